@@ -8,23 +8,27 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/ask"
+	"github.com/holdfast-locks/holdfast/internal/wait"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // Acquire takes the lock and returns its lease, waiting until ctx ends or for
-// AcquireOptions.Wait. While it waits it rides out a store that does not
-// answer, and the Observer is told when that begins and ends. If there is no Wait,
+// AcquireOptions.MaxWait. While it waits it keeps trying if the store stops answering; the
+// Observer receives the beginning and the end of such an outage. If there is no MaxWait,
 // and the store has not answered once, it gives up after about
 // Options.RequestTimeout.
 //
 // Where the store keeps no queue, it lets others go first for up to 250 ms if
 // this client has released the lock just before, and they want it, or may.
 //
-// Without a lease it returns a *HeldError (ErrHeld) when Wait is over, or
-// ErrUnavailable if the store does not answer by then; ErrDeadlock at once when ctx
+// Without a lease it returns a *HeldError (ErrHeld) when MaxWait ends, or
+// ErrUnavailable if the store does not answer by then or, without a MaxWait, if it has not
+// answered at all for Options.RequestTimeout; ErrDeadlock at once when ctx
 // holds the lock already, or another error of this package. When ctx has ended the
-// error is that of ctx, and tells the same: it is also a *HeldError if somebody has
-// the lock, or ErrUnavailable if the store does not answer. In each case nothing is left behind: a request whose outcome
-// is unknown is cancelled in the background, and Close waits for that.
+// error wraps ctx's. It is then also a *HeldError if somebody has
+// the lock, or ErrUnavailable if the store does not answer. In each case no lease is left
+// in the store: a request whose outcome is unknown is cancelled in the background, and Close
+// waits for that.
 //
 // If the lock is handed over by another holder, the lease lasts for a few seconds
 // at first; see AcquireOptions.WholeTTL.
@@ -33,27 +37,28 @@ import (
 // background, until the caller calls Release, which it must do even if the
 // lease is lost.
 func (c *Client) Acquire(ctx context.Context, name string, opts *AcquireOptions) (*Lease, error) {
-	return c.acquire(ctx, name, opts, true)
-}
-
-// TryAcquire is Acquire without waiting: if somebody else has the lock it
-// returns at once a *HeldError that says who, and for how long. A store that does
-// not answer is ErrUnavailable, after about Options.RequestTimeout at most.
-func (c *Client) TryAcquire(ctx context.Context, name string, opts *AcquireOptions) (*Lease, error) {
-	return c.acquire(ctx, name, opts, false)
-}
-
-func (c *Client) acquire(ctx context.Context, name string, opts *AcquireOptions, wait bool) (*Lease, error) {
-	var w waiter // mostly on the stack
-	if err := c.prepare(ctx, &w.acquisition, name, opts, wait); err != nil {
+	var a acquisition // mostly on the stack
+	if err := c.prepare(ctx, &a, name, opts, true); err != nil {
 		return nil, opError("acquire", name, err)
 	}
-	lease, err := w.run(ctx, wait)
+	lease, err := a.run(ctx)
 	return lease, opError("acquire", name, err)
 }
 
-// An acquisition is one call of Acquire or TryAcquire under way. Only its
-// caller's goroutine uses it.
+// TryAcquire is Acquire without waiting: if somebody else has the lock it
+// returns at once a *HeldError with the holder and the time left. A store that does
+// not answer is ErrUnavailable, after about Options.RequestTimeout at most.
+func (c *Client) TryAcquire(ctx context.Context, name string, opts *AcquireOptions) (*Lease, error) {
+	var a acquisition // mostly on the stack
+	if err := c.prepare(ctx, &a, name, opts, false); err != nil {
+		return nil, opError("acquire", name, err)
+	}
+	lease, err := a.run(ctx)
+	return lease, opError("acquire", name, err)
+}
+
+// An acquisition is one call of Acquire or TryAcquire under way: it sends requests, and
+// waits between them. Only its caller's goroutine uses it.
 type acquisition struct {
 	client *Client
 	opts   AcquireOptions
@@ -61,6 +66,8 @@ type acquisition struct {
 	values context.Context // the caller's context
 	outer  *Lease          // innermost lease of the caller's context, or nil
 	began  time.Time
+	waits  bool // and does not only try
+	wait   wait.Waiter[instant]
 
 	uncertain bool            // a request of the present lease ID may have been carried out unseen
 	blocker   *driver.Blocker // the store's last answer of Held, or nil
@@ -68,28 +75,38 @@ type acquisition struct {
 	queued    instant         // when the last request was sent that was answered with a place; zero if none was
 	record    []byte          // the result of do-once work that is done already, with errRecorded
 
-	failures     int       // requests without a useful answer since the last useful one
-	failingSince time.Time // when the first of them was sent
-	failure      error     // why the last of them failed, if that is known
-	outage       bool      // that is so long ago that OnWait knows
+	failing failing
+	report  report
+}
 
-	// What the Observer knows; see observe.go.
-	key       LeaseID // of all that is told of the acquire, and of its lease
-	sent      int     // requests
-	handed    bool    // the lock was handed over to it, as far as we know
-	waited    bool    // it has begun to wait, which the Observer may have missed
-	waiting   bool    // it waits, and the Observer knows
-	place     int     // the Observer knows
-	suffering bool    // the Observer knows that the store does not answer
+// failing is the present series of requests without a useful answer.
+type failing struct {
+	requests int
+	since    time.Time // when the first of them was sent
+	err      error     // of the last of them, if it is known
+	outage   bool      // it is so long that OnWait knows
+}
+
+// A report is what an acquisition keeps for the Observer and OnWait; see observe.go.
+type report struct {
+	key     LeaseID    // of all events of the acquire, and of its lease
+	sent    int        // requests
+	handed  bool       // the lock was handed over to it, as far as we know
+	waited  bool       // it has begun to wait, which the Observer may have missed
+	waiting bool       // it waits, and the Observer knows
+	place   int        // the Observer knows
+	outage  bool       // the Observer knows that the store does not answer
+	state   *WaitState // OnWait knows; nil if nothing
 }
 
 // prepare begins an acquisition: it checks the arguments, and whether an acquire that
 // waits could wait for ever. It sends nothing.
-func (c *Client) prepare(ctx context.Context, a *acquisition, name string, opts *AcquireOptions, wait bool) error {
+func (c *Client) prepare(ctx context.Context, a *acquisition, name string, opts *AcquireOptions, waits bool) error {
 	if err := c.fill(ctx, a, name, opts); err != nil {
 		return err
 	}
-	return a.checkNesting(wait)
+	a.waits = waits
+	return a.checkNesting()
 }
 
 // fill checks the arguments, and makes an acquisition of them.
@@ -107,10 +124,10 @@ func (c *Client) fill(ctx context.Context, a *acquisition, name string, opts *Ac
 	}
 	*a = acquisition{client: c, opts: o, values: ctx, outer: heldUnder(ctx), began: time.Now()}
 	a.req = driver.AcquireRequest{
-		Name: name, LeaseID: driver.NewLeaseID(), Mode: o.Mode, Limit: o.Limit, Permits: o.Permits,
+		Name: name, LeaseID: lockinfo.NewLeaseID(), Mode: o.Mode,
 		TTL: o.TTL + o.LockDelay, Holder: holder, MinToken: o.MinToken, Replicas: o.Replicas,
 	}
-	a.key = a.req.LeaseID
+	a.report.key = a.req.LeaseID
 	capable := c.features.Capabilities
 	err = driver.CheckTTL(capable, "MinHold", o.MinHold)
 	if err == nil && o.LockDelay > 0 {
@@ -120,45 +137,46 @@ func (c *Client) fill(ctx context.Context, a *acquisition, name string, opts *Ac
 }
 
 // run makes attempts until one is decisive. Without a lease it leaves nothing
-// behind.
-func (w *waiter) run(ctx context.Context, wait bool) (*Lease, error) {
-	w.client.started() // Close ends us, and waits for what we clean up
-	defer w.client.finished()
+// in the store.
+func (a *acquisition) run(ctx context.Context) (*Lease, error) {
+	a.client.started() // Close ends us, and waits for our clean-ups
+	defer a.client.finished()
 	asked := ctx
-	if w.waits = wait; wait && w.opts.Wait > 0 {
+	a.wait.Places, a.wait.Closing = &a.client.places, a.client.closing
+	if a.waits && a.opts.MaxWait > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithDeadlineCause(ctx, w.waitEnd(), errWaitOver)
+		ctx, cancel = context.WithDeadlineCause(ctx, a.waitEnd(), errWaitOver)
 		defer cancel()
 	}
 	returned := false
 	defer func() {
 		if !returned { // OnWait has panicked, or ended the goroutine
-			w.abandon()
-			w.tellRefused(errAbandoned)
+			a.abandon()
+			a.tellRefused(errAbandoned)
 		}
 	}()
-	lease, err := w.attempts(asked, ctx)
+	lease, err := a.attempts(asked, ctx)
 	returned = true
-	if err == nil && w.client.isClosed() {
+	if err == nil && a.client.isClosed() {
 		_ = lease.Release(ctx) // goes on in the background where it fails
 		err = ErrClosed
 	}
 	if err != nil {
-		w.abandon()
+		a.abandon()
 		if err != errRecorded { // of which the caller makes more
-			w.tellRefused(err)
+			a.tellRefused(err)
 		}
 		return nil, err
 	}
-	w.tellAcquired(lease)
+	a.tellAcquired(lease)
 	return lease, nil
 }
 
 // errAbandoned is why an acquire has no lease that has not come to its end.
 var errAbandoned = errors.New("OnWait has panicked, or ended the goroutine")
 
-// final reports whether another attempt would end in the same way: because the
-// store says so, or by our own verdict on what it has answered.
+// final reports whether another attempt would end in the same way: because of the
+// store's answer, or of our own verdict on it.
 func final(err error) bool {
 	for _, verdict := range []error{errRecorded, ErrFingerprint, ErrNotReplicated} {
 		if errors.Is(err, verdict) {
@@ -171,47 +189,47 @@ func final(err error) bool {
 // attempts makes the first attempt under asked, so that it has the request
 // timeout however short the wait is, and all others under ctx, which ends with
 // the wait.
-func (w *waiter) attempts(asked, ctx context.Context) (*Lease, error) {
-	if w.waits {
-		w.ask()
-		defer w.stop()
-		if err := w.sleep(asked, w.courtesy(ctx)); err != nil {
-			return nil, w.ended(asked)
+func (a *acquisition) attempts(asked, ctx context.Context) (*Lease, error) {
+	if a.waits {
+		a.wait.Enter(&a.req, a.opts.TTL)
+		defer a.wait.Stop()
+		if err := a.wait.Sleep(asked, a.courtesy(ctx)); err != nil {
+			return nil, a.ended(asked)
 		}
 	}
-	if !w.tried.IsZero() { // with other names, and the store has not answered
+	if !a.wait.Tried.IsZero() { // with other names, and the store has not answered
 		asked = ctx
 	}
 	for {
-		lease, err := w.attempt(asked)
+		lease, err := a.attempt(asked)
 		asked = ctx
-		if w.waits && errors.Is(err, ErrHeld) {
-			w.tellWaiting(err)
-			w.tellState()
+		if a.waits && errors.Is(err, ErrHeld) {
+			a.tellWaiting(err)
+			a.tellState()
 		}
 		switch {
 		case lease != nil:
 			return lease, nil
 		case ctx.Err() != nil && !final(err):
-			return nil, w.ended(ctx)
+			return nil, a.ended(ctx)
 		case errors.Is(err, ErrHeld):
-			if !w.waits {
+			if !a.waits {
 				return nil, err
 			}
-		case final(err), !w.mayRetry(err):
+		case final(err), !a.mayRetry(err):
 			return nil, err
 		}
-		lease, err = w.pause(ctx)
+		lease, err = a.pause(ctx)
 		switch {
 		case lease != nil:
 			return lease, nil
 		case err != nil:
-			return nil, w.ended(ctx)
+			return nil, a.ended(ctx)
 		}
 	}
 }
 
-// newTerm returns the term of the lease that is asked for, to be begun.
+// newTerm returns the term of the requested lease, before its grant.
 func (a *acquisition) newTerm() term { return newTerm(&a.opts, max(a.req.TTL, a.req.WaiterTTL)) }
 
 // failed notes a request without an answer and classifies its error.
@@ -223,10 +241,10 @@ func (a *acquisition) failed(sent time.Time, ctx context.Context, err error) err
 	return ask.Harmless(ctx, err)
 }
 
-// abandon leaves nothing behind in the store: neither a lease that was granted
+// abandon leaves nothing in the store: neither a lease that was granted
 // unseen nor a place.
 func (a *acquisition) abandon() {
-	if a.uncertain || !a.queued.mono.IsZero() {
+	if a.uncertain || !a.queued.Mono.IsZero() {
 		a.cancelRequest()
 		a.uncertain, a.queued = false, instant{}
 	}

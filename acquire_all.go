@@ -11,19 +11,19 @@ import (
 )
 
 // AcquireAll takes the locks of all names, or none, and returns one handle for
-// their leases. It waits as Acquire does. The options hold for each lock; Wait
+// their leases. It waits as Acquire does. The options hold for each lock; MaxWait
 // bounds the whole.
 //
 // If all are free it takes them at once, where the engine can do that in one
 // step. Otherwise it takes them one after the other in the order of their
 // names, waiting in the queue of each, while the keep-alive holds those it has:
 // so calls of AcquireAll cannot wait for one another in a circle. A caller that
-// has a lease of a name that sorts behind one of these can: it must not call
-// AcquireAll unless nobody takes the same locks the other way round.
+// has a lease of a name that sorts after one of these can: it must not call
+// AcquireAll unless no other caller takes the same locks the other way round.
 //
-// Without all the locks it returns an error like those of Acquire, about the
-// lock that could not be had, or ErrLost about one that it had, as soon as that
-// is known. It gives the others back before it returns, or in the background if
+// Without all the locks it returns an error like Acquire's, about the
+// lock that it did not get, or ErrLost about a lease that it lost, as soon as that
+// is known. It releases the others before it returns, or in the background if
 // the store does not answer. No name, more than MaxNames, and a name
 // twice are ErrInvalid.
 func (c *Client) AcquireAll(ctx context.Context, names []string, opts *AcquireOptions) (*Leases, error) {
@@ -45,7 +45,7 @@ func (c *Client) acquireAll(ctx context.Context, names []string, opts *AcquireOp
 	defer c.finished()
 	done, err := g.atOnce(ctx, wait)
 	if !done {
-		err = g.oneByOne(ctx, wait)
+		err = g.oneByOne(ctx)
 	}
 	if err == nil {
 		err = g.handOut(ctx, done)
@@ -64,7 +64,7 @@ func (c *Client) acquireAll(ctx context.Context, names []string, opts *AcquireOp
 type allAcquisition struct {
 	client *Client
 	opts   AcquireOptions // as the caller wants the leases to be
-	all    []*waiter      // in the order of their names
+	all    []*acquisition // in the order of their names
 	leases []*Lease       // those that were acquired, in the same order
 }
 
@@ -75,8 +75,8 @@ func (c *Client) newAllAcquisition(ctx context.Context, names []string, opts *Ac
 	}
 	g := &allAcquisition{client: c}
 	for i, name := range slices.Sorted(slices.Values(names)) {
-		a := &waiter{}
-		err := c.prepare(ctx, &a.acquisition, name, opts, wait)
+		a := &acquisition{}
+		err := c.prepare(ctx, a, name, opts, wait)
 		if i > 0 && name == g.all[i-1].req.Name {
 			err = fmt.Errorf("%w names: it is there twice", ErrInvalid)
 		}
@@ -85,8 +85,8 @@ func (c *Client) newAllAcquisition(ctx context.Context, names []string, opts *Ac
 		}
 		g.opts = a.opts
 		// While it waits for the next lock, the caller can neither extend
-		// those it has nor report progress.
-		a.opts.KeepAlive, a.opts.Progress = KeepAliveOn, 0
+		// those it has nor calls Heartbeat.
+		a.opts.KeepAlive, a.opts.StallAfter = KeepAliveOn, 0
 		g.all = append(g.all, a)
 	}
 	return g, nil
@@ -117,7 +117,7 @@ func (g *allAcquisition) atOnce(ctx context.Context, wait bool) (done bool, err 
 	case err != nil:
 		// What was granted unseen is found again one by one, or cancelled.
 		for _, a := range g.all {
-			a.uncertain, a.tried = a.uncertain || !driver.Definite(err), sent.mono
+			a.uncertain, a.wait.Tried = a.uncertain || !driver.Definite(err), sent.Mono
 		}
 		if !wait || driver.Permanent(err) || g.all[0].waitOver() {
 			return true, g.refused(0, ask.Harmless(ctx, err))
@@ -134,21 +134,21 @@ func (g *allAcquisition) atOnce(ctx context.Context, wait bool) (done bool, err 
 	return true, g.refused(reply.Refused, a.heldError(0))
 }
 
-// refused returns why the lock could not be had that comes as number i.
+// refused returns why lock number i was not acquired.
 func (g *allAcquisition) refused(i int, err error) error {
 	g.all[i].tellRefused(err)
 	return opError("acquire", g.all[i].req.Name, err)
 }
 
 // granted makes the leases, unless the answer came too late to be of use, or
-// behind a greater token: repeats of the other requests, one by one, then find
+// after a greater token: repeats of the other requests, one by one, then find
 // out more.
 func (g *allAcquisition) granted(sent instant, tokens []uint64) bool {
 	now := g.client.now()
 	for i, a := range g.all {
 		t, ok := a.newTerm().granted(sent, now, g.client.leases.pace())
 		if ok {
-			l, ahead := g.client.newLease(&a.acquisition, tokens[i], 0, t)
+			l, ahead := g.client.newLease(a, tokens[i], 0, t)
 			if ahead == nil {
 				g.add(l)
 				a.tellAcquired(l)
@@ -165,7 +165,7 @@ func (g *allAcquisition) granted(sent instant, tokens []uint64) bool {
 
 // oneByOne takes the locks that it does not have yet, in the order of their names,
 // until one of those that it has is lost.
-func (g *allAcquisition) oneByOne(ctx context.Context, wait bool) error {
+func (g *allAcquisition) oneByOne(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	watch := func(l *Lease) (stop func() bool) {
@@ -179,7 +179,7 @@ func (g *allAcquisition) oneByOne(ctx context.Context, wait bool) error {
 		defer watch(l)()
 	}
 	for _, a := range g.all[len(g.leases):] {
-		l, err := a.run(ctx, wait)
+		l, err := a.run(ctx)
 		if err != nil {
 			if lost := g.lost(); lost != nil {
 				return lost
@@ -229,7 +229,7 @@ func (g *allAcquisition) handOut(ctx context.Context, atOnce bool) error {
 	return nil
 }
 
-// giveBack leaves nothing behind of an acquisition that failed.
+// giveBack leaves nothing in the store of an acquisition that failed.
 func (g *allAcquisition) giveBack(ctx context.Context) {
 	_ = releaseAll(ctx, g.leases) // goes on in the background where it fails
 	for _, a := range g.all[len(g.leases):] {

@@ -59,7 +59,7 @@ func (ls *Leases) Deadline() time.Time {
 }
 
 // Remaining returns how long all leases may be trusted from now on without
-// another renewal; 0 if one of them is over.
+// another renewal; 0 if one of them has ended.
 func (ls *Leases) Remaining() time.Duration {
 	left := ls.all[0].Remaining()
 	for _, l := range ls.all[1:] {
@@ -79,16 +79,16 @@ func (ls *Leases) Valid() bool {
 	return true
 }
 
-// Progress tells the keep-alive that the work goes on; see
-// AcquireOptions.Progress.
-func (ls *Leases) Progress() {
+// Heartbeat tells the keep-alive that the work goes on; see
+// AcquireOptions.StallAfter.
+func (ls *Leases) Heartbeat() {
 	for _, l := range ls.all {
-		l.Progress()
+		l.Heartbeat()
 	}
 }
 
 // Extend makes each lease last at least until ttl after the call reached the
-// store, in one request. Its error is that of the first lease that was not
+// store, in one request. Its error is the error of the first lease that was not
 // extended; see Lease.Extend.
 func (ls *Leases) Extend(ctx context.Context, ttl time.Duration) error {
 	for _, l := range ls.all {
@@ -99,12 +99,12 @@ func (ls *Leases) Extend(ctx context.Context, ttl time.Duration) error {
 	return extendAll(ctx, ls.all, ceilMS(ttl))
 }
 
-// Release ends Context, gives all locks back, as Lease.Release does, and
-// returns the errors of those that could not be, joined.
+// Release ends Context, releases all leases, as Lease.Release does, and
+// returns the errors of those that failed, joined.
 func (ls *Leases) Release(ctx context.Context) error {
 	for _, l := range ls.all {
 		if !l.Valid() {
-			ls.end(context.Cause(l.Context())) // which it may not have been told yet
+			ls.end(context.Cause(l.Context())) // ls.ctx may not have ended yet
 		}
 	}
 	ls.end(context.Canceled)

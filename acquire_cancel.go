@@ -9,7 +9,7 @@ import (
 )
 
 // cancelRequest makes sure, in the background, that no request of the present lease
-// ID leaves a lease behind: one that was granted unseen is released, and one
+// ID leaves a lease in the store: one that was granted unseen is released, and one
 // that is still under way meets a tombstone. INVARIANT I5.
 func (a *acquisition) cancelRequest() {
 	req := driver.ReleaseRequest{Name: a.req.Name, LeaseID: a.req.LeaseID, Cancel: true}
@@ -29,7 +29,13 @@ func (c *Client) releaseInBackground(request func() driver.ReleaseRequest, until
 func (c *Client) repeatRelease(background context.Context, request func() driver.ReleaseRequest, until time.Time, failed Event) {
 	ctx, cancel := ask.LimitUntil(background, until)
 	defer cancel()
+	// The connection of the first copy may be silent: the second takes another, and soon.
+	// From then on each has the whole time, because the store may be slow. INVARIANT I9.
+	limit := c.opts.RequestTimeout / ask.Tries
 	f := ask.UntilEnd(ctx, c.opts.RequestTimeout, func(ctx context.Context) error {
+		ctx, cancel := ask.Limit(ctx, limit)
+		defer cancel()
+		limit = c.opts.RequestTimeout
 		return c.engine.Release(ctx, request())
 	})
 	if f != nil && !f.Lost() {

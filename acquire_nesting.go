@@ -3,24 +3,24 @@ package holdfast
 import (
 	"reflect"
 
-	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // checkNesting returns ErrDeadlock if the acquire could wait for a lease that
 // its own context holds, which would be for ever:
 //
-//   - for an exclusive lock, or behind one: whoever asks is in its own way;
-//   - for another share or more permits beside its own, because an exclusive
+//   - for an exclusive lock, or after one in the queue: the caller is in its own way;
+//   - for another share or more permits than it has already, because an exclusive
 //     or a large request that came in between waits for the first and is in
 //     the way of the second.
 //
 // Without waiting the latter does no harm.
-func (a *acquisition) checkNesting(wait bool) error {
+func (a *acquisition) checkNesting() error {
 	for l := a.outer; l != nil; l = l.outer {
 		if l.name != a.req.Name || !sameStore(l.client, a.client) || !l.Valid() {
 			continue
 		}
-		if wait || l.Mode() == driver.Exclusive || a.req.Mode == driver.Exclusive {
+		if a.waits || l.Mode() == lockinfo.Exclusive || a.req.Mode == lockinfo.Exclusive {
 			return ErrDeadlock
 		}
 	}

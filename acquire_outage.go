@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/ask"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // outageShortest is for how long the store has to be silent before a waiter
@@ -19,35 +20,35 @@ const outageShortest = time.Second
 const silenceShortest = 100 * time.Millisecond
 
 func (a *acquisition) countFailure(sent time.Time) {
-	if a.failures++; a.failures == 1 {
-		a.failingSince = sent
+	if a.failing.requests++; a.failing.requests == 1 {
+		a.failing.since = sent
 	}
 }
 
 // suffer notes why a request failed, and tells the Observer when that has
 // become an outage.
-func (w *waiter) suffer(err error) {
+func (a *acquisition) suffer(err error) {
 	if !errors.Is(err, ErrUnavailable) {
 		return
 	}
-	w.failure = err
-	if w.waits && !w.outage && time.Since(w.failingSince) >= outageShortest {
-		w.outage = true
-		w.tellOutage(err)
-		w.tellState()
+	a.failing.err = err
+	if a.waits && !a.failing.outage && time.Since(a.failing.since) >= outageShortest {
+		a.failing.outage = true
+		a.tellOutage(err)
+		a.tellState()
 	}
 }
 
 // answered notes that the store is there.
-func (w *waiter) answered() {
-	w.outage = false
-	w.tellOutageEnded(nil)
-	w.failures, w.failure = 0, nil
+func (a *acquisition) answered() {
+	a.failing.outage = false
+	a.tellOutageEnded(nil)
+	a.failing.requests, a.failing.err = 0, nil
 }
 
-// blocked notes what the store says is in the way.
+// blocked notes what is in the way, according to the store.
 func (a *acquisition) blocked(by driver.Blocker) {
-	a.blocker, a.blockedAt, a.handed = &by, time.Now(), false
+	a.blocker, a.blockedAt, a.report.handed = &by, time.Now(), false
 }
 
 // mayRetry decides whether a failed request is repeated. A caller who waits
@@ -55,31 +56,31 @@ func (a *acquisition) blocked(by driver.Blocker) {
 // one who has named no end of the wait, and has not heard from the store yet,
 // gives up after the request timeout; one who does not want to wait repeats only
 // what may have been carried out unseen.
-func (w *waiter) mayRetry(err error) bool {
-	if w.waits && (w.blocker != nil || w.opts.Wait > 0) {
+func (a *acquisition) mayRetry(err error) bool {
+	if a.waits && (a.blocker != nil || a.opts.MaxWait > 0) {
 		return true
 	}
-	if !w.waits && !w.uncertain && errors.Is(err, ErrUnavailable) {
+	if !a.waits && !a.uncertain && errors.Is(err, ErrUnavailable) {
 		return false
 	}
-	return time.Since(w.failingSince) < w.client.opts.RequestTimeout
+	return time.Since(a.failing.since) < a.client.opts.RequestTimeout
 }
 
-// waitEnd is the end of AcquireOptions.Wait, which counts from the call.
-func (a *acquisition) waitEnd() time.Time { return a.began.Add(a.opts.Wait) }
+// waitEnd is the end of AcquireOptions.MaxWait, which counts from the call.
+func (a *acquisition) waitEnd() time.Time { return a.began.Add(a.opts.MaxWait) }
 
-// waitOver reports whether there was a Wait, and it has ended.
-func (a *acquisition) waitOver() bool { return a.opts.Wait > 0 && !time.Now().Before(a.waitEnd()) }
+// waitOver reports whether there was a MaxWait, and it has ended.
+func (a *acquisition) waitOver() bool { return a.opts.MaxWait > 0 && !time.Now().Before(a.waitEnd()) }
 
-// errWaitOver is the cause of the end of AcquireOptions.Wait.
-var errWaitOver = errors.New("the wait is over")
+// errWaitOver is the cause of the end of AcquireOptions.MaxWait.
+var errWaitOver = errors.New("the wait has ended")
 
 // ended explains why the wait ended without a lease: by the caller's own context or
-// the Wait, while the store said who is in the way, or has not said anything for too
+// the MaxWait, while the store said who is in the way, or has not said anything for too
 // long for that to be true still.
 func (a *acquisition) ended(ctx context.Context) error {
 	waited := time.Since(a.began)
-	silent := a.failures > 0 && time.Since(a.failingSince) >= min(outageShortest, max(silenceShortest, waited/2))
+	silent := a.failing.requests > 0 && time.Since(a.failing.since) >= min(outageShortest, max(silenceShortest, waited/2))
 	known := a.blocker != nil && !silent
 	switch byWait := context.Cause(ctx) == errWaitOver; {
 	case byWait && known:
@@ -88,13 +89,13 @@ func (a *acquisition) ended(ctx context.Context) error {
 		return a.silentError()
 	case known:
 		return fmt.Errorf("%w while it was %w", ask.ContextError(ctx), a.refusal(waited))
-	case a.blocker != nil, a.failure != nil:
+	case a.blocker != nil, a.failing.err != nil:
 		return fmt.Errorf("%w: %w", ask.ContextError(ctx), a.silentError())
 	}
 	return ask.ContextError(ctx) // before the store has said anything
 }
 
-// refusal is heldError as the caller is told of it.
+// refusal is heldError as the caller gets it.
 func (a *acquisition) refusal(waited time.Duration) error {
 	held := a.heldError(waited)
 	if a.req.Once {
@@ -104,17 +105,17 @@ func (a *acquisition) refusal(waited time.Duration) error {
 }
 
 func (a *acquisition) silentError() error {
-	err := a.failure
+	err := a.failing.err
 	if err == nil {
 		err = fmt.Errorf("%w: no answer", ErrUnavailable)
 	}
 	if a.blocker == nil {
-		return fmt.Errorf("%w (waited %s)", err, driver.Span(time.Since(a.began)))
+		return fmt.Errorf("%w (waited %s)", err, lockinfo.Span(time.Since(a.began)))
 	}
-	return fmt.Errorf("%w (for the last %s; before that held by %s)", err, driver.Span(time.Since(a.failingSince)), a.blocker.Holder)
+	return fmt.Errorf("%w (for the last %s; before that held by %s)", err, lockinfo.Span(time.Since(a.failing.since)), a.blocker.Holder)
 }
 
-// heldError says who is in the way, and how much of what the store said is left.
+// heldError describes the holder in the way, and how much of the store's times is left.
 func (a *acquisition) heldError(waited time.Duration) *HeldError {
 	by, since, left := a.blocker, a.blocker.Since, a.blocker.ExpiresIn
 	if left != Never {

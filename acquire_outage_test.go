@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
 // An outages is an Observer that notes when outages began and ended.
@@ -61,7 +62,7 @@ func TestWaitEndsInOutage(t *testing.T) {
 						o := &outages{start: time.Now()}
 						c := newClient(t, as, &holdfast.Options{Observer: o.observe})
 						release := foreign(t, engine, "a", time.Hour)
-						waiter := enqueue(t.Context(), c, "a", &holdfast.AcquireOptions{Wait: wait})
+						waiter := enqueue(t.Context(), c, "a", &holdfast.AcquireOptions{MaxWait: wait})
 						time.Sleep(time.Second)
 						engine.set(dead("acquire", "refresh"), nil)
 						result := <-waiter
@@ -93,7 +94,7 @@ func TestOutageIsTold(t *testing.T) {
 				o := &outages{start: time.Now()}
 				c := newClient(t, engine, &holdfast.Options{Observer: o.observe})
 				release := foreign(t, engine, "a", time.Hour)
-				waiter := enqueue(t.Context(), c, "a", &holdfast.AcquireOptions{Wait: time.Minute})
+				waiter := enqueue(t.Context(), c, "a", &holdfast.AcquireOptions{MaxWait: time.Minute})
 				time.Sleep(time.Second)
 				engine.set(dead("acquire", "refresh"), nil)
 				time.Sleep(20 * time.Second)
@@ -117,7 +118,7 @@ func TestBlipIsNoOutage(t *testing.T) {
 		o := &outages{start: time.Now()}
 		c := newClient(t, engine, &holdfast.Options{Observer: o.observe})
 		release := foreign(t, engine, "a", time.Hour)
-		waiter := enqueue(t.Context(), c, "a", &holdfast.AcquireOptions{Wait: 20 * time.Second})
+		waiter := enqueue(t.Context(), c, "a", &holdfast.AcquireOptions{MaxWait: 20 * time.Second})
 		time.Sleep(time.Second)
 		engine.set(fail(errLink, "refresh"), nil)
 		for n := engine.count("refresh"); engine.count("refresh") == n; {
@@ -132,7 +133,7 @@ func TestBlipIsNoOutage(t *testing.T) {
 	})
 }
 
-// A Wait bounds both: the wait for the lock, and that for a store which is not
+// MaxWait bounds both: the wait for the lock, and that for a store which is not
 // there at the start.
 func TestWaitForStore(t *testing.T) {
 	for way, dead := range deadStores {
@@ -141,18 +142,18 @@ func TestWaitForStore(t *testing.T) {
 				engine := newFaulty()
 				o := &outages{start: time.Now()}
 				c := newClient(t, engine, &holdfast.Options{Observer: o.observe})
-				opts := &holdfast.AcquireOptions{Wait: 20 * time.Second}
+				opts := &holdfast.AcquireOptions{MaxWait: 20 * time.Second}
 				engine.set(dead("acquire", "acquire-all"), nil)
 				_, err := c.Acquire(t.Context(), "a", opts)
 				wantErr(t, err, holdfast.ErrUnavailable)
-				if took := time.Since(o.start); took != opts.Wait {
-					t.Errorf("gave up after %s, want the Wait of %s", took, opts.Wait)
+				if took := time.Since(o.start); took != opts.MaxWait {
+					t.Errorf("gave up after %s, want the MaxWait of %s", took, opts.MaxWait)
 				}
 				start := time.Now()
 				_, err = c.AcquireAll(t.Context(), []string{"a", "b"}, opts)
 				wantErr(t, err, holdfast.ErrUnavailable)
-				if took := time.Since(start); took != opts.Wait {
-					t.Errorf("AcquireAll gave up after %s, want the Wait of %s", took, opts.Wait)
+				if took := time.Since(start); took != opts.MaxWait {
+					t.Errorf("AcquireAll gave up after %s, want the MaxWait of %s", took, opts.MaxWait)
 				}
 				time.AfterFunc(12*time.Second, engine.heal)
 				l, err := c.Acquire(t.Context(), "a", opts)
@@ -169,7 +170,15 @@ func TestWaitForStore(t *testing.T) {
 				_, err = c.Acquire(t.Context(), "a", nil)
 				wantErr(t, err, holdfast.ErrUnavailable)
 				if took := time.Since(start); took > 10*time.Second {
-					t.Errorf("without a Wait it gave up after %s, want about the request timeout", took)
+					t.Errorf("without a MaxWait it gave up after %s, want about the request timeout", took)
+				}
+				start = time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				_, err = c.Once(ctx, "k", &holdfast.OnceOptions{Await: holdfast.Forever}, mustNotRun(t).fn)
+				wantErr(t, err, holdfast.ErrUnavailable)
+				if took := time.Since(start); took > 10*time.Second {
+					t.Errorf("with Await: Forever it gave up after %s, want about the request timeout", took)
 				}
 				engine.heal()
 			})
@@ -187,7 +196,7 @@ func TestHeldErrorIsAged(t *testing.T) {
 			engine := newFaulty()
 			c := newClient(t, as(engine), nil)
 			release := foreign(t, engine, "a", 30*time.Second)
-			_, err := c.Acquire(t.Context(), "a", &holdfast.AcquireOptions{Wait: 12300 * time.Millisecond})
+			_, err := c.Acquire(t.Context(), "a", &holdfast.AcquireOptions{MaxWait: 12300 * time.Millisecond})
 			var held *holdfast.HeldError
 			if !errors.As(err, &held) || held.ExpiresIn > 17700*time.Millisecond || held.ExpiresIn < 17690*time.Millisecond {
 				t.Errorf("%v, want held for another 17.7s", err)
@@ -211,7 +220,7 @@ func TestShortWaitHasOneAttempt(t *testing.T) {
 			}
 		}})
 		engine.set(delay(50*time.Millisecond), nil)
-		opts := &holdfast.AcquireOptions{Wait: time.Microsecond}
+		opts := &holdfast.AcquireOptions{MaxWait: time.Microsecond}
 		lease, err := c.Acquire(t.Context(), "free", opts)
 		if err != nil {
 			t.Fatal(err)
@@ -231,6 +240,385 @@ func TestShortWaitHasOneAttempt(t *testing.T) {
 		wantErr(t, err, holdfast.ErrUnavailable)
 		if took := time.Since(began); took != 5*time.Second {
 			t.Errorf("a silent store was waited for %s", took)
+		}
+	})
+}
+
+// TestEndOfWaitSaysWhy: a wait that ends while the store refuses says what the
+// store said, not only that there was no answer.
+func TestEndOfWaitSaysWhy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFaulty()
+		f.set(func(_ context.Context, op string) error {
+			if op != "acquire" {
+				return nil
+			}
+			return fmt.Errorf("%w: in quarantine for another 5m", holdfast.ErrUnavailable)
+		}, nil)
+		c, err := holdfast.New(f, &holdfast.Options{SharedEngine: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
+		start := time.Now()
+		_, err = c.Acquire(t.Context(), "a", &holdfast.AcquireOptions{MaxWait: time.Second})
+		if took := time.Since(start); !errors.Is(err, holdfast.ErrUnavailable) || !strings.Contains(err.Error(), "in quarantine for another 5m") || took != time.Second {
+			t.Errorf("after %s: %v; want what the store said", took, err)
+		}
+	})
+}
+
+// TestShortWaitOnABusyStore: a wait that ends while the store has been thinking for some
+// milliseconds ends with what the store said before, however short the wait is. One that
+// has been silent for longer may have another holder by now.
+func TestShortWaitOnABusyStore(t *testing.T) {
+	for wait, want := range map[time.Duration]error{
+		20 * time.Millisecond:  holdfast.ErrHeld,
+		300 * time.Millisecond: holdfast.ErrUnavailable,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			engine := newFaulty()
+			c := newClient(t, plain{engine}, nil)
+			release := foreign(t, engine, "a", time.Minute)
+			calls := 0
+			engine.set(func(ctx context.Context, op string) error {
+				if op == "acquire" {
+					if calls++; calls > 1 {
+						<-ctx.Done()
+						return fmt.Errorf("%w: no answer", holdfast.ErrUnavailable)
+					}
+				}
+				return nil
+			}, nil)
+			_, err := c.Acquire(t.Context(), "a", &holdfast.AcquireOptions{MaxWait: wait})
+			wantErr(t, err, want)
+			engine.heal()
+			release()
+		})
+	}
+}
+
+// errShutdown is why a context was canceled.
+var errShutdown = errors.New("shutting down")
+
+// endings are the ways in which a caller's context ends a wait, after a minute, and what
+// the error is then.
+var endings = map[string]struct {
+	end  func(context.Context) (context.Context, context.CancelFunc)
+	says string
+	is   []error
+}{
+	"deadline": {
+		func(ctx context.Context) (context.Context, context.CancelFunc) {
+			return context.WithTimeout(ctx, time.Minute)
+		},
+		"context deadline exceeded", []error{context.DeadlineExceeded},
+	},
+	"canceled": {
+		func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancel(ctx)
+			time.AfterFunc(time.Minute, cancel)
+			return ctx, cancel
+		},
+		"context canceled", []error{context.Canceled},
+	},
+	"with a cause": {
+		func(ctx context.Context) (context.Context, context.CancelFunc) {
+			ctx, cancel := context.WithCancelCause(ctx)
+			time.AfterFunc(time.Minute, func() { cancel(errShutdown) })
+			return ctx, func() { cancel(nil) }
+		},
+		"context canceled: shutting down", []error{context.Canceled, errShutdown},
+	},
+}
+
+// TestEndedWaitSaysWhoHolds: a wait that the caller's context ends says who has the lock,
+// in one line, and is both: the end of that context, and what a MaxWait of ours ends with.
+func TestEndedWaitSaysWhoHolds(t *testing.T) {
+	deploy := holdfast.Holder{Host: "web-3", User: "deploy", PID: 812, Program: "deploy.sh"}
+	for ending, tt := range endings {
+		t.Run(ending, func(t *testing.T) {
+			eachWait(t, func(t *testing.T, f *faulty, c *holdfast.Client, form string, call waitForm) {
+				other := newClient(t, f, &holdfast.Options{Holder: deploy})
+				busy := mustAcquire(t, other, "b", nil)
+				if form != "AcquireAll" { // which gets a, and waits for b
+					busy.Release(t.Context())
+					busy = mustAcquire(t, other, "a", nil)
+				}
+				time.Sleep(12 * time.Minute)
+				ctx, stop := tt.end(t.Context())
+				defer stop()
+				err := call(ctx, c, 0)
+				for _, is := range tt.is {
+					wantErr(t, err, is)
+				}
+				says := `holdfast: acquire "` + busy.Name() + `": ` + tt.says + " while it was held by deploy@web-3 (pid 812, deploy.sh) for 13m (waited 1m)"
+				var held *holdfast.HeldError
+				var progress *holdfast.InProgressError
+				if form == "Once" || form == "OnceBegin" {
+					says = strings.Replace(strings.Replace(says, "acquire", "once", 1), "held by", "in progress by", 1)
+					if !errors.Is(err, holdfast.ErrInProgress) || errors.Is(err, holdfast.ErrHeld) ||
+						!errors.As(err, &progress) || progress.Holder.PID != 812 || progress.Waited != time.Minute {
+						t.Errorf("%+v, want ErrInProgress that says who, and not ErrHeld", err)
+					}
+				} else if !errors.Is(err, holdfast.ErrHeld) || !errors.As(err, &held) || held.Holder.PID != 812 || held.Waited != time.Minute || held.Since != 13*time.Minute {
+					t.Errorf("%+v, want ErrHeld that says who", err)
+				}
+				if err != nil && err.Error() != says {
+					t.Errorf("%q\nwant %q", err, says)
+				}
+				busy.Release(t.Context())
+				synctest.Wait()
+				nothingLeft(t, f, "a", "b")
+			})
+		})
+	}
+}
+
+// TestEndedLeadSaysWhoLeads: so does a candidate whose context ends.
+func TestEndedLeadSaysWhoLeads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := mem.New(nil)
+		leader, c := newClient(t, engine, nil), newClient(t, engine, nil)
+		defer mustAcquire(t, leader, "billing", nil).Release(t.Context())
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		err := c.Lead(ctx, "billing", nil, func(context.Context, *holdfast.Lease) error { return nil })
+		wantErr(t, err, context.DeadlineExceeded)
+		if wantErr(t, err, holdfast.ErrHeld); strings.Count(err.Error(), "deadline exceeded") != 1 || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q, want one line that says it once", err)
+		}
+	})
+}
+
+// TestEndedWaitClaimsNoHolder: what the store has not said, or said so long ago that it
+// need not be true, is not claimed; that it does not answer is.
+func TestEndedWaitClaimsNoHolder(t *testing.T) {
+	for _, as := range []func(*faulty) driver.Engine{
+		func(f *faulty) driver.Engine { return f },
+		func(f *faulty) driver.Engine { return plain{f} },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFaulty()
+			c := newClient(t, as(f), nil)
+			ended, cancel := context.WithCancel(t.Context())
+			cancel()
+			_, err := c.Acquire(ended, "a", nil)
+			wantOnly(t, err, context.Canceled)
+			_, err = c.AcquireAll(ended, []string{"a", "b"}, nil)
+			wantOnly(t, err, context.Canceled)
+
+			// The store was silent from the beginning.
+			f.set(hang("acquire"), nil)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			_, err = c.Acquire(ctx, "a", nil)
+			wantOnly(t, err, context.DeadlineExceeded)
+			cancel()
+			f.heal()
+
+			// It falls silent after it has said who has the lock.
+			for _, dead := range deadStores {
+				release := foreign(t, f, "a", time.Hour)
+				ctx, cancel = context.WithTimeout(t.Context(), time.Minute)
+				waiter := enqueue(ctx, c, "a", nil)
+				time.Sleep(time.Second)
+				f.set(dead("acquire", "refresh"), nil)
+				err = (<-waiter).err
+				wantOnly(t, err, context.DeadlineExceeded, holdfast.ErrUnavailable)
+				if s := err.Error(); !strings.HasPrefix(s, `holdfast: acquire "a": context deadline exceeded: store is unavailable`) || !strings.Contains(s, "before that held by") {
+					t.Errorf("%q, want that the store is away, and who had the lock before", s)
+				}
+				cancel()
+				f.heal()
+				release()
+			}
+		})
+	}
+}
+
+// wantOnly fails t unless err is each of want and, of the errors of package holdfast that
+// a wait may end with, none else.
+func wantOnly(t testing.TB, err error, want ...error) {
+	t.Helper()
+	for _, is := range want {
+		wantErr(t, err, is)
+	}
+	for _, is := range []error{
+		context.Canceled, context.DeadlineExceeded, holdfast.ErrHeld, holdfast.ErrInProgress, holdfast.ErrUnavailable, holdfast.ErrLost,
+		holdfast.ErrOutcomeUnknown, holdfast.ErrClosed,
+	} {
+		wanted := false
+		for _, w := range want {
+			wanted = wanted || w == is
+		}
+		if !wanted && errors.Is(err, is) {
+			t.Errorf("error = %v: it is also %v", err, is)
+		}
+	}
+}
+
+func TestAcquireRetriesWithTheSameLeaseID(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		lost := 0
+		engine.set(nil, func(_ context.Context, op string) error {
+			if op == "acquire" && lost < 3 {
+				lost++
+				return errLink
+			}
+			return nil
+		})
+		l := mustAcquire(t, c, "a", nil) // not ErrHeld by itself
+		lock, _ := engine.Inspect(t.Context(), "a")
+		if len(lock.Holders) != 1 || lock.Holders[0].Token != l.Token() || lock.Holders[0].LeaseID != l.ID() {
+			t.Errorf("the store has %+v, the lease token %d", lock.Holders, l.Token())
+		}
+		if err := l.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// INVARIANT I5: whatever the instant at which the context ends, nothing stays.
+func TestAbandonedAcquireLeavesNothing(t *testing.T) {
+	for _, hook := range []string{"request delayed", "reply delayed"} {
+		t.Run(hook, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := newFaulty()
+				c := newClient(t, engine, nil)
+				slow := func(_ context.Context, op string) error {
+					if op == "acquire" {
+						time.Sleep(100 * time.Millisecond)
+					}
+					return nil
+				}
+				if hook == "request delayed" {
+					// The request reaches the store although its sender has given
+					// up, and after its own cancel.
+					engine.set(func(ctx context.Context, op string) error {
+						_ = slow(ctx, op)
+						return nil
+					}, nil)
+				} else {
+					engine.set(nil, slow)
+				}
+				for ms := range 130 {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(ms)*time.Millisecond)
+					l, err := c.Acquire(ctx, "a", nil)
+					cancel()
+					if err == nil {
+						l.Release(t.Context())
+					}
+					time.Sleep(time.Second)
+					if n := holders(t, engine.Engine, "a"); n != 0 {
+						t.Fatalf("context ended after %d ms: %d leases stayed behind", ms, n)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestZombieAcquireMeetsTombstone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		zombies := make(chan driver.AcquireRequest, 1)
+		held := &holding{faulty: engine, requests: zombies}
+		c := newClient(t, held, nil)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err := c.Acquire(ctx, "a", nil)
+		wantErr(t, err, context.DeadlineExceeded)
+		synctest.Wait()
+		reply, err := engine.Acquire(t.Context(), <-zombies)
+		if err != nil || reply.Outcome != driver.Cancelled {
+			t.Errorf("the zombie got %+v, %v; want Cancelled", reply, err)
+		}
+	})
+}
+
+// A holding engine holds acquire requests up on the wire.
+type holding struct {
+	*faulty
+	requests chan driver.AcquireRequest
+}
+
+func (h *holding) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
+	h.requests <- req
+	<-ctx.Done()
+	return driver.AcquireReply{}, ctx.Err()
+}
+
+func TestUnreachableStore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		refuse := func(context.Context, string) error { return driver.ErrUnavailable }
+		engine.set(refuse, nil)
+		start := time.Now()
+		_, err := c.TryAcquire(t.Context(), "a", nil)
+		wantErr(t, err, holdfast.ErrUnavailable)
+		if took := time.Since(start); took != 0 {
+			t.Errorf("TryAcquire took %s, want an answer at once", took)
+		}
+		_, err = c.Acquire(t.Context(), "a", nil)
+		wantErr(t, err, holdfast.ErrUnavailable)
+		if took := time.Since(start); took < 4*time.Second || took > 7*time.Second {
+			t.Errorf("Acquire gave up after %s, want about the request timeout", took)
+		}
+		engine.set(hang("acquire", "release"), nil)
+		_, err = c.TryAcquire(t.Context(), "a", nil)
+		wantErr(t, err, holdfast.ErrUnavailable)
+		if errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v looks like the end of the caller's context", err)
+		}
+		engine.heal()
+	})
+}
+
+// A waiter that is behind a holder already rides out an outage.
+func TestWaiterRidesOutOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		mustAcquire(t, c, "a", &holdfast.AcquireOptions{KeepAlive: holdfast.KeepAliveOff})
+		time.AfterFunc(time.Second, func() { engine.set(fail(errLink, "acquire", "refresh"), nil) })
+		time.AfterFunc(2*time.Minute, engine.heal)
+		start := time.Now()
+		l, err := c.Acquire(t.Context(), "a", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Release(t.Context())
+		if took := time.Since(start); took < 2*time.Minute || took > 2*time.Minute+2*time.Second {
+			t.Errorf("acquired after %s, want soon after the outage of 2m", took)
+		}
+		if n := engine.count("acquire") + engine.count("refresh"); n > 300 {
+			t.Errorf("%d requests in 2 minutes: the waiter spins", n)
+		}
+	})
+}
+
+func TestLateGrantIsNotUsed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		engine.set(nil, func(_ context.Context, op string) error {
+			if op == "acquire" {
+				time.Sleep(1200 * time.Millisecond)
+			}
+			return nil
+		})
+		_, err := c.TryAcquire(t.Context(), "a", &holdfast.AcquireOptions{TTL: time.Second})
+		wantErr(t, err, holdfast.ErrUnavailable)
+		synctest.Wait()
+		if n := holders(t, engine.Engine, "a"); n != 0 {
+			t.Errorf("%d leases stayed behind", n)
 		}
 	})
 }

@@ -7,12 +7,15 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // The places of one client are renewed together, and nothing runs in between.
@@ -68,7 +71,7 @@ func TestNothingRunsAfterwards(t *testing.T) {
 			for ms := 1500; ms < 1800; ms += 10 { // before, during and after a refresh
 				for _, wait := range []time.Duration{time.Duration(ms) * time.Millisecond, time.Hour} {
 					time.AfterFunc(time.Duration(ms+20)*time.Millisecond, foreign(t, engine, "a", time.Hour))
-					l, err := c.Acquire(t.Context(), "a", &holdfast.AcquireOptions{Wait: wait})
+					l, err := c.Acquire(t.Context(), "a", &holdfast.AcquireOptions{MaxWait: wait})
 					if err == nil {
 						l.Release(t.Context())
 					}
@@ -122,7 +125,7 @@ func TestWaiterNeverSpins(t *testing.T) {
 		"held":                   {scripted{held: driver.Blocker{Place: 1, ExpiresIn: time.Hour}}, 5},
 		"held, no time left":     {scripted{held: driver.Blocker{Place: 1}}, 430},
 		"held, behind others":    {scripted{held: driver.Blocker{Place: 5}}, 5},
-		"held with no expiry":    {scripted{held: driver.Blocker{Place: 1, ExpiresIn: driver.Never}}, 5},
+		"held with no expiry":    {scripted{held: driver.Blocker{Place: 1, ExpiresIn: lockinfo.Never}}, 5},
 		"held without a place":   {scripted{held: driver.Blocker{}}, 480},
 		"place lost":             {scripted{held: driver.Blocker{Place: 5}, refresh: driver.ErrLost}, 9},
 		"place lost, at once":    {scripted{held: driver.Blocker{Place: 1}, refresh: driver.ErrLost}, 860},
@@ -240,4 +243,139 @@ func randomFaults(ctx context.Context, _ string) error {
 		time.Sleep(rand.N(40 * time.Millisecond))
 	}
 	return nil
+}
+
+// occupied is a store whose locks foreign clients have.
+type occupied struct {
+	*scripted
+	left   func() time.Duration // of the foreign lock
+	places atomic.Int64         // how many were refreshed
+}
+
+func (o *occupied) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []driver.RefreshReply {
+	o.places.Add(int64(len(reqs)))
+	now := scripted{faulty: o.faulty, held: o.held}
+	now.held.ExpiresIn = o.left()
+	return now.Refresh(ctx, reqs)
+}
+
+// A foreign client tells nobody that it gave the lock back: the first of the
+// queue looks for that, often while such clients come and go, less often while
+// one stays, and all of a client's together no more than 200 times a second.
+func TestHeadLooksForForeignClients(t *testing.T) {
+	const span = 5 * time.Second
+	tests := map[string]struct {
+		names       int
+		place       int
+		left        func(began time.Time) time.Duration
+		least, most int64 // places refreshed in span
+	}{
+		"one stays":        {1, 1, func(began time.Time) time.Duration { return time.Hour - time.Since(began) }, 95, 105},
+		"one without end":  {1, 1, func(time.Time) time.Duration { return lockinfo.Never }, 95, 105},
+		"they come and go": {1, 1, func(time.Time) time.Duration { return 8 * time.Second }, 480, 500},
+		"not the head":     {1, 2, func(time.Time) time.Duration { return 8 * time.Second }, 2, 5},
+		"100 names":        {100, 1, func(time.Time) time.Duration { return 8 * time.Second }, 900, 1100},
+		"2,000 names":      {2000, 1, func(time.Time) time.Duration { return 8 * time.Second }, 4000, 9000}, // as their waiter TTL wants it
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				engine := &occupied{
+					scripted: &scripted{faulty: newFaulty(), held: driver.Blocker{Place: tt.place, Foreign: true, ExpiresIn: tt.left(began)}},
+					left:     func() time.Duration { return tt.left(began) },
+				}
+				c := newClient(t, engine, nil)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				var waiting []<-chan outcome
+				for i := range tt.names {
+					waiting = append(waiting, enqueue(ctx, c, fmt.Sprint(i), nil))
+				}
+				time.Sleep(span)
+				synctest.Wait()
+				if looks := engine.places.Load(); looks < tt.least || looks > tt.most {
+					t.Errorf("%d looks in %s, want %d to %d", looks, span, tt.least, tt.most)
+				}
+				cancel()
+				for _, w := range waiting {
+					wantErr(t, (<-w).err, context.Canceled)
+				}
+			})
+		})
+	}
+}
+
+// A refresher counts refreshes and the places that they are of.
+type refresher struct {
+	*mem.Engine
+	requests, places atomic.Int64
+	ttl              atomic.Int64 // of the latest place
+}
+
+func (r *refresher) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []driver.RefreshReply {
+	r.requests.Add(1)
+	r.places.Add(int64(len(reqs)))
+	r.ttl.Store(int64(reqs[len(reqs)-1].WaiterTTL))
+	return r.Engine.Refresh(ctx, reqs)
+}
+
+// The more waiters a client has, the longer their places last, up to the TTL: what
+// the store has to do for them does not grow as their number does.
+func TestManyPlacesAreRefreshedSlowly(t *testing.T) {
+	for _, tc := range []struct {
+		waiters int
+		ttl     time.Duration
+		most    float64 // refreshes a second
+	}{
+		{100, 30 * time.Second, 70},
+		{1000, 30 * time.Second, 700},
+		{5000, 30 * time.Second, 2400},
+		{5000, 5 * time.Second, 3400}, // a place never outlasts what a lease does
+	} {
+		t.Run(fmt.Sprintf("%d of %s", tc.waiters, tc.ttl), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := &refresher{Engine: mem.New(nil)}
+				c := newClient(t, engine, &holdfast.Options{TTL: tc.ttl})
+				ctx, cancel := context.WithCancel(t.Context())
+				var all sync.WaitGroup
+				for i := range tc.waiters {
+					name := fmt.Sprint(i)
+					mustAcquireElsewhere(t, engine, name)
+					all.Go(func() {
+						if l, err := c.Acquire(ctx, name, nil); err == nil {
+							t.Errorf("%s is ours", l.Name())
+						}
+					})
+				}
+				time.Sleep(20 * time.Second)
+				places, requests := engine.places.Load(), engine.requests.Load()
+				const span = 30 * time.Second
+				time.Sleep(span)
+				places, requests = engine.places.Load()-places, engine.requests.Load()-requests
+				cancel()
+				all.Wait()
+				ctx, cancel = context.WithTimeout(t.Context(), 10*time.Second)
+				defer cancel()
+				_, _ = c.Acquire(ctx, "0", nil)
+				if ttl := time.Duration(engine.ttl.Load()); ttl != 5*time.Second {
+					t.Errorf("the place of one waiter lasts %s when the others are gone, want 5s", ttl)
+				}
+				rate, each := float64(places)/span.Seconds(), float64(places)/float64(requests)
+				t.Logf("%.1f refreshes a second, %.1f in a request", rate, each)
+				if rate > tc.most || tc.waiters > 1000 && each < 0.9*driver.MaxBatch {
+					t.Errorf("%.1f refreshes a second, %.1f in a request; want %.0f at most, and about %d", rate, each, tc.most, driver.MaxBatch)
+				}
+			})
+		})
+	}
+}
+
+// mustAcquireElsewhere takes a lock for another client, for an hour.
+func mustAcquireElsewhere(t *testing.T, engine driver.Engine, name string) {
+	t.Helper()
+	req := driver.AcquireRequest{Name: name, LeaseID: lockinfo.NewLeaseID(), TTL: time.Hour}
+	if reply, err := engine.Acquire(t.Context(), req); err != nil || reply.Outcome != driver.Granted {
+		t.Fatalf("%s: %+v, %v", name, reply, err)
+	}
 }

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// A WaitState says how the wait of an acquire stands; see AcquireOptions.OnWait.
+// A WaitState is the state of the wait of an acquire; see AcquireOptions.OnWait.
 type WaitState struct {
 	Name  string // of the lock that is waited for: AcquireAll waits for one after the other
 	Place int    // in the queue of the store, 1 for its head; 0 if it gave none
-	Queue int    // how many are in the queue; 0 if the store does not say
+	Queue int    // how many are in the queue; 0 if the store does not tell
 
 	// Holder has the lock: the one of several whose lease ends first. It is zero
 	// if a client that is not holdfast has it, or if the store has not said who
@@ -24,28 +24,28 @@ type WaitState struct {
 	Outage error         // why the store has not answered for a second or more; nil if it answers
 }
 
-// tellState tells OnWait how the wait stands, unless it knows.
-func (w *waiter) tellState() {
-	if w.opts.OnWait == nil || !w.waits {
+// tellState calls OnWait with the state of the wait, unless it has not changed.
+func (a *acquisition) tellState() {
+	if a.opts.OnWait == nil || !a.waits {
 		return
 	}
-	s := w.state()
-	if w.shown != nil && w.shown.stillTrue(s) {
-		w.shown.Since = s.Since
+	s := a.state()
+	if a.report.state != nil && a.report.state.stillTrue(s) {
+		a.report.state.Since = s.Since
 		return
 	}
-	w.shown = &s
-	w.opts.OnWait(s)
+	a.report.state = &s
+	a.opts.OnWait(s)
 }
 
-func (w *waiter) state() WaitState {
-	s := WaitState{Name: w.req.Name, Waited: time.Since(w.began)}
-	if w.outage {
-		s.Outage = w.failure
+func (a *acquisition) state() WaitState {
+	s := WaitState{Name: a.req.Name, Waited: time.Since(a.began)}
+	if a.failing.outage {
+		s.Outage = a.failing.err
 	}
-	if w.blocker != nil {
-		by := w.heldError(s.Waited)
-		s.Place, s.Queue, s.Holder, s.Since = w.blocker.Place, by.Queue, by.Holder, by.Since
+	if a.blocker != nil {
+		by := a.heldError(s.Waited)
+		s.Place, s.Queue, s.Holder, s.Since = a.blocker.Place, by.Queue, by.Holder, by.Since
 		s.ExpiresIn, s.Released, s.Foreign = by.ExpiresIn, by.Released, by.Foreign
 	}
 	return s

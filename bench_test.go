@@ -7,7 +7,8 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // BenchmarkPair measures the library itself, and how much of that is memlock: the
@@ -18,7 +19,7 @@ func BenchmarkPair(b *testing.B) {
 		b.Run(what+", observed", func(b *testing.B) { benchmarkPair(b, acquire, func(holdfast.Event) {}) })
 	}
 	b.Run("engine", func(b *testing.B) {
-		e, id := memlock.New(), driver.NewLeaseID()
+		e, id := mem.New(nil), lockinfo.NewLeaseID()
 		ctx := context.Background()
 		b.ReportAllocs()
 		for b.Loop() {
@@ -33,7 +34,7 @@ func BenchmarkPair(b *testing.B) {
 }
 
 func benchmarkPair(b *testing.B, acquire acquireFunc, observer holdfast.Observer) {
-	c := newClient(b, memlock.New(), &holdfast.Options{Observer: observer})
+	c := newClient(b, mem.New(nil), &holdfast.Options{Observer: observer})
 	b.ReportAllocs()
 	for b.Loop() {
 		l, err := acquire(c, b.Context(), "a", nil)
@@ -47,7 +48,7 @@ func benchmarkPair(b *testing.B, acquire acquireFunc, observer holdfast.Observer
 }
 
 func BenchmarkValid(b *testing.B) {
-	c := newClient(b, memlock.New(), &holdfast.Options{TTL: time.Hour})
+	c := newClient(b, mem.New(nil), &holdfast.Options{TTL: time.Hour})
 	l := mustAcquire(b, c, "a", nil)
 	for b.Loop() {
 		if !l.Valid() {

@@ -7,12 +7,13 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/ask"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// BreakOptions say which lease Break ends, and why. Nil is default; a zero
+// BreakOptions choose the lease that Break ends, and the reason. Nil is default; a zero
 // field is default.
 type BreakOptions struct {
-	// Token is that of the lease to end, as Inspect shows it: if it is over by
+	// Token is the token of the lease to end, as Inspect shows it: if that lease has ended by
 	// then, nothing is broken. Default: all leases that are there when Break
 	// looks.
 	Token uint64
@@ -26,7 +27,7 @@ type BreakOptions struct {
 	// alone. Without it the name stays closed.
 	Closed bool
 
-	// Reason tells the holder, and whoever looks, why: UTF-8 without control
+	// Reason is why, for the holder and others: UTF-8 without control
 	// characters, MaxReason bytes at most.
 	Reason string
 
@@ -35,21 +36,21 @@ type BreakOptions struct {
 	Author string
 }
 
-// The greatest lengths of what a break is given, in bytes.
+// The greatest lengths of the texts of a break, in bytes.
 const (
 	MaxAuthor = driver.MaxAuthor
 	MaxReason = driver.MaxReason
 )
 
 // A Broken is what the store remembers of one lease that was broken: its LeaseID, Token,
-// Permits and Holder, and the break: its ID, Author, Reason, and how long Ago it was.
-type Broken = driver.Broken
+// Mode and Holder, and the break: its ID, Author, Reason, and how long Ago it was.
+type Broken = lockinfo.Broken
 
 // Break takes a lock away, for people who know that its holder is dead or
-// wrong. It ends leases of any mode, whoever has them, or with Closed what
+// wrong. It ends leases of any mode and any holder, or with Closed what
 // MinHold keeps closed. The lock goes to the first of the queue in the same
-// step. It returns the leases that it ended; none if nobody has the lock, or
-// not with that token. A lease that is granted after Break was called is never
+// step. It returns the leases that it ended; none if the lock is free, or has
+// no lease with that token. A lease that is granted after Break was called is never
 // ended by it.
 //
 // The holder's context ends as soon as the message about it arrives, with a
@@ -57,7 +58,7 @@ type Broken = driver.Broken
 // If the message is lost the next renewal finds out. The next holder may be at
 // work by then: only a resource that checks tokens is safe.
 //
-// ErrOutcomeUnknown says that leases may have been ended or not: Breaks tells. A
+// ErrOutcomeUnknown means that leases may have been ended or not: see Records.Breaks. A
 // second call without a Token may meet the next holder. A lock that a foreign
 // client holds cannot be broken: the error wraps ErrKindMismatch. It wraps
 // ErrUnsupported if the engine cannot break locks.
@@ -75,7 +76,7 @@ func (c *Client) breakLock(ctx context.Context, name string, o BreakOptions) ([]
 		return nil, err
 	}
 	req := driver.BreakRequest{
-		ID: driver.NewLeaseID(), Name: name, Token: o.Token, Older: o.Older, Closed: o.Closed,
+		ID: lockinfo.NewLeaseID(), Name: name, Token: o.Token, Older: o.Older, Closed: o.Closed,
 		Author: cmp.Or(o.Author, c.opts.Holder.String()), Reason: o.Reason,
 	}
 	if err := driver.CheckBreak(req.Author, req.Reason); err != nil {
@@ -89,7 +90,7 @@ func (c *Client) breakLock(ctx context.Context, name string, o BreakOptions) ([]
 	}
 	if o.Token == 0 {
 		// Resolved here and not in the store, so that a request that is late or
-		// repeated cannot hit whoever comes next. INVARIANT I6.
+		// repeated cannot end a later lease. INVARIANT I6.
 		var err error
 		if req.Token, err = c.latestToken(ctx, name, o.Closed); req.Token == 0 || err != nil {
 			return nil, err
@@ -121,20 +122,4 @@ func (c *Client) latestToken(ctx context.Context, name string, closed bool) (uin
 		}
 	}
 	return latest, nil
-}
-
-// Breaks returns what the store remembers of leases of a name that were
-// broken, the latest last: for 24 hours. It wraps ErrUnsupported if the engine
-// cannot break locks.
-func (c *Client) Breaks(ctx context.Context, name string) ([]Broken, error) {
-	if err := c.checkName(name); err != nil {
-		return nil, opError("breaks of", name, err)
-	}
-	if c.features.Breaker == nil {
-		return nil, opError("breaks of", name, fmt.Errorf("breaking locks is %w", ErrUnsupported))
-	}
-	ctx, cancel := c.requestContext(ctx)
-	defer cancel()
-	broken, err := c.features.Breaker.Breaks(ctx, name)
-	return broken, opError("breaks of", name, ask.Harmless(ctx, err))
 }

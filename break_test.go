@@ -15,7 +15,8 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // why fails t unless the lease's context has ended with the break's reason.
@@ -31,7 +32,7 @@ func why(t *testing.T, l *holdfast.Lease, author, reason string) {
 
 func TestBreakEndsContextAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := memlock.New()
+		store := mem.New(nil)
 		var losses atomic.Int32
 		c := newClient(t, store, &holdfast.Options{Observer: func(e holdfast.Event) {
 			if e.Kind == holdfast.Lost && errors.Is(e.Err, holdfast.ErrBroken) {
@@ -69,7 +70,7 @@ func TestBreakEndsContextAtOnce(t *testing.T) {
 // who and why as well.
 func TestBreakIsFoundAtRenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := memlock.New()
+		store := mem.New(nil)
 		engine := &silent{newFaultyOn(store)}
 		c := newClient(t, engine, nil)
 		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{TTL: 30 * time.Second})
@@ -91,7 +92,7 @@ func TestBreakIsFoundAtRenewal(t *testing.T) {
 // A holder who is shown no lease IDs of others still finds out who broke its own lease.
 func TestBreakIsToldByHiddenIDs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := memlock.New()
+		store := mem.New(nil)
 		engine := hidesIDs{driver.Forward{Engine: store, Without: driver.Capabilities{Losses: true}}}
 		c, admin := newClient(t, engine, nil), newClient(t, store, nil)
 		l := mustAcquire(t, c, "a", nil)
@@ -106,7 +107,7 @@ func TestBreakIsToldByHiddenIDs(t *testing.T) {
 // A hidesIDs shows no lease IDs, as a server does.
 type hidesIDs struct{ driver.Forward }
 
-func (e hidesIDs) Breaks(ctx context.Context, name string) ([]driver.Broken, error) {
+func (e hidesIDs) Breaks(ctx context.Context, name string) ([]lockinfo.Broken, error) {
 	all, err := e.Forward.Breaks(ctx, name)
 	for i := range all {
 		all[i].LeaseID = all[i].LeaseID.Hidden()
@@ -116,7 +117,7 @@ func (e hidesIDs) Breaks(ctx context.Context, name string) ([]driver.Broken, err
 
 func TestSlowInquiryDelaysLittle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := memlock.New()
+		store := mem.New(nil)
 		engine := &silent{newFaultyOn(store)}
 		c := newClient(t, engine, nil)
 		var leases []*holdfast.Lease
@@ -155,7 +156,7 @@ func TestSlowInquiryDelaysLittle(t *testing.T) {
 // the repeat does not hit whoever has the lock by then. INVARIANT I6.
 func TestLateBreakSparesSuccessor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := memlock.New()
+		store := mem.New(nil)
 		engine := newFaultyOn(store)
 		c, admin := newClient(t, store, nil), newClient(t, engine, nil)
 		l := mustAcquire(t, c, "a", nil)
@@ -204,17 +205,17 @@ func TestBreakChecksInput(t *testing.T) {
 			t.Errorf("%s: error %v, want ErrInvalid", what, err)
 		}
 	}
-	if broken, err := c.Breaks(t.Context(), "a"); err != nil || len(broken) != 0 || !l.Valid() {
+	if broken, err := c.Records().Breaks(t.Context(), "a"); err != nil || len(broken) != 0 || !l.Valid() {
 		t.Errorf("after bad input: %v, %v, valid %t", broken, err, l.Valid())
 	}
-	if _, err := c.Breaks(t.Context(), ""); !errors.Is(err, holdfast.ErrInvalid) {
+	if _, err := c.Records().Breaks(t.Context(), ""); !errors.Is(err, holdfast.ErrInvalid) {
 		t.Errorf("Breaks of no name: %v, want ErrInvalid", err)
 	}
 	l.Release(t.Context())
 }
 
 func TestBreakSaysWhoByDefault(t *testing.T) {
-	c := newClient(t, memlock.New(), &holdfast.Options{Holder: holdfast.Holder{Host: "ops-1", PID: 7}})
+	c := newClient(t, mem.New(nil), &holdfast.Options{Holder: holdfast.Holder{Host: "ops-1", PID: 7}})
 	l := mustAcquire(t, c, "a", nil)
 	if broken, err := c.Break(t.Context(), "nobody", nil); err != nil || len(broken) != 0 {
 		t.Errorf("Break of a free name = %v, %v; want nothing", broken, err)
@@ -227,7 +228,7 @@ func TestBreakSaysWhoByDefault(t *testing.T) {
 	}
 	<-l.Context().Done()
 	why(t, l, "ops-1 (pid 7)", "")
-	broken, err := c.Breaks(t.Context(), "a")
+	broken, err := c.Records().Breaks(t.Context(), "a")
 	if err != nil || len(broken) != 1 || broken[0].Author != "ops-1 (pid 7)" {
 		t.Errorf("Breaks = %+v, %v", broken, err)
 	}
@@ -236,7 +237,7 @@ func TestBreakSaysWhoByDefault(t *testing.T) {
 
 // TestBreakNeedsEngine: the flag decides, whatever methods a wrapper has.
 func TestBreakNeedsEngine(t *testing.T) {
-	store := memlock.New()
+	store := mem.New(nil)
 	for what, engine := range map[string]driver.Engine{
 		"no flag": &unable{newFaultyOn(store)}, "switched off": driver.Forward{Engine: store, Without: driver.Capabilities{Break: true}},
 	} {
@@ -245,7 +246,7 @@ func TestBreakNeedsEngine(t *testing.T) {
 		if _, err := c.Break(t.Context(), "a", nil); !errors.Is(err, holdfast.ErrUnsupported) {
 			t.Errorf("%s: Break = %v, want ErrUnsupported", what, err)
 		}
-		if _, err := c.Breaks(t.Context(), "a"); !errors.Is(err, holdfast.ErrUnsupported) {
+		if _, err := c.Records().Breaks(t.Context(), "a"); !errors.Is(err, holdfast.ErrUnsupported) {
 			t.Errorf("%s: Breaks = %v, want ErrUnsupported", what, err)
 		}
 		if err := l.Verify(t.Context()); err != nil {
@@ -268,7 +269,7 @@ func (u *unable) Capabilities() driver.Capabilities {
 // ask the store, without waiting for the next renewal.
 func TestTimeToLookRenewsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := memlock.New()
+		store := mem.New(nil)
 		engine := &teller{faulty: newFaultyOn(store)}
 		c := newClient(t, engine, nil)
 		kept := mustAcquire(t, c, "a", &holdfast.AcquireOptions{TTL: time.Hour})
@@ -351,7 +352,7 @@ func (e *teller) OnLoss(told func(driver.Loss)) (stop func()) {
 	return func() {}
 }
 
-func (f *faulty) Break(ctx context.Context, req driver.BreakRequest) (broken []driver.Broken, err error) {
+func (f *faulty) Break(ctx context.Context, req driver.BreakRequest) (broken []lockinfo.Broken, err error) {
 	err = f.do(ctx, "break", func() (err error) {
 		broken, err = f.Engine.Break(ctx, req)
 		return err
@@ -359,7 +360,7 @@ func (f *faulty) Break(ctx context.Context, req driver.BreakRequest) (broken []d
 	return broken, err
 }
 
-func (f *faulty) Breaks(ctx context.Context, name string) (broken []driver.Broken, err error) {
+func (f *faulty) Breaks(ctx context.Context, name string) (broken []lockinfo.Broken, err error) {
 	err = f.do(ctx, "breaks", func() (err error) {
 		broken, err = f.Engine.Breaks(ctx, name)
 		return err
@@ -371,7 +372,7 @@ func (f *faulty) Breaks(ctx context.Context, name string) (broken []driver.Broke
 // was there and nobody who came later.
 func TestBreakOfWhatWasSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := memlock.New()
+		store := mem.New(nil)
 		c, admin := newClient(t, store, nil), newClient(t, store, nil)
 		shared := &holdfast.AcquireOptions{Mode: holdfast.Shared}
 		first, second := mustAcquire(t, c, "a", shared), mustAcquire(t, c, "a", shared)
@@ -393,7 +394,7 @@ func TestBreakOfWhatWasSeen(t *testing.T) {
 // and that ends no lease.
 func TestBreakOpensOnlyIfAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := memlock.New()
+		store := mem.New(nil)
 		c := newClient(t, store, nil)
 		mustAcquire(t, c, "a", &holdfast.AcquireOptions{MinHold: time.Hour}).Release(t.Context())
 		breaks := func(closed bool, want int) {

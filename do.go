@@ -13,42 +13,45 @@ import (
 // The context of work ends when ctx does and when the lease is lost, with a
 // cause that is ErrLost; work must then stop. Do returns the error of work. If
 // the lease was lost while work ran, the error is ErrLost as well, even if
-// work returned nil: somebody else may have worked at the same time. It says why, too:
+// work returned nil: somebody else may have worked at the same time. It has the reason, too:
 // it is ErrMaxHold, ErrStalled, or ErrBroken, a *BrokenError with author and reason. A
 // release that the store does not answer is not an error, because the work
 // was protected to its end; the lock is free at the lease's expiry at the
 // latest.
 func (c *Client) Do(ctx context.Context, name string, opts *AcquireOptions, work func(ctx context.Context, l *Lease) error) error {
-	_, err := call(ctx, c, name, opts, true, withoutValue(work))
+	_, err := call(ctx, c, name, opts, (*Client).Acquire, withoutValue(work))
 	return err
 }
 
 // TryDo is Do without waiting: work that somebody else does is skipped. If somebody
-// else has the lock it returns at once a *HeldError that says who, and for how long, as
+// else has the lock it returns at once a *HeldError with the holder and the time left, as
 // TryAcquire does.
 func (c *Client) TryDo(ctx context.Context, name string, opts *AcquireOptions, work func(ctx context.Context, l *Lease) error) error {
-	_, err := call(ctx, c, name, opts, false, withoutValue(work))
+	_, err := call(ctx, c, name, opts, (*Client).TryAcquire, withoutValue(work))
 	return err
 }
 
 // Call is Do for work that returns a value.
 func Call[T any](ctx context.Context, c *Client, name string, opts *AcquireOptions, work func(ctx context.Context, l *Lease) (T, error)) (T, error) {
-	return call(ctx, c, name, opts, true, work)
+	return call(ctx, c, name, opts, (*Client).Acquire, work)
 }
 
 // TryCall is TryDo for work that returns a value.
 func TryCall[T any](ctx context.Context, c *Client, name string, opts *AcquireOptions, work func(ctx context.Context, l *Lease) (T, error)) (T, error) {
-	return call(ctx, c, name, opts, false, work)
+	return call(ctx, c, name, opts, (*Client).TryAcquire, work)
 }
 
 // errNoWork is for a function that is nil.
 var errNoWork = fmt.Errorf("%w work: it is nil", ErrInvalid)
 
-func call[T any](ctx context.Context, c *Client, name string, opts *AcquireOptions, wait bool, work func(context.Context, *Lease) (T, error)) (v T, err error) {
+// An acquirer is Client.Acquire or Client.TryAcquire.
+type acquirer func(c *Client, ctx context.Context, name string, opts *AcquireOptions) (*Lease, error)
+
+func call[T any](ctx context.Context, c *Client, name string, opts *AcquireOptions, acquire acquirer, work func(context.Context, *Lease) (T, error)) (v T, err error) {
 	if work == nil {
 		return v, opError("do", name, errNoWork)
 	}
-	lease, err := c.acquire(ctx, name, opts, wait)
+	lease, err := acquire(c, ctx, name, opts)
 	if err != nil {
 		return v, err
 	}
@@ -79,7 +82,7 @@ func (l *Lease) orLost(op string, released, err error) error {
 	switch {
 	case err == nil, err == why:
 		return opError(op, l.name, fmt.Errorf("while the work ran: %w", why))
-	case errors.Is(err, why): // it says so itself
+	case errors.Is(err, why): // it has the reason itself
 		return err
 	}
 	return opError(op, l.name, fmt.Errorf("while the work ran: %w; the work returned: %w", why, err))

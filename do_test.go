@@ -3,6 +3,8 @@ package holdfast_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -10,12 +12,13 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 func TestCallReturnsTheValue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		c := newClient(t, engine, nil)
 		v, err := holdfast.Call(t.Context(), c, "a", nil, func(ctx context.Context, l *holdfast.Lease) (string, error) {
 			if got, ok := holdfast.LeaseFromContext(ctx); !ok || got != l {
@@ -41,7 +44,7 @@ func TestDoReleasesInEveryCase(t *testing.T) {
 	for name, work := range cases {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				engine := memlock.New()
+				engine := mem.New(nil)
 				c := newClient(t, engine, nil)
 				func() {
 					defer func() { recover() }()
@@ -60,7 +63,7 @@ func TestDoReleasesInEveryCase(t *testing.T) {
 
 func TestDoEndsTheWorkWithTheCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		c := newClient(t, engine, nil)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
@@ -80,7 +83,7 @@ func TestDoEndsTheWorkWithTheCaller(t *testing.T) {
 
 func TestDoTellsLoss(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		c := newClient(t, engine, nil)
 		errWork := errors.New("work failed")
 		for _, result := range []error{nil, errWork} {
@@ -105,7 +108,7 @@ func TestDoTellsLoss(t *testing.T) {
 
 func TestDoUnderDoIsADeadlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newClient(t, memlock.New(), nil)
+		c := newClient(t, mem.New(nil), nil)
 		noWork := func(context.Context, *holdfast.Lease) error { return nil }
 		err := c.Do(t.Context(), "a", nil, func(ctx context.Context, _ *holdfast.Lease) error {
 			return c.Do(ctx, "b", nil, func(ctx context.Context, _ *holdfast.Lease) error {
@@ -119,7 +122,7 @@ func TestDoUnderDoIsADeadlock(t *testing.T) {
 // INVARIANT I1 as a user sees it.
 func TestDoExcludes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		var wg sync.WaitGroup
 		inside, total := 0, 0
 		var last uint64
@@ -154,7 +157,7 @@ func TestDoExcludes(t *testing.T) {
 }
 
 func TestInspectAndList(t *testing.T) {
-	engine := memlock.New()
+	engine := mem.New(nil)
 	c := newClient(t, engine, nil)
 	for _, name := range []string{"jobs/a", "jobs/b", "other"} {
 		defer mustAcquire(t, c, name, nil).Release(t.Context())
@@ -198,4 +201,272 @@ func TestReleaseWithTheContextOfTheWork(t *testing.T) {
 			t.Errorf("a release with the context of the work: %v", err)
 		}
 	})
+}
+
+// TestTryDoSkipsAtOnce: the work that somebody else does is skipped at once, and who
+// that is comes back; work that nobody does is done as by Do.
+func TestTryDoSkipsAtOnce(t *testing.T) {
+	for _, as := range []func(*faulty) driver.Engine{
+		func(f *faulty) driver.Engine { return f },
+		func(f *faulty) driver.Engine { return plain{f} },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			engine := newFaulty()
+			deploy := holdfast.Holder{Host: "web-3", User: "deploy", PID: 812, Program: "deploy.sh"}
+			other, c := newClient(t, as(engine), &holdfast.Options{Holder: deploy}), newClient(t, as(engine), nil)
+			busy := mustAcquire(t, other, "orders/42", nil)
+			time.Sleep(12 * time.Minute)
+
+			start := time.Now()
+			// A MaxWait is ignored, as by TryAcquire.
+			err := c.TryDo(t.Context(), "orders/42", &holdfast.AcquireOptions{MaxWait: time.Hour}, func(context.Context, *holdfast.Lease) error {
+				t.Error("the work ran although somebody else has the lock")
+				return nil
+			})
+			var held *holdfast.HeldError
+			if !errors.As(err, &held) || held.Holder.Host != "web-3" || held.Since < 12*time.Minute || time.Since(start) != 0 {
+				t.Errorf("after %s: %v, want at once that web-3 has it for 12m", time.Since(start), err)
+			}
+			const says = `holdfast: acquire "orders/42": held by deploy@web-3 (pid 812, deploy.sh) for 12m`
+			if err.Error() != says {
+				t.Errorf("%q\nwant %q", err, says)
+			}
+			n, err := holdfast.TryCall(t.Context(), c, "orders/42", nil, func(context.Context, *holdfast.Lease) (int, error) { return 7, nil })
+			if wantErr(t, err, holdfast.ErrHeld); n != 0 {
+				t.Errorf("%d came back from work that did not run", n)
+			}
+
+			busy.Release(t.Context())
+			n, err = holdfast.TryCall(t.Context(), c, "orders/42", nil, func(ctx context.Context, l *holdfast.Lease) (int, error) {
+				if got, ok := holdfast.LeaseFromContext(ctx); !ok || got != l || !l.Valid() || holders(t, engine, "orders/42") != 1 {
+					t.Error("the work does not run under the lease")
+				}
+				return 7, nil
+			})
+			if n != 7 || err != nil {
+				t.Errorf("TryCall = %d, %v; want 7", n, err)
+			}
+			errWork := errors.New("work failed")
+			if err := c.TryDo(t.Context(), "orders/42", nil, func(context.Context, *holdfast.Lease) error { return errWork }); err != errWork {
+				t.Errorf("%v, want the work's error as it is", err)
+			}
+			nothingLeft(t, engine, "orders/42")
+		})
+	}
+}
+
+// unpanicked returns the error of a call, which must not panic.
+func unpanicked(t testing.TB, call func() error) (err error) {
+	t.Helper()
+	defer func() {
+		if p := recover(); p != nil {
+			t.Errorf("it panics: %v", p)
+		}
+	}()
+	return call()
+}
+
+// TestNoWork: work that is nil is refused before anything is sent.
+func TestNoWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		for _, call := range []func() error{
+			func() error { return c.Do(t.Context(), "a", nil, nil) },
+			func() error { return c.TryDo(t.Context(), "a", nil, nil) },
+			func() error { _, err := holdfast.Call[int](t.Context(), c, "a", nil, nil); return err },
+			func() error { _, err := holdfast.TryCall[int](t.Context(), c, "a", nil, nil); return err },
+		} {
+			if err := unpanicked(t, call); err == nil || !errors.Is(err, holdfast.ErrInvalid) || err.Error() != `holdfast: do "a": invalid work: it is nil` {
+				t.Errorf("error %v", err)
+			}
+		}
+		if n := engine.count("acquire"); n != 0 {
+			t.Errorf("%d requests were sent", n)
+		}
+	})
+}
+
+// TestTryDoTellsAnOutage: a store that does not answer is not somebody who works.
+func TestTryDoTellsAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		dead := newFaulty()
+		dead.set(fail(driver.ErrUnavailable, "acquire"), nil)
+		for _, c := range []*holdfast.Client{newClient(t, dead, nil), newClient(t, plain{dead}, nil)} {
+			err := c.TryDo(t.Context(), "a", nil, func(context.Context, *holdfast.Lease) error { return nil })
+			if wantErr(t, err, holdfast.ErrUnavailable); errors.Is(err, holdfast.ErrHeld) {
+				t.Errorf("%v is ErrHeld as well", err)
+			}
+		}
+	})
+}
+
+// A loss is one way in which the work's lease is lost. lose makes the store lose it,
+// unless the options do.
+type loss struct {
+	opts holdfast.AcquireOptions
+	lose func(t *testing.T, store *mem.Engine, l *holdfast.Lease)
+	says string
+	is   []error
+}
+
+var losses = map[string]loss{
+	"MaxHold":    {opts: holdfast.AcquireOptions{MaxHold: time.Minute}, says: "held for MaxHold", is: []error{holdfast.ErrMaxHold}},
+	"StallAfter": {opts: holdfast.AcquireOptions{StallAfter: time.Minute}, says: "no heartbeat", is: []error{holdfast.ErrStalled}},
+	"broken": {
+		lose: func(t *testing.T, store *mem.Engine, l *holdfast.Lease) {
+			if _, err := newClient(t, store, nil).Break(t.Context(), l.Name(), &holdfast.BreakOptions{Author: "ada", Reason: "its node is gone"}); err != nil {
+				t.Error(err)
+			}
+		},
+		says: "broken by ada: its node is gone", is: []error{holdfast.ErrBroken},
+	},
+	"taken away": {
+		lose: func(t *testing.T, store *mem.Engine, l *holdfast.Lease) { takeAway(t, store, l.Name()) },
+		says: "the store says that it is not live",
+	},
+}
+
+// doForms are the calls that run work under a lease.
+var doForms = map[string]func(ctx context.Context, c *holdfast.Client, o holdfast.AcquireOptions, work func(context.Context, *holdfast.Lease) error) error{
+	"do": func(ctx context.Context, c *holdfast.Client, o holdfast.AcquireOptions, work func(context.Context, *holdfast.Lease) error) error {
+		return c.Do(ctx, "a", &o, work)
+	},
+	"do, trying": func(ctx context.Context, c *holdfast.Client, o holdfast.AcquireOptions, work func(context.Context, *holdfast.Lease) error) error {
+		return c.TryDo(ctx, "a", &o, work)
+	},
+	"once": func(ctx context.Context, c *holdfast.Client, o holdfast.AcquireOptions, work func(context.Context, *holdfast.Lease) error) error {
+		_, err := c.Once(ctx, "a", &holdfast.OnceOptions{MaxHold: o.MaxHold, StallAfter: o.StallAfter}, func(ctx context.Context, l *holdfast.Lease) ([]byte, error) {
+			return nil, work(ctx, l)
+		})
+		return err
+	},
+}
+
+// TestLossSaysWhy: the error of work whose lease was lost is the loss, why it was lost, and
+// what the work has said, in one line, however the work takes it.
+func TestLossSaysWhy(t *testing.T) {
+	errWork := errors.New("the disk is full")
+	works := map[string]struct {
+		work func(ctx context.Context) error
+		ends string // of the text
+		is   error
+	}{
+		"succeeds":          {work: func(context.Context) error { return nil }},
+		"fails":             {work: func(context.Context) error { return errWork }, ends: "; the work returned: the disk is full", is: errWork},
+		"ends":              {work: func(ctx context.Context) error { return ctx.Err() }, ends: "; the work returned: context canceled", is: context.Canceled},
+		"returns the cause": {work: context.Cause},
+		"wraps the cause":   {work: func(ctx context.Context) error { return fmt.Errorf("copying: %w", context.Cause(ctx)) }},
+		"meets another loss": {
+			work: func(context.Context) error { return fmt.Errorf("copying: %w", holdfast.ErrLost) },
+			ends: "; the work returned: copying: lease is lost",
+		},
+	}
+	for reason, lost := range losses {
+		for form, do := range doForms {
+			for how, tt := range works {
+				if form == "once" && how == "succeeds" {
+					continue // whether its result is kept is the store's to say: see once_complete_test.go
+				}
+				t.Run(reason+", "+form+", "+how, func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						store := mem.New(nil)
+						c := newClient(t, store, nil)
+						err := do(t.Context(), c, lost.opts, func(ctx context.Context, l *holdfast.Lease) error {
+							if lost.lose != nil {
+								lost.lose(t, store, l)
+							}
+							<-ctx.Done()
+							return tt.work(ctx)
+						})
+						wantLoss(t, err, lost, tt.is)
+						verb, _, _ := strings.Cut(form, ",")
+						says := `holdfast: ` + verb + ` "a": while the work ran: lease is lost: ` + lost.says + tt.ends
+						if how == "wraps the cause" {
+							says = "copying: lease is lost: " + lost.says
+						}
+						if err != nil && err.Error() != says {
+							t.Errorf("%q\nwant %q", err, says)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// wantLoss fails t unless err is the loss and, unless it is nil, also.
+func wantLoss(t *testing.T, err error, lost loss, also error) {
+	t.Helper()
+	for _, is := range append([]error{holdfast.ErrLost}, lost.is...) {
+		wantErr(t, err, is)
+	}
+	if also != nil {
+		wantErr(t, err, also)
+	}
+	var broken *holdfast.BrokenError
+	if errors.Is(err, holdfast.ErrBroken) && (!errors.As(err, &broken) || broken.Author != "ada" || broken.Reason != "its node is gone") {
+		t.Errorf("%v: author and reason are %+v", err, broken)
+	}
+}
+
+// TestLossFoundAtTheEndSaysWhy: work that ends before anybody has heard of the loss learns
+// it from the release, or from the store that refuses its result, and why as well.
+func TestLossFoundAtTheEndSaysWhy(t *testing.T) {
+	errWork := errors.New("the disk is full")
+	for _, reason := range []string{"broken", "taken away"} {
+		for form, do := range doForms {
+			for _, result := range []error{nil, errWork} {
+				t.Run(fmt.Sprint(reason, ", ", form, ", ", result), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						store, lost := mem.New(nil), losses[reason]
+						var told []error
+						c := newClient(t, &silent{newFaultyOn(store)}, &holdfast.Options{Observer: func(e holdfast.Event) {
+							if e.Kind == holdfast.Lost {
+								told = append(told, e.Err)
+							}
+						}})
+						err := do(t.Context(), c, lost.opts, func(_ context.Context, l *holdfast.Lease) error {
+							lost.lose(t, store, l)
+							return result
+						})
+						wantLoss(t, err, lost, result)
+						if err != nil && (strings.Contains(err.Error(), "\n") || strings.Count(err.Error(), lost.says) != 1) {
+							t.Errorf("%q, want one line that says once: %s", err, lost.says)
+						}
+						synctest.Wait()
+						if len(told) != 1 || !strings.Contains(told[0].Error(), lost.says) {
+							t.Errorf("the Observer heard %v, want: %s", told, lost.says)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// TestLossWithoutAnAnswer: a store that does not say why the lease was lost takes a moment,
+// and leaves it at the loss.
+func TestLossWithoutAnAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := mem.New(nil)
+		f := newFaultyOn(store)
+		c := newClient(t, unwilling{&silent{f}}, nil)
+		start := time.Now()
+		err := c.Do(t.Context(), "a", nil, func(_ context.Context, l *holdfast.Lease) error {
+			losses["broken"].lose(t, store, l)
+			return nil
+		})
+		if wantErr(t, err, holdfast.ErrLost); errors.Is(err, holdfast.ErrBroken) || time.Since(start) > 250*time.Millisecond {
+			t.Errorf("after %s: %v", time.Since(start), err)
+		}
+	})
+}
+
+// An unwilling engine does not say which locks were broken.
+type unwilling struct{ *silent }
+
+func (unwilling) Breaks(ctx context.Context, _ string) ([]lockinfo.Broken, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
 }

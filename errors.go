@@ -8,18 +8,19 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // The errors that a caller may test with errors.Is (INVARIANT I10). Each error of this
 // package wraps one of them, and its cause. Of one that is several:
 //
-//   - ErrBroken, ErrMaxHold, ErrStalled and ErrLeft say why, and come with ErrLost.
+//   - ErrBroken, ErrMaxHold, ErrStalled and ErrLeft are reasons, and come with ErrLost.
 //   - If the caller's own context has ended, the error wraps what it has ended with:
-//     context.DeadlineExceeded or context.Canceled, and its cause. That may be all. If a
-//     wait has ended so, the error is ErrHeld or ErrInProgress as well, and says who is
-//     in the way; or ErrUnavailable, if the store has stopped answering.
+//     context.DeadlineExceeded or context.Canceled, and its cause. That may be all. If it
+//     has ended a wait, the error is ErrHeld or ErrInProgress as well, with the holder in the
+//     way; or ErrUnavailable, if the store has stopped answering.
 //     A request that was under way with an effect makes it ErrOutcomeUnknown.
-//   - Do, Call and Once return the error of the work as it is, and with ErrLost if the
+//   - Do, Call and Once return the error of the work unchanged, and with ErrLost if the
 //     lease was lost meanwhile.
 var (
 	// ErrHeld: somebody else has the lock. The error is a *HeldError.
@@ -34,14 +35,14 @@ var (
 	ErrBroken = driver.ErrBroken
 
 	// ErrUnavailable: the store cannot be reached or refuses to serve. For an
-	// acquire: no lease was returned, and none will stay behind.
+	// acquire: no lease was returned, and none will be left in the store.
 	ErrUnavailable = driver.ErrUnavailable
 
 	// ErrOutcomeUnknown: the store may or may not have carried the request
 	// out.
 	ErrOutcomeUnknown = driver.ErrOutcomeUnknown
 
-	// ErrUnsupported: the engine cannot do what was asked for.
+	// ErrUnsupported: the engine cannot carry out the request.
 	ErrUnsupported = driver.ErrUnsupported
 
 	// ErrInvalid: the arguments are wrong. Nothing was sent to the store.
@@ -75,18 +76,18 @@ var (
 // be reached. Both come together with ErrLost in the cause of a lease's
 // context.
 var (
-	// ErrMaxHold: AcquireOptions.MaxHold is over.
+	// ErrMaxHold: AcquireOptions.MaxHold has ended.
 	ErrMaxHold = errors.New("held for MaxHold")
 
-	// ErrStalled: Lease.Progress was not called for AcquireOptions.Progress.
-	ErrStalled = errors.New("no progress was reported")
+	// ErrStalled: Lease.Heartbeat was not called for AcquireOptions.StallAfter.
+	ErrStalled = errors.New("no heartbeat")
 )
 
-// A BrokenError says who took a lock away, and why: its Author and Reason. It is ErrLost
+// A BrokenError has the Author and the Reason of a break that took a lock away. It is ErrLost
 // and ErrBroken.
-type BrokenError = driver.BrokenError
+type BrokenError = lockinfo.BrokenError
 
-// A HeldError says who has the lock. It is ErrHeld.
+// A HeldError names the holder of the lock. It is ErrHeld.
 type HeldError struct {
 	// Holder is zero if a client that is not holdfast has the lock, or if the
 	// wait ended before the store said who has it.
@@ -98,7 +99,7 @@ type HeldError struct {
 	// counted from when the error was made; Never if it has no end. Most holders
 	// extend theirs in the background, again and again.
 	ExpiresIn time.Duration
-	// Released: nobody has the lock. Its last holder keeps it closed until
+	// Released: the lock has no holder. Its last one keeps it closed until
 	// ExpiresIn, see AcquireOptions.MinHold.
 	Released bool
 	// Foreign: a client that is not holdfast has the lock, or it is left free for one.
@@ -117,7 +118,7 @@ func (e *HeldError) Error() string {
 		s += ": " + strconv.Quote(e.Holder.Reason)
 	}
 	if e.Waited > 0 {
-		s += " (waited " + driver.Span(e.Waited) + ")"
+		s += " (waited " + lockinfo.Span(e.Waited) + ")"
 	}
 	return s
 }
@@ -125,7 +126,7 @@ func (e *HeldError) Error() string {
 // Is makes errors.Is(err, ErrHeld) true.
 func (e *HeldError) Is(target error) bool { return target == ErrHeld }
 
-// An InProgressError says who runs the do-once work. It is ErrInProgress.
+// An InProgressError names the holder that runs the do-once work. It is ErrInProgress.
 type InProgressError struct {
 	Holder    Holder        // see HeldError
 	Since     time.Duration // for how long the work has been going on

@@ -10,54 +10,54 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
-// ScheduleSuffix behind the name of a schedule makes the name of the lock under which one
+// ScheduleSuffix after the name of a schedule makes the name of the lock under which one
 // replica waits for the scheduled times, and the others wait for its place.
 const ScheduleSuffix = "@schedule"
 
 const (
-	defaultLate          = time.Minute
-	defaultEveryRetained = 400 * 24 * time.Hour
-	everyPause           = 100 * time.Millisecond // of a replica that has let go of the schedule
-	everyLongestPause    = time.Second
+	defaultStartWithin = time.Minute
+	defaultForgetAfter = 400 * 24 * time.Hour
+	everyPause         = 100 * time.Millisecond // of a replica that has let go of the schedule
+	everyLongestPause  = time.Second
 )
 
-// EveryOptions are the options of Every. Nil is default; a zero field is default. All
+// EveryOptions are the options of Client.Every. Nil is default; a zero field is default. All
 // replicas should give the same.
 type EveryOptions struct {
 	// TTL is how long a run, or the schedule between two runs, stays with a replica
 	// that has died. Default: Options.TTL.
 	TTL time.Duration
 
-	// MaxHold, Progress, Reason and Labels are those of each run, as in AcquireOptions.
-	MaxHold  time.Duration
-	Progress time.Duration
-	Reason   string
-	Labels   map[string]string
+	// MaxHold, StallAfter, Reason and Labels hold for each run, as in AcquireOptions.
+	MaxHold    time.Duration
+	StallAfter time.Duration
+	Reason     string
+	Labels     map[string]string
 
-	// Late is how late a run may begin: after its scheduled time and Late nobody begins
-	// it, or tries it again, and it is missed. It should be longer than TTL, so that
-	// another replica can take over from one that has died, and than the clocks are
-	// apart. Default: twice the TTL, and at least 1 minute.
-	Late time.Duration
+	// StartWithin is how late a run may begin. A run that does not succeed is tried again
+	// until this long after its scheduled time, and is missed then. It should be longer
+	// than TTL, so that another replica can take over from one that has died, and than
+	// the clocks are apart. Default: twice the TTL, and at least 1 minute.
+	StartWithin time.Duration
 
-	// Each runs a scheduled time even if the next one is due already: one after the
-	// other, in their order. Otherwise only the latest is run, and those before it are
-	// missed.
-	Each bool
+	// CatchUp runs each scheduled time, in their order, even if the next one is due
+	// already, unless it is later than StartWithin allows. Otherwise only the latest is run,
+	// and those before it are missed.
+	CatchUp bool
 
-	// Attempts is how often a run is tried that fails, by all replicas together. After
-	// the last one it is missed. Default: until it is too late.
-	Attempts int
+	// MaxAttempts bounds how often a run is begun until it succeeds, by all replicas
+	// together. After the last attempt it is missed. Zero: StartWithin alone bounds it.
+	MaxAttempts int
 
-	// Retention is how long the store remembers the schedule after the last run: it must
+	// ForgetAfter is how long after the last run the store forgets the schedule. It must
 	// be longer than the time between two runs. Default: 400 days.
-	Retention time.Duration
+	ForgetAfter time.Duration
 
-	// Failed is told of runs of this replica that failed, and why it has let go of the
-	// schedule otherwise. Default: none.
+	// Failed is called when a run of this replica has failed, and when the replica has
+	// released the schedule for another reason. Default: none.
 	Failed func(err error)
 
-	// Missed is told of runs that were missed, by the replica that has written that
+	// Missed is called with runs that were missed, by the replica that has written that
 	// down. Default: none.
 	Missed func(MissedRuns)
 
@@ -69,12 +69,12 @@ type EveryRun struct {
 	Name      string
 	Scheduled time.Time // for when it is due, in UTC
 	Previous  time.Time // for when the last run was due that was done; zero if there was none
-	Attempt   int       // 1, and one more for each failure that was written down
+	Attempt   int       // 1, and one more for each attempt before it, however that ended
 	Lease     *Lease    // of the lock of this name; its Token grows from run to run
 }
 
 // Key names the run, on all replicas alike: "reports/nightly@2026-11-21T03:00Z". It is
-// the key that OnceEvery uses, and one to hand on to services that tell repeats by a key.
+// the key that OnceOptions.Scheduled makes, and one to hand on to services that tell repeats by a key.
 func (r EveryRun) Key() string { return runKey(r.Name, r.Scheduled) }
 
 // Every runs fn once for each time of a schedule, however many replicas call it, until
@@ -84,9 +84,9 @@ func (r EveryRun) Key() string { return runKey(r.Name, r.Scheduled) }
 // lock of this name, and writes into the store that the run of this scheduled time is
 // done, in the step that ends its lease. The others wait in the queue of the lock
 // name + "@schedule", and one of them leads as soon as the leader stops, or when its
-// TTL is over if it dies. What is due follows from what the store remembers, and not
-// from who leads or what its clock says: a scheduled time is done by one run, or it is
-// missed, and both is written down once. EveryStatus tells.
+// TTL ends if it dies. What is due follows from the store's record, and not
+// from the leader or its clock: a scheduled time is done by one run, or it is
+// missed, and both is written down once. Records.Schedule returns the record.
 //
 // The context of fn ends when ctx does and when the lease of the run is lost, with a
 // cause that is ErrLost. fn must then stop.
@@ -94,10 +94,12 @@ func (r EveryRun) Key() string { return runKey(r.Name, r.Scheduled) }
 //   - fn returns nil: the run is done.
 //   - fn returns an error: the run is tried again, by the next replica if there is one,
 //     after a pause of 1 second at first and 1 minute at most, until it is too late or
-//     the next one is due; see EveryOptions.Late, Each and Attempts.
-//   - ctx ends, and fn returns an error: another replica tries again at once.
+//     the next one is due; see EveryOptions.StartWithin, CatchUp and MaxAttempts.
+//   - ctx ends, and fn returns an error: another replica tries again at once. That
+//     attempt does not count.
 //   - The lease is lost, or the process dies: another replica tries again when the
-//     lease is over. So a run may have begun, and have worked in part, more than once.
+//     lease has ended, after the same pause. So a run may have begun, and have worked in
+//     part, more than once. The attempt counts: it was written down before fn was called.
 //   - fn panics: that is a failure, and the panic goes on when it is written down.
 //
 // Runs of one name never overlap: one that takes longer than the schedule's period
@@ -105,8 +107,8 @@ func (r EveryRun) Key() string { return runKey(r.Name, r.Scheduled) }
 //
 // Every returns ctx's error when ctx has ended, and otherwise an error that would come
 // again: ErrInvalid, ErrPermission, ErrKindMismatch, ErrUnsupported, ErrDeadlock,
-// ErrClosed. A store that does not answer is asked again, and so is fn.
-func Every(ctx context.Context, c *Client, name string, schedule Schedule, opts *EveryOptions, fn func(ctx context.Context, run EveryRun) error) error {
+// ErrClosed. If the store does not answer or fn fails, Every tries again.
+func (c *Client) Every(ctx context.Context, name string, schedule Schedule, opts *EveryOptions, fn func(ctx context.Context, run EveryRun) error) error {
 	s, err := newScheduler(ctx, c, name, schedule, opts)
 	if err == nil && fn == nil {
 		err = fmt.Errorf("%w fn: it is nil", ErrInvalid)
@@ -115,14 +117,14 @@ func Every(ctx context.Context, c *Client, name string, schedule Schedule, opts 
 		return opError("every", name, err)
 	}
 	s.fn = fn
-	err = Lead(ctx, c, name+ScheduleSuffix, &LeadOptions{
+	err = c.Lead(ctx, name+ScheduleSuffix, &LeadOptions{
 		Acquire: AcquireOptions{TTL: s.opts.TTL, Reason: s.opts.Reason, Labels: s.opts.Labels},
 		Pause:   everyPause, LongestPause: everyLongestPause,
 		Failed: func(err error, _ time.Duration) { s.opts.Failed(err) },
 	}, s.lead)
 	switch {
-	case s.verdict != nil:
-		return opError("every", name, s.verdict)
+	case s.verdict() != nil:
+		return opError("every", name, s.verdict())
 	case ctx.Err() != nil:
 		return opError("every", name, ask.ContextError(ctx))
 	}
@@ -141,9 +143,10 @@ func newScheduler(ctx context.Context, c *Client, name string, schedule Schedule
 	if schedule == nil {
 		return nil, fmt.Errorf("%w schedule: it is nil", ErrInvalid)
 	}
-	s := &scheduler{ctx: ctx, client: c, recorder: recorder, name: name, schedule: schedule, opts: o}
-	s.after(o.clock().Round(0).UTC())
-	return s, cmp.Or(s.verdict, driver.CheckName(name+ScheduleSuffix))
+	s := &scheduler{ctx: ctx, client: c, recorder: recorder, name: name, opts: o}
+	s.times = timetable{schedule: schedule, startWithin: o.StartWithin, catchUp: o.CatchUp, maxAttempts: o.MaxAttempts}
+	s.times.after(s.now()) // an invalid schedule is noticed at once
+	return s, cmp.Or(s.times.err, driver.CheckName(name+ScheduleSuffix))
 }
 
 // Check returns an error that wraps ErrInvalid if an option is out of range.
@@ -162,8 +165,8 @@ func (o *EveryOptions) resolve(c *Client) (EveryOptions, error) {
 	if c != nil {
 		e.TTL = cmp.Or(e.TTL, c.opts.TTL)
 	}
-	e.Late = cmp.Or(e.Late, max(defaultLate, 2*e.TTL))
-	e.Retention = ceilMS(cmp.Or(e.Retention, defaultEveryRetained))
+	e.StartWithin = cmp.Or(e.StartWithin, max(defaultStartWithin, 2*e.TTL))
+	e.ForgetAfter = ceilMS(cmp.Or(e.ForgetAfter, defaultForgetAfter))
 	if e.clock == nil {
 		e.clock = time.Now
 	}
@@ -174,17 +177,17 @@ func (o *EveryOptions) resolve(c *Client) (EveryOptions, error) {
 		e.Missed = func(MissedRuns) {}
 	}
 	switch {
-	case e.Late < 0:
-		return e, fmt.Errorf("%w Late %s: it is negative", ErrInvalid, e.Late)
-	case e.Attempts < 0:
-		return e, fmt.Errorf("%w Attempts %d: it is negative; zero is until it is too late", ErrInvalid, e.Attempts)
-	case e.Retention < MinTTL || e.Retention > MaxRetention:
-		return e, fmt.Errorf("%w Retention %s: want %s to %s", ErrInvalid, e.Retention, MinTTL, MaxRetention)
+	case e.StartWithin < 0:
+		return e, fmt.Errorf("%w StartWithin %s: it is negative", ErrInvalid, e.StartWithin)
+	case e.MaxAttempts < 0:
+		return e, fmt.Errorf("%w MaxAttempts %d: it is negative; zero tries again until StartWithin is over", ErrInvalid, e.MaxAttempts)
+	case e.ForgetAfter < MinTTL || e.ForgetAfter > MaxRetention:
+		return e, fmt.Errorf("%w ForgetAfter %s: want %s to %s", ErrInvalid, e.ForgetAfter, MinTTL, MaxRetention)
 	}
 	return e, e.acquire().Check()
 }
 
 // acquire returns the options of the lease of a run.
 func (o *EveryOptions) acquire() *AcquireOptions {
-	return &AcquireOptions{TTL: o.TTL, MaxHold: o.MaxHold, Progress: o.Progress, Reason: o.Reason, Labels: o.Labels}
+	return &AcquireOptions{TTL: o.TTL, MaxHold: o.MaxHold, StallAfter: o.StallAfter, Reason: o.Reason, Labels: o.Labels}
 }

@@ -2,8 +2,10 @@ package holdfast_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"maps"
+	"math/rand/v2"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,7 +16,8 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/hook"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A clock that is set forward makes a leader look at once, or within ten seconds; one that
@@ -74,23 +77,37 @@ func TestEveryStoreIsAway(t *testing.T) {
 	})
 }
 
-// If the answer to the last request of a run is lost, it is repeated, and the run is
-// done once. If none comes, the next leader finds out.
+// If the answer to the first or to the last request of a run is lost, it is repeated, and
+// the run is done once. If none comes to the last, the next leader finds out.
 func TestEveryLostReplies(t *testing.T) {
-	for name, lose := range map[string]int{"one": 1, "all": 1000} {
+	for name, c := range map[string]struct {
+		lose  int
+		begun bool // those of the end only
+	}{"one of the begin": {1, false}, "one": {1, true}, "all": {1000, true}} {
+		lose := c.lose
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d, engine := &diary{t: t}, newFaulty()
 				client := newClient(t, engine, nil)
-				stop := d.every(client, minutely, nil, d.run(0, nil))
 				left := lose
-				engine.set(nil, func(_ context.Context, op string) error {
-					if op == "complete" && left > 0 {
-						left--
-						return errLink
+				fault := func() {
+					engine.set(nil, func(_ context.Context, op string) error {
+						if op == "complete" && left > 0 {
+							left--
+							return errLink
+						}
+						return nil
+					})
+				}
+				stop := d.every(client, minutely, nil, func(ctx context.Context, run holdfast.EveryRun) error {
+					if c.begun && run.Scheduled.Minute() == 1 {
+						fault()
 					}
-					return nil
+					return d.run(0, nil)(ctx, run)
 				})
+				if !c.begun {
+					fault()
+				}
 				time.Sleep(90 * time.Second)
 				engine.heal()
 				time.Sleep(40 * time.Second)
@@ -108,6 +125,26 @@ func TestEveryLostReplies(t *testing.T) {
 	}
 }
 
+// An attempt whose begin the store never confirms is not run, and counts: so it is missed
+// in the end without a run, and the next scheduled time has its attempts again.
+func TestEveryBeginIsNeverConfirmed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, engine := &diary{t: t}, newFaulty()
+		client := newClient(t, engine, nil)
+		stop := d.every(client, minutely, &holdfast.EveryOptions{MaxAttempts: 2}, d.run(0, nil))
+		time.Sleep(30 * time.Second)
+		engine.set(nil, fail(errLink, "complete"))
+		time.Sleep(59 * time.Second)
+		engine.heal()
+		time.Sleep(40 * time.Second)
+		_ = stop()
+		d.want("00:02:00 run of 00:02:00, attempt 1")
+		if s := d.status(client); s.Missed != 1 || s.Done != 1 || s.Gaps[0].Err != "attempt 2 ended without a word: its process died, or it lost its lease" {
+			t.Errorf("status %+v", s)
+		}
+	})
+}
+
 // A leader writes down again what the store has lost of the schedule: it neither runs
 // twice what it has run, nor begins anew.
 func TestEveryStoreForgets(t *testing.T) {
@@ -116,7 +153,7 @@ func TestEveryStoreForgets(t *testing.T) {
 		client := newClient(t, engine, nil)
 		stop := d.every(client, minutely, nil, d.run(0, nil))
 		time.Sleep(90 * time.Second)
-		if found, err := client.OnceForget(t.Context(), "job"); !found || err != nil {
+		if found, err := client.Records().Forget(t.Context(), "job"); !found || err != nil {
 			t.Fatal(found, err)
 		}
 		time.Sleep(time.Minute)
@@ -150,11 +187,11 @@ func TestEveryScheduleChanges(t *testing.T) {
 	})
 }
 
-// A scheduled time costs three requests, however many replicas stand by. Renewals of the
+// A scheduled time costs four requests, however many replicas stand by. Renewals of the
 // leader and refreshes of those who wait come on top, with or without a schedule.
 func TestEveryCost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		d, store, asked := &diary{t: t}, memlock.New(), map[string]int{}
+		d, store, asked := &diary{t: t}, mem.New(nil), map[string]int{}
 		var mu sync.Mutex // guards asked
 		count := func(_ context.Context, r hook.Request, send func() error) error {
 			mu.Lock()
@@ -180,7 +217,7 @@ func TestEveryCost(t *testing.T) {
 		t.Logf("requests of 5 replicas for 10 scheduled times: %v", asked)
 		delete(asked, "Extend")
 		delete(asked, "Refresh")
-		if want := map[string]int{"Acquire": 10, "Recall": 10, "Complete": 10}; !maps.Equal(asked, want) {
+		if want := map[string]int{"Acquire": 10, "Recall": 10, "Complete": 20}; !maps.Equal(asked, want) {
 			t.Errorf("10 scheduled times took %v, want %v", asked, want)
 		}
 	})
@@ -216,4 +253,288 @@ func TestEverySecondLeader(t *testing.T) {
 		}
 		_, _ = first(), second()
 	})
+}
+
+// A notary is a store that keeps a copy of all that schedules have written into it.
+type notary struct {
+	driver.Forward
+	mu      sync.Mutex // guards the rest
+	written []holdfast.ScheduleRecord
+	seen    map[lockinfo.LeaseID]bool
+}
+
+func newNotary() *notary {
+	return &notary{Forward: driver.Forward{Engine: mem.New(nil)}, seen: map[lockinfo.LeaseID]bool{}}
+}
+
+func (n *notary) Complete(ctx context.Context, req driver.CompleteRequest) error {
+	err := n.Forward.Complete(ctx, req)
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if err == nil && !n.seen[req.LeaseID] {
+		n.seen[req.LeaseID] = true
+		var r holdfast.ScheduleRecord
+		if err := json.Unmarshal(req.Record, &r); err != nil {
+			return err
+		}
+		n.written = append(n.written, r)
+	}
+	return err
+}
+
+// A fate is what has become of one scheduled time, by what was written.
+type fate struct {
+	done, missed int
+	token        uint64 // of the run that was done
+}
+
+// fates reads what was written, in its order.
+func (n *notary) fates(t *testing.T, schedule holdfast.Schedule) map[time.Time]*fate {
+	t.Helper()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	all := map[time.Time]*fate{}
+	at := func(scheduled time.Time) *fate {
+		scheduled = scheduled.UTC()
+		if all[scheduled] == nil {
+			all[scheduled] = &fate{}
+		}
+		return all[scheduled]
+	}
+	for i, r := range n.written[1:] {
+		before := n.written[i]
+		if r.Done == before.Done+1 {
+			f := at(r.Last.Scheduled)
+			f.done++
+			f.token = r.Last.Token
+		}
+		if r.Missed == before.Missed {
+			continue
+		}
+		gap, count := r.Gaps[len(r.Gaps)-1], 0
+		for s := gap.First; !s.After(gap.Last); s = schedule.Next(s) {
+			at(s).missed++
+			count++
+		}
+		if count != gap.Count || r.Missed != before.Missed+uint64(count) {
+			t.Errorf("%d missed in %+v, and %d before", r.Missed, gap, before.Missed)
+		}
+	}
+	return all
+}
+
+// A replica is one process that calls Every, with a clock that is off.
+type replica struct {
+	who    int
+	skew   time.Duration
+	loses  bool // what is under way when it dies
+	dead   atomic.Bool
+	cancel context.CancelFunc
+	over   chan struct{}
+}
+
+// each is the way of its requests to the store and back: 1 ms each. The dead hear
+// nothing, and send nothing; what was under way when they died arrives, or is lost.
+func (r *replica) each(ctx context.Context, _ hook.Request, send func() error) error {
+	gone := func(lost bool) bool { return r.dead.Load() && lost }
+	if !gone(true) {
+		time.Sleep(time.Millisecond)
+		if !gone(r.loses) {
+			err := send()
+			time.Sleep(time.Millisecond)
+			if !gone(true) {
+				return err
+			}
+		}
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// A finish is the end of the work of one run.
+type finish struct {
+	scheduled time.Time
+	token     uint64
+	by        *replica
+}
+
+// A fleet is several replicas of one job on one store.
+type fleet struct {
+	t        *testing.T
+	store    *notary
+	schedule holdfast.Schedule
+	opts     holdfast.EveryOptions
+	job      time.Duration
+	random   *rand.Rand
+	mu       sync.Mutex    // guards the rest
+	begun    chan *replica // whose run has begun; nobody need listen
+	working  int
+	killed   int // runs that were killed before their end
+	finished []finish
+	early    time.Duration // the most that a run began before its time
+	missed   int           // as Missed was told
+}
+
+func (f *fleet) start(who int, skew time.Duration) *replica {
+	r := &replica{who: who, skew: skew, loses: f.random.IntN(2) == 0, over: make(chan struct{})}
+	ctx, cancel := context.WithCancel(f.t.Context())
+	r.cancel = cancel
+	c := newClient(f.t, &hook.Engine{Forward: driver.Forward{Engine: f.store}, Each: r.each}, &holdfast.Options{TTL: 3 * time.Second, RequestTimeout: time.Second})
+	opts := f.opts
+	holdfast.SetEveryClock(&opts, func() time.Time { return time.Now().Add(r.skew) })
+	opts.Missed = func(m holdfast.MissedRuns) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.missed += m.Count
+	}
+	go func() {
+		defer close(r.over)
+		err := c.Every(ctx, "job", f.schedule, &opts, func(ctx context.Context, run holdfast.EveryRun) error { return f.work(ctx, r, run) })
+		if !errors.Is(err, context.Canceled) {
+			f.t.Errorf("replica %d: %v", who, err)
+		}
+	}()
+	return r
+}
+
+// work is fn: it takes its time, and stops with its context or its process.
+func (f *fleet) work(ctx context.Context, r *replica, run holdfast.EveryRun) error {
+	f.mu.Lock()
+	f.early = max(f.early, time.Until(run.Scheduled))
+	f.working++
+	if f.working > 1 {
+		f.t.Errorf("%d runs at a time", f.working)
+	}
+	f.mu.Unlock()
+	select {
+	case f.begun <- r:
+	default:
+	}
+	var err error
+	select {
+	case <-time.After(f.job):
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.working--
+	if r.dead.Load() {
+		f.killed++
+	} else if err == nil {
+		f.finished = append(f.finished, finish{run.Scheduled, run.Lease.Token(), r})
+	}
+	return err
+}
+
+// kill ends a process: nothing more of it reaches the store or the work.
+func (r *replica) kill() {
+	r.dead.Store(true)
+	r.cancel()
+}
+
+// Three replicas whose clocks are 4 s apart are killed again and again, now and then all
+// at once. Each scheduled time is done by one run, or missed, and both is told once.
+func TestEveryRunsOnceOrTells(t *testing.T) {
+	const ticks = 200
+	for name, c := range map[string]struct {
+		period time.Duration
+		opts   holdfast.EveryOptions
+	}{
+		"a period above the skew":           {10 * time.Second, holdfast.EveryOptions{}},
+		"a period below the skew":           {time.Second, holdfast.EveryOptions{}},
+		"each of a period below the skew":   {time.Second, holdfast.EveryOptions{CatchUp: true}},
+		"late by less than the skew itself": {10 * time.Second, holdfast.EveryOptions{StartWithin: time.Second}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				random := rand.New(rand.NewPCG(uint64(c.period), uint64(len(name))))
+				f := &fleet{t: t, random: random, store: newNotary(), schedule: holdfast.Periodic(time.Unix(0, 0), c.period), opts: c.opts, job: 50 * time.Millisecond, begun: make(chan *replica)}
+				within := func(d time.Duration) time.Duration { return time.Duration(random.Int64N(int64(d))) }
+				skews := []time.Duration{-2 * time.Second, 0, 2 * time.Second}
+				crew := make([]*replica, len(skews))
+				for who, skew := range skews {
+					crew[who] = f.start(who, skew)
+				}
+				kills := 0
+				for end := time.Now().Add(ticks * c.period); time.Now().Before(end); {
+					time.Sleep(within(4*c.period + time.Second))
+					victims := []int{random.IntN(len(crew))}
+					switch random.IntN(10) {
+					case 0:
+						victims = []int{0, 1, 2}
+					case 1, 2, 3: // whoever runs, at any instant of it
+						victims[0] = (<-f.begun).who
+						time.Sleep(within(60 * time.Millisecond))
+					case 4: // whoever has run, with its request under way
+						victims[0] = (<-f.begun).who
+						time.Sleep(f.job + 500*time.Microsecond)
+					}
+					for _, who := range victims {
+						crew[who].kill()
+						<-crew[who].over
+						kills++
+					}
+					time.Sleep(time.Duration(len(victims)) * within(c.period))
+					for _, who := range victims {
+						crew[who] = f.start(who, skews[who])
+					}
+				}
+				for _, r := range crew {
+					r.cancel()
+					<-r.over
+				}
+				f.check(kills)
+			})
+		})
+	}
+}
+
+// check compares what was written with what was worked.
+func (f *fleet) check(kills int) {
+	f.t.Helper()
+	all := f.store.fates(f.t, f.schedule)
+	f.store.mu.Lock()
+	first, last := f.store.written[0], f.store.written[len(f.store.written)-1]
+	f.store.mu.Unlock()
+	runs := map[time.Time][]finish{}
+	for _, x := range f.finished {
+		runs[x.scheduled] = append(runs[x.scheduled], x)
+	}
+	var ticks, done, missed, again int
+	for s := f.schedule.Next(first.Settled); !s.After(last.Settled); s = f.schedule.Next(s) {
+		s = s.UTC()
+		ticks++
+		what := all[s]
+		if what == nil || what.done+what.missed != 1 {
+			f.t.Errorf("%s is %+v, want it done once or missed once", s, what)
+			continue
+		}
+		done, missed = done+what.done, missed+what.missed
+		found := 0
+		for _, x := range runs[s] {
+			switch {
+			case what.done == 1 && x.token == what.token:
+				found++
+			case x.by.dead.Load(): // it was killed before it could write that down
+				again++
+			default:
+				f.t.Errorf("%s was worked by replica %d, and %+v was written", s, x.by.who, what)
+			}
+		}
+		if found != what.done {
+			f.t.Errorf("%s: %+v was written, and %d runs have worked", s, what, found)
+		}
+	}
+	if last.Done != uint64(done) || last.Missed != uint64(missed) || f.missed > missed {
+		f.t.Errorf("%d done and %d missed, and the record says %d and %d; %d told", done, missed, last.Done, last.Missed, f.missed)
+	}
+	f.t.Logf("%d scheduled times, %d kills, %d of them in a run: %d done, %d missed (%d told at once), %d worked by a process that was killed before it could say so; at most %s early",
+		ticks, kills, f.killed, done, missed, f.missed, again, f.early)
+	if ticks < 180 || done < ticks/4 || kills < 30 || f.killed < 3 {
+		f.t.Errorf("%d scheduled times, %d kills, %d done: it shows too little", ticks, kills, done)
+	}
+	if f.early > 2*time.Second {
+		f.t.Errorf("a run began %s before its time", f.early)
+	}
 }

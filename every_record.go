@@ -15,14 +15,14 @@ import (
 // A ScheduleRecord is what the store remembers of the schedule of one name. All times of
 // day are by the clocks of those who have written them; scheduled times are in UTC.
 type ScheduleRecord struct {
-	Began   time.Time    `json:"began"`            // when the first replica called Every; zero if none has
-	Settled time.Time    `json:"settled"`          // the last scheduled time that was done or missed; at first, Began
-	Next    time.Time    `json:"next,omitzero"`    // the one after it; zero if there is none
-	Last    DoneRun      `json:"last,omitzero"`    // the last run that was done; zero if none was
-	Failing *FailedRun   `json:"failing,omitzero"` // the run that is due has failed, and may be tried again; nil if it has not
-	Done    uint64       `json:"done"`             // how many runs were done
-	Missed  uint64       `json:"missed"`           // how many were missed
-	Gaps    []MissedRuns `json:"gaps,omitempty"`   // those missed lately, the latest last
+	Began   time.Time    `json:"began"`          // when the first replica called Every; zero if none has
+	Settled time.Time    `json:"settled"`        // the last scheduled time that was done or missed; at first, Began
+	Next    time.Time    `json:"next,omitzero"`  // the one after it; zero if there is none
+	Last    DoneRun      `json:"last,omitzero"`  // the last run that was done; zero if none was
+	Begun   *BegunRun    `json:"begun,omitzero"` // the run that is due was begun, and is not done; nil if it was not begun
+	Done    uint64       `json:"done"`           // how many runs were done
+	Missed  uint64       `json:"missed"`         // how many were missed
+	Gaps    []MissedRuns `json:"gaps,omitempty"` // those missed lately, the latest last
 }
 
 // A DoneRun is a run of a schedule that has succeeded.
@@ -35,22 +35,40 @@ type DoneRun struct {
 	Attempt   int           `json:"attempt"`
 }
 
-// A FailedRun is a run of a schedule that has failed so far.
-type FailedRun struct {
+// A BegunRun is a run of a schedule that was begun and is not done: it goes on, or may
+// be tried again.
+type BegunRun struct {
 	Scheduled time.Time `json:"scheduled"`
-	At        time.Time `json:"at"` // when it failed last
-	By        string    `json:"by"`
-	Attempts  int       `json:"attempts"` // how often it has failed
-	Err       string    `json:"err"`
+	At        time.Time `json:"at"` // when the last attempt began, or failed
+	By        string    `json:"by"` // who made it, for people
+	Attempts  int       `json:"attempts"`
+	Open      bool      `json:"open"`          // the last attempt goes on, or another replica has not seen yet that it does not
+	Err       string    `json:"err,omitempty"` // of the last attempt that has ended
 }
 
-// MissedRuns are runs of a schedule that were missed, one after the other: nobody came
+// same reports whether nothing was written about the run between a and b.
+func (b *BegunRun) same(a *BegunRun) bool {
+	return b == a || a != nil && b != nil && a.Attempts == b.Attempts && a.Open == b.Open && a.At.Equal(b.At)
+}
+
+// end notes how the last attempt has ended.
+func (b *BegunRun) end(now time.Time, err string) {
+	b.At, b.Open, b.Err = now, false, recordText(err)
+}
+
+// silence describes the end of an attempt that wrote down no end, though its lease has
+// ended.
+func (b *BegunRun) silence() string {
+	return fmt.Sprintf("attempt %d ended without a word: its process died, or it lost its lease", b.Attempts)
+}
+
+// MissedRuns are runs of a schedule that were missed, one after the other: no replica came
 // in time, the one before took too long, or it has failed too often.
 type MissedRuns struct {
 	First time.Time `json:"first"`
 	Last  time.Time `json:"last"`
 	Count int       `json:"count"`
-	Err   string    `json:"err,omitempty"` // with which the first has failed last, if it was begun
+	Err   string    `json:"err,omitempty"` // of the last attempt at the first, if it was begun
 }
 
 func (m *MissedRuns) add(t time.Time) {
@@ -70,7 +88,7 @@ const (
 
 // miss writes down what was missed.
 func (r *ScheduleRecord) miss(m MissedRuns) {
-	r.Settled, r.Failing = m.Last, nil
+	r.Settled, r.Begun = m.Last, nil
 	r.Missed += uint64(m.Count)
 	r.Gaps = append(r.Gaps, m)
 	r.Gaps = r.Gaps[max(0, len(r.Gaps)-shownGaps):]

@@ -1,40 +1,43 @@
 package holdfast
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/internal/ask"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-const (
-	// clockGlance is how soon a leader that waits sees that its clock was set.
-	clockGlance = 10 * time.Second
-
-	// mostAhead is how far the clock of a leader may be ahead of the store's. Whoever
-	// is further ahead would run what is not due, and settle it for all others.
-	mostAhead = 5 * time.Minute
-)
+// mostAhead is how far the clock of a leader may be ahead of the store's. One that is
+// further ahead would run what is not due, and settle it for all others.
+const mostAhead = 5 * time.Minute
 
 // errAhead: a leader would run what is not due.
 var errAhead = errors.New("the clock of this host is ahead of the store's")
 
-// A scheduler is one call of Every.
+// A scheduler is one call of Every. It sends the requests and runs fn; a plan decides what
+// to do, and keeps the record.
 type scheduler struct {
 	ctx      context.Context // of Every
 	client   *Client
 	recorder driver.Recorder
 	name     string
-	schedule Schedule
+	times    timetable
 	opts     EveryOptions
 	fn       func(context.Context, EveryRun) error
-	verdict  error // an error that would come again, for which Every ends
+	fatal    error // an error that would come again, for which Every ends
 }
 
-// lead is what the replica does that leads: it waits for scheduled times and settles
+// verdict returns the error for which Every ends, or nil.
+func (s *scheduler) verdict() error { return cmp.Or(s.fatal, s.times.err) }
+
+// now is the time of day of this replica, as records have it.
+func (s *scheduler) now() time.Time { return s.opts.clock().Round(0).UTC() }
+
+// lead is the work of the replica that leads: it waits for scheduled times and settles
 // them, until ctx ends or something fails, when another replica may do better.
 func (s *scheduler) lead(ctx context.Context, _ *Lease) error {
 	r, err := s.recall(ctx)
@@ -42,7 +45,7 @@ func (s *scheduler) lead(ctx context.Context, _ *Lease) error {
 		r, err = s.round(ctx, r)
 	}
 	switch {
-	case s.verdict != nil:
+	case s.verdict() != nil:
 		return nil
 	case err == nil:
 		return context.Cause(ctx)
@@ -53,26 +56,39 @@ func (s *scheduler) lead(ctx context.Context, _ *Lease) error {
 // sleep waits until there is something to do, by a clock that may be set meanwhile. It
 // returns false as soon as ctx ends.
 func (s *scheduler) sleep(ctx context.Context, r *ScheduleRecord) bool {
-	at := s.wake(r)
-	for s.verdict == nil {
-		left := clockGlance
-		if !at.IsZero() {
-			left = min(left, at.Sub(s.opts.clock()))
-		}
-		if left <= 0 {
+	known := time.Now()
+	for {
+		left := min(clockGlance, s.times.left(r, known, s.opts.clock()))
+		switch {
+		case s.verdict() != nil:
+			return false
+		case left <= 0:
 			return ctx.Err() == nil
-		}
-		if !ask.Sleep(ctx, left) {
+		case !s.rest(ctx, left):
 			return false
 		}
+	}
+}
+
+// rest waits for d, while nothing is due. It returns false as soon as ctx ends, or the
+// client is closed or shut down: the schedule is then free for others at once.
+func (s *scheduler) rest(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-s.client.closing:
+		s.fatal = ErrClosed
+	case <-ctx.Done():
 	}
 	return false
 }
 
-// failure returns err as it is told, and remembers it if it would come again.
+// failure adds the name to err, and remembers it if it would come again.
 func (s *scheduler) failure(err error) error {
 	if err != nil && hopeless(err) {
-		s.verdict = err
+		s.fatal = err
 	}
 	return opError("every", s.name, err)
 }
@@ -84,8 +100,8 @@ func (s *scheduler) recall(ctx context.Context) (*ScheduleRecord, error) {
 	return r, s.failure(err)
 }
 
-// round takes the lock of the name and settles one thing. known is what this leader
-// knows of the record, nil at first; it returns what it knows afterwards.
+// round takes the lock of the name and settles one thing. known is the record that this
+// leader knows, nil at first; round returns what it knows afterwards.
 func (s *scheduler) round(ctx context.Context, known *ScheduleRecord) (*ScheduleRecord, error) {
 	lease, err := s.acquire(ctx)
 	if err != nil {
@@ -96,45 +112,53 @@ func (s *scheduler) round(ctx context.Context, known *ScheduleRecord) (*Schedule
 	if err != nil {
 		return nil, err
 	}
-	if known != nil && (r == nil || r.Settled.Before(known.Settled)) {
-		r = known // the store has lost what this leader has read in it, or written
+	var seen *BegunRun
+	if known != nil {
+		seen = known.Begun
+		if r == nil || r.Settled.Before(known.Settled) {
+			r = known // the store has lost what this leader has read in it, or written
+		}
 	}
-	now := s.opts.clock().Round(0).UTC()
+	now := s.now()
 	if ahead := now.Sub(time.UnixMicro(int64(lease.token))); ahead > mostAhead { // a token is the store's clock, or more
-		return nil, s.failure(fmt.Errorf("%w by %s: set it right; until then this replica runs nothing", errAhead, driver.Span(ahead)))
+		return nil, s.failure(fmt.Errorf("%w by %s: set it right; until then this replica runs nothing", errAhead, lockinfo.Span(ahead)))
 	}
-	p := s.plan(r, now)
+	p := s.times.plan(r, now)
 	switch {
-	case p.record != nil:
-		return p.record, s.settle(lease, p)
-	case !p.due.IsZero():
-		return r, s.run(lease, r, p.due)
+	case p.write:
+		return p.record, s.settle(lease, &p)
+	case p.due.IsZero(): // another replica has settled it
+		return r, nil
+	case r.Begun != nil && !r.Begun.same(seen): // another replica has begun it meanwhile: rest first
+		return r, nil
 	}
-	return r, nil // somebody else has settled it
+	return r, s.run(lease, &p)
 }
 
-// acquire takes the lock of the name: as that of do-once work, for those who look on.
+// acquire takes the lock of the name, shown to others as do-once work.
 func (s *scheduler) acquire(ctx context.Context) (*Lease, error) {
-	w := &waiter{}
-	if err := s.client.prepare(ctx, &w.acquisition, s.name, s.opts.acquire(), true); err != nil {
+	a := &acquisition{}
+	if err := s.client.prepare(ctx, a, s.name, s.opts.acquire(), true); err != nil {
 		return nil, err
 	}
-	w.req.Holder.Once = true
-	return w.run(ctx, true)
+	a.req.Holder.Once = true
+	return a.run(ctx)
 }
 
 // commit writes the record and ends the lease, in one step.
-func (s *scheduler) commit(lease *Lease, r *ScheduleRecord) error {
-	r.Next = s.after(r.Settled)
-	return lease.complete(s.ctx, s.recorder, driver.CompleteRequest{
-		Name: s.name, LeaseID: lease.id, Retention: s.opts.Retention, Record: r.format(),
-	})
+func (s *scheduler) commit(lease *Lease, p *plan) error {
+	p.record.Next = s.times.after(p.record.Settled)
+	return lease.complete(s.ctx, s.recorder, s.completion(lease, p))
 }
 
-// settle writes down what a plan has found, and tells what was missed once that is
-// written.
-func (s *scheduler) settle(lease *Lease, p plan) error {
-	if err := s.commit(lease, p.record); err != nil {
+// completion is the request that writes the record.
+func (s *scheduler) completion(lease *Lease, p *plan) driver.CompleteRequest {
+	return driver.CompleteRequest{Name: s.name, LeaseID: lease.id, Retention: s.opts.ForgetAfter, Record: p.record.format()}
+}
+
+// settle writes the record of a plan, and then reports the missed runs.
+func (s *scheduler) settle(lease *Lease, p *plan) error {
+	if err := s.commit(lease, p); err != nil {
 		return s.failure(err)
 	}
 	s.tellMissed(p.missed)
@@ -153,81 +177,76 @@ func (s *scheduler) tellMissed(m MissedRuns) {
 	s.opts.Missed(m)
 }
 
-// tell tells the Observer of the client.
+// tell sends an event to the Observer of the client.
 func (s *scheduler) tell(e Event) {
 	e.Context, e.Name = s.ctx, s.name
 	s.client.events.Tell(&e, false)
 }
 
-// run runs fn, and writes down what came of it, even if fn panics.
-func (s *scheduler) run(lease *Lease, r *ScheduleRecord, scheduled time.Time) (err error) {
-	run := EveryRun{Name: s.name, Scheduled: scheduled, Previous: r.Last.Scheduled, Attempt: 1, Lease: lease}
-	if r.Failing != nil {
-		run.Attempt += r.Failing.Attempts
+// run runs fn. It writes down that the run begins, before it does, so that an attempt
+// counts that ends with its process; and how the run has ended, even if fn panics.
+func (s *scheduler) run(lease *Lease, p *plan) (err error) {
+	previous := p.record.Last.Scheduled
+	p.begin(s.now(), lease.holder.String())
+	if err := lease.keepRecord(s.ctx, s.recorder, s.completion(lease, p)); err != nil { // the lease goes on
+		return s.failure(err)
 	}
 	ctx, stop := lease.attach(s.ctx)
 	started := time.Now()
 	err = errors.New("it has panicked, or ended its goroutine")
 	defer func() {
 		stop()
-		took := time.Since(started)
-		var missed MissedRuns
-		if err == nil {
-			err = s.done(run, r, took)
-		} else {
-			missed, err = s.failed(run, r, err)
-		}
-		e := Event{Kind: RunDone, Scheduled: scheduled, Token: lease.token, Took: took}
-		if err != nil {
-			err = fmt.Errorf("run of %s: %w", scheduleName(scheduled), err)
-			e.Kind, e.Err = RunFailed, err
-		}
-		s.tell(e)
-		s.tellMissed(missed)
-		err = opError("every", s.name, err)
+		err = s.ended(lease, p, time.Since(started), err)
 	}()
-	return s.fn(ctx, run)
+	return s.fn(ctx, EveryRun{Name: s.name, Scheduled: p.due, Previous: previous, Attempt: p.attempt, Lease: lease})
+}
+
+// ended writes down how a run has ended, with the error of fn, and reports it.
+func (s *scheduler) ended(lease *Lease, p *plan, took time.Duration, err error) error {
+	if err == nil {
+		err = s.done(lease, p, took)
+	} else {
+		err = s.failed(lease, p, err)
+	}
+	e := Event{Kind: RunDone, Scheduled: p.due, Token: lease.token, Took: took}
+	if err != nil {
+		err = fmt.Errorf("run of %s: %w", scheduleName(p.due), err)
+		e.Kind, e.Err = RunFailed, err
+	}
+	s.tell(e)
+	s.tellMissed(p.missed)
+	return opError("every", s.name, err)
 }
 
 // done writes down that a run is done.
-func (s *scheduler) done(run EveryRun, r *ScheduleRecord, took time.Duration) error {
-	r.Settled, r.Failing = run.Scheduled, nil
-	r.Done++
-	r.Last = DoneRun{
-		Scheduled: run.Scheduled, Started: s.opts.clock().Add(-took).Round(0).UTC(), Took: took,
-		By: recordText(run.Lease.holder.String()), Token: run.Lease.token, Attempt: run.Attempt,
-	}
-	if err := s.commit(run.Lease, r); err != nil {
+func (s *scheduler) done(lease *Lease, p *plan, took time.Duration) error {
+	p.done(s.now(), took, lease.holder.String(), lease.token)
+	if err := s.commit(lease, p); err != nil {
 		_ = s.failure(err)
 		return fmt.Errorf("it has succeeded, but that is not written down: %w", err)
 	}
 	return nil
 }
 
-// failed writes down that a run has failed, unless that is for the end of its context:
-// then another replica may try again at once.
-func (s *scheduler) failed(run EveryRun, r *ScheduleRecord, err error) (missed MissedRuns, _ error) {
-	if lost := run.Lease.lostBefore(); lost != nil {
-		if !isLost(err) {
-			err = fmt.Errorf("%w (%w)", err, lost)
-		}
-		return missed, err
+// failed writes down that a run has failed, unless Every has ended: then another replica
+// may try again at once. If the run has lost its lease nothing can be written, and the
+// record of its beginning remains.
+func (s *scheduler) failed(lease *Lease, p *plan, err error) error {
+	lost := lease.lostBefore()
+	switch {
+	case lost != nil && isLost(err):
+		return err
+	case lost != nil:
+		return fmt.Errorf("%w (%w)", err, lost)
+	case s.ctx.Err() != nil:
+		p.stopped()
+	default:
+		p.failed(s.now(), err)
 	}
-	if s.ctx.Err() != nil {
-		return missed, err
-	}
-	r.Failing = &FailedRun{
-		Scheduled: run.Scheduled, At: s.opts.clock().Round(0).UTC(), By: recordText(run.Lease.holder.String()),
-		Attempts: run.Attempt, Err: recordText(err.Error()),
-	}
-	if run.Attempt == s.opts.Attempts {
-		missed.add(run.Scheduled)
-		missed.Err = r.Failing.Err
-		r.miss(missed)
-	}
-	if e := s.commit(run.Lease, r); e != nil {
+	if e := s.commit(lease, p); e != nil {
 		_ = s.failure(e)
-		return MissedRuns{}, fmt.Errorf("%w (and that is not written down: %w)", err, e)
+		p.missed = MissedRuns{}
+		return fmt.Errorf("%w (and that is not written down: %w)", err, e)
 	}
-	return missed, err
+	return err
 }

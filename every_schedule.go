@@ -1,16 +1,13 @@
 package holdfast
 
-import (
-	"fmt"
-	"time"
-)
+import "time"
 
-// A Schedule says for when a job is due. Next returns the first such time after t, in
+// A Schedule is when a job is due. Next returns the first such time after t, in
 // whole seconds, or the zero time if there is none. It must follow from t alone, so that
-// all replicas get the same: Every hands it the scheduled time before, in UTC.
+// all replicas get the same: Every passes the scheduled time before, in UTC.
 //
-// The schedules of github.com/robfig/cron/v3 are such. Those that name no zone with
-// CRON_TZ are in UTC then.
+// Periodic and Daily return schedules, and so does github.com/robfig/cron/v3. Its schedules
+// are then in UTC unless they name a zone with CRON_TZ.
 type Schedule interface {
 	Next(t time.Time) time.Time
 }
@@ -30,104 +27,108 @@ type periodic struct {
 func (p periodic) Next(t time.Time) time.Time {
 	period := int64(p.every / time.Second)
 	if period <= 0 || p.every%time.Second != 0 {
-		return t // which no schedule may say
+		return t // an error: a schedule must return a later time
 	}
 	n := floor(t.Unix()-p.start.Unix(), period) + 1
 	return time.Unix(p.start.Unix()+n*period, int64(p.start.Nanosecond())).In(p.start.Location())
 }
 
-// after returns the scheduled time that follows t, in UTC, or the zero time. What no
-// schedule may say ends Every.
-func (s *scheduler) after(t time.Time) time.Time {
-	next := s.schedule.Next(t)
-	switch {
-	case next.IsZero(), next.Year() > 9999: // which no record can hold
-		return time.Time{}
-	case !next.After(t) || next.Nanosecond() != 0:
-		s.verdict = fmt.Errorf("%w schedule: after %s it says %s: want a later time, in whole seconds", ErrInvalid, t.Format(time.RFC3339Nano), next.Format(time.RFC3339Nano))
-		return time.Time{}
-	}
-	return next.UTC()
+// Daily returns the schedule that is due once on each day of the calendar of zone, at this
+// time of day, whatever the clocks there do:
+//
+//   - If they jump over it, it is due at the jump: 02:30 at 03:00, when summer time begins.
+//   - If they show it twice, it is due the first time.
+//   - On a day that the zone has left out, such as 2011-12-30 in Pacific/Apia, it is not due.
+//
+// Hour is 0 to 23 and minute 0 to 59; Every refuses others, and a zone that is nil, with
+// ErrInvalid. All replicas should know the same rules of the zone. With time.Local they
+// must be set to the same zone.
+func Daily(zone *time.Location, hour, minute int) Schedule { return daily{zone, hour, minute} }
+
+type daily struct {
+	zone         *time.Location
+	hour, minute int
 }
 
-// A plan is what is to be done about a schedule at one instant.
-type plan struct {
-	record *ScheduleRecord // to be written, or nil
-	missed MissedRuns      // what it says to be missed that the one before did not
-	due    time.Time       // to be run, unless there is a record to be written or it is zero
-}
-
-// mostMissed bounds how many scheduled times one plan looks at; the next one goes on.
-const mostMissed = 100_000
-
-// plan looks at the scheduled times up to now that nobody has settled. r is what the
-// store has, or nil.
-func (s *scheduler) plan(r *ScheduleRecord, now time.Time) (p plan) {
-	if r == nil {
-		return plan{record: &ScheduleRecord{Began: now, Settled: now.Truncate(time.Second)}}
+// Next implements Schedule. It begins with the day before, because clocks may show a day
+// a second time.
+func (d daily) Next(t time.Time) time.Time {
+	if d.zone == nil || d.hour < 0 || d.hour > 23 || d.minute < 0 || d.minute > 59 {
+		return t // an error: a schedule must return a later time
 	}
-	t := s.after(r.Settled)
-	if !t.Equal(r.Next) {
-		return r.underAnother(now)
-	}
-	for !t.IsZero() && !t.After(now) && p.missed.Count < mostMissed {
-		next := s.after(t)
-		superseded := !s.opts.Each && !next.IsZero() && !next.After(now)
-		if !superseded && now.Before(t.Add(s.opts.Late)) {
-			p.due = t
-			break
+	year, month, day := t.In(d.zone).Date()
+	for day--; ; day++ {
+		due, ok := d.on(time.Date(year, month, day, d.hour, d.minute, 0, 0, time.UTC))
+		if ok && due.After(t) {
+			return due
 		}
-		p.missed.add(t)
-		t = next
 	}
-	if p.missed.Count > 0 {
-		if f := r.Failing; f != nil {
-			p.missed.Err = f.Err
+}
+
+// farthest is more than any zone is from UTC.
+const farthest = 26 * time.Hour
+
+// on returns when it is due on the day on which clocks ought to show wall, or false if the
+// zone has no such day. It looks at one time of constant offset from UTC after the other.
+func (d daily) on(wall time.Time) (due time.Time, ok bool) {
+	for at := wall.Add(-farthest).In(d.zone); ; {
+		begin, end := at.ZoneBounds()
+		_, offset := at.Zone()
+		due = wall.Add(-time.Duration(offset) * time.Second).In(d.zone)
+		switch {
+		case !begin.IsZero() && due.Before(begin): // the clocks jumped over it at begin
+			return begin, dayOf(wall).Equal(dayOf(begin)) || dayOf(wall).Equal(dayOf(begin.Add(-time.Nanosecond)))
+		case end.IsZero() || due.Before(end):
+			return due, true
 		}
-		r.miss(p.missed)
-		p.record = r
+		at = end
 	}
-	return p
 }
 
-// underAnother goes over from another schedule, under which the record was written. What
-// was due by that one is missed; what would have been by the new one, before now, is not.
-func (r *ScheduleRecord) underAnother(now time.Time) (p plan) {
-	if !r.Next.IsZero() && !r.Next.After(now) {
-		p.missed.add(r.Next)
-		r.miss(p.missed)
-	}
-	r.Failing = nil
-	if now = now.Truncate(time.Second); now.After(r.Settled) {
-		r.Settled = now
-	}
-	p.record = r
-	return p
+// dayOf returns the day that clocks show at t, to compare it with others.
+func dayOf(t time.Time) time.Time {
+	year, month, day := t.Date()
+	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
 }
 
-// wake returns when a leader has something to do next: when the next run is due, or is
-// to be tried again. It is the zero time if the schedule has ended.
-func (s *scheduler) wake(r *ScheduleRecord) time.Time {
-	now := s.opts.clock()
-	if r == nil {
-		return now
-	}
-	t := s.after(r.Settled)
-	switch {
-	case !t.Equal(r.Next): // another schedule: see to it soon, but do not spin if ours does not keep its word
-		return now.Add(time.Second)
-	case r.Failing == nil || t.IsZero():
-		return t
-	}
-	again := earlier(now.Add(pauseAfter(r.Failing.Attempts)), t.Add(s.opts.Late))
-	if next := s.after(t); !s.opts.Each && !next.IsZero() {
-		again = earlier(again, next)
-	}
-	return again
+// ScheduledTime returns the time nearest to now at which a schedule is due that
+// begins at start and repeats with the period every: for programs whose timer
+// does not tell which run it is for. Replicas whose clocks are off by less than
+// half of every get the same time for the same run. Start and every must be
+// whole seconds, every more than 0.
+func ScheduledTime(now, start time.Time, every time.Duration) time.Time {
+	// In half seconds, because the middle between two times may be one, and not
+	// as a Duration, which ends after 292 years.
+	period := int64(every / time.Second)
+	since := 2*(now.Unix()-start.Unix()) + int64(now.Nanosecond()/5e8) + period
+	return time.Unix(start.Unix()+floor(since, 2*period)*period, 0).In(start.Location())
 }
 
-// pauseAfter returns how long a run rests that has failed so often: 1 s, 2 s, 4 s and so
-// on, up to a minute.
-func pauseAfter(attempts int) time.Duration {
-	return min(time.Second<<min(max(attempts-1, 0), 6), time.Minute)
+// floor divides and rounds down, even what is negative: a time before the start.
+func floor(a, b int64) int64 {
+	n := a / b
+	if a%b < 0 {
+		n--
+	}
+	return n
+}
+
+// keyOf returns the key that Once is to use in place of key.
+func (o *OnceOptions) keyOf(key string) string {
+	if o == nil || o.Scheduled.IsZero() || key == "" { // which the time would make a name
+		return key
+	}
+	return runKey(key, o.Scheduled)
+}
+
+// runKey names one run of a schedule.
+func runKey(name string, scheduled time.Time) string { return name + "@" + scheduleName(scheduled) }
+
+// scheduleName writes a scheduled time in UTC, the same on every machine.
+func scheduleName(scheduled time.Time) string {
+	layout := "2006-01-02T15:04Z"
+	if scheduled.Second() != 0 {
+		layout = "2006-01-02T15:04:05Z"
+	}
+	return scheduled.UTC().Format(layout)
 }

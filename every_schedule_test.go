@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	_ "time/tzdata" // the rules of zones, wherever the tests run
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
@@ -57,7 +58,7 @@ func TestEveryBadSchedules(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				engine := newFaulty()
-				err := holdfast.Every(t.Context(), newClient(t, engine, nil), "job", s, nil, func(context.Context, holdfast.EveryRun) error { return nil })
+				err := newClient(t, engine, nil).Every(t.Context(), "job", s, nil, func(context.Context, holdfast.EveryRun) error { return nil })
 				if !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), `every "job": invalid schedule: `) {
 					t.Error(err)
 				}
@@ -103,7 +104,7 @@ func TestEveryBadInput(t *testing.T) {
 			t.Fatal(err)
 		}
 		closed := newClient(t, newFaultyOn(engine.Engine), nil)
-		_ = closed.Close(ctx)
+		_ = closed.Close()
 		check := func(what string, err error, want error, says string) {
 			t.Helper()
 			if !errors.Is(err, want) || !strings.Contains(err.Error(), says) {
@@ -111,15 +112,15 @@ func TestEveryBadInput(t *testing.T) {
 			}
 		}
 		every := func(c *holdfast.Client, name string, o *holdfast.EveryOptions) error {
-			return holdfast.Every(ctx, c, name, minutely, o, fn)
+			return c.Every(ctx, name, minutely, o, fn)
 		}
 		check("a result", every(c, "result", nil), holdfast.ErrKindMismatch, "take another name for the schedule")
 		check("closed", every(closed, "job", nil), holdfast.ErrClosed, "")
 		check("no name", every(c, "", nil), holdfast.ErrInvalid, "")
 		check("a long name", every(c, strings.Repeat("n", driver.MaxNameLen-8), nil), holdfast.ErrInvalid, "")
-		check("no fn", holdfast.Every(ctx, c, "job", minutely, nil, nil), holdfast.ErrInvalid, "fn: it is nil")
+		check("no fn", c.Every(ctx, "job", minutely, nil, nil), holdfast.ErrInvalid, "fn: it is nil")
 		for what, o := range map[string]holdfast.EveryOptions{
-			"TTL": {TTL: time.Nanosecond}, "Late": {Late: -1}, "Attempts": {Attempts: -1}, "Retention": {Retention: 1}, "Progress": {Progress: 1},
+			"TTL": {TTL: time.Nanosecond}, "StartWithin": {StartWithin: -1}, "MaxAttempts": {MaxAttempts: -1}, "ForgetAfter": {ForgetAfter: 1}, "StallAfter": {StallAfter: 1},
 		} {
 			check(what, every(c, "job", &o), holdfast.ErrInvalid, what)
 			check(what, o.Check(), holdfast.ErrInvalid, what)
@@ -128,7 +129,7 @@ func TestEveryBadInput(t *testing.T) {
 			t.Error(err)
 		}
 		err := c.Do(ctx, "job", nil, func(ctx context.Context, _ *holdfast.Lease) error {
-			return holdfast.Every(ctx, c, "job", minutely, nil, fn)
+			return c.Every(ctx, "job", minutely, nil, fn)
 		})
 		check("in its own lock", err, holdfast.ErrDeadlock, "")
 		nothingLeft(t, engine, "job", "job@schedule", "result@schedule")
@@ -145,7 +146,7 @@ func TestOnceOfASchedule(t *testing.T) {
 		if !errors.Is(err, holdfast.ErrKindMismatch) || !strings.Contains(err.Error(), "it is a schedule") {
 			t.Error(err)
 		}
-		if _, err := c.OnceStatus(t.Context(), "job"); !errors.Is(err, holdfast.ErrKindMismatch) {
+		if _, err := c.Records().Result(t.Context(), "job"); !errors.Is(err, holdfast.ErrKindMismatch) {
 			t.Error(err)
 		}
 		_ = stop()
@@ -159,7 +160,7 @@ func TestScheduleRecordIsShort(t *testing.T) {
 		label := strings.Repeat("<&>é\U0001F512", 100)
 		d, engine := &diary{t: t}, newFaulty()
 		c := newClient(t, engine, &holdfast.Options{Holder: holdfast.Holder{Label: label}})
-		stop := d.every(c, minutely, &holdfast.EveryOptions{Attempts: 1}, d.run(0, fmt.Errorf("%s\n\x00\xff%s", label, label)))
+		stop := d.every(c, minutely, &holdfast.EveryOptions{MaxAttempts: 1}, d.run(0, fmt.Errorf("%s\n\x00\xff%s", label, label)))
 		time.Sleep(10*time.Minute + time.Second)
 		_ = stop()
 		s := d.status(c)
@@ -171,4 +172,156 @@ func TestScheduleRecordIsShort(t *testing.T) {
 			t.Errorf("the record has %d bytes, %v", info.Length, err)
 		}
 	})
+}
+
+func zone(t *testing.T, name string) *time.Location {
+	t.Helper()
+	z, err := time.LoadLocation(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return z
+}
+
+// A day has one run, whatever its clocks do. The times are those of the clocks there, with
+// their offset from UTC.
+func TestDaily(t *testing.T) {
+	for _, c := range []struct {
+		why, zone    string
+		hour, minute int
+		from         string // two days of the calendar before the change
+		want         []string
+	}{
+		{"Berlin jumps from 02:00 to 03:00", "Europe/Berlin", 2, 30, "2026-03-27T12:00:00+01:00", []string{
+			"2026-03-28T02:30:00+01:00", "2026-03-29T03:00:00+02:00", "2026-03-30T02:30:00+02:00",
+		}},
+		{"Berlin shows 02:00 to 03:00 twice", "Europe/Berlin", 2, 30, "2026-10-23T12:00:00+02:00", []string{
+			"2026-10-24T02:30:00+02:00", "2026-10-25T02:30:00+02:00", "2026-10-26T02:30:00+01:00",
+		}},
+		{"at the jump itself", "Europe/Berlin", 3, 0, "2026-03-27T12:00:00+01:00", []string{
+			"2026-03-28T03:00:00+01:00", "2026-03-29T03:00:00+02:00", "2026-03-30T03:00:00+02:00",
+		}},
+		{"New York jumps from 02:00 to 03:00", "America/New_York", 2, 0, "2026-03-06T12:00:00-05:00", []string{
+			"2026-03-07T02:00:00-05:00", "2026-03-08T03:00:00-04:00", "2026-03-09T02:00:00-04:00",
+		}},
+		{"New York shows 01:00 to 02:00 twice", "America/New_York", 1, 59, "2026-10-30T12:00:00-04:00", []string{
+			"2026-10-31T01:59:00-04:00", "2026-11-01T01:59:00-04:00", "2026-11-02T01:59:00-05:00",
+		}},
+		{"Lord Howe jumps by half an hour", "Australia/Lord_Howe", 2, 15, "2026-10-02T12:00:00+10:30", []string{
+			"2026-10-03T02:15:00+10:30", "2026-10-04T02:30:00+11:00", "2026-10-05T02:15:00+11:00",
+		}},
+		{"Lord Howe shows half an hour twice", "Australia/Lord_Howe", 1, 45, "2026-04-03T12:00:00+11:00", []string{
+			"2026-04-04T01:45:00+11:00", "2026-04-05T01:45:00+11:00", "2026-04-06T01:45:00+10:30",
+		}},
+		{"Apia had no 2011-12-30", "Pacific/Apia", 2, 30, "2011-12-27T12:00:00-10:00", []string{
+			"2011-12-28T02:30:00-10:00", "2011-12-29T02:30:00-10:00", "2011-12-31T02:30:00+14:00", "2012-01-01T02:30:00+14:00",
+		}},
+		{"Apia, at midnight", "Pacific/Apia", 0, 0, "2011-12-28T12:00:00-10:00", []string{
+			"2011-12-29T00:00:00-10:00", "2011-12-31T00:00:00+14:00", "2012-01-01T00:00:00+14:00",
+		}},
+		{"Kwajalein had 1969-09-30 twice, in part", "Pacific/Kwajalein", 12, 0, "1969-09-28T13:00:00+11:00", []string{
+			"1969-09-29T12:00:00+11:00", "1969-09-30T12:00:00+11:00", "1969-10-01T12:00:00-12:00",
+		}},
+		{"Beirut jumps over midnight", "Asia/Beirut", 0, 0, "2022-03-25T12:00:00+02:00", []string{
+			"2022-03-26T00:00:00+02:00", "2022-03-27T01:00:00+03:00", "2022-03-28T00:00:00+03:00",
+		}},
+		{"São Paulo shows the hour before midnight twice", "America/Sao_Paulo", 23, 30, "2018-02-16T12:00:00-02:00", []string{
+			"2018-02-16T23:30:00-02:00", "2018-02-17T23:30:00-02:00", "2018-02-18T23:30:00-03:00",
+		}},
+		{"Toronto jumps into the next day", "America/Toronto", 23, 45, "1919-03-29T12:00:00-05:00", []string{
+			"1919-03-29T23:45:00-05:00", "1919-03-31T00:30:00-04:00", "1919-03-31T23:45:00-04:00",
+		}},
+		{"UTC", "UTC", 23, 59, "2028-02-28T12:00:00Z", []string{"2028-02-28T23:59:00Z", "2028-02-29T23:59:00Z", "2028-03-01T23:59:00Z"}},
+	} {
+		t.Run(c.why, func(t *testing.T) {
+			at, err := time.Parse(time.RFC3339, c.from)
+			if err != nil {
+				t.Fatal(err)
+			}
+			daily := holdfast.Daily(zone(t, c.zone), c.hour, c.minute)
+			for _, want := range c.want {
+				if at = daily.Next(at.UTC()); at.Format(time.RFC3339) != want {
+					t.Fatalf("it is due at %s, want %s", at.Format(time.RFC3339), want)
+				}
+			}
+		})
+	}
+}
+
+// From 2008 to 2013 each day that a zone had has its run, at each of several times of day:
+// at the time itself if clocks have shown it, the first time.
+func TestDailyNeverSkipsADay(t *testing.T) {
+	changes := 0
+	for _, name := range []string{"Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Pacific/Apia", "America/Sao_Paulo"} {
+		z := zone(t, name)
+		for _, clock := range []string{"00:00", "01:45", "02:00", "02:15", "02:30", "03:00", "23:30"} {
+			var hour, minute int
+			if _, err := fmt.Sscanf(clock, "%d:%d", &hour, &minute); err != nil {
+				t.Fatal(err)
+			}
+			daily, day := holdfast.Daily(z, hour, minute), time.Date(2008, 1, 1, 0, 0, 0, 0, time.UTC)
+			for at := daily.Next(time.Date(2007, 12, 31, 23, 59, 0, 0, z)); at.Year() < 2014; at = daily.Next(at.UTC()) {
+				if name == "Pacific/Apia" && day.Format(time.DateOnly) == "2011-12-30" {
+					day = day.AddDate(0, 0, 1)
+				}
+				if got := at.Format(time.DateOnly); got != day.Format(time.DateOnly) {
+					t.Fatalf("%s at %s: the run of %s is due on %s", name, clock, day.Format(time.DateOnly), got)
+				}
+				if got := at.Format("15:04"); got != clock {
+					changes++
+					if before := at.Add(-time.Second).Format("15:04"); before >= clock && before < got {
+						t.Fatalf("%s at %s: it is due at %s, and the clocks jump from %s", name, clock, at, before)
+					}
+				}
+				day = day.AddDate(0, 0, 1)
+			}
+		}
+	}
+	if changes < 40 {
+		t.Errorf("%d runs at the jump of a clock: it shows too little", changes)
+	}
+}
+
+// Every runs a Daily once on the days on which Berlin's clocks change, and counts nothing
+// as missed.
+func TestEveryDaily(t *testing.T) {
+	for day, want := range map[string]string{"2000-03-26": "2000-03-26T03:00+02:00", "2000-10-29": "2000-10-29T02:30+02:00"} {
+		t.Run(day, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				berlin := zone(t, "Europe/Berlin")
+				begin, err := time.ParseInLocation(time.DateOnly, day, berlin)
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Until(begin))
+				d, client := &diary{t: t}, newClient(t, newFaulty(), nil)
+				stop := d.every(client, holdfast.Daily(berlin, 2, 30), nil, func(_ context.Context, run holdfast.EveryRun) error {
+					d.note("%s", run.Scheduled.In(berlin).Format("2006-01-02T15:04Z07:00"))
+					if late := time.Since(run.Scheduled); late > time.Second {
+						t.Errorf("it runs %s late", late)
+					}
+					return nil
+				})
+				time.Sleep(6 * time.Hour)
+				_ = stop()
+				d.want(want)
+				if s := d.status(client); s.Done != 1 || s.Missed != 0 {
+					t.Errorf("status %+v", s)
+				}
+			})
+		})
+	}
+}
+
+// Every refuses a Daily of a time that no clock shows.
+func TestEveryBadDaily(t *testing.T) {
+	for name, s := range map[string]holdfast.Schedule{
+		"no zone": holdfast.Daily(nil, 1, 0), "hour 24": holdfast.Daily(time.UTC, 24, 0), "hour -1": holdfast.Daily(time.UTC, -1, 0),
+		"minute 60": holdfast.Daily(time.UTC, 0, 60), "minute -1": holdfast.Daily(time.UTC, 0, -1),
+	} {
+		err := newClient(t, newFaulty(), nil).Every(t.Context(), "job", s, nil, func(context.Context, holdfast.EveryRun) error { return nil })
+		if !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), "invalid schedule") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }

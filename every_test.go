@@ -4,14 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/ask"
+	"github.com/holdfast-locks/holdfast/internal/hook"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
 // A diary notes what one or several calls of Every do, in the virtual time of a test,
@@ -65,7 +71,7 @@ func (d *diary) every(c *holdfast.Client, schedule holdfast.Schedule, opts *hold
 	}
 	ctx, cancel := context.WithCancel(d.t.Context())
 	done := make(chan error, 1)
-	go func() { done <- holdfast.Every(ctx, c, "job", schedule, &o, fn) }()
+	go func() { done <- c.Every(ctx, "job", schedule, &o, fn) }()
 	synctest.Wait()
 	return func() error {
 		cancel()
@@ -77,19 +83,17 @@ func (d *diary) every(c *holdfast.Client, schedule holdfast.Schedule, opts *hold
 func (d *diary) run(took time.Duration, err error) func(context.Context, holdfast.EveryRun) error {
 	return func(ctx context.Context, run holdfast.EveryRun) error {
 		d.note("%s run of %s, attempt %d", clock(time.Now()), clock(run.Scheduled), run.Attempt)
-		select {
-		case <-time.After(took):
-			return err
-		case <-ctx.Done():
+		if !ask.Sleep(ctx, took) {
 			return context.Cause(ctx)
 		}
+		return err
 	}
 }
 
 // status returns the status of the schedule, checked against what must always hold.
-func (d *diary) status(c *holdfast.Client) holdfast.EveryStatus {
+func (d *diary) status(c *holdfast.Client) holdfast.ScheduleState {
 	d.t.Helper()
-	s, err := c.EveryStatus(d.t.Context(), "job")
+	s, err := c.Records().Schedule(d.t.Context(), "job")
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -151,15 +155,15 @@ func TestEveryTriesAgain(t *testing.T) {
 			"00:01:07 run of 00:01:00, attempt 4", "00:01:15 run of 00:01:00, attempt 5", "00:01:31 run of 00:01:00, attempt 6",
 			"missed 1: 00:01:00 to 00:01:00 broken", "00:02:00 run of 00:02:00, attempt 1",
 		}},
-		{"until it is too late", holdfast.EveryOptions{Late: 5 * time.Second}, []string{
+		{"until it is too late", holdfast.EveryOptions{StartWithin: 5 * time.Second}, []string{
 			"00:01:00 run of 00:01:00, attempt 1", "00:01:01 run of 00:01:00, attempt 2", "00:01:03 run of 00:01:00, attempt 3",
 			"missed 1: 00:01:00 to 00:01:00 broken", "00:02:00 run of 00:02:00, attempt 1",
 		}},
-		{"twice", holdfast.EveryOptions{Attempts: 2}, []string{
+		{"twice", holdfast.EveryOptions{MaxAttempts: 2}, []string{
 			"00:01:00 run of 00:01:00, attempt 1", "00:01:01 run of 00:01:00, attempt 2",
 			"missed 1: 00:01:00 to 00:01:00 broken", "00:02:00 run of 00:02:00, attempt 1",
 		}},
-		{"once, and each", holdfast.EveryOptions{Attempts: 1, Each: true}, []string{
+		{"once, and each", holdfast.EveryOptions{MaxAttempts: 1, CatchUp: true}, []string{
 			"00:01:00 run of 00:01:00, attempt 1",
 			"missed 1: 00:01:00 to 00:01:00 broken", "00:02:00 run of 00:02:00, attempt 1", "missed 1: 00:02:00 to 00:02:00 broken",
 		}},
@@ -173,7 +177,7 @@ func TestEveryTriesAgain(t *testing.T) {
 				time.Sleep(2*time.Minute + 500*time.Millisecond)
 				d.want(c.want...)
 				s := d.status(client)
-				if s.Done != 0 || s.Failing == nil && c.opts.Attempts != 1 || s.Failing != nil && (s.Failing.Err != "broken" || s.Failing.Attempts != 1) {
+				if s.Done != 0 || s.Begun == nil && c.opts.MaxAttempts != 1 || s.Begun != nil && (s.Begun.Err != "broken" || s.Begun.Attempts != 1 || s.Begun.Open) {
 					t.Errorf("status: %+v", s)
 				}
 				if failed := d.failures(); len(failed) == 0 || failed[0].Error() != `holdfast: every "job": run of 2000-01-01T00:01Z: broken` {
@@ -196,11 +200,11 @@ func TestEveryMissed(t *testing.T) {
 		want []string
 	}{
 		{"skip", holdfast.EveryOptions{}, []string{"missed 3: 00:02:00 to 00:04:00 ", "00:05:00 run of 00:05:00, attempt 1"}},
-		{"the last one", holdfast.EveryOptions{Late: time.Hour}, []string{"missed 2: 00:02:00 to 00:03:00 ", "00:04:30 run of 00:04:00, attempt 1", "00:05:00 run of 00:05:00, attempt 1"}},
-		{"each", holdfast.EveryOptions{Late: time.Hour, Each: true}, []string{
+		{"the last one", holdfast.EveryOptions{StartWithin: time.Hour}, []string{"missed 2: 00:02:00 to 00:03:00 ", "00:04:30 run of 00:04:00, attempt 1", "00:05:00 run of 00:05:00, attempt 1"}},
+		{"each", holdfast.EveryOptions{StartWithin: time.Hour, CatchUp: true}, []string{
 			"00:04:30 run of 00:02:00, attempt 1", "00:04:30 run of 00:03:00, attempt 1", "00:04:30 run of 00:04:00, attempt 1", "00:05:00 run of 00:05:00, attempt 1",
 		}},
-		{"each, but not too late", holdfast.EveryOptions{Late: 95 * time.Second, Each: true}, []string{
+		{"each, but not too late", holdfast.EveryOptions{StartWithin: 95 * time.Second, CatchUp: true}, []string{
 			"missed 1: 00:02:00 to 00:02:00 ", "00:04:30 run of 00:03:00, attempt 1", "00:04:30 run of 00:04:00, attempt 1", "00:05:00 run of 00:05:00, attempt 1",
 		}},
 	} {
@@ -208,7 +212,7 @@ func TestEveryMissed(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d, client := &diary{t: t}, newClient(t, newFaulty(), nil)
 				if c.name == "skip" {
-					c.opts.Late = 25 * time.Second
+					c.opts.StartWithin = 25 * time.Second
 				}
 				stop := d.every(client, minutely, &c.opts, d.run(0, nil))
 				time.Sleep(70 * time.Second)
@@ -267,14 +271,14 @@ func TestEveryPanics(t *testing.T) {
 		panicked := make(chan any)
 		go func() {
 			defer func() { panicked <- recover() }()
-			_ = holdfast.Every(t.Context(), client, "job", minutely, nil, func(context.Context, holdfast.EveryRun) error { panic("boom") })
+			_ = client.Every(t.Context(), "job", minutely, nil, func(context.Context, holdfast.EveryRun) error { panic("boom") })
 		}()
 		synctest.Wait()
 		stop := d.every(newClient(t, engine, nil), minutely, nil, d.run(0, nil))
 		if p := <-panicked; p != "boom" {
 			t.Errorf("recovered %v", p)
 		}
-		if s := d.status(client); s.Failing == nil || !strings.Contains(s.Failing.Err, "panicked") {
+		if s := d.status(client); s.Begun == nil || !strings.Contains(s.Begun.Err, "panicked") {
 			t.Errorf("status: %+v", s)
 		}
 		time.Sleep(10 * time.Second)
@@ -304,10 +308,308 @@ func TestEveryLosesARun(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(10 * time.Second)
-		d.want("00:01:05 lost: true", "00:01:05 run of 00:01:00, attempt 1")
+		d.want("00:01:05 lost: true", "00:01:06 run of 00:01:00, attempt 2")
 		if s, failed := d.status(client), d.failures(); s.Done != 1 || len(failed) != 1 || !errors.Is(failed[0], holdfast.ErrBroken) {
 			t.Errorf("status %+v, failed %v", s, failed)
 		}
 		_ = stop()
 	})
+}
+
+// An attempt that cannot write down how it has ended counts like one that fails: it was
+// written down before it began. With two attempts there is no third, and the pause holds.
+// No reply is lost here: an attempt counts whose begin was written down but not confirmed,
+// and its function never runs.
+func TestEveryCountsWhatEndsWithoutAWord(t *testing.T) {
+	lost := func(ctx context.Context) { <-ctx.Done() }
+	for name, c := range map[string]struct {
+		opts holdfast.EveryOptions
+		end  func(f *attempts, r *attempter) func(context.Context) // how a run ends
+	}{
+		"MaxHold":         {holdfast.EveryOptions{MaxHold: 300 * time.Millisecond}, func(*attempts, *attempter) func(context.Context) { return lost }},
+		"the lock broken": {holdfast.EveryOptions{}, func(f *attempts, _ *attempter) func(context.Context) { return f.breaks }},
+		"a kill":          {holdfast.EveryOptions{}, func(f *attempts, r *attempter) func(context.Context) { return func(context.Context) { f.kill(r) } }},
+		"its lease lost to an outage": {holdfast.EveryOptions{}, func(f *attempts, r *attempter) func(context.Context) {
+			return func(ctx context.Context) {
+				r.away.Store(true)
+				<-ctx.Done()
+				r.away.Store(false)
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c.opts.MaxAttempts = 2
+				f := newAttempts(t, minutely, c.opts, rand.New(rand.NewPCG(1, 1)))
+				f.work = func(ctx context.Context, r *attempter, _ holdfast.EveryRun) error {
+					c.end(f, r)(ctx)
+					return context.Cause(ctx)
+				}
+				for range 3 {
+					f.start(0)
+				}
+				time.Sleep(3*time.Minute - time.Second)
+				f.stop()
+				f.check()
+				for _, minute := range []time.Duration{1, 2} {
+					if got := len(f.begun[f.began.Add(minute*time.Minute).UTC()]); got != 2 {
+						t.Errorf("%d runs in minute %d, want 2: %v", got, minute, f.begun)
+					}
+				}
+				s, err := newClient(t, f.store, nil).Records().Schedule(t.Context(), "job")
+				if err != nil || s.Missed != 2 || len(s.Gaps) != 2 {
+					t.Errorf("status %+v, %v; want both times missed", s, err)
+				}
+			})
+		})
+	}
+}
+
+// Many fleets, each by a seed: processes are killed at any instant, runs end by MaxHold,
+// requests and replies are lost, clocks are set. No scheduled time is begun more often than
+// MaxAttempts says, nor again before the pause is over.
+func TestEveryAttemptsHold(t *testing.T) {
+	var begun, spent, killed, silent int
+	for seed := range uint64(40) {
+		synctest.Test(t, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(seed, 24))
+			opts := holdfast.EveryOptions{MaxAttempts: 1 + random.IntN(4), CatchUp: random.IntN(2) == 0, StartWithin: 5 * time.Minute}
+			if random.IntN(2) == 0 {
+				opts.MaxHold = 2 * time.Second
+			}
+			f := newAttempts(t, holdfast.Periodic(time.Unix(0, 0), 40*time.Second), opts, random)
+			f.work, f.lossy = f.atRandom, true
+			for range 3 {
+				f.start(f.skew())
+			}
+			for end := time.Now().Add(6 * time.Minute); time.Now().Before(end); {
+				time.Sleep(time.Duration(f.intN(int64(4 * time.Second))))
+				f.harm()
+			}
+			f.stop()
+			f.check()
+			for _, b := range f.begun {
+				begun += len(b)
+				if len(b) == opts.MaxAttempts && opts.MaxAttempts > 1 {
+					spent++
+				}
+			}
+			killed, silent = killed+f.kills, silent+f.silent
+		})
+		if t.Failed() {
+			t.Fatalf("seed %d", seed)
+		}
+	}
+	t.Logf("%d runs were begun, %d processes killed, %d runs ended without a word, %d scheduled times have used up several attempts", begun, killed, silent, spent)
+	if begun < 500 || killed < 1000 || silent < 200 || spent < 100 {
+		t.Error("that shows too little")
+	}
+}
+
+// Attempts are the runs of several processes that begin one after the other.
+type attempts struct {
+	t        *testing.T
+	store    driver.Engine
+	schedule holdfast.Schedule
+	opts     holdfast.EveryOptions
+	random   *rand.Rand
+	began    time.Time
+	work     func(context.Context, *attempter, holdfast.EveryRun) error
+	lossy    bool // a third of the processes lose requests and replies
+	running  sync.WaitGroup
+
+	mu      sync.Mutex // guards the rest
+	crew    []*attempter
+	begun   map[time.Time][]begin
+	kills   int
+	silent  int // runs that ended without a word
+	stopped bool
+}
+
+// A begin is the begin of one attempt, and how the one before it had ended.
+type begin struct {
+	attempt int
+	at      time.Time
+	ended   time.Time // zero until it has
+	stopped bool      // by the stop of its program, which does not count
+}
+
+// An attempter is one process.
+type attempter struct {
+	dead, away atomic.Bool
+	step       atomic.Int64 // of its clock
+	loss       float64
+	cancel     context.CancelFunc
+}
+
+func newAttempts(t *testing.T, schedule holdfast.Schedule, opts holdfast.EveryOptions, random *rand.Rand) *attempts {
+	return &attempts{t: t, store: mem.New(nil), schedule: schedule, opts: opts, random: random, began: time.Now().Truncate(time.Minute), begun: map[time.Time][]begin{}}
+}
+
+func (f *attempts) intN(n int64) int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.random.Int64N(n)
+}
+
+func (f *attempts) skew() time.Duration {
+	return time.Duration(f.intN(int64(4*time.Second))) - 2*time.Second
+}
+
+// each is the way of the requests of a process: 1 ms there and back. Of the dead nothing
+// more arrives but what was under way; of the others requests and replies may be lost.
+func (f *attempts) each(r *attempter) func(context.Context, hook.Request, func() error) error {
+	return func(ctx context.Context, _ hook.Request, send func() error) error {
+		lost := func() bool { return r.away.Load() || r.loss > 0 && float64(f.intN(1000)) < 1000*r.loss }
+		if !r.dead.Load() && !lost() {
+			time.Sleep(time.Millisecond)
+			err := send()
+			time.Sleep(time.Millisecond)
+			if !r.dead.Load() && !lost() {
+				return err
+			}
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	}
+}
+
+func (f *attempts) start(skew time.Duration) {
+	r := &attempter{}
+	r.step.Store(int64(skew))
+	if f.lossy && f.intN(3) == 0 {
+		r.loss = .1
+	}
+	ctx, cancel := context.WithCancel(f.t.Context())
+	r.cancel = cancel
+	engine := &hook.Engine{Forward: driver.Forward{Engine: f.store}, Each: f.each(r)}
+	client := newClient(f.t, engine, &holdfast.Options{TTL: 3 * time.Second, RequestTimeout: time.Second})
+	opts := f.opts
+	holdfast.SetEveryClock(&opts, func() time.Time { return time.Now().Add(time.Duration(r.step.Load())) })
+	f.mu.Lock()
+	f.crew = append(f.crew, r)
+	if f.stopped { // by a kill that comes with the end
+		cancel()
+	}
+	f.mu.Unlock()
+	f.running.Go(func() {
+		_ = client.Every(ctx, "job", f.schedule, &opts, func(ctx context.Context, run holdfast.EveryRun) error {
+			if r.dead.Load() {
+				return errors.New("it is dead")
+			}
+			f.note(run.Scheduled, begin{attempt: run.Attempt, at: time.Now()})
+			err := f.work(ctx, r, run)
+			f.end(run.Scheduled, !r.dead.Load() && ctx.Err() != nil && !errors.Is(context.Cause(ctx), holdfast.ErrLost))
+			return err
+		})
+	})
+}
+
+func (f *attempts) note(scheduled time.Time, b begin) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.begun[scheduled] = append(f.begun[scheduled], b)
+}
+
+func (f *attempts) end(scheduled time.Time, stopped bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	last := &f.begun[scheduled][len(f.begun[scheduled])-1]
+	last.ended, last.stopped = time.Now(), stopped
+}
+
+// kill ends a process; a new one begins soon.
+func (f *attempts) kill(r *attempter) {
+	r.dead.Store(true)
+	r.cancel()
+	f.mu.Lock()
+	f.kills++
+	f.mu.Unlock()
+	f.start(f.skew())
+}
+
+func (f *attempts) breaks(ctx context.Context) {
+	if _, err := newClient(f.t, f.store, nil).Break(f.t.Context(), "job", &holdfast.BreakOptions{Author: "ada", Reason: "a test"}); err != nil {
+		f.t.Error(err)
+	}
+	<-ctx.Done()
+}
+
+// atRandom is the work of one run: it succeeds, fails, is too long, or kills its process.
+func (f *attempts) atRandom(ctx context.Context, r *attempter, run holdfast.EveryRun) error {
+	select {
+	case <-time.After(time.Duration(f.intN(int64(6 * time.Second)))):
+	case <-ctx.Done():
+		f.mu.Lock()
+		f.silent++
+		f.mu.Unlock()
+		return context.Cause(ctx)
+	}
+	switch f.intN(4) {
+	case 0:
+		return nil
+	case 1:
+		f.mu.Lock()
+		f.silent++
+		f.mu.Unlock()
+		f.kill(r)
+	}
+	return fmt.Errorf("attempt %d is broken", run.Attempt)
+}
+
+// harm is what happens between requests: kills, stops, clocks that are set, cut wires.
+func (f *attempts) harm() {
+	f.mu.Lock()
+	r := f.crew[f.random.IntN(len(f.crew))]
+	for r.dead.Load() {
+		r = f.crew[f.random.IntN(len(f.crew))]
+	}
+	what := f.random.IntN(6)
+	f.mu.Unlock()
+	switch what {
+	case 0, 1:
+		f.kill(r)
+	case 2:
+		r.step.Store(int64(f.skew()))
+	case 3:
+		r.away.Store(true)
+		time.Sleep(time.Duration(f.intN(int64(6 * time.Second))))
+		r.away.Store(false)
+	case 4:
+		r.cancel()
+		f.start(f.skew())
+	}
+}
+
+func (f *attempts) stop() {
+	f.mu.Lock()
+	f.stopped = true
+	for _, r := range f.crew {
+		r.cancel()
+	}
+	f.mu.Unlock()
+	f.running.Wait()
+}
+
+// check looks at the attempts of each scheduled time.
+func (f *attempts) check() {
+	f.t.Helper()
+	for scheduled, all := range f.begun {
+		all = slices.DeleteFunc(all, func(b begin) bool { return b.stopped })
+		if len(all) == 0 {
+			continue
+		}
+		if len(all) > f.opts.MaxAttempts {
+			f.t.Errorf("%s was begun %d times, want %d at most: %+v", clock(scheduled), len(all), f.opts.MaxAttempts, all)
+		}
+		for i, b := range all[1:] {
+			before := all[i]
+			if b.attempt <= before.attempt {
+				f.t.Errorf("attempt %d of %s comes after attempt %d", b.attempt, clock(scheduled), before.attempt)
+			}
+			if rest := b.at.Sub(before.ended); rest < time.Second<<min(i, 6) {
+				f.t.Errorf("attempt %d of %s begins %s after the end of the one before: %+v", b.attempt, clock(scheduled), rest, all)
+			}
+		}
+	}
 }

@@ -19,7 +19,7 @@ type shop struct {
 
 // limits are those of a lock, in this mode.
 func limits(mode holdfast.Mode) *holdfast.AcquireOptions {
-	return &holdfast.AcquireOptions{Mode: mode, Wait: 2 * time.Second, MaxHold: 5 * time.Second}
+	return &holdfast.AcquireOptions{Mode: mode, MaxWait: 2 * time.Second, MaxHold: 5 * time.Second}
 }
 
 // sell takes the outer lock first, and shares it.

@@ -1,24 +1,24 @@
 package holdfast
 
-import "time"
+import (
+	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/clock"
+)
 
 // SetBootClock replaces the boot-time clock of a client without leases.
-func SetBootClock(c *Client, clock func() time.Duration) {
-	c.boot.init(clock, 0)
+func SetBootClock(c *Client, boot func() time.Duration) {
+	SetClocks(c, boot, clock.None)
+}
+
+// SetClocks replaces the boot-time clock and the raw clock of a client without leases.
+func SetClocks(c *Client, boot, raw func() time.Duration) {
+	c.boot.Init(boot, raw, 0)
 	c.leases.watchSuspensions()
 }
 
 // RecentTurns returns how many names the client remembers for fair turns.
-func RecentTurns(c *Client) (n int) {
-	c.turns.mu.Lock()
-	defer c.turns.mu.Unlock()
-	for _, t := range c.turns.recent {
-		if t.name != "" {
-			n++
-		}
-	}
-	return n
-}
+func RecentTurns(c *Client) int { return c.turns.Names() }
 
 // SetEveryClock replaces the clock by which a replica that calls Every tells the time.
 func SetEveryClock(o *EveryOptions, clock func() time.Time) { o.clock = clock }

@@ -12,7 +12,8 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/hook"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A faulty is an engine between the client and a memlock. The hooks run before
@@ -20,7 +21,7 @@ import (
 // theirs is what the client sees.
 type faulty struct {
 	*hooked
-	Engine *memlock.Engine
+	Engine *mem.Engine
 
 	mu     sync.Mutex // guards the rest
 	before func(ctx context.Context, op string) error
@@ -29,9 +30,9 @@ type faulty struct {
 	sizes  []int     // of the batches of Extend
 	last   time.Time // of the last Extend
 
-	deaf     bool                    // new watches deliver only what tell says
-	taps     map[driver.LeaseID]*tap // of the watches that are deaf
-	watching int                     // watches that are not stopped
+	deaf     bool                      // new watches deliver only what tell says
+	taps     map[lockinfo.LeaseID]*tap // of the watches that are deaf
+	watching int                       // watches that are not stopped
 }
 
 type hooked = hook.Engine
@@ -44,14 +45,14 @@ var ops = map[string]string{
 
 var errLink = errors.New("connection reset")
 
-func newFaulty() *faulty { return newFaultyOn(memlock.New()) }
+func newFaulty() *faulty { return newFaultyOn(mem.New(nil)) }
 
 // newFaultyOn returns another process's engine on the same store.
-func newFaultyOn(store *memlock.Engine) *faulty {
+func newFaultyOn(store *mem.Engine) *faulty {
 	none := func(context.Context, string) error { return nil }
 	f := &faulty{
 		Engine: store, before: none, after: none,
-		calls: map[string]int{}, taps: map[driver.LeaseID]*tap{},
+		calls: map[string]int{}, taps: map[lockinfo.LeaseID]*tap{},
 	}
 	f.hooked = &hook.Engine{Forward: driver.Forward{Engine: store}, Each: f.each}
 	return f
@@ -116,12 +117,12 @@ func (f *faulty) Extend(ctx context.Context, reqs []driver.ExtendRequest) []erro
 type tap struct {
 	driver.Watch
 	engine *faulty
-	id     driver.LeaseID
+	id     lockinfo.LeaseID
 	c      chan driver.Notice
 	stop   sync.Once
 }
 
-func (f *faulty) Watch(id driver.LeaseID) driver.Watch {
+func (f *faulty) Watch(id lockinfo.LeaseID) driver.Watch {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.watching++
@@ -200,7 +201,8 @@ func delay(d time.Duration) func(context.Context, string) error {
 	}
 }
 
-// newClient returns a client that is closed at the end of the test.
+// newClient returns a client that is closed at the end of the test, and leaves the
+// engine open for others.
 func newClient(t testing.TB, engine driver.Engine, opts *holdfast.Options) *holdfast.Client {
 	t.Helper()
 	var o holdfast.Options
@@ -210,14 +212,13 @@ func newClient(t testing.TB, engine driver.Engine, opts *holdfast.Options) *hold
 	if o.Logger == nil { // tests lose many leases
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
+	o.SharedEngine = true
 	c, err := holdfast.New(engine, &o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		if err := c.Close(ctx); err != nil {
+		if err := closePatiently(c); err != nil {
 			t.Errorf("Close: %v", err)
 		}
 		if f, ok := engine.(*faulty); ok {
@@ -229,6 +230,16 @@ func newClient(t testing.TB, engine driver.Engine, opts *holdfast.Options) *hold
 		}
 	})
 	return c
+}
+
+// closePatiently closes a client of a store that may be slower than its requests.
+func closePatiently(c *holdfast.Client) (err error) {
+	for range 12 {
+		if err = c.Close(); err == nil {
+			break
+		}
+	}
+	return err
 }
 
 func mustAcquire(t testing.TB, c *holdfast.Client, name string, opts *holdfast.AcquireOptions) *holdfast.Lease {
@@ -244,7 +255,7 @@ func mustAcquire(t testing.TB, c *holdfast.Client, name string, opts *holdfast.A
 var shared = &holdfast.AcquireOptions{Mode: holdfast.Shared}
 
 func semaphore(limit, permits int) *holdfast.AcquireOptions {
-	return &holdfast.AcquireOptions{Mode: holdfast.Semaphore, Limit: limit, Permits: permits}
+	return &holdfast.AcquireOptions{Mode: holdfast.Permits(permits, limit)}
 }
 
 // An outcome is what an Acquire returned, and when.
@@ -279,7 +290,7 @@ func granted(t testing.TB, done <-chan outcome) outcome {
 // keep-alive, and returns what releases it.
 func foreign(t testing.TB, f *faulty, name string, ttl time.Duration) (release func()) {
 	t.Helper()
-	id := driver.NewLeaseID()
+	id := lockinfo.NewLeaseID()
 	reply, err := f.Engine.Acquire(t.Context(), driver.AcquireRequest{Name: name, LeaseID: id, TTL: ttl})
 	if err != nil || reply.Outcome != driver.Granted {
 		t.Fatalf("Acquire = %+v, %v; want a grant", reply, err)

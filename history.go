@@ -7,31 +7,31 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/ask"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A HistoryEvent is one thing that happened to a name, as the store has written it
-// down: its ID, Kind and Name, how long Ago it was, the Mode, Limit, Permits, Token and
+// down: its ID, Kind and Name, how long Ago it was, the Mode, Token and
 // Holder of the lease or of the request, how long it has Waited or was Held, and of a
 // break the Author and the Reason. It has no lease ID.
-type HistoryEvent = driver.Event
+type HistoryEvent = lockinfo.HistoryEvent
 
-// A HistoryKind says what happened.
-type HistoryKind = driver.EventKind
+// A HistoryKind is what happened.
+type HistoryKind = lockinfo.HistoryKind
 
 // The kinds of events in a history, and of a feed.
 const (
-	HistoryGap        = driver.EventGap        // events may have been missed; only of a feed
-	HistoryAcquired   = driver.EventAcquired   // a lease was granted at once
-	HistoryHandedOver = driver.EventHandedOver // the lock went to the first of the queue
-	HistoryReleased   = driver.EventReleased   // the holder gave it back
-	HistoryExpired    = driver.EventExpired    // the lease ran out, and somebody noticed
-	HistoryLost       = driver.EventLost       // the holder gave back what it had lost
-	HistoryBroken     = driver.EventBroken     // somebody took it away
-	HistoryQueued     = driver.EventQueued     // somebody began to wait
-	HistoryLeft       = driver.EventLeft       // and waits no more, without the lock
-	HistoryCompleted  = driver.EventCompleted  // do-once work is done
+	HistoryGap        = lockinfo.HistoryGap        // events may have been missed; only of a feed
+	HistoryAcquired   = lockinfo.HistoryAcquired   // a lease was granted at once
+	HistoryHandedOver = lockinfo.HistoryHandedOver // the lock went to the first of the queue
+	HistoryReleased   = lockinfo.HistoryReleased   // the holder released it
+	HistoryExpired    = lockinfo.HistoryExpired    // the lease ran out, and somebody noticed
+	HistoryLost       = lockinfo.HistoryLost       // the holder released what it had lost
+	HistoryBroken     = lockinfo.HistoryBroken     // somebody took it away
+	HistoryQueued     = lockinfo.HistoryQueued     // somebody began to wait
+	HistoryGaveUp     = lockinfo.HistoryGaveUp     // and waits no more, without the lock
+	HistoryCompleted  = lockinfo.HistoryCompleted  // do-once work is done
 )
 
 // maxFeed is how many events wait for a loop over a feed. INVARIANT I11.
@@ -40,8 +40,8 @@ const maxFeed = 4096
 // History returns what happened to a name in the last 24 hours, the oldest first: the
 // latest 64 events. It is empty if nothing did. It wraps ErrUnsupported if the store has
 // no history: it has one only if the engine was opened with it (history=1 in a URL).
-// What clients do whose engines were not is not in it. ErrUnavailable says that the store
-// did not answer within Options.RequestTimeout.
+// It has no requests of clients whose engines keep no history. ErrUnavailable means that
+// the store did not answer within Options.RequestTimeout.
 func (c *Client) History(ctx context.Context, name string) ([]HistoryEvent, error) {
 	if err := c.checkName(name); err != nil {
 		return nil, opError("history of", name, err)
@@ -59,12 +59,12 @@ func (c *Client) History(ctx context.Context, name string) ([]HistoryEvent, erro
 // prefix is empty, whichever client does it. An event may come late, or twice, and is
 // then told by its ID.
 //
-// The first one is HistoryGap, as soon as the engine listens: what was before may not
-// be told. It comes again whenever events may have been missed, because a connection
-// was lost or the loop is more than 4,096 events behind: look at History or Inspect
+// The first one is HistoryGap, as soon as the engine listens: earlier events may be
+// missing. It comes again whenever events may have been missed, because a connection
+// was lost or the loop is more than 4,096 events late: look at History or Inspect
 // then.
 //
-// The sequence ends with an error: that of ctx, ErrClosed after Close, or, at once, one
+// The sequence ends with an error: ctx's, ErrClosed after Close, or, at once, one
 // that wraps ErrUnsupported if the store has no history.
 func (c *Client) Feed(ctx context.Context, prefix string) iter.Seq2[HistoryEvent, error] {
 	return func(yield func(HistoryEvent, error) bool) {

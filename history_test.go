@@ -12,10 +12,11 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-func remembering() *memlock.Engine { return memlock.NewWith(&memlock.Options{History: true}) }
+func remembering() *mem.Engine { return mem.New(&mem.Options{History: true}) }
 
 // happened returns what events tell of.
 func happened(events []holdfast.HistoryEvent) (kinds []holdfast.HistoryKind) {
@@ -97,7 +98,7 @@ func (e *cutOff) Release(ctx context.Context, req driver.ReleaseRequest) error {
 
 // TestHistoryUnsupported: without history nobody is told that nothing happened.
 func TestHistoryUnsupported(t *testing.T) {
-	c := newClient(t, memlock.New(), nil)
+	c := newClient(t, mem.New(nil), nil)
 	const says = `holdfast: history of "a": history is not supported by this engine: open the engine with it`
 	if _, err := c.History(t.Context(), "a"); !errors.Is(err, holdfast.ErrUnsupported) || err.Error() != says {
 		t.Errorf("History = %v, want %s", err, says)
@@ -127,7 +128,7 @@ func TestHistoryOfStoreThatHangs(t *testing.T) {
 
 type hangs struct{ driver.Forward }
 
-func (hangs) History(ctx context.Context, _ string) ([]driver.Event, error) {
+func (hangs) History(ctx context.Context, _ string) ([]lockinfo.HistoryEvent, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
@@ -201,7 +202,7 @@ func TestFeedEndsWithClose(t *testing.T) {
 		c := newClient(t, remembering(), nil)
 		go func() {
 			synctest.Wait()
-			_ = c.Close(context.Background())
+			_ = c.Close()
 		}()
 		var ended error
 		for _, err := range c.Feed(t.Context(), "") {

@@ -7,6 +7,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"iter"
 	"os"
 	"reflect"
 	"strings"
@@ -17,30 +18,30 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/hook"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // wrong are options that are out of range, of each kind.
 var wrong = []any{
-	&holdfast.AcquireOptions{TTL: time.Millisecond}, &holdfast.AcquireOptions{Wait: -1}, &holdfast.AcquireOptions{MinHold: 1},
-	&holdfast.AcquireOptions{MaxHold: -1}, &holdfast.AcquireOptions{Progress: 1}, &holdfast.AcquireOptions{LockDelay: 1},
-	&holdfast.AcquireOptions{KeepAlive: 7}, &holdfast.AcquireOptions{KeepAlive: holdfast.KeepAliveOff, Progress: time.Second},
+	&holdfast.AcquireOptions{TTL: time.Millisecond}, &holdfast.AcquireOptions{MaxWait: -1}, &holdfast.AcquireOptions{MinHold: 1},
+	&holdfast.AcquireOptions{MaxHold: -1}, &holdfast.AcquireOptions{StallAfter: 1}, &holdfast.AcquireOptions{LockDelay: 1},
+	&holdfast.AcquireOptions{KeepAlive: 7}, &holdfast.AcquireOptions{KeepAlive: holdfast.KeepAliveOff, StallAfter: time.Second},
 	&holdfast.AcquireOptions{Replicas: -1}, &holdfast.AcquireOptions{MinToken: driver.MaxToken}, &holdfast.AcquireOptions{Mode: 9},
-	&holdfast.AcquireOptions{Permits: 2}, &holdfast.AcquireOptions{Mode: holdfast.Semaphore}, &holdfast.AcquireOptions{Reason: "\x1b[2J"},
+	&holdfast.AcquireOptions{Mode: holdfast.Permits(3, 2)}, &holdfast.AcquireOptions{Mode: holdfast.Permits(1, 0)}, &holdfast.AcquireOptions{Reason: "\x1b[2J"},
 
 	&holdfast.LeadOptions{Acquire: holdfast.AcquireOptions{TTL: 1}}, &holdfast.LeadOptions{Acquire: holdfast.AcquireOptions{Mode: holdfast.Shared}},
-	&holdfast.LeadOptions{Acquire: holdfast.AcquireOptions{Wait: time.Second}}, &holdfast.LeadOptions{Pause: -1},
+	&holdfast.LeadOptions{Acquire: holdfast.AcquireOptions{MaxWait: time.Second}}, &holdfast.LeadOptions{Pause: -1},
 	&holdfast.LeadOptions{LongestPause: time.Millisecond},
 
 	&holdfast.OnceOptions{TTL: 1}, &holdfast.OnceOptions{Retention: 1}, &holdfast.OnceOptions{Retention: holdfast.MaxRetention + 1},
-	&holdfast.OnceOptions{MaxResult: -1}, &holdfast.OnceOptions{MaxResult: holdfast.MaxOnceResult + 1}, &holdfast.OnceOptions{Wait: time.Second},
-	&holdfast.OnceOptions{Fingerprint: "a\nb"}, &holdfast.OnceOptions{MaxHold: 1}, &holdfast.OnceOptions{Progress: -1},
+	&holdfast.OnceOptions{MaxResult: -1}, &holdfast.OnceOptions{Scheduled: time.Unix(0, 1)}, &holdfast.OnceOptions{MaxResult: holdfast.MaxOnceResult + 1}, &holdfast.OnceOptions{Await: -1},
+	&holdfast.OnceOptions{Fingerprint: "a\nb"}, &holdfast.OnceOptions{MaxHold: 1}, &holdfast.OnceOptions{StallAfter: -1},
 
-	&holdfast.EveryOptions{TTL: 1}, &holdfast.EveryOptions{Late: -1}, &holdfast.EveryOptions{Attempts: -1}, &holdfast.EveryOptions{Retention: 1},
+	&holdfast.EveryOptions{TTL: 1}, &holdfast.EveryOptions{StartWithin: -1}, &holdfast.EveryOptions{MaxAttempts: -1}, &holdfast.EveryOptions{ForgetAfter: 1},
 	&holdfast.EveryOptions{MaxHold: 1}, &holdfast.EveryOptions{Reason: "a\nb"},
 
-	&holdfast.AdoptOptions{}, &holdfast.AdoptOptions{Token: driver.MaxToken + 1}, &holdfast.AdoptOptions{Token: 7, TTL: 1},
-	&holdfast.AdoptOptions{Token: 7, Limit: 2}, &holdfast.AdoptOptions{Token: 7, KeepAlive: -1}, &holdfast.AdoptOptions{Token: 7, MaxHold: 1},
+	&holdfast.AdoptOptions{TTL: 1}, &holdfast.AdoptOptions{KeepAlive: -1}, &holdfast.AdoptOptions{MaxHold: 1},
 
 	&holdfast.BreakOptions{Token: driver.MaxToken + 1}, &holdfast.BreakOptions{Author: "a\nb"},
 	&holdfast.BreakOptions{Reason: strings.Repeat("x", driver.MaxReason+1)},
@@ -60,6 +61,11 @@ func TestUsesAreAll(t *testing.T) {
 			t.Errorf("Client.%s is not in uses", name)
 		}
 	}
+	for m := range reflect.TypeFor[holdfast.Records]().NumMethod() {
+		if name := "Records." + reflect.TypeFor[holdfast.Records]().Method(m).Name; !known[name] {
+			t.Errorf("%s is not in uses", name)
+		}
+	}
 	n := 0
 	eachDeclaration(t, func(d ast.Decl) {
 		if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.IsExported() && takesClient(f) {
@@ -68,8 +74,8 @@ func TestUsesAreAll(t *testing.T) {
 			}
 		}
 	})
-	if n < 4 {
-		t.Errorf("%d functions take a client: are they found?", n)
+	if n != 3 {
+		t.Errorf("%d functions take a client: want the generic ones only, Call, TryCall and OnceJSON", n)
 	}
 }
 
@@ -116,7 +122,7 @@ func TestWrongUses(t *testing.T) {
 			return send()
 		}}
 		good, closed := newClient(t, engine, nil), newClient(t, engine, nil)
-		wantErr(t, closed.Close(t.Context()), nil)
+		wantErr(t, closed.Close(), nil)
 		dead := remembering()
 		onDead := newClient(t, dead, nil)
 		wantErr(t, dead.Close(), nil)
@@ -160,14 +166,16 @@ func TestWrongUses(t *testing.T) {
 			}
 		}
 		refused("Every of no schedule", holdfast.ErrInvalid, func() error {
-			return holdfast.Every(ctx, good, "a", nil, nil, func(context.Context, holdfast.EveryRun) error { return nil })
+			return good.Every(ctx, "a", nil, nil, func(context.Context, holdfast.EveryRun) error { return nil })
 		})
-		refused("Close of no client", holdfast.ErrInvalid, func() error { return (*holdfast.Client)(nil).Close(ctx) })
-		refused("Close of an empty client", holdfast.ErrInvalid, func() error { return new(holdfast.Client).Close(ctx) })
+		refused("Close of no client", holdfast.ErrInvalid, func() error { return (*holdfast.Client)(nil).Close() })
+		refused("Close of an empty client", holdfast.ErrInvalid, func() error { return new(holdfast.Client).Close() })
+		refused("Shutdown of no client", holdfast.ErrInvalid, func() error { return (*holdfast.Client)(nil).Shutdown(ctx) })
+		refused("Shutdown of an empty client", holdfast.ErrInvalid, func() error { return new(holdfast.Client).Shutdown(ctx) })
 		for lock, err := range good.List(ctx, "") {
 			t.Errorf("left in the store: %s, %v", lock, err)
 		}
-		for entry, err := range good.OnceList(ctx, "") {
+		for entry, err := range good.Records().List(ctx, "") {
 			t.Errorf("left in the store: %+v, %v", entry, err)
 		}
 	})
@@ -175,7 +183,7 @@ func TestWrongUses(t *testing.T) {
 
 // TestNothingIsNoPanic: what has no error to return says nothing of nothing.
 func TestNothingIsNoPanic(t *testing.T) {
-	for _, engine := range []driver.Engine{nil, (*memlock.Engine)(nil), driver.Forward{}} {
+	for _, engine := range []driver.Engine{nil, (*mem.Engine)(nil), driver.Forward{}} {
 		err := unpanicked(t, func() error {
 			_, err := holdfast.New(engine, nil)
 			return err
@@ -184,7 +192,7 @@ func TestNothingIsNoPanic(t *testing.T) {
 	}
 	for _, c := range []*holdfast.Client{nil, new(holdfast.Client)} {
 		wantErr(t, unpanicked(t, func() error {
-			if s := c.String(); s != "no holdfast client" || c.GoString() != s || c.Features().Queuer != nil {
+			if s := c.String(); s != "no holdfast client" || c.GoString() != s {
 				t.Errorf("%q", s)
 			}
 			return nil
@@ -233,4 +241,225 @@ func TestUsersNeedNoDriver(t *testing.T) {
 	if n < 60 {
 		t.Errorf("%d functions: are they found?", n)
 	}
+}
+
+// A use is a function or method that needs a client.
+type use struct {
+	// call has opts, a pointer to the kind of options that it takes; nil is default.
+	call  func(ctx context.Context, c *holdfast.Client, name string, opts any) error
+	idle  func(ctx context.Context, c *holdfast.Client) error // call with work that is nil; nil if it takes none
+	opts  any                                                 // nil options of its kind; nil if it takes none
+	looks bool                                                // it takes nothing, and so goes on after Close
+	hears bool                                                // it only listens: a closed engine is silent, and may be
+	free  bool                                                // its name is a prefix: any text will do
+}
+
+// optionsOf returns opts if they are of the kind T.
+func optionsOf[T any](opts any) *T {
+	o, _ := opts.(*T)
+	return o
+}
+
+// lastError returns the error with which a sequence ends.
+func lastError[T any](all iter.Seq2[T, error]) (err error) {
+	for _, err = range all {
+	}
+	return err
+}
+
+var (
+	acquireOptions *holdfast.AcquireOptions
+	onceOptions    *holdfast.OnceOptions
+)
+
+var hourly = holdfast.Periodic(time.Unix(0, 0), time.Hour)
+
+func doNothing(context.Context, *holdfast.Lease) error { return nil }
+
+func doZero(context.Context, *holdfast.Lease) (int, error) { return 0, nil }
+
+func doNone(context.Context, *holdfast.Lease) ([]byte, error) { return nil, nil }
+
+// uses are all of package holdfast: TestUsesAreAll.
+var uses = map[string]use{
+	"Acquire": {opts: acquireOptions, call: func(ctx context.Context, c *holdfast.Client, name string, opts any) error {
+		_, err := c.Acquire(ctx, name, optionsOf[holdfast.AcquireOptions](opts))
+		return err
+	}},
+	"TryAcquire": {opts: acquireOptions, call: func(ctx context.Context, c *holdfast.Client, name string, opts any) error {
+		_, err := c.TryAcquire(ctx, name, optionsOf[holdfast.AcquireOptions](opts))
+		return err
+	}},
+	"AcquireAll": {opts: acquireOptions, call: func(ctx context.Context, c *holdfast.Client, name string, opts any) error {
+		_, err := c.AcquireAll(ctx, []string{"other", name}, optionsOf[holdfast.AcquireOptions](opts))
+		return err
+	}},
+	"TryAcquireAll": {opts: acquireOptions, call: func(ctx context.Context, c *holdfast.Client, name string, opts any) error {
+		_, err := c.TryAcquireAll(ctx, []string{name, "other"}, optionsOf[holdfast.AcquireOptions](opts))
+		return err
+	}},
+	"Do": {opts: acquireOptions, call: func(ctx context.Context, c *holdfast.Client, name string, opts any) error {
+		return c.Do(ctx, name, optionsOf[holdfast.AcquireOptions](opts), doNothing)
+	}, idle: func(ctx context.Context, c *holdfast.Client) error { return c.Do(ctx, "a", nil, nil) }},
+	"TryDo": {opts: acquireOptions, call: func(ctx context.Context, c *holdfast.Client, name string, opts any) error {
+		return c.TryDo(ctx, name, optionsOf[holdfast.AcquireOptions](opts), doNothing)
+	}, idle: func(ctx context.Context, c *holdfast.Client) error { return c.TryDo(ctx, "a", nil, nil) }},
+	"Call": {opts: acquireOptions, call: func(ctx context.Context, c *holdfast.Client, name string, opts any) error {
+		_, err := holdfast.Call(ctx, c, name, optionsOf[holdfast.AcquireOptions](opts), doZero)
+		return err
+	}, idle: func(ctx context.Context, c *holdfast.Client) error {
+		_, err := holdfast.Call[int](ctx, c, "a", nil, nil)
+		return err
+	}},
+	"TryCall": {opts: acquireOptions, call: func(ctx context.Context, c *holdfast.Client, name string, opts any) error {
+		_, err := holdfast.TryCall(ctx, c, name, optionsOf[holdfast.AcquireOptions](opts), doZero)
+		return err
+	}, idle: func(ctx context.Context, c *holdfast.Client) error {
+		_, err := holdfast.TryCall[int](ctx, c, "a", nil, nil)
+		return err
+	}},
+	"Lead": {opts: (*holdfast.LeadOptions)(nil), call: func(ctx context.Context, c *holdfast.Client, name string, opts any) error {
+		return c.Lead(ctx, name, optionsOf[holdfast.LeadOptions](opts), doNothing)
+	}, idle: func(ctx context.Context, c *holdfast.Client) error { return c.Lead(ctx, "a", nil, nil) }},
+	"Adopt": {opts: (*holdfast.AdoptOptions)(nil), call: func(ctx context.Context, c *holdfast.Client, name string, opts any) error {
+		handle := holdfast.NewHandle(name, lockinfo.NewLeaseID(), 7, holdfast.Exclusive)
+		_, err := c.Adopt(ctx, handle, optionsOf[holdfast.AdoptOptions](opts))
+		return err
+	}},
+	"Once": {opts: onceOptions, call: func(ctx context.Context, c *holdfast.Client, name string, opts any) error {
+		_, err := c.Once(ctx, name, optionsOf[holdfast.OnceOptions](opts), doNone)
+		return err
+	}, idle: func(ctx context.Context, c *holdfast.Client) error {
+		_, err := c.Once(ctx, "a", nil, nil)
+		return err
+	}},
+	"Every": {opts: (*holdfast.EveryOptions)(nil), call: func(ctx context.Context, c *holdfast.Client, name string, opts any) error {
+		return c.Every(ctx, name, hourly, optionsOf[holdfast.EveryOptions](opts), func(context.Context, holdfast.EveryRun) error { return nil })
+	}, idle: func(ctx context.Context, c *holdfast.Client) error {
+		return c.Every(ctx, "a", hourly, nil, nil)
+	}},
+	"Records.Schedule": {looks: true, call: func(ctx context.Context, c *holdfast.Client, name string, _ any) error {
+		_, err := c.Records().Schedule(ctx, name)
+		return err
+	}},
+	"OnceJSON": {opts: onceOptions, call: func(ctx context.Context, c *holdfast.Client, name string, opts any) error {
+		_, _, err := holdfast.OnceJSON(ctx, c, name, optionsOf[holdfast.OnceOptions](opts), doZero)
+		return err
+	}, idle: func(ctx context.Context, c *holdfast.Client) error {
+		_, _, err := holdfast.OnceJSON[int](ctx, c, "a", nil, nil)
+		return err
+	}},
+	"OnceBegin": {opts: onceOptions, call: func(ctx context.Context, c *holdfast.Client, name string, opts any) error {
+		_, err := c.OnceBegin(ctx, name, optionsOf[holdfast.OnceOptions](opts))
+		return err
+	}},
+	"OnceAdopt": {opts: onceOptions, call: func(ctx context.Context, c *holdfast.Client, name string, opts any) error {
+		_, err := c.OnceAdopt(ctx, holdfast.NewHandle(name, lockinfo.NewLeaseID(), 7, holdfast.Exclusive), optionsOf[holdfast.OnceOptions](opts))
+		return err
+	}},
+	"Records.Result": {looks: true, call: func(ctx context.Context, c *holdfast.Client, name string, _ any) error {
+		_, err := c.Records().Result(ctx, name)
+		return err
+	}},
+	"Records.Of": {looks: true, call: func(ctx context.Context, c *holdfast.Client, name string, _ any) error {
+		_, err := c.Records().Of(ctx, holdfast.LockState{Name: name})
+		return err
+	}},
+	"Records.Once": {looks: true, call: func(ctx context.Context, c *holdfast.Client, name string, _ any) error {
+		_, err := c.Records().Once(ctx, name)
+		return err
+	}},
+	"Records.Forget": {looks: true, call: func(ctx context.Context, c *holdfast.Client, name string, _ any) error {
+		_, err := c.Records().Forget(ctx, name)
+		return err
+	}},
+	"Records.List": {looks: true, free: true, call: func(ctx context.Context, c *holdfast.Client, name string, _ any) error {
+		return lastError(c.Records().List(ctx, name))
+	}},
+	"Inspect": {looks: true, call: func(ctx context.Context, c *holdfast.Client, name string, _ any) error {
+		_, err := c.Inspect(ctx, name)
+		return err
+	}},
+	"List": {looks: true, free: true, call: func(ctx context.Context, c *holdfast.Client, name string, _ any) error {
+		return lastError(c.List(ctx, name))
+	}},
+	"Break": {looks: true, opts: (*holdfast.BreakOptions)(nil), call: func(ctx context.Context, c *holdfast.Client, name string, opts any) error {
+		_, err := c.Break(ctx, name, optionsOf[holdfast.BreakOptions](opts))
+		return err
+	}},
+	"History": {looks: true, call: func(ctx context.Context, c *holdfast.Client, name string, _ any) error {
+		_, err := c.History(ctx, name)
+		return err
+	}},
+	"Feed": {hears: true, free: true, call: func(ctx context.Context, c *holdfast.Client, prefix string, _ any) error {
+		return lastError(c.Feed(ctx, prefix))
+	}},
+	"Records.Breaks": {looks: true, call: func(ctx context.Context, c *holdfast.Client, name string, _ any) error {
+		_, err := c.Records().Breaks(ctx, name)
+		return err
+	}},
+}
+
+// noUses need a client, but neither a store nor a name.
+var noUses = []string{"Close", "Shutdown", "Features", "Records", "String", "GoString", "MarshalText"}
+
+// A brief engine keeps no lease for longer than a minute. It counts requests.
+type brief struct {
+	*mem.Engine
+	asked int
+}
+
+func (b *brief) Capabilities() driver.Capabilities {
+	c := b.Engine.Capabilities()
+	c.MaxTTL = time.Minute
+	return c
+}
+
+func (b *brief) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
+	b.asked++
+	return b.Engine.Acquire(ctx, req)
+}
+
+// TestMaxTTLIsCheckedAtAcquire: what the store could not keep to the end is
+// refused before anything is sent, MinHold included: refused at the release, it
+// would let the work run twice.
+func TestMaxTTLIsCheckedAtAcquire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := &brief{Engine: mem.New(nil)}
+		c, err := holdfast.New(engine, &holdfast.Options{SharedEngine: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+		}()
+		const long = time.Minute + time.Millisecond
+		for name, opts := range map[string]*holdfast.AcquireOptions{
+			"TTL":       {TTL: long},
+			"MinHold":   {MinHold: long},
+			"LockDelay": {TTL: 40 * time.Second, LockDelay: 21 * time.Second},
+		} {
+			_, err := c.Acquire(t.Context(), name, opts)
+			_, tryErr := c.TryAcquire(t.Context(), name+" at once", opts)
+			_, allErr := c.AcquireAll(t.Context(), []string{name + " and", name + " more"}, opts)
+			if !errors.Is(err, holdfast.ErrInvalid) || !errors.Is(tryErr, holdfast.ErrInvalid) || !errors.Is(allErr, holdfast.ErrInvalid) {
+				t.Errorf("%s: %v, %v, %v; want ErrInvalid", name, err, tryErr, allErr)
+			}
+		}
+		if engine.asked != 0 {
+			t.Errorf("%d requests were sent", engine.asked)
+		}
+		lease, err := c.Acquire(t.Context(), "a", &holdfast.AcquireOptions{TTL: 30 * time.Second, LockDelay: 30 * time.Second, MinHold: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := lease.Extend(t.Context(), 31*time.Second); !errors.Is(err, holdfast.ErrInvalid) || !lease.Valid() {
+			t.Errorf("Extend: %v, want ErrInvalid", err)
+		}
+		if err := lease.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
 }

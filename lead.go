@@ -11,11 +11,11 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
-// LeadOptions are the options of Lead. Nil is default; a zero field is default.
+// LeadOptions are the options of Client.Lead. Nil is default; a zero field is default.
 type LeadOptions struct {
 	// Acquire are the options of each acquire. The Mode must be Exclusive, because
-	// a leader is alone, and there is no Wait: a candidate stands until its context
-	// ends. With MaxHold the lead goes round.
+	// a leader is alone, and there is no MaxWait: a candidate campaigns until its context
+	// ends. With MaxHold the lead rotates.
 	Acquire AcquireOptions
 
 	// Pause is how long a candidate stays away after its fn has failed, or the store
@@ -25,8 +25,8 @@ type LeadOptions struct {
 	Pause        time.Duration
 	LongestPause time.Duration
 
-	// Failed is told why fn failed, or the acquire, and how long the pause is before
-	// this candidate stands again: 0 after a lost lead. Default: none.
+	// Failed is called when fn or the acquire has failed, with the pause before this
+	// candidate campaigns again: 0 after a lost lead. Default: none.
 	Failed func(err error, pause time.Duration)
 }
 
@@ -35,27 +35,28 @@ const (
 	defaultLongestPause = time.Minute
 )
 
-// Lead stands for the lead of name, and runs fn while this process leads: while it has
+// Lead campaigns to lead name, and runs fn while this process leads: while it has
 // the lock of that name. It does so again and again, until fn returns nil or ctx ends.
 //
 // The context of fn ends when ctx does, and when the lead is lost, with a cause that is
 // ErrLost. fn must then stop: somebody else may lead from the deadline of its lease on.
-// When fn has returned the lock is given back, and the next candidate has it at once;
-// it is never given back before.
+// When fn has returned the lock is released, and the next candidate has it at once;
+// it is never released before.
 //
 //   - fn returns nil: its work is done, and Lead returns nil, unless the lead was lost
 //     meanwhile.
-//   - fn returns an error: another candidate may do better. The lock is given back, and
-//     this one stands again after a pause. So it is if fn has stalled, see
-//     AcquireOptions.Progress.
-//   - The lead is lost: this candidate stands again at once.
-//   - fn panics: the lock is given back, and the panic goes on.
+//   - fn returns an error: another candidate may do better. The lock is released, and
+//     this candidate campaigns again after a pause. The same applies if fn stalls, see
+//     AcquireOptions.StallAfter.
+//   - The lead is lost: this candidate campaigns again at once.
+//   - fn panics: the lock is released, and the panic goes on.
 //
-// Lead returns ctx's error when ctx has ended, with that of fn, or who leads (ErrHeld),
-// if it says more, and otherwise an error of an acquire that another attempt would meet again: ErrInvalid,
-// ErrPermission, ErrKindMismatch, ErrUnsupported, ErrDeadlock, ErrClosed. A store that
-// does not answer is asked again.
-func Lead(ctx context.Context, c *Client, name string, opts *LeadOptions, fn func(ctx context.Context, l *Lease) error) error {
+// Lead returns ctx's error when ctx has ended, together with fn's, or with the leader
+// (ErrHeld), if that adds something, and otherwise an error of an acquire that another
+// attempt would meet again: ErrInvalid,
+// ErrPermission, ErrKindMismatch, ErrUnsupported, ErrDeadlock, ErrClosed. If the store
+// does not answer, Lead tries again.
+func (c *Client) Lead(ctx context.Context, name string, opts *LeadOptions, fn func(ctx context.Context, l *Lease) error) error {
 	o, err := opts.resolve()
 	if err == nil && fn == nil {
 		err = errNoWork
@@ -100,8 +101,8 @@ func Lead(ctx context.Context, c *Client, name string, opts *LeadOptions, fn fun
 	}
 }
 
-// endOfLead returns the error of a context that has ended, and what else there is to
-// say.
+// endOfLead returns the error of a context that has ended, together with the error of the
+// lead if that adds something.
 func endOfLead(ctx context.Context, name string, err error) error {
 	if errors.Is(err, ctx.Err()) {
 		return err
@@ -126,8 +127,8 @@ func (o *LeadOptions) resolve() (LeadOptions, error) {
 	switch {
 	case c.Acquire.Mode != Exclusive:
 		return c, fmt.Errorf("%w Mode %s: a leader is alone", ErrInvalid, c.Acquire.Mode)
-	case c.Acquire.Wait != 0:
-		return c, fmt.Errorf("%w Wait %s: a candidate stands until its context ends", ErrInvalid, c.Acquire.Wait)
+	case c.Acquire.MaxWait != 0:
+		return c, fmt.Errorf("%w MaxWait %s: a candidate stands until its context ends", ErrInvalid, c.Acquire.MaxWait)
 	case c.Pause < 0 || c.LongestPause < c.Pause:
 		return c, fmt.Errorf("%w Pause %s, LongestPause %s: want the longest to be at least the first", ErrInvalid, c.Pause, c.LongestPause)
 	}

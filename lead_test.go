@@ -73,7 +73,7 @@ var errWork = errors.New("the work has failed")
 // stand starts a candidate, and returns once it leads or waits.
 func stand(ctx context.Context, c *holdfast.Client, opts *holdfast.LeadOptions, fn func(context.Context, *holdfast.Lease) error) <-chan error {
 	done := make(chan error, 1)
-	go func() { done <- holdfast.Lead(ctx, c, "a", opts, fn) }()
+	go func() { done <- c.Lead(ctx, "a", opts, fn) }()
 	synctest.Wait()
 	return done
 }
@@ -150,7 +150,7 @@ func TestLeadPausesAfterFailures(t *testing.T) {
 		c, other := newClient(t, engine, nil), newClient(t, engine, nil)
 		var pauses []time.Duration
 		calls, start := 0, time.Now()
-		err := holdfast.Lead(t.Context(), c, "a", &holdfast.LeadOptions{
+		err := c.Lead(t.Context(), "a", &holdfast.LeadOptions{
 			Pause: 2 * time.Second, LongestPause: 10 * time.Second,
 			Failed: func(err error, pause time.Duration) {
 				wantErr(t, err, errWork)
@@ -186,11 +186,11 @@ func TestLeadPausesAfterFailures(t *testing.T) {
 	})
 }
 
-// A leader that makes no progress stalls: it loses the lead, and stays away for a while.
+// A leader that sends no heartbeat stalls: it loses the lead, and stays away for a while.
 func TestLeadStalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine, o := newFaulty(), &office{t: t}
-		opts := &holdfast.LeadOptions{Acquire: holdfast.AcquireOptions{Progress: time.Minute}, Pause: 30 * time.Second}
+		opts := &holdfast.LeadOptions{Acquire: holdfast.AcquireOptions{StallAfter: time.Minute}, Pause: 30 * time.Second}
 		opts.Failed = func(err error, pause time.Duration) {
 			wantErr(t, err, holdfast.ErrStalled)
 			if pause < 15*time.Second {
@@ -199,7 +199,7 @@ func TestLeadStalls(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
 		defer cancel()
-		err := holdfast.Lead(ctx, newClient(t, engine, nil), "a", opts, o.serve(0, forever, 0, errWork))
+		err := newClient(t, engine, nil).Lead(ctx, "a", opts, o.serve(0, forever, 0, errWork))
 		wantErr(t, err, context.DeadlineExceeded)
 		if len(o.all) < 40 || len(o.all) > 100 {
 			t.Errorf("%d leads", len(o.all))
@@ -230,25 +230,25 @@ func TestLeadAndTheStore(t *testing.T) {
 		return nil
 	}
 	l := mustAcquire(t, c, "mine", nil)
-	wantErr(t, holdfast.Lead(l.Context(), c, "mine", nil, not), holdfast.ErrDeadlock)
+	wantErr(t, c.Lead(l.Context(), "mine", nil, not), holdfast.ErrDeadlock)
 	calls := fmt.Sprint(engine.calls)
 	for _, o := range []holdfast.LeadOptions{
-		{Acquire: *shared}, {Acquire: holdfast.AcquireOptions{Wait: time.Second}}, {Acquire: holdfast.AcquireOptions{TTL: 1}},
+		{Acquire: *shared}, {Acquire: holdfast.AcquireOptions{MaxWait: time.Second}}, {Acquire: holdfast.AcquireOptions{TTL: 1}},
 		{Pause: -1}, {Pause: time.Hour, LongestPause: time.Minute},
 	} {
-		wantErr(t, holdfast.Lead(t.Context(), c, "a", &o, not), holdfast.ErrInvalid)
+		wantErr(t, c.Lead(t.Context(), "a", &o, not), holdfast.ErrInvalid)
 	}
-	wantErr(t, holdfast.Lead(t.Context(), c, "", nil, not), holdfast.ErrInvalid)
+	wantErr(t, c.Lead(t.Context(), "", nil, not), holdfast.ErrInvalid)
 	if got := fmt.Sprint(engine.calls); got != calls {
 		t.Errorf("requests %s, before %s", got, calls)
 	}
 	engine.set(fail(driver.ErrPermission, "acquire"), nil)
-	wantErr(t, holdfast.Lead(t.Context(), c, "a", nil, not), holdfast.ErrPermission)
+	wantErr(t, c.Lead(t.Context(), "a", nil, not), holdfast.ErrPermission)
 	engine.heal()
-	if err := c.Close(t.Context()); err != nil {
+	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	wantErr(t, holdfast.Lead(t.Context(), c, "a", nil, not), holdfast.ErrClosed)
+	wantErr(t, c.Lead(t.Context(), "a", nil, not), holdfast.ErrClosed)
 }
 
 // How Lead ends.
@@ -281,7 +281,7 @@ func TestLeadEnds(t *testing.T) {
 				done := stand(ctx, c, &holdfast.LeadOptions{Pause: time.Hour, LongestPause: time.Hour}, o.serve(0, works, 0, e.err))
 				time.Sleep(time.Minute)
 				if e.when == "close" {
-					if err := c.Close(t.Context()); err != nil {
+					if err := c.Close(); err != nil {
 						t.Fatal(err)
 					}
 				} else {
@@ -309,7 +309,7 @@ func TestLeadPanics(t *testing.T) {
 			t.Errorf("the panic is gone, or %d leases are not", holders(t, engine, "a"))
 		}
 	}()
-	_ = holdfast.Lead(t.Context(), c, "a", nil, func(context.Context, *holdfast.Lease) error { panic("fn") })
+	_ = c.Lead(t.Context(), "a", nil, func(context.Context, *holdfast.Lease) error { panic("fn") })
 }
 
 // Under faults of every kind no two candidates lead at a time, tokens grow, and in the end
@@ -329,7 +329,7 @@ func TestLeadUnderFaults(t *testing.T) {
 				}
 				r := rand.New(rand.NewPCG(uint64(seed), uint64(who)))
 				wg.Go(func() {
-					_ = holdfast.Lead(ctx, c, "a", &holdfast.LeadOptions{LongestPause: 5 * time.Second}, func(ctx context.Context, l *holdfast.Lease) error {
+					_ = c.Lead(ctx, "a", &holdfast.LeadOptions{LongestPause: 5 * time.Second}, func(ctx context.Context, l *holdfast.Lease) error {
 						works := time.Duration(r.IntN(90)+1) * time.Second
 						return o.serve(who, works, time.Duration(r.IntN(3))*time.Second, errWork)(ctx, l)
 					})

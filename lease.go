@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/schedule"
+	"github.com/holdfast-locks/holdfast/internal/turns"
 )
 
 // A Lease is possession of a lock for a time. Its holder must call Release,
@@ -18,14 +19,12 @@ type Lease struct {
 	id     LeaseID
 	token  uint64
 	acked  int
-	holder *Holder // never changes; mostly that of the client
-	asked  Mode    // in which it was acquired
-	limit  int     // of a Semaphore
-	permit int     // of a Semaphore
-	outer  *Lease  // lease of the context that acquired this one, or nil
-	streak *streak // without a queue: see turns
+	holder *Holder       // never changes; mostly the client's own
+	asked  Mode          // in which it was acquired
+	outer  *Lease        // lease of the context that acquired this one, or nil
+	streak *turns.Streak // without a queue
 
-	values context.Context // that of the acquire: its values are those of Context
+	values context.Context // the context of the acquire: Context has its values
 
 	entry schedule.Entry // in the timetable of the lease keeper, whose mutex guards it
 
@@ -38,8 +37,8 @@ type Lease struct {
 	term     term
 	ctx      context.Context // what Context has made, if somebody has needed it
 	end      context.CancelCauseFunc
-	landed   chan struct{} // closed when no renewal is under way after Release has begun; nil if nobody waits for it
-	released chan struct{} // closed when Release is done; nil if nobody waits for it
+	landed   chan struct{} // closed when no renewal is under way after Release has begun; nil if Release does not wait
+	released chan struct{} // closed when Release is done; nil if no call waits for it
 	result   error         // of Release; valid in stateReleased
 	told     *told         // nil if the Observer knows nothing of the lease
 }
@@ -60,8 +59,7 @@ const (
 func (c *Client) newLease(a *acquisition, token uint64, acked int, t term) (l, ahead *Lease) {
 	l = &Lease{
 		client: c, name: a.req.Name, id: a.req.LeaseID, token: token, acked: acked, holder: a.holder(),
-		asked: a.req.Mode, limit: a.req.Limit, permit: a.req.Permits,
-		outer: a.outer, cancel: a.uncertain, streak: c.turns.granted(a.req.Name),
+		asked: a.req.Mode, outer: a.outer, cancel: a.uncertain, streak: c.turns.Granted(a.req.Name),
 		mode: a.req.Mode, term: t, values: a.values,
 	}
 	behind, ahead := c.leases.add(l)
@@ -77,16 +75,16 @@ func (c *Client) newLease(a *acquisition, token uint64, acked int, t term) (l, a
 // Name returns the name of the lock.
 func (l *Lease) Name() string { return l.name }
 
-// ID returns the lease ID. Whoever knows it can release the lease.
+// ID returns the lease ID. A client that knows it can release the lease.
 func (l *Lease) ID() LeaseID { return l.id }
 
-// Token returns the fencing token: greater than that of every earlier lease of
+// Token returns the fencing token: greater than the token of every earlier lease of
 // the name, and the same for the life of this one. Hand it to the resource,
 // which must refuse every token smaller than the greatest it has seen.
 func (l *Lease) Token() uint64 { return l.token }
 
 // Acked returns how many replicas of the store had acknowledged the acquire when
-// it was answered; 0 unless AcquireOptions.Replicas asked for some.
+// it was answered; 0 without AcquireOptions.Replicas.
 func (l *Lease) Acked() int { return l.acked }
 
 // Mode returns the mode in which the lock is held: as it was acquired, or
@@ -97,15 +95,8 @@ func (l *Lease) Mode() Mode {
 	return l.mode
 }
 
-// Limit and Permits return those that a Semaphore was acquired with, and 0 in
-// other modes.
-func (l *Lease) Limit() int { return l.limit }
-
-// Permits: see Limit.
-func (l *Lease) Permits() int { return l.permit }
-
-// Holder returns what the store tells others about this lease. Of one that was
-// adopted it is that of this client.
+// Holder returns the holder of this lease as the store shows it to others. For an adopted
+// lease it is the holder of this client.
 func (l *Lease) Holder() Holder { return *l.holder }
 
 // Context ends when the lease does: with a cause that is ErrLost, at Deadline
@@ -115,15 +106,15 @@ func (l *Lease) Holder() Holder { return *l.holder }
 func (l *Lease) Context() context.Context { return (*leaseContext)(l) }
 
 // Deadline returns the local instant until which the lease may be trusted. It
-// moves later with each renewal, earlier only after the machine was suspended,
-// and is never later than the expiry in the store, if the store's clock and this
-// machine's differ in rate by less than 1 %. Compare it with time.Now only; as a
+// moves later with each renewal, earlier only after the machine was suspended
+// or while its clock is slewed, and is never later than the expiry in the store, if
+// the store's clock and this machine's differ in rate by less than 10 %. Compare it with time.Now only; as a
 // wall-clock time it means nothing.
 func (l *Lease) Deadline() time.Time {
-	return l.present().deadline.mono
+	return l.present().deadline.Mono
 }
 
-// present returns the term as it is now.
+// present returns the present term.
 func (l *Lease) present() term {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -131,7 +122,7 @@ func (l *Lease) present() term {
 }
 
 // Remaining returns how long the lease may be trusted from now on without
-// another renewal; 0 if it is over.
+// another renewal; 0 if it has ended.
 func (l *Lease) Remaining() time.Duration {
 	if !l.Valid() {
 		return 0
@@ -158,12 +149,12 @@ func (l *Lease) validAt(now instant) bool {
 	return false
 }
 
-// Progress tells the keep-alive that the work goes on; see
-// AcquireOptions.Progress.
-func (l *Lease) Progress() {
+// Heartbeat tells the keep-alive that the work goes on; see
+// AcquireOptions.StallAfter.
+func (l *Lease) Heartbeat() {
 	now := time.Now()
 	l.mu.Lock()
-	t, resumed := l.term.progressed(now)
+	t, resumed := l.term.beat(now)
 	l.term = t
 	l.mu.Unlock()
 	if resumed {

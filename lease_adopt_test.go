@@ -1,9 +1,16 @@
 package holdfast_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -11,18 +18,45 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // left acquires a lease by a client of its own, which leaves it, and returns what
 // whoever adopts it has to know.
-func left(t testing.TB, store *memlock.Engine, opts *holdfast.AcquireOptions) (holdfast.LeaseID, *holdfast.AdoptOptions) {
+func left(t testing.TB, store *mem.Engine, opts *holdfast.AcquireOptions) (holdfast.Handle, *holdfast.AdoptOptions) {
 	t.Helper()
 	l := mustAcquire(t, newClient(t, newFaultyOn(store), &holdfast.Options{TTL: 10 * time.Second}), "a", opts)
-	if err := l.Leave(); err != nil {
+	handle, err := l.Leave()
+	if err != nil {
 		t.Fatal(err)
 	}
-	return l.ID(), &holdfast.AdoptOptions{Token: l.Token(), Mode: l.Mode(), Limit: l.Limit(), Permits: l.Permits(), TTL: 10 * time.Second}
+	if l.Token() != tokenOf(t, handle) {
+		t.Fatalf("%v of %v", handle, l)
+	}
+	return handle, &holdfast.AdoptOptions{TTL: 10 * time.Second}
+}
+
+// idOf returns the lease ID of a handle, and tokenOf the token, out of its text.
+func idOf(t testing.TB, h holdfast.Handle) holdfast.LeaseID {
+	return holdfast.LeaseID(textOf(t, h)[2])
+}
+
+func tokenOf(t testing.TB, h holdfast.Handle) uint64 {
+	token, err := strconv.ParseUint(textOf(t, h)[3], 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return token
+}
+
+func textOf(t testing.TB, h holdfast.Handle) []string {
+	t.Helper()
+	text, err := h.MarshalText()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(string(text), ".")
 }
 
 // A lease that was left in one process is kept alive by another, with its token, for
@@ -33,7 +67,11 @@ func TestAdopt(t *testing.T) {
 		t.Run(mode, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				engine := newFaulty()
-				id, adopt := left(t, engine.Engine, opts)
+				handle, adopt := left(t, engine.Engine, opts)
+				id, want := idOf(t, handle), opts
+				if want == nil {
+					want = &holdfast.AcquireOptions{}
+				}
 				var acquired atomic.Int32
 				c := newClient(t, engine, &holdfast.Options{Observer: func(e holdfast.Event) {
 					if e.Kind == holdfast.Acquired && e.LeaseID == id {
@@ -41,11 +79,11 @@ func TestAdopt(t *testing.T) {
 					}
 				}})
 				time.Sleep(9 * time.Second)
-				l, err := c.Adopt(t.Context(), "a", id, adopt)
+				l, err := c.Adopt(t.Context(), handle, adopt)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if l.ID() != id || l.Token() != adopt.Token || l.Mode() != adopt.Mode || l.Permits() != adopt.Permits || l.Limit() != adopt.Limit {
+				if l.Name() != "a" || l.ID() != id || l.Token() != tokenOf(t, handle) || l.Mode() != want.Mode {
 					t.Errorf("adopted %v, want what was left", l)
 				}
 				waiting := enqueue(t.Context(), c, "a", nil2exclusive(opts))
@@ -68,8 +106,8 @@ func TestAdopt(t *testing.T) {
 
 // nil2exclusive returns options for a request that has to wait for a lease with opts.
 func nil2exclusive(opts *holdfast.AcquireOptions) *holdfast.AcquireOptions {
-	if opts != nil && opts.Mode == holdfast.Semaphore {
-		return semaphore(opts.Limit, opts.Limit)
+	if opts != nil && opts.Mode.Limit() != 0 {
+		return semaphore(opts.Mode.Limit(), opts.Mode.Limit())
 	}
 	return nil
 }
@@ -94,12 +132,12 @@ func TestAdoptionCountsFromItsRequest(t *testing.T) {
 		t.Run(way, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				engine := newFaulty()
-				id, opts := left(t, engine.Engine, nil)
+				handle, opts := left(t, engine.Engine, nil)
 				opts.TTL, opts.KeepAlive = 3*time.Second, holdfast.KeepAliveOff
 				time.Sleep(9 * time.Second)
 				engine.set(hooks[0], hooks[1])
 				c := newClient(t, engine, nil)
-				l, err := c.Adopt(t.Context(), "a", id, opts)
+				l, err := c.Adopt(t.Context(), handle, opts)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -119,10 +157,10 @@ func TestAdoptionCountsFromItsRequest(t *testing.T) {
 func TestAdoptionAnsweredTooLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
-		id, opts := left(t, engine.Engine, nil)
+		handle, opts := left(t, engine.Engine, nil)
 		opts.TTL = 500 * time.Millisecond
 		engine.set(nil, delay(600*time.Millisecond))
-		_, err := newClient(t, engine, nil).Adopt(t.Context(), "a", id, opts)
+		_, err := newClient(t, engine, nil).Adopt(t.Context(), handle, opts)
 		wantErr(t, err, holdfast.ErrUnavailable)
 		if holders(t, engine, "a") != 1 {
 			t.Error("the lease has ended by it")
@@ -133,16 +171,16 @@ func TestAdoptionAnsweredTooLate(t *testing.T) {
 // What is not live is lost, why it is, and nothing comes to life by it.
 func TestAdoptOfWhatIsOver(t *testing.T) {
 	ends := map[string]struct {
-		end  func(t *testing.T, engine *memlock.Engine, id *holdfast.LeaseID)
+		end  func(t *testing.T, engine *mem.Engine, h *holdfast.Handle)
 		want error
 	}{
-		"expired":  {func(*testing.T, *memlock.Engine, *holdfast.LeaseID) { time.Sleep(11 * time.Second) }, holdfast.ErrLost},
-		"released": {func(t *testing.T, e *memlock.Engine, _ *holdfast.LeaseID) { takeAway(t, e, "a") }, holdfast.ErrLost},
-		"never was": {func(t *testing.T, e *memlock.Engine, id *holdfast.LeaseID) {
+		"expired":  {func(*testing.T, *mem.Engine, *holdfast.Handle) { time.Sleep(11 * time.Second) }, holdfast.ErrLost},
+		"released": {func(t *testing.T, e *mem.Engine, _ *holdfast.Handle) { takeAway(t, e, "a") }, holdfast.ErrLost},
+		"never was": {func(t *testing.T, e *mem.Engine, h *holdfast.Handle) {
 			takeAway(t, e, "a")
-			*id = driver.NewLeaseID()
+			*h = holdfast.NewHandle("a", lockinfo.NewLeaseID(), tokenOf(t, *h), holdfast.Exclusive)
 		}, holdfast.ErrLost},
-		"broken": {func(t *testing.T, e *memlock.Engine, _ *holdfast.LeaseID) {
+		"broken": {func(t *testing.T, e *mem.Engine, _ *holdfast.Handle) {
 			if _, err := newClient(t, newFaultyOn(e), nil).Break(t.Context(), "a", &holdfast.BreakOptions{Author: "ada", Reason: "its node is gone"}); err != nil {
 				t.Fatal(err)
 			}
@@ -152,9 +190,9 @@ func TestAdoptOfWhatIsOver(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				engine := newFaulty()
-				id, opts := left(t, engine.Engine, nil)
-				test.end(t, engine.Engine, &id)
-				l, err := newClient(t, engine, nil).Adopt(t.Context(), "a", id, opts)
+				handle, opts := left(t, engine.Engine, nil)
+				test.end(t, engine.Engine, &handle)
+				l, err := newClient(t, engine, nil).Adopt(t.Context(), handle, opts)
 				wantErr(t, err, holdfast.ErrLost)
 				wantErr(t, err, test.want)
 				if l != nil {
@@ -181,12 +219,12 @@ func TestAdoptUnanswered(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				engine := newFaulty()
 				c := newClient(t, engine, nil)
-				id, opts := left(t, engine.Engine, nil)
+				handle, opts := left(t, engine.Engine, nil)
 				engine.set(test.before, test.after)
-				_, err := c.Adopt(t.Context(), "a", id, opts)
+				_, err := c.Adopt(t.Context(), handle, opts)
 				wantErr(t, err, test.want)
 				engine.heal()
-				l, err := c.Adopt(t.Context(), "a", id, opts)
+				l, err := c.Adopt(t.Context(), handle, opts)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -196,10 +234,10 @@ func TestAdoptUnanswered(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
-		id, opts := left(t, engine.Engine, nil)
+		handle, opts := left(t, engine.Engine, nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err := newClient(t, engine, nil).Adopt(ctx, "a", id, opts)
+		_, err := newClient(t, engine, nil).Adopt(ctx, handle, opts)
 		wantErr(t, err, context.Canceled)
 		if engine.count("extend") != 0 {
 			t.Error("asked under a context that had ended")
@@ -211,7 +249,8 @@ func TestAdoptUnanswered(t *testing.T) {
 func TestAdoptRefusesBadInput(t *testing.T) {
 	engine := newFaulty()
 	c := newClient(t, engine, nil)
-	id, good := left(t, engine.Engine, nil)
+	handle, good := left(t, engine.Engine, nil)
+	id, token := idOf(t, handle), tokenOf(t, handle)
 	own := mustAcquire(t, c, "own", nil)
 	calls := fmt.Sprint(engine.calls)
 	with := func(change func(o *holdfast.AdoptOptions)) *holdfast.AdoptOptions {
@@ -220,31 +259,31 @@ func TestAdoptRefusesBadInput(t *testing.T) {
 		return &o
 	}
 	for what, args := range map[string]struct {
-		name string
-		id   holdfast.LeaseID
-		opts *holdfast.AdoptOptions
+		handle holdfast.Handle
+		opts   *holdfast.AdoptOptions
 	}{
-		"name":       {"", id, good},
-		"lease ID":   {"a", "0123", good},
-		"no options": {"a", id, nil},
-		"no token":   {"a", id, with(func(o *holdfast.AdoptOptions) { o.Token = 0 })},
-		"token":      {"a", id, with(func(o *holdfast.AdoptOptions) { o.Token = driver.MaxToken + 1 })},
-		"TTL":        {"a", id, with(func(o *holdfast.AdoptOptions) { o.TTL = time.Millisecond })},
-		"mode":       {"a", id, with(func(o *holdfast.AdoptOptions) { o.Permits = 2 })},
-		"progress":   {"a", id, with(func(o *holdfast.AdoptOptions) { o.Progress, o.KeepAlive = time.Second, holdfast.KeepAliveOff })},
-		"our own":    {"own", own.ID(), &holdfast.AdoptOptions{Token: own.Token()}},
+		"nothing":    {holdfast.Handle{}, good},
+		"no options": {holdfast.Handle{}, nil},
+		"name":       {holdfast.NewHandle("", id, token, holdfast.Exclusive), good},
+		"lease ID":   {holdfast.NewHandle("a", "0123", token, holdfast.Exclusive), good},
+		"no token":   {holdfast.NewHandle("a", id, 0, holdfast.Exclusive), good},
+		"token":      {holdfast.NewHandle("a", id, driver.MaxToken+1, holdfast.Exclusive), good},
+		"mode":       {holdfast.NewHandle("a", id, token, holdfast.Permits(3, 2)), good},
+		"TTL":        {handle, with(func(o *holdfast.AdoptOptions) { o.TTL = time.Millisecond })},
+		"stalled":    {handle, with(func(o *holdfast.AdoptOptions) { o.StallAfter, o.KeepAlive = time.Second, holdfast.KeepAliveOff })},
+		"our own":    {holdfast.NewHandle("own", own.ID(), own.Token(), holdfast.Exclusive), nil},
 	} {
-		if _, err := c.Adopt(t.Context(), args.name, args.id, args.opts); !errors.Is(err, holdfast.ErrInvalid) {
+		if _, err := c.Adopt(t.Context(), args.handle, args.opts); !errors.Is(err, holdfast.ErrInvalid) {
 			t.Errorf("%s: %v, want ErrInvalid", what, err)
 		}
 	}
 	if got := fmt.Sprint(engine.calls); got != calls {
 		t.Errorf("requests %s, and before that %s", got, calls)
 	}
-	if err := c.Close(t.Context()); err != nil {
+	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
-	_, err := c.Adopt(t.Context(), "a", id, good)
+	_, err := c.Adopt(t.Context(), handle, good)
 	wantErr(t, err, holdfast.ErrClosed)
 	if holders(t, engine, "a") != 1 {
 		t.Error("the lease that was not adopted has ended")
@@ -255,15 +294,15 @@ func TestAdoptRefusesBadInput(t *testing.T) {
 // whoever adopts it cannot know. Once it is released, that request is not granted.
 func TestReleaseOfAdoptedMeetsZombies(t *testing.T) {
 	engine := newFaulty()
-	id, opts := left(t, engine.Engine, nil)
-	l, err := newClient(t, engine, nil).Adopt(t.Context(), "a", id, opts)
+	handle, opts := left(t, engine.Engine, nil)
+	l, err := newClient(t, engine, nil).Adopt(t.Context(), handle, opts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := l.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	reply, err := engine.Engine.Acquire(t.Context(), driver.AcquireRequest{Name: "a", LeaseID: id, TTL: time.Minute})
+	reply, err := engine.Engine.Acquire(t.Context(), driver.AcquireRequest{Name: "a", LeaseID: idOf(t, handle), TTL: time.Minute})
 	if err != nil || reply.Outcome != driver.Cancelled {
 		t.Errorf("a copy of the acquire is answered %+v, %v; want Cancelled", reply, err)
 	}
@@ -284,12 +323,12 @@ func TestAdoptedRivals(t *testing.T) {
 		engine := newFaulty()
 		c := newClient(t, obliging{engine}, nil)
 		mine := mustAcquire(t, c, "a", nil)
-		_, err := c.Adopt(t.Context(), "a", driver.NewLeaseID(), &holdfast.AdoptOptions{Token: mine.Token() - 1})
+		_, err := c.Adopt(t.Context(), holdfast.NewHandle("a", lockinfo.NewLeaseID(), mine.Token()-1, holdfast.Exclusive), nil)
 		wantErr(t, err, holdfast.ErrLost)
 		if !mine.Valid() {
 			t.Fatal("the later lease has ended")
 		}
-		later, err := c.Adopt(t.Context(), "a", driver.NewLeaseID(), &holdfast.AdoptOptions{Token: mine.Token() + 1})
+		later, err := c.Adopt(t.Context(), holdfast.NewHandle("a", lockinfo.NewLeaseID(), mine.Token()+1, holdfast.Exclusive), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -300,16 +339,16 @@ func TestAdoptedRivals(t *testing.T) {
 	})
 }
 
-// MaxHold, MinHold and Progress count from the adoption.
+// MaxHold, MinHold and StallAfter count from the adoption.
 func TestAdoptedTerms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
 		c := newClient(t, engine, nil)
 		adopt := func(change func(o *holdfast.AdoptOptions)) *holdfast.Lease {
-			id, opts := left(t, engine.Engine, nil)
+			handle, opts := left(t, engine.Engine, nil)
 			time.Sleep(5 * time.Second)
 			change(opts)
-			l, err := c.Adopt(t.Context(), "a", id, opts)
+			l, err := c.Adopt(t.Context(), handle, opts)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -321,8 +360,8 @@ func TestAdoptedTerms(t *testing.T) {
 			least  time.Duration
 		}{
 			{func(o *holdfast.AdoptOptions) { o.MaxHold = time.Minute }, holdfast.ErrMaxHold, 59 * time.Second},
-			{func(o *holdfast.AdoptOptions) { o.Progress = 20 * time.Second }, holdfast.ErrStalled, 20 * time.Second},
-			{func(o *holdfast.AdoptOptions) { o.KeepAlive = holdfast.KeepAliveOff }, holdfast.ErrLost, 9 * time.Second},
+			{func(o *holdfast.AdoptOptions) { o.StallAfter = 20 * time.Second }, holdfast.ErrStalled, 20 * time.Second},
+			{func(o *holdfast.AdoptOptions) { o.KeepAlive = holdfast.KeepAliveOff }, holdfast.ErrLost, 8 * time.Second},
 		} {
 			start := time.Now()
 			l := adopt(test.change)
@@ -356,11 +395,11 @@ func TestAdoptionAndNesting(t *testing.T) {
 	c, other := newClient(t, engine, nil), newClient(t, engine, nil)
 	l := mustAcquire(t, c, "a", nil)
 	ctx := l.Context()
-	again, err := other.Adopt(ctx, "a", l.ID(), &holdfast.AdoptOptions{Token: l.Token()})
+	again, err := other.Adopt(ctx, holdfast.NewHandle("a", l.ID(), l.Token(), holdfast.Exclusive), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := l.Leave(); err != nil {
+	if _, err := l.Leave(); err != nil {
 		t.Fatal(err)
 	}
 	_, err = other.Acquire(again.Context(), "a", nil)
@@ -369,4 +408,224 @@ func TestAdoptionAndNesting(t *testing.T) {
 		t.Error("the adopted lease ended with the one that was left")
 	}
 	again.Release(t.Context())
+}
+
+// INVARIANT I9: nothing is sent for a lease that was left: not by the keep-alive, not
+// by Release, and not by Close. The store keeps it until its expiry.
+func TestLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		var mu sync.Mutex
+		var events []holdfast.EventKind
+		c := newClient(t, engine, &holdfast.Options{TTL: 30 * time.Second, Observer: func(e holdfast.Event) {
+			mu.Lock()
+			defer mu.Unlock()
+			events = append(events, e.Kind)
+		}})
+		l := mustAcquire(t, c, "a", nil)
+		ctx := l.Context()
+		ended := ctx.Done()
+		time.Sleep(3 * time.Second)
+		calls := fmt.Sprint(engine.calls)
+		for range 2 {
+			if handle, err := l.Leave(); err != nil || idOf(t, handle) != l.ID() {
+				t.Error(handle, err)
+			}
+		}
+		<-ended
+		wantErr(t, context.Cause(ctx), holdfast.ErrLeft)
+		wantErr(t, context.Cause(ctx), holdfast.ErrLost)
+		if err := l.Release(t.Context()); err != nil {
+			t.Errorf("Release after Leave: %v", err)
+		}
+		wantErr(t, l.Extend(t.Context(), time.Minute), holdfast.ErrLeft)
+		l.Heartbeat()
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+		time.Sleep(26 * time.Second)
+		if l.Valid() || holders(t, engine.Engine, "a") != 1 {
+			t.Errorf("valid %t, and %d leases in the store, want one that is not trusted", l.Valid(), holders(t, engine.Engine, "a"))
+		}
+		time.Sleep(2 * time.Second)
+		nothingLeft(t, engine, "a")
+		if got := fmt.Sprint(engine.calls); got != calls {
+			t.Errorf("requests %s, and %s when it was left", got, calls)
+		}
+		if got := fmt.Sprint(events); got != "[acquired left]" {
+			t.Errorf("the Observer heard %s", got)
+		}
+	})
+}
+
+// What is over cannot be left.
+func TestLeaveWhatIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		released := mustAcquire(t, c, "a", nil)
+		released.Release(t.Context())
+		handle, err := released.Leave()
+		wantErr(t, err, holdfast.ErrLost)
+		if handle != (holdfast.Handle{}) {
+			t.Errorf("%v came with the error", handle)
+		}
+		lost := mustAcquire(t, c, "b", &holdfast.AcquireOptions{TTL: time.Second, KeepAlive: holdfast.KeepAliveOff})
+		time.Sleep(2 * time.Second)
+		_, err = lost.Leave()
+		wantErr(t, err, holdfast.ErrLost)
+		wantErr(t, lost.Release(t.Context()), holdfast.ErrLost)
+	})
+}
+
+// A renewal that is under way when its lease is left is answered to nobody.
+func TestLeaveDuringRenewal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{TTL: 9 * time.Second})
+		engine.set(delay(2*time.Second), nil)
+		time.Sleep(4 * time.Second) // a renewal was sent at 3 s
+		if engine.count("extend") != 1 {
+			t.Fatalf("%d renewals", engine.count("extend"))
+		}
+		if _, err := l.Leave(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		if engine.count("extend") != 1 || l.Valid() {
+			t.Errorf("%d renewals, want none after it was left; valid %t", engine.count("extend"), l.Valid())
+		}
+	})
+}
+
+// Work that leaves its lease to another process has done well.
+func TestLeaveInDo(t *testing.T) {
+	engine := newFaulty()
+	c := newClient(t, engine, nil)
+	err := c.Do(t.Context(), "a", nil, func(_ context.Context, l *holdfast.Lease) error {
+		_, err := l.Leave()
+		return err
+	})
+	if err != nil || holders(t, engine, "a") != 1 {
+		t.Errorf("Do: %v, %d leases in the store; want the one that was left", err, holders(t, engine, "a"))
+	}
+}
+
+const handleID = "0123456789abcdef0123456789abcdef"
+
+// A handle arrives as it was, whatever the name and the mode of its lease, as one word of
+// printable ASCII.
+func TestHandleText(t *testing.T) {
+	for _, name := range []string{"a", "orders/42", "a.b c=\"d\"", "größe", "名前", strings.Repeat("x", holdfast.MaxNameLen)} {
+		for _, sent := range []holdfast.Handle{
+			holdfast.NewHandle(name, handleID, 1, holdfast.Exclusive),
+			holdfast.NewHandle(name, lockinfo.NewLeaseID(), driver.MaxToken, holdfast.Shared),
+			holdfast.NewHandle(name, handleID, 7, holdfast.Permits(2, 5)),
+		} {
+			text, err := sent.MarshalText()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, b := range text {
+				if b <= ' ' || b > '~' {
+					t.Fatalf("%q is not one word of printable ASCII", text)
+				}
+			}
+			var got holdfast.Handle
+			if err := got.UnmarshalText(text); err != nil || got != sent {
+				t.Errorf("%s arrives as %v, %v", sent, got, err)
+			}
+			asJSON, err := json.Marshal(sent)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := json.Unmarshal(asJSON, &got); err != nil || got != sent {
+				t.Errorf("through JSON %s arrives as %v, %v", sent, got, err)
+			}
+		}
+	}
+}
+
+// The text of a version stays readable: processes of two releases hand leases to each other.
+func TestHandleTextIsFixed(t *testing.T) {
+	text := []byte("holdfast1.ZGVwbG95." + handleID + ".42.2/5")
+	text = fmt.Appendf(text, ".%08x", crc32.ChecksumIEEE(text))
+	var h holdfast.Handle
+	if err := h.UnmarshalText(text); err != nil || h != holdfast.NewHandle("deploy", handleID, 42, holdfast.Permits(2, 5)) {
+		t.Errorf("%v, %v", h, err)
+	}
+}
+
+// A text that was cut, lengthened or changed in any character is refused, and the handle
+// stays as it is.
+func TestHandleTextIsStrict(t *testing.T) {
+	good := holdfast.NewHandle("deploy", handleID, 42, holdfast.Permits(2, 5))
+	text, err := good.MarshalText()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrong := map[string]bool{"": true, "\n": true, string(text) + "\n": true, " " + string(text): true, string(text) + ".": true, strings.ToUpper(string(text)): true}
+	for i := range text {
+		wrong[string(text[:i])], wrong[string(text[i+1:])] = true, true
+		for _, b := range []byte("0f.Z\x00") {
+			changed := bytes.Clone(text)
+			if changed[i] != b {
+				changed[i] = b
+				wrong[string(changed)] = true
+			}
+		}
+	}
+	// With a checksum that is right.
+	for _, fields := range []string{
+		"holdfast2.ZGVwbG95." + handleID + ".42.2/5", "holdfast1.." + handleID + ".42.exclusive", "holdfast1.ZGVwbG95=." + handleID + ".42.exclusive",
+		"holdfast1.ZGVwbG95.0123.42.exclusive", "holdfast1.ZGVwbG95." + handleID + ".0.exclusive", "holdfast1.ZGVwbG95." + handleID + ".042.exclusive",
+		"holdfast1.ZGVwbG95." + handleID + ".-1.exclusive", "holdfast1.ZGVwbG95." + handleID + ".99999999999999999999.exclusive",
+		"holdfast1.ZGVwbG95." + handleID + ".42.other", "holdfast1.ZGVwbG95." + handleID + ".42.", "holdfast1.ZGVwbG95." + handleID + ".42.6/5",
+		"holdfast1.ZGVwbG95." + handleID + ".42.0/5", "holdfast1.ZGVwbG95." + handleID + ".42.2/x", "holdfast1.Cg." + handleID + ".42.exclusive",
+	} {
+		wrong[fmt.Sprintf("%s.%08x", fields, crc32.ChecksumIEEE([]byte(fields)))] = true
+	}
+	for text := range wrong {
+		h := good
+		err := h.UnmarshalText([]byte(text))
+		if !errors.Is(err, holdfast.ErrInvalid) || h != good {
+			t.Errorf("%q is read as %v, %v", text, h, err)
+		}
+		if err != nil && strings.Contains(err.Error(), "0123456789") {
+			t.Errorf("the error shows the lease ID: %v", err)
+		}
+	}
+}
+
+// What can be the handle of no lease has no text.
+func TestHandleOfNoLease(t *testing.T) {
+	for _, h := range []holdfast.Handle{
+		{}, holdfast.NewHandle("", handleID, 1, holdfast.Exclusive), holdfast.NewHandle("a", "0123456789", 1, holdfast.Exclusive),
+		holdfast.NewHandle("a", handleID, 0, holdfast.Exclusive), holdfast.NewHandle("a", handleID, driver.MaxToken+1, holdfast.Exclusive),
+		holdfast.NewHandle("a", handleID, 1, 3), holdfast.NewHandle("a", handleID, 1, holdfast.Permits(2, 1)),
+	} {
+		text, err := h.MarshalText()
+		if !errors.Is(err, holdfast.ErrInvalid) || text != nil || strings.Contains(err.Error(), "0123456789") {
+			t.Errorf("%v has the text %q, %v", h, text, err)
+		}
+	}
+}
+
+// Only MarshalText, and JSON by it, shows the lease ID of a handle.
+func TestPrintingAHandleGivesNoLeaseID(t *testing.T) {
+	h := holdfast.NewHandle("deploy", handleID, 42, holdfast.Exclusive)
+	for way, text := range written(h) {
+		if has := strings.Contains(text, handleID) || strings.Contains(text, fmt.Sprintf("%x", handleID)); has != (way == "JSON") {
+			t.Errorf("by %s: %s", way, text)
+		}
+	}
+	if got, want := h.String(), `handle of the exclusive lease of "deploy", token 42`; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	var b bytes.Buffer
+	slog.New(slog.NewJSONHandler(&b, nil)).Info("it", "handle", h)
+	if want := `"handle":{"name":"deploy","mode":"exclusive","token":42}`; !strings.Contains(b.String(), want) {
+		t.Errorf("%s, want %s", &b, want)
+	}
 }

@@ -7,11 +7,10 @@ import (
 )
 
 // A leaseContext is a Lease as the context that ends with it. It is one of
-// context.WithCancelCause, which is made when somebody first waits for it, or asks
-// it for a value that is not the lease: most holders of short leases never do.
-// Package context finds what it needs of it, such as its cause, and where to enter
-// those that are derived from it, by its Value and Done: they are those of the
-// context that is made.
+// context.WithCancelCause, which is made at the first call of Done, or of Value for a key
+// other than the lease's: most holders of short leases never do that.
+// Package context finds its cause, and the context to which it adds derived ones, by its
+// Value and Done: both are those of the context that is made.
 type leaseContext Lease
 
 // Deadline implements context.Context. The lease's moves; see Lease.Deadline.
@@ -46,9 +45,9 @@ func (c *leaseContext) String() string { return "context of the " + (*Lease)(c).
 // GoString is String.
 func (c *leaseContext) GoString() string { return c.String() }
 
-// make returns what the context is made of. INVARIANT I3: that of a lease that is
-// over has ended already; one that was made before is ended by whoever ends the
-// lease, by endContext.
+// make returns the context, which it makes at the first call. INVARIANT I3: after the
+// end of the lease it has ended already; one that was made before is ended by
+// endContext.
 func (c *leaseContext) make() context.Context {
 	l := (*Lease)(c)
 	l.mu.Lock()
@@ -62,7 +61,7 @@ func (c *leaseContext) make() context.Context {
 	return l.ctx
 }
 
-// endContext ends the context of a lease that is over. The first cause counts.
+// endContext ends the context of a lease that has ended. The first cause counts.
 func (l *Lease) endContext() {
 	l.mu.Lock()
 	end, cause := l.end, l.endCauseLocked()
@@ -72,7 +71,7 @@ func (l *Lease) endContext() {
 	}
 }
 
-// endCauseLocked returns what the context of a lease that is over ends with.
+// endCauseLocked returns the cause of the end of the context of a lease that has ended.
 func (l *Lease) endCauseLocked() error { return cmp.Or(l.lost, context.Canceled) }
 
 // A heldKey is the key of the innermost *Lease of a context.

@@ -8,13 +8,13 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
-// Downgrade turns an exclusive lease into a shared one: nobody else has the
+// Downgrade turns an exclusive lease into a shared one: no other client has the
 // lock in between, those who wait to share it get it at once, and the lease
 // goes on with its token and its deadline. There is no way back. On a shared
 // lease it does nothing.
 //
 // It returns ErrLost if the lease is not live; the lease then is lost for good.
-// ErrOutcomeUnknown says that others may or may not share the lock already;
+// ErrOutcomeUnknown means that others may or may not share the lock already;
 // the call may be repeated. A semaphore's lease is ErrInvalid, and an engine
 // that cannot share ErrUnsupported.
 func (l *Lease) Downgrade(ctx context.Context) error {
@@ -24,7 +24,7 @@ func (l *Lease) Downgrade(ctx context.Context) error {
 func (l *Lease) downgrade(ctx context.Context) error {
 	engine := l.client.features.Downgrader
 	switch {
-	case l.Mode() == Semaphore:
+	case l.Mode().Limit() != 0:
 		return fmt.Errorf("%w lease: a semaphore has no exclusive one", ErrInvalid)
 	case engine == nil:
 		return fmt.Errorf("shared mode is %w", ErrUnsupported)

@@ -36,7 +36,7 @@ func (l *Lease) checkExtend(ttl time.Duration) error {
 }
 
 // ExtendBy pushes Deadline out by d, which may be called between the steps of
-// a piece of work of unknown length. Everything that Extend's doc says holds
+// a piece of work of unknown length. The guarantees and errors of Extend hold
 // for it too.
 func (l *Lease) ExtendBy(ctx context.Context, d time.Duration) error {
 	if d <= 0 || d > MaxTTL {
@@ -45,7 +45,7 @@ func (l *Lease) ExtendBy(ctx context.Context, d time.Duration) error {
 	return l.Extend(ctx, l.present().lengthenedBy(d, time.Now()))
 }
 
-// beginExtend returns the renewal to send, or false if the lease is over, or
+// beginExtend returns the renewal to send, or false if the lease has ended, or
 // lasts as long as MaxHold allows already.
 func (l *Lease) beginExtend(ttl time.Duration, now instant) (renewal, bool) {
 	l.mu.Lock()
@@ -55,7 +55,7 @@ func (l *Lease) beginExtend(ttl time.Duration, now instant) (renewal, bool) {
 }
 
 // beginLocked notes that a request to extend the lease is about to be sent, or
-// refuses it because the lease is over. Its end must be noted by done.
+// refuses it because the lease has ended. Its end must be noted by done.
 // INVARIANT I9: once Release has begun none begins, and Release waits for
 // those that have.
 func (l *Lease) beginLocked(x extension, now instant) bool {
@@ -78,7 +78,7 @@ func (r renewal) request() driver.ExtendRequest {
 
 func (r renewal) name() string { return r.lease.name }
 
-// sendRenewals sends one batch and returns what done says of each.
+// sendRenewals sends one batch and returns the results of done.
 func (c *Client) sendRenewals(ctx context.Context, sent instant, batch []renewal) []error {
 	reqs := make([]driver.ExtendRequest, len(batch))
 	for i, r := range batch {
@@ -117,7 +117,7 @@ func (r renewal) done(sent instant, err error) error {
 		l.term = l.term.failed(err, now, l.client.leases.pace())
 	}
 	if !isLost(err) {
-		l.tellRenewalLocked(now.mono.Sub(sent.mono), err)
+		l.tellRenewalLocked(now.Mono.Sub(sent.Mono), err)
 	}
 	l.mu.Unlock()
 

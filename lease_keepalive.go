@@ -20,10 +20,11 @@ type leaseKeeper struct {
 	mu     sync.Mutex // guards the rest, and the entry of every lease
 	table  schedule.Timetable[*Lease]
 	rivals rivals
-	asleep time.Duration // for how long the machine has been suspended; see lease_suspension.go
+	asleep time.Duration // by how much the boot-time clock is ahead; see lease_suspension.go
+	vacant chan struct{} // closed when no lease is left; nil if no call waits for that
 
 	size     atomic.Int64 // of table, for those who do not hold mu: see pace
-	suspends bool         // there is a clock that tells of suspensions
+	suspends bool         // there is a clock that shows suspensions
 	started  time.Time
 }
 
@@ -33,7 +34,7 @@ func (k *leaseKeeper) init(c *Client) {
 	k.watchSuspensions()
 }
 
-// add takes charge of a new lease, unless ahead is not nil. behind has to end.
+// add takes charge of a new lease, unless ahead is not nil. The caller must end behind.
 // See rivals.
 func (k *leaseKeeper) add(l *Lease) (behind, ahead *Lease) {
 	k.mu.Lock()
@@ -44,7 +45,7 @@ func (k *leaseKeeper) add(l *Lease) (behind, ahead *Lease) {
 	return behind, ahead
 }
 
-// update moves l to where its state says that it belongs.
+// update moves l to its present place in the timetable.
 func (k *leaseKeeper) update(l *Lease) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -55,7 +56,7 @@ func (k *leaseKeeper) putLocked(l *Lease) {
 	if at, live := l.attention(); live { // if not, remove comes, or has come
 		k.table.Put(l, at)
 	}
-	k.size.Store(int64(k.table.Len()))
+	k.countLocked()
 }
 
 // remove takes l out.
@@ -63,8 +64,30 @@ func (k *leaseKeeper) remove(l *Lease) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.table.Remove(l)
-	k.size.Store(int64(k.table.Len()))
+	k.countLocked()
 	k.rivals.leave(l)
+}
+
+// countLocked notes how many leases there are.
+func (k *leaseKeeper) countLocked() {
+	n := k.table.Len()
+	k.size.Store(int64(n))
+	if n == 0 && k.vacant != nil {
+		close(k.vacant)
+		k.vacant = nil
+	}
+}
+
+// vacated returns a channel that is closed as soon as no lease is held.
+func (k *leaseKeeper) vacated() <-chan struct{} {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.vacant == nil {
+		k.vacant = make(chan struct{})
+	}
+	vacant := k.vacant
+	k.countLocked()
+	return vacant
 }
 
 // all returns the leases that are held.
@@ -75,8 +98,8 @@ func (k *leaseKeeper) all() []*Lease {
 }
 
 // named returns the leases of a name. An exclusive one is found at once, however
-// many others there are: a store that loses its data tells of all. Shared leases and
-// permits are not worth an index that each of them would have to be put in.
+// many others there are: a store that loses its data reports the loss of all. Shared leases
+// and permits are not worth an index that each of them would have to be put in.
 func (k *leaseKeeper) named(name string) (leases []*Lease) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -106,7 +129,7 @@ func (k *leaseKeeper) tick() {
 }
 
 // crowd is how many full batches of renewals go out at the same time. INVARIANT I9:
-// what is sent behind them has to wait until the store is through.
+// requests sent after them have to wait until the store is through.
 const crowd = 8
 
 // due returns the leases that need attention now. As long as there is room in a
@@ -128,12 +151,12 @@ func (k *leaseKeeper) due(now instant) (expired []*Lease, renewals [][]renewal) 
 			return time.Time{}, false
 		case r.lease != nil:
 			batches.Add(r)
-		case l.entry.At().After(now.mono):
+		case l.entry.At().After(now.Mono):
 			return time.Time{}, true
 		}
 		return next, false
 	})
-	k.size.Store(int64(k.table.Len()))
+	k.countLocked()
 	return expired, batches.All()
 }
 
@@ -148,10 +171,10 @@ func (k *leaseKeeper) renew(ctx context.Context, batch []renewal) {
 	ctx, cancel := ask.LimitUntil(ctx, last)
 	defer cancel()
 	// INVARIANT I3: the clock starts before the first byte is written.
-	k.client.sendRenewals(ctx, k.client.now(), batch) // the leases' contexts tell of errors
+	k.client.sendRenewals(ctx, k.client.now(), batch) // the leases' contexts carry the errors
 }
 
-// step decides what l needs now: nothing more because it is over, or a renewal to
+// step decides what l needs now: nothing more because it has ended, or a renewal to
 // be sent now, zero if none, and attention again at next. With joining, a renewal
 // may go out a little early, and in a crowd a little late.
 func (l *Lease) step(now instant, joining, crowded bool) (r renewal, next time.Time, over bool) {

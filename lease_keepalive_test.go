@@ -6,15 +6,18 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/contexttest"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
 func TestKeepAliveHoldsForHours(t *testing.T) {
@@ -137,7 +140,7 @@ func TestKeepAliveTellsLossAtDeadline(t *testing.T) {
 
 func TestKeepAliveTellsWhenTakenAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		c := newClient(t, engine, nil)
 		l := mustAcquire(t, c, "a", nil)
 		engine.Release(t.Context(), driver.ReleaseRequest{Name: "a", LeaseID: l.ID()}) // by an operator
@@ -178,7 +181,7 @@ func TestKeepAliveWithSlowStore(t *testing.T) {
 
 func TestMaxHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		c := newClient(t, engine, nil)
 		start := time.Now()
 		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{MaxHold: 5 * time.Minute})
@@ -187,13 +190,13 @@ func TestMaxHold(t *testing.T) {
 		}
 		<-l.Context().Done()
 		held := time.Since(start)
-		if held > 5*time.Minute || held < 5*time.Minute-4*time.Second {
+		if held > 5*time.Minute || held < 5*time.Minute*9/10-2*time.Millisecond {
 			t.Errorf("held for %s, want 5m less the margin", held)
 		}
 		cause := context.Cause(l.Context())
 		wantErr(t, cause, holdfast.ErrMaxHold)
 		wantErr(t, cause, holdfast.ErrLost)
-		time.Sleep(4 * time.Second)
+		time.Sleep(time.Until(start.Add(5*time.Minute + time.Second)))
 		if holders(t, engine, "a") != 0 {
 			t.Error("the store still holds the lease after MaxHold")
 		}
@@ -203,34 +206,34 @@ func TestMaxHold(t *testing.T) {
 
 func TestMaxHoldShorterThanTTL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newClient(t, memlock.New(), nil)
+		c := newClient(t, mem.New(nil), nil)
 		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{MaxHold: 2 * time.Second})
 		<-l.Context().Done()
 		wantErr(t, context.Cause(l.Context()), holdfast.ErrMaxHold)
 	})
 }
 
-func TestProgress(t *testing.T) {
+func TestHeartbeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newClient(t, memlock.New(), nil)
-		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{Progress: time.Minute})
+		c := newClient(t, mem.New(nil), nil)
+		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{StallAfter: time.Minute})
 		for range 30 {
 			time.Sleep(50 * time.Second)
-			l.Progress()
+			l.Heartbeat()
 		}
 		if !l.Valid() {
-			t.Fatalf("lost in spite of progress: %v", context.Cause(l.Context()))
+			t.Fatalf("lost in spite of heartbeats: %v", context.Cause(l.Context()))
 		}
 		time.Sleep(75 * time.Second) // stalled, but the deadline is still ahead
-		l.Progress()
+		l.Heartbeat()
 		time.Sleep(50 * time.Second)
 		if !l.Valid() {
-			t.Fatalf("progress before the deadline did not resume the keep-alive: %v", context.Cause(l.Context()))
+			t.Fatalf("a heartbeat before the deadline did not resume the keep-alive: %v", context.Cause(l.Context()))
 		}
 		start := time.Now()
 		<-l.Context().Done()
 		if took := time.Since(start); took > 90*time.Second {
-			t.Errorf("lost %s after the last progress, want within 1m and a TTL", took+50*time.Second)
+			t.Errorf("lost %s after the last heartbeat, want within 1m and a TTL", took+50*time.Second)
 		}
 		wantErr(t, context.Cause(l.Context()), holdfast.ErrStalled)
 	})
@@ -292,7 +295,7 @@ func TestObserverSeesTheLife(t *testing.T) {
 func TestCloseReleasesAndWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
-		c, err := holdfast.New(engine, nil)
+		c, err := holdfast.New(engine, &holdfast.Options{SharedEngine: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -306,7 +309,7 @@ func TestCloseReleasesAndWaits(t *testing.T) {
 		})
 		_, err = c.TryAcquire(t.Context(), "b", nil)
 		wantErr(t, err, holdfast.ErrUnavailable)
-		if err := c.Close(t.Context()); err != nil {
+		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
 		if holders(t, engine.Engine, "a")+holders(t, engine.Engine, "b") != 0 {
@@ -317,55 +320,251 @@ func TestCloseReleasesAndWaits(t *testing.T) {
 		}
 		_, err = c.TryAcquire(t.Context(), "a", nil)
 		wantErr(t, err, holdfast.ErrClosed)
-		if err := c.Close(t.Context()); err != nil {
+		if err := c.Close(); err != nil {
 			t.Errorf("second Close: %v", err)
 		}
 	})
 }
 
-// Close waits for a release that somebody else has begun: the engine may be
-// closed after it.
-func TestCloseWaitsForReleaseUnderWay(t *testing.T) {
+// Each way of losing a lease has a name.
+func TestLossCause(t *testing.T) {
+	ways := map[string]struct {
+		opts holdfast.AcquireOptions
+		lose func(t *testing.T, c *holdfast.Client, engine *faulty)
+	}{
+		"deadline": {lose: func(_ *testing.T, _ *holdfast.Client, engine *faulty) { engine.set(fail(errLink, "extend"), nil) }},
+		"max-hold": {opts: holdfast.AcquireOptions{MaxHold: time.Minute}},
+		"stalled":  {opts: holdfast.AcquireOptions{StallAfter: time.Minute}},
+		"broken": {lose: func(t *testing.T, c *holdfast.Client, _ *faulty) {
+			if _, err := c.Break(t.Context(), "a", &holdfast.BreakOptions{Author: "ada"}); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		"taken": {lose: func(t *testing.T, _ *holdfast.Client, engine *faulty) { takeAway(t, engine.Engine, "a") }},
+		"overtaken": {lose: func(t *testing.T, c *holdfast.Client, engine *faulty) {
+			takeAway(t, engine.Engine, "a")
+			mustAcquire(t, c, "a", nil)
+		}},
+	}
+	for want, way := range ways {
+		t.Run(want, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := newFaulty()
+				c := newClient(t, engine, nil)
+				l := mustAcquire(t, c, "a", &way.opts)
+				if way.lose != nil {
+					way.lose(t, c, engine)
+				}
+				<-l.Context().Done()
+				if err := context.Cause(l.Context()); holdfast.LossCause(err) != want {
+					t.Errorf("%v is %q, want %q", err, holdfast.LossCause(err), want)
+				}
+			})
+		})
+	}
+	if got := holdfast.LossCause(holdfast.ErrLeft); got != "" {
+		t.Errorf("what is not a loss is %q", got)
+	}
+	if got := holdfast.LossCause(errors.Join(holdfast.ErrLost, holdfast.ErrLeft)); got != "left" {
+		t.Errorf("a lease that was left is %q", got)
+	}
+	if got := holdfast.LossCause(nil); got != "" {
+		t.Errorf("nil is %q", got)
+	}
+}
+
+// A contextCase is an order in which a lease and its context end, and are looked
+// at. Its events are letters: c the caller's context ends, which does nothing, x the
+// deadline passes, b the lock is broken, w the machine wakes after the deadline and
+// Valid is asked, r Release.
+type contextCase struct {
+	events string
+	first  contexttest.Look // what is looked at first at the end
+	early  contexttest.Look // what is looked at before all, unless it is zero
+	each   bool             // Err is looked at after each event, too
+}
+
+// A twin is the context of a lease, and a standard one that ends with the lease.
+type twin struct {
+	contexts [2]context.Context
+	said     [2][]string
+}
+
+func (w *twin) see(look func(context.Context) string) {
+	for i, ctx := range w.contexts {
+		w.said[i] = append(w.said[i], look(ctx))
+	}
+}
+
+func (c contextCase) run(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c, err := holdfast.New(engine, nil)
+		caller, leave := context.WithCancelCause(context.WithValue(t.Context(), contexttest.Key, "the caller's"))
+		defer leave(nil)
+		standard, end := context.WithCancelCause(context.WithoutCancel(caller))
+		var lost atomic.Bool
+		client := newClient(t, mem.New(nil), &holdfast.Options{Observer: func(e holdfast.Event) {
+			if e.Kind == holdfast.Lost {
+				end(e.Err)
+				lost.Store(true)
+			}
+		}})
+		start := time.Now()
+		var asleep atomic.Int64
+		holdfast.SetBootClock(client, func() time.Duration { return time.Hour + time.Since(start) + time.Duration(asleep.Load()) })
+		ttl := time.Hour
+		if i := strings.Index(c.events, "x"); i >= 0 {
+			ttl = time.Duration(i)*time.Second + 900*time.Millisecond
+		}
+		l, err := client.TryAcquire(caller, "a", &holdfast.AcquireOptions{TTL: ttl, KeepAlive: holdfast.KeepAliveOff})
 		if err != nil {
 			t.Fatal(err)
 		}
-		l := mustAcquire(t, c, "a", nil)
-		engine.set(delay(3*time.Second), nil)
-		done := make(chan error, 1)
-		go func() { done <- l.Release(t.Context()) }()
-		time.Sleep(time.Second)
-		start := time.Now()
-		if err := c.Close(t.Context()); err != nil {
-			t.Error(err)
+		w := twin{contexts: [2]context.Context{l.Context(), standard}}
+		if c.early.See != nil {
+			w.see(c.early.See)
 		}
-		if took := time.Since(start); took != 2*time.Second {
-			t.Errorf("Close took %s, want the 2s that the release takes yet", took)
+		var children []*contexttest.Child
+		if c.early.Name == "derived" {
+			for _, ctx := range w.contexts {
+				child, stop := contexttest.Derive(ctx)
+				defer stop()
+				children = append(children, child)
+			}
 		}
-		nothingLeft(t, engine, "a")
-		if err := <-done; err != nil {
-			t.Error(err)
+		for i, event := range c.events {
+			time.Sleep(time.Until(start.Add(time.Duration(i+1) * time.Second)))
+			switch event {
+			case 'c':
+				leave(errors.New("the caller has left"))
+			case 'b':
+				if _, err := client.Break(t.Context(), "a", &holdfast.BreakOptions{Reason: "test"}); err != nil {
+					t.Fatal(err)
+				}
+			case 'w':
+				asleep.Store(int64(2 * time.Hour))
+				if l.Valid() {
+					t.Error("valid after its deadline")
+				}
+			case 'r':
+				if err := l.Release(t.Context()); (err != nil) != lost.Load() {
+					t.Errorf("released: %v, lost: %t", err, lost.Load())
+				}
+				end(context.Canceled)
+			}
+			synctest.Wait()
+			if c.each {
+				w.see(func(ctx context.Context) string { return fmt.Sprint(ctx.Err()) })
+			}
 		}
+		w.see(c.first.See)
+		w.see(contexttest.All)
+		time.Sleep(time.Minute)
+		w.see(contexttest.All) // it sticks
+		for i, child := range children {
+			w.said[i] = append(w.said[i], child.See())
+		}
+		if !slices.Equal(w.said[0], w.said[1]) {
+			t.Errorf("%s, first %s, early %s, each %t:\n got %s\nwant %s", c.events, c.first.Name, c.early.Name, c.each,
+				strings.Join(w.said[0], "\n     "), strings.Join(w.said[1], "\n     "))
+		}
+		l.Release(t.Context())
+		client.Close()
 	})
 }
 
-func TestCloseGivesUpWithItsContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c, err := holdfast.New(engine, nil)
-		if err != nil {
-			t.Fatal(err)
+// TestLeaseContextIsAsAStandardOne: whatever ends a lease, and however its context
+// is looked at before and after, that says what one of context.WithCancelCause says
+// which ends with the lease.
+func TestLeaseContextIsAsAStandardOne(t *testing.T) {
+	for _, events := range []string{"", "c", "x", "b", "w", "r", "rx", "rb", "rw", "xr", "br", "wr", "cr", "rc", "cx", "xb", "xw", "cbr", "rcx"} {
+		for _, first := range contexttest.Looks() {
+			for _, early := range append(contexttest.Looks(), contexttest.Look{}) {
+				for _, each := range []bool{false, true} {
+					contextCase{events, first, early, each}.run(t)
+				}
+			}
 		}
-		mustAcquire(t, c, "a", nil)
-		engine.set(hang("release", "extend"), nil)
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		start := time.Now()
-		wantErr(t, c.Close(ctx), context.DeadlineExceeded)
-		if took := time.Since(start); took != time.Second {
-			t.Errorf("Close took %s, want 1s", took)
+	}
+}
+
+// TestLeaseContextCostsNothingUnused: a lease whose context nobody waits for has
+// none, and one that is derived from it starts no goroutine.
+func TestLeaseContextCostsNothingUnused(t *testing.T) {
+	c := newClient(t, mem.New(nil), nil)
+	var leases []*holdfast.Lease
+	for i := range 101 { // one for each run, and one before them
+		leases = append(leases, mustAcquire(t, c, fmt.Sprint(i), nil))
+	}
+	l := leases[0]
+	if n := testing.AllocsPerRun(100, func() {
+		l, leases = leases[0], leases[1:]
+		if held, ok := holdfast.LeaseFromContext(l.Context()); l.Context().Err() != nil || !ok || held != l {
+			t.Errorf("%v, lease %v", l.Context().Err(), held)
 		}
-	})
+	}); n > 0 {
+		t.Errorf("%.0f allocations, want 0", n)
+	}
+	before := runtime.NumGoroutine()
+	var children []context.Context
+	for range 100 {
+		child, stop := context.WithCancel(context.WithValue(l.Context(), contexttest.Key, 1))
+		defer stop()
+		defer context.AfterFunc(child, func() {})()
+		children = append(children, child)
+	}
+	if n := runtime.NumGoroutine() - before; n > 0 {
+		t.Errorf("100 derived contexts run %d goroutines", n)
+	}
+	l.Release(t.Context())
+	for _, child := range children {
+		if held, _ := holdfast.LeaseFromContext(child); held != l || child.Err() == nil {
+			t.Errorf("a derived context: lease %v, %v", held, child.Err())
+		}
+	}
+}
+
+// TestLeaseContextForMany: whoever looks while a lease ends sees one end, and the
+// same for ever; and no context lasts for longer than the lease.
+func TestLeaseContextForMany(t *testing.T) {
+	for range 300 {
+		synctest.Test(t, func(t *testing.T) {
+			c := newClient(t, mem.New(nil), nil)
+			l, err := c.TryAcquire(t.Context(), "a", &holdfast.AcquireOptions{TTL: time.Second, KeepAlive: holdfast.KeepAliveOff})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx := l.Context()
+			var all sync.WaitGroup
+			for _, look := range []func() error{
+				ctx.Err,
+				func() error { <-ctx.Done(); return ctx.Err() },
+				func() error { return context.Cause(ctx) },
+				func() error { child, stop := context.WithCancel(ctx); defer stop(); return child.Err() },
+			} {
+				all.Go(func() {
+					for look() == nil {
+						time.Sleep(time.Millisecond)
+					}
+					err, cause := ctx.Err(), context.Cause(ctx)
+					for range 10 {
+						if ctx.Err() != err || context.Cause(ctx) != cause {
+							t.Errorf("%v (%v), then %v (%v)", err, cause, ctx.Err(), context.Cause(ctx))
+						}
+						<-ctx.Done()
+						time.Sleep(time.Millisecond)
+					}
+				})
+			}
+			for range 3 {
+				all.Go(func() {
+					time.Sleep(time.Until(l.Deadline()))
+					l.Release(t.Context())
+					if ctx.Err() == nil {
+						t.Error("the context has outlived Release")
+					}
+				})
+			}
+			all.Wait()
+		})
+	}
 }

@@ -12,17 +12,18 @@ var ErrLeft = errors.New("left to whoever adopts it")
 var errLeft = fmt.Errorf("%w: %w", ErrLost, ErrLeft)
 
 // Leave ends the lease for this process and not in the store, so that another one
-// can adopt it by its lease ID: see Client.Adopt. Context ends, with a cause that is
+// can adopt it by the Handle: see Client.Adopt. Context ends, with a cause that is
 // ErrLeft, and from now on nothing is sent for the lease: no renewal, and no release
 // by Release, which then returns nil, or by Client.Close. A renewal that is under way
 // may still lengthen it. Unless somebody adopts it, it lasts until its expiry.
 //
 // A lease that was handed over by another holder has only a few seconds at first;
-// see AcquireOptions.WholeTTL. What the lease protects must have stopped before, or
-// be in the hands of whoever adopts it.
+// see AcquireOptions.WholeTTL. The work under the lease must have stopped before, or
+// go on in the process that adopts it.
 //
-// Leave sends nothing. It returns ErrLost if the lease was lost or released before.
-func (l *Lease) Leave() error {
+// Leave sends nothing. It returns ErrLost if the lease was lost or released before, and
+// the same Handle if it was left before.
+func (l *Lease) Leave() (Handle, error) {
 	l.validAt(l.client.now()) // if the deadline has passed unnoticed, the lease is lost
 	l.mu.Lock()
 	was := l.state
@@ -34,11 +35,11 @@ func (l *Lease) Leave() error {
 	l.mu.Unlock()
 	if was != stateHeld {
 		if err := l.lostError(); !errors.Is(err, ErrLeft) {
-			return opError("leave", l.name, err)
+			return Handle{}, opError("leave", l.name, err)
 		}
-		return nil
+		return l.handle(), nil
 	}
 	l.client.leases.remove(l)
 	l.endContext()
-	return nil
+	return l.handle(), nil
 }

@@ -22,7 +22,7 @@ var (
 // LossCause names in a word why a lease was lost, for metrics and logs, from an error
 // that is ErrLost: "deadline" if it could not be renewed in time, "max-hold",
 // "stalled", "broken", "left", "overtaken" if this client was granted the lock again
-// with a greater token, and "taken" if the store says that it is not live and not why.
+// with a greater token, and "taken" if the store does not have it and gives no reason.
 // It returns "" for other errors.
 func LossCause(err error) string {
 	if !isLost(err) {
@@ -59,7 +59,7 @@ func (l *Lease) lose(cause error) {
 	l.endContext()
 }
 
-// lostError returns why the lease is over.
+// lostError returns why the lease has ended.
 func (l *Lease) lostError() error { return cmp.Or(l.lostBefore(), errReleased) }
 
 // lostBefore returns why the lease was lost before Release, or nil.
@@ -72,7 +72,7 @@ func (l *Lease) lostBefore() error {
 // isLost reports whether err is, among others, the loss of a lease.
 func isLost(err error) bool { return errors.Is(err, ErrLost) }
 
-// hear makes the client hear of losses that the engine is told of. It returns
+// hear makes the client listen for the engine's loss messages. It returns
 // how to stop.
 func (c *Client) hear() (stop func()) {
 	if c.features.LossTeller == nil {
@@ -81,9 +81,9 @@ func (c *Client) hear() (stop func()) {
 	return c.features.LossTeller.OnLoss(c.told)
 }
 
-// told is called by the engine for each message about a loss, of anybody's
+// told handles an engine's message about a loss, of any client's
 // lease. A message can end a lease too early, but never keep one alive: INVARIANT
-// I3 stands without any.
+// I3 holds without any.
 func (c *Client) told(loss driver.Loss) {
 	for _, l := range c.leases.named(loss.Name) {
 		switch loss.LeaseID {
@@ -95,7 +95,7 @@ func (c *Client) told(loss driver.Loss) {
 	}
 }
 
-// look renews the lease now, or only asks for it if it is not to be renewed.
+// look renews the lease now, or only verifies it if it is not to be renewed.
 func (l *Lease) look() {
 	now := time.Now()
 	l.mu.Lock()
@@ -111,8 +111,8 @@ func (l *Lease) look() {
 	l.client.spawn(func(ctx context.Context) { _ = l.Verify(ctx) }) // ends the lease if it is lost
 }
 
-// lossCause returns what the context of a lease that is lost ends with, from
-// what the store says.
+// lossCause returns the cause of the end of the context of a lost lease, from
+// the store's error.
 func lossCause(err error) error {
 	if errors.Is(err, ErrBroken) {
 		return err
@@ -120,34 +120,34 @@ func lossCause(err error) error {
 	return errTakenAway
 }
 
-// How long, and about how many leases of one batch, the store is asked why
+// How long, and about how many leases of one batch, the client inquires why
 // they were lost. More is hardly ever a break, but a store that lost its data.
 const (
 	inquiryLimit = 250 * time.Millisecond
 	inquiryMost  = 16
 )
 
-// gone ends a lease that the store says is not live. It returns why it was lost.
+// gone ends a lease that the store does not have. It returns why it was lost.
 func (l *Lease) gone(ctx context.Context) error {
 	l.lose(l.whyGone(ctx))
 	return l.lostError()
 }
 
-// whyGone finds out why a lease was lost that the store says is not live.
+// whyGone finds out why a lease was lost that the store does not have.
 func (l *Lease) whyGone(ctx context.Context) error {
 	q := inquiry{client: l.client}
 	return q.cause(ctx, l)
 }
 
-// An inquiry finds out why leases were lost, which the store says only if
-// asked: renewals would have to pay for it otherwise.
+// An inquiry finds out why leases were lost. The reason needs a request of its
+// own: renewals would have to pay for it otherwise.
 type inquiry struct {
 	client *Client
 	asked  int
 	end    time.Time
 }
 
-// cause returns why l, which the store says is not live, was lost.
+// cause returns why l, which the store does not have, was lost.
 func (q *inquiry) cause(ctx context.Context, l *Lease) error {
 	breaker := q.client.features.Breaker
 	if q.asked == 0 {

@@ -8,18 +8,18 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
-// Release ends Context, gives the lock back and returns when the store has
+// Release ends Context, releases the lock and returns when the store has
 // answered: the next holder may then have it. With MinHold the name stays
 // closed for the rest of that time.
 //
 // It works even if ctx has ended, for Options.RequestTimeout at most, and
 // never for longer than the lease lasts. It returns ErrLost, at once, if the
 // lease was lost before; what the store may still keep of it is freed in the
-// background. ErrOutcomeUnknown and ErrUnavailable say that the store did not
+// background. After ErrOutcomeUnknown and ErrUnavailable the store did not
 // answer: the client goes on trying in the background, and the lock is free
 // at the lease's expiry at the latest.
 //
-// The caller must call Release once the work is over, even after a loss. It
+// The caller must call Release after the work, even after a loss. It
 // may be called again, from anywhere, and then returns what the first call
 // returns.
 func (l *Lease) Release(ctx context.Context) error {
@@ -32,9 +32,11 @@ func (l *Lease) Release(ctx context.Context) error {
 	if ctx.Err() != nil || l.isAround(ctx) {
 		ctx = context.WithoutCancel(ctx)
 	}
-	err := l.release(ctx, now.mono)
-	if err == nil {
-		l.client.turns.released(l)
+	err := l.release(ctx, now.Mono)
+	if err == nil && l.streak != nil {
+		if t := l.present(); t.minHold == 0 { // else the name stays closed
+			l.client.turns.Released(l.name, l.streak, t.began.Mono)
+		}
 	}
 	return l.endRelease(ctx, err)
 }
@@ -91,7 +93,7 @@ func (l *Lease) awaitRelease(ctx context.Context) error {
 // store compares lease IDs, so a store that does not answer delays the release
 // by no more than the request timeout, which covers both.)
 //
-// Nobody waits for the release of a lease that was lost, or beyond its expiry.
+// It does not wait for the release of a lease that was lost, or beyond its expiry.
 func (l *Lease) release(ctx context.Context, now time.Time) error {
 	if lost := l.lostBefore(); lost != nil {
 		l.client.spawn(func(background context.Context) {
@@ -140,9 +142,9 @@ func (l *Lease) landLocked() {
 	}
 }
 
-// releaseRequest returns the request as it is to be sent now: MinHold counts
-// from the acquisition, however late a repeat is. A history tells what was lost from
-// what was given back in time.
+// releaseRequest returns the request to be sent now: MinHold counts
+// from the acquisition, however late a repeat is. In a history a lease that was lost
+// differs from one that was released in time.
 func (l *Lease) releaseRequest() driver.ReleaseRequest {
 	req := driver.ReleaseRequest{Name: l.name, LeaseID: l.id, Cancel: l.cancel}
 	req.Lost = l.lostBefore() != nil

@@ -3,7 +3,9 @@ package holdfast_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -138,81 +140,6 @@ func TestReleaseDoesNotOutlastTheLease(t *testing.T) {
 	})
 }
 
-// Close tidies up even if ctx has ended, or is cancelled meanwhile: that is how
-// a signal ends a program.
-func TestCloseUnderEndedContext(t *testing.T) {
-	for _, cancelled := range []time.Duration{0, 50 * time.Millisecond} {
-		synctest.Test(t, func(t *testing.T) {
-			engine := newFaulty()
-			c, err := holdfast.New(engine, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			mustAcquire(t, c, "a", nil)
-			holder := foreign(t, engine, "b", time.Hour)
-			waiting, stop := context.WithCancel(t.Context())
-			waiter := enqueue(waiting, c, "b", nil)
-			engine.set(delay(100*time.Millisecond), delay(100*time.Millisecond))
-			ctx, cancel := context.WithCancel(t.Context())
-			time.AfterFunc(cancelled, cancel)
-			if cancelled == 0 {
-				<-ctx.Done()
-			}
-			stop()
-			if err := c.Close(ctx); err != nil {
-				t.Error(err)
-			}
-			wantErr(t, (<-waiter).err, context.Canceled)
-			holder()
-			nothingLeft(t, engine, "a", "b")
-		})
-	}
-}
-
-// With nothing to do Close has no error, whatever has ended.
-func TestCloseWithNothingToDo(t *testing.T) {
-	for range 100 {
-		c, err := holdfast.New(newFaulty(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := mustAcquire(t, c, "a", nil).Release(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		for _, end := range []func(context.Context) (context.Context, context.CancelFunc){
-			func(ctx context.Context) (context.Context, context.CancelFunc) { return context.WithTimeout(ctx, 0) },
-			context.WithCancel,
-		} {
-			ctx, cancel := end(t.Context())
-			cancel()
-			if err := c.Close(ctx); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-}
-
-// A store that is dead delays Close under an ended context by the request
-// timeout.
-func TestCloseUnderEndedContextGivesUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c, err := holdfast.New(engine, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		mustAcquire(t, c, "a", nil)
-		engine.set(hang("release", "extend"), nil)
-		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		start := time.Now()
-		wantErr(t, c.Close(ctx), context.Canceled)
-		if took := time.Since(start); took != 5*time.Second {
-			t.Errorf("Close took %s, want the request timeout of 5s", took)
-		}
-	})
-}
-
 // TestReleaseTogether: all calls of Release return what the first returns, whether
 // they come while it is under way or afterwards; but whoever does not want to wait
 // for that need not.
@@ -254,4 +181,278 @@ func TestReleaseTogether(t *testing.T) {
 			}
 		})
 	}
+}
+
+// What comes after the end of a lease, or of an acquire: requests that were
+// under way, and their answers.
+
+// neverDuringRenewal makes each renewal take a second, and fails t if a request
+// op is sent meanwhile. It returns whether a renewal is under way.
+func neverDuringRenewal(t *testing.T, engine *faulty, op string) (extending *atomic.Bool) {
+	extending = new(atomic.Bool)
+	engine.set(func(_ context.Context, sent string) error {
+		switch sent {
+		case "extend":
+			extending.Store(true)
+			time.Sleep(time.Second)
+			extending.Store(false)
+		case op:
+			if extending.Load() {
+				t.Errorf("a %s was sent while a renewal was under way", op)
+			}
+		}
+		return nil
+	}, nil)
+	return extending
+}
+
+// INVARIANT I9: the release request is not sent while a renewal is under way.
+func TestReleaseWaitsForRenewals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		extending := neverDuringRenewal(t, engine, "release")
+		l := mustAcquire(t, c, "a", nil)
+		for !extending.Load() {
+			time.Sleep(time.Millisecond)
+		}
+		began := time.Now()
+		if err := l.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(began); took < 900*time.Millisecond || took > time.Second {
+			t.Errorf("Release took %s, want it to wait for the renewal, and for no longer", took)
+		}
+	})
+}
+
+// INVARIANT I9: nor while a Verify is, which is an Extend.
+func TestReleaseWaitsForVerify(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		extending := neverDuringRenewal(t, engine, "release")
+		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{KeepAlive: holdfast.KeepAliveOff})
+		verified := make(chan error)
+		go func() { verified <- l.Verify(t.Context()) }()
+		synctest.Wait()
+		if !extending.Load() {
+			t.Fatal("Verify is not under way")
+		}
+		if err := l.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if err := <-verified; err != nil {
+			t.Errorf("Verify before the release: %v", err)
+		}
+		wantErr(t, l.Verify(t.Context()), holdfast.ErrLost)
+	})
+}
+
+// Whoever asks again and again has the lease for no longer by it.
+func TestVerifyLengthensNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{TTL: 10 * time.Second, KeepAlive: holdfast.KeepAliveOff})
+		deadline := l.Deadline()
+		time.Sleep(5 * time.Second)
+		if err := l.Verify(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		lock, err := engine.Inspect(t.Context(), "a")
+		if err != nil || len(lock.Holders) != 1 || lock.Holders[0].ExpiresIn > 5*time.Second {
+			t.Errorf("after Verify: %v, %v; want the 5 s that were left", lock, err)
+		}
+		if !l.Deadline().Equal(deadline) {
+			t.Errorf("Verify moved the deadline by %s", l.Deadline().Sub(deadline))
+		}
+	})
+}
+
+// INVARIANT I9: from the instant at which Release begins nothing lengthens the
+// lease, even while the release request itself is under way.
+func TestExtendDuringRelease(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		l := mustAcquire(t, c, "a", nil)
+		engine.set(func(_ context.Context, op string) error {
+			if op == "release" {
+				wantErr(t, l.Extend(t.Context(), time.Minute), holdfast.ErrLost)
+				wantErr(t, l.ExtendBy(t.Context(), time.Minute), holdfast.ErrLost)
+			}
+			return nil
+		}, nil)
+		if err := l.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if n := engine.count("extend"); n != 0 {
+			t.Errorf("%d renewals were sent after Release had begun", n)
+		}
+	})
+}
+
+// INVARIANT I3: loss is final. The machine is suspended while a renewal is
+// under way, for so long that the deadline passes; when it wakes the answer is
+// there, before anybody has looked at the clock.
+func TestRenewalAnsweredAfterSuspension(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		var asleep atomic.Int64
+		start := time.Now()
+		holdfast.SetBootClock(c, func() time.Duration {
+			return time.Hour + time.Since(start) + time.Duration(asleep.Load())
+		})
+		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{TTL: 10 * time.Second, KeepAlive: holdfast.KeepAliveOff})
+		engine.set(nil, func(_ context.Context, op string) error {
+			if op == "extend" {
+				asleep.Store(int64(11 * time.Second))
+			}
+			return nil
+		})
+		wantErr(t, l.Extend(t.Context(), time.Minute), holdfast.ErrLost)
+		if l.Valid() || l.Context().Err() == nil {
+			t.Errorf("valid: %t, context: %v; want the lease lost", l.Valid(), l.Context().Err())
+		}
+		wantErr(t, l.Release(t.Context()), holdfast.ErrLost)
+	})
+}
+
+// An unheard engine carries every acquire out after half of its delay, however
+// its sender fares, and answers after the other half, if anybody still listens.
+type unheard struct {
+	*faulty
+	delay time.Duration
+}
+
+func (u *unheard) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
+	type answer struct {
+		reply driver.AcquireReply
+		err   error
+	}
+	answers := make(chan answer, 1)
+	go func() {
+		time.Sleep(u.delay / 2)
+		reply, err := u.faulty.Acquire(context.WithoutCancel(ctx), req)
+		time.Sleep(u.delay / 2)
+		answers <- answer{reply, err}
+	}()
+	select {
+	case a := <-answers:
+		return a.reply, a.err
+	case <-ctx.Done():
+		return driver.AcquireReply{}, ctx.Err()
+	}
+}
+
+// INVARIANT I5: whatever the instant at which the context ends, nothing stays:
+// before the store has the request, and when it has granted it.
+func TestUnheardGrantIsCancelled(t *testing.T) {
+	for _, wait := range []bool{true, false} {
+		t.Run(fmt.Sprintf("wait %t", wait), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := &unheard{faulty: newFaulty(), delay: 100 * time.Millisecond}
+				c := newClient(t, engine, nil)
+				acquire := c.TryAcquire
+				if wait {
+					acquire = c.Acquire
+				}
+				for ms := range 99 {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(ms)*time.Millisecond)
+					_, err := acquire(ctx, "a", nil)
+					cancel()
+					wantErr(t, err, context.DeadlineExceeded)
+					time.Sleep(time.Second)
+					if n := holders(t, engine.Engine, "a"); n != 0 {
+						t.Fatalf("context ended after %d ms: %d leases stayed behind", ms, n)
+					}
+				}
+			})
+		})
+	}
+}
+
+// A request that got no answer is repeated, and granted. The lease is given
+// back before the first request arrives, which must not take the lock again.
+// INVARIANT I5.
+func TestZombieOfReleasedLeaseMeetsTombstone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		zombies := make(chan driver.AcquireRequest, 1)
+		c := newClient(t, &losing{faulty: engine, lost: zombies}, nil)
+		l := mustAcquire(t, c, "a", nil)
+		if err := l.Release(t.Context()); err != nil {
+			t.Error(err)
+		}
+		reply, err := engine.Acquire(t.Context(), <-zombies)
+		if err != nil || reply.Outcome != driver.Cancelled {
+			t.Errorf("the zombie got %+v, %v; want Cancelled", reply, err)
+		}
+	})
+}
+
+// A losing engine holds the first acquire up on the wire, and breaks the
+// connection.
+type losing struct {
+	*faulty
+	lost chan driver.AcquireRequest
+	once sync.Once
+}
+
+func (l *losing) Acquire(ctx context.Context, req driver.AcquireRequest) (reply driver.AcquireReply, err error) {
+	l.once.Do(func() {
+		l.lost <- req
+		err = errLink
+	})
+	if err != nil {
+		return reply, err
+	}
+	return l.faulty.Acquire(ctx, req)
+}
+
+// LockDelay follows also a lease that was renewed, by the keep-alive and by
+// hand.
+func TestLockDelayAfterRenewals(t *testing.T) {
+	const ttl, delay = 10 * time.Second, time.Minute
+	for _, keepAlive := range []holdfast.KeepAlive{holdfast.KeepAliveOn, holdfast.KeepAliveOff} {
+		synctest.Test(t, func(t *testing.T) {
+			engine := newFaulty()
+			c := newClient(t, engine, nil)
+			l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{TTL: ttl, LockDelay: delay, KeepAlive: keepAlive})
+			for range 30 { // for much longer than the delay
+				time.Sleep(5 * time.Second)
+				if keepAlive == holdfast.KeepAliveOff {
+					if err := l.Extend(t.Context(), ttl); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			lock, err := engine.Inspect(t.Context(), "a")
+			if err != nil || len(lock.Holders) != 1 {
+				t.Fatalf("%+v, %v; want the lease", lock, err)
+			}
+			if after := lock.Holders[0].ExpiresIn - l.Remaining(); after < delay {
+				t.Errorf("keep-alive %v: the store's expiry is %s after the deadline, want %s", keepAlive, after, delay)
+			}
+			l.Release(t.Context())
+		})
+	}
+}
+
+// A lease that was ended by somebody else who knows its ID is lost, even while
+// the name stays closed.
+func TestVerifyOfNameKeptClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		l := mustAcquire(t, c, "a", nil)
+		err := engine.Engine.Release(t.Context(), driver.ReleaseRequest{Name: "a", LeaseID: l.ID(), KeepFor: time.Minute})
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantErr(t, l.Verify(t.Context()), holdfast.ErrLost)
+		wantErr(t, context.Cause(l.Context()), holdfast.ErrLost)
+	})
 }

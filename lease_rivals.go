@@ -3,9 +3,9 @@ package holdfast
 import "fmt"
 
 // rivals are the leases that a client trusts and that were granted as exclusive
-// ones, by name. A store may lose a lease, or be told to end it, and grant the
-// lock again before the holder hears of it. Where both holders share a client,
-// the tokens tell at once which lease is the later one, even if the earlier one
+// ones, by name. A store may lose a lease, or break it, and grant the
+// lock again before the holder learns of it. Where both holders share a client,
+// the tokens show at once which lease is the later one, even if the earlier one
 // was downgraded since. leaseKeeper.mu guards it.
 type rivals map[string]*Lease
 
@@ -13,7 +13,7 @@ type rivals map[string]*Lease
 var errOvertaken = fmt.Errorf("%w: this client has a later lease of the name, with a greater token", ErrLost)
 
 // enter notes a lease that was granted, unless ahead is not nil: a lease of the
-// name with a greater token, which is trusted already. behind is one with a
+// name with a greater token, which is trusted already. The other result is a lease with a
 // smaller token, which has to end. Other modes than Exclusive have no rivals.
 func (r rivals) enter(l *Lease) (behind, ahead *Lease) {
 	if l.asked != Exclusive {

@@ -3,17 +3,19 @@ package holdfast_test
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
 // takeAway ends a lease in the store, as a person or a loss of data does.
-func takeAway(t testing.TB, engine *memlock.Engine, name string) {
+func takeAway(t testing.TB, engine *mem.Engine, name string) {
 	t.Helper()
 	lock, err := engine.Inspect(context.Background(), name)
 	if err != nil || len(lock.Holders) == 0 {
@@ -55,7 +57,7 @@ func TestLaterLeaseEndsEarlier(t *testing.T) {
 	for way, acquire := range ways {
 		t.Run(way, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				engine := memlock.New()
+				engine := mem.New(nil)
 				c := newClient(t, engine, &holdfast.Options{TTL: time.Minute})
 				first := mustAcquire(t, c, "a", nil)
 				other := mustAcquire(t, c, "other", nil)
@@ -78,7 +80,7 @@ func TestLaterLeaseEndsEarlier(t *testing.T) {
 // A lease that the store hands over ends an earlier one.
 func TestHandedOverLeaseEndsEarlier(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		c := newClient(t, engine, nil)
 		first := mustAcquire(t, c, "a", nil)
 		second := enqueue(t.Context(), c, "a", nil)
@@ -185,7 +187,7 @@ func TestAcquireAllBehindGreaterToken(t *testing.T) {
 // What may be held together, or was held before, ends nothing.
 func TestLeasesThatAreNoRivals(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		c := newClient(t, engine, nil)
 		valid := func(what string, leases ...*holdfast.Lease) {
 			t.Helper()
@@ -238,5 +240,257 @@ func TestGrantBehindDowngradedLease(t *testing.T) {
 		mustAcquire(t, c, "a", nil).Release(t.Context())
 		overtaken(t, l)
 		l.Release(t.Context())
+	})
+}
+
+// Downgrade lets in those who wait to share, at once and nobody else; for the
+// holder nothing but the mode changes.
+func TestDowngrade(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		l := mustAcquire(t, c, "a", nil)
+		readers := []<-chan outcome{enqueue(t.Context(), c, "a", shared), enqueue(t.Context(), c, "a", shared)}
+		writer := enqueue(t.Context(), c, "a", nil)
+		behind := enqueue(t.Context(), c, "a", shared)
+		time.Sleep(time.Minute + time.Second) // no renewal is due at this instant
+		token, deadline, start := l.Token(), l.Deadline(), time.Now()
+		if err := l.Downgrade(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if l.Mode() != holdfast.Shared || l.Token() != token || !l.Deadline().Equal(deadline) || !l.Valid() {
+			t.Errorf("mode %s, token %d, deadline moved by %s, valid %t", l.Mode(), l.Token(), l.Deadline().Sub(deadline), l.Valid())
+		}
+		holding := []*holdfast.Lease{l}
+		for _, r := range readers {
+			o := granted(t, r)
+			if took := o.at.Sub(start); took != 0 {
+				t.Errorf("a reader came %s later", took)
+			}
+			holding = append(holding, o.lease)
+		}
+		if err := l.Downgrade(t.Context()); err != nil {
+			t.Errorf("a second time: %v", err)
+		}
+		time.Sleep(10 * time.Minute)
+		stillWaits(t, writer)
+		stillWaits(t, behind)
+		for _, l := range holding {
+			if err := l.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		granted(t, writer).lease.Release(t.Context())
+		granted(t, behind).lease.Release(t.Context())
+		nothingLeft(t, engine, "a")
+	})
+}
+
+func TestDowngradeOfLostLease(t *testing.T) {
+	tests := map[string]func(*faulty, *holdfast.Lease){
+		"taken away": func(f *faulty, l *holdfast.Lease) {
+			f.Engine.Release(context.Background(), driver.ReleaseRequest{Name: "a", LeaseID: l.ID()})
+		},
+		"released": func(_ *faulty, l *holdfast.Lease) { l.Release(context.Background()) },
+		"expired":  func(_ *faulty, l *holdfast.Lease) { <-l.Context().Done() },
+	}
+	for name, lose := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := newFaulty()
+				c := newClient(t, engine, nil)
+				l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{KeepAlive: holdfast.KeepAliveOff})
+				lose(engine, l)
+				wantErr(t, l.Downgrade(t.Context()), holdfast.ErrLost)
+				if l.Valid() || l.Context().Err() == nil {
+					t.Error("still valid")
+				}
+				if n := engine.count("downgrade"); name != "taken away" && n != 0 {
+					t.Errorf("%d requests for a lease that is over", n)
+				}
+				if holders(t, engine.Engine, "a") > 0 && name != "expired" {
+					t.Error("the store has a lease again")
+				}
+			})
+		})
+	}
+}
+
+// Without an answer others may or may not share already. A repeat tells.
+func TestDowngradeUnanswered(t *testing.T) {
+	faults := map[string]struct {
+		before, after func(context.Context, string) error
+		want          error
+	}{
+		"request lost": {before: fail(errLink, "downgrade"), want: holdfast.ErrOutcomeUnknown},
+		"reply lost":   {after: fail(errLink, "downgrade"), want: holdfast.ErrOutcomeUnknown},
+		"not answered": {after: hang("downgrade"), want: holdfast.ErrOutcomeUnknown},
+		"refused":      {before: fail(driver.ErrUnavailable, "downgrade"), want: holdfast.ErrUnavailable},
+	}
+	for name, f := range faults {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := newFaulty()
+				c := newClient(t, engine, nil)
+				l := mustAcquire(t, c, "a", nil)
+				reader := enqueue(t.Context(), c, "a", shared)
+				engine.set(f.before, f.after)
+				start := time.Now()
+				wantErr(t, l.Downgrade(t.Context()), f.want)
+				if took := time.Since(start); took > 5*time.Second {
+					t.Errorf("took %s, want the request timeout at most", took)
+				}
+				if l.Mode() != holdfast.Exclusive || !l.Valid() {
+					t.Errorf("mode %s, valid %t; want no change", l.Mode(), l.Valid())
+				}
+				engine.heal()
+				if err := l.Downgrade(t.Context()); err != nil || l.Mode() != holdfast.Shared {
+					t.Errorf("the repeat: %v, mode %s", err, l.Mode())
+				}
+				granted(t, reader).lease.Release(t.Context())
+				if err := l.Release(t.Context()); err != nil {
+					t.Error(err)
+				}
+				nothingLeft(t, engine, "a")
+			})
+		})
+	}
+}
+
+// An unsharing engine has the method, but says that it cannot.
+type unsharing struct{ *faulty }
+
+func (unsharing) Capabilities() driver.Capabilities { return driver.Capabilities{Queue: true} }
+
+func TestDowngradeRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		for _, as := range []driver.Engine{plain{engine}, unsharing{engine}} {
+			l := mustAcquire(t, newClient(t, as, nil), "a", nil)
+			wantErr(t, l.Downgrade(t.Context()), holdfast.ErrUnsupported)
+			l.Release(t.Context())
+		}
+		c := newClient(t, engine, nil)
+		l := mustAcquire(t, c, "a", semaphore(1, 1))
+		wantErr(t, l.Downgrade(t.Context()), holdfast.ErrInvalid)
+		l.Release(t.Context())
+		l = mustAcquire(t, c, "a", shared)
+		if err := l.Downgrade(t.Context()); err != nil {
+			t.Errorf("of a shared lease: %v", err)
+		}
+		if n := engine.count("downgrade"); n > 1 {
+			t.Errorf("%d requests, want none but that of the shared lease", n)
+		}
+		l.Release(t.Context())
+	})
+}
+
+// Readers that follow one another do not keep a writer out: those that come after it
+// waits for it.
+func TestReadersDoNotStarveWriter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		var clients []*holdfast.Client
+		for range 3 {
+			clients = append(clients, newClient(t, engine, nil))
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		for i := range 6 { // at any time some of them read
+			go func() {
+				time.Sleep(time.Duration(i) * 300 * time.Millisecond)
+				for ctx.Err() == nil {
+					if l, err := clients[i%3].Acquire(ctx, "a", shared); err == nil {
+						time.Sleep(2 * time.Second)
+						l.Release(ctx)
+					}
+				}
+			}()
+		}
+		time.Sleep(10 * time.Second)
+		if n := holders(t, engine.Engine, "a"); n < 3 {
+			t.Fatalf("%d readers, want several", n)
+		}
+		for range 5 {
+			start := time.Now()
+			o := granted(t, enqueue(t.Context(), clients[0], "a", nil))
+			if took := o.at.Sub(start); took > 2*time.Second {
+				t.Errorf("the writer waited %s, want no longer than those who read already", took)
+			}
+			if n := holders(t, engine.Engine, "a"); n != 1 {
+				t.Errorf("%d hold the lock with the writer", n)
+			}
+			time.Sleep(time.Second)
+			o.lease.Release(t.Context())
+			time.Sleep(3 * time.Second)
+		}
+		cancel()
+		time.Sleep(3 * time.Second)
+		nothingLeft(t, engine, "a")
+	})
+}
+
+// Requests for several permits are served in order, too: a small one does not
+// overtake a large one.
+func TestPermitsAreServedInOrder(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		first := mustAcquire(t, c, "a", semaphore(4, 4))
+		work := []int{1, 3, 2, 1, 4, 1, 2} // permits, and seconds
+		tokens := make([]uint64, len(work))
+		var wg sync.WaitGroup
+		for i, n := range work {
+			waiting := enqueue(t.Context(), c, "a", semaphore(4, n))
+			wg.Go(func() {
+				l := granted(t, waiting).lease
+				tokens[i] = l.Token()
+				lock, _ := engine.Inspect(t.Context(), "a")
+				taken := 0
+				for _, h := range lock.Holders {
+					taken += h.Mode.Permits()
+				}
+				if taken > 4 {
+					t.Errorf("%d permits of 4 are taken", taken)
+				}
+				time.Sleep(time.Duration(n) * time.Second)
+				l.Release(t.Context())
+			})
+		}
+		start := time.Now()
+		first.Release(t.Context())
+		wg.Wait()
+		// 1 and 3 together, then 2 and 1, then 4, then 1 and 2.
+		if took := time.Since(start); took != 11*time.Second || !slices.IsSorted(tokens) {
+			t.Errorf("served in %s, with tokens %d; want 11s, and tokens in the order of the queue", took, tokens)
+		}
+		nothingLeft(t, engine, "a")
+	})
+}
+
+// The permits of a client that died come back one by one, each when its lease
+// runs out, and one waiter gets each.
+func TestPermitsOfDeadClientComeBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		opts := semaphore(3, 1)
+		opts.TTL, opts.KeepAlive = 10*time.Second, holdfast.KeepAliveOff // as if it were dead
+		start := time.Now()
+		for range 3 {
+			mustAcquire(t, c, "a", opts)
+			time.Sleep(3 * time.Second)
+		}
+		var waiting []<-chan outcome
+		for range 3 {
+			waiting = append(waiting, enqueue(t.Context(), c, "a", semaphore(3, 1)))
+		}
+		for i, w := range waiting {
+			o := granted(t, w)
+			expiry := time.Duration(10+3*i) * time.Second
+			if at := o.at.Sub(start); at < expiry || at > expiry+5*time.Second/3 {
+				t.Errorf("permit %d came after %s, want soon after the expiry at %s", i, at, expiry)
+			}
+			defer o.lease.Release(t.Context())
+		}
 	})
 }

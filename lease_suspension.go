@@ -2,19 +2,22 @@ package holdfast
 
 import "time"
 
-// While the machine is suspended timers stand still, so that they would end a
-// lease too late by just that time. Therefore the lease keeper compares both
-// clocks every suspensionLook, as long as there are leases. They are not read at
-// one instant: a difference below suspensionShortest is not a suspension.
+// Timers stop while the machine is suspended, so they would end a
+// lease too late by just that time; and while their clock is slewed they are slow or
+// fast. Therefore the lease keeper compares both clocks every suspensionLook, as long as
+// there are leases. They are not read at one instant: a difference below
+// suspensionShortest is none. One up to slewedMost may come from slewing, which goes on
+// for minutes: renewals that are sent every second would not help.
 const (
 	suspensionLook     = time.Second
 	suspensionShortest = 10 * time.Millisecond
+	slewedMost         = suspensionLook / 5
 )
 
 // watchSuspensions begins to watch, if the system has a clock for it.
 func (k *leaseKeeper) watchSuspensions() {
-	boot := k.client.boot.clock()
-	k.suspends, k.asleep, k.started = boot != 0, boot, time.Now()
+	now := k.client.now()
+	k.suspends, k.asleep, k.started = now.Boot != 0, now.Boot, now.Mono
 	k.table.LongestPause = 0
 	if k.suspends {
 		k.table.LongestPause = suspensionLook
@@ -27,11 +30,9 @@ func (k *leaseKeeper) wakeLocked() {
 	if !k.suspends {
 		return
 	}
-	// The boot-time clock first: a pause between the two readings must not look
-	// like a suspension.
-	boot := k.client.boot.clock()
-	now := instant{time.Now(), boot}
-	asleep := boot - now.mono.Sub(k.started)
+	now := k.client.now()
+	asleep := now.Boot - now.Mono.Sub(k.started)
+	k.asleep = min(k.asleep, asleep) // less, if the monotonic clock is slewed forward
 	if asleep-k.asleep < suspensionShortest {
 		return
 	}
@@ -42,7 +43,7 @@ func (k *leaseKeeper) wakeLocked() {
 	}
 }
 
-// wake moves the deadline to where the boot-time clock says that it is, and
+// wake moves the deadline to where the boot-time clock puts it, and
 // makes a renewal due, if the machine was suspended under the lease.
 func (l *Lease) wake(now instant) {
 	l.mu.Lock()

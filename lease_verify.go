@@ -7,9 +7,9 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
-// Verify asks the store whether the lease is live, by an Extend of MinTTL, which
+// Verify checks with the store that the lease is live, by an Extend of MinTTL, which
 // shortens nothing. It returns ErrLost if it is not; the lease then is lost for good.
-// Any other error says that the store could not be asked, and changes nothing.
+// Any other error means that the store gave no answer, and changes nothing.
 func (l *Lease) Verify(ctx context.Context) error {
 	if !l.beginVerify() {
 		return opError("verify", l.name, l.lostError())
@@ -22,8 +22,8 @@ func (l *Lease) Verify(ctx context.Context) error {
 	return opError("verify", l.name, err)
 }
 
-// verify sends the request. An Extend asks about one lease ID, and so nobody has to be
-// shown those of others for it, as Inspect would.
+// verify sends the request. An Extend is about one lease ID, so the store need not show
+// the IDs of other leases, as Inspect would.
 func (l *Lease) verify(ctx context.Context) error {
 	ctx, cancel := l.client.requestContext(ctx)
 	defer cancel()
@@ -32,7 +32,7 @@ func (l *Lease) verify(ctx context.Context) error {
 }
 
 // beginVerify notes that the request is about to be sent, or refuses it because the
-// lease is over. INVARIANT I9: Release waits for it.
+// lease has ended. INVARIANT I9: Release waits for it.
 func (l *Lease) beginVerify() bool {
 	if !l.Valid() {
 		return false

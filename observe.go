@@ -10,23 +10,23 @@ import (
 	"github.com/holdfast-locks/holdfast/observe"
 )
 
-// An Observer is told what happens to locks, for metrics, traces and logs: soon, and in
-// the order in which it happens, on a goroutine of its own. Whatever it does, no
-// acquire, renewal, loss or release waits for it, so that an Event has the Time when
-// it happened. Close waits until all is told.
+// An Observer receives the events of locks, for metrics, traces and logs: soon, and in
+// the order in which they happen, on a goroutine of its own. Whatever it does, no
+// acquire, renewal, loss or release waits for it. An Event has the Time when
+// it happened. Close waits until all events are delivered.
 //
 // If it blocks for so long that too many events are waiting, some are dropped; that, and
-// a panic, are logged, and the package observe says what is promised none the less. It
+// a panic, are logged. Package observe lists the guarantees that remain. An Observer
 // may call methods of the Client, except Close.
 type Observer = observe.Observer
 
 // An Event is one thing that happened; see package observe.
 type Event = observe.Event
 
-// An EventKind says what happened; see package observe for what comes when.
+// An EventKind is what happened; see package observe for their order.
 type EventKind = observe.Kind
 
-// The kinds of events; package observe says what they mean.
+// The kinds of events; package observe describes them.
 const (
 	Acquired      = observe.Acquired
 	Waiting       = observe.Waiting
@@ -38,7 +38,7 @@ const (
 	CleanupFailed = observe.CleanupFailed
 	OutageBegan   = observe.OutageBegan
 	OutageEnded   = observe.OutageEnded
-	Left          = observe.Left
+	LeaseLeft     = observe.LeaseLeft
 	HandedOver    = observe.HandedOver
 	LeaseBroken   = observe.LeaseBroken
 	PlaceChanged  = observe.PlaceChanged
@@ -55,22 +55,22 @@ const (
 // Observers returns an Observer that tells each of all, in their order.
 func Observers(all ...Observer) Observer { return observe.Observers(all...) }
 
-// awaitTold waits until all is told and logged, but not for ever for an Observer that
-// blocks, which is logged.
+// awaitTold waits until all events are delivered and logged, but not for ever for an
+// Observer that blocks, which is logged.
 func (c *Client) awaitTold(ctx context.Context) {
 	patience := c.opts.RequestTimeout
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		patience = toldAtLeast
 		fallthrough
-	case ctx.Err() != nil: // as awaitIdle
+	case ctx.Err() != nil:
 		ctx = context.WithoutCancel(ctx)
 	}
 	c.events.Wait(ctx, patience)
 	c.logs.Wait(ctx, patience)
 }
 
-// toldAtLeast is how long an Observer has for what is told last, even if there is no
+// toldAtLeast is how long an Observer has for the last events, even if there is no
 // time left.
 const toldAtLeast = 10 * time.Millisecond
 
@@ -78,8 +78,8 @@ const toldAtLeast = 10 * time.Millisecond
 func (a *acquisition) event(kind EventKind, err error) Event {
 	now := time.Now()
 	e := Event{
-		Kind: kind, Time: now, Context: a.values, Name: a.req.Name, Mode: a.req.Mode, Permits: a.req.Permits, Limit: a.req.Limit,
-		Once: a.req.Once, LeaseID: a.req.LeaseID, Key: a.key, Attempt: a.sent, Waited: now.Sub(a.began), Err: err,
+		Kind: kind, Time: now, Context: a.values, Name: a.req.Name, Mode: a.req.Mode,
+		Once: a.req.Once, LeaseID: a.req.LeaseID, Key: a.report.key, Attempt: a.report.sent, Waited: now.Sub(a.began), Err: err,
 	}
 	if by := a.blocker; by != nil {
 		e.Holder, e.Place, e.Queue = by.Holder, by.Place, by.Queue
@@ -90,20 +90,20 @@ func (a *acquisition) event(kind EventKind, err error) Event {
 // tellWaiting tells that the acquire waits, and why, or of another place that it has.
 func (a *acquisition) tellWaiting(err error) {
 	switch {
-	case a.waited:
+	case a.report.waited:
 		a.tellPlace()
 	case a.client.events.On():
 		e := a.event(Waiting, err)
-		a.waited, a.place = true, e.Place
-		a.waiting = a.client.events.Tell(&e, false)
+		a.report.waited, a.report.place = true, e.Place
+		a.report.waiting = a.client.events.Tell(&e, false)
 	}
 }
 
-// tellPlace tells of another place in the queue.
+// tellPlace reports another place in the queue.
 func (a *acquisition) tellPlace() {
-	if by := a.blocker; a.waiting && by.Place != a.place && by.Place > 0 {
+	if by := a.blocker; a.report.waiting && by.Place != a.report.place && by.Place > 0 {
 		e := a.event(PlaceChanged, nil)
-		a.place = e.Place
+		a.report.place = e.Place
 		a.client.events.Tell(&e, false)
 	}
 }
@@ -113,19 +113,19 @@ func (a *acquisition) tellOutage(err error) {
 	if !a.client.events.On() {
 		return
 	}
-	if !a.waited {
+	if !a.report.waited {
 		a.tellWaiting(err)
 	}
 	e := a.event(OutageBegan, err)
-	a.suffering = a.client.events.Tell(&e, false)
+	a.report.outage = a.client.events.Tell(&e, false)
 }
 
 // tellOutageEnded tells that the store answers, or why the acquire has ended without that.
 func (a *acquisition) tellOutageEnded(err error) {
-	if a.suffering {
-		a.suffering = false
+	if a.report.outage {
+		a.report.outage = false
 		e := a.event(OutageEnded, err)
-		e.Took = e.Time.Sub(a.failingSince)
+		e.Took = e.Time.Sub(a.failing.since)
 		a.client.events.Tell(&e, true)
 	}
 }
@@ -134,7 +134,7 @@ func (a *acquisition) tellOutageEnded(err error) {
 // it: if it has heard that the acquire waits it will.
 func (a *acquisition) tellEnd(e *Event) bool {
 	a.tellOutageEnded(e.Err)
-	e.AfterWait, a.waiting = a.waiting, false
+	e.AfterWait, a.report.waiting = a.report.waiting, false
 	return a.client.events.Tell(e, e.AfterWait)
 }
 
@@ -168,7 +168,7 @@ func (a *acquisition) tellAcquired(l *Lease) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e.Remaining = l.term.remaining(a.client.now())
-	if a.handed {
+	if a.report.handed {
 		handed := e
 		handed.Kind = HandedOver
 		a.client.events.Tell(&handed, false)
@@ -176,7 +176,7 @@ func (a *acquisition) tellAcquired(l *Lease) {
 	if !a.tellEnd(&e) {
 		return
 	}
-	l.told = &told{key: a.key, once: a.req.Once, open: a.req.Once}
+	l.told = &told{key: a.report.key, once: a.req.Once, open: a.req.Once}
 	switch {
 	case l.lost != nil: // which is logged
 		e := l.lossLocked(l.background(), l.lost)
@@ -196,15 +196,15 @@ type told struct {
 	failure   error // why the run has none; nil if it was not said
 }
 
-// background returns the context of what happens to the lease without a call.
+// background returns the context of the events of the lease that no call causes.
 func (l *Lease) background() context.Context { return context.WithoutCancel(l.values) }
 
 // eventLocked returns an event of a lease, as of now.
 func (l *Lease) eventLocked(ctx context.Context, kind EventKind, err error) Event {
 	now := l.client.now()
 	e := Event{
-		Kind: kind, Time: now.mono, Context: ctx, Name: l.name, Mode: l.asked, Permits: l.permit, Limit: l.limit, LeaseID: l.id, Token: l.token,
-		Held: now.mono.Sub(l.term.began.mono), Remaining: l.term.remaining(now), Err: err,
+		Kind: kind, Time: now.Mono, Context: ctx, Name: l.name, Mode: l.asked, LeaseID: l.id, Token: l.token,
+		Held: now.Mono.Sub(l.term.began.Mono), Remaining: l.term.remaining(now), Err: err,
 	}
 	if l.told != nil {
 		e.Key, e.Once = l.told.key, l.told.once
@@ -212,7 +212,7 @@ func (l *Lease) eventLocked(ctx context.Context, kind EventKind, err error) Even
 	return e
 }
 
-// tellRenewalLocked tells of a renewal, which has taken this time.
+// tellRenewalLocked reports a renewal, which has taken this time.
 func (l *Lease) tellRenewalLocked(took time.Duration, err error) {
 	if l.told == nil {
 		return
@@ -240,21 +240,21 @@ func (l *Lease) lossLocked(ctx context.Context, err error) Event {
 	return e
 }
 
-// tellReleasedLocked tells how the release has ended, and with it the run if the lease
-// is that of do-once work.
+// tellReleasedLocked reports how the release has ended, and with it the run if the lease
+// is of do-once work.
 func (l *Lease) tellReleasedLocked(ctx context.Context, err error) {
 	if l.told == nil && err == nil {
 		return
 	}
 	l.tellRunLocked(ctx, err)
 	switch {
-	case l.lost != nil: // which is told
+	case l.lost != nil: // there was an event of that
 	case isLost(err):
 		l.tellLostLocked(ctx, err)
 	default:
 		e := l.eventLocked(ctx, Released, err)
 		l.tellOverLocked(&e)
-		if err != nil && driver.Permanent(err) { // so that nobody repeats it
+		if err != nil && driver.Permanent(err) { // so that the caller does not repeat it
 			l.client.tellCleanupFailed(l.eventLocked(ctx, CleanupFailed, nil), err)
 		}
 	}
@@ -286,20 +286,20 @@ func (l *Lease) tellRunLocked(ctx context.Context, err error) {
 	l.client.events.Tell(&e, true)
 }
 
-// errNoResult is why a run has no result of which nobody has said more.
+// errNoResult is why a run has no result if there is no other error.
 var errNoResult = errors.New("the run has ended without a result")
 
 // tellLeftLocked tells that the lease was left, and its run with it.
 func (l *Lease) tellLeftLocked() {
 	if l.told != nil {
-		e := l.eventLocked(l.background(), Left, nil)
+		e := l.eventLocked(l.background(), LeaseLeft, nil)
 		l.told.open = false
 		l.tellOverLocked(&e)
 	}
 }
 
 // noteCompleted notes that the result of the run is stored, and noteFailure why there is
-// none, for when its end is told.
+// none, for the event of its end.
 func (l *Lease) noteCompleted() { l.note(true, nil) }
 
 func (l *Lease) noteFailure(err error) { l.note(false, err) }
@@ -312,7 +312,7 @@ func (l *Lease) note(completed bool, failure error) {
 	}
 }
 
-// cleanupOf returns what is to be told if the release of the lease fails in the
+// cleanupOf returns the event to be sent if the release of the lease fails in the
 // background.
 func (l *Lease) cleanupOf() Event {
 	l.mu.Lock()

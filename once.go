@@ -3,10 +3,13 @@ package holdfast
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/oncerecord"
 )
 
 // The limits of do-once results and of how long they are kept.
@@ -19,6 +22,9 @@ const (
 	maxFingerprint    = 256 // bytes
 )
 
+// Forever, as OnceOptions.Await, waits until the context ends.
+const Forever time.Duration = math.MaxInt64
+
 // OnceOptions are the options of one call of Once. Nil is default; a zero
 // field is default.
 type OnceOptions struct {
@@ -30,12 +36,19 @@ type OnceOptions struct {
 	// ten years. Default: 24 hours.
 	Retention time.Duration
 
-	// Await waits while somebody else works, for the result or, if that work
-	// fails, for the turn to do it. Otherwise Once returns ErrInProgress at
-	// once. Wait bounds the wait, as that of AcquireOptions; zero: until the
-	// context ends.
-	Await bool
-	Wait  time.Duration
+	// Await is how long Once waits while somebody else works, for the result or, if
+	// that work fails, for the turn to do it. If that takes longer, or with zero at
+	// once, it returns ErrInProgress. Forever waits until the context ends. However
+	// short it is, the first request may take Options.RequestTimeout.
+	Await time.Duration
+
+	// Scheduled makes the key name one run of a schedule, "reports/nightly" to
+	// "reports/nightly@2026-11-21T03:00Z": however many replicas call Once for the
+	// same scheduled time, whatever their clocks show, fn runs once. It is the time for
+	// which the run is due, in whole seconds, and not the
+	// present time: see ScheduledTime. Retention must be longer than a replica may be
+	// late; a replica that comes later works again. Zero: the key is used unchanged.
+	Scheduled time.Time
 
 	// Fingerprint of the request that the work answers, such as a hash of it:
 	// a key that is used again with another one is ErrFingerprint. At most 256
@@ -46,28 +59,14 @@ type OnceOptions struct {
 	// MaxOnceResult. Default: 1 MiB.
 	MaxResult int
 
-	// WholeTTL, MaxHold, Progress, Reason, Labels and OnWait are as in
-	// AcquireOptions. Without Await there is no wait to be told of.
-	WholeTTL bool
-	MaxHold  time.Duration
-	Progress time.Duration
-	Reason   string
-	Labels   map[string]string
-	OnWait   func(WaitState)
-}
-
-// A OnceState is what has become of do-once work.
-type OnceState int
-
-const (
-	OnceAbsent     OnceState = iota // nobody has done it, or its result was forgotten
-	OnceInProgress                  // somebody does it
-	OnceDone                        // it is done, and its result is kept
-	OnceScheduled                   // it is the name of a schedule; see Every
-)
-
-func (s OnceState) String() string {
-	return nameOf(int(s), onceStates)
+	// WholeTTL, MaxHold, StallAfter, Reason, Labels and OnWait are as in
+	// AcquireOptions. Without Await there is no wait, and OnWait is not called.
+	WholeTTL   bool
+	MaxHold    time.Duration
+	StallAfter time.Duration
+	Reason     string
+	Labels     map[string]string
+	OnWait     func(WaitState)
 }
 
 // A OnceResult is what Once returns.
@@ -89,34 +88,40 @@ type OnceResult struct {
 //
 // If fn returns an error, panics, or its result is too large (ErrInvalid), or
 // if the lease is lost, nothing is stored and the key is free again at once, or
-// as soon as the store has heard of the loss: the next caller runs fn. The error
-// of fn comes back as it is. A result is only stored under a live lease: a
+// as soon as the store learns of the loss: the next caller runs fn. Once returns the error
+// of fn unchanged. A result is only stored under a live lease: a
 // process that was paused for too long gets ErrLost and overwrites nothing, though
-// what its fn did may be done twice; hand lease.Token on to whatever can check it.
+// the work of its fn may be done twice; hand lease.Token on to a resource that can check it.
 //
-// ErrOutcomeUnknown says that fn has succeeded, but the store did not answer
+// ErrOutcomeUnknown means that fn has succeeded, but the store did not answer
 // when the result was to be stored: it may be kept or not.
 func (c *Client) Once(ctx context.Context, key string, opts *OnceOptions, fn func(ctx context.Context, l *Lease) ([]byte, error)) (OnceResult, error) {
 	if fn == nil {
 		return OnceResult{}, opError("once", key, errNoWork)
 	}
-	run, result, err := c.OnceBegin(ctx, key, opts)
-	if run == nil {
-		return result, err
+	run, err := c.OnceBegin(ctx, key, opts)
+	if err != nil {
+		return OnceResult{}, err
+	}
+	if run.Replayed() {
+		return run.Result(), nil
 	}
 	return run.do(ctx, fn)
 }
 
 // newOnce returns the acquisition of a key's lease.
-func (c *Client) newOnce(ctx context.Context, key string, o OnceOptions) (*waiter, error) {
-	a := &waiter{}
-	err := c.prepare(ctx, &a.acquisition, key, &AcquireOptions{
-		TTL: o.TTL, Wait: o.Wait, WholeTTL: o.WholeTTL, MaxHold: o.MaxHold, Progress: o.Progress, Reason: o.Reason, Labels: o.Labels, OnWait: o.OnWait,
+func (c *Client) newOnce(ctx context.Context, key string, o OnceOptions) (*acquisition, error) {
+	a, maxWait := &acquisition{}, o.Await
+	if o.Await == Forever {
+		maxWait = 0
+	}
+	err := c.prepare(ctx, a, key, &AcquireOptions{
+		TTL: o.TTL, MaxWait: maxWait, WholeTTL: o.WholeTTL, MaxHold: o.MaxHold, StallAfter: o.StallAfter, Reason: o.Reason, Labels: o.Labels, OnWait: o.OnWait,
 	}, true)
 	if err != nil {
 		return nil, err
 	}
-	a.req.Once = true
+	a.waits, a.req.Once = o.Await > 0, true
 	a.req.Holder.Once, a.req.Holder.Fingerprint = true, o.Fingerprint
 	return a, nil
 }
@@ -141,7 +146,10 @@ func (r *OnceRun) do(ctx context.Context, fn func(context.Context, *Lease) ([]by
 	if err != nil {
 		return OnceResult{}, err
 	}
-	return r.Complete(ctx, value)
+	if err := r.Complete(ctx, value); err != nil {
+		return OnceResult{}, err
+	}
+	return OnceResult{Value: value, Token: r.lease.token}, nil
 }
 
 // Check returns an error that wraps ErrInvalid if an option that AcquireOptions does not
@@ -166,9 +174,51 @@ func (o *OnceOptions) resolve() (OnceOptions, error) {
 		return c, fmt.Errorf("%w MaxResult %d: want up to %d", ErrInvalid, c.MaxResult, MaxOnceResult)
 	case len(c.Fingerprint) > maxFingerprint || !driver.IsText(c.Fingerprint):
 		return c, fmt.Errorf("%w Fingerprint: want up to %d bytes of UTF-8 without control characters", ErrInvalid, maxFingerprint)
-	case !c.Await && c.Wait != 0:
-		return c, fmt.Errorf("%w Wait %s: it needs Await", ErrInvalid, c.Wait)
+	case c.Await < 0:
+		return c, fmt.Errorf("%w Await %s: it is negative; zero does not wait, and Forever waits until the context ends", ErrInvalid, c.Await)
+	case c.Scheduled.Nanosecond() != 0:
+		return c, fmt.Errorf("%w Scheduled %s: want whole seconds, as the schedule says and not as a clock does: see ScheduledTime", ErrInvalid, c.Scheduled)
 	}
 	c.Retention = ceilMS(c.Retention)
 	return c, nil
+}
+
+// OnceJSON is Once for work whose result can be written as JSON.
+func OnceJSON[T any](ctx context.Context, c *Client, key string, opts *OnceOptions, fn func(ctx context.Context, l *Lease) (T, error)) (v T, r OnceResult, err error) {
+	if fn == nil {
+		return v, r, opError("once", key, errNoWork)
+	}
+	r, err = c.Once(ctx, key, opts, func(ctx context.Context, l *Lease) ([]byte, error) {
+		v, err := fn(ctx, l)
+		if err != nil {
+			return nil, err
+		}
+		data, err := json.Marshal(v)
+		return data, opError("once", key, err)
+	})
+	if err != nil {
+		return v, r, err
+	}
+	if err := json.Unmarshal(r.Value, &v); err != nil {
+		var none T // instead of half a value
+		return none, r, opError("once", key, fmt.Errorf("%w: the stored result is of another type: %w", ErrKindMismatch, err))
+	}
+	return v, r, nil
+}
+
+// replay returns the result that a record holds. It returns ErrFingerprint if
+// the record is of another request than fingerprint, where both are known.
+func replay(record []byte, fingerprint string) (OnceResult, error) {
+	h, value, ok := oncerecord.Parse(record)
+	switch {
+	case ok:
+	case parseSchedule(record) != nil:
+		return OnceResult{}, fmt.Errorf("%w: it is a schedule: see Records.Schedule, or take another name for the key", ErrKindMismatch)
+	default:
+		return OnceResult{}, fmt.Errorf("%w: the record is not of this version: forget the key", ErrKindMismatch)
+	}
+	if err := compareFingerprints(h.Fingerprint, fingerprint); err != nil {
+		return OnceResult{}, err
+	}
+	return OnceResult{Value: value, Replayed: true, Token: h.Token}, nil
 }

@@ -2,24 +2,30 @@ package holdfast_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // begun begins work by a client of its own, which leaves it.
-func begun(t *testing.T, engine *faulty, opts *holdfast.OnceOptions) (holdfast.LeaseID, uint64) {
+func begun(t *testing.T, engine *faulty, opts *holdfast.OnceOptions) holdfast.Handle {
 	t.Helper()
-	run, _, err := newClient(t, newFaultyOn(engine.Engine), nil).OnceBegin(t.Context(), "k", opts)
+	run, err := newClient(t, newFaultyOn(engine.Engine), nil).OnceBegin(t.Context(), "k", opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := run.Lease().Leave(); err != nil {
+	handle, err := run.Leave()
+	if err != nil {
 		t.Fatal(err)
 	}
-	return run.Lease().ID(), run.Lease().Token()
+	return handle
 }
 
 // Work that is begun in one call and completed in another, maybe of another process,
@@ -30,37 +36,40 @@ func TestOnceInTwoRequests(t *testing.T) {
 			engine := newFaulty()
 			c, other := newClient(t, engine, nil), newClient(t, engine, nil)
 			opts := &holdfast.OnceOptions{Fingerprint: "sum 7", Retention: time.Hour}
-			run, _, err := c.OnceBegin(t.Context(), "k", opts)
-			if err != nil || run == nil {
+			run, err := c.OnceBegin(t.Context(), "k", opts)
+			if err != nil || run.Replayed() || run.Result().Value != nil {
 				t.Fatalf("OnceBegin = %v, %v; want a run", run, err)
 			}
-			id, token := run.Lease().ID(), run.Lease().Token()
-			_, _, err = other.OnceBegin(t.Context(), "k", opts)
+			token := run.Lease().Token()
+			_, err = other.OnceBegin(t.Context(), "k", opts)
 			wantErr(t, err, holdfast.ErrInProgress)
 			time.Sleep(time.Minute) // it is kept alive
 			if adopted {
-				run.Lease().Leave()
-				if run, _, err = other.OnceAdopt(t.Context(), "k", id, token, opts); err != nil {
+				handle, err := run.Leave()
+				wantErr(t, err, nil)
+				if run, err = other.OnceAdopt(t.Context(), handle, opts); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Minute)
 			}
-			r, err := run.Complete(t.Context(), []byte("sent"))
-			if err != nil || string(r.Value) != "sent" || r.Token != token || r.Replayed {
-				t.Errorf("Complete = %+v, %v", r, err)
+			if err := run.Complete(t.Context(), []byte("sent")); err != nil || run.Replayed() {
+				t.Errorf("Complete: %v, replayed %t", err, run.Replayed())
 			}
-			again, r, err := other.OnceBegin(t.Context(), "k", opts)
-			if err != nil || again != nil || !r.Replayed || string(r.Value) != "sent" || r.Token != token {
-				t.Errorf("after that OnceBegin = %v, %+v, %v; want the result", again, r, err)
+			again, err := other.OnceBegin(t.Context(), "k", opts)
+			if err != nil {
+				t.Fatal(err)
 			}
-			_, _, err = other.OnceBegin(t.Context(), "k", &holdfast.OnceOptions{Fingerprint: "sum 8"})
+			if r := again.Result(); !again.Replayed() || again.Lease() != nil || !r.Replayed || string(r.Value) != "sent" || r.Token != token {
+				t.Errorf("after that OnceBegin = %v, %q; want the result", again, r.Value)
+			}
+			_, err = other.OnceBegin(t.Context(), "k", &holdfast.OnceOptions{Fingerprint: "sum 8"})
 			wantErr(t, err, holdfast.ErrFingerprint)
 			if err := run.Fail(t.Context()); err != nil {
 				t.Errorf("Fail after Complete: %v, want nothing done", err)
 			}
 			nothingLeft(t, engine, "k")
 			time.Sleep(time.Hour)
-			if again, _, err = other.OnceBegin(t.Context(), "k", nil); again == nil {
+			if again, err = other.OnceBegin(t.Context(), "k", nil); err != nil || again.Replayed() {
 				t.Errorf("after its retention: %v, want another run", err)
 			}
 		})
@@ -73,12 +82,12 @@ func TestOnceBegunFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
 		c := newClient(t, engine, nil)
-		id, token := begun(t, engine, &holdfast.OnceOptions{TTL: time.Minute})
+		handle := begun(t, engine, &holdfast.OnceOptions{TTL: time.Minute})
 		var l looker
-		waits := &holdfast.OnceOptions{Await: true, OnWait: l.onWait}
+		waits := &holdfast.OnceOptions{Await: holdfast.Forever, OnWait: l.onWait}
 		next := make(chan *holdfast.OnceRun)
 		wait := func() {
-			run, _, err := c.OnceBegin(t.Context(), "k", waits)
+			run, err := c.OnceBegin(t.Context(), "k", waits)
 			if err != nil {
 				t.Error(err)
 			}
@@ -89,7 +98,7 @@ func TestOnceBegunFails(t *testing.T) {
 		if len(l.told) != 1 || l.told[0].Place != 1 {
 			t.Errorf("OnWait was told %+v", l.told)
 		}
-		run, _, err := newClient(t, engine, nil).OnceAdopt(t.Context(), "k", id, token, nil)
+		run, err := newClient(t, engine, nil).OnceAdopt(t.Context(), handle, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,7 +110,7 @@ func TestOnceBegunFails(t *testing.T) {
 		if time.Since(start) != 0 {
 			t.Errorf("the next had it %s after the failure", time.Since(start))
 		}
-		second.Lease().Leave()
+		second.Leave()
 		go wait()
 		third := <-next
 		if took := time.Since(start); took > 35*time.Second {
@@ -115,16 +124,15 @@ func TestOnceBegunFails(t *testing.T) {
 func TestOnceBegunTooLong(t *testing.T) {
 	engine := newFaulty()
 	c := newClient(t, engine, nil)
-	run, _, err := c.OnceBegin(t.Context(), "k", &holdfast.OnceOptions{MaxResult: 3})
+	run, err := c.OnceBegin(t.Context(), "k", &holdfast.OnceOptions{MaxResult: 3})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = run.Complete(t.Context(), []byte("long"))
-	wantErr(t, err, holdfast.ErrInvalid)
+	wantErr(t, run.Complete(t.Context(), []byte("long")), holdfast.ErrInvalid)
 	if !run.Lease().Valid() {
 		t.Error("the run is over")
 	}
-	if _, err = run.Complete(t.Context(), []byte("ok")); err != nil {
+	if err := run.Complete(t.Context(), []byte("ok")); err != nil {
 		t.Error(err)
 	}
 }
@@ -135,49 +143,422 @@ func TestOnceAdoptAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
 		c := newClient(t, engine, nil)
-		id, token := begun(t, engine, nil)
-		run, _, err := c.OnceAdopt(t.Context(), "k", id, token, nil)
+		handle := begun(t, engine, nil)
+		run, err := c.OnceAdopt(t.Context(), handle, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		engine.set(nil, lateReply("complete"))
-		_, err = run.Complete(t.Context(), []byte("sent"))
-		wantErr(t, err, holdfast.ErrOutcomeUnknown)
+		wantErr(t, run.Complete(t.Context(), []byte("sent")), holdfast.ErrOutcomeUnknown)
 		engine.heal()
-		run, r, err := newClient(t, engine, nil).OnceAdopt(t.Context(), "k", id, token, nil)
-		if err != nil || run != nil || string(r.Value) != "sent" || !r.Replayed {
-			t.Errorf("OnceAdopt = %v, %+v, %v; want the result", run, r, err)
-		}
-
-		if _, err := c.OnceForget(t.Context(), "k"); err != nil {
+		run, err = newClient(t, engine, nil).OnceAdopt(t.Context(), handle, nil)
+		if err != nil {
 			t.Fatal(err)
 		}
-		_, _, err = c.OnceAdopt(t.Context(), "k", id, token, nil)
+		if r := run.Result(); !run.Replayed() || string(r.Value) != "sent" || !r.Replayed || r.Token != tokenOf(t, handle) {
+			t.Errorf("OnceAdopt = %v, %q; want the result", run, r.Value)
+		}
+
+		if _, err := c.Records().Forget(t.Context(), "k"); err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.OnceAdopt(t.Context(), handle, nil)
 		wantErr(t, err, holdfast.ErrLost)
 		if _, err := c.Once(t.Context(), "k", nil, func(context.Context, *holdfast.Lease) ([]byte, error) { return []byte("by another"), nil }); err != nil {
 			t.Fatal(err)
 		}
-		_, r, err = c.OnceAdopt(t.Context(), "k", id, token, nil)
+		run, err = c.OnceAdopt(t.Context(), handle, nil)
 		wantErr(t, err, holdfast.ErrLost)
-		if r.Value != nil {
-			t.Errorf("it was told the result of another run: %s", r.Value)
+		if run != nil {
+			t.Errorf("it was told the result of another run: %s", run.Result().Value)
 		}
 	})
+}
+
+// A run that is replayed holds nothing: its end sends nothing and changes nothing, so that
+// Fail can be deferred whatever OnceBegin has found.
+func TestReplayedRunEnds(t *testing.T) {
+	engine := newFaulty()
+	c := newClient(t, engine, nil)
+	once(t, c, nil, returns("kept"))
+	run, err := c.OnceBegin(t.Context(), "k", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	calls := fmt.Sprint(engine.calls)
+	for range 2 {
+		wantErr(t, run.Complete(t.Context(), []byte("another")), holdfast.ErrInvalid)
+		wantErr(t, run.Fail(t.Context()), nil)
+		_, err = run.Leave()
+		wantErr(t, err, holdfast.ErrInvalid)
+	}
+	if got := fmt.Sprint(engine.calls); got != calls {
+		t.Errorf("requests %s, and before that %s", got, calls)
+	}
+	if again, err := c.OnceBegin(t.Context(), "k", nil); err != nil || string(again.Result().Value) != "kept" {
+		t.Errorf("%v, %v; want the first result", again, err)
+	}
+}
+
+func leftRun(run *holdfast.OnceRun) error {
+	_, err := run.Leave()
+	return err
+}
+
+// Fail after the end of a run leaves alone what has come after it: whether that end was
+// Complete, Fail or Leave.
+func TestFailAfterTheEnd(t *testing.T) {
+	for how, end := range map[string]func(run *holdfast.OnceRun) error{
+		"complete": func(run *holdfast.OnceRun) error { return run.Complete(t.Context(), nil) },
+		"fail":     func(run *holdfast.OnceRun) error { return run.Fail(t.Context()) },
+		"leave":    func(run *holdfast.OnceRun) error { return leftRun(run) },
+	} {
+		engine := newFaulty()
+		run, err := newClient(t, engine, nil).OnceBegin(t.Context(), "k", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		wantErr(t, end(run), nil)
+		calls := fmt.Sprint(engine.calls)
+		wantErr(t, run.Fail(t.Context()), nil)
+		if got := fmt.Sprint(engine.calls); got != calls {
+			t.Errorf("%s: Fail has sent something: %s, and before that %s", how, got, calls)
+		}
+	}
 }
 
 // Wrong arguments send nothing.
 func TestOnceBeginRefusesBadInput(t *testing.T) {
 	engine := newFaulty()
 	c := newClient(t, engine, nil)
-	_, _, err := c.OnceBegin(t.Context(), "", nil)
+	_, err := c.OnceBegin(t.Context(), "", nil)
 	wantErr(t, err, holdfast.ErrInvalid)
-	_, _, err = c.OnceBegin(t.Context(), "k", &holdfast.OnceOptions{MaxResult: -1})
+	_, err = c.OnceBegin(t.Context(), "k", &holdfast.OnceOptions{MaxResult: -1})
 	wantErr(t, err, holdfast.ErrInvalid)
-	_, _, err = c.OnceAdopt(t.Context(), "k", "0", 1, nil)
-	wantErr(t, err, holdfast.ErrInvalid)
-	_, _, err = newClient(t, plain{engine}, nil).OnceBegin(t.Context(), "k", nil)
+	for _, handle := range []holdfast.Handle{
+		{}, holdfast.NewHandle("k", "0", 1, holdfast.Exclusive), holdfast.NewHandle("k", lockinfo.NewLeaseID(), 1, holdfast.Shared),
+	} {
+		_, err = c.OnceAdopt(t.Context(), handle, nil)
+		wantErr(t, err, holdfast.ErrInvalid)
+	}
+	_, err = newClient(t, plain{engine}, nil).OnceBegin(t.Context(), "k", nil)
 	wantErr(t, err, holdfast.ErrUnsupported)
 	if len(engine.calls) != 0 {
 		t.Errorf("requests %v", engine.calls)
+	}
+}
+
+// lateReply is a hook that lets the answers to the operation named come too
+// late for whoever waits for them.
+func lateReply(op string) func(context.Context, string) error { return hang(op) }
+
+// first makes a hook that acts for the first n requests of the operation.
+func first(n int, op string, hook func(context.Context, string) error) func(context.Context, string) error {
+	return func(ctx context.Context, o string) error {
+		if o != op || n == 0 {
+			return nil
+		}
+		n--
+		return hook(ctx, o)
+	}
+}
+
+// A request that fails for a while is repeated until it is answered, and the
+// result is stored once. INVARIANT I6.
+func TestCompleteIsRepeated(t *testing.T) {
+	refused := fmt.Errorf("%w: connection refused", holdfast.ErrUnavailable)
+	for name, c := range map[string]struct {
+		before, after func(context.Context, string) error
+		tries         int
+		took          time.Duration // at most
+	}{
+		"request lost":      {before: first(3, "complete", fail(errLink, "complete")), tries: 4, took: 200 * time.Millisecond},
+		"reply lost":        {after: first(3, "complete", fail(errLink, "complete")), tries: 4, took: 200 * time.Millisecond},
+		"store unreachable": {before: first(3, "complete", fail(refused, "complete")), tries: 4, took: 200 * time.Millisecond},
+		"request hangs":     {before: first(2, "complete", hang("complete")), tries: 3, took: 4 * time.Second},
+		"reply hangs":       {after: first(2, "complete", lateReply("complete")), tries: 3, took: 4 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := newFaulty()
+				client := newClient(t, engine, nil)
+				engine.set(c.before, c.after)
+				start := time.Now()
+				r := once(t, client, nil, returns("kept"))
+				if took := time.Since(start); r.Replayed || took > c.took || engine.count("complete") != c.tries {
+					t.Errorf("%+v after %s and %d requests; want %d within %s", r, took, engine.count("complete"), c.tries, c.took)
+				}
+				if s := wantState(t, client, holdfast.OnceDone); string(s.Result.Value) != "kept" {
+					t.Errorf("the store keeps %q", s.Result.Value)
+				}
+				if engine.count("release") != 0 {
+					t.Error("the lease was released although the record ended it")
+				}
+				nothingLeft(t, engine, "k")
+			})
+		})
+	}
+}
+
+// When the store does not answer to the end, the caller learns exactly what is
+// known, and neither lease nor place stays behind. INVARIANT I5, I10.
+func TestCompleteWithoutAnAnswer(t *testing.T) {
+	refused := fmt.Errorf("%w: connection refused", holdfast.ErrUnavailable)
+	for name, c := range map[string]struct {
+		before, after func(context.Context, string) error
+		want          error
+		stored        bool
+	}{
+		"requests hang":        {before: hang("complete"), want: holdfast.ErrOutcomeUnknown},
+		"requests lost":        {before: fail(errLink, "complete"), want: holdfast.ErrOutcomeUnknown},
+		"replies hang":         {after: lateReply("complete"), want: holdfast.ErrOutcomeUnknown, stored: true},
+		"replies lost":         {after: fail(errLink, "complete"), want: holdfast.ErrOutcomeUnknown, stored: true},
+		"refused":              {before: fail(refused, "complete"), want: holdfast.ErrUnavailable},
+		"not permitted":        {before: fail(holdfast.ErrPermission, "complete"), want: holdfast.ErrPermission},
+		"something else there": {before: fail(holdfast.ErrKindMismatch, "complete"), want: holdfast.ErrKindMismatch},
+		// What one request may have done, the refusal of the next does not undo.
+		"reply lost, then refused": {
+			before: after(1, "complete", refused), after: fail(errLink, "complete"),
+			want: holdfast.ErrOutcomeUnknown, stored: true,
+		},
+		"reply lost, then not permitted": {
+			before: after(1, "complete", holdfast.ErrPermission), after: fail(errLink, "complete"),
+			want: holdfast.ErrOutcomeUnknown, stored: true,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := newFaulty()
+				client := newClient(t, engine, &holdfast.Options{RequestTimeout: 3 * time.Second})
+				engine.set(c.before, c.after)
+				start := time.Now()
+				r, err := client.Once(t.Context(), "k", nil, returns("made").fn)
+				if !errors.Is(err, c.want) || r.Value != nil {
+					t.Errorf("Once = %+v, %v; want %v", r, err, c.want)
+				}
+				for _, other := range []error{holdfast.ErrOutcomeUnknown, holdfast.ErrUnavailable, holdfast.ErrPermission, holdfast.ErrLost, context.DeadlineExceeded} {
+					if other != c.want && errors.Is(err, other) {
+						t.Errorf("%v is %v, too", err, other)
+					}
+				}
+				if took := time.Since(start); took > 3*time.Second {
+					t.Errorf("it took %s, want RequestTimeout at most", took)
+				}
+				if final := c.want == holdfast.ErrPermission || c.want == holdfast.ErrKindMismatch; final && engine.count("complete") != 1 {
+					t.Errorf("%d requests, want no repeat of what fails in the same way", engine.count("complete"))
+				}
+				engine.heal()
+				time.Sleep(time.Second) // the clean-up's next try
+				nothingLeft(t, engine, "k")
+				if c.stored {
+					wantState(t, client, holdfast.OnceDone)
+					return
+				}
+				wantFree(t, engine, client)
+			})
+		})
+	}
+}
+
+// after makes a hook that fails the operation named from its nth request on.
+func after(n int, op string, err error) func(context.Context, string) error {
+	return func(ctx context.Context, o string) error {
+		if o == op {
+			n--
+		}
+		if o == op && n < 0 {
+			return err
+		}
+		return nil
+	}
+}
+
+// During an outage the clean-up goes on until the store is back.
+func TestCompleteCleansUpAfterAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		_, err := c.Once(t.Context(), "k", &holdfast.OnceOptions{TTL: time.Hour}, func(context.Context, *holdfast.Lease) ([]byte, error) {
+			engine.set(fail(errLink, "complete", "release", "extend"), nil)
+			return []byte("made"), nil
+		})
+		wantErr(t, err, holdfast.ErrOutcomeUnknown)
+		time.Sleep(time.Minute)
+		if holders(t, engine.Engine, "k") != 1 {
+			t.Error("the outage let the lease end: the test shows nothing")
+		}
+		engine.heal()
+		time.Sleep(2 * time.Second)
+		nothingLeft(t, engine, "k")
+	})
+}
+
+// The reply is lost, and the result ends before the repeat arrives: it is
+// certain that nothing is stored.
+func TestCompleteForgottenBeforeTheRepeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		engine.set(nil, first(1, "complete", func(ctx context.Context, _ string) error {
+			if found, err := engine.Forget(ctx, "k"); !found || err != nil {
+				t.Errorf("Forget = %t, %v", found, err)
+			}
+			return errLink
+		}))
+		_, err := c.Once(t.Context(), "k", nil, returns("made").fn)
+		wantErr(t, err, holdfast.ErrLost)
+		if errors.Is(err, holdfast.ErrOutcomeUnknown) || engine.count("complete") != 2 {
+			t.Errorf("%v after %d requests", err, engine.count("complete"))
+		}
+		wantFree(t, engine, c)
+	})
+}
+
+// A request that arrives after the clean-up stores nothing. INVARIANT I4.
+func TestCompleteArrivesAfterTheCleanUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		engine.set(hang("complete"), nil)
+		var id lockinfo.LeaseID
+		_, err := c.Once(t.Context(), "k", nil, func(_ context.Context, l *holdfast.Lease) ([]byte, error) {
+			id = l.ID()
+			return []byte("made"), nil
+		})
+		wantErr(t, err, holdfast.ErrOutcomeUnknown)
+		engine.heal()
+		synctest.Wait() // the clean-up
+		err = engine.Engine.Complete(t.Context(), driver.CompleteRequest{Name: "k", LeaseID: id, Record: []byte("late"), Retention: time.Hour})
+		wantErr(t, err, holdfast.ErrLost)
+		wantFree(t, engine, c)
+	})
+}
+
+// The work is done, so its result is stored even if the caller is gone.
+func TestCompleteAfterTheCallerIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		engine.set(first(2, "complete", fail(errLink, "complete")), nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		r, err := c.Once(ctx, "k", nil, func(ctx context.Context, _ *holdfast.Lease) ([]byte, error) {
+			cancel()
+			<-ctx.Done()
+			return []byte("made"), nil
+		})
+		if err != nil || string(r.Value) != "made" {
+			t.Errorf("Once = %+v, %v; want the result", r, err)
+		}
+		wantState(t, c, holdfast.OnceDone)
+	})
+}
+
+// The deadline is earlier than the expiry: a result that reaches the store in
+// between was made under the lease, whatever the client thinks of it.
+func TestCompleteBetweenDeadlineAndExpiry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		engine.set(fail(errLink, "extend"), nil)
+		r := once(t, c, nil, newJob(func(ctx context.Context, _ *holdfast.Lease, _ int) ([]byte, error) {
+			<-ctx.Done()
+			wantErr(t, context.Cause(ctx), holdfast.ErrLost)
+			return []byte("in time"), nil
+		}))
+		if s := wantState(t, c, holdfast.OnceDone); string(r.Value) != "in time" || string(s.Result.Value) != "in time" {
+			t.Errorf("Once = %+v, the store keeps %+v", r, s.Result)
+		}
+	})
+}
+
+// A lease that ended for its holder while the store answered nobody: the
+// result may be stored, so the error may not say that it is not.
+func TestCompleteUnansweredAfterTheDeadline(t *testing.T) {
+	for _, replyLost := range []bool{false, true} {
+		t.Run(fmt.Sprint("reply lost ", replyLost), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := newFaulty()
+				c := newClient(t, engine, nil)
+				before, after := fail(errLink, "extend", "complete"), fail(nil)
+				if replyLost {
+					before, after = fail(errLink, "extend"), fail(errLink, "complete")
+				}
+				engine.set(before, after)
+				_, err := c.Once(t.Context(), "k", nil, func(ctx context.Context, _ *holdfast.Lease) ([]byte, error) {
+					<-ctx.Done()
+					return []byte("made"), nil
+				})
+				wantErr(t, err, holdfast.ErrOutcomeUnknown)
+				engine.heal()
+				time.Sleep(time.Second)
+				nothingLeft(t, engine, "k")
+				want := holdfast.OnceAbsent
+				if replyLost {
+					want = holdfast.OnceDone
+				}
+				wantState(t, c, want)
+			})
+		})
+	}
+}
+
+// INVARIANT I9: no renewal is under way, or comes, when the result is stored.
+func TestCompleteWaitsForRenewals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		extending := neverDuringRenewal(t, engine, "complete")
+		once(t, c, nil, newJob(func(context.Context, *holdfast.Lease, int) ([]byte, error) {
+			for !extending.Load() {
+				time.Sleep(time.Millisecond)
+			}
+			return nil, nil
+		}))
+		n := engine.count("extend")
+		time.Sleep(5 * time.Minute)
+		if engine.count("extend") != n {
+			t.Error("renewals go on after the result was stored")
+		}
+	})
+}
+
+// What an observer hears: how the run ends; and its lease ends as a released one does,
+// and is lost once.
+func TestOnceIsObserved(t *testing.T) {
+	for want, work := range map[string]func(*faulty, context.Context, *holdfast.Lease){
+		"[acquired once-completed released]": func(*faulty, context.Context, *holdfast.Lease) {},
+		"[acquired once-failed lost]": func(engine *faulty, ctx context.Context, l *holdfast.Lease) {
+			engine.Engine.Release(ctx, driver.ReleaseRequest{Name: "k", LeaseID: l.ID()})
+		},
+		"[acquired renew-failed lost once-failed]": func(engine *faulty, ctx context.Context, l *holdfast.Lease) {
+			engine.set(fail(errLink, "extend"), nil)
+			<-ctx.Done()
+			time.Sleep(4 * time.Second) // past the expiry
+		},
+	} {
+		t.Run(want, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var mu sync.Mutex
+				var kinds []holdfast.EventKind
+				engine := newFaulty()
+				c := newClient(t, engine, &holdfast.Options{Observer: func(e holdfast.Event) {
+					mu.Lock()
+					defer mu.Unlock()
+					if n := len(kinds); n == 0 || kinds[n-1] != e.Kind || e.Kind == holdfast.Lost {
+						kinds = append(kinds, e.Kind)
+					}
+				}})
+				c.Once(t.Context(), "k", nil, func(ctx context.Context, l *holdfast.Lease) ([]byte, error) {
+					work(engine, ctx, l)
+					return nil, nil
+				})
+				synctest.Wait()
+				mu.Lock()
+				defer mu.Unlock()
+				if got := fmt.Sprint(kinds); got != want {
+					t.Errorf("events %s, want %s", got, want)
+				}
+			})
+		})
 	}
 }

@@ -11,6 +11,8 @@ import (
 // of do-once work. The request is repeated for Options.RequestTimeout, even
 // after ctx has ended, because the work is done.
 func (l *Lease) complete(ctx context.Context, recorder driver.Recorder, req driver.CompleteRequest) error {
+	l.client.started() // Close waits, as for Release
+	defer l.client.finished()
 	if !l.beginRelease(l.client.now()) {
 		return l.lostError() // the work itself has released it
 	}
@@ -30,7 +32,7 @@ func (l *Lease) complete(ctx context.Context, recorder driver.Recorder, req driv
 	}
 	switch {
 	case err != nil && !isLost(err):
-		// If the record was not stored, nobody should have to wait for the TTL.
+		// If the record was not stored, the next caller should not wait for the TTL.
 		l.client.releaseInBackground(l.releaseRequest, l.repeatUntil(), l.cleanupOf())
 	case err == nil:
 		l.noteCompleted()
@@ -39,5 +41,23 @@ func (l *Lease) complete(ctx context.Context, recorder driver.Recorder, req driv
 		err = lost // the record is not stored, and this is why
 	}
 	_ = l.endRelease(ctx, err)
+	return err
+}
+
+// keepRecord stores a record under the lease, which goes on. The request is repeated for
+// Options.RequestTimeout, even after ctx has ended: the caller can rely on what it
+// returns, and takes back what it wants to.
+func (l *Lease) keepRecord(ctx context.Context, recorder driver.Recorder, req driver.CompleteRequest) error {
+	if !l.Valid() {
+		return l.lostError()
+	}
+	ctx, cancel := l.client.requestContext(context.WithoutCancel(ctx))
+	defer cancel()
+	req.Keep = true
+	f := ask.Until(ctx, l.client.opts.RequestTimeout, func(ctx context.Context) error { return recorder.Complete(ctx, req) })
+	err := f.Effective()
+	if isLost(err) {
+		return l.gone(ctx)
+	}
 	return err
 }

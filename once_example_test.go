@@ -17,7 +17,11 @@ import (
 
 // openExample returns a client for the examples, on a store of its own.
 func openExample() *holdfast.Client {
-	client, err := holdfast.New(memlock.New(), nil)
+	engine, err := memlock.New(nil)
+	if err != nil {
+		panic(err)
+	}
+	client, err := holdfast.New(engine, nil)
 	if err != nil {
 		panic(err)
 	}
@@ -51,46 +55,46 @@ func ExampleClient_Once() {
 func ExampleClient_OnceBegin() {
 	client, ctx := openExample(), context.Background()
 	twice := func() error {
-		run, result, err := client.OnceBegin(ctx, "email/order-42", nil)
-		switch {
-		case err != nil:
+		run, err := client.OnceBegin(ctx, "email/order-42", nil)
+		if err != nil {
 			return err
-		case run == nil:
-			fmt.Printf("done before: %s\n", result.Value)
+		}
+		defer run.Fail(ctx) // after Complete, and of a run that is Replayed, it does nothing
+		if run.Replayed() {
+			fmt.Printf("done before: %s\n", run.Result().Value)
 			return nil
 		}
-		result, err = run.Complete(ctx, []byte("message 7"))
-		fmt.Printf("done now: %s\n", result.Value)
+		err = run.Complete(ctx, []byte("message 7"))
+		fmt.Println("done now")
 		return err
 	}
 	fmt.Println(twice(), twice())
 	// Output:
-	// done now: message 7
+	// done now
 	// done before: message 7
 	// <nil> <nil>
 }
 
 func ExampleClient_OnceAdopt() {
-	client, ctx, key := openExample(), context.Background(), "email/order-42"
-	begun, _, err := client.OnceBegin(ctx, key, nil)
+	client, ctx := openExample(), context.Background()
+	begun, err := client.OnceBegin(ctx, "email/order-42", nil)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	leaseID, token := begun.Lease().ID(), begun.Lease().Token()
-	if err := begun.Lease().Leave(); err != nil {
+	handle, err := begun.Leave()
+	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	// In another process:
-	run, _, err := client.OnceAdopt(ctx, key, leaseID, token, nil)
+	run, err := client.OnceAdopt(ctx, handle, nil)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	result, err := run.Complete(ctx, []byte("message 7"))
-	fmt.Printf("%s, %v\n", result.Value, err)
-	// Output: message 7, <nil>
+	fmt.Println(run.Complete(ctx, []byte("message 7")))
+	// Output: <nil>
 }
 
 func ExampleClient_Once_errors() {
@@ -122,8 +126,7 @@ func ExampleClient_Once_fingerprint() {
 	charge := func(key, request string) error {
 		_, err := client.Once(ctx, key, &holdfast.OnceOptions{
 			Fingerprint: request,
-			Await:       true,
-			Wait:        10 * time.Second,
+			Await:       10 * time.Second,
 		}, func(ctx context.Context, l *holdfast.Lease) ([]byte, error) {
 			return []byte("charged"), nil
 		})
@@ -157,12 +160,13 @@ func ExampleOnceJSON() {
 	// 7 12 EUR true
 }
 
-func ExampleClient_OnceEvery() {
+func ExampleOnceOptions_scheduled() {
 	client, ctx := openExample(), context.Background()
 	start := time.Date(2026, 1, 1, 3, 0, 0, 0, time.UTC) // every day at 03:00
 	report := func(now time.Time) error {
 		scheduled := holdfast.ScheduledTime(now, start, 24*time.Hour)
-		_, err := client.OnceEvery(ctx, "reports/nightly", scheduled, &holdfast.OnceOptions{Retention: 48 * time.Hour}, func(ctx context.Context, l *holdfast.Lease) ([]byte, error) {
+		opts := &holdfast.OnceOptions{Scheduled: scheduled, Retention: 48 * time.Hour}
+		_, err := client.Once(ctx, "reports/nightly", opts, func(ctx context.Context, l *holdfast.Lease) ([]byte, error) {
 			fmt.Println("working for", l.Name())
 			return nil, nil
 		})
@@ -178,19 +182,20 @@ func ExampleClient_OnceEvery() {
 	// working for reports/nightly@2026-11-21T03:00Z
 }
 
-func ExampleClient_OnceStatus() {
+func ExampleRecords_Once() {
 	client, ctx := openExample(), context.Background()
 	show := func() {
-		status, err := client.OnceStatus(ctx, "email/order-42")
+		record, err := client.Records().Once(ctx, "email/order-42")
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
-		switch status.State {
+		switch record.State {
 		case holdfast.OnceDone:
-			fmt.Printf("done: %s, kept for %s\n", status.Result.Value, status.ExpiresIn.Round(time.Hour))
+			result, err := client.Records().Result(ctx, "email/order-42")
+			fmt.Printf("done: %s, kept for %s, %v\n", result.Value, record.ExpiresIn.Round(time.Hour), err)
 		case holdfast.OnceInProgress:
-			fmt.Println("in progress by", status.Holder)
+			fmt.Println("in progress by", record.Holder)
 		case holdfast.OnceAbsent:
 			fmt.Println("nobody has done it, or it was forgotten")
 		}
@@ -198,22 +203,22 @@ func ExampleClient_OnceStatus() {
 	show()
 	client.Once(ctx, "email/order-42", nil, func(context.Context, *holdfast.Lease) ([]byte, error) { return []byte("message 7"), nil })
 	show()
-	found, err := client.OnceForget(ctx, "email/order-42")
+	found, err := client.Records().Forget(ctx, "email/order-42")
 	fmt.Println(found, err)
 	show()
 	// Output:
 	// nobody has done it, or it was forgotten
-	// done: message 7, kept for 24h0m0s
+	// done: message 7, kept for 24h0m0s, <nil>
 	// true <nil>
 	// nobody has done it, or it was forgotten
 }
 
-func ExampleClient_OnceList() {
+func ExampleRecords_List() {
 	client, ctx := openExample(), context.Background()
 	client.Once(ctx, "charge/42", nil, func(context.Context, *holdfast.Lease) ([]byte, error) { return []byte("receipt 7"), nil })
 	client.Once(ctx, "email/42", nil, func(context.Context, *holdfast.Lease) ([]byte, error) { return nil, nil })
 	list := func() error {
-		for e, err := range client.OnceList(ctx, "charge/") {
+		for e, err := range client.Records().List(ctx, "charge/") {
 			if err != nil {
 				return err
 			}

@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"reflect"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
 func TestOnceLostWhileItRuns(t *testing.T) {
@@ -84,7 +88,7 @@ func TestOnceZombieIsRefused(t *testing.T) {
 					}
 					time.Sleep(2 * time.Second)
 					if p.forgets {
-						b.OnceForget(t.Context(), "k")
+						b.Records().Forget(t.Context(), "k")
 					}
 					return []byte("zombie"), nil
 				})
@@ -134,7 +138,7 @@ func TestOnceMaxHold(t *testing.T) {
 		c := newClient(t, engine, nil)
 		for want, o := range map[error]holdfast.OnceOptions{
 			holdfast.ErrMaxHold: {MaxHold: time.Minute},
-			holdfast.ErrStalled: {Progress: 5 * time.Second},
+			holdfast.ErrStalled: {StallAfter: 5 * time.Second},
 		} {
 			_, err := c.Once(t.Context(), "k", &o, func(ctx context.Context, _ *holdfast.Lease) ([]byte, error) {
 				<-ctx.Done()
@@ -154,7 +158,7 @@ func TestOnceAfterClose(t *testing.T) {
 		engine := newFaulty()
 		c := newClient(t, engine, nil)
 		_, err := c.Once(t.Context(), "k", nil, func(ctx context.Context, _ *holdfast.Lease) ([]byte, error) {
-			if err := c.Close(t.Context()); err != nil {
+			if err := c.Close(); err != nil {
 				t.Error(err)
 			}
 			<-ctx.Done() // or the test hangs
@@ -164,5 +168,302 @@ func TestOnceAfterClose(t *testing.T) {
 		nothingLeft(t, engine, "k")
 		_, err = c.Once(t.Context(), "k", nil, mustNotRun(t).fn)
 		wantErr(t, err, holdfast.ErrClosed)
+	})
+}
+
+// An answer is what one caller of Once got.
+type answer struct {
+	holdfast.OnceResult
+	err error
+	at  time.Duration // after the start
+}
+
+// crowd calls Once from n goroutines of several clients, one every step, and
+// returns what they got.
+func crowd(t testing.TB, engine driver.Engine, n int, step time.Duration, opts *holdfast.OnceOptions, j *job) []answer {
+	t.Helper()
+	var clients []*holdfast.Client
+	for i := range 4 {
+		clients = append(clients, newClient(t, engine, &holdfast.Options{Holder: holdfast.Holder{Host: fmt.Sprint("host-", i), PID: 1}}))
+	}
+	start := time.Now()
+	answers := make([]answer, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			time.Sleep(time.Duration(i) * step)
+			r, err := clients[i%4].Once(t.Context(), "k", opts, j.fn)
+			answers[i] = answer{r, err, time.Since(start)}
+		})
+	}
+	wg.Wait()
+	return answers
+}
+
+func TestOnceRaceWithoutWaiting(t *testing.T) {
+	for _, step := range []time.Duration{0, 50 * time.Millisecond} {
+		t.Run(fmt.Sprint(step), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := newFaulty()
+				var who string
+				j := newJob(func(_ context.Context, l *holdfast.Lease, _ int) ([]byte, error) {
+					who = l.Holder().Host
+					time.Sleep(time.Second)
+					return []byte("result"), nil
+				})
+				var ran, busy, replayed int
+				for i, a := range crowd(t, engine, 64, step, nil, j) {
+					var e *holdfast.InProgressError
+					switch {
+					case errors.As(a.err, &e):
+						busy++
+						if e.Holder.Host != who || e.ExpiresIn <= 0 || e.ExpiresIn > 30*time.Second || a.at != time.Duration(i)*step {
+							t.Errorf("after %s: %+v, want at once that %s works", a.at, e, who)
+						}
+					case a.err != nil || string(a.Value) != "result":
+						t.Errorf("%+v", a)
+					case a.Replayed:
+						replayed++
+					default:
+						ran++
+					}
+				}
+				if ran != 1 || j.runs != 1 || ran+busy+replayed != 64 || (step == 0) != (replayed == 0) || busy < 19 {
+					t.Errorf("%d ran (%d runs), %d were told that it runs, %d got the stored result", ran, j.runs, busy, replayed)
+				}
+			})
+		})
+	}
+}
+
+func TestOnceRaceWaiting(t *testing.T) {
+	engines := map[string]func() driver.Engine{
+		"queue":    func() driver.Engine { return newFaulty() },
+		"no queue": func() driver.Engine { return unqueued(mem.New(nil)) },
+		"no messages": func() driver.Engine {
+			e := newFaulty()
+			e.deaf = true
+			return e
+		},
+	}
+	for name, engine := range engines {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				j := newJob(func(context.Context, *holdfast.Lease, int) ([]byte, error) {
+					time.Sleep(time.Second)
+					return []byte("result"), nil
+				})
+				ran := 0
+				var token uint64
+				store := engine()
+				for _, a := range crowd(t, store, 64, 0, &holdfast.OnceOptions{Await: holdfast.Forever}, j) {
+					if a.err != nil || string(a.Value) != "result" || token != 0 && a.Token != token {
+						t.Errorf("%+v, want the result of token %d", a, token)
+					}
+					token = a.Token
+					if !a.Replayed {
+						ran++
+					}
+					// A message is there at once; a look comes within a third of the
+					// waiter TTL with a queue, and 250 ms without.
+					if limit := map[string]time.Duration{"queue": 1020 * time.Millisecond}[name]; limit > 0 && a.at > limit || a.at > 3*time.Second {
+						t.Errorf("answered after %s", a.at)
+					}
+				}
+				if ran != 1 || j.runs != 1 {
+					t.Errorf("%d ran (%d runs), want 1", ran, j.runs)
+				}
+				lock, err := store.Inspect(t.Context(), "k")
+				if err != nil || len(lock.Holders)+len(lock.Queue) != 0 {
+					t.Errorf("%d leases and %d places stayed behind (%v)", len(lock.Holders), len(lock.Queue), err)
+				}
+			})
+		})
+	}
+}
+
+// Work that fails three times runs four times, whoever waits for it.
+func TestOnceRaceWithFailures(t *testing.T) {
+	for _, await := range []time.Duration{0, holdfast.Forever} {
+		t.Run(fmt.Sprint("await ", await), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				failures := []error{errors.New("first"), errors.New("second"), errors.New("third")}
+				j := newJob(func(_ context.Context, _ *holdfast.Lease, n int) ([]byte, error) {
+					time.Sleep(time.Second)
+					if n <= len(failures) {
+						return nil, failures[n-1]
+					}
+					return []byte("fourth"), nil
+				})
+				seen := map[error]int{}
+				ran, replayed, busy := 0, 0, 0
+				step := 100 * time.Millisecond // 64 of them: 6.4 s, the work ends after 4 s
+				for _, a := range crowd(t, newFaulty(), 64, step, &holdfast.OnceOptions{Await: await}, j) {
+					switch {
+					case a.err == nil && string(a.Value) == "fourth" && a.Replayed:
+						replayed++
+					case a.err == nil && string(a.Value) == "fourth":
+						ran++
+					case await == 0 && errors.Is(a.err, holdfast.ErrInProgress):
+						busy++
+					default:
+						seen[a.err]++ // as it is, not wrapped
+					}
+				}
+				for _, err := range failures {
+					if seen[err] != 1 {
+						t.Errorf("%d callers got %q, want the one whose run it was", seen[err], err)
+					}
+				}
+				if j.runs != 4 || ran != 1 || len(seen) != 3 || ran+replayed+busy != 61 || replayed < 20 || (busy == 0) != (await > 0) {
+					t.Errorf("%d runs, %d succeeded, %d replayed, %d were told that it runs, errors %v", j.runs, ran, replayed, busy, seen)
+				}
+			})
+		})
+	}
+}
+
+// What waiting costs, with a queue: an acquire to ask for the place, a refresh
+// at the news that it is gone, a clean-up and the acquire that finds the
+// result.
+func TestOnceWaitingCost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		j := newJob(func(context.Context, *holdfast.Lease, int) ([]byte, error) {
+			time.Sleep(time.Second)
+			return nil, nil
+		})
+		crowd(t, engine, 11, 0, &holdfast.OnceOptions{Await: holdfast.Forever}, j)
+		synctest.Wait()
+		if got := fmt.Sprint(engine.calls); got != "map[acquire:21 complete:1 refresh:4 release:10]" {
+			t.Errorf("10 waiters cost %s", got)
+		}
+		if engine.watching != 0 {
+			t.Errorf("%d watches were not stopped", engine.watching)
+		}
+	})
+}
+
+func TestOnceWaitIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		foreign(t, engine, "k", time.Hour)
+		start := time.Now()
+		_, err := c.Once(t.Context(), "k", &holdfast.OnceOptions{Await: 3 * time.Second}, mustNotRun(t).fn)
+		var busy *holdfast.InProgressError
+		if !errors.As(err, &busy) || busy.Waited != 3*time.Second || time.Since(start) != 3*time.Second {
+			t.Errorf("error = %v after %s, want ErrInProgress after 3s", err, time.Since(start))
+		}
+		if errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%v is a context error, but no context of the caller has ended", err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = c.Once(ctx, "k", &holdfast.OnceOptions{Await: holdfast.Forever}, mustNotRun(t).fn)
+		wantErr(t, err, context.DeadlineExceeded)
+		wantErr(t, err, holdfast.ErrInProgress)
+		synctest.Wait()
+		if lock, _ := engine.Engine.Inspect(t.Context(), "k"); len(lock.Queue) != 0 {
+			t.Errorf("%d places stayed behind", len(lock.Queue))
+		}
+	})
+}
+
+// A waiter rides out an outage of the store, and a reply that is lost does not
+// make it run what it ran already.
+func TestOnceAcquireRepliesLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		engine.set(nil, first(3, "acquire", fail(errLink, "acquire")))
+		j := returns("x")
+		if r := once(t, c, nil, j); r.Replayed || j.runs != 1 {
+			t.Errorf("%+v, %d runs; want one", r, j.runs)
+		}
+		engine.set(nil, fail(errLink, "acquire"))
+		_, err := c.Once(t.Context(), "other", nil, mustNotRun(t).fn)
+		wantErr(t, err, holdfast.ErrUnavailable)
+		engine.heal()
+		time.Sleep(time.Second)
+		nothingLeft(t, engine, "other")
+	})
+}
+
+type invoice struct {
+	ID     int               `json:"id"`
+	Lines  []string          `json:"lines"`
+	Labels map[string]string `json:"labels"`
+	Next   *invoice          `json:"next,omitempty"`
+	hidden int
+}
+
+// checkJSON runs work that returns v, then replays it: both callers get want.
+func checkJSON[T any](t *testing.T, v, want T) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(t, newFaulty(), nil)
+		runs := 0
+		for _, replayed := range []bool{false, true} {
+			got, r, err := holdfast.OnceJSON(t.Context(), c, "k", nil, func(context.Context, *holdfast.Lease) (T, error) {
+				runs++
+				return v, nil
+			})
+			if err != nil || !reflect.DeepEqual(got, want) || r.Replayed != replayed || r.Token == 0 || runs != 1 {
+				t.Errorf("%T: %#v, %+v, %v after %d runs; want %#v, replayed %t", v, got, r, err, runs, want, replayed)
+			}
+		}
+	})
+}
+
+func TestOnceJSONValues(t *testing.T) {
+	one := invoice{ID: 1, Lines: []string{"a", "<&>"}, Labels: map[string]string{"k": "v"}, Next: &invoice{ID: 2}, hidden: 7}
+	kept := one
+	kept.hidden = 0 // the first caller sees what the others will see
+	checkJSON(t, one, kept)
+	checkJSON(t, &one, &kept)
+	checkJSON[*invoice](t, nil, nil)
+	checkJSON[error](t, nil, nil)
+	checkJSON(t, invoice{}, invoice{})
+	checkJSON(t, struct{}{}, struct{}{})
+	checkJSON[map[string]int](t, nil, nil)
+	checkJSON(t, []byte{0, 255, '\n'}, []byte{0, 255, '\n'})
+	checkJSON(t, "line\nbreak", "line\nbreak")
+	checkJSON[uint64](t, math.MaxUint64, math.MaxUint64)
+	checkJSON[any](t, 1, 1.0)
+}
+
+func TestOnceJSONOfAnotherType(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(t, newFaulty(), nil)
+		once(t, c, nil, returns(`{"id":1,"lines":["a",2]}`))
+		v, r, err := holdfast.OnceJSON(t.Context(), c, "k", nil, func(context.Context, *holdfast.Lease) (invoice, error) {
+			t.Error("the work ran")
+			return invoice{}, nil
+		})
+		wantErr(t, err, holdfast.ErrKindMismatch)
+		if v.ID != 0 || v.Lines != nil || !r.Replayed || len(r.Value) == 0 {
+			t.Errorf("%+v, %+v: want no value, and the result as it is", v, r)
+		}
+		if s := wantState(t, c, holdfast.OnceDone); s.State != holdfast.OnceDone {
+			t.Error("the result is gone")
+		}
+	})
+}
+
+func TestOnceJSONErrors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		errWork := errors.New("work failed")
+		v, r, err := holdfast.OnceJSON(t.Context(), c, "k", nil, func(context.Context, *holdfast.Lease) (int, error) { return 7, errWork })
+		if err != errWork || v != 0 || r.Value != nil {
+			t.Errorf("%v, %+v, %v; want the work's error as it is", v, r, err)
+		}
+		_, _, err = holdfast.OnceJSON(t.Context(), c, "k", nil, func(context.Context, *holdfast.Lease) (any, error) { return func() {}, nil })
+		if err == nil || err.Error() != `holdfast: once "k": json: unsupported type: func()` {
+			t.Errorf("error = %v", err)
+		}
+		wantFree(t, engine, c)
 	})
 }

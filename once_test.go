@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
 func TestOnceRunsOnceAndReplays(t *testing.T) {
@@ -56,7 +57,7 @@ func TestOnceRunsOnceAndReplays(t *testing.T) {
 
 func TestOnceKeepsAnEmptyResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newClient(t, memlock.New(), nil)
+		c := newClient(t, mem.New(nil), nil)
 		j := newJob(func(context.Context, *holdfast.Lease, int) ([]byte, error) { return nil, nil })
 		for _, replayed := range []bool{false, true} {
 			if r := once(t, c, nil, j); len(r.Value) != 0 || r.Replayed != replayed {
@@ -170,7 +171,7 @@ func TestOnceFreesTheKeyWithoutResult(t *testing.T) {
 
 func TestOnceMaxResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := newClient(t, memlock.New(), nil)
+		c := newClient(t, mem.New(nil), nil)
 		for _, limit := range []int{0, 1, holdfast.MaxOnceResult} {
 			size := limit
 			if limit == 0 {
@@ -185,7 +186,7 @@ func TestOnceMaxResult(t *testing.T) {
 			if r := once(t, c, opts, mustNotRun(t)); string(r.Value) != large[1:] {
 				t.Errorf("limit %d: %d bytes came back, want %d", limit, len(r.Value), size)
 			}
-			c.OnceForget(t.Context(), "k")
+			c.Records().Forget(t.Context(), "k")
 		}
 	})
 }
@@ -253,7 +254,7 @@ func TestOnceTakesOverFromTheDead(t *testing.T) {
 		c := newClient(t, engine, nil)
 		foreign(t, engine, "k", 7*time.Second)
 		start := time.Now()
-		r := once(t, c, &holdfast.OnceOptions{Await: true}, returns("second"))
+		r := once(t, c, &holdfast.OnceOptions{Await: holdfast.Forever}, returns("second"))
 		if took := time.Since(start); r.Replayed || took < 7*time.Second || took > 7*time.Second+50*time.Millisecond {
 			t.Errorf("%+v after %s, want a run when the TTL is over, 7s", r, took)
 		}
@@ -264,7 +265,7 @@ func TestOnceUnderItselfIsADeadlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
 		c := newClient(t, engine, nil)
-		for _, await := range []bool{false, true} {
+		for _, await := range []time.Duration{0, holdfast.Forever} {
 			clear(engine.calls)
 			once(t, c, nil, newJob(func(ctx context.Context, _ *holdfast.Lease, _ int) ([]byte, error) {
 				return nil, c.Do(ctx, "inner", nil, func(ctx context.Context, _ *holdfast.Lease) error {
@@ -278,7 +279,7 @@ func TestOnceUnderItselfIsADeadlock(t *testing.T) {
 			if n := engine.count("acquire"); n != 2 {
 				t.Errorf("%d acquires, want 2: none for what cannot be", n)
 			}
-			c.OnceForget(t.Context(), "k")
+			c.Records().Forget(t.Context(), "k")
 		}
 		// Different keys nest.
 		once(t, c, nil, newJob(func(ctx context.Context, _ *holdfast.Lease, _ int) ([]byte, error) {
@@ -295,10 +296,10 @@ func TestOnceBadInputSendsNothing(t *testing.T) {
 		for _, o := range []holdfast.OnceOptions{
 			{TTL: time.Millisecond}, {TTL: holdfast.MaxTTL + 1}, {TTL: -1},
 			{Retention: -1}, {Retention: holdfast.MinTTL - 1}, {Retention: holdfast.MaxRetention + 1},
-			{Wait: time.Second}, {Wait: -1}, {Await: true, Wait: -1},
+			{Await: -1}, {Await: holdfast.Never},
 			{MaxResult: -1}, {MaxResult: holdfast.MaxOnceResult + 1},
 			{Fingerprint: strings.Repeat("x", 257)}, {Fingerprint: "a\nb"}, {Fingerprint: "\xff"},
-			{MaxHold: -1}, {Progress: 1}, {Reason: "\x00"}, {Labels: map[string]string{"k": strings.Repeat("x", 5000)}},
+			{MaxHold: -1}, {StallAfter: 1}, {Reason: "\x00"}, {Labels: map[string]string{"k": strings.Repeat("x", 5000)}},
 		} {
 			_, err := c.Once(t.Context(), "k", &o, mustNotRun(t).fn)
 			if !errors.Is(err, holdfast.ErrInvalid) || !strings.HasPrefix(err.Error(), `holdfast: once "k": `) {
@@ -308,11 +309,13 @@ func TestOnceBadInputSendsNothing(t *testing.T) {
 		for _, key := range []string{"", "a\nb", "\xff", strings.Repeat("x", driver.MaxNameLen+1)} {
 			_, err := c.Once(t.Context(), key, nil, mustNotRun(t).fn)
 			wantErr(t, err, holdfast.ErrInvalid)
-			_, err = c.OnceEvery(t.Context(), key, time.Unix(0, 0), nil, mustNotRun(t).fn)
+			_, err = c.Once(t.Context(), key, &holdfast.OnceOptions{Scheduled: time.Unix(0, 0)}, mustNotRun(t).fn)
 			wantErr(t, err, holdfast.ErrInvalid)
-			_, err = c.OnceStatus(t.Context(), key)
+			_, err = c.Records().Once(t.Context(), key)
 			wantErr(t, err, holdfast.ErrInvalid)
-			_, err = c.OnceForget(t.Context(), key)
+			_, err = c.Records().Result(t.Context(), key)
+			wantErr(t, err, holdfast.ErrInvalid)
+			_, err = c.Records().Forget(t.Context(), key)
 			wantErr(t, err, holdfast.ErrInvalid)
 		}
 		if len(engine.calls) != 0 {
@@ -327,9 +330,11 @@ func TestOnceNeedsARecorder(t *testing.T) {
 		c := newClient(t, plain{engine}, nil)
 		_, err := c.Once(t.Context(), "k", nil, mustNotRun(t).fn)
 		wantErr(t, err, holdfast.ErrUnsupported)
-		_, err = c.OnceStatus(t.Context(), "k")
+		_, err = c.Records().Once(t.Context(), "k")
 		wantErr(t, err, holdfast.ErrUnsupported)
-		_, err = c.OnceForget(t.Context(), "k")
+		_, err = c.Records().Result(t.Context(), "k")
+		wantErr(t, err, holdfast.ErrUnsupported)
+		_, err = c.Records().Forget(t.Context(), "k")
 		wantErr(t, err, holdfast.ErrUnsupported)
 		_, _, err = holdfast.OnceJSON(t.Context(), c, "k", nil, func(context.Context, *holdfast.Lease) (int, error) { return 0, nil })
 		wantErr(t, err, holdfast.ErrUnsupported)
@@ -343,7 +348,7 @@ func TestOnceNeedsARecorder(t *testing.T) {
 // is not closed.
 func TestOnceLeavesNoGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c, err := holdfast.New(memlock.New(), nil)
+		c, err := holdfast.New(mem.New(nil), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -351,4 +356,221 @@ func TestOnceLeavesNoGoroutine(t *testing.T) {
 		once(t, c, nil, mustNotRun(t))
 		c.Once(t.Context(), "fails", nil, func(context.Context, *holdfast.Lease) ([]byte, error) { return nil, errLink })
 	})
+}
+
+// A ledger is a faulty with hooks for "recall" and "forget", too.
+type ledger struct{ *faulty }
+
+func newLedger() ledger { return ledger{newFaulty()} }
+
+func (l ledger) Recall(ctx context.Context, name string) (r driver.Record, found bool, err error) {
+	err = l.do(ctx, "recall", func() (err error) {
+		r, found, err = l.Engine.Recall(ctx, name)
+		return err
+	})
+	return r, found, err
+}
+
+func (l ledger) DescribeRecord(ctx context.Context, name string) (r driver.RecordInfo, found bool, err error) {
+	err = l.do(ctx, "describe", func() (err error) {
+		r, found, err = l.Engine.DescribeRecord(ctx, name)
+		return err
+	})
+	return r, found, err
+}
+
+func (l ledger) Forget(ctx context.Context, name string) (found bool, err error) {
+	err = l.do(ctx, "forget", func() (err error) {
+		found, err = l.Engine.Forget(ctx, name)
+		return err
+	})
+	return found, err
+}
+
+// unqueued returns an engine that keeps records but has no queue.
+func unqueued(engine driver.Engine) driver.Engine {
+	return driver.Forward{Engine: engine, Without: driver.Capabilities{Queue: true}}
+}
+
+// A job is do-once work. It counts its runs.
+type job struct {
+	mu   sync.Mutex
+	runs int
+	run  func(ctx context.Context, l *holdfast.Lease, n int) ([]byte, error)
+}
+
+// newJob makes work whose nth run, from 1, is run.
+func newJob(run func(ctx context.Context, l *holdfast.Lease, n int) ([]byte, error)) *job {
+	return &job{run: run}
+}
+
+// returns makes work that returns value at once.
+func returns(value string) *job {
+	return newJob(func(context.Context, *holdfast.Lease, int) ([]byte, error) { return []byte(value), nil })
+}
+
+func (j *job) fn(ctx context.Context, l *holdfast.Lease) ([]byte, error) {
+	j.mu.Lock()
+	j.runs++
+	n := j.runs
+	j.mu.Unlock()
+	return j.run(ctx, l, n)
+}
+
+// once calls Once for the key "k", which must succeed.
+func once(t testing.TB, c *holdfast.Client, opts *holdfast.OnceOptions, j *job) holdfast.OnceResult {
+	t.Helper()
+	r, err := c.Once(t.Context(), "k", opts, j.fn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// bounded returns a context for a call that must not wait: if it does, it ends
+// with another error instead of hanging.
+func bounded(t testing.TB) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// wantState fails t unless the key "k" is in the state.
+func wantState(t testing.TB, c *holdfast.Client, want holdfast.OnceState) onceStanding {
+	t.Helper()
+	record, err := c.Records().Once(context.Background(), "k")
+	if err != nil || record.State != want {
+		t.Errorf("record = %+v, %v; want %s", record, err, want)
+	}
+	result, err := c.Records().Result(context.Background(), "k")
+	if err != nil || result.Replayed != (want == holdfast.OnceDone) {
+		t.Errorf("result = %+v, %v of what is %s", result, err, want)
+	}
+	return onceStanding{record, result}
+}
+
+// A onceStanding is all that the store tells of a key.
+type onceStanding struct {
+	holdfast.OnceRecord
+	Result holdfast.OnceResult
+}
+
+// wantFree fails t unless the key "k" is absent and its lock free, which the
+// next caller of Once gets at once.
+func wantFree(t testing.TB, f *faulty, c *holdfast.Client) {
+	t.Helper()
+	wantState(t, c, holdfast.OnceAbsent)
+	nothingLeft(t, f, "k")
+	j := returns("next")
+	if r, err := c.Once(context.Background(), "k", nil, j.fn); err != nil || r.Replayed || j.runs != 1 {
+		t.Errorf("the next Once = %+v, %v, %d runs; want a run", r, err, j.runs)
+	}
+}
+
+// prints are pairs of fingerprints, of the earlier and the later request.
+var prints = []struct {
+	earlier, later string
+	differ         bool
+}{
+	{"a", "a", false},
+	{"a", "b", true},
+	{"a", "A", true},
+	{"a", "a ", true},
+	{"a", "", false}, // who gives none is not compared
+	{"", "b", false},
+	{"", "", false},
+}
+
+func TestOnceFingerprintOfDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(t, newFaulty(), nil)
+		for _, p := range prints {
+			once(t, c, &holdfast.OnceOptions{Fingerprint: p.earlier}, returns("kept"))
+			for _, await := range []time.Duration{0, holdfast.Forever} {
+				r, err := c.Once(t.Context(), "k", &holdfast.OnceOptions{Fingerprint: p.later, Await: await}, mustNotRun(t).fn)
+				checkFingerprint(t, p.differ, r, err)
+			}
+			c.Records().Forget(t.Context(), "k")
+		}
+	})
+}
+
+func checkFingerprint(t testing.TB, differ bool, r holdfast.OnceResult, err error) {
+	t.Helper()
+	switch {
+	case !differ:
+		if err != nil || !r.Replayed || string(r.Value) != "kept" {
+			t.Errorf("%+v, %v; want the result", r, err)
+		}
+	default:
+		wantErr(t, err, holdfast.ErrFingerprint)
+		if r.Value != nil || err.Error() != `holdfast: once "k": the key was used for another request` {
+			t.Errorf("%+v, %v; want no result", r, err)
+		}
+	}
+}
+
+func TestOnceFingerprintOfWorkInProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c, other := newClient(t, engine, nil), newClient(t, engine, nil)
+		for _, p := range prints {
+			once(t, c, &holdfast.OnceOptions{Fingerprint: p.earlier}, newJob(func(context.Context, *holdfast.Lease, int) ([]byte, error) {
+				start := time.Now()
+				want := holdfast.ErrInProgress
+				if p.differ {
+					want = holdfast.ErrFingerprint
+				}
+				_, err := other.Once(bounded(t), "k", &holdfast.OnceOptions{Fingerprint: p.later}, mustNotRun(t).fn)
+				wantErr(t, err, want)
+				if p.differ {
+					// There is no point in waiting for another request's result.
+					_, err = other.Once(bounded(t), "k", &holdfast.OnceOptions{Fingerprint: p.later, Await: holdfast.Forever}, mustNotRun(t).fn)
+					wantErr(t, err, want)
+				}
+				if took := time.Since(start); took != 0 {
+					t.Errorf("answered after %s, want at once", took)
+				}
+				synctest.Wait()
+				if lock, _ := engine.Engine.Inspect(t.Context(), "k"); len(lock.Queue) != 0 {
+					t.Error("a place stayed behind")
+				}
+				return nil, nil
+			}))
+			c.Records().Forget(t.Context(), "k")
+		}
+	})
+}
+
+// The work that a waiter waits for fails, and another request takes over.
+func TestOnceFingerprintChangesWhileWaiting(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			engine := newFaulty()
+			c := newClient(t, engine, nil)
+			release := foreign(t, engine, "k", time.Hour) // whose request is not known
+			go c.Once(t.Context(), "k", &holdfast.OnceOptions{Fingerprint: "b", Await: holdfast.Forever}, func(context.Context, *holdfast.Lease) ([]byte, error) {
+				time.Sleep(time.Second)
+				if fails {
+					return nil, errLink
+				}
+				return []byte("kept"), nil
+			})
+			synctest.Wait()
+			time.AfterFunc(time.Second, release)
+			j := returns("mine")
+			r, err := c.Once(t.Context(), "k", &holdfast.OnceOptions{Fingerprint: "a", Await: holdfast.Forever}, j.fn)
+			if fails {
+				if err != nil || r.Replayed || j.runs != 1 {
+					t.Errorf("%+v, %v; want a run", r, err)
+				}
+				return
+			}
+			checkFingerprint(t, true, r, err)
+			if j.runs != 0 {
+				t.Error("the work ran, too")
+			}
+		})
+	}
 }

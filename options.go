@@ -7,17 +7,19 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/self"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // The limits of durations and texts in options. A value outside them is
 // ErrInvalid.
 const (
 	MinTTL = 10 * time.Millisecond
-	MaxTTL = 30 * 24 * time.Hour // also of LockDelay, MinHold, MaxHold, Progress
+	MaxTTL = 30 * 24 * time.Hour // also of LockDelay, MinHold, MaxHold, StallAfter
 
 	MaxNameLen = driver.MaxNameLen // bytes of the name of a lock
 	MaxNames   = driver.MaxBatch   // of one AcquireAll
-	MaxLimit   = driver.MaxLimit   // permits of a Semaphore
+	MaxLimit   = lockinfo.MaxLimit // of Permits
 
 	maxReplicas = 100
 )
@@ -38,70 +40,71 @@ type Options struct {
 	// answer before it is repeated or given up. Default: 5 seconds.
 	RequestTimeout time.Duration
 
-	// Holder tells people who holds a lock. If it has no Host, PID, User and Label
-	// New fills them in but for the Label, and the Program: the base name of this
-	// program, without its arguments, unless it is given. The User is that of the
-	// system's file of users, or a number: no directory service is asked. With
+	// Holder describes the holder of a lock for people. If it has no Host, PID, User and Label
+	// New fills in all but the Label, and the Program if it is empty: the base name of this
+	// program, without its arguments. The User is from the
+	// system's file of users, or a number: New queries no directory service. With
 	// Person it is Host and User. Reason and Labels are set for each acquisition.
 	Holder Holder
 
-	// Observer is told what happens to locks. Default: none.
+	// Observer receives the events of locks. Default: none.
 	Observer Observer
 
-	// Logger is where the client logs what somebody should know even if nobody has
-	// asked: a lease that is lost, a lock that it could not give back, and an Observer
-	// that panics or misses events; all are warnings. It is not waited for. For silence
-	// use slog.New(slog.DiscardHandler). Default: slog.Default at the time.
+	// Logger is where the client logs what somebody should know even without an Observer:
+	// a lease that is lost, a lock that it could not release, and an Observer
+	// that panics or misses events; all are warnings. The client does not wait for it. For
+	// silence use slog.New(slog.DiscardHandler). Default: slog.Default at the time.
 	Logger *slog.Logger
+
+	// SharedEngine makes Close and Shutdown leave the engine open, because another
+	// client uses it; the caller closes it after all of them. Default: they close it.
+	SharedEngine bool
 }
 
 // AcquireOptions are the options of one acquisition. Nil is default; a zero
 // field is default.
 type AcquireOptions struct {
-	// Mode is Exclusive by default. Other modes are ErrUnsupported unless the
-	// engine has them. Limit is the number of permits of a Semaphore, up to
-	// MaxLimit: all who use it at a time must say the same. Permits is
-	// how many of them this acquisition takes; zero is 1.
-	Mode    Mode
-	Limit   int
-	Permits int
+	// Mode is Exclusive by default, or Shared, or such as Permits(2, 5). Modes that
+	// the engine does not have are ErrUnsupported.
+	Mode Mode
 
-	// TTL overrides Options.TTL; 10 ms to 30 days, or what the engine's
-	// Capabilities.MaxTTL says, which bounds MinHold and TTL with LockDelay too.
+	// TTL overrides Options.TTL; 10 ms to 30 days, or to the engine's
+	// Capabilities.MaxTTL, which bounds MinHold and TTL with LockDelay too.
 	TTL time.Duration
 
-	// Wait bounds how long Acquire waits for the lock; it then returns a
+	// MaxWait bounds how long Acquire waits for the lock; it then returns a
 	// *HeldError. However short it is, the first request for a name may take
 	// Options.RequestTimeout: a free lock is taken, and of one that is held it is
 	// known who has it. Zero: until the context ends. TryAcquire and TryDo ignore
 	// it.
-	Wait time.Duration
+	MaxWait time.Duration
 
 	// WholeTTL makes Acquire return no lease that has less than its TTL. One that
 	// another holder handed over lasts for a few seconds at first, the waiter TTL;
-	// the rest is asked for in the background. WholeTTL asks for it before Acquire
+	// the client requests the rest in the background. With WholeTTL it does so before Acquire
 	// returns, as part of the wait, with one request more: for work that must be
 	// stopped before the lease ends, and is not begun without the time for that.
 	// If the lease is lost by then, the wait goes on.
 	WholeTTL bool
 
-	// KeepAlive says who extends the lease: the client in the background
+	// KeepAlive is whether the client extends the lease in the background
 	// (default), or the caller with Extend.
 	KeepAlive KeepAlive
 
 	// MinHold keeps the name closed for at least this long from the
 	// acquisition, even if it is released earlier: a job that is done in a
-	// second does not run again on a replica whose clock is behind.
+	// second does not run again on a replica whose clock is slow.
 	MinHold time.Duration
 
 	// MaxHold ends the lease this long after the acquisition at the latest,
-	// with ErrMaxHold. The holder must be done by then. Zero: no bound.
+	// with ErrMaxHold. The holder must be done by then: it is trusted with up to a
+	// tenth of its last TTL less, as ever. Zero: no bound.
 	MaxHold time.Duration
 
-	// Progress stops renewing once Lease.Progress has not been called for
+	// StallAfter stops renewing once Lease.Heartbeat has not been called for
 	// this long, so that a stuck worker loses the lock, with ErrStalled.
 	// Zero: off.
-	Progress time.Duration
+	StallAfter time.Duration
 
 	// MinToken makes the fencing token greater than it: a holder whose token
 	// was refused as stale, by a resource that has seen MinToken, acquires
@@ -126,18 +129,18 @@ type AcquireOptions struct {
 	Reason string
 	Labels map[string]string
 
-	// OnWait is told how the wait stands, for people who look on: when an acquire
+	// OnWait receives the state of the wait, to be shown to people: when an acquire
 	// begins to wait, because somebody has the lock or the store does not answer,
-	// and whenever something of it changes but the times. It is not called when
+	// and whenever the state changes in more than its times. It is not called when
 	// the wait ends, nor by TryAcquire. It runs on the goroutine that acquires:
-	// while it takes its time the place in the queue is kept, but the acquire does
-	// not hear that it has the lock, and may have to ask for it again. If it panics,
-	// the panic goes through Acquire, which leaves nothing behind. It must not call
+	// during a call the place in the queue is kept, but the acquire does
+	// not learn that it has the lock, and may have to request it again. If it panics,
+	// the panic goes through Acquire, which leaves no lease in the store. It must not call
 	// methods of the Client. Default: none.
 	OnWait func(WaitState)
 }
 
-// KeepAlive says who extends a lease.
+// KeepAlive is whether the client or the caller extends a lease.
 type KeepAlive int
 
 const (
@@ -145,22 +148,30 @@ const (
 	KeepAliveOff                  // the caller, with Lease.Extend
 )
 
-// A Mode says which leases of a name are compatible.
-type Mode = driver.Mode
+// A Mode is which leases of a name are compatible: Exclusive, Shared, or what Permits
+// returns. Modes are compared with ==. Its methods Permits and Limit return the numbers
+// of function Permits, Kind and String name it, and Check refuses numbers out of range.
+type Mode = lockinfo.Mode
 
 const (
-	Exclusive = driver.Exclusive // one lease
-	Shared    = driver.Shared    // any number of shared leases, or one exclusive
-	Semaphore = driver.Semaphore // leases with at most Limit permits together
+	Exclusive = lockinfo.Exclusive // one lease
+	Shared    = lockinfo.Shared    // any number of shared leases, or one exclusive
 )
+
+// Permits returns the mode of a semaphore's lease that takes n of limit permits, such as
+// one of three workers: Permits(1, 3). The leases of the name have at most limit permits
+// together. All users of a name must give the same limit at a time, else the error is
+// ErrKindMismatch. It is ErrInvalid if n is below 1 or above limit, or if limit is
+// above MaxLimit.
+func Permits(n, limit int) Mode { return lockinfo.Permits(n, limit) }
 
 // A Holder tells people who holds a lock: its Host, PID, User, Program and Label, the
 // Reason and Labels of the acquisition, whether it is a Person, and whether it does
 // do-once work (Once, with its Fingerprint).
-type Holder = driver.Holder
+type Holder = lockinfo.Holder
 
-// A LeaseID names one acquisition. Whoever knows it can release the lease.
-type LeaseID = driver.LeaseID
+// A LeaseID names one acquisition. A client that knows it can release the lease.
+type LeaseID = lockinfo.LeaseID
 
 // withDefaults returns a copy with the defaults filled in.
 func (o *Options) withDefaults() Options {
@@ -170,7 +181,7 @@ func (o *Options) withDefaults() Options {
 	}
 	c.TTL, c.RequestTimeout = cmp.Or(c.TTL, defaultTTL), cmp.Or(c.RequestTimeout, defaultRequestTimeout)
 	if h := c.Holder; h.Host == "" && h.PID == 0 && h.Label == "" && h.User == "" {
-		c.Holder = localHolder(h)
+		c.Holder = self.Holder(h)
 	}
 	return c
 }
@@ -196,9 +207,6 @@ func (o *AcquireOptions) resolve(client *Options) (AcquireOptions, error) {
 		c.MaxHold = c.MaxHold.Truncate(time.Millisecond)
 		c.TTL = min(c.TTL, c.MaxHold)
 	}
-	if c.Mode == Semaphore {
-		c.Permits = max(c.Permits, 1)
-	}
 	c.TTL, c.LockDelay, c.MinHold = ceilMS(c.TTL), ceilMS(c.LockDelay), ceilMS(c.MinHold)
 	return c, nil
 }
@@ -213,21 +221,39 @@ func (o *AcquireOptions) Check() error {
 	return cmp.Or(o.check(), driver.CheckHolder(Holder{Reason: o.Reason, Labels: o.Labels}))
 }
 
-// check is Check but for what the holder says, which is checked with all the rest that
-// it says.
+// check is Check without the holder's texts, which are checked together with the rest of
+// the holder.
 func (o *AcquireOptions) check() error {
+	if err := o.checkTimes(); err != nil {
+		return err
+	}
+	switch {
+	case o.KeepAlive != KeepAliveOn && o.KeepAlive != KeepAliveOff:
+		return fmt.Errorf("%w KeepAlive %d", ErrInvalid, o.KeepAlive)
+	case o.KeepAlive == KeepAliveOff && o.StallAfter > 0:
+		return fmt.Errorf("%w StallAfter %s: it needs the keep-alive, which is off", ErrInvalid, o.StallAfter)
+	case o.Replicas < 0 || o.Replicas > maxReplicas:
+		return fmt.Errorf("%w Replicas %d: want 0 to %d", ErrInvalid, o.Replicas, maxReplicas)
+	case o.MinToken >= driver.MaxToken:
+		return fmt.Errorf("%w MinToken %d: no token is greater", ErrInvalid, o.MinToken)
+	}
+	return o.Mode.Check()
+}
+
+// checkTimes returns an error that wraps ErrInvalid if one of the durations is out of range.
+func (o *AcquireOptions) checkTimes() error {
 	if o.TTL != 0 {
 		if err := checkTTL("TTL", o.TTL); err != nil {
 			return err
 		}
 	}
-	if o.Wait < 0 {
-		return fmt.Errorf("%w Wait %s: it is negative; zero waits until the context ends", ErrInvalid, o.Wait)
+	if o.MaxWait < 0 {
+		return fmt.Errorf("%w MaxWait %s: it is negative; zero waits until the context ends", ErrInvalid, o.MaxWait)
 	}
 	for _, d := range []struct {
 		name  string
 		value time.Duration
-	}{{"MinHold", o.MinHold}, {"MaxHold", o.MaxHold}, {"Progress", o.Progress}, {"LockDelay", o.LockDelay}} {
+	}{{"MinHold", o.MinHold}, {"MaxHold", o.MaxHold}, {"StallAfter", o.StallAfter}, {"LockDelay", o.LockDelay}} {
 		if d.value != 0 && (d.value < MinTTL || d.value > MaxTTL) {
 			return fmt.Errorf("%w %s %s: want %s to %s, or zero", ErrInvalid, d.name, d.value, MinTTL, MaxTTL)
 		}
@@ -237,33 +263,6 @@ func (o *AcquireOptions) check() error {
 		return fmt.Errorf("%w LockDelay %s: TTL and LockDelay together exceed %s", ErrInvalid, o.LockDelay, MaxTTL)
 	case o.MaxHold > 0 && o.MinHold > o.MaxHold:
 		return fmt.Errorf("%w MinHold %s: it exceeds MaxHold %s", ErrInvalid, o.MinHold, o.MaxHold)
-	case o.KeepAlive != KeepAliveOn && o.KeepAlive != KeepAliveOff:
-		return fmt.Errorf("%w KeepAlive %d", ErrInvalid, o.KeepAlive)
-	case o.KeepAlive == KeepAliveOff && o.Progress > 0:
-		return fmt.Errorf("%w Progress %s: it needs the keep-alive, which is off", ErrInvalid, o.Progress)
-	case o.Replicas < 0 || o.Replicas > maxReplicas:
-		return fmt.Errorf("%w Replicas %d: want 0 to %d", ErrInvalid, o.Replicas, maxReplicas)
-	case o.MinToken >= driver.MaxToken:
-		return fmt.Errorf("%w MinToken %d: no token is greater", ErrInvalid, o.MinToken)
-	}
-	return o.checkMode()
-}
-
-func (o *AcquireOptions) checkMode() error {
-	switch o.Mode {
-	case Exclusive, Shared:
-		if o.Limit != 0 || o.Permits != 0 {
-			return fmt.Errorf("%w Limit %d, Permits %d: only a Semaphore has them", ErrInvalid, o.Limit, o.Permits)
-		}
-	case Semaphore:
-		if o.Limit < 1 || o.Limit > driver.MaxLimit {
-			return fmt.Errorf("%w Limit %d: want 1 to %d", ErrInvalid, o.Limit, driver.MaxLimit)
-		}
-		if o.Permits < 0 || o.Permits > o.Limit {
-			return fmt.Errorf("%w Permits %d: want 1 to the Limit, %d, or zero for 1", ErrInvalid, o.Permits, o.Limit)
-		}
-	default:
-		return fmt.Errorf("%w mode: %s", ErrInvalid, o.Mode)
 	}
 	return nil
 }

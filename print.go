@@ -8,16 +8,17 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// What people print says what it is, and has no lease ID in it: whoever knows one can
-// release the lease. What fmt would read of a Lease or a Client belongs to other
-// goroutines, so GoString, which %#v calls, is String. TestPrintingGivesNoLeaseID prints
-// everything.
+// The printed forms have no lease ID in them: a client that knows one can
+// release the lease. The fields of a Lease or a Client, which fmt would read, belong to
+// other goroutines, so GoString, which %#v calls, is String. TestPrintingGivesNoLeaseID
+// prints everything.
 
 // String names the lease for people: its lock, mode and fencing token.
 func (l *Lease) String() string {
-	return fmt.Sprintf("%s lease of %q, token %d", l.Mode(), l.name, l.token)
+	return fmt.Sprintf("%s lease of %q, token %d", l.Mode().Kind(), l.name, l.token)
 }
 
 // GoString is String.
@@ -28,7 +29,7 @@ func (l *Lease) MarshalText() ([]byte, error) { return []byte(l.String()), nil }
 
 // LogValue is for package log/slog; see String.
 func (l *Lease) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("name", l.name), slog.String("mode", l.Mode().String()), slog.Uint64("token", l.token))
+	return slog.GroupValue(slog.String("name", l.name), slog.String("mode", l.Mode().Kind()), slog.Uint64("token", l.token))
 }
 
 // String names the leases for people; see Lease.String.
@@ -55,7 +56,7 @@ func (ls *Leases) LogValue() slog.Value {
 	return slog.GroupValue(all...)
 }
 
-// String says who the client is: what Options.Holder says.
+// String describes the client by Options.Holder.
 func (c *Client) String() string {
 	if c.check() != nil {
 		return "no holdfast client"
@@ -66,11 +67,13 @@ func (c *Client) String() string {
 // GoString is String.
 func (c *Client) GoString() string { return c.String() }
 
-// MarshalText is String, for logs and JSON.
-func (c *Client) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
-
-// String names the run for people, by its lease.
-func (r *OnceRun) String() string { return "run under the " + r.lease.String() }
+// String names the run for people, by its lease, or by the result that it replays.
+func (r *OnceRun) String() string {
+	if r.Replayed() {
+		return fmt.Sprintf("run of %q: %s", r.key, r.result)
+	}
+	return "run under the " + r.lease.String()
+}
 
 // GoString is String.
 func (r *OnceRun) GoString() string { return r.String() }
@@ -79,9 +82,14 @@ func (r *OnceRun) GoString() string { return r.String() }
 func (r *OnceRun) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
 
 // LogValue is for package log/slog; see Lease.String.
-func (r *OnceRun) LogValue() slog.Value { return r.lease.LogValue() }
+func (r *OnceRun) LogValue() slog.Value {
+	if r.Replayed() {
+		return slog.GroupValue(slog.String("name", r.key), slog.Any("result", r.result))
+	}
+	return r.lease.LogValue()
+}
 
-// String says how long the result is, and not what: it may be long, or secret.
+// String has the length of the result, and not the result: it may be long, or secret.
 func (r OnceResult) String() string {
 	s := fmt.Sprintf("result of %d bytes, token %d", len(r.Value), r.Token)
 	if r.Replayed {
@@ -98,7 +106,7 @@ func (r OnceResult) LogValue() slog.Value {
 	return slog.GroupValue(slog.Int("bytes", len(r.Value)), slog.Uint64("token", r.Token), slog.Bool("replayed", r.Replayed))
 }
 
-// String says for people who has the lock, or that the store does not answer, and the
+// String describes for people who has the lock, or that the store does not answer, and the
 // place in the queue.
 func (s WaitState) String() string {
 	text := fmt.Sprintf("%q: %s", s.Name, s.standing())
@@ -106,7 +114,7 @@ func (s WaitState) String() string {
 		text += fmt.Sprintf("; place %d of %d", s.Place, max(s.Place, s.Queue))
 	}
 	if s.Waited >= time.Millisecond {
-		text += "; waited " + driver.Span(s.Waited)
+		text += "; waited " + lockinfo.Span(s.Waited)
 	}
 	return text
 }

@@ -23,9 +23,8 @@ const (
 // browsers refuses what a web page of another site makes a browser send. It has no state.
 var browsers http.CrossOriginProtection
 
-// gate lets an action through to the server that Authorize allows. What is asked about and
-// what is done are the same: the name, which goes to path, and the body are written anew from
-// what was read of them.
+// gate passes on actions that Authorize allows. The path and the body of the request to the
+// server are made from the action that was checked, so that both are the same.
 func (d *Dashboard) gate(kind ActionKind, path string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		a := Action{Kind: kind}
@@ -40,12 +39,12 @@ func (d *Dashboard) gate(kind ActionKind, path string) http.HandlerFunc {
 		case err != nil:
 			refuse(w, http.StatusForbidden, "not-permitted", err.Error())
 		default:
-			d.ask(w, about(r, path, a.Name))
+			d.serve(w, about(r, path, a.Name))
 		}
 	}
 }
 
-// about returns r for a path of the server's with ~ in it, and the name that it stands for.
+// about returns r for a path of the server with ~ in it, and the name for ~.
 func about(r *http.Request, path, name string) *http.Request {
 	other := *r
 	other.URL = &url.URL{Path: path, RawQuery: url.Values{"name": {name}}.Encode()}
@@ -60,7 +59,7 @@ func (d *Dashboard) mayDo(r *http.Request, a Action) error {
 	return d.opts.Authorize(r, a)
 }
 
-// A refusal is an answer to what cannot be read.
+// A refusal is the response to an invalid request.
 type refusal struct {
 	status       int
 	code, detail string
@@ -112,7 +111,7 @@ func (a *Action) readBody(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// take notes what Authorize is asked about.
+// take notes the fields that Authorize sees.
 func (a *Action) take(fields map[string]json.RawMessage) error {
 	for name, to := range map[string]any{"fencing_token": &a.Token, "reason": &a.Reason} {
 		if value, said := fields[name]; said {
@@ -127,7 +126,7 @@ func (a *Action) take(fields map[string]json.RawMessage) error {
 	return nil
 }
 
-// fieldsOf returns those of a JSON object. None may stand in it twice.
+// fieldsOf returns the fields of a JSON object, none of which may occur twice.
 func fieldsOf(text []byte) (map[string]json.RawMessage, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if begin, err := d.Token(); err != nil || begin != json.Delim('{') {
@@ -141,7 +140,7 @@ func fieldsOf(text []byte) (map[string]json.RawMessage, error) {
 		}
 		key := name.(string) // the decoder takes nothing else in its place
 		if _, twice := fields[key]; twice {
-			return nil, fmt.Errorf("%q stands twice", key)
+			return nil, fmt.Errorf("%q is given twice", key)
 		}
 		var value json.RawMessage
 		if err := d.Decode(&value); err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/dashboard"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // state is all that there is in the store of a site, but for how long ago it was.
@@ -51,7 +52,7 @@ func (s *site) state(t *testing.T) string {
 // remember stores the result of do-once work.
 func (s *site) remember(t *testing.T, key string) {
 	t.Helper()
-	id := driver.NewLeaseID()
+	id := lockinfo.NewLeaseID()
 	_, err1 := s.engine.Acquire(t.Context(), driver.AcquireRequest{Name: key, LeaseID: id, TTL: time.Hour, Once: true})
 	err2 := s.engine.Complete(t.Context(), driver.CompleteRequest{Name: key, LeaseID: id, Record: []byte("1"), Retention: time.Hour})
 	if err := errors.Join(err1, err2); err != nil {
@@ -175,7 +176,7 @@ func TestEventsUntilClosed(t *testing.T) {
 	if kind := answer.Header.Get("Content-Type"); answer.StatusCode != http.StatusOK || kind != "text/event-stream" {
 		t.Fatalf("%d %s", answer.StatusCode, kind)
 	}
-	if _, err := s.engine.Acquire(t.Context(), driver.AcquireRequest{Name: "news", LeaseID: driver.NewLeaseID(), TTL: time.Hour}); err != nil {
+	if _, err := s.engine.Acquire(t.Context(), driver.AcquireRequest{Name: "news", LeaseID: lockinfo.NewLeaseID(), TTL: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
 	var heard strings.Builder

@@ -21,13 +21,13 @@ type Options struct {
 	// page is, and is not closed.
 	Engine driver.Engine
 
-	// Authorize is asked before each action; nil allows none, and so does an error, whose
-	// text is shown to whoever wanted it. It is what decides: that somebody may see the
-	// page, and that the page itself sends the request, says nothing about what they may do.
+	// Authorize decides about each action; nil allows none. The user sees the text of its
+	// error. A user who may see the page, from which the request comes, may still lack the
+	// right to an action.
 	Authorize func(*http.Request, Action) error
 
-	// Viewer names who sends a request, as the author of what they do. What is not a name
-	// as locks have them is refused. Default, and if it returns "": "dashboard".
+	// Viewer returns the name of the user of a request, as the author of actions. It must
+	// be valid as the name of a lock. Default, and if it returns "": "dashboard".
 	Viewer func(*http.Request) string
 
 	// Logger is where refusals and actions are written. Default: slog.Default.
@@ -42,7 +42,7 @@ type Action struct {
 	Reason string // of Break and Hold; it may be empty
 }
 
-// An ActionKind says what is to be done.
+// An ActionKind is the kind of an action.
 type ActionKind string
 
 // The actions.
@@ -53,21 +53,21 @@ const (
 	Forget  ActionKind = "forget"  // forget the result of a do-once key
 )
 
-// A Dashboard is the page for the locks of one engine, and what it asks for. It is an
+// A Dashboard is the page for the locks of one engine, with the API that it needs. It is an
 // http.Handler. Use New to make one.
 type Dashboard struct {
 	opts  Options
 	locks *server.Server
-	paths *http.ServeMux // what of locks is let through
+	paths *http.ServeMux // the allowed paths below locks
 	page  http.Handler
 }
 
 // New returns the page for the locks of an engine. It sends nothing, but hears the events
 // of a store that keeps history. The caller should Close it before the engine.
 //
-// It answers below the root, so a program that has it elsewhere cuts off what stands
-// before it, with http.StripPrefix. Whoever the program lets through may see all that
-// there is to see of every lock: put the program's own middleware in front of it.
+// It answers below the root: a program that mounts it under a prefix removes the prefix by
+// http.StripPrefix. Its users may see everything about every lock: put the program's own
+// middleware in front of it.
 func New(opts *Options) (*Dashboard, error) {
 	d := &Dashboard{}
 	if opts != nil {
@@ -85,7 +85,7 @@ func New(opts *Options) (*Dashboard, error) {
 
 // Handler does as New, for a program whose page lives as long as its engine. It panics if
 // the options are wrong, which is a mistake in the program: there is no engine, or one
-// that lacks what it says it has.
+// that lacks a declared feature.
 //
 // A page that is open in a browser hears of events by a request that goes on. A program
 // that ends by http.Server.Shutdown waits for it, unless it uses New, and has Close called
@@ -133,7 +133,7 @@ func (d *Dashboard) routes() *http.ServeMux {
 		"GET /v1/locks", "GET /v1/locks/{name}", "GET /v1/locks/{name}/history", "POST /v1/locks/look",
 		"GET /v1/once", "GET /v1/onetime", "GET /v1/stats", "GET /v1/store", "GET /v1/events",
 	} {
-		mux.HandleFunc(read, d.ask)
+		mux.HandleFunc(read, d.serve)
 	}
 	mux.HandleFunc("GET /v1/session", d.session)
 	mux.HandleFunc("POST /v1/locks/{name}/break", d.gate(Break, "/v1/locks/~/break"))
@@ -159,8 +159,8 @@ func (d *Dashboard) api(w http.ResponseWriter, r *http.Request) {
 	refuse(w, http.StatusNotFound, "not-found", "there is nothing at this path")
 }
 
-// plain reports whether a path is one that http.ServeMux takes as it is. It sends a client
-// elsewhere because of any other, to an address that is wrong below a prefix.
+// plain reports whether http.ServeMux accepts a path unchanged. For any other it redirects
+// the client, to an address that is wrong below a prefix.
 func plain(at *url.URL) bool {
 	path := at.EscapedPath()
 	return strings.HasPrefix(path, "/") && !strings.Contains(path, "//") && !strings.Contains(path+"/", "/./") && !strings.Contains(path+"/", "/../")
@@ -178,9 +178,9 @@ func (d *Dashboard) methods(r *http.Request) (allowed []string) {
 	return slices.Clip(allowed)
 }
 
-// ask has the server answer r, in the name of whoever sends it. Cookies are the program's:
-// one of a holdfast serve on the same host would count for the server, whatever its port.
-func (d *Dashboard) ask(w http.ResponseWriter, r *http.Request) {
+// serve lets the server answer r in the name of its user. It removes the cookies, as one of
+// a holdfast serve on the same host would count for the server, on any port.
+func (d *Dashboard) serve(w http.ResponseWriter, r *http.Request) {
 	other := r.WithContext(context.WithValue(r.Context(), viewerKey{}, d.viewer(r)))
 	if r.Header["Cookie"] != nil {
 		other.Header = r.Header.Clone()
@@ -189,11 +189,11 @@ func (d *Dashboard) ask(w http.ResponseWriter, r *http.Request) {
 	d.locks.ServeHTTP(w, other)
 }
 
-// viewerKey is that of the name of a viewer in a context.
+// viewerKey is the key of the name of a viewer in a context.
 type viewerKey struct{}
 
-// Viewers are who sends requests, for the server: whoever has come as far as this may
-// look, and what else they may do was decided before.
+// viewers identify all users of the page to the server: each may look, and Authorize has
+// decided about actions before.
 type viewers struct{}
 
 // Identify implements caller.Source.
@@ -212,5 +212,5 @@ func (d *Dashboard) viewer(r *http.Request) string {
 	return cmp.Or(d.opts.Viewer(r), anonymous)
 }
 
-// anonymous is the author where nobody says who it is.
+// anonymous is the author without a Viewer.
 const anonymous = "dashboard"

@@ -13,23 +13,24 @@ import (
 
 	"github.com/holdfast-locks/holdfast/dashboard"
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A site is a page for the locks of a store in which somebody holds orders/42.
 type site struct {
 	*dashboard.Dashboard
-	engine *memlock.Engine
+	engine *mem.Engine
 	token  uint64
 }
 
 // newSite makes a site, which ends with the test.
 func newSite(t *testing.T, opts dashboard.Options) *site {
 	t.Helper()
-	s := &site{engine: memlock.NewWith(&memlock.Options{History: true})}
+	s := &site{engine: mem.New(&mem.Options{History: true})}
 	reply, err := s.engine.Acquire(t.Context(), driver.AcquireRequest{
-		Name: "orders/42", LeaseID: driver.NewLeaseID(), TTL: time.Hour,
-		Holder: driver.Holder{Host: "web-3", PID: 812, Program: "shop", Reason: "pack the order"},
+		Name: "orders/42", LeaseID: lockinfo.NewLeaseID(), TTL: time.Hour,
+		Holder: lockinfo.Holder{Host: "web-3", PID: 812, Program: "shop", Reason: "pack the order"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +101,7 @@ func TestPrefix(t *testing.T) {
 func TestNothingElseIsLetThrough(t *testing.T) {
 	s := newSite(t, dashboard.Options{Authorize: func(*http.Request, dashboard.Action) error { return nil }})
 	for _, request := range []string{
-		"POST /v1/leases", "POST /v1/leases/renew", "POST /v1/leases/check", "POST /v1/leases/release", "POST /v1/driver/acquire",
+		"POST /v1/leases", "POST /v1/leases/renew", "POST /v1/leases/check", "POST /v1/leases/downgrade", "POST /v1/leases/release", "POST /v1/driver/acquire",
 		"POST /v1/driver/list", "POST /v1/driver/news", "POST /v1/once/a", "GET /v1/once/a", "PUT /v1/once/a/result", "POST /v1/once/a/fail",
 		"POST /v1/onetime", "POST /v1/onetime/redeem", "POST /v1/onetime/revoke", "GET /openapi.json", "GET /metrics", "POST /v1/session", "DELETE /v1/session",
 	} {
@@ -156,15 +157,15 @@ func TestSession(t *testing.T) {
 // TestStatus: monitors are told how a lock stands, and of nothing else.
 func TestStatus(t *testing.T) {
 	s := newSite(t, dashboard.Options{})
-	acquire := func(req driver.AcquireRequest) driver.LeaseID {
-		req.LeaseID, req.TTL = driver.NewLeaseID(), time.Hour
+	acquire := func(req driver.AcquireRequest) lockinfo.LeaseID {
+		req.LeaseID, req.TTL = lockinfo.NewLeaseID(), time.Hour
 		if _, err := s.engine.Acquire(t.Context(), req); err != nil {
 			t.Fatal(err)
 		}
 		return req.LeaseID
 	}
 	acquire(driver.AcquireRequest{Name: "orders/42", Queue: true, WaiterTTL: time.Hour})
-	acquire(driver.AcquireRequest{Name: "deploy", Holder: driver.Holder{User: "ann", Person: true}})
+	acquire(driver.AcquireRequest{Name: "deploy", Holder: lockinfo.Holder{User: "ann", Person: true}})
 	closed := acquire(driver.AcquireRequest{Name: "billing"})
 	if err := s.engine.Release(t.Context(), driver.ReleaseRequest{Name: "billing", LeaseID: closed, KeepFor: time.Hour}); err != nil {
 		t.Fatal(err)

@@ -16,18 +16,18 @@
 //
 // # Guarantees
 //
-// Whoever looks changes nothing. There are no actions unless Options.Authorize allows
-// them, and nothing else of the API that changes something can be reached: neither
-// leases nor one-time tokens, nor the results of do-once work.
+// Looking changes nothing. There are no actions unless Options.Authorize allows them, and
+// no other part of the API that changes something can be reached: neither leases nor
+// one-time tokens, nor the results of do-once work.
 //
 // # What is not promised
 //
-// What is shown is a moment old. The page says when it has lost sight of the store.
-// The program decides whom it shows the page to, by middleware of its own in front of it.
+// The page shows the state of a moment ago, and a warning when the store does not answer.
+// The program decides which users see the page, by middleware of its own in front of it.
 //
 // # Errors
 //
-// Refusals are application/problem+json, as those of package httplock/server.
+// Refusals are application/problem+json, as in package httplock/server.
 //
 // # Testing
 //

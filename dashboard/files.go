@@ -14,8 +14,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/holdfast-locks/holdfast/internal/header"
+	"github.com/holdfast-locks/holdfast/internal/problem"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/problem"
 )
 
 //go:embed web
@@ -37,13 +38,13 @@ func kindOf(name string) string {
 	return "text/plain; charset=utf-8" // licences
 }
 
-// policy is what the page may load and do: what it needs, of this server. Trusted types
-// have the browser refuse markup that is made of text.
+// policy limits the page to its needs from this server. With trusted types the browser
+// refuses markup that is made of text.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; font-src 'self'; " +
 	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// setHeaders sets what goes with each file. A browser keeps a file, and asks each time whether
-// it is still the same one, so that a new version of the program shows its own page at once.
+// setHeaders sets the headers of each file. A browser caches a file, and validates it each
+// time, so that a new version of the program shows its own page at once.
 func setHeaders(h http.Header) {
 	setSafe(h)
 	h.Set("Cache-Control", "no-cache")
@@ -107,7 +108,7 @@ func pack() map[string]*file {
 // bare returns a file of ours without the comments and the indentation that are for those
 // who read the source. In our scripts a line that begins with // is a comment, and no text
 // has several lines but the templates of elements, to which white space does not matter.
-// The libraries are left as they are.
+// The libraries do not change.
 func bare(name string, body []byte) []byte {
 	script := strings.HasSuffix(name, ".js")
 	if strings.Contains(name, "/vendor/") || !script && !strings.HasSuffix(name, ".css") {
@@ -153,7 +154,7 @@ func squeezed(body []byte) []byte {
 	return b.Bytes()
 }
 
-// ServeHTTP answers with the file, or says that the browser has it.
+// ServeHTTP answers with the file, or 304 if the browser has it.
 func (f *file) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	setHeaders(h)
@@ -162,11 +163,11 @@ func (f *file) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v := &f.plain
-	if takesGzip(r.Header.Values("Accept-Encoding")) {
+	if header.TakesGzip(r.Header) {
 		v = &f.squeeze
 	}
 	h.Set("Etag", v.tag)
-	if has(r.Header.Values("If-None-Match"), v.tag) {
+	if has(r.Header, v.tag) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
@@ -180,36 +181,18 @@ func (f *file) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// takesGzip reports whether a client reads what is compressed, which is what it says of
-// gzip, or else of everything.
-func takesGzip(accepts []string) bool {
-	var others bool
-	for one := range strings.SplitSeq(strings.Join(accepts, ","), ",") {
-		name, weight, _ := strings.Cut(one, ";")
-		_, q, _ := strings.Cut(weight, "=")
-		wanted := strings.Trim(strings.TrimSpace(q), "0.") != "" || q == ""
-		switch strings.ToLower(strings.TrimSpace(name)) {
-		case "gzip", "x-gzip":
-			return wanted
-		case "*":
-			others = wanted
-		}
-	}
-	return others
-}
-
 // has reports whether tag is among those that a client has. A proxy that compresses by
 // itself makes weak tags of ours.
-func has(values []string, tag string) bool {
-	for one := range strings.SplitSeq(strings.Join(values, ","), ",") {
-		if one = strings.TrimPrefix(strings.TrimSpace(one), "W/"); one == tag || one == "*" {
+func has(h http.Header, tag string) bool {
+	for one := range header.List(h, "If-None-Match") {
+		if one = strings.TrimPrefix(one, "W/"); one == tag || one == "*" {
 			return true
 		}
 	}
 	return false
 }
 
-// refuseMethod answers a request for what is there, but not by its method.
+// refuseMethod answers a request with a method that the path does not have.
 func refuseMethod(w http.ResponseWriter, allow string) {
 	w.Header().Set("Allow", allow)
 	refuse(w, http.StatusMethodNotAllowed, "method-not-allowed", "this path has "+allow+" only")

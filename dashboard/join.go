@@ -10,8 +10,7 @@ import (
 	"strings"
 )
 
-// The page's scripts are sent as one: a browser asks for it once, and what they have in common
-// is compressed once. Each becomes a function that returns what the script exports, so that
+// The page's scripts are sent as one: one request of the browser, and better compression. Each becomes a function that returns what the script exports, so that
 // the names in two of them may be the same. Only the forms below are understood; anything
 // else is an error, which a test finds before a browser does.
 type forms struct {
@@ -39,7 +38,7 @@ type joiner struct {
 }
 
 // join returns one script that does what entry does, with all that it imports. Libraries, in
-// vendor/, are imported by it as they are.
+// vendor/, stay separate, and it imports them.
 func join(scripts map[string][]byte, entry string) ([]byte, error) {
 	j := &joiner{forms: newForms(), scripts: scripts, exports: map[string]map[string]bool{}}
 	if err := j.add(entry); err != nil {
@@ -47,7 +46,7 @@ func join(scripts map[string][]byte, entry string) ([]byte, error) {
 	}
 	for name := range scripts {
 		if _, used := j.exports[name]; !used {
-			return nil, fmt.Errorf("%s: nobody imports it", name)
+			return nil, fmt.Errorf("%s: no script imports it", name)
 		}
 	}
 	var head bytes.Buffer
@@ -62,7 +61,7 @@ func variable(name string) string {
 	return "$" + strings.NewReplacer("/", "_", "-", "_").Replace(strings.TrimSuffix(name, ".js"))
 }
 
-// add writes a script, behind all that it imports.
+// add writes a script after all that it imports.
 func (j *joiner) add(name string) error {
 	if exports, begun := j.exports[name]; begun {
 		if exports == nil {

@@ -49,7 +49,7 @@ func TestJoinRefuses(t *testing.T) {
 	for want, scripts := range map[string]map[string]string{
 		"there is no such script": {"main.js": "import { a } from \"./a.js\";\n"},
 		"does not export b":       {"main.js": "import { b } from \"./a.js\";\n", "a.js": "export const a = 1;\n"},
-		"nobody imports it":       {"main.js": "\n", "a.js": "export const a = 1;\n"},
+		"no script imports it":    {"main.js": "\n", "a.js": "export const a = 1;\n"},
 		"through others":          {"main.js": "import { a } from \"./a.js\";\n", "a.js": "import { b } from \"./b.js\";\nexport const a = b;\n", "b.js": "import { a } from \"./a.js\";\nexport const b = a;\n"},
 		"export let a":            {"main.js": "import { a } from \"./a.js\";\n", "a.js": "export let a = 1;\n"},
 		"export { a }":            {"main.js": "import { a } from \"./a.js\";\n", "a.js": "const a = 1;\nexport { a };\n"},

@@ -8,14 +8,13 @@ import (
 	"testing"
 
 	"github.com/holdfast-locks/holdfast/dashboard"
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
 // jsDir returns a directory in which node finds the page's files and their tests.
 func jsDir(t *testing.T) string {
 	t.Helper()
-	if _, err := exec.LookPath("node"); err != nil {
-		t.Fatal("node is missing: install nodejs, or run scripts/deps.sh")
-	}
+	testsvc.Need(t, "node", "nodejs", "node")
 	dir := t.TempDir()
 	if err := os.CopyFS(filepath.Join(dir, "js"), os.DirFS("testdata/js")); err != nil {
 		t.Fatal(err)

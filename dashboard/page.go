@@ -7,13 +7,13 @@ import (
 
 // Page returns a handler that has the page at its root, and passes on to api whatever is
 // not one of the page's files. api is the JSON API of package httplock/server, which
-// decides who may see what: the files themselves are for everybody. Beside them is
-// /status.json?name=, which tells monitors how one lock stands, by what api says of it.
+// decides about access; the files themselves are public. It also answers
+// /status.json?name= with the state of one lock, from api, for monitors.
 func Page(api http.Handler) http.Handler {
 	files := pack()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if f := files[r.URL.Path]; f != nil {
-			r.Pattern = "GET /{file}" // for whoever stands around this handler, and counts
+			r.Pattern = "GET /{file}" // for a handler around this one that counts
 			f.ServeHTTP(w, r)
 			return
 		}
@@ -26,9 +26,9 @@ func Page(api http.Handler) http.Handler {
 	})
 }
 
-// toFolder sends whoever asks for a page without the slash at its end to the page: below
-// it only do the relative addresses of its files lead to them. The address is relative as
-// well, to what was asked for, because nobody here knows what a proxy has cut off before it.
+// toFolder redirects a request for the page without a slash at its end: the relative
+// addresses of its files need the slash. The redirect is relative as well, because a proxy
+// may have removed a prefix.
 func toFolder(w http.ResponseWriter, r *http.Request) {
 	asked, _, _ := strings.Cut(r.RequestURI, "?")
 	to := "./" + asked[strings.LastIndexByte(asked, '/')+1:] + "/"

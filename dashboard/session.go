@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// session answers GET /v1/session: as whom somebody looks, and what they may want to do.
-// Authorize is asked when they do it. There is no signing in: that is the program's.
+// session answers GET /v1/session: the name of the user, and the actions that the page
+// offers. Authorize decides about each when it comes. Signing in is the program's business.
 func (d *Dashboard) session(w http.ResponseWriter, r *http.Request) {
 	features, _ := driver.FeaturesOf(d.opts.Engine) // New has looked at them
 	v := wire.Session{Caller: d.viewer(r), Rights: []string{"read"}, History: features.Historian != nil, Actions: []string{}}

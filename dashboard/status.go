@@ -7,26 +7,26 @@ import (
 	"net/http"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/problem"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/problem"
 )
 
-// A status is what a monitor is told of one lock.
+// A status is the state of one lock for a monitor.
 type status struct {
 	Name         string        `json:"name"`
 	State        string        `json:"state"` // free, held, frozen by a person, closed by a minimum hold
 	Mode         string        `json:"mode"`
 	Limit        int           `json:"limit"`
 	Holders      []wire.Holder `json:"holders"`
-	HeldMS       *int64        `json:"held_ms"` // of the one who has it longest; null: nobody, or it is not known
+	HeldMS       *int64        `json:"held_ms"` // of the oldest lease; null: no lease, or unknown
 	QueueLength  int           `json:"queue_length"`
-	OldestWaitMS *int64        `json:"oldest_wait_ms"` // null: nobody waits
+	OldestWaitMS *int64        `json:"oldest_wait_ms"` // null: the queue is empty
 }
 
-// statusPath is where monitors ask: below the page, and beside the API.
+// statusPath is the path for monitors, outside of the API.
 const statusPath = "/status.json"
 
-// statusOf answers GET /status.json?name=NAME, by what api says of that lock to whoever asks.
+// statusOf answers GET /status.json?name=NAME from the response of api to the same client.
 func statusOf(api http.Handler, w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		refuseMethod(w, "GET, HEAD")
@@ -85,8 +85,7 @@ func longest(so *int64, ms int64) *int64 {
 	return &ms
 }
 
-// A kept is an answer whose body is looked at before it is sent. Its header is that of the
-// answer which is sent.
+// A kept is a response whose body is read before it is sent, and whose header is sent.
 type kept struct {
 	http.ResponseWriter
 	status int

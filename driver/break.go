@@ -3,11 +3,13 @@ package driver
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/sentinel"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A Breaker is an engine with Capabilities.Break: it can take leases away from
@@ -20,37 +22,37 @@ type Breaker interface {
 	// the queue, store a record of each lease that it ended, and tell the
 	// engines of their holders; see LossTeller.
 	//
-	// It must leave every other lease as it is, so a break that is late or
-	// repeated never hits whoever was granted the lock after it was decided.
+	// It must leave every other lease unchanged, so a break that is late or
+	// repeated never ends a lease that was granted after the break was decided.
 	// If no lease fits it must change nothing, and answer with an empty
 	// list. A lock that a foreign client holds must be refused with
 	// ErrKindMismatch.
 	//
-	// It must answer with the records of the leases that it ended, by
-	// increasing token. A repeat, with the same req.ID, must answer with those
-	// of the first time as far as they are remembered (INVARIANT I6).
-	Break(ctx context.Context, req BreakRequest) ([]Broken, error)
+	// It must return the records of the leases that it ended, by increasing
+	// token. A repeat, with the same req.ID, must return the records of the
+	// first time as far as they are remembered (INVARIANT I6).
+	Break(ctx context.Context, req BreakRequest) ([]lockinfo.Broken, error)
 
 	// Breaks returns the records of a name, the latest last. A record must be
 	// remembered for BreakMemory, but of one name only the latest MaxBreaks,
 	// and no longer (INVARIANT I11).
-	Breaks(ctx context.Context, name string) ([]Broken, error)
+	Breaks(ctx context.Context, name string) ([]lockinfo.Broken, error)
 }
 
-// A BreakRequest asks to take a lock away.
+// A BreakRequest is a request to take a lock away.
 type BreakRequest struct {
-	ID    LeaseID // guaranteed unique to one break, equal in its repeats
-	Name  string
-	Token uint64 // of the lease; 1 to MaxToken
-	Older bool   // also every lease whose token is smaller
+	ID    lockinfo.LeaseID `json:"id"` // guaranteed unique to one break, equal in its repeats
+	Name  string           `json:"name"`
+	Token uint64           `json:"token"`          // of the lease; 1 to MaxToken
+	Older bool             `json:"older,omitzero"` // also every lease whose token is smaller
 
-	// Closed is about what was released and is kept closed. Without it such a
-	// lease stays, and with it a live one, even if it was the other when the
-	// break was decided.
-	Closed bool
+	// Closed ends what was released and is kept closed. Without it such a
+	// lease stays; with it a live lease stays. That holds even if the lease
+	// changed from one to the other after the break was decided.
+	Closed bool `json:"closed,omitzero"`
 
-	Author string // who breaks it, and why: for people; guaranteed valid by CheckBreak
-	Reason string
+	Author string `json:"author"` // who breaks it, and why: for people; guaranteed valid by CheckBreak
+	Reason string `json:"reason,omitzero"`
 }
 
 // Hits reports whether the request is about a lease with this token.
@@ -58,25 +60,10 @@ func (r BreakRequest) Hits(token uint64, released bool) bool {
 	return released == r.Closed && (token == r.Token || r.Older && token < r.Token)
 }
 
-// A Broken is the record of one lease that was broken.
-type Broken struct {
-	ID      LeaseID `json:"-"` // of the BreakRequest
-	LeaseID LeaseID `json:"-"` // of the lease
-	Token   uint64  // of the lease
-	Permits int     // of a Semaphore; else 0
-	Holder  Holder  // whose lease it was
-	Author  string
-	Reason  string
-	Ago     time.Duration // since the break; of the store's clock
-}
-
 // ByToken returns records in the order in which Break must answer with them.
-func ByToken(all map[uint64]Broken) []Broken {
-	return slices.SortedFunc(maps.Values(all), func(a, b Broken) int { return cmp.Compare(a.Token, b.Token) })
+func ByToken(all map[uint64]lockinfo.Broken) []lockinfo.Broken {
+	return slices.SortedFunc(maps.Values(all), func(a, b lockinfo.Broken) int { return cmp.Compare(a.Token, b.Token) })
 }
-
-// Err returns what the holder of the lease is told.
-func (b Broken) Err() error { return &BrokenError{Author: b.Author, Reason: b.Reason} }
 
 const (
 	// BreakMemory is how long the record of a broken lease is remembered.
@@ -105,24 +92,4 @@ func CheckBreak(author, reason string) error {
 
 // ErrBroken: somebody took the lock away. It comes together with ErrLost, as
 // a *BrokenError.
-var ErrBroken = errors.New("broken")
-
-// A BrokenError says who took a lock away, and why. It is ErrLost and
-// ErrBroken.
-type BrokenError struct{ Author, Reason string }
-
-func (e *BrokenError) Error() string {
-	return ErrLost.Error() + ": " + e.told()
-}
-
-// told says who did it, and why.
-func (e *BrokenError) told() string {
-	s := "broken by " + e.Author
-	if e.Reason != "" {
-		s += ": " + e.Reason
-	}
-	return s
-}
-
-// Is makes errors.Is find ErrLost and ErrBroken.
-func (e *BrokenError) Is(target error) bool { return target == ErrLost || target == ErrBroken }
+var ErrBroken = sentinel.ErrBroken

@@ -19,18 +19,18 @@ type Diagnoser interface {
 }
 
 // ProbePrefix begins the random names under which the engines of holdfast try locks to
-// diagnose their stores, so that whoever shows people what happens can leave that out.
+// diagnose their stores, so that programs that display events can leave them out.
 const ProbePrefix = "holdfast-doctor-"
 
-// A DiagnoseRequest says what the store is to be fit for.
+// A DiagnoseRequest describes the use that the store must be fit for.
 type DiagnoseRequest struct {
-	// TTL is that of the leases that will be used.
-	TTL time.Duration
+	// TTL is the TTL of the leases that will be used.
+	TTL time.Duration `json:"ttl_ns"`
 
 	// URL is what the engine was opened with. Without it, servers that the
 	// engine does not use itself, such as sentinels and their replicas, are
 	// left out.
-	URL string
+	URL string `json:"-"`
 }
 
 // A Diagnosis is what Diagnose has found, in the order in which people should
@@ -41,20 +41,20 @@ type Diagnosis struct {
 
 // A Finding is the outcome of one check.
 type Finding struct {
-	Level  Level
-	Key    string // which check: lower-case words with underscores between
-	Server string // which of several servers, or empty for the store
-	Text   string // what is so, and what to do if it is not well
+	Level  Level  `json:"level"`
+	Key    string `json:"key"`             // which check: lower-case words with underscores between
+	Server string `json:"server,omitzero"` // which of several servers, or empty for the store
+	Text   string `json:"text"`            // what is so, and what to do if it is not well
 
-	// Err says of a Fail which kind of failure it is: it wraps one of the
-	// definite errors. Else nil.
-	Err error
+	// Err is the kind of a Fail: it wraps one of the definite errors. It is nil
+	// at the other levels.
+	Err error `json:"-"`
 
-	Measures map[string]time.Duration // what was measured, by lower-case words with underscores between
-	Counts   map[string]int64         // what was counted, in the same way
+	Measures map[string]time.Duration `json:"measures_ns,omitempty"` // what was measured, by lower-case words with underscores between
+	Counts   map[string]int64         `json:"counts,omitempty"`      // what was counted, in the same way
 }
 
-// A Level says how bad a finding is.
+// A Level is how bad a finding is.
 type Level int
 
 const (
@@ -62,10 +62,6 @@ const (
 	Warn              // locks work, and there is a risk, or something could not be looked at
 	Fail              // locks do not work
 )
-
-func (l Level) String() string {
-	return nameOf(l, "Level", "ok", "warn", "fail")
-}
 
 // Worst returns the highest level of all findings.
 func (d Diagnosis) Worst() Level {

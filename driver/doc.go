@@ -8,11 +8,11 @@
 //
 // Six methods make an [Engine]. Whatever else a store can do has a flag in
 // [Capabilities] and an optional interface that carries it: [Queuer],
-// [Downgrader], [AllAcquirer], [Recorder], [RecordLister], [Vault], [Lister], [Router],
+// [Downgrader], [AllAcquirer], [Recorder], [Vault], [Lister], [Router],
 // [Breaker], [LossTeller], [Diagnoser] and [Historian]. [FeaturesOf] resolves the flags of an
 // engine, and [Forward] is the base of a wrapper. [Member] is a contract of its
-// own, for one store of a quorum. The page docs/engines.md says in which order to
-// write an engine.
+// own, for one store of a quorum. The page docs/internals/engines.md gives the order in which
+// to write an engine.
 //
 // # How to read the contract
 //
@@ -49,24 +49,24 @@
 // # Words for engine authors
 //
 // The engines of this repository name the steps of their work by these words, in
-// Go, SQL and Lua alike; docs/engines.md has the names, and those of what is
-// remembered, side by side:
+// Go, SQL and Lua alike; docs/internals/engines.md lists the names, and the names of the
+// stored fields, next to each other:
 //
 //   - look: read what a request sees of a name
 //   - settle a name: bring it up to date. Purge it, then serve its queue
-//   - purge a name: take out what is over
-//   - serve a queue: grant the lock to the first, and to those behind it, for as
-//     long as the live leases allow it
+//   - purge a name: remove its expired leases and places
+//   - serve a queue: grant the lock to the first place, and to the next ones, for
+//     as long as the live leases allow it
 //   - grant: record a new lease, with a new token
 //   - lengthen a lease or a place: move its end, and never nearer
 //   - end a lease: take it out before its expiry
 //   - keep closed: end a lease for its holder, and leave it in the way of others
-//     until KeepFor is over
+//     until KeepFor ends
 //   - give a place: put a request at the end of the queue
 //   - give up a place: take it out without a lease
 //   - rank: which place it is, 1 for the first
 //   - tell: send a notice to a waiter, or a loss to a holder
-//   - sweep: take out what is over of all names, a bounded number at a time
+//   - sweep: remove expired entries of all names, a bounded number at a time
 //
 // Package driver/rules decides by them, for engines whose store cannot decide by
 // itself, and package driver/mailbox tells.

@@ -1,29 +1,33 @@
 package driver
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/holdfast-locks/holdfast/internal/sentinel"
+)
 
 // The definite errors: the request was not carried out, and the store is
-// unchanged. Engines must wrap them with a text that says what happened and
+// unchanged. Engines must wrap them with a text that describes what happened and
 // what to do, without the name of the lock, which package holdfast adds.
 var (
 	// ErrLost: the lease is not live. It expired, was released, or never was.
-	ErrLost = errors.New("lease is lost")
+	ErrLost = sentinel.ErrLost
 
 	// ErrUnavailable: the store could not be reached, or refuses to serve for
 	// now. The same request may succeed later.
 	ErrUnavailable = errors.New("store is unavailable")
 
 	// ErrInvalid: the request or the configuration is wrong in itself.
-	ErrInvalid = errors.New("invalid")
+	ErrInvalid = sentinel.ErrInvalid
 
-	// ErrUnsupported: this engine cannot do what was asked for.
+	// ErrUnsupported: this engine cannot carry out the request.
 	ErrUnsupported = errors.New("not supported by this engine")
 
-	// ErrPermission: the store knows us and says no, or does not know us.
+	// ErrPermission: the store refuses the client, or does not know it.
 	ErrPermission = errors.New("not permitted")
 
 	// ErrKindMismatch: what the store has under this name is not a lock of
-	// the kind asked for (INVARIANT I12).
+	// the requested kind (INVARIANT I12).
 	ErrKindMismatch = errors.New("kind mismatch")
 
 	// ErrClosed: the engine or the client was closed.
@@ -51,7 +55,7 @@ func Class(err error) error {
 	return nil
 }
 
-// Definite reports whether err says that the request was not carried out
+// Definite reports whether err means that the request was not carried out
 // (INVARIANT I10).
 func Definite(err error) bool { return Class(err) != nil }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // TestClass checks each class of errors, as they come from engines: wrapped, and
@@ -23,7 +24,7 @@ func TestClass(t *testing.T) {
 		{driver.ErrOutcomeUnknown, nil, false, false},
 		{driver.ErrUnavailable, driver.ErrUnavailable, true, false},
 		{driver.ErrLost, driver.ErrLost, true, true},
-		{&driver.BrokenError{}, driver.ErrLost, true, true},
+		{&lockinfo.BrokenError{}, driver.ErrLost, true, true},
 		{driver.ErrInvalid, driver.ErrInvalid, true, true},
 		{driver.ErrUnsupported, driver.ErrUnsupported, true, true},
 		{driver.ErrPermission, driver.ErrPermission, true, true},

@@ -12,21 +12,20 @@ import (
 type Features struct {
 	Capabilities
 
-	Queuer       Queuer
-	Downgrader   Downgrader
-	AllAcquirer  AllAcquirer
-	Recorder     Recorder
-	RecordLister RecordLister
-	Vault        Vault
-	Lister       Lister
-	Router       Router
-	Breaker      Breaker
-	LossTeller   LossTeller
-	Diagnoser    Diagnoser
-	Historian    Historian
+	Queuer      Queuer
+	Downgrader  Downgrader
+	AllAcquirer AllAcquirer
+	Recorder    Recorder
+	Vault       Vault
+	Lister      Lister
+	Router      Router
+	Breaker     Breaker
+	LossTeller  LossTeller
+	Diagnoser   Diagnoser
+	Historian   Historian
 }
 
-// A Capable says what it can do: an Engine or a Member.
+// A Capable has capabilities: an Engine or a Member.
 type Capable interface{ Capabilities() Capabilities }
 
 // FeaturesOf resolves what engine can do. It returns an error that wraps
@@ -39,7 +38,7 @@ func FeaturesOf(engine Capable) (Features, error) {
 		return Features{}, fmt.Errorf("%w engine: it is nil: did opening it fail?", ErrInvalid)
 	}
 	if w, ok := engine.(interface{ wrapped() Engine }); ok {
-		// A Forward has all methods, so what is behind it is asked as well.
+		// A Forward has all methods, so the wrapped engine is checked as well.
 		if _, err := FeaturesOf(w.wrapped()); err != nil {
 			return Features{}, err
 		}
@@ -54,8 +53,7 @@ func resolve(engine any, capable Capabilities) (Features, error) {
 		carry(&f.Queuer, engine, f.Queue, "Queue", "Watch and Refresh of driver.Queuer"),
 		carry(&f.Downgrader, engine, f.Shared, "Shared", "Downgrade of driver.Downgrader"),
 		carry(&f.AllAcquirer, engine, f.AcquireAll, "AcquireAll", "AcquireAll of driver.AllAcquirer"),
-		carry(&f.Recorder, engine, f.Records, "Records", "Complete, Recall and Forget of driver.Recorder"),
-		carry(&f.RecordLister, engine, f.ListRecords, "ListRecords", "DescribeRecord and ListRecords of driver.RecordLister"),
+		carry(&f.Recorder, engine, f.Records, "Records", "Complete, Recall, Forget, DescribeRecord and ListRecords of driver.Recorder"),
 		carry(&f.Vault, engine, f.OneTime, "OneTime", "Deposit, Redeem and the others of driver.Vault"),
 		carry(&f.Lister, engine, f.List, "List", "List of driver.Lister"),
 		carry(&f.Router, engine, f.Routes, "Routes", "Route of driver.Router"),
@@ -86,21 +84,21 @@ func carry[I any](as *I, engine any, set bool, flag, methods string) error {
 // without returns c without the flags that are set in off.
 func (c Capabilities) without(off Capabilities) Capabilities {
 	return Capabilities{
-		Shared:      c.Shared && !off.Shared,
-		Semaphore:   c.Semaphore && !off.Semaphore,
-		Queue:       c.Queue && !off.Queue,
-		Replicas:    c.Replicas && !off.Replicas,
-		Break:       c.Break && !off.Break,
-		Losses:      c.Losses && !off.Losses,
-		AcquireAll:  c.AcquireAll && !off.AcquireAll,
-		Records:     c.Records && !off.Records,
-		OneTime:     c.OneTime && !off.OneTime,
-		List:        c.List && !off.List,
-		ListRecords: c.ListRecords && !off.ListRecords,
-		Routes:      c.Routes && !off.Routes,
-		Diagnose:    c.Diagnose && !off.Diagnose,
-		History:     c.History && !off.History,
-		MaxTTL:      c.MaxTTL,
-		MaxExtend:   c.MaxExtend,
+		Shared:     c.Shared && !off.Shared,
+		Semaphore:  c.Semaphore && !off.Semaphore,
+		Queue:      c.Queue && !off.Queue,
+		Replicas:   c.Replicas && !off.Replicas,
+		Break:      c.Break && !off.Break,
+		Losses:     c.Losses && !off.Losses,
+		AcquireAll: c.AcquireAll && !off.AcquireAll,
+		Records:    c.Records && !off.Records,
+		OneTime:    c.OneTime && !off.OneTime,
+		List:       c.List && !off.List,
+		Routes:     c.Routes && !off.Routes,
+		Diagnose:   c.Diagnose && !off.Diagnose,
+		History:    c.History && !off.History,
+		Callers:    c.Callers && !off.Callers,
+		MaxTTL:     c.MaxTTL,
+		MaxExtend:  c.MaxExtend,
 	}
 }

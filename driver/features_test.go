@@ -13,7 +13,8 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/enginetest"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // An engine has the methods of driver.Engine and the capabilities of the test.
@@ -46,9 +47,9 @@ func carried(f driver.Features) (n int) {
 // TestEachFlagNeedsItsMethods tries each flag on an engine without optional
 // methods, and on one that has them all.
 func TestEachFlagNeedsItsMethods(t *testing.T) {
-	store := memlock.New()
+	store := mem.New(nil)
 	for name, only := range enginetest.Flags {
-		plain := name == "Semaphore" || name == "Replicas" // these have no methods
+		plain := name == "Semaphore" || name == "Replicas" || name == "Callers" // these have no methods
 		f, err := driver.FeaturesOf(engine{store, only})
 		switch {
 		case plain:
@@ -110,7 +111,7 @@ func TestForwardSwitchesOff(t *testing.T) {
 	for flag := range enginetest.Flags {
 		reflect.ValueOf(&all).Elem().FieldByName(flag).SetBool(true)
 	}
-	store := able{driver.Forward{Engine: memlock.New()}, all}
+	store := able{driver.Forward{Engine: mem.New(nil)}, all}
 	if got := (driver.Forward{Engine: store}).Capabilities(); got != all {
 		t.Errorf("capabilities %+v, want %+v", got, all)
 	}
@@ -126,17 +127,17 @@ func TestForwardSwitchesOff(t *testing.T) {
 // TestForwardLacksWhatItsEngineLacks: Forward has methods that the wrapped engine
 // has not. They say so.
 func TestForwardLacksWhatItsEngineLacks(t *testing.T) {
-	f := driver.Forward{Engine: engine{memlock.New(), driver.Capabilities{}}}
+	f := driver.Forward{Engine: engine{mem.New(nil), driver.Capabilities{}}}
 	if features, err := driver.FeaturesOf(f); err != nil || carried(features) != 0 {
 		t.Errorf("%d interfaces, %v; want none", carried(features), err)
 	}
 	select {
-	case notice := <-f.Watch(driver.NewLeaseID()).C():
+	case notice := <-f.Watch(lockinfo.NewLeaseID()).C():
 		t.Errorf("news %+v", notice)
 	default:
 	}
 	f.OnLoss(func(driver.Loss) { t.Error("told of a loss") })()
-	f.OnEvent(func(driver.Event) { t.Error("told of an event") })()
+	f.OnEvent(func(lockinfo.HistoryEvent) { t.Error("told of an event") })()
 	if f.Route("a") != f.Route("b") || f.SelfPruning() {
 		t.Errorf("routes %d and %d, SelfPruning %t; want one route and false", f.Route("a"), f.Route("b"), f.SelfPruning())
 	}

@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"sync"
+
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // maxWaiting is how many events wait for listeners who take their time.
@@ -15,31 +17,31 @@ const maxWaiting = 4096
 // The zero Feed is ready to use.
 type Feed struct {
 	mu        sync.Mutex
-	listeners map[*func(Event)]uint64 // the number of the last event that each came too late for
+	listeners map[*func(lockinfo.HistoryEvent)]uint64 // the number of the last event that each came too late for
 	last      uint64
-	waiting   []delivery // to be told
+	waiting   []delivery // not delivered yet
 	telling   bool       // there is a goroutine
 }
 
-// A delivery is one event that is to be told.
+// A delivery is one event to be delivered.
 type delivery struct {
-	Event
+	lockinfo.HistoryEvent
 	number uint64
-	only   *func(Event) // nil: everybody who listens
+	only   *func(lockinfo.HistoryEvent) // nil: everybody who listens
 }
 
-// OnEvent registers told as Historian.OnEvent does. Listens says that the engine
-// listens already: then told is told EventGap soon. Otherwise the engine tells that
-// everybody, with Tell, once it listens.
-func (f *Feed) OnEvent(told func(Event), listens bool) (stop func()) {
+// OnEvent registers told as Historian.OnEvent does. Listens means that the engine
+// listens already: then told soon receives HistoryGap. Otherwise the engine sends
+// HistoryGap to all with Tell, once it listens.
+func (f *Feed) OnEvent(told func(lockinfo.HistoryEvent), listens bool) (stop func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.listeners == nil {
-		f.listeners = map[*func(Event)]uint64{}
+		f.listeners = map[*func(lockinfo.HistoryEvent)]uint64{}
 	}
 	f.listeners[&told] = f.last
 	if listens {
-		f.tellLocked(delivery{only: &told}) // an EventGap
+		f.tellLocked(delivery{only: &told}) // a HistoryGap
 	}
 	return func() {
 		f.mu.Lock()
@@ -55,26 +57,26 @@ func (f *Feed) Heard() bool {
 	return len(f.listeners) > 0
 }
 
-// Tell tells everybody who listens, after what was told before. It does not wait for
-// them, so an engine may hold a lock of its own. If they take too long, what waits
-// becomes an EventGap.
-func (f *Feed) Tell(events ...Event) {
+// Tell delivers events to all listeners, after the earlier ones. It does not wait for
+// the listeners, so an engine may hold a lock of its own. If they take too long, the
+// waiting events become a HistoryGap.
+func (f *Feed) Tell(events ...lockinfo.HistoryEvent) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.listeners) == 0 {
 		return
 	}
 	for _, e := range events {
-		f.tellLocked(delivery{Event: e})
+		f.tellLocked(delivery{HistoryEvent: e})
 	}
 }
 
-// tellLocked puts d in line to be told.
+// tellLocked appends d to the waiting deliveries.
 func (f *Feed) tellLocked(d delivery) {
 	f.last++
 	d.number = f.last
 	if len(f.waiting) >= maxWaiting {
-		f.waiting = append(f.waiting[:0], delivery{number: f.last}) // an EventGap
+		f.waiting = append(f.waiting[:0], delivery{number: f.last}) // a HistoryGap
 	}
 	f.waiting = append(f.waiting, d)
 	if !f.telling {
@@ -97,12 +99,12 @@ func (f *Feed) deliver() {
 	f.telling = false
 }
 
-// deliverLocked tells one event, without f.mu while somebody is told.
+// deliverLocked delivers one event, without f.mu during the calls.
 func (f *Feed) deliverLocked(d delivery) {
 	for _, told := range slices.Collect(maps.Keys(f.listeners)) {
 		if since, listens := f.listeners[told]; listens && d.number > since && (d.only == nil || d.only == told) {
 			f.mu.Unlock()
-			(*told)(d.Event)
+			(*told)(d.HistoryEvent)
 			f.mu.Lock()
 		}
 	}

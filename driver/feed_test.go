@@ -7,9 +7,12 @@ import (
 	"testing/synctest"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-func event(i int) driver.Event { return driver.Event{ID: strconv.Itoa(i), Kind: driver.EventAcquired} }
+func event(i int) lockinfo.HistoryEvent {
+	return lockinfo.HistoryEvent{ID: strconv.Itoa(i), Kind: lockinfo.HistoryAcquired}
+}
 
 // TestFeedTellsInOrder: everybody who listens is told everything in order, and nobody
 // who has stopped. Whoever tells does not wait, and may listen or stop while told.
@@ -21,9 +24,9 @@ func TestFeedTellsInOrder(t *testing.T) {
 			t.Error("heard by somebody")
 		}
 		var first, second []string
-		stop := f.OnEvent(func(e driver.Event) { first = append(first, e.ID) }, false)
+		stop := f.OnEvent(func(e lockinfo.HistoryEvent) { first = append(first, e.ID) }, false)
 		var once func()
-		once = f.OnEvent(func(e driver.Event) {
+		once = f.OnEvent(func(e lockinfo.HistoryEvent) {
 			second = append(second, e.ID)
 			once()
 			f.Tell(event(4))
@@ -46,9 +49,9 @@ func TestFeedTellsInOrder(t *testing.T) {
 func TestFeedIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var f driver.Feed
-		var told []driver.Event
+		var told []lockinfo.HistoryEvent
 		blocked := make(chan struct{})
-		defer f.OnEvent(func(e driver.Event) {
+		defer f.OnEvent(func(e lockinfo.HistoryEvent) {
 			<-blocked
 			told = append(told, e)
 		}, false)()
@@ -60,7 +63,7 @@ func TestFeedIsBounded(t *testing.T) {
 		}
 		close(blocked)
 		synctest.Wait()
-		if len(told) > 4100 || told[1].Kind != driver.EventGap || told[len(told)-1].ID != strconv.Itoa(many) {
+		if len(told) > 4100 || told[1].Kind != lockinfo.HistoryGap || told[len(told)-1].ID != strconv.Itoa(many) {
 			t.Errorf("told %d events, the second %+v, the last %+v", len(told), told[1], told[len(told)-1])
 		}
 		for i := 3; i < len(told); i++ {
@@ -77,13 +80,13 @@ func TestFeedIsBounded(t *testing.T) {
 func TestFeedBeginsWithGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var f driver.Feed
-		var first, second []driver.EventKind
-		defer f.OnEvent(func(e driver.Event) { first = append(first, e.Kind) }, true)()
+		var first, second []lockinfo.HistoryKind
+		defer f.OnEvent(func(e lockinfo.HistoryEvent) { first = append(first, e.Kind) }, true)()
 		f.Tell(event(1)) // and that waits
-		defer f.OnEvent(func(e driver.Event) { second = append(second, e.Kind) }, true)()
+		defer f.OnEvent(func(e lockinfo.HistoryEvent) { second = append(second, e.Kind) }, true)()
 		f.Tell(event(2))
 		synctest.Wait()
-		if want := []driver.EventKind{driver.EventGap, driver.EventAcquired}; !slices.Equal(second, want) || !slices.Equal(first, append(want, want[1])) {
+		if want := []lockinfo.HistoryKind{lockinfo.HistoryGap, lockinfo.HistoryAcquired}; !slices.Equal(second, want) || !slices.Equal(first, append(want, want[1])) {
 			t.Errorf("told %v and %v", first, second)
 		}
 	})

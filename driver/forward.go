@@ -6,6 +6,8 @@ import (
 	"iter"
 	"reflect"
 	"slices"
+
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // Forward is a base for engines that wrap another one, to trace it or to change
@@ -19,7 +21,7 @@ import (
 //	}
 //
 // It has the methods of all optional interfaces and hands every request on. The
-// capabilities are those of the wrapped engine less those of Without. A request
+// capabilities are the wrapped engine's less those of Without. A request
 // outside them fails with ErrUnsupported and does not reach the wrapped engine.
 //
 // A wrapper that can do more overrides Capabilities, with the methods that it
@@ -74,7 +76,7 @@ func unsupported[I any]() error {
 }
 
 // Watch implements Queuer. Without a queue there is never a notice.
-func (f Forward) Watch(id LeaseID) Watch {
+func (f Forward) Watch(id lockinfo.LeaseID) Watch {
 	if q := f.features().Queuer; q != nil {
 		return q.Watch(id)
 	}
@@ -112,12 +114,12 @@ func (f Forward) AcquireAll(ctx context.Context, reqs []AcquireRequest) (AllRepl
 }
 
 // Break implements Breaker.
-func (f Forward) Break(ctx context.Context, req BreakRequest) ([]Broken, error) {
+func (f Forward) Break(ctx context.Context, req BreakRequest) ([]lockinfo.Broken, error) {
 	return pass(ctx, f.features().Breaker, Breaker.Break, req)
 }
 
 // Breaks implements Breaker.
-func (f Forward) Breaks(ctx context.Context, name string) ([]Broken, error) {
+func (f Forward) Breaks(ctx context.Context, name string) ([]lockinfo.Broken, error) {
 	return pass(ctx, f.features().Breaker, Breaker.Breaks, name)
 }
 
@@ -130,11 +132,11 @@ func (f Forward) OnLoss(told func(Loss)) (stop func()) {
 }
 
 // List implements Lister.
-func (f Forward) List(ctx context.Context, prefix string) iter.Seq2[Lock, error] {
+func (f Forward) List(ctx context.Context, prefix string) iter.Seq2[lockinfo.LockState, error] {
 	if l := f.features().Lister; l != nil {
 		return l.List(ctx, prefix)
 	}
-	return Listed(func() ([]Lock, error) { return nil, unsupported[Lister]() })
+	return Listed(func() ([]lockinfo.LockState, error) { return nil, unsupported[Lister]() })
 }
 
 // Route implements Router. Without routes all names have the same one.
@@ -151,12 +153,12 @@ func (f Forward) Diagnose(ctx context.Context, req DiagnoseRequest) (Diagnosis, 
 }
 
 // History implements Historian.
-func (f Forward) History(ctx context.Context, name string) ([]Event, error) {
+func (f Forward) History(ctx context.Context, name string) ([]lockinfo.HistoryEvent, error) {
 	return pass(ctx, f.features().Historian, Historian.History, name)
 }
 
 // OnEvent implements Historian. Without history told is never called.
-func (f Forward) OnEvent(told func(Event)) (stop func()) {
+func (f Forward) OnEvent(told func(lockinfo.HistoryEvent)) (stop func()) {
 	if h := f.features().Historian; h != nil {
 		return h.OnEvent(told)
 	}
@@ -181,20 +183,20 @@ func (f Forward) Forget(ctx context.Context, name string) (found bool, err error
 	return pass(ctx, f.features().Recorder, Recorder.Forget, name)
 }
 
-// DescribeRecord implements RecordLister.
+// DescribeRecord implements Recorder.
 func (f Forward) DescribeRecord(ctx context.Context, name string) (RecordInfo, bool, error) {
-	if r := f.features().RecordLister; r != nil {
+	if r := f.features().Recorder; r != nil {
 		return r.DescribeRecord(ctx, name)
 	}
-	return RecordInfo{}, false, unsupported[RecordLister]()
+	return RecordInfo{}, false, unsupported[Recorder]()
 }
 
-// ListRecords implements RecordLister.
+// ListRecords implements Recorder.
 func (f Forward) ListRecords(ctx context.Context, prefix string) iter.Seq2[RecordInfo, error] {
-	if r := f.features().RecordLister; r != nil {
+	if r := f.features().Recorder; r != nil {
 		return r.ListRecords(ctx, prefix)
 	}
-	return Listed(func() ([]RecordInfo, error) { return nil, unsupported[RecordLister]() })
+	return Listed(func() ([]RecordInfo, error) { return nil, unsupported[Recorder]() })
 }
 
 // Deposit implements Vault.
@@ -208,8 +210,8 @@ func (f Forward) Redeem(ctx context.Context, req RedeemRequest) (VaultReply, err
 }
 
 // Peek implements Vault.
-func (f Forward) Peek(ctx context.Context, digest Digest) (VaultReply, error) {
-	return pass(ctx, f.features().Vault, Vault.Peek, digest)
+func (f Forward) Peek(ctx context.Context, proof Proof) (VaultReply, error) {
+	return pass(ctx, f.features().Vault, Vault.Peek, proof)
 }
 
 // Revoke implements Vault.

@@ -5,15 +5,16 @@ import (
 	"testing"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // TestEventKinds: each kind has one name of its own, in JSON too, and no other text
 // is one.
 func TestEventKinds(t *testing.T) {
 	seen := map[string]bool{}
-	for k := driver.EventGap; k <= driver.EventCompleted; k++ {
+	for k := lockinfo.HistoryGap; k <= lockinfo.HistoryCompleted; k++ {
 		text, err := k.MarshalText()
-		read := driver.EventKind(-1)
+		read := lockinfo.HistoryKind(-1)
 		if err != nil || seen[string(text)] || read.UnmarshalText(text) != nil || read != k {
 			t.Errorf("%v: %q, %v, read as %v", k, text, err, read)
 		}
@@ -22,14 +23,14 @@ func TestEventKinds(t *testing.T) {
 			t.Errorf("%v both begins and ends a lease", k)
 		}
 	}
-	if got := driver.EventHandedOver.String(); got != "handed over" || !seen["handed_over"] {
-		t.Errorf("EventHandedOver is %q", got)
+	if got := lockinfo.HistoryHandedOver.String(); got != "handed over" || !seen["handed_over"] {
+		t.Errorf("HistoryHandedOver is %q", got)
 	}
-	k := driver.EventLost
-	if _, err := (driver.EventCompleted + 1).MarshalText(); !errors.Is(err, driver.ErrInvalid) {
+	k := lockinfo.HistoryLost
+	if _, err := (lockinfo.HistoryCompleted + 1).MarshalText(); !errors.Is(err, driver.ErrInvalid) {
 		t.Errorf("a number that is not a kind: %v, want ErrInvalid", err)
 	}
-	if err := k.UnmarshalText([]byte("handed over")); !errors.Is(err, driver.ErrInvalid) || k != driver.EventLost {
+	if err := k.UnmarshalText([]byte("handed over")); !errors.Is(err, driver.ErrInvalid) || k != lockinfo.HistoryLost {
 		t.Errorf("a text that is not a kind: %v, %v", k, err)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A LossTeller is an engine with Capabilities.Losses: it can hear of leases
@@ -31,22 +33,22 @@ const LossStart = 50 * time.Millisecond
 
 // A Loss is one message about leases of a name that may be over.
 type Loss struct {
-	Name string
+	Name string `json:"name"`
 
-	// LeaseID is that of a lease that is over. The store, or whoever ended the
-	// lease there, has said so with the whole ID, which nobody else knows. If it
-	// is empty, some lease of the name may be over: a renewal will tell.
-	LeaseID LeaseID
+	// LeaseID is the ID of a lease that has ended. The store, or the client that ended
+	// the lease there, has sent the whole ID, which no other client knows. If it
+	// is empty, some lease of the name may have ended: a renewal will tell.
+	LeaseID lockinfo.LeaseID `json:"lease_id,omitzero"`
 
-	// Err says why, and wraps ErrLost; nil if LeaseID is empty.
-	Err error
+	// Err is the reason, and wraps ErrLost; nil if LeaseID is empty.
+	Err error `json:"-"`
 }
 
 // Losses is what a LossTeller in Go is made of: it knows who wants to hear of
 // losses, and when it is worth listening for them. The zero Losses is ready to
 // use.
 type Losses struct {
-	held  atomic.Int64 // roughly how many leases were granted and not given back
+	held  atomic.Int64 // roughly how many leases were granted and not released
 	armed atomic.Bool  // whether the engine listens, or will if it still holds any soon
 
 	mu        sync.Mutex
@@ -68,7 +70,7 @@ func (l *Losses) OnLoss(told func(Loss)) (stop func()) {
 	}
 }
 
-// Granted is told of n grants. If anybody wants to hear of losses, and leases
+// Granted notes n grants. If there is a listener for losses, and leases
 // are still held LossStart from now, it calls listen, once.
 func (l *Losses) Granted(n int, listen func()) {
 	l.held.Add(int64(n))
@@ -84,7 +86,7 @@ func (l *Losses) Granted(n int, listen func()) {
 	})
 }
 
-// Ended is told that a lease was given back.
+// Ended notes that a lease was released.
 func (l *Losses) Ended() { l.held.Add(-1) }
 
 func (l *Losses) heard() bool {

@@ -3,9 +3,12 @@ package driver
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // MaxNameLen is the greatest length of a lock's name in bytes.
@@ -41,10 +44,16 @@ func checkText(what, s string, limit int) error {
 // MaxHolder is the greatest length of a Holder as JSON, in bytes.
 const MaxHolder = 4096
 
+// MaxPID is the greatest number of a process that a Holder may have.
+const MaxPID = math.MaxInt32
+
 // CheckHolder returns an error that wraps ErrInvalid if h is too large for a store to
 // keep with every lease, or cannot be shown on a terminal.
-func CheckHolder(h Holder) error {
-	texts := []string{h.Host, h.User, h.Program, h.Label, h.Reason}
+func CheckHolder(h lockinfo.Holder) error {
+	if h.PID < 0 || h.PID > MaxPID {
+		return fmt.Errorf("%w holder: its pid is %d, want 0 to %d", ErrInvalid, h.PID, MaxPID)
+	}
+	texts := []string{h.Host, h.User, h.Program, h.Label, h.Reason, h.Caller}
 	for k, v := range h.Labels {
 		texts = append(texts, k, v)
 	}
@@ -69,7 +78,7 @@ func IsText(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, IsControl)
 }
 
-// IsControl reports whether r is not allowed in a name, or in what a holder says
+// IsControl reports whether r is not allowed in a name, or in a holder's description
 // of itself: a control character, which a terminal would obey, or one that
 // changes the direction of the text around it, so that people read another name
 // than the one that is stored.

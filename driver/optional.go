@@ -3,23 +3,25 @@ package driver
 import (
 	"context"
 	"iter"
+
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A Downgrader is an engine with Capabilities.Shared: it can turn an exclusive
 // lease into a shared one.
 type Downgrader interface {
 	// Downgrade turns a live exclusive lease into a shared one in one step:
-	// its token and expiry stay as they are, nobody holds the lock in between,
+	// its token and expiry stay unchanged, no other request is granted in between,
 	// and shared requests at the head of the queue are granted in the same
 	// step. It must answer ErrLost and change nothing unless the lease is
 	// live, and do nothing if it is shared already (INVARIANT I6).
 	Downgrade(ctx context.Context, req DowngradeRequest) error
 }
 
-// A DowngradeRequest asks to make one lease shared.
+// A DowngradeRequest is a request to make one lease shared.
 type DowngradeRequest struct {
-	Name    string
-	LeaseID LeaseID
+	Name    string           `json:"name"`
+	LeaseID lockinfo.LeaseID `json:"lease_id"`
 }
 
 // An AllAcquirer is an engine with Capabilities.AcquireAll: it can take several
@@ -35,10 +37,10 @@ type AllAcquirer interface {
 
 // An AllReply is the answer to AcquireAll.
 type AllReply struct {
-	Outcome Outcome  // Granted, or what stopped the first request that could not be granted
-	Tokens  []uint64 // if Granted, in the order of the requests
-	Refused int      // otherwise: the index of that request
-	Blocker          // if Held
+	Outcome Outcome                   `json:"outcome"`          // Granted, or what stopped the first request that could not be granted
+	Tokens  []uint64                  `json:"tokens,omitempty"` // if Granted, in the order of the requests
+	Refused int                       `json:"refused,omitzero"` // otherwise: the index of that request
+	Blocker `json:"blocker,omitzero"` // if Held
 }
 
 // A Lister is an engine with Capabilities.List: it can list the names it knows.
@@ -47,12 +49,12 @@ type Lister interface {
 	// holder or a place, in no particular order, each at most once. It must not
 	// hold the store up for longer than a bounded step at a time. Names that
 	// come or go meanwhile may be missed. An error ends the sequence.
-	List(ctx context.Context, prefix string) iter.Seq2[Lock, error]
+	List(ctx context.Context, prefix string) iter.Seq2[lockinfo.LockState, error]
 }
 
 // Listed is List, or ListRecords, for an engine that reads everything at once: it
-// yields what read returns, or its error. Nothing is read before the first is asked
-// for, and the caller's loop may use the engine.
+// yields what read returns, or its error. It reads nothing before the caller's loop
+// begins, and the loop may use the engine.
 func Listed[T any](read func() ([]T, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		all, err := read()

@@ -4,16 +4,22 @@ import (
 	"context"
 	"iter"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A Recorder is an engine with Capabilities.Records: beside a lock it can keep a
-// record, which is the result of work that is to be done once.
+// A Recorder is an engine with Capabilities.Records: it can keep a record of a name,
+// apart from its lock, which is the result of work that is to be done once.
 type Recorder interface {
 	// Complete stores the record of a name for the time of Retention and ends
 	// the lease, in one step. It must return ErrLost, and change nothing, if
 	// the lease is not live (INVARIANT I4), unless it is the one that completed
 	// the name: a repeat is not an error (INVARIANT I6). In the same step it
 	// must give up the places of requests with Once, and tell their watches.
+	//
+	// With Keep it stores the record and changes nothing else: the lease goes on,
+	// and has not completed the name. So ErrLost is then the answer to a repeat
+	// after the lease, too.
 	Complete(ctx context.Context, req CompleteRequest) error
 
 	// Recall returns the record of a name, or found false if it has none.
@@ -22,26 +28,9 @@ type Recorder interface {
 	// Forget deletes the record of a name, and reports whether there was one.
 	// It must not touch any lease.
 	Forget(ctx context.Context, name string) (found bool, err error)
-}
 
-// A CompleteRequest asks to store the result of the work under one lease.
-type CompleteRequest struct {
-	Name      string
-	LeaseID   LeaseID
-	Record    []byte        // guaranteed to be at most MaxRecord long
-	Retention time.Duration // 10 ms to 10 years
-}
-
-// A Record is what Complete stored.
-type Record struct {
-	Data      []byte
-	ExpiresIn time.Duration // until its retention is over
-}
-
-// A RecordLister is an engine with Capabilities.ListRecords: it can tell of records
-// without reading them whole.
-type RecordLister interface {
-	// DescribeRecord tells of the record of a name, or found false if it has none.
+	// DescribeRecord describes the record of a name without reading it whole, or
+	// returns found false if the name has none.
 	DescribeRecord(ctx context.Context, name string) (r RecordInfo, found bool, err error)
 
 	// ListRecords must yield the same of the records of all names that begin with
@@ -51,15 +40,30 @@ type RecordLister interface {
 	ListRecords(ctx context.Context, prefix string) iter.Seq2[RecordInfo, error]
 }
 
-// A RecordInfo is what there is to tell of a record.
-type RecordInfo struct {
-	Name      string
-	Head      []byte // its first RecordHead bytes, or all
-	Length    int    // in bytes
-	ExpiresIn time.Duration
+// A CompleteRequest is a request to store the result of the work under one lease.
+type CompleteRequest struct {
+	Name      string           `json:"name"`
+	LeaseID   lockinfo.LeaseID `json:"lease_id"`
+	Record    []byte           `json:"record,omitempty"` // guaranteed to be at most MaxRecord long
+	Retention time.Duration    `json:"retention_ns"`     // 10 ms to 10 years
+	Keep      bool             `json:"keep,omitzero"`    // store the record, and leave the lease
 }
 
-// RecordHead is the length of what RecordInfo shows of a record: room for a header
+// A Record is what Complete stored.
+type Record struct {
+	Data      []byte        `json:"data,omitempty"`
+	ExpiresIn time.Duration `json:"expires_in_ns,omitzero"` // until its retention ends
+}
+
+// A RecordInfo describes a record.
+type RecordInfo struct {
+	Name      string        `json:"name,omitzero"`
+	Head      []byte        `json:"head,omitempty"`  // its first RecordHead bytes, or all
+	Length    int           `json:"length,omitzero"` // in bytes
+	ExpiresIn time.Duration `json:"expires_in_ns,omitzero"`
+}
+
+// RecordHead is how many bytes of a record RecordInfo shows: room for a header
 // in front of the result.
 const RecordHead = 2048
 

@@ -3,16 +3,21 @@ package driver
 import (
 	"fmt"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// CheckSupport returns an error that wraps ErrUnsupported if req asks for
-// something outside c, or ErrInvalid if its TTL is longer than c allows. Engines
-// call it first in Acquire.
+// CheckSupport returns an error that wraps ErrUnsupported if req needs
+// something outside c, or ErrInvalid if its mode is invalid or if its TTL is longer
+// than c allows. Engines call it first in Acquire.
 func CheckSupport(c Capabilities, req AcquireRequest) error {
+	if err := req.Mode.Check(); err != nil {
+		return err
+	}
 	switch {
-	case req.Mode == Shared && !c.Shared:
+	case req.Mode == lockinfo.Shared && !c.Shared:
 		return fmt.Errorf("shared mode is %w", ErrUnsupported)
-	case req.Mode == Semaphore && !c.Semaphore:
+	case req.Mode.Limit() != 0 && !c.Semaphore:
 		return fmt.Errorf("semaphore mode is %w", ErrUnsupported)
 	case req.Queue && !c.Queue:
 		return fmt.Errorf("queueing is %w", ErrUnsupported)

@@ -5,63 +5,35 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 func acquireRequirements() []Requirement {
-	return []Requirement{{
-		Name:        "GrantsFreeName",
-		Explanation: "a free name must be granted, with a token of 1 to MaxToken",
-		Invariant:   "I1",
-		Run:         grantsFreeName,
-	}, {
-		Name:        "RefusesHeldName",
-		Explanation: "a live lease must keep every other lease ID out, and must not change by that",
-		Invariant:   "I1",
-		Run:         refusesHeldName,
-	}, {
-		Name:        "GrantsOnceUnderContention",
-		Explanation: "check and record must be one atomic step: of many at once, one is granted",
-		Invariant:   "I1",
-		Run:         func(t *T) { grantsOnce(t, t) },
-	}, {
-		Name:        "GrantsOnceAcrossEngines",
-		Explanation: "engines on one store must act as one: of many at once, one is granted",
-		Invariant:   "I1",
-		Needs:       hasJoin,
-		Run:         func(t *T) { grantsOnce(t, t.join()) },
-	}, {
-		Name:        "SharesStoreAcrossEngines",
-		Explanation: "a lease taken through one engine must bind, and be extended and released by, every other",
-		Invariant:   "I1",
-		Needs:       hasJoin,
-		Run:         sharesStore,
-	}, {
-		Name:        "RefusalSaysWho",
-		Explanation: "a refusal must carry the holder of the lease in the way, whole",
-		Run:         refusalSaysWho,
-	}, {
-		Name:        "RefusalSaysHowLong",
-		Explanation: "a refusal must say how long the lease in the way lasts from now",
-		Run:         refusalSaysHowLong,
-	}, {
-		Name:        "RefusalHidesToken",
-		Explanation: "a refusal must not carry the token of the lease in the way",
-		Invariant:   "I4",
-		Run:         refusalHidesToken,
-	}, {
-		Name:        "LeaseLastsItsTTL",
-		Explanation: "a lease must not end before its TTL: an expiry may be late, never early",
-		Invariant:   "I8",
-		Run:         leaseLastsItsTTL,
-	}, {
-		Name:        "LeaseExpires",
-		Explanation: "a lease that is not extended must end soon after its TTL",
-		Invariant:   "I5",
-		Run:         leaseExpires,
-	}}
+	return []Requirement{
+		{"GrantsFreeName", "I1", nil, grantsFreeName,
+			"a free name must be granted, with a token of 1 to MaxToken"},
+		{"RefusesHeldName", "I1", nil, refusesHeldName,
+			"a live lease must keep every other lease ID out, and must not change by that"},
+		{"GrantsOnceUnderContention", "I1", nil, func(t *T) { grantsOnce(t, t) },
+			"check and record must be one atomic step: of many at once, one is granted"},
+		{"GrantsOnceAcrossEngines", "I1", hasJoin, func(t *T) { grantsOnce(t, t.join()) },
+			"engines on one store must act as one: of many at once, one is granted"},
+		{"SharesStoreAcrossEngines", "I1", hasJoin, sharesStore,
+			"a lease taken through one engine must bind, and be extended and released by, every other"},
+		{"RefusalSaysWho", "", nil, refusalSaysWho,
+			"a refusal must carry the holder of the lease in the way, whole"},
+		{"RefusalSaysHowLong", "", nil, refusalSaysHowLong,
+			"a refusal must say how long the lease in the way lasts from now"},
+		{"RefusalHidesToken", "I4", nil, refusalHidesToken,
+			"a refusal must not carry the token of the lease in the way"},
+		{"LeaseLastsItsTTL", "I8", nil, leaseLastsItsTTL,
+			"a lease must not end before its TTL: an expiry may be late, never early"},
+		{"LeaseExpires", "I5", nil, leaseExpires,
+			"a lease that is not extended must end soon after its TTL"},
+	}
 }
 
-// hasJoin reports whether a second engine can be had.
+// hasJoin reports whether the suite can open a second engine.
 func hasJoin(t *T) bool { return t.harness.Join != nil }
 
 func grantsFreeName(t *T) {
@@ -86,7 +58,7 @@ func refusesHeldName(t *T) {
 // grantsOnce sends 16 attempts at once, half of them through each T.
 func grantsOnce(t, other *T) {
 	for range 4 {
-		name := string(driver.NewLeaseID())
+		name := string(lockinfo.NewLeaseID())
 		replies := make([]driver.AcquireReply, 16)
 		errs := make([]error, len(replies))
 		start := make(chan struct{})
@@ -128,25 +100,29 @@ func sharesStore(t *T) {
 
 // wholeHolder has a value in every field, with the characters that encodings
 // trip over.
-func wholeHolder() driver.Holder {
-	return driver.Holder{
+func (t *T) wholeHolder() lockinfo.Holder {
+	h := lockinfo.Holder{
 		Host:   "web-3",
 		PID:    812,
 		Label:  "billing {worker}",
 		Reason: "it's \"nightly\"; 100 % of Müller's\n\\报表\x7f",
 		Labels: map[string]string{"team": "a|b:c", "": "empty key", "zone ": "", "ключ": "<&>"},
 	}
+	if !t.Features.Callers {
+		h.Caller = "shop {main}"
+	}
+	return h
 }
 
 func refusalSaysWho(t *T) {
 	req := ask("a", t.units(8))
-	req.Holder = wholeHolder()
+	req.Holder = t.wholeHolder()
 	t.grant(req)
 	if got := t.refused("a").Holder; !sameHolder(got, req.Holder) {
 		t.Errorf("Holder = %+v, want %+v", got, req.Holder)
 	}
 	t.take("b", t.units(8))
-	if got := t.refused("b").Holder; !sameHolder(got, driver.Holder{}) {
+	if got := t.refused("b").Holder; !sameHolder(got, lockinfo.Holder{}) {
 		t.Errorf("Holder = %+v of a lease that gave none", got)
 	}
 }
@@ -158,8 +134,8 @@ func refusalSaysHowLong(t *T) {
 	t.lasts("a lease of some age", t.units(8), l, func() time.Duration { return t.refused("a").ExpiresIn })
 }
 
-// lasts fails the run unless read, which asks the store, says what is left of
-// a lease of ttl that was granted or extended between l.sent and l.answered.
+// lasts fails the run unless read returns the right rest of a lease of ttl that was
+// granted or extended between l.sent and l.answered.
 func (t *T) lasts(what string, ttl time.Duration, l lease, read func() time.Duration) {
 	t.Helper()
 	asked := time.Now()

@@ -7,69 +7,32 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 func acquireAllRequirements() []Requirement {
-	return []Requirement{{
-		Name:        "AcquireAllTakesAll",
-		Explanation: "AcquireAll must record all the leases, as Acquire would each, and answer the tokens in order",
-		Invariant:   "I1",
-		Needs:       canAcquireAll,
-		Run:         acquireAllTakesAll,
-	}, {
-		Name:        "AcquireAllTakesAllOrNone",
-		Explanation: "AcquireAll must record no lease if one name is held, and say which name, by whom and for how long",
-		Invariant:   "I1",
-		Needs:       canAcquireAll,
-		Run:         acquireAllAllOrNone,
-	}, {
-		Name:        "AcquireAllTakesAllOrNoneUnderContention",
-		Explanation: "of many AcquireAll for the same names at once, in any order of the names, one must be granted",
-		Invariant:   "I1",
-		Needs:       canAcquireAll,
-		Run:         acquireAllContention,
-	}, {
-		Name:        "AcquireAllDoesNotBarge",
-		Explanation: "AcquireAll must be refused a name while somebody has a place",
-		Invariant:   "I7",
-		Needs:       both(canAcquireAll, canQueue),
-		Run:         acquireAllDoesNotBarge,
-	}, {
-		Name:        "AcquireAllRepeatIsGrantedAgain",
-		Explanation: "a repeated AcquireAll must be granted with the same tokens, and lengthen, never shorten, the leases",
-		Invariant:   "I6",
-		Needs:       canAcquireAll,
-		Run:         acquireAllRepeat,
-	}, {
-		Name:        "AcquireAllObeysCancel",
-		Explanation: "AcquireAll must answer Cancelled and record no lease if one lease ID was cancelled before",
-		Invariant:   "I5",
-		Needs:       canAcquireAll,
-		Run:         acquireAllCancelled,
-	}, {
-		Name:        "AcquireAllTokensGrow",
-		Explanation: "each token of AcquireAll must be greater than every earlier one of its name, and than its MinToken",
-		Invariant:   "I2",
-		Needs:       canAcquireAll,
-		Run:         acquireAllTokensGrow,
-	}, {
-		Name:        "AcquireAllErrorChangesNothing",
-		Explanation: "AcquireAll must record no lease if one request is invalid or of another kind",
-		Invariant:   "I12",
-		Needs:       canAcquireAll,
-		Run:         acquireAllError,
-	}, {
-		Name:        "AcquireAllTakesMaxBatch",
-		Explanation: "AcquireAll must take MaxBatch requests in one call",
-		Needs:       canAcquireAll,
-		Run:         acquireAllTakesMaxBatch,
-	}, {
-		Name:        "AcquireAllRefusesWhole",
-		Explanation: "AcquireAll of any names must take all, or fail with ErrUnsupported and change nothing",
-		Invariant:   "I1",
-		Needs:       canAcquireAll,
-		Run:         acquireAllAnyNames,
-	}}
+	return []Requirement{
+		{"AcquireAllTakesAll", "I1", canAcquireAll, acquireAllTakesAll,
+			"AcquireAll must record all the leases, as Acquire would each, and answer the tokens in order"},
+		{"AcquireAllTakesAllOrNone", "I1", canAcquireAll, acquireAllAllOrNone,
+			"AcquireAll must record no lease if one name is held, and say which name, by whom and for how long"},
+		{"AcquireAllTakesAllOrNoneUnderContention", "I1", canAcquireAll, acquireAllContention,
+			"of many AcquireAll for the same names at once, in any order of the names, one must be granted"},
+		{"AcquireAllDoesNotBarge", "I7", both(canAcquireAll, canQueue), acquireAllDoesNotBarge,
+			"AcquireAll must be refused a name while somebody has a place"},
+		{"AcquireAllRepeatIsGrantedAgain", "I6", canAcquireAll, acquireAllRepeat,
+			"a repeated AcquireAll must be granted with the same tokens, and lengthen, never shorten, the leases"},
+		{"AcquireAllObeysCancel", "I5", canAcquireAll, acquireAllCancelled,
+			"AcquireAll must answer Cancelled and record no lease if one lease ID was cancelled before"},
+		{"AcquireAllTokensGrow", "I2", canAcquireAll, acquireAllTokensGrow,
+			"each token of AcquireAll must be greater than every earlier one of its name, and than its MinToken"},
+		{"AcquireAllErrorChangesNothing", "I12", canAcquireAll, acquireAllError,
+			"AcquireAll must record no lease if one request is invalid or of another kind"},
+		{"AcquireAllTakesMaxBatch", "", canAcquireAll, acquireAllTakesMaxBatch,
+			"AcquireAll must take MaxBatch requests in one call"},
+		{"AcquireAllRefusesWhole", "I1", canAcquireAll, acquireAllAnyNames,
+			"AcquireAll of any names must take all, or fail with ErrUnsupported and change nothing"},
+	}
 }
 
 func canAcquireAll(t *T) bool { return t.Features.AllAcquirer != nil }
@@ -133,24 +96,24 @@ func (t *T) nothingOf(reqs []driver.AcquireRequest) {
 func acquireAllTakesAll(t *T) {
 	reqs := askTagged(t.units(40), "c", "a", "b", "d")
 	reqs[1].TTL = t.units(400)
-	reqs[2].Holder = wholeHolder()
+	reqs[2].Holder = t.wholeHolder()
 	unlike := t.take("{tag}first", t.units(8)).token // so that the tokens are
 	for i := range reqs {
 		reqs[i].MinToken = unlike + uint64([]int{300, 100, 400, 200}[i])*1_000_000
 	}
 	if canCount(t) {
-		reqs[0].Mode, reqs[0].Permits, reqs[0].Limit = driver.Semaphore, 2, 3
+		reqs[0].Mode = lockinfo.Permits(2, 3)
 	}
 	if canShare(t) {
-		reqs[3].Mode = driver.Shared
+		reqs[3].Mode = lockinfo.Shared
 	}
 	for i, l := range t.acquiredAll(reqs) {
 		lock := t.inspect(l.Name)
-		if len(lock.Holders) != 1 || lock.Mode != reqs[i].Mode || lock.Limit != reqs[i].Limit || lock.LastToken != l.token {
+		if len(lock.Holders) != 1 || lock.Mode != reqs[i].Mode || lock.LastToken != l.token {
 			t.Fatalf("lock = %+v, want the lease of %+v", lock, reqs[i])
 		}
 		h := lock.Holders[0]
-		if h.LeaseID != l.LeaseID || h.Token != l.token || h.Permits != reqs[i].Permits || !sameHolder(h.Holder, l.Holder) {
+		if h.LeaseID != l.LeaseID || h.Token != l.token || h.Mode != reqs[i].Mode || !sameHolder(h.Holder, l.Holder) {
 			t.Errorf("holding = %+v, want the lease of %+v with token %d", h, reqs[i], l.token)
 		}
 		if h.ExpiresIn < l.TTL*3/4 || h.ExpiresIn > l.TTL+t.slack() {
@@ -164,7 +127,7 @@ func acquireAllTakesAll(t *T) {
 
 func acquireAllAllOrNone(t *T) {
 	held := ask("{tag}c", t.units(8))
-	held.Holder = wholeHolder()
+	held.Holder = t.wholeHolder()
 	l := t.grant(held)
 	t.take("{tag}d", t.units(40))
 	reqs := askTagged(t.units(40), "a", "b", "c", "d", "e")
@@ -223,7 +186,7 @@ func acquireAllDoesNotBarge(t *T) {
 		reader := t.grant(askShared("{tag}d", t.units(400)))
 		t.queue("{tag}d", 1)
 		reqs := askTagged(t.units(40), "c", "d")
-		reqs[1].Mode = driver.Shared
+		reqs[1].Mode = lockinfo.Shared
 		t.notAllTaken(reqs, driver.Held, 1)
 		t.live(reader)
 	}

@@ -6,96 +6,42 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 func breakRequirements() []Requirement {
-	return []Requirement{{
-		Name:        "BreakEndsLease",
-		Explanation: "Break must end the lease with the token, and free the name in the same step",
-		Invariant:   "I1",
-		Needs:       canBreak,
-		Run:         breakEnds,
-	}, {
-		Name:        "BreakAnswersWithRecord",
-		Explanation: "Break must answer with the record of each lease that it ended, by increasing token",
-		Needs:       canBreak,
-		Run:         breakAnswers,
-	}, {
-		Name:        "BreakOfStaleLeavesSuccessor",
-		Explanation: "Break with a token that is over must change nothing and answer with no record",
-		Invariant:   "I4",
-		Needs:       canBreak,
-		Run:         breakOfStale,
-	}, {
-		Name:        "BreakByTokenLeavesOthers",
-		Explanation: "Break must end the lease with the token and, with Older, those with smaller ones, and no other",
-		Invariant:   "I4",
-		Needs:       both(canBreak, canShare),
-		Run:         breakLeavesOthers,
-	}, {
-		Name:        "BreakGivesPermitsBack",
-		Explanation: "Break must give back the permits of the lease that it ends, and no more",
-		Invariant:   "I1",
-		Needs:       both(canBreak, canCount),
-		Run:         breakGivesPermitsBack,
-	}, {
-		Name:        "BreakOpensKeptName",
-		Explanation: "Break with Closed must end what KeepFor keeps closed",
-		Needs:       canBreak,
-		Run:         breakOpensKept,
-	}, {
-		Name:        "BreakLeavesKeptName",
-		Explanation: "Break without Closed must leave what KeepFor keeps closed, even if it was live when the break was decided",
-		Needs:       canBreak,
-		Run:         breakLeavesKept,
-	}, {
-		Name:        "BreakOfClosedLeavesLease",
-		Explanation: "Break with Closed must leave live leases",
-		Invariant:   "I4",
-		Needs:       canBreak,
-		Run:         breakOfClosed,
-	}, {
-		Name:        "BreakTwiceIsOnce",
-		Explanation: "a repeated Break must end nothing else and answer as the first time",
-		Invariant:   "I6",
-		Needs:       canBreak,
-		Run:         breakTwice,
-	}, {
-		Name:        "TokensGrowOverBreak",
-		Explanation: "a grant must carry a greater token than every earlier grant of the name that was broken",
-		Invariant:   "I2",
-		Needs:       canBreak,
-		Run:         tokensGrowOverBreak,
-	}, {
-		Name:        "BreakHandsOver",
-		Explanation: "Break must grant the lock to the first of the queue in the same step, and leave the places behind it",
-		Invariant:   "I7",
-		Needs:       both(canBreak, canQueue),
-		Run:         breakHandsOver,
-	}, {
-		Name:        "BreaksAreRemembered",
-		Explanation: "Breaks must return who broke a lease of the name, why and when, whoever has the lock by then",
-		Needs:       canBreak,
-		Run:         breaksRemembered,
-	}, {
-		Name:        "BreaksAreBounded",
-		Explanation: "of one name the latest MaxBreaks breaks must be remembered, and no more",
-		Invariant:   "I11",
-		Needs:       canBreak,
-		Run:         breaksBounded,
-	}, {
-		Name:        "BreaksAreForgotten",
-		Explanation: "the record of a break must be remembered for BreakMemory, and no longer",
-		Invariant:   "I11",
-		Needs:       both(canBreak, inVirtualTime),
-		Run:         breaksForgotten,
-	}, {
-		Name:        "RefusesBreakIfUnsupported",
-		Explanation: "without Capabilities.Break Break must fail with ErrUnsupported and change nothing",
-		Invariant:   "I12",
-		Needs:       func(t *T) bool { return idle(t).Breaker != nil },
-		Run:         refusesBreak,
-	}}
+	return []Requirement{
+		{"BreakEndsLease", "I1", canBreak, breakEnds,
+			"Break must end the lease with the token, and free the name in the same step"},
+		{"BreakAnswersWithRecord", "", canBreak, breakAnswers,
+			"Break must answer with the record of each lease that it ended, by increasing token"},
+		{"BreakOfStaleLeavesSuccessor", "I4", canBreak, breakOfStale,
+			"Break with the token of an ended lease must change nothing and answer with no record"},
+		{"BreakByTokenLeavesOthers", "I4", both(canBreak, canShare), breakLeavesOthers,
+			"Break must end the lease with the token and, with Older, those with smaller ones, and no other"},
+		{"BreakGivesPermitsBack", "I1", both(canBreak, canCount), breakGivesPermitsBack,
+			"Break must give back the permits of the lease that it ends, and no more"},
+		{"BreakOpensKeptName", "", canBreak, breakOpensKept,
+			"Break with Closed must end what KeepFor keeps closed"},
+		{"BreakLeavesKeptName", "", canBreak, breakLeavesKept,
+			"Break without Closed must leave what KeepFor keeps closed, even if it was live when the break was decided"},
+		{"BreakOfClosedLeavesLease", "I4", canBreak, breakOfClosed,
+			"Break with Closed must leave live leases"},
+		{"BreakTwiceIsOnce", "I6", canBreak, breakTwice,
+			"a repeated Break must end nothing else and answer as the first time"},
+		{"TokensGrowOverBreak", "I2", canBreak, tokensGrowOverBreak,
+			"a grant must carry a greater token than every earlier grant of the name that was broken"},
+		{"BreakHandsOver", "I7", both(canBreak, canQueue), breakHandsOver,
+			"Break must grant the lock to the first of the queue in the same step, and leave the places behind it"},
+		{"BreaksAreRemembered", "", canBreak, breaksRemembered,
+			"Breaks must return who broke a lease of the name, why and when, whoever has the lock by then"},
+		{"BreaksAreBounded", "I11", canBreak, breaksBounded,
+			"of one name the latest MaxBreaks breaks must be remembered, and no more"},
+		{"BreaksAreForgotten", "I11", both(canBreak, inVirtualTime), breaksForgotten,
+			"the record of a break must be remembered for BreakMemory, and no longer"},
+		{"RefusesBreakIfUnsupported", "I12", func(t *T) bool { return idle(t).Breaker != nil }, refusesBreak,
+			"without Capabilities.Break Break must fail with ErrUnsupported and change nothing"},
+	}
 }
 
 func canBreak(t *T) bool { return t.Features.Breaker != nil }
@@ -107,7 +53,7 @@ const (
 
 // breakOf returns a request to break one lease.
 func breakOf(l lease) driver.BreakRequest {
-	return driver.BreakRequest{ID: driver.NewLeaseID(), Name: l.Name, Token: l.token, Author: author, Reason: reason}
+	return driver.BreakRequest{ID: lockinfo.NewLeaseID(), Name: l.Name, Token: l.token, Author: author, Reason: reason}
 }
 
 // older returns req with the wish to break leases with smaller tokens as well.
@@ -116,14 +62,14 @@ func older(req driver.BreakRequest) driver.BreakRequest {
 	return req
 }
 
-// closed returns req for what is kept closed.
+// closed returns a request for the name that req keeps closed.
 func closed(req driver.BreakRequest) driver.BreakRequest {
 	req.Closed = true
 	return req
 }
 
 // mustBreak sends a request to break leases, which must succeed.
-func (t *T) mustBreak(req driver.BreakRequest) []driver.Broken {
+func (t *T) mustBreak(req driver.BreakRequest) []lockinfo.Broken {
 	t.Helper()
 	broken, err := t.Features.Breaker.Break(t.Context(), req)
 	if err != nil {
@@ -133,7 +79,7 @@ func (t *T) mustBreak(req driver.BreakRequest) []driver.Broken {
 }
 
 // breaks returns what is remembered of a name.
-func (t *T) breaks(name string) []driver.Broken {
+func (t *T) breaks(name string) []lockinfo.Broken {
 	t.Helper()
 	broken, err := t.Features.Breaker.Breaks(t.Context(), name)
 	if err != nil {
@@ -143,7 +89,7 @@ func (t *T) breaks(name string) []driver.Broken {
 }
 
 // breaksOnly sends a request to break leases, which must end exactly those.
-func (t *T) breaksOnly(req driver.BreakRequest, want ...lease) []driver.Broken {
+func (t *T) breaksOnly(req driver.BreakRequest, want ...lease) []lockinfo.Broken {
 	t.Helper()
 	broken := t.mustBreak(req)
 	t.records("Break", broken, want...)
@@ -151,9 +97,9 @@ func (t *T) breaksOnly(req driver.BreakRequest, want ...lease) []driver.Broken {
 }
 
 // records fails the run unless broken are the records of exactly those leases.
-func (t *T) records(what string, broken []driver.Broken, want ...lease) {
+func (t *T) records(what string, broken []lockinfo.Broken, want ...lease) {
 	t.Helper()
-	var got, ids []driver.LeaseID
+	var got, ids []lockinfo.LeaseID
 	for _, b := range broken {
 		got = append(got, b.LeaseID)
 	}
@@ -176,18 +122,18 @@ func breakEnds(t *T) {
 
 func breakAnswers(t *T) {
 	req := ask("a", t.units(40))
-	req.Holder = wholeHolder()
+	req.Holder = t.wholeHolder()
 	l := t.grant(req)
 	br := breakOf(l)
 	broken := t.breaksOnly(br, l)
 	b := broken[0]
-	if b.ID != br.ID || b.Token != l.token || b.Author != author || b.Reason != reason || !sameHolder(b.Holder, req.Holder) || b.Permits != 0 {
-		t.Errorf("Break answers %+v, want token %d, holder, author and reason whole", b, l.token)
+	if b.ID != br.ID || b.Token != l.token || b.Author != author || b.Reason != reason || !sameHolder(b.Holder, req.Holder) || b.Mode != l.Mode {
+		t.Errorf("Break answers %+v, want token %d, mode, holder, author and reason whole", b, l.token)
 	}
 	if b.Ago < 0 || b.Ago > t.slack() {
 		t.Errorf("Break was %s ago when it was answered", b.Ago)
 	}
-	t.breaksOnly(older(driver.BreakRequest{ID: driver.NewLeaseID(), Name: "unknown", Token: l.token, Author: author}))
+	t.breaksOnly(older(driver.BreakRequest{ID: lockinfo.NewLeaseID(), Name: "unknown", Token: l.token, Author: author}))
 	if n := len(t.breaks("unknown")); n != 0 {
 		t.Errorf("%d records after a break that ended nothing, want none", n)
 	}
@@ -237,8 +183,8 @@ func breakLeavesOthers(t *T) {
 func breakGivesPermitsBack(t *T) {
 	l := t.grant(askPermits("a", 2, 5, t.units(40)))
 	other := t.grant(askPermits("a", 3, 5, t.units(40)))
-	if b := t.breaksOnly(breakOf(l), l)[0]; b.Permits != 2 {
-		t.Errorf("record of %d permits, want 2", b.Permits)
+	if b := t.breaksOnly(breakOf(l), l)[0]; b.Mode != l.Mode {
+		t.Errorf("record of a lease with mode %s, want %s", b.Mode, l.Mode)
 	}
 	t.refuse(askPermits("a", 3, 5, t.units(8)))
 	t.grant(askPermits("a", 2, 5, t.units(8)))

@@ -4,9 +4,10 @@ import (
 	"context"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// optionalCalls returns a call of every method of f that asks the store.
+// optionalCalls returns a call of every method of f that sends a request to the store.
 func optionalCalls(t *T, f driver.Features) (all []call) {
 	if f.Queuer != nil {
 		all = append(all, queueCalls(f.Queuer)...)
@@ -24,14 +25,12 @@ func optionalCalls(t *T, f driver.Features) (all []call) {
 	}
 	if f.Recorder != nil {
 		all = append(all, recordCalls(f.Recorder)...)
-	}
-	if f.RecordLister != nil {
 		all = append(all, call{"DescribeRecord", func(ctx context.Context, _ *T, l lease) error {
-			_, _, err := f.RecordLister.DescribeRecord(ctx, l.Name)
+			_, _, err := f.Recorder.DescribeRecord(ctx, l.Name)
 			return err
 		}}, call{"ListRecords", func(ctx context.Context, _ *T, l lease) error {
 			var last error
-			for _, err := range f.RecordLister.ListRecords(ctx, l.Name) {
+			for _, err := range f.Recorder.ListRecords(ctx, l.Name) {
 				last = err
 			}
 			return last
@@ -102,22 +101,22 @@ func recordCalls(r driver.Recorder) []call {
 	}}}
 }
 
-// vaultCalls returns a call of every method of a vault that asks the store.
+// vaultCalls returns a call of every method of a vault that sends a request to the store.
 func vaultCalls(v driver.Vault) []call {
 	return []call{
 		{"Deposit", func(ctx context.Context, t *T, l lease) error {
-			return v.Deposit(ctx, t.askDeposit("another", l.TTL))
+			return v.Deposit(ctx, t.askDeposit("another", l.TTL).DepositRequest)
 		}},
 		{"Redeem", func(ctx context.Context, _ *T, l lease) error {
-			_, err := v.Redeem(ctx, driver.RedeemRequest{Digest: digestOf(l.Name), By: driver.NewLeaseID()})
+			_, err := v.Redeem(ctx, driver.RedeemRequest{Proof: proofOf(l.Name), By: lockinfo.NewLeaseID()})
 			return err
 		}},
 		{"Peek", func(ctx context.Context, _ *T, l lease) error {
-			_, err := v.Peek(ctx, digestOf(l.Name))
+			_, err := v.Peek(ctx, proofOf(l.Name))
 			return err
 		}},
 		{"Revoke", func(ctx context.Context, _ *T, l lease) error {
-			_, err := v.Revoke(ctx, digestOf(l.Name))
+			_, err := v.Revoke(ctx, proofOf(l.Name).Digest())
 			return err
 		}},
 		{"Prune", func(ctx context.Context, _ *T, _ lease) error {

@@ -6,61 +6,45 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 func capabilityRequirements() []Requirement {
-	return []Requirement{{
-		Name:        "ImplementsCapabilities",
-		Explanation: "an engine must have the methods that its Capabilities promise",
-		Run:         implementsCapabilities,
-	}, {
-		Name:        "RefusesSharedIfUnsupported",
-		Explanation: "without Capabilities.Shared a shared request must fail with ErrUnsupported and change nothing",
-		Invariant:   "I12",
-		Needs:       func(t *T) bool { return !t.Engine.Capabilities().Shared },
-		Run:         func(t *T) { unsupported(t, func(r *driver.AcquireRequest) { r.Mode = driver.Shared }) },
-	}, {
-		Name:        "RefusesSemaphoreIfUnsupported",
-		Explanation: "without Capabilities.Semaphore a semaphore request must fail with ErrUnsupported and change nothing",
-		Invariant:   "I12",
-		Needs:       func(t *T) bool { return !t.Engine.Capabilities().Semaphore },
-		Run: func(t *T) {
-			unsupported(t, func(r *driver.AcquireRequest) { r.Mode, r.Permits, r.Limit = driver.Semaphore, 1, 2 })
+	return []Requirement{
+		{"ImplementsCapabilities", "", nil, implementsCapabilities,
+			"an engine must have the methods that its Capabilities promise"},
+		{"RefusesSharedIfUnsupported", "I12",
+			func(t *T) bool { return !t.Engine.Capabilities().Shared },
+			func(t *T) { unsupported(t, func(r *driver.AcquireRequest) { r.Mode = lockinfo.Shared }) },
+			"without Capabilities.Shared a shared request must fail with ErrUnsupported and change nothing"},
+		{"RefusesSemaphoreIfUnsupported", "I12",
+			func(t *T) bool { return !t.Engine.Capabilities().Semaphore },
+			func(t *T) { unsupported(t, func(r *driver.AcquireRequest) { r.Mode = lockinfo.Permits(1, 2) }) },
+			"without Capabilities.Semaphore a semaphore request must fail with ErrUnsupported and change nothing"},
+		{"RefusesModeOutOfRange", "I12", nil, func(t *T) {
+			refuses(t, driver.ErrInvalid, func(r *driver.AcquireRequest) { r.Mode = lockinfo.Permits(3, 2) })
 		},
-	}, {
-		Name:        "RefusesQueueIfUnsupported",
-		Explanation: "without Capabilities.Queue a request for a place must fail with ErrUnsupported and change nothing",
-		Needs:       func(t *T) bool { return !t.Engine.Capabilities().Queue },
-		Run: func(t *T) {
+			"a request whose Mode.Check fails must fail with ErrInvalid and change nothing"},
+		{"RefusesQueueIfUnsupported", "", func(t *T) bool { return !t.Engine.Capabilities().Queue }, func(t *T) {
 			unsupported(t, func(r *driver.AcquireRequest) { r.Queue, r.WaiterTTL = true, t.units(2) })
 		},
-	}, {
-		Name:        "RefusesReplicasIfUnsupported",
-		Explanation: "without Capabilities.Replicas a request with Replicas must fail with ErrUnsupported and change nothing",
-		Needs:       func(t *T) bool { return !t.Engine.Capabilities().Replicas },
-		Run:         func(t *T) { unsupported(t, func(r *driver.AcquireRequest) { r.Replicas = 1 }) },
-	}, {
-		Name:        "RefusesOnceIfUnsupported",
-		Explanation: "without Capabilities.Records a request with Once must fail with ErrUnsupported and change nothing",
-		Needs:       func(t *T) bool { return !t.Engine.Capabilities().Records },
-		Run:         func(t *T) { unsupported(t, func(r *driver.AcquireRequest) { r.Once = true }) },
-	}, {
-		Name: "RefusesMethodsIfUnsupported",
-		Explanation: "a method whose flag is not set must fail with ErrUnsupported, change nothing, " +
-			"and not ask the store, so that an ended context makes no difference",
-		Needs: func(t *T) bool { return idle(t) != driver.Features{} },
-		Run:   refusesMethods,
-	}, {
-		Name:        "MaxTTLBoundsLeases",
-		Explanation: "a TTL longer than Capabilities.MaxTTL must be refused with ErrInvalid, and change nothing; MaxTTL itself must be granted",
-		Needs:       hasMaxTTL,
-		Run:         maxTTLBoundsLeases,
-	}, {
-		Name:        "MaxTTLBoundsKeepFor",
-		Explanation: "a KeepFor longer than Capabilities.MaxTTL must count as MaxTTL",
-		Needs:       hasMaxTTL,
-		Run:         maxTTLBoundsKeepFor,
-	}}
+			"without Capabilities.Queue a request for a place must fail with ErrUnsupported and change nothing"},
+		{"RefusesReplicasIfUnsupported", "",
+			func(t *T) bool { return !t.Engine.Capabilities().Replicas },
+			func(t *T) { unsupported(t, func(r *driver.AcquireRequest) { r.Replicas = 1 }) },
+			"without Capabilities.Replicas a request with Replicas must fail with ErrUnsupported and change nothing"},
+		{"RefusesOnceIfUnsupported", "",
+			func(t *T) bool { return !t.Engine.Capabilities().Records },
+			func(t *T) { unsupported(t, func(r *driver.AcquireRequest) { r.Once = true }) },
+			"without Capabilities.Records a request with Once must fail with ErrUnsupported and change nothing"},
+		{"RefusesMethodsIfUnsupported", "", func(t *T) bool { return idle(t) != driver.Features{} }, refusesMethods,
+			"a method whose flag is not set must fail with ErrUnsupported, change nothing, " +
+				"and not ask the store, so that an ended context makes no difference"},
+		{"MaxTTLBoundsLeases", "", hasMaxTTL, maxTTLBoundsLeases,
+			"a TTL longer than Capabilities.MaxTTL must be refused with ErrInvalid, and change nothing; MaxTTL itself must be granted"},
+		{"MaxTTLBoundsKeepFor", "", hasMaxTTL, maxTTLBoundsKeepFor,
+			"a KeepFor longer than Capabilities.MaxTTL must count as MaxTTL"},
+	}
 }
 
 func hasMaxTTL(t *T) bool { return t.Features.MaxTTL > 0 }
@@ -106,7 +90,6 @@ func idle(t *T) (f driver.Features) {
 	unflagged(&f.Downgrader, t, of.Shared)
 	unflagged(&f.AllAcquirer, t, of.AcquireAll)
 	unflagged(&f.Recorder, t, of.Records)
-	unflagged(&f.RecordLister, t, of.ListRecords)
 	unflagged(&f.Vault, t, of.OneTime)
 	unflagged(&f.Lister, t, of.List)
 	unflagged(&f.Breaker, t, of.Break)
@@ -140,13 +123,13 @@ func refusesMethods(t *T) {
 	}
 	// These have no error to return.
 	if f.Queuer != nil {
-		f.Queuer.Watch(driver.NewLeaseID()).Stop()
+		f.Queuer.Watch(lockinfo.NewLeaseID()).Stop()
 	}
 	if f.LossTeller != nil {
 		f.LossTeller.OnLoss(func(driver.Loss) {})()
 	}
 	if f.Historian != nil {
-		f.Historian.OnEvent(func(driver.Event) {})()
+		f.Historian.OnEvent(func(lockinfo.HistoryEvent) {})()
 	}
 	if left := t.live(l); left > t.units(40)+t.slack() {
 		t.Errorf("the lease lasts for %s, want what it was granted for", left)
@@ -156,16 +139,21 @@ func refusesMethods(t *T) {
 	}
 }
 
-// unsupported sends a request that change makes unsupported, to a free name
-// and to a held one.
+// unsupported is refuses for a request that change makes unsupported.
 func unsupported(t *T, change func(*driver.AcquireRequest)) {
+	refuses(t, driver.ErrUnsupported, change)
+}
+
+// refuses sends a request as changed, for a free name and for a held one. It fails the
+// run unless the engine returns an error that wraps want, and changes nothing.
+func refuses(t *T, want error, change func(*driver.AcquireRequest)) {
 	l := t.take("held", t.units(40))
 	for _, name := range []string{"free", "held"} {
 		req := ask(name, t.units(8))
 		change(&req)
 		for what, ctx := range contexts(t) {
-			if _, err := t.Engine.Acquire(ctx, req); !errors.Is(err, driver.ErrUnsupported) {
-				t.Errorf("%s name, %s: error %v, want ErrUnsupported", name, what, err)
+			if _, err := t.Engine.Acquire(ctx, req); !errors.Is(err, want) {
+				t.Errorf("%s name, %s: error %v, want one that wraps %q", name, what, err, want)
 			}
 		}
 	}
@@ -173,8 +161,8 @@ func unsupported(t *T, change func(*driver.AcquireRequest)) {
 	t.live(l)
 	all := askTagged(t.units(8), "one", "two")
 	if change(&all[1]); canAcquireAll(t) && !all[1].Queue && !all[1].Once {
-		if _, err := t.Features.AllAcquirer.AcquireAll(t.Context(), all); !errors.Is(err, driver.ErrUnsupported) {
-			t.Errorf("AcquireAll: error %v, want ErrUnsupported", err)
+		if _, err := t.Features.AllAcquirer.AcquireAll(t.Context(), all); !errors.Is(err, want) {
+			t.Errorf("AcquireAll: error %v, want one that wraps %q", err, want)
 		}
 		t.nothingOf(all)
 	}

@@ -8,53 +8,26 @@ import (
 )
 
 func completeRequirements() []Requirement {
-	return []Requirement{{
-		Name:        "CompleteStoresRecordAndEndsLease",
-		Explanation: "Complete must store the record and end the lease in one step",
-		Needs:       canRecord,
-		Run:         completeStores,
-	}, {
-		Name:        "CompleteOfLostIsLost",
-		Explanation: "Complete must answer ErrLost, and neither store a record nor end a lease, if the lease is not live",
-		Invariant:   "I4",
-		Needs:       canRecord,
-		Run:         completeOfLost,
-	}, {
-		Name:        "CompleteOfStaleOverwritesNothing",
-		Explanation: "Complete by an earlier holder must answer ErrLost and leave the successor's record",
-		Invariant:   "I4",
-		Needs:       canRecord,
-		Run:         completeOfStale,
-	}, {
-		Name:        "CompleteTwiceIsOnce",
-		Explanation: "a repeated Complete must not be an error and must change nothing",
-		Invariant:   "I6",
-		Needs:       canRecord,
-		Run:         completeTwice,
-	}, {
-		Name:        "CompleteReplacesRecord",
-		Explanation: "Complete must replace the record of an earlier holder, and its retention",
-		Needs:       canRecord,
-		Run:         completeReplaces,
-	}, {
-		Name:        "CompleteHandsOver",
-		Explanation: "Complete must give up the places that asked for Once, and grant the lock to the next in the same step",
-		Invariant:   "I7",
-		Needs:       both(canRecord, canQueue),
-		Run:         completeHandsOver,
-	}, {
-		Name:        "CompleteTellsWatches",
-		Explanation: "Complete must tell the watches of the places that it gives up, and of those that it hands the lock",
-		Invariant:   "I7",
-		Needs:       both(canRecord, canQueue),
-		Run:         completeTells,
-	}, {
-		Name:        "TokensGrowOverComplete",
-		Explanation: "a grant must carry a greater token than every earlier grant of the name that was completed",
-		Invariant:   "I2",
-		Needs:       canRecord,
-		Run:         tokensGrowOverComplete,
-	}}
+	return []Requirement{
+		{"CompleteStoresRecordAndEndsLease", "", canRecord, completeStores,
+			"Complete must store the record and end the lease in one step"},
+		{"CompleteOfLostIsLost", "I4", canRecord, completeOfLost,
+			"Complete must answer ErrLost, and neither store a record nor end a lease, if the lease is not live"},
+		{"CompleteOfStaleOverwritesNothing", "I4", canRecord, completeOfStale,
+			"Complete by an earlier holder must answer ErrLost and leave the successor's record"},
+		{"CompleteTwiceIsOnce", "I6", canRecord, completeTwice,
+			"a repeated Complete must not be an error and must change nothing"},
+		{"CompleteReplacesRecord", "", canRecord, completeReplaces,
+			"Complete must replace the record of an earlier holder, and its retention"},
+		{"CompleteKeepsLease", "I4", canRecord, completeKeeps,
+			"Complete with Keep must store the record of a live lease and leave the lease; a repeat after the lease must not find it as a completion"},
+		{"CompleteHandsOver", "I7", both(canRecord, canQueue), completeHandsOver,
+			"Complete must give up the places that asked for Once, and grant the lock to the next in the same step"},
+		{"CompleteTellsWatches", "I7", both(canRecord, canQueue), completeTells,
+			"Complete must tell the watches of the places that it gives up, and of those that it hands the lock"},
+		{"TokensGrowOverComplete", "I2", canRecord, tokensGrowOverComplete,
+			"a grant must carry a greater token than every earlier grant of the name that was completed"},
+	}
 }
 
 func canRecord(t *T) bool { return t.Features.Recorder != nil }
@@ -72,6 +45,13 @@ func (t *T) mustComplete(l lease, record string, retention time.Duration) {
 	if err := t.complete(l, record, retention); err != nil {
 		t.Fatalf("Complete(%q): %v", l.Name, err)
 	}
+}
+
+// keep stores a record under a lease that goes on, and returns the engine's answer.
+func (t *T) keep(l lease, record string, retention time.Duration) error {
+	return t.Features.Recorder.Complete(t.Context(), driver.CompleteRequest{
+		Name: l.Name, LeaseID: l.LeaseID, Record: []byte(record), Retention: retention, Keep: true,
+	})
 }
 
 // done takes a name and completes it.
@@ -231,6 +211,38 @@ func completeReplaces(t *T) {
 		t.Errorf("late repeat of the first Complete: %v", err)
 	}
 	t.recorded("a", "second")
+}
+
+// completeKeeps ends with the repeats that must not be taken for the completion: their
+// record is not the one that the lease ended with.
+func completeKeeps(t *T) {
+	l := t.take("a", t.units(40))
+	for range 2 {
+		if err := t.keep(l, "begun", t.units(40)); err != nil {
+			t.Fatalf("Complete with Keep: %v", err)
+		}
+		t.recorded("a", "begun")
+		t.live(l)
+	}
+	t.refused("a")
+	t.mustComplete(l, "done", t.units(40))
+	t.recorded("a", "done")
+	t.free("a")
+	_ = t.keep(l, "begun", t.units(40)) // a late copy
+	t.recorded("a", "done")
+
+	l = t.take("b", t.units(40))
+	if err := t.keep(l, "begun", t.units(40)); err != nil {
+		t.Fatalf("Complete with Keep: %v", err)
+	}
+	t.mustRelease(l)
+	t.lost("Complete with Keep, after the lease", t.keep(l, "zombie", t.units(40)))
+	t.lost("Complete after the lease, which had kept a record", t.complete(l, "zombie", t.units(40)))
+	t.recorded("b", "begun")
+	next := t.take("b", t.units(40))
+	t.lost("Complete with Keep by an earlier holder", t.keep(l, "zombie", t.units(40)))
+	t.live(next)
+	t.recorded("b", "begun")
 }
 
 // onceBesides queues three requests with Once, and one without between them.

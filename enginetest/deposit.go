@@ -5,38 +5,23 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 func depositRequirements() []Requirement {
-	return []Requirement{{
-		Name:        "DepositTwiceIsOnce",
-		Explanation: "a repeated Deposit must not be an error and must change nothing, whatever has become of the token since",
-		Invariant:   "I6",
-		Needs:       canVault,
-		Run:         depositTwice,
-	}, {
-		Name: "DepositUnderUsedDigestIsRefused",
-		Explanation: "a Deposit with another By must answer ErrKindMismatch and change nothing, whatever has become of " +
-			"the token that is there",
-		Needs: canVault,
-		Run:   depositUnderUsedDigest,
-	}, {
-		Name:        "DepositsOnceUnderContention",
-		Explanation: "of many Deposits under one digest at once, one must store its token, with its repeats",
-		Needs:       canVault,
-		Run:         func(t *T) { depositsOnce(t, t) },
-	}, {
-		Name:        "DepositsOnceAcrossEngines",
-		Explanation: "of many Deposits under one digest at once, through whatever engines, one must store its token",
-		Needs:       both(canVault, hasJoin),
-		Run:         func(t *T) { depositsOnce(t, t.join()) },
-	}, {
-		Name:        "ForgottenDigestIsFree",
-		Explanation: "a digest that is Unknown must be free for another Deposit, whether or not it was pruned",
-		Invariant:   "I11",
-		Needs:       canVault,
-		Run:         forgottenIsFree,
-	}}
+	return []Requirement{
+		{"DepositTwiceIsOnce", "I6", canVault, depositTwice,
+			"a repeated Deposit must not be an error and must change nothing, whatever has become of the token since"},
+		{"DepositUnderUsedDigestIsRefused", "", canVault, depositUnderUsedDigest,
+			"a Deposit with another By must answer ErrKindMismatch and change nothing, whatever has become of " +
+				"the token that is there"},
+		{"DepositsOnceUnderContention", "", canVault, func(t *T) { depositsOnce(t, t) },
+			"of many Deposits under one digest at once, one must store its token, with its repeats"},
+		{"DepositsOnceAcrossEngines", "", both(canVault, hasJoin), func(t *T) { depositsOnce(t, t.join()) },
+			"of many Deposits under one digest at once, through whatever engines, one must store its token"},
+		{"ForgottenDigestIsFree", "I11", canVault, forgottenIsFree,
+			"a digest that is Unknown must be free for another Deposit, whether or not it was pruned"},
+	}
 }
 
 // everyFate stores one token for every state that a known one can have. The
@@ -57,9 +42,9 @@ func (t *T) everyFate(ttl time.Duration) map[driver.VaultState]deposited {
 
 func depositTwice(t *T) {
 	for state, d := range t.everyFate(t.units(8)) {
-		t.mustDeposit(d.DepositRequest)
+		t.mustDeposit(d.asked)
 		if state != driver.Fresh {
-			t.tells(d.Digest, state)
+			t.tells(d.proof, state)
 			continue
 		}
 		t.lasts("Peek after a repeated Deposit", d.TTL, d.life(), func() time.Duration { return t.fresh(d) })
@@ -67,12 +52,12 @@ func depositTwice(t *T) {
 	}
 }
 
-// life returns the time of the deposit as that of a lease.
+// life returns the deposit's time as a lease's.
 func (d deposited) life() lease { return lease{sent: d.sent, answered: d.answered} }
 
 func depositUnderUsedDigest(t *T) {
 	for state, d := range t.everyFate(t.units(8)) {
-		others := []driver.LeaseID{driver.NewLeaseID()}
+		others := []lockinfo.LeaseID{lockinfo.NewLeaseID()}
 		for _, by := range append(others, nearMisses(d.By)...) {
 			req := d.DepositRequest
 			for _, payload := range [][]byte{d.Payload, []byte("of another")} {
@@ -82,9 +67,9 @@ func depositUnderUsedDigest(t *T) {
 				}
 			}
 		}
-		t.mustDeposit(d.DepositRequest) // the repeat of the first is still not an error
+		t.mustDeposit(d.asked) // the repeat of the first is still not an error
 		if state != driver.Fresh {
-			t.tells(d.Digest, state)
+			t.tells(d.proof, state)
 			continue
 		}
 		t.lasts("Peek after another's Deposit", d.TTL, d.life(), func() time.Duration { return t.fresh(d) })
@@ -95,8 +80,8 @@ func depositUnderUsedDigest(t *T) {
 // depositsOnce sends 8 deposits at once, each twice: once through each T.
 func depositsOnce(t, other *T) {
 	for range 4 {
-		secret := string(driver.NewLeaseID())
-		reqs := make([]driver.DepositRequest, 8)
+		secret := string(lockinfo.NewLeaseID())
+		reqs := make([]asked, 8)
 		for i := range reqs {
 			reqs[i] = t.askDeposit(secret, t.units(40))
 			reqs[i].Payload = []byte(reqs[i].By)
@@ -104,9 +89,9 @@ func depositsOnce(t, other *T) {
 		errs := make([]error, 2*len(reqs))
 		atOnce(len(errs), func(i int) {
 			e := []*T{t, other}[i%2]
-			errs[i] = e.vault().Deposit(t.Context(), reqs[i/2])
+			errs[i] = e.vault().Deposit(t.Context(), reqs[i/2].DepositRequest)
 		})
-		winner := string(t.peek(digestOf(secret)).Payload)
+		winner := string(t.peek(proofOf(secret)).Payload)
 		for i, err := range errs {
 			switch wins := string(reqs[i/2].Payload) == winner; {
 			case wins && err != nil:
@@ -125,8 +110,8 @@ func forgottenIsFree(t *T) {
 		if i == 3 {
 			t.prune(10, 6)
 		}
-		d.By, d.Payload, d.TTL, d.Memory = driver.NewLeaseID(), []byte("of another"), t.units(40), t.units(40)
-		all[i] = t.mustDeposit(d.DepositRequest)
+		d.By, d.Payload, d.TTL, d.Memory = lockinfo.NewLeaseID(), []byte("of another"), t.units(40), t.units(40)
+		all[i] = t.mustDeposit(d.asked)
 	}
 	t.prune(10, 6)
 	for _, d := range all {

@@ -7,42 +7,51 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
+
+// An asked is a request for a one-time token, with the proof that the token has its
+// secret.
+type asked struct {
+	driver.DepositRequest
+	proof driver.Proof
+}
 
 // A deposited is a one-time token that the store has taken.
 type deposited struct {
-	driver.DepositRequest
+	asked
 	sent     time.Time // before the request was sent
 	answered time.Time
 }
 
-// shortest is the shortest TTL and Memory that the contract allows. A token
-// with it is over, or forgotten, one unit later.
+// shortest is the shortest TTL and Memory that the contract allows. A token with it
+// expires, or is forgotten, one unit later.
 const shortest = 10 * time.Millisecond
 
-func digestOf(secret string) driver.Digest {
+func proofOf(secret string) driver.Proof {
 	sum := sha256.Sum256([]byte(secret))
-	return driver.Digest(hex.EncodeToString(sum[:]))
+	return driver.Proof(hex.EncodeToString(sum[:]))
 }
 
 func (t *T) vault() driver.Vault { return t.Features.Vault }
 
 // askDeposit returns a request with a By of its own, for a token that is
 // remembered for long.
-func (t *T) askDeposit(secret string, ttl time.Duration) driver.DepositRequest {
-	return driver.DepositRequest{
-		Digest: digestOf(secret), By: driver.NewLeaseID(), Payload: []byte("payload of " + secret), TTL: ttl, Memory: t.units(400),
-	}
+func (t *T) askDeposit(secret string, ttl time.Duration) asked {
+	proof := proofOf(secret)
+	return asked{driver.DepositRequest{
+		Digest: proof.Digest(), By: lockinfo.NewLeaseID(), Payload: []byte("payload of " + secret), TTL: ttl, Memory: t.units(400),
+	}, proof}
 }
 
 // mustDeposit stores a token, which must succeed.
-func (t *T) mustDeposit(req driver.DepositRequest) deposited {
+func (t *T) mustDeposit(req asked) deposited {
 	t.Helper()
 	sent := time.Now()
-	if err := t.vault().Deposit(t.Context(), req); err != nil {
+	if err := t.vault().Deposit(t.Context(), req.DepositRequest); err != nil {
 		t.Fatalf("Deposit: %v", err)
 	}
-	return deposited{DepositRequest: req, sent: sent, answered: time.Now()}
+	return deposited{asked: req, sent: sent, answered: time.Now()}
 }
 
 // store stores a token that is remembered for long.
@@ -51,18 +60,18 @@ func (t *T) store(secret string, ttl time.Duration) deposited {
 	return t.mustDeposit(t.askDeposit(secret, ttl))
 }
 
-func (t *T) peek(digest driver.Digest) driver.VaultReply {
+func (t *T) peek(proof driver.Proof) driver.VaultReply {
 	t.Helper()
-	reply, err := t.vault().Peek(t.Context(), digest)
+	reply, err := t.vault().Peek(t.Context(), proof)
 	if err != nil {
 		t.Fatalf("Peek: %v", err)
 	}
 	return reply
 }
 
-func (t *T) redeem(digest driver.Digest, by driver.LeaseID) driver.VaultReply {
+func (t *T) redeem(proof driver.Proof, by lockinfo.LeaseID) driver.VaultReply {
 	t.Helper()
-	reply, err := t.vault().Redeem(t.Context(), driver.RedeemRequest{Digest: digest, By: by})
+	reply, err := t.vault().Redeem(t.Context(), driver.RedeemRequest{Proof: proof, By: by})
 	if err != nil {
 		t.Fatalf("Redeem: %v", err)
 	}
@@ -79,9 +88,9 @@ func (t *T) revoke(digest driver.Digest) driver.VaultReply {
 }
 
 // isState fails the run unless Peek answers with this state.
-func (t *T) isState(digest driver.Digest, want driver.VaultState) {
+func (t *T) isState(proof driver.Proof, want driver.VaultState) {
 	t.Helper()
-	if got := t.peek(digest).State; got != want {
+	if got := t.peek(proof).State; got != want {
 		t.Fatalf("Peek: the token is %s, want %s", got, want)
 	}
 }
@@ -90,7 +99,7 @@ func (t *T) isState(digest driver.Digest, want driver.VaultState) {
 // returns for how long.
 func (t *T) fresh(d deposited) time.Duration {
 	t.Helper()
-	reply := t.peek(d.Digest)
+	reply := t.peek(d.proof)
 	if reply.State != driver.Fresh {
 		t.Fatalf("Peek: the token is %s, want %s", reply.State, driver.Fresh)
 	}
@@ -102,9 +111,9 @@ func (t *T) fresh(d deposited) time.Duration {
 }
 
 // handedOut redeems a token, which must be answered with the payload.
-func (t *T) handedOut(d deposited, by driver.LeaseID) {
+func (t *T) handedOut(d deposited, by lockinfo.LeaseID) {
 	t.Helper()
-	reply := t.redeem(d.Digest, by)
+	reply := t.redeem(d.proof, by)
 	if !reply.Granted || reply.State != driver.Redeemed {
 		t.Fatalf("Redeem: %s, granted %t; want %s, granted", reply.State, reply.Granted, driver.Redeemed)
 	}
@@ -112,17 +121,17 @@ func (t *T) handedOut(d deposited, by driver.LeaseID) {
 }
 
 // redeemed redeems a token as somebody new, who is returned.
-func (t *T) redeemed(d deposited) driver.LeaseID {
+func (t *T) redeemed(d deposited) lockinfo.LeaseID {
 	t.Helper()
-	by := driver.NewLeaseID()
+	by := lockinfo.NewLeaseID()
 	t.handedOut(d, by)
 	return by
 }
 
 // notHandedOut redeems a token, which must be answered with this state.
-func (t *T) notHandedOut(digest driver.Digest, by driver.LeaseID, want driver.VaultState) {
+func (t *T) notHandedOut(proof driver.Proof, by lockinfo.LeaseID, want driver.VaultState) {
 	t.Helper()
-	if reply := t.redeem(digest, by); reply.Granted || reply.State != want {
+	if reply := t.redeem(proof, by); reply.Granted || reply.State != want {
 		t.Fatalf("Redeem: %s, granted %t; want %s, not granted", reply.State, reply.Granted, want)
 	}
 }
@@ -135,14 +144,14 @@ func (t *T) revokes(digest driver.Digest, before driver.VaultState) {
 	}
 }
 
-// tells fails the run unless every request that asks for a token that is not
-// fresh is answered with this state, and leaves it so.
-func (t *T) tells(digest driver.Digest, want driver.VaultState) {
+// tells fails the run unless every request for a token that is not fresh gets this state
+// in its reply, and does not change it.
+func (t *T) tells(proof driver.Proof, want driver.VaultState) {
 	t.Helper()
 	for range 2 {
-		t.isState(digest, want)
-		t.notHandedOut(digest, driver.NewLeaseID(), want)
-		t.revokes(digest, want)
+		t.isState(proof, want)
+		t.notHandedOut(proof, lockinfo.NewLeaseID(), want)
+		t.revokes(proof.Digest(), want)
 	}
 }
 
@@ -174,7 +183,7 @@ func (t *T) turns(after time.Duration, to driver.VaultState, tokens ...turn) {
 		var left []turn
 		for _, d := range tokens {
 			asked := time.Now()
-			state := t.peek(d.Digest).State
+			state := t.peek(d.proof).State
 			switch age := time.Since(d.sent); {
 			case state == to && age < after-early:
 				t.Fatalf("%s after %s, want %s for %s", state, age, d.from, after)

@@ -4,46 +4,24 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 func downgradeRequirements() []Requirement {
-	return []Requirement{{
-		Name:        "DowngradeLetsSharedIn",
-		Explanation: "Downgrade must make an exclusive lease shared: shared requests come in, and exclusive ones stay out",
-		Invariant:   "I1",
-		Needs:       canShare,
-		Run:         downgradeLetsSharedIn,
-	}, {
-		Name:        "DowngradeKeepsLease",
-		Explanation: "Downgrade must leave the lease's token and expiry as they are",
-		Invariant:   "I2",
-		Needs:       canShare,
-		Run:         downgradeKeepsLease,
-	}, {
-		Name:        "DowngradeTwiceIsOnce",
-		Explanation: "Downgrade of a lease that is shared must do nothing, and a late repeat of its acquire must not undo it",
-		Invariant:   "I6",
-		Needs:       canShare,
-		Run:         downgradeTwice,
-	}, {
-		Name:        "DowngradeOfLostIsLost",
-		Explanation: "Downgrade must answer ErrLost and change nothing unless the lease is live",
-		Invariant:   "I4",
-		Needs:       canShare,
-		Run:         downgradeOfLost,
-	}, {
-		Name:        "DowngradeHandsOver",
-		Explanation: "Downgrade must grant the shared requests at the head of the queue in the same step",
-		Invariant:   "I7",
-		Needs:       both(canShare, canQueue),
-		Run:         downgradeHandsOver,
-	}, {
-		Name:        "DowngradeDoesNotPassExclusive",
-		Explanation: "after Downgrade nobody behind an exclusive request in the queue must be granted the lock",
-		Invariant:   "I7",
-		Needs:       both(canShare, canQueue),
-		Run:         downgradeBehindExclusive,
-	}}
+	return []Requirement{
+		{"DowngradeLetsSharedIn", "I1", canShare, downgradeLetsSharedIn,
+			"Downgrade must make an exclusive lease shared: shared requests come in, and exclusive ones stay out"},
+		{"DowngradeKeepsLease", "I2", canShare, downgradeKeepsLease,
+			"Downgrade must not change the lease's token and expiry"},
+		{"DowngradeTwiceIsOnce", "I6", canShare, downgradeTwice,
+			"Downgrade of a lease that is shared must do nothing, and a late repeat of its acquire must not undo it"},
+		{"DowngradeOfLostIsLost", "I4", canShare, downgradeOfLost,
+			"Downgrade must answer ErrLost and change nothing unless the lease is live"},
+		{"DowngradeHandsOver", "I7", both(canShare, canQueue), downgradeHandsOver,
+			"Downgrade must grant the shared requests at the head of the queue in the same step"},
+		{"DowngradeDoesNotPassExclusive", "I7", both(canShare, canQueue), downgradeBehindExclusive,
+			"after Downgrade nobody behind an exclusive request in the queue must be granted the lock"},
+	}
 }
 
 // downgrade makes a lease shared and returns the engine's answer.
@@ -64,7 +42,7 @@ func downgradeLetsSharedIn(t *T) {
 	t.mustDowngrade(l)
 	t.refused("a")
 	reader := t.grant(askShared("a", t.units(40)))
-	if lock := t.inspect("a"); lock.Mode != driver.Shared || len(lock.Holders) != 2 {
+	if lock := t.inspect("a"); lock.Mode != lockinfo.Shared || len(lock.Holders) != 2 {
 		t.Errorf("lock = %+v, want two shared leases", lock)
 	}
 	t.mustExtend(l, t.units(80))
@@ -76,7 +54,7 @@ func downgradeLetsSharedIn(t *T) {
 
 func downgradeKeepsLease(t *T) {
 	req := ask("a", t.units(8))
-	req.Holder = wholeHolder()
+	req.Holder = t.wholeHolder()
 	l := t.grant(req)
 	time.Sleep(t.units(1))
 	t.mustDowngrade(l)
@@ -126,8 +104,8 @@ func downgradeOfLost(t *T) {
 	t.refuse(askShared("kept", t.units(8)))
 	t.free("never")
 	t.free("expired")
-	if lock := t.inspect("a"); lock.Mode != driver.Exclusive {
-		t.Errorf("mode = %s after Downgrade by others, want %s", lock.Mode, driver.Exclusive)
+	if lock := t.inspect("a"); lock.Mode != lockinfo.Exclusive {
+		t.Errorf("mode = %s after Downgrade by others, want %s", lock.Mode, lockinfo.Exclusive)
 	}
 }
 

@@ -7,29 +7,20 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 func engineRequirements() []Requirement {
-	return []Requirement{{
-		Name:        "EndedContextDoesNothing",
-		Explanation: "a call whose context has ended must return soon, with an error, and leave everything as it is",
-		Run:         endedContext,
-	}, {
-		Name:        "ErrorsLeaveOutName",
-		Explanation: "an error must not contain the lock's name, which package holdfast adds",
-		Invariant:   "I10",
-		Run:         errorsLeaveOutName,
-	}, {
-		Name:        "ClosedEngineSaysSo",
-		Explanation: "calls after Close must fail with ErrClosed, and a second Close must do nothing",
-		Run:         closedEngine,
-	}, {
-		Name:        "CloseLeavesLeases",
-		Explanation: "Close must not touch any lease",
-		Invariant:   "I4",
-		Needs:       hasJoin,
-		Run:         closeLeavesLeases,
-	}}
+	return []Requirement{
+		{"EndedContextDoesNothing", "", nil, endedContext,
+			"a call whose context has ended must return soon, with an error, and change nothing"},
+		{"ErrorsLeaveOutName", "I10", nil, errorsLeaveOutName,
+			"an error must not contain the lock's name, which package holdfast adds"},
+		{"ClosedEngineSaysSo", "", nil, closedEngine,
+			"calls after Close must fail with ErrClosed, and a second Close must do nothing"},
+		{"CloseLeavesLeases", "I4", hasJoin, closeLeavesLeases,
+			"Close must not touch any lease"},
+	}
 }
 
 // A call is one method of an engine, called on a lease.
@@ -38,7 +29,7 @@ type call struct {
 	err    func(context.Context, *T, lease) error
 }
 
-// calls returns a call of every method that asks the store.
+// calls returns a call of every method that sends a request to the store.
 func calls(t *T) []call {
 	all := []call{
 		{"Acquire", func(ctx context.Context, t *T, l lease) error {
@@ -94,7 +85,7 @@ func endedContext(t *T) {
 	if left := t.live(l); left > t.units(40)+t.slack() {
 		t.Errorf("Extend with an ended context left the lease %s", left)
 	}
-	if lock := t.inspect("a"); lock.Mode != driver.Exclusive || lock.QueueLength != 0 {
+	if lock := t.inspect("a"); lock.Mode != lockinfo.Exclusive || lock.QueueLength != 0 {
 		t.Errorf("calls with an ended context left %+v, want an exclusive lock without a queue", lock)
 	}
 	for _, name := range []string{"another", "{tag}one", "{tag}two"} {
@@ -104,7 +95,7 @@ func endedContext(t *T) {
 		t.recorded("a", "result")
 	}
 	if canVault(t) {
-		t.isState(digestOf("another"), driver.Unknown)
+		t.isState(proofOf("another"), driver.Unknown)
 		t.fresh(d)
 	}
 }

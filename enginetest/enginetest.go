@@ -1,6 +1,6 @@
-// Package enginetest is the conformance suite of package driver. An engine
-// that passes it keeps every "must" of the contract that can be seen from
-// outside; an engine that fails is told by name which rule it broke.
+// Package enginetest is the conformance suite of package driver. An engine that passes it
+// keeps every "must" of the contract that can be seen from outside. An engine that fails
+// learns the name of the rule that it broke.
 //
 //	func TestConformance(t *testing.T) {
 //		enginetest.Run(t, enginetest.Harness{
@@ -12,9 +12,9 @@
 // In real time the suite takes about 130 units, and 12 more of an engine with
 // history; in virtual time, none.
 //
-// The requirements are data. Each names one rule and the invariant of
-// ARCHITECTURE.md behind it, so that the suite itself can be tested: engines
-// with one known fault must fail exactly the requirements that name it.
+// The requirements are data. Each names one rule and its invariant in ARCHITECTURE.md, so
+// that the suite itself can be tested: an engine with one known fault must fail exactly
+// the requirements that name the fault.
 package enginetest
 
 import (
@@ -32,14 +32,14 @@ type Harness struct {
 	// before any cleanup that Open registered.
 	Open func(testing.TB) driver.Engine
 
-	// Join returns another engine on the store of the given one, as another
-	// process would open it. The suite closes it. Nil says that a store has
-	// only one engine; requirements on two are then left out.
+	// Join returns another engine on the store of the given one, as another process would
+	// open it. The suite closes it. Nil means that a store has only one engine; the suite
+	// then leaves out the requirements on two.
 	Join func(testing.TB, driver.Engine) driver.Engine
 
-	// Unit is the suite's unit of time. It is guaranteed to be at least
-	// 20 ms and must be long beside a round trip to the store and beside the
-	// pauses of the machine: a few hundred milliseconds in real time.
+	// Unit is the suite's unit of time, at least 20 ms. It must be long compared to a
+	// round trip to the store and to the pauses of the machine: a few hundred
+	// milliseconds in real time.
 	Unit time.Duration
 
 	// Bubble runs a requirement in virtual time, as synctest.Test does.
@@ -49,16 +49,17 @@ type Harness struct {
 
 // A Requirement is one rule of the contract.
 type Requirement struct {
-	Name        string // what an engine does that keeps the rule
-	Explanation string // the rule that a failing engine breaks, in one line
-	Invariant   string // the invariant behind the rule, as "I4"; "" if none
+	Name      string // what an engine does that keeps the rule
+	Invariant string // the rule's invariant, as "I4"; "" if none
 
-	// Needs reports whether the rule applies to the engine of t; nil says
-	// that it applies to every engine.
+	// Needs reports whether the rule applies to the engine of t; nil means that it
+	// applies to every engine.
 	Needs func(t *T) bool
 
 	// Run fails t if the engine breaks the rule.
 	Run func(t *T)
+
+	Explanation string // the rule that a failing engine breaks, in one line
 }
 
 // Run checks the engine of h against every requirement that applies to it,
@@ -101,7 +102,7 @@ func Applicable(tb testing.TB, h Harness) map[string]bool {
 			names[r.Name] = true
 		}
 	}
-	if err := t.Engine.Close(); err != nil { // now, not beside the requirements' engines
+	if err := t.Engine.Close(); err != nil { // now, before the requirements' engines close
 		tb.Errorf("Close: %v", err)
 	}
 	return names

@@ -6,51 +6,34 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 func extendRequirements() []Requirement {
-	return []Requirement{{
-		Name:        "ExtendLengthens",
-		Explanation: "Extend must make the lease last at least until its TTL from now",
-		Run:         extendLengthens,
-	}, {
-		Name:        "ExtendNeverShortens",
-		Explanation: "Extend must not shorten a lease, so that an old request that arrives late does no harm",
-		Invariant:   "I6",
-		Run:         extendNeverShortens,
-	}, {
-		Name:        "ExtendOfExpiredIsLost",
-		Explanation: "Extend must answer ErrLost after the expiry and must not re-create the lease",
-		Invariant:   "I4",
-		Run:         extendOfExpired,
-	}, {
-		Name:        "ExtendOfReleasedIsLost",
-		Explanation: "Extend must answer ErrLost after the release and must not re-create the lease",
-		Invariant:   "I4",
-		Run:         extendOfReleased,
-	}, {
-		Name:        "ExtendOfStaleLeavesSuccessor",
-		Explanation: "Extend by an earlier holder must answer ErrLost and leave the successor's lease unchanged",
-		Invariant:   "I4",
-		Run:         extendOfStale,
-	}, {
-		Name:        "ExtendComparesWholeID",
-		Explanation: "Extend must compare the lease ID whole",
-		Invariant:   "I4",
-		Run:         extendComparesWholeID,
-	}, {
-		Name:        "ExtendAnswersEachInOrder",
-		Explanation: "Extend must return one error per request, in their order, and a lost lease must not spoil the others",
-		Run:         extendAnswersEach,
-	}, {
-		Name:        "ExtendTakesMaxBatch",
-		Explanation: "Extend must take MaxBatch requests in one call, or Capabilities.MaxExtend if that is more",
-		Run:         extendTakesMaxBatch,
-	}}
+	return []Requirement{
+		{"ExtendLengthens", "", nil, extendLengthens,
+			"Extend must make the lease last at least until its TTL from now"},
+		{"ExtendNeverShortens", "I6", nil, extendNeverShortens,
+			"Extend must not shorten a lease, so that an old request that arrives late does no harm"},
+		{"ExtendOfExpiredIsLost", "I4", nil, extendOfExpired,
+			"Extend must answer ErrLost after the expiry and must not re-create the lease"},
+		{"ExtendOfReleasedIsLost", "I4", nil, extendOfReleased,
+			"Extend must answer ErrLost after the release and must not re-create the lease"},
+		{"ExtendOfStaleLeavesSuccessor", "I4", nil, extendOfStale,
+			"Extend by an earlier holder must answer ErrLost and leave the successor's lease unchanged"},
+		{"ExtendComparesWholeID", "I4", nil, extendComparesWholeID,
+			"Extend must compare the lease ID whole"},
+		{"ExtendComparesToken", "I4", nil, extendComparesToken,
+			"Extend with a token must answer ErrLost if the lease of the ID has another, and leave the lease live"},
+		{"ExtendAnswersEachInOrder", "", nil, extendAnswersEach,
+			"Extend must return one error per request, in their order, and a lost lease must not spoil the others"},
+		{"ExtendTakesMaxBatch", "", nil, extendTakesMaxBatch,
+			"Extend must take MaxBatch requests in one call, or Capabilities.MaxExtend if that is more"},
+	}
 }
 
-// extendLengthens asks the store's memory and then its behaviour, since an
-// engine may report an expiry that it does not keep.
+// extendLengthens checks the store's memory and then its behaviour, since an engine may
+// report an expiry that it does not keep.
 func extendLengthens(t *T) {
 	l := t.take("a", t.units(3))
 	t.mustExtend(l, t.units(10))
@@ -93,7 +76,7 @@ func extendOfStale(t *T) {
 	}
 }
 
-// nearMisses returns valid lease IDs, or digests, that differ from id in one
+// nearMisses returns valid lease IDs, proofs or digests that differ from id in one
 // digit.
 func nearMisses[ID ~string](id ID) []ID {
 	var ids []ID
@@ -114,6 +97,33 @@ func extendComparesWholeID(t *T) {
 	}
 	if left := t.live(l); left > t.units(8)+t.slack() {
 		t.Errorf("Extend with another digit in the lease ID gave the lease %s", left)
+	}
+}
+
+// extendComparesToken looks at leases of both kinds, which engines may keep in different
+// ways, twice: what has been extended once may be extended by a shorter way.
+func extendComparesToken(t *T) {
+	l := t.take("a", t.units(40))
+	leases := []lease{l}
+	if canShare(t) {
+		req := ask("b", t.units(40))
+		req.Mode = lockinfo.Shared
+		leases = append(leases, t.grant(req))
+	}
+	for _, l := range leases {
+		extend := func(token uint64) error {
+			return t.Engine.Extend(t.Context(), []driver.ExtendRequest{{Name: l.Name, LeaseID: l.LeaseID, TTL: t.units(40), Token: token}})[0]
+		}
+		for range 2 {
+			if err := extend(l.token); err != nil {
+				t.Errorf("Extend with the lease's token: %v", err)
+			}
+			for _, token := range []uint64{l.token - 2, l.token + 2, 2} {
+				t.lost("Extend with another token", extend(token))
+			}
+		}
+		t.live(l)
+		t.mustExtend(l, t.units(40))
 	}
 }
 

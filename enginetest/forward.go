@@ -10,8 +10,8 @@ import (
 // A wrapper is what those who wrap engines write.
 type wrapper struct{ driver.Forward }
 
-// Forwarded returns h with its engines behind wrappers that embed driver.Forward,
-// without the given capabilities.
+// Forwarded returns h with its engines wrapped in driver.Forward, without the given
+// capabilities.
 func (h Harness) Forwarded(without driver.Capabilities) Harness {
 	open, join := h.Open, h.Join
 	h.Open = func(tb testing.TB) driver.Engine {

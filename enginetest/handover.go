@@ -7,61 +7,26 @@ import (
 )
 
 func handOverRequirements() []Requirement {
-	return []Requirement{{
-		Name:        "HandsOverAtRelease",
-		Explanation: "Release must grant the lock to the first of the queue in the same step, who learns it from any request",
-		Invariant:   "I7",
-		Needs:       canQueue,
-		Run:         handsOverAtRelease,
-	}, {
-		Name:        "HandsOverAtCancel",
-		Explanation: "a release with Cancel must grant the lock to the first of the queue in the same step",
-		Invariant:   "I7",
-		Needs:       canQueue,
-		Run:         handsOverAtCancel,
-	}, {
-		Name:        "HandsOverAtExpiry",
-		Explanation: "the next Acquire or Refresh after an expiry must grant the lock to the first of the queue, not to its sender",
-		Invariant:   "I7",
-		Needs:       canQueue,
-		Run:         handsOverAtExpiry,
-	}, {
-		Name:        "HandsOverWhenPlaceEnds",
-		Explanation: "when a place ends, by expiry or release, those behind it must be granted what the live leases allow",
-		Invariant:   "I7",
-		Needs:       both(canQueue, canShare),
-		Run:         handsOverWhenPlaceEnds,
-	}, {
-		Name:        "HandsOverToSharedTogether",
-		Explanation: "consecutive shared requests must be granted together, and none behind the next exclusive one",
-		Invariant:   "I7",
-		Needs:       both(canQueue, canShare),
-		Run:         handsOverToShared,
-	}, {
-		Name:        "HandedOverLeaseEndsWithPlace",
-		Explanation: "a lease that was handed over must end when the place would have ended, until it is lengthened",
-		Invariant:   "I7",
-		Needs:       canQueue,
-		Run:         handedOverEndsWithPlace,
-	}, {
-		Name:        "HandedOverLeaseIsLengthened",
-		Explanation: "Extend and a repeated acquire must each lengthen a lease that was handed over, and Refresh never shorten it",
-		Invariant:   "I6",
-		Needs:       canQueue,
-		Run:         handedOverLengthened,
-	}, {
-		Name:        "RefreshLeavesHandedOverLease",
-		Explanation: "Refresh must not lengthen a lease that was handed over, so that one that nobody hears of ends with its place",
-		Invariant:   "I7",
-		Needs:       canQueue,
-		Run:         refreshLeavesHandedOver,
-	}, {
-		Name:        "TokensGrowOverHandOver",
-		Explanation: "a lease that is handed over must carry a token above every earlier one and above its place's MinToken",
-		Invariant:   "I2",
-		Needs:       canQueue,
-		Run:         tokensGrowOverHandOver,
-	}}
+	return []Requirement{
+		{"HandsOverAtRelease", "I7", canQueue, handsOverAtRelease,
+			"Release must grant the lock to the first of the queue in the same step, who learns it from any request"},
+		{"HandsOverAtCancel", "I7", canQueue, handsOverAtCancel,
+			"a release with Cancel must grant the lock to the first of the queue in the same step"},
+		{"HandsOverAtExpiry", "I7", canQueue, handsOverAtExpiry,
+			"the next Acquire or Refresh after an expiry must grant the lock to the first of the queue, not to its sender"},
+		{"HandsOverWhenPlaceEnds", "I7", both(canQueue, canShare), handsOverWhenPlaceEnds,
+			"when a place ends, by expiry or release, those behind it must be granted what the live leases allow"},
+		{"HandsOverToSharedTogether", "I7", both(canQueue, canShare), handsOverToShared,
+			"consecutive shared requests must be granted together, and none behind the next exclusive one"},
+		{"HandedOverLeaseEndsWithPlace", "I7", canQueue, handedOverEndsWithPlace,
+			"a lease that was handed over must end when the place would have ended, until it is lengthened"},
+		{"HandedOverLeaseIsLengthened", "I6", canQueue, handedOverLengthened,
+			"Extend and a repeated acquire must each lengthen a lease that was handed over, and Refresh never shorten it"},
+		{"RefreshLeavesHandedOverLease", "I7", canQueue, refreshLeavesHandedOver,
+			"Refresh must not lengthen a lease that was handed over, so that one that nobody hears of ends with its place"},
+		{"TokensGrowOverHandOver", "I2", canQueue, tokensGrowOverHandOver,
+			"a lease that is handed over must carry a token above every earlier one and above its place's MinToken"},
+	}
 }
 
 func handsOverAtRelease(t *T) {

@@ -5,46 +5,28 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 func inspectRequirements() []Requirement {
-	return []Requirement{{
-		Name:        "InspectOfUnknownIsFree",
-		Explanation: "Inspect of a name never used must succeed, without holders",
-		Run:         inspectUnknown,
-	}, {
-		Name:        "InspectReportsLease",
-		Explanation: "Inspect must report the live lease: its ID, token, mode and what is left of it",
-		Run:         inspectReportsLease,
-	}, {
-		Name:        "InspectReportsHolder",
-		Explanation: "Inspect must give back the holder that was stored with the lease, whole",
-		Run:         inspectReportsHolder,
-	}, {
-		Name:        "InspectRemembersToken",
-		Explanation: "Inspect of a name that was released must report the token of its latest grant",
-		Invariant:   "I2",
-		Run:         inspectRemembersToken,
-	}, {
-		Name:        "HolderIsCopied",
-		Explanation: "a holder must be stored and returned by value: the caller may change its labels afterwards",
-		Run:         holderIsCopied,
-	}, {
-		Name:        "InspectReportsQueue",
-		Explanation: "Inspect must report the places in order: their IDs, modes, permits and holders, since and until when",
-		Needs:       canQueue,
-		Run:         inspectReportsQueue,
-	}, {
-		Name:        "InspectShowsFirstPlaces",
-		Explanation: "Inspect of a long queue must describe the first ShownPlaces at least, in order, and say how many there are",
-		Needs:       canQueue,
-		Run:         inspectShowsFirst,
-	}, {
-		Name:        "PlaceKeepsHolder",
-		Explanation: "the holder of a place must be stored by value, whole, and given to the lease that is handed over",
-		Needs:       canQueue,
-		Run:         placeKeepsHolder,
-	}}
+	return []Requirement{
+		{"InspectOfUnknownIsFree", "", nil, inspectUnknown,
+			"Inspect of a name never used must succeed, without holders"},
+		{"InspectReportsLease", "", nil, inspectReportsLease,
+			"Inspect must report the live lease: its ID, token, mode and what is left of it"},
+		{"InspectReportsHolder", "", nil, inspectReportsHolder,
+			"Inspect must give back the holder that was stored with the lease, whole"},
+		{"InspectRemembersToken", "I2", nil, inspectRemembersToken,
+			"Inspect of a name that was released must report the token of its latest grant"},
+		{"HolderIsCopied", "", nil, holderIsCopied,
+			"a holder must be stored and returned by value: the caller may change its labels afterwards"},
+		{"InspectReportsQueue", "", canQueue, inspectReportsQueue,
+			"Inspect must report the places in order: their IDs, modes, permits and holders, since and until when"},
+		{"InspectShowsFirstPlaces", "", canQueue, inspectShowsFirst,
+			"Inspect of a long queue must describe the first ShownPlaces at least, in order, and say how many there are"},
+		{"PlaceKeepsHolder", "", canQueue, placeKeepsHolder,
+			"the holder of a place must be stored by value, whole, and given to the lease that is handed over"},
+	}
 }
 
 func inspectUnknown(t *T) {
@@ -64,8 +46,8 @@ func inspectReportsLease(t *T) {
 	if h.LeaseID != l.LeaseID || h.Token != l.token || h.Released {
 		t.Errorf("holder %+v, want lease ID %s and token %d, not released", h, l.LeaseID, l.token)
 	}
-	if lock.Mode != driver.Exclusive || lock.LastToken != l.token {
-		t.Errorf("mode %d, last token %d; want %d, %d", lock.Mode, lock.LastToken, driver.Exclusive, l.token)
+	if lock.Mode != lockinfo.Exclusive || lock.LastToken != l.token {
+		t.Errorf("mode %s, last token %d; want %s, %d", lock.Mode, lock.LastToken, lockinfo.Exclusive, l.token)
 	}
 	time.Sleep(t.units(2))
 	t.lasts("Inspect", t.units(8), l, func() time.Duration { return t.live(l) })
@@ -73,7 +55,7 @@ func inspectReportsLease(t *T) {
 
 func inspectReportsHolder(t *T) {
 	req := ask("a", t.units(8))
-	req.Holder = wholeHolder()
+	req.Holder = t.wholeHolder()
 	h, _ := t.holding(t.grant(req))
 	if !sameHolder(h.Holder, req.Holder) {
 		t.Errorf("Holder = %+v, want %+v", h.Holder, req.Holder)
@@ -113,7 +95,7 @@ func inspectReportsQueue(t *T) {
 		counting = append(counting, askPermits("b", permits, 3, t.units(40)))
 	}
 	if canShare(t) {
-		plain[2].Mode = driver.Shared
+		plain[2].Mode = lockinfo.Shared
 	}
 	t.queueReported(plain[0], plain[1:])
 	if canCount(t) {
@@ -121,8 +103,8 @@ func inspectReportsQueue(t *T) {
 	}
 }
 
-// queueReported grants holder, gives reqs their places, and checks what
-// Inspect says of them.
+// queueReported grants holder, gives reqs their places, and checks what Inspect reports
+// about them.
 func (t *T) queueReported(holder driver.AcquireRequest, reqs []driver.AcquireRequest) {
 	t.Helper()
 	t.grant(holder)
@@ -144,8 +126,8 @@ func (t *T) queueReported(holder driver.AcquireRequest, reqs []driver.AcquireReq
 	}
 	for i, w := range lock.Queue {
 		req := reqs[i]
-		if w.LeaseID != req.LeaseID || w.Mode != req.Mode || w.Permits != req.Permits || !sameHolder(w.Holder, req.Holder) {
-			t.Errorf("place %d = %+v, want that of %+v", i+1, w, req)
+		if w.LeaseID != req.LeaseID || w.Mode != req.Mode || !sameHolder(w.Holder, req.Holder) {
+			t.Errorf("place %d = %+v, want the place of %+v", i+1, w, req)
 		}
 		if w.ExpiresIn < req.WaiterTTL-t.slack() || w.ExpiresIn > req.WaiterTTL+t.slack() {
 			t.Errorf("place %d lasts for another %s, want %s", i+1, w.ExpiresIn, req.WaiterTTL)
@@ -163,7 +145,7 @@ func (t *T) queueReported(holder driver.AcquireRequest, reqs []driver.AcquireReq
 func inspectShowsFirst(t *T) {
 	const behind = 4
 	t.take("a", t.units(400))
-	var first []driver.LeaseID
+	var first []lockinfo.LeaseID
 	for i := range driver.ShownPlaces + behind {
 		req := forPlace(ask("a", t.units(40)), t.units(4000))
 		t.placed(req, i+1)
@@ -175,7 +157,7 @@ func inspectShowsFirst(t *T) {
 	}
 	for i, w := range lock.Queue {
 		if w.LeaseID != first[i] {
-			t.Fatalf("place %d is not that of request %d", i+1, i+1)
+			t.Fatalf("place %d does not belong to request %d", i+1, i+1)
 		}
 	}
 }
@@ -183,25 +165,25 @@ func inspectShowsFirst(t *T) {
 func placeKeepsHolder(t *T) {
 	l := t.take("a", t.units(40))
 	req := forPlace(ask("a", t.units(40)), t.units(40))
-	req.Holder = wholeHolder()
+	req.Holder = t.wholeHolder()
 	t.placed(req, 1)
 	req.Holder.Labels["team"] = "changed after Acquire"
 	for _, w := range t.inspect("a").Queue {
-		if !sameHolder(w.Holder, wholeHolder()) {
-			t.Errorf("Holder = %+v of the place, want %+v", w.Holder, wholeHolder())
+		if !sameHolder(w.Holder, t.wholeHolder()) {
+			t.Errorf("Holder = %+v of the place, want %+v", w.Holder, t.wholeHolder())
 		}
 		w.Holder.Labels["team"] = "changed after Inspect"
 	}
 	t.mustRelease(l)
-	if h, _ := t.holding(t.handed(req)); !sameHolder(h.Holder, wholeHolder()) {
-		t.Errorf("Holder = %+v of the lease that was handed over, want %+v", h.Holder, wholeHolder())
+	if h, _ := t.holding(t.handed(req)); !sameHolder(h.Holder, t.wholeHolder()) {
+		t.Errorf("Holder = %+v of the lease that was handed over, want %+v", h.Holder, t.wholeHolder())
 	}
 }
 
 // sameHolder compares holders; no labels and an empty map of labels are the
 // same.
-func sameHolder(a, b driver.Holder) bool {
+func sameHolder(a, b lockinfo.Holder) bool {
 	same := maps.Equal(a.Labels, b.Labels)
 	return same && a.Host == b.Host && a.PID == b.PID && a.User == b.User && a.Program == b.Program && a.Person == b.Person &&
-		a.Label == b.Label && a.Reason == b.Reason
+		a.Label == b.Label && a.Reason == b.Reason && a.Caller == b.Caller
 }

@@ -5,54 +5,30 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 func keepRequirements() []Requirement {
-	return []Requirement{{
-		Name:        "KeepForClosesName",
-		Explanation: "after a release with KeepFor nobody, the released lease ID included, must be granted the name before",
-		Run:         keepForCloses,
-	}, {
-		Name:        "KeepForEnds",
-		Explanation: "the name must be free soon after KeepFor, whatever was left of the lease",
-		Run:         keepForEnds,
-	}, {
-		Name:        "KeepForEndsLease",
-		Explanation: "during KeepFor the lease is over: Extend must answer ErrLost, Inspect must say Released",
-		Invariant:   "I4",
-		Run:         keepForEndsLease,
-	}, {
-		Name:        "KeepForNeedsLease",
-		Explanation: "KeepFor must not close the name of a lease that is lost",
-		Invariant:   "I4",
-		Run:         keepForNeedsLease,
-	}, {
-		Name:        "KeepForObeysCancel",
-		Explanation: "a release with KeepFor and Cancel must close the name and stop a late repeat of the acquire",
-		Invariant:   "I5",
-		Run:         keepForWithCancel,
-	}, {
-		Name:        "KeepForNotLengthenedByRepeat",
-		Explanation: "a repeated Release must not lengthen KeepFor",
-		Invariant:   "I6",
-		Run:         keepForRepeat,
-	}, {
-		Name:        "KeepForHoldsQueue",
-		Explanation: "during KeepFor the queue must wait, and after it the first must be granted",
-		Invariant:   "I7",
-		Needs:       canQueue,
-		Run:         keepForHoldsQueue,
-	}, {
-		Name:        "KeepForOfSharedLetsSharedIn",
-		Explanation: "a shared lease that is kept closed must keep exclusive requests out, and no shared ones",
-		Needs:       canShare,
-		Run:         keepForOfShared,
-	}, {
-		Name:        "KeepForOfPermitsKeepsThem",
-		Explanation: "permits that are kept closed must be missing to others, and no more than those",
-		Needs:       canCount,
-		Run:         keepForOfPermits,
-	}}
+	return []Requirement{
+		{"KeepForClosesName", "", nil, keepForCloses,
+			"after a release with KeepFor nobody, the released lease ID included, must be granted the name before"},
+		{"KeepForEnds", "", nil, keepForEnds,
+			"the name must be free soon after KeepFor, whatever was left of the lease"},
+		{"KeepForEndsLease", "I4", nil, keepForEndsLease,
+			"during KeepFor the lease has ended: Extend must answer ErrLost, Inspect must report Released"},
+		{"KeepForNeedsLease", "I4", nil, keepForNeedsLease,
+			"KeepFor must not close the name of a lease that is lost"},
+		{"KeepForObeysCancel", "I5", nil, keepForWithCancel,
+			"a release with KeepFor and Cancel must close the name and stop a late repeat of the acquire"},
+		{"KeepForNotLengthenedByRepeat", "I6", nil, keepForRepeat,
+			"a repeated Release must not lengthen KeepFor"},
+		{"KeepForHoldsQueue", "I7", canQueue, keepForHoldsQueue,
+			"during KeepFor the queue must wait, and after it the first must be granted"},
+		{"KeepForOfSharedLetsSharedIn", "", canShare, keepForOfShared,
+			"a shared lease that is kept closed must keep exclusive requests out, and no shared ones"},
+		{"KeepForOfPermitsKeepsThem", "", canCount, keepForOfPermits,
+			"permits that are kept closed must be missing to others, and no more than those"},
+	}
 }
 
 // mustKeep releases one lease with KeepFor, which must succeed.
@@ -137,7 +113,7 @@ func keepForHoldsQueue(t *T) {
 	second := t.queue("a", 2)
 	t.mustKeep(l, t.units(2))
 	if left := t.waits(first, 1).ExpiresIn; left > t.units(2)+t.slack() {
-		t.Errorf("the head of the queue is told %s, want %s of KeepFor", left, t.units(2))
+		t.Errorf("the head of the queue learns %s, want %s of KeepFor", left, t.units(2))
 	}
 	t.waiting("a", first, second)
 	time.Sleep(t.units(2) + t.slack())
@@ -154,7 +130,7 @@ func keepForOfShared(t *T) {
 	t.mustRelease(reader)
 	t.refused("a")
 	lock := t.inspect("a")
-	if len(lock.Holders) != 1 || !lock.Holders[0].Released || lock.Mode != driver.Shared {
+	if len(lock.Holders) != 1 || !lock.Holders[0].Released || lock.Mode != lockinfo.Shared {
 		t.Errorf("lock = %+v, want one shared lease that is released", lock)
 	}
 }
@@ -167,7 +143,7 @@ func keepForOfPermits(t *T) {
 	t.grant(askPermits("a", 1, 5, t.units(40)))
 	t.refuse(askPermits("a", 1, 5, t.units(8)))
 	lock := t.inspect("a")
-	if len(lock.Holders) != 3 || !lock.Holders[0].Released || lock.Holders[0].Permits != 2 {
-		t.Errorf("holders = %+v, want 3, of them the first released with 2 permits", lock.Holders)
+	if len(lock.Holders) != 3 || !lock.Holders[0].Released || lock.Holders[0].Mode != l.Mode || lock.Mode != lockinfo.Permits(5, 5) {
+		t.Errorf("mode %s, holders %+v, want 5 of 5 permits and 3 holders, of them the first released with 2 permits", lock.Mode, lock.Holders)
 	}
 }

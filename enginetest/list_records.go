@@ -11,45 +11,26 @@ import (
 )
 
 func listRecordsRequirements() []Requirement {
-	return []Requirement{{
-		Name:        "DescribesRecord",
-		Explanation: "DescribeRecord must tell how a record begins, its whole length and how long it lasts, and nothing of a name without one",
-		Needs:       canListRecords,
-		Run:         describesRecord,
-	}, {
-		Name:        "ListsRecordsByPrefix",
-		Explanation: "ListRecords must yield the records of the names that begin with prefix, whose characters it takes as they are, as DescribeRecord tells of them",
-		Needs:       canListRecords,
-		Run:         listsRecordsByPrefix,
-	}, {
-		Name:        "ListsOnlyRecords",
-		Explanation: "ListRecords must leave out names that are only held, and records that are forgotten",
-		Needs:       canListRecords,
-		Run:         listsOnlyRecords,
-	}, {
-		Name:        "ListsEachRecordOnce",
-		Explanation: "ListRecords must yield every record that is there all the time, once",
-		Needs:       canListRecords,
-		Run:         listsEachRecordOnce,
-	}, {
-		Name:        "ListRecordsStopsEarly",
-		Explanation: "ListRecords must stop when the loop does, and the loop's body may use the engine",
-		Needs:       canListRecords,
-		Run:         listRecordsStopsEarly,
-	}, {
-		Name:        "ListRecordsReportsError",
-		Explanation: "ListRecords must yield an error, not an empty list, when it cannot be carried out",
-		Needs:       canListRecords,
-		Run:         listRecordsReportsError,
-	}}
+	return []Requirement{
+		{"DescribesRecord", "", canRecord, describesRecord,
+			"DescribeRecord must tell how a record begins, its whole length and how long it lasts, and nothing of a name without one"},
+		{"ListsRecordsByPrefix", "", canRecord, listsRecordsByPrefix,
+			"ListRecords must yield the records of the names that begin with prefix, whose characters it takes literally, with the descriptions of DescribeRecord"},
+		{"ListsOnlyRecords", "", canRecord, listsOnlyRecords,
+			"ListRecords must leave out names that are only held, and records that are forgotten"},
+		{"ListsEachRecordOnce", "", canRecord, listsEachRecordOnce,
+			"ListRecords must yield every record that is there all the time, once"},
+		{"ListRecordsStopsEarly", "", canRecord, listRecordsStopsEarly,
+			"ListRecords must stop when the loop does, and the loop's body may use the engine"},
+		{"ListRecordsReportsError", "", canRecord, listRecordsReportsError,
+			"ListRecords must yield an error, not an empty list, when it cannot be carried out"},
+	}
 }
 
-func canListRecords(t *T) bool { return canRecord(t) && t.Features.RecordLister != nil }
-
-// describeRecord returns what is told of the record of a name.
+// describeRecord returns the description of the record of a name.
 func (t *T) describeRecord(name string) (driver.RecordInfo, bool) {
 	t.Helper()
-	r, found, err := t.Features.RecordLister.DescribeRecord(t.Context(), name)
+	r, found, err := t.Features.Recorder.DescribeRecord(t.Context(), name)
 	if err != nil {
 		t.Fatalf("DescribeRecord(%q): %v", name, err)
 	}
@@ -68,12 +49,12 @@ func (t *T) describes(name, record string) time.Duration {
 	return r.ExpiresIn
 }
 
-// listsRecords fails the run unless ListRecords yields exactly the names that begin
-// with prefix, each as DescribeRecord tells of it.
+// listsRecords fails the run unless ListRecords yields exactly the names that begin with
+// prefix, each with the description that DescribeRecord returns.
 func (t *T) listsRecords(prefix string, names []string) {
 	t.Helper()
 	got, want := []string{}, []string{}
-	for r, err := range t.Features.RecordLister.ListRecords(t.Context(), prefix) {
+	for r, err := range t.Features.Recorder.ListRecords(t.Context(), prefix) {
 		if err != nil {
 			t.Fatalf("ListRecords(%q): %v", prefix, err)
 		}
@@ -155,7 +136,7 @@ func listRecordsStopsEarly(t *T) {
 		t.done(fmt.Sprintf("x/%d", i), "result")
 	}
 	seen := 0
-	for r, err := range t.Features.RecordLister.ListRecords(t.Context(), "x/") {
+	for r, err := range t.Features.Recorder.ListRecords(t.Context(), "x/") {
 		if err != nil {
 			t.Fatalf("ListRecords: %v", err)
 		}
@@ -175,7 +156,7 @@ func listRecordsReportsError(t *T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	errs := 0
-	for _, err := range t.Features.RecordLister.ListRecords(ctx, "") {
+	for _, err := range t.Features.Recorder.ListRecords(ctx, "") {
 		if err != nil {
 			errs++
 		}

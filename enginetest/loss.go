@@ -5,30 +5,23 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 func lossRequirements() []Requirement {
-	return []Requirement{{
-		Name:        "BreakTellsHolder",
-		Explanation: "Break must tell the engine of the holder which lease is over, by whom and why, and name no other lease",
-		Needs:       both(canBreak, canTellLosses),
-		Run:         breakTells,
-	}, {
-		Name:        "BreakTellsHolderAcrossEngines",
-		Explanation: "Break must tell the engines of holders in other processes",
-		Needs:       both(canBreak, canTellLosses, hasJoin),
-		Run:         func(t *T) { breakTellsEach(t.join(), t) },
-	}, {
-		Name:        "LossesStop",
-		Explanation: "once stop has returned no message about a loss may be told",
-		Needs:       both(canBreak, canTellLosses),
-		Run:         lossesStop,
-	}}
+	return []Requirement{
+		{"BreakTellsHolder", "", both(canBreak, canTellLosses), breakTells,
+			"Break must report to the engine of the holder which lease has ended, by whom and why, and name no other lease"},
+		{"BreakTellsHolderAcrossEngines", "", both(canBreak, canTellLosses, hasJoin), func(t *T) { breakTellsEach(t.join(), t) },
+			"Break must tell the engines of holders in other processes"},
+		{"LossesStop", "", both(canBreak, canTellLosses), lossesStop,
+			"once stop has returned no message about a loss may follow"},
+	}
 }
 
 func canTellLosses(t *T) bool { return t.Features.LossTeller != nil }
 
-// listen returns what the engine tells of losses, and how to stop.
+// listen returns the losses that the engine reports, and a function that stops it.
 func (t *T) listen() (<-chan driver.Loss, func()) {
 	losses := make(chan driver.Loss, 100)
 	stop := t.Features.LossTeller.OnLoss(func(l driver.Loss) { losses <- l })
@@ -50,21 +43,21 @@ func (t *T) hears(losses <-chan driver.Loss, l lease) {
 				continue // time to look
 			}
 			if loss.Name != l.Name || loss.LeaseID != l.LeaseID {
-				t.Errorf("told of the loss of %+v, want lease %s of %q", loss, l.LeaseID, l.Name)
+				t.Errorf("reported the loss of %+v, want lease %s of %q", loss, l.LeaseID, l.Name)
 			}
-			var broken *driver.BrokenError
+			var broken *lockinfo.BrokenError
 			if !errors.Is(loss.Err, driver.ErrLost) || !errors.As(loss.Err, &broken) || broken.Author != author || broken.Reason != reason {
-				t.Errorf("told of the loss with error %v, want ErrLost with author and reason", loss.Err)
+				t.Errorf("reported the loss with error %v, want ErrLost with author and reason", loss.Err)
 			}
 			return
 		case <-limit:
-			t.Errorf("not told of the loss of %q within %s", l.Name, t.units(4))
+			t.Errorf("no report of the loss of %q within %s", l.Name, t.units(4))
 			return
 		}
 	}
 }
 
-// silent fails the run if anything but a call to look was told.
+// silent fails the run if the engine reported anything but a call to look.
 func (t *T) silent(losses <-chan driver.Loss) {
 	t.Helper()
 	time.Sleep(t.slack())
@@ -72,7 +65,7 @@ func (t *T) silent(losses <-chan driver.Loss) {
 		select {
 		case loss := <-losses:
 			if loss.LeaseID != "" {
-				t.Errorf("told of %+v, want nothing more", loss)
+				t.Errorf("reported %+v, want nothing more", loss)
 			}
 		default:
 			return
@@ -82,7 +75,7 @@ func (t *T) silent(losses <-chan driver.Loss) {
 
 func breakTells(t *T) { breakTellsEach(t, t) }
 
-// breakTellsEach checks that the engine of holder hears of what t's breaks.
+// breakTellsEach checks that the engine of holder receives t's breaks.
 func breakTellsEach(holder, t *T) {
 	losses, _ := holder.listen()
 	l, other := holder.take("a", t.units(40)), holder.take("other", t.units(40))

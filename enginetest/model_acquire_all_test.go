@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // AcquireAll takes the locks one after another, and puts everything back as it
@@ -105,9 +106,9 @@ func (e *engine) restoreButEvents(before map[string]*entry) {
 func (e *engine) single(req driver.AcquireRequest) driver.AcquireRequest {
 	switch e.fault {
 	case "AcquireAll drops the holders":
-		req.Holder = driver.Holder{}
+		req.Holder = lockinfo.Holder{}
 	case "AcquireAll takes one permit each":
-		req.Permits = min(req.Permits, 1)
+		req.Mode = withPermits(req.Mode, 1)
 	case "AcquireAll has one TTL":
 		req.TTL = 40 * time.Second
 	}

@@ -11,18 +11,20 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/driver/rules"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 func (e *engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
 	if err := driver.CheckSupport(e.caps, req); err != nil {
 		switch {
-		case e.fault == "unsupported mode is served as exclusive" && req.Mode != driver.Exclusive:
-			req.Mode, req.Permits, req.Limit = driver.Exclusive, 0, 0
+		case e.fault == "unsupported mode is served as exclusive" && errors.Is(err, driver.ErrUnsupported) && req.Mode != lockinfo.Exclusive,
+			e.fault == "mode out of range is served as exclusive" && req.Mode.Check() != nil:
+			req.Mode = lockinfo.Exclusive
 		case e.fault == "unsupported queue is ignored" && req.Queue:
 			req.Queue = false
 		case e.fault == "unsupported Once is ignored" && req.Once:
 			req.Once = false
-		case e.fault == "TTL beyond MaxTTL is served" && errors.Is(err, driver.ErrInvalid):
+		case e.fault == "TTL beyond MaxTTL is served" && errors.Is(err, driver.ErrInvalid) && req.Mode.Check() == nil:
 		case e.fault == "unsupported replicas are ignored" && req.Replicas > 0:
 		default:
 			return driver.AcquireReply{}, err
@@ -35,6 +37,9 @@ func (e *engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 				_ = e.Release(context.WithoutCancel(ctx), driver.ReleaseRequest{Name: req.Name, LeaseID: req.LeaseID})
 			})
 		}
+		if e.fault == "clean-up ends the lease of a repeat elsewhere" {
+			time.AfterFunc(100*time.Millisecond, func() { e.endOthers(req) })
+		}
 		return driver.AcquireReply{}, err
 	}
 	defer e.mu.Unlock()
@@ -42,6 +47,17 @@ func (e *engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 		return driver.AcquireReply{}, driver.ErrInvalid
 	}
 	return e.acquire(req, now)
+}
+
+// endOthers ends the lease of req unless this engine was granted it, for a fault.
+func (e *engine) endOthers(req driver.AcquireRequest) {
+	e.mu.Lock()
+	n := e.names[req.Name]
+	ends := n != nil && slices.ContainsFunc(n.leases, func(l *lease) bool { return l.req.LeaseID == req.LeaseID && l.by != e })
+	e.mu.Unlock()
+	if ends {
+		_ = e.Release(context.Background(), driver.ReleaseRequest{Name: req.Name, LeaseID: req.LeaseID})
+	}
 }
 
 func (e *engine) acquire(req driver.AcquireRequest, now time.Time) (driver.AcquireReply, error) {
@@ -64,7 +80,7 @@ func (e *engine) acquire(req driver.AcquireRequest, now time.Time) (driver.Acqui
 	}
 	l := e.grant(n, req, now, now.Add(req.TTL))
 	if e.fault != "AcquireAll writes only the first" || !e.allAtOnce || len(e.unsaid) == 0 {
-		e.noteLease(driver.EventAcquired, n, l, now)
+		e.noteLease(lockinfo.HistoryAcquired, n, l, now)
 	}
 	return driver.AcquireReply{Outcome: driver.Granted, Token: l.token}, nil
 }
@@ -83,7 +99,11 @@ func (e *engine) decided(n *entry, req driver.AcquireRequest, now time.Time) (re
 	if now.Before(e.tombstones[req.LeaseID]) && (e.fault != "AcquireAll ignores cancels" || !e.allAtOnce) {
 		return driver.AcquireReply{Outcome: driver.Cancelled}, true
 	}
-	if l := e.find(n, req.LeaseID, "Acquire"); l != nil && e.fault != "repeat is refused" {
+	l := e.find(n, req.LeaseID, "Acquire")
+	if e.notFirst(n, l, req, now) {
+		return driver.AcquireReply{Outcome: driver.Repeated}, true
+	}
+	if l != nil && e.fault != "repeat is refused" {
 		return e.repeat(n, l, req, now), true
 	}
 	once := req.Once && e.fault != "record ignores Once" || e.fault == "record binds everybody"
@@ -96,15 +116,29 @@ func (e *engine) decided(n *entry, req driver.AcquireRequest, now time.Time) (re
 	return driver.AcquireReply{}, false
 }
 
+// notFirst reports whether a request asks to be the first of its lease ID, and is not: l
+// is the lease of that.
+func (e *engine) notFirst(n *entry, l *lease, req driver.AcquireRequest, now time.Time) bool {
+	i := e.place(n, req.LeaseID, "Queue")
+	switch {
+	case !req.First || l == nil && i < 0, e.fault == "First is ignored", e.fault == "First looks for no place" && l == nil:
+		return false
+	case e.fault == "First lengthens" && l != nil:
+		l.expiry = now.Add(req.TTL)
+	case e.fault == "First refreshes the place" && l == nil:
+		n.queue[i].until = now.Add(req.WaiterTTL)
+	}
+	return true
+}
+
 // check fails if the request may not be made of n.
 func (e *engine) check(n *entry, req driver.AcquireRequest, now time.Time) error {
 	v, _ := e.look(n, now)
-	need := rules.NeedOf(&req)
 	switch there := v.Taken; {
 	case e.fault == "kinds are not compared":
-	case e.fault == "limits are not compared" && (v.Held && there.Limit > 0 || !v.Held && v.Head.Limit > 0) && req.Limit > 0:
+	case e.fault == "limits are not compared" && (v.Held && there.Limit() > 0 || !v.Held && v.Head.Limit() > 0) && req.Mode.Limit() > 0:
 	default:
-		if err := v.CheckKind(need); err != nil {
+		if err := v.CheckKind(req.Mode); err != nil {
 			return err
 		}
 	}
@@ -120,30 +154,42 @@ func (e *engine) check(n *entry, req driver.AcquireRequest, now time.Time) error
 // Whatever was not purged counts, even if it is over.
 func (s *store) look(n *entry, now time.Time) (v rules.View, first *lease) {
 	for _, l := range n.leases {
-		need := s.need(l.req)
-		if need.Mode != driver.Semaphore && n.mode != driver.Semaphore {
-			need.Mode = n.mode // of all: Downgrade changes it
-		}
+		mode := s.takes(n.modeOf(l))
 		if l.released && s.fault == "KeepFor gives permits back" {
-			need.Permits = 0
+			mode = withPermits(mode, 0)
 		}
-		if v.AddLease(need, max(l.expiry.Sub(now), 1)) {
+		if v.AddLease(mode, max(l.expiry.Sub(now), 1)) {
 			first = l
 		}
 	}
 	for _, p := range n.queue {
-		v.AddPlace(s.need(p.req), p.req.Once, max(p.until.Sub(now), 1))
+		v.AddPlace(s.takes(p.req.Mode), p.req.Once, max(p.until.Sub(now), 1))
 	}
 	return v, first
 }
 
-// need returns what a request needs.
-func (s *store) need(req driver.AcquireRequest) rules.Need {
-	need := rules.NeedOf(&req)
-	if need.Permits > 0 && s.fault == "every request takes one permit" {
-		need.Permits = 1
+// takes returns the mode of which a request with this mode is granted a lease.
+func (s *store) takes(mode lockinfo.Mode) lockinfo.Mode {
+	if s.fault == "every request takes one permit" {
+		return withPermits(mode, 1)
 	}
-	return need
+	return mode
+}
+
+// withPermits returns the mode with another number of permits, if it has any.
+func withPermits(mode lockinfo.Mode, n int) lockinfo.Mode {
+	if mode.Limit() == 0 {
+		return mode
+	}
+	return lockinfo.Permits(n, mode.Limit())
+}
+
+// modeOf returns the mode of a lease.
+func (n *entry) modeOf(l *lease) lockinfo.Mode {
+	if n.mode.Limit() == 0 && l.req.Mode.Limit() == 0 {
+		return n.mode // of all: Downgrade changes it
+	}
+	return l.req.Mode
 }
 
 // mustWait reports whether somebody else has a place.
@@ -152,7 +198,7 @@ func (e *engine) mustWait(n *entry, req driver.AcquireRequest) bool {
 	case e.fault == "unqueued requests barge" && !req.Queue && !e.allAtOnce,
 		e.fault == "AcquireAll barges" && e.allAtOnce,
 		e.fault == "queued requests barge" && req.Queue,
-		e.fault == "readers overtake writers" && req.Mode == driver.Shared,
+		e.fault == "readers overtake writers" && req.Mode == lockinfo.Shared,
 		e.fault == "expiry is left to the next comer" && len(n.leases) == 0:
 		return false
 	}
@@ -162,25 +208,25 @@ func (e *engine) mustWait(n *entry, req driver.AcquireRequest) bool {
 // fits reports whether a request may be granted beside the leases of n.
 func (s *store) fits(n *entry, req driver.AcquireRequest, now time.Time) bool {
 	v, _ := s.look(n, now)
-	need := s.need(req)
+	mode := s.takes(req.Mode)
 	kept := slices.ContainsFunc(n.leases, func(l *lease) bool { return l.released })
-	between := func(there, asks driver.Mode) bool { return v.Held && v.Taken.Mode == there && need.Mode == asks }
+	between := func(there, asks lockinfo.Mode) bool { return v.Held && v.Taken == there && mode == asks }
 	switch {
 	case kept && s.fault == "KeepFor is ignored for others",
 		kept && s.fault == "KeepFor is ignored for its own lease ID" && n.leases[0].req.LeaseID == req.LeaseID,
-		s.fault == "exclusive beside shared" && between(driver.Shared, driver.Exclusive),
-		s.fault == "shared beside exclusive" && between(driver.Exclusive, driver.Shared),
-		s.fault == "grants over a lease that was extended" && between(driver.Exclusive, driver.Exclusive) && n.leases[0].extended:
+		s.fault == "exclusive beside shared" && between(lockinfo.Shared, lockinfo.Exclusive),
+		s.fault == "shared beside exclusive" && between(lockinfo.Exclusive, lockinfo.Shared),
+		s.fault == "grants over a lease that was extended" && between(lockinfo.Exclusive, lockinfo.Exclusive) && n.leases[0].extended:
 		return true
 	case kept && s.fault == "KeepFor closes the name to all",
-		s.fault == "one shared lease at a time" && between(driver.Shared, driver.Shared):
+		s.fault == "one shared lease at a time" && between(lockinfo.Shared, lockinfo.Shared):
 		return false
-	case n.leaked > 0 && need.Mode == driver.Semaphore:
-		return n.leaked+v.Taken.Permits+need.Permits <= need.Limit
+	case n.leaked > 0 && mode.Limit() > 0:
+		return n.leaked+v.Taken.Permits()+mode.Permits() <= mode.Limit()
 	case s.fault == "semaphore has one permit too many":
-		v.Taken.Permits--
+		v.Taken = withPermits(v.Taken, v.Taken.Permits()-1)
 	}
-	return v.Fits(need)
+	return v.Fits(mode)
 }
 
 // grant records a lease for req until expiry.
@@ -201,7 +247,7 @@ func (s *store) grant(n *entry, req driver.AcquireRequest, now, expiry time.Time
 	if s.fault != "holder is not copied" {
 		req.Holder.Labels = maps.Clone(req.Holder.Labels)
 	}
-	l := &lease{req: req, token: s.nextToken(n, req, now), granted: now, expiry: expiry}
+	l := &lease{req: req, token: s.nextToken(n, req, now), granted: now, expiry: expiry, by: s.by}
 	if s.fault == "AcquireAll does not note when" && s.allAtOnce {
 		l.granted = time.Time{}
 	}
@@ -252,7 +298,7 @@ func (e *engine) repeat(n *entry, l *lease, req driver.AcquireRequest, now time.
 	case "repeat undoes Downgrade":
 		n.mode = req.Mode
 	case "repeat is written":
-		e.noteLease(driver.EventAcquired, n, l, now)
+		e.noteLease(lockinfo.HistoryAcquired, n, l, now)
 	}
 	return driver.AcquireReply{Outcome: driver.Granted, Token: l.token}
 }
@@ -294,10 +340,10 @@ func (e *engine) blocker(n *entry, now time.Time) driver.AcquireReply {
 		l = slices.MaxFunc(n.leases, func(a, b *lease) int { return a.expiry.Compare(b.expiry) })
 	}
 	v.Left = l.expiry.Sub(now)
-	reply := driver.AcquireReply{Outcome: driver.Held, Blocker: v.Blocker(e.holding(l, now), 0, len(n.queue))}
+	reply := driver.AcquireReply{Outcome: driver.Held, Blocker: v.Blocker(e.holding(n, l, now), 0, len(n.queue))}
 	switch e.fault {
 	case "refusal drops the holder":
-		reply.Holder = driver.Holder{}
+		reply.Holder = lockinfo.Holder{}
 	case "refusal drops the labels":
 		reply.Holder.Labels = nil
 	case "refusal says the whole TTL":
@@ -317,9 +363,9 @@ func (e *engine) blocker(n *entry, now time.Time) driver.AcquireReply {
 }
 
 // holding returns what people are shown of a lease.
-func (s *store) holding(l *lease, now time.Time) driver.Holding {
-	h := driver.Holding{
-		LeaseID: l.req.LeaseID, Token: l.token, Permits: l.req.Permits, Holder: s.holder(l.req),
+func (s *store) holding(n *entry, l *lease, now time.Time) lockinfo.Holding {
+	h := lockinfo.Holding{
+		LeaseID: l.req.LeaseID, Token: l.token, Mode: n.modeOf(l), Holder: s.holder(l.req),
 		Since: now.Sub(l.granted), ExpiresIn: l.expiry.Sub(now), Released: l.released,
 	}
 	if s.fault == "since is read from the token" {
@@ -329,7 +375,7 @@ func (s *store) holding(l *lease, now time.Time) driver.Holding {
 }
 
 // holder returns what may be shown of the holder of req.
-func (s *store) holder(req driver.AcquireRequest) driver.Holder {
+func (s *store) holder(req driver.AcquireRequest) lockinfo.Holder {
 	h := req.Holder
 	if s.fault != "holder is not copied" {
 		h.Labels = maps.Clone(h.Labels)

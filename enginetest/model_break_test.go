@@ -6,15 +6,16 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A broken is the record of a lease that was broken.
 type broken struct {
-	driver.Broken
+	lockinfo.Broken
 	at time.Time
 }
 
-func (e *engine) Break(ctx context.Context, req driver.BreakRequest) ([]driver.Broken, error) {
+func (e *engine) Break(ctx context.Context, req driver.BreakRequest) ([]lockinfo.Broken, error) {
 	now, err := e.enterFor(ctx, e.caps.Break, "Break")
 	if err != nil {
 		return nil, err
@@ -31,7 +32,7 @@ func (e *engine) Break(ctx context.Context, req driver.BreakRequest) ([]driver.B
 	if e.fault != "Break hands over to nobody" {
 		e.serve(n, now)
 	}
-	var all []driver.Broken
+	var all []lockinfo.Broken
 	for _, b := range n.broken {
 		if b.ID == req.ID && (e.fault != "second Break answers nothing" || ended) {
 			all = append(all, e.remembered(b, now))
@@ -76,17 +77,17 @@ func (s *store) isBroken(l *lease, req driver.BreakRequest) bool {
 
 // breakLease ends l, records that and tells everybody.
 func (e *engine) breakLease(n *entry, l *lease, req driver.BreakRequest, now time.Time) {
-	b := broken{at: now, Broken: driver.Broken{
-		ID: req.ID, LeaseID: l.req.LeaseID, Token: l.token, Permits: l.req.Permits, Holder: e.holder(l.req),
+	b := broken{at: now, Broken: lockinfo.Broken{
+		ID: req.ID, LeaseID: l.req.LeaseID, Token: l.token, Mode: n.modeOf(l), Holder: e.holder(l.req),
 		Author: req.Author, Reason: req.Reason,
 	}}
 	switch e.fault {
 	case "Break drops the holder":
-		b.Holder = driver.Holder{}
+		b.Holder = lockinfo.Holder{}
 	case "Break drops the reason":
 		b.Reason = ""
-	case "Break drops the permits":
-		b.Permits = 0
+	case "Break drops the mode":
+		b.Mode = lockinfo.Exclusive
 	}
 	n.broken = append(n.broken, b)
 	e.noteBreak(n, l, req, now)
@@ -95,7 +96,7 @@ func (e *engine) breakLease(n *entry, l *lease, req driver.BreakRequest, now tim
 	case "Break keeps the name closed":
 		l.released = true
 	case "permits of a broken lease leak":
-		n.leaked += l.req.Permits
+		n.leaked += l.req.Mode.Permits()
 		e.end(n, l)
 	case "Break forgets the last token":
 		n.last = 0
@@ -119,13 +120,13 @@ func (s *store) maxBreaks() int {
 	return driver.MaxBreaks
 }
 
-func (e *engine) Breaks(ctx context.Context, name string) ([]driver.Broken, error) {
+func (e *engine) Breaks(ctx context.Context, name string) ([]lockinfo.Broken, error) {
 	now, err := e.enterFor(ctx, e.caps.Break, "Breaks")
 	if err != nil {
 		return nil, err
 	}
 	defer e.mu.Unlock()
-	var all []driver.Broken
+	var all []lockinfo.Broken
 	for _, b := range e.looked(name, now).broken {
 		all = append(all, e.remembered(b, now))
 	}
@@ -135,7 +136,7 @@ func (e *engine) Breaks(ctx context.Context, name string) ([]driver.Broken, erro
 	return all, nil
 }
 
-func (s *store) remembered(b broken, now time.Time) driver.Broken {
+func (s *store) remembered(b broken, now time.Time) lockinfo.Broken {
 	b.Ago = now.Sub(b.at)
 	if s.fault == "Breaks are always new" {
 		b.Ago = 0
@@ -186,7 +187,7 @@ func (e *engine) tellLoss(loss driver.Loss) {
 	case "loss has no reason":
 		loss.Err = driver.ErrLost
 	case "loss names another lease":
-		loss.LeaseID = driver.NewLeaseID()
+		loss.LeaseID = lockinfo.NewLeaseID()
 	case "loss only says to look":
 		loss.LeaseID, loss.Err = "", nil
 	}

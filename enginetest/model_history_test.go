@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A chronicle is what a store keeps for histories and feeds.
@@ -15,12 +16,12 @@ type chronicle struct {
 	by     *engine // which has the store
 	number int     // of the events that were written
 	feeds  []*feed
-	unsaid []driver.Event // until AcquireAll is sure of them
+	unsaid []lockinfo.HistoryEvent // until AcquireAll is sure of them
 }
 
 // A written is an event of a name.
 type written struct {
-	driver.Event
+	lockinfo.HistoryEvent
 	by *engine // which wrote it, for its fault
 	at time.Time
 }
@@ -28,20 +29,22 @@ type written struct {
 // A feed is one client's interest in events.
 type feed struct {
 	engine *engine
-	told   func(driver.Event)
+	told   func(lockinfo.HistoryEvent)
 }
 
 // noteLease writes what became of l.
-func (s *store) noteLease(kind driver.EventKind, n *entry, l *lease, now time.Time) {
-	e := driver.Event{Kind: kind, Mode: n.mode, Permits: l.req.Permits, Limit: l.req.Limit, Token: l.token, Holder: s.holder(l.req)}
+func (s *store) noteLease(kind lockinfo.HistoryKind, n *entry, l *lease, now time.Time) {
+	e := lockinfo.HistoryEvent{Kind: kind, Mode: n.modeOf(l), Token: l.token, Holder: s.holder(l.req)}
 	switch {
-	case kind == driver.EventExpired:
-		e.Held = l.expiry.Sub(l.granted)
+	case kind == lockinfo.HistoryExpired:
+		e.Held, e.Ago = l.expiry.Sub(l.granted), now.Sub(l.expiry)
 		switch s.fault {
 		case "expiry is not written":
 			return
 		case "Held of an expired lease is not noted":
 			e.Held = 0
+		case "expiry is dated when it is noticed":
+			e.Ago = 0
 		}
 	case kind.Ends():
 		e.Held = now.Sub(l.granted)
@@ -54,19 +57,19 @@ func (s *store) noteLease(kind driver.EventKind, n *entry, l *lease, now time.Ti
 
 // noteEnd writes that l was given back.
 func (s *store) noteEnd(n *entry, l *lease, req driver.ReleaseRequest, now time.Time) {
-	kind := driver.EventReleased
+	kind := lockinfo.HistoryReleased
 	if req.Lost && s.fault != "loss is written as a release" || s.fault == "every release is written as a loss" {
-		kind = driver.EventLost
+		kind = lockinfo.HistoryLost
 	}
 	s.noteLease(kind, n, l, now)
 }
 
 // noteHandOver writes that p became l.
 func (s *store) noteHandOver(n *entry, p *place, l *lease, now time.Time) {
-	e := driver.Event{Kind: driver.EventHandedOver, Mode: n.mode, Permits: p.req.Permits, Limit: p.req.Limit, Token: l.token, Holder: s.holder(p.req), Waited: now.Sub(p.since)}
+	e := lockinfo.HistoryEvent{Kind: lockinfo.HistoryHandedOver, Mode: n.modeOf(l), Token: l.token, Holder: s.holder(p.req), Waited: now.Sub(p.since)}
 	switch s.fault {
 	case "hand-over is written as a grant":
-		e.Kind, e.Waited = driver.EventAcquired, 0
+		e.Kind, e.Waited = lockinfo.HistoryAcquired, 0
 	case "Waited is not noted":
 		e.Waited = 0
 	}
@@ -75,13 +78,13 @@ func (s *store) noteHandOver(n *entry, p *place, l *lease, now time.Time) {
 
 // noteBreak writes that l was taken away.
 func (s *store) noteBreak(n *entry, l *lease, req driver.BreakRequest, now time.Time) {
-	e := driver.Event{
-		Kind: driver.EventBroken, Mode: n.mode, Permits: l.req.Permits, Limit: l.req.Limit, Token: l.token, Holder: s.holder(l.req),
+	e := lockinfo.HistoryEvent{
+		Kind: lockinfo.HistoryBroken, Mode: n.modeOf(l), Token: l.token, Holder: s.holder(l.req),
 		Held: now.Sub(l.granted), Author: req.Author, Reason: req.Reason,
 	}
 	switch s.fault {
 	case "break is written as a release":
-		e.Kind, e.Author, e.Reason = driver.EventReleased, "", ""
+		e.Kind, e.Author, e.Reason = lockinfo.HistoryReleased, "", ""
 	case "break is written without its reason":
 		e.Reason = ""
 	case "opening a kept name is not written":
@@ -93,22 +96,22 @@ func (s *store) noteBreak(n *entry, l *lease, req driver.BreakRequest, now time.
 }
 
 // notePlace writes that p was given, or has ended without a lease.
-func (s *store) notePlace(kind driver.EventKind, n *entry, p *place, now time.Time) {
-	e := driver.Event{Kind: kind, Mode: p.req.Mode, Permits: p.req.Permits, Limit: p.req.Limit, Holder: s.holder(p.req)}
-	if kind == driver.EventLeft {
+func (s *store) notePlace(kind lockinfo.HistoryKind, n *entry, p *place, now time.Time) {
+	e := lockinfo.HistoryEvent{Kind: kind, Mode: p.req.Mode, Holder: s.holder(p.req)}
+	if kind == lockinfo.HistoryGaveUp {
 		e.Waited = now.Sub(p.since)
 		if over := p.until.Sub(p.since); over < e.Waited {
 			e.Waited = over
 		}
 	}
-	if kind == driver.EventQueued && s.fault == "place is not written" || kind == driver.EventLeft && s.fault == "leaving is not written" {
+	if kind == lockinfo.HistoryQueued && s.fault == "place is not written" || kind == lockinfo.HistoryGaveUp && s.fault == "leaving is not written" {
 		return
 	}
 	s.note(n, e, p.req.LeaseID, now)
 }
 
 // note writes an event, and tells it unless it may have to be taken back.
-func (s *store) note(n *entry, e driver.Event, id driver.LeaseID, now time.Time) {
+func (s *store) note(n *entry, e lockinfo.HistoryEvent, id lockinfo.LeaseID, now time.Time) {
 	if !s.caps.History {
 		return
 	}
@@ -122,19 +125,21 @@ func (s *store) note(n *entry, e driver.Event, id driver.LeaseID, now time.Time)
 	case "event IDs have spaces":
 		e.ID = "event " + e.ID
 	case "events drop the holder":
-		e.Holder = driver.Holder{}
+		e.Holder = lockinfo.Holder{}
 	case "events drop the mode":
-		e.Mode, e.Limit, e.Permits = driver.Exclusive, 0, 0
+		e.Mode = lockinfo.Exclusive
 	case "events drop the token":
 		e.Token = 0
 	}
-	n.events = append(n.events, written{e, s.by, now})
+	n.events = append(n.events, written{e, s.by, now.Add(-e.Ago)})
 	switch s.fault {
 	case "every event is remembered":
 	case "half the events are remembered":
 		n.events = n.events[max(0, len(n.events)-driver.MaxHistory/2):]
-	default:
+	case "events push breaks out":
 		n.events = n.events[max(0, len(n.events)-driver.MaxHistory):]
+	default:
+		n.events = driver.KeepHistory(n.events, func(w written) lockinfo.HistoryKind { return w.Kind })
 	}
 	if s.unsaid = append(s.unsaid, e); !s.allAtOnce {
 		s.say()
@@ -146,7 +151,7 @@ func (s *store) say() {
 	for _, e := range s.unsaid {
 		switch s.fault {
 		case "feed drops the holder":
-			e.Holder = driver.Holder{}
+			e.Holder = lockinfo.Holder{}
 		case "feed has IDs of its own":
 			e.ID += "-told"
 		}
@@ -161,7 +166,7 @@ func (s *store) say() {
 }
 
 // tellEvent tells one feed of one event; chatty, that is late and twice.
-func (s *store) tellEvent(f *feed, e driver.Event) {
+func (s *store) tellEvent(f *feed, e lockinfo.HistoryEvent) {
 	if !s.chatty {
 		f.told(e)
 		return
@@ -172,7 +177,7 @@ func (s *store) tellEvent(f *feed, e driver.Event) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			if slices.Contains(s.feeds, f) {
-				f.told(driver.Event{})
+				f.told(lockinfo.HistoryEvent{})
 				f.told(e)
 			}
 		})
@@ -195,7 +200,7 @@ func (s *store) forgetEvents(n *entry, now time.Time) {
 	n.events = slices.DeleteFunc(n.events, func(w written) bool { return now.Sub(w.at) >= memory })
 }
 
-func (e *engine) History(ctx context.Context, name string) ([]driver.Event, error) {
+func (e *engine) History(ctx context.Context, name string) ([]lockinfo.HistoryEvent, error) {
 	now, err := e.enterFor(ctx, e.caps.History, "History")
 	if err != nil {
 		return nil, err
@@ -208,7 +213,7 @@ func (e *engine) History(ctx context.Context, name string) ([]driver.Event, erro
 	if e.fault != "History notices no expiry" {
 		n = e.settled(name, now)
 	}
-	var all []driver.Event
+	var all []lockinfo.HistoryEvent
 	for _, w := range n.events {
 		if e.fault != "event is always new" {
 			w.Ago = now.Sub(w.at)
@@ -217,7 +222,7 @@ func (e *engine) History(ctx context.Context, name string) ([]driver.Event, erro
 			w.ID += "-here"
 		}
 		w.Holder.Labels = maps.Clone(w.Holder.Labels)
-		all = append(all, w.Event)
+		all = append(all, w.HistoryEvent)
 	}
 	if e.fault == "History begins with the latest" {
 		slices.Reverse(all)
@@ -225,7 +230,7 @@ func (e *engine) History(ctx context.Context, name string) ([]driver.Event, erro
 	return all, nil
 }
 
-func (e *engine) OnEvent(told func(driver.Event)) (stop func()) {
+func (e *engine) OnEvent(told func(lockinfo.HistoryEvent)) (stop func()) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	f := &feed{e, told}
@@ -234,7 +239,7 @@ func (e *engine) OnEvent(told func(driver.Event)) (stop func()) {
 	}
 	e.feeds = append(e.feeds, f)
 	if e.fault != "feed begins without a gap" {
-		told(driver.Event{})
+		told(lockinfo.HistoryEvent{})
 	}
 	return func() {
 		e.mu.Lock()

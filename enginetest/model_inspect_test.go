@@ -9,51 +9,52 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-func (e *engine) Inspect(ctx context.Context, name string) (driver.Lock, error) {
+func (e *engine) Inspect(ctx context.Context, name string) (lockinfo.LockState, error) {
 	now, err := e.enter(ctx)
 	if err != nil {
-		return driver.Lock{}, err
+		return lockinfo.LockState{}, err
 	}
 	defer e.mu.Unlock()
 	if e.fault == "Inspect of a free name fails" && e.names[e.key(name)] == nil {
-		return driver.Lock{}, driver.ErrLost
+		return lockinfo.LockState{}, driver.ErrLost
 	}
 	return e.describe(name, e.looked(name, now), now), nil
 }
 
 // describe returns what Inspect says of n.
-func (s *store) describe(name string, n *entry, now time.Time) driver.Lock {
-	lock := driver.Lock{Name: name, LastToken: n.last, QueueLength: len(n.queue)}
+func (s *store) describe(name string, n *entry, now time.Time) lockinfo.LockState {
+	lock := lockinfo.LockState{Name: name, LastToken: n.last, QueueLength: len(n.queue)}
 	if s.fault == "Inspect forgets the token of a free name" && len(n.leases) == 0 {
 		lock.LastToken = 0
 	}
 	for _, l := range n.leases {
-		lock.Mode, lock.Limit = n.mode, l.req.Limit
-		h := s.holding(l, now)
+		lock.Mode = lock.Mode.Plus(n.modeOf(l))
+		h := s.holding(n, l, now)
 		switch s.fault {
 		case "Inspect drops the holder":
-			h.Holder = driver.Holder{}
+			h.Holder = lockinfo.Holder{}
 		case "Inspect drops since":
 			h.Since = 0
 		case "Inspect drops the token":
 			h.Token = 0
 		case "Inspect drops the permits":
-			h.Permits = 1
+			h.Mode = withPermits(h.Mode, 1)
 		}
 		lock.Holders = append(lock.Holders, h)
 	}
 	for _, p := range n.queue {
-		w := driver.Waiting{
-			LeaseID: p.req.LeaseID, Mode: p.req.Mode, Permits: p.req.Permits, Holder: s.holder(p.req),
+		w := lockinfo.Place{
+			LeaseID: p.req.LeaseID, Mode: p.req.Mode, Holder: s.holder(p.req),
 			Since: now.Sub(p.since), ExpiresIn: p.until.Sub(now),
 		}
 		switch s.fault {
 		case "Inspect drops the holder of a place":
-			w.Holder = driver.Holder{}
+			w.Holder = lockinfo.Holder{}
 		case "Inspect drops the mode of a place":
-			w.Mode, w.Permits = driver.Exclusive, 0
+			w.Mode = lockinfo.Exclusive
 		case "Inspect drops the end of a place":
 			w.ExpiresIn = 0
 		}
@@ -66,9 +67,15 @@ func (s *store) describe(name string, n *entry, now time.Time) driver.Lock {
 	case "Inspect shows few places":
 		lock.Queue = lock.Queue[:min(len(lock.Queue), 200)]
 	case "Inspect drops the limit":
-		lock.Limit = 0
+		if n := lock.Mode.Permits(); n != 0 {
+			lock.Mode = lockinfo.Permits(n, 0)
+		}
+	case "Inspect counts the permits of one lease":
+		for _, h := range lock.Holders {
+			lock.Mode = h.Mode
+		}
 	case "Inspect drops the mode":
-		lock.Mode = driver.Exclusive
+		lock.Mode = lockinfo.Exclusive
 	case "Inspect drops the length of the queue":
 		lock.QueueLength = 0
 	}
@@ -84,11 +91,11 @@ func (e *engine) Diagnose(ctx context.Context, _ driver.DiagnoseRequest) (driver
 	return driver.Diagnosis{}, nil
 }
 
-func (e *engine) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock, error] {
-	return func(yield func(driver.Lock, error) bool) {
+func (e *engine) List(ctx context.Context, prefix string) iter.Seq2[lockinfo.LockState, error] {
+	return func(yield func(lockinfo.LockState, error) bool) {
 		locks, err := e.list(ctx, prefix)
 		if err != nil && e.fault != "List swallows errors" {
-			yield(driver.Lock{}, err)
+			yield(lockinfo.LockState{}, err)
 		}
 		for _, l := range locks {
 			if !yield(l, nil) && e.fault != "List does not stop" {
@@ -98,7 +105,7 @@ func (e *engine) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock,
 	}
 }
 
-func (e *engine) list(ctx context.Context, prefix string) (locks []driver.Lock, err error) {
+func (e *engine) list(ctx context.Context, prefix string) (locks []lockinfo.LockState, err error) {
 	now, err := e.enterFor(ctx, e.caps.List, "List")
 	if err != nil {
 		return nil, err
@@ -115,7 +122,7 @@ func (e *engine) list(ctx context.Context, prefix string) (locks []driver.Lock, 
 			lock.QueueLength = 0
 		case "List drops the permits":
 			for i := range lock.Holders {
-				lock.Holders[i].Permits = 0
+				lock.Holders[i].Mode = lockinfo.Exclusive
 			}
 		case "List drops since":
 			for i := range lock.Holders {

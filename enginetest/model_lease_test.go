@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 func (e *engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
@@ -60,9 +61,12 @@ func (e *engine) extend(req driver.ExtendRequest, now time.Time) error {
 	if l == nil {
 		return driver.ErrLost
 	}
+	if req.Token != 0 && req.Token != l.token && e.fault != "Extend ignores the token" {
+		return driver.ErrLost
+	}
 	l.extended = true
 	if e.fault == "renewal is written" {
-		e.noteLease(driver.EventAcquired, n, l, now)
+		e.noteLease(lockinfo.HistoryAcquired, n, l, now)
 	}
 	switch expiry := now.Add(req.TTL); {
 	case e.fault == "Extend shortens":
@@ -121,7 +125,7 @@ func (e *engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 		e.noteEnd(n, l, req, now)
 		e.release(n, l, req, now)
 	} else if e.fault == "release of nothing is written" {
-		e.note(n, driver.Event{Kind: driver.EventReleased}, req.LeaseID, now)
+		e.note(n, lockinfo.HistoryEvent{Kind: lockinfo.HistoryReleased}, req.LeaseID, now)
 	}
 	switch {
 	case e.fault == "release hands over to nobody" && !req.Cancel,
@@ -188,14 +192,14 @@ func (e *engine) Downgrade(ctx context.Context, req driver.DowngradeRequest) err
 		return nil
 	case l == nil:
 		return driver.ErrLost
-	case n.mode == driver.Shared && e.fault == "second Downgrade fails":
+	case n.mode == lockinfo.Shared && e.fault == "second Downgrade fails":
 		return driver.ErrLost
-	case n.mode == driver.Shared && e.fault == "second Downgrade releases":
+	case n.mode == lockinfo.Shared && e.fault == "second Downgrade releases":
 		e.end(n, l)
 	case e.fault == "Downgrade does nothing":
 		return nil
 	}
-	n.mode = driver.Shared
+	n.mode = lockinfo.Shared
 	switch e.fault {
 	case "Downgrade changes the token":
 		n.last++
@@ -205,7 +209,7 @@ func (e *engine) Downgrade(ctx context.Context, req driver.DowngradeRequest) err
 	case "Downgrade starts the TTL anew":
 		l.expiry = now.Add(l.req.TTL)
 	case "Downgrade drops the holder":
-		l.req.Holder = driver.Holder{}
+		l.req.Holder = lockinfo.Holder{}
 	case "Downgrade gives the lock up":
 		e.end(n, l)
 	case "Downgrade wakes nobody":

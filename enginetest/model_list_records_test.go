@@ -9,7 +9,7 @@ import (
 )
 
 func (e *engine) DescribeRecord(ctx context.Context, name string) (driver.RecordInfo, bool, error) {
-	now, err := e.enterFor(ctx, e.caps.ListRecords, "DescribeRecord")
+	now, err := e.enterFor(ctx, e.caps.Records, "DescribeRecord")
 	if err != nil {
 		return driver.RecordInfo{}, false, err
 	}
@@ -58,7 +58,7 @@ func (e *engine) ListRecords(ctx context.Context, prefix string) iter.Seq2[drive
 
 // recorded returns the names that ListRecords looks at.
 func (e *engine) recorded(ctx context.Context, prefix string) (names []string, err error) {
-	now, err := e.enterFor(ctx, e.caps.ListRecords, "ListRecords")
+	now, err := e.enterFor(ctx, e.caps.Records, "ListRecords")
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // serve hands the lock over to whose turn it is.
@@ -38,7 +39,7 @@ func (e *engine) handOver(n *entry, p *place, now time.Time) {
 	case "waiter is dropped instead of served":
 		return
 	case "hand-over forgets the holder":
-		p.req.Holder = driver.Holder{}
+		p.req.Holder = lockinfo.Holder{}
 	case "hand-over ignores MinToken":
 		p.req.MinToken = 0
 	case "handed-over lease has the whole TTL":
@@ -69,18 +70,18 @@ func (e *engine) handOver(n *entry, p *place, now time.Time) {
 }
 
 // leave gives up the place of id.
-func (e *engine) leave(n *entry, id driver.LeaseID, now time.Time) {
+func (e *engine) leave(n *entry, id lockinfo.LeaseID, now time.Time) {
 	n.queue = slices.DeleteFunc(n.queue, func(p *place) bool {
 		leaves := e.same(p.req.LeaseID, id, "Leave")
 		if leaves {
-			e.notePlace(driver.EventLeft, n, p, now)
+			e.notePlace(lockinfo.HistoryGaveUp, n, p, now)
 		}
 		return leaves
 	})
 }
 
 // place returns the index of id's place for a method, or -1.
-func (s *store) place(n *entry, id driver.LeaseID, method string) int {
+func (s *store) place(n *entry, id lockinfo.LeaseID, method string) int {
 	return slices.IndexFunc(n.queue, func(p *place) bool { return s.same(p.req.LeaseID, id, method) })
 }
 
@@ -104,7 +105,7 @@ func (e *engine) enqueue(n *entry, req driver.AcquireRequest, now time.Time) int
 			e.pause(time.Millisecond)
 		}
 		n.queue = slices.Insert(n.queue, i, p)
-		e.notePlace(driver.EventQueued, n, p, now)
+		e.notePlace(lockinfo.HistoryQueued, n, p, now)
 	}
 	p := n.queue[i]
 	if e.fault != "place is not renewed by a repeat" || p.until.IsZero() {
@@ -153,6 +154,9 @@ func (e *engine) refresh(req driver.RefreshRequest, now time.Time) (reply driver
 			e.fault == "Refresh shortens leases" {
 			l.expiry = until
 		}
+		if e.fault == "Refresh for nothing ends the lease" && req.WaiterTTL == 0 {
+			l.expiry = now
+		}
 		if e.fault == "Refresh does not tell the grant" {
 			return reply, driver.ErrLost
 		}
@@ -161,6 +165,9 @@ func (e *engine) refresh(req driver.RefreshRequest, now time.Time) (reply driver
 	i := e.place(n, req.LeaseID, "Refresh")
 	if i < 0 {
 		return e.refreshLost(n, req, now)
+	}
+	if req.WaiterTTL == 0 {
+		return e.vacate(n, req.LeaseID, now), nil
 	}
 	p := n.queue[i]
 	if until := now.Add(req.WaiterTTL); until.After(p.until) && e.fault != "Refresh leaves places" ||
@@ -173,13 +180,24 @@ func (e *engine) refresh(req driver.RefreshRequest, now time.Time) (reply driver
 	case "Refresh does not say the place":
 		reply.Place = 1
 	case "Refresh does not say by whom":
-		reply.Holder, reply.ExpiresIn = driver.Holder{}, 0
+		reply.Holder, reply.ExpiresIn = lockinfo.Holder{}, 0
 	case "Refresh drops the length of the queue":
 		reply.Queue = 0
 	case "Refresh shows the token":
 		reply.Token = n.last
 	}
 	return reply, nil
+}
+
+// vacate gives up a place whose waiter does not want it any more.
+func (e *engine) vacate(n *entry, id lockinfo.LeaseID, now time.Time) driver.AcquireReply {
+	if e.fault != "Refresh for nothing keeps the place" {
+		e.leave(n, id, now)
+	}
+	if e.fault != "Refresh for nothing serves nobody" {
+		e.serve(n, now)
+	}
+	return e.blocker(n, now)
 }
 
 // refreshLost answers if there is neither place nor lease.
@@ -199,12 +217,12 @@ func (e *engine) refreshLost(n *entry, req driver.RefreshRequest, now time.Time)
 // A watch is one waiter's interest in one lease ID.
 type watch struct {
 	engine *engine
-	id     driver.LeaseID
+	id     lockinfo.LeaseID
 	c      chan driver.Notice
 	deaf   bool // until its request was answered, for a fault
 }
 
-func (e *engine) Watch(id driver.LeaseID) driver.Watch {
+func (e *engine) Watch(id lockinfo.LeaseID) driver.Watch {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	w := &watch{engine: e, id: id, c: make(chan driver.Notice, 1), deaf: e.fault == "watch begins with the answer"}
@@ -216,7 +234,7 @@ func (e *engine) Watch(id driver.LeaseID) driver.Watch {
 }
 
 // tell sends news to the watches of id; e.mu is guaranteed to be held.
-func (e *engine) tell(id driver.LeaseID, notice driver.Notice) {
+func (e *engine) tell(id lockinfo.LeaseID, notice driver.Notice) {
 	if e.chatty {
 		e.told++
 		for _, d := range []time.Duration{300 * time.Millisecond, 400 * time.Millisecond} {
@@ -246,7 +264,7 @@ func (e *engine) tell(id driver.LeaseID, notice driver.Notice) {
 	}
 }
 
-func (e *engine) deliver(id driver.LeaseID, notice driver.Notice) {
+func (e *engine) deliver(id lockinfo.LeaseID, notice driver.Notice) {
 	for w := range e.watches {
 		if w.id != id || w.deaf || e.fault == "news stays in the engine" && w.engine != e {
 			continue

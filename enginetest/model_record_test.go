@@ -8,11 +8,12 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/driver/rules"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A record is what Complete stored.
 type record struct {
-	by     driver.LeaseID
+	by     lockinfo.LeaseID
 	data   []byte
 	expiry time.Time
 }
@@ -44,14 +45,23 @@ func (e *engine) Complete(ctx context.Context, req driver.CompleteRequest) error
 	case l == nil && e.fault == "Complete of a lost lease is not an error",
 		l == nil && e.fault == "Complete takes a place for a lease" && e.place(n, req.LeaseID, "Complete") >= 0:
 		return nil
+	case l == nil && e.fault == "Complete with Keep does not check the lease" && req.Keep:
+		e.keep(n, req, now)
+		return nil
 	case l == nil:
 		return driver.ErrLost
 	}
 	e.keep(n, req, now)
+	if req.Keep && e.fault != "Complete does not know Keep" {
+		if e.fault != "kept record counts as completion" {
+			n.record.by = ""
+		}
+		return nil
+	}
 	if e.fault == "completion is written as a release" {
-		e.noteLease(driver.EventReleased, n, l, now)
+		e.noteLease(lockinfo.HistoryReleased, n, l, now)
 	} else {
-		e.noteLease(driver.EventCompleted, n, l, now)
+		e.noteLease(lockinfo.HistoryCompleted, n, l, now)
 	}
 	if e.fault != "Complete leaves the lease" {
 		e.end(n, l)
@@ -100,7 +110,7 @@ func (e *engine) giveUp(n *entry, now time.Time) {
 	n.queue = slices.DeleteFunc(n.queue, func(p *place) bool {
 		if v.GivesUp(p.req.Once) || e.fault == "Complete gives up every place" {
 			if e.fault != "place that a record ends leaves unseen" {
-				e.notePlace(driver.EventLeft, n, p, now)
+				e.notePlace(lockinfo.HistoryGaveUp, n, p, now)
 			}
 			e.tell(p.req.LeaseID, driver.Notice{})
 			return true

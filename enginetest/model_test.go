@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A store is what engines of the model have in common. With fault empty it
@@ -27,7 +28,7 @@ type store struct {
 
 	mu         sync.Mutex // guards the rest
 	names      map[string]*entry
-	tombstones map[driver.LeaseID]time.Time
+	tombstones map[lockinfo.LeaseID]time.Time
 	watches    map[*watch]bool
 	deposits   map[string]*deposit
 	listeners  []*listener
@@ -41,7 +42,7 @@ type entry struct {
 	name   string
 	events []written // the oldest first
 	last   uint64
-	mode   driver.Mode // of the leases
+	mode   lockinfo.Mode // of the leases
 	leases []*lease
 	queue  []*place
 	record *record
@@ -57,6 +58,7 @@ type lease struct {
 	expiry   time.Time
 	released bool
 	extended bool
+	by       *engine // which granted it, for its fault
 }
 
 // A place is a request that waits.
@@ -71,7 +73,7 @@ func newStore(fault string, caps driver.Capabilities) *store {
 	return &store{
 		fault: fault, caps: caps,
 		names:      map[string]*entry{},
-		tombstones: map[driver.LeaseID]time.Time{},
+		tombstones: map[lockinfo.LeaseID]time.Time{},
 		watches:    map[*watch]bool{},
 		deposits:   map[string]*deposit{},
 	}
@@ -156,12 +158,12 @@ func (s *store) purged(name string, now time.Time) *entry {
 	}
 	live := slices.ContainsFunc(n.leases, func(l *lease) bool { return now.Before(l.expiry) })
 	n.leases = slices.DeleteFunc(n.leases, func(l *lease) bool {
-		if s.fault == "dead reader stays as long as any" && n.mode == driver.Shared && live {
+		if s.fault == "dead reader stays as long as any" && n.mode == lockinfo.Shared && live {
 			return false
 		}
 		over := s.ended(n, l, now)
 		if over && !l.released {
-			s.noteLease(driver.EventExpired, n, l, now)
+			s.noteLease(lockinfo.HistoryExpired, n, l, now)
 		}
 		return over
 	})
@@ -169,7 +171,7 @@ func (s *store) purged(name string, now time.Time) *entry {
 		n.queue = slices.DeleteFunc(n.queue, func(p *place) bool {
 			over := !now.Before(p.until)
 			if over && s.fault != "place that is over leaves unseen" {
-				s.notePlace(driver.EventLeft, n, p, now)
+				s.notePlace(lockinfo.HistoryGaveUp, n, p, now)
 			}
 			return over
 		})
@@ -185,8 +187,8 @@ func (s *store) purged(name string, now time.Time) *entry {
 // ended reports whether l, a lease of n, is over.
 func (s *store) ended(n *entry, l *lease, now time.Time) bool {
 	if now.Before(l.expiry) ||
-		s.fault == "exclusive leases never expire" && n.mode == driver.Exclusive && !l.released ||
-		s.fault == "other leases never expire" && n.mode != driver.Exclusive ||
+		s.fault == "exclusive leases never expire" && n.mode == lockinfo.Exclusive && !l.released ||
+		s.fault == "other leases never expire" && n.mode != lockinfo.Exclusive ||
 		s.fault == "KeepFor never ends" && l.released {
 		return false
 	}
@@ -200,7 +202,7 @@ func (s *store) ended(n *entry, l *lease, now time.Time) bool {
 			n.last = 0
 		}
 	case "permits of an expired lease leak":
-		n.leaked += l.req.Permits
+		n.leaked += l.req.Mode.Permits()
 	}
 	return true
 }
@@ -245,7 +247,7 @@ func (s *store) key(name string) string {
 }
 
 // find returns the live lease of id for a method.
-func (s *store) find(n *entry, id driver.LeaseID, method string) *lease {
+func (s *store) find(n *entry, id lockinfo.LeaseID, method string) *lease {
 	for _, l := range n.leases {
 		if !s.same(l.req.LeaseID, id, method) {
 			continue
@@ -259,7 +261,7 @@ func (s *store) find(n *entry, id driver.LeaseID, method string) *lease {
 }
 
 // same compares two lease IDs for a method.
-func (s *store) same(a, b driver.LeaseID, method string) bool {
+func (s *store) same(a, b lockinfo.LeaseID, method string) bool {
 	switch s.fault {
 	case method + " compares half the ID":
 		return a[:16] == b[:16]

@@ -7,16 +7,17 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A deposit is a one-time token.
 type deposit struct {
-	by      driver.LeaseID
+	by      lockinfo.LeaseID
 	payload []byte
 	expiry  time.Time
 	forget  time.Time
 	state   driver.VaultState // Fresh, Redeemed or Revoked
-	taker   driver.LeaseID    // who redeemed it
+	taker   lockinfo.LeaseID  // who redeemed it
 	taken   time.Time
 }
 
@@ -185,7 +186,7 @@ func (e *engine) Redeem(ctx context.Context, req driver.RedeemRequest) (driver.V
 		return driver.VaultReply{}, err
 	}
 	defer e.mu.Unlock()
-	d, key := e.under(req.Digest)
+	d, key := e.under(req.Proof.Digest())
 	state := e.stateAt(d, now)
 	if d == nil && e.fault == "Redeem of an unknown digest is remembered" {
 		e.deposits[key] = &deposit{state: driver.Redeemed, taken: now, forget: now.Add(time.Hour)}
@@ -257,13 +258,13 @@ func (s *store) notGranted(d *deposit, req driver.RedeemRequest, state driver.Va
 	return reply
 }
 
-func (e *engine) Peek(ctx context.Context, digest driver.Digest) (driver.VaultReply, error) {
+func (e *engine) Peek(ctx context.Context, proof driver.Proof) (driver.VaultReply, error) {
 	now, err := e.enterVault(ctx, "Peek")
 	if err != nil {
 		return driver.VaultReply{}, err
 	}
 	defer e.mu.Unlock()
-	d, _ := e.under(digest)
+	d, _ := e.under(proof.Digest())
 	reply := driver.VaultReply{State: e.stateAt(d, now)}
 	switch {
 	case d == nil:

@@ -21,7 +21,7 @@ import (
 
 var everything = driver.Capabilities{
 	Shared: true, Semaphore: true, Queue: true, Break: true, Losses: true,
-	AcquireAll: true, Records: true, ListRecords: true, OneTime: true, List: true, Diagnose: true,
+	AcquireAll: true, Records: true, OneTime: true, List: true, Diagnose: true,
 }
 
 // remembering are the capabilities of an engine that can do everything and has history.
@@ -108,8 +108,8 @@ func TestModelBehindForward(t *testing.T) {
 // TestSuiteIsQuick checks what the documentation of the suite says of its
 // duration in real time: the waiting, since the rest is up to the store.
 func TestSuiteIsQuick(t *testing.T) {
-	suiteIsQuick(t, everything, 130)
-	suiteIsQuick(t, remembering, 142)
+	suiteIsQuick(t, everything, 131)
+	suiteIsQuick(t, remembering, 143)
 }
 
 func suiteIsQuick(t *testing.T, caps driver.Capabilities, units time.Duration) {

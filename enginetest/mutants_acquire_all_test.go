@@ -18,7 +18,8 @@ var acquireAllMutants = []mutant{
 		"AcquireAllDoesNotBarge", "AcquireAllObeysCancel", "AcquireAllTakesAllOrNone",
 	}},
 	{fault: "AcquireAll serves what is not supported", bare: true, want: []string{
-		"RefusesReplicasIfUnsupported", "RefusesSemaphoreIfUnsupported", "RefusesSharedIfUnsupported",
+		"RefusesModeOutOfRange", "RefusesReplicasIfUnsupported", "RefusesSemaphoreIfUnsupported",
+		"RefusesSharedIfUnsupported",
 	}},
 	{fault: "AcquireAll shows the tokens of a refusal", want: []string{
 		"AcquireAllDoesNotBarge", "AcquireAllObeysCancel", "AcquireAllTakesAllOrNone",

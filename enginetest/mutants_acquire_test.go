@@ -7,7 +7,8 @@ var acquireMutants = []mutant{
 		"AcquireAllTakesAllOrNoneUnderContention", "GrantsOnceAcrossEngines", "GrantsOnceUnderContention",
 		"SemaphoreGrantsLimitUnderContention", "WatchMissesNoGrant",
 	}},
-	{fault: "clean-up ends the lease of a repeat", want: []string{"RepeatOutlivesCleanUp"}},
+	{fault: "clean-up ends the lease of a repeat", want: []string{"RepeatElsewhereOutlivesCleanUp", "RepeatOutlivesCleanUp"}},
+	{fault: "clean-up ends the lease of a repeat elsewhere", want: []string{"RepeatElsewhereOutlivesCleanUp"}},
 	{fault: "every request takes one permit", want: []string{
 		"BreakGivesPermitsBack", "InspectReportsQueue", "KeepForOfPermitsKeepsThem", "SemaphoreChecksKindOfQueue",
 		"SemaphoreCountsPermits", "SemaphoreGrantsLimitUnderContention", "SemaphorePermitsComeBackOneByOne",
@@ -15,6 +16,7 @@ var acquireMutants = []mutant{
 		"SinceKeptByExtend", "SinceKeptByRepeat",
 	}},
 	{fault: "exclusive beside shared", want: []string{
+		"RefreshGivesUpPlace",
 		"AcquireAllDoesNotBarge", "BreakByTokenLeavesOthers", "BreakLeavesKeptName",
 		"DowngradeDoesNotPassExclusive", "DowngradeHandsOver", "DowngradeLetsSharedIn",
 		"HandsOverToSharedTogether", "HandsOverWhenPlaceEnds", "KeepForOfSharedLetsSharedIn", "ModeEndsWithLease",
@@ -26,6 +28,10 @@ var acquireMutants = []mutant{
 		"DowngradeKeepsLease", "AcquireAllTakesAllOrNone", "HandedOverLeaseEndsWithPlace", "InspectReportsLease",
 		"LeaseLastsItsTTL", "RefreshSaysWhoAndHowLong", "RefusalNamesFirstToEnd", "RefusalSaysHowLong",
 	}},
+	{fault: "First is ignored", want: []string{"FirstLeavesLease", "FirstLeavesPlace"}},
+	{fault: "First lengthens", want: []string{"FirstLeavesLease"}},
+	{fault: "First looks for no place", want: []string{"FirstLeavesPlace"}},
+	{fault: "First refreshes the place", want: []string{"FirstLeavesPlace"}},
 	{fault: "grant keeps a place", want: []string{"QueuedRequestIsGrantedFreeName"}},
 	{fault: "grants over a lease that was extended", want: []string{
 		"ExtendLengthens", "RefusesHeldName", "SinceKeptByExtend",
@@ -65,7 +71,9 @@ var acquireMutants = []mutant{
 		"DowngradeDoesNotPassExclusive", "HandsOverToSharedTogether", "ModeEndsWithLease",
 		"QueueServesExclusiveAfterReaders", "TokensGrowAcrossModes", "WatchTellsAllReaders",
 	}},
+	{fault: "mode out of range is served as exclusive", want: []string{"RefusesModeOutOfRange"}},
 	{fault: "one shared lease at a time", want: []string{
+		"RefreshGivesUpPlace",
 		"BreakAnswersWithRecord", "BreakByTokenLeavesOthers", "BreakLeavesKeptName", "BreakOfClosedLeavesLease",
 		"CompleteStoresRecordAndEndsLease", "DowngradeHandsOver", "DowngradeLetsSharedIn",
 		"DowngradeTwiceIsOnce", "HandsOverToSharedTogether", "HandsOverWhenPlaceEnds",
@@ -77,18 +85,20 @@ var acquireMutants = []mutant{
 		"AcquireAllTakesAllOrNone", "QueueKeepsPlace", "RefusesHeldName", "RefusalSaysQueue",
 	}},
 	{fault: "queued requests barge", want: []string{
+		"RefreshGivesUpPlace",
 		"HandsOverWhenPlaceEnds", "QueueServesExclusiveAfterReaders", "SemaphoreServesLargeRequest",
 		"SharedDoesNotOvertakeExclusive",
 	}},
 	{fault: "reader shortens the others", want: []string{"RefusalNamesFirstToEnd", "SharedLeaseEndsAlone"}},
 	{fault: "readers overtake writers", want: []string{
+		"RefreshGivesUpPlace",
 		"DowngradeDoesNotPassExclusive", "AcquireAllDoesNotBarge", "HandsOverWhenPlaceEnds",
 		"QueueServesExclusiveAfterReaders", "SharedDoesNotOvertakeExclusive",
 	}},
 	{fault: "record binds everybody", want: []string{
-		"CompleteReplacesRecord", "CompleteTwiceIsOnce", "EndedContextDoesNothing", "ForgetDeletesRecord",
-		"ForgetLeavesLease", "ListsOnlyRecords", "OnceIsAnsweredRecorded", "RecordBindsOnlyOnce",
-		"TokensGrowOverComplete",
+		"CompleteKeepsLease", "CompleteReplacesRecord", "CompleteTwiceIsOnce", "EndedContextDoesNothing",
+		"ForgetDeletesRecord", "ForgetLeavesLease", "ListsOnlyRecords", "OnceIsAnsweredRecorded",
+		"RecordBindsOnlyOnce", "TokensGrowOverComplete",
 	}},
 	{fault: "record ignores Once", want: []string{
 		"CompleteHandsOver", "OnceIsAnsweredRecorded", "RecallReturnsRecordWhole",
@@ -112,6 +122,7 @@ var acquireMutants = []mutant{
 		"RefreshAnswersEachInOrder", "RefreshSaysWhoAndHowLong", "RefusalHidesToken",
 	}},
 	{fault: "repeat changes the token", want: []string{
+		"FirstLeavesLease",
 		"DowngradeKeepsLease", "AcquireAllRepeatIsGrantedAgain", "HandedOverLeaseIsLengthened", "HandsOverAtRelease",
 		"OnceIsGrantedWithoutRecord", "RepeatIsGrantedAgain", "SemaphoreGrantsLimit", "SharedLeasesAreCompatible",
 	}},
@@ -119,11 +130,12 @@ var acquireMutants = []mutant{
 		"AcquireAllRepeatIsGrantedAgain", "HandedOverLeaseIsLengthened", "HandsOverAtExpiry", "RepeatLengthens",
 	}},
 	{fault: "repeat is refused", want: []string{
+		"FirstLeavesLease",
 		"DowngradeKeepsLease", "DowngradeTwiceIsOnce", "AcquireAllDoesNotBarge", "AcquireAllRepeatIsGrantedAgain",
 		"HandedOverLeaseIsLengthened", "HandsOverAtExpiry", "HandsOverAtRelease", "ListsQueuedNames",
 		"OnceIsGrantedWithoutRecord", "RepeatIsGrantedAgain", "RepeatLengthens", "RepeatNeverShortens",
-		"RepeatOutlivesCleanUp", "SemaphoreChecksKindOfQueue", "SemaphoreGrantsLimit", "SharedLeasesAreCompatible",
-		"SinceKeptByRepeat",
+		"RepeatElsewhereOutlivesCleanUp", "RepeatOutlivesCleanUp", "SemaphoreChecksKindOfQueue", "SemaphoreGrantsLimit",
+		"SharedLeasesAreCompatible", "SinceKeptByRepeat",
 	}},
 	{fault: "repeat shortens", want: []string{"AcquireAllRepeatIsGrantedAgain", "RepeatNeverShortens"}},
 	{fault: "repeat undoes Downgrade", want: []string{"DowngradeTwiceIsOnce"}},

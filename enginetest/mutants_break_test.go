@@ -19,7 +19,7 @@ var breakMutants = []mutant{
 		"BreaksAreForgotten", "BreaksAreRemembered", "LossesStop", "TokensGrowOverBreak",
 	}},
 	{fault: "Break drops the holder", want: []string{"BreakAnswersWithRecord"}},
-	{fault: "Break drops the permits", want: []string{"BreakGivesPermitsBack"}},
+	{fault: "Break drops the mode", want: []string{"BreakGivesPermitsBack"}},
 	{fault: "Break drops the queue", want: []string{"BreakHandsOver"}},
 	{fault: "Break drops the reason", want: []string{
 		"BreakAnswersWithRecord", "BreakTellsHolder", "BreakTellsHolderAcrossEngines", "BreaksAreRemembered",

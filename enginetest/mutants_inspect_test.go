@@ -9,22 +9,25 @@ var inspectMutants = []mutant{
 	}},
 	{fault: "Inspect drops the holder of a place", want: []string{"InspectReportsQueue", "PlaceKeepsHolder"}},
 	{fault: "Inspect drops the length of the queue", want: []string{
+		"FirstLeavesPlace", "RefreshGivesUpNoLease",
 		"BreakHandsOver", "DowngradeDoesNotPassExclusive", "DowngradeHandsOver", "HandsOverAtExpiry",
 		"HandsOverAtRelease", "HandsOverToSharedTogether", "InspectReportsQueue",
 		"InspectShowsFirstPlaces", "KeepForHoldsQueue", "PlaceIsNoLease", "QueueKeepsPlace",
 		"QueueServesExclusiveAfterReaders", "QueueServesInOrder", "SemaphorePermitsComeBackOneByOne",
 		"SemaphoreServesInOrder", "SemaphoreServesLargeRequest", "SharedDoesNotOvertakeExclusive",
 	}},
-	{fault: "Inspect drops the limit", want: []string{"AcquireAllTakesAll", "SemaphoreCountsPermits"}},
+	{fault: "Inspect counts the permits of one lease", want: []string{"KeepForOfPermitsKeepsThem", "SemaphoreCountsPermits"}},
+	{fault: "Inspect drops the limit", want: []string{"AcquireAllTakesAll", "KeepForOfPermitsKeepsThem", "SemaphoreCountsPermits"}},
 	{fault: "Inspect drops the mode", want: []string{
-		"DowngradeLetsSharedIn", "AcquireAllTakesAll", "KeepForOfSharedLetsSharedIn", "SemaphoreCountsPermits",
-		"SharedLeasesAreCompatible",
+		"DowngradeLetsSharedIn", "AcquireAllTakesAll", "KeepForOfPermitsKeepsThem", "KeepForOfSharedLetsSharedIn",
+		"SemaphoreCountsPermits", "SharedLeasesAreCompatible",
 	}},
 	{fault: "Inspect drops the mode of a place", want: []string{"InspectReportsQueue"}},
 	{fault: "Inspect drops the permits", want: []string{
 		"AcquireAllTakesAll", "KeepForOfPermitsKeepsThem", "SemaphoreCountsPermits",
 	}},
 	{fault: "Inspect drops the token", want: []string{
+		"RefreshGivesUpNoLease",
 		"AcquireAllTakesAll", "AcquireAllTakesMaxBatch", "BreakHandsOver", "CompleteHandsOver", "CompleteTellsWatches",
 		"DowngradeKeepsLease", "HandsOverAtRelease", "HandsOverToSharedTogether", "InspectReportsLease",
 		"KeepForHoldsQueue", "RefreshAnswersEachInOrder", "TokenKeptByExtend", "TokensGrowOverHandOver",
@@ -33,11 +36,12 @@ var inspectMutants = []mutant{
 	}},
 	{fault: "Inspect forgets the token of a free name", want: []string{"InspectRemembersToken"}},
 	{fault: "Inspect of a free name fails", want: []string{
-		"DigestIsNoName", "EndedContextDoesNothing", "InspectOfUnknownIsFree", "RefusesMethodsIfUnsupported", "RefusesReplicasIfUnsupported",
-		"VaultOfUnknownFindsNothing",
+		"DigestIsNoName", "EndedContextDoesNothing", "InspectOfUnknownIsFree", "RefusesMethodsIfUnsupported", "RefusesModeOutOfRange",
+		"RefusesReplicasIfUnsupported", "VaultOfUnknownFindsNothing",
 	}},
 	{fault: "Inspect shows few places", want: []string{"InspectShowsFirstPlaces"}},
 	{fault: "Inspect turns the queue round", want: []string{
+		"FirstLeavesPlace",
 		"DowngradeDoesNotPassExclusive", "DowngradeHandsOver", "HandsOverToSharedTogether",
 		"InspectReportsQueue", "InspectShowsFirstPlaces", "KeepForHoldsQueue", "QueueKeepsPlace",
 		"QueueServesExclusiveAfterReaders", "QueueServesInOrder", "SemaphoreServesInOrder",

@@ -18,6 +18,7 @@ var leaseMutants = []mutant{
 		"CancelEndsLease", "CompleteOfLostIsLost", "HandsOverAtCancel", "ListsOnlyHeld", "WatchTellsGrant",
 		"WatchTellsGrantAcrossEngines",
 	}},
+	{fault: "Extend ignores the token", want: []string{"ExtendComparesToken"}},
 	{fault: "Downgrade changes the token", want: []string{"DowngradeKeepsLease"}},
 	{fault: "Downgrade does nothing", want: []string{
 		"DowngradeHandsOver", "DowngradeLetsSharedIn", "DowngradeTwiceIsOnce", "WatchTellsAllReaders",
@@ -34,6 +35,7 @@ var leaseMutants = []mutant{
 	{fault: "Downgrade wakes nobody", want: []string{"DowngradeHandsOver", "WatchTellsAllReaders"}},
 	{fault: "errors carry the name", want: []string{"ErrorsLeaveOutName"}},
 	{fault: "Extend changes the token", want: []string{
+		"ExtendComparesToken",
 		"AcquireAllRepeatIsGrantedAgain", "HandedOverLeaseIsLengthened", "RepeatIsGrantedAgain", "TokenKeptByExtend",
 	}},
 	{fault: "Extend does nothing", want: []string{
@@ -75,6 +77,7 @@ var leaseMutants = []mutant{
 		"HandsOverWhenPlaceEnds", "WatchTellsAllReaders",
 	}},
 	{fault: "release drops the queue", want: []string{
+		"FirstLeavesPlace", "RefreshGivesUpNoLease",
 		"DowngradeDoesNotPassExclusive", "DowngradeHandsOver", "HandedOverLeaseEndsWithPlace",
 		"HandedOverLeaseIsLengthened", "HandsOverAtCancel", "HandsOverAtRelease", "HandsOverToSharedTogether",
 		"OnceIsGrantedWithoutRecord", "PlaceKeepsHolder", "QueueGivesEachAPlace", "QueuePassesDeadWaiter",

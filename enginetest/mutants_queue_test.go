@@ -2,6 +2,9 @@ package enginetest_test
 
 var queueMutants = []mutant{
 	{fault: "call to look replaces a grant", want: []string{"WatchKeepsGrant"}},
+	{fault: "Refresh for nothing ends the lease", want: []string{"RefreshGivesUpNoLease"}},
+	{fault: "Refresh for nothing keeps the place", want: []string{"RefreshGivesUpPlace"}},
+	{fault: "Refresh for nothing serves nobody", want: []string{"RefreshGivesUpPlace"}},
 	{fault: "hand-over forgets the holder", want: []string{"PlaceKeepsHolder"}},
 	{fault: "hand-over ignores MinToken", want: []string{"TokensGrowOverHandOver"}},
 	{fault: "hand-over repeats the last token", want: []string{
@@ -17,6 +20,7 @@ var queueMutants = []mutant{
 		"RefreshLeavesHandedOverLease",
 	}},
 	{fault: "handed-over place stays in the queue", want: []string{
+		"RefreshGivesUpNoLease", "RefreshGivesUpPlace",
 		"BreakHandsOver", "CompleteHandsOver", "DowngradeDoesNotPassExclusive", "DowngradeHandsOver",
 		"HandsOverAtExpiry", "HandsOverAtRelease", "HandsOverToSharedTogether", "KeepForHoldsQueue",
 		"QueueServesExclusiveAfterReaders", "QueueServesInOrder", "SemaphorePermitsComeBackOneByOne",
@@ -24,6 +28,7 @@ var queueMutants = []mutant{
 	}},
 	{fault: "holder of a place is not copied", want: []string{"PlaceKeepsHolder"}},
 	{fault: "last comes first", want: []string{
+		"FirstLeavesPlace", "RefreshGivesUpNoLease", "RefreshGivesUpPlace",
 		"BreakHandsOver", "CompleteHandsOver", "CompleteTellsWatches", "DowngradeDoesNotPassExclusive",
 		"DowngradeHandsOver", "HandsOverAtCancel", "HandsOverAtExpiry", "HandsOverAtRelease",
 		"HandsOverToSharedTogether", "HandsOverWhenPlaceEnds", "InspectReportsQueue", "InspectShowsFirstPlaces",
@@ -63,6 +68,7 @@ var queueMutants = []mutant{
 	{fault: "place is given in two steps", want: []string{"QueueGivesEachAPlace", "WatchMissesNoGrant"}},
 	{fault: "place is not renewed by a repeat", want: []string{"InspectReportsQueue", "QueueKeepsPlace"}},
 	{fault: "Refresh answers Held if lost", want: []string{
+		"RefreshGivesUpPlace",
 		"CompleteHandsOver", "KeepForEndsLease", "QueueComparesWholeID", "RefreshAnswersEachInOrder",
 		"RefreshNeverCreates",
 	}},
@@ -79,6 +85,7 @@ var queueMutants = []mutant{
 		"SharedDoesNotOvertakeExclusive", "RefusalSaysQueue",
 	}},
 	{fault: "Refresh does not tell the grant", want: []string{
+		"RefreshGivesUpNoLease",
 		"HandsOverAtRelease", "QueuePassesDeadWaiter", "RefreshAnswersEachInOrder",
 	}},
 	{fault: "Refresh ends after 100", want: []string{"RefreshTakesMaxBatch"}},
@@ -90,6 +97,7 @@ var queueMutants = []mutant{
 		"RefreshLeavesHandedOverLease", "SemaphorePermitsComeBackOneByOne",
 	}},
 	{fault: "Refresh shortens leases", want: []string{
+		"RefreshGivesUpNoLease",
 		"HandedOverLeaseIsLengthened", "RefreshLeavesHandedOverLease", "RefreshNeverShortens",
 	}},
 	{fault: "Refresh shortens places", want: []string{"RefreshNeverShortens"}},
@@ -108,6 +116,7 @@ var queueMutants = []mutant{
 	{fault: "Stop does nothing", want: []string{"WatchStops"}},
 	{fault: "Stop stops every watch of the lease ID", want: []string{"WatchStops"}},
 	{fault: "waiter is dropped instead of served", want: []string{
+		"FirstLeavesPlace", "RefreshGivesUpNoLease", "RefreshGivesUpPlace",
 		"AcquireAllDoesNotBarge", "BreakHandsOver", "CompleteHandsOver", "CompleteTellsWatches",
 		"DowngradeDoesNotPassExclusive", "DowngradeHandsOver", "HandedOverLeaseEndsWithPlace",
 		"HandedOverLeaseIsLengthened", "HandsOverAtCancel", "HandsOverAtExpiry", "HandsOverAtRelease",

@@ -2,12 +2,15 @@ package enginetest_test
 
 var recordMutants = []mutant{
 	{fault: "Complete checks that nobody else holds", want: []string{
-		"CompleteOfLostIsLost", "CompleteOfStaleOverwritesNothing", "CompleteReplacesRecord",
+		"CompleteKeepsLease", "CompleteOfLostIsLost", "CompleteOfStaleOverwritesNothing", "CompleteReplacesRecord",
 	}},
 	{fault: "Complete does not check the lease", want: []string{
-		"CompleteOfLostIsLost", "CompleteOfStaleOverwritesNothing", "CompleteReplacesRecord", "CompleteTwiceIsOnce",
-		"PlaceIsNoLease",
+		"CompleteKeepsLease", "CompleteOfLostIsLost", "CompleteOfStaleOverwritesNothing", "CompleteReplacesRecord",
+		"CompleteTwiceIsOnce", "PlaceIsNoLease",
 	}},
+	{fault: "Complete does not know Keep", want: []string{"CompleteKeepsLease"}},
+	{fault: "Complete with Keep does not check the lease", want: []string{"CompleteKeepsLease"}},
+	{fault: "kept record counts as completion", want: []string{"CompleteKeepsLease"}},
 	{fault: "Complete ends every lease", want: []string{"CompleteStoresRecordAndEndsLease"}},
 	{fault: "Complete forgets the last token", want: []string{
 		"CompleteHandsOver", "ForgetLeavesLease", "TokensGrowOverComplete",
@@ -18,17 +21,17 @@ var recordMutants = []mutant{
 		"CompleteHandsOver", "CompleteTellsWatches", "WatchKeepsGrant",
 	}},
 	{fault: "Complete leaves the lease", want: []string{
-		"CompleteHandsOver", "CompleteReplacesRecord", "CompleteStoresRecordAndEndsLease",
+		"CompleteHandsOver", "CompleteKeepsLease", "CompleteReplacesRecord", "CompleteStoresRecordAndEndsLease",
 		"CompleteTellsWatches", "CompleteTwiceIsOnce", "EndedContextDoesNothing", "ForgetDeletesRecord",
 		"ForgetLeavesLease", "ListsOnlyRecords", "OnceIsAnsweredRecorded", "RecordBindsOnlyOnce",
 		"RecordEndsWithRetention", "TokensGrowOverComplete",
 	}},
 	{fault: "Complete of a lost lease is not an error", want: []string{
-		"CompleteOfLostIsLost", "CompleteOfStaleOverwritesNothing", "PlaceIsNoLease",
+		"CompleteKeepsLease", "CompleteOfLostIsLost", "CompleteOfStaleOverwritesNothing", "PlaceIsNoLease",
 	}},
 	{fault: "Complete takes a place for a lease", want: []string{"PlaceIsNoLease"}},
 	{fault: "empty record is none", want: []string{"DescribesRecord", "RecallReturnsRecordWhole"}},
-	{fault: "first record stays", want: []string{"CompleteHandsOver", "CompleteReplacesRecord"}},
+	{fault: "first record stays", want: []string{"CompleteHandsOver", "CompleteKeepsLease", "CompleteReplacesRecord"}},
 	{fault: "Forget always finds a record", want: []string{
 		"ForgetDeletesRecord", "RecallOfUnknownFindsNothing", "RecordEndsWithRetention",
 	}},

@@ -16,7 +16,8 @@ var storeMutants = []mutant{
 	{fault: "closed engine serves on", want: []string{"ClosedEngineSaysSo"}},
 	{fault: "Complete compares half the ID", want: []string{"CompleteOfLostIsLost"}},
 	{fault: "Complete ignores the ID", want: []string{
-		"CompleteOfLostIsLost", "CompleteOfStaleOverwritesNothing", "CompleteTwiceIsOnce", "PlaceIsNoLease",
+		"CompleteKeepsLease", "CompleteOfLostIsLost", "CompleteOfStaleOverwritesNothing", "CompleteTwiceIsOnce",
+		"PlaceIsNoLease",
 	}},
 	{fault: "dead reader stays as long as any", want: []string{"SharedLeaseEndsAlone"}},
 	{fault: "Downgrade compares half the ID", want: []string{"DowngradeOfLostIsLost"}},
@@ -71,6 +72,7 @@ var storeMutants = []mutant{
 	{fault: "Queue compares half the ID", want: []string{"QueueComparesWholeID"}},
 	{fault: "Refresh compares half the ID", want: []string{"QueueComparesWholeID"}},
 	{fault: "Refresh ignores the ID", want: []string{
+		"RefreshGivesUpPlace",
 		"RefusalSaysQueue",
 		"CompleteHandsOver", "DowngradeHandsOver", "HandsOverAtExpiry", "KeepForHoldsQueue", "QueueComparesWholeID",
 		"RefreshAnswersEachInOrder", "RefreshNeverCreates", "RefreshNeverShortens", "RefreshRenewsPlace",

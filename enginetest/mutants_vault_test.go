@@ -48,7 +48,7 @@ var vaultMutants = []mutant{
 	{fault: "Peek redeems", want: []string{
 		"DepositTwiceIsOnce", "DepositUnderUsedDigestIsRefused", "ForgottenDigestIsFree", "PayloadComesBackWhole",
 		"PayloadIsCopied", "PeekChangesNothing", "PeekSaysHowLong", "RedeemHandsOutOnce", "SharesVaultAcrossEngines",
-		"TokenIsFreshForItsTTL",
+		"TokenIsFreshForItsTTL", "VaultComparesWholeDigest",
 	}},
 	{fault: "Peek says what is left in seconds", want: []string{
 		"DepositTwiceIsOnce", "DepositUnderUsedDigestIsRefused", "PeekChangesNothing", "PeekSaysHowLong",

@@ -7,16 +7,12 @@ import (
 )
 
 func nameRequirements() []Requirement {
-	return []Requirement{{
-		Name:        "TakesEveryName",
-		Explanation: "every name that driver.CheckName allows must be served and reported unchanged",
-		Run:         takesEveryName,
-	}, {
-		Name:        "KeepsNamesApart",
-		Explanation: "names that differ in one byte must be separate locks",
-		Invariant:   "I1",
-		Run:         keepsNamesApart,
-	}}
+	return []Requirement{
+		{"TakesEveryName", "", nil, takesEveryName,
+			"every name that driver.CheckName allows must be served and reported unchanged"},
+		{"KeepsNamesApart", "I1", nil, keepsNamesApart,
+			"names that differ in one byte must be separate locks"},
+	}
 }
 
 // strangeNames returns valid names that stores and their encodings trip over.

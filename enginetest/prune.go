@@ -7,30 +7,17 @@ import (
 )
 
 func pruneRequirements() []Requirement {
-	return []Requirement{{
-		Name:        "PruneLeavesWhatIsRemembered",
-		Explanation: "Prune must not show: it leaves every token within Memory, and every payload that can be handed out",
-		Needs:       canVault,
-		Run:         pruneLeaves,
-	}, {
-		Name: "PruneDeletesForgotten",
-		Explanation: "Prune must delete the tokens past their Memory, up to limit of them at a time, and say how many and " +
-			"whether there may be more",
-		Invariant: "I11",
-		Needs:     both(canVault, func(t *T) bool { return !t.vault().SelfPruning() }),
-		Run:       pruneDeletes,
-	}, {
-		Name:        "SelfPruningLeavesNothingToPrune",
-		Explanation: "Prune must answer 0, false if the store prunes by itself, and forgotten tokens be Unknown without it",
-		Invariant:   "I11",
-		Needs:       both(canVault, func(t *T) bool { return t.vault().SelfPruning() }),
-		Run:         selfPruning,
-	}, {
-		Name:        "SelfPruningDoesNotChange",
-		Explanation: "the answer of SelfPruning must not change",
-		Needs:       canVault,
-		Run:         selfPruningStays,
-	}}
+	return []Requirement{
+		{"PruneLeavesWhatIsRemembered", "", canVault, pruneLeaves,
+			"Prune must not show: it leaves every token within Memory, and every payload that can be handed out"},
+		{"PruneDeletesForgotten", "I11", both(canVault, func(t *T) bool { return !t.vault().SelfPruning() }), pruneDeletes,
+			"Prune must delete the tokens past their Memory, up to limit of them at a time, and say how many and " +
+				"whether there may be more"},
+		{"SelfPruningLeavesNothingToPrune", "I11", both(canVault, func(t *T) bool { return t.vault().SelfPruning() }), selfPruning,
+			"Prune must answer 0, false if the store prunes by itself, and forgotten tokens be Unknown without it"},
+		{"SelfPruningDoesNotChange", "", canVault, selfPruningStays,
+			"the answer of SelfPruning must not change"},
+	}
 }
 
 // prune prunes step by step until there is no more, and returns how many of
@@ -65,7 +52,7 @@ func (t *T) pruneOnce(limit int) (deleted int, more bool) {
 func pruneLeaves(t *T) {
 	over, notOver := t.store("over", t.units(1)), t.store("not over", t.units(40))
 	byOver, byNotOver := t.redeemed(over), t.redeemed(notOver)
-	all := t.everyFate(t.units(40)) // until the TTL of the one is over, but not its RedeemGrace
+	all := t.everyFate(t.units(40)) // until its TTL has passed, but not its RedeemGrace
 	for range 2 {
 		if n := t.prune(driver.MaxPrune, len(all)+2); n != 0 {
 			t.Errorf("Prune deleted %d tokens, none of which was past its Memory", n)
@@ -77,7 +64,7 @@ func pruneLeaves(t *T) {
 		if state == driver.Fresh {
 			t.redeemed(d)
 		} else {
-			t.tells(d.Digest, state)
+			t.tells(d.proof, state)
 		}
 	}
 }
@@ -114,9 +101,9 @@ func pruneDeletes(t *T) {
 		t.Errorf("Prune(1) = %d, %t where there is nothing to prune, want 0, false", n, more)
 	}
 	for _, d := range gone {
-		t.tells(d.Digest, driver.Unknown)
+		t.tells(d.proof, driver.Unknown)
 	}
-	t.tells(expired.Digest, driver.Expired)
+	t.tells(expired.proof, driver.Expired)
 	t.redeemed(before)
 	t.redeemed(after)
 }
@@ -129,7 +116,7 @@ func selfPruning(t *T) {
 		}
 	}
 	for _, d := range all[:7] {
-		t.tells(d.Digest, driver.Unknown)
+		t.tells(d.proof, driver.Unknown)
 	}
 	t.redeemed(all[7])
 }

@@ -10,72 +10,30 @@ import (
 )
 
 func queueRequirements() []Requirement {
-	return []Requirement{{
-		Name:        "QueueServesInOrder",
-		Explanation: "queued requests must be granted in the order in which the store saw them first",
-		Invariant:   "I7",
-		Needs:       canQueue,
-		Run:         queueServesInOrder,
-	}, {
-		Name:        "QueueKeepsPlace",
-		Explanation: "a repeated request must keep its first place, for WaiterTTL from the last repeat",
-		Invariant:   "I7",
-		Needs:       canQueue,
-		Run:         queueKeepsPlace,
-	}, {
-		Name:        "QueuePlaceIsGivenUp",
-		Explanation: "a place must be given up WaiterTTL after the last request for it",
-		Invariant:   "I7",
-		Needs:       canQueue,
-		Run:         queueGivesUp,
-	}, {
-		Name:        "QueuePassesDeadWaiter",
-		Explanation: "a waiter that is gone must delay the next by little more than its WaiterTTL",
-		Invariant:   "I7",
-		Needs:       canQueue,
-		Run:         queuePassesDead,
-	}, {
-		Name:        "PlaceIsNoLease",
-		Explanation: "a lease ID that only has a place must be answered ErrLost by whatever needs a lease, and keep the place",
-		Invariant:   "I4",
-		Needs:       canQueue,
-		Run:         placeIsNoLease,
-	}, {
-		Name:        "QueueGivesEachAPlace",
-		Explanation: "of many requests for a place at once each must get one of its own, and be served in its turn",
-		Invariant:   "I7",
-		Needs:       canQueue,
-		Run:         queueContention,
-	}, {
-		Name:        "QueuedRequestIsGrantedFreeName",
-		Explanation: "a request for a place that finds the name free must be granted for its TTL and keep no place",
-		Needs:       canQueue,
-		Run:         queuedGrantedFree,
-	}, {
-		Name:        "QueueRefusesMinTokenTooFarAhead",
-		Explanation: "a MinToken more than MaxTokenLead ahead must be refused with ErrInvalid before a place is given",
-		Invariant:   "I2",
-		Needs:       canQueue,
-		Run:         queueMinTokenTooFar,
-	}, {
-		Name:        "ReleaseLeavesQueue",
-		Explanation: "Release must give up the lease ID's place, with Cancel for good",
-		Invariant:   "I5",
-		Needs:       canQueue,
-		Run:         releaseLeavesQueue,
-	}, {
-		Name:        "SharedDoesNotOvertakeExclusive",
-		Explanation: "while an exclusive request has a place, shared ones must be refused, though readers hold the lock",
-		Invariant:   "I7",
-		Needs:       both(canQueue, canShare),
-		Run:         sharedDoesNotOvertake,
-	}, {
-		Name:        "QueueServesExclusiveAfterReaders",
-		Explanation: "an exclusive request must be granted once the readers before it are gone, and before those behind it",
-		Invariant:   "I7",
-		Needs:       both(canQueue, canShare),
-		Run:         exclusiveAfterReaders,
-	}}
+	return []Requirement{
+		{"QueueServesInOrder", "I7", canQueue, queueServesInOrder,
+			"queued requests must be granted in the order in which the store saw them first"},
+		{"QueueKeepsPlace", "I7", canQueue, queueKeepsPlace,
+			"a repeated request must keep its first place, for WaiterTTL from the last repeat"},
+		{"QueuePlaceIsGivenUp", "I7", canQueue, queueGivesUp,
+			"a place must be given up WaiterTTL after the last request for it"},
+		{"QueuePassesDeadWaiter", "I7", canQueue, queuePassesDead,
+			"a waiter that is gone must delay the next by little more than its WaiterTTL"},
+		{"PlaceIsNoLease", "I4", canQueue, placeIsNoLease,
+			"a lease ID that only has a place must be answered ErrLost by whatever needs a lease, and keep the place"},
+		{"QueueGivesEachAPlace", "I7", canQueue, queueContention,
+			"of many requests for a place at once each must get one of its own, and be served in its turn"},
+		{"QueuedRequestIsGrantedFreeName", "", canQueue, queuedGrantedFree,
+			"a request for a place that finds the name free must be granted for its TTL and keep no place"},
+		{"QueueRefusesMinTokenTooFarAhead", "I2", canQueue, queueMinTokenTooFar,
+			"a MinToken more than MaxTokenLead ahead must be refused with ErrInvalid before a place is given"},
+		{"ReleaseLeavesQueue", "I5", canQueue, releaseLeavesQueue,
+			"Release must give up the lease ID's place, with Cancel for good"},
+		{"SharedDoesNotOvertakeExclusive", "I7", both(canQueue, canShare), sharedDoesNotOvertake,
+			"while an exclusive request has a place, shared ones must be refused, though readers hold the lock"},
+		{"QueueServesExclusiveAfterReaders", "I7", both(canQueue, canShare), exclusiveAfterReaders,
+			"an exclusive request must be granted once the readers before it are gone, and before those behind it"},
+	}
 }
 
 func queueServesInOrder(t *T) {

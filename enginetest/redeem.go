@@ -4,48 +4,27 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 func redeemRequirements() []Requirement {
-	return []Requirement{{
-		Name:        "RedeemHandsOutOnce",
-		Explanation: "Redeem must hand out the payload of a fresh token to one request, and answer every other By Redeemed",
-		Needs:       canVault,
-		Run:         redeemHandsOutOnce,
-	}, {
-		Name:        "RedeemsOnceUnderContention",
-		Explanation: "check and record must be one step: of many Redeems at once, one must be granted, with its repeats",
-		Needs:       canVault,
-		Run:         func(t *T) { redeemsOnce(t, t) },
-	}, {
-		Name:        "RedeemsOnceAcrossEngines",
-		Explanation: "of many Redeems at once, through whatever engines, one must be granted, with its repeats",
-		Needs:       both(canVault, hasJoin),
-		Run:         func(t *T) { redeemsOnce(t, t.join()) },
-	}, {
-		Name: "RedeemRepeatIsGrantedAgain",
-		Explanation: "a repeated Redeem must be answered with the payload for RedeemGrace, whatever others ask for " +
-			"meanwhile, and even if the TTL is over",
-		Invariant: "I6",
-		Needs:     canVault,
-		Run:       redeemRepeat,
-	}, {
-		Name:        "RedeemRepeatEndsWithGrace",
-		Explanation: "a repeated Redeem must be granted until RedeemGrace after the first time, no longer, however often it comes",
-		Invariant:   "I6",
-		Needs:       both(canVault, inVirtualTime),
-		Run:         redeemGraceEnds,
-	}, {
-		Name:        "PeekChangesNothing",
-		Explanation: "Peek must not redeem a token, nor lengthen it",
-		Needs:       canVault,
-		Run:         peekChangesNothing,
-	}, {
-		Name:        "PeekSaysHowLong",
-		Explanation: "Peek must say how long a fresh token lasts from now, for the longest TTL and Memory too",
-		Needs:       canVault,
-		Run:         peekSaysHowLong,
-	}}
+	return []Requirement{
+		{"RedeemHandsOutOnce", "", canVault, redeemHandsOutOnce,
+			"Redeem must hand out the payload of a fresh token to one request, and answer every other By Redeemed"},
+		{"RedeemsOnceUnderContention", "", canVault, func(t *T) { redeemsOnce(t, t) },
+			"check and record must be one step: of many Redeems at once, one must be granted, with its repeats"},
+		{"RedeemsOnceAcrossEngines", "", both(canVault, hasJoin), func(t *T) { redeemsOnce(t, t.join()) },
+			"of many Redeems at once, through whatever engines, one must be granted, with its repeats"},
+		{"RedeemRepeatIsGrantedAgain", "I6", canVault, redeemRepeat,
+			"a repeated Redeem must be answered with the payload for RedeemGrace, whatever others ask for " +
+				"meanwhile, and even after the TTL"},
+		{"RedeemRepeatEndsWithGrace", "I6", both(canVault, inVirtualTime), redeemGraceEnds,
+			"a repeated Redeem must be granted until RedeemGrace after the first time, no longer, however often it comes"},
+		{"PeekChangesNothing", "", canVault, peekChangesNothing,
+			"Peek must not redeem a token, nor lengthen it"},
+		{"PeekSaysHowLong", "", canVault, peekSaysHowLong,
+			"Peek must say how long a fresh token lasts from now, for the longest TTL and Memory too"},
+	}
 }
 
 // inVirtualTime reports whether RedeemGrace can be waited for.
@@ -54,10 +33,10 @@ func inVirtualTime(t *T) bool { return t.harness.Bubble != nil }
 func redeemHandsOutOnce(t *T) {
 	first, second := t.store("a", t.units(40)), t.store("b", t.units(40))
 	by := t.redeemed(first)
-	t.isState(first.Digest, driver.Redeemed)
-	others := []driver.LeaseID{driver.NewLeaseID(), first.By}
+	t.isState(first.proof, driver.Redeemed)
+	others := []lockinfo.LeaseID{lockinfo.NewLeaseID(), first.By}
 	for _, other := range append(others, nearMisses(by)...) {
-		t.notHandedOut(first.Digest, other, driver.Redeemed)
+		t.notHandedOut(first.proof, other, driver.Redeemed)
 	}
 	t.fresh(second)
 	t.redeemed(second)
@@ -66,18 +45,18 @@ func redeemHandsOutOnce(t *T) {
 // redeemsOnce sends 8 redeems at once, each twice: once through each T.
 func redeemsOnce(t, other *T) {
 	for range 4 {
-		d := t.store(string(driver.NewLeaseID()), t.units(40))
-		bys := make([]driver.LeaseID, 8)
+		d := t.store(string(lockinfo.NewLeaseID()), t.units(40))
+		bys := make([]lockinfo.LeaseID, 8)
 		for i := range bys {
-			bys[i] = driver.NewLeaseID()
+			bys[i] = lockinfo.NewLeaseID()
 		}
 		replies := make([]driver.VaultReply, 2*len(bys))
 		errs := make([]error, len(replies))
 		atOnce(len(replies), func(i int) {
 			e := []*T{t, other}[i%2]
-			replies[i], errs[i] = e.vault().Redeem(t.Context(), driver.RedeemRequest{Digest: d.Digest, By: bys[i/2]})
+			replies[i], errs[i] = e.vault().Redeem(t.Context(), driver.RedeemRequest{Proof: d.proof, By: bys[i/2]})
 		})
-		granted := map[driver.LeaseID]int{}
+		granted := map[lockinfo.LeaseID]int{}
 		for i, reply := range replies {
 			if errs[i] != nil || reply.State != driver.Redeemed {
 				t.Errorf("attempt %d: %s, error %v, want %s", i, reply.State, errs[i], driver.Redeemed)
@@ -101,17 +80,17 @@ func redeemRepeat(t *T) {
 	d := t.store("a", t.units(1))
 	by := t.redeemed(d)
 	t.handedOut(d, by)
-	t.notHandedOut(d.Digest, driver.NewLeaseID(), driver.Redeemed)
+	t.notHandedOut(d.proof, lockinfo.NewLeaseID(), driver.Redeemed)
 	t.handedOut(d, by)
-	t.isState(d.Digest, driver.Redeemed)
+	t.isState(d.proof, driver.Redeemed)
 	t.handedOut(d, by)
-	t.mustDeposit(d.DepositRequest)
+	t.mustDeposit(d.asked)
 	t.handedOut(d, by)
 	time.Sleep(t.units(2))
 	for range 2 {
 		t.handedOut(d, by)
 	}
-	t.notHandedOut(d.Digest, driver.NewLeaseID(), driver.Redeemed)
+	t.notHandedOut(d.proof, lockinfo.NewLeaseID(), driver.Redeemed)
 }
 
 func redeemGraceEnds(t *T) {
@@ -127,7 +106,7 @@ func redeemGraceEnds(t *T) {
 	}
 	time.Sleep(time.Until(answered.Add(driver.RedeemGrace + time.Second)))
 	for range 2 {
-		reply := t.redeem(d.Digest, by)
+		reply := t.redeem(d.proof, by)
 		if reply.Granted || len(reply.Payload) != 0 || reply.State != driver.Redeemed {
 			t.Errorf("Redeem after RedeemGrace: %s, granted %t, %d bytes of payload; want nothing but %s",
 				reply.State, reply.Granted, len(reply.Payload), driver.Redeemed)

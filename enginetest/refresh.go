@@ -5,49 +5,30 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 func refreshRequirements() []Requirement {
-	return []Requirement{{
-		Name:        "RefreshRenewsPlace",
-		Explanation: "Refresh must make the place last at least until WaiterTTL from now",
-		Invariant:   "I7",
-		Needs:       canQueue,
-		Run:         refreshRenews,
-	}, {
-		Name:        "RefreshNeverShortens",
-		Explanation: "Refresh must not shorten a place or a lease",
-		Invariant:   "I6",
-		Needs:       canQueue,
-		Run:         refreshNeverShortens,
-	}, {
-		Name:        "RefreshNeverCreates",
-		Explanation: "Refresh must answer ErrLost and create nothing if the lease ID has neither place nor live lease",
-		Invariant:   "I4",
-		Needs:       canQueue,
-		Run:         refreshNeverCreates,
-	}, {
-		Name:        "QueueComparesWholeID",
-		Explanation: "whatever keeps, renews or gives up a place must compare the lease ID whole",
-		Invariant:   "I4",
-		Needs:       canQueue,
-		Run:         queueComparesWholeID,
-	}, {
-		Name:        "RefreshAnswersEachInOrder",
-		Explanation: "Refresh must answer each request, in their order, and a lost place must not spoil the others",
-		Needs:       canQueue,
-		Run:         refreshAnswersEach,
-	}, {
-		Name:        "RefreshSaysWhoAndHowLong",
-		Explanation: "Refresh of a place must say who holds the lock and for how long, but not with which token",
-		Needs:       canQueue,
-		Run:         refreshSaysWho,
-	}, {
-		Name:        "RefreshTakesMaxBatch",
-		Explanation: "Refresh must take MaxBatch requests in one call, and a queue must have room for as many",
-		Needs:       canQueue,
-		Run:         refreshTakesMaxBatch,
-	}}
+	return []Requirement{
+		{"RefreshRenewsPlace", "I7", canQueue, refreshRenews,
+			"Refresh must make the place last at least until WaiterTTL from now"},
+		{"RefreshNeverShortens", "I6", canQueue, refreshNeverShortens,
+			"Refresh must not shorten a place or a lease"},
+		{"RefreshNeverCreates", "I4", canQueue, refreshNeverCreates,
+			"Refresh must answer ErrLost and create nothing if the lease ID has neither place nor live lease"},
+		{"QueueComparesWholeID", "I4", canQueue, queueComparesWholeID,
+			"whatever keeps, renews or gives up a place must compare the lease ID whole"},
+		{"RefreshAnswersEachInOrder", "", canQueue, refreshAnswersEach,
+			"Refresh must answer each request, in their order, and a lost place must not spoil the others"},
+		{"RefreshSaysWhoAndHowLong", "", canQueue, refreshSaysWho,
+			"Refresh of a place must say who holds the lock and for how long, but not with which token"},
+		{"RefreshGivesUpPlace", "I5", both(canQueue, canShare), refreshGivesUp,
+			"Refresh with a WaiterTTL of 0 must give the place up, and hand the lock to those who waited for that"},
+		{"RefreshGivesUpNoLease", "I6", canQueue, refreshGivesUpNoLease,
+			"Refresh with a WaiterTTL of 0 must report a lease that was handed over, and not change it"},
+		{"RefreshTakesMaxBatch", "", canQueue, refreshTakesMaxBatch,
+			"Refresh must take MaxBatch requests in one call, and a queue must have room for as many"},
+	}
 }
 
 func refreshRenews(t *T) {
@@ -91,7 +72,7 @@ func refreshNeverCreates(t *T) {
 		"a place that was given up":     left,
 		"a place that was not renewed":  expired,
 		"a place of another free name":  {Name: "free", LeaseID: expired.LeaseID},
-		"a lease ID of a released name": {Name: "free", LeaseID: driver.NewLeaseID()},
+		"a lease ID of a released name": {Name: "free", LeaseID: lockinfo.NewLeaseID()},
 	} {
 		t.lost("Refresh of "+what, t.refresh(req, t.units(40)).Err)
 	}
@@ -104,7 +85,7 @@ func refreshNeverCreates(t *T) {
 func queueComparesWholeID(t *T) {
 	l := t.take("a", t.units(8))
 	req := t.queue("a", 1)
-	for _, of := range []driver.LeaseID{l.LeaseID, req.LeaseID} {
+	for _, of := range []lockinfo.LeaseID{l.LeaseID, req.LeaseID} {
 		for _, id := range nearMisses(of) {
 			near := driver.AcquireRequest{Name: "a", LeaseID: id}
 			t.lost("Refresh with another digit in the lease ID", t.refresh(near, t.units(40)).Err)
@@ -163,7 +144,7 @@ func refreshAnswersEach(t *T) {
 
 func refreshSaysWho(t *T) {
 	req := ask("a", t.units(8))
-	req.Holder = wholeHolder()
+	req.Holder = t.wholeHolder()
 	l := t.grant(req)
 	waiter := t.queue("a", 1)
 	t.lasts("Refresh", t.units(8), l, func() time.Duration { return t.waits(waiter, 1).ExpiresIn })
@@ -192,4 +173,41 @@ func refreshTakesMaxBatch(t *T) {
 			t.Errorf("answer %d: place %d, error %v; want place %d", i, reply.Place, reply.Err, i+1)
 		}
 	}
+}
+
+// givesUp gives a place up, as a waiter does whose wait ends without the lock.
+func (t *T) givesUp(req driver.AcquireRequest) {
+	t.Helper()
+	if reply := t.refresh(req, 0); reply.Err != nil || reply.Outcome != driver.Held || reply.Place != 0 {
+		t.Fatalf("Refresh(%q) for nothing: %s, place %d, error %v; want held, without a place",
+			req.Name, outcome(reply.AcquireReply), reply.Place, reply.Err)
+	}
+}
+
+func refreshGivesUp(t *T) {
+	reader := ask("a", t.units(40))
+	reader.Mode = lockinfo.Shared
+	t.grant(reader)
+	writer := t.queue("a", 1)
+	second := forPlace(ask("a", t.units(40)), t.units(40))
+	second.Mode = lockinfo.Shared
+	t.placed(second, 2)
+	t.givesUp(writer)
+	t.handed(second)
+	t.waiting("a")
+	t.lost("Refresh of a place that was given up", t.refresh(writer, 0).Err)
+	t.lost("Refresh of a place that was given up", t.refresh(writer, writer.WaiterTTL).Err)
+	t.placed(writer, 1) // it was not cancelled
+}
+
+func refreshGivesUpNoLease(t *T) {
+	l := t.take("a", t.units(40))
+	first, second := t.queue("a", 1), t.queue("a", 2)
+	t.mustRelease(l)
+	reply := t.refresh(first, 0)
+	if got := t.handed(first); reply.Err != nil || reply.Outcome != driver.Granted || reply.Token != got.token {
+		t.Errorf("Refresh for nothing of what was handed over: %s, token %d, error %v; want granted, token %d",
+			outcome(reply.AcquireReply), reply.Token, reply.Err, got.token)
+	}
+	t.waiting("a", second)
 }

@@ -7,51 +7,26 @@ import (
 )
 
 func releaseRequirements() []Requirement {
-	return []Requirement{{
-		Name:        "ReleaseFreesAtOnce",
-		Explanation: "after Release the name must be free at once",
-		Run:         releaseFrees,
-	}, {
-		Name:        "ReleaseTwiceIsLost",
-		Explanation: "the second Release of a lease must answer ErrLost",
-		Invariant:   "I6",
-		Run:         releaseTwice,
-	}, {
-		Name:        "ReleaseOfUnknownIsLost",
-		Explanation: "Release of a lease that expired or never was must answer ErrLost",
-		Invariant:   "I4",
-		Run:         releaseOfUnknown,
-	}, {
-		Name:        "ReleaseOfStaleLeavesSuccessor",
-		Explanation: "Release by an earlier holder must answer ErrLost and leave the successor's lease unchanged",
-		Invariant:   "I4",
-		Run:         releaseOfStale,
-	}, {
-		Name:        "ReleaseComparesWholeID",
-		Explanation: "Release must compare the lease ID whole",
-		Invariant:   "I4",
-		Run:         releaseComparesWholeID,
-	}, {
-		Name:        "CancelStopsLateAcquire",
-		Explanation: "an acquire that arrives after its own cancel must be answered Cancelled and leave no lease",
-		Invariant:   "I5",
-		Run:         cancelStopsLateAcquire,
-	}, {
-		Name:        "CancelEndsLease",
-		Explanation: "a cancel must end the lease that was granted already, and stop a late repeat of its acquire",
-		Invariant:   "I5",
-		Run:         cancelEndsLease,
-	}, {
-		Name:        "CancelIsRemembered",
-		Explanation: "the store must remember a cancelled lease ID for TombstoneTTL",
-		Invariant:   "I5",
-		Run:         cancelIsRemembered,
-	}, {
-		Name:        "CancelLeavesOthers",
-		Explanation: "a cancel must touch no other lease",
-		Invariant:   "I4",
-		Run:         cancelLeavesOthers,
-	}}
+	return []Requirement{
+		{"ReleaseFreesAtOnce", "", nil, releaseFrees,
+			"after Release the name must be free at once"},
+		{"ReleaseTwiceIsLost", "I6", nil, releaseTwice,
+			"the second Release of a lease must answer ErrLost"},
+		{"ReleaseOfUnknownIsLost", "I4", nil, releaseOfUnknown,
+			"Release of a lease that expired or never was must answer ErrLost"},
+		{"ReleaseOfStaleLeavesSuccessor", "I4", nil, releaseOfStale,
+			"Release by an earlier holder must answer ErrLost and leave the successor's lease unchanged"},
+		{"ReleaseComparesWholeID", "I4", nil, releaseComparesWholeID,
+			"Release must compare the lease ID whole"},
+		{"CancelStopsLateAcquire", "I5", nil, cancelStopsLateAcquire,
+			"an acquire that arrives after its own cancel must be answered Cancelled and leave no lease"},
+		{"CancelEndsLease", "I5", nil, cancelEndsLease,
+			"a cancel must end the lease that was granted already, and stop a late repeat of its acquire"},
+		{"CancelIsRemembered", "I5", nil, cancelIsRemembered,
+			"the store must remember a cancelled lease ID for TombstoneTTL"},
+		{"CancelLeavesOthers", "I4", nil, cancelLeavesOthers,
+			"a cancel must touch no other lease"},
+	}
 }
 
 func releaseFrees(t *T) {

@@ -3,40 +3,32 @@ package enginetest
 import (
 	"context"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 func repeatRequirements() []Requirement {
-	return []Requirement{{
-		Name:        "RepeatIsGrantedAgain",
-		Explanation: "a repeated acquire of the live lease's own ID must be granted, with the token of the first time",
-		Invariant:   "I6",
-		Run:         repeatIsGranted,
-	}, {
-		Name:        "RepeatLengthens",
-		Explanation: "a repeated acquire must make the lease last at least until its TTL from now",
-		Invariant:   "I6",
-		Run:         repeatLengthens,
-	}, {
-		Name:        "RepeatNeverShortens",
-		Explanation: "a repeated acquire must not shorten the lease, extended meanwhile or not",
-		Invariant:   "I6",
-		Run:         repeatNeverShortens,
-	}, {
-		Name:        "RepeatComparesWholeID",
-		Explanation: "only the live lease's own ID, compared whole, makes an acquire a repeat",
-		Invariant:   "I1",
-		Run:         repeatComparesWholeID,
-	}, {
-		Name:        "RepeatAfterExpiryIsNewGrant",
-		Explanation: "once the lease has expired, its ID must be granted as any other: if free, with a greater token",
-		Invariant:   "I2",
-		Run:         repeatAfterExpiry,
-	}, {
-		Name:        "RepeatOutlivesCleanUp",
-		Explanation: "what the engine still does after an acquire that failed must not end the lease that a repeat is granted",
-		Invariant:   "I5",
-		Run:         repeatOutlivesCleanUp,
-	}}
+	return []Requirement{
+		{"RepeatIsGrantedAgain", "I6", nil, repeatIsGranted,
+			"a repeated acquire of the live lease's own ID must be granted, with the token of the first time"},
+		{"RepeatLengthens", "I6", nil, repeatLengthens,
+			"a repeated acquire must make the lease last at least until its TTL from now"},
+		{"RepeatNeverShortens", "I6", nil, repeatNeverShortens,
+			"a repeated acquire must not shorten the lease, extended meanwhile or not"},
+		{"RepeatComparesWholeID", "I1", nil, repeatComparesWholeID,
+			"only the live lease's own ID, compared whole, makes an acquire a repeat"},
+		{"RepeatAfterExpiryIsNewGrant", "I2", nil, repeatAfterExpiry,
+			"once the lease has expired, its ID must be granted as any other: if free, with a greater token"},
+		{"FirstLeavesLease", "I6", nil, firstLeavesLease,
+			"a request that asks to be the first of its lease ID must be answered Repeated if that has a live lease, which does not change"},
+		{"FirstLeavesPlace", "I6", canQueue, firstLeavesPlace,
+			"a request that asks to be the first of its lease ID must be answered Repeated if that has a place, which does not change"},
+		{"RepeatOutlivesCleanUp", "I5", nil, repeatOutlivesCleanUp,
+			"what the engine still does after an acquire that failed must not end the lease that a repeat is granted"},
+		{"RepeatElsewhereOutlivesCleanUp", "I5", hasJoin, repeatElsewhere,
+			"what an engine still does after an acquire that failed must not end the lease that a repeat is granted at another engine"},
+	}
 }
 
 // repeatOutlivesCleanUp repeats an acquire whose context ended before it, or
@@ -50,10 +42,41 @@ func repeatOutlivesCleanUp(t *T) {
 		cancel()
 		leases = append(leases, t.grant(req))
 	}
-	time.Sleep(t.units(1))
+	time.Sleep(t.Unit / 2)
 	for _, l := range leases {
 		t.live(l)
 		t.mustRelease(l)
+	}
+}
+
+// repeatElsewhere repeats acquires at another engine whose contexts have ended at various
+// moments, on stores that take some milliseconds while they were under way. If a lease ID
+// is spent then it draws another, as a client does.
+func repeatElsewhere(t *T) {
+	other := t.join()
+	var leases []lease
+	for i, after := range []time.Duration{0, 1, 2, 3, 5, 8} {
+		ctx, cancel := context.WithTimeout(t.Context(), after*time.Millisecond)
+		req := ask(string(rune('a'+i)), t.units(40))
+		_, _ = t.Engine.Acquire(ctx, req) // it may have come in time
+		cancel()
+		sent := time.Now()
+		reply := other.acquire(req)
+		if reply.Outcome == driver.Spent {
+			other.mustCancel(req)
+			req.LeaseID = lockinfo.NewLeaseID()
+			sent, reply = time.Now(), other.acquire(req)
+		}
+		if reply.Outcome != driver.Granted {
+			t.Fatalf("Acquire(%q) at another engine: %s, want a grant", req.Name, outcome(reply))
+		}
+		leases = append(leases, lease{AcquireRequest: req, token: reply.Token, sent: sent, answered: time.Now()})
+	}
+	time.Sleep(t.Unit / 2)
+	for i, l := range leases {
+		t.live(l)
+		t.refused(l.Name)
+		[]*T{t, other}[i%2].mustRelease(l)
 	}
 }
 
@@ -111,4 +134,52 @@ func repeatAfterExpiry(t *T) {
 		t.Errorf("token = %d, want more than %d of the expired lease", again.token, l.token)
 	}
 	t.live(again)
+}
+
+// repeated sends a request that claims to be the first of its lease ID, and is not.
+func (t *T) repeated(req driver.AcquireRequest) {
+	t.Helper()
+	req.First = true
+	if reply := t.acquire(req); reply.Outcome != driver.Repeated || reply.Token != 0 {
+		t.Errorf("Acquire(%q), to be the first: %s, want repeated", req.Name, outcome(reply))
+	}
+}
+
+func firstLeavesLease(t *T) {
+	req := ask("a", t.units(8))
+	req.First = true
+	l := t.grant(req)
+	again := req
+	again.TTL = t.units(40)
+	t.repeated(again)
+	if left := t.live(l); left > t.units(8)+t.slack() {
+		t.Errorf("the request lengthened the lease to %s", left)
+	}
+	other := ask("a", t.units(40))
+	other.First = true
+	t.refuse(other)
+	again.First = false
+	if got := t.grant(again); got.token != l.token {
+		t.Errorf("token of the repeat = %d, want %d", got.token, l.token)
+	}
+}
+
+func firstLeavesPlace(t *T) {
+	l := t.take("a", t.units(40))
+	req := forPlace(ask("a", t.units(40)), t.units(8))
+	req.First = true
+	t.placed(req, 1)
+	second := t.queue("a", 2)
+	again := req
+	again.WaiterTTL = t.units(40)
+	t.repeated(again)
+	again.Queue, again.WaiterTTL = false, 0
+	t.repeated(again)
+	t.waiting("a", req, second)
+	if left := t.inspect("a").Queue[0].ExpiresIn; left > t.units(8)+t.slack() {
+		t.Errorf("the request lengthened the place to %s", left)
+	}
+	t.mustRelease(l)
+	t.repeated(req) // it was handed the lock
+	t.handed(req)
 }

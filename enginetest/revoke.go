@@ -2,31 +2,24 @@ package enginetest
 
 import (
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 func revokeRequirements() []Requirement {
-	return []Requirement{{
-		Name:        "RevokeEndsFreshToken",
-		Explanation: "Revoke must make a fresh token Revoked, and answer with the state before: Fresh, then Revoked",
-		Needs:       canVault,
-		Run:         revokeEnds,
-	}, {
-		Name:        "RevokeLeavesOthers",
-		Explanation: "Revoke must leave a token that is not fresh as it is, and the payload to who redeemed it",
-		Needs:       canVault,
-		Run:         revokeLeavesOthers,
-	}, {
-		Name:        "RedeemAndRevokeAgree",
-		Explanation: "of Redeems and Revokes, at once or not, the first must decide, and every answer must agree with it",
-		Needs:       canVault,
-		Run:         redeemAndRevoke,
-	}}
+	return []Requirement{
+		{"RevokeEndsFreshToken", "", canVault, revokeEnds,
+			"Revoke must make a fresh token Revoked, and answer with the state before: Fresh, then Revoked"},
+		{"RevokeLeavesOthers", "", canVault, revokeLeavesOthers,
+			"Revoke must not change a token that is not fresh, and must leave the payload to its redeemer"},
+		{"RedeemAndRevokeAgree", "", canVault, redeemAndRevoke,
+			"of Redeems and Revokes, at once or not, the first must decide, and every answer must agree with it"},
+	}
 }
 
 func revokeEnds(t *T) {
 	d, other := t.store("a", t.units(40)), t.store("b", t.units(40))
 	t.revokes(d.Digest, driver.Fresh)
-	t.tells(d.Digest, driver.Revoked)
+	t.tells(d.proof, driver.Revoked)
 	t.fresh(other)
 }
 
@@ -35,7 +28,7 @@ func revokeLeavesOthers(t *T) {
 	by := t.redeemed(d)
 	for state, d := range t.everyFate(t.units(40)) {
 		if state != driver.Fresh {
-			t.tells(d.Digest, state)
+			t.tells(d.proof, state)
 		}
 	}
 	t.revokes(d.Digest, driver.Redeemed)
@@ -58,23 +51,23 @@ func redeemAndRevoke(t *T) {
 		redeemFirst(n, func(i int) { f(n - 1 - i) })
 	}
 	for _, send := range []func(int, func(int)){redeemFirst, revokeFirst, atOnce, atOnce, atOnce, atOnce} {
-		d := t.store(string(driver.NewLeaseID()), t.units(40))
+		d := t.store(string(lockinfo.NewLeaseID()), t.units(40))
 		replies := make([]driver.VaultReply, 16)
 		errs := make([]error, len(replies))
 		send(len(replies), func(i int) {
 			v := []*T{t, other}[i/2%2].vault()
 			if i%2 == 0 {
-				replies[i], errs[i] = v.Redeem(t.Context(), driver.RedeemRequest{Digest: d.Digest, By: driver.NewLeaseID()})
+				replies[i], errs[i] = v.Redeem(t.Context(), driver.RedeemRequest{Proof: d.proof, By: lockinfo.NewLeaseID()})
 			} else {
 				replies[i], errs[i] = v.Revoke(t.Context(), d.Digest)
 			}
 		})
-		t.agree(replies, errs, t.peek(d.Digest).State)
+		t.agree(replies, errs, t.peek(d.proof).State)
 	}
 }
 
-// agree fails the run unless one of the replies is of what made the token
-// final, and the others say so.
+// agree fails the run unless one of the replies made the token final, and the others
+// report that it is final.
 func (t *T) agree(replies []driver.VaultReply, errs []error, final driver.VaultState) {
 	t.Helper()
 	first := 0

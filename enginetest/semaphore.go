@@ -7,64 +7,30 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 func semaphoreRequirements() []Requirement {
-	return []Requirement{{
-		Name:        "SemaphoreGrantsLimit",
-		Explanation: "the live leases of a semaphore must have at most Limit permits together",
-		Invariant:   "I1",
-		Needs:       canCount,
-		Run:         semaphoreGrantsLimit,
-	}, {
-		Name:        "SemaphoreGrantsLimitUnderContention",
-		Explanation: "of many semaphore requests at once, Limit must be granted",
-		Invariant:   "I1",
-		Needs:       canCount,
-		Run:         semaphoreContention,
-	}, {
-		Name:        "SemaphoreCountsPermits",
-		Explanation: "a request must take as many permits as it says, and give all of them back",
-		Invariant:   "I1",
-		Needs:       canCount,
-		Run:         semaphoreCountsPermits,
-	}, {
-		Name:        "SemaphorePermitsComeBackOneByOne",
-		Explanation: "permits of a holder that expired must come back, and no others",
-		Invariant:   "I1",
-		Needs:       canCount,
-		Run:         semaphorePermitsComeBack,
-	}, {
-		Name:        "SemaphoreChecksKind",
-		Explanation: "a name with live leases must refuse requests of another kind with ErrKindMismatch, and change nothing",
-		Invariant:   "I12",
-		Needs:       canCount,
-		Run:         semaphoreChecksKind,
-	}, {
-		Name:        "SemaphoreChecksKindOfQueue",
-		Explanation: "a name whose lease expired, but that has places, must refuse another kind with ErrKindMismatch",
-		Invariant:   "I12",
-		Needs:       both(canCount, canQueue),
-		Run:         semaphoreChecksKindOfQueue,
-	}, {
-		Name:        "SemaphoreLimitMayChangeWhenUnused",
-		Explanation: "a name without live leases and places must take any kind, whatever it was used for",
-		Invariant:   "I12",
-		Needs:       canCount,
-		Run:         semaphoreLimitMayChange,
-	}, {
-		Name:        "SemaphoreServesInOrder",
-		Explanation: "permits that come back must go to the first of the queue, then to the next, as far as they reach",
-		Invariant:   "I7",
-		Needs:       both(canCount, canQueue),
-		Run:         semaphoreServesInOrder,
-	}, {
-		Name:        "SemaphoreServesLargeRequest",
-		Explanation: "a large request in the queue must not be overtaken by small ones, queued or not",
-		Invariant:   "I7",
-		Needs:       both(canCount, canQueue),
-		Run:         semaphoreServesLarge,
-	}}
+	return []Requirement{
+		{"SemaphoreGrantsLimit", "I1", canCount, semaphoreGrantsLimit,
+			"the live leases of a semaphore must have at most the limit of permits together"},
+		{"SemaphoreGrantsLimitUnderContention", "I1", canCount, semaphoreContention,
+			"of many semaphore requests at once, those must be granted for which there are permits"},
+		{"SemaphoreCountsPermits", "I1", canCount, semaphoreCountsPermits,
+			"a request must take as many permits as it says, and give all of them back"},
+		{"SemaphorePermitsComeBackOneByOne", "I1", canCount, semaphorePermitsComeBack,
+			"permits of a holder that expired must come back, and no others"},
+		{"SemaphoreChecksKind", "I12", canCount, semaphoreChecksKind,
+			"a name with live leases must refuse requests of another kind with ErrKindMismatch, and change nothing"},
+		{"SemaphoreChecksKindOfQueue", "I12", both(canCount, canQueue), semaphoreChecksKindOfQueue,
+			"a name whose lease expired, but that has places, must refuse another kind with ErrKindMismatch"},
+		{"SemaphoreLimitMayChangeWhenUnused", "I12", canCount, semaphoreLimitMayChange,
+			"a name without live leases and places must take any kind, whatever it was used for"},
+		{"SemaphoreServesInOrder", "I7", both(canCount, canQueue), semaphoreServesInOrder,
+			"permits that come back must go to the first of the queue, then to the next, as far as they reach"},
+		{"SemaphoreServesLargeRequest", "I7", both(canCount, canQueue), semaphoreServesLarge,
+			"a large request in the queue must not be overtaken by small ones, queued or not"},
+	}
 }
 
 func canCount(t *T) bool { return t.Engine.Capabilities().Semaphore }
@@ -72,7 +38,7 @@ func canCount(t *T) bool { return t.Engine.Capabilities().Semaphore }
 // askPermits returns a request for some of limit permits.
 func askPermits(name string, permits, limit int, ttl time.Duration) driver.AcquireRequest {
 	req := ask(name, ttl)
-	req.Mode, req.Permits, req.Limit = driver.Semaphore, permits, limit
+	req.Mode = lockinfo.Permits(permits, limit)
 	return req
 }
 
@@ -118,17 +84,17 @@ func semaphoreCountsPermits(t *T) {
 	three := t.grant(askPermits("a", 3, 5, t.units(40)))
 	t.refuse(askPermits("a", 1, 5, t.units(40)))
 	lock := t.inspect("a")
-	if len(lock.Holders) != 2 || lock.Holders[0].Permits != 2 || lock.Holders[1].Permits != 3 ||
-		lock.Mode != driver.Semaphore || lock.Limit != 5 {
-		t.Errorf("lock = %+v, want a semaphore of 5 with holders of 2 and 3 permits", lock)
+	if len(lock.Holders) != 2 || lock.Holders[0].Mode != two.Mode || lock.Holders[1].Mode != three.Mode ||
+		lock.Mode != lockinfo.Permits(5, 5) {
+		t.Errorf("mode %s, holders %+v, want 5 of 5 permits, and holders of 2 and 3", lock.Mode, lock.Holders)
 	}
 	t.mustRelease(two)
 	t.refuse(askPermits("a", 3, 5, t.units(40)))
 	t.mustRelease(three)
 	t.mustRelease(t.grant(askPermits("a", 5, 5, t.units(40))))
-	t.grant(askPermits("large", driver.MaxLimit-1, driver.MaxLimit, t.units(40)))
-	t.refuse(askPermits("large", 2, driver.MaxLimit, t.units(40)))
-	t.grant(askPermits("large", 1, driver.MaxLimit, t.units(40)))
+	t.grant(askPermits("large", lockinfo.MaxLimit-1, lockinfo.MaxLimit, t.units(40)))
+	t.refuse(askPermits("large", 2, lockinfo.MaxLimit, t.units(40)))
+	t.grant(askPermits("large", 1, lockinfo.MaxLimit, t.units(40)))
 }
 
 func semaphorePermitsComeBack(t *T) {

@@ -4,45 +4,24 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 func sharedRequirements() []Requirement {
-	return []Requirement{{
-		Name:        "SharedLeasesAreCompatible",
-		Explanation: "any number of shared leases must be live at once, each with a token of its own",
-		Invariant:   "I1",
-		Needs:       canShare,
-		Run:         sharedCompatible,
-	}, {
-		Name:        "SharedLeaseEndsAlone",
-		Explanation: "a reader that expires must free its own lease and no other, and a short one must not shorten the others",
-		Invariant:   "I1",
-		Needs:       canShare,
-		Run:         sharedEndsAlone,
-	}, {
-		Name:        "SharedKeepsExclusiveOut",
-		Explanation: "an exclusive request must be refused until the last shared lease has ended",
-		Invariant:   "I1",
-		Needs:       canShare,
-		Run:         sharedKeepsExclusiveOut,
-	}, {
-		Name:        "ExclusiveKeepsSharedOut",
-		Explanation: "a shared request must be refused while an exclusive lease is live",
-		Invariant:   "I1",
-		Needs:       canShare,
-		Run:         exclusiveKeepsSharedOut,
-	}, {
-		Name:        "ModeEndsWithLease",
-		Explanation: "a lease must be of the mode that it asked for, whatever the mode of those that have ended",
-		Invariant:   "I1",
-		Needs:       canShare,
-		Run:         modeEndsWithLease,
-	}, {
-		Name:        "RefusalNamesFirstToEnd",
-		Explanation: "of several leases in the way a refusal must describe the one that ends first",
-		Needs:       canShare,
-		Run:         refusalNamesFirst,
-	}}
+	return []Requirement{
+		{"SharedLeasesAreCompatible", "I1", canShare, sharedCompatible,
+			"any number of shared leases must be live at once, each with a token of its own"},
+		{"SharedLeaseEndsAlone", "I1", canShare, sharedEndsAlone,
+			"a reader that expires must free its own lease and no other, and a short one must not shorten the others"},
+		{"SharedKeepsExclusiveOut", "I1", canShare, sharedKeepsExclusiveOut,
+			"an exclusive request must be refused until the last shared lease has ended"},
+		{"ExclusiveKeepsSharedOut", "I1", canShare, exclusiveKeepsSharedOut,
+			"a shared request must be refused while an exclusive lease is live"},
+		{"ModeEndsWithLease", "I1", canShare, modeEndsWithLease,
+			"a lease must be of the mode that it asked for, whatever the mode of those that have ended"},
+		{"RefusalNamesFirstToEnd", "", canShare, refusalNamesFirst,
+			"of several leases in the way a refusal must describe the one that ends first"},
+	}
 }
 
 // canShare reports whether the engine has shared leases.
@@ -51,7 +30,7 @@ func canShare(t *T) bool { return t.Features.Downgrader != nil }
 // askShared returns a shared request with a lease ID of its own.
 func askShared(name string, ttl time.Duration) driver.AcquireRequest {
 	req := ask(name, ttl)
-	req.Mode = driver.Shared
+	req.Mode = lockinfo.Shared
 	return req
 }
 
@@ -65,8 +44,8 @@ func sharedCompatible(t *T) {
 		}
 	}
 	lock := t.inspect("a")
-	if len(lock.Holders) != 2 || lock.Mode != driver.Shared || lock.Limit != 0 || lock.LastToken != second.token {
-		t.Fatalf("lock = %+v, want 2 holders, mode %s, last token %d", lock, driver.Shared, second.token)
+	if len(lock.Holders) != 2 || lock.Mode != lockinfo.Shared || lock.LastToken != second.token {
+		t.Fatalf("lock = %+v, want 2 holders, mode %s, last token %d", lock, lockinfo.Shared, second.token)
 	}
 	if lock.Holders[0].LeaseID != first.LeaseID || lock.Holders[1].LeaseID != second.LeaseID {
 		t.Errorf("holders %+v, want them in the order of their grants", lock.Holders)
@@ -140,7 +119,7 @@ func refusalNamesFirst(t *T) {
 		}
 		t.lasts("the first of several to end", t.units(8), first, func() time.Duration { return t.refused(name).ExpiresIn })
 		if holder := t.refused(name).Holder; holder.Label != "ends first" {
-			t.Errorf("TTLs %v: holder %+v, want that of the lease that ends first", ttls, holder)
+			t.Errorf("TTLs %v: holder %+v, want the holder of the lease that ends first", ttls, holder)
 		}
 	}
 }

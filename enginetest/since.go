@@ -4,46 +4,28 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 func sinceRequirements() []Requirement {
-	return []Requirement{{
-		Name:        "SinceCountsFromGrant",
-		Explanation: "Inspect and refusals must say how long ago the store granted the lease, in every mode",
-		Run:         sinceCounts,
-	}, {
-		Name:        "SinceIsNotTheTokens",
-		Explanation: "since when a lease is held must not be read from its token, which may be ahead of the store's clock",
-		Run:         sinceIsNotTheTokens,
-	}, {
-		Name:        "SinceKeptByExtend",
-		Explanation: "Extend must not change since when a lease is held",
-		Run:         func(t *T) { t.sinceKept(t.extendAll) },
-	}, {
-		Name:        "SinceKeptByRepeat",
-		Explanation: "a repeated Acquire must not change since when a lease is held",
-		Invariant:   "I6",
-		Run:         func(t *T) { t.sinceKept(t.repeatAll) },
-	}, {
-		Name:        "SinceKeptByDowngrade",
-		Explanation: "Downgrade must not change since when a lease is held",
-		Needs:       canShare,
-		Run:         sinceKeptByDowngrade,
-	}, {
-		Name:        "SinceBeginsWithHandOver",
-		Explanation: "a lease that is handed over must be held since then, not since its place or the lease before",
-		Needs:       canQueue,
-		Run:         sinceOfHandOver,
-	}, {
-		Name:        "RefusalSaysReleased",
-		Explanation: "a refusal must say whether what is in the way was released, and that must not change since when",
-		Run:         refusalSaysReleased,
-	}, {
-		Name:        "RefusalSaysQueue",
-		Explanation: "a refusal, and Refresh, must say how many are queued in all",
-		Needs:       canQueue,
-		Run:         refusalSaysQueue,
-	}}
+	return []Requirement{
+		{"SinceCountsFromGrant", "", nil, sinceCounts,
+			"Inspect and refusals must say how long ago the store granted the lease, in every mode"},
+		{"SinceIsNotTheTokens", "", nil, sinceIsNotTheTokens,
+			"since when a lease is held must not be read from its token, which may be ahead of the store's clock"},
+		{"SinceKeptByExtend", "", nil, func(t *T) { t.sinceKept(t.extendAll) },
+			"Extend must not change since when a lease is held"},
+		{"SinceKeptByRepeat", "I6", nil, func(t *T) { t.sinceKept(t.repeatAll) },
+			"a repeated Acquire must not change since when a lease is held"},
+		{"SinceKeptByDowngrade", "", canShare, sinceKeptByDowngrade,
+			"Downgrade must not change since when a lease is held"},
+		{"SinceBeginsWithHandOver", "", canQueue, sinceOfHandOver,
+			"a lease that is handed over must be held since then, not since its place or the lease before"},
+		{"RefusalSaysReleased", "", nil, refusalSaysReleased,
+			"a refusal must say whether what is in the way was released, and that must not change since when"},
+		{"RefusalSaysQueue", "", canQueue, refusalSaysQueue,
+			"a refusal, and Refresh, must say how many are queued in all"},
+	}
 }
 
 // ageing is how long a lease is left alone, to see since when it is held.
@@ -64,14 +46,14 @@ func (t *T) inAllModes() []lease {
 
 // rival returns a request that l's lease is in the way of.
 func rival(l lease) driver.AcquireRequest {
-	if l.Mode == driver.Semaphore {
-		return askPermits(l.Name, l.Limit, l.Limit, l.TTL)
+	if limit := l.Mode.Limit(); limit != 0 {
+		return askPermits(l.Name, limit, limit, l.TTL)
 	}
 	return ask(l.Name, l.TTL)
 }
 
-// since fails the run unless the store says, in each way, that l's lease is held
-// since it was answered, or shortly before.
+// since fails the run unless the store reports, in each way, that l's lease has been held
+// since its reply, or shortly before.
 func (t *T) since(l lease) {
 	t.Helper()
 	asked := time.Now()
@@ -148,7 +130,7 @@ func sinceOfHandOver(t *T) {
 		holders = append(holders, t.take(name, t.units(40)))
 		waiter := forPlace(ask(name, t.units(40)), t.units(40))
 		if name == "b" && canShare(t) {
-			waiter.Mode = driver.Shared
+			waiter.Mode = lockinfo.Shared
 		}
 		t.placed(waiter, 1)
 		waiters = append(waiters, waiter)

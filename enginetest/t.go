@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A T is one requirement's run against one engine. Its methods that take or
@@ -50,8 +51,8 @@ func (t *T) units(n int) time.Duration { return time.Duration(n) * t.Unit }
 // and the way of the answer.
 func (t *T) slack() time.Duration { return t.Unit / 2 }
 
-// early is how much earlier than its TTL a lease may seem to end, measured by
-// a clock beside the store: the store's milliseconds are cut, not rounded.
+// early is how much earlier than its TTL a lease may seem to end on another clock than
+// the store's: the store cuts its milliseconds and does not round them.
 const early = 2 * time.Millisecond
 
 // A lease is what a granted request was answered.
@@ -62,9 +63,9 @@ type lease struct {
 	answered time.Time
 }
 
-// ask returns a request with a lease ID of its own.
+// ask returns a request with a new lease ID.
 func ask(name string, ttl time.Duration) driver.AcquireRequest {
-	return driver.AcquireRequest{Name: name, LeaseID: driver.NewLeaseID(), TTL: ttl}
+	return driver.AcquireRequest{Name: name, LeaseID: lockinfo.NewLeaseID(), TTL: ttl}
 }
 
 // acquire makes one attempt that must not fail.
@@ -157,7 +158,7 @@ func (t *T) mustRelease(l lease) {
 }
 
 // cancel cancels a lease ID and returns the engine's answer.
-func (t *T) cancel(name string, id driver.LeaseID) error {
+func (t *T) cancel(name string, id lockinfo.LeaseID) error {
 	return t.Engine.Release(t.Context(), driver.ReleaseRequest{Name: name, LeaseID: id, Cancel: true})
 }
 
@@ -170,7 +171,7 @@ func (t *T) mustCancel(req driver.AcquireRequest) {
 }
 
 // inspect inspects a name.
-func (t *T) inspect(name string) driver.Lock {
+func (t *T) inspect(name string) lockinfo.LockState {
 	t.Helper()
 	lock, err := t.Engine.Inspect(t.Context(), name)
 	if err != nil {
@@ -179,15 +180,15 @@ func (t *T) inspect(name string) driver.Lock {
 	return lock
 }
 
-// holding returns what the store says of l's lease, if it is live.
-func (t *T) holding(l lease) (driver.Holding, bool) {
+// holding returns the store's description of l's lease, if it is live.
+func (t *T) holding(l lease) (lockinfo.Holding, bool) {
 	t.Helper()
 	for _, h := range t.inspect(l.Name).Holders {
 		if h.LeaseID == l.LeaseID && !h.Released {
 			return h, true
 		}
 	}
-	return driver.Holding{}, false
+	return lockinfo.Holding{}, false
 }
 
 // live fails the run unless l's lease is live, and returns what is left of it.
@@ -225,6 +226,8 @@ func outcome(r driver.AcquireReply) string {
 		return "cancelled"
 	case driver.Recorded:
 		return "recorded"
+	case driver.Repeated:
+		return "repeated"
 	default:
 		return "held"
 	}

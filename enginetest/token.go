@@ -8,54 +8,26 @@ import (
 )
 
 func tokenRequirements() []Requirement {
-	return []Requirement{{
-		Name:        "TokensGrowOverRelease",
-		Explanation: "a grant must carry a greater token than every earlier grant of the name that was released",
-		Invariant:   "I2",
-		Run:         tokensGrowOverRelease,
-	}, {
-		Name:        "TokensGrowOverExpiry",
-		Explanation: "a grant must carry a greater token than every earlier grant of the name that expired",
-		Invariant:   "I2",
-		Run:         tokensGrowOverExpiry,
-	}, {
-		Name:        "TokensGrowOverKeepFor",
-		Explanation: "a grant must carry a greater token than every earlier grant of the name, across KeepFor too",
-		Invariant:   "I2",
-		Run:         tokensGrowOverKeepFor,
-	}, {
-		Name:        "TokensGrowAcrossEngines",
-		Explanation: "the last token must be the store's, not one engine's",
-		Invariant:   "I2",
-		Needs:       hasJoin,
-		Run:         tokensGrowAcrossEngines,
-	}, {
-		Name:        "TokensGrowAcrossModes",
-		Explanation: "a grant must carry a greater token than every earlier grant of the name, whatever their modes",
-		Invariant:   "I2",
-		Needs:       canShare,
-		Run:         tokensGrowAcrossModes,
-	}, {
-		Name:        "TokenFollowsClock",
-		Explanation: "a token must not be below the store's clock in microseconds, or it could not be forgotten after TokenMemory",
-		Invariant:   "I11",
-		Run:         tokenFollowsClock,
-	}, {
-		Name:        "TokenKeptByExtend",
-		Explanation: "Extend must not change the lease's token",
-		Invariant:   "I2",
-		Run:         tokenKeptByExtend,
-	}, {
-		Name:        "MinTokenLiftsToken",
-		Explanation: "the token granted must be greater than MinToken, and so must every later one",
-		Invariant:   "I2",
-		Run:         minTokenLifts,
-	}, {
-		Name:        "MinTokenTooFarAheadIsInvalid",
-		Explanation: "a MinToken more than MaxTokenLead ahead of the store's clock must be refused with ErrInvalid and change nothing",
-		Invariant:   "I2",
-		Run:         minTokenTooFar,
-	}}
+	return []Requirement{
+		{"TokensGrowOverRelease", "I2", nil, tokensGrowOverRelease,
+			"a grant must carry a greater token than every earlier grant of the name that was released"},
+		{"TokensGrowOverExpiry", "I2", nil, tokensGrowOverExpiry,
+			"a grant must carry a greater token than every earlier grant of the name that expired"},
+		{"TokensGrowOverKeepFor", "I2", nil, tokensGrowOverKeepFor,
+			"a grant must carry a greater token than every earlier grant of the name, across KeepFor too"},
+		{"TokensGrowAcrossEngines", "I2", hasJoin, tokensGrowAcrossEngines,
+			"the last token must be the store's, not one engine's"},
+		{"TokensGrowAcrossModes", "I2", canShare, tokensGrowAcrossModes,
+			"a grant must carry a greater token than every earlier grant of the name, whatever their modes"},
+		{"TokenFollowsClock", "I11", nil, tokenFollowsClock,
+			"a token must not be below the store's clock in microseconds, or it could not be forgotten after TokenMemory"},
+		{"TokenKeptByExtend", "I2", nil, tokenKeptByExtend,
+			"Extend must not change the lease's token"},
+		{"MinTokenLiftsToken", "I2", nil, minTokenLifts,
+			"the token granted must be greater than MinToken, and so must every later one"},
+		{"MinTokenTooFarAheadIsInvalid", "I2", nil, minTokenTooFar,
+			"a MinToken more than MaxTokenLead ahead of the store's clock must be refused with ErrInvalid and change nothing"},
+	}
 }
 
 // above fails the run unless l's token is greater than last, and returns it.
@@ -123,7 +95,7 @@ func tokensGrowAcrossModes(t *T) {
 	t.above(last, t.eventually(ask("a", t.units(8)), t.units(4)))
 }
 
-// tokenFollowsClock allows the store's clock to be an hour behind the test's.
+// tokenFollowsClock allows the store's clock to be an hour slow.
 func tokenFollowsClock(t *T) {
 	l := t.take("a", t.units(8))
 	if least := uint64(l.sent.Add(-time.Hour).UnixMicro()); l.token < least {

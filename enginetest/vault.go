@@ -7,69 +7,35 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 func vaultRequirements() []Requirement {
-	return []Requirement{{
-		Name:        "TokenIsFreshForItsTTL",
-		Explanation: "a one-time token must be Fresh for its TTL, no shorter and little longer, and Expired from then on",
-		Invariant:   "I8",
-		Needs:       canVault,
-		Run:         freshForTTL,
-	}, {
-		Name:        "TokenStateIsFinal",
-		Explanation: "what has become of a one-time token must never change: a redeemed or revoked one does not expire",
-		Needs:       canVault,
-		Run:         stateIsFinal,
-	}, {
-		Name: "TokenIsForgottenAfterMemory",
-		Explanation: "a one-time token must be remembered for Memory after its TTL, however early it was redeemed or " +
-			"revoked, and be Unknown to every request from then on",
-		Invariant: "I11",
-		Needs:     canVault,
-		Run:       forgottenAfterMemory,
-	}, {
-		Name:        "TokenStateComesAlone",
-		Explanation: "an answer must carry nothing but the state, unless it is what hands out the payload or peeks at it",
-		Needs:       canVault,
-		Run:         stateComesAlone,
-	}, {
-		Name:        "PayloadComesBackWhole",
-		Explanation: "a payload must come back as it was stored, each time: empty, binary or MaxPayload long",
-		Needs:       canVault,
-		Run:         payloadWhole,
-	}, {
-		Name:        "PayloadIsCopied",
-		Explanation: "a payload must be stored and returned by value: the caller may change the bytes afterwards",
-		Needs:       canVault,
-		Run:         payloadIsCopied,
-	}, {
-		Name:        "VaultComparesWholeDigest",
-		Explanation: "only a token's own digest, compared whole, must name it",
-		Needs:       canVault,
-		Run:         vaultComparesWholeDigest,
-	}, {
-		Name:        "VaultOfUnknownFindsNothing",
-		Explanation: "an unknown digest must be answered Unknown, which is not an error, and leave nothing in the store",
-		Invariant:   "I11",
-		Needs:       canVault,
-		Run:         vaultOfUnknown,
-	}, {
-		Name:        "DigestIsNoName",
-		Explanation: "a one-time token and a lock must not meet, even if the digest is the lock's name, nor the token be listed",
-		Needs:       canVault,
-		Run:         digestIsNoName,
-	}, {
-		Name:        "SharesVaultAcrossEngines",
-		Explanation: "a one-time token must be the store's: every engine on it redeems, peeks at and revokes it",
-		Needs:       both(canVault, hasJoin),
-		Run:         sharesVault,
-	}, {
-		Name:        "UnsupportedVaultSaysSo",
-		Explanation: "an engine whose server keeps no one-time tokens must answer ErrUnsupported to each request",
-		Needs:       func(t *T) bool { return t.Features.Vault != nil && !canVault(t) },
-		Run:         unsupportedVault,
-	}}
+	return []Requirement{
+		{"TokenIsFreshForItsTTL", "I8", canVault, freshForTTL,
+			"a one-time token must be Fresh for its TTL, no shorter and little longer, and Expired from then on"},
+		{"TokenStateIsFinal", "", canVault, stateIsFinal,
+			"what has become of a one-time token must never change: a redeemed or revoked one does not expire"},
+		{"TokenIsForgottenAfterMemory", "I11", canVault, forgottenAfterMemory,
+			"a one-time token must be remembered for Memory after its TTL, however early it was redeemed or " +
+				"revoked, and be Unknown to every request from then on"},
+		{"TokenStateComesAlone", "", canVault, stateComesAlone,
+			"an answer must carry nothing but the state, unless it is what hands out the payload or peeks at it"},
+		{"PayloadComesBackWhole", "", canVault, payloadWhole,
+			"a payload must come back as it was stored, each time: empty, binary or MaxPayload long"},
+		{"PayloadIsCopied", "", canVault, payloadIsCopied,
+			"a payload must be stored and returned by value: the caller may change the bytes afterwards"},
+		{"VaultComparesWholeDigest", "", canVault, vaultComparesWholeDigest,
+			"only a token's own digest, compared whole, must name it"},
+		{"VaultOfUnknownFindsNothing", "I11", canVault, vaultOfUnknown,
+			"an unknown digest must be answered Unknown, which is not an error, and leave nothing in the store"},
+		{"DigestIsNoName", "", canVault, digestIsNoName,
+			"a one-time token and a lock must not meet, even if the digest is the lock's name, nor the token be listed"},
+		{"SharesVaultAcrossEngines", "", both(canVault, hasJoin), sharesVault,
+			"a one-time token must be the store's: every engine on it redeems, peeks at and revokes it"},
+		{"UnsupportedVaultSaysSo", "", func(t *T) bool { return t.Features.Vault != nil && !canVault(t) }, unsupportedVault,
+			"an engine whose server keeps no one-time tokens must answer ErrUnsupported to each request"},
+	}
 }
 
 // canVault reports whether the engine keeps one-time tokens and its server
@@ -78,12 +44,12 @@ func canVault(t *T) bool {
 	if t.Features.Vault == nil {
 		return false
 	}
-	_, err := t.vault().Peek(t.Context(), digestOf("is there a vault?"))
+	_, err := t.vault().Peek(t.Context(), proofOf("is there a vault?"))
 	return !errors.Is(err, driver.ErrUnsupported)
 }
 
-// unsupportedVault asks twice, because the first error may be all that an
-// engine knows of its server.
+// unsupportedVault tries twice, because an engine may learn from the first error what its
+// server lacks.
 func unsupportedVault(t *T) {
 	for range 2 {
 		for _, c := range vaultCalls(t.vault()) {
@@ -99,7 +65,7 @@ func freshForTTL(t *T) {
 	short := t.store("b", shortest)
 	t.turns(t.units(2), driver.Expired, turn{d, driver.Fresh})
 	for _, d := range []deposited{d, short} {
-		t.tells(d.Digest, driver.Expired)
+		t.tells(d.proof, driver.Expired)
 	}
 }
 
@@ -107,12 +73,12 @@ func stateIsFinal(t *T) {
 	redeemed, revoked, expired := t.store("a", t.units(1)), t.store("b", t.units(1)), t.store("c", t.units(1))
 	t.redeemed(redeemed)
 	t.revokes(revoked.Digest, driver.Fresh)
-	t.tells(redeemed.Digest, driver.Redeemed)
-	t.tells(revoked.Digest, driver.Revoked)
+	t.tells(redeemed.proof, driver.Redeemed)
+	t.tells(revoked.proof, driver.Revoked)
 	time.Sleep(t.units(2))
-	t.tells(redeemed.Digest, driver.Redeemed)
-	t.tells(revoked.Digest, driver.Revoked)
-	t.tells(expired.Digest, driver.Expired)
+	t.tells(redeemed.proof, driver.Redeemed)
+	t.tells(revoked.proof, driver.Revoked)
+	t.tells(expired.proof, driver.Expired)
 }
 
 func forgottenAfterMemory(t *T) {
@@ -127,9 +93,9 @@ func forgottenAfterMemory(t *T) {
 	time.Sleep(t.units(2) + t.slack())
 	t.turns(t.units(3), driver.Unknown,
 		turn{all[0], driver.Redeemed}, turn{all[1], driver.Revoked}, turn{all[2], driver.Expired})
-	t.notHandedOut(all[0].Digest, by, driver.Unknown)
+	t.notHandedOut(all[0].proof, by, driver.Unknown)
 	for _, d := range all {
-		t.tells(d.Digest, driver.Unknown)
+		t.tells(d.proof, driver.Unknown)
 	}
 }
 
@@ -142,19 +108,19 @@ func stateComesAlone(t *T) {
 				what, reply.State, reply.Granted, len(reply.Payload), reply.ExpiresIn)
 		}
 	}
-	if reply := t.peek(redeemed.Digest); reply.Granted {
+	if reply := t.peek(redeemed.proof); reply.Granted {
 		t.Errorf("Peek of a fresh token is granted")
 	}
-	if reply := t.redeem(redeemed.Digest, driver.NewLeaseID()); reply.ExpiresIn != 0 {
+	if reply := t.redeem(redeemed.proof, lockinfo.NewLeaseID()); reply.ExpiresIn != 0 {
 		t.Errorf("Redeem of a fresh token: ExpiresIn = %s, want 0", reply.ExpiresIn)
 	}
 	alone("Revoke of a fresh token", t.revoke(revoked.Digest))
 	time.Sleep(t.units(1))
-	for _, digest := range []driver.Digest{redeemed.Digest, revoked.Digest, expired.Digest, digestOf("never")} {
+	for _, proof := range []driver.Proof{redeemed.proof, revoked.proof, expired.proof, proofOf("never")} {
 		for range 2 {
-			alone("Peek", t.peek(digest))
-			alone("Redeem", t.redeem(digest, driver.NewLeaseID()))
-			alone("Revoke", t.revoke(digest))
+			alone("Peek", t.peek(proof))
+			alone("Redeem", t.redeem(proof, lockinfo.NewLeaseID()))
+			alone("Revoke", t.revoke(proof.Digest()))
 		}
 	}
 }
@@ -186,31 +152,33 @@ func payloadIsCopied(t *T) {
 	d.Payload = slices.Clone(given)
 	clear(given)
 	t.fresh(d)
-	clear(t.peek(d.Digest).Payload)
+	clear(t.peek(d.proof).Payload)
 	t.fresh(d)
-	by := driver.NewLeaseID()
-	clear(t.redeem(d.Digest, by).Payload)
+	by := lockinfo.NewLeaseID()
+	clear(t.redeem(d.proof, by).Payload)
 	t.handedOut(d, by)
 }
 
 func vaultComparesWholeDigest(t *T) {
 	d := t.store("a", t.units(40))
-	for _, near := range nearMisses(d.Digest) {
+	for _, near := range nearMisses(d.proof) {
 		t.tells(near, driver.Unknown)
 	}
+	t.tells(driver.Proof(d.Digest), driver.Unknown) // a reader of logs has no proof
 	for _, near := range nearMisses(d.Digest) {
+		t.revokes(near, driver.Unknown)
 		req := t.askDeposit("another", t.units(40))
 		req.Digest = near
-		other := t.mustDeposit(req)
-		t.redeemed(other)
+		t.mustDeposit(req)
 	}
 	t.fresh(d)
+	t.redeemed(d)
 }
 
 func vaultOfUnknown(t *T) {
-	never := digestOf("never")
+	never := proofOf("never")
 	t.tells(never, driver.Unknown)
-	t.free(string(never))
+	t.free(string(never.Digest()))
 	if canList(t) {
 		t.lists("", nil)
 	}
@@ -233,12 +201,12 @@ func digestIsNoName(t *T) {
 	t.revokes(free.Digest, driver.Fresh)
 	t.redeemed(held)
 	t.live(l)
-	late := t.take(string(digestOf("late")), t.units(40))
+	late := t.take(string(proofOf("late").Digest()), t.units(40))
 	d := t.store("late", t.units(40))
 	t.mustRelease(late)
 	t.mustRelease(l)
 	t.fresh(d)
-	t.tells(held.Digest, driver.Redeemed)
+	t.tells(held.proof, driver.Redeemed)
 }
 
 func sharesVault(t *T) {
@@ -247,8 +215,8 @@ func sharesVault(t *T) {
 	other.fresh(d)
 	by := other.redeemed(d)
 	t.handedOut(d, by)
-	t.tells(d.Digest, driver.Redeemed)
+	t.tells(d.proof, driver.Redeemed)
 	d = other.store("b", t.units(40))
 	t.revokes(d.Digest, driver.Fresh)
-	other.tells(d.Digest, driver.Revoked)
+	other.tells(d.proof, driver.Revoked)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // canQueue reports whether the engine keeps a queue.
@@ -77,7 +78,7 @@ func (t *T) waits(req driver.AcquireRequest, place int) driver.Blocker {
 func (t *T) waiting(name string, reqs ...driver.AcquireRequest) {
 	t.Helper()
 	lock := t.inspect(name)
-	var got, want []driver.LeaseID
+	var got, want []lockinfo.LeaseID
 	for _, w := range lock.Queue {
 		got = append(got, w.LeaseID)
 	}

@@ -5,71 +5,36 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 func watchRequirements() []Requirement {
-	return []Requirement{{
-		Name:        "WatchTellsGrant",
-		Explanation: "a watch must be told the token of the lease that was handed over, at release and cancel",
-		Invariant:   "I7",
-		Needs:       canQueue,
-		Run:         func(t *T) { watchTells(t, t) },
-	}, {
-		Name:        "WatchTellsGrantAcrossEngines",
-		Explanation: "a watch must be told of a lease that was handed over by another engine on the store",
-		Invariant:   "I7",
-		Needs:       both(canQueue, hasJoin),
-		Run:         func(t *T) { watchTells(t, t.join()) },
-	}, {
-		Name:        "WatchTellsWhoAskedLast",
-		Explanation: "news of a place must reach the engine that asked for it last, whichever asked first",
-		Invariant:   "I7",
-		Needs:       both(canQueue, hasJoin),
-		Run:         watchTellsLast,
-	}, {
-		Name:        "WatchTellsGrantAtExpiry",
-		Explanation: "a watch must be told of a lease that was handed over when another's request noticed an expiry",
-		Invariant:   "I7",
-		Needs:       canQueue,
-		Run:         watchTellsAtExpiry,
-	}, {
-		Name:        "WatchTellsAllReaders",
-		Explanation: "every watch must be told when several are handed the lock together, by whatever makes room",
-		Invariant:   "I7",
-		Needs:       both(canQueue, canShare),
-		Run:         watchTellsReaders,
-	}, {
-		Name:        "WatchMissesNoGrant",
-		Explanation: "a watch must be told, to look at least, of a hand-over that comes before the answer Held is received",
-		Invariant:   "I7",
-		Needs:       canQueue,
-		Run:         watchMissesNothing,
-	}, {
-		Name:        "WatchKeepsLatestNotice",
-		Explanation: "news that is not received must be replaced by later news, and hold nobody up",
-		Needs:       canQueue,
-		Run:         watchKeepsLatest,
-	}, {
-		Name:        "WatchKeepsGrant",
-		Explanation: "news of a grant that is not received must not be replaced by the news that it is time to look",
-		Needs:       both(canQueue, canRecord),
-		Run:         watchKeepsGrant,
-	}, {
-		Name:        "WatchIgnoresExtend",
-		Explanation: "extending a lease must not cause a message to those who wait for it",
-		Invariant:   "I7",
-		Needs:       canQueue,
-		Run:         watchIgnoresExtend,
-	}, {
-		Name:        "WatchStops",
-		Explanation: "Stop must end one watch and no other, a second Stop must do nothing, and C must not be closed",
-		Needs:       canQueue,
-		Run:         watchStops,
-	}}
+	return []Requirement{
+		{"WatchTellsGrant", "I7", canQueue, func(t *T) { watchTells(t, t) },
+			"a watch must receive the token of the lease that was handed over, at release and cancel"},
+		{"WatchTellsGrantAcrossEngines", "I7", both(canQueue, hasJoin), func(t *T) { watchTells(t, t.join()) },
+			"a watch must learn of a lease that was handed over by another engine on the store"},
+		{"WatchTellsWhoAskedLast", "I7", both(canQueue, hasJoin), watchTellsLast,
+			"news of a place must reach the engine that asked for it last, whichever asked first"},
+		{"WatchTellsGrantAtExpiry", "I7", canQueue, watchTellsAtExpiry,
+			"a watch must learn of a lease that was handed over when another's request noticed an expiry"},
+		{"WatchTellsAllReaders", "I7", both(canQueue, canShare), watchTellsReaders,
+			"every watch must receive a notice when several are handed the lock together, by whatever makes room"},
+		{"WatchMissesNoGrant", "I7", canQueue, watchMissesNothing,
+			"a watch must receive a notice, to look at least, of a hand-over that comes before the answer Held is received"},
+		{"WatchKeepsLatestNotice", "", canQueue, watchKeepsLatest,
+			"news that is not received must be replaced by later news, and hold nobody up"},
+		{"WatchKeepsGrant", "", both(canQueue, canRecord), watchKeepsGrant,
+			"news of a grant that is not received must not be replaced by the news that it is time to look"},
+		{"WatchIgnoresExtend", "I7", canQueue, watchIgnoresExtend,
+			"extending a lease must not cause a message to those who wait for it"},
+		{"WatchStops", "", canQueue, watchStops,
+			"Stop must end one watch and no other, a second Stop must do nothing, and C must not be closed"},
+	}
 }
 
 // watch starts a watch and stops it when the run ends.
-func (t *T) watch(id driver.LeaseID) driver.Watch {
+func (t *T) watch(id lockinfo.LeaseID) driver.Watch {
 	t.Helper()
 	w := t.Features.Queuer.Watch(id)
 	t.Cleanup(w.Stop)
@@ -103,7 +68,7 @@ func told(w driver.Watch, d time.Duration) (notice driver.Notice, ok bool) {
 // receives what is sent at first, which may be that earlier messages were lost.
 func (t *T) listens() {
 	t.Helper()
-	l := t.take("warm up "+string(driver.NewLeaseID()), t.units(400)) // others warm up, too
+	l := t.take("warm up "+string(lockinfo.NewLeaseID()), t.units(400)) // others warm up, too
 	req := forPlace(ask(l.Name, t.units(8)), t.units(40))
 	w := t.watchPlace(req, 1)
 	t.quiet(w)
@@ -155,8 +120,7 @@ func watchTells(t, other *T) {
 	}
 }
 
-// watchTellsLast has places asked for by one engine after the other, there and
-// back.
+// watchTellsLast requests places by one engine after the other, there and back.
 func watchTellsLast(t *T) {
 	other := t.join()
 	t.listens()
@@ -211,9 +175,9 @@ func watchTellsReaders(t *T) {
 	}
 }
 
-// watchMissesNothing ends the lease as soon as the store has given the place,
-// or a little earlier, and so before the waiter is answered if the timing is
-// right. The engine is new, so at first it may say no more than "look".
+// watchMissesNothing ends the lease as soon as the store has given the place, or a little
+// earlier: with the right timing, before the reply reaches the waiter. The engine is new,
+// so that its first message may be no more than "look".
 func watchMissesNothing(t *T) {
 	for i := range 8 {
 		l := t.take("a", t.units(40))
@@ -327,7 +291,7 @@ func watchStops(t *T) {
 		t.Errorf("a watch that was stopped delivers news of token %d", notice.Token)
 	}
 	t.mustRelease(l)
-	req.LeaseID = driver.NewLeaseID()
+	req.LeaseID = lockinfo.NewLeaseID()
 	again := t.watch(req.LeaseID)
 	t.granted(req)
 	t.mustTell(again, req)

@@ -14,11 +14,12 @@ import (
 	_ "modernc.org/sqlite"             // the driver "sqlite"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/fence"
 	"github.com/holdfast-locks/holdfast/fence/sqlfence"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+	"github.com/holdfast-locks/holdfast/rediscore/redisfence"
 	"github.com/holdfast-locks/holdfast/redislock"
 )
 
@@ -106,8 +107,8 @@ func TestPageColumnForm(t *testing.T) {
 				return d.CheckRow(t.Context(), tx, result, row, c)
 			})
 		}
-		old := fence.NewClaim(1795247753125910, driver.NewLeaseID())
-		late := fence.NewClaim(1795247753125911, driver.NewLeaseID())
+		old := fence.NewClaim(1795247753125910, lockinfo.NewLeaseID())
+		late := fence.NewClaim(1795247753125911, lockinfo.NewLeaseID())
 		for _, step := range []struct {
 			err, want error
 		}{
@@ -140,12 +141,16 @@ func TestPageRedis(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { engine.Close() })
-	client, err := holdfast.New(memlock.New(), nil)
+	client, err := holdfast.New(mem.New(nil), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { client.Close(context.Background()) })
-	guard, sell := engine.Guard(nil), redislock.NewScript(script)
+	t.Cleanup(func() { client.Close() })
+	guard, err := redisfence.New(engine, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sell := redisfence.NewScript(script)
 	buy := func(lease *holdfast.Lease, customer string) (any, error) {
 		return guard.Run(t.Context(), sell, "stock:12A", lease, nil, []string{customer})
 	}

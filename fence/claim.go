@@ -5,13 +5,14 @@ import (
 	"math"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A Claim is what a holder shows a resource. *holdfast.Lease is one. Both
 // values must stay the same for the life of the claim.
 type Claim interface {
 	Token() uint64
-	ID() driver.LeaseID
+	ID() lockinfo.LeaseID
 }
 
 // MaxToken is the greatest token that guards accept: the greatest number that
@@ -20,17 +21,17 @@ const MaxToken uint64 = math.MaxInt64
 
 // NewClaim makes a claim of a token that came by another way than a
 // *holdfast.Lease: in a message, or from another lock service. An empty id
-// says that the lease is not known; such claims with equal tokens cannot be
-// told apart and count as one holder's.
-func NewClaim(token uint64, id driver.LeaseID) Claim { return claim{token, id} }
+// means that the lease is not known; such claims with equal tokens count as one
+// holder's.
+func NewClaim(token uint64, id lockinfo.LeaseID) Claim { return claim{token, id} }
 
 type claim struct {
 	token uint64
-	id    driver.LeaseID
+	id    lockinfo.LeaseID
 }
 
-func (c claim) Token() uint64      { return c.token }
-func (c claim) ID() driver.LeaseID { return c.id }
+func (c claim) Token() uint64        { return c.token }
+func (c claim) ID() lockinfo.LeaseID { return c.id }
 
 // CheckClaim returns an error that wraps driver.ErrInvalid if the resource's
 // name or the values of c cannot be stored. Resources are named by the rules

@@ -1,5 +1,5 @@
 // Package fence is the half of a fencing token that the resource keeps: it
-// refuses a holder whose lease is over but who does not know it yet.
+// refuses a holder whose lease has ended but who does not know it yet.
 //
 // # What
 //
@@ -11,12 +11,15 @@
 //
 // # Example
 //
-//	gate := fence.NewGate(nil) // beside what it guards
-//	err := gate.Write("seat/12A", lease, func() error {
+//	gate, err := fence.NewGate(nil) // in the process of the resource
+//	if err != nil {
+//		return err
+//	}
+//	err = gate.Write("seat/12A", lease, func() error {
 //		return print(ticket)
 //	})
 //	if errors.Is(err, fence.ErrStale) {
-//		return refund(ticket) // somebody newer has the seat
+//		return refund(ticket) // a later holder has the seat
 //	}
 //
 // # Guarantees
@@ -27,7 +30,7 @@
 //
 // # What is not promised
 //
-// A resource that is not asked is not guarded. Fencing does not keep two holders from
+// A resource that does not check tokens is not guarded. Fencing does not keep two holders from
 // working at once; it refuses the older one's writes.
 //
 // # Clocks
@@ -36,8 +39,8 @@
 //
 // # Errors
 //
-// [ErrStale], as a *StaleError, says which token came and which one the resource has
-// seen. A claim that cannot be one is driver.ErrInvalid.
+// [ErrStale], as a *StaleError, has the refused token and the resource's mark. A malformed
+// claim is driver.ErrInvalid.
 //
 // # Testing
 //
@@ -76,9 +79,9 @@
 //   - [Gate] keeps the marks of resources that live in this process.
 //   - The engine for Redis and Valkey has a guard of its own.
 //
-// This package has the rule, what all guards share, and nothing that brings
-// net/http or database/sql along. A guard of one's own begins with
-// [CheckClaim], refuses with a [*StaleError], and tells an Observer through a [Reporter].
+// This package has the rule and the code that all guards share, and does not import net/http
+// or database/sql. A custom guard begins with [CheckClaim], refuses with a [*StaleError],
+// and reports to an Observer through a [Reporter].
 //
 // All functions and methods are safe for concurrent use.
 package fence

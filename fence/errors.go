@@ -5,20 +5,19 @@ import (
 	"fmt"
 )
 
-// The errors that a caller may test with errors.Is. Others are those of the
-// database or of the context, wrapped.
+// The errors that a caller may test with errors.Is. Other errors wrap
+// the database's or the context's.
 var (
 	// ErrStale: the resource has seen a later holder. The error is a
-	// *StaleError. The lease is over: undo what was done outside of the
-	// resource, and write nothing more.
+	// *StaleError. The lease has ended: undo the work outside of the resource,
+	// and write nothing more.
 	ErrStale = errors.New("stale fencing token")
 
-	// ErrFull: a Gate keeps the marks of as many resources as it may.
+	// ErrFull: a Gate has MaxResources marks.
 	ErrFull = errors.New("too many resources")
 )
 
-// A StaleError says which claim a resource refused. It is ErrStale. Nothing
-// was written.
+// A StaleError is the refusal of a claim. It is ErrStale. Nothing was written.
 type StaleError struct {
 	Resource string
 	Token    uint64 // the one that was refused

@@ -15,12 +15,19 @@ import (
 // has seen its successor, and refuses.
 func Example() {
 	ctx := context.Background()
-	client, err := holdfast.New(memlock.New(), nil)
+	engine, err := memlock.New(nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer client.Close(ctx)
-	gate := fence.NewGate(nil) // beside what it guards
+	client, err := holdfast.New(engine, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
+	gate, err := fence.NewGate(nil) // beside what it guards
+	if err != nil {
+		log.Fatal(err)
+	}
 	sell := func(seat, guest string, lease *holdfast.Lease) error {
 		return gate.Write(seat, lease, func() error {
 			fmt.Println(seat, "is sold to", guest)
@@ -54,7 +61,10 @@ func Example() {
 // Whoever computes what it writes from what it reads makes the resource remember the
 // claim first: then nobody older can write in between.
 func ExampleGate_Advance() {
-	gate := fence.NewGate(nil)
+	gate, err := fence.NewGate(nil)
+	if err != nil {
+		log.Fatal(err)
+	}
 	before := fence.NewClaim(33, "0123456789abcdef0123456789abcdef") // a lease is a claim
 	now := fence.NewClaim(34, "fedcba9876543210fedcba9876543210")
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/observe"
 )
 
@@ -26,7 +27,7 @@ type GateOptions struct {
 	// The default is 1,000,000, about 200 MB.
 	MaxResources int
 
-	// Observer is told every decision; see Reporter.
+	// Observer gets every decision; see Reporter.
 	Observer observe.Observer
 }
 
@@ -42,17 +43,21 @@ type mark struct {
 	forgotten bool // the gate does not know this mark any more: look again
 }
 
-// NewGate makes a gate that has seen no token.
-func NewGate(opts *GateOptions) *Gate {
+// NewGate makes a gate that has seen no token. A negative MaxResources is
+// holdfast.ErrInvalid.
+func NewGate(opts *GateOptions) (*Gate, error) {
 	g := &Gate{marks: map[string]*mark{}}
 	if opts != nil {
 		g.opts = *opts
 	}
-	if g.opts.MaxResources <= 0 {
+	switch {
+	case g.opts.MaxResources < 0:
+		return nil, fmt.Errorf("fence: %w MaxResources %d: want none, or a positive number", driver.ErrInvalid, g.opts.MaxResources)
+	case g.opts.MaxResources == 0:
 		g.opts.MaxResources = defaultMaxResources
 	}
 	g.reports = NewReporter(g.opts.Observer)
-	return g
+	return g, nil
 }
 
 // Advance makes the resource store the claim. Call it before anything is read.
@@ -63,9 +68,8 @@ func (g *Gate) Advance(resource string, c Claim) error {
 	return g.Write(resource, c, func() error { return nil })
 }
 
-// Check tells whether the holder may still write, by the same rule as Advance.
-// The answer may be out of date as soon as it is given: a write that follows
-// it can be overtaken by another holder's Advance. Use Write where the write
+// Check reports whether the holder may still write, by the same rule as Advance. The answer
+// may already be out of date: another holder's Advance may come before the write. Use Write where the write
 // itself can be passed along.
 func (g *Gate) Check(resource string, c Claim) error {
 	return g.Advance(resource, c)
@@ -73,7 +77,7 @@ func (g *Gate) Check(resource string, c Claim) error {
 
 // Write checks the claim and calls write if it is accepted, while every other
 // call for the resource waits: what write does is done before the next holder
-// advances. It returns write's error as it is. write must not call methods of
+// advances. It returns write's error unchanged. write must not call methods of
 // the gate for the same resource, which would wait for ever.
 func (g *Gate) Write(resource string, c Claim, write func() error) error {
 	return g.write(context.Background(), resource, c, write)

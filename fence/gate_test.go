@@ -14,13 +14,14 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/fence"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/observe"
 )
 
 var _ fence.Claim = (*holdfast.Lease)(nil)
 
 func TestRule(t *testing.T) {
-	a, b := driver.NewLeaseID(), driver.NewLeaseID()
+	a, b := lockinfo.NewLeaseID(), lockinfo.NewLeaseID()
 	for name, verb := range map[string]func(*fence.Gate, fence.Claim) error{
 		"Advance": func(g *fence.Gate, c fence.Claim) error { return g.Advance("r", c) },
 		"Check":   func(g *fence.Gate, c fence.Claim) error { return g.Check("r", c) },
@@ -29,7 +30,7 @@ func TestRule(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := fence.NewGate(nil)
+			g := newGate(t, nil)
 			for _, c := range []struct {
 				token   uint64
 				id      holdfast.LeaseID
@@ -65,7 +66,7 @@ func TestStaleErrorText(t *testing.T) {
 }
 
 func TestGateRefusesBadClaims(t *testing.T) {
-	g, id := fence.NewGate(&fence.GateOptions{MaxResources: 1}), driver.NewLeaseID()
+	g, id := newGate(t, &fence.GateOptions{MaxResources: 1}), lockinfo.NewLeaseID()
 	for _, c := range []struct {
 		resource string
 		claim    fence.Claim
@@ -83,7 +84,7 @@ func TestGateRefusesBadClaims(t *testing.T) {
 }
 
 func TestGateIsBoundedAndForgetsNothing(t *testing.T) {
-	g := fence.NewGate(&fence.GateOptions{MaxResources: 2})
+	g := newGate(t, &fence.GateOptions{MaxResources: 2})
 	for _, r := range []string{"a", "b"} {
 		if err := g.Advance(r, fence.NewClaim(9, "")); err != nil {
 			t.Fatal(err)
@@ -108,7 +109,7 @@ func TestGateIsBoundedAndForgetsNothing(t *testing.T) {
 // its write before the next one advances, and that Forget waits too.
 func TestWriteKeepsOthersOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := fence.NewGate(nil)
+		g := newGate(t, nil)
 		writing, goOn := make(chan struct{}), make(chan struct{})
 		var mu sync.Mutex
 		var order []string
@@ -155,7 +156,7 @@ func TestWriteKeepsOthersOut(t *testing.T) {
 }
 
 func TestWriteThatPanicsGivesTheTurnBack(t *testing.T) {
-	g := fence.NewGate(nil)
+	g := newGate(t, nil)
 	func() {
 		defer func() { _ = recover() }()
 		_ = g.Write("r", fence.NewClaim(1, ""), func() error { panic("write") })
@@ -167,7 +168,7 @@ func TestWriteThatPanicsGivesTheTurnBack(t *testing.T) {
 
 // TestForgetNeverLetsTwoWritesRun lets writers and Forget rush at one name.
 func TestForgetNeverLetsTwoWritesRun(t *testing.T) {
-	g := fence.NewGate(&fence.GateOptions{MaxResources: 1})
+	g := newGate(t, &fence.GateOptions{MaxResources: 1})
 	n := 0 // unguarded: the race detector watches
 	var wg sync.WaitGroup
 	for range 8 {
@@ -188,10 +189,10 @@ func TestForgetNeverLetsTwoWritesRun(t *testing.T) {
 
 // TestGateSequence: 64 holders with random tokens, whatever the order.
 func TestGateSequence(t *testing.T) {
-	ids := [2]holdfast.LeaseID{driver.NewLeaseID(), driver.NewLeaseID()}
+	ids := [2]holdfast.LeaseID{lockinfo.NewLeaseID(), lockinfo.NewLeaseID()}
 	var mu sync.Mutex
 	events := map[observe.Kind]int{}
-	g := fence.NewGate(&fence.GateOptions{Observer: func(e observe.Event) {
+	g := newGate(t, &fence.GateOptions{Observer: func(e observe.Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		events[e.Kind]++
@@ -228,5 +229,21 @@ func TestGateSequence(t *testing.T) {
 	}
 	if len(journal) < 5 || refused < 5 || events[observe.ClaimAccepted] != len(journal) || events[observe.ClaimRefused] != refused {
 		t.Errorf("%d accepted and %d refused, and events %v", len(journal), refused, events)
+	}
+}
+
+// newGate returns a gate that has seen no token.
+func newGate(t testing.TB, opts *fence.GateOptions) *fence.Gate {
+	t.Helper()
+	g, err := fence.NewGate(opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
+func TestNewGateRefusesBadOptions(t *testing.T) {
+	if g, err := fence.NewGate(&fence.GateOptions{MaxResources: -1}); g != nil || !errors.Is(err, driver.ErrInvalid) {
+		t.Errorf("%v, %v; want ErrInvalid", g, err)
 	}
 }

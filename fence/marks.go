@@ -2,10 +2,9 @@ package fence
 
 import "context"
 
-// Marks is where a guard in front of a service keeps what it has seen:
-// Gate.Marks, or a store of the caller's. Both methods must apply the rule of this package and return a
-// *StaleError for a claim that it refuses; any other error means that the
-// store could not tell.
+// Marks is the store of a guard in front of a service: Gate.Marks, or a store of the
+// caller's. Both methods must apply the rule of this package and return a *StaleError for a
+// claim that they refuse; any other error means that the store could not decide.
 type Marks interface {
 	Advance(ctx context.Context, resource string, c Claim) error
 	Check(ctx context.Context, resource string, c Claim) error

@@ -9,9 +9,9 @@ import (
 	"github.com/holdfast-locks/holdfast/observe"
 )
 
-// A Reporter tells an Observer what a guard decides: the kinds are
-// observe.ClaimAccepted and observe.ClaimRefused. No claim waits for the Observer; see
-// package observe. It is for whoever writes a guard.
+// A Reporter sends a guard's decisions to an Observer: the kinds are observe.ClaimAccepted and
+// observe.ClaimRefused. No claim waits for the Observer; see package observe. It is for
+// authors of guards.
 type Reporter struct{ queue tell.Queue }
 
 // NewReporter returns a Reporter to o, which may be nil.
@@ -21,9 +21,9 @@ func NewReporter(o observe.Observer) *Reporter {
 	return r
 }
 
-// Report tells what was answered to a claim, by its error: nil, or a *StaleError. Any
-// other error is not a decision, such as a broken connection, and is not told. A nil
-// Reporter tells nobody.
+// Report reports the decision about a claim: err is nil or a *StaleError. Any other error,
+// such as a broken connection, is not a decision and is not reported. A nil Reporter does
+// nothing.
 func (r *Reporter) Report(ctx context.Context, resource string, c Claim, err error) {
 	if r == nil || !r.queue.On() {
 		return
@@ -39,7 +39,7 @@ func (r *Reporter) Report(ctx context.Context, resource string, c Claim, err err
 	r.queue.Tell(&e, false)
 }
 
-// Wait waits until all is told, for up to patience.
+// Wait waits until the Observer has all events, for up to patience.
 func (r *Reporter) Wait(patience time.Duration) {
 	r.queue.Wait(context.Background(), patience)
 }

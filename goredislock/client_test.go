@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/rediscore"
 )
 
@@ -100,7 +101,7 @@ func TestHooksStayTheCallers(t *testing.T) {
 	e := engine(t, c, nil)
 	ctx := context.WithValue(t.Context(), key{}, "span")
 	shared := drivertest.Request("a", time.Minute)
-	shared.Mode = driver.Shared                                                              // it goes alone
+	shared.Mode = lockinfo.Shared                                                            // it goes alone
 	if reply, err := e.Acquire(ctx, shared); err != nil || reply.Outcome != driver.Granted { // NOSCRIPT is seen through the hook
 		t.Fatalf("%+v, %v", reply, err)
 	}
@@ -149,7 +150,7 @@ func TestHookThatLeaves(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	shared := drivertest.Request("b", time.Minute)
-	shared.Mode = driver.Shared
+	shared.Mode = lockinfo.Shared
 	_, err := e.Acquire(ctx, shared)
 	if err == nil || ctx.Err() != nil || driver.Definite(err) {
 		t.Errorf("%v (context: %v); want an error after half of the time, after which the outcome is unknown", err, ctx.Err())
@@ -195,7 +196,7 @@ func TestOptionsOfTheCaller(t *testing.T) {
 			if inside != 40 {
 				t.Errorf("%d times, want 40", inside)
 			}
-			if err := locks.Close(t.Context()); err != nil {
+			if err := locks.Close(); err != nil {
 				t.Error(err)
 			}
 		})

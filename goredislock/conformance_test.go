@@ -24,6 +24,7 @@ func TestConformance(t *testing.T) {
 // TestConformanceOnCluster runs the suite on three masters with a replica
 // each, where a server refuses scripts whose keys are in different slots.
 func TestConformanceOnCluster(t *testing.T) {
+	testsvc.Long(t)
 	t.Parallel()
 	c := testsvc.RedisCluster(t)
 	c.Patient()
@@ -35,6 +36,7 @@ func TestConformanceOnCluster(t *testing.T) {
 // TestConformanceOnSentinel runs it on the master that sentinels name, by the older
 // protocol, and through what wrappers are made of.
 func TestConformanceOnSentinel(t *testing.T) {
+	testsvc.Long(t)
 	t.Parallel()
 	g := testsvc.Sentinel(t)
 	g.Patient()
@@ -56,6 +58,7 @@ func TestHistory(t *testing.T) {
 // TestHistoryOnCluster runs it where events are sent only if somebody listens on the
 // same node.
 func TestHistoryOnCluster(t *testing.T) {
+	testsvc.Long(t)
 	t.Parallel()
 	c := testsvc.RedisCluster(t)
 	c.Patient()
@@ -67,6 +70,7 @@ func TestHistoryOnCluster(t *testing.T) {
 // TestHistoryOnSentinel runs it on the master that sentinels name, by the older
 // protocol.
 func TestHistoryOnSentinel(t *testing.T) {
+	testsvc.Long(t)
 	t.Parallel()
 	g := testsvc.Sentinel(t)
 	g.Patient()

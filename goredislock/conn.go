@@ -18,7 +18,7 @@ import (
 // sentinels.
 const byOthers = "FailoverClient"
 
-// A conn is the caller's client behind rediscore.Conn.
+// A conn is the caller's client as a rediscore.Conn.
 type conn struct {
 	sender
 	single  *redis.Client // one of the two is nil
@@ -80,7 +80,7 @@ func (c *conn) Do(ctx context.Context, command rediscore.Command) (any, error) {
 	return reply, err
 }
 
-// split are those of our commands that are for several keys anywhere.
+// split are our commands that take several keys of any slots.
 var split = []string{"DEL", "UNLINK", "EXISTS", "MGET"}
 
 // Mode implements rediscore.Conn.
@@ -94,7 +94,15 @@ func (c *conn) Mode() rediscore.Mode {
 	return rediscore.OneServer
 }
 
-// nodesLimit bounds how long the nodes of a cluster are asked for.
+// database returns the number of the database that the client selects. A cluster has 0.
+func (c *conn) database() int {
+	if c.cluster != nil {
+		return 0
+	}
+	return c.single.Options().DB
+}
+
+// nodesLimit bounds a request for the nodes of a cluster.
 const nodesLimit = 2 * time.Second
 
 // Nodes implements rediscore.Conn.
@@ -109,7 +117,7 @@ func (c *conn) Nodes() map[string]rediscore.Conn {
 	defer cancel()
 	var mu sync.Mutex
 	nodes := map[string]rediscore.Conn{}
-	// An error is that the nodes cannot be asked for: then there are none.
+	// An error means that the nodes are unknown: then there are none.
 	_ = c.cluster.ForEachShard(ctx, func(_ context.Context, node *redis.Client) error {
 		mu.Lock()
 		defer mu.Unlock()
@@ -119,7 +127,7 @@ func (c *conn) Nodes() map[string]rediscore.Conn {
 	return nodes
 }
 
-// subscriber returns what will be a connection beside the pool.
+// subscriber returns a future connection outside the pool.
 func (c *conn) subscriber() *redis.PubSub {
 	if c.cluster != nil {
 		return c.cluster.Subscribe(context.Background())
@@ -131,5 +139,5 @@ func (c *conn) subscriber() *redis.PubSub {
 func (c *conn) Dedicate() rediscore.Session { return &session{store: c} }
 
 // Close implements rediscore.Conn. All connections are the client's, which is the
-// caller's, but for those of sessions.
+// caller's, except the connections of sessions.
 func (c *conn) Close() {}

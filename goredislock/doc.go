@@ -10,8 +10,8 @@
 // redislock does the same on connections of its own, and opens stores by their URLs.
 // The server must be Redis 6.2 or later, or Valkey.
 //
-// The engine itself is package rediscore, as that of redislock is: keys, scripts,
-// queue, [Guard], [Member], doctor and one-time tokens are the same. Programs with the
+// The engine itself is package rediscore, as in redislock: keys, scripts,
+// queue, guards, members of a quorum, doctor and one-time tokens are the same. Programs with the
 // one and with the other share locks, places and tokens.
 //
 // # Example
@@ -21,17 +21,16 @@
 //	if err != nil {
 //		return err
 //	}
-//	defer engine.Close() // and then the client
-//	locks, err := holdfast.New(engine, nil)
+//	locks, err := holdfast.New(engine, nil) // locks.Close closes the engine, and not client
 //
 // # Guarantees
 //
-// They are those of redislock, at the same cost for the server. Besides:
+// They are the ones of redislock, at the same cost for the server. Besides:
 //
 // Each request is sent once. go-redis repeats a command by itself when its connection
 // broke, its answer did not come in time, or the server is not ready; ours say that
 // they must not be (NoRetry). What may be repeated, holdfast repeats, within the time
-// that is left, and tells of it. A cluster client still follows the server to another
+// that is left, and reports it. A cluster client still follows the server to another
 // node, as nothing was done then.
 //
 // No connection of the pool is kept: a request has one for a round trip, and neither a
@@ -59,13 +58,13 @@
 //
 // # Fencing
 //
-// Tokens are those of redislock, and grow from one engine to the other.
-// [Engine.Guard] and [NewGuard] check them for keys in Redis; package sqlfence does
+// Tokens are the same as redislock's, and grow from one engine to the other.
+// Package rediscore/redisfence checks them for keys in Redis; package sqlfence does
 // for databases.
 //
 // # Errors
 //
-// They are those of package driver, and say what the server said. A client that is
+// They are the errors of package driver, and quote the server. A client that is
 // closed is ErrClosed. Where no connection could be made, or none of the pool became
 // free within its PoolTimeout, nothing was sent: ErrUnavailable. After a connection
 // that broke or was silent the outcome is unknown. [New] answers ErrInvalid, with the
@@ -82,19 +81,8 @@
 // connections of the pool carry nearly all there is.
 //
 // An engine whose client waits, or has held a lease for a while, has one connection
-// beside the pool, as go-redis makes them for subscriptions. Options.TellDeletions
+// outside the pool, as go-redis makes them for subscriptions. Options.TellDeletions
 // takes two, of a client with the same options, because go-redis reads what a server
 // says by itself only while it waits for something; the user needs the right to
 // client|id for it, besides those that rediscore names.
-//
-// # Rooms
-//
-//	engine.go        New, Diagnose, the guard and the member of a quorum
-//	conn.go          which clients are taken, and their nodes
-//	sender.go        requests, each of which is sent once
-//	patience.go      how long one waits for a connection
-//	session.go       a connection for one thing
-//	subscription.go  the one on which the server speaks by itself
-//	tracking.go      on which it tells of keys that change
-//	errors.go        what the client's errors mean
 package goredislock

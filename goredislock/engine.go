@@ -2,27 +2,73 @@ package goredislock
 
 import (
 	"context"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/rediscore"
 	"github.com/holdfast-locks/holdfast/rediscore/doctor"
-	"github.com/holdfast-locks/holdfast/rediscore/member"
-	"github.com/holdfast-locks/holdfast/rediscore/redisfence"
 )
 
 // An Engine keeps locks in one Redis, Valkey, or Redis Cluster. Use New to make
 // one.
-type Engine struct{ *rediscore.Engine }
+type Engine struct{ *hidden }
+
+// hidden is adapter by a name under which go doc lists none of its methods, so that it
+// shows what programs call.
+type hidden = adapter
+
+// Close ends what the engine does. The client stays open. Requests that are under way fail.
+func (e *Engine) Close() error { return e.hidden.Close() }
+
+// An adapter is what an Engine does.
+type adapter struct{ *rediscore.Engine }
 
 var _ driver.Diagnoser = (*Engine)(nil)
 
-// Options configure New; see rediscore.Options.
-type Options = rediscore.Options
+// Options configure New. A zero field is the default.
+type Options struct {
+	// With NoForeignClients only holdfast takes these locks. Then a
+	// contended lock is handed on from one waiter to the next without ever
+	// being free, and a key that holdfast has not written is not watched
+	// closely. By default clients that poll with SET name x NX PX get turns: a
+	// contended lock is left free for 2 ms every 250 ms, and for 20 ms in the
+	// minute after such a client was seen to have it.
+	NoForeignClients bool
 
-// New returns an engine on a client, which stays the caller's: whoever has made it
-// closes it, after the engine. It does not block: an unreachable server and a
+	// Prefix comes before the name in every key. It may contain one hash tag,
+	// {tag}, to put all locks into one slot, and no other braces. Default:
+	// none.
+	Prefix string
+
+	// TellDeletions has the server report each exclusive lease, from its first
+	// renewal on, when its key is deleted, evicted or overwritten, so that the
+	// holder knows within a round trip or two, and not with its next renewal.
+	// Each renewal then costs a message for each lease, and one read of up to 128
+	// of them, on a connection of its own (CLIENT TRACKING, MGET). Nothing
+	// relies on it: without the right to these commands, with RESP 2, and in a
+	// Redis Cluster, the next renewal tells.
+	TellDeletions bool
+
+	// TokenMemory is how long the server remembers the last token of a name that is
+	// not used any more, counted from the token, read as microseconds since 1970:
+	// 1 minute to 365 days. Tokens grow even if the server's clock goes back, or that
+	// of a replica which takes over is behind, by as much as this in all. A name costs
+	// some 200 bytes of the server's memory meanwhile: with millions of names that are
+	// used once, an hour may do. All clients of a store should use the same value, because the
+	// last to grant a lock decides. Members of a quorum and guards ignore it.
+	// Default: 24 hours.
+	TokenMemory time.Duration
+
+	// History keeps the latest events of each name, and publishes them as they
+	// happen. Engines without it may use the same locks at the same time: what they
+	// do is not written down. Default: nothing is.
+	History bool
+}
+
+// New returns an engine on a client, which stays the caller's. The caller
+// closes it after the engine. It does not block: an unreachable server and a
 // client that is closed show with the first call.
 //
 // The client is what redis.NewClient, redis.NewFailoverClient or
@@ -44,16 +90,21 @@ func New(client redis.UniversalClient, opts *Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if opts != nil {
-		if err := opts.Check(); err != nil {
-			return nil, err
-		}
+	if opts == nil {
+		opts = &Options{}
 	}
-	return &Engine{rediscore.New(c, opts)}, nil
+	e, err := rediscore.New(c, &rediscore.Options{
+		NoForeignClients: opts.NoForeignClients, Prefix: opts.Prefix, Database: c.database(),
+		TellDeletions: opts.TellDeletions, TokenMemory: opts.TokenMemory, History: opts.History,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Engine{&adapter{e}}, nil
 }
 
 // Capabilities implements driver.Engine.
-func (e *Engine) Capabilities() driver.Capabilities {
+func (e *adapter) Capabilities() driver.Capabilities {
 	c := e.Engine.Capabilities()
 	c.Diagnose = true
 	return c
@@ -62,39 +113,6 @@ func (e *Engine) Capabilities() driver.Capabilities {
 // Diagnose implements driver.Diagnoser; see doctor.Diagnose. It looks at the
 // servers that the client uses: sentinels, and the replicas behind them, are
 // left out.
-func (e *Engine) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driver.Diagnosis, error) {
+func (e *adapter) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driver.Diagnosis, error) {
 	return doctor.Diagnose(ctx, e.Engine, req, doctor.Way{})
 }
-
-// The guard for resources in Redis; see package redisfence.
-type (
-	Guard        = redisfence.Guard
-	GuardOptions = redisfence.Options
-	Script       = redisfence.Script
-	ScriptError  = redisfence.ScriptError
-)
-
-// Guard returns a guard for resources in the store of the engine, on the
-// engine's client. Its calls fail with ErrClosed after Close.
-func (e *Engine) Guard(opts *GuardOptions) *Guard { return redisfence.New(e.Engine, opts) }
-
-// NewGuard returns a guard on a client, which the caller closes. It does not
-// block. It refuses what New refuses; a bad option makes every call fail with
-// ErrInvalid.
-func NewGuard(client redis.UniversalClient, opts *GuardOptions) (*Guard, error) {
-	c, err := newConn(client)
-	if err != nil {
-		return nil, err
-	}
-	return redisfence.New(rediscore.NewUnclosed(c, nil), opts), nil
-}
-
-// NewScript prepares the body of a script for Guard.Run; see
-// redisfence.NewScript.
-func NewScript(body string) *Script { return redisfence.NewScript(body) }
-
-// A Member is one Redis or Valkey server as a member of a quorum.
-type Member = member.Member
-
-// NewMember returns a member on an engine's server. Close closes the engine.
-func NewMember(e *Engine) *Member { return member.On(e.Engine) }

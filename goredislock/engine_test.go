@@ -49,11 +49,6 @@ func TestNewRefuses(t *testing.T) {
 		if e != nil || err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, %v; want an error that says %q", what, e, err, c.want)
 		}
-		if c.opts == nil {
-			if g, err := NewGuard(c.client, nil); g != nil || err == nil {
-				t.Errorf("%s: a guard on it: %v, %v", what, g, err)
-			}
-		}
 	}
 	if after, _ := server.Do("INFO", "commandstats"); strings.Count(after, "cmdstat_") > strings.Count(before, "cmdstat_")+1 {
 		t.Errorf("something was sent:\n%s", after)

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore"
 )
 
-// isNil reports whether err is how go-redis tells of a reply that is nil; a hook may
+// isNil reports whether err is go-redis's sign of a nil reply; a hook may
 // have wrapped it. Sentinels that do not know the master say so by the same error,
 // and that does not answer what was asked.
 func isNil(err error) bool { return errors.Is(err, redis.Nil) && !isUnknownMaster(err) }

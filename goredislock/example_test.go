@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/goredislock"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/rediscore/redisfence"
 )
 
 // A program that has a client of go-redis already. Closing the engine leaves it open.
@@ -28,12 +29,11 @@ func nightly(ctx context.Context, client redis.UniversalClient) error {
 	if err != nil {
 		return err
 	}
-	defer engine.Close()
 	locks, err := holdfast.New(engine, nil)
 	if err != nil {
 		return err
 	}
-	defer locks.Close(ctx)
+	defer locks.Close()
 	return locks.Do(ctx, "reports/nightly", nil, func(ctx context.Context, l *holdfast.Lease) error {
 		fmt.Println("until ctx ends nobody else works on", l.Name())
 		return client.Incr(ctx, "reports").Err()
@@ -52,7 +52,7 @@ func ExampleNew_sentinels() {
 }
 
 // A write that a stale holder cannot make: the server compares the tokens.
-func ExampleNewGuard() {
+func ExampleEngine_guard() {
 	client := redis.NewClient(&redis.Options{Addr: "localhost:6379"})
 	defer client.Close()
 	if err := publish(context.Background(), client); err != nil {
@@ -61,20 +61,19 @@ func ExampleNewGuard() {
 }
 
 func publish(ctx context.Context, client redis.UniversalClient) error {
-	guard, err := goredislock.NewGuard(client, nil)
-	if err != nil {
-		return err
-	}
 	engine, err := goredislock.New(client, nil)
 	if err != nil {
 		return err
 	}
-	defer engine.Close()
+	guard, err := redisfence.New(engine, nil)
+	if err != nil {
+		return err
+	}
 	locks, err := holdfast.New(engine, nil)
 	if err != nil {
 		return err
 	}
-	defer locks.Close(ctx)
+	defer locks.Close()
 	return locks.Do(ctx, "price", nil, func(ctx context.Context, l *holdfast.Lease) error {
 		return guard.Set(ctx, "price/current", l, "9.99", 0)
 	})

@@ -49,6 +49,7 @@ func TestSentinelFailover(t *testing.T) {
 // TestClusterFailover: the engine finds the new owner of the slot, at once and not
 // when the client next looks at the cluster by itself.
 func TestClusterFailover(t *testing.T) {
+	testsvc.Long(t)
 	t.Parallel()
 	g := testsvc.RedisCluster(t)
 	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs(g.Masters), ClusterStateReloadInterval: time.Hour})

@@ -53,7 +53,7 @@ func TestExhaustedPool(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = locks.Close(context.Background()) }()
+	defer func() { _ = locks.Close() }()
 	lease, err := locks.Acquire(t.Context(), "a", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -211,7 +211,7 @@ func TestSilentConnections(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = locks.Close(context.Background()) }()
+	defer func() { _ = locks.Close() }()
 	lease, err := locks.Acquire(t.Context(), "a", nil)
 	if err != nil {
 		t.Fatal(err)

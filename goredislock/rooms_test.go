@@ -12,10 +12,13 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/fence"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/internal/drivertest/membertest"
 	"github.com/holdfast-locks/holdfast/internal/onetimetest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/onetime"
-	"github.com/holdfast-locks/holdfast/quorumlock/membertest"
+	"github.com/holdfast-locks/holdfast/rediscore/member"
+	"github.com/holdfast-locks/holdfast/rediscore/redisfence"
 )
 
 // The rooms beside the engine work on this client as they do on any: what each
@@ -33,7 +36,10 @@ func TestMember(t *testing.T) {
 			if _, err := server.Do("FLUSHALL"); err != nil {
 				tb.Fatal(err)
 			}
-			m := NewMember(open(tb))
+			m, err := member.On(open(tb))
+			if err != nil {
+				tb.Fatal(err)
+			}
 			tb.Cleanup(func() { _ = m.Close() })
 			return m
 		},
@@ -52,35 +58,35 @@ func TestMember(t *testing.T) {
 // A claim is made up by a test.
 type claim struct {
 	token uint64
-	id    driver.LeaseID
+	id    lockinfo.LeaseID
 }
 
-func (c claim) Token() uint64      { return c.token }
-func (c claim) ID() driver.LeaseID { return c.id }
+func (c claim) Token() uint64        { return c.token }
+func (c claim) ID() lockinfo.LeaseID { return c.id }
 
 // TestGuard: greater tokens pass, others are refused and change nothing, on one
-// server and on a cluster, by the engine's guard and by one of its own.
+// server and on a cluster, by the guards of two engines.
 func TestGuard(t *testing.T) {
 	t.Parallel()
 	server, cluster := testsvc.Redis(t), testsvc.RedisCluster(t)
 	nodes := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs(cluster.Masters)})
 	t.Cleanup(func() { _ = nodes.Close() })
 	for name, c := range map[string]redis.UniversalClient{"one server": client(t, server, nil), "cluster": nodes} {
-		own, err := NewGuard(c, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i, g := range []*Guard{own, engine(t, c, nil).Guard(nil)} {
+		for i := range 2 {
+			g, err := redisfence.New(engine(t, c, nil), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
 			for _, resource := range []string{"r", "s", "t", "u"} {
-				now := claim{uint64(100 * (i + 1)), driver.NewLeaseID()}
+				now := claim{uint64(100 * (i + 1)), lockinfo.NewLeaseID()}
 				if err := g.Set(t.Context(), resource, now, "new", 0); err != nil {
 					t.Fatalf("%s: %v", name, err)
 				}
-				stale := claim{now.token - 1, driver.NewLeaseID()}
+				stale := claim{now.token - 1, lockinfo.NewLeaseID()}
 				if err := g.Set(t.Context(), resource, stale, "old", 0); !errors.Is(err, fence.ErrStale) {
 					t.Errorf("%s: a stale claim: %v", name, err)
 				}
-				length, err := g.Run(t.Context(), NewScript(`return redis.call('APPEND', KEYS[1], ARGV[1])`), resource, now, nil, []string{"er"})
+				length, err := g.Run(t.Context(), redisfence.NewScript(`return redis.call('APPEND', KEYS[1], ARGV[1])`), resource, now, nil, []string{"er"})
 				if err != nil || length != int64(5) {
 					t.Errorf("%s: run: %v, %v", name, length, err)
 				}

@@ -55,7 +55,7 @@ type outgoing interface {
 	unread() bool
 }
 
-// Words note whether somebody has read those of a command, as whoever sends it does.
+// Words note whether the words of a command were read, as its sender does.
 // A cluster client reads them before that, and hooks may.
 type words struct{ seen atomic.Bool }
 
@@ -105,7 +105,7 @@ func join(first []string, count int, keys, args []string) []any {
 	return all
 }
 
-// reply sends a request and returns what the server says.
+// reply sends a request and returns the server's reply.
 func (s sender) reply(ctx context.Context, r *request, at int, keys []string) (any, error) {
 	err := s.send(ctx, r, at, keys)
 	if isNil(err) {
@@ -122,7 +122,7 @@ func (s sender) send(ctx context.Context, r outgoing, at int, keys []string) err
 	if len(keys) > 0 {
 		r.SetFirstKeyPos(int8(at))
 	}
-	r.SetStepCount(1) // else a cluster is asked what it knows of the command
+	r.SetStepCount(1) // else go-redis sends COMMAND to a cluster
 	patient, done := patience(ctx)
 	defer done()
 	err := s.on.Process(patient, r)

@@ -14,14 +14,14 @@ import (
 )
 
 // A session is a connection of its own. It takes one of the client's pool with its
-// first request, and one beside the pool with Subscribe.
+// first request, and one outside the pool with Subscribe.
 type session struct {
 	store *conn
 
 	mu     sync.Mutex // guards the rest: Close may come at any time
 	sticky *redis.Conn
-	tells  *subscription // what becomes of the keys that are read; nil unless they are tracked
-	ends   []func()      // what Close has to close besides
+	tells  *subscription // of the keys that are read; nil unless they are tracked
+	ends   []func()      // more for Close to close
 	users  int           // requests that are under way on sticky
 	closed bool
 }
@@ -30,7 +30,7 @@ type session struct {
 var errEnded = fmt.Errorf("%w: the session is", driver.ErrClosed)
 
 // sender returns what sends over the session's connection: in a cluster, one to
-// the node that has the key. Whoever was given it must say so by left when it has sent.
+// the node that has the key. The caller must call left after the request.
 func (s *session) sender(ctx context.Context, keys []string) (sender, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +55,7 @@ func (s *session) sender(ctx context.Context, keys []string) (sender, error) {
 	return sender{s.sticky, s.store.failed}, nil
 }
 
-// left says that a request is under way no more.
+// left notes that a request has ended.
 func (s *session) left() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,7 +63,7 @@ func (s *session) left() {
 	s.giveUpLocked()
 }
 
-// giveUpLocked gives the connection back once nobody uses it: go-redis does not expect
+// giveUpLocked returns the connection once no request uses it: go-redis does not expect
 // that one is closed while a request is answered on it.
 func (s *session) giveUpLocked() {
 	if s.closed && s.users == 0 && s.sticky != nil {
@@ -101,7 +101,7 @@ func (s *session) Do(ctx context.Context, c rediscore.Command) (any, error) {
 	defer s.left()
 	reply, err := on.Do(ctx, c)
 	if s.tells != nil && err == nil {
-		err = s.tells.passed(ctx) // what was told of the keys before they were read is old
+		err = s.tells.passed(ctx) // messages about the keys before they were read are old
 	}
 	return reply, err
 }
@@ -140,7 +140,7 @@ func (s *session) Subscribe(ctx context.Context, told func(channel, message stri
 	return heard.broken, heard.begin(ctx, channels)
 }
 
-// errOfManyNodes: a cluster tells of keys on a connection to each node.
+// errOfManyNodes: a cluster reports keys on a connection to each node.
 var errOfManyNodes = fmt.Errorf("%w: keys of a cluster cannot be tracked", driver.ErrUnsupported)
 
 // Track implements rediscore.Session. What is sent on the session afterwards goes

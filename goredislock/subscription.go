@@ -11,12 +11,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// pingEvery is how often a subscription asks the server whether it is there. One
+// pingEvery is how often a subscription pings the server. One
 // that has said nothing since the ping before is given up.
 const pingEvery = 3 * time.Second
 
-// A subscription is a connection beside the pool, on which the server tells.
-// go-redis would make it anew by itself, and nobody would know which messages
+// A subscription is a connection outside the pool, on which the server sends messages.
+// go-redis would make it anew by itself, without a sign of which messages
 // were missed: it ends with the first error.
 type subscription struct {
 	on     *redis.PubSub
@@ -88,7 +88,7 @@ func (s *subscription) answered(pong string) {
 		return
 	}
 	select {
-	case <-s.pongs: // nobody waits for it any more
+	case <-s.pongs: // no request waits for it any more
 	default:
 	}
 	s.pongs <- pong

@@ -12,9 +12,9 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore"
 )
 
-// A tracking is how a server tells of keys that change. go-redis reads what a
+// A tracking receives the keys that change on a server. go-redis reads what a
 // server says by itself only while it waits for something, so it takes two
-// connections: keys are read over one, and what becomes of them is told on the
+// connections: keys are read over one, and the server reports their changes on the
 // other, which waits for nothing else. Both are those of a client of its own, so
 // that neither the caller's pool nor its handlers are touched.
 type tracking struct {
@@ -50,7 +50,7 @@ func newTracking(like *redis.Options, changed func(keys []string)) (*tracking, e
 	return t, t.client.RegisterPushNotificationHandler("invalidate", invalidations(changed), false)
 }
 
-// begin has the server tell of what is read over the connection that it returns.
+// begin has the server report changes of keys that are read over the connection that it returns.
 func (t *tracking) begin(ctx context.Context) (*redis.Conn, error) {
 	if err := t.heard.begin(ctx, nil); err != nil {
 		return nil, err

@@ -2,11 +2,11 @@ package holdfasttest
 
 import "time"
 
-// patience bounds what a test waits for: for nothing where it is right, and for what
-// a machine may take that has much else to do.
+// patience bounds each wait of a test. A correct program never needs it: it is what a
+// busy machine may take.
 const patience = 20 * time.Second
 
-// change wakes whoever waits for a change.
+// change wakes the waiters for a change.
 func (k *Kit) change() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -43,9 +43,9 @@ func (k *Kit) await(d time.Duration, ok func() bool) bool {
 	}
 }
 
-// Held reports whether a client of the kit has a lock, by what the store says, and
-// has not begun to release it: for what must happen under that lock only. A lock that
-// is held elsewhere does not count.
+// Held reports whether a client of the kit has a lock, according to the store, and
+// has not begun to release it: to check what must happen under that lock only. A lock
+// that is held elsewhere does not count.
 func (k *Kit) Held(name string) bool {
 	k.t.Helper()
 	for _, h := range k.inspect(name).Holders {

@@ -2,8 +2,8 @@
 //
 // # What
 //
-// New gives a store in memory, with a client, that loses a lease, breaks, slows down,
-// loses answers, or has somebody else hold a lock when the test says so, and that fails
+// New returns a store in memory, with a client. The test can make it lose a lease,
+// break, slow down, lose replies, or have another client hold a lock. It fails
 // the test if a lease is left. Redis starts a real server.
 //
 // # Example
@@ -50,25 +50,25 @@
 // # Guarantees
 //
 // The store is package memlock, the reference for all engines, and passes the
-// conformance suite of package enginetest. A test in which no trouble is asked for
-// meets none.
+// conformance suite of package enginetest. Without calls that make trouble there is
+// none.
 //
-// When the test is over, New fails it for every lease of the kit's clients that was not
-// given back by Release, Leave, or the end of do-once work, with the line of the
+// When the test ends, New fails it for every lease of the kit's clients that was not
+// ended by Release, Leave, or the end of do-once work, with the line of the
 // program that acquired it. A lease that was lost counts: its holder must call Release
-// even so. Work that the end of t.Context stops has a second to give its locks back.
+// even so. Work that the end of t.Context stops has a second to release its locks.
 //
 // The kit starts no goroutine and needs nothing but the standard library.
 //
 // # What is not promised
 //
-// Nobody can see from outside whether a program looks at the end of a context. What
-// AwaitStop sees is that it called Release, and what Held shows is whether it had the
-// lock at that instant. So the rest is for the test: let what the worker writes to
-// check Held, or the fencing token, as the real resource should.
+// Whether a program watches for the end of a context cannot be seen from outside.
+// AwaitStop sees that it called Release, and Held reports whether it had the
+// lock at that instant. The rest is left to the test: let the worker write to something
+// that checks Held, or the fencing token, as the real resource should.
 //
-// Releasing a lease twice is allowed, and the kit does not hold it against anybody. The
-// fault behind it is what a program does after the first time; Held shows that.
+// Releasing a lease twice is allowed, and the kit does not report it. The
+// real fault is the work of a program after the first release; Held shows that.
 //
 // What depends on a real store is not here: failover, lost data, the latency of a
 // network, the rights of a user. Redis starts a server for that.
@@ -82,8 +82,8 @@
 //
 // # Errors
 //
-// A mistake in the test fails it with a line that begins with "holdfasttest:" and says
+// A mistake in the test fails it with a line that begins with "holdfasttest:" and explains
 // what to do. Clients return the errors of package holdfast: ErrLost after Lose, ErrHeld
 // or a wait after HoldElsewhere, ErrUnavailable after BreakStore and SlowStore,
-// ErrOutcomeUnknown from a Release whose answer DropReplies has lost.
+// ErrOutcomeUnknown from a Release whose reply DropReplies has lost.
 package holdfasttest

@@ -29,8 +29,8 @@ func (e *engine) each(ctx context.Context, _ hook.Request, send func() error) er
 	case e.closed.Load():
 		return driver.ErrClosed
 	case time.Now().Before(e.kit.made):
-		// Bubbles begin in the past. In this one nobody would ever seem to wait who waits
-		// for something of the kit, and so no time would pass.
+		// Bubbles begin in the past. In this one a goroutine that waits for the kit would
+		// never count as blocked, and so no time would pass.
 		return errElsewhen
 	}
 	defer e.kit.change()
@@ -39,7 +39,7 @@ func (e *engine) each(ctx context.Context, _ hook.Request, send func() error) er
 
 var errElsewhen = fmt.Errorf("%w kit: it was made outside of this bubble of testing/synctest: call holdfasttest.New with the T of the bubble", driver.ErrInvalid)
 
-// Acquire notes who asks for a lease, and who gets it.
+// Acquire notes the request for a lease, and its outcome.
 func (e *engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
 	e.kit.asked(req)
 	reply, err := e.Engine.Acquire(ctx, req)
@@ -49,7 +49,7 @@ func (e *engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 	return reply, err
 }
 
-// AcquireAll notes who asks for leases, and who gets them.
+// AcquireAll notes the requests for leases, and their outcome.
 func (e *engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (driver.AllReply, error) {
 	e.kit.asked(reqs...)
 	reply, err := e.Engine.AcquireAll(ctx, reqs)
@@ -77,13 +77,15 @@ func (e *engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 	return e.Engine.Release(ctx, req)
 }
 
-// Complete is the Release of do-once work.
+// Complete is the Release of do-once work, unless it keeps the lease.
 func (e *engine) Complete(ctx context.Context, req driver.CompleteRequest) error {
-	e.kit.gaveBack(req.LeaseID, false)
+	if !req.Keep {
+		e.kit.gaveBack(req.LeaseID, false)
+	}
 	return e.Engine.Complete(ctx, req)
 }
 
-// OnLoss tells of what Lose does as well.
+// OnLoss delivers the losses that Lose causes as well.
 func (e *engine) OnLoss(told func(driver.Loss)) (stop func()) {
 	stopStore, stopLost := e.Engine.OnLoss(told), e.kit.losses.OnLoss(told)
 	return func() { stopStore(); stopLost() }

@@ -9,7 +9,8 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A Kit is a store in memory with clients on it, whose bad days a test decides
@@ -17,26 +18,26 @@ import (
 // can fail the test must be called from the test's goroutine, as t.Fatal must.
 type Kit struct {
 	// Client is on the kit's store, with default options. It is closed when the test
-	// is over.
+	// ends.
 	Client *holdfast.Client
 
 	t      testing.TB
 	made   time.Time
-	store  *memlock.Engine
-	losses driver.Losses // which Lose tells of
+	store  *mem.Engine
+	losses driver.Losses // for those that Lose causes
 	output output
 
 	mu      sync.Mutex // guards the rest
 	trouble trouble
-	leases  map[driver.LeaseID]*lease // that clients have asked for
-	changed chan struct{}             // closed at the next change; nil if nobody waits for one
+	leases  map[lockinfo.LeaseID]*lease // that clients have requested
+	changed chan struct{}               // closed at the next change; nil if no goroutine waits for one
 	clients []*holdfast.Client
 }
 
-// New returns a kit with an empty store. When the test is over, after the cleanups
-// that the test registers later, it fails the test for every lease that nobody has
+// New returns a kit with an empty store. When the test ends, after the cleanups
+// that the test registers later, it fails the test for every lease that was not
 // released within a second, and closes the clients. In a bubble of testing/synctest
-// t must be that of the bubble.
+// t must be the bubble's.
 func New(t testing.TB) *Kit {
 	t.Helper()
 	k := newKit(t)
@@ -46,12 +47,12 @@ func New(t testing.TB) *Kit {
 }
 
 func newKit(t testing.TB) *Kit {
-	return &Kit{t: t, made: time.Now(), store: memlock.New(), output: output{to: t.Output()}, leases: map[driver.LeaseID]*lease{}}
+	return &Kit{t: t, made: time.Now(), store: mem.New(nil), output: output{to: t.Output()}, leases: map[lockinfo.LeaseID]*lease{}}
 }
 
 // NewClient returns one more client on the kit's store, as another process would
-// have it. It is closed when the test is over, and logs to the test unless the options
-// say where. Options that are out of range fail the test.
+// have it. It is closed when the test ends, and logs to the test unless the options
+// have a Logger. Options that are out of range fail the test.
 func (k *Kit) NewClient(opts *holdfast.Options) *holdfast.Client {
 	k.t.Helper()
 	c, err := holdfast.New(k.Engine(), k.options(opts))
@@ -78,13 +79,13 @@ func (k *Kit) options(opts *holdfast.Options) *holdfast.Options {
 }
 
 func (k *Kit) hear(e holdfast.Event) {
-	if e.Kind == holdfast.Left {
+	if e.Kind == holdfast.LeaseLeft {
 		k.note(e.LeaseID, func(l *lease) { l.left = true })
 	}
 }
 
 // Engine returns one more engine on the kit's store, for programs that make their
-// clients themselves, and must close them. A lease that they Leave counts as one that was not given back.
+// clients themselves, and must close them. A lease that they Leave counts as one that was not released.
 func (k *Kit) Engine() driver.Engine { return newEngine(k) }
 
 // HoldElsewhere lets somebody else have the exclusive lock of a name from now on, for
@@ -100,7 +101,7 @@ func (k *Kit) HoldElsewhere(name string, d time.Duration) (release func()) {
 	if d < holdfast.MinTTL || d > holdfast.MaxTTL {
 		k.t.Fatalf("holdfasttest: hold %q elsewhere for %s: want %s to %s", name, d, holdfast.MinTTL, holdfast.MaxTTL)
 	}
-	req := driver.AcquireRequest{Name: name, LeaseID: driver.NewLeaseID(), TTL: d, Holder: elsewhere}
+	req := driver.AcquireRequest{Name: name, LeaseID: lockinfo.NewLeaseID(), TTL: d, Holder: elsewhere}
 	reply, err := k.store.Acquire(context.Background(), req)
 	switch {
 	case err != nil:
@@ -110,25 +111,25 @@ func (k *Kit) HoldElsewhere(name string, d time.Duration) (release func()) {
 	}
 	k.change()
 	return func() {
-		// It may be over, or lost by then, which is for nobody to know.
+		// The lease may have ended by then: that is the same to the test.
 		_ = k.store.Release(context.Background(), driver.ReleaseRequest{Name: name, LeaseID: req.LeaseID})
 		k.change()
 	}
 }
 
-// elsewhere is whoever has what HoldElsewhere holds.
-var elsewhere = driver.Holder{Host: "elsewhere", Label: "somebody else"}
+// elsewhere is the holder of the locks of HoldElsewhere.
+var elsewhere = lockinfo.Holder{Host: "elsewhere", Label: "somebody else"}
 
-// Lose ends the leases of a name before their time, whoever has them: the lock goes
-// to the next who waits, and the context of the holder that loses it ends at once,
-// with a cause that is ErrLost. It fails the test if nobody has the lock.
+// Lose ends the leases of a name before their time, of any holder: the lock goes
+// to the next waiter, and the context of the holder that loses it ends at once,
+// with a cause that is ErrLost. It fails the test if the lock is free.
 //
 // For a loss that the holder notices only at its deadline, because it is cut off,
 // call BreakStore and let the time pass. For one that a person is to blame for, call
 // Client.Break.
 func (k *Kit) Lose(name string) {
 	k.t.Helper()
-	var ended []driver.LeaseID
+	var ended []lockinfo.LeaseID
 	for _, h := range k.inspect(name).Holders {
 		if h.Released {
 			continue
@@ -151,8 +152,8 @@ func (k *Kit) Lose(name string) {
 	k.change()
 }
 
-// inspect asks the store, whatever trouble there is.
-func (k *Kit) inspect(name string) driver.Lock {
+// inspect reads from the store, whatever trouble there is.
+func (k *Kit) inspect(name string) lockinfo.LockState {
 	k.t.Helper()
 	lock, err := k.store.Inspect(context.Background(), name)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/holdfasttest"
 	"github.com/holdfast-locks/holdfast/internal/faketest"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // inBoth runs a test in virtual time, and in real time.
@@ -265,7 +266,7 @@ func TestDroppedIsCarriedOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := holdfasttest.New(t)
 		engine, down := k.Engine(), errors.New("down")
-		req := driver.AcquireRequest{Name: "a", LeaseID: driver.NewLeaseID(), TTL: time.Minute}
+		req := driver.AcquireRequest{Name: "a", LeaseID: lockinfo.NewLeaseID(), TTL: time.Minute}
 		k.DropReplies(1)
 		k.BreakStore(down)
 		_, err := engine.Acquire(t.Context(), req)
@@ -389,7 +390,7 @@ func TestLoseBeforeTheAnswer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer client.Close(t.Context())
+		defer client.Close()
 		done := make(chan error, 1)
 		go func() { done <- longWorker(t.Context(), client, ignore) }()
 		k.AwaitHeld("import")

@@ -1,7 +1,6 @@
 package holdfasttest
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"runtime"
@@ -9,23 +8,24 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A lease is what the kit knows of one that a client has asked for. It goes by the
-// requests for it; what the library tells comes too late for that. One that is over is
+// A lease is what the kit knows of a lease that a client has requested. It follows the
+// requests, because the library's events come too late. A lease that has ended is
 // forgotten.
 type lease struct {
 	name   string
-	asked  string // where in the program, as "file.go:31"; empty if nobody knows
+	asked  string // where in the program, as "file.go:31"; empty if that is unknown
 	had    bool   // its client knows that it has it
 	lost   bool   // by Lose
-	over   bool   // its holder has begun to give it back, or its client to cancel it
+	over   bool   // its holder has begun to release it, or its client to cancel it
 	cancel bool   // that request would also stop one that is under way
-	left   bool   // for whoever adopts it
+	left   bool   // for another client to adopt
 }
 
-// settle is how long what a test has started may take to give its leases back when
-// the test is over.
+// settle is how long the goroutines of a test may take to release their leases after
+// the end of the test.
 const settle = time.Second
 
 // asked notes requests for leases. A repeat changes nothing.
@@ -41,7 +41,7 @@ func (k *Kit) asked(reqs ...driver.AcquireRequest) {
 }
 
 // note changes what the kit knows of a lease, if it knows it.
-func (k *Kit) note(id driver.LeaseID, change func(*lease)) {
+func (k *Kit) note(id lockinfo.LeaseID, change func(*lease)) {
 	k.mu.Lock()
 	if l := k.leases[id]; l != nil {
 		change(l)
@@ -51,11 +51,11 @@ func (k *Kit) note(id driver.LeaseID, change func(*lease)) {
 }
 
 // has notes that a client knows that it has a lease.
-func (k *Kit) has(id driver.LeaseID) { k.note(id, func(l *lease) { l.had = true }) }
+func (k *Kit) has(id lockinfo.LeaseID) { k.note(id, func(l *lease) { l.had = true }) }
 
 // gaveBack notes that a holder has begun to give a lease back, or a client to cancel
 // what it may have got.
-func (k *Kit) gaveBack(id driver.LeaseID, cancel bool) {
+func (k *Kit) gaveBack(id lockinfo.LeaseID, cancel bool) {
 	k.note(id, func(l *lease) {
 		l.over, l.cancel = true, cancel
 		delete(k.leases, id)
@@ -83,19 +83,17 @@ func caller() string {
 	return ""
 }
 
-// end mends the store, closes the clients, and says what was left.
+// end mends the store, closes the clients, and reports the leases that were left.
 func (k *Kit) end() {
 	k.t.Helper()
 	k.set(func(t *trouble) { *t = trouble{} })
-	open := map[driver.LeaseID]*lease{}
+	open := map[lockinfo.LeaseID]*lease{}
 	k.await(settle, func() bool { return k.open(open) == 0 })
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
 	k.mu.Lock()
 	clients := k.clients
 	k.mu.Unlock()
 	for _, c := range clients {
-		_ = c.Close(ctx) // what it could not clean up goes with the store
+		_ = c.Close() // what it could not clean up goes with the store
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -107,9 +105,9 @@ func (k *Kit) end() {
 	k.output.end()
 }
 
-// open makes leases those that were not given back, and returns how many of them were
-// not left to be adopted either.
-func (k *Kit) open(leases map[driver.LeaseID]*lease) (kept int) {
+// open adds the leases that were not released to leases, and returns how many of them
+// were not left to be adopted either.
+func (k *Kit) open(leases map[lockinfo.LeaseID]*lease) (kept int) {
 	k.t.Helper()
 	clear(leases)
 	k.mu.Lock()
@@ -119,7 +117,7 @@ func (k *Kit) open(leases map[driver.LeaseID]*lease) (kept int) {
 		live := k.live(l.name, id)
 		k.mu.Lock()
 		switch {
-		case !live && !l.had: // nothing has come of it yet
+		case !live && !l.had: // it was not granted yet
 			delete(leases, id)
 		case !l.left:
 			kept++
@@ -129,10 +127,10 @@ func (k *Kit) open(leases map[driver.LeaseID]*lease) (kept int) {
 	return kept
 }
 
-// verdict says what the program has done wrong with a lease that was open when the
-// clients were closed, if anything, and is live or not after that. What Close gives back
-// was held by the program; what it cancels was not. A lease that was left is known to be
-// by now.
+// verdict describes the mistake of the program with a lease that was open when the
+// clients were closed, if there is one; live is whether the lease is live after that.
+// The program held the leases that Close releases, and not those that it cancels. A
+// lease that was left is known to be by now.
 func (l *lease) verdict(live bool) string {
 	switch {
 	case l.over && (l.had || !l.cancel):
@@ -145,7 +143,7 @@ func (l *lease) verdict(live bool) string {
 	return "was lost, and not released even so" + l.from() + ": Release says that it was lost"
 }
 
-// from says where the lease was acquired.
+// from describes where the lease was acquired.
 func (l *lease) from() string {
 	if l.asked == "" {
 		return ""
@@ -154,7 +152,7 @@ func (l *lease) from() string {
 }
 
 // live reports whether the store has that lease.
-func (k *Kit) live(name string, id driver.LeaseID) bool {
+func (k *Kit) live(name string, id lockinfo.LeaseID) bool {
 	k.t.Helper()
 	for _, h := range k.inspect(name).Holders {
 		if h.LeaseID == id && !h.Released {

@@ -22,7 +22,7 @@ func TestNothingLeft(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := l.Leave(); err != nil {
+			if _, err := l.Leave(); err != nil {
 				t.Error(err)
 			}
 		},
@@ -74,7 +74,7 @@ func TestNothingLeft(t *testing.T) {
 				t.Fatal(err)
 			}
 			acquire(t, c, "a", nil)
-			if err := errors.Join(c.Close(t.Context()), engine.Close()); err != nil {
+			if err := errors.Join(c.Close(), engine.Close()); err != nil {
 				t.Error(err)
 			}
 			acquire(t, k.Client, "a", nil) // which goes on
@@ -119,17 +119,16 @@ func TestLeft(t *testing.T) {
 			}
 			_, err = c.TryAcquire(t.Context(), "a", nil)
 			wantErr(t, err, nil)
-			t.(*faketest.T).TB.Cleanup(func() { _ = c.Close(context.Background()) }) // long after the test
+			t.(*faketest.T).TB.Cleanup(func() { _ = c.Close() }) // long after the test
 		},
 		"adopted": func(t testing.TB, k *holdfasttest.Kit) {
 			l, err := k.Client.Acquire(t.Context(), "a", nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := l.Leave(); err != nil {
-				t.Error(err)
-			}
-			_, err = k.NewClient(nil).Adopt(t.Context(), "a", l.ID(), &holdfast.AdoptOptions{Token: l.Token()})
+			handle, err := l.Leave()
+			wantErr(t, err, nil)
+			_, err = k.NewClient(nil).Adopt(t.Context(), handle, nil)
 			wantErr(t, err, nil)
 		},
 		"handed over": func(t testing.TB, k *holdfasttest.Kit) {
@@ -146,7 +145,7 @@ func TestLeft(t *testing.T) {
 		"one of several": func(t testing.TB, k *holdfasttest.Kit) {
 			_, err := k.Client.AcquireAll(t.Context(), []string{"a", "b"}, nil)
 			wantErr(t, err, nil)
-			if err := k.Client.Close(t.Context()); err != nil { // which releases them: nothing is left
+			if err := k.Client.Close(); err != nil { // which releases them: nothing is left
 				t.Error(err)
 			}
 			_, err = k.NewClient(nil).TryAcquire(t.Context(), "a", nil)

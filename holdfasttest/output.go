@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// An output is that of a test, until the test is over. After that nobody may write
-// there.
+// An output writes to the log of a test, until the test ends: writing after that
+// panics.
 type output struct {
 	mu sync.Mutex // guards to
-	to io.Writer  // nil when the test is over
+	to io.Writer  // nil after the end of the test
 }
 
 // Write implements io.Writer.

@@ -17,12 +17,12 @@ type trouble struct {
 	drop   int           // so many answers are lost from now on
 }
 
-// errNoReply says nothing of whether the request was carried out, as a connection
-// that is reset does.
+// errNoReply leaves open whether the request was carried out, like a connection
+// that is reset.
 var errNoReply = errors.New("holdfasttest: the answer was lost")
 
 // BreakStore makes every request fail with err from now on, without being carried
-// out: even those that SlowStore holds up, and those of the background. Nil mends
+// out: even those that SlowStore delays, and those of the background. Nil mends
 // the store. An error that the library has no name for, as it has for ErrPermission,
 // becomes ErrUnavailable, and is wrapped.
 func (k *Kit) BreakStore(err error) {
@@ -38,7 +38,7 @@ func (k *Kit) BreakStore(err error) {
 func (k *Kit) SlowStore(d time.Duration) { k.set(func(t *trouble) { t.slow = d }) }
 
 // DropReplies makes the store carry out the next n requests that reach it, and loses
-// the answers: the client is told that the connection broke. Those of the background,
+// the replies: the client sees a broken connection. Requests of the background,
 // such as renewals, count too. 0 loses no more.
 func (k *Kit) DropReplies(n int) { k.set(func(t *trouble) { t.drop = n }) }
 

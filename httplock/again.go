@@ -6,14 +6,15 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/ask"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // askers is how many places are asked for again at the same time.
 const askers = 16
 
-// askAgain asks for all places that the server does not tell of, or that it may have told
-// of when nobody heard it: it tells of those that were asked for through it. Places keep
-// their order, which the store knows.
+// askAgain repeats the requests for all places whose notices this server does not send, or
+// may have sent to a broken stream: a server sends notices only for places that were asked
+// for through it. The store keeps the order of the places.
 func (n *notices) askAgain(ctx context.Context, at *server) {
 	var pauses ask.Backoff
 	for {
@@ -33,9 +34,9 @@ func (n *notices) askAgain(ctx context.Context, at *server) {
 	}
 }
 
-// deaf returns the requests of the places of which nothing is heard from a server.
+// deaf returns the requests for the places without notices from this server.
 func (n *notices) deaf(at *server) (all []driver.AcquireRequest) {
-	n.box.Each(func(_ driver.LeaseID, p *place) {
+	n.box.Each(func(_ lockinfo.LeaseID, p *place) {
 		if p.at != nil && (p.broken || p.at != at) {
 			all = append(all, p.req)
 		}
@@ -43,9 +44,9 @@ func (n *notices) deaf(at *server) (all []driver.AcquireRequest) {
 	return all
 }
 
-// askFor asks for places again, and reports whether all were answered. What has become of
-// them is found out first: the request must not make a new place of a lease ID that has
-// lost its own. Whoever has lost it, or has been granted the lock, is told to look.
+// askFor repeats the requests for places and reports whether all were answered. It refreshes
+// them first: the request must not make a new place for a lease ID that has lost its own.
+// The waiter of a lost place, or of a grant, gets a notice to look.
 func (n *notices) askFor(ctx context.Context, reqs []driver.AcquireRequest) (whole bool) {
 	refreshes := make([]driver.RefreshRequest, len(reqs))
 	for i, r := range reqs {
@@ -75,7 +76,7 @@ func (n *notices) askFor(ctx context.Context, reqs []driver.AcquireRequest) (who
 
 // askForOne repeats the request for a place.
 func (n *notices) askForOne(ctx context.Context, req driver.AcquireRequest) {
-	// The place lasts until then at least: what comes later might make a new one.
+	// The place lasts for at least this time. A later request might make a new one.
 	ctx, cancel := context.WithTimeout(ctx, req.WaiterTTL/2)
 	defer cancel()
 	waits := false
@@ -88,15 +89,15 @@ func (n *notices) askForOne(ctx context.Context, req driver.AcquireRequest) {
 	}
 	reply, err := n.engine.Acquire(ctx, req)
 	if err != nil && !driver.Permanent(err) {
-		return // it goes on being deaf
+		return // the next round repeats it
 	}
 	if err != nil || reply.Outcome != driver.Held {
 		n.look(req.LeaseID)
 	}
 }
 
-// look tells whoever watches a lease ID to find out what has become of it.
-func (n *notices) look(id driver.LeaseID) {
+// look sends a notice without a token, upon which the waiter sends a Refresh.
+func (n *notices) look(id lockinfo.LeaseID) {
 	n.box.Note(id, func(p *place) { p.at, p.broken = nil, false })
 	n.box.Tell(id, driver.Notice{})
 }

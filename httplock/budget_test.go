@@ -13,12 +13,13 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/hook"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // counting returns a store in memory that counts what it is asked.
 func counting(asked *atomic.Int64) driver.Engine {
-	return &hook.Engine{Forward: driver.Forward{Engine: memlock.New()}, Each: func(_ context.Context, _ hook.Request, send func() error) error {
+	return &hook.Engine{Forward: driver.Forward{Engine: mem.New(nil)}, Each: func(_ context.Context, _ hook.Request, send func() error) error {
 		asked.Add(1)
 		return send()
 	}}
@@ -27,8 +28,8 @@ func counting(asked *atomic.Int64) driver.Engine {
 // text returns an acquire as it goes over the wire.
 func text(tb testing.TB, header string) (head, body string) {
 	tb.Helper()
-	id := driver.NewLeaseID()
-	b, err := json.Marshal(map[string]any{"name": "job " + id, "lease_id": id, "ttl_us": 60_000_000, "holder": map[string]any{}})
+	id := lockinfo.NewLeaseID()
+	b, err := json.Marshal(map[string]any{"name": "job " + id, "lease_id": id, "ttl_ns": 60_000_000_000, "holder": map[string]any{}})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -67,7 +68,7 @@ func TestOneBudget(t *testing.T) {
 	for _, given := range []time.Duration{time.Second, time.Hour} {
 		synctest.Test(t, func(t *testing.T) {
 			var left time.Duration
-			var store driver.Engine = &hook.Engine{Forward: driver.Forward{Engine: memlock.New()}, Each: func(ctx context.Context, _ hook.Request, _ func() error) error {
+			var store driver.Engine = &hook.Engine{Forward: driver.Forward{Engine: mem.New(nil)}, Each: func(ctx context.Context, _ hook.Request, _ func() error) error {
 				end, _ := ctx.Deadline()
 				left = time.Until(end)
 				<-ctx.Done()

@@ -7,7 +7,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/enginetest"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 	"github.com/holdfast-locks/holdfast/quorumlock"
 )
 
@@ -39,7 +39,7 @@ func harness(store func() driver.Engine, chain ...string) enginetest.Harness {
 	}
 }
 
-func inMemory() driver.Engine { return memlock.NewWith(&memlock.Options{History: true}) }
+func inMemory() driver.Engine { return mem.New(&mem.Options{History: true}) }
 
 func TestConformance(t *testing.T) { enginetest.Run(t, harness(inMemory, first)) }
 
@@ -66,7 +66,7 @@ func TestConformanceOfQuorum(t *testing.T) {
 		Open: func(tb testing.TB) driver.Engine {
 			o := opened{network: &network{}}
 			for range 3 {
-				m := memlock.NewMember()
+				m := mem.NewMember()
 				if err := m.Admit(tb.Context()); err != nil {
 					tb.Fatal(err)
 				}

@@ -19,7 +19,7 @@ const (
 	idleLimit = 90 * time.Second
 )
 
-// A connectError says that there is no connection, so nothing was sent.
+// A connectError is a failure to connect: nothing was sent.
 type connectError struct{ err error }
 
 func (e *connectError) Error() string { return e.err.Error() }

@@ -2,12 +2,12 @@
 //
 // # What
 //
-// All that the engine of the server can do, for programs that reach the server and not
-// the store: the same locks, deadlines, queues and tokens.
+// Programs that reach the server and not the store get all features of the server's
+// engine: the same locks, deadlines, queues and tokens.
 //
 // # Example
 //
-//	engine, err := httplock.Open(ctx, "http://127.0.0.1:7420")
+//	engine, err := httplock.Open(ctx, "http://127.0.0.1:7420", nil)
 //	if err != nil {
 //		return err
 //	}
@@ -15,8 +15,8 @@
 //
 // # Guarantees
 //
-// It passes the conformance suite. A failure to connect, and a 429 or 503 of the server,
-// say that nothing was done; whatever else is not the server's answer leaves that open.
+// It passes the conformance suite. After a failure to connect, and after a 429 or 503 of the
+// server, nothing was done. After any other failure the outcome is unknown.
 //
 // # What is not promised
 //
@@ -28,11 +28,11 @@
 //
 // # Fencing
 //
-// Tokens are those of the store.
+// The store makes the tokens.
 //
 // # Errors
 //
-// Those of package driver.
+// The errors of package driver.
 //
 // # Testing
 //

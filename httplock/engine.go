@@ -9,10 +9,20 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/internal/form"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // An Engine asks the servers of one store. Use Open to make one.
-type Engine struct {
+type Engine struct{ *hidden }
+
+// hidden is an alias: go doc does not list the methods of an embedded alias.
+type hidden = engine
+
+// Close ends the engine. Requests that are under way end with an error.
+func (e *Engine) Close() error { return e.hidden.Close() }
+
+// An engine is what an Engine does.
+type engine struct {
 	id          string // of its session
 	capable     driver.Capabilities
 	selfPruning bool
@@ -27,32 +37,31 @@ type Engine struct {
 
 	life   context.Context // ends with Close
 	end    context.CancelFunc
-	wg     sync.WaitGroup // of what runs in the background
+	wg     sync.WaitGroup // the goroutines in the background
 	closed atomic.Bool
 }
 
 var (
-	_ driver.Engine       = (*Engine)(nil)
-	_ driver.Queuer       = (*Engine)(nil)
-	_ driver.Downgrader   = (*Engine)(nil)
-	_ driver.AllAcquirer  = (*Engine)(nil)
-	_ driver.Recorder     = (*Engine)(nil)
-	_ driver.RecordLister = (*Engine)(nil)
-	_ driver.Vault        = (*Engine)(nil)
-	_ driver.Lister       = (*Engine)(nil)
-	_ driver.Router       = (*Engine)(nil)
-	_ driver.Breaker      = (*Engine)(nil)
-	_ driver.LossTeller   = (*Engine)(nil)
-	_ driver.Diagnoser    = (*Engine)(nil)
-	_ driver.Historian    = (*Engine)(nil)
+	_ driver.Engine      = (*Engine)(nil)
+	_ driver.Queuer      = (*Engine)(nil)
+	_ driver.Downgrader  = (*Engine)(nil)
+	_ driver.AllAcquirer = (*Engine)(nil)
+	_ driver.Recorder    = (*Engine)(nil)
+	_ driver.Vault       = (*Engine)(nil)
+	_ driver.Lister      = (*Engine)(nil)
+	_ driver.Router      = (*Engine)(nil)
+	_ driver.Breaker     = (*Engine)(nil)
+	_ driver.LossTeller  = (*Engine)(nil)
+	_ driver.Diagnoser   = (*Engine)(nil)
+	_ driver.Historian   = (*Engine)(nil)
 )
 
-// Capabilities implements driver.Engine: they are those of the server's engine, as it was
-// when this one was opened.
-func (e *Engine) Capabilities() driver.Capabilities { return e.capable }
+// Capabilities implements driver.Engine. They are the capabilities of the server's engine
+// when Open asked for them.
+func (e *engine) Capabilities() driver.Capabilities { return e.capable }
 
-// Close implements driver.Engine. Requests that are under way end with an error.
-func (e *Engine) Close() error {
+// Close implements driver.Engine.
+func (e *engine) Close() error {
 	e.closed.Store(true)
 	e.end()
 	e.conns.close()
@@ -65,18 +74,22 @@ func (e *Engine) Close() error {
 }
 
 // Acquire implements driver.Engine.
-func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
+func (e *engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
 	if err := driver.CheckSupport(e.capable, req); err != nil {
 		return driver.AcquireReply{}, err
 	}
-	f, at, err := call[form.Reply](ctx, e, form.Acquire, form.RequestOf(req))
+	method := form.Acquire
+	if req.Holder.Person {
+		method = form.Hold
+	}
+	f, at, err := call[form.Reply](ctx, e, method, req)
 	if err != nil {
 		return driver.AcquireReply{}, err
 	}
 	if e.capable.Routes {
 		e.routes.learn(req.Name, f.Route)
 	}
-	reply := f.Driver()
+	reply := f.AcquireReply
 	switch {
 	case reply.Outcome == driver.Granted:
 		e.notices.granted(1)
@@ -87,14 +100,14 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 }
 
 // Extend implements driver.Engine.
-func (e *Engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
+func (e *engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
 	errs := make([]error, len(reqs))
 	var indices []int
-	f := form.Renewals{Requests: make([]form.Renewal, 0, len(reqs))}
+	f := form.Batch[driver.ExtendRequest]{Requests: make([]driver.ExtendRequest, 0, len(reqs))}
 	for i, r := range reqs {
 		if errs[i] = driver.CheckTTL(e.capable, "TTL", r.TTL); errs[i] == nil {
 			indices = append(indices, i)
-			f.Requests = append(f.Requests, form.Renewal{Name: r.Name, LeaseID: r.LeaseID, TTL: form.SpanOf(r.TTL)})
+			f.Requests = append(f.Requests, r)
 		}
 	}
 	if len(indices) == 0 {
@@ -114,9 +127,9 @@ func (e *Engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []erro
 }
 
 // Release implements driver.Engine.
-func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
+func (e *engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 	e.notices.left(req.LeaseID)
-	_, _, err := call[form.Nothing](ctx, e, form.Release, form.EndOf(req))
+	_, _, err := call[form.Nothing](ctx, e, form.Release, req)
 	if err == nil {
 		e.notices.ended()
 	}
@@ -124,10 +137,10 @@ func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 }
 
 // Inspect implements driver.Engine.
-func (e *Engine) Inspect(ctx context.Context, name string) (driver.Lock, error) {
+func (e *engine) Inspect(ctx context.Context, name string) (lockinfo.LockState, error) {
 	f, _, err := call[form.Lock](ctx, e, form.Inspect, form.Name{Name: name})
-	return f.Driver(), err
+	return f.State(), err
 }
 
-// errShort is not definite: what the server has done is not known.
+// errShort is not definite: the outcome of the request is unknown.
 var errShort = fmt.Errorf("the server's answer has not as many parts as the request")

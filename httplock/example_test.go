@@ -15,23 +15,26 @@ import (
 // A program takes a lock of a server, and knows nothing of the store behind it.
 func Example() {
 	ctx := context.Background()
-	handler, err := server.New(memlock.New(), nil) // which holdfast serve does for any store
+	store, err := memlock.New(nil) // which holdfast serve does for any store
+	if err != nil {
+		log.Fatal(err)
+	}
+	handler, err := server.New(store, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
 	host := httptest.NewServer(handler)
 	defer host.Close()
 
-	engine, err := httplock.Open(ctx, host.URL) // or "https://:TOKEN@locks-1:7420,locks-2:7420"
+	engine, err := httplock.Open(ctx, host.URL, nil) // or "https://:TOKEN@locks-1:7420,locks-2:7420"
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer engine.Close()
 	client, err := holdfast.New(engine, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer client.Close(ctx)
+	defer client.Close()
 	err = client.Do(ctx, "nightly report", nil, func(context.Context, *holdfast.Lease) error {
 		fmt.Println("nobody else makes the report now")
 		return nil

@@ -13,7 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/hook"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A counter counts requests by their paths.
@@ -41,7 +42,7 @@ func (c *counter) around(h http.Handler) http.Handler {
 // A pair is two servers of one store, and an engine that knows both.
 type pair struct {
 	*network
-	store     *memlock.Engine
+	store     *mem.Engine
 	engine    *httplock.Engine
 	used      *host // the server that the engine asks
 	left      *host
@@ -50,7 +51,7 @@ type pair struct {
 }
 
 func newPair(t *testing.T) *pair {
-	p := &pair{network: &network{}, store: memlock.New(), usedCount: &counter{}, leftCount: &counter{}}
+	p := &pair{network: &network{}, store: mem.New(nil), usedCount: &counter{}, leftCount: &counter{}}
 	p.used = p.with(t, first, p.store, nil, p.usedCount.around)
 	p.left = p.with(t, second, p.store, nil, p.leftCount.around)
 	p.engine = p.open(t, first+","+second)
@@ -113,7 +114,7 @@ func TestFailoverOfAClient(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = client.Close(context.Background()) }()
+		defer func() { _ = client.Close() }()
 		lease, err := client.Acquire(t.Context(), "job", nil)
 		if err != nil {
 			t.Fatal(err)
@@ -183,7 +184,7 @@ func TestNothingIsSent(t *testing.T) {
 		}
 		before := sent()
 		for range 100 {
-			defer p.engine.Watch(driver.NewLeaseID()).Stop()
+			defer p.engine.Watch(lockinfo.NewLeaseID()).Stop()
 		}
 		defer p.engine.OnLoss(func(driver.Loss) {})()
 		time.Sleep(time.Hour)
@@ -205,7 +206,7 @@ func TestNothingIsSent(t *testing.T) {
 // answered is told, though there is no stream yet.
 func TestHandOverBeforeTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := memlock.New()
+		store := mem.New(nil)
 		held := drivertest.Request("job", time.Hour)
 		drivertest.Granted(t, store, held)
 		_, e := served(t, &hook.Engine{Forward: driver.Forward{Engine: store}, Each: func(_ context.Context, r hook.Request, send func() error) error {
@@ -227,19 +228,19 @@ func TestHandOverBeforeTheAnswer(t *testing.T) {
 // TestLossesAreTold through the stream, which a holder has though it never waits.
 func TestLossesAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, e := served(t, memlock.New())
+		_, e := served(t, mem.New(nil))
 		client, err := holdfast.New(e, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = client.Close(context.Background()) }()
+		defer func() { _ = client.Close() }()
 		lease, err := client.Acquire(t.Context(), "job", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
 		began := time.Now()
-		if _, err := e.Break(t.Context(), driver.BreakRequest{ID: driver.NewLeaseID(), Name: "job", Token: lease.Token(), Author: "ada"}); err != nil {
+		if _, err := e.Break(t.Context(), driver.BreakRequest{ID: lockinfo.NewLeaseID(), Name: "job", Token: lease.Token(), Author: "ada"}); err != nil {
 			t.Fatal(err)
 		}
 		<-lease.Context().Done()

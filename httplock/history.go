@@ -4,29 +4,25 @@ import (
 	"context"
 	"sync"
 
-	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/internal/form"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // History implements driver.Historian.
-func (e *Engine) History(ctx context.Context, name string) ([]driver.Event, error) {
+func (e *engine) History(ctx context.Context, name string) ([]lockinfo.HistoryEvent, error) {
 	f, err := optional[form.Past](ctx, e, e.capable.History, form.History, form.Name{Name: name})
-	var all []driver.Event
-	for _, event := range f.Events {
-		all = append(all, event.Driver())
-	}
-	return all, err
+	return f.History(), err
 }
 
 // OnEvent implements driver.Historian. Each listener has a stream of its own, from now
 // until stop.
-func (e *Engine) OnEvent(told func(driver.Event)) (stop func()) {
+func (e *engine) OnEvent(told func(lockinfo.HistoryEvent)) (stop func()) {
 	if !e.capable.History || e.life.Err() != nil {
 		return func() {}
 	}
 	ctx, cancel := context.WithCancel(e.life)
-	var mu sync.Mutex // so that nothing is told after stop
-	tell := func(event driver.Event) {
+	var mu sync.Mutex // no call of told begins after stop
+	tell := func(event lockinfo.HistoryEvent) {
 		mu.Lock()
 		defer mu.Unlock()
 		if ctx.Err() == nil {
@@ -35,10 +31,10 @@ func (e *Engine) OnEvent(told func(driver.Event)) (stop func()) {
 	}
 	e.wg.Go(func() {
 		reopen(ctx, func() error {
-			defer func() { tell(driver.Event{Kind: driver.EventGap}) }()
-			return follow(ctx, e, e.chosen(), form.Events, func(line *form.Event) {
+			defer func() { tell(lockinfo.HistoryEvent{Kind: lockinfo.HistoryGap}) }()
+			return follow(ctx, e, e.chosen(), form.Events, func(line *form.EventLine) {
 				if !line.Ping {
-					tell(line.Driver())
+					tell(lockinfo.HistoryEvent(line.Event))
 				}
 			})
 		})

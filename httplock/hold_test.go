@@ -10,11 +10,11 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/server"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 	"github.com/holdfast-locks/holdfast/internal/exchange"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -24,15 +24,15 @@ import (
 func TestHoldsThroughTwoServers(t *testing.T) {
 	for rights, want := range map[caller.Rights]struct {
 		status int
-		kind   driver.EventKind
+		kind   lockinfo.HistoryKind
 	}{
-		caller.All:                   {http.StatusNoContent, driver.EventReleased},
-		caller.All &^ caller.Admin:   {http.StatusNoContent, driver.EventBroken},
-		caller.Acquire | caller.Read: {http.StatusForbidden, driver.EventAcquired},
+		caller.All:                   {http.StatusNoContent, lockinfo.HistoryReleased},
+		caller.All &^ caller.Admin:   {http.StatusNoContent, lockinfo.HistoryBroken},
+		caller.Acquire | caller.Read: {http.StatusForbidden, lockinfo.HistoryAcquired},
 	} {
 		t.Run(rights.String(), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store := memlock.NewWith(&memlock.Options{History: true})
+				store := mem.New(&mem.Options{History: true})
 				n := &network{}
 				n.with(t, first, store, &server.Options{Callers: house{"edge": {Name: "edge", Rights: rights}}, Logger: slog.New(slog.DiscardHandler)})
 				near, err := server.New(n.as(t, "edge"), &server.Options{Secret: bytes.Repeat([]byte("s"), 32), Logger: slog.New(slog.DiscardHandler)})

@@ -9,31 +9,32 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/internal/form"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // List implements driver.Lister. The locks come as the server finds them.
-func (e *Engine) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock, error] {
-	return listed(ctx, e, e.capable.List, form.List, prefix, func(l form.Line) (lock driver.Lock, ok bool) {
+func (e *engine) List(ctx context.Context, prefix string) iter.Seq2[lockinfo.LockState, error] {
+	return listed(ctx, e, e.capable.List, form.List, prefix, func(l form.Line) (lock lockinfo.LockState, ok bool) {
 		if l.Lock == nil {
 			return lock, false
 		}
-		return l.Lock.Driver(), true
+		return l.Lock.State(), true
 	})
 }
 
-// ListRecords implements driver.RecordLister.
-func (e *Engine) ListRecords(ctx context.Context, prefix string) iter.Seq2[driver.RecordInfo, error] {
-	return listed(ctx, e, e.capable.ListRecords, form.ListRecords, prefix, func(l form.Line) (info driver.RecordInfo, ok bool) {
+// ListRecords implements driver.Recorder.
+func (e *engine) ListRecords(ctx context.Context, prefix string) iter.Seq2[driver.RecordInfo, error] {
+	return listed(ctx, e, e.capable.Records, form.ListRecords, prefix, func(l form.Line) (info driver.RecordInfo, ok bool) {
 		if l.Record == nil {
 			return info, false
 		}
-		return l.Record.Driver(), true
+		return *l.Record, true
 	})
 }
 
 // listed asks for a list when its first element is asked for. What of returns of a line
 // is yielded.
-func listed[T any](ctx context.Context, e *Engine, flag bool, method, prefix string, of func(form.Line) (T, bool)) iter.Seq2[T, error] {
+func listed[T any](ctx context.Context, e *engine, flag bool, method, prefix string, of func(form.Line) (T, bool)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		if !flag {
 			yield(*new(T), unsupported(method))
@@ -48,9 +49,9 @@ func listed[T any](ctx context.Context, e *Engine, flag bool, method, prefix str
 	}
 }
 
-// lines calls each with the lines of a list until it says no more, or the list ends. An
-// error says that the list is not whole.
-func (e *Engine) lines(ctx context.Context, method, prefix string, each func(form.Line) bool) error {
+// lines calls each with the lines of a list until it returns false, or the list ends. After
+// an error the list is incomplete.
+func (e *engine) lines(ctx context.Context, method, prefix string, each func(form.Line) bool) error {
 	if e.closed.Load() {
 		return errClosed
 	}

@@ -13,19 +13,20 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A long store has many locks, and comes to the last when it is let.
 type long struct {
-	*memlock.Engine
+	*mem.Engine
 	last chan struct{}
 	seen int // how many were asked for
 	err  error
 }
 
-func (l *long) List(ctx context.Context, _ string) iter.Seq2[driver.Lock, error] {
-	return func(yield func(driver.Lock, error) bool) {
+func (l *long) List(ctx context.Context, _ string) iter.Seq2[lockinfo.LockState, error] {
+	return func(yield func(lockinfo.LockState, error) bool) {
 		for l.seen = range 10_000 {
 			if l.seen == 9_999 {
 				select {
@@ -33,12 +34,12 @@ func (l *long) List(ctx context.Context, _ string) iter.Seq2[driver.Lock, error]
 				case <-ctx.Done():
 				}
 			}
-			if !yield(driver.Lock{Name: fmt.Sprint("job ", l.seen), QueueLength: 1}, nil) || ctx.Err() != nil {
+			if !yield(lockinfo.LockState{Name: fmt.Sprint("job ", l.seen), QueueLength: 1}, nil) || ctx.Err() != nil {
 				return
 			}
 		}
 		if l.err != nil {
-			yield(driver.Lock{}, l.err)
+			yield(lockinfo.LockState{}, l.err)
 		}
 	}
 }
@@ -47,7 +48,7 @@ func (l *long) List(ctx context.Context, _ string) iter.Seq2[driver.Lock, error]
 // last, and whoever has seen enough does not keep the store at work.
 func TestListStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &long{Engine: memlock.New(), last: make(chan struct{})}
+		store := &long{Engine: mem.New(nil), last: make(chan struct{})}
 		_, e := served(t, store)
 		n := 0
 		for l, err := range e.List(t.Context(), "") {
@@ -75,13 +76,13 @@ func TestListStreams(t *testing.T) {
 }
 
 // A slow store comes to one lock a second.
-type slow struct{ *memlock.Engine }
+type slow struct{ *mem.Engine }
 
-func (slow) List(context.Context, string) iter.Seq2[driver.Lock, error] {
-	return func(yield func(driver.Lock, error) bool) {
+func (slow) List(context.Context, string) iter.Seq2[lockinfo.LockState, error] {
+	return func(yield func(lockinfo.LockState, error) bool) {
 		for i := range 20 {
 			time.Sleep(time.Second)
-			if !yield(driver.Lock{Name: fmt.Sprint("job ", i), QueueLength: 1}, nil) {
+			if !yield(lockinfo.LockState{Name: fmt.Sprint("job ", i), QueueLength: 1}, nil) {
 				return
 			}
 		}
@@ -91,7 +92,7 @@ func (slow) List(context.Context, string) iter.Seq2[driver.Lock, error] {
 // TestListGoesOn: each lock is there when the store has come to it.
 func TestListGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		_, e := served(t, slow{memlock.New()})
+		_, e := served(t, slow{mem.New(nil)})
 		began, n := time.Now(), 0
 		for l, err := range e.List(t.Context(), "") {
 			n++
@@ -108,7 +109,7 @@ func TestListGoesOn(t *testing.T) {
 // TestSlowReader: somebody may look at one page of a list for minutes.
 func TestSlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &long{Engine: memlock.New(), last: make(chan struct{})}
+		store := &long{Engine: mem.New(nil), last: make(chan struct{})}
 		close(store.last)
 		_, e := served(t, store)
 		n := 0
@@ -127,7 +128,7 @@ func TestSlowReader(t *testing.T) {
 // taken for a whole one.
 func TestListsAreWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &long{Engine: memlock.New(), last: make(chan struct{}), err: fmt.Errorf("a part is away: %w", driver.ErrUnavailable)}
+		store := &long{Engine: mem.New(nil), last: make(chan struct{}), err: fmt.Errorf("a part is away: %w", driver.ErrUnavailable)}
 		close(store.last)
 		day := &badDay{}
 		_, e := served(t, store, day.around)

@@ -133,7 +133,7 @@ func (h *host) kill() {
 // open returns an engine for the hosts of some names, separated by commas.
 func (n *network) open(tb testing.TB, names string) *httplock.Engine {
 	tb.Helper()
-	e, err := httplock.OpenWith(tb.Context(), &httplock.Options{Dial: n.dial}, "http://"+names)
+	e, err := httplock.Open(tb.Context(), "http://"+names, &httplock.Options{Dial: n.dial})
 	if err != nil {
 		tb.Fatal(err)
 	}

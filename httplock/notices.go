@@ -7,56 +7,58 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/driver/mailbox"
 	"github.com/holdfast-locks/holdfast/httplock/internal/form"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// stream is that on which an engine hears of its places and of leases that are over.
-// It is opened when there is first a place, or a lease for longer than short work takes,
-// and then stays open. It is always at the server that is asked: a server tells of the
-// places that were asked for through it.
+// notices receives the notices about places, and the losses of leases, from a stream. The
+// stream is opened for the first place, or for the first lease that outlasts
+// driver.LossStart, and stays open. It is always at the current server: a server sends
+// notices only for places that were asked for through it.
 type notices struct {
-	engine *Engine
+	engine *engine
 	start  sync.Once
 	losses driver.Losses
 	box    mailbox.Box[place]
 	moves  chan struct{} // holds one: another server is asked
 }
 
-// A place is what the engine knows of a lease ID that somebody watches.
+// A place is the state of a watched lease ID.
 type place struct {
 	req    driver.AcquireRequest // the last that got a place
-	at     *server               // that was asked; nil: there is no place
+	at     *server               // that gave the place; nil: there is no place
 	broken bool                  // notices may have been lost since
 	moved  bool                  // it was asked for by the engine itself, so that a notice may be about an earlier place
 }
 
-func (n *notices) init(e *Engine) { n.engine, n.moves = e, make(chan struct{}, 1) }
+func (n *notices) init(e *engine) { n.engine, n.moves = e, make(chan struct{}, 1) }
 
 // Watch implements driver.Queuer.
-func (e *Engine) Watch(id driver.LeaseID) driver.Watch { return e.notices.box.Watch(id) }
+func (e *engine) Watch(id lockinfo.LeaseID) driver.Watch { return e.notices.box.Watch(id) }
 
 // OnLoss implements driver.LossTeller.
-func (e *Engine) OnLoss(told func(driver.Loss)) (stop func()) { return e.notices.losses.OnLoss(told) }
+func (e *engine) OnLoss(told func(driver.Loss)) (stop func()) { return e.notices.losses.OnLoss(told) }
 
-// granted is told of n grants.
+// granted counts n grants.
 func (n *notices) granted(leases int) {
 	if n.engine.capable.Losses && leases > 0 {
 		n.losses.Granted(leases, n.listen)
 	}
 }
 
-// ended is told that a lease was given back.
+// ended counts a lease that was released.
 func (n *notices) ended() { n.losses.Ended() }
 
-// placed is told that a request has a place, by a server.
+// placed notes that a request got a place at a server.
 func (n *notices) placed(req driver.AcquireRequest, at *server) {
+	req.First = false // a repeat is no longer the first request
 	watched := n.box.Note(req.LeaseID, func(p *place) { p.req, p.at, p.broken = req, at, false })
 	if watched {
 		n.listen()
 	}
 }
 
-// left is told that a lease ID is about to be given up.
-func (n *notices) left(id driver.LeaseID) { n.box.Note(id, func(p *place) { *p = place{} }) }
+// left notes that a lease ID is about to be released.
+func (n *notices) left(id lockinfo.LeaseID) { n.box.Note(id, func(p *place) { *p = place{} }) }
 
 // listen makes sure that there is a stream. It does not block.
 func (n *notices) listen() {
@@ -67,10 +69,10 @@ func (n *notices) listen() {
 	})
 }
 
-// wait keeps listen from starting what nobody waits for.
+// wait keeps listen from starting another goroutine.
 func (n *notices) wait() { n.start.Do(func() {}) }
 
-// move says that another server is asked from now on.
+// move signals that the current server has changed.
 func (n *notices) move() {
 	select {
 	case n.moves <- struct{}{}:
@@ -82,8 +84,7 @@ func (n *notices) move() {
 // for by Close.
 func (n *notices) run() { reopen(n.engine.life, n.session) }
 
-// session follows one stream. It ends when the stream breaks, and when another server is
-// asked.
+// session follows one stream until it breaks, or the current server changes.
 func (n *notices) session() error {
 	e := n.engine
 	ctx, cancel := context.WithCancel(e.life)
@@ -109,7 +110,7 @@ func (n *notices) session() error {
 	})
 }
 
-// here returns the server that is asked, and forgets the signals that led there.
+// here returns the current server and drops older signals of a change.
 func (n *notices) here() *server {
 	for {
 		at := n.engine.chosen()
@@ -123,12 +124,12 @@ func (n *notices) here() *server {
 	}
 }
 
-// lost notes that nothing is heard of the places that there are.
+// lost notes that notices about all places may be missing.
 func (n *notices) lost() {
-	n.box.Each(func(_ driver.LeaseID, p *place) { p.broken = p.at != nil })
+	n.box.Each(func(_ lockinfo.LeaseID, p *place) { p.broken = p.at != nil })
 }
 
-// message does what a line says.
+// message handles one line.
 func (n *notices) message(m *form.Message) {
 	switch {
 	case m.Loss != nil:
@@ -138,10 +139,10 @@ func (n *notices) message(m *form.Message) {
 	}
 }
 
-// tell tells whoever watches a lease ID. If the engine itself has asked for the place
-// again, only the store can tell whether the notice is about this place or about an
-// earlier one of the same lease ID, whose lease may be over.
-func (n *notices) tell(id driver.LeaseID, token uint64) {
+// tell passes a notice on. If the engine itself has asked for the place again, the notice
+// may be about an earlier place of the same lease ID, whose lease has ended: then it drops
+// the token, and the waiter sends a Refresh.
+func (n *notices) tell(id lockinfo.LeaseID, token uint64) {
 	n.box.Note(id, func(p *place) {
 		if p.moved {
 			token = 0

@@ -9,12 +9,13 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/internal/form"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// Options configure OpenWith. Nil is default; a zero field is default.
+// Options configure Open. A zero field is default.
 type Options struct {
-	// Token is what the servers know the program by. It is sent as Authorization:
-	// Bearer. Default: that of the URL, or none.
+	// Token authenticates the program to the servers. It is sent as Authorization:
+	// Bearer. Default: the token in the URL, or none.
 	Token string
 
 	// TLS is for the connections of https. Default: the authorities of the system, or
@@ -25,31 +26,30 @@ type Options struct {
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// Open returns an engine for the locks of the servers at these URLs, which must all have
-// the same store. It asks one of them what the store can do. The caller must Close the
+// Open returns an engine for the locks of the servers of a URL, which must all have the
+// same store. It asks one of them what the store can do. The caller must Close the
 // engine.
 //
 // The forms are http://host:port and https://host:port, with several hosts as
-// host1:port,host2:port, and http+unix:///run/holdfast.sock. A token stands in front of
+// host1:port,host2:port, and http+unix:///run/holdfast.sock. A token precedes
 // the host, as in https://:TOKEN@host. The parameter ca_file names a file of certificates
 // of the authorities to trust, instead of the system's.
 //
 // A URL that is wrong is driver.ErrInvalid. If no server can be reached the error is
 // driver.ErrUnavailable, and driver.ErrPermission if it does not know the token. No error
 // has the token in it.
-func Open(ctx context.Context, urls ...string) (*Engine, error) { return OpenWith(ctx, nil, urls...) }
-
-// OpenWith is Open with options.
-func OpenWith(ctx context.Context, opts *Options, urls ...string) (*Engine, error) {
+//
+// Nil options are the defaults.
+func Open(ctx context.Context, rawURL string, opts *Options) (*Engine, error) {
 	var o Options
 	if opts != nil {
 		o = *opts
 	}
-	e := &Engine{id: string(driver.NewLeaseID())}
+	e := &engine{id: string(lockinfo.NewLeaseID())}
 	e.life, e.end = context.WithCancel(context.Background())
 	e.conns.dial = o.Dial
 	e.notices.init(e)
-	if err := e.addServers(urls, &o); err != nil {
+	if err := e.addServers(rawURL, &o); err != nil {
 		return nil, err
 	}
 	e.first()
@@ -58,12 +58,12 @@ func OpenWith(ctx context.Context, opts *Options, urls ...string) (*Engine, erro
 		_ = e.Close() // which has nothing to fail
 		return nil, openError(ctx, err)
 	}
-	e.capable, e.selfPruning = f.Driver(), f.SelfPruning
-	return e, nil
+	e.capable, e.selfPruning = f.Capabilities, f.SelfPruning
+	return &Engine{e}, nil
 }
 
-// openError returns the error of Open: to ask what the server can do changes nothing, so
-// an error that is not definite is that nobody has answered.
+// openError returns the error of Open. The request changes nothing, so an unknown outcome
+// is ErrUnavailable.
 func openError(ctx context.Context, err error) error {
 	if driver.Definite(err) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return err

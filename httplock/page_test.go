@@ -14,18 +14,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock"
 	"github.com/holdfast-locks/holdfast/httplock/server"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/exchange"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// TestEnginePage sends the request that docs/http-engine.md shows, and compares the reply
+// TestEnginePage sends the request that docs/reference/http-engine.md shows, and compares the reply
 // with the one that it shows; the page has all methods.
 func TestEnginePage(t *testing.T) {
-	text, err := os.ReadFile("../docs/http-engine.md")
+	text, err := os.ReadFile("../docs/reference/http-engine.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -34,9 +34,9 @@ func TestEnginePage(t *testing.T) {
 	if len(blocks) != 2 {
 		t.Fatalf("%d blocks, want a request and a reply", len(blocks))
 	}
-	engine := memlock.New()
+	engine := mem.New(nil)
 	holder := drivertest.Request("orders/42", 30*time.Second)
-	holder.Holder = driver.Holder{Host: "web-1", PID: 77}
+	holder.Holder = lockinfo.Holder{Host: "web-1", PID: 77}
 	drivertest.Granted(t, engine, holder)
 	handler, err := server.New(engine, nil)
 	if err != nil {
@@ -71,8 +71,8 @@ func shape(t *testing.T, text string) string {
 	}
 	blocker, _ := v["blocker"].(map[string]any)
 	for _, key := range slices.Collect(maps.Keys(blocker)) {
-		if strings.HasSuffix(key, "_us") {
-			blocker[key] = "µs"
+		if strings.HasSuffix(key, "_ns") {
+			blocker[key] = "ns"
 		}
 	}
 	out, err := json.MarshalIndent(v, "", " ")

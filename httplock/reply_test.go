@@ -16,9 +16,9 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/internal/problem"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/problem"
 )
 
 // A bad day is what becomes of the replies of a server while it is on.
@@ -102,7 +102,7 @@ func TestReplies(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				day := &badDay{}
-				_, e := served(t, memlock.New(), day.around)
+				_, e := served(t, mem.New(nil), day.around)
 				day.reply, day.skip = c.reply, c.skip
 				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 				defer cancel()
@@ -127,7 +127,7 @@ func TestReplies(t *testing.T) {
 func TestUnknownOutcome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		day := &badDay{}
-		_, e := served(t, memlock.New(), day.around)
+		_, e := served(t, mem.New(nil), day.around)
 		day.reply = func(w http.ResponseWriter, _ *httptest.ResponseRecorder) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = w.Write([]byte(`{"outcome":"lent","errors":[{"code":"lent"}],"replies":[{}]}`))
@@ -145,7 +145,7 @@ func TestUnknownOutcome(t *testing.T) {
 // handshake.
 func TestNoConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n, e := served(t, memlock.New())
+		n, e := served(t, mem.New(nil))
 		n.host(first).kill()
 		for method, call := range drivertest.Calls(t.Context(), e, "job") {
 			drivertest.WantIs(t, method, call(), driver.ErrUnavailable)
@@ -153,12 +153,12 @@ func TestNoConnection(t *testing.T) {
 	})
 	plain := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(plain.Close)
-	_, err := httplock.Open(t.Context(), "https://:s3cret@"+strings.TrimPrefix(plain.URL, "http://"))
+	_, err := httplock.Open(t.Context(), "https://:s3cret@"+strings.TrimPrefix(plain.URL, "http://"), nil)
 	drivertest.WantIs(t, "a server without TLS", err, driver.ErrUnavailable)
 	if err == nil || strings.Contains(err.Error(), "s3cret") {
 		t.Errorf("error %v", err)
 	}
-	_, err = httplock.Open(t.Context(), plain.URL)
+	_, err = httplock.Open(t.Context(), plain.URL, nil)
 	drivertest.WantIs(t, "another server", err, driver.ErrUnavailable)
 }
 
@@ -167,7 +167,7 @@ func TestNoConnection(t *testing.T) {
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		day := &badDay{}
-		_, e := served(t, memlock.New(), day.around)
+		_, e := served(t, mem.New(nil), day.around)
 		day.reply = func(http.ResponseWriter, *httptest.ResponseRecorder) { time.Sleep(time.Minute) }
 		ended := make(chan error, 1)
 		go func() {

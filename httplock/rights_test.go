@@ -14,7 +14,8 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A house knows its callers by their tokens.
@@ -28,7 +29,7 @@ func (h house) Identify(r *http.Request) (*caller.Caller, error) {
 // as returns an engine for the server, with a token.
 func (n *network) as(t *testing.T, token string) *httplock.Engine {
 	t.Helper()
-	e, err := httplock.OpenWith(t.Context(), &httplock.Options{Dial: n.dial}, "http://:"+token+"@"+first)
+	e, err := httplock.Open(t.Context(), "http://:"+token+"@"+first, &httplock.Options{Dial: n.dial})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +46,7 @@ func TestRights(t *testing.T) {
 		for _, right := range []caller.Rights{caller.Acquire, caller.Read, caller.Break, caller.Once, caller.OneTime} {
 			callers[right.String()] = &caller.Caller{Name: right.String(), Rights: right, Prefixes: []string{"ours/"}}
 		}
-		n.with(t, first, memlock.New(), &server.Options{Callers: callers, Logger: slog.New(slog.DiscardHandler)})
+		n.with(t, first, mem.New(nil), &server.Options{Callers: callers, Logger: slog.New(slog.DiscardHandler)})
 		need := map[string]string{
 			"acquire": "acquire", "acquire all": "acquire", "extend": "acquire once", "release": "acquire once", "refresh": "acquire once",
 			"downgrade": "acquire", "inspect": "read", "list": "read", "complete": "once", "recall": "once", "forget": "once",
@@ -68,7 +69,7 @@ func TestRights(t *testing.T) {
 				}
 			}
 		}
-		_, err := httplock.OpenWith(t.Context(), &httplock.Options{Dial: n.dial}, "http://"+first)
+		_, err := httplock.Open(t.Context(), "http://"+first, &httplock.Options{Dial: n.dial})
 		drivertest.WantIs(t, "without a token", err, driver.ErrPermission)
 	})
 }
@@ -76,14 +77,14 @@ func TestRights(t *testing.T) {
 // TestHiddenLeaseIDs: a reader is shown what a lease can be known by, and not released.
 func TestHiddenLeaseIDs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n, store := &network{}, memlock.New()
+		n, store := &network{}, mem.New(nil)
 		n.with(t, first, store, &server.Options{Callers: house{
 			"reader": {Name: "reader", Rights: caller.All &^ caller.Admin}, "admin": {Name: "admin", Rights: caller.All},
 		}})
 		held := drivertest.Request("job", time.Hour)
 		token := drivertest.Granted(t, store, held)
 		place, _ := drivertest.Queued(t, store, "job", time.Hour)
-		check := func(e *httplock.Engine, shown func(driver.LeaseID) driver.LeaseID) {
+		check := func(e *httplock.Engine, shown func(lockinfo.LeaseID) lockinfo.LeaseID) {
 			t.Helper()
 			lock, err := e.Inspect(t.Context(), "job")
 			if err != nil || lock.Holders[0].LeaseID != shown(held.LeaseID) || lock.Queue[0].LeaseID != shown(place.LeaseID) {
@@ -96,9 +97,9 @@ func TestHiddenLeaseIDs(t *testing.T) {
 			}
 		}
 		reader, admin := n.as(t, "reader"), n.as(t, "admin")
-		check(reader, driver.LeaseID.Hidden)
-		check(admin, func(id driver.LeaseID) driver.LeaseID { return id })
-		broken, err := reader.Break(t.Context(), driver.BreakRequest{ID: driver.NewLeaseID(), Name: "job", Token: token, Author: "ada"})
+		check(reader, lockinfo.LeaseID.Hidden)
+		check(admin, func(id lockinfo.LeaseID) lockinfo.LeaseID { return id })
+		broken, err := reader.Break(t.Context(), driver.BreakRequest{ID: lockinfo.NewLeaseID(), Name: "job", Token: token, Author: "ada"})
 		if err != nil || len(broken) != 1 || broken[0].LeaseID != held.LeaseID.Hidden() {
 			t.Errorf("break: %#v, %v", broken, err)
 		}
@@ -112,7 +113,7 @@ func TestHiddenLeaseIDs(t *testing.T) {
 // its notices.
 func TestNewsOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n, store := &network{}, memlock.New()
+		n, store := &network{}, mem.New(nil)
 		n.with(t, first, store, &server.Options{Callers: house{
 			"ada": {Name: "ada", Rights: caller.All}, "eve": {Name: "eve", Rights: caller.All},
 		}})

@@ -2,18 +2,18 @@ package httplock
 
 import "sync"
 
-// mostRoutes bounds what is remembered of routes (INVARIANT I11).
+// mostRoutes bounds the memory for routes (INVARIANT I11).
 const mostRoutes = 1 << 14
 
-// routes are the parts of the server's store that names are in, as far as it has told.
+// routes are the routes of names, as replies of the server have contained them.
 type routes struct {
 	mu sync.RWMutex // guards of
 	of map[string]uint32
 }
 
-// Route implements driver.Router. Names of which the server has not told have the same:
-// it takes a batch of them apart itself, and tells.
-func (e *Engine) Route(name string) uint32 {
+// Route implements driver.Router. Unknown names have route 0: the server splits a batch of
+// them and answers with their routes.
+func (e *engine) Route(name string) uint32 {
 	e.routes.mu.RLock()
 	defer e.routes.mu.RUnlock()
 	return e.routes.of[name]
@@ -41,7 +41,7 @@ func (r *routes) learn(name string, route uint32) {
 	r.of[name] = route
 }
 
-// learnEach remembers the route of one name of a batch, if the server has told.
+// learnEach remembers the route of one name of a batch, if the reply has routes.
 func (r *routes) learnEach(name string, all []uint32, i int) {
 	if i < len(all) {
 		r.learn(name, all[i])

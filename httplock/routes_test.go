@@ -11,12 +11,12 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
 // A sharded store has two parts, by the first letter of the names. One of them can hang.
 type sharded struct {
-	*memlock.Engine
+	*mem.Engine
 	mu      sync.Mutex
 	hangs   bool       // the part of names that begin with b
 	batches [][]string // that it was asked for
@@ -68,7 +68,7 @@ func (s *sharded) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []d
 // 100 ms, and what it was asked is not known; nobody else's is.
 func TestHungShard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &sharded{Engine: memlock.New()}
+		store := &sharded{Engine: mem.New(nil)}
 		_, e := served(t, store)
 		var extends []driver.ExtendRequest
 		var refreshes []driver.RefreshRequest
@@ -110,7 +110,7 @@ func checkPart(t *testing.T, what, name string, err error) {
 // those of other parts, and forgets no more than it must.
 func TestRoutesAreLearned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &sharded{Engine: memlock.New()}
+		store := &sharded{Engine: mem.New(nil)}
 		_, e := served(t, store)
 		for _, name := range []string{"a", "b", "a again"} {
 			drivertest.Granted(t, e, drivertest.Request(name, time.Minute))

@@ -20,13 +20,13 @@ import (
 )
 
 // call sends one request, and returns the reply and the server that gave it. A server
-// that certainly has done nothing, because there is no connection or because it is about
-// to stop, is not the last that is asked.
+// that certainly has done nothing, because it has no connection or is about to stop, is
+// followed by the next.
 //
-// INVARIANT I10: the error is definite only if nothing was written, or if the server has
-// said so. A reply that is cut off, and whatever a proxy says in place of the server,
-// leaves open what was done.
-func call[Reply any](ctx context.Context, e *Engine, method string, req any) (reply Reply, at *server, err error) {
+// INVARIANT I10: the error is definite only if nothing was written, or if the server
+// answered so. After a reply that is cut off, and after an answer of a proxy, the outcome
+// is unknown.
+func call[Reply any](ctx context.Context, e *engine, method string, req any) (reply Reply, at *server, err error) {
 	body, err := json.Marshal(req)
 	if err != nil {
 		return reply, nil, fmt.Errorf("%w request: %w", driver.ErrInvalid, err)
@@ -48,7 +48,7 @@ func call[Reply any](ctx context.Context, e *Engine, method string, req any) (re
 
 // budgeted returns a context in which a request is answered or given up: all hops of it
 // share form.Budget.
-func (e *Engine) budgeted(ctx context.Context) (context.Context, context.CancelFunc, error) {
+func (e *engine) budgeted(ctx context.Context) (context.Context, context.CancelFunc, error) {
 	if e.closed.Load() {
 		return nil, nil, errClosed
 	}
@@ -64,15 +64,14 @@ func (e *Engine) budgeted(ctx context.Context) (context.Context, context.CancelF
 
 var errNoAnswer = fmt.Errorf("no answer within %s", form.Budget)
 
-// wayBack is how much earlier than the caller stops waiting the server stops working:
-// a sixteenth of the time that is left, wayBackMost at most. So its answer, that it does
-// not know what the store has done, comes before silence would say less.
+// The server stops earlier than the caller: by a sixteenth of the time that is left, 100 ms
+// at most. So its answer, an unknown outcome with a reason, comes before the timeout.
 const (
 	wayBack     = 16
 	wayBackMost = 100 * time.Millisecond
 )
 
-// remaining returns what is left for a request, as the header says it; nothing if ctx
+// remaining returns the milliseconds that are left for a request; nothing if ctx
 // has no deadline.
 func remaining(ctx context.Context) (string, error) {
 	end, ok := ctx.Deadline()
@@ -88,7 +87,7 @@ func remaining(ctx context.Context) (string, error) {
 }
 
 // request makes the request.
-func (e *Engine) request(ctx context.Context, at *server, method, left string, body []byte) *http.Request {
+func (e *engine) request(ctx context.Context, at *server, method, left string, body []byte) *http.Request {
 	header := make(http.Header, 6)
 	if left != "" {
 		header[form.Timeout] = []string{left}
@@ -103,7 +102,7 @@ func (e *Engine) request(ctx context.Context, at *server, method, left string, b
 	r := &http.Request{
 		Method: http.MethodPost, URL: u, Host: u.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		ContentLength: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body)),
-		// For a connection that the server had closed before anything was written to it.
+		// The transport may retry on a connection that the server closed before the first byte.
 		GetBody: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil },
 	}
 	return r.WithContext(ctx)
@@ -115,16 +114,16 @@ var (
 )
 
 // send sends a request to one server, whose answer is short.
-func (e *Engine) send(ctx context.Context, at *server, method, left string, body []byte) (*http.Response, error) {
+func (e *engine) send(ctx context.Context, at *server, method, left string, body []byte) (*http.Response, error) {
 	if at.talker.talks(body) {
 		return at.talker.say(ctx, saying{head: at.heads[method], client: e.id, left: left, body: body})
 	}
 	return at.talker.transport.RoundTrip(e.request(ctx, at, method, left, body))
 }
 
-// ask sends a request to one server. It reports whether another may be asked, because
-// this one has done nothing.
-func (e *Engine) ask(ctx context.Context, at *server, method string, body []byte, reply any) (again bool, err error) {
+// ask sends a request to one server. It reports whether the next may get the request,
+// because this one has done nothing.
+func (e *engine) ask(ctx context.Context, at *server, method string, body []byte, reply any) (again bool, err error) {
 	left, err := remaining(ctx)
 	if err != nil {
 		return false, err
@@ -147,12 +146,12 @@ func (e *Engine) ask(ctx context.Context, at *server, method string, body []byte
 // longestReply is enough for the longest record in JSON.
 const longestReply = 64 << 20
 
-// buffers are for replies. What is decoded has no part of them.
+// buffers are for replies. Decoded values share no memory with them.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 // unsent returns the error of a request without a reply, and whether it certainly was not
 // sent.
-func (e *Engine) unsent(ctx context.Context, at *server, err error) (again bool, _ error) {
+func (e *engine) unsent(ctx context.Context, at *server, err error) (again bool, _ error) {
 	var none *connectError
 	var dial *net.OpError
 	switch {
@@ -162,7 +161,7 @@ func (e *Engine) unsent(ctx context.Context, at *server, err error) (again bool,
 		return true, fmt.Errorf("%w: no connection to %s: %w", driver.ErrUnavailable, at.name, err)
 	case ctx.Err() != nil:
 		if end, ok := ctx.Deadline(); ok && !time.Now().Before(end) {
-			e.avoid(at) // it had time enough to say at least that it does not know
+			e.avoid(at) // it had time enough to answer at least that it does not know
 		}
 		if context.Cause(ctx) == errNoAnswer {
 			return false, errNoAnswer
@@ -173,13 +172,13 @@ func (e *Engine) unsent(ctx context.Context, at *server, err error) (again bool,
 	return false, fmt.Errorf("no answer of %s: %w", at.name, err)
 }
 
-// read reads a reply, or what the server refuses.
-func (e *Engine) read(at *server, response *http.Response, text []byte, reply any) (again bool, err error) {
+// read reads a reply or a refusal.
+func (e *engine) read(at *server, response *http.Response, text []byte, reply any) (again bool, err error) {
 	kind := kindOf(response)
 	switch {
 	case response.StatusCode == http.StatusOK && kind == form.JSON:
 		if err := json.Unmarshal(text, reply); err != nil {
-			return false, fmt.Errorf("the answer of %s makes no sense: %w", at.name, err)
+			return false, fmt.Errorf("%s sent a reply that cannot be read: %v", at.name, err) //nolint:errorlint // an unreadable reply is an unknown outcome (I10): its cause must not show
 		}
 		return false, nil
 	case kind == form.Problem:
@@ -198,19 +197,18 @@ func kindOf(response *http.Response) string {
 	return kind
 }
 
-// refusal returns the error that the server has answered with, and whether others may do
-// what it does not.
+// refusal returns the error of a problem, and whether another server may get the request.
 func refusal(at *server, response *http.Response, text []byte) (again bool, err error) {
 	var p wire.Problem
 	if err := json.Unmarshal(text, &p); err != nil {
-		return false, fmt.Errorf("the answer of %s makes no sense: %w", at.name, err)
+		return false, fmt.Errorf("%s sent a reply that cannot be read: %v", at.name, err) //nolint:errorlint // an unreadable reply is an unknown outcome (I10): its cause must not show
 	}
 	p.Status = response.StatusCode
 	return p.Code == "draining" || p.Code == "closed", form.Refused(p)
 }
 
-// foreign returns the error of an answer that is not the server's.
-func (e *Engine) foreign(at *server, response *http.Response) error {
+// foreign returns the error of an answer that no holdfast server sends.
+func (e *engine) foreign(at *server, response *http.Response) error {
 	if response.StatusCode == http.StatusTooManyRequests {
 		return fmt.Errorf("%w: %s answers 429: there are too many requests", driver.ErrUnavailable, at.name)
 	}

@@ -12,10 +12,10 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/internal/form"
 )
 
-// avoidFor is how long a server is avoided that cannot be asked, if there is another.
+// avoidFor is how long the engine avoids a server that failed, if there is another.
 const avoidFor = 2 * time.Second
 
-// A server is one of those that the engine may ask.
+// A server is one server of the URL.
 type server struct {
 	name   string // for people
 	urls   map[string]*url.URL
@@ -27,12 +27,12 @@ type server struct {
 }
 
 var methods = []string{
-	form.Capable, form.Acquire, form.AcquireAll, form.Extend, form.Release, form.Inspect, form.Refresh, form.Downgrade, form.List,
+	form.Capable, form.Acquire, form.Hold, form.AcquireAll, form.Extend, form.Release, form.Inspect, form.Refresh, form.Downgrade, form.List,
 	form.Break, form.Breaks, form.Complete, form.Recall, form.Forget, form.DescribeRecord, form.ListRecords, form.Deposit,
 	form.Redeem, form.Peek, form.Revoke, form.Prune, form.Diagnose, form.History, form.Notices, form.Events,
 }
 
-func (e *Engine) newServer(a address) *server {
+func (e *engine) newServer(a address) *server {
 	s := &server{name: a.url.Host, urls: map[string]*url.URL{}, heads: map[string][]byte{}, talker: e.conns.talker(a)}
 	if a.socket != "" {
 		s.name = a.socket
@@ -62,11 +62,10 @@ func (s *server) head(u *url.URL) []byte {
 }
 
 // clock is what avoided counts by.
-func (e *Engine) clock() int64 { return int64(time.Since(e.began)) }
+func (e *engine) clock() int64 { return int64(time.Since(e.began)) }
 
-// chosen returns the server to ask. It stays the same as long as it can be asked, and
-// then is another one, which it stays.
-func (e *Engine) chosen() *server {
+// chosen returns the current server. It changes when the current one is avoided.
+func (e *engine) chosen() *server {
 	if len(e.servers) == 1 {
 		return e.servers[0]
 	}
@@ -86,8 +85,8 @@ func (e *Engine) chosen() *server {
 	return e.servers[at]
 }
 
-// avoid notes that a server cannot be asked for now. It reports whether there is another.
-func (e *Engine) avoid(s *server) bool {
+// avoid avoids a server for a while. It reports whether there is another.
+func (e *engine) avoid(s *server) bool {
 	if len(e.servers) == 1 {
 		return false
 	}
@@ -95,8 +94,8 @@ func (e *Engine) avoid(s *server) bool {
 	return e.chosen() != s
 }
 
-// first draws the server that is asked first, so that the servers share the work.
-func (e *Engine) first() {
+// first draws the first server, so that the servers share the work.
+func (e *engine) first() {
 	e.began = time.Now()
 	e.current.Store(rand.Int64N(int64(len(e.servers))))
 }

@@ -19,13 +19,13 @@ const (
 	maxPause = time.Second
 )
 
-// reopen opens a stream again and again, until ctx ends. The first time after a long
-// session there is no pause: another server may be there.
+// reopen opens a stream again and again, until ctx ends. After a long session it does not
+// pause: another server may be up.
 func reopen(ctx context.Context, session func() error) {
 	pause := minPause
 	for ctx.Err() == nil {
 		began := time.Now()
-		_ = session() // however it ended, there has to be another
+		_ = session() // another follows, whatever the error
 		if time.Since(began) > maxPause {
 			pause = minPause
 			continue
@@ -38,11 +38,11 @@ func reopen(ctx context.Context, session func() error) {
 	}
 }
 
-var errSilent = errors.New("the stream says nothing")
+var errSilent = errors.New("the stream is silent")
 
-// follow opens a stream and reads it until it ends. A line is read into a new value,
-// which line is given. A stream that is silent for too long is broken.
-func follow[Line any](ctx context.Context, e *Engine, at *server, method string, line func(*Line)) error {
+// follow opens a stream and calls line with each line until the stream ends. A stream
+// without a line for form.Silence is broken.
+func follow[Line any](ctx context.Context, e *engine, at *server, method string, line func(*Line)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	silence := time.AfterFunc(form.Silence, func() { cancel(errSilent) })
@@ -67,9 +67,9 @@ func follow[Line any](ctx context.Context, e *Engine, at *server, method string,
 	}
 }
 
-// open sends a request to one server that is answered with lines. The caller closes the
-// body. It reports whether another server may be asked.
-func (e *Engine) open(ctx context.Context, at *server, method string, req any) (_ *http.Response, again bool, err error) {
+// open sends a request whose reply is a stream of lines. The caller closes the body. It
+// reports whether another server may get the request.
+func (e *engine) open(ctx context.Context, at *server, method string, req any) (_ *http.Response, again bool, err error) {
 	body, err := json.Marshal(req)
 	if err != nil {
 		return nil, false, err
@@ -97,8 +97,8 @@ func (e *Engine) open(ctx context.Context, at *server, method string, req any) (
 	return nil, again, err
 }
 
-// openAny is open for whichever server answers.
-func (e *Engine) openAny(ctx context.Context, method string, req any) (response *http.Response, err error) {
+// openAny is open at the first server that answers.
+func (e *engine) openAny(ctx context.Context, method string, req any) (response *http.Response, err error) {
 	for range e.servers {
 		at := e.chosen()
 		var again bool

@@ -17,22 +17,22 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
-// shortRequest is the longest body that a talker sends by itself: with its header it is
-// one write, which needs nobody to read meanwhile.
+// shortRequest is the longest body that a talker sends: with its header it is one write,
+// which no server blocks.
 const shortRequest = 3 << 10
 
-// longestHeader bounds what is read of an answer besides its body.
+// longestHeader bounds the header of an answer.
 const longestHeader = 1 << 20
 
-// A talker sends short requests to one server. Whoever asks writes and reads by himself:
-// http.Transport has two goroutines for each connection, and to wake them costs as much as
-// the rest of a request. What they would notice, that the server has closed a connection
-// that nobody uses, the system is asked before each request: only where it does not tell,
-// and for long requests, is the transport used.
+// A talker sends short requests to one server. The caller's goroutine writes and reads:
+// http.Transport has two goroutines for each connection, and waking them costs 10 to 20 % of
+// a request's processor time (docs/adr/0031). They notice that the server has closed an idle
+// connection; the talker asks the system before each request instead. Where the system
+// cannot tell, and for long requests, the talker uses the transport.
 type talker struct {
 	transport *http.Transport
 	dial      func(context.Context) (net.Conn, error)
-	mute      atomic.Bool // connections do not tell whether the server has closed them
+	mute      atomic.Bool // the system cannot tell whether a connection is closed
 
 	mu     sync.Mutex // guards the rest
 	idle   []*talk    // in the order in which they were used
@@ -43,7 +43,7 @@ type talker struct {
 // A talk is one connection.
 type talk struct {
 	net.Conn
-	tells func() (open bool) // nil: it does not
+	tells func() (open bool) // nil: the system cannot tell
 	limit io.LimitedReader
 	read  *bufio.Reader
 	write *bufio.Writer
@@ -58,7 +58,7 @@ func (c *conns) talker(a address) *talker {
 		dial = t.transport.DialTLSContext
 	}
 	t.dial = func(ctx context.Context) (net.Conn, error) { return dial(ctx, "tcp", address) }
-	t.mute.Store(!isPlain(address)) // which the transport translates
+	t.mute.Store(!isPlain(address)) // the transport encodes such a host
 	return t
 }
 
@@ -75,8 +75,8 @@ func hostPort(u *url.URL) string {
 	return net.JoinHostPort(u.Hostname(), port)
 }
 
-// isPlain reports whether a host stands in a header as it is: one with other letters, or
-// with a zone, does not.
+// isPlain reports whether a host needs no encoding in a header: it has ASCII letters and no
+// zone.
 func isPlain(host string) bool {
 	for i := range len(host) {
 		if host[i] >= 0x80 || host[i] == '%' {
@@ -86,22 +86,22 @@ func isPlain(host string) bool {
 	return true
 }
 
-// talks reports whether a request with such a body is one for say.
+// talks reports whether say may send a request with this body.
 func (t *talker) talks(body []byte) bool { return len(body) <= shortRequest && !t.mute.Load() }
 
-// A saying is one request. What its server and method make of its header is written down
-// once for all.
+// A saying is one request. The lines of its header that depend on server and method only
+// are prepared once.
 type saying struct {
-	head   []byte // the lines of the header that are always the same
+	head   []byte // the prepared lines
 	client string
-	left   string // of the budget; empty: it is not said
+	left   string // milliseconds of the budget; empty: no header
 	body   []byte
 }
 
 // say sends a request. The end of ctx closes the connection until the body of the answer
 // is closed.
 func (t *talker) say(ctx context.Context, s saying) (*http.Response, error) {
-	caller, end, ok := ask.Parts(ctx) // whose timer is that of the connection then
+	caller, end, ok := ask.Parts(ctx) // the connection has its deadline then
 	if !ok {
 		caller = ctx
 	}
@@ -148,10 +148,10 @@ func (c *talk) ask(s saying) (*http.Response, error) {
 	}
 }
 
-// post says that the answer to it has a body.
+// post makes ReadResponse expect a body.
 var post = &http.Request{Method: http.MethodPost}
 
-// send writes a request. An error of the connection is that of Flush.
+// send writes a request. Flush returns the error of the connection.
 func (c *talk) send(s saying) error {
 	w := c.write
 	_, _ = w.Write(s.head)
@@ -168,7 +168,7 @@ func (c *talk) send(s saying) error {
 	return w.Flush()
 }
 
-// An answerBody tells once that it is not read any more, and whether it is whole.
+// An answerBody calls ended once when it is closed, with whether it was read to its end.
 type answerBody struct {
 	io.ReadCloser
 	whole bool
@@ -181,7 +181,7 @@ func (b *answerBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close implements io.Closer. The rest of the body is not waited for.
+// Close implements io.Closer. It does not read the rest of the body.
 func (b *answerBody) Close() error {
 	if b.ended != nil {
 		b.ended(b.whole)
@@ -190,8 +190,8 @@ func (b *answerBody) Close() error {
 	return nil
 }
 
-// take returns a connection that the server has not closed as far as the system knows. It
-// is for reading until end, if that is not zero.
+// take returns a connection that the server has not closed, as far as the system knows. Its
+// read deadline is end, if that is not zero.
 func (t *talker) take(ctx context.Context, end time.Time) (*talk, error) {
 	for {
 		c := t.last()
@@ -209,7 +209,7 @@ func (t *talker) take(ctx context.Context, end time.Time) (*talk, error) {
 	}
 }
 
-// last returns the connection that was used last.
+// last returns the connection with the latest request.
 func (t *talker) last() *talk {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -252,7 +252,7 @@ func (t *talker) put(c *talk) {
 	}
 }
 
-// pruned closes the connections that nobody has used for idleLimit.
+// pruned closes the connections that were idle for idleLimit.
 func (t *talker) pruned() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -268,7 +268,7 @@ func (t *talker) pruned() {
 	}
 }
 
-// close closes the connections that nobody uses, and those that come back later.
+// close closes the idle connections, and makes put close the others.
 func (t *talker) close() {
 	t.transport.CloseIdleConnections()
 	t.mu.Lock()
@@ -283,11 +283,11 @@ func (t *talker) close() {
 	t.idle = nil
 }
 
-// An opener is a connection that knows by itself whether its other end is open.
+// An opener is a connection that knows whether its other end is open, as in tests.
 type opener interface{ Open() bool }
 
-// openness returns what tells whether the other end of a connection is open, and has said
-// nothing that nobody has asked for; nil if nothing does.
+// openness returns a function that reports whether the other end of an idle connection is
+// open and has sent nothing; nil if the system cannot tell.
 func openness(c net.Conn) (tells func() bool) {
 	for {
 		switch of := c.(type) {

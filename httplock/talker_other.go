@@ -4,5 +4,5 @@ package httplock
 
 import "net"
 
-// systemTells: a read that does not wait is beyond the standard library elsewhere.
+// systemTells returns nil: elsewhere the standard library cannot read without waiting.
 func systemTells(net.Conn) (tells func() bool) { return nil }

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock"
 	"github.com/holdfast-locks/holdfast/httplock/server"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
 // TestClosedMeanwhile: a request does not go to a connection that the server has closed
@@ -21,7 +21,7 @@ import (
 func TestClosedMeanwhile(t *testing.T) {
 	t.Run("pipe", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			store := memlock.New()
+			store := mem.New(nil)
 			n, e := served(t, store)
 			for range 3 {
 				drivertest.Cycle(t, e, "job")
@@ -32,7 +32,7 @@ func TestClosedMeanwhile(t *testing.T) {
 		})
 	})
 	t.Run("system", func(t *testing.T) {
-		s, err := server.New(memlock.New(), nil)
+		s, err := server.New(mem.New(nil), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +49,7 @@ func TestClosedMeanwhile(t *testing.T) {
 			_ = s.Close(context.Background())
 			h.Close()
 		})
-		e, err := httplock.Open(t.Context(), h.URL)
+		e, err := httplock.Open(t.Context(), h.URL, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,7 +67,7 @@ func TestClosedMeanwhile(t *testing.T) {
 // TestIdleConnections: a connection that nobody uses is closed in the end.
 func TestIdleConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		n, e := served(t, memlock.New())
+		n, e := served(t, mem.New(nil))
 		for range 3 {
 			if _, err := e.Inspect(t.Context(), "job"); err != nil {
 				t.Fatal(err)
@@ -87,7 +87,7 @@ func TestIdleConnections(t *testing.T) {
 func TestSilentServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		day := &badDay{}
-		_, e := served(t, memlock.New(), day.around)
+		_, e := served(t, mem.New(nil), day.around)
 		day.reply = func(http.ResponseWriter, *httptest.ResponseRecorder) { time.Sleep(time.Minute) }
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

@@ -13,24 +13,19 @@ import (
 
 const urlForms = "http://host:port, https://host:port, several hosts as host1:port,host2:port, or http+unix:///run/holdfast.sock"
 
-// addServers makes the servers that the URLs name.
-func (e *Engine) addServers(urls []string, o *Options) error {
-	for _, rawURL := range urls {
-		some, err := serversOf(rawURL, o)
-		if err != nil {
-			return err
-		}
-		for _, s := range some {
-			e.servers = append(e.servers, e.newServer(s))
-		}
+// addServers adds the servers of the URL.
+func (e *engine) addServers(rawURL string, o *Options) error {
+	all, err := serversOf(rawURL, o)
+	if err != nil {
+		return err
 	}
-	if len(e.servers) == 0 {
-		return fmt.Errorf("%w URL of a server: there is none: use %s", driver.ErrInvalid, urlForms)
+	for _, s := range all {
+		e.servers = append(e.servers, e.newServer(s))
 	}
 	return nil
 }
 
-// An address is what a URL says of one server.
+// An address is one server of a URL.
 type address struct {
 	url    *url.URL // without user and parameters; the host of a socket is localhost
 	socket string
@@ -38,8 +33,8 @@ type address struct {
 	tls    *tls.Config
 }
 
-// serversOf returns the addresses that a URL names. No error quotes it, as it may have a
-// token in it.
+// serversOf returns the addresses in a URL. No error quotes the URL, which may contain a
+// token.
 func serversOf(rawURL string, o *Options) ([]address, error) {
 	scheme, rest, ok := strings.Cut(rawURL, "://")
 	scheme = strings.ToLower(scheme)
@@ -99,7 +94,7 @@ func tokenOf(u *url.URL) (string, error) {
 	return token, nil
 }
 
-// parameters takes those of the URL.
+// parameters reads the parameters of the URL.
 func (a *address) parameters(u *url.URL, o *Options) error {
 	q, err := url.ParseQuery(u.RawQuery)
 	if err != nil {

@@ -14,11 +14,15 @@ import (
 // that nobody uses cost nothing, and whoever waits can stop waiting.
 func Example() {
 	ctx := context.Background()
-	client, err := holdfast.New(memlock.New(), nil)
+	engine, err := memlock.New(nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer client.Close(ctx)
+	client, err := holdfast.New(engine, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
 
 	balance := [3]int{}
 	deposit := func(account int) error {

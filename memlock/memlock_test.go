@@ -12,9 +12,17 @@ import (
 
 // harness is the suite's way to engines in memory.
 var harness = enginetest.Harness{
-	Open:   func(testing.TB) driver.Engine { return memlock.New() },
+	Open:   func(tb testing.TB) driver.Engine { return open(tb, nil) },
 	Unit:   time.Second,
 	Bubble: synctest.Test,
+}
+
+func open(tb testing.TB, opts *memlock.Options) driver.Engine {
+	engine, err := memlock.New(opts)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return engine
 }
 
 func TestConformance(t *testing.T) { enginetest.Run(t, harness) }
@@ -22,7 +30,7 @@ func TestConformance(t *testing.T) { enginetest.Run(t, harness) }
 // TestConformanceWithHistory runs it again on engines that write down what happens.
 func TestConformanceWithHistory(t *testing.T) {
 	h := harness
-	h.Open = func(testing.TB) driver.Engine { return memlock.NewWith(&memlock.Options{History: true}) }
+	h.Open = func(tb testing.TB) driver.Engine { return open(tb, &memlock.Options{History: true}) }
 	enginetest.Run(t, h)
 	enginetest.RunForwarded(t, h)
 }

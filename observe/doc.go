@@ -1,12 +1,11 @@
-// Package observe has what holdfast tells of what happens: to locks, do-once work,
-// one-time tokens, guarded resources and schedules.
+// Package observe has the events of holdfast: of locks, do-once work, one-time tokens,
+// guarded resources and schedules.
 //
 // # What
 //
 // An [Observer] is a function that is called with each [Event]. Package holdfast has
-// aliases of what its users need, so that most programs do not import this one; metrics
-// and traces that are independent of the library do. docs/observing.md has the table of
-// all kinds.
+// aliases of the names that its users need, so that most programs do not import this
+// package; metrics and traces that are independent of the library do.
 //
 // # Example
 //
@@ -21,18 +20,18 @@
 //
 // # Guarantees
 //
-//   - Order: the events of one acquire and its lease are told in the order in which
-//     they happened, and nothing of a lease after its end.
-//   - Pairs: of each Key, Waiting is told at most once, and then one event for which
-//     EndsWait is true; Acquired at most once, and then one for which EndsHold is true,
-//     and one of OnceCompleted, OnceFailed and Left if the lease is that of do-once work,
-//     at the latest with its release; and after each OutageBegan OutageEnded, before the wait
-//     is over. So whoever adds one at each beginning and subtracts one at each end
-//     knows how many wait, and how many hold, whatever goes wrong.
+//   - Order: the events of one acquire and its lease are delivered in the order in which
+//     they happened, and no event of a lease follows its end.
+//   - Pairs: each Key has at most one Waiting, and then one event for which
+//     EndsWait is true; at most one Acquired, and then one for which EndsHold is true,
+//     and one of OnceCompleted, OnceFailed and LeaseLeft if the lease is of do-once work,
+//     at the latest with its release; and after each OutageBegan an OutageEnded, before the
+//     end of the wait. So an Observer that adds one at each beginning and subtracts one at
+//     each end knows how many wait, and how many hold, whatever goes wrong.
 //   - Whatever an Observer does, no acquire, renewal, loss or release waits for it.
-//   - It is told soon: within microseconds, unless it is busy with earlier events.
-//     The Close of a client or service waits until all is told.
-//   - A panic in an Observer is logged, and costs it the event that it was told.
+//   - Delay: an event is delivered within microseconds, unless the Observer is busy with
+//     earlier ones. The Close of a client or service waits until all are delivered.
+//   - A panic in an Observer is logged, and loses the event of that call.
 //
 // # What is not promised
 //

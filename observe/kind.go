@@ -1,37 +1,37 @@
 package observe
 
-// A Kind says what happened.
+// A Kind is what happened.
 type Kind int
 
-// Kinds of a Client. Events of an acquire have Name, Mode, Permits, Limit, Once,
-// LeaseID, Key, Attempt and Waited; those of a lease Name, Mode, Permits, Limit, Once,
-// LeaseID, Key, Token, Held and Remaining.
+// Kinds of a Client. Events of an acquire have Name, Mode, Once, LeaseID, Key,
+// Attempt and Waited; events of a lease Name, Mode, Once, LeaseID, Key, Token, Held and
+// Remaining.
 const (
 	Acquired      Kind = iota // a lease was handed to the caller, by Adopt too; with Waited, Attempt, AfterWait, and the Holder before if it had to wait
 	Waiting                   // an acquire begins to wait: Err is a HeldError and there are Holder, Place and Queue, or it is ErrUnavailable
 	Refused                   // an acquire, or an Adopt, ended without a lease; with AfterWait, and Err
 	Renewed                   // the lease was lengthened, by the keep-alive or by Extend; with Took
 	RenewFailed               // a renewal failed or was not answered; it is retried until the deadline; with Took and Err
-	Lost                      // the lease is over without a release; with Err, and Author and Reason if it was broken
+	Lost                      // the lease has ended without a release; with Err, and Author and Reason if it was broken
 	Released                  // the holder gave the lease back; Err is nil if the store has confirmed that
 	CleanupFailed             // an abandoned request could not be cancelled, or a lease not be released; what is left of it ends with its TTL; with Err
 	OutageBegan               // the store does not answer an Acquire that waits, which goes on waiting; with Err
-	OutageEnded               // it answers again; or the wait is over and it does not, and Err says why; with Took
-	Left                      // the holder left the lease to whoever adopts it
+	OutageEnded               // it answers again; or the wait has ended and it does not, with the reason in Err; with Took
+	LeaseLeft                 // the holder left the lease, for another client to adopt
 
-	HandedOver   // whoever had the lock, Holder, handed it over to this acquire; Acquired follows
+	HandedOver   // the last holder, Holder, handed the lock over to this acquire; Acquired follows
 	LeaseBroken  // somebody, Author, took the lock away, for a Reason; Lost follows
 	PlaceChanged // the acquire has another Place in the queue than before; with Queue and Holder
 )
 
-// Kinds of do-once work, besides those of its lease. Each run that begins, with
+// Kinds of do-once work, in addition to those of its lease. Each run that begins, with
 // Acquired, and is not left ends once, as OnceCompleted or OnceFailed, when its lease is
 // released: after Lost, if it was lost before. One that was refused because another is in
 // progress is Refused, with an Err that is ErrInProgress.
 const (
 	OnceCompleted Kind = iota + PlaceChanged + 1 // the work is done and its result is stored
-	OnceReplayed                                 // the work was done before, and the caller has its result; with Token, that of the run, AfterWait and Waited
-	OnceFailed                                   // the run ended and its result, if any, is not stored, or nobody knows: Err says why
+	OnceReplayed                                 // the work was done before, and the caller has its result; with the Token of the run, AfterWait and Waited
+	OnceFailed                                   // the run ended and its result, if any, is not stored, or that is unknown: the reason is in Err
 )
 
 // Kinds of one-time tokens, with the Name of the collection.
@@ -39,7 +39,7 @@ const (
 	TokenIssued   Kind = iota + OnceFailed + 1 // the secret was handed to the caller; with TokenID
 	TokenRedeemed                              // the payload was handed to the caller, maybe again; with TokenID
 	TokenRefused                               // a redeem ended without the payload; with TokenID and Err
-	TokenRevoked                               // nobody can redeem the token any more; with TokenID
+	TokenRevoked                               // the token cannot be redeemed any more; with TokenID
 	TokensPruned                               // a round of pruning is done; with Count
 	PruneFailed                                // a round of pruning ended early, and the next one goes on; with Count and Err
 )
@@ -47,7 +47,7 @@ const (
 // Kinds of the guards of resources, with the Name of the resource, Token and Current.
 const (
 	ClaimAccepted Kind = iota + PruneFailed + 1 // the claim is the mark now; in a transaction, once it commits
-	ClaimRefused                                // the claim is stale: a holder went on after its lease was over
+	ClaimRefused                                // the claim is stale: a holder went on after the end of its lease
 )
 
 // Kinds of requests with an Idempotency-Key, with the Name of the do-once key, if it is
@@ -68,7 +68,7 @@ const (
 var names = [...]string{
 	Acquired: "acquired", Waiting: "waiting", Refused: "refused", Renewed: "renewed", RenewFailed: "renew-failed",
 	Lost: "lost", Released: "released", CleanupFailed: "cleanup-failed", OutageBegan: "outage-began", OutageEnded: "outage-ended",
-	Left: "left", HandedOver: "handed-over", LeaseBroken: "broken", PlaceChanged: "place-changed",
+	LeaseLeft: "left", HandedOver: "handed-over", LeaseBroken: "broken", PlaceChanged: "place-changed",
 	OnceCompleted: "once-completed", OnceReplayed: "once-replayed", OnceFailed: "once-failed",
 	TokenIssued: "token-issued", TokenRedeemed: "token-redeemed", TokenRefused: "token-refused", TokenRevoked: "token-revoked",
 	TokensPruned: "tokens-pruned", PruneFailed: "prune-failed",

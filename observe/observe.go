@@ -4,21 +4,21 @@ import (
 	"context"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// An Observer is told what happens, for metrics, traces and logs. Nobody waits
+// An Observer receives events, for metrics, traces and logs. No caller waits
 // for it: events are put into a queue, and one goroutine for each client, service
-// or guard tells them, in their order. One Observer that is given to several of them
+// or guard delivers them, in their order. One Observer that is given to several of them
 // is called by several goroutines at once.
 //
 // It may take its time, but events that cannot wait any longer are dropped; see
 // the documentation of the package. One that panics goes on with the next event.
 type Observer func(Event)
 
-// Observers returns an Observer that tells each of all, in their order. If one
-// panics, the others are told none the less; the panic goes on after that. Those
-// that are nil are left out, and if none is left it returns nil.
+// Observers returns an Observer that calls each of all, in their order. If one
+// panics, the others are called all the same; the panic goes on after that. Nil
+// Observers are left out, and if none is left it returns nil.
 func Observers(all ...Observer) Observer {
 	var some []Observer
 	for _, o := range all {
@@ -46,7 +46,7 @@ func tellAll(some []Observer, e Event) {
 
 // An Event is one thing that happened. Which fields have a meaning depends on its
 // Kind, see there; the others are zero. It never has a secret or a payload in it,
-// but for LeaseID and Key: whoever knows a lease ID can release the lease, so that
+// except LeaseID and Key: a client that knows a lease ID can release the lease, so
 // they are not for logs.
 type Event struct {
 	Kind Kind
@@ -54,29 +54,27 @@ type Event struct {
 	// Time is when it happened, with a monotonic reading.
 	Time time.Time
 
-	// Context has the values, such as the parent span, of the context of the call
-	// that the event is about; for what happens to a lease in the background, and for
-	// its loss, of the call that acquired it. It may have ended. It is never nil.
+	// Context has the values, such as the parent span, of the context of the call that
+	// caused the event. Events of a lease in the background, and its loss, have the
+	// context of the call that acquired it. It may have ended. It is never nil.
 	Context context.Context `json:"-"`
 
-	Name    string // of the lock, the do-once key, the resource of a claim, or the collection of one-time tokens
-	Mode    driver.Mode
-	Permits int  // of a Semaphore
-	Limit   int  // of a Semaphore
-	Once    bool // the lock is that of do-once work
+	Name string // of the lock, the do-once key, the resource of a claim, or the collection of one-time tokens
+	Mode lockinfo.Mode
+	Once bool // the lock is of do-once work
 
-	// LeaseID is that of the lease, or of the latest request of an acquire, which may
+	// LeaseID is the ID of the lease, or of the latest request of an acquire, which may
 	// use several one after the other. Key is the same in all events of one acquire
-	// and of the lease that it brings, and in no other's.
-	LeaseID driver.LeaseID `json:"-"`
-	Key     driver.LeaseID `json:"-"`
-	Token   uint64         // fencing token; 0 if there was no grant
+	// and of its lease, and in no other's.
+	LeaseID lockinfo.LeaseID `json:"-"`
+	Key     lockinfo.LeaseID `json:"-"`
+	Token   uint64           // fencing token; 0 if there was no grant
 
 	// Holder is who is in the way, or was before the lock was acquired, as far as the
 	// store has said.
-	Holder driver.Holder
+	Holder lockinfo.Holder
 	Place  int // in the queue of the store, 1 for its head; 0 if there is none
-	Queue  int // how many are in the queue; 0 if the store does not say
+	Queue  int // how many are in the queue; 0 if the store does not tell
 
 	Attempt   int           // how many requests this acquire has sent so far
 	AfterWait bool          // the event ends a wait, which began with Waiting
@@ -112,5 +110,5 @@ func (e Event) BeginsHold() bool { return e.Kind == Acquired }
 
 // EndsHold reports whether a lease is held no more.
 func (e Event) EndsHold() bool {
-	return e.Kind == Released || e.Kind == Lost || e.Kind == Left
+	return e.Kind == Released || e.Kind == Lost || e.Kind == LeaseLeft
 }

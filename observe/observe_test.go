@@ -35,7 +35,7 @@ func TestObservers(t *testing.T) {
 		t.Error("no Observers are an Observer")
 	}
 	observe.Observers(tell("a"), nil, tell("b"))(observe.Event{Kind: observe.Lost})
-	observe.Observers(nil, tell("c"))(observe.Event{Kind: observe.Left})
+	observe.Observers(nil, tell("c"))(observe.Event{Kind: observe.LeaseLeft})
 	if want := []string{"a lost", "b lost", "c left"}; !slices.Equal(told, want) {
 		t.Errorf("told: %q, want %q", told, want)
 	}

@@ -5,18 +5,18 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// String says for people what happened, without the lease ID and what the context
-// carries: `refused "orders/42", waited 3s: held by deploy@web-3 (pid 812)`.
+// String describes the event for people, without the lease ID and the values of the
+// context: `refused "orders/42", waited 3s: held by deploy@web-3 (pid 812)`.
 func (e Event) String() string {
 	s := fmt.Sprintf("%s %q", e.Kind, e.Name)
 	if e.Token != 0 {
 		s += fmt.Sprintf(", token %d", e.Token)
 	}
 	for _, t := range e.times() {
-		s += ", " + t.what + " " + driver.Span(t.d)
+		s += ", " + t.what + " " + lockinfo.Span(t.d)
 	}
 	if e.Err != nil {
 		s += ": " + e.Err.Error()
@@ -31,7 +31,7 @@ func (e Event) GoString() string { return e.String() }
 func (e Event) LogValue() slog.Value {
 	all := []slog.Attr{slog.String("kind", e.Kind.String()), slog.String("name", e.Name)}
 	if e.Token != 0 {
-		all = append(all, slog.String("mode", e.Mode.String()), slog.Uint64("token", e.Token))
+		all = append(all, slog.String("mode", e.Mode.Kind()), slog.Uint64("token", e.Token))
 	}
 	for _, t := range e.times() {
 		all = append(all, slog.Duration(t.what, t.d))
@@ -48,7 +48,7 @@ type span struct {
 	d    time.Duration
 }
 
-// times returns the durations that people ask for.
+// times returns the durations to be shown.
 func (e Event) times() (all []span) {
 	for _, t := range []span{{"waited", e.Waited}, {"held", e.Held}, {"took", e.Took}} {
 		if t.d >= time.Millisecond {

@@ -16,6 +16,10 @@ import (
 	"github.com/holdfast-locks/holdfast/oncehttp"
 )
 
+// An account is what authentication proves: the user, and the tenant that the user works for
+// in this request.
+type account struct{ tenant, user string }
+
 type accountKey struct{}
 
 // authenticate stands for your authentication. It refuses who is unknown.
@@ -26,18 +30,42 @@ func authenticate(next http.Handler) http.Handler {
 			http.Error(w, "who are you?", http.StatusUnauthorized)
 			return
 		}
-		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), accountKey{}, "account-of-"+user)))
+		a := account{tenant: r.Header.Get("Tenant"), user: user}
+		if !mayWorkFor(a.user, a.tenant) {
+			http.Error(w, "you do not work for this tenant", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), accountKey{}, a)))
 	})
 }
 
-// accountOf returns what authentication has proved, and nothing if it has not.
+func mayWorkFor(user, tenant string) bool { return user == "ada" && tenant == "acme" }
+
+// accountOf returns what authentication has proved, user and tenant, and nothing if it has
+// not: the same user in another tenant is another caller.
 func accountOf(r *http.Request) string {
-	account, _ := r.Context().Value(accountKey{}).(string)
-	return account
+	a, ok := r.Context().Value(accountKey{}).(account)
+	if !ok {
+		return ""
+	}
+	return callerName(a)
+}
+
+// callerName tells accounts apart, whatever is in their parts.
+func callerName(a account) string { return fmt.Sprintf("%q of %q", a.user, a.tenant) }
+
+// mayPay is the check that the handler begins with.
+func mayPay(r *http.Request) bool {
+	a, _ := r.Context().Value(accountKey{}).(account)
+	return mayWorkFor(a.user, a.tenant)
 }
 
 // charge is work that is done once, in a transaction that ends with the lease.
 func charge(w http.ResponseWriter, r *http.Request) {
+	if !mayPay(r) {
+		http.Error(w, "you may not pay", http.StatusForbidden)
+		return
+	}
 	lease, _ := holdfast.LeaseFromContext(r.Context())
 	if err := book(r.Context(), lease.Token(), r.Body); err != nil {
 		http.Error(w, "nothing was charged", http.StatusInternalServerError) // 5xx: a repeat runs
@@ -59,16 +87,18 @@ func book(_ context.Context, token uint64, request io.Reader) error {
 
 // setUp is the whole of a service.
 func setUp(server *http.Server, client *holdfast.Client) error {
-	once, err := oncehttp.New(client, accountOf, &oncehttp.Options{
+	once, err := oncehttp.New(client, &oncehttp.Options{
 		Required:  true,
-		Wait:      5 * time.Second,
+		Await:     5 * time.Second,
 		Retention: 48 * time.Hour,
+		Vary:      []string{"Accept"}, // what else the answer depends on
+		Allow:     mayPay,             // a replay does not run the handler
 		Observer: func(e observe.Event) {
 			if e.Kind == observe.RequestRan && e.Err != nil {
 				log.Printf("a response was not kept: %s: %v", e.Name, e.Err)
 			}
 		},
-	})
+	}, accountOf)
 	if err != nil {
 		return err
 	}
@@ -86,6 +116,7 @@ func pay(ctx context.Context, url, key, amount string) (*http.Response, error) {
 			return nil, err
 		}
 		r.SetBasicAuth("ada", "secret")
+		r.Header.Set("Tenant", "acme")
 		r.Header.Set(oncehttp.Header, oncehttp.FormatKey(key)) // the same for each try
 		response, err := http.DefaultClient.Do(r)
 		if err == nil && response.StatusCode != http.StatusConflict && response.StatusCode < 500 {
@@ -103,7 +134,11 @@ func pay(ctx context.Context, url, key, amount string) (*http.Response, error) {
 }
 
 func Example() {
-	client, err := holdfast.New(memlock.New(), nil)
+	engine, err := memlock.New(nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	client, err := holdfast.New(engine, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -129,17 +164,21 @@ func Example() {
 }
 
 func ExampleMiddleware_Name() {
-	client, err := holdfast.New(memlock.New(), nil)
+	engine, err := memlock.New(nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	once, err := oncehttp.New(client, accountOf, nil)
+	client, err := holdfast.New(engine, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	once, err := oncehttp.New(client, nil, accountOf)
 	if err != nil {
 		log.Fatal(err)
 	}
 	// Support lets a customer try again under the same key.
-	name := once.Name("account-of-ada", "POST /payments", "8e03978e-40d5-43e8-bc93-6894a57f9324")
-	found, err := client.OnceForget(context.Background(), name)
+	name := once.Name(callerName(account{tenant: "acme", user: "ada"}), "POST /payments", "8e03978e-40d5-43e8-bc93-6894a57f9324")
+	found, err := client.Records().Forget(context.Background(), name)
 	fmt.Println(found, err)
 	// Output:
 	// false <nil>

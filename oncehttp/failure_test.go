@@ -14,7 +14,8 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/observe"
 	"github.com/holdfast-locks/holdfast/oncehttp"
 )
@@ -81,16 +82,16 @@ func TestStoreUnreachable(t *testing.T) {
 }
 
 func TestEngineWithoutRecords(t *testing.T) {
-	client, err := holdfast.New(driver.Forward{Engine: memlock.New(), Without: driver.Capabilities{Records: true}}, nil)
+	client, err := holdfast.New(driver.Forward{Engine: mem.New(nil), Without: driver.Capabilities{Records: true}}, nil)
 	if err == nil {
-		t.Cleanup(func() { client.Close(context.Background()) })
-		_, err = oncehttp.New(client, caller, nil)
+		t.Cleanup(func() { client.Close() })
+		_, err = oncehttp.New(client, nil, caller)
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := newService(t, nil, created())
-	s.once, err = oncehttp.New(client, caller, &oncehttp.Options{Observer: func(e observe.Event) { s.events = append(s.events, e) }})
+	s.once, err = oncehttp.New(client, &oncehttp.Options{Observer: func(e observe.Event) { s.events = append(s.events, e) }}, caller)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,7 +170,7 @@ func TestLeaseLost(t *testing.T) {
 			if !errors.Is(context.Cause(r.Context()), holdfast.ErrLost) {
 				t.Errorf("cause %v", context.Cause(r.Context()))
 			}
-			time.Sleep(time.Second) // past the expiry
+			time.Sleep(4 * time.Second) // past the expiry
 			s.store.fail(nil, nil)
 			if r := s.post(key, "x"); r.body != "second" || r.replayed() {
 				t.Errorf("second: %+v", r)
@@ -321,7 +322,7 @@ func TestClientHangsUpWhileItRuns(t *testing.T) {
 func TestClientHangsUpWhileItWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s *service
-		s = newService(t, &oncehttp.Options{Wait: time.Hour}, func(http.ResponseWriter, *http.Request) {
+		s = newService(t, &oncehttp.Options{Await: time.Hour}, func(http.ResponseWriter, *http.Request) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
 			s.wantProblem(s.send(request("POST", "/payments", "x", oncehttp.Header, key).WithContext(ctx)), 409, "in_progress")
@@ -336,7 +337,7 @@ func TestTTL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(t, &oncehttp.Options{TTL: 7 * time.Second}, created())
 		name := s.once.Name("account ", "POST /payments", key)
-		s.store.Engine.Acquire(t.Context(), driver.AcquireRequest{Name: name, LeaseID: driver.NewLeaseID(), TTL: 7 * time.Second})
+		s.store.Engine.Acquire(t.Context(), driver.AcquireRequest{Name: name, LeaseID: lockinfo.NewLeaseID(), TTL: 7 * time.Second})
 		s.wantProblem(s.post(key, "x"), 409, "in_progress")
 		time.Sleep(7 * time.Second)
 		var deadline time.Duration

@@ -27,13 +27,13 @@ type Middleware struct {
 // New returns a middleware that keeps responses in the store of client, whose
 // engine must implement driver.Recorder.
 //
-// Caller says who sends a request: whoever it takes for the same caller can
+// Caller returns the sender of a request. Clients that it takes for the same caller can
 // see each other's responses, so see the package's documentation. A request
 // for which it returns nothing is refused with 403; a service that has one
 // caller only, or no secrets, returns a constant.
 //
 // The error wraps holdfast.ErrInvalid.
-func New(client *holdfast.Client, caller func(*http.Request) string, opts *Options) (*Middleware, error) {
+func New(client *holdfast.Client, opts *Options, caller func(*http.Request) string) (*Middleware, error) {
 	if client == nil || caller == nil {
 		return nil, fmt.Errorf("oncehttp: %w argument: client and caller are needed", holdfast.ErrInvalid)
 	}
@@ -46,15 +46,15 @@ func New(client *holdfast.Client, caller func(*http.Request) string, opts *Optio
 	return m, nil
 }
 
-// tell tells the Observer what became of a request, for which nobody waits.
+// tell sends the outcome of a request to the Observer, without waiting for it.
 func (m *Middleware) tell(r *http.Request, e *observe.Event) {
 	e.Context = r.Context()
 	m.events.Tell(e, false)
 }
 
 // Name returns the do-once key under which a response is kept, for
-// holdfast.Client.OnceStatus and OnceForget. It has a digest of the three, so that
-// whoever can list names learns no keys.
+// Client.Records. It has a digest of the three, so that a user who can list names
+// learns no keys.
 func (m *Middleware) Name(caller, route, key string) string {
 	return m.opts.Prefix + digest([]byte(caller), []byte(route), []byte(key))
 }
@@ -82,7 +82,7 @@ func (m *Middleware) Wrap(next http.Handler) http.Handler {
 	})
 }
 
-// An exchange is one request with a key, and what becomes of it.
+// An exchange is one request with a key, and its outcome.
 type exchange struct {
 	*Middleware
 	next http.Handler
@@ -100,7 +100,7 @@ type exchange struct {
 func (x *exchange) serve() {
 	result, err := x.client.Once(x.r.Context(), x.name, &holdfast.OnceOptions{
 		TTL: x.opts.TTL, Retention: x.opts.Retention,
-		Await: x.opts.Wait > 0, Wait: x.opts.Wait,
+		Await:       x.opts.Await,
 		Fingerprint: x.fingerprint(), Reason: printable(x.route), MaxResult: holdfast.MaxOnceResult,
 	}, x.run)
 	switch {
@@ -139,7 +139,7 @@ func (x *exchange) run(ctx context.Context, _ *holdfast.Lease) ([]byte, error) {
 	return x.recorder.response().encode(), nil
 }
 
-// answer sends the response of the handler that ran. err says why it is not
+// answer sends the response of the handler that ran. err is why it is not
 // kept.
 func (x *exchange) answer(err error) {
 	e := observe.Event{Kind: observe.RequestRan, Name: x.name, Status: x.recorder.status, Kept: err == nil, Err: err}
@@ -162,6 +162,9 @@ func (x *exchange) answer(err error) {
 func (x *exchange) replay(kept []byte) {
 	response, err := parse(kept)
 	switch {
+	case !x.opts.Allow(x.r):
+		p := refusal(http.StatusForbidden, "replay_not_allowed", "the request was carried out before, and you may not have its response; it is not carried out again")
+		x.refuse(x.w, x.r, x.name, p, errNotAllowed)
 	case err != nil:
 		x.refuse(x.w, x.r, x.name, storeProblem(err), err)
 	case response.Overflow:
@@ -173,6 +176,8 @@ func (x *exchange) replay(kept []byte) {
 		x.tell(x.r, &observe.Event{Kind: observe.RequestReplayed, Name: x.name, Status: response.Status})
 	}
 }
+
+var errNotAllowed = errors.New("Options.Allow has refused it")
 
 var errOverflow = errors.New("the response was too large to keep")
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 	"github.com/holdfast-locks/holdfast/observe"
 	"github.com/holdfast-locks/holdfast/oncehttp"
 )
@@ -153,6 +153,9 @@ func TestKeyReused(t *testing.T) {
 		request("POST", "/payments/?a=1&b=2", "x", oncehttp.Header, key),
 		request("POST", "/%70ayments?a=1&b=2", "x", oncehttp.Header, key),
 		request("PATCH", "/payments?a=1&b=2", "x", oncehttp.Header, key),
+		request("POST", "http://other/payments?a=1&b=2", "x", oncehttp.Header, key),
+		request("POST", "http://example.com:8080/payments?a=1&b=2", "x", oncehttp.Header, key),
+		request("POST", "/payments?a=1&b=2", "x", oncehttp.Header, key, "Content-Type", "text/csv"),
 	} {
 		s.wantProblem(s.send(r), 422, "key_reused")
 		if e := s.last(); !errors.Is(e.Err, holdfast.ErrFingerprint) {
@@ -160,10 +163,51 @@ func TestKeyReused(t *testing.T) {
 		}
 	}
 	s.wantRuns(1)
-	// What the fingerprint does not cover may differ: other headers, the host.
-	r := request("POST", "http://other/payments?a=1&b=2", "x", oncehttp.Header, key, "Accept", "text/html", "Traceparent", "1")
+	// What the fingerprint does not cover may differ: other headers, how the host is written.
+	r := request("POST", "http://EXAMPLE.com/payments?a=1&b=2", "x", oncehttp.Header, key, "Accept", "text/html", "Traceparent", "1")
 	if again := s.send(r); !again.replayed() {
 		t.Errorf("repeat: %+v", again)
+	}
+}
+
+// What Vary names makes another request, however its values are split.
+func TestVary(t *testing.T) {
+	s := newService(t, &oncehttp.Options{Vary: []string{"tenant", "Accept"}}, created())
+	s.post(key, "x", "Tenant", "a", "Tenant", "b")
+	for _, fields := range [][]string{
+		{}, {"Tenant", "a"}, {"Tenant", "b", "Tenant", "a"}, {"Tenant", "ab"}, {"Tenant", "a, b"},
+		{"Tenant", "a", "Tenant", "b", "Accept", "text/html"}, {"Tenant", "a", "Accept", "b"},
+		{"Tenant", "a", "Tenant", "b", "Content-Type", "text/csv"},
+	} {
+		s.wantProblem(s.post(key, "x", fields...), 422, "key_reused")
+	}
+	if r := s.post(key, "x", "Tenant", "a", "Tenant", "b", "User-Agent", "x"); !r.replayed() {
+		t.Errorf("repeat: %+v", r)
+	}
+	s.wantRuns(1)
+}
+
+// Whoever may not see a response does not get the one that is kept, whether it was kept
+// whole or not, and the handler does not run for them.
+func TestAllow(t *testing.T) {
+	admins := func(r *http.Request) bool { return r.Header.Get("Role") == "admin" }
+	for _, o := range []oncehttp.Options{{Allow: admins}, {Allow: admins, MaxBody: 1}} {
+		s := newService(t, &o, created())
+		s.post(key, "x", "Role", "admin")
+		for range 2 {
+			refused := s.post(key, "x", "Role", "guest")
+			s.wantProblem(refused, 403, "replay_not_allowed")
+			if e := s.last(); e.Kind != observe.RequestRefused || strings.Contains(refused.body, "payment 1") || refused.header.Get("Location") != "" {
+				t.Errorf("%+v, observed %+v", refused, e)
+			}
+		}
+		if r := s.post(key, "x", "Role", "admin"); o.MaxBody == 0 && !r.replayed() || o.MaxBody == 1 && r.status != 410 {
+			t.Errorf("for whoever may: %+v", r)
+		}
+		if r := s.post("another-key", "x", "Role", "guest"); r.status != 201 {
+			t.Errorf("a first request, which the handler decides about: %+v", r)
+		}
+		s.wantRuns(2)
 	}
 }
 
@@ -171,7 +215,7 @@ func TestKeyReusedWhileItRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, wait := range []time.Duration{0, time.Minute} {
 			var s *service
-			s = newService(t, &oncehttp.Options{Wait: wait}, func(http.ResponseWriter, *http.Request) {
+			s = newService(t, &oncehttp.Options{Await: wait}, func(http.ResponseWriter, *http.Request) {
 				s.wantProblem(s.post(key, "other"), 422, "key_reused")
 			})
 			s.post(key, "x")
@@ -248,11 +292,11 @@ func TestNames(t *testing.T) {
 	}
 	s.post(key, "x", "Caller", "7")
 	name := s.once.Name("account 7", "POST /payments", key)
-	status, err := s.client.OnceStatus(t.Context(), name)
+	status, err := s.client.Records().Once(t.Context(), name)
 	if err != nil || status.State != holdfast.OnceDone || s.last().Name != name {
 		t.Errorf("%+v, %v, observed %q", status, err, s.last().Name)
 	}
-	if found, err := s.client.OnceForget(t.Context(), name); !found || err != nil {
+	if found, err := s.client.Records().Forget(t.Context(), name); !found || err != nil {
 		t.Errorf("Forget = %t, %v", found, err)
 	}
 	s.post(key, "x", "Caller", "7")
@@ -302,19 +346,19 @@ func TestProblemBase(t *testing.T) {
 }
 
 func TestNewRefusesBadInput(t *testing.T) {
-	client, err := holdfast.New(memlock.New(), nil)
+	client, err := holdfast.New(mem.New(nil), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, o := range []oncehttp.Options{
-		{Wait: -1}, {Retention: -1}, {Retention: 1}, {Retention: holdfast.MaxRetention + 1}, {TTL: 1}, {TTL: -1},
+		{Await: -1}, {Retention: -1}, {Retention: 1}, {Retention: holdfast.MaxRetention + 1}, {TTL: 1}, {TTL: -1},
 		{MaxRequest: -1}, {MaxBody: -1}, {MaxBody: oncehttp.MaxBodyLimit + 1}, {Prefix: "a\n"}, {Prefix: "\xff"}, {Prefix: strings.Repeat("x", 129)},
 	} {
-		if m, err := oncehttp.New(client, caller, &o); m != nil || !errors.Is(err, holdfast.ErrInvalid) || !strings.HasPrefix(err.Error(), "oncehttp: ") {
+		if m, err := oncehttp.New(client, &o, caller); m != nil || !errors.Is(err, holdfast.ErrInvalid) || !strings.HasPrefix(err.Error(), "oncehttp: ") {
 			t.Errorf("%+v: %v, want ErrInvalid", o, err)
 		}
 	}
-	for _, err := range []error{second(oncehttp.New(nil, caller, nil)), second(oncehttp.New(client, nil, nil))} {
+	for _, err := range []error{second(oncehttp.New(nil, nil, caller)), second(oncehttp.New(client, nil, nil))} {
 		if !errors.Is(err, holdfast.ErrInvalid) {
 			t.Errorf("%v, want ErrInvalid", err)
 		}

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/observe"
 )
 
-// The limits of what is kept in memory and in the store.
+// The limits of the memory and of the store's share for one request.
 const (
 	MaxBodyLimit = 15 << 20 // bytes; of Options.MaxBody
 
@@ -27,24 +27,36 @@ type Options struct {
 	// method and path if there is none. A change of it makes all keys new.
 	Route func(*http.Request) string
 
+	// Vary names the fields of a request's header, in addition to Content-Type, that the
+	// response depends on, such as one that chooses the tenant, or Accept: a repeat with another
+	// value is another request, and refused with 422. Default: none.
+	Vary []string
+
+	// Allow reports whether this request may have a kept response. It must check what
+	// the handler, which does not run then, would check: rights may have changed since the
+	// first time, or belong to a role of the same caller. If not, the answer is 403.
+	// Default: every request of the same caller may.
+	Allow func(*http.Request) bool
+
 	// Methods are the methods that are handled; requests with others are passed
-	// on as they are. Default: POST and PATCH.
+	// on unchanged. Default: POST and PATCH.
 	Methods []string
 
 	// Required refuses requests without a key. Otherwise they are passed on as
 	// they are.
 	Required bool
 
-	// Wait makes a repeat wait this long for the first request, and take its turn
-	// if that fails, before it is refused with 409. Zero: refused at once.
-	Wait time.Duration
+	// Await makes a repeat wait this long for the first request, and take its turn
+	// if that fails, before it is refused with 409. Zero: it is refused at once.
+	// holdfast.Forever: until its context ends.
+	Await time.Duration
 
 	// Retention is how long a response is kept. Clients must not repeat a
 	// request after it. Default: 24 hours.
 	Retention time.Duration
 
 	// TTL is how long a key stays taken if the process that works dies.
-	// Default: that of the client.
+	// Default: the client's.
 	TTL time.Duration
 
 	// MaxRequest is the greatest length of a request's body in bytes, which is
@@ -68,14 +80,14 @@ type Options struct {
 	// the type is "about:blank".
 	ProblemBase string
 
-	// Observer is told what becomes of each request: the kinds are observe.RequestRan,
+	// Observer receives the outcome of each request: the kinds are observe.RequestRan,
 	// RequestReplayed and RequestRefused. No request waits for it; see package observe.
-	// Default: nobody is.
+	// Default: none.
 	Observer observe.Observer
 }
 
 // KeepStatus is the default of Options.Keep. It keeps what is final: 2xx, 3xx
-// and 4xx, except 408, 425, 429 and 499 (the client has gone), which say that
+// and 4xx, except 408, 425, 429 and 499 (the client has gone), after which
 // another try may end otherwise. A 5xx frees the key, so the handler must have
 // undone its work, or do it in a transaction.
 func KeepStatus(status int) bool {
@@ -104,14 +116,21 @@ func (o *Options) resolve() (Options, error) {
 	if c.Keep == nil {
 		c.Keep = KeepStatus
 	}
+	if c.Allow == nil {
+		c.Allow = func(*http.Request) bool { return true }
+	}
+	c.Vary = append([]string{"Content-Type"}, c.Vary...)
+	for i, name := range c.Vary {
+		c.Vary[i] = http.CanonicalHeaderKey(name)
+	}
 	c.Prefix = cmp.Or(c.Prefix, "http/")
 	return c, c.check()
 }
 
 func (o *Options) check() error {
 	switch {
-	case o.Wait < 0:
-		return fmt.Errorf("oncehttp: %w Wait %s: it is negative", holdfast.ErrInvalid, o.Wait)
+	case o.Await < 0:
+		return fmt.Errorf("oncehttp: %w Await %s: it is negative", holdfast.ErrInvalid, o.Await)
 	case o.Retention != 0 && (o.Retention < holdfast.MinTTL || o.Retention > holdfast.MaxRetention):
 		return fmt.Errorf("oncehttp: %w Retention %s: want %s to %s", holdfast.ErrInvalid, o.Retention, holdfast.MinTTL, holdfast.MaxRetention)
 	case o.MaxRequest < 0:

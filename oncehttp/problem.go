@@ -4,13 +4,13 @@ import (
 	"net/http"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/codes"
+	"github.com/holdfast-locks/holdfast/internal/problem"
 	"github.com/holdfast-locks/holdfast/observe"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/codes"
-	"github.com/holdfast-locks/holdfast/wire/problem"
 )
 
-// again is the Retry-After of refusals that are over soon, in seconds.
+// again is the Retry-After of refusals that end soon, in seconds.
 const again = "1"
 
 // refuse answers with p.
@@ -25,8 +25,8 @@ func (m *Middleware) refuse(w http.ResponseWriter, r *http.Request, name string,
 	m.tell(r, &observe.Event{Kind: observe.RequestRefused, Name: name, Status: p.Status, Code: p.Code, Err: err})
 }
 
-// storeProblem says why the handler did not run. The error may name hosts of
-// the store, so it is not for the client.
+// storeProblem explains why the handler did not run. The error may name hosts of
+// the store, so the client must not see it.
 func storeProblem(err error) wire.Problem {
 	code := codes.Of(err)
 	switch code.Err {

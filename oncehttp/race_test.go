@@ -66,7 +66,7 @@ func TestRaceIsRefused(t *testing.T) {
 
 func TestRaceWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newService(t, &oncehttp.Options{Wait: time.Minute}, slow(3))
+		s := newService(t, &oncehttp.Options{Await: time.Minute}, slow(3))
 		start := time.Now()
 		failed, ran, replayed := 0, 0, 0
 		for _, r := range crowd(s, 50) {
@@ -93,7 +93,7 @@ func TestRaceWaits(t *testing.T) {
 func TestWaitIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s *service
-		s = newService(t, &oncehttp.Options{Wait: 3 * time.Second}, func(http.ResponseWriter, *http.Request) {
+		s = newService(t, &oncehttp.Options{Await: 3 * time.Second}, func(http.ResponseWriter, *http.Request) {
 			start := time.Now()
 			s.wantProblem(s.post(key, "x"), 409, "in_progress")
 			if took := time.Since(start); took != 3*time.Second {
@@ -115,7 +115,7 @@ func TestRaceOverTheNetwork(t *testing.T) {
 		t.Run(fmt.Sprint(wait), func(t *testing.T) {
 			body := bytes.Repeat([]byte{0, 1, 254, 255, '\n'}, 10_000)
 			free := make(chan struct{})
-			s := newService(t, &oncehttp.Options{Wait: wait}, func(w http.ResponseWriter, _ *http.Request) {
+			s := newService(t, &oncehttp.Options{Await: wait}, func(w http.ResponseWriter, _ *http.Request) {
 				<-free
 				w.Write(body)
 			})

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -18,8 +19,8 @@ var (
 	errTooLarge = errors.New("the request's body is too large")
 )
 
-// admit checks a request and reads its body. err is that of its key. It returns
-// an error, and what to answer, if the request is refused.
+// admit checks a request and reads its body. err is the error of its key. It returns
+// an error, and the answer, if the request is refused.
 func (x *exchange) admit(key string, err error) (wire.Problem, error) {
 	switch {
 	case errors.Is(err, errNoKey):
@@ -54,10 +55,17 @@ func (x *exchange) read() (wire.Problem, error) {
 	return wire.Problem{}, nil
 }
 
-// fingerprint tells requests apart that have the same key. With the key in it,
-// nobody who sees it can find out a body by trying.
+// fingerprint tells requests apart that have the same key. The key is part of it, so
+// that a body cannot be guessed from it.
 func (x *exchange) fingerprint() string {
-	parts := [][]byte{[]byte(x.key), []byte(x.r.Method), []byte(x.r.URL.EscapedPath()), []byte(x.r.URL.RawQuery), x.body}
+	parts := [][]byte{[]byte(x.key), []byte(x.r.Method), []byte(strings.ToLower(x.r.Host)), []byte(x.r.URL.EscapedPath()), []byte(x.r.URL.RawQuery), x.body}
+	for _, name := range x.opts.Vary {
+		values := x.r.Header[name]
+		parts = append(parts, []byte(strconv.Itoa(len(values))))
+		for _, v := range values {
+			parts = append(parts, []byte(v))
+		}
+	}
 	if x.r.PostForm != nil { // the body was read before we could
 		parts = append(parts, []byte(x.r.PostForm.Encode()))
 	}

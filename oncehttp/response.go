@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// A response is what is kept: a line of JSON, and the body as it is.
+// A response is kept as a line of JSON, followed by the unchanged body.
 type response struct {
 	Version  int                 `json:"v"`
 	Status   int                 `json:"status"`

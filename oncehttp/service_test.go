@@ -9,11 +9,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 	"github.com/holdfast-locks/holdfast/observe"
 	"github.com/holdfast-locks/holdfast/oncehttp"
 )
@@ -23,7 +22,7 @@ const key = "8e03978e-40d5-43e8-bc93-6894a57f9324"
 // A store is a memlock whose operations fail where the test says so: lose is
 // asked before, and answer after each.
 type store struct {
-	*memlock.Engine
+	*mem.Engine
 
 	mu           sync.Mutex
 	lose, answer func(ctx context.Context, op string) error
@@ -117,15 +116,13 @@ func caller(r *http.Request) string {
 
 func newService(t testing.TB, opts *oncehttp.Options, next http.HandlerFunc) *service {
 	t.Helper()
-	s := &service{t: t, store: &store{Engine: memlock.New()}}
+	s := &service{t: t, store: &store{Engine: mem.New(nil)}}
 	client, err := holdfast.New(s.store, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		if err := client.Close(ctx); err != nil {
+		if err := client.Close(); err != nil {
 			t.Errorf("Close: %v", err)
 		}
 	})
@@ -139,7 +136,7 @@ func newService(t testing.TB, opts *oncehttp.Options, next http.HandlerFunc) *se
 		s.events = append(s.events, e)
 	}
 	s.client = client
-	if s.once, err = oncehttp.New(client, caller, &o); err != nil {
+	if s.once, err = oncehttp.New(client, &o, caller); err != nil {
 		t.Fatal(err)
 	}
 	s.Handler = s.once.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -246,7 +243,7 @@ func (s *service) wantRuns(n int) {
 // state returns what the store knows of the key.
 func (s *service) state() holdfast.OnceState {
 	s.t.Helper()
-	status, err := s.client.OnceStatus(context.Background(), s.once.Name("account ", "POST /payments", key))
+	status, err := s.client.Records().Once(context.Background(), s.once.Name("account ", "POST /payments", key))
 	if err != nil {
 		s.t.Error(err)
 	}

@@ -17,23 +17,23 @@
 // # Guarantees
 //
 // One payload is handed out to one request, however many come at once and whatever is lost
-// on the way; see Exactly once. Nobody can guess a secret, nor read it in the store.
+// on the way; see Exactly once. A secret can neither be guessed nor read in the store.
 //
 // # What is not promised
 //
-// Whoever finds a secret first redeems it: it is as safe as the way that it was sent. A
+// The first who finds a secret redeems it: it is as safe as the way that it was sent. A
 // store that loses its last writes forgets redeems. Payloads are not encrypted.
 //
 // # Clocks
 //
-// The store's clock ends a token; docs/onetime.md says what a step of it does on each
+// The store's clock ends a token; docs/onetime.md describes a step of that clock on each
 // store.
 //
 // # Errors
 //
 // [ErrMalformed], [ErrUnknown], [ErrExpired], [ErrRevoked], [ErrRedeemed] and
-// [ErrTooManyAttempts] say why a secret is refused; show them all to users as one. The
-// others are those of package holdfast. ErrOutcomeUnknown means that the payload may have
+// [ErrTooManyAttempts] are why a secret is refused; show them all to users as one. The
+// others are the errors of package holdfast. ErrOutcomeUnknown means that the payload may have
 // been handed out to this request, whose repeat with the same RequestID gets it.
 //
 // # Testing
@@ -47,9 +47,9 @@
 // URL. One that was mistyped or cut off is [ErrMalformed] without a question to
 // the store. [Pattern] finds secrets in logs and source code.
 //
-// The store sees only a SHA-256 over the name of the collection and the
-// random part. Whoever reads the store can redeem nothing, though they can
-// read the payloads of fresh tokens. A secret issued in one collection is
+// The client sends a SHA-256 over the name of the collection and the random part, and the
+// store keeps the SHA-256 of that, which is the token's ID. A reader of the store can redeem
+// no token, but can read the payloads of fresh ones. A secret issued in one collection is
 // [ErrUnknown] in every other: an invitation does not reset a password. No
 // secret is part of an error, an event, or the name of a lock.
 //

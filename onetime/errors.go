@@ -9,9 +9,9 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// What has become of a token, or why nobody can say, for errors.Is (INVARIANT
-// I10). Each error of this package wraps one of them, or one of package
-// holdfast, or nothing but the error of the caller's own context.
+// The states of a token that refuse a redeem, or why the state is unknown, for errors.Is
+// (INVARIANT I10). Each error of this package wraps one of them, or one of package
+// holdfast, or only the error of the caller's own context.
 var (
 	// ErrMalformed: it is not a secret of this package, or was mistyped or cut
 	// off. Nothing was sent to the store.
@@ -27,8 +27,8 @@ var (
 	// ErrRevoked: the token was revoked before anybody redeemed it.
 	ErrRevoked = errors.New("token was revoked")
 
-	// ErrRedeemed: somebody has redeemed the token. If that was an earlier
-	// request of ours whose reply was lost, driver.RedeemGrace is over too.
+	// ErrRedeemed: the token has been redeemed. If that was an earlier
+	// request of ours whose reply was lost, driver.RedeemGrace has ended too.
 	ErrRedeemed = errors.New("token was redeemed already")
 
 	// ErrTooManyAttempts: RedeemOptions.Caller has failed too often. The
@@ -36,7 +36,7 @@ var (
 	ErrTooManyAttempts = errors.New("too many failed attempts")
 )
 
-// A TooManyAttemptsError says when to come back. It is ErrTooManyAttempts.
+// A TooManyAttemptsError has the time to come back. It is ErrTooManyAttempts.
 type TooManyAttemptsError struct {
 	RetryAfter time.Duration // until the next attempt may be made
 }
@@ -74,8 +74,8 @@ func isRefusal(err error) bool {
 }
 
 // opError adds the verb and, where it is known, which token it was about:
-// `onetime: redeem 5f3a09c2d1e4: token has expired`. That is the beginning of
-// its ID, which says nothing of its secret.
+// `onetime: redeem 5f3a09c2d1e4: token has expired`. The digits begin the token's ID,
+// which reveals nothing of its secret.
 func opError(op string, digest driver.Digest, err error) error {
 	if digest == "" {
 		return fmt.Errorf("onetime: %s: %w", op, err)

@@ -14,12 +14,17 @@ import (
 
 func Example() {
 	ctx := context.Background()
-	client, err := holdfast.New(memlock.New(), nil) // redislock or sqlitelock outside of tests
+	engine, err := memlock.New(nil) // redislock or sqlitelock outside of tests
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer client.Close(ctx)
+	client, err := holdfast.New(engine, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer client.Close()
 	logins, err := onetime.New(client, &onetime.Options{Name: "logins"})
 	if err != nil {
 		fmt.Println(err)
@@ -55,12 +60,17 @@ func Example() {
 // A client whose answer was lost asks again under the same request ID.
 func ExampleService_RedeemWith() {
 	ctx := context.Background()
-	client, err := holdfast.New(memlock.New(), nil)
+	engine, err := memlock.New(nil)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer client.Close(ctx)
+	client, err := holdfast.New(engine, nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer client.Close()
 	tickets, err := onetime.New(client, &onetime.Options{Name: "downloads"})
 	if err != nil {
 		fmt.Println(err)

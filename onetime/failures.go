@@ -23,13 +23,13 @@ type failures struct {
 	callers map[callerKey]*caller
 }
 
-// A caller is one that has failed recently, or asks now.
+// A caller is one that has failed recently, or has an attempt under way.
 type caller struct {
 	// full is when all failures will be forgiven: each moves it by
 	// FailureLimit.Every.
 	full  time.Time
 	asks  int           // attempts under way
-	ended chan struct{} // closed when one of them ends; nil if nobody waits for that
+	ended chan struct{} // closed when one of them ends; nil if no attempt waits for that
 }
 
 // enter admits an attempt, which must leave, or returns a
@@ -86,7 +86,7 @@ func (f *failures) leave(name string, failed bool) {
 	key, now := callerKey(sha256.Sum256([]byte(name))), time.Now()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	c := f.callers[key] // it is there: whoever asks is not forgotten
+	c := f.callers[key] // it is there: a caller with an attempt under way is not forgotten
 	if c.asks--; c.ended != nil {
 		close(c.ended)
 		c.ended = nil
@@ -107,8 +107,8 @@ func (f *failures) leave(name string, failed bool) {
 const forgetSample = 8
 
 // makeRoomLocked forgets a caller if there are as many as may be: of a few at
-// random, the one with the fewest failures. Those who ask now stay, so that
-// there may be as many more as there are attempts under way.
+// random, the one with the fewest failures. Callers with attempts under way stay, so
+// there may be as many more as there are attempts.
 func (f *failures) makeRoomLocked() {
 	if len(f.callers) < f.limit.MaxCallers {
 		return

@@ -11,7 +11,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 	"github.com/holdfast-locks/holdfast/onetime"
 )
 
@@ -19,7 +19,7 @@ import (
 // before (a request lost) or after (a reply lost) the real request; an error of
 // theirs is what the service sees. n counts the calls of op from 1.
 type faulty struct {
-	*memlock.Engine
+	*mem.Engine
 	selfPruning bool
 
 	mu     sync.Mutex // guards the rest
@@ -35,7 +35,7 @@ var errLink = errors.New("connection reset")
 
 func newFaulty() *faulty {
 	return &faulty{
-		Engine: memlock.New(), before: none, after: none,
+		Engine: mem.New(nil), before: none, after: none,
 		calls: map[string]int{}, names: map[string]bool{}, tokens: map[driver.Digest]bool{},
 	}
 }
@@ -138,9 +138,9 @@ func (f *faulty) Redeem(ctx context.Context, req driver.RedeemRequest) (reply dr
 	return unless(err, reply)
 }
 
-func (f *faulty) Peek(ctx context.Context, d driver.Digest) (reply driver.VaultReply, err error) {
+func (f *faulty) Peek(ctx context.Context, p driver.Proof) (reply driver.VaultReply, err error) {
 	err = f.do(ctx, "peek", func() (err error) {
-		reply, err = f.Engine.Peek(ctx, d)
+		reply, err = f.Engine.Peek(ctx, p)
 		return err
 	})
 	return unless(err, reply)
@@ -182,7 +182,7 @@ func newClient(t testing.TB, engine driver.Engine, opts *holdfast.Options) *hold
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := c.Close(context.Background()); err != nil {
+		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
 	})

@@ -6,16 +6,17 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/observe"
 )
 
 // Issue stores a payload, which may be empty, and returns the secret that
 // redeems it once, for ttl from now: 10 ms to about ten years, by the store's
-// clock. The payload is stored as it is, for whoever can read the store.
+// clock. The payload is stored unencrypted, readable to all who can read the store.
 //
-// If there is an error nobody can redeem anything: holdfast.ErrInvalid for a
+// If there is an error, no token can be redeemed: holdfast.ErrInvalid for a
 // payload that is too large or a ttl out of range, holdfast.ErrUnavailable, or
-// ctx's error. What the store may have kept unseen goes away with its time.
+// ctx's error. If the store has kept the token nevertheless, it expires.
 func (s *Service) Issue(ctx context.Context, payload []byte, ttl time.Duration) (secret string, err error) {
 	if err := s.opts.checkIssue(payload, ttl); err != nil {
 		return "", opError("issue", "", err)
@@ -24,9 +25,9 @@ func (s *Service) Issue(ctx context.Context, payload []byte, ttl time.Duration) 
 		return "", opError("issue", "", err)
 	}
 	secret = newSecret(systemRandom)
-	d := digest(s.opts.Name, secret[len(prefix):len(prefix)+randomLen])
+	d := proof(s.opts.Name, secret[len(prefix):len(prefix)+randomLen]).Digest()
 	req := driver.DepositRequest{
-		Digest: d, By: driver.NewLeaseID(), TTL: ceilMS(ttl), Memory: ceilMS(s.opts.Memory),
+		Digest: d, By: lockinfo.NewLeaseID(), TTL: ceilMS(ttl), Memory: ceilMS(s.opts.Memory),
 		// A copy: after a failure the request may still be on its way.
 		Payload: bytes.Clone(payload),
 	}
@@ -44,20 +45,21 @@ type Preview struct {
 	ExpiresIn time.Duration // as of the store's answer
 }
 
-// Peek returns what a secret would be redeemed for, and redeems nothing: for
+// Peek returns the preview of the payload of a secret, and redeems nothing: for
 // the page that a link leads to, since mail scanners follow links, and whose
-// button redeems. Its errors are those of Redeem, but for
+// button redeems. It returns the errors of Redeem, except
 // holdfast.ErrOutcomeUnknown: another try does no harm.
 func (s *Service) Peek(ctx context.Context, secret string) (Preview, error) {
 	random, err := parse(secret)
 	if err != nil {
 		return Preview{}, opError("peek", "", err)
 	}
-	d := digest(s.opts.Name, random)
+	p := proof(s.opts.Name, random)
+	d := p.Digest()
 	if err := s.open(); err != nil {
 		return Preview{}, opError("peek", d, err)
 	}
-	reply, err := s.peek(ctx, d)
+	reply, err := s.peek(ctx, p)
 	if err == nil && reply.State != driver.Fresh {
 		err = stateError(reply.State)
 	}
@@ -67,9 +69,9 @@ func (s *Service) Peek(ctx context.Context, secret string) (Preview, error) {
 	return Preview{Payload: reply.Payload, ExpiresIn: reply.ExpiresIn}, nil
 }
 
-func (s *Service) peek(ctx context.Context, d driver.Digest) (reply driver.VaultReply, err error) {
+func (s *Service) peek(ctx context.Context, p driver.Proof) (reply driver.VaultReply, err error) {
 	f := s.repeat(ctx, func(ctx context.Context) (err error) {
-		reply, err = s.vault.Peek(ctx, d)
+		reply, err = s.vault.Peek(ctx, p)
 		return err
 	})
 	if f != nil {
@@ -78,23 +80,24 @@ func (s *Service) peek(ctx context.Context, d driver.Digest) (reply driver.Vault
 	return reply, nil
 }
 
-// Revoke makes sure that nobody can redeem the token from now on, and deletes its
+// Revoke makes sure that the token cannot be redeemed from now on, and deletes its
 // payload. To revoke a token again is not an error; otherwise the errors are
-// those of Redeem, so that ErrRedeemed says that it came too late.
+// those of Redeem: ErrRedeemed means that it came too late.
 func (s *Service) Revoke(ctx context.Context, secret string) error {
 	random, err := parse(secret)
 	if err != nil {
 		return opError("revoke", "", err)
 	}
-	return s.revoke(ctx, digest(s.opts.Name, random))
+	return s.revoke(ctx, proof(s.opts.Name, random).Digest())
 }
 
 // RevokeID is Revoke for those who kept the token's ID and not the secret.
 func (s *Service) RevokeID(ctx context.Context, id string) error {
-	if !isDigest(id) {
+	d := driver.Digest(id)
+	if !d.Valid() {
 		return opError("revoke", "", ErrMalformed)
 	}
-	return s.revoke(ctx, driver.Digest(id))
+	return s.revoke(ctx, d)
 }
 
 func (s *Service) revoke(ctx context.Context, d driver.Digest) error {

@@ -7,12 +7,12 @@ import (
 	"github.com/holdfast-locks/holdfast/observe"
 )
 
-// tell tells the Observer what happened to a token, for which nobody waits.
+// tell sends the Observer what happened to a token, without waiting for it.
 func (s *Service) tell(ctx context.Context, kind observe.Kind, d driver.Digest, err error) {
 	s.events.Tell(&observe.Event{Kind: kind, Context: ctx, Name: s.opts.Name, TokenID: string(d), Err: err}, false)
 }
 
-// tellPruned tells of a round of pruning.
+// tellPruned reports a round of pruning to the Observer.
 func (s *Service) tellPruned(ctx context.Context, n int, err error) {
 	kind := observe.TokensPruned
 	if err != nil {

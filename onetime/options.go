@@ -61,7 +61,7 @@ type Options struct {
 	// Failures limits failed redeems; see RedeemOptions.Caller.
 	Failures FailureLimit
 
-	// Observer is told what happens to tokens, and never of a secret or a payload. It may
+	// Observer receives the events of tokens, never with a secret or a payload. It may
 	// be nil. See package observe.
 	Observer observe.Observer
 }
@@ -87,17 +87,16 @@ type RedeemOptions struct {
 	// call was lost, whether on its way to us or from us to our own client: for
 	// driver.RedeemGrace (30 seconds) the same secret with the same ID is
 	// answered with the payload again, in whatever process; with any other, or
-	// none, it is ErrRedeemed. Whoever asks must draw it anew for each secret,
+	// none, it is ErrRedeemed. The caller must draw a new ID for each secret,
 	// with at least 128 random bits, such as crypto/rand.Text or a random
 	// UUID: 16 to 256 bytes. Without one, only this call repeats its request.
 	RequestID string
 
-	// Caller is who asks, such as the address of the client, for the limit of
-	// failed redeems: one that has failed too often is told
-	// ErrTooManyAttempts. Only what is wrong with the secret or its token
-	// counts, not redeems that succeed, nor a store that does not answer. If
-	// all that the caller may still fail are under way, the next waits for one
-	// of them. Empty: no limit.
+	// Caller is the client on whose behalf the token is redeemed, such as its address, for the
+	// limit of failed redeems: one that has failed too often gets
+	// ErrTooManyAttempts. Only a wrong secret or token counts, not redeems that succeed, nor a
+	// store that does not answer. If as many attempts are under way as the caller may still
+	// fail, the next one waits for one of them. Empty: no limit.
 	Caller string
 }
 

@@ -13,8 +13,8 @@ import (
 // so that those who redeem have most of the time.
 const restFactor = 4
 
-// Prune deletes what is over: tokens after their Memory, and payloads that
-// nobody can be handed any more, of every collection in the store. It returns
+// Prune deletes what has expired: tokens after their Memory, and payloads that
+// can no longer be redeemed, of every collection in the store. It returns
 // how many tokens it deleted, even if an error ended it early. It works in
 // steps of Options.PruneBatch, with rests between them in which redeems go
 // on.
@@ -47,8 +47,8 @@ func (s *Service) prune(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// pruneBatch makes one step while nobody redeems. Whoever came to redeem
-// meanwhile has a place in the queue before the next step.
+// pruneBatch makes one step while no redeem is under way. Redeems that arrive
+// meanwhile have a place in the queue before the next step.
 func (s *Service) pruneBatch(ctx context.Context) (deleted int, more bool, err error) {
 	if ctx.Err() != nil {
 		return 0, false, ask.ContextError(ctx)
@@ -75,6 +75,6 @@ func (s *Service) pruneRegularly() {
 	defer close(s.pruner)
 	every := s.opts.PruneEvery
 	for ask.Sleep(s.background, every-rand.N(every/4)) {
-		_, _ = s.prune(s.background) // an error is told to the Observer; the next round goes on
+		_, _ = s.prune(s.background) // the Observer receives an error; the next round goes on
 	}
 }

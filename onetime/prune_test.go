@@ -215,8 +215,8 @@ func TestSelfPruningStoreNeedsOneRequest(t *testing.T) {
 		for range 10 {
 			wantRedeem(t, s, mustIssue(t, s, "payload", time.Hour), "payload")
 		}
-		time.Sleep(time.Second) // until all is told
-		if n := runtime.NumGoroutine() - before; n != 0 {
+		time.Sleep(time.Second)                          // until all is told
+		if n := runtime.NumGoroutine() - before; n > 0 { // fewer: one of an earlier test has ended
 			t.Errorf("%d goroutines were started", n)
 		}
 		time.Sleep(100 * time.Hour)

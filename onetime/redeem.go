@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/observe"
 )
 
@@ -18,10 +19,10 @@ const lockTTL = 10 * time.Second
 // Redeem returns the payload of a secret, exactly once however many redeem at
 // the same time.
 //
-// What is wrong with the token is told apart: ErrMalformed, ErrUnknown,
-// ErrExpired, ErrRevoked, ErrRedeemed. Tell end users one and the same for all
-// of them. With holdfast.ErrUnavailable the token is as it was, and with
-// ctx's error too; holdfast.ErrOutcomeUnknown says that it may have been
+// A token that cannot be redeemed is ErrMalformed, ErrUnknown, ErrExpired, ErrRevoked
+// or ErrRedeemed. Show end users one and the same message for all
+// of them. With holdfast.ErrUnavailable the token is unchanged, and with
+// ctx's error too; holdfast.ErrOutcomeUnknown means that it may have been
 // redeemed but the store did not answer: see RedeemOptions.RequestID.
 func (s *Service) Redeem(ctx context.Context, secret string) (payload []byte, err error) {
 	return s.RedeemWith(ctx, secret, nil)
@@ -42,8 +43,9 @@ func (s *Service) RedeemWith(ctx context.Context, secret string, opts *RedeemOpt
 	var d driver.Digest
 	random, err := parse(secret)
 	if err == nil {
-		d = digest(s.opts.Name, random)
-		payload, err = s.redeem(ctx, driver.RedeemRequest{Digest: d, By: o.by()})
+		p := proof(s.opts.Name, random)
+		d = p.Digest()
+		payload, err = s.redeem(ctx, driver.RedeemRequest{Proof: p, By: o.by()})
 	}
 	if err != nil {
 		s.tell(ctx, observe.TokenRefused, d, err)
@@ -54,12 +56,12 @@ func (s *Service) RedeemWith(ctx context.Context, secret string, opts *RedeemOpt
 }
 
 // by returns what the store knows the request by, equal in its repeats.
-func (o *RedeemOptions) by() driver.LeaseID {
+func (o *RedeemOptions) by() lockinfo.LeaseID {
 	if o.RequestID == "" {
-		return driver.NewLeaseID()
+		return lockinfo.NewLeaseID()
 	}
 	sum := sha256.Sum256([]byte("holdfast one-time token request\n" + o.RequestID))
-	return driver.LeaseID(hex.EncodeToString(sum[:16]))
+	return lockinfo.LeaseID(hex.EncodeToString(sum[:16]))
 }
 
 func (s *Service) redeem(ctx context.Context, req driver.RedeemRequest) ([]byte, error) {
@@ -69,9 +71,9 @@ func (s *Service) redeem(ctx context.Context, req driver.RedeemRequest) ([]byte,
 	if !s.isPruned {
 		return s.redeemUnlocked(ctx, req)
 	}
-	// Locks only for tokens that there are: a lock leaves its last fencing
-	// token behind for a day, and anybody can make up secrets.
-	reply, err := s.peek(ctx, req.Digest)
+	// Only tokens that exist are locked: a lock leaves its last fencing
+	// token in the store for a day, and anybody can make up secrets.
+	reply, err := s.peek(ctx, req.Proof)
 	switch {
 	case err != nil:
 		return nil, err
@@ -101,7 +103,7 @@ func (s *Service) redeemLocked(ctx context.Context, req driver.RedeemRequest) ([
 		return nil, err
 	}
 	defer outer.Release(ctx)
-	inner, err := s.client.Acquire(ctx, s.itemLock(req.Digest), &holdfast.AcquireOptions{
+	inner, err := s.client.Acquire(ctx, s.itemLock(req.Proof.Digest()), &holdfast.AcquireOptions{
 		TTL: lockTTL, Reason: "redeem this one-time token",
 	})
 	if err != nil {

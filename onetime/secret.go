@@ -82,14 +82,10 @@ func parse(secret string) (random string, err error) {
 	return random, nil
 }
 
-// digest returns what the store knows a token by: the SHA-256 of the
-// collection's name, a line feed, which no name contains, and the random part.
-func digest(name, random string) driver.Digest {
+// proof returns what shows a store that somebody has the secret: the SHA-256 of the
+// collection's name, a line feed, which no name contains, and the random part. Its Digest
+// is the ID of the token.
+func proof(name, random string) driver.Proof {
 	sum := sha256.Sum256([]byte(name + "\n" + random))
-	return driver.Digest(hex.EncodeToString(sum[:]))
-}
-
-// isDigest reports whether id has the form of a digest.
-func isDigest(id string) bool {
-	return len(id) == 2*sha256.Size && strings.TrimLeft(id, "0123456789abcdef") == ""
+	return driver.Proof(hex.EncodeToString(sum[:]))
 }

@@ -20,9 +20,14 @@ func TestFormat(t *testing.T) {
 		t.Fatalf("parse = %q, %v", random, err)
 	}
 	// printf 'invitations\n%s' "$random" | sha256sum
-	want := driver.Digest("1be63b7e67f1835a3a37d424f252f7eecfd80ef572251610a9f72f10ef7d8592")
-	if d := digest("invitations", random); d != want {
-		t.Errorf("digest = %s, want %s", d, want)
+	want := driver.Proof("1be63b7e67f1835a3a37d424f252f7eecfd80ef572251610a9f72f10ef7d8592")
+	p := proof("invitations", random)
+	if p != want {
+		t.Errorf("proof = %s, want %s", p, want)
+	}
+	// printf %s "$proof" | sha256sum
+	if d, id := p.Digest(), driver.Digest("b565d930e938943005e5cf7a0f05e9cd306772eb8596dc8148a6777d016454d5"); d != id {
+		t.Errorf("digest = %s, want %s", d, id)
 	}
 }
 

@@ -41,6 +41,9 @@ func New(client *holdfast.Client, opts *Options) (*Service, error) {
 	if err != nil {
 		return nil, opError("new service", "", err)
 	}
+	if client == nil {
+		return nil, opError("new service", "", fmt.Errorf("%w client: it is nil", holdfast.ErrInvalid))
+	}
 	features := client.Features()
 	vault := features.Vault
 	if vault == nil {
@@ -60,10 +63,10 @@ func New(client *holdfast.Client, opts *Options) (*Service, error) {
 	return s, nil
 }
 
-// Close makes new calls fail with holdfast.ErrClosed, ends the pruner, and
-// waits until it has ended and the Observer was told everything, or ctx has ended; it then
-// returns an error that wraps ctx's, but none for an Observer that blocks. Calls under way go on. It does not close the client. A second Close
-// waits again.
+// Close makes new calls fail with holdfast.ErrClosed, ends the pruner, and waits until
+// it has ended and the Observer has all events. If ctx ends before, Close returns an error
+// that wraps ctx's, but none for an Observer that blocks. Calls under way go on. It does
+// not close the client. A second Close waits again.
 func (s *Service) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.stop()
@@ -89,7 +92,7 @@ func (s *Service) open() error {
 }
 
 // Start begins to prune, where the store does not forget by itself, rather than with the
-// first Issue or Redeem: for a program that must prune even if nobody asks it for a token.
+// first Issue or Redeem: for a program that must prune even if it has no requests.
 // It sends nothing yet. The error is holdfast.ErrClosed.
 func (s *Service) Start() error {
 	if err := s.begin(); err != nil {
@@ -113,14 +116,14 @@ func (s *Service) begin() error {
 }
 
 // repeat sends a request until the store has answered it, another one would
-// fail in the same way, ctx ends, or Options.RequestTimeout is over. INVARIANT
+// fail in the same way, ctx ends, or Options.RequestTimeout passes. INVARIANT
 // I6: send sends the same request each time.
 func (s *Service) repeat(ctx context.Context, send func(context.Context) error) *ask.Failure {
 	return ask.Until(ctx, s.opts.RequestTimeout, send)
 }
 
 // ID returns the name under which the store, events and errors know the token:
-// 64 hexadecimal digits that say nothing of the secret. Keep it, where you
+// 64 hexadecimal digits that reveal nothing of the secret. Keep it, where you
 // would like to keep the secret, for RevokeID and to find the token in logs.
 // The error is ErrMalformed.
 func (s *Service) ID(secret string) (string, error) {
@@ -128,5 +131,5 @@ func (s *Service) ID(secret string) (string, error) {
 	if err != nil {
 		return "", opError("name token", "", err)
 	}
-	return string(digest(s.opts.Name, random)), nil
+	return string(proof(s.opts.Name, random).Digest()), nil
 }

@@ -5,9 +5,9 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 )
 
-// The attributes of spans, of their events and links, and of metrics, besides the label
-// of each counter, such as holdfast.result. docs/metrics.md says when there is which.
-// Never the lease ID: whoever knows it can release the lease.
+// The attributes of spans, of their events and links, and of metrics, in addition to the
+// label of each counter, such as holdfast.result. docs/metrics.md lists which occurs when.
+// The lease ID is never among them: a client that knows it can release the lease.
 const (
 	keyName     = attribute.Key("holdfast.name")
 	keyMode     = attribute.Key("holdfast.mode")
@@ -30,19 +30,19 @@ const (
 	keyError    = attribute.Key("holdfast.error")
 )
 
-// ofLock returns what both spans say of the lock.
-func (s *spans) ofLock(name string, mode holdfast.Mode, limit, permits int) []attribute.KeyValue {
-	all := []attribute.KeyValue{keyMode.String(mode.String())}
+// ofLock returns the attributes of the lock, which both spans have.
+func (s *spans) ofLock(name string, mode holdfast.Mode) []attribute.KeyValue {
+	all := []attribute.KeyValue{keyMode.String(mode.Kind())}
 	if label := s.name(name); label != "" {
 		all = append(all, keyName.String(label))
 	}
-	if mode == holdfast.Semaphore {
-		all = append(all, keyLimit.Int(limit), keyPermits.Int(permits))
+	if mode.Limit() != 0 {
+		all = append(all, keyLimit.Int(mode.Limit()), keyPermits.Int(mode.Permits()))
 	}
 	return all
 }
 
-// queued returns what an event says of the queue and of the holder.
+// queued returns the attributes of the queue and of the holder in an event.
 func queued(e holdfast.Event) (all []attribute.KeyValue) {
 	if e.Place > 0 {
 		all = append(all, keyPlace.Int(e.Place), keyQueue.Int(e.Queue))
@@ -53,7 +53,7 @@ func queued(e holdfast.Event) (all []attribute.KeyValue) {
 	return append(all, failure(e)...)
 }
 
-// failure returns why, if an event says so.
+// failure returns the attributes of the error of an event, if it has one.
 func failure(e holdfast.Event) (all []attribute.KeyValue) {
 	if e.Err != nil {
 		all = append(all, keyError.String(e.Err.Error()))

@@ -6,14 +6,14 @@
 //
 // [Telemetry] is an Observer. Each acquire is a span lock.acquire, from the call to its
 // end, and each lease a span lock.hold. Both are children of the span of the context that the
-// lock was acquired under. [Engine] wraps an engine so that the spans of whoever waits
-// link to the span under which the holder had asked for the lock.
+// lock was acquired under. [Engine] wraps an engine so that the spans of waiters
+// link to the span under which the holder acquired the lock.
 // [Telemetry.WithHold] makes what is done under the lock a part of lock.hold.
 // docs/metrics.md has every attribute, event and metric.
 //
 // # Example
 //
-//	telemetry, err := otellock.New(otellock.Options{
+//	telemetry, err := otellock.New(&otellock.Options{
 //		TracerProvider: otel.GetTracerProvider(),
 //		MeterProvider:  otel.GetMeterProvider(),
 //		NameLabel:      otellock.FoldNames,
@@ -30,24 +30,24 @@
 //     not.
 //   - No span and no metric has a lease ID, with which the lease could be released.
 //   - No acquire, renewal, loss or release waits for it, and no request is added.
-//   - Metrics have a bounded number of series, as those of promlock.
+//   - Metrics have a bounded number of series, like those of promlock.
 //
 // # What is not promised
 //
-// The Observer is told a little later, so that spans are made afterwards, with the times
-// at which things happened. A request that a client of the store traces by itself is
+// The Observer is called a little later, so spans are made afterwards, with the times
+// of the events. A request that a client of the store traces by itself is
 // therefore a child of the caller's span, not of lock.acquire. A span is exported when it
-// ends: whoever leads for a week has one that is a week long, and no sampler that decides
-// by what a span is later told sees its attributes at the beginning.
+// ends: a leader of a week has a span of a week, and a sampler sees no attributes at the
+// beginning of a span.
 //
-// Names of locks, and what holders say of themselves, are attributes of spans:
-// TraceName decides about the first. With [Engine], whoever can read the store, or is
-// refused the lock, sees the trace ID of its holder; and whoever can take a lock can
+// Names of locks, and the holders' descriptions of themselves, are attributes of spans:
+// TraceName decides about the names. With [Engine], clients that can read the store, or are
+// refused the lock, see the trace ID of its holder; and any client that can take a lock can
 // make up a link, which is checked for its form only.
 //
 // # Clocks
 //
-// Spans begin and end by the clock of this process. That of the store is in none.
+// Spans begin and end by the clock of this process, never by the store's.
 //
 // # Fencing
 //
@@ -63,5 +63,5 @@
 // # Testing
 //
 // Give New a TracerProvider with package tracetest of the SDK, and close the client before
-// you look: it waits until all is told.
+// you look: it waits until all events are delivered.
 package otellock

@@ -5,15 +5,16 @@ import (
 	"fmt"
 	"log"
 
+	"go.opentelemetry.io/otel"
+
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/memlock"
 	"github.com/holdfast-locks/holdfast/otellock"
-	"go.opentelemetry.io/otel"
 )
 
 func Example() {
 	ctx := context.Background()
-	telemetry, err := otellock.New(otellock.Options{
+	telemetry, err := otellock.New(&otellock.Options{
 		TracerProvider: otel.GetTracerProvider(), // those that the program has set
 		MeterProvider:  otel.GetMeterProvider(),
 	})
@@ -21,11 +22,15 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer func() { _ = telemetry.Close() }()
-	client, err := holdfast.New(otellock.Engine(memlock.New()), &holdfast.Options{Observer: telemetry.Observe})
+	engine, err := memlock.New(nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer func() { _ = client.Close(ctx) }()
+	client, err := holdfast.New(otellock.Engine(engine), &holdfast.Options{Observer: telemetry.Observe})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer func() { _ = client.Close() }()
 
 	err = client.Do(ctx, "orders/42", nil, func(ctx context.Context, _ *holdfast.Lease) error {
 		_, charge := otel.Tracer("shop").Start(telemetry.WithHold(ctx), "charge the card") // a child of lock.hold

@@ -7,26 +7,28 @@ import (
 	"maps"
 	"strings"
 
-	"github.com/holdfast-locks/holdfast/driver"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// TraceParent is the label of a holder under which Engine writes which span has asked
-// for the lock, in the form of W3C's header of that name.
+// TraceParent is the label of a holder in which Engine stores the span that acquired
+// the lock, in the form of W3C's header of that name.
 const TraceParent = "traceparent"
 
-// Engine wraps an engine so that whoever waits for a lock can be led to the trace of
-// whoever has it: with each lease the store keeps, as the holder's label TraceParent,
-// the trace ID and the span ID of the context that asked for it. The spans of
+// Engine wraps an engine so that the spans of a waiter link to the trace of the
+// holder: with each lease the store keeps, as the holder's label TraceParent,
+// the trace ID and the span ID of the context of the acquire. The spans of
 // Telemetry link to it.
 //
-// The label is written if the span is sampled, and if the caller has not given one
-// of that name. It never changes while an acquire repeats its request. Whoever can
-// read the store sees it, and so does whoever is refused the lock. It costs no request,
+// The label is written if the span is sampled, and if the caller has not set one
+// of that name. It never changes while an acquire repeats its request. Clients that can
+// read the store, or are refused the lock, see it. It costs no request,
 // and about 75 bytes with each lease and each place in a queue.
 func Engine(engine driver.Engine) driver.Engine { return linked{driver.Forward{Engine: engine}} }
 
-// linked is an engine whose leases say which span asked for them.
+// linked is an engine whose leases name the span that acquired them.
 type linked struct{ driver.Forward }
 
 // Acquire implements driver.Engine.
@@ -37,7 +39,7 @@ func (l linked) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.
 
 // AcquireAll implements driver.AllAcquirer.
 func (l linked) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (driver.AllReply, error) {
-	all := make([]driver.AcquireRequest, len(reqs)) // those of the caller are its own
+	all := make([]driver.AcquireRequest, len(reqs)) // the caller's slice must not change
 	for i, req := range reqs {
 		req.Holder = marked(ctx, req.Holder)
 		all[i] = req
@@ -46,7 +48,7 @@ func (l linked) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (d
 }
 
 // marked returns h with the span of ctx.
-func marked(ctx context.Context, h driver.Holder) driver.Holder {
+func marked(ctx context.Context, h lockinfo.Holder) lockinfo.Holder {
 	span := trace.SpanContextFromContext(ctx)
 	if _, given := h.Labels[TraceParent]; given || !span.IsSampled() || !span.IsValid() {
 		return h
@@ -60,9 +62,9 @@ func marked(ctx context.Context, h driver.Holder) driver.Holder {
 	return h
 }
 
-// addLinks links span to the one under which h asked for the lock, if the store
-// says so. It is checked: anybody who can take a lock can write it.
-func addLinks(span trace.Span, h driver.Holder) {
+// addLinks links span to the one under which h acquired the lock, if the store
+// knows it. It is checked: anybody who can take a lock can write it.
+func addLinks(span trace.Span, h lockinfo.Holder) {
 	version, rest, _ := strings.Cut(h.Labels[TraceParent], "-")
 	traceID, rest, _ := strings.Cut(rest, "-")
 	spanID, flags, _ := strings.Cut(rest, "-")

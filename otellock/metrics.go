@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/observe/tally"
+	"github.com/holdfast-locks/holdfast/internal/tally"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 )
@@ -28,8 +28,8 @@ type gauge struct {
 	seconds metric.Float64ObservableGauge
 }
 
-// newMetrics makes the instruments. They have the names of those of Prometheus, but for
-// the dots.
+// newMetrics makes the instruments. They have the names of the Prometheus metrics, except
+// that they have dots.
 func newMetrics(meter metric.Meter, all *tally.Tally) (*metrics, error) {
 	m := &metrics{tally: all, infos: tally.Counters()}
 	err := errors.Join(m.makeCounters(meter), m.makeHistograms(meter), m.makeGauges(meter))
@@ -125,14 +125,14 @@ func (m *metrics) add(ctx context.Context, c tally.Counter, g tally.Group, value
 	m.counters[c].Add(ctx, int64(n), m.attributes(g, info.Mode, info.Label, value))
 }
 
-// attributes returns those of a measurement.
+// attributes returns the attributes of a measurement.
 func (m *metrics) attributes(g tally.Group, mode bool, label, value string) metric.MeasurementOption {
 	all := make([]attribute.KeyValue, 0, 3)
 	if m.tally.Named() {
 		all = append(all, keyName.String(g.Name))
 	}
 	if mode {
-		all = append(all, keyMode.String(g.Mode.String()))
+		all = append(all, keyMode.String(g.Mode))
 	}
 	if label != "" {
 		all = append(all, attribute.String("holdfast."+label, value))

@@ -6,12 +6,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/observe"
-	"github.com/holdfast-locks/holdfast/observe/tally"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/tally"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+	"github.com/holdfast-locks/holdfast/observe"
 )
 
 // The names of the spans.
@@ -96,7 +97,7 @@ var text = map[observe.Kind]string{
 
 // beginAcquire begins the span of an acquire, when it began.
 func (s *spans) beginAcquire(e holdfast.Event) *wait {
-	attributes := s.ofLock(e.Name, e.Mode, e.Limit, e.Permits)
+	attributes := s.ofLock(e.Name, e.Mode)
 	if e.Once {
 		attributes = append(attributes, keyOnce.Bool(true))
 	}
@@ -120,16 +121,16 @@ func (s *spans) endAcquire(e holdfast.Event, result string) {
 	w.span.End(trace.WithTimestamp(e.Time))
 }
 
-// link adds a link to whoever is in the way, or was, unless it is the last one.
-func (w *wait) link(to driver.Holder) {
+// link adds a link to the client in the way, present or last, unless it is the last link.
+func (w *wait) link(to lockinfo.Holder) {
 	if parent := to.Labels[TraceParent]; parent != w.linked {
 		w.linked = parent
 		addLinks(w.span, to)
 	}
 }
 
-// blocker returns who is in the way, or was, as far as an event says so.
-func blocker(e holdfast.Event) driver.Holder {
+// blocker returns the client in the way, present or last, as far as an event names it.
+func blocker(e holdfast.Event) lockinfo.Holder {
 	var held *holdfast.HeldError
 	var inProgress *holdfast.InProgressError
 	switch {
@@ -151,7 +152,7 @@ func (s *spans) beginHold(e holdfast.Event) {
 		s.holds[e.LeaseID] = h
 	}
 	h.told = true
-	h.span.SetAttributes(s.ofLock(e.Name, e.Mode, e.Limit, e.Permits)...)
+	h.span.SetAttributes(s.ofLock(e.Name, e.Mode)...)
 	h.span.SetAttributes(keyToken.Int64(int64(e.Token))) // below 2^53
 	if e.Once {
 		h.span.SetAttributes(keyOnce.Bool(true))
@@ -188,7 +189,7 @@ func (s *spans) during(h *hold, e holdfast.Event) {
 			h.span.AddEvent("release unconfirmed", at, trace.WithAttributes(failure(e)...))
 		}
 		s.endHold(e, h, "released")
-	case observe.Left:
+	case observe.LeaseLeft:
 		s.endHold(e, h, "left")
 	}
 }
@@ -223,9 +224,9 @@ func (s *spans) close() {
 //		…
 //	})
 //
-// It returns ctx as it is if it is not that of a lease, see
-// holdfast.LeaseFromContext, if the lease is over, or if there are no spans. The client of the lease
-// must have the Observer of t.
+// It returns ctx unchanged if ctx does not belong to a lease, see
+// holdfast.LeaseFromContext, if the lease has ended, or if there are no spans. The client
+// of the lease must have the Observer of t.
 func (t *Telemetry) WithHold(ctx context.Context) context.Context {
 	l, ok := holdfast.LeaseFromContext(ctx)
 	if !ok || t.spans == nil {
@@ -248,14 +249,14 @@ func (s *spans) withHold(ctx context.Context, l *holdfast.Lease) context.Context
 			return ctx
 		}
 		h = &hold{}
-		_, h.span = s.tracer.Start(ctx, spanHold, trace.WithAttributes(s.ofLock(l.Name(), l.Mode(), l.Limit(), l.Permits())...))
+		_, h.span = s.tracer.Start(ctx, spanHold, trace.WithAttributes(s.ofLock(l.Name(), l.Mode())...))
 		s.holds[l.ID()] = h
 		context.AfterFunc(l.Context(), func() { s.reap(l, h) })
 	}
 	return trace.ContextWithSpan(ctx, h.span)
 }
 
-// reap ends the span of a lease that is over if no event of the lease comes: events are
+// reap ends the span of a lease that has ended without an event: events are
 // dropped where an Observer is too slow, and the client may have another one.
 func (s *spans) reap(l *holdfast.Lease, h *hold) {
 	over := time.Now()

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/observe/tally"
+	"github.com/holdfast-locks/holdfast/internal/tally"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 )
@@ -27,8 +27,8 @@ type Options struct {
 	// there are at most 200 values.
 	NameLabel func(name string) string
 
-	// TraceName makes the attribute holdfast.name of spans. Nil: it is the name as it
-	// is, which may say more of people than a system of traces should know. The
+	// TraceName makes the attribute holdfast.name of spans. Nil: it is the name of the
+	// lock, which may reveal more about people than a system of traces should know. The
 	// attribute is left out where TraceName returns "".
 	TraceName func(name string) string
 
@@ -51,13 +51,13 @@ type Telemetry struct {
 
 // New returns Telemetry. It fails if neither provider is given, or if the
 // MeterProvider refuses an instrument.
-func New(opts Options) (*Telemetry, error) {
+func New(opts *Options) (*Telemetry, error) {
 	t := &Telemetry{}
-	if opts.TracerProvider == nil && opts.MeterProvider == nil {
+	if opts == nil || opts.TracerProvider == nil && opts.MeterProvider == nil {
 		return nil, fmt.Errorf("otellock: %w options: neither a TracerProvider nor a MeterProvider is given", holdfast.ErrInvalid)
 	}
 	if opts.TracerProvider != nil {
-		t.spans = newSpans(opts)
+		t.spans = newSpans(*opts)
 	}
 	if opts.MeterProvider != nil {
 		var err error
@@ -78,8 +78,8 @@ func (t *Telemetry) Observe(e holdfast.Event) {
 	}
 }
 
-// Close ends the spans of clients that were not closed, and what the MeterProvider
-// asks for. Close the clients first: then there is nothing left to end. It does not
+// Close ends the spans of clients that were not closed, and the callbacks of the
+// MeterProvider. Close the clients first: then there is nothing left to end. It does not
 // shut the providers down.
 func (t *Telemetry) Close() error {
 	if t.spans != nil {

@@ -12,19 +12,19 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 	"github.com/holdfast-locks/holdfast/promlock"
 )
 
 // newClient returns a client on the memory of its own that metrics observe.
 func newClient(t testing.TB, m *promlock.Metrics) *holdfast.Client {
 	t.Helper()
-	client, err := holdfast.New(memlock.New(), &holdfast.Options{Observer: m.Observe, Logger: slog.New(slog.DiscardHandler)})
+	client, err := holdfast.New(mem.New(nil), &holdfast.Options{Observer: m.Observe, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := client.Close(context.Background()); err != nil {
+		if err := client.Close(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -47,11 +47,11 @@ func TestGaugesFollow(t *testing.T) {
 	work := func(context.Context, *holdfast.Lease) error { return nil }
 	ends := map[string]func(t *testing.T, c *holdfast.Client, l *holdfast.Lease){
 		"released": func(t *testing.T, _ *holdfast.Client, l *holdfast.Lease) { l.Release(t.Context()) },
-		"left":     func(_ *testing.T, _ *holdfast.Client, l *holdfast.Lease) { _ = l.Leave() },
+		"left":     func(_ *testing.T, _ *holdfast.Client, l *holdfast.Lease) { _, _ = l.Leave() },
 		"broken": func(t *testing.T, c *holdfast.Client, _ *holdfast.Lease) {
 			_, _ = c.Break(t.Context(), "a", &holdfast.BreakOptions{Author: "ada"})
 		},
-		"closed": func(t *testing.T, c *holdfast.Client, _ *holdfast.Lease) { _ = c.Close(t.Context()) },
+		"closed": func(t *testing.T, c *holdfast.Client, _ *holdfast.Lease) { _ = c.Close() },
 		"panic": func(t *testing.T, c *holdfast.Client, l *holdfast.Lease) {
 			l.Release(t.Context())
 			defer func() { recover() }()
@@ -105,7 +105,7 @@ func TestManyClients(t *testing.T) {
 			if _, err := c.TryAcquire(t.Context(), "", nil); !errors.Is(err, holdfast.ErrInvalid) {
 				t.Error(err)
 			}
-			if err := c.Close(t.Context()); err != nil {
+			if err := c.Close(); err != nil {
 				t.Error(err)
 			}
 		})

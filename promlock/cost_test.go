@@ -5,18 +5,18 @@ import (
 	"testing"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 	"github.com/holdfast-locks/holdfast/promlock"
 )
 
 // pair returns how to take a lock and give it back, on memory.
 func pair(tb testing.TB, observer holdfast.Observer) func() {
-	client, err := holdfast.New(memlock.New(), &holdfast.Options{Observer: observer, Logger: slog.New(slog.DiscardHandler)})
+	client, err := holdfast.New(mem.New(nil), &holdfast.Options{Observer: observer, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {
-		if err := client.Close(tb.Context()); err != nil {
+		if err := client.Close(); err != nil {
 			tb.Error(err)
 		}
 	})

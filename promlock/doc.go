@@ -22,18 +22,19 @@
 //     has [MaxNames] values at most, and nothing else has a value from outside. Without
 //     a NameLabel there is no such label.
 //   - No acquire, renewal, loss or release waits for it, not even while it is read.
-//   - The sum of a counter over all its labels is the number of events that were told.
+//   - The sum of a counter over all its labels is the number of events.
 //
 // # What is not promised
 //
-// An Observer hears of what happens a little later, so that a gauge may be behind by
-// microseconds; and a program that dies takes with it what was not read. What one
-// process counts is what its own clients saw: who holds a lock in all of a fleet only
+// An Observer receives events a little later, so a gauge may be late by microseconds; and
+// a program that dies loses the counts that were not scraped. A process counts the events
+// of its own clients: only the store knows all holders of a lock, and Client.Inspect and
+// Client.List read them there.
 // the store knows, and Client.Inspect and Client.List ask it.
 //
-// Names may say more of people than a system of metrics should know. [FoldNames] takes
-// numbers and identifiers out, and leaves words as they are: an e-mail address in a name
-// stays. A NameLabel of your own decides.
+// Names may reveal more about people than a system of metrics should know. [FoldNames]
+// removes numbers and identifiers, and leaves words unchanged: an e-mail address in a name
+// stays. Use a NameLabel of your own to decide.
 //
 // # Clocks
 //
@@ -53,6 +54,6 @@
 //
 // # Testing
 //
-// Close the client first: it waits until all is told. Then
+// Close the client first: it waits until all events are delivered. Then
 // testutil.CollectAndCompare of the client library compares what was counted.
 package promlock

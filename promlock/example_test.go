@@ -9,11 +9,12 @@ import (
 	"net/http/httptest"
 	"strings"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/memlock"
 	"github.com/holdfast-locks/holdfast/promlock"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 func Example() {
@@ -21,7 +22,11 @@ func Example() {
 	metrics := promlock.New(&promlock.Options{NameLabel: promlock.FoldNames})
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(metrics)
-	client, err := holdfast.New(memlock.New(), &holdfast.Options{Observer: metrics.Observe})
+	engine, err := memlock.New(nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	client, err := holdfast.New(engine, &holdfast.Options{Observer: metrics.Observe})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -31,7 +36,7 @@ func Example() {
 			log.Fatal(err)
 		}
 	}
-	if err := client.Close(ctx); err != nil { // all is counted when it returns
+	if err := client.Close(); err != nil { // all is counted when it returns
 		log.Fatal(err)
 	}
 

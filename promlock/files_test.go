@@ -10,15 +10,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
 // promtool runs the tool of Prometheus that checks rules.
 func promtool(t *testing.T, args ...string) {
 	t.Helper()
-	path, err := exec.LookPath("promtool")
-	if err != nil {
-		t.Fatal("promtool is not there: install the package prometheus")
-	}
+	path := testsvc.Need(t, "promtool", "prometheus", "prometheus")
 	if out, err := exec.CommandContext(t.Context(), path, args...).CombinedOutput(); err != nil {
 		t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
 	}

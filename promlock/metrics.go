@@ -2,7 +2,7 @@ package promlock
 
 import (
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/observe/tally"
+	"github.com/holdfast-locks/holdfast/internal/tally"
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -29,8 +29,8 @@ type Options struct {
 // so that orders/42 counts as orders/*; see [tally.Fold].
 func FoldNames(name string) string { return tally.Fold(name) }
 
-// Metrics are what Prometheus is told of locks. Its method Observe is an Observer, of
-// one or of several clients, and it is a prometheus.Collector, to be registered
+// Metrics count the events of locks for Prometheus. The method Observe is an Observer, of
+// one or of several clients, and Metrics are a prometheus.Collector, to be registered
 // once. All methods are safe for concurrent use.
 type Metrics struct {
 	tally      *tally.Tally
@@ -102,7 +102,7 @@ func (m *Metrics) values(g tally.Group, mode bool, label, value string) []string
 		all = append(all, g.Name)
 	}
 	if mode {
-		all = append(all, g.Mode.String())
+		all = append(all, g.Mode)
 	}
 	if label != "" {
 		all = append(all, value)

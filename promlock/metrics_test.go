@@ -13,13 +13,14 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/observe"
-	"github.com/holdfast-locks/holdfast/promlock"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+	"github.com/holdfast-locks/holdfast/observe"
+	"github.com/holdfast-locks/holdfast/promlock"
 )
 
 var update = flag.Bool("update", false, "write testdata")
@@ -42,8 +43,8 @@ func day() []observe.Event {
 		{Kind: observe.Lost, Name: "orders/3", Key: "3", Held: 10 * time.Second, Err: holdfast.ErrLost},
 		{Kind: observe.CleanupFailed, Name: "orders/3", Key: "3", Err: holdfast.ErrUnavailable},
 		{Kind: observe.Refused, Name: "orders/4", Err: &holdfast.HeldError{}},
-		{Kind: observe.Acquired, Name: "reader", Mode: driver.Shared, Key: "5"},
-		{Kind: observe.Left, Name: "reader", Mode: driver.Shared, Key: "5", Held: time.Second},
+		{Kind: observe.Acquired, Name: "reader", Mode: lockinfo.Shared, Key: "5"},
+		{Kind: observe.LeaseLeft, Name: "reader", Mode: lockinfo.Shared, Key: "5", Held: time.Second},
 		{Kind: observe.Acquired, Name: "nightly", Key: "6"},
 		{Kind: observe.Waiting, Name: "nightly", Key: "7", Waited: time.Second},
 		{Kind: observe.OutageBegan, Name: "nightly", Key: "7"},
@@ -138,7 +139,7 @@ func TestManyNames(t *testing.T) {
 	m := promlock.New(&promlock.Options{NameLabel: promlock.FoldNames})
 	acquire := func(from, to int) (heap uint64) {
 		for i := from; i < to; i++ {
-			e := observe.Event{Kind: observe.Acquired, Time: time.Now(), Name: letters(i), Key: driver.NewLeaseID()}
+			e := observe.Event{Kind: observe.Acquired, Time: time.Now(), Name: letters(i), Key: lockinfo.NewLeaseID()}
 			m.Observe(e)
 			e.Kind = observe.Released
 			m.Observe(e)

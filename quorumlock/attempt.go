@@ -9,12 +9,10 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// maxRaises and maxPresses bound the rounds of one acquire, and pressPause is
-// the first pause before the same token is proposed again. It doubles: the
-// others have an eighth of a second to withdraw, each of them from each member
-// one lock after the other. A raise succeeds at once unless others are granted the
-// name in between, and lift the counters: four in a row mean that this client is
-// too far away to keep up.
+// maxRaises and maxPresses bound the rounds of one acquire, and pressPause is the first pause
+// before the same token is proposed again. It doubles: the other attempts have an eighth of a
+// second to withdraw. A raise succeeds at once unless another grant of the name lifts the
+// counters in between: four in a row mean that this client is too far away to keep up.
 const (
 	maxRaises  = 4
 	maxPresses = 7
@@ -24,26 +22,28 @@ const (
 // An attempt is one call of Acquire under way. Only its caller's goroutine
 // uses it, until abandon hands it to another.
 type attempt struct {
-	*Engine
+	*engine
 	req   driver.AcquireRequest
 	entry *entry
 	began time.Time
 
 	ballot  ballot    // of the present round
 	present proposal  // the token of the present round
-	earlier uint64    // the greatest token that was proposed before and counts no longer
+	earlier uint64    // the greatest token proposed earlier, which no longer counts
 	inbox   chan vote // the answers of all rounds; it never blocks a sender
-	awaited int       // answers that have not been received
+	awaited int       // how many answers are pending
 	touched []bool    // members that may have accepted something
-	gaveWay bool      // what was accepted has been withdrawn for the sake of others
+	gaveWay bool      // acceptances have been withdrawn in favour of other attempts
+
+	raises, presses int // rounds so far
 }
 
 // newAttempt returns an attempt whose proposals go on from latest, the last that
 // was made for this lease ID.
-func newAttempt(e *Engine, req driver.AcquireRequest, en *entry, latest proposal) *attempt {
+func newAttempt(e *engine, req driver.AcquireRequest, en *entry, latest proposal) *attempt {
 	n := len(e.members)
 	return &attempt{
-		Engine: e, req: req, entry: en, began: time.Now(), present: latest,
+		engine: e, req: req, entry: en, began: time.Now(), present: latest,
 		ballot:  ballot{quorum: e.quorum, minToken: req.MinToken, lead: e.lead(), answers: make([]answer, n)},
 		inbox:   make(chan vote, n*(1+maxRaises+maxPresses)),
 		touched: make([]bool, n),
@@ -52,87 +52,120 @@ func newAttempt(e *Engine, req driver.AcquireRequest, en *entry, latest proposal
 
 // run makes rounds until one is decisive.
 //
-//	won, ours                 granted
+//	won                       granted
+//	ours                      granted if the lease can be extended, or else spent;
+//	                          repeated if the request is to be the first
 //	raise                     another round, with a greater token
 //	press                     another round for the members in use, with the same
 //	giveWay                   withdraw, and hear the rest of this round
 //	inUse                     held
+//	spent                     spent, or repeated
 //	cancelled                 cancelled
 //	unreachable, ambiguous    ErrNoQuorum
 //
-// Whatever ends it without a lease leaves nothing behind (INVARIANT I5).
+// Without a lease nothing of the attempt stays (INVARIANT I5).
 func (a *attempt) run(ctx context.Context) (driver.AcquireReply, error) {
 	a.propose(a.ledger.guess(a.req.Name, max(a.req.MinToken, a.present.token)+1))
-	raises, presses := 0, 0
 	for {
-		v, err := a.await(ctx)
-		switch {
-		case err != nil: // the caller has gone, or the engine was closed
-		case v == won:
-			return a.granted(a.present.token)
-		case v == ours:
-			return a.granted(a.ballot.tally().ownToken)
-		case v == raise && raises < maxRaises:
-			// Counters or clocks were ahead of our guess; now we know them.
-			raises++
-			if err = a.raise(); err == nil {
+		v, err := a.await(ctx) // the error is from the caller's context or from Close
+		if err == nil {
+			var another bool
+			if another, err = a.again(ctx, v); another {
 				continue
 			}
-		case v == raise:
-			err = fmt.Errorf("%w agrees on a token, in %d rounds: they are too busy with the name, or too far away", ErrNoQuorum, raises)
-		case v == press && presses < maxPresses:
-			// We keep what we have, and give the others time to withdraw.
-			if err = a.pause(ctx, pressPause<<presses); err == nil {
-				presses++
-				a.proposeAgain()
-				continue
-			}
-		case v == giveWay && !a.gaveWay:
-			// The second time, those that are pending have had their time: it is held.
-			a.giveWay()
-			continue
-		case v == unreachable:
-			err = a.ballot.failure()
-		case v == ambiguous:
-			err = fmt.Errorf("%w: an earlier request for this lease may have been granted by members that do not answer", ErrNoQuorum)
 		}
-		a.abandon()
-		switch {
-		case errors.Is(err, errSpent):
-			// What was proposed may be withdrawn at any time, and what the members
-			// want now is not above it: only another lease ID is safe.
-			return driver.AcquireReply{Outcome: driver.Spent}, nil
-		case err != nil:
-			return driver.AcquireReply{}, err
-		case v == cancelled:
-			return driver.AcquireReply{Outcome: driver.Cancelled}, nil
-		}
-		// inUse, or a press or giveWay whose rounds are over.
-		return driver.AcquireReply{Outcome: driver.Held, Blocker: a.ballot.blocker()}, nil
+		return a.conclude(ctx, v, err)
 	}
 }
 
-// granted answers with a lease that a majority has, unless it may be over: the
-// members count the TTL from after the attempt began.
-func (a *attempt) granted(token uint64) (driver.AcquireReply, error) {
+// again starts another round after the verdict v, if one may help.
+func (a *attempt) again(ctx context.Context, v verdict) (started bool, err error) {
+	switch {
+	case v == raise && a.raises < maxRaises:
+		// Counters or clocks were ahead of our guess; now we know them.
+		a.raises++
+		err := a.raise()
+		return err == nil, err
+	case v == raise:
+		return false, fmt.Errorf("%w agrees on a token, in %d rounds: they are too busy with the name, or too far away", ErrNoQuorum, a.raises)
+	case v == press && a.presses < maxPresses:
+		// We keep our members, and give the others time to withdraw.
+		if err := a.pause(ctx, pressPause<<a.presses); err != nil {
+			return false, err
+		}
+		a.presses++
+		a.proposeAgain()
+		return true, nil
+	case v == giveWay && !a.gaveWay:
+		// The second time, pending members have had their time: it is held.
+		a.giveWay()
+		return true, nil
+	}
+	return false, nil
+}
+
+// conclude answers with the last verdict, or the error that has ended the attempt.
+func (a *attempt) conclude(ctx context.Context, v verdict, err error) (driver.AcquireReply, error) {
+	switch {
+	case err == nil && v == won:
+		return a.granted()
+	case err == nil && v == ours && !a.req.First:
+		return a.repeat(ctx)
+	}
+	a.abandon()
+	switch {
+	case errors.Is(err, errSpent):
+		// A proposal may be withdrawn at any time, and the members want no greater
+		// token now: only another lease ID helps.
+		return driver.AcquireReply{Outcome: driver.Spent}, nil
+	case err != nil:
+		return driver.AcquireReply{}, err
+	case (v == ours || v == spent) && a.req.First:
+		return driver.AcquireReply{Outcome: driver.Repeated}, nil
+	case v == spent:
+		// Other engines' proposals for this lease ID block it, and only they may
+		// withdraw them: only another lease ID helps.
+		return driver.AcquireReply{Outcome: driver.Spent}, nil
+	case v == unreachable:
+		return driver.AcquireReply{}, a.ballot.failure()
+	case v == ambiguous:
+		return driver.AcquireReply{}, fmt.Errorf("%w: an earlier request for this lease may have been granted by members that do not answer", ErrNoQuorum)
+	case v == cancelled:
+		return driver.AcquireReply{Outcome: driver.Cancelled}, nil
+	}
+	// inUse, or a press or giveWay without rounds left.
+	return driver.AcquireReply{Outcome: driver.Held, Blocker: a.ballot.blocker()}, nil
+}
+
+// granted answers with a lease that a majority has, unless it may have ended: the members
+// count the TTL from after the attempt began.
+func (a *attempt) granted() (driver.AcquireReply, error) {
 	if took := time.Since(a.began); tooLate(took, a.req.TTL) {
 		a.abandon()
 		return driver.AcquireReply{}, fmt.Errorf("%w: its members answered after %s, too late for a TTL of %s",
 			driver.ErrUnavailable, took.Round(time.Millisecond), a.req.TTL)
 	}
-	t := tenure{token: token, lead: a.present.lead, ttl: a.req.TTL, holder: a.req.Holder, granted: time.Now()}
-	if token != a.present.token {
-		// The lease is of an earlier attempt, whose lead nobody knows any more. What
-		// the present proposal has taken beside it is to go.
-		t.lead = 0
-		a.abandonFresh()
+	a.ledger.grant(a.req.LeaseID, tenure{
+		token: a.present.token, lead: a.present.lead, ttl: a.req.TTL, holder: a.req.Holder, granted: time.Now(),
+	})
+	return driver.AcquireReply{Outcome: driver.Granted, Token: a.present.token}, nil
+}
+
+// repeat answers with the lease of this ID that a majority has: another engine has proposed
+// it, or an earlier attempt whose answers were lost. It withdraws the present proposal.
+func (a *attempt) repeat(ctx context.Context) (driver.AcquireReply, error) {
+	a.abandon()
+	reply, err := a.engine.again(ctx, a.req, a.ballot.tally().ownToken)
+	if isLost(err) {
+		// It was withdrawn meanwhile. Confirmed leases stay: another engine may have been
+		// granted this lease ID.
+		return driver.AcquireReply{Outcome: driver.Spent}, nil
 	}
-	a.ledger.grant(a.req.LeaseID, t)
-	return driver.AcquireReply{Outcome: driver.Granted, Token: token}, nil
+	return reply, err
 }
 
 // pause waits for d, or fails when ctx or the engine ends.
 func (a *attempt) pause(ctx context.Context, d time.Duration) error {
-	_, _, err := next[vote](ctx, a.Engine, nil, time.After(d))
+	_, _, err := next[vote](ctx, a.engine, nil, time.After(d))
 	return err
 }

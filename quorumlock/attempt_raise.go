@@ -15,10 +15,10 @@ var errSpent = errors.New("the lease ID is spent")
 // raise starts a round with a greater token, or fails with errSpent if the
 // members want a smaller one: this machine's clock is ahead, or was.
 //
-// INVARIANT I5: the token is above all that were proposed for this lease ID, and
-// above those of leases of this ID that members have, so that no withdrawal of
-// those ends it. If that lifts it by more than a guess may be off, or so far that
-// members no longer follow, then it is not what the members want.
+// INVARIANT I5: the token is above all tokens that this engine has proposed for the lease ID,
+// so that none of their withdrawals ends it. It is also above the tokens of other engines'
+// leases with this ID, which it replaces once it is granted. The lease ID is spent if that
+// lifts the token by more than a guess may be off, or too far for a majority.
 func (a *attempt) raise() error {
 	want, ok := a.ballot.next()
 	if !ok {

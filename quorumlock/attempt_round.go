@@ -8,8 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
-// A vote is one member's answer to one proposal. It may come when a later one has
-// been made.
+// A vote is one member's answer to one proposal, which a later proposal may have replaced.
 type vote struct {
 	result[driver.ProposeReply]
 	token uint64 // that was proposed
@@ -24,10 +23,9 @@ func (v *vote) mayHaveTaken() bool {
 	return v.value.Vote == driver.VoteAccepted
 }
 
-// propose starts a round: it proposes a token to all members. INVARIANT I5: it
-// is above all that were proposed for this lease ID before, in whatever attempt.
-// So the withdrawal of those, which may arrive at any time, never ends a lease
-// that counts.
+// propose starts a round: it proposes a token to all members. INVARIANT I5: the token is
+// above all earlier proposals for this lease ID, in any attempt. So a withdrawal of an earlier
+// one, which may arrive at any time, never ends a lease that counts.
 func (a *attempt) propose(p proposal) {
 	a.earlier, a.present = a.present.token, p
 	a.ledger.propose(a.entry, p)
@@ -35,22 +33,21 @@ func (a *attempt) propose(p proposal) {
 	a.send(func(answer) bool { return true })
 }
 
-// proposeAgain proposes the present token again, to the members where others
-// were in the way. To those that accepted it the request would be a repeat, and
-// those that failed have had their time.
+// proposeAgain proposes the present token again, to members that another lease has blocked.
+// Members that accepted it need no repeat, and members that failed have had their time.
 func (a *attempt) proposeAgain() {
 	a.send(func(got answer) bool { return got.is(driver.VoteHeld) })
 }
 
-// send sends the present proposal to the members whose answers so far are such,
-// and waits for new ones from them.
+// send sends the present proposal to the members whose last answer fits, and resets those
+// answers.
 func (a *attempt) send(to func(answer) bool) {
 	req := driver.ProposeRequest{
-		Name: a.req.Name, LeaseID: a.req.LeaseID, TTL: a.req.TTL, Holder: a.req.Holder,
+		Name: a.req.Name, LeaseID: a.req.LeaseID, Proposer: a.proposer, TTL: a.req.TTL, Holder: a.req.Holder,
 		Token: a.present.token, Replaces: a.earlier, Lead: a.present.lead, Quarantine: a.quarantine(),
 	}
-	// Not through tell: the answers of several rounds come through one channel, and
-	// abandon may have to hear them when the caller has gone.
+	// Not through tell: the answers of several rounds use one channel, and abandon may
+	// read them after the caller has gone.
 	for i, got := range a.ballot.answers {
 		if !to(got) {
 			continue
@@ -66,9 +63,9 @@ func (a *attempt) send(to func(answer) bool) {
 	}
 }
 
-// await collects answers until there is something to do: a firm verdict, or one
-// that did not get better within the grace. The grace begins when there is first a
-// verdict to act on, and is not prolonged by answers that come in it.
+// await collects answers until there is a firm verdict, or one that did not improve within
+// the grace. The grace begins with the first verdict to act on, and further answers do not
+// extend it.
 func (a *attempt) await(ctx context.Context) (verdict, error) {
 	began := time.Now()
 	var grace <-chan time.Time
@@ -80,7 +77,7 @@ func (a *attempt) await(ctx context.Context) (verdict, error) {
 		if v != undecided && grace == nil {
 			grace = time.After(a.grace(v, began))
 		}
-		vote, over, err := next(ctx, a.Engine, a.inbox, grace)
+		vote, over, err := next(ctx, a.engine, a.inbox, grace)
 		switch {
 		case err != nil:
 			return undecided, err
@@ -94,8 +91,8 @@ func (a *attempt) await(ctx context.Context) (verdict, error) {
 	}
 }
 
-// grace returns how long answers that would make a better verdict are waited
-// for. Whoever gave way is in nobody's way, and can be patient.
+// grace returns how long to wait for answers that may improve the verdict. An attempt that
+// gave way blocks no other, and can wait for longer.
 func (a *attempt) grace(v verdict, began time.Time) time.Duration {
 	if v == giveWay && a.gaveWay {
 		return min(patience, a.timeout(a.req.TTL))
@@ -103,7 +100,7 @@ func (a *attempt) grace(v verdict, began time.Time) time.Duration {
 	return graceAfter(began)
 }
 
-// receive notes one answer.
+// receive records one answer.
 func (a *attempt) receive(v vote) {
 	a.awaited--
 	a.touched[v.from] = a.touched[v.from] || v.mayHaveTaken()

@@ -6,20 +6,19 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// giveWay lets others have the members that accepted, and goes on listening:
-// if nobody wants them, because the lease in the way was released already where
-// no answer came from yet, there will be another round.
+// giveWay withdraws from the members that accepted, so that other attempts can have them, and
+// waits for more answers: if the blocking lease was released already at the pending members,
+// there is another round.
 func (a *attempt) giveWay() {
 	a.gaveWay = true
 	a.withdrawFrom(a.touched)
-	clear(a.touched) // what members accept later than this, receive notes anew
+	clear(a.touched) // receive records later acceptances
 	a.ballot.yield(a.present.token)
 }
 
-// abandon makes sure, in the background, that nothing of the attempt stays
-// behind: what members have accepted is withdrawn at once, and what they have
-// not answered yet, as soon as they do. A request that never answers is taken
-// for one that was carried out, when its time limit is over. INVARIANT I5.
+// abandon withdraws the attempt, in the background: accepted proposals at once, and pending
+// ones as soon as the members answer. A request without an answer within its time limit
+// counts as carried out. INVARIANT I5.
 func (a *attempt) abandon() {
 	a.withdrawFrom(a.touched)
 	awaited := a.awaited
@@ -32,19 +31,8 @@ func (a *attempt) abandon() {
 	})
 }
 
-// abandonFresh withdraws the present token from the members that said that
-// they accepted it. No other may be told: it could have the lease that counts,
-// with a smaller token.
-func (a *attempt) abandonFresh() {
-	for i, answer := range a.ballot.answers {
-		if answer.is(driver.VoteAccepted) {
-			a.janitors[i].add(a.withdrawal())
-		}
-	}
-}
-
-// withdrawFrom leaves the withdrawal to the janitors of some members, who repeat
-// it until the members have answered.
+// withdrawFrom passes the withdrawal to the janitors of some members, which repeat it until
+// the members have answered.
 func (a *attempt) withdrawFrom(members []bool) {
 	for i, tell := range members {
 		if tell {
@@ -53,13 +41,14 @@ func (a *attempt) withdrawFrom(members []bool) {
 	}
 }
 
-// withdrawal is the request that undoes the present proposal and all before it,
-// which are smaller. It is of use for as long as a copy of the proposal may be
-// under way, or what was accepted may last.
+// withdrawal is the request that undoes the present proposal and all earlier ones of this
+// engine, which are smaller. INVARIANT I5: it must not withdraw other engines' proposals for
+// this lease ID, which may have been granted. It is useful while a copy of the proposal may be
+// under way, or an accepted lease may last.
 func (a *attempt) withdrawal() withdrawal {
 	return withdrawal{
 		WithdrawRequest: driver.WithdrawRequest{
-			Name: a.req.Name, LeaseID: a.req.LeaseID, Token: a.present.token, Lead: a.lift(a.present.lead),
+			Name: a.req.Name, LeaseID: a.req.LeaseID, Proposer: a.proposer, Token: a.present.token, Lead: a.lift(a.present.lead),
 		},
 		until: time.Now().Add(max(a.req.TTL, driver.TombstoneTTL)),
 	}

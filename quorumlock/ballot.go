@@ -4,9 +4,10 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A ballot is one round of a proposal: what each member has said so far.
+// A ballot is one round of a proposal: the answers of the members so far.
 type ballot struct {
 	quorum   int           // the least number of members that is a majority
 	minToken uint64        // of the request
@@ -14,7 +15,7 @@ type ballot struct {
 	answers  []answer      // by member
 }
 
-// An answer is one member's, or that there is none.
+// An answer is the answer of one member, if there is one.
 type answer struct {
 	state answerState
 	reply driver.ProposeReply // if answered
@@ -32,11 +33,9 @@ const (
 // is reports whether the member has answered with v.
 func (a *answer) is(v driver.Vote) bool { return a.state == answered && a.reply.Vote == v }
 
-// free reports whether the member could accept some token: nobody else has a
-// lease there. One that is ours is replaced by a greater token.
-func (a *answer) free() bool {
-	return a.is(driver.VoteAccepted) || a.is(driver.VoteRefused) || a.is(driver.VoteOwn)
-}
+// free reports whether the member could accept some token: it has no lease, or only one of
+// this attempt, which a greater token replaces.
+func (a *answer) free() bool { return a.is(driver.VoteAccepted) || a.is(driver.VoteRefused) }
 
 // A tally counts the answers of a ballot. Members that failed or are in
 // quarantine take no part.
@@ -45,20 +44,21 @@ type tally struct {
 
 	unseen int // members that have not answered, or have failed: they may have any lease
 
-	// ownToken is the token of an earlier lease of ours that most members have.
+	// ownToken is the token of the lease of this ID, from another request, that most
+	// members have.
 	ownToken uint64
 	ownMost  int
-	// rivalMost is how many members one and the same other lease has.
+	// rivalMost is the largest number of members with the same other lease.
 	rivalMost int
 	cancelled bool
 }
 
-// tally counts. Leases count together only if they are one and the same: those of
-// others by lease ID, ours by token, because an attempt that was repeated may have
+// tally counts the answers. Leases count together only if they are the same: other leases by
+// lease ID, ours by token, because repeats of a request, by this engine or another, may have
 // left several.
 func (b *ballot) tally() tally {
 	var t tally
-	own, rivals := map[uint64]int{}, map[driver.LeaseID]int{}
+	own, rivals := map[uint64]int{}, map[lockinfo.LeaseID]int{}
 	for _, a := range b.answers {
 		if a.state == pending {
 			t.pending++

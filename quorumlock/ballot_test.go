@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // The answers that ballots in these tests are made of. clock is the members'.
@@ -21,9 +22,9 @@ func has(token uint64) answer {
 	return a
 }
 
-func heldBy(id driver.LeaseID, ends time.Duration) answer {
+func heldBy(id lockinfo.LeaseID, ends time.Duration) answer {
 	a := voted(driver.VoteHeld)
-	a.reply.Rival, a.reply.Blocker = id, driver.Blocker{ExpiresIn: ends, Holder: driver.Holder{Host: string(id)}}
+	a.reply.Rival, a.reply.Blocker = id, driver.Blocker{ExpiresIn: ends, Holder: lockinfo.Holder{Host: string(id)}}
 	return a
 }
 
@@ -84,7 +85,11 @@ func TestVerdict(t *testing.T) {
 		{"an earlier lease, one to come", []answer{has(10), yes, none}, undecided, false},
 		{"perhaps an earlier lease", []answer{has(10), yes, fails}, ambiguous, true},
 		{"no earlier lease", []answer{has(10), low, yes}, raise, true},
-		{"two earlier tokens", []answer{has(10), has(12), low}, raise, true},
+		{"two earlier tokens", []answer{has(10), has(12), low}, spent, true},
+		{"half an earlier lease, one to come", []answer{has(10), none, low}, undecided, false},
+		{"half an earlier lease, one held", []answer{has(10), byX, low}, spent, true},
+		{"half an earlier lease, two held", []answer{has(10), byX, byY}, inUse, true},
+		{"half of five, one to come", []answer{has(10), has(12), low, low, none}, spent, false},
 		{"two earlier tokens, one failed", []answer{has(10), has(12), fails}, ambiguous, true},
 		{"clocks apart, one to come", []answer{at(0, clock), at(0, 2*clock), none}, undecided, false},
 		{"clocks apart, one held", []answer{at(0, clock), at(0, 2*clock), byX}, inUse, true},
@@ -155,7 +160,7 @@ func TestNextToken(t *testing.T) {
 }
 
 func TestBlocker(t *testing.T) {
-	never := heldBy("foreign", driver.Never)
+	never := heldBy("foreign", lockinfo.Never)
 	tests := []struct {
 		name    string
 		answers []answer

@@ -14,17 +14,15 @@ type proposal struct {
 	lead  time.Duration
 }
 
-// next returns what to propose in the next round. Of the tokens that a majority
-// would accept it is the smallest, so that a member whose clock or counter is
-// far ahead of the others' is left behind; except that it goes up a little if
-// more members can follow. It is far ahead of the members' clocks only if
-// MinToken or counters demand it. It returns false if no majority will accept
-// the same token, or MinToken is too far ahead for it.
+// next returns the proposal for the next round: the smallest token that a majority would
+// accept, so that a single member whose clock or counter is far ahead does not count; or a
+// slightly greater one if more members accept that. It is far ahead of the members' clocks
+// only if MinToken or counters demand it. It returns false if no majority would accept one
+// token, or MinToken is too far ahead.
 func (b *ballot) next() (p proposal, ok bool) {
-	// For each member that is free, the least token that is above its counter and
-	// not behind its clock. If the counter or MinToken is further ahead of the clock
-	// than the usual lead, then what follows them is a candidate of its own, which is
-	// taken only if no other is acceptable.
+	// For each free member, the least token above its counter and not before its clock.
+	// If the counter or MinToken leads the clock by more than usual, their successor is
+	// another candidate, which is used only if no other is acceptable.
 	var near, lifted []proposal
 	for _, a := range b.answers {
 		if !a.free() {
@@ -42,7 +40,7 @@ func (b *ballot) next() (p proposal, ok bool) {
 		}
 		return lifted[0], true
 	}
-	// A little more than the least costs nothing, and may take all along.
+	// A slightly greater token costs nothing, and all members may accept it.
 	for _, candidate := range near {
 		if candidate.token <= near[0].token+uint64(guessLead.Microseconds()) {
 			p = candidate
@@ -51,8 +49,7 @@ func (b *ballot) next() (p proposal, ok bool) {
 	return p, true
 }
 
-// acceptable returns those of some proposals that a majority would accept, the
-// smallest first. What one member wants, others may refuse.
+// acceptable returns the candidates that a majority would accept, the smallest first.
 func (b *ballot) acceptable(candidates []proposal) []proposal {
 	candidates = slices.DeleteFunc(candidates, func(p proposal) bool {
 		return p.token > driver.MaxToken || b.followers(p) < b.quorum
@@ -72,11 +69,11 @@ func (b *ballot) followers(p proposal) int {
 	return count
 }
 
-// wouldAccept reports whether the member that sent reply would now accept p for
-// a request with minToken. In order: INVARIANT I2, above all that it accepted; not
-// behind its clock, for what it may have forgotten; not too far ahead of it, so
-// that a wrong clock lifts no counter; and the limit of MinToken, which the member
-// itself does not know.
+// wouldAccept reports whether the member that sent reply would now accept p for a request
+// with minToken. In order: INVARIANT I2, the token is above all that it has accepted; it is
+// not before the member's clock, because the member may have lost its memory; it is not too
+// far ahead of the clock, so that a wrong clock lifts no counter; and MinToken is within its
+// limit, which the member does not check.
 func wouldAccept(reply driver.ProposeReply, p proposal, minToken uint64) bool {
 	return p.token > reply.Counter &&
 		p.token+uint64(driver.MaxProposalLag.Microseconds()) >= reply.Clock &&
@@ -84,9 +81,9 @@ func wouldAccept(reply driver.ProposeReply, p proposal, minToken uint64) bool {
 		minToken <= reply.Clock+uint64(driver.MaxTokenLead.Microseconds())
 }
 
-// leadOf returns how far ahead of its clock the member that sent reply has to
-// let a token be. Its counter is further ahead than the usual lead only where a
-// token was lifted with MinToken, or a clock was set back.
+// leadOf returns how far ahead of its clock the member that sent reply must allow a token to
+// be. Its counter exceeds the usual lead only after MinToken has lifted a token, or a clock
+// was set back.
 func (b *ballot) leadOf(reply driver.ProposeReply) time.Duration {
 	if max(reply.Counter&^1, b.minToken) > reply.Clock+uint64(b.lead.Microseconds()) {
 		return liftedLead
@@ -94,8 +91,8 @@ func (b *ballot) leadOf(reply driver.ProposeReply) time.Duration {
 	return b.lead
 }
 
-// above returns the least token that is greater than token, and than those of
-// the lease ID's leases that members have.
+// above returns the least token that is greater than token and the tokens of the members'
+// leases with this lease ID.
 func (b *ballot) above(token uint64) uint64 {
 	for _, a := range b.answers {
 		if a.is(driver.VoteOwn) {

@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// blocker describes what the request waits for: of the leases in the way, the
-// one by whose end a majority would be free. That is an estimate: the leases may
-// be extended, or those of rivals that withdraw at once. Whose it is, and
-// since when, is what the member says that has had it for the longest: others were
-// asked later, or have been repaired.
+// blocker describes the lease that the request waits for: the one whose end makes a majority
+// free. It is an estimate: leases may be extended, and other attempts withdraw at once. The
+// holder and Since are from the member that has had the lease for the longest: others got it
+// later, or by repair.
 func (b *ballot) blocker() driver.Blocker {
 	var held []driver.ProposeReply
 	free := 0
@@ -29,7 +29,7 @@ func (b *ballot) blocker() driver.Blocker {
 		return driver.Blocker{}
 	}
 	slices.SortStableFunc(held, func(a, b driver.ProposeReply) int { return cmp.Compare(ends(a.ExpiresIn), ends(b.ExpiresIn)) })
-	// As many of them have to end as are missing to a majority.
+	// So many leases must end that a majority is free.
 	way := held[min(max(b.quorum-free, 1), len(held))-1]
 	w := way.Blocker
 	for _, other := range held {
@@ -41,15 +41,15 @@ func (b *ballot) blocker() driver.Blocker {
 	return w
 }
 
-// ends returns what is left of a lease, in an order that has Never last.
+// ends returns the rest of a lease for sorting, with Never last.
 func ends(expiresIn time.Duration) time.Duration {
-	if expiresIn == driver.Never {
+	if expiresIn == lockinfo.Never {
 		return math.MaxInt64
 	}
 	return expiresIn
 }
 
-// failure explains a ballot that no majority took part in.
+// failure explains a ballot without a majority of answers.
 func (b *ballot) failure() error {
 	var errs []error
 	var quarantined time.Duration

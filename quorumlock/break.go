@@ -6,19 +6,20 @@ import (
 	"slices"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// Break implements driver.Breaker, if all members do. It is done when a
-// majority of the members has carried it out: none of them repairs the lease
-// afterwards, so that it is over even if the others still have it, until their
-// expiry. Without a majority of answers the outcome is unknown.
-func (e *Engine) Break(ctx context.Context, req driver.BreakRequest) ([]driver.Broken, error) {
+// Break implements driver.Breaker, if all members do. It is done when a majority of the
+// members has carried it out: none of them repairs the lease afterwards, so that the lease
+// has ended even if the others keep it until its expiry. Without a majority of answers the
+// outcome is unknown.
+func (e *engine) Break(ctx context.Context, req driver.BreakRequest) ([]lockinfo.Broken, error) {
 	if err := e.enterIf(ctx, e.capable.Break, "breaking locks"); err != nil {
 		return nil, err
 	}
 	defer e.running.Done()
-	// Members lift their counters to the token that they are told, so it must be
-	// that of a lease. Where there is none this is a repeat, or about nothing.
+	// Members lift their counters to the token of the request, so it must be the token of a
+	// lease. If there is none, the request is a repeat, or has no effect.
 	token, err := e.tokenToBreak(ctx, req)
 	if err != nil {
 		return nil, err
@@ -27,11 +28,11 @@ func (e *Engine) Break(ctx context.Context, req driver.BreakRequest) ([]driver.B
 	if req.Token = token; token == 0 {
 		// INVARIANT I6: a repeat gets the answer of the first time, from what the
 		// members remember.
-		request = func(m driver.Breaker, ctx context.Context, req driver.BreakRequest) ([]driver.Broken, error) {
+		request = func(m driver.Breaker, ctx context.Context, req driver.BreakRequest) ([]lockinfo.Broken, error) {
 			return m.Breaks(ctx, req.Name)
 		}
 	}
-	h, err := hearAny(ctx, e, func(ctx context.Context, i int) ([]driver.Broken, error) {
+	h, err := hearAny(ctx, e, func(ctx context.Context, i int) ([]lockinfo.Broken, error) {
 		return request(e.features[i].Breaker, ctx, req)
 	})
 	switch {
@@ -43,12 +44,12 @@ func (e *Engine) Break(ctx context.Context, req driver.BreakRequest) ([]driver.B
 	case len(h.answers) < e.quorum: // nothing was sent but to read, or nothing arrived
 		return nil, e.missing(h.errs)
 	}
-	broken := map[uint64]driver.Broken{}
+	broken := map[uint64]lockinfo.Broken{}
 	for token, of := range byToken(h.answers) {
-		// The members tell what this very request has ended, now or by an earlier
-		// copy. A lease that too few had was not the quorum's; those that did not
-		// answer count as if they had had it.
-		own := slices.DeleteFunc(of, func(b driver.Broken) bool { return b.ID != req.ID })
+		// The members report what this request has ended, now or by an earlier copy. A
+		// lease of too few members was not the quorum's; members without an answer count
+		// as if they had had it.
+		own := slices.DeleteFunc(of, func(b lockinfo.Broken) bool { return b.ID != req.ID })
 		if len(own) > 0 && len(own)+len(e.members)-len(h.answers) >= e.quorum {
 			broken[token] = own[0]
 		}
@@ -56,11 +57,11 @@ func (e *Engine) Break(ctx context.Context, req driver.BreakRequest) ([]driver.B
 	return driver.ByToken(broken), nil
 }
 
-// tokenToBreak returns the greatest token that a member has a lease with and
-// that req is about; 0 if there is none. What a minority has counts as well: it may
-// be what is left of a lease, or the beginning of one.
-func (e *Engine) tokenToBreak(ctx context.Context, req driver.BreakRequest) (token uint64, err error) {
-	locks, err := read(ctx, e, func(ctx context.Context, i int) (driver.Lock, error) {
+// tokenToBreak returns the greatest token of the members' leases that req is about; 0 if there
+// is none. A lease of a minority counts as well: it may be the rest of a lease, or the
+// beginning of one.
+func (e *engine) tokenToBreak(ctx context.Context, req driver.BreakRequest) (token uint64, err error) {
+	locks, err := read(ctx, e, func(ctx context.Context, i int) (lockinfo.LockState, error) {
 		return e.members[i].Inspect(ctx, req.Name)
 	})
 	if err != nil {
@@ -83,22 +84,21 @@ func (e *Engine) tokenToBreak(ctx context.Context, req driver.BreakRequest) (tok
 	return token, nil
 }
 
-// Breaks implements driver.Breaker: it returns what any of the members that
-// answer remembers. They are a majority at least, and a break that was done has
-// reached a majority: so one of them remembers it. It may be of a lease that was
-// over by then, if a member had not heard of its release yet.
-func (e *Engine) Breaks(ctx context.Context, name string) ([]driver.Broken, error) {
+// Breaks implements driver.Breaker: it joins what the members remember. At least a majority
+// answers, and a break has reached a majority: so one of them remembers it. A broken lease may
+// have been released before, if a member had not received the release yet.
+func (e *engine) Breaks(ctx context.Context, name string) ([]lockinfo.Broken, error) {
 	if err := e.enterIf(ctx, e.capable.Break, "breaking locks"); err != nil {
 		return nil, err
 	}
 	defer e.running.Done()
-	answers, err := read(ctx, e, func(ctx context.Context, i int) ([]driver.Broken, error) {
+	answers, err := read(ctx, e, func(ctx context.Context, i int) ([]lockinfo.Broken, error) {
 		return e.features[i].Breaker.Breaks(ctx, name)
 	})
 	if err != nil {
 		return nil, err
 	}
-	broken := map[uint64]driver.Broken{}
+	broken := map[uint64]lockinfo.Broken{}
 	for token, of := range byToken(answers) {
 		broken[token] = of[0]
 	}
@@ -107,8 +107,8 @@ func (e *Engine) Breaks(ctx context.Context, name string) ([]driver.Broken, erro
 }
 
 // byToken returns what the members remember of each lease.
-func byToken(answers [][]driver.Broken) map[uint64][]driver.Broken {
-	all := map[uint64][]driver.Broken{}
+func byToken(answers [][]lockinfo.Broken) map[uint64][]lockinfo.Broken {
+	all := map[uint64][]lockinfo.Broken{}
 	for _, a := range answers {
 		for _, b := range a {
 			all[b.Token] = append(all[b.Token], b)

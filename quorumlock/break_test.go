@@ -7,20 +7,21 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/quorumlock"
 )
 
-func (l *link) Break(ctx context.Context, req driver.BreakRequest) ([]driver.Broken, error) {
-	r := over(ctx, l, "Break", func(ctx context.Context) (r reply[[]driver.Broken]) {
+func (l *link) Break(ctx context.Context, req driver.BreakRequest) ([]lockinfo.Broken, error) {
+	r := over(ctx, l, "Break", func(ctx context.Context) (r reply[[]lockinfo.Broken]) {
 		r.value, r.err = l.Member.(driver.Breaker).Break(ctx, req)
 		return r
 	}, fails)
 	return r.value, r.err
 }
 
-func (l *link) Breaks(ctx context.Context, name string) ([]driver.Broken, error) {
-	r := over(ctx, l, "Breaks", func(ctx context.Context) (r reply[[]driver.Broken]) {
+func (l *link) Breaks(ctx context.Context, name string) ([]lockinfo.Broken, error) {
+	r := over(ctx, l, "Breaks", func(ctx context.Context) (r reply[[]lockinfo.Broken]) {
 		r.value, r.err = l.Member.(driver.Breaker).Breaks(ctx, name)
 		return r
 	}, fails)
@@ -32,7 +33,7 @@ func (l *link) OnLoss(told func(driver.Loss)) (stop func()) {
 }
 
 func breakOf(h held) driver.BreakRequest {
-	return driver.BreakRequest{ID: driver.NewLeaseID(), Name: h.Name, Token: h.token, Author: "ada", Reason: "stuck"}
+	return driver.BreakRequest{ID: lockinfo.NewLeaseID(), Name: h.Name, Token: h.token, Author: "ada", Reason: "stuck"}
 }
 
 // mustBreak breaks h, and nothing else.
@@ -153,7 +154,7 @@ func TestLossNeedsMajority(t *testing.T) {
 		defer r.OnLoss(func(l driver.Loss) { losses = append(losses, l) })()
 		h := r.take("a")
 		settle(time.Second)
-		for i, want := range []driver.LeaseID{"", h.LeaseID} {
+		for i, want := range []lockinfo.LeaseID{"", h.LeaseID} {
 			if _, err := r.stores[i].Break(r.Context(), breakOf(h)); err != nil {
 				r.Fatal(err)
 			}
@@ -161,7 +162,7 @@ func TestLossNeedsMajority(t *testing.T) {
 				r.Fatalf("after %d of 3 members: told %+v, want %q", i+1, losses, want)
 			}
 		}
-		var broken *driver.BrokenError
+		var broken *lockinfo.BrokenError
 		if !errors.As(losses[1].Err, &broken) || broken.Author != "ada" {
 			r.Errorf("error %v, want that ada broke it", losses[1].Err)
 		}
@@ -193,7 +194,7 @@ func TestMemberThatCannotBreak(t *testing.T) {
 			t.Errorf("Break: %v, want ErrUnsupported", err)
 		}
 		settle(time.Second) // the first may not be of the majority that answered
-		if lock, err := mixed[0].(*memlock.Member).Inspect(t.Context(), "a"); err != nil || len(lock.Holders) != 1 {
+		if lock, err := mixed[0].(*mem.Member).Inspect(t.Context(), "a"); err != nil || len(lock.Holders) != 1 {
 			t.Errorf("after it: %+v, %v", lock, err)
 		}
 	})

@@ -19,7 +19,9 @@ func (r *rig) client() *holdfast.Client {
 		r.Fatal(err)
 	}
 	r.Cleanup(func() {
-		if err := c.Close(context.Background()); err != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := errors.Join(c.Shutdown(ctx), c.Close()); err != nil { // clean-ups go on until stores answer
 			r.Errorf("Close: %v", err)
 		}
 	})
@@ -104,7 +106,7 @@ func TestShortestWaitOnQuorum(t *testing.T) {
 		for _, l := range r.links {
 			l.slow(20 * time.Millisecond)
 		}
-		c, opts := r.client(), &holdfast.AcquireOptions{Wait: time.Microsecond}
+		c, opts := r.client(), &holdfast.AcquireOptions{MaxWait: time.Microsecond}
 		err := c.Do(r.Context(), "a", opts, func(ctx context.Context, _ *holdfast.Lease) error {
 			all, err := c.AcquireAll(ctx, []string{"b", "c"}, opts)
 			if err != nil {

@@ -8,16 +8,16 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/enginetest"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 	"github.com/holdfast-locks/holdfast/quorumlock"
 )
 
 // stores returns n new members that may grant.
-func stores(tb testing.TB, n int) []*memlock.Member {
+func stores(tb testing.TB, n int) []*mem.Member {
 	tb.Helper()
-	var members []*memlock.Member
+	var members []*mem.Member
 	for range n {
-		m := memlock.NewMember()
+		m := mem.NewMember()
 		if err := m.Admit(tb.Context()); err != nil {
 			tb.Fatal(err)
 		}
@@ -78,6 +78,13 @@ func TestConformance(t *testing.T) {
 	for _, n := range []int{3, 5} {
 		conform(fmt.Sprintf("%d members", n), func(tb testing.TB) []driver.Member { return members(stores(tb, n)) })
 	}
+	conform("members some milliseconds away", func(tb testing.TB) []driver.Member {
+		links := linked(stores(tb, 3))
+		for i, l := range links {
+			l.slow(time.Duration(2*i+2) * time.Millisecond)
+		}
+		return members(links)
+	})
 	conform("a member without extras", func(tb testing.TB) []driver.Member {
 		all := members(stores(tb, 3))
 		all[1] = plain{all[1]}

@@ -26,12 +26,12 @@ type Checker interface {
 	Check(ctx context.Context, req driver.DiagnoseRequest, quarantine time.Duration) (run string, d driver.Diagnosis, err error)
 }
 
-var _ driver.Diagnoser = (*Engine)(nil)
+var _ driver.Diagnoser = (*engine)(nil)
 
 // clockStep is by how much the members' clocks may differ.
 const clockStep = 100 * time.Millisecond
 
-// A checkup is what became known of one member.
+// A checkup is the examination of one member.
 type checkup struct {
 	member    int
 	label     string // of the server
@@ -44,7 +44,7 @@ type checkup struct {
 // Diagnose implements driver.Diagnoser: it examines all members at once. What
 // is wrong with one of them is a warning as long as a majority takes part. It
 // fails with ErrNoQuorum if none answers.
-func (e *Engine) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driver.Diagnosis, error) {
+func (e *engine) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driver.Diagnosis, error) {
 	if err := e.enter(ctx); err != nil {
 		return driver.Diagnosis{}, err
 	}
@@ -62,7 +62,7 @@ func (e *Engine) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driv
 	if err := e.noneAnswers(checkups); err != nil {
 		return driver.Diagnosis{}, err
 	}
-	// First what concerns the quorum, and then the members, one after the other.
+	// First the quorum, then each member.
 	var d driver.Diagnosis
 	d.Findings = append(d.Findings, e.judgeQuorum(checkups), judgeIndependence(checkups), e.judgeClocks(checkups))
 	if req.TTL > e.opts.MaxTTL {
@@ -75,8 +75,8 @@ func (e *Engine) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driv
 	return d, nil
 }
 
-// noneAnswers returns an error if that is so.
-func (e *Engine) noneAnswers(checkups []checkup) error {
+// noneAnswers returns an error if no member has answered.
+func (e *engine) noneAnswers(checkups []checkup) error {
 	var errs []error
 	for _, c := range checkups {
 		if len(c.findings) > 0 {
@@ -87,9 +87,9 @@ func (e *Engine) noneAnswers(checkups []checkup) error {
 	return e.missing(errs)
 }
 
-// checkUp examines one member. What would be a failure of a store of its own is a
-// warning here, and the reason why the member takes no part.
-func (e *Engine) checkUp(ctx context.Context, i int, req driver.DiagnoseRequest) checkup {
+// checkUp examines one member. A failure of a single store is a warning here, and the reason
+// why the member takes no part.
+func (e *engine) checkUp(ctx context.Context, i int, req driver.DiagnoseRequest) checkup {
 	m := e.members[i]
 	c := checkup{member: i, label: label(m, i)}
 	checker, ok := m.(Checker)
@@ -129,9 +129,9 @@ func label(m driver.Member, i int) string {
 	return fmt.Sprintf("member %d", i+1)
 }
 
-// judgeQuorum says how many members grant locks: a failure if they are less than a
-// majority, and a warning if they are not all.
-func (e *Engine) judgeQuorum(checkups []checkup) driver.Finding {
+// judgeQuorum counts the members that grant locks: fewer than a majority is a failure, fewer
+// than all a warning.
+func (e *engine) judgeQuorum(checkups []checkup) driver.Finding {
 	var errs []error
 	var why []string
 	var longest time.Duration
@@ -162,8 +162,8 @@ func (e *Engine) judgeQuorum(checkups []checkup) driver.Finding {
 	return f
 }
 
-// judgeIndependence looks for members that are one store: its loss, or that of
-// its memory, would count for several.
+// judgeIndependence looks for members that are one store: its loss, or the loss of its
+// memory, would count for several.
 func judgeIndependence(checkups []checkup) driver.Finding {
 	f := driver.Finding{Key: "independence", Text: "the members that answer are servers of their own"}
 	for i, c := range checkups {
@@ -178,10 +178,10 @@ func judgeIndependence(checkups []checkup) driver.Finding {
 	return f
 }
 
-// judgeClocks compares the members' clocks: a failure if no majority would accept
-// the same token, and a warning if a member is on its way to be left behind. The
-// offsets were measured over the network, so each is uncertain by its round trip.
-func (e *Engine) judgeClocks(checkups []checkup) driver.Finding {
+// judgeClocks compares the members' clocks: it is a failure if no majority would accept the
+// same token, and a warning if one clock drifts from the others. The offsets were measured over
+// the network, so each is uncertain by its round trip.
+func (e *engine) judgeClocks(checkups []checkup) driver.Finding {
 	var clocks []driver.Finding // those that can be seen
 	for _, c := range checkups {
 		for _, f := range c.findings {
@@ -208,16 +208,15 @@ func (e *Engine) judgeClocks(checkups []checkup) driver.Finding {
 	}
 	if apart > clockStep+uncertainty {
 		f.Level = driver.Warn
-		f.Text = fmt.Sprintf("that of %s is %s ahead of that of %s: a member that is more than a second off is as good as down: run NTP on both",
+		f.Text = fmt.Sprintf("the clock of %s is %s ahead of the clock of %s: a member that is more than a second off is as good as down: run NTP on both",
 			most.Server, apart.Round(time.Millisecond), least.Server)
 	}
 	return f
 }
 
-// agree reports whether a majority may have clocks that are near enough to each
-// other for one token: those that are not among the clocks, which are in order,
-// may be anything.
-func (e *Engine) agree(clocks []driver.Finding, uncertainty time.Duration) bool {
+// agree reports whether a majority may have clocks that are near enough for one token. The
+// clocks are in order; unknown clocks may have any value.
+func (e *engine) agree(clocks []driver.Finding, uncertainty time.Duration) bool {
 	need := e.quorum - (len(e.members) - len(clocks))
 	for i := 0; i+need-1 < len(clocks); i++ {
 		if need <= 1 || clocks[i+need-1].Measures["offset"]-clocks[i].Measures["offset"] <= e.lead()+uncertainty {
@@ -227,11 +226,10 @@ func (e *Engine) agree(clocks []driver.Finding, uncertainty time.Duration) bool 
 	return false
 }
 
-// Leased returns a name of which a member has a lease, or none. It fails if there
-// is none and a member does not answer. It is for people who want to Admit: as
-// long as there is one the quorum is in use. That there is none does not prove the
-// contrary, because members that lost their memory may have had one.
-func (e *Engine) Leased(ctx context.Context) (name string, found bool, err error) {
+// Leased returns a name of which a member has a lease, if there is one. It fails if it finds
+// none and a member does not answer. It is a check before Admit: with a lease the quorum is in
+// use. Without one it may still be, because members may have lost their memory.
+func (e *engine) Leased(ctx context.Context) (name string, found bool, err error) {
 	h, err := e.lists(ctx, "")
 	for _, lock := range slices.Concat(h.answers...) {
 		if len(lock.Holders) > 0 {

@@ -99,7 +99,7 @@ func TestDiagnose(t *testing.T) {
 		{"clocks that agree", func([]*patient) {}, "clocks", driver.OK, nil, "at most 0s apart"},
 		{"clocks", func(p []*patient) { p[1].findings = well(102 * time.Millisecond) }, "clocks", driver.OK, nil, "102ms apart"},
 		{
-			"clocks apart", func(p []*patient) { p[1].findings = well(-103 * time.Millisecond) }, "clocks", driver.Warn, nil, "103ms ahead of that of here",
+			"clocks apart", func(p []*patient) { p[1].findings = well(-103 * time.Millisecond) }, "clocks", driver.Warn, nil, "103ms ahead of the clock of here",
 		},
 		{"one clock far off", func(p []*patient) { p[1].findings = well(-time.Hour) }, "clocks", driver.Warn, nil, "1h0m0s ahead"},
 		{

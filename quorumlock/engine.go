@@ -14,16 +14,33 @@ import (
 
 // An Engine keeps exclusive locks in a majority of its members. Use New to
 // make one.
-type Engine struct {
+type Engine struct{ *hidden }
+
+// hidden is engine by a name under which go doc lists none of its methods, so that it
+// shows what programs call.
+type hidden = engine
+
+// Admit ends the quarantine of all members at once. The caller must know that
+// no lease is live: because the stores are new, or because the quorum was not used for as
+// long as MaxTTL. It returns the errors of the members that it did not reach.
+func (e *Engine) Admit(ctx context.Context) error { return e.hidden.Admit(ctx) }
+
+// Close ends the engine. Requests under way get a moment to end and clean up; then they fail,
+// their outcome unknown.
+func (e *Engine) Close() error { return e.hidden.Close() }
+
+// An engine is what an Engine does.
+type engine struct {
 	members  []driver.Member
 	features []driver.Features // of the members
 	opts     Options
 	quorum   int // the least number of members that is a majority
 	ledger   ledger
+	proposer driver.Proposer     // differs from other engines on these members
 	janitors []*janitor          // one for each member
 	capable  driver.Capabilities // of all members together
-	losses   driver.Losses       // who wants to hear of leases that are over
-	counted  lossCount           // which members say so
+	losses   driver.Losses       // the clients' listeners
+	counted  lossCount           // members that have reported each loss
 
 	// life ends with Close. It is in a field because it is not a caller's
 	// context: requests to members go on after their caller has an answer.
@@ -63,7 +80,7 @@ const (
 	maxTimeout    = 2 * time.Second
 	longestTTL    = 30 * 24 * time.Hour // of the driver's contract
 
-	// closeGrace bounds how long Close waits for what is under way.
+	// closeGrace bounds how long Close waits for requests under way.
 	closeGrace = 250 * time.Millisecond
 )
 
@@ -83,7 +100,7 @@ func New(members []driver.Member, opts *Options) (*Engine, error) {
 	if err := check(members, o); err != nil {
 		return nil, err
 	}
-	e := &Engine{members: slices.Clone(members), opts: o, quorum: len(members)/2 + 1}
+	e := &engine{members: slices.Clone(members), opts: o, quorum: len(members)/2 + 1, proposer: driver.NewProposer()}
 	if err := e.resolve(); err != nil {
 		return nil, err
 	}
@@ -92,7 +109,7 @@ func New(members []driver.Member, opts *Options) (*Engine, error) {
 	for i := range members {
 		e.janitors = append(e.janitors, &janitor{engine: e, member: i})
 	}
-	return e, nil
+	return &Engine{e}, nil
 }
 
 func check(members []driver.Member, o Options) error {
@@ -116,10 +133,9 @@ func check(members []driver.Member, o Options) error {
 	return nil
 }
 
-// resolve finds out what the members can do, and from that what the engine can:
-// what all of them can. A member that cannot break locks might repair a lease
-// that the others have broken.
-func (e *Engine) resolve() error {
+// resolve determines the features of the engine: those that all members have. A member that
+// cannot break locks might repair a lease that the others have broken.
+func (e *engine) resolve() error {
 	e.capable = driver.Capabilities{MaxTTL: e.opts.MaxTTL, Break: true, Losses: true, List: true, Diagnose: true}
 	for i, m := range e.members {
 		f, err := driver.FeaturesOf(m)
@@ -141,15 +157,12 @@ func same(a, b driver.Member) bool {
 }
 
 // Capabilities implements driver.Engine. Of the extras a quorum has only these: it
-// can diagnose, and it can break locks, tell of losses and list if all of its
-// members can. It has no history: no member sees what the others decide.
-func (e *Engine) Capabilities() driver.Capabilities { return e.capable }
+// can diagnose, and it can break locks, report losses and list if all of its members can. It
+// has no history: no member sees the decisions of the others.
+func (e *engine) Capabilities() driver.Capabilities { return e.capable }
 
-// Admit ends the quarantine of all members at once. The caller must know that
-// no lease is live: because the stores are new, or because nobody has used the
-// quorum for as long as MaxTTL. It returns the errors of the members that
-// could not be told.
-func (e *Engine) Admit(ctx context.Context) error {
+// Admit implements Engine.Admit.
+func (e *engine) Admit(ctx context.Context) error {
 	if err := e.enter(ctx); err != nil {
 		return err
 	}
@@ -166,10 +179,8 @@ func (e *Engine) Admit(ctx context.Context) error {
 	return errors.Join(h.errs...)
 }
 
-// Close implements driver.Engine. What is under way gets a moment to end, so
-// that members that answer are left clean; then it ends at once, its outcome
-// unknown. Members are closed last: nothing uses them any more.
-func (e *Engine) Close() error {
+// Close implements Engine.Close. Members are closed last, when nothing uses them any more.
+func (e *engine) Close() error {
 	e.mu.Lock()
 	first := !e.closed
 	e.closed = true
@@ -195,10 +206,9 @@ func (e *Engine) Close() error {
 	return errors.Join(errs...)
 }
 
-// enter begins a call, which must end it with running.Done, or fails. Whatever a
-// call starts is counted in running before the call ends, so that Close, which
-// waits for all of it, never sees zero too early.
-func (e *Engine) enter(ctx context.Context) error {
+// enter begins a call, which must end with running.Done, or fails. Goroutines of a call are
+// counted in running before the call ends, so that Close waits for all of them.
+func (e *engine) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -211,8 +221,8 @@ func (e *Engine) enter(ctx context.Context) error {
 	return nil
 }
 
-// enterIf is enter for what a quorum can only do if all members can.
-func (e *Engine) enterIf(ctx context.Context, able bool, what string) error {
+// enterIf is enter for features that all members must have.
+func (e *engine) enterIf(ctx context.Context, able bool, what string) error {
 	if !able {
 		return fmt.Errorf("%s is %w: a member cannot", what, driver.ErrUnsupported)
 	}

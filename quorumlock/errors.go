@@ -8,16 +8,14 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// ErrNoQuorum says that fewer than a majority of the members could take part:
-// the others are down, silent, or in quarantine. It wraps
-// driver.ErrUnavailable: nothing was granted, and nothing is left behind at
-// members that come back.
+// ErrNoQuorum means that fewer than a majority of the members could take part: the others are
+// down, silent, or in quarantine. It wraps driver.ErrUnavailable: nothing was granted, and
+// members that return keep nothing of the request.
 var ErrNoQuorum = fmt.Errorf("%w: no majority of the quorum's members", driver.ErrUnavailable)
 
-// undecided is the error of a request that some members may have carried out. It
-// leaves the outcome unknown: it wraps no definite error, though those of single
-// members may have been definite.
-func (e *Engine) undecided(failed []error) error {
+// undecided is the error of a request that some members may have carried out. The outcome is
+// unknown, so it wraps no definite error of a single member.
+func (e *engine) undecided(failed []error) error {
 	return fmt.Errorf("no majority of the quorum's members answered: %d of %d failed, the first with: %s",
 		len(failed), len(e.members), failed[0].Error())
 }
@@ -28,12 +26,11 @@ var errClosing = errors.New("the engine was closed before the members answered")
 func isLost(err error) bool { return errors.Is(err, driver.ErrLost) }
 
 // missing is missing of the engine's members, none of which is in quarantine.
-func (e *Engine) missing(errs []error) error { return missing(errs, e.quorum, len(e.members), 0) }
+func (e *engine) missing(errs []error) error { return missing(errs, e.quorum, len(e.members), 0) }
 
-// missing describes why there is no majority. INVARIANT I10: if so many members
-// give the same permanent reason that there cannot be one, it is that reason, and
-// to ask again would be of no use. Otherwise it is ErrNoQuorum, by what there is to
-// say: how long a quarantine lasts, or what the first that failed has met.
+// missing describes why there is no majority. INVARIANT I10: if so many members have the same
+// permanent error that no majority is possible, it is that error: a retry would be useless.
+// Otherwise it is ErrNoQuorum, with the rest of a quarantine or the first member's error.
 func missing(errs []error, quorum, of int, quarantined time.Duration) error {
 	count := map[error]int{}
 	for _, err := range errs {
@@ -47,7 +44,7 @@ func missing(errs []error, quorum, of int, quarantined time.Duration) error {
 		return fmt.Errorf("%w: in quarantine for another %s, because members are new or have lost their data: if nobody uses the quorum yet, holdfast doctor --admit (Engine.Admit) ends that at once",
 			ErrNoQuorum, quarantined.Round(time.Second))
 	case len(errs) > 0:
-		// The text only: what one member says is not what the quorum says.
+		// The text only: one member's error is not the quorum's.
 		return fmt.Errorf("%w: %d of %d did not take part, the first because: %s", ErrNoQuorum, len(errs), of, errs[0].Error())
 	}
 	return ErrNoQuorum

@@ -7,7 +7,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/memlock/member"
 	"github.com/holdfast-locks/holdfast/quorumlock"
 )
 
@@ -16,13 +16,12 @@ func Example() {
 	ctx := context.Background()
 	var members []driver.Member
 	for range 3 {
-		members = append(members, memlock.NewMember()) // outside of tests: redislock.OpenMember(url)
+		members = append(members, member.New()) // outside of tests: those of package redislock/member
 	}
 	engine, err := quorumlock.New(members, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer engine.Close()
 	// Once, by whoever has set up the stores: they are new, and have forgotten nothing.
 	if err := engine.Admit(ctx); err != nil {
 		log.Fatal(err)
@@ -31,7 +30,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer client.Close(ctx)
+	defer client.Close()
 
 	if err := members[2].Close(); err != nil { // it is down
 		log.Fatal(err)

@@ -13,37 +13,35 @@ import (
 // members has it; members that lost it are repaired afterwards, in the
 // background. If a majority does not have it, it is lost, and without a
 // majority of answers the outcome is unknown. A TTL longer than MaxTTL is
-// driver.ErrInvalid. A member has as long to answer as the longest TTL allows; it
-// is for the caller to ask again for a lease that cannot wait that long.
-func (e *Engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
+// driver.ErrInvalid. The longest TTL determines a member's time limit; the caller must repeat
+// the request for a lease that cannot wait for it.
+func (e *engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
 	if err := e.enter(ctx); err != nil {
 		return slices.Repeat([]error{err}, len(reqs))
 	}
 	defer e.running.Done()
-	x := &extension{Engine: e, began: time.Now(), reqs: reqs, errs: make([]error, len(reqs))}
-	x.prepare()
-	if len(x.renewals) > 0 {
-		x.run(ctx)
-	}
+	x := e.newExtension(reqs)
+	x.run(ctx)
 	return x.errs
 }
 
 // An extension is one call of Extend under way. Its caller's goroutine uses it
 // until stop has answered for all leases; then finish does.
 type extension struct {
-	*Engine
+	*engine
 	began time.Time
 	reqs  []driver.ExtendRequest
 	errs  []error // the answers, by request
 
 	renewals []driver.RenewRequest // what goes to each member
-	leases   []renewed             // what has come of each renewal
+	leases   []renewed             // the result of each renewal
 	longest  time.Duration         // of the TTLs; it decides how long a member may take
 }
 
-// prepare makes the requests to the members: all leases in one for each. They do
-// not ask for repair yet, because nobody knows yet that a majority has the lease.
-func (x *extension) prepare() {
+// newExtension makes the requests to the members: all leases in one for each. They request no
+// repair yet, because it is not known yet whether a majority has the lease.
+func (e *engine) newExtension(reqs []driver.ExtendRequest) *extension {
+	x := &extension{engine: e, began: time.Now(), reqs: reqs, errs: make([]error, len(reqs))}
 	for i, req := range x.reqs {
 		if err := driver.CheckTTL(x.Capabilities(), "TTL", req.TTL); err != nil {
 			x.errs[i] = err
@@ -51,22 +49,25 @@ func (x *extension) prepare() {
 		}
 		known, _ := x.ledger.read(req.LeaseID)
 		x.leases = append(x.leases, renewed{index: i, known: known, tokens: map[uint64]int{}})
-		x.renewals = append(x.renewals, driver.RenewRequest{Name: req.Name, LeaseID: req.LeaseID, TTL: req.TTL})
+		x.renewals = append(x.renewals, driver.RenewRequest{Name: req.Name, LeaseID: req.LeaseID, Token: req.Token, TTL: req.TTL})
 		x.longest = max(x.longest, req.TTL)
 	}
+	return x
 }
 
-// run asks all members and collects answers until each lease is decided. One lease
-// that is not does not keep the members' other answers from counting.
+// run sends to all members and collects answers until each lease is decided.
 func (x *extension) run(ctx context.Context) {
-	answers := tell(x.Engine, x.timeout(x.longest), func(ctx context.Context, i int) ([]driver.RenewReply, error) {
+	if len(x.renewals) == 0 {
+		return
+	}
+	answers := tell(x.engine, x.timeout(x.longest), func(ctx context.Context, i int) ([]driver.RenewReply, error) {
 		return x.renew(ctx, i, x.renewals)
 	})
 	left, heard := len(x.leases), 0
 	var err error
 	for left > 0 && heard < len(x.members) && err == nil {
 		var a result[[]driver.RenewReply]
-		if a, _, err = next(ctx, x.Engine, answers, nil); err == nil {
+		if a, _, err = next(ctx, x.engine, answers, nil); err == nil {
 			heard++
 			left -= x.receive(a)
 		}
@@ -97,10 +98,9 @@ func (x *extension) stop(err error) {
 	}
 }
 
-// unclear explains why neither is certain, that a lease is extended and that
-// it is lost. Too many members have failed for both. If one of them may have
-// carried the request out, or one that answered has, then the outcome is unknown;
-// otherwise nothing was extended anywhere, and that is certain.
+// unclear returns the error of a lease that is neither certainly extended nor certainly lost,
+// because too many members have failed. The outcome is unknown if a member may have carried
+// the request out; otherwise nothing was extended.
 func (x *extension) unclear(l *renewed) error {
 	for _, err := range l.failed {
 		if !driver.Definite(err) || len(l.has) > 0 {

@@ -7,13 +7,13 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// A renewed is one lease of an extension, and what the members have said. Each
-// member that has answered is in has, lost or failed.
+// A renewed is one lease of an extension, with the answers of the members. Each member that
+// has answered is in has, lost or failed.
 type renewed struct {
 	index   int    // in reqs
-	known   tenure // what the ledger has of it; its token is 0 if that is nothing
+	known   tenure // from the ledger; its token is 0 if there is none
 	decided bool
-	gone    bool           // it is lost, and what is left of it is to be taken away
+	gone    bool           // it is lost, and the rest of it must be withdrawn
 	tokens  map[uint64]int // how many members have the lease with which token
 	has     []int          // members that have it
 	lost    int            // how many do not
@@ -38,10 +38,10 @@ func (x *extension) receive(a result[[]driver.RenewReply]) (decided int) {
 	return decided
 }
 
-// count notes what one member said of the lease.
+// count records the answer of one member.
 //
-// INVARIANT I2: leases of one ID with different tokens are different leases. What
-// an earlier attempt left on one member makes no majority with the lease proper.
+// INVARIANT I2: leases of one ID with different tokens are different leases. The rest of an
+// earlier attempt on one member does not count for the majority of this lease.
 func (l *renewed) count(from int, reply driver.RenewReply) {
 	switch {
 	case reply.Err == nil:
@@ -51,9 +51,9 @@ func (l *renewed) count(from int, reply driver.RenewReply) {
 		l.lost++
 	default:
 		l.failed = append(l.failed, reply.Err)
-		return // perhaps it has the lease: there is nothing to repair that we know of
+		return // it may have the lease
 	}
-	if reply.Token != l.known.token { // none, or that of an earlier attempt
+	if reply.Token != l.known.token { // none, or from an earlier attempt
 		l.repair = append(l.repair, from)
 	}
 }
@@ -63,12 +63,12 @@ func (x *extension) decide(l *renewed) bool {
 	token, most := l.most()
 	switch {
 	case most >= x.quorum:
-		// A majority has lengthened it: nobody else can have one meanwhile.
+		// A majority has lengthened it: no other lease can have one meanwhile.
 		x.keep(l, token)
 		return true
 	case most+len(x.members)-len(l.has)-l.lost < x.quorum:
-		// Even if all that failed, and all that are pending, had it, they would be
-		// too few. INVARIANT I4: it does not come back.
+		// Even with all that failed or are pending, too few members have it. INVARIANT I4:
+		// it does not come back.
 		x.lose(l)
 		return true
 	}
@@ -85,8 +85,8 @@ func (l *renewed) most() (token uint64, most int) {
 	return token, most
 }
 
-// keep answers that the lease is extended, unless it may be over by now: that is
-// not a definite error, because the members may have lengthened it in time.
+// keep answers that the lease is extended, unless it may have ended by now: that error is not
+// definite, because the members may have lengthened it in time.
 func (x *extension) keep(l *renewed, token uint64) {
 	req := x.reqs[l.index]
 	if took := time.Since(x.began); tooLate(took, req.TTL) {
@@ -102,8 +102,8 @@ func (x *extension) keep(l *renewed, token uint64) {
 	x.ledger.grant(req.LeaseID, t)
 }
 
-// lose answers that the lease is lost. What is left of it is taken away when
-// all members have answered.
+// lose answers that the lease is lost. The rest of it is withdrawn when all members have
+// answered.
 func (x *extension) lose(l *renewed) {
 	x.errs[l.index] = driver.ErrLost
 	if l.gone = l.known.token != 0; l.gone {

@@ -7,9 +7,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
-// finish hears the members that were slower. Then it gives the leases that are
-// extended back to members that lack them, and takes away what is left of those
-// that are lost. It does not matter if a repair fails: the next extension tries
+// finish waits for the slower members. Then it repairs extended leases at members that lack
+// them, and withdraws the rest of lost leases. If a repair fails, the next extension tries
 // again.
 func (x *extension) finish(answers <-chan result[[]driver.RenewReply], left int) {
 	for range left { // each ends with its time limit
@@ -43,10 +42,10 @@ func (x *extension) finish(answers <-chan result[[]driver.RenewReply], left int)
 	}
 }
 
-// repair returns the request to members that lack the lease, if they are to
-// have it. INVARIANT I4: only a lease that a majority has, with the token that we
-// know. If it was released or broken meanwhile, then either the ledger has heard of
-// that, or the members refuse, whose counters are above the token.
+// repair returns the request to members that lack the lease, if it must be repaired.
+// INVARIANT I4: only a lease that a majority has, with the token in the ledger. If it was
+// released or broken meanwhile, then either the ledger has that, or the members refuse, whose
+// counters are above the token.
 func (x *extension) repair(l *renewed, req driver.RenewRequest) (driver.RenewRequest, bool) {
 	lease, _ := x.ledger.read(req.LeaseID)
 	if _, most := l.most(); most < x.quorum || lease.token == 0 || lease.token != l.known.token {
@@ -57,12 +56,12 @@ func (x *extension) repair(l *renewed, req driver.RenewRequest) (driver.RenewReq
 	return req, true
 }
 
-// clear takes away what is left of a lost lease: a minority would be in the way of
-// others until its expiry.
+// clear withdraws the rest of a lost lease: a minority would block others until its expiry.
+// The members have confirmed it, since they have extended it.
 func (x *extension) clear(l *renewed, req driver.RenewRequest) {
 	for _, i := range l.has {
 		x.janitors[i].add(withdrawal{
-			WithdrawRequest: driver.WithdrawRequest{Name: req.Name, LeaseID: req.LeaseID, Token: l.known.token, Lead: x.lift(l.known.lead)},
+			WithdrawRequest: driver.WithdrawRequest{Name: req.Name, LeaseID: req.LeaseID, Proposer: driver.Confirmed, Token: l.known.token, Lead: x.lift(l.known.lead)},
 			until:           time.Now().Add(max(req.TTL, driver.TombstoneTTL)),
 		})
 	}

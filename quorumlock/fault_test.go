@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/quorumlock"
 )
 
@@ -68,7 +69,7 @@ func TestNoQuorum(t *testing.T) {
 				if lock, err := r.stores[0].Inspect(r.Context(), "a"); err != nil || len(lock.Holders) != 0 {
 					r.Errorf("member 1 still has %+v, %v", lock.Holders, err)
 				}
-				if err := r.Release(r.Context(), driver.ReleaseRequest{Name: "b", LeaseID: driver.NewLeaseID()}); err == nil || isLost(err) {
+				if err := r.Release(r.Context(), driver.ReleaseRequest{Name: "b", LeaseID: lockinfo.NewLeaseID()}); err == nil || isLost(err) {
 					r.Errorf("Release without a majority: %v", err)
 				}
 				if _, err := r.Inspect(r.Context(), "a"); !errors.Is(err, quorumlock.ErrNoQuorum) {
@@ -256,7 +257,7 @@ func TestExtendWithoutMajority(t *testing.T) {
 func TestPermanentErrorsShow(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		for i := range 2 {
-			shared := driver.AcquireRequest{Name: "a", LeaseID: driver.NewLeaseID(), TTL: time.Minute, Mode: driver.Semaphore, Limit: 2, Permits: 1}
+			shared := driver.AcquireRequest{Name: "a", LeaseID: lockinfo.NewLeaseID(), TTL: time.Minute, Mode: lockinfo.Permits(1, 2)}
 			if reply, err := r.stores[i].Engine().Acquire(r.Context(), shared); err != nil || reply.Outcome != driver.Granted {
 				r.Fatalf("%+v, %v", reply, err)
 			}

@@ -49,7 +49,7 @@ func TestCancelIsFinished(t *testing.T) {
 		}
 		r.links[2].set(up)
 		settle(2 * time.Second)
-		reply, err := r.stores[2].Propose(r.Context(), driver.ProposeRequest{Name: "a", LeaseID: h.LeaseID, TTL: ttl, Token: h.token + 2})
+		reply, err := r.stores[2].Propose(r.Context(), driver.ProposeRequest{Name: "a", LeaseID: h.LeaseID, Proposer: driver.NewProposer(), TTL: ttl, Token: h.token + 2})
 		if err != nil || reply.Vote != driver.VoteCancelled {
 			r.Errorf("member 3 after the cancel: %+v, %v", reply, err)
 		}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 	"github.com/holdfast-locks/holdfast/quorumlock"
 )
 
@@ -52,7 +52,7 @@ func (h *history) check() []string {
 
 // trust returns how long a lease may be trusted that was asked for at sent.
 func trust(sent time.Time, ttl time.Duration) time.Time {
-	return sent.Add(ttl - ttl/100 - 2*time.Millisecond)
+	return sent.Add(ttl - ttl/10 - 2*time.Millisecond)
 }
 
 // A storm is a run of clients on members and links that fail at random.
@@ -60,7 +60,7 @@ type storm struct {
 	*testing.T
 	history
 	random *rand.Rand // guarded by history.mu, because the links use it
-	stores []*memlock.Member
+	stores []*mem.Member
 	stop   time.Time
 }
 

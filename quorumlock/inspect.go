@@ -7,65 +7,64 @@ import (
 	"slices"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // Inspect implements driver.Engine: it reports the lease that a majority of
-// the members has. LastToken may be that of a request that was not granted,
-// but is never less than that of the latest grant. It fails with ErrNoQuorum
-// if no majority answers, or if those that answer do not tell enough.
-func (e *Engine) Inspect(ctx context.Context, name string) (driver.Lock, error) {
+// the members has. LastToken may be from a request that was not granted,
+// but is never less than the latest grant's. It fails with ErrNoQuorum if no majority answers,
+// or the answers do not decide.
+func (e *engine) Inspect(ctx context.Context, name string) (lockinfo.LockState, error) {
 	if err := e.enter(ctx); err != nil {
-		return driver.Lock{}, err
+		return lockinfo.LockState{}, err
 	}
 	defer e.running.Done()
 	v := view{quorum: e.quorum, members: len(e.members)}
-	answers := tell(e, e.timeout(0), func(ctx context.Context, i int) (driver.Lock, error) {
+	answers := tell(e, e.timeout(0), func(ctx context.Context, i int) (lockinfo.LockState, error) {
 		return e.members[i].Inspect(ctx, name)
 	})
-	h, err := hear(ctx, e, answers, func(locks []driver.Lock) (bool, time.Duration) {
+	h, err := hear(ctx, e, answers, func(locks []lockinfo.LockState) (bool, time.Duration) {
 		v.locks = locks
 		return v.complete(), v.disagreement()
 	})
 	if err != nil {
-		return driver.Lock{}, err
+		return lockinfo.LockState{}, err
 	}
 	if v.locks, v.errs = h.answers, h.errs; !v.complete() {
-		return driver.Lock{}, v.failure()
+		return lockinfo.LockState{}, v.failure()
 	}
 	return v.lock(name), nil
 }
 
-// A view is what the members say of one name.
+// A view is the members' answers about one name.
 type view struct {
-	quorum, members int           // how many are a majority, and how many there are
-	locks           []driver.Lock // of the members that have answered
-	errs            []error       // of those that failed
+	quorum, members int                  // how many are a majority, and how many there are
+	locks           []lockinfo.LockState // of the members that have answered
+	errs            []error              // of those that failed
 }
 
-// holdings returns the leases that the members have, each with what the
-// members say of it. Leases with the same ID and token are the same.
-func (v *view) holdings() [][]driver.Holding {
-	var all [][]driver.Holding
+// holdings returns the leases of the members, each with all their answers about it. Leases
+// with the same ID and token are the same.
+func (v *view) holdings() [][]lockinfo.Holding {
+	var all [][]lockinfo.Holding
 	for _, lock := range v.locks {
 		for _, h := range lock.Holders {
-			same := func(seen []driver.Holding) bool {
+			same := func(seen []lockinfo.Holding) bool {
 				return seen[0].LeaseID == h.LeaseID && seen[0].Token == h.Token && seen[0].Released == h.Released
 			}
 			if i := slices.IndexFunc(all, same); i >= 0 {
 				all[i] = append(all[i], h)
 			} else {
-				all = append(all, []driver.Holding{h})
+				all = append(all, []lockinfo.Holding{h})
 			}
 		}
 	}
 	return all
 }
 
-// complete reports whether no further answer could change who is seen to hold
-// the lock: a majority has answered, and each lease has a majority already, or
-// would not have one with all the answers that are missing. Those of members that
-// failed are missing too.
+// complete reports whether no further answer could change the holders: a majority has
+// answered, and each lease has a majority, or cannot get one with the missing answers. The
+// answers of members that failed are missing too.
 func (v *view) complete() bool {
 	if len(v.locks) < v.quorum {
 		return false
@@ -79,10 +78,9 @@ func (v *view) complete() bool {
 	return true
 }
 
-// disagreement returns how long members that are pending are worth waiting for if
-// those that answered do not agree on a lease's end: then an extension is on its way
-// to some of them, or only some of them have been repaired, and those that are
-// slower may know of a later expiry.
+// disagreement returns how long to wait for pending members if the others disagree about a
+// lease's end: an extension or a repair has reached only some of them, and a slower one may
+// have a later expiry.
 func (v *view) disagreement() time.Duration {
 	for _, same := range v.holdings() {
 		least, most := same[0].ExpiresIn, same[0].ExpiresIn
@@ -97,8 +95,8 @@ func (v *view) disagreement() time.Duration {
 }
 
 // lock returns what a majority has.
-func (v *view) lock(name string) driver.Lock {
-	lock := driver.Lock{Name: name}
+func (v *view) lock(name string) lockinfo.LockState {
+	lock := lockinfo.LockState{Name: name}
 	for _, l := range v.locks {
 		// A member lifts its counter to an odd number when a token is withdrawn.
 		lock.LastToken = max(lock.LastToken, l.LastToken&^1)
@@ -107,20 +105,20 @@ func (v *view) lock(name string) driver.Lock {
 		if len(same) < v.quorum {
 			continue
 		}
-		// The lease is over when fewer than a majority have it: of their expiries,
-		// the latest first, that is the one of the last that makes a majority.
-		slices.SortFunc(same, func(a, b driver.Holding) int { return cmp.Compare(ends(b.ExpiresIn), ends(a.ExpiresIn)) })
+		// The lease ends when fewer than a majority have it: of the expiries, the latest
+		// first, at the one that completes a majority.
+		slices.SortFunc(same, func(a, b lockinfo.Holding) int { return cmp.Compare(ends(b.ExpiresIn), ends(a.ExpiresIn)) })
 		h := same[v.quorum-1]
-		// The one that has had it for the longest knows whose it is, and since when:
-		// others were asked later, or repaired by an engine that did not acquire it.
-		longest := slices.MaxFunc(same, func(a, b driver.Holding) int { return cmp.Compare(a.Since, b.Since) })
+		// The member that has had it for the longest has the holder and Since: others got
+		// it later, or by a repair of an engine that did not acquire it.
+		longest := slices.MaxFunc(same, func(a, b lockinfo.Holding) int { return cmp.Compare(a.Since, b.Since) })
 		h.Holder, h.Since = longest.Holder, longest.Since
 		lock.Holders = append(lock.Holders, h)
 	}
 	return lock
 }
 
-// failure explains a view that is not complete though nobody is pending.
+// failure explains a view that is not complete after all answers.
 func (v *view) failure() error {
 	if len(v.locks) < v.quorum {
 		return missing(v.errs, v.quorum, v.members, 0)

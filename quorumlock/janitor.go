@@ -9,15 +9,15 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
-// A janitor withdraws from one member what should not be there, until the
-// member has answered: from one that is down, when it is back. It works one
-// request at a time, on one goroutine that ends when there is nothing to do.
+// A janitor repeats the withdrawals from one member until the member has answered, even if it
+// is down for long. It sends one request at a time, on one goroutine, which ends when there is
+// nothing to do.
 type janitor struct {
-	engine *Engine
+	engine *engine
 	member int // its index
 
 	mu      sync.Mutex   // guards the rest
-	waiting []withdrawal // at most one for each lease
+	waiting []withdrawal // at most one for each lease and proposer
 	running bool         // run is under way
 }
 
@@ -25,7 +25,7 @@ type janitor struct {
 type withdrawal struct {
 	driver.WithdrawRequest
 	until   time.Time // when it is of no use any more
-	keepEnd time.Time // when KeepFor is over; zero without
+	keepEnd time.Time // when KeepFor ends; zero without
 }
 
 const (
@@ -33,17 +33,19 @@ const (
 	// fit ends with its TTL.
 	maxWithdrawals = 10_000
 
-	// leastPause is the shortest pause before a withdrawal is repeated: nobody
-	// waits for it.
+	// leastPause is the shortest pause before a withdrawal is repeated: no caller waits
+	// for it.
 	leastPause = 50 * time.Millisecond
 )
 
-// add takes a request over. One for the same lease is merged with it. The
-// caller must be a call under way, or something that it has started.
+// add queues a request, or merges it with one for the same lease and proposer. The caller
+// must be counted in engine.running.
 func (j *janitor) add(w withdrawal) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	same := func(other withdrawal) bool { return other.LeaseID == w.LeaseID && other.Name == w.Name }
+	same := func(other withdrawal) bool {
+		return other.LeaseID == w.LeaseID && other.Name == w.Name && other.Proposer == w.Proposer && other.Released == w.Released
+	}
 	if i := slices.IndexFunc(j.waiting, same); i >= 0 {
 		j.waiting[i].merge(w)
 	} else if len(j.waiting) < maxWithdrawals {
@@ -55,8 +57,7 @@ func (j *janitor) add(w withdrawal) {
 	}
 }
 
-// merge makes w do what w and other do: a withdrawal of a token covers all before
-// it, and nothing that was asked for is given up.
+// merge makes w do what w and other do: a withdrawal of a token covers all smaller ones.
 func (w *withdrawal) merge(other withdrawal) {
 	if other.Token >= w.Token {
 		w.Token, w.Lead = other.Token, other.Lead
@@ -99,7 +100,7 @@ func (j *janitor) first() (withdrawal, bool) {
 	return j.waiting[0], true
 }
 
-// done takes w, which is the first, off the list, unless more was asked for
+// done removes w, the first, from the list, unless another request was merged with it
 // meanwhile. If it was not answered it goes to the end.
 func (j *janitor) done(w withdrawal, answered bool) {
 	j.mu.Lock()
@@ -118,7 +119,7 @@ func (j *janitor) withdraw(w withdrawal) bool {
 	defer cancel()
 	// A name is not kept closed for longer than it should have been.
 	w.KeepFor = max(time.Until(w.keepEnd), 0)
-	// That there is no such lease is an answer, too.
+	// ErrLost is an answer, too.
 	_, err := j.engine.members[j.member].Withdraw(ctx, w.WithdrawRequest)
 	return err == nil || driver.Permanent(err)
 }

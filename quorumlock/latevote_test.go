@@ -9,14 +9,15 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/quorumlock"
 )
 
 // A voter is a member that hears of tokens below one, and may be late to answer.
 // Of others it hears only if it is told all.
 type voter struct {
-	*memlock.Member
+	*mem.Member
 	below uint64
 	late  time.Duration
 	all   bool
@@ -45,7 +46,7 @@ func TestLateVoteCountsForItsToken(t *testing.T) {
 		lifted := uint64(time.Now().Add(time.Minute).UnixMicro())
 		a, b, c := &voter{below: lifted}, &voter{below: lifted, late: 20 * time.Millisecond}, &voter{below: lifted, all: true}
 		for _, v := range []*voter{a, b, c} {
-			v.Member = memlock.NewMember()
+			v.Member = mem.NewMember()
 			if err := v.Admit(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -53,7 +54,7 @@ func TestLateVoteCountsForItsToken(t *testing.T) {
 				continue
 			}
 			_, err := v.Withdraw(t.Context(), driver.WithdrawRequest{
-				Name: "a", LeaseID: driver.NewLeaseID(), Token: lifted, Lead: time.Hour,
+				Name: "a", LeaseID: lockinfo.NewLeaseID(), Proposer: driver.NewProposer(), Token: lifted, Lead: time.Hour,
 			})
 			if !errors.Is(err, driver.ErrLost) {
 				t.Fatalf("Withdraw of what was not proposed: %v", err)
@@ -65,7 +66,7 @@ func TestLateVoteCountsForItsToken(t *testing.T) {
 		}
 		defer engine.Close()
 		reply, err := engine.Acquire(t.Context(), driver.AcquireRequest{
-			Name: "a", LeaseID: driver.NewLeaseID(), TTL: 10 * time.Second,
+			Name: "a", LeaseID: lockinfo.NewLeaseID(), TTL: 10 * time.Second,
 		})
 		if !errors.Is(err, quorumlock.ErrNoQuorum) {
 			t.Errorf("Acquire: %+v, %v; want ErrNoQuorum: only one member has a lease with the token %d", reply, err, reply.Token)

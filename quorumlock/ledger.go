@@ -6,17 +6,18 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A ledger is what an engine remembers of its requests. Another engine on the same
-// members knows none of it, and nothing depends on it but speed, the repair of
-// members that lost a lease, and that what is proposed for one lease ID goes up.
-// INVARIANT I11: what is over is forgotten.
+// A ledger is an engine's memory of its requests. Other engines on the same members do not
+// share it. It serves speed, the repair of members that lost a lease, and the order of the
+// engine's proposals: for one lease ID they only grow, so that its withdrawals, which end only
+// its own proposals, never end a lease that counts. INVARIANT I11: old entries are deleted.
 type ledger struct {
-	mu      sync.Mutex // guards the rest, those of the entries included
-	entries map[driver.LeaseID]*entry
-	// counters are the greatest that members told, where they are ahead of
-	// this machine's clock: a token below them would be refused.
+	mu      sync.Mutex // guards the rest, including the entries
+	entries map[lockinfo.LeaseID]*entry
+	// counters are the members' greatest counters that lead this machine's clock: a token
+	// below them would be refused.
 	counters map[string]proposal
 	// ahead is by how much the members' clocks were ahead of this machine's,
 	// in microseconds, when a guess was last too far off.
@@ -24,7 +25,7 @@ type ledger struct {
 	sweepAt time.Time
 }
 
-// An entry is what the ledger has of one lease ID.
+// An entry is about one lease ID.
 type entry struct {
 	turn   chan struct{} // holds a value while an acquire of this ID is under way
 	until  time.Time     // when it may be forgotten
@@ -37,7 +38,7 @@ type tenure struct {
 	token   uint64
 	lead    time.Duration // of the proposal; 0 if it is not known
 	ttl     time.Duration
-	holder  driver.Holder
+	holder  lockinfo.Holder
 	granted time.Time // when a majority had it; zero if this engine did not acquire it
 }
 
@@ -46,12 +47,12 @@ type tenure struct {
 const forgetAfter = driver.TombstoneTTL + maxTimeout
 
 func (l *ledger) init() {
-	l.entries, l.counters = map[driver.LeaseID]*entry{}, map[string]proposal{}
+	l.entries, l.counters = map[lockinfo.LeaseID]*entry{}, map[string]proposal{}
 }
 
-// take returns the entry of id, for its caller alone until leave is called. It
-// waits for whoever has it.
-func (l *ledger) take(ctx context.Context, id driver.LeaseID, ttl time.Duration) (*entry, error) {
+// take returns the entry of id, for its caller alone until leave is called. It waits for the
+// present caller.
+func (l *ledger) take(ctx context.Context, id lockinfo.LeaseID, ttl time.Duration) (*entry, error) {
 	l.mu.Lock()
 	en := l.entryLocked(id)
 	en.keep(ttl)
@@ -65,7 +66,7 @@ func (l *ledger) take(ctx context.Context, id driver.LeaseID, ttl time.Duration)
 }
 
 // entryLocked returns the entry of id, which it makes if there is none.
-func (l *ledger) entryLocked(id driver.LeaseID) *entry {
+func (l *ledger) entryLocked(id lockinfo.LeaseID) *entry {
 	en := l.entries[id]
 	if en == nil {
 		en = &entry{turn: make(chan struct{}, 1)}
@@ -86,9 +87,9 @@ func (l *ledger) leave(en *entry, ttl time.Duration) {
 // lease of ttl may matter.
 func (en *entry) keep(ttl time.Duration) { en.until = later(en.until, time.Now().Add(ttl+forgetAfter)) }
 
-// read returns what the ledger has of id: its lease if it was granted, and the last
-// proposal. Both are zero if that is nothing.
-func (l *ledger) read(id driver.LeaseID) (tenure, proposal) {
+// read returns the lease of id, if it was granted, and the last proposal; zero if there is
+// none.
+func (l *ledger) read(id lockinfo.LeaseID) (tenure, proposal) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if en := l.entries[id]; en != nil {
@@ -97,9 +98,9 @@ func (l *ledger) read(id driver.LeaseID) (tenure, proposal) {
 	return tenure{}, proposal{}
 }
 
-// propose notes that a token is about to be proposed, which is greater than all
-// before it for this lease ID. It is noted before it is sent, so that a release
-// which comes meanwhile covers it.
+// propose records a proposal that is about to be sent, whose token is greater than all
+// earlier ones for this lease ID. It is recorded first, so that a concurrent release covers
+// it.
 func (l *ledger) propose(en *entry, p proposal) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,7 +108,7 @@ func (l *ledger) propose(en *entry, p proposal) {
 }
 
 // grant notes that id's lease is live and was given ttl just now.
-func (l *ledger) grant(id driver.LeaseID, t tenure) {
+func (l *ledger) grant(id lockinfo.LeaseID, t tenure) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	en := l.entryLocked(id)
@@ -124,8 +125,8 @@ func (t tenure) since() time.Duration {
 	return time.Since(t.granted).Truncate(time.Millisecond)
 }
 
-// end notes that id's lease is over.
-func (l *ledger) end(id driver.LeaseID) {
+// end records that the lease of id has ended.
+func (l *ledger) end(id lockinfo.LeaseID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if en := l.entries[id]; en != nil {
@@ -133,10 +134,9 @@ func (l *ledger) end(id driver.LeaseID) {
 	}
 }
 
-// guess returns a proposal for name of at least least that is likely to be above
-// all counters and near all clocks: from what the members have told, or from
-// this machine's clock, which need not be right (INVARIANT I8: the members
-// decide).
+// guess returns a proposal for name of at least least that is likely above all counters and
+// near all clocks: from the members' last answers, or from this machine's clock, which need
+// not be right (INVARIANT I8: the members decide).
 func (l *ledger) guess(name string, least uint64) proposal {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -152,8 +152,8 @@ func (l *ledger) guess(name string, least uint64) proposal {
 	return proposal{token: even(max(clock, least)), lead: guessLead}
 }
 
-// learn notes what a member has told: its counter, and how far ahead of its clock
-// the next token may be. A counter that our clock has passed tells nothing.
+// learn records a member's counter, and how far ahead of its clock the next token may be. A
+// counter that our clock has passed is of no use.
 func (l *ledger) learn(name string, counter uint64, lead time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -169,14 +169,14 @@ func (l *ledger) adjust(clock uint64) {
 	l.ahead = int64(clock) - time.Now().UnixMicro()
 }
 
-// sweep forgets, once a minute at most, what is over.
+// sweep deletes old entries, once a minute at most.
 func (l *ledger) sweep(now time.Time) {
 	if now.Before(l.sweepAt) {
 		return
 	}
 	l.sweepAt = now.Add(time.Minute)
 	for id, en := range l.entries {
-		if now.After(en.until) && len(en.turn) == 0 { // and nobody is about to use it
+		if now.After(en.until) && len(en.turn) == 0 { // and no caller is about to use it
 			delete(l.entries, id)
 		}
 	}

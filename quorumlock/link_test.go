@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A link is one client's way to a member. What was sent over it arrives, even
@@ -187,8 +188,8 @@ func (l *link) Withdraw(ctx context.Context, req driver.WithdrawRequest) (uint64
 	return r.value, r.err
 }
 
-func (l *link) Inspect(ctx context.Context, name string) (driver.Lock, error) {
-	r := over(ctx, l, "Inspect", func(ctx context.Context) (r reply[driver.Lock]) {
+func (l *link) Inspect(ctx context.Context, name string) (lockinfo.LockState, error) {
+	r := over(ctx, l, "Inspect", func(ctx context.Context) (r reply[lockinfo.LockState]) {
 		r.value, r.err = l.Member.Inspect(ctx, name)
 		return r
 	}, fails)

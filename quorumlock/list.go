@@ -6,16 +6,17 @@ import (
 	"iter"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // List implements driver.Lister. It yields what a majority of the members has,
 // after it has heard all members that answer. It fails with
 // driver.ErrUnsupported if a member cannot list.
-func (e *Engine) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock, error] {
-	return driver.Listed(func() ([]driver.Lock, error) { return e.list(ctx, prefix) })
+func (e *engine) List(ctx context.Context, prefix string) iter.Seq2[lockinfo.LockState, error] {
+	return driver.Listed(func() ([]lockinfo.LockState, error) { return e.list(ctx, prefix) })
 }
 
-func (e *Engine) list(ctx context.Context, prefix string) ([]driver.Lock, error) {
+func (e *engine) list(ctx context.Context, prefix string) ([]lockinfo.LockState, error) {
 	h, err := e.lists(ctx, prefix)
 	if err == nil && len(h.answers) < e.quorum {
 		err = e.missing(h.errs)
@@ -26,19 +27,18 @@ func (e *Engine) list(ctx context.Context, prefix string) ([]driver.Lock, error)
 	return e.agreed(h.answers), nil
 }
 
-// lists hears all members: lists are for people, and a name that only the slowest
-// would have made a majority for should not be left out. It is not tell's time
-// limit that counts but the caller's, because a list may be long.
-func (e *Engine) lists(ctx context.Context, prefix string) (hearing[[]driver.Lock], error) {
+// lists waits for all members, so that no name is missing for which the slowest completes the
+// majority. The caller's time limit counts, not tell's, because a list may be long.
+func (e *engine) lists(ctx context.Context, prefix string) (hearing[[]lockinfo.LockState], error) {
 	if err := e.enterIf(ctx, e.capable.List, "listing"); err != nil {
-		return hearing[[]driver.Lock]{}, err
+		return hearing[[]lockinfo.LockState]{}, err
 	}
 	defer e.running.Done()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	return hear(ctx, e, tell(e, 0, func(_ context.Context, i int) (locks []driver.Lock, err error) {
+	return hear(ctx, e, tell(e, 0, func(_ context.Context, i int) (locks []lockinfo.LockState, err error) {
 		for lock, err := range e.features[i].Lister.List(ctx, prefix) {
-			if err != nil { // half a list would make leases of a majority look like those of a minority
+			if err != nil { // with half a list, a lease of a majority would look like one of a minority
 				return nil, fmt.Errorf("%s: %w", label(e.members[i], i), err)
 			}
 			locks = append(locks, lock)
@@ -48,7 +48,7 @@ func (e *Engine) lists(ctx context.Context, prefix string) (hearing[[]driver.Loc
 }
 
 // agreed returns the locks that a majority of the members has.
-func (e *Engine) agreed(heard [][]driver.Lock) []driver.Lock {
+func (e *engine) agreed(heard [][]lockinfo.LockState) []lockinfo.LockState {
 	views := map[string]*view{}
 	for _, locks := range heard {
 		for _, lock := range locks {
@@ -59,7 +59,7 @@ func (e *Engine) agreed(heard [][]driver.Lock) []driver.Lock {
 			view.locks = append(view.locks, lock)
 		}
 	}
-	var agreed []driver.Lock
+	var agreed []lockinfo.LockState
 	for name, v := range views {
 		if lock := v.lock(name); len(lock.Holders) > 0 {
 			agreed = append(agreed, lock)

@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// OnLoss implements driver.LossTeller, if all members do: a lease is over when
-// a majority of the members says so; when fewer say so it is time to ask.
-func (e *Engine) OnLoss(told func(driver.Loss)) (stop func()) {
+// OnLoss implements driver.LossTeller, if all members do: a lease is lost when a majority of
+// the members reports it; after fewer reports the holder must verify the lease.
+func (e *engine) OnLoss(told func(driver.Loss)) (stop func()) {
 	e.counted.listen.Do(func() {
 		for i, f := range e.features {
 			if f.LossTeller != nil {
@@ -22,47 +23,47 @@ func (e *Engine) OnLoss(told func(driver.Loss)) (stop func()) {
 	return e.losses.OnLoss(told)
 }
 
-// memberLost is told what a member says of a loss. One member's word ends nothing,
-// since the others may have the lease; it makes the holder ask.
-func (e *Engine) memberLost(member int, loss driver.Loss) {
+// memberLost handles a member's report of a loss. A single report ends no lease, since the
+// others may have it; it makes the holder verify the lease.
+func (e *engine) memberLost(member int, loss driver.Loss) {
 	if loss.LeaseID == "" || !errors.Is(loss.Err, driver.ErrLost) || !e.counted.add(loss.LeaseID, member, e.quorum) {
 		loss.LeaseID, loss.Err = "", nil
 	}
 	e.losses.Tell(loss)
 }
 
-// A lossCount counts which members say that a lease is over, by their messages,
-// each of which may come late, twice or never.
+// A lossCount counts the members that report the loss of a lease. A report may come late,
+// twice or never.
 type lossCount struct {
 	listen sync.Once // to the members
 	stop   []func()  // to listen; valid after listen
 
 	mu    sync.Mutex // guards the rest
-	cases map[driver.LeaseID]*lossWord
+	cases map[lockinfo.LeaseID]*lossReport
 }
 
-// A lossWord is what members say of one lease: that it is over.
-type lossWord struct {
-	members map[int]bool // by index; one that says it twice counts once
-	since   time.Time    // when the first of them said so
+// A lossReport has the members that report the loss of one lease.
+type lossReport struct {
+	members map[int]bool // by index
+	since   time.Time    // when the first report came
 }
 
 const (
-	// countTime is how long the word of a member counts: others follow soon, or
-	// a renewal has found out.
+	// countTime is how long a report counts: others follow soon, or a renewal has found
+	// out.
 	countTime = time.Minute
 
-	// maxCases bounds what messages about nothing can cost.
+	// maxCases bounds the memory for reports about unknown leases.
 	maxCases = 10_000
 )
 
-// add notes what a member says, and reports whether that makes a majority: once, at
-// the member with which it is reached. INVARIANT I11: old cases are forgotten.
-func (c *lossCount) add(id driver.LeaseID, member, quorum int) bool {
+// add counts a report, and returns true for the one that completes a majority. INVARIANT I11:
+// old cases are deleted.
+func (c *lossCount) add(id lockinfo.LeaseID, member, quorum int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.cases == nil {
-		c.cases = map[driver.LeaseID]*lossWord{}
+		c.cases = map[lockinfo.LeaseID]*lossReport{}
 	}
 	now := time.Now()
 	for other, v := range c.cases {
@@ -75,7 +76,7 @@ func (c *lossCount) add(id driver.LeaseID, member, quorum int) bool {
 		return false
 	}
 	if v == nil {
-		v = &lossWord{members: map[int]bool{}, since: now}
+		v = &lossReport{members: map[int]bool{}, since: now}
 		c.cases[id] = v
 	}
 	v.members[member] = true

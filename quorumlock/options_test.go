@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 	"github.com/holdfast-locks/holdfast/quorumlock"
 )
 
@@ -110,8 +110,8 @@ func TestCloseMembers(t *testing.T) {
 // TestAdmit: new members grant nothing for the quarantine, unless they are
 // admitted.
 func TestAdmit(t *testing.T) {
-	newMembers := func() []*memlock.Member {
-		return []*memlock.Member{memlock.NewMember(), memlock.NewMember(), memlock.NewMember()}
+	newMembers := func() []*mem.Member {
+		return []*mem.Member{mem.NewMember(), mem.NewMember(), mem.NewMember()}
 	}
 	virtual(t, func(t *testing.T) {
 		r := newRig(t, newMembers())

@@ -7,9 +7,9 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// Release implements driver.Engine. It is done when a majority of the members
-// has carried it out; the others are told until they answer.
-func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
+// Release implements driver.Engine. It is done when a majority of the members has carried it
+// out; the request to the others is repeated until they answer.
+func (e *engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 	req.KeepFor = min(req.KeepFor, e.opts.MaxTTL)
 	if err := e.enter(ctx); err != nil {
 		return err
@@ -31,11 +31,11 @@ func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 // A release is one call of Release under way. Its caller's goroutine uses it until
 // collect has returned; then finish does.
 type release struct {
-	*Engine
+	*engine
 	request driver.WithdrawRequest
 	ttl     time.Duration // of the lease; 0 if it is not known
-	keepEnd time.Time     // when KeepFor is over, even for members that hear of it late
-	lead    time.Duration // of what is to be proposed after it
+	keepEnd time.Time     // when KeepFor ends, also for members that get the request late
+	lead    time.Duration // of the next proposal
 
 	received int     // answers
 	token    uint64  // of the lease that was ended
@@ -46,15 +46,13 @@ type release struct {
 	unknown  bool    // one of those that failed may have carried it out
 }
 
-// newRelease makes the request to the members. Its token is the greatest that was
-// proposed for this lease ID, so that it ends whatever an attempt has left, and so
-// that no copy of a proposal that is still under way is accepted after it
-// (INVARIANT I5). If this engine knows of none it is 0: then each member ends what
-// it has.
-func (e *Engine) newRelease(req driver.ReleaseRequest) *release {
+// newRelease makes the request to the members. Each ends every lease of this ID, whichever
+// engine has proposed it. The token is the greatest that this one knows of, so
+// that no copy of a proposal that is still under way is accepted after it (INVARIANT I5).
+func (e *engine) newRelease(req driver.ReleaseRequest) *release {
 	lease, latest := e.ledger.read(req.LeaseID)
-	r := &release{Engine: e, ttl: lease.ttl, request: driver.WithdrawRequest{
-		Name: req.Name, LeaseID: req.LeaseID, KeepFor: req.KeepFor, Cancel: req.Cancel,
+	r := &release{engine: e, ttl: lease.ttl, request: driver.WithdrawRequest{
+		Name: req.Name, LeaseID: req.LeaseID, Released: true, KeepFor: req.KeepFor, Cancel: req.Cancel,
 		Token: latest.token,
 	}}
 	r.lead = latest.lead
@@ -73,11 +71,11 @@ func (e *Engine) newRelease(req driver.ReleaseRequest) *release {
 //
 //	a majority has ended it                      released
 //	a majority cannot have had it                ErrLost
-//	nobody has ended it, nor may have unseen     missing: nothing was released
+//	no member has ended it, or may have          missing: nothing was released
 //	otherwise                                    unknown
 func (r *release) collect(ctx context.Context, answers <-chan result[uint64]) error {
 	for r.received < len(r.members) {
-		a, _, err := next(ctx, r.Engine, answers, nil)
+		a, _, err := next(ctx, r.engine, answers, nil)
 		if err != nil {
 			return err
 		}
@@ -110,9 +108,9 @@ func (r *release) receive(a result[uint64]) {
 	}
 }
 
-// finish hears the members that were slower, and leaves those that failed to
-// their janitors. If the token was not known before, members that did not have
-// the lease are told it, so that none of them repairs it.
+// finish waits for the slower members, and passes those that failed to their janitors. If the
+// token was not known before, it also goes to members that did not have the lease, so that
+// none of them repairs it.
 func (r *release) finish(answers <-chan result[uint64]) {
 	for r.received < len(r.members) {
 		r.receive(<-answers)

@@ -60,7 +60,7 @@ func TestRepeatOfHalfALease(t *testing.T) {
 		req := ask("a")
 		token := uint64(time.Now().UnixMicro())
 		half, err := r.stores[0].Propose(r.Context(), driver.ProposeRequest{
-			Name: "a", LeaseID: req.LeaseID, TTL: time.Minute, Token: token, Lead: time.Second,
+			Name: "a", LeaseID: req.LeaseID, Proposer: driver.NewProposer(), TTL: time.Minute, Token: token, Lead: time.Second,
 		})
 		if err != nil || half.Vote != driver.VoteAccepted {
 			r.Fatalf("%+v, %v", half, err)

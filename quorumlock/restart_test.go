@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/quorumlock"
 )
 
@@ -122,7 +123,7 @@ func TestRepair(t *testing.T) {
 
 // An inspector is an engine, or a member.
 type inspector interface {
-	Inspect(ctx context.Context, name string) (driver.Lock, error)
+	Inspect(ctx context.Context, name string) (lockinfo.LockState, error)
 }
 
 // TestSinceOfLongestMember: a member that was repaired by an engine that did not
@@ -133,7 +134,7 @@ func TestSinceOfLongestMember(t *testing.T) {
 		h, taken := r.take("a"), time.Now()
 		settle(ttl / 3)
 		other := r.another() // takes the lease over
-		for _, s := range []*memlock.Member{r.stores[0], r.stores[0], r.stores[1]} {
+		for _, s := range []*mem.Member{r.stores[0], r.stores[0], r.stores[1]} {
 			s.Restart()
 			if err := s.Admit(r.Context()); err != nil {
 				r.Fatal(err)

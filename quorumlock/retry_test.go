@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
 // TestRetryOutlivesWithdrawal: a client asks again under the same lease ID while
@@ -15,11 +15,11 @@ import (
 func TestRetryOutlivesWithdrawal(t *testing.T) {
 	lifted := func(d time.Duration) uint64 { return uint64(time.Now().Add(d).UnixMicro()) }
 	tests := map[string]struct {
-		before func(stores []*memlock.Member, r *rig)
+		before func(stores []*mem.Member, r *rig)
 		min    time.Duration // MinToken ahead of the clocks; 0 for none
 		back   time.Duration // the client's clock goes back by so much between the attempts
 	}{
-		"the holder before had a clock that is ahead": {before: func(stores []*memlock.Member, r *rig) {
+		"the holder before had a clock that is ahead": {before: func(stores []*mem.Member, r *rig) {
 			c := newRig(r.T, stores)
 			c.SetClock(100 * time.Millisecond)
 			h := c.take("a")

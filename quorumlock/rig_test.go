@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/quorumlock"
 )
 
@@ -15,7 +16,7 @@ import (
 type rig struct {
 	*testing.T
 	*quorumlock.Engine
-	stores []*memlock.Member
+	stores []*mem.Member
 	links  []*link
 }
 
@@ -33,12 +34,12 @@ func virtual(t *testing.T, f func(t *testing.T)) {
 }
 
 // newRig returns another engine on the same members.
-func newRig(t *testing.T, stores []*memlock.Member) *rig {
+func newRig(t *testing.T, stores []*mem.Member) *rig {
 	t.Helper()
 	return newRigWith(t, stores, nil)
 }
 
-func newRigWith(t *testing.T, stores []*memlock.Member, opts *quorumlock.Options) *rig {
+func newRigWith(t *testing.T, stores []*mem.Member, opts *quorumlock.Options) *rig {
 	t.Helper()
 	r := &rig{T: t, stores: stores, links: linked(stores)}
 	e, err := quorumlock.New(members(r.links), opts)
@@ -65,7 +66,7 @@ func (r *rig) another() *rig { return newRig(r.T, r.stores) }
 const ttl = 10 * time.Second
 
 func ask(name string) driver.AcquireRequest {
-	return driver.AcquireRequest{Name: name, LeaseID: driver.NewLeaseID(), TTL: ttl, Holder: driver.Holder{Host: "web-3"}}
+	return driver.AcquireRequest{Name: name, LeaseID: lockinfo.NewLeaseID(), TTL: ttl, Holder: lockinfo.Holder{Host: "web-3"}}
 }
 
 // outcome makes an attempt that must have the given outcome.
@@ -90,7 +91,7 @@ func (r *rig) grant(req driver.AcquireRequest) held {
 	r.Helper()
 	reply, err := r.Acquire(r.Context(), req)
 	if err == nil && reply.Outcome == driver.Spent {
-		req.LeaseID = driver.NewLeaseID()
+		req.LeaseID = lockinfo.NewLeaseID()
 		reply, err = r.Acquire(r.Context(), req)
 	}
 	if err != nil || reply.Outcome != driver.Granted {

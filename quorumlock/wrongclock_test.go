@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
 // A wrongClock is a member that judges proposals by a clock that is off.
 type wrongClock struct {
-	*memlock.Member
+	*mem.Member
 	off time.Duration
 }
 

@@ -8,7 +8,7 @@ import (
 )
 
 // again sends a request that ends something once more if its connection was
-// given up. A repeat that fails does not tell what became of the first request,
+// given up. A repeat that fails shows nothing about the first request,
 // and one that finds no lease does not tell who ended it: the outcome then
 // stays unknown.
 func again(ctx context.Context, request func() error) error {
@@ -23,7 +23,7 @@ func again(ctx context.Context, request func() error) error {
 }
 
 // Extend implements driver.Engine.
-func (e *Engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
+func (e *engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
 	e.tracker.renewing(reqs)
 	errs := e.extendAll(ctx, reqs)
 	e.tracker.renewed(reqs, errs)
@@ -31,16 +31,16 @@ func (e *Engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []erro
 }
 
 // Release implements driver.Engine.
-func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
+func (e *engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 	return again(ctx, func() error { return e.release(ctx, req) })
 }
 
 // Downgrade implements driver.Downgrader.
-func (e *Engine) Downgrade(ctx context.Context, req driver.DowngradeRequest) error {
+func (e *engine) Downgrade(ctx context.Context, req driver.DowngradeRequest) error {
 	return again(ctx, func() error { return e.downgrade(ctx, req) })
 }
 
 // Complete implements driver.Recorder.
-func (e *Engine) Complete(ctx context.Context, req driver.CompleteRequest) error {
+func (e *engine) Complete(ctx context.Context, req driver.CompleteRequest) error {
 	return again(ctx, func() error { return e.complete(ctx, req) })
 }

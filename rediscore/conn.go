@@ -28,14 +28,14 @@ import (
 // # Errors
 //
 // The error of a server is what ReplyError returns. One that wraps
-// driver.ErrUnavailable, driver.ErrInvalid or driver.ErrClosed says that
-// certainly nothing was sent, and one that wraps ErrGivenUp that the connection
+// driver.ErrUnavailable, driver.ErrInvalid or driver.ErrClosed means that
+// nothing was sent, and one that wraps ErrGivenUp that the connection
 // was given up for a new one, on which the request may be repeated. After every
 // other error the outcome is unknown.
 type Conn interface {
 	Sender
 
-	// Dedicate returns a connection that nobody else uses meanwhile.
+	// Dedicate returns a connection that no other caller uses meanwhile.
 	Dedicate() Session
 
 	// Nodes returns the servers to which there are connections, by their
@@ -46,7 +46,7 @@ type Conn interface {
 	Mode() Mode
 
 	// Close ends all connections that the Conn has made, those that are
-	// dedicated too; not those of a client that is the caller's. It must not
+	// dedicated too; not the connections of a client that is the caller's. It must not
 	// wait for an answer of a server.
 	Close()
 }
@@ -61,7 +61,7 @@ type Sender interface {
 	// error. The lists are the caller's again when it returns.
 	EvalInts(ctx context.Context, sha string, keys, args []string, to []int64) ([]int64, error)
 
-	// Do sends any other command, but for those that Session has methods for.
+	// Do sends any other command, except those that have a method in Session.
 	Do(ctx context.Context, c Command) (any, error)
 }
 
@@ -84,8 +84,8 @@ type Session interface {
 	// with nil for all of them, and must not block.
 	Track(ctx context.Context, changed func(keys []string)) (broken <-chan error, err error)
 
-	// Wait returns how many replicas know of what was written on the session,
-	// as soon as they are enough or the time is over.
+	// Wait returns how many replicas have the writes of the session,
+	// when they are enough or the limit has passed.
 	Wait(ctx context.Context, enough int, limit time.Duration) (int, error)
 
 	// GiveBack lets others use the connection. Close ends it. One of the two
@@ -103,12 +103,6 @@ const (
 	InCluster       // a Redis Cluster
 )
 
-// Nobody is in place of a connection that there is not. It is never asked anything.
-type nobody struct{ Conn }
-
-func (nobody) Mode() Mode { return OneServer }
-func (nobody) Close()     {}
-
 // ErrGivenUp is wrapped by the error of a request whose connection was given up
 // for a new one. The request may have been carried out.
 var ErrGivenUp = errors.New("the connection was given up")
@@ -123,7 +117,7 @@ type replyError struct {
 // ReplyError turns the text of a server's error into ours. One that is not
 // known to mean that nothing was done leaves the outcome unknown.
 func ReplyError(text string) error {
-	// The word ERR says nothing.
+	// The word ERR carries nothing.
 	text = strings.TrimPrefix(strings.TrimPrefix(text, "-"), "ERR ")
 	advice, sentinel := meaning(text)
 	return &replyError{text, advice, sentinel}

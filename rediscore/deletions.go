@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
 
@@ -20,7 +21,7 @@ const (
 // A tracker has the server tell, on a connection of its own, of the keys of
 // exclusive leases that change: that are deleted, evicted or overwritten. The
 // server does so once for each time that a key is read there, which happens
-// after each renewal. A message says only that it is time to look.
+// after each renewal. A message is only a reason to look.
 //
 // Where the server does not tell, for want of the right, of the protocol or of
 // the connection, losses are heard of later, by the next renewal. A nil tracker
@@ -32,21 +33,21 @@ type tracker struct {
 	losses *driver.Losses
 	start  sync.Once
 	wg     sync.WaitGroup // of run
-	wake   chan struct{}  // holds one signal: there is something to ask for
+	wake   chan struct{}  // holds one signal: there are keys to read
 
 	mu    sync.Mutex // guards the rest
 	ask   map[string]tracked
-	known map[string]tracked // the server tells of them
+	known map[string]tracked // the server reports them
 	told  map[string]struct{}
 	since time.Time // when told began
 }
 
-// A tracked key is that of a lease.
+// A tracked is the key of a lease.
 type tracked struct {
 	name    string
-	id      driver.LeaseID
+	id      lockinfo.LeaseID
 	asked   bool // and not answered
-	changed bool // since it was asked for
+	changed bool // since the request
 }
 
 func newTracker(conn Conn, keys keys.Space, life context.Context, losses *driver.Losses) *tracker {
@@ -56,7 +57,7 @@ func newTracker(conn Conn, keys keys.Space, life context.Context, losses *driver
 	}
 }
 
-// renewing is told which leases are about to be renewed, which changes their
+// renewing notes leases that are about to be renewed, which changes their
 // keys.
 func (t *tracker) renewing(reqs []driver.ExtendRequest) {
 	if t == nil {
@@ -69,7 +70,7 @@ func (t *tracker) renewing(reqs []driver.ExtendRequest) {
 	}
 }
 
-// renewed is told which leases were.
+// renewed notes leases that were renewed.
 func (t *tracker) renewed(reqs []driver.ExtendRequest, errs []error) {
 	if t == nil {
 		return
@@ -84,7 +85,7 @@ func (t *tracker) renewed(reqs []driver.ExtendRequest, errs []error) {
 	t.wakeLocked()
 }
 
-// wakeLocked makes run ask for what there is to ask for.
+// wakeLocked makes run read the keys in ask.
 func (t *tracker) wakeLocked() {
 	if len(t.ask) == 0 {
 		return
@@ -105,7 +106,7 @@ func (t *tracker) wait() {
 	t.wg.Wait()
 }
 
-// run makes connections until life is over. It is started by the first renewal
+// run makes connections until life ends. It is started by the first renewal
 // and waited for by Close.
 func (t *tracker) run() {
 	reconnect(t.life, t.session)
@@ -159,7 +160,7 @@ func (t *tracker) next() (keys []string) {
 	return keys
 }
 
-// answered is told what a key had when it was read.
+// answered takes the value that a key had when it was read.
 func (t *tracker) answered(key, text string, found bool) {
 	t.mu.Lock()
 	k, known := t.known[key]
@@ -173,7 +174,7 @@ func (t *tracker) answered(key, text string, found bool) {
 	switch {
 	case lost || several: // the leases of several come and go without a loss
 		delete(t.known, key)
-	case k.changed: // before it was read, or after: ask once more
+	case k.changed: // before it was read, or after: read it again
 		delete(t.known, key)
 		t.ask[key] = tracked{name: k.name, id: k.id}
 	default:
@@ -203,7 +204,7 @@ func (t *tracker) changed(keys []string) {
 	}
 	t.mu.Unlock()
 	if len(names) > 0 {
-		go func() { // ends when all is told
+		go func() { // ends after the last message
 			for _, name := range names {
 				t.tell(name)
 			}
@@ -225,7 +226,7 @@ func (t *tracker) changedLocked(key string, names []string) []string {
 	return names
 }
 
-// tell says that it is time to look at a name, but not too often.
+// tell reports that it is time to look at a name, but not too often.
 func (t *tracker) tell(name string) {
 	t.mu.Lock()
 	if now := time.Now(); now.Sub(t.since) > tellEvery {

@@ -1,6 +1,6 @@
 // Package rediscore is the engine for Redis and Valkey on any client: locks that
 // processes on any number of machines share, exclusive or not, with a queue for
-// those who wait. It needs the standard library only. A client is behind [Conn];
+// those who wait. It needs the standard library only. A client implements [Conn];
 // package redislock puts rueidis there, and is what most programs want.
 //
 //	engine := rediscore.New(conn, nil)
@@ -8,42 +8,14 @@
 // The server must be Redis 6.2 or later, or Valkey. It should not evict keys
 // (maxmemory-policy noeviction): an evicted lock is a lost lock.
 //
-// # Rooms
-//
-//	conn.go                what an engine wants of a client
-//	errors.go              what a server's errors mean
-//	store.go               requests: who may send them, scripts, time limits
-//	crew.go                the goroutines on which they wait for their answers
-//	plain.go, convoy.go    requests that are plain, and travel together
-//	hints.go               of which names no plain request is made
-//	engine.go              New, Options, Close
-//	operations.go          Acquire, Extend, Release
-//	queue.go               Refresh, Downgrade, AcquireAll
-//	more.go, again.go      calls that go on, calls that are repeated
-//	moving.go, replicas.go slots that move, replicas that acknowledge
-//	record.go, vault.go    do-once records, one-time tokens
-//	history.go, feed.go    what happened to a name, and what happens to all
-//	break.go               Break, and what is told of it
-//	inbox.go               messages: grants, breaks
-//	deletions.go           TellDeletions
-//	list.go, inspect.go    List, Inspect; inspect_reply.go reads what they are told
-//	reply.go, value.go     what scripts reply, what a lock's key holds
-//	internal/lua           the scripts, and the order of their pieces
-//	internal/keys          names of keys, and their slots
-//	internal/form          how values are written
-//	doctor                 whether a store is fit for locks
-//	member                 one server as a member of a quorum
-//	redisfence             the guard for keys in Redis
-//
-// What doctor, member and redisfence share with the engine is its [Store].
-//
 // # Keys
 //
 // With the prefix P and the lock's name N:
 //
 //	key                               holds                              expires
 //	PN                                the lease, see below               with the lease
-//	Pholdfast:{T}:fence:N             the last token of N, in decimal    TokenMemory after the token, read as microseconds
+//	Pholdfast:{T}:fence:N             the last token of N, in decimal    TokenMemory after the token, read as microseconds,
+//	                                                                     and not while N is held or kept closed
 //	Pholdfast:{T}:cancelled:<ID>      nothing: the lease ID is           after a minute
 //	                                  cancelled
 //	Pholdfast:{T}:holders:N           shared leases, or permits: their   soon after
@@ -54,13 +26,17 @@
 //	                                  sorted set                         the last place
 //	Pholdfast:{T}:detail:N            a hash: what else is known of      soon after
 //	                                  these leases and places            all of them
-//	Pholdfast:{T}:record:N            the lease ID that completed N,     after the
-//	                                  and the record                     retention
+//	Pholdfast:{T}:record:N            the lease ID that completed N, or  after the
+//	                                  32 dashes, and the record          retention
 //	Pholdfast:{T}:broken:N            which leases were broken, by       24 h after
 //	                                  whom, why and when                 the last
 //	Pholdfast:{T}:detail:N and "\nhistory"
 //	                                  with Options.History, what has     28 h after an
-//	                                  happened to N lately, in a list    event, or less
+//	                                  happened to leases of N lately,    event, or the end
+//	                                  in a list                          of a lease, or less
+//	Pholdfast:{T}:detail:N and "\ncrowd"
+//	                                  what those did who waited, in a    28 h after it
+//	                                  list
 //	Pholdfast:{D}:onetime:D           what has become of the one-time    after TTL and
 //	                                  token with the digest D, and by    Memory
 //	                                  which request
@@ -77,7 +53,9 @@
 // An exclusive lease is a plain string: 3, the number of the layout, the lease ID,
 // the TTL in milliseconds, the token, the server's clock in microseconds when the
 // lease was granted, and the holder as JSON, with a space between, and with a '-'
-// directly before the lease ID if the lease is over and the name is kept closed. While
+// directly before the lease ID if the lease has ended and the name is kept closed, or
+// a slash and the proposer directly after it if an engine of a quorum has proposed the
+// lease and nobody has extended it yet. While
 // there are shared leases or permits the string is 3 *<group> <limit>, and expires with
 // the last of them.
 // So holdfast and any client that takes its locks with SET key value NX PX
@@ -94,7 +72,7 @@
 // A lock whose key is deleted is free. The other keys can be deleted at any
 // time without two holders coming of it: without holders or detail a shared
 // name stays closed until its key expires, and without queue, waiters or detail
-// the places are lost and their owners are told.
+// the places are lost and their owners are notified.
 //
 // Names that begin with "holdfast:{" are reserved.
 //
@@ -104,20 +82,22 @@
 //
 // # Messages
 //
-// An engine that waits listens on one channel, Pholdfast:inbox:<random ID>. Whoever
+// The names of channels have the number of the database, here 0, in them.
+//
+// An engine that waits listens on one channel, Pholdfast:inbox:0:<random ID>. Whoever
 // hands a lock over publishes there <lease ID> <token>, once for each lease,
 // and with token 0 that it is time to look. Nothing is published when nobody
 // waits.
 //
 // An engine that waits, or whose client has held a lease for some 50 ms, listens
-// on Pholdfast:inbox:all as well. Break publishes there <lease ID> and, as JSON,
+// on Pholdfast:inbox:0:all as well. Break publishes there <lease ID> and, as JSON,
 // name, author and reason, once for each lease that it ends. The client whose
-// lease it is ends its context. So whoever may publish there and knows a lease ID,
-// with which he could release the lease, can make its holder stop; nobody can
-// make two hold it.
+// lease it is ends its context. A client that may publish there and knows a lease ID
+// could release the lease anyway. It can make the holder stop, but no client can make two
+// hold the lock.
 //
-// Engines with Options.History publish each event on Pholdfast:inbox:feed if
-// anybody is on Pholdfast:inbox:heard, on the same node of a cluster. Nothing is said
+// Engines with Options.History publish each event on Pholdfast:inbox:0:feed if
+// anybody is on Pholdfast:inbox:0:heard, on the same node of a cluster. Nothing is said
 // on that one.
 //
 // # Rights
@@ -147,11 +127,11 @@
 // The same holds for FLUSHALL, and for a restart without persistence.
 //
 // A clock that goes back keeps a lock closed no longer than its TTL, and a place
-// no longer than its own: whoever finds an end further away brings it back.
+// no longer than its own: a client that finds a later expiry brings it back.
 //
 // # One-time tokens
 //
-// Redis forgets them by itself: a payload when its TTL is over, with the
+// Redis forgets them by itself: a payload when its TTL ends, with the
 // revoke, or RedeemGrace after the redeem, and the rest after Memory. Whoever
 // can read the keys can read payloads, but no secrets. A failover may take back
 // what happened last, as with leases: a token that was redeemed or revoked is

@@ -14,35 +14,43 @@ import (
 
 // An Engine keeps locks in one Redis, Valkey, or Redis Cluster. Use New to make
 // one.
-type Engine struct {
+type Engine struct{ *hidden }
+
+// hidden is engine by a name under which go doc lists none of its methods, so that it
+// shows what programs call.
+type hidden = engine
+
+// An engine is what an Engine does.
+type engine struct {
 	store   *Store
-	foreign bool   // other clients may want the locks
-	memory  string // Options.TokenMemory in ms, as scripts want it
+	foreign bool     // other clients may want the locks
+	memory  string   // Options.TokenMemory in ms, as scripts want it
+	feed    string   // where events are published; empty without history
+	shared  []string // see serving
 	scripts lua.Engine
 	plain   *plain
-	tracker *tracker // nil unless deletions are told
+	tracker *tracker // nil without TellDeletions
 	events  *events  // nil unless history is written
 	end     context.CancelFunc
 }
 
 var (
-	_ driver.Engine       = (*Engine)(nil)
-	_ driver.Queuer       = (*Engine)(nil)
-	_ driver.Downgrader   = (*Engine)(nil)
-	_ driver.AllAcquirer  = (*Engine)(nil)
-	_ driver.Recorder     = (*Engine)(nil)
-	_ driver.RecordLister = (*Engine)(nil)
-	_ driver.Vault        = (*Engine)(nil)
-	_ driver.Router       = (*Engine)(nil)
-	_ driver.Lister       = (*Engine)(nil)
-	_ driver.Breaker      = (*Engine)(nil)
-	_ driver.LossTeller   = (*Engine)(nil)
-	_ driver.Historian    = (*Engine)(nil)
+	_ driver.Engine      = (*Engine)(nil)
+	_ driver.Queuer      = (*Engine)(nil)
+	_ driver.Downgrader  = (*Engine)(nil)
+	_ driver.AllAcquirer = (*Engine)(nil)
+	_ driver.Recorder    = (*Engine)(nil)
+	_ driver.Vault       = (*Engine)(nil)
+	_ driver.Router      = (*Engine)(nil)
+	_ driver.Lister      = (*Engine)(nil)
+	_ driver.Breaker     = (*Engine)(nil)
+	_ driver.LossTeller  = (*Engine)(nil)
+	_ driver.Historian   = (*Engine)(nil)
 )
 
 // Options configure New. Nil is default; a zero field is default.
 type Options struct {
-	// NoForeignClients says that nobody but holdfast takes these locks. Then a
+	// With NoForeignClients only holdfast takes these locks. Then a
 	// contended lock is handed on from one waiter to the next without ever
 	// being free, and a key that holdfast has not written is not watched
 	// closely. By default clients that poll with SET name x NX PX get turns: a
@@ -55,7 +63,15 @@ type Options struct {
 	// none.
 	Prefix string
 
-	// TellDeletions has the server tell of each exclusive lease, from its first
+	// Database is the number of the database that the client uses, which is in the
+	// names of channels: a server has them in common for all its databases. Only
+	// redislock.New needs it, for a client with SelectDB; whatever else makes
+	// an engine knows. With a wrong number waiters learn of a hand-over with their
+	// next refresh only, holders of a break with their next renewal, and a feed has
+	// the events of that other database. Default: 0.
+	Database int
+
+	// TellDeletions has the server report each exclusive lease, from its first
 	// renewal on, when its key is deleted, evicted or overwritten, so that the
 	// holder knows within a round trip or two, and not with its next renewal.
 	// Each renewal then costs a message for each lease, and one read of up to 128
@@ -66,15 +82,16 @@ type Options struct {
 
 	// TokenMemory is how long the server remembers the last token of a name that is
 	// not used any more, counted from the token, read as microseconds since 1970:
-	// 1 minute to 365 days. Tokens grow even if the server's clock goes back, or that
+	// 1 minute to 365 days. The token of a lease that lasts for more than half of this
+	// is remembered for up to half of it after the lease ends. Tokens grow even if the server's clock goes back, or that
 	// of a replica which takes over is behind, by as much as this in all (INVARIANT
 	// I2). A name costs some 200 bytes of the server's memory meanwhile: with
-	// millions of names that are used once, an hour may do. All who use a store should
-	// say the same, because the last to grant a lock decides. Members of a quorum and
-	// guards do not ask. Default: driver.TokenMemory, 24 hours.
+	// millions of names that are used once, an hour may do. All clients of a store should
+	// use the same value, because the last to grant a lock decides. Members of a quorum and
+	// guards ignore it. Default: driver.TokenMemory, 24 hours.
 	TokenMemory time.Duration
 
-	// History keeps the latest events of each name, and tells of them as they
+	// History keeps the latest events of each name, and publishes them as they
 	// happen; see driver.Historian. Engines without it may use the same locks at the
 	// same time: what they do is not written down. Default: nothing is.
 	History bool
@@ -86,77 +103,87 @@ const (
 	maxTokenMemory = 365 * 24 * time.Hour
 )
 
-// Check returns an error that wraps driver.ErrInvalid if an option is out of range,
-// as every call of an engine with these options would.
+// Check returns an error that wraps driver.ErrInvalid if an option is out of range, as
+// New does.
 func (o *Options) Check() error {
 	if m := o.TokenMemory; m != 0 && (m < minTokenMemory || m > maxTokenMemory) {
 		return fmt.Errorf("%w TokenMemory %s: want %s to %s, or zero for %s",
 			driver.ErrInvalid, m, minTokenMemory, maxTokenMemory, driver.TokenMemory)
 	}
+	if o.Database < 0 {
+		return fmt.Errorf("%w Database %d: want the number of the client's database", driver.ErrInvalid, o.Database)
+	}
 	_, err := keys.New(o.Prefix)
 	return err
 }
 
-// New returns an engine on a connection, which Close closes. It does not block:
-// an unreachable server shows with the first call, and so does a bad option, or nil
-// for the connection, which make every call fail with ErrInvalid.
-func New(conn Conn, opts *Options) *Engine { return newEngine(conn, opts, mostParked) }
-
-// NewUnclosed returns an engine that nobody closes, because the connection is
-// closed by others: while nobody asks anything, and nobody waits, it has no
-// goroutine.
-func NewUnclosed(conn Conn, opts *Options) *Engine { return newEngine(conn, opts, 0) }
-
-func newEngine(conn Conn, opts *Options, parked int32) *Engine {
+// New returns an engine on a connection, which Close closes. A bad option is
+// driver.ErrInvalid, and so is nil for the connection. New does not block: an unreachable
+// server shows with the first call.
+func New(conn Conn, opts *Options) (*Engine, error) {
 	var o Options
 	if opts != nil {
 		o = *opts
 	}
-	invalid := o.Check()
 	if conn == nil {
-		conn, invalid = nobody{}, fmt.Errorf("%w client: it is nil", driver.ErrInvalid)
+		return nil, fmt.Errorf("%w client: it is nil", driver.ErrInvalid)
 	}
-	space, _ := keys.New(o.Prefix)
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	space, err := keys.New(o.Prefix)
+	if err != nil {
+		return nil, err
+	}
+	space.Database = o.Database
 	life, end := context.WithCancel(context.Background())
 	store := &Store{
-		conn: conn, cluster: conn.Mode() == InCluster, keys: space, invalid: invalid,
-		inbox: newInbox(conn, space, life), crew: newCrew(life, parked), life: life,
+		conn: conn, cluster: conn.Mode() == InCluster, keys: space,
+		inbox: newInbox(conn, space, life), workers: newWorkers(life, mostParked), life: life,
 	}
 	store.listen = store.inbox.listen
-	scripts := lua.ForEngine(lua.Options{Foreign: !o.NoForeignClients, History: o.History, Cluster: store.cluster})
-	e := &Engine{store: store, foreign: !o.NoForeignClients, memory: form.MS(cmp.Or(o.TokenMemory, driver.TokenMemory)), scripts: scripts, end: end}
+	scripts := lua.ForEngine(lua.Options{History: o.History, Cluster: store.cluster})
+	memory := cmp.Or(o.TokenMemory, driver.TokenMemory)
+	e := &engine{store: store, foreign: !o.NoForeignClients, memory: form.MS(memory), scripts: scripts, end: end}
 	if o.History {
-		e.events = newEvents(store)
+		e.events, e.feed = newEvents(store), space.Inboxes()
 	}
-	e.plain = newPlain(store, e.scripts, e.memory, o.History)
+	e.shared = []string{e.memory, space.Inboxes(), form.Flag(e.foreign), e.feed}
+	e.plain = newPlain(store, e.scripts, memory, e.feed)
 	if o.TellDeletions && !store.cluster { // there it would take a connection to each node
 		e.tracker = newTracker(conn, space, life, &store.inbox.losses)
 	}
-	return e
+	return &Engine{e}, nil
 }
 
-// Store returns what the rooms beside the engine share with it.
+// InRedis returns the engine itself: by this method packages member and redisfence find
+// it in the engines that embed it.
+func (e *Engine) InRedis() *Engine { return e }
+
+// Store returns what other packages share with the engine.
 func (e *Engine) Store() *Store { return e.store }
 
-// Capabilities implements driver.Engine. Whoever adds doctor.Diagnose to the
+// Capabilities implements driver.Engine. A package that adds doctor.Diagnose to the
 // engine adds its flag.
-func (e *Engine) Capabilities() driver.Capabilities {
+func (e *engine) Capabilities() driver.Capabilities {
 	return driver.Capabilities{
 		Shared: true, Semaphore: true, Queue: true, Replicas: true, Break: true, Losses: true,
-		AcquireAll: true, Records: true, ListRecords: true, OneTime: true, List: true, Routes: true,
+		AcquireAll: true, Records: true, OneTime: true, List: true, Routes: true,
 		History:   e.events != nil,
 		MaxExtend: mostPlain,
 	}
 }
 
-// closeLimit bounds Close. The client would say goodbye to each server, and
+// closeLimit bounds Close. The client would send a farewell to each server, and
 // wait for an answer for a second.
 const closeLimit = 200 * time.Millisecond
 
-// Close implements driver.Engine. A call that is under way returns at once,
-// its outcome unknown. It asks the server nothing, and returns within a quarter
-// of a second even if the server is silent.
-func (e *Engine) Close() error {
+// Close ends the engine. A call that is under way returns at once, its outcome unknown.
+// Close sends the server nothing, and returns within a quarter of a second even if the
+// server is silent.
+func (e *Engine) Close() error { return e.hidden.Close() }
+
+func (e *engine) Close() error {
 	e.end()
 	closed := make(chan struct{})
 	go func() { // ends within about a second

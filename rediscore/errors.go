@@ -67,7 +67,7 @@ func saying(text string) (advice string, sentinel error) {
 func meaning(text string) (advice string, sentinel error) {
 	code, rest, _ := strings.Cut(text, " ")
 	if strings.HasPrefix(text, "Error running script") || strings.HasPrefix(text, "@user_script") {
-		// Old servers put the script's error behind the place where it arose.
+		// Old servers put the script's error after its line number.
 		for word := range strings.FieldsSeq(rest) {
 			if _, sentinel := refusal(strings.TrimPrefix(word, "-")); sentinel != nil {
 				code = strings.TrimPrefix(word, "-")

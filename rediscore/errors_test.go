@@ -28,7 +28,7 @@ func TestServerErrors(t *testing.T) {
 		"NOPERM ACL failure in script: User app has no permissions":                                                      driver.ErrPermission,
 		"DENIED Redis is running in protected mode":                                                                      driver.ErrPermission,
 		"ERR invalid password":                                                                                           driver.ErrPermission,
-		"LAYOUT 3":                                                                                                       driver.ErrKindMismatch,
+		"LAYOUT 2":                                                                                                       driver.ErrKindMismatch,
 		"ERR unknown command 'EVALSHA'":                                                                                  nil,
 		"ERR Error running script (call to f_1): @user_script:3: arithmetic on a nil value":                              nil,
 		"UNBLOCKED": nil,

@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
 
-// Events are how an engine hears of what happens to names. As long as somebody
+// events are how an engine receives the events of names. As long as a caller
 // listens there is a subscription to the channel on which scripts publish events. They
 // do so only where somebody is on a second channel, on which nothing is said: so the
-// engine is there on every node of a cluster, and an event that nobody would hear is
+// engine is there on every node of a cluster, and an event without a listener is
 // not sent around to all nodes.
 type events struct {
 	store *Store
@@ -22,7 +23,7 @@ type events struct {
 	mu      sync.Mutex // guards the rest
 	heard   int        // by so many
 	listens bool       // there is a subscription, on every node that is known
-	closed  bool       // nobody listens any more
+	closed  bool       // no caller listens any more
 	end     context.CancelFunc
 	wg      sync.WaitGroup // of those that listen
 }
@@ -33,14 +34,14 @@ const nodesEvery = time.Second
 func newEvents(s *Store) *events { return &events{store: s} }
 
 // OnEvent implements driver.Historian.
-func (e *Engine) OnEvent(told func(driver.Event)) (stop func()) {
+func (e *engine) OnEvent(told func(lockinfo.HistoryEvent)) (stop func()) {
 	if e.events == nil {
 		return func() {}
 	}
 	return e.events.onEvent(told)
 }
 
-func (v *events) onEvent(told func(driver.Event)) (stop func()) {
+func (v *events) onEvent(told func(lockinfo.HistoryEvent)) (stop func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	forget := v.feed.OnEvent(told, v.listens)
@@ -60,7 +61,7 @@ func (v *events) onEvent(told func(driver.Event)) (stop func()) {
 	})
 }
 
-// wait returns when nobody listens any more, after the store's life, and keeps others
+// wait returns when no caller listens any more, after the store's life, and keeps others
 // from listening.
 func (v *events) wait() {
 	if v == nil {
@@ -72,7 +73,7 @@ func (v *events) wait() {
 	v.wg.Wait()
 }
 
-// session listens until life is over or the subscription breaks, and reports whether
+// session listens until life ends or the subscription breaks, and reports whether
 // the server refused it.
 func (v *events) session(life context.Context) (refused bool) {
 	space := v.store.keys
@@ -115,7 +116,7 @@ func (v *events) began(life context.Context) {
 	defer v.mu.Unlock()
 	if life.Err() == nil {
 		v.listens = true
-		v.feed.Tell(driver.Event{Kind: driver.EventGap})
+		v.feed.Tell(lockinfo.HistoryEvent{Kind: lockinfo.HistoryGap})
 	}
 }
 
@@ -125,17 +126,19 @@ func (v *events) missed(life context.Context) {
 	defer v.mu.Unlock()
 	if life.Err() == nil {
 		v.listens = false
-		v.feed.Tell(driver.Event{Kind: driver.EventGap})
+		v.feed.Tell(lockinfo.HistoryEvent{Kind: lockinfo.HistoryGap})
 	}
 }
 
 // message runs in the connection's reading goroutine. One that makes no sense is
 // dropped.
 func (v *events) message(message string) {
-	key, item, _ := strings.Cut(message, "\t")
+	key, rest, _ := strings.Cut(message, "\t")
+	clock, item, _ := strings.Cut(rest, "\t")
 	name, ours := strings.CutPrefix(key, v.store.keys.Lock(""))
-	if e, ok := parseEvent(name, item, 0); ok && ours {
-		v.feed.Tell(e) // which has just been written: Ago is 0
+	now, known := readClock(clock)
+	if e, ok := parseEvent(name, item, now); ok && ours && known {
+		v.feed.Tell(e)
 	}
 }
 
@@ -171,7 +174,7 @@ func (v *events) everywhere(p *presence) (missed bool) {
 		}
 		session := node.Dedicate()
 		broken, err := session.Subscribe(p.life, func(string, string) {}, p.channel)
-		if err != nil { // of a node that is down nobody hears anything
+		if err != nil { // a node that is down sends nothing
 			session.Close()
 			continue
 		}

@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	// contendedFor is how long a name that others wanted is asked about in full at
+	// contendedFor is how long requests about a contended name skip the fast path at
 	// once: a plain request before it would be in vain.
 	contendedFor = 10 * time.Second
 	// severalFor is the same for a name with shared leases or permits. They are
@@ -15,9 +15,9 @@ const (
 	severalFor = time.Minute
 )
 
-// Hints say of which names a plain request is in vain, by what was seen a short
-// while ago. Their memory is bounded: of names that share a place the last one has
-// it. What they say or forget costs time, and nothing else.
+// hints remember names whose fast path failed a short
+// while ago. Their memory is bounded: of names that share a slot of it the last one has
+// it. A wrong or forgotten hint costs time, and nothing else.
 type hints struct {
 	last  uint32 // in ticks
 	since time.Time

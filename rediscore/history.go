@@ -5,16 +5,18 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/lua"
 )
 
 // History implements driver.Historian.
-func (e *Engine) History(ctx context.Context, name string) ([]driver.Event, error) {
+func (e *engine) History(ctx context.Context, name string) ([]lockinfo.HistoryEvent, error) {
 	if e.events == nil {
 		return nil, driver.ErrUnsupported
 	}
@@ -30,34 +32,71 @@ func (e *Engine) History(ctx context.Context, name string) ([]driver.Event, erro
 
 // parseHistory reads the reply of history.lua. An item that makes no sense is left
 // out, and so is what is too old, or more than there is to be.
-func parseHistory(name string, reply any) (events []driver.Event, err error) {
-	var clock string
-	var items []any
-	if !form.Read(reply, &clock, &items) {
+func parseHistory(name string, reply any) ([]lockinfo.HistoryEvent, error) {
+	var clock, lines string
+	var leases, crowd []any
+	if !form.Read(reply, &clock, &leases, &crowd, &lines) {
 		return nil, form.Malformed("history", reply)
 	}
 	now, err := strconv.ParseInt(clock, 10, 64)
 	if err != nil {
 		return nil, form.Malformed("history", reply)
 	}
+	ofLeases := parseItems(name, leases, now)
+	events := append(brokenBefore(name, lines, now, ofLeases), interleave(ofLeases, parseItems(name, crowd, now))...)
+	return driver.KeepHistory(events, func(e lockinfo.HistoryEvent) lockinfo.HistoryKind { return e.Kind }), nil
+}
+
+// parseItems reads a list of events.
+func parseItems(name string, items []any, now int64) (events []lockinfo.HistoryEvent) {
 	for _, item := range items {
 		text, _ := item.(string)
 		if e, ok := parseEvent(name, text, now); ok && e.Ago < driver.HistoryMemory {
 			events = append(events, e)
 		}
 	}
-	return events[max(0, len(events)-driver.MaxHistory):], nil
+	return events
+}
+
+// brokenBefore returns the breaks that the list of events does not go back to.
+func brokenBefore(name, lines string, now int64, events []lockinfo.HistoryEvent) (before []lockinfo.HistoryEvent) {
+	for line := range strings.Lines(lines) {
+		b, ok := parseLine(strings.TrimSuffix(line, "\n"), now/1000)
+		e := b.event(name)
+		if !ok || e.Ago >= driver.HistoryMemory || slices.ContainsFunc(events, func(other lockinfo.HistoryEvent) bool { return other.ID == e.ID }) {
+			continue
+		}
+		if len(events) == 0 || e.Ago >= events[0].Ago {
+			before = append(before, e)
+		}
+	}
+	return before
+}
+
+// interleave makes one list of two, in the order of their times; the order in each stays.
+// Of what happened in one step, the end of a lease comes first, then what those do who
+// wait, and then the beginning of a lease.
+func interleave(leases, crowd []lockinfo.HistoryEvent) (all []lockinfo.HistoryEvent) {
+	for len(leases) > 0 && len(crowd) > 0 {
+		l, w := leases[0], crowd[0]
+		if w.Ago > l.Ago || w.Ago == l.Ago && l.Kind.Begins() {
+			all, crowd = append(all, w), crowd[1:]
+		} else {
+			all, leases = append(all, l), leases[1:]
+		}
+	}
+	return append(append(all, leases...), crowd...)
 }
 
 // eventKinds are the kinds of events by their letters in the store.
-var eventKinds = map[byte]driver.EventKind{
-	'a': driver.EventAcquired, 'h': driver.EventHandedOver, 'r': driver.EventReleased, 'x': driver.EventExpired,
-	'l': driver.EventLost, 'b': driver.EventBroken, 'c': driver.EventCompleted, 'q': driver.EventQueued, 'w': driver.EventLeft,
+var eventKinds = map[byte]lockinfo.HistoryKind{
+	'a': lockinfo.HistoryAcquired, 'h': lockinfo.HistoryHandedOver, 'r': lockinfo.HistoryReleased, 'x': lockinfo.HistoryExpired,
+	'l': lockinfo.HistoryLost, 'b': lockinfo.HistoryBroken, 'c': lockinfo.HistoryCompleted, 'q': lockinfo.HistoryQueued, 'w': lockinfo.HistoryGaveUp,
 }
 
 // parseEvent reads an item of a history, or a message about it, of which feed.lua has
 // the forms. now is the server's clock in us.
-func parseEvent(name, item string, now int64) (e driver.Event, ok bool) {
+func parseEvent(name, item string, now int64) (e lockinfo.HistoryEvent, ok bool) {
 	if item == "" {
 		return e, false
 	}
@@ -77,20 +116,20 @@ func parseEvent(name, item string, now int64) (e driver.Event, ok bool) {
 		clock, since, what, item, ok = cutEvent(&e, item[1:])
 	}
 	e.Kind = eventKinds[letter]
-	if !ok || e.Kind == driver.EventGap {
-		return driver.Event{}, false
+	if !ok || e.Kind == lockinfo.HistoryGap {
+		return lockinfo.HistoryEvent{}, false
 	}
 	holder, text, _ := strings.Cut(item, "\t")
-	if e.Kind == driver.EventBroken {
+	if e.Kind == lockinfo.HistoryBroken {
 		var a about
-		_ = json.Unmarshal([]byte(text), &a) // one that makes no sense says nothing
+		_ = json.Unmarshal([]byte(text), &a) // one that makes no sense is left out
 		e.Author, e.Reason = a.Author, a.Reason
 	}
 	e.Name, e.Holder, e.Ago = name, form.ReadHolder(holder), form.Ago(now-clock)
 	e.ID = eventID(name, what, letter)
-	if e.Kind != driver.EventQueued && e.Kind != driver.EventLeft {
+	if e.Kind != lockinfo.HistoryQueued && e.Kind != lockinfo.HistoryGaveUp {
 		if e.Token, ok = readEventToken(what); !ok {
-			return driver.Event{}, false
+			return lockinfo.HistoryEvent{}, false
 		}
 	}
 	if lasted := form.Ago(clock - since); e.Kind.Ends() {
@@ -115,7 +154,7 @@ func readEventToken(text string) (token uint64, ok bool) {
 // ID, and returns what follows the clock of the grant.
 func cutLease(text string) (granted int64, token, rest string, ok bool) {
 	text, ours := strings.CutPrefix(text, lua.DataLayout+" ")
-	if id, rest, _ := strings.Cut(text, " "); driver.LeaseID(id).Valid() {
+	if id, rest, _ := strings.Cut(text, " "); lockinfo.LeaseID(id).Valid() {
 		text = rest
 	}
 	_, text, _ = strings.Cut(text, " ")
@@ -127,7 +166,7 @@ func cutLease(text string) (granted int64, token, rest string, ok bool) {
 
 // cutEvent reads <clock> <token> <mode> <limit> <permits> <since>, and returns what
 // follows.
-func cutEvent(e *driver.Event, text string) (clock, since int64, what, rest string, ok bool) {
+func cutEvent(e *lockinfo.HistoryEvent, text string) (clock, since int64, what, rest string, ok bool) {
 	head, text, _ := strings.Cut(text, " ")
 	what, text, _ = strings.Cut(text, " ")
 	fields, rest, ok := cutFields(text, 4)
@@ -135,7 +174,7 @@ func cutEvent(e *driver.Event, text string) (clock, since int64, what, rest stri
 	if !ok || !known || what == "" {
 		return 0, 0, "", "", false
 	}
-	e.Mode, e.Limit, e.Permits = driver.Mode(fields[0]), int(fields[1]), int(fields[2])
+	e.Mode = readMode(fields[0], fields[1], fields[2])
 	return clock, fields[3], what, rest, true
 }
 

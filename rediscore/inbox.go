@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/driver/mailbox"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
 
@@ -22,15 +23,15 @@ const (
 	// messageLate is how much later than the answer to a refresh the message
 	// about the same grant may come. If it does not, the subscription is taken
 	// for dead: the server that has it may hang, or not be the master any more, and
-	// the connection says so only after some seconds.
+	// the connection shows it only after some seconds.
 	messageLate = 100 * time.Millisecond
 )
 
 // Watch implements driver.Queuer.
-func (e *Engine) Watch(id driver.LeaseID) driver.Watch { return e.store.inbox.box.Watch(id) }
+func (e *engine) Watch(id lockinfo.LeaseID) driver.Watch { return e.store.inbox.box.Watch(id) }
 
 // An inbox keeps the one subscription on which an engine hears of leases that
-// were handed to it, and of leases that are over. It subscribes when the engine
+// were handed to it, and of leases that have ended. It subscribes when the engine
 // first has a place in a queue, or a lease for longer than short work takes, and
 // then stays.
 type inbox struct {
@@ -46,10 +47,10 @@ type inbox struct {
 
 	box mailbox.Box[heard]
 
-	mu    sync.Mutex                  // guards the rest; it is taken before that of the box
-	owed  map[driver.LeaseID]struct{} // a message about a grant is to come
-	made  int                         // how many subscriptions there have been
-	hears bool                        // the last of them is there
+	mu    sync.Mutex                    // guards the rest; it is taken before the box's
+	owed  map[lockinfo.LeaseID]struct{} // a message about a grant is to come
+	made  int                           // how many subscriptions there have been
+	hears bool                          // the last of them is there
 }
 
 // A heard is what the inbox knows of a lease ID that somebody watches.
@@ -59,10 +60,10 @@ type heard struct {
 }
 
 func newInbox(conn Conn, space keys.Space, life context.Context) *inbox {
-	id := string(driver.NewLeaseID())
+	id := string(lockinfo.NewLeaseID())
 	return &inbox{
 		id: id, channel: space.Inboxes() + id, all: space.Inboxes() + keys.AllInboxes, conn: conn, life: life,
-		doubt: make(chan struct{}, 1), owed: map[driver.LeaseID]struct{}{},
+		doubt: make(chan struct{}, 1), owed: map[lockinfo.LeaseID]struct{}{},
 	}
 }
 
@@ -75,11 +76,11 @@ func (i *inbox) wait() {
 	i.wg.Wait()
 }
 
-// run makes connections until life is over. It is started by listen and waited
+// run makes connections until life ends. It is started by listen and waited
 // for by Close.
 func (i *inbox) run() { reconnect(i.life, i.session) }
 
-// reconnect runs sessions until life is over, with a pause after each. A session
+// reconnect runs sessions until life ends, with a pause after each. A session
 // reports whether the server refused it.
 func reconnect(life context.Context, session func() (refused bool)) {
 	pause := minPause
@@ -103,7 +104,7 @@ func reconnect(life context.Context, session func() (refused bool)) {
 // session listens on one connection until it breaks, and reports whether the
 // server refused the subscription.
 func (i *inbox) session() (refused bool) {
-	// Closed and not given back: nobody else must get a connection that may
+	// Closed, not reused: no other request must get a connection that may
 	// still have a subscription.
 	session := i.conn.Dedicate()
 	defer session.Close()
@@ -151,16 +152,16 @@ func (i *inbox) subscription() int {
 	return i.made
 }
 
-// waits is told that a place was still waiting when a request reached the store
+// waits notes that a place was still waiting when a request reached the store
 // that was sent while there was the given subscription. So a grant to it comes
-// after the subscription, which must tell of it.
-func (i *inbox) waits(id driver.LeaseID, subscription int) {
+// after the subscription, which must report it.
+func (i *inbox) waits(id lockinfo.LeaseID, subscription int) {
 	i.box.Note(id, func(h *heard) { h.waiting = subscription })
 }
 
-// expect is told that a place was found to have been handed the lock. Whoever
-// does not watch any more has heard of that.
-func (i *inbox) expect(id driver.LeaseID) {
+// expect notes that a place was found to have been handed the lock. A waiter that
+// no longer watches has received the message.
+func (i *inbox) expect(id lockinfo.LeaseID) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	owed := false
@@ -174,7 +175,7 @@ func (i *inbox) expect(id driver.LeaseID) {
 }
 
 // miss gives the subscription up, if it still owes the message.
-func (i *inbox) miss(id driver.LeaseID, subscription int) {
+func (i *inbox) miss(id lockinfo.LeaseID, subscription int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if _, owed := i.owed[id]; !owed || i.made != subscription {
@@ -196,7 +197,7 @@ func (i *inbox) message(channel, message string) {
 	}
 	id, text, _ := strings.Cut(message, " ")
 	if ms, ok := strings.CutPrefix(text, "0 "); ok {
-		i.later(driver.LeaseID(id), ms)
+		i.later(lockinfo.LeaseID(id), ms)
 		return
 	}
 	token, err := strconv.ParseUint(text, 10, 64)
@@ -206,15 +207,15 @@ func (i *inbox) message(channel, message string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if token != 0 {
-		delete(i.owed, driver.LeaseID(id))
-		i.box.Note(driver.LeaseID(id), func(h *heard) { h.granted = true })
+		delete(i.owed, lockinfo.LeaseID(id))
+		i.box.Note(lockinfo.LeaseID(id), func(h *heard) { h.granted = true })
 	}
-	i.box.Tell(driver.LeaseID(id), driver.Notice{Token: token})
+	i.box.Tell(lockinfo.LeaseID(id), driver.Notice{Token: token})
 }
 
 // later tells a waiter to look when the lock, which is left free for other
 // clients, is ours again.
-func (i *inbox) later(id driver.LeaseID, ms string) {
+func (i *inbox) later(id lockinfo.LeaseID, ms string) {
 	n, err := strconv.ParseUint(ms, 10, 16)
 	if err != nil {
 		return

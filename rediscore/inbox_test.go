@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
 
@@ -14,7 +15,7 @@ import (
 // was not received gives way to what is newer, but a grant only to a grant.
 func TestMessages(t *testing.T) {
 	i := newInbox(nil, keys.Space{}, t.Context())
-	id := driver.NewLeaseID()
+	id := lockinfo.NewLeaseID()
 	w := i.box.Watch(id)
 	for _, c := range []struct {
 		messages string
@@ -26,7 +27,7 @@ func TestMessages(t *testing.T) {
 		for m := range strings.FieldsSeq(c.messages) {
 			i.message("", string(id)+" "+m)
 		}
-		for _, nonsense := range []string{string(id), "", string(driver.NewLeaseID()) + " 5"} {
+		for _, nonsense := range []string{string(id), "", string(lockinfo.NewLeaseID()) + " 5"} {
 			i.message("", nonsense)
 		}
 		select {
@@ -46,7 +47,7 @@ func TestOwedMessage(t *testing.T) {
 	type waiter struct {
 		*inbox
 		driver.Watch
-		lease driver.LeaseID
+		lease lockinfo.LeaseID
 	}
 	wait := func(w waiter) { w.waits(w.lease, w.subscription()) }
 	grant := func(w waiter) { w.expect(w.lease) }
@@ -72,7 +73,7 @@ func TestOwedMessage(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				i := newInbox(nil, keys.Space{}, t.Context())
 				i.subscribed()
-				id := driver.NewLeaseID()
+				id := lockinfo.NewLeaseID()
 				w := waiter{i, i.box.Watch(id), id}
 				for _, step := range c.happens {
 					step(w)

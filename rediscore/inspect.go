@@ -6,21 +6,22 @@ import (
 	"strconv"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 )
 
 // Inspect implements driver.Engine.
-func (e *Engine) Inspect(ctx context.Context, name string) (driver.Lock, error) {
+func (e *engine) Inspect(ctx context.Context, name string) (lockinfo.LockState, error) {
 	found, err := e.InspectAll(ctx, []string{name}, driver.ShownPlaces)
 	if err != nil {
-		return driver.Lock{}, err
+		return lockinfo.LockState{}, err
 	}
 	return found[0].Lock, found[0].Err
 }
 
-// An Inspection is what the store knows of one name, or why it cannot say.
+// An Inspection is what the store knows of one name, or the error.
 type Inspection struct {
-	Lock driver.Lock
+	Lock lockinfo.LockState
 	Err  error
 }
 
@@ -29,7 +30,7 @@ type inspection struct {
 	Inspection
 
 	value  string
-	left   int64 // ms; unheld if nobody has the lock
+	left   int64 // ms; unheld if the lock is free
 	now    int64 // ms of the server's clock
 	leases []entry
 	rest   bool // there are more leases
@@ -37,11 +38,11 @@ type inspection struct {
 	next   string // number of the last place looked at, if there are more
 }
 
-// unheld is the ms left of a lock that nobody has.
+// unheld is the ms left of a free lock.
 const unheld = -2
 
-// InspectAll asks for names, with at most so many places of each.
-func (e *Engine) InspectAll(ctx context.Context, names []string, places int) ([]Inspection, error) {
+// InspectAll reads names, with at most so many places of each.
+func (e *engine) InspectAll(ctx context.Context, names []string, places int) ([]Inspection, error) {
 	found := make([]inspection, len(names))
 	if err := e.inspectPage(ctx, names, found, places, "-inf"); err != nil {
 		return nil, err
@@ -57,12 +58,12 @@ func (e *Engine) InspectAll(ctx context.Context, names []string, places int) ([]
 	return all, nil
 }
 
-// inspectPage asks for names, with the places behind a number.
-func (e *Engine) inspectPage(ctx context.Context, names []string, found []inspection, places int, from string) error {
+// inspectPage reads names, with the places after a number.
+func (e *engine) inspectPage(ctx context.Context, names []string, found []inspection, places int, from string) error {
 	failed := make([]error, len(names))
 	e.store.EvalEach(ctx, len(names), Batch{
 		Op: "inspect", Script: e.scripts.Inspect, Args: []string{strconv.Itoa(places), from},
-		Name: func(i int) (string, driver.LeaseID) { return names[i], "" },
+		Name: func(i int) (string, lockinfo.LeaseID) { return names[i], "" },
 		Answer: func(i int, item any, err error) {
 			if failed[i] = err; err == nil {
 				found[i].parse(names[i], item)
@@ -72,8 +73,8 @@ func (e *Engine) inspectPage(ctx context.Context, names []string, found []inspec
 	return cmp.Or(failed...)
 }
 
-// inspectRest asks for what one call could not look at.
-func (e *Engine) inspectRest(ctx context.Context, found *inspection, places int) error {
+// inspectRest reads what one call had no room for.
+func (e *engine) inspectRest(ctx context.Context, found *inspection, places int) error {
 	name := found.Lock.Name
 	for found.Err == nil && found.next != "" && len(found.places) < places {
 		page := make([]inspection, 1)

@@ -7,11 +7,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/modes"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 )
 
-// parse reads what inspect.lua says of one name.
+// parse reads the reply of inspect.lua for one name.
 func (f *inspection) parse(name string, reply any) {
 	f.Lock.Name = name
 	if text, ok := reply.(string); ok {
@@ -42,7 +43,7 @@ func (f *inspection) parse(name string, reply any) {
 // describe turns what the store said into a Lock.
 func (f *inspection) describe() {
 	if f.Err != nil {
-		f.Lock = driver.Lock{}
+		f.Lock = lockinfo.LockState{}
 		return
 	}
 	if f.left != unheld {
@@ -57,33 +58,31 @@ func (f *inspection) describe() {
 
 // describeHolders sets what the lock's key, with its expiry, and its leases
 // say.
-func describeHolders(lock *driver.Lock, text string, left int64, leases []entry, now int64) {
+func describeHolders(lock *lockinfo.LockState, text string, left int64, leases []entry, now int64) {
 	_, limit, ok := parseGroup(text)
 	if !ok || len(leases) == 0 {
-		lock.Holders = []driver.Holding{holding(text, left, now)}
+		lock.Holders = []lockinfo.Holding{holding(text, left, now)}
 		return
 	}
-	if lock.Mode = driver.Shared; limit > 0 {
-		lock.Mode, lock.Limit = driver.Semaphore, limit
-	}
 	for _, e := range leases {
-		if h, ok := member(e, now); ok {
+		if h, ok := member(e, limit, now); ok {
+			lock.Mode = lock.Mode.Plus(h.Mode)
 			lock.Holders = append(lock.Holders, h)
 		}
 	}
-	slices.SortFunc(lock.Holders, func(a, b driver.Holding) int { return cmp.Compare(a.Token, b.Token) })
+	slices.SortFunc(lock.Holders, func(a, b lockinfo.Holding) int { return cmp.Compare(a.Token, b.Token) })
 }
 
-// holding describes the lease that a lock's value and its expiry say.
-func holding(text string, left, now int64) driver.Holding {
+// holding describes the lease of a lock's value and expiry.
+func holding(text string, left, now int64) lockinfo.Holding {
 	v, ok := parseValue(text)
 	if !ok {
-		return driver.Holding{ExpiresIn: form.ExpiresIn(left)}
+		return lockinfo.Holding{ExpiresIn: form.ExpiresIn(left)}
 	}
 	if ttl := v.ttl.Milliseconds(); left < 0 || left > ttl {
 		left = ttl // as the next acquire will clamp it
 	}
-	return driver.Holding{
+	return lockinfo.Holding{
 		LeaseID: v.id, Token: v.token, Holder: v.holder,
 		Since: form.Ago(now*1000 - v.granted), ExpiresIn: form.ExpiresIn(left), Released: v.released,
 	}
@@ -121,34 +120,47 @@ func parseEntries(reply any) ([]entry, bool) {
 	return entries, true
 }
 
-// member describes one of several leases; state.lua has the form.
-func member(e entry, now int64) (h driver.Holding, ok bool) {
+// groupMode returns the mode of leases of a group with this limit.
+func groupMode(permits, limit int) lockinfo.Mode {
+	if limit == 0 {
+		return lockinfo.Shared
+	}
+	return lockinfo.Permits(permits, limit)
+}
+
+// member describes one lease of a group with this limit; state.lua has the form.
+func member(e entry, limit int, now int64) (h lockinfo.Holding, ok bool) {
 	id, released := strings.CutPrefix(e.name, "-")
 	id, _, _ = strings.Cut(id, " ")
 	head, holder, ok := cutFields(e.record, 4)
 	if !ok {
 		return h, false
 	}
-	return driver.Holding{
-		LeaseID: driver.LeaseID(id), Token: uint64(head[1]), Permits: int(head[2]),
+	return lockinfo.Holding{
+		LeaseID: lockinfo.LeaseID(id), Token: uint64(head[1]), Mode: groupMode(int(head[2]), limit),
 		Holder: form.ReadHolder(holder), Since: form.Ago(now*1000 - head[3]), ExpiresIn: e.left(now, head[0]), Released: released,
 	}, true
 }
 
 // waiting describes a place; queue.lua has the form.
-func waiting(e entry, now int64) (w driver.Waiting, ok bool) {
+func waiting(e entry, now int64) (w lockinfo.Place, ok bool) {
 	head, rest, ok := cutFields(e.record, 7)
 	_, holder, ok2 := strings.Cut(rest, " ") // without the inbox
 	if !ok || !ok2 {
 		return w, false
 	}
-	return driver.Waiting{
-		LeaseID: driver.LeaseID(e.name), Mode: driver.Mode(head[1]), Permits: int(head[3]), Holder: form.ReadHolder(holder),
+	return lockinfo.Place{
+		LeaseID: lockinfo.LeaseID(e.name), Mode: readMode(head[1], head[2], head[3]), Holder: form.ReadHolder(holder),
 		Since: form.Ago(max(now-head[6], 0) * 1000), ExpiresIn: e.left(now, head[0]),
 	}, true
 }
 
-// cutFields reads n numbers, each with a space behind it, and returns what
+// readMode reads the three fields of a mode.
+func readMode(kind, limit, permits int64) lockinfo.Mode {
+	return modes.Fields{Kind: modes.Kind(kind), Limit: int(limit), Permits: int(permits)}.Mode()
+}
+
+// cutFields reads n numbers, each with a space after it, and returns what
 // follows.
 func cutFields(s string, n int) (fields []int64, rest string, ok bool) {
 	for range n {

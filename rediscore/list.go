@@ -1,6 +1,7 @@
 package rediscore
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"slices"
@@ -8,33 +9,61 @@ import (
 	"strings"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
 
-// ScanStep is how many keys the server looks at in one command of List, and how
-// many names are inspected in one.
-const ScanStep = 128
+// ScanStep is how many keys the server looks at in one command of List, which takes it
+// less than a millisecond.
+const ScanStep = 512
 
 // List implements driver.Lister. It finds names by the last tokens that the
-// store remembers and by their queues, so a lock of a foreign client is listed
-// only if holdfast has held it within driver.TokenMemory, or waits for it.
-func (e *Engine) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock, error] {
-	return list(ctx, e, keys.Locks, prefix, func(names []string) (locks []driver.Lock, err error) {
-		found, err := e.InspectAll(ctx, names, 0)
-		for _, f := range found {
-			// A name that cannot be inspected is not a lock now.
-			if f.Err == nil && len(f.Lock.Holders)+f.Lock.QueueLength > 0 {
-				locks = append(locks, f.Lock)
+// store remembers, for as long as a lease lives at least, and by their queues. So it
+// leaves out the lock of a foreign client under a name that holdfast has not used within
+// Options.TokenMemory, and does not wait for.
+func (e *engine) List(ctx context.Context, prefix string) iter.Seq2[lockinfo.LockState, error] {
+	return list(ctx, e, keys.Locks, prefix, func(names []string) (locks []lockinfo.LockState, err error) {
+		used, err := e.used(ctx, names)
+		if err != nil {
+			return nil, err
+		}
+		for batch := range slices.Chunk(used, driver.MaxBatch) {
+			found, err := e.InspectAll(ctx, batch, 0)
+			if err != nil {
+				return nil, err
+			}
+			for _, f := range found {
+				// A name that cannot be inspected is not a lock now.
+				if f.Err == nil && len(f.Lock.Holders)+f.Lock.QueueLength > 0 {
+					locks = append(locks, f.Lock)
+				}
 			}
 		}
-		return locks, err
+		return locks, nil
 	})
 }
 
-// list yields what look says of the names that a listing finds, of ScanStep names
-// at a time at most.
-func list[T any](ctx context.Context, e *Engine, of keys.Listing, prefix string, look func(names []string) ([]T, error)) iter.Seq2[T, error] {
+// used returns the names that may be held or wanted.
+func (e *engine) used(ctx context.Context, names []string) (some []string, err error) {
+	replies := make([]any, len(names))
+	failed := make([]error, len(names))
+	e.store.EvalEach(ctx, len(names), Batch{
+		Op: "list", Script: e.scripts.Used,
+		Name:   func(i int) (string, lockinfo.LeaseID) { return names[i], "" },
+		Answer: func(i int, item any, err error) { replies[i], failed[i] = item, err },
+	})
+	for i, name := range names {
+		if replies[i] != int64(0) {
+			some = append(some, name)
+		}
+	}
+	return some, cmp.Or(failed...)
+}
+
+// list yields the results of look for the names that a listing finds, of some ScanStep names
+// at a time.
+func list[T any](ctx context.Context, e *engine, of keys.Listing, prefix string, look func(names []string) ([]T, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		if err := e.store.Enter(ctx, ""); err != nil {
 			yield(*new(T), err)
@@ -49,16 +78,14 @@ func list[T any](ctx context.Context, e *Engine, of keys.Listing, prefix string,
 					yield(*new(T), err)
 					return
 				}
-				for step := range slices.Chunk(names, ScanStep) {
-					found, err := look(step)
-					if err != nil {
-						yield(*new(T), err)
+				found, err := look(names)
+				if err != nil {
+					yield(*new(T), err)
+					return
+				}
+				for _, f := range found {
+					if !yield(f, nil) {
 						return
-					}
-					for _, f := range found {
-						if !yield(f, nil) {
-							return
-						}
 					}
 				}
 			}
@@ -69,7 +96,7 @@ func list[T any](ctx context.Context, e *Engine, of keys.Listing, prefix string,
 // Names looks at the next few keys of a node, and returns the names that begin
 // with prefix and are not in seen, to which it adds them: SCAN may give a key
 // twice. next is 0 at the end.
-func (e *Engine) Names(ctx context.Context, node Sender, of keys.Listing, prefix string, cursor uint64, seen map[string]bool) (next uint64, names []string, err error) {
+func (e *engine) Names(ctx context.Context, node Sender, of keys.Listing, prefix string, cursor uint64, seen map[string]bool) (next uint64, names []string, err error) {
 	if err := e.store.Enter(ctx, ""); err != nil {
 		return 0, nil, err
 	}

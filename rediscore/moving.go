@@ -19,8 +19,8 @@ var errMoving = fmt.Errorf("%w: the cluster moves this name to another node", dr
 
 // extendAlone renews one lease by its key alone. It returns why that could not
 // be done with the others if it is not an exclusive one.
-func (e *Engine) extendAlone(ctx context.Context, req driver.ExtendRequest, why error) error {
-	reply, err := e.store.EvalAbout(ctx, e.scripts.ExtendAlone, req.Name, "", string(req.LeaseID), form.MS(req.TTL))
+func (e *engine) extendAlone(ctx context.Context, req driver.ExtendRequest, why error) error {
+	reply, err := e.store.EvalAbout(ctx, e.scripts.ExtendAlone, req.Name, "", string(req.LeaseID), form.MS(req.TTL), form.Token(req.Token))
 	switch {
 	case err != nil:
 		return err
@@ -33,7 +33,7 @@ func (e *Engine) extendAlone(ctx context.Context, req driver.ExtendRequest, why 
 // releaseAlone ends one lease by its key alone. Those who wait find that out
 // when the slot has moved. If there is no such lease, there may be a place,
 // which cannot be given up now: the answer is then why.
-func (e *Engine) releaseAlone(ctx context.Context, req driver.ReleaseRequest, why error) error {
+func (e *engine) releaseAlone(ctx context.Context, req driver.ReleaseRequest, why error) error {
 	if req.Cancel {
 		// INVARIANT I5: first, because a copy of the acquire may be under way.
 		remember := Command{
@@ -43,11 +43,12 @@ func (e *Engine) releaseAlone(ctx context.Context, req driver.ReleaseRequest, wh
 			return err
 		}
 	}
-	args := e.appendLost([]string{string(req.LeaseID), form.MS(max(req.KeepFor, 0))}, req)
+	history := ""
 	if e.events != nil {
-		args = append(args, e.store.keys.Key(keys.History, req.Name))
+		history = e.store.keys.Key(keys.History, req.Name)
 	}
-	reply, err := e.store.EvalAbout(ctx, e.scripts.ReleaseAlone, req.Name, "", args...)
+	reply, err := e.store.EvalAbout(ctx, e.scripts.ReleaseAlone, req.Name, "",
+		string(req.LeaseID), form.MS(max(req.KeepFor, 0)), form.Flag(req.Lost), history)
 	switch {
 	case err != nil:
 		return err

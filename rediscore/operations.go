@@ -7,12 +7,14 @@ import (
 	"sync"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/modes"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/lua"
 )
 
 // Acquire implements driver.Engine.
-func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
+func (e *engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
 	if err := driver.CheckSupport(e.Capabilities(), req); err != nil {
 		return driver.AcquireReply{}, err
 	}
@@ -32,14 +34,14 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 	return answer, err
 }
 
-// acquireInFull asks the script that knows all there is to an acquire.
-func (e *Engine) acquireInFull(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
+// acquireInFull runs the full script.
+func (e *engine) acquireInFull(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
 	wait := "0"
 	if req.Queue {
 		wait = form.MS(req.WaiterTTL)
 	}
 	keys := e.store.keys.Of(e.scripts.Acquire.Keys, req.Name, req.LeaseID)
-	args := append(e.serving(11), maxLead(), wait, form.Flag(req.Once), e.store.inbox.id)
+	args := append(e.serving(12), maxLead(), wait, form.Flag(req.Once), e.store.inbox.id, form.Flag(req.First))
 	args = e.appendRequest(args, req)
 	subscription := e.store.inbox.subscription()
 	var reply any
@@ -58,7 +60,7 @@ func (e *Engine) acquireInFull(ctx context.Context, req driver.AcquireRequest) (
 	if err == nil && answer.Outcome == driver.Held {
 		e.plain.contended.note(req.Name)
 	}
-	if err == nil && answer.Outcome == driver.Granted && req.Mode != driver.Exclusive {
+	if err == nil && answer.Outcome == driver.Granted && req.Mode != lockinfo.Exclusive {
 		e.plain.several.note(req.Name)
 	}
 	if req.Queue && err == nil && answer.Outcome == driver.Held {
@@ -68,22 +70,23 @@ func (e *Engine) acquireInFull(ctx context.Context, req driver.AcquireRequest) (
 	return answer, err
 }
 
-// serving returns the arguments of all scripts that may hand a lock over, with
-// room for so many more.
-func (e *Engine) serving(more int) []string {
-	return append(make([]string, 0, 2+more), e.memory, e.store.keys.Inboxes())
+// serving returns the arguments that all scripts share which may hand a lock over, with
+// room for more.
+func (e *engine) serving(more int) []string {
+	return append(make([]string, 0, len(e.shared)+more), e.shared...)
 }
 
 func maxLead() string { return form.US(driver.MaxTokenLead) }
 
 // appendRequest adds what request.lua wants of a request.
-func (e *Engine) appendRequest(args []string, req driver.AcquireRequest) []string {
-	return append(args, string(req.LeaseID), strconv.Itoa(int(req.Mode)), strconv.Itoa(req.Limit), strconv.Itoa(req.Permits),
+func (e *engine) appendRequest(args []string, req driver.AcquireRequest) []string {
+	mode := modes.Of(req.Mode)
+	return append(args, string(req.LeaseID), strconv.Itoa(int(mode.Kind)), strconv.Itoa(mode.Limit), strconv.Itoa(mode.Permits),
 		form.MS(req.TTL), form.Token(req.MinToken), e.plain.holders.Text(req.Holder))
 }
 
 // extendAll renews leases: the plain ones together, and the others in full.
-func (e *Engine) extendAll(ctx context.Context, reqs []driver.ExtendRequest) []error {
+func (e *engine) extendAll(ctx context.Context, reqs []driver.ExtendRequest) []error {
 	errs := make([]error, len(reqs))
 	rest := e.extendPlain(ctx, reqs, errs)
 	for some := range slices.Chunk(rest, mostInFull) {
@@ -100,19 +103,19 @@ const (
 	mostInFull = 128
 )
 
-func extendBatch(script *lua.Script, reqs []driver.ExtendRequest, which []int) Batch {
+func (e *engine) extendBatch(script *lua.Script, reqs []driver.ExtendRequest, which []int, args ...string) Batch {
 	return Batch{
-		Op: "extend", Script: script,
-		Name: func(i int) (string, driver.LeaseID) { r := &reqs[which[i]]; return r.Name, r.LeaseID },
+		Op: "extend", Script: script, Args: args,
+		Name: func(i int) (string, lockinfo.LeaseID) { r := &reqs[which[i]]; return r.Name, r.LeaseID },
 		Add: func(args []string, i int) []string {
 			r := &reqs[which[i]]
-			return append(args, string(r.LeaseID), form.MS(r.TTL))
+			return append(args, string(r.LeaseID), form.MS(r.TTL), form.Token(r.Token))
 		},
 	}
 }
 
 // extendPlain renews those leases that are plain, and returns the others.
-func (e *Engine) extendPlain(ctx context.Context, reqs []driver.ExtendRequest, errs []error) (rest []int) {
+func (e *engine) extendPlain(ctx context.Context, reqs []driver.ExtendRequest, errs []error) (rest []int) {
 	var plain []int
 	for i := range reqs {
 		if e.plain.several.has(reqs[i].Name) {
@@ -121,8 +124,8 @@ func (e *Engine) extendPlain(ctx context.Context, reqs []driver.ExtendRequest, e
 			plain = append(plain, i)
 		}
 	}
-	var mu sync.Mutex // guards rest: routes are asked at the same time
-	b := extendBatch(e.scripts.PlainRenew, reqs, plain)
+	var mu sync.Mutex // guards rest: routes run at the same time
+	b := e.extendBatch(e.scripts.PlainRenew, reqs, plain, e.memory)
 	b.Answer = func(n int, item any, err error) {
 		i := plain[n]
 		switch {
@@ -144,9 +147,9 @@ func (e *Engine) extendPlain(ctx context.Context, reqs []driver.ExtendRequest, e
 	return rest
 }
 
-// extendInFull asks the script that knows all leases.
-func (e *Engine) extendInFull(ctx context.Context, reqs []driver.ExtendRequest, which []int, errs []error) {
-	b := extendBatch(e.scripts.Extend, reqs, which)
+// extendInFull runs the script that renews every kind of lease.
+func (e *engine) extendInFull(ctx context.Context, reqs []driver.ExtendRequest, which []int, errs []error) {
+	b := e.extendBatch(e.scripts.Extend, reqs, which, e.memory, e.feed)
 	b.Answer = func(n int, item any, err error) {
 		i := which[n]
 		switch {
@@ -162,17 +165,9 @@ func (e *Engine) extendInFull(ctx context.Context, reqs []driver.ExtendRequest, 
 }
 
 // Route implements driver.Router: one for each slot of a Redis Cluster.
-func (e *Engine) Route(name string) uint32 { return e.store.Route(name) }
+func (e *engine) Route(name string) uint32 { return e.store.Route(name) }
 
-// appendLost adds what the scripts want that write down how a lease ends.
-func (e *Engine) appendLost(args []string, req driver.ReleaseRequest) []string {
-	if e.events == nil {
-		return args
-	}
-	return append(args, form.Flag(req.Lost))
-}
-
-func (e *Engine) release(ctx context.Context, req driver.ReleaseRequest) error {
+func (e *engine) release(ctx context.Context, req driver.ReleaseRequest) error {
 	if err := e.store.Enter(ctx, req.Name); err != nil {
 		return err
 	}
@@ -187,8 +182,7 @@ func (e *Engine) release(ctx context.Context, req driver.ReleaseRequest) error {
 		remember = form.MS(driver.TombstoneTTL)
 	}
 	keys := e.store.keys.Of(e.scripts.Release.Keys, req.Name, req.LeaseID)
-	args := append(e.serving(4), string(req.LeaseID), form.MS(max(req.KeepFor, 0)), remember)
-	args = e.appendLost(args, req)
+	args := append(e.serving(4), string(req.LeaseID), form.MS(max(req.KeepFor, 0)), remember, form.Flag(req.Lost))
 	var all released
 	for {
 		reply, err := e.store.Eval(ctx, e.scripts.Release, keys, args)

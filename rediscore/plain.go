@@ -3,8 +3,10 @@ package rediscore
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/lua"
 )
@@ -17,35 +19,34 @@ import (
 // What the server refuses of a call as a whole may be due to another request in
 // it: see isRefused.
 type plain struct {
-	history            bool // what happens is written down
-	acquires, releases *fleet
-	contended, several *hints
-	holders            form.Holders
+	history                     bool          // what happens is written down
+	longest                     time.Duration // TTLs are less, so that the last token outlasts the lease
+	acquires, releases, cancels *batcher
+	contended, several          *hints
+	holders                     form.Holders
 }
 
-func newPlain(s *Store, scripts lua.Engine, tokenMemory string, history bool) *plain {
-	p := &plain{history: history, contended: newHints(contendedFor), several: newHints(severalFor)}
-	var once []string
-	if history {
-		once = []string{s.keys.Inboxes()}
-	}
-	p.acquires = newFleet(s, scripts.PlainAcquire, func(args []string, r *rider) []string {
+func newPlain(s *Store, scripts lua.Engine, tokenMemory time.Duration, feed string) *plain {
+	p := &plain{history: feed != "", longest: tokenMemory / 2, contended: newHints(contendedFor), several: newHints(severalFor)}
+	p.acquires = newBatcher(s, scripts.PlainAcquire, func(args []string, r *request) []string {
 		return append(args, string(r.id), r.ttl, r.holder)
-	}, append([]string{tokenMemory}, once...)...)
-	p.releases = newFleet(s, scripts.PlainRelease, func(args []string, r *rider) []string { return append(args, string(r.id)) }, once...)
+	}, form.MS(tokenMemory), feed)
+	ids := func(args []string, r *request) []string { return append(args, string(r.id)) }
+	p.releases = newBatcher(s, scripts.PlainRelease, ids, feed)
+	p.cancels = newBatcher(s, scripts.PlainCancel, ids, form.MS(driver.TombstoneTTL), feed)
 	return p
 }
 
 // acquire grants a plain request. It reports false if the full script is to be
 // asked, and then, with an error, that the first request may have been carried
-// out: a repeat finds the lease (INVARIANT I6), or else the error stands.
+// out: a repeat finds the lease (INVARIANT I6), or else the error is returned.
 func (p *plain) acquire(ctx context.Context, req driver.AcquireRequest) (reply driver.AcquireReply, done bool, err error) {
-	if req.Mode != driver.Exclusive || req.Once || req.MinToken != 0 || req.Replicas != 0 || p.contended.has(req.Name) {
+	if req.Mode != lockinfo.Exclusive || req.Once || req.MinToken != 0 || req.Replicas != 0 || req.TTL >= p.longest || p.contended.has(req.Name) {
 		return driver.AcquireReply{}, false, nil
 	}
-	r := p.acquires.rider(req.Name, req.LeaseID)
+	r := p.acquires.newRequest(req.Name, req.LeaseID)
 	r.ttl, r.holder = form.MS(req.TTL), p.holders.Text(req.Holder)
-	token, err := p.acquires.ask(ctx, r)
+	token, err := p.acquires.do(ctx, r)
 	switch {
 	case errors.Is(err, ErrGivenUp) && ctx.Err() == nil:
 		return driver.AcquireReply{}, false, err
@@ -60,20 +61,36 @@ func (p *plain) acquire(ctx context.Context, req driver.AcquireRequest) (reply d
 	return driver.AcquireReply{Outcome: driver.Granted, Token: uint64(token)}, true, err
 }
 
-// release ends a plain lease. It reports false if the full script is to be asked.
+// The replies of plain_release.lua and plain_cancel.lua.
+const (
+	notPlain = 0
+	hasEnded = 1
+	wasNone  = 2 // there was no lease to cancel
+)
+
+// release ends or cancels a plain lease. It reports false if the full script is to be
+// asked. Cancels go together, like all else that is plain: when a network recovers there
+// may be thousands, and each in a request of its own would keep the others from the few
+// connections there are.
 func (p *plain) release(ctx context.Context, req driver.ReleaseRequest) (done bool, err error) {
-	if req.Cancel || req.KeepFor > 0 || req.Lost && p.history || p.contended.has(req.Name) || p.several.has(req.Name) {
+	if req.KeepFor > 0 || req.Lost && p.history || p.contended.has(req.Name) || p.several.has(req.Name) {
 		return false, nil
 	}
-	ended, err := p.releases.ask(ctx, p.releases.rider(req.Name, req.LeaseID))
+	f := p.releases
+	if req.Cancel {
+		f = p.cancels
+	}
+	reply, err := f.do(ctx, f.newRequest(req.Name, req.LeaseID))
 	switch {
 	case isRefused(err):
 		return false, nil
-	case err == nil && ended == 0:
+	case err == nil && reply == notPlain:
 		p.contended.note(req.Name)
 		return false, nil
-	case err == nil && ended != 1:
-		err = form.Malformed("release", ended)
+	case err == nil && reply == wasNone && req.Cancel:
+		err = driver.ErrLost
+	case err == nil && reply != hasEnded:
+		err = form.Malformed("release", reply)
 	}
 	return true, err
 }

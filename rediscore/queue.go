@@ -5,16 +5,17 @@ import (
 	"fmt"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 )
 
 // Refresh implements driver.Queuer.
-func (e *Engine) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []driver.RefreshReply {
+func (e *engine) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []driver.RefreshReply {
 	replies := make([]driver.RefreshReply, len(reqs))
 	subscription := e.store.inbox.subscription()
 	e.store.EvalEach(ctx, len(reqs), Batch{
 		Op: "refresh", Script: e.scripts.Refresh, Args: e.serving(0),
-		Name: func(i int) (string, driver.LeaseID) { return reqs[i].Name, reqs[i].LeaseID },
+		Name: func(i int) (string, lockinfo.LeaseID) { return reqs[i].Name, reqs[i].LeaseID },
 		Add: func(args []string, i int) []string {
 			return append(args, string(reqs[i].LeaseID), form.MS(reqs[i].WaiterTTL))
 		},
@@ -37,7 +38,7 @@ func (e *Engine) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []dr
 	return replies
 }
 
-func (e *Engine) downgrade(ctx context.Context, req driver.DowngradeRequest) error {
+func (e *engine) downgrade(ctx context.Context, req driver.DowngradeRequest) error {
 	if err := e.store.Enter(ctx, req.Name); err != nil {
 		return err
 	}
@@ -65,7 +66,7 @@ func (e *Engine) downgrade(ctx context.Context, req driver.DowngradeRequest) err
 // AcquireAll implements driver.AllAcquirer. In a Redis Cluster the names must be
 // in one slot, which a common hash tag makes sure of; otherwise it answers
 // ErrUnsupported.
-func (e *Engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (driver.AllReply, error) {
+func (e *engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (driver.AllReply, error) {
 	var keys []string
 	args := append(e.serving(1), maxLead())
 	for i, req := range reqs {
@@ -91,7 +92,7 @@ func (e *Engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (
 	return all, err
 }
 
-// acquireAllError says which of several locks an error is about.
+// acquireAllError adds the name of the lock to an error of several.
 func acquireAllError(req driver.AcquireRequest, err error) error {
 	return fmt.Errorf("lock %.40q: %w", req.Name, err)
 }

@@ -5,19 +5,28 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"strconv"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
 
-func (e *Engine) complete(ctx context.Context, req driver.CompleteRequest) error {
+// byNone precedes a record whose lease went on. No lease has this ID.
+const byNone lockinfo.LeaseID = "--------------------------------"
+
+func (e *engine) complete(ctx context.Context, req driver.CompleteRequest) error {
 	if err := e.store.Enter(ctx, req.Name); err != nil {
 		return err
 	}
 	keys := e.store.keys.Of(e.scripts.Complete.Keys, req.Name, "")
-	args := append(e.serving(4), string(req.LeaseID), string(req.LeaseID)+string(req.Record), form.MS(req.Retention), "-inf")
+	by := req.LeaseID
+	if req.Keep {
+		by = byNone
+	}
+	args := append(e.serving(4), string(req.LeaseID), string(by)+string(req.Record), form.MS(req.Retention), "-inf")
 	for stored := false; ; {
 		reply, err := e.store.Eval(ctx, e.scripts.Complete, keys, args)
 		var done int64
@@ -31,7 +40,9 @@ func (e *Engine) complete(ctx context.Context, req driver.CompleteRequest) error
 		case err != nil:
 			return err
 		case reply == int64(1):
-			e.store.Ended()
+			if !req.Keep {
+				e.store.Ended()
+			}
 			return nil
 		case reply == int64(0):
 			return driver.ErrLost
@@ -42,7 +53,7 @@ func (e *Engine) complete(ctx context.Context, req driver.CompleteRequest) error
 }
 
 // Recall implements driver.Recorder.
-func (e *Engine) Recall(ctx context.Context, name string) (driver.Record, bool, error) {
+func (e *engine) Recall(ctx context.Context, name string) (driver.Record, bool, error) {
 	reply, err := e.store.EvalAbout(ctx, e.scripts.Recall, name, "")
 	if err != nil || reply == nil {
 		return driver.Record{}, false, err
@@ -55,34 +66,36 @@ func (e *Engine) Recall(ctx context.Context, name string) (driver.Record, bool, 
 	return driver.Record{Data: []byte(data), ExpiresIn: form.ExpiresIn(left)}, true, nil
 }
 
-// DescribeRecord implements driver.RecordLister.
-func (e *Engine) DescribeRecord(ctx context.Context, name string) (driver.RecordInfo, bool, error) {
+// DescribeRecord implements driver.Recorder.
+func (e *engine) DescribeRecord(ctx context.Context, name string) (driver.RecordInfo, bool, error) {
 	found, failed := e.describeRecords(ctx, []string{name})
 	return found[0], found[0].Name != "", failed[0]
 }
 
-// ListRecords implements driver.RecordLister, by SCAN.
-func (e *Engine) ListRecords(ctx context.Context, prefix string) iter.Seq2[driver.RecordInfo, error] {
+// ListRecords implements driver.Recorder, by SCAN.
+func (e *engine) ListRecords(ctx context.Context, prefix string) iter.Seq2[driver.RecordInfo, error] {
 	return list(ctx, e, keys.Records, prefix, func(names []string) (all []driver.RecordInfo, err error) {
-		found, failed := e.describeRecords(ctx, names)
-		for i, r := range found {
-			if r.Name != "" {
-				all = append(all, r)
-			}
-			if !errors.Is(failed[i], driver.ErrKindMismatch) { // another program's key
-				err = cmp.Or(err, failed[i])
+		for batch := range slices.Chunk(names, driver.MaxBatch) {
+			found, failed := e.describeRecords(ctx, batch)
+			for i, r := range found {
+				if r.Name != "" {
+					all = append(all, r)
+				}
+				if !errors.Is(failed[i], driver.ErrKindMismatch) { // another program's key
+					err = cmp.Or(err, failed[i])
+				}
 			}
 		}
 		return all, err
 	})
 }
 
-// describeRecords tells of the records of names, without a name where there is none.
-func (e *Engine) describeRecords(ctx context.Context, names []string) (found []driver.RecordInfo, failed []error) {
+// describeRecords returns the records of names, without a name where there is none.
+func (e *engine) describeRecords(ctx context.Context, names []string) (found []driver.RecordInfo, failed []error) {
 	found, failed = make([]driver.RecordInfo, len(names)), make([]error, len(names))
 	e.store.EvalEach(ctx, len(names), Batch{
 		Op: "list records", Script: e.scripts.Records, Args: []string{strconv.Itoa(driver.RecordHead)},
-		Name: func(i int) (string, driver.LeaseID) { return names[i], "" },
+		Name: func(i int) (string, lockinfo.LeaseID) { return names[i], "" },
 		Answer: func(i int, item any, err error) {
 			if failed[i] = err; err == nil {
 				found[i], failed[i] = parseRecord(names[i], item)
@@ -92,7 +105,7 @@ func (e *Engine) describeRecords(ctx context.Context, names []string) (found []d
 	return found, failed
 }
 
-// parseRecord reads what records.lua says of one name; nothing if it has no record.
+// parseRecord reads the reply of records.lua for one name; nothing if it has no record.
 func parseRecord(name string, reply any) (r driver.RecordInfo, err error) {
 	if text, ok := reply.(string); ok {
 		return r, ReplyError(text)
@@ -109,7 +122,7 @@ func parseRecord(name string, reply any) (r driver.RecordInfo, err error) {
 }
 
 // Forget implements driver.Recorder.
-func (e *Engine) Forget(ctx context.Context, name string) (bool, error) {
+func (e *engine) Forget(ctx context.Context, name string) (bool, error) {
 	if err := e.store.Enter(ctx, name); err != nil {
 		return false, err
 	}

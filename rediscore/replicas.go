@@ -18,8 +18,8 @@ const waitStep = 250 * time.Millisecond
 
 // acquireReplicated runs the acquire script and then waits for replicas. WAIT
 // tells of the writes of its own connection and blocks it, so the two go over
-// one that nobody else uses meanwhile.
-func (e *Engine) acquireReplicated(ctx context.Context, req driver.AcquireRequest, keys, args []string) (reply any, acked int, err error) {
+// one that no other request uses meanwhile.
+func (e *engine) acquireReplicated(ctx context.Context, req driver.AcquireRequest, keys, args []string) (reply any, acked int, err error) {
 	session := e.store.conn.Dedicate()
 	defer func() {
 		if err == nil {
@@ -36,16 +36,16 @@ func (e *Engine) acquireReplicated(ctx context.Context, req driver.AcquireReques
 	}
 	acked, err = e.wait(ctx, session, req.Replicas, waitFor(ctx, req.TTL))
 	if err != nil {
-		// Not wrapped: the lease is granted, and err may say that nothing was done.
+		// Not wrapped: the lease is granted, and err may mean that nothing was done.
 		return nil, 0, fmt.Errorf("granted, but how many replicas know of it cannot be told: %s", err) //nolint:errorlint // see above
 	}
 	return reply, acked, nil
 }
 
-// wait returns how many replicas know of what was written on session, as soon as
-// there are enough or when the time is over. It asks in small steps: a
+// wait returns how many replicas have the writes of session, as soon as
+// there are enough or when the limit has passed. It waits in small steps: a
 // connection that owes an answer for longer is taken for dead.
-func (e *Engine) wait(ctx context.Context, session Session, enough int, limit time.Duration) (int, error) {
+func (e *engine) wait(ctx context.Context, session Session, enough int, limit time.Duration) (int, error) {
 	for end := time.Now().Add(limit); ; {
 		step := min(waitStep, max(time.Until(end), time.Millisecond))
 		acked, err := e.store.ask(ctx, func() (any, error) { return session.Wait(ctx, enough, step) })
@@ -59,7 +59,7 @@ func (e *Engine) wait(ctx context.Context, session Session, enough int, limit ti
 }
 
 // waitFor returns how long to wait for replicas: less than ctx lasts, so that
-// their number can be told, and than half of the lease, which has begun.
+// their number can be returned, and than half of the lease, which has begun.
 func waitFor(ctx context.Context, ttl time.Duration) time.Duration {
 	wait := min(waitLongest, ttl/2)
 	if end, ok := ctx.Deadline(); ok {

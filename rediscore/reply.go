@@ -28,6 +28,8 @@ func parseAcquire(reply any, minToken uint64) (driver.AcquireReply, error) {
 	case !form.Read(reply, &outcome):
 	case outcome == -1:
 		return driver.AcquireReply{Outcome: driver.Cancelled}, nil
+	case outcome == 3:
+		return driver.AcquireReply{Outcome: driver.Repeated}, nil
 	case outcome == -2:
 		return driver.AcquireReply{}, fmt.Errorf("%w MinToken %d: it is more than %s ahead of the server's clock",
 			driver.ErrInvalid, minToken, driver.MaxTokenLead)
@@ -72,7 +74,7 @@ func parseAcquireAll(reply any, reqs []driver.AcquireRequest) (driver.AllReply, 
 	return all, nil
 }
 
-// parseRefresh reads what refresh.lua says of one place.
+// parseRefresh reads the reply of refresh.lua for one place.
 func parseRefresh(reply any) (answer driver.RefreshReply) {
 	if text, ok := reply.(string); ok {
 		answer.Err = ReplyError(text)
@@ -87,7 +89,7 @@ func parseRefresh(reply any) (answer driver.RefreshReply) {
 	return answer
 }
 
-// parseExtend reads what extend.lua says of one lease.
+// parseExtend reads the reply of extend.lua for one lease.
 func parseExtend(reply any) error {
 	switch reply := reply.(type) {
 	case string:

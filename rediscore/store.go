@@ -9,20 +9,20 @@ import (
 	"sync"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/lua"
 )
 
-// A Store is what an Engine and the rooms beside it ask: a connection, and the
-// keys of one prefix. Its methods are for those rooms.
+// A Store is shared by an Engine and the packages under it: a connection, and the
+// keys of one prefix. Its methods are for those packages.
 type Store struct {
 	conn    Conn
 	cluster bool
 	keys    keys.Space
-	invalid error // of the options; what every request answers
 	inbox   *inbox
-	crew    *crew
+	workers *workers
 	listen  func() // inbox.listen, as a value made once
 
 	// life ends with Close. It is in a field because it is not a caller's
@@ -36,15 +36,13 @@ func (s *Store) Conn() Conn { return s.conn }
 // Keys returns the names of the keys.
 func (s *Store) Keys() keys.Space { return s.keys }
 
-// Enter returns an error if the store may not be asked about name.
+// Enter returns an error if no request about name may be sent.
 func (s *Store) Enter(ctx context.Context, name string) error {
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case s.life.Err() != nil:
 		return driver.ErrClosed
-	case s.invalid != nil:
-		return s.invalid
 	}
 	return s.keys.Check(name)
 }
@@ -59,7 +57,7 @@ func (s *Store) Route(name string) uint32 {
 }
 
 // EvalAbout runs a script about one name, and lease ID if it has keys of that.
-func (s *Store) EvalAbout(ctx context.Context, script *lua.Script, name string, id driver.LeaseID, args ...string) (any, error) {
+func (s *Store) EvalAbout(ctx context.Context, script *lua.Script, name string, id lockinfo.LeaseID, args ...string) (any, error) {
 	if err := s.Enter(ctx, name); err != nil {
 		return nil, err
 	}
@@ -73,14 +71,14 @@ type Batch struct {
 	Script *lua.Script
 	Args   []string // that are there once
 
-	Name   func(i int) (string, driver.LeaseID)
+	Name   func(i int) (string, lockinfo.LeaseID)
 	Add    func(args []string, i int) []string // adds those for the i-th, if there are some
-	Answer func(i int, item any, err error)    // takes what the reply says of the i-th
+	Answer func(i int, item any, err error)    // takes the reply to the i-th
 }
 
 // EvalEach runs a batch about n names and calls Answer once for each: in one call,
 // in a Redis Cluster in one for each slot, at the same time. What a call had no
-// room for is asked for again.
+// room for is sent again.
 func (s *Store) EvalEach(ctx context.Context, n int, b Batch) {
 	groups := map[uint32][]int{}
 	for i := range n {
@@ -103,7 +101,7 @@ func (s *Store) EvalEach(ctx context.Context, n int, b Batch) {
 	wg.Wait()
 }
 
-// evalGroup asks for those that one call may be about, and returns those that it
+// evalGroup sends the requests that fit into one call, and returns those that it
 // had no room for.
 func (s *Store) evalGroup(ctx context.Context, group []int, b Batch) (again []int) {
 	layout := &b.Script.Layout
@@ -135,8 +133,8 @@ func (s *Store) evalGroup(ctx context.Context, group []int, b Batch) (again []in
 	return again
 }
 
-// Granted is told that so many leases were granted, and Ended that one was given
-// back: while there are some the store listens for breaks.
+// Granted counts leases that were granted, and Ended one that was released:
+// while there are some the store listens for breaks.
 func (s *Store) Granted(n int) { s.inbox.losses.Granted(n, s.listen) }
 func (s *Store) Ended()        { s.inbox.losses.Ended() }
 
@@ -227,10 +225,10 @@ func (q *question) do() {
 //
 // The request runs on another goroutine, because a client may not look at ctx
 // while it waits for a connection that another call is making, nor while its
-// queue is full behind a silent server.
+// queue to a silent server is full.
 func (s *Store) ask(ctx context.Context, request func() (any, error)) (any, error) {
 	q := &question{request, make(chan answer, 1)}
-	s.crew.run(q)
+	s.workers.run(q)
 	var cause error
 	select {
 	case a := <-q.answers:

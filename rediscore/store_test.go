@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A parrot gives one reply to every script.
@@ -29,9 +30,9 @@ func (p parrot) Close()     {}
 // the outcome is unknown for all of them.
 func TestMalformedBatches(t *testing.T) {
 	t.Parallel()
-	ids := []driver.LeaseID{driver.NewLeaseID(), driver.NewLeaseID()}
+	ids := []lockinfo.LeaseID{lockinfo.NewLeaseID(), lockinfo.NewLeaseID()}
 	for _, reply := range []any{nil, "", int64(1), []any{}, []any{int64(1)}, []any{int64(1), int64(1), int64(1)}} {
-		e := New(parrot{reply: reply}, nil)
+		e := mustNew(t, parrot{reply: reply})
 		errs := e.Extend(t.Context(), []driver.ExtendRequest{{Name: "a", LeaseID: ids[0]}, {Name: "b", LeaseID: ids[1]}})
 		for _, r := range e.Refresh(t.Context(), []driver.RefreshRequest{{Name: "a", LeaseID: ids[0]}, {Name: "b", LeaseID: ids[1]}}) {
 			errs = append(errs, r.Err)
@@ -65,9 +66,9 @@ func (c *teller) EvalSHA(_ context.Context, _ string, keys, _ []string) (any, er
 func TestBatchGoesOn(t *testing.T) {
 	t.Parallel()
 	conn := &teller{replies: []any{[]any{int64(0), int64(0)}, []any{more, int64(0)}, []any{more}, []any{"OOM full"}}}
-	e := New(conn, nil)
+	e := mustNew(t, conn)
 	defer e.Close()
-	id := driver.NewLeaseID()
+	id := lockinfo.NewLeaseID()
 	errs := e.Extend(t.Context(), []driver.ExtendRequest{{Name: "a", LeaseID: id}, {Name: "b", LeaseID: id}})
 	drivertest.WantIs(t, "the first", errs[0], driver.ErrUnavailable)
 	drivertest.WantIs(t, "the second", errs[1], driver.ErrLost)
@@ -75,4 +76,14 @@ func TestBatchGoesOn(t *testing.T) {
 	if fmt.Sprint(conn.keys) != fmt.Sprint([]int{2 * plain, 2 * each, each, each}) {
 		t.Errorf("calls with %d keys, want %d of each, after one with %d", conn.keys, each, plain)
 	}
+}
+
+// mustNew returns an engine on a connection.
+func mustNew(t testing.TB, conn Conn) *Engine {
+	t.Helper()
+	e, err := New(conn, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
 }

@@ -5,18 +5,18 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/lua"
 )
 
 // A value is what the key of a lock holds; value.lua has the form.
 type value struct {
-	id       driver.LeaseID
+	id       lockinfo.LeaseID
 	token    uint64
 	ttl      time.Duration // last given to the lease
 	granted  int64         // us of the server's clock
-	holder   driver.Holder
+	holder   lockinfo.Holder
 	released bool // kept closed
 }
 
@@ -26,11 +26,12 @@ func parseValue(s string) (v value, ok bool) {
 	s, ours := strings.CutPrefix(s, lua.DataLayout+" ")
 	s, v.released = strings.CutPrefix(s, "-")
 	id, s, _ := strings.Cut(s, " ")
+	id, proposer, proposed := strings.Cut(id, "/")
 	ttl, s, _ := strings.Cut(s, " ")
 	token, s, _ := strings.Cut(s, " ")
 	granted, holder, ok := strings.Cut(s, " ")
-	v.id = driver.LeaseID(id)
-	if !ok || !ours || !v.id.Valid() {
+	v.id = lockinfo.LeaseID(id)
+	if !ok || !ours || !v.id.Valid() || proposed && !lockinfo.LeaseID(proposer).Valid() {
 		return value{}, false
 	}
 	var err error
@@ -49,11 +50,11 @@ func parseValue(s string) (v value, ok bool) {
 	return v, true
 }
 
-// parseGroup reports whether s says that several may hold the lock, their group,
+// parseGroup reports whether several may hold the lock by s, their group,
 // and the limit of their permits, 0 for shared leases.
 func parseGroup(s string) (group string, limit int, ok bool) {
 	s, star := strings.CutPrefix(s, lua.DataLayout+" *")
 	group, rest, _ := strings.Cut(s, " ")
 	limit, err := strconv.Atoi(rest)
-	return group, limit, star && driver.LeaseID(group).Valid() && err == nil && limit >= 0
+	return group, limit, star && lockinfo.LeaseID(group).Valid() && err == nil && limit >= 0
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // Deposit implements driver.Vault.
-func (e *Engine) Deposit(ctx context.Context, req driver.DepositRequest) error {
+func (e *engine) Deposit(ctx context.Context, req driver.DepositRequest) error {
 	reply, err := e.evalToken(ctx, e.scripts.Deposit, req.Digest,
 		string(req.By), string(req.Payload), form.MS(req.TTL), form.MS(req.TTL+req.Memory))
 	switch {
@@ -27,8 +27,8 @@ func (e *Engine) Deposit(ctx context.Context, req driver.DepositRequest) error {
 }
 
 // Redeem implements driver.Vault.
-func (e *Engine) Redeem(ctx context.Context, req driver.RedeemRequest) (driver.VaultReply, error) {
-	reply, err := e.evalToken(ctx, e.scripts.Redeem, req.Digest, string(req.By), form.MS(driver.RedeemGrace))
+func (e *engine) Redeem(ctx context.Context, req driver.RedeemRequest) (driver.VaultReply, error) {
+	reply, err := e.evalToken(ctx, e.scripts.Redeem, req.Proof.Digest(), string(req.By), form.MS(driver.RedeemGrace))
 	if err != nil {
 		return driver.VaultReply{}, err
 	}
@@ -45,8 +45,8 @@ func parseRedeem(reply any) (driver.VaultReply, error) {
 }
 
 // Peek implements driver.Vault.
-func (e *Engine) Peek(ctx context.Context, digest driver.Digest) (driver.VaultReply, error) {
-	reply, err := e.evalToken(ctx, e.scripts.Peek, digest)
+func (e *engine) Peek(ctx context.Context, proof driver.Proof) (driver.VaultReply, error) {
+	reply, err := e.evalToken(ctx, e.scripts.Peek, proof.Digest())
 	if err != nil {
 		return driver.VaultReply{}, err
 	}
@@ -63,7 +63,7 @@ func parsePeek(reply any) (driver.VaultReply, error) {
 }
 
 // Revoke implements driver.Vault.
-func (e *Engine) Revoke(ctx context.Context, digest driver.Digest) (driver.VaultReply, error) {
+func (e *engine) Revoke(ctx context.Context, digest driver.Digest) (driver.VaultReply, error) {
 	reply, err := e.evalToken(ctx, e.scripts.Revoke, digest)
 	if err != nil {
 		return driver.VaultReply{}, err
@@ -72,7 +72,7 @@ func (e *Engine) Revoke(ctx context.Context, digest driver.Digest) (driver.Vault
 }
 
 // evalToken runs a script about a one-time token.
-func (e *Engine) evalToken(ctx context.Context, script *lua.Script, digest driver.Digest, args ...string) (any, error) {
+func (e *engine) evalToken(ctx context.Context, script *lua.Script, digest driver.Digest, args ...string) (any, error) {
 	if err := e.store.Enter(ctx, ""); err != nil {
 		return nil, err
 	}
@@ -81,12 +81,12 @@ func (e *Engine) evalToken(ctx context.Context, script *lua.Script, digest drive
 
 // Prune implements driver.Vault. There is nothing to do: every key that a token
 // has expires by itself.
-func (e *Engine) Prune(ctx context.Context, _ int) (deleted int, more bool, err error) {
+func (e *engine) Prune(ctx context.Context, _ int) (deleted int, more bool, err error) {
 	return 0, false, e.store.Enter(ctx, "")
 }
 
 // SelfPruning implements driver.Vault.
-func (e *Engine) SelfPruning() bool { return true }
+func (e *engine) SelfPruning() bool { return true }
 
 // parseSpent reads {state} of a token that is not fresh.
 func parseSpent(op string, reply any) (driver.VaultReply, error) {

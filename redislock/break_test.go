@@ -12,11 +12,12 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // breakOf returns a request to break a lease.
 func breakOf(name string, token uint64) driver.BreakRequest {
-	return driver.BreakRequest{ID: driver.NewLeaseID(), Name: name, Token: token, Author: "ada", Reason: `a "reason"`}
+	return driver.BreakRequest{ID: lockinfo.NewLeaseID(), Name: name, Token: token, Author: "ada", Reason: `a "reason"`}
 }
 
 func TestBreakOfForeignLock(t *testing.T) {
@@ -51,7 +52,7 @@ func TestBreakOfMany(t *testing.T) {
 	for i := range tokens {
 		wg.Go(func() {
 			req := drivertest.Request("a", time.Hour)
-			req.Mode = driver.Shared
+			req.Mode = lockinfo.Shared
 			tokens[i] = drivertest.Granted(t, e, req)
 		})
 	}
@@ -92,7 +93,7 @@ func TestBreakOfMany(t *testing.T) {
 func TestSubscribesWhileHolding(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL+"?prefix=p:"), plain(t, server)
-	listening := func() bool { return slices.Contains(channels(t, admin), "p:holdfast:inbox:all") }
+	listening := func() bool { return slices.Contains(channels(t, admin), "p:holdfast:inbox:0:all") }
 
 	drivertest.Granted(t, e, drivertest.Request("unheard", time.Minute))
 	time.Sleep(2 * driver.LossStart)
@@ -169,16 +170,16 @@ func TestForgedLossesAreDropped(t *testing.T) {
 	defer stop()
 	drivertest.Granted(t, e, drivertest.Request("a", time.Minute))
 	drivertest.Eventually(t, "the engine listens", func() bool {
-		return slices.Contains(channels(t, admin), "holdfast:inbox:all")
+		return slices.Contains(channels(t, admin), "holdfast:inbox:0:all")
 	})
-	id := string(driver.NewLeaseID())
+	id := string(lockinfo.NewLeaseID())
 	for _, m := range []string{
 		"", " ", id, id + " ", id + ` {`, id + ` {}`, id + ` []`, id[1:] + ` {"name":"a","author":"x"}`,
 		id + ` {"name":"a","author":"` + strings.Repeat("x", driver.MaxAuthor+1) + `"}`, id + ` {"name":"a","author":"\n"}`,
 	} {
-		do(t, admin, "PUBLISH holdfast:inbox:all", m)
+		do(t, admin, "PUBLISH holdfast:inbox:0:all", m)
 	}
-	do(t, admin, "PUBLISH holdfast:inbox:all", id+` {"name":"a","author":"eve"}`)
+	do(t, admin, "PUBLISH holdfast:inbox:0:all", id+` {"name":"a","author":"eve"}`)
 	select {
 	case l := <-losses:
 		if l.Name != "a" || string(l.LeaseID) != id || !errors.Is(l.Err, driver.ErrBroken) {
@@ -194,7 +195,7 @@ func TestForgedLossesAreDropped(t *testing.T) {
 func TestDamagedRecordsAreLeftOut(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
-	do(t, admin, "SET holdfast:{a}:broken:a", "junk\n\t\t\n"+string(driver.NewLeaseID())+" x y z\t{\t}\n")
+	do(t, admin, "SET holdfast:{a}:broken:a", "junk\n\t\t\n"+string(lockinfo.NewLeaseID())+" x y z\t{\t}\n")
 	if broken, err := e.Breaks(t.Context(), "a"); err != nil || len(broken) != 0 {
 		t.Errorf("Breaks = %+v, %v; want none", broken, err)
 	}

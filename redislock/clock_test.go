@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // stepBack makes everything that the server keeps of name as if its clock had
@@ -54,7 +55,7 @@ func TestClockStepBackWithQueue(t *testing.T) {
 		},
 		"a refresh": func(_, waiter driver.AcquireRequest) { stillWaits(t, e, waiter, 1) },
 		"a release of nothing": func(holder, _ driver.AcquireRequest) {
-			err := e.Release(t.Context(), driver.ReleaseRequest{Name: holder.Name, LeaseID: driver.NewLeaseID()})
+			err := e.Release(t.Context(), driver.ReleaseRequest{Name: holder.Name, LeaseID: lockinfo.NewLeaseID()})
 			wantIs(t, "release", err, driver.ErrLost)
 		},
 		"the end of a lease": func(holder, _ driver.AcquireRequest) { drivertest.Release(t, e, holder) },
@@ -74,7 +75,7 @@ func TestClockStepBackWithQueue(t *testing.T) {
 		}
 		touch(holder, waiter)
 		now := time.Now().UnixMilli()
-		lasts := func(key string, id driver.LeaseID, most time.Duration) {
+		lasts := func(key string, id lockinfo.LeaseID, most time.Duration) {
 			t.Helper()
 			if text(t, admin, "ZSCORE", key, string(id)) == "" {
 				return
@@ -118,7 +119,7 @@ func TestClockStepBackOfOneKind(t *testing.T) {
 	for name, set := range map[string]string{"leases": kindHolders, "places": kindWaiters} {
 		stepBack(t, admin, name, time.Hour)
 		drivertest.Held(t, e, drivertest.Request(name, time.Minute))
-		id := map[string]driver.LeaseID{"leases": holder.LeaseID, "places": waiter.LeaseID}[name]
+		id := map[string]lockinfo.LeaseID{"leases": holder.LeaseID, "places": waiter.LeaseID}[name]
 		ends := time.UnixMilli(number(t, admin, "ZSCORE", keyspace{}.companion(set, name, name), string(id)))
 		if left := time.Until(ends); left > 30*time.Second || left < 20*time.Second {
 			t.Errorf("%s: %s left, want 30 s", name, left)

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/rueidis"
+
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
@@ -83,11 +85,7 @@ func clusterClientOf(t *testing.T, url string, ttl time.Duration) *holdfast.Clie
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), drivertest.Patience)
-		defer cancel()
-		_ = client.Close(ctx)
-	})
+	t.Cleanup(func() { _ = client.Close() })
 	return client
 }
 
@@ -240,11 +238,13 @@ func TestClusterErrors(t *testing.T) {
 	})
 }
 
-// TestClusterDown: a slot that no node serves.
+// TestClusterDown: a slot that no node serves. The client that has just looked finds that
+// itself, and sends nothing.
 func TestClusterDown(t *testing.T) {
 	t.Parallel()
+	wantIs(t, "no node for the slot", clientError(rueidis.ErrNoSlot), driver.ErrUnavailable)
 	server := cluster(t)
-	e := New(clusterClient(t, server), nil)
+	e := engineOn(t, clusterClient(t, server), nil)
 	defer func() { _ = e.Close() }()
 	h := drivertest.Request("down", time.Minute)
 	drivertest.Granted(t, e, h)

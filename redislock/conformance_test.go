@@ -27,6 +27,7 @@ func TestConformanceWithoutFlags(t *testing.T) {
 // TestConformanceOnCluster runs the suite on three masters with a replica
 // each, where a server refuses scripts whose keys are in different slots.
 func TestConformanceOnCluster(t *testing.T) {
+	testsvc.Long(t)
 	t.Parallel()
 	c := testsvc.RedisCluster(t)
 	c.Patient()
@@ -36,6 +37,7 @@ func TestConformanceOnCluster(t *testing.T) {
 // TestConformanceOnSentinel runs it on the master that sentinels name, and
 // through what wrappers are made of.
 func TestConformanceOnSentinel(t *testing.T) {
+	testsvc.Long(t)
 	t.Parallel()
 	g := testsvc.Sentinel(t)
 	g.Patient()
@@ -44,6 +46,7 @@ func TestConformanceOnSentinel(t *testing.T) {
 
 // TestConformanceWithHistory runs the whole suite on engines that write history.
 func TestConformanceWithHistory(t *testing.T) {
+	testsvc.Long(t)
 	t.Parallel()
 	server := testsvc.Redis(t)
 	enginetest.Run(t, harness(server.URL+"?history=1", server))
@@ -52,6 +55,7 @@ func TestConformanceWithHistory(t *testing.T) {
 // TestHistoryOnCluster runs what concerns history where the key that plain scripts
 // make themselves has to be declared, and events are sent where somebody listens.
 func TestHistoryOnCluster(t *testing.T) {
+	testsvc.Long(t)
 	t.Parallel()
 	c := testsvc.RedisCluster(t)
 	c.Patient()
@@ -60,6 +64,7 @@ func TestHistoryOnCluster(t *testing.T) {
 
 // TestHistoryOnSentinel runs it on the master that sentinels name.
 func TestHistoryOnSentinel(t *testing.T) {
+	testsvc.Long(t)
 	t.Parallel()
 	g := testsvc.Sentinel(t)
 	g.Patient()

@@ -33,7 +33,7 @@ func TestConnectingForAnother(t *testing.T) {
 		}()
 		return answer
 	}
-	ctx, end := context.WithTimeout(t.Context(), minPatience/2)
+	ctx, end := context.WithTimeout(t.Context(), minTimeout/2)
 	defer end()
 	first := inspect(ctx)
 	for connecting := false; !connecting; {

@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A scene is a lock with leases and places.
@@ -83,12 +84,12 @@ func companionKeys(name string) map[string]string {
 func compatible(reqs []driver.AcquireRequest) bool {
 	used := 0
 	for _, req := range reqs {
-		used += req.Permits
-		if req.Mode != reqs[0].Mode || req.Mode == driver.Exclusive && len(reqs) > 1 {
+		used += req.Mode.Permits()
+		if req.Mode.Kind() != reqs[0].Mode.Kind() || req.Mode == lockinfo.Exclusive && len(reqs) > 1 {
 			return false
 		}
 	}
-	return len(reqs) == 0 || used <= reqs[0].Limit
+	return len(reqs) == 0 || used <= reqs[0].Mode.Limit()
 }
 
 // TestDeletedCompanion: whichever key of a lock somebody deletes, nobody is
@@ -164,7 +165,7 @@ func TestDeletedKeyHeals(t *testing.T) {
 			began := time.Now()
 			do(t, admin, "DEL", key)
 			heir := drivertest.Request(name, 50*time.Millisecond)
-			if s.holders[0].Limit > 0 {
+			if s.holders[0].Mode.Limit() > 0 {
 				heir = permits(name, 3, 50*time.Millisecond)
 			}
 			heir.Queue, heir.WaiterTTL = true, time.Minute
@@ -313,7 +314,7 @@ func TestReplacedGroup(t *testing.T) {
 	e, admin := open(t, server.URL), plain(t, server)
 	holder := shared("t", time.Minute)
 	drivertest.Granted(t, e, holder)
-	do(t, admin, "SET t", "3 *"+string(driver.NewLeaseID())+" 0", "PX", "60000")
+	do(t, admin, "SET t", "1 *"+string(lockinfo.NewLeaseID())+" 0", "PX", "60000")
 	wantIs(t, "extend", extend(t, e, holder, time.Hour), driver.ErrLost)
 	lock, err := e.Inspect(t.Context(), "t")
 	if err != nil || len(lock.Holders) != 1 || lock.Holders[0].LeaseID != "" {
@@ -346,11 +347,14 @@ func TestExpiredShareIsLost(t *testing.T) {
 	drivertest.Granted(t, e, shared("t", time.Minute))
 	short := shared("t", 10*time.Millisecond)
 	drivertest.Granted(t, e, short)
-	queued(t, e, drivertest.Request("t", time.Minute), 10*time.Millisecond, 1)
-	drivertest.Eventually(t, "its TTL is over", func() bool {
-		now, err := do(t, admin, "TIME").AsIntSlice()
-		return err == nil && now[0]*1000+now[1]/1000 > 10+number(t, admin, "ZSCORE", companionKeys("t")[kindHolders], string(short.LeaseID))
-	})
+	waits := queued(t, e, drivertest.Request("t", time.Minute), 10*time.Millisecond, 1)
+	for kind, id := range map[string]lockinfo.LeaseID{kindHolders: short.LeaseID, kindWaiters: waits.LeaseID} {
+		drivertest.Eventually(t, "its TTL is over", func() bool {
+			now, err := do(t, admin, "TIME").AsIntSlice()
+			ends, _ := do(t, admin, "ZSCORE", companionKeys("t")[kind], string(id)).AsInt64() // 0 once a request has ended it
+			return err == nil && now[0]*1000+now[1]/1000 > 10+ends
+		})
+	}
 	lock, err := e.Inspect(t.Context(), "t")
 	if err != nil || len(lock.Holders) != 1 || len(lock.Queue) != 0 || lock.QueueLength != 0 {
 		t.Errorf("inspect: %+v, %v; want one lease and no place", lock, err)
@@ -375,7 +379,7 @@ func TestLeaseEndsDuringScript(t *testing.T) {
 	drivertest.Granted(t, e, holder)
 	waiter := queued(t, e, permits("t", 2, time.Minute), time.Minute, 1)
 	ends := clock() + 1000
-	do(t, admin, "ZADD", companionKeys("t")[kindHolders], fmt.Sprint(ends+60), string(driver.NewLeaseID()))
+	do(t, admin, "ZADD", companionKeys("t")[kindHolders], fmt.Sprint(ends+60), string(lockinfo.NewLeaseID()))
 	do(t, admin, "EVAL", "for i = 1, 40000 do redis.call('ZADD', KEYS[1], ARGV[1], 'x' .. i) end",
 		"1", companionKeys("t")[kindHolders], fmt.Sprint(ends))
 	drivertest.Eventually(t, "most are over", func() bool { return clock() > ends })

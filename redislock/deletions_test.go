@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/faultproxy"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 const telling = "?tell_deletions=1"
@@ -46,7 +47,7 @@ func TestOwnRenewalsAreNotTold(t *testing.T) {
 	var told atomic.Int64
 	defer e.OnLoss(func(driver.Loss) { told.Add(1) })()
 	mine, shared := drivertest.Request("mine", time.Minute), drivertest.Request("shared", time.Minute)
-	shared.Mode = driver.Shared
+	shared.Mode = lockinfo.Shared
 	drivertest.Granted(t, e, mine)
 	drivertest.Granted(t, e, shared)
 	for i := range 20 {
@@ -57,7 +58,7 @@ func TestOwnRenewalsAreNotTold(t *testing.T) {
 		}
 		tracking(t, server, "2")                                             // both have been read
 		beside := drivertest.Request("shared", time.Duration(i+2)*time.Hour) // the key lasts longer with each
-		beside.Mode = driver.Shared
+		beside.Mode = lockinfo.Shared
 		drivertest.Granted(t, other, beside)
 		drivertest.Release(t, other, beside)
 	}

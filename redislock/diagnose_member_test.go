@@ -1,6 +1,7 @@
 package redislock
 
 import (
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -8,13 +9,14 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/quorumlock"
 	"github.com/holdfast-locks/holdfast/rediscore/doctor"
 )
 
 // checked returns what Check finds, and the run that it names.
-func checked(t *testing.T, m *Member) (driver.Diagnosis, string) {
+func checked(t *testing.T, m driver.Member) (driver.Diagnosis, string) {
 	t.Helper()
-	run, d, err := m.Check(t.Context(), driver.DiagnoseRequest{TTL: 30 * time.Second}, time.Minute)
+	run, d, err := m.(quorumlock.Checker).Check(t.Context(), driver.DiagnoseRequest{TTL: 30 * time.Second}, time.Minute)
 	if err != nil {
 		t.Fatalf("Check: %v", err)
 	}
@@ -45,7 +47,7 @@ func TestCheckGood(t *testing.T) {
 	if info := text(t, admin, "INFO server"); run == "" || !strings.Contains(info, "run_id:"+run) {
 		t.Errorf("run %q is not in %q", run, info)
 	}
-	if m.String() != server.Addr {
+	if m.(fmt.Stringer).String() != server.Addr {
 		t.Errorf("the member is called %q, want %q", m, server.Addr)
 	}
 }
@@ -137,7 +139,7 @@ func TestCheckGone(t *testing.T) {
 	m := admitted(t, server.URL)
 	look := func() error {
 		began := time.Now()
-		_, _, err := m.Check(t.Context(), driver.DiagnoseRequest{TTL: time.Second}, time.Minute)
+		_, _, err := m.(quorumlock.Checker).Check(t.Context(), driver.DiagnoseRequest{TTL: time.Second}, time.Minute)
 		if took := time.Since(began); took > 2*doctor.Limit+time.Second {
 			t.Errorf("it took %s", took)
 		}
@@ -164,9 +166,9 @@ func TestCheckWrongAnswers(t *testing.T) {
 		{"renew fails", "member_renew", "return {0}"},
 		{"withdraw fails", "member_withdraw", "return {8, ''}"},
 		// It gives the lease back, and forgets the token.
-		{"propose after withdraw fails", "member_withdraw", "redis.call('DEL', KEYS[1], KEYS[2]); return {tonumber(ARGV[2]), ''}"},
+		{"propose after withdraw fails", "member_withdraw", "redis.call('DEL', KEYS[1], KEYS[2]); return {tonumber(ARGV[4]), ''}"},
 	} {
-		m := NewMember(spoilt(t, server.URL, c.file, c.text))
+		m := memberOn(t, spoilt(t, server.URL, c.file, c.text))
 		d, _ := checked(t, m)
 		wantOnly(t, d, "locks")
 		if f := wantFinding(t, d, "locks", driver.Fail); !strings.HasPrefix(f.Text, c.what) {

@@ -81,7 +81,7 @@ func TestDiagnoseGood(t *testing.T) {
 	if after := dump(t, admin); !maps.Equal(before, after) {
 		t.Errorf("the store was %v and is %v", before, after)
 	}
-	for _, key := range []string{"server", "memory", "persistence", "replicas", "clock", "round_trip", "rights", "messages", "locks", "onetime", "tokens"} {
+	for _, key := range []string{"server", "memory", "persistence", "replicas", "clock", "clock_rate", "round_trip", "rights", "messages", "locks", "onetime", "tokens"} {
 		wantFinding(t, d, key, driver.OK)
 	}
 	keys := wantFinding(t, d, "keys", driver.OK)
@@ -156,7 +156,7 @@ func TestDiagnoseRights(t *testing.T) {
 	}{
 		{"~* &* +@all -publish", []string{"messages"}, "messages", driver.Warn, []string{`"guest"`, "may not run publish", "+publish"}},
 		{"~* &* +@all -subscribe", []string{"messages"}, "messages", driver.Warn, []string{"may not run subscribe"}},
-		{"~* resetchannels +@all", []string{"messages"}, "messages", driver.Warn, []string{"channels", "&holdfast:inbox:*"}},
+		{"~* resetchannels +@all", []string{"messages"}, "messages", driver.Warn, []string{"channels", "&holdfast:inbox:0:*"}},
 		{"~* &* +@all -evalsha", []string{"rights", "locks", "keys", "onetime"}, "rights", driver.Fail, []string{"may not run evalsha: give it +evalsha"}},
 		{"~* &* +@all -zadd -pttl", []string{"rights", "locks", "onetime"}, "rights", driver.Fail, []string{"may not run pttl, zadd: give it +pttl +zadd"}},
 		{"~* &* +@all -set -hset", []string{"rights", "locks", "onetime"}, "rights", driver.Fail, []string{"may not run set, hset:"}},
@@ -281,6 +281,7 @@ func gone(nodes, addr string) bool {
 }
 
 func TestDiagnoseCluster(t *testing.T) {
+	testsvc.Long(t)
 	t.Parallel()
 	c := testsvc.RedisCluster(t, persistent...)
 	e := open(t, c.URL)
@@ -325,7 +326,7 @@ func TestDiagnoseSlots(t *testing.T) {
 	server := cluster(t)
 	do(t, plain(t, server), "CONFIG SET cluster-require-full-coverage no")
 	do(t, plain(t, server), "CLUSTER DELSLOTS 5")
-	e := New(clusterClient(t, server), nil)
+	e := engineOn(t, clusterClient(t, server), nil)
 	defer func() { _ = e.Close() }()
 	d, err := e.Diagnose(t.Context(), driver.DiagnoseRequest{TTL: time.Second})
 	if err != nil {
@@ -391,7 +392,7 @@ func (w *wrong) Do(ctx context.Context, c rediscore.Command) (any, error) {
 // that ends with file.
 func spoilt(t *testing.T, url, file, text string) *Engine {
 	t.Helper()
-	e := &Engine{rediscore.New(&wrong{open(t, url).Store().Conn(), file, text}, nil)}
+	e := engineOnConn(t, &wrong{open(t, url).Store().Conn(), file, text})
 	t.Cleanup(func() { _ = e.Close() })
 	return e
 }

@@ -13,7 +13,7 @@ const (
 	// dialTimeout bounds making a connection, handshakes included.
 	dialTimeout = 3 * time.Second
 	// dialAgain is how long a connection that does not come about is waited
-	// for before another is tried beside it: where the first packet is lost,
+	// for before another is tried in parallel: where the first packet is lost,
 	// TCP sends the next after a second, and then after two.
 	dialAgain = 400 * time.Millisecond
 )
@@ -39,7 +39,7 @@ func connect(ctx context.Context, addr string, d *net.Dialer, config *tls.Config
 	return secure, nil
 }
 
-// network returns that of an address: a path is a unix socket's.
+// network returns the network of an address: a path is a unix socket's.
 func network(addr string) string {
 	if strings.HasPrefix(addr, "/") {
 		return "unix"

@@ -19,8 +19,7 @@
 //	if err != nil {
 //		return err
 //	}
-//	defer engine.Close()
-//	client, err := holdfast.New(engine, nil)
+//	client, err := holdfast.New(engine, nil) // client.Close closes the engine, too
 //
 // # Guarantees
 //
@@ -46,12 +45,12 @@
 //
 // Tokens grow over all the losses above as well, unless the clocks of the servers
 // disagree by more than the time since the last lost grant; see
-// Options.TokenMemory for how long the last one is remembered. [Engine.Guard] and
-// [NewGuard] check them for keys in Redis; package sqlfence does for databases.
+// Options.TokenMemory for how long the last one is remembered. Package
+// rediscore/redisfence checks them for keys in Redis; package sqlfence does for databases.
 //
 // # Errors
 //
-// They are those of package driver, and say what the server said. One that cannot
+// They are the errors of package driver, and quote the server. One that cannot
 // be reached, loads its data, is a read-only replica, is out of memory, or refuses
 // writes is ErrUnavailable, and nothing was done; wrong credentials or rights are
 // ErrPermission; another program's key under the name is ErrKindMismatch. A request
@@ -65,21 +64,7 @@
 //
 // # Connections
 //
-// Concurrent calls share one connection (with New: those of the client) and
+// Concurrent calls share one connection (with New: the client's) and
 // travel in the same packets. A connection that owes an answer for half a second
-// is checked by another one beside it, for as long as that takes.
-//
-// # Rooms
-//
-// This package opens stores by their URL, and puts the client, rueidis, behind
-// rediscore.Conn:
-//
-//	engine.go       New, Diagnose, the guard and the member of a quorum
-//	open.go         Open: connects, or gives up
-//	parse_url.go    what a URL asks for, and the client's options
-//	rueidis.go      the client behind rediscore.Conn
-//	dial.go         makes a connection, and another beside one that is slow
-//	line.go         one connection, which knows since when it owes an answer
-//	switchboard.go  all of them, and which of them are given up
-//	segments_*.go   the size of packets
+// is probed by a second one, for as long as that takes.
 package redislock

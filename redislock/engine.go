@@ -2,33 +2,87 @@ package redislock
 
 import (
 	"context"
-	"fmt"
-	"strings"
+	"time"
 
 	"github.com/redis/rueidis"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/rediscore"
 	"github.com/holdfast-locks/holdfast/rediscore/doctor"
-	"github.com/holdfast-locks/holdfast/rediscore/member"
-	"github.com/holdfast-locks/holdfast/rediscore/redisfence"
 )
 
 // An Engine keeps locks in one Redis, Valkey, or Redis Cluster. Use
 // Open or New to make one.
-type Engine struct{ *rediscore.Engine }
+type Engine struct{ *hidden }
+
+// hidden is adapter by a name under which go doc lists none of its methods, so that it
+// shows what programs call.
+type hidden = adapter
+
+// Close ends what the engine does. A client that was given to New stays open. Requests that are under way fail.
+func (e *Engine) Close() error { return e.hidden.Close() }
+
+// An adapter is what an Engine does.
+type adapter struct{ *rediscore.Engine }
 
 var _ driver.Diagnoser = (*Engine)(nil)
 
-// Options configure New; see rediscore.Options.
-type Options = rediscore.Options
+// Options configure New. A zero field is the default.
+type Options struct {
+	// With NoForeignClients only holdfast takes these locks. Then a
+	// contended lock is handed on from one waiter to the next without ever
+	// being free, and a key that holdfast has not written is not watched
+	// closely. By default clients that poll with SET name x NX PX get turns: a
+	// contended lock is left free for 2 ms every 250 ms, and for 20 ms in the
+	// minute after such a client was seen to have it.
+	NoForeignClients bool
+
+	// Prefix comes before the name in every key. It may contain one hash tag,
+	// {tag}, to put all locks into one slot, and no other braces. Default:
+	// none.
+	Prefix string
+
+	// Database is the number of the database that the client uses, which is in the
+	// names of channels: a server has them in common for all its databases. A client
+	// does not tell which it is: if it has SelectDB, set Database. With a wrong number
+	// waiters learn of a hand-over with their next refresh only, holders of a break
+	// with their next renewal, and a feed has the events of that other database.
+	// Default: 0.
+	Database int
+
+	// TellDeletions has the server report each exclusive lease, from its first
+	// renewal on, when its key is deleted, evicted or overwritten, so that the
+	// holder knows within a round trip or two, and not with its next renewal.
+	// Each renewal then costs a message for each lease, and one read of up to 128
+	// of them, on a connection of its own (CLIENT TRACKING, MGET). Nothing
+	// relies on it: without the right to these commands, with RESP 2, and in a
+	// Redis Cluster, the next renewal tells.
+	TellDeletions bool
+
+	// TokenMemory is how long the server remembers the last token of a name that is
+	// not used any more, counted from the token, read as microseconds since 1970:
+	// 1 minute to 365 days. Tokens grow even if the server's clock goes back, or that
+	// of a replica which takes over is behind, by as much as this in all. A name costs
+	// some 200 bytes of the server's memory meanwhile: with millions of names that are
+	// used once, an hour may do. All clients of a store should use the same value, because the
+	// last to grant a lock decides. Members of a quorum and guards ignore it.
+	// Default: 24 hours.
+	TokenMemory time.Duration
+
+	// History keeps the latest events of each name, and publishes them as they
+	// happen. Engines without it may use the same locks at the same time: what they
+	// do is not written down. Default: nothing is.
+	History bool
+}
 
 // New returns an engine on an existing client, which the caller closes after
 // the engine. The client may be of any kind that rueidis makes; one with
-// replicas must not send scripts to them. It does not block: an unreachable
-// server shows with the first call, and so does a bad option, or nil for the client,
-// which make every call fail with ErrInvalid. Once the client is closed the outcome of
-// every call is unknown: rueidis says the same then of what was under way.
+// replicas must not send scripts to them. Nil for the client and a bad option are
+// ErrInvalid. New does not block: an unreachable server shows with the first call. Once the client is closed the outcome of
+// every call is unknown: rueidis returns the same error for requests in flight.
+//
+// A client does not tell which database it uses: if it has SelectDB, say so in
+// Options.Database.
 //
 // How soon a dead connection is noticed is the client's business. These options
 // of rueidis matter to locks, and Open sets them, or does better:
@@ -41,19 +95,27 @@ type Options = rediscore.Options
 //     never missed: the client does not hear of the failover.
 //   - ClusterOption.MaxMovedRedirections: 4 or so. Without it nodes that
 //     disagree send a request to and fro until its context ends.
-func New(client rueidis.Client, opts *Options) *Engine {
-	return &Engine{rediscore.New(callers(client), opts)}
+func New(client rueidis.Client, opts *Options) (*Engine, error) {
+	return newEngine(callers(client), (*rediscore.Options)(opts))
+}
+
+func newEngine(conn rediscore.Conn, opts *rediscore.Options) (*Engine, error) {
+	e, err := rediscore.New(conn, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &Engine{&adapter{e}}, nil
 }
 
 // Capabilities implements driver.Engine.
-func (e *Engine) Capabilities() driver.Capabilities {
+func (e *adapter) Capabilities() driver.Capabilities {
 	c := e.Engine.Capabilities()
 	c.Diagnose = true
 	return c
 }
 
 // Diagnose implements driver.Diagnoser; see doctor.Diagnose.
-func (e *Engine) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driver.Diagnosis, error) {
+func (e *adapter) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driver.Diagnosis, error) {
 	var way doctor.Way
 	if req.URL != "" {
 		opts, _, err := parseURL(req.URL)
@@ -67,54 +129,3 @@ func (e *Engine) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driv
 	}
 	return doctor.Diagnose(ctx, e.Engine, req, way)
 }
-
-// The guard for resources in Redis; see package redisfence.
-type (
-	Guard        = redisfence.Guard
-	GuardOptions = redisfence.Options
-	Script       = redisfence.Script
-	ScriptError  = redisfence.ScriptError
-)
-
-// Guard returns a guard for resources in the store of the engine, on the
-// engine's connection. Its calls fail with ErrClosed after Close.
-func (e *Engine) Guard(opts *GuardOptions) *Guard { return redisfence.New(e.Engine, opts) }
-
-// NewGuard returns a guard on an existing client, which the caller closes. It
-// does not block; a bad option makes every call fail with ErrInvalid.
-func NewGuard(client rueidis.Client, opts *GuardOptions) *Guard {
-	return redisfence.New(rediscore.NewUnclosed(callers(client), nil), opts)
-}
-
-// NewScript prepares the body of a script for Guard.Run; see
-// redisfence.NewScript.
-func NewScript(body string) *Script { return redisfence.NewScript(body) }
-
-// A Member is one Redis or Valkey server as a member of a quorum.
-type Member = member.Member
-
-// OpenMember returns a member on the server of a URL, as Open takes it. It does
-// not wait for the server: one that cannot be reached makes requests fail with
-// ErrUnavailable until it can, so that a quorum can be used while some of its
-// members are down. A URL of another form is ErrInvalid, and so is one with
-// token_memory: the members of a quorum remember tokens for driver.TokenMemory.
-func OpenMember(rawURL string) (*Member, error) {
-	opts, set, err := parseURL(rawURL)
-	if err != nil {
-		return nil, err
-	}
-	if set.TokenMemory != 0 {
-		return nil, fmt.Errorf("%w redis URL: token_memory is not for a quorum, whose members remember tokens for %s", driver.ErrInvalid, driver.TokenMemory)
-	}
-	open := func(ctx context.Context) (*rediscore.Engine, error) {
-		e, err := Open(ctx, rawURL)
-		if err != nil {
-			return nil, err
-		}
-		return e.Engine, nil
-	}
-	return member.New(strings.Join(opts.InitAddress, ","), open), nil
-}
-
-// NewMember returns a member on an engine's server. Close closes the engine.
-func NewMember(e *Engine) *Member { return member.On(e.Engine) }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/fence"
+	"github.com/holdfast-locks/holdfast/rediscore/redisfence"
 	"github.com/holdfast-locks/holdfast/redislock"
 )
 
@@ -20,12 +21,11 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer engine.Close()
 	client, err := holdfast.New(engine, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer client.Close(ctx)
+	defer client.Close()
 
 	err = client.Do(ctx, "reports/nightly", nil, func(ctx context.Context, l *holdfast.Lease) error {
 		fmt.Println("until ctx ends nobody else works on", l.Name())
@@ -47,13 +47,15 @@ func ExampleNew() {
 		log.Fatal(err)
 	}
 	defer conn.Close()
-	engine := redislock.New(conn, &redislock.Options{Prefix: "locks:"})
-	defer engine.Close()
+	engine, err := redislock.New(conn, &redislock.Options{Prefix: "locks:"})
+	if err != nil {
+		log.Fatal(err)
+	}
 	client, err := holdfast.New(engine, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer client.Close(ctx)
+	defer client.Close()
 
 	err = client.TryDo(ctx, "cache/rebuild", nil, func(context.Context, *holdfast.Lease) error {
 		fmt.Println("rebuilding")
@@ -69,19 +71,21 @@ func ExampleNew() {
 
 // A key that only the latest holder of the lock can change, even if an earlier one has
 // slept through the end of its lease.
-func ExampleEngine_Guard() {
+func ExampleEngine_guard() {
 	ctx := context.Background()
 	engine, err := redislock.Open(ctx, "redis://localhost:6379")
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer engine.Close()
 	client, err := holdfast.New(engine, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer client.Close(ctx)
-	guard := engine.Guard(nil)
+	defer client.Close()
+	guard, err := redisfence.New(engine, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
 
 	err = client.Do(ctx, "rates", nil, func(ctx context.Context, l *holdfast.Lease) error {
 		return guard.Set(ctx, "rates/EUR", l, "1.08", 0)

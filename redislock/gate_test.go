@@ -15,6 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/rediscore"
 )
 
@@ -76,7 +77,7 @@ func behindGate(t *testing.T, server *testsvc.Server) (*Engine, *gate) {
 	around := open(t, server.URL)
 	g := &gate{Conn: around.Store().Conn(), around: around, open: make(chan struct{})}
 	close(g.open)
-	e := &Engine{rediscore.New(g, nil)}
+	e := engineOnConn(t, g)
 	t.Cleanup(func() { _ = e.Close() })
 	return e, g
 }
@@ -107,7 +108,7 @@ func waiting() (n int) {
 	stacks := make([]byte, 1<<20)
 	for stack := range strings.SplitSeq(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
 		head, _, _ := strings.Cut(stack, "\n")
-		if strings.Contains(head, "[select") && strings.Contains(stack, "rediscore.(*fleet).ask(") {
+		if strings.Contains(head, "[select") && strings.Contains(stack, "rediscore.(*batcher).do(") {
 			n++
 		}
 	}
@@ -173,8 +174,11 @@ func acquiring(e *Engine) func(string) {
 	}
 }
 
-func releasing(e *Engine) func(string) {
+func releasing(e *Engine) func(string)  { return ending(e, false) }
+func cancelling(e *Engine) func(string) { return ending(e, true) }
+
+func ending(e *Engine, cancel bool) func(string) {
 	return func(name string) {
-		_ = e.Release(context.Background(), driver.ReleaseRequest{Name: name, LeaseID: driver.NewLeaseID()})
+		_ = e.Release(context.Background(), driver.ReleaseRequest{Name: name, LeaseID: lockinfo.NewLeaseID(), Cancel: cancel})
 	}
 }

@@ -12,9 +12,9 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/fence"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A badLock gives each lease a greater token, as a lock must, and ends it
@@ -22,7 +22,7 @@ import (
 type badLock struct {
 	mu    sync.Mutex
 	token uint64
-	id    driver.LeaseID
+	id    lockinfo.LeaseID
 	until time.Time
 }
 
@@ -40,7 +40,7 @@ func (l *badLock) acquire(ctx context.Context) (claim, bool) {
 		l.mu.Lock()
 		now := time.Now()
 		if now.After(l.until) {
-			l.token, l.id, l.until = l.token+1, driver.NewLeaseID(), now.Add(badTTL)
+			l.token, l.id, l.until = l.token+1, lockinfo.NewLeaseID(), now.Add(badTTL)
 			c := claim{l.token, l.id}
 			l.mu.Unlock()
 			return c, true
@@ -119,7 +119,7 @@ func read(ctx context.Context, client rueidis.Client, counter string) (int64, er
 func TestLostUpdates(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
-	g, admin := open(t, server.URL).Guard(nil), plain(t, server)
+	g, admin := guardOn(t, open(t, server.URL), nil), plain(t, server)
 	readAddWrite := func(counter string, write func(context.Context, claim, string) error) protocol {
 		return func(ctx context.Context, c claim, pause func()) error {
 			n, err := read(ctx, admin, counter)

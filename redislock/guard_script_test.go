@@ -15,7 +15,9 @@ import (
 	"github.com/holdfast-locks/holdfast/fence"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/observe"
+	"github.com/holdfast-locks/holdfast/rediscore/redisfence"
 )
 
 // TestScriptSeesItsOwnKeysAndArguments, and its values come back.
@@ -33,14 +35,14 @@ func TestScriptSeesItsOwnKeysAndArguments(t *testing.T) {
 		`if ARGV[1] == 'x' then return #ARGV + #KEYS end`: int64(6),
 		`return { mark = 1, token = 2 }`:                  []any{},
 	} {
-		got, err := g.Run(t.Context(), NewScript(body), "r", newClaim(1e15), []string{"a", "b"}, []string{"x", "", "7"})
+		got, err := g.Run(t.Context(), redisfence.NewScript(body), "r", newClaim(1e15), []string{"a", "b"}, []string{"x", "", "7"})
 		if err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%s: %#v, %v; want %#v", body, got, err, want)
 		}
 		do(t, admin, "FLUSHALL")
 	}
 	for _, hidden := range []string{"token", "known", "last", "holder", "keys", "args", "left", "failed"} {
-		if got, err := g.Run(t.Context(), NewScript("return "+hidden), "r", newClaim(1e15), nil, nil); err == nil {
+		if got, err := g.Run(t.Context(), redisfence.NewScript("return "+hidden), "r", newClaim(1e15), nil, nil); err == nil {
 			t.Errorf("the body sees %s of the guard: %v", hidden, got)
 		}
 		do(t, admin, "FLUSHALL")
@@ -50,7 +52,7 @@ func TestScriptSeesItsOwnKeysAndArguments(t *testing.T) {
 // TestScriptOfStaleHolderIsNotRun, on a resource of any type.
 func TestScriptOfStaleHolderIsNotRun(t *testing.T) {
 	g, admin := guarded(t)
-	sell := NewScript(`return redis.call('HINCRBY', KEYS[1], 'sold', ARGV[1]) + redis.call('INCR', KEYS[2])`)
+	sell := redisfence.NewScript(`return redis.call('HINCRBY', KEYS[1], 'sold', ARGV[1]) + redis.call('INCR', KEYS[2])`)
 	holder, late := newClaim(34), newClaim(33)
 	for range 2 {
 		if _, err := g.Run(t.Context(), sell, "flight", holder, []string{"total"}, []string{"1"}); err != nil {
@@ -75,8 +77,8 @@ func TestScriptErrors(t *testing.T) {
 		"redis.call('SET', KEYS[1], 'half')\n\nlocal x = nil + 1":                  ":3:",
 	} {
 		c := newClaim(5)
-		_, err := g.Run(t.Context(), NewScript(body), "r", c, nil, nil)
-		var failed *ScriptError
+		_, err := g.Run(t.Context(), redisfence.NewScript(body), "r", c, nil, nil)
+		var failed *redisfence.ScriptError
 		if !errors.As(err, &failed) || !strings.Contains(failed.Text, want) || errors.Is(err, driver.ErrKindMismatch) {
 			t.Errorf("%s: %v, want a ScriptError with %q", body, err, want)
 		}
@@ -88,7 +90,7 @@ func TestScriptErrors(t *testing.T) {
 		}
 		do(t, admin, "FLUSHALL")
 	}
-	if _, err := g.Run(t.Context(), NewScript("this is not Lua"), "r", newClaim(5), nil, nil); err == nil {
+	if _, err := g.Run(t.Context(), redisfence.NewScript("this is not Lua"), "r", newClaim(5), nil, nil); err == nil {
 		t.Error("a script that does not compile: no error")
 	}
 	if n := number(t, admin, "DBSIZE"); n != 0 {
@@ -99,7 +101,7 @@ func TestScriptErrors(t *testing.T) {
 // TestGuardErrorsOfTheServer are definite where nothing was written.
 func TestGuardErrorsOfTheServer(t *testing.T) {
 	server := testsvc.Redis(t)
-	g, admin := open(t, server.URL).Guard(nil), plain(t, server)
+	g, admin := guardOn(t, open(t, server.URL), nil), plain(t, server)
 	do(t, admin, "CONFIG SET maxmemory 1")
 	wantIs(t, "full, new token", g.Set(t.Context(), "r", newClaim(5), "v", 0), driver.ErrUnavailable)
 	if n := number(t, admin, "DBSIZE"); n != 0 {
@@ -126,7 +128,7 @@ func TestGuardErrorsOfTheServer(t *testing.T) {
 func TestGuardIsOneRequest(t *testing.T) {
 	g, admin := guarded(t)
 	c := newClaim(5)
-	script := NewScript(`return redis.call('INCR', KEYS[1])`)
+	script := redisfence.NewScript(`return redis.call('INCR', KEYS[1])`)
 	all := func() {
 		for _, err := range []error{
 			g.Advance(t.Context(), "r", c), g.Set(t.Context(), "r", c, "1", 0), g.Delete(t.Context(), "r", c),
@@ -163,11 +165,11 @@ func TestGuardIsOneRequest(t *testing.T) {
 func TestGuardUnderContention(t *testing.T) {
 	server := testsvc.Redis(t)
 	admin := plain(t, server)
-	record := NewScript(`return redis.call('RPUSH', KEYS[1], ARGV[1])`)
+	record := redisfence.NewScript(`return redis.call('RPUSH', KEYS[1], ARGV[1])`)
 	const workers, each, tokens = 64, 50, 400
 	var mu sync.Mutex
 	accepted, refused := 0, 0
-	g := open(t, server.URL).Guard(&GuardOptions{Observer: func(e observe.Event) {
+	g := guardOn(t, open(t, server.URL), &redisfence.Options{Observer: func(e observe.Event) {
 		mu.Lock()
 		defer mu.Unlock()
 		switch e.Kind {
@@ -184,7 +186,7 @@ func TestGuardUnderContention(t *testing.T) {
 	for w := range workers {
 		all.Go(func() {
 			random := rand.New(rand.NewPCG(1, uint64(w)))
-			id := driver.NewLeaseID()
+			id := lockinfo.NewLeaseID()
 			for i := range each {
 				// The later, the greater, so that some of each worker's pass.
 				c := claim{1763690000000000 + uint64(i*tokens/each) + random.Uint64N(tokens/4), id}
@@ -235,8 +237,8 @@ func checkAccepted(t *testing.T, list []string) {
 // TestGuardInCluster: the resource, its mark and a script's keys are in one
 // slot, and other keys are refused before they are sent.
 func TestGuardInCluster(t *testing.T) {
-	g := NewGuard(clusterClient(t, cluster(t)), nil)
-	script := NewScript(`return redis.call('MSET', KEYS[1], 'a', KEYS[2], 'b')`)
+	g := guardOn(t, engineOn(t, clusterClient(t, cluster(t)), nil), nil)
+	script := redisfence.NewScript(`return redis.call('MSET', KEYS[1], 'a', KEYS[2], 'b')`)
 	for i, resource := range []string{"r", "{r}1", "r}", "a{b}", "{}x", "}{"} {
 		if err := g.Set(t.Context(), resource, newClaim(uint64(i)+1), "v", 0); err != nil {
 			t.Errorf("%q: %v", resource, err)

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
-	"strings"
 	"testing"
 	"time"
 
@@ -14,25 +12,28 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/fence"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+	"github.com/holdfast-locks/holdfast/rediscore/redisfence"
 )
 
 // A claim is made up by a test.
 type claim struct {
 	token uint64
-	id    driver.LeaseID
+	id    lockinfo.LeaseID
 }
 
-func (c claim) Token() uint64      { return c.token }
-func (c claim) ID() driver.LeaseID { return c.id }
+func (c claim) Token() uint64        { return c.token }
+func (c claim) ID() lockinfo.LeaseID { return c.id }
 
-func newClaim(token uint64) claim { return claim{token, driver.NewLeaseID()} }
+func newClaim(token uint64) claim { return claim{token, lockinfo.NewLeaseID()} }
 
 // guarded starts a server and returns a guard on it and a plain client.
-func guarded(t testing.TB, args ...string) (*Guard, rueidis.Client) {
+func guarded(t testing.TB, args ...string) (*redisfence.Guard, rueidis.Client) {
 	t.Helper()
 	server := testsvc.Redis(t, args...)
-	return open(t, server.URL).Guard(nil), plain(t, server)
+	return guardOn(t, open(t, server.URL), nil), plain(t, server)
 }
 
 // markOf returns what the store has as the mark of a resource.
@@ -54,15 +55,15 @@ func wantStale(t testing.TB, err error, c claim, resource string, current uint64
 }
 
 // guardVerbs are all ways to change a resource.
-var guardVerbs = map[string]func(context.Context, *Guard, claim) error{
-	"advance": func(ctx context.Context, g *Guard, c claim) error { return g.Advance(ctx, "r", c) },
-	"set":     func(ctx context.Context, g *Guard, c claim) error { return g.Set(ctx, "r", c, "new", 0) },
-	"set with a TTL": func(ctx context.Context, g *Guard, c claim) error {
+var guardVerbs = map[string]func(context.Context, *redisfence.Guard, claim) error{
+	"advance": func(ctx context.Context, g *redisfence.Guard, c claim) error { return g.Advance(ctx, "r", c) },
+	"set":     func(ctx context.Context, g *redisfence.Guard, c claim) error { return g.Set(ctx, "r", c, "new", 0) },
+	"set with a TTL": func(ctx context.Context, g *redisfence.Guard, c claim) error {
 		return g.Set(ctx, "r", c, "new", time.Minute)
 	},
-	"delete": func(ctx context.Context, g *Guard, c claim) error { return g.Delete(ctx, "r", c) },
-	"run": func(ctx context.Context, g *Guard, c claim) error {
-		_, err := g.Run(ctx, NewScript(`return redis.call('APPEND', KEYS[1], 'new')`), "r", c, nil, nil)
+	"delete": func(ctx context.Context, g *redisfence.Guard, c claim) error { return g.Delete(ctx, "r", c) },
+	"run": func(ctx context.Context, g *redisfence.Guard, c claim) error {
+		_, err := g.Run(ctx, redisfence.NewScript(`return redis.call('APPEND', KEYS[1], 'new')`), "r", c, nil, nil)
 		return err
 	},
 }
@@ -116,8 +117,8 @@ func TestGuardTokensAreExact(t *testing.T) {
 func TestGuardRefusesBadInput(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
-	g, ctx, good := e.Guard(nil), t.Context(), newClaim(7)
-	script := NewScript("return 1")
+	g, ctx, good := guardOn(t, e, nil), t.Context(), newClaim(7)
+	script := redisfence.NewScript("return 1")
 	for what, try := range map[string]func() error{
 		"token 0":            func() error { return g.Advance(ctx, "r", newClaim(0)) },
 		"token 2^53-1":       func() error { return g.Advance(ctx, "r", newClaim(driver.MaxToken+1)) },
@@ -131,7 +132,8 @@ func TestGuardRefusesBadInput(t *testing.T) {
 			_, err := g.Run(ctx, script, "r", good, []string{keyspace{}.mark("r")}, nil)
 			return err
 		},
-		"prefix": func() error { return e.Guard(&GuardOptions{Prefix: "a}b"}).Advance(ctx, "r", good) },
+		"prefix": func() error { _, err := redisfence.New(e, &redisfence.Options{Prefix: "a}b"}); return err },
+		"engine": func() error { _, err := redisfence.New(mem.New(nil), nil); return err },
 	} {
 		wantIs(t, what, try(), driver.ErrInvalid)
 	}
@@ -159,12 +161,12 @@ func TestGuardKeepsMark(t *testing.T) {
 		{"advance with a TTL", func() error { return g.Advance(t.Context(), "r", next()) }, driver.TokenMemory + time.Hour},
 		{"set again, same holder", func() error { return g.Set(t.Context(), "r", c, "v", 0) }, -1},
 		{"a script that gives a TTL", func() error {
-			_, err := g.Run(t.Context(), NewScript(`return redis.call('PEXPIRE', KEYS[1], ARGV[1])`), "r", c, nil, []string{"1800000"})
+			_, err := g.Run(t.Context(), redisfence.NewScript(`return redis.call('PEXPIRE', KEYS[1], ARGV[1])`), "r", c, nil, []string{"1800000"})
 			return err
 		}, driver.TokenMemory + 30*time.Minute},
 		{"a script that fails and takes it away", func() error {
-			_, err := g.Run(t.Context(), NewScript(`redis.call('PERSIST', KEYS[1]); error('no')`), "r", next(), nil, nil)
-			var failed *ScriptError
+			_, err := g.Run(t.Context(), redisfence.NewScript(`redis.call('PERSIST', KEYS[1]); error('no')`), "r", next(), nil, nil)
+			var failed *redisfence.ScriptError
 			if !errors.As(err, &failed) {
 				return fmt.Errorf("want a ScriptError, not %w", err)
 			}
@@ -215,7 +217,7 @@ func TestGuardSetTTL(t *testing.T) {
 // TestGuardMarkSurvivesRestart of a server that keeps its data.
 func TestGuardMarkSurvivesRestart(t *testing.T) {
 	server := testsvc.Redis(t, "--dir", t.TempDir(), "--appendonly", "yes", "--appendfsync", "always")
-	g := open(t, server.URL).Guard(nil)
+	g := guardOn(t, open(t, server.URL), nil)
 	if err := g.Set(t.Context(), "r", newClaim(driver.MaxToken), "v", 0); err != nil {
 		t.Fatal(err)
 	}
@@ -241,16 +243,16 @@ func TestGuardOfLease(t *testing.T) {
 	c := claim{drivertest.Granted(t, e, req), req.LeaseID}
 	lock := text(t, admin, "GET orders/42")
 	for verb, call := range map[string]error{
-		"set":     e.Guard(nil).Set(t.Context(), "orders/42", c, "v", 0),
-		"delete":  e.Guard(nil).Delete(t.Context(), "orders/42", c),
-		"advance": e.Guard(nil).Advance(t.Context(), "orders/42", c),
+		"set":     guardOn(t, e, nil).Set(t.Context(), "orders/42", c, "v", 0),
+		"delete":  guardOn(t, e, nil).Delete(t.Context(), "orders/42", c),
+		"advance": guardOn(t, e, nil).Advance(t.Context(), "orders/42", c),
 	} {
 		wantIs(t, verb+" of the lock itself", call, driver.ErrInvalid)
 	}
 	if got := text(t, admin, "GET orders/42"); got != lock {
 		t.Errorf("the lock became %q", got)
 	}
-	if err := e.Guard(&GuardOptions{Prefix: "data:"}).Set(t.Context(), "orders/42", c, "v", 0); err != nil {
+	if err := guardOn(t, e, &redisfence.Options{Prefix: "data:"}).Set(t.Context(), "orders/42", c, "v", 0); err != nil {
 		t.Error(err)
 	}
 	if got := text(t, admin, "GET data:orders/42"); got != "v" {
@@ -261,7 +263,7 @@ func TestGuardOfLease(t *testing.T) {
 // TestGuardForeignMark: what is not a mark is left alone, and lets nobody pass.
 func TestGuardForeignMark(t *testing.T) {
 	g, admin := guarded(t)
-	id := string(driver.NewLeaseID())
+	id := string(lockinfo.NewLeaseID())
 	for _, mark := range []string{
 		"", " ", "x", "7", " 7 ", id, "07 " + id, "-7 " + id, "7.0 " + id, "1e3 " + id, "0 " + id, "7 " + id + "0", "7 " + id[1:], "7  ",
 		"9007199254740991 " + id, "18446744073709551616 " + id, "7 " + id + "\n",
@@ -286,7 +288,7 @@ func TestGuardRights(t *testing.T) {
 	server := testsvc.Redis(t)
 	admin := plain(t, server)
 	documented := []string{"evalsha", "eval", "type", "getrange", "get", "set", "pttl", "pexpire", "persist", "del"}
-	user := func(t *testing.T, without string) *Guard {
+	user := func(t *testing.T, without string) *redisfence.Guard {
 		t.Helper()
 		rights := "ACL SETUSER app reset on >secret ~app:*"
 		for _, command := range documented {
@@ -295,7 +297,7 @@ func TestGuardRights(t *testing.T) {
 			}
 		}
 		do(t, admin, rights)
-		return open(t, "redis://app:secret@"+server.Addr).Guard(&GuardOptions{Prefix: "app:"})
+		return guardOn(t, open(t, "redis://app:secret@"+server.Addr), &redisfence.Options{Prefix: "app:"})
 	}
 	mark := keyspace{"app:"}.mark("r")
 	for _, without := range append([]string{"none"}, documented...) {
@@ -331,18 +333,4 @@ func TestGuardRights(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestGuardLeavesNoGoroutine: one that is never closed has none between its calls.
-func TestGuardLeavesNoGoroutine(t *testing.T) {
-	g := NewGuard(plain(t, testsvc.Redis(t)), nil)
-	for i := range 10 {
-		if err := g.Set(t.Context(), "r", newClaim(uint64(i)+1), "v", 0); err != nil {
-			t.Fatal(err)
-		}
-	}
-	drivertest.Eventually(t, "no goroutine is left", func() bool {
-		stacks := make([]byte, 1<<20)
-		return !strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "rediscore.(*crew).work(")
-	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A duel is a lock that one has, exclusively, and another waits for.
@@ -63,7 +64,7 @@ func (d duel) released(req driver.AcquireRequest) (token uint64) {
 	}
 	var ttl int64
 	value := text(d, d.admin, "GET", d.name)
-	if _, err := fmt.Sscanf(value, "3 "+string(req.LeaseID)+" %d %d ", &ttl, &token); err != nil {
+	if _, err := fmt.Sscanf(value, "1 "+string(req.LeaseID)+" %d %d ", &ttl, &token); err != nil {
 		d.Fatalf("the lock holds %q, want the lease %s", value, req.LeaseID)
 	}
 	return token
@@ -127,7 +128,7 @@ func TestJoinBehindLease(t *testing.T) {
 			}
 		},
 		"not ours": func(d duel) {
-			do(d, d.admin, "SET", d.name, "3 "+strings.Repeat("a", 31)+" 60000 1 1 {\"host\":\"x\"}", "PX", "50000")
+			do(d, d.admin, "SET", d.name, "1 "+strings.Repeat("a", 31)+" 60000 1 1 {\"host\":\"x\"}", "PX", "50000")
 			if way := drivertest.Held(d, d.e, drivertest.Request(d.name, time.Minute)); way.Holder.Host != "" {
 				d.Errorf("%+v, want another client", way)
 			}
@@ -176,12 +177,12 @@ func TestJoinBehindLease(t *testing.T) {
 			wantIs(d, "refresh of the place that was lost", refresh(d, d.e, d.first).Err, driver.ErrLost)
 		},
 		"other layout": func(d duel) {
-			do(d, d.admin, "HSET", d.key(kindDetail), "layout", "4")
+			do(d, d.admin, "HSET", d.key(kindDetail), "layout", "2")
 			for _, queue := range []bool{false, true} {
 				req := drivertest.Request(d.name, time.Minute)
 				req.Queue, req.WaiterTTL = queue, time.Minute
 				_, err := d.e.Acquire(d.Context(), req)
-				wantText(d, err, `"LAYOUT 4"`)
+				wantText(d, err, `"LAYOUT 2"`)
 			}
 		},
 		"long place": func(d duel) {
@@ -236,7 +237,7 @@ func TestHandOverToOne(t *testing.T) {
 		"almost the ID": func(d duel) {
 			id := string(d.holder.LeaseID)
 			other := id[:31] + map[bool]string{true: "0", false: "1"}[id[31] != '0']
-			err := d.e.Release(d.Context(), driver.ReleaseRequest{Name: d.name, LeaseID: driver.LeaseID(other)})
+			err := d.e.Release(d.Context(), driver.ReleaseRequest{Name: d.name, LeaseID: lockinfo.LeaseID(other)})
 			wantIs(d, "release", err, driver.ErrLost)
 			stillWaits(d, d.e, d.first, 1)
 		},
@@ -291,8 +292,8 @@ func TestHandOverToOne(t *testing.T) {
 			wantIs(d, "refresh", refresh(d, d.e, d.first).Err, driver.ErrLost)
 		},
 		"other layout": func(d duel) {
-			do(d, d.admin, "HSET", d.key(kindDetail), "layout", "4")
-			wantText(d, d.release(driver.ReleaseRequest{}), `"LAYOUT 4"`)
+			do(d, d.admin, "HSET", d.key(kindDetail), "layout", "2")
+			wantText(d, d.release(driver.ReleaseRequest{}), `"LAYOUT 2"`)
 		},
 		"once behind the heir": func(d duel) {
 			once := drivertest.Request(d.name, time.Minute)

@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 const remembering = "?history=1"
@@ -20,7 +21,7 @@ const remembering = "?history=1"
 func historyOf(name string) string { return keyspace{}.companion("detail", name, name) + "\nhistory" }
 
 // kindsOf returns the kinds of a name's events.
-func kindsOf(t *testing.T, e *Engine, name string) (kinds []driver.EventKind) {
+func kindsOf(t *testing.T, e *Engine, name string) (kinds []lockinfo.HistoryKind) {
 	t.Helper()
 	events, err := e.History(t.Context(), name)
 	if err != nil {
@@ -32,7 +33,7 @@ func kindsOf(t *testing.T, e *Engine, name string) (kinds []driver.EventKind) {
 	return kinds
 }
 
-func wantKinds(t *testing.T, e *Engine, name string, want ...driver.EventKind) {
+func wantKinds(t *testing.T, e *Engine, name string, want ...lockinfo.HistoryKind) {
 	t.Helper()
 	if got := kindsOf(t, e, name); !slices.Equal(got, want) {
 		t.Errorf("history of %s: %v, want %v", name, got, want)
@@ -65,7 +66,7 @@ func everyStep(t *testing.T, e *Engine, begin string) {
 	if err := e.Release(t.Context(), driver.ReleaseRequest{Name: name, LeaseID: held.LeaseID, KeepFor: time.Minute, Lost: true}); err != nil {
 		t.Errorf("release with KeepFor: %v", err)
 	}
-	broken, err := e.Break(t.Context(), driver.BreakRequest{ID: driver.NewLeaseID(), Name: name, Token: token, Closed: true, Author: "me"})
+	broken, err := e.Break(t.Context(), driver.BreakRequest{ID: lockinfo.NewLeaseID(), Name: name, Token: token, Closed: true, Author: "me"})
 	if err != nil || len(broken) != 1 {
 		t.Errorf("break: %v, %v", broken, err)
 	}
@@ -133,7 +134,7 @@ func TestHistoryIsShort(t *testing.T) {
 	server := testsvc.Redis(t)
 	admin := plain(t, server)
 	e := open(t, server.URL+remembering)
-	least, most := driver.HistoryMemory.Milliseconds(), (28 * time.Hour).Milliseconds()
+	least, most := driver.HistoryMemory.Milliseconds(), (28*time.Hour + time.Minute).Milliseconds() // from the end of a lease
 	check := func(name string, events int) {
 		t.Helper()
 		items, ms := number(t, admin, "LLEN", historyOf(name)), number(t, admin, "PTTL", historyOf(name))
@@ -145,11 +146,18 @@ func TestHistoryIsShort(t *testing.T) {
 		}
 		t.Logf("%s: %d items, %d bytes", name, items, number(t, admin, "MEMORY USAGE", historyOf(name)))
 	}
+	token := drivertest.Granted(t, e, drivertest.Request("pairs", time.Minute))
+	if _, err := e.Break(t.Context(), driver.BreakRequest{ID: lockinfo.NewLeaseID(), Name: "pairs", Token: token, Author: "ada"}); err != nil {
+		t.Fatal(err)
+	}
 	for range 150 {
 		drivertest.Cycle(t, e, "pairs")
 	}
-	check("pairs", driver.MaxHistory)
-	if slices.Contains(kindsOf(t, e, "pairs"), driver.EventExpired) {
+	check("pairs", driver.MaxHistory+1)
+	if kinds := kindsOf(t, e, "pairs"); kinds[0] != lockinfo.HistoryBroken {
+		t.Errorf("the first event is %v, want the break, which the list does not go back to", kinds[0])
+	}
+	if slices.Contains(kindsOf(t, e, "pairs"), lockinfo.HistoryExpired) {
 		t.Error("a lease that was given back is said to have expired")
 	}
 	held := drivertest.Request("places", time.Minute)
@@ -159,7 +167,11 @@ func TestHistoryIsShort(t *testing.T) {
 		err := e.Release(t.Context(), driver.ReleaseRequest{Name: "places", LeaseID: next.LeaseID, Cancel: true})
 		drivertest.WantIs(t, "to give a place up", err, driver.ErrLost)
 	}
-	check("places", driver.MaxHistory)
+	check("places", driver.MaxHistory+1)
+	crowd := strings.Replace(historyOf("places"), "history", "crowd", 1)
+	if items, ms := number(t, admin, "LLEN", crowd), number(t, admin, "PTTL", crowd); items > 160 || ms < least || ms > most {
+		t.Errorf("what those did who waited: %d items for %d ms", items, ms)
+	}
 	drivertest.Release(t, e, held)
 	for range 50 {
 		one, two := shared("shared", time.Minute), shared("shared", time.Minute)
@@ -191,7 +203,7 @@ func TestHistoryBesideOthers(t *testing.T) {
 	server := testsvc.Redis(t)
 	admin := plain(t, server)
 	e, other := open(t, server.URL+remembering), open(t, server.URL)
-	const acquired, released, expired = driver.EventAcquired, driver.EventReleased, driver.EventExpired
+	const acquired, released, expired = lockinfo.HistoryAcquired, lockinfo.HistoryReleased, lockinfo.HistoryExpired
 
 	drivertest.Cycle(t, e, "a")
 	drivertest.Cycle(t, other, "a")
@@ -247,9 +259,9 @@ func TestHistoryOfReaders(t *testing.T) {
 	for _, req := range all {
 		drivertest.Release(t, e, req)
 	}
-	wantKinds(t, e, "r", driver.EventAcquired, driver.EventQueued, driver.EventQueued, driver.EventQueued, driver.EventReleased,
-		driver.EventHandedOver, driver.EventHandedOver, driver.EventHandedOver,
-		driver.EventReleased, driver.EventReleased, driver.EventReleased)
+	wantKinds(t, e, "r", lockinfo.HistoryAcquired, lockinfo.HistoryQueued, lockinfo.HistoryQueued, lockinfo.HistoryQueued, lockinfo.HistoryReleased,
+		lockinfo.HistoryHandedOver, lockinfo.HistoryHandedOver, lockinfo.HistoryHandedOver,
+		lockinfo.HistoryReleased, lockinfo.HistoryReleased, lockinfo.HistoryReleased)
 }
 
 // TestExpiredSharedLeases: leases whose keys are gone before anybody looks are known to
@@ -272,7 +284,7 @@ func TestExpiredSharedLeases(t *testing.T) {
 			t.Fatalf("%d events, want 6: %+v, %v", len(events), events, err)
 		}
 		for i, event := range events[3:] {
-			if event.Kind != driver.EventExpired || event.Token != tokens[i] || event.Mode != driver.Shared {
+			if event.Kind != lockinfo.HistoryExpired || event.Token != tokens[i] || event.Mode != lockinfo.Shared {
 				t.Errorf("%+v, want that the lease with token %d expired", event, tokens[i])
 			}
 		}
@@ -292,10 +304,10 @@ func TestFeedIsQuiet(t *testing.T) {
 	}
 	var mu sync.Mutex
 	var raw []string
-	var told []driver.Event
+	var told []lockinfo.HistoryEvent
 	ears := plain(t, server)
 	go func() {
-		_ = ears.Receive(t.Context(), ears.B().Subscribe().Channel("holdfast:inbox:feed").Build(), func(m rueidis.PubSubMessage) {
+		_ = ears.Receive(t.Context(), ears.B().Subscribe().Channel("holdfast:inbox:0:feed").Build(), func(m rueidis.PubSubMessage) {
 			mu.Lock()
 			defer mu.Unlock()
 			raw = append(raw, m.Message)
@@ -305,13 +317,13 @@ func TestFeedIsQuiet(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		for _, event := range told {
-			if event.Kind == driver.EventGap {
+			if event.Kind == lockinfo.HistoryGap {
 				n++
 			}
 		}
 		return n
 	}
-	stop := e.OnEvent(func(event driver.Event) {
+	stop := e.OnEvent(func(event lockinfo.HistoryEvent) {
 		mu.Lock()
 		defer mu.Unlock()
 		told = append(told, event)
@@ -319,7 +331,7 @@ func TestFeedIsQuiet(t *testing.T) {
 	defer stop()
 	drivertest.Eventually(t, "the engine listens", func() bool { return gaps() == 1 })
 	drivertest.Eventually(t, "we listen", func() bool {
-		there, err := do(t, admin, "PUBSUB NUMSUB holdfast:inbox:feed").ToArray()
+		there, err := do(t, admin, "PUBSUB NUMSUB holdfast:inbox:0:feed").ToArray()
 		if err != nil || len(there) != 2 {
 			t.Fatal(there, err)
 		}
@@ -342,7 +354,7 @@ func TestFeedIsQuiet(t *testing.T) {
 	mu.Lock()
 	for _, message := range raw {
 		for word := range strings.FieldsFuncSeq(message, func(r rune) bool { return !strings.ContainsRune("0123456789abcdef", r) }) {
-			if driver.LeaseID(word).Valid() {
+			if lockinfo.LeaseID(word).Valid() {
 				t.Errorf("a lease ID in the message %q", message)
 			}
 		}
@@ -354,11 +366,11 @@ func TestFeedIsQuiet(t *testing.T) {
 	drivertest.Eventually(t, "what happens later is told", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
-		return told[len(told)-1].Kind == driver.EventReleased && told[len(told)-1].Name == "later"
+		return told[len(told)-1].Kind == lockinfo.HistoryReleased && told[len(told)-1].Name == "later"
 	})
 	stop()
 	drivertest.Eventually(t, "nobody is there to listen", func() bool {
-		there, err := do(t, admin, "PUBSUB CHANNELS holdfast:inbox:heard").ToArray()
+		there, err := do(t, admin, "PUBSUB CHANNELS holdfast:inbox:0:heard").ToArray()
 		return err == nil && len(there) == 0
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // told waits for news.
@@ -44,7 +45,7 @@ func TestOneSubscription(t *testing.T) {
 	connections := func() int { return strings.Count(text(t, admin, "CLIENT LIST"), "cmd=") }
 	drivertest.Granted(t, e, drivertest.Request("t0", time.Minute))
 	before := connections()
-	early := e.Watch(driver.NewLeaseID())
+	early := e.Watch(lockinfo.NewLeaseID())
 	defer early.Stop()
 	drivertest.Held(t, e, drivertest.Request("t0", time.Minute))
 	if n := connections(); n != before {
@@ -65,7 +66,7 @@ func TestOneSubscription(t *testing.T) {
 	if n := connections() - before; n != 1 {
 		t.Errorf("%d connections for the subscription, want 1", n)
 	}
-	if names := channels(t, admin); len(names) != 2 || !strings.HasPrefix(names[0], "p:holdfast:inbox:") || !strings.HasPrefix(names[1], "p:holdfast:inbox:") {
+	if names := channels(t, admin); len(names) != 2 || !strings.HasPrefix(names[0], "p:holdfast:inbox:0:") || !strings.HasPrefix(names[1], "p:holdfast:inbox:0:") {
 		t.Errorf("channels %q", names)
 	}
 	for _, w := range watches {
@@ -135,7 +136,7 @@ func TestLostSubscription(t *testing.T) {
 	other := open(t, server.URL)
 	holder := drivertest.Request("t", time.Minute)
 	drivertest.Granted(t, other, holder)
-	idle := e.Watch(driver.NewLeaseID())
+	idle := e.Watch(lockinfo.NewLeaseID())
 	defer idle.Stop()
 	for range 3 {
 		req := drivertest.Request("t", time.Minute)

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A keyspace names the keys of a prefix, as the documentation of package
@@ -29,7 +30,7 @@ func (k keyspace) fence(name string) string    { return k.companion(kindFence, n
 func (k keyspace) record(name string) string   { return k.companion(kindRecord, name, name) }
 func (k keyspace) mark(resource string) string { return k.companion("mark", resource, resource) }
 func (k keyspace) marker() string              { return k.prefix + "holdfast:{member}:marker" }
-func (k keyspace) tombstone(name string, id driver.LeaseID) string {
+func (k keyspace) tombstone(name string, id lockinfo.LeaseID) string {
 	return k.companion(kindCancelled, name, string(id))
 }
 

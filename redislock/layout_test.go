@@ -12,12 +12,13 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/rediscore"
 )
 
 // layoutCalls are all requests about a name, of an engine and of a member. Those
 // with a lease ID are of the lease id.
-func layoutCalls(t *testing.T, e *Engine, m *Member, name string, id driver.LeaseID) map[string]func() error {
+func layoutCalls(t *testing.T, e *Engine, m driver.Member, name string, id lockinfo.LeaseID) map[string]func() error {
 	all := drivertest.Calls(t.Context(), e, name)
 	for _, what := range []string{"recall", "forget", "list"} { // are not about a lock
 		delete(all, what)
@@ -29,7 +30,7 @@ func layoutCalls(t *testing.T, e *Engine, m *Member, name string, id driver.Leas
 	}
 	ask("repeat", func(r *driver.AcquireRequest) { r.LeaseID = id })
 	ask("queue", func(r *driver.AcquireRequest) { r.Queue, r.WaiterTTL = true, time.Minute })
-	ask("share", func(r *driver.AcquireRequest) { r.Mode = driver.Shared })
+	ask("share", func(r *driver.AcquireRequest) { r.Mode = lockinfo.Shared })
 	ask("once", func(r *driver.AcquireRequest) { r.Once = true })
 	all["release, kept closed"] = func() error {
 		return e.Release(t.Context(), driver.ReleaseRequest{Name: name, LeaseID: id, KeepFor: time.Minute})
@@ -41,7 +42,7 @@ func layoutCalls(t *testing.T, e *Engine, m *Member, name string, id driver.Leas
 		return e.Extend(t.Context(), []driver.ExtendRequest{{Name: name, LeaseID: id, TTL: time.Hour}})[0]
 	}
 	all["break"] = func() error {
-		_, err := e.Break(t.Context(), driver.BreakRequest{Name: name, ID: driver.NewLeaseID(), Token: driver.MaxToken - 1, Older: true, Author: "test"})
+		_, err := e.Break(t.Context(), driver.BreakRequest{Name: name, ID: lockinfo.NewLeaseID(), Token: driver.MaxToken - 1, Older: true, Author: "test"})
 		return err
 	}
 	h := proposal(name)
@@ -50,13 +51,13 @@ func layoutCalls(t *testing.T, e *Engine, m *Member, name string, id driver.Leas
 }
 
 // memberCalls are requests that only a value of the lock refuses.
-func memberCalls(t *testing.T, m *Member, name string, id driver.LeaseID) map[string]func() error {
+func memberCalls(t *testing.T, m driver.Member, name string, id lockinfo.LeaseID) map[string]func() error {
 	return map[string]func() error{
 		"renew": func() error {
 			return m.Renew(t.Context(), []driver.RenewRequest{{Name: name, LeaseID: id, TTL: time.Minute, Repair: true, Token: 5}})[0].Err
 		},
 		"withdraw": func() error {
-			_, err := m.Withdraw(t.Context(), driver.WithdrawRequest{Name: name, LeaseID: id, Token: 5})
+			_, err := m.Withdraw(t.Context(), driver.WithdrawRequest{Name: name, LeaseID: id, Released: true, Token: 5})
 			return err
 		},
 	}
@@ -90,22 +91,15 @@ func wantUnknown(t *testing.T, admin rueidis.Client, layout string, calls map[st
 func TestUnknownLayout(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, m, admin := open(t, server.URL), admitted(t, server.URL), plain(t, server)
-	id := driver.NewLeaseID()
+	id := lockinfo.NewLeaseID()
 	for value, layout := range map[string]string{
-		string(id) + " 1763690000123457 30000 {}":             "1",
-		"-" + string(id) + " 1763690000123457 30000 {}":       "1",
-		"*" + string(id) + " 0":                               "1",
-		"*" + string(id) + " 7":                               "1",
-		"2 " + string(id) + " 30000 1763690000123457 {}":      "2",
-		"2 -" + string(id) + " 30000 1763690000123457 {}":     "2",
+		"2 " + string(id) + " 30000 1763690000123457 5 {}":    "2",
+		"2 -" + string(id) + " 30000 1763690000123457 5 {}":   "2",
 		"2 *" + string(id) + " 0":                             "2",
-		"4 " + string(id) + " 30000 1763690000123457 5 {}":    "4",
-		"4 -" + string(id) + " 30000 1763690000123457 5 {}":   "4",
-		"4 *" + string(id) + " 0":                             "4",
+		"2 " + string(id) + "/" + string(id) + " 30000 17 {}": "2",
 		"12 " + string(id) + " what will be there some day":   "12",
 		"0 #" + string(id) + " what was never there":          "0",
 		"02 " + string(id) + " 30000 1763690000123457 {}":     "02",
-		"1 " + string(id) + " 1763690000123457 30000 {} tail": "1",
 	} {
 		do(t, admin, "SET", "t", value, "PX", "60000")
 		wantUnknown(t, admin, layout, layoutCalls(t, e, m, "t", id))
@@ -121,22 +115,21 @@ func TestUnknownDetail(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, m, admin := open(t, server.URL), admitted(t, server.URL), plain(t, server)
 	for layout, fields := range map[string][]string{
-		"1": {"seen", "1"},
+		"0": {"seen", "1"}, // without a number
 		"2": {"layout", "2"},
-		"4": {"layout", "4"},
 	} {
 		do(t, admin, "DEL t")
 		detail := companionKeys("t")[kindDetail]
 		do(t, admin, "DEL", detail)
 		do(t, admin, "HSET", append([]string{detail}, fields...)...)
-		all := layoutCalls(t, e, m, "t", driver.NewLeaseID())
+		all := layoutCalls(t, e, m, "t", lockinfo.NewLeaseID())
 		delete(all, "extend") // nobody has the lock: the lease is lost, whatever else there is
 		delete(all, "extend of the lease")
 		wantUnknown(t, admin, layout, all)
 
-		group := string(driver.NewLeaseID())
-		do(t, admin, "SET", "t", "3 *"+group+" 0", "PX", "60000")
-		all = layoutCalls(t, e, m, "t", driver.LeaseID(group))
+		group := string(lockinfo.NewLeaseID())
+		do(t, admin, "SET", "t", "1 *"+group+" 0", "PX", "60000")
+		all = layoutCalls(t, e, m, "t", lockinfo.LeaseID(group))
 		delete(all, "propose") // is told who has it
 		wantUnknown(t, admin, layout, all)
 	}
@@ -150,7 +143,7 @@ func TestUnknownLayoutSpoilsNoOther(t *testing.T) {
 	holder, other := drivertest.Request("ours", time.Minute), drivertest.Request("theirs", time.Minute)
 	drivertest.Granted(t, e, holder)
 	drivertest.Granted(t, e, other)
-	do(t, admin, "SET", "theirs", "4 "+string(other.LeaseID)+" 1 2 {}", "PX", "60000")
+	do(t, admin, "SET", "theirs", "2 "+string(other.LeaseID)+" 1 2 {}", "PX", "60000")
 
 	var names []string
 	for lock, err := range e.List(t.Context(), "") {
@@ -169,7 +162,7 @@ func TestUnknownLayoutSpoilsNoOther(t *testing.T) {
 	wantIs(t, "extend of ours", errs[1], nil)
 	_, err := e.AcquireAll(t.Context(), []driver.AcquireRequest{drivertest.Request("free", time.Minute), drivertest.Request("theirs", time.Minute)})
 	wantIs(t, "acquire all", err, driver.ErrKindMismatch)
-	wantText(t, err, `lock "theirs": kind mismatch: another version of holdfast keeps this name in another layout: this one knows layout 3`)
+	wantText(t, err, `lock "theirs": kind mismatch: another version of holdfast keeps this name in another layout: this one knows layout 1`)
 	if n := number(t, admin, "EXISTS free"); n != 0 {
 		t.Error("a part of AcquireAll was granted")
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/rediscore"
+	"github.com/holdfast-locks/holdfast/rediscore/redisfence"
 )
 
 func TestMain(m *testing.M) {
@@ -16,6 +18,37 @@ func TestMain(m *testing.M) {
 	// becomes of the client meanwhile.
 	drivertest.ExitWithoutLeaks(m, []string{"/holdfast/", "/rueidis"},
 		"rueidis.(*clusterClient)._refresh.func2", "rueidis.(*clusterClient).redirectOrNew.func1", "rueidis.(*call).DelayDo.func1")
+}
+
+// engineOn returns an engine on a client that is closed with the test.
+func engineOn(t testing.TB, client rueidis.Client, opts *Options) *Engine {
+	t.Helper()
+	e, err := New(client, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	return e
+}
+
+// engineOnConn returns an engine on a connection.
+func engineOnConn(t testing.TB, conn rediscore.Conn) *Engine {
+	t.Helper()
+	e, err := newEngine(conn, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// guardOn returns a guard on an engine's connection.
+func guardOn(t testing.TB, e *Engine, opts *redisfence.Options) *redisfence.Guard {
+	t.Helper()
+	g, err := redisfence.New(e, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
 }
 
 // open returns an engine that is closed with the test.

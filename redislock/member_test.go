@@ -10,17 +10,17 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/internal/drivertest/membertest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
-	"github.com/holdfast-locks/holdfast/quorumlock/membertest"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+	"github.com/holdfast-locks/holdfast/rediscore/member"
 )
 
 // openMember returns a member that is closed with the test.
-func openMember(t testing.TB, url string) *Member {
+func openMember(t testing.TB, url string) driver.Member {
 	t.Helper()
-	m, err := OpenMember(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	rest, _, _ := strings.Cut(url, "?")
+	m := member.New(rest[strings.LastIndexAny(rest, "/@")+1:], func(ctx context.Context) (driver.Engine, error) { return Open(ctx, url) })
 	t.Cleanup(func() {
 		if err := m.Close(); err != nil {
 			t.Errorf("Close: %v", err)
@@ -29,9 +29,19 @@ func openMember(t testing.TB, url string) *Member {
 	return m
 }
 
+// memberOn returns a member on an engine's server.
+func memberOn(t testing.TB, e *Engine) driver.Member {
+	t.Helper()
+	m, err := member.On(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
 // An inspector is a member or an engine.
 type inspector interface {
-	Inspect(ctx context.Context, name string) (driver.Lock, error)
+	Inspect(ctx context.Context, name string) (lockinfo.LockState, error)
 }
 
 // reached waits until a member, or the majority of a quorum, answers again.
@@ -67,13 +77,13 @@ func TestMember(t *testing.T) {
 // proposal returns one that a member outside quarantine accepts.
 func proposal(name string) driver.ProposeRequest {
 	return driver.ProposeRequest{
-		Name: name, LeaseID: driver.NewLeaseID(), TTL: time.Minute, Holder: driver.Holder{Host: "web-3"},
+		Name: name, LeaseID: lockinfo.NewLeaseID(), Proposer: driver.NewProposer(), TTL: time.Minute, Holder: lockinfo.Holder{Host: "web-3"},
 		Token: uint64(time.Now().UnixMicro()) &^ 1, Lead: time.Second, Quarantine: time.Minute,
 	}
 }
 
 // votes sends a proposal that must be answered with want.
-func votes(t testing.TB, m *Member, req driver.ProposeRequest, want driver.Vote) driver.ProposeReply {
+func votes(t testing.TB, m driver.Member, req driver.ProposeRequest, want driver.Vote) driver.ProposeReply {
 	t.Helper()
 	reply, err := m.Propose(t.Context(), req)
 	if err != nil || reply.Vote != want {
@@ -82,7 +92,7 @@ func votes(t testing.TB, m *Member, req driver.ProposeRequest, want driver.Vote)
 	return reply
 }
 
-func admitted(t testing.TB, url string) *Member {
+func admitted(t testing.TB, url string) driver.Member {
 	t.Helper()
 	m := openMember(t, url)
 	if err := m.Admit(t.Context()); err != nil {
@@ -105,7 +115,7 @@ func TestMemberRestartWithData(t *testing.T) {
 		t.Errorf("Renew: %+v, want the lease with token %d", reply, h.Token)
 	}
 	votes(t, m, proposal("a"), driver.VoteHeld)
-	if token, err := m.Withdraw(t.Context(), driver.WithdrawRequest{Name: "a", LeaseID: h.LeaseID, Token: h.Token}); err != nil || token != h.Token {
+	if token, err := m.Withdraw(t.Context(), driver.WithdrawRequest{Name: "a", LeaseID: h.LeaseID, Proposer: driver.Confirmed, Token: h.Token}); err != nil || token != h.Token {
 		t.Errorf("Withdraw = %d, %v; want %d", token, err, h.Token)
 	}
 	votes(t, m, proposal("a"), driver.VoteQuarantined)
@@ -152,8 +162,9 @@ func TestMemberKeys(t *testing.T) {
 	votes(t, m, h, driver.VoteAccepted)
 	got := text(t, admin, "GET p:a")
 	var granted int64
-	_, _ = fmt.Sscanf(got, "3 "+string(h.LeaseID)+" 60000 "+fmt.Sprint(h.Token)+" %d", &granted)
-	want := "3 " + string(h.LeaseID) + " 60000 " + fmt.Sprintf("%d %d", h.Token, granted) + ` {"host":"web-3"}`
+	id := string(h.LeaseID) + "/" + string(h.Proposer)
+	_, _ = fmt.Sscanf(got, "1 "+id+" 60000 "+fmt.Sprint(h.Token)+" %d", &granted)
+	want := "1 " + id + " 60000 " + fmt.Sprintf("%d %d", h.Token, granted) + ` {"host":"web-3"}`
 	if now := time.Now().UnixMicro(); got != want || granted > now || granted < now-time.Minute.Microseconds() {
 		t.Errorf("the lock's key holds %q, want %q, granted at %d", got, want, now)
 	}
@@ -173,7 +184,7 @@ func TestMemberKeys(t *testing.T) {
 		t.Errorf("a foreign lock in the way: %+v", reply)
 	}
 	do(t, admin, "SET p:c other")
-	if reply := votes(t, m, proposal("c"), driver.VoteHeld); reply.ExpiresIn != driver.Never {
+	if reply := votes(t, m, proposal("c"), driver.VoteHeld); reply.ExpiresIn != lockinfo.Never {
 		t.Errorf("a foreign lock with no expiry: %+v", reply)
 	}
 }
@@ -186,12 +197,12 @@ func TestMemberBesideEngine(t *testing.T) {
 	m := admitted(t, server.URL)
 	e := open(t, server.URL)
 	shared := drivertest.Request("shared", time.Minute)
-	shared.Mode = driver.Shared
+	shared.Mode = lockinfo.Shared
 	drivertest.Granted(t, e, shared)
 	votes(t, m, proposal("shared"), driver.VoteHeld)
 
 	permits := drivertest.Request("permits", time.Minute)
-	permits.Mode, permits.Limit, permits.Permits = driver.Semaphore, 2, 1
+	permits.Mode = lockinfo.Permits(1, 2)
 	drivertest.Granted(t, e, permits)
 	if reply, err := m.Propose(t.Context(), proposal("permits")); !errors.Is(err, driver.ErrKindMismatch) {
 		t.Errorf("Propose for a semaphore: %+v, %v; want ErrKindMismatch", reply, err)
@@ -202,7 +213,7 @@ func TestMemberBesideEngine(t *testing.T) {
 	waiter := drivertest.Request("queue", time.Minute)
 	waiter.Queue, waiter.WaiterTTL = true, time.Minute
 	drivertest.Held(t, e, waiter)
-	if _, err := m.Withdraw(t.Context(), driver.WithdrawRequest{Name: "queue", LeaseID: h.LeaseID}); err != nil {
+	if _, err := m.Withdraw(t.Context(), driver.WithdrawRequest{Name: "queue", LeaseID: h.LeaseID, Released: true}); err != nil {
 		t.Fatal(err)
 	}
 	votes(t, m, proposal("queue"), driver.VoteHeld)
@@ -230,10 +241,13 @@ func TestMemberOnFullServer(t *testing.T) {
 	if reply := m.Renew(t.Context(), []driver.RenewRequest{{Name: "a", LeaseID: h.LeaseID, TTL: time.Hour}})[0]; reply.Err != nil {
 		t.Errorf("Renew: %v", reply.Err)
 	}
-	if _, err := m.Withdraw(t.Context(), driver.WithdrawRequest{Name: "a", LeaseID: h.LeaseID, Token: h.Token, Lead: time.Second}); err != nil {
+	if reply := m.Renew(t.Context(), []driver.RenewRequest{{Name: "b", LeaseID: kept.LeaseID, TTL: time.Second}})[0]; reply.Err != nil {
+		t.Errorf("Renew with a shorter TTL: %v", reply.Err)
+	}
+	if _, err := m.Withdraw(t.Context(), driver.WithdrawRequest{Name: "a", LeaseID: h.LeaseID, Proposer: driver.Confirmed, Token: h.Token, Lead: time.Second}); err != nil {
 		t.Errorf("Withdraw: %v", err)
 	}
-	_, err := m.Withdraw(t.Context(), driver.WithdrawRequest{Name: "b", LeaseID: kept.LeaseID, Token: kept.Token, KeepFor: time.Minute})
+	_, err := m.Withdraw(t.Context(), driver.WithdrawRequest{Name: "b", LeaseID: kept.LeaseID, Released: true, Token: kept.Token, KeepFor: time.Minute})
 	if err != nil {
 		t.Errorf("Withdraw with KeepFor: %v", err)
 	}
@@ -259,7 +273,7 @@ func TestMemberErrors(t *testing.T) {
 	for _, name := range []string{"list", "fence", "nonsense"} {
 		req := proposal(name)
 		_, err := m.Propose(t.Context(), req)
-		_, withdraw := m.Withdraw(t.Context(), driver.WithdrawRequest{Name: name, LeaseID: req.LeaseID, Token: req.Token})
+		_, withdraw := m.Withdraw(t.Context(), driver.WithdrawRequest{Name: name, LeaseID: req.LeaseID, Released: true, Token: req.Token})
 		repair := m.Renew(t.Context(), []driver.RenewRequest{
 			{Name: name, LeaseID: req.LeaseID, TTL: time.Minute, Repair: true, Token: req.Token},
 			{Name: "free", LeaseID: req.LeaseID, TTL: time.Minute},
@@ -288,7 +302,7 @@ func TestMemberErrors(t *testing.T) {
 	if reply := least.Renew(t.Context(), []driver.RenewRequest{{Name: "a", LeaseID: h.LeaseID, TTL: time.Hour}})[0]; reply.Err != nil {
 		t.Errorf("Renew with the documented rights: %v", reply.Err)
 	}
-	if _, err := least.Withdraw(t.Context(), driver.WithdrawRequest{Name: "a", LeaseID: h.LeaseID, Token: h.Token, Cancel: true}); err != nil {
+	if _, err := least.Withdraw(t.Context(), driver.WithdrawRequest{Name: "a", LeaseID: h.LeaseID, Released: true, Token: h.Token, Cancel: true}); err != nil {
 		t.Errorf("Withdraw with the documented rights: %v", err)
 	}
 	if err := least.Admit(t.Context()); err != nil {
@@ -324,18 +338,13 @@ func TestMemberOpensLater(t *testing.T) {
 	if err := m.Close(); err != nil {
 		t.Error(err)
 	}
-	for _, url := range []string{"", "redis:", "http://localhost", "redis://localhost?none=1"} {
-		if _, err := OpenMember(url); !errors.Is(err, driver.ErrInvalid) {
-			t.Errorf("OpenMember(%q): %v, want ErrInvalid", url, err)
-		}
-	}
 }
 
 // TestClusterIsNoMember: its masters forget one by one, and one marker cannot
 // tell.
 func TestClusterIsNoMember(t *testing.T) {
 	t.Parallel()
-	m := NewMember(New(clusterClient(t, cluster(t)), nil))
+	m := memberOn(t, engineOn(t, clusterClient(t, cluster(t)), nil))
 	defer m.Close()
 	if _, err := m.Propose(t.Context(), proposal("a")); !errors.Is(err, driver.ErrInvalid) {
 		t.Errorf("Propose: %v, want ErrInvalid", err)

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A ledger knows who works under which lock at this moment.
@@ -28,7 +29,7 @@ func (l *ledger) begin(t *testing.T, req driver.AcquireRequest, token uint64) {
 	if l.granted++; !compatible(l.working[req.Name]) {
 		t.Errorf("these work together: %+v", l.working[req.Name])
 	}
-	if req.Mode == driver.Exclusive {
+	if req.Mode == lockinfo.Exclusive {
 		if token <= l.last[req.Name] {
 			t.Errorf("token %d after %d", token, l.last[req.Name])
 		}
@@ -89,7 +90,7 @@ func takeTurn(t *testing.T, e *Engine, l *ledger, client int) {
 	case 0:
 		req = permits("sem", 1+rand.IntN(3), longTTL)
 	case 1:
-		req.Mode = driver.Shared
+		req.Mode = lockinfo.Shared
 	}
 	req.Queue, req.WaiterTTL = true, longPlace
 	end := rand.IntN(12)
@@ -115,7 +116,7 @@ func takeTurn(t *testing.T, e *Engine, l *ledger, client int) {
 	case 1:
 		release.KeepFor = 20 * time.Millisecond
 	case 2:
-		if req.Mode == driver.Exclusive {
+		if req.Mode == lockinfo.Exclusive {
 			if err := e.Downgrade(t.Context(), driver.DowngradeRequest{Name: req.Name, LeaseID: req.LeaseID}); err != nil {
 				t.Errorf("downgrade: %v", err)
 			}
@@ -125,7 +126,7 @@ func takeTurn(t *testing.T, e *Engine, l *ledger, client int) {
 		t.Errorf("release: %v", err)
 	}
 	if end == 3 { // a place of a client that died
-		req.LeaseID, req.WaiterTTL = driver.NewLeaseID(), 20*time.Millisecond
+		req.LeaseID, req.WaiterTTL = lockinfo.NewLeaseID(), 20*time.Millisecond
 		req.TTL = req.WaiterTTL
 		if _, err := e.Acquire(t.Context(), req); err != nil {
 			t.Errorf("acquire: %v", err)

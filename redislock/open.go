@@ -9,7 +9,6 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/rediscore"
 )
 
 // silence is how long a connection may owe an answer before it is given up for
@@ -24,14 +23,14 @@ const silence = 5 * time.Second
 //	rediss://…, rediss+sentinel://…, rediss+cluster://…               the same over TLS
 //	redis+unix://[user:password@]/path/redis.sock[?db=N&options]      one server of this host, by its socket
 //
-// Everywhere valkey may stand for redis, and valkeys for rediss: nothing depends on
+// Everywhere valkey may replace redis, and valkeys rediss: nothing depends on
 // which of the two the server is.
 //
 // The hosts of sentinels and of a cluster are those to begin with; the others
 // are found through them. The options, each at most once:
 //
 //	prefix=TEXT         comes before the name in every key; see Options
-//	foreign=0          nobody but holdfast takes these locks; see Options.NoForeignClients
+//	foreign=0          only holdfast takes these locks; see Options.NoForeignClients
 //	token_memory=D      how long the token of an unused name is remembered, such as 1h; see Options
 //	client_name=TEXT    what the server shows of our connections; default holdfast
 //	tell_deletions=1    the server tells when a lock that we hold is deleted; see Options
@@ -45,17 +44,18 @@ const silence = 5 * time.Second
 // ErrUnavailable, and one that refuses the user is ErrPermission. No error
 // contains the password. Open returns soon after ctx ends. A server that does
 // not serve for now, because it loads its data or is a read-only replica, is
-// found out by the first request only, and is ErrUnavailable then.
+// found out by the first request only, and is ErrUnavailable then. If ctx has ended
+// already Open only checks the URL.
 func Open(ctx context.Context, rawURL string) (*Engine, error) {
 	opts, set, err := parseURL(rawURL)
 	if err != nil {
 		return nil, err
 	}
-	conn, err := dialStore(ctx, opts, haste(opts))
+	conn, err := dialStore(ctx, opts, maxSilence(opts))
 	if err != nil {
 		return nil, openError(ctx, err)
 	}
-	return &Engine{rediscore.New(conn, &set)}, nil
+	return newEngine(conn, &set) // whose options parseURL has checked
 }
 
 // dialOne connects to one of the servers of a URL, or to one of its sentinels.
@@ -68,23 +68,23 @@ func dialOne(ctx context.Context, opts rueidis.ClientOption, addr string, sentin
 	return dialStore(ctx, opts, 0)
 }
 
-// dialStore connects to the servers that opts name, and dials nobody if ctx has ended.
-func dialStore(ctx context.Context, opts rueidis.ClientOption, haste time.Duration) (*conn, error) {
+// dialStore connects to the servers that opts name, and dials none if ctx has ended.
+func dialStore(ctx context.Context, opts rueidis.ClientOption, limit time.Duration) (*conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	board := newSwitchboard(haste)
-	opts.DialCtxFn = board.dial
+	detector := newDetector(limit)
+	opts.DialCtxFn = detector.dial
 	client, err := newClient(ctx, opts)
 	if err != nil {
-		board.close()
+		detector.close()
 		return nil, err
 	}
-	return newConn(client, board), nil
+	return newConn(client, detector), nil
 }
 
-// haste is what a switchboard wants to know of the client's options.
-func haste(opts rueidis.ClientOption) time.Duration {
+// maxSilence returns the detector's limit for the client's options.
+func maxSilence(opts rueidis.ClientOption) time.Duration {
 	if opts.Sentinel.MasterSet == "" {
 		return 0
 	}

@@ -63,7 +63,7 @@ func parse(rawURL string) (opts rueidis.ClientOption, set rediscore.Options, err
 	opts = clientOptions(a.hosts)
 	switch a.mode {
 	case rediscore.OneServer:
-		opts.ForceSingleClient = true // do not ask the server whether it is a cluster
+		opts.ForceSingleClient = true // do not query the server for its mode
 		if a.socket {
 			opts.Dialer.Control = nil // which is about TCP
 		}
@@ -80,6 +80,7 @@ func parse(rawURL string) (opts rueidis.ClientOption, set rediscore.Options, err
 	}
 	err = cmp.Or(set.Check(), a.login(&opts), a.readPath(&opts), a.readTLS(&opts))
 	opts.Sentinel.TLSConfig, opts.Sentinel.ClientName = opts.TLSConfig, opts.ClientName
+	set.Database = opts.SelectDB
 	return opts, set, err
 }
 
@@ -134,7 +135,7 @@ func parseAddress(rawURL string) (*address, error) {
 	return a, a.readParams(u.RawQuery)
 }
 
-// readSocket takes the path for that of a unix socket.
+// readSocket takes the path of a unix socket.
 func (a *address) readSocket(host, path string) error {
 	if host != "" || len(path) < 2 || path[0] != '/' || strings.HasSuffix(path, "/") || strings.ContainsRune(path, 0) {
 		return errors.New("want redis+unix:///path/redis.sock, with three slashes, or user:password@ between the second and the third; " +
@@ -301,7 +302,7 @@ const maxRedirections = 4
 // others to ask.
 const (
 	sentinelDial    = 1500 * time.Millisecond // makes a connection
-	sentinelPing    = 500 * time.Millisecond  // a sentinel that says nothing is asked
+	sentinelPing    = 500 * time.Millisecond  // a silent sentinel is tried
 	sentinelSilence = time.Second             // an answer is waited for
 )
 
@@ -312,7 +313,7 @@ func clientOptions(hosts []string) rueidis.ClientOption {
 		ClientName:  "holdfast",
 
 		DisableRetry:     true, // a request is sent once: we repeat it, with a new deadline
-		DisableCache:     true, // a cached answer says nothing about a lock
+		DisableCache:     true, // a cached reply may be an old one
 		AlwaysPipelining: true, // a caller's deadline must not cost the connection that others use
 
 		PipelineMultiplex: -1, // one connection: a cancel rarely overtakes its acquire

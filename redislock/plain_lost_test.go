@@ -116,7 +116,7 @@ func TestPlainCancelled(t *testing.T) {
 	all.Wait()
 	for _, req := range requests {
 		if g.carries(req.Name) {
-			err := e.Release(t.Context(), driver.ReleaseRequest{Name: req.Name, LeaseID: req.LeaseID, Cancel: true})
+			err := g.around.Release(t.Context(), driver.ReleaseRequest{Name: req.Name, LeaseID: req.LeaseID, Cancel: true})
 			wantIs(t, "cancel", err, driver.ErrLost)
 		}
 	}

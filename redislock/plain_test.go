@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // TestPlainAcquires: what is wrong with one of those that travel together, or
@@ -130,9 +131,20 @@ func TestTokensInFull(t *testing.T) {
 }
 
 // TestPlainReleases: the same for what ends leases. INVARIANT I4, I7.
-func TestPlainReleases(t *testing.T) { untilTogether(t, plainReleases) }
+func TestPlainReleases(t *testing.T) {
+	untilTogether(t, func(t *testing.T, admin rueidis.Client, e *Engine, g *gate) bool {
+		return plainReleases(t, admin, e, g, false)
+	})
+}
 
-func plainReleases(t *testing.T, admin rueidis.Client, e *Engine, g *gate) bool {
+// TestPlainCancels: the same for cancels, each of which is remembered. INVARIANT I5.
+func TestPlainCancels(t *testing.T) {
+	untilTogether(t, func(t *testing.T, admin rueidis.Client, e *Engine, g *gate) bool {
+		return plainReleases(t, admin, e, g, true)
+	})
+}
+
+func plainReleases(t *testing.T, admin rueidis.Client, e *Engine, g *gate, cancel bool) bool {
 	other := g.around
 	held := func(name string) driver.AcquireRequest {
 		req := drivertest.Request(name, time.Minute)
@@ -146,11 +158,13 @@ func plainReleases(t *testing.T, admin rueidis.Client, e *Engine, g *gate) bool 
 		t.Fatal(err)
 	}
 	near := held("n/another lease ID")
-	near.LeaseID = near.LeaseID[:31] + driver.LeaseID("0123456789abcdef"[(strings.IndexByte("0123456789abcdef", near.LeaseID[31])+1)%16])
+	near.LeaseID = near.LeaseID[:31] + lockinfo.LeaseID("0123456789abcdef"[(strings.IndexByte("0123456789abcdef", near.LeaseID[31])+1)%16])
 	hash := drivertest.Request("n/hash", time.Minute)
 	do(t, admin, "HSET", hash.Name, "a", "b")
 	foreign := drivertest.Request("n/foreign", time.Minute)
 	do(t, admin, "SET", foreign.Name, "x")
+	newer := drivertest.Request("n/newer", time.Minute)
+	do(t, admin, "SET", newer.Name, "99 "+string(newer.LeaseID)+" 60000 1 1 {}")
 	several := shared("n/several", time.Minute)
 	drivertest.Granted(t, other, several)
 	cases := []struct {
@@ -165,13 +179,14 @@ func plainReleases(t *testing.T, admin rueidis.Client, e *Engine, g *gate) bool 
 		{drivertest.Request("n/free", time.Minute), driver.ErrLost, 0},
 		{hash, driver.ErrLost, 1},
 		{foreign, driver.ErrLost, 1},
+		{newer, driver.ErrKindMismatch, 1},
 		{several, nil, 0},
 		{held("n/last"), nil, 0},
 	}
 	var requests []func()
 	for _, c := range cases {
 		requests = append(requests, func() {
-			err := e.Release(t.Context(), driver.ReleaseRequest{Name: c.req.Name, LeaseID: c.req.LeaseID})
+			err := e.Release(t.Context(), driver.ReleaseRequest{Name: c.req.Name, LeaseID: c.req.LeaseID, Cancel: cancel})
 			wantIs(t, c.req.Name, err, c.want)
 			if c.want == nil && err != nil {
 				t.Errorf("%s: %v", c.req.Name, err)
@@ -182,18 +197,25 @@ func plainReleases(t *testing.T, admin rueidis.Client, e *Engine, g *gate) bool 
 	var ended atomic.Int32
 	for range 2 {
 		requests = append(requests, func() {
-			if e.Release(t.Context(), driver.ReleaseRequest{Name: once.Name, LeaseID: once.LeaseID}) == nil {
+			if e.Release(t.Context(), driver.ReleaseRequest{Name: once.Name, LeaseID: once.LeaseID, Cancel: cancel}) == nil {
 				ended.Add(1)
 			}
 		})
 	}
-	together := g.together(t, releasing(e), requests...)
+	sent := releasing(e)
+	if cancel {
+		sent = cancelling(e)
+	}
+	together := g.together(t, sent, requests...)
 	if n := ended.Load(); n != 1 {
 		t.Errorf("%d of two have ended one lease", n)
 	}
 	for _, c := range cases {
 		if n := number(t, admin, "EXISTS", c.req.Name); n != c.stays {
 			t.Errorf("EXISTS %q: %d, want %d", c.req.Name, n, c.stays)
+		}
+		if cancel && c.req.Name != newer.Name && number(t, admin, "EXISTS", keyspace{}.tombstone(c.req.Name, c.req.LeaseID)) != 1 {
+			t.Errorf("%q: the cancel is not remembered", c.req.Name)
 		}
 	}
 	if lock, err := e.Inspect(t.Context(), heir.Name); err != nil || len(lock.Holders) != 1 || lock.Holders[0].LeaseID != heir.LeaseID {
@@ -217,7 +239,7 @@ func TestPlainRenewals(t *testing.T) {
 	do(t, admin, "PERSIST", persisted.Name)
 	do(t, admin, "PEXPIRE", far.Name, "3600000")
 	longer.TTL = 2 * time.Minute
-	stale.LeaseID = driver.NewLeaseID()
+	stale.LeaseID = lockinfo.NewLeaseID()
 	do(t, admin, "PEXPIRE", stale.Name, "5000")
 	several, hash := shared("several", time.Minute), drivertest.Request("hash", time.Minute)
 	drivertest.Granted(t, e, several)

@@ -12,19 +12,20 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // shared returns a request of a fresh lease ID.
 func shared(name string, ttl time.Duration) driver.AcquireRequest {
 	req := drivertest.Request(name, ttl)
-	req.Mode = driver.Shared
+	req.Mode = lockinfo.Shared
 	return req
 }
 
 // permits returns a request for some permits of three.
 func permits(name string, n int, ttl time.Duration) driver.AcquireRequest {
 	req := drivertest.Request(name, ttl)
-	req.Mode, req.Limit, req.Permits = driver.Semaphore, 3, n
+	req.Mode = lockinfo.Permits(n, 3)
 	return req
 }
 
@@ -124,7 +125,7 @@ func TestForeignIsOfEveryKind(t *testing.T) {
 	e, admin := open(t, server.URL), plain(t, server)
 	do(t, admin, "SET t mine")
 	drivertest.Held(t, e, drivertest.Request("t", time.Minute))
-	if way := drivertest.Held(t, e, permits("t", 1, time.Minute)); way.ExpiresIn != driver.Never {
+	if way := drivertest.Held(t, e, permits("t", 1, time.Minute)); way.ExpiresIn != lockinfo.Never {
 		t.Errorf("a lock with no expiry: %+v", way)
 	}
 	first := queued(t, e, permits("t", 2, time.Minute), time.Minute, 1)
@@ -176,7 +177,7 @@ func TestHandOverCost(t *testing.T) {
 	e, admin := open(t, server.URL), plain(t, server)
 	drivertest.Cycle(t, e, "t")
 	refresh(t, e, drivertest.Request("t", time.Minute))
-	_ = e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: driver.NewLeaseID(), Cancel: true}) // from here on the server knows the scripts
+	_ = e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: lockinfo.NewLeaseID(), KeepFor: time.Millisecond}) // from here on the server knows the scripts
 	holder := drivertest.Request("t", time.Minute)
 	drivertest.Granted(t, e, holder)
 	for i := range 3 {
@@ -387,10 +388,10 @@ func TestCompleteDropsOncePlaces(t *testing.T) {
 func TestGroupKey(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
-	id := string(driver.NewLeaseID())
+	id := string(lockinfo.NewLeaseID())
 	for _, value := range []string{"*" + id, "*" + id + " ", "*" + id + " x", "*" + id[1:] + " 0", "*" + strings.ToUpper(id) + "G 0", "* 0", id} {
-		do(t, admin, "SET", "t", "3 "+value)
-		if way := drivertest.Held(t, e, permits("t", 1, time.Minute)); way.ExpiresIn != driver.Never {
+		do(t, admin, "SET", "t", "1 "+value)
+		if way := drivertest.Held(t, e, permits("t", 1, time.Minute)); way.ExpiresIn != lockinfo.Never {
 			t.Errorf("%q: %+v", value, way)
 		}
 		drivertest.Held(t, e, shared("t", time.Minute))

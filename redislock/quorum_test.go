@@ -1,6 +1,7 @@
 package redislock
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
@@ -11,7 +12,9 @@ import (
 	"github.com/holdfast-locks/holdfast/enginetest"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/quorumlock"
+	"github.com/holdfast-locks/holdfast/rediscore/member"
 )
 
 // trio starts three servers that know nothing of each other.
@@ -25,11 +28,8 @@ func quorum(t testing.TB, servers []*testsvc.Server, opts quorumlock.Options) *q
 	t.Helper()
 	var members []driver.Member
 	for _, s := range servers {
-		m, err := OpenMember(s.URL + "?prefix=locks:")
-		if err != nil {
-			t.Fatal(err)
-		}
-		members = append(members, m)
+		open := func(ctx context.Context) (driver.Engine, error) { return Open(ctx, s.URL+"?prefix=locks:") }
+		members = append(members, member.New(s.Addr, open))
 	}
 	opts.CloseMembers = true
 	e, err := quorumlock.New(members, &opts)
@@ -59,6 +59,7 @@ func TestQuorumConformance(t *testing.T) {
 
 // TestQuorumConformanceOfFive runs it on five.
 func TestQuorumConformanceOfFive(t *testing.T) {
+	testsvc.Long(t)
 	t.Parallel()
 	conformance(t, five(t))
 }
@@ -136,7 +137,7 @@ func TestQuorumEmptyRestart(t *testing.T) {
 	var reply driver.AcquireReply
 	for reply.Outcome != driver.Granted && time.Since(start) < drivertest.Patience {
 		var err error
-		next.LeaseID = driver.NewLeaseID()
+		next.LeaseID = lockinfo.NewLeaseID()
 		reply, err = other.Acquire(t.Context(), next)
 		if err != nil && !errors.Is(err, quorumlock.ErrNoQuorum) {
 			t.Fatal(err)

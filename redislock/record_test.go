@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // TestRecordKey: a record of any bytes and the greatest length comes back, and
@@ -38,7 +39,7 @@ func TestRecordKey(t *testing.T) {
 		if n := number(t, admin, "STRLEN", keyspace{}.record("t")); n != int64(len(data)+32) {
 			t.Errorf("the record takes %d bytes", n)
 		}
-		complete.LeaseID = driver.NewLeaseID()
+		complete.LeaseID = lockinfo.NewLeaseID()
 		wantIs(t, "complete by another", e.Complete(t.Context(), complete), driver.ErrLost)
 	}
 }
@@ -62,7 +63,7 @@ func TestForeignRecord(t *testing.T) {
 	}
 	do(t, admin, "SET", keyspace{}.record("t"), "short")
 	r, found, err := e.Recall(t.Context(), "t")
-	if err != nil || !found || len(r.Data) != 0 || r.ExpiresIn != driver.Never {
+	if err != nil || !found || len(r.Data) != 0 || r.ExpiresIn != lockinfo.Never {
 		t.Errorf("recall: %+v, %v, %v", r, found, err)
 	}
 }

@@ -9,8 +9,9 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A whole is an engine that can do everything.
@@ -30,8 +31,8 @@ func TestAgreesWithReference(t *testing.T) {
 		seed := rand.Uint64()
 		r := &rehearsal{
 			T: t, random: rand.New(rand.NewPCG(seed, 0)), server: open(t, server.URL+fmt.Sprintf("?prefix=%d:", seed)),
-			reference: memlock.New(), names: []string{"a", "b", "{a}b"},
-			completed: map[driver.LeaseID]bool{},
+			reference: mem.New(nil), names: []string{"a", "b", "{a}b"},
+			completed: map[lockinfo.LeaseID]bool{},
 		}
 		for range 150 {
 			if r.step(); t.Failed() {
@@ -48,7 +49,7 @@ type rehearsal struct {
 	server, reference whole
 	names             []string
 	asked             []driver.AcquireRequest // the latest requests
-	completed         map[driver.LeaseID]bool
+	completed         map[lockinfo.LeaseID]bool
 	log               string
 }
 
@@ -56,7 +57,7 @@ type rehearsal struct {
 func (r *rehearsal) step() {
 	r.Helper()
 	name := r.names[r.random.IntN(len(r.names))]
-	old := driver.AcquireRequest{Name: name, LeaseID: driver.NewLeaseID()}
+	old := driver.AcquireRequest{Name: name, LeaseID: lockinfo.NewLeaseID()}
 	if len(r.asked) > 0 {
 		old = r.asked[r.random.IntN(len(r.asked))]
 	}
@@ -92,7 +93,7 @@ func (r *rehearsal) step() {
 		req := driver.ExtendRequest{Name: old.Name, LeaseID: old.LeaseID, TTL: 2 * time.Hour}
 		what, run = "extend", func(e whole) string { return class(e.Extend(r.Context(), []driver.ExtendRequest{req})[0]) }
 	case 9:
-		if old.Mode == driver.Semaphore {
+		if old.Mode.Limit() > 0 {
 			return
 		}
 		req := driver.DowngradeRequest{Name: old.Name, LeaseID: old.LeaseID}
@@ -136,18 +137,18 @@ func (r *rehearsal) step() {
 // ask returns a new request, and remembers it.
 func (r *rehearsal) ask(name string) driver.AcquireRequest {
 	req := driver.AcquireRequest{
-		Name: name, LeaseID: driver.NewLeaseID(), TTL: time.Hour, Holder: driver.Holder{PID: r.random.IntN(1000) + 1},
+		Name: name, LeaseID: lockinfo.NewLeaseID(), TTL: time.Hour, Holder: lockinfo.Holder{PID: r.random.IntN(1000) + 1},
 		Queue: r.random.IntN(3) > 0, Once: r.random.IntN(4) == 0,
 	}
 	switch r.random.IntN(6) {
 	case 0, 1, 2:
-		req.Mode = driver.Shared
+		req.Mode = lockinfo.Shared
 	case 3:
-		req.Mode, req.Limit = driver.Semaphore, 2+r.random.IntN(2)
-		req.Permits = 1 + r.random.IntN(req.Limit)
+		limit := 2 + r.random.IntN(2)
+		req.Mode = lockinfo.Permits(1+r.random.IntN(limit), limit)
 	}
 	if name == "b" {
-		req.Mode, req.Limit, req.Permits = driver.Semaphore, 4, 1+r.random.IntN(3)
+		req.Mode = lockinfo.Permits(1+r.random.IntN(3), 4)
 	}
 	if req.Queue {
 		req.WaiterTTL = time.Hour
@@ -176,16 +177,16 @@ func class(err error) string {
 	return fmt.Sprint(err)
 }
 
-func described(lock driver.Lock, err error) string {
-	s := fmt.Sprint(lock.Mode, lock.Limit, lock.QueueLength, class(err))
+func described(lock lockinfo.LockState, err error) string {
+	s := fmt.Sprint(lock.Mode, lock.QueueLength, class(err))
 	if len(lock.Holders) == 0 {
 		s = fmt.Sprint("free ", lock.QueueLength, class(err))
 	}
 	for _, h := range lock.Holders {
-		s += fmt.Sprintf("\n  held %s %d %v until %s", h.LeaseID, h.Permits, h.Released, h.ExpiresIn.Round(time.Hour))
+		s += fmt.Sprintf("\n  held %s %s %v until %s", h.LeaseID, h.Mode, h.Released, h.ExpiresIn.Round(time.Hour))
 	}
 	for _, w := range lock.Queue {
-		s += fmt.Sprintf("\n  waits %s %s %d until %s", w.LeaseID, w.Mode, w.Permits, w.ExpiresIn.Round(time.Hour))
+		s += fmt.Sprintf("\n  waits %s %s until %s", w.LeaseID, w.Mode, w.ExpiresIn.Round(time.Hour))
 	}
 	return s
 }

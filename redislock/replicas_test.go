@@ -19,7 +19,7 @@ func TestReplicas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = client.Close(t.Context()) }()
+	defer func() { _ = client.Close() }()
 	acquire := func(name string, replicas int) (*holdfast.Lease, error) {
 		return client.TryAcquire(t.Context(), name, &holdfast.AcquireOptions{Replicas: replicas})
 	}

@@ -14,15 +14,15 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore"
 )
 
-// A conn is a client of rueidis behind Conn.
+// A conn is a client of rueidis as a rediscore.Conn.
 type conn struct {
 	sender
-	client rueidis.Client
-	board  *switchboard // made the client's connections; nil if the client is the caller's
+	client   rueidis.Client
+	detector *detector // made the client's connections; nil if the client is the caller's
 }
 
-func newConn(client rueidis.Client, board *switchboard) *conn {
-	return &conn{sender{client}, client, board}
+func newConn(client rueidis.Client, detector *detector) *conn {
+	return &conn{sender{client}, client, detector}
 }
 
 // callers returns a client of the caller's as a Conn; nil if it is.
@@ -57,9 +57,9 @@ func (c *conn) Mode() rediscore.Mode {
 }
 
 func (c *conn) Close() {
-	if c.board != nil {
-		c.board.close()
-		c.client.Close() // without its connections it has nobody to say goodbye to
+	if c.detector != nil {
+		c.detector.close()
+		c.client.Close() // without its connections it has no farewells to send
 	}
 }
 
@@ -101,7 +101,7 @@ func (r request) build(client rueidis.CoreClient) rueidis.Completed {
 }
 
 // send sends a request, and once more if nothing was sent because the time of
-// another call was over. It is built for each time, because rueidis takes it back.
+// another call had passed. It is built for each attempt, because rueidis takes it back.
 func (s sender) send(ctx context.Context, r request) rueidis.RedisResult {
 	result := s.client.Do(ctx, r.build(s.client))
 	if endedWithAnother(ctx, result.NonRedisError()) {
@@ -111,8 +111,8 @@ func (s sender) send(ctx context.Context, r request) rueidis.RedisResult {
 }
 
 // endedWithAnother reports whether err is the end of a context that is not ctx.
-// Whoever waits for a connection that another call makes gets the error of that
-// call from rueidis, even if its time was over; nothing was sent then. A request
+// A caller that waits for a connection which another call makes gets the error of that
+// call from rueidis, even if its time had passed; nothing was sent then. A request
 // that was sent ends with its own context or, as a dialError does, in another way.
 func endedWithAnother(ctx context.Context, err error) bool {
 	if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
@@ -123,7 +123,7 @@ func endedWithAnother(ctx context.Context, err error) bool {
 	return !errors.As(err, &dial) && (!limited || time.Now().Before(end))
 }
 
-// A session is one connection of rueidis behind Session.
+// A session is one connection of rueidis as a rediscore.Session.
 type session struct {
 	sender
 	client   rueidis.DedicatedClient
@@ -189,6 +189,9 @@ func clientError(err error) error {
 	}
 	if redisErr, ok := rueidis.IsRedisErr(err); ok {
 		return rediscore.ReplyError(redisErr.Error())
+	}
+	if errors.Is(err, rueidis.ErrNoSlot) { // the client found no node to send the request to
+		return fmt.Errorf("%w: the cluster does not serve this name for now: try again later", driver.ErrUnavailable)
 	}
 	var dial *dialError
 	var op *net.OpError

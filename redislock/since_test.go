@@ -11,11 +11,12 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // grantedLater makes the lease of a name look as if the server's clock had gone back
 // by an hour since its grant.
-func grantedLater(t testing.TB, admin rueidis.Client, name string, id driver.LeaseID) {
+func grantedLater(t testing.TB, admin rueidis.Client, name string, id lockinfo.LeaseID) {
 	t.Helper()
 	later := func(record string, field int) string {
 		fields := strings.SplitN(record, " ", field+2)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // TestExtendAcrossSlots: a batch with names in many slots, on a cluster that
@@ -17,13 +18,13 @@ import (
 func TestExtendAcrossSlots(t *testing.T) {
 	server := cluster(t)
 	client := clusterClient(t, server)
-	e := New(client, nil)
+	e := engineOn(t, client, nil)
 	defer func() { _ = e.Close() }()
 	var batch []driver.ExtendRequest
 	for i := range 100 {
 		req := drivertest.Request(fmt.Sprint("n", i), time.Minute)
 		if i%10 == 9 {
-			req.LeaseID = driver.NewLeaseID()
+			req.LeaseID = lockinfo.NewLeaseID()
 		} else {
 			drivertest.Granted(t, e, req)
 		}
@@ -42,7 +43,7 @@ func TestExtendAcrossSlots(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer single.Close()
-	wrong := New(single, nil)
+	wrong := engineOn(t, single, nil)
 	defer func() { _ = wrong.Close() }()
 	wantIs(t, "extend", wrong.Extend(t.Context(), batch)[0], driver.ErrUnavailable)
 }
@@ -50,7 +51,7 @@ func TestExtendAcrossSlots(t *testing.T) {
 // TestRefreshAcrossSlots: the same for places.
 func TestRefreshAcrossSlots(t *testing.T) {
 	server := cluster(t)
-	e := New(clusterClient(t, server), nil)
+	e := engineOn(t, clusterClient(t, server), nil)
 	defer func() { _ = e.Close() }()
 	var batch []driver.RefreshRequest
 	for i := range 50 {
@@ -61,7 +62,7 @@ func TestRefreshAcrossSlots(t *testing.T) {
 		waiter := queued(t, e, drivertest.Request(holder.Name, time.Minute), time.Minute, 1+i/40)
 		batch = append(batch, driver.RefreshRequest{Name: waiter.Name, LeaseID: waiter.LeaseID, WaiterTTL: time.Minute})
 	}
-	batch = append(batch, driver.RefreshRequest{Name: "n7", LeaseID: driver.NewLeaseID(), WaiterTTL: time.Minute})
+	batch = append(batch, driver.RefreshRequest{Name: "n7", LeaseID: lockinfo.NewLeaseID(), WaiterTTL: time.Minute})
 	for i, reply := range e.Refresh(t.Context(), batch) {
 		switch {
 		case i == 50:
@@ -76,7 +77,7 @@ func TestRefreshAcrossSlots(t *testing.T) {
 func TestAcquireAllInSlots(t *testing.T) {
 	server := cluster(t)
 	admin := plain(t, server)
-	e := New(clusterClient(t, server), nil)
+	e := engineOn(t, clusterClient(t, server), nil)
 	defer func() { _ = e.Close() }()
 	all := func(names ...string) (driver.AllReply, error) {
 		var reqs []driver.AcquireRequest

@@ -9,15 +9,18 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// digest of a token that no other test has.
-const digest = driver.Digest("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
+// proof is that of a token that no other test has.
+const proof = driver.Proof("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
+
+var digest = proof.Digest()
 
 // deposit stores a token, and returns the request.
 func deposit(t testing.TB, e *Engine, ttl, memory time.Duration) driver.DepositRequest {
 	t.Helper()
-	req := driver.DepositRequest{Digest: digest, By: driver.NewLeaseID(), Payload: []byte("payload"), TTL: ttl, Memory: memory}
+	req := driver.DepositRequest{Digest: digest, By: lockinfo.NewLeaseID(), Payload: []byte("payload"), TTL: ttl, Memory: memory}
 	if err := e.Deposit(t.Context(), req); err != nil {
 		t.Fatal(err)
 	}
@@ -26,9 +29,9 @@ func deposit(t testing.TB, e *Engine, ttl, memory time.Duration) driver.DepositR
 
 // redeem redeems the token, which must be answered with this state, and with
 // the payload if it is granted.
-func redeem(t testing.TB, e *Engine, by driver.LeaseID, want driver.VaultState, granted bool) {
+func redeem(t testing.TB, e *Engine, by lockinfo.LeaseID, want driver.VaultState, granted bool) {
 	t.Helper()
-	reply, err := e.Redeem(t.Context(), driver.RedeemRequest{Digest: digest, By: by})
+	reply, err := e.Redeem(t.Context(), driver.RedeemRequest{Proof: proof, By: by})
 	if err != nil || reply.State != want || reply.Granted != granted || granted != (string(reply.Payload) == "payload") {
 		t.Fatalf("redeem: %s, granted %t, %v; want %s, %t", reply.State, reply.Granted, err, want, granted)
 	}
@@ -58,10 +61,10 @@ func TestVaultKeys(t *testing.T) {
 	}
 	lasts(t, admin, payload, 59*time.Minute, time.Hour)
 	lasts(t, admin, token, 25*time.Hour-time.Minute, 25*time.Hour)
-	by := driver.NewLeaseID()
+	by := lockinfo.NewLeaseID()
 	for range 2 {
 		redeem(t, e, by, driver.Redeemed, true)
-		redeem(t, e, driver.NewLeaseID(), driver.Redeemed, false)
+		redeem(t, e, lockinfo.NewLeaseID(), driver.Redeemed, false)
 		lasts(t, admin, payload, driver.RedeemGrace-20*time.Second, driver.RedeemGrace)
 		lasts(t, admin, token, 25*time.Hour-time.Minute, 25*time.Hour)
 	}
@@ -97,12 +100,12 @@ func TestVaultGoesAway(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
 	deposit(t, e, 300*time.Millisecond, 300*time.Millisecond)
-	redeem(t, e, driver.NewLeaseID(), driver.Redeemed, true)
+	redeem(t, e, lockinfo.NewLeaseID(), driver.Redeemed, true)
 	time.Sleep(time.Second)
 	if keys := dump(t, admin); len(keys) != 0 {
 		t.Errorf("there still are %v", keys)
 	}
-	redeem(t, e, driver.NewLeaseID(), driver.Unknown, false)
+	redeem(t, e, lockinfo.NewLeaseID(), driver.Unknown, false)
 }
 
 // TestVaultExpiredStaysExpired: the payload's end decides, so that a clock that
@@ -113,13 +116,13 @@ func TestVaultExpiredStaysExpired(t *testing.T) {
 	req := deposit(t, e, 10*time.Millisecond, time.Minute)
 	token := keyspace{}.vault(digest)[0]
 	time.Sleep(50 * time.Millisecond)
-	redeem(t, e, driver.NewLeaseID(), driver.Expired, false)
+	redeem(t, e, lockinfo.NewLeaseID(), driver.Expired, false)
 	do(t, admin, "PEXPIRE", token, "3600000") // as if the clock had gone back
 	before := dump(t, admin)
 	if err := e.Deposit(t.Context(), req); err != nil {
 		t.Errorf("a repeat: %v", err)
 	}
-	redeem(t, e, driver.NewLeaseID(), driver.Expired, false)
+	redeem(t, e, lockinfo.NewLeaseID(), driver.Expired, false)
 	if reply, err := e.Revoke(t.Context(), digest); err != nil || reply.State != driver.Expired {
 		t.Errorf("revoke: %+v, %v", reply, err)
 	}
@@ -133,7 +136,7 @@ func TestVaultExpiredStaysExpired(t *testing.T) {
 func TestVaultOnFullServer(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
-	by := driver.NewLeaseID()
+	by := lockinfo.NewLeaseID()
 	for _, end := range []func(){
 		func() { redeem(t, e, by, driver.Redeemed, true); redeem(t, e, by, driver.Redeemed, true) },
 		func() {
@@ -181,13 +184,13 @@ func TestForeignVault(t *testing.T) {
 		before := dump(t, admin)
 		for op, call := range map[string]func() error{
 			"deposit": func() error {
-				return e.Deposit(t.Context(), driver.DepositRequest{Digest: digest, By: driver.NewLeaseID(), TTL: time.Minute, Memory: time.Minute})
+				return e.Deposit(t.Context(), driver.DepositRequest{Digest: digest, By: lockinfo.NewLeaseID(), TTL: time.Minute, Memory: time.Minute})
 			},
 			"redeem": func() error {
-				_, err := e.Redeem(t.Context(), driver.RedeemRequest{Digest: digest, By: driver.NewLeaseID()})
+				_, err := e.Redeem(t.Context(), driver.RedeemRequest{Proof: proof, By: lockinfo.NewLeaseID()})
 				return err
 			},
-			"peek":   func() error { _, err := e.Peek(t.Context(), digest); return err },
+			"peek":   func() error { _, err := e.Peek(t.Context(), proof); return err },
 			"revoke": func() error { _, err := e.Revoke(t.Context(), digest); return err },
 		} {
 			wantIs(t, op+" over "+what, call(), driver.ErrKindMismatch)
@@ -204,7 +207,7 @@ func TestVaultCost(t *testing.T) {
 	e, admin := open(t, server.URL), plain(t, server)
 	once := func() {
 		deposit(t, e, time.Minute, time.Minute)
-		redeem(t, e, driver.NewLeaseID(), driver.Redeemed, true)
+		redeem(t, e, lockinfo.NewLeaseID(), driver.Redeemed, true)
 	}
 	once() // from here on the server knows the scripts
 	do(t, admin, "FLUSHALL")

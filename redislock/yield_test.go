@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A contest is a lock that ours hand on among themselves, and a client of
@@ -151,7 +152,7 @@ func TestNobodyOfOursUsesTheGap(t *testing.T) {
 func TestHeadIsToldOfTheEndOfTheGap(t *testing.T) {
 	server := testsvc.Redis(t)
 	e := open(t, server.URL)
-	early := e.Watch(driver.NewLeaseID())
+	early := e.Watch(lockinfo.NewLeaseID())
 	defer early.Stop()
 	drivertest.Granted(t, e, drivertest.Request("other", time.Minute))
 	queued(t, e, drivertest.Request("other", time.Minute), time.Minute, 1)
@@ -174,7 +175,7 @@ func TestHeadIsToldOfTheEndOfTheGap(t *testing.T) {
 func TestNoForeignClients(t *testing.T) {
 	server := testsvc.Redis(t)
 	admin := plain(t, server)
-	e := New(admin, &Options{NoForeignClients: true})
+	e := engineOn(t, admin, &Options{NoForeignClients: true})
 	t.Cleanup(func() { _ = e.Close() })
 	if _, opts, err := parseURL(server.URL + "?foreign=0"); err != nil || !opts.NoForeignClients {
 		t.Errorf("the URL's foreign=0 is not the option: %+v, %v", opts, err)

@@ -3,11 +3,12 @@
 # PostgreSQL and MariaDB, which the tests start for themselves, groff, ps, flock of
 # util-linux, which holdfast run is compared with, vi, which it runs, systemd-analyze,
 # which reads the units of docs/recipes.md, promtool of Prometheus, which checks the
-# alert rules of promlock, Python, Node, a JDK and curl for the clients in other
-# languages, and a C compiler for the race detector.
+# alert rules of promlock, nginx and HAProxy, which stand between clients and servers,
+# Python, Node, a JDK and curl for the clients in other languages, and a C compiler for
+# the race detector.
 #
-#   scripts/deps.sh       for make test
-#   scripts/deps.sh web   for make test-web: redis-server, a browser and nginx
+#   scripts/deps.sh       for make test-all
+#   scripts/deps.sh web   for make test-web: redis-server, nginx and a browser
 set -eu
 
 # have looks on the PATH and where Debian and Homebrew keep the programs of
@@ -28,13 +29,14 @@ need() { # need PROGRAM DEBIAN-PACKAGES HOMEBREW-PACKAGE
 	brew="$brew $3"
 }
 need redis-server redis-server redis
+need nginx nginx nginx
 if [ "${1:-}" = web ]; then
 	need chromium-headless-shell chromium-headless-shell chromium
-	need nginx nginx nginx
 else
 	need postgres postgresql postgresql@17
 	need mariadbd mariadb-server mariadb
 	need promtool prometheus prometheus
+	need haproxy haproxy haproxy
 	need groff groff-base groff
 	need python3 python3 python
 	need node nodejs node
@@ -49,11 +51,16 @@ fi
 [ -n "$debian" ] || exit 0
 
 if have apt-get && [ "$(id -u)" = 0 ]; then
-	# RUNLEVEL keeps Debian from starting the servers that it installs: each
-	# test starts its own.
+	# Each test starts its own server. RUNLEVEL keeps Debian from starting those that it
+	# installs now; none of them starts at boot either.
+	enabled() { find /etc/systemd/system -path '*.wants/*' -name '*.service' 2>/dev/null | sort; }
+	before=$(enabled)
 	apt-get update -qq
 	# shellcheck disable=SC2086 # several packages
 	RUNLEVEL=1 DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $debian
+	for unit in $(enabled); do
+		case "$before" in *"$unit"*) ;; *) rm "$unit" ;; esac
+	done
 elif have brew; then
 	# shellcheck disable=SC2086
 	brew install $brew

@@ -1,7 +1,7 @@
 #!/bin/sh
-# lint.sh checks formatting and the English of all texts, and runs golangci-lint
-# over every module of the workspace. It installs golangci-lint below .cache if
-# it is not on the PATH.
+# lint.sh checks formatting, the English of all texts and, once there is a version, that
+# programs written for it still compile (api.sh), and runs golangci-lint over every module
+# of the workspace. It installs golangci-lint below .cache if it is not on the PATH.
 set -eu
 cd "$(dirname "$0")/.."
 version=v2.15.0
@@ -16,6 +16,7 @@ go vet work
 (cd systest && go vet -tags soaknet ./net ./nettest)
 (cd systest/webtest && go vet -tags web .)
 go run ./scripts/english
+scripts/api.sh
 
 lint=$(command -v golangci-lint || echo "$PWD/.cache/bin/golangci-lint")
 if [ ! -x "$lint" ]; then

@@ -8,6 +8,8 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/driver/rules"
+	"github.com/holdfast-locks/holdfast/internal/modes"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // An attempt is what came of an AcquireRequest.
@@ -18,7 +20,7 @@ type attempt struct {
 
 // Acquire implements driver.Engine. A request that wants no place only reads
 // while it is held off, so that it does not queue for the write lock.
-func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
+func (e *engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
 	if err := driver.CheckSupport(e.Capabilities(), req); err != nil {
 		return driver.AcquireReply{}, err
 	}
@@ -30,7 +32,7 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 		}
 	}
 	if req.Queue {
-		e.watches.asks(req.LeaseID, req.Name) // before anybody can hand the lock over
+		e.watches.Requests(req.LeaseID, req.Name) // before anybody can hand the lock over
 	}
 	a, err := answer(ctx, e.transact, func(t *tx) (attempt, error) { return t.acquire(req) })
 	if err != nil {
@@ -40,7 +42,7 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 		e.losses.Granted(1, e.hearAlarm)
 	}
 	if a.seq != 0 {
-		e.watches.waits(req.LeaseID)
+		e.watches.Queued(req.LeaseID)
 		e.listen()
 		ranks, all := e.ranks(ctx, req.Name, []int64{a.seq})
 		a.Place, a.Queue = ranks[0], all
@@ -53,7 +55,7 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 // glance answers what changes nothing, and only reads for it: the answer was true
 // at the moment of the read. Nothing is granted or handed over here, because only
 // a transaction can see that a name is free and take it.
-func (e *Engine) glance(ctx context.Context, req driver.AcquireRequest) (reply driver.AcquireReply, decided bool, err error) {
+func (e *engine) glance(ctx context.Context, req driver.AcquireRequest) (reply driver.AcquireReply, decided bool, err error) {
 	err = e.query(ctx, func(r reader) error {
 		if _, free, err := r.glimpse(req.Name, req.LeaseID); free || err != nil {
 			return err
@@ -69,12 +71,15 @@ func (e *Engine) glance(ctx context.Context, req driver.AcquireRequest) (reply d
 			return nil
 		}
 		v.Left = r.now.until(v.first.expiry)
+		if v.Placed, err = r.placed(&req, &v); err != nil {
+			return err
+		}
 		outcome, _, err := v.Judge(&req, r.now.micros)
 		if err != nil {
 			return err
 		}
 		switch outcome {
-		case driver.Cancelled:
+		case driver.Cancelled, driver.Repeated:
 			decided = true
 		case driver.Recorded:
 			reply.Record, _, decided, err = r.recall(req.Name)
@@ -101,6 +106,9 @@ func (t *tx) acquire(req driver.AcquireRequest) (a attempt, err error) {
 	if err != nil {
 		return a, err
 	}
+	if v.Placed, err = t.placed(&req, &v); err != nil {
+		return a, err
+	}
 	outcome, least, err := v.Judge(&req, t.now.micros)
 	if err != nil {
 		return a, t.refuse(err)
@@ -120,13 +128,23 @@ func (t *tx) acquire(req driver.AcquireRequest) (a attempt, err error) {
 	return a, err
 }
 
+// placed reports whether a request, which must be the first of its lease ID, has a place
+// already.
+func (r *reader) placed(req *driver.AcquireRequest, v *view) (bool, error) {
+	if !req.First || !v.Queued {
+		return false, nil
+	}
+	var seq int64
+	return r.sql.one(hasPlaceSQL, []any{req.Name, req.LeaseID}, &seq)
+}
+
 // take records the lease of a request that is to be granted, or lengthens the
 // one that it has.
 func (t *tx) take(req driver.AcquireRequest, v view, least uint64) (token uint64, err error) {
 	expiry := t.now.after(req.TTL)
 	if v.own != 0 {
 		// INVARIANT I6: a repeat gets the token of the first time.
-		return uint64(v.own), t.sql.run(lengthenSQL, req.Name, t.bootID, req.LeaseID, t.now.boot, expiry)
+		return uint64(v.own), t.sql.run(lengthenSQL, req.Name, t.bootID, req.LeaseID, t.now.boot, expiry, int64(0))
 	}
 	holder, err := marshal(req.Holder)
 	if err != nil {
@@ -135,16 +153,16 @@ func (t *tx) take(req driver.AcquireRequest, v view, least uint64) (token uint64
 	if token, err = rules.NextToken(uint64(v.last), least); err != nil {
 		return 0, err
 	}
-	need := rules.NeedOf(&req)
-	if err := t.grant(req.Name, req.LeaseID, v.last, token, need, holder, expiry); err != nil {
+	mode := modes.Of(req.Mode)
+	if err := t.grant(req.Name, req.LeaseID, v.last, token, mode, holder, expiry); err != nil {
 		return 0, err
 	}
-	return token, t.note(driver.Event{Kind: driver.EventAcquired, Name: req.Name, Token: token}, need, holder)
+	return token, t.note(lockinfo.HistoryEvent{Kind: lockinfo.HistoryAcquired, Name: req.Name, Token: token}, mode, holder)
 }
 
 // grant records a lease with a token that rules.NextToken has drawn after the
 // last one of the name. INVARIANT I2.
-func (t *tx) grant(name string, id driver.LeaseID, last int64, token uint64, n rules.Need, holder string, expiry int64) error {
+func (t *tx) grant(name string, id lockinfo.LeaseID, last int64, token uint64, f modes.Fields, holder string, expiry int64) error {
 	var err error
 	if new := int64(token); last != 0 && hour(new) == hour(last) {
 		err = t.sql.run(renewTokenSQL, name, new)
@@ -155,13 +173,13 @@ func (t *tx) grant(name string, id driver.LeaseID, last int64, token uint64, n r
 		return err
 	}
 	t.added++
-	return t.sql.run(grantSQL, name, id, int64(token), n.Mode, n.Limit, n.Permits, holder, t.bootID, t.now.boot, expiry)
+	return t.sql.run(grantSQL, name, id, int64(token), f.Kind, f.Limit, f.Permits, holder, t.bootID, t.now.boot, expiry)
 }
 
 // hour returns the hour of a token.
 func hour(token int64) int64 { return token / time.Hour.Microseconds() }
 
-func marshal(h driver.Holder) (string, error) {
+func marshal(h lockinfo.Holder) (string, error) {
 	text, err := json.Marshal(h)
 	if err != nil {
 		return "", fmt.Errorf("%w holder: %w", driver.ErrInvalid, err)
@@ -170,7 +188,7 @@ func marshal(h driver.Holder) (string, error) {
 }
 
 // AcquireAll implements driver.AllAcquirer, in one transaction.
-func (e *Engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (driver.AllReply, error) {
+func (e *engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (driver.AllReply, error) {
 	for _, req := range reqs {
 		if err := driver.CheckSupport(e.Capabilities(), req); err != nil {
 			return driver.AllReply{}, err

@@ -9,6 +9,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/sqlitelock/internal/bell"
 )
 
 // hears checks that listener is told by ringer of what is handed over to it,
@@ -47,7 +48,7 @@ func TestBell(t *testing.T) {
 func TestOwnHandOver(t *testing.T) {
 	e := openNew(t)
 	hears(t, e, e)
-	if e.bell.read() != (tolls{}) {
+	if e.bell.Read() != (bell.Content{}) {
 		t.Error("the bell rang for somebody in this process")
 	}
 }

@@ -7,19 +7,21 @@ import (
 	"slices"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/modes"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// breakRows bounds how many leases one transaction breaks: those who renew
-// others need the same write lock.
+// breakRows bounds how many leases one transaction breaks: renewals of other leases need
+// the same write lock.
 const breakRows = 128
 
-// Break implements driver.Breaker. The next in the queue has the lock with the
-// commit, and the holders' processes hear the alarm.
-func (e *Engine) Break(ctx context.Context, req driver.BreakRequest) ([]driver.Broken, error) {
-	answer := map[uint64]driver.Broken{}
+// Break implements driver.Breaker. The commit hands the lock to the next
+// in the queue, and the alarm wakes the holders' processes.
+func (e *engine) Break(ctx context.Context, req driver.BreakRequest) ([]lockinfo.Broken, error) {
+	answer := map[uint64]lockinfo.Broken{}
 	for {
 		var ended []ending
-		var known []driver.Broken
+		var known []lockinfo.Broken
 		err := e.transact(ctx, func(t *tx) (err error) {
 			ended, known, err = t.breakLeases(req)
 			return err
@@ -35,7 +37,7 @@ func (e *Engine) Break(ctx context.Context, req driver.BreakRequest) ([]driver.B
 				answer[b.Token] = b
 			}
 		}
-		var ids []driver.LeaseID
+		var ids []lockinfo.LeaseID
 		for _, l := range ended {
 			ids = append(ids, l.id)
 			if _, ok := answer[l.token]; !ok { // more than are remembered
@@ -43,7 +45,7 @@ func (e *Engine) Break(ctx context.Context, req driver.BreakRequest) ([]driver.B
 			}
 		}
 		if len(ids) > 0 {
-			e.alarm.ring(ids)
+			e.alarm.Ring(ids)
 		}
 		if len(ended) < breakRows {
 			return driver.ByToken(answer), nil
@@ -52,25 +54,25 @@ func (e *Engine) Break(ctx context.Context, req driver.BreakRequest) ([]driver.B
 }
 
 // breakLeases ends the leases that req is about, as many as one transaction
-// may, and returns them and what is remembered of the name then. INVARIANT I4:
-// only those with its token or, if it says so, smaller ones.
-func (t *tx) breakLeases(req driver.BreakRequest) (ended []ending, known []driver.Broken, err error) {
+// may, and returns them and all that is remembered for the name. INVARIANT I4: it ends
+// only leases with the token of req or, with Older, smaller ones.
+func (t *tx) breakLeases(req driver.BreakRequest) (ended []ending, known []lockinfo.Broken, err error) {
 	v, err := t.settle(req.Name, "")
 	if err != nil {
 		return nil, nil, err
 	}
-	ended, err = all(t.sql, breakSQL, []any{req.Name, t.bootID, t.now.boot, int64(req.Token), req.Older, breakRows, req.Closed},
+	ended, err = scanAll(t.sql, breakSQL, []any{req.Name, t.bootID, t.now.boot, int64(req.Token), req.Older, breakRows, req.Closed},
 		(*ending).columns)
 	if err != nil {
 		return nil, nil, err
 	}
 	slices.SortFunc(ended, func(a, b ending) int { return cmp.Compare(a.token, b.token) })
 	for _, l := range ended {
-		err := t.sql.run(putBrokenSQL, req.Name, req.ID, l.id, int64(l.token), l.Permits, l.holder,
+		err := t.sql.run(putBrokenSQL, req.Name, req.ID, l.id, int64(l.token), l.Kind, l.Limit, l.Permits, l.holder,
 			req.Author, req.Reason, t.bootID, t.now.boot, int64(t.now.micros))
 		if err == nil {
-			broken := driver.Event{Kind: driver.EventBroken, Name: req.Name, Token: l.token, Held: l.lasted(t.now), Author: req.Author, Reason: req.Reason}
-			err = t.note(broken, l.Need, l.holder)
+			broken := lockinfo.HistoryEvent{Kind: lockinfo.HistoryBroken, Name: req.Name, Token: l.token, Held: l.lasted(t.now), Author: req.Author, Reason: req.Reason}
+			err = t.note(broken, l.Fields, l.holder)
 		}
 		if err != nil {
 			return nil, nil, err
@@ -87,36 +89,37 @@ func (t *tx) breakLeases(req driver.BreakRequest) (ended []ending, known []drive
 }
 
 // brokenBy returns the record of a lease that was broken just now.
-func (l ending) brokenBy(req driver.BreakRequest) driver.Broken {
-	return driver.Broken{
-		ID: req.ID, LeaseID: l.id, Token: l.token, Permits: l.Permits, Holder: describe(l.holder),
+func (l ending) brokenBy(req driver.BreakRequest) lockinfo.Broken {
+	return lockinfo.Broken{
+		ID: req.ID, LeaseID: l.id, Token: l.token, Mode: l.Mode(), Holder: describe(l.holder),
 		Author: req.Author, Reason: req.Reason,
 	}
 }
 
 // Breaks implements driver.Breaker. It does not wait for writers.
-func (e *Engine) Breaks(ctx context.Context, name string) ([]driver.Broken, error) {
-	return answer(ctx, e.query, func(r reader) ([]driver.Broken, error) { return r.broken(name) })
+func (e *engine) Breaks(ctx context.Context, name string) ([]lockinfo.Broken, error) {
+	return answer(ctx, e.query, func(r reader) ([]lockinfo.Broken, error) { return r.broken(name) })
 }
 
 // A brokenRow is one row of the table broken.
 type brokenRow struct {
-	driver.Broken
+	lockinfo.Broken
+	modes.Fields
 	holder string
 }
 
 func (b *brokenRow) columns() []any {
-	return []any{&b.ID, &b.LeaseID, &b.Token, &b.Permits, &b.holder, &b.Author, &b.Reason, &b.Ago}
+	return []any{&b.ID, &b.LeaseID, &b.Token, &b.Kind, &b.Limit, &b.Permits, &b.holder, &b.Author, &b.Reason, &b.Ago}
 }
 
-// broken reads what is remembered of a name.
-func (r *reader) broken(name string) (known []driver.Broken, err error) {
-	rows, err := all(r.sql, brokenSQL, []any{name, r.bootID, r.now.boot, int64(r.now.micros)}, (*brokenRow).columns)
+// broken reads the broken leases that are remembered for a name.
+func (r *reader) broken(name string) (known []lockinfo.Broken, err error) {
+	rows, err := scanAll(r.sql, brokenSQL, []any{name, r.bootID, r.now.boot, int64(r.now.micros)}, (*brokenRow).columns)
 	for _, row := range rows {
 		if row.Ago >= driver.BreakMemory {
 			continue
 		}
-		row.Holder, row.Ago = describe(row.holder), max(row.Ago, 0)
+		row.Broken.Mode, row.Holder, row.Ago = row.Fields.Mode(), describe(row.holder), max(row.Ago, 0)
 		known = append(known, row.Broken)
 	}
 	return known, err

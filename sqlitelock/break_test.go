@@ -9,15 +9,16 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // breakOf returns a request to break a lease, and all with smaller tokens.
 func breakOf(name string, token uint64) driver.BreakRequest {
-	return driver.BreakRequest{ID: driver.NewLeaseID(), Name: name, Token: token, Older: true, Author: "ada", Reason: "stuck"}
+	return driver.BreakRequest{ID: lockinfo.NewLeaseID(), Name: name, Token: token, Older: true, Author: "ada", Reason: "stuck"}
 }
 
 // mustBreak breaks leases, which must be so many.
-func mustBreak(t *testing.T, e *Engine, req driver.BreakRequest, want int) []driver.Broken {
+func mustBreak(t *testing.T, e *Engine, req driver.BreakRequest, want int) []lockinfo.Broken {
 	t.Helper()
 	broken, err := e.Break(t.Context(), req)
 	if err != nil || len(broken) != want {
@@ -33,7 +34,7 @@ func TestBreakOfMany(t *testing.T) {
 	var last uint64
 	for range many {
 		req := drivertest.Request("a", time.Hour)
-		req.Mode = driver.Shared
+		req.Mode = lockinfo.Shared
 		last = drivertest.Granted(t, e, req)
 	}
 	writer := inQueue(drivertest.Request("a", time.Hour), time.Hour)

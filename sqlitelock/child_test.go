@@ -29,7 +29,7 @@ func childMain(args []string) error {
 	case "make":
 		return makeAndDie(args[1], args[2], args[3])
 	}
-	e, err := Open(context.Background(), args[1])
+	e, err := Open(context.Background(), args[1], nil)
 	if err != nil {
 		return err
 	}
@@ -44,7 +44,7 @@ func childMain(args []string) error {
 	case "pairs":
 		return pairs(e, args[2])
 	case "queue":
-		return queue(e, args[2], args[3])
+		return queueUp(e, args[2], args[3])
 	case "wait":
 		return waitOnCommand(e)
 	default:
@@ -63,7 +63,7 @@ func increase(e *Engine, dir, times string) error {
 	if err != nil {
 		return err
 	}
-	defer client.Close(context.Background())
+	defer client.Close()
 	for range n {
 		err := client.Do(context.Background(), "counter", nil, func(_ context.Context, l *holdfast.Lease) error {
 			return increment(dir, l.Token())
@@ -180,7 +180,7 @@ func waitOnCommand(e *Engine) error {
 			}()
 		}
 	}
-	return client.Close(context.Background())
+	return client.Close()
 }
 
 // talkative tells of each attempt that was refused, and counts what waiting
@@ -206,7 +206,7 @@ func (e *talkative) Refresh(ctx context.Context, reqs []driver.RefreshRequest) [
 
 // queue gets a place for a time, says when it began to ask and which place it
 // has, and waits to be killed.
-func queue(e *Engine, name, waiterTTL string) error {
+func queueUp(e *Engine, name, waiterTTL string) error {
 	d, err := time.ParseDuration(waiterTTL)
 	if err != nil {
 		return err

@@ -7,8 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// A clock is what the host knows of time. All processes of the host have the
-// same one, which makes it the store's clock.
+// A clock is the clock of the host. All its processes share it, so it is the store's clock.
 type clock struct {
 	bootID string                        // which boot the instants of boot belong to
 	boot   func() (time.Duration, error) // time since the boot, sleep included

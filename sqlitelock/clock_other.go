@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// systemClock fails: without a clock that all processes share, that nobody
-// can set and that counts while the machine sleeps, a lock would not be one.
+// systemClock fails: a lock needs a clock that all processes share, that cannot be set, and
+// that counts while the machine sleeps.
 func systemClock() (clock, error) {
 	return clock{}, fmt.Errorf("%s is %w: it needs the boot-time clock of Linux or macOS", runtime.GOOS, driver.ErrUnsupported)
 }

@@ -21,7 +21,7 @@ func TestConformance(t *testing.T) { enginetest.Run(t, harness) }
 // openRemembering opens the database at path, with history.
 func openRemembering(tb testing.TB, path string) *Engine {
 	tb.Helper()
-	e, err := OpenWith(tb.Context(), path, &Options{History: true})
+	e, err := Open(tb.Context(), path, &Options{History: true})
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -11,6 +11,8 @@ import (
 	"modernc.org/sqlite"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/modes"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A conn is one connection to the database, of SQLite's driver itself: what
@@ -112,8 +114,8 @@ func (c *conn) one(query string, args []any, into ...any) (found bool, err error
 	return found && err == nil, err
 }
 
-// all scans the rows of a query, each into a new T with the columns of into.
-func all[T any](c *conn, query string, args []any, into func(*T) []any) ([]T, error) {
+// scanAll scans the rows of a query, each into a new T with the columns of into.
+func scanAll[T any](c *conn, query string, args []any, into func(*T) []any) ([]T, error) {
 	var found []T
 	err := c.each(query, args, func() []any {
 		found = append(found, *new(T))
@@ -163,11 +165,11 @@ func (c *conn) bind(args []any) error {
 			v = a
 		case int:
 			v = int64(a)
-		case driver.LeaseID:
+		case lockinfo.LeaseID:
 			v = string(a)
 		case driver.Digest:
 			v = string(a)
-		case driver.Mode:
+		case modes.Kind:
 			v = int64(a)
 		default:
 			return fmt.Errorf("argument %d is a %T", i+1, arg)
@@ -203,8 +205,8 @@ func scanNumber(from sqldriver.Value, to any) bool {
 		*to = n != 0
 	case *time.Duration:
 		*to = time.Duration(n)
-	case *driver.Mode:
-		*to = driver.Mode(n)
+	case *modes.Kind:
+		*to = modes.Kind(n)
 	case *driver.VaultState:
 		*to = driver.VaultState(n)
 	default:
@@ -225,8 +227,8 @@ func scanText(from sqldriver.Value, to any) bool {
 	switch to := to.(type) {
 	case *string:
 		*to = text
-	case *driver.LeaseID:
-		*to = driver.LeaseID(text)
+	case *lockinfo.LeaseID:
+		*to = lockinfo.LeaseID(text)
 	default:
 		return false
 	}

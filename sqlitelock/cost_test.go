@@ -14,6 +14,9 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/internal/modes"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+	"github.com/holdfast-locks/holdfast/sqlitelock/internal/onefile"
 )
 
 // pages returns how many database pages the writing connection of e has looked
@@ -86,7 +89,7 @@ func (s counted) QueryContext(ctx context.Context, args []sqldriver.NamedValue) 
 func frames(t testing.TB, e *Engine) int64 {
 	t.Helper()
 	const header, frameHeader = 32, 24
-	info, err := os.Stat(e.path + logSuffix)
+	info, err := os.Stat(e.path + onefile.LogSuffix)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,17 +125,14 @@ func TestPairCost(t *testing.T) {
 const many = 1000
 
 // rowID is the lease ID of row i of those that crowd makes.
-func rowID(i int) driver.LeaseID { return driver.LeaseID(fmt.Sprintf("%032x", i)) }
+func rowID(i int) lockinfo.LeaseID { return lockinfo.LeaseID(fmt.Sprintf("%032x", i)) }
 
 // crowd puts n rows into a table, of a name, a mode and an expiry after the
 // boot, with lease IDs from 1 on.
-func crowd(t testing.TB, e *Engine, table string, n int, name string, mode driver.Mode, expiry time.Duration, once bool) {
+func crowd(t testing.TB, e *Engine, table string, n int, name string, mode lockinfo.Mode, expiry time.Duration, once bool) {
 	t.Helper()
-	limit, permits := 0, 0
-	if mode == driver.Semaphore {
-		limit, permits = driver.MaxLimit, 1
-	}
-	values := fmt.Sprintf(`'%s', printf('%%032x', i), i, %d, %d, %d, '{}', '%s', %d, 0, 0`, name, mode, limit, permits, e.clock.bootID, expiry)
+	f := modes.Of(mode)
+	values := fmt.Sprintf(`'%s', printf('%%032x', i), i, %d, %d, %d, '{}', '%s', %d, 0, 0`, name, int(f.Kind), f.Limit, f.Permits, e.clock.bootID, expiry)
 	columns := `name, lease_id, token, mode, permit_limit, permits, holder, boot_id, expiry, released, granted`
 	if table == "place" {
 		values += fmt.Sprintf(`, %t, 0`, once)
@@ -150,7 +150,7 @@ func TestQueueCostDoesNotGrow(t *testing.T) {
 		e := openNew(t)
 		holder := drivertest.Request("t", time.Hour)
 		drivertest.Granted(t, e, holder)
-		crowd(t, e, "place", waiters, "t", driver.Exclusive, 1000*time.Hour, false)
+		crowd(t, e, "place", waiters, "t", lockinfo.Exclusive, 1000*time.Hour, false)
 		measure := func(f func()) {
 			before := pages(t, e)
 			f()
@@ -197,7 +197,7 @@ func TestTransactionsAreBounded(t *testing.T) {
 		far       = 1000 * time.Hour
 		steps     = 256        // in one transaction
 		bound     = 50 * steps // pages: a step is a few statements
-		exclusive = driver.Exclusive
+		exclusive = lockinfo.Exclusive
 	)
 	granted := func(t *testing.T, e *Engine) { drivertest.Granted(t, e, drivertest.Request("t", time.Hour)) }
 	for _, c := range []struct {
@@ -207,24 +207,28 @@ func TestTransactionsAreBounded(t *testing.T) {
 		commits int // at least
 	}{
 		{"dead places", func(t *testing.T, e *Engine) { crowd(t, e, "place", many, "t", exclusive, 1, false) }, granted, many / steps},
-		{"dead shared leases", func(t *testing.T, e *Engine) { crowd(t, e, "lease", many, "t", driver.Shared, 1, false) }, granted, many / steps},
-		{"dead permits", func(t *testing.T, e *Engine) { crowd(t, e, "lease", many, "t", driver.Semaphore, 1, false) }, granted, many / steps},
-		{"live shared leases", func(t *testing.T, e *Engine) { crowd(t, e, "lease", many, "t", driver.Shared, far, false) }, func(t *testing.T, e *Engine) {
+		{"dead shared leases", func(t *testing.T, e *Engine) { crowd(t, e, "lease", many, "t", lockinfo.Shared, 1, false) }, granted, many / steps},
+		{"dead permits", func(t *testing.T, e *Engine) {
+			crowd(t, e, "lease", many, "t", lockinfo.Permits(1, lockinfo.MaxLimit), 1, false)
+		}, granted, many / steps},
+		{"live shared leases", func(t *testing.T, e *Engine) { crowd(t, e, "lease", many, "t", lockinfo.Shared, far, false) }, func(t *testing.T, e *Engine) {
 			placed(t, e, inQueue(drivertest.Request("t", time.Hour), time.Hour), 1)
 		}, 1},
-		{"live permits", func(t *testing.T, e *Engine) { crowd(t, e, "lease", many, "t", driver.Semaphore, far, false) }, func(t *testing.T, e *Engine) {
-			rest := of(drivertest.Request("t", time.Hour), driver.Semaphore, driver.MaxLimit, driver.MaxLimit-many)
+		{"live permits", func(t *testing.T, e *Engine) {
+			crowd(t, e, "lease", many, "t", lockinfo.Permits(1, lockinfo.MaxLimit), far, false)
+		}, func(t *testing.T, e *Engine) {
+			rest := of(drivertest.Request("t", time.Hour), lockinfo.Permits(lockinfo.MaxLimit-many, lockinfo.MaxLimit))
 			drivertest.Granted(t, e, rest)
-			one := of(drivertest.Request("t", time.Hour), driver.Semaphore, driver.MaxLimit, 1)
+			one := of(drivertest.Request("t", time.Hour), lockinfo.Permits(1, lockinfo.MaxLimit))
 			placed(t, e, inQueue(one, time.Hour), 1)
 			drivertest.Release(t, e, rest)
 			drivertest.Granted(t, e, one)
 		}, 4},
-		{"waiters behind a release", heldBefore(driver.Shared, far, false), func(t *testing.T, e *Engine) {
+		{"waiters behind a release", heldBefore(lockinfo.Shared, far, false), func(t *testing.T, e *Engine) {
 			drivertest.Release(t, e, driver.AcquireRequest{Name: "t", LeaseID: rowID(0)})
 			allGranted(t, e)
 		}, many / steps},
-		{"waiters behind a downgrade", heldBefore(driver.Shared, far, false), func(t *testing.T, e *Engine) {
+		{"waiters behind a downgrade", heldBefore(lockinfo.Shared, far, false), func(t *testing.T, e *Engine) {
 			if err := e.Downgrade(t.Context(), driver.DowngradeRequest{Name: "t", LeaseID: rowID(0)}); err != nil {
 				t.Fatal(err)
 			}
@@ -262,7 +266,7 @@ func TestTransactionsAreBounded(t *testing.T) {
 }
 
 // heldBefore makes an exclusive lease, and places behind it.
-func heldBefore(mode driver.Mode, expiry time.Duration, once bool) func(t *testing.T, e *Engine) {
+func heldBefore(mode lockinfo.Mode, expiry time.Duration, once bool) func(t *testing.T, e *Engine) {
 	return func(t *testing.T, e *Engine) {
 		holder := drivertest.Request("t", time.Hour)
 		holder.LeaseID = rowID(0)
@@ -290,7 +294,7 @@ func allGranted(t *testing.T, e *Engine) {
 // whoever asks.
 func TestNobodyOvertakesUnfinishedWork(t *testing.T) {
 	e := openNew(t)
-	heldBefore(driver.Shared, 1000*time.Hour, false)(t, e)
+	heldBefore(lockinfo.Shared, 1000*time.Hour, false)(t, e)
 	rival := open(t, e.path)
 	began, released := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup
@@ -304,7 +308,7 @@ func TestNobodyOvertakesUnfinishedWork(t *testing.T) {
 		})
 	})
 	<-began
-	req := of(drivertest.Request("t", time.Hour), driver.Shared, 0, 0)
+	req := of(drivertest.Request("t", time.Hour), lockinfo.Shared)
 	token := drivertest.Granted(t, rival, req)
 	select {
 	case <-released:

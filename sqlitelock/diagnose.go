@@ -12,9 +12,11 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+	"github.com/holdfast-locks/holdfast/sqlitelock/internal/onefile"
 )
 
-var _ driver.Diagnoser = (*Engine)(nil)
+var _ driver.Diagnoser = (*engine)(nil)
 
 const (
 	probeTTL  = 10 * time.Second
@@ -25,14 +27,14 @@ const (
 
 // A survey is one run of Diagnose.
 type survey struct {
-	*Engine
+	*engine
 	findings []driver.Finding
 }
 
 // Diagnose implements driver.Diagnoser. Of the random names that it locks the
 // last tokens stay until the sweep.
-func (e *Engine) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driver.Diagnosis, error) {
-	s := &survey{Engine: e}
+func (e *engine) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driver.Diagnosis, error) {
+	s := &survey{engine: e}
 	mode, number, err := s.header(ctx)
 	if err != nil {
 		return driver.Diagnosis{}, err
@@ -61,7 +63,7 @@ func (s *survey) failed(key string, err error) {
 	s.findings = append(s.findings, driver.Finding{Level: driver.Fail, Key: key, Text: err.Error(), Err: err})
 }
 
-// header reads what the database says of itself.
+// header reads the journal mode and the number of the schema.
 func (s *survey) header(ctx context.Context) (mode string, number int, err error) {
 	err = s.query(ctx, func(r reader) error {
 		if _, err := r.sql.one(`PRAGMA journal_mode`, nil, &mode); err != nil {
@@ -73,8 +75,8 @@ func (s *survey) header(ctx context.Context) (mode string, number int, err error
 	return mode, number, err
 }
 
-// judgeHeader judges what header returns. Open has refused what is not ours: what
-// differs was changed since.
+// judgeHeader judges the result of header. Open has refused other values, so a difference
+// is newer than that.
 func (s *survey) judgeHeader(mode string, number int) {
 	if mode == "wal" {
 		s.found(driver.OK, "journal", "write-ahead log")
@@ -88,19 +90,8 @@ func (s *survey) judgeHeader(mode string, number int) {
 	}
 }
 
-// remote are the types of file systems that several hosts share: their locks
-// and their shared memory do not exclude each other. A virtual machine and its
-// host are two hosts.
-var remote = []string{
-	"9p", "afpfs", "afs", "beegfs", "ceph", "cifs", "coda", "gfs2", "glusterfs", "gpfs", "lustre", "nfs", "nfs4",
-	"ocfs2", "orangefs", "prl_fs", "pvfs2", "smb2", "smb3", "smbfs", "vboxsf", "virtiofs", "vmhgfs", "webdav", "wekafs",
-	"fuse.ceph", "fuse.ceph-fuse", "fuse.gcsfuse", "fuse.glusterfs", "fuse.grpcfuse", "fuse.hdfs", "fuse.juicefs",
-	"fuse.mfs", "fuse.mountpoint-s3", "fuse.osxfs", "fuse.rclone", "fuse.s3fs", "fuse.seaweedfs", "fuse.sshfs",
-	"fuse.vmhgfs-fuse", "macfuse", "osxfuse",
-}
-
 func (s *survey) lookAtFileSystem() {
-	kind, err := fileSystem(s.path)
+	kind, err := onefile.FileSystem(s.path)
 	if err != nil {
 		s.found(driver.Warn, "file_system", "cannot tell its type: %s: see that it is local to this host", err)
 		return
@@ -110,7 +101,7 @@ func (s *survey) lookAtFileSystem() {
 
 func fileSystemFinding(kind string) driver.Finding {
 	switch {
-	case slices.Contains(remote, kind):
+	case onefile.Remote(kind):
 		return driver.Finding{Level: driver.Warn, Key: "file_system", Text: kind +
 			" may be shared with other hosts: the lock file is for the processes of one host: put it on a local disk, or use a server"}
 	case strings.HasPrefix(kind, "fuse"):
@@ -120,20 +111,19 @@ func fileSystemFinding(kind string) driver.Finding {
 	return driver.Finding{Key: "file_system", Text: kind + ", local to this host"}
 }
 
-// lookAtPermissions warns of files that everybody may write: whoever writes to
-// them can end every lease.
+// lookAtPermissions warns of files that every user may write, and so end every lease.
 func (s *survey) lookAtPermissions() {
 	var open []string
-	for _, path := range []string{filepath.Dir(s.path), s.path, s.path + logSuffix, s.path + memorySuffix, s.bell.path, s.alarm.path} {
+	for _, path := range []string{filepath.Dir(s.path), s.path, s.path + onefile.LogSuffix, s.path + onefile.MemorySuffix, s.bell.Path, s.alarm.Path} {
 		info, err := os.Stat(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue // made when it is needed
 		}
 		if err == nil {
-			err = mayUse(path)
+			err = onefile.MayUse(path)
 		}
 		if err != nil {
-			s.failed("permissions", pathError(err))
+			s.failed("permissions", onefile.PathError(err))
 			return
 		}
 		if info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {
@@ -153,7 +143,7 @@ func (s *survey) lookAtPermissions() {
 
 func (s *survey) lookAtSize() {
 	counts := map[string]int64{}
-	for suffix, key := range map[string]string{"": "database_bytes", logSuffix: "log_bytes"} {
+	for suffix, key := range map[string]string{"": "database_bytes", onefile.LogSuffix: "log_bytes"} {
 		if info, err := os.Stat(s.path + suffix); err == nil {
 			counts[key] = info.Size()
 		}
@@ -209,9 +199,9 @@ func requestFinding(took, ttl time.Duration) driver.Finding {
 }
 
 func (s *survey) tryLock(ctx context.Context) error {
-	name, id := driver.ProbePrefix+string(driver.NewLeaseID()), driver.NewLeaseID()
+	name, id := driver.ProbePrefix+string(lockinfo.NewLeaseID()), lockinfo.NewLeaseID()
 	reply, err := s.Acquire(ctx, driver.AcquireRequest{
-		Name: name, LeaseID: id, TTL: probeTTL, Holder: driver.Holder{Label: "holdfast doctor"},
+		Name: name, LeaseID: id, TTL: probeTTL, Holder: lockinfo.Holder{Label: "holdfast doctor"},
 	})
 	if err == nil && reply.Outcome != driver.Granted {
 		err = fmt.Errorf("%w: a new name is not free", driver.ErrUnsupported)
@@ -231,7 +221,7 @@ func (s *survey) tryLock(ctx context.Context) error {
 // lookAtNames counts what the first names in use have, and looks for last tokens
 // that lead the clock.
 func (s *survey) lookAtNames(ctx context.Context) {
-	locks, err := answer(ctx, s.query, func(r reader) ([]driver.Lock, error) { return r.page("", "") })
+	locks, err := answer(ctx, s.query, func(r reader) ([]lockinfo.LockState, error) { return r.page("", "") })
 	now, clockErr := s.clock.now()
 	if err = errors.Join(err, clockErr); err != nil {
 		s.failed("names", err)

@@ -63,10 +63,10 @@ func TestDiagnoseWarns(t *testing.T) {
 	if err := os.Chmod(e.path, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	must(t, plain(t, e.path), `PRAGMA user_version = 7`)
+	must(t, plain(t, e.path), `PRAGMA user_version = 2`)
 	found := diagnose(t, e)
 	wantLevels(t, found, map[string]driver.Level{"tokens": driver.Warn, "permissions": driver.Warn, "schema": driver.Warn})
-	for key, text := range map[string]string{"tokens": `"ahead"`, "permissions": e.path, "schema": "number 7"} {
+	for key, text := range map[string]string{"tokens": `"ahead"`, "permissions": e.path, "schema": "number 2"} {
 		if !strings.Contains(found[key].Text, text) {
 			t.Errorf("%s: %q is not in %q", key, text, found[key].Text)
 		}

@@ -9,41 +9,59 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/sqlitelock/internal/bell"
+	"github.com/holdfast-locks/holdfast/sqlitelock/internal/onefile"
 )
 
 // An Engine is one process's connection to a lock database. Use Open to make
 // one, and Close it in the end.
-type Engine struct {
+type Engine struct{ *hidden }
+
+// hidden is engine by a name under which go doc lists none of its methods, so that it
+// shows what programs call.
+type hidden = engine
+
+// Path returns the one name of the file, without symbolic links.
+func (e *Engine) Path() string { return e.path }
+
+// Created reports whether Open has created the database. It is true for one of several
+// processes that open a new database at once.
+func (e *Engine) Created() bool { return e.created }
+
+// Close closes the database. Requests that wait for the database fail with driver.ErrClosed;
+// Close waits for requests that have begun.
+func (e *Engine) Close() error { return e.hidden.Close() }
+
+// An engine is what an Engine does.
+type engine struct {
 	path    string
-	files   fileSet // what was at path when it was opened
-	created bool    // the database is new
-	system  bool    // it is a system store: see MakeSystem
+	files   onefile.Files
+	created bool // the database is new
+	system  bool // it is a system store: see MakeSystem
 	clock   clock
 
 	version atomic.Int64 // of a system store's schema when it was last seen to be ours
 
-	witness witness
-
-	readers chan *conn // those that nobody uses; nil for one that is not open yet
+	readers chan *conn // idle connections; nil for one that is not open yet
 
 	conn  *conn         // the only one that writes
-	turn  chan struct{} // holds one value while somebody uses conn
-	line  line          // who waits for it
-	stint stint         // used by whoever has the turn
-	added int           // rows until now, for the sweep; used by whoever has the turn
+	turn  chan struct{} // holds one value while a caller uses conn, stint and added
+	queue queue         // of requests for the next transaction
+	stint stint
+	added int // rows until now, for the sweep
 
-	bell      bell
-	watches   watches
+	bell      bell.Bell
+	watches   bell.Watches
 	listening sync.Once // starts the listener
 
 	history  bool // what happens is written down
 	follower follower
 
-	alarm   bell // rung after a break
+	alarm   bell.Bell // rung after a break
 	losses  driver.Losses
 	alarmed sync.Once // starts the listener to the alarm
 
-	// newWatcher asks the system for messages about files, which it may refuse.
+	// newWatcher requests messages about files from the system, which may refuse.
 	newWatcher func() (*fsnotify.Watcher, error)
 
 	brief func(time.Duration) // sleeps for less than a millisecond
@@ -69,24 +87,16 @@ var (
 )
 
 // Capabilities implements driver.Engine.
-func (e *Engine) Capabilities() driver.Capabilities {
+func (e *engine) Capabilities() driver.Capabilities {
 	return driver.Capabilities{
 		Shared: true, Semaphore: true, Queue: true, Break: true, Losses: true,
-		AcquireAll: true, Records: true, ListRecords: true, OneTime: true, List: true, Diagnose: true,
+		AcquireAll: true, Records: true, OneTime: true, List: true, Diagnose: true,
 		History: e.history,
 	}
 }
 
-// Path returns the one name of the file, without symbolic links.
-func (e *Engine) Path() string { return e.path }
-
-// Created reports whether Open has created the database: then nobody has used it
-// before. Of several processes that create it together, one is told so.
-func (e *Engine) Created() bool { return e.created }
-
-// Close implements driver.Engine. Requests that wait for the database fail
-// with driver.ErrClosed; Close waits for those that have begun.
-func (e *Engine) Close() error {
+// Close implements driver.Engine.
+func (e *engine) Close() error {
 	e.mu.Lock()
 	if e.closed {
 		e.mu.Unlock()
@@ -101,8 +111,8 @@ func (e *Engine) Close() error {
 	return nil
 }
 
-// closeConnections leaves nothing to report: every commit is behind us.
-func (e *Engine) closeConnections() {
+// closeConnections reports no errors: no commit is pending.
+func (e *engine) closeConnections() {
 	for range readers {
 		if c := <-e.readers; c != nil {
 			_ = c.Close()
@@ -111,12 +121,12 @@ func (e *Engine) closeConnections() {
 	if e.conn != nil {
 		_ = e.conn.Close()
 	}
-	e.witness.close() // last: it says that the files are in use
+	e.files.Close() // last: until then the files are in use
 }
 
 // enter keeps Close waiting until the caller calls e.users.Done. It fails
 // after Close, and if ctx has ended, in which case nothing was done.
-func (e *Engine) enter(ctx context.Context) error {
+func (e *engine) enter(ctx context.Context) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {

@@ -9,6 +9,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/sqlitelock/internal/onefile"
 )
 
 // code returns SQLite's primary result code, or 0 if err has none.
@@ -26,10 +27,10 @@ func isBusy(err error) bool {
 }
 
 // refused translates SQLite's error of a request that was certainly not
-// carried out: it failed before the commit was tried. It leaves alone what is
-// an error of the driver package already.
+// carried out: it failed before the commit was tried. Errors of package driver stay the
+// same.
 func refused(err error) error {
-	if other, ok := errors.AsType[otherFileError](err); ok {
+	if other, ok := errors.AsType[onefile.OtherFileError](err); ok {
 		return fmt.Errorf("%w: %w", driver.ErrUnavailable, other)
 	}
 	switch code(err) {
@@ -47,17 +48,17 @@ func refused(err error) error {
 	return fmt.Errorf("%w: the database failed: %w", driver.ErrUnavailable, err)
 }
 
-// lost translates the error of a request about a lease that was recorded: one
-// in a file that others do not open is lost.
+// lost translates the error of a request about a recorded lease: the lease is lost if other
+// processes open different files.
 func lost(err error) error {
-	if other, ok := errors.AsType[otherFileError](err); ok {
+	if other, ok := errors.AsType[onefile.OtherFileError](err); ok {
 		return fmt.Errorf("%w: %w", driver.ErrLost, other)
 	}
 	return err
 }
 
-// interrupted says that ctx ended before anything was done, which is more
-// than the context's own error says.
+// interrupted returns the error of a request whose ctx ended before anything was done. The
+// context's own error would leave that open.
 func interrupted(ctx context.Context) error {
 	return fmt.Errorf("%w: the request ended before it was carried out: %w", driver.ErrUnavailable, ctx.Err())
 }

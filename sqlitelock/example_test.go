@@ -22,7 +22,7 @@ func Example() {
 	}
 	defer os.RemoveAll(dir)
 	open := func() (*holdfast.Client, func()) {
-		engine, err := sqlitelock.Open(ctx, filepath.Join(dir, "locks.db"))
+		engine, err := sqlitelock.Open(ctx, filepath.Join(dir, "locks.db"), nil)
 		if err != nil {
 			log.Fatal(err)
 		}
@@ -31,7 +31,7 @@ func Example() {
 			log.Fatal(err)
 		}
 		return client, func() {
-			if err := errors.Join(client.Close(ctx), engine.Close()); err != nil {
+			if err := errors.Join(client.Close(), engine.Close()); err != nil {
 				log.Print(err)
 			}
 		}

@@ -6,28 +6,28 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 const (
-	// feedInterval is how often the table of events is read while somebody listens. It
-	// is found by its last row, so that this costs next to nothing.
+	// feedInterval is how often the table of events is read while there is a listener.
+	// Without new rows a read costs next to nothing.
 	feedInterval = 20 * time.Millisecond
 
 	// feedRows is how many events are read at once.
 	feedRows = 256
 )
 
-// A follower reads the events that are new, and tells them, as long as anybody
-// listens.
+// A follower reads new events and delivers them while there is a listener.
 type follower struct {
 	driver.Feed
 	mu      sync.Mutex
 	running bool // there is a goroutine
-	listens bool // which knows where the events begin that it tells
+	listens bool // it knows the number of the last event
 }
 
 // OnEvent implements driver.Historian.
-func (e *Engine) OnEvent(told func(driver.Event)) (stop func()) {
+func (e *engine) OnEvent(told func(lockinfo.HistoryEvent)) (stop func()) {
 	if !e.history {
 		return func() {}
 	}
@@ -45,8 +45,8 @@ func (e *Engine) OnEvent(told func(driver.Event)) (stop func()) {
 	return stop
 }
 
-// follow tells of events until nobody listens, or until Close.
-func (e *Engine) follow(f *follower) {
+// follow delivers events until the last listener has gone, or until Close.
+func (e *engine) follow(f *follower) {
 	tick := time.NewTicker(feedInterval)
 	defer tick.Stop()
 	var last int64
@@ -68,17 +68,17 @@ func (e *Engine) follow(f *follower) {
 	}
 }
 
-// begin tells everybody that the events after the last are told from now on, if that
-// is known.
+// begin sends a gap event to the listeners once the number of the last event is known:
+// later events are delivered.
 func (f *follower) begin(known bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.listens = known; known {
-		f.Tell(driver.Event{Kind: driver.EventGap})
+		f.Tell(lockinfo.HistoryEvent{Kind: lockinfo.HistoryGap})
 	}
 }
 
-// over reports whether nobody listens. Whoever comes then starts another goroutine.
+// over reports whether the last listener has gone. The next one starts another goroutine.
 func (f *follower) over() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -88,15 +88,15 @@ func (f *follower) over() bool {
 	return !f.running
 }
 
-// tellAfter tells of the events after number last, and returns the last number. What
-// cannot be read now is read the next time.
-func (e *Engine) tellAfter(f *follower, last int64) int64 {
+// tellAfter delivers the events after number last, and returns the last number. After an
+// error the next call reads them.
+func (e *engine) tellAfter(f *follower, last int64) int64 {
 	for {
 		var rows []event
 		err := e.read(func(c *conn) error {
 			r, err := e.reader(c)
 			if err == nil {
-				rows, err = all(c, eventsSinceSQL, []any{last, r.bootID, r.now.boot, int64(r.now.micros), feedRows}, (*event).columns)
+				rows, err = scanAll(c, eventsSinceSQL, []any{last, r.bootID, r.now.boot, int64(r.now.micros), feedRows}, (*event).columns)
 			}
 			return err
 		})
@@ -105,7 +105,7 @@ func (e *Engine) tellAfter(f *follower, last int64) int64 {
 		}
 		for i := range rows {
 			if rows[i].seq != last+1 { // they are numbered without gaps
-				f.Tell(driver.Event{Kind: driver.EventGap})
+				f.Tell(lockinfo.HistoryEvent{Kind: lockinfo.HistoryGap})
 			}
 			last = rows[i].seq
 			f.Tell(rows[i].shown())

@@ -11,25 +11,25 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// Requests that write go in groups: those that come while a transaction is under
-// way wait in line, and the next transaction carries them all out. It costs hardly
-// more than one of them: one write lock, one look at the files, one commit. Nobody
-// waits for company, and a request without any goes alone.
+// Group commit: requests that arrive while a transaction is under way wait in the queue,
+// and the next transaction applies them all as one batch. A batch costs hardly more than
+// one request: one write lock, one look at the files, one commit. Requests are never
+// delayed to fill a batch.
 
-// groupNames bounds how many names the requests of a group are about, so that a
-// transaction stays short. A request about more goes alone.
-const groupNames = 64
+// batchNames bounds how many names the requests of a batch are about, so that a
+// transaction stays short. A request about more names is a batch of its own.
+const batchNames = 64
 
 // A request is one that writes.
 type request struct {
 	ctx     context.Context
-	do      func(t *tx) error // may be run again, after what it did was rolled back
-	names   int               // which it is about
-	durable bool              // it must outlive a power cut
-	alone   bool              // it was in a group that failed
+	do      func(t *tx) error // may run again, after a rollback
+	names   int               // how many it is about
+	durable bool              // it must survive a power cut
+	alone   bool              // it was in a batch that failed
 
-	done chan struct{} // closed once the rest is known
-	t    *tx           // what came of it
+	done chan struct{} // closed once the result is known
+	t    *tx           // the result
 	err  error
 }
 
@@ -47,105 +47,110 @@ func (r *request) finished() bool {
 	}
 }
 
-// A line is the requests that wait for their turn. INVARIANT I7: in the order in
-// which they came, which is that of the places that they get.
-type line struct {
+// A queue has the requests that wait for a transaction. INVARIANT I7: in the order of
+// their arrival, in which they also get places.
+type queue struct {
 	mu      sync.Mutex
 	waiting []*request
 }
 
-func (l *line) join(r *request) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.waiting = append(l.waiting, r)
+func (q *queue) add(r *request) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting = append(q.waiting, r)
 }
 
-// leave reports whether r waited: then nothing was done for it, and nothing will be.
-func (l *line) leave(r *request) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	i := slices.Index(l.waiting, r)
+// remove reports whether r waited: then it has had no effect and will have none.
+func (q *queue) remove(r *request) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	i := slices.Index(q.waiting, r)
 	if i >= 0 {
-		l.waiting = slices.Delete(l.waiting, i, i+1)
+		q.waiting = slices.Delete(q.waiting, i, i+1)
 	}
 	return i >= 0
 }
 
-// giveBack puts requests in front of the line, where they came from.
-func (l *line) giveBack(rs []*request) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.waiting = slices.Insert(l.waiting, 0, rs...)
+// putBack returns requests to the front of the queue.
+func (q *queue) putBack(rs []*request) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.waiting = slices.Insert(q.waiting, 0, rs...)
 }
 
-// durable reports whether there is a durable one among those that may go next.
-func (l *line) durable() bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.ContainsFunc(l.waiting[:l.next(true)], func(r *request) bool { return r.durable })
+// durable reports whether a request that may be in the next batch is durable.
+func (q *queue) durable() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.ContainsFunc(q.waiting[:q.next(true)], func(r *request) bool { return r.durable })
 }
 
-// take removes those from the line that go next.
-func (l *line) take(durable bool) []*request {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	n := l.next(durable)
-	group := slices.Clone(l.waiting[:n])
-	l.waiting = slices.Delete(l.waiting, 0, n)
-	return group
+// take removes the next batch. Requests whose context has ended are finished instead.
+func (q *queue) take(durable bool) []*request {
+	q.mu.Lock()
+	n := q.next(durable)
+	batch := slices.Clone(q.waiting[:n])
+	q.waiting = slices.Delete(q.waiting, 0, n)
+	q.mu.Unlock()
+	return slices.DeleteFunc(batch, func(r *request) bool {
+		ended := r.ctx.Err() != nil
+		if ended {
+			r.finish(nil, interrupted(r.ctx))
+		}
+		return ended
+	})
 }
 
-// next returns how many may go next, in one transaction that is durable or not.
-func (l *line) next(durable bool) int {
+// next returns how many requests fit into one transaction, which is durable or not.
+func (q *queue) next(durable bool) int {
 	names := 0
-	for i, r := range l.waiting {
+	for i, r := range q.waiting {
 		names += r.names
-		if i > 0 && (names > groupNames || r.alone || l.waiting[0].alone) || r.durable && !durable {
+		if i > 0 && (names > batchNames || r.alone || q.waiting[0].alone) || r.durable && !durable {
 			return i
 		}
 	}
-	return len(l.waiting)
+	return len(q.waiting)
 }
 
-// oneTurn waits until a request is carried out, by whoever has the turn, and
-// returns its transaction.
-func (e *Engine) oneTurn(r *request) (*tx, error) {
+// submit queues a request and returns its transaction. The caller that gets the turn works
+// for all requests in the queue, until its own is done.
+func (e *engine) submit(r *request) (*tx, error) {
 	r.done = make(chan struct{})
-	e.line.join(r)
-	var gone error
+	e.queue.add(r)
+	var ended error
 	select {
 	case e.turn <- struct{}{}:
-		e.lead(r)
+		e.work(r)
 		<-e.turn
 	case <-r.done:
 	case <-r.ctx.Done():
-		gone = interrupted(r.ctx)
+		ended = interrupted(r.ctx)
 	case <-e.closing:
-		gone = driver.ErrClosed
+		ended = driver.ErrClosed
 	}
-	if gone != nil && e.line.leave(r) {
-		return nil, gone
+	if ended != nil && e.queue.remove(r) {
+		return nil, ended
 	}
 	<-r.done
 	return r.t, r.err
 }
 
-// lead carries out what is in line until r is done, for whoever has the turn.
-func (e *Engine) lead(r *request) {
+// work flushes batches until r is done. Its caller has the turn.
+func (e *engine) work(r *request) {
 	for !r.finished() {
-		if err := e.nextGroup(r.ctx); err != nil {
-			e.line.leave(r) // the others try for themselves
+		if err := e.flush(r.ctx); err != nil {
+			e.queue.remove(r) // the other callers try for themselves
 			r.finish(nil, err)
 		}
 	}
 }
 
-// nextGroup carries out the requests that are next. It fails if there is no
-// transaction for them: then nothing has happened. The line is not looked at
-// before the transaction has begun, because that may take long, and until then
-// all are free to leave it.
-func (e *Engine) nextGroup(ctx context.Context) error {
-	durable := e.line.durable()
+// flush applies the next batch in one transaction. It fails if the transaction cannot
+// begin: then nothing has happened. It takes the batch as late as possible, because more
+// requests may arrive, and others leave, during the wait.
+func (e *engine) flush(ctx context.Context) error {
+	durable := e.queue.durable()
 	if durable {
 		if err := e.conn.execute(`PRAGMA synchronous = FULL`); err != nil {
 			return refused(err)
@@ -159,44 +164,24 @@ func (e *Engine) nextGroup(ctx context.Context) error {
 	}
 	now, err := e.reader(e.conn)
 	if err == nil {
-		err = e.files.same(e.path)
+		err = e.checkStore()
 	}
-	if err == nil && e.system {
-		err = e.checkUnaltered(e.conn)
-	}
-	group := slices.DeleteFunc(e.line.take(durable), func(r *request) bool {
-		ended := r.ctx.Err() != nil
-		if ended {
-			r.finish(nil, interrupted(r.ctx))
-		}
-		return ended
-	})
+	batch := e.queue.take(durable)
 	if err == nil {
-		group, err = e.carryOut(now, group)
+		batch, err = e.apply(now, batch)
 	}
-	if err == nil {
-		err = e.commit()
-	} else {
-		_ = e.conn.run(rollbackSQL) // fails only if SQLite has rolled back itself
-		if err = refused(err); len(group) > 1 {
-			e.separate(group)
-			return nil
-		}
-	}
-	for _, r := range group {
-		r.finish(r.t, err)
-	}
+	e.end(batch, err)
 	return nil
 }
 
-// carryOut carries requests out in a transaction that has begun, as far as its
-// bounds allow, and returns those. The others are in line again.
-func (e *Engine) carryOut(now reader, group []*request) ([]*request, error) {
+// apply runs the requests of a batch, as many as the bounds of the transaction allow, and
+// returns those. The others go back to the queue.
+func (e *engine) apply(now reader, batch []*request) ([]*request, error) {
 	all := &tx{reader: now, history: e.history}
-	for i, r := range group {
+	for i, r := range batch {
 		if all.steps >= maxSteps {
-			e.line.giveBack(group[i:])
-			group = group[:i]
+			e.queue.putBack(batch[i:])
+			batch = batch[:i]
 			break
 		}
 		r.t = &tx{reader: now, history: e.history, steps: all.steps}
@@ -205,34 +190,58 @@ func (e *Engine) carryOut(now reader, group []*request) ([]*request, error) {
 			err = nil
 		}
 		if err != nil {
-			return group, err
+			return batch, err
 		}
 		all.steps, all.added = r.t.steps, all.added+r.t.added
 	}
-	if len(group) == 1 && group[0].ctx.Err() != nil {
-		return group, interrupted(group[0].ctx)
+	if len(batch) == 1 && batch[0].ctx.Err() != nil {
+		return batch, interrupted(batch[0].ctx)
 	}
-	return group, e.sweep(all)
+	return batch, e.sweep(all)
 }
 
-// separate puts the requests of a group that has failed in line again, each to go
-// alone, so that the failure is that of one of them.
-func (e *Engine) separate(group []*request) {
-	for _, r := range group {
+// checkStore fails if other processes use different files, or a member of a system store's
+// group has changed its schema.
+func (e *engine) checkStore() error {
+	if err := e.files.Same(); err != nil || !e.system {
+		return err
+	}
+	return e.checkUnaltered(e.conn)
+}
+
+// end commits the transaction of a batch, or rolls it back if err is set, and finishes the
+// requests. If a batch of several has failed, each of its requests is retried alone.
+func (e *engine) end(batch []*request, err error) {
+	if err == nil {
+		err = e.commit()
+	} else {
+		_ = e.conn.run(rollbackSQL) // fails only if SQLite has rolled back itself
+		if err = refused(err); len(batch) > 1 {
+			e.retryAlone(batch)
+			return
+		}
+	}
+	for _, r := range batch {
+		r.finish(r.t, err)
+	}
+}
+
+func (e *engine) retryAlone(batch []*request) {
+	for _, r := range batch {
 		r.alone = true
 	}
-	e.line.giveBack(group)
+	e.queue.putBack(batch)
 }
 
 // commit ends the transaction. If it fails the outcome is unknown.
-func (e *Engine) commit() error {
+func (e *engine) commit() error {
 	if err := e.conn.run(commitSQL); err != nil {
 		_ = e.conn.run(rollbackSQL)
 		return fmt.Errorf("the commit failed, and may show after a crash: %w", err)
 	}
-	// INVARIANT I1: what others may not have seen is not answered. If the files
-	// are in place now, they were when the commit was written.
-	if err := e.files.same(e.path); err != nil {
+	// INVARIANT I1: a commit that other processes may not see is not confirmed. If the
+	// files are in place now, they were when the commit was written.
+	if err := e.files.Same(); err != nil {
 		return fmt.Errorf("the commit may be lost: %w", err)
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A jam is an engine whose requests wait because another process writes.
@@ -30,9 +31,9 @@ func newJam(t testing.TB, e *Engine) *jam {
 }
 
 func (j *jam) length() int {
-	j.line.mu.Lock()
-	defer j.line.mu.Unlock()
-	return len(j.line.waiting)
+	j.queue.mu.Lock()
+	defer j.queue.mu.Unlock()
+	return len(j.queue.waiting)
 }
 
 // join runs f, whose request is the next in line once join returns.
@@ -89,10 +90,10 @@ func TestGroupIsOneTransaction(t *testing.T) {
 	})
 }
 
-// TestGroupIsBounded: however many wait, a transaction is about groupNames names at
+// TestGroupIsBounded: however many wait, a transaction is about batchNames names at
 // most, or one request.
 func TestGroupIsBounded(t *testing.T) {
-	const many = 3*groupNames/2 + 1
+	const many = 3*batchNames/2 + 1
 	e := openNew(t)
 	j := newJam(t, e)
 	j.acquires(many)
@@ -103,7 +104,7 @@ func TestGroupIsBounded(t *testing.T) {
 	batch := func() {
 		var reqs []driver.AcquireRequest
 		for range driver.MaxBatch {
-			reqs = append(reqs, drivertest.Request(string(driver.NewLeaseID()), time.Minute))
+			reqs = append(reqs, drivertest.Request(string(lockinfo.NewLeaseID()), time.Minute))
 		}
 		if reply, err := e.AcquireAll(t.Context(), reqs); err != nil || reply.Outcome != driver.Granted {
 			t.Errorf("%+v, %v", reply, err)
@@ -126,17 +127,17 @@ func TestFailureInAGroup(t *testing.T) {
 	lost := make([]error, 2)
 	extend := func(i int) func() {
 		return func() {
-			lost[i] = e.Extend(t.Context(), []driver.ExtendRequest{{Name: "free0", LeaseID: driver.NewLeaseID(), TTL: time.Minute}})[0]
+			lost[i] = e.Extend(t.Context(), []driver.ExtendRequest{{Name: "free0", LeaseID: lockinfo.NewLeaseID(), TTL: time.Minute}})[0]
 		}
 	}
 	reqs := j.acquires(2)
 	j.join(extend(0))
 	j.join(func() {
 		err := e.transact(t.Context(), func(tx *tx) error {
-			if err := tx.sql.run(cancelSQL, driver.NewLeaseID(), tx.bootID, tx.now.after(time.Hour)); err != nil {
+			if err := tx.sql.run(cancelSQL, lockinfo.NewLeaseID(), tx.bootID, tx.now.after(time.Hour)); err != nil {
 				return err
 			}
-			tx.tell(driver.NewLeaseID(), driver.Notice{})
+			tx.tell(lockinfo.NewLeaseID(), driver.Notice{})
 			return failure
 		})
 		wantIs(t, "the request that fails", err, failure)
@@ -221,7 +222,7 @@ func TestEndedWhenItsTurnComes(t *testing.T) {
 	cancel()
 	ran := false
 	r := &request{ctx: ctx, names: 1, done: make(chan struct{}), do: func(*tx) error { ran = true; return nil }}
-	e.line.join(r)
+	e.queue.add(r)
 	drivertest.Granted(t, e, drivertest.Request("t", time.Minute))
 	<-r.done
 	wantIs(t, "the request", r.err, context.Canceled)
@@ -262,18 +263,18 @@ func TestLineIsServedInOrder(t *testing.T) {
 // TestFailedGroupKeepsItsOrder: requests whose group has failed go before those
 // that came later.
 func TestFailedGroupKeepsItsOrder(t *testing.T) {
-	l := &line{}
+	l := &queue{}
 	var all []*request
 	for range 4 {
-		all = append(all, &request{names: 1})
-		l.join(all[len(all)-1])
+		all = append(all, &request{ctx: t.Context(), names: 1})
+		l.add(all[len(all)-1])
 	}
 	group := l.take(false)
-	late := &request{names: 1}
-	l.join(late)
-	l.giveBack(group)
+	late := &request{ctx: t.Context(), names: 1}
+	l.add(late)
+	l.putBack(group)
 	if got := l.take(false); !slices.Equal(got, append(all, late)) {
-		t.Errorf("the line is %v, want %v", got, append(all, late))
+		t.Errorf("the queue is %v, want %v", got, append(all, late))
 	}
 }
 
@@ -283,7 +284,7 @@ func TestGroupSharesItsSteps(t *testing.T) {
 	const dead, asked = 100, 5
 	e := openNew(t)
 	for i := range asked {
-		crowd(t, e, "lease", dead, fmt.Sprint("free", i), driver.Shared, 1, false)
+		crowd(t, e, "lease", dead, fmt.Sprint("free", i), lockinfo.Shared, 1, false)
 	}
 	j := newJam(t, e)
 	j.acquires(asked)

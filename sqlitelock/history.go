@@ -4,80 +4,94 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/driver/rules"
+	"github.com/holdfast-locks/holdfast/internal/modes"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// History is a table, which is written in the transactions that do what it tells of,
-// by engines that were opened with it. The others neither write nor read it.
+// History is a table. Each change and its event are written in one transaction. Engines
+// without the option neither write nor read it.
 
 const (
-	// trimEvery is about how many events of a name are written for each time that those
-	// before its latest are deleted. Nobody is shown them meanwhile.
+	// trimEvery is about how many events of a name are written for each deletion of old
+	// ones. Until then old events are not shown.
 	trimEvery = 16
 
-	// unheard is how long an event stays for those who listen, however many there are.
+	// unheard is how long an event stays for listeners, however many events there are.
 	unheard = 10 * feedInterval
 )
 
-// An ending is a row that a statement has taken from the table lease, or from place.
+// An ending is a row that a statement has deleted from the table lease or place.
 type ending struct {
-	rules.Need
+	modes.Fields
 	name     string
-	id       driver.LeaseID
+	id       lockinfo.LeaseID
 	token    uint64 // of a lease
 	holder   string // JSON
 	began    int64  // the grant, or the first request
 	until    int64
-	released bool // of a lease: it was over before, and kept closed
+	released bool // of a lease: it was released earlier, with KeepFor
+	boot     string
 }
 
 func (r *ending) columns() []any {
-	return []any{&r.name, &r.id, &r.Mode, &r.Limit, &r.Permits, &r.token, &r.holder, &r.began, &r.until, &r.released}
+	return []any{&r.name, &r.id, &r.Kind, &r.Limit, &r.Permits, &r.token, &r.holder, &r.began, &r.until, &r.released, &r.boot}
 }
 
-// lasted returns for how long, now that it is over.
+// lasted returns how long the lease or the place lasted.
 func (r *ending) lasted(now instant) time.Duration {
 	return time.Duration(max(min(now.boot, r.until)-r.began, 0))
 }
 
-// endLeases runs a statement that ends leases, writes down how they have ended, and
-// returns their number.
-func (t *tx) endLeases(kind driver.EventKind, query string, args ...any) (int, error) {
+// ago returns how long ago the lease or the place ended; 0 if that is unknown.
+func (r *ending) ago(now instant, bootID string) time.Duration {
+	if r.boot != bootID {
+		return 0
+	}
+	return time.Duration(max(now.boot-r.until, 0))
+}
+
+// endLeases runs a statement that ends leases, writes their events, and returns their
+// number.
+func (t *tx) endLeases(kind lockinfo.HistoryKind, query string, args ...any) (int, error) {
 	if !t.history {
 		return t.sql.affected(query, args...)
 	}
-	ended, err := all(t.sql, query+returningLeases, args, (*ending).columns)
+	ended, err := scanAll(t.sql, query+returningLeases, args, (*ending).columns)
 	for i := 0; i < len(ended) && err == nil; i++ {
-		if r := &ended[i]; !r.released || kind != driver.EventExpired {
-			err = t.note(driver.Event{Kind: kind, Name: r.name, Token: r.token, Held: r.lasted(t.now)}, r.Need, r.holder)
+		r := &ended[i]
+		e := lockinfo.HistoryEvent{Kind: kind, Name: r.name, Token: r.token, Held: r.lasted(t.now)}
+		if kind == lockinfo.HistoryExpired {
+			e.Ago = r.ago(t.now, t.bootID)
+		}
+		if !r.released || kind != lockinfo.HistoryExpired {
+			err = t.note(e, r.Fields, r.holder)
 		}
 	}
 	return len(ended), err
 }
 
-// endPlaces runs a statement that ends places, writes that they have ended without a
-// lease, and returns their number.
+// endPlaces runs a statement that ends places without a lease, writes their events, and
+// returns their number.
 func (t *tx) endPlaces(query string, args ...any) (int, error) {
 	if !t.history {
 		return t.sql.affected(query, args...)
 	}
-	ended, err := all(t.sql, query+returningPlaces, args, (*ending).columns)
+	ended, err := scanAll(t.sql, query+returningPlaces, args, (*ending).columns)
 	for i := 0; i < len(ended) && err == nil; i++ {
 		err = t.noteLeft(&ended[i])
 	}
 	return len(ended), err
 }
 
-// noteLeft writes that a place has ended without a lease.
+// noteLeft writes the event of a place that ended without a lease.
 func (t *tx) noteLeft(r *ending) error {
-	return t.note(driver.Event{Kind: driver.EventLeft, Name: r.name, Waited: r.lasted(t.now)}, r.Need, r.holder)
+	return t.note(lockinfo.HistoryEvent{Kind: lockinfo.HistoryGaveUp, Name: r.name, Waited: r.lasted(t.now)}, r.Fields, r.holder)
 }
 
-// noteQueued writes that a request is given a place, unless it has one.
+// noteQueued writes the event of a new place; a repeated request writes none.
 func (t *tx) noteQueued(req *driver.AcquireRequest, holder string) error {
 	if !t.history {
 		return nil
@@ -86,61 +100,80 @@ func (t *tx) noteQueued(req *driver.AcquireRequest, holder string) error {
 	if placed, err := t.sql.one(hasPlaceSQL, []any{req.Name, req.LeaseID}, &seq); placed || err != nil {
 		return err
 	}
-	return t.note(driver.Event{Kind: driver.EventQueued, Name: req.Name}, rules.NeedOf(req), holder)
+	return t.note(lockinfo.HistoryEvent{Kind: lockinfo.HistoryQueued, Name: req.Name}, modes.Of(req.Mode), holder)
 }
 
-// note writes an event down, if the engine has history.
-func (t *tx) note(e driver.Event, n rules.Need, holder string) error {
+// note writes an event that happened e.Ago before now, if the engine has history.
+func (t *tx) note(e lockinfo.HistoryEvent, f modes.Fields, holder string) error {
 	if !t.history {
 		return nil
 	}
-	t.added++ // it is litter tomorrow
-	err := t.sql.run(noteSQL, e.Name, int(e.Kind), n.Mode, n.Limit, n.Permits, int64(e.Token), holder,
-		int64(e.Waited), int64(e.Held), e.Author, e.Reason, t.bootID, t.now.boot, int64(t.now.micros))
+	t.added++ // the sweep deletes it later
+	err := t.sql.run(noteSQL, e.Name, int(e.Kind), f.Kind, f.Limit, f.Permits, int64(e.Token), holder,
+		int64(e.Waited), int64(e.Held), e.Author, e.Reason, t.bootID, t.now.boot-int64(e.Ago), int64(t.now.micros)-e.Ago.Microseconds())
 	if err == nil && rand.IntN(trimEvery) == 0 { // INVARIANT I11
-		err = t.sql.run(trimEventsSQL, e.Name, driver.MaxHistory, t.bootID, t.now.boot-int64(unheard))
+		err = t.sql.run(trimEventsSQL, e.Name, driver.MaxHistory, t.bootID, t.now.boot-int64(unheard), roomOf(e.Kind))
 	}
 	return err
 }
 
-// endOf returns how a lease ends that is given back.
-func endOf(req *driver.ReleaseRequest) driver.EventKind {
-	if req.Lost {
-		return driver.EventLost
+// roomOf returns a bit for each kind of event that shares a limit with this one.
+func roomOf(kind lockinfo.HistoryKind) (bits int64) {
+	for k := lockinfo.HistoryGap; k <= lockinfo.HistoryCompleted; k++ {
+		if k.Shares(kind) {
+			bits |= 1 << k
+		}
 	}
-	return driver.EventReleased
+	return bits
+}
+
+// endOf returns the kind of the event of a release.
+func endOf(req *driver.ReleaseRequest) lockinfo.HistoryKind {
+	if req.Lost {
+		return lockinfo.HistoryLost
+	}
+	return lockinfo.HistoryReleased
 }
 
 // An event is one row of the table of that name.
 type event struct {
-	driver.Event
+	lockinfo.HistoryEvent
+	modes.Fields
 	seq, wall int64
-	kind      int
+	kind      int // of the event
 	holder    string
 }
 
 func (e *event) columns() []any {
 	return []any{
-		&e.seq, &e.Name, &e.kind, &e.Mode, &e.Limit, &e.Permits, &e.Token, &e.holder, &e.Waited, &e.Held,
+		&e.seq, &e.Name, &e.kind, &e.Fields.Kind, &e.Limit, &e.Permits, &e.Token, &e.holder, &e.Waited, &e.Held,
 		&e.Author, &e.Reason, &e.wall, &e.Ago,
 	}
 }
 
-// shown returns what is told of the event. The time is in its ID, so that those of two
-// files are not confused.
-func (e *event) shown() driver.Event {
+// shown returns the event for callers. Its ID contains the time, so that events of two files
+// differ.
+func (e *event) shown() lockinfo.HistoryEvent {
 	e.ID = fmt.Sprintf("%x-%x", e.wall, e.seq)
-	e.Kind, e.Holder, e.Ago = driver.EventKind(e.kind), describe(e.holder), max(e.Ago, 0)
-	return e.Event
+	e.HistoryEvent.Kind, e.HistoryEvent.Mode = lockinfo.HistoryKind(e.kind), e.Fields.Mode()
+	e.Holder, e.Ago = describe(e.holder), max(e.Ago, 0)
+	return e.HistoryEvent
 }
 
-// History implements driver.Historian. It writes only if there is something to notice.
-func (e *Engine) History(ctx context.Context, name string) ([]driver.Event, error) {
+func (e event) is() lockinfo.HistoryKind { return lockinfo.HistoryKind(e.kind) }
+
+// eventRows reads the events of a name, in order.
+func (r *reader) eventRows(name string) ([]event, error) {
+	return scanAll(r.sql, eventsSQL, []any{name, r.bootID, r.now.boot, int64(r.now.micros)}, (*event).columns)
+}
+
+// History implements driver.Historian. It writes only if leases or places have expired.
+func (e *engine) History(ctx context.Context, name string) ([]lockinfo.HistoryEvent, error) {
 	if !e.history {
 		return nil, fmt.Errorf("history is %w: open the file with %s=1", driver.ErrUnsupported, paramHistory)
 	}
 	settled := false
-	events, err := answer(ctx, e.query, func(r reader) (events []driver.Event, err error) {
+	events, err := answer(ctx, e.query, func(r reader) (events []lockinfo.HistoryEvent, err error) {
 		v, err := r.look(name, "")
 		if err != nil {
 			return nil, err
@@ -153,7 +186,7 @@ func (e *Engine) History(ctx context.Context, name string) ([]driver.Event, erro
 	if settled || err != nil {
 		return events, err
 	}
-	return answer(ctx, e.transact, func(t *tx) ([]driver.Event, error) {
+	return answer(ctx, e.transact, func(t *tx) ([]lockinfo.HistoryEvent, error) {
 		if _, err := t.settle(name, ""); err != nil {
 			return nil, err
 		}
@@ -162,10 +195,10 @@ func (e *Engine) History(ctx context.Context, name string) ([]driver.Event, erro
 }
 
 // events reads the history of a name.
-func (r *reader) events(name string) ([]driver.Event, error) {
-	rows, err := all(r.sql, eventsSQL, []any{name, r.bootID, r.now.boot, int64(r.now.micros), driver.MaxHistory}, (*event).columns)
-	var events []driver.Event
-	for _, row := range slices.Backward(rows) {
+func (r *reader) events(name string) ([]lockinfo.HistoryEvent, error) {
+	rows, err := r.eventRows(name)
+	var events []lockinfo.HistoryEvent
+	for _, row := range driver.KeepHistory(rows, event.is) {
 		if e := row.shown(); e.Ago < driver.HistoryMemory {
 			events = append(events, e)
 		}

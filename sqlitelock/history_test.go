@@ -9,14 +9,15 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/driver/rules"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/internal/modes"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 const events = `SELECT count(*) FROM event`
 
 // kinds returns what the history of a name tells of.
-func kinds(t *testing.T, e *Engine, name string) (all []driver.EventKind) {
+func kinds(t *testing.T, e *Engine, name string) (all []lockinfo.HistoryKind) {
 	t.Helper()
 	history, err := e.History(t.Context(), name)
 	if err != nil {
@@ -44,14 +45,14 @@ func TestHistoryIsOff(t *testing.T) {
 	if _, err := off.History(t.Context(), "a"); !errors.Is(err, driver.ErrUnsupported) || off.Capabilities().History {
 		t.Errorf("History = %v, want ErrUnsupported", err)
 	}
-	off.OnEvent(func(driver.Event) { t.Error("told of an event") })()
+	off.OnEvent(func(lockinfo.HistoryEvent) { t.Error("told of an event") })()
 	if n := number(t, plain(t, off.path), events); n != 0 {
 		t.Errorf("%d events", n)
 	}
 	on := openRemembering(t, off.path)
 	t.Cleanup(func() { on.Close() })
 	drivertest.Release(t, on, held)
-	if got := kinds(t, on, "a"); !slices.Equal(got, []driver.EventKind{driver.EventReleased}) {
+	if got := kinds(t, on, "a"); !slices.Equal(got, []lockinfo.HistoryKind{lockinfo.HistoryReleased}) {
 		t.Errorf("history %v, want the release", got)
 	}
 }
@@ -123,7 +124,7 @@ func TestSweepWritesEvents(t *testing.T) {
 	if n := number(t, plain(t, e.path), places) + number(t, plain(t, e.path), leases+` WHERE name = 'lease'`); n != 0 {
 		t.Fatalf("%d rows that are over were not swept: nothing was shown", n)
 	}
-	for name, last := range map[string]driver.EventKind{"lease": driver.EventExpired, "place": driver.EventLeft} {
+	for name, last := range map[string]lockinfo.HistoryKind{"lease": lockinfo.HistoryExpired, "place": lockinfo.HistoryGaveUp} {
 		history, err := e.History(t.Context(), name)
 		if err != nil || len(history) == 0 || history[len(history)-1].Kind != last {
 			t.Fatalf("history of %q: %v, %v; want %v at its end", name, history, err, last)
@@ -148,7 +149,7 @@ func TestHistoryOutlivesReboot(t *testing.T) {
 	next.pass(0, time.Minute)
 	e = remembering(next.open(t, path))
 	history, err := e.History(t.Context(), "a")
-	if err != nil || len(history) != 2 || history[0].Kind != driver.EventAcquired || history[1].Kind != driver.EventExpired {
+	if err != nil || len(history) != 2 || history[0].Kind != lockinfo.HistoryAcquired || history[1].Kind != lockinfo.HistoryExpired {
 		t.Fatalf("history %+v, %v; want acquired and expired", history, err)
 	}
 	if ago := history[0].Ago; ago < 59*time.Second || ago > 2*time.Minute {
@@ -160,26 +161,26 @@ func TestHistoryOutlivesReboot(t *testing.T) {
 // and whoever comes again, after nobody has listened, begins anew.
 func TestFeedTellsOfGaps(t *testing.T) {
 	e := remembering(openNew(t))
-	heard := make(chan driver.Event, 1000)
-	next := func() driver.Event {
+	heard := make(chan lockinfo.HistoryEvent, 1000)
+	next := func() lockinfo.HistoryEvent {
 		t.Helper()
 		select {
 		case e := <-heard:
 			return e
 		case <-time.After(10 * time.Second):
 			t.Fatal("not told of an event for 10 s")
-			return driver.Event{}
+			return lockinfo.HistoryEvent{}
 		}
 	}
 	for range 2 {
-		stop := e.OnEvent(func(e driver.Event) { heard <- e })
-		if first := next(); first.Kind != driver.EventGap {
+		stop := e.OnEvent(func(e lockinfo.HistoryEvent) { heard <- e })
+		if first := next(); first.Kind != lockinfo.HistoryGap {
 			t.Fatalf("told first of %+v, want a gap", first)
 		}
 		// Both in one transaction: the feed sees the second alone.
 		err := e.transact(t.Context(), func(tx *tx) error {
 			for _, name := range []string{"a", "b"} {
-				if err := tx.note(driver.Event{Kind: driver.EventAcquired, Name: name}, rules.Need{}, "{}"); err != nil {
+				if err := tx.note(lockinfo.HistoryEvent{Kind: lockinfo.HistoryAcquired, Name: name}, modes.Fields{}, "{}"); err != nil {
 					return err
 				}
 			}
@@ -188,7 +189,7 @@ func TestFeedTellsOfGaps(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if gap, event := next(), next(); gap.Kind != driver.EventGap || event.Name != "b" {
+		if gap, event := next(), next(); gap.Kind != lockinfo.HistoryGap || event.Name != "b" {
 			t.Errorf("told of %+v and %+v, want a gap and b", gap, event)
 		}
 		stop()
@@ -208,7 +209,7 @@ func TestFeedTellsOfGaps(t *testing.T) {
 func TestHistoryInURL(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "locks.db")
 	for query, want := range map[string]bool{"": false, "?history=1": true, "?history=false": false, "?history=true&allow_network=false": true} {
-		e, err := OpenURL(t.Context(), "sqlite://"+path+query)
+		e, err := OpenURL(t.Context(), "sqlite://"+path+query, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -219,7 +220,7 @@ func TestHistoryInURL(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if _, err := OpenURL(t.Context(), "sqlite://"+path+"?history=yes"); !errors.Is(err, driver.ErrInvalid) {
+	if _, err := OpenURL(t.Context(), "sqlite://"+path+"?history=yes", nil); !errors.Is(err, driver.ErrInvalid) {
 		t.Errorf("history=yes: %v, want ErrInvalid", err)
 	}
 }
@@ -258,8 +259,8 @@ func TestFeedAfterAQuietDay(t *testing.T) {
 	for range 5 {
 		drivertest.Cycle(t, e, "a")
 	}
-	heard := make(chan driver.Event, 100)
-	defer e.OnEvent(func(e driver.Event) { heard <- e })()
+	heard := make(chan lockinfo.HistoryEvent, 100)
+	defer e.OnEvent(func(e lockinfo.HistoryEvent) { heard <- e })()
 	drivertest.Eventually(t, "the feed begins", func() bool { return len(heard) == 1 })
 	h.pass(2*driver.HistoryMemory, 2*driver.HistoryMemory)
 	for range 4 * sweepEvery {

@@ -4,13 +4,14 @@ import (
 	"context"
 
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/driver/rules"
+	"github.com/holdfast-locks/holdfast/internal/modes"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A lease is one row of the table of that name.
 type lease struct {
-	rules.Need
-	id       driver.LeaseID
+	modes.Fields
+	id       lockinfo.LeaseID
 	token    uint64
 	holder   string
 	granted  int64
@@ -19,46 +20,46 @@ type lease struct {
 }
 
 func (l *lease) columns() []any {
-	return []any{&l.id, &l.token, &l.Mode, &l.Limit, &l.Permits, &l.holder, &l.granted, &l.expiry, &l.released}
+	return []any{&l.id, &l.token, &l.Kind, &l.Limit, &l.Permits, &l.holder, &l.granted, &l.expiry, &l.released}
 }
 
-// addTo adds the lease to what is shown of its name, unless it is over.
-func (l *lease) addTo(lock *driver.Lock, now instant) {
+// addTo adds the lease to the state of its lock, unless it has expired.
+func (l *lease) addTo(lock *lockinfo.LockState, now instant) {
 	if l.expiry <= now.boot {
 		return
 	}
-	lock.Mode, lock.Limit = l.Mode, l.Limit
+	lock.Mode = lock.Mode.Plus(l.Mode())
 	lock.LastToken = max(lock.LastToken, l.token)
 	lock.Holders = append(lock.Holders, l.describe(now))
 }
 
-// describe says what people are shown of the lease.
-func (l *lease) describe(now instant) driver.Holding {
-	return driver.Holding{
-		LeaseID: l.id, Token: l.token, Permits: l.Permits, Holder: describe(l.holder),
+// describe returns the lease as people see it.
+func (l *lease) describe(now instant) lockinfo.Holding {
+	return lockinfo.Holding{
+		LeaseID: l.id, Token: l.token, Mode: l.Mode(), Holder: describe(l.holder),
 		Since: now.since(l.granted), ExpiresIn: now.until(l.expiry), Released: l.released,
 	}
 }
 
 // Inspect implements driver.Engine. It does not wait for writers, and hands
 // nothing over. Of a long queue it describes the first driver.ShownPlaces.
-func (e *Engine) Inspect(ctx context.Context, name string) (driver.Lock, error) {
-	return answer(ctx, e.query, func(r reader) (driver.Lock, error) { return r.inspect(name) })
+func (e *engine) Inspect(ctx context.Context, name string) (lockinfo.LockState, error) {
+	return answer(ctx, e.query, func(r reader) (lockinfo.LockState, error) { return r.inspect(name) })
 }
 
-// inspect reads a name in one transaction, so that it finds whoever is handed
-// the lock meanwhile in the queue or among the holders, and not in both.
-func (r *reader) inspect(name string) (driver.Lock, error) {
-	lock := driver.Lock{Name: name}
+// inspect reads a name in one transaction: a waiter that gets the lock meanwhile is in the
+// queue or among the holders, not in both.
+func (r *reader) inspect(name string) (lockinfo.LockState, error) {
+	lock := lockinfo.LockState{Name: name}
 	if err := r.sql.run(beginReadSQL); err != nil {
 		return lock, err
 	}
 	defer func() { _ = r.sql.run(endReadSQL) }()
-	leases, err := all(r.sql, leasesSQL, []any{name, r.bootID}, (*lease).columns)
+	leases, err := scanAll(r.sql, leasesSQL, []any{name, r.bootID}, (*lease).columns)
 	if err != nil {
 		return lock, err
 	}
-	places, err := all(r.sql, placesSQL, []any{name, r.bootID, r.now.boot, driver.ShownPlaces}, (*place).columns)
+	places, err := scanAll(r.sql, placesSQL, []any{name, r.bootID, r.now.boot, driver.ShownPlaces}, (*place).columns)
 	if err != nil {
 		return lock, err
 	}
@@ -77,10 +78,10 @@ func (r *reader) inspect(name string) (driver.Lock, error) {
 	return lock, nil
 }
 
-// describe says what is shown of a place.
-func (p *place) describe(now instant) driver.Waiting {
-	return driver.Waiting{
-		LeaseID: p.id, Mode: p.Mode, Permits: p.Permits, Holder: describe(p.holder),
+// describe returns the place as people see it.
+func (p *place) describe(now instant) lockinfo.Place {
+	return lockinfo.Place{
+		LeaseID: p.id, Mode: p.Mode(), Holder: describe(p.holder),
 		Since: now.since(p.asked), ExpiresIn: now.until(p.expiry),
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/sqlitelock/internal/onefile"
 )
 
 // hotJournal is a rollback journal, which a lock database never has. SQLite believes
@@ -38,7 +39,7 @@ func TestPlantedJournal(t *testing.T) {
 	check(t, err)
 	check(t, os.WriteFile(path+"-journal", hotJournal(1), 0o644))
 	check(t, os.Chown(path+"-journal", 1, 1))
-	e, err := Open(t.Context(), path)
+	e, err := Open(t.Context(), path, nil)
 	wantIs(t, "open", err, driver.ErrPermission)
 	if err == nil {
 		_ = e.Close()
@@ -59,14 +60,14 @@ func TestJournalThatGoes(t *testing.T) {
 	go func() { // ends with ctx
 		var err error
 		for ctx.Err() == nil && err == nil {
-			if err = os.WriteFile(path+journalSuffix, nil, 0o600); err == nil {
-				err = os.Remove(path + journalSuffix)
+			if err = os.WriteFile(path+onefile.JournalSuffix, nil, 0o600); err == nil {
+				err = os.Remove(path + onefile.JournalSuffix)
 			}
 		}
 		done <- err
 	}()
 	for began := time.Now(); time.Since(began) < time.Second; {
-		if err := checkFiles(path); err != nil {
+		if err := onefile.Check(path, false); err != nil {
 			t.Error(err)
 			break
 		}

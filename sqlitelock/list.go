@@ -5,7 +5,7 @@ import (
 	"iter"
 	"strings"
 
-	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // pageNames is the number of names that List reads in one step.
@@ -14,10 +14,10 @@ const pageNames = 256
 // List implements driver.Lister, in the order of the names, without the
 // queues. No statement is open while the caller's loop body runs, which may
 // use the engine.
-func (e *Engine) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock, error] {
-	name := func(l driver.Lock) string { return l.Name }
-	locks := paged(ctx, e, prefix, pageNames, name, func(r reader, last string) ([]driver.Lock, error) { return r.page(prefix, last) })
-	return func(yield func(driver.Lock, error) bool) {
+func (e *engine) List(ctx context.Context, prefix string) iter.Seq2[lockinfo.LockState, error] {
+	name := func(l lockinfo.LockState) string { return l.Name }
+	locks := paged(ctx, e, prefix, pageNames, name, func(r reader, last string) ([]lockinfo.LockState, error) { return r.page(prefix, last) })
+	return func(yield func(lockinfo.LockState, error) bool) {
 		for l, err := range locks {
 			if (err != nil || len(l.Holders) > 0 || l.QueueLength > 0) && !yield(l, err) {
 				return
@@ -26,9 +26,9 @@ func (e *Engine) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock,
 	}
 }
 
-// paged yields what page reads of the names behind the last of the page before, size
-// of them at a time, as long as they begin with prefix.
-func paged[T any](ctx context.Context, e *Engine, prefix string, size int, name func(T) string, page func(r reader, last string) ([]T, error)) iter.Seq2[T, error] {
+// paged yields all names that begin with prefix. Each call of page reads up to size names
+// after the last one.
+func paged[T any](ctx context.Context, e *engine, prefix string, size int, name func(T) string, page func(r reader, last string) ([]T, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for last, more := "", true; more; {
 			found, err := answer(ctx, e.query, func(r reader) ([]T, error) { return page(r, last) })
@@ -39,7 +39,7 @@ func paged[T any](ctx context.Context, e *Engine, prefix string, size int, name 
 			more = len(found) == size
 			for _, f := range found {
 				if last = name(f); !strings.HasPrefix(last, prefix) {
-					return // in the order of the names, none follows that has it
+					return // names are in order: no later one has the prefix
 				}
 				if !yield(f, nil) {
 					return
@@ -50,15 +50,15 @@ func paged[T any](ctx context.Context, e *Engine, prefix string, size int, name 
 }
 
 // page reads one step of List: the names after a given one, free ones too.
-func (r *reader) page(prefix, after string) ([]driver.Lock, error) {
-	lines, err := all(r.sql, pageSQL, []any{prefix, after, pageNames, r.bootID, r.now.boot}, (*listed).columns)
+func (r *reader) page(prefix, after string) ([]lockinfo.LockState, error) {
+	lines, err := scanAll(r.sql, pageSQL, []any{prefix, after, pageNames, r.bootID, r.now.boot}, (*listed).columns)
 	if err != nil {
 		return nil, err
 	}
-	var locks []driver.Lock
+	var locks []lockinfo.LockState
 	for _, l := range lines {
 		if len(locks) == 0 || locks[len(locks)-1].Name != l.name {
-			locks = append(locks, driver.Lock{Name: l.name, LastToken: l.lastToken, QueueLength: l.queue})
+			locks = append(locks, lockinfo.LockState{Name: l.name, LastToken: l.lastToken, QueueLength: l.queue})
 		}
 		if l.id != "" {
 			l.addTo(&locks[len(locks)-1], r.now)

@@ -4,57 +4,34 @@ import (
 	"context"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
-
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+	"github.com/holdfast-locks/holdfast/sqlitelock/internal/bell"
 )
 
-const (
-	// pollInterval is how often the bell is polled where the system gives no
-	// messages about files, or no longer does.
-	pollInterval = 5 * time.Millisecond
+// Watch implements driver.Queuer. A hand-over by this engine notifies the watch directly,
+// one by another process rings the bell.
+func (e *engine) Watch(id lockinfo.LeaseID) driver.Watch { return e.watches.Watch(id) }
 
-	// After the bell the listener rests restFactor times as long as it has
-	// worked, but restLongest at most, so that other people's releases cost a
-	// bounded share of a core. It hears what rang meanwhile after its rest.
-	restFactor  = 4
-	restLongest = 10 * time.Millisecond
-)
-
-// An ear hears a bell: by messages of the system or, if there are none, by polling.
-type ear struct {
-	bell     bell
-	messages *fsnotify.Watcher // nil if there are none
-	poll     *time.Ticker      // nil while messages come
-	last     tolls             // the bell at the last look
-}
-
-// attend starts a listener to a bell, which ends with Close. It calls began first,
-// and heard whenever the bell may have rung; rung says for which lease IDs it may
-// have. After that it rests, for at least that long. After Close attend does
-// nothing.
-func (e *Engine) attend(b bell, rest time.Duration, began func(), heard func(rung func(driver.LeaseID) bool)) {
+// attend starts a listener to a bell, which ends with Close. It calls began before any
+// change counts, and heard after each change. After Close attend does nothing.
+func (e *engine) attend(b bell.Bell, rest time.Duration, began func(), heard func(rung func(lockinfo.LeaseID) bool)) {
 	if e.enter(context.Background()) != nil {
 		return
 	}
-	r := &ear{bell: b}
-	r.messages, _ = e.newWatcher()
-	r.attach()
-	r.last = b.read()
+	l := bell.Listen(b, e.newWatcher)
 	began()
 	go func() {
 		defer e.users.Done()
-		defer r.close()
-		r.hear(e.closing, rest, heard)
+		l.Run(e.closing, rest, heard)
 	}()
 }
 
-// listen starts the listener to the bell, once, and tells those to look who began
-// to wait before it.
-func (e *Engine) listen() {
+// listen starts the listener to the bell, once. Waiters that came before it must look.
+func (e *engine) listen() {
 	e.listening.Do(func() {
-		e.attend(e.bell, 0, e.watches.TellAll, func(rung func(driver.LeaseID) bool) {
-			for id, name := range e.watches.asked(rung) {
+		e.attend(e.bell, 0, e.watches.TellAll, func(rung func(lockinfo.LeaseID) bool) {
+			for id, name := range e.watches.Requested(rung) {
 				for !e.look(name, id) {
 				}
 			}
@@ -62,91 +39,16 @@ func (e *Engine) listen() {
 	})
 }
 
-// attach asks the system for messages about the file that is the bell now,
-// and sees to it that it is polled if there are none.
-func (r *ear) attach() {
-	heard := r.messages != nil && r.messages.Add(r.bell.path) == nil
-	switch {
-	case heard && r.poll != nil:
-		r.poll.Stop()
-		r.poll = nil
-	case !heard && r.poll == nil:
-		r.poll = time.NewTicker(pollInterval)
-	}
-}
-
-func (r *ear) close() {
-	if r.poll != nil {
-		r.poll.Stop()
-	}
-	if r.messages != nil {
-		_ = r.messages.Close()
-	}
-}
-
-// wait blocks until the bell may have rung. It reports whether rings may have
-// been lost, and not ok when closing is closed.
-func (r *ear) wait(closing <-chan struct{}) (lost, ok bool) {
-	var events <-chan fsnotify.Event
-	var failures <-chan error
-	if r.messages != nil {
-		events, failures = r.messages.Events, r.messages.Errors
-	}
-	var ticks <-chan time.Time
-	if r.poll != nil {
-		ticks = r.poll.C
-	}
-	select {
-	case event := <-events:
-		if event.Has(fsnotify.Write) {
-			return false, true
-		}
-		r.attach() // the bell was moved or deleted, or is another one
-		return true, true
-	case <-failures: //nolint:errcheck // there were more messages than the system keeps
-		return true, true
-	case <-ticks:
-		return false, true
-	case <-closing:
-		return false, false
-	}
-}
-
-// hear calls heard whenever the bell may have rung, until closing is closed.
-func (r *ear) hear(closing <-chan struct{}, rest time.Duration, heard func(rung func(driver.LeaseID) bool)) {
-	for {
-		lost, ok := r.wait(closing)
-		if !ok {
-			return
-		}
-		start := time.Now()
-		before := r.last
-		r.last = r.bell.read()
-		if !lost && r.last == before {
-			continue
-		}
-		if r.poll != nil {
-			r.attach()
-		}
-		heard(func(id driver.LeaseID) bool { return lost || r.last.rung(&before, id) })
-		select {
-		case <-time.After(max(rest, min(restFactor*time.Since(start), restLongest))):
-		case <-closing:
-			return
-		}
-	}
-}
-
-// look tells those who watch id what is new. If it cannot read that, they find out
-// by themselves. It returns false if id got its place meanwhile: then it must look
-// again.
-func (e *Engine) look(name string, id driver.LeaseID) bool {
-	before := e.watches.seen(id)
+// look reads the state of id and notifies its watches of a change. If the database cannot
+// be read, they must find out by themselves. It returns false if id got its place meanwhile: then the
+// caller must look again.
+func (e *engine) look(name string, id lockinfo.LeaseID) bool {
+	before := e.watches.Seen(id)
 	now, err := e.clock.now()
-	var s sight
+	var s bell.Sight
 	if err == nil {
 		err = e.read(func(c *conn) error {
-			_, err := c.one(noticeSQL, []any{name, id, e.clock.bootID, now.boot}, &s.token, &s.looks)
+			_, err := c.one(noticeSQL, []any{name, id, e.clock.bootID, now.boot}, &s.Token, &s.Looks)
 			return err
 		})
 	}
@@ -154,5 +56,5 @@ func (e *Engine) look(name string, id driver.LeaseID) bool {
 		e.watches.Tell(id, driver.Notice{})
 		return true
 	}
-	return e.watches.saw(id, before, s)
+	return e.watches.Saw(id, before, s)
 }

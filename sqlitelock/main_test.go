@@ -1,6 +1,7 @@
 package sqlitelock
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -25,7 +26,7 @@ func TestMain(m *testing.M) {
 // open returns an engine that is closed with the test.
 func open(t testing.TB, path string) *Engine {
 	t.Helper()
-	return drivertest.Open(t, Open, path)
+	return drivertest.Open(t, func(ctx context.Context, path string) (*Engine, error) { return Open(ctx, path, nil) }, path)
 }
 
 // openNew returns an engine on a database of its own.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/sqlitelock/internal/onefile"
 )
 
 // rival is a process that reads commands: "try PATH" opens the database there,
@@ -111,11 +112,11 @@ func TestOneFileOneLock(t *testing.T) {
 			check(t, os.Rename(path, path+"2"))
 			return path + "2"
 		}, true, true},
-		{"-shm deleted", remove(memorySuffix), true, false},
-		{"-wal deleted", remove(logSuffix), true, false},
-		{"-shm and -wal deleted", remove(memorySuffix, logSuffix), true, true},
+		{"-shm deleted", remove(onefile.MemorySuffix), true, false},
+		{"-wal deleted", remove(onefile.LogSuffix), true, false},
+		{"-shm and -wal deleted", remove(onefile.MemorySuffix, onefile.LogSuffix), true, true},
 		{"the database deleted", remove(""), true, false},
-		{"all deleted", remove("", memorySuffix, logSuffix, bellSuffix), true, true},
+		{"all deleted", remove("", onefile.MemorySuffix, onefile.LogSuffix, onefile.BellSuffix), true, true},
 		{"all deleted, with their directory", func(t *testing.T, path string) string {
 			check(t, os.RemoveAll(filepath.Dir(path)))
 			check(t, os.Mkdir(filepath.Dir(path), 0o700))
@@ -129,7 +130,7 @@ func TestOneFileOneLock(t *testing.T) {
 		{"replaced, and the log deleted", func(t *testing.T, path string) string {
 			check(t, open(t, path+"2").Close())
 			check(t, os.Rename(path+"2", path))
-			return remove(memorySuffix, logSuffix)(t, path)
+			return remove(onefile.MemorySuffix, onefile.LogSuffix)(t, path)
 		}, true, true},
 		{"the directory moved", func(t *testing.T, path string) string {
 			check(t, os.Rename(filepath.Dir(path), filepath.Dir(path)+"2"))
@@ -141,7 +142,7 @@ func TestOneFileOneLock(t *testing.T) {
 			return filepath.Join(filepath.Dir(path)+"2", filepath.Base(path))
 		}, true, false},
 	} {
-		if c.witness && !canWitness {
+		if c.witness && !onefile.CanWitness {
 			continue
 		}
 		t.Run(c.what, func(t *testing.T) {
@@ -183,7 +184,7 @@ func check(t testing.TB, err error) {
 // is not when they are gone.
 func TestUsableAfterTheLastIsClosed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "locks.db")
-	for _, suffixes := range [][]string{{""}, {logSuffix}, {memorySuffix}, {"", logSuffix, memorySuffix}} {
+	for _, suffixes := range [][]string{{""}, {onefile.LogSuffix}, {onefile.MemorySuffix}, {"", onefile.LogSuffix, onefile.MemorySuffix}} {
 		e := open(t, path)
 		for _, suffix := range suffixes {
 			check(t, os.Remove(path+suffix))
@@ -203,7 +204,7 @@ func TestReaderOfOtherFiles(t *testing.T) {
 	drivertest.Granted(t, e, drivertest.Request("t", time.Hour))
 	check(t, open(t, e.path+"2").Close())
 	aside := func(from, to string) {
-		for _, suffix := range []string{"", logSuffix, memorySuffix} {
+		for _, suffix := range []string{"", onefile.LogSuffix, onefile.MemorySuffix} {
 			if err := os.Rename(e.path+from+suffix, e.path+to+suffix); suffix == "" {
 				check(t, err) // the others need not be there
 			}
@@ -211,9 +212,9 @@ func TestReaderOfOtherFiles(t *testing.T) {
 	}
 	aside("", "1")
 	aside("2", "")
-	var other otherFileError
+	var other onefile.OtherFileError
 	if err := e.read(func(*conn) error { return nil }); !errors.As(err, &other) {
-		t.Errorf("a reader of another file: error %v, want one of the kind otherFileError", err)
+		t.Errorf("a reader of another file: error %v, want one of the kind onefile.OtherFileError", err)
 	}
 	aside("", "2")
 	aside("1", "")

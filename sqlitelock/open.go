@@ -9,15 +9,15 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/sqlitelock/internal/bell"
+	"github.com/holdfast-locks/holdfast/sqlitelock/internal/onefile"
 )
 
 // readers is how many requests may read at the same time, without disturbing
@@ -30,38 +30,31 @@ const (
 	paramHistory = "history"
 )
 
-// Options are what is seldom needed.
+// Options configure Open. A zero field is the default.
 type Options struct {
 	// AllowNetwork opens a database on a file system that other hosts may
-	// share: NFS, SMB, 9p and their like, and FUSE file systems of that kind.
-	// Only the processes of one host may use it: those of another would neither
-	// see its leases nor know its clock.
+	// share: NFS, SMB, 9p and the like. Only the processes of one host may use the
+	// database: processes of another host would not see its leases or share its clock.
 	AllowNetwork bool
 
-	// System opens only a store that root has made with MakeSystem, for all who
-	// share it. Such a store is known by its directory, so that it is treated
-	// alike without this option; with it, what is anything else is refused.
+	// System opens only a store that MakeSystem has made, and refuses all others.
+	// Without this option Open recognises such a store by its directory.
 	System bool
 
-	// History writes down what happens to each name, and tells of it: see
-	// driver.Historian. What engines without it do is not written. Each event is
-	// another row to write, so that taking a lock and giving it back costs more.
+	// History records and publishes the events of each name: see driver.Historian.
+	// Engines without it record nothing. Each event is another row to write, so that
+	// acquire and release cost more.
 	History bool
 }
 
-// OpenURL is OpenWith for a path in the form
+// OpenURL is Open for a path in the form
 //
 //	sqlite:///absolute/path/file.db
 //
 // in which special characters are written as %XX. The only parameters are
 // allow_network=true, which is Options.AllowNetwork, and history=1, which is
-// Options.History. A URL of another form is driver.ErrInvalid.
-func OpenURL(ctx context.Context, rawURL string) (*Engine, error) {
-	return OpenURLWith(ctx, rawURL, nil)
-}
-
-// OpenURLWith is OpenURL with options, to which the URL may add.
-func OpenURLWith(ctx context.Context, rawURL string, more *Options) (*Engine, error) {
+// Options.History. They add to the options. A URL of another form is driver.ErrInvalid.
+func OpenURL(ctx context.Context, rawURL string, opts *Options) (*Engine, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil { // it quotes the URL, in which somebody may have left a password
 		return nil, fmt.Errorf("%w sqlite URL: it is malformed; write special characters of the path as %%XX, for example %% as %%25", driver.ErrInvalid)
@@ -69,15 +62,15 @@ func OpenURLWith(ctx context.Context, rawURL string, more *Options) (*Engine, er
 	if u.Scheme != "sqlite" || u.Opaque != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(u.Path, "/") || u.ForceQuery || u.Fragment != "" {
 		return nil, fmt.Errorf("%w sqlite URL: want sqlite:///absolute/path/file.db, with three slashes; write ? and # of a path as %%3F and %%23", driver.ErrInvalid)
 	}
-	opts, err := parseQuery(u.RawQuery)
+	all, err := parseQuery(u.RawQuery)
 	if err != nil {
 		return nil, fmt.Errorf("%w sqlite URL: %w", driver.ErrInvalid, err)
 	}
-	if more != nil {
-		opts.AllowNetwork, opts.System = opts.AllowNetwork || more.AllowNetwork, more.System
-		opts.History = opts.History || more.History
+	if opts != nil {
+		all.AllowNetwork, all.System = all.AllowNetwork || opts.AllowNetwork, opts.System
+		all.History = all.History || opts.History
 	}
-	return OpenWith(ctx, u.Path, &opts)
+	return Open(ctx, u.Path, &all)
 }
 
 func parseQuery(query string) (opts Options, err error) {
@@ -108,12 +101,9 @@ func parseQuery(query string) (opts Options, err error) {
 // other hosts may share its file system; and one whose files any user may replace.
 // One that this user may not use is driver.ErrPermission.
 // A host without a boot-time clock is driver.ErrUnsupported.
-func Open(ctx context.Context, path string) (*Engine, error) {
-	return OpenWith(ctx, path, nil)
-}
-
-// OpenWith is Open with options. Nil stands for none.
-func OpenWith(ctx context.Context, path string, opts *Options) (*Engine, error) {
+//
+// Nil options are the defaults.
+func Open(ctx context.Context, path string, opts *Options) (*Engine, error) {
 	clock, err := systemClock()
 	if err != nil {
 		return nil, err
@@ -125,39 +115,37 @@ func OpenWith(ctx context.Context, path string, opts *Options) (*Engine, error) 
 	return s.open(ctx, path)
 }
 
-// A setting is what a database is opened with.
+// A setting has the parameters of open.
 type setting struct {
 	Options
 	clock      clock
 	fileSystem func(path string) (kind string, err error)
 	patience   time.Duration // with files that are not whole
 
-	// added is how many rows the engine begins with, of those after which it
-	// sweeps. It is left to chance: a sweep takes longer than the one acquire of a
-	// short-lived engine, and all of them together sweep as often as one that
-	// stays.
+	// added is the engine's initial count of added rows, at random: short-lived engines
+	// together sweep as often as a long-lived one, and few of them pay for a sweep.
 	added int
 }
 
 func newSetting(c clock) setting {
-	return setting{clock: c, fileSystem: fileSystem, patience: busyLimit, added: rand.IntN(sweepEvery)}
+	return setting{clock: c, fileSystem: onefile.FileSystem, patience: busyLimit, added: rand.IntN(sweepEvery)}
 }
 
 func (s setting) open(ctx context.Context, path string) (*Engine, error) {
 	if ctx.Err() != nil {
 		return nil, interrupted(ctx)
 	}
-	path, err := locate(path)
+	path, err := onefile.Locate(path)
 	if err == nil {
-		s.System = s.System || hasSystemForm(filepath.Dir(path))
+		s.System = s.System || onefile.HasSystemForm(filepath.Dir(path))
 		err = s.check(ctx, path)
 	}
 	if err != nil {
-		return nil, pathError(err)
+		return nil, onefile.PathError(err)
 	}
-	e := &Engine{
+	e := &engine{
 		path: path, system: s.System, history: s.History, clock: s.clock, added: s.added,
-		bell: bell{path + bellSuffix, s.System}, alarm: bell{path + alarmSuffix, s.System},
+		bell: bell.Bell{Path: path + onefile.BellSuffix, Exists: s.System}, alarm: bell.Bell{Path: path + onefile.AlarmSuffix, Exists: s.System},
 		readers: make(chan *conn, readers), turn: make(chan struct{}, 1), closing: make(chan struct{}),
 		newWatcher: fsnotify.NewWatcher, brief: brief,
 	}
@@ -168,56 +156,34 @@ func (s setting) open(ctx context.Context, path string) (*Engine, error) {
 		e.closeConnections()
 		return nil, refused(err)
 	}
-	return e, nil
+	return &Engine{e}, nil
 }
 
 // check fails if what is at path must not be opened.
 func (s setting) check(ctx context.Context, path string) error {
 	kind, err := s.fileSystem(filepath.Dir(path))
-	if err == nil && !s.AllowNetwork && slices.Contains(remote, kind) { // if it cannot be told, Diagnose warns
+	if err == nil && !s.AllowNetwork && onefile.Remote(kind) { // Diagnose warns if the type is unknown
 		return fmt.Errorf("%w path: %s is on %s, which other hosts may share, and these would not see its locks: "+
 			"use a local disk, or a server; if no other host uses the file, say %s", driver.ErrInvalid, path, kind, paramNetwork)
 	}
-	if err := checkPlace(path, s.System); err != nil {
+	if err := onefile.Check(path, s.System); err != nil {
 		return err
 	}
-	return awaitWhole(ctx, path, s.System, s.patience)
-}
-
-// checkPlace fails if the files at path must not be used.
-func checkPlace(path string, system bool) error {
-	if system {
-		return checkSystem(path)
-	}
-	return checkFiles(path)
-}
-
-// pathError translates an error of the file system.
-func pathError(err error) error {
-	switch {
-	case errors.Is(err, driver.ErrInvalid), errors.Is(err, driver.ErrPermission), errors.Is(err, driver.ErrUnavailable):
-		return err
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		return fmt.Errorf("%w: give this user the right to write the file and its directory: %w", driver.ErrPermission, err)
-	case errors.Is(err, syscall.ENOTDIR), errors.Is(err, fs.ErrExist), errors.Is(err, syscall.ENAMETOOLONG),
-		errors.Is(err, syscall.ELOOP), errors.Is(err, fs.ErrInvalid), errors.Is(err, syscall.EINVAL):
-		return fmt.Errorf("%w path: no file can be there: %w", driver.ErrInvalid, err)
-	}
-	return fmt.Errorf("%w: the file cannot be opened: %w", driver.ErrUnavailable, err)
+	return onefile.AwaitWhole(ctx, path, s.System, s.patience)
 }
 
 // connect opens the connection that writes, and what all others need.
-func (e *Engine) connect(ctx context.Context) error {
+func (e *engine) connect(ctx context.Context) error {
 	dsn := e.dsn("mode", "rw")
 	_, err := os.Stat(e.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		// A new database gets the permissions of the bell. It is not ours to
-		// create: if another engine of this process has it open, closing our
-		// descriptor would drop that engine's file locks.
-		if err := e.bell.make(); err != nil {
-			return pathError(err)
+		// A new database gets the permissions of the bell. Only SQLite may create it: if
+		// another engine of this process has it open, closing our descriptor would drop
+		// that engine's file locks.
+		if err := e.bell.Make(); err != nil {
+			return onefile.PathError(err)
 		}
-		dsn = e.dsn("modeof", e.bell.path)
+		dsn = e.dsn("modeof", e.bell.Path)
 	}
 	if e.conn, err = e.newConn(dsn); err != nil {
 		return err
@@ -225,29 +191,28 @@ func (e *Engine) connect(ctx context.Context) error {
 	if err := e.prepareDatabase(ctx); err != nil {
 		return err
 	}
-	if err := e.bell.make(); err != nil {
-		return pathError(err)
+	if err := e.bell.Make(); err != nil {
+		return onefile.PathError(err)
 	}
-	_ = e.alarm.make() // without it losses are found by renewals
-	// Once more, for what has come since the first look.
-	if err := checkPlace(e.path, e.system); err != nil {
-		return pathError(err)
+	_ = e.alarm.Make() // without it losses are found by renewals
+	// Check again: files may have changed since the first check.
+	if err := onefile.Check(e.path, e.system); err != nil {
+		return onefile.PathError(err)
 	}
-	if e.files, err = fileSetOf(e.path); err != nil {
-		return pathError(err)
+	if e.files, err = onefile.Hold(e.path, e.system); err != nil {
+		return onefile.PathError(err)
 	}
-	e.witness = testify(e.path, inodeOf(e.files[0]), e.system)
-	return e.files.same(e.path)
+	return e.files.Same()
 }
 
 // openReader opens a connection that only reads, to the files of the engine.
-func (e *Engine) openReader() (*conn, error) {
+func (e *engine) openReader() (*conn, error) {
 	c, err := e.newConn(e.dsn("_pragma", "query_only(1)"))
 	if err != nil {
 		return nil, err
 	}
 	if err = c.execute(`SELECT 1 FROM sqlite_schema`); err == nil { // opens the files
-		err = e.files.same(e.path) // INVARIANT I1: they may be others since Open
+		err = e.files.Same() // INVARIANT I1: they may be others since Open
 	}
 	if err != nil {
 		_ = c.Close()
@@ -256,9 +221,9 @@ func (e *Engine) openReader() (*conn, error) {
 	return c, nil
 }
 
-// dsn returns the SQLite URI of the database with one parameter. In it a plus
-// sign does not stand for a space.
-func (e *Engine) dsn(key, value string) string {
+// dsn returns the SQLite URI of the database with one parameter. SQLite does not decode a
+// plus sign as a space.
+func (e *engine) dsn(key, value string) string {
 	path := (&url.URL{Path: e.path}).EscapedPath()
 	return "file://" + path + "?" + key + "=" + strings.ReplaceAll(url.QueryEscape(value), "+", "%20")
 }

@@ -59,7 +59,7 @@ func TestNotPermitted(t *testing.T) {
 	})
 	for _, sub := range []string{"", "closed", "readable", "file", "bell"} {
 		asNobody(func() {
-			e, err := Open(t.Context(), locks(sub))
+			e, err := Open(t.Context(), locks(sub), nil)
 			wantIs(t, "open of "+sub, err, driver.ErrPermission)
 			if err == nil {
 				_ = e.Close()
@@ -72,7 +72,7 @@ func TestNotPermitted(t *testing.T) {
 	}
 	chmod(filepath.Join(dir, "file"), 0o755)
 	asNobody(func() {
-		e, err := Open(t.Context(), locks("file"))
+		e, err := Open(t.Context(), locks("file"), nil)
 		if err != nil {
 			t.Errorf("open of what everybody may write: %v", err)
 			return
@@ -95,7 +95,7 @@ func TestFilesOfAnotherUser(t *testing.T) {
 	for _, suffix := range []string{"", "-wal", "-shm", "-bell"} {
 		check(t, os.Chmod(path+suffix, 0o400))
 		asNobody(func() {
-			_, err := Open(t.Context(), path)
+			_, err := Open(t.Context(), path, nil)
 			wantIs(t, "open with "+suffix+" of another user", err, driver.ErrPermission)
 			if err == nil || !strings.Contains(err.Error(), path+suffix+":") {
 				t.Errorf("%v does not name %s", err, path+suffix)
@@ -121,7 +121,7 @@ func TestTrapsInSharedDirectories(t *testing.T) {
 		check(t, os.Chmod(path+suffix, 0o666))
 		check(t, os.Lchown(path+suffix, 1, 1))
 		asNobody(func() {
-			_, err := Open(t.Context(), path)
+			_, err := Open(t.Context(), path, nil)
 			wantIs(t, "open beside "+suffix+" of another user", err, driver.ErrPermission)
 		})
 	}

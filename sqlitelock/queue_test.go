@@ -9,11 +9,12 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // of changes a request to another mode.
-func of(req driver.AcquireRequest, mode driver.Mode, limit, permits int) driver.AcquireRequest {
-	req.Mode, req.Limit, req.Permits = mode, limit, permits
+func of(req driver.AcquireRequest, mode lockinfo.Mode) driver.AcquireRequest {
+	req.Mode = mode
 	return req
 }
 
@@ -105,7 +106,7 @@ func TestAcquireAllOrNothing(t *testing.T) {
 	e := openNew(t)
 	conn := plain(t, e.path)
 	drivertest.Granted(t, e, drivertest.Request("held", time.Minute))
-	drivertest.Granted(t, e, of(drivertest.Request("counted", time.Minute), driver.Semaphore, 3, 1))
+	drivertest.Granted(t, e, of(drivertest.Request("counted", time.Minute), lockinfo.Permits(1, 3)))
 	all := []driver.AcquireRequest{
 		drivertest.Request("a", time.Minute), drivertest.Request("b", time.Minute), drivertest.Request("held", time.Minute),
 	}
@@ -139,16 +140,16 @@ func TestAcquireAllOrNothing(t *testing.T) {
 // process keeps the write lock, for whatever reason.
 func TestRefusalsOnlyRead(t *testing.T) {
 	e := openNew(t)
-	drivertest.Granted(t, e, of(drivertest.Request("t", time.Minute), driver.Semaphore, 3, 2))
-	placed(t, e, inQueue(of(drivertest.Request("t", time.Minute), driver.Semaphore, 3, 2), time.Minute), 1)
+	drivertest.Granted(t, e, of(drivertest.Request("t", time.Minute), lockinfo.Permits(2, 3)))
+	placed(t, e, inQueue(of(drivertest.Request("t", time.Minute), lockinfo.Permits(2, 3)), time.Minute), 1)
 	writer := drivertest.Request("done", time.Minute)
 	drivertest.Granted(t, e, writer)
 	if err := e.Complete(t.Context(), driver.CompleteRequest{Name: "done", LeaseID: writer.LeaseID, Record: []byte("42"), Retention: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
 	must(t, plain(t, e.path), `BEGIN IMMEDIATE`)
-	placed(t, e, of(drivertest.Request("t", time.Minute), driver.Semaphore, 3, 1), 0) // it would fit, but must not barge
-	placed(t, e, of(drivertest.Request("t", time.Minute), driver.Semaphore, 3, 2), 0)
+	placed(t, e, of(drivertest.Request("t", time.Minute), lockinfo.Permits(1, 3)), 0) // it would fit, but must not barge
+	placed(t, e, of(drivertest.Request("t", time.Minute), lockinfo.Permits(2, 3)), 0)
 	_, err := e.Acquire(t.Context(), drivertest.Request("t", time.Minute))
 	wantIs(t, "another kind", err, driver.ErrKindMismatch)
 	once := inQueue(drivertest.Request("done", time.Minute), time.Minute)
@@ -173,7 +174,7 @@ func TestWhoNoticesHandsOver(t *testing.T) {
 			placed(t, e, inQueue(drivertest.Request("t", time.Minute), time.Minute), 2)
 		},
 		"an acquire of another kind": func(t *testing.T, e *Engine, _ driver.AcquireRequest) {
-			_, err := e.Acquire(t.Context(), of(drivertest.Request("t", time.Minute), driver.Semaphore, 3, 1))
+			_, err := e.Acquire(t.Context(), of(drivertest.Request("t", time.Minute), lockinfo.Permits(1, 3)))
 			wantIs(t, "another kind", err, driver.ErrKindMismatch)
 		},
 		"an acquire of several": func(t *testing.T, e *Engine, _ driver.AcquireRequest) {
@@ -249,8 +250,8 @@ func TestSharedRun(t *testing.T) {
 	holder := drivertest.Request("t", time.Minute)
 	token := drivertest.Granted(t, e, holder)
 	var reqs []driver.AcquireRequest
-	for i, mode := range []driver.Mode{driver.Shared, driver.Shared, driver.Exclusive, driver.Shared} {
-		req := inQueue(of(drivertest.Request("t", time.Minute), mode, 0, 0), time.Minute)
+	for i, mode := range []lockinfo.Mode{lockinfo.Shared, lockinfo.Shared, lockinfo.Exclusive, lockinfo.Shared} {
+		req := inQueue(of(drivertest.Request("t", time.Minute), mode), time.Minute)
 		placed(t, e, req, i+1)
 		reqs = append(reqs, req)
 	}
@@ -258,10 +259,10 @@ func TestSharedRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	lock, err := e.Inspect(t.Context(), "t")
-	if err != nil || lock.Mode != driver.Shared || len(lock.Holders) != 3 || lock.QueueLength != 2 || lock.Holders[0].Token != token {
+	if err != nil || lock.Mode != lockinfo.Shared || len(lock.Holders) != 3 || lock.QueueLength != 2 || lock.Holders[0].Token != token {
 		t.Fatalf("after the downgrade: %+v, %v; want three to share it, and two to wait", lock, err)
 	}
-	if lock.Queue[0].LeaseID != reqs[2].LeaseID || lock.Queue[0].Mode != driver.Exclusive {
+	if lock.Queue[0].LeaseID != reqs[2].LeaseID || lock.Queue[0].Mode != lockinfo.Exclusive {
 		t.Errorf("the first of the queue is %+v, want the exclusive request", lock.Queue[0])
 	}
 	for _, req := range []driver.AcquireRequest{reqs[0], holder, reqs[1]} {
@@ -276,10 +277,10 @@ func TestSharedRun(t *testing.T) {
 // TestDowngradeOfPermit: there is nothing to share in a semaphore.
 func TestDowngradeOfPermit(t *testing.T) {
 	e := openNew(t)
-	req := of(drivertest.Request("t", time.Minute), driver.Semaphore, 3, 1)
+	req := of(drivertest.Request("t", time.Minute), lockinfo.Permits(1, 3))
 	drivertest.Granted(t, e, req)
 	wantIs(t, "downgrade", e.Downgrade(t.Context(), driver.DowngradeRequest{Name: "t", LeaseID: req.LeaseID}), driver.ErrLost)
-	drivertest.Granted(t, e, of(drivertest.Request("t", time.Minute), driver.Semaphore, 3, 2))
+	drivertest.Granted(t, e, of(drivertest.Request("t", time.Minute), lockinfo.Permits(2, 3)))
 }
 
 // TestKeptPermit: what KeepFor keeps closed is a permit of its own, even if
@@ -287,21 +288,21 @@ func TestDowngradeOfPermit(t *testing.T) {
 func TestKeptPermit(t *testing.T) {
 	h := newHost("boot")
 	e := openOn(t, h)
-	req := of(drivertest.Request("t", time.Minute), driver.Semaphore, 3, 1)
+	req := of(drivertest.Request("t", time.Minute), lockinfo.Permits(1, 3))
 	for range 2 {
 		drivertest.Granted(t, e, req)
 		err := e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: req.LeaseID, KeepFor: time.Hour})
 		wantIs(t, "release", err, nil)
 	}
 	drivertest.Granted(t, e, req)
-	drivertest.Held(t, e, of(drivertest.Request("t", time.Minute), driver.Semaphore, 3, 1))
+	drivertest.Held(t, e, of(drivertest.Request("t", time.Minute), lockinfo.Permits(1, 3)))
 	if lock, err := e.Inspect(t.Context(), "t"); err != nil || len(lock.Holders) != 3 || !lock.Holders[1].Released || lock.Holders[2].Released {
 		t.Errorf("inspect: %+v, %v; want two released holders and one that is not", lock, err)
 	}
 	drivertest.Release(t, e, req)
-	drivertest.Held(t, e, of(drivertest.Request("t", time.Minute), driver.Semaphore, 3, 2))
+	drivertest.Held(t, e, of(drivertest.Request("t", time.Minute), lockinfo.Permits(2, 3)))
 	h.pass(time.Hour, 0)
-	drivertest.Granted(t, e, of(drivertest.Request("t", time.Minute), driver.Semaphore, 3, 3))
+	drivertest.Granted(t, e, of(drivertest.Request("t", time.Minute), lockinfo.Permits(3, 3)))
 }
 
 // TestQueueWithoutTokens: when the tokens of a name are used up nobody gets
@@ -318,7 +319,7 @@ func TestQueueWithoutTokens(t *testing.T) {
 	wantIs(t, "refresh", refresh(t, e, req).Err, driver.ErrUnavailable)
 	_, err := e.Acquire(t.Context(), drivertest.Request("t", time.Minute))
 	wantIs(t, "acquire", err, driver.ErrUnavailable)
-	_, err = e.Acquire(t.Context(), of(drivertest.Request("t", time.Minute), driver.Semaphore, 2, 1))
+	_, err = e.Acquire(t.Context(), of(drivertest.Request("t", time.Minute), lockinfo.Permits(1, 2)))
 	wantIs(t, "acquire of another kind", err, driver.ErrKindMismatch)
 	if lock, err := e.Inspect(t.Context(), "t"); err != nil || len(lock.Holders) != 0 || lock.QueueLength != 1 {
 		t.Errorf("inspect: %+v, %v; want one place", lock, err)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // TestFirstRequestAfterReboot: whatever the first request to the file is after
@@ -18,9 +19,9 @@ func TestFirstRequestAfterReboot(t *testing.T) {
 	requests := map[string]func(driver.AcquireRequest) driver.AcquireRequest{
 		"acquire": func(req driver.AcquireRequest) driver.AcquireRequest { return req },
 		"queue":   queued,
-		"shared":  func(req driver.AcquireRequest) driver.AcquireRequest { req.Mode = driver.Shared; return req },
+		"shared":  func(req driver.AcquireRequest) driver.AcquireRequest { req.Mode = lockinfo.Shared; return req },
 		"permits": func(req driver.AcquireRequest) driver.AcquireRequest {
-			req.Mode, req.Limit, req.Permits = driver.Semaphore, 3, 3
+			req.Mode = lockinfo.Permits(3, 3)
 			return req
 		},
 	}

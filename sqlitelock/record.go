@@ -6,17 +6,18 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// Complete implements driver.Recorder. The record outlives a power cut, so
-// that what was done once is not done again after it.
-func (e *Engine) Complete(ctx context.Context, req driver.CompleteRequest) error {
+// Complete implements driver.Recorder. The record survives a power cut, so that the work is
+// not done again.
+func (e *engine) Complete(ctx context.Context, req driver.CompleteRequest) error {
 	err := e.transactDurably(ctx, func(t *tx) error {
 		v, err := t.settle(req.Name, req.LeaseID)
 		if err != nil {
 			return err
 		}
-		var by driver.LeaseID
+		var by lockinfo.LeaseID
 		if v.Recorded {
 			if _, err := t.sql.one(completedBySQL, []any{req.Name, t.bootID, t.now.boot, int64(t.now.micros)}, &by); err != nil {
 				return err
@@ -27,32 +28,39 @@ func (e *Engine) Complete(ctx context.Context, req driver.CompleteRequest) error
 			return nil // INVARIANT I6: a repeat
 		case v.own == 0:
 			return t.refuse(driver.ErrLost) // INVARIANT I4
+		case req.Keep:
+			return t.record(req, "")
 		}
 		if err := t.complete(req); err != nil {
 			return err
 		}
 		return t.serveNext(req.Name, v)
 	})
-	if err == nil {
+	if err == nil && !req.Keep {
 		e.losses.Ended()
 	}
 	return err
 }
 
-// complete writes a record and ends the lease.
-func (t *tx) complete(req driver.CompleteRequest) error {
+// record writes a record for the lease by, or for none.
+func (t *tx) record(req driver.CompleteRequest, by lockinfo.LeaseID) error {
 	record := append([]byte{}, req.Record...) // not NULL
 	wall := int64(t.now.micros) + ceilMicros(req.Retention)
-	if err := t.sql.run(completeSQL, req.Name, req.LeaseID, t.bootID, t.now.after(req.Retention), wall, record); err != nil {
+	t.added++
+	return t.sql.run(recordSQL, req.Name, by, t.bootID, t.now.after(req.Retention), wall, record)
+}
+
+// complete writes a record and ends the lease.
+func (t *tx) complete(req driver.CompleteRequest) error {
+	if err := t.record(req, req.LeaseID); err != nil {
 		return err
 	}
-	t.added++
-	_, err := t.endLeases(driver.EventCompleted, endSQL, req.Name, t.bootID, req.LeaseID, t.now.boot)
+	_, err := t.endLeases(lockinfo.HistoryCompleted, endSQL, req.Name, t.bootID, req.LeaseID, t.now.boot)
 	return err
 }
 
 // Recall implements driver.Recorder. It does not wait for writers.
-func (e *Engine) Recall(ctx context.Context, name string) (record driver.Record, found bool, err error) {
+func (e *engine) Recall(ctx context.Context, name string) (record driver.Record, found bool, err error) {
 	record, err = answer(ctx, e.query, func(r reader) (record driver.Record, err error) {
 		record.Data, record.ExpiresIn, found, err = r.recall(name)
 		return record, err
@@ -66,8 +74,8 @@ func (r *reader) recall(name string) (data []byte, left time.Duration, found boo
 	return data, left, found, err
 }
 
-// DescribeRecord implements driver.RecordLister. It does not wait for writers.
-func (e *Engine) DescribeRecord(ctx context.Context, name string) (info driver.RecordInfo, found bool, err error) {
+// DescribeRecord implements driver.Recorder. It does not wait for writers.
+func (e *engine) DescribeRecord(ctx context.Context, name string) (info driver.RecordInfo, found bool, err error) {
 	info, err = answer(ctx, e.query, func(r reader) (_ driver.RecordInfo, err error) {
 		var row recordRow
 		found, err = r.sql.one(describeRecordSQL, []any{name, r.bootID, r.now.boot, int64(r.now.micros), driver.RecordHead}, row.columns()...)
@@ -80,13 +88,13 @@ func (e *Engine) DescribeRecord(ctx context.Context, name string) (info driver.R
 // reads the whole of a record to give its beginning.
 const pageRecords = 32
 
-// ListRecords implements driver.RecordLister, in the order of the names. It does not
+// ListRecords implements driver.Recorder, in the order of the names. It does not
 // wait for writers, nor they for it.
-func (e *Engine) ListRecords(ctx context.Context, prefix string) iter.Seq2[driver.RecordInfo, error] {
+func (e *engine) ListRecords(ctx context.Context, prefix string) iter.Seq2[driver.RecordInfo, error] {
 	name := func(row recordRow) string { return row.Name }
 	rows := paged(ctx, e, prefix, pageRecords, name, func(r reader, last string) ([]recordRow, error) {
 		args := []any{prefix, r.bootID, r.now.boot, int64(r.now.micros), driver.RecordHead, last, pageRecords}
-		return all(r.sql, pageRecordsSQL, args, (*recordRow).columns)
+		return scanAll(r.sql, pageRecordsSQL, args, (*recordRow).columns)
 	})
 	return func(yield func(driver.RecordInfo, error) bool) {
 		for row, err := range rows {
@@ -103,7 +111,7 @@ type recordRow struct{ driver.RecordInfo }
 func (r *recordRow) columns() []any { return []any{&r.Name, &r.Head, &r.Length, &r.ExpiresIn} }
 
 // Forget implements driver.Recorder.
-func (e *Engine) Forget(ctx context.Context, name string) (found bool, err error) {
+func (e *engine) Forget(ctx context.Context, name string) (found bool, err error) {
 	return answer(ctx, e.transact, func(t *tx) (bool, error) {
 		return t.sql.changed(forgetSQL, name, t.bootID, t.now.boot, int64(t.now.micros))
 	})

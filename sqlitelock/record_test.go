@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // completed leaves a record with a retention, and returns the lease that wrote
@@ -176,7 +177,7 @@ func TestCompleteEndsTheLease(t *testing.T) {
 	}
 	wantIs(t, "extend", e.Extend(t.Context(), []driver.ExtendRequest{{Name: "t", LeaseID: req.LeaseID, TTL: time.Hour}})[0], driver.ErrLost)
 	wantIs(t, "complete by another", e.Complete(t.Context(), driver.CompleteRequest{
-		Name: "t", LeaseID: driver.NewLeaseID(), Record: []byte("43"), Retention: time.Hour,
+		Name: "t", LeaseID: lockinfo.NewLeaseID(), Record: []byte("43"), Retention: time.Hour,
 	}), driver.ErrLost)
 	recalled(t, e, "t", "42")
 	drivertest.Granted(t, waiter, next)

@@ -21,7 +21,7 @@ type refreshing struct {
 // Refresh implements driver.Queuer. The batch is one transaction, or several
 // if there is much to hand over. A name is settled once, however many of its
 // places are in the batch.
-func (e *Engine) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []driver.RefreshReply {
+func (e *engine) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []driver.RefreshReply {
 	replies := make([]driver.RefreshReply, len(reqs))
 	batch := make([]refreshing, len(reqs))
 	err := e.transactAll(ctx, len(reqs), func(t *tx) error {
@@ -47,8 +47,8 @@ func (e *Engine) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []dr
 	return replies
 }
 
-// refresh answers those of a batch that are about one name. What concerns only
-// one of them is in its Err.
+// refresh answers the requests of a batch about one name. An error of a single request is
+// in its Err.
 func (t *tx) refresh(name string, some []*refreshing) error {
 	v, err := t.settle(name, "")
 	if err != nil {
@@ -56,6 +56,18 @@ func (t *tx) refresh(name string, some []*refreshing) error {
 	}
 	blocker := v.blocker(t.now)
 	for _, r := range some {
+		if r.WaiterTTL == 0 {
+			left, err := t.endPlaces(giveUpPlaceSQL, name, r.LeaseID)
+			if err == nil && left > 0 {
+				r.Blocker, err = blocker, t.serveNext(name, v)
+			}
+			if err != nil {
+				return err
+			}
+			if left > 0 {
+				continue
+			}
+		}
 		expiry := t.now.after(r.WaiterTTL)
 		if found, err := t.sql.one(lengthenPlaceSQL, []any{name, r.LeaseID, expiry}, &r.seq); err != nil {
 			return err
@@ -75,8 +87,8 @@ func (t *tx) refresh(name string, some []*refreshing) error {
 	return nil
 }
 
-// rank fills in the places of those of a batch that have one.
-func (e *Engine) rank(ctx context.Context, batch []refreshing) {
+// rank fills in the positions of the places in a batch.
+func (e *engine) rank(ctx context.Context, batch []refreshing) {
 	batch = slices.DeleteFunc(batch, func(r refreshing) bool { return r.seq == 0 || r.Err != nil })
 	slices.SortFunc(batch, func(a, b refreshing) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), cmp.Compare(a.seq, b.seq))
@@ -95,11 +107,11 @@ func (e *Engine) rank(ctx context.Context, batch []refreshing) {
 	}
 }
 
-// ranks returns which places some rows are, given in their order, and how many there
-// are in all. It counts after the transaction, and in one pass: that takes long in a
-// long queue, and nobody who needs the write lock is to wait for it. If it fails, a
-// waiter takes itself for the first, which does no harm.
-func (e *Engine) ranks(ctx context.Context, name string, seqs []int64) (ranks []int, all int) {
+// ranks returns the positions of some rows, given in their order, and the length of the
+// queue. It counts after the transaction, in one pass: a count of a long queue takes long and
+// must not hold the write lock. If it fails a waiter takes itself for the first, which is
+// harmless.
+func (e *engine) ranks(ctx context.Context, name string, seqs []int64) (ranks []int, all int) {
 	gaps, last := make([][2]int64, len(seqs)+1), int64(0)
 	for i, seq := range seqs {
 		gaps[i], last = [2]int64{last, seq}, seq
@@ -120,13 +132,12 @@ func (e *Engine) ranks(ctx context.Context, name string, seqs []int64) (ranks []
 
 // counts returns how many places of a name are in each gap of a list.
 func (r *reader) counts(name, gaps string) ([]int, error) {
-	return all(r.sql, ranksSQL, []any{name, gaps}, func(n *int) []any { return []any{n} })
+	return scanAll(r.sql, ranksSQL, []any{name, gaps}, func(n *int) []any { return []any{n} })
 }
 
-// count returns how many places a name has, of which known says whether there are
-// any. As ranks it counts outside of the transaction, and what fails there harms
-// nobody.
-func (e *Engine) count(ctx context.Context, name string, known int) int {
+// count returns the length of a queue, or known if that is 0 or the count fails. Like ranks
+// it counts outside of the transaction.
+func (e *engine) count(ctx context.Context, name string, known int) int {
 	if known == 0 {
 		return 0
 	}

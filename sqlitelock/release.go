@@ -4,14 +4,16 @@ import (
 	"context"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/modes"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // Extend implements driver.Engine. The batch is one transaction.
-func (e *Engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
+func (e *engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
 	errs := make([]error, len(reqs))
 	err := e.transactAll(ctx, len(reqs), func(t *tx) error {
 		for i, req := range reqs {
-			found, err := t.sql.changed(lengthenSQL, req.Name, t.bootID, req.LeaseID, t.now.boot, t.now.after(req.TTL))
+			found, err := t.sql.changed(lengthenSQL, req.Name, t.bootID, req.LeaseID, t.now.boot, t.now.after(req.TTL), int64(req.Token))
 			if err != nil {
 				return err
 			}
@@ -31,42 +33,56 @@ func (e *Engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []erro
 
 // Release implements driver.Engine. The next in the queue has the lock with the
 // commit.
-func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
-	err := e.transact(ctx, func(t *tx) error {
-		if req.Cancel {
-			if err := t.sql.run(cancelSQL, req.LeaseID, t.bootID, t.now.after(driver.TombstoneTTL)); err != nil {
-				return err
-			}
-		}
-		if req.KeepFor <= 0 { // nearly always the first statement is all
-			for _, query := range [2]string{endSoleSQL, endAloneSQL} {
-				ended, err := t.endLeases(endOf(&req), query, req.Name, t.bootID, req.LeaseID, t.now.boot)
-				if ended > 0 || err != nil {
-					return err
-				}
-			}
-		}
-		v, err := t.settle(req.Name, req.LeaseID)
-		if err != nil {
-			return err
-		}
-		if v.Queued {
-			if _, err := t.endPlaces(giveUpPlaceSQL, req.Name, req.LeaseID); err != nil {
-				return err
-			}
-		}
-		if v.own != 0 {
-			return t.end(req, v)
-		}
-		if err := t.serveNext(req.Name, v); err != nil { // a place may have been given up
-			return err
-		}
-		return t.refuse(driver.ErrLost)
-	})
+func (e *engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
+	err := e.transact(ctx, func(t *tx) error { return t.release(req) })
 	if err == nil {
 		e.losses.Ended()
 	}
 	return lost(err)
+}
+
+// release ends the lease and the place of a request.
+func (t *tx) release(req driver.ReleaseRequest) error {
+	if req.Cancel {
+		if err := t.sql.run(cancelSQL, req.LeaseID, t.bootID, t.now.after(driver.TombstoneTTL)); err != nil {
+			return err
+		}
+	}
+	if ended, err := t.endUncontended(req); ended || err != nil {
+		return err
+	}
+	v, err := t.settle(req.Name, req.LeaseID)
+	if err != nil {
+		return err
+	}
+	if v.Queued {
+		if _, err := t.endPlaces(giveUpPlaceSQL, req.Name, req.LeaseID); err != nil {
+			return err
+		}
+	}
+	if v.own != 0 {
+		return t.end(req, v)
+	}
+	if err := t.serveNext(req.Name, v); err != nil { // a place may have been given up
+		return err
+	}
+	return t.refuse(driver.ErrLost)
+}
+
+// endUncontended ends a lease of a name without places, in one statement if the lease is
+// exclusive. It reports false if the name has to be settled.
+func (t *tx) endUncontended(req driver.ReleaseRequest) (ended bool, err error) {
+	if req.KeepFor > 0 {
+		return false, nil
+	}
+	n := 0
+	for _, query := range [2]string{endSoleSQL, endAloneSQL} {
+		n, err = t.endLeases(endOf(&req), query, req.Name, t.bootID, req.LeaseID, t.now.boot)
+		if n > 0 || err != nil {
+			break
+		}
+	}
+	return n > 0, err
 }
 
 // end ends the live lease of a request, now or after KeepFor.
@@ -84,9 +100,8 @@ func (t *tx) end(req driver.ReleaseRequest, v view) error {
 	if err := t.serveNext(req.Name, v); err != nil {
 		return err
 	}
-	// The end of what is in the way may be nearer now: the head of the queue
-	// must set its timer anew.
-	var head driver.LeaseID
+	// The lock may become free earlier now: the head of the queue must reset its timer.
+	var head lockinfo.LeaseID
 	found, err := t.sql.one(tellHeadSQL, []any{req.Name}, &head)
 	if found {
 		t.tell(head, driver.Notice{})
@@ -95,18 +110,18 @@ func (t *tx) end(req driver.ReleaseRequest, v view) error {
 }
 
 // Downgrade implements driver.Downgrader.
-func (e *Engine) Downgrade(ctx context.Context, req driver.DowngradeRequest) error {
+func (e *engine) Downgrade(ctx context.Context, req driver.DowngradeRequest) error {
 	return e.transact(ctx, func(t *tx) error {
 		v, err := t.settle(req.Name, req.LeaseID)
 		switch {
 		case err != nil:
 			return err
-		case v.own == 0 || v.Taken.Mode == driver.Semaphore:
+		case v.own == 0 || v.Taken.Limit() != 0:
 			return t.refuse(driver.ErrLost)
-		case v.Taken.Mode == driver.Shared:
+		case v.Taken == lockinfo.Shared:
 			return nil // INVARIANT I6: a repeat
 		}
-		err = t.sql.run(downgradeSQL, req.Name, t.bootID, req.LeaseID, t.now.boot, driver.Exclusive, driver.Shared)
+		err = t.sql.run(downgradeSQL, req.Name, t.bootID, req.LeaseID, t.now.boot, modes.Exclusive, modes.Shared)
 		if err != nil {
 			return err
 		}

@@ -10,11 +10,13 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/driver/rules"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/internal/modes"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A row is one of lease or of place, as far as the rules are concerned with it.
 type row struct {
-	rules.Need
+	mode     lockinfo.Mode
 	boot     string // its boot ID
 	left     int64  // until it ends
 	released bool   // of a lease
@@ -88,19 +90,21 @@ func (s *scene) end() {
 func holderOf(i int) string { return fmt.Sprintf(`{"PID":%d}`, i+1) }
 
 func (s *scene) lease(i int, r row) {
-	s.run(grantSQL, sceneName, rowID(i), i+1, r.Mode, r.Limit, r.Permits, holderOf(i), r.boot, s.now.boot-int64(i)-1, s.now.boot+r.left)
+	f := modes.Of(r.mode)
+	s.run(grantSQL, sceneName, rowID(i), i+1, f.Kind, f.Limit, f.Permits, holderOf(i), r.boot, s.now.boot-int64(i)-1, s.now.boot+r.left)
 	if r.released {
 		s.run(keepClosedSQL, sceneName, r.boot, rowID(i), s.now.boot+r.left-1, s.now.boot+r.left)
 	}
 }
 
 func (s *scene) place(i int, r row) {
-	s.run(givePlaceSQL, sceneName, rowID(i), r.Mode, r.Limit, r.Permits, 0, r.once, "{}", r.boot, s.now.boot, s.now.boot+r.left)
+	f := modes.Of(r.mode)
+	s.run(givePlaceSQL, sceneName, rowID(i), f.Kind, f.Limit, f.Permits, 0, r.once, "{}", r.boot, s.now.boot, s.now.boot+r.left)
 }
 
 // purged returns what is to be seen once all is purged, and fails if a view says
 // that there is nothing to purge while there is.
-func (s *scene) purged(id driver.LeaseID, over bool) view {
+func (s *scene) purged(id lockinfo.LeaseID, over bool) view {
 	for first := true; ; first = false {
 		v, err := s.look(sceneName, id)
 		s.must(err)
@@ -122,19 +126,16 @@ func (s *scene) purged(id driver.LeaseID, over bool) view {
 func TestLookSeesLeases(t *testing.T) {
 	s := newScene(t)
 	var rows []row
-	for _, n := range []rules.Need{
-		{Mode: driver.Exclusive}, {Mode: driver.Shared},
-		{Mode: driver.Semaphore, Limit: 3, Permits: 1}, {Mode: driver.Semaphore, Limit: 3, Permits: 2},
-	} {
+	for _, n := range []lockinfo.Mode{lockinfo.Exclusive, lockinfo.Shared, lockinfo.Permits(1, 3), lockinfo.Permits(2, 3)} {
 		for _, end := range ends {
-			end.Need = n
+			end.mode = n
 			rows = append(rows, end)
 		}
-		rows = append(rows, row{Need: n, boot: "m", left: 2, released: true})
+		rows = append(rows, row{mode: n, boot: "m", left: 2, released: true})
 	}
 	fits := func(v *rules.View, r row) bool {
-		fits := v.Fits(r.Need)
-		v.AddLease(r.Need, 1)
+		fits := v.Fits(r.mode)
+		v.AddLease(r.mode, 1)
 		return fits
 	}
 	tried := 0
@@ -147,7 +148,7 @@ func TestLookSeesLeases(t *testing.T) {
 			if r.over() {
 				continue
 			}
-			if want.AddLease(r.Need, time.Duration(r.left)) {
+			if want.AddLease(r.mode, time.Duration(r.left)) {
 				soonest = map[string]bool{}
 			}
 			if int64(want.Left) == r.left {
@@ -165,7 +166,7 @@ func TestLookSeesLeases(t *testing.T) {
 				t.Fatalf("%v: lease %d is held with token %d (%v), want %d", list, i, token, err, v.own)
 			}
 			if !v.Held {
-				v.Taken, v.Left = rules.Need{}, 0 // mean nothing
+				v.Taken, v.Left = 0, 0 // mean nothing
 			}
 			if got := fmt.Sprint(v.Held, v.Taken, v.Left); got != fmt.Sprint(want.Held, want.Taken, want.Left) || v.Held && !soonest[v.first.holder] {
 				t.Fatalf("%v: the statement sees %s of %s, want %v, %v, %v of %v", list, got, v.first.holder, want.Held, want.Taken, want.Left,
@@ -195,12 +196,12 @@ func TestGlimpse(t *testing.T) {
 		"nothing":                    {func() {}, true},
 		"a last token":               {func() { s.run(putTokenSQL, sceneName, int64(7), int64(0)) }, true},
 		"a lease":                    {func() { s.lease(1, row{boot: "m", left: 2}) }, false},
-		"a shared lease":             {func() { s.lease(1, row{Need: rules.Need{Mode: driver.Shared}, boot: "m", left: 2}) }, false},
+		"a shared lease":             {func() { s.lease(1, row{mode: lockinfo.Shared, boot: "m", left: 2}) }, false},
 		"a lease that is over":       {func() { s.lease(1, row{boot: "m"}) }, false},
 		"a lease of another boot":    {func() { s.lease(1, row{boot: "z", left: 2}) }, false},
 		"a lease that keeps closed":  {func() { s.lease(1, row{boot: "m", left: 2, released: true}) }, false},
 		"a place":                    {func() { s.place(1, row{boot: "m", left: 2}) }, false},
-		"a record":                   {func() { s.run(completeSQL, sceneName, id, "m", s.now.boot+1, 0, []byte("done")) }, false},
+		"a record":                   {func() { s.run(recordSQL, sceneName, id, "m", s.now.boot+1, 0, []byte("done")) }, false},
 		"a tombstone":                {func() { s.run(cancelSQL, id, "m", s.now.boot+1) }, false},
 		"a tombstone of another":     {func() { s.run(cancelSQL, rowID(2), "m", s.now.boot+1) }, true},
 		"a lease of another name":    {func() { s.run(grantSQL, "t2", id, 1, 0, 0, 0, "{}", "m", 0, s.now.boot+1) }, true},
@@ -228,10 +229,10 @@ func TestGlimpse(t *testing.T) {
 func TestLookSeesPlaces(t *testing.T) {
 	s := newScene(t)
 	var rows []row
-	for _, n := range []rules.Need{{Mode: driver.Exclusive}, {Mode: driver.Shared}} {
+	for _, n := range []lockinfo.Mode{lockinfo.Exclusive, lockinfo.Shared} {
 		for _, end := range ends {
 			for _, once := range []bool{false, true} {
-				end.Need, end.once = n, once
+				end.mode, end.once = n, once
 				rows = append(rows, end)
 			}
 		}
@@ -242,28 +243,28 @@ func TestLookSeesPlaces(t *testing.T) {
 		for _, recorded := range []bool{false, true} {
 			tried++
 			if recorded {
-				s.run(completeSQL, sceneName, rowID(9), "m", s.now.boot+1, 0, []byte("done"))
+				s.run(recordSQL, sceneName, rowID(9), "m", s.now.boot+1, 0, []byte("done"))
 			}
 			want := rules.View{Recorded: recorded}
-			var home []driver.LeaseID
+			var home []lockinfo.LeaseID
 			for i, r := range list {
 				s.place(i, r)
 				if !r.over() && want.GivesUp(r.once) {
 					home = append(home, rowID(i))
 				} else if !r.over() {
-					want.AddPlace(r.Need, r.once, time.Duration(r.left))
+					want.AddPlace(r.mode, r.once, time.Duration(r.left))
 				}
 			}
 			v := s.purged(rowID(9), slices.ContainsFunc(list, row.over))
-			var told []driver.LeaseID
+			var told []lockinfo.LeaseID
 			for _, m := range s.notices {
-				told = append(told, m.id)
+				told = append(told, m.ID)
 			}
 			if slices.Sort(told); !slices.Equal(told, home) {
 				t.Fatalf("%v, recorded: %t: %v are told, want %v", list, recorded, told, home)
 			}
 			if !v.Queued {
-				v.Head = rules.Need{} // means nothing
+				v.Head = 0 // means nothing
 			}
 			if v.Queued != want.Queued || v.Head != want.Head || v.HeadOnce != want.HeadOnce || v.Recorded != recorded || v.Due() != want.Due() {
 				t.Fatalf("%v, recorded: %t: the statements see %+v, want %+v", list, recorded, v.View, want)
@@ -285,7 +286,7 @@ func TestTokensOfOneStep(t *testing.T) {
 	last := drivertest.Granted(t, e, writer)
 	var readers []driver.AcquireRequest
 	for i := range 3 {
-		readers = append(readers, inQueue(of(drivertest.Request("t", time.Minute), driver.Shared, 0, 0), time.Minute))
+		readers = append(readers, inQueue(of(drivertest.Request("t", time.Minute), lockinfo.Shared), time.Minute))
 		placed(t, e, readers[i], i+1)
 	}
 	drivertest.Release(t, e, writer)

@@ -11,27 +11,26 @@ import (
 //go:embed schema.sql
 var schemaSQL string
 
-// What a lock database is known by: PRAGMA application_id, "hold" in ASCII,
-// and PRAGMA user_version.
+// A lock database is identified by PRAGMA application_id, "hold" in ASCII, and PRAGMA
+// user_version.
 const (
 	applicationID = 0x686f6c64
-	schemaNumber  = 6
+	schemaNumber  = 1
 )
 
-// settings of the connection that writes. It does not wait: patient does. What is
-// deleted is overwritten, because payloads may be secret.
+// settings of the connection that writes. SQLite does not wait for locks: patient does.
+// Deleted data is overwritten, because payloads may be secret.
 const settings = `PRAGMA busy_timeout = 0; PRAGMA synchronous = NORMAL; PRAGMA trusted_schema = OFF; PRAGMA secure_delete = ON`
 
-// identitySQL is one statement, so that it does not see half of what another
-// process creates.
+// identitySQL is one statement, so that it never sees a half-created database.
 const identitySQL = `SELECT
 	(SELECT application_id FROM pragma_application_id),
 	(SELECT user_version FROM pragma_user_version),
 	(SELECT count(*) FROM sqlite_schema)`
 
-// prepareDatabase makes a new database ours. One that belongs to another
-// program, or has another schema, is left unchanged.
-func (e *Engine) prepareDatabase(ctx context.Context) error {
+// prepareDatabase creates the schema of a new database. It does not change a database that
+// belongs to another program or has another schema.
+func (e *engine) prepareDatabase(ctx context.Context) error {
 	if err := e.patient(ctx, func() error { return e.conn.execute(settings) }); err != nil {
 		return err
 	}
@@ -54,8 +53,8 @@ func (e *Engine) prepareDatabase(ctx context.Context) error {
 	return e.createSchema(ctx)
 }
 
-// checkSchema returns the number of the database's schema, which is 0 if it is
-// empty, or fails if it is not ours, or not one that this program knows.
+// checkSchema returns the number of the schema, or 0 if the database is empty. It fails if
+// the database belongs to another program or the number is unknown.
 func checkSchema(c *conn) (number int, err error) {
 	var app, tables int
 	if _, err := c.one(identitySQL, nil, &app, &number, &tables); err != nil {
@@ -72,9 +71,9 @@ func checkSchema(c *conn) (number int, err error) {
 	return number, nil
 }
 
-// pageSize is that of a new database, in bytes. Each page that a transaction
-// changes goes to the log as a whole, and to the disk: half of SQLite's usual size
-// has room for the rows, and takes a tenth less time.
+// pageSize is the page size of a new database, in bytes. SQLite writes each changed page to
+// the log as a whole: half of its default size has room for the rows, and takes a tenth less
+// time.
 const pageSize = 2048
 
 // setWAL turns on the write-ahead log, which the file remembers, as its page size.
@@ -93,9 +92,9 @@ func setWAL(c *conn) error {
 	return nil
 }
 
-// createSchema creates the tables, in one transaction, unless another process
-// was faster. Beginning to write also shows that this user may.
-func (e *Engine) createSchema(ctx context.Context) error {
+// createSchema creates the tables, in one transaction, unless another process was faster. To
+// begin the transaction also checks that this user may write.
+func (e *engine) createSchema(ctx context.Context) error {
 	if err := e.patient(ctx, func() error { return e.conn.run(beginSQL) }); err != nil {
 		return err
 	}

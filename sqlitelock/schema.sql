@@ -1,4 +1,4 @@
--- Schema number 6 of a holdfast lock database (PRAGMA user_version).
+-- Schema number 1 of a holdfast lock database (PRAGMA user_version).
 --
 -- Instants are nanoseconds of the host's boot-time clock and mean something
 -- only together with boot_id: a row of another boot is over, except a record
@@ -82,7 +82,7 @@ CREATE INDEX place_once ON place (name) WHERE once = 1;
 -- boot of boot_id the expiry decides, in others the wall clock.
 CREATE TABLE record (
 	name        TEXT    NOT NULL PRIMARY KEY,
-	lease_id    TEXT    NOT NULL, -- of the lease that wrote it
+	lease_id    TEXT    NOT NULL, -- of the lease that ended with it; empty if it went on
 	boot_id     TEXT    NOT NULL,
 	expiry      INTEGER NOT NULL,
 	wall_expiry INTEGER NOT NULL, -- microseconds of the wall clock since 1970
@@ -133,18 +133,20 @@ CREATE INDEX cancelled_by_expiry ON cancelled (boot_id, expiry);
 -- Leases that were broken, in order: who did it, why and when. In the boot of
 -- boot_id the boot-time clock says how long ago, in others the wall clock.
 CREATE TABLE broken (
-	seq      INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, -- never used twice
-	name     TEXT    NOT NULL,
-	break_id TEXT    NOT NULL, -- of the request that broke it
-	lease_id TEXT    NOT NULL,
-	token    INTEGER NOT NULL,
-	permits  INTEGER NOT NULL,
-	holder   TEXT    NOT NULL, -- JSON, for people
-	author   TEXT    NOT NULL,
-	reason   TEXT    NOT NULL,
-	boot_id  TEXT    NOT NULL,
-	at       INTEGER NOT NULL,
-	wall_at  INTEGER NOT NULL -- microseconds of the wall clock since 1970
+	seq          INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, -- never used twice
+	name         TEXT    NOT NULL,
+	break_id     TEXT    NOT NULL, -- of the request that broke it
+	lease_id     TEXT    NOT NULL,
+	token        INTEGER NOT NULL,
+	mode         INTEGER NOT NULL,
+	permit_limit INTEGER NOT NULL,
+	permits      INTEGER NOT NULL,
+	holder       TEXT    NOT NULL, -- JSON, for people
+	author       TEXT    NOT NULL,
+	reason       TEXT    NOT NULL,
+	boot_id      TEXT    NOT NULL,
+	at           INTEGER NOT NULL,
+	wall_at      INTEGER NOT NULL -- microseconds of the wall clock since 1970
 ) STRICT;
 
 CREATE INDEX broken_by_name ON broken (name); -- and seq, which is the rowid

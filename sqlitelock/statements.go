@@ -1,16 +1,16 @@
 package sqlitelock
 
-// Statements that name a boot ID do not match rows of other boots: they are
-// over, records excepted. The plus before boot_id keeps SQLite from searching
+// Statements with a boot ID do not match rows of other boots, which have ended, except
+// records. The plus before boot_id keeps SQLite from searching
 // by boot and expiry, which nearly all rows of the file match.
 //
 // A lease is found by its ID through the primary key, in each of the modes. The
 // exclusive leases of a name, mode 0, are few; the others are found by their end,
 // in the index that has only them.
 
-// Of a name that is free the store has its last token alone, and of the request's
-// lease ID nothing: ?1 name, ?2 lease ID. If there is more, live or not, lookSQL
-// says what it means. It costs a sixth of that.
+// freeSQL checks that a name has only a last token, and that the lease ID is not cancelled:
+// ?1 name, ?2 lease ID. If there are other rows, live or not, lookSQL follows. It costs a
+// sixth of lookSQL.
 const freeSQL = `SELECT
 	coalesce((SELECT last_token FROM token WHERE name = ?1), 0),
 	NOT EXISTS (SELECT 1 FROM lease WHERE name = ?1)
@@ -18,15 +18,14 @@ const freeSQL = `SELECT
 		AND NOT EXISTS (SELECT 1 FROM record WHERE name = ?1)
 		AND NOT EXISTS (SELECT 1 FROM cancelled WHERE lease_id = ?2)`
 
-// What a request looks at: one statement, so that it sees the queue and
-// the leases of the same instant. Tombstones, the record, the last token and
-// whether there are rows that are over come along. It takes no longer if there
-// are many leases or places.
+// lookSQL reads all that a request depends on, in one statement, so that the queue and the
+// leases are of the same instant: the tombstone, the record, the last token, and whether
+// there are expired rows. Its cost does not grow with the number of leases or places.
 //
 // ?1 name, ?2 lease ID, ?3 boot ID, ?4 now, ?5 now in microseconds of the wall
-// clock. The mode of the lease that ends first, or of the head, is 9 without
-// one. All leases of a name are of one kind, so that its mode is that of
-// all. The permits and the head count only if nothing is over.
+// clock. The mode of the lease that ends first, or of the head, is 9 if there is none. All
+// leases of a name are of one kind, so the mode of the first is the mode of all. The permits
+// and the head are valid only if no row has expired.
 const lookSQL = `SELECT
 	EXISTS (SELECT 1 FROM cancelled WHERE lease_id = ?2 AND +boot_id = ?3 AND expiry > ?4),
 	coalesce((SELECT token FROM lease
@@ -62,8 +61,7 @@ const (
 	rollbackSQL  = `ROLLBACK`
 )
 
-// Leases. INVARIANT I4: the exact lease, live and not given back, and never a
-// new one.
+// Leases. INVARIANT I4: the exact lease, live and not released, and never a new one.
 const (
 	// putTokenSQL: ?1 name, ?2 its last token, ?3 the token's hour.
 	putTokenSQL = `INSERT INTO token (name, last_token, hour) VALUES (?1, ?2, ?3)
@@ -77,16 +75,18 @@ const (
 			(name, lease_id, token, mode, permit_limit, permits, holder, boot_id, granted, expiry, released)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, 0)`
 
-	// lengthenSQL: ?1 name, ?2 boot ID, ?3 lease ID, ?4 now, ?5 new expiry.
+	// lengthenSQL: ?1 name, ?2 boot ID, ?3 lease ID, ?4 now, ?5 new expiry, ?6 token, or 0
+	// for any.
 	lengthenSQL = `UPDATE lease SET expiry = max(expiry, ?5)
-		WHERE name = ?1 AND mode IN (0, 1, 2) AND lease_id = ?3 AND +boot_id = ?2 AND expiry > ?4 AND released = 0`
+		WHERE name = ?1 AND mode IN (0, 1, 2) AND lease_id = ?3 AND +boot_id = ?2 AND expiry > ?4 AND released = 0
+			AND ?6 IN (0, +token)`
 
 	// endSQL: ?1 name, ?2 boot ID, ?3 lease ID, ?4 now.
 	endSQL = `DELETE FROM lease
 		WHERE name = ?1 AND mode IN (0, 1, 2) AND lease_id = ?3 AND +boot_id = ?2 AND expiry > ?4 AND released = 0`
 
-	// endAloneSQL and endSoleSQL: as endSQL, if nobody has a place, not even one that
-	// is over. endSoleSQL is for exclusive leases, and takes two thirds of the time.
+	// endAloneSQL and endSoleSQL: as endSQL, if the name has no place, live or expired.
+	// endSoleSQL is for exclusive leases, and takes two thirds of the time.
 	endAloneSQL = endSQL + nobodyWaits
 	endSoleSQL  = `DELETE FROM lease
 		WHERE name = ?1 AND mode = 0 AND lease_id = ?3 AND +boot_id = ?2 AND expiry > ?4 AND released = 0` + nobodyWaits
@@ -129,7 +129,7 @@ const (
 	headSQL = selectPlace + ` WHERE name = ?1 ORDER BY seq LIMIT 1`
 
 	// givePlaceSQL gives a place, or lengthens the one that the lease ID has. No
-	// row of the name is over.
+	// row of the name has expired.
 	givePlaceSQL = `INSERT INTO place
 			(name, lease_id, mode, permit_limit, permits, min_token, once, holder, boot_id, asked, expiry, looks)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 0)
@@ -156,7 +156,7 @@ const (
 	giveUpOnceSQL = `DELETE FROM place WHERE seq IN (SELECT seq FROM place
 		WHERE name = ?1 AND once = 1 LIMIT ?2)` + returningPlaces
 
-	// tellHeadSQL notes that the head of the queue was told to look: ?1 name.
+	// tellHeadSQL counts a request to the head of the queue to look again: ?1 name.
 	tellHeadSQL = `UPDATE place SET looks = looks + 1
 		WHERE seq = (SELECT min(seq) FROM place WHERE name = ?1) RETURNING lease_id`
 
@@ -165,9 +165,8 @@ const (
 		WHERE name = ?1 AND boot_id < ?2 OR name = ?1 AND boot_id > ?2
 			OR name = ?1 AND boot_id = ?2 AND expiry <= ?3 LIMIT ?4)`
 
-	// noticeSQL is what a waiter wants to know: ?1 name, ?2 lease ID, ?3 boot ID,
-	// ?4 now. A lease ID without a place has 0 looks, one with a place 1 more than
-	// it was told.
+	// noticeSQL reads the token and the looks of a waiter: ?1 name, ?2 lease ID, ?3 boot
+	// ID, ?4 now. Without a place the looks are 0, with one they are 1 + place.looks.
 	noticeSQL = `SELECT
 		coalesce((SELECT token FROM lease
 			WHERE name = ?1 AND mode IN (0, 1, 2) AND lease_id = ?2 AND +boot_id = ?3 AND expiry > ?4 AND released = 0), 0),
@@ -183,7 +182,7 @@ const (
 
 	// describeRecordSQL and pageRecordsSQL: ?5 how many bytes to show. The one has ?1
 	// name; the other is one step of ListRecords, with ?1 prefix, ?6 last name of the
-	// step before, ?7 number of rows, and shows rows that are over as well.
+	// step before, ?7 number of rows, and includes expired rows.
 	describeRecord = `SELECT name, substr(data, 1, ?5), length(data),
 			CASE WHEN boot_id = ?2 THEN expiry - ?3 ELSE (wall_expiry - ?4) * 1000 END AS remaining FROM record `
 
@@ -194,9 +193,9 @@ const (
 	completedBySQL = `SELECT lease_id FROM record
 		WHERE name = ?1 AND CASE WHEN boot_id = ?2 THEN expiry > ?3 ELSE wall_expiry > ?4 END`
 
-	// completeSQL: ?1 name, ?2 lease ID, ?3 boot ID, ?4 and ?5 the expiries,
+	// recordSQL: ?1 name, ?2 lease ID, ?3 boot ID, ?4 and ?5 the expiries,
 	// ?6 the record.
-	completeSQL = `INSERT OR REPLACE INTO record (name, lease_id, boot_id, expiry, wall_expiry, data)
+	recordSQL = `INSERT OR REPLACE INTO record (name, lease_id, boot_id, expiry, wall_expiry, data)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6)`
 
 	forgetSQL = `DELETE FROM record
@@ -206,8 +205,8 @@ const (
 // One-time tokens. ?1 digest, ?2 boot ID, ?3 and ?4 now in microseconds of the
 // boot-time clock and of the wall clock. clock is now as the row counts.
 const (
-	// vaultSQL: what is known of a token, and until it is due. A state of 4
-	// says that the TTL ended first. A row past forget is not there.
+	// vaultSQL: the state of a token, and the time until it is due. State 4 means that
+	// the TTL has ended. A row past forget is not found.
 	vaultSQL = `SELECT lease_id, CASE WHEN state = 1 AND NOT live THEN 4 ELSE state END, taker,
 			due - clock, live, CASE WHEN live THEN payload END
 		FROM (SELECT *, payload IS NOT NULL AND due > clock AS live
@@ -230,8 +229,8 @@ const (
 )
 
 // The pruning of one-time tokens: ?1 boot ID, ?2 and ?3 as ?3 and ?4 above, ?4
-// number of rows. Rows of this boot are found by the one index, those of others
-// by the other; the plus keeps SQLite from a third way.
+// number of rows. One index finds rows of this boot, the other rows of earlier boots; the
+// plus keeps SQLite from a third plan.
 const (
 	dueSQL = `(SELECT rowid AS id, forget <= booted + ?2 AS is_over
 				FROM onetime WHERE boot_id = ?1 AND due - booted <= ?2
@@ -250,16 +249,16 @@ const (
 // Leases that were broken.
 const (
 	// breakSQL: ?1 name, ?2 boot ID, ?3 now, ?4 token, ?5 whether leases with
-	// smaller ones too, ?6 number of rows, ?7 whether those that are over and
-	// kept closed, instead of those that are live.
+	// smaller ones too, ?6 number of rows, ?7 whether released leases that are kept
+	// closed, instead of live ones.
 	breakSQL = `DELETE FROM lease WHERE (name, mode, lease_id, token) IN (SELECT name, mode, lease_id, token FROM lease
 			WHERE name = ?1 AND +boot_id = ?2 AND expiry > ?3 AND released = ?7 AND (token = ?4 OR ?5 AND token < ?4)
 			ORDER BY token LIMIT ?6)
 		` + returningLeases
 
 	putBrokenSQL = `INSERT INTO broken
-			(name, break_id, lease_id, token, permits, holder, author, reason, boot_id, at, wall_at)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`
+			(name, break_id, lease_id, token, mode, permit_limit, permits, holder, author, reason, boot_id, at, wall_at)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)`
 
 	// trimBrokenSQL: ?1 name, ?2 how many rows to keep.
 	trimBrokenSQL = `DELETE FROM broken WHERE name = ?1 AND seq <= (SELECT seq FROM broken
@@ -267,7 +266,7 @@ const (
 
 	// brokenSQL: ?1 name, ?2 boot ID, ?3 now, ?4 now in microseconds of the wall
 	// clock. How long ago is in nanoseconds.
-	brokenSQL = `SELECT break_id, lease_id, token, permits, holder, author, reason,
+	brokenSQL = `SELECT break_id, lease_id, token, mode, permit_limit, permits, holder, author, reason,
 			CASE WHEN boot_id = ?2 THEN ?3 - at ELSE (?4 - wall_at) * 1000 END
 		FROM broken WHERE name = ?1 ORDER BY seq`
 
@@ -280,8 +279,8 @@ const (
 // History. Statements that end leases or places return what they have ended if one of
 // these is put at their end, in the columns of an ending.
 const (
-	returningLeases = ` RETURNING name, lease_id, mode, permit_limit, permits, token, holder, granted, expiry, released`
-	returningPlaces = ` RETURNING name, lease_id, mode, permit_limit, permits, 0, holder, asked, expiry, 0`
+	returningLeases = ` RETURNING name, lease_id, mode, permit_limit, permits, token, holder, granted, expiry, released, boot_id`
+	returningPlaces = ` RETURNING name, lease_id, mode, permit_limit, permits, 0, holder, asked, expiry, 0, boot_id`
 
 	noteSQL = `INSERT INTO event
 			(name, kind, mode, permit_limit, permits, token, holder, waited, held, author, reason, boot_id, at, wall_at)
@@ -291,9 +290,9 @@ const (
 	hasPlaceSQL = `SELECT seq FROM place WHERE name = ?1 AND lease_id = ?2`
 
 	// trimEventsSQL: ?1 name, ?2 how many rows to keep, ?3 boot ID, ?4 since when all
-	// others are kept.
-	trimEventsSQL = `DELETE FROM event WHERE name = ?1 AND (boot_id <> ?3 OR at < ?4)
-		AND seq <= (SELECT seq FROM event WHERE name = ?1 ORDER BY seq DESC LIMIT 1 OFFSET ?2)`
+	// others are kept, ?5 a bit for each kind that it is about.
+	trimEventsSQL = `DELETE FROM event WHERE name = ?1 AND (boot_id <> ?3 OR at < ?4) AND ?5 >> kind & 1
+		AND seq <= (SELECT seq FROM event WHERE name = ?1 AND ?5 >> kind & 1 ORDER BY seq DESC LIMIT 1 OFFSET ?2)`
 
 	// ?2 boot ID, ?3 now, ?4 now in microseconds of the wall clock. How long ago is in
 	// nanoseconds.
@@ -301,8 +300,8 @@ const (
 			CASE WHEN boot_id = ?2 THEN ?3 - at ELSE (?4 - wall_at) * 1000 END
 		FROM event`
 
-	// eventsSQL has the latest first: ?1 name, ?5 number of rows.
-	eventsSQL = selectEvent + ` WHERE name = ?1 ORDER BY seq DESC LIMIT ?5`
+	// eventsSQL: ?1 name.
+	eventsSQL = selectEvent + ` WHERE name = ?1 ORDER BY seq`
 
 	// eventsSinceSQL: ?1 the last seq that is known, ?5 number of rows.
 	eventsSinceSQL = selectEvent + ` WHERE seq > ?1 ORDER BY seq LIMIT ?5`
@@ -319,7 +318,7 @@ const (
 	// placesSQL: ?1 name, ?2 boot ID, ?3 now, ?4 number of places.
 	placesSQL = selectPlace + ` WHERE name = ?1 AND +boot_id = ?2 AND expiry > ?3 ORDER BY seq LIMIT ?4`
 
-	// queueLengthSQL: ?1 name, ?2 boot ID, ?3 now. What is over does not count.
+	// queueLengthSQL: ?1 name, ?2 boot ID, ?3 now. Expired places do not count.
 	queueLengthSQL = `SELECT count(*) FROM place WHERE name = ?1 AND boot_id = ?2 AND expiry > ?3`
 
 	// lastTokenSQL: ?1 name.
@@ -341,11 +340,11 @@ const (
 		ORDER BY page.name, token`
 )
 
-// The sweep. INVARIANT I11: each deletes at most so many rows that are over,
-// found by index. ?1 boot ID, ?2 now, ?3 number of rows.
+// The sweep. INVARIANT I11: each statement deletes a bounded number of expired rows, found
+// by index. ?1 boot ID, ?2 now, ?3 number of rows.
 const (
 	// Leases have no index for it. Each sweep looks at those that follow the ones
-	// that it looked at last, whether they are over or not, and goes on with the
+	// that it looked at last, whether they have expired or not, and goes on with the
 	// first after the last: lastSweptSQL is the last of them, if there are as many
 	// as that (?1 is not used), and noteSweptSQL keeps it for the next sweep.
 	nextLeases = `(SELECT * FROM (SELECT * FROM lease
@@ -371,8 +370,8 @@ const (
 		WHERE boot_id < ?1 OR boot_id > ?1 OR (boot_id = ?1 AND expiry <= ?2) LIMIT ?3)`
 
 	// sweepRecordsSQL looks at the oldest rows only: ?4 is now in microseconds
-	// of the wall clock. A record that is over by the boot clock alone is shown
-	// to nobody, and stays until the wall clock agrees.
+	// of the wall clock. A record that has expired by the boot clock alone is not
+	// shown, and stays until the wall clock agrees.
 	sweepRecordsSQL = `DELETE FROM record WHERE name IN (SELECT name FROM
 			(SELECT name, boot_id, expiry FROM record WHERE wall_expiry <= ?4 ORDER BY wall_expiry LIMIT ?3)
 		WHERE boot_id <> ?1 OR expiry <= ?2)`

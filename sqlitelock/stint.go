@@ -2,26 +2,23 @@ package sqlitelock
 
 import "time"
 
-// A process that has much to write has the write lock nearly all the time: others,
-// who ask for it now and then, would seldom find it free. So whoever has waited for
-// it says so to the other processes, and a process that has used it for stintLength
-// gives way to them, for givesWayFor at most. Alone it gives way to nobody.
-//
-// It is only about time: with this or without it one process writes at once.
+// A process that writes without a pause has the write lock nearly all the time, and other
+// processes, which retry now and then, would seldom find it free. So a waiting process shows
+// that it waits, and a process that has used the lock for stintLength lets others write, for
+// givesWayFor at most. This is about fairness only: SQLite excludes writers without it.
 const (
 	stintLength = 2 * time.Millisecond
 	stintGap    = 200 * time.Microsecond // after a pause like this a stint is another one
 	givesWayFor = 300 * time.Microsecond
-	eagerPause  = 50 * time.Microsecond // between two looks of those who wait
-	eagerTime   = 3 * time.Millisecond  // after which they look less often
+	eagerPause  = 50 * time.Microsecond // between two attempts of a waiting process
+	eagerTime   = 3 * time.Millisecond  // after which attempts are less frequent
 )
 
 // A stint is the time in which an engine has used the write lock again and again.
 type stint struct{ began, ended time.Time }
 
-// giveWay lets other processes write, if they wait, before an engine that has the
-// turn begins a transaction.
-func (e *Engine) giveWay() {
+// giveWay lets waiting processes write before this engine begins a transaction.
+func (e *engine) giveWay() {
 	now := time.Now()
 	if now.Sub(e.stint.ended) > stintGap {
 		e.stint.began = now
@@ -29,7 +26,7 @@ func (e *Engine) giveWay() {
 	if now.Sub(e.stint.began) < stintLength {
 		return
 	}
-	for end := now.Add(givesWayFor); e.witness.othersWait(e.path); {
+	for end := now.Add(givesWayFor); e.files.OthersWait(); {
 		if e.brief(eagerPause); time.Now().After(end) {
 			break
 		}

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // TestWaiterSaysSo: an engine that waits for another process to write says so, as
@@ -15,15 +15,15 @@ func TestWaiterSaysSo(t *testing.T) {
 	other, elsewhere := open(t, e.path), open(t, e.path+"2")
 	j := newJam(t, e)
 	j.acquires(1)
-	drivertest.Eventually(t, "it says that it waits", func() bool { return other.witness.othersWait(other.path) })
-	if e.witness.othersWait(e.path) {
+	drivertest.Eventually(t, "it says that it waits", func() bool { return other.files.OthersWait() })
+	if e.files.OthersWait() {
 		t.Error("an engine takes itself for another")
 	}
-	if elsewhere.witness.othersWait(elsewhere.path) {
+	if elsewhere.files.OthersWait() {
 		t.Error("those hear it who use another file of the directory")
 	}
 	j.end()
-	if other.witness.othersWait(other.path) {
+	if other.files.OthersWait() {
 		t.Error("it still says so when it has been served")
 	}
 }
@@ -45,11 +45,11 @@ func TestGivesWay(t *testing.T) {
 		}
 	}
 	before(long, now, "alone", false)
-	other.witness.waits(e.path, true)
+	other.files.Wait(true)
 	before(long, now, "after a long stint", true)
 	before(now, now, "after a short stint", false)
 	before(long, long, "after a pause", false)
-	other.witness.waits(e.path, false)
+	other.files.Wait(false)
 	before(long, now, "when nobody waits any more", false)
 }
 
@@ -57,12 +57,12 @@ func TestGivesWay(t *testing.T) {
 func TestGivesWayToOne(t *testing.T) {
 	e := openNew(t)
 	other := open(t, e.path)
-	other.witness.waits(e.path, true)
+	other.files.Wait(true)
 	pauses := 0
 	e.brief = func(time.Duration) {
 		pauses++
-		drivertest.Granted(t, other, drivertest.Request(string(driver.NewLeaseID()), time.Minute))
-		other.witness.waits(e.path, false)
+		drivertest.Granted(t, other, drivertest.Request(string(lockinfo.NewLeaseID()), time.Minute))
+		other.files.Wait(false)
 	}
 	e.stint = stint{time.Now().Add(-time.Hour), time.Now().Add(time.Hour)} // however slow this machine is
 	drivertest.Granted(t, e, drivertest.Request("t", time.Minute))

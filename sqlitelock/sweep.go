@@ -1,21 +1,24 @@
 package sqlitelock
 
-import "github.com/holdfast-locks/holdfast/driver"
+import (
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/modes"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+)
 
-// The sweep's bounds. A row that a request adds leaves at most one of each
-// kind behind, and every sweepEvery such rows up to sweepRows of each are
-// taken away, so that litter shrinks wherever there is work. Records may be
-// large, so they go more slowly.
+// The sweep's bounds. Each added row becomes at most one expired row of each kind, and after
+// sweepEvery added rows up to sweepRows of each kind are deleted: so expired rows become
+// fewer wherever there is work. Records may be large, so fewer are deleted.
 const (
 	sweepEvery   = 16
 	sweepRows    = 64
 	sweepRecords = 2 * sweepEvery
 )
 
-// sweep forgets what is over, once in sweepEvery rows that were added. INVARIANT
-// I11: an engine that adds one row and is closed, as that of a command is, sweeps
-// once in sweepEvery times; see setting.added.
-func (e *Engine) sweep(t *tx) error {
+// sweep deletes expired rows, once for sweepEvery added rows. INVARIANT I11: of engines that
+// add one row and are closed, as a command does, one in sweepEvery sweeps; see
+// setting.added.
+func (e *engine) sweep(t *tx) error {
 	before := e.added
 	e.added += t.added
 	if before/sweepEvery == e.added/sweepEvery {
@@ -29,7 +32,7 @@ func (e *Engine) sweep(t *tx) error {
 	if _, err := t.endPlaces(sweepPlacesSQL, t.bootID, boot, sweepRows); err != nil {
 		return err
 	}
-	// What is remembered for a day is forgotten by turns.
+	// Rows that are kept for a day are deleted in alternate sweeps.
 	past := sweeping{sweepBrokenSQL, []any{wall - driver.BreakMemory.Microseconds(), sweepRows}}
 	if e.added/sweepEvery%2 == 0 {
 		past = sweeping{sweepEventsSQL, []any{wall - driver.HistoryMemory.Microseconds(), sweepRows}}
@@ -38,8 +41,8 @@ func (e *Engine) sweep(t *tx) error {
 		{sweepCancelledSQL, []any{t.bootID, boot, sweepRows}},
 		{sweepRecordsSQL, []any{t.bootID, boot, sweepRecords, wall}},
 		past,
-		// The age is counted from the token, not from its grant, so that even one
-		// that was ahead of the clock is forgotten only TokenMemory behind it.
+		// The age is counted from the token, not from its grant: a token ahead of the clock
+		// is kept for longer.
 		{sweepTokensSQL, []any{old, sweepRows, hour(old)}},
 	} {
 		if err := t.sql.run(step.query, step.args...); err != nil {
@@ -55,17 +58,16 @@ type sweeping struct {
 	args  []any
 }
 
-// sweepLeases forgets those leases that are over among the next sweepRows of all.
-// It looks at four leases for each that is granted, so that the rows of a file
-// are gone through while a quarter as many are added.
+// sweepLeases deletes the expired ones of the next sweepRows leases. It reads four leases
+// for each added row, and so reads the whole table while a quarter as many are added.
 func (t *tx) sweepLeases() error {
 	var name string
-	var mode driver.Mode
-	var id driver.LeaseID
+	var mode modes.Kind
+	var id lockinfo.LeaseID
 	bounds := []any{t.bootID, t.now.boot, sweepRows}
 	more, err := t.sql.one(lastSweptSQL, bounds, &name, &mode, &id)
 	if err == nil {
-		_, err = t.endLeases(driver.EventExpired, sweepLeasesSQL, bounds...)
+		_, err = t.endLeases(lockinfo.HistoryExpired, sweepLeasesSQL, bounds...)
 	}
 	if err == nil && more {
 		err = t.sql.run(noteSweptSQL, name, mode, id)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 const (
@@ -29,7 +30,7 @@ func litter(t testing.TB, e *Engine, n int) {
 		drivertest.Granted(t, e, drivertest.Request(name, time.Hour))
 		drivertest.Held(t, e, inQueue(drivertest.Request(name, time.Hour), time.Hour))
 		completed(t, e, fmt.Sprint("done", i), "42", time.Hour)
-		_ = e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: driver.NewLeaseID(), Cancel: true})
+		_ = e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: lockinfo.NewLeaseID(), Cancel: true})
 	}
 }
 
@@ -105,7 +106,7 @@ func TestSweep(t *testing.T) {
 func TestSweepTakesSingleLeases(t *testing.T) {
 	h := newHost("boot")
 	e := openOn(t, h)
-	short, long := of(drivertest.Request("t", time.Minute), driver.Shared, 0, 0), of(drivertest.Request("t", time.Hour), driver.Shared, 0, 0)
+	short, long := of(drivertest.Request("t", time.Minute), lockinfo.Shared), of(drivertest.Request("t", time.Hour), lockinfo.Shared)
 	drivertest.Granted(t, e, short)
 	drivertest.Granted(t, e, long)
 	h.pass(time.Minute, 0)
@@ -235,7 +236,7 @@ func TestStatementsUseIndexes(t *testing.T) {
 		sweepLeasesSQL: 3, lastSweptSQL: 3, sweepPlacesSQL: 3, sweepCancelledSQL: 3, sweepRecordsSQL: 4, sweepTokensSQL: 3,
 	}
 	requests := map[string]int{
-		freeSQL: 2, lookSQL: 5, lengthenSQL: 5, endSQL: 4, endAloneSQL: 4, endSoleSQL: 4, keepClosedSQL: 5, downgradeSQL: 6, purgeLeasesSQL: 4, heldSQL: 4,
+		freeSQL: 2, lookSQL: 5, lengthenSQL: 6, endSQL: 4, endAloneSQL: 4, endSoleSQL: 4, keepClosedSQL: 5, downgradeSQL: 6, purgeLeasesSQL: 4, heldSQL: 4,
 		headSQL: 1, lengthenPlaceSQL: 3, ranksSQL: 2, queueLengthSQL: 3, removePlaceSQL: 1, giveUpPlaceSQL: 2, giveUpOnceSQL: 2, tellHeadSQL: 1, purgePlacesSQL: 4,
 		noticeSQL: 4, recallSQL: 4, completedBySQL: 4, forgetSQL: 4, leasesSQL: 2, placesSQL: 4, lastTokenSQL: 1, pageSQL: 5,
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/sqlitelock/internal/onefile"
 )
 
 // makeAndDie makes a system store, and ends by SIGKILL before the step of that number.
@@ -27,13 +28,13 @@ func makeAndDie(path, group, step string) error {
 	if err != nil {
 		return err
 	}
-	m := maker{path: path, group: gid, step: func() {
+	m := systemMaker(path, gid, func() {
 		if left--; left < 0 {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {}
 		}
-	}}
-	_, err = m.run(context.Background())
+	})
+	_, err = m.Run(context.Background())
 	return err
 }
 
@@ -61,7 +62,7 @@ func TestMakeSystemKilled(t *testing.T) {
 		if _, err := os.Lstat(filepath.Dir(path)); err == nil {
 			whole++
 			check(t, open(t, path).Close())
-			if err := checkSystem(path); err != nil {
+			if err := onefile.Check(path, true); err != nil {
 				t.Errorf("killed at step %d: %v", steps, err)
 			}
 		}
@@ -88,15 +89,15 @@ func TestRestoreKilled(t *testing.T) {
 		e := open(t, path)
 		token := drivertest.Granted(t, e, drivertest.Request("t", time.Hour))
 		check(t, e.Close())
-		for _, suffix := range []string{logSuffix, memorySuffix, journalSuffix} {
+		for _, suffix := range []string{onefile.LogSuffix, onefile.MemorySuffix, onefile.JournalSuffix} {
 			check(t, os.Remove(path+suffix))
 		}
-		_, err := Open(t.Context(), path)
+		_, err := Open(t.Context(), path, nil)
 		wantIs(t, "open of a store that is not whole", err, driver.ErrInvalid)
 		killed = dies(t, path, step)
-		for _, f := range systemFiles() {
-			if exists(path + f.suffix) {
-				check(t, f.check(path+f.suffix, theGroup))
+		for _, f := range onefile.SystemFiles() {
+			if onefile.Exists(path + f.Suffix) {
+				check(t, f.Check(path+f.Suffix, theGroup))
 			}
 		}
 		made, err := MakeSystem(t.Context(), path, theGroup)
@@ -115,16 +116,16 @@ func TestRestoreKilled(t *testing.T) {
 // TestRestoreInUse: what was deleted under those who use it is not made again: they
 // would have other files than whoever comes next. INVARIANT I1.
 func TestRestoreInUse(t *testing.T) {
-	if !needsRoot(t) || !canWitness {
+	if !needsRoot(t) || !onefile.CanWitness {
 		return
 	}
 	path := makeSystem(t)
 	e := open(t, path)
 	drivertest.Granted(t, e, drivertest.Request("t", time.Hour))
-	check(t, os.Remove(path+logSuffix))
+	check(t, os.Remove(path+onefile.LogSuffix))
 	_, err := MakeSystem(t.Context(), path, theGroup)
 	wantIs(t, "make in use", err, driver.ErrUnavailable)
-	if exists(path + logSuffix) {
+	if onefile.Exists(path + onefile.LogSuffix) {
 		t.Error("there is a log again")
 	}
 }

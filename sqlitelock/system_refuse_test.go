@@ -13,12 +13,13 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/sqlitelock/internal/onefile"
 )
 
 // alter runs SQL in a system store as a member may, who does not use holdfast.
 func alter(t testing.TB, path, query string) {
 	t.Helper()
-	e := &Engine{path: path, system: true}
+	e := &engine{path: path, system: true}
 	c, err := e.newConn(path)
 	check(t, err)
 	must(t, c, query)
@@ -55,7 +56,7 @@ func TestSystemStoreIsRefused(t *testing.T) {
 			alter(t, path, `ALTER TABLE token ADD COLUMN more INTEGER DEFAULT 1`)
 			return nil
 		},
-		"another number of the schema": func(t *testing.T, path string) error { alter(t, path, `PRAGMA user_version = 1`); return nil },
+		"another number of the schema": func(t *testing.T, path string) error { alter(t, path, `PRAGMA user_version = 2`); return nil },
 		"another program's":            func(t *testing.T, path string) error { alter(t, path, `PRAGMA application_id = 1`); return nil },
 		"an empty database":            func(_ *testing.T, path string) error { return os.Truncate(path, 0) },
 		"the directory's owner":        func(_ *testing.T, path string) error { return os.Chown(dir(path), firstMember, theGroup) },
@@ -66,10 +67,10 @@ func TestSystemStoreIsRefused(t *testing.T) {
 			return os.Chown(dir(dir(path)), firstMember, -1)
 		},
 		"another name":             func(_ *testing.T, path string) error { return os.Link(path, path+"2") },
-		"another name for the log": func(_ *testing.T, path string) error { return os.Link(path+logSuffix, dir(path)+"2") },
+		"another name for the log": func(_ *testing.T, path string) error { return os.Link(path+onefile.LogSuffix, dir(path)+"2") },
 		"a directory in the bell's place": func(t *testing.T, path string) error {
-			check(t, os.Remove(path+bellSuffix))
-			return os.Mkdir(path+bellSuffix, 0o700)
+			check(t, os.Remove(path+onefile.BellSuffix))
+			return os.Mkdir(path+onefile.BellSuffix, 0o700)
 		},
 	}
 	for name, mode := range map[string]fs.FileMode{
@@ -78,16 +79,16 @@ func TestSystemStoreIsRefused(t *testing.T) {
 	} {
 		cases[name] = func(_ *testing.T, path string) error { return os.Chmod(dir(path), mode) }
 	}
-	for _, f := range systemFiles() {
-		file := "locks.db" + f.suffix
-		cases[file+" that others may read"] = func(_ *testing.T, path string) error { return os.Chmod(path+f.suffix, f.mode|0o004) }
-		cases[file+" of a member"] = func(_ *testing.T, path string) error { return os.Chown(path+f.suffix, firstMember, theGroup) }
-		cases[file+" of another group"] = func(_ *testing.T, path string) error { return os.Chown(path+f.suffix, 0, firstMember) }
-		cases[file+" is missing"] = func(_ *testing.T, path string) error { return os.Remove(path + f.suffix) }
+	for _, f := range onefile.SystemFiles() {
+		file := "locks.db" + f.Suffix
+		cases[file+" that others may read"] = func(_ *testing.T, path string) error { return os.Chmod(path+f.Suffix, f.Mode|0o004) }
+		cases[file+" of a member"] = func(_ *testing.T, path string) error { return os.Chown(path+f.Suffix, firstMember, theGroup) }
+		cases[file+" of another group"] = func(_ *testing.T, path string) error { return os.Chown(path+f.Suffix, 0, firstMember) }
+		cases[file+" is missing"] = func(_ *testing.T, path string) error { return os.Remove(path + f.Suffix) }
 		cases[file+" is a link"] = func(t *testing.T, path string) error {
 			target := filepath.Join(publicDir(t), "target")
-			check(t, os.Rename(path+f.suffix, target))
-			return os.Symlink(target, path+f.suffix)
+			check(t, os.Rename(path+f.Suffix, target))
+			return os.Symlink(target, path+f.Suffix)
 		}
 	}
 	for what, do := range cases {
@@ -96,10 +97,10 @@ func TestSystemStoreIsRefused(t *testing.T) {
 			check(t, open(t, path).Close())
 			check(t, do(t, path))
 			before := inventory(t, path)
-			_, err := OpenWith(t.Context(), path, &Options{System: true})
+			_, err := Open(t.Context(), path, &Options{System: true})
 			wantIs(t, "open", err, driver.ErrInvalid)
-			if hasSystemForm(dir(path)) {
-				_, err := Open(t.Context(), path)
+			if onefile.HasSystemForm(dir(path)) {
+				_, err := Open(t.Context(), path, nil)
 				wantIs(t, "open without the option", err, driver.ErrInvalid)
 			}
 			if err == nil || !strings.Contains(err.Error(), "system store") && !strings.Contains(err.Error(), "database") {
@@ -119,12 +120,12 @@ func TestSystemStoreIsRefused(t *testing.T) {
 func TestNoOtherStoreIsTheSystems(t *testing.T) {
 	e := openNew(t)
 	check(t, e.Close())
-	_, err := OpenWith(t.Context(), e.path, &Options{System: true})
+	_, err := Open(t.Context(), e.path, &Options{System: true})
 	wantIs(t, "open of a user's store", err, driver.ErrInvalid)
 	missing := filepath.Join(t.TempDir(), "locks.db")
-	_, err = OpenWith(t.Context(), missing, &Options{System: true})
+	_, err = Open(t.Context(), missing, &Options{System: true})
 	wantIs(t, "open of no store", err, driver.ErrInvalid)
-	if exists(missing) {
+	if onefile.Exists(missing) {
 		t.Error("one was made")
 	}
 }

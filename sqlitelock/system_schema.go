@@ -8,20 +8,21 @@ import (
 	"modernc.org/sqlite"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/sqlitelock/internal/onefile"
 )
 
-// Members of the group may write whatever they like into a system store's database.
-// A trigger or a view of theirs would run in the processes of all others, root's
-// included: none does. Our own SQL, and what schema.sql has, is all that runs.
+// Members of the group may write anything into a system store's database. A trigger or view
+// of a member would run in the processes of all others, including root's: so every
+// transaction first checks that the schema is exactly schema.sql.
 
 const (
 	versionSQL    = `PRAGMA schema_version`
 	schemaRowsSQL = `SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema ORDER BY type, name`
 )
 
-// newConn opens a connection. To a system store it is one that leaves the files where
-// they are, the last one too: only root can make them.
-func (e *Engine) newConn(dsn string) (*conn, error) {
+// newConn opens a connection. With a system store it keeps the files when it is closed,
+// because only root can create them.
+func (e *engine) newConn(dsn string) (*conn, error) {
 	c, err := newConn(dsn)
 	if err != nil || !e.system {
 		return c, err
@@ -39,15 +40,15 @@ func (e *Engine) newConn(dsn string) (*conn, error) {
 	return c, nil
 }
 
-// checkOurs fails unless the database is ours, and the schema exactly that of
-// schema.sql. Beginning to write also shows that this user may.
-func (e *Engine) checkOurs() error {
+// checkOurs fails unless the database is ours and has exactly the schema of schema.sql. To
+// begin the transaction also checks that this user may write.
+func (e *engine) checkOurs() error {
 	if err := e.conn.run(beginSQL); err != nil {
 		return err
 	}
 	err := e.checkUnaltered(e.conn)
 	if errors.Is(err, errAltered) {
-		err = notSystem("%v", err)
+		err = onefile.NotSystem("%v", err)
 	}
 	if err == nil {
 		_, err = checkSchema(e.conn)
@@ -56,9 +57,8 @@ func (e *Engine) checkOurs() error {
 	return err
 }
 
-// readOurs is read for a system store: what do reads is of one instant, in which
-// nobody has altered the schema.
-func (e *Engine) readOurs(c *conn, do func(c *conn) error) error {
+// readOurs is read for a system store: do reads in a transaction whose schema is checked.
+func (e *engine) readOurs(c *conn, do func(c *conn) error) error {
 	if err := c.run(beginReadSQL); err != nil {
 		return err
 	}
@@ -72,9 +72,9 @@ func (e *Engine) readOurs(c *conn, do func(c *conn) error) error {
 
 var errAltered = errors.New("the schema of the database was altered")
 
-// checkUnaltered fails if the schema is not that of schema.sql in the transaction
-// that c is in. SQLite counts the changes, so that it need not be read each time.
-func (e *Engine) checkUnaltered(c *conn) error {
+// checkUnaltered fails if the schema differs from schema.sql in the present transaction of
+// c. SQLite counts the changes, so that the schema need not be read each time.
+func (e *engine) checkUnaltered(c *conn) error {
 	var version int64
 	if _, err := c.one(versionSQL, nil, &version); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (e *Engine) checkUnaltered(c *conn) error {
 type object struct{ kind, name, table, sql string }
 
 func schemaOf(c *conn) ([]object, error) {
-	return all(c, schemaRowsSQL, nil, func(o *object) []any { return []any{&o.kind, &o.name, &o.table, &o.sql} })
+	return scanAll(c, schemaRowsSQL, nil, func(o *object) []any { return []any{&o.kind, &o.name, &o.table, &o.sql} })
 }
 
 // schemaOfOurs returns what schema.sql makes.

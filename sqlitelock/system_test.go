@@ -16,6 +16,8 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+	"github.com/holdfast-locks/holdfast/sqlitelock/internal/onefile"
 )
 
 // Of these tests' users two are members of the group, and one is not. None of them
@@ -33,7 +35,7 @@ func needsRoot(t *testing.T) bool {
 	t.Helper()
 	// In a user namespace root may have no other users, and the machine's root is somebody else.
 	top, err := os.Stat("/")
-	if err != nil || ownerOf(top) != 0 || os.Geteuid() != 0 || os.Chown(t.TempDir(), firstMember, theGroup) != nil {
+	if err != nil || onefile.OwnerOf(top) != 0 || os.Geteuid() != 0 || os.Chown(t.TempDir(), firstMember, theGroup) != nil {
 		t.Log("NOT TRIED: only root can make a system store, and become its members: run the tests of this package with sudo")
 		return false
 	}
@@ -107,7 +109,7 @@ func look(t testing.TB, path string) string {
 	t.Helper()
 	info, err := os.Lstat(path)
 	check(t, err)
-	return info.Mode().String() + " " + strconv.Itoa(ownerOf(info)) + ":" + strconv.Itoa(groupOf(info)) + " " + strconv.FormatUint(inodeOf(info), 10)
+	return info.Mode().String() + " " + strconv.Itoa(onefile.OwnerOf(info)) + ":" + strconv.Itoa(onefile.GroupOf(info)) + " " + strconv.FormatUint(onefile.InodeOf(info), 10)
 }
 
 // inventory describes all that is in a store's directory, and beside it.
@@ -204,11 +206,11 @@ func TestSystemStoreMakesNoFiles(t *testing.T) {
 		return
 	}
 	e := open(t, makeSystem(t))
-	check(t, os.Remove(e.bell.path))
-	check(t, os.Remove(e.alarm.path))
-	e.bell.ring([]driver.LeaseID{driver.NewLeaseID()})
-	e.alarm.ring([]driver.LeaseID{driver.NewLeaseID()})
-	if exists(e.bell.path) || exists(e.alarm.path) {
+	check(t, os.Remove(e.bell.Path))
+	check(t, os.Remove(e.alarm.Path))
+	e.bell.Ring([]lockinfo.LeaseID{lockinfo.NewLeaseID()})
+	e.alarm.Ring([]lockinfo.LeaseID{lockinfo.NewLeaseID()})
+	if onefile.Exists(e.bell.Path) || onefile.Exists(e.alarm.Path) {
 		t.Error("it was made again")
 	}
 }
@@ -269,7 +271,7 @@ func (c *child) expect(prefix string) {
 // TestStrangersStopNobody: everybody may read the directory above, and lock its bytes;
 // that must not look like a process that has other files of the store.
 func TestStrangersStopNobody(t *testing.T) {
-	if !needsRoot(t) || !canWitness {
+	if !needsRoot(t) || !onefile.CanWitness {
 		return
 	}
 	path := makeSystem(t)

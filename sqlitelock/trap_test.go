@@ -27,7 +27,7 @@ func TestTraps(t *testing.T) {
 				check(t, os.WriteFile(victim, []byte("precious"), 0o666))
 				check(t, os.Chmod(victim, 0o666))
 				check(t, set(t, victim, path+suffix))
-				_, err := Open(t.Context(), path)
+				_, err := Open(t.Context(), path, nil)
 				wantIs(t, "open", err, driver.ErrInvalid)
 				if err == nil || !strings.Contains(err.Error(), path+suffix) {
 					t.Errorf("%v does not name %s", err, path+suffix)
@@ -44,7 +44,7 @@ func TestTraps(t *testing.T) {
 	t.Run("link to nowhere", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "locks.db")
 		check(t, os.Symlink("nowhere", path))
-		_, err := Open(t.Context(), path)
+		_, err := Open(t.Context(), path, nil)
 		wantIs(t, "open", err, driver.ErrInvalid)
 		if _, err := os.Stat(path); err == nil {
 			t.Error("a database was made")
@@ -59,8 +59,8 @@ func TestTrapIsSetLater(t *testing.T) {
 	other := open(t, e.path)
 	victim := filepath.Join(t.TempDir(), "victim")
 	check(t, os.WriteFile(victim, []byte("precious"), 0o600))
-	check(t, os.Remove(e.bell.path))
-	check(t, os.Symlink(victim, e.bell.path))
+	check(t, os.Remove(e.bell.Path))
+	check(t, os.Symlink(victim, e.bell.Path))
 	req, next := drivertest.Request("t", time.Hour), inQueue(drivertest.Request("t", time.Hour), time.Hour)
 	drivertest.Granted(t, e, req)
 	placed(t, other, next, 1)
@@ -80,7 +80,7 @@ func TestOpenDirectories(t *testing.T) {
 	} {
 		dir := t.TempDir()
 		check(t, os.Chmod(dir, mode))
-		e, err := Open(t.Context(), filepath.Join(dir, "locks.db"))
+		e, err := Open(t.Context(), filepath.Join(dir, "locks.db"), nil)
 		wantIs(t, "open in "+mode.String(), err, want)
 		if err == nil {
 			check(t, e.Close())

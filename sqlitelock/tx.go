@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+	"github.com/holdfast-locks/holdfast/sqlitelock/internal/bell"
 )
 
-// How long a request waits for other processes that use the database. A
-// transaction takes well under a millisecond, so that a wait of busyLimit
-// means that something is wrong with one of them.
+// How long a request waits for other processes. A transaction takes well under a
+// millisecond, so a wait of busyLimit means that a process is stopped or broken.
 const (
 	busyLimit    = 5 * time.Second
 	busyFirst    = 200 * time.Microsecond
@@ -25,26 +26,26 @@ type reader struct {
 	now    instant
 }
 
-func (e *Engine) reader(c *conn) (reader, error) {
+func (e *engine) reader(c *conn) (reader, error) {
 	now, err := e.clock.now()
 	return reader{c, e.clock.bootID, now}, err
 }
 
-// A tx is one request in a write transaction. INVARIANT I8: its clock is read under
-// the write lock. A reading from before the wait for it would be old: it would
-// take a lease for live that is over, and record an expiry that is too early.
+// A tx is one request in a write transaction. INVARIANT I8: its clock is read under the
+// write lock. An older reading would count an expired lease as live, and record too early an
+// expiry.
 type tx struct {
 	reader
-	history bool      // what happens is written down
-	added   int       // rows, for the sweep
-	notices []message // to be sent after the commit
+	history bool           // what happens is written down
+	added   int            // rows, for the sweep
+	notices []bell.Message // to be sent after the commit
 
 	steps int    // that the transaction has made so far, of maxSteps
 	again bool   // the request is not decided yet
 	rest  string // the request is decided, and this name not settled yet
 
-	// refusal is the answer to a request that is not carried out, in a
-	// transaction that is committed for what was noticed on the way.
+	// refusal is the answer to a refused request. Its transaction is committed
+	// nevertheless, for the rows that it has purged.
 	refusal error
 }
 
@@ -56,36 +57,35 @@ func (t *tx) refuse(err error) error {
 }
 
 // tell sends a notice to those who watch id, once the transaction is committed.
-func (t *tx) tell(id driver.LeaseID, notice driver.Notice) {
-	t.notices = append(t.notices, message{id, notice})
+func (t *tx) tell(id lockinfo.LeaseID, notice driver.Notice) {
+	t.notices = append(t.notices, bell.Message{ID: id, Notice: notice})
 }
 
 // transact runs do inside a write transaction and commits if it returns nil.
-// It blocks while other requests and processes write, until ctx ends or
-// busyLimit is over. Nothing is unknown before the commit: an error of do, or
-// the end of ctx, rolls everything back.
+// It blocks while other requests and processes write, until ctx ends, for busyLimit at most.
+// Before the commit no outcome is unknown: an error of do, or the end of ctx, rolls
+// everything back.
 //
 // Statements run without ctx: they take microseconds, and an interrupt at
 // the wrong one would leave the outcome unknown for nothing.
-func (e *Engine) transact(ctx context.Context, do func(t *tx) error) error {
+func (e *engine) transact(ctx context.Context, do func(t *tx) error) error {
 	return e.write(&request{ctx: ctx, do: do, names: 1})
 }
 
 // transactAll is transact for a request about several names.
-func (e *Engine) transactAll(ctx context.Context, names int, do func(t *tx) error) error {
+func (e *engine) transactAll(ctx context.Context, names int, do func(t *tx) error) error {
 	return e.write(&request{ctx: ctx, do: do, names: names})
 }
 
-// transactDurably is transact for what must outlive a power cut: the commit,
-// and those before it, are flushed to the disk.
-func (e *Engine) transactDurably(ctx context.Context, do func(t *tx) error) error {
+// transactDurably is transact for data that must survive a power cut: this commit and all
+// earlier ones are flushed to the disk.
+func (e *engine) transactDurably(ctx context.Context, do func(t *tx) error) error {
 	return e.write(&request{ctx: ctx, do: do, names: 1, durable: true})
 }
 
-// write has a request carried out, in as many transactions as it takes until it is
-// decided. Then it serves those for whom the request has made room. That may
-// fail: the next request about the name goes on with it.
-func (e *Engine) write(r *request) error {
+// write carries a request out, in as many transactions as it takes. Then it hands over what
+// the request has made free. If that fails, the next request about the name continues.
+func (e *engine) write(r *request) error {
 	if err := e.enter(r.ctx); err != nil {
 		return err
 	}
@@ -111,26 +111,26 @@ func (e *Engine) write(r *request) error {
 }
 
 // proceed is one transaction of a request. It sends its notices.
-func (e *Engine) proceed(r *request) (*tx, error) {
-	t, err := e.oneTurn(r)
+func (e *engine) proceed(r *request) (*tx, error) {
+	t, err := e.submit(r)
 	if err != nil {
 		return nil, err
 	}
-	e.send(t.notices)
+	e.watches.Send(t.notices, e.bell)
 	if t.again || t.rest != "" {
-		time.Sleep(busyFirst) // others need the write lock, and ask for it now and then
+		time.Sleep(busyFirst) // other processes retry for the write lock now and then
 	}
 	return t, nil
 }
 
 // query runs a request that only reads. It waits while the database is busy: for
 // readers it is only while another process opens or closes it.
-func (e *Engine) query(ctx context.Context, do func(r reader) error) error {
+func (e *engine) query(ctx context.Context, do func(r reader) error) error {
 	if err := e.enter(ctx); err != nil {
 		return err
 	}
 	defer e.users.Done()
-	err := e.files.same(e.path)
+	err := e.files.Same()
 	if err == nil {
 		err = e.patient(ctx, func() error {
 			return e.read(func(c *conn) error {
@@ -146,7 +146,7 @@ func (e *Engine) query(ctx context.Context, do func(r reader) error) error {
 }
 
 // read runs do with a connection that only reads.
-func (e *Engine) read(do func(c *conn) error) (err error) {
+func (e *engine) read(do func(c *conn) error) (err error) {
 	c := <-e.readers
 	defer func() { e.readers <- c }()
 	if c == nil {
@@ -176,13 +176,13 @@ func answer[On, T any](ctx context.Context, request func(context.Context, func(O
 
 // patient repeats do while it fails because the database is busy. SQLite's
 // own waiting (busy_timeout) does not end with ctx, and grows to 100 ms.
-func (e *Engine) patient(ctx context.Context, do func() error) error {
+func (e *engine) patient(ctx context.Context, do func() error) error {
 	err := do()
 	if !isBusy(err) {
 		return err
 	}
-	e.witness.waits(e.path, true)
-	defer e.witness.waits(e.path, false)
+	e.files.Wait(true)
+	defer e.files.Wait(false)
 	limit := time.After(busyLimit)
 	for began := time.Now(); time.Since(began) < eagerTime; {
 		e.brief(eagerPause/2 + rand.N(eagerPause))

@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// Deposit implements driver.Vault. The token outlives a power cut, because its
-// secret may be on its way to somebody.
-func (e *Engine) Deposit(ctx context.Context, req driver.DepositRequest) error {
+// Deposit implements driver.Vault. The token survives a power cut, because its
+// secret may already have been sent.
+func (e *engine) Deposit(ctx context.Context, req driver.DepositRequest) error {
 	return e.transactDurably(ctx, func(t *tx) error {
 		k, err := t.token(req.Digest)
 		switch {
@@ -27,15 +28,16 @@ func (e *Engine) Deposit(ctx context.Context, req driver.DepositRequest) error {
 	})
 }
 
-// Redeem implements driver.Vault. That it was redeemed outlives a power cut,
-// so that the payload is not handed out again after it.
-func (e *Engine) Redeem(ctx context.Context, req driver.RedeemRequest) (driver.VaultReply, error) {
+// Redeem implements driver.Vault. It survives a power cut, so that the payload is not handed
+// out again.
+func (e *engine) Redeem(ctx context.Context, req driver.RedeemRequest) (driver.VaultReply, error) {
+	digest := req.Proof.Digest()
 	return answer(ctx, e.transactDurably, func(t *tx) (driver.VaultReply, error) {
-		k, err := t.token(req.Digest)
+		k, err := t.token(digest)
 		switch {
 		case err != nil:
 		case k.state == driver.Fresh:
-			err = t.sql.run(redeemSQL, t.on(req.Digest, req.By, ceilMicros(driver.RedeemGrace))...)
+			err = t.sql.run(redeemSQL, t.on(digest, req.By, ceilMicros(driver.RedeemGrace))...)
 		case k.state == driver.Redeemed && k.taker == req.By && k.live: // INVARIANT I6
 		default:
 			return driver.VaultReply{State: k.state}, nil
@@ -45,9 +47,9 @@ func (e *Engine) Redeem(ctx context.Context, req driver.RedeemRequest) (driver.V
 }
 
 // Peek implements driver.Vault. It does not wait for writers.
-func (e *Engine) Peek(ctx context.Context, digest driver.Digest) (driver.VaultReply, error) {
+func (e *engine) Peek(ctx context.Context, proof driver.Proof) (driver.VaultReply, error) {
 	return answer(ctx, e.query, func(r reader) (driver.VaultReply, error) {
-		k, err := r.token(digest)
+		k, err := r.token(proof.Digest())
 		if k.state != driver.Fresh {
 			return driver.VaultReply{State: k.state}, err
 		}
@@ -55,8 +57,8 @@ func (e *Engine) Peek(ctx context.Context, digest driver.Digest) (driver.VaultRe
 	})
 }
 
-// Revoke implements driver.Vault. It outlives a power cut.
-func (e *Engine) Revoke(ctx context.Context, digest driver.Digest) (driver.VaultReply, error) {
+// Revoke implements driver.Vault. It survives a power cut.
+func (e *engine) Revoke(ctx context.Context, digest driver.Digest) (driver.VaultReply, error) {
 	return answer(ctx, e.transactDurably, func(t *tx) (driver.VaultReply, error) {
 		k, err := t.token(digest)
 		if err == nil && k.state == driver.Fresh {
@@ -68,7 +70,7 @@ func (e *Engine) Revoke(ctx context.Context, digest driver.Digest) (driver.Vault
 
 // Prune implements driver.Vault. INVARIANT I11: it looks at no more than limit
 // rows, found by index, in the order in which they are due.
-func (e *Engine) Prune(ctx context.Context, limit int) (deleted int, more bool, err error) {
+func (e *engine) Prune(ctx context.Context, limit int) (deleted int, more bool, err error) {
 	err = e.transact(ctx, func(t *tx) error {
 		due := []any{t.bootID, t.now.bootMicros(), int64(t.now.micros), limit}
 		if deleted, err = t.sql.affected(pruneSQL, due...); err != nil {
@@ -89,13 +91,13 @@ func (e *Engine) Prune(ctx context.Context, limit int) (deleted int, more bool, 
 }
 
 // SelfPruning implements driver.Vault.
-func (e *Engine) SelfPruning() bool { return false }
+func (e *engine) SelfPruning() bool { return false }
 
-// A token is what the store knows of a one-time token.
+// A token is the state of a one-time token.
 type token struct {
-	by, taker driver.LeaseID
+	by, taker lockinfo.LeaseID
 	state     driver.VaultState
-	live      bool          // there is a payload, and until left is over
+	live      bool          // it has a payload, for as long as left
 	left      time.Duration // may be below 0 if not live
 	payload   []byte
 }

@@ -13,20 +13,21 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/onetimetest"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/onetime"
 )
 
 const (
-	digest = driver.Digest("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
+	proof = driver.Proof("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
 
 	onetimes = `SELECT count(*) FROM onetime`
 	payloads = `SELECT count(payload) FROM onetime`
 )
 
 // deposit stores a token.
-func deposit(t testing.TB, e *Engine, digest driver.Digest, ttl, memory time.Duration) {
+func deposit(t testing.TB, e *Engine, proof driver.Proof, ttl, memory time.Duration) {
 	t.Helper()
-	req := driver.DepositRequest{Digest: digest, By: driver.NewLeaseID(), Payload: []byte("payload"), TTL: ttl, Memory: memory}
+	req := driver.DepositRequest{Digest: proof.Digest(), By: lockinfo.NewLeaseID(), Payload: []byte("payload"), TTL: ttl, Memory: memory}
 	if err := e.Deposit(t.Context(), req); err != nil {
 		t.Fatal(err)
 	}
@@ -34,18 +35,18 @@ func deposit(t testing.TB, e *Engine, digest driver.Digest, ttl, memory time.Dur
 
 // redeem redeems a token, which must be answered with this state, and with the
 // payload if it is granted.
-func redeem(t testing.TB, e *Engine, digest driver.Digest, by driver.LeaseID, want driver.VaultState, granted bool) {
+func redeem(t testing.TB, e *Engine, proof driver.Proof, by lockinfo.LeaseID, want driver.VaultState, granted bool) {
 	t.Helper()
-	reply, err := e.Redeem(t.Context(), driver.RedeemRequest{Digest: digest, By: by})
+	reply, err := e.Redeem(t.Context(), driver.RedeemRequest{Proof: proof, By: by})
 	if err != nil || reply.State != want || reply.Granted != granted || granted != (string(reply.Payload) == "payload") {
 		t.Fatalf("redeem: %s, granted %t, %v; want %s, %t", reply.State, reply.Granted, err, want, granted)
 	}
 }
 
 // isState checks what Peek says, and returns for how long.
-func isState(t testing.TB, e *Engine, digest driver.Digest, want driver.VaultState) time.Duration {
+func isState(t testing.TB, e *Engine, proof driver.Proof, want driver.VaultState) time.Duration {
 	t.Helper()
-	reply, err := e.Peek(t.Context(), digest)
+	reply, err := e.Peek(t.Context(), proof)
 	if err != nil || reply.State != want {
 		t.Fatalf("peek: %s, %v; want %s", reply.State, err, want)
 	}
@@ -71,11 +72,11 @@ func TestVaultSurvives(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "locks.db")
 	h := newHost("one boot")
 	e := h.open(t, path)
-	taken, late := "a"+digest[1:], "b"+digest[1:]
-	for _, d := range []driver.Digest{digest, taken, late} {
+	taken, late := "a"+proof[1:], "b"+proof[1:]
+	for _, d := range []driver.Proof{proof, taken, late} {
 		deposit(t, e, d, 48*time.Hour, 24*time.Hour)
 	}
-	by := driver.NewLeaseID()
+	by := lockinfo.NewLeaseID()
 	redeem(t, e, taken, by, driver.Redeemed, true)
 	_ = e.Close()
 
@@ -85,7 +86,7 @@ func TestVaultSurvives(t *testing.T) {
 	e = h.open(t, path)
 	redeem(t, e, taken, by, driver.Redeemed, true)
 	redeem(t, e, late, by, driver.Redeemed, true)
-	if left, want := isState(t, e, digest, driver.Fresh), 48*time.Hour-driver.RedeemGrace+time.Second; left < want-time.Millisecond || left > want+time.Millisecond {
+	if left, want := isState(t, e, proof, driver.Fresh), 48*time.Hour-driver.RedeemGrace+time.Second; left < want-time.Millisecond || left > want+time.Millisecond {
 		t.Errorf("after the reboot %s are left, want %s", left, want)
 	}
 	h.pass(2*time.Second, 2*time.Second)
@@ -97,13 +98,13 @@ func TestVaultSurvives(t *testing.T) {
 	h.pass(driver.RedeemGrace, driver.RedeemGrace)
 	redeem(t, e, late, by, driver.Redeemed, false)
 	h.pass(48*time.Hour, 48*time.Hour)
-	isState(t, e, digest, driver.Expired)
+	isState(t, e, proof, driver.Expired)
 	prune(t, e)
 	if n := number(t, plain(t, path), payloads); n != 0 {
 		t.Errorf("%d payloads are left after the TTL", n)
 	}
 	h.pass(24*time.Hour, 24*time.Hour)
-	isState(t, e, digest, driver.Unknown)
+	isState(t, e, proof, driver.Unknown)
 	if n := prune(t, e); n != 3 || number(t, plain(t, path), onetimes) != 0 {
 		t.Errorf("prune deleted %d tokens, want all 3", n)
 	}
@@ -116,23 +117,23 @@ func TestVaultAndWallClock(t *testing.T) {
 	e := openOn(t, h)
 	conn := plain(t, e.path)
 	for _, step := range []time.Duration{1000 * time.Hour, -2000 * time.Hour} {
-		deposit(t, e, digest, time.Hour, time.Hour)
+		deposit(t, e, proof, time.Hour, time.Hour)
 		h.pass(time.Hour-time.Millisecond, step)
-		if left := isState(t, e, digest, driver.Fresh); left != time.Millisecond {
+		if left := isState(t, e, proof, driver.Fresh); left != time.Millisecond {
 			t.Errorf("after a step of %s %s are left, want 1ms", step, left)
 		}
 		if n := prune(t, e); n != 0 || number(t, conn, payloads) != 1 {
 			t.Errorf("after a step of %s prune took the payload of a fresh token", step)
 		}
 		h.pass(time.Millisecond, step)
-		redeem(t, e, digest, driver.NewLeaseID(), driver.Expired, false)
+		redeem(t, e, proof, lockinfo.NewLeaseID(), driver.Expired, false)
 		if n := prune(t, e); n != 0 || number(t, conn, payloads) != 0 {
 			t.Errorf("after a step of %s prune deleted %d tokens and left %d payloads", step, n, number(t, conn, payloads))
 		}
 		h.pass(time.Hour-time.Millisecond, -step)
-		isState(t, e, digest, driver.Expired)
+		isState(t, e, proof, driver.Expired)
 		h.pass(time.Millisecond, step)
-		isState(t, e, digest, driver.Unknown)
+		isState(t, e, proof, driver.Unknown)
 		if n := prune(t, e); n != 1 {
 			t.Errorf("after a step of %s prune deleted %d tokens, want 1", step, n)
 		}
@@ -147,7 +148,7 @@ func TestPruneIsBounded(t *testing.T) {
 	conn := plain(t, e.path)
 	fill := func(n int, memory time.Duration) {
 		for range n {
-			deposit(t, e, driver.Digest(driver.NewLeaseID()+driver.NewLeaseID()), time.Minute, memory)
+			deposit(t, e, driver.Proof(lockinfo.NewLeaseID()+lockinfo.NewLeaseID()), time.Minute, memory)
 		}
 	}
 	fill(10, time.Hour)
@@ -187,7 +188,7 @@ func planOf(t testing.TB, c *conn, query string, args ...any) (plan []string) {
 		id, parent, unused int
 		text               string
 	}
-	steps, err := all(c, "EXPLAIN QUERY PLAN "+query, args, func(s *step) []any { return []any{&s.id, &s.parent, &s.unused, &s.text} })
+	steps, err := scanAll(c, "EXPLAIN QUERY PLAN "+query, args, func(s *step) []any { return []any{&s.id, &s.parent, &s.unused, &s.text} })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,9 +209,9 @@ func TestVaultIsFlushed(t *testing.T) {
 		levels = append(levels, number(t, e.conn, `PRAGMA synchronous`))
 		return boot()
 	}
-	deposit(t, e, digest, time.Hour, time.Hour)
-	redeem(t, e, digest, driver.NewLeaseID(), driver.Redeemed, true)
-	if _, err := e.Revoke(t.Context(), digest); err != nil {
+	deposit(t, e, proof, time.Hour, time.Hour)
+	redeem(t, e, proof, lockinfo.NewLeaseID(), driver.Redeemed, true)
+	if _, err := e.Revoke(t.Context(), proof.Digest()); err != nil {
 		t.Error(err)
 	}
 	prune(t, e)
@@ -234,7 +235,7 @@ func TestPayloadIsOverwritten(t *testing.T) {
 	}
 	for i := range 3 {
 		if err := e.Deposit(t.Context(), driver.DepositRequest{
-			Digest: driver.Digest(fmt.Sprint(i)) + digest[1:], By: driver.NewLeaseID(), Payload: payload, TTL: time.Minute, Memory: time.Hour,
+			Digest: (driver.Proof(fmt.Sprint(i)) + proof[1:]).Digest(), By: lockinfo.NewLeaseID(), Payload: payload, TTL: time.Minute, Memory: time.Hour,
 		}); err != nil {
 			t.Fatal(err)
 		}
@@ -243,10 +244,10 @@ func TestPayloadIsOverwritten(t *testing.T) {
 	if !holds() {
 		t.Fatal("the file does not hold the payload: the search finds nothing at all")
 	}
-	if _, err := e.Redeem(t.Context(), driver.RedeemRequest{Digest: "0" + digest[1:], By: driver.NewLeaseID()}); err != nil {
+	if _, err := e.Redeem(t.Context(), driver.RedeemRequest{Proof: "0" + proof[1:], By: lockinfo.NewLeaseID()}); err != nil {
 		t.Error(err)
 	}
-	if reply, err := e.Revoke(t.Context(), "1"+digest[1:]); err != nil || reply.State != driver.Fresh {
+	if reply, err := e.Revoke(t.Context(), ("1" + proof[1:]).Digest()); err != nil || reply.State != driver.Fresh {
 		t.Errorf("revoke: %+v, %v", reply, err)
 	}
 	if n := number(t, e.conn, payloads); n != 2 {

@@ -5,58 +5,67 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/driver/rules"
+	"github.com/holdfast-locks/holdfast/internal/modes"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A view is what one request sees of a name: what the rules decide by, and
-// where it stands in the database.
+// A view is the state of a name that one request sees: the input of package rules, and what
+// the statements need.
 type view struct {
 	rules.View
 	own   int64 // token of the lease ID's live lease; 0 if there is none
 	last  int64 // token of the name; 0 if none is remembered
 	stale bool  // there are rows to purge
 
-	first lease // that ends first, of its mode, limit and permits nothing
+	first lease // that ends first, without its mode
 
-	headExpiry int64 // of the first place
+	taken, head modes.Fields // the scanned columns of Taken and Head
+	headExpiry  int64        // of the first place
 }
 
-// nobody is the mode of the leases if there are none, and so of the head.
-const nobody driver.Mode = 9 // a small number, which is scanned without an allocation
+// none is the kind of the leases, or of the head, if there are none.
+const none modes.Kind = 9 // a small number, which is scanned without an allocation
 
 // look reads the view of a name for a lease ID.
-func (r *reader) look(name string, id driver.LeaseID) (view, error) {
+func (r *reader) look(name string, id lockinfo.LeaseID) (view, error) {
 	var v view
 	_, err := r.sql.one(lookSQL, []any{name, id, r.bootID, r.now.boot, int64(r.now.micros)},
 		&v.Cancelled, &v.own, &v.last, &v.Recorded, &v.stale,
-		&v.Taken.Mode, &v.Taken.Limit, &v.Taken.Permits, &v.first.holder, &v.first.granted, &v.first.expiry, &v.first.released,
-		&v.Head.Mode, &v.Head.Limit, &v.Head.Permits, &v.HeadOnce, &v.headExpiry)
-	v.Own, v.Held, v.Queued = v.own != 0, v.Taken.Mode != nobody, v.Head.Mode != nobody
+		&v.taken.Kind, &v.taken.Limit, &v.taken.Permits, &v.first.holder, &v.first.granted, &v.first.expiry, &v.first.released,
+		&v.head.Kind, &v.head.Limit, &v.head.Permits, &v.HeadOnce, &v.headExpiry)
+	v.Own, v.Held, v.Queued = v.own != 0, v.taken.Kind != none, v.head.Kind != none
+	if v.Held {
+		v.Taken = v.taken.Mode()
+	}
+	if v.Queued {
+		v.Head = v.head.Mode()
+	}
 	v.Left = r.now.until(v.first.expiry)
 	return v, err
 }
 
 // glimpse returns the view of a name for a lease ID if the name is free, and
 // whether it is.
-func (r *reader) glimpse(name string, id driver.LeaseID) (v view, free bool, err error) {
+func (r *reader) glimpse(name string, id lockinfo.LeaseID) (v view, free bool, err error) {
 	_, err = r.sql.one(freeSQL, []any{name, id}, &v.last, &free)
-	v.Taken.Mode, v.Head.Mode = nobody, nobody
+	v.taken.Kind, v.head.Kind = none, none
 	return v, free, err
 }
 
-// settled reports whether there is nothing to purge and nobody to serve.
+// settled reports whether there is nothing to purge and no waiter to serve.
 func (v *view) settled() bool { return !v.stale && v.Settled() }
 
 // add counts a lease that was granted at now.
-func (v *view) add(n rules.Need, holder string, expiry int64, now instant) {
-	if v.AddLease(n, now.until(expiry)) {
+func (v *view) add(m lockinfo.Mode, holder string, expiry int64, now instant) {
+	if v.AddLease(m, now.until(expiry)) {
 		v.first = lease{holder: holder, granted: now.boot, expiry: expiry}
 	}
 }
 
-// blocker describes the lease that ends first, without the place of whoever asks. Of
-// the queue it says only whether there is one: see Engine.count.
+// blocker describes the lease that ends first, without the caller's place. Its queue length
+// is 0 or 1: see engine.count.
 func (v *view) blocker(now instant) driver.Blocker {
-	var first driver.Holding
+	var first lockinfo.Holding
 	if v.Held {
 		first = v.first.describe(now)
 	}
@@ -67,11 +76,11 @@ func (v *view) blocker(now instant) driver.Blocker {
 	return v.Blocker(first, 0, queue)
 }
 
-// describe reads a holder. Of a text that is not ours it is empty.
-func describe(holder string) driver.Holder {
-	var h driver.Holder
+// describe decodes a holder. It is empty if the text is malformed.
+func describe(holder string) lockinfo.Holder {
+	var h lockinfo.Holder
 	if json.Unmarshal([]byte(holder), &h) != nil {
-		return driver.Holder{}
+		return lockinfo.Holder{}
 	}
 	return h
 }

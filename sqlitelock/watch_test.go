@@ -10,6 +10,8 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+	"github.com/holdfast-locks/holdfast/sqlitelock/internal/bell"
 )
 
 // silent reports whether w has no notice now. One that it finds is received.
@@ -63,27 +65,6 @@ func extend(t testing.TB, e *Engine, req driver.AcquireRequest) {
 	}
 }
 
-// TestOvertakenLook: a look that began before its lease ID had a place, and ended
-// after it, does not say that the place is gone.
-func TestOvertakenLook(t *testing.T) {
-	var all watches
-	id := driver.NewLeaseID()
-	w := all.Watch(id)
-	all.asks(id, "t")
-	before := all.seen(id)
-	found := sight{} // no place yet
-	all.waits(id)
-	if all.saw(id, before, found) || !silent(w) {
-		t.Error("an old look was believed")
-	}
-	if !all.saw(id, all.seen(id), sight{looks: 1}) || !silent(w) {
-		t.Error("the next look tells what is not new")
-	}
-	if !all.saw(id, all.seen(id), found) || silent(w) {
-		t.Error("nobody is told that the place is gone")
-	}
-}
-
 // TestLostRings: when rings may have been lost, the listener looks at all that
 // it waits for.
 func TestLostRings(t *testing.T) {
@@ -112,7 +93,7 @@ func TestListenerStarts(t *testing.T) {
 	e := openNew(t)
 	started := 0
 	e.newWatcher = func() (*fsnotify.Watcher, error) { started++; return fsnotify.NewWatcher() }
-	early := e.Watch(driver.NewLeaseID())
+	early := e.Watch(lockinfo.NewLeaseID())
 	defer early.Stop()
 	held := drivertest.Request("t", time.Minute)
 	held.Queue, held.WaiterTTL = true, time.Minute
@@ -150,7 +131,7 @@ func TestHeedsBeforeThePlaceIsGiven(t *testing.T) {
 		done <- err
 	}()
 	drivertest.Eventually(t, "the request has its turn", func() bool { return len(e.turn) == 1 })
-	heeded := e.watches.asked(func(id driver.LeaseID) bool { return id == req.LeaseID })
+	heeded := e.watches.Requested(func(id lockinfo.LeaseID) bool { return id == req.LeaseID })
 	must(t, other, `ROLLBACK`)
 	if err := <-done; err != nil {
 		t.Error(err)
@@ -166,19 +147,19 @@ func TestOnlyHandOverRings(t *testing.T) {
 	waiter := open(t, e.path)
 	req := drivertest.Request("t", time.Minute)
 	drivertest.Granted(t, e, req)
-	quiet := e.bell.read()
+	quiet := e.bell.Read()
 	drivertest.Granted(t, e, req)
 	drivertest.Cycle(t, e, "other")
 	drivertest.Held(t, e, drivertest.Request("t", time.Minute))
 	extend(t, e, req)
 	drivertest.Queued(t, waiter, "t", time.Minute)
-	lost := driver.ReleaseRequest{Name: "t", LeaseID: driver.NewLeaseID(), Cancel: true}
+	lost := driver.ReleaseRequest{Name: "t", LeaseID: lockinfo.NewLeaseID(), Cancel: true}
 	wantIs(t, "cancel", e.Release(t.Context(), lost), driver.ErrLost)
-	if e.bell.read() != quiet {
+	if e.bell.Read() != quiet {
 		t.Error("the bell rang though nothing was handed over")
 	}
 	drivertest.Release(t, e, req)
-	if e.bell.read() == quiet {
+	if e.bell.Read() == quiet {
 		t.Error("handing over did not ring the bell")
 	}
 }
@@ -228,8 +209,8 @@ func TestSharedCell(t *testing.T) {
 	ring := func() { // for a lease ID with the same cell
 		t.Helper()
 		held, next := drivertest.Request("t", time.Minute), drivertest.Request("t", time.Minute)
-		for cell(next.LeaseID) != cell(req.LeaseID) {
-			next.LeaseID = driver.NewLeaseID()
+		for bell.Cell(next.LeaseID) != bell.Cell(req.LeaseID) {
+			next.LeaseID = lockinfo.NewLeaseID()
 		}
 		next.Queue, next.WaiterTTL = true, time.Minute
 		drivertest.Granted(t, ringer, held)
@@ -284,7 +265,7 @@ func TestUnreadableNotice(t *testing.T) {
 	h.mu.Lock()
 	h.fault = errors.New("no clock")
 	h.mu.Unlock()
-	e.bell.ring([]driver.LeaseID{req.LeaseID})
+	e.bell.Ring([]lockinfo.LeaseID{req.LeaseID})
 	told(t, w)
 }
 
@@ -303,5 +284,5 @@ func TestStoppedWatches(t *testing.T) {
 	}
 	b.Stop()
 	b.Stop()
-	e.watches.Each(func(id driver.LeaseID, _ *waiter) { t.Errorf("%s is watched after the last Stop", id) })
+	e.watches.Each(func(id lockinfo.LeaseID, _ *bell.Waiter) { t.Errorf("%s is watched after the last Stop", id) })
 }

@@ -12,16 +12,11 @@ import (
 // The URL is all that changes between a test, one host and a cluster.
 func Example() {
 	ctx := context.Background()
-	engine, err := stores.Open(ctx, "memory:") // or sqlite:///var/lib/app/locks.db, redis://localhost:6379, …
+	client, err := stores.Dial(ctx, "memory:", nil) // or sqlite:///var/lib/app/locks.db, redis://localhost:6379, …
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer engine.Close()
-	client, err := holdfast.New(engine, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer client.Close(ctx)
+	defer client.Close()
 
 	err = client.Do(ctx, "nightly report", nil, func(context.Context, *holdfast.Lease) error {
 		fmt.Println("nobody else makes the report now")
@@ -31,10 +26,4 @@ func Example() {
 		log.Fatal(err)
 	}
 	// Output: nobody else makes the report now
-}
-
-// A program that shows its store shows nobody's password.
-func ExamplePublic() {
-	fmt.Println(stores.Public("rediss://app:secret@redis.internal:6379/2?prefix=app:"))
-	// Output: rediss://redis.internal:6379/2?prefix=app:
 }

@@ -6,6 +6,7 @@ require (
 	github.com/holdfast-locks/holdfast v0.1.0
 	github.com/holdfast-locks/holdfast/redislock v0.1.0
 	github.com/holdfast-locks/holdfast/sqlitelock v0.1.0
+	modernc.org/sqlite v1.61.1
 )
 
 require (
@@ -20,5 +21,4 @@ require (
 	modernc.org/libc v1.79.0 // indirect
 	modernc.org/mathutil v1.7.1 // indirect
 	modernc.org/memory v1.12.1 // indirect
-	modernc.org/sqlite v1.61.1 // indirect
 )

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock"
+	"github.com/holdfast-locks/holdfast/internal/storeurl"
 	"github.com/holdfast-locks/holdfast/memlock"
 	"github.com/holdfast-locks/holdfast/redislock"
 	"github.com/holdfast-locks/holdfast/sqlitelock"
@@ -19,26 +20,30 @@ const supported = "sqlite:///path/file.db, redis://host:port, redis+sentinel://h
 	"quorum+redis://a,b,c, the same with rediss for TLS or with valkey, redis+unix:///path/redis.sock, http://host:port or " +
 	"https://host:port of a holdfast server, http+unix:///path/holdfast.sock, or memory:"
 
-// Open opens the store at rawURL; the package documentation has the forms. The caller
-// closes the engine. Open returns soon after ctx ends, which has no effect on an engine
-// that is open.
+// Open opens the store at rawURL as Dial does, and returns the engine itself, for a
+// server, a dashboard, or several clients. The caller closes the engine, or
+// the client that owns it. Open returns soon after ctx ends, which has no effect on an
+// engine that is open.
 //
 // A URL that is wrong, or of a kind that this version does not know, is
 // driver.ErrInvalid. A server that cannot be reached is driver.ErrUnavailable; a quorum
 // is opened even if none of its servers is there, and its requests fail then. A store
 // that refuses this user is driver.ErrPermission. No error contains credentials.
 func Open(ctx context.Context, rawURL string) (driver.Engine, error) {
+	if rawURL == "" {
+		return nil, fmt.Errorf("%w store: its URL is empty: use %s", driver.ErrInvalid, supported)
+	}
 	scheme, rest, found := strings.Cut(rawURL, ":")
-	if !found || !isScheme(scheme) {
+	if !found || !storeurl.IsScheme(scheme) {
 		return nil, fmt.Errorf("%w store: it is not a URL: use %s", driver.ErrInvalid, supported)
 	}
 	scheme = strings.ToLower(scheme)
 	rawURL = scheme + ":" + rest
-	switch plainScheme(scheme) {
+	switch storeurl.PlainScheme(scheme) {
 	case "memory":
 		return openMemory(rest)
 	case "sqlite":
-		return opened(sqlitelock.OpenURL(ctx, rawURL))
+		return opened(sqlitelock.OpenURL(ctx, rawURL, nil))
 	case "redis", "rediss", "redis+sentinel", "rediss+sentinel", "redis+cluster", "rediss+cluster", "redis+unix", "rediss+unix":
 		return opened(redislock.Open(ctx, rawURL))
 	case "quorum+redis", "quorum+rediss":
@@ -47,7 +52,7 @@ func Open(ctx context.Context, rawURL string) (driver.Engine, error) {
 		return nil, fmt.Errorf("%w: a quorum of sockets: its members would be on one host, and fail with it: use quorum+redis://a,b,c "+
 			"with servers on hosts of their own, or one server", driver.ErrInvalid)
 	case "http", "https", "http+unix":
-		return opened(httplock.Open(ctx, rawURL))
+		return opened(httplock.Open(ctx, rawURL, nil))
 	case "postgres", "postgresql", "mysql", "mariadb", "etcd", "consul", "zookeeper":
 		return nil, fmt.Errorf("%w: this version keeps no locks in %s: use %s", driver.ErrInvalid, scheme, supported)
 	}
@@ -69,7 +74,7 @@ func openMemory(rest string) (driver.Engine, error) {
 	if err != nil || rest != "" && (!found || len(params) == 0) {
 		return nil, fmt.Errorf("%w memory URL: want memory: or memory:?history=1", driver.ErrInvalid)
 	}
-	return memlock.NewWith(&memlock.Options{History: history}), nil
+	return opened(memlock.New(&memlock.Options{History: history}))
 }
 
 // opened turns a constructor's result into an interface that is nil on error.

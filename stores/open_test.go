@@ -17,6 +17,8 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock"
 	"github.com/holdfast-locks/holdfast/httplock/server"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/internal/storeurl"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 	"github.com/holdfast-locks/holdfast/memlock"
 	"github.com/holdfast-locks/holdfast/quorumlock"
@@ -73,7 +75,7 @@ func served(t *testing.T, socket string) (plain, secure, unix string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	handler, err := server.New(memlock.New(), nil)
+	handler, err := server.New(mem.New(nil), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +118,7 @@ func takeOnce(ctx context.Context, engine driver.Engine) error {
 	if err == nil {
 		err = lease.Release(ctx)
 	}
-	return errors.Join(err, client.Close(ctx), engine.Close())
+	return errors.Join(err, client.Close(), engine.Close())
 }
 
 // TestOpenRefuses: what cannot be opened is an error that says which kinds there are,
@@ -124,7 +126,7 @@ func takeOnce(ctx context.Context, engine driver.Engine) error {
 func TestOpenRefuses(t *testing.T) {
 	const secret = "s3cret"
 	for rawURL, says := range map[string]string{
-		"":                                       "it is not a URL: use sqlite:///path/file.db, redis://host:port, ",
+		"":                                       "its URL is empty: use sqlite:///path/file.db, redis://host:port, ",
 		secret:                                   "it is not a URL: use sqlite:",
 		"p?" + secret + "://h":                   "it is not a URL: use sqlite:",
 		"/tmp/locks.db":                          "it is not a URL: use sqlite:",
@@ -252,12 +254,12 @@ func FuzzOpen(f *testing.F) {
 			} else if strings.Contains(err.Error(), mark) {
 				t.Errorf("Open(%q) tells: %v", rawURL, err)
 			}
-			if public := Public(rawURL); strings.Contains(public, mark) {
-				t.Errorf("Public(%q) = %q", rawURL, public)
-			} else if HasPassword(rawURL) && !HasCredentials(rawURL) || public != rawURL && !HasCredentials(rawURL) && Public(public) != public {
-				t.Errorf("%q: HasPassword %t, HasCredentials %t, Public %q", rawURL, HasPassword(rawURL), HasCredentials(rawURL), public)
+			if public := storeurl.Public(rawURL); strings.Contains(public, mark) {
+				t.Errorf("storeurl.Public(%q) = %q", rawURL, public)
+			} else if storeurl.HasPassword(rawURL) && !storeurl.HasCredentials(rawURL) || public != rawURL && !storeurl.HasCredentials(rawURL) && storeurl.Public(public) != public {
+				t.Errorf("%q: HasPassword %t, HasCredentials %t, Public %q", rawURL, storeurl.HasPassword(rawURL), storeurl.HasCredentials(rawURL), public)
 			}
-			if !Same(rawURL, rawURL) {
+			if !storeurl.Same(rawURL, rawURL) {
 				t.Errorf("%q is not the same store as itself", rawURL)
 			}
 		}

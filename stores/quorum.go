@@ -10,8 +10,9 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/storeurl"
 	"github.com/holdfast-locks/holdfast/quorumlock"
-	"github.com/holdfast-locks/holdfast/redislock"
+	"github.com/holdfast-locks/holdfast/redislock/member"
 )
 
 // paramMaxTTL is the one parameter of a quorum's URL that is not for each of
@@ -27,7 +28,7 @@ func openQuorum(rawURL string) (*quorumlock.Engine, error) {
 	}
 	var members []driver.Member
 	for _, memberURL := range urls {
-		m, err := redislock.OpenMember(memberURL)
+		m, err := member.Open(memberURL)
 		if err != nil {
 			return nil, err // those before have not been used: there is nothing to close
 		}
@@ -41,15 +42,15 @@ func openQuorum(rawURL string) (*quorumlock.Engine, error) {
 // password.
 func parseQuorum(rawURL string) (urls []string, opts quorumlock.Options, err error) {
 	opts.CloseMembers = true
-	p, ok := split(rawURL)
+	p, ok := storeurl.Split(rawURL)
 	if !ok {
 		return nil, opts, errors.New("want quorum+redis://host1:port,host2:port,host3:port")
 	}
-	hosts := strings.Split(p.hosts, ",")
-	if err := checkHosts(hosts, p.user); err != nil {
+	hosts := strings.Split(p.Hosts, ",")
+	if err := checkHosts(hosts, p.User); err != nil {
 		return nil, opts, err
 	}
-	path, query, _ := strings.Cut(p.rest, "?")
+	path, query, _ := strings.Cut(p.Rest, "?")
 	if query, opts.MaxTTL, err = takeMaxTTL(query); err != nil {
 		return nil, opts, err
 	}
@@ -60,7 +61,7 @@ func parseQuorum(rawURL string) (urls []string, opts quorumlock.Options, err err
 		path += "?" + query
 	}
 	for _, host := range hosts {
-		urls = append(urls, strings.TrimPrefix(p.scheme, "quorum+")+"://"+p.user+host+path)
+		urls = append(urls, strings.TrimPrefix(p.Scheme, "quorum+")+"://"+p.User+host+path)
 	}
 	return urls, opts, nil
 }
@@ -86,7 +87,7 @@ func checkHosts(hosts []string, user string) error {
 	n := len(hosts)
 	switch {
 	case n < 3 && strings.Count(user, "@") > 1:
-		return errors.New("user and password stand once, in front of the first host: they are the same for all members")
+		return errors.New("user and password are given once, in front of the first host: they are the same for all members")
 	case n < 3:
 		return fmt.Errorf("it names %d: a quorum takes at least 3 servers to survive the loss of one", n)
 	case n%2 == 0:

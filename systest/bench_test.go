@@ -24,11 +24,11 @@ func BenchmarkAcquireRelease(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer engine.Close()
-	client, err := holdfast.New(engine, nil)
+	client, err := holdfast.New(engine, &holdfast.Options{SharedEngine: true})
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer client.Close(b.Context())
+	defer client.Close()
 	each(b, func(name string) error {
 		lease, err := client.TryAcquire(b.Context(), name, nil)
 		if err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/redislock"
 )
 
@@ -34,7 +35,7 @@ func newCrowd(t *testing.T, s *store, n int, wait bool) *crowd {
 	}
 	for i := range n {
 		req := drivertest.Request(c.name, time.Hour)
-		req.Mode = driver.Shared
+		req.Mode = lockinfo.Shared
 		if wait {
 			req.Queue, req.WaiterTTL, req.Once = true, time.Hour, i%2 == 1
 		}

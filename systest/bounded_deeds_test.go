@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/redislock"
 )
 
@@ -73,17 +74,17 @@ var deeds = []deed{
 	{"complete while others share", true, func(t *testing.T, e *redislock.Engine, c *crowd) {
 		c.do(t, "DEL", c.name, key("queue", c.name), key("waiters", c.name), key("detail", c.name))
 		holder := drivertest.Request(c.name, time.Hour)
-		holder.Mode = driver.Shared
+		holder.Mode = lockinfo.Shared
 		drivertest.Granted(t, e, holder)
 		other := drivertest.Request(c.name, time.Hour)
-		other.Mode = driver.Shared
+		other.Mode = lockinfo.Shared
 		drivertest.Granted(t, e, other)
 		first := drivertest.Request(c.name, time.Hour)
 		first.Queue, first.WaiterTTL = true, time.Hour
 		drivertest.Held(t, e, first)
 		for i := range 3 {
 			req := c.reqs[i]
-			req.LeaseID = driver.NewLeaseID()
+			req.LeaseID = lockinfo.NewLeaseID()
 			drivertest.Held(t, e, req)
 		}
 		if err := e.Complete(t.Context(), driver.CompleteRequest{Name: c.name, LeaseID: holder.LeaseID, Retention: time.Minute}); err != nil {
@@ -121,7 +122,7 @@ var deeds = []deed{
 	}},
 	{"acquire beside holders", false, func(t *testing.T, e *redislock.Engine, c *crowd) {
 		req := drivertest.Request(c.name, time.Hour)
-		req.Mode = driver.Shared
+		req.Mode = lockinfo.Shared
 		drivertest.Granted(t, e, req)
 		drivertest.Release(t, e, req)
 		c.want(t, "holders", c.n)
@@ -158,7 +159,7 @@ var deeds = []deed{
 		for i := range 32 {
 			req := drivertest.Request(fmt.Sprint(c.name, "-", i), time.Minute)
 			if i == 0 {
-				req.Name, req.Mode = c.name, driver.Shared
+				req.Name, req.Mode = c.name, lockinfo.Shared
 			}
 			reqs = append(reqs, req)
 		}

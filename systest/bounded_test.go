@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/systest/report"
 	"github.com/holdfast-locks/holdfast/systest/soak"
 )
@@ -121,7 +122,7 @@ func TestHalfDoneCallIsFinished(t *testing.T) {
 		},
 		"a newcomer": func(c *crowd) {
 			req := drivertest.Request(c.name, time.Minute)
-			req.Mode = driver.Shared
+			req.Mode = lockinfo.Shared
 			token := drivertest.Granted(t, s.engine, req)
 			for _, r := range refreshed(t, s.engine, c.reqs[n-1]) {
 				if r.Err != nil || r.Token >= token {

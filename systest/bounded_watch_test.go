@@ -81,7 +81,10 @@ func (s *store) watch(t *testing.T) (*redislock.Engine, *watched) {
 	}
 	t.Cleanup(client.Close)
 	w := &watched{Client: client, store: s, t: t}
-	e := redislock.New(w, nil)
+	e, err := redislock.New(w, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { _ = e.Close() })
 	return e, w
 }

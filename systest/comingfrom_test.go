@@ -26,7 +26,7 @@ type foreigner struct {
 	take   func(t *testing.T, s *store) (give func() bool, taken bool)
 }
 
-// foreigners are the libraries of docs/coming-from.md whose locks are one string key, as
+// foreigners are the libraries of docs/comparison.md whose locks are one string key, as
 // an exclusive lock of holdfast is.
 var foreigners = []foreigner{
 	{"redsync", "job", "", func(t *testing.T, s *store) (func() bool, bool) {
@@ -113,7 +113,7 @@ func TestForeignersExclude(t *testing.T) {
 			if !give() {
 				t.Error("holdfast's attempt has ended its lock")
 			}
-			if lease, err = client.Acquire(t.Context(), "job", &holdfast.AcquireOptions{Wait: patience}); err != nil {
+			if lease, err = client.Acquire(t.Context(), "job", &holdfast.AcquireOptions{MaxWait: patience}); err != nil {
 				t.Fatalf("after it was given back: %v", err)
 			}
 			if give() {
@@ -185,7 +185,7 @@ func inTurn(t *testing.T, d time.Duration, regimes ...regime) (overlaps, turns i
 	return over.Load(), all.Load()
 }
 
-// TestChangeOfRegimes walks the two roll-outs of docs/coming-from.md, for a library that
+// TestChangeOfRegimes walks the two roll-outs of docs/comparison.md, for a library that
 // holdfast shares no key with: at no step do two work at once, everybody has turns, and
 // without the step in the middle two do work at once.
 func TestChangeOfRegimes(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/systest/report"
 	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
@@ -17,7 +17,7 @@ import (
 // A served is one waiter's report that it has had the lock. At is an instant
 // of the wall clock, which all processes of a machine share.
 type served struct {
-	LeaseID driver.LeaseID
+	LeaseID lockinfo.LeaseID
 	Token   uint64
 	At      time.Time
 }
@@ -30,7 +30,7 @@ func queueUp(ctx context.Context, j traffic.Job) (any, error) {
 		return nil, err
 	}
 	defer engine.Close()
-	defer client.Close(ctx)
+	defer client.Close()
 	errs := make(chan error, j.Workers)
 	var wg sync.WaitGroup
 	for range j.Workers {
@@ -121,9 +121,9 @@ func collect(t *testing.T, crews []*traffic.Crew, workers int) []served {
 // queue.
 func checkOrder(t *testing.T, queue []string, got []served) {
 	t.Helper()
-	place := map[driver.LeaseID]int{}
+	place := map[lockinfo.LeaseID]int{}
 	for i, id := range queue {
-		place[driver.LeaseID(id)] = i + 1
+		place[lockinfo.LeaseID(id)] = i + 1
 	}
 	last := 0
 	for i, s := range got {

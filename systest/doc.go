@@ -1,7 +1,7 @@
-// Package systest holds the fault tests: the real client on real servers,
-// behind a network that delays, loses, holds and cuts (internal/faultproxy),
-// with processes that are stopped and killed, clocks that step, and data that is
-// lost. It is never released.
+// Package systest holds the fault tests: the real client on real servers, with a network
+// between them that delays, loses, holds and cuts (internal/faultproxy), with processes
+// that are stopped and killed, clocks that step, and data that is lost. It is never
+// released.
 //
 // Each file here is one theme. Where a test shows that something never happens,
 // a second one shows that the same check would see it happen. What the tests
@@ -15,9 +15,8 @@
 //	report/   what was measured
 //	soak/     how much is done: -soak 30m for what docs/guarantees.md reports
 //
-// Others stand alone: sim/ simulates client, engine, network and store in
-// virtual time, mutant/ puts faults into the product to see them found,
-// bench/ measures holdfast beside its peers in a workspace of its own, and
-// nettest/ does what the tests here do on the networks of net/, whose hosts are
-// network namespaces.
+// The other packages are independent: sim/ simulates client, engine, network and store in
+// virtual time, faults/ puts faults into the product and runs the tests that find them,
+// bench/ measures holdfast and its peers in a workspace of its own, and nettest/ repeats
+// these tests on the networks of net/, whose hosts are network namespaces.
 package systest

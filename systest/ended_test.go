@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
-	"github.com/holdfast-locks/holdfast/sqlitelock"
+	"github.com/holdfast-locks/holdfast/stores"
 	"github.com/holdfast-locks/holdfast/systest/report"
 	"github.com/holdfast-locks/holdfast/systest/soak"
 	"github.com/holdfast-locks/holdfast/systest/traffic"
@@ -44,12 +44,12 @@ func workUnderLock(ctx context.Context, j traffic.Job, said *farewell) (err erro
 		return err
 	}
 	defer engine.Close()
-	client, err := holdfast.New(engine, nil)
+	client, err := holdfast.New(engine, &holdfast.Options{SharedEngine: true})
 	if err != nil {
 		return err
 	}
 	defer func() {
-		if closed := client.Close(ctx); closed != nil {
+		if closed := client.Close(); closed != nil {
 			err = errors.New(closed.Error()) // whatever it wraps
 		}
 	}()
@@ -78,7 +78,7 @@ func TestEndedProgramLeavesNothing(t *testing.T) {
 		engine     driver.Engine
 	}{
 		{"redis", s.server.URL, s.engine},
-		{"sqlite", file, drivertest.Open(t, sqlitelock.OpenURL, file)},
+		{"sqlite", file, drivertest.Open(t, stores.Open, file)},
 	} {
 		t.Run(on.store, func(t *testing.T) {
 			leases, places, errs, runs := 0, 0, 0, 0

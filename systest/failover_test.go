@@ -49,7 +49,7 @@ type shift struct {
 }
 
 func newShift(t *testing.T, engine driver.Engine) *shift {
-	s := &shift{t: t, gate: fence.NewGate(nil), highest: map[string]uint64{}, latest: map[string]time.Time{}}
+	s := &shift{t: t, gate: traffic.NewGate(t), highest: map[string]uint64{}, latest: map[string]time.Time{}}
 	s.client = newClient(t, engine, &holdfast.Options{TTL: failoverTTL, RequestTimeout: time.Second})
 	var ctx context.Context
 	ctx, s.stop = context.WithCancel(t.Context())

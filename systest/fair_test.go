@@ -30,7 +30,7 @@ func takeTurns(ctx context.Context, j traffic.Job) (any, error) {
 		return nil, err
 	}
 	defer engine.Close()
-	defer client.Close(ctx)
+	defer client.Close()
 	all := make([]turns, j.Workers)
 	errs := make(chan error, j.Workers)
 	var wg sync.WaitGroup

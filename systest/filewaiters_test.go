@@ -20,16 +20,16 @@ import (
 func TestManyWaitersOfAFile(t *testing.T) {
 	const share = 0.05 // of a core
 	waiters, length := soak.Count(100, 2000), soak.For(2*time.Second, 30*time.Second)
-	engine, err := sqlitelock.Open(t.Context(), filepath.Join(t.TempDir(), "locks.db"))
+	engine, err := sqlitelock.Open(t.Context(), filepath.Join(t.TempDir(), "locks.db"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer engine.Close()
-	client, err := holdfast.New(engine, nil)
+	client, err := holdfast.New(engine, &holdfast.Options{SharedEngine: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer client.Close(context.Background())
+	defer client.Close()
 	lease, err := client.Acquire(t.Context(), "t", nil)
 	if err != nil {
 		t.Fatal(err)

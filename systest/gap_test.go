@@ -53,7 +53,10 @@ func handOvers(t *testing.T, s *store, workers int, span time.Duration, alone bo
 		t.Fatal(err)
 	}
 	defer pool.Close()
-	engine := redislock.New(pool, &redislock.Options{NoForeignClients: alone})
+	engine, err := redislock.New(pool, &redislock.Options{NoForeignClients: alone})
+	if err != nil {
+		t.Fatal(err)
+	}
 	defer engine.Close()
 	client := newClient(t, engine, nil)
 	defer closeClient(t, client)

@@ -141,11 +141,11 @@ func TestGoRedisCommands(t *testing.T) {
 	clients := map[string]*holdfast.Client{}
 	for name, e := range engines {
 		listening(t, e)
-		c, err := holdfast.New(e, nil)
+		c, err := holdfast.New(e, &holdfast.Options{SharedEngine: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = c.Close(context.WithoutCancel(t.Context())) }()
+		defer func() { _ = c.Close() }()
 		clients[name] = c
 	}
 	for _, op := range errands() {

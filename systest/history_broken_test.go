@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/systest/check"
 	"github.com/holdfast-locks/holdfast/systest/model/lease"
 	"github.com/holdfast-locks/holdfast/systest/traffic"
@@ -24,7 +25,7 @@ type brokenEngine struct {
 
 	mu     sync.Mutex // guards the rest
 	last   uint64
-	tokens map[driver.LeaseID]uint64
+	tokens map[lockinfo.LeaseID]uint64
 }
 
 // A historyFault says what an engine does wrong. What is nil it does right.
@@ -90,7 +91,7 @@ func (b *brokenEngine) Release(ctx context.Context, req driver.ReleaseRequest) e
 }
 
 // next returns a token of a counter, the same for the same lease.
-func (b *brokenEngine) next(id driver.LeaseID) uint64 {
+func (b *brokenEngine) next(id lockinfo.LeaseID) uint64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.tokens[id] == 0 {
@@ -110,7 +111,7 @@ func (b *brokenEngine) reset(h *check.History) {
 }
 
 // holder returns the lease ID that holds the name.
-func (b *brokenEngine) holder(name string) driver.LeaseID {
+func (b *brokenEngine) holder(name string) lockinfo.LeaseID {
 	lock, err := b.Inspect(context.Background(), name)
 	if err != nil || len(lock.Holders) == 0 {
 		return ""
@@ -140,7 +141,7 @@ var historyFaults = map[string]struct {
 		acquire: func(b *brokenEngine, req *driver.AcquireRequest, ask func() driver.AcquireReply) driver.AcquireReply {
 			reply := ask()
 			if reply.Outcome == driver.Granted {
-				reply.Token = b.next(driver.NewLeaseID())
+				reply.Token = b.next(lockinfo.NewLeaseID())
 			}
 			return reply
 		},
@@ -226,7 +227,7 @@ var historyFaults = map[string]struct {
 // brokenRun is one short run of many workers on an engine in this process.
 func brokenRun(t *testing.T, fault historyFault) (*check.History, *traffic.Resource) {
 	t.Helper()
-	b := &brokenEngine{Engine: memlock.New(), fault: fault, tokens: map[driver.LeaseID]uint64{}}
+	b := &brokenEngine{Engine: mem.New(nil), fault: fault, tokens: map[lockinfo.LeaseID]uint64{}}
 	h, r := &check.History{}, traffic.NewResource(t)
 	j := traffic.Job{
 		Workers: 12, Names: 3, For: 300 * time.Millisecond, TTL: 60 * time.Millisecond, Hold: 3 * time.Millisecond,

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/systest/report"
 	"github.com/holdfast-locks/holdfast/systest/soak"
 	"github.com/holdfast-locks/holdfast/wire"
@@ -42,6 +42,7 @@ func (c *httpCaller) ask(path, key string, body, v any) (status int, repeated bo
 		r.Header.Set("Content-Type", "application/json")
 		if key != "" {
 			r.Header.Set("Idempotency-Key", key)
+			r.Header.Set("Prefer", "respond-async")
 		}
 		answer, err := c.client.Do(r)
 		if err == nil {
@@ -83,14 +84,14 @@ func TestLeasesThroughServers(t *testing.T) {
 			c := &httpCaller{T: t, urls: urls, at: i, client: &http.Client{Timeout: 700 * time.Millisecond}, repeats: &repeats}
 			defer c.client.CloseIdleConnections()
 			for time.Now().Before(end) && !t.Failed() {
-				n, key := int(grants.Load())%names, string(driver.NewLeaseID())
+				n, key := int(grants.Load())%names, string(lockinfo.NewLeaseID())
 				name := fmt.Sprintf("n/%d", n)
 				var l wire.Lease
 				status, began := http.StatusAccepted, time.Now()
 				for status == http.StatusAccepted && time.Since(began) < patience {
 					status, _ = c.ask("/v1/leases", key, wire.LeaseRequest{Name: name, TTLMS: patience.Milliseconds(), WaitMS: 300}, &l)
 				}
-				if status != http.StatusCreated || l.Name != name {
+				if status/100 != 2 || l.Name != name { // 200 if an answer was lost, or a place became the lease
 					t.Errorf("%s: %d %+v, want the lock", name, status, l)
 					return
 				}
@@ -105,7 +106,7 @@ func TestLeasesThroughServers(t *testing.T) {
 					t.Errorf("%s has two holders", name)
 				}
 				var again wire.Lease
-				if status, _ := c.ask("/v1/leases", key, wire.LeaseRequest{Name: name, TTLMS: patience.Milliseconds()}, &again); status != http.StatusCreated || again.LeaseID != l.LeaseID || again.FencingToken != l.FencingToken {
+				if status, _ := c.ask("/v1/leases", key, wire.LeaseRequest{Name: name, TTLMS: patience.Milliseconds()}, &again); status != http.StatusOK || !again.Repeated || again.LeaseID != l.LeaseID || again.FencingToken != l.FencingToken {
 					t.Errorf("%s: the repeat is answered %d %+v, the first %+v", name, status, again, l)
 				}
 				inside[n].Add(-1)
@@ -137,7 +138,7 @@ func TestServersPairIsTwoCommands(t *testing.T) {
 		t.Helper()
 		var l wire.Lease
 		name := fmt.Sprintf("cost/%d", i)
-		if status, _ := c.ask("/v1/leases", string(driver.NewLeaseID()), wire.LeaseRequest{Name: name}, &l); status != http.StatusCreated {
+		if status, _ := c.ask("/v1/leases", string(lockinfo.NewLeaseID()), wire.LeaseRequest{Name: name}, &l); status != http.StatusCreated {
 			t.Fatal(status)
 		}
 		if status, _ := c.ask("/v1/leases/release", "", wire.LeaseRefs{LeaseRef: wire.LeaseRef{Name: name, LeaseID: l.LeaseID}}, &l); status != http.StatusNoContent {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/systest/report"
 	"github.com/holdfast-locks/holdfast/wire"
 )
@@ -28,7 +29,7 @@ func TestLookCost(t *testing.T) {
 			continue // nobody has it
 		}
 		var l wire.Lease
-		if status, _ := c.ask("/v1/leases", string(driver.NewLeaseID()), wire.LeaseRequest{Name: names[i], TTLMS: time.Hour.Milliseconds()}, &l); status != http.StatusCreated {
+		if status, _ := c.ask("/v1/leases", string(lockinfo.NewLeaseID()), wire.LeaseRequest{Name: names[i], TTLMS: time.Hour.Milliseconds()}, &l); status != http.StatusCreated {
 			t.Fatal(status)
 		}
 	}

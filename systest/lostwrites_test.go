@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/fault"
 	"github.com/holdfast-locks/holdfast/systest/report"
 	"github.com/holdfast-locks/holdfast/systest/soak"
+	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
 
 // A succession is a master and the replica that takes over from it, with none
@@ -25,7 +26,7 @@ type succession struct {
 // newSuccession starts two servers, the second a replica until now.
 func newSuccession(t *testing.T, clocks *fault.Clocks, behind time.Duration) *succession {
 	t.Helper()
-	s := &succession{newStore(t, "--repl-diskless-sync-delay", "0"), newStore(t), fence.NewGate(nil)}
+	s := &succession{newStore(t, "--repl-diskless-sync-delay", "0"), newStore(t), traffic.NewGate(t)}
 	client := newClient(t, s.master.engine, nil)
 	s.heir.do(t, "REPLICAOF", "127.0.0.1", fmt.Sprint(s.master.server.Port()))
 	if err := s.write(t, acquireWith(t, client, "a", nil)); err != nil {

@@ -21,6 +21,8 @@ var jobs = traffic.Jobs{
 	"work until signal": workUntilSignal,
 	"serve":             serve,
 	"hold streams":      holdStreams,
+	"pairs and events":  serveAndPair,
+	"read events":       readEvents,
 	string(asks):        hold(asks),
 	string(waits):       hold(waits),
 }

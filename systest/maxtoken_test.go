@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/rediscore/redisfence"
 	"github.com/holdfast-locks/holdfast/systest/report"
 	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
@@ -25,7 +26,10 @@ func TestGreatestTokens(t *testing.T) {
 	const each = 4
 	binary := buildBinary(t)
 	redis := newStore(t)
-	guard := redis.engine.Guard(nil)
+	guard, err := redisfence.New(redis.engine, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	file := filepath.Join(t.TempDir(), "locks.db")
 	exact := 0
 	for url, setLast := range map[string]func(name string, token uint64){

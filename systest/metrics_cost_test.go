@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 	"github.com/holdfast-locks/holdfast/promlock"
 	"github.com/holdfast-locks/holdfast/systest/soak"
 )
@@ -37,12 +37,12 @@ func TestMetricsCost(t *testing.T) {
 // timedPairs returns how long a pair takes, in the mean of 500.
 func timedPairs(t *testing.T, observer holdfast.Observer) func() time.Duration {
 	t.Helper()
-	client, err := holdfast.New(memlock.New(), &holdfast.Options{Observer: observer, Logger: slog.New(slog.DiscardHandler)})
+	client, err := holdfast.New(mem.New(nil), &holdfast.Options{Observer: observer, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := client.Close(t.Context()); err != nil {
+		if err := client.Close(); err != nil {
 			t.Error(err)
 		}
 	})

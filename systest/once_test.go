@@ -150,7 +150,7 @@ func TestOnceCrash(t *testing.T) {
 				c.die(t, l, crew, name)
 				s.do(t, "DEL", "go/"+name)
 				s.goOn(t, name, 2)
-				result, err := client.Once(t.Context(), name, &holdfast.OnceOptions{TTL: onceTTL, Await: true},
+				result, err := client.Once(t.Context(), name, &holdfast.OnceOptions{TTL: onceTTL, Await: holdfast.Forever},
 					func(ctx context.Context, l *holdfast.Lease) ([]byte, error) {
 						return onceWork(ctx, s.plain, l, func(any) {})
 					})

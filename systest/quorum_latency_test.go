@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/redislock"
+	"github.com/holdfast-locks/holdfast/redislock/member"
 	"github.com/holdfast-locks/holdfast/systest/report"
 )
 
@@ -31,7 +31,7 @@ func TestQuorumIsAsFastAsTheSlowerOfTwo(t *testing.T) {
 	g := newTrio(t)
 	g.admitted(t)
 	e := g.engine(t, g.far, timeout)
-	slower, err := redislock.OpenMember("redis://" + g.far(2))
+	slower, err := member.Open("redis://" + g.far(2))
 	if err != nil {
 		t.Fatal(err)
 	}

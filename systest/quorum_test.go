@@ -15,11 +15,13 @@ import (
 	"github.com/holdfast-locks/holdfast/fence"
 	"github.com/holdfast-locks/holdfast/internal/faultproxy"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/quorumlock"
-	"github.com/holdfast-locks/holdfast/redislock"
+	"github.com/holdfast-locks/holdfast/redislock/member"
 	"github.com/holdfast-locks/holdfast/systest/quorumsim"
 	"github.com/holdfast-locks/holdfast/systest/report"
 	"github.com/holdfast-locks/holdfast/systest/soak"
+	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
 
 const (
@@ -63,7 +65,7 @@ func (g *trio) skewed(t *testing.T, addr func(i int) string, timeout, ahead time
 	t.Helper()
 	var members []driver.Member
 	for i := range g.servers {
-		m, err := redislock.OpenMember("redis://" + addr(i))
+		m, err := member.Open("redis://" + addr(i))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,14 +159,14 @@ type claim struct {
 
 func newQuorumShift(t *testing.T, g *trio) *quorumShift {
 	s := &quorumShift{
-		t: t, gate: fence.NewGate(nil), latest: time.Now(),
+		t: t, gate: traffic.NewGate(t), latest: time.Now(),
 		written: map[string][]claim{}, highest: map[string]uint64{}, present: map[string]*holdfast.Lease{},
 	}
 	var ctx context.Context
 	ctx, s.stop = context.WithCancel(t.Context())
 	for range quorumClients {
 		ahead := 2 * (rand.N(quorumSkew) - quorumSkew/2)
-		client := newClient(t, g.skewed(t, g.far, 0, ahead), &holdfast.Options{TTL: quorumTTL})
+		client := newClient(t, g.skewed(t, g.far, 0, ahead), &holdfast.Options{TTL: quorumTTL, SharedEngine: true})
 		for i := range quorumWorkers {
 			s.all.Go(func() {
 				for ctx.Err() == nil {
@@ -329,7 +331,7 @@ func TestQuorumMajorityFails(t *testing.T) {
 			g := newTrio(t)
 			near := g.admitted(t)
 			e := g.engine(t, g.far, timeout)
-			client := newClient(t, e, &holdfast.Options{TTL: quorumTTL})
+			client := newClient(t, e, &holdfast.Options{TTL: quorumTTL, SharedEngine: true})
 			lease, err := client.TryAcquire(t.Context(), "held", nil)
 			if err != nil {
 				t.Fatal(err)
@@ -339,7 +341,7 @@ func TestQuorumMajorityFails(t *testing.T) {
 			var slowest time.Duration
 			for i := range 5 {
 				start := time.Now()
-				reply, err := e.Acquire(t.Context(), driver.AcquireRequest{Name: "free", LeaseID: driver.NewLeaseID(), TTL: quorumTTL})
+				reply, err := e.Acquire(t.Context(), driver.AcquireRequest{Name: "free", LeaseID: lockinfo.NewLeaseID(), TTL: quorumTTL})
 				took := time.Since(start)
 				slowest = max(slowest, took)
 				if !errors.Is(err, quorumlock.ErrNoQuorum) || reply.Outcome == driver.Granted {

@@ -12,35 +12,36 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// The program in the README, copied as it is, works on a real server, and what is to be
-// copied is short.
+// The programs in the README, copied as they are, work: one without a server, and one on
+// go-redis. The first is short.
 func TestREADMEExample(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	blocks, _ := codeblock.Find("README.md", string(readme))
-	var program string
+	var programs []string
 	for _, b := range blocks {
-		if b.Kind == "go" && program == "" {
-			program = b.Text
+		if b.Kind == "go" && strings.HasPrefix(b.Text, "package main\n") {
+			programs = append(programs, b.Text)
 		}
 	}
-	_, function, found := strings.Cut(program, "\nfunc nightly(")
-	if lines := strings.Count(function, "\n"); !found || lines > 16 {
-		t.Errorf("the function nightly has %d lines, want 16 at most", lines)
+	if len(programs) != 2 || !strings.Contains(programs[0], "stores.Dial(") || !strings.Contains(programs[1], "goredislock.New(") {
+		t.Fatalf("%d programs, want one with stores.Dial and one with goredislock.New", len(programs))
 	}
-	const address = "redis://localhost:6379"
-	if !strings.Contains(program, address) {
-		t.Fatalf("the program does not open %s", address)
+	if n := len(regexp.MustCompile(`(?m)^.+$`).FindAllString(programs[0], -1)); n > 20 {
+		t.Errorf("the program has %d lines with text, want 20 at most", n)
 	}
-	program = strings.ReplaceAll(program, address, testsvc.Redis(t).URL)
-	file := filepath.Join(t.TempDir(), "main.go")
-	if err := os.WriteFile(file, []byte(program), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	out, err := exec.Command("go", "run", file).CombinedOutput()
-	if err != nil || !regexp.MustCompile(`^alone, .* token \d{16}\n$`).Match(out) {
-		t.Errorf("go run: %v\n%s", err, out)
+	server := testsvc.Redis(t)
+	for _, program := range programs {
+		program = strings.Replace(program, `redis.Options{Addr: "localhost:6379"}`, `redis.Options{Addr: "`+server.Addr+`"}`, 1)
+		file := filepath.Join(t.TempDir(), "main.go")
+		if err := os.WriteFile(file, []byte(program), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.Command("go", "run", file).CombinedOutput()
+		if err != nil || !regexp.MustCompile(`alone, .* token \d{16}\n.*done: <nil>\n$`).Match(out) {
+			t.Errorf("go run: %v\n%s\n%s", err, out, program)
+		}
 	}
 }

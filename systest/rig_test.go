@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/faultproxy"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/redislock"
 	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
@@ -151,14 +152,14 @@ func (s *store) held(t testing.TB, name string) bool {
 
 // holding returns what the store knows of the lease that holds the lock; the
 // zero Holding if there is none.
-func (s *store) holding(t testing.TB, name string) driver.Holding {
+func (s *store) holding(t testing.TB, name string) lockinfo.Holding {
 	t.Helper()
 	lock, err := s.engine.Inspect(context.Background(), name)
 	if err != nil {
 		t.Errorf("inspect %q: %v", name, err)
 	}
 	if len(lock.Holders) == 0 {
-		return driver.Holding{}
+		return lockinfo.Holding{}
 	}
 	return lock.Holders[0]
 }
@@ -202,7 +203,12 @@ func (l *link) client(t *testing.T, opts *holdfast.Options) *holdfast.Client {
 
 func newClient(t *testing.T, engine driver.Engine, opts *holdfast.Options) *holdfast.Client {
 	t.Helper()
-	client, err := holdfast.New(engine, opts)
+	var o holdfast.Options
+	if opts != nil {
+		o = *opts
+	}
+	o.SharedEngine = true // it is closed with the test
+	client, err := holdfast.New(engine, &o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -210,12 +216,10 @@ func newClient(t *testing.T, engine driver.Engine, opts *holdfast.Options) *hold
 	return client
 }
 
-// closeClient waits until the client has cleaned up everything.
+// closeClient closes a client, and waits until it has cleaned up everything.
 func closeClient(t testing.TB, client *holdfast.Client) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	if err := client.Close(ctx); err != nil {
+	if err := client.Close(); err != nil {
 		t.Error(err)
 	}
 }
@@ -233,7 +237,7 @@ func openBy(t *testing.T, by traffic.Kind, url string) driver.Engine {
 
 // request returns an acquire request of a fresh lease ID.
 func request(name string) driver.AcquireRequest {
-	return driver.AcquireRequest{Name: name, LeaseID: driver.NewLeaseID(), TTL: 30 * time.Second, Holder: driver.Holder{Label: "systest"}}
+	return driver.AcquireRequest{Name: name, LeaseID: lockinfo.NewLeaseID(), TTL: 30 * time.Second, Holder: lockinfo.Holder{Label: "systest"}}
 }
 
 // within polls until ok holds, and reports whether it did before the bound.

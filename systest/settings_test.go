@@ -69,11 +69,11 @@ func worksAs(t *testing.T, at string, server *testsvc.Server, rule []string) {
 		}
 	}
 	engine := openEngine(t, "redis://"+name+":"+password+"@"+server.Addr+"?prefix="+prefix)
-	client, err := holdfast.New(engine, nil)
+	client, err := holdfast.New(engine, &holdfast.Options{SharedEngine: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer client.Close(context.Background())
+	defer client.Close()
 	waiting := make(chan error, 1)
 	err = client.Do(t.Context(), "t", nil, func(ctx context.Context, l *holdfast.Lease) error {
 		told := make(chan struct{}, 10)

@@ -18,7 +18,7 @@ import (
 // slows both.
 func TestRunCostsLittle(t *testing.T) {
 	const most = 10 * time.Millisecond
-	t.Setenv("CGO_ENABLED", "0") // as docs/jobs.md advises
+	t.Setenv("CGO_ENABLED", "0") // as docs/run.md advises
 	binary, redis := buildBinary(t), testsvc.Redis(t)
 	stores := map[string]string{
 		"a file": "sqlite://" + t.TempDir() + "/locks.db",

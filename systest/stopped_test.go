@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/fence"
+	"github.com/holdfast-locks/holdfast/rediscore/redisfence"
 	"github.com/holdfast-locks/holdfast/redislock"
 	"github.com/holdfast-locks/holdfast/systest/report"
 	"github.com/holdfast-locks/holdfast/systest/soak"
@@ -55,7 +56,7 @@ func hold(r role) func(ctx context.Context, j traffic.Job) (any, error) {
 			return nil, err
 		}
 		defer plain.Close()
-		client, err := holdfast.New(engine, nil)
+		client, err := holdfast.New(engine, &holdfast.Options{SharedEngine: true})
 		if err != nil {
 			return nil, err
 		}
@@ -63,7 +64,11 @@ func hold(r role) func(ctx context.Context, j traffic.Job) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		l := ledger{engine.Guard(nil), plain, "ledger/" + j.Name}
+		guard, err := redisfence.New(engine, nil)
+		if err != nil {
+			return nil, err
+		}
+		l := ledger{guard, plain, "ledger/" + j.Name}
 		fenced, unfenced, err := l.read(ctx, lease)
 		if err != nil {
 			return nil, err
@@ -106,7 +111,7 @@ func firstValidAfterPause(lease *holdfast.Lease, last time.Time) bool {
 
 // A ledger is two counters in the store, one fenced and one not.
 type ledger struct {
-	guard *redislock.Guard
+	guard *redisfence.Guard
 	plain rueidis.Client
 	name  string
 }
@@ -212,7 +217,11 @@ func stopHolder(t *testing.T, s *store, rival *holdfast.Client, r role, name str
 	if lease.Token() <= held.Token {
 		t.Errorf("token of the rival %d, of the stopped holder %d", lease.Token(), held.Token)
 	}
-	l := ledger{s.engine.Guard(nil), s.plain, "ledger/" + name}
+	guard, err := redisfence.New(s.engine, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := ledger{guard, s.plain, "ledger/" + name}
 	fenced, unfenced, err := l.read(ctx, lease)
 	if err != nil {
 		t.Fatal(err)

@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/server"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/systest/traffic"
 	"github.com/holdfast-locks/holdfast/wire"
 )
@@ -58,7 +58,7 @@ func startServer(t *testing.T, store string) (c *traffic.Crew, url string) {
 	return c, url
 }
 
-// A streamer is a client of hold streams that keeps the exact rule of docs/hold-stream.md:
+// A streamer is a client of hold streams that keeps the exact rule of docs/reference/hold-stream.md:
 // it works until sent + at_ms + quiet_ms, and goes on at the next server if a stream ends.
 type streamer struct {
 	urls  []string
@@ -85,7 +85,7 @@ var errLost = errors.New("lost")
 // hold takes the lock under a new key, and holds it until it is lost, or ctx ends: then it
 // hangs up. It returns how that ended.
 func (c *streamer) hold(ctx context.Context) error {
-	key := "streamer-" + string(driver.NewLeaseID())
+	key := "streamer-" + string(lockinfo.NewLeaseID())
 	begin := time.Now()
 	for {
 		err := c.session(ctx, key)
@@ -109,21 +109,21 @@ func (c *streamer) hold(ctx context.Context) error {
 
 // session reads one stream to its end.
 func (c *streamer) session(ctx context.Context, key string) error {
-	ctx, cancel := context.WithCancel(ctx)
+	link, cancel := context.WithCancel(context.WithoutCancel(ctx)) // it hangs up when it has stopped
 	defer cancel()
 	body, err := json.Marshal(c.req)
 	if err != nil {
 		return err
 	}
 	sent := time.Now()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, c.urls[c.at%len(c.urls)]+"/v1/leases?hold=1"+c.query, bytes.NewReader(body))
+	r, err := http.NewRequestWithContext(link, http.MethodPost, c.urls[c.at%len(c.urls)]+"/v1/leases?hold=1"+c.query, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Idempotency-Key", key)
 	lines, failed := make(chan wire.HoldLine), make(chan error, 1)
-	go func() { failed <- readLines(ctx, r, lines) }()
+	go func() { failed <- readLines(link, r, lines) }()
 	timer := time.NewTimer(c.patience())
 	defer timer.Stop()
 	for {
@@ -135,6 +135,9 @@ func (c *streamer) session(ctx context.Context, key string) error {
 			timer.Reset(c.patience())
 		case err := <-failed:
 			return err
+		case <-ctx.Done():
+			c.stop(time.Now())
+			return ctx.Err()
 		case <-timer.C:
 			if c.span == nil {
 				return errors.New("nothing was heard while waiting")

@@ -59,7 +59,7 @@ func TestStreamsResetAtServer(t *testing.T) {
 	s := newStore(t)
 	_, url := startServer(t, s.server.URL)
 	p := newMiddle(t, strings.TrimPrefix(url, "http://"))
-	spans := contend(t, streamers(t, 3, "&direct=0", p.url()), streamTTL/4, seldom(t, streamTTL/2, p.reset))
+	spans := contend(t, streamers(t, 3, "", p.url()), streamTTL/4, seldom(t, streamTTL/2, p.reset))
 	told(t, "a TCP proxy resets only the server's side of hold streams", spans)
 }
 
@@ -71,7 +71,7 @@ func TestStreamsKeptLines(t *testing.T) {
 	_, url := startServer(t, s.server.URL)
 	p := newMiddle(t, strings.TrimPrefix(url, "http://"))
 	kept := 0
-	spans := contend(t, append(streamers(t, 2, "&direct=0", p.url()), streamers(t, 2, "&direct=0", url)...), streamTTL/4,
+	spans := contend(t, append(streamers(t, 2, "", p.url()), streamers(t, 2, "", url)...), streamTTL/4,
 		seldom(t, streamTTL/2, func() {
 			if kept++; kept%2 == 0 {
 				p.keep(0)
@@ -94,7 +94,7 @@ func TestStreamsStoppedServers(t *testing.T) {
 		c, url := startServer(t, "redis://"+p.Addr())
 		servers, urls = append(servers, c), append(urls, url)
 	}
-	clients := append(streamers(t, 2, "", urls...), streamers(t, 2, "&direct=0", urls[1], urls[0])...)
+	clients := append(streamers(t, 2, "&direct=1", urls...), streamers(t, 2, "", urls[1], urls[0])...)
 	spans := contend(t, clients, streamTTL/4, seldom(t, streamTTL/4, func() {
 		i := rand.IntN(2)
 		if rand.IntN(2) == 0 {

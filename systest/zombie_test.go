@@ -26,7 +26,7 @@ type zombie struct {
 // run returns whether a key was left that nobody holds.
 func (z zombie) run(t *testing.T) (orphan bool) {
 	t.Helper()
-	client, err := holdfast.New(z.link.engine, nil)
+	client, err := holdfast.New(z.link.engine, &holdfast.Options{SharedEngine: true})
 	if err != nil {
 		t.Error(err)
 		return false

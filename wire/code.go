@@ -34,10 +34,10 @@ func (t Codes) Of(err error) Code {
 }
 
 // DriverCodes returns the codes of the errors of package driver: all that an
-// engine has to tell apart. Package wire/codes has those of every error.
+// engine has to tell apart. Package internal/codes has the codes of all errors.
 //
-// 503 says that nothing was done, and the same request may succeed later; 504
-// that it may have been done. 410 is a lease that is over.
+// 503 means that nothing was done, and the same request may succeed later; 504
+// that it may have been done. 410 means that the lease has ended.
 func DriverCodes() Codes {
 	return Codes{
 		{"broken", 410, driver.ErrBroken}, // which is ErrLost as well

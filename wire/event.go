@@ -10,7 +10,7 @@ import (
 type Event struct {
 	Event   string `json:"event"` // waiting, acquired, lost, exited, released, result
 	Name    string `json:"name"`
-	LeaseID string `json:"lease_id,omitempty"` // for nobody but its holder
+	LeaseID string `json:"lease_id,omitempty"` // for its holder only
 	*Token         // nil if there was no grant
 
 	// Of waiting.
@@ -46,7 +46,7 @@ func BlockerOf(b driver.Blocker) Blocker {
 	return v
 }
 
-// A Once is what has become of a do-once key.
+// A Once is the state of a do-once key.
 type Once struct {
 	Key          string `json:"key"`
 	State        string `json:"state"`             // done, in_progress, unknown, schedule
@@ -96,7 +96,7 @@ type OnceFailure struct {
 	LeaseID string `json:"lease_id"`
 }
 
-// A OnceState is what has become of a do-once key, with its result if it is done.
+// A OnceState is the state of a do-once key, with its result if it is done.
 type OnceState struct {
 	Once
 	Result      json.RawMessage `json:"result,omitempty"`        // as in OnceDone

@@ -1,6 +1,6 @@
 package wire
 
-import "github.com/holdfast-locks/holdfast/driver"
+import "github.com/holdfast-locks/holdfast/lockinfo"
 
 // A History is what happened to one name lately.
 type History struct {
@@ -9,10 +9,10 @@ type History struct {
 }
 
 // A HistoryEvent is one thing that happened to a name, as the store has written it
-// down. A gap says that events may have been missed, and has no other field.
+// down. After a gap events may be missing; it has no other field.
 type HistoryEvent struct {
 	ID    string `json:"id,omitempty"`
-	Event string `json:"event"` // acquired, handed_over, released, expired, lost, broken, queued, left, completed; gap
+	Event string `json:"event"` // acquired, handed_over, released, expired, lost, broken, queued, gave_up, completed; gap
 	Name  string `json:"name,omitempty"`
 	AgoMS *int64 `json:"ago_ms,omitempty"`
 
@@ -22,14 +22,14 @@ type HistoryEvent struct {
 	*Token         // nil if there was no lease
 	Holder  *Who   `json:"holder,omitempty"`
 
-	WaitedMS *int64 `json:"waited_ms,omitempty"` // of handed_over and left
+	WaitedMS *int64 `json:"waited_ms,omitempty"` // of handed_over and gave_up
 	HeldMS   *int64 `json:"held_ms,omitempty"`   // of those that end a lease
 	Author   string `json:"author,omitempty"`    // of broken: who did it
 	Reason   string `json:"reason,omitempty"`    // of broken: why
 }
 
 // HistoryOf returns the events of one name.
-func HistoryOf(name string, events []driver.Event) History {
+func HistoryOf(name string, events []lockinfo.HistoryEvent) History {
 	v := History{Name: name, Events: make([]HistoryEvent, len(events))}
 	for i, e := range events {
 		v.Events[i] = HistoryEventOf(e)
@@ -38,20 +38,20 @@ func HistoryOf(name string, events []driver.Event) History {
 }
 
 // HistoryEventOf returns one event.
-func HistoryEventOf(e driver.Event) HistoryEvent {
+func HistoryEventOf(e lockinfo.HistoryEvent) HistoryEvent {
 	kind, _ := e.Kind.MarshalText()
 	v := HistoryEvent{Event: string(kind)}
-	if e.Kind == driver.EventGap {
+	if e.Kind == lockinfo.HistoryGap {
 		return v
 	}
 	who := WhoOf(e.Holder)
 	v.ID, v.Name, v.AgoMS, v.Holder = e.ID, e.Name, Left(e.Ago), &who
-	v.Mode, v.Limit, v.Permits, v.Author, v.Reason = e.Mode.String(), e.Limit, e.Permits, e.Author, e.Reason
+	v.Mode, v.Limit, v.Permits, v.Author, v.Reason = e.Mode.Kind(), e.Mode.Limit(), e.Mode.Permits(), e.Author, e.Reason
 	if e.Token > 0 {
 		token := TokenOf(e.Token)
 		v.Token = &token
 	}
-	if e.Kind == driver.EventHandedOver || e.Kind == driver.EventLeft {
+	if e.Kind == lockinfo.HistoryHandedOver || e.Kind == lockinfo.HistoryGaveUp {
 		v.WaitedMS = Left(e.Waited)
 	}
 	if e.Kind.Ends() {

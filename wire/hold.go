@@ -17,7 +17,7 @@ type HoldLine struct {
 	QuietMS int64 `json:"quiet_ms,omitempty"` // of queued and acquired: the lock is lost when no line has come for this time
 
 	// Of acquired.
-	LeaseID string `json:"lease_id,omitempty"` // whoever knows it can release the lease
+	LeaseID string `json:"lease_id,omitempty"` // secret: it can release the lease
 	Name    string `json:"name,omitempty"`
 	Mode    string `json:"mode,omitempty"`
 	*Token

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -62,25 +63,28 @@ func httpForms() []any {
 	const id = "0123456789abcdef0123456789abcdef"
 	token, none := wire.TokenOf(17), 0
 	trip, diagnosis := 0.25, wire.DiagnosisOf(driver.Diagnosis{}, "redis://host:1/2", time.Second)
-	blockers := []wire.Blocker{wire.BlockerOf(driver.Blocker{Holder: driver.Holder{Host: "web-3", User: "deploy"}, Since: time.Minute, ExpiresIn: 29 * time.Second})}
+	blockers := []wire.Blocker{wire.BlockerOf(driver.Blocker{Holder: lockinfo.Holder{Host: "web-3", User: "deploy"}, Since: time.Minute, ExpiresIn: 29 * time.Second})}
 	return []any{
 		wire.LeaseRequest{Name: "n"},
 		wire.LeaseRequest{
-			Name: "n", Mode: "semaphore", Limit: 3, Permits: 2, TTLMS: 30_000, WaitMS: 5_000, MinHoldMS: 1_000, MinToken: 16,
+			Name: "n", Mode: "semaphore", Limit: 3, Permits: 2, TTLMS: 30_000, WaitMS: 5_000, MinHoldMS: 1_000, LockDelayMS: 2_000, MinToken: 16,
 			Holder: &wire.Self{Host: "web-3", PID: 812, Program: "job", Label: "nightly"}, Reason: "film", Labels: map[string]string{"b": "2", "a": "1"},
 		},
 		wire.Lease{LeaseID: id, Name: "n", Mode: "exclusive", Token: token, TTLMS: 30_000, ExpiresInMS: 29_998},
+		wire.LeaseRequest{Names: []string{"n", "m"}, LockDelayMS: 1_000},
+		wire.Leases{Leases: []wire.Lease{{LeaseID: id, Name: "n", Mode: "exclusive", Token: token, TTLMS: 30_000, ExpiresInMS: 29_998}}},
 		wire.Queued{Place: 1, QueueLength: 2, Holders: blockers, PlaceExpiresInMS: 5_000},
 		wire.LeaseRefs{LeaseRef: wire.LeaseRef{Name: "n", LeaseID: id, TTLMS: 30_000}},
 		wire.LeaseRefs{Leases: []wire.LeaseRef{{Name: "n", LeaseID: id}}},
 		wire.Renewed{Name: "n", TTLMS: 30_000, ExpiresInMS: 29_998},
+		wire.Downgraded{LeaseID: id, Name: "n", Mode: "shared", Token: token, ExpiresInMS: 29_998},
 		wire.LeaseResults{Leases: []wire.LeaseResult{
 			{Name: "n", LeaseID: id, Status: 200, TTLMS: 30_000, ExpiresInMS: wire.Left(0)}, {Name: "n", LeaseID: id, Status: 204},
 			{Name: "n", LeaseID: id, Status: 410, Code: "broken", Detail: "d", Author: "ada", Reason: "r"},
 		}},
 		wire.Locks{Locks: []wire.Lock{}, NextCursor: "bg"},
 		wire.BreakRequest{FencingToken: 17, Older: true, Closed: true, Reason: "r"},
-		wire.Broke{Broken: wire.BrokenOf([]driver.Broken{{Author: "ada", Reason: "r", Ago: time.Second, Token: 17}})},
+		wire.Broke{Broken: wire.BrokenOf([]lockinfo.Broken{{Author: "ada", Reason: "r", Ago: time.Second, Token: 17}})},
 		wire.HoldRequest{ForMS: 30_000, Reason: "r"}, wire.HoldRequest{ForMS: 30_000, Reason: "r", Mode: "semaphore", Limit: 3, Permits: 2},
 		wire.Hold{Name: "n", Mode: "exclusive", Token: token, ForMS: 30_000, ExpiresInMS: 29_998},
 		wire.HoldRelease{FencingToken: 17}, wire.HoldRelease{FencingToken: 17, Reason: "r"},
@@ -88,10 +92,10 @@ func httpForms() []any {
 		wire.Session{Caller: "anonymous", Rights: []string{"read"}, Actions: []string{"break"}},
 		wire.SignIn{Token: "x"},
 		wire.LookRequest{Names: []string{"n", "<m>"}},
-		wire.Looked{Locks: []wire.LockDetails{wire.LockDetailsOf(driver.Lock{Name: "n"}, nil)}, Failed: []wire.LookFailure{{Name: "m", Status: 409, Code: "kind-mismatch", Detail: "d"}}},
-		wire.Stats{EveryMS: 5_000, BoundsMS: []int64{0, 1}, LastID: "1-0", Buckets: []wire.Bucket{
-			{AgoMS: 7_000, Gap: true, Waits: []int{}}, {AgoMS: 2_000, Acquired: 1, HandedOver: 2, Released: 3, Expired: 4, Lost: 5, Broken: 6, Queued: 7, Left: 8, Completed: 9, Waits: []int{1, 0, 2}},
-		}, Losses: wire.HistoryOf("k", []driver.Event{{ID: "1-0", Kind: driver.EventLost, Name: "k", Token: 17}}).Events},
+		wire.Looked{Locks: []wire.LockDetails{wire.LockDetailsOf(lockinfo.LockState{Name: "n"}, nil)}, Failed: []wire.LookFailure{{Name: "m", Status: 409, Code: "kind-mismatch", Detail: "d"}}},
+		wire.Stats{EveryMS: 5_000, BoundsMS: []int64{0, 1}, LossesAtLeast: true, LastID: "1-0", Buckets: []wire.Bucket{
+			{AgoMS: 7_000, Gap: true, Missed: true, Waits: []int{}}, {AgoMS: 2_000, Acquired: 1, HandedOver: 2, Released: 3, Expired: 4, Lost: 5, Broken: 6, Queued: 7, GaveUp: 8, Completed: 9, Waits: []int{1, 0, 2}},
+		}, Losses: wire.HistoryOf("k", []lockinfo.HistoryEvent{{ID: "1-0", Kind: lockinfo.HistoryLost, Name: "k", Token: 17}}).Events},
 		wire.Store{Store: "redis://host:1/2", Features: wire.FeaturesOf(driver.Capabilities{Queue: true, History: true}), History: true, Answers: true, RoundTripMS: &trip, Diagnosis: &diagnosis, CheckedAgoMS: wire.Left(time.Minute)},
 		wire.Store{Store: "memlock", Reason: "r", Undiagnosed: "u"},
 		wire.TokenCounts{SinceMS: 7, Collections: []wire.TokenCollection{{Name: "onetime", Issued: 1, Redeemed: 2, Revoked: 3, Expired: 4, Refused: 5, Failed: 6, Pruned: 7}}},

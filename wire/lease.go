@@ -7,20 +7,26 @@ import (
 
 // A LeaseRequest asks a server for a lease. A zero field is default.
 type LeaseRequest struct {
-	Name      string            `json:"name"`
-	Mode      string            `json:"mode,omitempty"`        // exclusive (default), shared, semaphore
-	Limit     int               `json:"limit,omitempty"`       // of a semaphore, which needs it
-	Permits   int               `json:"permits,omitempty"`     // of them; default 1
-	TTLMS     int64             `json:"ttl_ms,omitempty"`      // default 30,000
-	WaitMS    int64             `json:"wait_ms,omitempty"`     // 55,000 count at most; default 0: do not wait
-	MinHoldMS int64             `json:"min_hold_ms,omitempty"` // for how long the name stays closed, counted from the grant, even if it is released before
-	MinToken  uint64            `json:"min_token,omitempty"`   // the fencing token is to be greater
-	Holder    *Self             `json:"holder,omitempty"`
-	Reason    string            `json:"reason,omitempty"` // why, for people
-	Labels    map[string]string `json:"labels,omitempty"`
+	Name      string   `json:"name,omitempty"`
+	Names     []string `json:"names,omitempty"`       // instead, several: all of them or none
+	Mode      string   `json:"mode,omitempty"`        // exclusive (default), shared, semaphore
+	Limit     int      `json:"limit,omitempty"`       // of a semaphore, which needs it
+	Permits   int      `json:"permits,omitempty"`     // of them; default 1
+	TTLMS     int64    `json:"ttl_ms,omitempty"`      // default 30,000
+	WaitMS    int64    `json:"wait_ms,omitempty"`     // 55,000 count at most; default 0: do not wait
+	MinHoldMS int64    `json:"min_hold_ms,omitempty"` // for how long the name stays closed, counted from the grant, even if it is released before
+
+	// LockDelayMS is for how long the name stays closed after the lease has expired, unless it
+	// was released: for resources that cannot check tokens.
+	LockDelayMS int64 `json:"lock_delay_ms,omitempty"`
+
+	MinToken uint64            `json:"min_token,omitempty"` // the fencing token is to be greater
+	Holder   *Self             `json:"holder,omitempty"`
+	Reason   string            `json:"reason,omitempty"` // why, for people
+	Labels   map[string]string `json:"labels,omitempty"`
 }
 
-// A Self is what the holder of a lease says of itself. A string is its label.
+// A Self is the holder of a lease, in its own words. A string is its label.
 type Self struct {
 	Host    string `json:"host,omitempty"`
 	PID     int    `json:"pid,omitempty"`
@@ -42,12 +48,20 @@ func (s *Self) UnmarshalJSON(text []byte) error {
 
 // A Lease is one that was granted.
 type Lease struct {
-	LeaseID string `json:"lease_id"` // whoever knows it can release the lease
+	LeaseID string `json:"lease_id"` // secret: it can release the lease
 	Name    string `json:"name"`
 	Mode    string `json:"mode"`
 	Token
 	TTLMS       int64 `json:"ttl_ms"`
 	ExpiresInMS int64 `json:"expires_in_ms"` // count it from before the request was sent
+
+	Repeated bool `json:"repeated,omitempty"` // an earlier request with the same key was there before this one
+	Holder   *Who `json:"holder,omitempty"`   // then: whom the store has as the holder
+}
+
+// Leases are the leases of several names, in the order in which they were asked for.
+type Leases struct {
+	Leases []Lease `json:"leases"`
 }
 
 // A Queued is a request that has a place in the queue.
@@ -63,6 +77,10 @@ type LeaseRef struct {
 	Name    string `json:"name,omitempty"`
 	LeaseID string `json:"lease_id,omitempty"`
 	TTLMS   int64  `json:"ttl_ms,omitempty"` // to renew: how long it lasts from now on, at least; default 30,000
+
+	// FencingToken is the token of the lease, to renew or check: if the lease has another, the
+	// caller's is lost. 0 is not compared.
+	FencingToken uint64 `json:"fencing_token,omitempty"`
 }
 
 // LeaseRefs are one lease, or several.
@@ -76,9 +94,19 @@ type Renewed struct {
 	Name        string `json:"name"`
 	TTLMS       int64  `json:"ttl_ms"`
 	ExpiresInMS int64  `json:"expires_in_ms"` // count it from before the request was sent
+	*Token             // nil: the caller did not send it, and the store did not return it
 }
 
-// A LeaseResult is what became of one lease of several.
+// A Downgraded lease is shared now. But for that it is as it was.
+type Downgraded struct {
+	LeaseID string `json:"lease_id"`
+	Name    string `json:"name"`
+	Mode    string `json:"mode"` // shared
+	Token
+	ExpiresInMS int64 `json:"expires_in_ms"` // count it from before the request was sent
+}
+
+// A LeaseResult is the result for one lease of several.
 type LeaseResult struct {
 	Name        string `json:"name"`
 	LeaseID     string `json:"lease_id"`
@@ -87,6 +115,7 @@ type LeaseResult struct {
 	Detail      string `json:"detail,omitempty"` // for people
 	TTLMS       int64  `json:"ttl_ms,omitempty"` // of a lease that was renewed
 	ExpiresInMS *int64 `json:"expires_in_ms,omitempty"`
+	*Token             // of a lease that was renewed, as in Renewed
 	Author      string `json:"author,omitempty"` // of one that was broken: who took the lock away
 	Reason      string `json:"reason,omitempty"` // and why
 }

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A Lock is what a store knows of one name.
@@ -22,7 +22,7 @@ type Lock struct {
 	Schedule *Schedule `json:"schedule,omitempty"` // nil: it is not the name of a schedule, nor of the lock by which one is led
 }
 
-// A LockDetails is a lock, who lost it, and what became of do-once work.
+// A LockDetails is a lock with its breaks and its do-once work.
 type LockDetails struct {
 	Lock
 	Once   *Once    `json:"once,omitempty"` // nil: there was no do-once work under the name
@@ -34,8 +34,9 @@ type Who struct {
 	Host    string            `json:"host"`
 	PID     int               `json:"pid"`
 	User    string            `json:"user"`
-	Program string            `json:"program"` // its base name, without arguments
-	Person  bool              `json:"person"`  // a person, without a process: nobody renews the lease
+	Program string            `json:"program"`          // its base name, without arguments
+	Caller  string            `json:"caller,omitempty"` // as a server has identified it; the rest are its own words
+	Person  bool              `json:"person"`           // a person, without a process: the lease is not renewed
 	Label   string            `json:"label"`
 	Reason  string            `json:"reason"`
 	Labels  map[string]string `json:"labels"`
@@ -101,21 +102,21 @@ type Change struct {
 }
 
 // LockOf returns a lock without its queue, for lists.
-func LockOf(l driver.Lock) Lock {
+func LockOf(l lockinfo.LockState) Lock {
 	return Lock{
-		Name: l.Name, Held: len(l.Live()) > 0, Mode: l.Mode.String(), Limit: l.Limit,
+		Name: l.Name, Held: len(l.Live()) > 0, Mode: l.Mode.Kind(), Limit: l.Mode.Limit(),
 		Holders: HoldersOf(l.Holders), QueueLength: l.QueueLength,
 		LastToken: l.LastToken, LastTokenStr: strconv.FormatUint(l.LastToken, 10),
 	}
 }
 
 // WholeLockOf returns a lock with its queue.
-func WholeLockOf(l driver.Lock) Lock {
+func WholeLockOf(l lockinfo.LockState) Lock {
 	v := LockOf(l)
 	v.Queue = make([]Place, len(l.Queue))
 	for i, w := range l.Queue {
 		v.Queue[i] = Place{
-			Who: WhoOf(w.Holder), Mode: w.Mode.String(), Permits: w.Permits,
+			Who: WhoOf(w.Holder), Mode: w.Mode.Kind(), Permits: w.Mode.Permits(),
 			WaitingMS: w.Since.Milliseconds(), ExpiresInMS: w.ExpiresIn.Milliseconds(),
 		}
 	}
@@ -123,12 +124,12 @@ func WholeLockOf(l driver.Lock) Lock {
 }
 
 // LockDetailsOf returns a lock with its queue, and who lost it.
-func LockDetailsOf(l driver.Lock, broken []driver.Broken) LockDetails {
+func LockDetailsOf(l lockinfo.LockState, broken []lockinfo.Broken) LockDetails {
 	return LockDetails{Lock: WholeLockOf(l), Broken: BrokenOf(broken)}
 }
 
 // BrokenOf returns leases that were taken away, in their order.
-func BrokenOf(broken []driver.Broken) []Broken {
+func BrokenOf(broken []lockinfo.Broken) []Broken {
 	all := make([]Broken, len(broken))
 	for i, b := range broken {
 		all[i] = Broken{
@@ -140,11 +141,11 @@ func BrokenOf(broken []driver.Broken) []Broken {
 }
 
 // HoldersOf returns holders, in their order.
-func HoldersOf(holdings []driver.Holding) []Holder {
+func HoldersOf(holdings []lockinfo.Holding) []Holder {
 	holders := make([]Holder, len(holdings))
 	for i, h := range holdings {
 		holders[i] = Holder{
-			Who: WhoOf(h.Holder), Permits: h.Permits, Token: TokenOf(h.Token),
+			Who: WhoOf(h.Holder), Permits: h.Mode.Permits(), Token: TokenOf(h.Token),
 			HeldMS: held(h), ExpiresInMS: Left(h.ExpiresIn), Released: h.Released, Foreign: h.Foreign(),
 		}
 	}
@@ -152,15 +153,15 @@ func HoldersOf(holdings []driver.Holding) []Holder {
 }
 
 // WhoOf returns what people may know of a holder.
-func WhoOf(h driver.Holder) Who {
+func WhoOf(h lockinfo.Holder) Who {
 	return Who{
-		Host: h.Host, PID: h.PID, User: h.User, Program: h.Program, Person: h.Person,
+		Host: h.Host, PID: h.PID, User: h.User, Program: h.Program, Caller: h.Caller, Person: h.Person,
 		Label: h.Label, Reason: h.Reason, Labels: h.Labels,
 	}
 }
 
 // held returns since when a lease is held, in milliseconds, or nil for a foreign one.
-func held(h driver.Holding) *int64 {
+func held(h lockinfo.Holding) *int64 {
 	if h.Foreign() {
 		return nil
 	}
@@ -171,9 +172,9 @@ func held(h driver.Holding) *int64 {
 // TokenOf returns a fencing token.
 func TokenOf(token uint64) Token { return Token{token, strconv.FormatUint(token, 10)} }
 
-// Left returns the milliseconds that are left, or nil for driver.Never.
+// Left returns the milliseconds that are left, or nil for lockinfo.Never.
 func Left(d time.Duration) *int64 {
-	if d == driver.Never {
+	if d == lockinfo.Never {
 		return nil
 	}
 	ms := d.Milliseconds()
@@ -191,7 +192,7 @@ type BreakRequest struct {
 	FencingToken uint64 `json:"fencing_token"`    // of the lease
 	Older        bool   `json:"older,omitempty"`  // also those whose token is smaller
 	Closed       bool   `json:"closed,omitempty"` // what a minimum hold keeps closed, and no live lease
-	Reason       string `json:"reason,omitempty"` // for the holder, and whoever looks
+	Reason       string `json:"reason,omitempty"` // for the holder and for others
 }
 
 // A Broke is what came of that.

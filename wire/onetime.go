@@ -7,7 +7,7 @@ type TokenRequest struct {
 	TTLMS        int64  `json:"ttl_ms"`                   // for how long it can be redeemed
 }
 
-// An IssuedToken is a one-time token. Whoever knows the secret can redeem it.
+// An IssuedToken is a one-time token. Its secret redeems it.
 type IssuedToken struct {
 	Secret string `json:"token"`
 	ID     string `json:"id"` // by which the store, logs and errors know it
@@ -25,7 +25,7 @@ type Redeemed struct {
 	PayloadBytes []byte `json:"payload_base64,omitempty"` // instead, if it is not UTF-8
 }
 
-// A Revoked is a one-time token that nobody can redeem any more.
+// A Revoked is a one-time token that can no longer be redeemed.
 type Revoked struct {
 	ID string `json:"id"`
 }
@@ -36,13 +36,13 @@ type TokenCounts struct {
 	Collections []TokenCollection `json:"collections"`
 }
 
-// A TokenCollection is what has become of the tokens of one collection at that server.
+// A TokenCollection counts the tokens of one collection at that server by their states.
 type TokenCollection struct {
 	Name     string `json:"name"`
 	Issued   int    `json:"issued"`
 	Redeemed int    `json:"redeemed"`
 	Revoked  int    `json:"revoked"`
-	Expired  int    `json:"expired"` // redeems of a token that was over
+	Expired  int    `json:"expired"` // redeems of an expired token
 	Refused  int    `json:"refused"` // redeems of a token that was redeemed, revoked, unknown or malformed
 	Failed   int    `json:"failed"`  // redeems for which the store did not serve
 	Pruned   int    `json:"pruned"`

@@ -9,14 +9,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/holdfast-locks/holdfast/internal/codes"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/codes"
 )
 
-// TestPage compares docs/wire.md with the types and with the table of codes:
+// TestPage compares docs/reference/wire.md with the types and with the table of codes:
 // the same fields and codes, in the same order.
 func TestPage(t *testing.T) {
-	page, err := os.ReadFile("../docs/wire.md")
+	page, err := os.ReadFile("../docs/reference/wire.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,8 +27,8 @@ func TestPage(t *testing.T) {
 	}
 	for _, v := range []any{
 		wire.Lock{}, wire.LockDetails{}, wire.Holder{}, wire.Place{}, wire.History{}, wire.HistoryEvent{}, wire.Broken{}, wire.Break{}, wire.Who{}, wire.Token{},
-		wire.Wait{}, wire.Change{}, wire.Once{}, wire.Schedule{}, wire.DoneRun{}, wire.FailedRun{}, wire.MissedRuns{}, wire.Event{}, wire.Blocker{},
-		wire.LeaseRequest{}, wire.Self{}, wire.Lease{}, wire.Queued{}, wire.LeaseRef{}, wire.LeaseRefs{}, wire.Renewed{}, wire.LeaseResult{}, wire.LeaseResults{}, wire.Locks{}, wire.BreakRequest{}, wire.Broke{},
+		wire.Wait{}, wire.Change{}, wire.Once{}, wire.Schedule{}, wire.DoneRun{}, wire.BegunRun{}, wire.MissedRuns{}, wire.Event{}, wire.Blocker{},
+		wire.LeaseRequest{}, wire.Self{}, wire.Lease{}, wire.Leases{}, wire.Queued{}, wire.LeaseRef{}, wire.LeaseRefs{}, wire.Renewed{}, wire.Downgraded{}, wire.LeaseResult{}, wire.LeaseResults{}, wire.Locks{}, wire.BreakRequest{}, wire.Broke{},
 		wire.LookRequest{}, wire.Looked{}, wire.LookFailure{}, wire.Stats{}, wire.Bucket{}, wire.Store{}, wire.Features{}, wire.TokenCounts{}, wire.TokenCollection{},
 		wire.OnceRequest{}, wire.OnceDone{}, wire.OnceResult{}, wire.OnceFailure{}, wire.OnceState{}, wire.Onces{},
 		wire.Session{}, wire.SignIn{}, wire.HoldRequest{}, wire.Hold{}, wire.HoldRelease{},

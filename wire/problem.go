@@ -15,6 +15,7 @@ type Problem struct {
 
 	Holders     []Blocker `json:"holders,omitempty"`      // who has the lock; of several, the one whose lease ends first
 	QueueLength *int      `json:"queue_length,omitempty"` // how many wait for it
+	Place       int       `json:"place,omitempty"`        // of the request when its wait ended: it has given it up
 	Author      string    `json:"author,omitempty"`       // who took the lock away
 	Reason      string    `json:"reason,omitempty"`       // and why
 }

@@ -2,18 +2,18 @@ package wire
 
 import "time"
 
-// A Schedule is what has become of a job that is run by a schedule. Times of day are by
+// A Schedule is the state of a job that runs by a schedule. Times of day are by
 // the clocks of those who wrote them.
 type Schedule struct {
 	Name    string       `json:"name"`
 	Began   time.Time    `json:"began"`
-	Next    *time.Time   `json:"next"`    // null: there is none
-	Last    *DoneRun     `json:"last"`    // null: none was done
-	Failing *FailedRun   `json:"failing"` // null: the run that is due has not failed
+	Next    *time.Time   `json:"next"`  // null: there is none
+	Last    *DoneRun     `json:"last"`  // null: none was done
+	Begun   *BegunRun    `json:"begun"` // null: the run that is due was not begun
 	Done    uint64       `json:"done"`
 	Missed  uint64       `json:"missed"`
 	Gaps    []MissedRuns `json:"gaps"`             // those missed lately, the latest last
-	Running *Who         `json:"running"`          // null: nobody runs it
+	Running *Who         `json:"running"`          // null: it does not run
 	Led     *bool        `json:"led,omitempty"`    // somebody sees to the next run; not there if that was not looked up
 	Leader  *Who         `json:"leader,omitempty"` // if it is led
 	Standby []Who        `json:"standby,omitempty"`
@@ -29,13 +29,14 @@ type DoneRun struct {
 	Token
 }
 
-// A FailedRun is a run of a schedule that has failed so far.
-type FailedRun struct {
+// A BegunRun is a run of a schedule that was begun and is not done.
+type BegunRun struct {
 	Scheduled time.Time `json:"scheduled"`
-	At        time.Time `json:"at"`
+	At        time.Time `json:"at"` // when the last attempt began, or failed
 	By        string    `json:"by"`
 	Attempts  int       `json:"attempts"`
-	Error     string    `json:"error"`
+	Open      bool      `json:"open"`  // the last attempt goes on, or its end was not seen yet
+	Error     string    `json:"error"` // of the last attempt that has ended; empty if none has
 }
 
 // MissedRuns are runs of a schedule that were missed, one after the other.
@@ -43,5 +44,5 @@ type MissedRuns struct {
 	First time.Time `json:"first"`
 	Last  time.Time `json:"last"`
 	Count int       `json:"count"`
-	Error string    `json:"error"` // with which the first has failed last; empty if it was not begun
+	Error string    `json:"error"` // of the last attempt at the first; empty if it was not begun
 }

@@ -1,13 +1,13 @@
 package wire
 
-// A Session is what a web page has to know of whoever looks at it.
+// A Session is what a web page has to know of its viewer.
 type Session struct {
 	Caller   string   `json:"caller"`
 	Rights   []string `json:"rights"`
 	Prefixes []string `json:"prefixes"`  // of the names that the caller may use; nil: every name
 	SignedIn bool     `json:"signed_in"` // by the cookie of a session
 	SignIn   bool     `json:"sign_in"`   // the server looks at tokens, so that one can sign in with one
-	Notice   string   `json:"notice"`    // what the page is to say to everybody; empty: nothing
+	Notice   string   `json:"notice"`    // a text that the page shows to everybody; may be empty
 	History  bool     `json:"history"`   // the store writes down what happens
 	Actions  []string `json:"actions"`   // what the caller may do to others, of: break, hold, release, forget
 }
@@ -33,7 +33,8 @@ type Hold struct {
 	Mode string `json:"mode"`
 	Token
 	ForMS       int64 `json:"for_ms"`
-	ExpiresInMS int64 `json:"expires_in_ms"` // count it from before the request was sent
+	ExpiresInMS int64 `json:"expires_in_ms"`      // count it from before the request was sent
+	Repeated    bool  `json:"repeated,omitempty"` // an earlier request with the same key was there before this one
 }
 
 // A HoldRelease asks to give back what a person holds.

@@ -7,6 +7,10 @@ type Stats struct {
 	BoundsMS []int64  `json:"bounds_ms"` // of the waits, in growing order
 	Buckets  []Bucket `json:"buckets"`   // the oldest first; the last is not over
 
+	// More leases may have been lost than are counted: something happened of which the
+	// server has not heard, and it could not find out all of it afterwards.
+	LossesAtLeast bool `json:"losses_at_least"`
+
 	LastID string         `json:"last_id"` // of the latest event that is counted; empty: there was none
 	Losses []HistoryEvent `json:"losses"`  // the latest 20 leases that expired, were lost or were broken, the oldest first
 }
@@ -15,6 +19,7 @@ type Stats struct {
 type Bucket struct {
 	AgoMS      int64 `json:"ago_ms"` // since it began
 	Gap        bool  `json:"gap"`    // more may have happened, of which the server has not heard
+	Missed     bool  `json:"missed"` // leases may have been lost that are not counted
 	Acquired   int   `json:"acquired"`
 	HandedOver int   `json:"handed_over"`
 	Released   int   `json:"released"`
@@ -22,7 +27,7 @@ type Bucket struct {
 	Lost       int   `json:"lost"`
 	Broken     int   `json:"broken"`
 	Queued     int   `json:"queued"`
-	Left       int   `json:"left"`
+	GaveUp     int   `json:"gave_up"`
 	Completed  int   `json:"completed"`
 	Waits      []int `json:"waits"` // how many leases came after a wait up to each bound, and longer than the one before; the last is beyond all bounds; zeros at the end are left out
 }

@@ -19,26 +19,25 @@ type Store struct {
 
 // Features are what a store can do.
 type Features struct {
-	Shared      bool `json:"shared"`
-	Semaphore   bool `json:"semaphore"`
-	Queue       bool `json:"queue"`
-	Replicas    bool `json:"replicas"`
-	Break       bool `json:"break"`
-	Losses      bool `json:"losses"`
-	AcquireAll  bool `json:"acquire_all"`
-	Records     bool `json:"records"`
-	OneTime     bool `json:"onetime"`
-	List        bool `json:"list"`
-	ListRecords bool `json:"list_records"`
-	Diagnose    bool `json:"diagnose"`
-	History     bool `json:"history"`
+	Shared     bool `json:"shared"`
+	Semaphore  bool `json:"semaphore"`
+	Queue      bool `json:"queue"`
+	Replicas   bool `json:"replicas"`
+	Break      bool `json:"break"`
+	Losses     bool `json:"losses"`
+	AcquireAll bool `json:"acquire_all"`
+	Records    bool `json:"records"`
+	OneTime    bool `json:"onetime"`
+	List       bool `json:"list"`
+	Diagnose   bool `json:"diagnose"`
+	History    bool `json:"history"`
 }
 
 // FeaturesOf returns what an engine can do.
 func FeaturesOf(c driver.Capabilities) Features {
 	return Features{
 		Shared: c.Shared, Semaphore: c.Semaphore, Queue: c.Queue, Replicas: c.Replicas, Break: c.Break, Losses: c.Losses,
-		AcquireAll: c.AcquireAll, Records: c.Records, OneTime: c.OneTime, List: c.List, ListRecords: c.ListRecords,
+		AcquireAll: c.AcquireAll, Records: c.Records, OneTime: c.OneTime, List: c.List,
 		Diagnose: c.Diagnose, History: c.History,
 	}
 }

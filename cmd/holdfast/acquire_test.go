@@ -159,13 +159,13 @@ func TestScriptHearsOfABreak(t *testing.T) {
 	})
 }
 
-// TestStuckScriptIsTold: a script that does not report its progress gets TERM, and its
+// TestStuckScriptIsTold: a script that sends no heartbeat gets TERM, and its
 // lock is free when it has ended.
 func TestStuckScriptIsTold(t *testing.T) {
 	t.Parallel()
 	store := sqlite(t)
 	began := time.Now()
-	p, _ := script(t, "dash", store, "--progress 1500ms", "for i in 1 2 3 4; do sleep 0.5; holdfast progress; done; sleep 10; :")
+	p, _ := script(t, "dash", store, "--stall-after 1500ms", "for i in 1 2 3 4; do sleep 0.5; holdfast heartbeat; done; sleep 10; :")
 	p.want(143)
 	if took := time.Since(began); took < 3500*time.Millisecond {
 		t.Errorf("it was told after %s, though it had reported for two seconds", took)
@@ -173,12 +173,12 @@ func TestStuckScriptIsTold(t *testing.T) {
 	wantRun(t, 0, store, "run", "-w", "5", "job", "--", "true")
 }
 
-// TestKeeperIsKilled: nothing renews the lease any more, which check says; the store
-// still knows it, so that extend and release work, and it ends with its TTL.
+// TestKeeperIsKilled: nothing renews the lease any more, and so check fails at once; the
+// store still knows it, so that extend and release work, and it ends with its TTL.
 func TestKeeperIsKilled(t *testing.T) {
 	eachStore(t, func(t *testing.T, store string) {
 		p, dir := script(t, "dash", store, "--ttl 3s",
-			"until test -e killed; do sleep 0.01; done; holdfast check; echo check $?; holdfast progress; echo progress $?; "+
+			"until test -e killed; do sleep 0.01; done; holdfast check; echo check $?; holdfast heartbeat; echo heartbeat $?; "+
 				"holdfast extend 3; echo extend $?; until test -e late; do sleep 0.01; done; holdfast check; echo check $?")
 		signalTo(t, keeperOf(t, dir), syscall.SIGKILL)
 		touch(t, filepath.Join(dir, "killed"))
@@ -187,12 +187,37 @@ func TestKeeperIsKilled(t *testing.T) {
 		wantRun(t, 0, store, "run", "-w", "10", "job", "--", "true")
 		touch(t, filepath.Join(dir, "late"))
 		p.want(0)
-		for _, want := range []string{"check 0", "progress 69", "extend 0", "check 79"} {
+		for _, want := range []string{"check 79\nheartbeat 69", "extend 0", "\ncheck 79"} {
 			if !strings.Contains(read(t, p.stdout), want+"\n") {
 				t.Errorf("no %q in %q", want, read(t, p.stdout))
 			}
 		}
 		p.awaitStderr("its keeper is gone: nothing renews the lease")
+	})
+}
+
+// TestCheckOfALeaseThatIsNotRenewed: what has less than a third of its TTL left is not good
+// enough to begin a step, with a keeper that cannot renew it, or with none.
+func TestCheckOfALeaseThatIsNotRenewed(t *testing.T) {
+	const until = "holdfast check || exit 3; touch kept; while holdfast check; do sleep 0.05; done; "
+	t.Run("without a keeper", func(t *testing.T) {
+		t.Parallel()
+		p := startProgram(t, sqlite(t), "dash", func(*process) []string {
+			return []string{"-c", `eval "$(holdfast acquire --ttl 9s job || echo exit $?)"; cd "$0"; ` + until + "holdfast extend 9 && holdfast check && holdfast release", t.TempDir()}
+		})
+		p.want(0)
+		p.awaitStderr("less than a third of its TTL, and is not renewed")
+	})
+	t.Run("with a keeper", func(t *testing.T) {
+		t.Parallel()
+		server, dir := testsvc.Redis(t), t.TempDir()
+		p := startProgram(t, server.URL, "dash", func(*process) []string {
+			return []string{"-c", `trap "" TERM; eval "$(holdfast acquire --ttl 9s --pid $$ job || echo exit $?)"; cd "$0"; ` + until + "exit 4", dir}
+		})
+		awaitFile(t, filepath.Join(dir, "kept"))
+		server.Stop()
+		p.want(4)
+		p.awaitStderr("less than a third of its TTL, and is not renewed")
 	})
 }
 
@@ -212,11 +237,20 @@ func TestReleaseWithoutItsKeeper(t *testing.T) {
 func TestKeeperIsStopped(t *testing.T) {
 	t.Parallel()
 	store := sqlite(t)
-	p, dir := script(t, "dash", store, "--ttl 2s", waits("trap 'exit 7' TERM; holdfast progress; echo progress $? >asked"))
+	p, dir := script(t, "dash", store, "--ttl 6s", "until test -e stopped; do sleep 0.01; done; "+waits("trap 'exit 7' TERM; holdfast check; echo $? >a; mv a first; until test -e free; do sleep 0.01; done; holdfast check; echo $? >b; mv b second"))
 	keeper := keeperOf(t, dir)
 	signalTo(t, keeper, syscall.SIGSTOP)
 	defer func() { _ = syscall.Kill(keeper, syscall.SIGCONT) }()
-	wantRun(t, 0, store, "run", "-w", "10", "job", "--", "true")
+	eventually(t, "the keeper is stopped", func() bool { return strings.HasPrefix(inState(t, keeper), "T") })
+	touch(t, filepath.Join(dir, "stopped"))
+	wantRun(t, 0, store, "run", "-w", "20", "job", "--", "true")
+	touch(t, filepath.Join(dir, "free"))
+	for _, file := range []string{"first", "second"} {
+		awaitFile(t, filepath.Join(dir, file))
+	}
+	if first, second := read(t, filepath.Join(dir, "first")), read(t, filepath.Join(dir, "second")); first == "0\n" || second != "79\n" {
+		t.Errorf("check answers %q while the keeper is stopped, and %q when the lock is free; want 69, and 79", first, second)
+	}
 	signalTo(t, keeper, syscall.SIGCONT)
 	p.want(7)
 }

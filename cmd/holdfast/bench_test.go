@@ -29,7 +29,7 @@ func TestBench(t *testing.T) {
 				t.Errorf("%s the store has\n%s", when, got)
 			}
 		}
-		status, stdout, stderr := run(t, store, "bench", "--for", "1", "--json")
+		status, stdout, stderr := run(t, store, "bench", "--for", "4", "--json")
 		var answer struct {
 			Store      string
 			Processors int

@@ -105,7 +105,7 @@ func TestElectUnderAManager(t *testing.T) {
 	b := second.serve(store, "workload", "-alive", "60s", next)
 	second.await("READY=1 STATUS=waiting: number 1 of 1, ")
 
-	first.await("no progress was reported for 500ms; the command was stopped; standing for election again in ")
+	first.await("no heartbeat for 500ms; the command was stopped; standing for election again in ")
 	second.await("STATUS=leading: at work")
 	wantAfter(t, next, last(t, file))
 	if worked := last(t, file).at.Sub(readMarks(t, file)[0].at); worked < 1800*time.Millisecond || worked > 6*time.Second {
@@ -154,7 +154,7 @@ func TestElectCommandHasItsOwnManager(t *testing.T) {
 func TestElectGivesTimeToStart(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "marks")
-	p := start(t, sqlite(t), "elect", "--watchdog", "200ms", "--ttl", "2s", "job", "--", "workload", file)
+	p := start(t, sqlite(t), "elect", "--stall-after", "200ms", "--ttl", "2s", "job", "--", "workload", file)
 	awaitMarks(t, file, 1)
 	began := time.Now()
 	eventually(t, "it goes on", func() bool { return last(t, file).at.Sub(began) > 2*time.Second })

@@ -4,14 +4,14 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
 // TestFlockAgrees runs the same scripts with flock itself, so that what is expected
 // of holdfast is what flock does.
 func TestFlockAgrees(t *testing.T) {
-	if _, err := exec.LookPath("flock"); err != nil {
-		t.Fatal("install flock, of util-linux, which holdfast run is compared with: ", err)
-	}
+	testsvc.Need(t, "flock", "util-linux", "util-linux")
 	for _, c := range flockCases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -21,7 +21,7 @@ func TestFlockAgrees(t *testing.T) {
 }
 
 // TestFlockIsAnotherRegime: flock and holdfast do not exclude each other under one name,
-// and flock around holdfast excludes those who take either, as docs/coming-from.md has it.
+// and flock around holdfast excludes those who take either, as docs/comparison.md has it.
 func TestFlockIsAnotherRegime(t *testing.T) {
 	t.Parallel()
 	dir, env := t.TempDir(), append(os.Environ(), "HOLDFAST_STORE="+sqlite(t))

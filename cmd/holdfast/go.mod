@@ -3,7 +3,7 @@ module github.com/holdfast-locks/holdfast/cmd/holdfast
 go 1.26.0
 
 require (
-	github.com/go-jose/go-jose/v4 v4.1.4
+	github.com/go-jose/go-jose/v4 v4.1.9
 	github.com/holdfast-locks/holdfast v0.1.0
 	github.com/holdfast-locks/holdfast/promlock v0.1.0
 	github.com/holdfast-locks/holdfast/sqlitelock v0.1.0

@@ -56,8 +56,8 @@ func TestHistoryIsOff(t *testing.T) {
 	t.Parallel()
 	file := sqlite(t)
 	for store, says := range map[string]string{
-		file:                         `holdfast: history of "job": it is off: name the store as ` + file + `?history=1, wherever its locks are used`,
-		file + "?allow_network=true": file + `?allow_network=true&history=1, wherever`,
+		file:                         `holdfast: history of "job": it is off: name the store as ` + file + `?history=1, in all programs that use its locks`,
+		file + "?allow_network=true": file + `?allow_network=true&history=1, in all`,
 		"quorum+redis://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3": `a quorum has no history`,
 	} {
 		status, stdout, stderr := run(t, store, "history", "job")

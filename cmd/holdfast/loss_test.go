@@ -3,6 +3,8 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -183,4 +185,40 @@ func gone(t *testing.T, pids []int) bool {
 		}
 	}
 	return true
+}
+
+// TestStoppedRunSaysSo: a holdfast that was stopped itself, and is continued when its
+// warden has ended the command, blames no store.
+func TestStoppedRunSaysSo(t *testing.T) {
+	t.Parallel()
+	server, file := testsvc.Redis(t), filepath.Join(t.TempDir(), "marks")
+	p := start(t, server.URL, "run", "--ttl", "3s", "job", "--", "workload", file)
+	pids := awaitMarks(t, file, 1)
+	p.signal(syscall.SIGSTOP)
+	eventually(t, "the warden has killed the command", func() bool { return gone(t, pids) })
+	p.signal(syscall.SIGCONT)
+	p.want(79)
+	if text := read(t, p.stderr); !strings.Contains(text, "holdfast itself was stopped") || strings.Contains(text, "does not answer") {
+		t.Errorf("it says %q", text)
+	}
+}
+
+// TestCommandEndsWhileItsRunIsStopped: the command has ended in time, and the lock is over
+// when it is to be given back. That is what it says, unless the loss is noticed before the
+// command's end; a store is not blamed, nor a loss while the command ran.
+func TestCommandEndsWhileItsRunIsStopped(t *testing.T) {
+	t.Parallel()
+	server, dir := testsvc.Redis(t), t.TempDir()
+	p := start(t, server.URL, "run", "--ttl", "6s", "job", "--", "sh", "-c", "cd "+dir+"; touch begun; until test -e end; do sleep 0.01; done; touch ended")
+	awaitFile(t, filepath.Join(dir, "begun"))
+	p.signal(syscall.SIGSTOP)
+	touch(t, filepath.Join(dir, "end"))
+	awaitFile(t, filepath.Join(dir, "ended"))
+	wantRun(t, 0, server.URL, "run", "-w", "60", "job", "--", "true")
+	p.signal(syscall.SIGCONT)
+	p.want(79)
+	want := `holdfast: run "job": the command ended with status 0, and its lock could not be given back, because it was over: `
+	if text := read(t, p.stderr); !strings.HasPrefix(text, want) && !strings.Contains(text, "holdfast itself was stopped") {
+		t.Errorf("it says %q, want %q", text, want)
+	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/cli"
 )
 
-// root stands in front of the paths of files that belong to the system, such as
+// root is put before the paths of files that belong to the system, such as
 // /etc/holdfast.conf. Tests have the linker set it, so that they meet no file of the
 // machine's.
 var root string

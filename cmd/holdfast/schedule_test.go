@@ -23,15 +23,15 @@ func schedule(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	dir := filepath.Join(ts.Getenv("XDG_STATE_HOME"), "holdfast")
 	ts.Check(os.MkdirAll(dir, 0o700))
-	engine, err := sqlitelock.OpenURL(context.Background(), "sqlite://"+filepath.Join(dir, "locks.db"))
+	engine, err := sqlitelock.OpenURL(context.Background(), "sqlite://"+filepath.Join(dir, "locks.db"), nil)
 	ts.Check(err)
 	client, err := holdfast.New(engine, &holdfast.Options{Holder: holdfast.Holder{Host: "web-1", Program: "reports"}})
 	ts.Check(err)
 	ctx, stop := context.WithCancel(context.Background())
 	over, settled := make(chan error, 1), make(chan struct{}, 1000)
-	opts := &holdfast.EveryOptions{Attempts: 1, Missed: func(holdfast.MissedRuns) { settled <- struct{}{} }}
+	opts := &holdfast.EveryOptions{MaxAttempts: 1, Missed: func(holdfast.MissedRuns) { settled <- struct{}{} }}
 	go func() {
-		over <- holdfast.Every(ctx, client, args[0], holdfast.Periodic(time.Unix(0, 0), time.Second), opts, func(context.Context, holdfast.EveryRun) error {
+		over <- client.Every(ctx, args[0], holdfast.Periodic(time.Unix(0, 0), time.Second), opts, func(context.Context, holdfast.EveryRun) error {
 			if slices.Contains(args, "fails") {
 				return errors.New("no disk")
 			}
@@ -44,7 +44,7 @@ func schedule(ts *testscript.TestScript, neg bool, args []string) {
 		if err := <-over; !errors.Is(err, context.Canceled) {
 			ts.Logf("%v", err)
 		}
-		_ = client.Close(context.Background())
+		_ = client.Close()
 		_ = engine.Close()
 	}
 	select {

@@ -13,7 +13,7 @@ import (
 // and TERM ends it at once.
 func TestServeDemo(t *testing.T) {
 	t.Parallel()
-	s := serve(t, "", "--demo", "--demo-seed", "3")
+	s := serve(t, "", "--demo=3")
 	eventually(t, "there is something to be seen", func() bool {
 		_, body := s.get("/v1/locks")
 		return strings.Contains(body, `"deploy/payments"`) && strings.Contains(body, `"orders/`)
@@ -38,8 +38,7 @@ func TestServeDemo(t *testing.T) {
 		{"--demo --store memory:", "--store", 64},
 		{"--demo --store-file f", "--store", 64},
 		{"--demo --callers f", "--callers", 64},
-		{"--demo-seed 4", "--demo", 64},
-		{"--demo --demo-seed -1", "demo-seed", 64},
+		{"--demo=-1", "--demo", 64},
 		{"--demo --listen :0", "--insecure", 78},
 	} {
 		status, _, stderr := run(t, "", append([]string{"serve"}, strings.Fields(c.flags)...)...)

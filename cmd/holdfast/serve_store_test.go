@@ -244,7 +244,7 @@ func TestServeShowsNoSecret(t *testing.T) {
 	_, secret, _ := run(t, "memory:", "serve", "add-caller", file, "shop", "--prefix", "", "--right", "acquire", "--right", "read")
 	secret = strings.TrimSpace(secret)
 	store := strings.Replace(redis.URL, "redis://", "redis://:"+password+"@", 1)
-	s := serve(t, store, "--callers", file, "--access-log", "--log-level", "debug")
+	s := serve(t, store, "--callers", file, "--log", "debug,requests")
 	url := strings.Replace(s.urls[0], "http://", "http://:"+secret+"@", 1)
 	var printed strings.Builder
 	for _, args := range [][]string{

@@ -84,6 +84,28 @@ func get(t *testing.T, client *http.Client, url string) (status int, body string
 	return resp.StatusCode, string(text)
 }
 
+// wantNotForPages checks that what is at url is not for pages of other sites.
+func wantNotForPages(t *testing.T, url string) {
+	t.Helper()
+	for header, want := range map[string]int{"Host": http.StatusMisdirectedRequest, "Sec-Fetch-Site": http.StatusForbidden} {
+		status, body := get(t, &http.Client{Transport: with{header, map[string]string{"Host": "rebound.example.com", "Sec-Fetch-Site": "cross-site"}[header]}}, url)
+		if status != want {
+			t.Errorf("%s with another %s: %d %s, want %d", url, header, status, body, want)
+		}
+	}
+}
+
+// with sends requests with a header.
+type with struct{ header, value string }
+
+func (w with) RoundTrip(r *http.Request) (*http.Response, error) {
+	r = r.Clone(r.Context())
+	if r.Header.Set(w.header, w.value); w.header == "Host" {
+		r.Host = w.value
+	}
+	return http.DefaultTransport.RoundTrip(r)
+}
+
 // overSocket returns a client of a server at a unix socket.
 func overSocket(path string) *http.Client {
 	return &http.Client{Transport: &http.Transport{
@@ -168,11 +190,12 @@ func TestServeIsNotReady(t *testing.T) {
 	eventually(t, "it is ready again", func() bool { status, _ := s.get("/readyz"); return status == 200 })
 }
 
-// TestServeProfiles: go tool pprof reads what is at --pprof, which is for this host only.
+// TestServeProfiles: go tool pprof reads the listener of metrics, if only this host reaches it.
 func TestServeProfiles(t *testing.T) {
+	testsvc.Long(t)
 	t.Parallel()
-	s := serve(t, sqlite(t), "--pprof", "127.0.0.1:0")
-	url := s.listening("go tool pprof")
+	s := serve(t, sqlite(t), "--metrics-listen", "127.0.0.1:0")
+	url := strings.TrimSuffix(s.listening("metrics"), "metrics") + "debug/pprof/"
 	for path, want := range map[string]string{"heap": "Type: inuse_space", "profile?seconds=1": "Type: cpu"} {
 		out, err := exec.Command("go", "tool", "pprof", "-top", url+path).CombinedOutput()
 		if err != nil || !strings.Contains(string(out), want) {
@@ -182,8 +205,11 @@ func TestServeProfiles(t *testing.T) {
 	if status, body := get(t, http.DefaultClient, url+"goroutine?debug=1"); status != 200 || !strings.Contains(body, "goroutine profile:") {
 		t.Errorf("%d %s", status, body)
 	}
-	if stderr := wantRun(t, 78, sqlite(t), "serve", "--pprof", "0.0.0.0:0"); !strings.Contains(stderr, "loopback") {
-		t.Errorf("a public address: %s", stderr)
+	wantNotForPages(t, url+"heap")
+	public := serve(t, sqlite(t), "--metrics-listen", "0.0.0.0:0")
+	url = strings.TrimSuffix(public.listening("metrics"), "metrics") + "debug/pprof/heap"
+	if status, _ := get(t, http.DefaultClient, strings.NewReplacer("0.0.0.0", "127.0.0.1", "[::]", "127.0.0.1").Replace(url)); status != 404 {
+		t.Errorf("an address that other hosts reach has profiles: %d", status)
 	}
 }
 
@@ -191,7 +217,7 @@ func TestServeProfiles(t *testing.T) {
 // tool knows of, and every metric that docs/server.md lists is there, and no other of ours.
 func TestServeMetrics(t *testing.T) {
 	t.Parallel()
-	s := serve(t, testsvc.Redis(t).URL)
+	s := serve(t, testsvc.Redis(t).URL+"?history=1")
 	s.get("/nowhere")
 	status, text := s.get("/metrics")
 	if status != 200 {
@@ -251,6 +277,7 @@ func TestServeMetricsElsewhere(t *testing.T) {
 	if status, text := get(t, http.DefaultClient, url); status != 200 || !strings.Contains(text, "holdfast_ready 1\n") {
 		t.Errorf("%s: %d %s", url, status, text)
 	}
+	wantNotForPages(t, url)
 	if status, _ := s.get("/metrics"); status != 404 {
 		t.Errorf("beside the locks: %d", status)
 	}
@@ -289,7 +316,7 @@ func TestServeCallers(t *testing.T) {
 	ops := add("ops", "")
 	s := serve(t, sqlite(t), "--listen", ":0", "--callers", file)
 	url := "http://127.0.0.1" + s.urls[0][strings.LastIndex(s.urls[0], ":"):]
-	s.awaitStderr("whoever is on the way can read")
+	s.awaitStderr("the network can read all requests")
 	shop := add("shop", "shop/")
 	for _, c := range []struct {
 		token string
@@ -335,8 +362,8 @@ func TestServeLogs(t *testing.T) {
 	if err := json.Unmarshal([]byte(read(t, s.stderr)), &line); err != nil || line.Msg != "listening" || line.URL != s.urls[0] {
 		t.Errorf("%v: %+v", err, line)
 	}
-	s = serve(t, sqlite(t), "--log-format", "text", "--log-level", "warn")
+	s = serve(t, sqlite(t), "--log", "text,warn")
 	if log := read(t, s.stderr); log != "" {
-		t.Errorf("--log-level warn: %s", log)
+		t.Errorf("--log text,warn: %s", log)
 	}
 }

@@ -176,7 +176,7 @@ func TestServeSecretFile(t *testing.T) {
 // TestServeAccessLog: a line for each request, without a name in it.
 func TestServeAccessLog(t *testing.T) {
 	t.Parallel()
-	s := serve(t, sqlite(t), "--access-log")
+	s := serve(t, sqlite(t), "--log", "requests")
 	s.get("/v1/nowhere/xyzzy?prefix=xyzzy")
 	s.awaitStderr(`"msg":"request","route":"none","status":404`)
 	if log := read(t, s.stderr); strings.Contains(log, "xyzzy") {

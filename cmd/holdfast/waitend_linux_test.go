@@ -21,7 +21,7 @@ import (
 // this process does not see is not held against all of them.
 func wantEndsSoon(t *testing.T, waiters ...*process) {
 	t.Helper()
-	const soon, excused = 100 * time.Millisecond, 1
+	const soon, excused = 800 * time.Millisecond, 1 // 50 ms on an idle machine; a second is the fault
 	var late []string
 	var longest time.Duration
 	for _, p := range waiters {
@@ -74,7 +74,7 @@ func three(t *testing.T, store string, args ...string) (waiters []*process) {
 	return waiters
 }
 
-// TestWaitEndsSoon: a run or once that waits ends within 100 ms of TERM with 143,
+// TestWaitEndsSoon: a run or once that waits ends soon after TERM with 143,
 // and its place is free, whatever it waits with.
 func TestWaitEndsSoon(t *testing.T) {
 	t.Parallel()

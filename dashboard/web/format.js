@@ -63,10 +63,17 @@ export function later(a, b) {
 // who names a holder or a waiter as the command does.
 export function who(h) {
   if (h.foreign) return "a client that is not holdfast";
-  const person = joined(h.label, " on ", joined(h.user, "@", h.host));
-  if (!person) return "another client";
+  const found = foundOut(h, joined(h.label, " on ", joined(h.user, "@", h.host)));
+  if (!found) return "another client";
   const inside = process(h);
-  return inside ? `${person} (${inside})` : person;
+  return inside ? `${found} (${inside})` : found;
+}
+
+// foundOut puts who a server has found a holder to be in front of what that says of itself.
+function foundOut({ caller, user, host, label }, said) {
+  if (!caller) return said;
+  if (user !== caller) return joined(caller, " as ", said);
+  return label ? joined(caller, " as ", joined(label, " on ", host)) : joined(caller, "@", host);
 }
 
 function process(h) {

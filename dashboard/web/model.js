@@ -111,7 +111,7 @@ const steps = {
     lock.queue = lock.queue && [...lock.queue, { ...e.holder, mode: e.mode, permits: e.permits ?? 0, since: e.at }];
     return !old;
   },
-  left(lock, e) { return dequeue(lock, e); },
+  gave_up(lock, e) { return dequeue(lock, e); },
 };
 
 // news reports whether an event about the queue is news, and notes when it was.

@@ -5,11 +5,11 @@ import { begins, ends, losses } from "./kinds.js";
 export const span = 15 * 60_000;
 export const every = 5_000;
 
-const leaves = ["handed_over", "left"];
-const kinds = [...begins, ...ends, "queued", "left"];
+const leaves = ["handed_over", "gave_up"];
+const kinds = [...begins, ...ends, "queued", "gave_up"];
 
 const empty = (start, bounds) => Object.fromEntries([
-  ["start", start], ["gap", false], ["waits", Array(bounds.length + 1).fill(0)], ...kinds.map((k) => [k, 0]),
+  ["start", start], ["gap", false], ["missed", false], ["waits", Array(bounds.length + 1).fill(0)], ...kinds.map((k) => [k, 0]),
 ]);
 
 const total = (bucket, some) => some.reduce((n, kind) => n + bucket[kind], 0);
@@ -100,6 +100,7 @@ export function sum(buckets, bounds) {
     for (const kind of kinds) s[kind] += b[kind];
     b.waits.forEach((n, i) => { s.waits[i] += n; });
     s.gap ||= b.gap;
+    s.missed ||= b.missed;
   }
   return s;
 }
@@ -117,7 +118,7 @@ export function percentile(waits, bounds, p) {
 export function matches(event, { prefix = "", kind = "", holder = "" }) {
   if (!kinds.includes(event.event)) return true;
   const who = event.holder ?? {};
-  const said = [who.user, who.host, who.program, who.label, who.pid || "", event.author].join("\n").toLowerCase();
+  const said = [who.caller, who.user, who.host, who.program, who.label, who.pid || "", event.author].join("\n").toLowerCase();
   return (event.name ?? "").startsWith(prefix) && said.includes(holder.toLowerCase()) &&
     (!kind || event.event === kind || kind === "losses" && losses.includes(event.event));
 }

@@ -2,9 +2,10 @@
 
 // group says to which process or person a holder or a waiter belongs, as parameters of the
 // view of holders.
-export function group({ host, pid, user, program, person, label }) {
-  if (pid) return { host, pid };
-  return person ? { host, user, person: 1 } : { host, user, label, program };
+export function group({ caller, host, pid, user, program, person, label }) {
+  const found = caller ? { caller } : {};
+  if (pid) return { ...found, host, pid };
+  return person ? { ...found, host, user, person: 1 } : { ...found, host, user, label, program };
 }
 
 // belongs reports whether a holder is one of those that the parameters of an address name.

@@ -17,6 +17,7 @@ import (
 	"sync"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A Box has the watches of one engine. The zero Box is ready to use.
@@ -26,7 +27,7 @@ import (
 // takes struct{}.
 type Box[N any] struct {
 	mu   sync.Mutex // guards the rest, and sending to the watches
-	byID map[driver.LeaseID]*interest[N]
+	byID map[lockinfo.LeaseID]*interest[N]
 }
 
 // An interest is what belongs to one lease ID that is watched.
@@ -36,25 +37,25 @@ type interest[N any] struct {
 	first   watch[N]  // the first of them; mostly there is no other
 }
 
-// A watch is that of one caller. Most callers get what they want at once, and never
+// A watch belongs to one caller. Most callers get what they want at once, and never
 // listen: then there is no channel.
 type watch[N any] struct {
 	box *Box[N]
-	id  driver.LeaseID
+	id  lockinfo.LeaseID
 
 	// The mutex of the box guards the rest.
 	next   *watch[N]
 	c      chan driver.Notice // holds one; nil until somebody listens
-	told   bool               // before that, and of what
+	told   bool               // before that, and which notice
 	unread driver.Notice
 }
 
 // Watch implements driver.Queuer.
-func (b *Box[N]) Watch(id driver.LeaseID) driver.Watch {
+func (b *Box[N]) Watch(id lockinfo.LeaseID) driver.Watch {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.byID == nil {
-		b.byID = map[driver.LeaseID]*interest[N]{}
+		b.byID = map[lockinfo.LeaseID]*interest[N]{}
 	}
 	i := b.byID[id]
 	var w *watch[N]
@@ -103,7 +104,7 @@ func (w *watch[N]) Stop() {
 
 // Tell sends a notice to all who watch id, and reports whether anybody does.
 // It does not block.
-func (b *Box[N]) Tell(id driver.LeaseID, notice driver.Notice) (watched bool) {
+func (b *Box[N]) Tell(id lockinfo.LeaseID, notice driver.Notice) (watched bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	i := b.byID[id]
@@ -139,7 +140,7 @@ func (w *watch[N]) tell(notice driver.Notice) {
 	if w.c == nil {
 		w.told, w.unread = true, notice
 	} else {
-		w.c <- notice // there is room: only whoever has box.mu sends
+		w.c <- notice // there is room: only the owner of box.mu sends
 	}
 }
 
@@ -156,10 +157,10 @@ func (w *watch[N]) take() (unread driver.Notice, told bool) {
 	}
 }
 
-// Note calls do with what is noted of id, if anybody watches it, and reports
+// Note calls do with the note of id, if anybody watches it, and reports
 // whether anybody does. No other call of the box comes between; do must not
 // make one.
-func (b *Box[N]) Note(id driver.LeaseID, do func(note *N)) (watched bool) {
+func (b *Box[N]) Note(id lockinfo.LeaseID, do func(note *N)) (watched bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	i := b.byID[id]
@@ -173,7 +174,7 @@ func (b *Box[N]) Note(id driver.LeaseID, do func(note *N)) (watched bool) {
 // Each calls do with every lease ID that is watched, in no particular order,
 // and what is noted of it. No other call of the box comes between; do must not
 // make one.
-func (b *Box[N]) Each(do func(id driver.LeaseID, note *N)) {
+func (b *Box[N]) Each(do func(id lockinfo.LeaseID, note *N)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for id, i := range b.byID {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/driver/mailbox"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // unread returns the tokens of the notices that w has not received.
@@ -24,9 +25,9 @@ func unread(w driver.Watch) (tokens []uint64) {
 }
 
 // watched returns the lease IDs that are watched, with what is noted of them.
-func watched(b *mailbox.Box[string]) map[driver.LeaseID]string {
-	all := map[driver.LeaseID]string{}
-	b.Each(func(id driver.LeaseID, note *string) { all[id] = *note })
+func watched(b *mailbox.Box[string]) map[lockinfo.LeaseID]string {
+	all := map[lockinfo.LeaseID]string{}
+	b.Each(func(id lockinfo.LeaseID, note *string) { all[id] = *note })
 	return all
 }
 
@@ -146,7 +147,7 @@ func TestStop(t *testing.T) {
 // watches, and ends with the last.
 func TestNote(t *testing.T) {
 	var b mailbox.Box[string]
-	add := func(id driver.LeaseID, text string) bool {
+	add := func(id lockinfo.LeaseID, text string) bool {
 		return b.Note(id, func(note *string) { *note += text })
 	}
 	if add("a", "x") || len(watched(&b)) != 0 {
@@ -160,7 +161,7 @@ func TestNote(t *testing.T) {
 	if got := watched(&b); len(got) != 2 || got["a"] != "xy" || got["b"] != "z" {
 		t.Errorf("noted %v, want a: xy, b: z", got)
 	}
-	b.Each(func(_ driver.LeaseID, note *string) { *note = strings.ToUpper(*note) })
+	b.Each(func(_ lockinfo.LeaseID, note *string) { *note = strings.ToUpper(*note) })
 	twin.Stop()
 	again := b.Watch("a")
 	if got := watched(&b); len(got) != 2 || got["a"] != "" || got["b"] != "Z" {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/driver/rules"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // most is how many leases and how many places a name has at most here.
@@ -95,7 +96,7 @@ func (n *name) settle() {
 func (n *name) ask(need int, once bool) (driver.Outcome, error) {
 	n.settle()
 	v := n.look()
-	req := driver.AcquireRequest{Mode: needs[need].Mode, Limit: needs[need].Limit, Permits: needs[need].Permits, Once: once}
+	req := driver.AcquireRequest{Mode: needs[need], Once: once}
 	outcome, _, err := v.Judge(&req, 1)
 	switch {
 	case err != nil:
@@ -140,7 +141,7 @@ func (s state) steps() (all []step) {
 		onLease("complete", id, id, func(n *name, i int) { n.recorded = true; n.end(i) })
 		onLease("keep closed", id, 0, func(n *name, i int) { n.leases[i].released = true })
 		onLease("downgrade", id, 0, func(n *name, i int) {
-			if needs[n.leases[i].need].Mode == driver.Exclusive {
+			if needs[n.leases[i].need] == lockinfo.Exclusive {
 				n.leases[i].need = 1
 			}
 		})
@@ -219,7 +220,7 @@ func alive(rows []row) (live []row) {
 	return slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return r.over })
 }
 
-func needsOf(rows []row) (all []rules.Need) {
+func needsOf(rows []row) (all []lockinfo.Mode) {
 	for _, r := range rows {
 		all = append(all, needs[r.need])
 	}

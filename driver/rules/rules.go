@@ -1,30 +1,30 @@
-// Package rules decides who is granted a lock. It is the one reading, in Go, of
-// what package driver says about that, for engines whose store cannot decide by
-// itself: which leases go together (INVARIANT I1), who comes first (I7), which
-// requests make no sense for a name (I12), and what becomes of a place.
+// Package rules decides which request is granted a lock. It implements the rules of
+// package driver in Go, for engines whose store cannot decide by itself: which leases
+// go together (INVARIANT I1), which request is first (I7), which requests make no
+// sense for a name (I12), and what happens to a place.
 //
 // # How an engine uses it
 //
 // In one atomic step of its store it
 //
-//  1. settles the name: it takes out what is over, gives up the places of those
-//     who want what is done already ([View.GivesUp]), and serves the first of
+//  1. settles the name: it removes expired leases and places, gives up the places
+//     whose work is done already ([View.GivesUp]), and serves the first of
 //     the queue for as long as it is due ([View.Due]);
-//  2. asks [View.Judge] about the request;
-//  3. does what that says: records a lease, gives a place, or neither;
-//  4. settles the name again if it has made room, and tells whom it served.
+//  2. calls [View.Judge] for the request;
+//  3. carries out the verdict: records a lease, gives a place, or neither;
+//  4. settles the name again if it has made room, and sends notices to the waiters it served.
 //
-// # What becomes of a place
+// # What happens to a place
 //
-//   - It is over: it is taken out, and nobody is told.
-//   - Its request asked for Once, and the name has a record: it is given up,
-//     wherever in the queue it is. The waiter is told, with a notice without a
+//   - It expires: it is removed, and no notice is sent.
+//   - Its request has Once set, and the name has a record: it is given up,
+//     wherever in the queue it is. The waiter receives a notice without a
 //     token.
 //   - It is the first and fits: it becomes a lease, in the step that made room.
 //     The lease ends when the place would have ended, so that a waiter that died
 //     costs the others no more than that, and its token is drawn then, see
-//     [LeastToken]. The waiter is told the token.
-//   - Otherwise it waits, and so do all behind it.
+//     [LeastToken]. The waiter receives the token.
+//   - Otherwise it waits, and so do all later places.
 package rules
 
 import (
@@ -32,42 +32,34 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A Need is what decides whether a request fits beside others.
-type Need struct {
-	Mode    driver.Mode
-	Limit   int // of a semaphore; else 0
-	Permits int // of them; else 0
-}
-
-// NeedOf returns the need of a request.
-func NeedOf(req *driver.AcquireRequest) Need { return Need{req.Mode, req.Limit, req.Permits} }
-
 // A View is what one request sees of a name, at one instant of the store's
-// clock. The zero View is that of a name that nobody uses. A View is a value;
+// clock. The zero View is the view of an unused name. A View is a value;
 // it knows nothing of the store.
 type View struct {
 	Cancelled bool // the request's lease ID was cancelled
 	Own       bool // it has a live lease, which was not released
+	Placed    bool // it has a place; only needed for a request with First
 	Recorded  bool // the name has a record
 
 	Held  bool          // there are live leases; what KeepFor keeps closed is one
-	Taken Need          // by all of them together
+	Taken lockinfo.Mode // of all of them together
 	Left  time.Duration // until the first of them ends
 
-	Queued   bool // there are places
-	Head     Need // of the first
-	HeadOnce bool // it asked for Once
+	Queued   bool          // there are places
+	Head     lockinfo.Mode // of the first
+	HeadOnce bool          // its request has Once set
 
 	// Stuck is why the head is not served although it fits; nil if it is.
 	Stuck error
 }
 
-// AddLease counts a lease that ends when left is over, and reports whether it
-// ends before those that were added so far: then it is the one to be described
-// to those who have to wait. One that is over does not count.
-func (v *View) AddLease(n Need, left time.Duration) (first bool) {
+// AddLease counts a lease that ends in left, and reports whether it ends before those
+// added so far: then it is the one to be described to waiters. An expired lease does
+// not count.
+func (v *View) AddLease(m lockinfo.Mode, left time.Duration) (first bool) {
 	if left <= 0 {
 		return false
 	}
@@ -75,61 +67,59 @@ func (v *View) AddLease(n Need, left time.Duration) (first bool) {
 		v.Left = left
 	}
 	v.Held = true
-	v.Taken = Need{n.Mode, n.Limit, v.Taken.Permits + n.Permits}
+	v.Taken = v.Taken.Plus(m)
 	return first
 }
 
-// AddPlace counts a place that ends when left is over. They are added in the
-// order of the queue. One that is over does not count.
-func (v *View) AddPlace(n Need, once bool, left time.Duration) {
+// AddPlace counts a place that ends in left. Places are added in the
+// order of the queue. An expired place does not count.
+func (v *View) AddPlace(m lockinfo.Mode, once bool, left time.Duration) {
 	if left > 0 && !v.Queued {
-		v.Queued, v.Head, v.HeadOnce = true, n, once
+		v.Queued, v.Head, v.HeadOnce = true, m, once
 	}
 }
 
-// Fits reports whether n may be granted beside the live leases. INVARIANT I1:
-// an exclusive lease is alone, shared leases are among themselves, and those of
+// Fits reports whether m may be granted together with the live leases. INVARIANT I1:
+// an exclusive lease is alone, shared leases are among themselves, and leases of
 // a semaphore have no more permits together than its limit.
-func (v *View) Fits(n Need) bool {
+func (v *View) Fits(m lockinfo.Mode) bool {
 	switch {
 	case !v.Held:
 		return true
-	case n.Mode != v.Taken.Mode:
+	case m.Limit() != v.Taken.Limit():
 		return false
-	case n.Mode == driver.Shared:
-		return true
-	case n.Mode == driver.Semaphore:
-		return n.Limit == v.Taken.Limit && v.Taken.Permits+n.Permits <= n.Limit
+	case m.Limit() != 0:
+		return v.Taken.Permits()+m.Permits() <= m.Limit()
 	}
-	return false
+	return m == lockinfo.Shared && v.Taken == lockinfo.Shared
 }
 
-// CheckKind fails if n is of another kind than what is there. INVARIANT I12.
+// CheckKind fails if m is of another kind than what is there. INVARIANT I12.
 // What is there is all of one kind, since nothing else was let in.
-func (v *View) CheckKind(n Need) error {
+func (v *View) CheckKind(m lockinfo.Mode) error {
 	switch {
 	case v.Held:
-		return SameKind(v.Taken, n)
+		return SameKind(v.Taken, m)
 	case v.Queued:
-		return SameKind(v.Head, n)
+		return SameKind(v.Head, m)
 	}
 	return nil
 }
 
-// SameKind returns what a request for n is told where there is something else:
-// an error that wraps driver.ErrKindMismatch, or nil if they are of one kind.
-// Exclusive and shared are one kind, a semaphore is one for each limit.
-func SameKind(there, n Need) error {
-	counts, isCounting := n.Mode == driver.Semaphore, there.Mode == driver.Semaphore
-	switch {
-	case !counts && isCounting:
-		return fmt.Errorf("%w: the name is a semaphore with limit %d now: use another name", driver.ErrKindMismatch, there.Limit)
-	case counts && !isCounting:
+// SameKind returns an error that wraps driver.ErrKindMismatch if a request with mode m
+// meets leases or places with a mode of another kind. Exclusive and Shared are one kind,
+// modes with permits are one for each limit.
+func SameKind(there, m lockinfo.Mode) error {
+	switch is, wanted := there.Limit(), m.Limit(); {
+	case is == wanted:
+		return nil
+	case wanted == 0:
+		return fmt.Errorf("%w: the name is a semaphore with limit %d now: use another name", driver.ErrKindMismatch, is)
+	case is == 0:
 		return fmt.Errorf("%w: the name is not a semaphore now: use another name", driver.ErrKindMismatch)
-	case counts && n.Limit != there.Limit:
-		return fmt.Errorf("%w: the semaphore has limit %d now: ask for the same, or wait until nobody uses it", driver.ErrKindMismatch, there.Limit)
+	default:
+		return fmt.Errorf("%w: the semaphore has limit %d now: ask for the same, or wait until nobody uses it", driver.ErrKindMismatch, is)
 	}
-	return nil
 }
 
 // Judge decides about a request for a name that is settled. Clock is the
@@ -144,12 +134,14 @@ func (v *View) Judge(req *driver.AcquireRequest, clock uint64) (outcome driver.O
 	switch {
 	case v.Cancelled:
 		return driver.Cancelled, 0, nil // INVARIANT I5: overtaken by its own cancel
+	case req.First && (v.Own || v.Placed):
+		return driver.Repeated, 0, nil
 	case v.Own:
 		return driver.Granted, 0, nil // INVARIANT I6: a repeat
 	case req.Once && v.Recorded:
 		return driver.Recorded, 0, nil
 	}
-	if err := v.CheckKind(NeedOf(req)); err != nil {
+	if err := v.CheckKind(req.Mode); err != nil {
 		return driver.Held, 0, err
 	}
 	least, err = driver.LeastToken(clock, req.MinToken)
@@ -158,40 +150,40 @@ func (v *View) Judge(req *driver.AcquireRequest, clock uint64) (outcome driver.O
 		return driver.Held, 0, err
 	case v.Stuck != nil:
 		return driver.Held, 0, v.Stuck
-	case !v.Free(NeedOf(req)):
+	case !v.Free(req.Mode):
 		return driver.Held, 0, nil
 	}
 	return driver.Granted, least, nil
 }
 
 // Free reports whether the name, which is settled, is free for a new request for
-// n: it fits, and nobody waits. INVARIANT I7: whoever has a place comes first. If
+// m: it fits, and the queue is empty. INVARIANT I7: requests with a place come first. If
 // it were this request's turn, it would have been served.
-func (v *View) Free(n Need) bool { return !v.Queued && v.Fits(n) }
+func (v *View) Free(m lockinfo.Mode) bool { return !v.Queued && v.Fits(m) }
 
-// Blocker says what is in the way of a request that is answered Held: first is the
+// Blocker describes the reason of an answer of Held: first is the
 // lease that ends first, place the rank of the request's place, or 0, and queue how
 // many places there are. It leaves out the lease's token and ID (INVARIANT I4).
-func (v *View) Blocker(first driver.Holding, place, queue int) driver.Blocker {
+func (v *View) Blocker(first lockinfo.Holding, place, queue int) driver.Blocker {
 	return driver.Blocker{
 		Holder: first.Holder, Since: first.Since, ExpiresIn: v.Left, Released: first.Released,
 		Place: place, Queue: queue,
 	}
 }
 
-// Due reports whether the first place is to become a lease. INVARIANT I7: nobody
-// is served before it, however small their request.
+// Due reports whether the first place is to become a lease. INVARIANT I7: no request
+// is served before it, however small.
 func (v *View) Due() bool { return v.Queued && !v.GivesUp(v.HeadOnce) && v.Fits(v.Head) }
 
-// GivesUp reports whether a place is given up whose request asked for Once, or
-// did not: what it waits for is done.
+// GivesUp reports whether a place is given up, by whether its request has Once set:
+// the work it waits for is done.
 func (v *View) GivesUp(once bool) bool { return once && v.Recorded }
 
-// Settled reports whether there is nobody to serve and no place to be given up, as
+// Settled reports whether no request is to be served and no place to be given up, as
 // far as the first place tells.
 func (v *View) Settled() bool { return !v.Due() && (!v.Queued || !v.GivesUp(v.HeadOnce)) }
 
-// LeastToken returns the smallest token of a lease that comes of a place, as
+// LeastToken returns the smallest token of a lease that a place becomes, as
 // driver.LeastToken does for a request. It does not compare minToken with the
 // clock: that was done when the place was given, and the clock may have gone
 // back since.

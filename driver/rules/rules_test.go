@@ -10,40 +10,41 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/driver/rules"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// needs are all of semaphores with up to three permits, and those without any.
-var needs = []rules.Need{
-	{Mode: driver.Exclusive},
-	{Mode: driver.Shared},
-	{Mode: driver.Semaphore, Limit: 1, Permits: 1},
-	{Mode: driver.Semaphore, Limit: 2, Permits: 1},
-	{Mode: driver.Semaphore, Limit: 2, Permits: 2},
-	{Mode: driver.Semaphore, Limit: 3, Permits: 1},
-	{Mode: driver.Semaphore, Limit: 3, Permits: 2},
-	{Mode: driver.Semaphore, Limit: 3, Permits: 3},
+// needs are all modes of semaphores with up to three permits, and those without any.
+var needs = []lockinfo.Mode{
+	lockinfo.Exclusive,
+	lockinfo.Shared,
+	lockinfo.Permits(1, 1),
+	lockinfo.Permits(1, 2),
+	lockinfo.Permits(2, 2),
+	lockinfo.Permits(1, 3),
+	lockinfo.Permits(2, 3),
+	lockinfo.Permits(3, 3),
 }
 
-// compatible is INVARIANT I1 as ARCHITECTURE.md and driver.Mode state it: an
+// compatible is INVARIANT I1 as ARCHITECTURE.md and lockinfo.Mode state it: an
 // exclusive lease is the only one, shared leases are with their like, and so are
 // those of a semaphore with one limit, which their permits do not exceed.
-func compatible(leases []rules.Need) bool {
+func compatible(leases []lockinfo.Mode) bool {
 	permits := 0
 	for _, l := range leases {
 		switch {
-		case l.Mode == driver.Exclusive && len(leases) > 1,
-			l.Mode != leases[0].Mode, l.Limit != leases[0].Limit:
+		case l == lockinfo.Exclusive && len(leases) > 1,
+			l.Kind() != leases[0].Kind(), l.Limit() != leases[0].Limit():
 			return false
 		}
-		permits += l.Permits
+		permits += l.Permits()
 	}
-	return len(leases) == 0 || leases[0].Mode != driver.Semaphore || permits <= leases[0].Limit
+	return len(leases) == 0 || permits <= leases[0].Limit()
 }
 
 // kind is INVARIANT I12: what must not be mixed, as a word for it.
-func kind(n rules.Need) string {
-	if n.Mode == driver.Semaphore {
-		return fmt.Sprint("semaphore of ", n.Limit)
+func kind(n lockinfo.Mode) string {
+	if n.Permits() > 0 {
+		return fmt.Sprint("semaphore of ", n.Limit())
 	}
 	return "lock"
 }
@@ -65,16 +66,16 @@ func lists[T any](all []T, do func([]T)) {
 
 // A spell is a lease, or a place, that ends when left is over.
 type spell struct {
-	rules.Need
+	mode lockinfo.Mode
 	left time.Duration
 	once bool // of a place
 }
 
 // live returns the needs of those that are not over.
-func live(spells []spell) (needs []rules.Need) {
+func live(spells []spell) (needs []lockinfo.Mode) {
 	for _, s := range spells {
 		if s.left > 0 {
-			needs = append(needs, s.Need)
+			needs = append(needs, s.mode)
 		}
 	}
 	return needs
@@ -83,10 +84,10 @@ func live(spells []spell) (needs []rules.Need) {
 // view returns the view of a name.
 func view(leases, places []spell) (v rules.View) {
 	for _, l := range leases {
-		v.AddLease(l.Need, l.left)
+		v.AddLease(l.mode, l.left)
 	}
 	for _, p := range places {
-		v.AddPlace(p.Need, p.once, p.left)
+		v.AddPlace(p.mode, p.once, p.left)
 	}
 	return v
 }
@@ -95,7 +96,7 @@ func view(leases, places []spell) (v rules.View) {
 func spells(lefts ...time.Duration) (all []spell) {
 	for _, n := range needs {
 		for _, left := range lefts {
-			all = append(all, spell{Need: n, left: left})
+			all = append(all, spell{mode: n, left: left})
 		}
 	}
 	return all
@@ -134,19 +135,19 @@ func TestBlocker(t *testing.T) {
 		var v rules.View
 		first, soonest := -1, -1
 		for i, l := range leases {
-			if v.AddLease(l.Need, l.left) {
+			if v.AddLease(l.mode, l.left) {
 				first = i
 			}
 			if l.left > 0 && (soonest < 0 || l.left < leases[soonest].left) {
 				soonest = i
 			}
 		}
-		want := driver.Blocker{Holder: driver.Holder{PID: 7}, Since: time.Hour, Released: true, Place: 5, Queue: 6}
+		want := driver.Blocker{Holder: lockinfo.Holder{PID: 7}, Since: time.Hour, Released: true, Place: 5, Queue: 6}
 		if soonest >= 0 {
 			want.ExpiresIn = leases[soonest].left
 		}
-		got := v.Blocker(driver.Holding{
-			LeaseID: "secret", Token: 9, Holder: driver.Holder{PID: 7}, Since: time.Hour, ExpiresIn: -1, Released: true,
+		got := v.Blocker(lockinfo.Holding{
+			LeaseID: "secret", Token: 9, Holder: lockinfo.Holder{PID: 7}, Since: time.Hour, ExpiresIn: -1, Released: true,
 		}, 5, 6)
 		if first != soonest || fmt.Sprint(got) != fmt.Sprint(want) || v.Held != (soonest >= 0) {
 			t.Fatalf("leases %v: lease %d is described as %+v (held: %t), want lease %d as %+v", leases, first, got, v.Held, soonest, want)
@@ -158,7 +159,7 @@ func TestBlocker(t *testing.T) {
 // whoever uses it: holders, or waiters alone. INVARIANT I12.
 func TestKinds(t *testing.T) {
 	said := map[string]bool{}
-	check := func(v rules.View, used []rules.Need) {
+	check := func(v rules.View, used []lockinfo.Mode) {
 		for _, n := range needs {
 			err := v.CheckKind(n)
 			switch differs := len(used) > 0 && kind(used[0]) != kind(n); {
@@ -168,7 +169,7 @@ func TestKinds(t *testing.T) {
 				continue
 			case !errors.Is(err, driver.ErrKindMismatch):
 				t.Fatalf("in use with %v: a request for %v is answered %v, want ErrKindMismatch", used, n, err)
-			case used[0].Limit > 0 && !strings.Contains(err.Error(), fmt.Sprintf("limit %d now", used[0].Limit)):
+			case used[0].Limit() > 0 && !strings.Contains(err.Error(), fmt.Sprintf("limit %d now", used[0].Limit())):
 				t.Fatalf("in use with %v: %q does not name the limit", used, err)
 			}
 			said[err.Error()] = true
@@ -179,7 +180,7 @@ func TestKinds(t *testing.T) {
 		if compatible(there) {
 			check(view(used, nil), there)
 		}
-		if !slices.ContainsFunc(there, func(n rules.Need) bool { return kind(n) != kind(there[0]) }) {
+		if !slices.ContainsFunc(there, func(n lockinfo.Mode) bool { return kind(n) != kind(there[0]) }) {
 			check(view(nil, used), there)
 		}
 	})
@@ -212,7 +213,7 @@ func TestDue(t *testing.T) {
 					t.Fatalf("places %v: queued: %t", places, v.Queued)
 				}
 				done := first >= 0 && recorded && places[first].once
-				due := first >= 0 && !done && compatible(append(slices.Clip(there), places[first].Need))
+				due := first >= 0 && !done && compatible(append(slices.Clip(there), places[first].mode))
 				if v.Due() != due || v.Settled() == (due || done) {
 					t.Fatalf("leases %v, places %v, recorded: %t: due: %t, settled: %t; want due: %t, done: %t",
 						leases, places, recorded, v.Due(), v.Settled(), due, done)
@@ -225,7 +226,7 @@ func TestDue(t *testing.T) {
 // places are enough to be told apart: by what they ask for, by whether they are
 // over, and by whether they asked for Once.
 func places() (all []spell) {
-	for _, n := range []rules.Need{needs[0], needs[1], needs[3], needs[4]} {
+	for _, n := range []lockinfo.Mode{needs[0], needs[1], needs[3], needs[4]} {
 		all = append(all, spell{n, 0, false}, spell{n, 1, false}, spell{n, 1, true})
 	}
 	return all
@@ -251,7 +252,7 @@ func TestJudge(t *testing.T) {
 			v.Stuck = stuck
 		}
 		if bit(7) {
-			req.Mode, req.Limit, req.Permits = driver.Semaphore, 1, 1
+			req.Mode = lockinfo.Permits(1, 1)
 		}
 		if bit(8) {
 			req.MinToken = tooFar
@@ -265,7 +266,7 @@ func TestJudge(t *testing.T) {
 			want = driver.Granted
 		case v.Recorded && req.Once:
 			want = driver.Recorded
-		case used && req.Mode == driver.Semaphore:
+		case used && req.Mode != lockinfo.Exclusive:
 			fails = driver.ErrKindMismatch
 		case req.MinToken == tooFar:
 			fails = driver.ErrInvalid

@@ -13,19 +13,19 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/codeblock"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
 // TestExample: operators see the page and may act, others see nothing, and Shutdown does
 // not wait for a page that is open.
 func TestExample(t *testing.T) {
-	engine := memlock.NewWith(&memlock.Options{History: true})
+	engine := mem.New(&mem.Options{History: true})
 	defer engine.Close()
 	client, err := holdfast.New(engine, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer client.Close(context.Background())
+	defer client.Close()
 	tokens := map[string]uint64{}
 	for _, name := range []string{"orders/42", "payments/7"} {
 		l, err := client.Acquire(t.Context(), name, nil)

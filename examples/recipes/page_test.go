@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,25 +16,21 @@ const page = "../../docs/recipes.md"
 // link leads from the page to a file here.
 var link = regexp.MustCompile(`\]\(\.\./examples/recipes/([^)]+)\)`)
 
-// TestPage: the page shows every file, as it is, in the order in which it names them.
+// TestPage: the page names every file once, and shows some of them unchanged.
 func TestPage(t *testing.T) {
 	text := read(t, page)
-	blocks, _ := codeblock.Find(page, text)
-	var files []string
+	var files, texts []string
 	for _, m := range link.FindAllStringSubmatch(text, -1) {
-		files = append(files, m[1])
+		files, texts = append(files, m[1]), append(texts, read(t, m[1]))
 	}
-	if len(files) != len(blocks) {
-		t.Fatalf("%s names %d files and shows %d", page, len(files), len(blocks))
-	}
-	for i, file := range files {
-		if want := read(t, file); blocks[i].Text != want {
-			t.Errorf("%s does not show %s as it is:\n%s", page, file, blocks[i].Text)
-		}
-	}
-	there, err := filepath.Glob("*/*")
-	if err != nil || len(there) != len(files) {
+	if there, err := filepath.Glob("*/*"); err != nil || len(there) != len(files) {
 		t.Errorf("the files are %v, and the page names %v: %v", there, files, err)
+	}
+	blocks, _ := codeblock.Find(page, text)
+	for _, b := range blocks {
+		if !slices.Contains(texts, b.Text) {
+			t.Errorf("%s is not one of the files", b.At())
+		}
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
 // TestServerUnits: systemd knows what is in the units of the server.
@@ -14,10 +16,7 @@ func TestServerUnits(t *testing.T) {
 	service := replaced(t, read(t, "systemd/holdfast.service"), "/usr/local/bin", f.bin)
 	f.install(t, filepath.Join(dir, "holdfast.service"), replaced(t, service, "User=holdfast", "User=root"))
 	f.install(t, filepath.Join(dir, "holdfast.socket"), read(t, "systemd/holdfast.socket"))
-	verify, err := exec.LookPath("systemd-analyze")
-	if err != nil {
-		t.Fatal("systemd-analyze is not installed: apt-get install systemd")
-	}
+	verify := testsvc.Need(t, "systemd-analyze", "systemd", "systemd")
 	for _, name := range []string{"holdfast.service", "holdfast.socket"} {
 		cmd := exec.CommandContext(t.Context(), verify, "verify", "--man=no", name)
 		cmd.Dir = dir

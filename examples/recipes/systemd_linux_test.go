@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
 // TestSystemd: systemd knows what is in the units, and two hosts on which the timer
@@ -18,10 +20,7 @@ func TestSystemd(t *testing.T) {
 	dir := t.TempDir()
 	f.install(t, filepath.Join(dir, "report.service"), replaced(t, unit, "User=app", "User=root"))
 	f.install(t, filepath.Join(dir, "report.timer"), read(t, "systemd/report.timer"))
-	verify, err := exec.LookPath("systemd-analyze")
-	if err != nil {
-		t.Fatal("systemd-analyze is not installed: apt-get install systemd")
-	}
+	verify := testsvc.Need(t, "systemd-analyze", "systemd", "systemd")
 	for _, name := range []string{"report.service", "report.timer"} {
 		cmd := exec.Command(verify, "verify", "--man=no", name)
 		cmd.Dir = dir

@@ -44,9 +44,8 @@ func (d database) open() (*sql.DB, error) {
 	return stdlib.OpenDB(*config), nil
 }
 
-// tables of the theatre. There is nothing in them that keeps a seat from being
-// booked twice: that is the lock's task here, as it is wherever the work is
-// more than one row.
+// tables of the theatre. Nothing in them keeps a seat from being booked twice: that is
+// the lock's task here, as with any work that is more than one row.
 const tables = `
 CREATE TABLE bookings (seat text NOT NULL, customer text NOT NULL, worker text NOT NULL);
 CREATE TABLE charges (id text PRIMARY KEY, seat text NOT NULL, customer text NOT NULL, cents integer NOT NULL, refunded integer NOT NULL DEFAULT 0);`

@@ -20,7 +20,7 @@ type director struct {
 // customers come in this order, again and again.
 var customers = [...]string{"Ada", "Alan", "Grace", "Edsger", "Barbara", "Leslie", "Radia", "Tony"}
 
-// round sells one seat to two customers, if nobody prevents it.
+// round tries to sell one seat to two customers.
 func (d *director) round(ctx context.Context, n int) error {
 	seat := fmt.Sprintf("%d%c", n/6+1, 'A'+n%6)
 	first, second := d.workers[n%len(d.workers)], d.workers[(n+1)%len(d.workers)]
@@ -71,7 +71,7 @@ func (d *director) round(ctx context.Context, n int) error {
 // finish lets a worker write its booking, and reports whether it has.
 func (d *director) finish(ctx context.Context, p *process, stopped bool) (sold bool, err error) {
 	if stopped {
-		d.timeline.say("director", "wakes %s (SIGCONT): its lease is over, and it does not know", p.name)
+		d.timeline.say("director", "wakes %s (SIGCONT): its lease has expired, and it does not know", p.name)
 	}
 	// Into the pipe first, so that a stopped one goes on at once.
 	if err := p.send(order{GoOn: true}); err != nil {
@@ -87,10 +87,10 @@ func (d *director) finish(ctx context.Context, p *process, stopped bool) (sold b
 
 // awaitLock returns when second has the lock that the stopped process had.
 //
-// With locks in a file, the stop can hit the instant in which the keep-alive
-// writes to it, and then keeps everybody out of the file. So if the lock comes
-// late the process is woken until it is there. It does no more than it would
-// stopped: its lease is over, and it waits for the word to go on.
+// With locks in a file, the stop can hit the instant in which the keep-alive writes to
+// the file, which then stays locked for all. So if the lock comes late the process is
+// continued until it has the lock. It does no more than it would while stopped: its lease
+// has expired, and it waits for the word to go on.
 func (d *director) awaitLock(ctx context.Context, stopped, second *process) error {
 	e, err := second.next(ctx, d.ttl+2*time.Second)
 	if errors.Is(err, errLate) {

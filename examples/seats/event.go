@@ -39,7 +39,7 @@ type event struct {
 	Text     string        // Failed: why
 }
 
-// A kind says what happened.
+// A kind is a kind of event.
 type kind string
 
 const (

@@ -22,7 +22,7 @@ import (
 // workerArg makes this program a worker instead of the director.
 const workerArg = "worker"
 
-// The exit statuses beside 0.
+// The exit statuses other than 0.
 const (
 	exitNotShown = 1 // the result is not what the program is there to show
 	exitFailed   = 2 // it could not run
@@ -104,7 +104,7 @@ func parseFlags(args []string) (options, error) {
 	return o, nil
 }
 
-// play runs all rounds and returns what the database says at the end.
+// play runs all rounds and returns the contents of the database at the end.
 func (o options) play(ctx context.Context, out io.Writer) (result summary, err error) {
 	result = summary{Fencing: o.fencing, Rounds: o.rounds}
 	dir, err := os.MkdirTemp("", "seats")

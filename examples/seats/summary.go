@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-// A summary is what came out, as the database says.
+// A summary is the result, as read from the database.
 type summary struct {
 	Fencing    string `json:"fencing"`
 	Rounds     int    `json:"rounds"`
@@ -39,8 +39,7 @@ func (s summary) String() string {
 	return fmt.Sprintf("%d seats sold, %d of them twice; %d bookings refused, %d charges refunded", s.Sold, s.DoubleSold, s.Refused, s.Refunded)
 }
 
-// problem says how the result differs from what the program is there to show;
-// "" if it does not.
+// problem describes how the result differs from the expected one; "" if it does not.
 func (s summary) problem() string {
 	switch {
 	case s.Fencing != fencingOn && s.DoubleSold == 0:

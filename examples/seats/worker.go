@@ -40,15 +40,11 @@ func runWorker(ctx context.Context, in io.Reader, out io.Writer) error {
 		return errors.New("the first order has no setup: this command is for the program itself")
 	}
 	w.setup = *first.Setup
-	engine, err := stores.Open(ctx, w.Store)
-	if err != nil {
+	var err error
+	if w.client, err = stores.Dial(ctx, w.Store, &holdfast.Options{TTL: w.TTL, Holder: holdfast.Holder{Label: w.Worker}}); err != nil {
 		return err
 	}
-	defer engine.Close()
-	if w.client, err = holdfast.New(engine, &holdfast.Options{TTL: w.TTL, Holder: holdfast.Holder{Label: w.Worker}}); err != nil {
-		return err
-	}
-	defer w.client.Close(ctx)
+	defer w.client.Close()
 	if w.db, err = w.Data.open(); err != nil {
 		return err
 	}
@@ -135,18 +131,17 @@ func (w *worker) transact(ctx context.Context, seat string, lease *holdfast.Leas
 	return tx.Commit()
 }
 
-// charge stands for a request to a card provider: it is outside of the
-// transaction of the booking, and is done when it is answered. The lease ID
-// names the charge, so that it can be repeated and refunded.
+// charge simulates a request to a card provider: it is outside of the transaction of the
+// booking, and done when its reply arrives. The lease ID names the charge, so that it can
+// be repeated and refunded.
 func (w *worker) charge(ctx context.Context, lease *holdfast.Lease, seat, customer string) error {
 	_, err := w.db.ExecContext(ctx, `INSERT INTO charges (id, seat, customer, cents) VALUES ($1, $2, $3, $4)`,
 		string(lease.ID()), seat, customer, price)
 	return err
 }
 
-// waitForGoOn is the instant between the charge and the booking. It is so
-// short in life that nobody sees it; here it lasts until the director says
-// so.
+// waitForGoOn is the instant between the charge and the booking. In life it is too short
+// to notice; here it lasts until the director continues the worker.
 func (w *worker) waitForGoOn(tell func(event) error) error {
 	if err := tell(event{Kind: charged}); err != nil {
 		return err

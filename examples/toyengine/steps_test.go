@@ -12,9 +12,10 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/enginetest"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A partial is the engine of somebody who has come to a step of docs/engines.md,
+// A partial is the engine of somebody who has come to a step of docs/internals/engines.md,
 // and has not written the methods of those that follow.
 type partial struct {
 	driver.Forward
@@ -30,9 +31,9 @@ func (p partial) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 	return p.Forward.Acquire(ctx, req)
 }
 
-func (p partial) Inspect(ctx context.Context, name string) (driver.Lock, error) {
+func (p partial) Inspect(ctx context.Context, name string) (lockinfo.LockState, error) {
 	if p.step < 3 {
-		return driver.Lock{}, errNotYet
+		return lockinfo.LockState{}, errNotYet
 	}
 	return p.Forward.Inspect(ctx, name)
 }
@@ -64,10 +65,10 @@ func upTo(step int) enginetest.Harness {
 	return h
 }
 
-// TestSteps goes through docs/engines.md: after each step its requirements pass,
+// TestSteps goes through docs/internals/engines.md: after each step its requirements pass,
 // though what follows is missing.
 func TestSteps(t *testing.T) {
-	page, err := os.ReadFile("../../docs/engines.md")
+	page, err := os.ReadFile("../../docs/internals/engines.md")
 	if err != nil {
 		t.Fatal(err)
 	}

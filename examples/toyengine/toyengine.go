@@ -1,7 +1,7 @@
-// Package toyengine is an engine on a plain map, written by docs/engines.md to
-// show how little an engine needs besides package rules and package mailbox. The
-// comments name the steps of that page. Package memlock is the engine in memory
-// for real use: it can do more, and forgets what nobody asks for any more.
+// Package toyengine is an engine on a plain map, written by docs/internals/engines.md to show how
+// little an engine needs with packages rules and mailbox. The comments name the steps of
+// that page. Package memlock is the engine in memory for real use: it can do more, and
+// forgets names that are no longer used.
 package toyengine
 
 import (
@@ -18,6 +18,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/driver/mailbox"
 	"github.com/holdfast-locks/holdfast/driver/rules"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A Store is what engines are opened on, as clients are on a server. Use New to
@@ -31,10 +32,10 @@ type Store struct {
 
 // A lock is what the store knows of one name.
 type lock struct {
-	last      uint64                       // token
-	leases    []*entry                     // in the order of their grants
-	queue     []*entry                     // in the order of their first requests
-	cancelled map[driver.LeaseID]time.Time // until when
+	last      uint64                         // token
+	leases    []*entry                       // in the order of their grants
+	queue     []*entry                       // in the order of their first requests
+	cancelled map[lockinfo.LeaseID]time.Time // until when
 }
 
 // An entry is a lease, or a place, until it ends.
@@ -42,7 +43,7 @@ type entry struct {
 	driver.AcquireRequest
 	since, ends time.Time
 	token       uint64
-	released    bool // nobody's lease any more, and kept closed by KeepFor
+	released    bool // has ended, and KeepFor keeps the name closed
 }
 
 // New returns an empty store.
@@ -80,7 +81,7 @@ func (e *Engine) step(ctx context.Context, name string, do func(l *lock, now tim
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.locks[name] == nil {
-		s.locks[name] = &lock{cancelled: map[driver.LeaseID]time.Time{}}
+		s.locks[name] = &lock{cancelled: map[lockinfo.LeaseID]time.Time{}}
 	}
 	l, now := s.locks[name], time.Now()
 	l.settle(now, &s.box)
@@ -89,11 +90,11 @@ func (e *Engine) step(ctx context.Context, name string, do func(l *lock, now tim
 	return err
 }
 
-// settle takes out what is over, and hands the lock over while it is due. Step 9.
+// settle removes leases that have ended, and hands the lock over while it is due. Step 9.
 func (l *lock) settle(now time.Time, box *mailbox.Box[struct{}]) {
 	over := func(x *entry) bool { return !now.Before(x.ends) }
 	l.leases, l.queue = slices.DeleteFunc(l.leases, over), slices.DeleteFunc(l.queue, over)
-	maps.DeleteFunc(l.cancelled, func(_ driver.LeaseID, until time.Time) bool { return !now.Before(until) })
+	maps.DeleteFunc(l.cancelled, func(_ lockinfo.LeaseID, until time.Time) bool { return !now.Before(until) })
 	for v, _ := l.view("", now); v.Due(); v, _ = l.view("", now) {
 		p := l.queue[0]
 		token, err := l.grant(p.AcquireRequest, rules.LeastToken(clock(now), p.MinToken), now, p.ends)
@@ -107,16 +108,17 @@ func (l *lock) settle(now time.Time, box *mailbox.Box[struct{}]) {
 
 // view is what the rules have to know for a request of id, with the lease that ends
 // first. Step 3.
-func (l *lock) view(id driver.LeaseID, now time.Time) (v rules.View, first driver.Holding) {
+func (l *lock) view(id lockinfo.LeaseID, now time.Time) (v rules.View, first lockinfo.Holding) {
 	_, v.Cancelled = l.cancelled[id]
 	v.Own = l.held(id) != nil
+	v.Placed = l.refresh(id, now) > 0
 	for _, h := range l.leases {
-		if v.AddLease(rules.NeedOf(&h.AcquireRequest), h.ends.Sub(now)) {
+		if v.AddLease(h.Mode, h.ends.Sub(now)) {
 			first = h.describe(now)
 		}
 	}
 	for _, p := range l.queue {
-		v.AddPlace(rules.NeedOf(&p.AcquireRequest), false, p.ends.Sub(now))
+		v.AddPlace(p.Mode, false, p.ends.Sub(now))
 	}
 	return v, first
 }
@@ -130,14 +132,14 @@ func (l *lock) grant(req driver.AcquireRequest, least uint64, now, ends time.Tim
 	return token, err
 }
 
-// describe says what people are shown of a lease. Step 3.
-func (x *entry) describe(now time.Time) driver.Holding {
-	return driver.Holding{LeaseID: x.LeaseID, Token: x.token, Permits: x.Permits, Holder: clone(x.Holder),
+// describe returns the description of a lease for people. Step 3.
+func (x *entry) describe(now time.Time) lockinfo.Holding {
+	return lockinfo.Holding{LeaseID: x.LeaseID, Token: x.token, Mode: x.Mode, Holder: clone(x.Holder),
 		Since: now.Sub(x.since), ExpiresIn: x.ends.Sub(now), Released: x.released}
 }
 
 // held returns the live lease of id, or nil.
-func (l *lock) held(id driver.LeaseID) *entry {
+func (l *lock) held(id lockinfo.LeaseID) *entry {
 	i := slices.IndexFunc(l.leases, func(h *entry) bool { return h.LeaseID == id && !h.released })
 	if i < 0 {
 		return nil
@@ -146,7 +148,7 @@ func (l *lock) held(id driver.LeaseID) *entry {
 }
 
 // refresh lengthens id's place and returns its rank, or 0 if it has none.
-func (l *lock) refresh(id driver.LeaseID, ends time.Time) (rank int) {
+func (l *lock) refresh(id lockinfo.LeaseID, ends time.Time) (rank int) {
 	i := slices.IndexFunc(l.queue, func(p *entry) bool { return p.LeaseID == id })
 	if i >= 0 {
 		l.queue[i].lengthen(ends)
@@ -196,16 +198,17 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (reply 
 func (e *Engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
 	errs := make([]error, len(reqs))
 	for i, req := range reqs {
-		errs[i] = e.lease(ctx, req.Name, req.LeaseID, func(h *entry, now time.Time) { h.lengthen(now.Add(req.TTL)) })
+		errs[i] = e.lease(ctx, req.Name, req.LeaseID, req.Token, func(h *entry, now time.Time) { h.lengthen(now.Add(req.TTL)) })
 	}
 	return errs
 }
 
-// lease lets do change the live lease of id, in one step.
-func (e *Engine) lease(ctx context.Context, name string, id driver.LeaseID, do func(h *entry, now time.Time)) error {
+// lease lets do change the live lease of id and token, or any token if that is 0, in one
+// step.
+func (e *Engine) lease(ctx context.Context, name string, id lockinfo.LeaseID, token uint64, do func(h *entry, now time.Time)) error {
 	return e.step(ctx, name, func(l *lock, now time.Time) error {
 		h := l.held(id)
-		if h == nil {
+		if h == nil || token != 0 && token != h.token {
 			return driver.ErrLost
 		}
 		do(h, now)
@@ -231,15 +234,15 @@ func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 
 // Downgrade implements driver.Downgrader. Step 8.
 func (e *Engine) Downgrade(ctx context.Context, req driver.DowngradeRequest) error {
-	return e.lease(ctx, req.Name, req.LeaseID, func(h *entry, _ time.Time) {
-		if h.Mode == driver.Exclusive {
-			h.Mode = driver.Shared
+	return e.lease(ctx, req.Name, req.LeaseID, 0, func(h *entry, _ time.Time) {
+		if h.Mode == lockinfo.Exclusive {
+			h.Mode = lockinfo.Shared
 		}
 	})
 }
 
 // Watch implements driver.Queuer. Step 9.
-func (e *Engine) Watch(id driver.LeaseID) driver.Watch { return e.store.box.Watch(id) }
+func (e *Engine) Watch(id lockinfo.LeaseID) driver.Watch { return e.store.box.Watch(id) }
 
 // Refresh implements driver.Queuer. Step 9.
 func (e *Engine) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []driver.RefreshReply {
@@ -251,6 +254,9 @@ func (e *Engine) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []dr
 			switch v, first := l.view(req.LeaseID, now); {
 			case h != nil:
 				r.Outcome, r.Token = driver.Granted, h.token
+			case place > 0 && req.WaiterTTL == 0:
+				l.queue = slices.Delete(l.queue, place-1, place)
+				r.Blocker = v.Blocker(first, 0, len(l.queue))
 			case place > 0:
 				r.Blocker = v.Blocker(first, place, len(l.queue))
 			default:
@@ -263,16 +269,16 @@ func (e *Engine) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []dr
 }
 
 // Inspect implements driver.Engine. Step 3.
-func (e *Engine) Inspect(ctx context.Context, name string) (driver.Lock, error) {
-	shown := driver.Lock{Name: name}
+func (e *Engine) Inspect(ctx context.Context, name string) (lockinfo.LockState, error) {
+	shown := lockinfo.LockState{Name: name}
 	err := e.step(ctx, name, func(l *lock, now time.Time) error {
 		shown.LastToken, shown.QueueLength = l.last, len(l.queue)
 		for _, h := range l.leases {
-			shown.Mode, shown.Limit = h.Mode, h.Limit
+			shown.Mode = shown.Mode.Plus(h.Mode)
 			shown.Holders = append(shown.Holders, h.describe(now))
 		}
 		for _, p := range l.queue {
-			shown.Queue = append(shown.Queue, driver.Waiting{LeaseID: p.LeaseID, Mode: p.Mode, Permits: p.Permits,
+			shown.Queue = append(shown.Queue, lockinfo.Place{LeaseID: p.LeaseID, Mode: p.Mode,
 				Holder: clone(p.Holder), Since: now.Sub(p.since), ExpiresIn: p.ends.Sub(now)})
 		}
 		return nil
@@ -281,8 +287,8 @@ func (e *Engine) Inspect(ctx context.Context, name string) (driver.Lock, error) 
 }
 
 // List implements driver.Lister. Step 7.
-func (e *Engine) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock, error] {
-	return func(yield func(driver.Lock, error) bool) {
+func (e *Engine) List(ctx context.Context, prefix string) iter.Seq2[lockinfo.LockState, error] {
+	return func(yield func(lockinfo.LockState, error) bool) {
 		e.store.mu.Lock()
 		names := slices.Collect(maps.Keys(e.store.locks))
 		e.store.mu.Unlock()
@@ -302,7 +308,7 @@ func (e *Engine) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock,
 func clock(now time.Time) uint64 { return uint64(now.UnixMicro()) }
 
 // clone returns a copy that shares no labels with h. Step 3.
-func clone(h driver.Holder) driver.Holder {
+func clone(h lockinfo.Holder) lockinfo.Holder {
 	h.Labels = maps.Clone(h.Labels)
 	return h
 }

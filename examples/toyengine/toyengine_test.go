@@ -33,7 +33,7 @@ func TestConformance(t *testing.T) { enginetest.Run(t, harness) }
 // TestConformanceBehindForward: wrappers of the engine pass, too.
 func TestConformanceBehindForward(t *testing.T) { enginetest.RunForwarded(t, harness) }
 
-// TestSize: docs/engines.md says that an engine is small.
+// TestSize: docs/internals/engines.md says that an engine is small.
 func TestSize(t *testing.T) {
 	source, err := os.ReadFile("toyengine.go")
 	if err != nil {

@@ -19,14 +19,22 @@ import (
 func Example() {
 	ctx := context.Background()
 	service := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "written") })
-	server := httptest.NewServer(httpfence.NewHandler(service, fence.NewGate(nil).Marks(), nil))
-	defer server.Close()
-
-	locks, err := holdfast.New(memlock.New(), nil)
+	gate, err := fence.NewGate(nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer locks.Close(ctx)
+	server := httptest.NewServer(httpfence.NewHandler(service, gate.Marks(), nil))
+	defer server.Close()
+
+	engine, err := memlock.New(nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	locks, err := holdfast.New(engine, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer locks.Close()
 	client := &http.Client{Transport: &httpfence.Transport{}}
 	put := func(lease *holdfast.Lease) {
 		// Not the lease's own context: this holder does not know that it is over.

@@ -7,10 +7,10 @@ import (
 	"slices"
 
 	"github.com/holdfast-locks/holdfast/fence"
+	"github.com/holdfast-locks/holdfast/internal/codes"
+	"github.com/holdfast-locks/holdfast/internal/problem"
 	"github.com/holdfast-locks/holdfast/observe"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/codes"
-	"github.com/holdfast-locks/holdfast/wire/problem"
 )
 
 // HandlerOptions are the options of NewHandler. Nil means the defaults.
@@ -20,8 +20,8 @@ type HandlerOptions struct {
 	// several paths change the same one.
 	Resource func(*http.Request) string
 
-	// Observer is told every decision. A Gate has one of its own: setting both
-	// counts twice.
+	// Observer gets every decision. A Gate has an Observer of its own: with both, each
+	// decision counts twice.
 	Observer observe.Observer
 }
 
@@ -40,10 +40,10 @@ type handler struct {
 //
 // A request that writes (any method but GET, HEAD, OPTIONS and TRACE) must
 // have one, which is checked. A request that reads may have one: then it is
-// advanced before next runs. Whoever will write what they computed from the
-// answer must send it. Without one, a read is passed on as it is.
+// advanced before next runs. A client that writes a value computed from the
+// answer must send it. Without a claim, a read is passed on unchanged.
 //
-// If marks is a fence.Writer, as that of a Gate is, next runs while no other holder
+// If marks is a fence.Writer, as Gate.Marks is, next runs while no other holder
 // is accepted for the resource, and must finish its write before it returns.
 // Otherwise a holder that was accepted can be overtaken before next writes:
 // then next must make the check part of its write, with sqlfence and

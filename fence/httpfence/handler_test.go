@@ -26,7 +26,7 @@ type service struct {
 }
 
 func newService(marks fence.Marks) *service {
-	s := &service{gate: fence.NewGate(nil)}
+	s := &service{gate: newGate()}
 	if marks == nil {
 		marks = s.gate.Marks()
 	}
@@ -151,14 +151,14 @@ func (m plainMarks) Check(_ context.Context, resource string, c fence.Claim) err
 }
 
 func TestHandlerOverAnyMarks(t *testing.T) {
-	s := newService(plainMarks{gate: fence.NewGate(nil)})
+	s := newService(plainMarks{gate: newGate()})
 	if r := s.do("PUT", httpfence.Header, "5"); r.StatusCode != http.StatusOK {
 		t.Errorf("the holder: %d, want 200", r.StatusCode)
 	}
 	if r := s.do("PUT", httpfence.Header, "4"); r.StatusCode != http.StatusPreconditionFailed {
 		t.Errorf("stale: %d, want 412", r.StatusCode)
 	}
-	broken := newService(plainMarks{gate: fence.NewGate(nil), err: errors.New("dial tcp 10.0.0.7: refused")})
+	broken := newService(plainMarks{gate: newGate(), err: errors.New("dial tcp 10.0.0.7: refused")})
 	for _, method := range []string{"GET", "PUT"} {
 		r := broken.do(method, httpfence.Header, "5")
 		var body strings.Builder
@@ -177,7 +177,7 @@ func TestHandlerOverAnyMarks(t *testing.T) {
 // while next writes.
 func TestHandlerWritesInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		gate := fence.NewGate(nil)
+		gate := newGate()
 		next := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 			defer cancel()
@@ -193,4 +193,13 @@ func TestHandlerWritesInTurn(t *testing.T) {
 			t.Errorf("after it: %v", err)
 		}
 	})
+}
+
+// newGate returns a gate that has seen no token.
+func newGate() *fence.Gate {
+	g, err := fence.NewGate(nil)
+	if err != nil {
+		panic(err)
+	}
+	return g
 }

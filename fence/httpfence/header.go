@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/fence"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // The header fields of a claim. AltHeader is what some clients send; a
@@ -55,10 +55,10 @@ func ParseHeader(value string) (fence.Claim, error) {
 	}
 	id, ok := strings.CutPrefix(strings.TrimLeft(parameter, " "), `lease="`)
 	id, quoted := strings.CutSuffix(id, `"`)
-	if !ok || !quoted || !driver.LeaseID(id).Valid() {
+	if !ok || !quoted || !lockinfo.LeaseID(id).Valid() {
 		return nil, fmt.Errorf(`%w: parameter %.60q: want lease="..." with 32 lower-case hexadecimal digits`, errBadHeader, parameter)
 	}
-	return fence.NewClaim(token, driver.LeaseID(id)), nil
+	return fence.NewClaim(token, lockinfo.LeaseID(id)), nil
 }
 
 // claimOf returns the claim of a request, errNoHeader, or an error that wraps

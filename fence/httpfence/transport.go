@@ -8,10 +8,10 @@ import (
 
 // A Transport sends the claim of the lease that a request's context belongs to
 // (see holdfast.LeaseFromContext) in the header field Fencing-Token. Requests
-// without a lease, and those that have a claim already, are sent as they are.
+// without a lease, or with a claim already, are sent unchanged.
 //
-// Whoever knows a lease ID can release the lease: use it only with services
-// that may. A redirect to another host is followed without the claim.
+// A service that knows the lease ID can release the lease: use Transport only with trusted
+// services. A redirect to another host is followed without the claim.
 //
 // The zero value is ready to use.
 type Transport struct {
@@ -37,8 +37,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return base.RoundTrip(r)
 }
 
-// redirectedAway reports whether redirects led r to another host than the one
-// that the caller asked for.
+// redirectedAway reports whether redirects led r to a different host than the caller's.
 func redirectedAway(r *http.Request) bool {
 	first := r
 	for first.Response != nil && first.Response.Request != nil {

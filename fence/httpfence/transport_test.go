@@ -9,9 +9,8 @@ import (
 	"testing"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/fence"
 	"github.com/holdfast-locks/holdfast/fence/httpfence"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
 // hold calls work under a lease.
@@ -28,11 +27,11 @@ func hold(t *testing.T, client *holdfast.Client, work func(context.Context, *hol
 
 func newClient(t *testing.T) *holdfast.Client {
 	t.Helper()
-	client, err := holdfast.New(memlock.New(), nil)
+	client, err := holdfast.New(mem.New(nil), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = client.Close(context.Background()) })
+	t.Cleanup(func() { _ = client.Close() })
 	return client
 }
 
@@ -117,7 +116,7 @@ func TestTransportKeepsTheLeaseFromOtherHosts(t *testing.T) {
 // TestZombieOverHTTP is the whole way: two leases, a transport, a guarded
 // service, and the first holder that wakes up too late.
 func TestZombieOverHTTP(t *testing.T) {
-	server := httptest.NewServer(httpfence.NewHandler(http.NotFoundHandler(), fence.NewGate(nil).Marks(), nil))
+	server := httptest.NewServer(httpfence.NewHandler(http.NotFoundHandler(), newGate().Marks(), nil))
 	defer server.Close()
 	locks, client := newClient(t), &http.Client{Transport: &httpfence.Transport{}}
 	var zombie context.Context

@@ -7,6 +7,7 @@
 //   - [Dialect.Advance] is the first statement of a transaction and does both
 //     verbs: nothing else is needed in that transaction. It keeps its marks in
 //     the table holdfast_fence, which [Dialect.Migrate] creates.
+//   - [Dialect.Check] is the last statement of a transaction that uses savepoints.
 //   - [Dialect.CheckRow] is for rows that carry the token in a column of their
 //     own.
 //
@@ -18,9 +19,9 @@
 //	}
 //	defer tx.Rollback()
 //	if err := sqlfence.PostgreSQL.Advance(ctx, tx, "seat/12A", lease); err != nil {
-//		return err // a *fence.StaleError if somebody newer has been here
+//		return err // a *fence.StaleError if a later holder has been here
 //	}
-//	// what is read and written now, up to the commit, is nobody else's
+//	// until the commit no other holder reads or writes the seat
 //
 // # Guarantees
 //
@@ -30,7 +31,9 @@
 // # What is not promised
 //
 // A transaction that does not begin with Advance, and a statement without CheckRow, is not
-// guarded. A mark that somebody deletes has seen nothing.
+// guarded. A mark that somebody deletes has seen nothing. A savepoint that is rolled back
+// takes the mark of an Advance inside of it along, and its lock: PostgreSQL refuses such an
+// Advance, and elsewhere only Check finds it.
 //
 // # Clocks
 //
@@ -40,8 +43,9 @@
 //
 // A stale claim is fence.ErrStale, as a *fence.StaleError, and the transaction must be
 // rolled back; one that cannot be a claim is driver.ErrInvalid; no row to check is
-// [ErrNoRow]. Those of the database are passed on, so that a serialization failure can be
-// told and the transaction tried again.
+// [ErrNoRow]; savepoints lead to [ErrNested] and [ErrUndone]. Errors of the
+// database are wrapped, so that the caller can detect a serialization failure and repeat the
+// transaction.
 //
 // # Testing
 //

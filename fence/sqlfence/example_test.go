@@ -48,11 +48,15 @@ func Example() {
 	if err := sqlfence.PostgreSQL.Migrate(ctx, db); err != nil { // the table of the marks
 		log.Fatal(err)
 	}
-	client, err := holdfast.New(memlock.New(), nil) // redislock outside of tests
+	engine, err := memlock.New(nil) // redislock outside of tests
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer client.Close(ctx)
+	client, err := holdfast.New(engine, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer client.Close()
 	err = client.Do(ctx, "seat/12A", nil, func(ctx context.Context, l *holdfast.Lease) error {
 		return sell(ctx, db, "seat/12A", "Ada", l)
 	})

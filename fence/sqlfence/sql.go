@@ -3,6 +3,7 @@ package sqlfence
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -35,7 +36,7 @@ type Guard struct {
 
 // Options are the options of NewGuard. Nil means the defaults.
 type Options struct {
-	// Observer is told every decision, which counts once the transaction commits. The
+	// Observer gets every decision, which counts once the transaction commits. The
 	// transaction does not wait for it.
 	Observer observe.Observer
 }
@@ -49,12 +50,6 @@ func NewGuard(d Dialect, opts *Options) *Guard {
 	return g
 }
 
-// Advance is the guard on PostgreSQL and SQLite, which share the statement.
-// See Dialect.Advance.
-func Advance(ctx context.Context, tx Tx, resource string, c fence.Claim) error {
-	return PostgreSQL.Advance(ctx, tx, resource, c)
-}
-
 // Advance is NewGuard(d, nil).Advance.
 func (d Dialect) Advance(ctx context.Context, tx Tx, resource string, c fence.Claim) error {
 	return NewGuard(d, nil).Advance(ctx, tx, resource, c)
@@ -65,6 +60,10 @@ func (d Dialect) Advance(ctx context.Context, tx Tx, resource string, c fence.Cl
 // transaction: what is read before it may be out of date. What follows in the
 // transaction needs no other check, because no other holder advances before it
 // ends; a transaction that is rolled back leaves the mark as it was.
+//
+// It must not run inside a savepoint, whose rollback would take the mark away while the
+// transaction goes on. PostgreSQL shows that, and the error is ErrNested: roll back. The
+// others do not: there, end a transaction that uses savepoints with Check.
 //
 // It blocks while another transaction has the mark, until ctx ends; on SQLite,
 // for as long as the connection's busy timeout allows. It returns
@@ -81,8 +80,10 @@ func (g *Guard) Advance(ctx context.Context, tx Tx, resource string, c fence.Cla
 	}
 	var err error
 	switch g.dialect {
-	case PostgreSQL, SQLite:
-		err = upsert(ctx, tx, resource, c)
+	case PostgreSQL:
+		err = upsertPostgreSQL(ctx, tx, resource, c)
+	case SQLite:
+		err = upsertSQLite(ctx, tx, resource, c)
 	case MySQL:
 		err = upsertMySQL(ctx, tx, resource, c)
 	default:
@@ -98,21 +99,45 @@ const upsertSQL = `INSERT INTO holdfast_fence AS mark (resource, token, lease_id
 ON CONFLICT (resource) DO UPDATE SET token = excluded.token, lease_id = excluded.lease_id
 WHERE mark.token < excluded.token OR (mark.token = excluded.token AND mark.lease_id = excluded.lease_id)`
 
-func upsert(ctx context.Context, tx Tx, resource string, c fence.Claim) error {
+// postgresUpsertSQL also returns whether Advance ran inside a savepoint: then xmin is the
+// savepoint's.
+const postgresUpsertSQL = upsertSQL + `
+RETURNING mark.xmin::text <> (txid_current() % 4294967296)::text`
+
+func upsertPostgreSQL(ctx context.Context, tx Tx, resource string, c fence.Claim) error {
+	var nested bool
+	err := tx.QueryRowContext(ctx, postgresUpsertSQL, resource, int64(c.Token()), string(c.ID())).Scan(&nested)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return refused(ctx, tx, resource, c)
+	case err != nil:
+		return advanceError(resource, err)
+	case nested:
+		return fmt.Errorf("fence: resource %q: %w: begin the transaction with Advance, before any SAVEPOINT", resource, ErrNested)
+	}
+	return nil
+}
+
+func upsertSQLite(ctx context.Context, tx Tx, resource string, c fence.Claim) error {
 	result, err := tx.ExecContext(ctx, upsertSQL, resource, int64(c.Token()), string(c.ID()))
 	if err != nil {
 		return advanceError(resource, err)
 	}
 	changed, err := result.RowsAffected()
-	if err != nil {
+	switch {
+	case err != nil:
 		return advanceError(resource, err)
+	case changed != 1:
+		return refused(ctx, tx, resource, c)
 	}
-	if changed == 1 {
-		return nil
-	}
+	return nil
+}
+
+// refused returns the error of a claim that was refused, whether or not the mark can be
+// read.
+func refused(ctx context.Context, tx Tx, resource string, c fence.Claim) error {
 	stale := &fence.StaleError{Resource: resource, Token: c.Token()}
 	var current int64
-	// The claim is refused whether or not the mark can be read.
 	if tx.QueryRowContext(ctx, `SELECT token FROM holdfast_fence WHERE resource = $1`, resource).Scan(&current) == nil {
 		stale.Current = uint64(current)
 	}

@@ -18,7 +18,7 @@ import (
 // headerLimit is how many bytes the header of a request may have, its URL included.
 const headerLimit = 16 << 10
 
-// everybody is who sends requests where nobody is asked.
+// everybody is the caller on a server without authentication.
 var everybody = caller.Caller{Name: "anonymous", Rights: caller.All}
 
 // browsers refuses what a web page of another site makes a browser send. It has no state.
@@ -31,11 +31,11 @@ func (s *Server) admit(w http.ResponseWriter, r *door.Request) error {
 	}
 	h := w.Header()
 	h["X-Content-Type-Options"], h["Cache-Control"] = []string{"nosniff"}, []string{"no-store"}
+	if err := s.fromElsewhere(w, r.Request, s.callers != nil); err != nil {
+		return err
+	}
 	if headerSize(r.Request) > headerLimit {
 		return errHeaderTooLarge
-	}
-	if err := s.fromElsewhere(r.Request); err != nil {
-		return err
 	}
 	if isSigning(r.Request) {
 		s.mux.ServeHTTP(w, r.Request)
@@ -43,6 +43,7 @@ func (s *Server) admit(w http.ResponseWriter, r *door.Request) error {
 	}
 	c, err := s.identify(w, r)
 	if err != nil {
+		_, r.Pattern = s.mux.Handler(r.Request) // for the log and for metrics
 		return err
 	}
 	if r.Method == http.MethodHead || !plainPath(r.Request) {
@@ -50,16 +51,15 @@ func (s *Server) admit(w http.ResponseWriter, r *door.Request) error {
 	}
 	inside := r.WithContext(caller.With(r.Context(), c))
 	s.mux.ServeHTTP(w, inside)
-	r.Pattern = inside.Pattern // for whoever stands around this server, and counts
+	r.Pattern = inside.Pattern // for a handler around this server that counts
 	return nil
 }
 
-// Guard returns h for those callers alone who have a right to every name, and refuses the
-// others, and what a web page sends, as s does. It is for what else a program answers at
-// the same address.
+// Guard returns h for callers who have a right to every name, and refuses the others, and
+// requests of web pages, as s does. It is for other handlers at the same address.
 func (s *Server) Guard(right caller.Rights, h http.Handler) http.Handler {
 	return s.house.Handle(func(w http.ResponseWriter, r *door.Request) error {
-		if err := s.fromElsewhere(r.Request); err != nil {
+		if err := s.fromElsewhere(w, r.Request, s.callers != nil); err != nil {
 			return err
 		}
 		c, err := s.identify(w, r)
@@ -77,6 +77,21 @@ func (s *Server) Guard(right caller.Rights, h http.Handler) http.Handler {
 	})
 }
 
+// FromHere returns h for all clients except web pages of other sites, which it refuses as s
+// does without authentication. It is for an address of a program without authentication.
+func (s *Server) FromHere(h http.Handler) http.Handler {
+	return s.house.Handle(func(w http.ResponseWriter, r *door.Request) error {
+		if err := s.fromElsewhere(w, r.Request, false); err != nil {
+			return err
+		}
+		h.ServeHTTP(w, r.Request)
+		return nil
+	})
+}
+
+// resourcePolicy is the header by which browsers hide a response from pages of other sites.
+const resourcePolicy = "Cross-Origin-Resource-Policy"
+
 func headerSize(r *http.Request) int {
 	n := len(r.RequestURI)
 	for key, values := range r.Header {
@@ -92,19 +107,33 @@ var errHeaderTooLarge error = &door.Refusal{
 	Detail: "the header and the URL have more than 16 KiB together",
 }
 
-// fromElsewhere refuses what a web page can make the browser of somebody send who may
-// reach the server: by naming it, or by a name of the page's own that leads here.
-func (s *Server) fromElsewhere(r *http.Request) error {
-	if browsers.Check(r) != nil {
+// fromElsewhere refuses requests that a web page of another site can make a browser send:
+// to the server's name, or to a name of the site that resolves to the server. authenticated reports
+// that callers must authenticate, which a page cannot do by such a name.
+func (s *Server) fromElsewhere(w http.ResponseWriter, r *http.Request, authenticated bool) error {
+	w.Header()[resourcePolicy] = []string{"same-origin"}
+	if fromPage(r) {
 		return &door.Refusal{Status: http.StatusForbidden, Code: "cross-site", Detail: "a web page of another site has sent this"}
 	}
-	if s.callers != nil || caller.OverUnix(r) || s.answersTo(r.Host) {
+	if authenticated || caller.OverUnix(r) || s.answersTo(r.Host) {
 		return nil
 	}
 	return &door.Refusal{
 		Status: http.StatusMisdirectedRequest, Code: "wrong-host",
 		Detail: "this server is not known by the name in Host: ask for its address, or give it that name",
 	}
+}
+
+// fromPage reports whether a page of another site has sent r. Reads are refused as well:
+// they cost the server something, and the page may use the response.
+func fromPage(r *http.Request) bool {
+	if (r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions) &&
+		(r.Header["Sec-Fetch-Site"] != nil || r.Header["Origin"] != nil) {
+		changing := *r
+		changing.Method = http.MethodPost
+		r = &changing
+	}
+	return browsers.Check(r) != nil
 }
 
 // answersTo reports whether host is an address, or a name of this server.
@@ -119,7 +148,7 @@ func (s *Server) answersTo(host string) bool {
 	return host == "localhost" || slices.ContainsFunc(s.hosts, func(name string) bool { return strings.EqualFold(name, host) })
 }
 
-// identify returns who sends r.
+// identify returns the caller of r.
 func (s *Server) identify(w http.ResponseWriter, r *door.Request) (*caller.Caller, error) {
 	c := &everybody
 	if s.callers != nil {
@@ -127,11 +156,6 @@ func (s *Server) identify(w http.ResponseWriter, r *door.Request) (*caller.Calle
 		if c, err = s.known(w, r); err != nil {
 			return nil, err
 		}
-	}
-	if caller.IsDirect(r.Request) && !c.Direct {
-		direct := *c
-		direct.Direct = true
-		c = &direct
 	}
 	r.Caller = c
 	return c, nil
@@ -157,13 +181,14 @@ func (s *Server) known(w http.ResponseWriter, r *door.Request) (*caller.Caller, 
 	return nil, unknownCaller(w, r, err)
 }
 
-// What an answer of 401 says in WWW-Authenticate.
-const (
-	challenge  = `Bearer realm="holdfast"`
-	wrongToken = `, error="invalid_token"`
-)
+// nowhere takes the header of an answer that has begun already.
+type nowhere struct{}
 
-// unknownCaller is the refusal of whoever shows nothing, or something wrong.
+func (nowhere) Header() http.Header         { return http.Header{} }
+func (nowhere) Write(p []byte) (int, error) { return len(p), nil }
+func (nowhere) WriteHeader(int)             {}
+
+// unknownCaller is the refusal of a request without credentials, or with wrong ones.
 func unknownCaller(w http.ResponseWriter, r *door.Request, err error) error {
 	if errors.Is(err, caller.ErrUnavailable) {
 		r.House.Log.LogAttrs(r.Context(), slog.LevelWarn, "callers cannot be told", slog.Any("error", err))
@@ -173,15 +198,15 @@ func unknownCaller(w http.ResponseWriter, r *door.Request, err error) error {
 		Status: http.StatusUnauthorized, Code: "not-authenticated",
 		Detail: "the server does not know you: send Authorization: Bearer and a token that it knows",
 	}
-	asked := challenge
+	challenge := door.Challenge
 	if err != nil {
-		asked += wrongToken
+		challenge += door.WrongToken
 		var wrong caller.Wrong
 		if errors.As(err, &wrong) {
 			refusal.Detail = "the server does not know you: " + wrong.Error()
 		}
 	}
-	w.Header().Set("WWW-Authenticate", asked)
+	w.Header().Set("WWW-Authenticate", challenge)
 	return refusal
 }
 

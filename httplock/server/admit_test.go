@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 	"github.com/holdfast-locks/holdfast/internal/exchange"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -25,7 +25,7 @@ func open(t *testing.T, opts server.Options) (http.Handler, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
 	opts.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	engine := memlock.New()
+	engine := mem.New(nil)
 	s, err := server.New(engine, &opts)
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func TestBrowsers(t *testing.T) {
 		status     int
 		code       string
 	}{
-		{host: "127.0.0.1:7420"}, {host: "localhost"}, {host: "LOCALHOST.:7420"}, {host: "[::1]:7420"}, {host: "192.0.2.7"}, {host: "locks.example.org:80"},
+		{host: "127.0.0.1", site: "none"}, {host: "127.0.0.1:7420"}, {host: "localhost"}, {host: "LOCALHOST.:7420"}, {host: "[::1]:7420"}, {host: "192.0.2.7"}, {host: "locks.example.org:80"},
 		{host: "127.0.0.1", site: "same-origin"},
 		{host: "rebound.example.com", status: 421, code: "wrong-host"},
 		{host: "127.0.0.1.example.com:7420", status: 421, code: "wrong-host"},
@@ -117,20 +117,58 @@ func TestBrowsers(t *testing.T) {
 	} {
 		t.Run(c.host+c.site, func(t *testing.T) {
 			s, _ := open(t, server.Options{Callers: c.callers, Hosts: []string{"Locks.example.org"}})
-			r := httptest.NewRequest(http.MethodPost, "/v1/nothing", nil)
-			r.Host = c.host
-			if c.site != "" {
-				r.Header.Set("Sec-Fetch-Site", c.site)
-			}
-			if c.unix {
-				r = unix(r)
-			}
-			w := httptest.NewRecorder()
-			if s.ServeHTTP(w, r); c.status == 0 {
+			if c.status == 0 {
 				c.status, c.code = 404, "not-found" // it was let in
 			}
-			wantProblem(t, w, c.status, c.code)
+			for _, method := range []string{http.MethodPost, http.MethodGet} {
+				r := httptest.NewRequest(method, "/v1/nothing", nil)
+				r.Host = c.host
+				if c.site != "" {
+					r.Header.Set("Sec-Fetch-Site", c.site)
+				}
+				if c.unix {
+					r = unix(r)
+				}
+				w := httptest.NewRecorder()
+				s.ServeHTTP(w, r)
+				wantProblem(t, w, c.status, c.code)
+				if got := w.Header().Get("Cross-Origin-Resource-Policy"); got != "same-origin" {
+					t.Errorf("%s: pages of other sites may use the answer: %q", method, got)
+				}
+			}
 		})
+	}
+}
+
+// TestFromHere: what a program answers beside the locks is not for web pages either, though
+// nobody is asked there who they are.
+func TestFromHere(t *testing.T) {
+	engine := mem.New(nil)
+	s, err := server.New(engine, &server.Options{
+		Callers: sourceFunc(func(*http.Request) (*caller.Caller, error) { return nil, nil }), Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = errors.Join(s.Close(t.Context()), engine.Close()) }()
+	h := s.FromHere(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "told") }))
+	for _, c := range []struct {
+		host, header, value string
+		code                string
+	}{
+		{"127.0.0.1:6060", "", "", ""}, {"localhost:6060", "Sec-Fetch-Site", "none", ""},
+		{"rebound.example.com", "", "", "wrong-host"},
+		{"127.0.0.1:6060", "Sec-Fetch-Site", "cross-site", "cross-site"}, {"127.0.0.1:6060", "Sec-Fetch-Site", "same-site", "cross-site"},
+		{"127.0.0.1:6060", "Origin", "https://evil.example", "cross-site"},
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/debug/pprof/heap", nil)
+		if r.Host = c.host; c.header != "" {
+			r.Header.Set(c.header, c.value)
+		}
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, r); problemCode(w.Body.Bytes()) != c.code || (c.code == "") != (w.Body.String() == "told") {
+			t.Errorf("%+v: %d %s", c, w.Code, w.Body)
+		}
 	}
 }
 
@@ -189,7 +227,7 @@ func TestPanic(t *testing.T) {
 // about every lock.
 func TestGuard(t *testing.T) {
 	var c *caller.Caller
-	engine := memlock.New()
+	engine := mem.New(nil)
 	s, err := server.New(engine, &server.Options{Callers: sourceFunc(func(*http.Request) (*caller.Caller, error) { return c, nil })})
 	if err != nil {
 		t.Fatal(err)

@@ -42,9 +42,7 @@ func everywhere(e endpoint) []bad {
 			to("all", e.method(), "Authorization: Basic YWxsOmFsbA==", e.body, 401, "not-authenticated"),
 		)
 	}
-	if e.method() != http.MethodGet {
-		all = append(all, to("all", e.method(), "Sec-Fetch-Site: cross-site", e.body, 403, "cross-site"))
-	}
+	all = append(all, to("all", e.method(), "Sec-Fetch-Site: cross-site", e.body, 403, "cross-site"))
 	if e.about == name || e.about == streamOf {
 		all = append(all, to("ci", e.method(), "", e.body, 403, "not-permitted"))
 		if strings.Contains(e.body+e.target, "bank/held") || strings.Contains(e.target, "bank%2F") {

@@ -8,7 +8,7 @@ import (
 )
 
 // Configure sets what an http.Server needs that runs a Server: ConnContext, and time
-// limits, so that whoever sends or reads nothing is cut off. It sets neither ReadTimeout
+// limits, so that idle clients are cut off. It sets neither ReadTimeout
 // nor WriteTimeout, which would end streams: a Server gives each body 10 s to come, and
 // each answer 30 s to be read. Call it before the http.Server is used.
 func Configure(h *http.Server) {
@@ -20,7 +20,7 @@ func Configure(h *http.Server) {
 	if h.HTTP2 == nil {
 		h.HTTP2 = &http.HTTP2Config{}
 	}
-	h.HTTP2.MaxConcurrentStreams = 1000
+	h.HTTP2.MaxConcurrentStreams = 250 // and so many bodies of a connection
 	h.HTTP2.SendPingTimeout = 15 * time.Second
 	h.HTTP2.WriteByteTimeout = 30 * time.Second
 	next := h.ConnContext

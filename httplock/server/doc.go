@@ -3,9 +3,9 @@
 //
 // # What
 //
-// An http.Handler with two doors. Below /v1/driver it does what the engine of package
-// httplock asks for. The rest of /v1 is for people: leases, streams that hold them,
-// do-once work, one-time tokens, and what is known of locks, in JSON. The command
+// An http.Handler with two APIs. The one below /v1/driver is for the engine of package
+// httplock. The rest of /v1 is for people: leases, streams that hold them, do-once work,
+// one-time tokens, and views of locks, in JSON. The command
 // holdfast serve runs it, and any program can mount it.
 //
 // # Example
@@ -19,8 +19,8 @@
 // # Guarantees
 //
 // Any number of servers may be open on one store, and none has anything that another
-// lacks: a request may be repeated at any of them. The store decides, as it does for
-// those who ask it directly.
+// lacks: a request may be repeated at any of them. The store decides, as it does for its
+// direct clients.
 //
 // # What is not promised
 //
@@ -39,10 +39,10 @@
 //
 // # Errors
 //
-// Every refusal is a problem (RFC 9457) with a code for programs. 503 and 429 of this
-// server say that nothing was done.
+// Every refusal is a problem (RFC 9457) with a code for programs. After 503 and 429
+// of this server nothing was done.
 //
 // # Testing
 //
-// Package memlock is an engine that needs no server: New(memlock.New(), nil).
+// Package memlock has an engine that needs no server.
 package server

@@ -35,15 +35,18 @@ const (
 // bank/held, TOKEN of its fencing token.
 const (
 	leaseOf = `"lease_id":"ID"`
-	digest  = `"digest":"2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"`
+	proof   = `"proof":"2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"`
+	digest  = `"digest":"505221025f9701f8a05cc22cbafeec897598b2924a9d665cbc10f0073d66da20"`
 	other   = `"0123456789abcdef0123456789abcdef"`
 )
 
 // endpoints are all that there are.
 var endpoints = inQuery([]endpoint{
 	{"POST /v1/leases", "", `{"name":"bank/held","ttl_ms":60000,"holder":{"host":"web-3"}}`, caller.Acquire, name},
+	{"POST /v1/leases", "", `{"names":["bank/held"],"ttl_ms":60000}`, caller.Acquire, name},
 	{"POST /v1/leases/renew", "", `{"name":"bank/held",` + leaseOf + `,"ttl_ms":60000}`, caller.Acquire | caller.Once, name},
 	{"POST /v1/leases/check", "", `{"leases":[{"name":"bank/held",` + leaseOf + `}]}`, caller.Acquire | caller.Once, name},
+	{"POST /v1/leases/downgrade", "", `{"name":"bank/held",` + leaseOf + `}`, caller.Acquire, name},
 	{"POST /v1/leases/release", "", `{"name":"bank/held",` + leaseOf + `}`, caller.Acquire | caller.Once, name},
 	{"GET /v1/locks", "/v1/locks?prefix=bank/", "", caller.Read, name},
 	{"POST /v1/locks/look", "", `{"names":["bank/held"]}`, caller.Read, name},
@@ -70,10 +73,11 @@ var endpoints = inQuery([]endpoint{
 	{"POST /v1/onetime/revoke", "", `{"token":"x"}`, caller.OneTime, nothing},
 
 	{"POST /v1/driver/capabilities", "", `{}`, 0, nothing},
-	{"POST /v1/driver/acquire", "", `{"name":"bank/held","lease_id":` + other + `,"ttl_us":60000000,"holder":{}}`, caller.Acquire, name},
-	{"POST /v1/driver/acquire-all", "", `{"requests":[{"name":"bank/held","lease_id":` + other + `,"ttl_us":60000000,"holder":{}}]}`, caller.Acquire, name},
-	{"POST /v1/driver/extend", "", `{"requests":[{"name":"bank/held",` + leaseOf + `,"ttl_us":60000000}]}`, caller.Acquire | caller.Once, name},
-	{"POST /v1/driver/refresh", "", `{"requests":[{"name":"bank/held","lease_id":` + other + `,"ttl_us":60000000}]}`, caller.Acquire | caller.Once, name},
+	{"POST /v1/driver/acquire", "", `{"name":"bank/held","lease_id":` + other + `,"ttl_ns":60000000000,"holder":{}}`, caller.Acquire, name},
+	{"POST /v1/driver/hold", "", `{"name":"bank/held","lease_id":` + other + `,"ttl_ns":60000000000,"holder":{"person":true,"reason":"freeze"}}`, caller.Acquire, name},
+	{"POST /v1/driver/acquire-all", "", `{"requests":[{"name":"bank/held","lease_id":` + other + `,"ttl_ns":60000000000,"holder":{}}]}`, caller.Acquire, name},
+	{"POST /v1/driver/extend", "", `{"requests":[{"name":"bank/held",` + leaseOf + `,"ttl_ns":60000000000}]}`, caller.Acquire | caller.Once, name},
+	{"POST /v1/driver/refresh", "", `{"requests":[{"name":"bank/held","lease_id":` + other + `,"waiter_ttl_ns":60000000000}]}`, caller.Acquire | caller.Once, name},
 	{"POST /v1/driver/release", "", `{"name":"bank/held",` + leaseOf + `}`, caller.Acquire | caller.Once, name},
 	{"POST /v1/driver/downgrade", "", `{"name":"bank/held",` + leaseOf + `}`, caller.Acquire, name},
 	{"POST /v1/driver/inspect", "", `{"name":"bank/held"}`, caller.Read, name},
@@ -82,16 +86,16 @@ var endpoints = inQuery([]endpoint{
 	{"POST /v1/driver/break", "", `{"id":` + other + `,"name":"bank/held","token":TOKEN,"author":"ada"}`, caller.Break, name},
 	{"POST /v1/driver/breaks", "", `{"name":"bank/held"}`, caller.Read, name},
 	{"POST /v1/driver/history", "", `{"name":"bank/held"}`, caller.Read, name},
-	{"POST /v1/driver/complete", "", `{"name":"bank/held",` + leaseOf + `,"record":"eA==","retention_us":60000000}`, caller.Once, name},
+	{"POST /v1/driver/complete", "", `{"name":"bank/held",` + leaseOf + `,"record":"eA==","retention_ns":60000000000}`, caller.Once, name},
 	{"POST /v1/driver/recall", "", `{"name":"bank/done"}`, caller.Once, name},
 	{"POST /v1/driver/forget", "", `{"name":"bank/done"}`, caller.Once, name},
 	{"POST /v1/driver/describe-record", "", `{"name":"bank/done"}`, caller.Read, name},
-	{"POST /v1/driver/deposit", "", `{` + digest + `,"by":` + other + `,"payload":"eA==","ttl_us":60000000,"memory_us":120000000}`, caller.OneTime, nothing},
-	{"POST /v1/driver/redeem", "", `{` + digest + `,"by":` + other + `}`, caller.OneTime, nothing},
-	{"POST /v1/driver/peek", "", `{` + digest + `}`, caller.OneTime, nothing},
+	{"POST /v1/driver/deposit", "", `{` + digest + `,"by":` + other + `,"payload":"eA==","ttl_ns":60000000000,"memory_ns":120000000000}`, caller.OneTime, nothing},
+	{"POST /v1/driver/redeem", "", `{` + proof + `,"by":` + other + `}`, caller.OneTime, nothing},
+	{"POST /v1/driver/peek", "", `{` + proof + `}`, caller.OneTime, nothing},
 	{"POST /v1/driver/revoke", "", `{` + digest + `}`, caller.OneTime, nothing},
 	{"POST /v1/driver/prune", "", `{"limit":10}`, caller.Admin, nothing},
-	{"POST /v1/driver/diagnose", "", `{"ttl_us":60000000}`, caller.Admin, nothing},
+	{"POST /v1/driver/diagnose", "", `{"ttl_ns":60000000000}`, caller.Admin, nothing},
 	{"POST /v1/driver/news", "", `{}`, 0, stream},
 	{"POST /v1/driver/events", "", `{}`, caller.Read, stream},
 })

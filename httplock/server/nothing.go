@@ -10,7 +10,7 @@ import (
 // methods are those that there may be at a path.
 var methods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodPatch}
 
-// nothing answers what no door is for: by 405 if other methods are allowed at the path.
+// nothing answers requests without a route: by 405 if the path has other methods.
 func (s *Server) nothing(w http.ResponseWriter, r *door.Request) error {
 	var allowed []string
 	if plainPath(r.Request) {
@@ -23,7 +23,7 @@ func (s *Server) nothing(w http.ResponseWriter, r *door.Request) error {
 		}
 	}
 	if len(allowed) == 0 {
-		return &door.Refusal{Status: http.StatusNotFound, Code: "not-found", Detail: "there is nothing at this path"}
+		return &door.Refusal{Status: http.StatusNotFound, Code: "not-found", Detail: "there is nothing at this path" + hint(r.URL.Path)}
 	}
 	w.Header().Set("Allow", strings.Join(allowed, ", "))
 	return &door.Refusal{
@@ -32,8 +32,18 @@ func (s *Server) nothing(w http.ResponseWriter, r *door.Request) error {
 	}
 }
 
-// plainPath reports whether a path is one that http.ServeMux takes as it is. It sends a
-// client elsewhere because of any other, by a page of HTML.
+// hint explains how to write a name with a slash in a path.
+func hint(path string) string {
+	for _, parent := range []string{"/v1/locks/", "/v1/once/"} {
+		if strings.HasPrefix(path, parent) {
+			return ": a name in it is one part, with each slash as %2F; any name at all can stand in the query, as " + parent + "~?name=a%2Fb"
+		}
+	}
+	return ""
+}
+
+// plainPath reports whether http.ServeMux accepts a path unchanged. For any other it
+// redirects the client, by a page of HTML.
 func plainPath(r *http.Request) bool {
 	path := r.URL.EscapedPath()
 	return strings.HasPrefix(path, "/") && !strings.Contains(path, "//") && !strings.Contains(path+"/", "/./") && !strings.Contains(path+"/", "/../")

@@ -7,12 +7,12 @@ import (
 	"testing"
 
 	"github.com/holdfast-locks/holdfast/httplock/server"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
 // TestPatternIsKnownOutside: whoever stands around the handler can count by routes.
 func TestPatternIsKnownOutside(t *testing.T) {
-	s, err := server.New(memlock.New(), nil)
+	s, err := server.New(mem.New(nil), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

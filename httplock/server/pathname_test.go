@@ -38,6 +38,13 @@ func TestNameInQuery(t *testing.T) {
 	if w := ask(http.MethodGet, "/v1/locks/a?name=orders%2F42", ""); !strings.Contains(w.Body.String(), `"name":"a","held":false`) {
 		t.Errorf("a name in the path: %d %s, want no look into the query", w.Code, w.Body)
 	}
+	for _, path := range []string{"/v1/locks/%2F", "/v1/locks/.", "/v1/locks/..", "/v1/locks/reports/nightly", "/v1/once/%2F"} {
+		w := ask(http.MethodGet, path, "")
+		wantProblem(t, w, http.StatusNotFound, "not-found")
+		if !strings.Contains(w.Body.String(), "~?name=") {
+			t.Errorf("%s: %s, want to be told how to ask", path, w.Body)
+		}
+	}
 	for _, query := range []string{"name=a&name=b", "name=", "name=%zz", "name=a;b"} {
 		wantProblem(t, ask(http.MethodGet, "/v1/locks/~?"+query, ""), http.StatusBadRequest, "invalid")
 	}

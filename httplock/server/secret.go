@@ -19,16 +19,16 @@ const (
 	// secretName is the do-once key under which the servers of a store keep their secret.
 	secretName = "holdfast@server/secret"
 
-	// secretLook is how often a server looks whether it is still there: a store that has
-	// lost it gets it back, so that a server that starts afterwards has the same.
+	// secretLook is how often a server checks that the store has the secret. It restores a
+	// lost one, so that a server that starts later has the same.
 	secretLook = time.Minute
 
 	// secretPatience is how long a request waits for a secret that another server draws.
 	secretPatience = 5 * time.Second
 )
 
-// A secret is what lease IDs are made of, which all servers of a store share. It is drawn
-// by whoever needs it first, as do-once work.
+// A secret is the key of lease IDs, which all servers of a store share. The server that
+// needs it first draws it, as do-once work.
 type secret struct {
 	client *holdfast.Client
 	log    *slog.Logger
@@ -63,8 +63,8 @@ func drawn() []byte {
 	return b
 }
 
-// get returns the secret. It asks the store for the first time, and when it has not done so
-// for a while; then a store that does not answer does no harm.
+// get returns the secret. It reads the store the first time, and again after a while, when
+// a store that does not answer does no harm.
 func (s *secret) get(ctx context.Context) ([]byte, error) {
 	value, fresh := s.present()
 	if fresh {
@@ -95,7 +95,7 @@ func (s *secret) get(ctx context.Context) ([]byte, error) {
 		s.value, s.looked = stored, time.Now()
 	case value != nil:
 		s.looked = time.Now()
-	case errors.Is(err, driver.ErrPermission): // such as that of a store which is another server
+	case errors.Is(err, driver.ErrPermission): // the store may be another server
 		s.alone()
 	default:
 		return nil, err
@@ -103,7 +103,7 @@ func (s *secret) get(ctx context.Context) ([]byte, error) {
 	return s.value, nil
 }
 
-// present returns the secret as it is known, and whether that will do.
+// present returns the known secret, and whether it is fresh.
 func (s *secret) present() (value []byte, fresh bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,7 +114,7 @@ func (s *secret) present() (value []byte, fresh bool) {
 // drawn now.
 func (s *secret) stored(ctx context.Context, value []byte) ([]byte, error) {
 	opts := &holdfast.OnceOptions{
-		TTL: secretPatience, Await: true, Wait: secretPatience, Retention: holdfast.MaxRetention,
+		TTL: secretPatience, Await: secretPatience, Retention: holdfast.MaxRetention,
 		Reason: "draw the secret of the servers",
 	}
 	if value == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/hook"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
 // secretOf returns the secret of a server on engine.
@@ -25,7 +25,7 @@ func secretOf(t *testing.T, engine driver.Engine) *secret {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = c.Close(context.Background()) })
+	t.Cleanup(func() { _ = c.Close() })
 	s, err := newSecret(c, nil, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func (s *secret) must(t *testing.T) []byte {
 // it back.
 func TestSecretIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		servers := []*secret{secretOf(t, engine), secretOf(t, engine), secretOf(t, engine)}
 		values := make(chan []byte, 3*len(servers))
 		var all sync.WaitGroup
@@ -78,7 +78,7 @@ func TestSecretIsShared(t *testing.T) {
 func TestSecretDuringAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		away := false
-		engine := &hook.Engine{Forward: driver.Forward{Engine: memlock.New()}, Each: func(_ context.Context, _ hook.Request, send func() error) error {
+		engine := &hook.Engine{Forward: driver.Forward{Engine: mem.New(nil)}, Each: func(_ context.Context, _ hook.Request, send func() error) error {
 			if away {
 				return driver.ErrUnavailable
 			}
@@ -101,7 +101,7 @@ func TestSecretDuringAnOutage(t *testing.T) {
 
 // A store without records has no secret: then each server has its own, and says so.
 func TestSecretWithoutRecords(t *testing.T) {
-	c, err := holdfast.New(driver.Forward{Engine: memlock.New(), Without: driver.Capabilities{Records: true, ListRecords: true}}, nil)
+	c, err := holdfast.New(driver.Forward{Engine: mem.New(nil), Without: driver.Capabilities{Records: true}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestSecretWithoutRecords(t *testing.T) {
 // A store that lets nobody keep the secret there, as another server does, costs what one
 // without records does.
 func TestSecretIsNotAllowed(t *testing.T) {
-	engine := &hook.Engine{Forward: driver.Forward{Engine: memlock.New()}, Each: func(context.Context, hook.Request, func() error) error {
+	engine := &hook.Engine{Forward: driver.Forward{Engine: mem.New(nil)}, Each: func(context.Context, hook.Request, func() error) error {
 		return driver.ErrPermission
 	}}
 	var log bytes.Buffer

@@ -2,14 +2,16 @@ package server_test
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/server"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // inSite runs a test in virtual time.
@@ -90,7 +92,7 @@ func TestLeaseIDsOfOthers(t *testing.T) {
 				continue // the caller has it, or the answer goes on, or the lease ends
 			}
 			text := s.send(s.request(t.Context(), "plain", e.method(), e.path(), e.body)).Body.String()
-			for _, id := range []driver.LeaseID{s.held, s.queued} {
+			for _, id := range []lockinfo.LeaseID{s.held, s.queued} {
 				if strings.Contains(text, string(id)) {
 					t.Errorf("%s shows a lease ID: %s", e.pattern, text)
 				}
@@ -108,7 +110,7 @@ func TestLeaseIDsOfOthers(t *testing.T) {
 // TestLimitsAreKept: one that has as much as it may is refused, through either door, and
 // another caller is not.
 func TestLimitsAreKept(t *testing.T) {
-	const body = `{"name":"ci/NAME","lease_id":"0123456789abcdef0123456789abcNAME","ttl_us":60000000,"holder":{}}`
+	const body = `{"name":"ci/NAME","lease_id":"0123456789abcdef0123456789abcNAME","ttl_ns":60000000000,"holder":{}}`
 	s, _ := open(t, server.Options{Callers: sourceFunc(identify), Limits: server.Limits{Leases: 2}})
 	site := &site{Handler: s}
 	take := func(who, name string, status int, code string) {
@@ -144,4 +146,51 @@ func TestLimitsAreKept(t *testing.T) {
 	take("all", "006", http.StatusOK, "")
 	release("002")
 	take("ci", "004", http.StatusOK, "")
+}
+
+// TestKeptIsBounded: what one caller keeps in the store by either door has a bound, and
+// another caller does not notice. Work is refused before it begins, and not when it is done.
+func TestKeptIsBounded(t *testing.T) {
+	s, _ := open(t, server.Options{Callers: sourceFunc(identify), Limits: server.Limits{Kept: 6000}})
+	site := &site{Handler: s}
+	send := func(who, target, body string) *httptest.ResponseRecorder {
+		t.Helper()
+		return site.send(site.request(t.Context(), who, http.MethodPost, target, body))
+	}
+	want := func(w *httptest.ResponseRecorder, status int) {
+		t.Helper()
+		if w.Code != status {
+			t.Errorf("%d %s, want %d", w.Code, w.Body, status)
+		}
+	}
+	payload := strings.Repeat("x", 2000)
+	issue := `{"payload":"` + payload + `","ttl_ms":60000}`
+	want(send("ci", "/v1/once/ci%2Fdone", `{"ttl_ms":60000}`), http.StatusCreated)
+	var id struct {
+		LeaseID string `json:"lease_id"`
+	}
+	w := send("ci", "/v1/once/ci%2Frun", `{"ttl_ms":60000}`)
+	if err := json.Unmarshal(w.Body.Bytes(), &id); err != nil {
+		t.Fatal(err, w.Body)
+	}
+	var token struct{ Token string }
+	for range 2 {
+		w := send("ci", "/v1/onetime", issue)
+		want(w, http.StatusCreated)
+		if err := json.Unmarshal(w.Body.Bytes(), &token); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantProblem(t, send("ci", "/v1/onetime", issue), http.StatusTooManyRequests, "too-much-kept")
+	wantProblem(t, send("ci", "/v1/driver/deposit", `{`+digest+`,"by":`+other+`,"payload":"`+payload+`","ttl_ns":60000000000,"memory_ns":120000000000}`), http.StatusTooManyRequests, "too-much-kept")
+	want(send("plain", "/v1/onetime", issue), http.StatusCreated)
+	r := site.request(t.Context(), "ci", http.MethodPut, "/v1/once/ci%2Frun/result", `{"lease_id":"`+id.LeaseID+`","result":"`+payload+`","retention_ms":60000}`)
+	want(site.send(r), http.StatusNoContent) // it is done
+	wantProblem(t, send("ci", "/v1/once/ci%2Fnext", `{"ttl_ms":60000}`), http.StatusTooManyRequests, "too-much-kept")
+	wantProblem(t, send("ci", "/v1/driver/acquire", `{"name":"ci/engine","lease_id":`+other+`,"ttl_ns":60000000000,"once":true,"holder":{}}`), http.StatusTooManyRequests, "too-much-kept")
+	want(site.send(site.request(t.Context(), "ci", http.MethodDelete, "/v1/once/ci%2Frun", "")), http.StatusNoContent)
+	want(send("ci", "/v1/once/ci%2Fnext", `{"ttl_ms":60000}`), http.StatusCreated)
+	wantProblem(t, send("ci", "/v1/onetime", issue), http.StatusTooManyRequests, "too-much-kept")
+	want(send("plain", "/v1/onetime/redeem", `{"token":"`+token.Token+`"}`), http.StatusOK)
+	want(send("ci", "/v1/onetime", issue), http.StatusCreated)
 }

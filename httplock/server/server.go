@@ -17,50 +17,54 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/eventdoor"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/leasedoor"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/limit"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/lookdoor"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/oncedoor"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/peer"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/storedoor"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/streamdoor"
 )
 
 // Options configure New. Nil is default; a zero field is default.
 type Options struct {
-	// Callers finds out who sends a request. Whoever is not known is refused with 401.
-	// Default: everybody may do everything, which is for loopback addresses only.
+	// Callers identifies the caller of a request. Unknown callers are refused with 401.
+	// Default: every client may do everything, which is for loopback addresses only.
 	Callers caller.Source
 
-	// Hosts are names under which the server is reached, without ports, besides localhost.
-	// Where Callers is nil, a request to another name is refused: a web page could have
-	// sent it, by a name that it makes lead to this server. Addresses need not be named.
+	// Hosts are further names of the server, without ports; localhost is always one. If
+	// Callers is nil, a request to another name is refused: a web page could have sent it,
+	// by a name that resolves to this server. Addresses need not be listed.
 	Hosts []string
 
-	// Store is what people are told that the store is: its URL without credentials.
-	// Default: which engine it is.
+	// Store describes the store for people: its URL without credentials. Default: the name
+	// of the engine.
 	Store string
 
-	// Secret is what lease IDs are made of, the same on all servers of a store: 32 bytes
-	// or more. Default: one that the servers draw and keep in the store.
+	// Secret is the key of lease IDs, the same on all servers of a store: 32 bytes or more.
+	// Default: one that the servers draw and keep in the store.
 	Secret []byte
 
-	// Notice is what the dashboard says to everybody, such as that this is a demonstration.
-	// Default: nothing.
+	// Notice is a text that the dashboard shows to every user, such as that this is a
+	// demonstration. Default: none.
 	Notice string
 
 	// Limits are for each caller, at this server.
 	Limits Limits
 
-	// Observer is told of what this server does to locks; see holdfast.Options.
+	// Observer receives the events of this server; see holdfast.Options.
 	Observer holdfast.Observer
 
-	// Logger is where refusals, breaks, and what is wrong are written. No line has a
-	// lease ID, a secret or a payload. Default: slog.Default.
+	// Logger receives refusals, breaks and faults. No record has a lease ID, a secret or a
+	// payload. Default: slog.Default.
 	Logger *slog.Logger
 }
 
-// Limits is how much one caller may have at one server. Whoever wants more is answered 429,
-// and the other callers do not notice. A zero field is default.
+// Limits is how much one caller may have at one server. More is refused with 429, and the
+// other callers do not notice. A zero field is default.
 type Limits struct {
 	Waiters int // requests that wait for a lock; default 10,000
 	Streams int // responses that go on: held locks, events, news; default 5,000
-	Leases  int // leases asked for through this server that have not ended; default 100,000
+	Leases  int // leases requested through this server that have not ended; default 100,000
+	Kept    int // bytes of results and one-time tokens given to this server that have not ended, each with 512 more; default 64 MiB
 }
 
 // A Server answers requests for the locks of one engine. It is an http.Handler. Use
@@ -69,13 +73,13 @@ type Server struct {
 	callers  caller.Source
 	hosts    []string
 	notice   string
-	attempts attempts  // to sign in
 	warned   sync.Once // of signing in over plain HTTP
 	house    *door.House
 	entrance http.Handler // to mux, for those that are let in
 	mux      *http.ServeMux
 	drain    func()
-	stop     func() // ends the streams and watches of engines
+	stop     func()                  // ends the streams and watches of engines
+	losses   func() eventdoor.Totals // nil without history
 }
 
 // New returns a server for the locks of engine. It sends nothing. The caller must Close
@@ -85,7 +89,7 @@ func New(engine driver.Engine, opts *Options) (*Server, error) {
 	if opts != nil {
 		o = *opts
 	}
-	client, err := holdfast.New(engine, &holdfast.Options{Observer: o.Observer, Logger: o.Logger})
+	client, err := holdfast.New(engine, &holdfast.Options{Observer: o.Observer, Logger: o.Logger, SharedEngine: true})
 	if err != nil {
 		return nil, fmt.Errorf("server: %w", err)
 	}
@@ -104,9 +108,16 @@ func New(engine driver.Engine, opts *Options) (*Server, error) {
 			Secret: secret.get,
 		},
 	}
+	if s.callers != nil {
+		s.house.Identify = func(r *door.Request) (*caller.Caller, error) { return s.known(nowhere{}, r) }
+	}
 	s.stop = driverdoor.Routes(s.mux, s.house)
-	leave := leasedoor.Routes(s.mux, s.house)
-	deafen := eventdoor.Routes(s.mux, s.house)
+	leases, stream, leave := streamdoor.Open(s.house)
+	leasedoor.Routes(s.mux, leases, stream)
+	oncedoor.Routes(s.mux, leases)
+	lookdoor.Routes(s.mux, s.house)
+	deafen, losses := eventdoor.Routes(s.mux, s.house)
+	s.losses = losses
 	storedoor.Routes(s.mux, s.house, o.Store)
 	s.drain = sync.OnceFunc(func() {
 		close(draining)
@@ -131,23 +142,41 @@ func ConnContext(ctx context.Context, conn net.Conn) context.Context {
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.entrance.ServeHTTP(w, r) }
 
-// PathName returns the name that r, which a mux with the server's own patterns has matched, is
-// about: what stands for wildcard in its path, or, with "~" there, name= of the query. It is
-// for handlers that stand in front of a server, so that both mean the same name.
+// PathName returns the name in r, which a mux with the server's own patterns has matched:
+// the value of wildcard in its path or, if that is "~", name= of the query. It is for
+// handlers in front of a server, so that both use the same name.
 func PathName(r *http.Request, wildcard string) (string, error) { return door.PathName(r, wildcard) }
 
 // A Load is what all callers have of one server at one moment.
 type Load struct {
 	Waiters int // requests that wait for a lock
 	Streams int // responses that go on: held locks, events, news
-	Leases  int // leases asked for through this server that have not ended
+	Leases  int // leases requested through this server that have not ended
+}
+
+// Losses are the leases in the store, of all callers and programs, that have ended before
+// their holders released them, since the server began.
+type Losses struct {
+	Expired, Lost, Broken int
+
+	// Missed is how often the server was cut off from events: each time it may have missed
+	// losses.
+	Missed int
+}
+
+// Losses returns what the server has counted. It reports false if the store has no history.
+func (s *Server) Losses() (Losses, bool) {
+	if s.losses == nil {
+		return Losses{}, false
+	}
+	return Losses(s.losses()), true
 }
 
 // Load returns what the callers have of this server now.
 func (s *Server) Load() Load { return Load(s.house.Limits.Load()) }
 
 // Drain refuses new work from now on, and tells streams to move to another server. Their
-// leases are left as they are.
+// leases do not change.
 func (s *Server) Drain() { s.drain() }
 
 // Close ends what the server does in the background, as holdfast.Client.Close does. It does not

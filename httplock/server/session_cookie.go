@@ -12,21 +12,22 @@ import (
 	"log/slog"
 	"maps"
 	"net/http"
+	"net/netip"
+	"net/url"
 	"strings"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 const (
-	// cookieName is that of the cookie of a session. It has no Path: a browser then sends
-	// it with what is below the directory that it came from, which is /v1 under whatever
-	// prefix a proxy has.
+	// cookieName is the name of the cookie of a session. It has no Path: a browser then
+	// sends it for URLs below /v1, after any prefix that a proxy has.
 	cookieName = "holdfast_session"
 
-	// sessionTime is how long a session lasts, by the clock of the server that is asked.
+	// sessionTime is how long a session lasts, by the clock of the server.
 	sessionTime = 12 * time.Hour
 
 	// longestToken is how long a token may be to fit into a cookie, sealed: browsers keep
@@ -87,25 +88,19 @@ func (s *Server) box(ctx context.Context) (cipher.AEAD, error) {
 }
 
 // sealedToken returns the cookie of a session that r shows, if it counts; else "". A header
-// Authorization counts before it. What a page of another origin makes a browser send has no
-// cookie: SameSite=Strict keeps it from other sites, and this from other hosts and ports of
-// the same one, whose GET requests no check refuses.
+// Authorization counts before it. What a page of another origin makes a browser send was
+// refused before, whether it has the cookie or not; see fromPage.
 func sealedToken(r *http.Request) string {
 	cookie, err := r.Cookie(cookieName)
 	if err != nil || r.Header["Authorization"] != nil {
 		return ""
 	}
-	changing := *r
-	changing.Method = http.MethodPost
-	if browsers.Check(&changing) != nil {
-		return ""
-	}
 	return cookie.Value
 }
 
-// saysOrigin reports whether r says which page has sent it, as each browser does of a
+// hasOrigin reports whether r names the page that has sent it, as each browser does for a
 // request that changes something.
-func saysOrigin(r *http.Request) bool {
+func hasOrigin(r *http.Request) bool {
 	return r.Method == http.MethodGet || r.Method == http.MethodHead ||
 		r.Header.Get("Sec-Fetch-Site") != "" || r.Header.Get("Origin") != ""
 }
@@ -117,7 +112,7 @@ func (s *Server) ofSession(w http.ResponseWriter, r *door.Request) (*http.Reques
 	switch {
 	case sealed == "":
 		return nil, nil
-	case !saysOrigin(r.Request):
+	case !hasOrigin(r.Request):
 		return nil, errNoOrigin
 	}
 	ctx, cancel, err := r.Budgeted()
@@ -143,10 +138,10 @@ var errNoOrigin error = &door.Refusal{
 // sessionOver is the refusal of a session that has ended. The browser forgets the cookie.
 func sessionOver(w http.ResponseWriter, r *http.Request) error {
 	setCookie(w, r, "")
-	w.Header().Set("WWW-Authenticate", challenge+wrongToken)
+	w.Header().Set("WWW-Authenticate", door.Challenge+door.WrongToken)
 	return &door.Refusal{
 		Status: http.StatusUnauthorized, Code: "session-over",
-		Detail: fmt.Sprintf("the session is over: sign in again; it lasts for %s, or until its token is not known any more", driver.Span(sessionTime)),
+		Detail: fmt.Sprintf("the session is over: sign in again; it lasts for %s, or until its token is not known any more", lockinfo.Span(sessionTime)),
 	}
 }
 
@@ -181,20 +176,35 @@ func setCookie(w http.ResponseWriter, r *http.Request, sealed string) {
 	http.SetCookie(w, c)
 }
 
-// byTLS reports whether the browser speaks TLS, with this server or with a proxy that says
-// so. Whoever says so by itself gets a cookie that it does not send back.
+// byTLS reports whether the browser uses TLS, to this server or to a proxy that reports it.
+// A client that claims it falsely gets a cookie that it does not send.
 func byTLS(r *http.Request) bool {
 	return r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
 }
 
-// warnOfPlainHTTP says once in the log that tokens come in the clear.
+// inTheClear reports whether the network may read r. The header Origin of a browser passes
+// every proxy, while the address of r may belong to a proxy. A request without Origin does
+// not come from a browser.
+func inTheClear(r *http.Request) bool {
+	if byTLS(r) {
+		return false
+	}
+	page, err := url.Parse(r.Header.Get("Origin"))
+	if err != nil || page.String() == "" {
+		return !caller.OverUnix(r)
+	}
+	addr, _ := netip.ParseAddr(page.Hostname()) // of a name: none
+	return page.Scheme != "https" && page.Hostname() != "localhost" && !addr.IsLoopback()
+}
+
+// warnOfPlainHTTP logs once that tokens come in the clear.
 func (s *Server) warnOfPlainHTTP(r *door.Request) {
-	if byTLS(r.Request) || caller.IsDirect(r.Request) {
+	if !inTheClear(r.Request) {
 		return
 	}
 	s.warned.Do(func() {
 		s.house.Log.LogAttrs(r.Context(), slog.LevelWarn,
-			"somebody signs in over plain HTTP: whoever listens on the way has the token; use TLS, or have the proxy that does say X-Forwarded-Proto: https",
+			"a user signs in over plain HTTP: the network can read the token; use TLS, or let the proxy with TLS send X-Forwarded-Proto: https",
 			slog.String("remote", r.RemoteAddr))
 	})
 }

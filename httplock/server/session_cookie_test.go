@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 	"github.com/holdfast-locks/holdfast/internal/exchange"
 	"github.com/holdfast-locks/holdfast/internal/hook"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
 // over checks that a session is refused, and that the browser forgets it.
@@ -65,7 +65,7 @@ func TestCookie(t *testing.T) {
 // TestSessionEnds: after 12 hours, at whichever server of the store.
 func TestSessionEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		b, elsewhere := newBrowser(t, engine, nil), newBrowser(t, engine, nil)
 		b.signIn("ci")
 		elsewhere.cookie = b.cookie
@@ -99,9 +99,9 @@ func newBrowser(t *testing.T, engine driver.Engine, callers caller.Source) *brow
 // the last bit.
 func TestForgedSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBrowser(t, memlock.New(), nil)
+		b := newBrowser(t, mem.New(nil), nil)
 		b.signIn("ci")
-		other := newBrowser(t, memlock.New(), nil)
+		other := newBrowser(t, mem.New(nil), nil)
 		other.signIn("ci")
 		value := b.cookie.Value
 		sealed, err := base64.RawURLEncoding.DecodeString(value)
@@ -151,7 +151,7 @@ func TestRevokedToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	away := false
-	b := newBrowser(t, memlock.New(), sourceFunc(func(r *http.Request) (*caller.Caller, error) {
+	b := newBrowser(t, mem.New(nil), sourceFunc(func(r *http.Request) (*caller.Caller, error) {
 		if away {
 			return nil, caller.ErrUnavailable
 		}
@@ -185,7 +185,7 @@ func TestRevokedToken(t *testing.T) {
 // TestWhereACookieCounts: for pages of the server itself alone, and for what changes
 // something only if the request says so.
 func TestWhereACookieCounts(t *testing.T) {
-	b := newBrowser(t, memlock.New(), nil)
+	b := newBrowser(t, mem.New(nil), nil)
 	b.signIn("all")
 	cookie := b.cookie
 	const get, post = "GET", "POST"
@@ -198,10 +198,10 @@ func TestWhereACookieCounts(t *testing.T) {
 		{get, "none", "", 200, ""}, // somebody has typed the address
 		{get, "", "", 200, ""},     // plain HTTP: SameSite has to do
 		{get, "", "http://127.0.0.1:7420", 200, ""},
-		{get, "same-site", "", 401, "not-authenticated"},
-		{get, "cross-site", "", 401, "not-authenticated"},
-		{get, "", "http://127.0.0.1:8080", 401, "not-authenticated"},
-		{get, "", "null", 401, "not-authenticated"},
+		{get, "same-site", "", 403, "cross-site"},
+		{get, "cross-site", "", 403, "cross-site"},
+		{get, "", "http://127.0.0.1:8080", 403, "cross-site"},
+		{get, "", "null", 403, "cross-site"},
 		{post, "same-origin", "", 410, "not-held"},
 		{post, "same-origin", "http://127.0.0.1:7420", 410, "not-held"},
 		{post, "", "http://127.0.0.1:7420", 410, "not-held"},
@@ -243,7 +243,7 @@ func TestWhereACookieCounts(t *testing.T) {
 // TestHeaderWins: whoever shows a token is who it is of, whatever the cookie says, and
 // keeps the cookie.
 func TestHeaderWins(t *testing.T) {
-	b := newBrowser(t, memlock.New(), nil)
+	b := newBrowser(t, mem.New(nil), nil)
 	b.signIn("ci")
 	for token, code := range map[string]string{"plain": "", "wrong": "not-authenticated"} {
 		r := (&site{}).request(t.Context(), token, "GET", "/v1/session", "")
@@ -262,7 +262,7 @@ func TestHeaderWins(t *testing.T) {
 // TestLongToken: one that fits into a cookie does, with what browsers allow; a longer one is
 // refused, and not shown.
 func TestLongToken(t *testing.T) {
-	b := newBrowser(t, memlock.New(), sourceFunc(func(r *http.Request) (*caller.Caller, error) {
+	b := newBrowser(t, mem.New(nil), sourceFunc(func(r *http.Request) (*caller.Caller, error) {
 		return &caller.Caller{Name: r.Header.Get("Authorization")[:10], Rights: caller.Read}, nil
 	}))
 	b.signIn(strings.Repeat("t", 2900))
@@ -301,11 +301,11 @@ func TestActions(t *testing.T) {
 		who := sourceFunc(func(*http.Request) (*caller.Caller, error) {
 			return &caller.Caller{Name: "ann", Rights: rights, Prefixes: []string{"a", ""}}, nil
 		})
-		v := newBrowser(t, memlock.New(), who).session()
+		v := newBrowser(t, mem.New(nil), who).session()
 		if got := strings.Join(v.Actions, ","); got != want || v.Actions == nil || v.Prefixes != nil || v.History {
 			t.Errorf("%v: %+v, want %s", rights, v, want)
 		}
-		plain := driver.Forward{Engine: memlock.New(), Without: driver.Capabilities{Break: true, Records: true, ListRecords: true}}
+		plain := driver.Forward{Engine: mem.New(nil), Without: driver.Capabilities{Break: true, Records: true}}
 		if v := newBrowser(t, plain, who).session(); strings.Contains(strings.Join(v.Actions, ","), "break") || strings.Contains(strings.Join(v.Actions, ","), "forget") {
 			t.Errorf("%v on a store that cannot do so: %+v", rights, v)
 		}
@@ -317,7 +317,7 @@ func TestActions(t *testing.T) {
 func TestSignInWithoutSecret(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		away := true
-		engine := &hook.Engine{Forward: driver.Forward{Engine: memlock.New()}, Each: func(_ context.Context, _ hook.Request, send func() error) error {
+		engine := &hook.Engine{Forward: driver.Forward{Engine: mem.New(nil)}, Each: func(_ context.Context, _ hook.Request, send func() error) error {
 			if away {
 				return driver.ErrUnavailable
 			}
@@ -339,6 +339,19 @@ func TestSignInWithoutSecret(t *testing.T) {
 	})
 }
 
+// origin makes a request one of a page.
+func origin(page string) func(*http.Request) {
+	return func(r *http.Request) {
+		r.Header.Set("Origin", page)
+		r.Header.Set("Sec-Fetch-Site", "same-origin")
+	}
+}
+
+// overUnix makes a request one that came by a unix socket.
+func overUnix(r *http.Request) {
+	*r = *r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, &net.UnixAddr{Net: "unix"}))
+}
+
 // TestPlainHTTPIsWarnedOf: once, if tokens come from elsewhere in the clear.
 func TestPlainHTTPIsWarnedOf(t *testing.T) {
 	for _, c := range []struct {
@@ -346,7 +359,13 @@ func TestPlainHTTPIsWarnedOf(t *testing.T) {
 		change     func(*http.Request)
 		warned     int
 	}{
-		{"loopback", "127.0.0.1:1", func(*http.Request) {}, 0},
+		{"a page of this host", "127.0.0.1:1", origin("http://127.0.0.1:7420"), 0},
+		{"a page of this host, by its name", "127.0.0.1:1", origin("http://localhost:7420"), 0},
+		{"a page of this host, by IPv6", "[::1]:1", origin("http://[::1]:7420"), 0},
+		{"a proxy that says nothing", "127.0.0.1:1", origin("http://locks.example.com"), 1},
+		{"a proxy with TLS that says nothing", "127.0.0.1:1", origin("https://locks.example.com"), 0},
+		{"no browser, and maybe a proxy", "127.0.0.1:1", func(*http.Request) {}, 1},
+		{"a proxy by a socket", "@", func(r *http.Request) { overUnix(r); origin("http://locks.example.com")(r) }, 1},
 		{"another host", "192.0.2.7:1", func(*http.Request) {}, 1},
 		{"TLS", "192.0.2.7:1", func(r *http.Request) { r.TLS = &tls.ConnectionState{} }, 0},
 		{"a proxy", "127.0.0.1:1", func(r *http.Request) { r.Header.Set("X-Forwarded-For", "192.0.2.7") }, 1},
@@ -354,9 +373,7 @@ func TestPlainHTTPIsWarnedOf(t *testing.T) {
 			r.Header.Set("X-Forwarded-For", "192.0.2.7")
 			r.Header.Set("X-Forwarded-Proto", "https")
 		}, 0},
-		{"a socket", "@", func(r *http.Request) {
-			*r = *r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, &net.UnixAddr{Net: "unix"}))
-		}, 0},
+		{"a socket", "@", overUnix, 0},
 	} {
 		s, log := open(t, server.Options{Callers: sourceFunc(identify)})
 		for range 3 {

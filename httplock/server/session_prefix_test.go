@@ -9,13 +9,13 @@ import (
 	"testing"
 
 	"github.com/holdfast-locks/holdfast/httplock/server"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
 // TestSessionUnderAPrefix: behind a proxy that has the server under a prefix, a cookie jar
 // sends the cookie with what the server answers there, and with nothing else of the host.
 func TestSessionUnderAPrefix(t *testing.T) {
-	engine := memlock.New()
+	engine := mem.New(nil)
 	s, err := server.New(engine, &server.Options{Callers: sourceFunc(identify)})
 	if err != nil {
 		t.Fatal(err)

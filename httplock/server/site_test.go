@@ -19,16 +19,17 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 	"github.com/holdfast-locks/holdfast/internal/exchange"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A site is a server for the locks of a store in which there is something of each kind.
 type site struct {
 	http.Handler
-	engine *memlock.Engine
+	engine *mem.Engine
 	log    *bytes.Buffer
-	held   driver.LeaseID // of bank/held
-	queued driver.LeaseID // that waits for it
+	held   lockinfo.LeaseID // of bank/held
+	queued lockinfo.LeaseID // that waits for it
 	token  uint64
 	close  func() error
 }
@@ -41,6 +42,7 @@ var tokens = map[string]*caller.Caller{
 	"all":   {Name: "all", Rights: caller.All},
 	bearer:  {Name: "all", Rights: caller.All},
 	"plain": {Name: "plain", Rights: caller.All &^ caller.Admin},
+	"eve":   {Name: "eve", Rights: caller.All &^ caller.Admin},
 	"ci":    {Name: "ci", Rights: caller.All, Prefixes: []string{"ci/"}},
 }
 
@@ -67,7 +69,7 @@ const hour = time.Hour
 // newSite makes a site. The caller must call close.
 func newSite(tb testing.TB) *site {
 	tb.Helper()
-	s := &site{engine: memlock.NewWith(&memlock.Options{History: true}), log: &bytes.Buffer{}, held: driver.NewLeaseID(), queued: driver.NewLeaseID()}
+	s := &site{engine: mem.New(&mem.Options{History: true}), log: &bytes.Buffer{}, held: lockinfo.NewLeaseID(), queued: lockinfo.NewLeaseID()}
 	if err := s.fill(context.Background()); err != nil {
 		tb.Fatal(err)
 	}
@@ -87,7 +89,7 @@ func newSite(tb testing.TB) *site {
 func (s *site) fill(ctx context.Context) error {
 	acquire := func(req driver.AcquireRequest) uint64 {
 		req.TTL = hour
-		req.Holder = driver.Holder{Host: "web-3", Label: "nightly"}
+		req.Holder = lockinfo.Holder{Host: "web-3", Label: "nightly"}
 		reply, err := s.engine.Acquire(ctx, req)
 		if err != nil {
 			panic(err)
@@ -96,16 +98,16 @@ func (s *site) fill(ctx context.Context) error {
 	}
 	s.token = acquire(driver.AcquireRequest{Name: "bank/held", LeaseID: s.held})
 	acquire(driver.AcquireRequest{Name: "bank/held", LeaseID: s.queued, Queue: true, WaiterTTL: hour})
-	acquire(driver.AcquireRequest{Name: "bank/shared", LeaseID: driver.NewLeaseID(), Mode: driver.Shared})
-	acquire(driver.AcquireRequest{Name: "bank/seats", LeaseID: driver.NewLeaseID(), Mode: driver.Semaphore, Limit: 3, Permits: 2})
-	acquire(driver.AcquireRequest{Name: "holdfast@server/secret", LeaseID: driver.NewLeaseID()})
-	broken := driver.NewLeaseID()
+	acquire(driver.AcquireRequest{Name: "bank/shared", LeaseID: lockinfo.NewLeaseID(), Mode: lockinfo.Shared})
+	acquire(driver.AcquireRequest{Name: "bank/seats", LeaseID: lockinfo.NewLeaseID(), Mode: lockinfo.Permits(2, 3)})
+	acquire(driver.AcquireRequest{Name: "holdfast@server/secret", LeaseID: lockinfo.NewLeaseID()})
+	broken := lockinfo.NewLeaseID()
 	token := acquire(driver.AcquireRequest{Name: "bank/broken", LeaseID: broken})
-	_, err1 := s.engine.Break(ctx, driver.BreakRequest{ID: driver.NewLeaseID(), Name: "bank/broken", Token: token, Author: "ada", Reason: "stuck"})
-	done := driver.NewLeaseID()
+	_, err1 := s.engine.Break(ctx, driver.BreakRequest{ID: lockinfo.NewLeaseID(), Name: "bank/broken", Token: token, Author: "ada", Reason: "stuck"})
+	done := lockinfo.NewLeaseID()
 	acquire(driver.AcquireRequest{Name: "bank/done", LeaseID: done, Once: true})
 	err2 := s.engine.Complete(ctx, driver.CompleteRequest{Name: "bank/done", LeaseID: done, Record: []byte("kept"), Retention: hour})
-	err3 := s.engine.Deposit(ctx, driver.DepositRequest{Digest: driver.Digest(digest[len(`"digest":"`) : len(digest)-1]), By: driver.NewLeaseID(), Payload: []byte("x"), TTL: hour, Memory: 2 * hour})
+	err3 := s.engine.Deposit(ctx, driver.DepositRequest{Digest: driver.Digest(digest[len(`"digest":"`) : len(digest)-1]), By: lockinfo.NewLeaseID(), Payload: []byte("x"), TTL: hour, Memory: 2 * hour})
 	return errors.Join(err1, err2, err3)
 }
 
@@ -137,7 +139,7 @@ func (s *site) state(tb testing.TB) string {
 	for record, err := range s.engine.ListRecords(ctx, "") {
 		note("record", record, err)
 	}
-	peeked, err := s.engine.Peek(ctx, driver.Digest(digest[len(`"digest":"`):len(digest)-1]))
+	peeked, err := s.engine.Peek(ctx, driver.Proof(proof[len(`"proof":"`):len(proof)-1]))
 	note("deposit", peeked, err)
 	slices.Sort(all)
 	return strings.Join(all, "\n")

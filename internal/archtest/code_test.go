@@ -17,7 +17,7 @@ import (
 // TestPage and TestCommandsInPages; of the changelog and of decisions also what there
 // once was.
 func aside(page string) bool {
-	return page == "docs/cli.md" || page == "CHANGELOG.md" || strings.HasPrefix(page, "docs/adr/") || strings.HasPrefix(page, "docs/bench/")
+	return page == "docs/reference/cli.md" || page == "CHANGELOG.md" || strings.HasPrefix(page, "docs/adr/") || strings.HasPrefix(page, "docs/bench/")
 }
 
 // blocks returns the code blocks of all pages. Every page is in order, and every

@@ -37,7 +37,7 @@ var withDocs = map[string][]string{
 
 // withoutDocs begin the names of packages that are for whoever builds something on the
 // library, or not for others.
-var withoutDocs = []string{"driver", "enginetest", "httplock/server/caller", "quorumlock/membertest", "rediscore", "observe/tally", "wire", "cmd/", "examples", "systest", "scripts/", "internal/"}
+var withoutDocs = []string{"driver", "lockinfo", "enginetest", "httplock/server/caller", "memlock/member", "redislock/member", "rediscore", "internal/tally", "wire", "cmd/", "examples", "systest", "scripts/", "internal/"}
 
 var packageHeading = regexp.MustCompile(`(?m)^// # (.*)$`)
 

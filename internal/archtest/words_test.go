@@ -26,11 +26,11 @@ func sources(t *testing.T, pattern string) string {
 	return b.String()
 }
 
-// wordTable returns the rows of the table of docs/engines.md whose first column
+// wordTable returns the rows of the table of docs/internals/engines.md whose first column
 // has that title.
 func wordTable(t *testing.T, title string) (rows [][]string) {
 	t.Helper()
-	_, table, found := strings.Cut(read(t, "docs/engines.md"), "\n| "+title+" | ")
+	_, table, found := strings.Cut(read(t, "docs/internals/engines.md"), "\n| "+title+" | ")
 	table, _, _ = strings.Cut(table, "\n\n")
 	for line := range strings.Lines(table) {
 		if cells := strings.Split(line, "|"); len(cells) == 6 && !strings.HasPrefix(cells[1], "-") {
@@ -45,19 +45,19 @@ func wordTable(t *testing.T, title string) (rows [][]string) {
 
 var inCode = regexp.MustCompile("`([A-Za-z_]+)`")
 
-// TestWordsOfEngines: what docs/engines.md calls the steps and the things of
+// TestWordsOfEngines: what docs/internals/engines.md calls the steps and the things of
 // engines is what they are called in Go, SQL and Lua.
 func TestWordsOfEngines(t *testing.T) {
 	schema := sources(t, "sqlitelock/schema.sql")
 	const goFunc, luaFunc = `(?m)^func (\([^)]*\) )?%s\(`, `(?m)^local function %s\(`
 	for title, columns := range map[string][3]struct{ text, form string }{
 		"step": {
-			{sources(t, "memlock/*.go") + sources(t, "driver/mailbox/*.go"), goFunc},
+			{sources(t, "internal/mem/*.go") + sources(t, "driver/mailbox/*.go"), goFunc},
 			{sources(t, "sqlitelock/*.go"), goFunc + "|" + `(?m)^\s%s +=`},
 			{sources(t, "rediscore/internal/lua/*.lua"), luaFunc},
 		},
 		"thing": {
-			{sources(t, "driver/*.go"), `(?m)^\t%s +\S`},
+			{sources(t, "driver/*.go") + sources(t, "lockinfo/*.go"), `(?m)^\t%s +\S`},
 			{schema, `(?m)^\t%s +(TEXT|INTEGER|BLOB) `},
 			{sources(t, "rediscore/internal/lua/*.lua"), `\b%s\b`},
 		},

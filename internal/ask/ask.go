@@ -1,4 +1,4 @@
-// Package ask sends requests to a store until they are answered, and says what
+// Package ask sends requests to a store until they are answered, and reports what
 // a request that failed has done.
 //
 // The error of a request is of one of three classes: permanent (nothing was
@@ -63,7 +63,7 @@ func hideLimit(ctx context.Context, err error) error {
 }
 
 // ContextError returns the error of a context that has ended, together with its
-// cause if that says more.
+// cause if the cause adds something.
 func ContextError(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if errors.Is(cause, err) {

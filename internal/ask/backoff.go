@@ -31,6 +31,9 @@ func (b *Backoff) Sleep(ctx context.Context) bool { return Sleep(ctx, b.Next(Las
 
 // Sleep returns true after d, or false as soon as ctx ends.
 func Sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {

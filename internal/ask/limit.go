@@ -18,19 +18,20 @@ func Limit(ctx context.Context, timeout time.Duration) (context.Context, context
 
 // LimitUntil is Limit with the instant at which it ends.
 //
-// The context is one of context.WithDeadlineCause, which is made when somebody
-// first waits for it, or asks for a value, or when it has ended. Most requests to
-// an engine in memory are answered before that: they need no timer, and the
-// caller's context does not hear of them. A limit that passes while nobody looks
-// ends the context at the next look, as it does if a timer fires late.
+// The context is one of context.WithDeadlineCause, which is made at the first call of
+// Done or Value, or of Err after its end. Most requests to an engine in memory are
+// answered before that: they need no timer, and add no child to the caller's context.
+// Without a timer the limit takes effect at the next call, as if a timer had fired
+// late.
 func LimitUntil(ctx context.Context, end time.Time) (context.Context, context.CancelFunc) {
 	l := &limited{caller: ctx, end: end}
 	return l, l.cancel
 }
 
-// Parts tells of what a context of Limit or LimitUntil is made: it ends with the
-// caller's, and at this instant. Whoever waits for both himself, and is done before it is
-// stopped, spares the context that Done would make. It reports false for any other context.
+// Parts returns the parts of a context of Limit or LimitUntil: it ends with the
+// caller's, and at this instant. A function that waits for both itself, and is done before
+// the context is stopped, saves the context that Done would make. Parts reports false for
+// any other context.
 func Parts(ctx context.Context) (caller context.Context, end time.Time, ok bool) {
 	l, ok := ctx.(*limited)
 	if !ok {
@@ -39,16 +40,16 @@ func Parts(ctx context.Context) (caller context.Context, end time.Time, ok bool)
 	return l.caller, l.end, true
 }
 
-// A limited is a context that is made late. Package context finds what it needs of
-// it, such as its cause, and where to enter those that are derived from it, by its
-// Value and Done: they are those of the context that is made.
+// A limited is a context that is made late. Package context finds its cause, and the
+// context to which it adds derived ones, by its Value and Done: both are those of the
+// context that is made.
 type limited struct {
 	caller context.Context
 	end    time.Time
 
-	mu       sync.Mutex      // guards the rest; taken before those of package context
+	mu       sync.Mutex      // guards the rest; taken before the mutexes of package context
 	canceled bool            // before it was made, and before the caller's ended
-	made     context.Context // nil as long as nobody needs it
+	made     context.Context // nil until it is needed
 	stop     context.CancelFunc
 }
 
@@ -66,8 +67,8 @@ func (l *limited) Done() <-chan struct{} { return l.make().Done() }
 // Value implements context.Context.
 func (l *limited) Value(key any) any { return l.make().Value(key) }
 
-// Err implements context.Context. What it once said it goes on to say: it makes the
-// context to say that it has ended.
+// Err implements context.Context. Its result must not change again after an error: it
+// makes the context before it returns one.
 func (l *limited) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

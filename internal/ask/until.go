@@ -14,9 +14,9 @@ import (
 const Tries = 3
 
 // Until repeats a request until the store has answered it, another one would
-// fail in the same way, ctx ends, or timeout is over: it is UntilEnd with that
-// limit, in which each request has its share. If ctx has ended before, nothing is
-// sent.
+// fail in the same way, ctx ends, or timeout passes: it is UntilEnd with that
+// limit, in which each request has its share. If ctx has ended before, it sends
+// nothing.
 func Until(ctx context.Context, timeout time.Duration, send func(context.Context) error) *Failure {
 	if ended(ctx) {
 		return &Failure{last: ContextError(ctx), ended: true}
@@ -73,13 +73,13 @@ func (f *Failure) once(ctx context.Context, timeout time.Duration, send func(con
 	}
 }
 
-// Lost reports whether the store's last word is that the lease is not live. That
-// is an answer, whatever became of the requests before.
+// Lost reports whether the store's last answer is that the lease is not live. That
+// is an answer, whatever the outcome of the requests before.
 func (f *Failure) Lost() bool { return f != nil && errors.Is(f.last, driver.ErrLost) }
 
 // Effective is the error of a request with an effect that matters: if any copy of
-// it may have been carried out nobody knows the outcome, whatever the last one
-// met.
+// it may have been carried out, the outcome is unknown, whatever the error of the
+// last one.
 func (f *Failure) Effective() error {
 	switch {
 	case f == nil:
@@ -90,8 +90,8 @@ func (f *Failure) Effective() error {
 	return f.last
 }
 
-// Harmless is the error of a request that reads, or whose effect nobody can see
-// unless it is answered.
+// Harmless is the error of a request that reads, or whose effect cannot be seen
+// until it is answered.
 func (f *Failure) Harmless() error {
 	switch {
 	case f == nil:

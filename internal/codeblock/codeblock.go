@@ -1,8 +1,8 @@
 // Package codeblock reads the code blocks of the documentation, so that tests can check
 // each of them.
 //
-// A block is fenced and says what it is; see Checks for the kinds. In Go code "…"
-// stands for what is left out. What a reader need not see stands in a comment of HTML:
+// The fence of a block names its kind; see Checks for the kinds. In Go code "…"
+// replaces omitted code. Parts that a reader need not see are in a comment of HTML:
 // anywhere in a page, declarations that its Go code needs,
 //
 //	<!-- go
@@ -34,7 +34,7 @@ type Block struct {
 // At returns where the block is, for messages.
 func (b Block) At() string { return fmt.Sprintf("%s:%d", b.Page, b.Line) }
 
-// Checks says what checks the blocks of each kind. Those of another kind need a test
+// Checks names the check for the blocks of each kind. Blocks of another kind need a test
 // of their own, which the page names.
 var Checks = map[string]string{
 	"go":      "TestPagesCompile",
@@ -56,8 +56,8 @@ var (
 	listItem  = regexp.MustCompile(`^ *([-*]|\d+\.) `)
 )
 
-// Find returns the code blocks of a page. Its errors say where a block is not
-// as it should be.
+// Find returns the code blocks of a page. Its errors name the places of malformed
+// blocks.
 func Find(page, text string) (blocks []Block, problems []error) {
 	lines := strings.Split(text, "\n")
 	problem := func(at int, what string) {

@@ -21,9 +21,9 @@ import (
 )
 
 // Compile checks the Go code of pages as the compiler would, with the workspace in
-// dir, but for variables that are not used. A block is a program, declarations, or
-// statements. Those of a page stand in one package: statements see what the
-// blocks before them have declared, in one function that returns an error.
+// dir, but allows unused variables. A block is a program, declarations, or
+// statements. The blocks of a page form one package: statements see the declarations of
+// earlier blocks, in one function that returns an error.
 func Compile(dir string, blocks []Block) (problems []error) {
 	byPage := map[string][]Block{}
 	for _, b := range blocks {
@@ -66,7 +66,7 @@ func Compile(dir string, blocks []Block) (problems []error) {
 	return problems
 }
 
-// exports returns the files with what the packages export, and those that they need.
+// exports returns the files with the export data of the packages, and of their imports.
 func exports(dir string, packages []string) (map[string]string, error) {
 	known := map[string]string{}
 	if len(packages) == 0 {
@@ -101,7 +101,7 @@ var surroundings = map[string]string{
 	"err":    "error",
 }
 
-// leftOut finds what "…" stands for in Go code.
+// leftOut finds each "…" of Go code.
 var leftOut = regexp.MustCompile(`(?m)\{ … \}|^(\s*)…$`)
 
 func filled(code string) string {
@@ -171,8 +171,8 @@ func note(declared map[string]bool, f *ast.File) {
 }
 
 // variables returns the variables that a file declares, as code for the beginning of a
-// function: what a page says about a name in a comment holds for each of its blocks,
-// whatever those before have declared.
+// function: the variables of a page hold for each of its blocks, whatever those before
+// have declared.
 func variables(fset *token.FileSet, f *ast.File, code string) (all string) {
 	for _, d := range f.Decls {
 		if d, ok := d.(*ast.GenDecl); ok && d.Tok == token.VAR {
@@ -218,7 +218,7 @@ var packagePaths = func() map[string]string {
 		ours + "/driver", ours + "/driver/rules", ours + "/enginetest", ours + "/fence", ours + "/fence/httpfence", ours + "/fence/sqlfence",
 		ours + "/dashboard", ours + "/goredislock", ours + "/holdfasttest", ours + "/memlock", ours + "/observe", ours + "/oncehttp",
 		ours + "/onetime", ours + "/otellock", ours + "/promlock", ours + "/quorumlock", ours + "/rediscore",
-		ours + "/redislock", ours + "/sqlitelock", ours + "/stores", ours + "/wire",
+		ours + "/rediscore/redisfence", ours + "/redislock", ours + "/redislock/member", ours + "/sqlitelock", ours + "/stores", ours + "/wire",
 		"github.com/redis/rueidis", "github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/promhttp",
 	} {
 		all[path.Base(p)] = p

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// Key is the key of a value that Value asks for.
+// Key is the key of a value in the contexts.
 var Key = new(int)
 
-// A Look is one way of looking at a context. It says what it sees.
+// A Look is one way of looking at a context. It returns what it sees.
 type Look struct {
 	Name string
 	See  func(context.Context) string
@@ -76,7 +76,7 @@ func Derive(ctx context.Context) (child *Child, stop func()) {
 	return c, stop
 }
 
-// See says what has become of the child.
+// See returns the state of the child.
 func (c *Child) See() string {
 	synctest.Wait()
 	return fmt.Sprint(c.ctx.Err(), context.Cause(c.ctx), done(c.ctx), c.after)

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// An Everything is an engine with all that is asked of one name.
+// An Everything is an engine with all requests about one name.
 type Everything interface {
 	driver.Engine
 	driver.Queuer

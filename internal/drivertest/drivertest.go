@@ -1,6 +1,5 @@
-// Package drivertest holds the steps that the tests of every engine are made
-// of: take a lock, release it, wait for a signal. A step that does not go as
-// its name says fails the test at once.
+// Package drivertest holds the steps of the tests of every engine: take a lock,
+// release it, wait for a signal. A step that fails ends the test at once.
 //
 // It is for tests of one engine's own mechanism. What every engine must do is
 // checked by package enginetest.
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // Patience bounds what a test waits for on a loaded machine.
@@ -35,8 +35,8 @@ func Open[E driver.Engine](t testing.TB, open func(ctx context.Context, address 
 // Request returns an acquire request of a fresh lease ID.
 func Request(name string, ttl time.Duration) driver.AcquireRequest {
 	return driver.AcquireRequest{
-		Name: name, LeaseID: driver.NewLeaseID(), TTL: ttl,
-		Holder: driver.Holder{Host: "web-3", PID: 812, Label: "nightly job"},
+		Name: name, LeaseID: lockinfo.NewLeaseID(), TTL: ttl,
+		Holder: lockinfo.Holder{Host: "web-3", PID: 812, Label: "nightly job"},
 	}
 }
 
@@ -76,7 +76,7 @@ func Cycle(t testing.TB, e driver.Engine, name string) {
 	Release(t, e, req)
 }
 
-// Queued asks for a place in the queue of a name that is held, with a watch
+// Queued gets a place in the queue of a name that is held, with a watch
 // that is stopped with the test.
 func Queued(t testing.TB, e interface {
 	driver.Engine
@@ -93,7 +93,7 @@ func Queued(t testing.TB, e interface {
 	return req, w
 }
 
-// HandedOver waits until w tells of a grant, and returns the token.
+// HandedOver waits until w delivers a grant, and returns the token.
 func HandedOver(t testing.TB, w driver.Watch) uint64 {
 	t.Helper()
 	for patience := time.After(Patience); ; {

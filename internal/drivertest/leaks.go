@@ -29,7 +29,7 @@ func ExitWithoutLeaks(m *testing.M, packages []string, mayStay ...string) {
 	os.Exit(status)
 }
 
-// goroutines returns the stacks in which one of the packages is, but for the caller's.
+// goroutines returns the stacks that contain one of the packages, except the caller's.
 func goroutines(packages, mayStay []string) (all string) {
 	stacks := make([]byte, 1<<20)
 	stacks = stacks[:runtime.Stack(stacks, true)]

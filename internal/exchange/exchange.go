@@ -1,15 +1,17 @@
-// Package exchange writes down what a handler is asked and answers in tests, so that a
-// test of another module can compare it with the description of the API.
+// Package exchange records the requests and responses of a handler in tests, so that a
+// test of another module can compare them with the description of the API.
 package exchange
 
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -18,7 +20,7 @@ import (
 // be an absolute path: tests run in the directories of their packages.
 const Directory = "HOLDFAST_TEST_EXCHANGES"
 
-// An Exchange is one request, and what became of it.
+// An Exchange is one request and its response.
 type Exchange struct {
 	Test     string // that made it
 	Method   string
@@ -79,7 +81,9 @@ func record(w http.ResponseWriter, r *http.Request, h http.Handler, test, dir st
 	defer func() { // in a panic as well, which ends an answer in its middle
 		e.Request = Message{header, heard.copied()}
 		e.Status, e.Response = said.status, Message{said.header, said.body}
-		write(dir, e)
+		if isAmongTheFirst(e) {
+			write(dir, e)
+		}
 	}()
 	request := r.WithContext(r.Context())
 	request.Body = heard
@@ -88,6 +92,25 @@ func record(w http.ResponseWriter, r *http.Request, h http.Handler, test, dir st
 		said.begin(http.StatusOK)
 	}
 	e.Broken = false
+}
+
+// mostAlike is how many exchanges are written down of one test, method, path and status:
+// more of the same request would show nothing new.
+const mostAlike = 100
+
+var alike = struct {
+	sync.Mutex
+	counts map[string]int
+}{counts: map[string]int{}}
+
+func isAmongTheFirst(e Exchange) bool {
+	test, _, _ := strings.Cut(e.Test, "/")
+	path, _, _ := strings.Cut(e.URL, "?")
+	what := fmt.Sprint(test, " ", e.Method, " ", path, " ", e.Status, " ", e.Broken)
+	alike.Lock()
+	defer alike.Unlock()
+	alike.counts[what]++
+	return alike.counts[what] <= mostAlike
 }
 
 // write panics if it cannot: the test may be over, and must not seem to be recorded.
@@ -112,8 +135,8 @@ func write(dir string, e Exchange) {
 	}
 }
 
-// A body keeps a copy of what is read of a request. A handler may leave a goroutine
-// behind that reads.
+// A body keeps a copy of the part of a request that is read. A handler may leave a
+// goroutine that goes on reading.
 type body struct {
 	io.ReadCloser
 	mu   sync.Mutex
@@ -134,7 +157,7 @@ func (b *body) copied() []byte {
 	return bytes.Clone(b.copy.Bytes())
 }
 
-// A writer keeps a copy of what is answered.
+// A writer keeps a copy of the response.
 type writer struct {
 	http.ResponseWriter
 	status int
@@ -169,5 +192,5 @@ func (w *writer) Flush() {
 	if w.status == 0 {
 		w.begin(http.StatusOK)
 	}
-	_ = http.NewResponseController(w.ResponseWriter).Flush() // what cannot is not asked to
+	_ = http.NewResponseController(w.ResponseWriter).Flush() // a writer that cannot flush is left alone
 }

@@ -1,4 +1,4 @@
-// Package faketest has a T whose failures are looked at: for tests of what is to
+// Package faketest has a T that records failures: for tests of functions that
 // fail tests.
 package faketest
 

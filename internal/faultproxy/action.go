@@ -25,11 +25,11 @@ func (r Request) Has(word string) bool {
 	return len(r.Words) > 0 && slices.Contains(r.Words[1:], word)
 }
 
-// An Action says what happens to one request and to its reply. The zero
+// An Action is what happens to one request and to its reply. The zero
 // Action passes both on at once.
 //
 // A connection is a stream: whatever delays or holds one request or reply
-// delays those behind it on the same connection, and never lets them pass.
+// delays later requests on the same connection, and never lets them pass.
 type Action struct {
 	// RequestDelay is the time that the request needs to reach the server.
 	RequestDelay time.Duration
@@ -40,7 +40,7 @@ type Action struct {
 	Hold <-chan struct{}
 
 	// Strand resets the client's connection at once, with the request already
-	// under way: nobody waits for the reply any more, and the client's next
+	// under way: the client no longer waits for the reply, and its next
 	// requests, on another connection, overtake it if Hold or RequestDelay
 	// keeps it.
 	Strand bool
@@ -48,7 +48,7 @@ type Action struct {
 	// ReplyDelay is the time that the reply needs to reach the client.
 	ReplyDelay time.Duration
 
-	// Reply says whether the reply arrives at all.
+	// Reply is whether the reply arrives at all.
 	Reply Fate
 
 	// Answered, if not nil, is called when the server has carried the request
@@ -57,20 +57,22 @@ type Action struct {
 	Answered func()
 }
 
-// A Fate is what becomes of a reply. In every case the server has carried the
+// A Fate is what happens to a reply. In every case the server has carried the
 // request out.
 type Fate int
 
 const (
 	// Deliver passes the reply on.
 	Deliver Fate = iota
-	// Swallow loses the reply and everything behind it on this connection,
+	// Swallow loses the reply and all later ones on this connection,
 	// which stays open and goes on taking requests to the server: a client
 	// sees a stream that has stopped.
 	Swallow
 	// Reset resets the client's connection instead of delivering the reply.
 	Reset
-	// BlackHole loses the reply and everything behind it on this connection in
+	// Close closes the client's connection in order instead of delivering the reply.
+	Close
+	// BlackHole loses the reply and all later bytes on this connection in
 	// both directions, as Proxy.BlackHoleConn does: what the client sends from
 	// then on never reaches the server.
 	BlackHole

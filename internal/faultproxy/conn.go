@@ -52,7 +52,7 @@ func newConn(p *Proxy, number int, client, server *net.TCPConn) *conn {
 	}
 }
 
-// run serves the connection until it is over in both directions. A client
+// run serves the connection until both directions have ended. A client
 // that goes away ends the requests, the end of the requests closes the
 // server's side when all are delivered, and that ends the replies.
 func (c *conn) run() {
@@ -160,6 +160,8 @@ func (c *conn) writeReplies() {
 			mute = true
 		case m.fate == Reset:
 			reset(c.client)
+		case m.fate == Close:
+			c.client.Close()
 		case !mute:
 			c.replies.write(c.client, m.raw, c.dead)
 		}

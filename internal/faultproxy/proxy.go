@@ -76,7 +76,7 @@ func New(t testing.TB, target string) *Proxy {
 // Addr returns the address to connect to, "127.0.0.1:port".
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// OnRequest makes decide say what happens to each request from now on; nil
+// OnRequest makes decide choose what happens to each request from now on; nil
 // passes all. It is called in the order of the requests of one connection,
 // and concurrently for several. The connection waits while it runs.
 func (p *Proxy) OnRequest(decide func(Request) Action) {
@@ -96,7 +96,7 @@ func (p *Proxy) Requests() int { return int(p.requests.Load()) }
 // included, arrive so much later in each direction.
 func (p *Proxy) Latency(d time.Duration) { p.latency.Store(int64(d)) }
 
-// LoseMessages says whether the messages of subscriptions are lost from now
+// LoseMessages sets whether the messages of subscriptions are lost from now
 // on. Confirmations of SUBSCRIBE and its kin are not.
 func (p *Proxy) LoseMessages(lose bool) { p.silent.Store(lose) }
 
@@ -109,7 +109,7 @@ func (p *Proxy) Drop() {
 }
 
 // Cut breaks every connection as Drop does, and every new one too, until
-// Heal: a network that says no.
+// Heal: a network that refuses.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -118,7 +118,7 @@ func (p *Proxy) Cut() {
 }
 
 // BlackHole stops every stream in both directions until Heal, without a sign:
-// a network that says nothing. What is sent meanwhile arrives after Heal,
+// a silent network. What is sent meanwhile arrives after Heal,
 // also from clients that have given up by then.
 func (p *Proxy) BlackHole() {
 	p.mu.Lock()
@@ -196,7 +196,7 @@ func (p *Proxy) register(client, server *net.TCPConn) (*conn, bool) {
 	return c, true
 }
 
-// decide counts a request and asks the test what to do with it.
+// decide counts a request and lets the test decide about it.
 func (p *Proxy) decide(r Request) Action {
 	p.requests.Add(1)
 	if hook := p.hook.Load(); hook != nil {

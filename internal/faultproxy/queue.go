@@ -3,7 +3,7 @@ package faultproxy
 import "sync"
 
 // A queue hands values from one goroutine to another in order and has no
-// bound: whoever pushes is never held up, as little as a sender is by a slow
+// bound: push never blocks, just as a sender is not blocked by a slow
 // network.
 type queue[T any] struct {
 	mu     sync.Mutex // guards the rest
@@ -21,7 +21,7 @@ func (q *queue[T]) push(item T) {
 	q.signal()
 }
 
-// close says that nothing more will be pushed.
+// close ends the queue: no more pushes.
 func (q *queue[T]) close() {
 	q.mu.Lock()
 	q.closed = true

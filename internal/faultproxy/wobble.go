@@ -17,7 +17,7 @@ func (s *spread) draw(r *rand.Rand) time.Duration {
 	return s.least + time.Duration(r.Int64N(int64(s.most-s.least)+1))
 }
 
-// A slicing says how streams are cut.
+// A slicing is how streams are cut.
 type slicing struct {
 	most  int           // bytes of one piece
 	pause time.Duration // between two pieces, at most
@@ -30,7 +30,7 @@ const maxPieces = 64
 
 // Jitter makes everything that is read from now on arrive later by a random
 // time between least and most, drawn anew for each message; 0 and 0 end it. A
-// stream keeps its order: what is held up holds up what is behind it.
+// stream keeps its order: a delayed part delays all later parts.
 func (p *Proxy) Jitter(least, most time.Duration, seed uint64) {
 	if most == 0 {
 		p.jitter.Store(nil)

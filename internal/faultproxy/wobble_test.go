@@ -1,10 +1,13 @@
 package faultproxy
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -91,38 +94,68 @@ func TestSlicedMessagesArriveWholeAndInPieces(t *testing.T) {
 	c.expect(bulk("y"))
 }
 
+// Each direction of each connection has a latency of its own, always the same.
+func TestReorderGivesEachConnectionItsLatency(t *testing.T) {
+	const most = time.Hour
+	synctest.Test(t, func(t *testing.T) {
+		p := &Proxy{}
+		p.Reorder(most, 7)
+		seen := map[time.Duration]bool{}
+		for number := range 6 {
+			for direction := range uint64(2) {
+				w := &wobble{proxy: p, number: number, direction: direction}
+				lag := time.Until(w.arrival(0))
+				if next := time.Until(w.arrival(0)); lag < 0 || lag > most || next != lag || seen[lag] {
+					t.Errorf("connection %d, direction %d: a latency of %s and then of %s, others have %v", number, direction, lag, next, seen)
+				}
+				seen[lag] = true
+				p.Reorder(0, 0)
+				if lag := time.Until(w.arrival(0)); lag != 0 {
+					t.Errorf("a latency of %s without reordering", lag)
+				}
+				p.Reorder(most, 7)
+			}
+		}
+	})
+}
+
+// However busy the machine is, a request overtakes another one if the latencies differ by
+// enough: they are doubled until it does.
 func TestReorderLetsConnectionsOvertake(t *testing.T) {
+	const seed, longest = 7, patience / 3 // a round trip takes twice as long
 	server, p, first := start(t)
-	callers := []*caller{first}
-	for len(callers) < 6 {
-		callers = append(callers, dial(t, p))
-	}
-	for _, c := range callers { // the connections get their numbers in this order
+	callers := map[int]*caller{} // by the numbers of their connections
+	numbers := make(chan int, 1)
+	p.OnRequest(func(r Request) Action { numbers <- r.Conn; return Action{} })
+	for c := first; len(callers) < 6; c = dial(t, p) {
 		roundTrips(c, 1)
+		callers[<-numbers] = c
 	}
-	p.Reorder(200*time.Millisecond, 7)
-	var took []time.Duration
-	for _, c := range callers {
-		took = append(took, roundTrips(c, 1)[0])
-	}
-	slow, fast := slices.Index(took, slices.Max(took)), slices.Index(took, slices.Min(took))
-	if took[slow]-took[fast] < 50*time.Millisecond {
-		t.Fatalf("round trips take %v, want each connection to have its own", took)
-	}
-	callers[slow].send("ECHO", "sent first")
-	callers[slow].send("ECHO", "behind it")
-	callers[fast].send("ECHO", "sent later")
-	callers[fast].expect(bulk("sent later"))
-	callers[slow].expect(bulk("sent first") + bulk("behind it"))
-	server.mu.Lock()
-	got := strings.Join(server.done[len(server.done)-3:], ", ")
-	server.mu.Unlock()
-	if got != "ECHO sent later, ECHO sent first, ECHO behind it" {
-		t.Errorf("the server saw %s", got)
-	}
-	p.Reorder(0, 0)
-	if d := roundTrips(callers[slow], 1)[0]; d > took[slow]/2 {
-		t.Errorf("without reordering a round trip takes %s, and %s with it", d, took[slow])
+	p.OnRequest(nil)
+	for most := 200 * time.Millisecond; ; most *= 2 {
+		lag := func(number int) time.Duration {
+			return (&spread{0, most, seed}).draw((&wobble{number: number}).source(seed))
+		}
+		order := slices.SortedFunc(maps.Keys(callers), func(a, b int) int { return cmp.Compare(lag(a), lag(b)) })
+		fast, slow := callers[order[0]], callers[order[len(order)-1]]
+		p.Reorder(most, seed)
+		slow.send("ECHO", "sent first")
+		slow.send("ECHO", "behind it")
+		fast.send("ECHO", "sent later")
+		fast.expect(bulk("sent later"))
+		slow.expect(bulk("sent first") + bulk("behind it"))
+		server.mu.Lock()
+		got := slices.Clone(server.done[len(server.done)-3:])
+		server.mu.Unlock()
+		if slices.Index(got, "ECHO sent first") > slices.Index(got, "ECHO behind it") {
+			t.Fatalf("the server saw %q: a stream has changed its order", got)
+		}
+		if got[0] == "ECHO sent later" {
+			return
+		}
+		if 2*most > longest {
+			t.Fatalf("the server saw %q, with latencies of %s at most", got, most)
+		}
 	}
 }
 

@@ -10,10 +10,10 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// A Request is one call that asks the store. A batch is one request.
+// A Request is one call that sends a request to the store. A batch is one request.
 type Request struct {
 	Method string // of driver.Engine, or of an optional interface
-	Looks  bool   // it leaves the store as it is
+	Looks  bool   // it changes nothing in the store
 }
 
 // A Func is given every request. It may call send once, which carries the request
@@ -28,7 +28,7 @@ type Engine struct {
 	Each Func
 }
 
-// ask sends a request of one answer.
+// ask sends a request with one answer.
 func ask[Req, Reply any](ctx context.Context, e *Engine, r Request, req Req, method func(context.Context, Req) (Reply, error)) (Reply, error) {
 	var reply Reply
 	err := e.Each(ctx, r, func() (err error) {

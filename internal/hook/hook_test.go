@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/enginetest"
 	"github.com/holdfast-locks/holdfast/internal/hook"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
 // pass lets every request through.
@@ -21,7 +21,7 @@ func pass(_ context.Context, _ hook.Request, send func() error) error { return s
 func TestConforms(t *testing.T) {
 	enginetest.Run(t, enginetest.Harness{
 		Open: func(testing.TB) driver.Engine {
-			return &hook.Engine{Forward: driver.Forward{Engine: memlock.New()}, Each: pass}
+			return &hook.Engine{Forward: driver.Forward{Engine: mem.New(nil)}, Each: pass}
 		},
 		Unit:   time.Second,
 		Bubble: synctest.Test,
@@ -36,7 +36,7 @@ var direct = []string{"Capabilities", "Close", "OnEvent", "OnLoss", "Route", "Se
 func TestEveryRequestIsHooked(t *testing.T) {
 	want := errors.New("refused by the hook")
 	var seen []hook.Request
-	e := &hook.Engine{Forward: driver.Forward{Engine: memlock.New()}, Each: func(_ context.Context, r hook.Request, _ func() error) error {
+	e := &hook.Engine{Forward: driver.Forward{Engine: mem.New(nil)}, Each: func(_ context.Context, r hook.Request, _ func() error) error {
 		seen = append(seen, r)
 		return want
 	}}

@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // Acquire implements driver.Engine.
@@ -28,7 +29,7 @@ func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 }
 
 // Inspect implements driver.Engine.
-func (e *Engine) Inspect(ctx context.Context, name string) (driver.Lock, error) {
+func (e *Engine) Inspect(ctx context.Context, name string) (lockinfo.LockState, error) {
 	return ask(ctx, e, Request{"Inspect", true}, name, e.Forward.Inspect)
 }
 
@@ -44,17 +45,17 @@ func (e *Engine) Downgrade(ctx context.Context, req driver.DowngradeRequest) err
 }
 
 // Break implements driver.Breaker.
-func (e *Engine) Break(ctx context.Context, req driver.BreakRequest) ([]driver.Broken, error) {
+func (e *Engine) Break(ctx context.Context, req driver.BreakRequest) ([]lockinfo.Broken, error) {
 	return ask(ctx, e, Request{Method: "Break"}, req, e.Forward.Break)
 }
 
 // Breaks implements driver.Breaker.
-func (e *Engine) Breaks(ctx context.Context, name string) ([]driver.Broken, error) {
+func (e *Engine) Breaks(ctx context.Context, name string) ([]lockinfo.Broken, error) {
 	return ask(ctx, e, Request{"Breaks", true}, name, e.Forward.Breaks)
 }
 
 // List implements driver.Lister.
-func (e *Engine) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock, error] {
+func (e *Engine) List(ctx context.Context, prefix string) iter.Seq2[lockinfo.LockState, error] {
 	return list(ctx, e, Request{"List", true}, prefix, e.Forward.List)
 }
 
@@ -64,7 +65,7 @@ func (e *Engine) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driv
 }
 
 // History implements driver.Historian.
-func (e *Engine) History(ctx context.Context, name string) ([]driver.Event, error) {
+func (e *Engine) History(ctx context.Context, name string) ([]lockinfo.HistoryEvent, error) {
 	return ask(ctx, e, Request{"History", true}, name, e.Forward.History)
 }
 
@@ -83,12 +84,12 @@ func (e *Engine) Forget(ctx context.Context, name string) (found bool, err error
 	return ask(ctx, e, Request{Method: "Forget"}, name, e.Forward.Forget)
 }
 
-// DescribeRecord implements driver.RecordLister.
+// DescribeRecord implements driver.Recorder.
 func (e *Engine) DescribeRecord(ctx context.Context, name string) (driver.RecordInfo, bool, error) {
 	return find(ctx, e, Request{"DescribeRecord", true}, name, e.Forward.DescribeRecord)
 }
 
-// ListRecords implements driver.RecordLister.
+// ListRecords implements driver.Recorder.
 func (e *Engine) ListRecords(ctx context.Context, prefix string) iter.Seq2[driver.RecordInfo, error] {
 	return list(ctx, e, Request{"ListRecords", true}, prefix, e.Forward.ListRecords)
 }
@@ -104,8 +105,8 @@ func (e *Engine) Redeem(ctx context.Context, req driver.RedeemRequest) (driver.V
 }
 
 // Peek implements driver.Vault.
-func (e *Engine) Peek(ctx context.Context, digest driver.Digest) (driver.VaultReply, error) {
-	return ask(ctx, e, Request{"Peek", true}, digest, e.Forward.Peek)
+func (e *Engine) Peek(ctx context.Context, proof driver.Proof) (driver.VaultReply, error) {
+	return ask(ctx, e, Request{"Peek", true}, proof, e.Forward.Peek)
 }
 
 // Revoke implements driver.Vault.

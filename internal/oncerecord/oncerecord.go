@@ -1,6 +1,6 @@
-// Package oncerecord has the form in which the result of do-once work stands in a store:
-// a header as one line of JSON, and the result behind it, as it is. The library reads and
-// writes it, and so does the server, whose callers begin and complete work by requests.
+// Package oncerecord has the form in which a store keeps the result of do-once work:
+// a header as one line of JSON, followed by the unchanged result. The library reads and
+// writes it, and so does the server, whose clients begin and complete work by requests.
 package oncerecord
 
 import (

@@ -28,15 +28,15 @@ func New(t testing.TB, e driver.Engine, opts *onetime.Options) *onetime.Service 
 	}
 	t.Cleanup(func() {
 		_ = s.Close(context.Background())
-		_ = client.Close(context.Background())
+		_ = client.Close()
 	})
 	return s
 }
 
-// RedeemByMany fails t unless of 200 who redeem one token at once, with the
-// services in turn, one has the payload, and the others are told that it was
-// redeemed. Those told that the store is unavailable, on a machine that is
-// slower than the time limits of requests, ask again.
+// RedeemByMany redeems one token 200 times at once, with the services in turn. It fails t
+// unless one call returns the payload, and the others report that the token was
+// redeemed. A call that finds the store unavailable, on a machine that is
+// slower than the time limits of requests, is repeated.
 func RedeemByMany(t *testing.T, services ...*onetime.Service) {
 	t.Helper()
 	secret, err := services[0].Issue(t.Context(), []byte("payload"), time.Hour)

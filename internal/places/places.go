@@ -1,6 +1,6 @@
-// Package places keeps places in the queue: it refreshes those of many waiters, in
-// batches, and tells each what the store has answered. The client library has a keeper
-// for its waiters, and the server one for those who wait over HTTP.
+// Package places keeps places in the queue: it refreshes the places of many waiters, in
+// batches, and hands each the store's answer. The client library has a keeper
+// for its waiters, and the server one for waiters over HTTP.
 package places
 
 import (
@@ -13,13 +13,13 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/ask"
 	"github.com/holdfast-locks/holdfast/internal/schedule"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 const (
-	// The waiter TTL is how long a dead waiter may delay the queue, and how
-	// long a lease lasts at first that was handed to a waiter: as long as the
-	// TTL, within these bounds; but where a keeper has more waiters than 1,666,
-	// eachTTL for each of them, if the TTL is as long. INVARIANT I7.
+	// The waiter TTL is how long a dead waiter may delay the queue, and how long a lease
+	// lasts at first after a hand-over: as long as the TTL, within these bounds. A keeper
+	// with more than 1,666 waiters uses eachTTL for each, up to the TTL. INVARIANT I7.
 	ShortestTTL = 500 * time.Millisecond
 	LongestTTL  = 5 * time.Second
 	eachTTL     = refreshPart * (time.Second / 1000) // about 1,000 refreshes a second
@@ -27,7 +27,7 @@ const (
 
 // When places are refreshed, as parts of the waiter TTL.
 const (
-	refreshPart   = 3  // a place is refreshed when 1/3 of its TTL is over
+	refreshPart   = 3  // a place is refreshed after 1/3 of its TTL
 	refreshJitter = 30 // less up to 1/30, so that not all come at once
 	refreshRetry  = 10 // 1/10 after a refresh that failed, the next
 	refreshJoin   = 10 // a place due within 1/10 joins a batch that goes out now
@@ -36,11 +36,11 @@ const (
 	// stores report in whole milliseconds.
 	ExpirySlack = 2 * time.Millisecond
 	// LookAgain is the least time between two refreshes of one place that notices
-	// have led to, and between any two attempts of one waiter. INVARIANT I7: no
-	// waiter spins, whatever it is told.
+	// have caused, and between any two attempts of one waiter. INVARIANT I7: no
+	// waiter spins, whatever notices it receives.
 	LookAgain = 10 * time.Millisecond
 
-	// A foreign client tells nobody when it gives the lock back. The first of
+	// A foreign client sends no notice when it releases the lock. The first of
 	// the queue looks for that every LookAgain while such clients come and go,
 	// and less and less often while one stays; all of a keeper's together no
 	// more than once in foreignShare.
@@ -53,14 +53,14 @@ const (
 // clocks. Init comes first.
 type Keeper[I any] struct {
 	Owner[I]
-	waiters atomic.Int64 // those that have asked for a place, or are about to
+	waiters atomic.Int64 // waiters that have requested a place, or are about to
 
-	mu      sync.Mutex // guards the rest, and of every place what says so
+	mu      sync.Mutex // guards the rest, and the fields of each place whose comments name it
 	table   schedule.Timetable[*Place[I]]
 	foreign int // places with a foreign client in the way
 }
 
-// An Owner is what a Keeper needs of whoever has it.
+// An Owner is what a Keeper needs of its owner.
 type Owner[I any] struct {
 	Queuer driver.Queuer
 	Router driver.Router                                               // nil if the engine has none
@@ -114,8 +114,7 @@ func (k *Keeper[I]) Enter(ttl time.Duration) time.Duration {
 // Exit takes back one call of Enter.
 func (k *Keeper[I]) Exit() { k.waiters.Add(-1) }
 
-// Join starts refreshing a place that the store has given; blocker is what
-// the store said about it.
+// Join starts to refresh a place; blocker is the store's answer about it.
 func (k *Keeper[I]) Join(req driver.RefreshRequest, blocker driver.Blocker) *Place[I] {
 	now := time.Now()
 	p := &Place[I]{req: req, sent: now, Answers: make(chan Refresh[I], 1)}
@@ -134,15 +133,14 @@ func (k *Keeper[I]) Leave(p *Place[I]) {
 	k.foreignLocked(p, driver.Blocker{})
 }
 
-// Unanswered returns when the first refresh was sent that has no answer; zero if
-// all have.
+// Unanswered returns when the first unanswered refresh was sent; zero if there is none.
 func (k *Keeper[I]) Unanswered(p *Place[I]) time.Time {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return p.open
 }
 
-// Hurry refreshes a place, and so finds out what became of it, as soon as possible.
+// Hurry refreshes a place, and so finds out its state, as soon as possible.
 func (k *Keeper[I]) Hurry(p *Place[I]) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -176,7 +174,7 @@ func (k *Keeper[I]) due(now time.Time) [][]*Place[I] {
 	batches := schedule.NewBatches(k.Router, driver.MaxBatch, (*Place[I]).name)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	urgent := false // nobody joins who would hold up the answer
+	urgent := false // no other place joins, which could delay the answer
 	k.table.Visit(func(p *Place[I]) (next time.Time, wait bool) {
 		limit := now
 		if batches.Room() && !urgent {
@@ -216,8 +214,7 @@ func (k *Keeper[I]) refresh(ctx context.Context, batch []*Place[I]) {
 	}
 }
 
-// answerLocked tells p's waiter of an answer and sets the time of the next
-// refresh.
+// answerLocked passes an answer to the waiter of p, and schedules the next refresh.
 func (k *Keeper[I]) answerLocked(p *Place[I], r Refresh[I]) {
 	p.open = time.Time{}
 	pause := p.req.WaiterTTL / refreshRetry
@@ -234,12 +231,12 @@ func (k *Keeper[I]) answerLocked(p *Place[I], r Refresh[I]) {
 
 // nextLookLocked returns the time until the next refresh: a part of the waiter
 // TTL or, for the first of the queue, until the lease in the way ends by itself
-// or a foreign client may have given it back. Those behind it do not ask then: if
+// or a foreign client may have released it. Later places do not look then: if
 // the first is gone, their usual refresh finds out.
 func (k *Keeper[I]) nextLookLocked(p *Place[I], w driver.Blocker) time.Duration {
 	usual := p.req.WaiterTTL/refreshPart - rand.N(p.req.WaiterTTL/refreshJitter)
 	pause := usual
-	if w.Place == 1 && w.ExpiresIn != driver.Never {
+	if w.Place == 1 && w.ExpiresIn != lockinfo.Never {
 		pause = min(pause, max(w.ExpiresIn, LookAgain)+ExpirySlack)
 	}
 	k.foreignLocked(p, w)
@@ -257,7 +254,7 @@ func (k *Keeper[I]) foreignLocked(p *Place[I], w driver.Blocker) {
 	switch {
 	case w.Place != 1 || !w.Foreign || p.left:
 		p.foreign = 0
-	case was == 0 || ends.Sub(p.foreignEnds) > LookAgain/2 && w.ExpiresIn != driver.Never:
+	case was == 0 || ends.Sub(p.foreignEnds) > LookAgain/2 && w.ExpiresIn != lockinfo.Never:
 		p.foreign = LookAgain // another one, or one that has renewed its lock
 	default:
 		p.foreign = min(was*3/2, foreignLongest)

@@ -30,9 +30,9 @@ type Timetable[T any] struct {
 	fires time.Time // when timer does, or did: then tick is on its way; zero if it is not set
 }
 
-// A slot is what the heap compares: times in one block of memory. With very many items
-// whose times were in the items, reading them was a third of what a renewal cost, and
-// package container/heap moves two items where one would do.
+// A slot is one element of the heap: the times are in one block of memory. With very many
+// items whose times were in the items, reading them was a third of the cost of a renewal,
+// and package container/heap moves two items where one would do.
 type slot[T any] struct {
 	at   time.Duration // since the table began
 	item T
@@ -86,9 +86,9 @@ func (t *Timetable[T]) Remove(item T) {
 }
 
 // Visit calls visit with one item after the other, always with the first, until
-// there is none or visit says that this one can wait, and sets the timer. next
-// is when the item needs attention again; the zero time takes it out. visit must
-// move the item it is given to a later time, and call no method of t.
+// there is none or visit reports that this one can wait, and sets the timer. next
+// is when the item needs attention again; the zero time removes it. visit must
+// move its item to a later time, and call no method of t.
 func (t *Timetable[T]) Visit(visit func(item T) (next time.Time, wait bool)) {
 	for len(t.slots) > 0 {
 		item := t.slots[0].item

@@ -2,12 +2,12 @@ package tell
 
 import "github.com/holdfast-locks/holdfast/observe"
 
-// A list is a queue of events that does not move them, so that some can be told while
-// others come. While there are few it uses the same room again and again.
+// A list is a queue of events that does not move them, so that some can be delivered while
+// others arrive. While there are few it uses the same memory again and again.
 type list struct {
 	head, tail *block // nil if there never was an event
 	begin      int    // of head, the first event that is there
-	end        int    // of tail, behind the last one
+	end        int    // of tail, after the last one
 	spare      *block // to be used next; may be nil
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/observe"
 )
 
-// panics counts those of an Observer that were not logged yet: one that panics each
+// panics counts the panics of an Observer that were not logged yet: one that panics each
 // time would fill the log.
 type panics struct {
 	count  int
@@ -42,9 +42,9 @@ func (q *Queue) warn(text string, attrs ...slog.Attr) {
 	cmp.Or(q.logger, slog.Default()).LogAttrs(context.Background(), slog.LevelWarn, text, attrs...)
 }
 
-// NewLogger returns an Observer that logs what somebody should know of who has asked
-// for nothing: that a lease is lost, and that a clean-up has failed. A nil logger is
-// slog.Default at the time. Lease IDs are not logged, because whoever knows one can
+// NewLogger returns an Observer that logs what even a program without an Observer should
+// know: that a lease is lost, and that a clean-up has failed. A nil logger is
+// slog.Default at the time. Lease IDs are not logged, because a client that knows one can
 // release the lease.
 func NewLogger(logger *slog.Logger) observe.Observer {
 	return func(e observe.Event) {
@@ -53,7 +53,7 @@ func NewLogger(logger *slog.Logger) observe.Observer {
 		switch e.Kind {
 		case observe.Lost:
 			text = "holdfast: a lease is lost: stop what it protects, because somebody else may have the lock"
-			attrs = append(attrs, slog.String("mode", e.Mode.String()), slog.Uint64("token", e.Token), slog.Duration("held", e.Held))
+			attrs = append(attrs, slog.String("mode", e.Mode.Kind()), slog.Uint64("token", e.Token), slog.Duration("held", e.Held))
 		case observe.CleanupFailed:
 			text = "holdfast: a lock could not be given back: it stays closed until its lease has expired, or break it"
 		default:

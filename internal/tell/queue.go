@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// most is how many events may wait, but for the ends of what has begun.
+	// most is how many events may wait, not counting end events.
 	// INVARIANT I11.
 	most = 4096
 
@@ -20,8 +20,8 @@ const (
 	warnAgain    = time.Minute     // between two warnings of one kind
 )
 
-// A Queue tells one Observer of events, in the order in which they come, on one
-// goroutine, which ends when there are none. Whoever brings an event does not wait for
+// A Queue delivers events to one Observer, in the order in which they arrive, on one
+// goroutine, which ends when there are none. The sender of an event does not wait for
 // the Observer, even if that panics, blocks, or ends its goroutine. The zero Queue has
 // no Observer, and takes no events. A Queue must not be copied.
 type Queue struct {
@@ -29,13 +29,13 @@ type Queue struct {
 	logger   *slog.Logger // nil: slog.Default at the time
 	run      func()       // deliver, as a value, so that to start it allocates nothing
 
-	told atomic.Uint64 // how many events were told
+	told atomic.Uint64 // how many events were delivered
 
 	mu       sync.Mutex    // guards what follows
 	list     list          // of the events that are not told; see there
 	taken    uint64        // how many events ever came that were not dropped
 	running  bool          // there is a goroutine; what is the goroutine's is its own
-	idle     chan struct{} // closed when the goroutine ends; nil if nobody waits for that
+	idle     chan struct{} // closed when the goroutine ends; nil if no caller waits for that
 	watching bool          // the timer of watch runs
 	warned   bool          // that the Observer blocks
 	dropped  int           // events, since the last warning
@@ -56,10 +56,10 @@ func (q *Queue) Init(observer observe.Observer, logger *slog.Logger) {
 // On reports whether there is an Observer.
 func (q *Queue) On() bool { return q.observer != nil }
 
-// Tell takes an event, and reports whether it has. It has not if there is no Observer,
-// or if so many are waiting that this one is dropped: unless it must be told because it
-// ends something whose beginning was taken. So what waits is bounded by what was ever
-// under way at once.
+// Tell takes an event, and reports whether it has. It drops the event if there is no
+// Observer, or if too many are waiting, unless it must take the end of something whose
+// beginning was taken. So the number of waiting events is bounded by the number that was
+// ever under way at once.
 func (q *Queue) Tell(e *observe.Event, must bool) bool {
 	if q.observer == nil {
 		return false
@@ -146,8 +146,8 @@ func (q *Queue) call(e *observe.Event) {
 	q.observer(*e)
 }
 
-// Wait waits until all is told, but no longer than until ctx ends, or until no event
-// was told for the time of patience. It then logs how many are left, and returns that.
+// Wait waits until all events are delivered, ctx ends, or none was delivered for the time
+// of patience. It then logs how many are left, and returns that.
 func (q *Queue) Wait(ctx context.Context, patience time.Duration) (untold int) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -208,14 +208,14 @@ func (q *Queue) giveUp() (untold int) {
 	return untold
 }
 
-// watchLocked looks after a while whether an event was told meanwhile.
+// watchLocked looks after a while whether an event was delivered meanwhile.
 func (q *Queue) watchLocked(pause time.Duration) {
 	told := q.told.Load()
 	time.AfterFunc(pause, func() { q.watch(told) })
 }
 
-// watch looks whether the Observer blocks: told was the number when there was an event
-// to be told. It looks again as long as there are any, or dropped ones to be logged.
+// watch looks whether the Observer blocks: told was the number of delivered events when
+// there was one waiting. It looks again as long as there are any, or dropped ones to be logged.
 func (q *Queue) watch(told uint64) {
 	q.mu.Lock()
 	if !q.running && q.dropped == 0 {

@@ -128,17 +128,3 @@ func (db *Database) end() {
 	db.proc.kill()
 	db.proc = nil
 }
-
-// lookProgram finds a program on the PATH or where the patterns lead, of
-// several the last.
-func lookProgram(name string, patterns ...string) (string, bool) {
-	if path, err := exec.LookPath(name); err == nil {
-		return path, true
-	}
-	for _, pattern := range patterns {
-		if found, err := filepath.Glob(filepath.Join(pattern, name)); err == nil && len(found) > 0 {
-			return found[len(found)-1], true
-		}
-	}
-	return "", false
-}

@@ -11,14 +11,11 @@ import (
 // MariaDB starts a MariaDB server with an empty database "test" and returns
 // when it accepts connections. Nothing of it survives a crash of the machine;
 // a crash of the server does no harm. It is stopped, and its data removed,
-// when the test and its subtests are over.
+// when the test and its subtests have ended.
 func MariaDB(t testing.TB) *Database {
 	t.Helper()
-	server, ok := lookProgram("mariadbd", "/usr/sbin", "/opt/homebrew/opt/mariadb/bin", "/usr/local/opt/mariadb/bin")
-	install, ok2 := lookProgram("mariadb-install-db", "/usr/bin", "/opt/homebrew/opt/mariadb/bin", "/usr/local/opt/mariadb/bin")
-	if !ok || !ok2 {
-		t.Fatal("mariadbd not found: install it (Debian: apt-get install mariadb-server, macOS: brew install mariadb)")
-	}
+	server := Need(t, "mariadbd", "mariadb-server", "mariadb")
+	install := Need(t, "mariadb-install-db", "mariadb-server", "mariadb")
 	db := newDatabase(t, "mysql")
 	data, socket := filepath.Join(db.dir, "data"), filepath.Join(db.dir, "socket")
 	db.initialize(install, "--no-defaults", "--datadir="+data, "--auth-root-authentication-method=normal")

@@ -2,7 +2,7 @@ package testsvc
 
 import "time"
 
-// WatchPauses returns a function that says for how long this process did not
+// WatchPauses returns a function that returns for how long this process did not
 // run at the worst, from now until it is called.
 func WatchPauses() (pause func() time.Duration) {
 	const tick = time.Millisecond

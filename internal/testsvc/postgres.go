@@ -11,15 +11,11 @@ import (
 // Postgres starts a PostgreSQL server with an empty database and returns when
 // it accepts connections. Nothing of it survives a crash of the machine; a
 // crash of the server does no harm. It is stopped, and its data removed, when
-// the test and its subtests are over.
+// the test and its subtests have ended.
 func Postgres(t testing.TB) *Database {
 	t.Helper()
-	where := []string{"/usr/lib/postgresql/*/bin", "/opt/homebrew/opt/postgresql@*/bin", "/usr/local/opt/postgresql@*/bin"}
-	server, ok := lookProgram("postgres", where...)
-	initdb, ok2 := lookProgram("initdb", where...)
-	if !ok || !ok2 {
-		t.Fatal("postgres not found: install it (Debian: apt-get install postgresql, macOS: brew install postgresql@17)")
-	}
+	server := Need(t, "postgres", "postgresql", "postgresql@17")
+	initdb := Need(t, "initdb", "postgresql", "postgresql@17")
 	db := newDatabase(t, "postgres")
 	data := filepath.Join(db.dir, "data")
 	db.initialize(initdb, "-D", data, "-U", "postgres", "-A", "trust", "--no-sync", "--locale=C", "-E", "UTF8")
@@ -33,7 +29,7 @@ func Postgres(t testing.TB) *Database {
 	}
 	db.ready = "ready to accept connections"
 	// The server ends its children and then itself, without a checkpoint.
-	// SIGKILL would leave children behind that keep the next one from starting.
+	// After SIGKILL its children would keep the next one from starting.
 	db.stop = syscall.SIGQUIT
 	db.start()
 	return db

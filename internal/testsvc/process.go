@@ -56,7 +56,7 @@ func startCommand(cmd *exec.Cmd, ready string) (*process, error) {
 			for s := bufio.NewScanner(out); s.Scan(); {
 				lines <- s.Text()
 			}
-			_ = cmd.Wait() // killed: its status says nothing
+			_ = cmd.Wait() // killed: its status has no meaning
 		}
 		close(lines)
 	}()

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"os/exec"
 	"strconv"
 	"syscall"
 	"testing"
@@ -22,7 +21,7 @@ type Server struct {
 	t       testing.TB
 	program string
 	args    []string // of the caller
-	ready   string   // what its output says when it is ready
+	ready   string   // its output contains this when it is ready
 	dir     string   // where it runs
 	proc    *process // nil while no process runs
 }
@@ -34,13 +33,13 @@ const startAttempts = 10
 // Redis starts a server, Redis or Valkey, without persistence and without a password, and
 // returns when it accepts connections. The extra arguments are options as on
 // its command line ("--requirepass", "secret") and override those that Redis
-// sets. The server is stopped when the test and its subtests are over.
+// sets. The server is stopped when the test and its subtests have ended.
 func Redis(t testing.TB, extraArgs ...string) *Server {
 	t.Helper()
 	return redisServer(t, ready, func(s *Server) []string { return dataArgs(s, extraArgs) })
 }
 
-// ready is what the output of a server of data says when it is ready.
+// ready is in the output of a server of data when it is ready.
 const ready = "Ready to accept connections"
 
 // dataArgs returns the arguments of a server of data without persistence.
@@ -52,12 +51,12 @@ func dataArgs(s *Server, extraArgs []string) []string {
 	}, extraArgs...)
 }
 
-// LookServer returns the path of redis-server, or where there is none, that of
-// valkey-server, which takes the same options and says the same when it is
+// LookServer returns the path of redis-server, or where there is none, the path of
+// valkey-server, which takes the same options and prints the same when it is
 // ready.
 func LookServer() (string, error) {
 	for _, program := range []string{"redis-server", "valkey-server"} {
-		if path, err := exec.LookPath(program); err == nil {
+		if path, ok := look(program); ok {
 			return path, nil
 		}
 	}
@@ -65,7 +64,7 @@ func LookServer() (string, error) {
 }
 
 // redisServer starts redis-server or valkey-server with the arguments that args
-// returns, which may depend on the address. ready is what its output says when
+// returns, which may depend on the address. ready is in its output when
 // it is ready.
 func redisServer(t testing.TB, ready string, args func(*Server) []string) *Server {
 	t.Helper()
@@ -77,7 +76,7 @@ func redisServer(t testing.TB, ready string, args func(*Server) []string) *Serve
 }
 
 // Program starts any program that listens on an address of its own, such as holdfast
-// serve, and returns when its output says that it is ready. The arguments that args
+// serve, and returns when its output contains ready. The arguments that args
 // returns may depend on the address and on a directory for its files.
 func Program(t testing.TB, program, ready string, args func(addr, dir string) []string) *Server {
 	t.Helper()
@@ -105,7 +104,7 @@ func startServer(s *Server, args func(*Server) []string) *Server {
 	return nil
 }
 
-// freePort returns a port that nobody listens on. It is below the range from
+// freePort returns a port without a listener. It is below the range from
 // which the kernel takes the ports of outgoing connections, so that it stays
 // free while a server is being restarted.
 func freePort(t testing.TB) int {

@@ -84,7 +84,7 @@ sentinel parallel-syncs %[1]s 2
 	return []string{path, "--sentinel"}
 }
 
-// replicas returns how many replicas a master says are up to date.
+// replicas returns how many replicas are up to date, by the master.
 func (g *Sentinels) replicas(master *Server) int {
 	info, err := master.Do("INFO", "replication")
 	if err != nil {

@@ -23,6 +23,8 @@ type timing struct {
 	roundTrip   time.Duration // the median
 	offset      time.Duration // the server's clock less ours
 	uncertainty time.Duration // of offset
+	at          time.Time     // when that was, by our clock
+	shown       time.Time     // what the server's clock showed then
 	err         error         // why there is no offset
 }
 
@@ -50,7 +52,8 @@ func (s *survey) measure(ctx context.Context, server *server) (t timing) {
 			return t
 		}
 		if t.uncertainty == 0 || trip/2 < t.uncertainty {
-			t.offset, t.uncertainty = now.Sub(sent.Add(trip/2)), max(trip/2, 1)
+			t.at, t.shown, t.uncertainty = sent.Add(trip/2), now, max(trip/2, 1)
+			t.offset = t.shown.Sub(t.at)
 		}
 	}
 	slices.Sort(trips)
@@ -74,6 +77,7 @@ func (s *survey) lookAtClock(ctx context.Context, server *server) {
 		return
 	}
 	s.add(clockFinding(server.addr, server.timing))
+	s.lookAtRate(ctx, server)
 }
 
 // clockFinding judges a server's clock. Locks compare no clocks: a difference
@@ -112,7 +116,7 @@ func (s *survey) compareClocks(servers []*server) {
 	f := driver.Finding{Key: "clocks", Measures: map[string]time.Duration{"apart": apart}, Text: "at most " + brief(apart) + " apart"}
 	if apart > clockStep+least.timing.uncertainty+most.timing.uncertainty {
 		f.Level = driver.Warn
-		f.Text = "that of " + most.addr + " is " + brief(apart) + " ahead of that of " + least.addr +
+		f.Text = "the clock of " + most.addr + " is " + brief(apart) + " ahead of the clock of " + least.addr +
 			": a failover to the one ahead ends leases early by as much: run NTP on both"
 	}
 	s.add(f)
@@ -138,7 +142,7 @@ func roundTripFinding(addr string, trip, ttl time.Duration) driver.Finding {
 	return f
 }
 
-// shift says by how much one clock is off another.
+// shift describes by how much one clock is off another.
 func shift(offset time.Duration) string {
 	if offset < 0 {
 		return brief(-offset) + " behind"

@@ -4,7 +4,7 @@
 //	doctor.go   Diagnose: which servers there are, and what each check may do
 //	server.go   one server: version, memory, persistence, replicas
 //	clock.go    its clock, and the way to it
-//	info.go     what INFO says
+//	info.go     the reply of INFO
 //	group.go    sentinels, and the nodes of a cluster
 //	rights.go   what the user may do
 //	locks.go    every operation on a lock of its own; a sample of the names
@@ -87,7 +87,7 @@ func Diagnose(ctx context.Context, e *rediscore.Engine, req driver.DiagnoseReque
 	if s.Capabilities().History {
 		rights = slices.Insert(rights, 1, historyRights()...) // before what they try is deleted
 	}
-	s.tryRights(ctx, rights, s.store.Keys().Token(strings.Fields(keys.Vault), newDigest())...)
+	s.tryRights(ctx, rights, s.store.Keys().Token(strings.Fields(keys.Vault), newProof().Digest())...)
 	s.tryMessages(ctx)
 	s.tryLocks(ctx)
 	s.tryVault(ctx)
@@ -119,7 +119,7 @@ func definite(err error) error {
 	return fmt.Errorf("%w: %w", driver.ErrUnavailable, err)
 }
 
-// hidden says that we may not see something, or why we do not.
+// hidden reports something that we may not see, or why we do not.
 func hidden(err error) string {
 	if errors.Is(err, driver.ErrPermission) {
 		return "not allowed to look"
@@ -235,7 +235,7 @@ func (s *survey) chooseNodes(servers []*server) {
 	}
 }
 
-// greet asks a server about itself. Not being allowed to know is an answer.
+// greet sends INFO to a server. A refusal for want of a right is an answer.
 func (s *survey) greet(ctx context.Context, server *server) error {
 	reply, err := s.tell(ctx, server.client, "INFO")
 	if errors.Is(err, driver.ErrPermission) {

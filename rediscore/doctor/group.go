@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 )
 
-// lookAtSentinels asks each sentinel of the URL who the master is, and whether
+// lookAtSentinels queries each sentinel of the URL for the master, and whether
 // it can reach enough others to replace it.
 func (s *survey) lookAtSentinels(ctx context.Context) {
 	if s.store.Conn().Mode() != rediscore.BySentinel || s.way.Dial == nil {
@@ -76,7 +76,7 @@ func (s *survey) askSentinel(ctx context.Context, host string) (master string, q
 	return master, quorum, nil
 }
 
-// lookAtCluster asks the first node that answers what it knows of the cluster.
+// lookAtCluster queries the first node that answers for the state of the cluster.
 func (s *survey) lookAtCluster(ctx context.Context, servers []*server) {
 	if s.store.Conn().Mode() != rediscore.InCluster {
 		return

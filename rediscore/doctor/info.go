@@ -28,7 +28,7 @@ func (i info) number(key string) int64 {
 	return n
 }
 
-// isReplica reports whether the server says that it follows another.
+// isReplica reports whether the server follows another.
 func (i info) isReplica() bool { return i["role"] == "slave" }
 
 // product returns what the server is called and its version, for people.
@@ -62,7 +62,7 @@ func (i info) newEnough() (enough, known bool) {
 	return m > oldest[0] || m == oldest[0] && n >= oldest[1], true
 }
 
-// A replica is what a master says of one that follows it.
+// A replica is a master's entry for one that follows it.
 type replica struct {
 	addr   string
 	online bool

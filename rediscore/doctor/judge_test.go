@@ -45,6 +45,11 @@ func TestDiagnoseLimits(t *testing.T) {
 		{"clock", clockFinding("", timing{offset: 105 * ms, uncertainty: 5 * ms}), driver.OK},
 		{"clock", clockFinding("", timing{offset: 106 * ms, uncertainty: 5 * ms}), driver.Warn},
 		{"clock behind", clockFinding("", timing{offset: -106 * ms, uncertainty: 5 * ms}), driver.Warn},
+		{"rate", rateOf(5*ms, 2*ms), driver.OK},
+		{"rate", rateOf(7*ms, 2*ms), driver.OK},
+		{"rate", rateOf(7*ms+1, 2*ms), driver.Warn},
+		{"rate", rateOf(-7*ms-1, 2*ms), driver.Warn},
+		{"rate of chrony", rateOf(83*ms, 2*ms), driver.Warn},
 		{"round trip", roundTripFinding("", 50*ms, time.Second), driver.OK},
 		{"round trip", roundTripFinding("", 51*ms, time.Second), driver.Warn},
 		{"lead", tokenFinding(time.Second, "x"), driver.OK},
@@ -64,6 +69,13 @@ func TestDiagnoseLimits(t *testing.T) {
 	s := &survey{}
 	s.judgeMasters(map[string][]string{"a:1": {"s1", "s2"}, "b:1": {"s3"}})
 	wantFinding(t, driver.Diagnosis{Findings: s.findings}, "sentinels", driver.Warn, "disagree", "a:1 by s1 and s2", "b:1 by s3")
+}
+
+// rateOf judges a clock that was ahead by so much more, a second after the first look.
+func rateOf(ahead, uncertainty time.Duration) driver.Finding {
+	now, off := time.Now(), time.Hour
+	first := timing{at: now, shown: now.Add(off), uncertainty: uncertainty / 2}
+	return rateFinding("", first, timing{at: now.Add(time.Second), shown: now.Add(off + time.Second + ahead), uncertainty: uncertainty / 2})
 }
 
 // TestDiagnoseLonelyMaster: a master that goes on without its replicas is warned

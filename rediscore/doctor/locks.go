@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/rediscore"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
@@ -20,7 +22,7 @@ const (
 
 // tryLocks runs the operations on a name of its own, one after the other.
 func (s *survey) tryLocks(ctx context.Context) {
-	name := driver.ProbePrefix + string(driver.NewLeaseID())
+	name := driver.ProbePrefix + string(lockinfo.NewLeaseID())
 	// A name that was never used before, and will not be again, needs no last
 	// token.
 	defer s.erase(ctx, s.store.Keys().Of(strings.Fields(keys.State), name, ""))
@@ -31,10 +33,10 @@ func (s *survey) tryLocks(ctx context.Context) {
 // and is handed it.
 func (s *survey) lockSteps(name string) []step {
 	first := driver.AcquireRequest{
-		Name: name, LeaseID: driver.NewLeaseID(), TTL: probeTTL, Holder: driver.Holder{Label: "holdfast doctor"},
+		Name: name, LeaseID: lockinfo.NewLeaseID(), TTL: probeTTL, Holder: lockinfo.Holder{Label: "holdfast doctor"},
 	}
 	second := first
-	second.LeaseID, second.Queue, second.WaiterTTL = driver.NewLeaseID(), true, probeTTL
+	second.LeaseID, second.Queue, second.WaiterTTL = lockinfo.NewLeaseID(), true, probeTTL
 	var token uint64
 	refresh := func(ctx context.Context) driver.RefreshReply {
 		return s.Refresh(ctx, []driver.RefreshRequest{{Name: name, LeaseID: second.LeaseID, WaiterTTL: probeTTL}})[0]
@@ -61,7 +63,7 @@ func (s *survey) lockSteps(name string) []step {
 		}},
 		{"inspect", func(ctx context.Context) error {
 			lock, err := s.Inspect(ctx, name)
-			shared := lock.Mode == driver.Shared && len(lock.Holders) == 1 && lock.Holders[0].Token == token
+			shared := lock.Mode == lockinfo.Shared && len(lock.Holders) == 1 && lock.Holders[0].Token == token
 			return expect(err, shared && lock.QueueLength == 1, lock)
 		}},
 		{"release", func(ctx context.Context) error { // hands the lock over to the one that waits
@@ -145,8 +147,10 @@ func (s *survey) sample(ctx context.Context, server *server, all *sample) error 
 		if err != nil {
 			return err
 		}
-		if err := s.count(ctx, server, names, all); err != nil {
-			return err
+		for batch := range slices.Chunk(names, driver.MaxBatch) {
+			if err := s.count(ctx, server, batch, all); err != nil {
+				return err
+			}
 		}
 		if cursor = next; cursor == 0 {
 			return nil

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/rediscore"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
@@ -26,7 +27,7 @@ type Member interface {
 // begins it if the server has lost its memory.
 //
 // It returns the ID of the server's run, which tells servers apart. The error
-// says that the server does not answer. What is wrong with it is a finding.
+// means that the server does not answer. What is wrong with it is a finding.
 func Check(ctx context.Context, e *rediscore.Engine, m Member, req driver.DiagnoseRequest, quarantine time.Duration) (run string, d driver.Diagnosis, err error) {
 	s := &survey{Engine: e, store: e.Store(), req: req, member: true}
 	if err := s.store.Enter(ctx, ""); err != nil {
@@ -60,8 +61,8 @@ func (s *survey) tryMember(ctx context.Context, m Member, quarantine time.Durati
 	ctx, cancel := context.WithTimeout(ctx, Limit)
 	defer cancel()
 	req := driver.ProposeRequest{
-		Name: driver.ProbePrefix + string(driver.NewLeaseID()), LeaseID: driver.NewLeaseID(), TTL: probeTTL,
-		Holder: driver.Holder{Label: "holdfast doctor"}, Quarantine: quarantine,
+		Name: driver.ProbePrefix + string(lockinfo.NewLeaseID()), LeaseID: lockinfo.NewLeaseID(), Proposer: driver.NewProposer(), TTL: probeTTL,
+		Holder: lockinfo.Holder{Label: "holdfast doctor"}, Quarantine: quarantine,
 	}
 	defer s.erase(ctx, s.store.Keys().Of(strings.Fields(keys.Lease), req.Name, req.LeaseID))
 	// A proposal must not be far from the server's clock.
@@ -108,7 +109,7 @@ func (s *survey) tryRest(ctx context.Context, m Member, req driver.ProposeReques
 			return expect(renewal.Err, renewal.Token == req.Token, renewal.Token)
 		}},
 		step{"withdraw", func(ctx context.Context) error {
-			token, err := m.Withdraw(ctx, driver.WithdrawRequest{Name: req.Name, LeaseID: req.LeaseID, Token: req.Token, Lead: req.Lead})
+			token, err := m.Withdraw(ctx, driver.WithdrawRequest{Name: req.Name, LeaseID: req.LeaseID, Released: true, Token: req.Token, Lead: req.Lead})
 			return expect(err, token == req.Token, token)
 		}},
 		// INVARIANT I5: what was withdrawn is not accepted any more.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/rediscore"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
@@ -18,7 +19,7 @@ import (
 const probeLife = "60000" // ms
 
 // A right is a command that a user must be able to run: the words before a
-// key, if it takes one, and those behind it.
+// key, if it takes one, and those after it.
 type right struct {
 	words   []string
 	keyless bool
@@ -62,7 +63,7 @@ func engineRights() []right {
 	}
 }
 
-// historyRights are those that an engine needs besides which writes history.
+// historyRights are further rights of an engine that writes history.
 func historyRights() []right {
 	return []right{
 		{words: []string{"RPUSH"}, args: []string{"x"}, creates: true},
@@ -74,7 +75,7 @@ func historyRights() []right {
 // tryRights runs each command that the scripts need on a key of its own, and
 // names those that the user has no right to.
 func (s *survey) tryRights(ctx context.Context, rights []right, others ...string) {
-	name := driver.ProbePrefix + string(driver.NewLeaseID())
+	name := driver.ProbePrefix + string(lockinfo.NewLeaseID())
 	key := s.store.Keys().Lock(name)
 	who := s.user(ctx)
 	for _, k := range append([]string{key, s.store.Keys().Key(keys.Fence, name)}, others...) {
@@ -135,8 +136,8 @@ func (s *survey) run(ctx context.Context, r right, key string) error {
 	return err
 }
 
-// dryRun asks whether a command could be run, where the server can tell and
-// does. If not, there is nothing to say.
+// dryRun returns the error that a command would have, where the server supports ACL
+// DRYRUN. Otherwise there is no finding.
 func (s *survey) dryRun(ctx context.Context, who string, r right, key string) error {
 	name, quoted := strings.CutPrefix(who, "the user ")
 	if !quoted {
@@ -167,7 +168,7 @@ func (s *survey) tryMessages(ctx context.Context) {
 	defer cancel()
 	const loss = "waiting works, by asking now and then, and is slower"
 	who := s.user(ctx)
-	channel := s.store.Keys().Inboxes() + string(driver.NewLeaseID())
+	channel := s.store.Keys().Inboxes() + string(lockinfo.NewLeaseID())
 	session := s.first.Dedicate()
 	defer session.Close() // it has a subscription
 	came := make(chan struct{}, 1)

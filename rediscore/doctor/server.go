@@ -108,7 +108,7 @@ func (s *survey) lookAtReplicas(ctx context.Context, server *server) {
 	s.add(replicasFinding(server, rule, goesOn))
 }
 
-// replicasFinding says how a master's replicas are. goesOn: it grants locks even
+// replicasFinding reports the state of a master's replicas. goesOn: it grants locks even
 // if it reaches none of them.
 func replicasFinding(server *server, rule string, goesOn bool) driver.Finding {
 	replicas := server.info.replicas()

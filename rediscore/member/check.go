@@ -12,7 +12,7 @@ import (
 )
 
 // String returns the address of the server, without credentials.
-func (m *Member) String() string {
+func (m *member) String() string {
 	if m.addr != "" {
 		return m.addr
 	}
@@ -25,7 +25,7 @@ func (m *Member) String() string {
 }
 
 // Check implements quorumlock.Checker; see doctor.Check.
-func (m *Member) Check(ctx context.Context, req driver.DiagnoseRequest, quarantine time.Duration) (run string, d driver.Diagnosis, err error) {
+func (m *member) Check(ctx context.Context, req driver.DiagnoseRequest, quarantine time.Duration) (run string, d driver.Diagnosis, err error) {
 	reaching, cancel := context.WithTimeout(ctx, doctor.Limit)
 	e, err := m.connect(reaching)
 	cancel()

@@ -15,15 +15,16 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/rediscore"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/lua"
 )
 
-// A Member is one Redis or Valkey server as a member of a quorum; see package
+// A member is one Redis or Valkey server as a member of a quorum; see package
 // quorumlock. Use New or On to make one. It keeps leases under the same keys as
 // a rediscore.Engine, so that both exclude each other, but a name should be used
-// through one of the two only: whoever waits in an Engine's queue is not told
-// when a Member ends a lease.
+// through one of the two only: a waiter in an Engine's queue gets no message
+// when a member ends a lease.
 //
 // The server must be a master of its own, with no replica of another member,
 // and not part of a Redis Cluster. It has one key more than the package's
@@ -32,12 +33,12 @@ import (
 // pttl, pexpire and time, the user needs the right to info.
 //
 // It is safe for concurrent use.
-type Member struct {
-	addr    string // of the server; "" if the engine knows it
+type member struct {
+	addr    string // of the server; "" if the *rediscore.Engine knows it
 	open    func(context.Context) (*rediscore.Engine, error)
 	scripts lua.Member
 
-	losses driver.Losses // of the engine's, once there is one
+	losses driver.Losses // of the *rediscore.Engine's, once there is one
 
 	mu     sync.Mutex        // guards the rest
 	engine *rediscore.Engine // nil until the server has been reached
@@ -50,35 +51,59 @@ const dialLimit = 3 * time.Second
 
 // A dialing is one attempt to connect.
 type dialing struct {
-	done   chan struct{} // closed when it is over
+	done   chan struct{} // closed when it has ended
 	cancel context.CancelFunc
-	err    error // to be read when it is over
+	err    error // to be read when it has ended
 }
 
 var (
-	_ driver.Member     = (*Member)(nil)
-	_ driver.Lister     = (*Member)(nil)
-	_ driver.Breaker    = (*Member)(nil)
-	_ driver.LossTeller = (*Member)(nil)
+	_ driver.Member     = (*member)(nil)
+	_ driver.Lister     = (*member)(nil)
+	_ driver.Breaker    = (*member)(nil)
+	_ driver.LossTeller = (*member)(nil)
 )
 
 // New returns a member on a server that open connects to when it is needed. One
 // that cannot be reached makes requests fail with ErrUnavailable until it can.
-// addr is what the member is called.
-func New(addr string, open func(context.Context) (*rediscore.Engine, error)) *Member {
-	return &Member{addr: addr, open: open, scripts: lua.ForMember()}
+// addr is what the member is called. An engine that is not of package redislock or
+// goredislock makes them fail with ErrInvalid.
+func New(addr string, open func(context.Context) (driver.Engine, error)) driver.Member {
+	return newMember(addr, func(ctx context.Context) (*rediscore.Engine, error) {
+		e, err := open(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return inRedis(e)
+	})
 }
 
-// On returns a member on an engine's server. Close closes the engine.
-func On(e *rediscore.Engine) *Member {
-	m := New("", nil)
-	m.use(e)
-	return m
+func newMember(addr string, open func(context.Context) (*rediscore.Engine, error)) *member {
+	return &member{addr: addr, open: open, scripts: lua.ForMember()}
 }
 
-// connect returns the engine. It fails, certain that nothing was sent, if the
+// On returns a member on an engine's server. Close closes the *rediscore.Engine. An engine that is
+// not of package redislock or goredislock is ErrInvalid.
+func On(e driver.Engine) (driver.Member, error) {
+	found, err := inRedis(e)
+	if err != nil {
+		return nil, err
+	}
+	m := newMember("", nil)
+	m.use(found)
+	return m, nil
+}
+
+func inRedis(e driver.Engine) (*rediscore.Engine, error) {
+	found, ok := e.(interface{ InRedis() *rediscore.Engine })
+	if !ok {
+		return nil, fmt.Errorf("%w engine: %T has no keys in Redis: want one of package redislock or goredislock", driver.ErrInvalid, e)
+	}
+	return found.InRedis(), nil
+}
+
+// connect returns the *rediscore.Engine. It fails, certain that nothing was sent, if the
 // server cannot be reached before ctx ends.
-func (m *Member) connect(ctx context.Context) (*rediscore.Engine, error) {
+func (m *member) connect(ctx context.Context) (*rediscore.Engine, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -108,7 +133,7 @@ func (m *Member) connect(ctx context.Context) (*rediscore.Engine, error) {
 }
 
 // startDial tries to reach the server. m.mu is held.
-func (m *Member) startDial() {
+func (m *member) startDial() {
 	ctx, cancel := context.WithTimeout(context.Background(), dialLimit)
 	dial := &dialing{done: make(chan struct{}), cancel: cancel}
 	m.dial = dial
@@ -127,8 +152,8 @@ func (m *Member) startDial() {
 	}()
 }
 
-// use makes e the member's engine. m.mu is held, or nobody else knows m.
-func (m *Member) use(e *rediscore.Engine) {
+// use makes e the member's engine. m.mu is held, or no other goroutine knows m.
+func (m *member) use(e *rediscore.Engine) {
 	m.engine = e
 	e.OnLoss(m.losses.Tell) // until both are closed
 }
@@ -142,7 +167,7 @@ func checkMember(e *rediscore.Engine) error {
 }
 
 // Close implements driver.Member.
-func (m *Member) Close() error {
+func (m *member) Close() error {
 	m.mu.Lock()
 	m.closed = true
 	e, dial := m.engine, m.dial
@@ -157,23 +182,23 @@ func (m *Member) Close() error {
 	return e.Close()
 }
 
-// Capabilities implements driver.Member. What an Engine can do besides is of no
+// Capabilities implements driver.Member. What else an Engine can do is of no
 // use in a quorum.
-func (m *Member) Capabilities() driver.Capabilities {
+func (m *member) Capabilities() driver.Capabilities {
 	return driver.Capabilities{Break: true, Losses: true, List: true}
 }
 
 // Inspect implements driver.Member.
-func (m *Member) Inspect(ctx context.Context, name string) (driver.Lock, error) {
+func (m *member) Inspect(ctx context.Context, name string) (lockinfo.LockState, error) {
 	e, err := m.connect(ctx)
 	if err != nil {
-		return driver.Lock{}, err
+		return lockinfo.LockState{}, err
 	}
 	return e.Inspect(ctx, name)
 }
 
 // Break implements driver.Breaker, with the member's duty to the counter.
-func (m *Member) Break(ctx context.Context, req driver.BreakRequest) ([]driver.Broken, error) {
+func (m *member) Break(ctx context.Context, req driver.BreakRequest) ([]lockinfo.Broken, error) {
 	e, err := m.connect(ctx)
 	if err != nil {
 		return nil, err
@@ -182,7 +207,7 @@ func (m *Member) Break(ctx context.Context, req driver.BreakRequest) ([]driver.B
 }
 
 // Breaks implements driver.Breaker.
-func (m *Member) Breaks(ctx context.Context, name string) ([]driver.Broken, error) {
+func (m *member) Breaks(ctx context.Context, name string) ([]lockinfo.Broken, error) {
 	e, err := m.connect(ctx)
 	if err != nil {
 		return nil, err
@@ -191,13 +216,13 @@ func (m *Member) Breaks(ctx context.Context, name string) ([]driver.Broken, erro
 }
 
 // OnLoss implements driver.LossTeller.
-func (m *Member) OnLoss(told func(driver.Loss)) (stop func()) { return m.losses.OnLoss(told) }
+func (m *member) OnLoss(told func(driver.Loss)) (stop func()) { return m.losses.OnLoss(told) }
 
 // List implements driver.Lister.
-func (m *Member) List(ctx context.Context, prefix string) iter.Seq2[driver.Lock, error] {
+func (m *member) List(ctx context.Context, prefix string) iter.Seq2[lockinfo.LockState, error] {
 	e, err := m.connect(ctx)
 	if err == nil {
 		return e.List(ctx, prefix)
 	}
-	return driver.Listed(func() ([]driver.Lock, error) { return nil, err })
+	return driver.Listed(func() ([]lockinfo.LockState, error) { return nil, err })
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/rediscore"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 )
@@ -28,7 +29,7 @@ func parsePropose(reply any) (driver.ProposeReply, error) {
 	r := driver.ProposeReply{Vote: vote, Counter: uint64(counter), Clock: uint64(clock), Token: uint64(token)}
 	switch vote {
 	case driver.VoteHeld:
-		r.Rival = driver.LeaseID(rival)
+		r.Rival = lockinfo.LeaseID(rival)
 		r.Blocker = driver.Blocker{
 			Holder: form.ReadHolder(holder), Since: form.Ago(us), ExpiresIn: form.ExpiresIn(left), Released: closed == 1,
 		}
@@ -38,7 +39,7 @@ func parsePropose(reply any) (driver.ProposeReply, error) {
 	return r, nil
 }
 
-// parseRenew reads what member_renew.lua says of one lease.
+// parseRenew reads the reply of member_renew.lua for one lease.
 func parseRenew(reply any) driver.RenewReply {
 	switch reply := reply.(type) {
 	case string:

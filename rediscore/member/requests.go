@@ -4,13 +4,14 @@ import (
 	"context"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/rediscore"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/lua"
 )
 
-// ask runs a script about a name, and a lease ID if it has one.
-func (m *Member) ask(ctx context.Context, script *lua.Script, name string, id driver.LeaseID, args ...string) (*rediscore.Store, any, error) {
+// ask runs a script for a name, and a lease ID if it has one.
+func (m *member) ask(ctx context.Context, script *lua.Script, name string, id lockinfo.LeaseID, args ...string) (*rediscore.Store, any, error) {
 	e, err := m.connect(ctx)
 	if err != nil {
 		return nil, nil, err
@@ -20,9 +21,12 @@ func (m *Member) ask(ctx context.Context, script *lua.Script, name string, id dr
 }
 
 // Propose implements driver.Member.
-func (m *Member) Propose(ctx context.Context, req driver.ProposeRequest) (driver.ProposeReply, error) {
+func (m *member) Propose(ctx context.Context, req driver.ProposeRequest) (driver.ProposeReply, error) {
+	if err := req.Check(); err != nil {
+		return driver.ProposeReply{}, err
+	}
 	store, reply, err := m.ask(ctx, m.scripts.Propose, req.Name, req.LeaseID,
-		string(req.LeaseID), form.MS(req.TTL), form.Token(req.Token), form.Token(req.Replaces), form.US(req.Lead),
+		string(req.LeaseID), string(req.Proposer), form.MS(req.TTL), form.Token(req.Token), form.Token(req.Replaces), form.US(req.Lead),
 		form.US(driver.MaxProposalLag), form.MS(req.Quarantine), form.MS(driver.TokenMemory), form.Holder(req.Holder))
 	if err != nil {
 		return driver.ProposeReply{}, err
@@ -35,7 +39,7 @@ func (m *Member) Propose(ctx context.Context, req driver.ProposeRequest) (driver
 }
 
 // Renew implements driver.Member. All requests go out as one command.
-func (m *Member) Renew(ctx context.Context, reqs []driver.RenewRequest) []driver.RenewReply {
+func (m *member) Renew(ctx context.Context, reqs []driver.RenewRequest) []driver.RenewReply {
 	replies := make([]driver.RenewReply, len(reqs))
 	e, err := m.connect(ctx)
 	if err != nil {
@@ -46,7 +50,7 @@ func (m *Member) Renew(ctx context.Context, reqs []driver.RenewRequest) []driver
 	}
 	e.Store().EvalEach(ctx, len(reqs), rediscore.Batch{
 		Op: "renew", Script: m.scripts.Renew, Args: []string{form.MS(driver.TokenMemory), form.US(2 * driver.MaxTokenLead)},
-		Name: func(i int) (string, driver.LeaseID) { return reqs[i].Name, reqs[i].LeaseID },
+		Name: func(i int) (string, lockinfo.LeaseID) { return reqs[i].Name, reqs[i].LeaseID },
 		Add:  func(args []string, i int) []string { return appendRenewal(args, reqs[i]) },
 		Answer: func(i int, item any, err error) {
 			if replies[i] = parseRenew(item); err != nil {
@@ -67,13 +71,19 @@ func appendRenewal(args []string, req driver.RenewRequest) []string {
 }
 
 // Withdraw implements driver.Member.
-func (m *Member) Withdraw(ctx context.Context, req driver.WithdrawRequest) (uint64, error) {
-	remember := "0"
+func (m *member) Withdraw(ctx context.Context, req driver.WithdrawRequest) (uint64, error) {
+	if err := req.Check(); err != nil {
+		return 0, err
+	}
+	remember, proposer := "0", string(req.Proposer)
 	if req.Cancel {
 		remember = form.MS(driver.TombstoneTTL)
 	}
+	if req.Proposer == driver.Confirmed {
+		proposer = ""
+	}
 	store, reply, err := m.ask(ctx, m.scripts.Withdraw, req.Name, req.LeaseID,
-		string(req.LeaseID), form.Token(req.Token), form.US(req.Lead+driver.TombstoneTTL),
+		string(req.LeaseID), proposer, form.Flag(req.Released), form.Token(req.Token), form.US(req.Lead+driver.TombstoneTTL),
 		form.MS(max(req.KeepFor, 0)), remember, form.MS(driver.TokenMemory))
 	if err != nil {
 		return 0, err
@@ -86,7 +96,7 @@ func (m *Member) Withdraw(ctx context.Context, req driver.WithdrawRequest) (uint
 }
 
 // Admit implements driver.Member.
-func (m *Member) Admit(ctx context.Context) error {
+func (m *member) Admit(ctx context.Context) error {
 	_, _, err := m.ask(ctx, m.scripts.Admit, "", "")
 	return err
 }

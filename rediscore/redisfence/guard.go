@@ -32,7 +32,7 @@ import (
 // then becomes the mark. A stale claim gets a *[fence.StaleError] and changes
 // nothing.
 //
-// Whoever reads a resource before it writes must call Advance before it
+// A client that reads a resource before it writes must call Advance before it
 // reads, or do both in one Script: a check on write alone loses updates. Read
 // from the master; a replica may be behind.
 //
@@ -53,7 +53,6 @@ import (
 type Guard struct {
 	store   *rediscore.Store // sends the requests
 	keys    keys.Space
-	invalid error // of the options; what every call answers
 	reports *fence.Reporter
 
 	advance, set, delete *Script
@@ -65,24 +64,32 @@ type Options struct {
 	// whatever prefix the locks have.
 	Prefix string
 
-	// Observer is told of each claim that was accepted or refused. Default:
+	// Observer receives each claim that was accepted or refused. Default:
 	// nobody.
 	Observer observe.Observer
 }
 
-// New returns a guard for resources in the store of an engine, on the engine's
-// connection. It does not block; a bad option makes every call fail with
-// ErrInvalid, and after the engine's Close all fail with ErrClosed.
-func New(e *rediscore.Engine, opts *Options) *Guard {
+// New returns a guard for resources in the store of an engine of package redislock or
+// goredislock, on the engine's connection. Another engine and a bad option are
+// driver.ErrInvalid. New does not block. After the engine's Close all calls of the guard
+// fail with ErrClosed.
+func New(e driver.Engine, opts *Options) (*Guard, error) {
+	inRedis, ok := e.(interface{ InRedis() *rediscore.Engine })
+	if !ok {
+		return nil, fmt.Errorf("%w engine: %T has no keys in Redis: want one of package redislock or goredislock", driver.ErrInvalid, e)
+	}
 	var o Options
 	if opts != nil {
 		o = *opts
 	}
 	space, err := keys.New(o.Prefix)
-	return &Guard{
-		store: e.Store(), keys: space, invalid: err, reports: fence.NewReporter(o.Observer),
-		advance: NewScript(""), set: NewScript(guardSetLua), delete: NewScript(guardDeleteLua),
+	if err != nil {
+		return nil, err
 	}
+	return &Guard{
+		store: inRedis.InRedis().Store(), keys: space, reports: fence.NewReporter(o.Observer),
+		advance: NewScript(""), set: NewScript(guardSetLua), delete: NewScript(guardDeleteLua),
+	}, nil
 }
 
 var (
@@ -168,13 +175,10 @@ func (g *Guard) run(ctx context.Context, s *Script, resource string, c fence.Cla
 	return answer.value, nil
 }
 
-// enter returns an error if the guard may not ask the store.
+// enter returns an error if the guard may send no request.
 func (g *Guard) enter(ctx context.Context, resource string, c fence.Claim, others []string) error {
 	if err := g.store.Enter(ctx, resource); err != nil {
 		return err
-	}
-	if g.invalid != nil {
-		return g.invalid
 	}
 	for _, key := range append([]string{resource}, others...) {
 		if err := driver.CheckName(key); err != nil {

@@ -87,8 +87,8 @@ func (r *rule) set(key, value string) (err error) {
 	return err
 }
 
-// compile lets a space of the expression stand for whatever space there is, and
-// lets it begin with a word.
+// compile lets a space of the expression match any white space, and lets the expression
+// begin with a word.
 func compile(expression string) (*regexp.Regexp, error) {
 	if !strings.HasPrefix(expression, "^") {
 		expression = `\b(?:` + expression + `)`
@@ -123,8 +123,7 @@ func (r rule) find(s piece) []int {
 	return r.never.FindStringIndex(s.text)
 }
 
-// sentenceEnd finds the ends of sentences, and of what stands alone: items of
-// lists, cells of tables, paragraphs.
+// sentenceEnd finds the ends of sentences, list items, table cells and paragraphs.
 var sentenceEnd = regexp.MustCompile("[.!?:;]['\"`)*]*\\s+|\\n\\s*\\n|\\n\\s*[-*]\\s+|\\|")
 
 // sentences takes a piece to pieces.

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server"
 	"github.com/holdfast-locks/holdfast/internal/exchange"
 	"github.com/holdfast-locks/holdfast/internal/hook"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
 // rest is a server for requests that have a history, which sweep has not.
@@ -29,8 +29,8 @@ type rest struct {
 func (a *api) rest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		deaf := false
-		engine := &hook.Engine{Forward: driver.Forward{Engine: memlock.New()}, Each: func(_ context.Context, req hook.Request, send func() error) error {
-			if deaf && (req.Method == "Complete" || req.Method == "Redeem") {
+		engine := &hook.Engine{Forward: driver.Forward{Engine: mem.New(nil)}, Each: func(_ context.Context, req hook.Request, send func() error) error {
+			if deaf && (req.Method == "Complete" || req.Method == "Redeem" || req.Method == "Downgrade") {
 				return errors.New("reset")
 			}
 			return send()
@@ -46,7 +46,9 @@ func (a *api) rest(t *testing.T) {
 		run := r.send(201, "POST", "/v1/once/work", "the-first-of-them", `{}`)
 		r.send(202, "POST", "/v1/once/work", "the-second-of-them", `{"wait_ms":1000}`)
 		token := r.send(201, "POST", "/v1/onetime", "", `{"payload":"x","ttl_ms":60000}`)
+		lease := r.send(201, "POST", "/v1/leases", "", `{"name":"n"}`)
 		deaf = true
+		r.send(504, "POST", "/v1/leases/downgrade", "", `{"name":"n","lease_id":"`+lease["lease_id"].(string)+`"}`)
 		r.send(504, "PUT", "/v1/once/work/result", "", `{"lease_id":"`+run["lease_id"].(string)+`"}`)
 		r.send(504, "POST", "/v1/onetime/redeem", "", `{"token":"`+token["token"].(string)+`"}`)
 	})
@@ -64,6 +66,7 @@ func (r rest) send(status int, method, path, key, body string) (answer map[strin
 	}
 	if key != "" {
 		req.Header.Set("Idempotency-Key", key)
+		req.Header.Set("Prefer", "respond-async")
 	}
 	w := httptest.NewRecorder()
 	r.handler.ServeHTTP(w, req)

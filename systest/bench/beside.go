@@ -9,16 +9,16 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/bench/report"
 )
 
-// others are how many other locks the server has in beside, the most at the end.
+// others are the numbers of other locks on the server, the greatest last.
 var others = []int{0, 10_000, 100_000}
 
-// The names of what a pair costs beside so many other locks, and of that divided by what
-// it costs without them.
+// The names of two metrics: the cost of a pair with so many other locks on the server,
+// and its ratio to the cost without them.
 func serverBeside(n int) string { return fmt.Sprintf("server-%d", n) }
 func growthBeside(n int) string { return fmt.Sprintf("growth-%d", n) }
 
-// beside is one goroutine, while another process holds other locks. All is measured in
-// one trial, because what is asked is how it grows.
+// beside measures one goroutine while another process holds other locks. All is measured
+// in one trial, because the growth matters.
 func beside() workload {
 	w := workload{
 		name:  "beside",

@@ -21,7 +21,7 @@ import (
 // client, which does the job that follows. It ends with its standard input.
 const crewRole = "crew"
 
-// A crewJob is what a crew is told.
+// A crewJob is the input of a crew.
 type crewJob struct {
 	Peer, Addr string
 	TTL        time.Duration
@@ -33,11 +33,11 @@ type crewJob struct {
 	Door  string // file of the door that all crews go through
 }
 
-// A crewStatus is what a crew says when it is ready, and then for each line that
+// A crewStatus is the message of a crew when it is ready, and then after each line that
 // it reads.
 type crewStatus struct {
 	CPU        time.Duration // that it has used; for a shift, while it was counted
-	Memory     int64         // in bytes, of what it holds
+	Memory     int64         // in bytes, of the crew
 	Goroutines int           // the same
 	Turns      []int64       // of a shift
 }
@@ -64,7 +64,7 @@ func beCrew(text string, peers []peer.Peer) error {
 	do, status, err := begin(ctx, client)
 	out, in := json.NewEncoder(os.Stdout), bufio.NewReader(os.Stdin)
 	orders := make(chan struct{})
-	go func() { // a crew that nobody wants any more ends at once
+	go func() { // a crew ends with its input
 		for {
 			if _, err := in.ReadString('\n'); err != nil {
 				os.Exit(1)
@@ -84,7 +84,7 @@ func beCrew(text string, peers []peer.Peer) error {
 	}
 }
 
-// hold takes locks, and says what they take while they are held.
+// hold takes locks, and reports their cost while they are held.
 func (j crewJob) hold(ctx context.Context, client peer.Client) (do func() (crewStatus, error), ready crewStatus, err error) {
 	before, goroutines := heap(), runtime.NumGoroutine()
 	if _, err := take(ctx, client, j.Shift.Name, j.Hold); err != nil {
@@ -97,7 +97,7 @@ func (j crewJob) hold(ctx context.Context, client peer.Client) (do func() (crewS
 	return do, crewStatus{Memory: int64(heap()) - int64(before), Goroutines: runtime.NumGoroutine() - goroutines}, nil
 }
 
-// work does a shift when it is told to.
+// work does a shift for each line that it reads.
 func (j crewJob) work(ctx context.Context, client peer.Client) (do func() (crewStatus, error), ready crewStatus, err error) {
 	d, err := sharedDoor(j.Door)
 	do = func() (s crewStatus, err error) {
@@ -122,8 +122,7 @@ type crew struct {
 	said bytes.Buffer // to be read when it has ended
 }
 
-// crew starts one for the trial, which ends with it, and returns what it says when
-// it is ready.
+// crew starts one for the trial, which ends with it, and returns its first message.
 func (t *trial) crew(ctx context.Context, job crewJob) (*crew, crewStatus, error) {
 	job.Peer, job.Addr, job.TTL = t.peer.Name, t.store.addr(), t.ttl
 	text, err := json.Marshal(job)
@@ -154,7 +153,7 @@ func (c *crew) tell() error {
 	return err
 }
 
-// next reads what the crew says next.
+// next reads the next message of the crew.
 func (c *crew) next() (s crewStatus, err error) {
 	if err := c.out.Decode(&s); err != nil {
 		c.kill()
@@ -163,7 +162,7 @@ func (c *crew) next() (s crewStatus, err error) {
 	return s, nil
 }
 
-// ask is both.
+// ask writes a line and reads the reply.
 func (c *crew) ask() (crewStatus, error) {
 	if err := c.tell(); err != nil {
 		return crewStatus{}, err

@@ -1,10 +1,9 @@
-// Command bench runs holdfast and its peers on the same servers in interleaved
-// rounds (A B C A B C), and reports medians, ranges and ratios as a table, as
-// JSON and as pictures. It is a module and a workspace of its own: nobody but
-// who runs it downloads the peers, and they do not decide with which versions
-// holdfast is built and tested.
+// Command bench runs holdfast and its peers on the same servers in interleaved rounds (A
+// B C A B C), and reports medians, ranges and ratios as a table, as JSON and as pictures.
+// It has a module and a workspace of its own: only its users download the peers, and the
+// peers do not decide with which versions holdfast is built and tested.
 //
-//	make bench                        everything, 7 rounds; about 20 minutes
+//	make bench                        everything, 7 rounds; about 45 minutes
 //	make bench BENCH=-quick           a first look; less than 2 minutes
 //	go run . -only handoff -peers 'holdfast|baton' -rounds 3 -for 500ms
 //	go run . -list                    what there is to choose from
@@ -25,7 +24,7 @@
 //	scale.go       sizes that few have
 //	recovery.go    the holder dies
 //	loss.go        the lock is deleted
-//	beside.go      one goroutine, beside many other locks
+//	beside.go      one goroutine, with many other locks
 //	goals.go       what holdfast shall reach
 //	write.go       the files of the report
 //	meter.go       CPU of server and client, allocations

@@ -36,7 +36,7 @@ func sharedDoor(path string) (*door, error) {
 	return (*door)(unsafe.Pointer(&memory[0])), nil // page-aligned, and the collector does not know it
 }
 
-// enter says whether another worker was inside before, and fails if one still is.
+// enter reports whether another worker was inside before, and fails if one still is.
 func (d *door) enter(worker int64) (fromOther bool, err error) {
 	if d.inside.Add(1) > 1 {
 		d.mixed.Add(1)

@@ -22,8 +22,8 @@ const (
 	etcdNoFsyncRole = "etcd-no-fsync" // it waits for no disk
 )
 
-// An etcdStatus is what the member says when it is ready, and for each line
-// that it reads.
+// An etcdStatus is the message of the member when it is ready, and after each line that
+// it reads.
 type etcdStatus struct {
 	Addr string
 	CPU  time.Duration // of the whole process
@@ -62,7 +62,7 @@ func serveEtcd(dir string, fsync bool) error {
 
 func urls(addr string) []url.URL { return []url.URL{{Scheme: "http", Host: addr}} }
 
-// freeAddr returns one that nobody listens on.
+// freeAddr returns an unused address.
 func freeAddr() string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -109,7 +109,7 @@ func startEtcd(l *life, fsync bool) (*etcdStore, error) {
 	return s, err
 }
 
-// status reads what the member says next.
+// status reads the next message of the member.
 func (s *etcdStore) status() (status etcdStatus, err error) {
 	if err := s.out.Decode(&status); err != nil {
 		return status, fmt.Errorf("etcd: %w", err)
@@ -120,7 +120,7 @@ func (s *etcdStore) status() (status etcdStatus, err error) {
 func (s *etcdStore) addr() string { return s.at }
 func (s *etcdStore) pid() int     { return s.cmd.Process.Pid }
 
-// clear does nothing: what is left behind expires, and names are not used twice.
+// clear does nothing: leases expire, and names are not used twice.
 func (s *etcdStore) clear() error { return nil }
 
 // scripts are none.

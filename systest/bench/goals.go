@@ -61,7 +61,7 @@ func latencyGoals() []report.Goal {
 	}
 }
 
-// handOffGoals are those of the hand-offs with each work, and the strict one.
+// handOffGoals are the goals of the hand-offs with each work, and of the strict one.
 func handOffGoals() []report.Goal {
 	all := []report.Goal{
 		{Title: "strict two-client hand-off", Workload: "strict", Metric: "p50", Against: []string{relay}, AtMost: 1.6},

@@ -27,7 +27,7 @@ type shift struct {
 // Marks are called when a shift begins to be counted, and when that ends.
 type marks struct{ begin, end func() error }
 
-// unmarked are those of a shift of which only the turns matter.
+// unmarked marks nothing in a shift of which only the turns matter.
 var unmarked = marks{func() error { return nil }, func() error { return nil }}
 
 // A worker has turns of a shift.
@@ -78,7 +78,7 @@ func sleep(ctx context.Context, d time.Duration) {
 	}
 }
 
-// work waits for the lock, works, and gives it back, until waiting ends.
+// work waits for the lock, works, and releases it, until waiting ends.
 func (w *worker) work(ctx, waiting context.Context) error {
 	for waiting.Err() == nil {
 		held, err := w.client.Wait(waiting, w.Name)
@@ -119,8 +119,8 @@ func sum(turns []int64) (n int64) {
 	return n
 }
 
-// The metrics of hand-offs. A lock that goes back to whoever had it is a turn, but
-// was not handed off. What is per hand-off is counted for each turn.
+// The metrics of hand-offs. A lock that its last holder takes again is a turn, but no
+// hand-off. Figures per hand-off are counted for each turn.
 var (
 	handOffs = report.Metric{Name: "rate", Title: "hand-offs a second", Better: report.More}
 	allTurns = report.Metric{Name: "turns", Title: "turns a second", Better: report.More}
@@ -205,8 +205,8 @@ func handOffCrews(crews, workers int, work time.Duration) workload {
 	}
 }
 
-// handOffs measures a shift that do does, and counts its commands in another one.
-// do returns the client CPU, too, where it is not that of this process.
+// handOffs measures a shift of do, and counts its commands in another one. do also
+// returns the client CPU if another process uses it.
 func (t *trial) handOffs(ctx context.Context, client peer.Client, workers int, work time.Duration,
 	do func(context.Context, shift, *door, marks) ([]int64, time.Duration, error),
 ) (sample, error) {

@@ -40,7 +40,7 @@ func (l *life) end() {
 	}
 }
 
-// live calls f with a life, and returns its error or that of a server.
+// live calls f with a life, and returns the error of f or of a server.
 func live(f func(l *life) error) error {
 	l := new(life)
 	defer l.end()

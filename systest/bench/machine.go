@@ -34,7 +34,7 @@ var compared = []string{
 	"github.com/redis/rueidis", "go.etcd.io/etcd/client/v3", "go.etcd.io/etcd/server/v3",
 }
 
-// versions returns those of Go and of the modules that are compared.
+// versions returns the versions of Go and of the modules that are compared.
 func versions() map[string]string {
 	all := map[string]string{"Go": strings.TrimPrefix(runtime.Version(), "go")}
 	if info, ok := debug.ReadBuildInfo(); ok {

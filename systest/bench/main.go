@@ -51,7 +51,7 @@ func begin(args []string, peers []peer.Peer) error {
 	return live(func(l *life) error { return c.benchmark(ctx, l, peers) })
 }
 
-// A config is what the command line says.
+// A config holds the flags.
 type config struct {
 	rounds      int
 	length      time.Duration
@@ -65,7 +65,7 @@ type config struct {
 	command     string
 }
 
-// What the quick form has unless the command line says otherwise.
+// The settings of the quick form, which flags override.
 const (
 	quickRounds = 3
 	quickLength = 100 * time.Millisecond
@@ -75,8 +75,8 @@ func parse(args []string) (*config, error) {
 	c := new(config)
 	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
 	flags.IntVar(&c.rounds, "rounds", 7, "how many interleaved rounds")
-	flags.DurationVar(&c.length, "for", 200*time.Millisecond, "length of one sample, where it counts by time")
-	flags.BoolVar(&c.quick, "quick", false, "3 rounds of 100ms, without peers as they come by default and what takes long")
+	flags.DurationVar(&c.length, "for", time.Second, "length of one sample, where it counts by time")
+	flags.BoolVar(&c.quick, "quick", false, "3 rounds of 100ms, without peers with default settings and without long workloads")
 	flags.BoolVar(&c.scale, "scale", false, "workloads of very great sizes, and nothing else")
 	only := flags.String("only", "", "a regular expression for names of workloads; all by default")
 	peers := flags.String("peers", "", "the same for peers")
@@ -154,7 +154,7 @@ func list(to io.Writer, peers []peer.Peer) {
 	}
 }
 
-// takes says whether a workload, or a peer, was chosen.
+// takes reports whether a workload, or a peer, was chosen.
 func (c *config) takes(w workload) bool {
 	return c.only.MatchString(w.name) && (!c.quick || !w.slow) && c.scale == w.scale
 }

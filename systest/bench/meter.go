@@ -37,8 +37,8 @@ func measure(s store) (*meter, error) {
 	return m, err
 }
 
-// taken returns what was used since measure. It asks in the opposite order, so that
-// its own questions are not measured.
+// taken returns what was used since measure. It reads the meters in the opposite order,
+// so that its own reads are not measured.
 func (m *meter) taken() (u usage, err error) {
 	u.wall = time.Since(m.begun)
 	client, err := ownCPU()

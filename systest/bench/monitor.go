@@ -12,7 +12,7 @@ import (
 // scripts.
 type commands struct{ outer, inner int64 }
 
-// note counts a line of what MONITOR says. It is
+// note counts a line of MONITOR. It is
 //
 //	+1339518083.107412 [0 127.0.0.1:60866] "get" "x"
 //	+1339518083.107412 [0 lua] "get" "x"

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/bench/report"
 )
 
-// A placement says which cores server and client run on.
+// A placement is the choice of cores for server and client.
 type placement int
 
 const (
@@ -49,7 +49,7 @@ func (p placement) apply(server int) (undo func(), err error) {
 	}, nil
 }
 
-// latency is one goroutine that takes a free lock and gives it back.
+// latency measures one goroutine that takes a free lock and releases it.
 func latency(name, title string, where placement) workload {
 	return workload{
 		name: name, title: title, base: floor, needs: peer.Takes,
@@ -121,7 +121,7 @@ func pairsFor(ctx context.Context, client peer.Client, name string, length time.
 	return nil
 }
 
-// pair takes a lock and gives it back.
+// pair takes a lock and releases it.
 func pair(ctx context.Context, client peer.Client, name string) error {
 	held, err := client.Try(ctx, name)
 	if err != nil {

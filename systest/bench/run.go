@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/bench/report"
 )
 
-// patience bounds what a trial may take beside the time that it measures.
+// patience bounds the time of a trial, not counting the time that it measures.
 const patience = 2 * time.Minute
 
 // maxFailures is after how many rounds without a result a peer has no more turns
@@ -196,7 +196,7 @@ func reason(err error) string {
 	return line
 }
 
-// note keeps what a peer measured in a round, and says how it goes.
+// note keeps the samples of a peer in a round, and prints the progress.
 func (c *contest) note(i, n int, s sample, err error, took time.Duration) {
 	row := &c.result.Peers[i]
 	if err != nil {

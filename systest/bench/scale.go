@@ -98,7 +98,7 @@ func (q *multitude) run(ctx context.Context, names int) error {
 // rush is how many come at the same time: more would only wait for the client.
 const rush = 1000
 
-// join lets all come, and returns when all have asked for a place.
+// join lets all come, and returns when each has requested a place.
 func (q *multitude) join(ctx context.Context, client peer.Client) error {
 	m, err := measure(q.store)
 	if err != nil {
@@ -126,7 +126,7 @@ func (q *multitude) join(ctx context.Context, client peer.Client) error {
 	return err
 }
 
-// wait waits for a lock and gives it back.
+// wait waits for a lock and releases it.
 func (q *multitude) wait(ctx context.Context, client peer.Client, name string) {
 	held, err := client.Wait(ctx, name)
 	if err == nil {

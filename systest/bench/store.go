@@ -37,7 +37,7 @@ func (s *redisStore) clear() error {
 	return err
 }
 
-// cpu returns that of the main thread, which carries out all commands.
+// cpu returns the time of the main thread, which carries out all commands.
 func (s *redisStore) cpu() (time.Duration, error) {
 	info, err := s.server.Do("INFO", "cpu")
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *redisStore) forgetStats() error {
 	return err
 }
 
-// scripts adds up what INFO says of the commands that run them.
+// scripts adds up INFO's figures of the commands that run scripts.
 func (s *redisStore) scripts() (all scripts, err error) {
 	stats, err := s.server.Do("INFO", "commandstats")
 	if err != nil {
@@ -86,7 +86,7 @@ func (s *redisStore) scripts() (all scripts, err error) {
 
 func microseconds(n float64) time.Duration { return time.Duration(n * float64(time.Microsecond)) }
 
-// infoField returns a field of what INFO says.
+// infoField returns a field of the reply to INFO.
 func infoField(info, name string) (string, bool) {
 	for line := range strings.Lines(info) {
 		if field, text, ok := strings.Cut(strings.TrimSpace(line), ":"); ok && field == name {
@@ -120,8 +120,7 @@ func (s *redisStore) version() (name, version string) {
 	return "redis-server", v
 }
 
-// An inventory has the servers of the turns, each started when it is first asked
-// for.
+// An inventory has the servers of the turns, each started when it is first needed.
 type inventory struct {
 	life    *life
 	running map[peer.Store]store

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -11,9 +12,19 @@ import (
 
 // strict is two clients that hand a name to and fro: each releases it when the
 // other has been waiting for 2 to 4 ms.
-func strict() workload {
+func strict() workload { return strictAfter("strict", 2*time.Millisecond, 0) }
+
+// strictOld is strict with a waiter that has been waiting for 300 ms: some clients need
+// a while until their watch is set up, and short waits show only that.
+func strictOld() workload {
+	return strictAfter("strict-300ms", 300*time.Millisecond, 3*time.Second)
+}
+
+// strictAfter is strict with waiters of an age, in samples of a length at least.
+func strictAfter(name string, age, least time.Duration) workload {
 	return workload{
-		name: "strict", title: "Two clients hand a name to and fro", base: relay, needs: peer.Waits,
+		name: name, title: fmt.Sprintf("Two clients hand a name to and fro, after %s of waiting", age), base: relay,
+		needs: peer.Waits, least: least, slow: least > 0,
 		note: "From before the release until the other one has the lock.",
 		metrics: []report.Metric{
 			{Name: "p50", Title: "hand-off, median", Unit: "ms", Better: report.Less},
@@ -21,7 +32,7 @@ func strict() workload {
 			perServer, perClient, perAllocs, perOuter, perInner,
 		},
 		run: func(ctx context.Context, t *trial) (sample, error) {
-			p, err := beginPassing(ctx, t)
+			p, err := beginPassing(ctx, t, age)
 			if err != nil {
 				return nil, err
 			}
@@ -66,13 +77,14 @@ func strict() workload {
 // Passing is a lock that two clients hand to and fro.
 type passing struct {
 	name           string
+	age            time.Duration // of a wait when the holder releases the lock, at least
 	holder, waiter peer.Client
 	held           peer.Held
 }
 
 // beginPassing lets the first of two clients have the lock.
-func beginPassing(ctx context.Context, t *trial) (p *passing, err error) {
-	p = &passing{name: t.name}
+func beginPassing(ctx context.Context, t *trial, age time.Duration) (p *passing, err error) {
+	p = &passing{name: t.name, age: age}
 	if p.holder, err = t.open(ctx); err != nil {
 		return nil, err
 	}
@@ -111,7 +123,7 @@ func (p *passing) pass(ctx context.Context) (time.Duration, error) {
 		h, err := p.waiter.Wait(ctx, p.name)
 		granted <- grant{h, time.Now(), err}
 	}()
-	time.Sleep(2*time.Millisecond + rand.N(2*time.Millisecond))
+	time.Sleep(p.age + rand.N(max(2*time.Millisecond, p.age/3))) // not in step with those who poll
 	released := time.Now()
 	err := p.held.Release(ctx)
 	g := <-granted

@@ -10,14 +10,14 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/bench/report"
 )
 
-// A workload is what is asked of peers. It has either run or begin.
+// A workload is a task for peers. It has either run or begin.
 type workload struct {
 	name, title, note string
 	base              string // the peer that all are compared with
 	metrics           []report.Metric
 	needs             peer.Ability
 	ttl               time.Duration // zero: the peers' own
-	least             time.Duration // of a sample, whatever -for says
+	least             time.Duration // of a sample, whatever the flag -for
 	slow              bool          // it is not in the quick form
 	best              bool          // only for peers with their best settings
 	scale             bool          // it is done with -scale, and only then
@@ -26,12 +26,13 @@ type workload struct {
 	// the same server.
 	run func(ctx context.Context, t *trial) (sample, error)
 
-	// begin is for what mostly waits: all peers do it at the same time, each with a
-	// server of its own, in one trial for all rounds. It returns what measures one.
+	// begin is for work that mostly waits: all peers do it at the same time, each with a
+	// server of its own, in one trial for all rounds. It returns a function that measures
+	// one round.
 	begin func(ctx context.Context, t *trial) (round, error)
 
-	// apart keeps the peers that are as they come by default away from the others: they
-	// may take so much that they would disturb them. They have rounds of their own.
+	// apart gives peers with default settings rounds of their own: they may use so much
+	// that they would disturb the others.
 	apart bool
 }
 
@@ -48,7 +49,7 @@ type trial struct {
 	name   string        // of the lock, or how its name begins; no other trial has it
 	ttl    time.Duration // of the workload
 	length time.Duration // for which it goes on where it counts by time
-	counts bool          // it counts commands, too; that is done once, as they are always the same
+	counts bool          // it counts commands, too; once, because they are always the same
 	dir    string        // for files, until the benchmark ends
 
 	clients []peer.Client
@@ -115,7 +116,7 @@ func workloads() (all []workload) {
 		all = append(all, handOffCrews(8, 4, work))
 	}
 	return append(all,
-		strict(),
+		strict(), strictOld(),
 		held(10_000, 10*time.Second, peer.Keeps), held(100_000, 30*time.Second, peer.Keeps|peer.Batches),
 		recovery(0), recovery(200_000),
 		loss(),

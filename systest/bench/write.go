@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/bench/report"
 )
 
-// The files of a report, beside the pictures.
+// The files of a report, without the pictures.
 const (
 	dataFile = "bench.json"
 	pageFile = "README.md"

@@ -18,14 +18,14 @@ import (
 // An Op is one request of one client, as it goes into a History.
 type Op = lease.Op
 
-// A History is what all clients of a run asked and were told. The zero History
-// is empty and ready to use, by many goroutines.
+// A History holds the requests and replies of all clients of a run. The zero History is
+// empty and ready to use, by many goroutines.
 type History struct {
 	mu  sync.Mutex // guards ops
 	ops []Op
 }
 
-// Note records an operation that is over.
+// Note records a finished operation.
 func (h *History) Note(o Op) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -47,13 +47,13 @@ func (h *History) Ops() []Op {
 	return slices.Clone(h.ops)
 }
 
-// A Verdict says what a model makes of a history.
+// A Verdict is a model's judgement of a history.
 type Verdict struct {
 	Ops       int // that were recorded
 	Checked   int // that had to be put into order
 	Unknown   int // without a known outcome
 	Grants    int
-	Held      int // requests that were told that somebody else has the name
+	Held      int // requests that were refused because the name is held
 	HeldKnown int // of them, those for which somebody must be found
 	Names     int
 	Took      time.Duration

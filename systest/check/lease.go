@@ -4,16 +4,11 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/driver"
 )
 
 // SpanOf returns a span that begins now.
 func SpanOf(l *holdfast.Lease) Span {
-	s := Span{Name: l.Name(), LeaseID: l.ID(), Token: l.Token(), Mode: l.Mode(), Start: time.Now().UnixNano()}
-	if s.Mode == driver.Semaphore {
-		s.Limit, s.Permits = l.Limit(), l.Permits()
-	}
-	return s
+	return Span{Name: l.Name(), LeaseID: l.ID(), Token: l.Token(), Mode: l.Mode(), Start: time.Now().UnixNano()}
 }
 
 // ValidUntil returns the present time, or when the lease ended.

@@ -3,19 +3,19 @@ package check
 import (
 	"fmt"
 
-	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/systest/model/lease"
 )
 
-// A Line is the queue of a name at an instant: the lease IDs that are asked for, in
-// the order in which the store has them.
+// A Line is the queue of a name at an instant: the lease IDs of the requests, in the
+// order of the store.
 type Line struct {
 	Name     string
 	LeaseIDs []string
 }
 
 // LineOf returns the queue of a lock.
-func LineOf(l driver.Lock) Line {
+func LineOf(l lockinfo.LockState) Line {
 	line := Line{Name: l.Name}
 	for _, w := range l.Queue {
 		line.LeaseIDs = append(line.LeaseIDs, string(w.LeaseID))
@@ -23,8 +23,8 @@ func LineOf(l driver.Lock) Line {
 	return line
 }
 
-// A Turn is two who were queued one behind the other and were granted the lock
-// both.
+// A Turn is a pair of requests that were queued one after the other and were both granted
+// the lock.
 type Turn struct{ First, Second Op }
 
 func (t Turn) String() string {

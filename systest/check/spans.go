@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A Span is the time during which a worker took a lease for valid: from after
@@ -17,11 +17,9 @@ import (
 // are nanoseconds of the wall clock, which all processes of a machine share.
 type Span struct {
 	Name    string
-	LeaseID driver.LeaseID
+	LeaseID lockinfo.LeaseID
 	Token   uint64
-	Mode    driver.Mode
-	Limit   int
-	Permits int
+	Mode    lockinfo.Mode
 	Part    int   // a lease that was downgraded has two spans
 	Start   int64 // 0: the crew's last report, which is not a span
 	End     int64 // 0: the lease is held still
@@ -38,7 +36,7 @@ type Spans struct {
 }
 
 type spanKey struct {
-	id   driver.LeaseID
+	id   lockinfo.LeaseID
 	part int
 }
 
@@ -71,14 +69,14 @@ func (h *Spans) Died(holder any) {
 // A SpanVerdict is what Spans show.
 type SpanVerdict struct {
 	Leases   int
-	Overlaps int           // spans that began beside one that they are not compatible with
+	Overlaps int           // spans that overlap an incompatible one
 	Longest  time.Duration // of them
 	Disorder int           // leases whose token is not greater than those before
 	Errors   []string      // one for each
 }
 
-// Check fails t if two spans of a name overlap that must not, or if the tokens
-// do not grow. It says how much it has seen.
+// Check fails t if two spans of a name overlap that must not, or if the tokens do not
+// grow. It logs how much it has seen.
 func (h *Spans) Check(t testing.TB) (seen string) {
 	t.Helper()
 	v := h.Judge()
@@ -124,25 +122,25 @@ func (v *SpanVerdict) errorf(format string, args ...any) {
 	v.Errors = append(v.Errors, fmt.Sprintf(format, args...))
 }
 
-// compatible looks for spans that began beside others that they are not
-// compatible with. The spans are those of one name, by their start.
+// compatible looks for spans that overlap incompatible ones. The spans belong to one name
+// and are ordered by their start.
 func (v *SpanVerdict) compatible(name string, spans []Span) {
 	var live []Span
 	for _, s := range spans {
 		live = slices.DeleteFunc(live, func(l Span) bool { return l.End <= s.Start })
-		permits := s.Permits
+		permits := s.Mode.Permits()
 		for _, l := range live {
-			permits += l.Permits
-			if l.Mode == driver.Exclusive || s.Mode == driver.Exclusive {
+			permits += l.Mode.Permits()
+			if l.Mode == lockinfo.Exclusive || s.Mode == lockinfo.Exclusive {
 				v.Overlaps++
 				v.Longest = max(v.Longest, time.Duration(min(l.End, s.End)-s.Start))
 				v.errorf("%s: %s %s began %s before %s %s ended", name, s.Mode, s.LeaseID,
 					time.Duration(l.End-s.Start), l.Mode, l.LeaseID)
 			}
 		}
-		if permits > s.Limit {
+		if permits > s.Mode.Limit() {
 			v.Overlaps++
-			v.errorf("%s: %d permits of %d at once", name, permits, s.Limit)
+			v.errorf("%s: %d permits of %d at once", name, permits, s.Mode.Limit())
 		}
 		live = append(live, s)
 	}
@@ -157,7 +155,7 @@ func (v *SpanVerdict) tokens(name string, spans []Span) {
 			continue // the same lease
 		}
 		least := exclusive
-		if s.Mode == driver.Exclusive {
+		if s.Mode == lockinfo.Exclusive {
 			least = greatest
 			exclusive = max(exclusive, s.Token)
 		}

@@ -17,23 +17,22 @@ type Sight struct {
 	At      int64
 }
 
-// A Closing is a name that was seen to be closed by a lease that nobody had any
-// more.
+// A Closing is an observation of a name that is closed by a lease without a holder.
 type Closing struct {
 	Sight
 	For time.Duration // since the lease's end
 }
 
-// Closed returns for each lease that was seen after its end the last sight of
-// it, the longest first: stuck those whose holder was told that it is over, or
-// whose end in the store has passed, and abandoned those whose caller gave up
-// without a lease and has not been able to cancel it yet.
+// Closed returns, for each lease that was seen after its end, the last observation of it,
+// the longest first: stuck are those whose holder knows that the lease has ended, or
+// whose end in the store has passed; abandoned are those whose caller stopped without a
+// lease and has not been able to cancel it yet.
 //
-// The end is the return of the answer to a release or a cancel. Without one
-// it is as late as the store may end the lease by itself: its TTL after the last
-// request to take or lengthen it has returned; where that had no answer it may
-// still be under way for as long as requests linger, and then wait for its turn.
-// For what is abandoned it is the instant at which the caller gave up.
+// The end is the return of the reply to a release or a cancel. Without one it is as late
+// as the store may end the lease by itself: its TTL after the return of the last request
+// to take or lengthen it. A request without a reply may still be under way for as long as
+// requests linger, and then wait for its turn. For an abandoned lease it is the instant
+// at which the caller stopped.
 //
 // Leases that no client knows of are strangers.
 func (h *History) Closed(sights []Sight, linger time.Duration) (stuck, abandoned []Closing, strangers int) {
@@ -57,7 +56,7 @@ func longestFirst(last map[string]Closing) []Closing {
 	return slices.SortedFunc(maps.Values(last), func(a, b Closing) int { return cmp.Compare(b.For, a.For) })
 }
 
-// A leaseEnd says when a lease is over.
+// A leaseEnd is when a lease has ended, and why.
 type leaseEnd struct {
 	over   int64 // at the latest, as its holder knows
 	gaveUp int64 // when a caller without the lease ended its requests; 0 if it got it

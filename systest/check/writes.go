@@ -29,9 +29,9 @@ func (w *Writes) Note(e Write) {
 	w.log = append(w.log, e)
 }
 
-// Faults returns how many claims were accepted and refused, and what is wrong
-// with that: accepted tokens never go down, and are equal only if they are of
-// the same lease; and nobody is refused without a reason.
+// Faults returns how many claims were accepted and refused, and what is wrong with that:
+// accepted tokens never go down, and are equal only if they belong to the same lease; and
+// each refusal has a reason.
 func (w *Writes) Faults() (accepted, refused int, faults []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -86,7 +86,7 @@ func TestLossEndsTheWork(t *testing.T) {
 	for _, l := range languages(t) {
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()
-			const ttl = "6"
+			ttl := strconv.Itoa(l.ttl)
 			s, next := startServer(t, redis.URL), direct(t, redis.URL)
 			beats := filepath.Join(t.TempDir(), "beats")
 			work := l.start(t, s.url, "hold", l.name+"/work", ttl)
@@ -132,7 +132,7 @@ func TestKilledScript(t *testing.T) {
 			t.Parallel()
 			s, next := startServer(t, redis.URL), direct(t, redis.URL)
 			beats := filepath.Join(t.TempDir(), "beats")
-			script := l.start(t, s.url, "run", l.name, "6", "sh", "-c", `for i in $(seq 600); do echo beat >>"$0" || exit; sleep 0.02; done`, beats)
+			script := l.start(t, s.url, "run", l.name, strconv.Itoa(l.ttl), "sh", "-c", `for i in $(seq 600); do echo beat >>"$0" || exit; sleep 0.02; done`, beats)
 			drivertest.Eventually(t, "the command runs", func() bool { return size(beats) > 0 })
 			if err := script.cmd.Process.Kill(); err != nil {
 				t.Fatal(err)
@@ -147,12 +147,12 @@ func TestKilledScript(t *testing.T) {
 	}
 }
 
-// curlLoss: curl, with the options that docs/hold-stream.md gives it, ends in the time for
+// curlLoss: curl, with the options that docs/reference/hold-stream.md gives it, ends in the time for
 // which a stream of 30 s may be quiet, and not between two lines.
 func curlLoss(t *testing.T) {
 	t.Parallel()
 	const ping, quiet = 5 * time.Second, 10 * time.Second
-	page, err := os.ReadFile("../../docs/hold-stream.md")
+	page, err := os.ReadFile("../../docs/reference/hold-stream.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func size(file string) int64 {
 // wait waits for a lock, and returns for how long the machine paused meanwhile.
 func wait(t *testing.T, c *holdfast.Client, name string) time.Duration {
 	pause := testsvc.WatchPauses()
-	lease, err := c.Acquire(t.Context(), name, &holdfast.AcquireOptions{Wait: patience})
+	lease, err := c.Acquire(t.Context(), name, &holdfast.AcquireOptions{MaxWait: patience})
 	paused := pause()
 	if err != nil {
 		t.Errorf("the lock of a client that is cut off cannot be had: %v", err)
@@ -210,19 +210,20 @@ func wait(t *testing.T, c *holdfast.Client, name string) time.Duration {
 // TestServerDies: one of two servers is killed with -9, and the other goes on with the
 // same lease and token, for longer than the TTL.
 func TestServerDies(t *testing.T) {
+	t.Parallel()
 	redis := testsvc.Redis(t)
 	for _, l := range languages(t) {
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()
-			const ttl = 6 * time.Second // a stream is quiet for a third of it at most, on a busy machine too
+			ttl := time.Duration(l.ttl) * time.Second // a stream is quiet for a third of it at most, on a busy machine too
 			a, b, look := startServer(t, redis.URL), startServer(t, redis.URL), direct(t, redis.URL)
-			j := l.start(t, a.url+","+b.url, "hold", l.name, "6")
+			j := l.start(t, a.url+","+b.url, "hold", l.name, strconv.Itoa(l.ttl))
 			token, err := strconv.ParseUint(j.wantLine("acquired"), 10, 64)
 			if err != nil {
 				t.Fatal(err)
 			}
 			a.kill()
-			for end := time.Now().Add(ttl + ttl/2); time.Now().Before(end); time.Sleep(ttl / 10) {
+			for end := time.Now().Add(ttl + ttl/4); time.Now().Before(end); time.Sleep(ttl / 10) {
 				lock, err := look.Inspect(t.Context(), l.name)
 				if err != nil {
 					t.Fatal(err)

@@ -21,6 +21,7 @@ const tree = "../../examples/clients/"
 // ARG...
 type language struct {
 	name string
+	ttl  int // the shortest that its tests can use, in seconds
 	demo []string
 }
 
@@ -32,12 +33,12 @@ func languages(t *testing.T) []language {
 		t.Fatal(err)
 	}
 	return []language{
-		{"python", []string{"python3", "-B", tree + "python/demo.py"}},
-		{"python-stream", []string{"env", "STREAM=1", "python3", "-B", tree + "python/demo.py"}},
-		{"javascript", []string{"node", tree + "javascript/demo.mjs"}},
-		{"java", []string{"java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", classes, "Demo"}},
-		{"shell", []string{"sh", tree + "shell/demo.sh"}},
-		{"shell-stream", []string{"env", "STREAM=1", "sh", tree + "shell/demo.sh"}},
+		{"python", 6, []string{"python3", "-B", tree + "python/demo.py"}},
+		{"python-stream", 6, []string{"env", "STREAM=1", "python3", "-B", tree + "python/demo.py"}},
+		{"javascript", 6, []string{"node", tree + "javascript/demo.mjs"}},
+		{"java", 6, []string{"java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", classes, "Demo"}},
+		{"shell", 6, []string{"sh", tree + "shell/demo.sh"}},
+		{"shell-stream", 12, []string{"env", "STREAM=1", "sh", tree + "shell/demo.sh"}},
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/httplock/server"
 	"github.com/holdfast-locks/holdfast/internal/exchange"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
-	"github.com/holdfast-locks/holdfast/memlock"
 	"github.com/holdfast-locks/holdfast/redislock"
 )
 
@@ -29,6 +29,13 @@ const storeOfServer = "HOLDFAST_TEST_SERVER_STORE"
 func TestMain(m *testing.M) {
 	if store := os.Getenv(storeOfServer); store != "" {
 		if err := beServer(store); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	if url := os.Getenv(urlOfEvents); url != "" {
+		if err := beReader(url); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}
@@ -126,7 +133,7 @@ func (p *process) kill() {
 // memoryServer returns the URL of a server in this process, whose answers are recorded.
 func memoryServer(t *testing.T) string {
 	t.Helper()
-	s, err := server.New(memlock.New(), nil)
+	s, err := server.New(mem.New(nil), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +154,7 @@ func direct(t *testing.T, store string) *holdfast.Client {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = c.Close(context.Background())
+		_ = c.Close()
 		_ = engine.Close()
 	})
 	return c

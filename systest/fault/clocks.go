@@ -5,6 +5,7 @@ package fault
 import (
 	_ "embed"
 	"encoding/binary"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,15 +17,15 @@ import (
 //go:embed clock/clock.c
 var clockSource []byte
 
-// Clocks are the wall clocks of the servers that a test starts. They can be
-// stepped while the servers run; the clock of the test stays as it is.
+// Clocks are the wall clocks of the servers that a test starts. They can be stepped and
+// slewed while the servers run; the clock of the test does not change.
 type Clocks struct {
 	t   testing.TB
 	dir string // has a file for each process
 }
 
 // NewClocks makes the clocks of all servers that the test starts from now on
-// ones that can be stepped. It needs a C compiler, and a test that does not run
+// ones that can be stepped and slewed. It needs a C compiler, and a test that does not run
 // in parallel with others.
 func NewClocks(t *testing.T) *Clocks {
 	t.Helper()
@@ -45,6 +46,20 @@ func NewClocks(t *testing.T) *Clocks {
 // process begins with the right time.
 func (c *Clocks) Step(pid int, by time.Duration) {
 	c.t.Helper()
+	c.write(pid, 0, by.Microseconds())
+}
+
+// Slew makes the clock of a server's process run at a rate from now on. It is for a
+// clock that has not been slewed before.
+func (c *Clocks) Slew(pid int, rate float64) {
+	c.t.Helper()
+	c.write(pid, 2, time.Now().UnixMicro())
+	c.write(pid, 1, int64(math.Round((rate-1)*1e6)))
+}
+
+// write sets one of the numbers that clock.c reads.
+func (c *Clocks) write(pid, at int, number int64) {
+	c.t.Helper()
 	file, err := os.OpenFile(filepath.Join(c.dir, strconv.Itoa(pid)), os.O_WRONLY, 0)
 	if err != nil {
 		c.t.Fatalf("the process has no clock of its own: %v", err)
@@ -52,7 +67,7 @@ func (c *Clocks) Step(pid int, by time.Duration) {
 	defer file.Close()
 	// One write of a word that the process has mapped: it sees all of it or
 	// nothing.
-	if _, err := file.Write(binary.NativeEndian.AppendUint64(nil, uint64(by.Microseconds()))); err != nil {
+	if _, err := file.WriteAt(binary.NativeEndian.AppendUint64(nil, uint64(number)), int64(8*at)); err != nil {
 		c.t.Fatal(err)
 	}
 }

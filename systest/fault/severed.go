@@ -9,9 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/hook"
 )
 
-// A Severed is an engine that can be cut off from its store for good, as if its
-// process died: nobody but its client notices. Whoever only looks at the store
-// is still answered.
+// A Severed is an engine that can be cut off from its store for good, as if its process
+// died: only its client notices. Requests that only read the store still get replies.
 type Severed struct {
 	hook.Engine
 	off atomic.Bool

@@ -9,7 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/enginetest"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/quorumlock"
 	"github.com/holdfast-locks/holdfast/systest/fault"
 )
@@ -19,7 +20,7 @@ import (
 func TestSeveredQuorum(t *testing.T) {
 	var members []driver.Member
 	for range 3 {
-		m := memlock.NewMember()
+		m := mem.NewMember()
 		if err := m.Admit(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -31,7 +32,7 @@ func TestSeveredQuorum(t *testing.T) {
 	}
 	defer quorum.Close()
 	severed := fault.Sever(quorum)
-	reqs := []driver.AcquireRequest{{Name: "a", LeaseID: driver.NewLeaseID(), TTL: time.Second}}
+	reqs := []driver.AcquireRequest{{Name: "a", LeaseID: lockinfo.NewLeaseID(), TTL: time.Second}}
 	if _, err := severed.AcquireAll(t.Context(), reqs); !errors.Is(err, driver.ErrUnsupported) {
 		t.Errorf("AcquireAll = %v, want ErrUnsupported", err)
 	}
@@ -50,7 +51,7 @@ func TestSeveredQuorum(t *testing.T) {
 	if _, err := client.TryAcquire(t.Context(), "a", nil); !errors.Is(err, driver.ErrUnavailable) {
 		t.Errorf("cut off: error %v, want ErrUnavailable", err)
 	}
-	if err := client.Close(t.Context()); err != nil {
+	if err := client.Close(); err != nil {
 		t.Error(err)
 	}
 }
@@ -58,7 +59,7 @@ func TestSeveredQuorum(t *testing.T) {
 // TestSeveredConforms: until it is cut off, it is as good as what it works on.
 func TestSeveredConforms(t *testing.T) {
 	enginetest.Run(t, enginetest.Harness{
-		Open:   func(testing.TB) driver.Engine { return closing{fault.Sever(memlock.New())} },
+		Open:   func(testing.TB) driver.Engine { return closing{fault.Sever(mem.New(nil))} },
 		Unit:   time.Second,
 		Bubble: synctest.Test,
 	})

@@ -4,8 +4,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/fence"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A badLock is a lock whose leases are too short for what its holders do: it
@@ -27,7 +27,7 @@ func (l *badLock) acquire() fence.Claim {
 		wait := time.Until(l.expiry)
 		if l.holder == nil || wait <= 0 {
 			l.token++
-			l.holder = fence.NewClaim(l.token, driver.NewLeaseID())
+			l.holder = fence.NewClaim(l.token, lockinfo.NewLeaseID())
 			l.expiry = time.Now().Add(l.ttl)
 			l.freed = make(chan struct{})
 			c := l.holder

@@ -12,9 +12,9 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/fence"
 	"github.com/holdfast-locks/holdfast/fence/sqlfence"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // repeatable reports whether the database rolled a transaction back for
@@ -104,7 +104,7 @@ func testSequence(t *testing.T, s *store) {
 func (s *store) rush(t *testing.T, resource string, level sql.IsolationLevel) (refused, repeats int) {
 	const rounds = 12
 	var begun atomic.Int64 // moves the window of tokens up as the rush goes on
-	ids := [3]driver.LeaseID{driver.NewLeaseID(), driver.NewLeaseID(), driver.NewLeaseID()}
+	ids := [3]lockinfo.LeaseID{lockinfo.NewLeaseID(), lockinfo.NewLeaseID(), lockinfo.NewLeaseID()}
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	for range workers {
@@ -189,7 +189,7 @@ func testEqualTokens(t *testing.T, s *store) {
 		wg.Wait()
 		return winners
 	}
-	winners := rush(func() fence.Claim { return fence.NewClaim(40, driver.NewLeaseID()) })
+	winners := rush(func() fence.Claim { return fence.NewClaim(40, lockinfo.NewLeaseID()) })
 	if len(winners) != 1 {
 		t.Fatalf("%d of %d leases with equal tokens passed, want 1", len(winners), workers)
 	}
@@ -201,7 +201,7 @@ func testEqualTokens(t *testing.T, s *store) {
 // testRollback shows that a holder who rolls back leaves no mark, and that one
 // who commits leaves it for those who waited.
 func testRollback(t *testing.T, s *store) {
-	id := driver.NewLeaseID()
+	id := lockinfo.NewLeaseID()
 	if err := s.advance(t.Context(), s.db, "rollback", fence.NewClaim(5, id)); err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func testRollback(t *testing.T, s *store) {
 // testRestart shows that a mark survives the end of the server, or of the
 // process that had the file open.
 func testRestart(t *testing.T, s *store) {
-	a, b := driver.NewLeaseID(), driver.NewLeaseID()
+	a, b := lockinfo.NewLeaseID(), lockinfo.NewLeaseID()
 	if err := s.advance(t.Context(), s.db, "restart", fence.NewClaim(34, a)); err != nil {
 		t.Fatal(err)
 	}

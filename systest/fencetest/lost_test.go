@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/fence"
 	"github.com/holdfast-locks/holdfast/fence/sqlfence"
 	"github.com/holdfast-locks/holdfast/systest/soak"
+	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
 
 // A counter is a number that workers read, add one to, and write. Each way to
@@ -264,7 +265,7 @@ func (n columnCounter) update(ctx context.Context, c fence.Claim, query string, 
 
 // TestGate is the same in memory.
 func TestGate(t *testing.T) {
-	wantLostUpdates(t, &gateCounter{gate: fence.NewGate(nil)}, shown())
+	wantLostUpdates(t, &gateCounter{gate: traffic.NewGate(t)}, shown())
 }
 
 type gateCounter struct {

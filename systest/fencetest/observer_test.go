@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/fence"
 	"github.com/holdfast-locks/holdfast/fence/sqlfence"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/observe"
 )
 
@@ -31,7 +31,7 @@ func TestObserverOfSQL(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = tx.Rollback() }()
-		if err := g.Advance(t.Context(), tx, "seat", fence.NewClaim(token, driver.NewLeaseID())); err != nil {
+		if err := g.Advance(t.Context(), tx, "seat", fence.NewClaim(token, lockinfo.NewLeaseID())); err != nil {
 			return err
 		}
 		return tx.Commit()

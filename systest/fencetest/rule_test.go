@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/fence"
 	"github.com/holdfast-locks/holdfast/fence/sqlfence"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 var (
@@ -55,7 +55,7 @@ func testRule(t *testing.T, s *store) {
 	for i, p := range params {
 		t.Run("params"+p, func(t *testing.T) {
 			db, resource := s.open(t, p), fmt.Sprintf("rule/%d", i)
-			a, b := driver.NewLeaseID(), driver.NewLeaseID()
+			a, b := lockinfo.NewLeaseID(), lockinfo.NewLeaseID()
 			for _, c := range []struct {
 				token   uint64
 				id      holdfast.LeaseID
@@ -87,7 +87,7 @@ func testRule(t *testing.T, s *store) {
 }
 
 func testBadClaims(t *testing.T, s *store) {
-	id := driver.NewLeaseID()
+	id := lockinfo.NewLeaseID()
 	for _, c := range []struct {
 		resource string
 		claim    fence.Claim

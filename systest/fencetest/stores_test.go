@@ -43,6 +43,7 @@ var suite = []struct {
 	{"Sequence", testSequence},
 	{"EqualTokens", testEqualTokens},
 	{"Rollback", testRollback},
+	{"Savepoints", testSavepoints},
 	{"Column", testColumn},
 	{"Cost", testCost},
 	{"LostUpdates", testLostUpdates},

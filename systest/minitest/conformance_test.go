@@ -29,7 +29,11 @@ var fails = map[string]string{
 // TestConformance runs the suite on miniredis, in virtual time.
 func TestConformance(t *testing.T) {
 	runSuite(t, func(t testing.TB, server *miniredis.Miniredis) driver.Engine {
-		return redislock.New(dial(t, server), nil)
+		e, err := redislock.New(dial(t, server), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
 	})
 }
 

@@ -1,4 +1,4 @@
-// Package minitest has the tests of what of holdfast holds on miniredis, a Redis in Go
-// for tests: programs that are tested on it are to know what their tests are worth.
-// docs/testing.md says it in words.
+// Package minitest tests which parts of holdfast work on miniredis, a Redis in Go for
+// tests, so that programs that are tested on it know the worth of their tests.
+// docs/testing.md lists them.
 package minitest

@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/holdfasttest"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/redislock"
 )
 
@@ -34,12 +35,11 @@ func TestImportOnRedis(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer engine.Close()
 	client, err := holdfast.New(engine, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer client.Close(context.Background())
+	defer client.Close()
 	if err := importRows(t.Context(), client, []string{"a", "b"}, func(string) error { return nil }); err != nil {
 		t.Error(err)
 	}
@@ -52,12 +52,11 @@ func TestImportOnMiniredis(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer engine.Close()
 	client, err := holdfast.New(engine, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer client.Close(context.Background())
+	defer client.Close()
 	if err := importRows(t.Context(), client, []string{"a", "b"}, func(string) error { return nil }); err != nil {
 		t.Error(err)
 	}
@@ -68,11 +67,14 @@ func TestTimeOnMiniredis(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := start(t)
 		server.ClockTTL(false) // as it is by default
-		engine := redislock.New(dial(t, server), nil)
+		engine, err := redislock.New(dial(t, server), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
 		defer engine.Close()
 		take := func(ttl time.Duration) driver.AcquireReply {
 			t.Helper()
-			reply, err := engine.Acquire(t.Context(), driver.AcquireRequest{Name: "a", LeaseID: driver.NewLeaseID(), TTL: ttl})
+			reply, err := engine.Acquire(t.Context(), driver.AcquireRequest{Name: "a", LeaseID: lockinfo.NewLeaseID(), TTL: ttl})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -131,13 +133,16 @@ func TestLossOnMiniredis(t *testing.T) {
 
 func newClient(t testing.TB, server *miniredis.Miniredis) *holdfast.Client {
 	t.Helper()
-	engine := redislock.New(dial(t, server), nil)
+	engine, err := redislock.New(dial(t, server), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	client, err := holdfast.New(engine, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := errors.Join(client.Close(context.Background()), engine.Close()); err != nil {
+		if err := errors.Join(client.Close(), engine.Close()); err != nil {
 			t.Error(err)
 		}
 	})

@@ -1,4 +1,4 @@
-// Package modules has the test of what a program downloads and links that uses
-// holdfast: it packs the modules as a release would, and makes small programs of
-// the packages alone, without the workspace.
+// Package modules tests what a program that uses holdfast downloads and links: it packs
+// the modules as a release would, and builds small programs from the packages alone,
+// without the workspace.
 package modules

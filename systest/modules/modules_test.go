@@ -17,7 +17,7 @@ const (
 	ours    = "github.com/holdfast-locks/holdfast"
 	version = "v0.1.0" // as the go.mod files require each other
 	tree    = "../.."
-	page    = "docs/modules.md"
+	page    = "docs/internals/modules.md"
 	heading = "| a program with | downloads and links |\n|---|---|\n"
 )
 
@@ -48,7 +48,7 @@ var consumers = []consumer{
 // linux is what the table is about.
 var linux = []string{"GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0"}
 
-// TestConsumers: the table in docs/modules.md is true, and what is downloaded is
+// TestConsumers: the table in docs/internals/modules.md is true, and what is downloaded is
 // what the tests of the workspace run with.
 func TestConsumers(t *testing.T) {
 	table := readTable(t)

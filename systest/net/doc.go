@@ -10,17 +10,17 @@
 //	n.Heal()
 //	store.Vanish()
 //
-// The wire never answers: what it loses is lost in silence, without RST and
-// without ICMP, unless the kernel of a host that is there sends one. So peers
-// learn of a cut as they do of one in a network: by what does not come.
+// The wire never answers: it loses packets silently, without RST and without ICMP, unless
+// the kernel of a host that is there sends one. So peers learn of a cut as in a real
+// network: by silence.
 //
 // A host is a namespace with a TUN device, an address of 192.0.2.0/24, which is
 // for documentation, and no route to anywhere else: nothing leaves the machine.
 // Namespaces and devices have no names, so that the kernel removes them with
 // the test, however that ends.
 //
-// Hosts need Linux, the ip program (iproute2), /dev/net/tun, and root or
-// CAP_NET_ADMIN and CAP_SYS_ADMIN, which "unshare --user --map-root-user" gives
-// to whoever may make user namespaces. Their tests have the build tag soaknet.
-// The wire alone needs nothing, and works in virtual time.
+// Hosts need Linux, the ip program (iproute2), /dev/net/tun, and root or CAP_NET_ADMIN
+// and CAP_SYS_ADMIN, which "unshare --user --map-root-user" gives to users who may make
+// user namespaces. Their tests have the build tag soaknet. The wire alone needs nothing,
+// and works in virtual time.
 package net

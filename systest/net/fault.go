@@ -59,8 +59,8 @@ func (w *Wire) Heal() {
 	}
 }
 
-// leave makes a host vanish from the wire: nothing reaches it and nothing comes
-// from it any more, and nobody is told.
+// leave makes a host vanish from the wire: nothing reaches it, nothing comes from it any
+// more, and no host is notified.
 func (w *Wire) leave(h *Host) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

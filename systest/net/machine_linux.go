@@ -14,7 +14,7 @@ import (
 	"unsafe"
 )
 
-// mtu is that of the devices: of an Ethernet.
+// mtu is the MTU of the devices, as of an Ethernet.
 const mtu = 1500
 
 // endWithin bounds how long killed processes may take to be gone.
@@ -25,7 +25,7 @@ const endWithin = 20 * time.Second
 type machine struct {
 	work chan func() // for the thread in the namespace
 	tun  *os.File
-	net  string // the namespace, as the links in /proc say it
+	net  string // the namespace, as the links in /proc name it
 }
 
 // newMachine makes a namespace with a device that has the address, and hands
@@ -50,12 +50,12 @@ func newMachine(address string, send func(packet []byte)) (*machine, error) {
 	return m, nil
 }
 
-// live enters the namespace, says whether that has failed, and works there until
-// the machine is closed.
+// live enters the namespace, reports whether that has failed, and works there until the
+// machine is closed.
 func (m *machine) live(address string, failed chan<- error) {
-	// Never unlocked: the thread is of no use to others, and ends with this
-	// goroutine. Until then it is the parent of what was started here, and Linux
-	// kills that with it.
+	// Never unlocked: the thread is of no use to others, and ends with this goroutine.
+	// Until then it is the parent of the processes that it started, and Linux kills them
+	// with it.
 	runtime.LockOSThread()
 	if syscall.Gettid() == os.Getpid() {
 		// The main thread never ends, nor would its namespace. While this
@@ -139,8 +139,7 @@ func (m *machine) do(f func()) {
 	<-done
 }
 
-// kill kills the processes that are in the namespace, whoever started them, and
-// returns when they are gone.
+// kill kills all processes in the namespace, and returns when they are gone.
 func (m *machine) kill() error {
 	for end := time.Now().Add(endWithin); ; time.Sleep(5 * time.Millisecond) {
 		inside, err := m.processes()
@@ -156,8 +155,8 @@ func (m *machine) kill() error {
 	}
 }
 
-// processes returns those that are in the namespace and run. A process that has
-// ended is in none, even if nobody has waited for it.
+// processes returns the running processes in the namespace. An ended process is in none,
+// even as a zombie.
 func (m *machine) processes() (pids []int, err error) {
 	links, err := filepath.Glob("/proc/[0-9]*/ns/net")
 	if err != nil {

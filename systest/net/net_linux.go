@@ -29,7 +29,7 @@ func New(t testing.TB) *Net {
 func (n *Net) Host(name string) *Host {
 	n.t.Helper()
 	var h *Host
-	// Nobody sends anything before this method returns.
+	// The network is silent until this method returns.
 	h = n.Attach(name, func(p []byte) { _, _ = h.machine.tun.Write(p) })
 	m, err := newMachine(h.IP(), func(p []byte) { n.Send(h, p) })
 	if err != nil {
@@ -56,8 +56,8 @@ func (n *Net) Hosts(names ...string) (hosts []*Host) {
 	return hosts
 }
 
-// Spawn starts a command on the host, which ends with it. Whoever calls it
-// waits for the command.
+// Spawn starts a command on the host, which ends with it. The caller waits for the
+// command.
 func (h *Host) Spawn(cmd *exec.Cmd) (err error) {
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
@@ -67,8 +67,8 @@ func (h *Host) Spawn(cmd *exec.Cmd) (err error) {
 	return err
 }
 
-// Vanish takes the host away as a power cut does: it is cut off from all others
-// and its processes are killed, and nobody is told. It does not come back.
+// Vanish takes the host away as a power cut does: it is cut off from all others and its
+// processes are killed, without notice. It does not come back.
 func (h *Host) Vanish() error {
 	h.wire.leave(h)
 	return h.machine.kill()

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 )
 
-// A packet is an IPv4 packet as it is on the wire.
+// A packet is an IPv4 packet.
 type packet []byte
 
 // Numbers of the protocols above IPv4 that the wire knows.
@@ -27,8 +27,8 @@ func (p packet) headerLen() int { return int(p[0]&0x0f) * 4 }
 func (p packet) from() netip.Addr { return netip.AddrFrom4([4]byte(p[12:16])) }
 func (p packet) to() netip.Addr   { return netip.AddrFrom4([4]byte(p[16:20])) }
 
-// ports returns the ports of TCP and UDP; 0 for what has none, such as a
-// fragment behind the first.
+// ports returns the ports of TCP and UDP; 0 for packets without ports, such as a fragment
+// after the first.
 func (p packet) ports() (from, to uint16) {
 	above := p[p.headerLen():]
 	fragment := binary.BigEndian.Uint16(p[6:8]) & 0x1fff

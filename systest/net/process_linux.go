@@ -32,8 +32,7 @@ func (h *Host) StartEnv(t testing.TB, env []string, program string, args ...stri
 	t.Helper()
 	p := &Process{t: t, cmd: exec.Command(program, args...), done: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), env...)
-	// A file and no pipe: the end of the process is not that of what it has
-	// left behind.
+	// A file and no pipe: the process may end before its children.
 	out, err := os.CreateTemp(t.TempDir(), "output")
 	if err != nil {
 		t.Fatal(err)

@@ -13,11 +13,10 @@ import (
 // lost, as in a router whose buffers are full.
 const longestQueue = 16384
 
-// A Wire carries IPv4 packets among hosts, with the faults that it is told to
-// have. New hosts have links to all others, without any. Its methods may be
-// called by many goroutines.
+// A Wire carries IPv4 packets among hosts, with the faults that the test sets. New hosts
+// have links without faults to all others. Its methods may be called by many goroutines.
 type Wire struct {
-	mu     sync.Mutex // guards the rest, and what a Link says
+	mu     sync.Mutex // guards the rest, and the state of Links
 	rand   *rand.Rand
 	hosts  map[netip.Addr]*Host
 	links  map[[2]*Host]*Link
@@ -30,7 +29,7 @@ type Wire struct {
 	counts Counts
 }
 
-// Counts are what became of packets.
+// Counts are the numbers of packets by their fate.
 type Counts struct {
 	Carried int // handed to the host that they were for, copies among them
 	Lost    int // by cuts, loss, a path that takes only smaller ones, or because the host has vanished
@@ -85,12 +84,12 @@ func (w *Wire) Send(from *Host, raw []byte) {
 	defer w.mu.Unlock()
 	to := w.hosts[p.to()]
 	if to == nil || p.from() != from.Addr {
-		return // to nobody: multicast, or an address outside
+		return // to no host: multicast, or an address outside
 	}
 	w.carry(p, from, to)
 }
 
-// carry decides what becomes of a packet. The caller holds mu.
+// carry decides the fate of a packet. The caller holds mu.
 func (w *Wire) carry(p packet, from, to *Host) {
 	l := w.link(from, to)
 	if w.blocked(p, from, to) || l.mtu > 0 && len(p) > l.mtu || w.chance(l.loss) {
@@ -183,7 +182,7 @@ func (w *Wire) due() {
 	w.wake()
 }
 
-// Counts returns what became of packets so far.
+// Counts returns the numbers so far.
 func (w *Wire) Counts() Counts {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/quorumlock"
-	"github.com/holdfast-locks/holdfast/redislock"
+	"github.com/holdfast-locks/holdfast/redislock/member"
 	"github.com/holdfast-locks/holdfast/systest/check"
 	"github.com/holdfast-locks/holdfast/systest/net"
 	"github.com/holdfast-locks/holdfast/systest/traffic"
@@ -45,7 +45,7 @@ func openStore(ctx context.Context, url string) (driver.Engine, error) {
 	}
 	var members []driver.Member
 	for host := range strings.SplitSeq(hosts, ",") {
-		m, err := redislock.OpenMember("redis://" + host)
+		m, err := member.Open("redis://" + host)
 		if err != nil {
 			return nil, err
 		}

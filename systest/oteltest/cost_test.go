@@ -4,32 +4,33 @@ import (
 	"log/slog"
 	"testing"
 
-	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/memlock"
-	"github.com/holdfast-locks/holdfast/otellock"
 	"go.opentelemetry.io/otel/metric"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/otellock"
 )
 
 // pair returns how to take a lock and give it back, on memory, under a sampled span.
 func pair(tb testing.TB, tracers trace.TracerProvider, meters metric.MeterProvider, wrap func(driver.Engine) driver.Engine) func() {
 	opts := &holdfast.Options{Logger: slog.New(slog.DiscardHandler)}
 	if tracers != nil || meters != nil {
-		telemetry, err := otellock.New(otellock.Options{TracerProvider: tracers, MeterProvider: meters, NameLabel: otellock.FoldNames})
+		telemetry, err := otellock.New(&otellock.Options{TracerProvider: tracers, MeterProvider: meters, NameLabel: otellock.FoldNames})
 		if err != nil {
 			tb.Fatal(err)
 		}
 		opts.Observer = telemetry.Observe
 	}
-	client, err := holdfast.New(wrap(memlock.New()), opts)
+	client, err := holdfast.New(wrap(mem.New(nil)), opts)
 	if err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {
-		if err := client.Close(tb.Context()); err != nil {
+		if err := client.Close(); err != nil {
 			tb.Error(err)
 		}
 	})

@@ -1,3 +1,3 @@
-// Package oteltest has the tests of otellock that need OpenTelemetry's SDK, which the
-// module of otellock does not ask for: its users choose their own.
+// Package oteltest has the tests of otellock that need OpenTelemetry's SDK. The module of
+// otellock does not require the SDK: its users choose their own.
 package oteltest

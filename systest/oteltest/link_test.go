@@ -8,19 +8,21 @@ import (
 	"testing/synctest"
 	"time"
 
+	sdk "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/enginetest"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/otellock"
-	sdk "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/trace"
 )
 
 // The whole suite passes on an engine that is wrapped.
 func TestConformance(t *testing.T) {
 	enginetest.Run(t, enginetest.Harness{
-		Open: func(testing.TB) driver.Engine { return otellock.Engine(memlock.New()) },
+		Open: func(testing.TB) driver.Engine { return otellock.Engine(mem.New(nil)) },
 		Unit: time.Second, Bubble: synctest.Test,
 	})
 }
@@ -28,7 +30,7 @@ func TestConformance(t *testing.T) {
 // seen is an engine that remembers with which labels each lease ID has asked.
 type seen struct {
 	driver.Forward
-	labels map[driver.LeaseID][]map[string]string
+	labels map[lockinfo.LeaseID][]map[string]string
 }
 
 func (s *seen) note(req driver.AcquireRequest) {
@@ -54,7 +56,7 @@ func (s *seen) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (dr
 // of the caller.
 func TestRepeatsCarryTheSameSpan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := &seen{driver.Forward{Engine: memlock.New()}, map[driver.LeaseID][]map[string]string{}}
+		engine := &seen{driver.Forward{Engine: mem.New(nil)}, map[lockinfo.LeaseID][]map[string]string{}}
 		client, err := holdfast.New(otellock.Engine(engine), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -83,7 +85,7 @@ func TestRepeatsCarryTheSameSpan(t *testing.T) {
 				}
 			}
 		}
-		if err := errors.Join(l.Release(ctx), ls.Release(ctx), client.Close(ctx)); err != nil {
+		if err := errors.Join(l.Release(ctx), ls.Release(ctx), client.Close()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -92,8 +94,8 @@ func TestRepeatsCarryTheSameSpan(t *testing.T) {
 // labelsOf returns the labels that the store has after an acquire under ctx.
 func labelsOf(t *testing.T, ctx context.Context, given map[string]string) map[string]string {
 	t.Helper()
-	store := memlock.New()
-	req := driver.AcquireRequest{Name: "a", LeaseID: driver.NewLeaseID(), TTL: time.Minute, Holder: driver.Holder{Labels: given}}
+	store := mem.New(nil)
+	req := driver.AcquireRequest{Name: "a", LeaseID: lockinfo.NewLeaseID(), TTL: time.Minute, Holder: lockinfo.Holder{Labels: given}}
 	if _, err := otellock.Engine(store).Acquire(ctx, req); err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +159,7 @@ func TestForgedTraceParent(t *testing.T) {
 func TestWithHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newTraced(t, otellock.Options{})
-		deaf, err := holdfast.New(memlock.New(), nil) // without the Observer
+		deaf, err := holdfast.New(mem.New(nil), nil) // without the Observer
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -179,7 +181,7 @@ func TestWithHold(t *testing.T) {
 		hold(c.Client, func() {})
 		hold(c.Client, synctest.Wait)
 		hold(deaf, func() {})
-		if err := deaf.Close(t.Context()); err != nil {
+		if err := deaf.Close(); err != nil {
 			t.Error(err)
 		}
 		time.Sleep(time.Minute)
@@ -227,7 +229,7 @@ func TestClose(t *testing.T) {
 }
 
 func TestNew(t *testing.T) {
-	if _, err := otellock.New(otellock.Options{}); !errors.Is(err, holdfast.ErrInvalid) {
+	if _, err := otellock.New(&otellock.Options{}); !errors.Is(err, holdfast.ErrInvalid) {
 		t.Errorf("without providers: %v", err)
 	}
 }

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/tally"
 	"github.com/holdfast-locks/holdfast/observe"
-	"github.com/holdfast-locks/holdfast/observe/tally"
 	"github.com/holdfast-locks/holdfast/otellock"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
@@ -29,7 +29,7 @@ func TestMetrics(t *testing.T) {
 	for file, label := range map[string]func(string) string{"testdata/plain.txt": nil, "testdata/names.txt": otellock.FoldNames} {
 		synctest.Test(t, func(t *testing.T) {
 			reader := sdkmetric.NewManualReader()
-			telemetry, err := otellock.New(otellock.Options{MeterProvider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)), NameLabel: label})
+			telemetry, err := otellock.New(&otellock.Options{MeterProvider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)), NameLabel: label})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -136,7 +136,7 @@ func (refusingMeter) Float64ObservableGauge(string, ...metric.Float64ObservableG
 var errRefused = errors.New("no more instruments")
 
 func TestRefusedInstrument(t *testing.T) {
-	if _, err := otellock.New(otellock.Options{MeterProvider: refusing{}}); !errors.Is(err, errRefused) {
+	if _, err := otellock.New(&otellock.Options{MeterProvider: refusing{}}); !errors.Is(err, errRefused) {
 		t.Errorf("%v, want the provider's error", err)
 	}
 }

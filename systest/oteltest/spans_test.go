@@ -102,7 +102,7 @@ func TestRefused(t *testing.T) {
 		if _, err := c.Acquire(ended, "orders/1", nil); err == nil {
 			t.Fatal("two have it")
 		}
-		if _, err := c.Acquire(t.Context(), "orders/1", &holdfast.AcquireOptions{Wait: time.Second}); !errors.Is(err, holdfast.ErrHeld) {
+		if _, err := c.Acquire(t.Context(), "orders/1", &holdfast.AcquireOptions{MaxWait: time.Second}); !errors.Is(err, holdfast.ErrHeld) {
 			t.Fatal(err)
 		}
 		got := c.spansOf(t, "lock.acquire")

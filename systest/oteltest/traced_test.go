@@ -10,15 +10,16 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/internal/hook"
-	"github.com/holdfast-locks/holdfast/memlock"
-	"github.com/holdfast-locks/holdfast/otellock"
 	"go.opentelemetry.io/otel/codes"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/hook"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/otellock"
 )
 
 // A traced is a client whose spans are recorded.
@@ -40,10 +41,10 @@ func newTraced(t *testing.T, opts otellock.Options) *traced {
 	opts.TracerProvider = provider
 	c.tracer = provider.Tracer("test")
 	var err error
-	if c.telemetry, err = otellock.New(opts); err != nil {
+	if c.telemetry, err = otellock.New(&opts); err != nil {
 		t.Fatal(err)
 	}
-	c.Client, err = holdfast.New(otellock.Engine(&hook.Engine{Forward: driver.Forward{Engine: memlock.New()}, Each: c.each}), &holdfast.Options{
+	c.Client, err = holdfast.New(otellock.Engine(&hook.Engine{Forward: driver.Forward{Engine: mem.New(nil)}, Each: c.each}), &holdfast.Options{
 		TTL: 10 * time.Second, Holder: holdfast.Holder{Host: "web-3", PID: 812},
 		Observer: holdfast.Observers(c.telemetry.Observe, func(e holdfast.Event) { c.leaseIDs = append(c.leaseIDs, e.LeaseID, e.Key) }),
 	})
@@ -58,7 +59,7 @@ func newTraced(t *testing.T, opts otellock.Options) *traced {
 // returns all spans in the order in which they ended.
 func (c *traced) closed(t *testing.T) []sdk.ReadOnlySpan {
 	t.Helper()
-	if err := c.Close(context.Background()); err != nil {
+	if err := c.Close(); err != nil {
 		t.Error(err)
 	}
 	ended := c.recorder.Ended()

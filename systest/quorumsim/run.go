@@ -4,12 +4,13 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 	"github.com/holdfast-locks/holdfast/quorumlock"
 )
 
@@ -34,8 +35,9 @@ type Result struct {
 // A run is one simulation.
 type run struct {
 	ctx     context.Context
-	members []*memlock.Member
-	hosts   []*host
+	members []*mem.Member
+	hosts   []*host // of the clients
+	others  []*host // of their second engines
 	clients []*holdfast.Client
 	stop    time.Time
 	forgets bool // members lose their memory
@@ -81,19 +83,17 @@ func Run(ctx context.Context, seed uint64) Result {
 func (s *run) begin() {
 	var offs []time.Duration
 	for range 3 + 2*s.roll(2) {
-		m := memlock.NewMember()
+		m := mem.NewMember()
 		_ = m.Admit(s.ctx) // it is in memory
 		s.members, offs = append(s.members, m), append(offs, s.skew(memberSkew))
 	}
 	for i := range 2 + s.roll(3) {
-		h := &host{ahead: s.skew(clientSkew), r: rand.New(rand.NewPCG(s.result.Seed, uint64(i+2))), hits: map[fate]int{}}
-		var ways []driver.Member
-		for n, m := range s.members {
-			ways = append(ways, newWay(h, n, m, offs[n]))
-		}
-		engine, err := quorumlock.New(ways, &quorumlock.Options{MaxTTL: maxTTL})
-		if err != nil {
-			panic(err)
+		h, first := s.engine(i, offs)
+		var engine driver.Engine = first
+		if s.roll(2) == 0 {
+			h2, second := s.engine(i+100, offs)
+			s.others = append(s.others, h2)
+			engine = &balanced{Engine: first, second: second, ahead: uint64((h2.ahead - h.ahead).Microseconds()), other: func() bool { return s.roll(2) == 0 }}
 		}
 		c, err := holdfast.New(engine, &holdfast.Options{TTL: s.pick(500, 1000, 3000), RequestTimeout: s.pick(300, 1000, 5000)})
 		if err != nil {
@@ -101,6 +101,20 @@ func (s *run) begin() {
 		}
 		s.hosts, s.clients = append(s.hosts, h), append(s.clients, c)
 	}
+}
+
+// engine returns an engine on a host of its own, which is number i.
+func (s *run) engine(i int, offs []time.Duration) (*host, *quorumlock.Engine) {
+	h := &host{ahead: s.skew(clientSkew), r: rand.New(rand.NewPCG(s.result.Seed, uint64(i+2))), hits: map[fate]int{}}
+	var ways []driver.Member
+	for n, m := range s.members {
+		ways = append(ways, newWay(h, n, m, offs[n]))
+	}
+	engine, err := quorumlock.New(ways, &quorumlock.Options{MaxTTL: maxTTL})
+	if err != nil {
+		panic(err)
+	}
+	return h, engine
 }
 
 // ahead returns what the tokens of a client lack.
@@ -117,7 +131,8 @@ func (s *run) skew(most time.Duration) time.Duration {
 	if s.roll(3) == 0 {
 		return 0
 	}
-	return (time.Duration(s.roll(2*int(most.Microseconds()))) * time.Microsecond) - most
+	// Even microseconds, as tokens are: so all hosts see one token of a lease.
+	return 2*time.Duration(s.roll(int(most.Microseconds())))*time.Microsecond - most
 }
 
 func (s *run) pick(ms ...int) time.Duration {
@@ -134,7 +149,7 @@ func (s *run) forget() {
 	}
 }
 
-// work takes locks until the faults are over.
+// work takes locks until the faults end.
 func (s *run) work(i int) {
 	for time.Now().Before(s.stop) {
 		s.turn(i)
@@ -151,7 +166,7 @@ func (s *run) turn(i int) {
 	case 0:
 		acquire = c.TryAcquire
 	case 1:
-		opts.Wait = time.Millisecond + s.ms(400)
+		opts.MaxWait = time.Millisecond + s.ms(400)
 	case 2:
 		ctx, cancel = context.WithTimeout(ctx, s.ms(100))
 	}
@@ -186,8 +201,8 @@ func (s *run) minToken() uint64 {
 	return uint64(time.Now().Add(lead).UnixMicro())
 }
 
-// took checks a lease that was granted. before is the greatest token of those
-// granted before it was asked for.
+// took checks a lease that was granted. before is the greatest token granted before its
+// request.
 func (s *run) took(t tenure, before uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -218,7 +233,7 @@ func (s *run) violation(format string, args ...any) {
 
 // end ends the faults and checks that all is as it should be.
 func (s *run) end() {
-	for _, h := range s.hosts {
+	for _, h := range slices.Concat(s.hosts, s.others) {
 		h.mu.Lock()
 		h.calm = true
 		for f, n := range h.hits {
@@ -227,9 +242,11 @@ func (s *run) end() {
 		h.mu.Unlock()
 	}
 	time.Sleep(2 * time.Minute) // the last leases, the last clean-up
-	if lease, err := s.clients[0].TryAcquire(s.ctx, names[0], nil); err == nil {
+	lease, err := s.clients[0].TryAcquire(s.ctx, names[0], nil)
+	if err == nil {
 		_ = lease.Release(s.ctx)
-	} else { // a member that has forgotten all finds out now
+	}
+	if err != nil || s.forgets { // a member that has forgotten all finds out now, and is in quarantine
 		time.Sleep(time.Minute)
 	}
 	for i, c := range s.clients {
@@ -256,7 +273,7 @@ func (s *run) end() {
 		}
 	}
 	for _, c := range s.clients {
-		if err := c.Close(s.ctx); err != nil {
+		if err := c.Close(); err != nil {
 			s.violation("close: %v", err)
 		}
 	}

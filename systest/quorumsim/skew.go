@@ -8,9 +8,9 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// Skew returns m as a client sees it whose clock is ahead of m's by so much, to
-// two microseconds. The clock of the test is the same for both, so the tokens
-// are moved instead: those of the client, with ahead added, are m's.
+// Skew returns m as a client sees it whose clock is ahead of m's by so much, to two
+// microseconds. The clock of the test is the same for both, so the tokens are moved
+// instead: the client's tokens are m's, less ahead.
 func Skew(m driver.Member, ahead time.Duration) driver.Member {
 	return &skewed{Member: m, ahead: uint64(ahead.Microseconds()) &^ 1}
 }
@@ -20,7 +20,7 @@ type skewed struct {
 	ahead uint64 // in microseconds, as a number that wraps; even, as tokens are
 }
 
-// Capabilities: of a member that is off, nothing is asked besides.
+// Capabilities: a member that is off gets no other request.
 func (s *skewed) Capabilities() driver.Capabilities { return driver.Capabilities{} }
 
 // there returns a token of the client's as the member counts, and here the

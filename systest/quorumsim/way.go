@@ -39,7 +39,7 @@ const (
 	renewOp
 )
 
-// A fate is what becomes of a request.
+// A fate is what the network does to a request.
 type fate int
 
 const (
@@ -47,7 +47,7 @@ const (
 	reset        // it does not arrive, and its sender cannot know
 	refused      // it does not arrive, and its sender knows
 	muted        // it arrives, and its answer is lost
-	late         // its sender is told that the connection was reset, and it arrives later
+	late         // its sender sees the connection reset, and the request arrives later
 	twice        // it arrives, and once more later
 	fates
 )
@@ -57,8 +57,8 @@ var (
 	errRefused = fmt.Errorf("%w: connection refused", driver.ErrUnavailable)
 )
 
-// fate returns what becomes of a request to a member that is sent now, how long
-// it takes each way, and how much later a late copy arrives.
+// fate returns the fate of a request that is sent to a member now, how long it takes each
+// way, and how much later a late copy arrives.
 func (h *host) fate(member int, o op) (f fate, there, back, after time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -9,9 +9,9 @@ import (
 	"github.com/holdfast-locks/holdfast/redislock"
 )
 
-// open returns an engine on a host, and a function that closes both it and its
-// client. The client's options are those of redislock.Open, but for buffers,
-// which are small because thousands of runs make them.
+// open returns an engine on a host, and a function that closes both it and its client.
+// The client has the options of redislock.Open, except buffers, which are small because
+// thousands of runs make them.
 func (h *host) open() (*redislock.Engine, func(), error) {
 	opts := rueidis.ClientOption{
 		InitAddress: []string{"sim:6379"}, ClientName: "holdfast", ForceSingleClient: true,
@@ -25,7 +25,11 @@ func (h *host) open() (*redislock.Engine, func(), error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("sim: open: %w", err)
 	}
-	engine := redislock.New(client, nil)
+	engine, err := redislock.New(client, nil)
+	if err != nil {
+		client.Close()
+		return nil, nil, fmt.Errorf("sim: open: %w", err)
+	}
 	return engine, func() {
 		_ = engine.Close() // always nil
 		client.Close()

@@ -60,7 +60,7 @@ func (d *director) act(fault int) {
 		d.net.count("cut", "%s is cut off for %v", h.name, span)
 		d.cut(h, span)
 	case faultPause:
-		d.net.count("pause", "the server stands still for %v", span)
+		d.net.count("pause", "the server pauses for %v", span)
 		d.net.mu.Lock()
 		d.net.paused = time.Now().Add(span)
 		d.net.mu.Unlock()

@@ -15,14 +15,13 @@
 //
 // # What happens in a run
 //
-// Three to five clients, with two or three workers each, compete for two names
-// and for the keys of do-once work: exclusively, shared, as a semaphore, with
-// and without waiting, with every option that changes a lease's end. Now and then
-// one of them leaves its lease, and another host adopts it. Requests,
-// replies and messages are lost, delayed and repeated; hosts are cut off or
-// die; the server stands still, restarts with or without its data, forgets
-// everything, or its clock is stepped. Then all is well again, the work ends,
-// the clients are closed, and a day goes by.
+// Three to five clients, with two or three workers each, compete for two names and for
+// the keys of do-once work: exclusively, shared, as a semaphore, with and without
+// waiting, with every option that changes a lease's end. Now and then one of them leaves
+// its lease, and another host adopts it. Requests, replies and messages are lost, delayed
+// and repeated; hosts are cut off or die; the server pauses, restarts with or without its
+// data, forgets everything, or its clock is stepped. Then all is well again, the work
+// ends, the clients are closed, and a day goes by.
 //
 // # What must hold
 //
@@ -34,21 +33,21 @@
 //     once.
 //   - Always: tokens grow in the order of the grants, over a loss of data as
 //     long as the clock has come further than it was wrong; a resource accepts
-//     no token below one that it has accepted; nobody who has a place is
-//     overtaken; nobody is in the way for longer than his TTL; what the store
+//     no token below one that it has accepted; no waiter with a place is
+//     overtaken; no client is in the way for longer than its TTL; what the store
 //     is said to have confirmed it had; no renewal is sent after a release; no
 //     waiter spins.
 //   - Unless data was lost: no lease ID is granted after the store has
 //     confirmed its end, and clients that are closed leave nothing.
-//   - Once all is well nobody waits for a free name for longer than a refresh,
-//     and everybody is served. In the end only last tokens and records are
+//   - Once all is well no client waits for a free name for longer than a refresh,
+//     and every waiter gets its turn. In the end only last tokens and records are
 //     left, a day later nothing, and no goroutine.
 //
 // # What a seed decides
 //
-// The clients, their work, the faults and what the network does to each
-// message. It does not decide how goroutines are scheduled at one instant, nor
-// the library's own jitter, which nobody can seed: a replay meets faults of the
-// same kinds at the same times, but not always the same end. -repeat makes the
-// run of a seed many times, until something is found.
+// The clients, their work, the faults and what the network does to each message. It does
+// not decide how goroutines are scheduled at one instant, nor the library's own jitter,
+// which has no seed: a replay meets faults of the same kinds at the same times, but not
+// always the same end. -repeat makes the run of a seed many times, until something is
+// found.
 package sim

@@ -25,21 +25,20 @@ func (r *run) peers(but *host) (others []peer) {
 	return others
 }
 
-// handOn leaves a lease, and has another host adopt it, which asks until it is told
-// either way. It returns the lease that is to be released: that of the other host, under
-// which there was more work, or else the old one, which is over.
+// handOn leaves a lease, and has another host adopt it, which retries until it has an
+// answer. It returns the lease to release: the other host's, under which there was more
+// work, or else the old one, which has ended.
 func (w *worker) handOn(l *holdfast.Lease) *holdfast.Lease {
-	mode, limit, permits := l.Mode(), l.Limit(), l.Permits()
 	w.leaves(l)
-	if err := l.Leave(); err != nil {
-		w.note("%s: lease %s was over before it could be left: %v", w.name, short(l.ID()), err)
+	handle, err := l.Leave()
+	if err != nil {
+		w.note("%s: lease %s ended before it could be left: %v", w.name, short(l.ID()), err)
 		return l
 	}
-	opts := &holdfast.AdoptOptions{Token: l.Token(), Mode: mode, Limit: limit, Permits: permits, TTL: w.plan.ttl}
 	for {
 		p := w.peers[w.rand.IntN(len(w.peers))]
 		ctx, cancel := context.WithTimeout(w.final, between(w.rand, 20*time.Millisecond, 2*time.Second))
-		adopted, err := p.client.Adopt(ctx, l.Name(), l.ID(), opts)
+		adopted, err := p.client.Adopt(ctx, handle, &holdfast.AdoptOptions{TTL: w.plan.ttl})
 		cancel()
 		w.note("%s: %s adopts lease %s: %v", w.name, p.host.name, short(l.ID()), err)
 		switch {

@@ -24,7 +24,7 @@ type history struct {
 	lost     bool      // the store has lost data
 	tenures  map[holdfast.LeaseID]*tenure
 	byName   map[string][]*tenure
-	askedBy  map[holdfast.LeaseID]*host // who asked for a lease ID
+	askedBy  map[holdfast.LeaseID]*host // the host that requested a lease ID
 	waiting  map[string]int             // workers that wait for a name, on hosts that live
 	onces    map[string]*onceBook
 	accepted map[string][]write // by resource
@@ -43,7 +43,7 @@ type tenure struct {
 	lease    *holdfast.Lease
 	holder   string
 	by       *host // whose client has the lease
-	left     bool  // to whoever adopts it
+	left     bool  // for another host to adopt
 	mode     holdfast.Mode
 	from, to time.Time // to is zero while it lasts
 }
@@ -109,8 +109,8 @@ func (h *history) trace() string {
 	return b.String()
 }
 
-// taint notes that from now on exclusion is not promised; lost says that the
-// store has lost data.
+// taint notes that from now on exclusion is not promised; lost means that the store has
+// lost data.
 func (h *history) taint(lost bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -21,8 +21,8 @@ const (
 	errFloat     = failure("ERR value is not a valid float")
 )
 
-// A keyspace holds keys and their expiries. Its time is what set says, so that
-// nothing expires in the middle of a script.
+// A keyspace holds keys and their expiries. Its time moves by set only, so that nothing
+// expires in the middle of a script.
 type keyspace struct {
 	data  map[string]*entry
 	clock int64 // microseconds since 1970
@@ -31,7 +31,7 @@ type keyspace struct {
 // An entry is the value of one key: exactly one of the first three fields is
 // in use, by kind.
 type entry struct {
-	kind string // as TYPE says
+	kind string // as the reply to TYPE
 	text string
 	hash map[string]string
 	set  map[string]float64
@@ -94,7 +94,7 @@ func (k *keyspace) keys() []string {
 	return slices.Sorted(maps.Keys(k.data))
 }
 
-// A command runs on the arguments behind its name.
+// A command runs on its arguments.
 type command struct {
 	least int // arguments
 	run   func(*keyspace, []string) any
@@ -191,7 +191,7 @@ func strLen(k *keyspace, args []string) any {
 	return int64(len(e.text))
 }
 
-// span turns a range that may count from the end into that of a slice of n.
+// span turns a range that may count from the end into a range of a slice of n.
 func span(first, last, n int) (from, to int) {
 	if first < 0 {
 		first = max(0, first+n)

@@ -29,7 +29,7 @@ type link struct {
 	wake     chan struct{} // closed when one of them changes
 	deadline time.Time     // of reading
 	hung     bool          // nothing arrives any more
-	answers  bool          // the replies to what was asked arrive
+	answers  bool          // the replies arrive
 	delay    time.Duration // of the reply that is being sent
 }
 
@@ -151,7 +151,7 @@ func (l *link) deliver(b []byte) {
 	}
 }
 
-// hang loses whatever comes after; with reset the client is told so.
+// hang loses all that comes after; with reset the client sees the connection reset.
 func (l *link) hang(reset bool) {
 	l.mu.Lock()
 	l.hung = true

@@ -49,7 +49,7 @@ func newNetwork(server *server, seed uint64, note func(string, ...any)) *network
 	return &network{server: server, seed: seed, note: note, links: map[*link]struct{}{}, injected: map[string]int{}}
 }
 
-// count counts a fault and tells of it.
+// count counts a fault and logs it.
 func (n *network) count(kind string, format string, args ...any) {
 	n.mu.Lock()
 	n.injected[kind]++
@@ -122,8 +122,8 @@ func (n *network) crash(downFor time.Duration) {
 	}
 }
 
-// calm ends all faults but those of dead hosts, and of connections that are
-// broken without knowing it.
+// calm ends all faults except dead hosts, and connections that are broken without knowing
+// it.
 func (n *network) calm(hosts []*host) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -134,11 +134,11 @@ func (n *network) calm(hosts []*host) {
 	}
 }
 
-// A fate is what becomes of one request.
+// A fate is what the network does to one request.
 type fate struct {
 	delay, replyDelay time.Duration
 	lose, mute, reset bool
-	twice, second     bool // carried out twice; second: its answer is that of the second time
+	twice, second     bool // carried out twice; second: the reply is the second one
 	replay            bool
 	replayAfter       time.Duration
 }

@@ -24,7 +24,7 @@ type onceBook struct {
 // once does work that is to be done once.
 func (w *worker) once() {
 	key := onceKey(w.rand.IntN(onceKeys))
-	o := &holdfast.OnceOptions{TTL: w.plan.ttl, Retention: onceRetention, Await: w.rand.IntN(2) == 0}
+	o := &holdfast.OnceOptions{TTL: w.plan.ttl, Retention: onceRetention, Await: holdfast.Forever * time.Duration(w.rand.IntN(2))}
 	fails, blind := w.rand.Float64() < 0.4, w.rand.Float64() < 0.2
 	ctx, cancel := context.WithTimeout(w.final, between(w.rand, 100*time.Millisecond, 5*time.Second))
 	defer cancel()
@@ -62,7 +62,7 @@ func (h *history) onceBookLocked(key string) *onceBook {
 	return b
 }
 
-// onceBegins: nobody may begin what was done.
+// onceBegins: finished work may not begin again.
 func (h *history) onceBegins(key string, l *holdfast.Lease) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -65,7 +65,7 @@ func newOracle(h *history, s *server, names []string) *oracle {
 	return o
 }
 
-// companions returns what the keys beside a lock's begin with; see redislock.
+// companions returns the prefixes of a lock's other keys; see redislock.
 func companions(name string) string { return "holdfast:{" + name + "}:" }
 
 // view reads the state of a name. It is called with the server's lock.
@@ -88,7 +88,7 @@ func (o *oracle) view(name string) view {
 }
 
 func (v *view) readLeases(space *keyspace, lock, holders, detail *entry) {
-	_, text, _ := strings.Cut(lock.text, " ") // behind the number of the layout
+	_, text, _ := strings.Cut(lock.text, " ") // after the number of the layout
 	words := strings.SplitN(text, " ", 4)
 	if group, shared := strings.CutPrefix(words[0], "*"); shared {
 		v.limit, _ = strconv.Atoi(words[1])
@@ -131,15 +131,14 @@ func (o *oracle) look(keys []string, reply any) {
 	}
 }
 
-// held reports whether a reply is that of acquire.lua to a request that has to
-// wait.
+// held reports whether a reply is acquire.lua's reply to a request that has to wait.
 func held(reply any) bool {
 	items, _ := reply.([]any)
 	return len(items) == 4 && items[0] == int64(0)
 }
 
-// checkLengthsLocked: no waiter waits for longer than the TTL of whoever is in
-// the way, even after the server's clock went back.
+// checkLengthsLocked: no waiter waits for longer than the TTL of the holder or waiter
+// before it, even after the server's clock went back.
 func (o *oracle) checkLengthsLocked(name string, v view) {
 	for id, l := range v.leases {
 		if left := l.ends - o.server.space.millis(); left > l.ttl {
@@ -155,7 +154,7 @@ func (o *oracle) checkLocked(name string, b *ledger, v view) {
 		used += l.permits
 		o.seen[id] = time.Now()
 		token, known := b.granted[id]
-		if !known || token != l.token { // known: it ended unseen by its client, which has asked again
+		if !known || token != l.token { // known: it ended unseen by its client, which has retried
 			fresh = append(fresh, id)
 		}
 	}
@@ -191,7 +190,7 @@ func (o *oracle) grantedLocked(name string, b *ledger, v view, id holdfast.Lease
 	if o.ended[id] && !o.lost {
 		o.violateLocked("lease %s of %s is granted after its end was confirmed", short(id), name)
 	}
-	// INVARIANT I7: nobody who waits is overtaken.
+	// INVARIANT I7: no waiter is overtaken.
 	own, waited := b.queue[id]
 	o.noteLocked("server: the queue of %s was %v, and is %v", name, b.queue, v.places)
 	if !waited {

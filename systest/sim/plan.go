@@ -19,8 +19,7 @@ type plan struct {
 	odds     odds
 	faults   []int            // what the director may do, by their numbers
 	harmless bool             // the store neither loses data nor steps its clock forward
-	modes    [2]holdfast.Mode // what the first two names are used for, beside exclusively
-	permits  int              // limit of the semaphore
+	modes    [2]holdfast.Mode // the modes of the first two names, other than exclusive
 }
 
 // The names that workers compete for. One is of exclusive and shared leases;
@@ -54,8 +53,10 @@ func newPlan(seed uint64) plan {
 		ttl:     pick(r, 400*time.Millisecond, time.Second, time.Second, 3*time.Second, 20*time.Second),
 		request: pick(r, 300*time.Millisecond, time.Second, 5*time.Second),
 		faulty:  between(r, 4*time.Second, 16*time.Second),
-		modes:   [2]holdfast.Mode{holdfast.Shared, pick(r, holdfast.Exclusive, holdfast.Semaphore)},
-		permits: 2 + r.IntN(3),
+		modes:   [2]holdfast.Mode{holdfast.Shared, pick(r, holdfast.Exclusive, holdfast.Permits(1, 1))},
+	}
+	if limit := 2 + r.IntN(3); p.modes[1] != holdfast.Exclusive {
+		p.modes[1] = holdfast.Permits(1, limit)
 	}
 	p.odds = odds{
 		lose: sometimes(0.5, 0.02), mute: sometimes(0.6, 0.03), replay: 0.5, twice: sometimes(0.5, 0.1),

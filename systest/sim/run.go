@@ -30,8 +30,8 @@ const (
 	settled = 8 * time.Second
 	// watched is how long they go on working then.
 	watched = 2 * time.Second
-	// served is how long after that everybody must have been served, beside
-	// the TTL of whoever has died.
+	// served is the time in which every waiter must get its turn, not counting the TTL of
+	// a client that died.
 	served = 40 * time.Second
 )
 
@@ -45,6 +45,7 @@ type run struct {
 	hosts   []*host
 	clients []*holdfast.Client
 	shut    []func()
+	gate    *fence.Gate
 }
 
 // Run makes the run of a seed. It must be called in a bubble of
@@ -95,7 +96,9 @@ func (r *run) open() error {
 		}
 		r.hosts, r.clients = append(r.hosts, host), append(r.clients, client)
 	}
-	return nil
+	var err error
+	r.gate, err = fence.NewGate(nil)
+	return err
 }
 
 // work lets everybody work, first among faults, then without.
@@ -111,7 +114,6 @@ func (r *run) work(all []string) {
 		plan: r.plan, net: r.net, oracle: r.oracle, hosts: r.hosts, rand: streamOf(r.plan.seed, streamDirector),
 		killed: map[*host]context.CancelFunc{},
 	}
-	gate := fence.NewGate(nil)
 	for i, host := range r.hosts {
 		ctx, end := context.WithCancel(final)
 		defer end()
@@ -119,7 +121,7 @@ func (r *run) work(all []string) {
 		for n := range r.plan.workers {
 			w := &worker{
 				name: fmt.Sprintf("%s/%d", host.name, n), host: host, plan: &r.plan, client: r.clients[i], peers: r.peers(host),
-				rand: streamOf(r.plan.seed, streamWorker+10*i+n), history: r.history, gate: gate,
+				rand: streamOf(r.plan.seed, streamWorker+10*i+n), history: r.history, gate: r.gate,
 				stop: stop, final: ctx, minToken: map[string]uint64{},
 			}
 			workers.Go(w.run)
@@ -177,8 +179,9 @@ func (r *run) close(all []string) {
 			patience = time.Second
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		err := client.Close(ctx)
+		err := client.Shutdown(ctx)
 		cancel()
+		_ = client.Close()
 		if err != nil && !r.hosts[i].dead {
 			r.history.violate("%s: close: %v", r.hosts[i].name, err)
 		}

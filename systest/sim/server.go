@@ -12,8 +12,8 @@ import (
 // in a bubble of testing/synctest is virtual, plus an offset.
 type server struct {
 	scripts *Scripts
-	// watch is called after each script with its keys and reply, while nothing
-	// else runs on the server; nil is nobody.
+	// watch, if not nil, is called after each script with its keys and reply, while
+	// nothing else runs on the server.
 	watch func(keys []string, reply any)
 
 	mu     sync.Mutex // guards the rest

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-locks/holdfast/redislock"
 )
 
-// A spy is the engine, and checks what the library asks of it and what it
-// answers against what the oracle has seen in the store.
+// A spy is the engine. It compares the library's requests and its own replies with what
+// the oracle has seen in the store.
 type spy struct {
 	*redislock.Engine
 	oracle *oracle
@@ -62,8 +62,8 @@ func (s *spy) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
 	return errs
 }
 
-// asksWhy is for how long, after the answer that a lease is lost, the library may ask who
-// has broken it before it ends it: see TestSlowInquiryDelaysLittle.
+// asksWhy is for how long, after the reply that a lease is lost, the library may look for
+// the breaker before it ends the lease: see TestSlowInquiryDelaysLittle.
 const asksWhy = 250 * time.Millisecond
 
 func (s *spy) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []driver.RefreshReply {
@@ -106,11 +106,11 @@ func (o *oracle) confirm(op, name string, id holdfast.LeaseID, sent time.Time) {
 	}
 }
 
-// mostRequests is how many requests a waiter may send in a second: one in each
-// 10 ms, and some for what others bring about.
+// mostRequests is how many requests a waiter may send in a second: one in each 10 ms, and
+// some that others cause.
 const mostRequests = 150
 
-// sends counts the requests of a waiter. INVARIANT I7: nobody spins.
+// sends counts the requests of a waiter. INVARIANT I7: no waiter spins.
 func (o *oracle) sends(id holdfast.LeaseID) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -31,7 +31,7 @@ func (h *history) holds(holder string, by *host, l *holdfast.Lease) {
 			}
 		}
 		t.to = time.Now()
-		h.noteLocked("%s: its lease %s of %s is over: %v", holder, short(l.ID()), l.Name(), context.Cause(l.Context()))
+		h.noteLocked("%s: its lease %s of %s has ended: %v", holder, short(l.ID()), l.Name(), context.Cause(l.Context()))
 	})
 }
 
@@ -50,8 +50,8 @@ func (h *history) shares(l *holdfast.Lease) {
 	h.noteLocked("%s: downgrades lease %s of %s", t.holder, short(l.ID()), l.Name())
 }
 
-// leaves notes that a lease is about to be left, and is trusted by nobody until
-// somebody adopts it.
+// leaves notes that a lease is about to be left, and has no holder until a host adopts
+// it.
 func (h *history) leaves(l *holdfast.Lease) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -59,9 +59,8 @@ func (h *history) leaves(l *holdfast.Lease) {
 	h.counts["leases left"]++
 }
 
-// renews is told of each renewal that the library sends from a host. INVARIANT I9:
-// none is sent for a lease that is over, and of one that was left none by whoever
-// has left it.
+// renews checks each renewal that the library sends from a host. INVARIANT I9: it sends
+// none for a lease that has ended, and none for a lease that it has left.
 func (h *history) renews(id holdfast.LeaseID, from *host) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -103,17 +102,17 @@ func (h *history) checkExclusion() {
 }
 
 func (h *history) checkBesideLocked(t *tenure, live []*tenure) {
-	permits := t.lease.Permits()
+	permits := t.mode.Permits()
 	for _, o := range live {
-		permits += o.lease.Permits()
-		if t.lease != o.lease && (t.mode != o.mode || t.mode == holdfast.Exclusive) {
+		permits += o.mode.Permits()
+		if t.lease != o.lease && (t.mode.Kind() != o.mode.Kind() || t.mode == holdfast.Exclusive) {
 			h.violateLocked("two holders of %s at %v: %s (%v, lease %s, token %d, since %v) and %s (%v, lease %s, token %d)",
 				t.lease.Name(), t.from.Sub(h.began), o.holder, o.mode, short(o.lease.ID()), o.lease.Token(), o.from.Sub(h.began),
 				t.holder, t.mode, short(t.lease.ID()), t.lease.Token())
 		}
 	}
-	if t.mode == holdfast.Semaphore && permits > t.lease.Limit() {
-		h.violateLocked("%d permits of %s are held at %v, of %d", permits, t.lease.Name(), t.from.Sub(h.began), t.lease.Limit())
+	if permits > t.mode.Limit() {
+		h.violateLocked("%d permits of %s are held at %v, of %d", permits, t.lease.Name(), t.from.Sub(h.began), t.mode.Limit())
 	}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/fence"
 )
 
-// A worker of one client takes locks, works under them and gives them back.
+// A worker of one client takes locks, works under them and releases them.
 type worker struct {
 	name   string
 	host   *host
@@ -50,7 +50,7 @@ func (w *worker) run() {
 	}
 }
 
-// options draws what to ask of a name.
+// options draws the options of a request.
 func (w *worker) options() (string, *holdfast.AcquireOptions) {
 	i := w.rand.IntN(len(names))
 	o := &holdfast.AcquireOptions{TTL: w.plan.ttl, MinToken: w.minToken[names[i]]}
@@ -69,11 +69,11 @@ func (w *worker) options() (string, *holdfast.AcquireOptions) {
 	case 2:
 		o.LockDelay = short
 	case 3:
-		o.Progress = o.TTL + short // nobody calls Progress: the lease is lost
+		o.StallAfter = o.TTL + short // without Heartbeat: the lease is lost
 	}
 	switch mode := w.plan.modes[i]; {
-	case mode == holdfast.Semaphore:
-		o.Mode, o.Limit, o.Permits = mode, w.plan.permits, 1+w.rand.IntN(2)
+	case mode.Limit() != 0:
+		o.Mode = holdfast.Permits(1+w.rand.IntN(2), mode.Limit())
 	case w.rand.Float64() < 0.4:
 		o.Mode = mode
 	}
@@ -91,7 +91,7 @@ func (w *worker) acquire(which int) {
 	case which < 6:
 		l, err = w.client.TryAcquire(ctx, name, o)
 	case which < 8:
-		o.Wait = patience
+		o.MaxWait = patience
 		l, err = w.wait(ctx, name, o)
 	case which < 10:
 		ctx, cancel = context.WithTimeout(ctx, patience)

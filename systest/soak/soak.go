@@ -1,5 +1,5 @@
-// Package soak says how much the fault tests do: a little when they run with
-// all other tests, and as much as one likes with -soak.
+// Package soak sets how much the fault tests do: a little when they run with all other
+// tests, and as much as you like with -soak.
 package soak
 
 import (

@@ -1,5 +1,5 @@
-// Package traffic holds the clients of the fault tests, in processes of their
-// own: crews that do a job as they are told, and report what they saw.
+// Package traffic holds the clients of the fault tests, in processes of their own: crews
+// that do a job and report what they saw.
 package traffic
 
 import (
@@ -20,10 +20,9 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// command makes a test binary a crew: a process that does one job, as its
-// argument says, and reports on its standard output, a JSON value a line. It
-// begins when it reads a line from its standard input, and ends with it, so
-// that it never outlives the test.
+// command makes a test binary a crew: a process that does one job, which is its argument,
+// and writes reports to its standard output, a JSON value a line. It begins when it reads
+// a line from its standard input, and ends with it, so that it never outlives the test.
 const command = "crew"
 
 // patience bounds what is waited for on a loaded machine.
@@ -33,7 +32,7 @@ const patience = 20 * time.Second
 // reports last.
 type Jobs map[string]func(ctx context.Context, j Job) (any, error)
 
-// A Job is what a crew is told.
+// A Job is the input of a crew.
 type Job struct {
 	Job     string // in Jobs
 	Store   string // URL
@@ -99,8 +98,8 @@ func (jobs Jobs) run(arg string) {
 	<-written
 }
 
-// do says that the crew is ready, waits for the word to begin, and does the job
-// until it is done or the standard input ends.
+// do reports that the crew is ready, waits for the word to begin, and does the job until
+// it is done or the standard input ends.
 func (jobs Jobs) do(j Job, in *bufio.Reader) (any, error) {
 	do, ok := jobs[j.Job]
 	if !ok {

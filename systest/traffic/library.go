@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/model/lease"
 )
 
-// A librarian is a locker who works with the library. What the library does
-// behind his back he cannot know, and notes what he is told.
+// A librarian is a locker who works with the library. It notes the library's results;
+// what the library does in the background it cannot know.
 type librarian struct {
 	*locker
 	client  *holdfast.Client
@@ -28,11 +28,13 @@ func (l *locker) library() (b *librarian, closed func(), err error) {
 				b.refused <- e.LeaseID
 			}
 		},
+		SharedEngine: true,
 	})
 	return b, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		_ = b.client.Close(ctx) // waits for what it cancels
+		_ = b.client.Shutdown(ctx) // waits for cancelled acquires
+		_ = b.client.Close()
 	}, err
 }
 
@@ -55,9 +57,9 @@ func (e *noting) Release(ctx context.Context, req driver.ReleaseRequest) error {
 	return err
 }
 
-// turn waits for a lock, works, and gives it back.
+// turn waits for a lock, works, and releases it.
 func (b *librarian) turn(ctx context.Context, name string) error {
-	opts := &holdfast.AcquireOptions{KeepAlive: holdfast.KeepAliveOff, Wait: time.Millisecond + time.Duration(b.rand.Int64N(int64(b.job.TTL)))}
+	opts := &holdfast.AcquireOptions{KeepAlive: holdfast.KeepAliveOff, MaxWait: time.Millisecond + time.Duration(b.rand.Int64N(int64(b.job.TTL)))}
 	o := check.Op{Client: b.number, Name: name, Kind: lease.Acquire, TTL: b.job.TTL, Call: check.Now()}
 	held, err := b.client.Acquire(ctx, name, opts)
 	o.Return = check.Now()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/fence"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/systest/check"
 	"github.com/holdfast-locks/holdfast/systest/model/lease"
 )
@@ -26,10 +27,10 @@ const (
 // under way in a network that delays it by less than that.
 const LocksLinger = time.Second
 
-// Locks is a job: workers take locks, write to the resource that they protect,
-// and report each request and what they were told as a check.Op. Each worker
-// has an engine of its own; on odd names every fourth works with the library, and the
-// others with the engine as it is. With Job.Waits every one does.
+// Locks is a job: workers take locks, write to the resource that they protect, and report
+// each request and its reply as a check.Op. Each worker has an engine of its own; on odd
+// names every fourth works with the library, and the others with the bare engine. With
+// Job.Waits every worker uses the library.
 func Locks(ctx context.Context, j Job) (any, error) {
 	return check.Op{}, LocksOn(ctx, func() (driver.Engine, func(), error) { return j.openImpatient(ctx) }, j)
 }
@@ -143,7 +144,7 @@ func (l *locker) insist(ctx context.Context, request func() check.Op) (o check.O
 	return o, unanswered
 }
 
-func (l *locker) acquire(ctx context.Context, name string, id driver.LeaseID) check.Op {
+func (l *locker) acquire(ctx context.Context, name string, id lockinfo.LeaseID) check.Op {
 	o := check.Op{Name: name, Kind: lease.Acquire, LeaseID: string(id), TTL: l.job.TTL}
 	return l.ask(ctx, o, func(ctx context.Context, o *check.Op) error {
 		reply, err := l.engine.Acquire(ctx, driver.AcquireRequest{Name: name, LeaseID: id, TTL: o.TTL})
@@ -163,9 +164,9 @@ func (l *locker) acquire(ctx context.Context, name string, id driver.LeaseID) ch
 }
 
 // trusted returns how long a lease may be trusted, as the library does.
-func trusted(ttl time.Duration) int64 { return int64(ttl - ttl/100 - 2*time.Millisecond) }
+func trusted(ttl time.Duration) int64 { return int64(ttl - ttl/10 - 2*time.Millisecond) }
 
-func (l *locker) extend(ctx context.Context, name string, id driver.LeaseID) check.Op {
+func (l *locker) extend(ctx context.Context, name string, id lockinfo.LeaseID) check.Op {
 	// By more than it had at first, so that it shows where that is all it has.
 	o := check.Op{Name: name, Kind: lease.Extend, LeaseID: string(id), TTL: l.job.TTL * 3 / 2}
 	return l.ask(ctx, o, func(ctx context.Context, o *check.Op) error {
@@ -177,16 +178,16 @@ func (l *locker) extend(ctx context.Context, name string, id driver.LeaseID) che
 	})
 }
 
-func (l *locker) release(ctx context.Context, kind lease.Kind, name string, id driver.LeaseID, cancel bool) check.Op {
+func (l *locker) release(ctx context.Context, kind lease.Kind, name string, id lockinfo.LeaseID, cancel bool) check.Op {
 	o := check.Op{Name: name, Kind: kind, LeaseID: string(id), TTL: l.job.TTL}
 	return l.ask(ctx, o, func(ctx context.Context, o *check.Op) error {
 		return l.engine.Release(ctx, driver.ReleaseRequest{Name: name, LeaseID: id, Cancel: cancel})
 	})
 }
 
-// turn tries to take a lock, works, and gives it back.
+// turn tries to take a lock, works, and releases it.
 func (l *locker) turn(ctx context.Context, name string) error {
-	id := driver.NewLeaseID()
+	id := lockinfo.NewLeaseID()
 	got, uncertain := l.insist(ctx, func() check.Op { return l.acquire(ctx, name, id) })
 	if got.Outcome != lease.Done {
 		if uncertain {
@@ -203,7 +204,7 @@ func (l *locker) turn(ctx context.Context, name string) error {
 		return nil
 	}
 	l.insist(ctx, func() check.Op { return l.release(ctx, lease.Release, name, id, uncertain) })
-	if l.chance(10) { // it does not know that it has given it back
+	if l.chance(10) { // it does not know that it has released it
 		l.extend(ctx, name, id)
 		l.release(ctx, lease.Release, name, id, false)
 	}
@@ -212,7 +213,7 @@ func (l *locker) turn(ctx context.Context, name string) error {
 
 // cancel makes sure that an acquire without an answer has no effect. Often it
 // sends it again after that, as a network may do that delivers it late.
-func (l *locker) cancel(ctx context.Context, name string, id driver.LeaseID) {
+func (l *locker) cancel(ctx context.Context, name string, id lockinfo.LeaseID) {
 	off := func() check.Op { return l.release(ctx, lease.Cancel, name, id, true) }
 	l.insist(ctx, off)
 	for range l.rand.IntN(4) {
@@ -228,10 +229,10 @@ func (l *locker) cancel(ctx context.Context, name string, id driver.LeaseID) {
 // work does what one does with a lease while it may be trusted, and at times
 // when it may not. It reports whether a repeat of the acquire was not answered.
 func (l *locker) work(ctx context.Context, got check.Op) (uncertain bool, err error) {
-	name, id := got.Name, driver.LeaseID(got.LeaseID)
+	name, id := got.Name, lockinfo.LeaseID(got.LeaseID)
 	claim := fence.NewClaim(got.Token, id)
 	if accepted, err := write(l.http, l.job.Resource, name, claim); err != nil || !accepted {
-		return false, err // the lease is over
+		return false, err // the lease has ended
 	}
 	if l.chance(20) {
 		_, uncertain = l.insist(ctx, func() check.Op { return l.acquire(ctx, name, id) })

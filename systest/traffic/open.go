@@ -18,8 +18,8 @@ import (
 	"github.com/holdfast-locks/holdfast/stores"
 )
 
-// A Kind is an engine for Redis. Both do what package rediscore says, each over the
-// client library of its own.
+// A Kind is an engine for Redis. Both do the work of package rediscore, each over its own
+// client library.
 type Kind string
 
 const (
@@ -39,7 +39,7 @@ func Open(ctx context.Context, by Kind, rawURL string) (driver.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := p.goRedis(time.Second/2, nil) // a cluster client asks one node after the other who is there
+	client := p.goRedis(time.Second/2, nil) // a cluster client tries one node after the other
 	engine, err := goredislock.New(client, nil)
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func Open(ctx context.Context, by Kind, rawURL string) (driver.Engine, error) {
 	return &owner{engine, client}, nil
 }
 
-// An owner is an engine on a client that nobody else has.
+// An owner is an engine with a client of its own.
 type owner struct {
 	*goredislock.Engine
 	client redis.UniversalClient
@@ -89,7 +89,8 @@ func (j Job) openImpatient(ctx context.Context) (driver.Engine, func(), error) {
 		return nil, nil, err
 	}
 	// To close it takes a second if a connection is silent. It ends with the crew.
-	return redislock.New(client, nil), func() {}, nil
+	engine, err := redislock.New(client, nil)
+	return engine, func() {}, err
 }
 
 // A place is what a URL of tests names.

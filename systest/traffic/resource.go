@@ -20,6 +20,16 @@ type Resource struct {
 	Log check.Writes
 }
 
+// NewGate returns a gate that has seen no token.
+func NewGate(t testing.TB) *fence.Gate {
+	t.Helper()
+	gate, err := fence.NewGate(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return gate
+}
+
 // NewResource starts one. It ends with the test.
 func NewResource(t testing.TB) *Resource {
 	t.Helper()
@@ -27,7 +37,7 @@ func NewResource(t testing.TB) *Resource {
 	// The gate lets one request in at a time for each resource: so those that
 	// are accepted are logged in the order in which they are.
 	accept := http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) { r.note(q, true) })
-	guarded := httpfence.NewHandler(accept, fence.NewGate(nil).Marks(), nil)
+	guarded := httpfence.NewHandler(accept, NewGate(t).Marks(), nil)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		seen := &statusWriter{ResponseWriter: w}
 		guarded.ServeHTTP(seen, q)

@@ -10,15 +10,16 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/systest/check"
 	"github.com/holdfast-locks/holdfast/systest/fault"
 )
 
-// StressTTL is that of the leases of Stress.
+// StressTTL is the TTL of the leases of Stress.
 const StressTTL = time.Second
 
-// Stress is a job: workers do whatever one can do with locks. The crew reports
-// each span twice, when it begins and when it is over.
+// Stress is a job: workers do all that is possible with locks. The crew reports each span
+// twice, at its begin and at its end.
 func Stress(ctx context.Context, j Job) (any, error) {
 	engine, err := Open(ctx, j.By, j.Store)
 	if err != nil {
@@ -53,11 +54,10 @@ func StressOn(ctx context.Context, engine driver.Engine, j Job) error {
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	if s, ok := engine.(*fault.Severed); ok && s.IsCut() {
-		cancel() // its clean-ups cannot be done
-		_ = client.Close(closing)
+		_ = client.Close() // its clean-ups cannot be done
 		return <-errs
 	}
-	return errors.Join(<-errs, client.Close(closing))
+	return errors.Join(<-errs, client.Shutdown(closing), client.Close())
 }
 
 // A worker is one goroutine's means.
@@ -75,7 +75,7 @@ func (w *worker) upTo(d time.Duration) time.Duration {
 	return time.Duration(w.rand.Int64N(int64(d)))
 }
 
-// step takes a random lock, or two, works, and gives it back.
+// step takes a random lock, or two, works, and releases it.
 func (w *worker) step(ctx context.Context) error {
 	name, opts := w.wish()
 	acquiring := ctx
@@ -110,7 +110,7 @@ func (w *worker) step(ctx context.Context) error {
 func (w *worker) wish() (string, *holdfast.AcquireOptions) {
 	opts := &holdfast.AcquireOptions{}
 	if w.chance(4) {
-		opts.Wait = time.Millisecond + w.upTo(300*time.Millisecond)
+		opts.MaxWait = time.Millisecond + w.upTo(300*time.Millisecond)
 	}
 	if w.chance(5) {
 		opts.KeepAlive = holdfast.KeepAliveOff
@@ -118,7 +118,7 @@ func (w *worker) wish() (string, *holdfast.AcquireOptions) {
 	n := w.rand.IntN(2)
 	switch w.rand.IntN(3) {
 	case 0:
-		opts.Mode, opts.Limit, opts.Permits = holdfast.Semaphore, 3, 1+w.rand.IntN(3)
+		opts.Mode = holdfast.Permits(1+w.rand.IntN(3), 3)
 		return fmt.Sprintf("semaphore/%d", n), opts
 	case 1:
 		if !w.chance(3) {
@@ -137,11 +137,11 @@ func (w *worker) work(ctx context.Context, l *holdfast.Lease) {
 	if w.chance(4) {
 		_ = l.Extend(ctx, StressTTL)
 	}
-	if lock.Mode == driver.Exclusive && w.chance(4) && len(l.Name()) > 0 && l.Name()[0] == 's' {
+	if lock.Mode == lockinfo.Exclusive && w.chance(4) && len(l.Name()) > 0 && l.Name()[0] == 's' {
 		lock.End = check.ValidUntil(l)
 		w.out(lock)
 		if err := l.Downgrade(ctx); err == nil {
-			lock.Mode, lock.Part, lock.Start, lock.End = driver.Shared, 1, lock.End, 0
+			lock.Mode, lock.Part, lock.Start, lock.End = lockinfo.Shared, 1, lock.End, 0
 			w.out(lock)
 			w.pause(l)
 		}

@@ -51,7 +51,7 @@ func TestActionsByKeyboard(t *testing.T) {
 	p.press(enter)
 	p.await("the dialog is closed", `() => !document.querySelector("dialog[open]")`)
 	<-l.Context().Done()
-	breaks, err := c.Breaks(t.Context(), "orders/42")
+	breaks, err := c.Records().Breaks(t.Context(), "orders/42")
 	if err != nil || len(breaks) != 1 || breaks[0].Author != "operator" || breaks[0].Reason != "its host is gone" {
 		t.Fatalf("it was broken by %+v, %v", breaks, err)
 	}
@@ -77,7 +77,7 @@ func TestActionsByKeyboard(t *testing.T) {
 	p.typeText("mail/42")
 	p.press(enter)
 	p.await("the dialog is closed", `() => !document.querySelector("dialog[open]")`)
-	if state, err := c.OnceStatus(t.Context(), "mail/42"); err != nil || state.State != holdfast.OnceAbsent {
+	if state, err := c.Records().Once(t.Context(), "mail/42"); err != nil || state.State != holdfast.OnceAbsent {
 		t.Errorf("mail/42 is %+v, %v", state, err)
 	}
 }
@@ -135,7 +135,7 @@ func TestBreakIsRefused(t *testing.T) {
 	}))
 	other := operator.besideWith(evil+"/", operator.expected)
 	other.expect(`^a request to another host: ` + d.url)
-	other.expect(`CORS|ERR_FAILED|403`)
+	other.expect(`CORS|ERR_FAILED|ERR_BLOCKED_BY_RESPONSE.NotSameOrigin|403`)
 	for _, mode := range []string{"no-cors", "cors"} {
 		eval[int](other, breakFrom, d.url+path, l.Token(), mode)
 		unharmed("from another origin, " + mode)

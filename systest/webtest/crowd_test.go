@@ -44,9 +44,9 @@ func newCrowd(t testing.TB, s *site, text string) *crowd {
 	o.Mode = holdfast.Shared
 	acquire(t, a, name("shared"), o)
 	acquire(t, b, name("shared"), o)
-	o.Mode, o.Limit, o.Permits = holdfast.Semaphore, 5, 2
+	o.Mode = holdfast.Permits(2, 5)
 	acquire(t, a, name("pool"), o)
-	o.Mode, o.Limit, o.Permits = holdfast.Exclusive, 0, 0
+	o.Mode = holdfast.Exclusive
 
 	person := s.workerAs(holdfast.Holder{Host: cut(text, 200), User: cut(text, 200), Person: true})
 	frozen := o
@@ -76,7 +76,7 @@ func newCrowd(t testing.TB, s *site, text string) *crowd {
 	if _, err := a.Once(t.Context(), name("done"), &holdfast.OnceOptions{Reason: o.Reason}, func(context.Context, *holdfast.Lease) ([]byte, error) { return []byte(text), nil }); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := a.OnceBegin(t.Context(), name("doing"), &holdfast.OnceOptions{Reason: o.Reason}); err != nil {
+	if _, err := a.OnceBegin(t.Context(), name("doing"), &holdfast.OnceOptions{Reason: o.Reason}); err != nil {
 		t.Fatal(err)
 	}
 	s.post("v1/onetime", map[string]any{"payload": "a secret of somebody", "ttl_ms": 60000})

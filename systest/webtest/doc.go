@@ -3,6 +3,6 @@
 // Debian's chromium-headless-shell and nginx.
 //
 // Each page that a test opens watches itself. A violation of the Content-Security-Policy,
-// an error or a warning on the console, an exception that nobody catches, and a request to
-// another host fail the test, at once.
+// an error or a warning on the console, an uncaught exception, and a request to another
+// host fail the test, at once.
 package webtest

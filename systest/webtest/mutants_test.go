@@ -18,7 +18,7 @@ var (
 )
 
 // faults are put into the page and its server, one at a time; the test that is named must
-// fail of each. Those of systest/mutant need no browser.
+// fail of each. Those of systest/faults need no browser.
 var faults = []struct{ name, file, old, new, foundBy string }{
 	{"a name is written as markup", "dashboard/web/parts.js",
 		`return html` + "`" + `<bdi class="text" title=${title}>${`, `return html` + "`" + `<bdi class="text" dangerouslySetInnerHTML=${{__html: value}}></bdi><bdi hidden>${`, "TestHostileTexts/markup"},
@@ -29,8 +29,8 @@ var faults = []struct{ name, file, old, new, foundBy string }{
 	{"a table without a name", "dashboard/web/table.js", `role="grid" aria-label="Locks"`, `role="grid"`, "TestAccessibility"},
 	{"texts that are too faint", "dashboard/web/css/base.css", `--muted: light-dark(#56606c, #9ca6b2)`, `--muted: light-dark(#96a0ac, #9ca6b2)`, "TestAccessibility"},
 	{"losses are not told to those who see nothing", "dashboard/web/frame.js", `aria-label="Losses">${told}</div>`, `aria-label="Losses"></div>`, "TestLossesAndFreezes"},
-	{"whoever may read may break", "httplock/server/internal/leasedoor/break.go", `named(r, caller.Break)`, `named(r, caller.Read)`, "TestBreakIsRefused"},
-	{"pages of other sites may break", "httplock/server/admit.go", `if browsers.Check(r) != nil {`, `if false && browsers.Check(r) != nil {`, "TestBreakIsRefused"},
+	{"whoever may read may break", "httplock/server/internal/leasedoor/break.go", `r.Named(caller.Break)`, `r.Named(caller.Read)`, "TestBreakIsRefused"},
+	{"pages of other sites may break", "httplock/server/admit.go", `return browsers.Check(r) != nil`, `return false && browsers.Check(r) != nil`, "TestBreakIsRefused"},
 }
 
 // TestMutants puts each fault in, and runs the test that must find it, in a process of its

@@ -9,9 +9,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -27,41 +24,8 @@ const below = "/ops/locks"
 // nginx starts one in front of a server, whose page it has below a path.
 func nginx(t testing.TB, server string) *testsvc.Server {
 	t.Helper()
-	program, err := exec.LookPath("nginx")
-	if err != nil {
-		program = "/usr/sbin/nginx" // where Debian has it, and the PATH of a user does not lead
-	}
-	if _, err := os.Stat(program); err != nil {
-		t.Fatal("nginx not found: install it (Debian: apt-get install nginx)")
-	}
-	return testsvc.Program(t, program, "OS: ", func(addr, dir string) []string {
-		file := filepath.Join(dir, "nginx.conf")
-		if err := os.WriteFile(file, fmt.Appendf(nil, nginxConf, dir, addr, server), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return []string{"-c", file, "-p", dir, "-e", "stderr"}
-	})
+	return testsvc.Nginx(t, "location "+below+"/ { proxy_pass "+server+"/; proxy_http_version 1.1; }")
 }
-
-// nginxConf is as people write it, but for what lets it run beside others and as anybody.
-const nginxConf = `
-daemon off;
-pid %[1]s/pid;
-error_log stderr notice;
-master_process off;
-events { worker_connections 64; }
-http {
-	access_log off;
-	client_body_temp_path %[1]s/body; proxy_temp_path %[1]s/proxy; fastcgi_temp_path %[1]s/fastcgi; uwsgi_temp_path %[1]s/uwsgi; scgi_temp_path %[1]s/scgi;
-	server {
-		listen %[2]s;
-		location /ops/locks/ {
-			proxy_pass %[3]s/;
-			proxy_http_version 1.1;
-		}
-	}
-}
-`
 
 // The page works below a prefix, behind a proxy and as a handler of a program, with and
 // without a slash at the end of the address, and hears of what happens as it does at the

@@ -41,7 +41,7 @@ var looks = map[string]struct {
 func TestScreenshots(t *testing.T) {
 	t.Parallel()
 	demo := testsvc.Program(t, shared.holdfast, "http://", func(addr, _ string) []string {
-		return []string{"serve", "--demo", "--demo-seed", "1", "--listen", addr, "--log-format", "text", "--log-level", "error"}
+		return []string{"serve", "--demo", "--listen", addr, "--log", "text,error"}
 	})
 	p := open(t, demo.URL+"/")
 	p.awaitText("demo")

@@ -3,7 +3,6 @@
 package webtest
 
 import (
-	"context"
 	"log/slog"
 	"testing"
 
@@ -35,7 +34,7 @@ func newSite(t testing.TB, args ...string) *site {
 func serveStore(t testing.TB, store string, args ...string) *testsvc.Server {
 	t.Helper()
 	return testsvc.Program(t, shared.holdfast, "http://", func(addr, _ string) []string {
-		return append([]string{"serve", "--store", store, "--listen", addr, "--log-format", "text", "--log-level", "error"}, args...)
+		return append([]string{"serve", "--store", store, "--listen", addr, "--log", "text,error"}, args...)
 	})
 }
 
@@ -51,7 +50,7 @@ func (s *site) workerAs(who holdfast.Holder) *holdfast.Client {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	s.t.Cleanup(func() { _ = c.Close(context.WithoutCancel(s.t.Context())) })
+	s.t.Cleanup(func() { _ = c.Close() })
 	return c
 }
 
@@ -68,7 +67,7 @@ func (s *site) engine() driver.Engine {
 // acquire takes a lock, and leaves it to the end of its client.
 func acquire(t testing.TB, c *holdfast.Client, name string, o holdfast.AcquireOptions) *holdfast.Lease {
 	t.Helper()
-	o.Wait = patience
+	o.MaxWait = patience
 	l, err := c.Acquire(t.Context(), name, &o)
 	if err != nil {
 		t.Fatal(err)

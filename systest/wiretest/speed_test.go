@@ -38,7 +38,7 @@ func client(tb testing.TB, engine driver.Engine) *holdfast.Client {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() { _ = c.Close(context.Background()) })
+	tb.Cleanup(func() { _ = c.Close() })
 	return c
 }
 

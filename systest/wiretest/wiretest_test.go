@@ -3,6 +3,7 @@ package wiretest
 import (
 	"context"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,8 +47,9 @@ func direct(tb testing.TB, redis *testsvc.Server) *redislock.Engine {
 // over opens an engine for servers.
 func over(tb testing.TB, urls ...string) *httplock.Engine {
 	tb.Helper()
-	open := func(ctx context.Context, _ string) (*httplock.Engine, error) { return httplock.Open(ctx, urls...) }
-	return drivertest.Open(tb, open, "")
+	all := "http://" + strings.ReplaceAll(strings.Join(urls, ","), "http://", "")
+	open := func(ctx context.Context, url string) (*httplock.Engine, error) { return httplock.Open(ctx, url, nil) }
+	return drivertest.Open(tb, open, all)
 }
 
 // TestConformance runs the suite on Redis, through one server.

@@ -37,6 +37,12 @@ test("holders are named as the command names them", () => {
     [{ host: "web-4", pid: 9 }, "web-4 (pid 9)"],
     [{ foreign: true, host: "x" }, "a client that is not holdfast"],
     [{}, "another client"],
+    [{ caller: "ci", user: "deploy", host: "web-3", pid: 812, label: "worker" }, "ci as worker on deploy@web-3 (pid 812)"],
+    [{ caller: "ci", user: "ci", host: "web-3", label: "worker" }, "ci as worker on web-3"],
+    [{ caller: "ci", user: "ci", host: "web-3", pid: 812 }, "ci@web-3 (pid 812)"],
+    [{ caller: "eve", user: "ci", host: "web-3" }, "eve as ci@web-3"],
+    [{ caller: "ada", user: "ada", person: true }, "ada (a person)"],
+    [{ caller: "ci" }, "ci"],
   ]) equal(who(holder), want);
 });
 

@@ -67,7 +67,7 @@ test("each end of a lease ends it", () => {
 test("who waits leaves the queue by name", () => {
   const m = new Model();
   m.seen(raw("a", { queue_length: 2, queue: [place(ann), place(bob)] }), 0, 1);
-  m.heard(event("left", "", 10, { holder: bob }));
+  m.heard(event("gave_up", "", 10, { holder: bob }));
   deepEqual([m.get("a").queueLength, m.get("a").queue.map((p) => p.user)], [1, ["ann"]]);
 });
 

@@ -5,7 +5,7 @@ import {
 } from "../web/series.js";
 
 const bounds = [0, 10, 100];
-const bucket = (b) => ({ ago_ms: 0, gap: false, acquired: 0, handed_over: 0, released: 0, expired: 0, lost: 0, broken: 0, queued: 0, left: 0, completed: 0, waits: [], ...b });
+const bucket = (b) => ({ ago_ms: 0, gap: false, acquired: 0, handed_over: 0, released: 0, expired: 0, lost: 0, broken: 0, queued: 0, gave_up: 0, completed: 0, waits: [], ...b });
 
 test("a wait belongs to the first bound that is not less", () => {
   assert.deepEqual([0, 0.5, 10, 11, 100, 101].map((ms) => placeOf(ms, bounds)), [0, 1, 1, 2, 2, 3]);
@@ -57,7 +57,7 @@ test("what is older than 15 minutes is dropped, after a long sleep too", () => {
 test("held and waiting of the past are counted back from now", () => {
   const buckets = [
     bucket({ acquired: 3, released: 1, queued: 2 }), // 2 leases, 2 places at its end
-    bucket({ handed_over: 1, expired: 1, left: 1 }), // 2, 0
+    bucket({ handed_over: 1, expired: 1, gave_up: 1 }), // 2, 0
     bucket({ acquired: 2, lost: 1, broken: 1, completed: 1 }), // 1, 0
   ];
   assert.deepEqual(countBack(buckets, { held: 1, waiting: 0 }), [{ held: 2, waiting: 2 }, { held: 2, waiting: 0 }, { held: 1, waiting: 0 }]);

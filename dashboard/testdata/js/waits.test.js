@@ -107,10 +107,11 @@ test("a long chain is no trouble", () => {
 });
 
 test("the address of a group names it", () => {
-  for (const h of [job("h"), job("h", { pid: 0, person: true }), job("h", { pid: 0, label: "l" })]) {
+  for (const h of [job("h"), job("h", { pid: 0, person: true }), job("h", { pid: 0, label: "l" }), job("h", { caller: "ci" })]) {
     const params = Object.fromEntries(Object.entries(group(h)).map(([k, v]) => [k, String(v)]));
     equal(belongs(h, params), true);
     equal(belongs({ ...h, host: "other" }, params), false);
+    equal(h.caller ? belongs({ ...h, caller: "eve" }, params) : false, false);
   }
   equal(belongs(job("h"), { host: "h" }), true);
 });

@@ -11,7 +11,7 @@ import { matches } from "../series.js";
 const shown = 500;
 const words = {
   acquired: "acquired", handed_over: "handed over", released: "released", completed: "completed", queued: "queued",
-  left: "left the queue", expired: "✕ expired", lost: "✕ lost", broken: "✕ broken",
+  gave_up: "gave up waiting", expired: "✕ expired", lost: "✕ lost", broken: "✕ broken",
 };
 
 export function Events({ params }) {

@@ -25,7 +25,7 @@ export function Holders({ params }) {
       ${one ? html`<a href=${href("holders")}>All holders</a>${wanted.host && Object.keys(wanted).length > 1
         && html`<a href=${href("holders", { host: wanted.host })}>All of <${Text} value=${wanted.host} /></a>`}`
       : html`<label>Holder <input type="search" value=${text} onInput=${(event) => replace("holders", { text: event.target.value })}
-          placeholder="user, host, program…" /></label>`}
+          placeholder="caller, user, host, program…" /></label>`}
       <span class="muted" role="status">${!ready.value ? "Loading…" : `${number(all.length, "holder")}`
         + (all.length > mostParties ? `, the first ${mostParties} are shown: filter for others` : "")}</span>
     </form>
@@ -34,8 +34,8 @@ export function Holders({ params }) {
     ${shown.map((p) => html`<${Party} key=${p.key} rows=${rows} ...${p} />`)}`;
 }
 
-const title = ({ host, pid, user, label, program, person }) =>
-  who({ host, pid: Number(pid) || 0, user, label, program, person: Boolean(person) });
+const title = ({ caller, host, pid, user, label, program, person }) =>
+  who({ caller, host, pid: Number(pid) || 0, user, label, program, person: Boolean(person) });
 
 // parties gathers who holds and who waits, those first who do both.
 function parties(locks, wanted) {

@@ -58,5 +58,5 @@ function detail(k) {
   const s = k.schedule;
   if (!s) return "";
   return html`${s.running ? html`<${Who} holder=${s.running} /> runs it; ` : ""}next <time datetime=${s.next}>${s.next ?? "never"}</time>, ${count(s.done)} done, ${count(s.missed)} missed${
-    s.failing ? html`, <b class="bad">✕ failing: <${Text} value=${s.failing.error} /></b>` : ""}`;
+    s.begun?.error ? html`, <b class="bad">✕ failing: <${Text} value=${s.begun.error} /></b>` : ""}`;
 }

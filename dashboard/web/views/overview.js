@@ -58,7 +58,7 @@ function tiles(all) {
       more=${told ? "in the last minute" : off} to=${href("events", { kind: "acquired" })} title="Leases granted in a second, on average, with and without waiting" />
     <${Tile} label="Wait" value=${[0.5, 0.95].map((p) => html`<span><small>p${100 * p}</small> ${told ? bound(percentile(waits, bounds, p), bounds) : "–"}</span>`)}
       more=${told ? "in 5 minutes" : off} to=${state("contended")} title="Half of all acquisitions, and 95 of 100, have waited no longer than that. Who waits in vain is not counted" />
-    <${Tile} label="Losses" value=${told ? (n ? "✕ " : "") + number(n, "loss", "losses") : "–"} bad=${n} to=${href("events", { kind: "losses" })}
+    <${Tile} label="Losses" value=${told ? (n ? "✕ " : "") + (lost.missed ? "at least " : "") + number(n, "loss", "losses") : "–"} bad=${n} to=${href("events", { kind: "losses" })}
       more=${n ? losses.filter((k) => lost[k]).map((k) => `${count(lost[k])} ${k}`).join(", ") : told ? "in 15 minutes" : off}
       title="Leases in the last 15 minutes that ended before their holders gave them back" />
     <${Tile} label="Oldest waiter" value=${all.waiter ? duration(now - all.waiter.since) : all.waiting ? "…" : "nobody"} more=${all.waiter ? html`<${Text} value=${all.waiter.name} />` : "waits"}

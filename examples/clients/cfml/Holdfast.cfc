@@ -16,7 +16,7 @@
  *       { t: { value: lease.token(), cfsqltype: "bigint" }, id: seat }, { result: "advanced" } );
  *   if ( advanced.recordCount == 0 ) throw( type = "holdfast.stale" );
  *
- * Errors have the type "holdfast." and a code of docs/http.md, such as holdfast.lock-held;
+ * Errors have the type "holdfast." and a code of docs/reference/http.md, such as holdfast.lock-held;
  * holdfast.unavailable says that no server has answered. docs/clients.md has what is
  * guaranteed, and the rules that this file keeps.
  */
@@ -85,13 +85,13 @@ component {
 		var until = clock() + wait * 1000;
 		while ( true ) {
 			// A short wait at a time: the deadline counts from before the request.
-			var piece = max( 0, min( until - clock(), ttl * 1000 / 3 ) );
+			var left = max( 0, until - clock() );
+			var piece = min( left, ttl * 1000 / 3 );
 			body[ "ttl_ms" ] = int( ttl * 1000 );
 			body[ "wait_ms" ] = int( piece );
-			var turn = ask( "POST", path, body, key, piece + 15000, piece + 5000 );
+			var turn = ask( "POST", path, body, key, piece + 15000, piece + 5000, piece < left );
 			if ( turn.status != 202 ) return turn;
 			// We have a place in the queue, which the next request with this key keeps.
-			if ( clock() >= until ) throw( type = "holdfast.lock-held", message = "somebody else has it" );
 		}
 	}
 
@@ -99,15 +99,19 @@ component {
 	 * Asks one server after the other until one has answered. Each request may be repeated:
 	 * the servers know it by the lease ID, or by its key. Times are in milliseconds.
 	 */
-	public struct function ask( required string method, required string path, required struct body, string key = "", numeric within = 15000, numeric patience = 5000 ) {
+	public struct function ask( required string method, required string path, required struct body, string key = "", numeric within = 15000, numeric patience = 5000, boolean comesBack = false ) {
 		var until = clock() + within;
+		// A fencing token is text here, and a number there.
+		var json = reReplace( serializeJSON( body ), """fencing_token"":""([0-9]+)""", """fencing_token"":\1" );
 		while ( true ) {
 			var before = clock();
 			cfhttp( url = variables.urls[ variables.at ] & path, method = method, timeout = max( 1, ceiling( min( patience, until - before ) / 1000 ) ), result = "local.http", throwonerror = false ) {
 				cfhttpparam( type = "header", name = "Content-Type", value = "application/json" );
 				if ( len( key ) ) cfhttpparam( type = "header", name = "Idempotency-Key", value = key );
+				// Without this a wait that ends without the lock leaves no place in the queue.
+				if ( comesBack ) cfhttpparam( type = "header", name = "Prefer", value = "respond-async" );
 				if ( len( variables.token ) ) cfhttpparam( type = "header", name = "Authorization", value = "Bearer " & variables.token );
-				cfhttpparam( type = "body", value = serializeJSON( body ) );
+				cfhttpparam( type = "body", value = json );
 			}
 			var status = val( http.statusCode );
 			var answer = isJSON( http.fileContent ) ? deserializeJSON( http.fileContent ) : {};

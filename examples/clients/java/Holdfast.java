@@ -178,14 +178,14 @@ public final class Holdfast {
         long until = now() + wait.toMillis();
         while (true) {
             // A short wait at a time: the deadline counts from before the request.
-            long piece = Math.max(0, Math.min(until - now(), ttl.toMillis() / 3));
+            long left = Math.max(0, until - now());
+            long piece = Math.min(left, ttl.toMillis() / 3);
             Map<String, Object> body = new LinkedHashMap<>(what);
             body.put("ttl_ms", ttl.toMillis());
             body.put("wait_ms", piece);
-            Answer answer = ask("POST", path, body, key, piece + 15_000, piece + 5_000);
+            Answer answer = ask("POST", path, body, key, piece + 15_000, piece + 5_000, piece < left);
             if (answer.status != 202) return answer;
             // We have a place in the queue, which the next request with this key keeps.
-            if (now() >= until) throw new Held(409, refusal("lock-held", "somebody else has it", answer.body));
         }
     }
 
@@ -224,6 +224,11 @@ public final class Holdfast {
      */
     public Answer ask(String method, String path, Map<String, Object> body, String key, long within, long patience)
             throws InterruptedException {
+        return ask(method, path, body, key, within, patience, false);
+    }
+
+    private Answer ask(String method, String path, Map<String, Object> body, String key, long within, long patience, boolean comesBack)
+            throws InterruptedException {
         long until = now() + within;
         for (long pause = 50; ; pause = Math.min(2 * pause, 1_000)) {
             int server = at.get();
@@ -235,6 +240,8 @@ public final class Holdfast {
                         .timeout(Duration.ofMillis(Math.max(10, Math.min(patience, until - before))))
                         .header("Content-Type", "application/json");
                 if (key != null) request.header("Idempotency-Key", key);
+                // Without this a wait that ends without the lock leaves no place in the queue.
+                if (comesBack) request.header("Prefer", "respond-async");
                 if (token != null) request.header("Authorization", "Bearer " + token);
                 HttpResponse<String> response = http.send(request.build(), HttpResponse.BodyHandlers.ofString());
                 if (response.statusCode() < 300) return new Answer(before, response.statusCode(), Json.read(response.body()));
@@ -300,15 +307,15 @@ public final class Holdfast {
         public void onLoss(Runnable told) { onLoss = told; }
 
         // From before the request was sent, so that the store counts longer than we do. A
-        // tenth is for clocks that differ, and for work to stop in.
+        // tenth is for clocks that are slewed, and a twentieth for work to stop in.
         private void trusted(Answer answer) {
-            deadline = answer.before + (Long) answer.body.get("expires_in_ms") * 9 / 10;
+            deadline = answer.before + (Long) answer.body.get("expires_in_ms") * 85 / 100;
         }
 
         private void renew() throws InterruptedException {
             while (!ended.await(ttl / 3, TimeUnit.MILLISECONDS)) {
                 try {
-                    Map<String, Object> body = Map.of("name", name, "lease_id", id, "ttl_ms", ttl);
+                    Map<String, Object> body = Map.of("name", name, "lease_id", id, "fencing_token", token, "ttl_ms", ttl);
                     trusted(ask("POST", "/v1/leases/renew", body, null, deadline - now(), ttl / 6));
                 } catch (Lost gone) {
                     lose();

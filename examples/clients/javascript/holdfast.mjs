@@ -97,12 +97,12 @@ export class Client {
     const until = now() + wait
     for (;;) {
       // A short wait at a time: the deadline counts from before the request.
-      const piece = Math.max(0, Math.min(until - now(), ttl / 3))
+      const left = Math.max(0, until - now())
+      const piece = Math.min(left, ttl / 3)
       const times = { ttl_ms: Math.trunc(ttl * 1000), wait_ms: Math.trunc(piece * 1000) }
-      const answered = await this.ask('POST', path, { ...body, ...times }, { key, within: piece + 15, patience: piece + 5 })
+      const answered = await this.ask('POST', path, { ...body, ...times }, { key, within: piece + 15, patience: piece + 5, comesBack: piece < left })
       if (answered.status !== 202) return answered
       // We have a place in the queue, which the next request with this key keeps.
-      if (now() >= until) throw new Held(409, { code: 'lock-held', detail: 'somebody else has it', ...answered.answer })
     }
   }
 
@@ -132,8 +132,9 @@ export class Client {
    * sent that was answered, the status, and the answer. Each request may be repeated: the
    * servers know it by the lease ID, or by its key.
    */
-  async ask(method, path, body, { key, within = 15, patience = 5 } = {}) {
-    const headers = key ? { ...this.#headers, 'Idempotency-Key': key } : this.#headers
+  async ask(method, path, body, { key, within = 15, patience = 5, comesBack = false } = {}) {
+    const headers = key ? { ...this.#headers, 'Idempotency-Key': key } : { ...this.#headers }
+    if (comesBack) headers.Prefer = 'respond-async' // else a wait that ends without the lock leaves no place in the queue
     const until = now() + within
     for (let pause = 0.05; ; pause = Math.min(2 * pause, 1)) {
       const at = this.#at
@@ -182,9 +183,9 @@ export class Lease {
   get signal() { return this.#lost.signal }
 
   // From before the request was sent, so that the store counts longer than we do. A tenth
-  // is for clocks that differ, and for work to stop in.
+  // is for clocks that are slewed, and a twentieth for work to stop in.
   #trusted(before, answer) {
-    this.#deadline = before + answer.expires_in_ms / 1000 * 0.9
+    this.#deadline = before + answer.expires_in_ms / 1000 * 0.85
     clearTimeout(this.#timers[0])
     this.#timers[0] = setTimeout(() => this.#lose(), (this.#deadline - now()) * 1000)
   }
@@ -194,7 +195,7 @@ export class Lease {
   }
 
   async #renew() {
-    const body = { name: this.name, lease_id: this.id, ttl_ms: this.#ttl * 1000 }
+    const body = { name: this.name, lease_id: this.id, fencing_token: this.token, ttl_ms: this.#ttl * 1000 }
     try {
       const { before, answer } = await this.#client.ask('POST', '/v1/leases/renew', body, { within: this.#deadline - now(), patience: this.#ttl / 6 })
       if (this.#timers) this.#trusted(before, answer)

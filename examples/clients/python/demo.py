@@ -20,10 +20,17 @@ def count(client, name, file, times):
                 f.write(str(n + 1))
 
 
+def held(client, name, ttl):
+    """A lock: by a stream if STREAM is set, by a direct one if it is direct."""
+    stream = os.environ.get("STREAM")
+    if stream:
+        return client.hold(name, ttl=float(ttl), wait=60, direct=stream == "direct")
+    return client.lock(name, ttl=float(ttl), wait=60)
+
+
 def hold(client, name, ttl):
-    """Hold a lock until the input ends, by a stream if STREAM is set."""
-    lock = client.hold if os.environ.get("STREAM") else client.lock
-    with lock(name, ttl=float(ttl), wait=60) as lease:
+    """Hold a lock until the input ends."""
+    with held(client, name, ttl) as lease:
         print("acquired", lease.token, flush=True)
         done = threading.Event()
         threading.Thread(target=lambda: (sys.stdin.read(), done.set()), daemon=True).start()
@@ -34,7 +41,7 @@ def hold(client, name, ttl):
 
 def run(client, name, ttl, *command):
     """Run a command under a lock."""
-    with client.lock(name, ttl=float(ttl), wait=60) as lease:
+    with held(client, name, ttl) as lease:
         sys.exit(lease.run(command))
 
 

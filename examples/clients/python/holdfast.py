@@ -86,9 +86,14 @@ class Client:
             raise
         return Lease(self, answer, before, on_loss)
 
-    def hold(self, name, ttl=30, wait=0, on_loss=None, **more):
-        """As `lock`, but the server renews the lease, and says so on a stream: docs/hold-stream.md."""
-        lines = self._lines({"name": name, "ttl_ms": int(ttl * 1000), "wait_ms": int(wait * 1000), **more}, min(ttl / 3, 10))
+    def hold(self, name, ttl=30, wait=0, on_loss=None, direct=False, **more):
+        """As `lock`, but the server renews the lease, and says so on a stream: docs/reference/hold-stream.md.
+
+        `direct` frees the lock at once if this process dies. Where a proxy, a mesh or a tunnel
+        is between here and the server, it lets two work at once.
+        """
+        body = {"name": name, "ttl_ms": int(ttl * 1000), "wait_ms": int(wait * 1000), **more}
+        lines = self._lines(body, min(ttl / 3, 10), "&direct=1" if direct else "")
         for sent, line in lines:
             if line["event"] == "acquired":
                 return _Held(self, line, sent, on_loss, lines)
@@ -96,14 +101,14 @@ class Client:
                 raise _KINDS.get(line["code"], Problem)(409, line)
         raise Unavailable("the stream has ended")
 
-    def _lines(self, body, quiet):
+    def _lines(self, body, quiet, query):
         """The lines of a stream, each with when the request was sent. A stream that ends
         goes on, with the same key, at the next server; one that is silent does not."""
         headers = {**self._headers, "Idempotency-Key": secrets.token_hex(16)}
         until = _now() + 15
         while True:
             at, sent = self._at, _now()
-            request = urllib.request.Request(self._urls[at] + "/v1/leases?hold=1", json.dumps(body).encode(), headers)
+            request = urllib.request.Request(self._urls[at] + "/v1/leases?hold=1" + query, json.dumps(body).encode(), headers)
             try:
                 with urllib.request.urlopen(request, timeout=quiet) as stream:
                     for line in stream:
@@ -153,14 +158,14 @@ class Client:
         until = _now() + wait
         while True:
             # A short wait at a time: the deadline counts from before the request.
-            piece = max(0, min(until - _now(), ttl / 3))
+            left = max(0, until - _now())
+            piece = min(left, ttl / 3)
             times = {"ttl_ms": int(ttl * 1000), "wait_ms": int(piece * 1000)}
-            before, status, answer = self.ask("POST", path, {**body, **times}, key=key, within=piece + 15, patience=piece + 5)
+            before, status, answer = self.ask(
+                "POST", path, {**body, **times}, key=key, within=piece + 15, patience=piece + 5, comes_back=piece < left)
             if status != 202:
                 return before, status, answer
             # We have a place in the queue, which the next request with this key keeps.
-            if _now() >= until:
-                raise Held(409, {"code": "lock-held", "detail": "somebody else has it", **answer})
 
     def _cancel(self, name, key):
         """Leave the queue, and give back what may have been granted without our knowing."""
@@ -169,12 +174,14 @@ class Client:
         except Error:
             pass  # it ends by itself
 
-    def ask(self, method, path, body=None, key=None, within=15, patience=5):
+    def ask(self, method, path, body=None, key=None, within=15, patience=5, comes_back=False):
         """Ask one server after the other for `within` seconds, and return when the request
         was sent that was answered, the status, and the answer. Each request may be repeated:
         the servers know it by the lease ID, or by its key.
         """
-        headers = {**self._headers, "Idempotency-Key": key} if key else self._headers
+        headers = {**self._headers, "Idempotency-Key": key} if key else {**self._headers}
+        if comes_back:  # else a wait that ends without the lock leaves no place in the queue
+            headers["Prefer"] = "respond-async"
         data = json.dumps(body).encode() if body is not None else None
         until, pause = _now() + within, 0.05
         while True:
@@ -214,6 +221,7 @@ class Lease:
         self.name, self.id, self.token = answer["name"], answer["lease_id"], answer["fencing_token"]
         self.lost = threading.Event()  # set when the lease is lost, before another can have it
         self._client, self._ttl, self._on_loss = client, answer["ttl_ms"] / 1000, on_loss
+        self._grace = self._ttl / 20  # for a command to end by itself, once the lease is lost
         self._trusted(before, answer)
         self._ended, self._ending = threading.Event(), threading.Lock()
         for work in self._renew, self._watch:
@@ -221,12 +229,12 @@ class Lease:
 
     def _trusted(self, before, answer):
         # From before the request was sent, so that the store counts longer than we do. A
-        # tenth is for clocks that differ, and for work to stop in.
-        self._deadline = before + answer["expires_in_ms"] / 1000 * 0.9
+        # tenth is for clocks that are slewed, and a twentieth for work to stop in.
+        self._deadline = before + answer["expires_in_ms"] / 1000 * 0.85
 
     def _renew(self):
         while not self._ended.wait(self._ttl / 3):
-            body = {"name": self.name, "lease_id": self.id, "ttl_ms": int(self._ttl * 1000)}
+            body = {"name": self.name, "lease_id": self.id, "fencing_token": self.token, "ttl_ms": int(self._ttl * 1000)}
             try:
                 before, _, answer = self._client.ask(
                     "POST", "/v1/leases/renew", body, within=self._deadline - _now(), patience=self._ttl / 6)
@@ -265,7 +273,7 @@ class Lease:
             while not self.lost.wait(0.05):
                 if job.poll() is not None:
                     return job.returncode
-            for signal, grace in (15, self._ttl / 20), (9, None):
+            for signal, grace in (15, self._grace), (9, None):
                 try:
                     os.killpg(job.pid, signal)
                     job.wait(grace)
@@ -301,11 +309,17 @@ class _Held(Lease):
     """A lock that is held by a stream."""
 
     def __init__(self, client, line, sent, on_loss, lines):
-        self._quiet, self._lines = line["quiet_ms"], lines
+        self._quiet, self._lines, self._sent = line["quiet_ms"] / 1000, lines, None
         super().__init__(client, line, sent, on_loss)
+        self._grace = self._quiet / 10
 
     def _trusted(self, sent, line):
-        self._deadline = sent + (line["at_ms"] + self._quiet) / 1000
+        # The server began to count after we had sent the request, and had made the line when
+        # we read it: that is earlier if our clock is slower. A tenth is for work to stop in.
+        if sent != self._sent:
+            self._sent = self._began = sent
+        self._began = min(self._began, _now() - line["at_ms"] / 1000)
+        self._deadline = self._began + line["at_ms"] / 1000 + 0.9 * self._quiet
 
     def _renew(self):
         try:

@@ -4,7 +4,7 @@ set -eu
 here=$(dirname "$0")
 HOLDFAST_URLS=$(echo "$1" | tr , ' ')
 export HOLDFAST_URLS TTL WAIT
-TTL=10 WAIT=60
+TTL=12 WAIT=60
 with=$here/with-lock.sh
 [ -z "${STREAM:-}" ] || with=$here/with-stream.sh
 case $2 in

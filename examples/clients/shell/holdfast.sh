@@ -1,7 +1,7 @@
 # What the scripts beside this one share. They read it with ".".
 
 TTL=${TTL:-30} WAIT=${WAIT:-0}
-main=$$ job='' lost='' timer='' renewer='' guard=''
+main=$$ job='' lost='' timer='' renewer='' guard='' comes_back=''
 
 # quote TEXT prints it as it stands in JSON between quotes.
 quote() { printf '%s' "$1" | sed 's/[\\"]/\\&/g'; }
@@ -22,6 +22,7 @@ status() { printf '%s' "$1" | tail -n 1; }
 headers() {
 	echo 'header = "Content-Type: application/json"'
 	[ -z "${1:-}" ] || echo "header = \"Idempotency-Key: $1\""
+	[ -z "$comes_back" ] || echo 'header = "Prefer: respond-async"'
 	[ -z "${HOLDFAST_TOKEN:-}" ] || echo "header = \"Authorization: Bearer $HOLDFAST_TOKEN\""
 }
 
@@ -80,21 +81,19 @@ take() {
 	until=$(($(date +%s) + WAIT))
 	while :; do
 		# A short wait at a time: the deadline counts from before the request.
-		piece=$((until - $(date +%s)))
-		[ "$piece" -le $((TTL / 3)) ] || piece=$((TTL / 3))
+		piece=$((until - $(date +%s))) comes_back=''
+		# Without that a wait that ends without the lock leaves no place in the queue.
+		[ "$piece" -le $((TTL / 3)) ] || piece=$((TTL / 3)) comes_back=yes
 		[ "$piece" -ge 0 ] || piece=0
 		start_timer
 		answer=$(ask POST "$1" "{$2\"ttl_ms\":$((TTL * 1000)),\"wait_ms\":$((piece * 1000))}" $((piece + 15)) "$key")
+		comes_back=''
 		case $(status "$answer") in
-		200) return ;;
-		201)
+		200 | 201)
 			[ -n "$lost" ] || return # else the answer came too late
 			lost=''
 			;;
-		202) # a place in the queue, which the next request with this key keeps
-			kill "$timer"
-			[ "$(date +%s)" -lt "$until" ] || { cancel; fail 75 lock-held "somebody else has it"; }
-			;;
+		202) kill "$timer" ;; # a place in the queue, which the next request with this key keeps
 		*)
 			[ -n "$answer" ] || cancel
 			refused "$answer"
@@ -103,13 +102,13 @@ take() {
 	done
 }
 
-# start_timer [SECONDS] starts what tells us of a loss: after nine tenths of the TTL. It is
-# started before a request is sent, so that the store counts longer than we do. The tenth is
-# for clocks that differ, and for the command to stop in.
+# start_timer [SECONDS] starts what tells us of a loss: after 0.85 of the TTL. It is
+# started before a request is sent, so that the store counts longer than we do. A tenth is
+# for clocks that are slewed, and a twentieth for the command to stop in.
 start_timer() {
 	(
 		trap 'kill $!; exit' TERM
-		sleep "${1:-$((TTL * 9 / 10))}" &
+		sleep "${1:-$((TTL * 85 / 100))}" &
 		wait && kill -USR1 "$main"
 	) >/dev/null 2>&1 &
 	timer=$!
@@ -119,8 +118,8 @@ start_timer() {
 # and sets $code to its status.
 run_under_lease() {
 	id=$(field lease_id "$answer")
-	lease="\"name\":\"$name\",\"lease_id\":\"$id\""
 	HOLDFAST_FENCING_TOKEN=$(field fencing_token "$answer")
+	lease="\"name\":\"$name\",\"lease_id\":\"$id\",\"fencing_token\":$HOLDFAST_FENCING_TOKEN"
 	export HOLDFAST_NAME HOLDFAST_FENCING_TOKEN
 	[ -n "$renewer" ] || { # else a stream does that
 		renew "$timer" &

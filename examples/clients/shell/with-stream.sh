@@ -1,13 +1,15 @@
 #!/bin/sh
 # with-stream.sh NAME COMMAND [ARG...] does what with-lock.sh does, by a stream: the server
-# renews the lease, and this script reads a line every few seconds. Its end frees the lock.
+# renews the lease, and this script reads a line every few seconds. Do not let it say direct=1:
+# curl has the connection, and its end is not that of the command.
 # Where a proxy may keep lines back, use with-lock.sh.
 #
 #   HOLDFAST_URLS="http://127.0.0.1:7420" TTL=30 WAIT=60 ./with-stream.sh orders/42 ./book-orders
 #
-# Variables and statuses are those of with-lock.sh; TTL is 6 or more. docs/hold-stream.md
+# Variables and statuses are those of with-lock.sh; TTL is 12 or more. docs/reference/hold-stream.md
 # has the lines, and the rule: whoever hears nothing for a third of the TTL, or 10 seconds,
 # has lost the lock. (curl's --speed-time would notice that about 6 seconds too late.)
+# A second of it is for the command to stop in.
 set -u
 . "$(dirname "$0")/holdfast.sh"
 HOLDFAST_NAME=$1
@@ -16,6 +18,7 @@ name=$(quote "$HOLDFAST_NAME")
 key=$(new_key)
 quiet=$((TTL / 3))
 [ "$quiet" -le 10 ] || quiet=10
+quiet=$((quiet - 1))
 
 # cancel leaves the queue, and gives back what may have been granted without our knowing.
 cancel() { ask POST /v1/leases/release "{\"name\":\"$name\"}" 2 "$key" >/dev/null; }

@@ -4,84 +4,194 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"strings"
+	"math"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
-
-// What package driver guarantees to engines of requests is the duty of whoever sends
-// them. Over the wire that can be anybody, so the server looks. Each Check returns an
-// error that wraps driver.ErrInvalid.
 
 const (
 	shortest = 10 * time.Millisecond
 	longest  = 30 * 24 * time.Hour   // of leases and places
-	ages     = 3653 * 24 * time.Hour // of what is remembered
+	ages     = 3653 * 24 * time.Hour // of records and one-time tokens
 
 	maxHolder = 8 << 10 // bytes of JSON
 )
 
-func invalid(format string, args ...any) error {
-	return fmt.Errorf("%w %s", driver.ErrInvalid, fmt.Sprintf(format, args...))
+// Check returns the name that a request is about, if it is about one, and an error that
+// wraps driver.ErrInvalid for what package driver guarantees to engines and the request
+// lacks: over HTTP the sender can be anyone. A batch of Extend may have so many requests.
+func Check(req any, extendBatch int) (name string, err error) {
+	switch r := req.(type) {
+	case *Name:
+		return r.Name, driver.CheckName(r.Name)
+	case *driver.AcquireRequest:
+		return r.Name, checkAcquire(r)
+	case *driver.ReleaseRequest:
+		return r.Name, cmp.Or(checkLease(r.Name, r.LeaseID), checkKeepFor(r.KeepFor))
+	case *driver.DowngradeRequest:
+		return r.Name, checkLease(r.Name, r.LeaseID)
+	case *driver.BreakRequest:
+		return r.Name, cmp.Or(checkToken(r.Token, 1), driver.CheckName(r.Name), checkID("id", r.ID), driver.CheckBreak(r.Author, r.Reason))
+	case *driver.CompleteRequest:
+		return r.Name, cmp.Or(checkBytes("record", r.Record, driver.MaxRecord), checkLease(r.Name, r.LeaseID), checkSpan("retention_ns", r.Retention, ages))
+	case *driver.DepositRequest:
+		return "", cmp.Or(checkBytes("payload", r.Payload, driver.MaxPayload), checkSum("digest", r.Digest), checkID("by", r.By),
+			checkSpan("ttl_ns", r.TTL, ages), checkSpan("memory_ns", r.Memory, ages))
+	case *driver.RedeemRequest:
+		return "", cmp.Or(checkSum("proof", r.Proof), checkID("by", r.By))
+	case *driver.DiagnoseRequest:
+		return "", checkSpan("ttl_ns", r.TTL, longest)
+	case *Prefix:
+		return r.Prefix, checkPrefix(r.Prefix)
+	case *Proof:
+		return "", checkSum("proof", r.Proof)
+	case *Digest:
+		return "", checkSum("digest", r.Digest)
+	case *Limit:
+		return "", checkRange("limit", r.Limit, 1, driver.MaxPrune)
+	case *Batch[driver.AcquireRequest]:
+		return "", cmp.Or(checkBatch(r.Requests, driver.MaxBatch, checkOfAll), checkNames(r.Requests))
+	case *Batch[driver.ExtendRequest]:
+		return "", checkBatch(r.Requests, extendBatch, checkExtend)
+	case *Batch[driver.RefreshRequest]:
+		return "", checkBatch(r.Requests, driver.MaxBatch, checkRefresh)
+	}
+	return "", nil
 }
 
-func checkSpan(what string, s Span, longest time.Duration) error {
-	switch d := s.Duration(); {
-	case d < shortest || s > SpanOf(longest):
-		return invalid("%s: want %d to %d", what, SpanOf(shortest), SpanOf(longest))
-	case d%time.Millisecond != 0:
-		return invalid("%s: want whole milliseconds", what)
+func checkAcquire(r *driver.AcquireRequest) error {
+	return cmp.Or(
+		checkLease(r.Name, r.LeaseID), checkSpan("ttl_ns", r.TTL, longest), r.Mode.Check(),
+		checkToken(r.MinToken, 0), checkRange("replicas", r.Replicas, 0, math.MaxInt32), checkWait(r), checkHolder(r.Holder),
+	)
+}
+
+func checkWait(r *driver.AcquireRequest) error {
+	switch {
+	case r.Queue:
+		return checkSpan("waiter_ttl_ns", r.WaiterTTL, longest)
+	case r.WaiterTTL != 0:
+		return invalid("waiter_ttl_ns: only a request with queue has it")
 	}
 	return nil
 }
 
-func checkID(what string, id driver.LeaseID) error {
+func checkOfAll(r *driver.AcquireRequest) error {
+	if r.Queue || r.Once {
+		return invalid("a request for several locks has neither queue nor once")
+	}
+	return checkAcquire(r)
+}
+
+func checkNames(reqs []driver.AcquireRequest) error {
+	seen := make(map[string]bool, len(reqs))
+	for i, r := range reqs {
+		if seen[r.Name] {
+			return invalid("request %d: another request has its name", i)
+		}
+		seen[r.Name] = true
+	}
+	return nil
+}
+
+func checkExtend(r *driver.ExtendRequest) error {
+	return cmp.Or(checkLease(r.Name, r.LeaseID), checkToken(r.Token, 0), checkSpan("ttl_ns", r.TTL, longest))
+}
+
+func checkRefresh(r *driver.RefreshRequest) error {
+	err := checkLease(r.Name, r.LeaseID)
+	if err == nil && r.WaiterTTL != 0 {
+		err = checkSpan("waiter_ttl_ns", r.WaiterTTL, longest)
+	}
+	return err
+}
+
+func checkBatch[Req any](reqs []Req, most int, check func(*Req) error) error {
+	if err := checkRange("requests", len(reqs), 1, most); err != nil {
+		return err
+	}
+	for i := range reqs {
+		if err := check(&reqs[i]); err != nil {
+			return fmt.Errorf("request %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func checkLease(name string, id lockinfo.LeaseID) error {
+	return cmp.Or(driver.CheckName(name), checkID("lease_id", id))
+}
+
+func checkID(what string, id lockinfo.LeaseID) error {
 	if !id.Valid() {
 		return invalid("%s: want 32 hexadecimal digits in lower case", what)
 	}
 	return nil
 }
 
-// Check returns an error if no engine may be asked for this.
-func (r Request) Check() error {
-	return cmp.Or(
-		driver.CheckName(r.Name), checkID("lease_id", r.LeaseID), checkSpan("ttl_us", r.TTL, longest),
-		r.checkMode(), r.checkPlace(), checkHolder(r.Holder),
-	)
-}
-
-func (r Request) checkMode() error {
-	switch {
-	case r.Mode != driver.Semaphore && (r.Limit != 0 || r.Permits != 0):
-		return invalid("limit and permits: they are for mode semaphore only")
-	case r.Mode == driver.Semaphore && (r.Limit < 1 || r.Limit > driver.MaxLimit):
-		return invalid("limit: want 1 to %d", driver.MaxLimit)
-	case r.Mode == driver.Semaphore && (r.Permits < 1 || r.Permits > r.Limit):
-		return invalid("permits: want 1 to the limit")
-	case r.MinToken > driver.MaxToken:
-		return invalid("min_token: no token is greater")
-	case r.Replicas < 0:
-		return invalid("replicas: want 0 or more")
+func checkSum(what string, sum interface{ Valid() bool }) error {
+	if !sum.Valid() {
+		return invalid("%s: want 64 hexadecimal digits in lower case", what)
 	}
 	return nil
 }
 
-func (r Request) checkPlace() error {
-	switch {
-	case r.Queue:
-		return checkSpan("waiter_ttl_us", r.WaiterTTL, longest)
-	case r.WaiterTTL != 0:
-		return invalid("waiter_ttl_us: it is for requests with queue only")
+func checkToken(token, least uint64) error {
+	if token < least || token > driver.MaxToken {
+		return invalid("token: want %d to %d", least, driver.MaxToken)
 	}
 	return nil
+}
+
+func checkRange(what string, n, least, most int) error {
+	if n < least || n > most {
+		return invalid("%s: want %d to %d", what, least, most)
+	}
+	return nil
+}
+
+func checkBytes(what string, b []byte, most int) error {
+	if len(b) > most {
+		return invalid("%s: it has %d bytes, the limit is %d", what, len(b), most)
+	}
+	return nil
+}
+
+func checkSpan(what string, d, longest time.Duration) error {
+	switch {
+	case d < shortest || d > longest:
+		return invalid("%s: want %d to %d", what, shortest.Nanoseconds(), longest.Nanoseconds())
+	case d%time.Millisecond != 0:
+		return invalid("%s: want whole milliseconds", what)
+	}
+	return nil
+}
+
+func checkKeepFor(d time.Duration) error {
+	if d < 0 || d > 2*longest || d%time.Millisecond != 0 {
+		return invalid("keep_for_ns: want whole milliseconds, %d at most", (2 * longest).Nanoseconds())
+	}
+	return nil
+}
+
+// checkPrefix accepts the empty prefix, which all names have.
+func checkPrefix(prefix string) error {
+	if prefix == "" {
+		return nil
+	}
+	return driver.CheckName(prefix)
 }
 
 // checkHolder bounds what the store keeps with every lease.
-func checkHolder(h driver.Holder) error {
-	length := len(h.Host) + len(h.User) + len(h.Program) + len(h.Label) + len(h.Reason) + len(h.Fingerprint)
+func checkHolder(h lockinfo.Holder) error {
+	if h.PID < 0 || h.PID > driver.MaxPID {
+		return invalid("holder: its pid is %d, want 0 to %d", h.PID, driver.MaxPID)
+	}
+	length := len(h.Host) + len(h.User) + len(h.Program) + len(h.Label) + len(h.Reason) + len(h.Fingerprint) + len(h.Caller)
 	if length <= maxHolder/8 && len(h.Labels) == 0 {
-		return nil // however it is written down
+		return nil // even if every byte is escaped
 	}
 	if text, err := json.Marshal(h); err != nil || len(text) > maxHolder {
 		return invalid("holder: its JSON has more than %d bytes", maxHolder)
@@ -89,106 +199,6 @@ func checkHolder(h driver.Holder) error {
 	return nil
 }
 
-// Check returns an error if no engine may be asked for this.
-func (r Requests) Check() error {
-	if n := len(r.Requests); n < 1 || n > driver.MaxBatch {
-		return invalid("requests: want 1 to %d", driver.MaxBatch)
-	}
-	names := make(map[string]bool, len(r.Requests))
-	for i, one := range r.Requests {
-		switch err := one.Check(); {
-		case err != nil:
-			return fmt.Errorf("request %d: %w", i, err)
-		case one.Queue || one.Once:
-			return invalid("request %d: queue and once are not for several at once", i)
-		case names[one.Name]:
-			return invalid("request %d: its name is there twice", i)
-		}
-		names[one.Name] = true
-	}
-	return nil
+func invalid(format string, args ...any) error {
+	return fmt.Errorf("%w %s", driver.ErrInvalid, fmt.Sprintf(format, args...))
 }
-
-// Check returns an error if no engine may be asked for this.
-func (r Renewals) Check(most int) error {
-	if n := len(r.Requests); n < 1 || n > most {
-		return invalid("requests: want 1 to %d", most)
-	}
-	for i, one := range r.Requests {
-		if err := cmp.Or(driver.CheckName(one.Name), checkID("lease_id", one.LeaseID), checkSpan("ttl_us", one.TTL, longest)); err != nil {
-			return fmt.Errorf("request %d: %w", i, err)
-		}
-	}
-	return nil
-}
-
-// Check returns an error if no engine may be asked for this.
-func (e End) Check() error {
-	if e.KeepFor < 0 || e.KeepFor > SpanOf(2*longest) || e.KeepFor%1000 != 0 {
-		return invalid("keep_for_us: want whole milliseconds, and no more than %d", SpanOf(2*longest))
-	}
-	return cmp.Or(driver.CheckName(e.Name), checkID("lease_id", e.LeaseID))
-}
-
-// Check returns an error if no engine may be asked for this.
-func (n Name) Check() error { return driver.CheckName(n.Name) }
-
-// Check returns an error if no engine may be asked for this. The empty prefix is that of
-// all names.
-func (p Prefix) Check() error {
-	if p.Prefix == "" {
-		return nil
-	}
-	return driver.CheckName(p.Prefix)
-}
-
-// Check returns an error if no engine may be asked for this.
-func (b BreakRequest) Check() error {
-	if b.Token < 1 || b.Token > driver.MaxToken {
-		return invalid("token: want 1 to %d", driver.MaxToken)
-	}
-	return cmp.Or(driver.CheckName(b.Name), checkID("id", b.ID), driver.CheckBreak(b.Author, b.Reason))
-}
-
-// Check returns an error if no engine may be asked for this.
-func (c CompleteRequest) Check() error {
-	if len(c.Record) > driver.MaxRecord {
-		return invalid("record: it has %d bytes, the limit is %d", len(c.Record), driver.MaxRecord)
-	}
-	return cmp.Or(driver.CheckName(c.Name), checkID("lease_id", c.LeaseID), checkSpan("retention_us", c.Retention, ages))
-}
-
-// Check returns an error if no engine may be asked for this.
-func (d DepositRequest) Check() error {
-	if len(d.Payload) > driver.MaxPayload {
-		return invalid("payload: it has %d bytes, the limit is %d", len(d.Payload), driver.MaxPayload)
-	}
-	return cmp.Or(checkDigest(d.Digest), checkID("by", d.By), checkSpan("ttl_us", d.TTL, ages), checkSpan("memory_us", d.Memory, ages))
-}
-
-// Check returns an error if no engine may be asked for this; redeem says that By is
-// needed.
-func (d DigestRequest) Check(redeem bool) error {
-	if redeem {
-		return cmp.Or(checkDigest(d.Digest), checkID("by", d.By))
-	}
-	return checkDigest(d.Digest)
-}
-
-func checkDigest(d driver.Digest) error {
-	if len(d) != 64 || strings.Trim(string(d), "0123456789abcdef") != "" {
-		return invalid("digest: want 64 hexadecimal digits in lower case")
-	}
-	return nil
-}
-
-// Check returns an error if no engine may be asked for this.
-func (p PruneRequest) Check() error {
-	if p.Limit < 1 || p.Limit > driver.MaxPrune {
-		return invalid("limit: want 1 to %d", driver.MaxPrune)
-	}
-	return nil
-}
-
-// Check returns an error if no engine may be asked for this.
-func (d DiagnoseRequest) Check() error { return checkSpan("ttl_us", d.TTL, longest) }

@@ -6,10 +6,11 @@ import (
 	"net/http"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// An Error is what came of one thing of several. That of a whole request is a problem.
+// An Error is the error of one item of a batch. The error of a whole request is a problem.
 type Error struct {
 	Code   string `json:"code"` // of wire.DriverCodes
 	Detail string `json:"detail,omitempty"`
@@ -17,7 +18,8 @@ type Error struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// ErrorOf returns the form of an error, nil for none. What is not definite is unknown.
+// ErrorOf returns the form of an error, nil for none. An error that is not definite has the
+// code outcome-unknown.
 func ErrorOf(err error) *Error {
 	if err == nil {
 		return nil
@@ -26,7 +28,7 @@ func ErrorOf(err error) *Error {
 	if e.Code == "" {
 		e.Code = unknown
 	}
-	var broken *driver.BrokenError
+	var broken *lockinfo.BrokenError
 	if errors.As(err, &broken) {
 		e.Author, e.Reason = broken.Author, broken.Reason
 	}
@@ -43,11 +45,11 @@ func (e *Error) Err() error {
 
 const unknown = "outcome-unknown"
 
-// ErrorFor returns the error that has a code and these texts. What the code does not say
-// to be definite is not.
+// ErrorFor returns the error with a code and these texts. It is definite only if its code
+// is in classes, or broken.
 func ErrorFor(code, detail, author, reason string) error {
 	if code == "broken" {
-		return &driver.BrokenError{Author: author, Reason: reason}
+		return &lockinfo.BrokenError{Author: author, Reason: reason}
 	}
 	if code == "lost" && detail == driver.ErrLost.Error() {
 		return driver.ErrLost
@@ -55,8 +57,8 @@ func ErrorFor(code, detail, author, reason string) error {
 	return &told{class: classes[code], detail: detail}
 }
 
-// classes are the definite errors by their codes. That the server is about to stop, and
-// that its engine was closed, is no more than that it cannot be asked: others can be.
+// classes are the definite errors by their codes. A server that drains, or whose engine was
+// closed, is unavailable: other servers may answer.
 var classes = map[string]error{
 	"lost":              driver.ErrLost,
 	"not-permitted":     driver.ErrPermission,
@@ -68,8 +70,8 @@ var classes = map[string]error{
 	"store-unavailable": driver.ErrUnavailable,
 }
 
-// refusals are what the server says by a status before it asks its store: the code is for
-// people then.
+// refusals are the errors by status of requests that the server refuses before it calls its
+// engine: then the code is for people.
 var refusals = map[int]error{
 	http.StatusUnauthorized:                driver.ErrPermission,
 	http.StatusForbidden:                   driver.ErrPermission,
@@ -84,7 +86,7 @@ var refusals = map[int]error{
 	http.StatusRequestHeaderFieldsTooLarge: driver.ErrInvalid,
 }
 
-// Refused returns the error of a problem that the server has answered with.
+// Refused returns the error of a problem.
 func Refused(p wire.Problem) error {
 	if class := refusals[p.Status]; class != nil && p.Code != "" && classes[p.Code] == nil {
 		return fmt.Errorf("%w: %s", class, p.Detail)
@@ -92,7 +94,7 @@ func Refused(p wire.Problem) error {
 	return ErrorFor(p.Code, p.Detail, "", "")
 }
 
-// A told error is one that a server has told of.
+// A told error came from a server.
 type told struct {
 	class  error // nil: it is not definite
 	detail string
@@ -109,3 +111,46 @@ func (e *told) Error() string {
 }
 
 func (e *told) Unwrap() error { return e.class }
+
+// RefreshReplyOf returns the form of a reply.
+func RefreshReplyOf(r driver.RefreshReply) RefreshReply {
+	if r.Err != nil {
+		return RefreshReply{Error: ErrorOf(r.Err)}
+	}
+	return RefreshReply{AcquireReply: &r.AcquireReply}
+}
+
+// Driver returns the reply of a form.
+func (r RefreshReply) Driver() driver.RefreshReply {
+	switch {
+	case r.Error != nil:
+		return driver.RefreshReply{Err: r.Error.Err()}
+	case r.AcquireReply == nil:
+		return driver.RefreshReply{Err: errNothing}
+	}
+	return driver.RefreshReply{AcquireReply: *r.AcquireReply}
+}
+
+var errNothing = errors.New("the server's answer has nothing about the place")
+
+// DiagnosisOf returns the form of a diagnosis.
+func DiagnosisOf(d driver.Diagnosis) Diagnosis {
+	return Diagnosis{each(d.Findings, func(f driver.Finding) Finding { return Finding{f, ErrorOf(f.Err)} })}
+}
+
+// Driver returns the diagnosis of a form.
+func (d Diagnosis) Driver() driver.Diagnosis {
+	return driver.Diagnosis{Findings: each(d.Findings, func(f Finding) driver.Finding {
+		f.Err = f.Error.Err()
+		return f.Finding
+	})}
+}
+
+// LossOf returns the form of a loss.
+func LossOf(l driver.Loss) *Loss { return &Loss{l, ErrorOf(l.Err)} }
+
+// Driver returns the loss of a form.
+func (l *Loss) Driver() driver.Loss {
+	l.Err = l.Error.Err()
+	return l.Loss
+}

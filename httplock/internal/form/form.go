@@ -1,26 +1,23 @@
-// Package form has the JSON of the requests of engines, as both ends of the wire read
-// and write it.
+// Package form has what the requests of engines are made of, at both ends of HTTP.
 //
-// A request is one POST to Base and the name of a method of package driver. Names are
-// in snake_case, and durations whole microseconds, in fields that end in _us: a field
-// that is not there is zero. The page docs/http-engine.md describes it for others.
+// A request is one POST to Base and the name of a method of package driver. Its body is
+// the JSON of the driver's type, and so is the reply. This package adds the types for
+// methods that take or return something other than a struct of package driver.
+// docs/reference/http-engine.md describes the protocol for other languages.
 package form
 
-import (
-	"time"
+import "time"
 
-	"github.com/holdfast-locks/holdfast/driver"
-)
-
-// Base is in front of the names of methods.
+// Base precedes the names of methods in a path.
 const Base = "/v1/driver/"
 
-// The methods: each is one of driver.Engine, or of an optional interface, but for two
-// streams: Notices of what Watch and OnLoss tell, Events of what OnEvent tells.
+// Each method is one of driver.Engine or of an optional interface. Hold is Acquire for a
+// person. Notices is a stream of notices and losses, Events the stream of driver.Historian.
 const (
 	Capable        = "capabilities"
 	Acquire        = "acquire"
 	AcquireAll     = "acquire-all"
+	Hold           = "hold"
 	Extend         = "extend"
 	Release        = "release"
 	Inspect        = "inspect"
@@ -50,61 +47,23 @@ const (
 	// Timeout is how many milliseconds are left for the request.
 	Timeout = "Holdfast-Timeout-Ms"
 
-	// Client names an engine: 32 hexadecimal digits, drawn when it was opened. What it
-	// is told of its places goes to the stream of Notices with the same.
+	// Client names an engine: 32 hexadecimal digits, drawn when it was opened. The
+	// notices of its places go to the stream of Notices with the same name.
 	Client = "Holdfast-Client"
 )
 
-// Budget is how long a request may take from where it began, over all hops. It is well
+// Budget limits a request from its first sender on, over all servers in between. It is well
 // below driver.TombstoneTTL, so that no request is carried out after its cancel is
 // forgotten (INVARIANT I5).
 const Budget = 15 * time.Second
 
-// The kinds of bodies.
+// Silence is how long a stream may send nothing before the engine takes it for broken. The
+// server sends an empty line after each third of it.
+const Silence = 15 * time.Second
+
+// The content types of bodies.
 const (
 	JSON    = "application/json"
 	Lines   = "application/x-ndjson" // one JSON value a line
 	Problem = "application/problem+json"
 )
-
-// A Span is a duration in microseconds. driver.Never stays -1.
-type Span int64
-
-// SpanOf rounds up, so that what is left of a lease does not become nothing.
-func SpanOf(d time.Duration) Span {
-	if d <= 0 {
-		return Span(max(d, driver.Never))
-	}
-	return Span((d + time.Microsecond - 1) / time.Microsecond)
-}
-
-// Duration returns s as it was, but for the rounding.
-func (s Span) Duration() time.Duration {
-	if s < 0 {
-		return driver.Never
-	}
-	return time.Duration(s) * time.Microsecond
-}
-
-// Name is the request of Inspect, Breaks, Recall, Forget, DescribeRecord and History.
-type Name struct {
-	Name string `json:"name"`
-}
-
-// Prefix is the request of List and ListRecords.
-type Prefix struct {
-	Prefix string `json:"prefix"`
-}
-
-// Nothing is the request of Capable and Notices, and the reply to what is answered with an
-// error only.
-type Nothing struct{}
-
-// Found is the reply to Forget.
-type Found struct {
-	Found bool `json:"found"`
-}
-
-// Silence is how long a stream of Notices may say nothing before it is taken for
-// broken. The server says every third of it that it is there.
-const Silence = 15 * time.Second

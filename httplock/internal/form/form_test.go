@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/internal/form"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // fill sets every field that can be set, each to a value of its own.
@@ -36,7 +38,7 @@ func fill(v reflect.Value, n *int) {
 	case reflect.String:
 		v.SetString(strings.Repeat("x", 1+*n%40))
 	case reflect.Int64:
-		v.SetInt(int64(*n) * int64(time.Millisecond)) // most are durations
+		v.SetInt(int64(*n) + 1e9) // most are durations
 	case reflect.Int:
 		if v.Type() == reflect.TypeFor[int]() {
 			v.SetInt(int64(*n))
@@ -44,7 +46,11 @@ func fill(v reflect.Value, n *int) {
 			v.SetInt(1) // one of several names
 		}
 	case reflect.Uint64:
-		v.SetUint(uint64(*n))
+		if v.Type() == reflect.TypeFor[lockinfo.Mode]() {
+			v.Set(reflect.ValueOf(lockinfo.Permits(*n, 1000)))
+		} else {
+			v.SetUint(uint64(*n))
+		}
 	case reflect.Uint8:
 		v.SetUint(uint64(*n % 256))
 	case reflect.Interface: // an error
@@ -52,8 +58,8 @@ func fill(v reflect.Value, n *int) {
 	}
 }
 
-// wire checks that all of a value comes through: of makes the form, and back reads it.
-func wire[D, F any](t *testing.T, of func(D) F, back func(F) D, change ...func(*D)) {
+// goes checks that all of a value comes back: of makes the form, and back reads it.
+func goes[D, F any](t *testing.T, of func(D) F, back func(F) D, change ...func(*D)) {
 	t.Helper()
 	var want D
 	n := 0
@@ -72,29 +78,70 @@ func wire[D, F any](t *testing.T, of func(D) F, back func(F) D, change ...func(*
 	if got := back(f); !reflect.DeepEqual(got, want) {
 		t.Errorf("%T: sent\n%#v\nreceived\n%#v\nby %s", want, want, got, text)
 	}
+	for _, name := range fieldName.FindAllString(string(text), -1) {
+		if name != strings.ToLower(name) {
+			t.Errorf("%T: a field without a tag: %s", want, name)
+		}
+	}
 }
 
-// TestEveryField: a field that the driver gets some day may not stay behind.
+var fieldName = regexp.MustCompile(`"[^"]*":`)
+
+func same[T any](v T) T { return v }
+
+// goesAsItIs is goes for a type that is its own form.
+func goesAsItIs[D any](t *testing.T, change ...func(*D)) {
+	t.Helper()
+	goes(t, same[D], same[D], change...)
+}
+
+// TestEveryField: a field that package driver gets some day has a tag, and comes through.
 func TestEveryField(t *testing.T) {
-	wire(t, form.RequestOf, form.Request.Driver)
-	wire(t, form.ReplyOf, form.Reply.Driver, func(r *driver.AcquireReply) { r.Outcome = driver.Held })
-	wire(t, form.AllReplyOf, form.AllReply.Driver, func(r *driver.AllReply) { r.Outcome = driver.Held })
-	wire(t, form.EndOf, form.End.Driver)
-	wire(t, func(l driver.Lock) form.Lock { return form.LockOf(l, form.Whole) }, form.Lock.Driver)
-	wire(t, func(all []driver.Broken) form.Records { return form.RecordsOf(all, form.Whole) }, form.Records.Driver)
-	wire(t, form.RecordInfoOf, form.RecordInfo.Driver)
-	wire(t, form.VaultReplyOf, form.VaultReply.Driver)
-	wire(t, form.EventOf, form.Event.Driver)
-	wire(t, func(c driver.Capabilities) form.Capabilities { return form.CapabilitiesOf(c, true) }, form.Capabilities.Driver)
-	wire(t, form.DiagnosisOf, form.Diagnosis.Driver, func(d *driver.Diagnosis) {
+	goesAsItIs[driver.AcquireRequest](t)
+	goesAsItIs[driver.AcquireReply](t)
+	goesAsItIs[driver.AllReply](t)
+	goesAsItIs[driver.ExtendRequest](t)
+	goesAsItIs[driver.RefreshRequest](t)
+	goesAsItIs[driver.ReleaseRequest](t)
+	goesAsItIs[driver.DowngradeRequest](t)
+	goesAsItIs[driver.BreakRequest](t)
+	goesAsItIs[driver.CompleteRequest](t)
+	goesAsItIs[driver.DepositRequest](t)
+	goesAsItIs[driver.RedeemRequest](t)
+	goesAsItIs[driver.VaultReply](t)
+	goesAsItIs[driver.Capabilities](t)
+	goesAsItIs(t, func(r *driver.DiagnoseRequest) { r.URL = "" }) // which stays here
+	goesAsItIs[form.Record](t)
+	goesAsItIs[form.RecordInfo](t)
+	goesAsItIs[form.Reply](t)
+	goesAsItIs[form.Capabilities](t)
+	goes(t, func(l lockinfo.LockState) form.Lock { return form.LockOf(l, form.Whole) }, form.Lock.State, func(l *lockinfo.LockState) {
+		l.Mode = l.Holders[0].Mode.Plus(l.Holders[1].Mode)
+	})
+	goes(t, func(all []lockinfo.Broken) form.Records { return form.RecordsOf(all, form.Whole) }, form.Records.Breaks)
+	goes(t, form.PastOf, form.Past.History)
+	goes(t, form.DiagnosisOf, form.Diagnosis.Driver, func(d *driver.Diagnosis) {
 		for i := range d.Findings {
 			d.Findings[i].Err = nil // TestErrors has them
 		}
 	})
-	wire(t, form.LossOf, (*form.Loss).Driver, func(l *driver.Loss) { l.Err = driver.ErrLost })
+	goes(t, form.RefreshReplyOf, form.RefreshReply.Driver, func(r *driver.RefreshReply) { r.Err = nil })
+	goes(t, form.LossOf, (*form.Loss).Driver, func(l *driver.Loss) { l.Err = driver.ErrLost })
 }
 
-// TestErrors: each class of error comes back as what it was, and says the same.
+// TestEmptyRecord: a record without bytes is a record.
+func TestEmptyRecord(t *testing.T) {
+	text, err := json.Marshal(driver.AcquireReply{Outcome: driver.Recorded, Record: []byte{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r driver.AcquireReply
+	if err := json.Unmarshal(text, &r); err != nil || r.Record == nil {
+		t.Errorf("%s: %#v, %v", text, r, err)
+	}
+}
+
+// TestErrors: each class of error comes back with its text.
 func TestErrors(t *testing.T) {
 	for _, class := range []error{
 		driver.ErrLost, driver.ErrUnavailable, driver.ErrInvalid, driver.ErrUnsupported, driver.ErrPermission, driver.ErrKindMismatch,
@@ -104,15 +151,15 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%v has become %v", sent, got)
 		}
 	}
-	// That the server's engine was closed does not close ours.
+	// A closed engine of the server does not close ours.
 	if got := form.ErrorOf(driver.ErrClosed).Err(); driver.Class(got) != driver.ErrUnavailable {
 		t.Errorf("closed has become %v", got)
 	}
 	if got := form.ErrorOf(errors.New("a link is broken")).Err(); got == nil || driver.Definite(got) {
 		t.Errorf("an unknown outcome has become %v", got)
 	}
-	var broken *driver.BrokenError
-	if got := form.ErrorOf(&driver.BrokenError{Author: "ada", Reason: "stuck"}).Err(); !errors.As(got, &broken) || broken.Author != "ada" || broken.Reason != "stuck" {
+	var broken *lockinfo.BrokenError
+	if got := form.ErrorOf(&lockinfo.BrokenError{Author: "ada", Reason: "stuck"}).Err(); !errors.As(got, &broken) || broken.Author != "ada" || broken.Reason != "stuck" {
 		t.Errorf("a break has become %v", got)
 	}
 	if form.ErrorOf(nil).Err() != nil {
@@ -120,14 +167,36 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestSpans: what is left of something does not become nothing, and never stays never.
-func TestSpans(t *testing.T) {
-	for d, want := range map[time.Duration]time.Duration{
-		0: 0, 1: time.Microsecond, time.Microsecond: time.Microsecond, 1001: 2 * time.Microsecond, driver.Never: driver.Never, -time.Hour: driver.Never,
-		time.Hour: time.Hour,
+// TestNever: a lock with no expiry comes back as one.
+func TestNever(t *testing.T) {
+	text, err := json.Marshal(driver.Blocker{ExpiresIn: lockinfo.Never})
+	var b driver.Blocker
+	if err := errors.Join(err, json.Unmarshal(text, &b)); err != nil || b.ExpiresIn != lockinfo.Never {
+		t.Errorf("%s: %v, %v", text, b, err)
+	}
+}
+
+// TestChecked: the server passes no request to its engine that no client may send.
+func TestChecked(t *testing.T) {
+	good := driver.AcquireRequest{Name: "job", LeaseID: lockinfo.NewLeaseID(), TTL: time.Minute}
+	if name, err := form.Check(&good, driver.MaxBatch); name != "job" || err != nil {
+		t.Errorf("%q, %v", name, err)
+	}
+	for what, change := range map[string]func(r *driver.AcquireRequest){
+		"name": func(r *driver.AcquireRequest) { r.Name = "" }, "lease ID": func(r *driver.AcquireRequest) { r.LeaseID = "x" },
+		"TTL": func(r *driver.AcquireRequest) { r.TTL++ }, "mode": func(r *driver.AcquireRequest) { r.Mode = 3 },
+		"token": func(r *driver.AcquireRequest) { r.MinToken = driver.MaxToken + 1 }, "replicas": func(r *driver.AcquireRequest) { r.Replicas = -1 },
+		"place": func(r *driver.AcquireRequest) { r.WaiterTTL = time.Second }, "no place": func(r *driver.AcquireRequest) { r.Queue = true },
+		"process": func(r *driver.AcquireRequest) { r.Holder.PID = -1 }, "holder": func(r *driver.AcquireRequest) { r.Holder.Label = strings.Repeat("x", 9<<10) },
 	} {
-		if got := form.SpanOf(d).Duration(); got != want {
-			t.Errorf("%d has become %d, want %d", d, got, want)
+		bad := good
+		change(&bad)
+		if _, err := form.Check(&bad, driver.MaxBatch); !errors.Is(err, driver.ErrInvalid) {
+			t.Errorf("%s: %v", what, err)
 		}
+	}
+	batch := form.Batch[driver.AcquireRequest]{Requests: []driver.AcquireRequest{good, good}}
+	if _, err := form.Check(&batch, driver.MaxBatch); !errors.Is(err, driver.ErrInvalid) {
+		t.Errorf("a name twice: %v", err)
 	}
 }

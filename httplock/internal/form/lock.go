@@ -1,50 +1,53 @@
 package form
 
 import (
+	"time"
+
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A Lock is the reply to Inspect, and a line of List.
+// The types of package lockinfo leave lease IDs out of their JSON. The types of this file
+// have the same fields, so that they convert, and tags for all of them.
+
+// A Lock is the reply to Inspect. State computes its mode from the holders.
 type Lock struct {
-	Name        string      `json:"name"`
-	Mode        driver.Mode `json:"mode,omitzero"`
-	Limit       int         `json:"limit,omitempty"`
-	Holders     []Holding   `json:"holders,omitempty"`
-	Queue       []Waiting   `json:"queue,omitempty"`
-	QueueLength int         `json:"queue_length,omitempty"`
-	LastToken   uint64      `json:"last_token,omitempty"`
+	Name        string    `json:"name"`
+	Holders     []Holding `json:"holders,omitempty"`
+	Queue       []Place   `json:"queue,omitempty"`
+	QueueLength int       `json:"queue_length,omitzero"`
+	LastToken   uint64    `json:"last_token,omitzero"`
 }
 
-// A Holding is one lease of a Lock.
+// A Holding is a lockinfo.Holding.
 type Holding struct {
-	LeaseID   driver.LeaseID `json:"lease_id,omitempty"` // hidden from most callers
-	Token     uint64         `json:"token,omitempty"`
-	Permits   int            `json:"permits,omitempty"`
-	Holder    driver.Holder  `json:"holder,omitzero"`
-	Since     Span           `json:"since_us,omitempty"`
-	ExpiresIn Span           `json:"expires_in_us,omitempty"`
-	Released  bool           `json:"released,omitempty"`
+	LeaseID   lockinfo.LeaseID `json:"lease_id,omitzero"` // hidden from most callers
+	Token     uint64           `json:"token,omitzero"`
+	Mode      lockinfo.Mode    `json:"mode,omitzero"`
+	Holder    lockinfo.Holder  `json:"holder,omitzero"`
+	Since     time.Duration    `json:"since_ns,omitzero"`
+	ExpiresIn time.Duration    `json:"expires_in_ns,omitzero"`
+	Released  bool             `json:"released,omitzero"`
 }
 
-// A Waiting is one place in the queue of a Lock.
-type Waiting struct {
-	LeaseID   driver.LeaseID `json:"lease_id,omitempty"` // hidden from most callers
-	Mode      driver.Mode    `json:"mode,omitzero"`
-	Permits   int            `json:"permits,omitempty"`
-	Holder    driver.Holder  `json:"holder,omitzero"`
-	Since     Span           `json:"since_us,omitempty"`
-	ExpiresIn Span           `json:"expires_in_us,omitempty"`
+// A Place is a lockinfo.Place.
+type Place struct {
+	LeaseID   lockinfo.LeaseID `json:"lease_id,omitzero"` // hidden from most callers
+	Mode      lockinfo.Mode    `json:"mode,omitzero"`
+	Holder    lockinfo.Holder  `json:"holder,omitzero"`
+	Since     time.Duration    `json:"since_ns,omitzero"`
+	ExpiresIn time.Duration    `json:"expires_in_ns,omitzero"`
 }
 
-// A Shown is how a caller is shown the lease ID of another.
-type Shown func(driver.LeaseID) driver.LeaseID
+// Shown returns a lease ID as one caller may see it.
+type Shown func(lockinfo.LeaseID) lockinfo.LeaseID
 
-// Whole shows lease IDs as they are.
-func Whole(id driver.LeaseID) driver.LeaseID { return id }
+// Whole shows lease IDs unchanged.
+func Whole(id lockinfo.LeaseID) lockinfo.LeaseID { return id }
 
-// Hidden shows what nobody can release a lease by. A client that is not holdfast has no
-// lease ID, and none is shown.
-func Hidden(id driver.LeaseID) driver.LeaseID {
+// Hidden shows what cannot release a lease. A client that is not holdfast has no lease ID,
+// and none is shown.
+func Hidden(id lockinfo.LeaseID) lockinfo.LeaseID {
 	if id == "" {
 		return ""
 	}
@@ -52,89 +55,117 @@ func Hidden(id driver.LeaseID) driver.LeaseID {
 }
 
 // LockOf returns the form of a lock.
-func LockOf(l driver.Lock, show Shown) Lock {
-	f := Lock{Name: l.Name, Mode: l.Mode, Limit: l.Limit, QueueLength: l.QueueLength, LastToken: l.LastToken}
-	for _, h := range l.Holders {
-		f.Holders = append(f.Holders, Holding{
-			LeaseID: show(h.LeaseID), Token: h.Token, Permits: h.Permits, Holder: h.Holder,
-			Since: SpanOf(h.Since), ExpiresIn: SpanOf(h.ExpiresIn), Released: h.Released,
-		})
+func LockOf(l lockinfo.LockState, show Shown) Lock {
+	return Lock{
+		Name: l.Name, QueueLength: l.QueueLength, LastToken: l.LastToken,
+		Holders: each(l.Holders, func(h lockinfo.Holding) Holding {
+			h.LeaseID = show(h.LeaseID)
+			return Holding(h)
+		}),
+		Queue: each(l.Queue, func(p lockinfo.Place) Place {
+			p.LeaseID = show(p.LeaseID)
+			return Place(p)
+		}),
 	}
-	for _, w := range l.Queue {
-		f.Queue = append(f.Queue, Waiting{
-			LeaseID: show(w.LeaseID), Mode: w.Mode, Permits: w.Permits, Holder: w.Holder,
-			Since: SpanOf(w.Since), ExpiresIn: SpanOf(w.ExpiresIn),
-		})
-	}
-	return f
 }
 
-// Driver returns what the form is of.
-func (l Lock) Driver() driver.Lock {
-	lock := driver.Lock{Name: l.Name, Mode: l.Mode, Limit: l.Limit, QueueLength: l.QueueLength, LastToken: l.LastToken}
-	for _, h := range l.Holders {
-		lock.Holders = append(lock.Holders, driver.Holding{
-			LeaseID: h.LeaseID, Token: h.Token, Permits: h.Permits, Holder: h.Holder,
-			Since: h.Since.Duration(), ExpiresIn: h.ExpiresIn.Duration(), Released: h.Released,
-		})
+// State returns the lock of a form.
+func (l Lock) State() lockinfo.LockState {
+	lock := lockinfo.LockState{
+		Name: l.Name, QueueLength: l.QueueLength, LastToken: l.LastToken,
+		Holders: each(l.Holders, func(h Holding) lockinfo.Holding { return lockinfo.Holding(h) }),
+		Queue:   each(l.Queue, func(p Place) lockinfo.Place { return lockinfo.Place(p) }),
 	}
-	for _, w := range l.Queue {
-		lock.Queue = append(lock.Queue, driver.Waiting{
-			LeaseID: w.LeaseID, Mode: w.Mode, Permits: w.Permits, Holder: w.Holder,
-			Since: w.Since.Duration(), ExpiresIn: w.ExpiresIn.Duration(),
-		})
+	for _, h := range lock.Holders {
+		lock.Mode = lock.Mode.Plus(h.Mode)
 	}
 	return lock
 }
 
-// A BreakRequest is the request of Break.
-type BreakRequest struct {
-	ID     driver.LeaseID `json:"id"`
-	Name   string         `json:"name"`
-	Token  uint64         `json:"token"`
-	Older  bool           `json:"older,omitempty"`
-	Closed bool           `json:"closed,omitempty"`
-	Author string         `json:"author"`
-	Reason string         `json:"reason,omitempty"`
+// each returns what f makes of each element.
+func each[From, To any](all []From, f func(From) To) (made []To) {
+	for _, one := range all {
+		made = append(made, f(one))
+	}
+	return made
 }
 
 // Records are the reply to Break and Breaks.
 type Records struct {
-	Broken []Broken `json:"broken"`
+	Broken []Broken `json:"broken,omitempty"`
 }
 
-// A Broken is the record of one lease that was broken.
+// A Broken is a lockinfo.Broken.
 type Broken struct {
-	ID      driver.LeaseID `json:"id,omitempty"`       // hidden from most callers
-	LeaseID driver.LeaseID `json:"lease_id,omitempty"` // likewise
-	Token   uint64         `json:"token"`
-	Permits int            `json:"permits,omitempty"`
-	Holder  driver.Holder  `json:"holder,omitzero"`
-	Author  string         `json:"author"`
-	Reason  string         `json:"reason,omitempty"`
-	Ago     Span           `json:"ago_us"`
+	ID      lockinfo.LeaseID `json:"id,omitzero"`       // hidden from most callers
+	LeaseID lockinfo.LeaseID `json:"lease_id,omitzero"` // hidden from most callers
+	Token   uint64           `json:"token"`
+	Mode    lockinfo.Mode    `json:"mode,omitzero"`
+	Holder  lockinfo.Holder  `json:"holder,omitzero"`
+	Author  string           `json:"author"`
+	Reason  string           `json:"reason,omitzero"`
+	Ago     time.Duration    `json:"ago_ns"`
 }
 
 // RecordsOf returns the form of records.
-func RecordsOf(all []driver.Broken, show Shown) Records {
-	r := Records{Broken: make([]Broken, len(all))}
-	for i, b := range all {
-		r.Broken[i] = Broken{
-			ID: show(b.ID), LeaseID: show(b.LeaseID), Token: b.Token, Permits: b.Permits, Holder: b.Holder,
-			Author: b.Author, Reason: b.Reason, Ago: SpanOf(b.Ago),
-		}
-	}
-	return r
+func RecordsOf(all []lockinfo.Broken, show Shown) Records {
+	return Records{each(all, func(b lockinfo.Broken) Broken {
+		b.ID, b.LeaseID = show(b.ID), show(b.LeaseID)
+		return Broken(b)
+	})}
 }
 
-// Driver returns what the form is of.
-func (r Records) Driver() []driver.Broken {
-	var all []driver.Broken
-	for _, b := range r.Broken {
-		all = append(all, driver.Broken{
-			ID: b.ID, LeaseID: b.LeaseID, Token: b.Token, Permits: b.Permits, Holder: b.Holder,
-			Author: b.Author, Reason: b.Reason, Ago: b.Ago.Duration(),
-		})
-	}
-	return all
+// Breaks returns the records of a form.
+func (r Records) Breaks() []lockinfo.Broken {
+	return each(r.Broken, func(b Broken) lockinfo.Broken { return lockinfo.Broken(b) })
+}
+
+// Past is the reply to History.
+type Past struct {
+	Events []Event `json:"events,omitempty"`
+}
+
+// An Event is a lockinfo.HistoryEvent.
+type Event struct {
+	ID     string               `json:"id,omitzero"`
+	Kind   lockinfo.HistoryKind `json:"kind"`
+	Name   string               `json:"name,omitzero"`
+	Ago    time.Duration        `json:"ago_ns,omitzero"`
+	Mode   lockinfo.Mode        `json:"mode,omitzero"`
+	Token  uint64               `json:"token,omitzero"`
+	Holder lockinfo.Holder      `json:"holder,omitzero"`
+	Waited time.Duration        `json:"waited_ns,omitzero"`
+	Held   time.Duration        `json:"held_ns,omitzero"`
+	Author string               `json:"author,omitzero"`
+	Reason string               `json:"reason,omitzero"`
+}
+
+// PastOf returns the form of a history.
+func PastOf(events []lockinfo.HistoryEvent) Past {
+	return Past{each(events, func(e lockinfo.HistoryEvent) Event { return Event(e) })}
+}
+
+// History returns the events of a form.
+func (p Past) History() []lockinfo.HistoryEvent {
+	return each(p.Events, func(e Event) lockinfo.HistoryEvent { return lockinfo.HistoryEvent(e) })
+}
+
+// An EventLine is one line of Events. After a line of the kind "gap" events may be missing; the
+// first line of a stream is one.
+type EventLine struct {
+	Event
+	Ping bool `json:"ping,omitzero"` // nothing happened: the server is alive
+}
+
+// A Message is one line of Notices. An empty one means that the server is alive.
+type Message struct {
+	LeaseID lockinfo.LeaseID `json:"lease_id,omitzero"` // of a notice
+	Token   uint64           `json:"token,omitzero"`    // see driver.Notice
+	Loss    *Loss            `json:"loss,omitempty"`
+}
+
+// A Loss is a driver.Loss with its error.
+type Loss struct {
+	driver.Loss
+	Error *Error `json:"error,omitempty"`
 }

@@ -19,7 +19,7 @@ import (
 // can read. Servers that have the file open know the caller within a second.
 //
 // Two tokens of the same name are one caller: so a token is changed by adding the new
-// one, and taking the old entry out when nobody has it any more.
+// one, and removing the old entry when no program uses it any more.
 func Add(path string, c Caller) (token string, err error) {
 	doc := document{}
 	text, _, err := readFile(path)

@@ -1,21 +1,21 @@
-// Package caller says who sends a request to a server, and what that caller may do.
+// Package caller identifies the caller of a request to a server, and its rights.
 //
 // [Open] makes a [Source] of a file of tokens, users of this host, and rules for the
 // tokens of issuers (OpenID Connect). A program that mounts a server can have a Source of
 // its own, which looks at a certificate, a cookie or a header of a proxy that it trusts;
-// [First] asks several.
+// [First] combines several.
 //
-// Whoever writes a Source decides about locks:
+// A Source decides about locks, so its author must ensure that
 //
-//   - What a request shows is compared in constant time, or by its digest.
-//   - No answer, error or log has what was shown.
-//   - The name of a caller is part of its lease IDs. Two programs that have the same name
-//     can renew and release each other's locks; a caller whose name changes can no longer
-//     release what it holds.
-//   - A header counts only if nobody but the proxy can set it: the server must be out of
-//     reach of others, by a unix socket or the network.
-//   - Identify is called for each request, and waits for nobody for long: r.Context ends
-//     when the client hangs up.
+//   - Credentials are compared in constant time, or by their digests.
+//   - No response, error or log contains credentials.
+//   - The name of a caller is stable: it is part of its lease IDs. Two programs with the
+//     same name can renew and release each other's locks. A caller whose name changes can
+//     no longer release its locks.
+//   - A header counts only if no client can set it: the server must be reachable through
+//     the proxy alone, by a unix socket or the network.
+//   - Identify, which is called for each request, returns soon: r.Context ends when the
+//     client disconnects.
 package caller
 
 import (
@@ -34,12 +34,13 @@ type Caller struct {
 
 	Rights Rights
 
-	// Prefixes are those of the names that the caller may use. Nil: every name.
+	// Prefixes are the beginnings of the names that the caller may use. Nil: every name.
 	Prefixes []string
 
-	// Direct says that no proxy can stand between the caller and the server: the
-	// connection comes from a unix socket or from a loopback address.
-	Direct bool
+	// Claims are what else is known of who it is, for the audit log, such as the job of a
+	// CI system. A File copies sub, repository, run_id, project_path, pipeline_id and
+	// job_id from the token of an issuer, if the token has them.
+	Claims map[string]string
 }
 
 // May reports whether the caller has a right to a name.
@@ -112,27 +113,26 @@ next:
 
 // A Source finds out who sends a request. A Source must be safe for concurrent use.
 type Source interface {
-	// Identify returns who sends r, or nil if the request shows nothing of the kind
-	// that this Source knows, so that another may look. An error says that it shows
-	// something, and that it is wrong; it must not contain what was shown. Whoever has
-	// sent r sees the text of an error that is a Wrong, and of no other. An error that
-	// wraps ErrUnavailable says that it is not known.
+	// Identify returns the caller of r, or nil if the request has no credentials of the
+	// kind that this Source knows. For wrong credentials it returns an error, which must
+	// not contain them. The client sees the text of an error that is a Wrong, and of no
+	// other. An error that wraps ErrUnavailable means that the Source cannot find out.
 	//
-	// The Caller must not be changed afterwards. The server sets Direct by itself.
+	// The Caller must not be changed afterwards.
 	Identify(r *http.Request) (*Caller, error)
 }
 
-// Wrong says what is wrong with what a request shows, to whoever has sent it.
+// Wrong is an error that tells the client what is wrong with its credentials.
 type Wrong string
 
 func (w Wrong) Error() string { return string(w) }
 
 // ErrUnavailable is wrapped by the error of a Source that cannot find out now who sends a
-// request. The server answers 503 instead of 401, so that the client asks again.
+// request. The server answers 503 instead of 401, so that the client retries.
 var ErrUnavailable = errors.New("callers cannot be told now")
 
-// First returns a Source that asks others in turn: the first that knows the caller, or
-// finds that it shows something wrong, decides.
+// First returns a Source that tries others in turn. The first that knows the caller, or
+// finds wrong credentials, decides.
 func First(sources ...Source) Source { return first(sources) }
 
 type first []Source

@@ -108,8 +108,8 @@ func (k *known) add(e entry) error {
 	return nil
 }
 
-// ofToken returns whose token it is. The time that a look-up takes depends on the digest
-// only, which nobody can choose, so it tells nothing of the tokens that there are.
+// ofToken returns the caller of a token. The time of a look-up depends on the digest only,
+// which a client cannot choose, so it reveals nothing about the known tokens.
 func (k *known) ofToken(ctx context.Context, token string) (*Caller, error) {
 	if c := k.tokens[sha256.Sum256([]byte(token))]; c != nil {
 		return c, nil

@@ -35,7 +35,11 @@ func ofCertificate(c *x509.Certificate) (*caller.Caller, error) {
 // A Source of one's own, in front of a file of tokens.
 func ExampleSource() {
 	callers := caller.First(byCertificate{}) // and caller.Open("/etc/holdfast/callers.json", nil)
-	s, err := server.New(memlock.New(), &server.Options{Callers: callers})
+	store, err := memlock.New(nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	s, err := server.New(store, &server.Options{Callers: callers})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -21,7 +21,7 @@ const fileLimit = 4 << 20
 
 // FileOptions configure Open. Nil is default.
 type FileOptions struct {
-	// Logger is told of a changed file, and of one that cannot be used. Default:
+	// Logger receives changes of the file, and why one cannot be used. Default:
 	// slog.Default.
 	Logger *slog.Logger
 
@@ -31,8 +31,8 @@ type FileOptions struct {
 }
 
 // A File is a Source: it knows the callers that a file of JSON lists. Use Open to make
-// one. A change of the file counts within a second; one that makes no sense is logged,
-// and the callers stay as they were.
+// one. A change of the file counts within a second; an invalid file is logged,
+// and the callers stay the same.
 type File struct {
 	path string
 	opts FileOptions
@@ -43,11 +43,11 @@ type File struct {
 	looked time.Time // when the file was last looked at
 	text   []byte    // what it had when it could last be read
 	wrong  error     // with that text
-	logged string    // what look has said of it last
+	logged string    // the last message of look
 }
 
 // Open reads a file of callers. It must belong to the user of this process or to root,
-// and nobody else may write it.
+// and no other user may write it.
 func Open(path string, opts *FileOptions) (*File, error) {
 	f := &File{path: path}
 	if opts != nil {
@@ -92,8 +92,8 @@ func (f *File) reloadLocked() error {
 	return nil
 }
 
-// look reads the file again if nobody has for a while. Whoever comes meanwhile does not
-// wait, and a file that stays wrong is logged once.
+// look reads the file again if the last look was a while ago. Other requests do not wait
+// for it, and a file that stays wrong is logged once.
 func (f *File) look() {
 	if !f.mu.TryLock() {
 		return

@@ -107,7 +107,7 @@ func TestWrongFiles(t *testing.T) {
 		`{"callers":[` + entry("", "a", "") + `]}`:                                                 "no token at all",
 		`{"callers":[` + good + `,` + entry("x", "y", "") + `]}`:                                   `callers[1] ("y"): sha256: it is that of "x" already`,
 		`{"callers":[{"Name":"a","uid":1,"prefixes":[""],"rights":["read"]}]}`:                     `it is "name"`,
-		`{"callers":[{"name":"a","uid":1,"prefixes":[""],"rights":["read"],"rights":["break"]}]}`:  "stands twice",
+		`{"callers":[{"name":"a","uid":1,"prefixes":[""],"rights":["read"],"rights":["break"]}]}`:  "is given twice",
 		`{"callers":[],"issuers":[{"issuer":"https://ci.example.com","audience":"a","rules":[]}]}`: "cannot be checked here",
 	} {
 		path := filepath.Join(t.TempDir(), "callers.json")
@@ -280,7 +280,7 @@ func TestWrongIssuers(t *testing.T) {
 		`{"issuer":"https://a","audience":"a","rules":[{"name":"x","prefixes":[""],"rights":["read"]}]}`:                            "claims: there are none",
 		`{"issuer":"https://a","audience":"a","rules":[{"claims":{"sub":"x"},"name":"x","rights":["read"]}]}`:                       "prefixes",
 		`{"issuer":"https://a","audience":"a","rules":[{"claims":{"sub":1},"name":"x","prefixes":[""],"rights":["read"]}]}`:         "claims",
-		`{"issuer":"https://a","audience":"a","rules":[` + rule + `]},{"issuer":"https://a","audience":"b","rules":[` + rule + `]}`: "stands twice",
+		`{"issuer":"https://a","audience":"a","rules":[` + rule + `]},{"issuer":"https://a","audience":"b","rules":[` + rule + `]}`: "is given twice",
 		`{"issuer":"https://no","audience":"a","rules":[` + rule + `]}`:                                                             "not that one",
 	} {
 		path := filepath.Join(t.TempDir(), "callers.json")

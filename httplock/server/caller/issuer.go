@@ -30,7 +30,7 @@ type issuer struct {
 	Rules []rule `json:"rules"`
 }
 
-// A rule says what those may do whose tokens have exactly these claims, among others.
+// A rule is the grant for tokens that have these claims, among others.
 type rule struct {
 	grant
 	Claims map[string]string `json:"claims"`
@@ -50,7 +50,7 @@ func (k *known) believe(i issuer, verifier func(Issuer) (Verifier, error)) error
 	case i.URL == "":
 		return errors.New("issuer: it is empty")
 	case k.issuers[i.URL] != nil:
-		return errors.New("issuer: it stands twice")
+		return errors.New("issuer: it is given twice")
 	case i.Audience == "":
 		return errors.New("audience: say which one tokens must be for; others are for other servers")
 	case len(i.Rules) == 0:
@@ -77,7 +77,7 @@ func (k *known) believe(i issuer, verifier func(Issuer) (Verifier, error)) error
 
 // ofIssuer returns whom a token is for, by the first rule whose claims it has.
 func (k *known) ofIssuer(ctx context.Context, token string) (*Caller, error) {
-	b := k.issuers[saysIssuer(token)]
+	b := k.issuers[claimedIssuer(token)]
 	if b == nil {
 		return nil, Wrong("the token is not one that the server knows, nor of an issuer that it believes")
 	}
@@ -87,10 +87,25 @@ func (k *known) ofIssuer(ctx context.Context, token string) (*Caller, error) {
 	}
 	for n, r := range b.rules {
 		if r.fits(claims) {
-			return b.callers[n], nil
+			c := *b.callers[n]
+			c.Claims = logged(claims)
+			return &c, nil
 		}
 	}
 	return nil, Wrong("the token is valid, but no rule of the server has its claims")
+}
+
+// logged returns the claims that distinguish the jobs of one rule in the log, for GitHub
+// Actions and GitLab CI.
+func logged(claims map[string]any) map[string]string {
+	const longest = 256 // bytes that are logged of one
+	some := map[string]string{}
+	for _, name := range []string{"sub", "repository", "run_id", "project_path", "pipeline_id", "job_id"} {
+		if text, ok := claims[name].(string); ok {
+			some[name] = text[:min(len(text), longest)]
+		}
+	}
+	return some
 }
 
 func (r *rule) fits(claims map[string]any) bool {
@@ -102,8 +117,8 @@ func (r *rule) fits(claims map[string]any) bool {
 	return true
 }
 
-// saysIssuer returns who has issued a token, as it says itself: nobody has checked it yet.
-func saysIssuer(token string) string {
+// claimedIssuer returns the issuer that a token claims, unverified.
+func claimedIssuer(token string) string {
 	_, rest, _ := strings.Cut(token, ".")
 	body, _, _ := strings.Cut(rest, ".")
 	text, err := base64.RawURLEncoding.DecodeString(body)

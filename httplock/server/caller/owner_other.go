@@ -4,5 +4,5 @@ package caller
 
 import "io/fs"
 
-// checkOwner knows nothing of rights in other forms than those of unix.
+// checkOwner checks nothing: only unix has such rights.
 func checkOwner(fs.FileInfo) (warning string, err error) { return "", nil }

@@ -4,14 +4,13 @@ import (
 	"context"
 	"net"
 	"net/http"
-	"net/netip"
 	"syscall"
 )
 
 type peerKey struct{}
 
 // ConnContext is for http.Server.ConnContext: it finds out which user is at the other end
-// of a unix socket, for a File that knows users. Only Linux says so.
+// of a unix socket, for a File that knows users. Only Linux supports this.
 func ConnContext(ctx context.Context, conn net.Conn) context.Context {
 	raw, ok := conn.(syscall.Conn)
 	if !ok || conn.LocalAddr().Network() != "unix" {
@@ -35,17 +34,13 @@ func OverUnix(r *http.Request) bool {
 	return ok && local.Network() == "unix"
 }
 
-// IsDirect reports whether r came through a unix socket or from a loopback address, and
-// no proxy says that it has passed r on.
-func IsDirect(r *http.Request) bool {
+// PassedOn returns the name of a header that a proxy has added to r, or "". Many proxies
+// add none: nothing follows from "".
+func PassedOn(r *http.Request) string {
 	for _, name := range [...]string{"Forwarded", "Via", "X-Forwarded-For", "X-Real-Ip"} {
 		if r.Header[name] != nil {
-			return false
+			return name
 		}
 	}
-	if OverUnix(r) {
-		return true
-	}
-	peer, err := netip.ParseAddrPort(r.RemoteAddr)
-	return err == nil && peer.Addr().Unmap().IsLoopback()
+	return ""
 }

@@ -2,7 +2,7 @@ package caller
 
 import "syscall"
 
-// peerUser asks the kernel who has connected.
+// peerUser returns the user who has connected, from the kernel.
 func peerUser(conn syscall.Conn) (uid uint32, ok bool) {
 	raw, err := conn.SyscallConn()
 	if err != nil {

@@ -28,7 +28,7 @@ func TestUsers(t *testing.T) {
 		{"unix", filepath.Join(dir, "s"), "", "us true"},
 		{"unix", filepath.Join(dir, "s2"), "secret", "ci true"},
 		{"unix", filepath.Join(dir, "s3"), "wrong", "nobody true"},
-		{"tcp", "127.0.0.1:0", "", "nobody true"},
+		{"tcp", "127.0.0.1:0", "", "nobody false"},
 	} {
 		l, err := net.Listen(c.network, c.address)
 		if err != nil {
@@ -39,7 +39,7 @@ func TestUsers(t *testing.T) {
 			if got, err := f.Identify(r); got != nil && err == nil {
 				name = got.Name
 			}
-			fmt.Fprint(w, name, " ", caller.IsDirect(r))
+			fmt.Fprint(w, name, " ", caller.OverUnix(r))
 		})}
 		go h.Serve(l) // ends with Close
 		client := &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {

@@ -4,5 +4,5 @@ package caller
 
 import "syscall"
 
-// peerUser knows nobody: the standard library does not ask other kernels.
+// peerUser knows no user: the standard library supports this on Linux only.
 func peerUser(syscall.Conn) (uid uint32, ok bool) { return 0, false }

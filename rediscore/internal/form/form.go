@@ -1,5 +1,5 @@
-// Package form writes values as the store keeps them, reads them back, and says
-// what is wrong with what cannot be read.
+// Package form writes values as the store keeps them, reads them back, and explains
+// errors of those that cannot be read.
 package form
 
 import (
@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // MaxTTL bounds what is taken for a TTL: the greatest that fits into a
@@ -44,7 +45,7 @@ func ReadToken(s string) (uint64, error) {
 }
 
 // Holder writes a holder.
-func Holder(h driver.Holder) string {
+func Holder(h lockinfo.Holder) string {
 	text, _ := json.Marshal(h) // strings and numbers: cannot fail
 	return string(text)
 }
@@ -54,12 +55,12 @@ func Holder(h driver.Holder) string {
 type Holders struct{ last atomic.Pointer[written] }
 
 type written struct {
-	holder driver.Holder
+	holder lockinfo.Holder
 	text   string
 }
 
 // Text writes a holder.
-func (w *Holders) Text(h driver.Holder) string {
+func (w *Holders) Text(h lockinfo.Holder) string {
 	if last := w.last.Load(); last != nil && same(last.holder, h) {
 		return last.text
 	}
@@ -70,18 +71,18 @@ func (w *Holders) Text(h driver.Holder) string {
 }
 
 // same reports whether two holders are written alike.
-func same(a, b driver.Holder) bool {
+func same(a, b lockinfo.Holder) bool {
 	return a.Host == b.Host && a.PID == b.PID && a.User == b.User && a.Program == b.Program && a.Label == b.Label && a.Reason == b.Reason &&
-		a.Person == b.Person && a.Once == b.Once && a.Fingerprint == b.Fingerprint &&
+		a.Person == b.Person && a.Caller == b.Caller && a.Once == b.Once && a.Fingerprint == b.Fingerprint &&
 		maps.Equal(a.Labels, b.Labels)
 }
 
 // ReadHolder reads a holder. It is only for people, so one that cannot be read
-// is not a failure: the zero Holder says that nothing is known.
-func ReadHolder(s string) driver.Holder {
-	var h driver.Holder
+// is not a failure: the zero Holder means that nothing is known.
+func ReadHolder(s string) lockinfo.Holder {
+	var h lockinfo.Holder
 	if json.Unmarshal([]byte(s), &h) != nil {
-		return driver.Holder{}
+		return lockinfo.Holder{}
 	}
 	return h
 }
@@ -90,7 +91,7 @@ func ReadHolder(s string) driver.Holder {
 // that has none left still lives for a part of a millisecond.
 func ExpiresIn(ms int64) time.Duration {
 	if ms < 0 || ms > MaxTTL.Milliseconds() {
-		return driver.Never
+		return lockinfo.Never
 	}
 	return time.Duration(max(ms, 1)) * time.Millisecond
 }

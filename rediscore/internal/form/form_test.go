@@ -4,18 +4,18 @@ import (
 	"reflect"
 	"testing"
 
-	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // TestHolders: what is remembered of the last holder is taken for no other,
 // whichever field makes the difference.
 func TestHolders(t *testing.T) {
 	labels := map[string]string{"a": "b"}
-	full := driver.Holder{
-		Host: "h", PID: 1, User: "u", Program: "p", Label: "l", Reason: "r", Labels: labels, Person: true, Once: true, Fingerprint: "f",
+	full := lockinfo.Holder{
+		Host: "h", PID: 1, User: "u", Program: "p", Label: "l", Reason: "r", Labels: labels, Person: true, Caller: "c", Once: true, Fingerprint: "f",
 	}
-	all := []driver.Holder{full}
-	for i := range reflect.TypeFor[driver.Holder]().NumField() {
+	all := []lockinfo.Holder{full}
+	for i := range reflect.TypeFor[lockinfo.Holder]().NumField() {
 		if reflect.ValueOf(full).Field(i).IsZero() {
 			t.Fatalf("field %d of a full holder is zero", i)
 		}

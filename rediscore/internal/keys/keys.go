@@ -4,9 +4,11 @@ package keys
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // reserved begins, after the prefix, every key that is not a lock.
@@ -25,7 +27,8 @@ const (
 	Detail    Kind = "detail"
 	Record    Kind = "record"
 	Broken    Kind = "broken"
-	History   Kind = "history"   // what has happened; see HistorySuffix
+	History   Kind = "history"   // what has happened to leases; see HistorySuffix
+	Crowd     Kind = "crowd"     // and to those who waited
 	Cancelled Kind = "cancelled" // of a lease ID
 	Mark      Kind = "mark"      // of a resource; see package redisfence
 	Marker    Kind = "marker"    // of a whole prefix; see package member
@@ -33,9 +36,12 @@ const (
 	Payload   Kind = "payload"   // of a digest
 )
 
-// HistorySuffix ends the key of a history, which begins like that of the detail: so
-// scripts can make it of that. No name has a newline.
-const HistorySuffix = "\nhistory"
+// Suffixes of the key of the detail, from which scripts make those of a history. No name
+// contains a newline.
+const (
+	HistorySuffix = "\nhistory"
+	CrowdSuffix   = "\ncrowd"
+)
 
 // Kinds that belong together.
 const (
@@ -44,8 +50,11 @@ const (
 	Vault = "onetime payload"                                // of a one-time token
 )
 
-// Space names the keys of one prefix.
-type Space struct{ Prefix string }
+// Space names the keys of one prefix, and the channels of it and of a database.
+type Space struct {
+	Prefix   string
+	Database int
+}
 
 // New returns an error that wraps ErrInvalid for a prefix with which
 // a lock and its companions could be in different slots of a Redis Cluster.
@@ -59,7 +68,7 @@ func New(prefix string) (Space, error) {
 	if _, ok := hashTag(prefix); !ok && strings.ContainsAny(prefix, "{}") {
 		return Space{}, fmt.Errorf("%w prefix %q: its braces are not a hash tag; want none, or {tag}", driver.ErrInvalid, prefix)
 	}
-	return Space{prefix}, nil
+	return Space{Prefix: prefix}, nil
 }
 
 // Check returns an error that wraps ErrInvalid for a name whose key could be
@@ -71,13 +80,13 @@ func (k Space) Check(name string) error {
 	return nil
 }
 
-// Of returns keys of a name; id is that of the lease ID's keys.
-func (k Space) Of(kinds []Kind, name string, id driver.LeaseID) []string {
+// Of returns keys of a name; id is for the keys of a lease ID.
+func (k Space) Of(kinds []Kind, name string, id lockinfo.LeaseID) []string {
 	return k.Append(make([]string, 0, len(kinds)), kinds, name, id)
 }
 
-// Append adds to all the keys of a name; id is that of the lease ID's keys.
-func (k Space) Append(all []string, kinds []Kind, name string, id driver.LeaseID) []string {
+// Append adds to all the keys of a name; id is for the keys of a lease ID.
+func (k Space) Append(all []string, kinds []Kind, name string, id lockinfo.LeaseID) []string {
 	lock := k.Lock(name)
 	tag := slotTag(lock)
 	var text strings.Builder // one allocation for all keys
@@ -95,6 +104,8 @@ func (k Space) Append(all []string, kinds []Kind, name string, id driver.LeaseID
 			rest = string(id)
 		case History:
 			kind, rest = Detail, name+HistorySuffix
+		case Crowd:
+			kind, rest = Detail, name+CrowdSuffix
 		}
 		from := text.Len()
 		for _, part := range [...]string{k.Prefix, reserved, tag, "}:", kind, ":", rest} {
@@ -137,14 +148,17 @@ func slotTag(key string) string {
 }
 
 // Inboxes begins the channels on which engines hear of leases that were
-// handed to them; the ID of the inbox follows.
-func (k Space) Inboxes() string { return k.Prefix + "holdfast:inbox:" }
+// handed to them; the ID of the inbox follows. The number of the database is in it,
+// because a server has one set of channels for all its databases.
+func (k Space) Inboxes() string {
+	return k.Prefix + "holdfast:inbox:" + strconv.Itoa(k.Database) + ":"
+}
 
 // What ends the channels that all engines share.
 const (
-	AllInboxes = "all"   // leases that are over
+	AllInboxes = "all"   // leases that have ended
 	Feed       = "feed"  // events
-	Heard      = "heard" // nothing: whoever listens to events is there too, on every node
+	Heard      = "heard" // nothing: listeners to events subscribe to it too, on every node
 )
 
 // A Listing finds names by their keys of these kinds.

@@ -12,6 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // TestSlots compares our arithmetic with the server's.
@@ -37,7 +38,7 @@ func TestSlots(t *testing.T) {
 			if got := Slot(keys.Lock(name)); got != want {
 				t.Errorf("slot of %q: %d, the server says %d", keys.Lock(name), got, want)
 			}
-			for _, key := range []string{keys.Key(Fence, name), keys.Key(Mark, name), keys.Of([]Kind{Cancelled}, name, driver.NewLeaseID())[0]} {
+			for _, key := range []string{keys.Key(Fence, name), keys.Key(Mark, name), keys.Of([]Kind{Cancelled}, name, lockinfo.NewLeaseID())[0]} {
 				if got := keySlot(t, server, key); got != want {
 					t.Errorf("%q is in slot %d, its lock in %d", key, got, want)
 				}

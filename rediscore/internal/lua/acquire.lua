@@ -2,7 +2,8 @@
 --
 -- KEYS   as in queue.lua, and CANCELLED, the lease ID's tombstone
 -- ARGV   as in queue.lua, as in request.lua, and WAITER_TTL in ms, or 0 for no
---        place; ONCE 1, or else 0; INBOX
+--        place; ONCE 1, or else 0; INBOX; FIRST 1 to change nothing for a lease ID that
+--        has a lease or a place, or else 0
 -- Reply  {1, token}                 granted, now or by an earlier copy
 --        {0, ms left, holder, place, places, us, released}
 --                                   held; -1 with no expiry, '' if foreign; place 0
@@ -14,6 +15,7 @@
 --        {-3}                       the last token is not a usable number
 --        {-4, limit}                the name is in use with this limit
 --        {2, record}                the name has a record
+--        {3}                        the lease ID has a lease or a place, and FIRST is 1
 --        {MORE}                     there is more to do first: send it again
 -- All replies but the first and a place leave the store unchanged, but for
 -- what settle does.
@@ -32,6 +34,9 @@ if not settle(s) then
   return { MORE }
 end
 
+if ARGV[FIRST] == '1' and (lease(s, r.id) or place(s, r.id)) then
+  return { 3 }
+end
 local reply = repeated(s, r)
 if reply then
   return reply

@@ -8,13 +8,14 @@
 --                                of its error}
 --        {MORE}                  there is more to do first: send it again
 
-local states, requests = {}, {}
-for i = 0, #KEYS / EACH_KEYS - 1 do
-  local s, r = open(EACH_KEYS * i), request(HEAD_ARGS + EACH_ARGS * i)
+local states, requests, n = {}, {}, (#ARGV - HEAD_ARGS) / EACH_ARGS
+local width = #KEYS / n
+for i = 0, n - 1 do
+  local s, r = open(width * i), request(HEAD_ARGS + EACH_ARGS * i)
   local reply
   if s.err then
     reply = { s.err }
-  elseif redis.call('EXISTS', KEYS[EACH_KEYS * i + CANCELLED]) == 1 then
+  elseif redis.call('EXISTS', KEYS[width * i + CANCELLED]) == 1 then
     reply = { -1 } -- INVARIANT I5
   elseif not settle(s) then
     return { MORE }

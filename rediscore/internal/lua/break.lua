@@ -16,14 +16,13 @@
 --        {-1}  a foreign client has the lock; nothing was changed
 --
 -- What was broken is kept in one string, the latest last, for each lease
---     <ID of the break> <lease ID> <token> <permits> <clock in ms>
---     <tab> <author and reason as JSON> <tab> <holder as JSON> <newline>
+--     <ID of the break> <lease ID> <token> <permits> <clock in ms> <mode> <limit>
+--     <clock of the grant in us> <tab> <author and reason as JSON> <tab> <holder as JSON> <newline>
 
 local MOST = 128 -- leases in one call
 local id, token, older, closed = ARGV[ID], tonumber(ARGV[TOKEN]), ARGV[OLDER] == '1', ARGV[CLOSED] == '1'
 
 local s = open(0)
---@ s.ends, s.about = 'b', '\t' .. ARGV[ABOUT]
 if s.err then
   return redis.error_reply(s.err)
 end
@@ -34,6 +33,7 @@ purge(s)
 if s.more then
   return { 1, ARGV[FROM], num(millis()), '' } -- what is over comes first
 end
+s.ends, s.about = 'b', '\t' .. ARGV[ABOUT]
 
 -- hit tells whether the break is about a lease with this token.
 local function hit(t, released)
@@ -44,6 +44,8 @@ end
 local ended, next, more = {}, '0', false
 -- takeAway ends a lease. INVARIANT I4: only one that is there, with its token.
 local function takeAway(member, h)
+  h.limit = h ~= s.lock and s.lock.limit or 0
+  h.mode = h == s.lock and 0 or h.limit == 0 and 1 or 2
   endLease(s, member, h)
   h.member = string.match(member, '^%-?(%x+)')
   ended[#ended + 1] = h
@@ -74,7 +76,7 @@ table.sort(ended, function(a, b) return tonumber(a.token) < tonumber(b.token) en
 local kept, own = {}, {}
 local known = redis.pcall('GET', KEYS[BROKEN])
 for line in string.gmatch(type(known) == 'string' and known or '', '[^\n]+') do
-  local by, clock = string.match(line, '^(%x+) %x+ %d+ %d+ (%d+)\t')
+  local by, clock = string.match(line, '^(%x+) %x+ %d+ %d+ (%d+) %d %d+ %d+\t')
   if by and tonumber(clock) > millis() - tonumber(ARGV[BREAK_MEMORY]) then
     kept[#kept + 1] = line
     if by == id then
@@ -84,6 +86,7 @@ for line in string.gmatch(type(known) == 'string' and known or '', '[^\n]+') do
 end
 for _, h in ipairs(ended) do
   local line = id .. ' ' .. h.member .. ' ' .. h.token .. ' ' .. num(h.permits or 0) .. ' ' .. num(millis())
+    .. ' ' .. h.mode .. ' ' .. num(h.limit) .. ' ' .. h.granted
     .. '\t' .. ARGV[ABOUT] .. '\t' .. string.gsub(h.holder or '', '[\t\n]', ' ')
   kept[#kept + 1], own[#own + 1] = line, line
   tell('all', h.member, ARGV[MESSAGE])
@@ -98,7 +101,7 @@ if ARGV[LIFT] ~= '0' and token <= micros() + tonumber(ARGV[LIFT]) then
   -- A member of a quorum must not repair the lease: INVARIANT I4.
   local last = redis.pcall('GET', s.fence) or '0'
   if type(last) == 'string' and lift > (tonumber(last) or lift) then
-    redis.pcall('SET', s.fence, num(lift), 'PXAT', num(math.floor(lift / 1000) + tonumber(ARGV[TOKEN_MEMORY])))
+    pcall(rememberToken, s, lift)
   end
 end
 

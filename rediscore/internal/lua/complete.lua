@@ -1,8 +1,9 @@
--- complete.lua: stores the record of a name and ends the lease.
+-- complete.lua: stores the record of a name and ends the lease, unless the record
+-- is not of that lease.
 --
 -- KEYS   as in queue.lua
--- ARGV   as in queue.lua, and ID of the lease; DATA the lease ID and the record,
---        with nothing between; RETENTION in ms; FROM number of the place behind
+-- ARGV   as in queue.lua, and ID of the lease; DATA the lease ID, or as many
+--        other bytes if the lease goes on, and the record, with nothing between; RETENTION in ms; FROM number of the place behind
 --        which to go on, -inf at first
 -- Reply  1 stored, now or by an earlier copy   0 the lease is not live
 --        {1, number}  stored, and there is more to do: send it again with this
@@ -10,7 +11,7 @@
 
 local s = open(0)
 local id, from = ARGV[ID], ARGV[FROM]
---@ s.ends = 'c'
+s.ends = 'c'
 if s.unknown then
   return redis.error_reply(s.unknown)
 end
@@ -21,6 +22,10 @@ end
 local h = lease(s, id)
 if h then
   redis.call('SET', s.record, ARGV[DATA], 'PX', ARGV[RETENTION])
+  if string.sub(ARGV[DATA], 1, 32) ~= id then
+    sweep(s)
+    return 1
+  end
   endLease(s, id, h)
 elseif redis.call('GETRANGE', s.record, 0, 31) ~= id then
   sweep(s)

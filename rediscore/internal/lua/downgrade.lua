@@ -30,7 +30,7 @@ if h == s.lock then
   beginGroup(s, id, 0)
   writeGroup(s, num(ends))
   putShared(s, { { member = id, ends = ends, ttl = h.ttl, token = h.token, permits = 0, granted = h.granted, holder = h.holder } })
-  --@ note(s, { 'd' .. h.token })
+  note(s, { 'd' .. h.token })
 end
 -- It is done, whatever becomes of those who wait.
 pcall(serve, s)

@@ -1,7 +1,7 @@
 -- extend.lua: lengthens many leases in one call.
 --
--- KEYS   for each lease: LOCK, HOLDERS, WAITERS, DETAIL
--- ARGV   for each lease: ID, TTL in ms
+-- KEYS   for each lease: LOCK, FENCE, HOLDERS, WAITERS, DETAIL
+-- ARGV   TOKEN_MEMORY of the last token in ms; FEED as in feed.lua; for each lease: ID, TTL in ms, TOKEN or 0 for any
 -- Reply  for each lease: 1 lasts at least this long from now, 0 the lease is not
 --        live, -6 there is more to do first: send it again, or the text of the
 --        server's error
@@ -10,7 +10,7 @@ local states = {} -- by key: many leases may be of one name
 local function open(at)
   local s = states[KEYS[at + LOCK]]
   if not s then
-    s = { key = KEYS[at + LOCK], holders = KEYS[at + HOLDERS], waiters = KEYS[at + WAITERS], detail = KEYS[at + DETAIL] }
+    s = { key = KEYS[at + LOCK], fence = KEYS[at + FENCE], holders = KEYS[at + HOLDERS], waiters = KEYS[at + WAITERS], detail = KEYS[at + DETAIL] }
     s.lock = read(s.key)
     s.unknown = s.lock and (s.lock.unknown or s.lock.group and readDetail(s)) or nil
     if s.lock and s.lock.group and not s.unknown then
@@ -21,7 +21,7 @@ local function open(at)
   return s
 end
 
-local function extend(at, id, ttl)
+local function extend(at, id, ttl, token)
   local s = open(at)
   if s.unknown then
     return s.unknown
@@ -30,29 +30,40 @@ local function extend(at, id, ttl)
   if not s.lock then
     return 0
   end
+  local any = token == '0'
   if s.lock.id == id then
-    return lengthenExclusive(s.key, s.lock, ttl) or 1
+    if not any and s.lock.token ~= token then
+      return 0
+    end
+    local err = lengthenExclusive(s.key, s.lock, ttl)
+    keepToken(s.fence, s.lock.token, s.lock.left, ARGV[TOKEN_MEMORY])
+    return err or 1
   end
   if s.more then
     return -6
   end
   local h = s.mine and holding(s, id)
-  if not h or h.ends <= millis() then
+  if not h or h.ends <= millis() or not any and h.token ~= token then
     return 0
   end
   lengthenShared(s, id, h, tonumber(ttl))
+  keepToken(s.fence, h.token, h.ends - millis(), ARGV[TOKEN_MEMORY])
   return 1
 end
 
-local replies = {}
-for i = 0, #KEYS / EACH_KEYS - 1 do
+local replies, n = {}, (#ARGV - HEAD_ARGS) / EACH_ARGS
+for i = 0, n - 1 do
   -- One that fails must not spoil the others.
-  local ok, reply = pcall(extend, EACH_KEYS * i, ARGV[EACH_ARGS * i + ID], ARGV[EACH_ARGS * i + TTL])
+  local a = HEAD_ARGS + EACH_ARGS * i
+  local ok, reply = pcall(extend, #KEYS / n * i, ARGV[a + ID], ARGV[a + TTL], ARGV[a + TOKEN])
   replies[i + 1] = ok and reply or type(reply) == 'table' and reply.err or tostring(reply)
 end
 for _, s in pairs(states) do
   if s.kept then
     seal(s)
+  end
+  if ARGV[FEED] ~= '' and s.lock and not s.unknown then
+    redis.pcall('PEXPIRE', s.detail .. HISTORY_SUFFIX, num(HISTORY_MEMORY + math.max(redis.call('PTTL', s.key), 0)))
   end
 end
 return replies

@@ -2,7 +2,7 @@
 -- Redis Cluster serves even while it moves the slot. It is put behind value.lua.
 --
 -- KEYS   LOCK
--- ARGV   ID of the lease; TTL in ms
+-- ARGV   ID of the lease; TTL in ms; TOKEN or 0 for any
 -- Reply  1 lasts at least this long from now   0 the lease is not live
 --        -7 several have the lock, and other keys are needed
 
@@ -13,6 +13,9 @@ end
 -- INVARIANT I4: only the exact lease, and never a new one.
 if not lock or lock.id ~= ARGV[ID] then
   return lock and lock.group and -7 or 0
+end
+if ARGV[TOKEN] ~= '0' and ARGV[TOKEN] ~= lock.token then
+  return 0
 end
 local err = lengthenExclusive(KEYS[LOCK], lock, ARGV[TTL])
 return err and redis.error_reply(err) or 1

@@ -5,7 +5,7 @@
 --
 -- KEYS, ARGV and reply as in release.lua.
 
-local value = redis.pcall('GET', KEYS[LOCK])
+local value, foreign = redis.pcall('GET', KEYS[LOCK]), ARGV[FOREIGN] == '1'
 do
   -- INVARIANT I4: the whole lease ID.
   local own = ARGV[KEEP_FOR] == '0' and ARGV[CANCEL_MEMORY] == '0' and type(value) == 'string'
@@ -14,15 +14,16 @@ do
   local id = first and first[1]
   if id then
     local known = redis.call('HMGET', KEYS[DETAIL], 'layout', 'once', 'seen', 'ours', 'alien', 'w' .. id)
-    local ttl, inbox, holder = string.match(known[6] or '', '^(%d+) 0 0 0 0 0 %d+ (%x*) (.*)$') --@
-    --@ local ttl, since, inbox, holder = string.match(known[6] or '', '^(%d+) 0 0 0 0 0 (%d+) (%x*) (.*)$')
+    local ttl, since, inbox, holder = string.match(known[6] or '', '^(%d+) 0 0 0 0 0 (%d+) (%x*) (.*)$')
     local ends = ttl and redis.call('ZSCORE', KEYS[WAITERS], id)
     local time, last = redis.call('TIME'), redis.pcall('GET', KEYS[FENCE])
     local token = string.format('%s%06d', time[1], time[2])
     local now = tonumber(string.sub(token, 1, -4))
     if known[1] == 'THIS_LAYOUT' and not known[2] and tonumber(known[3] or 0) <= now and ends and tonumber(ends) > now
       -- It is not time to leave the lock free; see yield.lua.
-      and (not FOREIGN or not known[4] or tonumber(known[4]) <= now and now - tonumber(known[4]) < (known[5] and SHARE or TURNS))
+      and (not foreign or not known[4] or tonumber(known[4]) <= now and now - tonumber(known[4]) < (known[5] and SHARE or TURNS))
+      -- The last token outlasts the lease, as in keepToken of token.lua.
+      and ends - now < ARGV[TOKEN_MEMORY] / 2
       -- INVARIANT I2: above the last token. Texts of the same length compare like
       -- numbers; a token that leads the clock, or is none, is for drawToken.
       and (not last or type(last) == 'string' and #last == #token and last < token and not string.find(last, '%D')) then
@@ -34,23 +35,24 @@ do
       redis.call('SET', KEYS[LOCK], 'THIS_LAYOUT ' .. id .. ' ' .. ttl .. ' ' .. token .. ' ' .. token .. ' ' .. holder, 'PXAT', ends)
       if not first[2] then
         redis.call('UNLINK', KEYS[HOLDERS], KEYS[WAITERS], KEYS[DETAIL])
-      elseif FOREIGN and not known[4] then
+      elseif foreign and not known[4] then
         redis.call('HSET', KEYS[DETAIL], 'ours', string.format('%.0f', now))
       end
       redis.pcall('PUBLISH', ARGV[INBOXES] .. inbox, id .. ' ' .. token)
-      --@ local event, next = 'R' .. token .. ' ' .. value, 'h' .. token .. ' ' .. token .. ' 0 0 0 ' .. since .. '000 ' .. holder
-      --@ if ARGV[LOST] == '1' then
-      --@   event = 'l' .. token .. ' ' .. string.gsub(string.sub(value, 36), '^%d+ (%d+) (%d+) ', '%1 0 0 0 %2 ')
-      --@ end
-      --@ local n = redis.pcall('RPUSH', KEYS[HISTORY], event, next)
-      --@ if type(n) == 'number' then
-      --@   if n == 2 or n > MOST_ITEMS or not last or string.sub(last, 1, HOUR) ~= string.sub(token, 1, HOUR) then
-      --@     bound(KEYS[HISTORY], n)
-      --@   end
-      --@   if listened() then
-      --@     publish(KEYS[LOCK], { event, next })
-      --@   end
-      --@ end
+      if writes then
+        local event, next = 'R' .. token .. ' ' .. value, 'h' .. token .. ' ' .. token .. ' 0 0 0 ' .. since .. '000 ' .. holder
+        if ARGV[LOST] == '1' then
+          event = 'l' .. token .. ' ' .. string.gsub(string.sub(value, 36), '^%d+ (%d+) (%d+) ', '%1 0 0 0 %2 ')
+        end
+        local history = KEYS[DETAIL] .. HISTORY_SUFFIX
+        local n = redis.pcall('RPUSH', history, event, next)
+        if type(n) == 'number' then
+          bound(history, n, ends - now)
+          if listened() then
+            publish(KEYS[LOCK], token, { event, next })
+          end
+        end
+      end
       return { 1, '', 0 }
     end
   end

@@ -2,8 +2,8 @@
 -- is put behind value.lua.
 --
 -- KEYS   for each name: LOCK, FENCE, HOLDERS, QUEUE, WAITERS, DETAIL
--- ARGV   PLACES how many of each name to report at most; FROM number of the
---        place behind which to begin, -inf at first
+-- ARGV   PLACES how many of each name to report at most; FROM number of the place
+--        behind which to begin, -inf at first
 -- Reply  for each name: {now, ms left, value, last token, leases, places, n,
 --        rest, next}, -6 to ask for it again, or the text of the server's
 --        error. now is the server's clock in ms, ms left is -1 with no expiry

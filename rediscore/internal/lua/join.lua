@@ -25,7 +25,7 @@ do
     local plain = redis.call('EXISTS', detail, detail, KEYS[CANCELLED]) == (ours and 2 or 0)
       and (not ours or #(known[2] or '') == #now and known[2] <= now)
     local age = clock - granted
-    if plain and ARGV[WAITER_TTL] == '0' then
+    if plain and ARGV[WAITER_TTL] == '0' and not (known[5] and ARGV[FIRST] == '1') then
       return { 0, left, holder, 0, ours and redis.call('ZCOUNT', KEYS[WAITERS], '(' .. now, '+inf') or 0, age, 0 }
     end
     -- All places are whole and live, and none is our own; or there is none, and
@@ -59,16 +59,12 @@ do
         redis.call('PEXPIRE', KEYS[WAITERS], ms)
         redis.call('PEXPIRE', detail, ms)
       end
-      --@ local event = 'q' .. clock .. ' ' .. string.sub(own, 1, 16) .. ' ' .. ARGV[HEAD_ARGS + MODE] .. ' 0 ' .. ARGV[HEAD_ARGS + PERMITS] .. ' 0 ' .. ARGV[HEAD_ARGS + HOLDER]
-      --@ local n = redis.pcall('RPUSH', KEYS[HISTORY], event, '')
-      --@ if type(n) == 'number' then
-      --@   if n == 2 or n > MOST_ITEMS or string.sub(granted, 1, HOUR) ~= string.sub(clock, 1, HOUR) then
-      --@     bound(KEYS[HISTORY], n)
-      --@   end
-      --@   if listened() then
-      --@     publish(KEYS[LOCK], { event })
-      --@   end
-      --@ end
+      if writes then
+        local event = 'q' .. clock .. ' ' .. string.sub(own, 1, 16) .. ' ' .. ARGV[HEAD_ARGS + MODE] .. ' 0 ' .. ARGV[HEAD_ARGS + PERMITS] .. ' 0 ' .. ARGV[HEAD_ARGS + HOLDER]
+        if jot(detail .. CROWD_SUFFIX, { event }) and listened() then
+          publish(KEYS[LOCK], clock, { event })
+        end
+      end
       return { 0, left, holder, places + 1, places + 1, age, 0 }
     end
   end

@@ -13,7 +13,7 @@ import (
 func TestScriptsAreMadeWhenNeeded(t *testing.T) { // not parallel: it counts what the process allocates
 	var before, between, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	scripts := ForEngine(Options{Foreign: true})
+	scripts := ForEngine(Options{})
 	runtime.ReadMemStats(&between)
 	text, sha := scripts.Acquire.Source()
 	runtime.ReadMemStats(&after)
@@ -34,13 +34,13 @@ func TestScriptsAreMadeWhenNeeded(t *testing.T) { // not parallel: it counts wha
 // means one place.
 func TestLayouts(t *testing.T) {
 	t.Parallel()
-	files, err := drawer.ReadDir(".")
+	all, err := files.ReadDir(".")
 	if err != nil {
 		t.Fatal(err)
 	}
 	number := regexp.MustCompile(`(KEYS|ARGV)\[[^]]*[0-9][^]]*\]`)
-	for _, file := range files {
-		text, err := drawer.ReadFile(file.Name())
+	for _, file := range all {
+		text, err := files.ReadFile(file.Name())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,7 +49,7 @@ func TestLayouts(t *testing.T) {
 		}
 	}
 	name := regexp.MustCompile(`(KEYS|ARGV)\[[^]]*[A-Z][^]]*\]|(HEAD|EACH)_[A-Z]+`)
-	for _, set := range []any{ForEngine(Options{Foreign: true}), ForEngine(Options{}), ForEngine(Options{History: true}), ForEngine(Options{History: true, Cluster: true}), ForMember()} {
+	for _, set := range []any{ForEngine(Options{}), ForEngine(Options{History: true}), ForEngine(Options{History: true, Cluster: true}), ForMember()} {
 		scripts := reflect.ValueOf(set)
 		for i := range scripts.NumField() {
 			what, s := scripts.Type().Field(i).Name, scripts.Field(i).Interface().(*Script)

@@ -32,11 +32,13 @@ local function readName(key, fence)
   return lock, last
 end
 
--- raise makes the counter at least token. INVARIANT I11: it is remembered for
--- this many ms from the token, read as microseconds.
-local function raise(fence, last, token, memory)
+-- raise makes the counter at least token. The lease in the lock's key has the token of,
+-- nil if there is none, and lasts for ms.
+local function raise(fence, last, token, of, ms, memory)
   if token > last then
-    redis.call('SET', fence, num(token), 'PXAT', num(math.floor(token / 1000) + tonumber(memory)))
+    putToken(fence, token, ms, memory)
+  elseif of then
+    keepToken(fence, of, ms, memory)
   end
 end
 
@@ -66,10 +68,11 @@ local function quarantined(marker, length)
 end
 
 -- putLease makes id's lease the one with token, which was granted since us ago, for
--- ttl ms or for what is left of the lease own that it replaces, if that is more.
+-- ttl ms or for what is left of the lease own that it replaces, if that is more. The ID
+-- has its proposer behind it, unless the lease is confirmed.
 local function putLease(key, fence, last, own, id, token, since, ttl, holder, memory)
   local ms = math.max(tonumber(ttl), own and own.left or 0)
-  raise(fence, last, token, memory)
+  raise(fence, last, token, token, ms, memory)
   local reply = write(key, id, num(token), num(math.max(micros() - since, 0)), num(ms), holder)
   return type(reply) == 'table' and reply.err
 end

@@ -1,13 +1,13 @@
 -- member_propose.lua: asks one member of a quorum to accept a token.
 --
 -- KEYS   LOCK, FENCE, CANCELLED, the lease ID's tombstone, DETAIL, MARKER
--- ARGV   ID of the lease; TTL in ms; TOKEN; REPLACES the greatest token that it
---        replaces; LEAD and LAG, the greatest over and behind the clock in us
+-- ARGV   ID of the lease; PROPOSER; TTL in ms; TOKEN; REPLACES the greatest token of
+--        the same proposer that it replaces; LEAD and LAG, the greatest over and behind the clock in us
 --        QUARANTINE its length in ms; TOKEN_MEMORY of the last token in ms;
 --        HOLDER as JSON
 -- Reply  {vote, last token, clock in us, token, ms, holder, lease ID, us, released}
---        vote   0 refused   1 accepted   2 held   3 the lease ID has a lease
---               with another token   4 cancelled   5 in quarantine
+--        vote   0 refused   1 accepted   2 held   3 the lease ID has another lease,
+--               with another token or proposer, or confirmed   4 cancelled   5 in quarantine
 --        token  of the lease ID's lease, or 0
 --        ms     left of the lease in the way, -1 with no expiry; or of the
 --               quarantine
@@ -16,7 +16,7 @@
 --               it is over, and the name is kept closed
 --        {-3} the last token is not a number   {-4, limit} the name is in use with
 --        this limit
--- Only 1 and 3 change the lease, and only 1 the last token.
+-- Only 1 changes the lease and the last token.
 
 local id, ttl, token = ARGV[ID], ARGV[TTL], tonumber(ARGV[TOKEN])
 
@@ -35,16 +35,21 @@ if redis.call('EXISTS', KEYS[CANCELLED]) == 1 then
 end
 
 local own = lock and lock.id == id and lock
+local proposer = '/' .. ARGV[PROPOSER]
 if own then
-  local has = tonumber(own.token)
-  if has == token or has > tonumber(ARGV[REPLACES]) then
+  local has, same = tonumber(own.token), own.proposer == proposer
+  if same and has == token then
     local err = lengthenExclusive(KEYS[LOCK], own, ttl) -- INVARIANT I6
+    keepToken(KEYS[FENCE], token, own.left, ARGV[TOKEN_MEMORY])
     if err then
       return redis.error_reply(err)
     end
-    return vote(has == token and 1 or 3, has)
+    return vote(1, has)
   end
   clamp(KEYS[LOCK], own)
+  if not same or has > tonumber(ARGV[REPLACES]) then
+    return vote(3, has)
+  end
 elseif lock then
   if (lock.limit or 0) > 0 then
     return { -4, lock.limit }
@@ -71,7 +76,7 @@ end
 if token <= last or token < micros() - tonumber(ARGV[LAG]) or token > micros() + tonumber(ARGV[LEAD]) then
   return vote(0)
 end
-local err = putLease(KEYS[LOCK], KEYS[FENCE], last, own, id, token, 0, ttl, ARGV[HOLDER], ARGV[TOKEN_MEMORY])
+local err = putLease(KEYS[LOCK], KEYS[FENCE], last, own, id .. proposer, token, 0, ttl, ARGV[HOLDER], ARGV[TOKEN_MEMORY])
 if err then
   return redis.error_reply(err)
 end

@@ -1,9 +1,9 @@
--- member_renew.lua: lengthens many leases of a quorum in one call, and repairs
--- them.
+-- member_renew.lua: lengthens and confirms many leases of a quorum in one call, and
+-- repairs them.
 --
 -- KEYS   MARKER; for each lease: LOCK, FENCE, CANCELLED, DETAIL
 -- ARGV   TOKEN_MEMORY of the last token in ms; LEAD the greatest of a token over
---        the clock in us; for each lease: ID, TTL in ms, REPAIR 1 or 0, TOKEN,
+--        the clock in us; for each lease: ID, TTL in ms, REPAIR 1 or 0, TOKEN, 0 if it is not known,
 --        QUARANTINE its length in ms, SINCE how long ago it was granted in us,
 --        HOLDER as JSON
 -- Reply  for each lease: the token of the live lease, which lasts on; 0 there is
@@ -25,16 +25,31 @@ local function repair(k, a, own)
     ARGV[a + HOLDER], ARGV[TOKEN_MEMORY]) or token
 end
 
+-- confirm lengthens a lease, and takes its proposer away: its caller has it now. As in
+-- lengthenExclusive the expiry is moved first, for a server whose memory is full.
+local function confirm(key, own, ttl)
+  if own.proposer == '' then
+    return lengthenExclusive(key, own, ttl)
+  end
+  clamp(key, own)
+  local ms = num(math.max(own.left, tonumber(ttl)))
+  redis.call('PEXPIRE', key, ms)
+  return write(key, own.id, own.token, own.granted, ms, own.holder).err
+end
+
 local function renew(k, a)
   local lock = read(KEYS[k + LOCK])
   if lock and lock.err then
     return lock.err
   end
   local own = lock and lock.id == ARGV[a + ID] and lock
-  if own and (ARGV[a + REPAIR] == '0' or tonumber(own.token) >= tonumber(ARGV[a + TOKEN])) then
-    return lengthenExclusive(KEYS[k + LOCK], own, ARGV[a + TTL]) or tonumber(own.token)
+  local has, token, repairs = own and tonumber(own.token), tonumber(ARGV[a + TOKEN]), ARGV[a + REPAIR] == '1'
+  if own and (has == token or token == 0 or repairs and has > token) then
+    local err = confirm(KEYS[k + LOCK], own, ARGV[a + TTL])
+    keepToken(KEYS[k + FENCE], has, math.max(own.left, tonumber(ARGV[a + TTL])), ARGV[TOKEN_MEMORY])
+    return err or has
   end
-  if lock and not own or ARGV[a + REPAIR] == '0' then
+  if lock and not own or not repairs then
     return 0
   end
   if own then

@@ -2,7 +2,8 @@
 -- tokens is accepted or repaired afterwards.
 --
 -- KEYS   LOCK, FENCE, CANCELLED, the lease ID's tombstone
--- ARGV   ID of the lease; TOKEN the greatest that was proposed, 0 if unknown
+-- ARGV   ID of the lease; PROPOSER whose lease ends, empty of one that is confirmed;
+--        RELEASED 1 if it ends whosever it is, and whatever its token; TOKEN the greatest that was proposed, 0 if unknown
 --        LIFT how far ahead of the clock in us the last token may be lifted to it
 --        KEEP_FOR ms to keep the name closed, or 0; CANCEL_MEMORY ms to remember
 --        the cancel, or 0 for no cancel; TOKEN_MEMORY of the last token in ms
@@ -23,23 +24,31 @@ local function odd(n)
   return n + 1 - n % 2
 end
 
-local ended, lift = 0, 0
-if token > 0 and token <= micros() + tonumber(ARGV[LIFT]) then
+local own = lock and lock.id == id and lock
+local has = own and tonumber(own.token)
+local ended, lift, left = 0, 0, lock and lock.left or 0
+-- INVARIANT I4: only the exact lease. INVARIANT I5: what an engine takes back is what it
+-- has proposed itself, and no greater token.
+local proposer = ARGV[PROPOSER] == '' and '' or '/' .. ARGV[PROPOSER]
+local ends = own and (ARGV[RELEASED] == '1' or own.proposer == proposer and has <= token)
+-- A lease that stays can be repaired: its token was not withdrawn.
+if token > 0 and (ends or has ~= token) and token <= micros() + tonumber(ARGV[LIFT]) then
   lift = odd(token)
 end
--- INVARIANT I4: only the exact lease, and no greater token.
-if lock and lock.id == id and (token == 0 or tonumber(lock.token) <= token) then
-  ended = tonumber(lock.token)
+if ends then
+  ended = has
   lift = math.max(lift, odd(ended))
   -- This comes first: after one write a full server refuses nothing more.
   if ARGV[KEEP_FOR] == '0' then
     redis.call('DEL', KEYS[LOCK])
+    left = 0
   else
+    left = tonumber(ARGV[KEEP_FOR])
     redis.call('PEXPIRE', KEYS[LOCK], ARGV[KEEP_FOR])
     write(KEYS[LOCK], '-' .. id, lock.token, lock.granted, ARGV[KEEP_FOR], lock.holder)
   end
 end
-raise(KEYS[FENCE], last, lift, ARGV[TOKEN_MEMORY])
+raise(KEYS[FENCE], last, lift, lock and lock.token, left, ARGV[TOKEN_MEMORY])
 
 local remember = ''
 if ARGV[CANCEL_MEMORY] ~= '0' then

@@ -26,7 +26,9 @@ local function open(at, value)
     waiters = KEYS[at + WAITERS], detail = KEYS[at + DETAIL], record = KEYS[at + RECORD],
     mine = false, used = 0, places = 0, number = 0, lasts = 0,
   }
-  --@ s.history = KEYS[at + HISTORY]
+  if writes then
+    s.history, s.crowd = s.detail .. HISTORY_SUFFIX, s.detail .. CROWD_SUFFIX
+  end
   s.lock = read(s.key, value)
   -- Most names have no companions: one look is all that they cost.
   s.busy = redis.call('EXISTS', s.holders, s.queue, s.waiters, s.detail) > 0
@@ -105,7 +107,7 @@ local function givePlace(s, p)
   s.places = s.places + 1
   redis.call('ZADD', s.waiters, num(p.ends), p.id)
   keepPlaces(s, p.ends) -- now that they are there
-  --@ note(s, { eventOf('q', p, string.sub(p.id, 1, 16), '0') })
+  note(s, { eventOf('q', p, string.sub(p.id, 1, 16), '0') })
 end
 
 -- refreshPlace makes a place last at least ttl ms from now, and sends its
@@ -125,33 +127,27 @@ local function refreshPlace(s, p, ttl, inbox)
   end
 end
 
--- giveUpPlaces gives places up, those that there are.
-local function giveUpPlaces(s, ids)
-  --@ local there = s.places > 0 and places(s, ids) or {}
+-- giveUpPlaces deletes places. Those of heirs end because they are granted the lock.
+local function giveUpPlaces(s, ids, heirs)
+  local there = writes and s.places > 0 and places(s, ids) or {}
   local n = s.places > 0 and #ids > 0 and redis.call('ZREM', s.queue, unpack(ids)) or 0
   if n > 0 then
     redis.call('ZREM', s.waiters, unpack(ids))
     redis.call('HDEL', s.detail, unpack(fields('w', ids)))
     s.places = s.places - n
-    --@ s.left = left(s, there)
-    --@ if not s.heirs then
-    --@   note(s, s.left)
-    --@ end
+    left(s, there, heirs)
   end
 end
 
--- purge makes the state that of this instant: it ends what has lasted its time,
--- and what lost a part because somebody deleted a key. If s.more is set, it is
--- not done yet.
-local function purge(s)
+-- expire ends the leases and places of a name that have expired, and those that lost a
+-- part because a user deleted a key. If s.more is set, it is not done yet.
+local function expire(s)
   if not s.busy then
-    --@ lapse(s)
     return
   end
-  if not s.whole then -- somebody deleted detail
+  if not s.whole then -- a user deleted detail
     redis.call('UNLINK', s.holders, s.queue, s.waiters)
     s.busy = false
-    --@ lapse(s)
     return
   end
   local spoilt = s.over
@@ -172,23 +168,26 @@ local function purge(s)
   end
   local over = s.mine and take(s, redis.call('ZRANGEBYSCORE', s.holders, '-inf', num(millis()), 'LIMIT', 0, room)) or {}
   if #over > 0 then
-    local permits = 0
-    --@ local ends, events, i = redis.call('ZMSCORE', s.holders, unpack(over)), {}, 0
-    for _, record in ipairs(redis.call('HMGET', s.detail, unpack(fields('h', over)))) do
+    local permits, records = 0, redis.call('HMGET', s.detail, unpack(fields('h', over)))
+    for _, record in ipairs(records) do
       permits = permits + tonumber(string.match(record or '', '^%d+ %d+ (%d+) ') or 0)
-      --@ i = i + 1
-      --@ ranOut(s, events, over[i], ends[i], record)
     end
+    local events = ranOut(s, over, records)
     endShared(s, over, permits)
-    --@ note(s, events)
+    note(s, events)
   end
   giveUpPlaces(s, s.places > 0 and take(s, redis.call('ZRANGEBYSCORE', s.waiters, '-inf', num(millis()), 'LIMIT', 0, room)) or {})
   if s.mine and s.lock.left < 0 then
-    seal(s) -- somebody took the expiry away
+    seal(s) -- a user took the expiry away
   end
-  --@ if not s.more then
-  --@   lapse(s)
-  --@ end
+end
+
+-- purge brings the state of a name to this instant; see expire.
+local function purge(s)
+  expire(s)
+  if not s.more then
+    lapse(s)
+  end
 end
 
 -- sweep deletes what is left of the companions when they hold nothing.

@@ -1,9 +1,11 @@
 -- refresh.lua: refreshes many places, and reports what has become of them.
 --
 -- KEYS   for each place, as in queue.lua
--- ARGV   as in queue.lua; for each place: ID of the lease, WAITER_TTL in ms
+-- ARGV   as in queue.lua; for each place: ID of the lease, WAITER_TTL in ms, 0 to
+--        give it up
 -- Reply  for each place: {1, token} it was handed the lock
---        {0, ms left, holder, place, places, us, released}, {-3}  as in acquire.lua
+--        {0, ms left, holder, place, places, us, released}, {-3}  as in acquire.lua;
+--        place 0 if it was given up
 --        {-5} neither place nor lease, {MORE} there is more to do first: send
 --        it again, or the text of the server's error
 
@@ -44,6 +46,12 @@ local function refresh(at, id, ttl)
   if not p then
     return { -5 }
   end
+  if ttl == 0 then
+    giveUpPlaces(s, { id })
+    s.way = nil
+    settle(s) -- the others may have waited for it; what is left to do is for the next
+    return blocker(s, 0)
+  end
   if s.failed then
     return s.failed.err or s.failed
   end
@@ -52,11 +60,11 @@ local function refresh(at, id, ttl)
   return { s.way[1], s.way[2], s.way[3], rank(s, id), s.way[5], s.way[6], s.way[7] }
 end
 
-local replies = {}
-for i = 0, #KEYS / EACH_KEYS - 1 do
+local replies, n = {}, (#ARGV - HEAD_ARGS) / EACH_ARGS
+for i = 0, n - 1 do
   -- One that fails must not spoil the others.
   local a = HEAD_ARGS + EACH_ARGS * i
-  local ok, reply = pcall(refresh, EACH_KEYS * i, ARGV[a + ID], tonumber(ARGV[a + WAITER_TTL]))
+  local ok, reply = pcall(refresh, #KEYS / n * i, ARGV[a + ID], tonumber(ARGV[a + WAITER_TTL]))
   replies[i + 1] = ok and reply or type(reply) == 'table' and reply.err or tostring(reply)
 end
 return replies

@@ -3,7 +3,7 @@
 -- KEYS   as in queue.lua, and CANCELLED, the lease ID's tombstone
 -- ARGV   as in queue.lua, and ID of the lease; KEEP_FOR ms to keep the name
 --        closed, or 0; CANCEL_MEMORY ms to remember the cancel, or 0 for none
---@ --        LOST 1 if the holder counts it as lost
+--        LOST 1 if the holder counts it as lost
 -- Reply  {1, '', 0} ended   {0, '', 0} the lease is not live
 --        with the text of the server's error instead of '' if it refused to
 --        remember the cancel: a full server still lets a lease be ended; and
@@ -17,7 +17,7 @@ if ARGV[CANCEL_MEMORY] ~= '0' then
 end
 
 local s = open(0, value)
---@ s.ends = ARGV[LOST] == '1' and 'l' or 'r'
+s.ends = ARGV[LOST] == '1' and 'l' or 'r'
 if s.unknown then
   return redis.error_reply(s.unknown)
 end

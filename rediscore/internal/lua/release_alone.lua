@@ -3,9 +3,9 @@
 --
 -- KEYS   LOCK
 -- ARGV   ID of the lease; KEEP_FOR ms to keep the name closed, or 0
---@ --        LOST 1 if the holder counts it as lost; REMEMBER the key of the history,
---@ --        which is not declared: while it is on the other node nothing is written
---@ --        down, and the lease counts as expired
+--        LOST 1 if the holder counts it as lost; REMEMBER the key of the history,
+--        or nothing. It is not declared: while it is on the other node nothing is
+--        written down, and the lease counts as expired
 -- Reply  1 ended, and nobody was handed the lock   0 another has it, or nobody
 
 local lock = read(KEYS[LOCK])
@@ -16,18 +16,16 @@ end
 if not lock or lock.id ~= ARGV[ID] then
   return 0
 end
---@ local function remember()
---@   local clock = micros()
---@   redis.pcall('RPUSH', ARGV[REMEMBER], (ARGV[LOST] == '1' and 'l' or 'r') .. num(clock) .. ' ' .. lock.token .. ' 0 0 0 ' .. lock.granted .. ' ' .. lock.holder)
---@   redis.pcall('PEXPIRE', ARGV[REMEMBER], HISTORY_MEMORY)
---@ end
 if ARGV[KEEP_FOR] == '0' then
   redis.call('DEL', KEYS[LOCK])
-  --@ remember()
-  return 1
+else
+  local err = write(KEYS[LOCK], '-' .. lock.id, lock.token, lock.granted, ARGV[KEEP_FOR], lock.holder).err
+  if err then
+    return redis.error_reply(err)
+  end
 end
-local err = write(KEYS[LOCK], '-' .. lock.id, lock.token, lock.granted, ARGV[KEEP_FOR], lock.holder).err
---@ if not err then
---@   remember()
---@ end
-return err and redis.error_reply(err) or 1
+if ARGV[REMEMBER] ~= '' then
+  redis.pcall('RPUSH', ARGV[REMEMBER], (ARGV[LOST] == '1' and 'l' or 'r') .. num(micros()) .. ' ' .. lock.token .. ' 0 0 0 ' .. lock.granted .. ' ' .. lock.holder)
+  redis.pcall('PEXPIRE', ARGV[REMEMBER], HISTORY_MEMORY)
+end
+return 1

@@ -1,74 +1,130 @@
--- remember.lua: writes down what happens to a name; see feed.lua. It is put behind
--- state.lua, in front of queue.lua, and is there only in engines that write history.
--- s.ends is the kind of event with which a lease ends, r without it, and s.about what
--- follows after a break.
+-- remember.lua: writes down what happens to a name; see feed.lua. It follows state.lua
+-- and precedes queue.lua. For engines that write no history its functions do nothing.
+-- s.ends is the kind of event with which a lease ends; s.about follows after a break.
 
--- live tells whether somebody has a lease.
-local function live(s)
-  return s.mine or s.lock ~= nil and s.lock.id ~= nil and string.sub(s.lock.id, 1, 1) ~= '-'
-end
+local function note() end
+local eventOf, outlive, lapse, ending, ranOut, left = note, note, note, note, note, note
 
--- note writes events down that have just happened, and tells of them.
-local heard
-local function note(s, events)
-  local n = #events > 0 and redis.pcall('RPUSH', s.history, unpack(events))
-  if type(n) ~= 'number' then
-    return
+if writes then
+  -- lapsed returns the events that are missing: of leases that ended without a request.
+  -- It is for names without a lease. The last lease ended when the expiry of the history
+  -- shows, but none ended before its first TTL, and none after the next exclusive lease
+  -- began, or after now.
+  local function lapsed(history, clock)
+    local list, over, shared, events = redis.pcall('LRANGE', history, 0, -1), {}, {}, {}
+    local latest = tonumber(clock)
+    local ends = latest + 1000 * (redis.pcall('PTTL', history) - HISTORY_MEMORY)
+    for i = #list, 1, -1 do
+      local item = list[i]
+      local ttl, token, granted, holder = string.match(item, '^THIS_LAYOUT %x+ (%d+) (%d+) (%d+) (.*)$')
+      local kind, least = '0 0 0', ttl and granted + 1000 * ttl
+      if not token then
+        granted, token, kind, holder = string.match(item, '^[ah](%d+) (%d+) (%d %d+ %d+) %d+ (.*)$')
+        least = granted
+      end
+      if not token then
+        over[string.match(item, '^R%d+ THIS_LAYOUT %x+ %d+ (%d+) ') or string.match(item, '^[rxlbc]%d+ (%d+) ') or ''] = true
+        shared[string.match(item, '^d(%d+)$') or ''] = true
+      elseif not over[token] then
+        over[token] = true
+        local at = num(math.min(math.max(ends, least), latest))
+        table.insert(events, 1, 'x' .. at .. ' ' .. token .. ' ' .. (shared[token] and '1 0 0' or kind) .. ' ' .. granted .. ' ' .. holder)
+      end
+      if token and kind == '0 0 0' then
+        latest = tonumber(granted)
+      end
+    end
+    return events
   end
-  if (n % 2 == 1) ~= live(s) then
-    n = redis.pcall('RPUSH', s.history, '')
-  end
-  bound(s.history, n)
-  if heard == nil then
-    heard = listened()
-  end
-  if heard then
-    publish(s.key, events)
-  end
-end
 
--- eventOf returns an event of a lease or a request p: what is its token, or the first
--- half of its lease ID.
-local function eventOf(kind, p, what, since)
-  return kind .. num(micros()) .. ' ' .. what .. ' ' .. num(p.mode) .. ' ' .. num(p.limit) .. ' ' .. num(p.permits) .. ' ' .. since .. ' ' .. p.holder
-end
-
--- ending returns the event with which a lease ends that is still there.
-local function ending(s, kind, h)
-  local limit = h ~= s.lock and s.lock.limit or 0
-  local mode = h == s.lock and 0 or limit == 0 and 1 or 2
-  return eventOf(kind, { mode = mode, limit = limit, permits = h.permits or 0, holder = h.holder }, h.token, h.granted)
-end
-
--- ranOut adds the event of a lease that several could have, and that is over since
--- ends.
-local function ranOut(s, events, member, ends, record)
-  local token, permits, granted, holder = string.match(record or '', '^%d+ (%d+) (%d+) (%d+) (.*)$')
-  if token and string.sub(member, 1, 1) ~= '-' then
-    local since = num(granted + micros() - (tonumber(ends or millis()) * 1000))
-    events[#events + 1] = ending(s, 'x', { token = token, permits = tonumber(permits), granted = since, holder = holder })
+  local function live(s)
+    return s.mine or s.lock ~= nil and s.lock.id ~= nil and string.sub(s.lock.id, 1, 1) ~= '-'
   end
-end
 
--- left returns the events of places that have ended without a lease.
-local function left(s, places)
-  local events = {}
-  for _, p in ipairs(places) do
-    if p and not (s.heirs and s.heirs[p.id]) then
-      local over = math.max(millis() - p.ends, 0)
-      events[#events + 1] = eventOf('w', p, string.sub(p.id, 1, 16), num((p.since + over) * 1000))
+  -- writeDown appends events of leases, and returns false if the server refused.
+  local function writeDown(s, events)
+    local n = redis.pcall('RPUSH', s.history, unpack(events))
+    if type(n) ~= 'number' then
+      return false
+    end
+    if (n % 2 == 1) ~= live(s) then
+      n = redis.pcall('RPUSH', s.history, '')
+    end
+    bound(s.history, n, live(s) and redis.call('PTTL', s.key) or 0)
+    return true
+  end
+
+  -- note writes down events that have just happened, and publishes them.
+  local heard
+  function note(s, events)
+    local crowd, leases = {}, {}
+    for _, event in ipairs(events) do
+      local list = string.find(event, '^[qw]') and crowd or leases
+      list[#list + 1] = event
+    end
+    if #crowd > 0 and not jot(s.crowd, crowd) or #leases > 0 and not writeDown(s, leases) or #events == 0 then
+      return
+    end
+    if heard == nil then
+      heard = listened()
+    end
+    if heard then
+      publish(s.key, num(micros()), events)
     end
   end
-  return events
-end
 
--- lapse writes down which leases are over whose end nobody has reported.
-local function lapse(s)
-  local n = not live(s) and redis.pcall('LLEN', s.history)
-  if type(n) == 'number' and n % 2 == 1 then
-    note(s, lapsed(s.history, num(micros())))
-    if redis.pcall('LLEN', s.history) == n then
-      redis.pcall('RPUSH', s.history, '')
+  -- eventOf returns an event of a lease or a place p: what is its token, or the first
+  -- half of its lease ID.
+  function eventOf(kind, p, what, since)
+    return kind .. num(micros()) .. ' ' .. what .. ' ' .. num(p.mode) .. ' ' .. num(p.limit) .. ' ' .. num(p.permits) .. ' ' .. since .. ' ' .. p.holder
+  end
+
+  -- outlive makes the history expire after the leases.
+  function outlive(s)
+    redis.pcall('PEXPIRE', s.history, num(HISTORY_MEMORY + math.max(redis.call('PTTL', s.key), 0)))
+  end
+
+  -- ending returns the event of the end of a lease. Call it before the lease ends.
+  function ending(s, kind, h)
+    local limit = h ~= s.lock and s.lock.limit or 0
+    local mode = h == s.lock and 0 or limit == 0 and 1 or 2
+    return eventOf(kind, { mode = mode, limit = limit, permits = h.permits or 0, holder = h.holder }, h.token, h.granted) .. (s.about or '')
+  end
+
+  -- ranOut returns the events of shared leases and permits that have expired. Call it
+  -- before they are deleted.
+  function ranOut(s, members, records)
+    local ends, events = redis.call('ZMSCORE', s.holders, unpack(members)), {}
+    for i, member in ipairs(members) do
+      local token, permits, granted, holder = string.match(records[i] or '', '^%d+ (%d+) (%d+) (%d+) (.*)$')
+      if token and string.sub(member, 1, 1) ~= '-' then
+        local event = ending(s, 'x', { token = token, permits = tonumber(permits), granted = granted, holder = holder })
+        events[#events + 1] = string.gsub(event, '^x%d+', 'x' .. num((ends[i] or millis()) * 1000))
+      end
+    end
+    return events
+  end
+
+  -- left writes down that places have ended, but not those of heirs.
+  function left(s, places, heirs)
+    local events = {}
+    for _, p in ipairs(places) do
+      if p and not (heirs and heirs[p.id]) then
+        local over = math.max(millis() - p.ends, 0)
+        events[#events + 1] = eventOf('w', p, string.sub(p.id, 1, 16), num((p.since + over) * 1000))
+      end
+    end
+    note(s, events)
+  end
+
+  -- lapse writes down the leases that ended without a request.
+  function lapse(s)
+    local n = not live(s) and redis.pcall('LLEN', s.history)
+    if type(n) == 'number' and n % 2 == 1 then
+      note(s, lapsed(s.history, num(micros())))
+      if redis.pcall('LLEN', s.history) == n then
+        redis.pcall('RPUSH', s.history, '')
+      end
     end
   end
 end

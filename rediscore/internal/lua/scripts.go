@@ -4,7 +4,7 @@ import "github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 
 // Arguments that scripts have in common.
 const (
-	serving = "token_memory inboxes " // of all that may hand a lock over
+	serving = "token_memory inboxes foreign feed " // of all that may hand a lock over
 	request = "id mode limit permits ttl min_token holder"
 )
 
@@ -13,72 +13,68 @@ type Engine struct {
 	Acquire, AcquireAll, Extend, Refresh, Release, Downgrade *Script
 	Complete, Recall, Records                                *Script
 	Break, Breaks                                            *Script
-	History                                                  *Script // sent only by those that write it
-	Inspect, InspectRest                                     *Script
+	History                                                  *Script // sent only by engines with history
+	Used, Inspect, InspectRest                               *Script
 	ExtendAlone, ReleaseAlone                                *Script
-	PlainAcquire, PlainRelease, PlainRenew                   *Script
+	PlainAcquire, PlainRelease, PlainCancel, PlainRenew      *Script
 	Deposit, Redeem, Peek, Revoke                            *Script // one-time tokens
 }
 
-// Options say for which engines scripts are.
+// Options decide which keys are sent with a script. Its text is the same for all engines.
 type Options struct {
-	Foreign bool // clients which are not holdfast may want the same locks
-	History bool // what happens is written down
-	Cluster bool // what is touched has to be declared
+	History bool // events are written down
+	Cluster bool // every key that a script uses must be declared
 }
 
 // ForEngine returns the scripts of an engine.
 func ForEngine(o Options) Engine {
-	k := kit{o.History}
-	// Each piece stands behind those that it needs.
-	const leases = "value clock state "
-	var (
-		feed, events = k.only("feed "), k.only("plain_feed ")
-		serve        = k.only("remember ") + "queue yield serve "
-		others       = "foreign "
-		lost         = k.only(" lost")
-		inboxes      = k.only("inboxes ")
-		declared     = "" // of a key whose name a plain script makes, because that costs less than to send it
+	var history, events, crowd string // keys whose names the scripts make
+	if o.History {
+		history = keys.History
+	}
+	if o.History && o.Cluster {
+		events, crowd = keys.History, keys.History+" "+keys.Crowd
+	}
+	// Each piece follows those that it needs.
+	const (
+		leases      = "value clock token state "
+		serve       = leases + "remember queue yield serve "
+		plain       = "feed plain_history "
+		state       = keys.State
+		cancellable = state + " cancelled"
 	)
-	if !o.Foreign {
-		others = "no_foreign "
-	}
-	if o.Cluster {
-		declared = k.only(" history")
-	}
-	queues := others + leases + serve
-	state := keys.State + k.only(" history")
-	cancellable := state + " cancelled"
 	return Engine{
-		Acquire:    k.build(feed+"join "+queues+"request acquire", cancellable, serving+"lead waiter_ttl once inbox | "+request).again(),
-		AcquireAll: k.build(feed+queues+"request acquire_all", "| "+cancellable, serving+"lead | "+request).again(),
-		Refresh:    k.build(feed+queues+"refresh", "| "+state, serving+"| id waiter_ttl").again(),
-		Release:    k.build(feed+others+"handover "+leases+serve+"end release", cancellable, serving+"id keep_for cancel_memory"+lost),
-		Downgrade:  k.build(feed+queues+"downgrade", state, serving+"id"),
-		Complete:   k.build(feed+queues+"end complete", state, serving+"id data retention from"),
-		Break: k.build(feed+queues+"end break", state+" broken",
-			serving+"id token older closed from break_memory most_breaks about message lift").again(),
-		Breaks:  k.build("clock breaks", "broken", "").again(),
-		History: k.build(feed+queues+"history", state, serving).again(),
-		Extend:  k.build(leases+"extend", "| lock holders waiters detail", "| id ttl").again(),
+		Acquire:    build("feed join "+serve+"request acquire", cancellable, serving+"lead waiter_ttl once inbox first | "+request).with(crowd).again(),
+		AcquireAll: build("feed "+serve+"request acquire_all", "| "+cancellable, serving+"lead | "+request).with(crowd).again(),
+		Refresh:    build("feed "+serve+"refresh", "| "+state, serving+"| id waiter_ttl").with(crowd).again(),
+		Release:    build("feed handover "+serve+"end release", cancellable, serving+"id keep_for cancel_memory lost").with(crowd),
+		Downgrade:  build("feed "+serve+"downgrade", state, serving+"id").with(crowd),
+		Complete:   build("feed "+serve+"end complete", state, serving+"id data retention from").with(crowd),
+		Break: build("feed "+serve+"end break", state+" broken",
+			serving+"id token older closed from break_memory most_breaks about message lift").with(crowd).again(),
+		Breaks:  build("clock breaks", "broken", "").again(),
+		History: build("feed "+serve+"history", state+" broken", serving).with(crowd).again(),
+		Extend:  build(leases+"extend", "| lock fence holders waiters detail", "token_memory feed | id ttl token").with(events).again(),
 
-		Recall:      k.build("recall", "record", "").again(),
-		Records:     k.build("records", "| record", "head").again(),
-		Inspect:     k.build("value inspect", "| lock fence holders queue waiters detail", "places from").again(),
-		InspectRest: k.build("inspect_rest", "holders detail", "cursor group").again(),
+		Recall:      build("recall", "record", "").again(),
+		Records:     build("records", "| record", "head").again(),
+		Used:        build("used", "| lock detail", "").again(),
+		Inspect:     build("value inspect", "| lock fence holders queue waiters detail", "places from").again(),
+		InspectRest: build("inspect_rest", "holders detail", "cursor group").again(),
 
-		ExtendAlone:  k.build("value extend_alone", "lock", "id ttl"),
-		ReleaseAlone: k.build("value "+k.only("clock ")+"release_alone", "lock", "id keep_for"+k.only(" lost remember")),
+		ExtendAlone:  build("value extend_alone", "lock", "id ttl token"),
+		ReleaseAlone: build("value clock release_alone", "lock", "id keep_for lost remember"),
 
 		// A repeat of a plain acquire is answered by the full script.
-		PlainAcquire: k.build(feed+events+"plain_acquire", "| lock fence detail cancelled"+declared, "token_memory "+inboxes+"| id ttl holder"),
-		PlainRelease: k.build(feed+events+"plain_release", "| lock detail"+declared, inboxes+"| id"),
-		PlainRenew:   k.build("plain_renew", "| lock", "| id ttl").again(),
+		PlainAcquire: build(plain+"plain_acquire plain_each", "| lock fence detail cancelled", "token_memory feed | id ttl holder").with(events),
+		PlainRelease: build(plain+"plain_release plain_each", "| lock detail", "feed | id").with(events),
+		PlainCancel:  build(plain+"plain_release plain_cancel plain_each", "| lock detail cancelled", "cancel_memory feed | id").with(events),
+		PlainRenew:   build("plain_renew plain_each", "| lock", "token_memory | id ttl token").with(history).again(),
 
-		Deposit: k.build("vault vault_deposit", keys.Vault, "id data ttl memory"),
-		Redeem:  k.build("vault vault_redeem", keys.Vault, "id grace"),
-		Peek:    k.build("vault vault_peek", keys.Vault, "").again(),
-		Revoke:  k.build("vault vault_revoke", keys.Vault, ""),
+		Deposit: build("vault vault_deposit", keys.Vault, "id data ttl memory"),
+		Redeem:  build("vault vault_redeem", keys.Vault, "id grace"),
+		Peek:    build("vault vault_peek", keys.Vault, "").again(),
+		Revoke:  build("vault vault_revoke", keys.Vault, ""),
 	}
 }
 
@@ -87,14 +83,13 @@ type Member struct{ Propose, Renew, Withdraw, Admit *Script }
 
 // ForMember returns the scripts of a member.
 func ForMember() Member {
-	var k kit
-	const member = "value clock member "
+	const member = "value clock token member "
 	return Member{
-		Propose: k.build(member+"member_propose", keys.Lease+" detail marker",
-			"id ttl token replaces lead lag quarantine token_memory holder"),
-		Renew: k.build(member+"member_renew", "marker | "+keys.Lease+" detail",
+		Propose: build(member+"member_propose", keys.Lease+" detail marker",
+			"id proposer ttl token replaces lead lag quarantine token_memory holder"),
+		Renew: build(member+"member_renew", "marker | "+keys.Lease+" detail",
 			"token_memory lead | id ttl repair token quarantine since holder"),
-		Withdraw: k.build(member+"member_withdraw", keys.Lease, "id token lift keep_for cancel_memory token_memory"),
-		Admit:    k.build(member+"member_admit", "marker", ""),
+		Withdraw: build(member+"member_withdraw", keys.Lease, "id proposer released token lift keep_for cancel_memory token_memory"),
+		Admit:    build(member+"member_admit", "marker", ""),
 	}
 }

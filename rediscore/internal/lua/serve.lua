@@ -31,10 +31,10 @@ local function drawToken(s, min)
   return num(token)
 end
 
--- rememberToken writes the last token. INVARIANT I11: its end counts from the
--- token, so that the memory does not shrink while the token leads the clock.
+-- rememberToken writes the last token, once the leases that it was drawn for are
+-- counted in.
 local function rememberToken(s, token)
-  redis.call('SET', s.fence, token, 'PXAT', num(math.floor(tonumber(token) / 1000) + tonumber(ARGV[TOKEN_MEMORY])))
+  putToken(s.fence, token, s.lock and s.lock.left or 0, ARGV[TOKEN_MEMORY])
 end
 
 -- putExclusive records an exclusive lease, granted now, that ends at ends, or ttl ms
@@ -52,30 +52,30 @@ end
 local function countIn(s, r, token, ttl, ends)
   s.last = token
   if r.mode == EXCLUSIVE then
-    s.lock = { left = ends - millis(), id = r.id, token = token, ttl = ttl, granted = num(micros()), holder = r.holder, limit = 0 }
+    s.lock = { left = ends - millis(), id = r.id, proposer = '', token = token, ttl = ttl, granted = num(micros()), holder = r.holder, limit = 0 }
     return
   end
   if not s.lock then
     beginGroup(s, r.id, r.limit)
   end
   s.busy, s.used = true, s.used + r.permits
+  s.lock.left = math.max(s.lock.left, ends - millis())
 end
 
 -- grant records a lease that ends ttl ms from now.
 local function grant(s, r, token, ttl)
   local free, ends = not s.lock, millis() + ttl
-  rememberToken(s, token)
   countIn(s, r, token, ttl, ends)
+  rememberToken(s, token)
   if r.mode == EXCLUSIVE then
     putExclusive(s, r, token, ttl)
-    --@ note(s, { eventOf('a', r, token, '0') })
-    return
+  else
+    if free then
+      writeGroup(s, num(ends))
+    end
+    putShared(s, { { member = r.id, ends = ends, ttl = ttl, token = token, permits = r.permits, granted = num(micros()), holder = r.holder } })
   end
-  if free then
-    writeGroup(s, num(ends))
-  end
-  putShared(s, { { member = r.id, ends = ends, ttl = ttl, token = token, permits = r.permits, granted = num(micros()), holder = r.holder } })
-  --@ note(s, { eventOf('a', r, token, '0') })
+  note(s, { eventOf('a', r, token, '0') })
 end
 
 -- Granting the lock to a waiter is as much work as ending this many leases.
@@ -104,7 +104,7 @@ local function nextInLine(s)
         end
         countIn(s, p, token, p.ttl, p.ends)
         p.member, p.token, p.granted = p.id, token, num(micros())
-        heirs[#heirs + 1] = p
+        heirs[#heirs + 1], heirs[p.id] = p, true
       end
       gone[#gone + 1] = ids[i] -- without p, somebody deleted its record
       if p then
@@ -131,11 +131,7 @@ local function serve(s)
   end
   local free = not s.lock
   local gone, heirs, notices = nextInLine(s)
-  --@ s.heirs, s.left = {}, {}
-  --@ for _, p in ipairs(heirs) do
-  --@   s.heirs[p.id] = true
-  --@ end
-  giveUpPlaces(s, gone) -- first, because it needs no memory; see outlast
+  giveUpPlaces(s, gone, heirs) -- first, because it needs no memory; see outlast
   if #heirs > 0 then
     rememberToken(s, s.last)
     if heirs[1].mode == EXCLUSIVE then
@@ -147,11 +143,11 @@ local function serve(s)
       putShared(s, heirs)
     end
   end
-  --@ s.heirs = nil
-  --@ for _, p in ipairs(heirs) do
-  --@   s.left[#s.left + 1] = eventOf('h', p, p.token, p.since .. '000')
-  --@ end
-  --@ note(s, s.left)
+  local events = {}
+  for i, p in ipairs(heirs) do
+    events[i] = eventOf('h', p, p.token, p.since .. '000')
+  end
+  note(s, events)
   for _, n in ipairs(notices) do
     tell(n[1], n[2], n[3])
   end
@@ -185,12 +181,16 @@ end
 -- lengthen makes a lease last at least ttl ms, and returns an error's text if
 -- the server refuses.
 local function lengthen(s, id, h, ttl)
+  local err = false
   if h == s.lock then
-    return lengthenExclusive(s.key, h, num(ttl))
+    err = lengthenExclusive(s.key, h, num(ttl))
+  else
+    lengthenShared(s, id, h, ttl)
+    seal(s)
   end
-  lengthenShared(s, id, h, ttl)
-  seal(s)
-  return false
+  keepToken(s.fence, h.token, h.left or h.ends - millis(), ARGV[TOKEN_MEMORY])
+  outlive(s)
+  return err
 end
 
 -- closed tells whether what is in the way under this name was released.

@@ -112,7 +112,7 @@ end
 -- beginGroup makes the name that of a group, before its first lease is
 -- recorded.
 local function beginGroup(s, group, limit)
-  s.lock, s.mine, s.used = { group = group, limit = limit }, true, 0
+  s.lock, s.mine, s.used = { group = group, limit = limit, left = s.lock and s.lock.left or 0 }, true, 0
 end
 
 -- endGroup ends the group: its leases, and its key if that still is its own.

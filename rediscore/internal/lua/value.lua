@@ -7,22 +7,19 @@
 --         one exclusive lease; granted is the clock in us when it was, which only
 --         people are told: a token may be ahead of the clock. With a '-' before the
 --         lease ID if the lease is over and the name is kept closed, so that no
---         lease ID matches it
+--         lease ID matches it; with '/<proposer>' behind it if an engine of a quorum
+--         has proposed the lease, and nobody has extended it yet
 --     <number> *<group> <limit>
 --         shared leases (limit 0) or permits (limit above 0), which state.lua
 --         describes; it expires with the last of them
 --     any other string
 --         the lock of a foreign client
--- Layout 1 had no number, and the token before the TTL. Layout 2 had no clock.
 
 -- unknown returns the error of a value of holdfast's in a layout that is not
 -- this one, nil for any other value. Such a name is neither free nor a foreign
 -- client's (INVARIANT I1): only its own version knows what is in its keys.
 local function unknown(value)
-  local number, id = string.match(value, '^(%d+) %p?([0-9a-f]+) ')
-  if not id or #id ~= 32 then
-    number, id = '1', string.match(value, '^%-?([0-9a-f]+) %d+ %d+ ') or string.match(value, '^%*([0-9a-f]+) %d+$')
-  end
+  local number, id = string.match(value, '^(%d+) %p?([0-9a-f]+)[ /]')
   return id and #id == 32 and number ~= 'THIS_LAYOUT' and 'LAYOUT ' .. number or nil
 end
 
@@ -30,7 +27,7 @@ end
 -- which their detail names, else nil. state.lua has the rule.
 local function unknownDetail(detail, layout)
   if layout ~= 'THIS_LAYOUT' and redis.call('EXISTS', detail) == 1 then
-    return 'LAYOUT ' .. (layout or '1')
+    return 'LAYOUT ' .. (layout or '0')
   end
   return nil
 end
@@ -38,7 +35,8 @@ end
 -- read returns nil if the key is free, {err = text} if it is not a string, {err =
 -- text, unknown = text} if it is in another layout, and else {left = ms until the
 -- expiry, -1 without one}. If holdfast wrote the value there is limit too, and
--- either id, token, ttl, granted and holder, or group. value is what GET has said, if that
+-- either id, proposer, token, ttl, granted and holder, or group. proposer begins with
+-- the '/', or is empty. value is what GET has said, if that
 -- is known.
 local function read(key, value)
   if value == nil then
@@ -51,9 +49,11 @@ local function read(key, value)
     return value
   end
   local lock = { left = redis.call('PTTL', key) }
-  local mark, id, ttl, token, granted, holder = string.match(value, '^THIS_LAYOUT (%-?)([0-9a-f]+) (%d+) (%d+) (%d+) (.*)$')
-  if id and #id == 32 then
+  local mark, id, proposer, ttl, token, granted, holder =
+    string.match(value, '^THIS_LAYOUT (%-?)([0-9a-f]+)(/?[0-9a-f]*) (%d+) (%d+) (%d+) (.*)$')
+  if id and #id == 32 and (proposer == '' or #proposer == 33) then
     lock.id, lock.token, lock.ttl, lock.granted, lock.holder, lock.limit = mark .. id, token, tonumber(ttl), granted, holder, 0
+    lock.proposer = proposer
     return lock
   end
   local group, limit = string.match(value, '^THIS_LAYOUT %*([0-9a-f]+) (%d+)$')
@@ -98,7 +98,7 @@ local function lengthenExclusive(key, lock, ttl)
   if lock.left < tonumber(ttl) then
     reply = redis.pcall('PEXPIRE', key, ttl)
     if lock.ttl ~= tonumber(ttl) and reply == 1 then
-      reply = write(key, lock.id, lock.token, lock.granted, ttl, lock.holder)
+      reply = write(key, lock.id .. lock.proposer, lock.token, lock.granted, ttl, lock.holder)
     end
     lock.left, lock.ttl = tonumber(ttl), tonumber(ttl)
   end

@@ -1,5 +1,7 @@
--- yield.lua: turns for clients that are not holdfast. It is put behind queue.lua and
--- foreign.lua, in front of serve.lua.
+-- yield.lua: turns for clients that are not holdfast. It follows queue.lua and precedes
+-- serve.lua.
+--
+-- ARGV   FOREIGN 1 if such clients may want the locks, else 0
 --
 -- Such a client knows no queue: it polls, and has the lock if the key is free
 -- at that instant. Handed on from one of ours to the next, it never is. So
@@ -31,7 +33,7 @@ end
 -- yield leaves a lock that has become free to others, if it is time for that,
 -- and reports whether it does. The head of the queue is told when to look.
 local function yield(s)
-  if not FOREIGN or s.lock or s.places == 0 or vacant(s) > 0 then
+  if ARGV[FOREIGN] ~= '1' or s.lock or s.places == 0 or vacant(s) > 0 then
     return false
   end
   if not s.ours or s.ours > millis() then
@@ -55,7 +57,7 @@ end
 -- meet notes that another client has the lock while some of ours wait. It has
 -- had its turn: what is left of the gap is not needed.
 local function meet(s)
-  if FOREIGN and s.busy then
+  if ARGV[FOREIGN] == '1' and s.busy then
     redis.pcall('HSET', s.detail, 'ours', num(millis()), 'alien', num(millis()), 'gap', '0')
   end
 end

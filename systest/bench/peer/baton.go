@@ -7,8 +7,8 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// Baton is the floor of hand-offs: a list with one element, which BLPOP takes
-// and RPUSH gives to whoever has waited longest. Its holder must not die.
+// Baton is the floor of hand-offs: a list with one element, which BLPOP takes and RPUSH
+// gives to the client that has waited longest. Its holder must not die.
 func Baton() Peer {
 	return Peer{
 		Name: "baton", Settings: "BLPOP, RPUSH; rueidis", Floor: true, Store: Redis, Can: Waits,

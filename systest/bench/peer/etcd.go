@@ -51,7 +51,7 @@ type etcdClient struct {
 	spare []*concurrency.Session // of waiters
 }
 
-// An etcdLock is held in a session, which a waiter gives back with it.
+// An etcdLock is held in a session, which ends with it.
 type etcdLock struct {
 	client  *etcdClient
 	mutex   *concurrency.Mutex
@@ -109,7 +109,7 @@ func (c *etcdClient) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range append(c.spare, c.shared) {
-		_ = s.Close() // a lease that is left behind expires
+		_ = s.Close() // the lease expires
 	}
 	return c.client.Close()
 }

@@ -11,17 +11,17 @@ import (
 	"github.com/holdfast-locks/holdfast/redislock"
 )
 
-// holdfastDefault is holdfast as it comes.
+// holdfastDefault is holdfast with its default settings.
 func holdfastDefault() Peer {
-	return holdfastWith("holdfast", "as it comes", "", Takes|Waits|Keeps|Batches|Tells)
+	return holdfastWith("holdfast", "defaults", "", Takes|Waits|Keeps|Batches|Tells)
 }
 
-// holdfastAlone leaves no gaps for clients of other libraries. It is measured where
-// somebody waits; where nobody does, there are no gaps.
+// holdfastAlone leaves no gaps for clients of other libraries. It is measured with
+// waiters only: without them there are no gaps.
 func holdfastAlone() Peer { return holdfastWith("holdfast alone", "foreign=0", "?foreign=0", Waits) }
 
-// holdfastTold has the server tell of deletions. It is measured where that helps, and
-// where it may cost something.
+// holdfastTold enables the server's notices of deletions. It is measured where they help,
+// and where they may cost something.
 func holdfastTold() Peer {
 	return holdfastWith("holdfast told", "tell_deletions=1", "?tell_deletions=1", Takes|Tells)
 }
@@ -84,8 +84,6 @@ func (c *holdfastClient) Wait(ctx context.Context, name string) (Held, error) {
 }
 
 func (c *holdfastClient) Close() error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
-	defer cancel()
-	err := c.client.Close(ctx)
+	err := c.client.Close()
 	return errors.Join(err, c.closed())
 }

@@ -1,6 +1,6 @@
-// Package peer has holdfast and what it is compared with, behind one small
-// interface: libraries that lock, with their best sensible settings and as they
-// come, and floors, which are the least that a store must do.
+// Package peer has one small interface for holdfast and its peers: libraries that lock,
+// with their best sensible settings and with their defaults, and floors, which are the
+// least that a store must do.
 //
 //	peer.go          the interface, and the list of all
 //	holdfast.go      holdfast, on rueidis and on go-redis
@@ -42,7 +42,7 @@ const (
 	Waits                       // Wait
 	Keeps                       // renews what it holds, until it is released
 	Batches                     // renews many in one request, so that it can hold 100,000
-	Tells                       // its leases are Told
+	Tells                       // its holders learn of losses
 )
 
 // A Peer is one way to lock, with its settings.
@@ -50,7 +50,7 @@ type Peer struct {
 	Name     string
 	Settings string // in words
 	Floor    bool   // a bound, and not what one should use
-	Default  bool   // as it comes, where that is not the best
+	Default  bool   // with default settings that are not the best ones
 	Store    Store
 	Can      Ability
 
@@ -66,7 +66,7 @@ type Peer struct {
 // A Client is a peer's connection to its store: what one process has. It is
 // safe for concurrent use.
 type Client interface {
-	// Try takes the lock of a name that nobody holds.
+	// Try takes a free lock.
 	Try(ctx context.Context, name string) (Held, error)
 
 	// Wait takes the lock of a name as soon as it can.
@@ -104,7 +104,7 @@ func All() []Peer {
 	}
 }
 
-// asDefault says that the peer is as it comes.
+// asDefault marks a peer with default settings.
 func asDefault(p Peer) Peer {
 	p.Default = true
 	return p

@@ -30,10 +30,10 @@ func redsyncRueidis() Peer {
 		redsync.WithRetryDelayFunc(func(int) time.Duration { return time.Millisecond + rand.N(4*time.Millisecond) }))
 }
 
-// redsyncGoRedisDefault is redsync as it comes, but for the number of tries: with its
-// own, 32, it gives up, and there is nothing to measure.
+// redsyncGoRedisDefault is redsync with its default settings except the number of tries:
+// after the default of 32 it stops, and leaves nothing to measure.
 func redsyncGoRedisDefault() Peer {
-	return asDefault(redsyncOn("redsync go-redis default", "as it comes, pauses of 50 to 250 ms", func(addr string) (redis.Pool, func() error, error) {
+	return asDefault(redsyncOn("redsync go-redis default", "defaults, pauses of 50 to 250 ms", func(addr string) (redis.Pool, func() error, error) {
 		conn := goredisclient.NewClient(&goredisclient.Options{Addr: addr})
 		return goredis.NewPool(conn), conn.Close, nil
 	}))
@@ -41,7 +41,7 @@ func redsyncGoRedisDefault() Peer {
 
 // redsyncRueidisDefault is the same on rueidis.
 func redsyncRueidisDefault() Peer {
-	return asDefault(redsyncOn("redsync rueidis default", "as it comes, pauses of 50 to 250 ms", openRueidisPool))
+	return asDefault(redsyncOn("redsync rueidis default", "defaults, pauses of 50 to 250 ms", openRueidisPool))
 }
 
 func redsyncOn(name, settings string, open func(addr string) (redis.Pool, func() error, error), opts ...redsync.Option) Peer {

@@ -81,7 +81,7 @@ func (c *rueidisConn) ScriptLoad(script *redis.Script) error {
 
 func (c *rueidisConn) Close() error { return nil }
 
-// orNil returns err unless it says that there is nothing.
+// orNil returns err unless it is redis.Nil.
 func orNil(err error) error {
 	if rueidis.IsRedisNil(err) {
 		return nil

@@ -18,7 +18,7 @@ func rueidislockBest() Peer {
 
 // rueidislockDefault takes two of three keys.
 func rueidislockDefault() Peer {
-	p := rueidislockWith("rueidislock default", "as it comes, 3 keys", rueidislock.LockerOption{})
+	p := rueidislockWith("rueidislock default", "defaults, 3 keys", rueidislock.LockerOption{})
 	p.Key = nil // a majority of three keys
 	return asDefault(p)
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 )
 
-// A Goal bounds a figure of a peer: by itself, or by that of another peer in the
-// same run.
+// A Goal bounds a figure of a peer, either alone or relative to another peer in the same
+// run.
 type Goal struct {
 	Title    string   `json:"title"` // what it is about
 	Workload string   `json:"workload"`
@@ -17,7 +17,7 @@ type Goal struct {
 	AtMost   float64  `json:"at_most,omitempty"`
 }
 
-// A Verdict says whether a goal was met.
+// A Verdict is the result of a goal.
 type Verdict struct {
 	Goal
 	Best     string  `json:"best,omitempty"`  // of Against

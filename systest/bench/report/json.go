@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// WriteJSON writes the run with all its samples, in lines that begin with what has a name.
-// Figures have five digits that count.
+// WriteJSON writes the run with all its samples, a line for each named value. Figures
+// have five significant digits.
 func (r *Run) WriteJSON(w io.Writer) error {
 	for i := range r.Workloads {
 		for _, p := range r.Workloads[i].Peers {

@@ -1,5 +1,5 @@
-// Package report says what a run of the benchmark measured: as tables, as JSON
-// and as pictures. It measures nothing, and knows no lock.
+// Package report writes the results of a run of the benchmark: as tables, as JSON and as
+// pictures. It measures nothing, and knows no lock.
 //
 //	report.go  what a run is: machine, versions, workloads, samples
 //	stats.go   median, range, percentile, fairness
@@ -41,7 +41,7 @@ type Metric struct {
 	Better Better `json:"better"`
 }
 
-// Better says which figures are good ones.
+// Better is the direction in which figures improve.
 type Better string
 
 const (
@@ -64,7 +64,7 @@ type Summary struct {
 	Median   float64 `json:"median"`
 	Least    float64 `json:"least"`
 	Greatest float64 `json:"greatest"`
-	Ratio    float64 `json:"ratio,omitempty"` // of the median to that of Workload.Base
+	Ratio    float64 `json:"ratio,omitempty"` // of the median to the base's
 }
 
 // Summarize fills the summaries of all peers in.

@@ -19,9 +19,9 @@ const (
 	footHeight = 16
 )
 
-// style makes a picture readable on light and dark pages, and without colour:
-// each bar has its name and its figure in text, the bars of the peer that is shown
-// are filled where the others are outlined, and those of floors are dashed.
+// style makes a picture readable on light and dark pages, and without colour: each bar
+// has its name and its figure in text, the bars of the peer that is shown are filled, the
+// others are outlined, and floors are dashed.
 const style = `
     svg { color-scheme: light dark; font: 13px system-ui, sans-serif; }
     text { fill: #1f2328; }
@@ -45,9 +45,9 @@ const style = `
     }
 `
 
-// WriteSVG draws the first metric of the workload: a bar for each peer with
-// samples, and a line from the least to the greatest of them. The bars of peers
-// whose name begins with own stand out.
+// WriteSVG draws the first metric of the workload: a bar for each peer with samples, and
+// a line from the least to the greatest of them. The bars of peers whose names begin with
+// own are filled.
 func (w *Workload) WriteSVG(to io.Writer, own string) error {
 	metric, peers := w.Metrics[0], w.measured()
 	height := headHeight + rowHeight*len(peers) + footHeight
@@ -83,7 +83,7 @@ func (w *Workload) measured() (peers []Peer) {
 	return peers
 }
 
-// describe says in words what the picture shows.
+// describe returns the picture as text.
 func (w *Workload) describe(peers []Peer) string {
 	parts := make([]string, len(peers))
 	for i, p := range peers {
@@ -95,8 +95,8 @@ func (w *Workload) describe(peers []Peer) string {
 // A scale turns figures into lengths.
 type scale struct{ perUnit, longest float64 }
 
-// farOff is how many times the middle one a figure is that is not drawn whole, because
-// the others could not be told apart.
+// farOff is the multiple of the middle figure above which a bar is cut, so that the
+// others can be read.
 const farOff = 5
 
 // newScale lets the greatest of all samples just fit that is not far off. Where more is

@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// WriteMarkdown writes the run as a page: what it ran on, the goals, and a table
-// of each workload. pictures says that the SVG files stand beside it; why is what a
-// person wrote about goals that are not met.
+// WriteMarkdown writes the run as a page: the machine, the goals, and a table of each
+// workload. With pictures, the page shows the SVG files in its folder; why explains goals
+// that are not met.
 func (r *Run) WriteMarkdown(w io.Writer, pictures bool, why string) error {
 	var b strings.Builder
 	r.writeHead(&b)
@@ -67,8 +67,8 @@ func (r *Run) writeVerdicts(b *strings.Builder) {
 	}
 }
 
-// writeTable writes a row for each peer, with the ratio of the first metric to
-// that of the base.
+// writeTable writes a row for each peer, with the ratio of its first metric to the
+// base's.
 func (w *Workload) writeTable(b *strings.Builder) {
 	b.WriteString("| peer |")
 	for _, m := range w.Metrics {
@@ -103,7 +103,7 @@ func heading(m Metric) string {
 	return m.Title + ", " + m.Unit
 }
 
-// ratio returns the first metric of a peer as a multiple of that of the base.
+// ratio returns the first metric of a peer as a multiple of the base's.
 func (w *Workload) ratio(name string) string {
 	own, ok := w.median(name, w.Metrics[0].Name)
 	other, both := w.median(w.Base, w.Metrics[0].Name)

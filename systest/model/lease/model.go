@@ -11,17 +11,17 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// A Mode says what the lock promises.
+// A Mode is the promise of the lock.
 type Mode int
 
 const (
-	Timed  Mode = iota // nobody is displaced before its deadline
+	Timed  Mode = iota // no lease ends before its deadline
 	Fenced             // a lease may lapse at any time; tokens strictly grow
 )
 
 func (m Mode) String() string { return [...]string{"timed", "fenced"}[m] }
 
-// A Model is a lock of which nobody asks for anything but exclusive leases.
+// A Model is a lock with exclusive leases only.
 type Model struct {
 	Mode Mode
 	// Linger is how long after its return a request without an answer may still
@@ -68,16 +68,16 @@ func byName(ops []Op) map[string][]Op {
 	return names
 }
 
-// A state is all that matters of what was carried out so far. What the store
-// may or may not have done is in it, so that one state stands for many of the
-// store: the owner may be gone already if doubtful, and after its end.
+// A state is all that matters of the past requests. It includes what the store may or may
+// not have done, so that one state covers many states of the store: the owner may be gone
+// already if doubtful, and after its end.
 type state struct {
 	now      int64  // it is no earlier
 	token    uint64 // the last one
-	owner    string // the lease that was granted last, unless it certainly is over
+	owner    string // the lease that was granted last, unless it has certainly ended
 	ends     int64  // until when its holder trusts it
 	doubtful bool   // it may lapse before
-	tombs    string // lease IDs that were cancelled, each with a space behind it
+	tombs    string // lease IDs that were cancelled, each followed by a space
 }
 
 func (s state) String() string {

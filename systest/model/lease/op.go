@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A Kind is what a client asked for.
+// A Kind is a kind of request.
 type Kind int
 
 const (
@@ -21,13 +21,13 @@ func (k Kind) String() string {
 	return [...]string{"acquire", "extend", "release", "cancel", "inspect", "fault"}[k]
 }
 
-// An Outcome is what a client was told.
+// An Outcome is what a reply reports.
 type Outcome int
 
 const (
 	Done      Outcome = iota // granted, extended, released; of Inspect: held by LeaseID
 	Held                     // somebody else has it
-	Lost                     // the lease is not live; of Inspect: nobody has it
+	Lost                     // the lease is not live; of Inspect: the name is free
 	Cancelled                // the lease ID was cancelled
 	Unknown                  // it may have been carried out, or may be later
 	Failed                   // it certainly was not carried out
@@ -54,8 +54,8 @@ type Op struct {
 	// Extend that is Done.
 	Deadline int64
 
-	// LeftFree says of an Acquire that is Held that nobody of ours need have the
-	// name: it is left free for clients of other libraries for a moment.
+	// LeftFree marks an Acquire with outcome Held while none of our clients need hold the
+	// name: the store leaves it free for clients of other libraries for a moment.
 	LeftFree bool
 }
 

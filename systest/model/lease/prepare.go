@@ -9,8 +9,8 @@ import (
 // A step is an operation as the model sees it.
 type step struct {
 	Op
-	// doubt: the lease may lapse at any time from here on, for what was asked
-	// for it and has no known outcome.
+	// doubt: the lease may lapse at any time from here on, because of a request with an
+	// unknown outcome.
 	doubt bool
 	// tomb: a later acquire of the lease ID must be refused.
 	tomb bool
@@ -57,8 +57,8 @@ func (m Model) prepare(ops []Op) []step {
 	return steps
 }
 
-// excused reports whether the step says that somebody has the name at a time
-// when nobody may know who.
+// excused reports whether the step finds the name held at a time when the holder may be
+// unknown.
 func (s step) excused(windows []window) bool {
 	if s.Outcome != Held && (s.Kind != Inspect || s.Outcome != Done) {
 		return false
@@ -66,8 +66,7 @@ func (s step) excused(windows []window) bool {
 	return slices.ContainsFunc(windows, func(w window) bool { return s.Call <= w.to && w.from <= s.Return })
 }
 
-// prepareLease prepares what was asked for one lease ID, by one client, in this
-// order.
+// prepareLease prepares one client's requests for one lease ID, in this order.
 func (m Model) prepareLease(ops []Op, faulty bool) (steps []step, windows []window) {
 	var first *Op    // of a chain of acquires without an answer
 	tainted := false // one of them may still take effect
@@ -103,8 +102,8 @@ func (m Model) prepareLease(ops []Op, faulty bool) (steps []step, windows []wind
 		if o.Kind != Acquire {
 			tainted = tainted || first != nil
 		}
-		// An unanswered repeat may have made a new lease of the old ID, whose
-		// token nobody knows.
+		// An unanswered repeat may have made a new lease of the old ID, with an unknown
+		// token.
 		if tainted && (o.Kind == Extend || o.Kind == Release) {
 			s.doubt = true
 		}
@@ -113,8 +112,8 @@ func (m Model) prepareLease(ops []Op, faulty bool) (steps []step, windows []wind
 	return steps, windows
 }
 
-// twice returns the requests for one lease ID, with one more that has no answer
-// beside each acquire during which there was a fault.
+// twice returns the requests for one lease ID, with one more that has no reply for each
+// acquire during which there was a fault.
 func twice(ops, faults []Op) (all []Op) {
 	for _, o := range ops {
 		all = append(all, o)
@@ -129,8 +128,8 @@ func twice(ops, faults []Op) (all []Op) {
 // overlaps reports whether two operations may have been carried out in any order.
 func (o Op) overlaps(other Op) bool { return o.Call <= other.Return && other.Call <= o.Return }
 
-// hiddenUntil returns until when a lease of an acquire without an answer may be
-// held. later is what the client asked for the same lease ID after it.
+// hiddenUntil returns until when a lease of an acquire without a reply may be held. later
+// are the client's next requests for the same lease ID.
 func (m Model) hiddenUntil(o Op, later []Op, faulty bool) int64 {
 	end := int64(math.MaxInt64)
 	if m.Linger < math.MaxInt64-o.TTL {

@@ -4,26 +4,24 @@
 // sent, any number of times, or never; a lock may expire at any moment. What
 // holds here holds whatever clocks and networks do.
 //
-// The model follows the protocol, not the code: package quorumlock is checked
-// by its own tests. Each rule of the protocol can be switched off, and the
-// search then finds a run in which two holders have the same token, or the
-// later one the smaller, or a lease comes back. A rule that cannot be missed is
-// a rule that nobody needs.
+// The model follows the protocol, not the code: package quorumlock is checked by its own
+// tests. Each rule of the protocol can be switched off, and the search then finds a run
+// in which two holders have the same token, or the later one the smaller, or a lease
+// comes back. A rule whose absence breaks nothing is not needed.
 //
 // # The protocol
 //
-// A node keeps, for each name, a lock (owner and token) and a counter. An
-// acquisition proposes a token to all nodes. A node whose lock is free accepts
-// it only if it is above its counter, and then takes it as its counter. The
-// lock is held with a token that a majority accepted. If too few could accept,
-// a second round proposes a greater token to all, and nodes that accepted the
-// first replace it. A client may also give way: it withdraws the token from the
-// nodes that have accepted it, counts them no longer, and waits for the others.
-// Or it gives up, and comes back under the same lease ID while the withdrawal of
-// what it proposed is still under way; whatever it proposes is above all before.
-// An extension counts nodes that have the lock with this very token; when it has
-// a majority, nodes that lack the lock are repaired, if their counter is not
-// above the token. A release frees the lock and lifts the counter above the
-// token, on all nodes. A node that lost its memory neither accepts nor repairs
-// until every lease that it may have forgotten is over.
+// A node keeps, for each name, a lock (owner and token) and a counter. An acquisition
+// proposes a token to all nodes. A node whose lock is free accepts it only if it is above
+// its counter, and then takes it as its counter. The lock is held with a token that a
+// majority accepted. If too few could accept, a second round proposes a greater token to
+// all, and nodes that accepted the first replace it. A client may also give way: it
+// withdraws the token from the nodes that have accepted it, counts them no longer, and
+// waits for the others. Or it gives up, and comes back under the same lease ID while the
+// withdrawal of its proposal is still under way; each new proposal is above all earlier
+// ones. An extension counts nodes that have the lock with this very token; when it has a
+// majority, nodes that lack the lock are repaired, if their counter is not above the
+// token. A release frees the lock and lifts the counter above the token, on all nodes. A
+// node that lost its memory neither accepts nor repairs until every lease that it may
+// have forgotten has expired.
 package quorum

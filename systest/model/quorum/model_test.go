@@ -80,6 +80,11 @@ func TestProtocol(t *testing.T) {
 		light: protocol{clients: 2, tokens: 2, restarts: 1, returns: 1},
 		least: 100_000,
 	}, {
+		name:  "two clients with one lease ID and a rival, no expiry",
+		p:     protocol{clients: 3, tokens: 2, shared: true},
+		light: protocol{clients: 3, tokens: 1, shared: true},
+		least: 250_000,
+	}, {
 		name:  "three clients, one comes back, no expiry",
 		p:     protocol{clients: 3, tokens: 3, returns: 1},
 		light: protocol{clients: 2, tokens: 3, returns: 1},
@@ -155,6 +160,15 @@ func TestEachRuleIsNeeded(t *testing.T) {
 	}, {
 		"coming back with the same token, or a smaller",
 		protocol{clients: 2, tokens: 2, returns: 1, switched: returnsUp}, twoHolders,
+	}, {
+		"taking back what another engine has proposed under the lease ID",
+		protocol{clients: 3, tokens: 2, shared: true, switched: ownWithdrawals}, twoHolders,
+	}, {
+		"counting what another engine has proposed under the lease ID",
+		protocol{clients: 3, tokens: 2, shared: true, switched: ownProposals}, twoHolders,
+	}, {
+		"an extension that confirms nothing",
+		protocol{clients: 3, tokens: 2, shared: true, switched: confirms}, twoHolders,
 	}}
 	seen := map[rule]bool{}
 	for _, test := range tests {
@@ -171,13 +185,16 @@ func TestEachRuleIsNeeded(t *testing.T) {
 				t.Errorf("without the rule the search found %q in %d steps, want %q", without.broken, len(without.trace), test.want)
 			}
 			t.Logf("%s (%d states):\n%s", without.broken, without.states, describe(&p, without))
-			p.switched = noRule
+			p.switched, p.ordered = noRule, false
+			if p.shared {
+				return // TestProtocol has just this one
+			}
 			if with, err := search(&p); err != nil || with.broken != "" {
 				t.Errorf("with the rule: %q, %v", with.broken, err)
 			}
 		})
 	}
-	for r := acceptAbove; r <= returnsUp; r++ {
+	for r := acceptAbove; r <= confirms; r++ {
 		if !seen[r] {
 			t.Errorf("no case without rule %d", r)
 		}
@@ -207,7 +224,7 @@ func TestTraceReads(t *testing.T) {
 
 // TestKeys checks that a state survives its encoding, whole.
 func TestKeys(t *testing.T) {
-	p := protocol{clients: 3, tokens: 7, expiries: 7, restarts: 3, twice: 2, giving: 2, returns: 2, extend: true, release: true, uneven: true, ordered: true}
+	p := protocol{clients: 3, tokens: 7, expiries: 7, restarts: 3, twice: 2, giving: 2, returns: 2, extend: true, release: true, uneven: true, shared: true, ordered: true}
 	v := newVisited()
 	for _, k := range p.initial() {
 		v.add(k, 0)

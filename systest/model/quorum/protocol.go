@@ -41,6 +41,15 @@ const (
 	// returnsUp: a client that gave up, and comes back under its lease ID while
 	// its withdrawal is under way, proposes a greater token than before.
 	returnsUp
+	// ownWithdrawals: a node frees the lock for a client that gave up only if that client
+	// has proposed it, and it is not confirmed. Without it a node looks at the lease ID.
+	ownWithdrawals
+	// ownProposals: a node takes a proposal for a repeat, or for one that replaces the
+	// lock, only from the client that has proposed it. Without it a node looks at the
+	// lease ID.
+	ownProposals
+	// confirms: an extension confirms the lock.
+	confirms
 )
 
 // A protocol is a system of clients and nodes within bounds.
@@ -55,18 +64,18 @@ type protocol struct {
 	returns  int  // so many may come back after they gave up, under the same lease ID
 	extend   bool // holders may extend
 	release  bool // holders may release
+	shared   bool // the first two clients request one lease ID, for the same caller
 	uneven   bool // counters may be unequal at first
 	ordered  bool // the numbers of the nodes matter; traces need it
 	switched rule // the rule that is off
 }
 
-// exclusive says that no lock expires while its owner trusts it, so that no
-// two clients may hold the lock at once.
+// exclusive is the property that no lock expires while its owner trusts it, so that no
+// two clients hold the lock at once.
 func (p *protocol) exclusive() bool { return p.expiries == 0 }
 
-// final says that an old extension must not succeed. That a lock is neither
-// forgotten nor expires early is too much to ask of it at once: it takes one of
-// the two.
+// final is the property that an old extension must not succeed. It cannot be asserted for
+// a lock that may both be forgotten and expire early: one of the two is excluded.
 func (p *protocol) final() bool { return p.expiries == 0 || p.restarts == 0 }
 
 func (p *protocol) off(r rule) bool { return p.switched == r }
@@ -87,13 +96,28 @@ func (p *protocol) initial() []key {
 	return keys
 }
 
+// same reports whether owner, as nodes have it, has the lease ID of client c.
+func (p *protocol) same(c int, owner uint8) bool {
+	return owner == uint8(c+1) || p.shared && c < 2 && owner != 0 && owner <= 2
+}
+
 // propose lets node n see a proposal of client c, for the first time or again.
 // The client hears the answer if it still waits for it.
 func (p *protocol) propose(w *world, c, n int, token, replaces uint8, heard bool) {
-	node, own := &w.nodes[n], w.nodes[n].owner == uint8(c+1)
+	node := &w.nodes[n]
+	own := node.owner == uint8(c+1) && !node.confirmed || p.off(ownProposals) && p.same(c, node.owner)
 	least := max(node.counter, node.floor)
 	switch {
 	case own && node.token == token: // a repeat
+		if heard {
+			w.clients[c].replies[n] = token
+		}
+		return
+	case !own && p.same(c, node.owner):
+		if heard {
+			w.clients[c].told(n, node.token)
+		}
+		return
 	case node.owner != 0 && !own, node.silent:
 		return
 	case own && p.off(matchToken):
@@ -105,17 +129,36 @@ func (p *protocol) propose(w *world, c, n int, token, replaces uint8, heard bool
 	default:
 		return
 	}
-	node.owner, node.token, node.counter = uint8(c+1), token, max(node.counter, 2*token)
+	node.owner, node.token, node.counter, node.confirmed = uint8(c+1), token, max(node.counter, 2*token), false
 	if heard {
 		w.clients[c].replies[n] = token
 	}
 }
 
+// told notes that node n has a lease of the same ID from another client. Of several such
+// leases the client hears of one, or of others first: the order is any.
+func (c *client) told(n int, token uint8) {
+	if c.other == 0 || c.other == token {
+		c.other, c.acks = token, c.acks|1<<n
+	}
+}
+
+// extendAt lets node n see the extension of the lease with token, which client c has or
+// wants, and reports whether the node has it.
+func (p *protocol) extendAt(w *world, c, n int, token uint8) bool {
+	node := &w.nodes[n]
+	if !p.same(c, node.owner) || node.token != token {
+		return false
+	}
+	node.confirmed = p.shared && !p.off(confirms)
+	return true
+}
+
 // repair lets node n see that client c has extended its lease, which the node
 // may lack.
 func (p *protocol) repair(w *world, c, n int) {
-	node, token := &w.nodes[n], w.clients[c].token
-	own := node.owner == uint8(c+1)
+	node, token := &w.nodes[n], w.clients[c].lease()
+	own := p.same(c, node.owner)
 	switch {
 	case node.owner != 0 && !own, node.silent:
 		return
@@ -123,15 +166,32 @@ func (p *protocol) repair(w *world, c, n int) {
 		return
 	}
 	node.owner, node.token, node.counter = uint8(c+1), token, max(node.counter, 2*token)
+	node.confirmed = p.shared && !p.off(confirms)
 }
 
-// withdraw lets node n see that client c wants none of the tokens up to token.
+// withdraw lets node n see that client c wants none of the tokens up to token, of those
+// that it has proposed itself.
 func (p *protocol) withdraw(w *world, c, n int, token uint8) {
 	node := &w.nodes[n]
-	if node.owner == uint8(c+1) && (node.token <= token || p.off(withdrawToken)) {
-		node.owner, node.token = 0, 0
+	mine := node.owner == uint8(c+1) && !node.confirmed || p.off(ownWithdrawals) && p.same(c, node.owner)
+	p.end(node, mine && (node.token <= token || p.off(withdrawToken)), token)
+}
+
+// endReleased lets node n see that client c has released its lease ID.
+func (p *protocol) endReleased(w *world, c, n int, token uint8) {
+	node := &w.nodes[n]
+	p.end(node, p.same(c, node.owner), token)
+}
+
+// end frees the node's lock if it ends, and lifts the counter above token: but not where
+// the lock stays with just this token.
+func (p *protocol) end(node *node, ends bool, token uint8) {
+	stays := !ends && p.shared && node.owner != 0 && node.token == token
+	if ends {
+		token = max(token, node.token)
+		node.free()
 	}
-	if !p.off(releaseLifts) {
+	if !p.off(releaseLifts) && !stays {
 		node.counter = max(node.counter, 2*token+1)
 	}
 }
@@ -155,9 +215,8 @@ func (p *protocol) restart(w *world, n int) {
 	}
 }
 
-// mayServe reports whether the quarantine of node n can be over: it is longer
-// than any lease, so who relied on what the node had before is over as well,
-// or has extended since.
+// mayServe reports whether the quarantine of node n can have ended: it is longer than any
+// lease, so that leases from before have ended as well, or were extended since.
 func (w *world) mayServe(n int) bool {
 	for i := range w.clients {
 		if c := &w.clients[i]; c.stale>>n&1 == 1 && !c.phase.over() {
@@ -183,11 +242,12 @@ const (
 	sameToken   = "two acquisitions have the same token"
 	smaller     = "an acquisition that began after another had completed has the smaller token"
 	twoHolders  = "two clients hold the lock, and no lock expired early"
+	twoLeases   = "one lease ID has two leases at once"
 	extendedOld = "an extension succeeded that was sent after a later client had completed"
 	cameBack    = "a lease that a majority had released is on a majority again"
 )
 
-// complete makes client c a holder and says which property that breaks.
+// complete makes client c a holder and returns the property that this breaks.
 func (p *protocol) complete(w *world, c int) string {
 	own := &w.clients[c]
 	if p.off(writeBack) {
@@ -195,32 +255,40 @@ func (p *protocol) complete(w *world, c int) string {
 			own.token = max(own.token, token)
 		}
 	}
+	if own.phase != adopting {
+		own.other = 0
+	}
 	broken := ""
 	for i := range w.clients {
 		other := &w.clients[i]
 		switch {
 		case !other.completed:
-		case other.token == own.token:
-			broken = sameToken
-		case own.before>>i&1 == 1 && other.token > own.token:
+		case other.lease() == own.lease():
+			if !p.same(c, uint8(i+1)) { // else it is the same lease
+				broken = sameToken
+			}
+		case own.before>>i&1 == 1 && other.lease() > own.lease():
 			broken = smaller
+		case p.exclusive() && p.same(c, uint8(i+1)) && (other.phase == holding || other.phase == extending):
+			broken = twoLeases
 		case p.exclusive() && (other.phase == holding || other.phase == extending):
 			broken = twoHolders
 		}
 	}
-	own.phase, own.completed, own.replies = holding, true, [nodes]uint8{}
+	own.phase, own.completed, own.replies, own.acks, own.freed = holding, true, [nodes]uint8{}, 0, 0
 	return broken
 }
 
-// back says whether a lease that was released is there again.
-func (w *world) back() string {
+// back reports whether a lease that was released is there again.
+func (p *protocol) back(w *world) string {
 	for i := range w.clients {
-		if bits.OnesCount8(w.clients[i].freed) < quorum {
+		c := &w.clients[i]
+		if c.phase != released || bits.OnesCount8(c.freed) < quorum {
 			continue
 		}
 		count := 0
 		for n := range w.nodes {
-			if w.nodes[n].owner == uint8(i+1) {
+			if w.nodes[n].owner == uint8(i+1) || p.same(i, w.nodes[n].owner) && w.nodes[n].token == c.lease() {
 				count++
 			}
 		}

@@ -10,8 +10,8 @@ type key [3]uint64
 type system interface {
 	// initial returns the states to begin with.
 	initial() []key
-	// next yields what each step that is possible in k leads to. The last
-	// argument says which rule the step broke, or is empty.
+	// next yields the result of each step that is possible in k. The last argument is the
+	// rule that the step broke, or empty.
 	next(k key, yield func(to key, s step, broken string))
 }
 

@@ -14,6 +14,10 @@ const (
 	comesBack
 	givesWay
 	completes
+	adopts
+	deliverAdoption
+	adoptionDone
+	adoptionFails
 	sendExtension
 	deliverExtension
 	extensionDone
@@ -51,6 +55,7 @@ func (p *protocol) next(k key, yield func(key, step, string)) {
 	walk := walk{protocol: p, from: k.unpack(), at: k, yield: yield}
 	for c := range p.clients {
 		walk.acquire(c)
+		walk.adopt(c)
 		walk.hold(c)
 		for n := range nodes {
 			walk.deliver(c, n)
@@ -67,7 +72,7 @@ func (walk *walk) take(s step, do func(w *world) (broken string)) {
 	walk.to = walk.from
 	broken := do(&walk.to)
 	if broken == "" {
-		broken = walk.to.back()
+		broken = walk.back(&walk.to)
 	}
 	if to := walk.to.pack(!walk.ordered); to != walk.at {
 		walk.yield(to, s, broken)
@@ -78,8 +83,7 @@ func (walk *walk) take(s step, do func(w *world) (broken string)) {
 func (walk *walk) acquire(c int) {
 	own := walk.from.clients[c]
 	switch {
-	// Clients are alike: let them begin in the order of their numbers.
-	case own.phase == idle && (c == 0 || walk.from.clients[c-1].phase != idle):
+	case own.phase == idle && walk.mayBegin(c):
 		for token := uint8(1); token <= walk.tokens; token++ {
 			walk.take(step{kind: begin, client: c, token: token}, func(w *world) string {
 				own := &w.clients[c]
@@ -97,11 +101,59 @@ func (walk *walk) acquire(c int) {
 			walk.take(step{kind: completes, client: c}, func(w *world) string { return walk.complete(w, c) })
 		}
 		walk.take(step{kind: givesUp, client: c}, func(w *world) string {
-			w.clients[c].phase, w.clients[c].replies = withdrawn, [nodes]uint8{}
+			own := &w.clients[c]
+			own.phase, own.replies, own.other, own.acks = withdrawn, [nodes]uint8{}, 0, 0
 			return ""
 		})
 	case own.phase == withdrawn:
 		walk.comeBack(c)
+	}
+}
+
+// mayBegin: clients are alike, so let them begin in the order of their numbers; but where
+// the first two share a lease ID, the third may begin at any time, and no client requests
+// a lease ID that was released.
+func (walk *walk) mayBegin(c int) bool {
+	first := &walk.from.clients[0]
+	switch {
+	case c == 0 || walk.shared && c == 2:
+		return true
+	case walk.shared && c == 1 && first.phase == released:
+		return false
+	}
+	return walk.from.clients[c-1].phase != idle
+}
+
+// adopt yields how client c, of which a majority has said that its lease ID has a lease
+// from another client, extends that one, and takes back what it has proposed itself.
+func (walk *walk) adopt(c int) {
+	own := walk.from.clients[c]
+	switch {
+	case own.phase == proposing && bits.OnesCount8(own.acks) >= quorum:
+		walk.take(step{kind: adopts, client: c, token: own.other}, func(w *world) string {
+			own := &w.clients[c]
+			own.phase, own.acks, own.replies = adopting, 0, [nodes]uint8{}
+			return ""
+		})
+	case own.phase != adopting:
+		return
+	}
+	if bits.OnesCount8(own.acks) >= quorum && own.phase == adopting {
+		walk.take(step{kind: adoptionDone, client: c, token: own.other}, func(w *world) string { return walk.complete(w, c) })
+	}
+	if bits.OnesCount8(own.freed) >= quorum {
+		walk.take(step{kind: adoptionFails, client: c, token: own.other}, func(w *world) string {
+			own := &w.clients[c]
+			own.phase, own.acks, own.freed, own.other = withdrawn, 0, 0, 0
+			return ""
+		})
+	}
+	if own.phase == adopting {
+		walk.take(step{kind: givesUp, client: c}, func(w *world) string {
+			own := &w.clients[c]
+			own.phase, own.acks, own.freed, own.other = withdrawn, 0, 0, 0
+			return ""
+		})
 	}
 }
 
@@ -146,6 +198,7 @@ func (walk *walk) proposeAgain(c int) {
 			walk.take(step{kind: kind, client: c, token: token}, func(w *world) string {
 				own := &w.clients[c]
 				own.prev, own.token, own.gaveUp = own.token, token, kind == againGivingUp
+				own.other, own.acks = 0, 0
 				if !walk.off(countExact) {
 					own.replies = [nodes]uint8{}
 				}
@@ -185,7 +238,7 @@ func (walk *walk) hold(c int) {
 			own := &w.clients[c]
 			own.phase, own.late, own.acks, own.staleNext = extending, false, 0, 0
 			for i := range w.clients {
-				own.late = own.late || w.clients[i].completed && w.clients[i].token > own.token
+				own.late = own.late || w.clients[i].completed && w.clients[i].lease() > own.lease()
 			}
 			return ""
 		})
@@ -201,11 +254,31 @@ func (walk *walk) hold(c int) {
 		})
 	}
 	if walk.release {
-		walk.finish(step{kind: releases, client: c}, released)
+		walk.releases(c)
 	}
 	if walk.exclusive() {
 		walk.finish(step{kind: reachesDeadline, client: c}, lost)
 	}
+}
+
+// releases yields that client c releases. If another client requested the same lease ID,
+// then the caller who releases does not count on that one either.
+func (walk *walk) releases(c int) {
+	walk.take(step{kind: releases, client: c}, func(w *world) string {
+		for i := range w.clients {
+			own := &w.clients[i]
+			switch {
+			case !walk.same(c, uint8(i+1)) || own.phase == idle || own.phase.over():
+				continue
+			case own.phase == holding || own.phase == extending:
+				own.phase = released
+			default:
+				own.phase, own.replies, own.other = withdrawn, [nodes]uint8{}, 0
+			}
+			own.acks, own.freed, own.late, own.stale, own.staleNext = 0, 0, false, 0, 0
+		}
+		return ""
+	})
 }
 
 // finish yields the step s, by which the client has no lease any more.
@@ -242,25 +315,42 @@ func (walk *walk) deliver(c, n int) {
 		})
 	}
 	if own.phase == extending {
-		walk.take(step{kind: deliverExtension, client: c, node: n, token: own.token}, func(w *world) string {
-			if at := w.nodes[n]; at.owner == uint8(c+1) && at.token == own.token {
-				w.clients[c].acks |= 1 << n
+		walk.take(step{kind: deliverExtension, client: c, node: n, token: own.lease()}, func(w *world) string {
+			w.clients[c].acks |= bit(walk.extendAt(w, c, n, own.lease())) << n
+			return ""
+		})
+	}
+	if own.phase == adopting {
+		walk.take(step{kind: deliverAdoption, client: c, node: n, token: own.other}, func(w *world) string {
+			has, own := walk.extendAt(w, c, n, own.other), &w.clients[c]
+			if (own.acks|own.freed)>>n&1 == 0 { // the first answer counts
+				own.acks, own.freed = own.acks|bit(has)<<n, own.freed|bit(!has)<<n
 			}
+			return ""
+		})
+	}
+	if own.other != 0 && own.phase >= adopting {
+		walk.take(step{kind: deliverFirstWithdrawal, client: c, node: n, token: own.token}, func(w *world) string {
+			walk.withdraw(w, c, n, own.token)
 			return ""
 		})
 	}
 	if own.extended {
-		walk.take(step{kind: deliverRepair, client: c, node: n, token: own.token}, func(w *world) string {
+		walk.take(step{kind: deliverRepair, client: c, node: n, token: own.lease()}, func(w *world) string {
 			walk.repair(w, c, n)
 			return ""
 		})
 	}
-	if own.phase == released || own.phase == withdrawn {
+	if own.phase == released {
+		walk.take(step{kind: deliverWithdrawal, client: c, node: n, token: own.lease()}, func(w *world) string {
+			walk.endReleased(w, c, n, max(own.token, own.other))
+			w.clients[c].freed |= 1 << n
+			return ""
+		})
+	}
+	if own.phase == withdrawn {
 		walk.take(step{kind: deliverWithdrawal, client: c, node: n, token: own.token}, func(w *world) string {
 			walk.withdraw(w, c, n, own.token)
-			if own.phase == released {
-				w.clients[c].freed |= 1 << n
-			}
 			return ""
 		})
 	}
@@ -283,10 +373,24 @@ func (c *client) first() uint8 {
 	return c.token
 }
 
+// relied reports whether a client may count on what a node has.
+func (walk *walk) relied(at node) bool {
+	for i := range walk.from.clients {
+		switch c := &walk.from.clients[i]; {
+		case !walk.same(i, at.owner):
+		case c.phase == holding, c.phase == extending, c.phase == adopting && at.confirmed:
+			return true
+		case at.owner == uint8(i+1) && !c.phase.over():
+			return true
+		}
+	}
+	return false
+}
+
 // fault yields what can happen to node n.
 func (walk *walk) fault(n int) {
 	at := walk.from.nodes[n]
-	free := func(w *world) { w.nodes[n].owner, w.nodes[n].token = 0, 0 }
+	free := func(w *world) { w.nodes[n].free() }
 	if at.owner != 0 && walk.from.expiries > 0 {
 		walk.take(step{kind: expires, client: int(at.owner - 1), node: n}, func(w *world) string {
 			free(w)
@@ -294,7 +398,7 @@ func (walk *walk) fault(n int) {
 			return ""
 		})
 	}
-	if at.owner != 0 && walk.exclusive() && walk.from.clients[at.owner-1].phase.over() {
+	if at.owner != 0 && walk.exclusive() && !walk.relied(at) {
 		walk.take(step{kind: expiresWhenOver, client: int(at.owner - 1), node: n}, func(w *world) string {
 			free(w)
 			return ""

@@ -52,6 +52,14 @@ func (s step) describe(after *world) string {
 		return fmt.Sprintf("%s gives way where its token was accepted", c)
 	case completes:
 		return fmt.Sprintf("%s counts its answers: it holds the lock with token %d", c, after.clients[s.client].token)
+	case adopts:
+		return fmt.Sprintf("%s hears of the lease with token %d of its lease ID, and sends an extension to all nodes", c, s.token)
+	case deliverAdoption:
+		return fmt.Sprintf("%s's extension of %d arrives %s: %s", c, s.token, at, node)
+	case adoptionDone:
+		return fmt.Sprintf("%s counts its answers: it holds the lock with token %d", c, s.token)
+	case adoptionFails:
+		return fmt.Sprintf("%s counts its answers: the lease with token %d is lost", c, s.token)
 	case sendExtension:
 		return fmt.Sprintf("%s sends an extension to all nodes", c)
 	case deliverExtension:
@@ -77,17 +85,20 @@ func (s step) describe(after *world) string {
 	case restarts:
 		return fmt.Sprintf("node %d restarts and has forgotten everything", s.node+1)
 	}
-	return fmt.Sprintf("the quarantine of node %d is over", s.node+1)
+	return fmt.Sprintf("the quarantine of node %d ends", s.node+1)
 }
 
 // name names client i.
 func name(i int) string { return string(rune('A' + i)) }
 
-// String says what the node has.
+// String describes the node.
 func (n *node) String() string {
 	lock := "free"
 	if n.owner != 0 {
 		lock = fmt.Sprintf("%s has the lock with %d", name(int(n.owner-1)), n.token)
+	}
+	if n.confirmed {
+		lock += ", confirmed"
 	}
 	lifted := ""
 	if n.counter%2 == 1 {

@@ -15,7 +15,13 @@ type node struct {
 	counter uint8 // twice the greatest token accepted, plus 1 if it was released
 	floor   uint8 // what the clock adds to a counter that was lost: nothing up to it is accepted
 	silent  bool  // in quarantine
+
+	// confirmed marks a lock that was extended, which no client may withdraw. It is noted
+	// only where two clients share a lease ID.
+	confirmed bool
 }
+
+func (n *node) free() { n.owner, n.token, n.confirmed = 0, 0, false }
 
 // A phase is how far a client has come with its one acquisition.
 type phase uint8
@@ -23,6 +29,7 @@ type phase uint8
 const (
 	idle      phase = iota
 	proposing       // one round or two
+	adopting        // a majority has a lease of the same ID from another client, which is being extended
 	holding         // completed, and not known to be over
 	extending       // holding, with an extension under way
 	released        // it was held
@@ -42,13 +49,22 @@ type client struct {
 	completed bool         // it was held
 	gaveUp    bool         // the first round or attempt was withdrawn before the second
 	gaveWay   uint8        // nodes of which the first round was withdrawn while it went on elsewhere
-	extended  bool         // an extension was done: it is told to nodes that may lack the lock
+	extended  bool         // an extension was done: nodes that may lack the lock receive it
 	late      bool         // the present extension was sent after a later client had completed
+	other     uint8        // token that nodes have reported, of a lease of the same ID from another client
 	replies   [nodes]uint8 // token that each node accepted in the present round; 0: no answer
-	acks      uint8        // nodes, as bits, that carried the present extension out
-	freed     uint8        // nodes that carried the release out
+	acks      uint8        // nodes, as bits, that carried the present extension out; while proposing, that reported other
+	freed     uint8        // nodes that carried the release out; while adopting, that lack the lease
 	stale     uint8        // nodes that restarted since the lease was last known to be good
 	staleNext uint8        // nodes that restarted since the present extension was sent
+}
+
+// lease returns the token that the client holds or held the lock with.
+func (c *client) lease() uint8 {
+	if c.other != 0 {
+		return c.other
+	}
+	return c.token
 }
 
 // A world is a state of the whole.
@@ -62,10 +78,10 @@ type world struct {
 // The bits of one word of a key: the view of one node, then one client, then
 // what is left to happen.
 const (
-	nodeBits   = 2 + 3 + 4 + 4 + 1
+	nodeBits   = 2 + 3 + 4 + 4 + 1 + 1
 	viewBits   = 3 + 1 + 1 + 1 + 1 + 1
 	columnBits = nodeBits + maxClients*viewBits
-	clientBits = 3 + 3 + 3 + 3 + 4
+	clientBits = 3 + 3 + 3 + 3 + 3 + 4
 )
 
 // pack returns the key of w. With symmetric, worlds that differ only in the
@@ -122,6 +138,7 @@ func (w *world) column(n int) uint64 {
 	s.put(node.counter, 4)
 	s.put(node.floor, 4)
 	s.put(bit(node.silent), 1)
+	s.put(bit(node.confirmed), 1)
 	for i := range w.clients {
 		c := &w.clients[i]
 		s.put(c.replies[n], 3)
@@ -141,6 +158,7 @@ func (c *client) scalars() uint64 {
 	s.put(c.token, 3)
 	s.put(c.prev, 3)
 	s.put(c.before, 3)
+	s.put(c.other, 3)
 	s.put(bit(c.completed), 1)
 	s.put(bit(c.gaveUp), 1)
 	s.put(bit(c.extended), 1)
@@ -155,6 +173,7 @@ func (k key) unpack() world {
 		s := shifter{word: k[n]}
 		w.nodes[n] = node{
 			owner: s.take(2), token: s.take(3), counter: s.take(4), floor: s.take(4), silent: s.take(1) == 1,
+			confirmed: s.take(1) == 1,
 		}
 		for i := range w.clients {
 			c := &w.clients[i]
@@ -169,7 +188,7 @@ func (k key) unpack() world {
 	for i := range w.clients {
 		s := shifter{word: k[i] >> columnBits}
 		c := &w.clients[i]
-		c.phase, c.token, c.prev, c.before = phase(s.take(3)), s.take(3), s.take(3), s.take(3)
+		c.phase, c.token, c.prev, c.before, c.other = phase(s.take(3)), s.take(3), s.take(3), s.take(3), s.take(3)
 		c.completed, c.gaveUp = s.take(1) == 1, s.take(1) == 1
 		c.extended, c.late = s.take(1) == 1, s.take(1) == 1
 	}

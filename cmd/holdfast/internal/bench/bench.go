@@ -2,7 +2,7 @@
 // trips, latency, throughput, hand-overs, and leases that are kept alive.
 //
 // It uses names of its own, which begin with holdfast-bench- and random digits, and
-// gives back all that it takes, even if its context ends early. What it leaves when it
+// releases all its leases, even if its context ends early. What it leaves when it
 // is killed ends with its TTL. The store remembers the last token of each of its
 // names, 256 at most, for a day, as it does of every name.
 package bench
@@ -18,6 +18,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // Prefix begins the names of all locks of this package.
@@ -25,7 +26,7 @@ const Prefix = "holdfast-bench-"
 
 const (
 	most = 256             // workers, and leases that are kept alive: one name each
-	ttl  = 3 * time.Second // of what is given back at once
+	ttl  = 3 * time.Second // of leases that are released at once
 
 	// parts are what the whole time is divided into.
 	parts       = 16
@@ -62,7 +63,7 @@ type Throughput struct {
 	Pair    Latency `json:"acquire_release"`
 }
 
-// A KeptAlive is what became of leases that were held for several times their TTL.
+// A KeptAlive is the result of holding leases for several times their TTL.
 type KeptAlive struct {
 	Leases  int     `json:"leases"`
 	TTLMS   int64   `json:"ttl_ms"`
@@ -82,12 +83,12 @@ type bench struct {
 }
 
 // Run measures for about the given time, and some seconds more at most. second is
-// another way to the same store, for whoever waits; it may be engine itself. When ctx
-// ends it returns the cause of that, and leaves nothing behind.
+// another connection to the same store, for the waiting client; it may be engine itself.
+// When ctx ends, Run returns its cause, and holds no lease.
 func Run(ctx context.Context, engine, second driver.Engine, whole time.Duration) (Result, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, whole+spare, fmt.Errorf("%w: it is too slow to be measured in %s", driver.ErrUnavailable, whole+spare))
 	defer cancel()
-	b := &bench{prefix: Prefix + string(driver.NewLeaseID())[:12] + "/", unit: whole / parts, engine: engine}
+	b := &bench{prefix: Prefix + string(lockinfo.NewLeaseID())[:12] + "/", unit: whole / parts, engine: engine}
 	err := b.run(ctx, second)
 	if err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
@@ -99,12 +100,12 @@ func (b *bench) run(ctx context.Context, second driver.Engine) (err error) {
 	if b.client, err = newClient(b.engine, nil); err != nil {
 		return err
 	}
-	defer tidy(ctx, b.client)
+	defer tidy(b.client)
 	waiter, err := newClient(second, nil)
 	if err != nil {
 		return err
 	}
-	defer tidy(ctx, waiter)
+	defer tidy(waiter)
 	steps := []func(context.Context) error{b.measureRoundTrip, b.measureAlone}
 	for _, n := range workers() {
 		steps = append(steps, func(ctx context.Context) error { return b.measureTogether(ctx, n) })
@@ -121,16 +122,11 @@ func (b *bench) run(ctx context.Context, second driver.Engine) (err error) {
 // newClient returns a client that logs nothing: what goes wrong is counted, or ends the
 // measurement.
 func newClient(engine driver.Engine, observer holdfast.Observer) (*holdfast.Client, error) {
-	return holdfast.New(engine, &holdfast.Options{Logger: slog.New(slog.DiscardHandler), Observer: observer})
+	return holdfast.New(engine, &holdfast.Options{Logger: slog.New(slog.DiscardHandler), Observer: observer, SharedEngine: true})
 }
 
-// tidy gives back what a client holds, and waits until it is done, even if ctx has
-// ended.
-func tidy(ctx context.Context, c *holdfast.Client) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ttl)
-	defer cancel()
-	_ = c.Close(ctx) // what is not given back by then ends with its TTL
-}
+// tidy releases what a client holds, and waits until that is done.
+func tidy(c *holdfast.Client) { _ = c.Close() } // a lease that cannot be released ends with its TTL
 
 // name returns one of the names of this run.
 func (b *bench) name(i int) string { return fmt.Sprintf("%s%d", b.prefix, i) }
@@ -178,7 +174,7 @@ func (b *bench) measureAlone(ctx context.Context) error {
 	return err
 }
 
-// measureTogether has n workers take and give back locks, each its own.
+// measureTogether has n workers acquire and release locks, each its own.
 func (b *bench) measureTogether(ctx context.Context, n int) error {
 	all := make([]worker, n)
 	start := time.Now()
@@ -207,7 +203,7 @@ func (b *bench) measureTogether(ctx context.Context, n int) error {
 	return nil
 }
 
-// A worker takes and gives back one lock again and again.
+// A worker acquires and releases one lock again and again.
 type worker struct {
 	took   samples
 	failed int
@@ -215,8 +211,7 @@ type worker struct {
 	err    error // why it has ended early
 }
 
-// pair takes and gives back a lock. That the store does not answer in time, because it
-// is asked for more than it can do, is a result too.
+// pair acquires and releases a lock. A timeout of an overloaded store is a result too.
 func (w *worker) pair(ctx context.Context, c *holdfast.Client, name string) error {
 	start := time.Now()
 	lease, err := c.Acquire(ctx, name, &holdfast.AcquireOptions{TTL: ttl})
@@ -325,10 +320,10 @@ func (b *bench) measureKeeping(ctx context.Context) error {
 	case <-timer.C:
 	case <-ctx.Done():
 	}
-	tidy(ctx, client) // which also waits until the Observer was told everything
+	tidy(client) // which also waits until the Observer got all events
 	mu.Lock()
 	defer mu.Unlock()
-	if b.KeptAlive.Lost > 0 { // a lease that was given up before it could be given back lasts for its TTL
+	if b.KeptAlive.Lost > 0 { // a lease that could not be released lasts for its TTL
 		time.Sleep(time.Duration(b.KeptAlive.TTLMS) * time.Millisecond)
 	}
 	b.KeptAlive.Renewal = renewals.latency()

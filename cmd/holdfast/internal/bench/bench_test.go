@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
 // A watched engine notes the names that it is asked to lock, and calls then after so
@@ -37,7 +37,7 @@ func watch(store driver.Engine) *watched {
 }
 
 // leaves fails t if anything is held or waited for.
-func leaves(t *testing.T, store *memlock.Engine) {
+func leaves(t *testing.T, store *mem.Engine) {
 	t.Helper()
 	for lock, err := range store.List(t.Context(), "") {
 		t.Errorf("left behind: %+v, %v", lock, err)
@@ -46,7 +46,7 @@ func leaves(t *testing.T, store *memlock.Engine) {
 
 // TestRun measures everything, under names of its own, and leaves nothing.
 func TestRun(t *testing.T) {
-	store := memlock.New()
+	store := mem.New(nil)
 	engine := watch(store)
 	r, err := Run(t.Context(), engine, store, 480*time.Millisecond)
 	if err != nil {
@@ -93,7 +93,7 @@ func TestRun(t *testing.T) {
 func TestInterrupted(t *testing.T) {
 	why := errors.New("by a test")
 	for _, after := range []int{1, 2, 10, 100, 500} {
-		store := memlock.New()
+		store := mem.New(nil)
 		ctx, cancel := context.WithCancelCause(t.Context())
 		engine := watch(store)
 		engine.after, engine.then = after, func() { cancel(why) }
@@ -102,7 +102,7 @@ func TestInterrupted(t *testing.T) {
 		}
 		leaves(t, store)
 	}
-	store := memlock.New()
+	store := mem.New(nil)
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 280*time.Millisecond, why) // while leases are kept alive
 	defer cancel()
 	if _, err := Run(ctx, store, store, 320*time.Millisecond); !errors.Is(err, why) {

@@ -15,9 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/control"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/keep"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/keeper"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/runner"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
 	"github.com/holdfast-locks/holdfast/driver"
@@ -39,25 +38,19 @@ func (a *app) acquireCommand() *cobra.Command {
 
   eval "$(holdfast acquire NAME --pid $$ || echo exit $?)"
 
-It prints variables for the shell to set. A keeper, a process in the background,
-renews the lease, gives it back when the process PID ends, however that comes
-about, and sends PID the signal TERM before the lease ends if it cannot be renewed,
-or is lost. It stops nothing else: holdfast run, which stops all that a command has
-started, is stronger.
+It prints shell variables. A keeper, a background process, renews the lease and releases it
+when the process PID ends. If the lease cannot be renewed, or is lost, the keeper sends TERM
+to PID before the lease ends. It stops nothing else: holdfast run, which also stops all
+descendants, is stronger.
 
-If the lock is not to be had it prints "exit STATUS" for the shell. Without the
-"|| echo exit $?" a script would work on unlocked if holdfast acquire were killed.
+If the lock is not acquired it prints "exit STATUS". Without the "|| echo exit $?" the script
+would work unlocked if holdfast acquire were killed.
 
-In the script, holdfast check tells whether the lease is still good, extend makes
-it longer, progress tells that the work goes on, and release gives it back early.
-Without --pid there is no keeper: the lease ends with its --ttl unless extend
-renews it.
+In the script, holdfast check tests the lease, extend lengthens it, heartbeat reports
+progress, and release ends it early. Without --pid there is no keeper: the lease ends with
+its --ttl unless extend renews it.
 
-The exit status is 0, or
-  64  wrong arguments, or no such process  75  somebody else has the lock
-  69  the store cannot be reached          77  the store refuses our rights
-  74  standard output cannot be written    78  the store cannot do this, or NAME is
-                                               a lock of another kind`,
+The exit status is 0, 75 if another client has the lock, or one of those in holdfast --help.`,
 		Example: `  eval "$(holdfast acquire deploy --pid $$ || echo exit $?)"
   eval "$(holdfast acquire -n --reason 'release 1.4' deploy --pid $$ || echo exit $?)"`,
 		Args: cobra.ArbitraryArgs,
@@ -68,24 +61,21 @@ The exit status is 0, or
 	flags.SetNormalizeFunc(ofFlock)
 	flags.SortFlags = false
 	flags.IntVar(&f.pid, "pid", 0, "keep the lock until the process `PID` ends: $$ in a script")
-	f.defineTaking(flags)
-	durationVar(flags, &f.ttl, "ttl", 30*time.Second, "lease TTL: after this host dies, others wait this long")
-	durationVar(flags, &f.minHold, "min-hold", 0, "keep the lock closed for at least this long, even if the script ends earlier")
-	durationVar(flags, &f.maxHold, "max-hold", 0, "end the lease, and the script, after this time")
-	durationVar(flags, &f.progress, "progress", 0, "send TERM if the script has not called holdfast progress for this long")
-	flags.StringVar(&f.reason, "reason", "", "`TEXT` shown to others while the lock is held")
-	flags.StringArrayVar(&f.labels, "label", nil, "`KEY=VALUE` shown to others; may be repeated")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no messages about the lock")
-	flags.BoolVarP(&f.verbose, "verbose", "v", false, "tell what happens to the lock")
+	f.defineWait(flags)
+	f.defineBusy(flags)
+	f.defineMode(flags)
+	f.defineTTL(flags)
+	f.defineLimits(flags)
+	f.defineTexts(flags)
 	return a.withJSON(cmd)
 }
 
-// orExit prints what ends a shell that evaluates the output, if err says that there is
-// no lock.
+// orExit prints a command that ends the shell which evaluates the output, if there is no
+// lock.
 func (a *app) orExit(err error) error {
 	var e *exit.Error
 	if errors.As(err, &e) && !a.asksForJSON() {
-		// A shell that reads nothing of it has closed the pipe, or has it from "|| echo".
+		// A shell that does not read it has closed the pipe, or gets it from "|| echo".
 		_, _ = fmt.Fprintf(a.stdout, "exit %d\n", e.Status)
 	}
 	return err
@@ -104,11 +94,11 @@ func (a *app) acquire(cmd *cobra.Command, f *acquireFlags, args []string) error 
 	if err := a.outlives("acquire"); err != nil {
 		return err
 	}
-	a.holder.User, a.holder.Host = userAndHost()
+	s := a.session()
+	s.holder = holderOf(script)
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
 	if script != nil {
-		a.holder.PID, a.holder.Program = script.PID, supervise.ProgramOf(script.PID)
 		go func() { // ends with the script, or with ctx
 			select {
 			case <-script.Gone():
@@ -117,10 +107,19 @@ func (a *app) acquire(cmd *cobra.Command, f *acquireFlags, args []string) error 
 			}
 		}()
 	}
-	return a.take(ctx, &f.jobFlags, &job, func() error { return a.handOver(ctx, &job, script) })
+	return s.take(ctx, &f.jobFlags, &job, func() error { return a.handOver(ctx, &job, script) })
 }
 
-// job checks the arguments of acquire. Nothing has happened yet.
+// holderOf returns the script as others see it.
+func holderOf(script *keeper.Script) (h holdfast.Holder) {
+	h.User, h.Host = userAndHost()
+	if script != nil {
+		h.PID, h.Program = script.PID, supervise.ProgramOf(script.PID)
+	}
+	return h
+}
+
+// job checks the arguments of acquire, before anything happens.
 func (f *acquireFlags) job(cmd *cobra.Command, args []string) (j runner.Job, err error) {
 	if len(args) != 1 {
 		return j, usage("acquire: want one NAME, and flags: holdfast run runs a command under a lock")
@@ -133,10 +132,10 @@ func (f *acquireFlags) job(cmd *cobra.Command, args []string) (j runner.Job, err
 		return j, err
 	}
 	if ttl := runner.TTL(j.Opts); ttl < runner.MinTTL {
-		return j, usage("acquire: --ttl %s: want at least %s, or there is no time to tell the script when the lock is lost", ttl, runner.MinTTL)
+		return j, usage("acquire: --ttl %s: want at least %s, or there is no time to warn the script when the lock is lost", ttl, runner.MinTTL)
 	}
 	if !cmd.Flags().Changed("pid") {
-		for _, name := range []string{"min-hold", "max-hold", "progress"} {
+		for _, name := range []string{"min-hold", "max-hold", "stall-after"} {
 			if cmd.Flags().Changed(name) {
 				return j, usage("acquire: --%s needs a keeper: give --pid $$ with it", name)
 			}
@@ -145,20 +144,20 @@ func (f *acquireFlags) job(cmd *cobra.Command, args []string) (j runner.Job, err
 	return j, nil
 }
 
-// scriptOf returns the process to keep the lock for; nil without --pid. From now on
-// another process with its number is not taken for it.
-func scriptOf(cmd *cobra.Command, verb string, pid int) (*keep.Script, error) {
+// scriptOf returns the process to keep the lock for; nil without --pid. A later process with
+// the same number is not mistaken for it.
+func scriptOf(cmd *cobra.Command, verb string, pid int) (*keeper.Script, error) {
 	if !cmd.Flags().Changed("pid") {
 		return nil, nil
 	}
-	script, err := keep.Watch(pid)
+	script, err := keeper.Watch(pid)
 	if err != nil {
 		return nil, usage("%s: --pid %w", verb, err)
 	}
 	return script, nil
 }
 
-// outlives refuses a store that ends with this process: nobody could find the lease.
+// outlives refuses a store that ends with this process, and the lease with it.
 func (a *app) outlives(verb string) error {
 	choice, err := a.choose()
 	if err == nil && strings.HasPrefix(strings.ToLower(choice.URL), "memory:") {
@@ -167,10 +166,10 @@ func (a *app) outlives(verb string) error {
 	return err
 }
 
-// handOver takes the lock, leaves it to a keeper, and prints what the script has to
-// know. Until the keeper has it this process renews it, and the keeper gives it back
-// unless it hears, after all that can fail, that the script has been told.
-func (a *app) handOver(ctx context.Context, job *runner.Job, script *keep.Script) error {
+// handOver takes the lock, leaves it to a keeper, and prints the variables of the script.
+// Until the keeper has the lease, this process renews it. The keeper releases the lease
+// unless Commit tells it, after everything that can fail, that the variables were printed.
+func (a *app) handOver(ctx context.Context, job *runner.Job, script *keeper.Script) error {
 	if script == nil {
 		job.Opts.KeepAlive = holdfast.KeepAliveOff
 	}
@@ -187,51 +186,52 @@ func (a *app) handOver(ctx context.Context, job *runner.Job, script *keep.Script
 	case script == nil:
 		return a.leave(ctx, lease, func() error { return a.printLease(job, lease) })
 	}
-	keeper, err := a.startKeeper(began, job, lease, script, nil)
+	kept, err := a.startKeeper(began, job, lease, script, nil)
 	if err != nil {
 		_ = lease.Release(ctx) // the client goes on trying
 		return err
 	}
-	job.Socket = keeper.Socket
+	job.Socket = kept.Socket
 	if err := a.leave(ctx, lease, func() error { return a.printLease(job, lease) }); err != nil {
-		keeper.Cancel()
+		kept.Cancel()
 		return err
 	}
-	if err := keeper.Commit(); err != nil {
+	if err := kept.Commit(); err != nil {
 		return exit.With(exit.Unavailable, fmt.Errorf("acquire %q: the keeper has ended: %w", lease.Name(), err))
 	}
 	return nil
 }
 
-// leave leaves the lease in the store, for the script that is told of it. If that
-// cannot be told, the lease is given back.
+// leave leaves the lease in the store, for the script. If tell fails, the script does not
+// know of the lease, and leave releases it.
 func (a *app) leave(ctx context.Context, lease *holdfast.Lease, tell func() error) error {
 	if err := tell(); err != nil {
 		_ = lease.Release(ctx) // the client goes on trying
 		return err
 	}
-	if err := lease.Leave(); err != nil {
+	if _, err := lease.Leave(); err != nil {
 		return exit.With(exit.Lost, err)
 	}
 	return nil
 }
 
-// startKeeper returns a keeper that has the lease. A signal that asks to end ends the
-// wait for it.
-func (a *app) startKeeper(began time.Time, job *runner.Job, lease *holdfast.Lease, script *keep.Script, once *keep.Once) (*keep.Keeper, error) {
+// startKeeper returns a keeper that has the lease. A signal such as TERM ends the wait.
+func (a *app) startKeeper(began time.Time, job *runner.Job, lease *holdfast.Lease, script *keeper.Script, once *keeper.Once) (*keeper.Keeper, error) {
 	choice, err := a.choose()
 	if err != nil {
 		return nil, err
 	}
-	order := keep.Order{Store: choice, Name: lease.Name(), LeaseID: lease.ID(), PID: script.PID, Adopt: adoption(began, job, lease), Once: once}
+	// This process renews the lease until the keeper has adopted it.
+	handle := holdfast.NewHandle(lease.Name(), lease.ID(), lease.Token(), lease.Mode())
+	order := keeper.Order{Store: choice, Handle: handle, Name: lease.Name(), PID: script.PID, Adopt: adoption(began, job), Once: once}
 	verb := cmp.Or(a.verb, "acquire")
 	type started struct {
-		*keep.Keeper
+		*keeper.Keeper
 		error
 	}
 	done := make(chan started, 1)
 	go func() { // ends within the time that a keeper may take
-		k, err := keep.Start(order)
+		k, err := keeper.Start(order)
 		done <- started{k, err}
 	}()
 	for {
@@ -244,16 +244,16 @@ func (a *app) startKeeper(began time.Time, job *runner.Job, lease *holdfast.Leas
 			return s.Keeper, s.error
 		case s := <-job.Signals:
 			if sig := s.(syscall.Signal); supervise.Ends(sig) {
-				// The keeper ends with this process, and gives back what it has.
+				// The keeper ends with this process, and releases the lease.
 				return nil, exit.With(exit.Signal(int(sig)), fmt.Errorf("%s %q: ended by a signal", verb, lease.Name()))
 			}
 		}
 	}
 }
 
-// adoption is how a keeper goes on with the lease. What counts from the acquisition
-// has to count from when it adopts the lease: it lasts no longer for that.
-func adoption(began time.Time, job *runner.Job, lease *holdfast.Lease) holdfast.AdoptOptions {
+// adoption returns how a keeper continues the lease. MaxHold, which counts from the
+// acquisition, is shortened to count from the adoption.
+func adoption(began time.Time, job *runner.Job) holdfast.AdoptOptions {
 	o := job.Opts
 	left := func(d time.Duration) time.Duration {
 		if d == 0 {
@@ -261,13 +261,10 @@ func adoption(began time.Time, job *runner.Job, lease *holdfast.Lease) holdfast.
 		}
 		return max(d-time.Since(began), holdfast.MinTTL)
 	}
-	return holdfast.AdoptOptions{
-		Token: lease.Token(), Mode: o.Mode, Limit: o.Limit, Permits: o.Permits, TTL: o.TTL, Progress: o.Progress,
-		MinHold: o.MinHold, MaxHold: left(o.MaxHold),
-	}
+	return holdfast.AdoptOptions{TTL: o.TTL, StallAfter: o.StallAfter, MinHold: o.MinHold, MaxHold: left(o.MaxHold)}
 }
 
-// printLease prints what the script has to know, in one piece.
+// printLease prints the variables of the script, in one write.
 func (a *app) printLease(job *runner.Job, lease *holdfast.Lease) error {
 	if a.json {
 		return a.answer(struct {
@@ -277,13 +274,13 @@ func (a *app) printLease(job *runner.Job, lease *holdfast.Lease) error {
 			Socket  string     `json:"socket,omitempty"`
 			TTLMS   int64      `json:"ttl_ms"`
 			Token   wire.Token `json:"token"`
-		}{lease.Name(), lease.Mode().String(), string(lease.ID()), job.Socket, job.Opts.TTL.Milliseconds(), wire.TokenOf(lease.Token())}, "")
+		}{lease.Name(), lease.Mode().Kind(), string(lease.ID()), job.Socket, job.Opts.TTL.Milliseconds(), wire.TokenOf(lease.Token())}, "")
 	}
 	var b strings.Builder
 	for _, entry := range job.Variables(lease) {
 		key, value, _ := strings.Cut(entry, "=")
-		if key == control.Variable && job.Socket == "" {
-			fmt.Fprintf(&b, "unset %s\n", key) // that of a run around this script
+		if key == keeper.SocketVariable && job.Socket == "" {
+			fmt.Fprintf(&b, "unset %s\n", key) // of a run around this script
 			continue
 		}
 		fmt.Fprintf(&b, "export %s=%s\n", key, quote(value))

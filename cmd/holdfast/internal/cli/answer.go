@@ -15,7 +15,7 @@ func (a *app) withJSON(cmd *cobra.Command) *cobra.Command {
 	return cmd
 }
 
-// answer prints what was asked for: v for programs, or text for people.
+// answer prints the result: v as JSON, or text.
 func (a *app) answer(v any, text string) error {
 	a.answered = true
 	var err error
@@ -30,7 +30,7 @@ func (a *app) answer(v any, text string) error {
 	return exit.With(exit.Output, err)
 }
 
-// answerWith is answer, and ends the program with a status if that worked.
+// answerWith is answer followed by an exit with status, if printing succeeded.
 func (a *app) answerWith(status int, v any, text string) error {
 	if err := a.answer(v, text); err != nil || status == exit.OK {
 		return err

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// words wants so many arguments. Whoever gives others is shown the command's form.
+// words wants least to most arguments. The error shows the form of the command.
 func words(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		verb, form := verbOf(cmd), cmd.Use
@@ -25,8 +25,7 @@ func words(least, most int) cobra.PositionalArgs {
 	}
 }
 
-// names is words for arguments that are names of locks. A wrong one is found before
-// there is a store.
+// names is words for names of locks. It refuses an invalid name before a store is made.
 func names(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if err := words(least, most)(cmd, args); err != nil {
@@ -41,7 +40,7 @@ func names(least, most int) cobra.PositionalArgs {
 	}
 }
 
-// verbOf is what messages call a command: "run", "token issue".
+// verbOf returns the name of a command in messages: "run", "token issue".
 func verbOf(cmd *cobra.Command) string {
 	return strings.TrimPrefix(cmd.CommandPath(), cmd.Root().Name()+" ")
 }

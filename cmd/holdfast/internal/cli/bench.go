@@ -15,8 +15,9 @@ import (
 
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/bench"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/render"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/show"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 const (
@@ -29,21 +30,15 @@ func (a *app) benchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure what locks in the store cost, from this machine",
-		Long: `Bench measures round trips, the latency of acquire and release, how many pairs of
-both a second 1, 16 and 256 workers get done, how long it takes from one holder to
-the next who waits, and whether 256 leases are kept alive.
+		Long: `Bench measures round trips, the latency of acquire and release, their throughput with 1, 16
+and 256 workers, hand-overs to a waiting client, and the renewal of 256 leases.
 
-It asks the store as fast as it answers, for the time of --for: think twice where
-others are at work. It uses names of its own, and gives all of them back, even when
-it is interrupted; what it leaves when it is killed ends after 3 seconds.
+It loads the store as much as it can for the time of --for: think twice on a store in use. It
+uses names of its own, and releases all of them even when it is interrupted; if it is killed
+they end after 3 s. Run it where your programs run: the machine and the network count as much
+as the store.
 
-The machine that it runs on counts as much as the store: its processors, and the
-network between both. Run it where the programs run that will use the locks.
-
-The exit status is 0, or
-  64  wrong arguments                   77   the store refuses our rights
-  69  the store cannot be reached       78   the store cannot do this
-  128 + n if signal n ended it`,
+The exit status is 0, or one of those in holdfast --help.`,
 		Example: `  holdfast bench --store redis://redis.internal:6379
   holdfast bench --for 3s --json | jq .acquire_release.p99_us`,
 		Args: words(0, 0),
@@ -78,9 +73,9 @@ func (a *app) bench(ctx context.Context, whole time.Duration) error {
 	return err
 }
 
-// measure measures, and prints what it has found.
+// measure runs the benchmark and prints its result.
 func (a *app) measure(ctx context.Context, whole time.Duration) error {
-	engine, choice, err := a.open(ctx)
+	engine, choice, err := a.session().open(ctx)
 	if err != nil {
 		return err
 	}
@@ -92,7 +87,7 @@ func (a *app) measure(ctx context.Context, whole time.Duration) error {
 	defer second.Close()
 	if same, err := sameStore(ctx, engine, second); err != nil {
 		return exit.FromStore(err)
-	} else if !same { // one that lives in this process
+	} else if !same { // a store inside this process
 		second = engine
 	}
 	began := time.Now()
@@ -108,8 +103,8 @@ func (a *app) measure(ctx context.Context, whole time.Duration) error {
 	return a.answer(v, v.String())
 }
 
-// untilSignal returns a context that ends with the first signal that asks to end, and
-// a function that returns that signal. The second one ends the program.
+// untilSignal returns a context that ends with the first signal, and a function that returns
+// that signal. A second signal ends the program.
 func untilSignal(ctx context.Context) (context.Context, func() syscall.Signal) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	signals := make(chan os.Signal, 1)
@@ -134,10 +129,10 @@ func (s signalError) Error() string { return syscall.Signal(s).String() }
 
 // sameStore reports whether two engines keep their locks in the same place.
 func sameStore(ctx context.Context, one, other driver.Engine) (same bool, err error) {
-	req := driver.AcquireRequest{Name: bench.Prefix + "open", LeaseID: driver.NewLeaseID(), TTL: time.Second, Mode: driver.Exclusive}
+	req := driver.AcquireRequest{Name: bench.Prefix + "open", LeaseID: lockinfo.NewLeaseID(), TTL: time.Second, Mode: lockinfo.Exclusive}
 	req.Name += "-" + string(req.LeaseID)[:12]
 	_, err = one.Acquire(ctx, req)
-	defer func(unknown bool) { // even if ctx has ended; what cannot be given back ends with its TTL
+	defer func(unknown bool) { // even if ctx has ended; on failure the lease ends with its TTL
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), req.TTL)
 		defer cancel()
 		_ = one.Release(ctx, driver.ReleaseRequest{Name: req.Name, LeaseID: req.LeaseID, Cancel: unknown})
@@ -153,7 +148,7 @@ func sameStore(ctx context.Context, one, other driver.Engine) (same bool, err er
 func (v benchView) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, from %s (%s, %d processors), holdfast %s, in %s\n\n",
-		render.Plain(v.Store), render.Plain(v.Host), v.Platform, v.Processors, v.Version, render.Short(time.Duration(v.DurationMS)*time.Millisecond))
+		show.Plain(v.Store), show.Plain(v.Host), v.Platform, v.Processors, v.Version, show.Short(time.Duration(v.DurationMS)*time.Millisecond))
 	rows := [][]string{{"", "p50", "p95", "p99", ""}}
 	row := func(what string, l bench.Latency, note string) {
 		us := func(n int64) string { return (time.Duration(n) * time.Microsecond).String() }
@@ -174,7 +169,7 @@ func (v benchView) String() string {
 	k := v.KeptAlive
 	row("renewal", k.Renewal, fmt.Sprintf("%d leases of %s, held for %s: %d lost, %d renewals failed",
 		k.Leases, time.Duration(k.TTLMS)*time.Millisecond, time.Duration(k.HeldMS)*time.Millisecond, k.Lost, k.Failed))
-	b.WriteString(render.Columns(2, rows))
+	b.WriteString(show.Columns(2, rows))
 	b.WriteString("\nThe machine that measures counts as much as the store.\n")
 	return b.String()
 }

@@ -10,7 +10,8 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A changing store changes right after the first look at it.
@@ -19,7 +20,7 @@ type changing struct {
 	change func()
 }
 
-func (c *changing) Inspect(ctx context.Context, name string) (driver.Lock, error) {
+func (c *changing) Inspect(ctx context.Context, name string) (lockinfo.LockState, error) {
 	lock, err := c.Forward.Inspect(ctx, name)
 	if f := c.change; f != nil {
 		c.change = nil
@@ -32,9 +33,9 @@ func (c *changing) Inspect(ctx context.Context, name string) (driver.Lock, error
 // before break reaches the store, and another has it by then. That one keeps it.
 // INVARIANT I6.
 func TestBreakLeavesSuccessor(t *testing.T) {
-	ctx, store := t.Context(), memlock.New()
+	ctx, store := t.Context(), mem.New(nil)
 	take := func() driver.AcquireRequest {
-		req := driver.AcquireRequest{Name: "job", LeaseID: driver.NewLeaseID(), TTL: time.Hour}
+		req := driver.AcquireRequest{Name: "job", LeaseID: lockinfo.NewLeaseID(), TTL: time.Hour}
 		if reply, err := store.Acquire(ctx, req); err != nil || reply.Outcome != driver.Granted {
 			t.Fatalf("%+v, %v", reply, err)
 		}
@@ -51,13 +52,13 @@ func TestBreakLeavesSuccessor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer client.Close(ctx)
+	defer client.Close()
 	var out strings.Builder
-	a := &app{stdout: &out}
+	a := &app{env: env{stdout: &out}}
 	if err := a.breakLock(ctx, client, "job", holdfast.BreakOptions{Author: "ada", Reason: "why"}); err == nil {
 		t.Error("no error, want status 1")
 	}
-	if out.String() != "job was given back meanwhile\n" {
+	if out.String() != "job was released meanwhile\n" {
 		t.Errorf("it says %q", out.String())
 	}
 	if lock, err := store.Inspect(ctx, "job"); err != nil || len(lock.Holders) != 1 || lock.Holders[0].LeaseID != next.LeaseID {

@@ -7,70 +7,51 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
+	"os"
 	"strconv"
 	"strings"
-	"sync/atomic"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/linewriter"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/show"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/terminal"
-	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// closeTimeout bounds how long the program waits at its end for requests that
-// have to be cancelled.
-const closeTimeout = 3 * time.Second
-
-// awayTimeout is closeTimeout while the store does not answer.
-const awayTimeout = 100 * time.Millisecond
-
-// An opener opens the store that the user wants.
-type opener func(context.Context) (driver.Engine, store.Choice, error)
-
-// An app is one run of the program.
-type app struct {
-	args     []string    // of the program
-	asked    store.Asked // --store, and where to look without it
+// An env is what the program was started with. It does not change.
+type env struct {
+	args     []string // of the program
+	getenv   func(string) string
 	stdout   io.Writer
-	stderr   io.Writer                         // for a server's log; all else is written by messages
-	messages *linewriter.Writer                // to standard error
-	screen   *terminal.Terminal                // on standard error, or nil
-	wrap     func(driver.Engine) driver.Engine // what a command has done to its engine; may be nil
-	holder   holdfast.Holder                   // what others see of whoever acquires, besides host, user and process
-	json     bool                              // --json
-	quiet    bool                              // --quiet of a command that waits
-	wait     time.Duration                     // its --wait, which bounds the wait for the store too; 0 if it has none
-	opener   opener                            // opens the store; see open
-	onAway   func(time.Time, error)            // is told that the store is not there, and when that wait began; may be nil
-	away     atomic.Bool                       // the store does not answer, and the user knows
+	stderr   io.Writer      // for a server's log; messages writes everything else
+	messages *show.Writer   // to standard error
+	screen   *show.Terminal // on standard error, or nil
+}
+
+// An app is one run of the program: the flags that all commands have, and what is known
+// about the store that they name.
+type app struct {
+	env
+	asked    store.Asked // --store, and where to look without it
+	json     bool        // --json
+	answered bool        // something was written to stdout
 
 	verb, subject string // what is done to what, for messages
-	answered      bool   // something was written to stdout
-	endless       string // the name of which the user knows that what is in its way has no end
 
 	chosen    bool // choice and choiceErr are what asked resolves to
 	choice    store.Choice
-	newStore  bool // it was made by this run
+	newStore  bool // this run has made it
 	choiceErr error
 }
 
-// Main runs the program and returns its exit status. What stands in front of the
-// system's own paths, prefix, is empty but in tests.
+// Main runs the program and returns its exit status. prefix is put before the system's own
+// paths; it is empty except in tests.
 func Main(args []string, getenv func(string) string, prefix string, stdout, stderr io.Writer) int {
 	if status, ok := helper(args); ok {
 		return status
 	}
-	a := &app{asked: store.Asked{Getenv: getenv, Root: prefix}, stdout: stdout, stderr: stderr}
-	a.args = args
-	a.speakTo(stderr, getenv("TERM"))
-	a.opener = a.open
+	a := &app{env: newEnv(args, getenv, stdout, stderr), asked: store.Asked{Getenv: getenv, Root: prefix}}
 	root := a.rootCommand()
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		a.setUpCompletion(root)
@@ -91,10 +72,25 @@ func Main(args []string, getenv func(string) string, prefix string, stdout, stde
 	return e.Status
 }
 
-// say prints a message for the user.
-func (a *app) say(format string, arguments ...any) {
+// newEnv returns the environment of a run, which draws a waiting line below its messages
+// if stderr is a terminal.
+func newEnv(args []string, getenv func(string) string, stdout, stderr io.Writer) env {
+	e := env{args: args, getenv: getenv, stdout: stdout, stderr: stderr}
+	if f, ok := stderr.(*os.File); ok {
+		e.screen = show.TerminalOf(f, getenv("TERM"))
+	}
+	if e.screen == nil {
+		e.messages = show.NewWriter(stderr)
+	} else {
+		e.messages = show.NewTerminalWriter(stderr, e.screen.Ours)
+	}
+	return e
+}
+
+// say prints a message on standard error.
+func (e *env) say(format string, arguments ...any) {
 	text := strings.TrimPrefix(fmt.Sprintf(format, arguments...), "holdfast: ")
-	a.messages.Put("holdfast: " + text + "\n")
+	e.messages.Put("holdfast: " + text + "\n")
 }
 
 func (a *app) rootCommand() *cobra.Command {
@@ -102,17 +98,16 @@ func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "holdfast",
 		Short: "Distributed locks for commands",
-		Long: `Holdfast runs commands under locks that several processes, on one host or on
-many, share through a store.
+		Long: `Holdfast runs commands under locks that processes on one host or many share in a store.
 
 The store is the first of these that is named:
-  --store URL, or --store-file FILE that has the URL in it
+  --store URL, or --store-file FILE with the URL
   $HOLDFAST_STORE, or $HOLDFAST_STORE_FILE
   holdfast.conf in $XDG_CONFIG_HOME (~/.config), with lines such as store = URL
   /etc/holdfast.conf
-  the system's file, /var/lib/holdfast/locks.db, if it is there
+  the system's file, /var/lib/holdfast/locks.db, if it exists
   your own file
-If it cannot be used the command fails: it does not try the next.
+If it cannot be used, the command fails.
 
 URLs of stores:
   sqlite:///path/file.db    the processes of this host
@@ -121,9 +116,17 @@ URLs of stores:
                             the same with Sentinel, or a Redis Cluster
   redis+unix:///path/redis.sock
                             one server of this host, by its socket
-  quorum+redis://a,b,c      a majority of servers that know nothing of each other
-  valkey, valkeys           may stand for redis and rediss everywhere
-  memory:                   this process only, for trying things out`,
+  quorum+redis://a,b,c      a majority of independent servers
+  valkey, valkeys           the same as redis and rediss
+  memory:                   this process only, for trials
+  http://host:port          a holdfast server; https:// for TLS
+
+Exit statuses that mean the same for all commands:
+  64  wrong arguments                        75  another client has the lock
+  69  the store cannot be reached            77  the store denies access
+  74  standard output cannot be written      79  the lease is lost
+  78  the store cannot do this, does not exist, or NAME is a lock of another kind
+  128 + n, if signal n ended holdfast`,
 		Example: `  holdfast run deploy -- ./deploy.sh
   holdfast show deploy`,
 		SilenceErrors: true,
@@ -139,11 +142,11 @@ URLs of stores:
 			return a.noCommand(root, args)
 		},
 	}
-	// cobra prints versions by a template. With the templates, the linker has to
-	// keep every method of every type: the program would be almost twice as large.
+	// cobra prints versions with a template. Templates make the linker keep every method of
+	// every type: the program would be almost twice as large.
 	root.Flags().BoolVarP(&version, "version", "V", false, "print the version")
-	root.PersistentFlags().Var((*nonEmpty)(&a.asked.Store), "store", "`URL` of the store; without it and --store-file: see holdfast --help")
-	root.PersistentFlags().Var((*nonEmpty)(&a.asked.File), "store-file", "`FILE` that has the URL of the store, which no ps shows then")
+	root.PersistentFlags().Var((*nonEmpty)(&a.asked.Store), "store", "`URL` of the store (default: see holdfast --help)")
+	root.PersistentFlags().Var((*nonEmpty)(&a.asked.File), "store-file", "read the store's URL from `FILE`, which keeps it out of ps")
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(
@@ -154,7 +157,7 @@ URLs of stores:
 		a.checkCommand(),
 		a.acquireCommand(),
 		a.extendCommand(),
-		a.progressCommand(),
+		a.heartbeatCommand(),
 		a.releaseCommand(),
 		a.holdCommand(),
 		a.showCommand(),
@@ -173,8 +176,8 @@ URLs of stores:
 	return root
 }
 
-// A nonEmpty is the argument of a flag that must not be empty: an unset variable in
-// a script would have another store used.
+// A nonEmpty is a flag that must not be empty: with an unset variable in a script, the
+// command would use another store.
 type nonEmpty string
 
 func (n *nonEmpty) String() string { return string(*n) }
@@ -193,7 +196,7 @@ func usage(format string, arguments ...any) error {
 	return exit.With(exit.Usage, fmt.Errorf(format, arguments...))
 }
 
-// flagError says in our words what is wrong with the argument of a flag.
+// flagError describes a wrong argument of a flag.
 func flagError(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError
 	if !errors.As(err, &invalid) {
@@ -214,80 +217,4 @@ func flagError(cmd *cobra.Command, err error) error {
 		}
 	}
 	return usage("%s: %s %q: %w", verbOf(cmd), flag, invalid.GetValue(), cause)
-}
-
-// ask opens the store, calls f and closes everything. An error of f that has no
-// status gets that of the client's errors.
-func (a *app) ask(cmd *cobra.Command, f func(context.Context, *holdfast.Client) error) error {
-	return a.withClient(cmd.Context(), nil, func(c *holdfast.Client, _ store.Choice) error {
-		err := f(cmd.Context(), c)
-		if e := (*exit.Error)(nil); errors.As(err, &e) {
-			return err
-		}
-		return exit.FromStore(err)
-	})
-}
-
-// withClient is ask for those who observe the client, or want to know which store it is.
-// The error of f has a status.
-func (a *app) withClient(ctx context.Context, observer holdfast.Observer, f func(c *holdfast.Client, choice store.Choice) error) error {
-	engine, choice, err := a.opener(ctx)
-	if err != nil {
-		return err
-	}
-	if a.wrap != nil {
-		engine = a.wrap(engine)
-	}
-	quiet := slog.New(slog.DiscardHandler) // what the user is to know the command says itself
-	client, err := holdfast.New(engine, &holdfast.Options{Observer: observer, Logger: quiet, Holder: a.holder})
-	if err != nil {
-		engine.Close()
-		return exit.FromStore(err)
-	}
-	err = f(client, choice)
-	limit := closeLimit(err)
-	if a.away.Load() { // nothing can be cancelled now
-		limit = min(limit, awayTimeout)
-	}
-	closeWithin(context.WithoutCancel(ctx), limit, client, engine)
-	return err
-}
-
-// closeWithin closes a client and its engine. After the limit it leaves that to
-// the end of the program; what is left in the store ends with its TTL.
-func closeWithin(ctx context.Context, limit time.Duration, client *holdfast.Client, engine driver.Engine) {
-	if limit <= 0 {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	closed := make(chan struct{})
-	go func() { // ends soon after ctx, or with the program
-		defer close(closed)
-		_ = client.Close(ctx)
-		engine.Close()
-	}()
-	select {
-	case <-closed:
-	case <-ctx.Done():
-	}
-}
-
-// closeLimit returns how long closing the client may take after err. With 0 or
-// less it must not be closed: that would give back what it holds, or there is no
-// time.
-func closeLimit(err error) time.Duration {
-	var e *exit.Error
-	switch {
-	case !errors.As(err, &e):
-	case e.KeepLock:
-		return 0
-	case !e.EndBy.IsZero():
-		return time.Until(e.EndBy)
-	case e.Status == exit.Lost:
-		return awayTimeout
-	case e.Status > exit.Signal(0): // whoever sent it is waiting
-		return time.Second
-	}
-	return closeTimeout
 }

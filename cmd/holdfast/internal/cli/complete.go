@@ -14,11 +14,11 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
 )
 
-// completeTimeout bounds how long a shell waits for the names of locks, the time
-// to open the store included.
+// completeTimeout bounds how long a shell waits for names, including the time to open the
+// store.
 const completeTimeout = 300 * time.Millisecond
 
-// maxCompletions is how many names a shell is told at most.
+// maxCompletions is how many names a shell gets at most.
 const maxCompletions = 1000
 
 func (a *app) completionCommand() *cobra.Command {
@@ -30,10 +30,9 @@ func (a *app) completionCommand() *cobra.Command {
 	names := []string{"bash", "zsh", "fish"}
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish",
-		Short: "Print what makes a shell complete commands, flags, and the names of locks",
-		Long: `Completion prints a script for the shell. Names of locks and keys are asked of the
-store while you type; a store that does not answer within 300 ms completes nothing.
-Bash needs the package bash-completion.`,
+		Short: "Print a shell script that completes commands, flags and names of locks",
+		Long: `Completion prints a script for the shell. It completes names of locks and keys from the
+store, which must answer within 300 ms. Bash needs the package bash-completion.`,
 		Example: `  source <(holdfast completion bash)      # in ~/.bashrc
   holdfast completion zsh >"${fpath[1]}/_holdfast"
   holdfast completion fish >~/.config/fish/completions/holdfast.fish`,
@@ -52,8 +51,8 @@ Bash needs the package bash-completion.`,
 	}
 }
 
-// setUpCompletion tells what may stand for the arguments and flags of all commands.
-// Only the scripts of completionCommand need it, which call the command __complete.
+// setUpCompletion sets the completions of the arguments and flags of all commands. Only the
+// scripts of completionCommand, which call the command __complete, need it.
 func (a *app) setUpCompletion(c *cobra.Command) {
 	switch {
 	case strings.Contains(c.Use, "KEY"):
@@ -78,11 +77,11 @@ func (a *app) setUpCompletion(c *cobra.Command) {
 	}
 }
 
-// A completer returns what may stand for an argument that begins with prefix.
+// A completer returns the completions of prefix.
 type completer func(ctx context.Context, c *holdfast.Client, prefix string) []string
 
-// completing completes the first argument by what f finds, and those behind it as
-// files: they belong to a command that is run.
+// completing completes the first argument with f, and later ones as files: they belong to a
+// command to run.
 func (a *app) completing(f completer) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -92,15 +91,15 @@ func (a *app) completing(f completer) cobra.CompletionFunc {
 	}
 }
 
-// completions asks the store, and waits for it no longer than completeTimeout: what
-// is still under way then ends with the program.
+// completions calls f within completeTimeout. What is still in progress then ends with the
+// program.
 func (a *app) completions(cmd *cobra.Command, prefix string, f completer) []string {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completeTimeout)
 	defer cancel()
 	found := make(chan []string, 1)
 	go func() { // ends with ctx, or with the program
 		var names []string
-		_ = a.withClient(ctx, nil, func(c *holdfast.Client, _ store.Choice) error {
+		_ = a.session().withClient(ctx, func(c *holdfast.Client, _ store.Choice) error {
 			names = f(ctx, c, prefix)
 			return nil
 		})
@@ -114,7 +113,7 @@ func (a *app) completions(cmd *cobra.Command, prefix string, f completer) []stri
 	}
 }
 
-// lockNames completes the names of locks that somebody holds or waits for.
+// lockNames completes the names of locks that are held or waited for.
 func lockNames(ctx context.Context, c *holdfast.Client, prefix string) (names []string) {
 	for lock, err := range c.List(ctx, prefix) {
 		if err != nil || len(names) == maxCompletions {
@@ -128,7 +127,7 @@ func lockNames(ctx context.Context, c *holdfast.Client, prefix string) (names []
 
 // onceKeys completes the keys of work that is done, or in progress.
 func onceKeys(ctx context.Context, c *holdfast.Client, prefix string) (keys []string) {
-	for work, err := range c.OnceList(ctx, prefix) {
+	for work, err := range c.Records().List(ctx, prefix) {
 		if err != nil || len(keys) == maxCompletions {
 			break
 		}

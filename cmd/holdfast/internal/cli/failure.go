@@ -11,13 +11,13 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/render"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/show"
+	"github.com/holdfast-locks/holdfast/internal/codes"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/codes"
 )
 
-// report says why the program fails: in a line on standard error and, if it was
-// asked for JSON and has not answered, in an object on standard output too.
+// report prints why the program fails: in a line on standard error and, with --json and no
+// output yet, in an object on standard output too.
 func (a *app) report(e *exit.Error, cmd *cobra.Command) {
 	if e.Err == nil {
 		return
@@ -28,11 +28,11 @@ func (a *app) report(e *exit.Error, cmd *cobra.Command) {
 		return
 	}
 	a.json = true
-	// The status and the message tell the same if this fails.
+	// If this fails, status and message still report the error.
 	_ = a.answer(wire.Failure{Error: codeOf(e), Message: message, Status: e.Status}, "")
 }
 
-// words returns an error as this command says it.
+// words returns the message of an error.
 func (a *app) words(e *exit.Error) string {
 	if !e.Engine {
 		return strings.TrimPrefix(e.Err.Error(), "holdfast: ")
@@ -40,7 +40,7 @@ func (a *app) words(e *exit.Error) string {
 	if held := (*holdfast.HeldError)(nil); errors.As(e.Err, &held) && isEndless(held.Foreign, held.ExpiresIn) {
 		e = &exit.Error{Err: fmt.Errorf("%w: %s", e.Err, endless)}
 	}
-	f := render.Failure{Verb: a.verb, Subject: a.subject, Opening: e.Opening, Err: e.Err}
+	f := show.Failure{Verb: a.verb, Subject: a.subject, Opening: e.Opening, Err: e.Err}
 	if a.chosen && a.choiceErr == nil {
 		f.Store = a.choice.Public()
 		if !a.choice.ByFlag {
@@ -50,35 +50,24 @@ func (a *app) words(e *exit.Error) string {
 	return f.String()
 }
 
-// endless says what to do about something in the way that is not a lock of
-// holdfast's, and that has no end.
+// endless explains what to do about a foreign lock without an expiry.
 const endless = "it may be data of another program: then use another name, or ?prefix= in the URL of the store; " +
-	"if it is a lock, only who took it can give it back"
+	"if it is a lock, only its owner can release it"
 
 func isEndless(foreign bool, expiresIn time.Duration) bool {
 	return foreign && expiresIn == holdfast.Never
 }
 
-// sayForeign tells those who wait, at once, that they may wait for ever.
-func (a *app) sayForeign(s holdfast.WaitState) {
-	if !isEndless(s.Foreign, s.ExpiresIn) || a.quiet || a.endless == s.Name {
-		return
-	}
-	a.endless = s.Name
-	a.say("%s %q: held by a client that is not holdfast, with no expiry: %s", a.verb, s.Name, endless)
-}
-
-// notUnderstood returns what cobra says of arguments, with the command that it
-// means.
+// notUnderstood returns an error of cobra with the command it is about.
 func notUnderstood(cmd *cobra.Command, err error) error {
 	if !cmd.HasParent() {
-		return fmt.Errorf("%w (holdfast --help says more)", err)
+		return fmt.Errorf("%w (see holdfast --help)", err)
 	}
-	return fmt.Errorf("%s: %w (%s --help says more)", verbOf(cmd), err, cmd.CommandPath())
+	return fmt.Errorf("%s: %w (see %s --help)", verbOf(cmd), err, cmd.CommandPath())
 }
 
-// subjectOf returns what the arguments of a command name, in quotes. Those who have
-// several names, or others in front, say it themselves.
+// subjectOf returns the first argument in quotes, for messages. Commands with several names
+// set the subject themselves.
 func subjectOf(args []string) string {
 	if len(args) == 0 || args[0] == "" || args[0] == "-" {
 		return ""
@@ -86,8 +75,7 @@ func subjectOf(args []string) string {
 	return fmt.Sprintf("%q", args[0])
 }
 
-// asksForJSON reports whether the arguments ask for JSON, even if something in front
-// of that is wrong.
+// asksForJSON reports whether --json was given, even after a wrong flag.
 func (a *app) asksForJSON() bool {
 	args := a.args
 	if end := slices.Index(args, "--"); end >= 0 {
@@ -96,8 +84,7 @@ func (a *app) asksForJSON() bool {
 	return a.json || slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
 }
 
-// codeOf returns the code of an error as answers have it: that of the table, or of
-// what has the same status.
+// codeOf returns the code of an error for JSON: from the table, or by its status.
 func codeOf(e *exit.Error) string {
 	if code := codes.Of(e.Err); code.Name != "" {
 		return code.Underscored()

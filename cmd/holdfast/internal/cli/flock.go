@@ -6,8 +6,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// ofFlock is the name of a flag for each long name of flock(1) that is not ours:
-// its scripts run as they are, and help names each flag once.
+// ofFlock maps the long names of flock(1) to ours, so that its scripts run unchanged.
 func ofFlock(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	for _, alias := range flockNames {
 		if name == alias.flock {
@@ -21,7 +20,7 @@ var flockNames = []struct{ flock, ours string }{
 	{"nonblock", "no-wait"}, {"nb", "no-wait"}, {"timeout", "wait"}, {"conflict-exit-code", "busy-status"},
 }
 
-// flockFlags are flags of flock(1) that say nothing new, or cannot be had here.
+// flockFlags are flags of flock(1) that change nothing, or are refused.
 type flockFlags struct {
 	closes  bool // -o
 	noFork  bool // -F
@@ -32,7 +31,7 @@ type flockFlags struct {
 // defineFlock defines the flags, which help does not list.
 func (f *flockFlags) defineFlock(flags *pflag.FlagSet, exclusive *bool) {
 	flags.BoolVarP(exclusive, "e", "e", false, "-x")
-	flags.BoolVarP(&f.closes, "close", "o", false, "what the command leaves behind does not keep the lock (default)")
+	flags.BoolVarP(&f.closes, "close", "o", false, "background processes do not keep the lock (default)")
 	flags.BoolVarP(&f.noFork, "no-fork", "F", false, "refused")
 	flags.BoolVarP(&f.unlock, "unlock", "u", false, "refused")
 	flags.BoolVarP(&f.version, "version", "V", false, "print the version")
@@ -41,18 +40,18 @@ func (f *flockFlags) defineFlock(flags *pflag.FlagSet, exclusive *bool) {
 	}
 }
 
-// inScripts says how a shell script takes a lock for itself.
+// inScripts explains how a shell script takes a lock for itself.
 const inScripts = `to hold NAME from here to the end of a shell script, write: eval "$(holdfast acquire NAME --pid $$ || echo exit $?)"`
 
-// refused says what to use in place of what is not possible.
+// refused names the replacement of a flag that is not supported.
 func (f *flockFlags) refused(children bool) error {
 	switch {
 	case f.noFork:
 		return usage("run: -F: holdfast stays the parent of the command, because it renews the lock; %s, and then: exec COMMAND", inScripts)
 	case f.unlock:
-		return usage("run: -u: a lock of run is given back when its command ends; %s, and to give it back earlier: holdfast release", inScripts)
+		return usage("run: -u: a lock of run is released when its command ends; %s, and to release it earlier: holdfast release", inScripts)
 	case f.closes && children:
-		return usage("run: -o and --wait-children exclude one another: -o gives the lock back when the command ends")
+		return usage("run: -o and --wait-children exclude one another: -o releases the lock when the command ends")
 	}
 	return nil
 }

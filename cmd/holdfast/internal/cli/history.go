@@ -10,7 +10,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/render"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/show"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -24,27 +24,25 @@ func (a *app) historyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.answer(wire.HistoryOf(args[0], events), render.History(args[0], events))
+			return a.answer(wire.HistoryOf(args[0], events), show.History(args[0], events))
 		})
-	cmd.Long = `History tells what happened to NAME, the oldest first: who was granted the lock, at
-once or after a wait, gave it back, lost it, or had it taken away; who waited in vain;
-what ran out because nobody renewed it, and what was done once. The store keeps the
-latest 64 events of each name, for 24 hours.
+	cmd.Long = `History lists the events of NAME, oldest first: leases that were granted, released, lost or
+broken, or that expired; clients that gave up waiting; do-once work that was done. The store
+keeps the latest 64 events of each name, for 24 hours.
 
 It is off unless the URL of the store has history=1, as in
   --store sqlite:///path/file.db?history=1
-What commands do whose URL lacks it is not in it, so put it where the store is named
-for all: $HOLDFAST_STORE, or /etc/holdfast.conf. A quorum has no history.
+Commands without it in their URL record nothing, so put it where all of them read the URL:
+$HOLDFAST_STORE, or /etc/holdfast.conf. A quorum has no history.
 
-The exit status is 0 even if nothing happened, or
-  64  wrong arguments                  77   the store refuses our rights
-  69  the store cannot be reached      78   history is off, or the store has none`
+The exit status is 0 even if there are no events, 78 if history is off, or one of those in
+holdfast --help.`
 	cmd.Example = `  holdfast history deploy
   holdfast history deploy --json | jq -r '.events[] | select(.event == "expired") | .holder.host'`
 	return cmd
 }
 
-// withoutHistory says why there is none, and what to do.
+// withoutHistory explains why there is no history, and what to do.
 func (a *app) withoutHistory() string {
 	store := a.choice.Public()
 	switch scheme, _, _ := strings.Cut(store, ":"); {
@@ -57,5 +55,5 @@ func (a *app) withoutHistory() string {
 	if strings.Contains(store, "?") {
 		with = "&history=1"
 	}
-	return "it is off: name the store as " + store + with + ", wherever its locks are used"
+	return "it is off: name the store as " + store + with + ", in all programs that use its locks"
 }

@@ -14,10 +14,10 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/render"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/keeper"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/runner"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/show"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/ticket"
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
@@ -32,24 +32,20 @@ func (a *app) holdCommand() *cobra.Command {
 	var f holdFlags
 	cmd := &cobra.Command{
 		Use:   "hold NAME --for DURATION --reason TEXT",
-		Short: "Hold a lock yourself, without a process: a freeze, a machine under repair",
-		Long: `Hold takes the lock NAME for you, for all of DURATION: no process renews it, and
-nothing gives it back before unless you do, with holdfast release NAME, as the same
-user on this host. Others take it away with holdfast break NAME.
+		Short: "Hold a lock yourself, without a process: for a freeze, or a machine under repair",
+		Long: `Hold takes the lock NAME for you, for DURATION. No process renews it. It ends after
+DURATION, with holdfast release NAME by the same user on this host, or with holdfast break
+NAME by anyone. Others see that a person holds it, until when, and why. DURATION may be up to
+30 days on most stores, and 5 minutes on a quorum.
 
-Others see that a person holds it, until when and why. A store may bound DURATION:
-30 days on most, 5 minutes on a quorum.
-
-Hold again is refused, with status 75. With --extend it makes your own hold last for
-DURATION from now, at least.
+A second hold of NAME is refused with status 75. With --extend, your hold lasts for at least
+DURATION from now.
 
 The exit status is 0, or
-  64  wrong arguments                  75  somebody has the lock, perhaps you
-  69  the store cannot be reached      77  the store refuses our rights
-  74  standard output cannot be written
-  78  the store cannot do this, or DURATION is too long for it; --extend: you do
-      not hold NAME
-  79  --extend: your hold has ended, or was broken`,
+   75  another client, or you, have the lock
+   78  DURATION is too long for the store; with --extend: you do not hold NAME
+   79  with --extend: your hold has ended, or was broken
+or one of those in holdfast --help.`,
 		Example: `  holdfast hold deploy --for 48h --reason 'freeze: release 1.4'
   holdfast hold deploy --extend --for 24h`,
 		Args: cobra.ArbitraryArgs,
@@ -58,15 +54,10 @@ The exit status is 0, or
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	durationVar(flags, &f.length, "for", 0, "hold it for `DURATION`; required")
-	flags.StringVar(&f.reason, "reason", "", "`TEXT` that says why, for others; required")
 	flags.BoolVar(&f.extend, "extend", false, "make your own hold last longer")
 	f.defineWait(flags)
 	f.defineMode(flags)
-	flags.IntVar(&f.slots, "slots", 0, "hold one of `N` slots; all who use NAME must say the same")
-	flags.IntVar(&f.permits, "permits", 1, "hold `K` of the slots; only with --slots")
-	flags.StringArrayVar(&f.labels, "label", nil, "`KEY=VALUE` shown to others; may be repeated")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no messages about the lock")
-	flags.BoolVarP(&f.verbose, "verbose", "v", false, "tell what happens to the lock")
+	f.defineTexts(flags)
 	return a.withJSON(cmd)
 }
 
@@ -78,8 +69,8 @@ func (a *app) hold(cmd *cobra.Command, f *holdFlags, args []string) error {
 	if err := a.outlives("hold"); err != nil {
 		return err
 	}
-	box, on, found, err := a.ticketsOf(ticket.Hold, args[0])
-	missing := errors.Is(err, ticket.ErrNone)
+	box, on, found, err := a.ticketsOf(keeper.HoldTicket, args[0])
+	missing := errors.Is(err, keeper.ErrNone)
 	switch {
 	case err != nil && !missing:
 		return err
@@ -93,26 +84,26 @@ func (a *app) hold(cmd *cobra.Command, f *holdFlags, args []string) error {
 			return err
 		}
 	}
-	o := job.Opts
-	t := ticket.Ticket{Kind: ticket.Hold, Store: on, Name: args[0], Mode: o.Mode, Limit: o.Limit, Permits: o.Permits, PID: os.Getpid()}
-	a.holder.Person = true
-	a.note(box, &t)
-	err = a.take(cmd.Context(), &f.jobFlags, &job, func() error { return a.heldByPerson(cmd.Context(), &job, box, &t) })
+	t := keeper.Ticket{Kind: keeper.HoldTicket, Store: on, Name: args[0], PID: os.Getpid()}
+	s := a.session()
+	s.holder.Person = true
+	s.wrap = func(e driver.Engine) driver.Engine { return noted{driver.Forward{Engine: e}, box, &t} }
+	err = s.take(cmd.Context(), &f.jobFlags, &job, func() error { return a.heldByPerson(cmd.Context(), &job, box, &t) })
 	if e := (*exit.Error)(nil); t.Token == 0 && errors.As(err, &e) && (e.Status == exit.Busy || e.Status == exit.Config) {
 		box.Drop(t) // the client has made sure that there is no lease
 	}
 	return err
 }
 
-// job checks the arguments of hold. Nothing has happened yet.
+// job checks the arguments of hold, before anything happens.
 func (f *holdFlags) job(cmd *cobra.Command, args []string) (j runner.Job, err error) {
 	switch {
 	case len(args) != 1:
 		return j, usage("hold: want one NAME")
 	case f.length < holdfast.MinTTL || f.length > holdfast.MaxTTL:
-		return j, usage("hold: --for %s: want up to %s, and more than nothing: how long you hold the lock", f.length, holdfast.MaxTTL)
+		return j, usage("hold: --for %s: want more than 0, and up to %s", f.length, holdfast.MaxTTL)
 	case strings.TrimSpace(f.reason) == "" && !f.extend:
-		return j, usage("hold: no reason given: say with --reason why you hold the lock")
+		return j, usage("hold: no reason given: want --reason TEXT, which others see")
 	}
 	if err := driver.CheckName(args[0]); err != nil {
 		return j, usage("hold: %w", err)
@@ -124,7 +115,7 @@ func (f *holdFlags) job(cmd *cobra.Command, args []string) (j runner.Job, err er
 }
 
 // heldByPerson takes the lock and leaves it in the store.
-func (a *app) heldByPerson(ctx context.Context, job *runner.Job, box ticket.Box, t *ticket.Ticket) error {
+func (a *app) heldByPerson(ctx context.Context, job *runner.Job, box keeper.Box, t *keeper.Ticket) error {
 	lease, err := job.Acquire(ctx, "hold")
 	if err != nil {
 		if errors.Is(err, holdfast.ErrInvalid) { // of the store: the arguments were checked
@@ -137,23 +128,23 @@ func (a *app) heldByPerson(ctx context.Context, job *runner.Job, box ticket.Box,
 		_ = lease.Release(ctx) // the client goes on trying
 		return exit.With(exit.Output, fmt.Errorf("hold %q: its lease ID cannot be kept: %w", t.Name, err))
 	}
-	if err := lease.Leave(); err != nil {
+	if _, err := lease.Leave(); err != nil {
 		return exit.With(exit.Lost, err)
 	}
 	return a.tellHold(*t, job.Opts.TTL)
 }
 
-// tellHold prints until when the lock is held.
-func (a *app) tellHold(t ticket.Ticket, length time.Duration) error {
+// tellHold prints when the hold ends.
+func (a *app) tellHold(t keeper.Ticket, length time.Duration) error {
 	return a.answer(leaseView{t.Name, true, length.Milliseconds()}, fmt.Sprintf(
-		"%s is held for %s, until %s: holdfast release gives it back\n", render.Plain(t.Name), length, time.Now().Add(length).Format("Mon 2 Jan 15:04:05")))
+		"%s is held for %s, until %s: holdfast release ends that\n", show.Plain(t.Name), length, time.Now().Add(length).Format("Mon 2 Jan 15:04:05")))
 }
 
-// dropDead refuses a second hold of the same name. A ticket whose lease is over is
-// cancelled first, because its acquire may still be under way.
-func (a *app) dropDead(ctx context.Context, box ticket.Box, t ticket.Ticket) error {
+// dropDead refuses a second hold of the same name. It cancels a ticket whose lease has
+// ended, because its acquire request may still be in flight.
+func (a *app) dropDead(ctx context.Context, box keeper.Box, t keeper.Ticket) error {
 	p := possession{verb: "hold", name: t.Name, leaseID: t.LeaseID}
-	err := a.withClient(ctx, nil, func(c *holdfast.Client, _ store.Choice) error {
+	err := a.session().withClient(ctx, func(c *holdfast.Client, _ store.Choice) error {
 		h, err := p.find(ctx, c)
 		switch {
 		case errors.Is(err, holdfast.ErrLost):
@@ -162,7 +153,7 @@ func (a *app) dropDead(ctx context.Context, box ticket.Box, t ticket.Ticket) err
 			return exit.FromStore(err)
 		}
 		return exit.With(exit.Busy, fmt.Errorf("hold %q: you hold it already, for another %s: holdfast hold --extend makes that longer, "+
-			"holdfast release %s gives it back", t.Name, render.Short(h.ExpiresIn), quote(t.Name)))
+			"holdfast release %s ends it", t.Name, show.Short(h.ExpiresIn), quote(t.Name)))
 	})
 	if err != nil {
 		return err
@@ -175,31 +166,31 @@ func (a *app) dropDead(ctx context.Context, box ticket.Box, t ticket.Ticket) err
 }
 
 // prolong makes a hold last longer.
-func (a *app) prolong(ctx context.Context, t ticket.Ticket, length time.Duration) error {
+func (a *app) prolong(ctx context.Context, t keeper.Ticket, length time.Duration) error {
 	p := possession{verb: "hold", name: t.Name, leaseID: t.LeaseID, token: max(t.Token, 1)}
 	return p.inStore(a, ctx, func(ctx context.Context, c *holdfast.Client) error {
 		l, err := p.adopt(ctx, c, length)
 		if err != nil {
 			return err
 		}
-		if err := l.Leave(); err != nil {
+		if _, err := l.Leave(); err != nil {
 			return err
 		}
 		return a.tellHold(t, length)
 	})
 }
 
-// releaseHold gives back what hold has taken.
+// releaseHold ends a hold of this user.
 func (a *app) releaseHold(ctx context.Context, name string) error {
 	if err := driver.CheckName(name); err != nil {
 		return usage("release: %w", err)
 	}
-	box, on, found, err := a.ticketsOf(ticket.Hold, name)
+	box, on, found, err := a.ticketsOf(keeper.HoldTicket, name)
 	switch {
-	case errors.Is(err, ticket.ErrNone) && a.asked.Getenv("HOLDFAST_NAME") == name:
+	case errors.Is(err, keeper.ErrNone) && a.getenv("HOLDFAST_NAME") == name:
 		return a.release(ctx)
-	case errors.Is(err, ticket.ErrNone):
-		return exit.With(exit.Config, fmt.Errorf("release %q: you do not hold it on %s: holdfast show tells who does, and holdfast break takes it away", name, on))
+	case errors.Is(err, keeper.ErrNone):
+		return exit.With(exit.Config, fmt.Errorf("release %q: you do not hold it on %s: holdfast show prints who does, and holdfast break takes the lock away", name, on))
 	case err != nil:
 		return err
 	}
@@ -213,7 +204,7 @@ func (a *app) releaseHold(ctx context.Context, name string) error {
 		box.Drop(t)
 	}
 	if !held {
-		return exit.With(exit.Lost, fmt.Errorf("release %q: your hold has ended before, or was broken", name))
+		return exit.With(exit.Lost, fmt.Errorf("release %q: your hold had ended, or was broken", name))
 	}
 	return nil
 }

@@ -14,18 +14,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/control"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/held"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/render"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/keeper"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/runner"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/show"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// waiting translates the flags about the wait, and what is to be said of the lock.
+// waiting translates the flags about the wait and the lease.
 func (f *jobFlags) waiting(cmd *cobra.Command, j *runner.Job) error {
-	verb, waits := cmd.Name(), cmd.Flags().Changed("wait")
+	verb, waits := verbOf(cmd), cmd.Flags().Changed("wait")
 	switch {
 	case f.busy < 0 || f.busy > 255:
 		return usage("%s: -E %d: want a status from 0 to 255", verb, f.busy)
@@ -35,7 +34,7 @@ func (f *jobFlags) waiting(cmd *cobra.Command, j *runner.Job) error {
 	if err := f.options(&j.Opts, waits); err != nil {
 		return usage("%s: %w", verb, err)
 	}
-	j.Busy, j.Try = f.busy, f.noWait || waits && j.Opts.Wait == 0
+	j.Busy, j.Try = f.busy, f.noWait || waits && j.Opts.MaxWait == 0
 	return nil
 }
 
@@ -57,55 +56,54 @@ func (f *jobFlags) stopping(cmd *cobra.Command, j *runner.Job) error {
 }
 
 // work opens the store for the job and calls do.
-func (a *app) work(ctx context.Context, f *jobFlags, job *runner.Job, do func() error) error {
-	job.Signals = runner.Catch() // before there is a socket that would stay
-	server, err := a.control(f, job)
+func (s *session) work(ctx context.Context, f *jobFlags, job *runner.Job, do func() error) error {
+	job.Signals = runner.Catch() // before there is a socket that would be left behind
+	server, err := s.control(f, job)
 	if err != nil {
 		return err
 	}
 	defer server.Close()
 	job.Control = server
-	return a.take(ctx, f, job, do)
+	return s.take(ctx, f, job, do)
 }
 
-// take is work for those who only take a lock.
-func (a *app) take(ctx context.Context, f *jobFlags, job *runner.Job, do func() error) error {
+// take is work without a control socket, for commands that only take a lock.
+func (s *session) take(ctx context.Context, f *jobFlags, job *runner.Job, do func() error) error {
 	job.Warn = func(format string, arguments ...any) {
 		if !f.quiet {
-			a.say(format, arguments...)
+			s.say(format, arguments...)
 		}
 	}
 	if job.Signals == nil {
 		job.Signals = runner.Catch()
 	}
-	a.opener = unlessEnded(job.Signals, a.open)
-	job.Line = a.waitLine(f.quiet, f.verbose)
+	s.opener = unlessEnded(job.Signals, s.open)
+	job.Line = s.waitLine(f.quiet, f.verbose)
 	defer job.Line.End()
-	job.Opts.OnWait = func(s holdfast.WaitState) {
-		a.sayForeign(s)
-		job.Line.Update(s)
-		job.Status.Waiting(s)
+	job.Opts.OnWait = func(w holdfast.WaitState) {
+		s.sayForeign(w)
+		job.Line.Update(w)
+		job.Status.Waiting(w)
 	}
-	a.quiet, a.wait, a.subject = f.quiet, job.Opts.Wait, runner.Quoted(job.Names)
+	s.quiet, s.wait, s.subject, s.observe = f.quiet, job.Opts.MaxWait, runner.Quoted(job.Names), s.observer(f.verbose)
 	if job.Path != "" {
-		a.holder.Program = render.Plain(filepath.Base(job.Path)) // and none of its arguments, which may be secret
+		s.holder.Program = show.Plain(filepath.Base(job.Path)) // without its arguments, which may be secret
 	}
-	a.onAway = func(since time.Time, err error) {
+	s.onAway = func(since time.Time, err error) {
 		job.Opts.OnWait(holdfast.WaitState{Name: strings.Join(job.Names, ", "), Waited: time.Since(since), Outage: err})
 	}
-	return a.withClient(ctx, a.observer(f.verbose), func(c *holdfast.Client, choice store.Choice) error {
+	return s.withClient(ctx, func(c *holdfast.Client, choice store.Choice) error {
 		if f.verbose {
-			a.sayStore()
+			s.sayStore()
 		}
-		job.Opts.Wait = a.wait
+		job.Opts.MaxWait = s.wait
 		job.Client, job.Store, job.StoreEnv = c, choice.Public(), choice.Env
-		job.Outer = held.Parse(a.asked.Getenv(held.Variable))
+		job.Outer = runner.ParseHeld(s.getenv(runner.HeldVariable))
 		return do()
 	})
 }
 
-// hushed is err without its words if --quiet says so: when somebody else has the
-// lock.
+// hushed removes the message of err with --quiet, if another client has the lock.
 func (f *jobFlags) hushed(err error) error {
 	if e := (*exit.Error)(nil); f.quiet && errors.As(err, &e) && e.Status == f.busy {
 		return &exit.Error{Status: e.Status}
@@ -113,8 +111,8 @@ func (f *jobFlags) hushed(err error) error {
 	return err
 }
 
-// reportTo opens the descriptor of --status-fd, if it was given, calls do and
-// reports to it how that has ended. The job has its names by then.
+// reportTo opens the descriptor of --status-fd, if it was given, calls do, and reports how
+// that ended. do sets the names of the job.
 func (f *jobFlags) reportTo(cmd *cobra.Command, job *runner.Job, do func(*runner.Status) error) error {
 	var status *runner.Status
 	if cmd.Flags().Changed("status-fd") {
@@ -128,47 +126,47 @@ func (f *jobFlags) reportTo(cmd *cobra.Command, job *runner.Job, do func(*runner
 	return err
 }
 
-// reportFlagErrors has wrong flags reported to --status-fd as well.
+// reportFlagErrors reports wrong flags to --status-fd as well.
 func (f *jobFlags) reportFlagErrors(cmd *cobra.Command) {
 	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return f.reportTo(cmd, &runner.Job{}, func(*runner.Status) error { return flagError(cmd, err) })
 	})
 }
 
-// observer tells the user of an outage and, if verbose, of what happens to the lock, but
-// for what the waiting line and the error of the command say.
-func (a *app) observer(verbose bool) holdfast.Observer {
+// observer reports outages to the user and, if verbose, what happens to the lock. It leaves
+// out what the waiting line and the error of the command report.
+func (s *session) observer(verbose bool) holdfast.Observer {
 	return func(e holdfast.Event) {
 		switch e.Kind {
 		case holdfast.OutageBegan:
-			a.storeIsAway(e.Err)
+			s.storeIsAway(e.Err)
 		case holdfast.OutageEnded:
 			if e.Err == nil { // else it is the wait that has ended
-				a.storeIsBack(e.Took)
+				s.storeIsBack(e.Took)
 			}
-		case holdfast.Acquired, holdfast.Released, holdfast.RenewFailed, holdfast.Lost, holdfast.CleanupFailed, holdfast.Left:
+		case holdfast.Acquired, holdfast.Released, holdfast.RenewFailed, holdfast.Lost, holdfast.CleanupFailed, holdfast.LeaseLeft:
 			if verbose && (e.Kind != holdfast.Released || e.Err == nil) {
-				a.sayEvent(e)
+				s.sayEvent(e)
 			}
 		}
 	}
 }
 
-// control returns the socket for the commands of a job. Without one they cannot
-// speak to it, which only matters to jobs that depend on that.
-func (a *app) control(f *jobFlags, job *runner.Job) (*control.Server, error) {
-	server, err := control.Listen(a.asked.Getenv)
+// control returns the control socket of a job. Having none is an error only for jobs that
+// depend on it.
+func (s *session) control(f *jobFlags, job *runner.Job) (*keeper.Server, error) {
+	server, err := keeper.Listen(s.getenv)
 	switch {
 	case err == nil:
-	case job.Opts.KeepAlive == holdfast.KeepAliveOff, job.Opts.Progress > 0:
+	case job.Opts.KeepAlive == holdfast.KeepAliveOff, job.Opts.StallAfter > 0:
 		return nil, exit.With(exit.Config, fmt.Errorf("run: %w", err))
 	case f.verbose:
-		a.say("%v: holdfast extend and progress do not work in this job", err)
+		s.say("%v: holdfast extend and heartbeat do not work in this job", err)
 	}
 	return server, nil
 }
 
-// sayEvent says what has happened to a lock.
+// sayEvent reports what happened to a lock.
 func (a *app) sayEvent(e holdfast.Event) {
 	switch e.Kind {
 	case holdfast.Acquired:
@@ -180,8 +178,8 @@ func (a *app) sayEvent(e holdfast.Event) {
 	}
 }
 
-// unlessEnded returns open for a command that signals end while it opens its store,
-// or waits for it.
+// unlessEnded returns an opener like open that a signal ends, even if it waits for the
+// store.
 func unlessEnded(signals <-chan os.Signal, open opener) opener {
 	return func(ctx context.Context) (driver.Engine, store.Choice, error) {
 		type opened struct {

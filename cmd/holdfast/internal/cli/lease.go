@@ -12,68 +12,68 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/control"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/duration"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/render"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/keeper"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/show"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/stores"
+	"github.com/holdfast-locks/holdfast/internal/storeurl"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// How long a command waits for whoever keeps its lease: a store has as long to answer
-// as a request of the library waits, and a little more.
+// How long a command waits for the process that keeps its lease. answerTime is a little more
+// than a request of the library waits for the store.
 const (
 	answerTime = 8 * time.Second
-	promptTime = 2 * time.Second // if the store is not asked
+	promptTime = 2 * time.Second // for requests that do not reach the store
 )
 
-// A possession is the lease that the environment tells of.
+// A possession is the lease that the environment names.
 type possession struct {
 	verb    string
 	name    string
 	leaseID holdfast.LeaseID
 	token   uint64
-	socket  string // of whoever keeps it; "" if nobody does, or not any more
+	socket  string // of the process that keeps it; "" if there is none
 	store   string // without credentials
 }
 
 // possession reads the environment. Without a lease in it the error has status 78.
 func (a *app) possession(verb string) (possession, error) {
 	p := possession{
-		verb: verb, name: a.asked.Getenv("HOLDFAST_NAME"), leaseID: holdfast.LeaseID(a.asked.Getenv("HOLDFAST_LEASE_ID")),
-		socket: a.asked.Getenv(control.Variable), store: a.asked.Getenv("HOLDFAST_LOCK_STORE"),
+		verb: verb, name: a.getenv("HOLDFAST_NAME"), leaseID: holdfast.LeaseID(a.getenv("HOLDFAST_LEASE_ID")),
+		socket: a.getenv(keeper.SocketVariable), store: a.getenv("HOLDFAST_LOCK_STORE"),
 	}
 	var err error
-	p.token, err = strconv.ParseUint(a.asked.Getenv("HOLDFAST_FENCING_TOKEN"), 10, 64)
+	p.token, err = strconv.ParseUint(a.getenv("HOLDFAST_FENCING_TOKEN"), 10, 64)
 	switch {
 	case p.name == "" && p.leaseID == "":
 		return p, exit.With(exit.Config, fmt.Errorf("%s: there is no lease in the environment: it is for commands of holdfast run, "+
 			`and for scripts after eval "$(holdfast acquire NAME --pid $$ || echo exit $?)"`, verb))
 	case !p.leaseID.Valid() || err != nil || driver.CheckName(p.name) != nil:
 		return p, exit.With(exit.Config, fmt.Errorf("%s: HOLDFAST_NAME, HOLDFAST_LEASE_ID or HOLDFAST_FENCING_TOKEN was changed: together they do not name a lease", verb))
-	case p.socket == control.None:
+	case p.socket == keeper.None:
 		return p, exit.With(exit.Config, fmt.Errorf("%s %q: the run around this command has no control socket, with -v it says why", verb, p.name))
 	}
 	return p, nil
 }
 
-// ask asks whoever keeps the lease. Of a keeper that is gone it says so, and
-// returns false: only the store knows the lease then.
-func (p *possession) ask(ctx context.Context, r control.Request) (control.Answer, bool, error) {
+// ask sends a request to the process that keeps the lease. It returns false if that process
+// is gone: only the store knows the lease then.
+func (p *possession) ask(ctx context.Context, r keeper.Request) (keeper.Answer, bool, error) {
 	if p.socket == "" {
-		return control.Answer{}, false, nil
+		return keeper.Answer{}, false, nil
 	}
 	r.Do, r.LeaseID = p.verb, string(p.leaseID)
 	limit := answerTime
-	if r.Do == control.Check || r.Do == control.Progress {
+	if r.Do == keeper.Check || r.Do == keeper.Heartbeat {
 		limit = promptTime
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	answer, err := control.Ask(ctx, p.socket, r)
+	answer, err := keeper.Ask(ctx, p.socket, r)
 	switch {
-	case errors.Is(err, control.ErrGone):
+	case errors.Is(err, keeper.ErrGone):
 		p.socket = ""
 		return answer, false, nil
 	case err != nil:
@@ -86,9 +86,9 @@ func (p *possession) ask(ctx context.Context, r control.Request) (control.Answer
 
 // inStore opens the store of the lease.
 func (p possession) inStore(a *app, ctx context.Context, f func(context.Context, *holdfast.Client) error) error {
-	return a.withClient(ctx, nil, func(c *holdfast.Client, choice store.Choice) error {
-		if asked := choice.Public(); p.store != "" && !stores.Same(asked, p.store) {
-			return exit.With(exit.Config, fmt.Errorf("%s %q: its lease is in %s, and this would ask %s: name that store with --store, "+
+	return a.session().withClient(ctx, func(c *holdfast.Client, choice store.Choice) error {
+		if asked := choice.Public(); p.store != "" && !storeurl.Same(asked, p.store) {
+			return exit.With(exit.Config, fmt.Errorf("%s %q: its lease is in %s, and this command would use %s: name the former with --store, "+
 				"or in HOLDFAST_STORE", p.verb, p.name, p.store, asked))
 		}
 		err := f(ctx, c)
@@ -102,18 +102,18 @@ func (p possession) inStore(a *app, ctx context.Context, f func(context.Context,
 	})
 }
 
-// find returns the lease as the store has it, or ErrLost.
-func (p possession) find(ctx context.Context, c *holdfast.Client) (driver.Holding, error) {
+// find returns the lease from the store, or ErrLost.
+func (p possession) find(ctx context.Context, c *holdfast.Client) (lockinfo.Holding, error) {
 	lock, err := c.Inspect(ctx, p.name)
 	if err != nil {
-		return driver.Holding{}, err
+		return lockinfo.Holding{}, err
 	}
 	for _, h := range lock.Live() {
 		if p.leaseID.Is(h.LeaseID) {
 			return h, nil
 		}
 	}
-	return driver.Holding{}, holdfast.ErrLost
+	return lockinfo.Holding{}, holdfast.ErrLost
 }
 
 // A leaseView is a lease of this environment as JSON.
@@ -125,53 +125,69 @@ type leaseView struct {
 
 // tell prints for how long the lease lasts.
 func (a *app) tell(p possession, left time.Duration, quiet bool) error {
-	text := fmt.Sprintf("%s is held, for another %s at least\n", render.Plain(p.name), left.Truncate(100*time.Millisecond))
+	text := fmt.Sprintf("%s is held, for another %s at least\n", show.Plain(p.name), left.Truncate(100*time.Millisecond))
 	if quiet {
 		text = ""
 	}
 	return a.answer(leaseView{p.name, true, left.Milliseconds()}, text)
 }
 
-// checkLease tells whether the lease of the environment is still good.
+// checkLease succeeds if the lease of the environment is good: it is held, the process that
+// keeps it runs, and at least a third of its TTL is left. Otherwise no step may begin.
 func (a *app) checkLease(ctx context.Context, quiet bool) error {
-	p, err := a.possession(control.Check)
+	p, err := a.possession(keeper.Check)
 	if err != nil {
 		return err
 	}
-	gone := p.socket
-	answer, asked, err := p.ask(ctx, control.Request{})
-	if err != nil {
+	ttl, err := strconv.ParseInt(a.getenv("HOLDFAST_TTL_MS"), 10, 64)
+	if err != nil || ttl <= 0 {
+		return exit.With(exit.Config, fmt.Errorf("check %q: HOLDFAST_TTL_MS was changed: want a time in milliseconds", p.name))
+	}
+	enough := time.Duration(ttl) * time.Millisecond / 3
+	kept := p.socket != ""
+	answer, asked, err := p.ask(ctx, keeper.Request{})
+	left := answer.Left()
+	switch {
+	case errors.Is(err, keeper.ErrSilent):
+		lost := (*exit.Error)(nil)
+		if errors.As(p.inStore(a, ctx, p.expiry(&left)), &lost) && lost.Status == exit.Lost {
+			return lost
+		}
 		return err
-	}
-	if asked {
-		return a.tell(p, answer.Left(), quiet)
-	}
-	return p.inStore(a, ctx, func(ctx context.Context, c *holdfast.Client) error {
-		h, err := p.find(ctx, c)
-		if err != nil {
+	case err != nil:
+		return err
+	case kept && !asked:
+		return exit.With(exit.Lost, fmt.Errorf("check %q: its keeper is gone: nothing renews the lease", p.name))
+	case !asked:
+		if err := p.inStore(a, ctx, p.expiry(&left)); err != nil {
 			return err
 		}
-		if gone != "" && !quiet {
-			a.say("check %q: its keeper is gone: nothing renews the lease", p.name)
-		}
-		return a.tell(p, h.ExpiresIn, quiet)
-	})
+	}
+	if left < enough {
+		return exit.With(exit.Lost, fmt.Errorf("check %q: the lease is about to end: it has %s left, less than a third of its TTL, and is not renewed", p.name, left.Truncate(time.Millisecond)))
+	}
+	return a.tell(p, left, quiet)
+}
+
+// expiry reads from the store for how long the lease lasts.
+func (p possession) expiry(left *time.Duration) func(context.Context, *holdfast.Client) error {
+	return func(ctx context.Context, c *holdfast.Client) error {
+		h, err := p.find(ctx, c)
+		*left = h.ExpiresIn
+		return err
+	}
 }
 
 func (a *app) extendCommand() *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use:   "extend DURATION",
-		Short: "Make the lease of this script last for a time from now, at least",
-		Long: `Extend makes the lease of the environment last for DURATION from now, at least:
-seconds, or a duration such as 5m. It never shortens a lease. It is for commands
-of holdfast run --no-keep-alive, and for scripts with holdfast acquire.
+		Short: "Make the lease of this script last for at least a time from now",
+		Long: `Extend makes the lease in the environment last for at least DURATION from now: seconds, or
+a duration such as 5m. It never shortens a lease, and never exceeds --max-hold. It is for
+commands of holdfast run --no-keep-alive, and for scripts with holdfast acquire.
 
-The exit status is 0 if the lease lasts that long (or as long as --max-hold
-allows), or
-  64  wrong arguments
-  69  the store, or the process that keeps the lease, does not answer
-  78  there is no lease in the environment
-  79  the lease is lost`,
+The exit status is 0, 78 without a lease in the environment, 79 if the lease is lost, or one
+of those in holdfast --help.`,
 		Example: `  holdfast run --no-keep-alive --ttl 5m import -- sh -c 'for f in *.csv; do holdfast extend 5m && ./import "$f" || exit; done'
   holdfast extend 90`,
 		Args: cobra.ArbitraryArgs,
@@ -179,7 +195,7 @@ allows), or
 			if len(args) != 1 {
 				return usage("extend: want one DURATION: seconds, or a duration such as 5m")
 			}
-			d, err := duration.Parse(args[0])
+			d, err := store.ParseDuration(args[0])
 			if err != nil {
 				return usage("extend %s: %w", args[0], err)
 			}
@@ -192,11 +208,11 @@ allows), or
 }
 
 func (a *app) extend(ctx context.Context, d time.Duration) error {
-	p, err := a.possession(control.Extend)
+	p, err := a.possession(keeper.Extend)
 	if err != nil {
 		return err
 	}
-	answer, asked, err := p.ask(ctx, control.Request{TTLMS: d.Milliseconds()})
+	answer, asked, err := p.ask(ctx, keeper.Request{TTLMS: d.Milliseconds()})
 	if err != nil {
 		return err
 	}
@@ -209,72 +225,64 @@ func (a *app) extend(ctx context.Context, d time.Duration) error {
 			return err
 		}
 		left := l.Remaining()
-		if err := l.Leave(); err != nil {
+		if _, err := l.Leave(); err != nil {
 			return err
 		}
 		return a.tell(p, left, true)
 	})
 }
 
-// adopt takes the lease over from whoever has left it, for ttl at least. Neither
-// extend nor release depends on the mode; shared is the one that excludes nothing
-// here.
+// adopt takes over a lease that was left in the store, for at least ttl. Neither extend nor
+// release depends on the mode; a shared one excludes nothing here.
 func (p possession) adopt(ctx context.Context, c *holdfast.Client, ttl time.Duration) (*holdfast.Lease, error) {
-	return c.Adopt(ctx, p.name, p.leaseID, &holdfast.AdoptOptions{
-		Token: p.token, Mode: holdfast.Shared, TTL: ttl, KeepAlive: holdfast.KeepAliveOff,
-	})
+	handle := holdfast.NewHandle(p.name, p.leaseID, p.token, holdfast.Shared)
+	return c.Adopt(ctx, handle, &holdfast.AdoptOptions{TTL: ttl, KeepAlive: holdfast.KeepAliveOff})
 }
 
-func (a *app) progressCommand() *cobra.Command {
+func (a *app) heartbeatCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:   "progress",
-		Short: "Tell whoever keeps the lease of this script that the work goes on",
-		Long: `Progress is for commands of holdfast run --progress D, and for scripts with
-holdfast acquire --progress D: one that does not call it for D is stuck, and is
-stopped. It sends nothing to the store. Elsewhere it changes nothing.
+		Use:   "heartbeat",
+		Short: "Report that the work under the lease of this script makes progress",
+		Long: `Heartbeat is for commands of holdfast run --stall-after D, and for scripts with
+holdfast acquire --stall-after D: one that does not call it for D is stopped. It sends
+nothing to the store.
 
-The exit status is 0, or
-  69  the process that keeps the lease is gone, or does not answer
-  78  there is no lease in the environment, or nobody keeps it
-  79  the lease is lost`,
-		Example: `  holdfast run --progress 1m import -- sh -c 'for f in *.csv; do ./import "$f" && holdfast progress || exit; done'
-  holdfast progress || exit`,
+The exit status is 0, 69 if the process that keeps the lease is gone or does not answer, 78
+if no process keeps a lease for this script, or 79 if the lease is lost.`,
+		Example: `  holdfast run --stall-after 1m import -- sh -c 'for f in *.csv; do ./import "$f" && holdfast heartbeat || exit; done'
+  holdfast heartbeat || exit`,
 		Args: words(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			p, err := a.possession(control.Progress)
+			p, err := a.possession(keeper.Heartbeat)
 			if err != nil {
 				return err
 			}
 			if p.socket == "" {
-				return exit.With(exit.Config, fmt.Errorf("progress %q: nobody keeps the lease: it ends with its TTL unless holdfast extend renews it", p.name))
+				return exit.With(exit.Config, fmt.Errorf("heartbeat %q: no process keeps the lease: it ends with its TTL unless holdfast extend renews it", p.name))
 			}
-			_, asked, err := p.ask(cmd.Context(), control.Request{})
+			_, asked, err := p.ask(cmd.Context(), keeper.Request{})
 			if err == nil && !asked {
-				return exit.With(exit.Unavailable, fmt.Errorf("progress %q: its keeper is gone: nothing renews the lease", p.name))
+				return exit.With(exit.Unavailable, fmt.Errorf("heartbeat %q: its keeper is gone: nothing renews the lease", p.name))
 			}
 			return err
 		},
 	}
 }
 
-// releaseTTL is what a release may lengthen a lease by, if it fails.
+// releaseTTL is how long a lease may last after a release that failed.
 const releaseTTL = time.Second
 
 func (a *app) releaseCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "release [NAME]",
-		Short: "Give back the lock of this script, or the lock NAME that you hold",
-		Long: `Release gives back the lease of the environment, which holdfast acquire has put
-there. Release NAME gives back what holdfast hold has taken, as the same user on
-the same host. What holdfast run holds is given back when its command ends, and is
-refused here.
+		Short: "Release the lock of this script, or the lock NAME that you hold",
+		Long: `Release releases the lease in the environment, from holdfast acquire. Release NAME ends
+your holdfast hold on this host. The lock of holdfast run is released when its command ends,
+and is refused here.
 
-The exit status is 0 if the lease was live, and is given back, or
-  64  wrong arguments
-  69  the store, or the process that keeps the lease, does not answer
-  78  there is no lease in the environment, or it is that of a run; or you do not
-      hold NAME
-  79  the lease was lost before, or the hold had ended`,
+The exit status is 0 if the lease was live, 78 without a lease in the environment, or if it
+belongs to a run, or if you do not hold NAME, 79 if the lease had ended, or one of those in
+holdfast --help.`,
 		Example: `  eval "$(holdfast acquire deploy --pid $$ || echo exit $?)"; ./deploy && holdfast release
   holdfast release deploy`,
 		Args: names(0, 1),
@@ -288,11 +296,11 @@ The exit status is 0 if the lease was live, and is given back, or
 }
 
 func (a *app) release(ctx context.Context) error {
-	p, err := a.possession(control.Release)
+	p, err := a.possession(keeper.Release)
 	if err != nil {
 		return err
 	}
-	_, asked, err := p.ask(ctx, control.Request{})
+	_, asked, err := p.ask(ctx, keeper.Request{})
 	if asked || err != nil {
 		return err
 	}

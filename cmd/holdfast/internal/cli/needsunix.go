@@ -13,8 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
 )
 
-// What stands in files for unix has its place here on other systems, in a line
-// each.
+// These replace the commands that need unix.
 
 func (a *app) runCommand() *cobra.Command { return needsUnix("run", "Run a command under a lock") }
 
@@ -28,14 +27,18 @@ func (a *app) electCommand() *cobra.Command {
 
 func (a *app) holdCommand() *cobra.Command { return needsUnix("hold", "Hold a lock yourself") }
 
-func (a *app) onceStep(_ *cobra.Command, _ *onceFlags, words []string) error {
-	return errNeedsUnix("once " + words[0])
+func (a *app) onceBeginCommand() *cobra.Command { return needsUnix("begin", "Begin do-once work") }
+
+func (a *app) onceCompleteCommand() *cobra.Command {
+	return needsUnix("complete", "Record the result of do-once work")
 }
+
+func (a *app) onceFailCommand() *cobra.Command { return needsUnix("fail", "End do-once work") }
 
 func (a *app) extendCommand() *cobra.Command { return needsUnix("extend", "Lengthen a lease") }
 
-func (a *app) progressCommand() *cobra.Command {
-	return needsUnix("progress", "Tell that work goes on")
+func (a *app) heartbeatCommand() *cobra.Command {
+	return needsUnix("heartbeat", "Tell that work goes on")
 }
 
 func (a *app) releaseCommand() *cobra.Command { return needsUnix("release", "Give a lock back") }
@@ -46,13 +49,13 @@ func (a *app) once(*cobra.Command, *onceFlags, []string, []string) error {
 	return errNeedsUnix("once KEY -- COMMAND")
 }
 
-func (a *app) checkNested(context.Context, store.Choice) error { return nil }
+func (s *session) checkNested(context.Context, store.Choice) error { return nil }
 
 func (f *jobFlags) reportFlagErrors(*cobra.Command) {}
 
 func helper([]string) (status int, ok bool) { return 0, false }
 
-// needsUnix returns a command that takes whatever it is given, and refuses it.
+// needsUnix returns a command that takes any arguments and fails.
 func needsUnix(verb, short string) *cobra.Command {
 	return &cobra.Command{
 		Use:                verb,
@@ -62,8 +65,8 @@ func needsUnix(verb, short string) *cobra.Command {
 	}
 }
 
-// errNeedsUnix says that nothing was done.
+// errNeedsUnix is the error of a command that needs unix.
 func errNeedsUnix(verb string) error {
-	return exit.With(exit.Config, fmt.Errorf("%s: needs unix, whose signals stop a command before its lock can be anybody else's: "+
+	return exit.With(exit.Config, fmt.Errorf("%s: needs unix, whose signals stop a command before another client can get its lock: "+
 		"use it on Linux, macOS or a BSD; %s has the commands that read, token, once status and break", verb, runtime.GOOS))
 }

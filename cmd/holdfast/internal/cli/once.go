@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -11,117 +12,79 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/render"
-	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/wire/view"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/show"
+	"github.com/holdfast-locks/holdfast/internal/view"
+	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// onceFlags are the flags of once as they were given.
+// onceFlags are the flags of once and once begin as they were given.
 type onceFlags struct {
 	jobFlags
 	retention   time.Duration
 	replay      bool
 	fingerprint string
 	maxOutput   int
-	stepFlags
+}
+
+// defineRecord defines what is recorded, for how long, and what is printed later.
+func (f *onceFlags) defineRecord(flags *pflag.FlagSet) {
+	durationVar(flags, &f.retention, "retention", 24*time.Hour, "how long it counts as done")
+	flags.BoolVar(&f.replay, "replay", false, "if it was done already, print its recorded output")
+	f.defineTTL(flags)
+	durationVar(flags, &f.maxHold, "max-hold", 0, "stop the work, and release the key, after this long")
+	flags.StringVar(&f.fingerprint, "fingerprint", "", "`TEXT` that identifies the work: the same key with another one is refused")
+	flags.IntVar(&f.maxOutput, "max-output", 1<<20, "longest output to record, in `BYTES`; up to 16 MiB")
 }
 
 func (a *app) onceCommand() *cobra.Command {
 	var f onceFlags
 	cmd := &cobra.Command{
-		Use:   "once KEY [flags] -- COMMAND [ARGUMENT...] | once status KEY | once forget KEY | once list [PREFIX] | once begin|complete|fail KEY",
-		Short: "Run a command unless it was done already, and keep its output",
-		Long: `Once runs COMMAND if nobody has run it under this KEY yet, and keeps what it
-writes to standard output. If it was done already nothing is run, and the exit
-status is 0. A command that fails leaves the KEY free for the next caller. While
-somebody else runs it once waits, for the result or, if that run fails, for the
-turn to run it; -n does not wait. The letters are those of run.
+		Use:   "once KEY [flags] -- COMMAND [ARGUMENT...]",
+		Short: "Run a command unless it was done already, and record its output",
+		Long: `Once runs COMMAND unless it has succeeded under this KEY before, and records its standard
+output. If it was done already, nothing runs and the exit status is 0. A COMMAND that fails
+leaves KEY free for the next caller. While another client runs it, once waits for the result
+or, if that run fails, for its turn; -n does not wait.
 
-once status KEY tells by its status: 0 done, 75 in progress, 1 neither.
-once forget KEY deletes what was recorded.
-once list [PREFIX] lists the keys that are done or in progress.
-once begin KEY prints do, done or busy, for a script that works itself: with "do" it
-is to work, and then to call once complete KEY, which records standard input or
---value, or once fail KEY. With --pid $$ the key is kept until the script ends.
+The "--" before COMMAND is required, except with -c. A KEY that begins with "-", or that is
+named like a command below, goes after a "--" of its own: holdfast once -- status -- COMMAND.
 
-The "--" before COMMAND is required, unless -c has it: what stands before it is
-always a KEY, even "status", "forget", "list" and "begin". A KEY that begins with "-" goes
-after a "--" of its own: holdfast once -- -KEY -- COMMAND.
-
-The exit status is the command's own, or 128 + n if signal n ended it, or
-  0   it was done already               77   the store refuses our rights
-  64  wrong arguments                   78   the store cannot do this, or KEY was
-  69  the store cannot be reached            used with another --fingerprint
-  73  the output is too long to keep    79   the lease was lost; the command was stopped
-  74  standard output cannot be written 124  --max-hold was over; the command was stopped
-  75  somebody else is running it       126  the command cannot be executed
-                                        127  the command does not exist`,
+The exit status is COMMAND's own, 128 + n if signal n ended it, 0 if it was done already, or
+   73  the output is too long           124  --max-hold passed
+   75  another client is running it     126  COMMAND cannot be executed
+   78  KEY has another --fingerprint    127  COMMAND does not exist
+   79  the lease was lost
+or one of those in holdfast --help. After 79 and 124, COMMAND has been stopped.`,
 		Example: `  holdfast once --retention 48h report-2026-11-21 -- ./report.sh
-  holdfast once charge-42 --replay -- ./charge.sh 42
-  holdfast once status charge-42
-  case "$(holdfast once begin charge-42 --pid $$)" in do) ./charge.sh 42 | holdfast once complete charge-42;; esac`,
+  holdfast once charge-42 --replay -- ./charge.sh 42`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.onceOrLook(cmd, &f, args)
+			words, command, given := splitAtDash(args, cmd.ArgsLenAtDash())
+			if len(words) > 0 && !given && len(f.shell) == 0 {
+				return usage("once: no command given: want KEY -- COMMAND")
+			}
+			return a.once(cmd, &f, words, command)
 		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.SetNormalizeFunc(ofFlock)
-	flags.BoolVarP(&f.noWait, "no-wait", "n", false, "do not wait while somebody else runs it")
-	durationVarP(flags, &f.wait, "wait", "w", 0, "wait at most `SECONDS` or a duration such as 1m30s; 0 is -n")
-	flags.IntVarP(&f.busy, "busy-status", "E", exit.Busy, "exit `STATUS` if somebody else runs it")
-	flags.StringArrayVarP(&f.shell, "command", "c", nil, "run `STRING` with sh -c")
-	durationVar(flags, &f.retention, "retention", 24*time.Hour, "how long it counts as done")
-	flags.BoolVar(&f.replay, "replay", false, "if it was done already, print what it wrote then")
-	durationVar(flags, &f.ttl, "ttl", 30*time.Second, "lease TTL: after this host dies, others wait this long")
-	durationVar(flags, &f.maxHold, "max-hold", 0, "stop the command so that the key is released within this time")
-	flags.StringVar(&f.onLost, "on-lost", "term", "what happens to the command if the lease is lost: `term|kill|ignore`")
-	durationVar(flags, &f.killAfter, "kill-after", 0, "time between TERM and KILL (default: a quarter of the TTL, 5s at most)")
-	flags.BoolVar(&f.children, "wait-children", false, "it is done when what the command leaves behind has ended, too")
-	flags.StringVar(&f.fingerprint, "fingerprint", "", "`TEXT` that tells this work from other work under the same key")
-	flags.IntVar(&f.maxOutput, "max-output", 1<<20, "longest standard output in `BYTES`; up to 16 MiB")
-	flags.StringVar(&f.reason, "reason", "", "`TEXT` shown to others while it runs")
-	flags.StringArrayVar(&f.labels, "label", nil, "`KEY=VALUE` shown to others; may be repeated")
-	flags.IntVar(&f.statusFD, "status-fd", 0, "report events as JSON lines to file descriptor `N`")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no messages about the key")
-	flags.BoolVarP(&f.verbose, "verbose", "v", false, "tell what happens to the key")
-	f.defineSteps(flags)
+	f.defineWait(flags)
+	f.defineBusy(flags)
+	f.defineCommand(flags)
+	f.defineRecord(flags)
+	f.defineStopping(flags)
+	f.defineTexts(flags)
 	f.reportFlagErrors(cmd)
-	return a.withJSON(cmd)
+	cmd.AddCommand(a.onceStatusCommand(), a.onceListCommand(), a.onceForgetCommand(), a.onceBeginCommand(), a.onceCompleteCommand(), a.onceFailCommand())
+	return cmd
 }
 
-// onceOrLook decides what the words ask for: with a "--" and a command behind
-// it they are a key to run it under, whatever the key's name; without, they
-// are "status KEY", "forget KEY" or "list".
-func (a *app) onceOrLook(cmd *cobra.Command, f *onceFlags, args []string) error {
-	words, command, given := splitAtDash(args, cmd.ArgsLenAtDash())
-	switch {
-	case given || len(f.shell) > 0:
-		if cmd.Flags().Changed("pid") || cmd.Flags().Changed("value") {
-			return usage("once: --pid and --value are for begin and complete")
-		}
-		return a.once(cmd, f, words, command)
-	case len(words) > 0 && steps[words[0]] != nil:
-		return a.onceStep(cmd, f, words)
-	case len(words) > 0 && words[0] == "status":
-		return a.look(cmd, words, a.onceStatus)
-	case len(words) > 0 && words[0] == "list":
-		return a.onceList(cmd, words)
-	case len(words) > 0 && words[0] == "forget":
-		return a.look(cmd, words, a.onceForget)
-	case len(words) == 0:
-		return usage("once: no key given")
-	}
-	return usage(`once: no command given: want KEY -- COMMAND, status KEY, forget KEY, begin KEY, complete KEY, fail KEY or list`)
-}
-
-// splitAtDash returns what stands before and after the "--". One that comes
-// first only ends the flags; the next one counts.
+// splitAtDash returns the words before and after the "--". A "--" that comes first only
+// ends the flags; then the next one counts.
 func splitAtDash(args []string, dash int) (words, command []string, given bool) {
 	if dash == 0 {
-		dash = slices.Index(args, "--")
-		if dash >= 0 {
+		if dash = slices.Index(args, "--"); dash >= 0 {
 			return args[:dash], args[dash+1:], true
 		}
 	}
@@ -131,66 +94,104 @@ func splitAtDash(args []string, dash int) (words, command []string, given bool) 
 	return args[:dash], args[dash:], true
 }
 
-// look calls f for the key after the first word.
-func (a *app) look(cmd *cobra.Command, words []string, f func(context.Context, *holdfast.Client, string) error) error {
-	if len(words) == 2 {
-		a.verb, a.subject = "once "+words[0], subjectOf(words[1:])
-	} else {
-		return usage("once %s: want one KEY; to run a command under the key %q, put -- before it", words[0], words[0])
-	}
-	if err := onlyAsks(cmd, words[0]); err != nil {
-		return err
-	}
-	if err := driver.CheckName(words[1]); err != nil {
-		return usage("once %s: %w", words[0], err)
-	}
-	return a.ask(cmd, func(ctx context.Context, c *holdfast.Client) error { return f(ctx, c, words[1]) })
-}
-
-// onlyAsks refuses the flags that are for running a command.
-func onlyAsks(cmd *cobra.Command, word string) (err error) {
-	cmd.Flags().Visit(func(flag *pflag.Flag) {
-		if flag.Name != "json" && flag.Name != "store" && flag.Name != "store-file" {
-			err = usage("once %s: --%s is for running a command", word, flag.Name)
+// onKeys wants the arguments of a command of once. A "--" is refused unless a key that
+// begins with "-" follows: most likely a command was to run under a key of this name.
+func onKeys(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		isKey := len(args) == 1 && strings.HasPrefix(args[0], "-")
+		if cmd.ArgsLenAtDash() >= 0 && !isKey {
+			return usage("%s: to run a command under the key %q, write: holdfast once -- %s -- COMMAND", verbOf(cmd), cmd.Name(), cmd.Name())
 		}
-	})
-	return err
+		return check(cmd, args)
+	}
 }
 
-// onceStatus tells what has become of a key.
-func (a *app) onceStatus(ctx context.Context, c *holdfast.Client, key string) error {
-	s, err := c.OnceEntry(ctx, key)
+func (a *app) onceStatusCommand() *cobra.Command {
+	cmd := a.question("status KEY", "Show whether work is done, by the exit status too", onKeys(names(1, 1)), a.onceStatus)
+	cmd.Long = `Status shows the state of KEY. The exit status is 0 if it is done, 75 if it is in progress,
+and 1 otherwise. For a schedule of a Go program it is 0 if a replica leads it, and 1 if none
+does. The other statuses are those in holdfast --help.`
+	cmd.Example = `  holdfast once status charge-42
+  holdfast once status charge-42 --json | jq -r .state`
+	return cmd
+}
+
+func (a *app) onceStatus(ctx context.Context, c *holdfast.Client, args []string) error {
+	key := args[0]
+	s, err := c.Records().Once(ctx, key)
 	if err != nil {
 		return err
 	}
 	if s.State == holdfast.OnceScheduled {
 		return a.scheduleStatus(ctx, c, s)
 	}
-	text, status := "unknown: nobody does it, and nobody has done it lately", exit.Not
+	text, status := "unknown: no client is running it, and it was not done lately", exit.Not
 	switch s.State {
 	case holdfast.OnceDone:
-		text, status = fmt.Sprintf("done, and counts as done for another %s", render.Short(s.ExpiresIn)), exit.OK
+		text, status = fmt.Sprintf("done, and counts as done for another %s", show.Short(s.ExpiresIn)), exit.OK
 	case holdfast.OnceInProgress:
-		text, status = "in progress by "+render.Plain(s.Holder.String()), exit.Busy
+		text, status = "in progress by "+show.Plain(s.Holder.String()), exit.Busy
 		if s.Since > 0 {
-			text += " for " + render.Short(s.Since)
+			text += " for " + show.Short(s.Since)
 		}
 	}
-	return a.answerWith(status, view.Once(s), fmt.Sprintf("%s is %s\n", render.Plain(key), text))
+	return a.answerWith(status, view.Once(s), fmt.Sprintf("%s is %s\n", show.Plain(key), text))
 }
 
-// onceForget deletes what was recorded of a key.
-func (a *app) onceForget(ctx context.Context, c *holdfast.Client, key string) error {
-	found, err := c.OnceForget(ctx, key)
+// scheduleStatus shows a schedule. The exit status is 0 if a replica leads it.
+func (a *app) scheduleStatus(ctx context.Context, c *holdfast.Client, e holdfast.OnceRecord) error {
+	s, err := c.Records().Schedule(ctx, e.Key)
 	if err != nil {
 		return err
 	}
-	text := " was not done\n"
-	if found {
-		text = " is forgotten\n"
+	v, status := view.Once(e), exit.OK
+	v.Schedule = view.Status(e.Key, s)
+	if !s.Led {
+		status = exit.Not
 	}
-	return a.answer(struct {
-		Key       string `json:"key"`
-		Forgotten bool   `json:"forgotten"`
-	}{key, found}, render.Plain(key)+text)
+	return a.answerWith(status, v, show.Plain(e.Key)+" is a schedule\n"+show.Schedule(s))
+}
+
+func (a *app) onceForgetCommand() *cobra.Command {
+	cmd := a.question("forget KEY", "Delete the record of work, so that it can run again", onKeys(names(1, 1)),
+		func(ctx context.Context, c *holdfast.Client, args []string) error {
+			found, err := c.Records().Forget(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			text := " was not done\n"
+			if found {
+				text = " is forgotten\n"
+			}
+			return a.answer(struct {
+				Key       string `json:"key"`
+				Forgotten bool   `json:"forgotten"`
+			}{args[0], found}, show.Plain(args[0])+text)
+		})
+	cmd.Example = `  holdfast once forget charge-42
+  holdfast once forget charge-42 --json | jq .forgotten`
+	return cmd
+}
+
+func (a *app) onceListCommand() *cobra.Command {
+	cmd := a.question("list [PREFIX]", "List the keys that are done or in progress, and schedules", onKeys(words(0, 1)),
+		func(ctx context.Context, c *holdfast.Client, args []string) error {
+			a.subject = "" // PREFIX is not a key
+			var entries []holdfast.OnceRecord
+			for e, err := range c.Records().List(ctx, strings.Join(args, "")) {
+				if err != nil {
+					return err
+				}
+				entries = append(entries, e)
+			}
+			slices.SortFunc(entries, func(x, y holdfast.OnceRecord) int { return strings.Compare(x.Key, y.Key) })
+			views := make([]wire.Once, len(entries))
+			for i, e := range entries {
+				views[i] = view.Once(e)
+			}
+			return a.answer(views, show.OnceTable(entries))
+		})
+	cmd.Example = `  holdfast once list charge-
+  holdfast once list --json | jq -r '.[] | select(.state == "done") | .key'`
+	return cmd
 }

@@ -8,67 +8,89 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/control"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/keep"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/keeper"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/runner"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/ticket"
-	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// onceStep carries out "begin KEY", "complete KEY" or "fail KEY".
-func (a *app) onceStep(cmd *cobra.Command, f *onceFlags, words []string) error {
-	step := words[0]
-	if len(words) != 2 {
-		return usage("once %s: want one KEY; to run a command under the key %q, put -- before it", step, step)
+func (a *app) onceBeginCommand() *cobra.Command {
+	var f onceFlags
+	var pid int
+	cmd := &cobra.Command{
+		Use:   "begin KEY [flags]",
+		Short: "Print do, done or busy, for a script that does the work itself",
+		Long: `Begin prints one word, and exits with 0, or 75 for busy:
+  do    do the work, then call holdfast once complete KEY, or once fail KEY
+  done  it was done already
+  busy  another client is doing it
+With --pid $$ a keeper renews the lease until the script ends. Without it, the work must be
+done within --ttl. The other statuses are those in holdfast --help.`,
+		Example: `  case "$(holdfast once begin charge-42 --pid $$)" in do) ./charge.sh 42 | holdfast once complete charge-42;; esac
+  holdfast once begin import --ttl 1h`,
+		Args: onKeys(names(1, 1)),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.onceBegin(cmd, &f, pid, args[0]) },
 	}
-	a.verb, a.subject = "once "+step, subjectOf(words[1:])
-	var wrong error
-	cmd.Flags().Visit(func(flag *pflag.Flag) {
-		if !slices.Contains(append([]string{"store", "store-file"}, steps[step]...), flag.Name) {
-			wrong = usage("once %s: --%s is not for this", step, flag.Name)
-		}
-	})
-	if wrong != nil {
-		return wrong
-	}
-	if err := driver.CheckName(words[1]); err != nil {
-		return usage("once %s: %w", step, err)
-	}
-	if err := a.outlives("once " + step); err != nil {
-		return err
-	}
-	switch ctx := cmd.Context(); step {
-	case "begin":
-		a.defaultTTL(cmd, &f.ttl)
-		return a.onceBegin(cmd, f, words[1])
-	case "complete":
-		value := []byte(f.value)
-		if !cmd.Flags().Changed("value") {
-			var err error
-			if value, err = readInput(cmd, holdfast.MaxOnceResult); err != nil {
-				return usage("once complete: %w", err)
+	flags := cmd.Flags()
+	flags.SortFlags = false
+	flags.SetNormalizeFunc(ofFlock)
+	flags.IntVar(&pid, "pid", 0, "renew the lease until the process `PID` ends: $$ in a script")
+	f.defineWait(flags)
+	f.defineRecord(flags)
+	f.defineHolder(flags)
+	return cmd
+}
+
+func (a *app) onceCompleteCommand() *cobra.Command {
+	var text string
+	cmd := &cobra.Command{
+		Use:   "complete KEY",
+		Short: "Record the result of work that once begin has begun, from standard input",
+		Example: `  ./charge.sh 42 | holdfast once complete charge-42
+  holdfast once complete charge-42 --value 'receipt 7'`,
+		Args: onKeys(names(1, 1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			value := []byte(text)
+			if !cmd.Flags().Changed("value") {
+				var err error
+				if value, err = readInput(cmd, holdfast.MaxOnceResult); err != nil {
+					return usage("once complete: %w", err)
+				}
 			}
-		}
-		return a.onceEnd(ctx, words[1], control.Request{Do: control.Complete, Value: value})
-	default:
-		return a.onceEnd(ctx, words[1], control.Request{Do: control.Fail})
+			return a.onceEnd(cmd.Context(), args[0], keeper.Request{Do: keeper.Complete, Value: value})
+		},
+	}
+	cmd.Flags().StringVar(&text, "value", "", "the result is `TEXT` instead of standard input")
+	return cmd
+}
+
+func (a *app) onceFailCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "fail KEY",
+		Short: "End work that once begin has begun, and leave the key free",
+		Example: `  holdfast once fail charge-42
+  ./charge.sh 42 >out && holdfast once complete charge-42 <out || holdfast once fail charge-42`,
+		Args: onKeys(names(1, 1)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.onceEnd(cmd.Context(), args[0], keeper.Request{Do: keeper.Fail})
+		},
 	}
 }
 
-// onceBegin prints do, done or busy. What it prints is the whole of the answer: a
-// script that sees nothing, because this process was killed, does nothing.
-func (a *app) onceBegin(cmd *cobra.Command, f *onceFlags, key string) error {
-	script, err := scriptOf(cmd, "once begin", f.pid)
+// onceBegin prints do, done or busy. A script that reads nothing, because this process was
+// killed, does nothing.
+func (a *app) onceBegin(cmd *cobra.Command, f *onceFlags, pid int, key string) error {
+	if err := a.outlives("once begin"); err != nil {
+		return err
+	}
+	a.defaultTTL(cmd, &f.ttl)
+	f.busy = exit.Busy
+	script, err := scriptOf(cmd, "once begin", pid)
 	if err != nil {
 		return err
 	}
@@ -80,19 +102,16 @@ func (a *app) onceBegin(cmd *cobra.Command, f *onceFlags, key string) error {
 		return usage("once begin: --ttl %s: want at least %s", f.ttl, runner.MinTTL)
 	}
 	job.Opts.MaxHold = f.maxHold
-	a.holder.User, a.holder.Host = userAndHost()
-	if script != nil {
-		a.holder.PID, a.holder.Program = script.PID, supervise.ProgramOf(script.PID)
-	}
-	job.Busy = exit.Busy
-	return f.hushed(a.take(cmd.Context(), &f.jobFlags, &job, func() error { return a.beginRun(cmd.Context(), f, &job, script) }))
+	s := a.session()
+	s.holder = holderOf(script)
+	return f.hushed(s.take(cmd.Context(), &f.jobFlags, &job, func() error { return a.beginRun(cmd.Context(), f, &job, script) }))
 }
 
 // beginRun begins the work, and leaves its lease to a keeper, or in the store.
-func (a *app) beginRun(ctx context.Context, f *onceFlags, job *runner.Job, script *keep.Script) error {
+func (a *app) beginRun(ctx context.Context, f *onceFlags, job *runner.Job, script *keeper.Script) error {
 	began, key := time.Now(), job.Names[0]
-	run, result, err := job.Client.OnceBegin(ctx, key, &holdfast.OnceOptions{
-		TTL: f.ttl, Retention: f.retention, Await: !job.Try, Wait: job.Opts.Wait, WholeTTL: true, Fingerprint: f.fingerprint,
+	run, err := job.Client.OnceBegin(ctx, key, &holdfast.OnceOptions{
+		TTL: f.ttl, Retention: f.retention, Await: job.Await(), WholeTTL: true, Fingerprint: f.fingerprint,
 		MaxResult: f.maxOutput, MaxHold: f.maxHold, Reason: f.reason, Labels: job.Opts.Labels,
 	})
 	switch {
@@ -100,16 +119,16 @@ func (a *app) beginRun(ctx context.Context, f *onceFlags, job *runner.Job, scrip
 		return cmp.Or(a.printState("busy\n"), exit.With(exit.Busy, err))
 	case err != nil:
 		return exit.FromStore(err)
-	case run == nil:
+	case run.Replayed():
 		text := "done\n"
 		if f.replay {
-			text += string(result.Value)
+			text += string(run.Result().Value)
 		}
 		return a.printState(text)
 	}
 	lease := run.Lease()
-	t := ticket.Ticket{
-		Kind: ticket.Once, Store: job.Store, Name: key, LeaseID: lease.ID(), Token: lease.Token(),
+	t := keeper.Ticket{
+		Kind: keeper.OnceTicket, Store: job.Store, Name: key, LeaseID: lease.ID(), Token: lease.Token(),
 		TTL: f.ttl, Retention: f.retention, Fingerprint: f.fingerprint, MaxResult: f.maxOutput,
 	}
 	if err := a.leaveRun(ctx, began, job, run, script, t); err != nil {
@@ -119,25 +138,25 @@ func (a *app) beginRun(ctx context.Context, f *onceFlags, job *runner.Job, scrip
 	return nil
 }
 
-// leaveRun hands the run over. The ticket is there before anybody is told to work.
-func (a *app) leaveRun(ctx context.Context, began time.Time, job *runner.Job, run *holdfast.OnceRun, script *keep.Script, t ticket.Ticket) error {
+// leaveRun hands the run over. The ticket is written before the script learns of the run.
+func (a *app) leaveRun(ctx context.Context, began time.Time, job *runner.Job, run *holdfast.OnceRun, script *keeper.Script, t keeper.Ticket) error {
 	box, err := a.box()
 	if err != nil {
 		return err
 	}
-	var keeper *keep.Keeper
+	var kept *keeper.Keeper
 	if script != nil {
 		if script.HasEnded() {
 			return exit.With(exit.Usage, fmt.Errorf("once begin %q: process %d has ended", t.Name, script.PID))
 		}
 		job.Opts.TTL = t.TTL
-		once := &keep.Once{Retention: t.Retention, Fingerprint: t.Fingerprint, MaxResult: t.MaxResult}
-		if keeper, err = a.startKeeper(began, job, run.Lease(), script, once); err != nil {
+		once := &keeper.Once{Retention: t.Retention, Fingerprint: t.Fingerprint, MaxResult: t.MaxResult}
+		if kept, err = a.startKeeper(began, job, run.Lease(), script, once); err != nil {
 			return err
 		}
-		t.Socket = keeper.Socket
+		t.Socket = kept.Socket
 	}
-	before, _ := box.Get(t.Kind, t.Store, t.Name) // of runs that are over: this one has the key
+	before, _ := box.Get(t.Kind, t.Store, t.Name) // of runs that have ended: this one has the key
 	if err = box.Put(t); err != nil {
 		err = exit.With(exit.Output, fmt.Errorf("once begin %q: its lease ID cannot be kept: %w", t.Name, err))
 	} else {
@@ -151,13 +170,13 @@ func (a *app) leaveRun(ctx context.Context, began time.Time, job *runner.Job, ru
 		}
 	}
 	switch {
-	case keeper == nil:
+	case kept == nil:
 		return err
 	case err != nil:
-		keeper.Cancel()
+		kept.Cancel()
 		return err
 	}
-	if err := keeper.Commit(); err != nil {
+	if err := kept.Commit(); err != nil {
 		return exit.With(exit.Unavailable, fmt.Errorf("once begin %q: the keeper has ended: %w", t.Name, err))
 	}
 	return nil
@@ -170,10 +189,13 @@ func (a *app) printState(text string) error {
 }
 
 // onceEnd ends the run that begin has begun: by its keeper, or by adopting its lease.
-func (a *app) onceEnd(ctx context.Context, key string, r control.Request) error {
-	box, on, found, err := a.ticketsOf(ticket.Once, key)
+func (a *app) onceEnd(ctx context.Context, key string, r keeper.Request) error {
+	if err := a.outlives("once " + r.Do); err != nil {
+		return err
+	}
+	box, on, found, err := a.ticketsOf(keeper.OnceTicket, key)
 	switch {
-	case errors.Is(err, ticket.ErrNone):
+	case errors.Is(err, keeper.ErrNone):
 		return exit.With(exit.Config, fmt.Errorf("once %s %q: it was not begun by this user on this host, on %s", r.Do, key, on))
 	case err != nil:
 		return err
@@ -191,28 +213,28 @@ func (a *app) onceEnd(ctx context.Context, key string, r control.Request) error 
 	return err
 }
 
-// endAdopted ends a run that nobody keeps.
-func (a *app) endAdopted(ctx context.Context, t ticket.Ticket, r control.Request) error {
-	return a.withClient(ctx, nil, func(c *holdfast.Client, _ store.Choice) error {
-		run, _, err := c.OnceAdopt(ctx, t.Name, t.LeaseID, t.Token, &holdfast.OnceOptions{
+// endAdopted ends a run that has no keeper.
+func (a *app) endAdopted(ctx context.Context, t keeper.Ticket, r keeper.Request) error {
+	return a.session().withClient(ctx, func(c *holdfast.Client, _ store.Choice) error {
+		run, err := c.OnceAdopt(ctx, holdfast.NewHandle(t.Name, t.LeaseID, t.Token, holdfast.Exclusive), &holdfast.OnceOptions{
 			TTL: t.TTL, Retention: t.Retention, Fingerprint: t.Fingerprint, MaxResult: t.MaxResult,
 		})
 		switch {
 		case err != nil:
-		case run == nil && r.Do == control.Complete: // by an earlier call, whose answer was lost
+		case run.Replayed() && r.Do == keeper.Complete: // by an earlier call, whose answer was lost
 			return nil
-		case run == nil:
+		case run.Replayed():
 			err = fmt.Errorf("%w: it is done", holdfast.ErrLost)
-		case r.Do == control.Complete:
-			if _, err = run.Complete(ctx, r.Value); errors.Is(err, holdfast.ErrInvalid) {
-				_ = run.Lease().Leave() // the run goes on
+		case r.Do == keeper.Complete:
+			if err = run.Complete(ctx, r.Value); errors.Is(err, holdfast.ErrInvalid) {
+				_, _ = run.Leave() // the run goes on
 				return exit.With(exit.TooLong, err)
 			}
 		default:
 			err = run.Fail(ctx)
 		}
 		if errors.Is(err, holdfast.ErrLost) {
-			return exit.With(exit.Lost, fmt.Errorf("once %s %q: the run is over: it has expired, or was broken; nothing is recorded", r.Do, t.Name))
+			return exit.With(exit.Lost, fmt.Errorf("once %s %q: the run has ended: it expired, or was broken; nothing is recorded", r.Do, t.Name))
 		}
 		return exit.FromStore(err)
 	})

@@ -25,11 +25,11 @@ func (a *app) once(cmd *cobra.Command, f *onceFlags, words, command []string) er
 			return err
 		}
 		job.Status = status
-		return a.work(cmd.Context(), &f.jobFlags, &job.Job, func() error { return a.runOnce(cmd.Context(), f, job) })
+		return a.session().work(cmd.Context(), &f.jobFlags, &job.Job, func() error { return a.runOnce(cmd.Context(), f, job) })
 	}))
 }
 
-// runOnce runs the job and prints what it wrote when it was done before.
+// runOnce runs the job, or prints its recorded output.
 func (a *app) runOnce(ctx context.Context, f *onceFlags, job runner.OnceJob) error {
 	result, err := runner.Once(ctx, job)
 	if err != nil || !result.Replayed {
@@ -45,8 +45,7 @@ func (a *app) runOnce(ctx context.Context, f *onceFlags, job runner.OnceJob) err
 	return exit.With(exit.Output, err)
 }
 
-// job checks the arguments of once. A wrong one is a usage error, and nothing
-// has happened yet.
+// job checks the arguments of once, before anything happens.
 func (f *onceFlags) job(cmd *cobra.Command, words, command []string) (j runner.OnceJob, err error) {
 	switch {
 	case len(words) == 0:
@@ -57,8 +56,6 @@ func (f *onceFlags) job(cmd *cobra.Command, words, command []string) (j runner.O
 		return j, usage("once: --retention %s: want %s to %s", f.retention, holdfast.MinTTL, holdfast.MaxRetention)
 	case f.maxOutput < 1 || f.maxOutput > holdfast.MaxOnceResult:
 		return j, usage("once: --max-output %d: want 1 to %d", f.maxOutput, holdfast.MaxOnceResult)
-	case cmd.Flags().Changed("json"):
-		return j, usage("once: --json is for status and forget")
 	}
 	if err := (&holdfast.OnceOptions{Fingerprint: f.fingerprint}).Check(); err != nil {
 		return j, usage("once: %w", err)

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
@@ -9,13 +10,13 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/render"
-	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/show"
+	"github.com/holdfast-locks/holdfast/internal/view"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/view"
 )
 
-// question returns a command that asks the store and changes nothing.
+// question returns a command that opens the store, calls f and has --json.
 func (a *app) question(use, short string, args cobra.PositionalArgs, f func(context.Context, *holdfast.Client, []string) error) *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use:   use,
@@ -31,11 +32,14 @@ func (a *app) checkCommand() *cobra.Command {
 	var quiet bool
 	cmd := a.withJSON(&cobra.Command{
 		Use:   "check [NAME]",
-		Short: "Tell by the exit status whether a lock is held, or whether the lease of this script is",
-		Long: `Check NAME tells whether anybody holds the lock NAME: 0 held, 1 not. Without NAME
-it tells whether the lease of the environment is still good, in a command of
-holdfast run or a script with holdfast acquire: 0, or 79 if it is lost.`,
-		Example: `  holdfast check deploy || echo nobody deploys
+		Short: "Test whether a lock is held, or whether the lease of this script is good",
+		Long: `Check NAME exits with 0 if the lock NAME is held, and with 1 if not.
+
+Without NAME it tests the lease in the environment, in a command of holdfast run or a script
+with holdfast acquire. It exits with 0 if the lease is held, the process that keeps it runs,
+and at least a third of its TTL is left; with 79 if it is lost or about to be: begin nothing
+more; with 69 if that process, or without one the store, does not answer.`,
+		Example: `  holdfast check deploy || echo 'no deployment is running'
   holdfast check -q || exit`,
 		Args: names(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -49,13 +53,13 @@ holdfast run or a script with holdfast acquire: 0, or 79 if it is lost.`,
 	return cmd
 }
 
-// checkName tells whether anybody holds a lock.
+// checkName reports whether a lock is held.
 func (a *app) checkName(ctx context.Context, c *holdfast.Client, name string, quiet bool) error {
 	lock, err := c.Inspect(ctx, name)
 	if err != nil {
 		return err
 	}
-	text, status := render.Line(lock), exit.Not
+	text, status := show.LockLine(lock), exit.Not
 	if quiet {
 		text = ""
 	}
@@ -66,24 +70,46 @@ func (a *app) checkName(ctx context.Context, c *holdfast.Client, name string, qu
 }
 
 func (a *app) showCommand() *cobra.Command {
-	cmd := a.question("show NAME", "Show who holds a lock, for how long, who waits for it, who lost it, and what was done once", names(1, 1),
+	cmd := a.question("show NAME", "Show the holders of a lock, its queue, recent breaks, and do-once work", names(1, 1),
 		func(ctx context.Context, c *holdfast.Client, args []string) error {
 			lock, err := view.Look(ctx, c, args[0])
 			if err != nil {
 				return err
 			}
 			if lock.Schedule != nil {
-				return a.answer(lock.Details(), render.Lock(lock.Lock, lock.Once, lock.Broken)+render.Schedule(*lock.Schedule))
+				return a.answer(lock.Details(), show.Lock(lock.LockState, lock.Once, lock.Broken)+show.Schedule(*lock.Schedule))
 			}
-			return a.answer(lock.Details(), render.Lock(lock.Lock, lock.Once, lock.Broken))
+			return a.answer(lock.Details(), show.Lock(lock.LockState, lock.Once, lock.Broken))
 		})
-	cmd.Long = `Show tells what the store knows of NAME: who holds it, in which mode and since when,
-with host, process, user, program, reason and token; who waits, in the order of the
-queue; who broke it in the last 24 hours, and why; what was done once under this key.
-The exit status is 0 even if nobody holds it: holdfast check tells by its status.`
+	cmd.Long = `Show prints everything that the store knows about NAME: its holders, with mode, time, host,
+process, user, program, reason and token; the queue in order; breaks of the last 24 hours,
+with author and reason; do-once work under this key. The exit status is 0 even if the lock is
+free: holdfast check has a status for that.`
 	cmd.Example = `  holdfast show deploy
   holdfast show deploy --json | jq -r '.queue[] | "\(.host) \(.waiting_ms)"'`
 	return cmd
+}
+
+// schedulesOf returns the schedules whose leader holds one of these locks, and adds them to
+// the views of the locks.
+func schedulesOf(ctx context.Context, c *holdfast.Client, locks []lockinfo.LockState, views []wire.Lock) (found []holdfast.OnceRecord, err error) {
+	for i, lock := range locks {
+		name, ok := strings.CutSuffix(lock.Name, holdfast.ScheduleSuffix)
+		if !ok || name == "" {
+			continue
+		}
+		e, err := c.Records().Once(ctx, name)
+		switch {
+		case errors.Is(err, holdfast.ErrUnsupported):
+			return nil, nil
+		case err != nil:
+			return nil, err
+		case e.State == holdfast.OnceScheduled:
+			found = append(found, e)
+			views[i].Schedule = view.Entry(e)
+		}
+	}
+	return found, nil
 }
 
 func (a *app) listCommand() *cobra.Command {
@@ -93,14 +119,14 @@ func (a *app) listCommand() *cobra.Command {
 			if verbose {
 				a.sayStore()
 			}
-			var locks []driver.Lock
+			var locks []lockinfo.LockState
 			for lock, err := range c.List(ctx, strings.Join(args, "")) {
 				if err != nil {
 					return err
 				}
 				locks = append(locks, lock)
 			}
-			slices.SortFunc(locks, func(x, y driver.Lock) int { return strings.Compare(x.Name, y.Name) })
+			slices.SortFunc(locks, func(x, y lockinfo.LockState) int { return strings.Compare(x.Name, y.Name) })
 			views := make([]wire.Lock, len(locks))
 			for i, lock := range locks {
 				views[i] = wire.LockOf(lock)
@@ -109,13 +135,13 @@ func (a *app) listCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			text := render.Table(locks)
+			text := show.Table(locks)
 			if len(schedules) > 0 {
-				text += "\n" + render.ScheduleTable(schedules)
+				text += "\n" + show.ScheduleTable(schedules)
 			}
 			return a.answer(views, text)
 		})
-	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "tell which store it is, and who has named it")
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also print which store it is, and what has chosen it")
 	cmd.Aliases = []string{"list"}
 	cmd.Example = `  holdfast ls deploy/
   holdfast ls --json | jq -r '.[] | select(.queue_length > 0) | .name'`

@@ -13,45 +13,37 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/runner"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// runFlags are the flags of run as they were given.
+// runFlags are the flags of run as they were given. acquire and hold have some of them.
 type runFlags struct {
 	jobFlags
 	flockFlags
-	names     []string
-	shared    bool
-	exclusive bool
-	slots     int
-	permits   int
-	minHold   time.Duration
-	noRenewal bool
-	progress  time.Duration
+	names      []string
+	shared     bool
+	exclusive  bool
+	slots      int
+	permits    int
+	minHold    time.Duration
+	noRenewal  bool
+	stallAfter time.Duration
 }
 
-// defineTaking defines how run and acquire take a lock.
-func (f *runFlags) defineTaking(flags *pflag.FlagSet) {
-	f.defineWait(flags)
-	flags.IntVarP(&f.busy, "busy-status", "E", exit.Busy, "exit `STATUS` if somebody else has the lock")
-	f.defineMode(flags)
-	flags.IntVar(&f.slots, "slots", 0, "at most `N` at a time; all who use NAME must say the same")
-	flags.IntVar(&f.permits, "permits", 1, "take `K` of the slots at once; only with --slots")
-}
-
-// defineWait defines how long the lock is waited for.
-func (f *runFlags) defineWait(flags *pflag.FlagSet) {
-	flags.BoolVarP(&f.noWait, "no-wait", "n", false, "do not wait for the lock")
-	durationVarP(flags, &f.wait, "wait", "w", 0, "wait at most `SECONDS` or a duration such as 1m30s; 0 is -n")
-}
-
-// defineMode defines whether others may share the lock.
 func (f *runFlags) defineMode(flags *pflag.FlagSet) {
 	flags.BoolVarP(&f.exclusive, "exclusive", "x", false, "hold the lock exclusively (default)")
-	flags.BoolVarP(&f.shared, "shared", "s", false, "others may share the lock; nobody has it exclusively")
+	flags.BoolVarP(&f.shared, "shared", "s", false, "hold the lock together with other shared holders")
+	flags.IntVar(&f.slots, "slots", 0, "allow at most `N` holders; all users of NAME must give the same N")
+	flags.IntVar(&f.permits, "permits", 1, "take `K` of the slots; only with --slots")
+}
+
+// defineLimits defines the times that bound a hold.
+func (f *runFlags) defineLimits(flags *pflag.FlagSet) {
+	durationVar(flags, &f.minHold, "min-hold", 0, "keep the lock closed for at least this long")
+	durationVar(flags, &f.maxHold, "max-hold", 0, "stop the command or script, and release the lock, after this long")
+	durationVar(flags, &f.stallAfter, "stall-after", 0, "stop it if it has not called holdfast heartbeat for this long")
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -59,53 +51,43 @@ func (a *app) runCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run [flags] NAME [--] COMMAND [ARGUMENT...]",
 		Short: "Run a command under a lock",
-		Long: `Run takes the lock NAME, runs COMMAND, and gives the lock back. If the store
-cannot be reached any more, the command and all that descends from it are
-stopped before the lock can be anybody else's; if somebody breaks the lock, or
-deletes it in the store, within 5 s, or a third of the TTL if that is sooner.
+		Long: `Run waits for the lock NAME, runs COMMAND, and releases the lock. If the lease cannot be
+renewed, COMMAND and all its descendants are stopped before another client can get the
+lock. If someone breaks the lock or deletes it in the store, they are stopped within 5 s,
+or within a third of the TTL if that is shorter.
 
-Flags may follow NAME if a -- stands behind them: run NAME -w 3 -- COMMAND. With -N
-the names are flags: run -N A -N B -- COMMAND takes both locks, or none, and the loss
-of one stops the command. What scripts give to flock(1) does the same here, except
-that -F, -u and descriptors are refused with what to use in their place.
+Flags may follow NAME if a -- ends them: run NAME -w 3 -- COMMAND. With -N, names are flags:
+run -N A -N B -- COMMAND takes both locks or none, and stops COMMAND if it loses one.
+The flags of flock(1) work as they do there. -F, -u and file descriptors are refused, with
+a message that names the replacement.
 
-The exit status is the command's own, or 128 + n if signal n ended it, or
-  64  wrong arguments                  79   the lock was lost; the command was stopped
-  69  the store cannot be reached      124  --max-hold was over; the command was stopped
-  75  somebody else has the lock       126  the command cannot be executed
-  77  the store refuses our rights     127  the command does not exist
-  78  the store cannot do this, or NAME is a lock of another kind`,
+The exit status is COMMAND's own, 128 + n if signal n ended it, or
+   75  another client has the lock      126  COMMAND cannot be executed
+   79  the lock was lost                127  COMMAND does not exist
+  124  --max-hold passed
+or one of those in holdfast --help. After 79 and 124, COMMAND has been stopped.`,
 		Example: `  holdfast run nightly -- ./report.sh
   holdfast run -n backup -c 'pg_dump app | gzip > app.sql.gz'
   holdfast run -w 30s --store redis://redis.internal:6379 invoices -- ./invoice
-  holdfast run -s catalogue -- ./export.sh
   holdfast run -N orders -N stock -w 1m -- ./move.sh
   holdfast run --slots 3 encoders -- ./encode.sh`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.run(cmd, &f, args)
-		},
+		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd, &f, args) },
 	}
 	flags := cmd.Flags()
 	flags.SetNormalizeFunc(ofFlock)
-	flags.SetInterspersed(false) // what follows NAME is the command's, unless a -- says otherwise
+	flags.SetInterspersed(false) // arguments after NAME belong to the command, unless a -- follows
 	flags.SortFlags = false
-	flags.StringArrayVarP(&f.names, "name", "N", nil, "take the lock `NAME`; with several -N all of them, or none")
-	f.defineTaking(flags)
-	flags.StringArrayVarP(&f.shell, "command", "c", nil, "run `STRING` with sh -c")
-	durationVar(flags, &f.ttl, "ttl", 30*time.Second, "lease TTL: after this host dies, others wait this long")
-	durationVar(flags, &f.minHold, "min-hold", 0, "keep the lock closed for at least this long, even if the command ends earlier")
-	durationVar(flags, &f.maxHold, "max-hold", 0, "stop the command so that the lock is released within this time")
-	flags.BoolVar(&f.noRenewal, "no-keep-alive", false, "renew nothing in the background: the command calls holdfast extend")
-	durationVar(flags, &f.progress, "progress", 0, "stop the command if it has not called holdfast progress for this long")
-	flags.StringVar(&f.onLost, "on-lost", "term", "what happens to the command if the lock is lost: `term|kill|ignore`")
-	durationVar(flags, &f.killAfter, "kill-after", 0, "time between TERM and KILL (default: a quarter of the TTL, 5s at most)")
-	flags.BoolVar(&f.children, "wait-children", false, "keep the lock until what the command leaves behind has ended, too")
-	flags.StringVar(&f.reason, "reason", "", "`TEXT` shown to others while the lock is held")
-	flags.StringArrayVar(&f.labels, "label", nil, "`KEY=VALUE` shown to others; may be repeated")
-	flags.IntVar(&f.statusFD, "status-fd", 0, "report events as JSON lines to file descriptor `N`")
-	flags.BoolVarP(&f.quiet, "quiet", "q", false, "no messages about the lock")
-	flags.BoolVarP(&f.verbose, "verbose", "v", false, "tell what happens to the lock")
+	flags.StringArrayVarP(&f.names, "name", "N", nil, "take the lock `NAME`; with several -N, all of them or none")
+	f.defineWait(flags)
+	f.defineBusy(flags)
+	f.defineMode(flags)
+	f.defineCommand(flags)
+	f.defineTTL(flags)
+	f.defineLimits(flags)
+	flags.BoolVar(&f.noRenewal, "no-keep-alive", false, "do not renew the lease: the command calls holdfast extend")
+	f.defineStopping(flags)
+	f.defineTexts(flags)
 	f.defineFlock(flags, &f.exclusive)
 	f.reportFlagErrors(cmd)
 	return cmd
@@ -113,7 +95,7 @@ The exit status is the command's own, or 128 + n if signal n ended it, or
 
 func (a *app) run(cmd *cobra.Command, f *runFlags, args []string) error {
 	words, err := splitRun(cmd, len(f.names) > 0, args)
-	if f.version { // even if nothing else was said
+	if f.version { // even if other arguments are missing
 		return a.printVersion()
 	}
 	var job runner.Job
@@ -130,18 +112,17 @@ func (a *app) run(cmd *cobra.Command, f *runFlags, args []string) error {
 	}))
 }
 
-// runJob runs a job whose arguments are right.
+// runJob runs a job whose arguments are valid.
 func (a *app) runJob(ctx context.Context, f *runFlags, job *runner.Job) (err error) {
 	if job.Path, err = runner.LookPath("run", job.Args[0]); err != nil {
 		return err
 	}
 	job.Start = supervise.Prepare(nil) // it starts while the store is opened and the lock acquired
 	defer job.Start.Close()
-	return a.work(ctx, &f.jobFlags, job, func() error { return runner.Run(ctx, *job) })
+	return a.session().work(ctx, &f.jobFlags, job, func() error { return runner.Run(ctx, *job) })
 }
 
-// job checks the arguments of run. A wrong one is a usage error, and nothing
-// has happened yet.
+// job checks the arguments of run, before anything happens.
 func (f *runFlags) job(cmd *cobra.Command, words runWords) (j runner.Job, err error) {
 	j = runner.Job{Names: append(f.names, words.names...)}
 	if j.Args, err = f.command(cmd, words); err != nil {
@@ -156,7 +137,6 @@ func (f *runFlags) job(cmd *cobra.Command, words runWords) (j runner.Job, err er
 	return j, f.stopping(cmd, &j)
 }
 
-// checkNames checks the names of a job.
 func checkNames(names []string) error {
 	if len(names) > driver.MaxBatch {
 		return fmt.Errorf("%d names: want %d at most", len(names), driver.MaxBatch)
@@ -182,23 +162,23 @@ func (f *runFlags) command(cmd *cobra.Command, w runWords) ([]string, error) {
 
 // acquisition translates the flags about the lock.
 func (f *runFlags) acquisition(cmd *cobra.Command, j *runner.Job) error {
-	j.Opts = holdfast.AcquireOptions{MinHold: f.minHold, MaxHold: f.maxHold, Progress: f.progress}
+	j.Opts = holdfast.AcquireOptions{MinHold: f.minHold, MaxHold: f.maxHold, StallAfter: f.stallAfter}
 	if f.noRenewal {
 		j.Opts.KeepAlive = holdfast.KeepAliveOff
 	}
 	if err := f.mode(cmd, &j.Opts); err != nil {
 		return err
 	}
-	if err := positive(cmd, map[string]time.Duration{"min-hold": f.minHold, "max-hold": f.maxHold, "ttl": f.ttl, "progress": f.progress}); err != nil {
+	if err := positive(cmd, map[string]time.Duration{"min-hold": f.minHold, "max-hold": f.maxHold, "ttl": f.ttl, "stall-after": f.stallAfter}); err != nil {
 		return err
 	}
-	if f.noRenewal && cmd.Flags().Changed("progress") {
-		return usage("%s: --no-keep-alive and --progress exclude one another: without renewals the lease ends by itself", cmd.Name())
+	if f.noRenewal && cmd.Flags().Changed("stall-after") {
+		return usage("%s: --no-keep-alive and --stall-after exclude one another: without renewals the lease ends by itself", cmd.Name())
 	}
 	return f.waiting(cmd, j)
 }
 
-// mode translates the flags about who else may have the lock.
+// mode translates the flags about sharing the lock.
 func (f *runFlags) mode(cmd *cobra.Command, o *holdfast.AcquireOptions) error {
 	slots, permits := cmd.Flags().Changed("slots"), cmd.Flags().Changed("permits")
 	switch {
@@ -206,14 +186,14 @@ func (f *runFlags) mode(cmd *cobra.Command, o *holdfast.AcquireOptions) error {
 		return usage("%s: -s, -x and --slots exclude one another", cmd.Name())
 	case permits && !slots:
 		return usage("%s: --permits %d: want --slots with it", cmd.Name(), f.permits)
-	case slots && (f.slots < 1 || f.slots > driver.MaxLimit):
-		return usage("%s: --slots %d: want 1 to %d", cmd.Name(), f.slots, driver.MaxLimit)
+	case slots && (f.slots < 1 || f.slots > holdfast.MaxLimit):
+		return usage("%s: --slots %d: want 1 to %d", cmd.Name(), f.slots, holdfast.MaxLimit)
 	case permits && (f.permits < 1 || f.permits > f.slots):
 		return usage("%s: --permits %d: want 1 to the %d of --slots", cmd.Name(), f.permits, f.slots)
 	case f.shared:
 		o.Mode = holdfast.Shared
 	case slots:
-		o.Mode, o.Limit, o.Permits = holdfast.Semaphore, f.slots, f.permits
+		o.Mode = holdfast.Permits(f.permits, f.slots)
 	}
 	return nil
 }

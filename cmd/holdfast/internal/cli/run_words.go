@@ -11,14 +11,13 @@ import (
 
 // runWords are the arguments of run, or of elect, that are not flags.
 type runWords struct {
-	names   []string // the one that stands among them; none with -N
+	names   []string // the NAME argument; none with -N
 	command []string
 }
 
-// splitRun tells the name from the command. Flags may follow the name if a "--"
-// ends them; otherwise what follows it is the command's. With -N there is no
-// name among the words, and the command stands behind a "--", so that nobody takes
-// a name for a command.
+// splitRun separates the name from the command. Flags may follow the name if a "--" ends
+// them; otherwise everything after the name belongs to the command. With -N there is no NAME
+// argument, and the command must follow a "--", so that a name is not run as a command.
 func splitRun(cmd *cobra.Command, named bool, args []string) (w runWords, err error) {
 	switch {
 	case named && len(args) > 0 && cmd.ArgsLenAtDash() != 0:
@@ -38,15 +37,15 @@ func splitRun(cmd *cobra.Command, named bool, args []string) (w runWords, err er
 	return w, err
 }
 
-// notNamed refuses a word that stands where there are names with -N.
+// notNamed refuses a NAME argument together with -N.
 func notNamed(word string) error {
-	return usage("run: %q: with -N each name has a -N of its own, and a -- stands before the command", word)
+	return usage("run: %q: with -N each name needs its own -N, and the command follows a --", word)
 }
 
-// flagsAfterName reads the flags that follow the name and returns what follows
-// them: the command, behind a "--", or nothing if -c has the command.
+// flagsAfterName parses the flags after the name and returns the command after the "--", or
+// nothing if -c has the command.
 func flagsAfterName(cmd *cobra.Command, args []string) (command []string, err error) {
-	// The flags are the same, but it is told anew where a "--" stands.
+	// The flags are the same, in a set that finds the "--" in args.
 	flags := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
 	flags.SetNormalizeFunc(ofFlock)
 	flags.SetInterspersed(false)

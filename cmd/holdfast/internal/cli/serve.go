@@ -1,93 +1,101 @@
 package cli
 
 import (
+	"context"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/serve"
-	"github.com/holdfast-locks/holdfast/httplock/server"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/stores"
 )
 
 // serveFlags are the flags of serve as they were given.
 type serveFlags struct {
-	listen            []string
-	callers           string
-	insecure          bool
-	hosts             []string
-	limits            server.Limits
-	tlsCert, tlsKey   string
-	secretFile        string
-	drain             time.Duration
-	metrics, profiles string // addresses
-	logFormat         string
-	logLevel          string
-	accessLog         bool
-	demo, seeded      bool
-	demoSeed          uint64
+	listen          []string
+	callers         string
+	insecure        bool
+	hosts           []string
+	limits          []string
+	tlsCert, tlsKey string
+	secretFile      string
+	drain           time.Duration
+	metrics         string // address
+	log             string
+	demo            bool
+	demoSeed        uint64
 }
 
 func (a *app) serveCommand() *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
 		Use:   "serve [flags]",
-		Short: "Answer over HTTP for the locks of the store",
-		Long: `Serve answers over HTTP for the locks of the store: to programs in any language, and
-to holdfast itself with --store http://HOST:PORT. Any number of servers may be open on
-one store, and none has anything that another lacks.
+		Short: "Serve the locks of the store over HTTP",
+		Long: `Serve answers over HTTP for the locks of the store: to programs in any language, and to
+holdfast itself with --store http://HOST:PORT. Any number of servers may run on one store.
 
-It listens on 127.0.0.1:7420, or where --listen says, or at the sockets that systemd
-passes on, and prints the URL of each on standard output. A port 0 becomes one that is
-free. Whoever reaches a loopback address or a socket may do everything, unless --callers
-says who may do what. An address that other hosts can reach is refused without --callers,
-unless --insecure says that everybody may do everything there.
+It listens on 127.0.0.1:7420, at --listen, or on the sockets of a systemd socket unit, and
+prints each URL on standard output. Port 0 picks a free port. Clients of a loopback address or
+a socket may do everything, unless --callers names the callers and their rights. An address
+that other hosts can reach needs --callers or --insecure.
 
-The page at / shows who holds what, who waits for it, and why. --demo shows it with a
-fleet that is made up, in memory: no store is opened, and all of it is gone at the end.
+The page at / shows holders, queues and causes of waiting. --demo serves an in-memory demo
+with simulated clients. /healthz succeeds while the process runs, and /readyz while the store
+answers and the server does not drain. /metrics is for Prometheus.
 
-/healthz says that the process lives, and /readyz that the store answers and the server
-does not drain. /metrics is for Prometheus.
+TERM and INT drain: new requests are refused with 503, streams are told to reconnect, and
+requests in progress are answered, within --drain. No lock is released: other servers continue
+with them. A second signal ends the server at once. HUP reloads certificate and callers, which
+also happens when their files change.
 
-TERM and INT drain: new work is refused with 503, streams are told to move, and what was
-begun is answered, for the time of --drain at most. No lock is given back: other servers
-go on with them. A second signal ends it at once. HUP has the certificate and the callers
-read again, which the server also does by itself when their files have changed.
-
-The exit status is 0 after a signal, or
-  64  wrong arguments                   77   the store refuses our rights
-  69  the store cannot be reached, or   78   other hosts can reach the address,
-      the address cannot be had              and everybody may do everything; or a
-  128 + n if a second signal n ended it      file cannot be used`,
-		Example: `  holdfast serve
-  holdfast serve --demo
+The exit status is 0 after a signal, 69 if the address is in use, 78 if the address or a file
+is refused, or one of those in holdfast --help.`,
+		Example: `  holdfast serve --demo
   holdfast serve --listen unix:///run/holdfast.sock --store redis://redis.internal:6379
   holdfast serve --listen :7420 --callers /etc/holdfast/callers.json --tls-cert cert.pem --tls-key key.pem`,
 		Args: words(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			f.seeded = cmd.Flags().Changed("demo-seed")
+			f.demo = cmd.Flags().Changed("demo")
 			return a.serve(cmd.Context(), &f)
 		},
 	}
 	flags := cmd.Flags()
 	flags.SortFlags = false
 	flags.StringArrayVar(&f.listen, "listen", nil, "`ADDRESS`: host:port or unix:///path; may be repeated (default "+serve.DefaultAddress+")")
-	flags.StringVar(&f.callers, "callers", "", "`FILE` of who may do what: see holdfast serve add-caller --help")
-	flags.BoolVar(&f.insecure, "insecure", false, "let everybody who reaches the server do everything")
-	flags.StringVar(&f.tlsCert, "tls-cert", "", "`FILE` with the certificate to show at addresses, and those that it is signed by")
-	flags.StringVar(&f.tlsKey, "tls-key", "", "`FILE` with its key")
-	flags.StringArrayVar(&f.hosts, "host", nil, "`NAME` by which clients know a server without --callers, beside localhost; may be repeated")
-	flags.StringVar(&f.secretFile, "secret-file", "", "`FILE` with what lease IDs are made of, the same for all servers of the store (default: kept in the store)")
-	flags.IntVar(&f.limits.Waiters, "max-waiters", 10_000, "how many requests of one caller may wait here")
-	flags.IntVar(&f.limits.Streams, "max-streams", 5_000, "how many streams one caller may have here")
-	flags.IntVar(&f.limits.Leases, "max-leases", 100_000, "how many leases one caller may have through this server")
-	durationVar(flags, &f.drain, "drain", 30*time.Second, "how long requests may take to their end after TERM")
-	flags.StringVar(&f.metrics, "metrics-listen", "", "`ADDRESS` where /metrics is, whoever asks, and nowhere else")
-	flags.StringVar(&f.profiles, "pprof", "", "loopback `ADDRESS` for go tool pprof")
-	flags.StringVar(&f.logFormat, "log-format", "", "`FORMAT` of the log on standard error: text or json (default: text on a terminal, else json)")
-	flags.StringVar(&f.logLevel, "log-level", "info", "`LEVEL` of what is logged: debug, info, warn or error")
-	flags.BoolVar(&f.accessLog, "access-log", false, "log each request")
-	flags.BoolVar(&f.demo, "demo", false, "serve locks in memory, which a fleet takes that is made up")
-	flags.Uint64Var(&f.demoSeed, "demo-seed", 1, "`NUMBER` that the names in the demo follow from")
+	flags.StringVar(&f.callers, "callers", "", "`FILE` with the callers and their rights: see holdfast serve add-caller --help")
+	flags.BoolVar(&f.insecure, "insecure", false, "allow everything to every client that reaches the server")
+	flags.StringVar(&f.tlsCert, "tls-cert", "", "`FILE` with the certificate and its chain, in PEM")
+	flags.StringVar(&f.tlsKey, "tls-key", "", "`FILE` with the key of the certificate")
+	flags.StringArrayVar(&f.hosts, "host", nil, "accept this Host `NAME`, besides localhost, when there is no --callers; may be repeated")
+	flags.StringVar(&f.secretFile, "secret-file", "", "`FILE` with the key that signs lease IDs; the same on every server of a store (default: kept in the store)")
+	flags.StringArrayVar(&f.limits, "limit", nil, "`NAME=N` per caller: waiters (default 10000), streams (5000), leases (100000), or kept, bytes of results and tokens (64 MiB); may be repeated")
+	durationVar(flags, &f.drain, "drain", 30*time.Second, "how long requests in progress may take after TERM")
+	flags.StringVar(&f.metrics, "metrics-listen", "", "serve /metrics, without authentication, on `ADDRESS` only; on a loopback one /debug/pprof/ too")
+	flags.StringVar(&f.log, "log", "", "`WORDS`, with commas: text or json (default: text on a terminal); debug, info, warn or error; requests, to log each")
+	flags.Uint64Var(&f.demoSeed, "demo", 1, "serve an in-memory demo with simulated clients; =`SEED` changes their names")
+	flags.Lookup("demo").NoOptDefVal, flags.Lookup("demo").DefValue = "1", "0"
 	cmd.AddCommand(a.addCallerCommand())
 	return cmd
+}
+
+// checkDemo refuses flags that contradict --demo.
+func (a *app) checkDemo(f *serveFlags) error {
+	switch {
+	case f.demo && (a.asked.Store != "" || a.asked.File != ""):
+		return usage("serve: --demo has its own store, in memory: leave out --store and --store-file")
+	case f.demo && f.callers != "":
+		return usage("serve: --demo is open to every client: leave out --callers")
+	}
+	return nil
+}
+
+// served opens the store to serve, and returns its name.
+func (a *app) served(ctx context.Context, f *serveFlags) (driver.Engine, string, error) {
+	if f.demo {
+		engine, err := stores.Open(ctx, "memory:?history=1")
+		return engine, "a demo, in memory", err
+	}
+	engine, choice, err := a.session().open(ctx)
+	return engine, choice.Public(), err
 }

@@ -14,23 +14,21 @@ func (a *app) addCallerCommand() *cobra.Command {
 	var prefixes, rights []string
 	cmd := &cobra.Command{
 		Use:   "add-caller FILE NAME --prefix PREFIX --right RIGHT",
-		Short: "Draw a token for somebody who may use the server",
-		Long: `Add-caller draws a token, adds whoever has it to FILE, which is for serve --callers,
-and prints it on standard output. The file has its SHA-256 only: the token is not to be
-had again. Servers that have the file open know the caller within a second.
+		Short: "Create a token for a caller of the server",
+		Long: `Add-caller creates a token, adds the caller NAME to FILE, which is for serve --callers, and
+prints the token on standard output. The file stores only its SHA-256, so it cannot be printed
+again. Running servers accept the caller within a second.
 
-The names of locks that the caller may use begin with one of its prefixes; '' is every
-name. Rights are
+The caller may use locks whose names begin with one of its prefixes; '' is every name. Rights
+are
   acquire  take, renew and release locks   once     do-once work
   read     look at locks and events        onetime  one-time tokens
   break    take locks away from others     admin    see others' lease IDs
 
-To change a token, add the same NAME again, and take the old entry out of FILE when
-nobody has it any more.
+To replace a token, add the same NAME again, and remove the old entry from FILE later.
 
-The exit status is 0, or
-  64  wrong arguments                   78   the file cannot be used
-  74  the token cannot be printed: take its entry out of the file`,
+The exit status is 0, 78 if the file cannot be used, or one of those in holdfast --help. After
+74 the token was not printed: remove its entry.`,
 		Example: `  holdfast serve add-caller /etc/holdfast/callers.json shop --prefix shop/ --right acquire --right read
   holdfast serve add-caller callers.json ops --prefix '' --right read --right break >ops.token`,
 		Args: words(2, 2),
@@ -38,7 +36,7 @@ The exit status is 0, or
 			return a.addCaller(args[0], caller.Caller{Name: args[1], Prefixes: prefixes}, rights)
 		},
 	}
-	cmd.Flags().StringArrayVar(&prefixes, "prefix", nil, "what names begin with that the caller may use; may be repeated")
+	cmd.Flags().StringArrayVar(&prefixes, "prefix", nil, "allow names that begin with `PREFIX`; may be repeated")
 	cmd.Flags().StringArrayVar(&rights, "right", nil, "`RIGHT` of the caller; may be repeated")
 	return cmd
 }
@@ -48,13 +46,13 @@ func (a *app) addCaller(file string, c caller.Caller, rights []string) (err erro
 		return usage("serve add-caller: %w", err)
 	}
 	if len(c.Prefixes) == 0 {
-		return usage("serve add-caller: no --prefix: say which names the caller may use; --prefix '' is every name")
+		return usage("serve add-caller: no --prefix: want the names that the caller may use; --prefix '' is every name")
 	}
 	if c.Rights, err = caller.ParseRights(rights); err != nil {
 		return usage("serve add-caller: --right: %w", err)
 	}
 	if c.Rights == 0 {
-		return usage("serve add-caller: no --right: say what the caller may do")
+		return usage("serve add-caller: no --right: want what the caller may do")
 	}
 	token, err := caller.Add(file, c)
 	if err != nil {

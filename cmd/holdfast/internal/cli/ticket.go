@@ -12,27 +12,27 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/ticket"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/keeper"
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// box is where tickets of this user are.
-func (a *app) box() (ticket.Box, error) {
+// box returns the directory with the tickets of this user.
+func (a *app) box() (keeper.Box, error) {
 	dir, err := a.asked.StateDir()
 	if err != nil {
 		return "", exit.With(exit.Config, err)
 	}
-	return ticket.Box(filepath.Join(dir, "tickets")), nil
+	return keeper.Box(filepath.Join(dir, "tickets")), nil
 }
 
-// noted is an engine whose acquires leave a ticket before they are sent.
+// noted is an engine that writes a ticket before each acquire request.
 type noted struct {
 	driver.Forward
-	box    ticket.Box
-	ticket *ticket.Ticket // the latest; LeaseID is set here
+	box    keeper.Box
+	ticket *keeper.Ticket // the latest; LeaseID is set here
 }
 
-// Acquire writes the ticket of a lease ID once: a repeat has the same one.
+// Acquire writes the ticket of a lease ID once: a repeated request has the same ID.
 func (n noted) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
 	if n.ticket.LeaseID != req.LeaseID {
 		if n.ticket.LeaseID != "" { // its place was lost, and the client cancels it
@@ -46,14 +46,9 @@ func (n noted) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.A
 	return n.Forward.Acquire(ctx, req)
 }
 
-// note has the acquires of this program leave a ticket.
-func (a *app) note(box ticket.Box, t *ticket.Ticket) {
-	a.wrap = func(e driver.Engine) driver.Engine { return noted{driver.Forward{Engine: e}, box, t} }
-}
-
-// ticketsOf returns the tickets for a name on the store that counts, which it names.
-// Those of commands that still ask for their lease are theirs.
-func (a *app) ticketsOf(kind, name string) (box ticket.Box, on string, found []ticket.Ticket, err error) {
+// ticketsOf returns the tickets for a name, and the URL of their store. It leaves out those
+// of commands that are still acquiring.
+func (a *app) ticketsOf(kind, name string) (box keeper.Box, on string, found []keeper.Ticket, err error) {
 	choice, err := a.choose()
 	if err != nil {
 		return "", "", nil, err
@@ -62,34 +57,33 @@ func (a *app) ticketsOf(kind, name string) (box ticket.Box, on string, found []t
 		return "", "", nil, err
 	}
 	found, err = box.Get(kind, choice.Public(), name)
-	if err != nil && !errors.Is(err, ticket.ErrNone) {
+	if err != nil && !errors.Is(err, keeper.ErrNone) {
 		return box, choice.Public(), nil, exit.With(exit.Config, err)
 	}
-	found = slices.DeleteFunc(found, func(t ticket.Ticket) bool { return t.Token == 0 && lives(t.PID) })
+	found = slices.DeleteFunc(found, func(t keeper.Ticket) bool { return t.Token == 0 && lives(t.PID) })
 	if len(found) == 0 {
-		return box, choice.Public(), nil, ticket.ErrNone
+		return box, choice.Public(), nil, keeper.ErrNone
 	}
 	return box, choice.Public(), found, nil
 }
 
-// lives reports whether there is a process of that number. If it is another's by now
-// its ticket stays for a while.
+// lives reports whether a process of that number exists. If another process has the number
+// now, the ticket stays for a while.
 func lives(pid int) bool {
 	err := syscall.Kill(pid, 0)
 	return pid > 0 && (err == nil || errors.Is(err, syscall.EPERM))
 }
 
-// giveBackTries is how often a request to give a lease back is sent, each within
-// giveBackTime.
+// giveBackTries is how often a release request is sent, each with giveBackTime to answer.
 const (
 	giveBackTries = 3
 	giveBackTime  = 5 * time.Second
 )
 
-// giveBack ends the lease of a ticket, and cancels the acquire if that is still under
-// way. INVARIANT I5.
-func (a *app) giveBack(ctx context.Context, t ticket.Ticket) error {
-	engine, _, err := a.open(ctx)
+// giveBack ends the lease of a ticket, and cancels its acquire request if that is still in
+// flight. INVARIANT I5.
+func (a *app) giveBack(ctx context.Context, t keeper.Ticket) error {
+	engine, _, err := a.session().open(ctx)
 	if err != nil {
 		return err
 	}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -24,7 +23,6 @@ const maxSecretInput = 4096
 type tokenFlags struct {
 	collection string
 	ttl        time.Duration
-	memory     time.Duration
 	payload    string
 }
 
@@ -33,19 +31,14 @@ func (a *app) tokenCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token",
 		Short: "Issue and redeem one-time tokens",
-		Long: `A one-time token is a secret whose payload is handed out once, however many
-redeem it at the same time. Secrets are read from standard input, because others
-can see the arguments of a program.
+		Long: `A one-time token is a secret whose payload is handed out once, however many clients redeem
+it at the same time. Secrets are read from standard input: other users can see the arguments
+of a program.
 
-The exit status is 0, or
-  1   the token is unknown, has expired, was revoked or was redeemed already
-  64  wrong arguments, or what was given is not a token
-  69  the store cannot be reached; after redeem, look whether it says that the
-      outcome is unknown
-  74  standard output cannot be written
-  77  the store refuses our rights
-  78  the store cannot do this`,
-		Example: `  holdfast token issue --ttl 15m --payload 'user 42' >secret
+The exit status is 0, 1 if the token is unknown, expired, revoked or already redeemed, or one
+of those in holdfast --help. After 69 from redeem, the message tells whether the outcome is
+unknown.`,
+		Example: `  holdfast token issue --ttl 15m --value 'user 42' >secret
   holdfast token redeem - <secret`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -55,13 +48,13 @@ The exit status is 0, or
 			return usage("token: want issue, redeem, revoke or prune")
 		},
 	}
-	cmd.PersistentFlags().StringVar(&f.collection, "collection", "onetime", "`NAME` of the collection: a token is unknown in every other")
+	cmd.PersistentFlags().StringVar(&f.collection, "collection", "onetime", "`NAME` of the collection: a token is unknown in all others")
 	cmd.AddCommand(
 		a.tokenIssueCommand(&f),
 		a.secretCommand(&f, "redeem -", "Print the payload of the token whose secret is on standard input, once",
 			`  holdfast token redeem - <secret
   payload=$(holdfast token redeem - --json <secret | jq -r .payload)`, a.redeemToken),
-		a.secretCommand(&f, "revoke -", "Make sure that nobody redeems the token whose secret is on standard input",
+		a.secretCommand(&f, "revoke -", "Make the token whose secret is on standard input useless",
 			`  holdfast token revoke - <secret
   holdfast token revoke --collection invitations - <secret`,
 			func(ctx context.Context, s *onetime.Service, secret string) error { return s.Revoke(ctx, secret) }),
@@ -72,22 +65,20 @@ The exit status is 0, or
 
 func (a *app) tokenIssueCommand(f *tokenFlags) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "issue [--payload TEXT | -]",
+		Use:   "issue [--value TEXT | -]",
 		Short: "Store a payload, or what is on standard input, and print the secret that redeems it",
-		Example: `  holdfast token issue --ttl 15m --payload 'user 42' >secret
+		Example: `  holdfast token issue --ttl 15m --value 'user 42' >secret
   holdfast token issue --collection invitations - <letter`,
 		Args: words(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			payload := []byte(f.payload)
 			switch {
-			case len(args) == 1 && (args[0] != "-" || cmd.Flags().Changed("payload")):
-				return usage("token issue: want --payload TEXT, or - and the payload on standard input")
+			case len(args) == 1 && (args[0] != "-" || cmd.Flags().Changed("value")):
+				return usage("token issue: want --value TEXT, or - and the payload on standard input")
 			case f.ttl < onetime.MinTTL || f.ttl > onetime.MaxTTL:
 				return usage("token issue: --ttl %s: want %s to %s", f.ttl, onetime.MinTTL, onetime.MaxTTL)
-			case f.memory < onetime.MinMemory || f.memory > onetime.MaxTTL:
-				return usage("token issue: --memory %s: want %s to %s", f.memory, onetime.MinMemory, onetime.MaxTTL)
 			case len(payload) > onetime.MaxPayload:
-				return usage("token issue: --payload: it has %d bytes, the limit is %d", len(payload), onetime.MaxPayload)
+				return usage("token issue: --value: it has %d bytes, the limit is %d", len(payload), onetime.MaxPayload)
 			case len(args) == 1:
 				var err error
 				if payload, err = readInput(cmd, onetime.MaxPayload); err != nil {
@@ -100,8 +91,7 @@ func (a *app) tokenIssueCommand(f *tokenFlags) *cobra.Command {
 		},
 	}
 	durationVar(cmd.Flags(), &f.ttl, "ttl", 15*time.Minute, "how long the token can be redeemed")
-	durationVar(cmd.Flags(), &f.memory, "memory", 24*time.Hour, "how long after that it is told apart from an unknown one; at least 1m")
-	cmd.Flags().StringVar(&f.payload, "payload", "", "`TEXT` that is handed out; others can see it in the arguments")
+	cmd.Flags().StringVar(&f.payload, "value", "", "the payload, `TEXT`; other users can see it in the arguments")
 	return a.withJSON(cmd)
 }
 
@@ -117,14 +107,13 @@ func (a *app) issueToken(ctx context.Context, s *onetime.Service, payload []byte
 		TTLMS  int64  `json:"ttl_ms"`
 	}{secret, id, ttl.Milliseconds()}, secret+"\n")
 	if err != nil {
-		// Nobody has it. If this fails it goes away with its time.
+		// The secret is lost. If this fails, the token expires.
 		_ = s.Revoke(ctx, secret)
 	}
 	return err
 }
 
-// secretCommand returns a command that calls do with the secret from standard
-// input.
+// secretCommand returns a command that calls do with the secret from standard input.
 func (a *app) secretCommand(f *tokenFlags, use, short, examples string, do func(context.Context, *onetime.Service, string) error) *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use:     use,
@@ -168,7 +157,7 @@ func (a *app) redeemToken(ctx context.Context, s *onetime.Service, secret string
 func (a *app) tokenPruneCommand(f *tokenFlags) *cobra.Command {
 	return a.withJSON(&cobra.Command{
 		Use:   "prune",
-		Short: "Delete the tokens that are over, of every collection, where the store does not by itself",
+		Short: "Delete expired tokens of every collection, in a store that does not do so itself",
 		Example: `  holdfast token prune
   holdfast token prune --json | jq .pruned`,
 		Args: words(0, 0),
@@ -195,12 +184,12 @@ func (a *app) withTokens(cmd *cobra.Command, f *tokenFlags, use func(context.Con
 		return usage("token: --collection: %w", err)
 	}
 	return a.ask(cmd, func(ctx context.Context, c *holdfast.Client) error {
-		s, err := onetime.New(c, &onetime.Options{Name: f.collection, Memory: f.memory})
+		s, err := onetime.New(c, &onetime.Options{Name: f.collection})
 		if err != nil {
-			return a.tokenError(err)
+			return err
 		}
 		defer s.Close(ctx) // cannot fail: the context does not end
-		return a.tokenError(use(ctx, s))
+		return use(ctx, s)
 	})
 }
 
@@ -214,12 +203,4 @@ func readInput(cmd *cobra.Command, limit int) ([]byte, error) {
 		return nil, fmt.Errorf("standard input has more than %d bytes", limit)
 	}
 	return data, nil
-}
-
-// tokenError gives err its status, unless it has one.
-func (a *app) tokenError(err error) error {
-	if e := (*exit.Error)(nil); errors.As(err, &e) {
-		return err
-	}
-	return exit.FromStore(err)
 }

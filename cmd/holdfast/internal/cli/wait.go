@@ -12,11 +12,10 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/held"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/polling"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/render"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/waitline"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/runner"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/show"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -32,19 +31,15 @@ func (a *app) waitCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "wait NAME...",
 		Short: "Wait until a lock is free, without taking it",
-		Long: `Wait ends when nobody has the lock NAME or waits for it, and nothing keeps it
-closed; with several names, when all of them are free at once. It takes nothing and
-has no place in any queue: somebody else may have the lock by the time that it ends.
-To do something under the lock, use run.
+		Long: `Wait ends when the lock NAME has no holder and no queue, and is not kept closed; with several
+names, when all of them are free at the same time. It takes no lock and no place in a queue:
+another client may have the lock by the time it ends. To work under the lock, use run.
 
-It looks now and then: after a wait of a second within 125 ms, after 20 s and more
-within 2.5 s.
+It polls: the longer it has waited the less often, from every 50 ms to every 2 s.
 
-The exit status is
-  0   it is free                       75  -w was over, and it is not
-  64  wrong arguments                  77  the store refuses our rights
-  69  the store cannot be reached      78  the run around this command has the lock`,
-		Example: `  holdfast wait deploy && notify-send 'the deployment is over'
+The exit status is 0 if it is free, 75 if it was not within -w, 78 if the run around this
+command holds it, or one of those in holdfast --help.`,
+		Example: `  holdfast wait deploy && notify-send 'the deployment has ended'
   holdfast wait -w 10m backup-a backup-b`,
 		Args: names(1, driver.MaxBatch),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -53,24 +48,25 @@ The exit status is
 		},
 	}
 	flags := cmd.Flags()
-	durationVarP(flags, &f.wait, "wait", "w", 0, "wait at most `SECONDS` or a duration such as 1m30s; 0 is to look once")
+	durationVarP(flags, &f.wait, "wait", "w", 0, "wait at most `SECONDS` or a duration such as 1m30s; 0 looks once")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print nothing but errors")
-	flags.BoolVarP(&f.verbose, "verbose", "v", false, "tell of each change while it waits")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "report each change while it waits")
 	return a.withJSON(cmd)
 }
 
-// waitFor waits until all of these are free.
+// waitFor waits until all these locks are free.
 func (a *app) waitFor(cmd *cobra.Command, f *waitFlags, all []string) error {
 	began := time.Now()
-	a.quiet, a.wait = f.quiet, f.wait
-	return a.ask(cmd, func(ctx context.Context, c *holdfast.Client) error {
+	s := a.session()
+	s.quiet, s.wait = f.quiet, f.wait
+	return s.ask(cmd.Context(), func(ctx context.Context, c *holdfast.Client) error {
 		line := a.waitLine(f.quiet, f.verbose)
 		defer line.End()
 		defer a.screen.BeforeEnd(line.End)()
-		outer := held.Parse(a.asked.Getenv(held.Variable))
-		w := polling.Wait{
-			Look: func(ctx context.Context) ([]driver.Lock, error) { return inspectAll(ctx, c, outer, all) },
-			Tell: a.tellWait(line, f, began),
+		outer := runner.ParseHeld(a.getenv(runner.HeldVariable))
+		w := show.Wait{
+			Look: func(ctx context.Context) ([]lockinfo.LockState, error) { return inspectAll(ctx, c, outer, all) },
+			Tell: s.tellWait(line, f, began),
 		}
 		if f.limited {
 			w.Until = began.Add(f.wait)
@@ -84,7 +80,7 @@ func (a *app) waitFor(cmd *cobra.Command, f *waitFlags, all []string) error {
 		var text strings.Builder
 		for i, lock := range locks {
 			v.Locks[i] = wire.LockOf(lock)
-			text.WriteString(render.Line(lock))
+			text.WriteString(show.LockLine(lock))
 		}
 		if f.quiet {
 			text.Reset()
@@ -97,16 +93,16 @@ func (a *app) waitFor(cmd *cobra.Command, f *waitFlags, all []string) error {
 	})
 }
 
-// inspectAll looks at locks. One that a run around this command holds will not be
-// free before this command has ended.
-func inspectAll(ctx context.Context, c *holdfast.Client, outer held.Locks, all []string) (locks []driver.Lock, err error) {
+// inspectAll looks at locks. It refuses one that a run around this command holds: it will not
+// be free before this command has ended.
+func inspectAll(ctx context.Context, c *holdfast.Client, outer runner.Held, all []string) (locks []lockinfo.LockState, err error) {
 	for _, name := range all {
 		lock, err := c.Inspect(ctx, name)
 		if err != nil {
 			return nil, err
 		}
 		for _, h := range lock.Live() {
-			isOurs := func(l held.Lock) bool { return l.Name == name && l.Token == h.Token }
+			isOurs := func(l runner.HeldLock) bool { return l.Name == name && l.Token == h.Token }
 			if slices.ContainsFunc(outer, isOurs) {
 				return nil, exit.With(exit.Config, fmt.Errorf("wait %q: the run around this command holds it, with token %d: "+
 					"this command would wait for itself", name, h.Token))
@@ -117,33 +113,33 @@ func inspectAll(ctx context.Context, c *holdfast.Client, outer held.Locks, all [
 	return locks, nil
 }
 
-// tellWait returns what tells the user of a wait: what is in the way, when that
-// changes, and that the store does not answer.
-func (a *app) tellWait(line *waitline.Line, f *waitFlags, began time.Time) func([]driver.Lock, error) {
+// tellWait returns a function that shows the wait to the user: what blocks it, whenever that
+// changes, and outages of the store.
+func (s *session) tellWait(line *show.WaitLine, f *waitFlags, began time.Time) func([]lockinfo.LockState, error) {
 	var last string
 	var outage time.Time
-	return func(locks []driver.Lock, err error) {
+	return func(locks []lockinfo.LockState, err error) {
 		switch {
-		case errors.Is(err, driver.ErrUnavailable) && (f.limited || len(locks) > 0) && a.storeIsAway(err):
+		case errors.Is(err, driver.ErrUnavailable) && (f.limited || len(locks) > 0) && s.storeIsAway(err):
 			outage = time.Now()
 		case err == nil:
-			a.storeIsBack(time.Since(outage))
+			s.storeIsBack(time.Since(outage))
 		}
-		i := slices.IndexFunc(locks, func(l driver.Lock) bool { return !polling.IsFree(l) })
-		if i < 0 { // the wait is over, or has not begun
+		i := slices.IndexFunc(locks, func(l lockinfo.LockState) bool { return !show.IsFree(l) })
+		if i < 0 { // the wait has ended, or has not begun
 			return
 		}
-		s := stateOf(locks[i])
-		s.Waited, s.Outage = time.Since(began), err
-		if key := fmt.Sprint(s.Name, s.Holder, s.Released, s.Queue, err != nil); key != last {
+		state := stateOf(locks[i])
+		state.Waited, state.Outage = time.Since(began), err
+		if key := fmt.Sprint(state.Name, state.Holder, state.Released, state.Queue, err != nil); key != last {
 			last = key
-			line.Update(s)
+			line.Update(state)
 		}
 	}
 }
 
-// stateOf says what of a lock is in the way of whoever has no place in its queue.
-func stateOf(lock driver.Lock) holdfast.WaitState {
+// stateOf returns what blocks a client that has no place in the queue.
+func stateOf(lock lockinfo.LockState) holdfast.WaitState {
 	s := holdfast.WaitState{Name: lock.Name, Queue: lock.QueueLength}
 	if len(lock.Holders) == 0 { // it is about to be handed over
 		return s

@@ -13,9 +13,8 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/terminal"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/watch"
-	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/show"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -29,25 +28,16 @@ func (a *app) watchCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "watch [PREFIX]",
 		Short: "Watch the locks that are held or waited for, all or those whose names begin with PREFIX",
-		Long: `Watch shows a live table on a terminal: first the locks that most wait for, then
-those that have been held for longest. WAITING is the length of the queue, LEASE what
-is left of the lease, which goes up again when its holder renews it. q and Ctrl-C
-end it, Ctrl-Z stops it until fg.
+		Long: `Watch redraws the table of holdfast ls on a terminal, the longest queues first, then the
+locks held longest. q and Ctrl-C end it, Ctrl-Z suspends it. Elsewhere, and with --json, it
+prints a line of JSON for each change: a lock has appeared, has other holders or another
+queue, or is gone.
 
-Elsewhere, and with --json, it prints a line of JSON for each change: a lock that has
-appeared, has another holder or another queue, or is gone.
+It looks at the --interval, and less often if looking takes more than a fifth of the time.
+If the store has history, it also looks as soon as something happens, and JSON has a line
+for each event. It keeps trying a store that does not answer.
 
-It looks every 2 s, or as often as --interval says, and less often if that would take
-more than a fifth of the time. If the store has history (see holdfast history), it also
-looks as soon as something happens, and JSON has a line for each event, so that none is
-missed that is over before the next look. A store that does not answer is shown, and looked at
-again.
-
-The exit status is 0 after q and Ctrl-C, or
-  64  wrong arguments                  77   the store refuses our rights
-  69  the store cannot be opened       78   the store cannot do this
-  74  standard output cannot be written
-  128 + n if signal n ended it`,
+The exit status is 0 after q and Ctrl-C, or one of those in holdfast --help.`,
 		Example: `  holdfast watch deploy/
   holdfast watch --json | jq -c 'select(.change == "gone") | .name'`,
 		Args: words(0, 1),
@@ -65,10 +55,10 @@ The exit status is 0 after q and Ctrl-C, or
 }
 
 func (a *app) watch(ctx context.Context, c *holdfast.Client, prefix string, interval time.Duration) error {
-	rounds := watch.Rounds{
-		List: func(ctx context.Context) iter.Seq2[driver.Lock, error] { return c.List(ctx, prefix) },
+	rounds := show.Rounds{
+		List: func(ctx context.Context) iter.Seq2[lockinfo.LockState, error] { return c.List(ctx, prefix) },
 		Probe: func(ctx context.Context) error {
-			_, err := c.Inspect(ctx, "holdfast-watch") // any name will do: to look leaves nothing
+			_, err := c.Inspect(ctx, "holdfast-watch") // any name will do: reading leaves nothing behind
 			return err
 		},
 		Interval: interval,
@@ -81,8 +71,8 @@ func (a *app) watch(ctx context.Context, c *holdfast.Client, prefix string, inte
 	}
 	out, ok := a.stdout.(*os.File)
 	if ok && !a.json {
-		if screen := terminal.Of(out, a.asked.Getenv("TERM")); screen != nil {
-			table := &watch.Table{Title: a.watched(prefix), Every: interval, Plain: a.asked.Getenv("NO_COLOR") != ""}
+		if screen := show.TerminalOf(out, a.getenv("TERM")); screen != nil {
+			table := &show.LiveTable{Title: a.watched(prefix), Every: interval, Plain: a.getenv("NO_COLOR") != ""}
 			go events(ctx, func(holdfast.HistoryEvent) {}) // ends with the client
 			return showTable(ctx, screen, out, table, rounds)
 		}
@@ -90,8 +80,7 @@ func (a *app) watch(ctx context.Context, c *holdfast.Client, prefix string, inte
 	return a.printChanges(ctx, rounds, events)
 }
 
-// heed tells of what happens, and wakes those who look at the locks, until ctx or the
-// client ends.
+// heed passes on the events of the store, and wakes the rounds, until ctx or the client ends.
 func heed(ctx context.Context, c *holdfast.Client, prefix string, wake chan<- struct{}, tell func(holdfast.HistoryEvent)) {
 	for event, err := range c.Feed(ctx, prefix) {
 		if err != nil {
@@ -105,7 +94,7 @@ func heed(ctx context.Context, c *holdfast.Client, prefix string, wake chan<- st
 	}
 }
 
-// watched says what is watched: of which store, and which names.
+// watched names the store and the locks.
 func (a *app) watched(prefix string) string {
 	text := a.choice.Public()
 	if prefix != "" {
@@ -114,15 +103,15 @@ func (a *app) watched(prefix string) string {
 	return text
 }
 
-// printChanges prints a line of JSON for each change, and for each event of a store that
-// has history.
-func (a *app) printChanges(ctx context.Context, rounds watch.Rounds, events func(context.Context, func(holdfast.HistoryEvent))) error {
-	a.answered = true // what comes to standard output is lines
+// printChanges prints a line of JSON for each change, and for each event if the store has
+// history.
+func (a *app) printChanges(ctx context.Context, rounds show.Rounds, events func(context.Context, func(holdfast.HistoryEvent))) error {
+	a.answered = true // standard output has lines of JSON
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	lines := json.NewEncoder(a.stdout)
 	lines.SetEscapeHTML(false)
-	var last []driver.Lock
+	var last []lockinfo.LockState
 	away := false
 	var mu sync.Mutex // of lines
 	print := func(c wire.Change) {
@@ -136,7 +125,7 @@ func (a *app) printChanges(ctx context.Context, rounds watch.Rounds, events func
 		event := wire.HistoryEventOf(e)
 		print(wire.Change{Change: "event", Name: e.Name, Event: &event})
 	})
-	err := rounds.Run(ctx, func(r watch.Round) {
+	err := rounds.Run(ctx, func(r show.Round) {
 		if r.Err != nil {
 			if !away {
 				print(wire.Change{Change: "store_away", Reason: r.Err.Error()})
@@ -148,7 +137,7 @@ func (a *app) printChanges(ctx context.Context, rounds watch.Rounds, events func
 			print(wire.Change{Change: "store_back"})
 		}
 		away = false
-		for _, c := range watch.Changes(last, r.Locks) {
+		for _, c := range show.Changes(last, r.Locks) {
 			print(changeView(c))
 		}
 		last = r.Locks
@@ -159,10 +148,10 @@ func (a *app) printChanges(ctx context.Context, rounds watch.Rounds, events func
 	return err
 }
 
-// changeView returns what programs are told of a change.
-func changeView(c watch.Change) wire.Change {
+// changeView returns a change as JSON.
+func changeView(c show.Change) wire.Change {
 	v := wire.Change{Change: c.What, Name: c.Lock.Name}
-	if c.What != watch.Gone {
+	if c.What != show.Gone {
 		lock := wire.LockOf(c.Lock)
 		v.Lock = &lock
 	}

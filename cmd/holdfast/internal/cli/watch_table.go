@@ -9,13 +9,11 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/terminal"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/watch"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/show"
 )
 
-// What a terminal obeys. The other screen has no lines that scroll away, and keeps
-// what stood there before: it works through ssh, in any window, and on a terminal that
-// knows no other screen the table is drawn over what is there.
+// Control sequences. The alternate screen does not scroll, and leaves the first one
+// unchanged. A terminal without one draws the table over its present text.
 const (
 	otherScreen = "\x1b[?1049h"
 	firstScreen = "\x1b[?1049l"
@@ -25,19 +23,19 @@ const (
 
 // A stage is a terminal on which a table is shown.
 type stage struct {
-	screen  *terminal.Terminal
+	screen  *show.Terminal
 	out     io.Writer
-	restore func() // what the keys do; nil if they are not ours
+	restore func() // restores the keys; nil if they were not changed
 }
 
-// enter takes the terminal. In the background that stops this process until it is in
+// enter takes over the terminal. In the background this stops the process until it is in
 // the foreground.
 func (s *stage) enter() {
-	s.restore, _ = terminal.Keys(os.Stdin) // without them there still is Ctrl-C
+	s.restore, _ = show.Keys(os.Stdin) // Ctrl-C works without this
 	_, _ = io.WriteString(s.out, otherScreen+hideCursor)
 }
 
-// leave gives it back as it was.
+// leave restores the terminal.
 func (s *stage) leave() {
 	_, _ = io.WriteString(s.out, showCursor+firstScreen)
 	if s.restore != nil {
@@ -46,15 +44,15 @@ func (s *stage) leave() {
 }
 
 // showTable shows a table until q or a signal ends it.
-func showTable(ctx context.Context, screen *terminal.Terminal, out io.Writer, table *watch.Table, rounds watch.Rounds) error {
+func showTable(ctx context.Context, screen *show.Terminal, out io.Writer, table *show.LiveTable, rounds show.Rounds) error {
 	ctx, cancel := context.WithCancel(ctx)
-	signals, seen, failed := make(chan os.Signal, 8), make(chan watch.Round), make(chan error, 1)
+	signals, seen, failed := make(chan os.Signal, 8), make(chan show.Round), make(chan error, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	screen.Catch(signals)
 	defer screen.Release(signals)
 	defer cancel()
 	go func() { // ends with ctx
-		failed <- rounds.Run(ctx, func(r watch.Round) {
+		failed <- rounds.Run(ctx, func(r show.Round) {
 			select {
 			case seen <- r:
 			case <-ctx.Done():
@@ -68,7 +66,7 @@ func showTable(ctx context.Context, screen *terminal.Terminal, out io.Writer, ta
 	if s.restore != nil {
 		keys = pressed(os.Stdin)
 	}
-	ticker := time.NewTicker(time.Second) // by which times go on
+	ticker := time.NewTicker(time.Second) // redraws the times
 	defer ticker.Stop()
 	for {
 		if screen.Ours() {
@@ -94,7 +92,7 @@ func showTable(ctx context.Context, screen *terminal.Terminal, out io.Writer, ta
 	}
 }
 
-// heed does what a signal asks for, and reports whether the table is over.
+// heed handles a signal, and reports whether it ends the table.
 func (s *stage) heed(sig os.Signal, signals chan os.Signal) (over bool, _ error) {
 	n, ok := sig.(syscall.Signal)
 	switch {

@@ -2,8 +2,8 @@ package demo
 
 import "time"
 
-// cast returns everybody there is. The number of a role is part of what it draws: whoever adds
-// one does so at the end.
+// cast returns everybody there is. The number of a role is part of what it draws: add
+// new roles at the end.
 func cast() []role {
 	return []role{
 		{host: "web-1", program: "shop", user: "www", round: packOrder},

@@ -1,6 +1,5 @@
-// Package demo is a fleet of processes that use locks, for holdfast serve --demo: what they
-// do is made up, and how they do it is not. Each has a client of its own on one store, as
-// programs have.
+// Package demo simulates processes that use locks, for holdfast serve --demo. Their work is
+// made up, but each has a client of its own on one real store.
 //
 // # How to read it
 //
@@ -24,7 +23,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// Notice is what the page says of a demo.
+// Notice is shown on the page of a demo.
 const Notice = "This is a demo: the locks are real, and the fleet that takes them is made up. All of it is gone when the server stops."
 
 // A Fleet is some dozens of processes. Use Start to make one.
@@ -71,14 +70,9 @@ type process struct {
 	count int        // of rounds so far
 }
 
-const (
-	// closeTime is how long a process may take to give back what it has.
-	closeTime = 2 * time.Second
-
-	// least is how long a round takes at least: one that fails at once is not begun again
-	// at once.
-	least = 200 * time.Millisecond
-)
+// least is how long a round takes at least: one that fails at once is not begun again
+// at once.
+const least = 200 * time.Millisecond
 
 // play does what a role has to do, until ctx ends.
 func (f *Fleet) play(ctx context.Context, n uint64, r role) {
@@ -90,16 +84,13 @@ func (f *Fleet) play(ctx context.Context, n uint64, r role) {
 	var err error
 	p.Client, err = holdfast.New(f.engine, &holdfast.Options{
 		TTL: 10 * time.Second, Holder: who, Logger: slog.New(slog.DiscardHandler), // losses are part of the play
+		SharedEngine: true,
 	})
 	if err != nil {
 		return // the engine is one that has all there is
 	}
-	defer func() {
-		closing, cancel := context.WithTimeout(context.Background(), closeTime)
-		defer cancel()
-		_ = p.Close(closing) // what is left ends with its TTL, and with the store
-	}()
-	if !r.person { // who comes first
+	defer func() { _ = p.Close() }() // what is left ends with its TTL, and with the store
+	if !r.person {                   // who comes first
 		_ = p.pause(ctx, least, time.Second)
 	}
 	for ; ctx.Err() == nil; p.count++ {
@@ -116,6 +107,9 @@ func (p *process) pause(ctx context.Context, from, to time.Duration) error {
 	d := from
 	if to > from {
 		d += time.Duration(p.rand.Int64N(int64(to - from)))
+	}
+	if d <= 0 {
+		return context.Cause(ctx)
 	}
 	select {
 	case <-time.After(d):

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// welcome sends each mail once, even if it is asked for twice.
+// welcome sends each mail once, even if two clients request it.
 func welcome(ctx context.Context, p *process) error {
 	key := fmt.Sprintf("mail/welcome/%d", 70_300+p.rand.IntN(60))
 	_, err := p.Once(ctx, key, &holdfast.OnceOptions{Retention: 10 * time.Minute, Reason: "welcome mail"},
@@ -38,7 +38,7 @@ func importOrders(ctx context.Context, p *process) error {
 // importPrices runs by a schedule, once over all replicas.
 func importPrices(ctx context.Context, p *process) error {
 	often := holdfast.Periodic(time.Unix(0, 0), 20*time.Second)
-	return holdfast.Every(ctx, p.Client, "jobs/prices", often, &holdfast.EveryOptions{TTL: 5 * time.Second, Reason: "prices of the suppliers"},
+	return p.Every(ctx, "jobs/prices", often, &holdfast.EveryOptions{TTL: 5 * time.Second, Reason: "prices of the suppliers"},
 		func(ctx context.Context, _ holdfast.EveryRun) error {
 			if err := p.pause(ctx, 2*time.Second, 4*time.Second); err != nil {
 				return err
@@ -50,9 +50,9 @@ func importPrices(ctx context.Context, p *process) error {
 		})
 }
 
-// lead is one of several that want to lead. Whoever does so lets another one after a while.
+// lead is a candidate for the lead. The leader resigns after a while.
 func lead(ctx context.Context, p *process) error {
-	return holdfast.Lead(ctx, p.Client, "scheduler/leader", &holdfast.LeadOptions{
+	return p.Lead(ctx, "scheduler/leader", &holdfast.LeadOptions{
 		Acquire: holdfast.AcquireOptions{MaxHold: 90 * time.Second, Reason: "hands out jobs"},
 	}, p.during(10*time.Minute, 11*time.Minute))
 }

@@ -37,7 +37,7 @@ func transfer(from, to string, wait time.Duration) func(context.Context, *proces
 			if err := p.pause(ctx, 2*time.Second, 3*time.Second); err != nil {
 				return err
 			}
-			return p.Do(ctx, to, &holdfast.AcquireOptions{Wait: wait, Reason: "transfer in"}, p.during(time.Second, 2*time.Second))
+			return p.Do(ctx, to, &holdfast.AcquireOptions{MaxWait: wait, Reason: "transfer in"}, p.during(time.Second, 2*time.Second))
 		})
 		_ = p.pause(ctx, time.Second, 3*time.Second)
 		return err

@@ -23,7 +23,7 @@ const report = "reports/monthly"
 // waitForReport waits for somebody who is stuck, gives up, and comes again.
 func waitForReport(reason string) func(context.Context, *process) error {
 	return func(ctx context.Context, p *process) error {
-		return p.Do(ctx, report, &holdfast.AcquireOptions{Wait: 3 * time.Minute, Reason: reason}, p.during(5*time.Second, 8*time.Second))
+		return p.Do(ctx, report, &holdfast.AcquireOptions{MaxWait: 3 * time.Minute, Reason: reason}, p.during(5*time.Second, 8*time.Second))
 	}
 }
 
@@ -37,7 +37,7 @@ func freeze(ctx context.Context, p *process) error {
 	if err != nil {
 		return err
 	}
-	if err := l.Leave(); err != nil { // a person has no process that gives it back
+	if _, err := l.Leave(); err != nil { // a person has no process that releases it
 		return err
 	}
 	for ctx.Err() == nil {
@@ -50,7 +50,7 @@ func freeze(ctx context.Context, p *process) error {
 	return ctx.Err()
 }
 
-// runOut takes a lease that nobody renews, and works on for longer than it lasts.
+// runOut takes a lease without renewals, and works longer than it lasts.
 func runOut(ctx context.Context, p *process) error {
 	err := p.Do(ctx, "media/thumbnails", &holdfast.AcquireOptions{
 		TTL: 4 * time.Second, KeepAlive: holdfast.KeepAliveOff, WholeTTL: true, Reason: "thumbnails of new uploads",
@@ -59,8 +59,7 @@ func runOut(ctx context.Context, p *process) error {
 	return err
 }
 
-// crash takes a lease, and nobody gives it back: to the store it is as if the process had
-// been killed.
+// crash leaves its lease, as a killed process does.
 func crash(ctx context.Context, p *process) error {
 	l, err := p.Acquire(ctx, transcode, &holdfast.AcquireOptions{TTL: 5 * time.Second, WholeTTL: true, Reason: "film of the new shop window"})
 	if err != nil {
@@ -68,7 +67,7 @@ func crash(ctx context.Context, p *process) error {
 	}
 	err = p.pause(ctx, 2*time.Second, 4*time.Second)
 	if err == nil {
-		err = l.Leave()
+		_, err = l.Leave()
 	}
 	_ = p.pause(ctx, 8*time.Second, 14*time.Second) // it is started again
 	return errors.Join(err, l.Release(context.WithoutCancel(ctx)))
@@ -76,7 +75,7 @@ func crash(ctx context.Context, p *process) error {
 
 const transcode = "media/transcode"
 
-// transcoder has the work of one that has crashed, once its lease is over.
+// transcoder takes over from a crashed process when its lease expires.
 func transcoder(ctx context.Context, p *process) error {
 	err := p.Do(ctx, transcode, &holdfast.AcquireOptions{Reason: "films of customers"}, p.during(3*time.Second, 6*time.Second))
 	_ = p.pause(ctx, 2*time.Second, 4*time.Second)

@@ -23,9 +23,9 @@ func packOrder(ctx context.Context, p *process) error {
 func deploy(name string, wait time.Duration) func(context.Context, *process) error {
 	return func(ctx context.Context, p *process) error {
 		err := p.Do(ctx, name, &holdfast.AcquireOptions{
-			Wait:   wait,
-			Reason: fmt.Sprintf("release 2.%d.%d", 14+p.count/3, p.count%3),
-			Labels: map[string]string{"pipeline": strconv.Itoa(48_000 + p.rand.IntN(900))},
+			MaxWait: wait,
+			Reason:  fmt.Sprintf("release 2.%d.%d", 14+p.count/3, p.count%3),
+			Labels:  map[string]string{"pipeline": strconv.Itoa(48_000 + p.rand.IntN(900))},
 		}, p.during(8*time.Second, 16*time.Second))
 		_ = p.pause(ctx, 3*time.Second, 9*time.Second)
 		return err
@@ -82,7 +82,7 @@ func writeCatalog(ctx context.Context, p *process) error {
 // permits takes one of those that a service or a licence allows.
 func permits(name string, limit int, reason string) func(context.Context, *process) error {
 	return func(ctx context.Context, p *process) error {
-		err := p.Do(ctx, name, &holdfast.AcquireOptions{Mode: holdfast.Semaphore, Limit: limit, Reason: reason}, p.during(5*time.Second, 9*time.Second))
+		err := p.Do(ctx, name, &holdfast.AcquireOptions{Mode: holdfast.Permits(1, limit), Reason: reason}, p.during(5*time.Second, 9*time.Second))
 		_ = p.pause(ctx, 200*time.Millisecond, time.Second)
 		return err
 	}

@@ -6,21 +6,21 @@ import (
 	"cmp"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/wire/codes"
+	"github.com/holdfast-locks/holdfast/internal/codes"
 )
 
 const (
 	OK            = 0
-	Not           = 1   // check, break: nobody holds the lock; once status: not done; token: cannot be redeemed
+	Not           = 1   // check, break: the lock is not held; once status: not done; token: cannot be redeemed
 	Usage         = 64  // wrong arguments
 	Unavailable   = 69  // the store cannot be reached or refuses to serve
 	TooLong       = 73  // once: the command's output is too long to be recorded
-	Output        = 74  // what was asked for cannot be written to standard output
+	Output        = 74  // standard output cannot be written
 	Busy          = 75  // somebody else has the lock
 	NotPermitted  = 77  // the store refuses our credentials or rights
-	Config        = 78  // the store cannot do what was asked for, or does not exist; or it is this command itself that is in the way
+	Config        = 78  // the store cannot do this, or does not exist; or the command would wait for itself
 	Lost          = 79  // the lock was lost while the command ran
-	MaxHold       = 124 // --max-hold was over; the status of timeout(1)
+	MaxHold       = 124 // --max-hold has passed; the status of timeout(1)
 	NotExecutable = 126 // the command cannot be executed
 	NotFound      = 127 // the command does not exist
 )
@@ -34,12 +34,12 @@ type Error struct {
 	Status int
 	Err    error
 
-	// Engine says that Err is in the words of the client or the engine, and not in
-	// those of a command. Opening: it came while the store was opened.
+	// Engine is set if Err comes from the client or the engine, without the context of a
+	// command. Opening is set if it came while the store was opened.
 	Engine, Opening bool
 
-	// KeepLock says that the lock must not be given back, because somebody is
-	// still at work under it.
+	// KeepLock is set if the lock must not be released, because processes still work
+	// under it.
 	KeepLock bool
 
 	// EndBy is when the program should have ended, whatever there is to clean
@@ -75,8 +75,8 @@ func FromStore(err error) error {
 
 // StatusOf is the status for an error of the client or the engine. It is
 // Unavailable for codes that are not in statuses and for errors without a code:
-// the same command may succeed later. That a lease is over is such an error if no
-// command runs under it; if one does, the runner says Lost or MaxHold.
+// the same command may succeed later. A lost lease is such an error, unless a command runs
+// under it: then the runner returns Lost or MaxHold.
 func StatusOf(err error) int {
 	return cmp.Or(statuses[codes.Of(err).Name], Unavailable)
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/codes"
 	"github.com/holdfast-locks/holdfast/onetime"
-	"github.com/holdfast-locks/holdfast/wire/codes"
 )
 
 // TestEveryCodeHasAStatus: no error ends in a status that nobody has chosen.

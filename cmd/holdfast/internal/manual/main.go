@@ -1,7 +1,7 @@
-// Manual writes the reference of the command from the texts that its --help prints:
-// one page in Markdown, or a page for man(1) of each command.
+// Manual writes the reference of the command from its --help texts: one page in Markdown,
+// or a page for man(1) of each command.
 //
-//	go run ./cmd/holdfast/internal/manual -markdown docs/cli.md
+//	go run ./cmd/holdfast/internal/manual -markdown docs/reference/cli.md
 //	go run ./cmd/holdfast/internal/manual -man dist/man
 package main
 
@@ -20,7 +20,7 @@ import (
 )
 
 func main() {
-	markdown := flag.String("markdown", "", "write docs/cli.md to this `FILE`")
+	markdown := flag.String("markdown", "", "write docs/reference/cli.md to this `FILE`")
 	man := flag.String("man", "", "write the pages of section 1 to this `DIRECTORY`")
 	flag.Parse()
 	if err := run(*markdown, *man); err != nil {
@@ -40,7 +40,7 @@ func run(markdown, man string) error {
 	if man == "" {
 		return nil
 	}
-	if err := os.MkdirAll(man, 0o755); err != nil { //nolint:gosec // everybody reads manuals
+	if err := os.MkdirAll(man, 0o755); err != nil { //nolint:gosec // manuals are public
 		return err
 	}
 	return writeMan(man)
@@ -48,19 +48,21 @@ func run(markdown, man string) error {
 
 const intro = `# The command, flag by flag
 
-This page is what ` + "`holdfast COMMAND --help`" + ` prints, written by ` + "`make manual`" + `.
-[run.md](run.md) is the guide.
+This page is the output of ` + "`holdfast COMMAND --help`" + `, written by ` + "`make manual`" + `. Every
+command also has the flags ` + "`--store`, `--store-file` and `--help`" + `.
+[run.md](../run.md) is the guide.
 
 `
 
-// writeMarkdown writes what --help prints of each command, as it is.
+// writeMarkdown writes the help of each command, without the flags of all commands.
 func writeMarkdown(w io.Writer) {
 	fmt.Fprint(w, intro)
 	each(cli.Tree(), func(c *cobra.Command) {
 		var help strings.Builder
 		c.SetOut(&help)
 		_ = c.Help() // a strings.Builder takes everything
-		fmt.Fprintf(w, "## %s\n\n```\n%s```\n\n", c.CommandPath(), help.String())
+		text, _, _ := strings.Cut(help.String(), "\nGlobal Flags:\n")
+		fmt.Fprintf(w, "## %s\n\n```\n%s```\n\n", c.CommandPath(), text)
 	})
 }
 
@@ -72,8 +74,8 @@ func writeMan(dir string) error {
 	return doc.GenManTree(root, header, dir)
 }
 
-// quoted indents the tables of a help text by as much as makes Markdown, which manual
-// pages are made of, leave them as they are.
+// quoted indents the tables of a help text so that Markdown, the source of manual pages, keeps
+// their lines.
 func quoted(text string) string {
 	lines, inside := strings.Split(text, "\n"), false
 	for i, line := range lines {
@@ -89,7 +91,7 @@ func quoted(text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// each calls f for c and all commands below it that users see.
+// each calls f for c and all visible commands below it.
 func each(c *cobra.Command, f func(*cobra.Command)) {
 	f(c)
 	for _, sub := range c.Commands() {

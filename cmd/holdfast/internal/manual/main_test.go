@@ -12,18 +12,19 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/cli"
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// TestPage: docs/cli.md is what --help prints.
+// TestPage: docs/reference/cli.md is what --help prints.
 func TestPage(t *testing.T) {
-	want, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "cli.md"))
+	want, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "docs", "reference", "cli.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got bytes.Buffer
 	writeMarkdown(&got)
 	if !bytes.Equal(got.Bytes(), want) {
-		t.Error("docs/cli.md is not what --help prints: write it anew with make manual")
+		t.Error("docs/reference/cli.md is not what --help prints: write it anew with make manual")
 	}
 }
 
@@ -44,9 +45,7 @@ func TestExamples(t *testing.T) {
 // TestManualPages: there is a page for every command, which groff takes without a
 // warning.
 func TestManualPages(t *testing.T) {
-	if _, err := exec.LookPath("groff"); err != nil {
-		t.Fatal("groff is needed: apt-get install groff-base, or brew install groff")
-	}
+	testsvc.Need(t, "groff", "groff-base", "groff")
 	dir := t.TempDir()
 	if err := writeMan(dir); err != nil {
 		t.Fatal(err)

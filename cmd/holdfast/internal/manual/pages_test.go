@@ -87,8 +87,8 @@ func TestCommandsInSentences(t *testing.T) {
 			}
 		}
 	}
-	if found < 90 {
-		t.Errorf("%d commands in sentences, want at least 90: are the pages read?", found)
+	if found < 75 {
+		t.Errorf("%d commands in sentences, want at least 75: are the pages read?", found)
 	}
 }
 
@@ -106,7 +106,7 @@ func textsOfPages(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	tree := filepath.Join("..", "..", "..", "..")
-	for _, pattern := range []string{"*.md", "docs/*.md", "examples/*/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/reference/*.md", "docs/internals/*.md", "examples/*/*.md"} {
 		found, err := filepath.Glob(filepath.Join(tree, pattern))
 		if err != nil || len(found) == 0 {
 			t.Fatalf("%s: %d pages, %v", pattern, len(found), err)

@@ -17,7 +17,7 @@ import (
 // its reader, in bytes.
 const backlog = 64 << 10
 
-// maxPipe is what a pipe can hold, in bytes, if nobody with special rights has
+// maxPipe is what a pipe can hold, in bytes, unless root has
 // changed it.
 const maxPipe = 1 << 20
 

@@ -9,34 +9,34 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/control"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/keeper"
 )
 
 // A desk is what the watch hears of requests to the control socket, which are
 // answered on goroutines of their own: none of them holds the watch up.
 type desk struct {
 	extended chan chan<- struct{} // the hold lasts longer; tells when the warden knows
-	pulse    *control.Pulse
+	pulse    *keeper.Pulse
 }
 
 // open answers the requests of the job from now on.
 func (w *watch) open() {
 	d := &w.desk
-	d.pulse, d.extended = control.NewPulse(w.Opts.Progress), make(chan chan<- struct{})
-	w.Control.Serve(control.Desk{
+	d.pulse, d.extended = keeper.NewPulse(w.Opts.StallAfter), make(chan chan<- struct{})
+	w.Control.Serve(keeper.Desk{
 		What: Quoted(w.Names), LeaseID: w.held.first().ID(), Lease: w.held,
-		Extended:   d.tell,
-		Progressed: d.pulse.Beat,
-		End:        w.keeps,
+		Extended:  d.tell,
+		Heartbeat: d.pulse.Beat,
+		End:       w.keeps,
 	}.Answer)
 }
 
 // told bounds how long an answer waits for the watch, which may have ended.
 const told = time.Second
 
-// tell has the watch look at the hold, so that the warden knows of an extension
-// before whoever asked for it relies on it.
+// tell has the watch check the hold, so that the warden knows of an extension before the
+// client relies on it.
 func (d *desk) tell() {
 	late, done := time.After(told), make(chan struct{}, 1)
 	select {
@@ -47,25 +47,26 @@ func (d *desk) tell() {
 }
 
 // keeps refuses to end the lease before the job has ended.
-func (w *watch) keeps(_ context.Context, r control.Request) control.Answer {
-	return control.Answer{Status: exit.Config, Error: fmt.Sprintf(
+func (w *watch) keeps(_ context.Context, r keeper.Request) keeper.Answer {
+	return keeper.Answer{Status: exit.Config, Error: fmt.Sprintf(
 		"%s %s: holdfast %s gives it back when its command ends: end that", r.Do, Quoted(w.Names), w.verb)}
 }
 
-// idle is how long the job may go on without progress; false without --progress.
+// idle is how long the job may go on without a heartbeat; false without --stall-after.
 func (w *watch) idle() (left time.Duration, bounded bool) {
 	left, bounded = w.desk.pulse.Left()
 	return left, bounded && w.OnLost != Ignore
 }
 
-// stalledVerdict says that the job has stopped making progress. The lease is live.
+// stalledVerdict is the verdict of a job that sends no heartbeats. The lease is live.
 func (w *watch) stalledVerdict() *exit.Error {
 	return &exit.Error{Status: exit.Lost, Err: fmt.Errorf(
-		"%s %s: %w for %s; the command was stopped", w.verb, Quoted(w.Names), holdfast.ErrStalled, w.Opts.Progress)}
+		"%s %s: %w for %s; the command was stopped", w.verb, Quoted(w.Names), holdfast.ErrStalled, w.Opts.StallAfter)}
 }
 
 // Reasons for the end of a lease that is still live.
 var (
 	errUnanswered = errors.New("the store does not answer, and the lease is about to end")
+	errAsleep     = errors.New("holdfast itself was stopped, or got no processor, and did not renew the lease in time")
 	errUnextended = errors.New("nothing renews the lease, which is about to end: holdfast extend would have")
 )

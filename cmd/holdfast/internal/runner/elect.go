@@ -12,43 +12,41 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/held"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/notify"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/show"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/waitline"
 )
 
 // An Election is a command that runs while this host leads, again and again.
-// Opts.Progress is its watchdog.
+// Opts.StallAfter is its watchdog.
 type Election struct {
 	Job
 
-	// Terminal says that this program was started from a terminal, and not as a
-	// service: HUP then is its end, and not a reload of the command.
+	// Terminal is set if this program was started from a terminal: HUP then ends it, and
+	// does not reload the command.
 	Terminal bool
 
 	Pause   time.Duration         // after the first command that has ended; see holdfast.LeadOptions
-	NewLine func() *waitline.Line // of one wait
-	Manager *notify.Manager       // is told what this program does; may be nil
-	Socket  *notify.Socket        // where the command tells how it is; may be nil
+	NewLine func() *show.WaitLine // of one wait
+	Manager *supervise.Manager    // gets the state of this program; may be nil
+	Socket  *supervise.Socket     // where the command tells how it is; may be nil
 }
 
 // A candidate is an election under way. The goroutine of Elect has the signals, and
-// another one stands and leads.
+// another one campaigns and leads.
 type candidate struct {
 	Election
 	cancel context.CancelFunc
-	stuck  chan error // tells that the lock must not be given back
+	stuck  chan error // reports that the lock must not be released
 
-	office                     // between the two, and that of the command's messages
+	office                     // shared by the two and the goroutine of the command's messages
 	start     *supervise.Start // of the next command
 	lastError error            // why the last command has ended; told by the next failure
 }
 
-// Elect stands for the lead, runs the command while this process leads, and stands
-// again when the command or the lead has ended, until a signal ends it, or an error
-// that another attempt would meet again. It then returns an *exit.Error with the
-// status to exit with, or nil: that of a command that was ended by the signal.
+// Elect campaigns for the lead, runs the command while this process leads, and campaigns
+// again when the command or the lead has ended. A signal ends it, or a permanent error. It
+// returns nil or an *exit.Error with the exit status; after a signal that is the status of
+// the command.
 func Elect(ctx context.Context, j Election) error {
 	j.verb, j.WaitChildren, j.Opts.WholeTTL = "elect", true, true
 	ctx, cancel := context.WithCancel(ctx)
@@ -83,17 +81,17 @@ func Elect(ctx context.Context, j Election) error {
 	}
 }
 
-// stand leads again and again. What would wait for a run around this one is refused.
+// stand leads again and again. It refuses to wait for a run around this one.
 func (c *candidate) stand(ctx context.Context) error {
-	want := held.WantOf(&c.Opts, false, c.Names...)
+	want := wantOf(&c.Opts, false, c.Names...)
 	return c.Outer.Take(ctx, c.Client, want, &c.Opts.OnWait, func(ctx context.Context) error {
-		return holdfast.Lead(ctx, c.Client, c.Names[0], &holdfast.LeadOptions{Acquire: c.Opts, Pause: c.Pause, Failed: c.failed}, c.lead)
+		return c.Client.Lead(ctx, c.Names[0], &holdfast.LeadOptions{Acquire: c.Opts, Pause: c.Pause, Failed: c.failed}, c.lead)
 	})
 }
 
 // lead runs the command under a lease, and returns when nothing of it is left.
 //
-// INVARIANT I1, for processes: the lock is given back when this returns, and not
+// INVARIANT I1, for processes: the lock is released when this returns, and not
 // before.
 func (c *candidate) lead(ctx context.Context, lease *holdfast.Lease) error {
 	c.done()
@@ -118,11 +116,11 @@ func (c *candidate) lead(ctx context.Context, lease *holdfast.Lease) error {
 	return c.lastError
 }
 
-// outcome says why the command has ended; nil if it was asked to.
+// outcome returns why the command has ended; nil if a signal ended the election.
 func (c *candidate) outcome(ctx context.Context, w *watch) error {
 	if err := w.notEnded(); err != nil {
 		c.stuck <- err
-		select {} // for the end of the program: to return is to give the lock back
+		select {} // until the program ends: returning would release the lock
 	}
 	status := w.tree.Status()
 	switch keyboard := status == exit.Signal(int(syscall.SIGINT)) || status == exit.Signal(int(syscall.SIGQUIT)); {
@@ -140,7 +138,7 @@ func (c *candidate) outcome(ctx context.Context, w *watch) error {
 	return fmt.Errorf("elect %s: the command has ended with status %d", Quoted(c.Names), status)
 }
 
-// A lostLead says why a command was stopped. It is holdfast.ErrLost, even if the lease
+// A lostLead is why a command was stopped. It is holdfast.ErrLost, even if the lease
 // was live to the end.
 type lostLead struct{ why *exit.Error }
 
@@ -165,7 +163,7 @@ func (c *candidate) failed(err error, pause time.Duration) {
 	c.start = c.start.Next(nil)
 }
 
-// waiting tells how the wait stands.
+// waiting reports the state of the wait.
 func (c *candidate) waiting(s holdfast.WaitState) {
 	c.line.Update(s) // only this goroutine sets it
 	switch {

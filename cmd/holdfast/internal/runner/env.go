@@ -13,9 +13,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/control"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/held"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/keeper"
 )
 
 // environment returns env, which it changes, with what the command is told about
@@ -39,11 +38,11 @@ func (j Job) variables(h hold) []string {
 	for _, l := range h.leases {
 		names = append(names, l.Name())
 		tokens = append(tokens, strconv.FormatUint(l.Token(), 10))
-		holds = append(holds, held.Lock{Token: l.Token(), Store: j.Store, Name: l.Name()})
+		holds = append(holds, HeldLock{Token: l.Token(), Store: j.Store, Name: l.Name()})
 	}
 	return append([]string{
 		"HOLDFAST_NAME=" + lease.Name(),
-		"HOLDFAST_MODE=" + j.Opts.Mode.String(),
+		"HOLDFAST_MODE=" + j.Opts.Mode.Kind(),
 		"HOLDFAST_FENCING_TOKEN=" + strconv.FormatUint(lease.Token(), 10),
 		mark(h),
 		"HOLDFAST_NAMES=" + strings.Join(names, "\n"),
@@ -51,8 +50,8 @@ func (j Job) variables(h hold) []string {
 		"HOLDFAST_HOLDER=" + lease.Holder().String(),
 		"HOLDFAST_TTL_MS=" + strconv.FormatInt(TTL(j.Opts).Milliseconds(), 10),
 		"HOLDFAST_LOCK_STORE=" + j.Store,
-		control.Entry(cmp.Or(j.Socket, j.Control.Path())),
-		held.Variable + "=" + holds.String(),
+		keeper.Entry(cmp.Or(j.Socket, j.Control.Path())),
+		HeldVariable + "=" + holds.String(),
 	}, j.StoreEnv...)
 }
 

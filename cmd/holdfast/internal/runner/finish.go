@@ -15,7 +15,7 @@ import (
 )
 
 // settle is for processes that end with the command, as the readers of its
-// pipes do: nobody needs to be told of them.
+// pipes do: the user need not know of them.
 const settle = 50 * time.Millisecond
 
 // nameLeft tells the user which processes of a command that has ended by itself
@@ -57,12 +57,12 @@ const (
 	// that a busy machine has as much again.
 	lateEnd = 150 * time.Millisecond
 
-	// maxHoldRelease bounds the release after --max-hold, or without progress: the
+	// maxHoldRelease bounds the release after --max-hold, or without heartbeats: the
 	// store is well, but the lease may be about to end by itself.
 	maxHoldRelease = time.Second
 )
 
-// end gives the lock back and returns the status of the job.
+// end releases the lock and returns the status of the job.
 func (w *watch) end(ctx context.Context) error {
 	status := w.tree.Status()
 	if w.refused == nil {
@@ -76,13 +76,13 @@ func (w *watch) end(ctx context.Context) error {
 		ctx, cancel = context.WithDeadline(ctx, endBy(w.verdict))
 		defer cancel()
 	}
-	lost := w.release(ctx, w.held)
+	gone := w.release(ctx, w.held)
 	switch {
 	case w.ignores(w.verdict):
 	case w.verdict != nil:
 		return w.verdict
-	case lost:
-		return exit.With(exit.Lost, fmt.Errorf("%s %s: the lock was lost while the command ran, which ended with status %d", w.verb, Quoted(w.Names), status))
+	case gone != nil:
+		return exit.With(exit.Lost, fmt.Errorf("%s %s: the command ended with status %d, and its lock could not be given back, because it was over: %w", w.verb, Quoted(w.Names), status, gone))
 	}
 	if status == 0 {
 		return nil
@@ -101,9 +101,8 @@ func endBy(verdict *exit.Error) time.Time {
 	return verdict.EndBy
 }
 
-// notEnded says which processes could not be killed, if there are any. The lock
-// is not given back while they are at work: it lasts until its expiry, which
-// nobody moves any more.
+// notEnded returns an error that names the processes which could not be killed, or nil. The
+// lock is not released while they are at work: it lasts until its expiry.
 func (w *watch) notEnded() error {
 	if w.refused == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// A hold is what a job has of its locks: the lease of its name, or those of several
+// A hold is what a job has of its locks: the lease of its name, or the leases of several
 // names as one, which is good as long as each of them is.
 type hold struct {
 	term
@@ -25,7 +25,7 @@ type term interface {
 	Deadline() time.Time
 	Remaining() time.Duration
 	Valid() bool
-	Progress()
+	Heartbeat()
 	Extend(ctx context.Context, ttl time.Duration) error
 	Release(ctx context.Context) error
 }
@@ -42,10 +42,10 @@ func holdOfAll(all *holdfast.Leases, names []string) hold {
 	return h
 }
 
-// first is the lease that stands for the hold where there is room for one.
+// first is the lease that represents the hold where only one can be given.
 func (h hold) first() *holdfast.Lease { return h.leases[0] }
 
-// lost returns the lease that is over, and why; nil if none is known to be.
+// lost returns the lease that has ended, and why; nil if none is known.
 func (h hold) lost() (*holdfast.Lease, error) {
 	for _, l := range h.leases {
 		if cause := context.Cause(l.Context()); cause != nil {

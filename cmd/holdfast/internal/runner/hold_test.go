@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
 // takeAB takes the locks of b and a for a job, in this order.
-func takeAB(t *testing.T, store *memlock.Engine, opts holdfast.AcquireOptions) (Job, hold) {
+func takeAB(t *testing.T, store *mem.Engine, opts holdfast.AcquireOptions) (Job, hold) {
 	t.Helper()
 	j := Job{Client: newClient(t, store), Names: []string{"b", "a"}, Opts: opts, Warn: t.Logf}
 	held, err := j.take(t.Context())
@@ -32,7 +32,7 @@ func TestHoldEndsWithTheFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opts := holdfast.AcquireOptions{TTL: ttl, KeepAlive: holdfast.KeepAliveOff}
 		for _, longer := range []string{"a", "b"} {
-			j, held := takeAB(t, memlock.New(), opts)
+			j, held := takeAB(t, mem.New(nil), opts)
 			deadline := held.Deadline()
 			for _, l := range held.leases {
 				if l.Name() == longer {
@@ -65,7 +65,7 @@ func TestHoldEndsWithTheFirst(t *testing.T) {
 func TestLossOfOneIsLossOfAll(t *testing.T) {
 	for _, broken := range []string{"a", "b"} {
 		synctest.Test(t, func(t *testing.T) {
-			store := memlock.New()
+			store := mem.New(nil)
 			j, held := takeAB(t, store, holdfast.AcquireOptions{TTL: ttl})
 			time.Sleep(time.Second)
 			if _, err := newClient(t, store).Break(t.Context(), broken, &holdfast.BreakOptions{Author: "ada", Reason: "why"}); err != nil {
@@ -83,7 +83,7 @@ func TestLossOfOneIsLossOfAll(t *testing.T) {
 			if verdict := w.lostVerdict().Error(); !strings.HasPrefix(verdict, ` "`+broken+`": `) {
 				t.Errorf("%s is broken, and the message is %q", broken, verdict)
 			}
-			if !j.release(t.Context(), held) {
+			if j.release(t.Context(), held) == nil {
 				t.Error("release does not know of the loss")
 			}
 			wantFree(t, store, "a", "b")
@@ -95,12 +95,12 @@ func TestLossOfOneIsLossOfAll(t *testing.T) {
 // or not, and takes all as soon as it can.
 func TestAllOrNone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := memlock.New()
+		store := mem.New(nil)
 		rival, err := newClient(t, store).Acquire(t.Context(), "b", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, j := range []Job{{Try: true}, {Opts: holdfast.AcquireOptions{Wait: time.Second}}} {
+		for _, j := range []Job{{Try: true}, {Opts: holdfast.AcquireOptions{MaxWait: time.Second}}} {
 			j.Client, j.Names, j.Opts.TTL = newClient(t, store), []string{"c", "b", "a"}, ttl
 			held, err := j.take(t.Context())
 			if err == nil {
@@ -130,7 +130,7 @@ func TestAllOrNone(t *testing.T) {
 }
 
 // wantFree checks that nobody holds the names, or waits for them.
-func wantFree(t *testing.T, store *memlock.Engine, names ...string) {
+func wantFree(t *testing.T, store *mem.Engine, names ...string) {
 	t.Helper()
 	for _, name := range names {
 		lock, err := store.Inspect(t.Context(), name)

@@ -16,7 +16,7 @@ import (
 
 // endWithin is how long a run that waits takes to end after a signal, at most: long
 // enough for a store that is there to hear that the place is free, and short enough
-// for whoever sent it to see the end within 100 ms, even on a busy machine.
+// to end within 100 ms after the signal, even on a busy machine.
 const endWithin = 50 * time.Millisecond
 
 // Catch returns the signals that a job is to hear of, from now on. A reader of our

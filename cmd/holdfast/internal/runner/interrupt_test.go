@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
 // TestUnlessEnded: a signal that asks to end ends the context, and what does not end
@@ -65,7 +65,7 @@ func (e lateEngine) Acquire(ctx context.Context, r driver.AcquireRequest) (drive
 // given back.
 func TestLateLeaseIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := memlock.New()
+		store := mem.New(nil)
 		signals := make(chan os.Signal, 1)
 		signals <- syscall.SIGTERM
 		j := Job{

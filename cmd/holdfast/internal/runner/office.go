@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/notify"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/waitline"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/show"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
 )
 
 // startTime is how long a command with a watchdog has to say for the first time that it
@@ -23,7 +23,7 @@ type office struct {
 	signals chan os.Signal // of the command, from before it starts until it has gone; else nil
 	watch   *watch         // of the command; nil if there is none
 	started chan struct{}  // closed when the command has said that it is ready, or alive; else nil
-	line    *waitline.Line // of the present wait; may be nil
+	line    *show.WaitLine // of the present wait; may be nil
 	ended   *exit.Error    // by a signal, and with which status; nil if it was not
 }
 
@@ -54,7 +54,7 @@ func (o *office) pass(sig syscall.Signal, ends bool) (working bool) {
 	if working {
 		select {
 		case o.signals <- sig:
-		default: // as package signal does where nobody listens
+		default: // as package signal does without a listener
 		}
 	}
 	switch {
@@ -67,7 +67,7 @@ func (o *office) pass(sig syscall.Signal, ends bool) (working bool) {
 	return working
 }
 
-// endWith notes the status of the command that was asked to end.
+// endWith notes the status of a command that the signal has ended.
 func (o *office) endWith(status int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -88,7 +88,7 @@ func (o *office) ending() (err error, ended bool) {
 }
 
 // wait begins to show a wait, and done ends that.
-func (o *office) wait(line *waitline.Line) {
+func (o *office) wait(line *show.WaitLine) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.line = line
@@ -102,21 +102,21 @@ func (o *office) done() {
 }
 
 // follow has the command's messages go to its watch, until stop is called. While it
-// starts, it need not say anything.
+// starts, no message is required.
 func (o *office) follow(w *watch) (stop func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	gone, started := make(chan struct{}), make(chan struct{})
 	o.watch, o.started = w, started
-	if w.Opts.Progress > 0 {
+	if w.Opts.StallAfter > 0 {
 		w.desk.pulse.Grace(startTime)
 		go func() { // ends with the start, or with the command
-			ticker := time.NewTicker(w.Opts.Progress / 4)
+			ticker := time.NewTicker(w.Opts.StallAfter / 4)
 			defer ticker.Stop()
 			for end := time.Now().Add(startTime); time.Now().Before(end); {
 				select {
 				case <-ticker.C:
-					w.held.Progress() // or it would not be renewed
+					w.held.Heartbeat() // or it would not be renewed
 				case <-started:
 					return
 				case <-gone:
@@ -134,7 +134,7 @@ func (o *office) follow(w *watch) (stop func()) {
 }
 
 // heard takes a message of the command.
-func (c *candidate) heard(m notify.Message) {
+func (c *candidate) heard(m supervise.Message) {
 	c.mu.Lock()
 	w := c.watch
 	alive := m["READY"] == "1" || m["WATCHDOG"] == "1"
@@ -150,7 +150,7 @@ func (c *candidate) heard(m notify.Message) {
 	case m["WATCHDOG"] == "trigger":
 		w.desk.pulse.Stop()
 	case alive:
-		w.progress()
+		w.heartbeat()
 	}
 	if text, found := m["STATUS"]; found {
 		c.Manager.Status("leading: %s", text)
@@ -160,8 +160,8 @@ func (c *candidate) heard(m notify.Message) {
 	}
 }
 
-// progress notes that the work goes on.
-func (w *watch) progress() {
-	w.held.Progress()
+// heartbeat notes that the work goes on.
+func (w *watch) heartbeat() {
+	w.held.Heartbeat()
 	w.desk.pulse.Beat()
 }

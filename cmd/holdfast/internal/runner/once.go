@@ -12,7 +12,6 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/held"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
 )
 
@@ -30,10 +29,10 @@ type once struct {
 	OnceJob
 	ended   *exit.Error      // by a signal, before the work began; or nil
 	working chan struct{}    // tells that the work takes over the signals
-	stuck   chan error       // tells that the lock must not be given back
+	stuck   chan error       // reports that the lock must not be released
 	stopped chan *exit.Error // tells why the command was stopped
 
-	// The work sets these; they are valid when it is over.
+	// The work sets these; they are valid when it has ended.
 	status int      // of the command
 	output *capture // nil unless the command was started
 }
@@ -111,10 +110,10 @@ func (o *once) await(ctx context.Context) (_ holdfast.OnceResult, ended syscall.
 // around this one.
 func (o *once) take(ctx context.Context) (result holdfast.OnceResult, err error) {
 	opts := holdfast.OnceOptions{
-		TTL: o.Opts.TTL, Retention: o.Retention, Await: !o.Try, Wait: o.Opts.Wait, WholeTTL: true, Fingerprint: o.Fingerprint,
+		TTL: o.Opts.TTL, Retention: o.Retention, Await: o.Await(), WholeTTL: true, Fingerprint: o.Fingerprint,
 		MaxResult: o.MaxOutput, MaxHold: o.Opts.MaxHold, Reason: o.Opts.Reason, Labels: o.Opts.Labels, OnWait: o.Opts.OnWait,
 	}
-	want := held.WantOf(&o.Opts, o.Try, o.Names...)
+	want := wantOf(&o.Opts, o.Try, o.Names...)
 	err = o.Outer.Take(ctx, o.Client, want, &opts.OnWait, func(ctx context.Context) error {
 		result, err = o.Client.Once(ctx, o.Names[0], &opts, o.work)
 		return err
@@ -170,7 +169,7 @@ func (o *once) run(lease *holdfast.Lease) (verdict *exit.Error, err error) {
 	tree.Close()
 	if err := w.notEnded(); err != nil {
 		o.stuck <- err
-		select {} // for the end of the program: to return is to give the lock back
+		select {} // until the program ends: returning would release the lock
 	}
 	o.status = tree.Status()
 	o.Status.exited(held, o.status)
@@ -181,7 +180,7 @@ func (o *once) run(lease *holdfast.Lease) (verdict *exit.Error, err error) {
 }
 
 // flush waits until standard output has taken everything, or until a signal
-// that asks to end. The work is over by then, and recorded if it will be.
+// that asks to end. By then the work has ended, and is recorded if it will be.
 func (o *once) flush() (ended syscall.Signal) {
 	for {
 		select {

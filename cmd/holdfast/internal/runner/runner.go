@@ -1,11 +1,12 @@
 //go:build unix
 
-// Package runner runs a command under a lock: it acquires the lock, supervises
-// the command, stops it before the lock can be anybody else's, and gives the
-// lock back when nothing of the command is left.
+// Package runner runs a command under a lock: it acquires the lock, supervises the command,
+// stops it before another client can get the lock, and releases the lock when no process of
+// the command is left.
 package runner
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,14 +14,13 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/control"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/held"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/keeper"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/show"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/waitline"
 )
 
-// OnLost says what happens to the command when the lock is lost.
+// OnLost is what happens to the command when the lock is lost.
 type OnLost int
 
 const (
@@ -37,12 +37,12 @@ type Job struct {
 	Try    bool     // do not wait for the lock
 	Opts   holdfast.AcquireOptions
 
-	Store    string     // URL without credentials, for the command's environment
-	StoreEnv []string   // what else it has there for commands within it to find the store
-	Outer    held.Locks // what the runs around this one hold
+	Store    string   // URL without credentials, for the command's environment
+	StoreEnv []string // what else it has there for commands within it to find the store
+	Outer    Held     // what the runs around this one hold
 
-	Control *control.Server // for the commands of the job; may be nil
-	Socket  string          // in place of it: that of a keeper
+	Control *keeper.Server // for the commands of the job; may be nil
+	Socket  string         // the socket of a keeper instead
 
 	Start     *supervise.Start // starts the command; not of a OnceJob
 	Path      string           // the command's file; see LookPath
@@ -55,10 +55,18 @@ type Job struct {
 	// ends by itself has ended, too.
 	WaitChildren bool
 
-	Line    *waitline.Line                        // is gone before the command starts; may be nil
+	Line    *show.WaitLine                        // is gone before the command starts; may be nil
 	Signals chan os.Signal                        // see Catch
 	Status  *Status                               // where events are reported; may be nil
 	Warn    func(format string, arguments ...any) // tells the user
+}
+
+// Await is the OnceOptions.Await of a OnceJob.
+func (j *Job) Await() time.Duration {
+	if j.Try {
+		return 0
+	}
+	return cmp.Or(j.Opts.MaxWait, holdfast.Forever)
 }
 
 // Run runs the job and returns nil if the command ended with status 0, or an
@@ -74,7 +82,7 @@ func Run(ctx context.Context, j Job) error {
 	j.Status.acquired(held)
 	tree, err := j.Start.Run(j.command(held, nil))
 	if err != nil {
-		j.release(ctx, held)
+		_ = j.release(ctx, held)
 		return exit.With(execStatus(err), fmt.Errorf("run %s: %w", j.Args[0], err))
 	}
 	w := newWatch(j, held, acquired, tree)
@@ -116,7 +124,7 @@ func (j Job) acquire(ctx context.Context) (hold, error) {
 		if err == nil {
 			ctx, cancel := context.WithDeadline(ctx, ended.EndBy)
 			defer cancel()
-			j.release(ctx, held)
+			_ = j.release(ctx, held)
 		}
 		return hold{}, ended
 	case errors.Is(err, holdfast.ErrHeld):
@@ -129,7 +137,7 @@ func (j Job) acquire(ctx context.Context) (hold, error) {
 // command can be stopped. It does not wait for a run around this one.
 func (j Job) take(ctx context.Context) (taken hold, err error) {
 	j.Opts.WholeTTL = !j.Try
-	want := held.WantOf(&j.Opts, j.Try, j.Names...)
+	want := wantOf(&j.Opts, j.Try, j.Names...)
 	err = j.Outer.Take(ctx, j.Client, want, &j.Opts.OnWait, func(ctx context.Context) error {
 		if len(j.Names) > 1 {
 			taken, err = j.takeAll(ctx)
@@ -166,17 +174,17 @@ func (j Job) takeAll(ctx context.Context) (hold, error) {
 	return holdOfAll(all, j.Names), nil
 }
 
-// release gives the locks back, even if ctx has ended. It reports whether one was
-// lost before.
-func (j Job) release(ctx context.Context, held hold) (lost bool) {
+// release gives the locks back, even if ctx has ended. It returns why one was lost
+// before, or nil.
+func (j Job) release(ctx context.Context, held hold) (lost error) {
 	err := held.Release(ctx)
 	switch {
 	case errors.Is(err, holdfast.ErrLost):
-		return true
+		return err
 	case err != nil:
 		j.Warn("%v; the lock is free when its TTL is over", err)
 	default:
 		j.Status.released(held)
 	}
-	return false
+	return nil
 }

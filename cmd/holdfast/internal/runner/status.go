@@ -14,7 +14,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/linewriter"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/show"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/wire"
 )
@@ -22,12 +22,12 @@ import (
 // A Status reports events to a program that started us, one JSON object on a
 // line each, and how it all ends. A nil Status reports nothing.
 type Status struct {
-	lines *linewriter.Writer
+	lines *show.Writer
 	began time.Time
 
 	mu    sync.Mutex  // guards the rest
 	since time.Time   // when the lock was acquired; zero if it was not
-	over  time.Time   // zero if nothing was given back
+	over  time.Time   // zero if nothing was released
 	token *wire.Token // of the first lease
 	ran   bool        // the command has ended
 }
@@ -47,7 +47,7 @@ func OpenStatus(fd int) (*Status, error) {
 		return nil, fmt.Errorf("file descriptor %d is not open for writing", fd)
 	}
 	unix.CloseOnExec(fd)
-	return &Status{lines: linewriter.New(os.NewFile(uintptr(fd), "status")), began: time.Now()}, nil
+	return &Status{lines: show.NewWriter(os.NewFile(uintptr(fd), "status")), began: time.Now()}, nil
 }
 
 // End reports how a job has ended that was for these names. It waits a moment until everything is written.
@@ -56,7 +56,7 @@ func (s *Status) End(names []string, err error) {
 		return
 	}
 	e := &exit.Error{}
-	if err != nil && !errors.As(err, &e) { // that of the reader of flags
+	if err != nil && !errors.As(err, &e) { // from parsing the flags
 		e = &exit.Error{Status: exit.Usage, Err: err}
 	}
 	s.write(s.result(names, e))
@@ -106,7 +106,7 @@ func outcome(e *exit.Error, ran bool) string {
 	return words[e.Status]
 }
 
-// Waiting reports how the wait stands; it is for holdfast.AcquireOptions.OnWait.
+// Waiting reports the state of the wait; it is for holdfast.AcquireOptions.OnWait.
 func (s *Status) Waiting(w holdfast.WaitState) {
 	e := wire.Event{Event: "waiting", Name: w.Name, Place: w.Place, QueueLength: w.Queue, WaitedMS: wire.Left(w.Waited)}
 	held := &holdfast.HeldError{Holder: w.Holder, Since: w.Since, ExpiresIn: w.ExpiresIn, Released: w.Released, Foreign: w.Foreign}
@@ -143,7 +143,7 @@ func (s *Status) note(change func()) {
 	}
 }
 
-// lost reports the lease that is over, or else that all are about to be.
+// lost reports the lease that has ended, or else that all are about to end.
 func (s *Status) lost(h hold, why error) {
 	s.note(func() { s.over = time.Now() })
 	leases := h.leases

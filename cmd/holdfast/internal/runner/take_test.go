@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
 const ttl = 30 * time.Second
@@ -23,7 +23,7 @@ func newClient(t *testing.T, engine driver.Engine) *holdfast.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = c.Close(context.Background()) }) // never fails in memory
+	t.Cleanup(func() { _ = c.Close() }) // never fails in memory
 	return c
 }
 
@@ -32,7 +32,7 @@ func newClient(t *testing.T, engine driver.Engine) *holdfast.Client {
 // library asks for that by itself.
 func handedOver(t *testing.T, take func(c *holdfast.Client)) {
 	t.Helper()
-	store := memlock.New()
+	store := mem.New(nil)
 	first, err := newClient(t, store).TryAcquire(t.Context(), "job", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +96,7 @@ func TestOnceHasTheWholeTTL(t *testing.T) {
 // write its own error over the verdict, which only -race sees each time.
 func TestOnceEndsWithItsVerdict(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := memlock.New()
+		store := mem.New(nil)
 		if _, err := newClient(t, store).TryAcquire(t.Context(), "job", nil); err != nil {
 			t.Fatal(err)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A watch follows one command and what it holds until nothing of the job is left.
@@ -18,7 +19,7 @@ import (
 //
 // The order that keeps INVARIANT I3 for processes: the command and all that
 // descends from it are gone before the hold's deadline, which is before the
-// store can grant a lock of it to somebody else. So they must be asked to end, and
+// store can grant a lock of it to another client. So they must get TERM, and
 // be killed, well before the deadline if no renewal has moved it by then.
 type watch struct {
 	Job
@@ -33,9 +34,11 @@ type watch struct {
 	verdict *exit.Error         // why the job is being stopped; nil if it is not
 	killing bool                // KILL is due at killAt
 	killAt  time.Time           // when the timer fires, if killing
-	ending  bool                // the job was asked to end by a signal
+	ending  bool                // the job had a signal to end
+	looked  time.Time           // when the lease was checked last
+	pause   time.Duration       // between that and the time before
 	kills   int                 // how often KILL was sent
-	refused []supervise.Process // those that nobody here may kill, and that are left
+	refused []supervise.Process // those that this process may not kill
 }
 
 // newWatch returns the watch of a tree that runs under a hold of the instant
@@ -43,7 +46,7 @@ type watch struct {
 func newWatch(j Job, held hold, acquired time.Time, tree *supervise.Tree) *watch {
 	w := &watch{
 		Job: j, held: held, tree: tree,
-		timer: time.NewTimer(0), lost: held.Context().Done(), exited: tree.Exited(),
+		timer: time.NewTimer(0), lost: held.Context().Done(), exited: tree.Exited(), looked: time.Now(),
 	}
 	if j.Opts.MaxHold > 0 {
 		w.maxEnd = acquired.Add(j.Opts.MaxHold)
@@ -87,20 +90,20 @@ func (w *watch) loop() {
 	}
 }
 
-// commandEnded decides what becomes of the rest of the job when the command
+// commandEnded decides about the rest of the job when the command
 // itself has ended. It reports whether the rest is left alone.
 func (w *watch) commandEnded() bool {
 	isLost := w.verdict != nil && !w.ignores(w.verdict)
 	switch {
 	case !isLost && w.endedByLoss():
-		// The lease is over by the warden's clock: nothing of the job may go on.
+		// The lease has expired by the warden's clock: nothing of the job may go on.
 		w.stop(w.lostVerdict())
 		w.killIn(0)
 	case w.tree.Fallen():
 		// Nobody would end the job in our place, if we died or were stopped.
 		w.Warn("%s %s: the warden of the command was killed, so the job is ended", w.verb, Quoted(w.Names))
 		w.killIn(0)
-	case isLost || w.ending: // the rest was asked to end as well, and has its time
+	case isLost || w.ending: // the rest had the signal as well, and has its time
 		w.killIn(w.KillAfter)
 	case w.endedBySignal():
 		// What it leaves behind was not put into the background on purpose. It may
@@ -116,7 +119,7 @@ func (w *watch) commandEnded() bool {
 	return false
 }
 
-// endedByLoss reports whether the command was killed because the lease is over,
+// endedByLoss reports whether the command was killed because the lease has ended,
 // although that was not noticed here: this process was stopped meanwhile.
 func (w *watch) endedByLoss() bool {
 	killed := w.tree.Status() == exit.Signal(int(syscall.SIGKILL)) && w.kills == 0
@@ -151,6 +154,7 @@ func (w *watch) tick() {
 	if w.verdict != nil {
 		return // ignored
 	}
+	w.pause, w.looked = time.Since(w.looked), time.Now()
 	idle, bounded := w.idle()
 	if bounded && idle <= 0 {
 		w.stop(w.stalledVerdict())
@@ -182,7 +186,7 @@ func (w *watch) tick() {
 }
 
 // kill kills the job, again and again: there may be new processes, and until
-// the job is gone the lock is not given back.
+// the job is gone the lock is not released.
 func (w *watch) kill() {
 	found, refused := w.tree.Kill()
 	w.kills++
@@ -198,7 +202,7 @@ func (w *watch) kill() {
 const maxKillPause = 50 * time.Millisecond
 
 // ignores reports whether the command may run on in spite of verdict: after a
-// loss, if the user says so, but never beyond MaxHold.
+// loss, with --on-lost ignore, but never beyond MaxHold.
 func (w *watch) ignores(verdict *exit.Error) bool {
 	return w.OnLost == Ignore && (verdict == nil || verdict.Status != exit.MaxHold)
 }
@@ -219,7 +223,7 @@ func Margin(o holdfast.AcquireOptions) time.Duration {
 // MinTTL is the shortest TTL that leaves time to stop a command.
 const MinTTL = 100 * time.Millisecond
 
-// TTL is the length of possession that o asks for.
+// TTL is the time for which o holds the lock without a renewal.
 func TTL(o holdfast.AcquireOptions) time.Duration {
 	if o.MaxHold > 0 {
 		return min(o.TTL, o.MaxHold)
@@ -227,7 +231,17 @@ func TTL(o holdfast.AcquireOptions) time.Duration {
 	return o.TTL
 }
 
-// lostVerdict says which lease is over, or about to be, and why.
+// asleep returns for how long this process did nothing, if that is so long that it has
+// not renewed the lease in time: it was stopped, or the machine was. Otherwise 0.
+func (w *watch) asleep() time.Duration {
+	pause := max(w.pause, time.Since(w.looked))
+	if ttl := TTL(w.Opts); pause < ttl/4+max(ttl/12, 250*time.Millisecond) {
+		return 0
+	}
+	return pause
+}
+
+// lostVerdict names the lease that has ended, or is about to, and why.
 func (w *watch) lostVerdict() *exit.Error {
 	names := w.Names
 	lease, cause := w.held.lost()
@@ -237,15 +251,17 @@ func (w *watch) lostVerdict() *exit.Error {
 	// The library's deadline for MaxHold is earlier than MaxHold by its margin
 	// for clock drift, and by the time that the acquire took: on a busy machine,
 	// or far from the store, that is a good part of the TTL.
-	slack := w.margin() + w.KillAfter + TTL(w.Opts)/6 + 100*time.Millisecond
+	slack := w.margin() + w.KillAfter + TTL(w.Opts)/4 + 100*time.Millisecond
 	if errors.Is(cause, holdfast.ErrMaxHold) || !w.maxEnd.IsZero() && cause == nil && time.Until(w.maxEnd) < slack {
 		return &exit.Error{Status: exit.MaxHold, Err: fmt.Errorf("%s %s: --max-hold %s is over; the command was stopped", w.verb, Quoted(w.Names), w.Opts.MaxHold)}
 	}
+	asleep := w.asleep()
 	switch {
-	case cause != nil:
-	case w.Opts.KeepAlive == holdfast.KeepAliveOff:
+	case cause == nil && w.Opts.KeepAlive == holdfast.KeepAliveOff:
 		cause = errUnextended
-	default:
+	case asleep > 0 && (cause == nil || holdfast.LossCause(cause) == "deadline"):
+		cause = fmt.Errorf("%w (for %s)", errAsleep, lockinfo.Span(asleep))
+	case cause == nil:
 		cause = errUnanswered
 	}
 	return &exit.Error{Status: exit.Lost, Err: fmt.Errorf("%s %s: %w; the command was stopped", w.verb, Quoted(names), cause)}

@@ -7,14 +7,14 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
 // TestWardenHasTheWholeMargin: a warden is told to kill the job as early as
 // holdfast itself would, and no later.
 func TestWardenHasTheWholeMargin(t *testing.T) {
 	opts := holdfast.AcquireOptions{TTL: ttl, KeepAlive: holdfast.KeepAliveOff}
-	lease, err := newClient(t, memlock.New()).TryAcquire(t.Context(), "job", &opts)
+	lease, err := newClient(t, mem.New(nil)).TryAcquire(t.Context(), "job", &opts)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// DefaultAddress is where a server listens that nobody tells where to.
+// DefaultAddress is where a server listens by default.
 const DefaultAddress = "127.0.0.1:7420"
 
 // An Address is where to listen.

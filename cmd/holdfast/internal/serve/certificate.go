@@ -12,8 +12,8 @@ import (
 // lookAgain is how often files are looked at that may have changed.
 const lookAgain = time.Second
 
-// A Certificate is what the server shows whoever connects by TLS. It is read again when
-// its files have changed; while what is there cannot be used, the one before is shown.
+// A Certificate is the certificate of the server. It is reloaded when its files change; while
+// the new files cannot be used, the old certificate stays.
 type Certificate struct {
 	certFile, keyFile string
 	log               *slog.Logger
@@ -61,8 +61,8 @@ func (c *Certificate) Config() *tls.Config {
 	}
 }
 
-// get returns the certificate to show. It looks at the files if it has not for a while:
-// whoever renews certificates need not tell this process.
+// get returns the certificate. Now and then it checks the files, so that a renewal need not
+// signal this process.
 func (c *Certificate) get() *tls.Certificate {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -1,4 +1,3 @@
-// Package serve runs a server of package httplock/server: the sockets where it listens,
-// who may reach them, TLS, how it says how it is, and how it ends without taking a lock
-// from anybody.
+// Package serve runs a server of package httplock/server: its sockets, TLS, ID tokens,
+// health checks, metrics, and a shutdown that releases no lock.
 package serve

@@ -7,22 +7,22 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/problem"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/problem"
 )
 
 const (
 	// readyTimeout is how long the store may take to answer, to be there.
 	readyTimeout = time.Second
 
-	// readyFor is how long an answer counts: whoever asks more often is told the same.
+	// readyFor is how long an answer is cached.
 	readyFor = 500 * time.Millisecond
 
-	// readyName is asked about. No caller may use it, so nobody ever has it.
+	// readyName is the lock that is read. No caller may use the name.
 	readyName = "holdfast@server/ready"
 )
 
-// healthz says that the process lives.
+// healthz succeeds while the process runs.
 func healthz(w http.ResponseWriter, _ *http.Request) { fine(w) }
 
 func fine(w http.ResponseWriter) {
@@ -31,7 +31,7 @@ func fine(w http.ResponseWriter) {
 	_, _ = w.Write([]byte("ok\n")) // a caller that is gone needs no answer
 }
 
-// readyz says whether it is of use to send requests here.
+// readyz succeeds if this server can take requests.
 func (s *Service) readyz(w http.ResponseWriter, r *http.Request) {
 	p := wire.Problem{Status: http.StatusServiceUnavailable, Code: "unavailable", Detail: "the store does not answer"}
 	err := s.ready(r.Context())
@@ -41,7 +41,7 @@ func (s *Service) readyz(w http.ResponseWriter, r *http.Request) {
 		return
 	case errors.Is(err, errDraining):
 		p.Code, p.Detail = "draining", err.Error()
-	default: // the error may say more than everybody is to know
+	default: // the error may have details that are not public
 		s.opts.Log.Warn("not ready: the store does not answer", "error", err)
 	}
 	problem.Write(w, p)
@@ -58,11 +58,11 @@ func (s *Service) ready(ctx context.Context) error {
 	return s.store.look(ctx)
 }
 
-// A probe asks one question for all who want to know, again when the answer is old.
+// A probe checks the store for all clients of readyz, and caches the result.
 type probe struct {
 	ask func(context.Context) error
 
-	mu   sync.Mutex // held while the store is asked
+	mu   sync.Mutex // held while the store is checked
 	at   time.Time
 	last error
 }

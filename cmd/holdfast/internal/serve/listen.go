@@ -26,13 +26,13 @@ func (a Address) Listen(ctx context.Context) (net.Listener, error) {
 	return config.Listen(ctx, a.network, a.address)
 }
 
-// listenUnix makes a socket that takes the place of one that nobody answers at. It gets
+// listenUnix makes a socket, and replaces one without a listener. It gets
 // its mode before it gets its name: at no time can others reach it.
 func listenUnix(ctx context.Context, path string) (net.Listener, error) {
 	if err := mayTakePlace(ctx, path); err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp(filepath.Dir(path), ".holdfast-") // which nobody else can enter
+	dir, err := os.MkdirTemp(filepath.Dir(path), ".holdfast-") // which no other user can enter
 	if err != nil {
 		return nil, err
 	}
@@ -57,8 +57,8 @@ func listenUnix(ctx context.Context, path string) (net.Listener, error) {
 	return u, nil
 }
 
-// mayTakePlace returns an error unless there is nothing at path, or a socket that
-// nobody answers at.
+// mayTakePlace returns an error unless path is free, or a socket without a
+// listener.
 func mayTakePlace(ctx context.Context, path string) error {
 	info, err := os.Lstat(path)
 	switch {

@@ -9,8 +9,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/holdfast-locks/holdfast/httplock/server"
+	"github.com/holdfast-locks/holdfast/internal/problem"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/problem"
 )
 
 // metrics returns what answers with all that is counted.
@@ -26,6 +27,24 @@ func (s *Service) metrics() http.HandlerFunc {
 	gauge("holdfast_http_waiters", "Requests that wait for a lock at this moment.", func() float64 { return float64(s.locks.Load().Waiters) })
 	gauge("holdfast_http_streams", "Responses that go on at this moment: held locks, events, news.", func() float64 { return float64(s.locks.Load().Streams) })
 	gauge("holdfast_http_leases", "Leases that were asked for through this server and have not ended.", func() float64 { return float64(s.locks.Load().Leases) })
+	if _, told := s.locks.Losses(); told {
+		counter := func(name, help string, labels prometheus.Labels, value func(server.Losses) int) {
+			all.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help, ConstLabels: labels}, func() float64 {
+				l, _ := s.locks.Losses()
+				return float64(value(l))
+			}))
+		}
+		for end, value := range map[string]func(server.Losses) int{
+			"expired": func(l server.Losses) int { return l.Expired },
+			"lost":    func(l server.Losses) int { return l.Lost },
+			"broken":  func(l server.Losses) int { return l.Broken },
+		} {
+			counter("holdfast_store_losses_total", "Leases in the store, of all programs, that ended before their holders gave them back. There may be more after holdfast_store_missed_total has grown.",
+				prometheus.Labels{"end": end}, value)
+		}
+		counter("holdfast_store_missed_total", "How often the server was cut off from what happens in the store: each time there may have been more losses than are counted.",
+			nil, func(l server.Losses) int { return l.Missed })
+	}
 	gauge("holdfast_ready", "1 if the store answers and the server does not drain, as /readyz says.",
 		func() float64 { return flag(s.ready(context.Background()) == nil) })
 	gauge("holdfast_draining", "1 if the server is about to stop.", func() float64 { return flag(s.draining.Load()) })

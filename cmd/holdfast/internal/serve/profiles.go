@@ -11,10 +11,9 @@ import (
 	"time"
 )
 
-// profiles answers what go tool pprof and go tool trace ask. It is here because linking
-// net/http/pprof has every run of every command allocate 6 KB more before main.
-func profiles() http.Handler {
-	mux := http.NewServeMux()
+// handleProfiles serves go tool pprof and go tool trace. Linking net/http/pprof instead would
+// allocate 6 KB more before main, in every run of every command.
+func handleProfiles(mux *http.ServeMux) {
 	mux.HandleFunc("GET /debug/pprof/{$}", func(w http.ResponseWriter, _ *http.Request) {
 		for _, p := range pprof.Profiles() {
 			_, _ = fmt.Fprintf(w, "%s %d\n", p.Name(), p.Count())
@@ -32,7 +31,6 @@ func profiles() http.Handler {
 	})
 	mux.HandleFunc("GET /debug/pprof/profile", during(30, pprof.StartCPUProfile, pprof.StopCPUProfile))
 	mux.HandleFunc("GET /debug/pprof/trace", during(1, trace.Start, trace.Stop))
-	return mux
 }
 
 // maxProfile is how long a profile may take, in seconds.

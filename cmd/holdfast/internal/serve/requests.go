@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Requests counts what is asked and answered. No label has a value from outside: a route
+// requests counts requests and answers. No label has a value from outside: a route
 // is one of those that the server has.
 type requests struct {
 	total    *prometheus.CounterVec

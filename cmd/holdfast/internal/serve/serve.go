@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-locks/holdfast/promlock"
 )
 
-// Options say what a Service does. Engine, Log and Drain must be set.
+// Options configure a Service. Engine, Log and Drain must be set.
 type Options struct {
 	Engine      driver.Engine
 	Server      server.Options // Logger and Observer are the Service's
@@ -44,10 +44,10 @@ type Service struct {
 	store    probe
 	draining atomic.Bool
 
-	main   *http.Server   // of the locks
-	others []*http.Server // that serve as long as main
-	failed chan error     // why a socket is not served any more
-	all    sync.WaitGroup
+	main      *http.Server // of the locks
+	telemetry *http.Server // of /metrics, if it has its own listener; or nil
+	failed    chan error   // why a socket is not served any more
+	all       sync.WaitGroup
 }
 
 // New returns a Service. It listens nowhere yet. The caller must call Shutdown.
@@ -69,8 +69,8 @@ func New(o Options) (*Service, error) {
 	s.requests = newRequests(log)
 	s.main = s.newHTTP(s.handler())
 	server.Configure(s.main)
-	// A stream that holds a lock costs a third less by HTTP/2, so it is to be had without
-	// TLS as well, for clients that begin with it; nothing is upgraded.
+	// A stream that holds a lock costs a third less by HTTP/2, so that is enabled without
+	// TLS as well, for clients with prior knowledge; nothing is upgraded.
 	s.main.Protocols = new(http.Protocols)
 	s.main.Protocols.SetHTTP1(true)
 	s.main.Protocols.SetHTTP2(true)
@@ -98,8 +98,8 @@ func (s *Service) handler() http.Handler {
 	if s.opts.Metrics {
 		delete(paths, "/metrics")
 	} else {
-		// Whoever comes from a loopback address is asked like everybody: a proxy on this
-		// host has such an address.
+		// Clients of a loopback address need the right too: a proxy on this host has such an
+		// address.
 		paths["/metrics"] = s.locks.Guard(caller.Read, paths["/metrics"]).ServeHTTP
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -128,23 +128,18 @@ func (s *Service) Serve(l net.Listener) {
 	s.serve(l, func() error { return s.main.Serve(l) })
 }
 
-// ServeMetrics begins to tell at l, whoever asks, how the service is.
+// ServeMetrics serves /metrics, /healthz and /readyz on l, unauthenticated, but not to web
+// pages. If only this host can reach l, it serves profiles too.
 func (s *Service) ServeMetrics(l net.Listener) {
 	mux := http.NewServeMux()
 	for path, h := range s.paths() {
 		mux.HandleFunc("GET "+path, h)
 	}
-	s.serveOther(l, mux)
-}
-
-// ServeProfiles begins to answer at l what go tool pprof asks. l must be one that only
-// this host can reach.
-func (s *Service) ServeProfiles(l net.Listener) { s.serveOther(l, profiles()) }
-
-func (s *Service) serveOther(l net.Listener, h http.Handler) {
-	other := s.newHTTP(h)
-	s.others = append(s.others, other)
-	s.serve(l, func() error { return other.Serve(l) })
+	if !IsPublic(l.Addr()) {
+		handleProfiles(mux)
+	}
+	s.telemetry = s.newHTTP(s.locks.FromHere(mux))
+	s.serve(l, func() error { return s.telemetry.Serve(l) })
 }
 
 func (s *Service) serve(l net.Listener, serve func() error) {
@@ -161,8 +156,8 @@ func (s *Service) serve(l net.Listener, serve func() error) {
 // Failed tells why a socket is not served any more, if that was not Shutdown.
 func (s *Service) Failed() <-chan error { return s.failed }
 
-// Reload reads files again. What is there that cannot be used is left out, and the log says
-// so: what was read before goes on.
+// Reload reads the files again. It logs those that cannot be used, and keeps their old
+// contents.
 func (s *Service) Reload() {
 	for _, f := range s.opts.Files {
 		if err := f.Reload(); err != nil {
@@ -187,8 +182,9 @@ func (s *Service) Shutdown(ctx context.Context) {
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
 	_ = s.main.Shutdown(closing) // what it leaves, Close ends
-	for _, h := range append(s.others, s.main) {
-		_ = h.Close() // its sockets are closed, whatever it says
+	_ = s.main.Close()           // the sockets are closed even after an error
+	if s.telemetry != nil {
+		_ = s.telemetry.Close()
 	}
 	s.all.Wait()
 	if err := s.locks.Close(closing); err != nil {

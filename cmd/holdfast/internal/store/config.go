@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/duration"
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
@@ -16,7 +15,7 @@ const (
 	maxTTL = 30 * 24 * time.Hour
 )
 
-// A config is what a configuration file says: lines of key = value, and comments
+// A config is a configuration file: lines of key = value, and comments
 // that begin with #.
 type config struct {
 	path   string
@@ -96,7 +95,7 @@ func (c *config) ttl() (time.Duration, error) {
 	if text == "" {
 		return 0, nil
 	}
-	d, err := duration.Parse(text)
+	d, err := ParseDuration(text)
 	if err != nil || d < minTTL || d > maxTTL {
 		return 0, c.wrong(c.lines["ttl"], fmt.Sprintf("ttl: want a duration from %s to %s, such as 30s", minTTL, maxTTL))
 	}
@@ -110,7 +109,7 @@ func (c *config) storeURL() (string, error) {
 	case prefix == "":
 		return rawURL, nil
 	case rawURL == "":
-		return "", c.wrong(c.lines["prefix"], "prefix is that of a store in the same file, which names none")
+		return "", c.wrong(c.lines["prefix"], "prefix belongs to a store in the same file, which names none")
 	}
 	before, query, found := strings.Cut(rawURL, "?")
 	if values, err := url.ParseQuery(query); err != nil || values.Has("prefix") {

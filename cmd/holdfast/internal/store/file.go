@@ -8,7 +8,7 @@ import (
 	"os"
 
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/stores"
+	"github.com/holdfast-locks/holdfast/internal/storeurl"
 )
 
 // maxFile is more than any file that names a store has in it, in bytes.
@@ -21,8 +21,8 @@ type file struct {
 	info fs.FileInfo
 }
 
-// read returns a file that nobody but root and this user could have written:
-// whoever writes it chooses the store, and so who is kept out. Links may lead to
+// read returns a file that only root and this user could have written: its writer chooses
+// the store, and so what the locks exclude. Links may lead to
 // it if they are root's or this user's as well.
 func read(path string) (*file, error) {
 	link, err := os.Lstat(path)
@@ -46,7 +46,7 @@ func read(path string) (*file, error) {
 	}
 	defer opened.Close()
 	f := &file{path: path}
-	if f.info, err = opened.Stat(); err != nil { // of what was opened: the name may have got another file meanwhile
+	if f.info, err = opened.Stat(); err != nil { // of the open file: the name may have another one by now
 		return nil, fmt.Errorf("%w store: %w", driver.ErrInvalid, err)
 	}
 	if !f.info.Mode().IsRegular() {
@@ -71,7 +71,7 @@ func read(path string) (*file, error) {
 
 // checkSecret refuses a URL with credentials in a file that others may read.
 func (f *file) checkSecret(rawURL string) error {
-	if !stores.HasCredentials(rawURL) {
+	if !storeurl.HasCredentials(rawURL) {
 		return nil
 	}
 	return checkReaders(f.path, f.info)

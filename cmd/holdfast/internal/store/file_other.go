@@ -4,8 +4,7 @@ package store
 
 import "io/fs"
 
-// Files have no modes here that say who may read and write them: whoever names a
-// file answers for that.
+// Files have no modes here; the user is responsible for their permissions.
 
 const dontWait = 0
 

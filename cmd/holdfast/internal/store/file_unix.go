@@ -35,8 +35,8 @@ func checkWriters(path string, info fs.FileInfo) error {
 		driver.ErrInvalid, path, path)
 }
 
-// checkReaders refuses a file with a password that others may read. A group may if
-// root says so: that is how a house shares one.
+// checkReaders refuses a file with a password that others may read. A group may read
+// a file of root, so that its members can share one.
 func checkReaders(path string, info fs.FileInfo) error {
 	refused := fs.FileMode(0o044)
 	if ownerOf(info) == 0 {

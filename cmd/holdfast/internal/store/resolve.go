@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/stores"
+	"github.com/holdfast-locks/holdfast/internal/storeurl"
 )
 
 const (
@@ -21,22 +21,21 @@ const (
 	systemStore  = "/var/lib/holdfast/locks.db"
 
 	// Group is the group whose members use the system store, with root, unless
-	// whoever makes it names another.
+	// another one is named when it is made.
 	Group = "holdfast"
 
 	variable     = "HOLDFAST_STORE"
 	fileVariable = "HOLDFAST_STORE_FILE"
 )
 
-// ErrBoth says that a URL and a file are both named in the same place.
+// ErrBoth means that a URL and a file are named in the same place.
 var ErrBoth = errors.New("both name a store: want one of them")
 
-// Asked is what a command was told of the store, and where it looks if that is
-// nothing.
+// Asked has the store flags of a command, and where to look without them.
 type Asked struct {
 	Store, File string              // --store, --store-file; empty if they were not given
 	Getenv      func(string) string // of the environment
-	Root        string              // stands in front of the system's own paths; only tests have one
+	Root        string              // a prefix of the system's own paths; only tests have one
 }
 
 // A Choice is the store that counts.
@@ -46,12 +45,12 @@ type Choice struct {
 	ByFlag bool          // it was named by a flag of this very command
 	System bool          // it is the system store
 	Dir    string        // is made for it if it is not there; empty if it must be
-	TTL    time.Duration // of leases, unless a flag says another; 0 if no file says one
+	TTL    time.Duration // of leases, unless a flag is given; 0 if no file has one
 	Env    []string      // what a command that runs under a lock of this store needs to find it too
 }
 
 // Public returns the URL without credentials.
-func (c Choice) Public() string { return stores.Public(c.URL) }
+func (c Choice) Public() string { return storeurl.Public(c.URL) }
 
 // Resolve returns the store that counts: the first of these that is named,
 //
@@ -90,7 +89,7 @@ func (a Asked) Resolve() (Choice, error) {
 		if err != nil || c.URL != "" {
 			c.TTL = ttl
 			c.Env = a.env()
-			c.System = c.System || strings.HasPrefix(c.URL, "sqlite:") && stores.Same(c.URL, a.systemURL())
+			c.System = c.System || strings.HasPrefix(c.URL, "sqlite:") && storeurl.Same(c.URL, a.systemURL())
 			return c, err
 		}
 	}
@@ -124,7 +123,7 @@ func fromPair(urlName, rawURL, fileName, path string) (Choice, error) {
 func (a Asked) env() []string {
 	switch {
 	case a.Getenv(variable) != "" || a.Getenv(fileVariable) != "":
-	case a.Store != "" && !stores.HasCredentials(a.Store):
+	case a.Store != "" && !storeurl.HasCredentials(a.Store):
 		return []string{variable + "=" + a.Store}
 	case a.File != "":
 		if path, err := filepath.Abs(a.File); err == nil {
@@ -138,7 +137,7 @@ func (a Asked) env() []string {
 // who has no home.
 func (a Asked) userConfig() string {
 	dir := a.Getenv("XDG_CONFIG_HOME")
-	if !filepath.IsAbs(dir) { // which the XDG specification says to ignore
+	if !filepath.IsAbs(dir) { // the XDG specification ignores such values
 		if dir = a.home(); dir == "" {
 			return ""
 		}
@@ -148,7 +147,7 @@ func (a Asked) userConfig() string {
 }
 
 // home returns the user's home directory, or nothing. Where the environment has
-// none it is that of the user's account: a service without HOME must not use
+// none it is the home of the user's account: a service without HOME must not use
 // another store than the same user's shell.
 func (a Asked) home() string {
 	if home := a.Getenv("HOME"); filepath.IsAbs(home) {
@@ -160,8 +159,8 @@ func (a Asked) home() string {
 	return ""
 }
 
-// system returns the system store if there is one. Whoever may not look does not
-// know, and must not use another.
+// system returns the system store if there is one. A user that may not look there must not
+// use another store.
 func (a Asked) system() (Choice, error) {
 	c := Choice{Source: "the system store", System: true}
 	switch _, err := os.Lstat(a.Root + systemStore); {
@@ -174,7 +173,7 @@ func (a Asked) system() (Choice, error) {
 	return c, nil
 }
 
-// systemURL names the system store. Whoever names it by hand has it treated alike.
+// systemURL names the system store.
 func (a Asked) systemURL() string { return sqliteURL(a.Root + systemStore) }
 
 // own returns the user's own file.
@@ -204,7 +203,7 @@ func (a Asked) StateDir() (string, error) {
 
 func sqliteURL(path string) string { return (&url.URL{Scheme: "sqlite", Path: path}).String() }
 
-// isAbsent reports whether there is no file, and nobody hides one.
+// isAbsent reports whether the file certainly does not exist.
 func isAbsent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

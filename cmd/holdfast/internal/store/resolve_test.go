@@ -147,7 +147,7 @@ func TestNeverTheNext(t *testing.T) {
 		"no value":        {func(h house) { h.file(userConf, "store =", 0o600) }, driver.ErrInvalid, "line 1: store has no value"},
 		"no duration":     {func(h house) { h.file(userConf, "ttl = soon", 0o600) }, driver.ErrInvalid, "line 1: ttl: want a duration"},
 		"a short ttl":     {func(h house) { h.file(userConf, "ttl = 99ms", 0o600) }, driver.ErrInvalid, "from 100ms to 720h0m0s"},
-		"prefix alone":    {func(h house) { h.file(userConf, "prefix = a", 0o600) }, driver.ErrInvalid, "line 1: prefix is that of a store in the same file"},
+		"prefix alone":    {func(h house) { h.file(userConf, "prefix = a", 0o600) }, driver.ErrInvalid, "line 1: prefix belongs to a store in the same file"},
 		"two prefixes":    {func(h house) { h.file(userConf, "prefix = a\nstore = redis://h?prefix=b", 0o600) }, driver.ErrInvalid, "has a prefix already"},
 		"of the house":    {func(h house) { h.file(systemConfig, "oops", 0o644) }, driver.ErrInvalid, "/etc/holdfast.conf, line 1"},
 	} {

@@ -22,7 +22,7 @@ func (c Choice) Open(ctx context.Context) (driver.Engine, error) {
 		}
 	}
 	if c.System {
-		engine, err := sqlitelock.OpenURLWith(ctx, c.URL, &sqlitelock.Options{System: true})
+		engine, err := sqlitelock.OpenURL(ctx, c.URL, &sqlitelock.Options{System: true})
 		if err != nil {
 			return nil, err
 		}

@@ -26,7 +26,7 @@ type guard struct {
 }
 
 // Warden runs a command for the process that has started this one, until it is
-// dismissed or the orders end. The numbers are those of its pipes.
+// dismissed or the orders end. The arguments are its pipes.
 func Warden(orders, reports int) {
 	unix.CloseOnExec(orders)
 	unix.CloseOnExec(reports)
@@ -81,8 +81,8 @@ func (g *guard) start() error {
 	return nil
 }
 
-// letGo closes the command's standard files here: whoever reads the other end
-// of a pipe waits for the command, and not for the warden.
+// letGo closes the command's standard files here: a reader at the other
+// end of a pipe waits for the command, and not for the warden.
 func letGo() {
 	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -115,8 +115,8 @@ func (g *guard) reap() {
 	})
 }
 
-// waitForAll tells of each child of this process that stops or ends, until there
-// are no children any more.
+// waitForAll calls tell for each child of this process that stops or ends, until there are no
+// children.
 func waitForAll(tell func(pid int, ws unix.WaitStatus)) {
 	for {
 		var ws unix.WaitStatus
@@ -164,7 +164,7 @@ func (g *guard) serve(signals <-chan os.Signal) {
 	}
 }
 
-// look kills the job if its time is over, and returns when to look again.
+// look kills the job if its time has passed, and returns when to look again.
 func (g *guard) look() time.Duration {
 	if g.limit == 0 {
 		return time.Hour

@@ -41,7 +41,7 @@ func children() (found []Process) {
 }
 
 // isChildless reports whether this process has no children, and so nothing below
-// it that could become one. Process 1 gets those of others as well. Their list
+// it that could become one. Process 1 adopts other orphans as well. Their list
 // takes a hundred times as long.
 func isChildless() bool {
 	err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WALL|unix.WNOHANG|unix.WNOWAIT, nil)
@@ -191,7 +191,7 @@ func sysProcAttr() *syscall.SysProcAttr {
 }
 
 // adoptOrphans makes descendants whose parent ends children of this process.
-// Without it they would be process 1's, and nobody could tell whose they are.
+// Without it they would be children of process 1, and their job would be unknown.
 func adoptOrphans() {
 	unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 }

@@ -26,7 +26,7 @@ func newJob(_, pgid int, _ []Process, _ string) job { return job{pgid} }
 // children returns nothing: they are of no use here.
 func children() []Process { return nil }
 
-// isChildless says that there is nothing to look for.
+// isChildless returns true: children are not needed here.
 func isChildless() bool { return true }
 
 // tell sends sig to the group.

@@ -111,7 +111,7 @@ func lister() func(parent int) []int {
 // scannedChildren reads all processes.
 func scannedChildren() func(parent int) []int {
 	all := map[int][]int{}
-	entries, _ := os.ReadDir("/proc") // without it nobody can be found
+	entries, _ := os.ReadDir("/proc") // without it no process is found
 	for _, entry := range entries {
 		if pid, err := strconv.Atoi(entry.Name()); err == nil {
 			if p, ok := look(pid); ok {

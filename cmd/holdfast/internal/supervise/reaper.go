@@ -60,8 +60,7 @@ func (r *reaper) reap() {
 	}
 }
 
-// note is told of a child that has stopped or ended. A warden that somebody has stopped
-// is continued: it has to reap the job, and to see its end.
+// note handles a child that has stopped or ended. A stopped warden is continued: it has to reap the job, and to see its end.
 func (r *reaper) note(pid int, ws unix.WaitStatus) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -15,7 +15,7 @@ var forwarded = [...]syscall.Signal{
 }
 
 // Catch delivers to the channel the signals that are to be forwarded, except
-// those that this process was told to ignore (nohup, a job in the background
+// those that this process ignores from the start (nohup, a job in the background
 // of a script): the command inherits that.
 func Catch(signals chan<- os.Signal) {
 	for _, sig := range forwarded {

@@ -6,8 +6,6 @@ import (
 	"os/signal"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/terminal"
 )
 
 // Suspend stops the job and this process, as Ctrl-Z is to stop a job, and
@@ -22,7 +20,7 @@ func (t *Tree) Suspend() {
 	// The rest of our own group first: to a shell it is one job with us.
 	signal.Ignore(unix.SIGTSTP)
 	unix.Kill(0, unix.SIGTSTP)
-	terminal.StopSelf()
+	StopSelf()
 	t.catchStop()
 }
 
@@ -35,4 +33,12 @@ func (t *Tree) catchStop() { signal.Notify(t.signals, unix.SIGTSTP) }
 func (t *Tree) Resume() {
 	t.tty.give(t.pgid)
 	_ = t.Signal(unix.SIGCONT)
+}
+
+// StopSelf stops this process as Ctrl-Z does, although package signal has handled
+// SIGTSTP, and returns when it is continued. Without a shell that could continue it,
+// the process does not stop. Afterwards Ctrl-Z stops it until SIGTSTP is caught again.
+func StopSelf() {
+	signal.Ignore(unix.SIGTSTP)
+	stopSelf()
 }

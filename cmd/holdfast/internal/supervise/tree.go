@@ -39,7 +39,7 @@ type Command struct {
 
 	Stdout *os.File // nil: this process's
 
-	// KillAt is what Tree.Until is told later, for a process that is stopped in
+	// KillAt is the first argument of Tree.Until, for a process that is stopped in
 	// the instant in which the command starts; zero: no end.
 	KillAt time.Time
 
@@ -64,7 +64,7 @@ type Tree struct {
 	stopped chan struct{}
 }
 
-// An ending says how the command has ended.
+// An ending is how the command has ended.
 type ending struct {
 	status    int  // or 128 + n
 	signalled bool // a signal has ended it
@@ -117,7 +117,7 @@ func (s *Start) Close() {
 // the terminal on its standard input, the command's group takes over the
 // foreground.
 //
-// The error is that of fork or exec; nothing runs then.
+// The error is the one of fork or exec; nothing runs then.
 func (s *Start) Run(c Command) (*Tree, error) {
 	<-s.begun
 	if s.err != nil {
@@ -184,7 +184,7 @@ func (t *Tree) follow(r reaped) {
 		case reportSignal:
 			select {
 			case t.signals <- syscall.Signal(report.n):
-			default: // as package signal does where nobody listens
+			default: // as package signal does without a listener
 			}
 		case reportCut:
 			cut = true
@@ -230,11 +230,11 @@ func (t *Tree) Status() int { return t.status }
 func (t *Tree) Signalled() bool { return t.signalled }
 
 // Cut reports whether the warden had begun to kill the job, because its time
-// was over, when the command ended; see Until. It is valid once Exited is
+// had passed, when the command ended; see Until. It is valid once Exited is
 // closed.
 func (t *Tree) Cut() bool { return t.cut }
 
-// Fallen reports whether the warden has ended before the job. Nobody would end
+// Fallen reports whether the warden has ended before the job. No process would end
 // the job then if this process died, so it must be ended now.
 func (t *Tree) Fallen() bool { return t.fallen.Load() }
 
@@ -250,7 +250,7 @@ func (t *Tree) Signal(sig syscall.Signal) error {
 	return t.job.tell(sig)
 }
 
-// Kill sends KILL to every process of the job, those of jobs within it included.
+// Kill sends KILL to every process of the job and of jobs within it.
 // The job is gone when Gone says so; until then the caller has to repeat it,
 // because there may be new processes. It returns how many were there, and those
 // that this process may not kill.
@@ -282,8 +282,8 @@ func (t *Tree) isGone() bool {
 // then. A later call replaces it.
 func (t *Tree) Until(at time.Time) { t.warden.until(at) }
 
-// Close gives the terminal back. The command must have ended; what it left
-// behind lives on.
+// Close takes the terminal back. The command must have ended; its background processes live
+// on.
 func (t *Tree) Close() {
 	t.warden.dismiss()
 	signal.Reset(unix.SIGTSTP)

@@ -42,7 +42,7 @@ const (
 	reportFailed    = "failed"    // to start it, with the error number
 	reportStopped   = "stopped"   // the command was, by a signal
 	reportSignal    = "signal"    // somebody has sent the warden one
-	reportCut       = "cut"       // the job is over its time, and is being killed
+	reportCut       = "cut"       // the job has exceeded its time, and is being killed
 	reportExited    = "exited"    // the command has ended, with a status
 	reportSignalled = "signalled" // the command was ended by a signal
 	reportGone      = "gone"      // nothing of the job is left
@@ -110,7 +110,7 @@ func executable() (string, error) {
 
 // encode returns c as the warden reads it: its length, the number of its
 // arguments and whether it goes to the foreground on a line, then its strings,
-// each with a zero byte behind it.
+// each followed by a zero byte.
 func (c Command) encode(foreground bool) string {
 	var b strings.Builder
 	for _, s := range append(append([]string{c.Path}, c.Args...), c.Env...) {

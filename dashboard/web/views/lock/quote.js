@@ -59,7 +59,7 @@ function kindOf({ mode, limit }) {
     case "shared": return { flag: "-s ", json: `, "mode": "shared"`, opts: "&holdfast.AcquireOptions{Mode: holdfast.Shared}" };
     case "semaphore": return {
       flag: `--slots ${limit} `, json: `, "mode": "semaphore", "limit": ${limit}`,
-      opts: `&holdfast.AcquireOptions{Mode: holdfast.Semaphore, Limit: ${limit}}`,
+      opts: `&holdfast.AcquireOptions{Mode: holdfast.Permits(1, ${limit})}`,
     };
   }
   return { flag: "", json: "", opts: "nil" };

@@ -45,8 +45,8 @@ func (a *answer) FlushError() error {
 	return http.NewResponseController(a.ResponseWriter).Flush()
 }
 
-// Patience gives the caller 30 s from now to read what is written: one that reads nothing
-// must not keep what the answer is made from. A stream that may be silent for longer has
+// Patience gives the client 30 s from now to read the response: one that reads nothing must
+// not block the source of the response. A stream that may be silent for longer has
 // a rule of its own.
 func Patience(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience)) // a recorder of a test has none
@@ -67,11 +67,11 @@ func (a *answer) fail(r *Request, err error) {
 		return
 	}
 	r.House.Log.LogAttrs(r.Context(), slog.LevelWarn, "an answer broke off", slog.String("request", r.Pattern), slog.String("code", RefusalOf(err).Code))
-	panic(http.ErrAbortHandler) // net/http cuts the connection, so that nobody takes the answer for whole
+	panic(http.ErrAbortHandler) // net/http cuts the connection, so that no client takes the response for whole
 }
 
-// caught keeps a panic from ending anything but the request that it is of. The caller does
-// not see where it was, nor does the log see what was in it.
+// caught limits a panic to its request. The client does not see its place, nor the log its
+// value.
 func (a *answer) caught(r *Request) {
 	v := recover()
 	switch v {

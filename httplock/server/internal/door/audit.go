@@ -1,17 +1,27 @@
 package door
 
-import "log/slog"
+import (
+	"log/slog"
+	"maps"
+	"slices"
+)
 
-// Audit writes what the caller has done to others, or was refused. attrs must not contain
+// Audit logs an action that affects others, or its refusal. attrs must not contain
 // a lease ID, a secret or a payload.
 func (r *Request) Audit(what string, attrs ...slog.Attr) {
-	r.House.Log.LogAttrs(r.Context(), slog.LevelInfo, "audit", append([]slog.Attr{
+	all := []slog.Attr{
 		slog.String("what", what), slog.String("caller", r.callerName()),
 		slog.String("remote", r.RemoteAddr), slog.String("request", r.Pattern),
-	}, attrs...)...)
+	}
+	if r.Caller != nil {
+		for _, name := range slices.Sorted(maps.Keys(r.Caller.Claims)) {
+			all = append(all, slog.String(name, r.Caller.Claims[name]))
+		}
+	}
+	r.House.Log.LogAttrs(r.Context(), slog.LevelInfo, "audit", append(all, attrs...)...)
 }
 
-// callerName returns who asks, as far as that is known.
+// callerName returns the name of the caller, if it is known.
 func (r *Request) callerName() string {
 	if r.Caller == nil {
 		return ""

@@ -1,6 +1,8 @@
 package door
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -8,6 +10,8 @@ import (
 	"net/http"
 	"os"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/limit"
 )
 
 // BodyLimit is how many bytes of a body Read takes.
@@ -21,13 +25,38 @@ const BodyTime = 10 * time.Second
 func (r *Request) Read(v any) error { return r.ReadUpTo(v, BodyLimit) }
 
 // ReadUpTo does as Read, for a body that may be of another length.
-func (r *Request) ReadUpTo(v any, limit int64) error {
-	if kind := r.Header.Get("Content-Type"); kind != "application/json" { // which it mostly is
+func (r *Request) ReadUpTo(v any, limit int64) error { return r.ReadAbout(v, limit, nil) }
+
+// ReadAbout does as ReadUpTo. A body of more than BodyLimit must have a Content-Length, and
+// begin with the field name. may checks that name before the rest is read.
+func (r *Request) ReadAbout(v any, limit int64, may func(name string) error) error {
+	if kind := r.Header.Get("Content-Type"); kind != "application/json" { // the usual case
 		if kind, _, err := mime.ParseMediaType(kind); err != nil || kind != "application/json" {
 			return errNotJSON
 		}
 	}
-	body, err := r.body(limit)
+	switch {
+	case r.ContentLength < 0 && may != nil:
+		limit = min(limit, BodyLimit)
+	case r.ContentLength > limit:
+		return badBody(&http.MaxBytesError{Limit: limit})
+	}
+	if err := r.count(max(0, r.ContentLength)); err != nil { // before anything is read
+		return err
+	}
+	source := io.Reader(r.Body)
+	if may != nil && r.ContentLength > BodyLimit {
+		begin := bufio.NewReaderSize(r.Body, beginning)
+		name, err := beginsWith(begin)
+		if err == nil {
+			err = may(name)
+		}
+		if err != nil {
+			return err
+		}
+		source = begin
+	}
+	body, err := r.body(source, limit)
 	if err != nil {
 		return badBody(err)
 	}
@@ -38,19 +67,91 @@ func (r *Request) ReadUpTo(v any, limit int64) error {
 	return nil
 }
 
-// body reads the body. The length that the caller says, if it does, is that of the buffer.
-func (r *Request) body(limit int64) ([]byte, error) {
-	if r.ContentLength <= 0 || r.ContentLength > limit {
-		return io.ReadAll(http.MaxBytesReader(r.answer, r.Body, limit))
+// body reads the body, into a buffer of its Content-Length. Without one, each byte is
+// counted before there is room for it.
+func (r *Request) body(source io.Reader, limit int64) ([]byte, error) {
+	switch {
+	case r.Body == http.NoBody:
+		return nil, nil
+	case r.ContentLength > 0:
+		body := make([]byte, r.ContentLength)
+		_, err := io.ReadFull(source, body)
+		return body, err
 	}
-	body := make([]byte, r.ContentLength)
-	_, err := io.ReadFull(r.Body, body)
-	return body, err
+	rest := http.MaxBytesReader(r.answer, r.Body, limit)
+	var body []byte
+	for {
+		if len(body) == cap(body) {
+			more := max(bodyStep, int64(cap(body))) // twice as much: the old buffer stays until it is copied
+			if err := r.count(more); err != nil {
+				return nil, err
+			}
+			body = append(make([]byte, 0, int64(cap(body))+more), body...)
+		}
+		n, err := rest.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		switch {
+		case err == io.EOF:
+			return body, nil
+		case err != nil:
+			return nil, err
+		}
+	}
 }
 
-// SetBodyTime says until when the body must have come. A request that is refused before
-// it is read is bound by it as well: net/http reads what is left of a body first. Once it
-// has been read, what is read is the caller's hanging up, which may come at any time.
+// beginning is in how many bytes a long body must have its name.
+const beginning = 4 << 10
+
+// beginsWith returns the name that a JSON object begins with.
+func beginsWith(source *bufio.Reader) (string, error) {
+	text, err := source.Peek(beginning)
+	if err != nil {
+		return "", badBody(err)
+	}
+	d := json.NewDecoder(bytes.NewReader(text))
+	var begin [3]json.Token
+	for i := range begin {
+		if begin[i], err = d.Token(); err != nil {
+			return "", errNoName
+		}
+	}
+	name, ok := begin[2].(string)
+	if !ok || begin[0] != json.Delim('{') || begin[1] != "name" {
+		return "", errNoName
+	}
+	return name, nil
+}
+
+var errNoName error = &Refusal{
+	Status: http.StatusBadRequest, Code: "malformed-json",
+	Detail: "the body is not what is expected: one of more than 128 KiB begins with the field name",
+}
+
+// bodyStep is the first size of the buffer for a body without a Content-Length.
+const bodyStep = 4 << 10
+
+// count counts n more bytes of the body. Bodies of unknown callers are short.
+func (r *Request) count(n int64) error {
+	if r.Caller == nil {
+		return nil
+	}
+	if err := r.House.Limits.Body(r.Caller, n); err != nil {
+		return err
+	}
+	r.counted += n
+	return nil
+}
+
+// BodyDone ends the counting of the body. A request that lasts for long calls it when the
+// body is no longer used; the others need not.
+func (r *Request) BodyDone() {
+	r.House.Limits.BodyDone(r.Caller, r.counted)
+	r.counted = 0
+}
+
+// SetBodyTime sets the deadline of the body. It also bounds a request that is refused
+// unread, because net/http reads the rest of a body first. After the body the deadline is
+// removed: from then on a read only detects that the client disconnects.
 func SetBodyTime(w http.ResponseWriter, until time.Time) {
 	_ = http.NewResponseController(w).SetReadDeadline(until) // a recorder of a test has none
 }
@@ -62,7 +163,10 @@ var errNotJSON error = &Refusal{
 
 func badBody(err error) error {
 	var large *http.MaxBytesError
+	var exceeded *limit.Exceeded
 	switch {
+	case errors.As(err, &exceeded):
+		return err
 	case errors.As(err, &large):
 		return &Refusal{Status: http.StatusRequestEntityTooLarge, Code: "body-too-large", Detail: "the body is too large"}
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -81,6 +185,6 @@ func Write(w http.ResponseWriter, status int, v any) error {
 	h := w.Header()
 	h["Content-Type"], h["Cache-Control"] = []string{"application/json"}, []string{"no-store"}
 	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n')) // a caller that is gone needs no answer
+	_, _ = w.Write(append(body, '\n')) // the client may be gone
 	return nil
 }

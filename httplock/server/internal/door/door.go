@@ -1,5 +1,5 @@
-// Package door has what all doors of the server share: who asks, how a body is read,
-// how a refusal is written, and how long a request may take.
+// Package door is the common base of all request handlers of the server: callers and their
+// rights, bodies, refusals, and the budget of a request.
 package door
 
 import (
@@ -26,32 +26,46 @@ const Budget = form.Budget
 // TimeoutHeader is how many milliseconds of its budget a request has left.
 const TimeoutHeader = form.Timeout
 
-// A House is what is behind all doors.
+// A House is the server as its handlers see it.
 type House struct {
 	Engine   driver.Engine
 	Features driver.Features  // of the engine
 	Client   *holdfast.Client // of the engine
 	Limits   *limit.Limits    // of each caller; nil: none
-	Shapes   strict.Shapes    // of what is read
+	Shapes   strict.Shapes    // of request bodies
 	Log      *slog.Logger
-	Observer holdfast.Observer                     // may be nil
-	Secret   func(context.Context) ([]byte, error) // of which lease IDs are made, the same on all servers of the store
-	Draining <-chan struct{}                       // closed when no new work is taken
+	Observer holdfast.Observer                      // may be nil
+	Secret   func(context.Context) ([]byte, error)  // the key of lease IDs, the same on all servers of the store
+	Identify func(*Request) (*caller.Caller, error) // identifies the caller of a request; nil: every client may do everything
+	Draining <-chan struct{}                        // closed when no new work is taken
 
-	closing []func(context.Context) error
+	closing    []func(context.Context) error
+	background background
+	strangers  strangers
 }
 
-// OnClose has f called when the server closes, before the client does. Doors say so while
-// their routes are added.
+// OnClose registers f, to be called when the server closes, before the client does.
 func (h *House) OnClose(f func(context.Context) error) { h.closing = append(h.closing, f) }
 
-// Close ends what the doors have in the background, and the client.
+// Close ends the background work of the handlers, and the client.
 func (h *House) Close(ctx context.Context) error {
 	var errs []error
-	for _, f := range append(h.closing, h.Client.Close) {
+	for _, f := range append(h.closing, h.background.close, h.closeClient) {
 		errs = append(errs, f(ctx))
 	}
 	return errors.Join(errs...)
+}
+
+// closeClient closes the client, and waits for that until ctx ends.
+func (h *House) closeClient(ctx context.Context) error {
+	closed := make(chan error, 1)
+	go func() { closed <- h.Client.Close() }() // ends after its request timeout
+	select {
+	case err := <-closed:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // A Request is one that the server has let in.
@@ -60,19 +74,33 @@ type Request struct {
 	House  *House
 	Caller *caller.Caller
 
-	answer *answer
+	answer  *answer
+	vouched time.Time // when the caller was last identified; see Revoked
+	revoked bool
+	counted int64 // bytes of the body, by the limits
 }
 
 // A Func answers a request. An error that it returns is written as a problem, if nothing
 // was written before; else the answer is cut, so that the caller sees that it is not whole.
 type Func func(w http.ResponseWriter, r *Request) error
 
-// Handle returns f as a handler of the house. The caller stands in the context.
+// Handle returns f as a handler. The context of the request has the caller.
 func (h *House) Handle(f Func) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		a := answerOf(w)
-		a.give(&Request{Request: req, House: h, Caller: caller.From(req.Context()), answer: a}, f)
+		r := &Request{Request: req, House: h, Caller: caller.From(req.Context()), answer: a}
+		defer r.BodyDone()
+		a.give(r, f)
 	})
+}
+
+// Found returns the authenticated name of the caller, for other callers to see. It is empty
+// on a server without authentication.
+func (r *Request) Found() string {
+	if r.House.Identify == nil {
+		return ""
+	}
+	return r.Caller.Name
 }
 
 // Need returns a refusal unless the caller has a right to name, or to all names that
@@ -87,14 +115,13 @@ func (r *Request) Need(right caller.Rights, name string) error {
 	return nil
 }
 
-// Shows reports whether a list that the caller has asked for by a right may have name in
-// it: it may have asked for a prefix that reserved names begin with, too.
+// Shows reports whether a list for this right may contain name. The prefix of a list may
+// match reserved names.
 func (r *Request) Shows(right caller.Rights, name string) bool {
 	return !Reserved(name) && r.Caller.May(right, name)
 }
 
-// Reserved reports whether servers keep something of their own under a name, which is
-// for no caller.
+// Reserved reports whether a name belongs to the servers, and to no caller.
 func Reserved(name string) bool { return strings.HasPrefix(name, reserved) }
 
 // reserved begins the names that servers use themselves.
@@ -105,12 +132,12 @@ var errReserved error = &Refusal{
 	Detail: "names that begin with " + reserved + " are the servers' own: choose another one",
 }
 
-// Budgeted returns a context for what the store is asked because of r: it ends when
-// the caller hangs up, and when the budget is spent that the caller has left.
+// Budgeted returns a context for requests to the store on behalf of r. It ends when the
+// client disconnects, and when its budget is spent.
 func (r *Request) Budgeted() (context.Context, context.CancelFunc, error) { return r.Patient(0) }
 
-// Patient does as Budgeted, for a request that may wait for this time before its last
-// question to the store.
+// Patient does as Budgeted, for a request that may wait this long before its last request
+// to the store.
 func (r *Request) Patient(wait time.Duration) (context.Context, context.CancelFunc, error) {
 	left := wait + Budget
 	if text := r.Header.Get(TimeoutHeader); text != "" {
@@ -139,7 +166,7 @@ var errDraining error = &Refusal{
 	Detail: "this server is about to stop: ask another one, or again soon; nothing was done",
 }
 
-// Gone reports whether err is that of a caller that has hung up.
+// Gone reports whether the client has disconnected, which caused err.
 func (r *Request) Gone(err error) bool {
 	return r.Context().Err() != nil && errors.Is(err, context.Canceled)
 }

@@ -83,10 +83,10 @@ func TestReadUpTo(t *testing.T) {
 func TestExceededLimit(t *testing.T) {
 	c := &caller.Caller{Name: "one"}
 	limits := limit.New(limit.Max{Leases: 1})
-	if err := limits.Lease(c, "a", time.Minute); err != nil {
+	if err := limits.Leases(c, time.Minute, "a"); err != nil {
 		t.Fatal(err)
 	}
-	w, _ := ask(c, "", func(http.ResponseWriter, *door.Request) error { return limits.Lease(c, "b", time.Minute) })
+	w, _ := ask(c, "", func(http.ResponseWriter, *door.Request) error { return limits.Leases(c, time.Minute, "b") })
 	if w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "60" || !strings.Contains(w.Body.String(), `"code":"too-many-leases"`) {
 		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 	}

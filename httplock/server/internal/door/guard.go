@@ -11,11 +11,11 @@ import (
 )
 
 // Guard runs f, which works for r on a goroutine that is not the handler's. A panic of f is
-// logged as one of the handler is, and ends neither the server nor another request; the
-// error is then what r is to be answered with.
+// logged like one of the handler, and ends neither the server nor another request. The
+// error is the answer to r then.
 func (r *Request) Guard(f func()) (err error) { return r.House.Guard(r.Context(), r.Pattern, f) }
 
-// Guard does as Request.Guard, for what is nobody's request: what names it in the log.
+// Guard does as Request.Guard, for background work: what names it in the log.
 func (h *House) Guard(ctx context.Context, what string, f func()) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -48,6 +48,9 @@ func (r *Request) Each(n int, f func(i int)) error {
 	}
 }
 
+// AtOnce is how many requests to the store one request of a client may have under way.
+const AtOnce = 32
+
 // Some does as Each, for so many of them at the same time.
 func (r *Request) Some(n, atOnce int, f func(i int)) error {
 	var begun atomic.Int64
@@ -65,8 +68,7 @@ func (r *Request) Aside(f func()) error {
 	return <-done
 }
 
-// panicked logs a panic, without what was in it. It must be called while the stack is
-// that of the panic.
+// panicked logs a panic without its value. It must be called on the stack of the panic.
 func (h *House) panicked(ctx context.Context, request string, v any) {
 	what := fmt.Sprintf("%T", v)
 	if err, ok := v.(runtime.Error); ok {

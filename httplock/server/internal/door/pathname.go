@@ -6,7 +6,7 @@ import (
 	"net/url"
 )
 
-// InQuery stands in a path for the name in the query.
+// InQuery in a path refers to the name in the query.
 const InQuery = "~"
 
 // PathName returns the name in the path of a request, of a lock or a do-once key. With "~" in its

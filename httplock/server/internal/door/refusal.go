@@ -13,19 +13,19 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/limit"
+	"github.com/holdfast-locks/holdfast/internal/codes"
+	"github.com/holdfast-locks/holdfast/internal/problem"
 	"github.com/holdfast-locks/holdfast/wire"
-	"github.com/holdfast-locks/holdfast/wire/codes"
-	"github.com/holdfast-locks/holdfast/wire/problem"
 )
 
-// A Refusal is an answer that is not the one hoped for.
+// A Refusal is a response with an error.
 type Refusal struct {
 	Status int
 	Code   string              // for programs
 	Detail string              // for people: what happened, and what to do
-	Name   string              // of what the caller lacks a right to; for the audit
-	Again  time.Duration       // when to ask again; 0 if that is of no use
-	More   func(*wire.Problem) // sets what else this kind of refusal says; may be nil
+	Name   string              // to which the caller lacks a right; for the audit
+	Again  time.Duration       // when to retry; 0 if that is of no use
+	More   func(*wire.Problem) // sets further fields; may be nil
 }
 
 func (r *Refusal) Error() string { return r.Detail }
@@ -43,10 +43,11 @@ func Forbidden(right caller.Rights, name string) error {
 	}
 }
 
-// Refuse writes err as a problem. Nothing may have been written before.
+// Refuse writes err as a problem. It must be the first write of the response.
 func Refuse(w http.ResponseWriter, r *Request, err error) {
-	refusal := RefusalOf(err)
-	if refusal.Status == http.StatusUnauthorized || refusal.Status == http.StatusForbidden {
+	refusal := RefusalOf(r.Told(err))
+	denied := refusal.Status == http.StatusUnauthorized || refusal.Status == http.StatusForbidden
+	if denied && (r.Caller != nil || r.House.strangers.log(r.House.Log)) {
 		r.Audit("refused", slog.String("code", refusal.Code), slog.String("name", refusal.Name), slog.String("detail", refusal.Detail))
 	}
 	Patience(w)
@@ -60,11 +61,11 @@ func Refuse(w http.ResponseWriter, r *Request, err error) {
 	problem.Write(w, p)
 }
 
-// again is when to repeat a request that met a store that is not there.
+// again is when to retry a request that found the store unavailable.
 const again = time.Second
 
-// RefusalOf returns what to answer because of an error, whichever kind it is: an error
-// that nobody has classified leaves it open what was done.
+// RefusalOf returns the refusal for any error. After an unknown error the outcome is
+// unknown.
 func RefusalOf(err error) *Refusal {
 	var refusal *Refusal
 	if errors.As(err, &refusal) {
@@ -72,7 +73,11 @@ func RefusalOf(err error) *Refusal {
 	}
 	var exceeded *limit.Exceeded
 	if errors.As(err, &exceeded) {
-		return &Refusal{Status: http.StatusTooManyRequests, Code: exceeded.Code, Detail: exceeded.Detail, Again: exceeded.Again}
+		status := http.StatusTooManyRequests
+		if exceeded.Busy {
+			status = http.StatusServiceUnavailable
+		}
+		return &Refusal{Status: status, Code: exceeded.Code, Detail: exceeded.Detail, Again: exceeded.Again}
 	}
 	code := codes.Of(err)
 	if code.Name == "" {

@@ -13,7 +13,7 @@ import (
 // INVARIANT I9: what hangs delays no other.
 const partLate = 100 * time.Millisecond
 
-// errPartLate is the error of what was asked of a part that is late. It is not definite.
+// errPartLate is the error of requests to a part that is late. It is not definite.
 var errPartLate = errors.New("this part of the store does not answer")
 
 // Routes returns the routes of the names of requests, or nil if all may go together.
@@ -32,9 +32,9 @@ func Routes[Req any](router driver.Router, reqs []Req, name func(Req) string) []
 	return routes
 }
 
-// Split asks for the parts of a batch by the routes of the requests, all at the same time,
-// and returns the replies in the order of the requests. failed makes the reply of an error;
-// the error of Split is that of a fault, see Guard.
+// Split sends the parts of a batch by the routes of the requests, all at the same time, and
+// returns the replies in the order of the requests. failed makes the reply for an error.
+// Split itself fails only after a panic, see Guard.
 func Split[Req, Reply any](
 	ctx context.Context, r *Request, routes []uint32, reqs []Req, ask func(context.Context, []Req) []Reply, failed func(error) Reply,
 ) ([]Reply, error) {

@@ -1,21 +1,24 @@
 package driverdoor
 
 import (
+	"net/http"
 	"sync"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/internal/form"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// sessionMemory is how long a session is kept that has neither a stream nor a place. Its
-// client opens a stream meanwhile, or another after one that broke.
+// sessionMemory is how long a session lasts without a stream and without a place. Its client
+// opens a stream meanwhile, or another one after a failure.
 const sessionMemory = 30 * time.Second
 
-// A desk has the sessions of all clients.
+// A desk keeps the sessions of all clients.
 type desk struct {
 	house   *door.House
+	mux     *http.ServeMux
 	closed  chan struct{}
 	closing func()
 	wg      sync.WaitGroup // of the watches that are followed
@@ -24,29 +27,29 @@ type desk struct {
 	sessions map[sessionKey]*session
 }
 
-// A sessionKey names a client. Nobody gets at the news of another caller.
+// A sessionKey names a client of a caller. Callers cannot reach the sessions of others.
 type sessionKey struct{ caller, client string }
 
-// A session is what one client waits for, and the news that it has not been told yet.
+// A session has the places of one client, and the notices and losses not yet sent to it.
 type session struct {
 	desk *desk
 	key  sessionKey
 
-	watched map[driver.LeaseID]*watched
-	notices map[driver.LeaseID]driver.Notice // not sent; of each lease ID the latest, but a grant gives way to a grant only
-	losses  []*form.Loss                     // not sent
-	wake    chan struct{}                    // holds one: there is news
-	stream  chan struct{}                    // closed when another stream takes the place of this one; nil: there is none
-	forget  *time.Timer                      // runs while there is neither a stream nor a place
+	watched map[lockinfo.LeaseID]*watched
+	notices map[lockinfo.LeaseID]driver.Notice // not sent; of each lease ID the latest, but a grant gives way to a grant only
+	losses  []*form.Loss                       // not sent
+	wake    chan struct{}                      // holds one: there is news
+	stream  chan struct{}                      // closed when another stream takes the place of this one; nil: there is none
+	forget  *time.Timer                        // runs while there is neither a stream nor a place
 }
 
-func newDesk(h *door.House) *desk {
-	d := &desk{house: h, closed: make(chan struct{}), sessions: map[sessionKey]*session{}}
+func newDesk(h *door.House, mux *http.ServeMux) *desk {
+	d := &desk{house: h, mux: mux, closed: make(chan struct{}), sessions: map[sessionKey]*session{}}
 	d.closing = sync.OnceFunc(func() { close(d.closed) })
 	return d
 }
 
-// close ends all watches and streams, and returns when they have ended.
+// close ends all watches and streams, and waits for them.
 func (d *desk) close() {
 	d.closing()
 	d.wg.Wait()
@@ -63,7 +66,7 @@ func (d *desk) close() {
 	}
 }
 
-// isClosedLocked reports whether nothing may begin any more.
+// isClosedLocked reports whether close was called.
 func (d *desk) isClosedLocked() bool {
 	select {
 	case <-d.closed:
@@ -73,19 +76,19 @@ func (d *desk) isClosedLocked() bool {
 	}
 }
 
-// clientOf returns the key of the session that a request belongs to. A client that gives
-// no name hears of nothing.
+// clientOf returns the key of the session of a request. A client without the header gets no
+// notices.
 func clientOf(r *door.Request) (key sessionKey, ok bool) {
 	client := r.Header.Get(form.Client)
-	return sessionKey{r.Caller.Name, client}, driver.LeaseID(client).Valid()
+	return sessionKey{r.Caller.Name, client}, lockinfo.LeaseID(client).Valid()
 }
 
-// sessionLocked returns the session of a client, which it makes if there is none.
+// sessionLocked returns the session of a client, a new one if need be.
 func (d *desk) sessionLocked(key sessionKey) *session {
 	s := d.sessions[key]
 	if s == nil {
 		s = &session{
-			desk: d, key: key, watched: map[driver.LeaseID]*watched{}, notices: map[driver.LeaseID]driver.Notice{},
+			desk: d, key: key, watched: map[lockinfo.LeaseID]*watched{}, notices: map[lockinfo.LeaseID]driver.Notice{},
 			wake: make(chan struct{}, 1),
 		}
 		d.sessions[key] = s
@@ -93,7 +96,7 @@ func (d *desk) sessionLocked(key sessionKey) *session {
 	return s
 }
 
-// leaveLocked begins to forget the session if nothing is left of it.
+// leaveLocked starts the timer of a session without a place and without a stream.
 func (s *session) leaveLocked() {
 	if len(s.watched) > 0 || s.stream != nil {
 		return
@@ -105,7 +108,7 @@ func (s *session) leaveLocked() {
 	s.forget.Reset(sessionMemory)
 }
 
-// forgotten ends the session, unless it was used again meanwhile.
+// forgotten removes the session, unless it was used again meanwhile.
 func (s *session) forgotten() {
 	s.desk.mu.Lock()
 	defer s.desk.mu.Unlock()
@@ -115,7 +118,7 @@ func (s *session) forgotten() {
 }
 
 // tell keeps a notice for the stream.
-func (s *session) tell(id driver.LeaseID, notice driver.Notice) {
+func (s *session) tell(id lockinfo.LeaseID, notice driver.Notice) {
 	s.desk.mu.Lock()
 	defer s.desk.mu.Unlock()
 	if unread, ok := s.notices[id]; !ok || notice.Token != 0 || unread.Token == 0 {
@@ -138,13 +141,13 @@ const mostLosses = 4096
 func (s *session) lose(loss driver.Loss) {
 	s.desk.mu.Lock()
 	defer s.desk.mu.Unlock()
-	if len(s.losses) < mostLosses { // of the others a renewal tells
+	if len(s.losses) < mostLosses { // a renewal finds the others
 		s.losses = append(s.losses, form.LossOf(loss))
 	}
 	s.wakeLocked()
 }
 
-// takeLocked returns the news that was not sent, and forgets it.
+// takeLocked removes and returns the messages that were not sent.
 func (s *session) takeLocked() (all []form.Message) {
 	for id, notice := range s.notices {
 		all = append(all, form.Message{LeaseID: id, Token: notice.Token})

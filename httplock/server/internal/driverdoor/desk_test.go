@@ -14,23 +14,24 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // TestSessionsAreForgotten: a place is watched as long as it is refreshed, and of a client
 // that is gone nothing is left.
 func TestSessionsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		features, err := driver.FeaturesOf(engine)
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := newDesk(&door.House{Engine: engine, Features: features})
-		defer d.close()
 		mux := http.NewServeMux()
-		d.leases(mux)
-		client := string(driver.NewLeaseID())
+		d := newDesk(&door.House{Engine: engine, Features: features}, mux)
+		defer d.close()
+		d.leases()
+		client := string(lockinfo.NewLeaseID())
 		ask := func(method string, v any) {
 			t.Helper()
 			body, err := json.Marshal(v)
@@ -57,8 +58,8 @@ func TestSessionsAreForgotten(t *testing.T) {
 		drivertest.Granted(t, engine, drivertest.Request("job", 24*time.Hour))
 		req := drivertest.Request("job", time.Hour)
 		req.Queue, req.WaiterTTL = true, 10*time.Second
-		ask(form.Acquire, form.RequestOf(req))
-		refresh := form.Renewals{Requests: []form.Renewal{{Name: "job", LeaseID: req.LeaseID, TTL: form.SpanOf(req.WaiterTTL)}}}
+		ask(form.Acquire, req)
+		refresh := form.Batch[driver.RefreshRequest]{Requests: []driver.RefreshRequest{{Name: "job", LeaseID: req.LeaseID, WaiterTTL: req.WaiterTTL}}}
 		for range 5 {
 			time.Sleep(9 * time.Second)
 			ask(form.Refresh, refresh)
@@ -72,7 +73,7 @@ func TestSessionsAreForgotten(t *testing.T) {
 		}
 		other := drivertest.Request("free", time.Hour)
 		other.Queue, other.WaiterTTL = true, time.Hour
-		ask(form.Acquire, form.RequestOf(other))
+		ask(form.Acquire, other)
 		if n := places(); n != 0 {
 			t.Errorf("%d places are watched, of a request that was granted", n)
 		}

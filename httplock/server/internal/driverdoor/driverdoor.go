@@ -1,12 +1,13 @@
-// Package driverdoor has the requests of engines: one for each method of driver.Engine
-// and its optional interfaces, and a stream of news for each client.
+// Package driverdoor serves the requests of engines: one for each method of driver.Engine
+// and its optional interfaces, and two streams.
 //
-// What it adds to the server's engine is little: it looks at what engines are guaranteed
-// of requests, at the caller's rights, and at the time that is left. The desk keeps the
-// watches of clients, whose notices go to their streams.
+// It passes requests to the server's engine after it has checked what package driver
+// guarantees to engines, the rights of the caller, and the time that is left. The desk keeps
+// the watches of clients, whose notices go to their streams.
 package driverdoor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,43 +21,85 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/peer"
 )
 
-// A visit is one request of an engine that was let in, with the time that it has left.
+// A visit is one request of an engine, with a context for the time that it has left.
 type visit struct {
 	*door.Request
 	desk *desk
 	ctx  context.Context
+	name string // that the request is about; see form.Check
 }
 
-// Routes adds what is below /v1/driver. The caller must call stop when nobody is
-// answered any more.
+// Routes adds the paths below /v1/driver. The caller must call stop when all requests have
+// been answered.
 func Routes(mux *http.ServeMux, h *door.House) (stop func()) {
-	d := newDesk(h)
-	d.leases(mux)
-	d.looks(mux)
-	d.records(mux)
-	mux.Handle("POST "+form.Base+form.Notices, h.Handle(d.stream))
-	mux.Handle("POST "+form.Base+form.Events, h.Handle(d.events))
+	d := newDesk(h, mux)
+	d.leases()
+	d.looks()
+	d.records()
+	d.handleStream(form.Notices, d.stream)
+	d.handleStream(form.Events, d.events)
 	return d.close
 }
 
-// handle adds a method that reads one value and answers with another.
-func handle[Req, Reply any](d *desk, mux *http.ServeMux, method string, answer func(v *visit, req *Req) (Reply, error)) {
-	mux.Handle("POST "+form.Base+method, d.house.Handle(func(w http.ResponseWriter, r *door.Request) error {
+// handle adds a method, for callers who have one of these rights. A server whose engine
+// cannot carry it out answers that it is unsupported.
+func handle[Req, Reply any](d *desk, method string, rights caller.Rights, can bool, answer func(v *visit, req *Req) (Reply, error)) {
+	d.mux.Handle("POST "+form.Base+method, d.house.Handle(func(w http.ResponseWriter, r *door.Request) error {
+		if !r.HasOne(rights) { // before the body is read
+			return lacks(rights & -rights)
+		}
 		ctx, cancel, err := r.Budgeted() // which a body that comes slowly uses up
 		if err != nil {
 			return err
 		}
 		defer cancel()
 		var req Req
-		if err := r.ReadUpTo(&req, d.longest(method)); err != nil {
+		v := &visit{Request: r, desk: d, ctx: ctx}
+		if method == form.Complete {
+			err = r.ReadAbout(&req, d.longest(method), func(name string) error { return v.need(caller.Once, name) })
+		} else {
+			err = r.ReadUpTo(&req, d.longest(method))
+		}
+		if err != nil {
 			return err
 		}
-		reply, err := answer(&visit{Request: r, desk: d, ctx: ctx}, &req)
+		if v.name, err = form.Check(&req, d.house.Features.ExtendBatch()); err != nil {
+			return err
+		}
+		if !can {
+			return unsupported(method)
+		}
+		reply, err := answer(v, &req)
 		if err != nil {
 			return err
 		}
 		return door.Write(w, http.StatusOK, reply)
 	}))
+}
+
+// handleGrant does as handle for a caller that is still there.
+func handleGrant[Req, Reply any](d *desk, method string, right caller.Rights, can bool, answer func(v *visit, req *Req) (Reply, error)) {
+	handle(d, method, right, can, func(v *visit, req *Req) (reply Reply, err error) {
+		if err := v.granting(); err != nil {
+			return reply, err
+		}
+		return answer(v, req)
+	})
+}
+
+// handleNamed does as handleGrant, for callers who have this right to the name in the request.
+func handleNamed[Req, Reply any](d *desk, method string, right caller.Rights, can bool, answer func(v *visit, req *Req) (Reply, error)) {
+	handle(d, method, right, can, func(v *visit, req *Req) (reply Reply, err error) {
+		if err := cmp.Or(v.need(right, v.name), v.granting()); err != nil {
+			return reply, err
+		}
+		return answer(v, req)
+	})
+}
+
+// handleStream adds a method that answers with lines.
+func (d *desk) handleStream(method string, answer door.Func) {
+	d.mux.Handle("POST "+form.Base+method, d.house.Handle(answer))
 }
 
 const (
@@ -65,7 +108,7 @@ const (
 	longRecord = driver.MaxRecord/3*4 + longSome
 )
 
-// longest returns how many bytes the body of a request may have.
+// longest returns the greatest length of a body.
 func (d *desk) longest(method string) int64 {
 	switch method {
 	case form.AcquireAll:
@@ -78,23 +121,30 @@ func (d *desk) longest(method string) int64 {
 	return door.BodyLimit
 }
 
-// need looks whether the caller has a right to a name. What it returns does not say the
-// name, which the library adds.
+// need returns an error unless the caller has a right to a name. Its text lacks the name,
+// which the library adds.
 func (v *visit) need(right caller.Rights, name string) error {
 	err := v.Need(right, name)
 	var refusal *door.Refusal
 	if errors.As(err, &refusal) && refusal.Code == "not-permitted" {
 		nameless := *refusal
-		nameless.Detail = fmt.Sprintf("%s: you lack the right %q to it", driver.ErrPermission, right)
+		nameless.Detail = lacks(right).Error()
 		return &nameless
 	}
 	return err
 }
 
-// stillWanted returns an error unless somebody still waits for the answer. It comes right
-// before the request is carried out: what stood in a queue, or in a process that was
-// stopped, may be long over, and its cancel forgotten (INVARIANT I5). What only lengthens,
-// ends or looks does no harm late, so the system is not asked for that; see granting.
+// lacks is the refusal of a caller without a right.
+func lacks(right caller.Rights) error {
+	return &door.Refusal{
+		Status: http.StatusForbidden, Code: "not-permitted",
+		Detail: fmt.Sprintf("%s: you lack the right %q to it", driver.ErrPermission, right),
+	}
+}
+
+// stillWanted returns an error if the caller has hung up or its time has ended. It runs
+// right before the engine is called: a request that was delayed, or whose process was
+// stopped, may come after its cancel was forgotten (INVARIANT I5).
 func (v *visit) stillWanted() error {
 	if v.ctx.Err() != nil {
 		return errGone
@@ -105,8 +155,8 @@ func (v *visit) stillWanted() error {
 	return nil
 }
 
-// granting is stillWanted for what gives somebody something. That a caller has hung up is
-// noticed by whatever reads its connection, but not at once: so the system is asked.
+// granting does as stillWanted, and asks the system whether the caller has hung up, which
+// the context shows only later. Renewals and releases do no harm late and do without it.
 func (v *visit) granting() error {
 	if conn := peer.Of(v.Context()); conn != nil && peer.HungUp(conn) {
 		return errGone
@@ -116,10 +166,10 @@ func (v *visit) granting() error {
 
 var errGone = fmt.Errorf("%w: nobody waits for the answer any more: nothing was done", driver.ErrUnavailable)
 
-// unsupported is the error of a method that the server's engine lacks.
+// unsupported is the error of a method without its flag in driver.Capabilities.
 func unsupported(method string) error { return fmt.Errorf("%s is %w", method, driver.ErrUnsupported) }
 
-// show returns how the caller is shown others' lease IDs.
+// show returns how the caller may see lease IDs.
 func (v *visit) show() form.Shown {
 	if v.Caller.Rights.Has(caller.Admin) {
 		return form.Whole

@@ -4,17 +4,16 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/internal/form"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// mostEvents is how many events may wait for a stream to be written. Of more than that
-// a gap is told.
+// mostEvents is how many events a stream queues. More become a gap.
 const mostEvents = 1024
 
-// events is the stream of what happens to the names that the caller may read.
+// events streams the events of the names that the caller may read.
 func (d *desk) events(w http.ResponseWriter, r *door.Request) error {
 	if !r.Caller.Rights.Has(caller.Read) {
 		return door.Forbidden(caller.Read, "")
@@ -28,10 +27,10 @@ func (d *desk) events(w http.ResponseWriter, r *door.Request) error {
 		return err
 	}
 	defer leave()
-	waiting := make(chan driver.Event, mostEvents)
+	waiting := make(chan lockinfo.HistoryEvent, mostEvents)
 	missed := make(chan struct{}, 1)
-	stop := historian.OnEvent(func(e driver.Event) {
-		if e.Kind != driver.EventGap && !r.Shows(caller.Read, e.Name) {
+	stop := historian.OnEvent(func(e lockinfo.HistoryEvent) {
+		if e.Kind != lockinfo.HistoryGap && !r.Shows(caller.Read, e.Name) {
 			return
 		}
 		select {
@@ -50,11 +49,14 @@ func (d *desk) events(w http.ResponseWriter, r *door.Request) error {
 	for out.sent() {
 		select {
 		case e := <-waiting:
-			out.write(form.EventOf(e))
+			out.write(form.Event(e))
 		case <-missed:
-			out.write(form.EventOf(driver.Event{}))
+			out.write(form.Event{Kind: lockinfo.HistoryGap})
 		case <-ping.C:
-			out.write(form.Event{Ping: true})
+			if r.Revoked() {
+				return nil
+			}
+			out.write(form.EventLine{Ping: true})
 		case <-d.house.Draining:
 			return nil
 		case <-d.closed:

@@ -2,37 +2,75 @@ package driverdoor
 
 import (
 	"cmp"
-	"net/http"
+	"context"
+	"log/slog"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/internal/form"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
 )
 
-// leases adds what takes, keeps and ends leases and places.
-func (d *desk) leases(mux *http.ServeMux) {
-	handle(d, mux, form.Acquire, acquire)
-	handle(d, mux, form.AcquireAll, acquireAll)
-	handle(d, mux, form.Extend, extend)
-	handle(d, mux, form.Refresh, refresh)
-	handle(d, mux, form.Release, release)
-	handle(d, mux, form.Downgrade, downgrade)
+// leases adds the methods that take, keep and end leases and places.
+func (d *desk) leases() {
+	f := d.house.Features
+	handle(d, form.Acquire, caller.Acquire|caller.Once, true, acquire)
+	handle(d, form.Hold, caller.Acquire, true, hold)
+	handle(d, form.AcquireAll, caller.Acquire, f.AllAcquirer != nil, acquireAll)
+	handle(d, form.Extend, caller.Acquire|caller.Once, true, extend)
+	handle(d, form.Refresh, caller.Acquire|caller.Once, f.Queuer != nil, refresh)
+	handle(d, form.Release, caller.Acquire|caller.Once, true, release)
+	handleNamed(d, form.Downgrade, caller.Acquire, f.Downgrader != nil, func(v *visit, req *driver.DowngradeRequest) (form.Nothing, error) {
+		return form.Nothing{}, f.Downgrader.Downgrade(v.ctx, *req)
+	})
 }
 
-func acquire(v *visit, f *form.Request) (form.Reply, error) {
+func acquire(v *visit, req *driver.AcquireRequest) (form.Reply, error) {
+	if req.Holder.Person {
+		return form.Reply{}, errPerson
+	}
+	return v.acquire(req)
+}
+
+// hold is acquire for a person, who holds the lock without a process.
+func hold(v *visit, req *driver.AcquireRequest) (form.Reply, error) {
+	if !req.Holder.Person || req.Once {
+		return form.Reply{}, door.Invalid("holder.person: want true, and no once, to hold a lock as a person")
+	}
+	reply, err := v.acquire(req)
+	if err == nil && reply.Outcome == driver.Granted {
+		v.Audit("hold", slog.String("name", req.Name), slog.Uint64("fencing_token", reply.Token),
+			slog.String("for", req.TTL.String()), slog.String("reason", req.Holder.Reason))
+	}
+	return reply, err
+}
+
+var errPerson = door.Invalid("holder.person: only " + form.Hold + " takes a lock for a person")
+
+// found sets the holder's Caller, as the server has identified it. The client sets the rest.
+func (v *visit) found(req *driver.AcquireRequest) {
+	req.Holder.Caller, req.Holder.Once = v.Found(), req.Holder.Once && req.Once
+}
+
+func (v *visit) acquire(req *driver.AcquireRequest) (form.Reply, error) {
 	h := v.House
-	if err := cmp.Or(v.NewWork(), f.Check(), v.need(rightTo(f), f.Name)); err != nil {
+	if err := cmp.Or(v.NewWork(), v.need(rightTo(req), req.Name)); err != nil {
 		return form.Reply{}, err
 	}
-	req := f.Driver()
-	if err := driver.CheckSupport(h.Features.Capabilities, req); err != nil {
+	v.found(req)
+	if err := driver.CheckSupport(h.Features.Capabilities, *req); err != nil {
 		return form.Reply{}, err
 	}
-	if err := h.Limits.Lease(v.Caller, req.LeaseID, req.TTL); err != nil {
+	if req.Once {
+		if err := h.Limits.Room(v.Caller); err != nil {
+			return form.Reply{}, err
+		}
+	}
+	if err := h.Limits.Leases(v.Caller, req.TTL, req.LeaseID); err != nil {
 		return form.Reply{}, err
 	}
 	// The watch comes before the request, so that no notice is missed.
-	asked, err := v.desk.asks(v, req)
+	asked, err := v.desk.asks(v, *req)
 	if err != nil {
 		h.Limits.Ended(v.Caller, req.LeaseID)
 		return form.Reply{}, err
@@ -42,18 +80,18 @@ func acquire(v *visit, f *form.Request) (form.Reply, error) {
 		h.Limits.Ended(v.Caller, req.LeaseID)
 		return form.Reply{}, err
 	}
-	reply, err := h.Engine.Acquire(v.ctx, req)
+	reply, err := h.Engine.Acquire(v.ctx, *req)
 	asked.answered(reply, err)
 	v.settle(req, reply.Outcome, err)
 	if err != nil {
 		return form.Reply{}, err
 	}
-	return v.routed(form.ReplyOf(reply), req.Name), nil
+	return v.routed(reply, req.Name), nil
 }
 
-// settle stops counting a lease of the caller that it has not got: neither is it granted,
-// nor has it a place, nor may it be either for all that is known.
-func (v *visit) settle(req driver.AcquireRequest, outcome driver.Outcome, err error) {
+// settle stops counting a lease that the caller certainly has not been granted, and has no
+// place for.
+func (v *visit) settle(req *driver.AcquireRequest, outcome driver.Outcome, err error) {
 	if err == nil && (outcome == driver.Granted || outcome == driver.Held && req.Queue) || err != nil && !driver.Definite(err) {
 		return
 	}
@@ -61,70 +99,69 @@ func (v *visit) settle(req driver.AcquireRequest, outcome driver.Outcome, err er
 }
 
 // rightTo returns the right that an acquire needs.
-func rightTo(f *form.Request) caller.Rights {
-	if f.Once {
+func rightTo(req *driver.AcquireRequest) caller.Rights {
+	if req.Once {
 		return caller.Once
 	}
 	return caller.Acquire
 }
 
 // routed adds the route of the name, by which an engine keeps its batches apart.
-func (v *visit) routed(reply form.Reply, name string) form.Reply {
+func (v *visit) routed(reply driver.AcquireReply, name string) form.Reply {
 	if router := v.House.Features.Router; router != nil {
-		reply.Route = router.Route(name)
+		return form.Reply{AcquireReply: reply, Route: router.Route(name)}
 	}
-	return reply
+	return form.Reply{AcquireReply: reply}
 }
 
-func acquireAll(v *visit, f *form.Requests) (form.AllReply, error) {
-	all := v.House.Features.AllAcquirer
-	if all == nil {
-		return form.AllReply{}, unsupported("AcquireAll")
+func acquireAll(v *visit, f *form.Batch[driver.AcquireRequest]) (reply driver.AllReply, err error) {
+	if err := v.NewWork(); err != nil {
+		return reply, err
 	}
-	if err := cmp.Or(v.NewWork(), f.Check()); err != nil {
-		return form.AllReply{}, err
-	}
-	reqs := make([]driver.AcquireRequest, len(f.Requests))
-	for i, one := range f.Requests {
-		reqs[i] = one.Driver()
-		if err := cmp.Or(v.need(caller.Acquire, one.Name), driver.CheckSupport(v.House.Features.Capabilities, reqs[i])); err != nil {
-			return form.AllReply{}, err
+	reqs := f.Requests
+	for i := range reqs {
+		if reqs[i].Holder.Person {
+			return reply, errPerson
+		}
+		v.found(&reqs[i])
+		if err := cmp.Or(v.need(caller.Acquire, reqs[i].Name), driver.CheckSupport(v.House.Features.Capabilities, reqs[i])); err != nil {
+			return reply, err
 		}
 	}
 	if err := v.granting(); err != nil {
-		return form.AllReply{}, err
+		return reply, err
 	}
 	for i, req := range reqs {
-		if err := v.House.Limits.Lease(v.Caller, req.LeaseID, req.TTL); err != nil {
+		if err := v.House.Limits.Leases(v.Caller, req.TTL, req.LeaseID); err != nil {
 			v.settleAll(reqs[:i], driver.Held, nil)
-			return form.AllReply{}, err
+			return reply, err
 		}
 	}
-	reply, err := all.AcquireAll(v.ctx, reqs)
+	reply, err = v.House.Features.AllAcquirer.AcquireAll(v.ctx, reqs)
 	v.settleAll(reqs, reply.Outcome, err)
-	return form.AllReplyOf(reply), err
+	return reply, err
 }
 
 func (v *visit) settleAll(reqs []driver.AcquireRequest, outcome driver.Outcome, err error) {
-	for _, req := range reqs {
-		v.settle(req, outcome, err)
+	for i := range reqs {
+		v.settle(&reqs[i], outcome, err)
 	}
 }
 
-func release(v *visit, f *form.End) (form.Nothing, error) {
-	if err := cmp.Or(f.Check(), v.needLease(f.Name), v.stillWanted()); err != nil {
+func release(v *visit, req *driver.ReleaseRequest) (form.Nothing, error) {
+	if err := cmp.Or(v.needLease(req.Name), v.stillWanted()); err != nil {
 		return form.Nothing{}, err
 	}
-	err := v.House.Engine.Release(v.ctx, f.Driver())
+	err := v.House.Engine.Release(v.ctx, *req)
 	if err == nil || driver.Definite(err) {
-		v.desk.gone(v, f.LeaseID)
-		v.House.Limits.Ended(v.Caller, f.LeaseID)
+		v.desk.gone(v, req.LeaseID)
+		v.House.Limits.Ended(v.Caller, req.LeaseID)
 	}
 	return form.Nothing{}, err
 }
 
-// needLease looks whether the caller may end or lengthen what it has acquired, as a lock
-// or to do work once.
+// needLease returns an error unless the caller may end or lengthen a lease of this name: it
+// needs one of the two rights by which a lease is acquired.
 func (v *visit) needLease(name string) error {
 	if v.Shows(caller.Once, name) {
 		return nil
@@ -132,73 +169,56 @@ func (v *visit) needLease(name string) error {
 	return v.need(caller.Acquire, name)
 }
 
-func downgrade(v *visit, f *form.End) (form.Nothing, error) {
-	to := v.House.Features.Downgrader
-	if to == nil {
-		return form.Nothing{}, unsupported("Downgrade")
-	}
-	if err := cmp.Or(f.Check(), v.need(caller.Acquire, f.Name), v.stillWanted()); err != nil {
-		return form.Nothing{}, err
-	}
-	return form.Nothing{}, to.Downgrade(v.ctx, driver.DowngradeRequest{Name: f.Name, LeaseID: f.LeaseID})
-}
-
-func extend(v *visit, f *form.Renewals) (form.Renewed, error) {
-	if err := v.mayRenew(f, v.House.Features.ExtendBatch()); err != nil {
-		return form.Renewed{}, err
-	}
-	reqs := make([]driver.ExtendRequest, len(f.Requests))
-	for i, one := range f.Requests {
-		reqs[i] = driver.ExtendRequest{Name: one.Name, LeaseID: one.LeaseID, TTL: one.TTL.Duration()}
-	}
-	errs, routes, err := split(v, reqs, func(r driver.ExtendRequest) string { return r.Name }, v.House.Engine.Extend, func(err error) error { return err })
+func extend(v *visit, f *form.Batch[driver.ExtendRequest]) (reply form.Renewed, err error) {
+	errs, routes, err := renewed(v, f.Requests, func(r driver.ExtendRequest) string { return r.Name }, v.House.Engine.Extend,
+		func(err error) error { return err })
 	if err != nil {
-		return form.Renewed{}, err
+		return reply, err
 	}
-	reply := form.Renewed{Errors: make([]*form.Error, len(errs)), Routes: routes}
+	reply = form.Renewed{Errors: make([]*form.Error, len(errs)), Routes: routes}
 	for i, err := range errs {
 		if err == nil {
-			v.House.Limits.Renewed(v.Caller, reqs[i].LeaseID, reqs[i].TTL)
+			v.House.Limits.Renewed(v.Caller, f.Requests[i].LeaseID, f.Requests[i].TTL)
 		}
-		reply.Errors[i] = form.ErrorOf(err)
+		reply.Errors[i] = form.ErrorOf(v.Told(err))
 	}
 	return reply, nil
 }
 
-func refresh(v *visit, f *form.Renewals) (form.Refreshed, error) {
-	queuer := v.House.Features.Queuer
-	if queuer == nil {
-		return form.Refreshed{}, unsupported("Refresh")
-	}
-	if err := v.mayRenew(f, driver.MaxBatch); err != nil {
-		return form.Refreshed{}, err
-	}
-	reqs := make([]driver.RefreshRequest, len(f.Requests))
-	for i, one := range f.Requests {
-		reqs[i] = driver.RefreshRequest{Name: one.Name, LeaseID: one.LeaseID, WaiterTTL: one.TTL.Duration()}
-	}
-	replies, routes, err := split(v, reqs, func(r driver.RefreshRequest) string { return r.Name }, queuer.Refresh,
+func refresh(v *visit, f *form.Batch[driver.RefreshRequest]) (reply form.Refreshed, err error) {
+	replies, routes, err := renewed(v, f.Requests, func(r driver.RefreshRequest) string { return r.Name }, v.House.Features.Queuer.Refresh,
 		func(err error) driver.RefreshReply { return driver.RefreshReply{Err: err} })
 	if err != nil {
-		return form.Refreshed{}, err
+		return reply, err
 	}
-	reply := form.Refreshed{Replies: make([]form.RefreshReply, len(replies)), Routes: routes}
+	reply = form.Refreshed{Replies: make([]form.RefreshReply, len(replies)), Routes: routes}
 	for i, one := range replies {
-		v.desk.refreshed(v, reqs[i], one)
+		req := f.Requests[i]
+		v.desk.refreshed(v, req, one)
+		if req.WaiterTTL == 0 && (driver.Permanent(one.Err) || one.Err == nil && one.Outcome == driver.Held) {
+			v.House.Limits.Ended(v.Caller, req.LeaseID)
+		}
+		one.Err = v.Told(one.Err)
 		reply.Replies[i] = form.RefreshReplyOf(one)
 	}
 	return reply, nil
 }
 
-// mayRenew returns an error unless the whole batch may be asked for.
-func (v *visit) mayRenew(f *form.Renewals, most int) error {
-	if err := f.Check(most); err != nil {
-		return err
-	}
-	for _, one := range f.Requests {
-		if err := v.needLease(one.Name); err != nil {
-			return err
+// renewed sends a batch to the engine if the caller may renew all of it: the requests of each
+// route by themselves, all at the same time, because an engine that has just been opened
+// knows no routes. If there were several it returns them, one for each request.
+func renewed[Req, Reply any](
+	v *visit, reqs []Req, name func(Req) string, send func(context.Context, []Req) []Reply, failed func(error) Reply,
+) (replies []Reply, routes []uint32, err error) {
+	for _, one := range reqs {
+		if err := v.needLease(name(one)); err != nil {
+			return nil, nil, err
 		}
 	}
-	return v.stillWanted()
+	if err := v.stillWanted(); err != nil {
+		return nil, nil, err
+	}
+	routes = door.Routes(v.House.Features.Router, reqs, name)
+	replies, err = door.Split(v.ctx, v.Request, routes, reqs, send, failed)
+	return replies, routes, err
 }

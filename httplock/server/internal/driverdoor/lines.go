@@ -12,7 +12,7 @@ import (
 type lines struct {
 	encoder *json.Encoder
 	control *http.ResponseController
-	limit   time.Duration // for the caller to receive what was written
+	limit   time.Duration // for the client to receive what was flushed
 	err     error
 }
 
@@ -29,7 +29,7 @@ func (l *lines) write(v any) {
 	}
 }
 
-// sent brings what was written on its way, and reports whether all has gone well.
+// sent flushes, and reports whether there was no error.
 func (l *lines) sent() bool {
 	if l.err == nil {
 		_ = l.control.SetWriteDeadline(time.Now().Add(l.limit)) // what has none has no slow callers

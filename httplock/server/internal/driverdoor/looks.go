@@ -3,90 +3,46 @@ package driverdoor
 import (
 	"cmp"
 	"log/slog"
-	"net/http"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/internal/form"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 )
 
-// looks adds what people ask of locks.
-func (d *desk) looks(mux *http.ServeMux) {
-	handle(d, mux, form.Capable, capable)
-	handle(d, mux, form.Inspect, inspect)
-	handle(d, mux, form.Break, breakLock)
-	handle(d, mux, form.Breaks, breaks)
-	handle(d, mux, form.Diagnose, diagnose)
-	handle(d, mux, form.History, history)
-	mux.Handle("POST "+form.Base+form.List, d.house.Handle(d.list))
-	mux.Handle("POST "+form.Base+form.ListRecords, d.house.Handle(d.listRecords))
-}
-
-func capable(v *visit, _ *form.Nothing) (form.Capabilities, error) {
-	f := v.House.Features
-	return form.CapabilitiesOf(f.Capabilities, f.Vault != nil && f.Vault.SelfPruning()), nil
-}
-
-func inspect(v *visit, f *form.Name) (form.Lock, error) {
-	if err := cmp.Or(f.Check(), v.need(caller.Read, f.Name), v.stillWanted()); err != nil {
-		return form.Lock{}, err
-	}
-	lock, err := v.House.Engine.Inspect(v.ctx, f.Name)
-	return form.LockOf(lock, v.show()), err
-}
-
-func breakLock(v *visit, f *form.BreakRequest) (form.Records, error) {
-	breaker := v.House.Features.Breaker
-	if breaker == nil {
-		return form.Records{}, unsupported("Break")
-	}
-	if err := cmp.Or(f.Check(), v.need(caller.Break, f.Name), v.granting()); err != nil {
-		return form.Records{}, err
-	}
-	all, err := breaker.Break(v.ctx, driver.BreakRequest{
-		ID: f.ID, Name: f.Name, Token: f.Token, Older: f.Older, Closed: f.Closed, Author: f.Author, Reason: f.Reason,
+// looks adds the methods about locks that are held, and about the store.
+func (d *desk) looks() {
+	f := d.house.Features
+	handle(d, form.Capable, 0, true, func(*visit, *form.Nothing) (form.Capabilities, error) {
+		capable := f.Capabilities
+		capable.Callers = true // the server fills them in
+		return form.Capabilities{Capabilities: capable, SelfPruning: f.Vault != nil && f.Vault.SelfPruning()}, nil
 	})
-	v.Audit("break", slog.String("name", f.Name), slog.Uint64("fencing_token", f.Token), slog.String("author", f.Author),
-		slog.String("reason", f.Reason), slog.Int("broken", len(all)), slog.Bool("failed", err != nil))
+	handleNamed(d, form.Inspect, caller.Read, true, func(v *visit, req *form.Name) (form.Lock, error) {
+		lock, err := d.house.Engine.Inspect(v.ctx, req.Name)
+		return form.LockOf(lock, v.show()), err
+	})
+	handleNamed(d, form.Break, caller.Break, f.Breaker != nil, breakLock)
+	handleNamed(d, form.Breaks, caller.Read, f.Breaker != nil, func(v *visit, req *form.Name) (form.Records, error) {
+		all, err := f.Breaker.Breaks(v.ctx, req.Name)
+		return form.RecordsOf(all, v.show()), err
+	})
+	handleNamed(d, form.Diagnose, caller.Admin, f.Diagnoser != nil, func(v *visit, req *driver.DiagnoseRequest) (form.Diagnosis, error) {
+		found, err := f.Diagnoser.Diagnose(v.ctx, *req)
+		return form.DiagnosisOf(found), err
+	})
+	handleNamed(d, form.History, caller.Read, f.Historian != nil, func(v *visit, req *form.Name) (form.Past, error) {
+		events, err := f.Historian.History(v.ctx, req.Name)
+		return form.PastOf(events), err
+	})
+	d.handleStream(form.List, d.list)
+	d.handleStream(form.ListRecords, d.listRecords)
+}
+
+func breakLock(v *visit, req *driver.BreakRequest) (form.Records, error) {
+	says := req.Author
+	req.Author = cmp.Or(v.Found(), req.Author)
+	all, err := v.House.Features.Breaker.Break(v.ctx, *req)
+	v.Audit("break", slog.String("name", req.Name), slog.Uint64("fencing_token", req.Token), slog.String("says", says),
+		slog.String("reason", req.Reason), slog.Int("broken", len(all)), slog.Bool("failed", err != nil))
 	return form.RecordsOf(all, v.show()), err
-}
-
-func breaks(v *visit, f *form.Name) (form.Records, error) {
-	breaker := v.House.Features.Breaker
-	if breaker == nil {
-		return form.Records{}, unsupported("Breaks")
-	}
-	if err := cmp.Or(f.Check(), v.need(caller.Read, f.Name), v.stillWanted()); err != nil {
-		return form.Records{}, err
-	}
-	all, err := breaker.Breaks(v.ctx, f.Name)
-	return form.RecordsOf(all, v.show()), err
-}
-
-func diagnose(v *visit, f *form.DiagnoseRequest) (form.Diagnosis, error) {
-	if err := cmp.Or(f.Check(), v.need(caller.Admin, ""), v.stillWanted()); err != nil {
-		return form.Diagnosis{}, err
-	}
-	to := v.House.Features.Diagnoser
-	if to == nil {
-		return form.Diagnosis{}, unsupported("Diagnose")
-	}
-	found, err := to.Diagnose(v.ctx, driver.DiagnoseRequest{TTL: f.TTL.Duration()})
-	return form.DiagnosisOf(found), err
-}
-
-func history(v *visit, f *form.Name) (form.Past, error) {
-	historian := v.House.Features.Historian
-	if historian == nil {
-		return form.Past{}, unsupported("History")
-	}
-	if err := cmp.Or(f.Check(), v.need(caller.Read, f.Name), v.stillWanted()); err != nil {
-		return form.Past{}, err
-	}
-	events, err := historian.History(v.ctx, f.Name)
-	past := form.Past{Events: make([]form.Event, len(events))}
-	for i, e := range events {
-		past.Events[i] = form.EventOf(e)
-	}
-	return past, err
 }

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// pingEach is how often a stream says that it is there. Clients take one for broken
-	// that is silent for three times as long.
+	// pingEach is how often a stream sends an empty line. Clients take a stream for broken
+	// after three times as long.
 	pingEach = form.Silence / 3
 
-	// lineLimit is how long a client may take to receive what was written.
+	// lineLimit is how long a client may take to receive a line.
 	lineLimit = 15 * time.Second
 )
 
-// stream is that of one client. Of several the latest is the one.
+// stream sends a client its notices and losses. A new stream of the client ends the old one.
 func (d *desk) stream(w http.ResponseWriter, r *door.Request) error {
 	leave, err := mayFollow(r)
 	if err != nil {
@@ -34,7 +34,7 @@ func (d *desk) stream(w http.ResponseWriter, r *door.Request) error {
 	s, replaced := d.attach(key)
 	defer d.detach(s, replaced)
 	if teller := d.house.Features.LossTeller; teller != nil {
-		// A loss is told to whoever may have held the lease.
+		// A loss goes to every client that may have held the lease.
 		stop := teller.OnLoss(func(l driver.Loss) {
 			if r.Caller.May(caller.Acquire, l.Name) || r.Caller.May(caller.Once, l.Name) {
 				s.lose(l)
@@ -43,7 +43,7 @@ func (d *desk) stream(w http.ResponseWriter, r *door.Request) error {
 		defer stop()
 	}
 	out := newLines(w, lineLimit)
-	out.write(form.Message{}) // that it is there
+	out.write(form.Message{}) // the stream is open
 	ping := time.NewTicker(pingEach)
 	defer ping.Stop()
 	for out.sent() {
@@ -53,8 +53,11 @@ func (d *desk) stream(w http.ResponseWriter, r *door.Request) error {
 				out.write(m)
 			}
 		case <-ping.C:
+			if r.Revoked() {
+				return nil
+			}
 			out.write(form.Message{})
-		case <-d.house.Draining: // the client goes to another server
+		case <-d.house.Draining: // the client opens one at another server
 			return nil
 		case <-replaced:
 			return nil
@@ -67,7 +70,7 @@ func (d *desk) stream(w http.ResponseWriter, r *door.Request) error {
 	return nil
 }
 
-// attach makes a stream the one of its session. It has to end when the channel is closed.
+// attach makes a new stream the stream of its session. It must end when the channel is closed.
 func (d *desk) attach(key sessionKey) (*session, chan struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -77,7 +80,7 @@ func (d *desk) attach(key sessionKey) (*session, chan struct{}) {
 	}
 	s.stream = make(chan struct{})
 	if len(s.notices) > 0 || len(s.losses) > 0 {
-		s.wakeLocked() // the stream before may have taken the signal
+		s.wakeLocked() // the old stream may have taken the signal
 	}
 	return s, s.stream
 }
@@ -97,11 +100,12 @@ func (d *desk) take(s *session) []form.Message {
 	return s.takeLocked()
 }
 
-// mayFollow lets a stream begin, which the caller must leave.
+// mayFollow counts a stream of the caller, until leave is called.
 func mayFollow(r *door.Request) (leave func(), err error) {
 	var nothing form.Nothing
 	if err := cmp.Or(r.Read(&nothing), r.NewWork()); err != nil {
 		return nil, err
 	}
+	r.BodyDone()
 	return r.House.Limits.Stream(r.Caller)
 }

@@ -4,16 +4,17 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A watched is a lease ID whose notices go to a session: from the acquire that asks for
-// a place, for as long as the place is refreshed through this server.
+// a place, while the place is refreshed through this server.
 type watched struct {
 	session *session
-	id      driver.LeaseID
+	id      lockinfo.LeaseID
 	watch   driver.Watch
-	done    chan struct{} // closed when it ends
-	leave   func()        // what limits the caller
+	done    chan struct{} // closed at its end
+	leave   func()        // stops counting it for the limits of the caller
 
 	// The mutex of the desk guards the rest.
 	asking   int       // requests under way that may get a place
@@ -28,7 +29,7 @@ type asking struct {
 }
 
 // asks is called before an acquire is sent: from here on its notices are kept. It fails
-// if the caller waits for too much.
+// if the caller has too many places.
 func (d *desk) asks(v *visit, req driver.AcquireRequest) (asking, error) {
 	key, ok := clientOf(v.Request)
 	if !req.Queue || !ok {
@@ -56,7 +57,7 @@ func (d *desk) asks(v *visit, req driver.AcquireRequest) (asking, error) {
 	return asking{w, req.WaiterTTL}, nil
 }
 
-// answered notes what came of the request. Without an answer there may be a place.
+// answered notes the reply. Without a definite one there may be a place.
 func (a asking) answered(reply driver.AcquireReply, err error) {
 	if err == nil && reply.Outcome == driver.Held && reply.Place > 0 || err != nil && !driver.Definite(err) {
 		a.end(time.Now().Add(a.ttl))
@@ -95,7 +96,7 @@ func (w *watched) settleLocked() {
 	}
 }
 
-// endLocked ends the lease ID. What was told by then is still told.
+// endLocked ends the lease ID. Earlier notices are still sent.
 func (w *watched) endLocked() {
 	if w.session.watched[w.id] != w {
 		return // ended before
@@ -109,12 +110,12 @@ func (w *watched) endLocked() {
 	w.session.leaveLocked()
 }
 
-// follow hands the notices on until the lease ID ends, or the desk is closed.
+// follow passes notices on until the lease ID ends, or the desk is closed.
 func (w *watched) follow() {
 	d := w.session.desk
 	defer d.wg.Done()
 	defer w.watch.Stop()
-	timer := time.NewTimer(0)
+	timer := time.NewTimer(w.left())
 	defer timer.Stop()
 	for {
 		select {
@@ -137,7 +138,7 @@ func (w *watched) follow() {
 	}
 }
 
-// left returns for how long the place lasts, and ends the lease ID if it is over.
+// left returns how long the place lasts, and ends the lease ID if its time has passed.
 func (w *watched) left() time.Duration {
 	d := w.session.desk
 	d.mu.Lock()
@@ -146,19 +147,19 @@ func (w *watched) left() time.Duration {
 	switch {
 	case w.until.IsZero() || left > 0:
 	case w.asking > 0:
-		left = time.Second // and then we shall see
+		left = time.Second // then it looks again
 	default:
 		w.endLocked()
 	}
 	return left
 }
 
-// refreshed notes what has become of a place. One that was handed the lock is not
-// refreshed any more, and its end needs no news.
+// refreshed notes the reply about a place. A place that was handed the lock is not
+// refreshed again, and its end needs no notice.
 func (d *desk) refreshed(v *visit, req driver.RefreshRequest, reply driver.RefreshReply) {
 	d.change(v, req.LeaseID, func(w *watched) {
 		switch {
-		case driver.Permanent(reply.Err):
+		case driver.Permanent(reply.Err), req.WaiterTTL == 0:
 			w.until = time.Time{}
 		case reply.Err == nil && reply.Outcome == driver.Held:
 			w.until = time.Now().Add(req.WaiterTTL)
@@ -167,12 +168,12 @@ func (d *desk) refreshed(v *visit, req driver.RefreshRequest, reply driver.Refre
 }
 
 // gone notes that a lease ID was released.
-func (d *desk) gone(v *visit, id driver.LeaseID) {
+func (d *desk) gone(v *visit, id lockinfo.LeaseID) {
 	d.change(v, id, func(w *watched) { w.until = time.Time{} })
 }
 
-// change changes what is known of a lease ID of the caller's client, if that is watched.
-func (d *desk) change(v *visit, id driver.LeaseID, do func(w *watched)) {
+// change changes a watched lease ID of the caller's client, if there is one.
+func (d *desk) change(v *visit, id lockinfo.LeaseID, do func(w *watched)) {
 	key, ok := clientOf(v.Request)
 	if !ok {
 		return

@@ -1,16 +1,15 @@
-// Package eventdoor has the stream of events, and what is counted of them: GET /v1/events
-// and GET /v1/stats.
+// Package eventdoor serves the stream of events and their statistics: GET /v1/events and
+// GET /v1/stats.
 //
 // # How it is made
 //
-// The server hears of the events of its store from its engine, from the beginning on, and
-// keeps the latest in a ring. A reader is a place in that ring, and costs nothing else: if
-// it falls behind the ring, or comes back too late, it is told that there is a gap.
-// Beside the ring there are counts of the last 15 minutes, in buckets of 5 seconds.
+// The engine reports all events of the store, and the server keeps the latest in a ring. A
+// reader is an index in that ring, and costs nothing else. A reader that is too slow, or
+// returns too late, gets an event for the gap. Statistics count the last 15 minutes, in
+// buckets of 5 seconds. A lookout finds ends of leases without an event.
 package eventdoor
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -21,40 +20,62 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
-	"github.com/holdfast-locks/holdfast/wire"
+	"github.com/holdfast-locks/holdfast/internal/header"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 const (
 	// heartbeat is the longest time without a line.
 	heartbeat = 15 * time.Second
 
-	// patience is how long a reader may take for what is written to it at once.
+	// patience is how long a reader may take for one write.
 	patience = 20 * time.Second
 
+	// pause is the shortest time between two writes to a reader that keeps up: events between
+	// them share a write, so that many readers cost little. From 11 readers on,
+	// each adds pauseEach, up to pauseMost: nearly all that a reader costs are the system calls
+	// of its writes, of which a server makes 200 a second for up to 200 readers.
+	pause     = 50 * time.Millisecond
+	pauseEach = 5 * time.Millisecond
+	pauseMost = time.Second
+
 	// atOnce is how many events are taken from the ring at once.
-	atOnce = 64
+	atOnce = 256
 )
 
 // head begins a stream: a reader that is cut off comes back after a second.
 const head = "retry: 1000\n\n"
 
-// Routes adds GET /v1/events and GET /v1/stats. deafen ends what it hears.
-func Routes(mux *http.ServeMux, h *door.House) (deafen func()) {
+// gapText is sent to a reader that may have missed events.
+const gapText = "data: {\"event\":\"gap\"}\n\n"
+
+// Routes adds GET /v1/events and GET /v1/stats. deafen stops listening to the engine. total
+// returns the counts; it is nil for a store without history.
+func Routes(mux *http.ServeMux, h *door.House) (deafen func(), total func() Totals) {
 	historian := h.Features.Historian
 	if historian == nil {
 		off := h.Handle(func(http.ResponseWriter, *door.Request) error { return errOff })
 		mux.Handle("GET /v1/events", off)
 		mux.Handle("GET /v1/stats", off)
-		return func() {}
+		return func() {}, nil
 	}
 	events, counts := newRing(ringSize), newStats()
 	mux.Handle("GET /v1/events", h.Handle(events.serve))
 	mux.Handle("GET /v1/stats", h.Handle(counts.serve))
-	return historian.OnEvent(func(e driver.Event) {
+	var look *lookout
+	heard := func(e lockinfo.HistoryEvent) {
 		if events.add(e) {
 			counts.add(e)
+			look.hear(e)
 		}
-	})
+	}
+	look = newLookout(h, heard, counts.miss)
+	end := h.Go("lookout", look.run)
+	stop := historian.OnEvent(heard)
+	return func() {
+		end()
+		stop()
+	}, counts.total
 }
 
 var errOff error = &door.Refusal{
@@ -77,12 +98,20 @@ func (g *ring) serve(w http.ResponseWriter, r *door.Request) error {
 	}
 	defer leave()
 	v := reader{r: r, ring: g, prefix: prefix, w: w, control: http.NewResponseController(w)}
-	v.read(r.Header.Get("Last-Event-ID"))
+	v.all = prefix == "" && r.Caller.MayAll(caller.Read, "")
+	v.zipped = v.all && header.TakesGzip(r.Header)
+	g.readers.Add(1)
+	defer g.readers.Add(-1)
+	v.begin(r.Header.Get("Last-Event-ID"))
+	if v.read() && v.zipped {
+		v.text = v.zip.end(v.text)
+		_ = v.flush()
+	}
 	return nil
 }
 
-// prefixOf returns which names the caller wants to hear of. It need not be allowed all that
-// begin with the prefix: it hears of those that it may see.
+// prefixOf returns the prefix of the requested names. A caller without rights to all of
+// them gets the events of those that it may see.
 func prefixOf(r *door.Request) (string, error) {
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -107,88 +136,140 @@ type reader struct {
 	r       *door.Request
 	ring    *ring
 	prefix  string
+	all     bool   // it sees all names
 	at      uint64 // of the next event in the ring
 	w       http.ResponseWriter
 	control *http.ResponseController
 	text    []byte // that was not written yet
+	shared  []byte // the text that follows; read-only
+	zipped  bool   // it takes gzip, and sees all: what only it sees is not worth a compressor
+	zip     gzipped
 }
 
-// read writes events until the reader hangs up, is too slow, or the server drains. After
-// last, unless it is empty, it goes on without a gap, or says that there is one.
-func (v *reader) read(last string) {
-	_ = v.control.SetReadDeadline(time.Time{}) // what the server allows for a request must not end a stream
+// begin begins a stream: after the event last, unless it is empty, or with an event for a
+// gap.
+func (v *reader) begin(last string) {
+	_ = v.control.SetReadDeadline(time.Time{}) // the deadline of a request must not end a stream
 	h := v.w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no")
+	h.Add("Vary", "Accept-Encoding")
+	if v.zipped {
+		h.Set("Content-Encoding", "gzip")
+		v.text = append(v.text, gzipHead...)
+	}
 	v.w.WriteHeader(http.StatusOK)
-	v.text = append(v.text, head...)
+	v.add(head)
 	at, known := v.ring.place(last)
 	if v.at = at; !known {
-		v.say(entry{}, time.Now())
+		v.add(gapText)
 	}
+}
+
+// add adds a text for this reader alone.
+func (v *reader) add(text string) {
+	if v.zipped {
+		v.text = v.zip.addOwn(v.text, text)
+		return
+	}
+	v.text = append(v.text, text...)
+}
+
+// read writes events until the reader hangs up, is too slow, or the server drains. It
+// reports whether the reader is there to the end.
+func (v *reader) read() bool {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
+	pace := time.NewTimer(pause)
+	defer pace.Stop()
+	again := time.NewTicker(door.LookAgain / 4)
+	defer again.Stop()
 	for {
-		some, more, gap := v.ring.from(&v.at, atOnce)
-		if gap {
-			v.say(entry{}, time.Now())
-		}
-		for _, e := range some {
-			if v.sees(e) {
-				v.say(e, time.Now())
-			}
-		}
+		was := v.at
+		whole, more := v.next()
 		if v.flush() != nil {
-			return
+			return false
 		}
-		if len(some) == atOnce {
+		if v.r.Revoked() { // even if events never pause
+			return true
+		}
+		if !whole {
 			continue
+		}
+		if v.at != was { // what happens now travels together, and to all readers at the same time
+			more = nil
+			step := v.ring.step()
+			pace.Reset(step - time.Since(v.ring.began)%step)
 		}
 		select {
 		case <-more:
+		case <-pace.C:
 		case <-beat.C:
-			v.text = append(v.text, ":\n\n"...) // a comment, which keeps the connection open
+			v.add(":\n\n") // a comment, which keeps the connection open
+		case <-again.C:
 		case <-v.r.Context().Done():
-			return
+			return false
 		case <-v.r.House.Draining:
-			return
+			return true
 		}
 	}
 }
 
-// sees reports whether an event is for the reader. A gap is for everybody.
-func (v *reader) sees(e entry) bool {
-	return e.Kind == driver.EventGap || !hidden(e.Name) && strings.HasPrefix(e.Name, v.prefix) && v.r.Shows(caller.Read, e.Name)
+// next adds the next events to the text to be written. whole reports that there are no
+// others now, and more is closed when there are.
+func (v *reader) next() (whole bool, more <-chan struct{}) {
+	if v.all {
+		c, whole, more, lost := v.ring.all(&v.at)
+		if lost {
+			v.add(gapText)
+		}
+		switch {
+		case c == nil || len(c.text) == 0: // all of it is hidden
+		case v.zipped:
+			v.shared = v.zip.add(v.ring.pressed(c))
+		default:
+			v.shared = c.text
+		}
+		return whole, more
+	}
+	some, more, lost := v.ring.from(&v.at, atOnce)
+	if lost {
+		v.add(gapText)
+	}
+	now := time.Now()
+	for i := range some {
+		if v.sees(&some[i]) {
+			v.text = some[i].appendTo(v.text, now)
+		}
+	}
+	return len(some) < atOnce, more
 }
 
-// hidden reports whether nobody is told what happens to a name: it is the servers' own, or
-// one that a diagnosis tries, which a server begins by itself while somebody looks on.
+// sees reports whether an event is for the reader. A gap is for everybody.
+func (v *reader) sees(e *entry) bool {
+	return e.Kind == lockinfo.HistoryGap || !hidden(e.Name) && strings.HasPrefix(e.Name, v.prefix) && v.r.Shows(caller.Read, e.Name)
+}
+
+// hidden reports whether the events of a name are for no reader: the name is the servers'
+// own, or one that a diagnosis uses.
 func hidden(name string) bool {
 	return door.Reserved(name) || strings.HasPrefix(name, driver.ProbePrefix)
 }
 
-// say adds an event to what is to be written.
-func (v *reader) say(e entry, now time.Time) {
-	if e.ID != "" {
-		e.Ago += now.Sub(e.heard)
-		v.text = append(append(append(v.text, "id: "...), e.ID...), '\n')
-	}
-	data, err := json.Marshal(wire.HistoryEventOf(e.Event))
-	if err != nil {
-		panic(err) // what is in it are strings and numbers
-	}
-	v.text = append(append(append(v.text, "data: "...), data...), "\n\n"...)
-}
-
-// flush writes what there is. An error says that the reader is gone, or too slow.
+// flush writes the pending text. It fails if the reader is gone, or too slow.
 func (v *reader) flush() error {
-	if len(v.text) == 0 {
+	if len(v.text)+len(v.shared) == 0 {
 		return nil
 	}
 	_ = v.control.SetWriteDeadline(time.Now().Add(patience)) // where there is none, write waits
-	_, err := v.w.Write(v.text)
-	v.text = v.text[:0]
+	var err error
+	for _, text := range [][]byte{v.text, v.shared} {
+		if err == nil && len(text) > 0 {
+			_, err = v.w.Write(text)
+		}
+	}
+	v.text, v.shared = v.text[:0], nil
 	if err == nil {
 		err = v.control.Flush()
 	}

@@ -2,9 +2,11 @@ package eventdoor_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -20,7 +22,8 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 	"github.com/holdfast-locks/holdfast/internal/exchange"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -31,6 +34,7 @@ type stage struct {
 	server *server.Server
 	client *holdfast.Client
 	who    caller.Caller
+	accept string // Accept-Encoding of those who read
 }
 
 func (s *stage) Identify(*http.Request) (*caller.Caller, error) {
@@ -51,13 +55,13 @@ func open(t *testing.T, engine driver.Engine) *stage {
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 		defer cancel()
-		_, _ = s.client.Close(ctx), s.server.Close(ctx)
+		_, _ = s.client.Close(), s.server.Close(ctx)
 	})
 	synctest.Wait()
 	return s
 }
 
-func withHistory() driver.Engine { return memlock.NewWith(&memlock.Options{History: true}) }
+func withHistory() driver.Engine { return mem.New(&mem.Options{History: true}) }
 
 // use takes and releases the locks of names: two events each.
 func (s *stage) use(names ...string) {
@@ -80,6 +84,8 @@ type screen struct {
 	mu       sync.Mutex
 	text     strings.Builder
 	stuck    bool
+	whole    bool // what came compressed has its end
+	writes   int
 	deadline time.Time
 }
 
@@ -89,6 +95,9 @@ func (s *stage) read(query, last string) *screen {
 	r := httptest.NewRequestWithContext(ctx, "GET", "/v1/events"+query, nil)
 	if last != "" {
 		r.Header.Set("Last-Event-ID", last)
+	}
+	if s.accept != "" {
+		r.Header.Set("Accept-Encoding", s.accept)
 	}
 	handler := exchange.Recorded(s.T, s.server)
 	go func() {
@@ -125,14 +134,28 @@ func (v *screen) Write(p []byte) (int, error) {
 		v.mu.Lock()
 		return 0, os.ErrDeadlineExceeded
 	}
+	v.writes++
 	return v.text.Write(p)
 }
 
 func (v *screen) all() string {
 	synctest.Wait()
+	time.Sleep(50 * time.Millisecond) // what has happened is written by then
+	synctest.Wait()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.text.String()
+	if v.header.Get("Content-Encoding") != "gzip" {
+		return v.text.String()
+	}
+	zip, err := gzip.NewReader(strings.NewReader(v.text.String()))
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	text, err := io.ReadAll(zip)
+	if v.whole = err == nil; err != nil && err != io.ErrUnexpectedEOF {
+		v.t.Error(err)
+	}
+	return string(text)
 }
 
 // A shown is an event as a browser understands the stream.
@@ -194,7 +217,7 @@ func TestEvents(t *testing.T) {
 		got := v.want("acquired x", "released x", "acquired y", "released y")
 		time.Sleep(2 * time.Second)
 		again := b.read("", got[1].id).want("acquired y", "released y")
-		if *again[0].AgoMS != 2000 || again[0].Holder == nil || again[0].FencingToken == 0 || again[0].id != got[2].id {
+		if *again[0].AgoMS != 2050 || again[0].Holder == nil || again[0].FencingToken == 0 || again[0].id != got[2].id {
 			t.Errorf("%+v", again[0])
 		}
 		v.cancel()
@@ -267,10 +290,10 @@ func TestGaps(t *testing.T) {
 // A deafening is an engine that says that it may have missed events.
 type deafening struct {
 	driver.Forward
-	told func(driver.Event)
+	told func(lockinfo.HistoryEvent)
 }
 
-func (d *deafening) OnEvent(told func(driver.Event)) (stop func()) {
+func (d *deafening) OnEvent(told func(lockinfo.HistoryEvent)) (stop func()) {
 	d.told = told
 	return d.Forward.OnEvent(told)
 }
@@ -283,7 +306,7 @@ func TestGapOfTheEngine(t *testing.T) {
 		v := s.read("?prefix=x", "")
 		s.use("x", "y")
 		synctest.Wait()
-		engine.told(driver.Event{Kind: driver.EventGap})
+		engine.told(lockinfo.HistoryEvent{Kind: lockinfo.HistoryGap})
 		s.use("x")
 		got := v.want("acquired x", "released x", "gap", "acquired x", "released x")
 		s.read("?prefix=x", got[1].id).want("gap", "acquired x", "released x")
@@ -323,7 +346,7 @@ func TestDrain(t *testing.T) {
 // Without history the answer says how to have it.
 func TestNoHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		if got := open(t, memlock.New()).read("", "").all(); !strings.Contains(got, `"code":"unsupported"`) || !strings.Contains(got, "history=1") || !strings.Contains(got, `"status":501`) {
+		if got := open(t, mem.New(nil)).read("", "").all(); !strings.Contains(got, `"code":"unsupported"`) || !strings.Contains(got, "history=1") || !strings.Contains(got, `"status":501`) {
 			t.Error(got)
 		}
 	})

@@ -1,18 +1,25 @@
 package eventdoor
 
 import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // ringSize is how many events a server remembers, for readers that come back.
 const ringSize = 10_000
 
-// A ring has the latest events of the store, in the order in which the engine told of
-// them. INVARIANT I11: it is all that is kept of them, however many read it.
+// A ring has the latest events of the store, in the order of the engine. INVARIANT I11: the
+// server keeps only the ring and a few chunks, for any number of readers.
 type ring struct {
+	began  time.Time
 	mu     sync.Mutex
 	size   uint64
 	events []entry           // number n is at n % size
@@ -20,21 +27,82 @@ type ring struct {
 	next   uint64            // of the event that comes next
 	byID   map[string]uint64 // those that are in the ring
 	more   chan struct{}     // closed when there is another event
+	chunks []*chunk          // the latest
+	press  press
+
+	readers atomic.Int64
 }
 
-// An entry is an event, and when the engine told of it: it goes on ageing.
-type entry struct {
-	driver.Event
-	heard time.Time
+// step returns the time between two writes to each reader.
+func (g *ring) step() time.Duration {
+	return min(max(pause, time.Duration(g.readers.Load())*pauseEach), pauseMost)
 }
+
+const (
+	// chunkMost is how many events there are in a chunk, and keptChunks how many chunks are
+	// kept for readers a little slower than the first: a few megabytes.
+	chunkMost  = 2048
+	keptChunks = 4
+
+	// fresh is for how long a chunk tells the ages of its events well enough.
+	fresh = 4 * pause
+)
+
+// A chunk is text for all readers who see all names and have come equally far. The first of
+// them makes it. It is read-only.
+type chunk struct {
+	from, to uint64
+	last     bool // there were no more events when it was made
+	made     time.Time
+	text     []byte
+
+	once    sync.Once // for the first reader that takes gzip
+	pressed pressed
+}
+
+// An entry is an event, and when it came from the engine.
+type entry struct {
+	lockinfo.HistoryEvent
+	heard time.Time
+	text  *text // nil where it is not for readers
+}
+
+// A text is an event as readers get it, without its age. The first reader makes it.
+type text struct {
+	once       sync.Once
+	head, tail []byte // the age is between them
+}
+
+// appendTo adds what a reader is sent of an event.
+func (e *entry) appendTo(all []byte, now time.Time) []byte {
+	if e.ID == "" {
+		return append(all, gapText...)
+	}
+	t := e.text
+	t.once.Do(func() {
+		young := e.HistoryEvent
+		young.Ago = 0
+		data, err := json.Marshal(wire.HistoryEventOf(young))
+		if err != nil {
+			panic(err) // it has only strings and numbers
+		}
+		head, tail, _ := bytes.Cut(data, []byte(noAge)) // in a string the quotes would be escaped
+		t.head = slices.Concat([]byte("id: "+e.ID+"\ndata: "), head, []byte(noAge[:len(noAge)-1]))
+		t.tail = append(tail, "\n\n"...)
+	})
+	all = strconv.AppendInt(append(all, t.head...), (e.Ago + now.Sub(e.heard)).Milliseconds(), 10)
+	return append(all, t.tail...)
+}
+
+const noAge = `"ago_ms":0`
 
 func newRing(size uint64) *ring {
-	return &ring{size: size, byID: map[string]uint64{}, more: make(chan struct{})}
+	return &ring{began: time.Now(), size: size, byID: map[string]uint64{}, more: make(chan struct{})}
 }
 
-// add adds an event that the engine tells of, and reports whether it is new: the engine may
-// tell of one twice.
-func (g *ring) add(e driver.Event) bool {
+// add adds an event of the engine, and reports whether it is new: the engine may report one
+// twice.
+func (g *ring) add(e lockinfo.HistoryEvent) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if e.ID != "" {
@@ -43,7 +111,7 @@ func (g *ring) add(e driver.Event) bool {
 		}
 		g.byID[e.ID] = g.next
 	}
-	new := entry{e, time.Now()}
+	new := entry{e, time.Now(), &text{}}
 	if g.next < g.size {
 		g.events = append(g.events, new)
 	} else {
@@ -58,9 +126,8 @@ func (g *ring) add(e driver.Event) bool {
 	return true
 }
 
-// place returns the number of the event behind the one that has this ID. It is not known
-// if the ring does not have it: then the oldest comes next. An empty ID is that of the
-// latest event.
+// place returns the number of the event after the one with this ID. If the ring does not
+// have it, the number is of the oldest event. An empty ID means the latest event.
 func (g *ring) place(id string) (at uint64, known bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -73,9 +140,9 @@ func (g *ring) place(id string) (at uint64, known bool) {
 	return g.first, false
 }
 
-// from returns up to n events from the number *at on, which it moves behind them, and a
-// channel that is closed when there are more. gap says that the ring has lost some of those
-// that were to come.
+// from returns up to n events from the number *at on, advances *at, and returns a channel
+// that is closed when there are more. gap reports that the ring has lost some of the events
+// that should follow.
 func (g *ring) from(at *uint64, n int) (some []entry, more <-chan struct{}, gap bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -86,4 +153,50 @@ func (g *ring) from(at *uint64, n int) (some []entry, more <-chan struct{}, gap 
 		some = append(some, g.events[*at%g.size])
 	}
 	return some, g.more, gap
+}
+
+// all is from for readers who see all names. It returns the chunk that comes next, nil if
+// there is nothing, and whether it is time to wait for more.
+//
+// Readers who look at the same moment must find the same, though events go on meanwhile: where
+// the first of them has ended a chunk, the others end theirs, wherever they have begun.
+func (g *ring) all(at *uint64) (c *chunk, whole bool, more <-chan struct{}, gap bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if gap = *at < g.first; gap {
+		*at = g.first
+	}
+	to, now := min(g.next, *at+chunkMost), time.Now()
+	if to == *at {
+		return nil, true, g.more, gap
+	}
+	last := to == g.next
+	for _, other := range g.chunks {
+		switch young := now.Sub(other.made) <= fresh; {
+		case young && other.from == *at:
+			c = other
+		case young && other.to > *at && other.to <= to:
+			to, last = other.to, other.last
+		}
+	}
+	if c == nil {
+		c = &chunk{from: *at, to: to, last: last, made: now}
+		for n := c.from; n < to; n++ {
+			if e := &g.events[n%g.size]; !hidden(e.Name) {
+				c.text = e.appendTo(c.text, now)
+			}
+		}
+		if len(g.chunks) == keptChunks {
+			g.chunks = slices.Delete(g.chunks, 0, 1)
+		}
+		g.chunks = append(g.chunks, c)
+	}
+	*at = c.to
+	return c, c.to == g.next || c.last && now.Sub(c.made) < g.step(), g.more, gap
+}
+
+// pressed returns a chunk for those who take gzip.
+func (g *ring) pressed(c *chunk) *pressed {
+	c.once.Do(func() { c.pressed = g.press.press(c.text) })
+	return &c.pressed
 }

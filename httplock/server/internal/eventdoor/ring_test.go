@@ -3,8 +3,10 @@ package eventdoor
 import (
 	"strconv"
 	"testing"
+	"testing/synctest"
+	"time"
 
-	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // Whatever is added, twice or not, with gaps between, a reader in any place gets the rest
@@ -18,7 +20,7 @@ func TestRing(t *testing.T) {
 		at[i], _ = g.place("")
 	}
 	for n := range 1000 {
-		e := driver.Event{ID: strconv.Itoa(n), Kind: driver.EventAcquired}
+		e := lockinfo.HistoryEvent{ID: strconv.Itoa(n), Kind: lockinfo.HistoryAcquired}
 		g.add(e)
 		g.add(e)
 		for i := range at {
@@ -49,4 +51,62 @@ func TestRing(t *testing.T) {
 	if some, _, _ := g.from(new(uint64), 3); len(some) != 3 || some[0].ID != "992" {
 		t.Errorf("%v", some)
 	}
+}
+
+// TestChunks: readers who see all and look one after the other while events go on, from
+// different places, are soon sent the same chunks, and each event once.
+func TestChunks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newRing(1000)
+		n := 0
+		add := func() {
+			n++
+			g.add(lockinfo.HistoryEvent{ID: strconv.Itoa(n), Kind: lockinfo.HistoryAcquired})
+		}
+		at := make([]uint64, 40)
+		for i := range at {
+			add()
+			at[i], _ = g.place("")
+		}
+		made := map[*chunk]bool{}
+		for round := range 5 {
+			clear(made)
+			for i := range at {
+				add()
+				was := at[i]
+				c, whole, _, gap := g.all(&at[i])
+				if c == nil || c.from != was || c.to != at[i] || !whole || gap {
+					t.Fatalf("from %d on: %+v, %v, %v", was, c, whole, gap)
+				}
+				made[c] = true
+			}
+			if round > 0 && len(made) != 1 {
+				t.Errorf("%d chunks for %d readers, want one", len(made), len(at))
+			}
+		}
+		if len(g.chunks) > keptChunks {
+			t.Errorf("%d chunks are kept, want %d at most", len(g.chunks), keptChunks)
+		}
+	})
+}
+
+// TestLateReader: of a crowd, a reader whose turn to write comes late is sent what the others
+// were sent, and waits for the next time like them, though there are more events by then.
+func TestLateReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := newRing(1000)
+		g.readers.Store(100)
+		var first, late uint64
+		g.add(lockinfo.HistoryEvent{ID: "1", Kind: lockinfo.HistoryAcquired})
+		made, _, _, _ := g.all(&first)
+		g.add(lockinfo.HistoryEvent{ID: "2", Kind: lockinfo.HistoryAcquired})
+		time.Sleep(2 * pause)
+		if c, whole, _, _ := g.all(&late); c != made || !whole {
+			t.Errorf("the same chunk: %v, whole: %v", c == made, whole)
+		}
+		time.Sleep(g.step())
+		if c, whole, _, _ := g.all(&late); c.from != 1 || c.to != 2 || !whole {
+			t.Errorf("%+v, whole: %v", c, whole)
+		}
+	})
 }

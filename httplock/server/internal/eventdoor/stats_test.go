@@ -16,7 +16,8 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 	"github.com/holdfast-locks/holdfast/internal/exchange"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -116,8 +117,8 @@ func TestStatsOfLosses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, quiet())
 		time.Sleep(5 * time.Second)
-		acquire := func(name string, ttl time.Duration) (driver.LeaseID, uint64) {
-			id := driver.NewLeaseID()
+		acquire := func(name string, ttl time.Duration) (lockinfo.LeaseID, uint64) {
+			id := lockinfo.NewLeaseID()
 			reply, err := s.engine.Acquire(t.Context(), driver.AcquireRequest{Name: name, LeaseID: id, TTL: ttl})
 			if err != nil || reply.Outcome != driver.Granted {
 				t.Fatal(reply, err)
@@ -126,7 +127,7 @@ func TestStatsOfLosses(t *testing.T) {
 		}
 		acquire("expired", time.Second)
 		_, token := acquire("broken", time.Minute)
-		if _, err := s.engine.(driver.Breaker).Break(t.Context(), driver.BreakRequest{ID: driver.NewLeaseID(), Name: "broken", Token: token, Author: "ada"}); err != nil {
+		if _, err := s.engine.(driver.Breaker).Break(t.Context(), driver.BreakRequest{ID: lockinfo.NewLeaseID(), Name: "broken", Token: token, Author: "ada"}); err != nil {
 			t.Fatal(err)
 		}
 		id, _ := acquire("lost", time.Minute)
@@ -136,14 +137,14 @@ func TestStatsOfLosses(t *testing.T) {
 		acquire("holdfast@server/own", time.Minute) // the server's, which nobody sees
 		acquire(driver.ProbePrefix+"1", time.Minute)
 		time.Sleep(2 * time.Second)
-		acquire("expired", time.Minute) // which notices
+		acquire("expired", time.Minute) // which notices that it was over a second ago
 		s.want(wire.Bucket{Acquired: 4, Expired: 1, Lost: 1, Broken: 1, Waits: []int{4}})
 		all := s.stats()
 		var losses []string
 		for _, e := range all.Losses {
 			losses = append(losses, fmt.Sprint(e.Event, " ", e.Name, " ", *e.AgoMS))
 		}
-		if want := "[broken broken 2000 lost lost 2000 expired expired 0]"; fmt.Sprint(losses) != want {
+		if want := "[broken broken 2000 lost lost 2000 expired expired 1000]"; fmt.Sprint(losses) != want {
 			t.Errorf("losses %s, want %s", losses, want)
 		}
 		v := s.read("", all.LastID)
@@ -164,16 +165,16 @@ func TestStatsAreBounded(t *testing.T) {
 		engine := &deafening{Forward: driver.Forward{Engine: quiet()}}
 		s := open(t, engine)
 		for i := range 30 {
-			engine.told(driver.Event{ID: fmt.Sprint(i), Kind: driver.EventLost, Name: fmt.Sprint("n", i)})
+			engine.told(lockinfo.HistoryEvent{ID: fmt.Sprint(i), Kind: lockinfo.HistoryLost, Name: fmt.Sprint("n", i)})
 		}
-		engine.told(driver.Event{ID: "29", Kind: driver.EventLost, Name: "n29"})                    // twice
-		engine.told(driver.Event{ID: "old", Kind: driver.EventReleased, Name: "n", Ago: time.Hour}) // before the start
-		engine.told(driver.Event{ID: "odd", Kind: driver.EventKind(77), Name: "n"})
+		engine.told(lockinfo.HistoryEvent{ID: "29", Kind: lockinfo.HistoryLost, Name: "n29"})                    // twice
+		engine.told(lockinfo.HistoryEvent{ID: "old", Kind: lockinfo.HistoryReleased, Name: "n", Ago: time.Hour}) // before the start
+		engine.told(lockinfo.HistoryEvent{ID: "odd", Kind: lockinfo.HistoryKind(77), Name: "n"})
 		if all := s.stats(); len(all.Losses) != 20 || all.Losses[0].Name != "n10" || all.Buckets[0].Lost != 30 || all.Buckets[0].Released != 0 {
 			t.Errorf("%d losses, the first %+v, %+v", len(all.Losses), all.Losses[0], all.Buckets)
 		}
 		time.Sleep(time.Minute)
-		engine.told(driver.Event{ID: "late", Kind: driver.EventHandedOver, Name: "n", Ago: 31 * time.Second, Waited: 48 * time.Hour})
+		engine.told(lockinfo.HistoryEvent{ID: "late", Kind: lockinfo.HistoryHandedOver, Name: "n", Ago: 31 * time.Second, Waited: 48 * time.Hour})
 		all := s.stats().Buckets
 		if late := all[len(all)-8]; late.HandedOver != 1 || len(late.Waits) != 20 || late.Waits[19] != 1 {
 			t.Errorf("what came late: %+v", all)
@@ -196,20 +197,20 @@ func TestStatsShowGaps(t *testing.T) {
 		}
 		s.use("a")
 		time.Sleep(10 * time.Second)
-		engine.told(driver.Event{Kind: driver.EventGap}) // cut off
+		engine.told(lockinfo.HistoryEvent{Kind: lockinfo.HistoryGap}) // cut off
 		time.Sleep(20 * time.Second)
 		if got := gaps(); !slices.Equal(got, []int{0, 2}) {
 			t.Errorf("gaps in %d, want the first and that in which the engine was cut off", got)
 		}
-		engine.told(driver.Event{Kind: driver.EventGap}) // hears again
+		engine.told(lockinfo.HistoryEvent{Kind: lockinfo.HistoryGap}) // hears again
 		s.use("a")
 		time.Sleep(10 * time.Second)
-		engine.told(driver.Event{Kind: driver.EventGap})
+		engine.told(lockinfo.HistoryEvent{Kind: lockinfo.HistoryGap})
 		if got := gaps(); !slices.Equal(got, []int{0, 2, 3, 4, 5, 6, 8}) {
 			t.Errorf("gaps in %d", got)
 		}
 		time.Sleep(time.Hour)
-		engine.told(driver.Event{Kind: driver.EventGap})
+		engine.told(lockinfo.HistoryEvent{Kind: lockinfo.HistoryGap})
 		if got := gaps(); len(got) != 181 {
 			t.Errorf("%d gaps after an hour without a word", len(got))
 		}
@@ -232,7 +233,7 @@ func TestStatsRefused(t *testing.T) {
 		ask(s, http.StatusForbidden, "not-permitted")
 		s.who = caller.Caller{Name: "bob", Rights: caller.All &^ caller.Read}
 		ask(s, http.StatusForbidden, "not-permitted")
-		ask(open(t, memlock.New()), http.StatusNotImplemented, "history=1")
+		ask(open(t, mem.New(nil)), http.StatusNotImplemented, "history=1")
 		s.who = caller.Caller{Name: "ann", Rights: caller.Read}
 		s.server.Drain()
 		if w := httptest.NewRecorder(); true { // whoever looks is answered to the end

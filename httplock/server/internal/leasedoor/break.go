@@ -9,16 +9,18 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/lease"
 	"github.com/holdfast-locks/holdfast/internal/ask"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/oncehttp"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// breakLock answers POST /v1/locks/{name}/break. The author is who was authenticated. It
-// is about the lease that the caller has seen, by its token, so that it never hits whoever
-// was granted the lock meanwhile.
-func (d *leases) breakLock(w http.ResponseWriter, r *door.Request) error {
-	name, err := named(r, caller.Break)
+// breakLock answers POST /v1/locks/{name}/break. The author is the authenticated caller.
+// The token names the lease that the client has seen, so that a break never hits a later
+// holder.
+func (d *leases) breakLock(ctx context.Context, w http.ResponseWriter, r *door.Request) error {
+	name, err := r.Named(caller.Break)
 	if err != nil {
 		return err
 	}
@@ -26,13 +28,8 @@ func (d *leases) breakLock(w http.ResponseWriter, r *door.Request) error {
 	if err := r.Read(&want); err != nil {
 		return err
 	}
-	ctx, cancel, err := r.Budgeted()
-	if err != nil {
-		return err
-	}
-	defer cancel()
 	req := driver.BreakRequest{
-		ID: driver.NewLeaseID(), Name: name, Token: want.FencingToken, Older: want.Older, Closed: want.Closed,
+		ID: lockinfo.NewLeaseID(), Name: name, Token: want.FencingToken, Older: want.Older, Closed: want.Closed,
 		Author: r.Caller.Name, Reason: want.Reason,
 	}
 	if err := driver.CheckBreak(req.Author, req.Reason); err != nil {
@@ -42,11 +39,11 @@ func (d *leases) breakLock(w http.ResponseWriter, r *door.Request) error {
 		return err
 	}
 	if r.Header.Get(oncehttp.Header) != "" { // then a repeat is answered as the first time
-		key, err := keyOf(r)
+		key, err := lease.KeyOf(r)
 		if err != nil {
 			return err
 		}
-		if req.ID, err = d.leaseID(ctx, r, name, key, forBreak); err != nil {
+		if req.ID, err = d.LeaseID(ctx, r, name, key, lease.ForBreak); err != nil {
 			return err
 		}
 	}
@@ -60,14 +57,14 @@ func (d *leases) breakLock(w http.ResponseWriter, r *door.Request) error {
 	return door.Write(w, http.StatusOK, wire.Broke{Broken: wire.BrokenOf(broken)})
 }
 
-// carryOutBreak sends a break until the store has answered it, and writes it down.
-func (d *leases) carryOutBreak(ctx context.Context, r *door.Request, req driver.BreakRequest) ([]driver.Broken, error) {
-	breaker := d.house.Features.Breaker
+// carryOutBreak sends a break until the store answers, and logs it.
+func (d *leases) carryOutBreak(ctx context.Context, r *door.Request, req driver.BreakRequest) ([]lockinfo.Broken, error) {
+	breaker := d.House.Features.Breaker
 	if breaker == nil {
 		return nil, fmt.Errorf("break %q: breaking locks is %w", req.Name, driver.ErrUnsupported)
 	}
-	var broken []driver.Broken
-	f := ask.Until(ctx, requestTimeout, func(ctx context.Context) (err error) {
+	var broken []lockinfo.Broken
+	f := ask.Until(ctx, lease.RequestTimeout, func(ctx context.Context) (err error) {
 		broken, err = breaker.Break(ctx, req)
 		return err
 	})
@@ -78,15 +75,15 @@ func (d *leases) carryOutBreak(ctx context.Context, r *door.Request, req driver.
 	return broken, nil
 }
 
-// tokenIsOver is the refusal of a request about a lease by its token that is over.
+// tokenIsOver is the refusal of a request whose token names no live lease.
 func tokenIsOver(what, name string, token uint64) error {
 	return &door.Refusal{
 		Status: http.StatusGone, Code: "not-held",
-		Detail: fmt.Sprintf("%s %q: nobody has it with the token %d (any more): look who has it now", what, name, token),
+		Detail: fmt.Sprintf("%s %q: no lease has the token %d (any more): look who holds it now", what, name, token),
 	}
 }
 
-// checkToken checks the token by which a request says which lease it is about.
+// checkToken checks the token that names a lease.
 func checkToken(token uint64) error {
 	if token == 0 || token > driver.MaxToken {
 		return door.Invalid("fencing_token: want that of the lease that is to end, as GET /v1/locks/{name} shows it")

@@ -12,7 +12,8 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/hook"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -38,11 +39,26 @@ func newFlaky(engine driver.Engine) *flaky {
 	return f
 }
 
+// away returns an engine whose requests of one method are lost: before they are carried out,
+// or their answers.
+func away(engine driver.Engine, method string, lost func() bool, carriedOut bool) driver.Engine {
+	return &hook.Engine{Forward: driver.Forward{Engine: engine}, Each: func(_ context.Context, req hook.Request, send func() error) error {
+		if req.Method != method || !lost() {
+			return send()
+		}
+		if !carriedOut {
+			return driver.ErrUnavailable
+		}
+		_ = send()
+		return errLink
+	}}
+}
+
 // An answer that the store has lost is asked for again, and the caller does not notice:
 // what was done once is not done twice.
 func TestLostReplies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := newFlaky(memlock.New())
+		store := newFlaky(mem.New(nil))
 		s := open(t, store)
 		lossy := func() { store.lose.Store(1) }
 		lossy()
@@ -75,7 +91,7 @@ func TestLostReplies(t *testing.T) {
 // out later.
 func TestUnknownOutcome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := newFlaky(memlock.New())
+		store := newFlaky(mem.New(nil))
 		s := open(t, store)
 		store.lose.Store(1 << 20)
 		began := time.Now()
@@ -99,7 +115,7 @@ func TestUnknownOutcome(t *testing.T) {
 func TestWaitDuringAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var away atomic.Bool
-		engine := memlock.New()
+		engine := mem.New(nil)
 		s := open(t, &hook.Engine{Forward: driver.Forward{Engine: engine}, Each: func(_ context.Context, _ hook.Request, send func() error) error {
 			if away.Load() {
 				return driver.ErrUnavailable
@@ -127,7 +143,7 @@ func TestWaitDuringAnOutage(t *testing.T) {
 // Notices that never come delay a waiter by one refresh.
 func TestLostNotices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, deaf{driver.Forward{Engine: memlock.New()}})
+		s := open(t, deaf{driver.Forward{Engine: mem.New(nil)}})
 		l := s.lease("n", key, wire.LeaseRequest{TTLMS: 600_000})
 		waiting := s.later(t.Context(), otherKey, wire.LeaseRequest{Name: "n", WaitMS: 50_000})
 		time.Sleep(3 * time.Second)
@@ -143,7 +159,7 @@ func TestLostNotices(t *testing.T) {
 // A deaf engine never gives notice.
 type deaf struct{ driver.Forward }
 
-func (deaf) Watch(driver.LeaseID) driver.Watch { return silence{} }
+func (deaf) Watch(lockinfo.LeaseID) driver.Watch { return silence{} }
 
 type silence struct{}
 
@@ -153,7 +169,7 @@ func (silence) Stop()                   {}
 // Where there is no queue, a wait polls, and ends as it began: somebody else has the lock.
 func TestWaitWithoutQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, driver.Forward{Engine: memlock.New(), Without: driver.Capabilities{Queue: true}})
+		s := open(t, driver.Forward{Engine: mem.New(nil), Without: driver.Capabilities{Queue: true}})
 		l := s.lease("n", key, wire.LeaseRequest{TTLMS: 600_000})
 		s.refused(http.StatusConflict, "lock-held", "POST", "/v1/leases", otherKey, wire.LeaseRequest{Name: "n", WaitMS: 2_000})
 		waiting := s.later(t.Context(), otherKey, wire.LeaseRequest{Name: "n", WaitMS: 50_000})
@@ -170,7 +186,7 @@ func TestWaitWithoutQueue(t *testing.T) {
 // An ID that the store cannot grant any more costs the caller its key, and nothing else.
 func TestSpentKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, spent{driver.Forward{Engine: memlock.New()}})
+		s := open(t, spent{driver.Forward{Engine: mem.New(nil)}})
 		s.refused(http.StatusConflict, "key-spent", "POST", "/v1/leases", key, wire.LeaseRequest{Name: "n"})
 	})
 }
@@ -186,8 +202,8 @@ func (spent) Acquire(context.Context, driver.AcquireRequest) (driver.AcquireRepl
 func TestPlacesAreRefreshedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const waiters = 500
-		store := newFlaky(memlock.New())
-		s := open(t, store)
+		store := newFlaky(mem.New(nil))
+		s := open(t, store).async()
 		s.lease("n", key, wire.LeaseRequest{TTLMS: 600_000})
 		answers := make(chan int, waiters)
 		for i := range waiters {
@@ -213,7 +229,7 @@ func TestPlacesAreRefreshedTogether(t *testing.T) {
 // A part of the store that hangs holds up the answer about the others by little.
 func TestSlowPart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &parts{Forward: driver.Forward{Engine: memlock.New()}}
+		store := &parts{Forward: driver.Forward{Engine: mem.New(nil)}}
 		s := open(t, store)
 		a, b := s.lease("a", key, wire.LeaseRequest{}), s.lease("b", key, wire.LeaseRequest{})
 		store.hang = true
@@ -255,7 +271,7 @@ func (p *parts) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error
 // granted, however late its answer comes, and after a hand-over too.
 func TestExpiryCountsFromBeforeTheRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		slow := &hook.Engine{Forward: driver.Forward{Engine: memlock.New()}, Each: func(_ context.Context, r hook.Request, send func() error) error {
+		slow := &hook.Engine{Forward: driver.Forward{Engine: mem.New(nil)}, Each: func(_ context.Context, r hook.Request, send func() error) error {
 			err := send()
 			if r.Method == "Acquire" || r.Method == "Extend" {
 				time.Sleep(700 * time.Millisecond)
@@ -286,7 +302,7 @@ func TestExpiryCountsFromBeforeTheRequest(t *testing.T) {
 // Whoever says for how long it waits for an answer is granted nothing after that.
 func TestNothingIsDoneLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		var slow atomic.Bool
 		s := open(t, &hook.Engine{Forward: driver.Forward{Engine: engine}, Each: func(ctx context.Context, _ hook.Request, send func() error) error {
 			if slow.Load() {

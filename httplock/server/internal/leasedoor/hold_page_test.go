@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/codeblock"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -22,7 +22,7 @@ var (
 
 // The page shows the request that this test sends, and the lines that it is answered.
 func TestHoldPage(t *testing.T) {
-	const page = "../../../../docs/hold-stream.md"
+	const page = "../../../../docs/reference/hold-stream.md"
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func TestHoldPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		s := openFar(t, memlock.New())
+		s := openFar(t, mem.New(nil))
 		holder := s.hold("&direct=1", rival, asked(0))
 		c := s.hold("", key, req)
 		time.Sleep(7 * second)
@@ -55,7 +55,7 @@ func TestHoldPage(t *testing.T) {
 			}
 			got.Write(append(line, '\n'))
 		}
-		shown := remainder.ReplaceAllString(leaseIDs.ReplaceAllString(got.String(), `$1…"`), `"expires_in_ms":29698`)
+		shown := remainder.ReplaceAllString(leaseIDs.ReplaceAllString(got.String(), `$1…"`), `"expires_in_ms":26998`)
 		if got, want := shown, blocks[1].Text; strings.TrimSpace(got) != strings.TrimSpace(want) {
 			t.Errorf("%s: the lines are\n%s\nand the page has\n%s", blocks[1].At(), got, want)
 		}

@@ -18,7 +18,8 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 	"github.com/holdfast-locks/holdfast/internal/hook"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -51,7 +52,7 @@ func (s *site) looked() (lock wire.LockDetails) {
 // by its token.
 func TestPersonHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, memlock.New())
+		s := open(t, mem.New(nil))
 		h := s.freezes(key, freeze)
 		if h != (wire.Hold{Name: "deploy", Mode: "exclusive", Token: h.Token, ForMS: freeze.ForMS, ExpiresInMS: freeze.ForMS}) {
 			t.Errorf("%+v", h)
@@ -88,12 +89,17 @@ func TestPersonHolds(t *testing.T) {
 // The same key again is the same hold, with the same token; after its release it is over.
 func TestPersonHoldsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		s, elsewhere := open(t, engine), open(t, engine)
 		h := s.freezes(key, freeze)
-		if again := elsewhere.freezes(key, freeze); again != h {
+		var again wire.Hold
+		elsewhere.do(http.StatusOK, "POST", holdPath, key, freeze, &again)
+		if !again.Repeated || again.Token != h.Token || again.ExpiresInMS != h.ExpiresInMS {
 			t.Errorf("%+v, and again %+v", h, again)
 		}
+		shared := freeze
+		shared.Mode = "shared"
+		s.refused(http.StatusUnprocessableEntity, "key-reused", "POST", holdPath, key, shared)
 		p := s.refused(http.StatusConflict, "lock-held", "POST", holdPath, otherKey, freeze)
 		if !strings.Contains(p.Detail, `hold "deploy": held by anonymous (a person)`) {
 			t.Errorf("%s", p.Detail)
@@ -109,7 +115,7 @@ func TestPersonHoldsOnce(t *testing.T) {
 // What is wrong with a hold is said, and nothing is held.
 func TestBadHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, short{driver.Forward{Engine: memlock.New()}})
+		s := open(t, short{driver.Forward{Engine: mem.New(nil)}})
 		for _, c := range []struct {
 			want wire.HoldRequest
 			says string
@@ -124,8 +130,8 @@ func TestBadHolds(t *testing.T) {
 			{wire.HoldRequest{ForMS: 60_000, Reason: "a\x00b"}, "control characters"},
 			{wire.HoldRequest{ForMS: 60_000, Reason: strings.Repeat("x", 8<<10)}, "reason and labels"},
 			{wire.HoldRequest{ForMS: 60_000, Reason: "r", Mode: "write"}, "mode"},
-			{wire.HoldRequest{ForMS: 60_000, Reason: "r", Mode: "semaphore"}, "Limit"},
-			{wire.HoldRequest{ForMS: 60_000, Reason: "r", Limit: 2}, "Limit"},
+			{wire.HoldRequest{ForMS: 60_000, Reason: "r", Mode: "semaphore"}, "limit 0: want 1 to 1000000"},
+			{wire.HoldRequest{ForMS: 60_000, Reason: "r", Limit: 2}, "limit 2, permits 0: only mode semaphore has them"},
 		} {
 			if p := s.refused(http.StatusBadRequest, "invalid", "POST", holdPath, key, c.want); !strings.Contains(p.Detail, c.says) {
 				t.Errorf("%+v: %s, want %q", c.want, p.Detail, c.says)
@@ -155,7 +161,7 @@ func (e short) Capabilities() driver.Capabilities {
 // A server that is about to stop gives back what people hold.
 func TestPersonReleasesWhileDraining(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, memlock.New())
+		s := open(t, mem.New(nil))
 		h := s.freezes(key, freeze)
 		s.server.Drain()
 		s.do(http.StatusNoContent, "POST", releasePath, "", wire.HoldRelease{FencingToken: h.FencingToken}, nil)
@@ -193,7 +199,7 @@ func openPeople(t *testing.T, engine driver.Engine, log io.Writer) *site {
 func TestWhoGivesBackWhat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
-		engine := memlock.NewWith(&memlock.Options{History: true})
+		engine := mem.New(&mem.Options{History: true})
 		s := openPeople(t, engine, &log)
 		h := s.as("ann").freezes(key, freeze)
 		ref := wire.HoldRelease{FencingToken: h.FencingToken, Reason: "the release is out"}
@@ -215,7 +221,7 @@ func TestWhoGivesBackWhat(t *testing.T) {
 		s.as("ann").do(http.StatusNoContent, "POST", releasePath, "", ref, nil) // likewise
 		s.as("boss").refused(http.StatusGone, "not-held", "POST", releasePath, "", ref)
 		events, err := engine.History(t.Context(), "deploy")
-		if last := events[len(events)-1]; err != nil || last.Kind != driver.EventReleased || last.Token != ref.FencingToken {
+		if last := events[len(events)-1]; err != nil || last.Kind != lockinfo.HistoryReleased || last.Token != ref.FencingToken {
 			t.Errorf("%+v, %v", last, err)
 		}
 		for _, line := range []string{"what=hold caller=ann", `reason="freeze: release 1.4"`, "for=48h0m0s", "what=break caller=boss", "what=release caller=ann"} {
@@ -233,7 +239,7 @@ func TestWhoGivesBackWhat(t *testing.T) {
 // own because it says the same name, if it was not taken through a server.
 func TestOnlyPeopleGiveBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		s := openPeople(t, engine, io.Discard)
 		l := s.as("ann").lease("deploy", key, wire.LeaseRequest{})
 		for _, who := range []string{"ann", "boss", "ops"} {
@@ -245,7 +251,7 @@ func TestOnlyPeopleGiveBack(t *testing.T) {
 		s.as("ann").do(http.StatusNoContent, "POST", "/v1/leases/release", "", wire.LeaseRef{Name: "deploy", LeaseID: l.LeaseID}, nil)
 
 		reply, err := engine.Acquire(t.Context(), driver.AcquireRequest{
-			Name: "deploy", LeaseID: driver.NewLeaseID(), TTL: time.Hour, Holder: driver.Holder{User: "ann", Host: "laptop", Person: true},
+			Name: "deploy", LeaseID: lockinfo.NewLeaseID(), TTL: time.Hour, Holder: lockinfo.Holder{User: "ann", Host: "laptop", Person: true},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -260,7 +266,7 @@ func TestOnlyPeopleGiveBack(t *testing.T) {
 // to a release is lost leaves the outcome open, and a repeat finds out.
 func TestPersonReleasesOnOtherStores(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		memory := memlock.NewWith(&memlock.Options{History: true})
+		memory := mem.New(&mem.Options{History: true})
 		fail := ""
 		engine := &hook.Engine{
 			Forward: driver.Forward{Engine: memory, Without: driver.Capabilities{Break: true}},
@@ -290,7 +296,7 @@ func TestPersonReleasesOnOtherStores(t *testing.T) {
 // hidden shows hidden lease IDs, as a server does to a caller without the right admin.
 type hidden struct{ driver.Forward }
 
-func (e hidden) Inspect(ctx context.Context, name string) (driver.Lock, error) {
+func (e hidden) Inspect(ctx context.Context, name string) (lockinfo.LockState, error) {
 	lock, err := e.Forward.Inspect(ctx, name)
 	for i := range lock.Holders {
 		lock.Holders[i].LeaseID = lock.Holders[i].LeaseID.Hidden()
@@ -302,7 +308,7 @@ func (e hidden) Inspect(ctx context.Context, name string) (driver.Lock, error) {
 // back.
 func TestPersonReleasesByToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := openPeople(t, hidden{driver.Forward{Engine: memlock.New()}}, io.Discard)
+		s := openPeople(t, hidden{driver.Forward{Engine: mem.New(nil)}}, io.Discard)
 		ref := wire.HoldRelease{FencingToken: s.as("ann").freezes(key, freeze).FencingToken}
 		for range 2 {
 			s.as("ann").do(http.StatusNoContent, "POST", releasePath, "", ref, nil)
@@ -310,7 +316,7 @@ func TestPersonReleasesByToken(t *testing.T) {
 		if lock := s.as("ops").looked(); lock.Held || len(lock.Broken) != 1 || lock.Broken[0].Author != "ann" {
 			t.Errorf("%+v", lock)
 		}
-		without := driver.Forward{Engine: memlock.New(), Without: driver.Capabilities{Break: true}}
+		without := driver.Forward{Engine: mem.New(nil), Without: driver.Capabilities{Break: true}}
 		s = openPeople(t, hidden{without}, io.Discard)
 		ref.FencingToken = s.as("ann").freezes(key, freeze).FencingToken
 		s.as("ann").refused(http.StatusNotImplemented, "unsupported", "POST", releasePath, "", ref)

@@ -16,23 +16,31 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/server"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// from is a caller on this host, or one behind any number of proxies.
-type from struct{ direct bool }
+// ann is who sends all requests.
+type ann struct{}
 
-func (f from) Identify(*http.Request) (*caller.Caller, error) {
-	return &caller.Caller{Name: "ann", Rights: caller.All, Direct: f.direct}, nil
+func (ann) Identify(*http.Request) (*caller.Caller, error) {
+	return &caller.Caller{Name: "ann", Rights: caller.All}, nil
 }
 
 // openFar returns a server whose clients may be behind proxies.
 func openFar(t *testing.T, engine driver.Engine) *site {
-	return openWith(t, engine, server.Options{Callers: from{}})
+	return openWith(t, engine, server.Options{Callers: ann{}})
 }
 
+// openNear returns a server whose clients come by a unix socket.
 func openNear(t *testing.T, engine driver.Engine) *site {
-	return openWith(t, engine, server.Options{Callers: from{direct: true}})
+	s := openFar(t, engine)
+	inner := s.handler
+	s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx := context.WithValue(r.Context(), http.LocalAddrContextKey, &net.UnixAddr{Net: "unix"})
+		inner.ServeHTTP(w, r.WithContext(ctx))
+	})
+	return s
 }
 
 // A wireTap is the connection of one stream, and the client at its other end.
@@ -72,7 +80,9 @@ func (s *site) hold(query, key string, req wire.LeaseRequest, with ...func(*http
 	c := &wireTap{t: s.T, over: ctx, cancel: cancel, done: make(chan struct{}), header: http.Header{}}
 	r := httptest.NewRequestWithContext(server.ConnContext(ctx, c), "POST", "/v1/leases?hold=1"+query, bytes.NewReader(text))
 	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Idempotency-Key", key)
+	if key != "" {
+		r.Header.Set("Idempotency-Key", key)
+	}
 	for _, f := range with {
 		f(r)
 	}
@@ -211,7 +221,7 @@ func (c *wireTap) events(event string) (n int) {
 }
 
 // look returns what the store knows of a name.
-func look(t *testing.T, engine driver.Engine, name string) driver.Lock {
+func look(t *testing.T, engine driver.Engine, name string) lockinfo.LockState {
 	t.Helper()
 	lock, err := engine.Inspect(context.Background(), name)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/hook"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
 // A store is one that the requests of one server may not reach.
@@ -47,7 +47,7 @@ func (s *store) set(cut bool) {
 // does; the loss is said a tenth of the TTL before that.
 func TestHoldStoreAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		away := behind(engine)
 		c := openFar(t, away).hold("", key, asked(0))
 		time.Sleep(7 * second)
@@ -55,13 +55,13 @@ func TestHoldStoreAway(t *testing.T) {
 		ends := time.Now().Add(look(t, engine, name).Holders[0].ExpiresIn)
 		time.Sleep(40 * second)
 		lost := c.ended("lost")
-		if left := ends.Sub(lost.at); lost.Cause != "deadline" || left < 3*second || left > 4*second {
-			t.Errorf("%+v, %s before the lease ends, want a tenth of 30 s", lost, left)
+		if left := ends.Sub(lost.at); lost.Cause != "deadline" || left < 6*second || left > 7*second {
+			t.Errorf("%+v, %s before the lease ends, want a tenth of 30 s and the holder's margin", lost, left)
 		}
 		all := c.lines()
 		ping := all[len(all)-2]
-		if left := ends.Sub(ping.at); ping.Event != "ping" || left < 11*second || left > 12*second {
-			t.Errorf("the last ping came %s before the lease ends, want what it promises, 11 s", left)
+		if left := ends.Sub(ping.at); ping.Event != "ping" || left < 15*second || left > 16*second {
+			t.Errorf("the last ping came %s before the lease ends, want what it promises, 12 s, and the holder's margin", left)
 		}
 	})
 }
@@ -69,8 +69,8 @@ func TestHoldStoreAway(t *testing.T) {
 // A renewal that succeeds at last is heard of in time.
 func TestHoldStoreBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
-		for away := 14 * second; away < 24*second; away += 500 * time.Millisecond {
+		engine := mem.New(nil)
+		for away := 14 * second; away < 20*second; away += 500 * time.Millisecond {
 			store := behind(engine)
 			s := openFar(t, store)
 			c := s.hold("&direct=1", key+away.String(), asked(0))
@@ -97,7 +97,7 @@ func TestHoldStoreBack(t *testing.T) {
 // has left at that time.
 func TestHoldPromises(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		for round := range 40 {
 			away := behind(engine)
 			ttl := time.Duration(1000+rand.IntN(60_000)) * time.Millisecond
@@ -105,7 +105,7 @@ func TestHoldPromises(t *testing.T) {
 			req.TTLMS = ttl.Milliseconds()
 			c := openFar(t, away).hold("", key+strconv.Itoa(round), req)
 			quiet := time.Duration(c.last("acquired").QuietMS) * time.Millisecond
-			promise := quiet + quiet/10
+			promise := quiet + quiet/5
 			for seen, steps := 0, 0; steps < 500; steps++ {
 				if rand.IntN(100) == 0 {
 					away.set(rand.IntN(2) == 0)
@@ -128,6 +128,7 @@ func TestHoldPromises(t *testing.T) {
 			c.close()
 			time.Sleep(2 * ttl)
 		}
+		time.Sleep(20 * second) // requests that hang have timed out by then
 	})
 }
 
@@ -135,7 +136,7 @@ func TestHoldPromises(t *testing.T) {
 // the same token, and nothing is released.
 func TestHoldDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		a, b := openNear(t, engine), openNear(t, engine)
 		c, waiter := a.hold("", key, asked(0)), a.hold("", rival, asked(time.Hour))
 		client := a.hold("&renew=client", key+"client", named("other"))
@@ -170,7 +171,7 @@ func TestHoldDrain(t *testing.T) {
 // client to go on with elsewhere.
 func TestHoldCutByDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		a, b := openNear(t, engine), openNear(t, engine)
 		c, waiter := a.hold("", key, asked(0)), a.hold("", rival, asked(time.Hour))
 		token := c.last("acquired").FencingToken
@@ -203,7 +204,7 @@ func TestHoldGoesOnElsewhere(t *testing.T) {
 	for _, ttl := range []time.Duration{second, 3 * second, 30 * second, 10 * time.Minute} {
 		for _, notices := range []time.Duration{0, 1, 10} {
 			synctest.Test(t, func(t *testing.T) {
-				engine := memlock.New()
+				engine := mem.New(nil)
 				a, b := openFar(t, engine), openFar(t, engine)
 				req := asked(0)
 				req.TTLMS = ttl.Milliseconds()
@@ -233,7 +234,7 @@ func TestHoldGoesOnElsewhere(t *testing.T) {
 // The same, with more leases at the other server than it renews every few seconds.
 func TestHoldGoesOnAmongMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		a, b := openFar(t, engine), openFar(t, engine)
 		for i := range 4000 {
 			req := named("crowd/" + strconv.Itoa(i))
@@ -258,7 +259,7 @@ func TestHoldGoesOnAmongMany(t *testing.T) {
 // Of two streams with one key at the same server the later one has the lease.
 func TestHoldTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		s := openNear(t, engine)
 		old := s.hold("", key, asked(0))
 		token := old.last("acquired").FencingToken
@@ -287,7 +288,7 @@ func TestHoldTwice(t *testing.T) {
 // server before the lock is freed, or finds it freed.
 func TestHoldComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := openFar(t, memlock.New())
+		s := openFar(t, mem.New(nil))
 		c := s.hold("", key, asked(0))
 		token := c.last("acquired").FencingToken
 		for pause := second; pause < 11*second; pause += second {
@@ -301,7 +302,7 @@ func TestHoldComesBack(t *testing.T) {
 		time.Sleep(time.Minute)
 		c.last("ping")
 		c.close()
-		time.Sleep(11*second + time.Millisecond)
+		time.Sleep(12*second + time.Millisecond)
 		s.refused(410, "released", "POST", "/v1/leases?hold=1", key, asked(0))
 	})
 }

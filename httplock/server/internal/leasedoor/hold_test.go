@@ -3,12 +3,16 @@ package leasedoor_test
 import (
 	"context"
 	"net/http"
+	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/hook"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -34,7 +38,7 @@ func named(name string) wire.LeaseRequest {
 // long as anybody listens.
 func TestHoldPings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		c := openFar(t, engine).hold("", key, asked(0))
 		first := c.last("acquired")
 		if first.Token == nil || first.LeaseID == "" || first.Name != name || first.Mode != "exclusive" || first.TTLMS != 30_000 ||
@@ -62,34 +66,44 @@ func TestHoldPings(t *testing.T) {
 
 // Where the end of a connection is that of the client it releases at once; else when the
 // client has stopped by its own rule; where the client renews, by its own requests, not
-// at all.
+// at all. INVARIANT I1: no address makes a connection the client's own.
 func TestHoldClosed(t *testing.T) {
-	forwarded := func(r *http.Request) { r.Header.Set("X-Forwarded-For", "192.0.2.7") }
+	comesFrom := func(addr string) func(*http.Request) { return func(r *http.Request) { r.RemoteAddr = addr } }
+	passedOn := func(r *http.Request) { r.Header.Set("X-Forwarded-For", "192.0.2.7") }
 	for what, c := range map[string]struct {
 		near  bool
 		query string
-		with  []func(*http.Request)
+		with  func(*http.Request)
 		close string
 		free  time.Duration
 	}{
-		"on this host":                       {true, "", nil, "release", 0},
-		"elsewhere":                          {false, "", nil, "free_later", 11 * second},
-		"elsewhere, and direct":              {false, "&direct=1", nil, "release", 0},
-		"on this host, and not direct":       {true, "&direct=0", nil, "free_later", 11 * second},
-		"behind a proxy of this host":        {true, "", []func(*http.Request){forwarded}, "free_later", 11 * second},
-		"on this host, renewed by itself":    {true, "&renew=client", nil, "release", 0},
-		"elsewhere, renewed by the client":   {false, "&renew=client", nil, "run_out", 27 * second},
-		"elsewhere, renewed by the server":   {false, "&renew=server", nil, "free_later", 11 * second},
-		"direct, behind a proxy of its host": {true, "&direct=1", []func(*http.Request){forwarded}, "release", 0},
+		"by a socket":                           {true, "", nil, "release", 0},
+		"by a socket, and not direct":           {true, "&direct=0", nil, "free_later", 12 * second},
+		"by a socket, from a proxy":             {true, "", passedOn, "free_later", 12 * second},
+		"by a socket, renewed by the client":    {true, "&renew=client", nil, "release", 0},
+		"from this host":                        {false, "", comesFrom("127.0.0.1:4711"), "free_later", 12 * second},
+		"from this host, by IPv6":               {false, "", comesFrom("[::1]:4711"), "free_later", 12 * second},
+		"from this host, and direct":            {false, "&direct=1", comesFrom("127.0.0.1:4711"), "release", 0},
+		"from the inbound side of a mesh":       {false, "", comesFrom("127.0.0.6:4711"), "free_later", 12 * second},
+		"from this host, from a proxy":          {false, "", func(r *http.Request) { comesFrom("127.0.0.1:1")(r); passedOn(r) }, "free_later", 12 * second},
+		"from this host, renewed by the client": {false, "&renew=client", comesFrom("127.0.0.1:4711"), "run_out", 27 * second},
+		"elsewhere":                             {false, "", nil, "free_later", 12 * second},
+		"elsewhere, and direct":                 {false, "&direct=1", nil, "release", 0},
+		"elsewhere, renewed by the client":      {false, "&renew=client", nil, "run_out", 27 * second},
+		"elsewhere, renewed by the server":      {false, "&renew=server", nil, "free_later", 12 * second},
 	} {
 		t.Run(what, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				engine := memlock.New()
+				engine := mem.New(nil)
 				s := openFar(t, engine)
 				if c.near {
 					s = openNear(t, engine)
 				}
-				stream := s.hold(c.query, key, asked(0), c.with...)
+				var with []func(*http.Request)
+				if c.with != nil {
+					with = append(with, c.with)
+				}
+				stream := s.hold(c.query, key, asked(0), with...)
 				if got := stream.last("acquired").OnClose; got != c.close {
 					t.Errorf("on_close is %q, want %q", got, c.close)
 				}
@@ -108,7 +122,7 @@ func TestHoldClosed(t *testing.T) {
 // server stops to renew, and the lease runs out.
 func TestHoldSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		c := openNear(t, engine).hold("", key, asked(0))
 		time.Sleep(7 * second)
 		c.listen(false)
@@ -133,7 +147,7 @@ func TestHoldSilence(t *testing.T) {
 // A pause without acknowledgements that is shorter than that does nothing.
 func TestHoldShortSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := openFar(t, memlock.New()).hold("", key, asked(0))
+		c := openFar(t, mem.New(nil)).hold("", key, asked(0))
 		for range 10 {
 			c.listen(false)
 			time.Sleep(19 * second)
@@ -147,7 +161,7 @@ func TestHoldShortSilence(t *testing.T) {
 // There may be no room for a line: that is silence, too, and no close.
 func TestHoldFullConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		c := openNear(t, engine).hold("", key, asked(0))
 		c.mu.Lock()
 		c.full = true
@@ -163,7 +177,7 @@ func TestHoldFullConnection(t *testing.T) {
 // A waiter hears of its place, and of the lock.
 func TestHoldQueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		s := openNear(t, engine)
 		holder := s.hold("", key, asked(0))
 		first := s.hold("", rival, asked(time.Hour))
@@ -191,7 +205,7 @@ func TestHoldQueued(t *testing.T) {
 // A place of a client that may live lasts for a while, so that the same key finds it.
 func TestHoldQueuedElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		a, b := openFar(t, engine), openFar(t, engine)
 		holder := a.hold("&direct=1", key, asked(0))
 		waiter, other := a.hold("", rival, asked(time.Hour)), a.hold("", "key-of-the-next-01234", asked(time.Hour))
@@ -204,10 +218,95 @@ func TestHoldQueuedElsewhere(t *testing.T) {
 	})
 }
 
+// When it is refused, a client has no place any more: the next hears that it is first, and
+// none waits for a client that does not come back. INVARIANT I7.
+func TestHoldRefusedLeavesNoPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := mem.New(nil)
+		s := openFar(t, engine)
+		holder := s.hold("&direct=1", key, asked(0))
+		const impatient = 5
+		async := func(r *http.Request) { r.Header.Set("Prefer", "respond-async") } // means nothing here
+		for i := range impatient {
+			s.hold("", rival+strconv.Itoa(i), asked(second), async)
+		}
+		patient := s.hold("", "key-of-the-next-01234", asked(time.Hour))
+		time.Sleep(second + time.Millisecond)
+		if n := look(t, engine, name).QueueLength; n != 1 {
+			t.Errorf("%d are queued, want the one that goes on waiting", n)
+		}
+		holder.close()
+		patient.last("acquired")
+	})
+}
+
+// A stream whose wait ends while the same client waits at another server ends no lease: it
+// gives up a place, and the client finds that out there.
+func TestHoldRefusedWhereItIsNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := mem.New(nil)
+		a, b := openFar(t, engine), openFar(t, engine)
+		holder := a.hold("&direct=1", key, asked(0))
+		old := a.hold("", rival, asked(8*second)) // the client does not hear it any more
+		time.Sleep(5 * second)
+		c := b.hold("", rival, asked(time.Hour))
+		time.Sleep(3*second + time.Millisecond)
+		old.ended("refused")
+		holder.close()
+		time.Sleep(time.Minute)
+		c.last("ping")
+		if held := look(t, engine, name).Holders; len(held) != 1 || c.events("acquired") != 1 {
+			t.Errorf("the store has %+v", held)
+		}
+	})
+}
+
+// A lock that is handed over when the wait has just ended is the client's.
+func TestHoldHandedOverAtTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := mem.New(nil)
+		holder := openFar(t, engine).hold("&direct=1", key, asked(0))
+		first, end := holder.last("acquired").LeaseID, time.Now().Add(3*second)
+		late := &hook.Engine{Forward: driver.Forward{Engine: engine}, Each: func(_ context.Context, r hook.Request, send func() error) error {
+			if r.Method == "Refresh" && !time.Now().Before(end) {
+				holder.cancel()
+				for look(t, engine, name).Holders[0].LeaseID == lockinfo.LeaseID(first) {
+					time.Sleep(time.Millisecond)
+				}
+			}
+			return send()
+		}}
+		c := openFar(t, late).hold("", rival, asked(3*second))
+		time.Sleep(3*second + 100*time.Millisecond)
+		c.last("acquired")
+		time.Sleep(time.Minute)
+		c.last("ping")
+	})
+}
+
+// A client that says that its connection is direct is refused where a proxy says that it
+// is not, and nothing is acquired.
+func TestHoldDirectByProxy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := mem.New(nil)
+		s := openFar(t, engine)
+		for _, header := range []string{"Forwarded", "Via", "X-Forwarded-For", "X-Real-IP"} {
+			c := s.hold("&direct=1", key, asked(0), func(r *http.Request) { r.Header.Set(header, "192.0.2.7") })
+			if all := c.lines(); c.status != http.StatusBadRequest || !strings.Contains(all[0].Detail, "leave direct out") {
+				t.Errorf("%s: %d %+v", header, c.status, all)
+			}
+			c.close()
+		}
+		if held := look(t, engine, name).Holders; len(held) != 0 {
+			t.Errorf("the store has %+v", held)
+		}
+	})
+}
+
 // When the wait is over the stream says so; one that does not wait is refused without.
 func TestHoldRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := openNear(t, memlock.New())
+		s := openNear(t, mem.New(nil))
 		s.hold("", key, asked(0))
 		c := s.hold("", rival, asked(8*second))
 		time.Sleep(9 * second)
@@ -228,7 +327,7 @@ func TestHoldRefused(t *testing.T) {
 func TestHoldReleased(t *testing.T) {
 	for _, query := range []string{"", "&renew=client"} {
 		synctest.Test(t, func(t *testing.T) {
-			engine := memlock.New()
+			engine := mem.New(nil)
 			a, b := openFar(t, engine), openFar(t, engine)
 			c := a.hold(query, key, asked(0))
 			a.do(http.StatusNoContent, "POST", "/v1/leases/release", "", refOf(c.last("acquired")), nil)
@@ -251,7 +350,7 @@ func refOf(l heard) wire.LeaseRefs {
 // from the grant, wherever the lease went on.
 func TestHoldMinHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		a, b := openNear(t, engine), openNear(t, engine)
 		req := asked(0)
 		req.MinHoldMS = 60_000
@@ -268,11 +367,32 @@ func TestHoldMinHold(t *testing.T) {
 	})
 }
 
+// A lease that is broken in the instant in which the stream looks at it was broken, and
+// did not end by its deadline.
+func TestHoldBrokenAtALook(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := mem.New(nil)
+		for round := range 100 {
+			c := openFar(t, engine).hold("", key+strconv.Itoa(round), asked(0))
+			begun := c.last("acquired")
+			time.Sleep(time.Until(begun.at.Add(3 * time.Duration(begun.PingMS) * time.Millisecond)))
+			if _, err := engine.Break(context.Background(), driver.BreakRequest{Name: name, Token: begun.FencingToken, Author: "ops", Reason: "maintenance"}); err != nil {
+				t.Fatal(err)
+			}
+			if l := c.ended("lost"); l.Cause != "broken" {
+				t.Fatalf("round %d: the cause is %q: %s", round, l.Cause, l.Detail)
+			}
+			c.close()
+			time.Sleep(time.Minute)
+		}
+	})
+}
+
 // A lease that is broken is lost at once, and the stream says by whom and why.
 func TestHoldBroken(t *testing.T) {
 	for _, query := range []string{"", "&renew=client"} {
 		synctest.Test(t, func(t *testing.T) {
-			engine := memlock.New()
+			engine := mem.New(nil)
 			c := openFar(t, engine).hold(query, key, asked(0))
 			token := c.last("acquired").FencingToken
 			if _, err := engine.Break(context.Background(), driver.BreakRequest{Name: name, Token: token, Author: "ops", Reason: "maintenance"}); err != nil {
@@ -289,10 +409,10 @@ func TestHoldBroken(t *testing.T) {
 // nothing else of it.
 func TestHoldRenewedByClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		c := openFar(t, engine).hold("&renew=client", key, asked(0))
 		first := c.last("acquired")
-		renew := driver.ExtendRequest{Name: name, LeaseID: driver.LeaseID(first.LeaseID), TTL: 30 * second}
+		renew := driver.ExtendRequest{Name: name, LeaseID: lockinfo.LeaseID(first.LeaseID), TTL: 30 * second}
 		for range 20 {
 			time.Sleep(9 * second)
 			if err := engine.Extend(t.Context(), []driver.ExtendRequest{renew})[0]; err != nil {

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -20,7 +20,7 @@ func ref(l wire.Lease) wire.LeaseRefs {
 // any server answers.
 func TestRenewAndCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		a, b := open(t, engine), open(t, engine)
 		l := a.lease("n", key, wire.LeaseRequest{TTLMS: 10_000})
 		time.Sleep(9 * time.Second)
@@ -28,6 +28,10 @@ func TestRenewAndCheck(t *testing.T) {
 		renew := ref(l)
 		renew.TTLMS = 20_000
 		b.do(http.StatusOK, "POST", "/v1/leases/renew", "", renew, &renewed)
+		if renewed.Token == nil || *renewed.Token != l.Token {
+			t.Errorf("renewed: the token is %v, want %v", renewed.Token, l.Token)
+		}
+		renewed.Token = nil
 		if want := (wire.Renewed{Name: "n", TTLMS: 20_000, ExpiresInMS: 20_000}); renewed != want {
 			t.Errorf("renewed: %+v, want %+v", renewed, want)
 		}
@@ -43,7 +47,7 @@ func TestRenewAndCheck(t *testing.T) {
 // After a release the next has the lock at once, and the key is used up for a minute.
 func TestReleaseLeavesATombstone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		a, b := open(t, engine), open(t, engine)
 		l := a.lease("n", key, wire.LeaseRequest{})
 		b.do(http.StatusNoContent, "POST", "/v1/leases/release", "", ref(l), nil)
@@ -62,7 +66,7 @@ func TestReleaseLeavesATombstone(t *testing.T) {
 // Several leases at once, each with its own answer.
 func TestSeveralLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, memlock.New())
+		s := open(t, mem.New(nil))
 		l, m := s.lease("n", key, wire.LeaseRequest{}), s.lease("m", key, wire.LeaseRequest{})
 		all := wire.LeaseRefs{Leases: []wire.LeaseRef{
 			{Name: "n", LeaseID: l.LeaseID}, {Name: "n", LeaseID: m.LeaseID}, {Name: "m", LeaseID: m.LeaseID},
@@ -96,7 +100,7 @@ func (s *site) results(path string, refs wire.LeaseRefs, want ...int) {
 // A name that is to stay closed does, though another server releases the lease.
 func TestMinHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		a, b := open(t, engine), open(t, engine)
 		l := a.lease("n", key, wire.LeaseRequest{MinHoldMS: 5_000, Labels: map[string]string{"shop": "7"}})
 		time.Sleep(2 * time.Second)
@@ -115,7 +119,7 @@ func TestMinHold(t *testing.T) {
 // way is granted nothing.
 func TestReleaseByKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		a, b := open(t, engine), open(t, engine)
 		for name, req := range map[string]wire.LeaseRequest{"n": {}, "m": {MinHoldMS: 1000}} {
 			l := a.lease(name, key, req)

@@ -2,8 +2,10 @@ package leasedoor_test
 
 import (
 	"bufio"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -15,14 +17,14 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/httplock/server"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // Every name that can be taken can be asked about, in a path.
 func TestNamesInPaths(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, memlock.New())
+		s := open(t, mem.New(nil))
 		for _, name := range []string{
 			"n", "a/b", "/a", "a/", "a//b", "..", "../..", "a/../b", ".", "%", "%2F", "100%", "a b", " ", "+", "?", "#", "a?b#c", "a&b=c",
 			"ü", "日本語/鍵", "🔒", `"`, `\`, "'", "{a}", "<b>", ";", ":", "@", "history", "break", "x/history", "a/break", strings.Repeat("/", 512), strings.Repeat("ü", 256),
@@ -54,7 +56,7 @@ func TestNamesInPaths(t *testing.T) {
 // sees what others may not.
 func TestList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		all := open(t, engine)
 		var names []string
 		for i := range 2345 {
@@ -117,13 +119,13 @@ func TestList(t *testing.T) {
 // What servers keep under names of their own is in no list.
 func TestReservedNamesAreNotListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		s := open(t, engine)
 		c, err := holdfast.New(engine, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.Close(t.Context())
+		defer c.Close()
 		if _, err := c.Once(t.Context(), "holdfast@server/secret", nil, work("7")); err != nil {
 			t.Fatal(err)
 		}
@@ -147,7 +149,7 @@ func (a always) Identify(*http.Request) (*caller.Caller, error) { return a.calle
 // whoever had it is told by whom.
 func TestBreak(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		ada := &caller.Caller{Name: "ada", Rights: caller.All}
 		s := openWith(t, engine, server.Options{Callers: always{ada}})
 		l := s.lease("n", key, wire.LeaseRequest{Holder: &wire.Self{Label: "nightly"}})
@@ -174,5 +176,45 @@ func TestBreak(t *testing.T) {
 		s.refused(http.StatusBadRequest, "invalid", "POST", "/v1/locks/n/break", "", wire.BreakRequest{FencingToken: 7, Reason: "\x00"})
 		ada.Rights &^= caller.Break
 		s.refused(http.StatusForbidden, "not-permitted", "POST", "/v1/locks/n/break", "", wire.BreakRequest{FencingToken: 7})
+	})
+}
+
+// A long list is compressed for those who take that, and is the same.
+func TestCompressedList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, mem.New(nil))
+		for i := range 300 {
+			s.lease(fmt.Sprintf("list/%03d", i), fmt.Sprintf("%s-%d", key, i), wire.LeaseRequest{TTLMS: 600_000})
+		}
+		get := func(path, accept, encoding string) *httptest.ResponseRecorder {
+			r := httptest.NewRequestWithContext(t.Context(), "GET", "http://localhost"+path, nil)
+			r.Header.Set("Accept-Encoding", encoding)
+			r.Header.Set("Accept", accept)
+			w := httptest.NewRecorder()
+			s.server.ServeHTTP(w, r)
+			return w
+		}
+		for _, accept := range []string{"application/json", "application/x-ndjson"} {
+			plain := get("/v1/locks", accept, "br, gzip;q=0")
+			small := get("/v1/locks", accept, "br, gzip")
+			if plain.Header().Get("Content-Encoding") != "" || small.Header().Get("Content-Encoding") != "gzip" || small.Header().Get("Vary") != "Accept-Encoding" {
+				t.Errorf("%s: headers %v and %v", accept, plain.Header(), small.Header())
+			}
+			if small.Body.Len() > plain.Body.Len()/8 {
+				t.Errorf("%s: %d bytes, and %d compressed", accept, plain.Body.Len(), small.Body.Len())
+			}
+			zip, err := gzip.NewReader(small.Body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sorted := func(text string) []string { return slices.Sorted(strings.Lines(text)) }
+			if text, err := io.ReadAll(zip); err != nil || !slices.Equal(sorted(string(text)), sorted(plain.Body.String())) {
+				t.Errorf("%s: the compressed list is another: %v", accept, err)
+			}
+		}
+		refused := get("/v1/locks?limit=0", "application/json", "gzip")
+		if refused.Code != http.StatusBadRequest || refused.Header().Get("Content-Encoding") != "" || !strings.Contains(refused.Body.String(), `"invalid"`) {
+			t.Errorf("%d %v %s", refused.Code, refused.Header(), refused.Body)
+		}
 	})
 }

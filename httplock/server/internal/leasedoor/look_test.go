@@ -21,7 +21,8 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 	"github.com/holdfast-locks/holdfast/internal/hook"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -36,8 +37,8 @@ func (s *site) lookAt(names ...string) (v wire.Looked) {
 // were asked for, whatever they are.
 func TestLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
-		s := open(t, engine)
+		engine := mem.New(nil)
+		s := open(t, engine).async()
 		names := []string{
 			"held", "free", "queued", "seats", "broken", "done", "begun", "kept", "a/b", "..", "%2F", "日本語/鍵", `"`, `<img src=x onerror=alert(1)>`, "look", "held",
 			strings.Repeat("/", 512), strings.Repeat("ü", 256),
@@ -100,7 +101,7 @@ func TestLookIsCheap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		asked, now, most := map[string]int{}, 0, 0
-		engine := &hook.Engine{Forward: driver.Forward{Engine: memlock.New()}, Each: func(_ context.Context, r hook.Request, send func() error) error {
+		engine := &hook.Engine{Forward: driver.Forward{Engine: mem.New(nil)}, Each: func(_ context.Context, r hook.Request, send func() error) error {
 			mu.Lock()
 			asked[r.Method]++
 			now++
@@ -146,7 +147,7 @@ func TestLookIsCheap(t *testing.T) {
 func TestLookRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
-		engine := &hook.Engine{Forward: driver.Forward{Engine: memlock.New()}, Each: func(_ context.Context, r hook.Request, send func() error) error {
+		engine := &hook.Engine{Forward: driver.Forward{Engine: mem.New(nil)}, Each: func(_ context.Context, r hook.Request, send func() error) error {
 			asked.Add(1)
 			return send()
 		}}
@@ -188,7 +189,7 @@ func TestLookRefused(t *testing.T) {
 // The longest names fit, as many as there may be, however they are written in JSON.
 func TestLookAtLongNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, memlock.New())
+		s := open(t, mem.New(nil))
 		for _, escape := range []string{`x`, `\"`, `\u0078`} {
 			name := `"` + strings.Repeat(escape, 512) + `"`
 			body := `{"names": [` + strings.Repeat(name+", ", 127) + name + `]}`
@@ -227,7 +228,7 @@ func TestLookWhereSomeFail(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				e := &looking{Forward: driver.Forward{Engine: memlock.New()}, fail: c.fail}
+				e := &looking{Forward: driver.Forward{Engine: mem.New(nil)}, fail: c.fail}
 				s := open(t, e)
 				began := time.Now()
 				w := s.send(t.Context(), "POST", "/v1/locks/look", "", wire.LookRequest{Names: []string{"a", "b", "c"}})
@@ -251,7 +252,7 @@ func TestLookWhereSomeFail(t *testing.T) {
 // A store that is one, and hangs, is not waited for by each of many names in turn.
 func TestLookAtHungStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e := &looking{Forward: driver.Forward{Engine: memlock.New()}, fail: hang("")}
+		e := &looking{Forward: driver.Forward{Engine: mem.New(nil)}, fail: hang("")}
 		s := open(t, driver.Forward{Engine: e, Without: driver.Capabilities{Routes: true}})
 		names := make([]string, driver.MaxBatch)
 		for i := range names {
@@ -287,12 +288,12 @@ func (e *looking) Capabilities() driver.Capabilities {
 
 func (e *looking) Route(name string) uint32 { return uint32(name[0]) }
 
-func (e *looking) Inspect(ctx context.Context, name string) (driver.Lock, error) {
+func (e *looking) Inspect(ctx context.Context, name string) (lockinfo.LockState, error) {
 	e.mu.Lock()
 	e.asked++
 	e.mu.Unlock()
 	if err := e.fail(ctx, name); err != nil {
-		return driver.Lock{}, err
+		return lockinfo.LockState{}, err
 	}
 	return e.Forward.Inspect(ctx, name)
 }
@@ -352,11 +353,11 @@ func lookSays(t *testing.T, w *httptest.ResponseRecorder) string {
 
 // All locks of a page of 10,000 come as lines, in order, and whole.
 func TestListOfTenThousand(t *testing.T) {
-	engine := memlock.New()
+	engine := mem.New(nil)
 	for i := range 10_000 {
 		_, err := engine.Acquire(t.Context(), driver.AcquireRequest{
-			Name: fmt.Sprintf("app/%05d", i), LeaseID: driver.NewLeaseID(), TTL: time.Hour,
-			Holder: driver.Holder{Host: "web-3", PID: i, User: "deploy", Program: "worker", Reason: "a reason, as people give it"},
+			Name: fmt.Sprintf("app/%05d", i), LeaseID: lockinfo.NewLeaseID(), TTL: time.Hour,
+			Holder: lockinfo.Holder{Host: "web-3", PID: i, User: "deploy", Program: "worker", Reason: "a reason, as people give it"},
 		})
 		if err != nil {
 			t.Fatal(err)

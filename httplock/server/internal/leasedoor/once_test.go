@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -16,14 +16,14 @@ import (
 // else gets its result, and so does the library.
 func TestOnceInTwoRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		a, b := open(t, engine), open(t, engine)
 		const path = "/v1/once/mail%2F42"
 		asked := wire.OnceRequest{Fingerprint: "sum 7", TTLMS: 10_000}
 		var run, again wire.Lease
 		a.do(http.StatusCreated, "POST", path, key, asked, &run)
 		b.do(http.StatusCreated, "POST", path, key, asked, &again)
-		if run != again || run.Name != "mail/42" {
+		if run.Repeated || !again.Repeated || run.LeaseID != again.LeaseID || run.Token != again.Token || run.Name != "mail/42" {
 			t.Errorf("the repeat is answered %+v, the first %+v", again, run)
 		}
 		p := b.refused(http.StatusConflict, "in-progress", "POST", path, otherKey, asked)
@@ -62,7 +62,7 @@ func TestOnceInTwoRequests(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.Close(t.Context())
+		defer c.Close()
 		r, err := c.Once(t.Context(), "mail/42", &holdfast.OnceOptions{Fingerprint: "sum 7"}, notDone)
 		if err != nil || !r.Replayed || r.Token != run.FencingToken || string(r.Value) != `{"sent":true}` {
 			t.Errorf("the library has %+v, %v", r, err)
@@ -85,7 +85,7 @@ func TestOnceInTwoRequests(t *testing.T) {
 // Work that fails is the next caller's, and so is that of whoever did not renew.
 func TestOnceWithoutResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, memlock.New())
+		s := open(t, mem.New(nil))
 		var run wire.Lease
 		s.do(http.StatusCreated, "POST", "/v1/once/k", key, wire.OnceRequest{}, &run)
 		s.do(http.StatusNoContent, "POST", "/v1/once/k/fail", "", wire.OnceFailure{LeaseID: run.LeaseID}, nil)
@@ -111,13 +111,13 @@ func TestOnceWithoutResult(t *testing.T) {
 // Whatever work has left can be read: JSON, text, bytes, nothing.
 func TestOnceResults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		s := open(t, engine)
 		c, err := holdfast.New(engine, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.Close(t.Context())
+		defer c.Close()
 		for value, want := range map[string]string{
 			`{"a":1}`: `{"a":1}`, "5": "5", "sent\n": `"sent\n"`, "": `""`, "\xff": "", `"x"`: `"x"`,
 		} {

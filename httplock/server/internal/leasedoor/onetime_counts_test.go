@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 	"github.com/holdfast-locks/holdfast/internal/hook"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 	"github.com/holdfast-locks/holdfast/observe"
 	"github.com/holdfast-locks/holdfast/wire"
 )
@@ -23,7 +23,7 @@ import (
 func TestTokenCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var down atomic.Bool
-		store := &hook.Engine{Forward: driver.Forward{Engine: memlock.New()}, Each: func(_ context.Context, _ hook.Request, send func() error) error {
+		store := &hook.Engine{Forward: driver.Forward{Engine: mem.New(nil)}, Each: func(_ context.Context, _ hook.Request, send func() error) error {
 			if down.Load() {
 				return driver.ErrUnavailable
 			}
@@ -85,13 +85,13 @@ func TestTokenCounts(t *testing.T) {
 func TestTokenCountsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ann := &caller.Caller{Name: "ann", Rights: caller.All, Prefixes: []string{"app/"}}
-		s := openWith(t, memlock.New(), server.Options{Callers: always{ann}})
+		s := openWith(t, mem.New(nil), server.Options{Callers: always{ann}})
 		s.refused(http.StatusForbidden, "not-permitted", "GET", "/v1/onetime", "", nil)
 		ann.Prefixes, ann.Rights = nil, caller.OneTime
 		s.refused(http.StatusForbidden, "not-permitted", "GET", "/v1/onetime", "", nil)
 		ann.Rights = caller.Read
 		s.do(http.StatusOK, "GET", "/v1/onetime", "", nil, nil)
-		s = open(t, driver.Forward{Engine: memlock.New(), Without: driver.Capabilities{OneTime: true}})
+		s = open(t, driver.Forward{Engine: mem.New(nil), Without: driver.Capabilities{OneTime: true}})
 		s.refused(http.StatusNotImplemented, "unsupported", "GET", "/v1/onetime", "", nil)
 	})
 }

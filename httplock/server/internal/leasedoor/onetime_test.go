@@ -12,7 +12,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/server"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 	"github.com/holdfast-locks/holdfast/observe"
 	"github.com/holdfast-locks/holdfast/wire"
 )
@@ -21,7 +21,7 @@ import (
 // request.
 func TestOneTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		a, b := open(t, engine), open(t, engine)
 		issue := func(req wire.TokenRequest) wire.TokenSecret {
 			var issued wire.IssuedToken
@@ -70,8 +70,8 @@ func TestOneTime(t *testing.T) {
 // What a store cannot do is said so.
 func TestUnsupported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := driver.Capabilities{OneTime: true, Records: true, ListRecords: true, Break: true, List: true, Shared: true, Semaphore: true}
-		s := open(t, driver.Forward{Engine: memlock.New(), Without: all})
+		all := driver.Capabilities{OneTime: true, Records: true, Break: true, List: true, Shared: true, Semaphore: true}
+		s := open(t, driver.Forward{Engine: mem.New(nil), Without: all})
 		for _, r := range []struct {
 			method, path string
 			body         any
@@ -99,7 +99,7 @@ func TestUnsupported(t *testing.T) {
 // start, asked or not; its log and its Observer say that it goes on.
 func TestTokensArePruned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		var pruned atomic.Int64
 		var log bytes.Buffer
 		opts := server.Options{Logger: slog.New(slog.NewTextHandler(&log, nil)), Observer: func(e observe.Event) {

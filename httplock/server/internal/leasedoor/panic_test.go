@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/server"
 	"github.com/holdfast-locks/holdfast/internal/hook"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -50,20 +50,20 @@ func TestPanicOnAnotherGoroutine(t *testing.T) {
 			time.Sleep(time.Minute)
 		}},
 		"refreshes of places": {"Refresh", func(s *site, _ wire.Lease) {
-			s.do(http.StatusAccepted, "POST", "/v1/leases", otherKey, wire.LeaseRequest{Name: "a", WaitMS: 30_000}, nil)
+			s.async().do(http.StatusAccepted, "POST", "/v1/leases", otherKey, wire.LeaseRequest{Name: "a", WaitMS: 30_000}, nil)
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var log bytes.Buffer
 				var faulty atomic.Bool
-				engine := &hook.Engine{Forward: driver.Forward{Engine: memlock.New()}, Each: func(_ context.Context, r hook.Request, send func() error) error {
+				engine := &hook.Engine{Forward: driver.Forward{Engine: mem.New(nil)}, Each: func(_ context.Context, r hook.Request, send func() error) error {
 					if faulty.Load() && r.Method == c.method {
 						panic("marker-of-a-secret")
 					}
 					return send()
 				}}
-				s := openWith(t, &parts{Forward: driver.Forward{Engine: engine}}, server.Options{Callers: from{}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+				s := openWith(t, &parts{Forward: driver.Forward{Engine: engine}}, server.Options{Callers: ann{}, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 				l := s.lease("a", key, wire.LeaseRequest{TTLMS: 600_000})
 				faulty.Store(true)
 				c.ask(s, l)

@@ -11,7 +11,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/httplock/server"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -21,10 +21,10 @@ func keyOf(i int) string { return fmt.Sprintf("key-of-caller-%06d", i) }
 // A request that is wrong in itself is refused, and changes nothing.
 func TestBadRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := newFlaky(memlock.New())
+		store := newFlaky(mem.New(nil))
 		s := open(t, store)
 		good := wire.LeaseRequest{Name: "n"}
-		for _, k := range []string{"", "short", "fifteen-charact", `"unclosed-0123456789`, "with space 0123456789", strings.Repeat("x", 256)} {
+		for _, k := range []string{"short", "fifteen-charact", `"unclosed-0123456789`, "with space 0123456789", strings.Repeat("x", 256)} {
 			s.refused(http.StatusBadRequest, "key-invalid", "POST", "/v1/leases", k, good)
 			s.refused(http.StatusBadRequest, "key-invalid", "POST", "/v1/once/k", k, wire.OnceRequest{})
 		}
@@ -32,7 +32,7 @@ func TestBadRequests(t *testing.T) {
 			{}, {Name: "a\nb"}, {Name: strings.Repeat("x", 513)},
 			{Name: "n", Mode: "Exclusive"}, {Name: "n", Mode: "semaphore"}, {Name: "n", Limit: 2}, {Name: "n", Mode: "semaphore", Limit: 2, Permits: 3},
 			{Name: "n", TTLMS: 9}, {Name: "n", TTLMS: -1}, {Name: "n", TTLMS: 1 << 62}, {Name: "n", TTLMS: 30*24*3600*1000 + 1},
-			{Name: "n", WaitMS: -1}, {Name: "n", MinHoldMS: -1}, {Name: "n", MinHoldMS: 1}, {Name: "n", MinToken: 1 << 60},
+			{Name: "n", WaitMS: -1}, {Name: "n", MinHoldMS: -1}, {Name: "n", MinHoldMS: 1}, {Name: "n", LockDelayMS: -1}, {Name: "n", LockDelayMS: 9}, {Name: "n", LockDelayMS: 1 << 62}, {Name: "n", TTLMS: 600_000, LockDelayMS: 30*24*3600*1000 - 599_999}, {Name: "n", MinToken: 1 << 60},
 			{Name: "n", Reason: "\x1b"}, {Name: "n", Holder: &wire.Self{Host: "\u202e"}}, {Name: "n", Labels: map[string]string{"k": strings.Repeat("x", 5000)}},
 		} {
 			s.refused(http.StatusBadRequest, "invalid", "POST", "/v1/leases", key, bad)
@@ -83,7 +83,7 @@ func TestBadRequests(t *testing.T) {
 // another.
 func TestCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		as := func(c *caller.Caller) *site { return openWith(t, engine, server.Options{Callers: always{c}}) }
 		ada := as(&caller.Caller{Name: "ada", Rights: caller.All})
 		bob := as(&caller.Caller{Name: "bob", Rights: caller.Acquire | caller.Read, Prefixes: []string{"bob/", "n"}})
@@ -92,10 +92,10 @@ func TestCallers(t *testing.T) {
 		if len(p.Holders) != 1 {
 			t.Fatalf("in the way is %+v", p.Holders)
 		}
-		if h := p.Holders[0]; h.User != "ada" || h.Host != "web-3" || h.PID != 812 || h.Program != "job" || h.Label != "nightly" || h.Reason != "film" || h.Labels["user"] != "root" {
+		if h := p.Holders[0]; h.User != "ada" || h.Caller != "ada" || h.Host != "web-3" || h.PID != 812 || h.Program != "job" || h.Label != "nightly" || h.Reason != "film" || h.Labels["user"] != "root" {
 			t.Errorf("in the way is %+v", h)
 		}
-		if !strings.Contains(p.Detail, `acquire "n": held by nightly on ada@web-3 (pid 812, job)`) || strings.Contains(p.Detail, l.LeaseID) {
+		if !strings.Contains(p.Detail, `acquire "n": held by ada as nightly on web-3 (pid 812, job)`) || strings.Contains(p.Detail, l.LeaseID) {
 			t.Errorf("detail: %s", p.Detail)
 		}
 		bob.refused(http.StatusForbidden, "not-permitted", "POST", "/v1/leases", key, wire.LeaseRequest{Name: "ada/n"})
@@ -125,7 +125,7 @@ func TestCallers(t *testing.T) {
 // not count.
 func TestLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := openWith(t, memlock.New(), server.Options{Limits: server.Limits{Waiters: 1, Leases: 3}})
+		s := openWith(t, mem.New(nil), server.Options{Limits: server.Limits{Waiters: 1, Leases: 3}}).async()
 		l := s.lease("n", key, wire.LeaseRequest{TTLMS: 600_000})
 		ctx, hangUp := context.WithCancel(t.Context())
 		first := s.later(ctx, keyOf(1), wire.LeaseRequest{Name: "n", WaitMS: 50_000})
@@ -138,7 +138,7 @@ func TestLimits(t *testing.T) {
 		s.do(http.StatusAccepted, "POST", "/v1/leases", keyOf(1), wire.LeaseRequest{Name: "n", WaitMS: 1}, nil)
 		s.lease("m", keyOf(3), wire.LeaseRequest{})
 		s.refused(http.StatusTooManyRequests, "too-many-leases", "POST", "/v1/leases", keyOf(4), wire.LeaseRequest{Name: "o"})
-		s.lease("m", keyOf(3), wire.LeaseRequest{}) // a repeat is the same lease
+		s.do(http.StatusOK, "POST", "/v1/leases", keyOf(3), wire.LeaseRequest{Name: "m"}, nil) // a repeat is the same lease
 		s.do(http.StatusNoContent, "POST", "/v1/leases/release", "", ref(l), nil)
 		for range 5 { // what is refused does not count
 			s.refused(http.StatusConflict, "lock-held", "POST", "/v1/leases", keyOf(5), wire.LeaseRequest{Name: "m"})
@@ -151,7 +151,7 @@ func TestLimits(t *testing.T) {
 // Whoever is refused is told when to ask again.
 func TestRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, memlock.New())
+		s := open(t, mem.New(nil))
 		l := s.lease("n", key, wire.LeaseRequest{MinHoldMS: 7_000})
 		again := func() string {
 			w := s.send(t.Context(), "POST", "/v1/leases", otherKey, wire.LeaseRequest{Name: "n"})
@@ -172,7 +172,7 @@ func TestRetryAfter(t *testing.T) {
 // Modes go together as they do in the library.
 func TestModes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, memlock.New())
+		s := open(t, mem.New(nil))
 		for i := range 3 {
 			if l := s.lease("r", keyOf(i), wire.LeaseRequest{Mode: "shared"}); l.Mode != "shared" {
 				t.Errorf("%+v", l)
@@ -194,7 +194,7 @@ func TestModes(t *testing.T) {
 // refusal says how to switch that on.
 func TestHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, memlock.NewWith(&memlock.Options{History: true}))
+		s := open(t, mem.New(&mem.Options{History: true}))
 		l := s.lease("a/b", key, wire.LeaseRequest{Reason: "film"})
 		time.Sleep(2 * time.Second)
 		s.do(http.StatusNoContent, "POST", "/v1/leases/release", "", ref(l), nil)
@@ -204,7 +204,7 @@ func TestHistory(t *testing.T) {
 			h.Events[1].Event != "released" || *h.Events[1].HeldMS != 2_000 || h.Events[1].FencingToken != l.FencingToken {
 			t.Errorf("%+v", h)
 		}
-		p := open(t, memlock.New()).refused(http.StatusNotImplemented, "unsupported", "GET", "/v1/locks/n/history", "", nil)
+		p := open(t, mem.New(nil)).refused(http.StatusNotImplemented, "unsupported", "GET", "/v1/locks/n/history", "", nil)
 		if !strings.Contains(p.Detail, "history=1") {
 			t.Errorf("detail: %s", p.Detail)
 		}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -19,6 +19,12 @@ func (s *site) later(ctx context.Context, key string, req wire.LeaseRequest) <-c
 	go func() { answer <- s.send(ctx, "POST", "/v1/leases", key, req) }()
 	synctest.Wait()
 	return answer
+}
+
+// async makes the requests of a site those of a caller that comes back for the lock.
+func (s *site) async() *site {
+	s.header = http.Header{"Prefer": {"handling=lenient, Respond-Async; foo"}}
+	return s
 }
 
 // queueLength returns how many wait for a name.
@@ -35,8 +41,8 @@ func queueLength(t *testing.T, engine driver.Engine, name string) int {
 // answer, and those who came later stay behind.
 func TestWaitInPieces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
-		a, b := open(t, engine), open(t, engine)
+		engine := mem.New(nil)
+		a, b := open(t, engine).async(), open(t, engine).async()
 		l := a.lease("n", key, wire.LeaseRequest{TTLMS: 600_000})
 		first := wire.LeaseRequest{Name: "n", TTLMS: 10_000, WaitMS: 3_000}
 		var q wire.Queued
@@ -55,8 +61,8 @@ func TestWaitInPieces(t *testing.T) {
 		a.do(http.StatusNoContent, "POST", "/v1/leases/release", "", ref(l), nil) // nobody is connected for the first place
 		time.Sleep(time.Second)
 		var mine wire.Lease
-		b.do(http.StatusCreated, "POST", "/v1/leases", otherKey, first, &mine)
-		if mine.ExpiresInMS != 10_000 {
+		b.do(http.StatusOK, "POST", "/v1/leases", otherKey, first, &mine)
+		if mine.ExpiresInMS != 10_000 || !mine.Repeated {
 			t.Errorf("after a hand-over the lease is %+v, want it to last for its TTL", mine)
 		}
 		a.do(http.StatusNoContent, "POST", "/v1/leases/release", "", ref(mine), nil)
@@ -69,7 +75,7 @@ func TestWaitInPieces(t *testing.T) {
 // A piece is 55 s long at most.
 func TestLongestPiece(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := open(t, memlock.New())
+		s := open(t, mem.New(nil)).async()
 		s.lease("n", key, wire.LeaseRequest{TTLMS: 600_000})
 		began := time.Now()
 		s.do(http.StatusAccepted, "POST", "/v1/leases", otherKey, wire.LeaseRequest{Name: "n", WaitMS: 3_600_000}, nil)
@@ -82,7 +88,7 @@ func TestLongestPiece(t *testing.T) {
 // The lock is handed over in the moment in which it is free, for the whole TTL.
 func TestHandOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		a, b := open(t, engine), open(t, engine)
 		l := a.lease("n", key, wire.LeaseRequest{TTLMS: 60_000})
 		next := b.later(t.Context(), otherKey, wire.LeaseRequest{Name: "n", WaitMS: 50_000})
@@ -107,7 +113,7 @@ func TestHandOver(t *testing.T) {
 // may come back before that.
 func TestHangingUpKeepsThePlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		s := open(t, engine)
 		s.lease("n", key, wire.LeaseRequest{TTLMS: 600_000})
 		ctx, hangUp := context.WithCancel(t.Context())
@@ -129,7 +135,7 @@ func TestHangingUpKeepsThePlace(t *testing.T) {
 // A server that drains answers those who wait at once: their place is good at another one.
 func TestDrainEndsWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		engine := memlock.New()
+		engine := mem.New(nil)
 		a, b := open(t, engine), open(t, engine)
 		l := a.lease("n", key, wire.LeaseRequest{TTLMS: 600_000})
 		waiting := a.later(t.Context(), otherKey, wire.LeaseRequest{Name: "n", WaitMS: 50_000})
@@ -138,11 +144,12 @@ func TestDrainEndsWaits(t *testing.T) {
 		synctest.Wait()
 		select {
 		case w := <-waiting:
-			if w.Code != http.StatusAccepted {
-				t.Errorf("%d %s", w.Code, w.Body)
-			}
+			a.problem(w, http.StatusServiceUnavailable, "draining")
 		default:
 			t.Fatal("the waiter is not answered")
+		}
+		if n := queueLength(t, engine, "n"); n != 1 {
+			t.Errorf("there are %d places, want that of the waiter", n)
 		}
 		p := a.refused(http.StatusServiceUnavailable, "draining", "POST", "/v1/leases", otherKey, wire.LeaseRequest{Name: "n"})
 		if p.Detail == "" {
@@ -151,6 +158,6 @@ func TestDrainEndsWaits(t *testing.T) {
 		a.do(http.StatusOK, "POST", "/v1/leases/renew", "", ref(l), nil)
 		a.do(http.StatusNoContent, "POST", "/v1/leases/check", "", ref(l), nil)
 		a.do(http.StatusNoContent, "POST", "/v1/leases/release", "", ref(l), nil)
-		b.do(http.StatusCreated, "POST", "/v1/leases", otherKey, wire.LeaseRequest{Name: "n"}, nil)
+		b.do(http.StatusOK, "POST", "/v1/leases", otherKey, wire.LeaseRequest{Name: "n"}, nil)
 	})
 }

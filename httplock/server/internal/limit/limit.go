@@ -7,43 +7,47 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // Max is how much one caller may have at this server. A zero field is default.
 type Max struct {
 	Waiters int // requests that wait for a lock
 	Streams int // responses that go on: held locks, events, news
-	Leases  int // leases that were asked for through this server, and have not ended
+	Leases  int // leases requested through this server that have not ended
+	Kept    int // bytes of results and one-time tokens given to this server that have not ended
 }
 
 // defaults are far above what a program needs, and far below what a server has.
-var defaults = Max{Waiters: 10_000, Streams: 5_000, Leases: 100_000}
+var defaults = Max{Waiters: 10_000, Streams: 5_000, Leases: 100_000, Kept: 64 << 20}
 
-// Exceeded says that a caller has as much as it may. Nothing was done.
+// Exceeded is the error of a caller that has reached a limit. Nothing was done.
 type Exceeded struct {
 	Code   string // for programs
 	Detail string
-	Again  time.Duration // when to ask again
+	Again  time.Duration // when to retry
+	Busy   bool          // all callers together have reached it
 }
 
 func (e *Exceeded) Error() string { return e.Detail }
 
-// Limits count what the callers of one server have. A nil Limits allows everything. What
-// callers have is forgotten with the server, as it is the server's memory that is guarded.
+// Limits count what the callers of one server have. A nil Limits allows everything. The
+// counts end with the server, whose memory they guard.
 type Limits struct {
 	max Max
 
 	mu      sync.Mutex
 	callers map[string]*account // by their names; without those that have nothing
+	bytes   int64               // of bodies of all
 }
 
 // An account is what one caller has.
 type account struct {
 	waiters, streams int
-	leases           map[driver.LeaseID]time.Time // when each ends if it is not renewed
-	sooner           time.Time                    // none of them ends before
+	bytes            int64  // of bodies
+	leases           ledger // by lease ID
+	kept             ledger // results and tokens
 }
 
 // New returns limits.
@@ -51,7 +55,7 @@ func New(max Max) *Limits {
 	for _, n := range []struct {
 		given    *int
 		standard int
-	}{{&max.Waiters, defaults.Waiters}, {&max.Streams, defaults.Streams}, {&max.Leases, defaults.Leases}} {
+	}{{&max.Waiters, defaults.Waiters}, {&max.Streams, defaults.Streams}, {&max.Leases, defaults.Leases}, {&max.Kept, defaults.Kept}} {
 		if *n.given == 0 {
 			*n.given = n.standard
 		}
@@ -59,85 +63,111 @@ func New(max Max) *Limits {
 	return &Limits{max: max, callers: map[string]*account{}}
 }
 
-// Waiter counts a request of c that waits, until leave. leave may be called twice.
-func (l *Limits) Waiter(c *caller.Caller) (leave func(), err error) {
-	if l == nil {
-		return func() {}, nil
-	}
-	return l.enter(c, "waiters", l.max.Waiters, func(a *account) *int { return &a.waiters })
-}
-
-// Stream counts a response to c that goes on, until leave. leave may be called twice.
-func (l *Limits) Stream(c *caller.Caller) (leave func(), err error) {
-	if l == nil {
-		return func() {}, nil
-	}
-	return l.enter(c, "streams", l.max.Streams, func(a *account) *int { return &a.streams })
-}
-
-func (l *Limits) enter(c *caller.Caller, what string, limit int, count func(*account) *int) (leave func(), err error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	a := l.accountLocked(c)
-	if *count(a) >= limit {
-		return nil, exceeded(what, limit, time.Second)
-	}
-	*count(a)++
-	return sync.OnceFunc(func() {
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		*count(a)--
-		l.tidyLocked(c, a)
-	}), nil
-}
-
-// Lease counts a lease that c is about to ask for. It goes on counting until Ended, or
-// until it must have run out: a request whose outcome is unknown may have been granted.
-// The same lease ID again is one lease.
-func (l *Limits) Lease(c *caller.Caller, id driver.LeaseID, ttl time.Duration) error {
+// with calls f for the account of c.
+func (l *Limits) with(c *caller.Caller, f func(*account) error) error {
 	if l == nil {
 		return nil
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	a, now := l.accountLocked(c), time.Now()
-	if _, again := a.leases[id]; !again && len(a.leases) >= l.max.Leases {
-		if a.sweep(now); len(a.leases) >= l.max.Leases {
-			return exceeded("leases", l.max.Leases, max(time.Second, min(time.Minute, a.sooner.Sub(now))))
+	a := l.callers[c.Name]
+	if a == nil {
+		l.sweepLocked()
+		a = &account{}
+		l.callers[c.Name] = a
+	}
+	defer l.tidyLocked(c.Name, a)
+	return f(a)
+}
+
+// Waiter counts a waiting request of c until leave, which may be called twice.
+func (l *Limits) Waiter(c *caller.Caller) (leave func(), err error) {
+	return l.enter(c, "waiters", func(a *account, max *Max) (*int, int) { return &a.waiters, max.Waiters })
+}
+
+// Stream counts a stream of c until leave, which may be called twice.
+func (l *Limits) Stream(c *caller.Caller) (leave func(), err error) {
+	return l.enter(c, "streams", func(a *account, max *Max) (*int, int) { return &a.streams, max.Streams })
+}
+
+func (l *Limits) enter(c *caller.Caller, what string, count func(*account, *Max) (n *int, limit int)) (leave func(), err error) {
+	err = l.with(c, func(a *account) error {
+		n, limit := count(a, &l.max)
+		if *n >= limit {
+			return exceeded(what, limit, time.Second)
+		}
+		*n++
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return sync.OnceFunc(func() {
+		_ = l.with(c, func(a *account) error {
+			n, _ := count(a, &l.max)
+			*n--
+			return nil
+		})
+	}), nil
+}
+
+// Leases counts leases that c is about to request, or none of them. Each counts until
+// Ended or until it must have expired: a request whose outcome is unknown may have been
+// granted. The same lease ID counts once.
+func (l *Limits) Leases(c *caller.Caller, ttl time.Duration, ids ...lockinfo.LeaseID) error {
+	return l.with(c, func(a *account) error {
+		if more := a.more(ids); more > 0 && len(a.leases.all)+more > l.max.Leases {
+			a.leases.sweep()
+			if len(a.leases.all)+a.more(ids) > l.max.Leases {
+				return exceeded("leases", l.max.Leases, a.leases.again())
+			}
+		}
+		for _, id := range ids {
+			a.renew(id, ttl)
+		}
+		return nil
+	})
+}
+
+// more returns how many of the leases are not counted yet.
+func (a *account) more(ids []lockinfo.LeaseID) (n int) {
+	for _, id := range ids {
+		if _, there := a.leases.all[string(id)]; !there {
+			n++
 		}
 	}
-	a.count(id, now.Add(ttl))
-	return nil
+	return n
 }
 
-// Renewed says that the store keeps a lease of c for ttl from now. It may have been
-// granted through another server.
-func (l *Limits) Renewed(c *caller.Caller, id driver.LeaseID, ttl time.Duration) {
-	if l == nil {
-		return
+// renew counts a lease for ttl from now, or for longer if it was counted so.
+func (a *account) renew(id lockinfo.LeaseID, ttl time.Duration) {
+	if ends := time.Now().Add(ttl); ends.After(a.leases.all[string(id)].ends) {
+		a.leases.put(string(id), entry{ends: ends})
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.accountLocked(c).count(id, time.Now().Add(ttl))
 }
 
-// Ended says that a lease of c is over, or was not granted.
-func (l *Limits) Ended(c *caller.Caller, id driver.LeaseID) {
-	if l == nil {
-		return
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	a := l.accountLocked(c)
-	delete(a.leases, id)
-	l.tidyLocked(c, a)
+// Renewed reports that the store keeps a lease of c for ttl from now. Another server may
+// have been granted it.
+func (l *Limits) Renewed(c *caller.Caller, id lockinfo.LeaseID, ttl time.Duration) {
+	_ = l.with(c, func(a *account) error {
+		a.renew(id, ttl)
+		return nil
+	})
+}
+
+// Ended reports that a lease of c has ended, or was not granted.
+func (l *Limits) Ended(c *caller.Caller, id lockinfo.LeaseID) {
+	_ = l.with(c, func(a *account) error {
+		a.leases.drop(string(id))
+		return nil
+	})
 }
 
 // A Load is what all callers have at one moment.
 type Load struct {
 	Waiters int // requests that wait for a lock
 	Streams int // responses that go on
-	Leases  int // leases that were asked for here, and have not ended
+	Leases  int // leases requested here that have not ended
 }
 
 // Load returns what all callers have now.
@@ -148,71 +178,37 @@ func (l *Limits) Load() (all Load) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, a := range l.callers {
-		a.sweep(time.Now())
+		a.sweep()
 		all.Waiters += a.waiters
 		all.Streams += a.streams
-		all.Leases += len(a.leases)
+		all.Leases += len(a.leases.all)
 	}
 	return all
 }
 
-func (l *Limits) accountLocked(c *caller.Caller) *account {
-	a := l.callers[c.Name]
-	if a == nil {
-		l.sweepLocked()
-		a = &account{leases: map[driver.LeaseID]time.Time{}}
-		l.callers[c.Name] = a
-	}
-	return a
-}
-
-// INVARIANT I11: callers whose leases have all run out are forgotten. Each that comes
-// anew looks at a few of the others, so that nothing runs in the background.
+// INVARIANT I11: callers whose leases have all expired are forgotten. Each new caller
+// causes a look at a few others, so that nothing runs in the background.
 func (l *Limits) sweepLocked() {
 	const few = 2
-	looked, now := 0, time.Now()
+	looked := 0
 	for name, a := range l.callers {
 		if looked++; looked > few {
 			return
 		}
-		a.sweep(now)
-		if a.empty() {
-			delete(l.callers, name)
-		}
+		a.sweep()
+		l.tidyLocked(name, a)
 	}
 }
 
-func (l *Limits) tidyLocked(c *caller.Caller, a *account) {
-	if a.empty() && l.callers[c.Name] == a {
-		delete(l.callers, c.Name)
+func (l *Limits) tidyLocked(name string, a *account) {
+	if a.waiters == 0 && a.streams == 0 && a.bytes == 0 && len(a.leases.all) == 0 && len(a.kept.all) == 0 {
+		delete(l.callers, name)
 	}
 }
 
-func (a *account) empty() bool { return a.waiters == 0 && a.streams == 0 && len(a.leases) == 0 }
-
-func (a *account) count(id driver.LeaseID, ends time.Time) {
-	if len(a.leases) == 0 || ends.Before(a.sooner) {
-		a.sooner = ends
-	}
-	if ends.After(a.leases[id]) {
-		a.leases[id] = ends
-	}
-}
-
-// sweep forgets the leases that have run out. It looks at nothing before one can have.
-func (a *account) sweep(now time.Time) {
-	if len(a.leases) == 0 || now.Before(a.sooner) {
-		return
-	}
-	first := true
-	for id, ends := range a.leases {
-		switch {
-		case !now.Before(ends):
-			delete(a.leases, id)
-		case first || ends.Before(a.sooner):
-			a.sooner, first = ends, false
-		}
-	}
+func (a *account) sweep() {
+	a.leases.sweep()
+	a.kept.sweep()
 }
 
 func exceeded(what string, limit int, again time.Duration) error {

@@ -7,9 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/limit"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 var one, other = &caller.Caller{Name: "one"}, &caller.Caller{Name: "other"}
@@ -53,7 +53,7 @@ func wantExceeded(t *testing.T, err error, code string) {
 func TestLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limit.New(limit.Max{Leases: 2})
-		take := func(id driver.LeaseID, ttl time.Duration) error { return l.Lease(one, id, ttl) }
+		take := func(id lockinfo.LeaseID, ttl time.Duration) error { return l.Leases(one, ttl, id) }
 		if err := errors.Join(take("a", 10*time.Second), take("b", 20*time.Second)); err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +61,7 @@ func TestLeases(t *testing.T) {
 		if err := take("a", 10*time.Second); err != nil {
 			t.Errorf("the same lease again: %v", err)
 		}
-		if err := l.Lease(other, "c", time.Second); err != nil {
+		if err := l.Leases(other, time.Second, "c"); err != nil {
 			t.Errorf("another caller: %v", err)
 		}
 		l.Ended(one, "b")
@@ -88,7 +88,7 @@ func TestCallersAreForgotten(t *testing.T) {
 		l := limit.New(limit.Max{})
 		for n := range 1000 {
 			c := &caller.Caller{Name: fmt.Sprint(n)}
-			if err := l.Lease(c, "a", time.Second); err != nil {
+			if err := l.Leases(c, time.Second, "a"); err != nil {
 				t.Fatal(err)
 			}
 			leave, _ := l.Waiter(c)
@@ -109,7 +109,7 @@ func TestNilAllowsEverything(t *testing.T) {
 	leave()
 	l.Renewed(one, "a", time.Second)
 	l.Ended(one, "a")
-	if err := errors.Join(err, err2, l.Lease(one, "a", time.Second)); err != nil {
+	if err := errors.Join(err, err2, l.Leases(one, time.Second, "a")); err != nil {
 		t.Error(err)
 	}
 }

@@ -16,7 +16,7 @@ func TestLoad(t *testing.T) {
 		leave, err := l.Waiter(one)
 		_, err2 := l.Waiter(other)
 		_, err3 := l.Stream(other)
-		if err := errors.Join(err, err2, err3, l.Lease(one, "a", time.Second), l.Lease(other, "b", time.Minute)); err != nil {
+		if err := errors.Join(err, err2, err3, l.Leases(one, time.Second, "a"), l.Leases(other, time.Minute, "b")); err != nil {
 			t.Fatal(err)
 		}
 		if got, want := l.Load(), (limit.Load{Waiters: 2, Streams: 1, Leases: 2}); got != want {

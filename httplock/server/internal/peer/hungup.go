@@ -5,8 +5,8 @@ import (
 	"syscall"
 )
 
-// HungUp reports whether the other end of conn has certainly closed it. It asks the
-// system, and so knows at once, even of a connection that nobody has read since.
+// HungUp reports whether the other end of conn has certainly closed it. It queries the
+// system, and so knows at once, even before the next read.
 func HungUp(conn net.Conn) bool {
 	c, ok := conn.(syscall.Conn)
 	if !ok {

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// established is the state of a TCP connection that nobody has closed, as linux/tcp.h
+// established is the state of a TCP connection that neither end has closed, as linux/tcp.h
 // counts it.
 const established = 1
 

@@ -1,5 +1,5 @@
-// Package peer tells how much of what was written to a connection has arrived at its
-// other end: the only thing that a server can know of a client that says nothing.
+// Package peer reports how much of the data written to a connection has arrived at its
+// other end: all that a server can know about a silent client.
 package peer
 
 import (
@@ -26,7 +26,7 @@ func Of(ctx context.Context) net.Conn {
 	return conn
 }
 
-// Arrivals are what arrives of what is written to a connection. What has arrived was
+// Arrivals count the data that arrives at the other end of a connection. Arrived data were
 // acknowledged: over TCP by the system at the other end of the connection, which may be
 // a proxy, and on a unix socket by the program, which has read it.
 type Arrivals struct {

@@ -4,36 +4,39 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
 )
 
-// A shared is a question to the store whose answer all have who want it. However many they
-// are, it is asked once at a time, and not again before every is over.
+// A shared is a request to the store whose reply all callers share. There is one at a time,
+// and every is the shortest time between two.
 type shared[T any] struct {
 	every time.Duration
 	send  func(ctx context.Context) (T, error)
-	spawn func(func(ctx context.Context)) // runs it on a goroutine that the server waits for
+	house *door.House
+	what  string // for the log
 
 	mu    sync.Mutex
-	asked time.Time     // when it was asked last; zero: never
-	under chan struct{} // closed when it is answered; nil if it is not being asked
+	sent  time.Time     // when the last one was sent; zero: never
+	under chan struct{} // closed when the reply comes; nil if none is under way
 	last  answer[T]
 }
 
-// An answer is what came of a question.
+// An answer is the latest result of a request.
 type answer[T any] struct {
 	found T         // by the last one that was answered
 	at    time.Time // when that was; zero: never
 	err   error     // of the last one
-	known bool      // one is over
+	known bool      // one has ended
 }
 
-// get returns what is known. If it is time, and may says so, the store is asked anew. For an
-// answer to that get waits until ctx ends; if old is set, only for the first.
+// get returns the latest reply. If it is time, and may is set, it sends another request. It
+// waits for the reply until ctx ends; if old is set, only for the first.
 func (s *shared[T]) get(ctx context.Context, may, old bool) answer[T] {
 	s.mu.Lock()
-	if may && s.under == nil && (s.asked.IsZero() || time.Since(s.asked) >= s.every) {
-		s.asked, s.under = time.Now(), make(chan struct{})
-		s.spawn(s.ask)
+	if may && s.under == nil && (s.sent.IsZero() || time.Since(s.sent) >= s.every) {
+		s.sent, s.under = time.Now(), make(chan struct{})
+		s.house.Go(s.what, s.run)
 	}
 	under, last := s.under, s.last
 	s.mu.Unlock()
@@ -46,13 +49,13 @@ func (s *shared[T]) get(ctx context.Context, may, old bool) answer[T] {
 		defer s.mu.Unlock()
 		return s.last
 	case <-ctx.Done():
-		last.err, last.known = nil, false // what was known before says nothing of now
+		last.err, last.known = nil, false // an old reply does not show that the store answers now
 		return last
 	}
 }
 
-// ask asks the store. It ends in a panic of the engine as well.
-func (s *shared[T]) ask(ctx context.Context) {
+// run sends the request. It ends after a panic of the engine, too.
+func (s *shared[T]) run(ctx context.Context) {
 	err := errFault
 	var found T
 	defer func() {

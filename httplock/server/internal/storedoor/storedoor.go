@@ -1,9 +1,9 @@
-// Package storedoor has what people ask about the store of the server: GET /v1/store.
+// Package storedoor describes the store of the server to people: GET /v1/store.
 //
 // # How it is made
 //
-// What the store is asked because of that, all callers have in common: so a page that is
-// open on many screens costs the store a round trip a second, and a diagnosis a minute.
+// All callers share the requests to the store: so a page that is open on many screens costs
+// the store one round trip a second, and one diagnosis a minute.
 package storedoor
 
 import (
@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -30,10 +29,10 @@ const (
 	diagnoseLimit = 30 * time.Second
 	diagnosedTTL  = 30 * time.Second // of the leases that the store is to be fit for
 
-	// patience is how long somebody waits for the first diagnosis.
+	// patience is how long a request waits for the first diagnosis.
 	patience = 2 * time.Second
 
-	// nobodys is a name that is looked at, to see how long that takes. Nobody has it.
+	// nobodys is a free name. A look at it measures the round trip.
 	nobodys = "holdfast/round-trip"
 )
 
@@ -45,11 +44,6 @@ type desk struct {
 	name  string // of the store
 	trip  shared[time.Duration]
 	check shared[driver.Diagnosis]
-
-	life context.Context // of what runs in the background
-	end  context.CancelFunc
-	mu   sync.Mutex
-	wg   sync.WaitGroup // of that; guarded by mu until life is over
 }
 
 // Routes adds GET /v1/store. name is what the store is called; without one, it is named
@@ -59,10 +53,8 @@ func Routes(mux *http.ServeMux, h *door.House, name string) {
 	if name == "" {
 		d.name, _, _ = strings.Cut(strings.TrimLeft(fmt.Sprintf("%T", h.Engine), "*"), ".")
 	}
-	d.life, d.end = context.WithCancel(context.Background())
-	d.trip = shared[time.Duration]{every: tripEvery, send: d.roundTrip, spawn: d.spawn("round trip")}
-	d.check = shared[driver.Diagnosis]{every: diagnoseEvery, send: d.diagnose, spawn: d.spawn("diagnose")}
-	h.OnClose(d.close)
+	d.trip = shared[time.Duration]{every: tripEvery, send: d.roundTrip, house: h, what: "round trip"}
+	d.check = shared[driver.Diagnosis]{every: diagnoseEvery, send: d.diagnose, house: h, what: "diagnose"}
 	mux.Handle("GET /v1/store", h.Handle(d.show))
 }
 
@@ -86,7 +78,7 @@ func (d *desk) show(w http.ResponseWriter, r *door.Request) error {
 	return door.Write(w, http.StatusOK, v)
 }
 
-// tell says whether the store answers.
+// tell reports whether the store answers.
 func (d *desk) tell(v *wire.Store, trip answer[time.Duration]) {
 	switch {
 	case !trip.known:
@@ -99,7 +91,7 @@ func (d *desk) tell(v *wire.Store, trip answer[time.Duration]) {
 	}
 }
 
-// judge says how fit the store is. A server that stops does not have that found out.
+// judge reports how fit the store is. A server that drains starts no diagnosis.
 func (d *desk) judge(v *wire.Store, check answer[driver.Diagnosis], stops bool) {
 	if !check.at.IsZero() {
 		diagnosis := wire.DiagnosisOf(check.found, d.name, diagnosedTTL)
@@ -119,7 +111,7 @@ func (d *desk) judge(v *wire.Store, check answer[driver.Diagnosis], stops bool) 
 	}
 }
 
-// roundTrip looks at a name. Whatever the store says of it is an answer.
+// roundTrip looks at a name. Any reply will do.
 func (d *desk) roundTrip(ctx context.Context) (time.Duration, error) {
 	ctx, cancel := ask.Limit(ctx, tripLimit)
 	defer cancel()
@@ -136,39 +128,4 @@ func (d *desk) diagnose(ctx context.Context) (driver.Diagnosis, error) {
 	defer cancel()
 	found, err := d.house.Features.Diagnoser.Diagnose(ctx, driver.DiagnoseRequest{TTL: diagnosedTTL})
 	return found, ask.Harmless(ctx, err)
-}
-
-// spawn returns what runs a question, which ends when the server closes.
-func (d *desk) spawn(what string) func(func(context.Context)) {
-	return func(f func(context.Context)) {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		done := func() {}
-		if d.life.Err() == nil { // else nobody waits any more
-			d.wg.Add(1)
-			done = d.wg.Done
-		}
-		go func() {
-			defer done()
-			_ = d.house.Guard(d.life, what, func() { f(d.life) }) // f tells those who wait
-		}()
-	}
-}
-
-// close ends what is asked.
-func (d *desk) close(ctx context.Context) error {
-	d.mu.Lock()
-	d.end()
-	d.mu.Unlock()
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		d.wg.Wait()
-	}()
-	select {
-	case <-over:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("server: close: a question to the store is still under way: %w", ask.ContextError(ctx))
-	}
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 	"github.com/holdfast-locks/holdfast/internal/exchange"
 	"github.com/holdfast-locks/holdfast/internal/hook"
-	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -38,7 +38,7 @@ type store struct {
 
 func newStore() *store {
 	s := &store{}
-	s.Engine.Engine = driver.Forward{Engine: memlock.New(), Without: driver.Capabilities{OneTime: true}}
+	s.Engine.Engine = driver.Forward{Engine: mem.New(nil), Without: driver.Capabilities{OneTime: true}}
 	s.Each = func(ctx context.Context, r hook.Request, send func() error) error {
 		s.mu.Lock()
 		if r.Method == "Inspect" {
@@ -189,11 +189,11 @@ func TestStore(t *testing.T) {
 			d.Findings[1].Text != "for leases of 30s" || d.Findings[1].Measures["round_trip_ms"] != 1 {
 			t.Errorf("%+v", d)
 		}
-		s = open(t, memlock.NewWith(&memlock.Options{History: true}), server.Options{})
-		if v = s.show(); v.Store != "memlock" || !v.History || !v.Features.History || says(v) != "0 ms; the store cannot be diagnosed" {
+		s = open(t, mem.New(&mem.Options{History: true}), server.Options{})
+		if v = s.show(); v.Store != "mem" || !v.History || !v.Features.History || says(v) != "0 ms; the store cannot be diagnosed" {
 			t.Errorf("%+v", v)
 		}
-		e := memlock.New()
+		e := mem.New(nil)
 		s = open(t, driver.Forward{Engine: e, Without: e.Capabilities()}, server.Options{})
 		if v = s.show(); v.Features != (wire.Features{}) || !v.Answers {
 			t.Errorf("%+v", v)
@@ -414,7 +414,7 @@ func TestStoreIsAServer(t *testing.T) {
 	server.Configure(h.Config)
 	h.Start()
 	defer h.Close()
-	engine, err := httplock.Open(t.Context(), h.URL)
+	engine, err := httplock.Open(t.Context(), h.URL, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,10 +7,10 @@ import (
 	"reflect"
 )
 
-// A quick reads JSON as programs write it for small structs: without space, escapes and
-// null, with text, whole numbers, true and false. It gives up where there is anything else,
-// right or wrong: then the text is read as if there were no quick. What it reads, it reads
-// in one go, and strictly.
+// A quick decodes JSON as programs write it for small structs: without space, escapes and
+// null, with text, whole numbers, true and false, strictly and in one pass. It gives up at
+// anything else, valid or not: then slowly decodes the text. It saves 4 to 7 % of the
+// processor time of a pair of requests at 64 callers (docs/adr/0031).
 type quick struct{ rest []byte }
 
 // quickly reads data into the zero value v. If it gives up, v has changed.
@@ -27,7 +27,7 @@ func isPlain(t reflect.Type, fields []field) bool {
 	}
 	switch k := t.Kind(); k {
 	case reflect.Struct:
-		return len(fields) <= 64 // those that it has seen are bits
+		return len(fields) <= 64 // seen has one bit for each
 	default:
 		return k == reflect.Bool || k == reflect.String || k >= reflect.Int && k <= reflect.Uint64
 	}
@@ -82,7 +82,7 @@ func (q *quick) object(s *shape, v reflect.Value) bool {
 	}
 }
 
-// index returns which field has a name; -1 if none has that a quick can read.
+// index returns the index of the field with a name; -1 if a quick cannot read it.
 func (s *shape) index(name []byte) int {
 	for i := range s.fields {
 		if f := &s.fields[i]; f.name == string(name) {

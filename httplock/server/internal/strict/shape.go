@@ -7,11 +7,11 @@ import (
 	"sync"
 )
 
-// Shapes remember what the types look like that were read. The zero Shapes is ready to
-// use, by several at the same time.
+// Shapes are a cache of the shapes of types. The zero Shapes is ready to use, by several
+// goroutines.
 type Shapes struct{ all sync.Map } // of *shape, by reflect.Type
 
-// A shape is what JSON for a type looks like. That of a type which may be anything is nil.
+// A shape describes the JSON of a type. It is nil for a type that may be anything.
 type shape struct {
 	of       reflect.Type
 	fields   []field // of a struct
@@ -37,7 +37,7 @@ func (s *Shapes) shapeOf(t reflect.Type) *shape {
 	return found
 }
 
-// building are the shapes that are being made: a type may be in itself.
+// building are the unfinished shapes: a type may contain itself.
 type building map[reflect.Type]*shape
 
 func (b building) shape(t reflect.Type) *shape {
@@ -63,13 +63,13 @@ func (b building) shape(t reflect.Type) *shape {
 	return made
 }
 
-// anything reports whether what is in a value cannot be told by its type. A struct that
-// reads itself, and an object, have the same fields: it takes other forms besides.
+// anything reports whether values of a type may have any JSON. A struct with an UnmarshalJSON
+// still has the fields of its objects.
 func anything(t reflect.Type) bool {
 	return t.Kind() == reflect.Interface || t.Kind() != reflect.Struct && reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]())
 }
 
-// fields returns the fields of a struct, those of structs that it embeds included.
+// fields returns the fields of a struct, including those of embedded structs.
 func (b building) fields(t reflect.Type) (all []field) {
 	for i := range t.NumField() {
 		f := t.Field(i)

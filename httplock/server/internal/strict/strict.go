@@ -1,4 +1,4 @@
-// Package strict reads JSON as whoever wrote it meant it, or not at all.
+// Package strict decodes JSON and refuses everything ambiguous.
 package strict
 
 import (
@@ -9,19 +9,19 @@ import (
 	"unicode/utf8"
 )
 
-// MaxDepth is how many objects and lists may stand in each other.
+// MaxDepth is how deep objects and lists may be nested.
 const MaxDepth = 32
 
-// Unmarshal does as json.Unmarshal, and refuses what that guesses at or leaves out: a
-// field that v lacks, that stands twice, or whose name has other capitals; null other than
-// as a field; text that is not UTF-8, or half a pair of UTF-16; and what is nested deeper
-// than MaxDepth. The error names the field. Then v may have been changed.
+// Unmarshal does as json.Unmarshal, and refuses what that guesses or ignores: an unknown
+// field, a field that is there twice, a name in other capitals, null except as a field, text
+// that is not UTF-8, half a pair of UTF-16, and nesting deeper than MaxDepth. The error
+// names the field. After an error v may have changed.
 //
-// A field of type json.RawMessage may contain anything: it goes back as it came. A struct
-// may have an UnmarshalJSON of its own, if it reads objects as json.Unmarshal would.
+// A field of type json.RawMessage may contain anything. A struct may have an UnmarshalJSON,
+// if that reads objects as json.Unmarshal would.
 func Unmarshal(data []byte, v any) error { return new(Shapes).Unmarshal(data, v) }
 
-// Unmarshal is the function of that name, which looks at each type once only.
+// Unmarshal does as the function Unmarshal, and examines each type only once.
 func (s *Shapes) Unmarshal(data []byte, v any) error {
 	if !utf8.Valid(data) {
 		return errors.New("the text is not UTF-8")
@@ -37,7 +37,7 @@ func (s *Shapes) Unmarshal(data []byte, v any) error {
 	return s.slowly(data, v, of)
 }
 
-// slowly reads whatever is right, and says what is wrong.
+// slowly decodes all that is valid, and explains what is not.
 func (s *Shapes) slowly(data []byte, v any, of *shape) error {
 	if err := json.Unmarshal(data, v); err != nil {
 		return plain(err)
@@ -46,7 +46,7 @@ func (s *Shapes) slowly(data []byte, v any, of *shape) error {
 	return w.value(of, nil, 0)
 }
 
-// plain says what is wrong in the words of JSON, not in those of Go.
+// plain describes an error in terms of JSON instead of Go.
 func plain(err error) error {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// A walk goes through JSON that is known to be well formed, beside the shape of what it
-// was read into.
+// A walk compares JSON, known to be well formed, with the shape of the value that it was
+// decoded into.
 type walk struct{ rest []byte }
 
-// A path is where a value stands. It becomes text if something is wrong there.
+// A path locates a value. It becomes text in an error only.
 type path struct {
 	up    *path // nil: it is the whole
 	key   string
@@ -70,7 +70,7 @@ func (w *walk) object(of *shape, at *path, depth int) error {
 		}
 		below := path{up: at, key: key}
 		if of != nil && slices.Contains(seen, key) {
-			return fmt.Errorf("%s stands twice", quoted(below.String()))
+			return fmt.Errorf("%s is given twice", quoted(below.String()))
 		}
 		seen = append(seen, key)
 		inner, err := w.below(of, &below)
@@ -86,8 +86,8 @@ func (w *walk) object(of *shape, at *path, depth int) error {
 	return nil
 }
 
-// below returns the shape of what a key leads to: nil if that may be anything. A field may
-// be null, which is as if it were not there.
+// below returns the shape of the value of a key: nil if it may be anything. A field may be
+// null, which counts as absent.
 func (w *walk) below(of *shape, at *path) (*shape, error) {
 	switch {
 	case of == nil:

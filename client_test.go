@@ -1,0 +1,374 @@
+package holdfast_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+)
+
+// An owned engine counts how often it is closed. Its store stays, so that tests see what
+// is left in it.
+type owned struct {
+	*faulty
+	closed atomic.Int32
+	err    error // of Close
+}
+
+func (o *owned) Close() error {
+	o.closed.Add(1)
+	return o.err
+}
+
+// newOwner returns a client that owns its engine.
+func newOwner(t *testing.T, opts *holdfast.Options) (*holdfast.Client, *owned) {
+	t.Helper()
+	engine := &owned{faulty: newFaulty()}
+	c, err := holdfast.New(engine, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c, engine
+}
+
+// wantClosed fails t unless the engine was closed, or was not, as it should be.
+func wantClosed(t *testing.T, engine *owned, want bool) {
+	t.Helper()
+	if closed := engine.closed.Load() > 0; closed != want {
+		t.Errorf("the engine was closed: %t, want %t", closed, want)
+	}
+}
+
+// Close releases what is held, ends what waits, waits for the clean-ups of both, and closes
+// the engine. A second one does nothing.
+func TestCloseTidiesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, engine := newOwner(t, nil)
+		l := mustAcquire(t, c, "a", nil)
+		holder := foreign(t, engine.faulty, "b", time.Hour)
+		waiter := enqueue(t.Context(), c, "b", nil)
+		engine.set(delay(100*time.Millisecond), delay(100*time.Millisecond))
+		wantErr(t, c.Close(), nil)
+		wantClosed(t, engine, true)
+		wantErr(t, (<-waiter).err, holdfast.ErrClosed)
+		wantErr(t, context.Cause(l.Context()), context.Canceled)
+		holder()
+		nothingLeft(t, engine.faulty, "a", "b")
+		wantErr(t, c.Close(), nil)
+		wantErr(t, c.Shutdown(t.Context()), nil)
+		_, err := c.TryAcquire(t.Context(), "a", nil)
+		wantErr(t, err, holdfast.ErrClosed)
+	})
+}
+
+// A store that is dead delays Close by the request timeout; the engine is closed all the
+// same.
+func TestCloseGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, engine := newOwner(t, &holdfast.Options{RequestTimeout: 3 * time.Second})
+		mustAcquire(t, c, "a", nil)
+		engine.set(hang("release", "extend"), nil)
+		start := time.Now()
+		wantErr(t, c.Close(), context.DeadlineExceeded)
+		if took := time.Since(start); took != 3*time.Second {
+			t.Errorf("Close took %s, want the request timeout of 3s", took)
+		}
+		wantClosed(t, engine, true)
+	})
+}
+
+// Close waits for a release that somebody else has begun: the engine is closed after it.
+func TestCloseWaitsForReleaseUnderWay(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, engine := newOwner(t, nil)
+		l := mustAcquire(t, c, "a", nil)
+		engine.set(delay(3*time.Second), nil)
+		done := make(chan error, 1)
+		go func() { done <- l.Release(t.Context()) }()
+		time.Sleep(time.Second)
+		start := time.Now()
+		wantErr(t, c.Close(), nil)
+		if took := time.Since(start); took != 2*time.Second {
+			t.Errorf("Close took %s, want the 2s that the release takes yet", took)
+		}
+		nothingLeft(t, engine.faulty, "a")
+		wantErr(t, <-done, nil)
+	})
+}
+
+// A shared engine stays open, and the error of one that is not shared is that of Close.
+func TestCloseOfEngines(t *testing.T) {
+	c, engine := newOwner(t, &holdfast.Options{SharedEngine: true})
+	wantErr(t, c.Close(), nil)
+	wantErr(t, c.Shutdown(t.Context()), nil)
+	wantClosed(t, engine, false)
+	for _, end := range []func(*holdfast.Client) error{
+		(*holdfast.Client).Close, func(c *holdfast.Client) error { return c.Shutdown(t.Context()) },
+	} {
+		c, engine := newOwner(t, nil)
+		engine.err = errLink
+		wantErr(t, end(c), errLink)
+	}
+}
+
+// Shutdown takes no lease from its holder: it waits, while they are renewed, and refuses
+// all that is new.
+func TestShutdownWaitsForHolders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, engine := newOwner(t, nil)
+		l, other := mustAcquire(t, c, "a", nil), mustAcquire(t, c, "b", shared)
+		waiter := enqueue(t.Context(), c, "a", nil)
+		time.AfterFunc(time.Minute, func() { _ = other.Release(t.Context()) })
+		time.AfterFunc(10*time.Minute+3*time.Second, func() { // no renewal is under way
+			if !l.Valid() {
+				t.Errorf("lost: %v", context.Cause(l.Context()))
+			}
+			engine.set(delay(time.Second), nil) // Shutdown waits for the reply, too
+			wantErr(t, l.Release(t.Context()), nil)
+		})
+		start := time.Now()
+		ended := make(chan error, 1)
+		go func() { ended <- c.Shutdown(t.Context()) }()
+		wantErr(t, (<-waiter).err, holdfast.ErrClosed)
+		_, err := c.Acquire(t.Context(), "c", nil)
+		wantErr(t, err, holdfast.ErrClosed)
+		wantClosed(t, engine, false)
+		wantErr(t, <-ended, nil)
+		if took := time.Since(start); took != 10*time.Minute+4*time.Second {
+			t.Errorf("Shutdown took %s, want the 10m4s until the last lease was released", took)
+		}
+		wantClosed(t, engine, true)
+		nothingLeft(t, engine.faulty, "a", "b", "c")
+	})
+}
+
+// When its context ends Shutdown returns, and changes nothing: leases are held, and the
+// engine is open until Close.
+func TestShutdownGivesUpWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, engine := newOwner(t, nil)
+		l := mustAcquire(t, c, "a", nil)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		wantErr(t, c.Shutdown(ctx), context.DeadlineExceeded)
+		wantErr(t, c.Shutdown(ctx), context.DeadlineExceeded)
+		wantClosed(t, engine, false)
+		time.Sleep(10 * time.Minute)
+		if !l.Valid() {
+			t.Errorf("lost: %v", context.Cause(l.Context()))
+		}
+		wantErr(t, c.Close(), nil)
+		wantClosed(t, engine, true)
+		nothingLeft(t, engine.faulty, "a")
+	})
+}
+
+// With nothing held Shutdown has no error, whatever has ended.
+func TestShutdownWithNothingToDo(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 100 {
+		c, engine := newOwner(t, nil)
+		wantErr(t, mustAcquire(t, c, "a", nil).Release(t.Context()), nil)
+		wantErr(t, c.Shutdown(ctx), nil)
+		wantClosed(t, engine, true)
+	}
+}
+
+// What an acquire under way is granted after Shutdown has begun is released, and a lease
+// that is lost is not waited for.
+func TestShutdownMeetsGrantAndLoss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, engine := newOwner(t, nil)
+		lost := mustAcquire(t, c, "lost", nil)
+		engine.set(nil, func(_ context.Context, op string) error {
+			if op == "acquire" {
+				time.Sleep(time.Second)
+			}
+			return nil
+		})
+		waiter := make(chan error, 1)
+		go func() {
+			_, err := c.TryAcquire(t.Context(), "a", nil)
+			waiter <- err
+		}()
+		time.Sleep(500 * time.Millisecond)
+		time.AfterFunc(100*time.Millisecond, func() { takeAway(t, engine.Engine, "lost") })
+		start := time.Now()
+		wantErr(t, c.Shutdown(t.Context()), nil)
+		if took := time.Since(start); took > 10*time.Second {
+			t.Errorf("Shutdown took %s: the lease was lost by the next renewal", took)
+		}
+		wantErr(t, <-waiter, holdfast.ErrClosed)
+		wantErr(t, context.Cause(lost.Context()), holdfast.ErrLost)
+		nothingLeft(t, engine.faulty, "a")
+	})
+}
+
+// Shutdown waits until the result of do-once work is stored, which ends its lease.
+func TestShutdownWaitsForCompletion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, engine := newOwner(t, nil)
+		engine.set(func(_ context.Context, op string) error {
+			if op == "complete" {
+				time.Sleep(time.Second)
+				if engine.closed.Load() > 0 {
+					return holdfast.ErrClosed
+				}
+			}
+			return nil
+		}, nil)
+		done := make(chan error, 1)
+		working := make(chan struct{})
+		go func() {
+			_, err := c.Once(t.Context(), "a", nil, func(context.Context, *holdfast.Lease) ([]byte, error) {
+				close(working)
+				time.Sleep(time.Minute)
+				return nil, nil
+			})
+			done <- err
+		}()
+		<-working
+		wantErr(t, c.Shutdown(t.Context()), nil)
+		wantErr(t, <-done, nil)
+	})
+}
+
+// A replica that waits for the next time of a schedule does not hold Shutdown up, and
+// another one leads at once. One that runs finishes its run.
+func TestShutdownEndsEvery(t *testing.T) {
+	for name, runs := range map[string]bool{"between runs": false, "during a run": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c, engine := newOwner(t, nil)
+				done := make(chan error, 1)
+				finished := 0
+				go func() {
+					done <- c.Every(t.Context(), "job", holdfast.Periodic(time.Unix(0, 0), time.Hour), nil, func(context.Context, holdfast.EveryRun) error {
+						time.Sleep(10 * time.Minute)
+						finished++
+						return nil
+					})
+				}()
+				time.Sleep(30 * time.Minute)
+				want := time.Duration(0)
+				if runs {
+					time.Sleep(35 * time.Minute)
+					want = 5 * time.Minute
+				}
+				start := time.Now()
+				wantErr(t, c.Shutdown(t.Context()), nil)
+				if took := time.Since(start); took != want || (finished > 0) != runs {
+					t.Errorf("Shutdown took %s, want %s; %d runs", took, want, finished)
+				}
+				if err := <-done; !errors.Is(err, holdfast.ErrClosed) {
+					t.Errorf("Every: %v, want ErrClosed", err)
+				}
+				nothingLeft(t, engine.faulty, "job", "job"+holdfast.ScheduleSuffix)
+			})
+		})
+	}
+}
+
+// A traced engine is what a wrapper looks like that loses the methods of what it
+// wraps.
+type traced struct{ driver.Engine }
+
+// TestNewRefusesWrapperWithoutMethods: a wrapper that embeds only driver.Engine
+// shows flags for which it has no methods. Waiters would poll and do-once work
+// would be refused later, and nobody would know why.
+func TestNewRefusesWrapperWithoutMethods(t *testing.T) {
+	store := mem.New(nil)
+	const says = "holdfast: new client: invalid engine: Capabilities.Queue is set, but *holdfast_test.traced lacks " +
+		"Watch and Refresh of driver.Queuer: a wrapper must hand them on, as driver.Forward does"
+	c, err := holdfast.New(&traced{store}, nil)
+	if c != nil || !errors.Is(err, holdfast.ErrInvalid) || err.Error() != says {
+		t.Errorf("New = %v, %v\nwant ErrInvalid: %s", c, err, says)
+	}
+	// Nor does a Forward around it hide that.
+	if _, err := holdfast.New(driver.Forward{Engine: &traced{store}}, nil); err == nil || !strings.Contains(err.Error(), "traced") {
+		t.Errorf("behind Forward: error %v, want one that names the wrapper", err)
+	}
+	if _, err := holdfast.New(driver.Forward{Engine: store}, nil); err != nil {
+		t.Errorf("on Forward: %v", err)
+	}
+}
+
+// An unrecorded engine has the methods of a driver.Recorder without the flag.
+type unrecorded struct{ *faulty }
+
+func (unrecorded) Capabilities() driver.Capabilities { return driver.Capabilities{Queue: true} }
+
+// TestOnceNeedsRecords: the flag decides whether there can be do-once work, and
+// that before the work starts.
+func TestOnceNeedsRecords(t *testing.T) {
+	engine := newFaulty()
+	c := newClient(t, unrecorded{engine}, nil)
+	_, err := c.Once(t.Context(), "a", nil, func(context.Context, *holdfast.Lease) ([]byte, error) {
+		t.Error("the work was started")
+		return nil, nil
+	})
+	wantErr(t, err, holdfast.ErrUnsupported)
+	if n := engine.count("acquire"); n != 0 {
+		t.Errorf("%d acquires, want none", n)
+	}
+}
+
+// TestClientsHolder: Reason and Labels belong to acquisitions, so that those of
+// Options.Holder are not told to anybody; and a holder that cannot be told is
+// refused by each acquire, whether or not it gives a reason.
+func TestClientsHolder(t *testing.T) {
+	labels := map[string]string{"build": "17"}
+	engine := mem.New(nil)
+	good := newClient(t, engine, &holdfast.Options{Holder: holdfast.Holder{Host: "web-3", Reason: "\n", Labels: labels}})
+	bad := newClient(t, engine, &holdfast.Options{Holder: holdfast.Holder{Host: "web\n3"}})
+	for _, opts := range []*holdfast.AcquireOptions{nil, {Labels: map[string]string{}}, {Reason: "why"}, {Labels: labels}} {
+		l := mustAcquire(t, good, "a", opts)
+		want := holdfast.Holder{Host: "web-3"}
+		if opts != nil {
+			want.Reason, want.Labels = opts.Reason, opts.Labels
+		}
+		lock, err := good.Inspect(t.Context(), "a")
+		if err != nil || len(lock.Holders) != 1 ||
+			fmt.Sprintf("%+v", lock.Holders[0].Holder) != fmt.Sprintf("%+v", want) || fmt.Sprintf("%+v", l.Holder()) != fmt.Sprintf("%+v", want) {
+			t.Errorf("%+v: the lease has %+v, the store %+v, %v; want %+v", opts, l.Holder(), lock.Holders, err, want)
+		}
+		l.Release(t.Context())
+		_, err = bad.TryAcquire(t.Context(), "a", opts)
+		wantErr(t, err, holdfast.ErrInvalid)
+	}
+}
+
+// The caller may go on using the labels that he gave: those of a request that
+// waits, and of a lease, stay as they were.
+func TestLabelsAreCopied(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		release := foreign(t, engine, "a", time.Hour)
+		labels := map[string]string{"build": "17"}
+		want := maps.Clone(labels)
+		done := enqueue(t.Context(), c, "a", &holdfast.AcquireOptions{Labels: labels})
+		labels["build"], labels["more"] = "18", "19"
+		release()
+		l := granted(t, done).lease
+		if got := l.Holder().Labels; !maps.Equal(got, want) {
+			t.Errorf("the lease's labels are %v, want %v", got, want)
+		}
+		lock, err := engine.Inspect(t.Context(), "a")
+		if err != nil || len(lock.Holders) != 1 || !maps.Equal(lock.Holders[0].Holder.Labels, want) {
+			t.Errorf("the store has %+v, %v; want the labels %v", lock.Holders, err, want)
+		}
+		l.Release(t.Context())
+	})
+}

@@ -1,0 +1,118 @@
+//go:build unix
+
+package keeper
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
+)
+
+// A Possession is a lease, or several that are held together.
+type Possession interface {
+	Context() context.Context
+	Extend(ctx context.Context, ttl time.Duration) error
+	Heartbeat()
+	Valid() bool
+	Remaining() time.Duration
+}
+
+// A Desk answers requests about a lease. Its functions may be nil.
+type Desk struct {
+	What    string           // its name, or names, as messages show them
+	LeaseID holdfast.LeaseID // of the first
+	Lease   Possession
+
+	Extended  func() // the lease lasts longer now
+	Heartbeat func()
+
+	// End answers what ends a lease; it has checked that the lease is the one that
+	// is meant.
+	End func(ctx context.Context, r Request) Answer
+}
+
+// Answer is a Handler.
+func (d Desk) Answer(ctx context.Context, r Request) Answer {
+	if r.LeaseID != "" && r.LeaseID != string(d.LeaseID) {
+		return d.refuse(exit.Config, r.Do, errors.New("the lease of the environment is not the one at HOLDFAST_SOCKET"))
+	}
+	switch r.Do {
+	case Check, Heartbeat, Extend:
+		return d.live(ctx, r)
+	case Release, Complete, Fail:
+		return d.End(ctx, r)
+	}
+	return d.refuse(exit.Config, r.Do, errors.New("it is not known to the process that keeps the lease, which is of another version"))
+}
+
+// live answers what only a lease that may be trusted can do.
+func (d Desk) live(ctx context.Context, r Request) Answer {
+	if !d.Lease.Valid() {
+		return d.lost(r.Do)
+	}
+	switch r.Do {
+	case Heartbeat:
+		d.Lease.Heartbeat()
+		call(d.Heartbeat)
+	case Extend:
+		err := d.Lease.Extend(ctx, time.Duration(r.TTLMS)*time.Millisecond)
+		switch {
+		case errors.Is(err, holdfast.ErrLost):
+			return d.lost(r.Do)
+		case err != nil:
+			return Answer{Status: exit.StatusOf(err), Error: err.Error()}
+		}
+		call(d.Extended)
+	}
+	return Answer{LeftMS: d.Lease.Remaining().Milliseconds()}
+}
+
+func call(f func()) {
+	if f != nil {
+		f()
+	}
+}
+
+// lost returns the answer for a lease that has ended.
+func (d Desk) lost(verb string) Answer {
+	cause := context.Cause(d.Lease.Context())
+	if cause == nil || errors.Is(cause, context.Canceled) {
+		cause = errors.New("the lease has ended")
+	}
+	return d.refuse(exit.Lost, verb, cause)
+}
+
+func (d Desk) refuse(status int, verb string, err error) Answer {
+	return Answer{Status: status, Error: fmt.Sprintf("%s %s: %v", verb, d.What, err)}
+}
+
+// A Pulse is when the work under a lease was last known to go on.
+type Pulse struct {
+	patience time.Duration // for the next sign; 0: no end
+	began    time.Time
+	last     atomic.Int64 // nanoseconds after began
+}
+
+// NewPulse returns a pulse that has just beaten.
+func NewPulse(patience time.Duration) *Pulse { return &Pulse{patience: patience, began: time.Now()} }
+
+// Beat notes that the work goes on.
+func (p *Pulse) Beat() { p.last.Store(int64(time.Since(p.began))) }
+
+// Grace gives the next sign more time: d from now on.
+func (p *Pulse) Grace(d time.Duration) {
+	p.last.Store(int64(time.Since(p.began) + max(d, p.patience) - p.patience))
+}
+
+// Stop notes that the work reports a failure.
+func (p *Pulse) Stop() { p.last.Store(int64(time.Since(p.began) - p.patience)) }
+
+// Left returns how long the next sign may take; false if it may take for ever.
+func (p *Pulse) Left() (left time.Duration, bounded bool) {
+	return p.patience - time.Since(p.began.Add(time.Duration(p.last.Load()))), p.patience > 0
+}

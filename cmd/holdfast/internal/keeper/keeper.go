@@ -1,0 +1,260 @@
+//go:build unix
+
+package keeper
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
+)
+
+// Numbers of the pipes in a keeper.
+const (
+	ordersFD  = 3
+	reportsFD = 4
+)
+
+// endTime is how long the keeper may try to give the lease back beyond its end.
+const endTime = time.Second
+
+// Main is the keeper. It returns its exit status.
+func Main() int {
+	forget()
+	orders, reports := os.NewFile(ordersFD, "orders"), os.NewFile(reportsFD, "reports")
+	k, a := begin(bufio.NewReader(orders))
+	_ = json.NewEncoder(reports).Encode(a) // without a reader there is no commit
+	_ = reports.Close()
+	if k == nil {
+		return a.Status
+	}
+	go k.await(orders) // ends with the starter
+	k.loop()
+	k.close()
+	return exit.OK
+}
+
+// forget closes what this process has inherited from the script by accident, which
+// others may wait for, and ignores what is meant for the script: only its end ends
+// the keeper.
+func forget() {
+	for fd := reportsFD + 1; fd < 1024; fd++ {
+		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
+			_ = unix.Close(fd)
+		}
+	}
+	unix.CloseOnExec(ordersFD)
+	unix.CloseOnExec(reportsFD)
+	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGPIPE, syscall.SIGTSTP)
+}
+
+// A keeper is the process that keeps a lease.
+type keeper struct {
+	order  Order
+	script *Script
+	client *holdfast.Client
+	lease  *holdfast.Lease
+	run    *holdfast.OnceRun // of do-once work
+	server *Server
+	pulse  *Pulse
+
+	lines *bufio.Reader
+	ended chan struct{} // closed when the lease was ended on request, or the starter is gone
+	once  sync.Once     // of ended
+}
+
+// begin carries out the order up to the answer, which has the error if there is no keeper.
+func begin(lines *bufio.Reader) (*keeper, started) {
+	k := &keeper{lines: lines, ended: make(chan struct{})}
+	line, err := lines.ReadBytes('\n')
+	if err == nil {
+		err = json.Unmarshal(line, &k.order)
+	}
+	if err != nil {
+		return nil, started{Status: exit.Usage, Error: err.Error()}
+	}
+	if err := k.begin(); err != nil {
+		k.close()
+		status := exit.StatusOf(err)
+		if e := (*exit.Error)(nil); errors.As(err, &e) {
+			status = e.Status
+		}
+		return nil, started{Status: status, Error: err.Error()}
+	}
+	return k, started{Socket: k.server.Path()}
+}
+
+// begin opens what the keeper needs, the lease last: after an earlier failure the starter
+// still has it.
+func (k *keeper) begin() (err error) {
+	if k.script, err = Watch(k.order.PID); err != nil {
+		return exit.With(exit.Usage, fmt.Errorf("--pid %w", err))
+	}
+	if k.server, err = Listen(os.Getenv); err != nil {
+		return exit.With(exit.Config, err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), startTime)
+	defer cancel()
+	engine, err := k.order.Store.Open(ctx)
+	if err != nil {
+		return err
+	}
+	quiet := slog.New(slog.DiscardHandler) // a keeper has no log
+	if k.client, err = holdfast.New(engine, &holdfast.Options{Logger: quiet}); err != nil {
+		_ = engine.Close()
+		return err
+	}
+	if err := k.adopt(ctx); err != nil {
+		return err
+	}
+	k.pulse = NewPulse(k.order.Adopt.StallAfter)
+	k.server.Serve(Desk{
+		What: strconv.Quote(k.order.Name), LeaseID: k.lease.ID(), Lease: k.lease, Heartbeat: k.pulse.Beat, End: k.end,
+	}.Answer)
+	return nil
+}
+
+// adopt takes the lease over.
+func (k *keeper) adopt(ctx context.Context) (err error) {
+	o := &k.order
+	if o.Once == nil {
+		k.lease, err = k.client.Adopt(ctx, o.Handle, &o.Adopt)
+		return err
+	}
+	once := &holdfast.OnceOptions{
+		TTL: o.Adopt.TTL, MaxHold: o.Adopt.MaxHold, StallAfter: o.Adopt.StallAfter,
+		Retention: o.Once.Retention, Fingerprint: o.Once.Fingerprint, MaxResult: o.Once.MaxResult,
+	}
+	if k.run, err = k.client.OnceAdopt(ctx, o.Handle, once); err != nil {
+		return err
+	}
+	if k.run.Replayed() {
+		return fmt.Errorf("%w: it is done already", holdfast.ErrLost)
+	}
+	k.lease = k.run.Lease()
+	return nil
+}
+
+// await waits for the commit. A starter that ends without it has not printed the lease.
+func (k *keeper) await(orders *os.File) {
+	line, _ := k.lines.ReadString('\n')
+	_ = orders.Close()
+	if line != commit {
+		k.stop()
+	}
+}
+
+func (k *keeper) stop() { k.once.Do(func() { close(k.ended) }) }
+
+// lead is how long before the end of the lease the script gets TERM, as a command of holdfast
+// run does.
+func (k *keeper) lead() time.Duration {
+	ttl := k.order.Adopt.TTL
+	return min(5*time.Second, ttl/4) + min(max(ttl/10, 20*time.Millisecond), 500*time.Millisecond)
+}
+
+// lookEvery is how often the lease is looked at: the timer follows a clock that stops
+// while the machine is suspended.
+const lookEvery = time.Second
+
+// loop returns when the lease is not needed any more. INVARIANT I3, as far as one
+// signal goes: the script gets it before another client can get the lease.
+func (k *keeper) loop() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for lost := k.lease.Context().Done(); ; {
+		select {
+		case <-k.script.Gone():
+			return
+		case <-k.ended:
+			return
+		case <-lost:
+			lost = nil
+			k.warn(timer)
+		case <-timer.C:
+			if next := k.next(); next > 0 {
+				timer.Reset(min(next, lookEvery))
+				continue
+			}
+			k.warn(timer)
+			lost = nil
+		}
+	}
+}
+
+// next returns for how long there is nothing to tell the script.
+func (k *keeper) next() time.Duration {
+	next := k.lease.Remaining() - k.lead()
+	if left, bounded := k.pulse.Left(); bounded {
+		next = min(next, left)
+	}
+	return next
+}
+
+// warn sends TERM to the script, once, because its lease has ended or is about to, unless the
+// script has released it.
+func (k *keeper) warn(timer *time.Timer) {
+	timer.Stop()
+	if cause := context.Cause(k.lease.Context()); cause == nil || errors.Is(cause, holdfast.ErrLost) {
+		k.script.Signal(syscall.SIGTERM)
+	}
+}
+
+// end answers requests that end the lease.
+func (k *keeper) end(ctx context.Context, r Request) Answer {
+	var err error
+	switch {
+	case r.Do == Release && k.run == nil:
+		k.stop()
+		err = k.lease.Release(ctx)
+	case r.Do == Complete && k.run != nil:
+		err = k.run.Complete(ctx, r.Value)
+		if errors.Is(err, holdfast.ErrInvalid) { // the run goes on
+			return Answer{Status: exit.TooLong, Error: err.Error()}
+		}
+		k.stop()
+	case r.Do == Fail && k.run != nil:
+		k.stop()
+		err = k.run.Fail(ctx)
+	default:
+		return Answer{Status: exit.Config, Error: fmt.Sprintf("%s %q: the lease is not of that kind", r.Do, k.order.Name)}
+	}
+	switch {
+	case errors.Is(err, holdfast.ErrLost):
+		return Answer{Status: exit.Lost, Error: err.Error()}
+	case err != nil:
+		return Answer{Status: exit.StatusOf(err), Error: err.Error()}
+	}
+	return Answer{}
+}
+
+// close releases the lease, and waits for the answers in progress.
+func (k *keeper) close() {
+	limit := endTime
+	if k.lease != nil {
+		limit += k.lease.Remaining()
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	defer cancel()
+	if k.lease != nil {
+		_ = k.lease.Release(ctx) // the client goes on trying
+	}
+	k.server.Drain()
+	if k.client != nil {
+		_ = k.client.Shutdown(ctx) // the lease is released, or lost: it waits for clean-ups
+		_ = k.client.Close()
+	}
+}

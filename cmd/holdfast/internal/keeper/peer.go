@@ -1,0 +1,38 @@
+//go:build unix
+
+package keeper
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"syscall"
+)
+
+// checkPeer returns an error unless the process at the other end is this user's,
+// as far as the system tells.
+func checkPeer(conn net.Conn) error {
+	raw, err := conn.(*net.UnixConn).SyscallConn()
+	if err != nil {
+		return err
+	}
+	var uid int
+	var known bool
+	var asked error
+	if err := raw.Control(func(fd uintptr) { uid, known, asked = peerUID(int(fd)) }); err != nil {
+		return err
+	}
+	if asked != nil {
+		return asked
+	}
+	if known && uid != os.Geteuid() {
+		return fmt.Errorf("it belongs to another user (uid %d)", uid)
+	}
+	return nil
+}
+
+// isTemporary reports whether a later Accept may succeed.
+func isTemporary(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ECONNABORTED)
+}

@@ -1,0 +1,74 @@
+//go:build unix
+
+package keeper
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+	"time"
+)
+
+// A Script is the process for which a lease is kept.
+type Script struct {
+	PID  int
+	gone chan struct{}
+	send func(syscall.Signal) error
+}
+
+var errEnded = errors.New("there is no such process")
+
+// Watch watches a process of this user until it has ended. From the moment in which
+// it returns, another process that gets the same number is not taken for it.
+func Watch(pid int) (*Script, error) {
+	switch {
+	case pid <= 0:
+		return nil, fmt.Errorf("%d: want the number of a process, as $$ is in a shell", pid)
+	case pid == os.Getpid():
+		return nil, fmt.Errorf("%d: it is holdfast itself, which ends now: want $$, the shell's own number", pid)
+	}
+	switch err := syscall.Kill(pid, 0); {
+	case errors.Is(err, syscall.EPERM):
+		return nil, fmt.Errorf("%d: it is another user's process, which could not be told of a loss", pid)
+	case err != nil:
+		return nil, fmt.Errorf("%d: %w", pid, errEnded)
+	}
+	s := &Script{PID: pid, gone: make(chan struct{})}
+	s.send = func(sig syscall.Signal) error { return syscall.Kill(pid, sig) }
+	if err := s.watch(); err != nil {
+		return nil, fmt.Errorf("%d: %w", pid, err)
+	}
+	return s, nil
+}
+
+// Gone is closed when the process has ended, whether it was reaped or not.
+func (s *Script) Gone() <-chan struct{} { return s.gone }
+
+// HasEnded reports whether the process has ended.
+func (s *Script) HasEnded() bool {
+	select {
+	case <-s.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// Signal sends sig to the process, unless it has ended.
+func (s *Script) Signal(sig syscall.Signal) {
+	if !s.HasEnded() {
+		_ = s.send(sig) // it may end now
+	}
+}
+
+// pollEvery is the interval of polling where the system does not report the end of a process.
+const pollEvery = 50 * time.Millisecond
+
+// poll looks at the process until it has ended.
+func (s *Script) poll(lives func() bool) {
+	defer close(s.gone)
+	for lives() {
+		time.Sleep(pollEvery)
+	}
+}

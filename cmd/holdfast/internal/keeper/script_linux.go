@@ -1,0 +1,44 @@
+package keeper
+
+import (
+	"errors"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
+)
+
+// watch has the kernel report the end of the process, by a pidfd. Old kernels and some
+// sandboxes have none; there it polls, and recognises the process by its start time.
+func (s *Script) watch() error {
+	began, lives := supervise.Beginning(s.PID)
+	fd, err := unix.PidfdOpen(s.PID, 0)
+	switch {
+	case !lives, errors.Is(err, unix.ESRCH):
+		return errEnded
+	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOENT):
+		return errors.New("it is a thread of a process")
+	case err != nil:
+		go s.poll(func() bool { // ends with the process
+			now, lives := supervise.Beginning(s.PID)
+			return lives && now == began
+		})
+		return nil
+	}
+	if now, lives := supervise.Beginning(s.PID); !lives || now != began {
+		_ = unix.Close(fd)
+		return errEnded
+	}
+	s.send = func(sig syscall.Signal) error { return unix.PidfdSendSignal(fd, sig, nil, 0) }
+	go func() { // ends with the process
+		defer close(s.gone)
+		for {
+			n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
+			if n > 0 || err != nil && !errors.Is(err, unix.EINTR) {
+				return
+			}
+		}
+	}()
+	return nil
+}

@@ -1,0 +1,146 @@
+//go:build unix
+
+package keeper
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
+)
+
+// Command is the argument with which this program starts itself as a keeper; the
+// program must then call Main.
+const Command = "__keeper"
+
+// An Order names the lease to keep. It goes through a pipe: the URL of
+// the store may have a password in it.
+type Order struct {
+	Store  store.Choice
+	Handle holdfast.Handle // of the lease
+	Name   string          // of its lock
+	PID    int             // of the script
+	Adopt  holdfast.AdoptOptions
+	Once   *Once // of do-once work; nil for a lock
+}
+
+// A Once describes the record of do-once work.
+type Once struct {
+	Retention   time.Duration
+	Fingerprint string
+	MaxResult   int // bytes
+}
+
+// started is the answer of a keeper to its order: its socket, or an error.
+type started struct {
+	Socket string
+	Status int
+	Error  string
+}
+
+// A Keeper is a keeper that was started, as its starter sees it.
+type Keeper struct {
+	Socket string // where it listens
+	orders *os.File
+}
+
+// startTime bounds how long a keeper may take until it has the lease, which is renewed
+// meanwhile.
+const startTime = 30 * time.Second
+
+// Start starts a keeper and returns when it has adopted the lease. The error has a
+// status, and nothing is left of the keeper then.
+func Start(o Order) (*Keeper, error) {
+	orders, reports, err := launch(o)
+	if err != nil {
+		return nil, exit.With(exit.Unavailable, fmt.Errorf("start a keeper: %w", err))
+	}
+	defer reports.Close()
+	_ = reports.SetReadDeadline(time.Now().Add(startTime)) // pipes have deadlines
+	a, err := instruct(orders, reports, o)
+	switch {
+	case err != nil:
+		err = exit.With(exit.Unavailable, fmt.Errorf("start a keeper: it has ended, or does not answer: %w", err))
+	case a.Status != exit.OK:
+		err = exit.With(a.Status, errors.New(a.Error))
+	}
+	if err != nil {
+		_ = orders.Close()
+		return nil, err
+	}
+	return &Keeper{Socket: a.Socket, orders: orders}, nil
+}
+
+// instruct sends the order and reads the answer.
+func instruct(orders io.Writer, reports io.Reader, o Order) (a started, err error) {
+	if err := json.NewEncoder(orders).Encode(o); err != nil {
+		return a, err
+	}
+	line, err := bufio.NewReader(reports).ReadBytes('\n')
+	if err != nil {
+		return a, err
+	}
+	return a, json.Unmarshal(line, &a)
+}
+
+// commit is the message to a keeper when the script has its lease.
+const commit = "commit\n"
+
+// Commit leaves the lease to the keeper.
+func (k *Keeper) Commit() error {
+	_, err := io.WriteString(k.orders, commit)
+	return errors.Join(err, k.orders.Close())
+}
+
+// Cancel makes the keeper give the lease back, and end.
+func (k *Keeper) Cancel() { _ = k.orders.Close() }
+
+// launch starts the process in a session of its own: what happens to the terminal, and
+// to the group of the starter, does not concern the keeper. It has none of the
+// caller's standard files, which others wait for.
+func launch(o Order) (orders, reports *os.File, err error) {
+	self, err := executable()
+	if err != nil {
+		return nil, nil, err
+	}
+	ordersEnd, orders, err := os.Pipe()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer ordersEnd.Close()
+	reports, reportsEnd, err := os.Pipe()
+	if err != nil {
+		_ = orders.Close()
+		return nil, nil, err
+	}
+	defer reportsEnd.Close()
+	cmd := exec.Command(self)
+	cmd.Args = []string{"holdfast", Command, strconv.Itoa(o.PID), o.Name} // for those who look at ps
+	cmd.Dir = "/"
+	cmd.ExtraFiles = []*os.File{ordersEnd, reportsEnd}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		_, _ = orders.Close(), reports.Close()
+		return nil, nil, err
+	}
+	return orders, reports, cmd.Process.Release()
+}
+
+// executable returns this program's file, even if its name is gone.
+func executable() (string, error) {
+	if runtime.GOOS == "linux" {
+		return "/proc/self/exe", nil
+	}
+	return os.Executable()
+}

@@ -1,0 +1,62 @@
+package runner
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Variable is the environment variable that has the locks.
+const HeldVariable = "HOLDFAST_HELD"
+
+// A Lock is one lock that a run holds.
+type HeldLock struct {
+	Token uint64
+	Store string // URL without credentials
+	Name  string
+}
+
+// Locks are those that this run and the runs around it hold, the outermost
+// first.
+type Held []HeldLock
+
+// Parse reads what String has written. It leaves out lines that it does not
+// understand: they may be of another version, and the
+// locks only tell what not to wait for.
+func ParseHeld(value string) (locks Held) {
+	for line := range strings.Lines(value) {
+		fields := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 3) // names may have spaces in them
+		if len(fields) < 3 {
+			continue
+		}
+		token, err := strconv.ParseUint(fields[0], 10, 64)
+		if err != nil || token == 0 {
+			continue
+		}
+		locks = append(locks, HeldLock{token, fields[1], fields[2]})
+	}
+	return locks
+}
+
+// String has a line for each lock: TOKEN STORE NAME.
+func (l Held) String() string {
+	var b strings.Builder
+	for i, lock := range l {
+		if i > 0 {
+			b.WriteByte('\n') // names have no control characters
+		}
+		b.WriteString(strconv.FormatUint(lock.Token, 10) + " " + strings.ReplaceAll(lock.Store, " ", "%20") + " " + lock.Name)
+	}
+	return b.String()
+}
+
+// of returns the locks of one name, whatever their stores are called: a store has
+// many names, and a token is the store's time in microseconds.
+func (l Held) of(name string) Held {
+	return slices.DeleteFunc(slices.Clone(l), func(lock HeldLock) bool { return lock.Name != name })
+}
+
+// has reports whether one of the locks has the token.
+func (l Held) has(token uint64) bool {
+	return slices.ContainsFunc(l, func(lock HeldLock) bool { return lock.Token == token })
+}

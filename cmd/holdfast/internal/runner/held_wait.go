@@ -1,0 +1,174 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver/rules"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+)
+
+// A want is the lock request of a command.
+type want struct {
+	Names []string // one, or several at once
+	Mode  lockinfo.Mode
+	Try   bool // it does not wait
+}
+
+// wantOf returns the request of an acquire of names with these options.
+func wantOf(o *holdfast.AcquireOptions, try bool, names ...string) want {
+	return want{names, o.Mode, try}
+}
+
+// A selfError reports that a command would wait for a lock until it has ended itself. It is
+// holdfast.ErrDeadlock.
+type selfError struct {
+	HeldLock                  // what the run around the command holds
+	Via      *lockinfo.Holder // who is before the command in the queue, and waits for that run; nil if the lock itself is in the way
+}
+
+func (e *selfError) Error() string {
+	if e.Via != nil {
+		return fmt.Sprintf("holdfast: acquire %q: the run around this command holds it, with token %d, and %s, which is next, waits for that: "+
+			"this command would wait for itself; leave the inner holdfast out, or use another name", e.Name, e.Token, e.Via)
+	}
+	return fmt.Sprintf("holdfast: acquire %q: the run around this command holds it, with token %d: "+
+		"this command would wait for itself; leave the inner holdfast out, or use another name", e.Name, e.Token)
+}
+
+// Is makes errors.Is(err, holdfast.ErrDeadlock) true.
+func (e *selfError) Is(target error) bool { return target == holdfast.ErrDeadlock }
+
+// Take calls take, which requests w, and returns its error. If one of
+// the locks keeps the request waiting for ever, it ends the context of take, and
+// the error is a *selfError. A lock whose run has ended has no token in the store, and
+// blocks no request.
+//
+// It looks when the request has been refused: take must call Acquire or Once with
+// options that have *onWait, which Take sets for that if anything is held under
+// the names. If nothing is, it costs nothing.
+func (l Held) Take(ctx context.Context, c *holdfast.Client, w want, onWait *func(holdfast.WaitState), take func(context.Context) error) error {
+	if !l.concern(w.Names) {
+		return take(ctx)
+	}
+	taking, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	refused, looked := make(chan holdfast.WaitState, 1), make(chan struct{})
+	tell := *onWait
+	go func() { // ends with taking; it is awaited
+		defer close(looked)
+		l.lookEach(taking, c, w, refused, cancel, tell)
+	}()
+	*onWait = func(s holdfast.WaitState) {
+		select {
+		case <-refused: // not looked at yet, and out of date
+		default:
+		}
+		refused <- s // this is the only sender: there is room
+	}
+	err := take(taking)
+	cancel(nil)
+	<-looked
+	switch self := (*selfError)(nil); {
+	case err == nil: // it was granted all the same
+		return nil
+	case errors.As(context.Cause(taking), &self):
+		return self
+	case errors.Is(err, holdfast.ErrHeld), errors.Is(err, holdfast.ErrInProgress):
+		if self := l.look(ctx, c, w); self != nil {
+			return self
+		}
+	}
+	return err
+}
+
+// lookEach looks whenever the request was refused, until ctx ends, and cancels it
+// if that is for ever; if not, it reports the wait.
+func (l Held) lookEach(
+	ctx context.Context, c *holdfast.Client, w want, refused <-chan holdfast.WaitState, cancel context.CancelCauseFunc, tell func(holdfast.WaitState),
+) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case s := <-refused:
+			if self := l.look(ctx, c, w); self != nil {
+				cancel(self)
+			} else if tell != nil {
+				tell(s)
+			}
+		}
+	}
+}
+
+// concern reports whether anything is held under one of the names.
+func (l Held) concern(names []string) bool {
+	for _, name := range names {
+		if len(l.of(name)) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// look reads from the store what blocks the request, and returns a *selfError or nil. It
+// returns nil too when the store does not answer.
+func (l Held) look(ctx context.Context, c *holdfast.Client, w want) *selfError {
+	for _, name := range w.Names {
+		mine := l.of(name)
+		if len(mine) == 0 {
+			continue
+		}
+		lock, err := c.Inspect(ctx, name)
+		if err != nil {
+			continue
+		}
+		if self := mine.block(lock, w); self != nil {
+			return self
+		}
+	}
+	return nil
+}
+
+// block returns why a request would wait for one of the locks, which have one name: even if
+// all other clients released theirs, it would not fit, or a request before it in the queue
+// would not.
+func (l Held) block(state lockinfo.LockState, w want) *selfError {
+	var view rules.View
+	var last HeldLock
+	for _, h := range state.Live() {
+		if l.has(h.Token) {
+			view.AddLease(h.Mode, 1)
+			last = HeldLock{Token: h.Token, Name: state.Name}
+		}
+	}
+	if !view.Held {
+		return nil
+	}
+	if !view.Fits(w.Mode) {
+		return &selfError{HeldLock: last}
+	}
+	if w.Try {
+		return nil // it is somebody else who is in the way now, and it does not wait
+	}
+	for _, p := range before(state.Queue) {
+		if !view.Fits(p.Mode) {
+			return &selfError{last, &p.Holder}
+		}
+	}
+	return nil
+}
+
+// before returns the places before the one of this process, or all if it has none.
+func before(queue []lockinfo.Place) []lockinfo.Place {
+	host, _ := os.Hostname() // if this fails, the library uses another text, and no place matches
+	for i, p := range queue {
+		if p.Holder.PID == os.Getpid() && p.Holder.Host == host {
+			return queue[:i]
+		}
+	}
+	return queue
+}

@@ -1,0 +1,3 @@
+// Package show formats the output of the command for people: locks, histories and errors in
+// words, tables, and the line that follows a wait.
+package show

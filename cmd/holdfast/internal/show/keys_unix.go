@@ -1,0 +1,37 @@
+//go:build linux || darwin || dragonfly || freebsd || netbsd || openbsd
+
+package show
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// Keys has a terminal hand on each key when it is pressed, and not draw it. Keys that
+// make signals, such as Ctrl-C, go on doing so. The caller must call restore. In the
+// background it stops this process, as all that changes a terminal.
+func Keys(f *os.File) (restore func(), err error) {
+	fd := int(f.Fd())
+	before, err := unix.IoctlGetTermios(fd, getAttributes)
+	if err != nil {
+		return nil, err
+	}
+	keys := *before
+	keys.Lflag &^= unix.ICANON | unix.ECHO
+	keys.Cc[unix.VMIN], keys.Cc[unix.VTIME] = 1, 0
+	if err := setTermios(fd, &keys); err != nil {
+		return nil, err
+	}
+	return func() { _ = setTermios(fd, before) }, nil // it fails if the terminal is gone
+}
+
+// change sets the attributes of a terminal. Ctrl-Z and fg may interrupt it.
+func setTermios(fd int, to *unix.Termios) error {
+	for {
+		if err := unix.IoctlSetTermios(fd, setAttributes, to); !errors.Is(err, unix.EINTR) {
+			return err
+		}
+	}
+}

@@ -1,0 +1,118 @@
+package show
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+)
+
+// LockLine tells in one line whether the lock is held.
+func LockLine(lock lockinfo.LockState) string { return Plain(lock.Name) + " is " + state(lock) + "\n" }
+
+// state tells whether a lock is held.
+func state(lock lockinfo.LockState) string {
+	if len(lock.Holders) == 0 {
+		return "free"
+	}
+	var text string
+	switch holders := lock.Live(); len(holders) {
+	case 0:
+		text = Possession(lastToEnd(lock.Holders))
+	case 1:
+		text = Possession(holders[0])
+	default:
+		text = fmt.Sprintf("held by %d holders", len(holders))
+	}
+	if lock.Mode.Limit() != 0 {
+		text += fmt.Sprintf(", %s taken", lock.Mode)
+	}
+	return text
+}
+
+// shownBreaks is how many breaks are shown to people.
+const shownBreaks = 5
+
+// Lock describes one lock, the do-once work under its name, and who lost it.
+func Lock(lock lockinfo.LockState, once holdfast.OnceRecord, broken []lockinfo.Broken) string {
+	var rows [][]string
+	row := func(what, text string) {
+		if text != "" {
+			rows = append(rows, []string{"  " + what, text})
+		}
+	}
+	if len(lock.Holders) > 0 {
+		row("mode", lock.Mode.Kind())
+	} else {
+		row("last token", number(lock.LastToken))
+	}
+	row("once", onceState(once))
+	for _, h := range lock.Holders {
+		if len(lock.Holders) > 1 { // else the first line names it
+			row("holder", strings.TrimPrefix(Possession(h), "held by "))
+		}
+		row("lease", renewal(h))
+		row("permits", number(uint64(h.Mode.Permits())))
+		row("reason", h.Holder.Reason)
+		for _, key := range slices.Sorted(maps.Keys(h.Holder.Labels)) {
+			row("label", key+"="+h.Holder.Labels[key])
+		}
+		row("token", number(h.Token))
+	}
+	for i, p := range lock.Queue {
+		row("queue", strconv.Itoa(i+1)+". "+waiting(p))
+	}
+	if earlier := len(broken) - shownBreaks; earlier > 0 {
+		row("broken", fmt.Sprintf("%d earlier: see --json", earlier))
+		broken = broken[earlier:]
+	}
+	for _, b := range broken {
+		row("broken", fmt.Sprintf("%s ago by %s: %s (held by %s, token %d)", Short(b.Ago), b.Author, b.Reason, b.Holder, b.Token))
+	}
+	line := LockLine(lock)
+	if len(lock.Holders) == 0 && once.State == holdfast.OnceDone {
+		line = Plain(lock.Name) + " is done\n" // and free for work that is not do-once
+	}
+	return line + Columns(2, rows)
+}
+
+// Possession describes one holder, and since when it has the lock.
+func Possession(h lockinfo.Holding) string { return Plain(h.Possession()) }
+
+// renewal describes the expiry of a lease that its process renews.
+func renewal(h lockinfo.Holding) string {
+	if Ends(h) {
+		return ""
+	}
+	return "ends in " + Short(h.ExpiresIn) + " unless it is renewed"
+}
+
+// Ends reports whether a lease ends at its expiry: no process renews it, or it belongs to a
+// foreign client, and the store knows no more.
+func Ends(h lockinfo.Holding) bool { return h.Released || h.Holder.Person || h.Foreign() }
+
+// waiting describes one place of a queue.
+func waiting(p lockinfo.Place) string {
+	wants := p.Mode.Kind()
+	if n := p.Mode.Permits(); n != 0 {
+		wants = strconv.Itoa(n) + " permit"
+		if n > 1 {
+			wants += "s"
+		}
+	}
+	text := fmt.Sprintf("%s, %s, waiting for %s", p.Holder, wants, Short(p.Since))
+	if p.Holder.Reason != "" {
+		text += ": " + p.Holder.Reason
+	}
+	return text
+}
+
+// lastToEnd returns the holding that lasts longest.
+func lastToEnd(holdings []lockinfo.Holding) lockinfo.Holding {
+	return slices.MaxFunc(holdings, func(x, y lockinfo.Holding) int { return cmp.Compare(x.ExpiresIn, y.ExpiresIn) })
+}

@@ -1,0 +1,55 @@
+package show
+
+import (
+	"fmt"
+	"strconv"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// OnceTable lists do-once keys, and schedules in a table of their own. Results are not
+// shown, only how long they are.
+func OnceTable(entries []holdfast.OnceRecord) string {
+	var keys, schedules []holdfast.OnceRecord
+	for _, e := range entries {
+		if e.State == holdfast.OnceScheduled {
+			schedules = append(schedules, e)
+		} else {
+			keys = append(keys, e)
+		}
+	}
+	text, between := ScheduleTable(schedules), "\n"
+	if len(keys) == 0 {
+		return text
+	}
+	if text == "" {
+		between = ""
+	}
+	rows := [][]string{{"KEY", "STATE", "HELD FOR", "KEPT FOR", "BYTES", "TOKEN", "HOLDER"}}
+	for _, e := range keys {
+		row := []string{e.Key, e.State.String(), "", "", "", "", ""}
+		switch e.State {
+		case holdfast.OnceDone:
+			row[3], row[4], row[5] = Short(e.ExpiresIn), strconv.Itoa(e.Length), number(e.Token)
+		case holdfast.OnceInProgress:
+			row[2], row[6] = Short(e.Since), e.Holder.String()
+		}
+		rows = append(rows, row)
+	}
+	return Columns(3, rows) + between + text
+}
+
+// onceState describes do-once work; it is empty if there was none.
+func onceState(e holdfast.OnceRecord) string {
+	switch e.State {
+	case holdfast.OnceDone:
+		text := fmt.Sprintf("done, and kept for another %s, %d bytes", Short(e.ExpiresIn), e.Length)
+		if e.Token != 0 {
+			text += fmt.Sprintf(", token %d", e.Token)
+		}
+		return text
+	case holdfast.OnceInProgress:
+		return "in progress"
+	}
+	return ""
+}

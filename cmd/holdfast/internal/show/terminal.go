@@ -1,0 +1,39 @@
+package show
+
+import "os"
+
+// For terminals that do not know how large their window is.
+const (
+	unknownWidth  = 80
+	unknownHeight = 24
+)
+
+// Of returns the terminal that f is, or nil: if f is none, if it is not the one that
+// controls this process, whose screen is somebody else's, or if it cannot rewrite a
+// line. name is the value of TERM.
+func TerminalOf(f *os.File, name string) *Terminal {
+	if name == "" || name == "dumb" {
+		return nil
+	}
+	t := &Terminal{fd: int(f.Fd())}
+	if _, err := t.foreground(); err != nil {
+		return nil
+	}
+	return t
+}
+
+// Columns returns the width of the window.
+func (t *Terminal) Columns() int {
+	if columns, _ := t.size(); columns > 0 {
+		return columns
+	}
+	return unknownWidth
+}
+
+// Rows returns the height of the window.
+func (t *Terminal) Rows() int {
+	if _, rows := t.size(); rows > 0 {
+		return rows
+	}
+	return unknownHeight
+}

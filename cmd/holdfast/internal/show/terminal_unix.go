@@ -1,0 +1,87 @@
+//go:build unix
+
+package show
+
+import (
+	"os"
+	"os/signal"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
+)
+
+// A Terminal is the terminal that controls this process.
+type Terminal struct{ fd int }
+
+// foreground returns the group of processes whose turn it is.
+func (t *Terminal) foreground() (int, error) { return unix.IoctlGetInt(t.fd, unix.TIOCGPGRP) }
+
+// Ours reports whether this process is in the foreground. If it is not, the screen
+// is somebody else's, and to write on it may be to be stopped (SIGTTOU).
+func (t *Terminal) Ours() bool {
+	group, err := t.foreground()
+	return err == nil && group == unix.Getpgrp()
+}
+
+func (t *Terminal) size() (columns, rows int) {
+	size, err := unix.IoctlGetWinsize(t.fd, unix.TIOCGWINSZ)
+	if err != nil {
+		return 0, 0
+	}
+	return int(size.Col), int(size.Row)
+}
+
+// Catch delivers to the channel that the window has another size now, and Ctrl-Z,
+// which does not stop this process then: see IsStop. The caller must call Release.
+func (*Terminal) Catch(signals chan<- os.Signal) {
+	signal.Notify(signals, unix.SIGWINCH, unix.SIGTSTP)
+}
+
+// Release undoes Catch.
+func (*Terminal) Release(signals chan<- os.Signal) {
+	signal.Stop(signals)
+	signal.Ignore(unix.SIGTSTP)
+	supervise.DefaultStop()
+}
+
+// IsStop reports whether s is Ctrl-Z.
+func (*Terminal) IsStop(s os.Signal) bool { return s == unix.SIGTSTP }
+
+// Stop stops this process as Ctrl-Z would have done without Catch, and returns when
+// it is continued.
+func (*Terminal) Stop(signals chan<- os.Signal) {
+	supervise.StopSelf()
+	signal.Notify(signals, unix.SIGTSTP)
+}
+
+// ending are the signals that end a program by default, without more words.
+var ending = [...]unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP}
+
+// BeforeEnd has clear called before a signal ends this process, as the signal does by
+// default, until stop is called. It does nothing without a terminal. It is for programs
+// that do not catch signals themselves.
+func (t *Terminal) BeforeEnd(clear func()) (stop func()) {
+	if t == nil {
+		return func() {}
+	}
+	signals, over := make(chan os.Signal, len(ending)), make(chan struct{})
+	for _, s := range ending {
+		if !signal.Ignored(s) {
+			signal.Notify(signals, s)
+		}
+	}
+	go func() { // ends with stop, or with this process
+		select {
+		case s := <-signals:
+			clear()
+			signal.Reset(s)
+			_ = unix.Kill(unix.Getpid(), s.(unix.Signal)) // a process may end itself
+		case <-over:
+		}
+	}()
+	return func() {
+		signal.Stop(signals)
+		close(over)
+	}
+}

@@ -1,0 +1,118 @@
+package show
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+)
+
+// The pause between two looks is a tenth of the time that was waited, within these
+// limits, and up to a quarter more or less: thus a long wait polls rarely, and
+// waits that began together spread out.
+const (
+	shortestLook = 50 * time.Millisecond
+	longestLook  = 2 * time.Second
+	jitter       = 0.25
+
+	// slack is how long after the end of a lease to look for it.
+	slack = 5 * time.Millisecond
+)
+
+// A Wait is a wait for locks.
+type Wait struct {
+	Look  func(context.Context) ([]lockinfo.LockState, error) // looks at all of them
+	Until time.Time                                           // when to give up; zero: never
+	Tell  func(locks []lockinfo.LockState, err error)         // gets the latest locks, and the error of a failed look; may be nil
+}
+
+// IsFree reports whether a lock has no holder and no queue, and is not kept closed.
+func IsFree(lock lockinfo.LockState) bool { return len(lock.Holders) == 0 && lock.QueueLength == 0 }
+
+// Free waits until all locks are free in the same look, or until w.Until, and returns
+// what it has seen last. An error that wraps driver.ErrUnavailable, an
+// outage of the store, ends a wait only if its first look fails and there is
+// no w.Until, or at w.Until.
+func (w Wait) Free(ctx context.Context) (locks []lockinfo.LockState, free bool, err error) {
+	began := time.Now()
+	for first := true; ; first = false {
+		seen, err := w.look(ctx, first)
+		if err == nil {
+			locks = seen
+		}
+		if w.Tell != nil {
+			w.Tell(locks, err)
+		}
+		switch over := !w.Until.IsZero() && !time.Now().Before(w.Until); {
+		case err == nil && allFree(locks):
+			return locks, true, nil
+		case ctx.Err() != nil:
+			return locks, false, context.Cause(ctx)
+		case err != nil && (over || !errors.Is(err, driver.ErrUnavailable) || first && w.Until.IsZero()):
+			return locks, false, err
+		case over:
+			return locks, false, nil
+		}
+		timer := time.NewTimer(w.pause(time.Since(began), locks))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+		}
+	}
+}
+
+// look looks once. The first look has its own time, however short the wait is.
+func (w Wait) look(ctx context.Context, first bool) ([]lockinfo.LockState, error) {
+	looking := ctx
+	if !first && !w.Until.IsZero() {
+		var cancel context.CancelFunc
+		looking, cancel = context.WithDeadline(ctx, w.Until.Add(slack))
+		defer cancel()
+	}
+	locks, err := w.Look(looking)
+	if err != nil && looking.Err() != nil && ctx.Err() == nil {
+		err = fmt.Errorf("%w: no answer", driver.ErrUnavailable)
+	}
+	return locks, err
+}
+
+func allFree(locks []lockinfo.LockState) bool {
+	for _, lock := range locks {
+		if !IsFree(lock) {
+			return false
+		}
+	}
+	return true
+}
+
+// pause returns how long to wait for the next look.
+func (w Wait) pause(waited time.Duration, locks []lockinfo.LockState) time.Duration {
+	d := min(max(waited/10, shortestLook), longestLook)
+	d += time.Duration((2*rand.Float64() - 1) * jitter * float64(d))
+	// What ends before that, unless it is renewed, may be free then.
+	if end, known := lastEnd(locks); known && end+slack < d {
+		d = max(end+slack, d/4)
+	}
+	if !w.Until.IsZero() {
+		d = min(d, time.Until(w.Until))
+	}
+	return d
+}
+
+// lastEnd returns how long the locks are held at most, unless leases are renewed.
+func lastEnd(locks []lockinfo.LockState) (end time.Duration, known bool) {
+	for _, lock := range locks {
+		for _, h := range lock.Holders {
+			if h.ExpiresIn == lockinfo.Never {
+				return 0, false
+			}
+			end, known = max(end, h.ExpiresIn), true
+		}
+	}
+	return end, known
+}

@@ -1,0 +1,175 @@
+package show
+
+import (
+	"os"
+	"sync"
+	"time"
+)
+
+const (
+	// silence is how long a wait may last before the terminal shows it.
+	lineSilence = time.Second
+	// count is how often the times are counted on.
+	tickEvery = time.Second
+	// patience is how long End and Ctrl-Z wait for a terminal that takes nothing.
+	linePatience = 100 * time.Millisecond
+)
+
+// A Terminal is where the line is drawn; see package terminal.
+type Screen interface {
+	Ours() bool
+	Columns() int
+	Catch(signals chan<- os.Signal)
+	Release(signals chan<- os.Signal)
+	IsStop(s os.Signal) bool
+	Stop(signals chan<- os.Signal)
+}
+
+// A Line is what the user sees of one wait. Its methods may be called concurrently. A
+// nil Line tells nothing.
+type WaitLine struct {
+	out     *Writer
+	say     func(text string) // writes a line of its own, through out
+	screen  Screen            // nil: there is none
+	verbose bool
+
+	mu       sync.Mutex // guards the rest
+	state    WaitState
+	at       time.Time // when it was so
+	begun    bool
+	told     bool // in a line of its own
+	over     bool
+	changed  chan struct{} // has room for one
+	end      chan struct{} // closed by End
+	finished chan struct{} // closed when the line is gone
+}
+
+// NewWaitLine returns a WaitLine that prints lines of their own with say,
+// which must write through out. If screen is not nil, it draws there instead, through
+// out, after a second: it prints nothing while another process has the screen, unless
+// verbose. Elsewhere it tells that the wait begins and, if verbose, of each change.
+// The caller must call End.
+func NewWaitLine(out *Writer, say func(text string), screen Screen, verbose bool) *WaitLine {
+	return &WaitLine{
+		out: out, say: say, screen: screen, verbose: verbose,
+		changed: make(chan struct{}, 1), end: make(chan struct{}), finished: make(chan struct{}),
+	}
+}
+
+// Update sets the state of the wait. It never waits for a terminal: it is for
+// holdfast.AcquireOptions.OnWait.
+func (l *WaitLine) Update(s WaitState) {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.over {
+		return
+	}
+	l.state, l.at = s, time.Now()
+	switch {
+	case l.screen == nil:
+		l.tellLocked()
+	case !l.begun:
+		go l.draw() // ends with End
+	default:
+		select {
+		case l.changed <- struct{}{}:
+		default:
+		}
+	}
+	l.begun = true
+}
+
+// tellLocked prints the state in a line of its own, if the user wants it. Outages are reported
+// by the caller that notices them.
+func (l *WaitLine) tellLocked() {
+	if l.state.Outage == nil && (l.verbose || !l.told) {
+		l.told = true
+		l.say(WaitText(l.state))
+	}
+}
+
+// End ends the wait. When it returns the line is gone, unless the
+// terminal takes nothing. It must be called before anything is started that writes
+// there.
+func (l *WaitLine) End() {
+	if l == nil {
+		return
+	}
+	l.mu.Lock()
+	began := l.begun && l.screen != nil
+	if !l.over {
+		l.over = true
+		close(l.end)
+	}
+	l.mu.Unlock()
+	if began {
+		<-l.finished
+	}
+}
+
+// draw keeps the line on the screen until End.
+func (l *WaitLine) draw() {
+	defer close(l.finished)
+	select {
+	case <-time.After(lineSilence):
+	case <-l.end:
+		return
+	}
+	signals := make(chan os.Signal, 4)
+	l.screen.Catch(signals)
+	defer l.screen.Release(signals)
+	ticker := time.NewTicker(tickEvery)
+	defer ticker.Stop()
+	l.tellInBackground()
+	for {
+		l.show()
+		select {
+		case <-ticker.C:
+		case <-l.changed:
+			l.tellInBackground()
+		case s := <-signals:
+			l.heed(s, signals)
+		case <-l.end:
+			l.clear()
+			select {
+			case s := <-signals: // in the very last moment
+				l.heed(s, signals)
+			default:
+			}
+			return
+		}
+	}
+}
+
+// show draws the line.
+func (l *WaitLine) show() {
+	l.mu.Lock()
+	s := stateAfter(l.state, time.Since(l.at))
+	l.mu.Unlock()
+	l.out.Show(Fit(WaitText(s), l.screen.Columns()-1))
+}
+
+func (l *WaitLine) clear() {
+	l.out.Show("")
+	l.out.Flush(linePatience)
+}
+
+// heed stops this process for Ctrl-Z, when the line is gone.
+func (l *WaitLine) heed(s os.Signal, signals chan<- os.Signal) {
+	if l.screen.IsStop(s) {
+		l.clear()
+		l.screen.Stop(signals)
+	}
+}
+
+// tellInBackground prints the state where the line cannot be drawn.
+func (l *WaitLine) tellInBackground() {
+	if l.verbose && !l.screen.Ours() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.tellLocked()
+	}
+}

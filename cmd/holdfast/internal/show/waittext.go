@@ -1,0 +1,111 @@
+package show
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+)
+
+// A WaitState is the state of a wait. A client without a place in the queue leaves Place 0.
+type WaitState = holdfast.WaitState
+
+// WaitText describes a wait in one line: `waiting for deploy: 2nd of 5 ·
+// deploy@web-3 (pid 812, deploy.sh) has had it for 12m: "release 1.4"`. A lease that
+// its holder renews has no known end.
+func WaitText(s WaitState) string {
+	var parts []string
+	for _, part := range []string{turn(s), obstacle(s)} {
+		if part != "" {
+			parts = append(parts, part)
+		}
+	}
+	text := "waiting for " + Plain(s.Name)
+	if len(parts) > 0 {
+		text += ": " + strings.Join(parts, " · ")
+	}
+	return text
+}
+
+// turn returns our turn in the queue.
+func turn(s WaitState) string {
+	switch {
+	case s.Outage != nil || s.Place == 0: // in an outage it is not known
+		return ""
+	case s.Queue < s.Place:
+		return ordinal(s.Place)
+	}
+	return ordinal(s.Place) + " of " + strconv.Itoa(s.Queue)
+}
+
+// ordinal returns 1st, 2nd, 3rd, 4th, 11th, 21st, ...
+func ordinal(n int) string {
+	suffix := "th"
+	if n/10%10 != 1 {
+		switch n % 10 {
+		case 1:
+			suffix = "st"
+		case 2:
+			suffix = "nd"
+		case 3:
+			suffix = "rd"
+		}
+	}
+	return strconv.Itoa(n) + suffix
+}
+
+// obstacle describes what blocks the request; it is empty if that is not known.
+func obstacle(s WaitState) string {
+	who := s.Holder.String()
+	switch {
+	case s.Outage != nil:
+		return "the store does not answer: " + Plain(s.Outage.Error())
+	case s.Released, s.Foreign, s.ExpiresIn == holdfast.Never:
+		return Plain(possession(s))
+	case who == holdfast.Holder{}.String():
+		return ""
+	}
+	text := Plain(who)
+	if s.Since < time.Second {
+		text += " has it"
+	} else {
+		text += " has had it for " + lockinfo.Span(s.Since.Truncate(time.Second))
+	}
+	if s.Holder.Person && s.ExpiresIn > 0 { // it is not renewed
+		text += " and keeps it for another " + lockinfo.Span(s.ExpiresIn.Truncate(time.Second))
+	}
+	if s.Holder.Reason != "" {
+		text += `: "` + Plain(s.Holder.Reason) + `"`
+	}
+	return text
+}
+
+// possession describes the blocker as errors do.
+func possession(s WaitState) string {
+	return driver.Blocker{
+		Holder: s.Holder, Since: s.Since.Truncate(time.Second), ExpiresIn: whole(s.ExpiresIn), Released: s.Released, Foreign: s.Foreign,
+	}.Possession()
+}
+
+// whole is for times that are counted down: a part of a second is one.
+func whole(d time.Duration) time.Duration {
+	if d < 0 {
+		return d
+	}
+	return (d + time.Second - 1).Truncate(time.Second)
+}
+
+// after returns s as it is a time later, if nothing has changed.
+func stateAfter(s WaitState, d time.Duration) WaitState {
+	s.Waited += d
+	if s.Since > 0 {
+		s.Since += d
+	}
+	if s.ExpiresIn != holdfast.Never {
+		s.ExpiresIn = max(0, s.ExpiresIn-d)
+	}
+	return s
+}

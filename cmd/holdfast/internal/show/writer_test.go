@@ -1,0 +1,154 @@
+package show
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A buffer is a reader that can be looked at, and that can be told not to read.
+type buffer struct {
+	mu    sync.Mutex
+	stuck chan struct{} // nil, or closed when it reads again
+	text  bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	if b.stuck != nil {
+		<-b.stuck
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+// take returns what was written since the last call.
+func (b *buffer) take() string {
+	synctest.Wait()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	defer b.text.Reset()
+	return b.text.String()
+}
+
+func (b *buffer) want(t *testing.T, want string) {
+	t.Helper()
+	if got := b.take(); got != want {
+		t.Errorf("%q was written, want %q", got, want)
+	}
+}
+
+// TestLineBelow follows one line on a terminal: it is rewritten in place, taken away
+// for whatever else is written and drawn again below that, and taken away at the end.
+func TestLineBelow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var screen buffer
+		o := NewTerminalWriter(&screen, func() bool { return true })
+		o.Put("one\n")
+		screen.want(t, "one\n")
+		o.Show("1s")
+		screen.want(t, "\r1s\x1b[J\r")
+		o.Show("1s")
+		screen.want(t, "")
+		o.Show("2s")
+		screen.want(t, "\r2s\x1b[J\r")
+		o.Put("two\n")
+		screen.want(t, "\r\x1b[Jtwo\n\r2s\x1b[J\r")
+		o.Show("")
+		screen.want(t, "\r\x1b[J")
+		o.Show("")
+		screen.want(t, "")
+		o.Show("3s")
+		screen.take()
+		o.Close(time.Time{})
+		screen.want(t, "\r\x1b[J")
+		o.Show("4s")
+		o.Put("too late\n")
+		screen.want(t, "")
+	})
+}
+
+// TestSomebodyElsesScreen: in the background nothing is drawn, and nothing is
+// cleared, since whatever stands there now is somebody else's.
+func TestSomebodyElsesScreen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var screen buffer
+		ours := true
+		o := NewTerminalWriter(&screen, func() bool { return ours })
+		defer o.Close(time.Time{})
+		o.Show("1s")
+		screen.take()
+		ours = false
+		o.Show("2s")
+		screen.want(t, "")
+		o.Put("one\n")
+		screen.want(t, "one\n")
+		o.Show("")
+		screen.want(t, "")
+		o.Show("3s")
+		screen.want(t, "")
+		ours = true
+		o.Show("3s")
+		screen.want(t, "\r3s\x1b[J\r")
+	})
+}
+
+// TestNoTerminal: without a screen nothing is ever drawn.
+func TestNoTerminal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var pipe buffer
+		o := NewWriter(&pipe)
+		o.Show("1s")
+		o.Put("one\n")
+		o.Close(time.Time{})
+		pipe.want(t, "one\n")
+	})
+}
+
+// TestReaderDoesNotRead: nobody waits for a reader for long, and what piles up is
+// bounded; a line that was replaced meanwhile is never drawn.
+func TestReaderDoesNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		screen := buffer{stuck: make(chan struct{})}
+		o := NewTerminalWriter(&screen, func() bool { return true })
+		o.Put("first\n")
+		synctest.Wait()
+		for i := range 10 * maxLines {
+			o.Put("x\n")
+			o.Show(fmt.Sprint(i))
+		}
+		o.Show("")
+		began := time.Now()
+		o.Flush(100 * time.Millisecond)
+		o.Close(time.Time{})
+		if took := time.Since(began); took != 100*time.Millisecond+writerPatience {
+			t.Errorf("it has waited for %s", took)
+		}
+		close(screen.stuck)
+		screen.want(t, "first\n"+strings.Repeat("x\n", maxLines))
+	})
+}
+
+// TestFlush: what was put before is written when it returns.
+func TestFlush(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		screen := buffer{stuck: make(chan struct{})}
+		time.AfterFunc(time.Second, func() { close(screen.stuck) })
+		o := NewWriter(&screen)
+		defer o.Close(time.Time{})
+		o.Flush(time.Hour) // nothing is to be written
+		o.Put("one\n")
+		synctest.Wait()
+		o.Put("two\n")
+		began := time.Now()
+		o.Flush(time.Hour)
+		if took := time.Since(began); took != time.Second {
+			t.Errorf("it has waited for %s", took)
+		}
+		screen.want(t, "one\ntwo\n")
+	})
+}

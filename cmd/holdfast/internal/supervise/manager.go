@@ -1,0 +1,109 @@
+package supervise
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The variables of the environment.
+const (
+	NotifyVariable   = "NOTIFY_SOCKET"
+	watchdogVariable = "WATCHDOG_USEC"
+	pidVariable      = "WATCHDOG_PID"
+)
+
+// ForgetManager removes the manager's variables from the environment of child processes: they
+// are about this process.
+func ForgetManager() {
+	for _, name := range []string{NotifyVariable, watchdogVariable, pidVariable} {
+		_ = os.Unsetenv(name) // fails for names that are not names
+	}
+}
+
+// Environment returns the entries for a command that is to speak to socket, and has to
+// say at least so often that it is alive; 0: it need not.
+func NotifyEnvironment(s *Socket, watchdog time.Duration) []string {
+	if s == nil {
+		return nil
+	}
+	env := []string{NotifyVariable + "=" + s.path}
+	if watchdog > 0 {
+		env = append(env, watchdogVariable+"="+strconv.FormatInt(watchdog.Microseconds(), 10))
+	}
+	return env
+}
+
+// A Manager is the service manager that has started this program. A nil Manager hears
+// nothing.
+type Manager struct{ conn net.Conn }
+
+// patience bounds how long a message waits for a manager that does not read. Nothing
+// depends on a message, so it is dropped then.
+const managerPatience = 100 * time.Millisecond
+
+// Find returns the manager that the environment names, or nil if it names none.
+func FindManager(getenv func(string) string) (*Manager, error) {
+	name := getenv(NotifyVariable)
+	if name == "" {
+		return nil, nil
+	}
+	if name[0] != '/' && name[0] != '@' {
+		return nil, fmt.Errorf("%s: %q is neither a path nor an abstract name", NotifyVariable, name)
+	}
+	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: name, Net: "unixgram"})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", NotifyVariable, err)
+	}
+	return &Manager{conn}, nil
+}
+
+// Watchdog returns how often the manager wants to hear that this process is alive; 0 if
+// it does not.
+func Watchdog(getenv func(string) string) time.Duration {
+	usec, err := strconv.ParseInt(getenv(watchdogVariable), 10, 64)
+	pid := getenv(pidVariable)
+	if err != nil || usec <= 0 || usec > int64(24*time.Hour/time.Microsecond) || pid != "" && pid != strconv.Itoa(os.Getpid()) {
+		return 0
+	}
+	return time.Duration(usec) * time.Microsecond
+}
+
+// Tell sends one message.
+func (m *Manager) Tell(lines ...string) {
+	if m == nil {
+		return
+	}
+	_ = m.conn.SetWriteDeadline(time.Now().Add(managerPatience))
+	_, _ = m.conn.Write([]byte(strings.Join(lines, "\n")))
+}
+
+// Status tells people what this program does.
+func (m *Manager) Status(format string, arguments ...any) {
+	m.Tell("STATUS=" + strings.ReplaceAll(fmt.Sprintf(format, arguments...), "\n", " "))
+}
+
+// Ping tells that this process is alive, twice as often as the manager wants to hear
+// it, until stop is called.
+func (m *Manager) Ping(watchdog time.Duration) (stop func()) {
+	if m == nil || watchdog == 0 {
+		return func() {}
+	}
+	done := make(chan struct{})
+	go func() { // ends with stop
+		ticker := time.NewTicker(watchdog / 2)
+		defer ticker.Stop()
+		for {
+			m.Tell("WATCHDOG=1")
+			select {
+			case <-ticker.C:
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() { close(done) }
+}

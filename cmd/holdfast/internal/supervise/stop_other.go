@@ -1,0 +1,27 @@
+//go:build unix && !linux
+
+package supervise
+
+import (
+	"errors"
+	"os/signal"
+
+	"golang.org/x/sys/unix"
+)
+
+// stopSelf stops this process if its parent is a shell with job control, which
+// can continue it. (The kernel would decide that for SIGTSTP, but package
+// signal cannot restore the default action of a signal that it has handled.)
+func stopSelf() {
+	parent := unix.Getppid()
+	group, err := unix.Getpgid(parent)
+	session, err2 := unix.Getsid(parent)
+	own, err3 := unix.Getsid(0)
+	if errors.Join(err, err2, err3) == nil && session == own && group != unix.Getpgrp() {
+		_ = unix.Kill(unix.Getpid(), unix.SIGSTOP)
+	}
+}
+
+// DefaultStop comes as near to the default action of SIGTSTP as this system lets
+// it: the signal is not ignored by what this process starts.
+func DefaultStop() { signal.Reset(unix.SIGTSTP) }

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestBodiesWithoutRights: however many and large the bodies are that callers send who may
+// not do what they ask for, over however many connections, the server stays small.
+func TestBodiesWithoutRights(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "callers.json")
+	add := func(name string, flags ...string) string {
+		t.Helper()
+		status, token, stderr := run(t, "memory:", append([]string{"serve", "add-caller", file, name}, flags...)...)
+		if status != 0 {
+			t.Fatalf("%d %s", status, stderr)
+		}
+		return strings.TrimSpace(token)
+	}
+	reader := add("reader", "--prefix", "", "--right", "read")
+	worker := add("worker", "--prefix", "own/", "--right", "once")
+	pair := newKeyPair(t, "one")
+	s := serve(t, sqlite(t), "--callers", file, "--tls-cert", pair.cert, "--tls-key", pair.key)
+	record, spaces := "ABCD", "    "
+	for _, c := range []struct {
+		who, token, path string
+		body             body
+		conns            int
+	}{
+		{"nobody", "guess", "complete", body{`{"name":"bank/x","record":"`, record, `"}`, 20 << 20}, 1},
+		{"without the right", reader, "complete", body{`{"name":"bank/x","record":"`, record, `"}`, 20 << 20}, 1},
+		{"without the right", reader, "complete", body{`{"name":"bank/x","record":"`, record, `"}`, 20 << 20}, 4},
+		{"for other names", worker, "complete", body{`{"name":"bank/x","record":"`, record, `"}`, 20 << 20}, 4},
+		{"for other names", worker, "extend", body{`{"requests":[{"name":"bank/x","lease_id":"0123456789abcdef0123456789abcdef","ttl_ns":60000000000}`, spaces, `]}`, 400 << 10}, 4},
+		{"for other names", worker, "recall", body{`{"name":"bank/x"`, spaces, `}`, 100 << 10}, 4},
+	} {
+		answers := flood(t, s.urls[0]+"/v1/driver/"+c.path, c.token, c.body, c.conns, 600*time.Millisecond)
+		peak := peakMemory(t, s.cmd.Process.Pid)
+		t.Logf("%s, %s, %d connections: answers %v, peak %d MB", c.who, c.path, c.conns, answers, peak>>20)
+		if answers[200] > 0 || len(answers) == 0 {
+			t.Errorf("%s: answers %v, want refusals", c.who, answers)
+		}
+		if limit := 100 << 20; peak > limit && !raceEnabled() { // which multiplies what a process needs
+			t.Errorf("%s, %d connections: the server had %d MB, want %d at most", c.who, c.conns, peak>>20, limit>>20)
+		}
+	}
+}
+
+// A body begins and ends as it says, and is long.
+type body struct {
+	head, fill, tail string
+	size             int
+}
+
+// flood sends long bodies over connections of HTTP/2 for a while, 100 at a time on each. It
+// returns how often each status was the answer.
+func flood(t *testing.T, url, token string, what body, conns int, long time.Duration) map[int]int {
+	t.Helper()
+	text := slices.Concat([]byte(what.head), bytes.Repeat([]byte(what.fill), what.size/len(what.fill)), []byte(what.tail))
+	ctx, cancel := context.WithTimeout(t.Context(), long)
+	defer cancel()
+	var mu sync.Mutex
+	answers := map[int]int{}
+	var all sync.WaitGroup
+	for range conns {
+		transport := &http.Transport{ForceAttemptHTTP2: true, MaxConnsPerHost: 1, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // it is the test's own
+		defer transport.CloseIdleConnections()
+		client := &http.Client{Transport: transport}
+		for range 100 {
+			all.Go(func() {
+				for ctx.Err() == nil {
+					r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(text))
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					r.Header.Set("Authorization", "Bearer "+token)
+					r.Header.Set("Content-Type", "application/json")
+					answer, err := client.Do(r)
+					if err != nil {
+						continue // the time is over, or the server did not want the rest of the body
+					}
+					_, _ = io.Copy(io.Discard, answer.Body)
+					_ = answer.Body.Close()
+					mu.Lock()
+					answers[answer.StatusCode]++
+					mu.Unlock()
+				}
+			})
+		}
+	}
+	all.Wait()
+	return answers
+}
+
+// peakMemory returns the most memory that a process has had, in bytes.
+func peakMemory(t *testing.T, pid int) int {
+	t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, peak, _ := strings.Cut(string(text), "VmHWM:")
+	kb, err := strconv.Atoi(strings.Fields(peak)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return kb << 10
+}

@@ -1,0 +1,173 @@
+package holdfast
+
+import (
+	"fmt"
+	"time"
+)
+
+// clockGlance is how soon a leader that waits sees that its clock was set.
+const clockGlance = 10 * time.Second
+
+// mostMissed bounds how many scheduled times one plan looks at; the next one goes on.
+const mostMissed = 100_000
+
+// A timetable is a schedule with the rules for late runs; see EveryOptions.
+type timetable struct {
+	schedule    Schedule
+	startWithin time.Duration
+	catchUp     bool
+	maxAttempts int
+	err         error // the schedule has returned an invalid time, for which Every ends
+}
+
+// after returns the scheduled time that follows t, in UTC, or the zero time.
+func (s *timetable) after(t time.Time) time.Time {
+	next := s.schedule.Next(t)
+	switch {
+	case next.IsZero(), next.Year() > 9999: // which no record can hold
+		return time.Time{}
+	case !next.After(t) || next.Nanosecond() != 0:
+		s.err = fmt.Errorf("%w schedule: after %s it says %s: want a later time, in whole seconds", ErrInvalid, t.Format(time.RFC3339Nano), next.Format(time.RFC3339Nano))
+		return time.Time{}
+	}
+	return next.UTC()
+}
+
+// spent reports whether the run of t was begun as often as it may be.
+func (s *timetable) spent(b *BegunRun, t time.Time) bool {
+	return b != nil && s.maxAttempts > 0 && b.Attempts >= s.maxAttempts && b.Scheduled.Equal(t)
+}
+
+// left returns for how long a leader has nothing to do that has known r since then: until
+// the next run is due, or is to be tried again. No clock that is set shortens the pause
+// between two attempts.
+func (s *timetable) left(r *ScheduleRecord, known, now time.Time) time.Duration {
+	if r == nil {
+		return 0
+	}
+	t := s.after(r.Settled)
+	switch {
+	case !t.Equal(r.Next): // another schedule: plan soon, but do not spin if ours is not constant
+		return time.Second - time.Since(known)
+	case t.IsZero(): // the schedule has ended
+		return clockGlance
+	case r.Begun == nil:
+		return t.Sub(now)
+	case r.Begun.Open, s.spent(r.Begun, t): // to see how it ends; it is missed
+		return 0
+	}
+	late := t.Add(s.startWithin)
+	if next := s.after(t); !s.catchUp && !next.IsZero() {
+		late = earlier(late, next)
+	}
+	return max(t.Sub(now), min(pauseAfter(r.Begun.Attempts)-time.Since(known), late.Sub(now)))
+}
+
+// pauseAfter returns the pause after this many attempts: 1 s, 2 s, 4 s and so on, up to a
+// minute.
+func pauseAfter(attempts int) time.Duration {
+	return min(time.Second<<min(max(attempts-1, 0), 6), time.Minute)
+}
+
+// A plan is what to do about a schedule at one instant. It carries the record to the end of
+// a run: it changes the record, and the scheduler writes it.
+type plan struct {
+	times   *timetable
+	record  *ScheduleRecord
+	write   bool       // the record has changed: write it, and run nothing
+	missed  MissedRuns // newly in the record
+	due     time.Time  // to be run, unless write is set or it is zero
+	attempt int        // of the run that begin has begun
+	before  *BegunRun  // record.Begun before that
+}
+
+// plan looks at the unsettled scheduled times up to now. r is the store's record, or nil.
+func (s *timetable) plan(r *ScheduleRecord, now time.Time) plan {
+	if r == nil {
+		r = &ScheduleRecord{Began: now, Settled: now.Truncate(time.Second)}
+		return plan{times: s, record: r, write: true}
+	}
+	p := plan{times: s, record: r}
+	if r.Begun != nil && r.Begun.Open { // its lease has ended, because this leader has the lock
+		r.Begun.end(now, r.Begun.silence())
+		p.write = true
+	}
+	t := s.after(r.Settled)
+	if !t.Equal(r.Next) {
+		p.change(now)
+		return p
+	}
+	for !t.IsZero() && !t.After(now) && p.missed.Count < mostMissed {
+		next := s.after(t)
+		superseded := !s.catchUp && !next.IsZero() && !next.After(now)
+		if !superseded && !s.spent(r.Begun, t) && now.Before(t.Add(s.startWithin)) {
+			p.due = t
+			break
+		}
+		p.missed.add(t)
+		t = next
+	}
+	if p.missed.Count > 0 {
+		p.miss()
+	}
+	return p
+}
+
+// change takes over a record that was written under another schedule. Times of the other
+// schedule that were due are missed; earlier times of the new one are not.
+func (p *plan) change(now time.Time) {
+	r := p.record
+	r.Begun = nil
+	if !r.Next.IsZero() && !r.Next.After(now) {
+		p.missed.add(r.Next)
+		p.miss()
+	}
+	if now = now.Truncate(time.Second); now.After(r.Settled) {
+		r.Settled = now
+	}
+	p.write = true
+}
+
+// miss puts the missed runs into the record, with the error of the last attempt.
+func (p *plan) miss() {
+	if p.record.Begun != nil {
+		p.missed.Err = p.record.Begun.Err
+	}
+	p.record.miss(p.missed)
+	p.write = true
+}
+
+// begin notes that a run begins.
+func (p *plan) begin(now time.Time, by string) {
+	p.attempt, p.before = 1, p.record.Begun
+	begun := &BegunRun{Scheduled: p.due, At: now, By: recordText(by), Open: true}
+	if p.before != nil {
+		p.attempt += p.before.Attempts
+		begun.Err = p.before.Err
+	}
+	begun.Attempts = p.attempt
+	p.record.Begun = begun
+}
+
+// done notes that the run is done, by the holder of a lease with this token.
+func (p *plan) done(now time.Time, took time.Duration, by string, token uint64) {
+	r := p.record
+	r.Settled, r.Begun = p.due, nil
+	r.Done++
+	r.Last = DoneRun{
+		Scheduled: p.due, Started: now.Add(-took), Took: took,
+		By: recordText(by), Token: token, Attempt: p.attempt,
+	}
+}
+
+// failed notes that the run has failed, and is missed if it was the last attempt.
+func (p *plan) failed(now time.Time, err error) {
+	p.record.Begun.end(now, err.Error())
+	if p.times.spent(p.record.Begun, p.due) {
+		p.missed.add(p.due)
+		p.miss()
+	}
+}
+
+// stopped notes that the run was stopped, in an attempt that does not count.
+func (p *plan) stopped() { p.record.Begun = p.before }

@@ -1,0 +1,162 @@
+package door
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"mime"
+	"net/http"
+	"slices"
+	"strconv"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/httplock/server/caller"
+	"github.com/holdfast-locks/holdfast/internal/header"
+)
+
+const (
+	defaultPage = 1000 // items
+	ndjson      = "application/x-ndjson"
+)
+
+// List answers with a page of a list, sorted by name. A client that accepts lines of JSON
+// gets the whole list, in the order of the store.
+func List[T, V any](
+	w http.ResponseWriter, r *Request, right caller.Rights,
+	list func(ctx context.Context, prefix string) iter.Seq2[T, error], name func(T) string, show func(T) V,
+	page func(items []V, next string) any,
+) error {
+	p, err := pageOf(r)
+	if err != nil {
+		return err
+	}
+	if err := r.Need(right, p.prefix); err != nil {
+		return err
+	}
+	shown := func(yield func(T, error) bool) {
+		for item, err := range list(r.Context(), p.prefix) {
+			if (err != nil || r.Shows(right, name(item))) && !yield(item, err) {
+				return
+			}
+		}
+	}
+	w, end := Compressed(w, r.Request)
+	if wantsLines(r) {
+		if err := writeLines(w, shown, show); err != nil {
+			return err
+		}
+		end()
+		return nil
+	}
+	items, next, err := least(shown, name, p.after, p.limit)
+	if err != nil {
+		return err
+	}
+	views := make([]V, len(items))
+	for i, item := range items {
+		views[i] = show(item)
+	}
+	if err := Write(w, http.StatusOK, page(views, cursorOf(next))); err != nil {
+		return err
+	}
+	end()
+	return nil
+}
+
+// A page is the requested part of a list.
+type page struct {
+	prefix, after string
+	limit         int
+}
+
+func pageOf(r *Request) (p page, err error) {
+	q := r.URL.Query()
+	p = page{prefix: q.Get("prefix"), limit: defaultPage}
+	if p.prefix != "" {
+		if err := driver.CheckName(p.prefix); err != nil {
+			return p, Invalid("prefix: " + err.Error())
+		}
+	}
+	after, err := base64.RawURLEncoding.DecodeString(q.Get("cursor"))
+	if err != nil {
+		return p, Invalid("cursor: want the next_cursor of the page before")
+	}
+	p.after = string(after)
+	if text := q.Get("limit"); text != "" {
+		if p.limit, err = strconv.Atoi(text); err != nil || p.limit < 1 || p.limit > defaultPage {
+			return p, Invalid(fmt.Sprintf("limit: want 1 to %d", defaultPage))
+		}
+	}
+	return p, nil
+}
+
+func cursorOf(name string) string { return base64.RawURLEncoding.EncodeToString([]byte(name)) }
+
+// least returns the first items of a list, sorted by name, that follow after, and the name
+// of the last of them if there are more. It keeps no more than it needs.
+func least[T any](all iter.Seq2[T, error], name func(T) string, after string, limit int) (items []T, next string, err error) {
+	sorted := func() {
+		slices.SortFunc(items, func(a, b T) int { return cmp.Compare(name(a), name(b)) })
+	}
+	more := false
+	for item, err := range all {
+		if err != nil {
+			return nil, "", err
+		}
+		if name(item) <= after {
+			continue
+		}
+		if items = append(items, item); len(items) == 2*limit+1 {
+			sorted()
+			clear(items[limit:])
+			items, more = items[:limit], true
+		}
+	}
+	if sorted(); len(items) > limit {
+		items, more = items[:limit], true
+	}
+	if more {
+		next = name(items[limit-1])
+	}
+	return items, next, nil
+}
+
+// wantsLines reports whether a list is to be written as lines of JSON.
+func wantsLines(r *Request) bool {
+	for one := range header.List(r.Header, "Accept") {
+		if kind, _, err := mime.ParseMediaType(one); err == nil && kind == ndjson {
+			return true
+		}
+	}
+	return false
+}
+
+// writeLines writes a list as lines of JSON. An error after the first line cuts the
+// response, which HTTP clients notice.
+func writeLines[T, V any](w http.ResponseWriter, all iter.Seq2[T, error], show func(T) V) error {
+	begun := false
+	begin := func() {
+		if !begun {
+			begun = true
+			w.Header().Set("Content-Type", ndjson)
+			w.Header().Set("Cache-Control", "no-store")
+			w.WriteHeader(http.StatusOK)
+		}
+	}
+	lines := json.NewEncoder(w)
+	for item, err := range all {
+		if err != nil {
+			return err
+		}
+		begin()
+		Patience(w)
+		if lines.Encode(show(item)) != nil {
+			return nil // the client is gone
+		}
+	}
+	begin()
+	return nil
+}

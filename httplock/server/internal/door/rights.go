@@ -1,0 +1,43 @@
+package door
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/holdfast-locks/holdfast/httplock/server/caller"
+)
+
+// For returns f as a handler for callers who have one of these rights, to any name. The
+// others are refused before their bodies are read. f checks the name, which most requests
+// have in the body.
+func (h *House) For(rights caller.Rights, f Func) http.Handler {
+	return h.Handle(func(w http.ResponseWriter, r *Request) error {
+		if !r.HasOne(rights) {
+			first := rights & -rights
+			return &Refusal{Status: http.StatusForbidden, Code: "not-permitted", Detail: fmt.Sprintf("you lack the right %q", first)}
+		}
+		return f(w, r)
+	})
+}
+
+// HasOne reports whether the caller has one of these rights, or there are none to have.
+func (r *Request) HasOne(rights caller.Rights) bool {
+	return rights == 0 || r.Caller.Rights&rights != 0
+}
+
+// A StoreFunc is a Func that sends requests to the store, within the budget of the client's
+// request.
+type StoreFunc func(ctx context.Context, w http.ResponseWriter, r *Request) error
+
+// ForStore does as For.
+func (h *House) ForStore(rights caller.Rights, f StoreFunc) http.Handler {
+	return h.For(rights, func(w http.ResponseWriter, r *Request) error {
+		ctx, cancel, err := r.Budgeted()
+		if err != nil {
+			return err
+		}
+		defer cancel()
+		return f(ctx, w, r)
+	})
+}

@@ -1,0 +1,186 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/httplock/server/caller"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
+	"github.com/holdfast-locks/holdfast/internal/ask"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// A group is one acquisition of several names: all of them in one step of the store, or none.
+// Each name has an attempt, with the lease ID that its key makes, and is recognised by it.
+type group struct {
+	r   *door.Request
+	all []*Attempt // in the order of the request
+}
+
+// serveAll answers POST /v1/leases with several names.
+func (d *Store) serveAll(w http.ResponseWriter, r *door.Request, want wire.LeaseRequest) error {
+	g, err := d.group(r, want)
+	if err != nil {
+		return err
+	}
+	ctx, cancel, err := r.Budgeted()
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	grants, err := g.take(ctx)
+	if err == nil && !g.all[0].keyed && r.Context().Err() != nil { // the client is gone
+		err = ask.ContextError(r.Context())
+	}
+	g.settle(err)
+	if err != nil {
+		return err
+	}
+	status, v := http.StatusCreated, wire.Leases{}
+	for i, a := range g.all {
+		status = min(status, grants[i].Status()) // 200 if one of them was there before
+		v.Leases = append(v.Leases, a.answer(grants[i]))
+	}
+	return door.Write(w, status, v)
+}
+
+// group checks all that can be checked without the store.
+func (d *Store) group(r *door.Request, want wire.LeaseRequest) (*group, error) {
+	names := want.Names
+	switch {
+	case want.Name != "":
+		return nil, door.Invalid("the body has names, and a name beside them: want one or the other")
+	case len(names) == 0 || len(names) > holdfast.MaxNames:
+		return nil, door.Invalid(fmt.Sprintf("names: there are %d, want 1 to %d", len(names), holdfast.MaxNames))
+	case want.WaitMS != 0:
+		return nil, door.Invalid("wait_ms: a request for several names does not wait: leave it out, and ask again after a refusal")
+	}
+	sorted := slices.Sorted(slices.Values(names))
+	for i := 1; i < len(sorted); i++ {
+		if sorted[i] == sorted[i-1] {
+			return nil, door.Invalid(fmt.Sprintf("names: %q is there twice", sorted[i]))
+		}
+	}
+	g := &group{r: r}
+	for _, name := range names {
+		want.Name = name
+		a, err := d.Checked(r, want)
+		if err != nil {
+			return nil, err
+		}
+		g.all = append(g.all, a)
+	}
+	return g, g.admit()
+}
+
+// admit does for all names what attempt.admit does for one.
+func (g *group) admit() error {
+	g.r.BodyDone()
+	for _, a := range g.all {
+		if err := g.r.Need(caller.Acquire, a.Req.Name); err != nil {
+			return err
+		}
+	}
+	if g.all[0].store.House.Features.AllAcquirer == nil {
+		return fmt.Errorf("several names at once are %w", driver.ErrUnsupported)
+	}
+	var ids []lockinfo.LeaseID
+	for _, a := range g.all {
+		if err := a.identify(ForLock); err != nil {
+			return err
+		}
+		ids = append(ids, a.Req.LeaseID)
+	}
+	return g.all[0].store.House.Limits.Leases(g.r.Caller, g.all[0].Req.TTL, ids...)
+}
+
+// take requests all locks, and returns the grants in the order of the request.
+func (g *group) take(ctx context.Context) ([]Grant, error) {
+	began := time.Now()
+	for _, a := range g.all {
+		a.began = began
+	}
+	if g.all[0].keyed { // whether the lease IDs are known is not among what AcquireAll answers
+		if err := g.each(func(i int) error { return g.all[i].meet(ctx) }); err != nil {
+			return nil, err
+		}
+	}
+	reply, sent, err := g.send(ctx)
+	a := g.all[min(reply.Refused, len(g.all)-1)] // whom a refusal is about
+	switch {
+	case err != nil:
+		return nil, a.Failed(err)
+	case reply.Outcome == driver.Granted:
+		return g.granted(ctx, reply.Tokens, sent)
+	case reply.Outcome == driver.Held:
+		a.Blocker = reply.Blocker
+		return nil, a.held()
+	}
+	return nil, a.refused(driver.AcquireReply{Outcome: reply.Outcome})
+}
+
+// send sends the request until the store answers, as Attempt.send does. INVARIANT I6:
+// each copy has the same lease IDs.
+func (g *group) send(ctx context.Context) (reply driver.AllReply, sent time.Time, err error) {
+	reqs := make([]driver.AcquireRequest, len(g.all))
+	for i, a := range g.all {
+		reqs[i] = a.Req
+	}
+	f := ask.Until(ctx, RequestTimeout, func(ctx context.Context) (err error) {
+		sent = time.Now() // INVARIANT I3: before the request was sent that is answered
+		reply, err = g.all[0].store.House.Features.AllAcquirer.AcquireAll(ctx, reqs)
+		for _, a := range g.all {
+			a.doubt = a.doubt || err != nil && !driver.Definite(err)
+		}
+		return err
+	})
+	return reply, sent, f.Effective()
+}
+
+// granted describes the leases that were granted.
+func (g *group) granted(ctx context.Context, tokens []uint64, sent time.Time) ([]Grant, error) {
+	grants := make([]Grant, len(g.all))
+	err := g.each(func(i int) (err error) {
+		grants[i], err = g.all[i].recognise(ctx, Grant{Token: tokens[i], Sent: sent})
+		return err
+	})
+	return grants, err
+}
+
+// each calls f for the index of each attempt, some at a time, and returns the error of the
+// first that has one.
+func (g *group) each(f func(i int) error) error {
+	errs := make([]error, len(g.all))
+	if fault := g.r.Some(len(g.all), door.AtOnce, func(i int) { errs[i] = f(i) }); fault != nil {
+		return fault
+	}
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// settle cancels the leases of a client without a key, if the outcome is unknown, and
+// counts the others.
+func (g *group) settle(err error) {
+	there := slices.ContainsFunc(g.all, func(a *Attempt) bool { return a.seen.there })
+	for _, a := range g.all {
+		switch {
+		case err == nil:
+			g.all[0].store.House.Limits.Renewed(g.r.Caller, a.Req.LeaseID, a.Req.TTL)
+		case !a.keyed && (a.doubt || errors.Is(err, context.Canceled)):
+			a.abandon()
+		case Definite(err) && !there:
+			g.all[0].store.House.Limits.Ended(g.r.Caller, a.Req.LeaseID)
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/httplock/server/caller"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
+	"github.com/holdfast-locks/holdfast/internal/ask"
+	"github.com/holdfast-locks/holdfast/internal/codes"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// An Attempt is one acquisition. Its lease ID follows from the client's key and never
+// changes: a repeated request, at this server or another, continues where the last one
+// stopped. Without a key the lease ID is random, and a failed attempt is cancelled.
+type Attempt struct {
+	R     *door.Request
+	Want  wire.LeaseRequest
+	Req   driver.AcquireRequest
+	Async bool // the place is to be kept when the wait ends
+
+	store *Store
+	keyed bool // the caller has a key
+
+	began   time.Time      // before the first request was sent
+	Blocker driver.Blocker // of the last reply Held
+	sent    time.Time      // when the request for it was sent
+	doubt   bool           // a request of this attempt may have been carried out unseen
+	gaveUp  bool           // the place
+
+	repeated bool  // an earlier request had the same key
+	seen     found // its lease or place, as last seen
+}
+
+// A Grant is what the store has granted.
+type Grant struct {
+	Token uint64
+	Sent  time.Time // before the request was sent that was granted: the whole TTL counts from it (INVARIANT I3)
+
+	Repeated bool            // an earlier request with the same key took the lease
+	holder   lockinfo.Holder // of such a lease, as the store has it
+	ends     time.Time       // until when such a lease lasts at least, if that is later
+}
+
+// Begin reads a request for a lease, and checks all that can be checked without the store:
+// its form, the client's rights and limits, and that the server takes new work.
+func (d *Store) Begin(r *door.Request) (*Attempt, error) {
+	var want wire.LeaseRequest
+	if err := r.Read(&want); err != nil {
+		return nil, err
+	}
+	if want.Names != nil {
+		return nil, door.Invalid("names: a stream holds one lock: want a name")
+	}
+	return d.NewAttempt(r, want)
+}
+
+// NewAttempt does as Begin, after the body was read.
+func (d *Store) NewAttempt(r *door.Request, want wire.LeaseRequest) (*Attempt, error) {
+	a, err := d.Checked(r, want)
+	if err != nil {
+		return nil, err
+	}
+	return a, a.Admit(caller.Acquire, ForLock)
+}
+
+// Checked returns an attempt whose form is right. Admit comes next.
+func (d *Store) Checked(r *door.Request, want wire.LeaseRequest) (a *Attempt, err error) {
+	a = &Attempt{store: d, R: r, Want: want}
+	a.Req, err = acquireRequest(r, &a.Want)
+	return a, err
+}
+
+// Admit checks the rights of the client, and makes the lease ID.
+func (a *Attempt) Admit(right caller.Rights, use Purpose) error {
+	a.R.BodyDone() // what is kept of it was checked, and is short
+	if err := a.R.Need(right, a.Req.Name); err != nil {
+		return err
+	}
+	if err := a.identify(use); err != nil {
+		return err
+	}
+	return a.R.House.Limits.Leases(a.R.Caller, a.Req.TTL, a.Req.LeaseID)
+}
+
+// identify makes the lease ID: of the key, if the caller has one.
+func (a *Attempt) identify(use Purpose) (err error) {
+	key := ""
+	// A person's hold lasts for days, and so would one whose answer was lost.
+	if a.keyed = hasKey(a.R) || use == ForHold; a.keyed {
+		if key, err = KeyOf(a.R); err != nil {
+			return err
+		}
+	}
+	if err := a.R.NewWork(); err != nil {
+		return err
+	}
+	if !a.keyed {
+		a.Req.LeaseID = Labelled(lockinfo.NewLeaseID(), hasLabels(&a.Want))
+		return nil
+	}
+	ctx, cancel, err := a.R.Budgeted()
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	a.Req.First, a.Async = true, prefersAsync(a.R.Header)
+	id, err := a.store.LeaseID(ctx, a.R, a.Req.Name, key, use)
+	if err == nil {
+		a.Req.LeaseID = Labelled(id, hasLabels(&a.Want))
+	}
+	return err
+}
+
+// send sends the request until the store answers. INVARIANT I6: each copy has the
+// same lease ID. sent is from before the copy was sent that was answered (INVARIANT I3).
+func (a *Attempt) send(ctx context.Context) (reply driver.AcquireReply, sent time.Time, err error) {
+	f := ask.Until(ctx, RequestTimeout, func(ctx context.Context) (err error) {
+		sent = time.Now()
+		reply, err = a.store.House.Engine.Acquire(ctx, a.Req)
+		a.doubt = a.doubt || err != nil && !driver.Definite(err)
+		return err
+	})
+	return reply, sent, f.Effective()
+}
+
+// Wait requests the lock, and waits for it up to limit, or until ctx ends, which must end
+// when the client disconnects. The place of a client with a key then stays in the queue
+// for its waiter TTL. The same happens if the server drains, or with a *queuedError if the
+// client prefers that. Any other wait without success leaves no place. told, which may be
+// nil, is called for each change of the blocker.
+func (a *Attempt) Wait(ctx context.Context, limit time.Duration, told func(driver.Blocker)) (Grant, error) {
+	g, err := a.waited(ctx, limit, told)
+	if err != nil && !a.keyed && (a.doubt || a.Blocker.Place > 0 && !a.gaveUp) {
+		a.abandon()
+	}
+	limits, queued := a.R.House.Limits, (*queuedError)(nil)
+	switch {
+	case err == nil:
+		limits.Renewed(a.R.Caller, a.Req.LeaseID, a.Req.TTL)
+	case errors.As(err, &queued), !Definite(err), a.seen.there: // a lease may exist, now or soon
+	default:
+		limits.Ended(a.R.Caller, a.Req.LeaseID)
+	}
+	return g, err
+}
+
+// Definite reports whether no lease exists after err.
+func Definite(err error) bool {
+	var done *DoneError
+	return errors.As(err, &done) || door.RefusalOf(err).Code != codes.Of(driver.ErrOutcomeUnknown).Name
+}
+
+// answer describes the lease for the client. It has the terms of this request, to which
+// the terms of an earlier one were compared.
+func (a *Attempt) answer(g Grant) wire.Lease {
+	v := wire.Lease{
+		LeaseID: string(a.Req.LeaseID), Name: a.Req.Name, Mode: a.Req.Mode.Kind(), Token: wire.TokenOf(g.Token),
+		TTLMS: a.Want.TTLMS, ExpiresInMS: a.Left(g),
+	}
+	if g.Repeated {
+		who := wire.WhoOf(g.holder)
+		v.Repeated, v.Holder = true, &who
+	}
+	return v
+}
+
+// Left returns how many milliseconds are left of a lease.
+func (a *Attempt) Left(g Grant) int64 {
+	return max(Left(a.TTL(), g.Sent), time.Until(g.ends.Add(-a.LockDelay())).Milliseconds())
+}
+
+// TTL returns for how long the holder has the lease; the store keeps it for the lock delay
+// longer.
+func (a *Attempt) TTL() time.Duration       { return MS(a.Want.TTLMS) }
+func (a *Attempt) LockDelay() time.Duration { return MS(a.Want.LockDelayMS) }
+
+// Left returns how many milliseconds are left of d, counted from an instant.
+func Left(d time.Duration, from time.Time) int64 {
+	return max(0, d-time.Since(from)).Milliseconds()
+}

@@ -1,0 +1,95 @@
+package lease
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
+	"github.com/holdfast-locks/holdfast/internal/ask"
+	"github.com/holdfast-locks/holdfast/internal/header"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// last ends a wait without the lock, unless the lock was handed over at the last moment:
+// then the next request is granted it.
+func (w *waiter) last(ctx context.Context) (handedOver bool, err error) {
+	draining := w.R.NewWork()
+	switch {
+	case w.Blocker.Place == 0:
+	case w.Async:
+		return false, w.queued()
+	case draining != nil && w.keyed: // the place stays for a repeat at another server
+	default:
+		if handedOver, err = w.giveUp(ctx); handedOver || err != nil {
+			return handedOver, err
+		}
+	}
+	if draining != nil {
+		return false, draining
+	}
+	return false, w.held()
+}
+
+// giveUp leaves the queue without cancelling: another copy of the request, at another
+// server, may have answered with the lease that the place has become.
+func (w *waiter) giveUp(ctx context.Context) (handedOver bool, err error) {
+	queuer := w.store.House.Features.Queuer
+	f := ask.Until(ctx, RequestTimeout, func(ctx context.Context) error {
+		reply := queuer.Refresh(ctx, []driver.RefreshRequest{{Name: w.Req.Name, LeaseID: w.Req.LeaseID}})[0]
+		handedOver = reply.Err == nil && reply.Outcome == driver.Granted
+		return reply.Err
+	})
+	if f != nil && !f.Lost() {
+		return false, w.Failed(f.Effective())
+	}
+	w.Req.Queue, w.Req.WaiterTTL, w.gaveUp = false, 0, true // later requests take no place
+	return handedOver, nil
+}
+
+// abandon cancels an attempt that the client cannot continue.
+func (a *Attempt) abandon() {
+	d, ctx := a.store, context.WithoutCancel(a.R.Context())
+	d.House.Limits.Ended(a.R.Caller, a.Req.LeaseID)
+	go func() {
+		_ = d.House.Guard(ctx, "cancel", func() { // or it runs out
+			_ = d.Cancel(ctx, driver.ReleaseRequest{Name: a.Req.Name, LeaseID: a.Req.LeaseID, Cancel: true})
+		})
+	}()
+}
+
+// A queuedError is the end of a wait that has kept its place.
+type queuedError struct{ queued wire.Queued }
+
+func (e *queuedError) Error() string {
+	return fmt.Sprintf("place %d of %d", e.queued.Place, e.queued.QueueLength)
+}
+
+func (a *Attempt) queued() error {
+	b := &a.Blocker
+	return &queuedError{wire.Queued{
+		Place: b.Place, QueueLength: b.Queue, Holders: []wire.Blocker{wire.BlockerOf(*b)}, PlaceExpiresInMS: Left(a.Req.WaiterTTL, a.sent),
+	}}
+}
+
+// write answers a caller that wants to come back for the lock.
+func (e *queuedError) write(w http.ResponseWriter) error {
+	w.Header().Set("Preference-Applied", respondAsync)
+	return door.Write(w, http.StatusAccepted, e.queued)
+}
+
+const respondAsync = "respond-async"
+
+// prefersAsync reports whether the client sends Prefer: respond-async (RFC 7240): without
+// the lock it keeps its place, and repeats the request.
+func prefersAsync(h http.Header) bool {
+	for one := range header.List(h, "Prefer") {
+		name, _, _ := strings.Cut(one, ";")
+		if strings.EqualFold(strings.TrimSpace(name), respondAsync) {
+			return true
+		}
+	}
+	return false
+}

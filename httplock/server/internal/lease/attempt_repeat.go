@@ -1,0 +1,135 @@
+package lease
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// A request with a key must be the first of its lease ID (driver.AcquireRequest.First). If
+// it is not, the key may have been used for another request, or by another holder. The
+// server then compares the request with the lease or place of that ID before it continues.
+// Until then it changes nothing, so that no lease is extended by requests of others.
+
+// A found is the lease that the store has under a lease ID, or the place.
+type found struct {
+	there bool
+	mode  lockinfo.Mode
+	token uint64 // 0: it is a place
+	who   lockinfo.Holder
+	since time.Duration
+	ends  time.Time // the lease lasts until then at least
+	sent  time.Time // before the look
+}
+
+// look reads the lease or place of the lease ID.
+func (a *Attempt) look(ctx context.Context) (f found, err error) {
+	lock, sent, err := a.store.Inspect(ctx, a.Req.Name)
+	if err != nil {
+		return f, a.Failed(err)
+	}
+	f.sent = sent
+	for _, h := range lock.Live() {
+		if a.Req.LeaseID.Is(h.LeaseID) {
+			f.there, f.mode, f.token = true, h.Mode, h.Token
+			f.who, f.since, f.ends = h.Holder, h.Since, f.sent.Add(h.ExpiresIn)
+			return f, nil
+		}
+	}
+	for _, p := range lock.Queue {
+		if a.Req.LeaseID.Is(p.LeaseID) {
+			f.there, f.mode, f.who, f.since = true, p.Mode, p.Holder, p.Since
+			return f, nil
+		}
+	}
+	return f, nil
+}
+
+// meet reads the lease or place of an earlier request with the same lease ID. It returns a
+// refusal if that request or its holder was another.
+func (a *Attempt) meet(ctx context.Context) (err error) {
+	if a.seen, err = a.look(ctx); err != nil {
+		return err
+	}
+	a.Req.First = false
+	// A copy of this very request may have come before its repeat.
+	a.repeated = a.seen.there && (!a.doubt || a.seen.since > a.seen.sent.Sub(a.began))
+	return a.compare(a.seen)
+}
+
+// recognise completes a grant. A lease that was not seen yet was a place before, or was
+// taken by another copy of the request meanwhile.
+func (a *Attempt) recognise(ctx context.Context, g Grant) (Grant, error) {
+	if !a.repeated {
+		return g, nil
+	}
+	if a.seen.token != g.Token {
+		f, err := a.look(ctx)
+		if err == nil {
+			err = a.compare(f)
+		}
+		if err != nil {
+			return g, err
+		}
+		a.seen = f
+	}
+	g.Repeated, g.holder = true, a.seen.who
+	if a.seen.token == g.Token {
+		g.ends = a.seen.ends
+	}
+	return g, nil
+}
+
+// compare returns a refusal unless this request has the terms of the lease or place f.
+func (a *Attempt) compare(f found) error {
+	switch {
+	case !f.there:
+		return nil
+	case f.mode != a.Req.Mode, f.token != 0 && f.token <= a.Req.MinToken, !sameTerms(f.who, a.Req.Holder):
+		return &door.Refusal{
+			Status: http.StatusUnprocessableEntity, Code: "key-reused",
+			Detail: a.about(fmt.Sprintf("this Idempotency-Key was used for another request, which has %s: draw a key for each attempt to work", f.what())),
+		}
+	case !sameHolder(f.who, a.Req.Holder):
+		return &door.Refusal{
+			Status: http.StatusConflict, Code: "other-holder",
+			Detail: a.about(fmt.Sprintf("the request with this Idempotency-Key was that of %s: draw a key for each attempt to work", f.who)),
+			More: func(p *wire.Problem) {
+				p.Holders = []wire.Blocker{wire.BlockerOf(driver.Blocker{Holder: f.who, Since: f.since, ExpiresIn: time.Until(f.ends)})}
+			},
+		}
+	}
+	return a.otherRequest(f.who.Fingerprint)
+}
+
+// sameHolder compares the fields that clients choose. One lease ID belongs to one caller.
+func sameHolder(a, b lockinfo.Holder) bool {
+	return a.Host == b.Host && a.PID == b.PID && a.Program == b.Program && a.Label == b.Label
+}
+
+// what describes a lease or a place for people.
+func (f found) what() string {
+	text := "mode " + f.mode.Kind()
+	if f.mode.Limit() != 0 {
+		text += " with " + f.mode.String()
+	}
+	if f.token != 0 {
+		text += fmt.Sprintf(" and the token %d", f.token)
+	}
+	if f.who.Labels[namesLabel] != "" {
+		text += ", together with other names"
+	}
+	for _, label := range []string{minHoldLabel, LockDelayLabel} {
+		if value := f.who.Labels[label]; value != "" {
+			text += " and " + strings.TrimPrefix(label, "holdfast/") + " " + value
+		}
+	}
+	return text
+}

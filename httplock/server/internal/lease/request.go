@@ -1,0 +1,151 @@
+package lease
+
+import (
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
+	"github.com/holdfast-locks/holdfast/internal/ask"
+	"github.com/holdfast-locks/holdfast/internal/modes"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+const (
+	// DefaultTTL is the TTL of a request without one.
+	DefaultTTL = 30 * time.Second
+
+	// LongestWait is how long one request waits at most: proxies and clients give up an
+	// answer that takes a minute.
+	LongestWait = 55 * time.Second
+
+	// TokenHeader has the fencing token of a lease.
+	TokenHeader = "Fencing-Token"
+)
+
+// WaitPatiently waits for as long as the request wants.
+func (a *Attempt) WaitPatiently() (Grant, error) {
+	ctx, cancel, err := a.R.Patient(a.patience())
+	if err != nil {
+		return Grant{}, err
+	}
+	defer cancel()
+	g, err := a.Wait(ctx, a.patience(), nil)
+	if err == nil && !a.keyed && a.R.Context().Err() != nil { // the client is gone
+		a.abandon()
+		return g, ask.ContextError(a.R.Context())
+	}
+	return g, err
+}
+
+// patience returns how long this request is to wait.
+func (a *Attempt) patience() time.Duration { return min(MS(a.Want.WaitMS), LongestWait) }
+
+// MS returns milliseconds as a duration; too many become the longest one.
+func MS(n int64) time.Duration {
+	const most = int64(1<<63-1) / int64(time.Millisecond)
+	return time.Duration(max(-most, min(n, most))) * time.Millisecond
+}
+
+// acquireRequest returns the request to the store, without the lease ID.
+func acquireRequest(r *door.Request, want *wire.LeaseRequest) (req driver.AcquireRequest, err error) {
+	if want.TTLMS == 0 {
+		want.TTLMS = DefaultTTL.Milliseconds()
+	}
+	req = driver.AcquireRequest{
+		Name: want.Name, TTL: MS(want.TTLMS),
+		MinToken: want.MinToken, Holder: holderOf(r, want),
+	}
+	if req.Mode, err = modeOf(want); err != nil {
+		return req, door.Invalid(err.Error())
+	}
+	opts := holdfast.AcquireOptions{
+		Mode: req.Mode, TTL: req.TTL, MaxWait: MS(want.WaitMS),
+		MinHold: MS(want.MinHoldMS), LockDelay: MS(want.LockDelayMS), MinToken: req.MinToken,
+	}
+	for _, err := range []error{driver.CheckName(req.Name), opts.Check(), driver.CheckHolder(req.Holder)} {
+		if err != nil {
+			return req, door.Invalid(err.Error())
+		}
+	}
+	req.TTL += opts.LockDelay
+	return req, nil
+}
+
+// modeOf returns the mode in a request.
+func modeOf(want *wire.LeaseRequest) (lockinfo.Mode, error) {
+	f := modes.Fields{Limit: want.Limit, Permits: want.Permits}
+	if want.Mode != "" {
+		if err := f.Kind.UnmarshalText([]byte(want.Mode)); err != nil {
+			return 0, err
+		}
+	}
+	if f.Kind == modes.Semaphore && f.Permits == 0 {
+		f.Permits = 1
+	}
+	return f.Mode(), f.Check()
+}
+
+// holderOf describes the holder for people. User and Caller are authenticated; the client
+// chooses the rest.
+func holderOf(r *door.Request, want *wire.LeaseRequest) lockinfo.Holder {
+	h := lockinfo.Holder{User: r.Caller.Name, Caller: r.Found(), Reason: want.Reason, Labels: labels(want)}
+	if self := want.Holder; self != nil {
+		h.Host, h.PID, h.Program, h.Label = self.Host, self.PID, self.Program, self.Label
+	}
+	return h
+}
+
+// Serve answers POST /v1/leases.
+func (d *Store) Serve(w http.ResponseWriter, r *door.Request) error {
+	var want wire.LeaseRequest
+	if err := r.Read(&want); err != nil {
+		return err
+	}
+	if want.Names != nil {
+		return d.serveAll(w, r, want)
+	}
+	a, err := d.NewAttempt(r, want)
+	if err != nil {
+		return err
+	}
+	return a.Serve(w)
+}
+
+// Serve waits for as long as the request allows, and answers with the lease or the place.
+func (a *Attempt) Serve(w http.ResponseWriter) error {
+	g, err := a.WaitPatiently()
+	var queued *queuedError
+	switch {
+	case errors.As(err, &queued):
+		return queued.write(w)
+	case err != nil:
+		return err
+	}
+	status := g.Status()
+	if a.Req.Once { // 200 is for work that is done
+		status = http.StatusCreated
+	}
+	w.Header().Set(TokenHeader, strconv.FormatUint(g.Token, 10))
+	return door.Write(w, status, a.answer(g))
+}
+
+// Status returns the status of the response to a grant.
+func (g Grant) Status() int {
+	if g.Repeated {
+		return http.StatusOK
+	}
+	return http.StatusCreated
+}
+
+// otherRequest returns a refusal if do-once work is done for another request than this.
+func (a *Attempt) otherRequest(fingerprint string) error {
+	if ours := a.Req.Holder.Fingerprint; ours != "" && fingerprint != "" && ours != fingerprint {
+		return a.Failed(holdfast.ErrFingerprint)
+	}
+	return nil
+}

@@ -1,0 +1,66 @@
+package leasedoor
+
+import (
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/httplock/server/caller"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/lease"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// personHold answers POST /v1/locks/{name}/hold: a person takes the lock for a fixed time,
+// by a lease without renewal. The response has no lease ID: personRelease takes the token.
+func (d *leases) personHold(w http.ResponseWriter, r *door.Request) error {
+	a, err := d.beginHold(r)
+	if err != nil {
+		return err
+	}
+	g, err := a.WaitPatiently()
+	if err != nil {
+		return err
+	}
+	r.Audit("hold", slog.String("name", a.Req.Name), slog.Uint64("fencing_token", g.Token), slog.String("for", a.Req.TTL.String()), slog.String("reason", a.Req.Holder.Reason))
+	w.Header().Set(lease.TokenHeader, strconv.FormatUint(g.Token, 10))
+	return door.Write(w, g.Status(), wire.Hold{
+		Name: a.Req.Name, Mode: a.Req.Mode.Kind(), Token: wire.TokenOf(g.Token),
+		ForMS: a.Req.TTL.Milliseconds(), ExpiresInMS: a.Left(g), Repeated: g.Repeated,
+	})
+}
+
+// beginHold is begin for a person.
+func (d *leases) beginHold(r *door.Request) (*lease.Attempt, error) {
+	name, err := r.Named(caller.Acquire)
+	if err != nil {
+		return nil, err
+	}
+	var want wire.HoldRequest
+	if err := r.Read(&want); err != nil {
+		return nil, err
+	}
+	longest := holdfast.MaxTTL
+	if most := d.House.Features.MaxTTL; most > 0 {
+		longest = min(longest, most)
+	}
+	switch {
+	case want.ForMS < holdfast.MinTTL.Milliseconds() || lease.MS(want.ForMS) > longest:
+		return nil, door.Invalid(fmt.Sprintf("for_ms: want %d to %d, for how long you hold the lock: this store keeps no lease for longer than %s",
+			holdfast.MinTTL.Milliseconds(), longest.Milliseconds(), lockinfo.Span(longest)))
+	case strings.TrimSpace(want.Reason) == "":
+		return nil, door.Invalid("reason: say why you hold the lock")
+	}
+	a, err := d.Checked(r, wire.LeaseRequest{
+		Name: name, Mode: want.Mode, Limit: want.Limit, Permits: want.Permits, TTLMS: want.ForMS, Reason: want.Reason,
+	})
+	if err != nil {
+		return nil, err
+	}
+	a.Req.Holder.Person = true
+	return a, a.Admit(caller.Acquire, lease.ForHold)
+}

@@ -1,0 +1,235 @@
+package leasedoor_test
+
+import (
+	"context"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// expiresIn returns when the one lease of a name ends.
+func expiresIn(t *testing.T, engine driver.Engine, name string) time.Duration {
+	t.Helper()
+	lock, err := engine.Inspect(t.Context(), name)
+	if err != nil || len(lock.Holders) != 1 {
+		t.Fatalf("%q has %d leases, error %v; want one", name, len(lock.Holders), err)
+	}
+	return lock.Holders[0].ExpiresIn
+}
+
+// A key that comes again with another request, or from another holder, is refused, at this
+// server and at another, and leaves the lease as it is.
+func TestKeyReused(t *testing.T) {
+	shared := wire.LeaseRequest{Name: "n", Mode: "shared", TTLMS: 10_000}
+	permits := wire.LeaseRequest{Name: "n", Mode: "semaphore", Limit: 4, Permits: 1, TTLMS: 10_000}
+	delayed := wire.LeaseRequest{Name: "n", TTLMS: 5_000, LockDelayMS: 5_000, Holder: &wire.Self{Host: "web-1"}}
+	named := wire.LeaseRequest{Name: "n", TTLMS: 10_000, Holder: &wire.Self{Host: "web-1", PID: 7, Program: "job", Label: "a"}}
+	for _, test := range []struct {
+		what   string
+		first  wire.LeaseRequest
+		second func(r *wire.LeaseRequest)
+		status int
+		code   string
+	}{
+		{"another mode", shared, func(r *wire.LeaseRequest) { r.Mode = "exclusive" }, 422, "key-reused"},
+		{"a semaphore", shared, func(r *wire.LeaseRequest) { r.Mode, r.Limit = "semaphore", 2 }, 422, "key-reused"},
+		{"another limit", permits, func(r *wire.LeaseRequest) { r.Limit = 5 }, 422, "key-reused"},
+		{"more permits", permits, func(r *wire.LeaseRequest) { r.Permits = 3 }, 422, "key-reused"},
+		{"a token that is greater", named, func(r *wire.LeaseRequest) { r.MinToken = 1 << 52 }, 422, "key-reused"},
+		{"another lock delay", delayed, func(r *wire.LeaseRequest) { r.LockDelayMS = 6_000 }, 422, "key-reused"},
+		{"a min hold for a lock delay", delayed, func(r *wire.LeaseRequest) { r.LockDelayMS, r.MinHoldMS = 0, 5_000 }, 422, "key-reused"},
+		{"another host", named, func(r *wire.LeaseRequest) { r.Holder = &wire.Self{Host: "web-2", PID: 7, Program: "job", Label: "a"} }, 409, "other-holder"},
+		{"another process", named, func(r *wire.LeaseRequest) { r.Holder = &wire.Self{Host: "web-1", PID: 8, Program: "job", Label: "a"} }, 409, "other-holder"},
+		{"no holder", named, func(r *wire.LeaseRequest) { r.Holder = nil }, 409, "other-holder"},
+	} {
+		t.Run(test.what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := mem.New(nil)
+				a, b := open(t, engine), open(t, engine)
+				a.do(http.StatusCreated, "POST", "/v1/leases", key, test.first, nil)
+				time.Sleep(time.Second)
+				second := test.first
+				second.TTLMS = 600_000
+				test.second(&second)
+				for _, s := range []*site{a, b} {
+					for _, wait := range []int64{0, 500} {
+						second.WaitMS = wait
+						p := s.refused(test.status, test.code, "POST", "/v1/leases", key, second)
+						if test.status == 409 && (len(p.Holders) != 1 || p.Holders[0].Host != "web-1") {
+							t.Errorf("the refusal names %+v, want the holder of the lease", p.Holders)
+						}
+					}
+				}
+				if left := expiresIn(t, engine, "n"); left != 9*time.Second {
+					t.Errorf("the requests of others have made the lease last for %s", left)
+				}
+			})
+		})
+	}
+}
+
+// A repeat is the same lease, says that it is a repeat, and whose lease it is.
+func TestRepeatSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := mem.New(nil)
+		a, b := open(t, engine), open(t, engine)
+		want := wire.LeaseRequest{Name: "n", Mode: "semaphore", Limit: 4, Permits: 3, TTLMS: 60_000, Holder: &wire.Self{Label: "worker"}, Reason: "first"}
+		var first, second wire.Lease
+		a.do(http.StatusCreated, "POST", "/v1/leases", key, want, &first)
+		if first.Repeated || first.Holder != nil {
+			t.Errorf("the first is answered %+v", first)
+		}
+		time.Sleep(time.Second)
+		want.TTLMS, want.Reason = 10_000, "second" // of which the lease is not made
+		b.do(http.StatusOK, "POST", "/v1/leases", key, want, &second)
+		if second.LeaseID != first.LeaseID || second.Token != first.Token || !second.Repeated || second.Holder == nil || second.Holder.Label != "worker" || second.Holder.Reason != "first" {
+			t.Errorf("the repeat is answered %+v, want the lease of %+v", second, first)
+		}
+		if second.ExpiresInMS != 59_000 {
+			t.Errorf("the repeat says that %d ms are left, want 59000", second.ExpiresInMS)
+		}
+	})
+}
+
+// Without a key each request is an acquisition of its own, and leaves nothing unless it is
+// answered with a lease.
+func TestNoKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := mem.New(nil)
+		s := open(t, engine)
+		l := s.lease("n", "", wire.LeaseRequest{TTLMS: 600_000})
+		s.refused(http.StatusConflict, "lock-held", "POST", "/v1/leases", "", wire.LeaseRequest{Name: "n"})
+		readers := map[string]bool{}
+		for range 3 {
+			r := s.lease("shared", "", wire.LeaseRequest{Mode: "shared"})
+			readers[r.LeaseID] = true
+		}
+		if len(readers) != 3 {
+			t.Errorf("3 requests without a key have %d leases", len(readers))
+		}
+		ctx, hangUp := context.WithCancel(t.Context())
+		waiting := s.later(ctx, "", wire.LeaseRequest{Name: "n", WaitMS: 50_000})
+		if n := queueLength(t, engine, "n"); n != 1 {
+			t.Errorf("%d wait, want one", n)
+		}
+		hangUp()
+		<-waiting
+		synctest.Wait()
+		if n := queueLength(t, engine, "n"); n != 0 {
+			t.Errorf("a caller that cannot come back has left %d places", n)
+		}
+		s.do(http.StatusNoContent, "POST", "/v1/leases/release", "", ref(l), nil)
+	})
+}
+
+// A wait that ends without the lock is a refusal, which says which place it was, and leaves
+// no place: those behind it go on at once.
+func TestEndedWaitLeavesNoPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := mem.New(nil)
+		s := open(t, engine)
+		l := s.lease("n", key, wire.LeaseRequest{TTLMS: 600_000})
+		for _, k := range []string{"", otherKey, otherKey} {
+			p := s.refused(http.StatusConflict, "lock-held", "POST", "/v1/leases", k, wire.LeaseRequest{Name: "n", WaitMS: 2_000})
+			if p.Place != 1 || len(p.Holders) != 1 || p.QueueLength == nil {
+				t.Errorf("the refusal is %+v, want place 1 and the holder", p)
+			}
+			if n := queueLength(t, engine, "n"); n != 0 {
+				t.Errorf("%d places are left", n)
+			}
+		}
+		s.do(http.StatusNoContent, "POST", "/v1/leases/release", "", ref(l), nil)
+		s.do(http.StatusCreated, "POST", "/v1/leases", otherKey, wire.LeaseRequest{Name: "n"}, nil) // the key is as good as before
+	})
+}
+
+// The end of a wait at one server takes nothing from the repeat of the same request at
+// another, whether the lock is free in that moment or later.
+func TestEndedWaitTakesNoLease(t *testing.T) {
+	for _, after := range []time.Duration{100 * time.Millisecond, 200 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			store := newFlaky(mem.New(nil))
+			a, b := open(t, store), open(t, store)
+			l := a.lease("n", key, wire.LeaseRequest{TTLMS: 600_000})
+			want := wire.LeaseRequest{Name: "n", WaitMS: 2_000}
+			// The caller has gone from the first server, which does not know, to the second.
+			old := a.later(t.Context(), otherKey, want)
+			time.Sleep(1900 * time.Millisecond)
+			want.WaitMS = 10_000
+			repeat := b.later(t.Context(), otherKey, want)
+			time.Sleep(after)
+			a.do(http.StatusNoContent, "POST", "/v1/leases/release", "", ref(l), nil)
+			<-old
+			w := <-repeat
+			time.Sleep(time.Second)
+			if w.Code/100 != 2 {
+				t.Fatalf("the repeat is answered %d %s", w.Code, w.Body)
+			}
+			if left := expiresIn(t, store, "n"); left < 28*time.Second {
+				t.Errorf("the lease of the repeat lasts for %s", left)
+			}
+		})
+	}
+}
+
+// A holder that has lost the lock hears of it although a late copy of its first request has
+// brought its lease ID back.
+func TestRevivedLeaseIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, mem.New(nil))
+		l := s.lease("n", key, wire.LeaseRequest{TTLMS: 1_000})
+		mine := ref(l)
+		mine.FencingToken = l.FencingToken
+		var renewed wire.Renewed
+		s.do(http.StatusOK, "POST", "/v1/leases/renew", "", wire.LeaseRef{Name: "n", LeaseID: l.LeaseID, TTLMS: 1_000, FencingToken: l.FencingToken}, &renewed)
+		if renewed.Token == nil || renewed.FencingToken != l.FencingToken {
+			t.Errorf("renewed: %+v, want the token %d", renewed, l.FencingToken)
+		}
+		s.do(http.StatusNoContent, "POST", "/v1/leases/check", "", mine, nil)
+		time.Sleep(2 * time.Second)
+		other := s.lease("n", otherKey, wire.LeaseRequest{}) // a rival, who comes and goes
+		s.do(http.StatusNoContent, "POST", "/v1/leases/release", "", ref(other), nil)
+		again := s.lease("n", key, wire.LeaseRequest{}) // the late copy
+		if again.LeaseID != l.LeaseID || again.FencingToken <= other.FencingToken {
+			t.Fatalf("the late copy has %+v, want the lease ID of %+v", again, l)
+		}
+		s.refused(http.StatusGone, "lost", "POST", "/v1/leases/check", "", mine)
+		s.refused(http.StatusGone, "lost", "POST", "/v1/leases/renew", "", mine)
+		renewed = wire.Renewed{}
+		s.do(http.StatusOK, "POST", "/v1/leases/renew", "", wire.LeaseRef{Name: "n", LeaseID: l.LeaseID}, &renewed)
+		if renewed.Token == nil || renewed.FencingToken != again.FencingToken {
+			t.Errorf("renewed without a token: %+v, want to be told %d", renewed, again.FencingToken)
+		}
+		var all wire.LeaseResults
+		s.do(http.StatusOK, "POST", "/v1/leases/renew", "", wire.LeaseRefs{Leases: []wire.LeaseRef{mine.LeaseRef, {Name: "n", LeaseID: again.LeaseID, FencingToken: again.FencingToken}}}, &all)
+		if len(all.Leases) != 2 || all.Leases[0].Status != http.StatusGone || all.Leases[1].Status != http.StatusOK || all.Leases[1].Token == nil {
+			t.Errorf("renewed together: %+v", all)
+		}
+	})
+}
+
+// A stream that is refused because its wait is over leaves no place, on every form.
+func TestRefusedStreamLeavesNoPlace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := mem.New(nil)
+		s := openNear(t, engine)
+		s.lease(name, key, wire.LeaseRequest{TTLMS: 600_000})
+		for _, query := range []string{"", "&direct=0", "&renew=client"} {
+			for _, k := range []string{"", otherKey} {
+				stream := s.hold(query, k, asked(2*time.Second))
+				time.Sleep(3 * time.Second)
+				if last := stream.last("refused"); last.Code != "lock-held" {
+					t.Errorf("%q: the last line is %+v", query, last)
+				}
+				if n := queueLength(t, engine, name); n != 0 {
+					t.Errorf("%q: %d places are left", query, n)
+				}
+			}
+		}
+	})
+}

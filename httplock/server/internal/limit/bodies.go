@@ -1,0 +1,47 @@
+package limit
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/httplock/server/caller"
+)
+
+// How many bytes of bodies there may be at a time: from before each is read until its
+// request is answered, or its body is no longer used. A longer body comes alone.
+const (
+	CallerBytes = 8 << 20  // of one caller
+	ServerBytes = 64 << 20 // of all
+)
+
+// Body counts n bytes of a body of c, until BodyDone.
+func (l *Limits) Body(c *caller.Caller, n int64) error {
+	if n == 0 {
+		return nil
+	}
+	return l.with(c, func(a *account) error {
+		if l.bytes > 0 && l.bytes+n > ServerBytes {
+			return &Exceeded{Code: "busy", Again: time.Second, Busy: true, Detail: fmt.Sprintf(
+				"the bodies of all requests at this server have more than %d bytes together: ask again, or another server; nothing was done", ServerBytes)}
+		}
+		if a.bytes > 0 && a.bytes+n > CallerBytes {
+			return &Exceeded{Code: "too-many-bytes", Again: time.Second, Detail: fmt.Sprintf(
+				"the bodies of your requests at this server have more than %d bytes together: ask again when some are answered; nothing was done", CallerBytes)}
+		}
+		a.bytes += n
+		l.bytes += n
+		return nil
+	})
+}
+
+// BodyDone reports that n bytes of a body of c are no longer used.
+func (l *Limits) BodyDone(c *caller.Caller, n int64) {
+	if n == 0 {
+		return
+	}
+	_ = l.with(c, func(a *account) error {
+		a.bytes -= n
+		l.bytes -= n
+		return nil
+	})
+}

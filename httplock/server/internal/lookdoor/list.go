@@ -1,0 +1,36 @@
+package lookdoor
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/httplock/server/caller"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// list answers GET /v1/locks.
+func (d *desk) list(w http.ResponseWriter, r *door.Request) error {
+	return door.List(w, r, caller.Read, d.house.Client.List, func(l lockinfo.LockState) string { return l.Name }, wire.LockOf,
+		func(locks []wire.Lock, next string) any { return wire.Locks{Locks: locks, NextCursor: next} })
+}
+
+// history answers GET /v1/locks/{name}/history.
+func (d *desk) history(ctx context.Context, w http.ResponseWriter, r *door.Request) error {
+	name, err := r.Named(caller.Read)
+	if err != nil {
+		return err
+	}
+	events, err := d.house.Client.History(ctx, name)
+	switch {
+	case errors.Is(err, driver.ErrUnsupported):
+		return fmt.Errorf("%w: start the server with history=1 in the URL of its store, if that is one that can write history down", err)
+	case err != nil:
+		return err
+	}
+	return door.Write(w, http.StatusOK, wire.HistoryOf(name, events))
+}

@@ -1,0 +1,116 @@
+package streamdoor
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/lease"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+)
+
+// hungUp ends the lease, or not, after the end of the connection. The lease is nil if the
+// server does not renew it.
+func (s *stream) hungUp(h *hold, lease *holdfast.Lease) {
+	closed, ctx := time.Now(), context.WithoutCancel(s.R.Context())
+	leave(lease)
+	switch {
+	case s.draining():
+		// INVARIANT I1: this server may have closed the connection, at the end of its
+		// patience with a slow reader. The client may continue at another server.
+	case s.LockDelay() > 0:
+		// The holder may be dead, and the lock must stay closed for the delay.
+	case s.form.direct:
+		s.release(ctx)
+	case s.form.clientRenews:
+		// The client counts from its own requests, and may work until the lease expires.
+	default:
+		s.freeLater(ctx, h, closed)
+	}
+}
+
+// leave ends the renewals of a lease, unless it is nil. A lost lease needs none.
+func leave(lease *holdfast.Lease) {
+	if lease != nil {
+		_, _ = lease.Leave()
+	}
+}
+
+// giveUpPlace leaves the queue after the end of a direct connection. Any other place stays
+// until it expires.
+func (s *stream) giveUpPlace(h *hold) {
+	if s.form.direct && !s.silentOnly() && !s.draining() && !h.held() {
+		s.release(context.WithoutCancel(s.R.Context()))
+	}
+}
+
+// draining reports whether the server is about to stop.
+func (s *stream) draining() bool { return s.R.NewWork() != nil }
+
+// silentOnly reports whether the client was given up although its connection is open.
+func (s *stream) silentOnly() bool { return s.closed && s.R.Context().Err() == nil }
+
+// release ends the lease, or the place, in the store. At worst it runs out.
+func (s *stream) release(ctx context.Context) {
+	_ = s.door.End(ctx, s.R, s.Req.Name, s.Req.LeaseID)
+}
+
+// freeLater releases a lease when the promise of the last line has ended: by then the
+// client, if it lives, has stopped. But if the client has continued with the same key at
+// another server, the lease must stay.
+//
+// INVARIANT I1 for those who go on: every server renews what it holds at least once in
+// each quiet time (holdTimes.stale), and a promise is longer by a tenth. So if the lease
+// is held elsewhere when the promise ends, its expiry has moved by then, compared with a
+// first look at the time of the close. In doubt it runs out by itself.
+func (s *stream) freeLater(ctx context.Context, h *hold, closed time.Time) {
+	doubt := s.times.doubt()
+	first, ok := s.expiry(ctx, doubt)
+	if !ok || first.answered.Sub(closed) > doubt {
+		return
+	}
+	holds := &s.door.holds
+	holds.take(h.id)
+	time.AfterFunc(time.Until(closed.Add(s.times.promise())), func() {
+		defer holds.drop(h)
+		h.turn.Lock() // a stream with the same key waits, and finds the lease released
+		defer h.turn.Unlock()
+		if h.held() {
+			return
+		}
+		_ = s.R.Guard(func() { // or it runs out
+			if now, ok := s.expiry(ctx, lease.RequestTimeout); ok && now.latest().Sub(first.earliest()) <= doubt {
+				s.release(ctx)
+			}
+		})
+	})
+}
+
+// An expiry is when a lease ends in the store, as one look at it tells.
+type expiry struct {
+	sent, answered time.Time
+	left           time.Duration // at some time between
+}
+
+func (e expiry) earliest() time.Time { return e.sent.Add(e.left) }
+func (e expiry) latest() time.Time   { return e.answered.Add(e.left) }
+
+// expiry looks when the lease ends. It is not ok if the store has not said so in time, or
+// if there is no such lease.
+func (s *stream) expiry(ctx context.Context, limit time.Duration) (e expiry, ok bool) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	e.sent = time.Now()
+	lock, err := s.door.House.Engine.Inspect(ctx, s.Req.Name)
+	e.answered = time.Now()
+	if err != nil {
+		return e, false
+	}
+	for _, h := range lock.Holders {
+		if s.Req.LeaseID.Is(h.LeaseID) && !h.Released {
+			e.left = h.ExpiresIn
+			return e, h.ExpiresIn != lockinfo.Never
+		}
+	}
+	return e, false
+}

@@ -1,0 +1,61 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/httplock/server"
+	"github.com/holdfast-locks/holdfast/httplock/server/caller"
+	"github.com/holdfast-locks/holdfast/internal/hook"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+)
+
+// TestStoreIsNotNamed: where the store is, which its client says when it does not answer or
+// refuses something, is told to those who may read every name, and to no other caller.
+func TestStoreIsNotNamed(t *testing.T) {
+	const address = "192.0.2.7:6379"
+	whole, named := &caller.Caller{Name: "whole", Rights: caller.All}, 0
+	part := &caller.Caller{Name: "part", Rights: caller.All, Prefixes: []string{"bank/"}}
+	for _, class := range []error{driver.ErrUnavailable, driver.ErrPermission, io.ErrUnexpectedEOF} {
+		failure := fmt.Errorf("%w: dial tcp %s: connection refused", class, address)
+		for _, e := range endpoints {
+			for _, c := range []*caller.Caller{part, whole} {
+				synctest.Test(t, func(t *testing.T) {
+					engine := &hook.Engine{
+						Forward: driver.Forward{Engine: mem.New(&mem.Options{History: true})},
+						Each:    func(context.Context, hook.Request, func() error) error { return failure },
+					}
+					s := &site{}
+					callers := sourceFunc(func(*http.Request) (*caller.Caller, error) { return c, nil })
+					srv, err := server.New(engine, &server.Options{Callers: callers, Secret: []byte(strings.Repeat("s", 32)), Logger: slog.New(slog.DiscardHandler)})
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer func() { _ = srv.Close(context.Background()) }()
+					s.Handler = srv
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+					defer cancel()
+					body := strings.NewReplacer("TOKEN", "7", "ID", strings.Trim(other, `"`)).Replace(e.body)
+					w := s.send(s.request(ctx, "", e.method(), e.path(), body))
+					switch says := strings.Contains(w.Body.String(), address); {
+					case says && c == part:
+						t.Errorf("%s, %v: %d %s", e.path(), class, w.Code, w.Body)
+					case says:
+						named++
+					}
+				})
+			}
+		}
+	}
+	if named < 60 {
+		t.Errorf("it is named %d times to those who may read all: are there failures?", named)
+	}
+}

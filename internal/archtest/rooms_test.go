@@ -1,0 +1,47 @@
+package archtest
+
+import (
+	"path"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// roomLine finds a line of the list of rooms; deeper rooms stand further right.
+var roomLine = regexp.MustCompile(`^( *)([a-z]+(?:/[a-z]+)*)/ +\S`)
+
+// TestRooms: the rooms of ARCHITECTURE.md are the directories that there are.
+// A directory named internal is described where its parent is; only the one at
+// the root has rooms of its own.
+func TestRooms(t *testing.T) {
+	_, text, _ := strings.Cut(read(t, "ARCHITECTURE.md"), "\n## Rooms\n")
+	text, _, _ = strings.Cut(text, "\n## ")
+	rooms, above := map[string]bool{}, ""
+	for line := range strings.Lines(text) {
+		m := roomLine.FindStringSubmatch(strings.TrimRight(line, "\n") + "  x") // internal/ has no words of its own
+		switch {
+		case m == nil:
+			continue
+		case m[1] == "":
+			above = m[2]
+			rooms[above] = true
+		default:
+			rooms[path.Join(above, m[2])] = true
+		}
+	}
+	for r := range rooms {
+		if found, err := filepath.Glob(filepath.Join(tree, r, "*")); err != nil || len(found) == 0 {
+			t.Errorf("ARCHITECTURE.md: there is no room %s (%v)", r, err)
+		}
+	}
+	for _, p := range list(t) {
+		name := relative(p.ImportPath)
+		if outer, _, found := strings.Cut(name, "/internal/"); found {
+			name = outer
+		}
+		if name != "." && !rooms[name] {
+			t.Errorf("ARCHITECTURE.md has no room %s", name)
+		}
+	}
+}

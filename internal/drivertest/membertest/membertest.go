@@ -1,0 +1,262 @@
+// Package membertest is the conformance suite of driver.Member: what a store must
+// do to be a member of a quorum. Package enginetest is the suite of driver.Engine.
+package membertest
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+)
+
+// A Harness tells the suite how to reach one member.
+type Harness struct {
+	// Open returns a member on an empty store of its own, in quarantine or
+	// without a marker. It is called once per case. The suite closes it.
+	Open func(testing.TB) driver.Member
+
+	// Engine returns an engine on a member's store, which the suite does not
+	// close.
+	Engine func(testing.TB, driver.Member) driver.Engine
+
+	// Restart empties the member's store, as a server does that is started
+	// again without its data. The member stays open.
+	Restart func(testing.TB, driver.Member)
+
+	// Unit is the suite's unit of time, as in enginetest.Harness.
+	Unit time.Duration
+
+	// Bubble runs a case in virtual time, as synctest.Test does. Nil means
+	// real time.
+	Bubble func(*testing.T, func(*testing.T))
+}
+
+// A rule is one rule of the contract. Run fails t if the member breaks it.
+type rule struct {
+	name string
+	run  func(t *T)
+}
+
+// Run checks the members of h, each rule as a subtest on a store of its own.
+func Run(t *testing.T, h Harness) {
+	bubble := h.Bubble
+	if bubble == nil {
+		bubble = func(t *testing.T, f func(*testing.T)) { f(t) }
+	}
+	for _, rules := range [][]rule{proposeRules(), renewRules(), withdrawRules(), breakRules(), quarantineRules(), engineRules()} {
+		for _, r := range rules {
+			t.Run(r.name, func(t *testing.T) {
+				bubble(t, func(t *testing.T) { r.run(newT(t, h)) })
+			})
+		}
+	}
+}
+
+// A T is one rule's run against one member, which may grant.
+type T struct {
+	testing.TB
+	driver.Member
+	features driver.Features
+	harness  Harness
+}
+
+func newT(tb testing.TB, h Harness) *T {
+	m := h.Open(tb)
+	tb.Cleanup(func() {
+		if err := m.Close(); err != nil {
+			tb.Errorf("Close: %v", err)
+		}
+	})
+	features, err := driver.FeaturesOf(m)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	t := &T{TB: tb, Member: m, features: features, harness: h}
+	t.admit()
+	return t
+}
+
+func (t *T) admit() {
+	t.Helper()
+	if err := t.Admit(t.Context()); err != nil {
+		t.Fatalf("Admit: %v", err)
+	}
+}
+
+// units returns n units of time.
+func (t *T) units(n int) time.Duration { return time.Duration(n) * t.harness.Unit }
+
+// early is how much earlier than its TTL a lease may seem to end.
+const early = 2 * time.Millisecond
+
+// ask returns a proposal of a fresh lease ID, with a token of the member's
+// clock that is above its counter.
+func (t *T) ask(name string, ttl time.Duration) driver.ProposeRequest {
+	t.Helper()
+	probe := driver.ProposeRequest{Name: name, LeaseID: lockinfo.NewLeaseID(), Proposer: driver.NewProposer(), TTL: ttl, Token: 2, Quarantine: t.units(4)}
+	reply := t.propose(probe)
+	probe.LeaseID, probe.Lead = lockinfo.NewLeaseID(), time.Second
+	probe.Token = (max(reply.Clock, reply.Counter) + 2) &^ 1
+	probe.Holder = lockinfo.Holder{Host: "web-3", PID: 812, Labels: map[string]string{"team": "a b"}}
+	return probe
+}
+
+// propose sends a proposal, which must not fail.
+func (t *T) propose(req driver.ProposeRequest) driver.ProposeReply {
+	t.Helper()
+	reply, err := t.Propose(t.Context(), req)
+	if err != nil {
+		t.Fatalf("Propose: %v", err)
+	}
+	return reply
+}
+
+// vote sends a proposal, which must be answered with want.
+func (t *T) vote(what string, req driver.ProposeRequest, want driver.Vote) driver.ProposeReply {
+	t.Helper()
+	reply := t.propose(req)
+	if reply.Vote != want {
+		t.Fatalf("%s: vote %d, want %d (%+v)", what, reply.Vote, want, reply)
+	}
+	return reply
+}
+
+// accepted sends a proposal that must be accepted.
+func (t *T) accepted(req driver.ProposeRequest) driver.ProposeRequest {
+	t.Helper()
+	reply := t.vote("proposal", req, driver.VoteAccepted)
+	if reply.Token != req.Token || reply.Counter != req.Token {
+		t.Fatalf("token %d and counter %d after an accepted %d", reply.Token, reply.Counter, req.Token)
+	}
+	return req
+}
+
+// take has a fresh proposal accepted.
+func (t *T) take(name string, ttl time.Duration) driver.ProposeRequest {
+	t.Helper()
+	return t.accepted(t.ask(name, ttl))
+}
+
+// renew renews one lease.
+func (t *T) renew(req driver.RenewRequest) driver.RenewReply {
+	t.Helper()
+	replies := t.Renew(t.Context(), []driver.RenewRequest{req})
+	if len(replies) != 1 {
+		t.Fatalf("%d replies to 1 request", len(replies))
+	}
+	return replies[0]
+}
+
+// repair returns the request that repairs the lease of req.
+func (t *T) repair(req driver.ProposeRequest) driver.RenewRequest {
+	return driver.RenewRequest{
+		Name: req.Name, LeaseID: req.LeaseID, TTL: req.TTL,
+		Repair: true, Token: req.Token, Holder: req.Holder, Quarantine: req.Quarantine,
+	}
+}
+
+// withdraw withdraws what req proposed.
+func (t *T) withdraw(req driver.ProposeRequest) (uint64, error) {
+	return t.Withdraw(t.Context(), driver.WithdrawRequest{
+		Name: req.Name, LeaseID: req.LeaseID, Proposer: req.Proposer, Token: req.Token, Lead: req.Lead,
+	})
+}
+
+// mustWithdraw withdraws what req proposed, which must end a lease.
+func (t *T) mustWithdraw(req driver.ProposeRequest) {
+	t.Helper()
+	if token, err := t.withdraw(req); err != nil || token != req.Token {
+		t.Fatalf("Withdraw of %d = %d, %v", req.Token, token, err)
+	}
+}
+
+// lost fails unless err is driver.ErrLost.
+func (t *T) lost(what string, err error) {
+	t.Helper()
+	if !errors.Is(err, driver.ErrLost) {
+		t.Errorf("%s: error %v, want ErrLost", what, err)
+	}
+}
+
+// holding returns the lease of name, which must be req's and live.
+func (t *T) holding(req driver.ProposeRequest) lockinfo.Holding {
+	t.Helper()
+	lock := t.inspect(req.Name)
+	if len(lock.Holders) != 1 || lock.Holders[0].LeaseID != req.LeaseID || lock.Holders[0].Released {
+		t.Fatalf("holders %+v, want the lease with token %d", lock.Holders, req.Token)
+	}
+	return lock.Holders[0]
+}
+
+// free fails unless name has no lease.
+func (t *T) free(name string) {
+	t.Helper()
+	if lock := t.inspect(name); len(lock.Holders) != 0 {
+		t.Fatalf("holders %+v, want none", lock.Holders)
+	}
+}
+
+func (t *T) inspect(name string) lockinfo.LockState {
+	t.Helper()
+	lock, err := t.Inspect(t.Context(), name)
+	if err != nil {
+		t.Fatalf("Inspect: %v", err)
+	}
+	return lock
+}
+
+// expire waits until the lease of "a" has ended by itself.
+func (t *T) expire(limit time.Duration) {
+	t.Helper()
+	for start := time.Now(); len(t.inspect("a").Holders) != 0; time.Sleep(t.harness.Unit / 10) {
+		if time.Since(start) > limit {
+			t.Fatalf("the lease did not end within %s", limit)
+		}
+	}
+}
+
+func engineRules() []rule {
+	return []rule{{
+		"EndedContextDoesNothing", func(t *T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			t.everyCall(ctx, func(call string, err error) {
+				if err == nil || errors.Is(err, driver.ErrLost) {
+					t.Errorf("%s with an ended context: error %v", call, err)
+				}
+			})
+			t.free("a")
+		},
+	}, {
+		"ClosedMemberSaysSo", func(t *T) {
+			if err := t.Close(); err != nil {
+				t.Fatal(err)
+			}
+			t.everyCall(t.Context(), func(call string, err error) {
+				if !errors.Is(err, driver.ErrClosed) {
+					t.Errorf("%s after Close: error %v, want ErrClosed", call, err)
+				}
+			})
+		},
+	}}
+}
+
+// everyCall makes one call of each method and hands its error over.
+func (t *T) everyCall(ctx context.Context, check func(call string, err error)) {
+	id := lockinfo.NewLeaseID()
+	_, err := t.Propose(ctx, driver.ProposeRequest{
+		Name: "a", LeaseID: id, Proposer: driver.NewProposer(), TTL: t.units(1), Token: uint64(time.Now().UnixMicro()) &^ 1, Lead: time.Second,
+	})
+	check("Propose", err)
+	for _, reply := range t.Renew(ctx, make([]driver.RenewRequest, 2)) {
+		check("Renew", reply.Err)
+	}
+	_, err = t.Withdraw(ctx, driver.WithdrawRequest{Name: "a", LeaseID: id, Released: true, Token: 2})
+	check("Withdraw", err)
+	check("Admit", t.Admit(ctx))
+	_, err = t.Inspect(ctx, "a")
+	check("Inspect", err)
+}

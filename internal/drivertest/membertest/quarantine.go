@@ -1,0 +1,111 @@
+package membertest
+
+import (
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+)
+
+func quarantineRules() []rule {
+	return []rule{
+		{"QuarantineAfterLoss", quarantineAfterLoss},
+		{"QuarantineEnds", quarantineEnds},
+		{"QuarantineIsNotProlonged", quarantineNotProlonged},
+		{"QuarantineRepairsNothing", quarantineRepairsNothing},
+		{"QuarantineRenewsAndWithdraws", quarantineRenews},
+		{"AdmitIsKept", admitIsKept},
+	}
+}
+
+// restart makes the member forget everything.
+func (t *T) restart() {
+	t.Helper()
+	t.harness.Restart(t, t.Member)
+}
+
+// fresh returns a proposal with a token from the test's own clock, for a
+// member that must not get requests before.
+func (t *T) fresh(name string) driver.ProposeRequest {
+	return driver.ProposeRequest{
+		Name: name, LeaseID: lockinfo.NewLeaseID(), Proposer: driver.NewProposer(), TTL: t.units(40),
+		Token: uint64(time.Now().UnixMicro()) &^ 1, Lead: time.Minute, Quarantine: t.units(4),
+	}
+}
+
+func quarantineAfterLoss(t *T) {
+	t.take("a", t.units(40))
+	t.restart()
+	req := t.fresh("a")
+	reply := t.vote("a proposal after the loss of everything", req, driver.VoteQuarantined)
+	if reply.Remaining > t.units(4) || reply.Remaining < t.units(3) {
+		t.Errorf("%s of the quarantine remain, want %s", reply.Remaining, t.units(4))
+	}
+	t.free("a")
+	if last := t.inspect("a").LastToken; last != 0 {
+		t.Errorf("counter %d after a proposal in quarantine", last)
+	}
+}
+
+func quarantineEnds(t *T) {
+	t.restart()
+	start := time.Now()
+	req := t.fresh("a")
+	t.vote("a proposal in quarantine", req, driver.VoteQuarantined)
+	var reply driver.ProposeReply
+	for reply.Vote != driver.VoteAccepted && time.Since(start) < t.units(8) {
+		time.Sleep(t.harness.Unit / 10)
+		req = t.fresh("a")
+		reply = t.propose(req)
+	}
+	if took := time.Since(start); reply.Vote != driver.VoteAccepted || took < t.units(4)-early {
+		t.Errorf("vote %d after %s of a quarantine of %s", reply.Vote, took, t.units(4))
+	}
+}
+
+func quarantineNotProlonged(t *T) {
+	t.restart()
+	t.vote("a proposal in quarantine", t.fresh("a"), driver.VoteQuarantined)
+	time.Sleep(t.units(1))
+	if reply := t.vote("another", t.fresh("b"), driver.VoteQuarantined); reply.Remaining > t.units(3)+early {
+		t.Errorf("%s of the quarantine remain after %s of %s", reply.Remaining, t.units(1), t.units(4))
+	}
+}
+
+func quarantineRepairsNothing(t *T) {
+	req := t.take("a", t.units(40))
+	t.restart()
+	t.lost("repair in quarantine", t.renew(t.repair(req)).Err) // it finds no marker, and writes it
+	t.vote("a proposal in quarantine", t.fresh("b"), driver.VoteQuarantined)
+	t.lost("repair in quarantine", t.renew(t.repair(req)).Err)
+	t.free("a")
+	t.admit()
+	if reply := t.renew(t.repair(req)); reply.Err != nil || reply.Token != req.Token {
+		t.Errorf("repair after the quarantine: %+v, want token %d", reply, req.Token)
+	}
+}
+
+// quarantineRenews: what a member has not lost it may lengthen and end.
+func quarantineRenews(t *T) {
+	t.restart()
+	single := driver.AcquireRequest{Name: "a", LeaseID: lockinfo.NewLeaseID(), TTL: t.units(4)}
+	if reply, err := t.harness.Engine(t, t.Member).Acquire(t.Context(), single); err != nil || reply.Outcome != driver.Granted {
+		t.Fatalf("Acquire: %+v, %v", reply, err)
+	}
+	t.vote("a proposal in quarantine", t.fresh("b"), driver.VoteQuarantined)
+	if reply := t.renew(driver.RenewRequest{Name: "a", LeaseID: single.LeaseID, TTL: t.units(40)}); reply.Err != nil {
+		t.Errorf("Renew in quarantine: %v", reply.Err)
+	}
+	if _, err := t.Withdraw(t.Context(), driver.WithdrawRequest{Name: "a", LeaseID: single.LeaseID, Released: true}); err != nil {
+		t.Errorf("Withdraw in quarantine: %v", err)
+	}
+	t.free("a")
+}
+
+func admitIsKept(t *T) {
+	t.restart()
+	t.admit()
+	t.accepted(t.ask("a", t.units(4)))
+	t.restart()
+	t.vote("a proposal after another loss", t.fresh("a"), driver.VoteQuarantined)
+}

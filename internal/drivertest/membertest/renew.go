@@ -1,0 +1,234 @@
+package membertest
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+func renewRules() []rule {
+	return []rule{
+		{"RenewLengthens", renewLengthens},
+		{"RenewOfLostIsLost", renewOfLost},
+		{"RenewOfTokenLeavesOthers", renewOfToken},
+		{"RenewAnswersEachInOrder", renewAnswersEach},
+		{"RenewKeepsSince", renewKeepsSince},
+		{"RepairsLostLease", repairsLost},
+		{"RepairTellsSince", repairTellsSince},
+		{"RepairsUnknownLease", repairsUnknown},
+		{"RepairReplacesSmallerToken", repairReplacesSmaller},
+		{"RepairNotAboveCounter", repairNotAboveCounter},
+		{"RepairNotAfterWithdraw", repairNotAfterWithdraw},
+		{"RepairNotOverOthers", repairNotOverOthers},
+		{"RepairNotAfterCancel", repairNotAfterCancel},
+		{"RepairNotFarFromClock", repairNotFarFromClock},
+	}
+}
+
+func renewLengthens(t *T) {
+	req := t.take("a", t.units(4))
+	for _, ttl := range []time.Duration{t.units(40), t.units(2)} {
+		reply := t.renew(driver.RenewRequest{Name: "a", LeaseID: req.LeaseID, TTL: ttl})
+		if reply.Err != nil || reply.Token != req.Token {
+			t.Fatalf("Renew: %+v, want token %d", reply, req.Token)
+		}
+	}
+	if left := t.holding(req).ExpiresIn; left < t.units(30) {
+		t.Errorf("%s left, want %s", left, t.units(40))
+	}
+}
+
+func renewOfLost(t *T) {
+	never := t.ask("a", t.units(4))
+	plain := driver.RenewRequest{Name: "a", LeaseID: never.LeaseID, TTL: t.units(4)}
+	t.lost("Renew of a lease that never was", t.renew(plain).Err)
+	req := t.take("a", t.units(4))
+	t.lost("Renew of another's lease", t.renew(plain).Err)
+	plain.LeaseID = req.LeaseID
+	t.mustWithdraw(req)
+	t.lost("Renew of a withdrawn lease", t.renew(plain).Err)
+	t.free("a")
+}
+
+// renewOfToken: a lease with another token than the request's is neither lengthened nor
+// confirmed.
+func renewOfToken(t *T) {
+	req := t.take("a", t.units(20))
+	plain := driver.RenewRequest{Name: "a", LeaseID: req.LeaseID, TTL: t.units(40)}
+	for _, token := range []uint64{req.Token - 2, req.Token + 2} {
+		plain.Token = token
+		t.lost("Renew of another token", t.renew(plain).Err)
+	}
+	if left := t.holding(req).ExpiresIn; left > t.units(20) {
+		t.Errorf("%s left, want no more than %s", left, req.TTL)
+	}
+	t.mustWithdraw(req)
+	req = t.take("a", t.units(20))
+	plain.LeaseID, plain.Token = req.LeaseID, req.Token
+	if reply := t.renew(plain); reply.Err != nil || reply.Token != req.Token || t.holding(req).ExpiresIn < t.units(30) {
+		t.Errorf("Renew: %+v, want token %d and %s", reply, req.Token, plain.TTL)
+	}
+}
+
+func renewAnswersEach(t *T) {
+	var reqs []driver.RenewRequest
+	var want []driver.ProposeRequest
+	for i := range 6 {
+		req := t.take(fmt.Sprintf("batch/%d", i), t.units(4))
+		if i%2 == 0 {
+			t.mustWithdraw(req)
+		}
+		want = append(want, req)
+		reqs = append(reqs, driver.RenewRequest{Name: req.Name, LeaseID: req.LeaseID, TTL: t.units(40)})
+	}
+	replies := t.Renew(t.Context(), reqs)
+	if len(replies) != len(reqs) {
+		t.Fatalf("%d replies to %d requests", len(replies), len(reqs))
+	}
+	for i, reply := range replies {
+		if i%2 == 0 {
+			t.lost("Renew of a withdrawn lease in a batch", reply.Err)
+		} else if reply.Err != nil || reply.Token != want[i].Token || t.holding(want[i]).ExpiresIn < t.units(30) {
+			t.Errorf("reply %d: %+v, want token %d", i, reply, want[i].Token)
+		}
+	}
+}
+
+func renewKeepsSince(t *T) {
+	asked := time.Now()
+	req := t.take("a", t.units(40))
+	answered := time.Now()
+	time.Sleep(t.units(1))
+	t.accepted(req) // a repeat
+	if reply := t.renew(driver.RenewRequest{Name: "a", LeaseID: req.LeaseID, TTL: t.units(80)}); reply.Err != nil {
+		t.Fatal(reply.Err)
+	}
+	looked := time.Now()
+	inspected := t.holding(req).Since
+	way := t.vote("a proposal for a held name", t.ask("a", t.units(40)), driver.VoteHeld)
+	least, most := looked.Sub(answered)-early, time.Since(asked)+early
+	for what, since := range map[string]time.Duration{"Inspect": inspected, "a vote": way.Since} {
+		if since < least || since > most {
+			t.Errorf("%s: held for %s, want %s to %s", what, since, least, most)
+		}
+	}
+}
+
+// repairTellsSince: a repair sets Since of a lease that the member never had.
+func repairTellsSince(t *T) {
+	known := t.ask("a", t.units(40))
+	req := t.repair(known)
+	req.Since = time.Hour
+	t.renew(req)
+	if since := t.holding(known).Since; since < time.Hour-early || since > time.Hour+t.units(20) {
+		t.Errorf("held for %s after a repair, want %s", since, time.Hour)
+	}
+	unknown := t.ask("b", t.units(40))
+	t.renew(t.repair(unknown))
+	if since := t.holding(unknown).Since; since < 0 || since > t.units(20) {
+		t.Errorf("held for %s after a repair that does not say, want next to nothing", since)
+	}
+}
+
+func repairsLost(t *T) {
+	req := t.take("a", t.units(1))
+	t.expire(t.units(4))
+	req.TTL = t.units(40)
+	if reply := t.renew(t.repair(req)); reply.Err != nil || reply.Token != req.Token {
+		t.Fatalf("repair: %+v, want token %d", reply, req.Token)
+	}
+	if h := t.holding(req); h.Token != req.Token || h.ExpiresIn < t.units(30) || h.Holder.Host != "web-3" {
+		t.Errorf("holding %+v after the repair", h)
+	}
+	if again := t.renew(t.repair(req)); again.Err != nil || again.Token != req.Token {
+		t.Errorf("second repair: %+v", again)
+	}
+	late := t.ask("a", t.units(4))
+	late.LeaseID, late.Token = req.LeaseID, req.Token-2
+	t.vote("the late copy of an earlier proposal", late, driver.VoteOwn)
+}
+
+func repairsUnknown(t *T) {
+	req := t.ask("a", t.units(40))
+	if reply := t.renew(t.repair(req)); reply.Err != nil || reply.Token != req.Token {
+		t.Fatalf("repair: %+v, want token %d", reply, req.Token)
+	}
+	t.holding(req)
+	if last := t.inspect("a").LastToken; last != req.Token {
+		t.Errorf("counter %d after the repair, want %d", last, req.Token)
+	}
+	rest := req
+	rest.Proposer = driver.Confirmed
+	t.mustWithdraw(rest)
+	next := t.ask("a", t.units(40))
+	next.Token = req.Token
+	t.vote("the token of a lease that was repaired", next, driver.VoteRefused)
+}
+
+func repairReplacesSmaller(t *T) {
+	first := t.take("a", t.units(40))
+	second := first
+	second.Token, second.TTL = first.Token+10, t.units(4)
+	if reply := t.renew(t.repair(second)); reply.Err != nil || reply.Token != second.Token {
+		t.Fatalf("repair over a smaller token: %+v, want %d", reply, second.Token)
+	}
+	if h := t.holding(second); h.Token != second.Token || h.ExpiresIn < t.units(30) {
+		t.Errorf("holding %+v, want token %d and what was left of the longer TTL", h, second.Token)
+	}
+	if reply := t.renew(t.repair(first)); reply.Err != nil || reply.Token != second.Token {
+		t.Errorf("repair under a greater token: %+v, want %d", reply, second.Token)
+	}
+}
+
+func repairNotAboveCounter(t *T) {
+	old := t.take("a", t.units(1))
+	t.expire(t.units(4))
+	next := t.take("a", t.units(1))
+	t.expire(t.units(4))
+	t.lost("repair after another's tenure", t.renew(t.repair(old)).Err)
+	t.free("a")
+	if reply := t.renew(t.repair(next)); reply.Err != nil {
+		t.Errorf("repair of the last tenure: %v", reply.Err)
+	}
+}
+
+func repairNotAfterWithdraw(t *T) {
+	req := t.take("a", t.units(40))
+	t.mustWithdraw(req)
+	t.lost("repair of a withdrawn lease", t.renew(t.repair(req)).Err)
+	other := t.ask("b", t.units(40))
+	if _, err := t.withdraw(other); err == nil {
+		t.Error("a withdrawal ended a lease that never was")
+	}
+	t.lost("repair of a lease that was withdrawn before it came", t.renew(t.repair(other)).Err)
+	t.free("a")
+	t.free("b")
+}
+
+func repairNotOverOthers(t *T) {
+	req := t.ask("a", t.units(40))
+	other := t.take("a", t.units(4))
+	req.Token = other.Token + 10
+	t.lost("repair over another lease", t.renew(t.repair(req)).Err)
+	if h := t.holding(other); h.Token != other.Token || h.ExpiresIn > t.units(4) {
+		t.Errorf("holding %+v, want it unchanged", h)
+	}
+}
+
+func repairNotAfterCancel(t *T) {
+	req := t.ask("a", t.units(40))
+	_, err := t.Withdraw(t.Context(), driver.WithdrawRequest{Name: "a", LeaseID: req.LeaseID, Released: true, Cancel: true})
+	t.lost("cancel of a lease that is not there", err)
+	t.lost("repair of a cancelled lease", t.renew(t.repair(req)).Err)
+	t.free("a")
+}
+
+func repairNotFarFromClock(t *T) {
+	req := t.ask("a", t.units(40))
+	req.Token += uint64((3 * driver.MaxTokenLead).Microseconds())
+	t.lost("repair of a token far ahead of the clock", t.renew(t.repair(req)).Err)
+	if lock := t.inspect("a"); len(lock.Holders) != 0 || lock.LastToken != 0 {
+		t.Errorf("the refused repair left %d leases and the counter %d", len(lock.Holders), lock.LastToken)
+	}
+}

@@ -1,0 +1,125 @@
+package mem
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/driver/rules"
+)
+
+// Duties shown here. The check and the record are one step (INVARIANT I1). A repeat has the
+// effect and the answer of the first request (I6); after its own cancel it has none (I5); and
+// an error changes nothing. A waiter is not overtaken (I7). Several locks are taken together
+// or not at all.
+
+// Acquire implements driver.Engine.
+func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
+	// An unsupported request is refused before it has any effect.
+	if err := driver.CheckSupport(e.Capabilities(), req); err != nil {
+		return driver.AcquireReply{}, err
+	}
+	now, err := e.enter(ctx)
+	if err != nil {
+		return driver.AcquireReply{}, err
+	}
+	defer e.mu.Unlock()
+	e.sweepLocked(now)
+	return e.acquireLocked(&req, now)
+}
+
+// acquireLocked settles the name, decides about the request, and does what was
+// decided. Nothing is changed for the request before it is decided, so that an
+// error leaves no trace.
+func (e *Engine) acquireLocked(req *driver.AcquireRequest, now time.Time) (reply driver.AcquireReply, err error) {
+	l := e.settleLocked(req.Name, now)
+	var v verdict
+	if err := e.judgeLocked(l, req, now, &v); err != nil {
+		return reply, err
+	}
+	switch reply.Outcome = v.outcome; v.outcome {
+	case driver.Granted:
+		if v.own != nil { // INVARIANT I6: a repeat gets the token of the first time
+			lengthen(&v.own.expiry, now.Add(req.TTL))
+		} else {
+			// The store counts the TTL from when it carries the request out.
+			// The client counts from before it sent it, and so ends earlier.
+			v.own = l.grant(req, v.token, now, now.Add(req.TTL))
+			l.ledger.begun(v.own, now)
+		}
+		reply.Token = v.own.token
+	case driver.Recorded:
+		reply.Record = slices.Clone(l.record.data)
+	case driver.Held:
+		place := 0
+		if req.Queue { // a repeat keeps its place
+			place = l.givePlace(req, now)
+		}
+		reply.Blocker = v.Blocker(v.first.describe(now), place, len(l.queue))
+	}
+	return reply, nil
+}
+
+// A verdict is what was decided about a request.
+type verdict struct {
+	rules.View
+	outcome driver.Outcome
+	token   uint64 // of the new lease, if one is to be granted
+	own     *lease // of the request's lease ID, if it has one already
+	first   *lease // of the live leases the one that ends first, if there is any
+}
+
+// judgeLocked decides about a request for a settled lock, into v, and changes nothing.
+// INVARIANT I1: its caller acts on the answer before it unlocks e.mu, so that the check and
+// the record are one step.
+func (e *Engine) judgeLocked(l *lock, req *driver.AcquireRequest, now time.Time, v *verdict) (err error) {
+	v.first = l.look(&v.View, now)
+	v.own = l.held(req.LeaseID)
+	v.Own, v.Cancelled = v.own != nil, e.cancelledLocked(req.LeaseID, now)
+	v.Placed = req.First && l.rank(req.LeaseID) > 0
+	v.outcome, v.token, err = v.Judge(req, uint64(now.UnixMicro()))
+	if v.outcome == driver.Granted && !v.Own {
+		v.token, err = rules.NextToken(l.lastToken, v.token) // INVARIANT I2
+	}
+	return err
+}
+
+// AcquireAll implements driver.AllAcquirer. It decides about every request
+// before it records the first lease, so that there is nothing to take back. The
+// names differ, so that none of the leases changes what was decided.
+func (e *Engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (driver.AllReply, error) {
+	now, err := e.enter(ctx)
+	if err != nil {
+		return driver.AllReply{}, err
+	}
+	defer e.mu.Unlock()
+	e.sweepLocked(now)
+	for i := range reqs {
+		req := &reqs[i]
+		if err := driver.CheckSupport(e.Capabilities(), *req); err != nil {
+			return driver.AllReply{}, err
+		}
+		l := e.settleLocked(req.Name, now)
+		var v verdict
+		if err := e.judgeLocked(l, req, now, &v); err != nil {
+			return driver.AllReply{}, err
+		}
+		switch v.outcome {
+		case driver.Granted:
+		case driver.Held:
+			return driver.AllReply{Outcome: v.outcome, Refused: i, Blocker: v.Blocker(v.first.describe(now), 0, len(l.queue))}, nil
+		default:
+			return driver.AllReply{Outcome: v.outcome, Refused: i}, nil
+		}
+	}
+	all := driver.AllReply{Outcome: driver.Granted}
+	for i := range reqs {
+		reply, err := e.acquireLocked(&reqs[i], now)
+		if err != nil {
+			return driver.AllReply{}, err // cannot be: it would be granted
+		}
+		all.Tokens = append(all.Tokens, reply.Token)
+	}
+	return all, nil
+}

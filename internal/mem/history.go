@@ -1,0 +1,170 @@
+package mem
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+)
+
+// Duties shown here. An event is written once, in the step that it describes, and delivered
+// in the order of the steps, without lease IDs (INVARIANT I4). A name keeps only the latest
+// events of a day (I11). An engine without the option writes nothing, and its names have no
+// ledger.
+
+// A chronicle is shared by the ledgers of one engine; nil without the option.
+type chronicle struct {
+	feed driver.Feed // has a mutex of its own, which is locked after Engine.mu
+	born time.Time   // part of the event IDs, which differ from an earlier store's
+	last uint64      // how many events were written; Engine.mu guards it
+}
+
+// A ledger has the events of one name. Its methods do nothing if it is nil.
+type ledger struct {
+	*chronicle
+	name   string
+	events []entry // the oldest first
+}
+
+// An entry is one event.
+type entry struct {
+	lockinfo.HistoryEvent
+	at time.Time // for Ago
+}
+
+// open returns a ledger for a name.
+func (c *chronicle) open(name string) *ledger {
+	if c == nil {
+		return nil
+	}
+	return &ledger{chronicle: c, name: name}
+}
+
+// write writes an event that happened e.Ago before now, and delivers it. The entry shares
+// the holder with the lease: readers get a copy.
+func (b *ledger) write(e lockinfo.HistoryEvent, now time.Time) {
+	b.last++
+	e.ID, e.Name = fmt.Sprintf("%x-%x", b.born.UnixMicro(), b.last), b.name
+	b.events = append(b.events, entry{e, now.Add(-e.Ago)})
+	if len(b.events) > driver.MaxHistory { // INVARIANT I11
+		b.events = driver.KeepHistory(b.events, func(w entry) lockinfo.HistoryKind { return w.Kind })
+	}
+	e.Holder = copyHolder(e.Holder)
+	b.feed.Tell(e)
+}
+
+// begun writes that h was granted.
+func (b *ledger) begun(h *lease, now time.Time) {
+	if b != nil {
+		b.write(h.event(lockinfo.HistoryAcquired), now)
+	}
+}
+
+// handedOver writes that p has become h.
+func (b *ledger) handedOver(p *place, h *lease, now time.Time) {
+	if b != nil {
+		e := h.event(lockinfo.HistoryHandedOver)
+		e.Waited = now.Sub(p.asked)
+		b.write(e, now)
+	}
+}
+
+// ended writes the end of h: now, or at its expiry if that is earlier.
+func (b *ledger) ended(kind lockinfo.HistoryKind, h *lease, now time.Time) {
+	if b != nil {
+		b.write(h.endEvent(kind, now), now)
+	}
+}
+
+// broken writes that h was taken away.
+func (b *ledger) broken(h *lease, req *driver.BreakRequest, now time.Time) {
+	if b != nil {
+		e := h.endEvent(lockinfo.HistoryBroken, now)
+		e.Author, e.Reason = req.Author, req.Reason
+		b.write(e, now)
+	}
+}
+
+// queued writes that p was created, and left that it has ended without a lease.
+func (b *ledger) queued(p *place, now time.Time) {
+	if b != nil {
+		b.write(p.event(lockinfo.HistoryQueued), now)
+	}
+}
+
+func (b *ledger) left(p *place, now time.Time) {
+	if b != nil {
+		e := p.event(lockinfo.HistoryGaveUp)
+		e.Waited = earlier(now, p.until).Sub(p.asked)
+		b.write(e, now)
+	}
+}
+
+// purge forgets old events.
+func (b *ledger) purge(now time.Time) {
+	if b != nil {
+		b.events = slices.DeleteFunc(b.events, func(e entry) bool { return now.Sub(e.at) >= driver.HistoryMemory })
+	}
+}
+
+// empty reports whether there is nothing to remember.
+func (b *ledger) empty() bool { return b == nil || len(b.events) == 0 }
+
+// event returns an event about the lease.
+func (h *lease) event(kind lockinfo.HistoryKind) lockinfo.HistoryEvent {
+	return lockinfo.HistoryEvent{Kind: kind, Mode: h.mode, Token: h.token, Holder: h.who}
+}
+
+// endEvent is event for one that ends the lease.
+func (h *lease) endEvent(kind lockinfo.HistoryKind, now time.Time) lockinfo.HistoryEvent {
+	e := h.event(kind)
+	e.Held = max(earlier(now, h.expiry).Sub(h.granted), 0)
+	if kind == lockinfo.HistoryExpired {
+		e.Ago = max(now.Sub(h.expiry), 0)
+	}
+	return e
+}
+
+// event returns an event about the place.
+func (p *place) event(kind lockinfo.HistoryKind) lockinfo.HistoryEvent {
+	return lockinfo.HistoryEvent{Kind: kind, Mode: p.req.Mode, Holder: p.req.Holder}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// History implements driver.Historian.
+func (e *Engine) History(ctx context.Context, name string) ([]lockinfo.HistoryEvent, error) {
+	if e.chronicle == nil {
+		return nil, fmt.Errorf("history is %w: open the engine with it", driver.ErrUnsupported)
+	}
+	now, err := e.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer e.mu.Unlock()
+	if e.locks[name] == nil { // never used: do not create it
+		return nil, nil
+	}
+	var all []lockinfo.HistoryEvent
+	for _, w := range e.settleLocked(name, now).ledger.events {
+		w.Holder, w.Ago = copyHolder(w.Holder), now.Sub(w.at)
+		all = append(all, w.HistoryEvent)
+	}
+	return all, nil
+}
+
+// OnEvent implements driver.Historian.
+func (e *Engine) OnEvent(told func(lockinfo.HistoryEvent)) (stop func()) {
+	if e.chronicle == nil {
+		return func() {}
+	}
+	return e.chronicle.feed.OnEvent(told, true)
+}

@@ -1,0 +1,32 @@
+package mem
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
+)
+
+// TestListLooksAtFewNames: what a list looks at does not grow with the names that are
+// only remembered, and it misses nobody.
+func TestListLooksAtFewNames(t *testing.T) {
+	e := New(nil)
+	for i := range 1000 {
+		drivertest.Cycle(t, e, fmt.Sprint("remembered/", i))
+	}
+	for i := range 10 {
+		drivertest.Granted(t, e, drivertest.Request(fmt.Sprint("held/", i), time.Hour))
+	}
+	for range 2 {
+		n := 0
+		for _, err := range e.List(t.Context(), "") {
+			if n++; err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n != 10 || len(e.touched) != 10 {
+			t.Errorf("%d locks in the list, which looks at %d names, want 10", n, len(e.touched))
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package mem
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/driver/mailbox"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+)
+
+// Duties shown here. Every request is one atomic step of the store, under e.mu; methods that
+// need it end in Locked. Only the store's clock decides when something ends (INVARIANT I8):
+// enter reads it once, under the mutex, for all steps of the request. A request to a closed
+// engine, or with an ended context, changes nothing. Useless data is deleted without a
+// request for it (INVARIANT I11).
+
+// An Engine is a store and its only connection. Use New to make one; two
+// engines share nothing.
+type Engine struct {
+	losses    driver.Losses
+	watches   mailbox.Box[struct{}] // has a mutex of its own, which is locked after mu
+	chronicle *chronicle            // nil without history
+
+	mu         sync.Mutex // guards the rest
+	closed     bool
+	locks      map[string]*lock               // by name
+	touched    map[string]*lock               // a subset: all that have a holder or a waiter
+	tombstones map[lockinfo.LeaseID]time.Time // cancelled lease IDs, and until when
+	deposits   map[driver.Digest]*deposit
+	prunable   prunable  // the deposits, by when they are due
+	sweepAt    time.Time // when sweepLocked sweeps next
+}
+
+var (
+	_ driver.Engine      = (*Engine)(nil)
+	_ driver.Queuer      = (*Engine)(nil)
+	_ driver.Downgrader  = (*Engine)(nil)
+	_ driver.AllAcquirer = (*Engine)(nil)
+	_ driver.Recorder    = (*Engine)(nil)
+	_ driver.Vault       = (*Engine)(nil)
+	_ driver.Lister      = (*Engine)(nil)
+	_ driver.Breaker     = (*Engine)(nil)
+	_ driver.LossTeller  = (*Engine)(nil)
+	_ driver.Historian   = (*Engine)(nil)
+)
+
+// Options are the options of memlock.New.
+type Options struct{ History bool }
+
+// New returns an engine with an empty store. Nil is default.
+func New(opts *Options) *Engine {
+	e := &Engine{
+		locks:      map[string]*lock{},
+		touched:    map[string]*lock{},
+		tombstones: map[lockinfo.LeaseID]time.Time{},
+		deposits:   map[driver.Digest]*deposit{},
+	}
+	if opts != nil && opts.History {
+		e.chronicle = &chronicle{born: time.Now()}
+	}
+	return e
+}
+
+// Capabilities implements driver.Engine. There are no replicas to wait for, and
+// any TTL will do.
+func (e *Engine) Capabilities() driver.Capabilities {
+	return driver.Capabilities{
+		Shared: true, Semaphore: true, Queue: true, Break: true, Losses: true,
+		AcquireAll: true, Records: true, OneTime: true, List: true,
+		History: e.chronicle != nil,
+	}
+}
+
+// Close implements driver.Engine. The store is gone with its only engine. No
+// lease is touched: as far as others know, each lasts until its expiry.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.closed = true
+	return nil
+}
+
+// enter begins a request: it locks e.mu and returns the present time, or fails without the
+// lock. The clock is read under the mutex: an earlier reading could be older than the
+// recorded state.
+func (e *Engine) enter(ctx context.Context) (time.Time, error) {
+	if err := ctx.Err(); err != nil {
+		return time.Time{}, err
+	}
+	e.mu.Lock()
+	if e.closed {
+		e.mu.Unlock()
+		return time.Time{}, fmt.Errorf("the engine was %w", driver.ErrClosed)
+	}
+	return time.Now(), nil
+}
+
+// each answers a batch request by request, in one step of the store. If enter fails, each
+// answer is failed(err).
+func each[Request, Reply any](ctx context.Context, e *Engine, reqs []Request, failed func(error) Reply, answer func(Request, time.Time) Reply) []Reply {
+	replies := make([]Reply, len(reqs))
+	now, err := e.enter(ctx)
+	if err == nil {
+		defer e.mu.Unlock()
+	}
+	for i, req := range reqs {
+		if err != nil {
+			replies[i] = failed(err)
+		} else {
+			replies[i] = answer(req, now)
+		}
+	}
+	return replies
+}
+
+// settleLocked returns the lock of a name as of now: it purges expired leases and places, and
+// hands the lock over to the next waiter. Every request about one name begins with it:
+// expiry is noticed only here, and no decision is made while a hand-over is due.
+func (e *Engine) settleLocked(name string, now time.Time) *lock {
+	l := e.locks[name]
+	if l == nil {
+		l = &lock{ledger: e.chronicle.open(name)}
+		e.locks[name] = l
+	}
+	e.touched[name] = l
+	l.purge(now)
+	e.serveLocked(l, now)
+	return l
+}
+
+// cancelledLocked reports whether the lease ID was cancelled: the tombstone stops a request
+// that arrives after its own cancel. INVARIANT I5.
+func (e *Engine) cancelledLocked(id lockinfo.LeaseID, now time.Time) bool {
+	return now.Before(e.tombstones[id])
+}
+
+// sweepLocked forgets, once a minute at most, what the contract lets the
+// store forget: cancelled lease IDs after TombstoneTTL and tokens after
+// TokenMemory. Requests that create data call it, so that memory is proportional to the
+// requests of the last minute. INVARIANT I11.
+func (e *Engine) sweepLocked(now time.Time) {
+	if now.Before(e.sweepAt) {
+		return
+	}
+	e.sweepAt = now.Add(driver.TombstoneTTL)
+	for id, until := range e.tombstones {
+		if !now.Before(until) {
+			delete(e.tombstones, id)
+		}
+	}
+	for name, l := range e.locks {
+		l.purge(now)
+		// A token is microseconds since 1970, and so has its age. A token that was lifted
+		// ahead of the clock is kept longer by that time: the next must still be greater.
+		// INVARIANT I2.
+		forget := time.UnixMicro(int64(l.lastToken)).Add(driver.TokenMemory)
+		if l.unused() && now.After(forget) {
+			delete(e.locks, name)
+		}
+		if l.idle() {
+			delete(e.touched, name)
+		}
+	}
+}

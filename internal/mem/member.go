@@ -1,0 +1,212 @@
+package mem
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/driver/rules"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+)
+
+// Duties shown here. A member decides in the order that driver.Member gives, and
+// changes nothing but for a lease that it accepts. Its counter, the last token of
+// the name, never goes down: what was withdrawn or broken raises it, and is
+// neither accepted nor repaired afterwards (INVARIANT I4). The quarantine begins
+// with the first request that finds no marker, which is lost with the leases.
+
+// A Member is an engine's store as one of the stores of a quorum; see package
+// quorumlock. Use NewMember to make one. It is in quarantine until Admit is
+// called, or the quarantine has ended.
+type Member struct {
+	engine     *Engine
+	marked     bool      // Engine.mu guards the rest
+	quarantine time.Time // its end, if marked
+}
+
+var (
+	_ driver.Member     = (*Member)(nil)
+	_ driver.Lister     = (*Member)(nil)
+	_ driver.Breaker    = (*Member)(nil)
+	_ driver.LossTeller = (*Member)(nil)
+)
+
+// NewMember returns a member with an empty store.
+func NewMember() *Member { return &Member{engine: New(nil)} }
+
+// Engine returns the engine on the member's store. Its leases and the quorum's exclude each
+// other.
+func (m *Member) Engine() *Engine { return m.engine }
+
+// Restart makes the member forget its locks, as a server does that is started
+// again without its data. It is for tests.
+func (m *Member) Restart() {
+	m.engine.mu.Lock()
+	defer m.engine.mu.Unlock()
+	m.engine.locks = map[string]*lock{}
+	m.engine.tombstones = map[lockinfo.LeaseID]time.Time{}
+	m.marked = false
+}
+
+// Admit implements driver.Member.
+func (m *Member) Admit(ctx context.Context) error {
+	now, err := m.engine.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer m.engine.mu.Unlock()
+	m.marked, m.quarantine = true, now
+	return nil
+}
+
+// remainingLocked returns what is left of the quarantine. If the store has no
+// marker, it begins now and lasts for length.
+func (m *Member) remainingLocked(now time.Time, length time.Duration) time.Duration {
+	if !m.marked {
+		m.marked, m.quarantine = true, now.Add(length)
+	}
+	return max(m.quarantine.Sub(now), 0)
+}
+
+// Propose implements driver.Member.
+func (m *Member) Propose(ctx context.Context, req driver.ProposeRequest) (driver.ProposeReply, error) {
+	if err := req.Check(); err != nil {
+		return driver.ProposeReply{}, err
+	}
+	now, err := m.engine.enter(ctx)
+	if err != nil {
+		return driver.ProposeReply{}, err
+	}
+	defer m.engine.mu.Unlock()
+	m.engine.sweepLocked(now)
+	l := m.engine.settleLocked(req.Name, now)
+	var v rules.View
+	first := l.look(&v, now)
+	if err := v.CheckKind(lockinfo.Exclusive); err != nil { // INVARIANT I12
+		return driver.ProposeReply{}, err
+	}
+	reply := m.voteLocked(l, &v, req, now)
+	if reply.Vote == driver.VoteHeld {
+		reply.Blocker = v.Blocker(first.describe(now), 0, len(l.queue))
+	}
+	reply.Counter, reply.Clock = l.lastToken, uint64(now.UnixMicro())
+	return reply, nil
+}
+
+// voteLocked answers a proposal for a lock that is settled, and of which v was seen.
+func (m *Member) voteLocked(l *lock, v *rules.View, req driver.ProposeRequest, now time.Time) driver.ProposeReply {
+	// INVARIANT I5: a request overtaken by its own cancel grants nothing.
+	if m.engine.cancelledLocked(req.LeaseID, now) {
+		return driver.ProposeReply{Vote: driver.VoteCancelled}
+	}
+	own := l.held(req.LeaseID)
+	switch {
+	case own == nil:
+	case own.proposer == req.Proposer && own.token == req.Token:
+		lengthen(&own.expiry, now.Add(req.TTL)) // INVARIANT I6
+		return driver.ProposeReply{Vote: driver.VoteAccepted, Token: own.token}
+	case own.proposer != req.Proposer || own.token > req.Replaces:
+		return driver.ProposeReply{Vote: driver.VoteOwn, Token: own.token}
+	}
+	if own == nil && !v.Free(lockinfo.Exclusive) { // INVARIANT I1
+		reply := driver.ProposeReply{Vote: driver.VoteHeld}
+		if len(l.leases) > 0 {
+			reply.Rival = l.leases[0].id
+		}
+		return reply
+	}
+	if left := m.remainingLocked(now, req.Quarantine); left > 0 {
+		return driver.ProposeReply{Vote: driver.VoteQuarantined, Remaining: left}
+	}
+	// INVARIANT I2: above every token that was accepted or withdrawn.
+	if req.Token <= l.lastToken || !near(req.Token, now, driver.MaxProposalLag, req.Lead) {
+		return driver.ProposeReply{Vote: driver.VoteRefused}
+	}
+	l.accept(own, req.LeaseID, req.Holder, req.Token, now, now.Add(req.TTL)).proposer = req.Proposer
+	return driver.ProposeReply{Vote: driver.VoteAccepted, Token: req.Token}
+}
+
+// free reports whether nothing is in the way of a lease of the quorum.
+func (l *lock) free(now time.Time) bool {
+	var v rules.View
+	l.look(&v, now)
+	return v.Free(lockinfo.Exclusive)
+}
+
+// accept records a lease with a token that the counter is not above. It takes the
+// place of own, unless that is nil, and ends no earlier. It is confirmed, unless the
+// caller gives it a proposer.
+func (l *lock) accept(own *lease, id lockinfo.LeaseID, holder lockinfo.Holder, token uint64, granted, expiry time.Time) *lease {
+	h := l.grant(&driver.AcquireRequest{LeaseID: id, Holder: holder}, token, granted, expiry)
+	if own != nil {
+		l.end(own)
+		lengthen(&h.expiry, own.expiry)
+	}
+	return h
+}
+
+// near reports whether token, read as microseconds, is at most lag earlier than
+// now and no more than lead ahead of it.
+func near(token uint64, now time.Time, lag, lead time.Duration) bool {
+	ahead := int64(token) - now.UnixMicro()
+	return ahead >= -lag.Microseconds() && ahead <= lead.Microseconds()
+}
+
+// Renew implements driver.Member.
+func (m *Member) Renew(ctx context.Context, reqs []driver.RenewRequest) []driver.RenewReply {
+	failed := func(err error) driver.RenewReply { return driver.RenewReply{Err: err} }
+	return each(ctx, m.engine, reqs, failed, m.renewLocked)
+}
+
+func (m *Member) renewLocked(req driver.RenewRequest, now time.Time) driver.RenewReply {
+	l := m.engine.settleLocked(req.Name, now)
+	own := l.held(req.LeaseID)
+	if own != nil && (own.token == req.Token || req.Token == 0 || req.Repair && own.token > req.Token) {
+		lengthen(&own.expiry, now.Add(req.TTL))
+		own.proposer = "" // its caller has it: it is no longer a proposal
+		return driver.RenewReply{Token: own.token}
+	}
+	// INVARIANT I4: a lease that somebody else had in between, or that was
+	// withdrawn, does not come back.
+	if !m.repairableLocked(l, own, req, now) {
+		return driver.RenewReply{Err: driver.ErrLost}
+	}
+	l.accept(own, req.LeaseID, req.Holder, req.Token, now.Add(-req.Since), now.Add(req.TTL))
+	return driver.RenewReply{Token: req.Token}
+}
+
+// repairableLocked reports whether the lease of req may be recorded anew.
+func (m *Member) repairableLocked(l *lock, own *lease, req driver.RenewRequest, now time.Time) bool {
+	return req.Repair && l.lastToken <= req.Token &&
+		(own != nil || l.free(now)) &&
+		near(req.Token, now, 1<<62, 2*driver.MaxTokenLead) &&
+		!m.engine.cancelledLocked(req.LeaseID, now) &&
+		m.remainingLocked(now, req.Quarantine) == 0
+}
+
+// Inspect implements driver.Member.
+func (m *Member) Inspect(ctx context.Context, name string) (lockinfo.LockState, error) {
+	return m.engine.Inspect(ctx, name)
+}
+
+// Capabilities implements driver.Member.
+func (m *Member) Capabilities() driver.Capabilities {
+	return driver.Capabilities{Break: true, Losses: true, List: true}
+}
+
+// Close implements driver.Member. It closes the engine.
+func (m *Member) Close() error { return m.engine.Close() }
+
+// List implements driver.Lister.
+func (m *Member) List(ctx context.Context, prefix string) iter.Seq2[lockinfo.LockState, error] {
+	return m.engine.List(ctx, prefix)
+}
+
+// OnLoss implements driver.LossTeller.
+func (m *Member) OnLoss(told func(driver.Loss)) (stop func()) { return m.engine.OnLoss(told) }
+
+// Breaks implements driver.Breaker.
+func (m *Member) Breaks(ctx context.Context, name string) ([]lockinfo.Broken, error) {
+	return m.engine.Breaks(ctx, name)
+}

@@ -1,0 +1,68 @@
+package mem
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+)
+
+// Duties shown here. What is withdrawn or broken can be neither accepted nor repaired
+// afterwards, whether or not the member had it (INVARIANT I5). An engine takes back what it
+// has proposed itself; what it does not know to be granted may be another's.
+
+// Break implements driver.Breaker, with the member's duty to the counter.
+func (m *Member) Break(ctx context.Context, req driver.BreakRequest) ([]lockinfo.Broken, error) {
+	all, ended, err := m.engine.breakLeases(ctx, req, func(l *lock, now time.Time) {
+		if near(req.Token, now, 1<<62, 2*driver.MaxTokenLead) {
+			l.lastToken = max(l.lastToken, req.Token|1)
+		}
+	})
+	m.engine.tellLost(req.Name, ended)
+	return all, err
+}
+
+// Withdraw implements driver.Member.
+func (m *Member) Withdraw(ctx context.Context, req driver.WithdrawRequest) (uint64, error) {
+	if err := req.Check(); err != nil {
+		return 0, err
+	}
+	now, err := m.engine.enter(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer m.engine.mu.Unlock()
+	if req.Cancel {
+		m.engine.tombstones[req.LeaseID] = now.Add(driver.TombstoneTTL)
+	}
+	l := m.engine.settleLocked(req.Name, now)
+	own := l.held(req.LeaseID)
+	ends := own != nil && own.withdrawnBy(req)
+	// A lease that stays can be repaired: its token was not withdrawn.
+	stays := own != nil && !ends && own.token == req.Token
+	if req.Token != 0 && !stays && near(req.Token, now, 1<<62, req.Lead+driver.TombstoneTTL) {
+		l.lastToken = max(l.lastToken, req.Token|1)
+	}
+	if !ends {
+		return 0, driver.ErrLost
+	}
+	l.lastToken = max(l.lastToken, own.token|1)
+	if req.KeepFor > 0 {
+		own.keepClosed(now.Add(req.KeepFor))
+	} else {
+		l.end(own)
+	}
+	m.engine.serveLocked(l, now)
+	return own.token, nil
+}
+
+// withdrawnBy reports whether req ends the lease: a release does, and otherwise only its
+// own proposer takes it back (INVARIANT I5).
+func (h *lease) withdrawnBy(req driver.WithdrawRequest) bool {
+	proposer := h.proposer
+	if proposer == "" {
+		proposer = driver.Confirmed
+	}
+	return req.Released || proposer == req.Proposer && h.token <= req.Token
+}

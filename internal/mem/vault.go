@@ -1,0 +1,205 @@
+package mem
+
+import (
+	"container/heap"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+)
+
+// Duties shown here. A one-time token ends once, by the first request or instant that ends
+// it, and its state never changes again. A payload is handed out to one redeem and its repeats
+// (INVARIANT I6), and is deleted as soon as no repeat can get it. Prune is one bounded step,
+// however many tokens there are; a look at an unknown digest creates nothing (I11).
+
+// A deposit is one one-time token.
+type deposit struct {
+	digest  driver.Digest
+	by      lockinfo.LeaseID  // of the deposit
+	payload []byte            // nil once it cannot be handed out again
+	expiry  time.Time         // of the token, if it is not redeemed or revoked before
+	forget  time.Time         // from when on the token is Unknown
+	state   driver.VaultState // Fresh, Redeemed or Revoked
+	taker   lockinfo.LeaseID  // who redeemed it
+	taken   time.Time
+	index   int // in Engine.prunable
+}
+
+// stateAt returns the state of the token. A nil deposit is Unknown, and so is a forgotten one
+// that is not pruned yet. Expiry follows from the time and is not stored; a redeemed token
+// does not become Expired.
+func (d *deposit) stateAt(now time.Time) driver.VaultState {
+	switch {
+	case d == nil || !now.Before(d.forget):
+		return driver.Unknown
+	case d.state == driver.Fresh && !now.Before(d.expiry):
+		return driver.Expired
+	}
+	return d.state
+}
+
+// repeatable reports whether the redeem of a redeemed token may be answered
+// again. The time counts from the first redeem: a repeat does not lengthen it.
+func (d *deposit) repeatable(now time.Time) bool { return now.Before(d.taken.Add(driver.RedeemGrace)) }
+
+// due returns when Prune next has something to do with the token: to delete
+// it, or its payload before that.
+func (d *deposit) due() time.Time {
+	useless := d.forget
+	switch {
+	case d.payload == nil:
+	case d.state == driver.Fresh:
+		useless = d.expiry
+	case d.state == driver.Redeemed:
+		useless = d.taken.Add(driver.RedeemGrace)
+	}
+	if useless.Before(d.forget) {
+		return useless
+	}
+	return d.forget
+}
+
+// prunable orders the deposits by when they are due, so that a step of Prune
+// does not look at those that it leaves alone. It is a container/heap.
+type prunable []*deposit
+
+func (p prunable) Len() int           { return len(p) }
+func (p prunable) Less(i, j int) bool { return p[i].due().Before(p[j].due()) }
+func (p prunable) Swap(i, j int) {
+	p[i], p[j] = p[j], p[i]
+	p[i].index, p[j].index = i, j
+}
+
+// Push and Pop are for package heap alone.
+func (p *prunable) Push(x any) {
+	d := x.(*deposit)
+	d.index = len(*p)
+	*p = append(*p, d)
+}
+
+func (p *prunable) Pop() any {
+	last := len(*p) - 1
+	d := (*p)[last]
+	(*p)[last] = nil // for the garbage collector
+	*p = (*p)[:last]
+	return d
+}
+
+// Deposit implements driver.Vault. Its ID identifies a repeat, which changes nothing, in any
+// state of the token.
+func (e *Engine) Deposit(ctx context.Context, req driver.DepositRequest) error {
+	now, err := e.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer e.mu.Unlock()
+	d := e.deposits[req.Digest]
+	switch {
+	case d.stateAt(now) == driver.Unknown:
+	case d.by == req.By:
+		return nil // INVARIANT I6: a repeat
+	default:
+		return fmt.Errorf("%w: there is another one-time token with this secret: draw a new one", driver.ErrKindMismatch)
+	}
+	if d != nil {
+		heap.Remove(&e.prunable, d.index) // forgotten, but not pruned yet
+	}
+	expiry := now.Add(req.TTL)
+	d = &deposit{
+		digest: req.Digest, by: req.By, payload: slices.Clone(req.Payload), state: driver.Fresh,
+		expiry: expiry, forget: expiry.Add(req.Memory),
+	}
+	e.deposits[req.Digest] = d
+	heap.Push(&e.prunable, d)
+	return nil
+}
+
+// Redeem implements driver.Vault. The request that finds the token Fresh makes it Redeemed in
+// the same step, so that only one request gets the payload.
+func (e *Engine) Redeem(ctx context.Context, req driver.RedeemRequest) (driver.VaultReply, error) {
+	now, err := e.enter(ctx)
+	if err != nil {
+		return driver.VaultReply{}, err
+	}
+	defer e.mu.Unlock()
+	d := e.deposits[req.Proof.Digest()]
+	state := d.stateAt(now)
+	switch {
+	case state == driver.Fresh:
+		d.state, d.taker, d.taken = driver.Redeemed, req.By, now
+		heap.Fix(&e.prunable, d.index)
+	case state == driver.Redeemed && d.taker == req.By && d.repeatable(now): // INVARIANT I6
+	default:
+		return driver.VaultReply{State: state}, nil
+	}
+	return driver.VaultReply{State: driver.Redeemed, Granted: true, Payload: slices.Clone(d.payload)}, nil
+}
+
+// Peek implements driver.Vault. It changes nothing, not even an expired token.
+func (e *Engine) Peek(ctx context.Context, proof driver.Proof) (driver.VaultReply, error) {
+	now, err := e.enter(ctx)
+	if err != nil {
+		return driver.VaultReply{}, err
+	}
+	defer e.mu.Unlock()
+	d := e.deposits[proof.Digest()]
+	reply := driver.VaultReply{State: d.stateAt(now)}
+	if reply.State == driver.Fresh {
+		reply.Payload, reply.ExpiresIn = slices.Clone(d.payload), d.expiry.Sub(now)
+	}
+	return reply, nil
+}
+
+// Revoke implements driver.Vault. The answer is the state before, so that the caller knows
+// whether the revocation came in time.
+func (e *Engine) Revoke(ctx context.Context, digest driver.Digest) (driver.VaultReply, error) {
+	now, err := e.enter(ctx)
+	if err != nil {
+		return driver.VaultReply{}, err
+	}
+	defer e.mu.Unlock()
+	d := e.deposits[digest]
+	reply := driver.VaultReply{State: d.stateAt(now)}
+	if reply.State == driver.Fresh {
+		d.state, d.payload = driver.Revoked, nil
+		heap.Fix(&e.prunable, d.index)
+	}
+	return reply, nil
+}
+
+// Prune implements driver.Vault. The deposit that is due first is at the top of
+// the heap: the step ends at one that is not due, or with the limit. Deleting a
+// payload makes the deposit due later, at its forget.
+func (e *Engine) Prune(ctx context.Context, limit int) (deleted int, more bool, err error) {
+	now, err := e.enter(ctx)
+	if err != nil {
+		return 0, false, err
+	}
+	defer e.mu.Unlock()
+	for emptied := 0; len(e.prunable) > 0; {
+		d := e.prunable[0]
+		isOver := d.stateAt(now) == driver.Unknown
+		switch {
+		case now.Before(d.due()):
+			return deleted, false, nil
+		case isOver && deleted == limit, !isOver && emptied == limit:
+			return deleted, true, nil
+		case isOver:
+			heap.Pop(&e.prunable)
+			delete(e.deposits, d.digest)
+			deleted++
+		default:
+			d.payload = nil
+			heap.Fix(&e.prunable, d.index)
+			emptied++
+		}
+	}
+	return deleted, false, nil
+}
+
+// SelfPruning implements driver.Vault. There is no goroutine that could do it.
+func (e *Engine) SelfPruning() bool { return false }

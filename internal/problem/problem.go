@@ -1,0 +1,26 @@
+// Package problem writes the bodies of refusals over HTTP.
+package problem
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// Write answers with p. If they are empty, it sets the title to the text of the status
+// and the type to "about:blank".
+func Write(w http.ResponseWriter, p wire.Problem) {
+	p.Title = http.StatusText(p.Status)
+	if p.Type == "" {
+		p.Type = "about:blank"
+	}
+	body, err := json.Marshal(p)
+	if err != nil {
+		panic(fmt.Sprintf("problem: a problem of strings and numbers: %v", err))
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.WriteHeader(p.Status)
+	_, _ = w.Write(append(body, '\n')) // a client that is gone needs no answer
+}

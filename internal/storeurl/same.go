@@ -1,0 +1,74 @@
+package storeurl
+
+import (
+	"net"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// Same reports whether two URLs, without credentials, name one store in ways that
+// differ only in what does not matter: the order of the hosts, a port that is
+// standard, TLS and other parameters of the connection, links to a file. What only
+// the network knows, such as two names of one host, it takes for two stores.
+func Same(a, b string) bool { return a == b || identity(a) == identity(b) }
+
+// identity is the part of a URL that identifies the store.
+func identity(rawURL string) string {
+	p, ok := Split(rawURL)
+	if !ok {
+		return rawURL
+	}
+	u, err := url.Parse(p.Rest)
+	if err != nil {
+		return rawURL
+	}
+	scheme, prefix := PlainScheme(p.Scheme), "?prefix="+url.QueryEscape(u.Query().Get("prefix"))
+	switch scheme {
+	case "sqlite":
+		return scheme + "://" + realPath(u.Path)
+	case "http", "https":
+		port := map[string]string{"http": "80", "https": "443"}[scheme]
+		return "http://" + hosts(p, port) + strings.TrimSuffix(u.Path, "/")
+	case "http+unix":
+		return scheme + "://" + realPath(u.Path)
+	case "redis+unix":
+		db := u.Query().Get("db")
+		if db == "0" {
+			db = ""
+		}
+		return scheme + "://" + realPath(u.Path) + prefix + "&db=" + db
+	}
+	scheme = strings.Replace(scheme, "rediss", "redis", 1)
+	port := "6379"
+	if strings.Contains(scheme, "sentinel") {
+		port = "26379"
+	}
+	path := strings.TrimSuffix(u.Path, "/")
+	if path == "/0" {
+		path = ""
+	}
+	return scheme + "://" + hosts(p, port) + path + prefix
+}
+
+// hosts returns the hosts in an order of their own, each with a port.
+func hosts(p Parts, port string) string {
+	var all []string
+	for host := range strings.SplitSeq(strings.ToLower(p.Hosts), ",") {
+		if h, err := url.Parse("redis://" + host); err == nil && h.Port() == "" {
+			host = net.JoinHostPort(h.Hostname(), port)
+		}
+		all = append(all, host)
+	}
+	slices.Sort(all)
+	return strings.Join(all, ",")
+}
+
+// realPath returns the one name of a file, if it can be found out.
+func realPath(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	return filepath.Clean(path)
+}

@@ -1,0 +1,119 @@
+// Package storeurl reads the URLs of stores: it removes credentials, and compares stores.
+// Package stores opens them.
+package storeurl
+
+import (
+	"net/url"
+	"strings"
+)
+
+// IsScheme reports whether the text before a colon is a scheme by RFC 3986, of ASCII letters,
+// digits and +-. Other text is never quoted: it may be the beginning of a password.
+func IsScheme(text string) bool {
+	const alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	return text != "" && len(text) <= 32 && strings.Contains(alphabet, text[:1]) && strings.Trim(text, alphabet+"0123456789+-.") == ""
+}
+
+// PlainScheme returns a scheme in small letters, with redis for its other name, valkey.
+func PlainScheme(scheme string) string {
+	return strings.Replace(strings.ToLower(scheme), "valkey", "redis", 1)
+}
+
+// Public returns rawURL without credentials, for output, logs and commands. A malformed URL,
+// in which the end of the password is unknown, becomes its scheme and a colon; text that is
+// not a URL becomes empty.
+func Public(rawURL string) string {
+	public, _ := strip(rawURL)
+	return public
+}
+
+// HasCredentials reports whether rawURL has more in it than Public shows: a user, a
+// password, or what may be one.
+func HasCredentials(rawURL string) bool {
+	_, stripped := strip(rawURL)
+	return stripped
+}
+
+// HasPassword reports whether rawURL, if it is well-formed, has a password in it,
+// which others must not see. A user without one may be seen.
+func HasPassword(rawURL string) bool {
+	p, ok := Split(rawURL)
+	_, password, _ := strings.Cut(strings.TrimSuffix(p.User, "@"), ":")
+	return ok && (password != "" || strings.Contains(p.Rest, "sentinel_password="))
+}
+
+// strip returns rawURL without credentials, and whether it had any, or may have had: of a
+// malformed URL only the scheme is left, and of other text nothing.
+func strip(rawURL string) (public string, stripped bool) {
+	p, ok := Split(rawURL)
+	if !ok {
+		scheme, rest, isURL := strings.Cut(rawURL, ":")
+		if !isURL || !IsScheme(scheme) {
+			return "", rawURL != "" // whatever it is
+		}
+		return scheme + ":", rest != ""
+	}
+	rest, stripped, ok := p.stripRest()
+	switch {
+	case !IsScheme(p.Scheme):
+		return "", true
+	case !ok:
+		return p.Scheme + ":", true
+	}
+	return p.Scheme + "://" + p.Hosts + rest, stripped || p.User != ""
+}
+
+// Parts are the parts of scheme://user:password@a,b,c/path?query, in this order. A standard
+// URL has no list of hosts: url.Parse refuses it.
+type Parts struct {
+	Scheme string
+	User   string // with the @
+	Hosts  string
+	Rest   string
+}
+
+// Split takes a URL to pieces, if it has an authority.
+func Split(rawURL string) (p Parts, ok bool) {
+	p.Scheme, p.Hosts, ok = strings.Cut(rawURL, "://")
+	if i := strings.IndexAny(p.Hosts, "/?#"); i >= 0 {
+		p.Hosts, p.Rest = p.Hosts[:i], p.Hosts[i:]
+	}
+	if i := strings.LastIndexByte(p.Hosts, '@') + 1; i > 0 {
+		p.User, p.Hosts = p.Hosts[:i], p.Hosts[i:]
+	}
+	return p, ok
+}
+
+// stripRest returns the path and the query without credentials, and whether there were any.
+// It is not ok if a part may be a credential that cannot be separated.
+func (p Parts) stripRest() (rest string, stripped, ok bool) {
+	u, err := url.Parse(p.Rest)
+	if err != nil || u.Fragment != "" || p.hidesPassword() {
+		return "", true, false
+	}
+	q, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return "", true, false
+	}
+	for name, values := range q {
+		// What no store takes is refused, but somebody has written it.
+		text := strings.ToLower(name + "=" + strings.Join(values, "&"))
+		if name == "sentinel_user" || strings.Contains(text, "password=") {
+			q.Del(name)
+			stripped = true
+		}
+	}
+	if stripped {
+		u.RawQuery = q.Encode()
+	}
+	return u.String(), stripped, true
+}
+
+// hidesPassword reports whether what is taken for hosts and a path may be a password
+// with special characters. A file has no hosts, and its path may have an @ in it.
+func (p Parts) hidesPassword() bool {
+	if PlainScheme(p.Scheme) == "sqlite" {
+		return p.Hosts != "" || p.User != "" || !strings.HasPrefix(p.Rest, "/")
+	}
+	return strings.Contains(p.Rest, "@")
+}

@@ -1,0 +1,74 @@
+// Package view turns the library's results into the JSON of package wire: do-once work,
+// schedules, and all that is to be shown of one lock. The command and the server share
+// it.
+package view
+
+import (
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// Once returns a do-once key as JSON has it.
+func Once(e holdfast.OnceRecord) wire.Once {
+	v := wire.Once{Key: e.Key, State: "unknown"}
+	switch e.State {
+	case holdfast.OnceScheduled:
+		v.State, v.ExpiresInMS, v.Schedule = "schedule", wire.Left(e.ExpiresIn), Entry(e)
+	case holdfast.OnceDone:
+		v.State, v.ExpiresInMS, v.OutputLength = "done", wire.Left(e.ExpiresIn), &e.Length
+		token := wire.TokenOf(e.Token)
+		v.Token = &token
+	case holdfast.OnceInProgress:
+		holder := wire.WhoOf(e.Holder)
+		v.State, v.HeldMS, v.ExpiresInMS, v.Holder = "in_progress", wire.Left(e.Since), wire.Left(e.ExpiresIn), &holder
+	}
+	return v
+}
+
+// Entry returns a schedule in a list as JSON has it.
+func Entry(e holdfast.OnceRecord) *wire.Schedule {
+	v := record(e.Key, e.Schedule)
+	if e.Since > 0 {
+		who := wire.WhoOf(e.Holder)
+		v.Running = &who
+	}
+	return v
+}
+
+// Status returns one schedule as JSON has it.
+func Status(name string, s holdfast.ScheduleState) *wire.Schedule {
+	v := record(name, &s.ScheduleRecord)
+	v.Led = &s.Led
+	if s.Led {
+		who := wire.WhoOf(s.Leader)
+		v.Leader = &who
+	}
+	if s.Running {
+		who := wire.WhoOf(s.Runner)
+		v.Running = &who
+	}
+	for _, h := range s.StandingBy {
+		v.Standby = append(v.Standby, wire.WhoOf(h))
+	}
+	return v
+}
+
+// record returns the record of a schedule as JSON has it.
+func record(name string, r *holdfast.ScheduleRecord) *wire.Schedule {
+	v := &wire.Schedule{Name: name, Began: r.Began, Done: r.Done, Missed: r.Missed, Gaps: []wire.MissedRuns{}}
+	if !r.Next.IsZero() {
+		v.Next = &r.Next
+	}
+	if l := r.Last; !l.Scheduled.IsZero() {
+		v.Last = &wire.DoneRun{
+			Scheduled: l.Scheduled, Started: l.Started, TookMS: l.Took.Milliseconds(), By: l.By, Attempt: l.Attempt, Token: wire.TokenOf(l.Token),
+		}
+	}
+	if b := r.Begun; b != nil {
+		v.Begun = &wire.BegunRun{Scheduled: b.Scheduled, At: b.At, By: b.By, Attempts: b.Attempts, Open: b.Open, Error: b.Err}
+	}
+	for _, m := range r.Gaps {
+		v.Gaps = append(v.Gaps, wire.MissedRuns{First: m.First, Last: m.Last, Count: m.Count, Error: m.Err})
+	}
+	return v
+}

@@ -1,0 +1,183 @@
+// Package wait pauses between the requests for a lock that is held: in the queue of the
+// store or, where an engine has no queue, until it is worth another request. The client
+// library waits like this in Acquire, and the server for its clients.
+//
+// # Concurrency
+//
+// A Waiter belongs to one goroutine, and starts none.
+package wait
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/ask"
+	"github.com/holdfast-locks/holdfast/internal/places"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+)
+
+const (
+	// PollLongest is for engines without a queue: how long a release may go unnoticed.
+	PollLongest = 250 * time.Millisecond
+
+	// expiryJitter spreads the requests of waiters for the same expiry.
+	expiryJitter = 20 * time.Millisecond
+)
+
+// A Waiter is one wait for a lock. Its owner sends the requests, and calls Pause after each
+// that got no lease. I is an instant, as the owner reads the clocks.
+type Waiter[I any] struct {
+	Places  *places.Keeper[I]
+	Closing <-chan struct{} // ends each pause
+
+	Tried  time.Time // when the last request was sent; the owner sets it
+	Silent time.Time // when the refresh was sent that had no answer at the end of the wait; zero if all had
+
+	watch   driver.Watch // nil without a queue
+	polling ask.Backoff  // without a queue
+	failing ask.Backoff  // while the store does not answer
+}
+
+// Enter makes req a request for a place, if the engine has a queue. The watch begins
+// first, so that no notice is missed. The caller must call Stop.
+func (w *Waiter[I]) Enter(req *driver.AcquireRequest, ttl time.Duration) {
+	if w.Places.Queuer != nil {
+		w.watch = w.Places.Queuer.Watch(req.LeaseID)
+		req.Queue, req.WaiterTTL = true, w.Places.Enter(ttl)
+	}
+}
+
+// Rewatch watches another lease ID from now on.
+func (w *Waiter[I]) Rewatch(id lockinfo.LeaseID) {
+	if w.watch != nil {
+		w.watch.Stop()
+		w.watch = w.Places.Queuer.Watch(id)
+	}
+}
+
+// Stop ends the watch. The place stays in the queue until it expires.
+func (w *Waiter[I]) Stop() {
+	if w.watch != nil {
+		w.watch.Stop()
+		w.watch = nil
+		w.Places.Exit()
+	}
+}
+
+// An Update is what a waiter in the queue learns: that it was granted the lock, by a notice or
+// by the reply to a refresh, what else the reply was, or why there was none.
+type Update[I any] struct {
+	Granted bool
+	Notice  bool // it may be about an earlier place of the same lease ID
+	Token   uint64
+	Sent    I // when the refresh was sent
+	Blocker driver.Blocker
+	Err     error
+}
+
+// Next is what the owner does after an update.
+type Next int
+
+// What comes next. A waiter that stays after a notice of a grant refreshes its place at once.
+const (
+	Stay  Next = iota // in the queue
+	Retry             // send a request, LookAgain after the last one at the earliest
+	Done              // end the pause at once
+)
+
+// Pause sleeps after a request that got no lease: in the queue, if blocker has a place
+// there, else until another request may succeed. failed reports that the store has not
+// answered. heard is called for each update of a place. It returns the error of ctx, if ctx has
+// ended. INVARIANT I7: notices lead to no request within places.LookAgain of the last one.
+func (w *Waiter[I]) Pause(ctx context.Context, req *driver.AcquireRequest, blocker *driver.Blocker, failed bool, heard func(Update[I]) Next) error {
+	if failed {
+		return w.Sleep(ctx, w.failing.Next(ask.LastPause))
+	}
+	w.failing = ask.Backoff{}
+	if blocker.Place == 0 {
+		return w.Sleep(ctx, w.pollPause(blocker.ExpiresIn))
+	}
+	retry, err := w.await(ctx, req, *blocker, heard)
+	if retry {
+		err = w.Sleep(ctx, w.tooSoon())
+	}
+	return err
+}
+
+// await waits in the queue, where the place keeper refreshes the place.
+func (w *Waiter[I]) await(ctx context.Context, req *driver.AcquireRequest, blocker driver.Blocker, heard func(Update[I]) Next) (retry bool, err error) {
+	p := w.Places.Join(driver.RefreshRequest{Name: req.Name, LeaseID: req.LeaseID, WaiterTTL: req.WaiterTTL}, blocker)
+	defer w.Places.Leave(p)
+	for {
+		next := Stay
+		select {
+		case notice := <-w.watch.C():
+			if notice.Token != 0 {
+				next = heard(Update[I]{Granted: true, Notice: true, Token: notice.Token})
+			}
+			if next == Stay {
+				w.Places.Hurry(p)
+			}
+		case r := <-p.Answers:
+			reply := &r.Reply
+			next = heard(Update[I]{
+				Granted: reply.Err == nil && reply.Outcome == driver.Granted, Token: reply.Token,
+				Sent: r.Sent, Blocker: reply.Blocker, Err: reply.Err,
+			})
+		case <-w.Closing:
+			next = Retry
+		case <-ctx.Done():
+			w.Silent = w.Places.Unanswered(p)
+			return false, ctx.Err()
+		}
+		if next != Stay {
+			return next == Retry, nil
+		}
+	}
+}
+
+// tooSoon returns how long there must be no request yet; 0 or less if there may be one.
+func (w *Waiter[I]) tooSoon() time.Duration { return time.Until(w.Tried.Add(places.LookAgain)) }
+
+// Sleep returns nil after d, or at a notice, whose meaning the next request finds out, or
+// the error of ctx.
+func (w *Waiter[I]) Sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	var notice <-chan driver.Notice
+	if w.watch != nil {
+		notice = w.watch.C()
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+			return nil
+		case <-notice:
+			left := w.tooSoon()
+			if left <= 0 {
+				return nil
+			}
+			notice = nil
+			timer.Reset(left)
+		case <-w.Closing:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// pollPause returns how long to sleep where there is no queue, and the lease that blocks
+// the lock lasts for another expiresIn.
+func (w *Waiter[I]) pollPause(expiresIn time.Duration) time.Duration {
+	pause := w.polling.Next(PollLongest)
+	if expiresIn != lockinfo.Never {
+		pause = min(pause, max(expiresIn, 0)+places.ExpirySlack+rand.N(expiryJitter))
+	}
+	return pause
+}

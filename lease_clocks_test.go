@@ -1,0 +1,298 @@
+package holdfast_test
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// A laptop is what runs a client. While it sleeps its monotonic clock stands
+// still, and its boot-time clock does not.
+type laptop struct {
+	start  time.Time
+	asleep atomic.Int64
+}
+
+func newLaptop(c *holdfast.Client) *laptop {
+	m := &laptop{start: time.Now()}
+	holdfast.SetBootClock(c, func() time.Duration {
+		return time.Hour + time.Since(m.start) + time.Duration(m.asleep.Load())
+	})
+	return m
+}
+
+func (m *laptop) sleep(d time.Duration) { m.asleep.Add(int64(d)) }
+
+// INVARIANT I3: after a suspension that was too long for the lease its context
+// ends within a second, though nobody asks.
+func TestContextEndsAfterSuspension(t *testing.T) {
+	for _, keepAlive := range []holdfast.KeepAlive{holdfast.KeepAliveOn, holdfast.KeepAliveOff} {
+		synctest.Test(t, func(t *testing.T) {
+			c := newClient(t, newFaulty(), nil)
+			m := newLaptop(c)
+			opts := &holdfast.AcquireOptions{KeepAlive: keepAlive}
+			l, other := mustAcquire(t, c, "a", opts), mustAcquire(t, c, "b", &holdfast.AcquireOptions{TTL: time.Hour, KeepAlive: keepAlive})
+			time.Sleep(1700 * time.Millisecond)
+			m.sleep(40 * time.Second)
+			woke := time.Now()
+			<-l.Context().Done()
+			if late := time.Since(woke); late > time.Second {
+				t.Errorf("the context ended %s after the suspension, want 1s at most", late)
+			}
+			wantErr(t, context.Cause(l.Context()), holdfast.ErrLost)
+			if !other.Valid() {
+				t.Error("a lease of an hour is lost as well")
+			}
+		})
+	}
+}
+
+// A shorter suspension shortens what is left: the lease is renewed at once, or
+// ends when the store ends it.
+func TestShortSuspension(t *testing.T) {
+	for _, cutOff := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			engine := newFaulty()
+			c := newClient(t, engine, nil)
+			m := newLaptop(c)
+			l := mustAcquire(t, c, "a", nil)
+			time.Sleep(2500 * time.Millisecond)
+			m.sleep(23 * time.Second)
+			if cutOff {
+				engine.set(hang("extend"), nil)
+			}
+			// 30 s less the margin, what is over, and the suspension.
+			left := 30*time.Second - 3002*time.Millisecond - 25500*time.Millisecond
+			if r := l.Remaining(); r != left {
+				t.Errorf("%s remain after the suspension, want %s", r, left)
+			}
+			woke := time.Now()
+			time.Sleep(time.Second)
+			synctest.Wait()
+			if !cutOff {
+				if r := l.Remaining(); r < 25*time.Second {
+					t.Errorf("%s remain a second after the suspension: it was not renewed", r)
+				}
+				return
+			}
+			<-l.Context().Done()
+			if took := time.Since(woke); took != left {
+				t.Errorf("the context ended %s after the suspension, want %s", took, left)
+			}
+		})
+	}
+}
+
+// A request that was under way during the suspension was sent before it.
+func TestSuspensionDuringRequest(t *testing.T) {
+	for _, op := range []string{"acquire", "extend"} {
+		synctest.Test(t, func(t *testing.T) {
+			engine := newFaulty()
+			c := newClient(t, engine, nil)
+			m := newLaptop(c)
+			mustAcquire(t, c, "other", &holdfast.AcquireOptions{TTL: time.Hour})
+			sent := time.Now()
+			suspend := func(ctx context.Context, o string) error {
+				if o == op {
+					sent = time.Now()
+					m.sleep(17 * time.Second)
+					engine.set(fail(errLink, "extend"), nil)
+					time.Sleep(2 * time.Second) // the keep-alive looks meanwhile
+				}
+				return nil
+			}
+			if op == "acquire" {
+				engine.set(nil, suspend)
+			}
+			l := mustAcquire(t, c, "a", nil)
+			if op == "extend" {
+				engine.set(nil, suspend)
+			}
+			<-l.Context().Done()
+			if took := time.Since(sent); took != 9998*time.Millisecond {
+				t.Errorf("%s: trusted for %s and a suspension of 17s, want 9.998s with a TTL of 30s", op, took)
+			}
+		})
+	}
+}
+
+// MaxHold and MinHold count the time for which the machine was suspended.
+func TestHoldsCountSuspension(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(t, newFaulty(), nil)
+		m := newLaptop(c)
+		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{MaxHold: time.Minute})
+		time.Sleep(20 * time.Second)
+		m.sleep(20 * time.Second)
+		woke := time.Now()
+		<-l.Context().Done()
+		if took := time.Since(woke); took > 20*time.Second {
+			t.Errorf("held for another %s after the suspension, want 20s at most", took)
+		}
+		wantErr(t, context.Cause(l.Context()), holdfast.ErrMaxHold)
+
+		kept := mustAcquire(t, c, "b", &holdfast.AcquireOptions{MinHold: time.Minute, TTL: time.Hour})
+		m.sleep(50 * time.Second)
+		if err := kept.Release(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		lock, err := c.Inspect(t.Context(), "b")
+		if err != nil || len(lock.Holders) != 1 || lock.Holders[0].ExpiresIn > 10*time.Second {
+			t.Errorf("after 50 s of a MinHold of a minute: %+v, %v", lock, err)
+		}
+	})
+}
+
+// INVARIANT I8: several leases know of a suspension as soon as one does, which
+// is before the keep-alive has looked.
+func TestRemainingOfSeveralAfterSuspension(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(t, newFaulty(), nil)
+		m := newLaptop(c)
+		ls, err := c.AcquireAll(t.Context(), []string{"a", "b"}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = ls.Release(t.Context()) }() // what it returns is tested elsewhere
+		before := ls.Remaining()
+		m.sleep(10 * time.Second)
+		if left, want := ls.Remaining(), before-10*time.Second; left != want {
+			t.Errorf("trusted for %s, want %s", left, want)
+		}
+	})
+}
+
+// The rates of a clock that chrony slews as fast as it does by default.
+const slewedForward, slewedBack = 1.083, 0.917
+
+// A slewedStore is a faulty whose clock runs at another rate than that of the test,
+// which is the holder's.
+type slewedStore struct {
+	*faulty
+	rate float64
+}
+
+func (s slewedStore) span(d time.Duration) time.Duration { return time.Duration(float64(d) / s.rate) }
+
+func (s slewedStore) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
+	req.TTL, req.WaiterTTL = s.span(req.TTL), s.span(req.WaiterTTL)
+	return s.faulty.Acquire(ctx, req)
+}
+
+func (s slewedStore) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
+	slewed := make([]driver.ExtendRequest, len(reqs))
+	for i, r := range reqs {
+		r.TTL = s.span(r.TTL)
+		slewed[i] = r
+	}
+	return s.faulty.Extend(ctx, slewed)
+}
+
+// INVARIANT I3: no lease is valid when the store may grant a rival, while the clock of
+// either side is slewed, and no context is alive; and where there is a raw clock, while
+// both are slewed against each other.
+func TestSlewedClocks(t *testing.T) {
+	rates := []float64{1, slewedForward, slewedBack}
+	for _, ttl := range []time.Duration{3 * time.Second, 10 * time.Second, 30 * time.Second} {
+		for _, raw := range []bool{false, true} {
+			for _, store := range rates {
+				for _, holder := range rates {
+					if !raw && store != 1 && holder != 1 {
+						continue // docs/safety.md says what is covered
+					}
+					for _, keepAlive := range []holdfast.KeepAlive{holdfast.KeepAliveOn, holdfast.KeepAliveOff} {
+						t.Run(fmt.Sprintf("TTL %s raw %t store %g holder %g keep-alive %s", ttl, raw, store, holder, keepAlive), func(t *testing.T) {
+							synctest.Test(t, func(t *testing.T) { checkSlewed(t, ttl, raw, store, holder, keepAlive) })
+						})
+					}
+				}
+			}
+		}
+	}
+}
+
+func checkSlewed(t *testing.T, ttl time.Duration, raw bool, store, holder float64, keepAlive holdfast.KeepAlive) {
+	engine := slewedStore{newFaulty(), store / holder}
+	c := newClient(t, engine, nil)
+	if raw {
+		slewHolder(c, func(mono time.Duration) time.Duration { return time.Duration(float64(mono) / holder) })
+	}
+	l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{TTL: ttl, KeepAlive: keepAlive})
+	if keepAlive == holdfast.KeepAliveOn {
+		time.Sleep(ttl)
+	}
+	if !l.Valid() {
+		t.Fatalf("lost before the holder was cut off: %v", context.Cause(l.Context()))
+	}
+	engine.set(fail(errLink, "extend"), nil)
+	// While both are slewed against each other timers are late by what a second makes.
+	late := time.Duration(0)
+	if store > 1 && holder < 1 {
+		late = 100 * time.Millisecond
+	}
+	for expired := time.Duration(0); expired <= late; time.Sleep(time.Millisecond) {
+		if holders(t, engine.Engine, "a") > 0 {
+			continue
+		}
+		if l.Valid() {
+			t.Fatalf("valid for another %s when the store has ended it", l.Remaining())
+		}
+		if expired == late && l.Context().Err() == nil {
+			t.Errorf("the context lives %s after the expiry", expired)
+		}
+		expired += time.Millisecond
+	}
+}
+
+// slewHolder gives a client without leases a monotonic clock that is slewed: the raw one
+// shows what is made of it. The boot-time clock is slewed as well.
+func slewHolder(c *holdfast.Client, raw func(mono time.Duration) time.Duration) {
+	start := time.Now()
+	since := func() time.Duration { return time.Since(start) }
+	holdfast.SetClocks(c, func() time.Duration { return time.Hour + since() }, func() time.Duration { return time.Minute + raw(since()) })
+}
+
+// A clock that was slewed forward, and then back, is as slow as one that was only
+// slewed back.
+func TestSlewedThereAndBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(t, newFaulty(), nil)
+		slewHolder(c, func(mono time.Duration) time.Duration {
+			forward := min(mono, time.Minute)
+			return time.Duration(float64(forward)/slewedForward + float64(mono-forward)/slewedBack)
+		})
+		for range 60 {
+			time.Sleep(time.Second)
+			mustAcquire(t, c, "a", nil).Release(t.Context())
+		}
+		start := time.Now()
+		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{KeepAlive: holdfast.KeepAliveOff})
+		<-l.Context().Done()
+		want := time.Duration(slewedBack * float64(27*time.Second-2*time.Millisecond))
+		if took := time.Since(start); took > want+100*time.Millisecond || took < want-20*time.Millisecond {
+			t.Errorf("trusted for %s of a slow clock, want %s", took, want)
+		}
+	})
+}
+
+// While a clock is slewed, for minutes perhaps, leases are not renewed more often.
+func TestSlewingHurriesNoRenewal(t *testing.T) {
+	for _, holder := range []float64{1, slewedForward, slewedBack} {
+		synctest.Test(t, func(t *testing.T) {
+			engine := newFaulty()
+			c := newClient(t, engine, nil)
+			slewHolder(c, func(mono time.Duration) time.Duration { return time.Duration(float64(mono) / holder) })
+			l := mustAcquire(t, c, "a", nil)
+			time.Sleep(time.Minute + time.Second)
+			if n := engine.count("extend"); n != 12 || !l.Valid() {
+				t.Errorf("%d renewals in a minute at the rate %g, want 12", n, holder)
+			}
+		})
+	}
+}

@@ -1,0 +1,44 @@
+package lockinfo
+
+import (
+	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/sentinel"
+)
+
+// A Broken is the record of one lease that was broken.
+type Broken struct {
+	ID      LeaseID `json:"-"` // of the BreakRequest
+	LeaseID LeaseID `json:"-"` // of the lease
+	Token   uint64  // of the lease
+	Mode    Mode    // of the lease
+	Holder  Holder  // whose lease it was
+	Author  string
+	Reason  string
+	Ago     time.Duration // since the break; of the store's clock
+}
+
+// Err returns the error that the holder of the lease gets.
+func (b Broken) Err() error { return &BrokenError{Author: b.Author, Reason: b.Reason} }
+
+// A BrokenError has the author and the reason of a break. It is ErrLost and
+// ErrBroken.
+type BrokenError struct{ Author, Reason string }
+
+func (e *BrokenError) Error() string {
+	return sentinel.ErrLost.Error() + ": " + e.told()
+}
+
+// told returns the author and the reason, for people.
+func (e *BrokenError) told() string {
+	s := "broken by " + e.Author
+	if e.Reason != "" {
+		s += ": " + e.Reason
+	}
+	return s
+}
+
+// Is makes errors.Is find ErrLost and ErrBroken.
+func (e *BrokenError) Is(target error) bool {
+	return target == sentinel.ErrLost || target == sentinel.ErrBroken
+}

@@ -1,0 +1,113 @@
+package lockinfo
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/named"
+	"github.com/holdfast-locks/holdfast/internal/sentinel"
+)
+
+// Shares reports whether events of two kinds share their room in a history.
+func (k HistoryKind) Shares(other HistoryKind) bool { return k.sort() == other.sort() }
+
+// sort returns with which other kinds a kind shares its room.
+func (k HistoryKind) sort() int {
+	switch k {
+	case HistoryBroken:
+		return 0
+	case HistoryQueued, HistoryGaveUp:
+		return 1
+	}
+	return 2
+}
+
+// A HistoryEvent is one thing that happened to a name, as the store has written it down.
+type HistoryEvent struct {
+	// ID is the ID of the event: 1 to 64 letters, digits and the characters "-", "."
+	// and ":". It is unique in the store, and the same for every engine that reads or
+	// receives the event. IDs have no order. Empty for HistoryGap, which has no
+	// other field.
+	ID   string
+	Kind HistoryKind
+	Name string
+	Ago  time.Duration // since it happened; of the store's clock, never negative
+
+	// What the lease was, or the request for it; of HistoryReleased and the others that
+	// end a lease, what it was at its end.
+	Mode   Mode
+	Token  uint64
+	Holder Holder // whose lease it was, or whose request
+
+	// Waited is how long the place has lasted, from when the store saw the first
+	// request to the event; of HistoryHandedOver and HistoryGaveUp, else 0.
+	Waited time.Duration
+
+	// Held is how long the lease has lasted, from its grant to the event; of those that
+	// end a lease, else 0.
+	//
+	// For an end without a request, such as an expiry, Held and Waited end with the
+	// lease or the place, and Ago counts from the end of the lease, as far as the
+	// store knows them: else from when the end was noticed.
+	Held time.Duration
+
+	Author string // of HistoryBroken: who broke it, and why
+	Reason string
+}
+
+// A HistoryKind is what happened.
+type HistoryKind int
+
+const (
+	HistoryGap        HistoryKind = iota // events may have been missed; told by OnEvent, never written
+	HistoryAcquired                      // a lease was granted that had no place
+	HistoryHandedOver                    // a place became a lease
+	HistoryReleased                      // the holder gave the lease back, KeepFor or not
+	HistoryExpired                       // the lease ran out, and somebody noticed
+	HistoryLost                          // the holder released what it counts as lost; see ReleaseRequest.Lost
+	HistoryBroken                        // the lease was taken away
+	HistoryQueued                        // a request was given a place
+	HistoryGaveUp                        // a place ended without a lease: given up, over, or there is a record
+	HistoryCompleted                     // the holder has stored its record, and so ended the lease
+)
+
+var eventKinds = [...]string{
+	"gap", "acquired", "handed over", "released", "expired", "lost", "broken", "queued", "gave up", "completed",
+}
+
+// String returns the name of the kind for people, such as "handed over".
+func (k HistoryKind) String() string { return named.Of(k, "HistoryKind", eventKinds[:]...) }
+
+// Begins reports whether a lease begins with the event.
+func (k HistoryKind) Begins() bool { return k == HistoryAcquired || k == HistoryHandedOver }
+
+// Ends reports whether the event ends a lease.
+func (k HistoryKind) Ends() bool {
+	switch k {
+	case HistoryReleased, HistoryExpired, HistoryLost, HistoryBroken, HistoryCompleted:
+		return true
+	}
+	return false
+}
+
+// MarshalText returns the name of the kind with an underscore for a space. It
+// fails for a number that is not a kind.
+func (k HistoryKind) MarshalText() ([]byte, error) {
+	if k < 0 || int(k) >= len(eventKinds) {
+		return nil, fmt.Errorf("%w event kind %d", sentinel.ErrInvalid, int(k))
+	}
+	return []byte(strings.ReplaceAll(k.String(), " ", "_")), nil
+}
+
+// UnmarshalText sets the kind by its name. Another text is an error that wraps
+// holdfast.ErrInvalid, and leaves the kind unchanged.
+func (k *HistoryKind) UnmarshalText(text []byte) error {
+	for of := range eventKinds {
+		if name, _ := HistoryKind(of).MarshalText(); string(name) == string(text) {
+			*k = HistoryKind(of)
+			return nil
+		}
+	}
+	return fmt.Errorf("%w event kind %q", sentinel.ErrInvalid, text)
+}

@@ -1,0 +1,197 @@
+package holdfast_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+)
+
+// Replicas whose clocks are off by less than half of the period run each time
+// of the schedule once, though each one's timer fires at another time.
+func TestScheduledWithClocksThatAreOff(t *testing.T) {
+	for _, every := range []time.Duration{2 * time.Second, time.Minute, 15 * time.Minute, 24 * time.Hour} {
+		t.Run(every.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := newFaulty()
+				start := time.Now().Truncate(time.Second)
+				const times = 10
+				var mu sync.Mutex
+				runs := map[time.Time]int{}
+				var wg sync.WaitGroup
+				for replica := range 8 {
+					c := newClient(t, engine, nil)
+					off := time.Duration(float64(every) * 0.49 * (float64(replica)/3.5 - 1)) // -0.49 to 0.49 of it
+					wg.Go(func() {
+						for n := 1; n <= times; n++ {
+							// The timer of this replica fires when its own clock shows the time.
+							time.Sleep(time.Until(start.Add(time.Duration(n)*every - off)))
+							clock := time.Now().Add(off + time.Duration(rand.N(int64(every/100)))) // a timer is late
+							run := holdfast.ScheduledTime(clock, start, every)
+							opts := &holdfast.OnceOptions{Scheduled: run, Await: holdfast.Forever, Retention: 2 * every}
+							r, err := c.Once(t.Context(), "report", opts, func(context.Context, *holdfast.Lease) ([]byte, error) {
+								mu.Lock()
+								defer mu.Unlock()
+								runs[run]++
+								return fmt.Append(nil, run.Unix()), nil
+							})
+							if err != nil || string(r.Value) != fmt.Sprint(start.Add(time.Duration(n)*every).Unix()) {
+								t.Errorf("replica %d, run %d: %+v, %v", replica, n, r, err)
+							}
+						}
+					})
+				}
+				wg.Wait()
+				if len(runs) != times {
+					t.Errorf("%d runs, want %d", len(runs), times)
+				}
+				for run, n := range runs {
+					if n != 1 {
+						t.Errorf("run %s ran %d times", run, n)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestScheduledTime(t *testing.T) {
+	berlin := time.FixedZone("CET", 3600)
+	start := time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC)
+	const day = 24 * time.Hour
+	for _, c := range []struct {
+		now   time.Time
+		start time.Time
+		every time.Duration
+		want  time.Time
+	}{
+		{start, start, time.Minute, start},
+		{start.Add(29*time.Second + 999_999_999), start, time.Minute, start},
+		{start.Add(30 * time.Second), start, time.Minute, start.Add(time.Minute)},
+		{start.Add(-30 * time.Second), start, time.Minute, start},
+		{start.Add(-30*time.Second - 1), start, time.Minute, start.Add(-time.Minute)},
+		{start.Add(-90 * time.Second), start, time.Minute, start.Add(-time.Minute)},
+		{start.Add(-10 * time.Minute), start, time.Minute, start.Add(-10 * time.Minute)},
+		{start.Add(3*day + 11*time.Hour), start, day, start.Add(3 * day)},
+		// an odd number of seconds has half a second in its middle
+		{start.Add(499 * time.Millisecond), start, time.Second, start},
+		{start.Add(500 * time.Millisecond), start, time.Second, start.Add(time.Second)},
+		{start.Add(-500 * time.Millisecond), start, time.Second, start},
+		{start.Add(-501 * time.Millisecond), start, time.Second, start.Add(-time.Second)},
+		{start.Add(4 * time.Second), start, 7 * time.Second, start.Add(7 * time.Second)},
+		{start.Add(3499 * time.Millisecond), start, 7 * time.Second, start},
+		// other zones are other names of the same time
+		{start.In(berlin).Add(time.Second), start, time.Hour, start},
+		{start.Add(time.Second), start.In(berlin), time.Hour, start},
+		// counted from year 1, or from a time that a Duration does not reach
+		{start.Add(time.Second), time.Time{}, time.Hour, start},
+		{start.Add(31 * time.Second), time.Time{}, time.Minute, start.Add(time.Minute)},
+		{start, start.AddDate(-400, 0, 0), day, start},
+		{start, start.AddDate(3000, 0, 0), time.Hour, start},
+	} {
+		got := holdfast.ScheduledTime(c.now, c.start, c.every)
+		if !got.Equal(c.want) || got.Location() != c.start.Location() || got.Nanosecond() != 0 {
+			t.Errorf("ScheduledTime(%s, %s, %s) = %s, want %s", c.now, c.start, c.every, got, c.want)
+		}
+	}
+	// A reading of the monotonic clock plays no part: the result is wall time.
+	now := time.Now()
+	if holdfast.ScheduledTime(now, now.Truncate(time.Hour), time.Hour) != holdfast.ScheduledTime(now.Round(0), now.Truncate(time.Hour), time.Hour) {
+		t.Error("the monotonic clock moves the scheduled time")
+	}
+}
+
+// The nearest scheduled time is never more than half a period away, and a multiple of
+// the period from the start.
+func FuzzScheduledTime(f *testing.F) {
+	f.Add(int64(0), int64(0), int64(0), int64(1))
+	f.Add(int64(1_795_247_753), int64(999_999_999), int64(-62135596800), int64(7))
+	f.Fuzz(func(t *testing.T, now, nanos, start, every int64) {
+		const limit = 1 << 40 // about 35,000 years
+		if now < -limit || now > limit || start < -limit || start > limit || every < 1 || every > 1<<32 {
+			return
+		}
+		at, from := time.Unix(now, nanos&(1<<29-1)), time.Unix(start, 0)
+		run := holdfast.ScheduledTime(at, from, time.Duration(every)*time.Second)
+		if (run.Unix()-start)%every != 0 || run.Nanosecond() != 0 {
+			t.Errorf("%s is not a run of every %d s from %s", run, every, from)
+		}
+		if d := 2 * at.Sub(run); d >= time.Duration(every)*time.Second || d < -time.Duration(every)*time.Second {
+			t.Errorf("%s is %s away from %s, every %d s", run, at.Sub(run), at, every)
+		}
+	})
+}
+
+func TestScheduledKeys(t *testing.T) {
+	for _, c := range []struct {
+		scheduled time.Time
+		want      string
+	}{
+		{time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC), "k@2026-11-21T03:00Z"},
+		{time.Date(2026, 11, 21, 3, 0, 30, 0, time.UTC), "k@2026-11-21T03:00:30Z"},
+		{time.Date(2026, 11, 21, 4, 0, 0, 0, time.FixedZone("CET", 3600)), "k@2026-11-21T03:00Z"},
+		{time.Date(2026, 11, 20, 21, 45, 0, 0, time.FixedZone("", -5*3600-900)), "k@2026-11-21T03:00Z"},
+		{time.Unix(0, 0), "k@1970-01-01T00:00Z"},
+		// the hour that comes twice when summer time ends is two times
+		{time.Date(2026, 10, 25, 2, 30, 0, 0, time.FixedZone("CEST", 7200)), "k@2026-10-25T00:30Z"},
+		{time.Date(2026, 10, 25, 2, 30, 0, 0, time.FixedZone("CET", 3600)), "k@2026-10-25T01:30Z"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			cl := newClient(t, newFaulty(), nil)
+			for range 2 {
+				if _, err := cl.Once(t.Context(), "k", &holdfast.OnceOptions{Scheduled: c.scheduled}, func(_ context.Context, l *holdfast.Lease) ([]byte, error) {
+					if l.Name() != c.want {
+						t.Errorf("%s: key %q, want %q", c.scheduled, l.Name(), c.want)
+					}
+					return nil, nil
+				}); err != nil {
+					t.Error(err)
+				}
+			}
+			if s, err := cl.Records().Once(t.Context(), c.want); s.State != holdfast.OnceDone {
+				t.Errorf("%s: %s (%v)", c.want, s.State, err)
+			}
+		})
+	}
+}
+
+func TestScheduledRefusesAClocksTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		for _, scheduled := range []time.Time{time.Unix(0, 1), time.Unix(1_795_247_753, 999_999_999)} {
+			_, err := c.Once(t.Context(), "k", &holdfast.OnceOptions{Scheduled: scheduled}, mustNotRun(t).fn)
+			wantErr(t, err, holdfast.ErrInvalid)
+			if err != nil && !strings.Contains(err.Error(), "see ScheduledTime") {
+				t.Errorf("%v does not say what to do", err)
+			}
+		}
+		if len(engine.calls) != 0 {
+			t.Errorf("requests were sent: %v", engine.calls)
+		}
+	})
+}
+
+// A replica that comes after Retention works again: Retention has to be longer.
+func TestScheduledRetention(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(t, newFaulty(), nil)
+		run := time.Date(2026, 11, 21, 3, 0, 0, 0, time.UTC)
+		j := returns("x")
+		for _, late := range []time.Duration{0, 59 * time.Minute, 2 * time.Minute} {
+			time.Sleep(late)
+			if _, err := c.Once(t.Context(), "k", &holdfast.OnceOptions{Scheduled: run, Retention: time.Hour}, j.fn); err != nil {
+				t.Error(err)
+			}
+		}
+		if j.runs != 2 {
+			t.Errorf("%d runs, want 2", j.runs)
+		}
+	})
+}

@@ -1,0 +1,260 @@
+package quorumlock_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// failed makes an attempt that fails because the links are such, and whose clean-up takes
+// its time.
+func (r *rig) failed(links [3]linkState) driver.AcquireRequest {
+	r.Helper()
+	for i, s := range links {
+		r.links[i].set(s)
+		r.links[i].breaks("Withdraw", slices.Repeat([]error{errReset}, 8)...)
+	}
+	req := ask("a")
+	if reply, err := r.Acquire(r.Context(), req); err == nil {
+		r.Fatalf("Acquire: %+v, want an error", reply)
+	}
+	return req
+}
+
+// TestCleanUpLeavesWhatAnotherIsGranted: an engine does not hear the members for a while,
+// and its acquire fails. The caller repeats it through another engine, and is granted the
+// lease. What the first one still does about it ends nothing.
+func TestCleanUpLeavesWhatAnotherIsGranted(t *testing.T) {
+	for name, cut := range map[string][3]linkState{
+		"no answers":                       {deaf, deaf, deaf},
+		"one answer":                       {up, deaf, deaf},
+		"two answers, and a member is off": {deaf, deaf, down},
+		"one member, and no answer":        {deaf, reset, reset},
+		"late requests":                    {holding, holding, holding},
+		"late requests and answers":        {deaf, holding, holding},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble(t, 3, func(first *rig) {
+				req := first.failed(cut)
+				second := first.another()
+				h := second.grant(req)
+				for _, l := range first.links {
+					l.deliver()
+				}
+				settle(5 * time.Second)
+				if err := second.extend(h); err != nil {
+					first.Errorf("Extend: %v", err)
+				}
+				settle(time.Second)
+				first.another().outcome(ask("a"), driver.Held)
+				if has := first.holders(h); slices.Index(has, h.token) < 0 {
+					first.Errorf("members have %v", has)
+				}
+				if err := first.extend(h); err != nil {
+					first.Errorf("Extend through the first engine: %v", err)
+				}
+				first.mustRelease(h)
+				settle(5 * time.Second)
+				first.free("a")
+			})
+		})
+	}
+}
+
+// TestCleanUpLeavesSmallerTokens: the clock of the engine that fails is ahead. So its
+// withdrawals are of a greater token than the other engine is granted.
+func TestCleanUpLeavesSmallerTokens(t *testing.T) {
+	bubble(t, 3, func(r *rig) {
+		req := ask("a")
+		ahead := driver.ProposeRequest{
+			Name: "a", LeaseID: req.LeaseID, Proposer: driver.NewProposer(), TTL: time.Minute,
+			Token: uint64(time.Now().Add(100*time.Millisecond).UnixMicro()) &^ 1, Lead: time.Second,
+		}
+		if half, err := r.stores[0].Propose(r.Context(), ahead); err != nil || half.Vote != driver.VoteAccepted {
+			r.Fatalf("%+v, %v", half, err)
+		}
+		h := r.grant(req)
+		if h.token >= ahead.Token {
+			r.Fatalf("token %d, want less than %d: this tests nothing", h.token, ahead.Token)
+		}
+		for _, late := range []bool{false, true} {
+			for _, s := range r.stores {
+				if late { // the proposal comes once more, after it was taken back
+					_, _ = s.Propose(r.Context(), ahead)
+				}
+				_, _ = s.Withdraw(r.Context(), driver.WithdrawRequest{
+					Name: "a", LeaseID: req.LeaseID, Proposer: ahead.Proposer, Token: ahead.Token, Lead: time.Second,
+				})
+			}
+		}
+		if has := r.holders(h); !slices.Equal(has, []uint64{0, h.token, h.token}) {
+			r.Errorf("members have %v, want two with %d", has, h.token)
+		}
+		if err := r.extend(h); err != nil {
+			r.Errorf("Extend: %v", err)
+		}
+		r.another().outcome(ask("a"), driver.Held)
+	})
+}
+
+// TestMemberForgetsBetweenProposalAndWithdrawal: one that was started again, without its
+// data, knows no proposer. It confirms nothing, and a withdrawal finds nothing there.
+func TestMemberForgetsBetweenProposalAndWithdrawal(t *testing.T) {
+	bubble(t, 3, func(first *rig) {
+		req := first.failed([3]linkState{deaf, deaf, deaf})
+		first.stores[0].Restart()
+		h := first.another().grant(req)
+		for _, l := range first.links {
+			l.deliver()
+		}
+		settle(5 * time.Second)
+		if has := first.holders(h); !slices.Equal(has, []uint64{0, h.token, h.token}) {
+			first.Errorf("members have %v, want two with %d", has, h.token)
+		}
+		if err := first.extend(h); err != nil {
+			first.Errorf("Extend: %v", err)
+		}
+	})
+}
+
+// TestHalfALeaseIsSpent: what another engine has proposed under the lease ID, and has not
+// been granted, is its own to take back. Where that leaves no majority the lease ID is
+// spent, and the client's cancel makes room.
+func TestHalfALeaseIsSpent(t *testing.T) {
+	bubble(t, 3, func(r *rig) {
+		req := ask("a")
+		for i, s := range r.stores[:2] {
+			half, err := s.Propose(r.Context(), driver.ProposeRequest{
+				Name: "a", LeaseID: req.LeaseID, Proposer: driver.NewProposer(), TTL: time.Minute,
+				Token: uint64(time.Now().UnixMicro())&^1 + 2*uint64(i), Lead: time.Second,
+			})
+			if err != nil || half.Vote != driver.VoteAccepted {
+				r.Fatalf("%+v, %v", half, err)
+			}
+		}
+		r.outcome(req, driver.Spent)
+		settle(time.Second)
+		if has := r.holders(held{AcquireRequest: req}); has[0] == 0 || has[1] == 0 || has[2] != 0 {
+			r.Errorf("members have %v, want the halves as they were, and nothing beside", has)
+		}
+		if err := r.Release(r.Context(), driver.ReleaseRequest{Name: "a", LeaseID: req.LeaseID, Cancel: true}); err != nil {
+			r.Errorf("cancel: %v", err)
+		}
+		settle(time.Second)
+		r.free("a")
+		r.outcome(req, driver.Cancelled)
+		r.take("a")
+	})
+}
+
+// TestTakenBackWhileItIsAskedFor: the lease that the members tell of is withdrawn before
+// it is confirmed: the repeat is not granted it. The client's cancel ends the rest.
+func TestTakenBackWhileItIsAskedFor(t *testing.T) {
+	bubble(t, 3, func(first *rig) {
+		req := first.failed([3]linkState{deaf, deaf, deaf})
+		second := first.another()
+		for _, l := range second.links {
+			l.slow(20 * time.Millisecond)
+		}
+		done := make(chan driver.AcquireReply)
+		go func() {
+			reply, _ := second.Acquire(second.Context(), req)
+			done <- reply
+		}()
+		settle(15 * time.Millisecond) // the votes are under way
+		for _, i := range []int{0, 1} {
+			for token := range first.tokens("a", i) {
+				_, err := first.stores[i].Withdraw(first.Context(), driver.WithdrawRequest{Name: "a", LeaseID: req.LeaseID, Released: true, Token: token})
+				if err != nil {
+					first.Fatal(err)
+				}
+			}
+		}
+		if reply := <-done; reply.Outcome != driver.Spent {
+			first.Errorf("Acquire: %+v, want Spent", reply)
+		}
+		if err := second.Release(first.Context(), driver.ReleaseRequest{Name: "a", LeaseID: req.LeaseID, Cancel: true}); err != nil && !isLost(err) {
+			first.Errorf("cancel: %v", err)
+		}
+		settle(time.Second)
+		second.free("a")
+	})
+}
+
+// TestFirstAtAnotherEngine: a request that is to be the first of its lease ID finds that of
+// another engine, whole or half, and leaves it as it is.
+func TestFirstAtAnotherEngine(t *testing.T) {
+	bubble(t, 3, func(r *rig) {
+		h := r.take("a")
+		settle(time.Second)
+		again := h.AcquireRequest
+		again.First, again.TTL = true, 2*ttl
+		other := r.another()
+		other.outcome(again, driver.Repeated)
+		settle(time.Second)
+		if lock, err := r.Inspect(r.Context(), "a"); err != nil || len(lock.Holders) != 1 || lock.Holders[0].Token != h.token || lock.Holders[0].ExpiresIn > ttl {
+			r.Errorf("the lease is %+v, %v; want it as it was", lock.Holders, err)
+		}
+		if err := other.extend(h); err != nil {
+			r.Errorf("Extend: %v", err)
+		}
+		other.outcome(again, driver.Repeated)
+	})
+}
+
+// TestRepeatConfirmsOneToken: what the second engine has proposed itself, beside the lease
+// that it finds, is not confirmed by the extension of that lease, and goes.
+func TestRepeatConfirmsOneToken(t *testing.T) {
+	bubble(t, 3, func(r *rig) {
+		r.links[2].set(down)
+		h := r.take("a") // on members 1 and 2
+		settle(time.Second)
+		other := r.another()
+		other.links[0].slow(time.Millisecond)
+		other.links[1].slow(time.Millisecond)
+		other.links[2].breaks("Withdraw", errReset, errReset) // the extension is there first
+		if again := other.grant(h.AcquireRequest); again.token != h.token {
+			r.Errorf("token of the repeat %d, want %d", again.token, h.token)
+		}
+		settle(time.Second)
+		if got := r.holders(h); !slices.Equal(got, []uint64{h.token, h.token, 0}) {
+			r.Errorf("members have %v, want nothing of a second token", got)
+		}
+	})
+}
+
+// tokens returns the tokens of the leases that a member has.
+func (r *rig) tokens(name string, member int) map[uint64]bool {
+	r.Helper()
+	lock, err := r.stores[member].Inspect(r.Context(), name)
+	if err != nil {
+		r.Fatal(err)
+	}
+	all := map[uint64]bool{}
+	for _, h := range lock.Holders {
+		all[h.Token] = true
+	}
+	return all
+}
+
+// TestReleaseThroughAFailedEngine: a caller whose request failed at one engine, and was
+// granted at another, may release through the first, which knows of a greater token that
+// it has proposed, or of a smaller one.
+func TestReleaseThroughAFailedEngine(t *testing.T) {
+	bubble(t, 3, func(first *rig) {
+		req := first.failed([3]linkState{deaf, reset, reset})
+		h := first.another().grant(req)
+		for _, l := range first.links {
+			l.deliver()
+			l.breaks("Withdraw")
+		}
+		first.mustRelease(h)
+		settle(time.Second)
+		first.free("a")
+		if err := first.extend(h); !isLost(err) {
+			first.Errorf("Extend after the release: %v", err)
+		}
+	})
+}

@@ -1,0 +1,99 @@
+package holdfast
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/ask"
+)
+
+// Records look at what a store remembers when no lock is held any more: the results of
+// do-once work, the runs of schedules, and leases that were broken. Client.Records
+// returns them.
+//
+// They return snapshots, as Inspect does. A request that the store does not
+// answer within Options.RequestTimeout is ErrUnavailable, and an engine that does not
+// keep such records is ErrUnsupported.
+type Records struct{ client *Client }
+
+// Records returns what looks at the records of the store.
+func (c *Client) Records() Records { return Records{c} }
+
+// A OnceState is the state of do-once work.
+type OnceState int
+
+const (
+	OnceAbsent     OnceState = iota // it was not done, or its result was forgotten
+	OnceInProgress                  // somebody does it
+	OnceDone                        // it is done, and its result is kept
+	OnceScheduled                   // it is the name of a schedule; see Every
+)
+
+func (s OnceState) String() string {
+	return nameOf(int(s), onceStates)
+}
+
+// Result returns the stored result of a do-once key, Replayed, or a zero OnceResult if
+// there is none. A result that Once has not stored, and a schedule, are ErrKindMismatch.
+func (r Records) Result(ctx context.Context, key string) (OnceResult, error) {
+	result, err := r.client.recallResult(ctx, key)
+	return result, opError("result of", key, err)
+}
+
+func (c *Client) recallResult(ctx context.Context, key string) (OnceResult, error) {
+	recorder, err := c.recorder(key)
+	if err != nil {
+		return OnceResult{}, err
+	}
+	ctx, cancel := c.requestContext(ctx)
+	defer cancel()
+	kept, found, err := recorder.Recall(ctx, key)
+	if err != nil || !found {
+		return OnceResult{}, ask.Harmless(ctx, err)
+	}
+	return replay(kept.Data, "")
+}
+
+// Forget deletes the result of a do-once key, so that the next call of Once works again,
+// or the record of a schedule. It reports whether there was one. Work in progress goes
+// on, and its result will be stored. After ErrOutcomeUnknown the result may be
+// deleted or not; the call may be repeated.
+func (r Records) Forget(ctx context.Context, key string) (bool, error) {
+	c := r.client
+	recorder, err := c.recorder(key)
+	if err != nil {
+		return false, opError("forget", key, err)
+	}
+	ctx, cancel := c.requestContext(ctx)
+	defer cancel()
+	found, err := recorder.Forget(ctx, key)
+	return found, opError("forget", key, ask.Effective(ctx, err))
+}
+
+// recorder returns the engine if it can keep records.
+func (c *Client) recorder(key string) (driver.Recorder, error) {
+	if err := c.checkName(key); err != nil {
+		return nil, err
+	}
+	if c.features.Recorder == nil {
+		return nil, fmt.Errorf("do-once work is %w", ErrUnsupported)
+	}
+	return c.features.Recorder, nil
+}
+
+// Breaks returns what the store remembers of leases of a name that were broken, the
+// latest last: for 24 hours.
+func (r Records) Breaks(ctx context.Context, name string) ([]Broken, error) {
+	c := r.client
+	if err := c.checkName(name); err != nil {
+		return nil, opError("breaks of", name, err)
+	}
+	if c.features.Breaker == nil {
+		return nil, opError("breaks of", name, fmt.Errorf("breaking locks is %w", ErrUnsupported))
+	}
+	ctx, cancel := c.requestContext(ctx)
+	defer cancel()
+	broken, err := c.features.Breaker.Breaks(ctx, name)
+	return broken, opError("breaks of", name, ask.Harmless(ctx, err))
+}

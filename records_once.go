@@ -1,0 +1,152 @@
+package holdfast
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/ask"
+	"github.com/holdfast-locks/holdfast/internal/oncerecord"
+)
+
+// A OnceRecord is the state of a do-once key, without its result, or of a schedule.
+type OnceRecord struct {
+	Key       string
+	State     OnceState
+	Holder    Holder        // if in progress; of a schedule, in List, who runs it, or zero
+	Since     time.Duration // if in progress: how long ago it began; 0 if the store does not know
+	Token     uint64        // if done: of the run; 0 if Once has not stored the result
+	Length    int           // if done: of the result, in bytes
+	ExpiresIn time.Duration // of the result, or of the lease of the work unless it is extended
+
+	Schedule *ScheduleRecord // if it is a schedule; else nil
+}
+
+// Once reports the state of a do-once key. It requests the length of the result only:
+// see Result. A key whose name is held as a lock is in progress too.
+func (r Records) Once(ctx context.Context, key string) (OnceRecord, error) {
+	e, err := r.client.onceRecord(ctx, key)
+	return e, opError("status of", key, err)
+}
+
+// Of is Once for a lock that Inspect has just returned, with one request less.
+func (r Records) Of(ctx context.Context, lock LockState) (OnceRecord, error) {
+	e, err := r.client.onceRecordOf(ctx, lock)
+	return e, opError("status of", lock.Name, err)
+}
+
+// onceRecordOf reads the record after the lock: work that is completed between the two
+// is seen as done.
+func (c *Client) onceRecordOf(ctx context.Context, lock LockState) (OnceRecord, error) {
+	records, err := c.recorder(lock.Name)
+	if err != nil {
+		return OnceRecord{}, err
+	}
+	ctx, cancel := c.requestContext(ctx)
+	defer cancel()
+	e, err := describe(ctx, records, lock.Name)
+	if live := lock.Live(); err == nil && e.State == OnceAbsent && len(live) > 0 {
+		e = inProgress(lock.Name, live[0])
+	}
+	return e, err
+}
+
+func (c *Client) onceRecord(ctx context.Context, key string) (e OnceRecord, err error) {
+	records, err := c.recorder(key)
+	if err != nil {
+		return e, err
+	}
+	ctx, cancel := c.requestContext(ctx)
+	defer cancel()
+	if e, err = describe(ctx, records, key); err != nil || e.State != OnceAbsent {
+		return e, err
+	}
+	lock, err := c.inspect(ctx, key)
+	if err != nil {
+		return e, err
+	}
+	if live := lock.Live(); len(live) > 0 {
+		return inProgress(key, live[0]), nil
+	}
+	return describe(ctx, records, key) // it may have been completed between the two looks
+}
+
+func describe(ctx context.Context, records driver.Recorder, key string) (OnceRecord, error) {
+	r, found, err := records.DescribeRecord(ctx, key)
+	if err != nil || !found {
+		return OnceRecord{Key: key}, ask.Harmless(ctx, err)
+	}
+	return doneEntry(r), nil
+}
+
+// List yields the do-once keys that begin with prefix and are done or in
+// progress, in no particular order; all of them if prefix is empty. A key whose
+// work begins or whose result is forgotten meanwhile may be among them or not. Results are
+// not read. An error ends the sequence. Nothing but ctx bounds how long it takes.
+func (r Records) List(ctx context.Context, prefix string) iter.Seq2[OnceRecord, error] {
+	return func(yield func(OnceRecord, error) bool) {
+		err := r.client.onceList(ctx, prefix, func(e OnceRecord) bool { return yield(e, nil) })
+		if err != nil {
+			yield(OnceRecord{}, opError("list", prefix, err))
+		}
+	}
+}
+
+// onceList looks for work in progress first: so work that is completed meanwhile is
+// seen as done, if not before.
+func (c *Client) onceList(ctx context.Context, prefix string, yield func(OnceRecord) bool) error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	lister, records := c.features.Lister, c.features.Recorder
+	if lister == nil || records == nil {
+		return fmt.Errorf("listing do-once work is %w", ErrUnsupported)
+	}
+	working := map[string]OnceRecord{}
+	for lock, err := range lister.List(ctx, prefix) {
+		if err != nil {
+			return err
+		}
+		if i := slices.IndexFunc(lock.Holders, func(h Holding) bool { return h.Holder.Once && !h.Released }); i >= 0 {
+			working[lock.Name] = inProgress(lock.Name, lock.Holders[i])
+		}
+	}
+	for r, err := range records.ListRecords(ctx, prefix) {
+		if err != nil {
+			return err
+		}
+		e := doneEntry(r)
+		if e.State == OnceScheduled {
+			e.Holder, e.Since = working[r.Name].Holder, working[r.Name].Since
+		}
+		delete(working, r.Name)
+		if !yield(e) {
+			return nil
+		}
+	}
+	for _, e := range working {
+		if !yield(e) {
+			return nil
+		}
+	}
+	return nil
+}
+
+func inProgress(key string, h Holding) OnceRecord {
+	return OnceRecord{Key: key, State: OnceInProgress, Holder: h.Holder, Since: h.Since, ExpiresIn: h.ExpiresIn}
+}
+
+func doneEntry(r driver.RecordInfo) OnceRecord {
+	e := OnceRecord{Key: r.Name, State: OnceDone, Length: r.Length, ExpiresIn: r.ExpiresIn}
+	if e.Schedule = parseSchedule(r.Head); e.Schedule != nil {
+		e.State, e.Length = OnceScheduled, 0
+		return e
+	}
+	if h, value, ok := oncerecord.Parse(r.Head); ok {
+		e.Token, e.Length = h.Token, r.Length-(len(r.Head)-len(value))
+	}
+	return e
+}

@@ -1,0 +1,59 @@
+package holdfast
+
+import (
+	"context"
+	"time"
+)
+
+// A ScheduleState is the state of a schedule, and the replicas that run it now.
+type ScheduleState struct {
+	ScheduleRecord // Began is zero if Every was never called, or the schedule was forgotten
+
+	Running    bool          // the lock of the name is held: a run is going on
+	Runner     Holder        // by whom, if so
+	RunningFor time.Duration // for how long, by the store's clock
+
+	Led        bool     // somebody waits for the next scheduled time, or runs: the schedule is alive
+	Leader     Holder   // who, if so
+	StandingBy []Holder // who would lead next, in their order
+}
+
+// Schedule reports the state of a schedule: its last run, the next, those that were
+// missed, and who leads and waits to lead. It sends three requests, so the parts of the answer
+// are not of one instant. A name with a do-once result is ErrKindMismatch.
+func (r Records) Schedule(ctx context.Context, name string) (ScheduleState, error) {
+	s, err := r.client.scheduleState(ctx, name)
+	return s, opError("status of", name, err)
+}
+
+func (c *Client) scheduleState(ctx context.Context, name string) (s ScheduleState, err error) {
+	recorder, err := c.recorder(name)
+	if err != nil {
+		return s, err
+	}
+	ctx, cancel := c.requestContext(ctx)
+	defer cancel()
+	lock, err := c.inspect(ctx, name)
+	if err != nil {
+		return s, err
+	}
+	if live := lock.Live(); len(live) > 0 {
+		s.Running, s.Runner, s.RunningFor = true, live[0].Holder, live[0].Since
+	}
+	stand, err := c.inspect(ctx, name+ScheduleSuffix)
+	if err != nil {
+		return s, err
+	}
+	if live := stand.Live(); len(live) > 0 {
+		s.Led, s.Leader = true, live[0].Holder
+	}
+	for _, w := range stand.Queue {
+		s.StandingBy = append(s.StandingBy, w.Holder)
+	}
+	// Last, so that a run that has just ended is not missing in both.
+	r, err := scheduleOf(ctx, recorder, name)
+	if r != nil {
+		s.ScheduleRecord = *r
+	}
+	return s, err
+}

@@ -1,0 +1,437 @@
+package holdfast_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"reflect"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+)
+
+func TestStatusOfEachState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		a := newClient(t, engine, &holdfast.Options{Holder: holdfast.Holder{Host: "web-3", PID: 812}})
+		b := newClient(t, engine, nil)
+		if s := wantState(t, b, holdfast.OnceAbsent); s.Holder.Host != "" || s.ExpiresIn != 0 || s.Result.Value != nil {
+			t.Errorf("absent: %+v", s)
+		}
+		r := once(t, a, &holdfast.OnceOptions{TTL: 10 * time.Second, Retention: time.Hour}, newJob(func(context.Context, *holdfast.Lease, int) ([]byte, error) {
+			time.Sleep(time.Second)
+			if s := wantState(t, b, holdfast.OnceInProgress); s.Holder.Host != "web-3" || s.Since != time.Second || s.ExpiresIn != 9*time.Second || s.Result.Value != nil {
+				t.Errorf("in progress: %+v", s)
+			}
+			return []byte("kept"), nil
+		}))
+		time.Sleep(time.Minute)
+		s := wantState(t, b, holdfast.OnceDone)
+		if string(s.Result.Value) != "kept" || !s.Result.Replayed || s.Result.Token != r.Token || s.ExpiresIn != 59*time.Minute || s.Holder.Host != "" {
+			t.Errorf("done: %+v", s)
+		}
+		// A lock on top of it does not hide the result; the end of it does.
+		defer mustAcquire(t, a, "k", nil).Release(t.Context())
+		wantState(t, b, holdfast.OnceDone)
+		time.Sleep(time.Hour)
+		wantState(t, b, holdfast.OnceInProgress)
+	})
+}
+
+// A name that MinHold keeps closed after its release is nobody's work.
+func TestStatusOfALockKeptClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(t, newFaulty(), nil)
+		mustAcquire(t, c, "k", &holdfast.AcquireOptions{MinHold: time.Hour}).Release(t.Context())
+		wantState(t, c, holdfast.OnceAbsent)
+	})
+}
+
+// Work that ends between the two looks of Status is done, not absent.
+func TestStatusRacesCompletion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newLedger()
+		c := newClient(t, engine, nil)
+		engine.set(nil, func(_ context.Context, op string) error {
+			if op == "describe" && engine.count("describe") == 1 {
+				once(t, c, nil, returns("kept"))
+			}
+			return nil
+		})
+		wantState(t, c, holdfast.OnceDone)
+	})
+}
+
+// From beside, a key is absent until its work begins, then in progress, then
+// done: no look says absent in between.
+func TestStatusNeverGoesBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newLedger()
+		c := newClient(t, engine, nil)
+		engine.set(delay(3*time.Millisecond), delay(2*time.Millisecond))
+		var wg sync.WaitGroup
+		for i := range 16 {
+			wg.Go(func() {
+				time.Sleep(time.Duration(i) * time.Millisecond)
+				last := holdfast.OnceAbsent
+				for range 40 {
+					s, err := c.Records().Once(t.Context(), "k")
+					if err != nil || s.State < last {
+						t.Errorf("%s after %s (%v)", s.State, last, err)
+					}
+					last = s.State
+				}
+				if last != holdfast.OnceDone {
+					t.Errorf("%s at last, want done", last)
+				}
+			})
+		}
+		once(t, c, nil, newJob(func(context.Context, *holdfast.Lease, int) ([]byte, error) {
+			time.Sleep(100 * time.Millisecond)
+			return nil, nil
+		}))
+		wg.Wait()
+	})
+}
+
+func TestForget(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, nil)
+		forget := func(want bool) {
+			t.Helper()
+			if found, err := c.Records().Forget(t.Context(), "k"); found != want || err != nil {
+				t.Errorf("Forget = %t, %v; want %t", found, err, want)
+			}
+		}
+		forget(false)
+		j := newJob(func(context.Context, *holdfast.Lease, int) ([]byte, error) {
+			forget(false) // the work goes on, and its result is stored
+			return []byte("kept"), nil
+		})
+		once(t, c, nil, j)
+		once(t, c, nil, mustNotRun(t))
+		forget(true)
+		forget(false)
+		wantFree(t, engine, c)
+	})
+}
+
+// Callers and an operator who forgets: each result comes from one run, and
+// there is one run more than results were forgotten, at most.
+func TestForgetRaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		j := newJob(func(_ context.Context, _ *holdfast.Lease, n int) ([]byte, error) {
+			time.Sleep(10 * time.Millisecond)
+			return fmt.Append(nil, n), nil
+		})
+		operator := newClient(t, engine, nil)
+		forgotten := 0
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			for range 100 {
+				time.Sleep(7 * time.Millisecond)
+				found, err := operator.Records().Forget(t.Context(), "k")
+				if err != nil {
+					t.Error(err)
+				}
+				if found {
+					forgotten++
+				}
+			}
+		})
+		fresh := map[string]int{}
+		for _, a := range crowd(t, engine, 200, 3*time.Millisecond, &holdfast.OnceOptions{Await: holdfast.Forever}, j) {
+			if a.err != nil {
+				t.Error(a.err)
+			}
+			if !a.Replayed {
+				fresh[string(a.Value)]++
+			}
+		}
+		wg.Wait()
+		if len(fresh) != j.runs || forgotten < 10 || j.runs < forgotten || j.runs > forgotten+1 {
+			t.Errorf("%d runs, %d results were forgotten, fresh: %v", j.runs, forgotten, fresh)
+		}
+	})
+}
+
+func TestStatusAndForgetErrors(t *testing.T) {
+	for _, c := range []struct {
+		before func(context.Context, string) error
+		status error
+		result error
+		forget error
+	}{
+		{fail(errLink, "describe", "recall", "forget"), holdfast.ErrUnavailable, holdfast.ErrUnavailable, holdfast.ErrOutcomeUnknown},
+		{hang("describe", "recall", "forget"), holdfast.ErrUnavailable, holdfast.ErrUnavailable, holdfast.ErrOutcomeUnknown},
+		{fail(errLink, "inspect", "forget"), holdfast.ErrUnavailable, nil, holdfast.ErrOutcomeUnknown},
+		{fail(holdfast.ErrPermission, "describe", "recall", "forget"), holdfast.ErrPermission, holdfast.ErrPermission, holdfast.ErrPermission},
+		{fail(holdfast.ErrUnavailable, "describe", "recall", "forget"), holdfast.ErrUnavailable, holdfast.ErrUnavailable, holdfast.ErrUnavailable},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			engine := newLedger()
+			client := newClient(t, engine, nil)
+			engine.set(c.before, nil)
+			start := time.Now()
+			_, err := client.Records().Once(t.Context(), "k")
+			wantErr(t, err, c.status)
+			_, err = client.Records().Result(t.Context(), "k")
+			wantErr(t, err, c.result)
+			_, err = client.Records().Forget(t.Context(), "k")
+			wantErr(t, err, c.forget)
+			if errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 15*time.Second {
+				t.Errorf("%v after %s", err, time.Since(start))
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			engine.set(hang("describe", "recall"), nil)
+			_, err = client.Records().Once(ctx, "k")
+			wantErr(t, err, context.Canceled)
+			_, err = client.Records().Result(ctx, "k")
+			wantErr(t, err, context.Canceled)
+		})
+	}
+}
+
+// A record that another version or program has written is not a result.
+func TestOnceForeignRecord(t *testing.T) {
+	for _, record := range []string{"", "x", "{}", "{}\n", `{"v":2,"token":1}` + "\nresult", `{"v":1,"token":1}`, "\n", `{"v":1,"token":-1}` + "\n"} {
+		synctest.Test(t, func(t *testing.T) {
+			engine := newFaulty()
+			c := newClient(t, engine, nil)
+			id := lockinfo.NewLeaseID()
+			engine.Engine.Acquire(t.Context(), driver.AcquireRequest{Name: "k", LeaseID: id, TTL: time.Hour})
+			err := engine.Engine.Complete(t.Context(), driver.CompleteRequest{Name: "k", LeaseID: id, Record: []byte(record), Retention: time.Hour})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = c.Once(t.Context(), "k", nil, mustNotRun(t).fn)
+			wantErr(t, err, holdfast.ErrKindMismatch)
+			_, err = c.Records().Result(t.Context(), "k")
+			wantErr(t, err, holdfast.ErrKindMismatch)
+			if r, err := c.Records().Once(t.Context(), "k"); err != nil || r.State != holdfast.OnceDone || r.Token != 0 {
+				t.Errorf("Once = %+v, %v; want that something is there, of no token", r, err)
+			}
+			if found, err := c.Records().Forget(t.Context(), "k"); !found || err != nil {
+				t.Errorf("Forget = %t, %v", found, err)
+			}
+			wantFree(t, engine, c)
+		})
+	}
+}
+
+func TestOnceStateStrings(t *testing.T) {
+	for s, want := range map[holdfast.OnceState]string{
+		holdfast.OnceAbsent: "absent", holdfast.OnceInProgress: "in progress", holdfast.OnceDone: "done", holdfast.OnceScheduled: "schedule", -1: "unknown", 4: "unknown",
+	} {
+		if s.String() != want {
+			t.Errorf("%d is %q, want %q", int(s), s.String(), want)
+		}
+	}
+}
+
+// onceList returns what OnceList yields, by key.
+func onceList(t *testing.T, c *holdfast.Client, prefix string) map[string]holdfast.OnceRecord {
+	t.Helper()
+	all := map[string]holdfast.OnceRecord{}
+	for e, err := range c.Records().List(t.Context(), prefix) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := all[e.Key]; ok {
+			t.Errorf("%s comes twice", e.Key)
+		}
+		all[e.Key] = e
+	}
+	return all
+}
+
+// TestOnceList: what is done or in progress, with the length of a result and not the
+// result; a lock that is nobody's do-once work is not among it.
+func TestOnceList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(t, mem.New(nil), &holdfast.Options{Holder: holdfast.Holder{Host: "web-3"}})
+		work := func(key, result string, during func()) uint64 {
+			opts := &holdfast.OnceOptions{Retention: time.Hour, Fingerprint: strings.Repeat("<", 256)} // the longest header
+			r, err := c.Once(t.Context(), key, opts, func(context.Context, *holdfast.Lease) ([]byte, error) {
+				during()
+				return []byte(result), nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return r.Token
+		}
+		defer mustAcquire(t, c, "x/lock", nil).Release(t.Context())
+		long := strings.Repeat("result\n", 1000)
+		token := work("x/done", long, func() {})
+		work("y/done", "", func() {})
+		work("x/now", "", func() {
+			time.Sleep(61 * time.Second) // no renewal is due just now
+			all := onceList(t, c, "x/")
+			if done := all["x/done"]; done.State != holdfast.OnceDone || done.Token != token || done.Length != len(long) || done.ExpiresIn != time.Hour-61*time.Second {
+				t.Errorf("done: %+v, want the token %d and %d bytes", done, token, len(long))
+			}
+			now := all["x/now"]
+			if now.State != holdfast.OnceInProgress || now.Holder.Host != "web-3" || now.Token != 0 || now.Length != 0 || now.ExpiresIn <= 0 {
+				t.Errorf("in progress: %+v", now)
+			}
+			if len(all) != 2 {
+				t.Errorf("%d keys, want 2: %+v", len(all), all)
+			}
+			for key, want := range all {
+				if e, err := c.Records().Once(t.Context(), key); err != nil || e.State != want.State || e.Length != want.Length || e.Token != want.Token {
+					t.Errorf("Once = %+v, %v; List says %+v", e, err, want)
+				}
+				lock, err := c.Inspect(t.Context(), key)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if e, err := c.Records().Of(t.Context(), lock); err != nil || !reflect.DeepEqual(e, want) {
+					t.Errorf("Of = %+v, %v; List says %+v", e, err, want)
+				}
+			}
+		})
+		if n := len(onceList(t, c, "")); n != 3 {
+			t.Errorf("%d keys, want 3", n)
+		}
+		time.Sleep(time.Hour)
+		if all := onceList(t, c, ""); len(all) != 0 {
+			t.Errorf("after the retention: %+v", all)
+		}
+		if e, err := c.Records().Once(t.Context(), "x/done"); err != nil || e.State != holdfast.OnceAbsent {
+			t.Errorf("after the retention: %+v, %v", e, err)
+		}
+	})
+}
+
+// A completing engine completes the work under its key when it has listed the locks.
+type completing struct {
+	driver.Forward
+	finish func()
+}
+
+func (c *completing) ListRecords(ctx context.Context, prefix string) iter.Seq2[driver.RecordInfo, error] {
+	c.finish()
+	return c.Forward.ListRecords(ctx, prefix)
+}
+
+// TestOnceListRacesCompletion: work that is done between the two looks is there
+// once, and done.
+func TestOnceListRacesCompletion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, finish, done := mem.New(nil), make(chan struct{}), make(chan struct{})
+		worker := newClient(t, store, nil)
+		c := newClient(t, &completing{driver.Forward{Engine: store}, func() {
+			close(finish)
+			<-done
+		}}, nil)
+		go func() {
+			defer close(done)
+			_, err := worker.Once(t.Context(), "k", nil, func(context.Context, *holdfast.Lease) ([]byte, error) {
+				<-finish
+				return []byte("x"), nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		}()
+		synctest.Wait()
+		if all := onceList(t, c, ""); len(all) != 1 || all["k"].State != holdfast.OnceDone {
+			t.Errorf("%+v, want k, done", all)
+		}
+	})
+}
+
+// TestOnceListNeedsEngine: an engine that cannot list says so, and one whose store is
+// away does too.
+func TestOnceListNeedsEngine(t *testing.T) {
+	for _, without := range []driver.Capabilities{{List: true}, {Records: true}} {
+		c := newClient(t, driver.Forward{Engine: mem.New(nil), Without: without}, nil)
+		for _, err := range c.Records().List(t.Context(), "") {
+			if !errors.Is(err, holdfast.ErrUnsupported) {
+				t.Errorf("without %+v: %v, want ErrUnsupported", without, err)
+			}
+		}
+	}
+	c := newClient(t, driver.Forward{Engine: mem.New(nil), Without: driver.Capabilities{Records: true}}, nil)
+	if _, err := c.Records().Once(t.Context(), "k"); !errors.Is(err, holdfast.ErrUnsupported) {
+		t.Errorf("Once: %v, want ErrUnsupported", err)
+	}
+	if _, err := c.Records().Of(t.Context(), holdfast.LockState{Name: "k"}); !errors.Is(err, holdfast.ErrUnsupported) {
+		t.Errorf("Of: %v, want ErrUnsupported", err)
+	}
+	store := mem.New(nil)
+	c = newClient(t, store, nil)
+	store.Close()
+	errs := 0
+	for _, err := range c.Records().List(t.Context(), "") {
+		if errors.Is(err, holdfast.ErrClosed) {
+			errs++
+		}
+	}
+	if errs != 1 {
+		t.Errorf("%d errors of a closed engine, want 1", errs)
+	}
+}
+
+// The status says who leads, who stands by and who runs, between runs and in them, and
+// that nobody does.
+func TestScheduleState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, engine := &diary{t: t}, newFaulty()
+		onlooker := newClient(t, engine, nil)
+		if s := d.status(onlooker); !s.Began.IsZero() || s.Led || s.Running {
+			t.Errorf("a schedule that never was: %+v", s)
+		}
+		began := time.Now()
+		var stops []func() error
+		for _, host := range []string{"web-1", "web-2", "web-3"} {
+			c := newClient(t, engine, &holdfast.Options{Holder: holdfast.Holder{Host: host}})
+			stops = append(stops, d.every(c, minutely, nil, d.run(10*time.Second, nil)))
+		}
+		hosts := func(holders []holdfast.Holder) (s string) {
+			for _, h := range holders {
+				s += h.Host + " "
+			}
+			return s
+		}
+		time.Sleep(30 * time.Second)
+		s := d.status(onlooker)
+		if !s.Led || s.Leader.Host != "web-1" || hosts(s.StandingBy) != "web-2 web-3 " || s.Running || !s.Began.Equal(began) || !s.Next.Equal(began.Add(time.Minute)) {
+			t.Errorf("before the first run: %+v", s)
+		}
+		time.Sleep(35 * time.Second)
+		s = d.status(onlooker)
+		if !s.Running || s.Runner.Host != "web-1" || !s.Runner.Once || s.RunningFor != 5*time.Second || !s.Led || s.Done != 0 {
+			t.Errorf("in a run: %+v", s)
+		}
+		time.Sleep(30 * time.Second)
+		s = d.status(onlooker)
+		if s.Running || s.Done != 1 || s.Last.Took != 10*time.Second || !s.Last.Started.Equal(began.Add(time.Minute)) || s.Last.By != "web-1" || s.Last.Attempt != 1 {
+			t.Errorf("after a run: %+v", s)
+		}
+		_ = stops[0]()
+		s = d.status(onlooker)
+		if s.Leader.Host != "web-2" || hosts(s.StandingBy) != "web-3 " {
+			t.Errorf("after the leader's end: %+v", s)
+		}
+		_, _ = stops[1](), stops[2]()
+		if s = d.status(onlooker); s.Led || s.Done != 1 {
+			t.Errorf("after the end: %+v", s)
+		}
+		if _, err := onlooker.Records().Schedule(t.Context(), ""); !errors.Is(err, holdfast.ErrInvalid) {
+			t.Error(err)
+		}
+	})
+}

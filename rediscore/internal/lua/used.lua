@@ -1,0 +1,23 @@
+-- used.lua: tells of many names which are held or wanted. A list asks for all that
+-- are remembered, of which few are. It writes nothing.
+--
+-- KEYS   for each name: LOCK, DETAIL
+-- Reply  for each name: 1 if it has one of these keys, else 0; or the text of the
+--        server's error
+
+-- So many keys are asked for at once. Only if one of them is there each name is.
+local TOGETHER = EACH_KEYS * 16
+
+local replies = {}
+for from = 1, #KEYS, TOGETHER do
+  local to = math.min(from + TOGETHER - 1, #KEYS)
+  local any = redis.pcall('EXISTS', unpack(KEYS, from, to))
+  for k = from, to, EACH_KEYS do
+    local used = any
+    if any ~= 0 then
+      used = redis.pcall('EXISTS', unpack(KEYS, k, k + EACH_KEYS - 1))
+    end
+    replies[#replies + 1] = type(used) == 'table' and used.err or used ~= 0 and 1 or 0
+  end
+end
+return replies

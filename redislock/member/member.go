@@ -1,0 +1,51 @@
+// Package member has the servers of Redis or Valkey as members of a quorum, by their URLs.
+// For a member on a client that a program has already there is On of package
+// rediscore/member.
+package member
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/rediscore/member"
+	"github.com/holdfast-locks/holdfast/redislock"
+)
+
+// Open returns a member on the server of a URL, as redislock.Open takes it. It does
+// not wait for the server: one that cannot be reached makes requests fail with
+// ErrUnavailable until it can, so that a quorum can be used while some of its
+// members are down. A URL of another form is ErrInvalid, and so is one with
+// token_memory: the members of a quorum remember tokens for driver.TokenMemory.
+func Open(rawURL string) (driver.Member, error) {
+	ended, end := context.WithCancel(context.Background())
+	end() // redislock.Open then checks the URL, and connects to nothing
+	if _, err := redislock.Open(ended, rawURL); !errors.Is(err, context.Canceled) {
+		return nil, err
+	}
+	rest, query, _ := strings.Cut(rawURL, "?")
+	if params, err := url.ParseQuery(query); err != nil || params.Has("token_memory") {
+		return nil, fmt.Errorf("%w redis URL: token_memory is not for a quorum, whose members remember tokens for %s", driver.ErrInvalid, driver.TokenMemory)
+	}
+	open := func(ctx context.Context) (driver.Engine, error) {
+		e, err := redislock.Open(ctx, rawURL)
+		if err != nil {
+			return nil, err
+		}
+		return e, nil
+	}
+	return member.New(address(rest), open), nil
+}
+
+// address returns the hosts of a URL without its query, or its socket.
+func address(rawURL string) string {
+	_, rest, _ := strings.Cut(rawURL, "://")
+	host, path, _ := strings.Cut(rest[strings.LastIndexByte(rest, '@')+1:], "/")
+	if host == "" {
+		return "/" + path
+	}
+	return host
+}

@@ -1,0 +1,87 @@
+// Package bell wakes waiters in other processes: a small file that a process writes to
+// after it handed a lock over, a listener to it, and the watches of one engine. It knows
+// nothing about SQL.
+package bell
+
+import (
+	"encoding/binary"
+	"hash/fnv"
+	"io"
+	"math/rand/v2"
+	"os"
+
+	"github.com/holdfast-locks/holdfast/lockinfo"
+	"github.com/holdfast-locks/holdfast/sqlitelock/internal/onefile"
+)
+
+// A Bell is a small file. Each lease ID has a cell in it, which several may share. A
+// process reads the database only if a cell of its own waiters has changed.
+type Bell struct {
+	Path   string
+	Exists bool // only root creates it: see onefile.Maker
+}
+
+const (
+	cells    = 256
+	cellSize = 8
+)
+
+// Content is the content of a bell. It means nothing; a cell only changes.
+type Content [cells * cellSize]byte
+
+// Make creates the file if it is missing, for its owner only, and fails if the caller
+// cannot write it.
+func (b Bell) Make() error {
+	f, err := onefile.OpenOwn(b.Path, os.O_RDWR|b.create())
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// create returns the flag that creates a missing bell.
+func (b Bell) create() int {
+	if b.Exists {
+		return 0
+	}
+	return os.O_CREATE
+}
+
+// Ring wakes the waiters with these lease IDs in other processes. It returns no error,
+// because a waiter also looks again by itself.
+//
+// The file is opened each time: a bell that was deleted is created again.
+func (b Bell) Ring(ids []lockinfo.LeaseID) {
+	f, err := onefile.OpenOwn(b.Path, os.O_WRONLY|b.create())
+	if err != nil {
+		return
+	}
+	defer f.Close()
+	for _, id := range ids {
+		_, _ = f.WriteAt(binary.LittleEndian.AppendUint64(nil, rand.Uint64()), Cell(id))
+	}
+}
+
+// Read returns the content, as much as there is.
+func (b Bell) Read() (c Content) {
+	f, err := onefile.OpenOwn(b.Path, os.O_RDONLY)
+	if err != nil {
+		return c
+	}
+	defer f.Close()
+	_, _ = io.ReadFull(f, c[:])
+	return c
+}
+
+// rung reports whether the bell of id rang between the readings before and c.
+func (c *Content) rung(before *Content, id lockinfo.LeaseID) bool {
+	at := Cell(id)
+	return string(c[at:at+cellSize]) != string(before[at:at+cellSize])
+}
+
+// Cell returns the offset of the cell of id.
+func Cell(id lockinfo.LeaseID) int64 {
+	h := fnv.New32a()
+	_, _ = io.WriteString(h, string(id))
+	return int64(h.Sum32()%cells) * cellSize
+}

@@ -1,0 +1,86 @@
+//go:build faults
+
+package faults
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	// A finder's limit is long compared to every test; with Hang the whole limit passes,
+	// and the finders are tests in virtual time.
+	finderLimit = 2 * time.Minute
+	hangLimit   = 15 * time.Second
+)
+
+// overlay writes the faulty file into dir, and returns the file that tells the
+// go command to read it in place of the one below root.
+func (f Fault) overlay(root, dir string) (string, error) {
+	text, err := f.apply(root)
+	if err != nil {
+		return "", err
+	}
+	faulty, list := filepath.Join(dir, filepath.Base(f.File)), filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(faulty, []byte(text), 0o644); err != nil {
+		return "", err
+	}
+	replace := map[string]map[string]string{"Replace": {filepath.Join(root, f.File): faulty}}
+	data, err := json.Marshal(replace)
+	if err != nil {
+		return "", err
+	}
+	return list, os.WriteFile(list, data, 0o644)
+}
+
+// build compiles the tests of a package below root, with an overlay unless that
+// is "", and returns the binary, which it puts into dir.
+func build(root, pkg, overlay, dir string) (string, error) {
+	binary := filepath.Join(dir, strings.ReplaceAll(pkg, "/", "_")+".test")
+	cmd := exec.Command("go", "test", "-c", "-o", binary, "-overlay", overlay, ".")
+	cmd.Dir = filepath.Join(root, pkg)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("the tests of %s do not compile: %w\n%s", pkg, err, out)
+	}
+	return binary, nil
+}
+
+// run runs one test of a binary as the go command would. Tests that build a
+// program build it with the overlay, too.
+func (f Finder) run(binary, root, overlay string, limit time.Duration) (v verdict, output string) {
+	cmd := exec.Command(binary, "-test.v", "-test.count=1", "-test.timeout="+limit.String(), "-test.run="+f.pattern())
+	cmd.Dir = filepath.Join(root, f.Dir)
+	cmd.Env = append(os.Environ(), "PWD="+cmd.Dir)
+	if overlay != "" {
+		cmd.Env = append(cmd.Env, "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -overlay="+overlay))
+	}
+	out, err := cmd.CombinedOutput()
+	return f.judge(string(out), err), string(out)
+}
+
+// pattern returns what selects the test alone.
+func (f Finder) pattern() string {
+	parts := strings.Split(f.Test, "/")
+	for i, part := range parts {
+		parts[i] = "^" + regexp.QuoteMeta(part) + "$"
+	}
+	return strings.Join(parts, "/")
+}
+
+// dirs returns the packages of the finders.
+func (f Fault) dirs() []string {
+	var dirs []string
+	for _, finder := range f.FoundBy {
+		if !slices.Contains(dirs, finder.Dir) {
+			dirs = append(dirs, finder.Dir)
+		}
+	}
+	return dirs
+}
