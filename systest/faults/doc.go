@@ -17,8 +17,9 @@
 //	may hang                              the symptom is that something never ends
 //	panics: TEXT                          the symptom is a panic that begins like this
 //
-// The lines of a diff that begin with ' ' or '-' must occur in the file exactly once;
-// the line numbers are not read.
+// The code of the lines that begin with ' ' or '-' must occur in the file exactly once.
+// Line numbers are not read; indentation, comments and empty lines only where several
+// places have the same code. So a new comment changes no diff.
 //
 // A fault never enters the tree: the go command builds the tests with an overlay. Without
 // the build tag the tests only check that each fault still fits the product.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -14,7 +16,7 @@ type Fault struct {
 	Invariant string // "" if none
 	Pkg       string // folder of the package, below the root of the repository
 	File      string // below the root of the repository
-	Old, New  string // whole lines; Old occurs in the file exactly once
+	Old, New  string // whole lines; the code of Old occurs in the file exactly once
 	FoundBy   []Finder
 	Hang      bool   // a test that runs into its time limit has found it
 	Crash     string // a panic that begins with this text has found it
@@ -146,10 +148,41 @@ func (f Fault) apply(root string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("fault %s: %w", f.Name, err)
 	}
-	before, after, found := strings.Cut("\n"+string(text), "\n"+f.Old)
-	if !found || strings.Contains("\n"+after, "\n"+f.Old) {
-		return "", fmt.Errorf("fault %s of %s: want its lines in %s exactly once; change the diff with the code:\n%s",
-			f.Name, f.diff, f.File, f.Old)
+	lines := strings.SplitAfter(string(text), "\n")
+	numbers, codes := codeOf(lines)
+	_, old := codeOf(strings.SplitAfter(f.Old, "\n"))
+	at := occurrences(codes, old)
+	if len(at) > 1 { // indentation and comments decide
+		at = slices.DeleteFunc(at, func(i int) bool { return !strings.HasPrefix(strings.Join(lines[numbers[i]:], ""), f.Old) })
 	}
-	return strings.TrimPrefix(before+"\n"+f.New+after, "\n"), nil
+	if len(at) != 1 {
+		return "", fmt.Errorf("fault %s of %s: %d places in %s have these lines, want 1; change the diff with the code:\n%s",
+			f.Name, f.diff, len(at), f.File, f.Old)
+	}
+	first, last := numbers[at[0]], numbers[at[0]+len(old)-1]
+	return strings.Join(lines[:first], "") + f.New + strings.Join(lines[last+1:], ""), nil
+}
+
+// codeOf returns the lines that have code, without indentation and comments, and their
+// numbers.
+func codeOf(lines []string) (numbers []int, codes []string) {
+	for i, line := range lines {
+		if code := strings.TrimSpace(comment.ReplaceAllString(line, "")); code != "" {
+			numbers, codes = append(numbers, i), append(codes, code)
+		}
+	}
+	return numbers, codes
+}
+
+// comment matches a comment at the end of a line of Go, JavaScript or Lua.
+var comment = regexp.MustCompile(`(^|\s)(//|--)\s.*`)
+
+// occurrences returns where part begins in whole.
+func occurrences(whole, part []string) (at []int) {
+	for i := range whole {
+		if len(part) > 0 && len(whole)-i >= len(part) && slices.Equal(whole[i:i+len(part)], part) {
+			at = append(at, i)
+		}
+	}
+	return at
 }
