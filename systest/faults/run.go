@@ -44,7 +44,7 @@ func (f Fault) overlay(root, dir string) (string, error) {
 // is "", and returns the binary, which it puts into dir.
 func build(root, pkg, overlay, dir string) (string, error) {
 	binary := filepath.Join(dir, strings.ReplaceAll(pkg, "/", "_")+".test")
-	cmd := exec.Command("go", "test", "-c", "-o", binary, "-overlay", overlay, ".")
+	cmd := exec.Command("go", "test", "-c", "-tags", "web", "-o", binary, "-overlay", overlay, ".") // web: of systest/webtest
 	cmd.Dir = filepath.Join(root, pkg)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("the tests of %s do not compile: %w\n%s", pkg, err, out)

@@ -37,13 +37,10 @@ func runTests(m *testing.M) (status int, err error) {
 		return 0, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	shared.holdfast = *command
-	if *command == "" {
-		shared.holdfast = filepath.Join(dir, "holdfast")
-		build := exec.Command("go", "build", "-o", shared.holdfast, "github.com/holdfast-locks/holdfast/cmd/holdfast")
-		if out, err := build.CombinedOutput(); err != nil {
-			return 0, fmt.Errorf("building the command: %w\n%s", err, out)
-		}
+	shared.holdfast = filepath.Join(dir, "holdfast")
+	build := exec.Command("go", "build", "-o", shared.holdfast, "github.com/holdfast-locks/holdfast/cmd/holdfast")
+	if out, err := build.CombinedOutput(); err != nil {
+		return 0, fmt.Errorf("building the command: %w\n%s", err, out)
 	}
 	end, err := startBrowser(dir)
 	if err != nil {
