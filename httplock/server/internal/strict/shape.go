@@ -1,8 +1,12 @@
 package strict
 
 import (
+	"cmp"
+	"encoding"
 	"encoding/json"
+	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -11,89 +15,76 @@ import (
 // goroutines.
 type Shapes struct{ all sync.Map } // of *shape, by reflect.Type
 
-// A shape describes the JSON of a type. It is nil for a type that may be anything.
+// A shape describes the JSON of a type.
 type shape struct {
 	of       reflect.Type
+	anything bool    // any JSON will do
+	itself   bool    // the type reads itself, if it is not an object
 	fields   []field // of a struct
-	elem     *shape  // of a list or a map
-	anything bool    // elem is nil because it may be anything
-	plain    bool    // a quick can read it
+	elem     *shape  // of a pointer, a list or a map
 }
 
-// A field is one of a struct.
+// A field is one of a struct, or of one that is embedded in it.
 type field struct {
 	name string // in JSON
+	at   []int  // for reflect.Value.FieldByIndex
 	of   *shape
-	at   int // its index in the struct; -1 if a quick cannot read it
 }
 
-// shapeOf returns the shape of a type.
-func (s *Shapes) shapeOf(t reflect.Type) *shape {
+// shape returns the shape of a type that does not contain itself.
+func (s *Shapes) shape(t reflect.Type) *shape {
 	if known, ok := s.all.Load(t); ok {
 		return known.(*shape)
 	}
-	found := (building{}).shape(t)
-	s.all.Store(t, found)
-	return found
-}
-
-// building are the unfinished shapes: a type may contain itself.
-type building map[reflect.Type]*shape
-
-func (b building) shape(t reflect.Type) *shape {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
+	to := reflect.PointerTo(t)
+	json := to.Implements(reflect.TypeFor[json.Unmarshaler]())
+	made := &shape{
+		of: t, itself: json || to.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()),
+		anything: t.Kind() == reflect.Interface || json && t.Kind() != reflect.Struct,
 	}
-	if anything(t) {
-		return nil
-	}
-	if made, ok := b[t]; ok {
-		return made
-	}
-	made := &shape{of: t}
-	b[t] = made
 	switch t.Kind() {
 	case reflect.Struct:
-		made.fields = b.fields(t)
-	case reflect.Slice, reflect.Array, reflect.Map:
-		made.elem = b.shape(t.Elem())
-		made.anything = made.elem == nil
+		made.fields = s.fields(t)
+	case reflect.Pointer, reflect.Slice, reflect.Map:
+		made.elem = s.shape(t.Elem())
 	}
-	made.plain = isPlain(t, made.fields)
+	s.all.Store(t, made)
 	return made
 }
 
-// anything reports whether values of a type may have any JSON. A struct with an UnmarshalJSON
-// still has the fields of its objects.
-func anything(t reflect.Type) bool {
-	return t.Kind() == reflect.Interface || t.Kind() != reflect.Struct && reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]())
-}
-
 // fields returns the fields of a struct, including those of embedded structs.
-func (b building) fields(t reflect.Type) (all []field) {
-	for i := range t.NumField() {
-		f := t.Field(i)
-		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		at := i
-		if strings.Contains(options, "string") {
-			at = -1 // its JSON is text, whatever it is
-		}
+func (s *Shapes) fields(t reflect.Type) (all []field) {
+	for f := range t.Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
 		switch {
-		case name == "-" || !f.IsExported() && !f.Anonymous:
 		case f.Anonymous && name == "":
-			embedded := f.Type
-			if embedded.Kind() == reflect.Pointer {
-				embedded = embedded.Elem()
-			}
-			for _, inner := range b.fields(embedded) {
-				inner.at = -1
+			for _, inner := range s.fields(f.Type) {
+				inner.at = slices.Concat(f.Index, inner.at)
 				all = append(all, inner)
 			}
-		case name == "":
-			all = append(all, field{f.Name, b.shape(f.Type), at})
-		default:
-			all = append(all, field{name, b.shape(f.Type), at})
+		case name != "-" && f.IsExported():
+			all = append(all, field{cmp.Or(name, f.Name), f.Index, s.shape(f.Type)})
 		}
 	}
 	return all
+}
+
+// index returns the index of the field with a name in JSON; -1 for none.
+func (s *shape) index(name []byte) int {
+	for i := range s.fields {
+		if s.fields[i].name == string(name) {
+			return i
+		}
+	}
+	return -1
+}
+
+// unknown returns the fault of a name that no field has.
+func (s *shape) unknown(name string) *fault {
+	for _, f := range s.fields {
+		if strings.EqualFold(f.name, name) {
+			return &fault{name, fmt.Sprintf(" is not known: it is %q", f.name)}
+		}
+	}
+	return &fault{name, " is not known"}
 }

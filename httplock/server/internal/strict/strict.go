@@ -17,8 +17,10 @@ const MaxDepth = 32
 // that is not UTF-8, half a pair of UTF-16, and nesting deeper than MaxDepth. The error
 // names the field. After an error v may have changed.
 //
-// A field of type json.RawMessage may contain anything. A struct may have an UnmarshalJSON,
-// if that reads objects as json.Unmarshal would.
+// v points to a zero value. Its type does not contain itself, the keys of its maps are strings,
+// its embedded structs are not pointers, and no field has the option string. A field of type
+// json.RawMessage may contain anything. A struct may have an UnmarshalJSON, if that reads
+// objects as json.Unmarshal would.
 func Unmarshal(data []byte, v any) error { return new(Shapes).Unmarshal(data, v) }
 
 // Unmarshal does as the function Unmarshal, and examines each type only once.
@@ -27,23 +29,18 @@ func (s *Shapes) Unmarshal(data []byte, v any) error {
 		return errors.New("the text is not UTF-8")
 	}
 	into := reflect.ValueOf(v).Elem()
-	of := s.shapeOf(into.Type())
-	if into.IsZero() {
-		if of.quickly(data, into) {
+	var f *fault
+	if json.Valid(data) {
+		d := decoder{rest: data}
+		if f = d.value(s.shape(into.Type()), into); f == nil {
 			return nil
 		}
-		into.SetZero()
 	}
-	return s.slowly(data, v, of)
-}
-
-// slowly decodes all that is valid, and explains what is not.
-func (s *Shapes) slowly(data []byte, v any, of *shape) error {
-	if err := json.Unmarshal(data, v); err != nil {
+	// encoding/json explains what is malformed, or of another type.
+	if err := json.Unmarshal(data, reflect.New(into.Type()).Interface()); err != nil {
 		return plain(err)
 	}
-	w := walk{rest: data}
-	return w.value(of, nil, 0)
+	return f
 }
 
 // plain describes an error in terms of JSON instead of Go.
@@ -53,6 +50,19 @@ func plain(err error) error {
 		return err
 	}
 	return fmt.Errorf("%s: want %s, got %s", quoted(wrong.Field), want(wrong.Type), wrong.Value)
+}
+
+// A fault is an error at a place in the JSON.
+type fault struct{ at, why string }
+
+func (f *fault) Error() string { return quoted(f.at) + f.why }
+
+// in returns the fault as one of the value that has it under a key.
+func (f *fault) in(key string) *fault {
+	if f.at != "" && f.at[0] != '[' {
+		key += "."
+	}
+	return &fault{key + f.at, f.why}
 }
 
 func quoted(path string) string {

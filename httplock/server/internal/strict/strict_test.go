@@ -31,6 +31,7 @@ type common struct {
 type body struct {
 	common
 	TTL     int64             `json:"ttl_ms,omitempty"`
+	Queue   bool              `json:"queue"`
 	Holder  *inner            `json:"holder"`
 	Self    self              `json:"self"`
 	Leases  []inner           `json:"leases"`
@@ -45,7 +46,7 @@ func TestAccepted(t *testing.T) {
 		` { "name" : "a" , "ttl_ms" : -12 , "holder" : { "host" : "h" , "Ports" : [ 1 , 2 ] } } `,
 		`{"name":"\u006e \" \\ \ud83d\ude00","leases":[{"host":"]}"},{}],"labels":{"Name":"x","name":"y"}}`,
 		`{"na\u006de":"a"}`,
-		`{"self":"web","leases":[]}`,
+		`{"self":"web","leases":[],"queue":true}`,
 		`{"self":{"host":"web"}}`,
 		`{"holder":null,"ttl_ms":null,"labels":{}, "leases":[]}`,
 		`{"payload":{"a":1,"a":[null,{"A":1e5}],"s":"\ud800"}}`,
@@ -81,6 +82,7 @@ func TestRefused(t *testing.T) {
 		`{"labels":{"a":null}}`:               `field "labels.a": want text, got null`,
 		`{"self":{"Host":"web"}}`:             `field "self.Host" is not known: it is "host"`,
 		`{"self":"\ud800"}`:                   "half a pair",
+		`{"queue":1}`:                         `field "queue": want true or false, got number`,
 		`{"ttl_ms":1.5}`:                      `field "ttl_ms": want a whole number of at most 64 bits, got number 1.5`,
 		`{"ttl_ms":1e3}`:                      `field "ttl_ms": want a whole number`,
 		`{"ttl_ms":"1000"}`:                   `field "ttl_ms": want a whole number of at most 64 bits, got string`,
@@ -111,7 +113,13 @@ func deep(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n)
 func FuzzUnmarshal(f *testing.F) {
 	f.Add([]byte(`{"name":"\u006e","leases":[{"host":"x","Ports":[1]}],"labels":{"a":"b"},"payload":[1e5,null]}`))
 	f.Add([]byte(`{"name":"\ud83d\ude00","ttl_ms":1,"holder":null}`))
-	f.Add([]byte(`{"name":"\ud83d","ttl_ms":1.0}`))
+	for _, text := range []string{
+		`{"name":"\ud83d","ttl_ms":1.0}`, `{"ttl_ms":01}`, `{"ttl_ms":+1}`, `{"ttl_ms":9223372036854775807}`, `{"ttl_ms":}`, `{"ttl_ms":tru}`,
+		`{"holder":{"Ports":[1,]}}`, `{"holder":{"Ports":[1 2]}}`, `{"holder":{"Ports":[,1]}}`, `{"holder":nul}`, `{"name":"a`, `{"name":"a"`, `{"name":"a",}`,
+		`{"name" "a"}`, `{,"name":"a"}`, `{"name":"a""self":"b"}`, `{"name":"a"}}`, `{"payload":,}`, `{"payload":}`, `{"payload":[}`, "{\"na\x00me\":\"a\"}", `{`, `"a"`, "\x00",
+	} {
+		f.Add([]byte(text))
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var got, want, again body
 		if strict.Unmarshal(data, &got) != nil {
