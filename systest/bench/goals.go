@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/holdfast-locks/holdfast/systest/bench/report"
@@ -41,11 +42,14 @@ func goals() []report.Goal {
 }
 
 func throughputGoals() (all []report.Goal) {
-	for _, load := range []string{"64", "512"} {
-		title, name := "throughput, "+load+" goroutines", "throughput-"+load
+	for _, load := range []struct {
+		goroutines    int
+		atLeast, onGo float64
+	}{{1, .85, .8}, {4, .85, .8}, {16, .75, .75}, {64, .85, .75}, {512, .9, .75}} {
+		title, name := fmt.Sprintf("throughput, %d goroutines", load.goroutines), fmt.Sprintf("throughput-%d", load.goroutines)
 		all = append(all,
-			report.Goal{Title: title, Workload: name, Metric: "rate", Against: []string{floor}, AtLeast: 0.75},
-			report.Goal{Title: title + ", on go-redis", Workload: name, Metric: "rate", Peer: ownGo, Against: []string{floorGo}, AtLeast: 0.75},
+			report.Goal{Title: title, Workload: name, Metric: "rate", Against: []string{floor}, AtLeast: load.atLeast},
+			report.Goal{Title: title + ", on go-redis", Workload: name, Metric: "rate", Peer: ownGo, Against: []string{floorGo}, AtLeast: load.onGo},
 			report.Goal{Title: title + ", ahead of every library", Workload: name, Metric: "rate", Against: libraries, AtLeast: 1})
 	}
 	return all
@@ -53,7 +57,7 @@ func throughputGoals() (all []report.Goal) {
 
 func latencyGoals() []report.Goal {
 	return []report.Goal{
-		{Title: "uncontended, shared core", Workload: "latency-shared", Metric: "p50", Against: []string{floor}, AtMost: 1.8},
+		{Title: "uncontended, shared core", Workload: "latency-shared", Metric: "p50", Against: []string{floor}, AtMost: 1.4},
 		{Title: "uncontended, split cores", Workload: "latency-split", Metric: "p50", Against: []string{floor}, AtMost: 1.15},
 		{Title: "allocations of a pair", Workload: "latency-split", Metric: "allocs", AtMost: 25.5},
 		{Title: "commands of a pair", Workload: "latency-split", Metric: "commands", AtMost: 2.02},
@@ -64,13 +68,19 @@ func latencyGoals() []report.Goal {
 // handOffGoals are the goals of the hand-offs with each work, and of the strict one.
 func handOffGoals() []report.Goal {
 	all := []report.Goal{
-		{Title: "strict two-client hand-off", Workload: "strict", Metric: "p50", Against: []string{relay}, AtMost: 1.6},
-		{Title: "strict two-client hand-off, ahead of every library", Workload: "strict", Metric: "p50", Against: libraries, AtMost: 1},
+		{Title: "strict two-client hand-off", Workload: "strict-5ms", Metric: "p50", Against: []string{relay}, AtMost: 1.5},
+		{Title: "strict two-client hand-off, ahead of every library", Workload: "strict-5ms", Metric: "p50", Against: libraries, AtMost: 1},
 	}
-	for _, load := range []string{"handoff-32", "handoff-8x4"} {
+	for _, load := range []struct {
+		name    string // with %s for the work
+		atLeast [3]float64
+	}{
+		{"handoff-32-%s-split", [3]float64{.75, .9, .97}},
+		{"handoff-32-%s", [3]float64{.5, .85, .95}},
+		{"handoff-8x4-%s", [3]float64{.65, .88, .97}},
+	} {
 		for i, work := range []string{"0ms", "1ms", "20ms"} {
-			name := load + "-" + work
-			atLeast := []float64{0.65, 0.88, 0.97}[i]
+			name, atLeast := fmt.Sprintf(load.name, work), load.atLeast[i]
 			all = append(all,
 				report.Goal{Title: name, Workload: name, Metric: "rate", Against: []string{relay}, AtLeast: atLeast},
 				report.Goal{Title: name + ", ahead of every library", Workload: name, Metric: "rate", Against: libraries, AtLeast: 1},
@@ -85,7 +95,7 @@ func serverGoals() []report.Goal {
 	return []report.Goal{
 		{Title: "server CPU of a pair", Workload: "latency-split", Metric: "server", Against: []string{floor}, AtMost: 2},
 		{Title: "server CPU of a pair in groups, 64 goroutines", Workload: "throughput-64", Metric: "server", Against: []string{floor}, AtMost: 1.3},
-		{Title: "server CPU of a hand-over", Workload: "handoff-32-0ms", Metric: "server", Against: []string{relay}, AtMost: 2},
+		{Title: "server CPU of a hand-over", Workload: "handoff-32-0ms", Metric: "server", Against: []string{relay}, AtMost: 1.6},
 	}
 }
 

@@ -164,25 +164,6 @@ func handOff(workers int, work time.Duration) workload {
 	}
 }
 
-// handOffSplit is the same with nothing to do, on cores of their own: each hand-off has to
-// wake the other core, which is what most of it takes.
-func handOffSplit(workers int) workload {
-	w := handOff(workers, 0)
-	run := w.run
-	w.name += "-split"
-	w.title += ", server and client on cores of their own"
-	w.best = true
-	w.run = func(ctx context.Context, t *trial) (sample, error) {
-		undo, err := splitCores.apply(t.store.pid())
-		if err != nil {
-			return nil, err
-		}
-		defer undo()
-		return run(ctx, t)
-	}
-	return w
-}
-
 // handOffCrews is the same in several processes.
 func handOffCrews(crews, workers int, work time.Duration) workload {
 	return workload{

@@ -47,6 +47,8 @@ func begin(args []string, peers []peer.Peer) error {
 		return nil
 	case c.draw:
 		return c.redraw()
+	case c.before != "":
+		return c.compare()
 	}
 	return live(func(l *life) error { return c.benchmark(ctx, l, peers) })
 }
@@ -61,6 +63,7 @@ type config struct {
 	out         string
 	commit      string
 	draw        bool
+	before      string
 	list        bool
 	command     string
 }
@@ -83,6 +86,7 @@ func parse(args []string) (*config, error) {
 	flags.StringVar(&c.out, "out", "", "directory for bench.json, README.md and the pictures; without it the tables are printed")
 	flags.StringVar(&c.commit, "commit", "unknown", "what is measured, for the report")
 	flags.BoolVar(&c.draw, "draw", false, "measure nothing, and write tables and pictures again from bench.json and why.md in the directory")
+	flags.StringVar(&c.before, "before", "", "measure nothing, and print the ratios of the run in -out to an earlier one in this directory")
 	flags.BoolVar(&c.list, "list", false, "print the workloads and the peers")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
@@ -104,8 +108,8 @@ func parse(args []string) (*config, error) {
 		return nil, fmt.Errorf("unexpected argument %q", flags.Arg(0))
 	case c.rounds < 1 || c.length <= 0:
 		return nil, errors.New("-rounds and -for must be positive")
-	case c.draw && c.out == "":
-		return nil, errors.New("-draw needs the directory of a run, -out")
+	case (c.draw || c.before != "") && c.out == "":
+		return nil, errors.New("-draw and -before need the directory of a run, -out")
 	}
 	return c, errors.Join(err, err2)
 }
@@ -178,6 +182,14 @@ func (c *config) benchmark(ctx context.Context, l *life, peers []peer.Peer) erro
 	r := &report.Run{
 		Date: begun.UTC().Format(time.DateOnly), Commit: c.commit, Command: c.command,
 		Machine: machine(), Cores: runtime.NumCPU(), Versions: versions(), Rounds: c.rounds, Seconds: c.length.Seconds(),
+		Hours: []string{begun.UTC().Format("2006-01-02T15")},
+	}
+	earlier, err := c.earlier()
+	if err == nil && earlier != nil {
+		err = earlier.Add(&report.Run{Commit: r.Commit, Machine: r.Machine, Seconds: r.Seconds}) // or refuse before it is measured
+	}
+	if err != nil {
+		return err
 	}
 	var failed error
 	for _, w := range slices.Concat(workloads(), scales()) {
@@ -192,5 +204,9 @@ func (c *config) benchmark(ctx context.Context, l *life, peers []peer.Peer) erro
 		r.Versions[name] = version
 	}
 	fmt.Fprintf(os.Stderr, "measured in %s\n", time.Since(begun).Round(time.Second))
+	if earlier != nil {
+		failed = errors.Join(failed, earlier.Add(r))
+		r = earlier
+	}
 	return errors.Join(failed, c.write(r))
 }

@@ -49,6 +49,24 @@ func (p placement) apply(server int) (undo func(), err error) {
 	}, nil
 }
 
+// split returns the workload with server and client on cores of their own: each reply has
+// to wake the other core, which takes most of the time of a hand-off.
+func (w workload) split() workload {
+	run := w.run
+	w.name += "-split"
+	w.title += ", server and client on cores of their own"
+	w.best = true
+	w.run = func(ctx context.Context, t *trial) (sample, error) {
+		undo, err := splitCores.apply(t.store.pid())
+		if err != nil {
+			return nil, err
+		}
+		defer undo()
+		return run(ctx, t)
+	}
+	return w
+}
+
 // latency measures one goroutine that takes a free lock and releases it.
 func latency(name, title string, where placement) workload {
 	return workload{
@@ -153,7 +171,7 @@ func countPairs(ctx context.Context, client peer.Client, name string, m marks) (
 func throughput(goroutines int) workload {
 	return workload{
 		name:  fmt.Sprintf("throughput-%d", goroutines),
-		title: fmt.Sprintf("%d goroutines, each with a name of its own", goroutines),
+		title: fmt.Sprintf("Goroutines with names of their own: %d", goroutines),
 		base:  floor,
 		needs: peer.Takes,
 		metrics: []report.Metric{

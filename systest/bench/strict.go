@@ -10,21 +10,12 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/bench/report"
 )
 
-// strict is two clients that hand a name to and fro: each releases it when the
-// other has been waiting for 2 to 4 ms.
-func strict() workload { return strictAfter("strict", 2*time.Millisecond, 0) }
-
-// strictOld is strict with a waiter that has been waiting for 300 ms: some clients need
-// a while until their watch is set up, and short waits show only that.
-func strictOld() workload {
-	return strictAfter("strict-300ms", 300*time.Millisecond, 3*time.Second)
-}
-
-// strictAfter is strict with waiters of an age, in samples of a length at least.
-func strictAfter(name string, age, least time.Duration) workload {
+// strict is two clients that hand a name to and fro: each releases it when the other has
+// waited for some time.
+func strict(age time.Duration) workload {
 	return workload{
-		name: name, title: fmt.Sprintf("Two clients hand a name to and fro, after %s of waiting", age), base: relay,
-		needs: peer.Waits, least: least, slow: least > 0,
+		name: fmt.Sprintf("strict-%dms", age.Milliseconds()), title: fmt.Sprintf("Two clients hand a name to and fro, after %s of waiting", age), base: relay,
+		needs: peer.Waits, least: 10 * age, slow: age > 100*time.Millisecond,
 		note: "From before the release until the other one has the lock.",
 		metrics: []report.Metric{
 			{Name: "p50", Title: "hand-off, median", Unit: "ms", Better: report.Less},

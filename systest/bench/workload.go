@@ -102,21 +102,32 @@ func (t *trial) warmUp() time.Duration { return t.length / 5 }
 // works are for how long a lock is held before it is handed on.
 var works = []time.Duration{0, time.Millisecond, 20 * time.Millisecond}
 
+// few are the numbers of goroutines that most programs have at work.
+var few = []int{1, 4, 16}
+
+// ages are for how long a client has waited, at least, when a lock is handed to it: some
+// need a while until their watch is set up.
+var ages = []time.Duration{5 * time.Millisecond, 50 * time.Millisecond, 500 * time.Millisecond}
+
 // workloads returns all of them, in the order of the report.
 func workloads() (all []workload) {
 	all = append(all,
 		latency("latency-split", "One goroutine, server and client on cores of their own", splitCores),
-		latency("latency-shared", "One goroutine, server and client on one core", sharedCore),
-		throughput(16), throughput(64), throughput(512))
-	for _, work := range works {
-		all = append(all, handOff(32, work))
+		latency("latency-shared", "One goroutine, server and client on one core", sharedCore))
+	for _, goroutines := range few {
+		all = append(all, throughput(goroutines), throughput(goroutines).split())
 	}
-	all = append(all, handOffSplit(32))
+	all = append(all, throughput(64), throughput(512))
+	for _, work := range works {
+		all = append(all, handOff(32, work), handOff(32, work).split())
+	}
 	for _, work := range works {
 		all = append(all, handOffCrews(8, 4, work))
 	}
+	for _, age := range ages {
+		all = append(all, strict(age))
+	}
 	return append(all,
-		strict(), strictOld(),
 		held(10_000, 10*time.Second, peer.Keeps), held(100_000, 30*time.Second, peer.Keeps|peer.Batches),
 		recovery(0), recovery(200_000),
 		loss(),

@@ -18,19 +18,50 @@ const (
 	whyFile  = "why.md" // written by a person: why figures fall short
 )
 
-// redraw writes the report of an earlier run again.
-func (c *config) redraw() error {
-	path := filepath.Join(c.out, dataFile)
+// earlier returns the run that is in the directory for the report, or nil.
+func (c *config) earlier() (*report.Run, error) {
+	r, err := read(c.out)
+	if c.out == "" || errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return r, err
+}
+
+// read returns the run in a directory.
+func read(dir string) (*report.Run, error) {
+	path := filepath.Join(dir, dataFile)
 	f, err := os.Open(path)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer f.Close()
 	r, err := report.ReadJSON(f)
 	if err != nil {
-		return fmt.Errorf("%s: %w", path, err)
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return r, nil
+}
+
+// redraw writes the report of an earlier run again.
+func (c *config) redraw() error {
+	r, err := read(c.out)
+	if err != nil {
+		return err
 	}
 	return c.write(r)
+}
+
+// compare prints the ratios of a run to an earlier one.
+func (c *config) compare() error {
+	before, err := read(c.before)
+	if err != nil {
+		return err
+	}
+	after, err := read(c.out)
+	if err != nil {
+		return err
+	}
+	return report.Compare(os.Stdout, before, after, own)
 }
 
 // write writes the report, to the directory or to standard output.

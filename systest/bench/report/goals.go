@@ -22,6 +22,9 @@ type Verdict struct {
 	Goal
 	Best     string  `json:"best,omitempty"`  // of Against
 	Figure   float64 `json:"figure"`          // or ratio of medians
+	Least    float64 `json:"least"`           // of all rounds
+	Greatest float64 `json:"greatest"`        //
+	Hours    int     `json:"hours"`           // in which it was measured
 	Measured bool    `json:"measured"`        // all that it needs
 	Met      bool    `json:"met"`             //
 	Short    float64 `json:"short,omitempty"` // by which factor it was missed
@@ -31,7 +34,9 @@ type Verdict struct {
 func (r *Run) Judge(goals []Goal) (verdicts []Verdict) {
 	for _, g := range goals {
 		if w := r.Workload(g.Workload); w != nil {
-			verdicts = append(verdicts, w.judge(g))
+			v := w.judge(g)
+			v.Hours = len(r.Hours)
+			verdicts = append(verdicts, v)
 		}
 	}
 	return verdicts
@@ -44,6 +49,7 @@ func (w *Workload) judge(g Goal) Verdict {
 		return v
 	}
 	v.Figure, v.Measured = own, true
+	v.Least, v.Greatest = Range(w.Peer(g.Peer).Samples[g.Metric])
 	if len(g.Against) > 0 {
 		var other float64
 		v.Best, other = w.best(g.Against, g.Metric)
@@ -52,6 +58,7 @@ func (w *Workload) judge(g Goal) Verdict {
 			return v
 		}
 		v.Figure = own / other
+		v.Least, v.Greatest = Range(w.ratios(g.Peer, v.Best, g.Metric))
 	}
 	if g.AtLeast > 0 {
 		v.Short = g.AtLeast / v.Figure
@@ -62,6 +69,15 @@ func (w *Workload) judge(g Goal) Verdict {
 		v.Short = 0
 	}
 	return v
+}
+
+// ratios returns the ratios of a metric of two peers, of each round.
+func (w *Workload) ratios(peer, other, metric string) (all []float64) {
+	own, against := w.Peer(peer).Samples[metric], w.Peer(other).Samples[metric]
+	for i := range min(len(own), len(against)) {
+		all = append(all, own[i]/against[i])
+	}
+	return all
 }
 
 // best returns the one of the peers whose median is best, and that median.
@@ -109,6 +125,8 @@ func (v Verdict) Outcome() string {
 	switch {
 	case !v.Measured:
 		return "not measured"
+	case v.Met && v.Hours < Hours:
+		return fmt.Sprintf("met so far, in %d of %d hours", v.Hours, Hours)
 	case v.Met:
 		return "met"
 	case v.Short < 1.1:

@@ -6,6 +6,7 @@
 //	goals.go   what holdfast shall reach, and whether it did
 //	table.go   Markdown
 //	json.go    JSON, there and back
+//	merge.go   several runs as one, and two beside each other
 //	svg.go     pictures, readable without colour, on light and dark pages
 package report
 
@@ -17,7 +18,8 @@ type Run struct {
 	Machine   string            `json:"machine"` // processor, kernel
 	Cores     int               `json:"cores"`
 	Versions  map[string]string `json:"versions"` // of Go, the servers, and the peers' modules
-	Rounds    int               `json:"rounds"`   // interleaved: A B C A B C
+	Hours     []string          `json:"hours"`    // in which it was measured, 2006-01-02T15
+	Rounds    int               `json:"rounds"`   // of each hour, interleaved: A B C A B C
 	Seconds   float64           `json:"seconds"`  // that one sample takes, where it counts by time
 	Verdicts  []Verdict         `json:"verdicts,omitempty"`
 	Workloads []Workload        `json:"workloads"`

@@ -25,7 +25,7 @@ func TestFigure(t *testing.T) {
 // example is a run of two peers, and a third that could not do it.
 func example() *Run {
 	return &Run{
-		Date: "2026-01-02", Commit: "abc", Command: "bench", Machine: "a machine", Cores: 2, Rounds: 3, Seconds: 1,
+		Date: "2026-01-02", Hours: []string{"2026-01-02T03", "2026-01-02T04", "2026-01-05T04"}, Commit: "abc", Command: "bench", Machine: "a machine", Cores: 2, Rounds: 3, Seconds: 1,
 		Versions: map[string]string{"Go": "1.26"},
 		Workloads: []Workload{{
 			Name: "pairs", Title: "Pairs <of> one", Base: "floor", Metrics: []Metric{
@@ -78,6 +78,45 @@ func TestJudge(t *testing.T) {
 	}
 }
 
+// TestFastHour: a goal does not count as met before it was measured in three hours.
+func TestFastHour(t *testing.T) {
+	r := example()
+	r.Hours = r.Hours[:1]
+	v := r.Judge([]Goal{{Workload: "pairs", Metric: "server", Peer: "holdfast", AtMost: 18}})[0]
+	if got, want := v.Outcome(), "met so far, in 1 of 3 hours"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestAdd: runs of one commit on one machine become one run; others do not.
+func TestAdd(t *testing.T) {
+	r, other := example(), example()
+	other.Hours = []string{"2026-01-05T04", "2026-01-06T04"}
+	other.Workloads = append(other.Workloads, Workload{Name: "new"})
+	other.Workloads[0].Peers = append(other.Workloads[0].Peers, Peer{Name: "late", Samples: map[string][]float64{"rate": {7}}})
+	if err := r.Add(other); err != nil {
+		t.Fatal(err)
+	}
+	w := r.Workload("pairs")
+	if got := w.Peer("holdfast").Samples["rate"]; len(got) != 6 || len(r.Hours) != 4 || r.Workload("new") == nil || w.Peer("late") == nil {
+		t.Errorf("got %v of the hours %v, new %v, late %v", got, r.Hours, r.Workload("new"), w.Peer("late"))
+	}
+	other.Commit = "another"
+	if err := r.Add(other); err == nil {
+		t.Error("runs of two commits became one")
+	}
+}
+
+// TestCompare: the later run to the earlier.
+func TestCompare(t *testing.T) {
+	before, after := example(), example()
+	before.Workloads[0].Peer("holdfast").Samples["rate"] = []float64{50}
+	var b strings.Builder
+	if err := Compare(&b, before, after, "holdfast"); err != nil || !strings.Contains(b.String(), "| pairs | pairs a second | 50 | 55 | 1.100 |\n") {
+		t.Errorf("got %v\n%s", err, &b)
+	}
+}
+
 func TestSummarize(t *testing.T) {
 	r := example()
 	r.Summarize()
@@ -105,9 +144,9 @@ func TestMarkdown(t *testing.T) {
 	}
 	for _, want := range []string{
 		"# Benchmark of 2026-01-02\n", "Commit abc, 2 cores, a machine.", "3 interleaved rounds of 1 s", "    bench\n", "- Go 1.26\n",
-		"\n1 of 3 are met.\n",
-		"| [speed](#pairs) | ≥ 0.75 × floor | 0.5 | **short by 1.5 ×** |\n",
-		"| [cost](#pairs) | ≤ 20 | 18 | met |\n",
+		"\n1 of 3 are met. ",
+		"| [speed](#pairs) | ≥ 0.75 × floor | 0.5 [0.4, 0.55] | **short by 1.5 ×** |\n",
+		"| [cost](#pairs) | ≤ 20 | 18 [15, 30] | met |\n",
 		"| [others](#pairs) | ≤ 20 | – | not measured |\n",
 		"\n## Where it falls short, and why\n\nIt is slow.\n\n## pairs\n",
 		"\n## pairs\n\nPairs <of> one.\n", "(pairs.svg)",

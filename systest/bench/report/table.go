@@ -40,7 +40,8 @@ func (r *Run) WriteMarkdown(w io.Writer, pictures bool, why string) error {
 func (r *Run) writeHead(b *strings.Builder) {
 	fmt.Fprintf(b, "# Benchmark of %s\n\n", r.Date)
 	fmt.Fprintf(b, "Commit %s, %d cores, %s.\n", r.Commit, r.Cores, r.Machine)
-	fmt.Fprintf(b, "%d interleaved rounds of %s s; figures are medians, ranges in brackets, and × is the ratio of medians.\n\n", r.Rounds, Figure(r.Seconds))
+	fmt.Fprintf(b, "%d interleaved rounds of %s s in each of %d hours (%s); figures are medians, ranges in brackets, and × is the ratio of medians.\n\n",
+		r.Rounds, Figure(r.Seconds), len(r.Hours), strings.Join(r.Hours, ", "))
 	fmt.Fprintf(b, "    %s\n\n", r.Command)
 	for _, name := range slices.Sorted(maps.Keys(r.Versions)) {
 		fmt.Fprintf(b, "- %s %s\n", name, r.Versions[name])
@@ -53,15 +54,15 @@ func (r *Run) writeVerdicts(b *strings.Builder) {
 	}
 	met := 0
 	for _, v := range r.Verdicts {
-		if v.Met {
+		if v.Met && v.Hours >= Hours {
 			met++
 		}
 	}
-	fmt.Fprintf(b, "\n## Goals\n\n%d of %d are met.\n\n| | goal | measured | |\n|---|---|---:|---|\n", met, len(r.Verdicts))
+	fmt.Fprintf(b, "\n## Goals\n\n%d of %d are met. A goal counts as met when it was measured in %d different hours.\n\n| | goal | measured | |\n|---|---|---:|---|\n", met, len(r.Verdicts), Hours)
 	for _, v := range r.Verdicts {
 		figure := "–"
 		if v.Measured {
-			figure = Figure(v.Figure)
+			figure = fmt.Sprintf("%s [%s, %s]", Figure(v.Figure), Figure(v.Least), Figure(v.Greatest))
 		}
 		fmt.Fprintf(b, "| [%s](#%s) | %s | %s | %s |\n", v.Title, v.Workload, v.Bound(), figure, v.Outcome())
 	}
