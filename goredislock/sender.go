@@ -72,7 +72,7 @@ func (s sender) EvalSHA(ctx context.Context, sha string, keys, args []string) (a
 	return s.reply(ctx, r, 3, keys)
 }
 
-// EvalInts implements rediscore.Sender.
+// EvalInts implements rediscore.Conn.
 func (s sender) EvalInts(ctx context.Context, sha string, keys, args []string, to []int64) ([]int64, error) {
 	r := &intsRequest{IntSliceCmd: redis.NewIntSliceCmd(ctx, join([]string{"EVALSHA", sha}, len(keys), keys, args)...)}
 	if err := s.send(ctx, r, 3, keys); err != nil {

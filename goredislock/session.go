@@ -82,16 +82,6 @@ func (s *session) EvalSHA(ctx context.Context, sha string, keys, args []string) 
 	return on.EvalSHA(ctx, sha, keys, args)
 }
 
-// EvalInts implements rediscore.Sender.
-func (s *session) EvalInts(ctx context.Context, sha string, keys, args []string, to []int64) ([]int64, error) {
-	on, err := s.sender(ctx, keys)
-	if err != nil {
-		return to, err
-	}
-	defer s.left()
-	return on.EvalInts(ctx, sha, keys, args, to)
-}
-
 // Do implements rediscore.Sender.
 func (s *session) Do(ctx context.Context, c rediscore.Command) (any, error) {
 	on, err := s.sender(ctx, c.Keys)

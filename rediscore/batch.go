@@ -2,6 +2,7 @@ package rediscore
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -44,11 +45,11 @@ func newBatcher(s *Store, script *lua.Script, add func([]string, *request) []str
 // A routeQueue has the requests of one route. INVARIANT I9: a call that hangs delays no
 // other route.
 type routeQueue struct {
-	calls       int
-	latest      time.Time // start of the latest call
-	watched     bool      // the timer runs
-	timer       *time.Timer
-	first, last *request // pending, in the order of their arrival
+	calls   int
+	latest  time.Time // start of the latest call
+	watched bool      // the timer runs
+	timer   *time.Timer
+	pending []*request // in the order of their arrival
 }
 
 // A request is about one lease. The caller may reuse an answered request, and must
@@ -60,9 +61,6 @@ type request struct {
 	holder  string
 	answers chan result // holds one
 	timer   *time.Timer // for the time limit; nil until one was needed
-
-	queue      *routeQueue // nil unless pending
-	prev, next *request
 }
 
 // A result is the reply of a plain script to one request: 0 if the request is not plain,
@@ -148,7 +146,7 @@ func (f *batcher) enqueue(r *request) *flusher {
 		c = &routeQueue{}
 		f.queues[route] = c
 	}
-	c.push(r)
+	c.pending = append(c.pending, r)
 	return f.flushLocked(route, c)
 }
 
@@ -169,7 +167,7 @@ func (f *batcher) flushLocked(route uint32, c *routeQueue) *flusher {
 	t.route, t.queue = route, c
 	c.calls++
 	t.takeLocked()
-	if c.first != nil {
+	if len(c.pending) > 0 {
 		f.watchLocked(route, c, slowCall)
 	}
 	return t
@@ -193,7 +191,7 @@ func (f *batcher) look(route uint32, c *routeQueue) {
 	f.mu.Lock()
 	c.watched = false
 	var t *flusher
-	if c.first != nil && f.store.life.Err() == nil {
+	if len(c.pending) > 0 && f.store.life.Err() == nil {
 		t = f.flushLocked(route, c)
 	}
 	f.mu.Unlock()
@@ -206,33 +204,9 @@ func (f *batcher) look(route uint32, c *routeQueue) {
 func (f *batcher) dequeue(r *request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if r.queue != nil {
-		r.queue.remove(r)
+	if c := f.queues[f.store.Route(r.name)]; c != nil {
+		c.pending = slices.DeleteFunc(c.pending, func(other *request) bool { return other == r })
 	}
-}
-
-func (c *routeQueue) push(r *request) {
-	r.queue, r.prev = c, c.last
-	if c.last == nil {
-		c.first = r
-	} else {
-		c.last.next = r
-	}
-	c.last = r
-}
-
-func (c *routeQueue) remove(r *request) {
-	if r.prev == nil {
-		c.first = r.next
-	} else {
-		r.prev.next = r.next
-	}
-	if r.next == nil {
-		c.last = r.prev
-	} else {
-		r.next.prev = r.prev
-	}
-	r.queue, r.prev, r.next = nil, nil, nil
 }
 
 // A flusher is a job of the workers. It sends one batch of a queue after the other until
@@ -261,10 +235,9 @@ func (t *flusher) do() {
 func (t *flusher) takeLocked() {
 	t.began = time.Now()
 	t.queue.latest = t.began
-	for r := t.queue.first; r != nil && len(t.requests) < mostRequests; r = t.queue.first {
-		t.queue.remove(r)
-		t.requests = append(t.requests, r)
-	}
+	n := min(len(t.queue.pending), mostRequests)
+	t.requests = append(t.requests, t.queue.pending[:n]...)
+	t.queue.pending = slices.Delete(t.queue.pending, 0, n)
 }
 
 // answer answers the batch, and reports whether it has taken another one.
@@ -281,7 +254,7 @@ func (t *flusher) answer(err error) (more bool) {
 	f, c := t.batcher, t.queue
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if c.first != nil && f.store.life.Err() == nil && (c.calls <= mostCalls || time.Since(t.began) < slowCall) {
+	if len(c.pending) > 0 && f.store.life.Err() == nil && (c.calls <= mostCalls || time.Since(t.began) < slowCall) {
 		t.takeLocked()
 		return true
 	}

@@ -35,6 +35,11 @@ import (
 type Conn interface {
 	Sender
 
+	// EvalInts is EvalSHA for a script whose reply is a list of integers,
+	// and appends them to a list of the caller's. A reply of another form is an
+	// error. The lists are the caller's again when it returns.
+	EvalInts(ctx context.Context, sha string, keys, args []string, to []int64) ([]int64, error)
+
 	// Dedicate returns a connection that no other caller uses meanwhile.
 	Dedicate() Session
 
@@ -55,11 +60,6 @@ type Conn interface {
 type Sender interface {
 	// EvalSHA runs a script that the server knows by this hash.
 	EvalSHA(ctx context.Context, sha string, keys, args []string) (any, error)
-
-	// EvalInts does the same with a script whose reply is a list of integers,
-	// and appends them to a list of the caller's. A reply of another form is an
-	// error. The lists are the caller's again when it returns.
-	EvalInts(ctx context.Context, sha string, keys, args []string, to []int64) ([]int64, error)
 
 	// Do sends any other command, except those that have a method in Session.
 	Do(ctx context.Context, c Command) (any, error)
@@ -109,9 +109,8 @@ var ErrGivenUp = errors.New("the connection was given up")
 
 // A replyError is an error that a server has replied.
 type replyError struct {
-	text     string // without the word ERR
-	advice   string
-	sentinel error // what callers test for; nil if the outcome is unknown
+	text string // without the word ERR
+	refusal
 }
 
 // ReplyError turns the text of a server's error into ours. One that is not
@@ -119,8 +118,7 @@ type replyError struct {
 func ReplyError(text string) error {
 	// The word ERR carries nothing.
 	text = strings.TrimPrefix(strings.TrimPrefix(text, "-"), "ERR ")
-	advice, sentinel := meaning(text)
-	return &replyError{text, advice, sentinel}
+	return &replyError{text, meaning(text)}
 }
 
 func (e *replyError) Error() string {
@@ -135,8 +133,7 @@ func (e *replyError) Unwrap() error { return e.sentinel }
 // ServerSays returns the words of the server in an error; "" if it is not the
 // server's.
 func ServerSays(err error) string {
-	var reply *replyError
-	if errors.As(err, &reply) {
+	if reply, ok := errors.AsType[*replyError](err); ok {
 		return reply.text
 	}
 	return ""

@@ -12,71 +12,69 @@ import (
 // version of holdfast keeps in another layout. It wraps driver.ErrKindMismatch.
 var ErrLayout = fmt.Errorf("%w: another version of holdfast keeps this name in another layout", driver.ErrKindMismatch)
 
-// refusal knows the server's errors by which it certainly did nothing, by
-// their first word. It returns nil for others.
-func refusal(code string) (advice string, sentinel error) {
-	switch code {
-	case "READONLY":
-		return "the server is a read-only replica: use the master's address", driver.ErrUnavailable
-	case "LOADING":
-		return "the server is loading its data: try again later", driver.ErrUnavailable
-	case "MASTERDOWN":
-		return "the server is a replica without its master: use the master's address", driver.ErrUnavailable
-	case "TRYAGAIN":
-		return "try again later", errMoving
-	case "CLUSTERDOWN":
-		return "the cluster does not serve this name for now: try again later", driver.ErrUnavailable
-	case "MOVED", "ASK", "CROSSSLOT":
-		return "the server is a node of a Redis Cluster that does not serve this name: use redis+cluster://, or a cluster client with New; if you do, the nodes disagree for now: try again later", driver.ErrUnavailable
-	case "OOM":
-		return "the server's memory is full: raise maxmemory", driver.ErrUnavailable
-	case "NOREPLICAS", "MISCONF":
-		return "the server refuses writes until its replicas or disk are well again", driver.ErrUnavailable
-	case "BUSY":
-		return "the server is busy with a script: try again later", driver.ErrUnavailable
-	case "NOAUTH", "WRONGPASS":
-		return "check the user name and the password", driver.ErrPermission
-	case "NOPERM", "DENIED":
-		return "the user lacks rights that locks need: holdfast doctor says which", driver.ErrPermission
-	case "LAYOUT":
-		return "this one knows layout " + lua.DataLayout +
-			": ask for the name with the same version, or again when nobody has it or waits for it there", ErrLayout
-	case "WRONGTYPE":
-		return "another program uses this key: use another name or prefix", driver.ErrKindMismatch
-	}
-	return "", nil
+// A refusal is what an error of the server means by which it certainly did nothing.
+type refusal struct {
+	sentinel error // what callers test for; nil if the outcome is unknown
+	advice   string
+}
+
+const (
+	notThisNode = "the server is a node of a Redis Cluster that does not serve this name: use redis+cluster://, or a cluster client with New; " +
+		"if you do, the nodes disagree for now: try again later"
+	refusesWrites = "the server refuses writes until its replicas or disk are well again"
+	checkPassword = "check the user name and the password" //nolint:gosec // not one
+	lacksRights   = "the user lacks rights that locks need: holdfast doctor says which"
+)
+
+// refusals are by the first word of the error.
+var refusals = map[string]refusal{
+	"READONLY":    {driver.ErrUnavailable, "the server is a read-only replica: use the master's address"},
+	"LOADING":     {driver.ErrUnavailable, "the server is loading its data: try again later"},
+	"MASTERDOWN":  {driver.ErrUnavailable, "the server is a replica without its master: use the master's address"},
+	"TRYAGAIN":    {errMoving, "try again later"},
+	"CLUSTERDOWN": {driver.ErrUnavailable, "the cluster does not serve this name for now: try again later"},
+	"MOVED":       {driver.ErrUnavailable, notThisNode},
+	"ASK":         {driver.ErrUnavailable, notThisNode},
+	"CROSSSLOT":   {driver.ErrUnavailable, notThisNode},
+	"OOM":         {driver.ErrUnavailable, "the server's memory is full: raise maxmemory"},
+	"NOREPLICAS":  {driver.ErrUnavailable, refusesWrites},
+	"MISCONF":     {driver.ErrUnavailable, refusesWrites},
+	"BUSY":        {driver.ErrUnavailable, "the server is busy with a script: try again later"},
+	"NOAUTH":      {driver.ErrPermission, checkPassword},
+	"WRONGPASS":   {driver.ErrPermission, checkPassword},
+	"NOPERM":      {driver.ErrPermission, lacksRights},
+	"DENIED":      {driver.ErrPermission, lacksRights},
+	"LAYOUT": {ErrLayout, "this one knows layout " + lua.DataLayout +
+		": ask for the name with the same version, or again when nobody has it or waits for it there"},
+	"WRONGTYPE": {driver.ErrKindMismatch, "another program uses this key: use another name or prefix"},
 }
 
 // saying knows such errors without a word of their own, by their text.
-func saying(text string) (advice string, sentinel error) {
+func saying(text string) refusal {
 	switch {
 	case strings.Contains(text, "user executing the script"), strings.HasPrefix(text, "ACL failure in script"): // Redis 7; Valkey 8
-		return refusal("NOPERM")
+		return refusals["NOPERM"]
 	case strings.HasPrefix(text, "AUTH "), strings.HasPrefix(text, "invalid password"):
-		return refusal("WRONGPASS")
+		return refusals["WRONGPASS"]
 	case strings.HasPrefix(text, "max number of clients"):
-		return "the server has too many connections: raise maxclients", driver.ErrUnavailable
+		return refusal{driver.ErrUnavailable, "the server has too many connections: raise maxclients"}
 	case strings.HasPrefix(text, "DB index"):
-		return "the server has no database of this number", driver.ErrInvalid
+		return refusal{driver.ErrInvalid, "the server has no database of this number"}
 	}
-	return "", nil
+	return refusal{}
 }
 
 // meaning returns what a server's error means, and what to do; no sentinel if
 // it is not known to mean that nothing was done.
-func meaning(text string) (advice string, sentinel error) {
-	code, rest, _ := strings.Cut(text, " ")
-	if strings.HasPrefix(text, "Error running script") || strings.HasPrefix(text, "@user_script") {
-		// Old servers put the script's error after its line number.
-		for word := range strings.FieldsSeq(rest) {
-			if _, sentinel := refusal(strings.TrimPrefix(word, "-")); sentinel != nil {
-				code = strings.TrimPrefix(word, "-")
-				break
-			}
+func meaning(text string) refusal {
+	words := strings.Fields(text)
+	if !strings.HasPrefix(text, "Error running script") && !strings.HasPrefix(text, "@user_script") {
+		words = words[:min(len(words), 1)] // others are after the line number of old servers
+	}
+	for _, word := range words {
+		if known, ok := refusals[strings.TrimPrefix(word, "-")]; ok {
+			return known
 		}
 	}
-	if advice, sentinel = refusal(code); sentinel == nil {
-		advice, sentinel = saying(text)
-	}
-	return advice, sentinel
+	return saying(text)
 }

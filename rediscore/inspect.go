@@ -43,8 +43,8 @@ const unheld = -2
 
 // InspectAll reads names, with at most so many places of each.
 func (e *engine) InspectAll(ctx context.Context, names []string, places int) ([]Inspection, error) {
-	found := make([]inspection, len(names))
-	if err := e.inspectPage(ctx, names, found, places, "-inf"); err != nil {
+	found, err := e.inspectPage(ctx, names, places, "-inf")
+	if err != nil {
 		return nil, err
 	}
 	all := make([]Inspection, len(found))
@@ -59,26 +59,18 @@ func (e *engine) InspectAll(ctx context.Context, names []string, places int) ([]
 }
 
 // inspectPage reads names, with the places after a number.
-func (e *engine) inspectPage(ctx context.Context, names []string, found []inspection, places int, from string) error {
-	failed := make([]error, len(names))
-	e.store.EvalEach(ctx, len(names), Batch{
-		Op: "inspect", Script: e.scripts.Inspect, Args: []string{strconv.Itoa(places), from},
-		Name: func(i int) (string, lockinfo.LeaseID) { return names[i], "" },
-		Answer: func(i int, item any, err error) {
-			if failed[i] = err; err == nil {
-				found[i].parse(names[i], item)
-			}
-		},
-	})
-	return cmp.Or(failed...)
+func (e *engine) inspectPage(ctx context.Context, names []string, places int, from string) ([]inspection, error) {
+	found, failed := evalNames(ctx, e.store, "inspect", e.scripts.Inspect, []string{strconv.Itoa(places), from}, names,
+		func(name string, item any) (inspection, error) { return parseInspection(name, item), nil })
+	return found, cmp.Or(failed...)
 }
 
 // inspectRest reads what one call had no room for.
 func (e *engine) inspectRest(ctx context.Context, found *inspection, places int) error {
 	name := found.Lock.Name
 	for found.Err == nil && found.next != "" && len(found.places) < places {
-		page := make([]inspection, 1)
-		if err := e.inspectPage(ctx, []string{name}, page, places, found.next); err != nil {
+		page, err := e.inspectPage(ctx, []string{name}, places, found.next)
+		if err != nil {
 			return err
 		}
 		found.Err, found.next = page[0].Err, page[0].next

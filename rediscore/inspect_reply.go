@@ -12,12 +12,12 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 )
 
-// parse reads the reply of inspect.lua for one name.
-func (f *inspection) parse(name string, reply any) {
+// parseInspection reads the reply of inspect.lua for one name.
+func parseInspection(name string, reply any) (f inspection) {
 	f.Lock.Name = name
 	if text, ok := reply.(string); ok {
 		f.Err = ReplyError(text)
-		return
+		return f
 	}
 	var last string
 	var leases, places any
@@ -28,7 +28,7 @@ func (f *inspection) parse(name string, reply any) {
 	f.places, ok2 = parseEntries(places)
 	if !ok || !ok1 || !ok2 {
 		f.Err = form.Malformed("inspect", reply)
-		return
+		return f
 	}
 	f.Lock.QueueLength, f.rest = int(length), rest == 1
 	if last != "" {
@@ -38,6 +38,7 @@ func (f *inspection) parse(name string, reply any) {
 		}
 		f.Lock.LastToken = token
 	}
+	return f
 }
 
 // describe turns what the store said into a Lock.

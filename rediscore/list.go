@@ -46,13 +46,8 @@ func (e *engine) List(ctx context.Context, prefix string) iter.Seq2[lockinfo.Loc
 
 // used returns the names that may be held or wanted.
 func (e *engine) used(ctx context.Context, names []string) (some []string, err error) {
-	replies := make([]any, len(names))
-	failed := make([]error, len(names))
-	e.store.EvalEach(ctx, len(names), Batch{
-		Op: "list", Script: e.scripts.Used,
-		Name:   func(i int) (string, lockinfo.LeaseID) { return names[i], "" },
-		Answer: func(i int, item any, err error) { replies[i], failed[i] = item, err },
-	})
+	replies, failed := evalNames(ctx, e.store, "list", e.scripts.Used, nil, names,
+		func(_ string, item any) (any, error) { return item, nil })
 	for i, name := range names {
 		if replies[i] != int64(0) {
 			some = append(some, name)

@@ -92,17 +92,7 @@ func (e *engine) ListRecords(ctx context.Context, prefix string) iter.Seq2[drive
 
 // describeRecords returns the records of names, without a name where there is none.
 func (e *engine) describeRecords(ctx context.Context, names []string) (found []driver.RecordInfo, failed []error) {
-	found, failed = make([]driver.RecordInfo, len(names)), make([]error, len(names))
-	e.store.EvalEach(ctx, len(names), Batch{
-		Op: "list records", Script: e.scripts.Records, Args: []string{strconv.Itoa(driver.RecordHead)},
-		Name: func(i int) (string, lockinfo.LeaseID) { return names[i], "" },
-		Answer: func(i int, item any, err error) {
-			if failed[i] = err; err == nil {
-				found[i], failed[i] = parseRecord(names[i], item)
-			}
-		},
-	})
-	return found, failed
+	return evalNames(ctx, e.store, "list records", e.scripts.Records, []string{strconv.Itoa(driver.RecordHead)}, names, parseRecord)
 }
 
 // parseRecord reads the reply of records.lua for one name; nothing if it has no record.

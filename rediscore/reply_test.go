@@ -73,8 +73,7 @@ func TestMalformedReplies(t *testing.T) {
 		if err := parseExtend(reply); err == nil && reply != int64(1) {
 			t.Errorf("extend: %v is a success", reply)
 		}
-		var found inspection
-		if found.parse("n", reply); found.Err == nil && reply != int64(0) { // 0 is a name of which only a token is kept
+		if found := parseInspection("n", reply); found.Err == nil && reply != int64(0) { // 0 is a name of which only a token is kept
 			t.Errorf("inspect: %v is %+v", reply, found)
 		}
 		if _, _, err := parseScan(reply); err == nil {
@@ -88,8 +87,7 @@ func FuzzInspectReply(f *testing.F) {
 	f.Add(int64(-1), "mine", "17")
 	f.Add(int64(1<<62), "1 "+string(lockinfo.NewLeaseID())+" 2 1 9223372036854775807 {}", "x")
 	f.Fuzz(func(t *testing.T, left int64, value, last string) {
-		var found inspection
-		found.parse("n", []any{int64(0), left, value, last, []any{}, []any{}, int64(0), int64(0), ""})
+		found := parseInspection("n", []any{int64(0), left, value, last, []any{}, []any{}, int64(0), int64(0), ""})
 		if found.describe(); found.Err != nil {
 			drivertest.WantIs(t, "inspect", found.Err, driver.ErrKindMismatch)
 			return

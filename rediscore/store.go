@@ -101,6 +101,24 @@ func (s *Store) EvalEach(ctx context.Context, n int, b Batch) {
 	wg.Wait()
 }
 
+// evalNames runs a script that is about many names, and returns for each what parse makes
+// of the reply, or the error.
+func evalNames[T any](ctx context.Context, s *Store, op string, script *lua.Script, args, names []string,
+	parse func(name string, item any) (T, error),
+) (found []T, failed []error) {
+	found, failed = make([]T, len(names)), make([]error, len(names))
+	s.EvalEach(ctx, len(names), Batch{
+		Op: op, Script: script, Args: args,
+		Name: func(i int) (string, lockinfo.LeaseID) { return names[i], "" },
+		Answer: func(i int, item any, err error) {
+			if failed[i] = err; err == nil {
+				found[i], failed[i] = parse(names[i], item)
+			}
+		},
+	})
+	return found, failed
+}
+
 // evalGroup sends the requests that fit into one call, and returns those that it
 // had no room for.
 func (s *Store) evalGroup(ctx context.Context, group []int, b Batch) (again []int) {
@@ -172,7 +190,7 @@ func eval(ctx context.Context, on Sender, script *lua.Script, keys, args []strin
 
 // evalInts is eval for a script whose reply is a list of integers, which it
 // appends to a list.
-func evalInts(ctx context.Context, on Sender, script *lua.Script, keys, args []string, to []int64) ([]int64, error) {
+func evalInts(ctx context.Context, on Conn, script *lua.Script, keys, args []string, to []int64) ([]int64, error) {
 	text, sha := script.Source()
 	all, err := on.EvalInts(ctx, sha, keys, args, to)
 	if !isUnknown(err) {

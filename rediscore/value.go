@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/lua"
@@ -24,30 +25,18 @@ type value struct {
 // says.
 func parseValue(s string) (v value, ok bool) {
 	s, ours := strings.CutPrefix(s, lua.DataLayout+" ")
-	s, v.released = strings.CutPrefix(s, "-")
+	s, released := strings.CutPrefix(s, "-")
 	id, s, _ := strings.Cut(s, " ")
 	id, proposer, proposed := strings.Cut(id, "/")
-	ttl, s, _ := strings.Cut(s, " ")
-	token, s, _ := strings.Cut(s, " ")
-	granted, holder, ok := strings.Cut(s, " ")
-	v.id = lockinfo.LeaseID(id)
-	if !ok || !ours || !v.id.Valid() || proposed && !lockinfo.LeaseID(proposer).Valid() {
+	fields, holder, ok := cutFields(s, 3) // TTL, token, grant
+	if !ours || !ok || !lockinfo.LeaseID(id).Valid() || proposed && !lockinfo.LeaseID(proposer).Valid() ||
+		fields[0] > form.MaxTTL.Milliseconds() || uint64(fields[1]) > driver.MaxToken {
 		return value{}, false
 	}
-	var err error
-	if v.token, err = form.ReadToken(token); err != nil {
-		return value{}, false
-	}
-	ms, err := strconv.ParseUint(ttl, 10, 63)
-	if err != nil || ms > uint64(form.MaxTTL.Milliseconds()) {
-		return value{}, false
-	}
-	v.ttl = time.Duration(ms) * time.Millisecond
-	if v.granted, err = strconv.ParseInt(granted, 10, 64); err != nil || v.granted < 0 {
-		return value{}, false
-	}
-	v.holder = form.ReadHolder(holder)
-	return v, true
+	return value{
+		id: lockinfo.LeaseID(id), token: uint64(fields[1]), ttl: time.Duration(fields[0]) * time.Millisecond,
+		granted: fields[2], holder: form.ReadHolder(holder), released: released,
+	}, true
 }
 
 // parseGroup reports whether several may hold the lock by s, their group,

@@ -11,28 +11,26 @@ import (
 
 // Deposit implements driver.Vault.
 func (e *engine) Deposit(ctx context.Context, req driver.DepositRequest) error {
-	reply, err := e.evalToken(ctx, e.scripts.Deposit, req.Digest,
+	_, err := e.evalToken(ctx, e.scripts.Deposit, parseDeposit, req.Digest,
 		string(req.By), string(req.Payload), form.MS(req.TTL), form.MS(req.TTL+req.Memory))
-	switch {
-	case err != nil:
-		return err
-	case reply == int64(1):
-		return nil
-	case reply == int64(0):
-		return fmt.Errorf("%w: there is another one-time token with this secret: draw a new one", driver.ErrKindMismatch)
-	case reply == int64(-1):
-		return errNoToken()
+	return err
+}
+
+func parseDeposit(reply any) (none driver.VaultReply, err error) {
+	switch reply {
+	case int64(1):
+		return none, nil
+	case int64(0):
+		return none, fmt.Errorf("%w: there is another one-time token with this secret: draw a new one", driver.ErrKindMismatch)
+	case int64(-1):
+		return none, errNoToken()
 	}
-	return form.Malformed("deposit", reply)
+	return none, form.Malformed("deposit", reply)
 }
 
 // Redeem implements driver.Vault.
 func (e *engine) Redeem(ctx context.Context, req driver.RedeemRequest) (driver.VaultReply, error) {
-	reply, err := e.evalToken(ctx, e.scripts.Redeem, req.Proof.Digest(), string(req.By), form.MS(driver.RedeemGrace))
-	if err != nil {
-		return driver.VaultReply{}, err
-	}
-	return parseRedeem(reply)
+	return e.evalToken(ctx, e.scripts.Redeem, parseRedeem, req.Proof.Digest(), string(req.By), form.MS(driver.RedeemGrace))
 }
 
 func parseRedeem(reply any) (driver.VaultReply, error) {
@@ -46,11 +44,7 @@ func parseRedeem(reply any) (driver.VaultReply, error) {
 
 // Peek implements driver.Vault.
 func (e *engine) Peek(ctx context.Context, proof driver.Proof) (driver.VaultReply, error) {
-	reply, err := e.evalToken(ctx, e.scripts.Peek, proof.Digest())
-	if err != nil {
-		return driver.VaultReply{}, err
-	}
-	return parsePeek(reply)
+	return e.evalToken(ctx, e.scripts.Peek, parsePeek, proof.Digest())
 }
 
 func parsePeek(reply any) (driver.VaultReply, error) {
@@ -64,19 +58,21 @@ func parsePeek(reply any) (driver.VaultReply, error) {
 
 // Revoke implements driver.Vault.
 func (e *engine) Revoke(ctx context.Context, digest driver.Digest) (driver.VaultReply, error) {
-	reply, err := e.evalToken(ctx, e.scripts.Revoke, digest)
-	if err != nil {
-		return driver.VaultReply{}, err
-	}
-	return parseState("revoke", reply)
+	return e.evalToken(ctx, e.scripts.Revoke, parseRevoke, digest)
 }
 
 // evalToken runs a script about a one-time token.
-func (e *engine) evalToken(ctx context.Context, script *lua.Script, digest driver.Digest, args ...string) (any, error) {
+func (e *engine) evalToken(ctx context.Context, script *lua.Script, parse func(reply any) (driver.VaultReply, error),
+	digest driver.Digest, args ...string,
+) (driver.VaultReply, error) {
 	if err := e.store.Enter(ctx, ""); err != nil {
-		return nil, err
+		return driver.VaultReply{}, err
 	}
-	return e.store.Eval(ctx, script, e.store.keys.Token(script.Keys, digest), args)
+	reply, err := e.store.Eval(ctx, script, e.store.keys.Token(script.Keys, digest), args)
+	if err != nil {
+		return driver.VaultReply{}, err
+	}
+	return parse(reply)
 }
 
 // Prune implements driver.Vault. There is nothing to do: every key that a token
@@ -87,6 +83,8 @@ func (e *engine) Prune(ctx context.Context, _ int) (deleted int, more bool, err 
 
 // SelfPruning implements driver.Vault.
 func (e *engine) SelfPruning() bool { return true }
+
+func parseRevoke(reply any) (driver.VaultReply, error) { return parseState("revoke", reply) }
 
 // parseSpent reads {state} of a token that is not fresh.
 func parseSpent(op string, reply any) (driver.VaultReply, error) {

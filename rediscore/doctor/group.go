@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/rediscore"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
+	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
 
 // lookAtSentinels queries each sentinel of the URL for the master, and whether
@@ -101,20 +102,17 @@ func (s *survey) lookAtCluster(ctx context.Context, servers []*server) {
 	}
 }
 
-// slotCount is how many slots every cluster has.
-const slotCount = 16384
-
 // judgeSlots reads the reply to CLUSTER INFO.
 func (s *survey) judgeSlots(state info) {
 	well, suspect := state.number("cluster_slots_ok"), state.number("cluster_slots_pfail")
 	switch {
-	case state["cluster_state"] == "ok" && well == slotCount:
-		s.found(driver.OK, "slots", "", "all %d are served", slotCount)
-	case state["cluster_state"] == "ok" && well+suspect == slotCount:
-		s.found(driver.Warn, "slots", "", "%d of %d are of a master that may have failed: see which", suspect, slotCount)
+	case state["cluster_state"] == "ok" && well == keys.Slots:
+		s.found(driver.OK, "slots", "", "all %d are served", keys.Slots)
+	case state["cluster_state"] == "ok" && well+suspect == keys.Slots:
+		s.found(driver.Warn, "slots", "", "%d of %d are of a master that may have failed: see which", suspect, keys.Slots)
 	default:
 		s.failed("slots", "", fmt.Errorf("%w: %d of %d are served, state %q: names of the others cannot be locked: assign them to masters that run",
-			driver.ErrUnavailable, well, slotCount, state["cluster_state"]))
+			driver.ErrUnavailable, well, keys.Slots, state["cluster_state"]))
 	}
 }
 

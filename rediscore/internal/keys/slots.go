@@ -1,46 +1,30 @@
 package keys
 
 import (
+	"fmt"
 	"math/bits"
 	"strings"
+	"sync"
 )
 
-// tagOf returns a text of zeros and ones that is in a slot. The checksum is
-// linear: to turn a zero into a one changes it by bits that depend on nothing
-// but the place. Among 16 places there are 14 whose changes together make every
-// slot.
-func tagOf(slot uint16) string {
-	const slots, places = 14, 16 // bits of a slot, digits of the tag
-	text := []byte(strings.Repeat("0", places))
-	zero := crc16(string(text))
-	var changes, digits [slots]uint16 // by their highest bit, and by which digits
-	reduce := func(bits, used uint16) (rest, by uint16) {
-		for b := slots - 1; b >= 0; b-- {
-			if bits>>b&1 == 0 {
-				continue
-			}
-			if changes[b] == 0 {
-				return bits, used
-			}
-			bits, used = bits^changes[b], used^digits[b]
-		}
-		return 0, used
-	}
-	for i := range places {
-		text[i] = '1'
-		change, used := reduce((crc16(string(text))^zero)%(1<<slots), 1<<i)
-		text[i] = '0'
-		if change != 0 {
-			b := bits.Len16(change) - 1
-			changes[b], digits[b] = change, used
+// Slots is how many slots every Redis Cluster has.
+const Slots = 16384
+
+// tags are texts of zeros and ones by their slots: of 16 digits there are some for every
+// slot. They are all made on first use, in some 10 ms: few names need one.
+var tags = sync.OnceValue(func() *[Slots]string {
+	var all [Slots]string
+	for n := range 1 << 16 {
+		text := fmt.Sprintf("%016b", bits.Reverse16(uint16(n)))
+		if slot := Slot(text); all[slot] == "" {
+			all[slot] = text
 		}
 	}
-	_, used := reduce((slot^zero)%(1<<slots), 0)
-	for i := range places {
-		text[i] += byte(used >> i & 1)
-	}
-	return string(text)
-}
+	return &all
+})
+
+// tagOf returns a text of zeros and ones that is in a slot.
+func tagOf(slot uint16) string { return tags()[slot] }
 
 // hashTag returns what the server hashes instead of the whole key: the text
 // between the first opening brace and the first closing brace after it,
@@ -59,7 +43,7 @@ func Slot(key string) uint16 {
 	if tag, ok := hashTag(key); ok {
 		key = tag
 	}
-	return crc16(key) % 16384
+	return crc16(key) % Slots
 }
 
 // crc16 is CRC-16/XMODEM, as in the Redis Cluster specification.
