@@ -1,7 +1,6 @@
 package goredislock
 
 import (
-	"context"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -15,15 +14,12 @@ import (
 // one.
 type Engine struct{ *hidden }
 
-// hidden is adapter by a name under which go doc lists none of its methods, so that it
-// shows what programs call.
-type hidden = adapter
+// hidden is doctor.Engine by a name under which go doc lists none of its methods, so that
+// it shows what programs call.
+type hidden = doctor.Engine
 
 // Close ends what the engine does. The client stays open. Requests that are under way fail.
 func (e *Engine) Close() error { return e.hidden.Close() }
-
-// An adapter is what an Engine does.
-type adapter struct{ *rediscore.Engine }
 
 var _ driver.Diagnoser = (*Engine)(nil)
 
@@ -93,26 +89,16 @@ func New(client redis.UniversalClient, opts *Options) (*Engine, error) {
 	if opts == nil {
 		opts = &Options{}
 	}
-	e, err := rediscore.New(c, &rediscore.Options{
+	e, err := doctor.NewEngine(c, &rediscore.Options{
 		NoForeignClients: opts.NoForeignClients, Prefix: opts.Prefix, Database: c.database(),
 		TellDeletions: opts.TellDeletions, TokenMemory: opts.TokenMemory, History: opts.History,
-	})
+	}, noWay)
 	if err != nil {
 		return nil, err
 	}
-	return &Engine{&adapter{e}}, nil
+	return &Engine{e}, nil
 }
 
-// Capabilities implements driver.Engine.
-func (e *adapter) Capabilities() driver.Capabilities {
-	c := e.Engine.Capabilities()
-	c.Diagnose = true
-	return c
-}
-
-// Diagnose implements driver.Diagnoser; see doctor.Diagnose. It looks at the
-// servers that the client uses: sentinels, and the replicas behind them, are
-// left out.
-func (e *adapter) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driver.Diagnosis, error) {
-	return doctor.Diagnose(ctx, e.Engine, req, doctor.Way{})
-}
+// noWay: Diagnose looks at the servers that the client uses. Sentinels, and the replicas
+// behind them, are left out.
+func noWay(string) (doctor.Way, error) { return doctor.Way{}, nil }

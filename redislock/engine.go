@@ -15,15 +15,12 @@ import (
 // Open or New to make one.
 type Engine struct{ *hidden }
 
-// hidden is adapter by a name under which go doc lists none of its methods, so that it
-// shows what programs call.
-type hidden = adapter
+// hidden is doctor.Engine by a name under which go doc lists none of its methods, so that
+// it shows what programs call.
+type hidden = doctor.Engine
 
 // Close ends what the engine does. A client that was given to New stays open. Requests that are under way fail.
 func (e *Engine) Close() error { return e.hidden.Close() }
-
-// An adapter is what an Engine does.
-type adapter struct{ *rediscore.Engine }
 
 var _ driver.Diagnoser = (*Engine)(nil)
 
@@ -100,32 +97,26 @@ func New(client rueidis.Client, opts *Options) (*Engine, error) {
 }
 
 func newEngine(conn rediscore.Conn, opts *rediscore.Options) (*Engine, error) {
-	e, err := rediscore.New(conn, opts)
+	e, err := doctor.NewEngine(conn, opts, wayTo)
 	if err != nil {
 		return nil, err
 	}
-	return &Engine{&adapter{e}}, nil
+	return &Engine{e}, nil
 }
 
-// Capabilities implements driver.Engine.
-func (e *adapter) Capabilities() driver.Capabilities {
-	c := e.Engine.Capabilities()
-	c.Diagnose = true
-	return c
-}
-
-// Diagnose implements driver.Diagnoser; see doctor.Diagnose.
-func (e *adapter) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driver.Diagnosis, error) {
-	var way doctor.Way
-	if req.URL != "" {
-		opts, _, err := parseURL(req.URL)
-		if err != nil {
-			return driver.Diagnosis{}, err
-		}
-		way.Sentinels, way.Master = opts.InitAddress, opts.Sentinel.MasterSet
-		way.Dial = func(ctx context.Context, addr string, sentinel bool) (rediscore.Conn, error) {
-			return dialOne(ctx, opts, addr, sentinel)
-		}
+// wayTo returns the way to the sentinels of a URL, and to the replicas behind them.
+func wayTo(rawURL string) (way doctor.Way, err error) {
+	if rawURL == "" {
+		return way, nil
 	}
-	return doctor.Diagnose(ctx, e.Engine, req, way)
+	opts, _, err := parseURL(rawURL)
+	if err != nil {
+		return way, err
+	}
+	return doctor.Way{
+		Sentinels: opts.InitAddress, Master: opts.Sentinel.MasterSet,
+		Dial: func(ctx context.Context, addr string, sentinel bool) (rediscore.Conn, error) {
+			return dialOne(ctx, opts, addr, sentinel)
+		},
+	}, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/storeurl"
 	"github.com/holdfast-locks/holdfast/rediscore"
 )
 
@@ -85,13 +86,11 @@ func parse(rawURL string) (opts rueidis.ClientOption, set rediscore.Options, err
 }
 
 // parseAddress takes a URL to pieces. A standard URL does not have several
-// hosts, so those behind the first are taken out before.
+// hosts, so those after the first are taken out before.
 func parseAddress(rawURL string) (*address, error) {
-	scheme, rest, ok := strings.Cut(rawURL, "://")
 	a := &address{}
-	if rest, valkey := strings.CutPrefix(scheme, "valkey"); valkey {
-		scheme = "redis" + rest
-	}
+	parts, ok := storeurl.Split(rawURL)
+	scheme := storeurl.PlainScheme(parts.Scheme)
 	if rest, secure := strings.CutPrefix(scheme, "rediss"); secure {
 		a.secure, scheme = true, "redis"+rest
 	}
@@ -103,19 +102,11 @@ func parseAddress(rawURL string) (*address, error) {
 	if a.socket = scheme == socketScheme; a.socket && a.secure {
 		return nil, errors.New("a unix socket has no TLS: want redis+unix:///path/redis.sock")
 	}
-	authority, tail := rest, ""
-	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
-		authority, tail = rest[:i], rest[i:]
-	}
-	user := ""
-	if i := strings.LastIndexByte(authority, '@'); i >= 0 {
-		user, authority = authority[:i+1], authority[i+1:]
-	}
-	hosts := strings.Split(authority, ",")
+	hosts := strings.Split(parts.Hosts, ",")
 	if len(hosts) > 1 && a.mode == rediscore.OneServer {
 		return nil, errors.New("it names several hosts: want redis+sentinel:// or redis+cluster://")
 	}
-	u, err := url.Parse("redis://" + user + hosts[0] + tail)
+	u, err := url.Parse("redis://" + parts.User + hosts[0] + parts.Rest)
 	if err != nil {
 		return nil, errors.New("it is malformed; write special characters of the password as %XX, for example @ as %40")
 	}
@@ -124,7 +115,7 @@ func parseAddress(rawURL string) (*address, error) {
 	}
 	a.user = u.User
 	if a.socket {
-		return a, cmp.Or(a.readSocket(authority, u.Path), a.readParams(u.RawQuery))
+		return a, cmp.Or(a.readSocket(parts.Hosts, u.Path), a.readParams(u.RawQuery))
 	}
 	if path := strings.TrimPrefix(u.Path, "/"); path != "" {
 		a.path = strings.Split(path, "/")

@@ -48,7 +48,7 @@ var mayImport = map[string][]string{
 	"rediscore/internal/lua":              {"rediscore/internal/keys"},
 	"rediscore/member":                    {"driver", "rediscore", "rediscore/doctor", "rediscore/internal/form", "rediscore/internal/lua"},
 	"rediscore/redisfence":                {"driver", "fence", "observe", "rediscore", "rediscore/internal/form", "rediscore/internal/keys", "rediscore/internal/lua"},
-	"redislock":                           {"driver", "rediscore", "rediscore/doctor"},
+	"redislock":                           {"driver", "internal/storeurl", "rediscore", "rediscore/doctor"},
 	"redislock/member":                    {"driver", "rediscore/member", "redislock"},
 	"goredislock":                         {"driver", "rediscore", "rediscore/doctor"},
 	"otellock":                            {".", "driver", "observe", "internal/tally"},

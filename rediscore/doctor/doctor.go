@@ -2,6 +2,7 @@
 // on package rediscore; see driver.Diagnoser.
 //
 //	doctor.go   Diagnose: which servers there are, and what each check may do
+//	engine.go   Engine: an engine that diagnoses its store
 //	server.go   one server: version, memory, persistence, replicas
 //	clock.go    its clock, and the way to it
 //	info.go     the reply of INFO
