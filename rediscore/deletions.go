@@ -2,6 +2,8 @@ package rediscore
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,13 +29,10 @@ const (
 // the connection, losses are heard of later, by the next renewal. A nil tracker
 // does nothing.
 type tracker struct {
-	conn   Conn
+	listener
 	keys   keys.Space
-	life   context.Context
 	losses *driver.Losses
-	start  sync.Once
-	wg     sync.WaitGroup // of run
-	wake   chan struct{}  // holds one signal: there are keys to read
+	wake   chan struct{} // holds one signal: there are keys to read
 
 	mu    sync.Mutex // guards the rest
 	ask   map[string]tracked
@@ -52,7 +51,7 @@ type tracked struct {
 
 func newTracker(conn Conn, keys keys.Space, life context.Context, losses *driver.Losses) *tracker {
 	return &tracker{
-		conn: conn, keys: keys, life: life, losses: losses, wake: make(chan struct{}, 1),
+		listener: listener{conn: conn, life: life}, keys: keys, losses: losses, wake: make(chan struct{}, 1),
 		ask: map[string]tracked{}, known: map[string]tracked{}, told: map[string]struct{}{},
 	}
 }
@@ -85,56 +84,45 @@ func (t *tracker) renewed(reqs []driver.ExtendRequest, errs []error) {
 	t.wakeLocked()
 }
 
-// wakeLocked makes run read the keys in ask.
+// wakeLocked makes session read the keys in ask.
 func (t *tracker) wakeLocked() {
 	if len(t.ask) == 0 {
 		return
 	}
-	t.start.Do(func() { t.wg.Go(t.run) })
+	t.start(t.session)
 	select {
 	case t.wake <- struct{}{}:
 	default:
 	}
 }
 
-// wait returns when run has ended, and keeps it from starting later.
+// wait returns when nothing is tracked any more, after the engine's life.
 func (t *tracker) wait() {
-	if t == nil {
-		return
+	if t != nil {
+		t.listener.wait()
 	}
-	t.start.Do(func() {})
-	t.wg.Wait()
 }
 
-// run makes connections until life ends. It is started by the first renewal
-// and waited for by Close.
-func (t *tracker) run() {
-	reconnect(t.life, t.session)
-}
-
-// session asks the server to tell on one connection until that breaks. It
-// reports whether the server refused.
-func (t *tracker) session() (refused bool) {
-	session := t.conn.Dedicate()
-	defer session.Close()
+// session has the server report changes on one connection until that breaks.
+func (t *tracker) session(session Session) error {
 	broken, err := session.Track(t.life, t.changed)
 	if err != nil {
-		return ServerSays(err) != ""
+		return err
 	}
 	defer t.forget()
 	for {
 		select {
 		case <-broken: //nolint:errcheck // why it broke does not matter
-			return false
+			return nil
 		case <-t.life.Done():
-			return false
+			return nil
 		case <-t.wake:
 		}
 		for keys := t.next(); len(keys) > 0; keys = t.next() {
 			reply, err := session.Do(t.life, Command{Words: []string{"MGET"}, Keys: keys})
 			values, _ := reply.([]any)
 			if err != nil || len(values) != len(keys) {
-				return err != nil && ServerSays(err) != ""
+				return err
 			}
 			for i, key := range keys {
 				text, found := values[i].(string)
@@ -195,9 +183,7 @@ func (t *tracker) changed(keys []string) {
 	var names []string
 	t.mu.Lock()
 	if keys == nil {
-		for key := range t.known {
-			names = t.changedLocked(key, names)
-		}
+		keys = slices.Collect(maps.Keys(t.known))
 	}
 	for _, key := range keys {
 		names = t.changedLocked(key, names)

@@ -48,7 +48,9 @@ func (v *events) onEvent(told func(lockinfo.HistoryEvent)) (stop func()) {
 	if v.heard++; v.heard == 1 && !v.closed {
 		var life context.Context
 		life, v.end = context.WithCancel(v.store.life)
-		v.wg.Go(func() { reconnect(life, func() bool { return v.session(life) }) })
+		v.wg.Go(func() {
+			reconnect(life, v.store.conn, func(session Session) error { return v.session(life, session) })
+		})
 	}
 	return sync.OnceFunc(func() {
 		forget()
@@ -73,13 +75,10 @@ func (v *events) wait() {
 	v.wg.Wait()
 }
 
-// session listens until life ends or the subscription breaks, and reports whether
-// the server refused it.
-func (v *events) session(life context.Context) (refused bool) {
+// session listens until life ends or the subscription breaks.
+func (v *events) session(life context.Context, session Session) error {
 	space := v.store.keys
 	feed, heard := space.Inboxes()+keys.Feed, space.Inboxes()+keys.Heard
-	session := v.store.conn.Dedicate()
-	defer session.Close()
 	told := func(channel, message string) {
 		if channel == feed && life.Err() == nil {
 			v.message(message)
@@ -87,45 +86,35 @@ func (v *events) session(life context.Context) (refused bool) {
 	}
 	broken, err := session.Subscribe(life, told, feed, heard)
 	if err != nil {
-		return ServerSays(err) != ""
+		return err
 	}
 	all := presence{life: life, channel: heard, on: map[string]subscribed{}}
 	defer all.close()
 	v.everywhere(&all)
-	v.began(life)
-	defer v.missed(life)
+	v.hears(life, true)
+	defer v.hears(life, false)
 	looked := time.NewTicker(nodesEvery)
 	defer looked.Stop()
 	for {
 		select {
 		case <-broken: //nolint:errcheck // why it broke does not matter
-			return false
+			return nil
 		case <-life.Done():
-			return false
+			return nil
 		case <-looked.C:
 			if v.everywhere(&all) {
-				v.began(life)
+				v.hears(life, true)
 			}
 		}
 	}
 }
 
-// began tells that events are heard of from now on.
-func (v *events) began(life context.Context) {
+// hears tells that events are received from now on, or are not any more.
+func (v *events) hears(life context.Context, listens bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if life.Err() == nil {
-		v.listens = true
-		v.feed.Tell(lockinfo.HistoryEvent{Kind: lockinfo.HistoryGap})
-	}
-}
-
-// missed tells that they are not any more.
-func (v *events) missed(life context.Context) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if life.Err() == nil {
-		v.listens = false
+		v.listens = listens
 		v.feed.Tell(lockinfo.HistoryEvent{Kind: lockinfo.HistoryGap})
 	}
 }

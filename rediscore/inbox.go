@@ -13,19 +13,11 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
 
-// The pause before a lost subscription is made anew, doubled with each
-// failure. A server that refuses it, for want of a right, is asked rarely.
-const (
-	minPause     = 20 * time.Millisecond
-	maxPause     = time.Second
-	refusedPause = time.Minute
-
-	// messageLate is how much later than the answer to a refresh the message
-	// about the same grant may come. If it does not, the subscription is taken
-	// for dead: the server that has it may hang, or not be the master any more, and
-	// the connection shows it only after some seconds.
-	messageLate = 100 * time.Millisecond
-)
+// messageLate is how much later than the answer to a refresh the message
+// about the same grant may come. If it does not, the subscription is taken
+// for dead: the server that has it may hang, or not be the master any more, and
+// the connection shows it only after some seconds.
+const messageLate = 100 * time.Millisecond
 
 // Watch implements driver.Queuer.
 func (e *engine) Watch(id lockinfo.LeaseID) driver.Watch { return e.store.inbox.box.Watch(id) }
@@ -35,14 +27,11 @@ func (e *engine) Watch(id lockinfo.LeaseID) driver.Watch { return e.store.inbox.
 // first has a place in a queue, or a lease for longer than short work takes, and
 // then stays.
 type inbox struct {
-	id      string // what others write to
-	channel string // of its own
-	all     string // of all inboxes
-	conn    Conn
-	life    context.Context
-	start   sync.Once
-	wg      sync.WaitGroup // of run
-	doubt   chan struct{}  // holds one signal: the subscription may be dead
+	listener
+	id      string        // what others write to
+	channel string        // of its own
+	all     string        // of all inboxes
+	doubt   chan struct{} // holds one signal: the subscription may be dead
 	losses  driver.Losses
 
 	box mailbox.Box[heard]
@@ -62,55 +51,19 @@ type heard struct {
 func newInbox(conn Conn, space keys.Space, life context.Context) *inbox {
 	id := string(lockinfo.NewLeaseID())
 	return &inbox{
-		id: id, channel: space.Inboxes() + id, all: space.Inboxes() + keys.AllInboxes, conn: conn, life: life,
+		listener: listener{conn: conn, life: life}, id: id, channel: space.Inboxes() + id, all: space.Inboxes() + keys.AllInboxes,
 		doubt: make(chan struct{}, 1), owed: map[lockinfo.LeaseID]struct{}{},
 	}
 }
 
 // listen makes sure that the engine subscribes. It does not block.
-func (i *inbox) listen() { i.start.Do(func() { i.wg.Go(i.run) }) }
+func (i *inbox) listen() { i.start(i.session) }
 
-// wait returns when run has ended, and keeps listen from starting it later.
-func (i *inbox) wait() {
-	i.start.Do(func() {})
-	i.wg.Wait()
-}
-
-// run makes connections until life ends. It is started by listen and waited
-// for by Close.
-func (i *inbox) run() { reconnect(i.life, i.session) }
-
-// reconnect runs sessions until life ends, with a pause after each. A session
-// reports whether the server refused it.
-func reconnect(life context.Context, session func() (refused bool)) {
-	pause := minPause
-	for life.Err() == nil {
-		began := time.Now()
-		refused := session()
-		if time.Since(began) > maxPause {
-			pause = minPause
-		}
-		if refused {
-			pause = refusedPause
-		}
-		select {
-		case <-time.After(pause):
-		case <-life.Done():
-		}
-		pause = min(2*pause, maxPause)
-	}
-}
-
-// session listens on one connection until it breaks, and reports whether the
-// server refused the subscription.
-func (i *inbox) session() (refused bool) {
-	// Closed, not reused: no other request must get a connection that may
-	// still have a subscription.
-	session := i.conn.Dedicate()
-	defer session.Close()
+// session listens on one connection until it breaks.
+func (i *inbox) session(session Session) error {
 	broken, err := session.Subscribe(i.life, i.message, i.channel, i.all)
 	if err != nil {
-		return ServerSays(err) != ""
+		return err
 	}
 	i.subscribed()
 	defer i.deaf()
@@ -119,7 +72,7 @@ func (i *inbox) session() (refused bool) {
 	case <-i.doubt:
 	case <-i.life.Done():
 	}
-	return false
+	return nil
 }
 
 // subscribed starts a new subscription's books, and tells everybody who watches

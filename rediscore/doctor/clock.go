@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -97,21 +98,12 @@ func clockFinding(addr string, t timing) driver.Finding {
 // compareClocks looks for servers of which one may take over from another
 // with another idea of the time.
 func (s *survey) compareClocks(servers []*server) {
-	var least, most *server
-	for _, server := range servers {
-		if server.err != nil || server.timing.err != nil {
-			continue
-		}
-		if least == nil || server.timing.offset < least.timing.offset {
-			least = server
-		}
-		if most == nil || server.timing.offset > most.timing.offset {
-			most = server
-		}
-	}
-	if least == most { // one at most
+	known := slices.DeleteFunc(slices.Clone(servers), func(s *server) bool { return s.err != nil || s.timing.err != nil })
+	if len(known) < 2 {
 		return
 	}
+	byOffset := func(a, b *server) int { return cmp.Compare(a.timing.offset, b.timing.offset) }
+	least, most := slices.MinFunc(known, byOffset), slices.MaxFunc(known, byOffset)
 	apart := most.timing.offset - least.timing.offset
 	f := driver.Finding{Key: "clocks", Measures: map[string]time.Duration{"apart": apart}, Text: "at most " + brief(apart) + " apart"}
 	if apart > clockStep+least.timing.uncertainty+most.timing.uncertainty {

@@ -207,9 +207,9 @@ func (s *survey) reach(ctx context.Context) (servers []*server, closeAll func(),
 	if s.store.Conn().Mode() != rediscore.BySentinel || s.way.Dial == nil {
 		return servers, closeAll, nil
 	}
-	for _, addr := range servers[0].info.replicaAddrs() {
-		replica := &server{addr: addr}
-		if replica.client, replica.err = s.dial(ctx, addr, false); replica.err == nil {
+	for _, r := range servers[0].info.replicas() {
+		replica := &server{addr: r.addr}
+		if replica.client, replica.err = s.dial(ctx, r.addr, false); replica.err == nil {
 			made = append(made, replica.client)
 			replica.err = s.greet(ctx, replica)
 		}

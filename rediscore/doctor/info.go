@@ -90,10 +90,3 @@ func (i info) replicas() []replica {
 		})
 	}
 }
-
-func (i info) replicaAddrs() (addrs []string) {
-	for _, r := range i.replicas() {
-		addrs = append(addrs, r.addr)
-	}
-	return addrs
-}

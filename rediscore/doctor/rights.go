@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -18,58 +19,55 @@ import (
 // deleted.
 const probeLife = "60000" // ms
 
-// A right is a command that a user must be able to run: the words before a
-// key, if it takes one, and those after it.
-type right struct {
-	words   []string
-	keyless bool
-	args    []string
-	creates bool // a key with no expiry, if there is none
+// A right is a command that a user must be able to run, as a text of its words. The word
+// KEY stands for a key of the check. A command without it takes none.
+type right string
+
+// split returns the words before the key and those after it.
+func (r right) split() (words, args []string, keyless bool) {
+	words = strings.Fields(string(r))
+	at := slices.Index(words, "KEY")
+	if at < 0 {
+		return words, nil, true
+	}
+	return words[:at], words[at+1:], false
 }
 
-func (r right) name() string { return strings.ToLower(r.words[0]) }
+func (r right) name() string {
+	name, _, _ := strings.Cut(string(r), " ")
+	return strings.ToLower(name)
+}
 
-func word(command string, args ...string) right { return right{words: []string{command}, args: args} }
+// creates reports whether the command makes a key with no expiry, if there is none.
+func (r right) creates() bool { return r.name() == "hset" || r.name() == "rpush" }
 
 // memberRights are those that a member of a quorum needs.
 func memberRights() []right {
 	member := []string{"set", "evalsha", "eval", "get", "exists", "pttl", "pexpire", "time", "scan", "del"}
-	rights := []right{{words: []string{"INFO", "server"}, keyless: true}}
-	for _, r := range engineRights() {
-		if slices.Contains(member, r.name()) {
-			rights = append(rights, r)
-		}
-	}
-	return rights
+	others := func(r right) bool { return !slices.Contains(member, r.name()) }
+	return append([]right{"INFO server"}, slices.DeleteFunc(engineRights(), others)...)
 }
 
 // engineRights returns the commands in the order in which they are tried. Set
 // makes a string, so that the commands for other types are refused as of the
 // wrong type, which comes after the rights were checked, and change nothing.
 func engineRights() []right {
-	const unknown = "0000000000000000000000000000000000000000"
-	soon := time.Now().Add(time.Minute).UnixMilli()
+	soon := strconv.FormatInt(time.Now().Add(time.Minute).UnixMilli(), 10)
 	return []right{
-		word("SET", "x", "PX", probeLife),
-		{words: []string{"HSET"}, args: []string{"f", "v"}, creates: true},
-		{words: []string{"EVALSHA", unknown, "1"}}, {words: []string{"EVAL", "return 1", "1"}},
-		word("GET"), word("EXISTS"), word("PTTL"), word("PEXPIREAT", fmt.Sprint(soon)), word("PEXPIRE", probeLife),
-		word("ZADD", "XX", "0", "m"), word("ZREM", "m"), word("ZCARD"), word("ZCOUNT", "0", "1"), word("ZSCORE", "m"),
-		word("ZRANK", "m"), word("ZMSCORE", "m"), word("ZRANGE", "0", "0"), word("ZRANGEBYSCORE", "0", "1"),
-		word("HGET", "f"), word("HMGET", "f"), word("HDEL", "f"), word("HSCAN", "0"), word("GETRANGE", "0", "0"),
-		word("STRLEN"),
-		{words: []string{"TIME"}, keyless: true}, {words: []string{"SCAN", "0", "COUNT", "1"}, keyless: true},
-		word("DEL"), word("UNLINK"),
+		"SET KEY x PX " + probeLife, "HSET KEY f v",
+		"EVALSHA 0000000000000000000000000000000000000000 1 KEY", "EVAL return(1) 1 KEY",
+		"GET KEY", "EXISTS KEY", "PTTL KEY", right("PEXPIREAT KEY " + soon), "PEXPIRE KEY " + probeLife,
+		"ZADD KEY XX 0 m", "ZREM KEY m", "ZCARD KEY", "ZCOUNT KEY 0 1", "ZSCORE KEY m",
+		"ZRANK KEY m", "ZMSCORE KEY m", "ZRANGE KEY 0 0", "ZRANGEBYSCORE KEY 0 1",
+		"HGET KEY f", "HMGET KEY f", "HDEL KEY f", "HSCAN KEY 0", "GETRANGE KEY 0 0", "STRLEN KEY",
+		"TIME", "SCAN 0 COUNT 1",
+		"DEL KEY", "UNLINK KEY",
 	}
 }
 
 // historyRights are further rights of an engine that writes history.
 func historyRights() []right {
-	return []right{
-		{words: []string{"RPUSH"}, args: []string{"x"}, creates: true},
-		word("RPOP"), word("LTRIM", "0", "0"), word("LLEN"), word("LRANGE", "0", "0"),
-		{words: []string{"PUBSUB", "NUMSUB"}, keyless: true},
-	}
+	return []right{"RPUSH KEY x", "RPOP KEY", "LTRIM KEY 0 0", "LLEN KEY", "LRANGE KEY 0 0", "PUBSUB NUMSUB"}
 }
 
 // tryRights runs each command that the scripts need on a key of its own, and
@@ -79,7 +77,7 @@ func (s *survey) tryRights(ctx context.Context, rights []right, others ...string
 	key := s.store.Keys().Lock(name)
 	who := s.user(ctx)
 	for _, k := range append([]string{key, s.store.Keys().Key(keys.Fence, name)}, others...) {
-		if err := s.run(ctx, word("GET"), k); lacks(err, "key") {
+		if err := s.run(ctx, "GET KEY", k); lacks(err, "key") {
 			s.failed("rights", "", fmt.Errorf("%w: %s may not use keys such as %q: give it ~%s*, or name a prefix that it may use in the URL",
 				driver.ErrPermission, who, k, s.store.Keys().Prefix))
 			return
@@ -89,7 +87,7 @@ func (s *survey) tryRights(ctx context.Context, rights []right, others ...string
 	var missing []string
 	for _, r := range rights {
 		var err error
-		if r.creates && !made {
+		if r.creates() && !made {
 			err = s.dryRun(ctx, who, r, key)
 		} else {
 			err = s.run(ctx, r, key)
@@ -126,13 +124,14 @@ func (s *survey) user(ctx context.Context) string {
 
 // run runs one command.
 func (s *survey) run(ctx context.Context, r right, key string) error {
-	if r.keyless {
-		_, err := s.tell(ctx, s.first, r.words...)
+	words, args, keyless := r.split()
+	if keyless {
+		_, err := s.tell(ctx, s.first, words...)
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, Limit)
 	defer cancel()
-	_, err := s.store.Do(ctx, nil, rediscore.Command{Words: r.words, Keys: []string{key}, Args: r.args})
+	_, err := s.store.Do(ctx, nil, rediscore.Command{Words: words, Keys: []string{key}, Args: args})
 	return err
 }
 
@@ -143,8 +142,8 @@ func (s *survey) dryRun(ctx context.Context, who string, r right, key string) er
 	if !quoted {
 		return nil
 	}
-	words := append([]string{"ACL", "DRYRUN", strings.Trim(name, `"`)}, r.words...)
-	reply, err := s.tell(ctx, s.first, append(append(words, key), r.args...)...)
+	words, args, _ := r.split()
+	reply, err := s.tell(ctx, s.first, slices.Concat([]string{"ACL", "DRYRUN", strings.Trim(name, `"`)}, words, []string{key}, args)...)
 	if text, ok := reply.(string); err == nil && ok && text != "OK" {
 		return fmt.Errorf("%w: %s", driver.ErrPermission, text)
 	}
