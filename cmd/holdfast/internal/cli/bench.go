@@ -148,7 +148,7 @@ func sameStore(ctx context.Context, one, other driver.Engine) (same bool, err er
 func (v benchView) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s, from %s (%s, %d processors), holdfast %s, in %s\n\n",
-		show.Plain(v.Store), show.Plain(v.Host), v.Platform, v.Processors, v.Version, show.Short(time.Duration(v.DurationMS)*time.Millisecond))
+		show.Plain(v.Store), show.Plain(v.Host), v.Platform, v.Processors, v.Version, lockinfo.Span(time.Duration(v.DurationMS)*time.Millisecond))
 	rows := [][]string{{"", "p50", "p95", "p99", ""}}
 	row := func(what string, l bench.Latency, note string) {
 		us := func(n int64) string { return (time.Duration(n) * time.Microsecond).String() }

@@ -19,6 +19,7 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/show"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // holdFlags are the flags of hold as they were given.
@@ -153,7 +154,7 @@ func (a *app) dropDead(ctx context.Context, box keeper.Box, t keeper.Ticket) err
 			return exit.FromStore(err)
 		}
 		return exit.With(exit.Busy, fmt.Errorf("hold %q: you hold it already, for another %s: holdfast hold --extend makes that longer, "+
-			"holdfast release %s ends it", t.Name, show.Short(h.ExpiresIn), quote(t.Name)))
+			"holdfast release %s ends it", t.Name, lockinfo.Span(h.ExpiresIn), quote(t.Name)))
 	})
 	if err != nil {
 		return err

@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/show"
 	"github.com/holdfast-locks/holdfast/internal/view"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -128,11 +129,11 @@ func (a *app) onceStatus(ctx context.Context, c *holdfast.Client, args []string)
 	text, status := "unknown: no client is running it, and it was not done lately", exit.Not
 	switch s.State {
 	case holdfast.OnceDone:
-		text, status = fmt.Sprintf("done, and counts as done for another %s", show.Short(s.ExpiresIn)), exit.OK
+		text, status = fmt.Sprintf("done, and counts as done for another %s", lockinfo.Span(s.ExpiresIn)), exit.OK
 	case holdfast.OnceInProgress:
 		text, status = "in progress by "+show.Plain(s.Holder.String()), exit.Busy
 		if s.Since > 0 {
-			text += " for " + show.Short(s.Since)
+			text += " for " + lockinfo.Span(s.Since)
 		}
 	}
 	return a.answerWith(status, view.Once(s), fmt.Sprintf("%s is %s\n", show.Plain(key), text))

@@ -10,7 +10,7 @@ func Fit(text string, columns int) string {
 	const more = "…"
 	width, cut := 0, 0 // cut: where there is room left for more
 	for i, r := range text {
-		width += Width(r)
+		width += runeWidth(r)
 		if width > columns {
 			if columns < 1 {
 				return ""
@@ -24,9 +24,17 @@ func Fit(text string, columns int) string {
 	return text
 }
 
-// Width returns how many columns of a terminal r takes. Where terminals differ it
+// width returns how many columns of a terminal text takes.
+func width(text string) (w int) {
+	for _, r := range text {
+		w += runeWidth(r)
+	}
+	return w
+}
+
+// runeWidth returns how many columns of a terminal r takes. Where terminals differ it
 // is the greater number.
-func Width(r rune) int {
+func runeWidth(r rune) int {
 	switch {
 	case r < 0x300:
 		return 1

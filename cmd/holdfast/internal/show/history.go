@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // History lists the events of a name, a line each.
@@ -13,7 +14,7 @@ func History(name string, events []holdfast.HistoryEvent) string {
 	}
 	rows := make([][]string, len(events))
 	for i, e := range events {
-		rows[i] = []string{Short(e.Ago) + " ago", e.Kind.String(), whose(e)}
+		rows[i] = []string{lockinfo.Span(e.Ago) + " ago", e.Kind.String(), whose(e)}
 	}
 	return Columns(2, rows)
 }
@@ -32,11 +33,11 @@ func whose(e holdfast.HistoryEvent) string {
 	}
 	switch {
 	case e.Kind == holdfast.HistoryBroken:
-		return fmt.Sprintf("%s, held for %s, by %s: %s", text, Short(e.Held), e.Author, e.Reason)
+		return fmt.Sprintf("%s, held for %s, by %s: %s", text, lockinfo.Span(e.Held), e.Author, e.Reason)
 	case e.Kind.Ends():
-		text += ", held for " + Short(e.Held)
+		text += ", held for " + lockinfo.Span(e.Held)
 	case e.Kind == holdfast.HistoryHandedOver, e.Kind == holdfast.HistoryGaveUp:
-		text += ", waited for " + Short(e.Waited)
+		text += ", waited for " + lockinfo.Span(e.Waited)
 	}
 	if e.Holder.Reason != "" {
 		text += ": " + e.Holder.Reason

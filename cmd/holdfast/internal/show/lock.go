@@ -72,7 +72,7 @@ func Lock(lock lockinfo.LockState, once holdfast.OnceRecord, broken []lockinfo.B
 		broken = broken[earlier:]
 	}
 	for _, b := range broken {
-		row("broken", fmt.Sprintf("%s ago by %s: %s (held by %s, token %d)", Short(b.Ago), b.Author, b.Reason, b.Holder, b.Token))
+		row("broken", fmt.Sprintf("%s ago by %s: %s (held by %s, token %d)", lockinfo.Span(b.Ago), b.Author, b.Reason, b.Holder, b.Token))
 	}
 	line := LockLine(lock)
 	if len(lock.Holders) == 0 && once.State == holdfast.OnceDone {
@@ -89,7 +89,7 @@ func renewal(h lockinfo.Holding) string {
 	if Ends(h) {
 		return ""
 	}
-	return "ends in " + Short(h.ExpiresIn) + " unless it is renewed"
+	return "ends in " + lockinfo.Span(h.ExpiresIn) + " unless it is renewed"
 }
 
 // Ends reports whether a lease ends at its expiry: no process renews it, or it belongs to a
@@ -105,7 +105,7 @@ func waiting(p lockinfo.Place) string {
 			wants += "s"
 		}
 	}
-	text := fmt.Sprintf("%s, %s, waiting for %s", p.Holder, wants, Short(p.Since))
+	text := fmt.Sprintf("%s, %s, waiting for %s", p.Holder, wants, lockinfo.Span(p.Since))
 	if p.Holder.Reason != "" {
 		text += ": " + p.Holder.Reason
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // OnceTable lists do-once keys, and schedules in a table of their own. Results are not
@@ -30,9 +31,9 @@ func OnceTable(entries []holdfast.OnceRecord) string {
 		row := []string{e.Key, e.State.String(), "", "", "", "", ""}
 		switch e.State {
 		case holdfast.OnceDone:
-			row[3], row[4], row[5] = Short(e.ExpiresIn), strconv.Itoa(e.Length), number(e.Token)
+			row[3], row[4], row[5] = lockinfo.Span(e.ExpiresIn), strconv.Itoa(e.Length), number(e.Token)
 		case holdfast.OnceInProgress:
-			row[2], row[6] = Short(e.Since), e.Holder.String()
+			row[2], row[6] = lockinfo.Span(e.Since), e.Holder.String()
 		}
 		rows = append(rows, row)
 	}
@@ -43,7 +44,7 @@ func OnceTable(entries []holdfast.OnceRecord) string {
 func onceState(e holdfast.OnceRecord) string {
 	switch e.State {
 	case holdfast.OnceDone:
-		text := fmt.Sprintf("done, and kept for another %s, %d bytes", Short(e.ExpiresIn), e.Length)
+		text := fmt.Sprintf("done, and kept for another %s, %d bytes", lockinfo.Span(e.ExpiresIn), e.Length)
 		if e.Token != 0 {
 			text += fmt.Sprintf(", token %d", e.Token)
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // ScheduleTable lists schedules, a line for each.
@@ -19,13 +20,13 @@ func ScheduleTable(schedules []holdfast.OnceRecord) string {
 		now := ""
 		switch {
 		case e.Since > 0:
-			now = "running for " + Short(e.Since) + " by " + e.Holder.String()
+			now = "running for " + lockinfo.Span(e.Since) + " by " + e.Holder.String()
 		case r.Begun != nil && r.Begun.Err != "":
 			now = "failing: " + r.Begun.Err
 		}
 		took := ""
 		if !r.Last.Scheduled.IsZero() {
-			took = Short(r.Last.Took)
+			took = lockinfo.Span(r.Last.Took)
 		}
 		rows = append(rows, []string{
 			e.Key, moment(r.Last.Scheduled, "none"), took, moment(r.Next, "none"),
@@ -44,7 +45,7 @@ func Schedule(s holdfast.ScheduleState) string {
 	if l := s.Last; l.Scheduled.IsZero() {
 		row("last run", "none")
 	} else {
-		row("last run", "for %s, took %s, by %s", moment(l.Scheduled, ""), Short(l.Took), l.By)
+		row("last run", "for %s, took %s, by %s", moment(l.Scheduled, ""), lockinfo.Span(l.Took), l.By)
 	}
 	row("next run", "%s", moment(s.Next, "none"))
 	if b := s.Begun; b != nil && b.Err != "" {

@@ -7,23 +7,42 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
+// The columns of the table of locks.
+const (
+	nameColumn = iota
+	holderColumn
+	modeColumn
+	heldColumn
+	endsColumn
+	tokenColumn
+	queueColumn
+	reasonColumn
+)
+
+var heads = [...]string{"NAME", "HOLDER", "MODE", "HELD FOR", "ENDS IN", "TOKEN", "QUEUE", "REASON"}
+
 // Table lists locks: a line for each holder.
 func Table(locks []lockinfo.LockState) string {
 	if len(locks) == 0 {
 		return ""
 	}
-	rows := [][]string{{"NAME", "HOLDER", "MODE", "HELD FOR", "ENDS IN", "TOKEN", "QUEUE", "REASON"}}
+	rows := [][]string{heads[:]}
 	for _, lock := range locks {
-		queue := strconv.Itoa(lock.QueueLength) // of the name, so in its first row
-		for _, h := range lock.Holders {
-			rows = append(rows, []string{lock.Name, Possessor(h), share(h), heldFor(h), timeLeft(h), number(h.Token), queue, h.Holder.Reason})
-			queue = ""
-		}
-		if len(lock.Holders) == 0 { // its next holder has not been seen yet
-			rows = append(rows, []string{lock.Name, "nobody", "", "", "", "", queue, ""})
-		}
+		rows = append(rows, rowsOf(lock)...)
 	}
 	return Columns(3, rows)
+}
+
+// rowsOf returns the cells of one lock: a row for each holder.
+func rowsOf(lock lockinfo.LockState) (rows [][]string) {
+	for _, h := range lock.Holders {
+		rows = append(rows, []string{lock.Name, possessor(h), share(h), heldFor(h), timeLeft(h), number(h.Token), "", h.Holder.Reason})
+	}
+	if rows == nil { // its next holder has not been seen yet
+		rows = [][]string{{lock.Name, "nobody", "", "", "", "", "", ""}}
+	}
+	rows[0][queueColumn] = strconv.Itoa(lock.QueueLength) // of the name
+	return rows
 }
 
 // heldFor returns for how long a lock is held, if that is known.
@@ -31,7 +50,7 @@ func heldFor(h lockinfo.Holding) string {
 	if h.Released || h.Foreign() {
 		return ""
 	}
-	return Short(h.Since)
+	return lockinfo.Span(h.Since)
 }
 
 // timeLeft returns when a lease ends, if that is known; see Ends.
@@ -42,11 +61,11 @@ func timeLeft(h lockinfo.Holding) string {
 	case h.ExpiresIn == lockinfo.Never:
 		return "never"
 	}
-	return Short(h.ExpiresIn)
+	return lockinfo.Span(h.ExpiresIn)
 }
 
-// Possessor names the holder of a lease.
-func Possessor(h lockinfo.Holding) string {
+// possessor names the holder of a lease.
+func possessor(h lockinfo.Holding) string {
 	if h.Released {
 		return "nobody (closed by --min-hold)"
 	}

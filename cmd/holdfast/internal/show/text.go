@@ -1,18 +1,10 @@
 package show
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
-	"text/tabwriter"
-	"time"
 	"unicode"
-
-	"github.com/holdfast-locks/holdfast/lockinfo"
 )
-
-// Short prints a duration as people read it.
-func Short(d time.Duration) string { return lockinfo.Span(d) }
 
 // number prints nothing for 0.
 func number(n uint64) string {
@@ -41,17 +33,33 @@ func Plain(s string) string {
 // gap between.
 func Columns(gap int, rows [][]string) string {
 	var b strings.Builder
-	t := tabwriter.NewWriter(&b, 0, 0, gap, ' ', 0)
+	for _, line := range layout(gap, rows, func([]int) {}) {
+		b.WriteString(line + "\n")
+	}
+	return b.String()
+}
+
+// layout returns a line for each row. Before that fit may change the widths of the
+// columns; a column of width 0 is left out.
+func layout(gap int, rows [][]string, fit func(widths []int)) []string {
+	var widths []int
 	for _, row := range rows {
+		widths = append(widths, make([]int, max(len(row)-len(widths), 0))...)
 		for i, cell := range row {
-			row[i] = Plain(cell)
+			widths[i] = max(widths[i], width(Plain(cell)))
 		}
-		fmt.Fprintln(t, strings.Join(row, "\t"))
 	}
-	t.Flush() // into memory: it cannot fail
-	var lines strings.Builder
-	for line := range strings.Lines(b.String()) {
-		lines.WriteString(strings.TrimRight(line, " \n") + "\n")
+	fit(widths)
+	lines := make([]string, len(rows))
+	for n, row := range rows {
+		var b strings.Builder
+		for i, cell := range row {
+			if widths[i] > 0 {
+				cell = Fit(Plain(cell), widths[i])
+				b.WriteString(cell + strings.Repeat(" ", widths[i]-width(cell)+gap))
+			}
+		}
+		lines[n] = strings.TrimRight(b.String(), " ")
 	}
-	return lines.String()
+	return lines
 }

@@ -98,14 +98,20 @@ func whole(d time.Duration) time.Duration {
 	return (d + time.Second - 1).Truncate(time.Second)
 }
 
-// after returns s as it is a time later, if nothing has changed.
+// stateAfter returns s as it is a time later, if nothing has changed.
 func stateAfter(s WaitState, d time.Duration) WaitState {
 	s.Waited += d
 	if s.Since > 0 {
 		s.Since += d
 	}
-	if s.ExpiresIn != holdfast.Never {
-		s.ExpiresIn = max(0, s.ExpiresIn-d)
-	}
+	s.ExpiresIn = timeAfter(s.ExpiresIn, d)
 	return s
+}
+
+// timeAfter returns what is left of a lease a time later, unless it is renewed.
+func timeAfter(left, d time.Duration) time.Duration {
+	if left == holdfast.Never {
+		return left
+	}
+	return max(0, left-d)
 }

@@ -89,13 +89,13 @@ func TestFit(t *testing.T) {
 		}
 		width := 0
 		for _, r := range got {
-			width += Width(r)
+			width += runeWidth(r)
 		}
 		if width > max(c.columns, 0) {
 			t.Errorf("%q takes %d columns of %d", got, width, c.columns)
 		}
 	}
-	if got := Width('한') + Width('ｱ') + Width('·') + Width('…'); got != 5 {
+	if got := runeWidth('한') + runeWidth('ｱ') + runeWidth('·') + runeWidth('…'); got != 5 {
 		t.Errorf("four characters take %d columns", got)
 	}
 	if strings.Contains(Fit(line, 30), "deploy@") {

@@ -57,36 +57,38 @@ func TestLiveTable(t *testing.T) {
 		columns, rows int
 		want          string
 	}{
-		{0, 130, 12, `
+		{0, 130, 13, `
 6 locks, 2 waited for  memory:  every 2s, q ends
 
-NAME            HOLDER                                   WAITING  HELD FOR  LEASE        REASON
-deploy          deploy@web-3 (pid 812, deploy.sh)        4        12m       27s          release 1.4
-next            nobody yet                               1
-freeze          ada@ops-1 (a person)                              26h       ends in 22h  no deployments
-nightly\x1b[2J  nobody (closed by --min-hold)                               ends in 40s
-encoders        web-5 (pid 78) and 1 more, 3 of 5 taken           9s        25s
-old             not holdfast                                                no end
+NAME            HOLDER                             MODE               HELD FOR  ENDS IN  TOKEN  QUEUE  REASON
+deploy          deploy@web-3 (pid 812, deploy.sh)  exclusive          12m                11     4      release 1.4
+next            nobody                                                                          1
+freeze          ada@ops-1 (a person)               exclusive          26h       22h      12     0      no deployments
+encoders        web-4 (pid 77)                     semaphore, 1 of 5  3s                 14     0
+encoders        web-5 (pid 78)                     semaphore, 2 of 5  9s                 15
+nightly\x1b[2J  nobody (closed by --min-hold)      exclusive                    40s      13     0
+old             not holdfast                       exclusive                    never           0
 `},
 		{90 * time.Second, 100, 7, `
 6 locks, 2 waited for  memory:  every 2s, q ends
-NAME            HOLDER                             WAITING  HELD FOR  LEASE           REASON
-deploy          deploy@web-3 (pid 812, deploy.sh)  4        14m       0s              release 1.4
-next            nobody yet                         1
-freeze          ada@ops-1 (a person)                        26h2m     ends in 21h59m  no deploymen…
-nightly\x1b[2J  nobody (closed by --min-hold)                         ends in 0s
-... and 2 more
+NAME      HOLDER                             MODE               HELD FOR  ENDS IN  TOKEN  QUEUE
+deploy    deploy@web-3 (pid 812, deploy.sh)  exclusive          14m                11     4
+next      nobody                                                                          1
+freeze    ada@ops-1 (a person)               exclusive          26h2m     21h59m   12     0
+encoders  web-4 (pid 77)                     semaphore, 1 of 5  1m33s              14     0
+... and 3 more
 `},
 		{time.Second, 41, 24, `
 6 locks, 2 waited for  memory:  every 2…
 
-NAME            HOLDER           WAITING
-deploy          deploy@web-3 (…  4
-next            nobody yet       1
-freeze          ada@ops-1 (a p…
-nightly\x1b[2J  nobody (closed…
-encoders        web-5 (pid 78)…
-old             not holdfast
+NAME            HOLDER             QUEUE
+deploy          deploy@web-3 (pi…  4
+next            nobody             1
+freeze          ada@ops-1 (a per…  0
+encoders        web-4 (pid 77)     0
+encoders        web-5 (pid 78)
+nightly\x1b[2J  nobody (closed b…  0
+old             not holdfast       0
 `},
 		{0, 20, 4, ``},
 		{0, 1, 1, ``},
