@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -25,27 +24,22 @@ type connectError struct{ err error }
 func (e *connectError) Error() string { return e.err.Error() }
 func (e *connectError) Unwrap() error { return e.err }
 
-// conns are the connections of an engine. Close ends them all, and with them all
-// requests that are under way: so no request needs a context of its own for that.
+// conns makes the connections of an engine. The end of life closes them all, and with them
+// ends all requests that are under way: so no request needs a context of its own for that.
 type conns struct {
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
-
-	mu     sync.Mutex // guards the rest
-	open   map[*conn]struct{}
-	closed bool
+	life context.Context
 }
 
 // A conn is one connection, until it is closed.
 type conn struct {
 	net.Conn
-	of *conns
+	stop func() bool // waiting for the end of the engine
 }
 
 // Close implements net.Conn.
 func (c *conn) Close() error {
-	c.of.mu.Lock()
-	delete(c.of.open, c)
-	c.of.mu.Unlock()
+	c.stop()
 	return c.Conn.Close()
 }
 
@@ -61,18 +55,11 @@ func (c *conns) connect(ctx context.Context, network, address string) (net.Conn,
 	if err != nil {
 		return nil, &connectError{err}
 	}
-	made := &conn{raw, c}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.closed {
+	if c.life.Err() != nil {
 		_ = raw.Close()
 		return nil, &connectError{errClosed}
 	}
-	if c.open == nil {
-		c.open = map[*conn]struct{}{}
-	}
-	c.open[made] = struct{}{}
-	return made, nil
+	return &conn{raw, context.AfterFunc(c.life, func() { _ = raw.Close() })}, nil
 }
 
 // secured makes a connection with TLS.
@@ -89,17 +76,6 @@ func (c *conns) secured(ctx context.Context, network, address string, config *tl
 		return nil, &connectError{err}
 	}
 	return made, nil
-}
-
-// close ends all connections.
-func (c *conns) close() {
-	c.mu.Lock()
-	all := c.open
-	c.open, c.closed = nil, true
-	c.mu.Unlock()
-	for made := range all {
-		_ = made.Conn.Close()
-	}
 }
 
 var errClosed = fmt.Errorf("the engine was %w", driver.ErrClosed)

@@ -41,21 +41,6 @@ type engine struct {
 	closed atomic.Bool
 }
 
-var (
-	_ driver.Engine      = (*Engine)(nil)
-	_ driver.Queuer      = (*Engine)(nil)
-	_ driver.Downgrader  = (*Engine)(nil)
-	_ driver.AllAcquirer = (*Engine)(nil)
-	_ driver.Recorder    = (*Engine)(nil)
-	_ driver.Vault       = (*Engine)(nil)
-	_ driver.Lister      = (*Engine)(nil)
-	_ driver.Router      = (*Engine)(nil)
-	_ driver.Breaker     = (*Engine)(nil)
-	_ driver.LossTeller  = (*Engine)(nil)
-	_ driver.Diagnoser   = (*Engine)(nil)
-	_ driver.Historian   = (*Engine)(nil)
-)
-
 // Capabilities implements driver.Engine. They are the capabilities of the server's engine
 // when Open asked for them.
 func (e *engine) Capabilities() driver.Capabilities { return e.capable }
@@ -64,11 +49,10 @@ func (e *engine) Capabilities() driver.Capabilities { return e.capable }
 func (e *engine) Close() error {
 	e.closed.Store(true)
 	e.end()
-	e.conns.close()
 	for _, s := range e.servers {
 		s.talker.close()
 	}
-	e.notices.wait()
+	e.notices.start.Do(func() {}) // listen starts no goroutine any more
 	e.wg.Wait()
 	return nil
 }
@@ -101,26 +85,15 @@ func (e *engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 
 // Extend implements driver.Engine.
 func (e *engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
-	errs := make([]error, len(reqs))
-	var indices []int
-	f := form.Batch[driver.ExtendRequest]{Requests: make([]driver.ExtendRequest, 0, len(reqs))}
-	for i, r := range reqs {
-		if errs[i] = driver.CheckTTL(e.capable, "TTL", r.TTL); errs[i] == nil {
-			indices = append(indices, i)
-			f.Requests = append(f.Requests, r)
-		}
-	}
-	if len(indices) == 0 {
-		return errs
-	}
-	reply, _, err := call[form.Renewed](ctx, e, form.Extend, f)
-	if err == nil && len(reply.Errors) != len(indices) {
+	reply, _, err := call[form.Renewed](ctx, e, form.Extend, form.Batch[driver.ExtendRequest]{Requests: reqs})
+	if err == nil && len(reply.Errors) != len(reqs) {
 		err = errShort
 	}
-	for i, index := range indices {
-		if errs[index] = err; err == nil {
-			errs[index] = reply.Errors[i].Err()
-			e.routes.learnEach(reqs[index].Name, reply.Routes, i)
+	errs := make([]error, len(reqs))
+	for i := range errs {
+		if errs[i] = err; err == nil {
+			errs[i] = reply.Errors[i].Err()
+			e.routes.learnEach(reqs[i].Name, reply.Routes, i)
 		}
 	}
 	return errs
@@ -128,10 +101,10 @@ func (e *engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []erro
 
 // Release implements driver.Engine.
 func (e *engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
-	e.notices.left(req.LeaseID)
+	e.notices.box.Note(req.LeaseID, func(p *place) { *p = place{} })
 	_, _, err := call[form.Nothing](ctx, e, form.Release, req)
 	if err == nil {
-		e.notices.ended()
+		e.notices.losses.Ended()
 	}
 	return err
 }

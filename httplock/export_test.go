@@ -1,8 +1,5 @@
 package httplock
 
-// Methods are those of the wire.
-var Methods = methods
-
 // ID returns the name of the engine's session.
 func (e *Engine) ID() string { return e.id }
 

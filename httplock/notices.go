@@ -30,8 +30,6 @@ type place struct {
 	moved  bool                  // it was asked for by the engine itself, so that a notice may be about an earlier place
 }
 
-func (n *notices) init(e *engine) { n.engine, n.moves = e, make(chan struct{}, 1) }
-
 // Watch implements driver.Queuer.
 func (e *engine) Watch(id lockinfo.LeaseID) driver.Watch { return e.notices.box.Watch(id) }
 
@@ -45,9 +43,6 @@ func (n *notices) granted(leases int) {
 	}
 }
 
-// ended counts a lease that was released.
-func (n *notices) ended() { n.losses.Ended() }
-
 // placed notes that a request got a place at a server.
 func (n *notices) placed(req driver.AcquireRequest, at *server) {
 	req.First = false // a repeat is no longer the first request
@@ -57,9 +52,6 @@ func (n *notices) placed(req driver.AcquireRequest, at *server) {
 	}
 }
 
-// left notes that a lease ID is about to be released.
-func (n *notices) left(id lockinfo.LeaseID) { n.box.Note(id, func(p *place) { *p = place{} }) }
-
 // listen makes sure that there is a stream. It does not block.
 func (n *notices) listen() {
 	n.start.Do(func() {
@@ -68,9 +60,6 @@ func (n *notices) listen() {
 		}
 	})
 }
-
-// wait keeps listen from starting another goroutine.
-func (n *notices) wait() { n.start.Do(func() {}) }
 
 // move signals that the current server has changed.
 func (n *notices) move() {
@@ -90,7 +79,7 @@ func (n *notices) session() error {
 	ctx, cancel := context.WithCancel(e.life)
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	defer n.lost()
+	defer n.box.Each(func(_ lockinfo.LeaseID, p *place) { p.broken = p.at != nil }) // their notices may be missing
 	defer cancel()
 	at := n.here()
 	wg.Go(func() {
@@ -124,29 +113,21 @@ func (n *notices) here() *server {
 	}
 }
 
-// lost notes that notices about all places may be missing.
-func (n *notices) lost() {
-	n.box.Each(func(_ lockinfo.LeaseID, p *place) { p.broken = p.at != nil })
-}
-
-// message handles one line.
+// message handles one line. If the engine itself has asked for the place again, a notice may
+// be about an earlier place of the same lease ID, whose lease has ended: then it drops the
+// token, and the waiter sends a Refresh.
 func (n *notices) message(m *form.Message) {
-	switch {
-	case m.Loss != nil:
+	if m.Loss != nil {
 		n.losses.Tell(m.Loss.Driver())
-	case m.LeaseID != "":
-		n.tell(m.LeaseID, m.Token)
 	}
-}
-
-// tell passes a notice on. If the engine itself has asked for the place again, the notice
-// may be about an earlier place of the same lease ID, whose lease has ended: then it drops
-// the token, and the waiter sends a Refresh.
-func (n *notices) tell(id lockinfo.LeaseID, token uint64) {
-	n.box.Note(id, func(p *place) {
+	if m.LeaseID == "" {
+		return
+	}
+	token := m.Token
+	n.box.Note(m.LeaseID, func(p *place) {
 		if p.moved {
 			token = 0
 		}
 	})
-	n.box.Tell(id, driver.Notice{Token: token})
+	n.box.Tell(m.LeaseID, driver.Notice{Token: token})
 }

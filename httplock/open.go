@@ -5,7 +5,9 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/internal/form"
@@ -45,14 +47,19 @@ func Open(ctx context.Context, rawURL string, opts *Options) (*Engine, error) {
 	if opts != nil {
 		o = *opts
 	}
-	e := &engine{id: string(lockinfo.NewLeaseID())}
+	e := &engine{id: string(lockinfo.NewLeaseID()), began: time.Now()}
 	e.life, e.end = context.WithCancel(context.Background())
-	e.conns.dial = o.Dial
-	e.notices.init(e)
-	if err := e.addServers(rawURL, &o); err != nil {
+	e.conns = conns{o.Dial, e.life}
+	e.notices.engine, e.notices.moves = e, make(chan struct{}, 1)
+	all, err := serversOf(rawURL, &o)
+	if err != nil {
+		e.end()
 		return nil, err
 	}
-	e.first()
+	for _, a := range all {
+		e.servers = append(e.servers, e.newServer(a))
+	}
+	e.current.Store(rand.Int64N(int64(len(e.servers)))) // the servers share the work
 	f, _, err := call[form.Capabilities](ctx, e, form.Capable, form.Nothing{})
 	if err != nil {
 		_ = e.Close() // which has nothing to fail

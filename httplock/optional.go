@@ -46,11 +46,6 @@ func (e *engine) Downgrade(ctx context.Context, req driver.DowngradeRequest) err
 
 // AcquireAll implements driver.AllAcquirer.
 func (e *engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (driver.AllReply, error) {
-	for i, r := range reqs {
-		if err := driver.CheckSupport(e.capable, r); err != nil && e.capable.AcquireAll {
-			return driver.AllReply{Refused: i}, err
-		}
-	}
 	reply, err := optional[driver.AllReply](ctx, e, e.capable.AcquireAll, form.AcquireAll, form.Batch[driver.AcquireRequest]{Requests: reqs})
 	if err == nil {
 		e.notices.granted(len(reply.Tokens))
@@ -81,7 +76,7 @@ func (e *engine) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driv
 func (e *engine) Complete(ctx context.Context, req driver.CompleteRequest) error {
 	_, err := optional[form.Nothing](ctx, e, e.capable.Records, form.Complete, req)
 	if err == nil && !req.Keep {
-		e.notices.ended()
+		e.notices.losses.Ended()
 	}
 	return err
 }

@@ -14,7 +14,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/httplock"
 	"github.com/holdfast-locks/holdfast/httplock/server"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/exchange"
@@ -55,9 +54,17 @@ func TestEnginePage(t *testing.T) {
 	if got, want := shape(t, answer.Body.String()), shape(t, want); got != want {
 		t.Errorf("the reply is\n%s\nand on the page\n%s", got, want)
 	}
-	for _, method := range httplock.Methods {
-		if !strings.Contains(page, "`"+method+"`") {
-			t.Errorf("the page lacks method %s", method)
+	source, err := os.ReadFile("internal/form/form.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	methods := regexp.MustCompile(`(?m)^\t[A-Z]\w+ += "([a-z-]+)"$`).FindAllStringSubmatch(string(source), -1)
+	if len(methods) != 26 {
+		t.Errorf("%d methods were found", len(methods))
+	}
+	for _, method := range methods {
+		if !strings.Contains(page, "`"+method[1]+"`") {
+			t.Errorf("the page lacks method %s", method[1])
 		}
 	}
 }

@@ -98,9 +98,10 @@ func (e *engine) request(ctx context.Context, at *server, method, left string, b
 	if at.auth != nil {
 		header["Authorization"] = at.auth
 	}
-	u := at.urls[method]
+	u := *at.url
+	u.Path += form.Base + method
 	r := &http.Request{
-		Method: http.MethodPost, URL: u, Host: u.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Method: http.MethodPost, URL: &u, Host: u.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		ContentLength: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body)),
 		// The transport may retry on a connection that the server closed before the first byte.
 		GetBody: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil },
@@ -113,24 +114,29 @@ var (
 	userAgent   = []string{"holdfast"}
 )
 
-// send sends a request to one server, whose answer is short.
-func (e *engine) send(ctx context.Context, at *server, method, left string, body []byte) (*http.Response, error) {
-	if at.talker.talks(body) {
-		return at.talker.say(ctx, saying{head: at.heads[method], client: e.id, left: left, body: body})
+// send sends a request to one server. It reports whether the next may get the request,
+// because this one has done nothing. stream: the reply is of any length.
+func (e *engine) send(ctx context.Context, at *server, method string, body []byte, stream bool) (response *http.Response, again bool, err error) {
+	left, err := remaining(ctx)
+	switch {
+	case err != nil:
+		return nil, false, err
+	case !stream && at.talker.talks(body):
+		response, err = at.talker.say(ctx, saying{at: at, method: method, client: e.id, left: left, body: body})
+	default:
+		response, err = at.talker.transport.RoundTrip(e.request(ctx, at, method, left, body))
 	}
-	return at.talker.transport.RoundTrip(e.request(ctx, at, method, left, body))
+	if err != nil {
+		again, err = e.unsent(ctx, at, err)
+	}
+	return response, again, err
 }
 
-// ask sends a request to one server. It reports whether the next may get the request,
-// because this one has done nothing.
+// ask does as send, for a short reply, and reads it.
 func (e *engine) ask(ctx context.Context, at *server, method string, body []byte, reply any) (again bool, err error) {
-	left, err := remaining(ctx)
+	response, again, err := e.send(ctx, at, method, body, false)
 	if err != nil {
-		return false, err
-	}
-	response, err := e.send(ctx, at, method, left, body)
-	if err != nil {
-		return e.unsent(ctx, at, err)
+		return again, err
 	}
 	defer func() { _ = response.Body.Close() }()
 	text := buffers.Get().(*bytes.Buffer)

@@ -1,11 +1,10 @@
 package httplock
 
 import (
-	"bytes"
-	"fmt"
-	"math/rand/v2"
+	"cmp"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -18,47 +17,27 @@ const avoidFor = 2 * time.Second
 // A server is one server of the URL.
 type server struct {
 	name   string // for people
-	urls   map[string]*url.URL
-	heads  map[string][]byte // of short requests, by their methods
+	url    *url.URL
+	before string // what a short request has before the method, as package http writes it
+	after  string // and after it
 	talker *talker
 	auth   []string // the header Authorization; nil if there is no token
 
 	avoided atomic.Int64 // until when, as nanoseconds of the engine's clock
 }
 
-var methods = []string{
-	form.Capable, form.Acquire, form.Hold, form.AcquireAll, form.Extend, form.Release, form.Inspect, form.Refresh, form.Downgrade, form.List,
-	form.Break, form.Breaks, form.Complete, form.Recall, form.Forget, form.DescribeRecord, form.ListRecords, form.Deposit,
-	form.Redeem, form.Peek, form.Revoke, form.Prune, form.Diagnose, form.History, form.Notices, form.Events,
-}
-
 func (e *engine) newServer(a address) *server {
-	s := &server{name: a.url.Host, urls: map[string]*url.URL{}, heads: map[string][]byte{}, talker: e.conns.talker(a)}
-	if a.socket != "" {
-		s.name = a.socket
-	}
+	s := &server{name: cmp.Or(a.socket, a.url.Host), url: a.url, talker: e.conns.talker(a)}
+	header := http.Header{"Content-Type": contentType, "User-Agent": userAgent}
 	if a.token != "" {
 		s.auth = []string{"Bearer " + a.token}
-	}
-	for _, method := range methods {
-		u := *a.url
-		u.Path += form.Base + method
-		s.urls[method] = &u
-		s.heads[method] = s.head(&u)
-	}
-	return s
-}
-
-// head returns what the header of a request begins with, as package http writes it.
-func (s *server) head(u *url.URL) []byte {
-	header := http.Header{"Content-Type": contentType, "User-Agent": userAgent}
-	if s.auth != nil {
 		header["Authorization"] = s.auth
 	}
-	var b bytes.Buffer
-	fmt.Fprintf(&b, "POST %s HTTP/1.1\r\nHost: %s\r\n", u.RequestURI(), u.Host)
-	_ = header.Write(&b) // into memory
-	return b.Bytes()
+	var lines strings.Builder
+	_ = header.Write(&lines) // into memory
+	s.before = "POST " + a.url.EscapedPath() + form.Base
+	s.after = " HTTP/1.1\r\nHost: " + a.url.Host + "\r\n" + lines.String()
+	return s
 }
 
 // clock is what avoided counts by.
@@ -92,10 +71,4 @@ func (e *engine) avoid(s *server) bool {
 	}
 	s.avoided.Store(e.clock() + int64(avoidFor))
 	return e.chosen() != s
-}
-
-// first draws the first server, so that the servers share the work.
-func (e *engine) first() {
-	e.began = time.Now()
-	e.current.Store(rand.Int64N(int64(len(e.servers))))
 }

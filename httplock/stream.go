@@ -74,17 +74,9 @@ func (e *engine) open(ctx context.Context, at *server, method string, req any) (
 	if err != nil {
 		return nil, false, err
 	}
-	left, err := remaining(ctx)
-	if err != nil {
-		return nil, false, err
-	}
-	response, err := at.talker.transport.RoundTrip(e.request(ctx, at, method, left, body))
-	if err != nil {
-		again, err = e.unsent(ctx, at, err)
-		return nil, again, err
-	}
-	if response.StatusCode == http.StatusOK && kindOf(response) == form.Lines {
-		return response, false, nil
+	response, again, err := e.send(ctx, at, method, body, true)
+	if err != nil || response.StatusCode == http.StatusOK && kindOf(response) == form.Lines {
+		return response, again, err
 	}
 	defer func() { _ = response.Body.Close() }()
 	text, err := io.ReadAll(io.LimitReader(response.Body, 1<<16))

@@ -2,13 +2,15 @@ package httplock
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"net"
 	"net/http"
-	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,8 +37,7 @@ type talker struct {
 	mute      atomic.Bool // the system cannot tell whether a connection is closed
 
 	mu     sync.Mutex // guards the rest
-	idle   []*talk    // in the order in which they were used
-	prune  *time.Timer
+	idle   []*talk    // the latest last
 	closed bool
 }
 
@@ -47,52 +48,30 @@ type talk struct {
 	limit io.LimitedReader
 	read  *bufio.Reader
 	write *bufio.Writer
-	idle  time.Time // since when
+	end   *time.Timer // closes it when it was idle for long
 }
 
 // talker returns what sends requests to one server.
 func (c *conns) talker(a address) *talker {
 	t := &talker{transport: c.transport(a)}
-	dial, address := t.transport.DialContext, hostPort(a.url)
+	dial, port := t.transport.DialContext, "80"
 	if t.transport.DialTLSContext != nil {
-		dial = t.transport.DialTLSContext
+		dial, port = t.transport.DialTLSContext, "443"
 	}
+	address := net.JoinHostPort(a.url.Hostname(), cmp.Or(a.url.Port(), port))
 	t.dial = func(ctx context.Context) (net.Conn, error) { return dial(ctx, "tcp", address) }
-	t.mute.Store(!isPlain(address)) // the transport encodes such a host
+	// The transport encodes other letters in the header, and the zone of an address.
+	t.mute.Store(strings.ContainsFunc(address, func(r rune) bool { return r >= 0x80 || r == '%' }))
 	return t
-}
-
-// hostPort returns the host of a URL with its port.
-func hostPort(u *url.URL) string {
-	port := u.Port()
-	switch {
-	case port != "":
-	case u.Scheme == "https":
-		port = "443"
-	default:
-		port = "80"
-	}
-	return net.JoinHostPort(u.Hostname(), port)
-}
-
-// isPlain reports whether a host needs no encoding in a header: it has ASCII letters and no
-// zone.
-func isPlain(host string) bool {
-	for i := range len(host) {
-		if host[i] >= 0x80 || host[i] == '%' {
-			return false
-		}
-	}
-	return true
 }
 
 // talks reports whether say may send a request with this body.
 func (t *talker) talks(body []byte) bool { return len(body) <= shortRequest && !t.mute.Load() }
 
-// A saying is one request. The lines of its header that depend on server and method only
-// are prepared once.
+// A saying is one request.
 type saying struct {
-	head   []byte // the prepared lines
+	at     *server
+	method string
 	client string
 	left   string // milliseconds of the budget; empty: no header
 	body   []byte
@@ -154,7 +133,9 @@ var post = &http.Request{Method: http.MethodPost}
 // send writes a request. Flush returns the error of the connection.
 func (c *talk) send(s saying) error {
 	w := c.write
-	_, _ = w.Write(s.head)
+	_, _ = w.WriteString(s.at.before)
+	_, _ = w.WriteString(s.method)
+	_, _ = w.WriteString(s.at.after)
 	_, _ = w.WriteString(form.Client + ": ")
 	_, _ = w.WriteString(s.client)
 	if s.left != "" {
@@ -202,7 +183,7 @@ func (t *talker) take(ctx context.Context, end time.Time) (*talk, error) {
 			}
 			return c, err
 		}
-		if c.SetReadDeadline(end) == nil && c.read.Buffered() == 0 && c.tells() {
+		if c.end.Stop() && c.SetReadDeadline(end) == nil && c.read.Buffered() == 0 && c.tells() {
 			return c, nil
 		}
 		_ = c.Close()
@@ -210,16 +191,13 @@ func (t *talker) take(ctx context.Context, end time.Time) (*talk, error) {
 }
 
 // last returns the connection with the latest request.
-func (t *talker) last() *talk {
+func (t *talker) last() (c *talk) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	n := len(t.idle)
-	if n == 0 {
-		return nil
+	if n := len(t.idle); n > 0 {
+		c = t.idle[n-1]
+		t.idle = slices.Delete(t.idle, n-1, n)
 	}
-	c := t.idle[n-1]
-	t.idle[n-1] = nil
-	t.idle = t.idle[:n-1]
 	return c
 }
 
@@ -237,35 +215,27 @@ func (t *talker) connect(ctx context.Context) (*talk, error) {
 	return c, nil
 }
 
-// put keeps a connection for the next request.
+// put keeps a connection for the next request, for idleLimit at most.
 func (t *talker) put(c *talk) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.closed {
+	switch {
+	case t.closed:
 		_ = c.Close()
 		return
+	case c.end == nil:
+		c.end = time.AfterFunc(idleLimit, func() { t.drop(c) })
+	default:
+		c.end.Reset(idleLimit)
 	}
-	c.idle = time.Now()
 	t.idle = append(t.idle, c)
-	if t.prune == nil {
-		t.prune = time.AfterFunc(idleLimit, t.pruned)
-	}
 }
 
-// pruned closes the connections that were idle for idleLimit.
-func (t *talker) pruned() {
+func (t *talker) drop(c *talk) {
+	_ = c.Close()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	old := 0
-	for old < len(t.idle) && time.Since(t.idle[old].idle) >= idleLimit {
-		_ = t.idle[old].Close()
-		old++
-	}
-	t.idle = append(t.idle[:0:0], t.idle[old:]...)
-	t.prune = nil
-	if len(t.idle) > 0 && !t.closed {
-		t.prune = time.AfterFunc(idleLimit-time.Since(t.idle[0].idle), t.pruned)
-	}
+	t.idle = slices.DeleteFunc(t.idle, func(other *talk) bool { return other == c })
 }
 
 // close closes the idle connections, and makes put close the others.
@@ -274,10 +244,8 @@ func (t *talker) close() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.closed = true
-	if t.prune != nil {
-		t.prune.Stop()
-	}
 	for _, c := range t.idle {
+		c.end.Stop()
 		_ = c.Close()
 	}
 	t.idle = nil

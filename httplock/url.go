@@ -13,18 +13,6 @@ import (
 
 const urlForms = "http://host:port, https://host:port, several hosts as host1:port,host2:port, or http+unix:///run/holdfast.sock"
 
-// addServers adds the servers of the URL.
-func (e *engine) addServers(rawURL string, o *Options) error {
-	all, err := serversOf(rawURL, o)
-	if err != nil {
-		return err
-	}
-	for _, s := range all {
-		e.servers = append(e.servers, e.newServer(s))
-	}
-	return nil
-}
-
 // An address is one server of a URL.
 type address struct {
 	url    *url.URL // without user and parameters; the host of a socket is localhost
@@ -49,9 +37,8 @@ func serversOf(rawURL string, o *Options) ([]address, error) {
 	if i := strings.LastIndexByte(authority, '@') + 1; i > 0 {
 		user, authority = authority[:i], authority[i:]
 	}
-	hosts := strings.Split(authority, ",")
 	var all []address
-	for _, host := range hosts {
+	for host := range strings.SplitSeq(authority, ",") {
 		a, err := addressOf(scheme, user, host, path, o)
 		if err != nil {
 			return nil, err
@@ -77,21 +64,12 @@ func addressOf(scheme, user, host, path string, o *Options) (address, error) {
 		a.socket, a.url.Host, a.url.Path = u.Path, "localhost", ""
 	}
 	if a.token == "" {
-		a.token, err = tokenOf(u)
+		if u.User.Username() != "" {
+			return a, fmt.Errorf("%w URL of a server: it names a user: write the token behind a colon, as in https://:TOKEN@host", driver.ErrInvalid)
+		}
+		a.token, _ = u.User.Password()
 	}
-	if err == nil {
-		err = a.parameters(u, o)
-	}
-	return a, err
-}
-
-// tokenOf returns the token of a URL.
-func tokenOf(u *url.URL) (string, error) {
-	token, _ := u.User.Password()
-	if u.User.Username() != "" {
-		return "", fmt.Errorf("%w URL of a server: it names a user: write the token behind a colon, as in https://:TOKEN@host", driver.ErrInvalid)
-	}
-	return token, nil
+	return a, a.parameters(u, o)
 }
 
 // parameters reads the parameters of the URL.
