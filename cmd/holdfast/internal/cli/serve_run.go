@@ -124,8 +124,8 @@ func (a *app) attend(ctx context.Context, s *serve.Service, manager *supervise.M
 
 // addresses are where a server listens.
 type addresses struct {
-	wanted    []serve.Address // for locks, to be opened
-	metricsAt serve.Address
+	wanted    []net.Addr // for locks, to be opened
+	metricsAt net.Addr   // or nil
 
 	locks   []net.Listener
 	metrics net.Listener // or nil
@@ -152,7 +152,7 @@ func (a *app) addresses(f *serveFlags) (at *addresses, err error) {
 		if err != nil {
 			return at, usage("serve: --listen %w", err)
 		}
-		if err := f.mayListen(address, address.Public()); err != nil {
+		if err := f.mayListen(address, serve.IsPublic(address)); err != nil {
 			return at, err
 		}
 		at.wanted = append(at.wanted, address)
@@ -173,14 +173,14 @@ func (a *app) addresses(f *serveFlags) (at *addresses, err error) {
 // open listens.
 func (at *addresses) open(ctx context.Context) (err error) {
 	for _, address := range at.wanted {
-		l, err := address.Listen(ctx)
+		l, err := serve.Listen(ctx, address)
 		if err != nil {
 			return fmt.Errorf("--listen %s: %w", address, err)
 		}
 		at.locks = append(at.locks, l)
 	}
-	if at.metricsAt != (serve.Address{}) {
-		if at.metrics, err = at.metricsAt.Listen(ctx); err != nil {
+	if at.metricsAt != nil {
+		if at.metrics, err = serve.Listen(ctx, at.metricsAt); err != nil {
 			return fmt.Errorf("--metrics-listen %s: %w", at.metricsAt, err)
 		}
 	}

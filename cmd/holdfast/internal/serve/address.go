@@ -10,36 +10,23 @@ import (
 // DefaultAddress is where a server listens by default.
 const DefaultAddress = "127.0.0.1:7420"
 
-// An Address is where to listen.
-type Address struct {
-	network, address string
-}
-
 // ParseAddress reads host:port, or unix:// and a path. A host is looked up once: what
 // is checked is what is listened on.
-func ParseAddress(text string) (Address, error) {
+func ParseAddress(text string) (net.Addr, error) {
 	if path, isPath := strings.CutPrefix(text, "unix://"); isPath {
 		if !filepath.IsAbs(path) {
-			return Address{}, fmt.Errorf("%q: want unix:// and an absolute path: three slashes", text)
+			return nil, fmt.Errorf("%q: want unix:// and an absolute path: three slashes", text)
 		}
-		return Address{"unix", path}, nil
+		return &net.UnixAddr{Name: path, Net: "unix"}, nil
 	}
 	if strings.Contains(text, "://") {
-		return Address{}, fmt.Errorf("%q: want host:port or unix:///path", text)
+		return nil, fmt.Errorf("%q: want host:port or unix:///path", text)
 	}
 	addr, err := net.ResolveTCPAddr("tcp", text)
 	if err != nil {
-		return Address{}, fmt.Errorf("%q: want host:port or unix:///path: %w", text, err)
+		return nil, fmt.Errorf("%q: want host:port or unix:///path: %w", text, err)
 	}
-	return Address{"tcp", addr.String()}, nil
-}
-
-func (a Address) String() string { return a.address }
-
-// Public reports whether other hosts can reach the address.
-func (a Address) Public() bool {
-	addr, err := net.ResolveTCPAddr("tcp", a.address)
-	return a.network != "unix" && (err != nil || IsPublic(addr))
+	return addr, nil
 }
 
 // IsPublic reports whether other hosts can reach what listens at addr: whatever is neither

@@ -15,8 +15,8 @@ func TestPublic(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if a.Public() != public {
-			t.Errorf("%s: public is %t", text, a.Public())
+		if IsPublic(a) != public {
+			t.Errorf("%s: public is %t", text, IsPublic(a))
 		}
 	}
 	if !IsPublic(&net.IPAddr{IP: net.IPv4(127, 0, 0, 1)}) {

@@ -20,29 +20,21 @@ type Certificate struct {
 
 	mu     sync.Mutex
 	now    *tls.Certificate
-	of     [2]stamp // of the files as they were when they were last read
+	of     string // stamp of the files when they were last read
 	looked time.Time
-}
-
-// A stamp tells one content of a file from another.
-type stamp struct {
-	modified time.Time
-	size     int64
 }
 
 // LoadCertificate reads a certificate, with those that it is signed by, and its key.
 func LoadCertificate(certFile, keyFile string, log *slog.Logger) (*Certificate, error) {
 	c := &Certificate{certFile: certFile, keyFile: keyFile, log: log}
-	c.of, c.looked = c.stamps(), time.Now()
-	return c, c.readLocked()
+	return c, c.Reload()
 }
 
 // Reload reads the files now.
 func (c *Certificate) Reload() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.of, c.looked = c.stamps(), time.Now()
-	return c.readLocked()
+	return c.readLocked(c.stamp())
 }
 
 // Expiry returns when the certificate ends.
@@ -70,9 +62,8 @@ func (c *Certificate) get() *tls.Certificate {
 		return c.now
 	}
 	c.looked = time.Now()
-	if of := c.stamps(); of != c.of {
-		c.of = of
-		if err := c.readLocked(); err != nil {
+	if of := c.stamp(); of != c.of {
+		if err := c.readLocked(of); err != nil {
 			c.log.Error("the new certificate cannot be used: the old one is shown on", "error", err)
 		} else {
 			c.log.Info("there is a new certificate", "expires", c.now.Leaf.NotAfter)
@@ -81,16 +72,19 @@ func (c *Certificate) get() *tls.Certificate {
 	return c.now
 }
 
-func (c *Certificate) stamps() (of [2]stamp) {
-	for i, name := range []string{c.certFile, c.keyFile} {
+// stamp tells one content of the files from another.
+func (c *Certificate) stamp() (text string) {
+	for _, name := range []string{c.certFile, c.keyFile} {
 		if info, err := os.Stat(name); err == nil {
-			of[i] = stamp{info.ModTime(), info.Size()}
+			text += fmt.Sprintln(info.ModTime(), info.Size())
 		}
 	}
-	return of
+	return text
 }
 
-func (c *Certificate) readLocked() error {
+// readLocked reads the files, which had this stamp before.
+func (c *Certificate) readLocked(of string) error {
+	c.of, c.looked = of, time.Now()
 	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)
 	if err != nil {
 		return fmt.Errorf("TLS certificate: %w", err)

@@ -18,17 +18,18 @@ import (
 const socketMode = 0o660
 
 // Listen opens a socket at the address. The caller must close it.
-func (a Address) Listen(ctx context.Context) (net.Listener, error) {
-	if a.network == "unix" {
-		return listenUnix(ctx, a.address)
+func Listen(ctx context.Context, at net.Addr) (net.Listener, error) {
+	if at, isUnix := at.(*net.UnixAddr); isUnix {
+		return listenUnix(ctx, at)
 	}
 	var config net.ListenConfig
-	return config.Listen(ctx, a.network, a.address)
+	return config.Listen(ctx, at.Network(), at.String())
 }
 
 // listenUnix makes a socket, and replaces one without a listener. It gets
 // its mode before it gets its name: at no time can others reach it.
-func listenUnix(ctx context.Context, path string) (net.Listener, error) {
+func listenUnix(ctx context.Context, at *net.UnixAddr) (net.Listener, error) {
+	path := at.Name
 	if err := mayTakePlace(ctx, path); err != nil {
 		return nil, err
 	}
@@ -44,7 +45,7 @@ func listenUnix(ctx context.Context, path string) (net.Listener, error) {
 		return nil, err
 	}
 	l.(*net.UnixListener).SetUnlinkOnClose(false)
-	u := &unixListener{Listener: l, addr: &net.UnixAddr{Name: path, Net: "unix"}}
+	u := &unixListener{Listener: l, addr: at}
 	if err = os.Chmod(made, socketMode); err == nil {
 		if u.made, err = os.Lstat(made); err == nil {
 			err = os.Rename(made, path)
@@ -124,7 +125,10 @@ func Inherited(getenv func(string) string) ([]net.Listener, error) {
 		l, err := net.FileListener(file) // it is a copy, which programs do not inherit
 		_ = file.Close()
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("LISTEN_FDS: socket %d is not one to listen on: %w", fd, err), CloseAll(all))
+			for _, l := range all {
+				_ = l.Close()
+			}
+			return nil, fmt.Errorf("LISTEN_FDS: socket %d is not one to listen on: %w", fd, err)
 		}
 		if u, isUnix := l.(*net.UnixListener); isUnix {
 			u.SetUnlinkOnClose(false) // it is systemd's
@@ -132,13 +136,4 @@ func Inherited(getenv func(string) string) ([]net.Listener, error) {
 		all = append(all, l)
 	}
 	return all, nil
-}
-
-// CloseAll closes sockets.
-func CloseAll(all []net.Listener) error {
-	var errs []error
-	for _, l := range all {
-		errs = append(errs, l.Close())
-	}
-	return errors.Join(errs...)
 }

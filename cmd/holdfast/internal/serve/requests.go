@@ -4,7 +4,6 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -15,13 +14,16 @@ import (
 type requests struct {
 	total    *prometheus.CounterVec
 	duration *prometheus.HistogramVec
-	inFlight atomic.Int64
+	inFlight prometheus.Gauge
 	log      *slog.Logger // of each request; nil: none
 }
 
 func newRequests(log *slog.Logger) *requests {
 	return &requests{
 		log: log,
+		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "holdfast_http_requests_in_flight", Help: "Requests that are not answered to their end at this moment, streams among them.",
+		}),
 		total: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "holdfast_http_requests_total", Help: "Requests that were answered, by route and status.",
 		}, []string{"route", "status"}),
@@ -36,8 +38,8 @@ func newRequests(log *slog.Logger) *requests {
 // around counts the requests of h.
 func (q *requests) around(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		q.inFlight.Add(1)
-		defer q.inFlight.Add(-1)
+		q.inFlight.Inc()
+		defer q.inFlight.Dec()
 		a := &answer{ResponseWriter: w, asked: time.Now()}
 		defer q.note(a, r) // even if h panics, which is how it cuts a connection
 		h.ServeHTTP(a, r)

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/pprof"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -136,7 +137,9 @@ func (s *Service) ServeMetrics(l net.Listener) {
 		mux.HandleFunc("GET "+path, h)
 	}
 	if !IsPublic(l.Addr()) {
-		handleProfiles(mux)
+		mux.HandleFunc("/debug/pprof/", pprof.Index)
+		mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	}
 	s.telemetry = s.newHTTP(s.locks.FromHere(mux))
 	s.serve(l, func() error { return s.telemetry.Serve(l) })
