@@ -1,6 +1,7 @@
 package driverdoor
 
 import (
+	"context"
 	"net/http"
 	"sync"
 	"time"
@@ -17,11 +18,11 @@ const sessionMemory = 30 * time.Second
 
 // A desk keeps the sessions of all clients.
 type desk struct {
-	house   *door.House
-	mux     *http.ServeMux
-	closed  chan struct{}
-	closing func()
-	wg      sync.WaitGroup // of the watches that are followed
+	house *door.House
+	mux   *http.ServeMux
+	life  context.Context // ends with close
+	end   context.CancelFunc
+	wg    sync.WaitGroup // of the watches that are followed
 
 	mu       sync.Mutex // guards the rest, and all that belongs to sessions
 	sessions map[sessionKey]*session
@@ -40,18 +41,18 @@ type session struct {
 	losses  []*form.Loss                       // not sent
 	wake    chan struct{}                      // holds one: there is news
 	stream  chan struct{}                      // closed when another stream takes the place of this one; nil: there is none
-	forget  *time.Timer                        // runs while there is neither a stream nor a place
+	forget  *time.Timer                        // started when there is neither a stream nor a place
 }
 
 func newDesk(h *door.House, mux *http.ServeMux) *desk {
-	d := &desk{house: h, mux: mux, closed: make(chan struct{}), sessions: map[sessionKey]*session{}}
-	d.closing = sync.OnceFunc(func() { close(d.closed) })
+	d := &desk{house: h, mux: mux, sessions: map[sessionKey]*session{}}
+	d.life, d.end = context.WithCancel(context.Background())
 	return d
 }
 
 // close ends all watches and streams, and waits for them.
 func (d *desk) close() {
-	d.closing()
+	d.end()
 	d.wg.Wait()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -59,20 +60,8 @@ func (d *desk) close() {
 		for _, w := range s.watched {
 			w.watch.Stop()
 		}
-		if s.forget != nil {
-			s.forget.Stop()
-		}
+		s.forget.Stop()
 		delete(d.sessions, key)
-	}
-}
-
-// isClosedLocked reports whether close was called.
-func (d *desk) isClosedLocked() bool {
-	select {
-	case <-d.closed:
-		return true
-	default:
-		return false
 	}
 }
 
@@ -91,6 +80,7 @@ func (d *desk) sessionLocked(key sessionKey) *session {
 			desk: d, key: key, watched: map[lockinfo.LeaseID]*watched{}, notices: map[lockinfo.LeaseID]driver.Notice{},
 			wake: make(chan struct{}, 1),
 		}
+		s.forget = time.AfterFunc(sessionMemory, s.forgotten)
 		d.sessions[key] = s
 	}
 	return s
@@ -98,17 +88,12 @@ func (d *desk) sessionLocked(key sessionKey) *session {
 
 // leaveLocked starts the timer of a session without a place and without a stream.
 func (s *session) leaveLocked() {
-	if len(s.watched) > 0 || s.stream != nil {
-		return
+	if len(s.watched) == 0 && s.stream == nil {
+		s.forget.Reset(sessionMemory)
 	}
-	if s.forget == nil {
-		s.forget = time.AfterFunc(sessionMemory, s.forgotten)
-		return
-	}
-	s.forget.Reset(sessionMemory)
 }
 
-// forgotten removes the session, unless it was used again meanwhile.
+// forgotten removes the session, unless it is in use.
 func (s *session) forgotten() {
 	s.desk.mu.Lock()
 	defer s.desk.mu.Unlock()
@@ -124,14 +109,7 @@ func (s *session) tell(id lockinfo.LeaseID, notice driver.Notice) {
 	if unread, ok := s.notices[id]; !ok || notice.Token != 0 || unread.Token == 0 {
 		s.notices[id] = notice
 	}
-	s.wakeLocked()
-}
-
-func (s *session) wakeLocked() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
+	signal(s.wake)
 }
 
 // mostLosses bounds what is kept of losses for a stream that is slow (INVARIANT I11).
@@ -144,11 +122,13 @@ func (s *session) lose(loss driver.Loss) {
 	if len(s.losses) < mostLosses { // a renewal finds the others
 		s.losses = append(s.losses, form.LossOf(loss))
 	}
-	s.wakeLocked()
+	signal(s.wake)
 }
 
-// takeLocked removes and returns the messages that were not sent.
-func (s *session) takeLocked() (all []form.Message) {
+// take removes and returns the messages that were not sent.
+func (s *session) take() (all []any) {
+	s.desk.mu.Lock()
+	defer s.desk.mu.Unlock()
 	for id, notice := range s.notices {
 		all = append(all, form.Message{LeaseID: id, Token: notice.Token})
 	}

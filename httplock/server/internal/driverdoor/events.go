@@ -2,7 +2,7 @@ package driverdoor
 
 import (
 	"net/http"
-	"time"
+	"sync"
 
 	"github.com/holdfast-locks/holdfast/httplock/internal/form"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
@@ -27,43 +27,30 @@ func (d *desk) events(w http.ResponseWriter, r *door.Request) error {
 		return err
 	}
 	defer leave()
-	waiting := make(chan lockinfo.HistoryEvent, mostEvents)
-	missed := make(chan struct{}, 1)
+	var mu sync.Mutex
+	var waiting []any
+	wake := make(chan struct{}, 1)
 	stop := historian.OnEvent(func(e lockinfo.HistoryEvent) {
 		if e.Kind != lockinfo.HistoryGap && !r.Shows(caller.Read, e.Name) {
 			return
 		}
-		select {
-		case waiting <- e:
-		default:
-			select {
-			case missed <- struct{}{}:
-			default:
-			}
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case len(waiting) < mostEvents:
+			waiting = append(waiting, form.Event(e))
+		case len(waiting) == mostEvents:
+			waiting = append(waiting, form.Event{Kind: lockinfo.HistoryGap})
 		}
+		signal(wake)
 	})
 	defer stop()
-	out := newLines(w, lineLimit)
-	ping := time.NewTicker(pingEach)
-	defer ping.Stop()
-	for out.sent() {
-		select {
-		case e := <-waiting:
-			out.write(form.Event(e))
-		case <-missed:
-			out.write(form.Event{Kind: lockinfo.HistoryGap})
-		case <-ping.C:
-			if r.Revoked() {
-				return nil
-			}
-			out.write(form.EventLine{Ping: true})
-		case <-d.house.Draining:
-			return nil
-		case <-d.closed:
-			return nil
-		case <-r.Context().Done():
-			return nil
-		}
+	take := func() (all []any) {
+		mu.Lock()
+		defer mu.Unlock()
+		all, waiting = waiting, nil
+		return all
 	}
+	d.follow(newLines(w, lineLimit), r, wake, take, form.EventLine{Ping: true}, nil)
 	return nil
 }

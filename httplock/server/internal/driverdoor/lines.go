@@ -1,11 +1,13 @@
 package driverdoor
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/httplock/internal/form"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
 )
 
 // lines writes a body of lines.
@@ -36,4 +38,59 @@ func (l *lines) sent() bool {
 		l.err = l.control.Flush()
 	}
 	return l.err == nil
+}
+
+const (
+	// pingEach is how often a stream sends an empty line. Clients take a stream for broken
+	// after three times as long.
+	pingEach = form.Silence / 3
+
+	// lineLimit is how long a client may take to receive a line.
+	lineLimit = 15 * time.Second
+)
+
+// follow sends what take returns at each signal, and alive in between, until the stream, its
+// caller or the server ends.
+func (d *desk) follow(out *lines, r *door.Request, wake <-chan struct{}, take func() []any, alive any, end <-chan struct{}) {
+	ping := time.NewTicker(pingEach)
+	defer ping.Stop()
+	for out.sent() {
+		select {
+		case <-wake:
+			for _, line := range take() {
+				out.write(line)
+			}
+		case <-ping.C:
+			if r.Revoked() {
+				return
+			}
+			out.write(alive)
+		case <-d.house.Draining: // the client opens one at another server
+			return
+		case <-end:
+			return
+		case <-d.life.Done():
+			return
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// signal sends to a channel that holds one.
+func signal(wake chan<- struct{}) {
+	select {
+	case wake <- struct{}{}:
+	default:
+	}
+}
+
+// mayFollow counts a stream of the caller, until leave is called.
+func mayFollow(r *door.Request) (leave func(), err error) {
+	var nothing form.Nothing
+	if err := cmp.Or(r.Read(&nothing), r.NewWork()); err != nil {
+		return nil, err
+	}
+	r.BodyDone()
+	return r.House.Limits.Stream(r.Caller)
 }

@@ -34,8 +34,7 @@ func (d *desk) looks() {
 		events, err := f.Historian.History(v.ctx, req.Name)
 		return form.PastOf(events), err
 	})
-	d.handleStream(form.List, d.list)
-	d.handleStream(form.ListRecords, d.listRecords)
+	d.lists()
 }
 
 func breakLock(v *visit, req *driver.BreakRequest) (form.Records, error) {

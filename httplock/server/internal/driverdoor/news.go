@@ -1,23 +1,12 @@
 package driverdoor
 
 import (
-	"cmp"
 	"net/http"
-	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/internal/form"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
-)
-
-const (
-	// pingEach is how often a stream sends an empty line. Clients take a stream for broken
-	// after three times as long.
-	pingEach = form.Silence / 3
-
-	// lineLimit is how long a client may take to receive a line.
-	lineLimit = 15 * time.Second
 )
 
 // stream sends a client its notices and losses. A new stream of the client ends the old one.
@@ -44,29 +33,7 @@ func (d *desk) stream(w http.ResponseWriter, r *door.Request) error {
 	}
 	out := newLines(w, lineLimit)
 	out.write(form.Message{}) // the stream is open
-	ping := time.NewTicker(pingEach)
-	defer ping.Stop()
-	for out.sent() {
-		select {
-		case <-s.wake:
-			for _, m := range d.take(s) {
-				out.write(m)
-			}
-		case <-ping.C:
-			if r.Revoked() {
-				return nil
-			}
-			out.write(form.Message{})
-		case <-d.house.Draining: // the client opens one at another server
-			return nil
-		case <-replaced:
-			return nil
-		case <-d.closed:
-			return nil
-		case <-r.Context().Done():
-			return nil
-		}
-	}
+	d.follow(out, r, s.wake, s.take, form.Message{}, replaced)
 	return nil
 }
 
@@ -80,7 +47,7 @@ func (d *desk) attach(key sessionKey) (*session, chan struct{}) {
 	}
 	s.stream = make(chan struct{})
 	if len(s.notices) > 0 || len(s.losses) > 0 {
-		s.wakeLocked() // the old stream may have taken the signal
+		signal(s.wake) // the old stream may have taken the signal
 	}
 	return s, s.stream
 }
@@ -92,20 +59,4 @@ func (d *desk) detach(s *session, stream chan struct{}) {
 		s.stream = nil
 		s.leaveLocked()
 	}
-}
-
-func (d *desk) take(s *session) []form.Message {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return s.takeLocked()
-}
-
-// mayFollow counts a stream of the caller, until leave is called.
-func mayFollow(r *door.Request) (leave func(), err error) {
-	var nothing form.Nothing
-	if err := cmp.Or(r.Read(&nothing), r.NewWork()); err != nil {
-		return nil, err
-	}
-	r.BodyDone()
-	return r.House.Limits.Stream(r.Caller)
 }

@@ -37,7 +37,7 @@ func (d *desk) asks(v *visit, req driver.AcquireRequest) (asking, error) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.isClosedLocked() {
+	if d.life.Err() != nil {
 		return asking{}, nil
 	}
 	s := d.sessionLocked(key)
@@ -89,10 +89,9 @@ func (w *watched) settleLocked() {
 	case w.asking > 0:
 	case w.until.IsZero():
 		w.endLocked()
-	case !w.followed && !d.isClosedLocked():
+	case !w.followed && d.life.Err() == nil:
 		w.followed = true
-		d.wg.Add(1)
-		go w.follow()
+		d.wg.Go(w.follow)
 	}
 }
 
@@ -113,7 +112,6 @@ func (w *watched) endLocked() {
 // follow passes notices on until the lease ID ends, or the desk is closed.
 func (w *watched) follow() {
 	d := w.session.desk
-	defer d.wg.Done()
 	defer w.watch.Stop()
 	timer := time.NewTimer(w.left())
 	defer timer.Stop()
@@ -132,7 +130,7 @@ func (w *watched) follow() {
 			default:
 			}
 			return
-		case <-d.closed:
+		case <-d.life.Done():
 			return
 		}
 	}
