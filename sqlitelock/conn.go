@@ -6,13 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"time"
+	"reflect"
 
 	"modernc.org/sqlite"
-
-	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/internal/modes"
-	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // A conn is one connection to the database, of SQLite's driver itself: what
@@ -159,20 +155,9 @@ func (c *conn) each(query string, args []any, next func() []any) error {
 func (c *conn) bind(args []any) error {
 	c.args = c.args[:0]
 	for i, arg := range args {
-		var v sqldriver.Value
-		switch a := arg.(type) {
-		case int64, string, bool, []byte:
-			v = a
-		case int:
-			v = int64(a)
-		case lockinfo.LeaseID:
-			v = string(a)
-		case driver.Digest:
-			v = string(a)
-		case modes.Kind:
-			v = int64(a)
-		default:
-			return fmt.Errorf("argument %d is a %T", i+1, arg)
+		v, err := sqldriver.DefaultParameterConverter.ConvertValue(arg)
+		if err != nil {
+			return fmt.Errorf("argument %d: %w", i+1, err)
 		}
 		c.args = append(c.args, sqldriver.NamedValue{Ordinal: i + 1, Value: v})
 	}
@@ -182,55 +167,38 @@ func (c *conn) bind(args []any) error {
 // scan puts the values of a row where they belong. Only blobs may be NULL.
 func scan(row []sqldriver.Value, into []any) error {
 	for i, to := range into {
-		if !scanNumber(row[i], to) && !scanText(row[i], to) {
+		if !set(reflect.ValueOf(to).Elem(), row[i]) {
 			return fmt.Errorf("column %d is a %T, for a %T", i+1, row[i], to)
 		}
 	}
 	return nil
 }
 
-func scanNumber(from sqldriver.Value, to any) bool {
-	n, ok := from.(int64)
-	if !ok {
-		return false
+// set puts a value where it belongs, unless the type does not fit.
+func set(to reflect.Value, from sqldriver.Value) bool {
+	kind := to.Kind()
+	switch from := from.(type) {
+	case int64:
+		switch {
+		case to.CanInt():
+			to.SetInt(from)
+		case to.CanUint():
+			to.SetUint(uint64(from))
+		case kind == reflect.Bool:
+			to.SetBool(from != 0)
+		default:
+			return false
+		}
+		return true
+	case string:
+		if kind == reflect.String {
+			to.SetString(from)
+		}
+		return kind == reflect.String
 	}
-	switch to := to.(type) {
-	case *int64:
-		*to = n
-	case *int:
-		*to = int(n)
-	case *uint64:
-		*to = uint64(n)
-	case *bool:
-		*to = n != 0
-	case *time.Duration:
-		*to = time.Duration(n)
-	case *modes.Kind:
-		*to = modes.Kind(n)
-	case *driver.VaultState:
-		*to = driver.VaultState(n)
-	default:
-		return false
+	blob, ok := from.([]byte)
+	if ok = kind == reflect.Slice && (ok || from == nil); ok {
+		to.SetBytes(blob)
 	}
-	return true
-}
-
-func scanText(from sqldriver.Value, to any) bool {
-	if to, ok := to.(*[]byte); ok {
-		*to, ok = from.([]byte)
-		return ok || from == nil
-	}
-	text, ok := from.(string)
-	if !ok {
-		return false
-	}
-	switch to := to.(type) {
-	case *string:
-		*to = text
-	case *lockinfo.LeaseID:
-		*to = lockinfo.LeaseID(text)
-	default:
-		return false
-	}
-	return true
+	return ok
 }

@@ -321,7 +321,7 @@ func kind(mode fs.FileMode) string {
 // PathError translates an error of the file system to one of package driver.
 func PathError(err error) error {
 	switch {
-	case errors.Is(err, driver.ErrInvalid), errors.Is(err, driver.ErrPermission), errors.Is(err, driver.ErrUnavailable):
+	case driver.Definite(err):
 		return err
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
 		return fmt.Errorf("%w: give this user the right to write the file and its directory: %w", driver.ErrPermission, err)

@@ -1,4 +1,4 @@
-//go:build unix
+//go:build linux || darwin
 
 package onefile
 
@@ -15,26 +15,6 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 )
-
-// A Maker makes one system store. Only root can.
-type Maker struct {
-	Path  string
-	Group int // its ID
-
-	Create func(ctx context.Context, path string) error // makes an empty database
-	Verify func(ctx context.Context, path string) error // fails unless the store can be opened
-
-	Step func() // is called before each change to a directory, for tests
-}
-
-// Run makes the store, or completes one from which files are missing. It reports whether it
-// has made the store. If the process is killed there is a whole store or none.
-func (m *Maker) Run(ctx context.Context) (made bool, err error) {
-	if made, err = m.run(ctx); err != nil {
-		return false, PathError(err)
-	}
-	return made, nil
-}
 
 func (m *Maker) run(ctx context.Context) (made bool, err error) {
 	switch {

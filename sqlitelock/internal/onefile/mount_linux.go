@@ -1,39 +1,73 @@
 package onefile
 
 import (
-	"io/fs"
+	"errors"
+	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
-// isMountPoint reports whether a file is mounted by itself over another file.
-func isMountPoint(path string) (bool, error) {
-	var stat unix.Statx_t
-	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, 0, &stat)
-	if err == nil && stat.Attributes_mask&unix.STATX_ATTR_MOUNT_ROOT != 0 {
-		return stat.Attributes&unix.STATX_ATTR_MOUNT_ROOT != 0, nil
-	}
-	if err != nil && err != unix.ENOSYS && err != unix.EPERM { // as sandboxes do
-		return false, &fs.PathError{Op: "statx", Path: path, Err: err}
-	}
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	return isMounted(string(mounts), path), err
+// A mount is one line of /proc/self/mountinfo.
+type mount struct{ device, point, kind string }
+
+func mounts() ([]mount, error) {
+	text, err := os.ReadFile("/proc/self/mountinfo")
+	return parseMounts(string(text)), err
 }
 
-// isMounted looks for a path among the mount points in the text of
-// /proc/self/mountinfo.
-func isMounted(mountinfo, path string) bool {
+func parseMounts(mountinfo string) (all []mount) {
+	unescape := strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace
 	for line := range strings.Lines(mountinfo) {
-		if f := strings.Fields(line); len(f) > 4 && unescape(f[4]) == path {
-			return true
+		fields, rest, _ := strings.Cut(line, " - ")
+		if f, g := strings.Fields(fields), strings.Fields(rest); len(f) > 4 && len(g) > 0 {
+			all = append(all, mount{device: f[2], point: unescape(f[4]), kind: g[0]})
 		}
 	}
-	return false
+	return all
 }
 
-// unescape decodes a field of mountinfo.
-func unescape(field string) string {
-	return strings.NewReplacer(`\040`, " ", `\011`, "\t", `\012`, "\n", `\134`, `\`).Replace(field)
+// isMountPoint reports whether a file is mounted by itself over another file.
+func isMountPoint(path string) (bool, error) {
+	all, err := mounts()
+	return isMounted(all, path), err
+}
+
+func isMounted(all []mount, path string) bool {
+	return slices.ContainsFunc(all, func(m mount) bool { return m.point == path })
+}
+
+// FileSystem returns the type of the file system that path is on, as mount shows it.
+func FileSystem(path string) (string, error) {
+	var stat unix.Stat_t
+	if err := unix.Stat(path, &stat); err != nil {
+		return "", err
+	}
+	all, err := mounts()
+	if err != nil {
+		return "", err
+	}
+	kind := mountedType(all, fmt.Sprintf("%d:%d", unix.Major(stat.Dev), unix.Minor(stat.Dev)), path)
+	if kind == "" {
+		return "", errors.New("it is not among the mounts")
+	}
+	return kind, nil
+}
+
+// mountedType finds the type of the file system with the device, or else, for file
+// systems with several, of the longest mount point above path.
+func mountedType(all []mount, device, path string) (kind string) {
+	longest := -1
+	for _, m := range all {
+		if m.device == device {
+			return m.kind
+		}
+		point := strings.TrimSuffix(m.point, "/")
+		if (path == point || strings.HasPrefix(path, point+"/")) && len(point) >= longest {
+			longest, kind = len(point), m.kind
+		}
+	}
+	return kind
 }

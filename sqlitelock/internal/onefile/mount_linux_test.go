@@ -5,12 +5,33 @@ import (
 	"testing"
 )
 
+func TestMountedType(t *testing.T) {
+	mounts := parseMounts(`22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw
+30 22 0:44 / /home rw - nfs4 server:/home rw
+31 22 0:45 / /homestead rw - btrfs /dev/sdb rw
+`)
+	for _, c := range []struct{ device, path, want string }{
+		{"8:1", "/home/locks.db", "ext4"},
+		{"0:44", "/x", "nfs4"},
+		{"0:99", "/home/locks.db", "nfs4"},
+		{"0:99", "/homestead/locks.db", "btrfs"},
+		{"0:99", "/var/locks.db", "ext4"},
+	} {
+		if got := mountedType(mounts, c.device, c.path); got != c.want {
+			t.Errorf("%s at %s: %q, want %q", c.path, c.device, got, c.want)
+		}
+	}
+	if got := mountedType(nil, "8:1", "/"); got != "" {
+		t.Errorf("without mounts: %q", got)
+	}
+}
+
 // TestMountPoints are found in the text of the system as well.
 func TestMountPoints(t *testing.T) {
-	const mounts = "" +
+	mounts := parseMounts("" +
 		"22 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n" +
 		"30 22 8:1 /x/locks.db /data/locks.db rw,relatime - ext4 /dev/sda1 rw\n" +
-		"31 22 8:1 /y /my\\040data rw - ext4 /dev/sda1 rw\n"
+		"31 22 8:1 /y /my\\040data rw - ext4 /dev/sda1 rw\n")
 	for path, want := range map[string]bool{
 		"/data/locks.db": true, "/my data": true, "/data": false, "/data/locks.db2": false, "/x/locks.db": false,
 	} {

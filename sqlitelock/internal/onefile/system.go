@@ -1,6 +1,7 @@
 package onefile
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -32,6 +33,26 @@ func SystemFiles() []SystemFile {
 	return []SystemFile{
 		{"", 0o660}, {LogSuffix, 0o660}, {MemorySuffix, 0o660}, {BellSuffix, 0o660}, {AlarmSuffix, 0o660}, {JournalSuffix, 0o640},
 	}
+}
+
+// A Maker makes one system store. Only root can.
+type Maker struct {
+	Path  string
+	Group int // its ID
+
+	Create func(ctx context.Context, path string) error // makes an empty database
+	Verify func(ctx context.Context, path string) error // fails unless the store can be opened
+
+	Step func() // is called before each change to a directory, for tests
+}
+
+// Run makes the store, or completes one from which files are missing. It reports whether it
+// has made the store. If the process is killed there is a whole store or none.
+func (m *Maker) Run(ctx context.Context) (made bool, err error) {
+	if made, err = m.run(ctx); err != nil {
+		return false, PathError(err)
+	}
+	return made, nil
 }
 
 // HasSystemForm reports whether a directory belongs to a system store. Its owner and mode

@@ -17,3 +17,6 @@ func witnesses(string, uint64, bool) (same, other bool) { return false, false }
 func (witness) wait(string, bool) {}
 
 func (witness) othersWait(string) bool { return false }
+
+// isMountPoint is false: only directories are mounted here.
+func isMountPoint(string) (bool, error) { return false, nil }
