@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/driver/rules"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // Duties shown here. The check and the record are one step (INVARIANT I1). A repeat has the
@@ -46,7 +47,7 @@ func (e *Engine) acquireLocked(req *driver.AcquireRequest, now time.Time) (reply
 			// The store counts the TTL from when it carries the request out.
 			// The client counts from before it sent it, and so ends earlier.
 			v.own = l.grant(req, v.token, now, now.Add(req.TTL))
-			l.ledger.begun(v.own, now)
+			l.ledger.leased(lockinfo.HistoryAcquired, v.own, now)
 		}
 		reply.Token = v.own.token
 	case driver.Recorded:

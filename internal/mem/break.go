@@ -42,7 +42,9 @@ func (e *Engine) breakLeases(ctx context.Context, req driver.BreakRequest, endin
 	for _, h := range slices.Clone(l.leases) {
 		if req.Hits(h.token, h.released) {
 			l.end(h)
-			l.ledger.broken(h, &req, now)
+			event := h.event(lockinfo.HistoryBroken, now)
+			event.Author, event.Reason = req.Author, req.Reason
+			l.ledger.write(event, now)
 			b := lockinfo.Broken{
 				ID: req.ID, LeaseID: h.id, Token: h.token, Mode: h.mode, Holder: copyHolder(h.who),
 				Author: req.Author, Reason: req.Reason,

@@ -46,6 +46,9 @@ func (c *chronicle) open(name string) *ledger {
 // write writes an event that happened e.Ago before now, and delivers it. The entry shares
 // the holder with the lease: readers get a copy.
 func (b *ledger) write(e lockinfo.HistoryEvent, now time.Time) {
+	if b == nil {
+		return
+	}
 	b.last++
 	e.ID, e.Name = fmt.Sprintf("%x-%x", b.born.UnixMicro(), b.last), b.name
 	b.events = append(b.events, entry{e, now.Add(-e.Ago)})
@@ -56,50 +59,10 @@ func (b *ledger) write(e lockinfo.HistoryEvent, now time.Time) {
 	b.feed.Tell(e)
 }
 
-// begun writes that h was granted.
-func (b *ledger) begun(h *lease, now time.Time) {
-	if b != nil {
-		b.write(h.event(lockinfo.HistoryAcquired), now)
-	}
-}
-
-// handedOver writes that p has become h.
-func (b *ledger) handedOver(p *place, h *lease, now time.Time) {
-	if b != nil {
-		e := h.event(lockinfo.HistoryHandedOver)
-		e.Waited = now.Sub(p.asked)
-		b.write(e, now)
-	}
-}
-
-// ended writes the end of h: now, or at its expiry if that is earlier.
-func (b *ledger) ended(kind lockinfo.HistoryKind, h *lease, now time.Time) {
-	if b != nil {
-		b.write(h.endEvent(kind, now), now)
-	}
-}
-
-// broken writes that h was taken away.
-func (b *ledger) broken(h *lease, req *driver.BreakRequest, now time.Time) {
-	if b != nil {
-		e := h.endEvent(lockinfo.HistoryBroken, now)
-		e.Author, e.Reason = req.Author, req.Reason
-		b.write(e, now)
-	}
-}
-
-// queued writes that p was created, and left that it has ended without a lease.
-func (b *ledger) queued(p *place, now time.Time) {
-	if b != nil {
-		b.write(p.event(lockinfo.HistoryQueued), now)
-	}
-}
-
-func (b *ledger) left(p *place, now time.Time) {
-	if b != nil {
-		e := p.event(lockinfo.HistoryGaveUp)
-		e.Waited = earlier(now, p.until).Sub(p.asked)
-		b.write(e, now)
+// leased writes an event about h.
+func (b *ledger) leased(kind lockinfo.HistoryKind, h *lease, now time.Time) {
+	if b != nil { // else there is no need to make the event
+		b.write(h.event(kind, now), now)
 	}
 }
 
@@ -113,14 +76,10 @@ func (b *ledger) purge(now time.Time) {
 // empty reports whether there is nothing to remember.
 func (b *ledger) empty() bool { return b == nil || len(b.events) == 0 }
 
-// event returns an event about the lease.
-func (h *lease) event(kind lockinfo.HistoryKind) lockinfo.HistoryEvent {
-	return lockinfo.HistoryEvent{Kind: kind, Mode: h.mode, Token: h.token, Holder: h.who}
-}
-
-// endEvent is event for one that ends the lease.
-func (h *lease) endEvent(kind lockinfo.HistoryKind, now time.Time) lockinfo.HistoryEvent {
-	e := h.event(kind)
+// event returns an event about the lease. It was held until now, or until its expiry if that
+// is earlier.
+func (h *lease) event(kind lockinfo.HistoryKind, now time.Time) lockinfo.HistoryEvent {
+	e := lockinfo.HistoryEvent{Kind: kind, Mode: h.mode, Token: h.token, Holder: h.who}
 	e.Held = max(earlier(now, h.expiry).Sub(h.granted), 0)
 	if kind == lockinfo.HistoryExpired {
 		e.Ago = max(now.Sub(h.expiry), 0)
@@ -131,6 +90,13 @@ func (h *lease) endEvent(kind lockinfo.HistoryKind, now time.Time) lockinfo.Hist
 // event returns an event about the place.
 func (p *place) event(kind lockinfo.HistoryKind) lockinfo.HistoryEvent {
 	return lockinfo.HistoryEvent{Kind: kind, Mode: p.req.Mode, Holder: p.req.Holder}
+}
+
+// leftEvent is event for the end of the place without a lease.
+func (p *place) leftEvent(now time.Time) lockinfo.HistoryEvent {
+	e := p.event(lockinfo.HistoryGaveUp)
+	e.Waited = earlier(now, p.until).Sub(p.asked)
+	return e
 }
 
 func earlier(a, b time.Time) time.Time {

@@ -45,7 +45,7 @@ func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 	// INVARIANT I4: only the exact lease.
 	h := l.held(req.LeaseID)
 	if h != nil {
-		l.ledger.ended(endOf(req), h, now)
+		l.ledger.leased(endOf(req), h, now)
 	}
 	switch {
 	case h == nil: // over, released before, or never granted

@@ -54,14 +54,14 @@ func (l *lock) purge(now time.Time) {
 	l.leases = slices.DeleteFunc(l.leases, func(h *lease) bool {
 		over := !now.Before(h.expiry)
 		if over && !h.released {
-			l.ledger.ended(lockinfo.HistoryExpired, h, now)
+			l.ledger.leased(lockinfo.HistoryExpired, h, now)
 		}
 		return over
 	})
 	l.queue = slices.DeleteFunc(l.queue, func(p *place) bool {
 		over := !now.Before(p.until)
 		if over {
-			l.ledger.left(p, now)
+			l.ledger.write(p.leftEvent(now), now)
 		}
 		return over
 	})
@@ -96,7 +96,7 @@ func (l *lock) rank(id lockinfo.LeaseID) int {
 // giveUpPlace removes the place of id, if it has one. Later places move up.
 func (l *lock) giveUpPlace(id lockinfo.LeaseID, now time.Time) {
 	if rank := l.rank(id); rank > 0 {
-		l.ledger.left(l.queue[rank-1], now)
+		l.ledger.write(l.queue[rank-1].leftEvent(now), now)
 		l.queue = slices.Delete(l.queue, rank-1, rank)
 	}
 }

@@ -2,7 +2,6 @@ package mem
 
 import (
 	"context"
-	"iter"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -20,10 +19,14 @@ import (
 // quorumlock. Use NewMember to make one. It is in quarantine until Admit is
 // called, or the quarantine has ended.
 type Member struct {
-	engine     *Engine
+	*store
 	marked     bool      // Engine.mu guards the rest
 	quarantine time.Time // its end, if marked
 }
+
+// store is Engine by another name. A member answers Inspect, List, Breaks, OnLoss and Close
+// as its engine does.
+type store = Engine
 
 var (
 	_ driver.Member     = (*Member)(nil)
@@ -33,29 +36,29 @@ var (
 )
 
 // NewMember returns a member with an empty store.
-func NewMember() *Member { return &Member{engine: New(nil)} }
+func NewMember() *Member { return &Member{store: New(nil)} }
 
 // Engine returns the engine on the member's store. Its leases and the quorum's exclude each
 // other.
-func (m *Member) Engine() *Engine { return m.engine }
+func (m *Member) Engine() *Engine { return m.store }
 
 // Restart makes the member forget its locks, as a server does that is started
 // again without its data. It is for tests.
 func (m *Member) Restart() {
-	m.engine.mu.Lock()
-	defer m.engine.mu.Unlock()
-	m.engine.locks = map[string]*lock{}
-	m.engine.tombstones = map[lockinfo.LeaseID]time.Time{}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.locks = map[string]*lock{}
+	m.tombstones = map[lockinfo.LeaseID]time.Time{}
 	m.marked = false
 }
 
 // Admit implements driver.Member.
 func (m *Member) Admit(ctx context.Context) error {
-	now, err := m.engine.enter(ctx)
+	now, err := m.enter(ctx)
 	if err != nil {
 		return err
 	}
-	defer m.engine.mu.Unlock()
+	defer m.mu.Unlock()
 	m.marked, m.quarantine = true, now
 	return nil
 }
@@ -74,13 +77,13 @@ func (m *Member) Propose(ctx context.Context, req driver.ProposeRequest) (driver
 	if err := req.Check(); err != nil {
 		return driver.ProposeReply{}, err
 	}
-	now, err := m.engine.enter(ctx)
+	now, err := m.enter(ctx)
 	if err != nil {
 		return driver.ProposeReply{}, err
 	}
-	defer m.engine.mu.Unlock()
-	m.engine.sweepLocked(now)
-	l := m.engine.settleLocked(req.Name, now)
+	defer m.mu.Unlock()
+	m.sweepLocked(now)
+	l := m.settleLocked(req.Name, now)
 	var v rules.View
 	first := l.look(&v, now)
 	if err := v.CheckKind(lockinfo.Exclusive); err != nil { // INVARIANT I12
@@ -97,7 +100,7 @@ func (m *Member) Propose(ctx context.Context, req driver.ProposeRequest) (driver
 // voteLocked answers a proposal for a lock that is settled, and of which v was seen.
 func (m *Member) voteLocked(l *lock, v *rules.View, req driver.ProposeRequest, now time.Time) driver.ProposeReply {
 	// INVARIANT I5: a request overtaken by its own cancel grants nothing.
-	if m.engine.cancelledLocked(req.LeaseID, now) {
+	if m.cancelledLocked(req.LeaseID, now) {
 		return driver.ProposeReply{Vote: driver.VoteCancelled}
 	}
 	own := l.held(req.LeaseID)
@@ -156,11 +159,11 @@ func near(token uint64, now time.Time, lag, lead time.Duration) bool {
 // Renew implements driver.Member.
 func (m *Member) Renew(ctx context.Context, reqs []driver.RenewRequest) []driver.RenewReply {
 	failed := func(err error) driver.RenewReply { return driver.RenewReply{Err: err} }
-	return each(ctx, m.engine, reqs, failed, m.renewLocked)
+	return each(ctx, m.store, reqs, failed, m.renewLocked)
 }
 
 func (m *Member) renewLocked(req driver.RenewRequest, now time.Time) driver.RenewReply {
-	l := m.engine.settleLocked(req.Name, now)
+	l := m.settleLocked(req.Name, now)
 	own := l.held(req.LeaseID)
 	if own != nil && (own.token == req.Token || req.Token == 0 || req.Repair && own.token > req.Token) {
 		lengthen(&own.expiry, now.Add(req.TTL))
@@ -181,32 +184,11 @@ func (m *Member) repairableLocked(l *lock, own *lease, req driver.RenewRequest, 
 	return req.Repair && l.lastToken <= req.Token &&
 		(own != nil || l.free(now)) &&
 		near(req.Token, now, 1<<62, 2*driver.MaxTokenLead) &&
-		!m.engine.cancelledLocked(req.LeaseID, now) &&
+		!m.cancelledLocked(req.LeaseID, now) &&
 		m.remainingLocked(now, req.Quarantine) == 0
-}
-
-// Inspect implements driver.Member.
-func (m *Member) Inspect(ctx context.Context, name string) (lockinfo.LockState, error) {
-	return m.engine.Inspect(ctx, name)
 }
 
 // Capabilities implements driver.Member.
 func (m *Member) Capabilities() driver.Capabilities {
 	return driver.Capabilities{Break: true, Losses: true, List: true}
-}
-
-// Close implements driver.Member. It closes the engine.
-func (m *Member) Close() error { return m.engine.Close() }
-
-// List implements driver.Lister.
-func (m *Member) List(ctx context.Context, prefix string) iter.Seq2[lockinfo.LockState, error] {
-	return m.engine.List(ctx, prefix)
-}
-
-// OnLoss implements driver.LossTeller.
-func (m *Member) OnLoss(told func(driver.Loss)) (stop func()) { return m.engine.OnLoss(told) }
-
-// Breaks implements driver.Breaker.
-func (m *Member) Breaks(ctx context.Context, name string) ([]lockinfo.Broken, error) {
-	return m.engine.Breaks(ctx, name)
 }

@@ -14,12 +14,12 @@ import (
 
 // Break implements driver.Breaker, with the member's duty to the counter.
 func (m *Member) Break(ctx context.Context, req driver.BreakRequest) ([]lockinfo.Broken, error) {
-	all, ended, err := m.engine.breakLeases(ctx, req, func(l *lock, now time.Time) {
+	all, ended, err := m.breakLeases(ctx, req, func(l *lock, now time.Time) {
 		if near(req.Token, now, 1<<62, 2*driver.MaxTokenLead) {
 			l.lastToken = max(l.lastToken, req.Token|1)
 		}
 	})
-	m.engine.tellLost(req.Name, ended)
+	m.tellLost(req.Name, ended)
 	return all, err
 }
 
@@ -28,15 +28,15 @@ func (m *Member) Withdraw(ctx context.Context, req driver.WithdrawRequest) (uint
 	if err := req.Check(); err != nil {
 		return 0, err
 	}
-	now, err := m.engine.enter(ctx)
+	now, err := m.enter(ctx)
 	if err != nil {
 		return 0, err
 	}
-	defer m.engine.mu.Unlock()
+	defer m.mu.Unlock()
 	if req.Cancel {
-		m.engine.tombstones[req.LeaseID] = now.Add(driver.TombstoneTTL)
+		m.tombstones[req.LeaseID] = now.Add(driver.TombstoneTTL)
 	}
-	l := m.engine.settleLocked(req.Name, now)
+	l := m.settleLocked(req.Name, now)
 	own := l.held(req.LeaseID)
 	ends := own != nil && own.withdrawnBy(req)
 	// A lease that stays can be repaired: its token was not withdrawn.
@@ -53,7 +53,7 @@ func (m *Member) Withdraw(ctx context.Context, req driver.WithdrawRequest) (uint
 	} else {
 		l.end(own)
 	}
-	m.engine.serveLocked(l, now)
+	m.serveLocked(l, now)
 	return own.token, nil
 }
 

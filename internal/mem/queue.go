@@ -38,7 +38,9 @@ func (e *Engine) serveLocked(l *lock, now time.Time) {
 		// The lease ends with the place, so that a dead waiter causes no longer delay. A
 		// live one extends it.
 		h := l.grant(&head.req, token, now, head.until)
-		l.ledger.handedOver(head, h, now)
+		event := h.event(lockinfo.HistoryHandedOver, now)
+		event.Waited = now.Sub(head.asked)
+		l.ledger.write(event, now)
 		e.watches.Tell(head.req.LeaseID, driver.Notice{Token: h.token})
 		v.AddLease(h.mode, h.expiry.Sub(now))
 		l.addHead(&v, now)
@@ -51,7 +53,7 @@ func (e *Engine) giveUpDoneLocked(l *lock, v *rules.View, now time.Time) {
 	l.queue = slices.DeleteFunc(l.queue, func(p *place) bool {
 		done := v.GivesUp(p.req.Once)
 		if done {
-			l.ledger.left(p, now)
+			l.ledger.write(p.leftEvent(now), now)
 			e.watches.Tell(p.req.LeaseID, driver.Notice{})
 		}
 		return done
@@ -65,7 +67,7 @@ func (l *lock) givePlace(req *driver.AcquireRequest, now time.Time) (rank int) {
 		p := &place{req: *req, asked: now}
 		p.req.Holder = copyHolder(req.Holder)
 		l.queue = append(l.queue, p)
-		l.ledger.queued(p, now)
+		l.ledger.write(p.event(lockinfo.HistoryQueued), now)
 		rank = len(l.queue)
 	}
 	lengthen(&l.queue[rank-1].until, now.Add(req.WaiterTTL))

@@ -43,7 +43,7 @@ func (e *Engine) Complete(ctx context.Context, req driver.CompleteRequest) error
 	}
 	l.record.by = req.LeaseID
 	l.end(h)
-	l.ledger.ended(lockinfo.HistoryCompleted, h, now)
+	l.ledger.leased(lockinfo.HistoryCompleted, h, now)
 	e.serveLocked(l, now) // and removes the places with Once
 	return nil
 }
