@@ -21,13 +21,10 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 	if err := driver.CheckSupport(e.Capabilities(), req); err != nil {
 		return driver.AcquireReply{}, err
 	}
-	now, err := e.enter(ctx)
-	if err != nil {
-		return driver.AcquireReply{}, err
-	}
-	defer e.mu.Unlock()
-	e.sweepLocked(now)
-	return e.acquireLocked(&req, now)
+	return answer(ctx, e, func(now time.Time) (driver.AcquireReply, error) {
+		e.sweepLocked(now)
+		return e.acquireLocked(&req, now)
+	})
 }
 
 // acquireLocked settles the name, decides about the request, and does what was
@@ -90,37 +87,34 @@ func (e *Engine) judgeLocked(l *lock, req *driver.AcquireRequest, now time.Time,
 // before it records the first lease, so that there is nothing to take back. The
 // names differ, so that none of the leases changes what was decided.
 func (e *Engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (driver.AllReply, error) {
-	now, err := e.enter(ctx)
-	if err != nil {
-		return driver.AllReply{}, err
-	}
-	defer e.mu.Unlock()
-	e.sweepLocked(now)
-	for i := range reqs {
-		req := &reqs[i]
-		if err := driver.CheckSupport(e.Capabilities(), *req); err != nil {
-			return driver.AllReply{}, err
+	return answer(ctx, e, func(now time.Time) (driver.AllReply, error) {
+		e.sweepLocked(now)
+		for i := range reqs {
+			req := &reqs[i]
+			if err := driver.CheckSupport(e.Capabilities(), *req); err != nil {
+				return driver.AllReply{}, err
+			}
+			l := e.settleLocked(req.Name, now)
+			var v verdict
+			if err := e.judgeLocked(l, req, now, &v); err != nil {
+				return driver.AllReply{}, err
+			}
+			switch v.outcome {
+			case driver.Granted:
+			case driver.Held:
+				return driver.AllReply{Outcome: v.outcome, Refused: i, Blocker: v.Blocker(v.first.describe(now), 0, len(l.queue))}, nil
+			default:
+				return driver.AllReply{Outcome: v.outcome, Refused: i}, nil
+			}
 		}
-		l := e.settleLocked(req.Name, now)
-		var v verdict
-		if err := e.judgeLocked(l, req, now, &v); err != nil {
-			return driver.AllReply{}, err
+		all := driver.AllReply{Outcome: driver.Granted}
+		for i := range reqs {
+			reply, err := e.acquireLocked(&reqs[i], now)
+			if err != nil {
+				return driver.AllReply{}, err // cannot be: it would be granted
+			}
+			all.Tokens = append(all.Tokens, reply.Token)
 		}
-		switch v.outcome {
-		case driver.Granted:
-		case driver.Held:
-			return driver.AllReply{Outcome: v.outcome, Refused: i, Blocker: v.Blocker(v.first.describe(now), 0, len(l.queue))}, nil
-		default:
-			return driver.AllReply{Outcome: v.outcome, Refused: i}, nil
-		}
-	}
-	all := driver.AllReply{Outcome: driver.Granted}
-	for i := range reqs {
-		reply, err := e.acquireLocked(&reqs[i], now)
-		if err != nil {
-			return driver.AllReply{}, err // cannot be: it would be granted
-		}
-		all.Tokens = append(all.Tokens, reply.Token)
-	}
-	return all, nil
+		return all, nil
+	})
 }

@@ -23,66 +23,66 @@ type broken struct {
 
 // Break implements driver.Breaker.
 func (e *Engine) Break(ctx context.Context, req driver.BreakRequest) ([]lockinfo.Broken, error) {
-	all, ended, err := e.breakLeases(ctx, req, nil)
-	e.tellLost(req.Name, ended)
+	return e.breakLeases(ctx, req, func(*lock, time.Time) {})
+}
+
+// breakLeases ends the leases that req is about and calls ending before the lock is handed
+// over. It returns the records of all that req has ended.
+func (e *Engine) breakLeases(ctx context.Context, req driver.BreakRequest, ending func(*lock, time.Time)) (all []lockinfo.Broken, err error) {
+	var ended []lockinfo.Broken // now
+	err = e.step(ctx, func(now time.Time) error {
+		e.sweepLocked(now)
+		l := e.settleLocked(req.Name, now)
+		for _, h := range slices.Clone(l.leases) {
+			if req.Hits(h.token, h.released) {
+				ended = append(ended, l.breakLease(h, req, now))
+			}
+		}
+		for _, b := range l.broken {
+			if b.ID == req.ID { // INVARIANT I6: a repeat gets the answer of the first time
+				all = append(all, b.describe(now))
+			}
+		}
+		// The answer names all that were ended; only the latest are remembered.
+		// INVARIANT I11.
+		l.broken = slices.Delete(l.broken, 0, max(0, len(l.broken)-driver.MaxBreaks))
+		ending(l, now)
+		e.serveLocked(l, now)
+		return nil
+	})
+	for _, b := range ended { // to all clients: each finds its own by the lease ID
+		e.losses.Tell(driver.Loss{Name: req.Name, LeaseID: b.LeaseID, Err: b.Err()})
+	}
 	return all, err
 }
 
-// breakLeases ends the leases that req is about and calls ending, unless it is
-// nil, before the lock is handed over. It returns the records of all that req
-// has ended, and of those that it has ended now.
-func (e *Engine) breakLeases(ctx context.Context, req driver.BreakRequest, ending func(*lock, time.Time)) (all, ended []lockinfo.Broken, err error) {
-	now, err := e.enter(ctx)
-	if err != nil {
-		return nil, nil, err
+// breakLease ends one lease and records it.
+func (l *lock) breakLease(h *lease, req driver.BreakRequest, now time.Time) lockinfo.Broken {
+	l.end(h)
+	event := h.event(lockinfo.HistoryBroken, now)
+	event.Author, event.Reason = req.Author, req.Reason
+	l.ledger.write(event, now)
+	b := lockinfo.Broken{
+		ID: req.ID, LeaseID: h.id, Token: h.token, Mode: h.mode, Holder: copyHolder(h.who),
+		Author: req.Author, Reason: req.Reason,
 	}
-	defer e.mu.Unlock()
-	e.sweepLocked(now)
-	l := e.settleLocked(req.Name, now)
-	for _, h := range slices.Clone(l.leases) {
-		if req.Hits(h.token, h.released) {
-			l.end(h)
-			event := h.event(lockinfo.HistoryBroken, now)
-			event.Author, event.Reason = req.Author, req.Reason
-			l.ledger.write(event, now)
-			b := lockinfo.Broken{
-				ID: req.ID, LeaseID: h.id, Token: h.token, Mode: h.mode, Holder: copyHolder(h.who),
-				Author: req.Author, Reason: req.Reason,
-			}
-			l.broken, ended = append(l.broken, broken{b, now}), append(ended, b)
-		}
-	}
-	for _, b := range l.broken {
-		if b.ID == req.ID { // INVARIANT I6: a repeat gets the answer of the first time
-			all = append(all, b.describe(now))
-		}
-	}
-	// The answer names all that were ended; only the latest are remembered.
-	// INVARIANT I11.
-	l.broken = slices.Delete(l.broken, 0, max(0, len(l.broken)-driver.MaxBreaks))
-	if ending != nil {
-		ending(l, now)
-	}
-	e.serveLocked(l, now)
-	return all, ended, nil
+	l.broken = append(l.broken, broken{b, now})
+	return b
 }
 
 // Breaks implements driver.Breaker. It only reads, and so hands nothing over and creates no
 // name.
 func (e *Engine) Breaks(ctx context.Context, name string) ([]lockinfo.Broken, error) {
-	now, err := e.enter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer e.mu.Unlock()
-	var all []lockinfo.Broken
-	if l := e.locks[name]; l != nil {
-		l.purge(now)
-		for _, b := range l.broken {
-			all = append(all, b.describe(now))
+	return answer(ctx, e, func(now time.Time) ([]lockinfo.Broken, error) {
+		var all []lockinfo.Broken
+		if l := e.locks[name]; l != nil {
+			l.purge(now)
+			for _, b := range l.broken {
+				all = append(all, b.describe(now))
+			}
 		}
-	}
-	return all, nil
+		return all, nil
+	})
 }
 
 func (b broken) describe(now time.Time) lockinfo.Broken {
@@ -92,11 +92,3 @@ func (b broken) describe(now time.Time) lockinfo.Broken {
 
 // OnLoss implements driver.LossTeller.
 func (e *Engine) OnLoss(told func(driver.Loss)) (stop func()) { return e.losses.OnLoss(told) }
-
-// tellLost reports broken leases to all clients: each finds its own by the lease ID. The
-// caller does not have e.mu.
-func (e *Engine) tellLost(name string, ended []lockinfo.Broken) {
-	for _, b := range ended {
-		e.losses.Tell(driver.Loss{Name: name, LeaseID: b.LeaseID, Err: b.Err()})
-	}
-}

@@ -111,20 +111,17 @@ func (e *Engine) History(ctx context.Context, name string) ([]lockinfo.HistoryEv
 	if e.chronicle == nil {
 		return nil, fmt.Errorf("history is %w: open the engine with it", driver.ErrUnsupported)
 	}
-	now, err := e.enter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer e.mu.Unlock()
-	if e.locks[name] == nil { // never used: do not create it
-		return nil, nil
-	}
-	var all []lockinfo.HistoryEvent
-	for _, w := range e.settleLocked(name, now).ledger.events {
-		w.Holder, w.Ago = copyHolder(w.Holder), now.Sub(w.at)
-		all = append(all, w.HistoryEvent)
-	}
-	return all, nil
+	return answer(ctx, e, func(now time.Time) ([]lockinfo.HistoryEvent, error) {
+		if e.locks[name] == nil { // never used: do not create it
+			return nil, nil
+		}
+		var all []lockinfo.HistoryEvent
+		for _, w := range e.settleLocked(name, now).ledger.events {
+			w.Holder, w.Ago = copyHolder(w.Holder), now.Sub(w.at)
+			all = append(all, w.HistoryEvent)
+		}
+		return all, nil
+	})
 }
 
 // OnEvent implements driver.Historian.

@@ -16,17 +16,14 @@ import (
 
 // Inspect implements driver.Engine.
 func (e *Engine) Inspect(ctx context.Context, name string) (lockinfo.LockState, error) {
-	now, err := e.enter(ctx)
-	if err != nil {
-		return lockinfo.LockState{}, err
-	}
-	defer e.mu.Unlock()
-	l := e.locks[name]
-	if l == nil { // never used, which is not an error: do not create it
-		return lockinfo.LockState{Name: name}, nil
-	}
-	e.settleLocked(name, now)
-	return l.describe(name, now), nil
+	return answer(ctx, e, func(now time.Time) (lockinfo.LockState, error) {
+		l := e.locks[name]
+		if l == nil { // never used, which is not an error: do not create it
+			return lockinfo.LockState{Name: name}, nil
+		}
+		e.settleLocked(name, now)
+		return l.describe(name, now), nil
+	})
 }
 
 // describe returns the state of a settled lock. Holders are copies, with labels that the
@@ -54,24 +51,21 @@ func (e *Engine) List(ctx context.Context, prefix string) iter.Seq2[lockinfo.Loc
 // used returns the locks that List yields. It takes a snapshot, so that the
 // caller's loop body may use the engine.
 func (e *Engine) used(ctx context.Context, prefix string) ([]lockinfo.LockState, error) {
-	now, err := e.enter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer e.mu.Unlock()
-	var locks []lockinfo.LockState
-	for name, l := range e.touched {
-		if !strings.HasPrefix(name, prefix) {
-			continue
+	return answer(ctx, e, func(now time.Time) ([]lockinfo.LockState, error) {
+		var locks []lockinfo.LockState
+		for name, l := range e.touched {
+			if !strings.HasPrefix(name, prefix) {
+				continue
+			}
+			e.settleLocked(name, now)
+			if l.idle() {
+				delete(e.touched, name) // until its next request: List skips names that are only remembered
+			} else {
+				locks = append(locks, l.describe(name, now))
+			}
 		}
-		e.settleLocked(name, now)
-		if l.idle() {
-			delete(e.touched, name) // until its next request: List skips names that are only remembered
-		} else {
-			locks = append(locks, l.describe(name, now))
-		}
-	}
-	return locks, nil
+		return locks, nil
+	})
 }
 
 // idle reports whether the lock has no holder and no waiter.

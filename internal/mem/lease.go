@@ -30,42 +30,39 @@ func (e *Engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []erro
 // Release implements driver.Engine. It also gives up a place: its sender may not know
 // whether it has a lease or a place.
 func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
-	now, err := e.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer e.mu.Unlock()
-	// The tombstone is set even if there is nothing to end: the request that it stops may
-	// still be under way. INVARIANT I5.
-	if req.Cancel {
-		e.tombstones[req.LeaseID] = now.Add(driver.TombstoneTTL)
-	}
-	l := e.settleLocked(req.Name, now)
-	l.giveUpPlace(req.LeaseID, now)
-	// INVARIANT I4: only the exact lease.
-	h := l.held(req.LeaseID)
-	if h != nil {
-		l.ledger.leased(endOf(req), h, now)
-	}
-	switch {
-	case h == nil: // over, released before, or never granted
-	case req.KeepFor > 0: // not twice: what is kept closed is not held any more
-		h.keepClosed(now.Add(req.KeepFor))
-		if len(l.queue) > 0 {
-			// The lock may become free earlier now, without a notice: the head must reset
-			// its timer.
-			e.watches.Tell(l.queue[0].req.LeaseID, driver.Notice{})
+	return e.step(ctx, func(now time.Time) error {
+		// The tombstone is set even if there is nothing to end: the request that it stops may
+		// still be under way. INVARIANT I5.
+		if req.Cancel {
+			e.tombstones[req.LeaseID] = now.Add(driver.TombstoneTTL)
 		}
-	default:
-		l.end(h)
-	}
-	// Even if there was no lease: the others may have waited for the place that was
-	// given up.
-	e.serveLocked(l, now)
-	if h == nil {
-		return driver.ErrLost
-	}
-	return nil
+		l := e.settleLocked(req.Name, now)
+		l.giveUpPlace(req.LeaseID, now)
+		// INVARIANT I4: only the exact lease.
+		h := l.held(req.LeaseID)
+		if h != nil {
+			l.ledger.leased(endOf(req), h, now)
+		}
+		switch {
+		case h == nil: // over, released before, or never granted
+		case req.KeepFor > 0: // not twice: what is kept closed is not held any more
+			h.keepClosed(now.Add(req.KeepFor))
+			if len(l.queue) > 0 {
+				// The lock may become free earlier now, without a notice: the head must reset
+				// its timer.
+				e.watches.Tell(l.queue[0].req.LeaseID, driver.Notice{})
+			}
+		default:
+			l.end(h)
+		}
+		// Even if there was no lease: the others may have waited for the place that was
+		// given up.
+		e.serveLocked(l, now)
+		if h == nil {
+			return driver.ErrLost
+		}
+		return nil
+	})
 }
 
 // endOf returns the kind of the event of a release. The client sets Lost.
@@ -79,17 +76,14 @@ func endOf(req driver.ReleaseRequest) lockinfo.HistoryKind {
 // Downgrade implements driver.Downgrader. The token and the expiry stay, the lock is never
 // free in between, and a repeat changes nothing.
 func (e *Engine) Downgrade(ctx context.Context, req driver.DowngradeRequest) error {
-	now, err := e.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer e.mu.Unlock()
-	l := e.settleLocked(req.Name, now)
-	h := l.held(req.LeaseID)
-	if h == nil || h.mode.Limit() != 0 {
-		return driver.ErrLost
-	}
-	h.mode = lockinfo.Shared // INVARIANT I6: a repeat changes nothing
-	e.serveLocked(l, now)
-	return nil
+	return e.step(ctx, func(now time.Time) error {
+		l := e.settleLocked(req.Name, now)
+		h := l.held(req.LeaseID)
+		if h == nil || h.mode.Limit() != 0 {
+			return driver.ErrLost
+		}
+		h.mode = lockinfo.Shared // INVARIANT I6: a repeat changes nothing
+		e.serveLocked(l, now)
+		return nil
+	})
 }

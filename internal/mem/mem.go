@@ -3,6 +3,7 @@ package mem
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 
 // Duties shown here. Every request is one atomic step of the store, under e.mu; methods that
 // need it end in Locked. Only the store's clock decides when something ends (INVARIANT I8):
-// enter reads it once, under the mutex, for all steps of the request. A request to a closed
+// step reads it once, under the mutex, for all that the request does. A request to a closed
 // engine, or with an ended context, changes nothing. Useless data is deleted without a
 // request for it (INVARIANT I11).
 
@@ -83,35 +84,40 @@ func (e *Engine) Close() error {
 	return nil
 }
 
-// enter begins a request: it locks e.mu and returns the present time, or fails without the
-// lock. The clock is read under the mutex: an earlier reading could be older than the
-// recorded state.
-func (e *Engine) enter(ctx context.Context) (time.Time, error) {
+// step carries a request out as one step of the store, or fails without a call of do. The
+// clock is read under the mutex: an earlier reading could be older than the recorded state.
+func (e *Engine) step(ctx context.Context, do func(now time.Time) error) error {
 	if err := ctx.Err(); err != nil {
-		return time.Time{}, err
+		return err
 	}
 	e.mu.Lock()
+	defer e.mu.Unlock()
 	if e.closed {
-		e.mu.Unlock()
-		return time.Time{}, fmt.Errorf("the engine was %w", driver.ErrClosed)
+		return fmt.Errorf("the engine was %w", driver.ErrClosed)
 	}
-	return time.Now(), nil
+	return do(time.Now())
 }
 
-// each answers a batch request by request, in one step of the store. If enter fails, each
-// answer is failed(err).
-func each[Request, Reply any](ctx context.Context, e *Engine, reqs []Request, failed func(error) Reply, answer func(Request, time.Time) Reply) []Reply {
-	replies := make([]Reply, len(reqs))
-	now, err := e.enter(ctx)
-	if err == nil {
-		defer e.mu.Unlock()
-	}
-	for i, req := range reqs {
-		if err != nil {
-			replies[i] = failed(err)
-		} else {
-			replies[i] = answer(req, now)
+// answer is step for a request that has a reply.
+func answer[Reply any](ctx context.Context, e *Engine, do func(now time.Time) (Reply, error)) (reply Reply, err error) {
+	err = e.step(ctx, func(now time.Time) (err error) {
+		reply, err = do(now)
+		return err
+	})
+	return reply, err
+}
+
+// each answers a batch request by request, in one step of the store. If the step fails, each
+// reply is failed(err).
+func each[Request, Reply any](ctx context.Context, e *Engine, reqs []Request, failed func(error) Reply, one func(Request, time.Time) Reply) []Reply {
+	replies, err := answer(ctx, e, func(now time.Time) (replies []Reply, err error) {
+		for _, req := range reqs {
+			replies = append(replies, one(req, now))
 		}
+		return replies, nil
+	})
+	if err != nil {
+		return slices.Repeat([]Reply{failed(err)}, len(reqs))
 	}
 	return replies
 }

@@ -54,13 +54,10 @@ func (m *Member) Restart() {
 
 // Admit implements driver.Member.
 func (m *Member) Admit(ctx context.Context) error {
-	now, err := m.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer m.mu.Unlock()
-	m.marked, m.quarantine = true, now
-	return nil
+	return m.step(ctx, func(now time.Time) error {
+		m.marked, m.quarantine = true, now
+		return nil
+	})
 }
 
 // remainingLocked returns what is left of the quarantine. If the store has no
@@ -77,24 +74,21 @@ func (m *Member) Propose(ctx context.Context, req driver.ProposeRequest) (driver
 	if err := req.Check(); err != nil {
 		return driver.ProposeReply{}, err
 	}
-	now, err := m.enter(ctx)
-	if err != nil {
-		return driver.ProposeReply{}, err
-	}
-	defer m.mu.Unlock()
-	m.sweepLocked(now)
-	l := m.settleLocked(req.Name, now)
-	var v rules.View
-	first := l.look(&v, now)
-	if err := v.CheckKind(lockinfo.Exclusive); err != nil { // INVARIANT I12
-		return driver.ProposeReply{}, err
-	}
-	reply := m.voteLocked(l, &v, req, now)
-	if reply.Vote == driver.VoteHeld {
-		reply.Blocker = v.Blocker(first.describe(now), 0, len(l.queue))
-	}
-	reply.Counter, reply.Clock = l.lastToken, uint64(now.UnixMicro())
-	return reply, nil
+	return answer(ctx, m.store, func(now time.Time) (driver.ProposeReply, error) {
+		m.sweepLocked(now)
+		l := m.settleLocked(req.Name, now)
+		var v rules.View
+		first := l.look(&v, now)
+		if err := v.CheckKind(lockinfo.Exclusive); err != nil { // INVARIANT I12
+			return driver.ProposeReply{}, err
+		}
+		reply := m.voteLocked(l, &v, req, now)
+		if reply.Vote == driver.VoteHeld {
+			reply.Blocker = v.Blocker(first.describe(now), 0, len(l.queue))
+		}
+		reply.Counter, reply.Clock = l.lastToken, uint64(now.UnixMicro())
+		return reply, nil
+	})
 }
 
 // voteLocked answers a proposal for a lock that is settled, and of which v was seen.

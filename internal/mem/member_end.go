@@ -14,13 +14,11 @@ import (
 
 // Break implements driver.Breaker, with the member's duty to the counter.
 func (m *Member) Break(ctx context.Context, req driver.BreakRequest) ([]lockinfo.Broken, error) {
-	all, ended, err := m.breakLeases(ctx, req, func(l *lock, now time.Time) {
+	return m.breakLeases(ctx, req, func(l *lock, now time.Time) {
 		if near(req.Token, now, 1<<62, 2*driver.MaxTokenLead) {
 			l.lastToken = max(l.lastToken, req.Token|1)
 		}
 	})
-	m.tellLost(req.Name, ended)
-	return all, err
 }
 
 // Withdraw implements driver.Member.
@@ -28,33 +26,30 @@ func (m *Member) Withdraw(ctx context.Context, req driver.WithdrawRequest) (uint
 	if err := req.Check(); err != nil {
 		return 0, err
 	}
-	now, err := m.enter(ctx)
-	if err != nil {
-		return 0, err
-	}
-	defer m.mu.Unlock()
-	if req.Cancel {
-		m.tombstones[req.LeaseID] = now.Add(driver.TombstoneTTL)
-	}
-	l := m.settleLocked(req.Name, now)
-	own := l.held(req.LeaseID)
-	ends := own != nil && own.withdrawnBy(req)
-	// A lease that stays can be repaired: its token was not withdrawn.
-	stays := own != nil && !ends && own.token == req.Token
-	if req.Token != 0 && !stays && near(req.Token, now, 1<<62, req.Lead+driver.TombstoneTTL) {
-		l.lastToken = max(l.lastToken, req.Token|1)
-	}
-	if !ends {
-		return 0, driver.ErrLost
-	}
-	l.lastToken = max(l.lastToken, own.token|1)
-	if req.KeepFor > 0 {
-		own.keepClosed(now.Add(req.KeepFor))
-	} else {
-		l.end(own)
-	}
-	m.serveLocked(l, now)
-	return own.token, nil
+	return answer(ctx, m.store, func(now time.Time) (uint64, error) {
+		if req.Cancel {
+			m.tombstones[req.LeaseID] = now.Add(driver.TombstoneTTL)
+		}
+		l := m.settleLocked(req.Name, now)
+		own := l.held(req.LeaseID)
+		ends := own != nil && own.withdrawnBy(req)
+		// A lease that stays can be repaired: its token was not withdrawn.
+		stays := own != nil && !ends && own.token == req.Token
+		if req.Token != 0 && !stays && near(req.Token, now, 1<<62, req.Lead+driver.TombstoneTTL) {
+			l.lastToken = max(l.lastToken, req.Token|1)
+		}
+		if !ends {
+			return 0, driver.ErrLost
+		}
+		l.lastToken = max(l.lastToken, own.token|1)
+		if req.KeepFor > 0 {
+			own.keepClosed(now.Add(req.KeepFor))
+		} else {
+			l.end(own)
+		}
+		m.serveLocked(l, now)
+		return own.token, nil
+	})
 }
 
 // withdrawnBy reports whether req ends the lease: a release does, and otherwise only its

@@ -24,53 +24,46 @@ type record struct {
 
 // Complete implements driver.Recorder.
 func (e *Engine) Complete(ctx context.Context, req driver.CompleteRequest) error {
-	now, err := e.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer e.mu.Unlock()
-	l := e.settleLocked(req.Name, now)
-	if l.record != nil && l.record.by == req.LeaseID {
-		return nil // INVARIANT I6: a repeat, which does not lengthen the retention
-	}
-	h := l.held(req.LeaseID)
-	if h == nil {
-		return driver.ErrLost // INVARIANT I4
-	}
-	l.record = &record{data: slices.Clone(req.Record), expiry: now.Add(req.Retention)}
-	if req.Keep {
+	return e.step(ctx, func(now time.Time) error {
+		l := e.settleLocked(req.Name, now)
+		if l.record != nil && l.record.by == req.LeaseID {
+			return nil // INVARIANT I6: a repeat, which does not lengthen the retention
+		}
+		h := l.held(req.LeaseID)
+		if h == nil {
+			return driver.ErrLost // INVARIANT I4
+		}
+		l.record = &record{data: slices.Clone(req.Record), expiry: now.Add(req.Retention)}
+		if req.Keep {
+			return nil
+		}
+		l.record.by = req.LeaseID
+		l.end(h)
+		l.ledger.leased(lockinfo.HistoryCompleted, h, now)
+		e.serveLocked(l, now) // and removes the places with Once
 		return nil
-	}
-	l.record.by = req.LeaseID
-	l.end(h)
-	l.ledger.leased(lockinfo.HistoryCompleted, h, now)
-	e.serveLocked(l, now) // and removes the places with Once
-	return nil
+	})
 }
 
 // Recall implements driver.Recorder. What it returns belongs to the caller.
-func (e *Engine) Recall(ctx context.Context, name string) (driver.Record, bool, error) {
-	now, err := e.enter(ctx)
-	if err != nil {
-		return driver.Record{}, false, err
-	}
-	defer e.mu.Unlock()
-	r := e.settleLocked(name, now).record
-	if r == nil {
-		return driver.Record{}, false, nil
-	}
-	return driver.Record{Data: slices.Clone(r.data), ExpiresIn: r.expiry.Sub(now)}, true, nil
+func (e *Engine) Recall(ctx context.Context, name string) (found driver.Record, ok bool, err error) {
+	err = e.step(ctx, func(now time.Time) error {
+		r := e.settleLocked(name, now).record
+		if ok = r != nil; ok {
+			found = driver.Record{Data: slices.Clone(r.data), ExpiresIn: r.expiry.Sub(now)}
+		}
+		return nil
+	})
+	return found, ok, err
 }
 
 // DescribeRecord implements driver.Recorder.
-func (e *Engine) DescribeRecord(ctx context.Context, name string) (driver.RecordInfo, bool, error) {
-	now, err := e.enter(ctx)
-	if err != nil {
-		return driver.RecordInfo{}, false, err
-	}
-	defer e.mu.Unlock()
-	info, found := e.describeRecordLocked(name, now)
-	return info, found, nil
+func (e *Engine) DescribeRecord(ctx context.Context, name string) (info driver.RecordInfo, found bool, err error) {
+	err = e.step(ctx, func(now time.Time) error {
+		info, found = e.describeRecordLocked(name, now)
+		return nil
+	})
+	return info, found, err
 }
 
 // describeRecordLocked describes the record of a name. It creates no name.
@@ -92,31 +85,25 @@ func (e *Engine) ListRecords(ctx context.Context, prefix string) iter.Seq2[drive
 }
 
 // describeRecords describes the records of names with the prefix, as of one instant.
-func (e *Engine) describeRecords(ctx context.Context, prefix string) (all []driver.RecordInfo, err error) {
-	now, err := e.enter(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer e.mu.Unlock()
-	for name := range e.locks {
-		if strings.HasPrefix(name, prefix) {
-			if info, found := e.describeRecordLocked(name, now); found {
-				all = append(all, info)
+func (e *Engine) describeRecords(ctx context.Context, prefix string) ([]driver.RecordInfo, error) {
+	return answer(ctx, e, func(now time.Time) (all []driver.RecordInfo, err error) {
+		for name := range e.locks {
+			if strings.HasPrefix(name, prefix) {
+				if info, found := e.describeRecordLocked(name, now); found {
+					all = append(all, info)
+				}
 			}
 		}
-	}
-	return all, nil
+		return all, nil
+	})
 }
 
 // Forget implements driver.Recorder. Leases and places stay: waiters go on waiting.
 func (e *Engine) Forget(ctx context.Context, name string) (bool, error) {
-	now, err := e.enter(ctx)
-	if err != nil {
-		return false, err
-	}
-	defer e.mu.Unlock()
-	l := e.settleLocked(name, now)
-	found := l.record != nil
-	l.record = nil
-	return found, nil
+	return answer(ctx, e, func(now time.Time) (bool, error) {
+		l := e.settleLocked(name, now)
+		found := l.record != nil
+		l.record = nil
+		return found, nil
+	})
 }

@@ -92,113 +92,99 @@ func (p *prunable) Pop() any {
 // Deposit implements driver.Vault. Its ID identifies a repeat, which changes nothing, in any
 // state of the token.
 func (e *Engine) Deposit(ctx context.Context, req driver.DepositRequest) error {
-	now, err := e.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer e.mu.Unlock()
-	d := e.deposits[req.Digest]
-	switch {
-	case d.stateAt(now) == driver.Unknown:
-	case d.by == req.By:
-		return nil // INVARIANT I6: a repeat
-	default:
-		return fmt.Errorf("%w: there is another one-time token with this secret: draw a new one", driver.ErrKindMismatch)
-	}
-	if d != nil {
-		heap.Remove(&e.prunable, d.index) // forgotten, but not pruned yet
-	}
-	expiry := now.Add(req.TTL)
-	d = &deposit{
-		digest: req.Digest, by: req.By, payload: slices.Clone(req.Payload), state: driver.Fresh,
-		expiry: expiry, forget: expiry.Add(req.Memory),
-	}
-	e.deposits[req.Digest] = d
-	heap.Push(&e.prunable, d)
-	return nil
+	return e.step(ctx, func(now time.Time) error {
+		d := e.deposits[req.Digest]
+		switch {
+		case d.stateAt(now) == driver.Unknown:
+		case d.by == req.By:
+			return nil // INVARIANT I6: a repeat
+		default:
+			return fmt.Errorf("%w: there is another one-time token with this secret: draw a new one", driver.ErrKindMismatch)
+		}
+		if d != nil {
+			heap.Remove(&e.prunable, d.index) // forgotten, but not pruned yet
+		}
+		expiry := now.Add(req.TTL)
+		d = &deposit{
+			digest: req.Digest, by: req.By, payload: slices.Clone(req.Payload), state: driver.Fresh,
+			expiry: expiry, forget: expiry.Add(req.Memory),
+		}
+		e.deposits[req.Digest] = d
+		heap.Push(&e.prunable, d)
+		return nil
+	})
 }
 
 // Redeem implements driver.Vault. The request that finds the token Fresh makes it Redeemed in
 // the same step, so that only one request gets the payload.
 func (e *Engine) Redeem(ctx context.Context, req driver.RedeemRequest) (driver.VaultReply, error) {
-	now, err := e.enter(ctx)
-	if err != nil {
-		return driver.VaultReply{}, err
-	}
-	defer e.mu.Unlock()
-	d := e.deposits[req.Proof.Digest()]
-	state := d.stateAt(now)
-	switch {
-	case state == driver.Fresh:
-		d.state, d.taker, d.taken = driver.Redeemed, req.By, now
-		heap.Fix(&e.prunable, d.index)
-	case state == driver.Redeemed && d.taker == req.By && d.repeatable(now): // INVARIANT I6
-	default:
-		return driver.VaultReply{State: state}, nil
-	}
-	return driver.VaultReply{State: driver.Redeemed, Granted: true, Payload: slices.Clone(d.payload)}, nil
+	return answer(ctx, e, func(now time.Time) (driver.VaultReply, error) {
+		d := e.deposits[req.Proof.Digest()]
+		state := d.stateAt(now)
+		switch {
+		case state == driver.Fresh:
+			d.state, d.taker, d.taken = driver.Redeemed, req.By, now
+			heap.Fix(&e.prunable, d.index)
+		case state == driver.Redeemed && d.taker == req.By && d.repeatable(now): // INVARIANT I6
+		default:
+			return driver.VaultReply{State: state}, nil
+		}
+		return driver.VaultReply{State: driver.Redeemed, Granted: true, Payload: slices.Clone(d.payload)}, nil
+	})
 }
 
 // Peek implements driver.Vault. It changes nothing, not even an expired token.
 func (e *Engine) Peek(ctx context.Context, proof driver.Proof) (driver.VaultReply, error) {
-	now, err := e.enter(ctx)
-	if err != nil {
-		return driver.VaultReply{}, err
-	}
-	defer e.mu.Unlock()
-	d := e.deposits[proof.Digest()]
-	reply := driver.VaultReply{State: d.stateAt(now)}
-	if reply.State == driver.Fresh {
-		reply.Payload, reply.ExpiresIn = slices.Clone(d.payload), d.expiry.Sub(now)
-	}
-	return reply, nil
+	return answer(ctx, e, func(now time.Time) (driver.VaultReply, error) {
+		d := e.deposits[proof.Digest()]
+		reply := driver.VaultReply{State: d.stateAt(now)}
+		if reply.State == driver.Fresh {
+			reply.Payload, reply.ExpiresIn = slices.Clone(d.payload), d.expiry.Sub(now)
+		}
+		return reply, nil
+	})
 }
 
 // Revoke implements driver.Vault. The answer is the state before, so that the caller knows
 // whether the revocation came in time.
 func (e *Engine) Revoke(ctx context.Context, digest driver.Digest) (driver.VaultReply, error) {
-	now, err := e.enter(ctx)
-	if err != nil {
-		return driver.VaultReply{}, err
-	}
-	defer e.mu.Unlock()
-	d := e.deposits[digest]
-	reply := driver.VaultReply{State: d.stateAt(now)}
-	if reply.State == driver.Fresh {
-		d.state, d.payload = driver.Revoked, nil
-		heap.Fix(&e.prunable, d.index)
-	}
-	return reply, nil
+	return answer(ctx, e, func(now time.Time) (driver.VaultReply, error) {
+		d := e.deposits[digest]
+		reply := driver.VaultReply{State: d.stateAt(now)}
+		if reply.State == driver.Fresh {
+			d.state, d.payload = driver.Revoked, nil
+			heap.Fix(&e.prunable, d.index)
+		}
+		return reply, nil
+	})
 }
 
 // Prune implements driver.Vault. The deposit that is due first is at the top of
 // the heap: the step ends at one that is not due, or with the limit. Deleting a
 // payload makes the deposit due later, at its forget.
 func (e *Engine) Prune(ctx context.Context, limit int) (deleted int, more bool, err error) {
-	now, err := e.enter(ctx)
-	if err != nil {
-		return 0, false, err
-	}
-	defer e.mu.Unlock()
-	for emptied := 0; len(e.prunable) > 0; {
-		d := e.prunable[0]
-		isOver := d.stateAt(now) == driver.Unknown
-		switch {
-		case now.Before(d.due()):
-			return deleted, false, nil
-		case isOver && deleted == limit, !isOver && emptied == limit:
-			return deleted, true, nil
-		case isOver:
-			heap.Pop(&e.prunable)
-			delete(e.deposits, d.digest)
-			deleted++
-		default:
-			d.payload = nil
-			heap.Fix(&e.prunable, d.index)
-			emptied++
+	err = e.step(ctx, func(now time.Time) error {
+		for emptied := 0; len(e.prunable) > 0 && !more; {
+			d := e.prunable[0]
+			isOver := d.stateAt(now) == driver.Unknown
+			switch {
+			case now.Before(d.due()):
+				return nil
+			case isOver && deleted == limit, !isOver && emptied == limit:
+				more = true
+			case isOver:
+				heap.Pop(&e.prunable)
+				delete(e.deposits, d.digest)
+				deleted++
+			default:
+				d.payload = nil
+				heap.Fix(&e.prunable, d.index)
+				emptied++
+			}
 		}
-	}
-	return deleted, false, nil
+		return nil
+	})
+	return deleted, more, err
 }
 
 // SelfPruning implements driver.Vault. There is no goroutine that could do it.

@@ -10,7 +10,7 @@ import (
 )
 
 // noFollow makes an open fail at a symbolic link, and not wait at a pipe.
-const noFollow = unix.O_NOFOLLOW | unix.O_NONBLOCK
+const noFollow = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 
 // links returns how many names a file has.
 func links(info fs.FileInfo) uint64 { return uint64(info.Sys().(*syscall.Stat_t).Nlink) } //nolint:unconvert // 16 bits on some systems
