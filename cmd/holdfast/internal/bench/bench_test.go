@@ -52,24 +52,25 @@ func TestRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for what, l := range map[string]Latency{
-		"round trip": r.RoundTrip, "acquire": r.Acquire, "release": r.Release, "pair": r.Pair, "hand-over": r.HandOver, "renewal": r.KeptAlive.Renewal,
-	} {
-		if l.Count == 0 || l.P50 > l.P95 || l.P95 > l.P99 {
+	if len(r.Load) != 3 {
+		t.Fatalf("loads %+v, want those of 1, 16 and 256", r.Load)
+	}
+	check := func(what string, l Latency, least int) {
+		t.Helper()
+		if l.Count < least || l.P50 > l.P95 || l.P95 > l.P99 {
 			t.Errorf("%s: %+v", what, l)
 		}
 	}
-	if len(r.Throughput) != 3 {
-		t.Fatalf("throughput %+v, want that of 1, 16 and 256", r.Throughput)
-	}
 	for i, n := range []int{1, 16, 256} {
-		if at := r.Throughput[i]; at.Workers != n || at.PerS == 0 || at.Pair.Count < n {
-			t.Errorf("throughput of %d: %+v", n, at)
+		at := r.Load[i]
+		if at.Workers != n || at.PerS == 0 || at.Failed != 0 {
+			t.Errorf("load of %d: %+v", n, at)
 		}
+		check("acquire", at.Acquire, n)
+		check("release", at.Release, n)
+		check("pair", at.Pair, n)
 	}
-	if r.KeptAlive.Leases != 256 || r.KeptAlive.Failed != 0 {
-		t.Errorf("kept alive: %+v", r.KeptAlive)
-	}
+	check("hand-over", r.HandOver, 1)
 	if len(engine.names) != 256 {
 		t.Errorf("%d names, want 256", len(engine.names))
 	}
@@ -103,7 +104,7 @@ func TestInterrupted(t *testing.T) {
 		leaves(t, store)
 	}
 	store := mem.New(nil)
-	ctx, cancel := context.WithTimeoutCause(t.Context(), 280*time.Millisecond, why) // while leases are kept alive
+	ctx, cancel := context.WithTimeoutCause(t.Context(), 280*time.Millisecond, why) // during the hand-overs
 	defer cancel()
 	if _, err := Run(ctx, store, store, 320*time.Millisecond); !errors.Is(err, why) {
 		t.Errorf("at its end: %v, want the cause of the end", err)
@@ -112,17 +113,17 @@ func TestInterrupted(t *testing.T) {
 }
 
 func TestLatency(t *testing.T) {
-	var s samples
+	var times []time.Duration
 	for i := range 200 {
-		s = append(s, time.Duration(200-i)*time.Microsecond)
+		times = append(times, time.Duration(200-i)*time.Microsecond)
 	}
-	if got, want := s.latency(), (Latency{Count: 200, P50: 100, P95: 190, P99: 198}); got != want {
+	if got, want := latencyOf(times), (Latency{Count: 200, P50: 100, P95: 190, P99: 198}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if got, want := (samples{3 * time.Microsecond}).latency(), (Latency{Count: 1, P50: 3, P95: 3, P99: 3}); got != want {
+	if got, want := latencyOf(times[:1]), (Latency{Count: 1, P50: 1, P95: 1, P99: 1}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if got := samples(nil).latency(); got != (Latency{}) {
+	if got := latencyOf(nil); got != (Latency{}) {
 		t.Errorf("of none: %+v", got)
 	}
 }

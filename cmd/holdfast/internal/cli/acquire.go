@@ -160,7 +160,7 @@ func scriptOf(cmd *cobra.Command, verb string, pid int) (*keeper.Script, error) 
 // outlives refuses a store that ends with this process, and the lease with it.
 func (a *app) outlives(verb string) error {
 	choice, err := a.choose()
-	if err == nil && strings.HasPrefix(strings.ToLower(choice.URL), "memory:") {
+	if err == nil && endsWithUs(choice) {
 		err = exit.With(exit.Config, fmt.Errorf("%s: the store memory: ends with this command: name one that lasts with --store", verb))
 	}
 	return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -142,6 +143,9 @@ func (a *app) choose() (store.Choice, error) {
 	}
 	return a.choice, nil
 }
+
+// endsWithUs reports whether a store is in the memory of this process.
+func endsWithUs(c store.Choice) bool { return strings.HasPrefix(strings.ToLower(c.URL), "memory:") }
 
 // defaultTTL sets a --ttl that was not given to the value of a configuration file. open
 // reports a file that cannot be read: wrong arguments come first.
