@@ -4,11 +4,8 @@
 // # How to read it
 //
 //	demo.go    the fleet, and what a process is
-//	cast.go    who there is, and what each of them does
-//	work.go    what goes well: orders, deploys, nightly jobs, readers, permits
-//	trouble.go what does not: a stuck holder, losses, a break, a freeze
-//	tangle.go  who waits for whom: a chain, and a cycle
-//	once.go    work that is done once, schedules, one-time tokens
+//	cast.go    the processes, and what each of them does
+//	rounds.go  rounds that are more than work under locks
 package demo
 
 import (
@@ -29,7 +26,7 @@ const Notice = "This is a demo: the locks are real, and the fleet that takes the
 // A Fleet is some dozens of processes. Use Start to make one.
 type Fleet struct {
 	engine driver.Engine
-	api    *http.Client // of the server, for what is done over HTTP
+	api    http.Handler // the server, for what is done over HTTP
 	seed   uint64
 	stop   context.CancelFunc
 	all    sync.WaitGroup
@@ -39,7 +36,7 @@ type Fleet struct {
 // engine, until Stop is called. The same seed gives the same names, in the same order for
 // each process.
 func Start(engine driver.Engine, api http.Handler, seed uint64) *Fleet {
-	f := &Fleet{engine: engine, api: &http.Client{Transport: inside{api}}, seed: seed}
+	f := &Fleet{engine: engine, api: api, seed: seed}
 	ctx, stop := context.WithCancel(context.Background()) // Stop ends it
 	f.stop = stop
 	for n, role := range cast() {
@@ -58,21 +55,24 @@ func (f *Fleet) Stop() {
 type role struct {
 	host, program, user string
 	person              bool
-	round               func(ctx context.Context, p *process) error
+	round               round
 }
+
+// A round is what a process does again and again.
+type round func(ctx context.Context, p *process) error
 
 // A process is one of the fleet.
 type process struct {
 	*holdfast.Client
 	role
-	api   *http.Client
+	api   http.Handler
 	rand  *rand.Rand // of its own: what one draws must not depend on when others do
 	count int        // of rounds so far
 }
 
-// least is how long a round takes at least: one that fails at once is not begun again
-// at once.
-const least = 200 * time.Millisecond
+// least is how long a round takes at least, in seconds: one that fails at once is not begun
+// again at once.
+const least = 0.2
 
 // play does what a role has to do, until ctx ends.
 func (f *Fleet) play(ctx context.Context, n uint64, r role) {
@@ -91,28 +91,29 @@ func (f *Fleet) play(ctx context.Context, n uint64, r role) {
 	}
 	defer func() { _ = p.Close() }() // what is left ends with its TTL, and with the store
 	if !r.person {                   // who comes first
-		_ = p.pause(ctx, least, time.Second)
+		_ = p.pause(ctx, least, 1)
 	}
 	for ; ctx.Err() == nil; p.count++ {
 		began := time.Now()
 		if p.round(ctx, p) != nil { // somebody has it, or took it away: that is life
-			_ = p.pause(ctx, time.Second, 3*time.Second)
+			_ = p.pause(ctx, 1, 3)
 		}
-		_ = p.pause(ctx, least-time.Since(began), least-time.Since(began))
+		left := least - time.Since(began).Seconds()
+		_ = p.pause(ctx, left, left)
 	}
 }
 
-// pause waits for a time that is drawn, or until ctx ends, and returns why it has.
-func (p *process) pause(ctx context.Context, from, to time.Duration) error {
-	d := from
+// pause waits for a time that is drawn, in seconds, or until ctx ends. It returns why ctx has
+// ended.
+func (p *process) pause(ctx context.Context, from, to float64) error {
 	if to > from {
-		d += time.Duration(p.rand.Int64N(int64(to - from)))
+		from += p.rand.Float64() * (to - from)
 	}
-	if d <= 0 {
+	if from <= 0 {
 		return context.Cause(ctx)
 	}
 	select {
-	case <-time.After(d):
+	case <-time.After(time.Duration(from * float64(time.Second))):
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -120,7 +121,7 @@ func (p *process) pause(ctx context.Context, from, to time.Duration) error {
 }
 
 // during returns work that takes a time that is drawn, or until the lock is lost.
-func (p *process) during(from, to time.Duration) func(context.Context, *holdfast.Lease) error {
+func (p *process) during(from, to float64) func(context.Context, *holdfast.Lease) error {
 	return func(ctx context.Context, _ *holdfast.Lease) error { return p.pause(ctx, from, to) }
 }
 
