@@ -3,13 +3,10 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,18 +16,11 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/keeper"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/runner"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
-	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// acquireFlags are the flags of acquire as they were given.
-type acquireFlags struct {
-	runFlags
-	pid int
-}
-
 func (a *app) acquireCommand() *cobra.Command {
-	var f acquireFlags
+	var f jobFlags
 	cmd := &cobra.Command{
 		Use:   "acquire NAME --pid PID",
 		Short: "Take a lock for the rest of a script",
@@ -54,19 +44,11 @@ The exit status is 0, 75 if another client has the lock, or one of those in hold
 		Example: `  eval "$(holdfast acquire deploy --pid $$ || echo exit $?)"
   eval "$(holdfast acquire -n --reason 'release 1.4' deploy --pid $$ || echo exit $?)"`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.orExit(f.hushed(a.acquire(cmd, &f, args))) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.orExit(a.acquire(&f, args)) },
 	}
 	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return a.orExit(exit.With(exit.Usage, flagError(c, err))) })
-	flags := cmd.Flags()
-	flags.SetNormalizeFunc(ofFlock)
-	flags.SortFlags = false
-	flags.IntVar(&f.pid, "pid", 0, "keep the lock until the process `PID` ends: $$ in a script")
-	f.defineWait(flags)
-	f.defineBusy(flags)
-	f.defineMode(flags)
-	f.defineTTL(flags)
-	f.defineLimits(flags)
-	f.defineTexts(flags)
+	cmd.Flags().SetNormalizeFunc(ofFlock)
+	f.define(cmd, "pid no-wait wait busy-status exclusive shared slots permits ttl min-hold max-hold stall-after reason label quiet verbose")
 	return a.withJSON(cmd)
 }
 
@@ -81,24 +63,50 @@ func (a *app) orExit(err error) error {
 	return err
 }
 
-func (a *app) acquire(cmd *cobra.Command, f *acquireFlags, args []string) error {
-	a.defaultTTL(cmd, &f.ttl)
-	job, err := f.job(cmd, args)
+func (a *app) acquire(f *jobFlags, args []string) error {
+	if len(args) != 1 {
+		return usage("acquire: want one NAME, and flags: holdfast run runs a command under a lock")
+	}
+	for _, name := range []string{"min-hold", "max-hold", "stall-after"} {
+		if given := f.cmd.Flags().Changed; given(name) && !given("pid") {
+			return usage("acquire: --%s needs a keeper: give --pid $$ with it", name)
+		}
+	}
+	return a.takeForScript(f, args[0], func(ctx context.Context, job *runner.Job, script *keeper.Script) error {
+		if script == nil {
+			job.Opts.KeepAlive = holdfast.KeepAliveOff
+		}
+		began := time.Now()
+		lease, err := job.Acquire(ctx, "acquire")
+		if err == nil {
+			err = a.handOver(ctx, handOver{began, job, lease, script, nil}, func(socket string) error { return a.printLease(job, lease, socket) })
+			if err != nil {
+				_ = lease.Release(ctx) // the client goes on trying; a lease that was left stays
+			}
+		}
+		return err
+	})
+}
+
+// takeForScript opens the store for a command that takes a lock, and leaves it to a script:
+// to the process of --pid, or without that, when script is nil, to the caller. A wait ends
+// with the script.
+func (a *app) takeForScript(f *jobFlags, name string, do func(context.Context, *runner.Job, *keeper.Script) error) error {
+	verb := verbOf(f.cmd)
+	job, err := a.jobOf(f, name)
 	if err != nil {
 		return err
 	}
-	script, err := scriptOf(cmd, "acquire", f.pid)
-	if err != nil {
-		return err
-	}
-	if err := a.outlives("acquire"); err != nil {
-		return err
-	}
-	s := a.session()
-	s.holder = holderOf(script)
-	ctx, cancel := context.WithCancel(cmd.Context())
+	ctx, cancel := context.WithCancel(f.cmd.Context())
 	defer cancel()
-	if script != nil {
+	var script *keeper.Script
+	s := a.session()
+	s.holder.User, s.holder.Host = userAndHost()
+	if f.cmd.Flags().Changed("pid") {
+		if script, err = keeper.Watch(f.pid); err != nil {
+			return usage("%s: --pid %w", verb, err)
+		}
+		s.holder.PID, s.holder.Program = script.PID, supervise.ProgramOf(script.PID)
 		go func() { // ends with the script, or with ctx
 			select {
 			case <-script.Gone():
@@ -107,54 +115,16 @@ func (a *app) acquire(cmd *cobra.Command, f *acquireFlags, args []string) error 
 			}
 		}()
 	}
-	return s.take(ctx, &f.jobFlags, &job, func() error { return a.handOver(ctx, &job, script) })
-}
-
-// holderOf returns the script as others see it.
-func holderOf(script *keeper.Script) (h holdfast.Holder) {
-	h.User, h.Host = userAndHost()
-	if script != nil {
-		h.PID, h.Program = script.PID, supervise.ProgramOf(script.PID)
+	if err := a.outlives(verb); err != nil {
+		return err
 	}
-	return h
-}
-
-// job checks the arguments of acquire, before anything happens.
-func (f *acquireFlags) job(cmd *cobra.Command, args []string) (j runner.Job, err error) {
-	if len(args) != 1 {
-		return j, usage("acquire: want one NAME, and flags: holdfast run runs a command under a lock")
-	}
-	j.Names = args
-	if err := driver.CheckName(args[0]); err != nil {
-		return j, usage("acquire: %w", err)
-	}
-	if err := f.acquisition(cmd, &j); err != nil {
-		return j, err
-	}
-	if ttl := runner.TTL(j.Opts); ttl < runner.MinTTL {
-		return j, usage("acquire: --ttl %s: want at least %s, or there is no time to warn the script when the lock is lost", ttl, runner.MinTTL)
-	}
-	if !cmd.Flags().Changed("pid") {
-		for _, name := range []string{"min-hold", "max-hold", "stall-after"} {
-			if cmd.Flags().Changed(name) {
-				return j, usage("acquire: --%s needs a keeper: give --pid $$ with it", name)
-			}
+	return f.hushed(s.take(ctx, f, &job, func() error {
+		err := do(ctx, &job, script)
+		if err != nil && script != nil && script.HasEnded() {
+			return exit.With(exit.Usage, fmt.Errorf("%s %q: process %d has ended", verb, name, script.PID))
 		}
-	}
-	return j, nil
-}
-
-// scriptOf returns the process to keep the lock for; nil without --pid. A later process with
-// the same number is not mistaken for it.
-func scriptOf(cmd *cobra.Command, verb string, pid int) (*keeper.Script, error) {
-	if !cmd.Flags().Changed("pid") {
-		return nil, nil
-	}
-	script, err := keeper.Watch(pid)
-	if err != nil {
-		return nil, usage("%s: --pid %w", verb, err)
-	}
-	return script, nil
+		return err
+	}))
 }
 
 // outlives refuses a store that ends with this process, and the lease with it.
@@ -166,106 +136,77 @@ func (a *app) outlives(verb string) error {
 	return err
 }
 
-// handOver takes the lock, leaves it to a keeper, and prints the variables of the script.
-// Until the keeper has the lease, this process renews it. The keeper releases the lease
-// unless Commit tells it, after everything that can fail, that the variables were printed.
-func (a *app) handOver(ctx context.Context, job *runner.Job, script *keeper.Script) error {
-	if script == nil {
-		job.Opts.KeepAlive = holdfast.KeepAliveOff
-	}
-	began := time.Now()
-	lease, err := job.Acquire(ctx, "acquire")
-	switch {
-	case script != nil && script.HasEnded():
-		if err == nil {
-			_ = lease.Release(ctx) // the client goes on trying
+// A handOver is a lease that this process has, and who is to have it.
+type handOver struct {
+	began  time.Time // when this process began to acquire it
+	job    *runner.Job
+	lease  *holdfast.Lease
+	script *keeper.Script // nil: nothing renews the lease
+	once   *keeper.Once   // of do-once work; nil for a lock
+}
+
+// handOver leaves a lease to a keeper, or without a script in the store. Until then this
+// process renews it. tell gives the lease to the script; socket is the keeper's. The keeper
+// releases the lease unless Commit tells it, after everything that can fail, that the script
+// has it. After an error the caller must end the lease.
+func (a *app) handOver(ctx context.Context, h handOver, tell func(socket string) error) error {
+	leave := func(socket string) error {
+		if err := tell(socket); err != nil {
+			return err
 		}
-		return exit.With(exit.Usage, fmt.Errorf("acquire %q: process %d has ended", job.Names[0], script.PID))
-	case err != nil:
-		return err
-	case script == nil:
-		return a.leave(ctx, lease, func() error { return a.printLease(job, lease) })
+		_, err := h.lease.Leave()
+		return exit.With(exit.Lost, err)
 	}
-	kept, err := a.startKeeper(began, job, lease, script, nil)
+	if h.script == nil {
+		return leave("")
+	}
+	kept, err := a.startKeeper(ctx, h)
 	if err != nil {
-		_ = lease.Release(ctx) // the client goes on trying
 		return err
 	}
-	job.Socket = kept.Socket
-	if err := a.leave(ctx, lease, func() error { return a.printLease(job, lease) }); err != nil {
+	if err := leave(kept.Socket); err != nil {
 		kept.Cancel()
 		return err
 	}
 	if err := kept.Commit(); err != nil {
-		return exit.With(exit.Unavailable, fmt.Errorf("acquire %q: the keeper has ended: %w", lease.Name(), err))
-	}
-	return nil
-}
-
-// leave leaves the lease in the store, for the script. If tell fails, the script does not
-// know of the lease, and leave releases it.
-func (a *app) leave(ctx context.Context, lease *holdfast.Lease, tell func() error) error {
-	if err := tell(); err != nil {
-		_ = lease.Release(ctx) // the client goes on trying
-		return err
-	}
-	if _, err := lease.Leave(); err != nil {
-		return exit.With(exit.Lost, err)
+		return exit.With(exit.Unavailable, fmt.Errorf("%s %q: the keeper has ended: %w", a.verb, h.lease.Name(), err))
 	}
 	return nil
 }
 
 // startKeeper returns a keeper that has the lease. A signal such as TERM ends the wait.
-func (a *app) startKeeper(began time.Time, job *runner.Job, lease *holdfast.Lease, script *keeper.Script, once *keeper.Once) (*keeper.Keeper, error) {
+func (a *app) startKeeper(ctx context.Context, h handOver) (*keeper.Keeper, error) {
 	choice, err := a.choose()
 	if err != nil {
 		return nil, err
 	}
 	// This process renews the lease until the keeper has adopted it.
-	handle := holdfast.NewHandle(lease.Name(), lease.ID(), lease.Token(), lease.Mode())
-	order := keeper.Order{Store: choice, Handle: handle, Name: lease.Name(), PID: script.PID, Adopt: adoption(began, job), Once: once}
-	verb := cmp.Or(a.verb, "acquire")
-	type started struct {
-		*keeper.Keeper
-		error
+	handle := holdfast.NewHandle(h.lease.Name(), h.lease.ID(), h.lease.Token(), h.lease.Mode())
+	order := keeper.Order{Store: choice, Handle: handle, Name: h.lease.Name(), PID: h.script.PID, Adopt: adoption(h.began, h.job.Opts), Once: h.once}
+	message := fmt.Sprintf("%s %q: ended by a signal", a.verb, h.lease.Name())
+	kept, ended, err := runner.UnlessEnded(ctx, h.job.Signals, message, func(context.Context) (*keeper.Keeper, error) { return keeper.Start(order) })
+	switch {
+	case ended != nil: // the keeper ends with this process, and releases the lease
+		return nil, ended
+	case err == nil && h.script.HasEnded(): // before the keeper could watch it, or after
+		kept.Cancel()
+		return nil, context.Canceled
 	}
-	done := make(chan started, 1)
-	go func() { // ends within the time that a keeper may take
-		k, err := keeper.Start(order)
-		done <- started{k, err}
-	}()
-	for {
-		select {
-		case s := <-done:
-			if s.error == nil && script.HasEnded() { // before the keeper could watch it, or after
-				s.Cancel()
-				return nil, exit.With(exit.Usage, fmt.Errorf("%s %q: process %d has ended", verb, lease.Name(), script.PID))
-			}
-			return s.Keeper, s.error
-		case s := <-job.Signals:
-			if sig := s.(syscall.Signal); supervise.Ends(sig) {
-				// The keeper ends with this process, and releases the lease.
-				return nil, exit.With(exit.Signal(int(sig)), fmt.Errorf("%s %q: ended by a signal", verb, lease.Name()))
-			}
-		}
-	}
+	return kept, err
 }
 
 // adoption returns how a keeper continues the lease. MaxHold, which counts from the
 // acquisition, is shortened to count from the adoption.
-func adoption(began time.Time, job *runner.Job) holdfast.AdoptOptions {
-	o := job.Opts
-	left := func(d time.Duration) time.Duration {
-		if d == 0 {
-			return 0
-		}
-		return max(d-time.Since(began), holdfast.MinTTL)
+func adoption(began time.Time, o holdfast.AcquireOptions) holdfast.AdoptOptions {
+	if o.MaxHold > 0 {
+		o.MaxHold = max(o.MaxHold-time.Since(began), holdfast.MinTTL)
 	}
-	return holdfast.AdoptOptions{TTL: o.TTL, StallAfter: o.StallAfter, MinHold: o.MinHold, MaxHold: left(o.MaxHold)}
+	return holdfast.AdoptOptions{TTL: o.TTL, StallAfter: o.StallAfter, MinHold: o.MinHold, MaxHold: o.MaxHold}
 }
 
 // printLease prints the variables of the script, in one write.
-func (a *app) printLease(job *runner.Job, lease *holdfast.Lease) error {
+func (a *app) printLease(job *runner.Job, lease *holdfast.Lease, socket string) error {
+	job.Socket = socket
 	if a.json {
 		return a.answer(struct {
 			Name    string     `json:"name"`
@@ -274,19 +215,18 @@ func (a *app) printLease(job *runner.Job, lease *holdfast.Lease) error {
 			Socket  string     `json:"socket,omitempty"`
 			TTLMS   int64      `json:"ttl_ms"`
 			Token   wire.Token `json:"token"`
-		}{lease.Name(), lease.Mode().Kind(), string(lease.ID()), job.Socket, job.Opts.TTL.Milliseconds(), wire.TokenOf(lease.Token())}, "")
+		}{lease.Name(), lease.Mode().Kind(), string(lease.ID()), socket, job.Opts.TTL.Milliseconds(), wire.TokenOf(lease.Token())}, "")
 	}
 	var b strings.Builder
 	for _, entry := range job.Variables(lease) {
 		key, value, _ := strings.Cut(entry, "=")
-		if key == keeper.SocketVariable && job.Socket == "" {
+		if key == keeper.SocketVariable && socket == "" {
 			fmt.Fprintf(&b, "unset %s\n", key) // of a run around this script
 			continue
 		}
 		fmt.Fprintf(&b, "export %s=%s\n", key, quote(value))
 	}
-	_, err := io.WriteString(a.stdout, b.String())
-	return exit.With(exit.Output, err)
+	return a.print([]byte(b.String()))
 }
 
 // quote quotes a text for sh.

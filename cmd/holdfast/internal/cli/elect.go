@@ -4,7 +4,6 @@ package cli
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/sys/unix"
@@ -14,18 +13,10 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/runner"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/show"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
-	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// electFlags are the flags of elect as they were given.
-type electFlags struct {
-	jobFlags
-	stallAfter time.Duration
-	pause      time.Duration
-}
-
 func (a *app) electCommand() *cobra.Command {
-	var f electFlags
+	var f jobFlags
 	cmd := &cobra.Command{
 		Use:   "elect [flags] NAME [--] COMMAND [ARGUMENT...] | elect NAME [flags] -- COMMAND",
 		Short: "Run a command on one of several hosts",
@@ -49,31 +40,21 @@ or one of those in holdfast --help.`,
 		Example: `  holdfast elect scheduler -- ./scheduler
   holdfast elect --ttl 10s --stall-after 5s --store redis://redis.internal:6379 ingest -- ./ingest`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.elect(cmd, &f, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.elect(&f, args) },
 	}
-	flags := cmd.Flags()
-	flags.SetInterspersed(false) // arguments after NAME belong to the command, unless a -- follows
-	flags.SortFlags = false
-	f.defineCommand(flags)
-	f.defineTTL(flags)
-	durationVar(flags, &f.stallAfter, "stall-after", 0, "stop COMMAND if it has not sent WATCHDOG=1 for this long (default: $WATCHDOG_USEC)")
-	durationVar(flags, &f.pause, "pause", time.Second, "wait before rejoining the election after COMMAND ends; doubled each time, up to a minute")
-	f.defineKill(flags)
-	f.defineTexts(flags)
+	cmd.Flags().SetInterspersed(false) // arguments after NAME belong to the command, unless a -- follows
+	f.define(cmd, "command ttl stall-after pause kill-after reason label quiet verbose")
+	cmd.Flags().Lookup("stall-after").Usage = "stop COMMAND if it has not sent WATCHDOG=1 for this long (default: $WATCHDOG_USEC)"
 	return cmd
 }
 
-func (a *app) elect(cmd *cobra.Command, f *electFlags, args []string) error {
-	words, err := splitRun(cmd, false, args)
+func (a *app) elect(f *jobFlags, args []string) error {
+	command, err := f.split(args)
 	if err != nil {
 		return err
 	}
-	a.defaultTTL(cmd, &f.ttl)
-	e := runner.Election{Job: runner.Job{Names: words.names}}
-	if err := f.election(cmd, &e, words.command); err != nil {
-		return err
-	}
-	if e.Path, err = runner.LookPath("elect", e.Args[0]); err != nil {
+	e := runner.Election{Pause: f.pause, Terminal: hasTerminal()}
+	if e.Job, err = a.commandJob(f, command); err != nil {
 		return err
 	}
 	stop, err := a.manager(&e)
@@ -81,33 +62,12 @@ func (a *app) elect(cmd *cobra.Command, f *electFlags, args []string) error {
 		return err
 	}
 	defer stop()
-	e.Terminal = hasTerminal()
 	e.NewLine = func() *show.WaitLine { return a.waitLine(f.quiet, f.verbose) }
-	return a.session().work(cmd.Context(), &f.jobFlags, &e.Job, func() error {
+	ctx := f.cmd.Context()
+	return a.session().work(ctx, f, &e.Job, func() error {
 		e.StoreEnv = append(e.StoreEnv, supervise.NotifyEnvironment(e.Socket, e.Opts.StallAfter)...)
-		return runner.Elect(cmd.Context(), e)
+		return runner.Elect(ctx, e)
 	})
-}
-
-// election checks the arguments, before anything happens.
-func (f *electFlags) election(cmd *cobra.Command, e *runner.Election, command []string) (err error) {
-	if e.Args, err = f.command(cmd, command); err != nil {
-		return err
-	}
-	if err := driver.CheckName(e.Names[0]); err != nil {
-		return usage("elect: %w", err)
-	}
-	if err := positive(cmd, map[string]time.Duration{"ttl": f.ttl, "stall-after": f.stallAfter, "pause": f.pause}); err != nil {
-		return err
-	}
-	if f.pause > time.Hour {
-		return usage("elect: --pause %s: want an hour at most", f.pause)
-	}
-	e.Opts.StallAfter, e.Pause, f.onLost = f.stallAfter, f.pause, "term"
-	if err := f.options(&e.Opts, false); err != nil {
-		return usage("elect: %w", err)
-	}
-	return f.stopping(cmd, &e.Job)
 }
 
 // manager finds the service manager that has started this program. If there is one, or a

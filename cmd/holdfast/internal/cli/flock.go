@@ -21,16 +21,11 @@ var flockNames = []struct{ flock, ours string }{
 }
 
 // flockFlags are flags of flock(1) that change nothing, or are refused.
-type flockFlags struct {
-	closes  bool // -o
-	noFork  bool // -F
-	unlock  bool // -u
-	version bool // -V
-}
+const flockFlags = " e close no-fork unlock version"
 
-// defineFlock defines the flags, which help does not list.
-func (f *flockFlags) defineFlock(flags *pflag.FlagSet, exclusive *bool) {
-	flags.BoolVarP(exclusive, "e", "e", false, "-x")
+// defineFlock defines them. Help does not list them.
+func (f *jobFlags) defineFlock(flags *pflag.FlagSet) {
+	flags.BoolVarP(&f.exclusive, "e", "e", false, "-x")
 	flags.BoolVarP(&f.closes, "close", "o", false, "background processes do not keep the lock (default)")
 	flags.BoolVarP(&f.noFork, "no-fork", "F", false, "refused")
 	flags.BoolVarP(&f.unlock, "unlock", "u", false, "refused")
@@ -44,13 +39,13 @@ func (f *flockFlags) defineFlock(flags *pflag.FlagSet, exclusive *bool) {
 const inScripts = `to hold NAME from here to the end of a shell script, write: eval "$(holdfast acquire NAME --pid $$ || echo exit $?)"`
 
 // refused names the replacement of a flag that is not supported.
-func (f *flockFlags) refused(children bool) error {
+func (f *jobFlags) refused() error {
 	switch {
 	case f.noFork:
 		return usage("run: -F: holdfast stays the parent of the command, because it renews the lock; %s, and then: exec COMMAND", inScripts)
 	case f.unlock:
 		return usage("run: -u: a lock of run is released when its command ends; %s, and to release it earlier: holdfast release", inScripts)
-	case f.closes && children:
+	case f.closes && f.children:
 		return usage("run: -o and --wait-children exclude one another: -o releases the lock when the command ends")
 	}
 	return nil

@@ -22,15 +22,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// holdFlags are the flags of hold as they were given.
-type holdFlags struct {
-	runFlags
-	length time.Duration
-	extend bool
-}
-
 func (a *app) holdCommand() *cobra.Command {
-	var f holdFlags
+	var f jobFlags
 	cmd := &cobra.Command{
 		Use:   "hold NAME --for DURATION --reason TEXT",
 		Short: "Hold a lock yourself, without a process: for a freeze, or a machine under repair",
@@ -50,23 +43,27 @@ or one of those in holdfast --help.`,
 		Example: `  holdfast hold deploy --for 48h --reason 'freeze: release 1.4'
   holdfast hold deploy --extend --for 24h`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error { return f.hushed(a.hold(cmd, &f, args)) },
+		RunE: func(cmd *cobra.Command, args []string) error { return f.hushed(a.hold(&f, args)) },
 	}
-	flags := cmd.Flags()
-	flags.SortFlags = false
-	durationVar(flags, &f.length, "for", 0, "hold it for `DURATION`; required")
-	flags.BoolVar(&f.extend, "extend", false, "make your own hold last longer")
-	f.defineWait(flags)
-	f.defineMode(flags)
-	f.defineTexts(flags)
+	f.define(cmd, "for extend no-wait wait exclusive shared slots permits reason label quiet verbose")
 	return a.withJSON(cmd)
 }
 
-func (a *app) hold(cmd *cobra.Command, f *holdFlags, args []string) error {
-	job, err := f.job(cmd, args)
+func (a *app) hold(f *jobFlags, args []string) error {
+	switch {
+	case len(args) != 1:
+		return usage("hold: want one NAME")
+	case f.length < holdfast.MinTTL || f.length > holdfast.MaxTTL:
+		return usage("hold: --for %s: want more than 0, and up to %s", f.length, holdfast.MaxTTL)
+	case strings.TrimSpace(f.reason) == "" && !f.extend:
+		return usage("hold: no reason given: want --reason TEXT, which others see")
+	}
+	ctx := f.cmd.Context()
+	job, err := a.jobOf(f, args[0])
 	if err != nil {
 		return err
 	}
+	job.Opts.TTL, job.Opts.KeepAlive = f.length, holdfast.KeepAliveOff
 	if err := a.outlives("hold"); err != nil {
 		return err
 	}
@@ -78,10 +75,10 @@ func (a *app) hold(cmd *cobra.Command, f *holdFlags, args []string) error {
 	case f.extend && missing:
 		return exit.With(exit.Config, fmt.Errorf("hold %q: you do not hold it on %s", args[0], on))
 	case f.extend:
-		return a.prolong(cmd.Context(), found[0], f.length)
+		return a.prolong(ctx, found[0], f.length)
 	}
 	for _, t := range found {
-		if err := a.dropDead(cmd.Context(), box, t); err != nil {
+		if err := a.dropDead(ctx, box, t); err != nil {
 			return err
 		}
 	}
@@ -89,30 +86,11 @@ func (a *app) hold(cmd *cobra.Command, f *holdFlags, args []string) error {
 	s := a.session()
 	s.holder.Person = true
 	s.wrap = func(e driver.Engine) driver.Engine { return noted{driver.Forward{Engine: e}, box, &t} }
-	err = s.take(cmd.Context(), &f.jobFlags, &job, func() error { return a.heldByPerson(cmd.Context(), &job, box, &t) })
+	err = s.take(ctx, f, &job, func() error { return a.heldByPerson(ctx, &job, box, &t) })
 	if e := (*exit.Error)(nil); t.Token == 0 && errors.As(err, &e) && (e.Status == exit.Busy || e.Status == exit.Config) {
 		box.Drop(t) // the client has made sure that there is no lease
 	}
 	return err
-}
-
-// job checks the arguments of hold, before anything happens.
-func (f *holdFlags) job(cmd *cobra.Command, args []string) (j runner.Job, err error) {
-	switch {
-	case len(args) != 1:
-		return j, usage("hold: want one NAME")
-	case f.length < holdfast.MinTTL || f.length > holdfast.MaxTTL:
-		return j, usage("hold: --for %s: want more than 0, and up to %s", f.length, holdfast.MaxTTL)
-	case strings.TrimSpace(f.reason) == "" && !f.extend:
-		return j, usage("hold: no reason given: want --reason TEXT, which others see")
-	}
-	if err := driver.CheckName(args[0]); err != nil {
-		return j, usage("hold: %w", err)
-	}
-	j.Names, f.busy, f.ttl = args, exit.Busy, f.length
-	err = f.acquisition(cmd, &j)
-	j.Opts.KeepAlive = holdfast.KeepAliveOff
-	return j, err
 }
 
 // heldByPerson takes the lock and leaves it in the store.

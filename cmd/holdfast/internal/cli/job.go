@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -22,37 +23,141 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// waiting translates the flags about the wait and the lease.
-func (f *jobFlags) waiting(cmd *cobra.Command, j *runner.Job) error {
-	verb, waits := verbOf(cmd), cmd.Flags().Changed("wait")
-	switch {
-	case f.busy < 0 || f.busy > 255:
-		return usage("%s: -E %d: want a status from 0 to 255", verb, f.busy)
-	case waits && f.noWait:
-		return usage("%s: -n and -w exclude one another", verb)
+// jobOf returns the job that the flags describe. It checks all of them, before anything
+// happens.
+func (a *app) jobOf(f *jobFlags, names ...string) (j runner.Job, err error) {
+	a.defaultTTL(f.cmd, &f.ttl)
+	verb, given := verbOf(f.cmd), f.cmd.Flags().Changed
+	if err := checkNames(names); err != nil {
+		return j, usage("%s: %w", verb, err)
 	}
-	if err := f.options(&j.Opts, waits); err != nil {
-		return usage("%s: %w", verb, err)
+	if err := f.check(); err != nil {
+		return j, err
 	}
-	j.Busy, j.Try = f.busy, f.noWait || waits && j.Opts.MaxWait == 0
-	return nil
-}
-
-// stopping translates the flags about the end of the command.
-func (f *jobFlags) stopping(cmd *cobra.Command, j *runner.Job) error {
 	kinds := map[string]runner.OnLost{"term": runner.Term, "kill": runner.Kill, "ignore": runner.Ignore}
 	kind, ok := kinds[f.onLost]
 	if !ok {
-		return usage("%s: --on-lost %q: want term, kill or ignore", cmd.Name(), f.onLost)
+		return j, usage("%s: --on-lost %q: want term, kill or ignore", verb, f.onLost)
 	}
-	j.OnLost, j.WaitChildren = kind, f.children
+	j = runner.Job{
+		Names: names, Try: f.noWait || given("wait") && f.wait == 0, Busy: f.busy, OnLost: kind, WaitChildren: f.children,
+		Opts: holdfast.AcquireOptions{
+			TTL: f.ttl, MinHold: f.minHold, MaxHold: f.maxHold, MaxWait: f.wait, StallAfter: f.stallAfter, Reason: f.reason,
+		},
+	}
+	switch {
+	case f.shared:
+		j.Opts.Mode = holdfast.Shared
+	case given("slots"):
+		j.Opts.Mode = holdfast.Permits(f.permits, f.slots)
+	}
+	if f.noRenewal {
+		j.Opts.KeepAlive = holdfast.KeepAliveOff
+	}
+	if j.Opts.Labels, err = parseLabels(f.labels); err == nil {
+		err = j.Opts.Check()
+	}
+	if err != nil {
+		return j, usage("%s: %w", verb, err)
+	}
 	ttl := runner.TTL(j.Opts)
 	if ttl < runner.MinTTL {
-		return usage("%s: --ttl %s: want at least %s, or there is no time to stop the command when the lock is lost", cmd.Name(), ttl, runner.MinTTL)
+		return j, usage("%s: --ttl %s: want at least %s, or there is no time to stop the work when the lock is lost", verb, ttl, runner.MinTTL)
 	}
-	var err error
-	j.KillAfter, err = killAfter(cmd, f.killAfter, ttl)
-	return err
+	j.KillAfter = f.killAfter
+	switch {
+	case !given("kill-after"):
+		j.KillAfter = min(5*time.Second, ttl/4)
+	case f.killAfter > ttl/2:
+		return j, usage("%s: --kill-after %s: want 0 to half of the TTL, %s", verb, f.killAfter, ttl/2)
+	}
+	return j, nil
+}
+
+// check refuses values of flags that do not depend on the store.
+func (f *jobFlags) check() error {
+	verb, given := verbOf(f.cmd), f.cmd.Flags().Changed
+	for _, name := range []string{"min-hold", "max-hold", "ttl", "stall-after", "pause"} {
+		if given(name) && *f.cmd.Flags().Lookup(name).Value.(*durationValue) <= 0 {
+			return usage("%s: --%s 0s: want more than 0", verb, name)
+		}
+	}
+	slots, permits := given("slots"), given("permits")
+	switch {
+	case f.shared && f.exclusive, (f.shared || f.exclusive) && slots:
+		return usage("%s: -s, -x and --slots exclude one another", verb)
+	case permits && !slots:
+		return usage("%s: --permits %d: want --slots with it", verb, f.permits)
+	case slots && (f.slots < 1 || f.slots > holdfast.MaxLimit):
+		return usage("%s: --slots %d: want 1 to %d", verb, f.slots, holdfast.MaxLimit)
+	case permits && (f.permits < 1 || f.permits > f.slots):
+		return usage("%s: --permits %d: want 1 to the %d of --slots", verb, f.permits, f.slots)
+	case f.noRenewal && given("stall-after"):
+		return usage("%s: --no-keep-alive and --stall-after exclude one another: without renewals the lease ends by itself", verb)
+	case f.busy < 0 || f.busy > 255:
+		return usage("%s: -E %d: want a status from 0 to 255", verb, f.busy)
+	case given("wait") && f.noWait:
+		return usage("%s: -n and -w exclude one another", verb)
+	case f.pause > time.Hour:
+		return usage("%s: --pause %s: want an hour at most", verb, f.pause)
+	case f.retention < holdfast.MinTTL || f.retention > holdfast.MaxRetention:
+		return usage("%s: --retention %s: want %s to %s", verb, f.retention, holdfast.MinTTL, holdfast.MaxRetention)
+	case f.maxOutput < 1 || f.maxOutput > holdfast.MaxOnceResult:
+		return usage("%s: --max-output %d: want 1 to %d", verb, f.maxOutput, holdfast.MaxOnceResult)
+	}
+	if err := (&holdfast.OnceOptions{Fingerprint: f.fingerprint}).Check(); err != nil {
+		return usage("%s: %w", verb, err)
+	}
+	return nil
+}
+
+func checkNames(names []string) error {
+	if len(names) > driver.MaxBatch {
+		return fmt.Errorf("%d names: want %d at most", len(names), driver.MaxBatch)
+	}
+	for i, name := range names {
+		if err := driver.CheckName(name); err != nil {
+			return err
+		}
+		if slices.Contains(names[:i], name) {
+			return fmt.Errorf("-N %q is given twice", name)
+		}
+	}
+	return nil
+}
+
+func parseLabels(given []string) (map[string]string, error) {
+	labels := map[string]string{}
+	for _, s := range given {
+		key, value, ok := strings.Cut(s, "=")
+		if !ok || key == "" {
+			return nil, fmt.Errorf("--label %q: want KEY=VALUE", s)
+		}
+		labels[key] = value
+	}
+	return labels, nil
+}
+
+// commandJob is jobOf for a command to run: words, or the string of -c. It finds the
+// command's file.
+func (a *app) commandJob(f *jobFlags, words []string) (j runner.Job, err error) {
+	verb := verbOf(f.cmd)
+	switch {
+	case len(f.shell) > 1:
+		return j, usage("%s: -c is given twice", verb)
+	case len(f.shell) == 1 && len(words) > 0:
+		return j, usage("%s: -c and a command are both given", verb)
+	case len(f.shell) == 1:
+		words = []string{"/bin/sh", "-c", f.shell[0]}
+	case len(words) == 0 || words[0] == "":
+		return j, usage("%s: no command given", verb)
+	}
+	if j, err = a.jobOf(f, f.names...); err != nil {
+		return j, err
+	}
+	j.Args = words
+	j.Path, err = runner.LookPath(verb, words[0])
+	return j, err
 }
 
 // work opens the store for the job and calls do.
@@ -111,25 +216,25 @@ func (f *jobFlags) hushed(err error) error {
 	return err
 }
 
-// reportTo opens the descriptor of --status-fd, if it was given, calls do, and reports how
-// that ended. do sets the names of the job.
-func (f *jobFlags) reportTo(cmd *cobra.Command, job *runner.Job, do func(*runner.Status) error) error {
+// reported opens the descriptor of --status-fd, if it was given, calls do, and reports how
+// that ended.
+func (f *jobFlags) reported(do func(*runner.Status) error) error {
 	var status *runner.Status
-	if cmd.Flags().Changed("status-fd") {
+	if f.cmd.Flags().Changed("status-fd") {
 		var err error
 		if status, err = runner.OpenStatus(f.statusFD); err != nil {
-			return usage("%s: --status-fd: %w", cmd.Name(), err)
+			return usage("%s: --status-fd: %w", f.cmd.Name(), err)
 		}
 	}
 	err := do(status)
-	status.End(job.Names, err)
-	return err
+	status.End(f.names, err)
+	return f.hushed(err)
 }
 
 // reportFlagErrors reports wrong flags to --status-fd as well.
-func (f *jobFlags) reportFlagErrors(cmd *cobra.Command) {
-	cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return f.reportTo(cmd, &runner.Job{}, func(*runner.Status) error { return flagError(cmd, err) })
+func (f *jobFlags) reportFlagErrors() {
+	f.cmd.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return f.reported(func(*runner.Status) error { return flagError(cmd, err) })
 	})
 }
 

@@ -45,13 +45,13 @@ func (a *app) releaseCommand() *cobra.Command { return needsUnix("release", "Giv
 
 func (a *app) checkLease(context.Context, bool) error { return errNeedsUnix("check without NAME") }
 
-func (a *app) once(*cobra.Command, *onceFlags, []string, []string) error {
+func (a *app) once(*jobFlags, []string, []string) error {
 	return errNeedsUnix("once KEY -- COMMAND")
 }
 
 func (s *session) checkNested(context.Context, store.Choice) error { return nil }
 
-func (f *jobFlags) reportFlagErrors(*cobra.Command) {}
+func (f *jobFlags) reportFlagErrors() {}
 
 func helper([]string) (status int, ok bool) { return 0, false }
 

@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
@@ -18,27 +16,11 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// onceFlags are the flags of once and once begin as they were given.
-type onceFlags struct {
-	jobFlags
-	retention   time.Duration
-	replay      bool
-	fingerprint string
-	maxOutput   int
-}
-
-// defineRecord defines what is recorded, for how long, and what is printed later.
-func (f *onceFlags) defineRecord(flags *pflag.FlagSet) {
-	durationVar(flags, &f.retention, "retention", 24*time.Hour, "how long it counts as done")
-	flags.BoolVar(&f.replay, "replay", false, "if it was done already, print its recorded output")
-	f.defineTTL(flags)
-	durationVar(flags, &f.maxHold, "max-hold", 0, "stop the work, and release the key, after this long")
-	flags.StringVar(&f.fingerprint, "fingerprint", "", "`TEXT` that identifies the work: the same key with another one is refused")
-	flags.IntVar(&f.maxOutput, "max-output", 1<<20, "longest output to record, in `BYTES`; up to 16 MiB")
-}
+// onceMaxHold is the help for --max-hold of once and once begin.
+const onceMaxHold = "stop the work, and release the key, after this long"
 
 func (a *app) onceCommand() *cobra.Command {
-	var f onceFlags
+	var f jobFlags
 	cmd := &cobra.Command{
 		Use:   "once KEY [flags] -- COMMAND [ARGUMENT...]",
 		Short: "Run a command unless it was done already, and record its output",
@@ -64,19 +46,14 @@ or one of those in holdfast --help. After 79 and 124, COMMAND has been stopped.`
 			if len(words) > 0 && !given && len(f.shell) == 0 {
 				return usage("once: no command given: want KEY -- COMMAND")
 			}
-			return a.once(cmd, &f, words, command)
+			return a.once(&f, words, command)
 		},
 	}
-	flags := cmd.Flags()
-	flags.SortFlags = false
-	flags.SetNormalizeFunc(ofFlock)
-	f.defineWait(flags)
-	f.defineBusy(flags)
-	f.defineCommand(flags)
-	f.defineRecord(flags)
-	f.defineStopping(flags)
-	f.defineTexts(flags)
-	f.reportFlagErrors(cmd)
+	cmd.Flags().SetNormalizeFunc(ofFlock)
+	f.define(cmd, "no-wait wait busy-status command retention replay ttl max-hold fingerprint max-output"+
+		" on-lost kill-after wait-children status-fd reason label quiet verbose")
+	cmd.Flags().Lookup("max-hold").Usage = onceMaxHold
+	f.reportFlagErrors()
 	cmd.AddCommand(a.onceStatusCommand(), a.onceListCommand(), a.onceForgetCommand(), a.onceBeginCommand(), a.onceCompleteCommand(), a.onceFailCommand())
 	return cmd
 }

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,8 +19,7 @@ import (
 )
 
 func (a *app) onceBeginCommand() *cobra.Command {
-	var f onceFlags
-	var pid int
+	var f jobFlags
 	cmd := &cobra.Command{
 		Use:   "begin KEY [flags]",
 		Short: "Print do, done or busy, for a script that does the work itself",
@@ -34,15 +32,12 @@ done within --ttl. The other statuses are those in holdfast --help.`,
 		Example: `  case "$(holdfast once begin charge-42 --pid $$)" in do) ./charge.sh 42 | holdfast once complete charge-42;; esac
   holdfast once begin import --ttl 1h`,
 		Args: onKeys(names(1, 1)),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.onceBegin(cmd, &f, pid, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.onceBegin(&f, args[0]) },
 	}
-	flags := cmd.Flags()
-	flags.SortFlags = false
-	flags.SetNormalizeFunc(ofFlock)
-	flags.IntVar(&pid, "pid", 0, "renew the lease until the process `PID` ends: $$ in a script")
-	f.defineWait(flags)
-	f.defineRecord(flags)
-	f.defineHolder(flags)
+	cmd.Flags().SetNormalizeFunc(ofFlock)
+	f.define(cmd, "pid no-wait wait retention replay ttl max-hold fingerprint max-output reason label quiet")
+	cmd.Flags().Lookup("pid").Usage = "renew the lease until the process `PID` ends: $$ in a script"
+	cmd.Flags().Lookup("max-hold").Usage = onceMaxHold
 	return cmd
 }
 
@@ -82,109 +77,98 @@ func (a *app) onceFailCommand() *cobra.Command {
 	}
 }
 
-// onceBegin prints do, done or busy. A script that reads nothing, because this process was
-// killed, does nothing.
-func (a *app) onceBegin(cmd *cobra.Command, f *onceFlags, pid int, key string) error {
-	if err := a.outlives("once begin"); err != nil {
-		return err
-	}
-	a.defaultTTL(cmd, &f.ttl)
-	f.busy = exit.Busy
-	script, err := scriptOf(cmd, "once begin", pid)
-	if err != nil {
-		return err
-	}
-	job := runner.Job{Names: []string{key}}
-	if err := f.waiting(cmd, &job); err != nil {
-		return err
-	}
-	if f.ttl < runner.MinTTL {
-		return usage("once begin: --ttl %s: want at least %s", f.ttl, runner.MinTTL)
-	}
-	job.Opts.MaxHold = f.maxHold
-	s := a.session()
-	s.holder = holderOf(script)
-	return f.hushed(s.take(cmd.Context(), &f.jobFlags, &job, func() error { return a.beginRun(cmd.Context(), f, &job, script) }))
-}
-
-// beginRun begins the work, and leaves its lease to a keeper, or in the store.
-func (a *app) beginRun(ctx context.Context, f *onceFlags, job *runner.Job, script *keeper.Script) error {
-	began, key := time.Now(), job.Names[0]
-	run, err := job.Client.OnceBegin(ctx, key, &holdfast.OnceOptions{
-		TTL: f.ttl, Retention: f.retention, Await: job.Await(), WholeTTL: true, Fingerprint: f.fingerprint,
-		MaxResult: f.maxOutput, MaxHold: f.maxHold, Reason: f.reason, Labels: job.Opts.Labels,
-	})
-	switch {
-	case errors.Is(err, holdfast.ErrInProgress), errors.Is(err, holdfast.ErrHeld):
-		return cmp.Or(a.printState("busy\n"), exit.With(exit.Busy, err))
-	case err != nil:
-		return exit.FromStore(err)
-	case run.Replayed():
-		text := "done\n"
-		if f.replay {
-			text += string(run.Result().Value)
+// once runs a command, unless it was done already: then it prints its recorded output.
+func (a *app) once(f *jobFlags, words, command []string) error {
+	f.names = words
+	return f.reported(func(status *runner.Status) error {
+		switch {
+		case len(words) == 0:
+			return usage("once: no key given")
+		case len(words) > 1:
+			return usage("once: %q: want one KEY before the --", words[1])
 		}
-		return a.printState(text)
-	}
-	lease := run.Lease()
-	t := keeper.Ticket{
-		Kind: keeper.OnceTicket, Store: job.Store, Name: key, LeaseID: lease.ID(), Token: lease.Token(),
-		TTL: f.ttl, Retention: f.retention, Fingerprint: f.fingerprint, MaxResult: f.maxOutput,
-	}
-	if err := a.leaveRun(ctx, began, job, run, script, t); err != nil {
-		_ = run.Fail(ctx) // the client goes on trying
-		return err
-	}
-	return nil
+		job, err := a.commandJob(f, command)
+		if err != nil {
+			return err
+		}
+		job.Status = status
+		once := runner.OnceJob{Job: job, Retention: f.retention, Fingerprint: f.fingerprint, MaxOutput: f.maxOutput}
+		ctx := f.cmd.Context()
+		return a.session().work(ctx, f, &once.Job, func() error {
+			result, err := runner.Once(ctx, once)
+			if err != nil || !result.Replayed {
+				return err
+			}
+			if f.verbose {
+				a.say("once %q: it was done already, under fencing token %d", words[0], result.Token)
+			}
+			if !f.replay {
+				return nil
+			}
+			return a.print(result.Value)
+		})
+	})
 }
 
-// leaveRun hands the run over. The ticket is written before the script learns of the run.
-func (a *app) leaveRun(ctx context.Context, began time.Time, job *runner.Job, run *holdfast.OnceRun, script *keeper.Script, t keeper.Ticket) error {
+// onceBegin prints do, done or busy, and leaves the lease to a keeper, or in the store. A
+// script that reads nothing, because this process was killed, does nothing.
+func (a *app) onceBegin(f *jobFlags, key string) error {
+	return a.takeForScript(f, key, func(ctx context.Context, job *runner.Job, script *keeper.Script) error {
+		record := keeper.Once{Retention: f.retention, Fingerprint: f.fingerprint, MaxResult: f.maxOutput}
+		options := record.Options(f.ttl)
+		options.Await, options.WholeTTL, options.MaxHold = job.Await(), true, f.maxHold
+		options.Reason, options.Labels = f.reason, job.Opts.Labels
+		began := time.Now()
+		run, err := job.Client.OnceBegin(ctx, key, options)
+		switch {
+		case errors.Is(err, holdfast.ErrInProgress), errors.Is(err, holdfast.ErrHeld):
+			return cmp.Or(a.print([]byte("busy\n")), exit.With(exit.Busy, err))
+		case err != nil:
+			return exit.FromStore(err)
+		case run.Replayed():
+			text := []byte("done\n")
+			if f.replay {
+				text = append(text, run.Result().Value...)
+			}
+			return a.print(text)
+		}
+		t := keeper.Ticket{
+			Kind: keeper.OnceTicket, Store: job.Store, Name: key, LeaseID: run.Lease().ID(), Token: run.Lease().Token(), TTL: f.ttl, Once: record,
+		}
+		err = a.handOver(ctx, handOver{began, job, run.Lease(), script, &record}, func(socket string) error {
+			t.Socket = socket
+			return a.tellRun(t)
+		})
+		if err != nil {
+			_ = run.Fail(ctx) // the client goes on trying; a run that was left stays
+		}
+		return err
+	})
+}
+
+// tellRun writes the ticket of a run, and then lets the script learn of the run.
+func (a *app) tellRun(t keeper.Ticket) error {
 	box, err := a.box()
 	if err != nil {
 		return err
 	}
-	var kept *keeper.Keeper
-	if script != nil {
-		if script.HasEnded() {
-			return exit.With(exit.Usage, fmt.Errorf("once begin %q: process %d has ended", t.Name, script.PID))
-		}
-		job.Opts.TTL = t.TTL
-		once := &keeper.Once{Retention: t.Retention, Fingerprint: t.Fingerprint, MaxResult: t.MaxResult}
-		if kept, err = a.startKeeper(began, job, run.Lease(), script, once); err != nil {
-			return err
-		}
-		t.Socket = kept.Socket
-	}
 	before, _ := box.Get(t.Kind, t.Store, t.Name) // of runs that have ended: this one has the key
-	if err = box.Put(t); err != nil {
-		err = exit.With(exit.Output, fmt.Errorf("once begin %q: its lease ID cannot be kept: %w", t.Name, err))
-	} else {
-		err = a.leave(ctx, run.Lease(), func() error { return a.printState("do\n") })
+	if err := box.Put(t); err != nil {
+		return exit.With(exit.Output, fmt.Errorf("once begin %q: its lease ID cannot be kept: %w", t.Name, err))
 	}
-	if err != nil {
+	if err := a.print([]byte("do\n")); err != nil {
 		box.Drop(t)
-	} else {
-		for _, old := range before {
-			box.Drop(old)
-		}
-	}
-	switch {
-	case kept == nil:
-		return err
-	case err != nil:
-		kept.Cancel()
 		return err
 	}
-	if err := kept.Commit(); err != nil {
-		return exit.With(exit.Unavailable, fmt.Errorf("once begin %q: the keeper has ended: %w", t.Name, err))
+	for _, old := range before {
+		box.Drop(old)
 	}
 	return nil
 }
 
-// printState prints what a script is to do.
-func (a *app) printState(text string) error {
-	_, err := io.WriteString(a.stdout, text)
+// print writes bytes to standard output.
+func (a *app) print(text []byte) error {
+	_, err := a.stdout.Write(text)
 	return exit.With(exit.Output, err)
 }
 
@@ -216,9 +200,7 @@ func (a *app) onceEnd(ctx context.Context, key string, r keeper.Request) error {
 // endAdopted ends a run that has no keeper.
 func (a *app) endAdopted(ctx context.Context, t keeper.Ticket, r keeper.Request) error {
 	return a.session().withClient(ctx, func(c *holdfast.Client, _ store.Choice) error {
-		run, err := c.OnceAdopt(ctx, holdfast.NewHandle(t.Name, t.LeaseID, t.Token, holdfast.Exclusive), &holdfast.OnceOptions{
-			TTL: t.TTL, Retention: t.Retention, Fingerprint: t.Fingerprint, MaxResult: t.MaxResult,
-		})
+		run, err := c.OnceAdopt(ctx, holdfast.NewHandle(t.Name, t.LeaseID, t.Token, holdfast.Exclusive), t.Options(t.TTL))
 		switch {
 		case err != nil:
 		case run.Replayed() && r.Do == keeper.Complete: // by an earlier call, whose answer was lost

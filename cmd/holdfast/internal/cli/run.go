@@ -4,50 +4,17 @@ package cli
 
 import (
 	"cmp"
-	"context"
-	"fmt"
-	"slices"
-	"time"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/runner"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
-	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// runFlags are the flags of run as they were given. acquire and hold have some of them.
-type runFlags struct {
-	jobFlags
-	flockFlags
-	names      []string
-	shared     bool
-	exclusive  bool
-	slots      int
-	permits    int
-	minHold    time.Duration
-	noRenewal  bool
-	stallAfter time.Duration
-}
-
-func (f *runFlags) defineMode(flags *pflag.FlagSet) {
-	flags.BoolVarP(&f.exclusive, "exclusive", "x", false, "hold the lock exclusively (default)")
-	flags.BoolVarP(&f.shared, "shared", "s", false, "hold the lock together with other shared holders")
-	flags.IntVar(&f.slots, "slots", 0, "allow at most `N` holders; all users of NAME must give the same N")
-	flags.IntVar(&f.permits, "permits", 1, "take `K` of the slots; only with --slots")
-}
-
-// defineLimits defines the times that bound a hold.
-func (f *runFlags) defineLimits(flags *pflag.FlagSet) {
-	durationVar(flags, &f.minHold, "min-hold", 0, "keep the lock closed for at least this long")
-	durationVar(flags, &f.maxHold, "max-hold", 0, "stop the command or script, and release the lock, after this long")
-	durationVar(flags, &f.stallAfter, "stall-after", 0, "stop it if it has not called holdfast heartbeat for this long")
-}
-
 func (a *app) runCommand() *cobra.Command {
-	var f runFlags
+	var f jobFlags
 	cmd := &cobra.Command{
 		Use:   "run [flags] NAME [--] COMMAND [ARGUMENT...]",
 		Short: "Run a command under a lock",
@@ -72,128 +39,85 @@ or one of those in holdfast --help. After 79 and 124, COMMAND has been stopped.`
   holdfast run -N orders -N stock -w 1m -- ./move.sh
   holdfast run --slots 3 encoders -- ./encode.sh`,
 		Args: cobra.ArbitraryArgs,
-		RunE: func(cmd *cobra.Command, args []string) error { return a.run(cmd, &f, args) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.run(&f, args) },
 	}
-	flags := cmd.Flags()
-	flags.SetNormalizeFunc(ofFlock)
-	flags.SetInterspersed(false) // arguments after NAME belong to the command, unless a -- follows
-	flags.SortFlags = false
-	flags.StringArrayVarP(&f.names, "name", "N", nil, "take the lock `NAME`; with several -N, all of them or none")
-	f.defineWait(flags)
-	f.defineBusy(flags)
-	f.defineMode(flags)
-	f.defineCommand(flags)
-	f.defineTTL(flags)
-	f.defineLimits(flags)
-	flags.BoolVar(&f.noRenewal, "no-keep-alive", false, "do not renew the lease: the command calls holdfast extend")
-	f.defineStopping(flags)
-	f.defineTexts(flags)
-	f.defineFlock(flags, &f.exclusive)
-	f.reportFlagErrors(cmd)
+	cmd.Flags().SetNormalizeFunc(ofFlock)
+	cmd.Flags().SetInterspersed(false) // arguments after NAME belong to the command, unless a -- follows
+	f.define(cmd, "name no-wait wait busy-status exclusive shared slots permits command ttl min-hold max-hold stall-after"+
+		" no-keep-alive on-lost kill-after wait-children status-fd reason label quiet verbose"+flockFlags)
+	f.reportFlagErrors()
 	return cmd
 }
 
-func (a *app) run(cmd *cobra.Command, f *runFlags, args []string) error {
-	words, err := splitRun(cmd, len(f.names) > 0, args)
+func (a *app) run(f *jobFlags, args []string) error {
+	command, err := f.split(args)
 	if f.version { // even if other arguments are missing
 		return a.printVersion()
 	}
-	var job runner.Job
-	return f.hushed(f.reportTo(cmd, &job, func(status *runner.Status) error {
-		if err = cmp.Or(f.refused(f.children), err); err != nil {
+	return f.reported(func(status *runner.Status) error {
+		if err = cmp.Or(f.refused(), err); err != nil {
 			return err
 		}
-		a.defaultTTL(cmd, &f.ttl)
-		if job, err = f.job(cmd, words); err != nil {
+		if len(f.shell)+len(command) == 0 && len(f.names) == 1 && isNumber(f.names[0]) {
+			return usage("run: no command given; holdfast takes no file descriptors: %s", inScripts)
+		}
+		job, err := a.commandJob(f, command)
+		if err != nil {
 			return err
 		}
 		job.Status = status
-		return a.runJob(cmd.Context(), f, &job)
-	}))
+		job.Start = supervise.Prepare(nil) // it starts while the store is opened and the lock acquired
+		defer job.Start.Close()
+		ctx := f.cmd.Context()
+		return a.session().work(ctx, f, &job, func() error { return runner.Run(ctx, job) })
+	})
 }
 
-// runJob runs a job whose arguments are valid.
-func (a *app) runJob(ctx context.Context, f *runFlags, job *runner.Job) (err error) {
-	if job.Path, err = runner.LookPath("run", job.Args[0]); err != nil {
-		return err
+// split separates the name from the command of run or elect. Flags may follow the name if a
+// "--" ends them; otherwise everything after the name belongs to the command. With -N there is
+// no NAME argument, and the command must follow a "--", so that a name is not run as a command.
+func (f *jobFlags) split(args []string) (command []string, err error) {
+	switch named := len(f.names) > 0; {
+	case named && len(args) > 0 && f.cmd.ArgsLenAtDash() != 0:
+		return nil, notNamed(args[0])
+	case named:
+		return args, nil
+	case len(args) == 0:
+		return nil, usage("%s: no lock name given", f.cmd.Name())
 	}
-	job.Start = supervise.Prepare(nil) // it starts while the store is opened and the lock acquired
-	defer job.Start.Close()
-	return a.session().work(ctx, &f.jobFlags, job, func() error { return runner.Run(ctx, *job) })
+	name, command := args[0], args[1:]
+	if len(command) > 0 && len(command[0]) > 1 && strings.HasPrefix(command[0], "-") {
+		command, err = flagsAfterName(f.cmd, command)
+	}
+	if err == nil && len(f.names) > 0 {
+		err = notNamed(name)
+	}
+	f.names = append(f.names, name)
+	return command, err
 }
 
-// job checks the arguments of run, before anything happens.
-func (f *runFlags) job(cmd *cobra.Command, words runWords) (j runner.Job, err error) {
-	j = runner.Job{Names: append(f.names, words.names...)}
-	if j.Args, err = f.command(cmd, words); err != nil {
-		return j, err
-	}
-	if err := checkNames(j.Names); err != nil {
-		return j, usage("run: %w", err)
-	}
-	if err := f.acquisition(cmd, &j); err != nil {
-		return j, err
-	}
-	return j, f.stopping(cmd, &j)
+// notNamed refuses a NAME argument together with -N.
+func notNamed(word string) error {
+	return usage("run: %q: with -N each name needs its own -N, and the command follows a --", word)
 }
 
-func checkNames(names []string) error {
-	if len(names) > driver.MaxBatch {
-		return fmt.Errorf("%d names: want %d at most", len(names), driver.MaxBatch)
+// flagsAfterName parses the flags after the name and returns the command after the "--", or
+// nothing if -c has the command.
+func flagsAfterName(cmd *cobra.Command, args []string) (command []string, err error) {
+	// The flags are the same, in a set that finds the "--" in args.
+	flags := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
+	flags.SetNormalizeFunc(ofFlock)
+	flags.SetInterspersed(false)
+	flags.AddFlagSet(cmd.Flags())
+	if err := flags.Parse(args); err != nil {
+		return nil, flagError(cmd, err)
 	}
-	for i, name := range names {
-		if err := driver.CheckName(name); err != nil {
-			return err
-		}
-		if slices.Contains(names[:i], name) {
-			return fmt.Errorf("-N %q is given twice", name)
-		}
-	}
-	return nil
-}
-
-// command returns the command to run.
-func (f *runFlags) command(cmd *cobra.Command, w runWords) ([]string, error) {
-	if len(f.shell)+len(w.command) == 0 && len(w.names) == 1 && isNumber(w.names[0]) {
-		return nil, usage("run: no command given; holdfast takes no file descriptors: %s", inScripts)
-	}
-	return f.jobFlags.command(cmd, w.command)
-}
-
-// acquisition translates the flags about the lock.
-func (f *runFlags) acquisition(cmd *cobra.Command, j *runner.Job) error {
-	j.Opts = holdfast.AcquireOptions{MinHold: f.minHold, MaxHold: f.maxHold, StallAfter: f.stallAfter}
-	if f.noRenewal {
-		j.Opts.KeepAlive = holdfast.KeepAliveOff
-	}
-	if err := f.mode(cmd, &j.Opts); err != nil {
-		return err
-	}
-	if err := positive(cmd, map[string]time.Duration{"min-hold": f.minHold, "max-hold": f.maxHold, "ttl": f.ttl, "stall-after": f.stallAfter}); err != nil {
-		return err
-	}
-	if f.noRenewal && cmd.Flags().Changed("stall-after") {
-		return usage("%s: --no-keep-alive and --stall-after exclude one another: without renewals the lease ends by itself", cmd.Name())
-	}
-	return f.waiting(cmd, j)
-}
-
-// mode translates the flags about sharing the lock.
-func (f *runFlags) mode(cmd *cobra.Command, o *holdfast.AcquireOptions) error {
-	slots, permits := cmd.Flags().Changed("slots"), cmd.Flags().Changed("permits")
+	command = flags.Args()
 	switch {
-	case f.shared && f.exclusive, (f.shared || f.exclusive) && slots:
-		return usage("%s: -s, -x and --slots exclude one another", cmd.Name())
-	case permits && !slots:
-		return usage("%s: --permits %d: want --slots with it", cmd.Name(), f.permits)
-	case slots && (f.slots < 1 || f.slots > holdfast.MaxLimit):
-		return usage("%s: --slots %d: want 1 to %d", cmd.Name(), f.slots, holdfast.MaxLimit)
-	case permits && (f.permits < 1 || f.permits > f.slots):
-		return usage("%s: --permits %d: want 1 to the %d of --slots", cmd.Name(), f.permits, f.slots)
-	case f.shared:
-		o.Mode = holdfast.Shared
-	case slots:
-		o.Mode = holdfast.Permits(f.permits, f.slots)
+	case flags.Changed("help"):
+		return nil, pflag.ErrHelp // cobra prints it
+	case flags.ArgsLenAtDash() == 0, len(command) == 0 && flags.Changed("command"), flags.Changed("version"):
+		return command, nil
 	}
-	return nil
+	return nil, usage("%s: %q follows the name: put flags in front of it, or a -- between them and the command", cmd.Name(), args[0])
 }

@@ -134,10 +134,8 @@ func (k *keeper) adopt(ctx context.Context) (err error) {
 		k.lease, err = k.client.Adopt(ctx, o.Handle, &o.Adopt)
 		return err
 	}
-	once := &holdfast.OnceOptions{
-		TTL: o.Adopt.TTL, MaxHold: o.Adopt.MaxHold, StallAfter: o.Adopt.StallAfter,
-		Retention: o.Once.Retention, Fingerprint: o.Once.Fingerprint, MaxResult: o.Once.MaxResult,
-	}
+	once := o.Once.Options(o.Adopt.TTL)
+	once.MaxHold, once.StallAfter = o.Adopt.MaxHold, o.Adopt.StallAfter
 	if k.run, err = k.client.OnceAdopt(ctx, o.Handle, once); err != nil {
 		return err
 	}

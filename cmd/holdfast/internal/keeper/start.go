@@ -35,13 +35,6 @@ type Order struct {
 	Once   *Once // of do-once work; nil for a lock
 }
 
-// A Once describes the record of do-once work.
-type Once struct {
-	Retention   time.Duration
-	Fingerprint string
-	MaxResult   int // bytes
-}
-
 // started is the answer of a keeper to its order: its socket, or an error.
 type started struct {
 	Socket string

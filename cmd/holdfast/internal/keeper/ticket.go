@@ -33,10 +33,20 @@ type Ticket struct {
 	PID     int              `json:"pid,omitempty"`    // of the acquiring process, while Token is 0
 
 	// Of do-once work.
-	TTL         time.Duration `json:"ttl,omitempty"`
+	TTL time.Duration `json:"ttl,omitempty"`
+	Once
+}
+
+// A Once describes the record of do-once work.
+type Once struct {
 	Retention   time.Duration `json:"retention,omitempty"`
 	Fingerprint string        `json:"fingerprint,omitempty"`
-	MaxResult   int           `json:"max_result,omitempty"`
+	MaxResult   int           `json:"max_result,omitempty"` // bytes
+}
+
+// Options returns the options of such work under a lease of this TTL.
+func (o Once) Options(ttl time.Duration) *holdfast.OnceOptions {
+	return &holdfast.OnceOptions{TTL: ttl, Retention: o.Retention, Fingerprint: o.Fingerprint, MaxResult: o.MaxResult}
 }
 
 // A Box is a directory with tickets, of this user alone.

@@ -1,0 +1,119 @@
+package cli
+
+import (
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
+)
+
+// jobFlags are the flags of the commands that take a lock, as they were given. A flag that
+// the command does not have is as if it was not given.
+type jobFlags struct {
+	cmd *cobra.Command
+
+	names                           []string
+	pid                             int
+	length                          time.Duration
+	extend                          bool
+	noWait                          bool
+	wait                            time.Duration
+	busy                            int
+	exclusive, shared               bool
+	slots, permits                  int
+	shell                           []string
+	retention                       time.Duration
+	replay                          bool
+	ttl                             time.Duration
+	minHold, maxHold, stallAfter    time.Duration
+	fingerprint                     string
+	maxOutput                       int
+	pause                           time.Duration
+	noRenewal                       bool
+	onLost                          string
+	killAfter                       time.Duration
+	children                        bool
+	statusFD                        int
+	reason                          string
+	labels                          []string
+	quiet, verbose                  bool
+	closes, noFork, unlock, version bool // of flock(1)
+}
+
+// define gives cmd the flags of these names, in this order.
+func (f *jobFlags) define(cmd *cobra.Command, names string) {
+	f.cmd = cmd
+	all := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
+	all.StringArrayVarP(&f.names, "name", "N", nil, "take the lock `NAME`; with several -N, all of them or none")
+	all.IntVar(&f.pid, "pid", 0, "keep the lock until the process `PID` ends: $$ in a script")
+	durationVar(all, &f.length, "for", 0, "hold it for `DURATION`; required")
+	all.BoolVar(&f.extend, "extend", false, "make your own hold last longer")
+	all.BoolVarP(&f.noWait, "no-wait", "n", false, "do not wait for the lock")
+	durationVarP(all, &f.wait, "wait", "w", 0, "wait at most `SECONDS` or a duration such as 1m30s; 0 is -n")
+	all.IntVarP(&f.busy, "busy-status", "E", exit.Busy, "exit `STATUS` if another client has the lock")
+	all.BoolVarP(&f.exclusive, "exclusive", "x", false, "hold the lock exclusively (default)")
+	all.BoolVarP(&f.shared, "shared", "s", false, "hold the lock together with other shared holders")
+	all.IntVar(&f.slots, "slots", 0, "allow at most `N` holders; all users of NAME must give the same N")
+	all.IntVar(&f.permits, "permits", 1, "take `K` of the slots; only with --slots")
+	all.StringArrayVarP(&f.shell, "command", "c", nil, "run `STRING` with sh -c")
+	durationVar(all, &f.retention, "retention", 24*time.Hour, "how long it counts as done")
+	all.BoolVar(&f.replay, "replay", false, "if it was done already, print its recorded output")
+	durationVar(all, &f.ttl, "ttl", 30*time.Second, "lease TTL: if this host dies, others wait this long")
+	durationVar(all, &f.minHold, "min-hold", 0, "keep the lock closed for at least this long")
+	durationVar(all, &f.maxHold, "max-hold", 0, "stop the command or script, and release the lock, after this long")
+	durationVar(all, &f.stallAfter, "stall-after", 0, "stop it if it has not called holdfast heartbeat for this long")
+	all.StringVar(&f.fingerprint, "fingerprint", "", "`TEXT` that identifies the work: the same key with another one is refused")
+	all.IntVar(&f.maxOutput, "max-output", 1<<20, "longest output to record, in `BYTES`; up to 16 MiB")
+	durationVar(all, &f.pause, "pause", time.Second, "wait before rejoining the election after COMMAND ends; doubled each time, up to a minute")
+	all.BoolVar(&f.noRenewal, "no-keep-alive", false, "do not renew the lease: the command calls holdfast extend")
+	all.StringVar(&f.onLost, "on-lost", "term", "what to do with the command if the lock is lost: `term|kill|ignore`")
+	durationVar(all, &f.killAfter, "kill-after", 0, "time between TERM and KILL (default: a quarter of the TTL, at most 5s)")
+	all.BoolVar(&f.children, "wait-children", false, "also wait for the command's background processes")
+	all.IntVar(&f.statusFD, "status-fd", 0, "report events as JSON lines to file descriptor `N`")
+	all.StringVar(&f.reason, "reason", "", "`TEXT` shown to others while the lock is held")
+	all.StringArrayVar(&f.labels, "label", nil, "`KEY=VALUE` shown to others; may be repeated")
+	all.BoolVarP(&f.quiet, "quiet", "q", false, "no messages about the lock")
+	all.BoolVarP(&f.verbose, "verbose", "v", false, "report what happens to the lock")
+	f.defineFlock(all)
+	cmd.Flags().SortFlags = false
+	for name := range strings.FieldsSeq(names) {
+		cmd.Flags().AddFlag(all.Lookup(name))
+	}
+}
+
+// durationVar defines a flag for a length of time: seconds, as for flock(1) and sleep(1), or
+// a duration of Go. All such flags are defined here.
+func durationVar(flags *pflag.FlagSet, p *time.Duration, name string, value time.Duration, usage string) {
+	durationVarP(flags, p, name, "", value, usage)
+}
+
+// durationVarP is durationVar with a shorthand letter.
+func durationVarP(flags *pflag.FlagSet, p *time.Duration, name, letter string, value time.Duration, usage string) {
+	*p = value
+	flags.VarP((*durationValue)(p), name, letter, usage)
+}
+
+// A durationValue is the argument of such a flag.
+type durationValue time.Duration
+
+// Type names the argument in help.
+func (d *durationValue) Type() string { return "duration" }
+
+// String is empty for 0, so that help shows no default.
+func (d *durationValue) String() string {
+	if *d == 0 {
+		return ""
+	}
+	return time.Duration(*d).String()
+}
+
+// Set reads an argument.
+func (d *durationValue) Set(s string) error {
+	v, err := store.ParseDuration(s)
+	*d = durationValue(v)
+	return err
+}
