@@ -36,7 +36,7 @@ type capture struct {
 	tooLong bool  // kept is only what was not passed on yet
 	ending  bool  // the command has ended
 	whole   bool  // there will be no more
-	failed  error // of out; nothing is passed on any more
+	failed  error // of out: nothing is passed on any more; valid without mu once done is closed
 
 	hasRead chan struct{} // closed when whole
 	done    chan struct{} // closed when everything was passed on
@@ -163,12 +163,4 @@ func (c *capture) pass() {
 		c.passed += len(data)
 		c.changed.Broadcast()
 	}
-}
-
-// failure is why not everything could be passed on, or nil. It is valid once
-// done is closed.
-func (c *capture) failure() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.failed
 }

@@ -45,8 +45,8 @@ func TestCaptureKeepsAndPassesOn(t *testing.T) {
 		if tooLong != (length > limit) || !tooLong && string(kept) != text {
 			t.Errorf("of %d bytes %d are kept, too long: %t", length, len(kept), tooLong)
 		}
-		if out.String() != text || c.failure() != nil {
-			t.Errorf("of %d bytes %d were passed on: %v", length, out.Len(), c.failure())
+		if out.String() != text || c.failed != nil {
+			t.Errorf("of %d bytes %d were passed on: %v", length, out.Len(), c.failed)
 		}
 	}
 }
@@ -124,7 +124,7 @@ func TestCaptureOfABrokenReader(t *testing.T) {
 	c := feed(t, brokenWriter{}, 1_000_000, text)
 	kept, tooLong := c.end()
 	<-c.done
-	if tooLong || string(kept) != text || !errors.Is(c.failure(), errBroken) {
-		t.Errorf("%d bytes are kept, too long: %t: %v", len(kept), tooLong, c.failure())
+	if tooLong || string(kept) != text || !errors.Is(c.failed, errBroken) {
+		t.Errorf("%d bytes are kept, too long: %t: %v", len(kept), tooLong, c.failed)
 	}
 }

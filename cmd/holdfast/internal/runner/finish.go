@@ -103,7 +103,7 @@ func endBy(verdict *exit.Error) time.Time {
 
 // notEnded returns an error that names the processes which could not be killed, or nil. The
 // lock is not released while they are at work: it lasts until its expiry.
-func (w *watch) notEnded() error {
+func (w *watch) notEnded() *exit.Error {
 	if w.refused == nil {
 		return nil
 	}

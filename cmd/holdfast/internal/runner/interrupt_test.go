@@ -62,23 +62,27 @@ func (e lateEngine) Acquire(ctx context.Context, r driver.AcquireRequest) (drive
 }
 
 // TestLateLeaseIsReleased: a lock that is granted when a signal has ended the wait is
-// given back.
+// given back, and no command is started under it.
 func TestLateLeaseIsReleased(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := mem.New(nil)
-		signals := make(chan os.Signal, 1)
-		signals <- syscall.SIGTERM
-		j := Job{
-			Client: newClient(t, lateEngine{driver.Forward{Engine: store}}), Names: []string{"job"}, Signals: signals, Warn: t.Logf,
-			Opts: holdfast.AcquireOptions{TTL: time.Hour},
-		}
-		_, err := j.acquire(t.Context())
-		if e := (*exit.Error)(nil); !errors.As(err, &e) || e.Status != 143 {
-			t.Errorf("the wait ends with %v", err)
-		}
-		synctest.Wait()
-		if lock, err := store.Inspect(t.Context(), "job"); err != nil || len(lock.Holders) != 0 {
-			t.Errorf("the lock is %+v, %v", lock, err)
-		}
-	})
+	for _, wait := range []func(context.Context, Job) error{
+		func(ctx context.Context, j Job) error { _, err := j.acquire(ctx); return err },
+		func(ctx context.Context, j Job) error { _, err := Once(ctx, OnceJob{Job: j}); return err },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			store := mem.New(nil)
+			signals := make(chan os.Signal, 1)
+			signals <- syscall.SIGTERM
+			err := wait(t.Context(), Job{
+				Client: newClient(t, lateEngine{driver.Forward{Engine: store}}), Names: []string{"job"}, Signals: signals, Warn: t.Logf,
+				Opts: holdfast.AcquireOptions{TTL: time.Hour},
+			})
+			if e := (*exit.Error)(nil); !errors.As(err, &e) || e.Status != 143 {
+				t.Errorf("the wait ends with %v", err)
+			}
+			synctest.Wait()
+			if lock, err := store.Inspect(t.Context(), "job"); err != nil || len(lock.Holders) != 0 {
+				t.Errorf("the lock is %+v, %v", lock, err)
+			}
+		})
+	}
 }

@@ -24,121 +24,90 @@ type OnceJob struct {
 	MaxOutput   int // bytes
 }
 
-// A once is one run of a OnceJob.
+// A once is one run of a OnceJob. Its fields are set when the command has ended.
 type once struct {
 	OnceJob
-	ended   *exit.Error      // by a signal, before the work began; or nil
-	working chan struct{}    // tells that the work takes over the signals
-	stuck   chan error       // reports that the lock must not be released
-	stopped chan *exit.Error // tells why the command was stopped
-
-	// The work sets these; they are valid when it has ended.
 	status int      // of the command
 	output *capture // nil unless the command was started
 }
 
-// Once runs the job and returns what the command wrote to standard output, or
-// what it wrote when it was done before: the result is Replayed then, and
-// nothing has run. What a command writes is also passed on while it runs.
+// Once runs the job, or returns what the command wrote to standard output when it was done
+// before: the result is Replayed then, and nothing has run. What a command writes is passed
+// on while it runs.
 //
 // The error is an *exit.Error with the status to exit with, and nothing is
 // recorded; with exit.Unavailable it may be, if the command ran.
 func Once(ctx context.Context, j OnceJob) (holdfast.OnceResult, error) {
 	j.verb = "once"
-	o := &once{OnceJob: j, working: make(chan struct{}), stuck: make(chan error), stopped: make(chan *exit.Error, 1)}
-	result, ended, err := o.await(ctx)
-	var own *exit.Error
-	if errors.As(err, &own) && own.KeepLock {
-		return result, own
-	}
-	if o.output != nil && ended == 0 {
-		ended = o.flush()
-	}
+	o := &once{OnceJob: j}
+	run, ended, err := UnlessEnded(ctx, j.Signals, "once: ended by a signal before the command was started", o.begin)
+	j.Line.End()
 	switch {
-	case err == nil && ended != 0 && !result.Replayed:
-		return result, exit.With(exit.Signal(int(ended)), fmt.Errorf(
-			"once %s: it is done and recorded; ended by a signal while standard output did not take all of it", Quoted(j.Names)))
-	case err != nil && ended != 0 && o.output == nil:
-		return result, o.ended
-	}
-	return result, o.verdict(err)
-}
-
-// await waits for the end of it all. Until the work begins, a signal that asks
-// to end ends the wait; await returns it.
-func (o *once) await(ctx context.Context) (_ holdfast.OnceResult, ended syscall.Signal, _ error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	type outcome struct {
-		holdfast.OnceResult
-		err error
-	}
-	done := make(chan outcome, 1)
-	go func() { // ends with ctx or with the command; it is awaited, but not for long after a loss
-		result, err := o.take(ctx)
-		done <- outcome{result, err}
-	}()
-	signals, working := o.Signals, o.working
-	var verdict *exit.Error
-	var late <-chan time.Time
-	for {
-		select {
-		case s := <-signals:
-			if sig := s.(syscall.Signal); supervise.Ends(sig) && ended == 0 {
-				ended, late = sig, time.After(endWithin)
-				o.ended = endedBy(sig, "once: ended by a signal before the command was started")
-				cancel()
-			}
-		case <-working:
-			signals = nil
-		case err := <-o.stuck:
-			return holdfast.OnceResult{}, 0, err
-		case verdict = <-o.stopped:
-			late = time.After(time.Until(endBy(verdict)))
-		case <-late:
-			if verdict == nil {
-				return holdfast.OnceResult{}, ended, context.Canceled
-			}
-			return holdfast.OnceResult{}, ended, verdict
-		case r := <-done:
-			return r.OnceResult, ended, r.err
+	case err == nil && run.Replayed():
+		return run.Result(), nil
+	case ended != nil:
+		if err == nil {
+			ctx, cancel := context.WithDeadline(ctx, ended.EndBy)
+			defer cancel()
+			_ = run.Fail(ctx)
 		}
+		return holdfast.OnceResult{}, ended
+	case err != nil:
+		return holdfast.OnceResult{}, o.verdict(err)
 	}
+	return holdfast.OnceResult{}, o.finish(ctx, run)
 }
 
-// take calls Once, under a lease that has its whole TTL. It does not wait for a run
+// begin begins the work, under a lease that has its whole TTL. It does not wait for a run
 // around this one.
-func (o *once) take(ctx context.Context) (result holdfast.OnceResult, err error) {
+func (o *once) begin(ctx context.Context) (run *holdfast.OnceRun, err error) {
 	opts := holdfast.OnceOptions{
 		TTL: o.Opts.TTL, Retention: o.Retention, Await: o.Await(), WholeTTL: true, Fingerprint: o.Fingerprint,
 		MaxResult: o.MaxOutput, MaxHold: o.Opts.MaxHold, Reason: o.Opts.Reason, Labels: o.Opts.Labels, OnWait: o.Opts.OnWait,
 	}
 	want := wantOf(&o.Opts, o.Try, o.Names...)
 	err = o.Outer.Take(ctx, o.Client, want, &opts.OnWait, func(ctx context.Context) error {
-		result, err = o.Client.Once(ctx, o.Names[0], &opts, o.work)
+		run, err = o.Client.OnceBegin(ctx, o.Names[0], &opts)
 		return err
 	})
-	return result, err
+	return run, err
 }
 
-// work runs the command under a lease and returns its output.
-func (o *once) work(ctx context.Context, lease *holdfast.Lease) ([]byte, error) {
-	o.working <- struct{}{} // the signals are for the command from now on
-	if ctx.Err() != nil {   // by a signal, or the lease is lost
-		return nil, context.Cause(ctx)
+// finish runs the command, and records its output or frees the key.
+func (o *once) finish(ctx context.Context, run *holdfast.OnceRun) error {
+	verdict, err := o.run(run.Lease())
+	if verdict != nil {
+		if verdict.KeepLock {
+			return verdict
+		}
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, endBy(verdict))
+		defer cancel()
 	}
-	o.Line.End()
-	verdict, err := o.run(lease)
-	switch {
-	case err != nil:
-		return nil, exit.With(execStatus(err), fmt.Errorf("once %s: %w", o.Args[0], err))
-	case verdict != nil:
-		o.output.end()
-		o.stopped <- verdict
-		return nil, verdict
+	var output []byte
+	if err == nil {
+		output, err = o.end(verdict)
 	}
+	if err == nil {
+		err = run.Complete(ctx, output)
+	} else {
+		err = errors.Join(err, run.Fail(ctx))
+	}
+	if o.output != nil {
+		if ended := o.flush(); ended != 0 && err == nil {
+			return exit.With(exit.Signal(int(ended)), fmt.Errorf(
+				"once %s: it is done and recorded; ended by a signal while standard output did not take all of it", Quoted(o.Names)))
+		}
+	}
+	return o.verdict(err)
+}
+
+// end returns the output of the command, or why nothing is to be recorded.
+func (o *once) end(verdict *exit.Error) ([]byte, error) {
 	output, tooLong := o.output.end()
 	switch {
+	case verdict != nil:
+		return nil, verdict
 	case o.status != 0:
 		return nil, &exit.Error{Status: o.status}
 	case tooLong:
@@ -153,7 +122,7 @@ func (o *once) work(ctx context.Context, lease *holdfast.Lease) ([]byte, error) 
 func (o *once) run(lease *holdfast.Lease) (verdict *exit.Error, err error) {
 	output, stdout, err := newCapture(os.Stdout, o.MaxOutput)
 	if err != nil {
-		return nil, err
+		return nil, exit.With(execStatus(err), fmt.Errorf("once %s: %w", o.Args[0], err))
 	}
 	held := holdOf(lease)
 	o.Status.acquired(held)
@@ -161,15 +130,14 @@ func (o *once) run(lease *holdfast.Lease) (verdict *exit.Error, err error) {
 	_ = stdout.Close() // of a pipe, and the command has its own
 	if err != nil {
 		output.end()
-		return nil, err
+		return nil, exit.With(execStatus(err), fmt.Errorf("once %s: %w", o.Args[0], err))
 	}
 	o.output = output
 	w := newWatch(o.Job, held, time.Now(), tree)
 	w.loop()
 	tree.Close()
-	if err := w.notEnded(); err != nil {
-		o.stuck <- err
-		select {} // until the program ends: returning would release the lock
+	if w.refused != nil {
+		return w.notEnded(), nil
 	}
 	o.status = tree.Status()
 	o.Status.exited(held, o.status)
@@ -185,7 +153,7 @@ func (o *once) flush() (ended syscall.Signal) {
 	for {
 		select {
 		case <-o.output.done:
-			if err := o.output.failure(); err != nil {
+			if err := o.output.failed; err != nil {
 				o.Warn("once %s: not everything was passed on: %v", Quoted(o.Names), err)
 			}
 			return 0

@@ -23,6 +23,7 @@ func TestOnceVerdict(t *testing.T) {
 		"the command failed":     {&exit.Error{Status: 3}, 3},
 		"failed, and was a loss": {errors.Join(holdfast.ErrLost, &exit.Error{Status: 3}), exit.Lost},
 		"held for too long":      {errors.Join(holdfast.ErrLost, &exit.Error{Status: exit.MaxHold}), exit.MaxHold},
+		"lost, and stopped":      {errors.Join(&exit.Error{Status: exit.Lost, Err: errUnanswered}, holdfast.ErrLost), exit.Lost},
 		"somebody else runs it":  {&holdfast.InProgressError{}, 9},
 		"the store is silent":    {holdfast.ErrOutcomeUnknown, exit.Unavailable},
 	} {

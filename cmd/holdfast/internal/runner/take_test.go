@@ -3,14 +3,11 @@
 package runner
 
 import (
-	"context"
-	"errors"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/mem"
 )
@@ -70,43 +67,21 @@ func TestRunHasTheWholeTTL(t *testing.T) {
 	})
 }
 
-// TestOnceHasTheWholeTTL is TestRunHasTheWholeTTL for do-once work. It also checks
-// that a signal which came before the work took over the signals keeps the command
-// from being started.
+// TestOnceHasTheWholeTTL is TestRunHasTheWholeTTL for do-once work.
 func TestOnceHasTheWholeTTL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, signal := context.WithCancel(t.Context())
-		o := &once{working: make(chan struct{})}
-		done := make(chan error, 1)
+		done := make(chan *holdfast.OnceRun, 1)
 		handedOver(t, func(c *holdfast.Client) {
+			o := &once{}
 			o.Client, o.Names, o.Opts.TTL = c, []string{"job"}, ttl
-			_, err := o.take(ctx)
-			done <- err
+			run, err := o.begin(t.Context())
+			if err != nil {
+				t.Error(err)
+			}
+			done <- run
 		})
-		signal()
-		<-o.working
-		if err := <-done; !errors.Is(err, context.Canceled) || o.output != nil {
-			t.Errorf("the command was started: %t (%v)", o.output != nil, err)
+		if run := <-done; run != nil {
+			_ = run.Fail(t.Context()) // never fails in memory
 		}
-	})
-}
-
-// TestOnceEndsWithItsVerdict checks that a command that was stopped ends with the
-// reason for that, however the call of Once ends that is left to itself: it could
-// write its own error over the verdict, which only -race sees each time.
-func TestOnceEndsWithItsVerdict(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		store := mem.New(nil)
-		if _, err := newClient(t, store).TryAcquire(t.Context(), "job", nil); err != nil {
-			t.Fatal(err)
-		}
-		o := &once{stopped: make(chan *exit.Error, 1)}
-		o.Client, o.Names, o.Opts.TTL = newClient(t, store), []string{"job"}, ttl
-		verdict := &exit.Error{Status: exit.Lost}
-		o.stopped <- verdict
-		if _, _, err := o.await(t.Context()); err != verdict {
-			t.Errorf("await returns %v, want the verdict", err)
-		}
-		synctest.Wait() // for the call of Once
 	})
 }
