@@ -125,8 +125,8 @@ func (v *events) message(message string) {
 	key, rest, _ := strings.Cut(message, "\t")
 	clock, item, _ := strings.Cut(rest, "\t")
 	name, ours := strings.CutPrefix(key, v.store.keys.Lock(""))
-	now, known := readClock(clock)
-	if e, ok := parseEvent(name, item, now); ok && ours && known {
+	now := readClock(clock)
+	if e, ok := parseEvent(name, item, now); ok && ours && now > 0 {
 		v.feed.Tell(e)
 	}
 }

@@ -109,14 +109,13 @@ func parseEvent(name, item string, now int64) (e lockinfo.HistoryEvent, ok bool)
 	case letter == 'R':
 		letter = 'r'
 		head, lease, _ := strings.Cut(item[1:], " ")
-		if clock, ok = readClock(head); ok {
-			since, what, item, ok = cutLease(lease)
-		}
+		clock = readClock(head)
+		since, what, item, ok = cutLease(lease)
 	default:
 		clock, since, what, item, ok = cutEvent(&e, item[1:])
 	}
 	e.Kind = eventKinds[letter]
-	if !ok || e.Kind == lockinfo.HistoryGap {
+	if !ok || clock <= 0 || e.Kind == lockinfo.HistoryGap {
 		return lockinfo.HistoryEvent{}, false
 	}
 	holder, text, _ := strings.Cut(item, "\t")
@@ -128,9 +127,11 @@ func parseEvent(name, item string, now int64) (e lockinfo.HistoryEvent, ok bool)
 	e.Name, e.Holder, e.Ago = name, form.ReadHolder(holder), form.Ago(now-clock)
 	e.ID = eventID(name, what, letter)
 	if e.Kind != lockinfo.HistoryQueued && e.Kind != lockinfo.HistoryGaveUp {
-		if e.Token, ok = readEventToken(what); !ok {
+		token, err := form.ReadToken(what)
+		if err != nil {
 			return lockinfo.HistoryEvent{}, false
 		}
+		e.Token = token
 	}
 	if lasted := form.Ago(clock - since); e.Kind.Ends() {
 		e.Held = lasted
@@ -140,14 +141,13 @@ func parseEvent(name, item string, now int64) (e lockinfo.HistoryEvent, ok bool)
 	return e, true
 }
 
-func readClock(text string) (us int64, ok bool) {
+// readClock returns 0 for what is no number.
+func readClock(text string) (us int64) {
 	us, err := strconv.ParseInt(text, 10, 64)
-	return us, err == nil && us > 0
-}
-
-func readEventToken(text string) (token uint64, ok bool) {
-	token, err := form.ReadToken(text)
-	return token, err == nil
+	if err != nil {
+		return 0
+	}
+	return us
 }
 
 // cutLease reads what the key of an exclusive lease held, perhaps without the lease
@@ -160,8 +160,8 @@ func cutLease(text string) (granted int64, token, rest string, ok bool) {
 	_, text, _ = strings.Cut(text, " ")
 	token, text, _ = strings.Cut(text, " ")
 	clock, rest, ok := strings.Cut(text, " ")
-	granted, known := readClock(clock)
-	return granted, token, rest, ours && ok && known
+	granted = readClock(clock)
+	return granted, token, rest, ours && ok && granted > 0
 }
 
 // cutEvent reads <clock> <token> <mode> <limit> <permits> <since>, and returns what
@@ -170,12 +170,11 @@ func cutEvent(e *lockinfo.HistoryEvent, text string) (clock, since int64, what, 
 	head, text, _ := strings.Cut(text, " ")
 	what, text, _ = strings.Cut(text, " ")
 	fields, rest, ok := cutFields(text, 4)
-	clock, known := readClock(head)
-	if !ok || !known || what == "" {
+	if !ok || what == "" {
 		return 0, 0, "", "", false
 	}
 	e.Mode = readMode(fields[0], fields[1], fields[2])
-	return clock, fields[3], what, rest, true
+	return readClock(head), fields[3], what, rest, true
 }
 
 // eventID returns the ID of an event, by the token of the lease or what is known of

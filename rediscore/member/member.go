@@ -188,31 +188,28 @@ func (m *member) Capabilities() driver.Capabilities {
 	return driver.Capabilities{Break: true, Losses: true, List: true}
 }
 
-// Inspect implements driver.Member.
-func (m *member) Inspect(ctx context.Context, name string) (lockinfo.LockState, error) {
+// on returns what f returns of the engine.
+func on[T any](ctx context.Context, m *member, f func(*rediscore.Engine) (T, error)) (none T, err error) {
 	e, err := m.connect(ctx)
 	if err != nil {
-		return lockinfo.LockState{}, err
+		return none, err
 	}
-	return e.Inspect(ctx, name)
+	return f(e)
+}
+
+// Inspect implements driver.Member.
+func (m *member) Inspect(ctx context.Context, name string) (lockinfo.LockState, error) {
+	return on(ctx, m, func(e *rediscore.Engine) (lockinfo.LockState, error) { return e.Inspect(ctx, name) })
 }
 
 // Break implements driver.Breaker, with the member's duty to the counter.
 func (m *member) Break(ctx context.Context, req driver.BreakRequest) ([]lockinfo.Broken, error) {
-	e, err := m.connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return e.BreakAndLift(ctx, req, 2*driver.MaxTokenLead)
+	return on(ctx, m, func(e *rediscore.Engine) ([]lockinfo.Broken, error) { return e.BreakAndLift(ctx, req, 2*driver.MaxTokenLead) })
 }
 
 // Breaks implements driver.Breaker.
 func (m *member) Breaks(ctx context.Context, name string) ([]lockinfo.Broken, error) {
-	e, err := m.connect(ctx)
-	if err != nil {
-		return nil, err
-	}
-	return e.Breaks(ctx, name)
+	return on(ctx, m, func(e *rediscore.Engine) ([]lockinfo.Broken, error) { return e.Breaks(ctx, name) })
 }
 
 // OnLoss implements driver.LossTeller.
