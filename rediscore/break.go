@@ -2,7 +2,6 @@ package rediscore
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -12,19 +11,6 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 )
-
-// An about is what break.lua keeps for people: the form of the record, and,
-// with the name, of the message to the holders.
-type about struct {
-	Name   string `json:"name,omitempty"`
-	Author string `json:"author"`
-	Reason string `json:"reason,omitempty"`
-}
-
-func (a about) String() string {
-	text, _ := json.Marshal(a) // strings only: cannot fail
-	return string(text)
-}
 
 // Break implements driver.Breaker.
 func (e *engine) Break(ctx context.Context, req driver.BreakRequest) ([]lockinfo.Broken, error) {
@@ -108,54 +94,7 @@ func parseBroken(clock, lines string) (broken []lockinfo.Broken, err error) {
 	return broken, nil
 }
 
-// A brokenLease is what is kept of a lease that was broken.
-type brokenLease struct {
-	lockinfo.Broken
-	at, granted int64 // us
-}
-
-// event returns the event of the break, as feed.lua keeps it.
-func (b *brokenLease) event(name string) lockinfo.HistoryEvent {
-	token := strconv.FormatUint(b.Token, 10)
-	return lockinfo.HistoryEvent{
-		ID: eventID(name, token, 'b'), Kind: lockinfo.HistoryBroken, Name: name, Ago: b.Ago,
-		Mode: b.Mode, Token: b.Token, Holder: b.Holder,
-		Held: form.Ago(b.at - b.granted), Author: b.Author, Reason: b.Reason,
-	}
-}
-
-// parseLine reads one record; break.lua has the form.
-func parseLine(line string, now int64) (b brokenLease, ok bool) {
-	head, rest, _ := strings.Cut(line, "\t")
-	text, holder, ok := strings.Cut(rest, "\t")
-	id, head, _ := strings.Cut(head, " ")
-	lease, head, _ := strings.Cut(head, " ")
-	fields, _, ok2 := cutFields(head+" ", 6)
-	var a about
-	if !ok || !ok2 || json.Unmarshal([]byte(text), &a) != nil {
-		return b, false
-	}
-	return brokenLease{Broken: lockinfo.Broken{
-		ID: lockinfo.LeaseID(id), LeaseID: lockinfo.LeaseID(lease), Token: uint64(fields[0]), Mode: readMode(fields[3], fields[4], fields[1]),
-		Holder: form.ReadHolder(holder), Author: a.Author, Reason: a.Reason,
-		Ago: time.Duration(min(max(now-fields[2], 0), form.MaxTTL.Milliseconds())) * time.Millisecond,
-	}, at: fields[2] * 1000, granted: fields[5]}, true
-}
-
 // OnLoss implements driver.LossTeller.
 func (e *engine) OnLoss(told func(driver.Loss)) (stop func()) {
 	return e.store.inbox.losses.OnLoss(told)
-}
-
-// lost runs in the connection's reading goroutine. A message that makes no
-// sense is dropped.
-func (i *inbox) lost(message string) {
-	id, text, _ := strings.Cut(message, " ")
-	var a about
-	if !lockinfo.LeaseID(id).Valid() || json.Unmarshal([]byte(text), &a) != nil || driver.CheckBreak(a.Author, a.Reason) != nil {
-		return
-	}
-	i.losses.Tell(driver.Loss{
-		Name: a.Name, LeaseID: lockinfo.LeaseID(id), Err: &lockinfo.BrokenError{Author: a.Author, Reason: a.Reason},
-	})
 }

@@ -1,6 +1,7 @@
 package rediscore
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -11,6 +12,13 @@ import (
 // ErrLayout is wrapped by the error of a request about a name that another
 // version of holdfast keeps in another layout. It wraps driver.ErrKindMismatch.
 var ErrLayout = fmt.Errorf("%w: another version of holdfast keeps this name in another layout", driver.ErrKindMismatch)
+
+// errMoving: a Redis Cluster moves the slot of a name from one node to another.
+// Meanwhile neither node serves a script with several keys, unless all of them
+// exist, and are there; one with a single key is served at any time. So
+// exclusive leases, which are in one key, can be renewed and ended. A grant
+// needs the last token too, which is in another (INVARIANT I2).
+var errMoving = fmt.Errorf("%w: the cluster moves this name to another node", driver.ErrUnavailable)
 
 // A refusal is what an error of the server means by which it certainly did nothing.
 type refusal struct {
@@ -78,3 +86,11 @@ func meaning(text string) refusal {
 	}
 	return saying(text)
 }
+
+// isMoving reports whether nothing was done because a slot is being moved.
+func isMoving(err error) bool { return errors.Is(err, errMoving) }
+
+// isRefused reports whether a call of many was refused in a way that each has to
+// find out about for itself: the user has no right to one of the keys, or the slot
+// is being moved, when less can be asked for.
+func isRefused(err error) bool { return errors.Is(err, driver.ErrPermission) || isMoving(err) }

@@ -33,14 +33,6 @@ const nodesEvery = time.Second
 
 func newEvents(s *Store) *events { return &events{store: s} }
 
-// OnEvent implements driver.Historian.
-func (e *engine) OnEvent(told func(lockinfo.HistoryEvent)) (stop func()) {
-	if e.events == nil {
-		return func() {}
-	}
-	return e.events.onEvent(told)
-}
-
 func (v *events) onEvent(told func(lockinfo.HistoryEvent)) (stop func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -30,6 +30,14 @@ func (e *engine) History(ctx context.Context, name string) ([]lockinfo.HistoryEv
 	return parseHistory(name, reply)
 }
 
+// OnEvent implements driver.Historian.
+func (e *engine) OnEvent(told func(lockinfo.HistoryEvent)) (stop func()) {
+	if e.events == nil {
+		return func() {}
+	}
+	return e.events.onEvent(told)
+}
+
 // parseHistory reads the reply of history.lua. An item that makes no sense is left
 // out, and so is what is too old, or more than there is to be.
 func parseHistory(name string, reply any) ([]lockinfo.HistoryEvent, error) {
@@ -71,6 +79,16 @@ func brokenBefore(name, lines string, now int64, events []lockinfo.HistoryEvent)
 		}
 	}
 	return before
+}
+
+// event returns the event of the break, as feed.lua keeps it.
+func (b *brokenLease) event(name string) lockinfo.HistoryEvent {
+	token := strconv.FormatUint(b.Token, 10)
+	return lockinfo.HistoryEvent{
+		ID: eventID(name, token, 'b'), Kind: lockinfo.HistoryBroken, Name: name, Ago: b.Ago,
+		Mode: b.Mode, Token: b.Token, Holder: b.Holder,
+		Held: form.Ago(b.at - b.granted), Author: b.Author, Reason: b.Reason,
+	}
 }
 
 // interleave makes one list of two, in the order of their times; the order in each stays.

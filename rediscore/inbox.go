@@ -2,6 +2,7 @@ package rediscore
 
 import (
 	"context"
+	"encoding/json"
 	"strconv"
 	"strings"
 	"sync"
@@ -18,9 +19,6 @@ import (
 // for dead: the server that has it may hang, or not be the master any more, and
 // the connection shows it only after some seconds.
 const messageLate = 100 * time.Millisecond
-
-// Watch implements driver.Queuer.
-func (e *engine) Watch(id lockinfo.LeaseID) driver.Watch { return e.store.inbox.box.Watch(id) }
 
 // An inbox keeps the one subscription on which an engine hears of leases that
 // were handed to it, and of leases that have ended. It subscribes when the engine
@@ -174,4 +172,17 @@ func (i *inbox) later(id lockinfo.LeaseID, ms string) {
 		return
 	}
 	time.AfterFunc(time.Duration(n)*time.Millisecond, func() { i.box.Tell(id, driver.Notice{}) })
+}
+
+// lost runs in the connection's reading goroutine. A message that makes no
+// sense is dropped.
+func (i *inbox) lost(message string) {
+	id, text, _ := strings.Cut(message, " ")
+	var a about
+	if !lockinfo.LeaseID(id).Valid() || json.Unmarshal([]byte(text), &a) != nil || driver.CheckBreak(a.Author, a.Reason) != nil {
+		return
+	}
+	i.losses.Tell(driver.Loss{
+		Name: a.Name, LeaseID: lockinfo.LeaseID(id), Err: &lockinfo.BrokenError{Author: a.Author, Reason: a.Reason},
+	})
 }

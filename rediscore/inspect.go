@@ -19,28 +19,6 @@ func (e *engine) Inspect(ctx context.Context, name string) (lockinfo.LockState, 
 	return found[0].Lock, found[0].Err
 }
 
-// An Inspection is what the store knows of one name, or the error.
-type Inspection struct {
-	Lock lockinfo.LockState
-	Err  error
-}
-
-// An inspection is an Inspection that is being made.
-type inspection struct {
-	Inspection
-
-	value  string
-	left   int64 // ms; unheld if the lock is free
-	now    int64 // ms of the server's clock
-	leases []entry
-	rest   bool // there are more leases
-	places []entry
-	next   string // number of the last place looked at, if there are more
-}
-
-// unheld is the ms left of a free lock.
-const unheld = -2
-
 // InspectAll reads names, with at most so many places of each.
 func (e *engine) InspectAll(ctx context.Context, names []string, places int) ([]Inspection, error) {
 	found, err := e.inspectPage(ctx, names, places, "-inf")

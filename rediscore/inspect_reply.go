@@ -7,10 +7,31 @@ import (
 	"strings"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/internal/modes"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 )
+
+// An Inspection is what the store knows of one name, or the error.
+type Inspection struct {
+	Lock lockinfo.LockState
+	Err  error
+}
+
+// An inspection is an Inspection that is being made.
+type inspection struct {
+	Inspection
+
+	value  string
+	left   int64 // ms; unheld if the lock is free
+	now    int64 // ms of the server's clock
+	leases []entry
+	rest   bool // there are more leases
+	places []entry
+	next   string // number of the last place looked at, if there are more
+}
+
+// unheld is the ms left of a free lock.
+const unheld = -2
 
 // parseInspection reads the reply of inspect.lua for one name.
 func parseInspection(name string, reply any) (f inspection) {
@@ -121,14 +142,6 @@ func parseEntries(reply any) ([]entry, bool) {
 	return entries, true
 }
 
-// groupMode returns the mode of leases of a group with this limit.
-func groupMode(permits, limit int) lockinfo.Mode {
-	if limit == 0 {
-		return lockinfo.Shared
-	}
-	return lockinfo.Permits(permits, limit)
-}
-
 // member describes one lease of a group with this limit; state.lua has the form.
 func member(e entry, limit int, now int64) (h lockinfo.Holding, ok bool) {
 	id, released := strings.CutPrefix(e.name, "-")
@@ -154,23 +167,4 @@ func waiting(e entry, now int64) (w lockinfo.Place, ok bool) {
 		LeaseID: lockinfo.LeaseID(e.name), Mode: readMode(head[1], head[2], head[3]), Holder: form.ReadHolder(holder),
 		Since: form.Ago(max(now-head[6], 0) * 1000), ExpiresIn: e.left(now, head[0]),
 	}, true
-}
-
-// readMode reads the three fields of a mode.
-func readMode(kind, limit, permits int64) lockinfo.Mode {
-	return modes.Fields{Kind: modes.Kind(kind), Limit: int(limit), Permits: int(permits)}.Mode()
-}
-
-// cutFields reads n numbers, each with a space after it, and returns what
-// follows.
-func cutFields(s string, n int) (fields []int64, rest string, ok bool) {
-	for range n {
-		field, after, found := strings.Cut(s, " ")
-		v, err := strconv.ParseInt(field, 10, 64)
-		if !found || err != nil || v < 0 {
-			return nil, "", false
-		}
-		fields, s = append(fields, v), after
-	}
-	return fields, s, true
 }

@@ -2,20 +2,11 @@ package rediscore
 
 import (
 	"context"
-	"errors"
-	"fmt"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
-
-// errMoving: a Redis Cluster moves the slot of a name from one node to another.
-// Meanwhile neither node serves a script with several keys, unless all of them
-// exist, and are there; one with a single key is served at any time. So
-// exclusive leases, which are in one key, can be renewed and ended. A grant
-// needs the last token too, which is in another (INVARIANT I2).
-var errMoving = fmt.Errorf("%w: the cluster moves this name to another node", driver.ErrUnavailable)
 
 // extendAlone renews one lease by its key alone. It returns why that could not
 // be done with the others if it is not an exclusive one.
@@ -59,6 +50,3 @@ func (e *engine) releaseAlone(ctx context.Context, req driver.ReleaseRequest, wh
 	}
 	return form.Malformed("release", reply)
 }
-
-// isMoving reports whether nothing was done because a slot is being moved.
-func isMoving(err error) bool { return errors.Is(err, errMoving) }

@@ -2,6 +2,8 @@ package rediscore
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"sync"
@@ -83,6 +85,14 @@ func (e *engine) appendRequest(args []string, req driver.AcquireRequest) []strin
 	mode := modes.Of(req.Mode)
 	return append(args, string(req.LeaseID), strconv.Itoa(int(mode.Kind)), strconv.Itoa(mode.Limit), strconv.Itoa(mode.Permits),
 		form.MS(req.TTL), form.Token(req.MinToken), e.plain.holders.Text(req.Holder))
+}
+
+// Extend implements driver.Engine.
+func (e *engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
+	e.tracker.renewing(reqs)
+	errs := e.extendAll(ctx, reqs)
+	e.tracker.renewed(reqs, errs)
+	return errs
 }
 
 // extendAll renews leases: the plain ones together, and the others in full.
@@ -167,6 +177,11 @@ func (e *engine) extendInFull(ctx context.Context, reqs []driver.ExtendRequest, 
 // Route implements driver.Router: one for each slot of a Redis Cluster.
 func (e *engine) Route(name string) uint32 { return e.store.Route(name) }
 
+// Release implements driver.Engine.
+func (e *engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
+	return again(ctx, func() error { return e.release(ctx, req) })
+}
+
 func (e *engine) release(ctx context.Context, req driver.ReleaseRequest) error {
 	if err := e.store.Enter(ctx, req.Name); err != nil {
 		return err
@@ -203,4 +218,37 @@ func (e *engine) release(ctx context.Context, req driver.ReleaseRequest) error {
 			return all.err()
 		}
 	}
+}
+
+// again sends a request that ends something once more if its connection was
+// given up. A repeat that fails shows nothing about the first request,
+// and one that finds no lease does not tell who ended it: the outcome then
+// stays unknown.
+func again(ctx context.Context, request func() error) error {
+	err := request()
+	if !errors.Is(err, ErrGivenUp) || ctx.Err() != nil {
+		return err
+	}
+	if request() == nil {
+		return nil
+	}
+	return err
+}
+
+// execAll runs a script until it has done all that there was to do, and
+// returns the last reply. INVARIANT I7: a request is refused only when nothing
+// else was left to do.
+func (e *engine) execAll(ctx context.Context, script *lua.Script, keys, args []string) (any, error) {
+	for {
+		reply, err := e.store.Eval(ctx, script, keys, args)
+		if err != nil || !isMore(reply) {
+			return reply, err
+		}
+	}
+}
+
+// halfDone is the error of a request of which only the last part failed: so
+// err, which may mean that nothing was done, is not wrapped.
+func halfDone(what string, err error) error {
+	return fmt.Errorf("%s, but perhaps not everybody who waits was told: %s", what, err) //nolint:errorlint // see above
 }

@@ -94,8 +94,3 @@ func (p *plain) release(ctx context.Context, req driver.ReleaseRequest) (done bo
 	}
 	return true, err
 }
-
-// isRefused reports whether a call of many was refused in a way that each has to
-// find out about for itself: the user has no right to one of the keys, or the slot
-// is being moved, when less can be asked for.
-func isRefused(err error) bool { return errors.Is(err, driver.ErrPermission) || isMoving(err) }

@@ -38,6 +38,11 @@ func (e *engine) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []dr
 	return replies
 }
 
+// Downgrade implements driver.Downgrader.
+func (e *engine) Downgrade(ctx context.Context, req driver.DowngradeRequest) error {
+	return again(ctx, func() error { return e.downgrade(ctx, req) })
+}
+
 func (e *engine) downgrade(ctx context.Context, req driver.DowngradeRequest) error {
 	if err := e.store.Enter(ctx, req.Name); err != nil {
 		return err
@@ -96,3 +101,6 @@ func (e *engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (
 func acquireAllError(req driver.AcquireRequest, err error) error {
 	return fmt.Errorf("lock %.40q: %w", req.Name, err)
 }
+
+// Watch implements driver.Queuer.
+func (e *engine) Watch(id lockinfo.LeaseID) driver.Watch { return e.store.inbox.box.Watch(id) }

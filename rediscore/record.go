@@ -17,6 +17,11 @@ import (
 // byNone precedes a record whose lease went on. No lease has this ID.
 const byNone lockinfo.LeaseID = "--------------------------------"
 
+// Complete implements driver.Recorder.
+func (e *engine) Complete(ctx context.Context, req driver.CompleteRequest) error {
+	return again(ctx, func() error { return e.complete(ctx, req) })
+}
+
 func (e *engine) complete(ctx context.Context, req driver.CompleteRequest) error {
 	if err := e.store.Enter(ctx, req.Name); err != nil {
 		return err

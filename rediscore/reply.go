@@ -135,3 +135,16 @@ func (r *released) err() error {
 	}
 	return nil
 }
+
+// more is the reply of a script that had no room for all that was to be done:
+// its request was not looked at yet, or not carried out to the end. The same
+// call goes on where that one stopped, from any client.
+const more = int64(-6)
+
+// isMore reports whether a reply requires another call.
+func isMore(reply any) bool {
+	if items, ok := reply.([]any); ok && len(items) == 1 {
+		reply = items[0]
+	}
+	return reply == more
+}

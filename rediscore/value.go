@@ -1,11 +1,13 @@
 package rediscore
 
 import (
+	"encoding/json"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/modes"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/lua"
@@ -46,4 +48,68 @@ func parseGroup(s string) (group string, limit int, ok bool) {
 	group, rest, _ := strings.Cut(s, " ")
 	limit, err := strconv.Atoi(rest)
 	return group, limit, star && lockinfo.LeaseID(group).Valid() && err == nil && limit >= 0
+}
+
+// An about is what break.lua keeps for people: the form of the record, and,
+// with the name, of the message to the holders.
+type about struct {
+	Name   string `json:"name,omitempty"`
+	Author string `json:"author"`
+	Reason string `json:"reason,omitempty"`
+}
+
+func (a about) String() string {
+	text, _ := json.Marshal(a) // strings only: cannot fail
+	return string(text)
+}
+
+// A brokenLease is what is kept of a lease that was broken.
+type brokenLease struct {
+	lockinfo.Broken
+	at, granted int64 // us
+}
+
+// parseLine reads one record; break.lua has the form.
+func parseLine(line string, now int64) (b brokenLease, ok bool) {
+	head, rest, _ := strings.Cut(line, "\t")
+	text, holder, ok := strings.Cut(rest, "\t")
+	id, head, _ := strings.Cut(head, " ")
+	lease, head, _ := strings.Cut(head, " ")
+	fields, _, ok2 := cutFields(head+" ", 6)
+	var a about
+	if !ok || !ok2 || json.Unmarshal([]byte(text), &a) != nil {
+		return b, false
+	}
+	return brokenLease{Broken: lockinfo.Broken{
+		ID: lockinfo.LeaseID(id), LeaseID: lockinfo.LeaseID(lease), Token: uint64(fields[0]), Mode: readMode(fields[3], fields[4], fields[1]),
+		Holder: form.ReadHolder(holder), Author: a.Author, Reason: a.Reason,
+		Ago: time.Duration(min(max(now-fields[2], 0), form.MaxTTL.Milliseconds())) * time.Millisecond,
+	}, at: fields[2] * 1000, granted: fields[5]}, true
+}
+
+// groupMode returns the mode of leases of a group with this limit.
+func groupMode(permits, limit int) lockinfo.Mode {
+	if limit == 0 {
+		return lockinfo.Shared
+	}
+	return lockinfo.Permits(permits, limit)
+}
+
+// readMode reads the three fields of a mode.
+func readMode(kind, limit, permits int64) lockinfo.Mode {
+	return modes.Fields{Kind: modes.Kind(kind), Limit: int(limit), Permits: int(permits)}.Mode()
+}
+
+// cutFields reads n numbers, each with a space after it, and returns what
+// follows.
+func cutFields(s string, n int) (fields []int64, rest string, ok bool) {
+	for range n {
+		field, after, found := strings.Cut(s, " ")
+		v, err := strconv.ParseInt(field, 10, 64)
+		if !found || err != nil || v < 0 {
+			return nil, "", false
+		}
+		fields, s = append(fields, v), after
+	}
+	return fields, s, true
 }
