@@ -204,7 +204,9 @@ func (m *member) Inspect(ctx context.Context, name string) (lockinfo.LockState, 
 
 // Break implements driver.Breaker, with the member's duty to the counter.
 func (m *member) Break(ctx context.Context, req driver.BreakRequest) ([]lockinfo.Broken, error) {
-	return on(ctx, m, func(e *rediscore.Engine) ([]lockinfo.Broken, error) { return e.BreakAndLift(ctx, req, 2*driver.MaxTokenLead) })
+	return on(ctx, m, func(e *rediscore.Engine) ([]lockinfo.Broken, error) {
+		return e.BreakAndLift(ctx, req, 2*driver.MaxTokenLead)
+	})
 }
 
 // Breaks implements driver.Breaker.
