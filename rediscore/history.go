@@ -159,7 +159,7 @@ func parseEvent(name, item string, now int64) (e lockinfo.HistoryEvent, ok bool)
 	return e, true
 }
 
-// readClock returns 0 for what is no number.
+// readClock returns 0 for a text that is not a number.
 func readClock(text string) (us int64) {
 	us, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
