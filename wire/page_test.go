@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"reflect"
@@ -27,12 +28,8 @@ func TestPage(t *testing.T) {
 	}
 	for _, v := range []any{
 		wire.Lock{}, wire.LockDetails{}, wire.Holder{}, wire.Place{}, wire.History{}, wire.HistoryEvent{}, wire.Broken{}, wire.Break{}, wire.Who{}, wire.Token{},
-		wire.Wait{}, wire.Change{}, wire.Once{}, wire.Schedule{}, wire.DoneRun{}, wire.BegunRun{}, wire.MissedRuns{}, wire.Event{}, wire.Blocker{},
-		wire.LeaseRequest{}, wire.Self{}, wire.Lease{}, wire.Leases{}, wire.Queued{}, wire.LeaseRef{}, wire.LeaseRefs{}, wire.Renewed{}, wire.Downgraded{}, wire.LeaseResult{}, wire.LeaseResults{}, wire.Locks{}, wire.BreakRequest{}, wire.Broke{},
-		wire.LookRequest{}, wire.Looked{}, wire.LookFailure{}, wire.Stats{}, wire.Bucket{}, wire.Store{}, wire.Features{}, wire.TokenCounts{}, wire.TokenCollection{},
-		wire.OnceRequest{}, wire.OnceDone{}, wire.OnceResult{}, wire.OnceFailure{}, wire.OnceState{}, wire.Onces{},
-		wire.Session{}, wire.SignIn{}, wire.HoldRequest{}, wire.Hold{}, wire.HoldRelease{},
-		wire.TokenRequest{}, wire.IssuedToken{}, wire.TokenSecret{}, wire.Redeemed{}, wire.Revoked{}, wire.Diagnosis{}, wire.Finding{}, wire.Problem{}, wire.Failure{},
+		wire.Wait{}, wire.Change{}, wire.Once{}, wire.Schedule{}, wire.DoneRun{}, wire.BegunRun{}, wire.MissedRuns{}, wire.Event{},
+		wire.Diagnosis{}, wire.Finding{}, wire.Problem{}, wire.Failure{},
 	} {
 		typ := reflect.TypeOf(v)
 		fields, parts := fieldsOf(typ)
@@ -54,6 +51,43 @@ func TestPage(t *testing.T) {
 	}
 	if got := firstCells(text["Codes"]); !slices.Equal(got, names) {
 		t.Errorf("the page has the codes %q, want %q", got, names)
+	}
+}
+
+// TestSchemas compares openapi.json with the types of requests and replies: each field is a
+// property, and each property has a description unless its type is all that there is to say.
+func TestSchemas(t *testing.T) {
+	text, err := os.ReadFile("../httplock/server/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var api struct {
+		Components struct {
+			Schemas map[string]struct {
+				Properties map[string]map[string]any
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &api); err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range []any{
+		wire.Blocker{}, wire.LeaseRequest{}, wire.Self{}, wire.Lease{}, wire.Leases{}, wire.Queued{}, wire.Renewed{}, wire.Downgraded{},
+		wire.LeaseResult{}, wire.LeaseResults{}, wire.Locks{}, wire.BreakRequest{}, wire.Broke{}, wire.LookRequest{}, wire.Looked{}, wire.LookFailure{},
+		wire.Stats{}, wire.Bucket{}, wire.Store{}, wire.Features{}, wire.TokenCounts{}, wire.TokenCollection{}, wire.OnceRequest{}, wire.OnceDone{},
+		wire.OnceResult{}, wire.OnceFailure{}, wire.OnceState{}, wire.Onces{}, wire.Session{}, wire.SignIn{}, wire.HoldRequest{}, wire.Hold{},
+		wire.HoldRelease{}, wire.TokenRequest{}, wire.IssuedToken{}, wire.TokenSecret{}, wire.Redeemed{}, wire.Revoked{},
+	} {
+		typ := reflect.TypeOf(v)
+		properties := api.Components.Schemas[typ.Name()].Properties
+		fields, _ := fieldsOf(typ)
+		for _, field := range fields {
+			p, ok := properties[field]
+			described := p["description"] != nil || p["enum"] != nil || p["const"] != nil || p["$ref"] != nil || p["items"] != nil
+			if !ok || !described {
+				t.Errorf("openapi.json, %s: field %s: a property: %v, described: %v", typ.Name(), field, ok, described)
+			}
+		}
 	}
 }
 
