@@ -83,22 +83,11 @@ func carry[I any](as *I, engine any, set bool, flag, methods string) error {
 
 // without returns c without the flags that are set in off.
 func (c Capabilities) without(off Capabilities) Capabilities {
-	return Capabilities{
-		Shared:     c.Shared && !off.Shared,
-		Semaphore:  c.Semaphore && !off.Semaphore,
-		Queue:      c.Queue && !off.Queue,
-		Replicas:   c.Replicas && !off.Replicas,
-		Break:      c.Break && !off.Break,
-		Losses:     c.Losses && !off.Losses,
-		AcquireAll: c.AcquireAll && !off.AcquireAll,
-		Records:    c.Records && !off.Records,
-		OneTime:    c.OneTime && !off.OneTime,
-		List:       c.List && !off.List,
-		Routes:     c.Routes && !off.Routes,
-		Diagnose:   c.Diagnose && !off.Diagnose,
-		History:    c.History && !off.History,
-		Callers:    c.Callers && !off.Callers,
-		MaxTTL:     c.MaxTTL,
-		MaxExtend:  c.MaxExtend,
+	all, unset := reflect.ValueOf(&c).Elem(), reflect.ValueOf(off)
+	for field, flag := range unset.Fields() {
+		if flag.Kind() == reflect.Bool && flag.Bool() {
+			all.FieldByIndex(field.Index).SetBool(false)
+		}
 	}
+	return c
 }

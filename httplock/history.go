@@ -11,7 +11,7 @@ import (
 // History implements driver.Historian.
 func (e *engine) History(ctx context.Context, name string) ([]lockinfo.HistoryEvent, error) {
 	f, err := optional[form.Past](ctx, e, e.capable.History, form.History, form.Name{Name: name})
-	return f.History(), err
+	return f.Events, err
 }
 
 // OnEvent implements driver.Historian. Each listener has a stream of its own, from now
@@ -34,7 +34,7 @@ func (e *engine) OnEvent(told func(lockinfo.HistoryEvent)) (stop func()) {
 			defer func() { tell(lockinfo.HistoryEvent{Kind: lockinfo.HistoryGap}) }()
 			return follow(ctx, e, e.chosen(), form.Events, func(line *form.EventLine) {
 				if !line.Ping {
-					tell(lockinfo.HistoryEvent(line.Event))
+					tell(line.HistoryEvent)
 				}
 			})
 		})

@@ -29,20 +29,20 @@ type HistoryEvent struct {
 	// and ":". It is unique in the store, and the same for every engine that reads or
 	// receives the event. IDs have no order. Empty for HistoryGap, which has no
 	// other field.
-	ID   string
-	Kind HistoryKind
-	Name string
-	Ago  time.Duration // since it happened; of the store's clock, never negative
+	ID   string        `json:"id,omitzero"`
+	Kind HistoryKind   `json:"kind"`
+	Name string        `json:"name,omitzero"`
+	Ago  time.Duration `json:"ago_ns,omitzero"` // since it happened; of the store's clock, never negative
 
 	// What the lease was, or the request for it; of HistoryReleased and the others that
 	// end a lease, what it was at its end.
-	Mode   Mode
-	Token  uint64
-	Holder Holder // whose lease it was, or whose request
+	Mode   Mode   `json:"mode,omitzero"`
+	Token  uint64 `json:"token,omitzero"`
+	Holder Holder `json:"holder,omitzero"` // whose lease it was, or whose request
 
 	// Waited is how long the place has lasted, from when the store saw the first
 	// request to the event; of HistoryHandedOver and HistoryGaveUp, else 0.
-	Waited time.Duration
+	Waited time.Duration `json:"waited_ns,omitzero"`
 
 	// Held is how long the lease has lasted, from its grant to the event; of those that
 	// end a lease, else 0.
@@ -50,10 +50,10 @@ type HistoryEvent struct {
 	// For an end without a request, such as an expiry, Held and Waited end with the
 	// lease or the place, and Ago counts from the end of the lease, as far as the
 	// store knows them: else from when the end was noticed.
-	Held time.Duration
+	Held time.Duration `json:"held_ns,omitzero"`
 
-	Author string // of HistoryBroken: who broke it, and why
-	Reason string
+	Author string `json:"author,omitzero"` // of HistoryBroken: who broke it, and why
+	Reason string `json:"reason,omitzero"`
 }
 
 // A HistoryKind is what happened.

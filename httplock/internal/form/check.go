@@ -33,7 +33,7 @@ func Check(req any, extendBatch int) (name string, err error) {
 	case *driver.DowngradeRequest:
 		return r.Name, checkLease(r.Name, r.LeaseID)
 	case *driver.BreakRequest:
-		return r.Name, cmp.Or(checkToken(r.Token, 1), driver.CheckName(r.Name), checkID("id", r.ID), driver.CheckBreak(r.Author, r.Reason))
+		return r.Name, cmp.Or(checkRange("token", r.Token, 1, driver.MaxToken), driver.CheckName(r.Name), checkID("id", r.ID), driver.CheckBreak(r.Author, r.Reason))
 	case *driver.CompleteRequest:
 		return r.Name, cmp.Or(checkBytes("record", r.Record, driver.MaxRecord), checkLease(r.Name, r.LeaseID), checkSpan("retention_ns", r.Retention, ages))
 	case *driver.DepositRequest:
@@ -44,7 +44,10 @@ func Check(req any, extendBatch int) (name string, err error) {
 	case *driver.DiagnoseRequest:
 		return "", checkSpan("ttl_ns", r.TTL, longest)
 	case *Prefix:
-		return r.Prefix, checkPrefix(r.Prefix)
+		if r.Prefix == "" { // which all names have
+			return "", nil
+		}
+		return r.Prefix, driver.CheckName(r.Prefix)
 	case *Proof:
 		return "", checkSum("proof", r.Proof)
 	case *Digest:
@@ -64,7 +67,7 @@ func Check(req any, extendBatch int) (name string, err error) {
 func checkAcquire(r *driver.AcquireRequest) error {
 	return cmp.Or(
 		checkLease(r.Name, r.LeaseID), checkSpan("ttl_ns", r.TTL, longest), r.Mode.Check(),
-		checkToken(r.MinToken, 0), checkRange("replicas", r.Replicas, 0, math.MaxInt32), checkWait(r), checkHolder(r.Holder),
+		checkRange("token", r.MinToken, 0, driver.MaxToken), checkRange("replicas", r.Replicas, 0, math.MaxInt32), checkWait(r), checkHolder(r.Holder),
 	)
 }
 
@@ -97,15 +100,14 @@ func checkNames(reqs []driver.AcquireRequest) error {
 }
 
 func checkExtend(r *driver.ExtendRequest) error {
-	return cmp.Or(checkLease(r.Name, r.LeaseID), checkToken(r.Token, 0), checkSpan("ttl_ns", r.TTL, longest))
+	return cmp.Or(checkLease(r.Name, r.LeaseID), checkRange("token", r.Token, 0, driver.MaxToken), checkSpan("ttl_ns", r.TTL, longest))
 }
 
 func checkRefresh(r *driver.RefreshRequest) error {
-	err := checkLease(r.Name, r.LeaseID)
-	if err == nil && r.WaiterTTL != 0 {
-		err = checkSpan("waiter_ttl_ns", r.WaiterTTL, longest)
+	if r.WaiterTTL == 0 {
+		return checkLease(r.Name, r.LeaseID)
 	}
-	return err
+	return cmp.Or(checkLease(r.Name, r.LeaseID), checkSpan("waiter_ttl_ns", r.WaiterTTL, longest))
 }
 
 func checkBatch[Req any](reqs []Req, most int, check func(*Req) error) error {
@@ -124,30 +126,20 @@ func checkLease(name string, id lockinfo.LeaseID) error {
 	return cmp.Or(driver.CheckName(name), checkID("lease_id", id))
 }
 
-func checkID(what string, id lockinfo.LeaseID) error {
-	if !id.Valid() {
-		return invalid("%s: want 32 hexadecimal digits in lower case", what)
+func checkID(what string, id lockinfo.LeaseID) error { return checkHex(what, id, 32) }
+
+func checkSum(what string, sum interface{ Valid() bool }) error { return checkHex(what, sum, 64) }
+
+func checkHex(what string, v interface{ Valid() bool }, digits int) error {
+	if !v.Valid() {
+		return invalid("%s: want %d hexadecimal digits in lower case", what, digits)
 	}
 	return nil
 }
 
-func checkSum(what string, sum interface{ Valid() bool }) error {
-	if !sum.Valid() {
-		return invalid("%s: want 64 hexadecimal digits in lower case", what)
-	}
-	return nil
-}
-
-func checkToken(token, least uint64) error {
-	if token < least || token > driver.MaxToken {
-		return invalid("token: want %d to %d", least, driver.MaxToken)
-	}
-	return nil
-}
-
-func checkRange(what string, n, least, most int) error {
+func checkRange[N cmp.Ordered](what string, n, least, most N) error {
 	if n < least || n > most {
-		return invalid("%s: want %d to %d", what, least, most)
+		return invalid("%s: want %v to %v", what, least, most)
 	}
 	return nil
 }
@@ -174,14 +166,6 @@ func checkKeepFor(d time.Duration) error {
 		return invalid("keep_for_ns: want whole milliseconds, %d at most", (2 * longest).Nanoseconds())
 	}
 	return nil
-}
-
-// checkPrefix accepts the empty prefix, which all names have.
-func checkPrefix(prefix string) error {
-	if prefix == "" {
-		return nil
-	}
-	return driver.CheckName(prefix)
 }
 
 // checkHolder bounds what the store keeps with every lease.

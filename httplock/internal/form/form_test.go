@@ -119,7 +119,7 @@ func TestEveryField(t *testing.T) {
 		l.Mode = l.Holders[0].Mode.Plus(l.Holders[1].Mode)
 	})
 	goes(t, func(all []lockinfo.Broken) form.Records { return form.RecordsOf(all, form.Whole) }, form.Records.Breaks)
-	goes(t, form.PastOf, form.Past.History)
+	goesAsItIs[form.Past](t)
 	goes(t, form.DiagnosisOf, form.Diagnosis.Driver, func(d *driver.Diagnosis) {
 		for i := range d.Findings {
 			d.Findings[i].Err = nil // TestErrors has them

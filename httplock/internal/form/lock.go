@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// The types of package lockinfo leave lease IDs out of their JSON. The types of this file
+// Some types of package lockinfo leave lease IDs out of their JSON. The types of this file
 // have the same fields, so that they convert, and tags for all of them.
 
 // A Lock is the reply to Inspect. State computes its mode from the holders.
@@ -122,38 +122,13 @@ func (r Records) Breaks() []lockinfo.Broken {
 
 // Past is the reply to History.
 type Past struct {
-	Events []Event `json:"events,omitempty"`
-}
-
-// An Event is a lockinfo.HistoryEvent.
-type Event struct {
-	ID     string               `json:"id,omitzero"`
-	Kind   lockinfo.HistoryKind `json:"kind"`
-	Name   string               `json:"name,omitzero"`
-	Ago    time.Duration        `json:"ago_ns,omitzero"`
-	Mode   lockinfo.Mode        `json:"mode,omitzero"`
-	Token  uint64               `json:"token,omitzero"`
-	Holder lockinfo.Holder      `json:"holder,omitzero"`
-	Waited time.Duration        `json:"waited_ns,omitzero"`
-	Held   time.Duration        `json:"held_ns,omitzero"`
-	Author string               `json:"author,omitzero"`
-	Reason string               `json:"reason,omitzero"`
-}
-
-// PastOf returns the form of a history.
-func PastOf(events []lockinfo.HistoryEvent) Past {
-	return Past{each(events, func(e lockinfo.HistoryEvent) Event { return Event(e) })}
-}
-
-// History returns the events of a form.
-func (p Past) History() []lockinfo.HistoryEvent {
-	return each(p.Events, func(e Event) lockinfo.HistoryEvent { return lockinfo.HistoryEvent(e) })
+	Events []lockinfo.HistoryEvent `json:"events,omitempty"`
 }
 
 // An EventLine is one line of Events. After a line of the kind "gap" events may be missing; the
 // first line of a stream is one.
 type EventLine struct {
-	Event
+	lockinfo.HistoryEvent
 	Ping bool `json:"ping,omitzero"` // nothing happened: the server is alive
 }
 

@@ -38,9 +38,9 @@ func (d *desk) events(w http.ResponseWriter, r *door.Request) error {
 		defer mu.Unlock()
 		switch {
 		case len(waiting) < mostEvents:
-			waiting = append(waiting, form.Event(e))
+			waiting = append(waiting, e)
 		case len(waiting) == mostEvents:
-			waiting = append(waiting, form.Event{Kind: lockinfo.HistoryGap})
+			waiting = append(waiting, lockinfo.HistoryEvent{Kind: lockinfo.HistoryGap})
 		}
 		signal(wake)
 	})

@@ -30,9 +30,9 @@ func (d *desk) looks() {
 		found, err := f.Diagnoser.Diagnose(v.ctx, *req)
 		return form.DiagnosisOf(found), err
 	})
-	handleNamed(d, form.History, caller.Read, f.Historian != nil, func(v *visit, req *form.Name) (form.Past, error) {
-		events, err := f.Historian.History(v.ctx, req.Name)
-		return form.PastOf(events), err
+	handleNamed(d, form.History, caller.Read, f.Historian != nil, func(v *visit, req *form.Name) (past form.Past, err error) {
+		past.Events, err = f.Historian.History(v.ctx, req.Name)
+		return past, err
 	})
 	d.lists()
 }
