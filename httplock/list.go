@@ -36,14 +36,14 @@ func (e *engine) ListRecords(ctx context.Context, prefix string) iter.Seq2[drive
 // is yielded.
 func listed[T any](ctx context.Context, e *engine, flag bool, method, prefix string, of func(form.Line) (T, bool)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		if !flag {
-			yield(*new(T), unsupported(method))
-			return
+		err := unsupported(method)
+		if flag {
+			err = e.lines(ctx, method, prefix, func(l form.Line) bool {
+				v, ok := of(l)
+				return !ok || yield(v, nil)
+			})
 		}
-		if err := e.lines(ctx, method, prefix, func(l form.Line) bool {
-			v, ok := of(l)
-			return !ok || yield(v, nil)
-		}); err != nil {
+		if err != nil {
 			yield(*new(T), err)
 		}
 	}

@@ -86,33 +86,20 @@ func remaining(ctx context.Context) (string, error) {
 	return strconv.FormatInt(max(left.Milliseconds(), 1), 10), nil
 }
 
-// request makes the request.
-func (e *engine) request(ctx context.Context, at *server, method, left string, body []byte) *http.Request {
-	header := make(http.Header, 6)
+// request makes a request for the transport, which may retry it on a connection that the
+// server closed before the first byte.
+func (e *engine) request(ctx context.Context, at *server, method, left string, body []byte) (*http.Request, error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, at.url.String()+form.Base+method, bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Header = at.header.Clone()
+	r.Header[form.Client] = []string{e.id}
 	if left != "" {
-		header[form.Timeout] = []string{left}
+		r.Header[form.Timeout] = []string{left}
 	}
-	header["Content-Type"] = contentType
-	header["User-Agent"] = userAgent
-	header[form.Client] = []string{e.id}
-	if at.auth != nil {
-		header["Authorization"] = at.auth
-	}
-	u := *at.url
-	u.Path += form.Base + method
-	r := &http.Request{
-		Method: http.MethodPost, URL: &u, Host: u.Host, Header: header, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-		ContentLength: int64(len(body)), Body: io.NopCloser(bytes.NewReader(body)),
-		// The transport may retry on a connection that the server closed before the first byte.
-		GetBody: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil },
-	}
-	return r.WithContext(ctx)
+	return r, nil
 }
-
-var (
-	contentType = []string{form.JSON}
-	userAgent   = []string{"holdfast"}
-)
 
 // send sends a request to one server. It reports whether the next may get the request,
 // because this one has done nothing. stream: the reply is of any length.
@@ -124,7 +111,11 @@ func (e *engine) send(ctx context.Context, at *server, method string, body []byt
 	case !stream && at.talker.talks(body):
 		response, err = at.talker.say(ctx, saying{at: at, method: method, client: e.id, left: left, body: body})
 	default:
-		response, err = at.talker.transport.RoundTrip(e.request(ctx, at, method, left, body))
+		var r *http.Request
+		if r, err = e.request(ctx, at, method, left, body); err != nil {
+			return nil, false, err
+		}
+		response, err = at.talker.transport.RoundTrip(r)
 	}
 	if err != nil {
 		again, err = e.unsent(ctx, at, err)

@@ -21,20 +21,21 @@ type server struct {
 	before string // what a short request has before the method, as package http writes it
 	after  string // and after it
 	talker *talker
-	auth   []string // the header Authorization; nil if there is no token
+	header http.Header // of all requests
 
 	avoided atomic.Int64 // until when, as nanoseconds of the engine's clock
 }
 
 func (e *engine) newServer(a address) *server {
-	s := &server{name: cmp.Or(a.socket, a.url.Host), url: a.url, talker: e.conns.talker(a)}
-	header := http.Header{"Content-Type": contentType, "User-Agent": userAgent}
+	s := &server{
+		name: cmp.Or(a.socket, a.url.Host), url: a.url, talker: e.conns.talker(a),
+		header: http.Header{"Content-Type": {form.JSON}, "User-Agent": {"holdfast"}},
+	}
 	if a.token != "" {
-		s.auth = []string{"Bearer " + a.token}
-		header["Authorization"] = s.auth
+		s.header.Set("Authorization", "Bearer "+a.token)
 	}
 	var lines strings.Builder
-	_ = header.Write(&lines) // into memory
+	_ = s.header.Write(&lines) // into memory
 	s.before = "POST " + a.url.EscapedPath() + form.Base
 	s.after = " HTTP/1.1\r\nHost: " + a.url.Host + "\r\n" + lines.String()
 	return s

@@ -11,30 +11,24 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/httplock/internal/form"
+	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
-// The pauses before a stream that broke is opened anew, doubled with each failure.
-const (
-	minPause = 20 * time.Millisecond
-	maxPause = time.Second
-)
+// maxPause is the longest pause before a stream that broke is opened anew.
+const maxPause = time.Second
 
 // reopen opens a stream again and again, until ctx ends. After a long session it does not
 // pause: another server may be up.
 func reopen(ctx context.Context, session func() error) {
-	pause := minPause
+	var pauses ask.Backoff
 	for ctx.Err() == nil {
 		began := time.Now()
 		_ = session() // another follows, whatever the error
 		if time.Since(began) > maxPause {
-			pause = minPause
+			pauses = ask.Backoff{}
 			continue
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-		}
-		pause = min(2*pause, maxPause)
+		ask.Sleep(ctx, pauses.Next(maxPause))
 	}
 }
 

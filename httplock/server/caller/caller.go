@@ -23,6 +23,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -52,15 +53,7 @@ func (c *Caller) May(right Rights, name string) bool {
 func (c *Caller) MayAll(right Rights, prefix string) bool { return c.May(right, prefix) }
 
 func (c *Caller) uses(name string) bool {
-	if c.Prefixes == nil {
-		return true
-	}
-	for _, p := range c.Prefixes {
-		if strings.HasPrefix(name, p) {
-			return true
-		}
-	}
-	return false
+	return c.Prefixes == nil || slices.ContainsFunc(c.Prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
 // Rights are what a caller may do with the names that it may use.
@@ -98,15 +91,12 @@ func (r Rights) names() (names []string) {
 // ParseRights returns the rights that have these names.
 func ParseRights(names []string) (Rights, error) {
 	var all Rights
-next:
 	for _, name := range names {
-		for i, known := range rightNames {
-			if name == known {
-				all |= 1 << i
-				continue next
-			}
+		i := slices.Index(rightNames, name)
+		if i < 0 {
+			return 0, fmt.Errorf("unknown right %q: want some of %s", name, strings.Join(rightNames, ", "))
 		}
-		return 0, fmt.Errorf("unknown right %q: want some of %s", name, strings.Join(rightNames, ", "))
+		all |= 1 << i
 	}
 	return all, nil
 }

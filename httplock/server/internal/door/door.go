@@ -31,7 +31,7 @@ type House struct {
 	Engine   driver.Engine
 	Features driver.Features  // of the engine
 	Client   *holdfast.Client // of the engine
-	Limits   *limit.Limits    // of each caller; nil: none
+	Limits   *limit.Limits    // of each caller
 	Shapes   strict.Shapes    // of request bodies
 	Log      *slog.Logger
 	Observer holdfast.Observer                      // may be nil

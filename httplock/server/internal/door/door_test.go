@@ -18,7 +18,7 @@ import (
 // ask sends body to f as c, and returns the answer and what was logged.
 func ask(c *caller.Caller, body string, f door.Func) (*httptest.ResponseRecorder, string) {
 	var log bytes.Buffer
-	h := &door.House{Log: slog.New(slog.NewTextHandler(&log, nil))}
+	h := &door.House{Log: slog.New(slog.NewTextHandler(&log, nil)), Limits: limit.New(limit.Max{})}
 	req := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(body))
 	req.Header.Set("Content-Type", "application/json")
 	w := httptest.NewRecorder()

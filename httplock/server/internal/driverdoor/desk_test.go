@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/internal/form"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/limit"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/mem"
 	"github.com/holdfast-locks/holdfast/lockinfo"
@@ -28,7 +29,7 @@ func TestSessionsAreForgotten(t *testing.T) {
 			t.Fatal(err)
 		}
 		mux := http.NewServeMux()
-		d := newDesk(&door.House{Engine: engine, Features: features}, mux)
+		d := newDesk(&door.House{Engine: engine, Features: features, Limits: limit.New(limit.Max{})}, mux)
 		defer d.close()
 		d.leases()
 		client := string(lockinfo.NewLeaseID())

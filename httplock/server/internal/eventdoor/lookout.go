@@ -106,13 +106,16 @@ func (l *lookout) addLocked(e lockinfo.HistoryEvent, at time.Time, told bool) {
 	}
 }
 
-func (l *lookout) forgetLocked(name string, token uint64) {
+// forgetLocked forgets a lease, and reports whether it was known.
+func (l *lookout) forgetLocked(name string, token uint64) (known bool) {
 	if w := l.names[name]; w != nil {
+		_, known = w.leases[token]
 		delete(w.leases, token)
 		if len(w.leases) == 0 {
 			delete(l.names, name)
 		}
 	}
+	return known
 }
 
 // run looks until the context ends.
@@ -256,15 +259,8 @@ func (l *lookout) settle(ctx context.Context, name string, gone map[uint64]begun
 	return nil
 }
 
-// forget forgets a lease, and reports whether it was known.
-func (l *lookout) forget(name string, token uint64) bool {
+func (l *lookout) forget(name string, token uint64) (known bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	w := l.names[name]
-	if w == nil {
-		return false
-	}
-	_, known := w.leases[token]
-	l.forgetLocked(name, token)
-	return known
+	return l.forgetLocked(name, token)
 }

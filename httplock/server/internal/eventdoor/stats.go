@@ -141,12 +141,8 @@ func (s *stats) total() Totals {
 
 // waited returns which of the bounds a wait is within.
 func waited(d time.Duration) int {
-	for i, bound := range bounds {
-		if d.Milliseconds() <= bound {
-			return i
-		}
-	}
-	return len(bounds)
+	within, _ := slices.BinarySearch(bounds[:], d.Milliseconds())
+	return within
 }
 
 // serve answers GET /v1/stats.

@@ -60,9 +60,6 @@ func (l *Limits) Dropped(key string) { l.shrink(key, 0) }
 func (l *Limits) Emptied(key string) { l.shrink(key, keptMore) }
 
 func (l *Limits) shrink(key string, to int64) {
-	if l == nil {
-		return
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for name, a := range l.callers { // as many as the configuration names

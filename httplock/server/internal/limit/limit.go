@@ -3,6 +3,7 @@
 package limit
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 	"time"
@@ -19,9 +20,6 @@ type Max struct {
 	Kept    int // bytes of results and one-time tokens given to this server that have not ended
 }
 
-// defaults are far above what a program needs, and far below what a server has.
-var defaults = Max{Waiters: 10_000, Streams: 5_000, Leases: 100_000, Kept: 64 << 20}
-
 // Exceeded is the error of a caller that has reached a limit. Nothing was done.
 type Exceeded struct {
 	Code   string // for programs
@@ -32,8 +30,8 @@ type Exceeded struct {
 
 func (e *Exceeded) Error() string { return e.Detail }
 
-// Limits count what the callers of one server have. A nil Limits allows everything. The
-// counts end with the server, whose memory they guard.
+// Limits count what the callers of one server have. The counts end with the server, whose
+// memory they guard.
 type Limits struct {
 	max Max
 
@@ -50,24 +48,17 @@ type account struct {
 	kept             ledger // results and tokens
 }
 
-// New returns limits.
+// New returns limits. The defaults are far above what a program needs, and far below what a
+// server has.
 func New(max Max) *Limits {
-	for _, n := range []struct {
-		given    *int
-		standard int
-	}{{&max.Waiters, defaults.Waiters}, {&max.Streams, defaults.Streams}, {&max.Leases, defaults.Leases}, {&max.Kept, defaults.Kept}} {
-		if *n.given == 0 {
-			*n.given = n.standard
-		}
-	}
-	return &Limits{max: max, callers: map[string]*account{}}
+	return &Limits{callers: map[string]*account{}, max: Max{
+		Waiters: cmp.Or(max.Waiters, 10_000), Streams: cmp.Or(max.Streams, 5_000),
+		Leases: cmp.Or(max.Leases, 100_000), Kept: cmp.Or(max.Kept, 64<<20),
+	}}
 }
 
 // with calls f for the account of c.
 func (l *Limits) with(c *caller.Caller, f func(*account) error) error {
-	if l == nil {
-		return nil
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	a := l.callers[c.Name]
@@ -172,9 +163,6 @@ type Load struct {
 
 // Load returns what all callers have now.
 func (l *Limits) Load() (all Load) {
-	if l == nil {
-		return Load{}
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, a := range l.callers {

@@ -100,16 +100,3 @@ func TestCallersAreForgotten(t *testing.T) {
 		}
 	})
 }
-
-func TestNilAllowsEverything(t *testing.T) {
-	var l *limit.Limits
-	leave, err := l.Waiter(one)
-	leave()
-	leave, err2 := l.Stream(one)
-	leave()
-	l.Renewed(one, "a", time.Second)
-	l.Ended(one, "a")
-	if err := errors.Join(err, err2, l.Leases(one, time.Second, "a")); err != nil {
-		t.Error(err)
-	}
-}

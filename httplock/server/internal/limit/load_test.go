@@ -28,7 +28,4 @@ func TestLoad(t *testing.T) {
 			t.Errorf("later %+v, want %+v", got, want)
 		}
 	})
-	if got := (*limit.Limits)(nil).Load(); got != (limit.Load{}) {
-		t.Errorf("without limits %+v", got)
-	}
 }
