@@ -2,6 +2,7 @@ package httplock
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -23,9 +24,7 @@ func (n *notices) askAgain(ctx context.Context, at *server) {
 			return
 		}
 		whole := true
-		for len(deaf) > 0 {
-			some := deaf[:min(len(deaf), driver.MaxBatch)]
-			deaf = deaf[len(some):]
+		for some := range slices.Chunk(deaf, driver.MaxBatch) {
 			whole = n.askFor(ctx, some) && whole
 		}
 		if !whole && !pauses.Sleep(ctx) || ctx.Err() != nil {

@@ -35,10 +35,9 @@ type engine struct {
 	routes  routes
 	notices notices
 
-	life   context.Context // ends with Close
-	end    context.CancelFunc
-	wg     sync.WaitGroup // the goroutines in the background
-	closed atomic.Bool
+	life context.Context // ends with Close
+	end  context.CancelFunc
+	wg   sync.WaitGroup // the goroutines in the background
 }
 
 // Capabilities implements driver.Engine. They are the capabilities of the server's engine
@@ -47,7 +46,6 @@ func (e *engine) Capabilities() driver.Capabilities { return e.capable }
 
 // Close implements driver.Engine.
 func (e *engine) Close() error {
-	e.closed.Store(true)
 	e.end()
 	for _, s := range e.servers {
 		s.talker.close()

@@ -52,7 +52,7 @@ func listed[T any](ctx context.Context, e *engine, flag bool, method, prefix str
 // lines calls each with the lines of a list until it returns false, or the list ends. After
 // an error the list is incomplete.
 func (e *engine) lines(ctx context.Context, method, prefix string, each func(form.Line) bool) error {
-	if e.closed.Load() {
+	if e.life.Err() != nil {
 		return errClosed
 	}
 	if err := ctx.Err(); err != nil {

@@ -3,6 +3,7 @@ package httplock
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/driver/mailbox"
@@ -19,7 +20,7 @@ type notices struct {
 	start  sync.Once
 	losses driver.Losses
 	box    mailbox.Box[place]
-	moves  chan struct{} // holds one: another server is asked
+	leave  atomic.Pointer[context.CancelFunc] // ends the stream: another server is asked
 }
 
 // A place is the state of a watched lease ID.
@@ -61,11 +62,10 @@ func (n *notices) listen() {
 	})
 }
 
-// move signals that the current server has changed.
+// move ends the stream, because the current server has changed.
 func (n *notices) move() {
-	select {
-	case n.moves <- struct{}{}:
-	default:
+	if leave := n.leave.Load(); leave != nil {
+		(*leave)()
 	}
 }
 
@@ -81,14 +81,9 @@ func (n *notices) session() error {
 	defer wg.Wait()
 	defer n.box.Each(func(_ lockinfo.LeaseID, p *place) { p.broken = p.at != nil }) // their notices may be missing
 	defer cancel()
-	at := n.here()
-	wg.Go(func() {
-		select {
-		case <-n.moves:
-			cancel()
-		case <-ctx.Done():
-		}
-	})
+	e.chosen() // it may move; what moves from here on ends this stream
+	n.leave.Store(&cancel)
+	at := e.chosen()
 	heard := false
 	return follow(ctx, e, at, form.Notices, func(m *form.Message) {
 		if !heard {
@@ -97,20 +92,6 @@ func (n *notices) session() error {
 		}
 		n.message(m)
 	})
-}
-
-// here returns the current server and drops older signals of a change.
-func (n *notices) here() *server {
-	for {
-		at := n.engine.chosen()
-		select {
-		case <-n.moves:
-		default:
-		}
-		if n.engine.chosen() == at {
-			return at
-		}
-	}
 }
 
 // message handles one line. If the engine itself has asked for the place again, a notice may

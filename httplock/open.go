@@ -50,7 +50,7 @@ func Open(ctx context.Context, rawURL string, opts *Options) (*Engine, error) {
 	e := &engine{id: string(lockinfo.NewLeaseID()), began: time.Now()}
 	e.life, e.end = context.WithCancel(context.Background())
 	e.conns = conns{o.Dial, e.life}
-	e.notices.engine, e.notices.moves = e, make(chan struct{}, 1)
+	e.notices.engine = e
 	all, err := serversOf(rawURL, &o)
 	if err != nil {
 		e.end()

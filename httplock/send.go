@@ -49,7 +49,7 @@ func call[Reply any](ctx context.Context, e *engine, method string, req any) (re
 // budgeted returns a context in which a request is answered or given up: all hops of it
 // share form.Budget.
 func (e *engine) budgeted(ctx context.Context) (context.Context, context.CancelFunc, error) {
-	if e.closed.Load() {
+	if e.life.Err() != nil {
 		return nil, nil, errClosed
 	}
 	if err := ctx.Err(); err != nil {
@@ -152,7 +152,7 @@ func (e *engine) unsent(ctx context.Context, at *server, err error) (again bool,
 	var none *connectError
 	var dial *net.OpError
 	switch {
-	case e.closed.Load():
+	case e.life.Err() != nil:
 		return false, fmt.Errorf("the engine was closed before the answer came")
 	case errors.As(err, &none), errors.As(err, &dial) && dial.Op == "dial":
 		return true, fmt.Errorf("%w: no connection to %s: %w", driver.ErrUnavailable, at.name, err)

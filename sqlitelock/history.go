@@ -138,7 +138,7 @@ func endOf(req *driver.ReleaseRequest) lockinfo.HistoryKind {
 // An event is one row of the table of that name.
 type event struct {
 	lockinfo.HistoryEvent
-	modes.Fields
+	mode      modes.Fields
 	seq, wall int64
 	kind      int // of the event
 	holder    string
@@ -146,7 +146,7 @@ type event struct {
 
 func (e *event) columns() []any {
 	return []any{
-		&e.seq, &e.Name, &e.kind, &e.Fields.Kind, &e.Limit, &e.Permits, &e.Token, &e.holder, &e.Waited, &e.Held,
+		&e.seq, &e.Name, &e.kind, &e.mode.Kind, &e.mode.Limit, &e.mode.Permits, &e.Token, &e.holder, &e.Waited, &e.Held,
 		&e.Author, &e.Reason, &e.wall, &e.Ago,
 	}
 }
@@ -155,7 +155,7 @@ func (e *event) columns() []any {
 // differ.
 func (e *event) shown() lockinfo.HistoryEvent {
 	e.ID = fmt.Sprintf("%x-%x", e.wall, e.seq)
-	e.HistoryEvent.Kind, e.HistoryEvent.Mode = lockinfo.HistoryKind(e.kind), e.Fields.Mode()
+	e.HistoryEvent.Kind, e.HistoryEvent.Mode = lockinfo.HistoryKind(e.kind), e.mode.Mode()
 	e.Holder, e.Ago = describe(e.holder), max(e.Ago, 0)
 	return e.HistoryEvent
 }
