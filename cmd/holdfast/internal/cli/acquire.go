@@ -226,7 +226,7 @@ func (a *app) printLease(job *runner.Job, lease *holdfast.Lease, socket string) 
 		}
 		fmt.Fprintf(&b, "export %s=%s\n", key, quote(value))
 	}
-	return a.print([]byte(b.String()))
+	return a.answer(nil, b.String())
 }
 
 // quote quotes a text for sh.

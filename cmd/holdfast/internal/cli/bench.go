@@ -74,14 +74,14 @@ func (a *app) bench(ctx context.Context, whole time.Duration) error {
 
 // measure runs the benchmark and prints its result.
 func (a *app) measure(ctx context.Context, whole time.Duration) error {
-	engine, choice, err := a.session().open(ctx)
+	engine, err := a.session().open(ctx)
 	if err != nil {
 		return err
 	}
 	defer engine.Close()
 	second := engine
-	if !endsWithUs(choice) {
-		if second, err = choice.Open(ctx); err != nil {
+	if !endsWithUs(a.choice) {
+		if second, err = a.choice.Open(ctx); err != nil {
 			return openError(err)
 		}
 		defer second.Close()
@@ -90,7 +90,7 @@ func (a *app) measure(ctx context.Context, whole time.Duration) error {
 	if err != nil {
 		return exit.FromStore(err)
 	}
-	v := benchView{choice.Public(), runtime.NumCPU(), currentVersion().Version, result}
+	v := benchView{a.choice.Public(), runtime.NumCPU(), currentVersion().Version, result}
 	return a.answer(v, v.String())
 }
 

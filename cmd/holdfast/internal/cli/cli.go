@@ -149,29 +149,9 @@ Exit statuses that mean the same for all commands:
 	root.PersistentFlags().Var((*nonEmpty)(&a.asked.File), "store-file", "read the store's URL from `FILE`, which keeps it out of ps")
 	root.SetFlagErrorFunc(flagError)
 	root.CompletionOptions.DisableDefaultCmd = true
-	root.AddCommand(
-		a.runCommand(),
-		a.onceCommand(),
-		a.electCommand(),
-		a.tokenCommand(),
-		a.checkCommand(),
-		a.acquireCommand(),
-		a.extendCommand(),
-		a.heartbeatCommand(),
-		a.releaseCommand(),
-		a.holdCommand(),
-		a.showCommand(),
-		a.historyCommand(),
-		a.listCommand(),
-		a.breakCommand(),
-		a.versionCommand(),
-		a.doctorCommand(),
-		a.completionCommand(),
-		a.benchCommand(),
-		a.waitCommand(),
-		a.watchCommand(),
-		a.serveCommand(),
-	)
+	root.AddCommand(a.unixCommands()...)
+	root.AddCommand(a.onceCommand(), a.tokenCommand(), a.checkCommand(), a.showCommand(), a.historyCommand(), a.listCommand(), a.breakCommand(),
+		a.versionCommand(), a.doctorCommand(), a.completionCommand(), a.benchCommand(), a.waitCommand(), a.watchCommand(), a.serveCommand())
 	group(root)
 	return root
 }

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"io"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -11,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/holdfast-locks/holdfast"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // completeTimeout bounds how long a shell waits for names, including the time to open the
@@ -99,7 +100,7 @@ func (a *app) completions(cmd *cobra.Command, prefix string, f completer) []stri
 	found := make(chan []string, 1)
 	go func() { // ends with ctx, or with the program
 		var names []string
-		_ = a.session().withClient(ctx, func(c *holdfast.Client, _ store.Choice) error {
+		_ = a.session().ask(ctx, func(ctx context.Context, c *holdfast.Client) error {
 			names = f(ctx, c, prefix)
 			return nil
 		})
@@ -114,25 +115,23 @@ func (a *app) completions(cmd *cobra.Command, prefix string, f completer) []stri
 }
 
 // lockNames completes the names of locks that are held or waited for.
-func lockNames(ctx context.Context, c *holdfast.Client, prefix string) (names []string) {
-	for lock, err := range c.List(ctx, prefix) {
-		if err != nil || len(names) == maxCompletions {
-			break
-		}
-		names = append(names, lock.Name)
-	}
-	slices.Sort(names)
-	return names
+func lockNames(ctx context.Context, c *holdfast.Client, prefix string) []string {
+	return sorted(c.List(ctx, prefix), func(lock lockinfo.LockState) string { return lock.Name })
 }
 
 // onceKeys completes the keys of work that is done, or in progress.
-func onceKeys(ctx context.Context, c *holdfast.Client, prefix string) (keys []string) {
-	for work, err := range c.Records().List(ctx, prefix) {
-		if err != nil || len(keys) == maxCompletions {
+func onceKeys(ctx context.Context, c *holdfast.Client, prefix string) []string {
+	return sorted(c.Records().List(ctx, prefix), func(work holdfast.OnceRecord) string { return work.Key })
+}
+
+// sorted returns the names of what a store lists, up to an error.
+func sorted[T any](list iter.Seq2[T, error], name func(T) string) (names []string) {
+	for item, err := range list {
+		if err != nil || len(names) == maxCompletions {
 			break
 		}
-		keys = append(keys, work.Key)
+		names = append(names, name(item))
 	}
-	slices.Sort(keys)
-	return keys
+	slices.Sort(names)
+	return names
 }

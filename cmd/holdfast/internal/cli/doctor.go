@@ -86,7 +86,7 @@ func (a *app) doctor(ctx context.Context, ttl time.Duration, admit bool) error {
 	ctx, cancel := context.WithTimeout(ctx, doctorTimeout)
 	defer cancel()
 	opening, opened := context.WithTimeout(ctx, openTimeout)
-	engine, choice, err := a.session().open(opening)
+	engine, err := a.session().open(opening)
 	opened()
 	if err != nil {
 		return err
@@ -102,15 +102,15 @@ func (a *app) doctor(ctx context.Context, ttl time.Duration, admit bool) error {
 		return exit.With(exit.Config, fmt.Errorf("doctor: %w", err))
 	}
 	if features.Diagnoser == nil {
-		return exit.With(exit.Config, fmt.Errorf("doctor: there is nothing to check in the store %s", choice.Public()))
+		return exit.With(exit.Config, fmt.Errorf("doctor: there is nothing to check in the store %s", a.choice.Public()))
 	}
-	diagnosis, err := features.Diagnoser.Diagnose(ctx, driver.DiagnoseRequest{TTL: ttl, URL: choice.URL})
+	diagnosis, err := features.Diagnoser.Diagnose(ctx, driver.DiagnoseRequest{TTL: ttl, URL: a.choice.URL})
 	if err != nil {
 		return openError(err)
 	}
-	which := driver.Finding{Key: "store", Text: fmt.Sprintf("%s (%s)", choice.Public(), choice.Source)}
+	which := driver.Finding{Key: "store", Text: fmt.Sprintf("%s (%s)", a.choice.Public(), a.choice.Source)}
 	diagnosis.Findings = slices.Insert(diagnosis.Findings, 0, which)
-	return a.answerWith(doctorStatus(diagnosis), wire.DiagnosisOf(diagnosis, choice.Public(), ttl), show.Diagnosis(diagnosis))
+	return a.answerWith(doctorStatus(diagnosis), wire.DiagnosisOf(diagnosis, a.choice.Public(), ttl), show.Diagnosis(diagnosis))
 }
 
 // admitAll ends the quarantine of a quorum's servers, unless one of them has a lease.

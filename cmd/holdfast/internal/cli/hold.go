@@ -7,7 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,7 +20,6 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/keeper"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/runner"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/show"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
@@ -75,7 +77,9 @@ func (a *app) hold(f *jobFlags, args []string) error {
 	case f.extend && missing:
 		return exit.With(exit.Config, fmt.Errorf("hold %q: you do not hold it on %s", args[0], on))
 	case f.extend:
-		return a.prolong(ctx, found[0], f.length)
+		t := found[0]
+		p := possession{verb: "hold", name: t.Name, leaseID: t.LeaseID, token: max(t.Token, 1)}
+		return p.prolonged(a, ctx, f.length, func(time.Duration) error { return a.tellHold(t, f.length) })
 	}
 	for _, t := range found {
 		if err := a.dropDead(ctx, box, t); err != nil {
@@ -87,7 +91,7 @@ func (a *app) hold(f *jobFlags, args []string) error {
 	s.holder.Person = true
 	s.wrap = func(e driver.Engine) driver.Engine { return noted{driver.Forward{Engine: e}, box, &t} }
 	err = s.take(ctx, f, &job, func() error { return a.heldByPerson(ctx, &job, box, &t) })
-	if e := (*exit.Error)(nil); t.Token == 0 && errors.As(err, &e) && (e.Status == exit.Busy || e.Status == exit.Config) {
+	if t.Token == 0 && exit.Is(err, exit.Busy, exit.Config) {
 		box.Drop(t) // the client has made sure that there is no lease
 	}
 	return err
@@ -122,19 +126,12 @@ func (a *app) tellHold(t keeper.Ticket, length time.Duration) error {
 // dropDead refuses a second hold of the same name. It cancels a ticket whose lease has
 // ended, because its acquire request may still be in flight.
 func (a *app) dropDead(ctx context.Context, box keeper.Box, t keeper.Ticket) error {
-	p := possession{verb: "hold", name: t.Name, leaseID: t.LeaseID}
-	err := a.session().withClient(ctx, func(c *holdfast.Client, _ store.Choice) error {
-		h, err := p.find(ctx, c)
-		switch {
-		case errors.Is(err, holdfast.ErrLost):
-			return nil
-		case err != nil:
-			return exit.FromStore(err)
-		}
+	left, err := possession{verb: "hold", name: t.Name, leaseID: t.LeaseID}.remaining(a, ctx)
+	switch {
+	case err == nil:
 		return exit.With(exit.Busy, fmt.Errorf("hold %q: you hold it already, for another %s: holdfast hold --extend makes that longer, "+
-			"holdfast release %s ends it", t.Name, lockinfo.Span(h.ExpiresIn), quote(t.Name)))
-	})
-	if err != nil {
+			"holdfast release %s ends it", t.Name, lockinfo.Span(left), quote(t.Name)))
+	case !exit.Is(err, exit.Lost):
 		return err
 	}
 	if err := a.giveBack(ctx, t); err != nil && !errors.Is(err, holdfast.ErrLost) {
@@ -142,21 +139,6 @@ func (a *app) dropDead(ctx context.Context, box keeper.Box, t keeper.Ticket) err
 	}
 	box.Drop(t)
 	return nil
-}
-
-// prolong makes a hold last longer.
-func (a *app) prolong(ctx context.Context, t keeper.Ticket, length time.Duration) error {
-	p := possession{verb: "hold", name: t.Name, leaseID: t.LeaseID, token: max(t.Token, 1)}
-	return p.inStore(a, ctx, func(ctx context.Context, c *holdfast.Client) error {
-		l, err := p.adopt(ctx, c, length)
-		if err != nil {
-			return err
-		}
-		if _, err := l.Leave(); err != nil {
-			return err
-		}
-		return a.tellHold(t, length)
-	})
 }
 
 // releaseHold ends a hold of this user.
@@ -186,4 +168,87 @@ func (a *app) releaseHold(ctx context.Context, name string) error {
 		return exit.With(exit.Lost, fmt.Errorf("release %q: your hold had ended, or was broken", name))
 	}
 	return nil
+}
+
+// box returns the directory with the tickets of this user.
+func (a *app) box() (keeper.Box, error) {
+	dir, err := a.asked.StateDir()
+	if err != nil {
+		return "", exit.With(exit.Config, err)
+	}
+	return keeper.Box(filepath.Join(dir, "tickets")), nil
+}
+
+// noted is an engine that writes a ticket before each acquire request.
+type noted struct {
+	driver.Forward
+	box    keeper.Box
+	ticket *keeper.Ticket // the latest; LeaseID is set here
+}
+
+// Acquire writes the ticket of a lease ID once: a repeated request has the same ID.
+func (n noted) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
+	if n.ticket.LeaseID != req.LeaseID {
+		if n.ticket.LeaseID != "" { // its place was lost, and the client cancels it
+			n.box.Drop(*n.ticket)
+		}
+		n.ticket.LeaseID = req.LeaseID
+		if err := n.box.Put(*n.ticket); err != nil {
+			return driver.AcquireReply{}, fmt.Errorf("%w: its lease ID cannot be kept: %w", driver.ErrInvalid, err)
+		}
+	}
+	return n.Forward.Acquire(ctx, req)
+}
+
+// ticketsOf returns the tickets for a name, and the URL of their store. It leaves out those
+// of commands that are still acquiring.
+func (a *app) ticketsOf(kind, name string) (box keeper.Box, on string, found []keeper.Ticket, err error) {
+	choice, err := a.choose()
+	if err != nil {
+		return "", "", nil, err
+	}
+	if box, err = a.box(); err != nil {
+		return "", "", nil, err
+	}
+	found, err = box.Get(kind, choice.Public(), name)
+	if err != nil && !errors.Is(err, keeper.ErrNone) {
+		return box, choice.Public(), nil, exit.With(exit.Config, err)
+	}
+	found = slices.DeleteFunc(found, func(t keeper.Ticket) bool { return t.Token == 0 && lives(t.PID) })
+	if len(found) == 0 {
+		return box, choice.Public(), nil, keeper.ErrNone
+	}
+	return box, choice.Public(), found, nil
+}
+
+// lives reports whether a process of that number exists. If another process has the number
+// now, the ticket stays for a while.
+func lives(pid int) bool {
+	err := syscall.Kill(pid, 0)
+	return pid > 0 && (err == nil || errors.Is(err, syscall.EPERM))
+}
+
+// giveBackTries is how often a release request is sent, each with giveBackTime to answer.
+const (
+	giveBackTries = 3
+	giveBackTime  = 5 * time.Second
+)
+
+// giveBack ends the lease of a ticket, and cancels its acquire request if that is still in
+// flight. INVARIANT I5.
+func (a *app) giveBack(ctx context.Context, t keeper.Ticket) error {
+	engine, err := a.session().open(ctx)
+	if err != nil {
+		return err
+	}
+	defer engine.Close()
+	for range giveBackTries {
+		one, cancel := context.WithTimeout(ctx, giveBackTime)
+		err = engine.Release(one, driver.ReleaseRequest{Name: t.Name, LeaseID: t.LeaseID, Cancel: true})
+		cancel()
+		if err == nil || driver.Permanent(err) || errors.Is(err, driver.ErrLost) {
+			break
+		}
+	}
+	return err
 }

@@ -4,7 +4,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -19,7 +18,6 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/keeper"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/runner"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/show"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
@@ -197,12 +195,12 @@ func (s *session) take(ctx context.Context, f *jobFlags, job *runner.Job, do fun
 	s.onAway = func(since time.Time, err error) {
 		job.Opts.OnWait(holdfast.WaitState{Name: strings.Join(job.Names, ", "), Waited: time.Since(since), Outage: err})
 	}
-	return s.withClient(ctx, func(c *holdfast.Client, choice store.Choice) error {
+	return s.ask(ctx, func(_ context.Context, c *holdfast.Client) error {
 		if f.verbose {
 			s.sayStore()
 		}
 		job.Opts.MaxWait = s.wait
-		job.Client, job.Store, job.StoreEnv = c, choice.Public(), choice.Env
+		job.Client, job.Store, job.StoreEnv = c, s.choice.Public(), s.choice.Env
 		job.Outer = runner.ParseHeld(s.getenv(runner.HeldVariable))
 		return do()
 	})
@@ -210,8 +208,8 @@ func (s *session) take(ctx context.Context, f *jobFlags, job *runner.Job, do fun
 
 // hushed removes the message of err with --quiet, if another client has the lock.
 func (f *jobFlags) hushed(err error) error {
-	if e := (*exit.Error)(nil); f.quiet && errors.As(err, &e) && e.Status == f.busy {
-		return &exit.Error{Status: e.Status}
+	if f.quiet && exit.Is(err, f.busy) {
+		return &exit.Error{Status: f.busy}
 	}
 	return err
 }
@@ -286,18 +284,11 @@ func (a *app) sayEvent(e holdfast.Event) {
 // unlessEnded returns an opener like open that a signal ends, even if it waits for the
 // store.
 func unlessEnded(signals <-chan os.Signal, open opener) opener {
-	return func(ctx context.Context) (driver.Engine, store.Choice, error) {
-		type opened struct {
-			driver.Engine
-			store.Choice
-		}
-		o, ended, err := runner.UnlessEnded(ctx, signals, "ended by a signal while opening the store", func(ctx context.Context) (o opened, err error) {
-			o.Engine, o.Choice, err = open(ctx)
-			return o, err
-		})
+	return func(ctx context.Context) (driver.Engine, error) {
+		engine, ended, err := runner.UnlessEnded(ctx, signals, "ended by a signal while opening the store", open)
 		if ended != nil {
-			return nil, o.Choice, ended
+			return nil, ended
 		}
-		return o.Engine, o.Choice, err
+		return engine, err
 	}
 }

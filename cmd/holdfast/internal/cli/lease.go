@@ -18,7 +18,6 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/storeurl"
-	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // How long a command waits for the process that keeps its lease. answerTime is a little more
@@ -58,13 +57,13 @@ func (a *app) possession(verb string) (possession, error) {
 	return p, nil
 }
 
-// ask sends a request to the process that keeps the lease. It returns false if that process
-// is gone: only the store knows the lease then.
-func (p *possession) ask(ctx context.Context, r keeper.Request) (keeper.Answer, bool, error) {
+// ask sends a request to the process that keeps the lease. It returns false if there is no
+// such process, or if it is gone: only the store knows the lease then.
+func (p possession) ask(ctx context.Context, r keeper.Request) (keeper.Answer, bool, error) {
 	if p.socket == "" {
 		return keeper.Answer{}, false, nil
 	}
-	r.Do, r.LeaseID = p.verb, string(p.leaseID)
+	r.LeaseID = string(p.leaseID)
 	limit := answerTime
 	if r.Do == keeper.Check || r.Do == keeper.Heartbeat {
 		limit = promptTime
@@ -74,7 +73,6 @@ func (p *possession) ask(ctx context.Context, r keeper.Request) (keeper.Answer, 
 	answer, err := keeper.Ask(ctx, p.socket, r)
 	switch {
 	case errors.Is(err, keeper.ErrGone):
-		p.socket = ""
 		return answer, false, nil
 	case err != nil:
 		return answer, true, exit.With(exit.Unavailable, fmt.Errorf("%s %q: %w", p.verb, p.name, err))
@@ -84,36 +82,71 @@ func (p *possession) ask(ctx context.Context, r keeper.Request) (keeper.Answer, 
 	return answer, true, nil
 }
 
+// askKeeper sends a request about the lease that the environment names.
+func (a *app) askKeeper(ctx context.Context, r keeper.Request) (possession, keeper.Answer, bool, error) {
+	p, err := a.possession(r.Do)
+	if err != nil {
+		return p, keeper.Answer{}, false, err
+	}
+	answer, asked, err := p.ask(ctx, r)
+	return p, answer, asked, err
+}
+
 // inStore opens the store of the lease.
 func (p possession) inStore(a *app, ctx context.Context, f func(context.Context, *holdfast.Client) error) error {
-	return a.session().withClient(ctx, func(c *holdfast.Client, choice store.Choice) error {
-		if asked := choice.Public(); p.store != "" && !storeurl.Same(asked, p.store) {
+	return a.session().ask(ctx, func(ctx context.Context, c *holdfast.Client) error {
+		if asked := a.choice.Public(); p.store != "" && !storeurl.Same(asked, p.store) {
 			return exit.With(exit.Config, fmt.Errorf("%s %q: its lease is in %s, and this command would use %s: name the former with --store, "+
 				"or in HOLDFAST_STORE", p.verb, p.name, p.store, asked))
 		}
 		err := f(ctx, c)
-		switch e := (*exit.Error)(nil); {
-		case errors.As(err, &e):
-			return err
-		case errors.Is(err, holdfast.ErrLost):
+		if errors.Is(err, holdfast.ErrLost) {
 			return exit.With(exit.Lost, fmt.Errorf("%s %q: the lease is lost: it has expired, or was released or broken", p.verb, p.name))
 		}
-		return exit.FromStore(err)
+		return err
 	})
 }
 
-// find returns the lease from the store, or ErrLost.
-func (p possession) find(ctx context.Context, c *holdfast.Client) (lockinfo.Holding, error) {
-	lock, err := c.Inspect(ctx, p.name)
-	if err != nil {
-		return lockinfo.Holding{}, err
-	}
-	for _, h := range lock.Live() {
-		if p.leaseID.Is(h.LeaseID) {
-			return h, nil
+// remaining returns for how long the lease lasts, as the store knows it.
+func (p possession) remaining(a *app, ctx context.Context) (left time.Duration, err error) {
+	err = p.inStore(a, ctx, func(ctx context.Context, c *holdfast.Client) error {
+		lock, err := c.Inspect(ctx, p.name)
+		if err != nil {
+			return err
 		}
-	}
-	return lockinfo.Holding{}, holdfast.ErrLost
+		for _, h := range lock.Live() {
+			if p.leaseID.Is(h.LeaseID) {
+				left = h.ExpiresIn
+				return nil
+			}
+		}
+		return holdfast.ErrLost
+	})
+	return left, err
+}
+
+// adopted takes over a lease that was left in the store, for at least ttl, and calls f.
+// Neither extend nor release depends on the mode; a shared one excludes nothing here.
+func (p possession) adopted(a *app, ctx context.Context, ttl time.Duration, f func(*holdfast.Lease) error) error {
+	return p.inStore(a, ctx, func(ctx context.Context, c *holdfast.Client) error {
+		handle := holdfast.NewHandle(p.name, p.leaseID, p.token, holdfast.Shared)
+		lease, err := c.Adopt(ctx, handle, &holdfast.AdoptOptions{TTL: ttl, KeepAlive: holdfast.KeepAliveOff})
+		if err != nil {
+			return err
+		}
+		return f(lease)
+	})
+}
+
+// prolonged makes a lease in the store last for at least ttl, and tells the user.
+func (p possession) prolonged(a *app, ctx context.Context, ttl time.Duration, tell func(left time.Duration) error) error {
+	return p.adopted(a, ctx, ttl, func(lease *holdfast.Lease) error {
+		left := lease.Remaining()
+		if _, err := lease.Leave(); err != nil {
+			return err
+		}
+		return tell(left)
+	})
 }
 
 // A leaseView is a lease of this environment as JSON.
@@ -144,22 +177,20 @@ func (a *app) checkLease(ctx context.Context, quiet bool) error {
 		return exit.With(exit.Config, fmt.Errorf("check %q: HOLDFAST_TTL_MS was changed: want a time in milliseconds", p.name))
 	}
 	enough := time.Duration(ttl) * time.Millisecond / 3
-	kept := p.socket != ""
-	answer, asked, err := p.ask(ctx, keeper.Request{})
+	answer, asked, err := p.ask(ctx, keeper.Request{Do: keeper.Check})
 	left := answer.Left()
 	switch {
 	case errors.Is(err, keeper.ErrSilent):
-		lost := (*exit.Error)(nil)
-		if errors.As(p.inStore(a, ctx, p.expiry(&left)), &lost) && lost.Status == exit.Lost {
+		if _, lost := p.remaining(a, ctx); exit.Is(lost, exit.Lost) {
 			return lost
 		}
 		return err
 	case err != nil:
 		return err
-	case kept && !asked:
+	case p.socket != "" && !asked:
 		return exit.With(exit.Lost, fmt.Errorf("check %q: its keeper is gone: nothing renews the lease", p.name))
 	case !asked:
-		if err := p.inStore(a, ctx, p.expiry(&left)); err != nil {
+		if left, err = p.remaining(a, ctx); err != nil {
 			return err
 		}
 	}
@@ -167,15 +198,6 @@ func (a *app) checkLease(ctx context.Context, quiet bool) error {
 		return exit.With(exit.Lost, fmt.Errorf("check %q: the lease is about to end: it has %s left, less than a third of its TTL, and is not renewed", p.name, left.Truncate(time.Millisecond)))
 	}
 	return a.tell(p, left, quiet)
-}
-
-// expiry reads from the store for how long the lease lasts.
-func (p possession) expiry(left *time.Duration) func(context.Context, *holdfast.Client) error {
-	return func(ctx context.Context, c *holdfast.Client) error {
-		h, err := p.find(ctx, c)
-		*left = h.ExpiresIn
-		return err
-	}
 }
 
 func (a *app) extendCommand() *cobra.Command {
@@ -208,35 +230,15 @@ of those in holdfast --help.`,
 }
 
 func (a *app) extend(ctx context.Context, d time.Duration) error {
-	p, err := a.possession(keeper.Extend)
+	p, answer, asked, err := a.askKeeper(ctx, keeper.Request{Do: keeper.Extend, TTLMS: d.Milliseconds()})
 	if err != nil {
 		return err
 	}
-	answer, asked, err := p.ask(ctx, keeper.Request{TTLMS: d.Milliseconds()})
-	if err != nil {
-		return err
-	}
+	tell := func(left time.Duration) error { return a.tell(p, left, true) }
 	if asked {
-		return a.tell(p, answer.Left(), true)
+		return tell(answer.Left())
 	}
-	return p.inStore(a, ctx, func(ctx context.Context, c *holdfast.Client) error {
-		l, err := p.adopt(ctx, c, d)
-		if err != nil {
-			return err
-		}
-		left := l.Remaining()
-		if _, err := l.Leave(); err != nil {
-			return err
-		}
-		return a.tell(p, left, true)
-	})
-}
-
-// adopt takes over a lease that was left in the store, for at least ttl. Neither extend nor
-// release depends on the mode; a shared one excludes nothing here.
-func (p possession) adopt(ctx context.Context, c *holdfast.Client, ttl time.Duration) (*holdfast.Lease, error) {
-	handle := holdfast.NewHandle(p.name, p.leaseID, p.token, holdfast.Shared)
-	return c.Adopt(ctx, handle, &holdfast.AdoptOptions{TTL: ttl, KeepAlive: holdfast.KeepAliveOff})
+	return p.prolonged(a, ctx, d, tell)
 }
 
 func (a *app) heartbeatCommand() *cobra.Command {
@@ -253,18 +255,14 @@ if no process keeps a lease for this script, or 79 if the lease is lost.`,
   holdfast heartbeat || exit`,
 		Args: words(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			p, err := a.possession(keeper.Heartbeat)
-			if err != nil {
+			p, _, asked, err := a.askKeeper(cmd.Context(), keeper.Request{Do: keeper.Heartbeat})
+			switch {
+			case asked || err != nil:
 				return err
-			}
-			if p.socket == "" {
+			case p.socket == "":
 				return exit.With(exit.Config, fmt.Errorf("heartbeat %q: no process keeps the lease: it ends with its TTL unless holdfast extend renews it", p.name))
 			}
-			_, asked, err := p.ask(cmd.Context(), keeper.Request{})
-			if err == nil && !asked {
-				return exit.With(exit.Unavailable, fmt.Errorf("heartbeat %q: its keeper is gone: nothing renews the lease", p.name))
-			}
-			return err
+			return exit.With(exit.Unavailable, fmt.Errorf("heartbeat %q: its keeper is gone: nothing renews the lease", p.name))
 		},
 	}
 }
@@ -296,19 +294,9 @@ holdfast --help.`,
 }
 
 func (a *app) release(ctx context.Context) error {
-	p, err := a.possession(keeper.Release)
-	if err != nil {
-		return err
-	}
-	_, asked, err := p.ask(ctx, keeper.Request{})
+	p, _, asked, err := a.askKeeper(ctx, keeper.Request{Do: keeper.Release})
 	if asked || err != nil {
 		return err
 	}
-	return p.inStore(a, ctx, func(ctx context.Context, c *holdfast.Client) error {
-		l, err := p.adopt(ctx, c, releaseTTL)
-		if err != nil {
-			return err
-		}
-		return l.Release(ctx)
-	})
+	return p.adopted(a, ctx, releaseTTL, func(lease *holdfast.Lease) error { return lease.Release(ctx) })
 }

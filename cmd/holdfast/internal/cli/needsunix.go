@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -13,35 +14,17 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
 )
 
-// These replace the commands that need unix.
-
-func (a *app) runCommand() *cobra.Command { return needsUnix("run", "Run a command under a lock") }
-
-func (a *app) acquireCommand() *cobra.Command {
-	return needsUnix("acquire", "Take a lock for a script")
+// unixCommands returns the commands that fail here.
+func (a *app) unixCommands() (all []*cobra.Command) {
+	return needUnix("run", "Run a command under a lock", "elect", "Run a command on one of several hosts",
+		"acquire", "Take a lock for a script", "extend", "Lengthen a lease", "heartbeat", "Report progress",
+		"release", "Release a lock", "hold", "Hold a lock yourself")
 }
 
-func (a *app) electCommand() *cobra.Command {
-	return needsUnix("elect", "Run a command on one of several hosts")
+// onceScriptCommands returns those of once.
+func (a *app) onceScriptCommands() []*cobra.Command {
+	return needUnix("begin", "Begin do-once work", "complete", "Record the result of do-once work", "fail", "End do-once work")
 }
-
-func (a *app) holdCommand() *cobra.Command { return needsUnix("hold", "Hold a lock yourself") }
-
-func (a *app) onceBeginCommand() *cobra.Command { return needsUnix("begin", "Begin do-once work") }
-
-func (a *app) onceCompleteCommand() *cobra.Command {
-	return needsUnix("complete", "Record the result of do-once work")
-}
-
-func (a *app) onceFailCommand() *cobra.Command { return needsUnix("fail", "End do-once work") }
-
-func (a *app) extendCommand() *cobra.Command { return needsUnix("extend", "Lengthen a lease") }
-
-func (a *app) heartbeatCommand() *cobra.Command {
-	return needsUnix("heartbeat", "Tell that work goes on")
-}
-
-func (a *app) releaseCommand() *cobra.Command { return needsUnix("release", "Give a lock back") }
 
 func (a *app) checkLease(context.Context, bool) error { return errNeedsUnix("check without NAME") }
 
@@ -55,14 +38,16 @@ func (f *jobFlags) reportFlagErrors() {}
 
 func helper([]string) (status int, ok bool) { return 0, false }
 
-// needsUnix returns a command that takes any arguments and fails.
-func needsUnix(verb, short string) *cobra.Command {
-	return &cobra.Command{
-		Use:                verb,
-		Short:              short + " (needs unix)",
-		DisableFlagParsing: true,
-		RunE:               func(*cobra.Command, []string) error { return errNeedsUnix(verb) },
+// needUnix returns commands of these names, each followed by its help, that take any
+// arguments and fail.
+func needUnix(texts ...string) (all []*cobra.Command) {
+	for text := range slices.Chunk(texts, 2) {
+		all = append(all, &cobra.Command{
+			Use: text[0], Short: text[1] + " (needs unix)", DisableFlagParsing: true,
+			RunE: func(*cobra.Command, []string) error { return errNeedsUnix(text[0]) },
+		})
 	}
+	return all
 }
 
 // errNeedsUnix is the error of a command that needs unix.

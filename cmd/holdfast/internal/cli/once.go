@@ -54,7 +54,8 @@ or one of those in holdfast --help. After 79 and 124, COMMAND has been stopped.`
 		" on-lost kill-after wait-children status-fd reason label quiet verbose")
 	cmd.Flags().Lookup("max-hold").Usage = onceMaxHold
 	f.reportFlagErrors()
-	cmd.AddCommand(a.onceStatusCommand(), a.onceListCommand(), a.onceForgetCommand(), a.onceBeginCommand(), a.onceCompleteCommand(), a.onceFailCommand())
+	cmd.AddCommand(a.onceStatusCommand(), a.onceListCommand(), a.onceForgetCommand())
+	cmd.AddCommand(a.onceScriptCommands()...)
 	return cmd
 }
 

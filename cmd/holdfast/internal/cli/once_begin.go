@@ -15,7 +15,6 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/keeper"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/runner"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
 )
 
 func (a *app) onceBeginCommand() *cobra.Command {
@@ -105,7 +104,7 @@ func (a *app) once(f *jobFlags, words, command []string) error {
 			if !f.replay {
 				return nil
 			}
-			return a.print(result.Value)
+			return a.answer(nil, string(result.Value))
 		})
 	})
 }
@@ -122,15 +121,15 @@ func (a *app) onceBegin(f *jobFlags, key string) error {
 		run, err := job.Client.OnceBegin(ctx, key, options)
 		switch {
 		case errors.Is(err, holdfast.ErrInProgress), errors.Is(err, holdfast.ErrHeld):
-			return cmp.Or(a.print([]byte("busy\n")), exit.With(exit.Busy, err))
+			return cmp.Or(a.answer(nil, "busy\n"), exit.With(exit.Busy, err))
 		case err != nil:
 			return exit.FromStore(err)
 		case run.Replayed():
-			text := []byte("done\n")
+			text := "done\n"
 			if f.replay {
-				text = append(text, run.Result().Value...)
+				text += string(run.Result().Value)
 			}
-			return a.print(text)
+			return a.answer(nil, text)
 		}
 		t := keeper.Ticket{
 			Kind: keeper.OnceTicket, Store: job.Store, Name: key, LeaseID: run.Lease().ID(), Token: run.Lease().Token(), TTL: f.ttl, Once: record,
@@ -156,7 +155,7 @@ func (a *app) tellRun(t keeper.Ticket) error {
 	if err := box.Put(t); err != nil {
 		return exit.With(exit.Output, fmt.Errorf("once begin %q: its lease ID cannot be kept: %w", t.Name, err))
 	}
-	if err := a.print([]byte("do\n")); err != nil {
+	if err := a.answer(nil, "do\n"); err != nil {
 		box.Drop(t)
 		return err
 	}
@@ -164,12 +163,6 @@ func (a *app) tellRun(t keeper.Ticket) error {
 		box.Drop(old)
 	}
 	return nil
-}
-
-// print writes bytes to standard output.
-func (a *app) print(text []byte) error {
-	_, err := a.stdout.Write(text)
-	return exit.With(exit.Output, err)
 }
 
 // onceEnd ends the run that begin has begun: by its keeper, or by adopting its lease.
@@ -185,39 +178,35 @@ func (a *app) onceEnd(ctx context.Context, key string, r keeper.Request) error {
 		return err
 	}
 	t := found[0]
-	p := possession{verb: r.Do, name: key, leaseID: t.LeaseID, socket: t.Socket}
-	_, asked, err := p.ask(ctx, r)
+	_, asked, err := possession{verb: r.Do, name: key, leaseID: t.LeaseID, socket: t.Socket}.ask(ctx, r)
 	if !asked && err == nil {
-		err = a.endAdopted(ctx, t, r)
+		err = a.session().ask(ctx, func(ctx context.Context, c *holdfast.Client) error { return endAdopted(ctx, c, t, r) })
 	}
-	e := (*exit.Error)(nil)
-	if err == nil || errors.As(err, &e) && e.Status == exit.Lost {
+	if err == nil || exit.Is(err, exit.Lost) {
 		box.Drop(t)
 	}
 	return err
 }
 
 // endAdopted ends a run that has no keeper.
-func (a *app) endAdopted(ctx context.Context, t keeper.Ticket, r keeper.Request) error {
-	return a.session().withClient(ctx, func(c *holdfast.Client, _ store.Choice) error {
-		run, err := c.OnceAdopt(ctx, holdfast.NewHandle(t.Name, t.LeaseID, t.Token, holdfast.Exclusive), t.Options(t.TTL))
-		switch {
-		case err != nil:
-		case run.Replayed() && r.Do == keeper.Complete: // by an earlier call, whose answer was lost
-			return nil
-		case run.Replayed():
-			err = fmt.Errorf("%w: it is done", holdfast.ErrLost)
-		case r.Do == keeper.Complete:
-			if err = run.Complete(ctx, r.Value); errors.Is(err, holdfast.ErrInvalid) {
-				_, _ = run.Leave() // the run goes on
-				return exit.With(exit.TooLong, err)
-			}
-		default:
-			err = run.Fail(ctx)
+func endAdopted(ctx context.Context, c *holdfast.Client, t keeper.Ticket, r keeper.Request) error {
+	run, err := c.OnceAdopt(ctx, holdfast.NewHandle(t.Name, t.LeaseID, t.Token, holdfast.Exclusive), t.Options(t.TTL))
+	switch {
+	case err != nil:
+	case run.Replayed() && r.Do == keeper.Complete: // by an earlier call, whose answer was lost
+		return nil
+	case run.Replayed():
+		err = fmt.Errorf("%w: it is done", holdfast.ErrLost)
+	case r.Do == keeper.Complete:
+		if err = run.Complete(ctx, r.Value); errors.Is(err, holdfast.ErrInvalid) {
+			_, _ = run.Leave() // the run goes on
+			return exit.With(exit.TooLong, err)
 		}
-		if errors.Is(err, holdfast.ErrLost) {
-			return exit.With(exit.Lost, fmt.Errorf("once %s %q: the run has ended: it expired, or was broken; nothing is recorded", r.Do, t.Name))
-		}
-		return exit.FromStore(err)
-	})
+	default:
+		err = run.Fail(ctx)
+	}
+	if errors.Is(err, holdfast.ErrLost) {
+		return exit.With(exit.Lost, fmt.Errorf("once %s %q: the run has ended: it expired, or was broken; nothing is recorded", r.Do, t.Name))
+	}
+	return err
 }

@@ -29,8 +29,8 @@ const (
 	openPause = 500 * time.Millisecond
 )
 
-// An opener opens the store that the user wants.
-type opener func(context.Context) (driver.Engine, store.Choice, error)
+// An opener opens the store that the user wants, which is app.choice then.
+type opener func(context.Context) (driver.Engine, error)
 
 // A session is how one command uses its store.
 type session struct {
@@ -59,18 +59,7 @@ func (a *app) ask(cmd *cobra.Command, f func(context.Context, *holdfast.Client) 
 }
 
 func (s *session) ask(ctx context.Context, f func(context.Context, *holdfast.Client) error) error {
-	return s.withClient(ctx, func(c *holdfast.Client, _ store.Choice) error {
-		err := f(ctx, c)
-		if e := (*exit.Error)(nil); errors.As(err, &e) {
-			return err
-		}
-		return exit.FromStore(err)
-	})
-}
-
-// withClient is ask for callers that need to know the store. The error of f has a status.
-func (s *session) withClient(ctx context.Context, f func(c *holdfast.Client, choice store.Choice) error) error {
-	engine, choice, err := s.opener(ctx)
+	engine, err := s.opener(ctx)
 	if err != nil {
 		return err
 	}
@@ -83,7 +72,10 @@ func (s *session) withClient(ctx context.Context, f func(c *holdfast.Client, cho
 		engine.Close()
 		return exit.FromStore(err)
 	}
-	err = f(client, choice)
+	err = f(ctx, client)
+	if _, ok := errors.AsType[*exit.Error](err); !ok {
+		err = exit.FromStore(err)
+	}
 	limit := closeLimit(err)
 	if s.away.Load() { // nothing can be cancelled now
 		limit = min(limit, awayTimeout)
@@ -159,23 +151,23 @@ func (a *app) defaultTTL(cmd *cobra.Command, ttl *time.Duration) {
 }
 
 // open opens the store that the user wants.
-func (s *session) open(ctx context.Context) (driver.Engine, store.Choice, error) {
+func (s *session) open(ctx context.Context) (driver.Engine, error) {
 	choice, err := s.choose()
 	if err == nil {
 		err = s.checkNested(ctx, choice)
 	}
 	if err != nil {
-		return nil, choice, err
+		return nil, err
 	}
 	if choice.ByFlag && storeurl.HasPassword(s.asked.Store) && !s.quiet {
 		s.say("every user of this host can see the password in --store (ps): put the URL into a file, and name it with --store-file")
 	}
 	engine, err := s.await(ctx, choice)
 	if err != nil {
-		return nil, choice, openError(err)
+		return nil, openError(err)
 	}
 	s.newStore = store.IsNew(engine)
-	return engine, choice, nil
+	return engine, nil
 }
 
 // sayStore names the open store, and what has chosen it.

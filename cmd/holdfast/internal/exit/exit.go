@@ -4,6 +4,8 @@ package exit
 
 import (
 	"cmp"
+	"errors"
+	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/codes"
@@ -62,6 +64,12 @@ func With(status int, err error) error {
 		return nil
 	}
 	return &Error{Status: status, Err: err}
+}
+
+// Is reports whether err has one of these statuses.
+func Is(err error, statuses ...int) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ok && slices.Contains(statuses, e.Status)
 }
 
 // FromStore returns err with the status for an error of the client or the
