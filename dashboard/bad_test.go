@@ -126,7 +126,7 @@ func badRequests() []bad {
 		{"POST", breakPath, `{"fencing_token": -1}`, json, 400, "malformed-json"},
 		{"POST", breakPath, `{"fencing_token": 1e30}`, json, 400, "malformed-json"},
 		{"POST", breakPath, `{"fencing_token": TOKEN, "reason": 7}`, json, 400, "malformed-json"},
-		{"POST", breakPath, `{"fencing_token": TOKEN, "older": true}`, json, 400, "malformed-json"},
+		{"POST", breakPath, `{"fencing_token": TOKEN, "older": true}`, json, 403, "not-permitted"},
 		{"POST", breakPath, `{"fencing_token": TOKEN, "other": true}`, json, 400, "malformed-json"},
 		{"POST", breakPath, `{"fencing_token": TOKEN, "reason": "a\u0000b"}`, json, 400, "invalid"},
 		{"POST", breakPath, `{"fencing_token": TOKEN, "reason": "` + strings.Repeat("r", 4000) + `"}`, json, 400, "invalid"},

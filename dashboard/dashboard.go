@@ -3,6 +3,7 @@ package dashboard
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -74,7 +75,7 @@ func New(opts *Options) (*Dashboard, error) {
 		d.opts = *opts
 	}
 	var err error
-	d.locks, err = server.New(d.opts.Engine, &server.Options{Callers: viewers{}, Logger: d.opts.Logger})
+	d.locks, err = server.New(d.opts.Engine, &server.Options{Callers: viewers{d}, Logger: d.opts.Logger})
 	if err != nil {
 		return nil, fmt.Errorf("dashboard: %w", err)
 	}
@@ -132,14 +133,11 @@ func (d *Dashboard) routes() *http.ServeMux {
 	for _, read := range []string{
 		"GET /v1/locks", "GET /v1/locks/{name}", "GET /v1/locks/{name}/history", "POST /v1/locks/look",
 		"GET /v1/once", "GET /v1/onetime", "GET /v1/stats", "GET /v1/store", "GET /v1/events",
+		"POST /v1/locks/{name}/break", "POST /v1/locks/{name}/hold", "POST /v1/locks/{name}/hold/release", "DELETE /v1/once/{name}",
 	} {
 		mux.HandleFunc(read, d.serve)
 	}
 	mux.HandleFunc("GET /v1/session", d.session)
-	mux.HandleFunc("POST /v1/locks/{name}/break", d.gate(Break, "/v1/locks/~/break"))
-	mux.HandleFunc("POST /v1/locks/{name}/hold", d.gate(Hold, "/v1/locks/~/hold"))
-	mux.HandleFunc("POST /v1/locks/{name}/hold/release", d.gate(Release, "/v1/locks/~/hold/release"))
-	mux.HandleFunc("DELETE /v1/once/{name}", d.gate(Forget, "/v1/once/~"))
 	return mux
 }
 
@@ -181,7 +179,7 @@ func (d *Dashboard) methods(r *http.Request) (allowed []string) {
 // serve lets the server answer r in the name of its user. It removes the cookies, as one of
 // a holdfast serve on the same host would count for the server, on any port.
 func (d *Dashboard) serve(w http.ResponseWriter, r *http.Request) {
-	other := r.WithContext(context.WithValue(r.Context(), viewerKey{}, d.viewer(r)))
+	other := r.WithContext(context.WithValue(r.Context(), requestKey{}, r))
 	if r.Header["Cookie"] != nil {
 		other.Header = r.Header.Clone()
 		other.Header.Del("Cookie")
@@ -189,20 +187,35 @@ func (d *Dashboard) serve(w http.ResponseWriter, r *http.Request) {
 	d.locks.ServeHTTP(w, other)
 }
 
-// viewerKey is the key of the name of a viewer in a context.
-type viewerKey struct{}
+// requestKey is the key of the user's request in a context.
+type requestKey struct{}
 
-// viewers identify all users of the page to the server: each may look, and Authorize has
-// decided about actions before.
-type viewers struct{}
+// viewers identify all users of the page to the server: each may look, and Authorize decides
+// about actions.
+type viewers struct{ *Dashboard }
 
 // Identify implements caller.Source.
-func (viewers) Identify(r *http.Request) (*caller.Caller, error) {
-	name, _ := r.Context().Value(viewerKey{}).(string)
+func (v viewers) Identify(r *http.Request) (*caller.Caller, error) {
+	asked := r.Context().Value(requestKey{}).(*http.Request) // serve has set it
+	name := v.viewer(asked)
 	if err := driver.CheckName(name); err != nil {
 		return nil, caller.Wrong("the program does not say by what name: " + err.Error())
 	}
-	return &caller.Caller{Name: name, Rights: caller.All &^ caller.Admin}, nil
+	return &caller.Caller{
+		Name: name, Rights: caller.All &^ caller.Admin,
+		Authorize: func(a caller.Action) error { return v.mayDo(asked, a) },
+	}, nil
+}
+
+// mayDo returns an error unless the user may do this.
+func (d *Dashboard) mayDo(r *http.Request, a caller.Action) error {
+	switch {
+	case a.Older:
+		return errors.New("older: a page breaks the lease that was seen, and no other")
+	case d.opts.Authorize == nil:
+		return errors.New("this page is for looking only: the program that it is part of allows no actions")
+	}
+	return d.opts.Authorize(r, Action{Kind: ActionKind(a.Kind), Name: a.Name, Token: a.Token, Reason: a.Reason})
 }
 
 func (d *Dashboard) viewer(r *http.Request) string {

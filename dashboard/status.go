@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/url"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/problem"
@@ -97,3 +98,10 @@ func (k *kept) Write(p []byte) (int, error) { return k.body.Write(p) }
 
 // Unwrap is for http.ResponseController.
 func (k *kept) Unwrap() http.ResponseWriter { return k.ResponseWriter }
+
+// about returns r for a path of the server with ~ in it, and the name for ~.
+func about(r *http.Request, path, name string) *http.Request {
+	other := *r
+	other.URL = &url.URL{Path: path, RawQuery: url.Values{"name": {name}}.Encode()}
+	return &other
+}

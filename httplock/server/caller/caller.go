@@ -42,6 +42,19 @@ type Caller struct {
 	// CI system. A File copies sub, repository, run_id, project_path, pipeline_id and
 	// job_id from the token of an issuer, if the token has them.
 	Claims map[string]string
+
+	// Authorize, unless nil, decides about each Action that the rights allow. The client
+	// sees the text of its error. It does not see actions of engines.
+	Authorize func(Action) error
+}
+
+// An Action changes what others see of a lock, or of do-once work.
+type Action struct {
+	Kind   string // break, hold, release, forget
+	Name   string // of the lock, or the do-once key
+	Token  uint64 // of a break and a release: the lease that was seen
+	Older  bool   // of a break: also the leases with smaller tokens
+	Reason string // of a break, a hold and a release
 }
 
 // May reports whether the caller has a right to a name.

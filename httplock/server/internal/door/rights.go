@@ -21,6 +21,17 @@ func (h *House) For(rights caller.Rights, f Func) http.Handler {
 	})
 }
 
+// Act returns a refusal unless the caller may do this.
+func (r *Request) Act(a caller.Action) error {
+	if r.Caller.Authorize == nil {
+		return nil
+	}
+	if err := r.Caller.Authorize(a); err != nil {
+		return &Refusal{Status: http.StatusForbidden, Code: "not-permitted", Detail: err.Error(), Name: a.Name}
+	}
+	return nil
+}
+
 // HasOne reports whether the caller has one of these rights, or there are none to have.
 func (r *Request) HasOne(rights caller.Rights) bool {
 	return rights == 0 || r.Caller.Rights&rights != 0

@@ -38,6 +38,9 @@ func (d *leases) breakLock(ctx context.Context, w http.ResponseWriter, r *door.R
 	if err := checkToken(req.Token); err != nil {
 		return err
 	}
+	if err := r.Act(caller.Action{Kind: "break", Name: name, Token: req.Token, Older: req.Older, Reason: req.Reason}); err != nil {
+		return err
+	}
 	if r.Header.Get(oncehttp.Header) != "" { // then a repeat is answered as the first time
 		key, err := lease.KeyOf(r)
 		if err != nil {

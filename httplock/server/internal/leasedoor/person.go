@@ -55,6 +55,9 @@ func (d *leases) beginHold(r *door.Request) (*lease.Attempt, error) {
 	case strings.TrimSpace(want.Reason) == "":
 		return nil, door.Invalid("reason: say why you hold the lock")
 	}
+	if err := r.Act(caller.Action{Kind: "hold", Name: name, Reason: want.Reason}); err != nil {
+		return nil, err
+	}
 	a, err := d.Checked(r, wire.LeaseRequest{
 		Name: name, Mode: want.Mode, Limit: want.Limit, Permits: want.Permits, TTLMS: want.ForMS, Reason: want.Reason,
 	})

@@ -246,6 +246,9 @@ func (d *desk) onceStatus(ctx context.Context, w http.ResponseWriter, r *door.Re
 // onceForget answers DELETE /v1/once/{key}.
 func (d *desk) onceForget(ctx context.Context, w http.ResponseWriter, r *door.Request) error {
 	key, _, err := d.onceKey(r)
+	if err == nil {
+		err = r.Act(caller.Action{Kind: "forget", Name: key})
+	}
 	if err != nil {
 		return err
 	}
