@@ -49,18 +49,16 @@ func (e *engine) chosen() *server {
 	if len(e.servers) == 1 {
 		return e.servers[0]
 	}
-	at := e.current.Load()
-	if now := e.clock(); e.servers[at].avoided.Load() > now {
-		for i := 1; i < len(e.servers); i++ {
-			next := (int(at) + i) % len(e.servers)
-			if e.servers[next].avoided.Load() > now {
-				continue
-			}
-			if e.current.CompareAndSwap(at, int64(next)) {
-				e.notices.move()
-			}
-			return e.servers[e.current.Load()]
+	at, now := e.current.Load(), e.clock()
+	for i := range e.servers {
+		next := (int(at) + i) % len(e.servers)
+		if e.servers[next].avoided.Load() > now {
+			continue
 		}
+		if i > 0 && e.current.CompareAndSwap(at, int64(next)) {
+			e.notices.move()
+		}
+		return e.servers[e.current.Load()]
 	}
 	return e.servers[at]
 }

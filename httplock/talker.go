@@ -174,20 +174,17 @@ func (b *answerBody) Close() error {
 // take returns a connection that the server has not closed, as far as the system knows. Its
 // read deadline is end, if that is not zero.
 func (t *talker) take(ctx context.Context, end time.Time) (*talk, error) {
-	for {
-		c := t.last()
-		if c == nil {
-			c, err := t.connect(ctx)
-			if err == nil {
-				_ = c.SetReadDeadline(end)
-			}
-			return c, err
-		}
+	for c := t.last(); c != nil; c = t.last() {
 		if c.end.Stop() && c.SetReadDeadline(end) == nil && c.read.Buffered() == 0 && c.tells() {
 			return c, nil
 		}
 		_ = c.Close()
 	}
+	c, err := t.connect(ctx)
+	if err == nil {
+		_ = c.SetReadDeadline(end)
+	}
+	return c, err
 }
 
 // last returns the connection with the latest request.

@@ -109,7 +109,7 @@ func (s *session) tell(id lockinfo.LeaseID, notice driver.Notice) {
 	if unread, ok := s.notices[id]; !ok || notice.Token != 0 || unread.Token == 0 {
 		s.notices[id] = notice
 	}
-	signal(s.wake)
+	door.Replace(s.wake, struct{}{})
 }
 
 // mostLosses bounds what is kept of losses for a stream that is slow (INVARIANT I11).
@@ -122,7 +122,7 @@ func (s *session) lose(loss driver.Loss) {
 	if len(s.losses) < mostLosses { // a renewal finds the others
 		s.losses = append(s.losses, form.LossOf(loss))
 	}
-	signal(s.wake)
+	door.Replace(s.wake, struct{}{})
 }
 
 // take removes and returns the messages that were not sent.

@@ -42,7 +42,7 @@ func (d *desk) events(w http.ResponseWriter, r *door.Request) error {
 		case len(waiting) == mostEvents:
 			waiting = append(waiting, lockinfo.HistoryEvent{Kind: lockinfo.HistoryGap})
 		}
-		signal(wake)
+		door.Replace(wake, struct{}{})
 	})
 	defer stop()
 	take := func() (all []any) {

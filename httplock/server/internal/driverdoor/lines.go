@@ -77,14 +77,6 @@ func (d *desk) follow(out *lines, r *door.Request, wake <-chan struct{}, take fu
 	}
 }
 
-// signal sends to a channel that holds one.
-func signal(wake chan<- struct{}) {
-	select {
-	case wake <- struct{}{}:
-	default:
-	}
-}
-
 // mayFollow counts a stream of the caller, until leave is called.
 func mayFollow(r *door.Request) (leave func(), err error) {
 	var nothing form.Nothing

@@ -47,7 +47,7 @@ func (d *desk) attach(key sessionKey) (*session, chan struct{}) {
 	}
 	s.stream = make(chan struct{})
 	if len(s.notices) > 0 || len(s.losses) > 0 {
-		signal(s.wake) // the old stream may have taken the signal
+		door.Replace(s.wake, struct{}{}) // the old stream may have taken the signal
 	}
 	return s, s.stream
 }
