@@ -1,6 +1,7 @@
 package goredislock
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -86,9 +87,7 @@ func New(client redis.UniversalClient, opts *Options) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if opts == nil {
-		opts = &Options{}
-	}
+	opts = cmp.Or(opts, &Options{})
 	e, err := doctor.NewEngine(c, &rediscore.Options{
 		NoForeignClients: opts.NoForeignClients, Prefix: opts.Prefix, Database: c.database(),
 		TellDeletions: opts.TellDeletions, TokenMemory: opts.TokenMemory, History: opts.History,

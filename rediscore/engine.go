@@ -106,36 +106,36 @@ const (
 // Check returns an error that wraps driver.ErrInvalid if an option is out of range, as
 // New does.
 func (o *Options) Check() error {
+	_, err := o.space()
+	return err
+}
+
+// space returns the names of the keys, or an error if an option is out of range.
+func (o *Options) space() (keys.Space, error) {
 	if m := o.TokenMemory; m != 0 && (m < minTokenMemory || m > maxTokenMemory) {
-		return fmt.Errorf("%w TokenMemory %s: want %s to %s, or zero for %s",
+		return keys.Space{}, fmt.Errorf("%w TokenMemory %s: want %s to %s, or zero for %s",
 			driver.ErrInvalid, m, minTokenMemory, maxTokenMemory, driver.TokenMemory)
 	}
 	if o.Database < 0 {
-		return fmt.Errorf("%w Database %d: want the number of the client's database", driver.ErrInvalid, o.Database)
+		return keys.Space{}, fmt.Errorf("%w Database %d: want the number of the client's database", driver.ErrInvalid, o.Database)
 	}
-	_, err := keys.New(o.Prefix)
-	return err
+	space, err := keys.New(o.Prefix)
+	space.Database = o.Database
+	return space, err
 }
 
 // New returns an engine on a connection, which Close closes. A bad option is
 // driver.ErrInvalid, and so is nil for the connection. New does not block: an unreachable
 // server shows with the first call.
 func New(conn Conn, opts *Options) (*Engine, error) {
-	var o Options
-	if opts != nil {
-		o = *opts
-	}
+	o := cmp.Or(opts, &Options{})
 	if conn == nil {
 		return nil, fmt.Errorf("%w client: it is nil", driver.ErrInvalid)
 	}
-	if err := o.Check(); err != nil {
-		return nil, err
-	}
-	space, err := keys.New(o.Prefix)
+	space, err := o.space()
 	if err != nil {
 		return nil, err
 	}
-	space.Database = o.Database
 	life, end := context.WithCancel(context.Background())
 	store := &Store{
 		conn: conn, cluster: conn.Mode() == InCluster, keys: space,

@@ -92,9 +92,6 @@ func list[T any](ctx context.Context, e *engine, of keys.Listing, prefix string,
 // with prefix and are not in seen, to which it adds them: SCAN may give a key
 // twice. next is 0 at the end.
 func (e *engine) Names(ctx context.Context, node Sender, of keys.Listing, prefix string, cursor uint64, seen map[string]bool) (next uint64, names []string, err error) {
-	if err := e.store.Enter(ctx, ""); err != nil {
-		return 0, nil, err
-	}
 	space := e.store.keys
 	reply, err := e.store.Do(ctx, node, Command{Words: []string{
 		"SCAN", strconv.FormatUint(cursor, 10), "MATCH", space.ListPattern(of, prefix), "COUNT", strconv.Itoa(ScanStep),

@@ -51,11 +51,15 @@ func parseQuorum(rawURL string) (urls []string, opts quorumlock.Options, err err
 		return nil, opts, err
 	}
 	path, query, _ := strings.Cut(p.Rest, "?")
-	if query, opts.MaxTTL, err = takeMaxTTL(query); err != nil {
+	params, malformed := url.ParseQuery(query)
+	if opts.MaxTTL, err = takeMaxTTL(params); err != nil {
 		return nil, opts, err
 	}
-	if params, _ := url.ParseQuery(query); slices.Contains(params["history"], "1") { // what is malformed, members refuse
+	if slices.Contains(params["history"], "1") {
 		return nil, opts, errors.New("history=1: a quorum keeps none: leave it out, or use one server, Sentinel or a cluster")
+	}
+	if malformed == nil { // else members refuse it
+		query = params.Encode()
 	}
 	if query != "" {
 		path += "?" + query
@@ -96,21 +100,16 @@ func checkHosts(hosts []string, user string) error {
 	return nil
 }
 
-// takeMaxTTL takes the parameter max_ttl out of a query.
-func takeMaxTTL(query string) (rest string, maxTTL time.Duration, err error) {
-	var others []string
-	given := false
-	for part := range strings.SplitSeq(query, "&") {
-		name, value, _ := strings.Cut(part, "=")
-		if name != paramMaxTTL {
-			others = append(others, part)
-			continue
-		}
-		maxTTL, err = time.ParseDuration(value)
-		if err != nil || maxTTL <= 0 || given {
-			return "", 0, fmt.Errorf("%s: want one duration, such as 5m, the same in all clients", paramMaxTTL)
-		}
-		given = true
+// takeMaxTTL takes the parameter max_ttl out of those of a URL.
+func takeMaxTTL(params url.Values) (time.Duration, error) {
+	given := params[paramMaxTTL]
+	if len(given) == 0 {
+		return 0, nil
 	}
-	return strings.Join(others, "&"), maxTTL, nil
+	delete(params, paramMaxTTL)
+	maxTTL, err := time.ParseDuration(given[0])
+	if err != nil || maxTTL <= 0 || len(given) > 1 {
+		return 0, fmt.Errorf("%s: want one duration, such as 5m, the same in all clients", paramMaxTTL)
+	}
+	return maxTTL, nil
 }

@@ -14,9 +14,9 @@ import (
 func TestQuorumMembers(t *testing.T) {
 	urls, opts, err := parseQuorum("quorum+rediss://u:p%40@h1:1,[::1]:2,h3/4?prefix=a&max_ttl=90s&client_name=c")
 	want := []string{
-		"rediss://u:p%40@h1:1/4?prefix=a&client_name=c",
-		"rediss://u:p%40@[::1]:2/4?prefix=a&client_name=c",
-		"rediss://u:p%40@h3/4?prefix=a&client_name=c",
+		"rediss://u:p%40@h1:1/4?client_name=c&prefix=a",
+		"rediss://u:p%40@[::1]:2/4?client_name=c&prefix=a",
+		"rediss://u:p%40@h3/4?client_name=c&prefix=a",
 	}
 	if err != nil || !slices.Equal(urls, want) || opts.MaxTTL != 90*time.Second || !opts.CloseMembers {
 		t.Errorf("%q, %+v, %v", urls, opts, err)

@@ -1,15 +1,14 @@
 // Package doctor finds out whether a store is fit for locks. It is for engines
 // on package rediscore; see driver.Diagnoser.
 //
-//	doctor.go   Diagnose: which servers there are, and what each check may do
-//	engine.go   Engine: an engine that diagnoses its store
+//	doctor.go   Engine, and its Diagnose: which servers there are, and what each check may do
 //	server.go   one server: version, memory, persistence, replicas
 //	clock.go    its clock, and the way to it
 //	info.go     the reply of INFO
 //	group.go    sentinels, and the nodes of a cluster
 //	rights.go   what the user may do
-//	locks.go    every operation on a lock of its own; a sample of the names
-//	vault.go    every operation on one-time tokens of its own
+//	locks.go    every operation on a lock and on one-time tokens of its own
+//	sample.go   a sample of the names
 //	member.go   Check: one server as a member of a quorum
 package doctor
 
@@ -43,6 +42,29 @@ type Way struct {
 	Dial func(ctx context.Context, addr string, sentinel bool) (rediscore.Conn, error)
 }
 
+// An Engine is a rediscore.Engine that finds out whether its store is fit for locks.
+type Engine struct {
+	*rediscore.Engine
+	way func(rawURL string) (Way, error)
+}
+
+// NewEngine returns an engine on a connection; see rediscore.New. way returns the way to
+// the servers of a URL.
+func NewEngine(conn rediscore.Conn, opts *rediscore.Options, way func(rawURL string) (Way, error)) (*Engine, error) {
+	e, err := rediscore.New(conn, opts)
+	if err != nil {
+		return nil, err
+	}
+	return &Engine{e, way}, nil
+}
+
+// Capabilities implements driver.Engine.
+func (e *Engine) Capabilities() driver.Capabilities {
+	c := e.Engine.Capabilities()
+	c.Diagnose = true
+	return c
+}
+
 // A survey is one run of Diagnose.
 type survey struct {
 	*rediscore.Engine
@@ -64,15 +86,16 @@ type server struct {
 	timing timing
 }
 
-// Diagnose does the work of driver.Diagnoser. It sends some hundred small
+// Diagnose implements driver.Diagnoser. It sends some hundred small
 // commands, looks at some thousand keys of each master, and changes nothing but
 // keys of a random name, the last of which expire after driver.TokenMemory where
 // the user may not delete them.
-func Diagnose(ctx context.Context, e *rediscore.Engine, req driver.DiagnoseRequest, way Way) (driver.Diagnosis, error) {
-	s := &survey{Engine: e, store: e.Store(), req: req, way: way}
-	if err := s.store.Enter(ctx, ""); err != nil {
+func (e *Engine) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driver.Diagnosis, error) {
+	way, err := e.way(req.URL)
+	if err != nil {
 		return driver.Diagnosis{}, err
 	}
+	s := &survey{Engine: e.Engine, store: e.Store(), req: req, way: way}
 	servers, closeAll, err := s.reach(ctx)
 	if err != nil {
 		return driver.Diagnosis{}, err
@@ -85,7 +108,7 @@ func Diagnose(ctx context.Context, e *rediscore.Engine, req driver.DiagnoseReque
 	s.lookAtSentinels(ctx)
 	s.lookAtCluster(ctx, servers)
 	rights := engineRights()
-	if s.Capabilities().History {
+	if e.Capabilities().History {
 		rights = slices.Insert(rights, 1, historyRights()...) // before what they try is deleted
 	}
 	s.tryRights(ctx, rights, s.store.Keys().Token(strings.Fields(keys.Vault), newProof().Digest())...)
@@ -177,6 +200,9 @@ func (s *survey) erase(ctx context.Context, made []string) {
 // connections made for them. It fails if none of those that the engine uses
 // answers.
 func (s *survey) reach(ctx context.Context) (servers []*server, closeAll func(), err error) {
+	if err := s.store.Enter(ctx, ""); err != nil {
+		return nil, nil, err
+	}
 	var made []rediscore.Conn
 	closeAll = func() {
 		for _, client := range made {

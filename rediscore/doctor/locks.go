@@ -2,23 +2,16 @@ package doctor
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/lockinfo"
-	"github.com/holdfast-locks/holdfast/rediscore"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
 
-const (
-	probeTTL  = 10 * time.Second
-	lookKeys  = 8192 // that SCAN looks at on one master
-	lookNames = 1024 // of them, whose locks are inspected
-)
+// probeTTL is the TTL of what the checks make.
+const probeTTL = 10 * time.Second
 
 // tryLocks runs the operations on a name of its own, one after the other.
 func (s *survey) tryLocks(ctx context.Context) {
@@ -85,110 +78,45 @@ func (s *survey) lockSteps(name string) []step {
 	}
 }
 
-// A sample is what some of the names of the store are like.
-type sample struct {
-	fences, held, queued int64
-	whole                bool   // all keys were looked at
-	strange              string // a name in another layout
-	lead                 time.Duration
-	leader               string // the name whose token leads most
+// newProof draws one that is of no secret.
+func newProof() driver.Proof {
+	return driver.Proof(lockinfo.NewLeaseID()) + driver.Proof(lockinfo.NewLeaseID())
 }
 
-// lookAtKeys samples the names of each master.
-func (s *survey) lookAtKeys(ctx context.Context, servers []*server) {
-	all := sample{whole: true}
-	for _, server := range servers {
-		if server.err != nil || server.info.isReplica() {
-			continue
-		}
-		if err := s.sample(ctx, server, &all); err != nil {
-			s.found(driver.Warn, "keys", server.addr, "%s", hidden(err))
-			return
-		}
+// tryVault runs the operations on one-time tokens of its own.
+func (s *survey) tryVault(ctx context.Context) {
+	proof, revoked := newProof(), newProof().Digest()
+	spent := proof.Digest()
+	defer s.erase(ctx, s.store.Keys().Token(strings.Fields(keys.Vault), spent))
+	defer s.erase(ctx, s.store.Keys().Token(strings.Fields(keys.Vault), revoked))
+	redeem := func(ctx context.Context, granted bool) error {
+		reply, err := s.Redeem(ctx, driver.RedeemRequest{Proof: proof, By: lockinfo.NewLeaseID()})
+		ours := strings.HasPrefix(string(reply.Payload), "probe")
+		return expect(err, reply.State == driver.Redeemed && reply.Granted == granted && ours == granted, reply.State)
 	}
-	extent := "in all"
-	if !all.whole {
-		extent = "in a sample"
+	revoke := func(ctx context.Context, before driver.VaultState) error {
+		reply, err := s.Revoke(ctx, revoked)
+		return expect(err, reply.State == before, reply.State)
 	}
-	s.add(driver.Finding{
-		Key: "keys", Counts: map[string]int64{"last_tokens": all.fences, "held": all.held, "queued": all.queued},
-		Text: fmt.Sprintf("%d names with a last token, %d held, %d places in queues, %s", all.fences, all.held, all.queued, extent),
-	})
-	s.add(tokenFinding(all.lead, all.leader))
-	if all.strange != "" {
-		s.found(driver.Warn, "layout", "", "another version of holdfast keeps %q, and perhaps others, in a layout that this one does not know: "+
-			"each refuses the names of the other while it uses them: let all clients have the same version", all.strange)
-	}
+	s.try(ctx, "onetime", "deposit, peek, redeem and revoke do what they should",
+		step{"deposit", func(ctx context.Context) error { return s.probeDeposit(ctx, spent, revoked) }},
+		step{"peek", func(ctx context.Context) error {
+			reply, err := s.Peek(ctx, proof)
+			return expect(err, reply.State == driver.Fresh && reply.ExpiresIn > 0 && reply.ExpiresIn <= probeTTL, reply.State)
+		}},
+		step{"redeem", func(ctx context.Context) error { return redeem(ctx, true) }},
+		step{"redeem", func(ctx context.Context) error { return redeem(ctx, false) }},
+		step{"revoke", func(ctx context.Context) error { return revoke(ctx, driver.Fresh) }},
+		step{"revoke", func(ctx context.Context) error { return revoke(ctx, driver.Revoked) }})
 }
 
-// tokenFinding judges by how much tokens lead the clock. One that was granted
-// in the order of time never does.
-func tokenFinding(lead time.Duration, leader string) driver.Finding {
-	f := driver.Finding{Key: "tokens", Measures: map[string]time.Duration{"lead": lead}, Text: "none leads the server's clock"}
-	switch {
-	case lead > leadLimit:
-		f.Level = driver.Warn
-		f.Text = fmt.Sprintf("the last token of %q leads the server's clock by %s: the clock went back, or a MinToken or another program lifted it: "+
-			"see that the clock is right, and do not delete the key meanwhile", leader, lead.Round(time.Second))
-	case lead > 0:
-		f.Text = "the furthest leads the server's clock by " + brief(lead)
-	}
-	return f
-}
-
-// sample adds what is on one master.
-func (s *survey) sample(ctx context.Context, server *server, all *sample) error {
-	seen := map[string]bool{}
-	cursor := uint64(0)
-	for range lookKeys / rediscore.ScanStep {
-		step, cancel := context.WithTimeout(ctx, Limit)
-		next, names, err := s.Names(step, server.client, keys.Locks, "", cursor, seen)
-		cancel()
+func (s *survey) probeDeposit(ctx context.Context, digests ...driver.Digest) error {
+	for _, d := range digests {
+		err := s.Deposit(ctx, driver.DepositRequest{
+			Digest: d, By: lockinfo.NewLeaseID(), Payload: []byte("probe"), TTL: probeTTL, Memory: probeTTL,
+		})
 		if err != nil {
 			return err
-		}
-		for batch := range slices.Chunk(names, driver.MaxBatch) {
-			if err := s.count(ctx, server, batch, all); err != nil {
-				return err
-			}
-		}
-		if cursor = next; cursor == 0 {
-			return nil
-		}
-		if len(seen) >= lookNames {
-			break
-		}
-	}
-	all.whole = false
-	return nil
-}
-
-// count adds what some names are like.
-func (s *survey) count(ctx context.Context, server *server, names []string, all *sample) error {
-	ctx, cancel := context.WithTimeout(ctx, Limit)
-	defer cancel()
-	found, err := s.InspectAll(ctx, names, 0)
-	if err != nil {
-		return err
-	}
-	now := time.Now().Add(server.timing.offset)
-	for i, f := range found {
-		if errors.Is(f.Err, driver.ErrPermission) {
-			return f.Err
-		}
-		if errors.Is(f.Err, rediscore.ErrLayout) {
-			all.strange = names[i]
-		}
-		all.queued += int64(f.Lock.QueueLength)
-		if len(f.Lock.Holders) > 0 {
-			all.held++
-		}
-		if f.Lock.LastToken == 0 {
-			continue
-		}
-		all.fences++
-		if lead := time.UnixMicro(int64(f.Lock.LastToken)).Sub(now); lead > all.lead {
-			all.lead, all.leader = lead, f.Lock.Name
 		}
 	}
 	return nil

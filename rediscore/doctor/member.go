@@ -14,13 +14,6 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
 
-// A Member is what Check tries.
-type Member interface {
-	Propose(ctx context.Context, req driver.ProposeRequest) (driver.ProposeReply, error)
-	Renew(ctx context.Context, reqs []driver.RenewRequest) []driver.RenewReply
-	Withdraw(ctx context.Context, req driver.WithdrawRequest) (token uint64, err error)
-}
-
 // Check looks at the server of a member as Diagnose does, and tries the requests
 // of a quorum on a lock of a random name, of which it removes all traces that it
 // may remove. Quarantine is that of the quorum; like any proposal, the check
@@ -28,11 +21,8 @@ type Member interface {
 //
 // It returns the ID of the server's run, which tells servers apart. The error
 // means that the server does not answer. What is wrong with it is a finding.
-func Check(ctx context.Context, e *rediscore.Engine, m Member, req driver.DiagnoseRequest, quarantine time.Duration) (run string, d driver.Diagnosis, err error) {
+func Check(ctx context.Context, e *rediscore.Engine, m driver.Member, req driver.DiagnoseRequest, quarantine time.Duration) (run string, d driver.Diagnosis, err error) {
 	s := &survey{Engine: e, store: e.Store(), req: req, member: true}
-	if err := s.store.Enter(ctx, ""); err != nil {
-		return "", driver.Diagnosis{}, err
-	}
 	servers, closeAll, err := s.reach(ctx)
 	if err != nil {
 		return "", driver.Diagnosis{}, err
@@ -57,7 +47,7 @@ func (s *survey) lookAtRole(server *server) {
 }
 
 // tryMember runs the requests of a quorum on a name of its own.
-func (s *survey) tryMember(ctx context.Context, m Member, quarantine time.Duration) {
+func (s *survey) tryMember(ctx context.Context, m driver.Member, quarantine time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, Limit)
 	defer cancel()
 	req := driver.ProposeRequest{
@@ -84,7 +74,7 @@ func (s *survey) tryMember(ctx context.Context, m Member, quarantine time.Durati
 }
 
 // probeQuarantine proposes, and reports whether the server grants anything yet.
-func (s *survey) probeQuarantine(ctx context.Context, m Member, req driver.ProposeRequest) (admitted bool, err error) {
+func (s *survey) probeQuarantine(ctx context.Context, m driver.Member, req driver.ProposeRequest) (admitted bool, err error) {
 	reply, err := m.Propose(ctx, req)
 	admitted = reply.Vote == driver.VoteAccepted
 	f := driver.Finding{Key: "quarantine", Text: "over", Measures: map[string]time.Duration{"remaining": reply.Remaining}}
@@ -102,7 +92,7 @@ func (s *survey) probeQuarantine(ctx context.Context, m Member, req driver.Propo
 }
 
 // tryRest renews and withdraws what was proposed.
-func (s *survey) tryRest(ctx context.Context, m Member, req driver.ProposeRequest) {
+func (s *survey) tryRest(ctx context.Context, m driver.Member, req driver.ProposeRequest) {
 	s.try(ctx, "locks", "propose, renew and withdraw do what they should",
 		step{"renew", func(ctx context.Context) error {
 			renewal := m.Renew(ctx, []driver.RenewRequest{{Name: req.Name, LeaseID: req.LeaseID, TTL: 2 * probeTTL}})[0]

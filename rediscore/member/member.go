@@ -2,15 +2,17 @@
 // package quorumlock.
 //
 //	member.go    New, On, Close; reaches the server when it is needed
-//	requests.go  Propose, Renew, Withdraw, Admit
+//	requests.go  Propose, Renew, Withdraw, Admit, Check
 //	reply.go     what their scripts reply
-//	check.go     whether the server is fit to be a member
 package member
 
 import (
 	"context"
 	"fmt"
 	"iter"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -180,6 +182,19 @@ func (m *member) Close() error {
 		return nil
 	}
 	return e.Close()
+}
+
+// String returns the address of the server, without credentials.
+func (m *member) String() string {
+	if m.addr != "" {
+		return m.addr
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.engine == nil {
+		return ""
+	}
+	return strings.Join(slices.Sorted(maps.Keys(m.engine.Store().Conn().Nodes())), ",")
 }
 
 // Capabilities implements driver.Member. What else an Engine can do is of no

@@ -2,10 +2,12 @@ package member
 
 import (
 	"context"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/rediscore"
+	"github.com/holdfast-locks/holdfast/rediscore/doctor"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/lua"
 )
@@ -99,4 +101,15 @@ func (m *member) Withdraw(ctx context.Context, req driver.WithdrawRequest) (uint
 func (m *member) Admit(ctx context.Context) error {
 	_, _, err := m.ask(ctx, m.scripts.Admit, "", "")
 	return err
+}
+
+// Check implements quorumlock.Checker; see doctor.Check.
+func (m *member) Check(ctx context.Context, req driver.DiagnoseRequest, quarantine time.Duration) (run string, d driver.Diagnosis, err error) {
+	reaching, cancel := context.WithTimeout(ctx, doctor.Limit)
+	e, err := m.connect(reaching)
+	cancel()
+	if err != nil {
+		return "", driver.Diagnosis{}, err
+	}
+	return doctor.Check(ctx, e, m, req, quarantine)
 }

@@ -8,6 +8,7 @@
 package redisfence
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"errors"
@@ -78,10 +79,7 @@ func New(e driver.Engine, opts *Options) (*Guard, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w engine: %T has no keys in Redis: want one of package redislock or goredislock", driver.ErrInvalid, e)
 	}
-	var o Options
-	if opts != nil {
-		o = *opts
-	}
+	o := cmp.Or(opts, &Options{})
 	space, err := keys.New(o.Prefix)
 	if err != nil {
 		return nil, err
