@@ -36,7 +36,7 @@ func (e *engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 	}
 	if lease.token != 0 {
 		// If we do not know of the first time, because another engine sent it, or because
-		// we have not heard the answers, the members tell: VoteOwn.
+		// its answers were lost, the members know: VoteOwn.
 		if reply, err := e.again(ctx, req, lease.token); !isLost(err) {
 			return reply, err
 		}
@@ -46,7 +46,7 @@ func (e *engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 
 // again answers a repeat for a lease with this token that a majority seems to have.
 // INVARIANT I6: it gets the token of the first time. The extension confirms the lease: so
-// no engine that has proposed it, and may not have heard of its grant, takes it back. The
+// no engine that has proposed it, and may not know of its grant, takes it back. The
 // error is driver.ErrLost if a majority certainly does not have it.
 func (e *engine) again(ctx context.Context, req driver.AcquireRequest, token uint64) (driver.AcquireReply, error) {
 	// No member confirms a lease with another token, which may be withdrawn just now.

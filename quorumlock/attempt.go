@@ -57,7 +57,7 @@ func newAttempt(e *engine, req driver.AcquireRequest, en *entry, latest proposal
 //	                          repeated if the request is to be the first
 //	raise                     another round, with a greater token
 //	press                     another round for the members in use, with the same
-//	giveWay                   withdraw, and hear the rest of this round
+//	giveWay                   withdraw, and await the rest of this round
 //	inUse                     held
 //	spent                     spent, or repeated
 //	cancelled                 cancelled

@@ -46,7 +46,7 @@ func (a *attempt) send(to func(answer) bool) {
 		Name: a.req.Name, LeaseID: a.req.LeaseID, Proposer: a.proposer, TTL: a.req.TTL, Holder: a.req.Holder,
 		Token: a.present.token, Replaces: a.earlier, Lead: a.present.lead, Quarantine: a.quarantine(),
 	}
-	// Not through tell: the answers of several rounds use one channel, and abandon may
+	// Not through sendAll: the answers of several rounds use one channel, and abandon may
 	// read them after the caller has gone.
 	for i, got := range a.ballot.answers {
 		if !to(got) {

@@ -34,8 +34,8 @@ func (a *attempt) abandon() {
 // withdrawFrom passes the withdrawal to the janitors of some members, which repeat it until
 // the members have answered.
 func (a *attempt) withdrawFrom(members []bool) {
-	for i, tell := range members {
-		if tell {
+	for i, is := range members {
+		if is {
 			a.janitors[i].add(a.withdrawal())
 		}
 	}

@@ -32,16 +32,15 @@ func (e *engine) Break(ctx context.Context, req driver.BreakRequest) ([]lockinfo
 			return m.Breaks(ctx, req.Name)
 		}
 	}
-	h, err := hearAny(ctx, e, func(ctx context.Context, i int) ([]lockinfo.Broken, error) {
+	h, err := collectMajority(ctx, e, func(ctx context.Context, i int) ([]lockinfo.Broken, error) {
 		return request(e.features[i].Breaker, ctx, req)
 	})
 	switch {
 	case err != nil:
 		return nil, err
-	case len(h.answers) < e.quorum && token != 0 && (len(h.answers) > 0 || h.unknown):
-		// INVARIANT I10: some have broken it, or may have, and it may be enough.
-		return nil, e.undecided(h.errs)
-	case len(h.answers) < e.quorum: // nothing was sent but to read, or nothing arrived
+	case len(h.answers) < e.quorum && token != 0:
+		return nil, e.unclear(h.errs, len(h.answers) > 0)
+	case len(h.answers) < e.quorum: // nothing was sent but to read
 		return nil, e.missing(h.errs)
 	}
 	broken := map[uint64]lockinfo.Broken{}

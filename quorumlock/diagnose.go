@@ -51,9 +51,9 @@ func (e *engine) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driv
 	defer e.running.Done()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	h, err := hear(ctx, e, tell(e, 0, func(_ context.Context, i int) (checkup, error) {
+	h, err := collect(ctx, e, 0, func(_ context.Context, i int) (checkup, error) {
 		return e.checkUp(ctx, i, req), nil
-	}), nil)
+	}, nil)
 	if err != nil {
 		return driver.Diagnosis{}, fmt.Errorf("the checks were cut short: %w", err)
 	}

@@ -167,12 +167,12 @@ func (e *engine) Admit(ctx context.Context) error {
 		return err
 	}
 	defer e.running.Done()
-	h, err := hear(ctx, e, tell(e, e.timeout(0), func(ctx context.Context, i int) (none struct{}, err error) {
+	h, err := collect(ctx, e, e.timeout(0), func(ctx context.Context, i int) (none struct{}, err error) {
 		if err = e.members[i].Admit(ctx); err != nil {
 			err = fmt.Errorf("member %d: %w", i+1, err)
 		}
 		return none, err
-	}), nil)
+	}, nil)
 	if err != nil {
 		return err
 	}
@@ -185,17 +185,10 @@ func (e *engine) Close() error {
 	first := !e.closed
 	e.closed = true
 	e.mu.Unlock()
-	idle := make(chan struct{})
-	go func() {
-		e.running.Wait()
-		close(idle)
-	}()
-	select {
-	case <-idle:
-	case <-time.After(closeGrace):
-	}
+	grace := time.AfterFunc(closeGrace, e.end)
+	e.running.Wait()
+	grace.Stop()
 	e.end()
-	<-idle
 	e.counted.close()
 	var errs []error
 	if first && e.opts.CloseMembers {

@@ -3,6 +3,7 @@ package quorumlock
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -13,9 +14,14 @@ import (
 // members that return keep nothing of the request.
 var ErrNoQuorum = fmt.Errorf("%w: no majority of the quorum's members", driver.ErrUnavailable)
 
-// undecided is the error of a request that some members may have carried out. The outcome is
-// unknown, so it wraps no definite error of a single member.
-func (e *engine) undecided(failed []error) error {
+// unclear returns the error of a request that no majority has decided, because these members
+// failed. If one has carried it out, or a failed one may have, the outcome is unknown, and the
+// error wraps no definite error of a single member. INVARIANT I10.
+func (e *engine) unclear(failed []error, carriedOut bool) error {
+	maybe := func(err error) bool { return !driver.Definite(err) }
+	if !carriedOut && !slices.ContainsFunc(failed, maybe) {
+		return e.missing(failed)
+	}
 	return fmt.Errorf("no majority of the quorum's members answered: %d of %d failed, the first with: %s",
 		len(failed), len(e.members), failed[0].Error())
 }

@@ -60,20 +60,20 @@ func (x *extension) run(ctx context.Context) {
 	if len(x.renewals) == 0 {
 		return
 	}
-	answers := tell(x.engine, x.timeout(x.longest), func(ctx context.Context, i int) ([]driver.RenewReply, error) {
+	answers := sendAll(x.engine, x.timeout(x.longest), func(ctx context.Context, i int) ([]driver.RenewReply, error) {
 		return x.renew(ctx, i, x.renewals)
 	})
-	left, heard := len(x.leases), 0
+	left, received := len(x.leases), 0
 	var err error
-	for left > 0 && heard < len(x.members) && err == nil {
+	for left > 0 && received < len(x.members) && err == nil {
 		var a result[[]driver.RenewReply]
 		if a, _, err = next(ctx, x.engine, answers, nil); err == nil {
-			heard++
+			received++
 			left -= x.receive(a)
 		}
 	}
 	x.stop(err)
-	x.running.Go(func() { x.finish(answers, len(x.members)-heard) })
+	x.running.Go(func() { x.finish(answers, len(x.members)-received) })
 }
 
 func (x *extension) renew(ctx context.Context, member int, reqs []driver.RenewRequest) ([]driver.RenewReply, error) {
@@ -93,19 +93,7 @@ func (x *extension) stop(err error) {
 			continue
 		}
 		if x.errs[l.index] = err; err == nil {
-			x.errs[l.index] = x.unclear(l)
+			x.errs[l.index] = x.unclear(l.failed, len(l.has) > 0)
 		}
 	}
-}
-
-// unclear returns the error of a lease that is neither certainly extended nor certainly lost,
-// because too many members have failed. The outcome is unknown if a member may have carried
-// the request out; otherwise nothing was extended.
-func (x *extension) unclear(l *renewed) error {
-	for _, err := range l.failed {
-		if !driver.Definite(err) || len(l.has) > 0 {
-			return x.undecided(l.failed)
-		}
-	}
-	return x.missing(l.failed)
 }

@@ -20,10 +20,8 @@ func (e *engine) Inspect(ctx context.Context, name string) (lockinfo.LockState, 
 	}
 	defer e.running.Done()
 	v := view{quorum: e.quorum, members: len(e.members)}
-	answers := tell(e, e.timeout(0), func(ctx context.Context, i int) (lockinfo.LockState, error) {
-		return e.members[i].Inspect(ctx, name)
-	})
-	h, err := hear(ctx, e, answers, func(locks []lockinfo.LockState) (bool, time.Duration) {
+	send := func(ctx context.Context, i int) (lockinfo.LockState, error) { return e.members[i].Inspect(ctx, name) }
+	h, err := collect(ctx, e, e.timeout(0), send, func(locks []lockinfo.LockState) (bool, time.Duration) {
 		v.locks = locks
 		return v.complete(), v.disagreement()
 	})

@@ -143,11 +143,11 @@ func (l *ledger) guess(name string, least uint64) proposal {
 	now := time.Now()
 	l.sweep(now)
 	clock := uint64(max(now.UnixMicro()+l.ahead, 2))
-	told := l.counters[name]
+	known := l.counters[name]
 	// A counter that is ahead of our clock is followed, so that one round is enough;
 	// unless MinToken or this lease ID demand much more than it.
-	if next := told.token + 1; next > clock && next+uint64(guessLead.Microseconds()) >= least {
-		return proposal{token: even(max(next, least)), lead: told.lead}
+	if next := known.token + 1; next > clock && next+uint64(guessLead.Microseconds()) >= least {
+		return proposal{token: even(max(next, least)), lead: known.lead}
 	}
 	return proposal{token: even(max(clock, least)), lead: guessLead}
 }

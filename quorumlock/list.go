@@ -10,7 +10,7 @@ import (
 )
 
 // List implements driver.Lister. It yields what a majority of the members has,
-// after it has heard all members that answer. It fails with
+// after all members have answered or failed. It fails with
 // driver.ErrUnsupported if a member cannot list.
 func (e *engine) List(ctx context.Context, prefix string) iter.Seq2[lockinfo.LockState, error] {
 	return driver.Listed(func() ([]lockinfo.LockState, error) { return e.list(ctx, prefix) })
@@ -28,15 +28,15 @@ func (e *engine) list(ctx context.Context, prefix string) ([]lockinfo.LockState,
 }
 
 // lists waits for all members, so that no name is missing for which the slowest completes the
-// majority. The caller's time limit counts, not tell's, because a list may be long.
-func (e *engine) lists(ctx context.Context, prefix string) (hearing[[]lockinfo.LockState], error) {
+// majority. The caller's time limit counts, not a member's, because a list may be long.
+func (e *engine) lists(ctx context.Context, prefix string) (collection[[]lockinfo.LockState], error) {
 	if err := e.enterIf(ctx, e.capable.List, "listing"); err != nil {
-		return hearing[[]lockinfo.LockState]{}, err
+		return collection[[]lockinfo.LockState]{}, err
 	}
 	defer e.running.Done()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	return hear(ctx, e, tell(e, 0, func(_ context.Context, i int) (locks []lockinfo.LockState, err error) {
+	return collect(ctx, e, 0, func(_ context.Context, i int) (locks []lockinfo.LockState, err error) {
 		for lock, err := range e.features[i].Lister.List(ctx, prefix) {
 			if err != nil { // with half a list, a lease of a majority would look like one of a minority
 				return nil, fmt.Errorf("%s: %w", label(e.members[i], i), err)
@@ -44,13 +44,13 @@ func (e *engine) lists(ctx context.Context, prefix string) (hearing[[]lockinfo.L
 			locks = append(locks, lock)
 		}
 		return locks, nil
-	}), nil)
+	}, nil)
 }
 
 // agreed returns the locks that a majority of the members has.
-func (e *engine) agreed(heard [][]lockinfo.LockState) []lockinfo.LockState {
+func (e *engine) agreed(answers [][]lockinfo.LockState) []lockinfo.LockState {
 	views := map[string]*view{}
-	for _, locks := range heard {
+	for _, locks := range answers {
 		for _, lock := range locks {
 			if views[lock.Name] == nil {
 				views[lock.Name] = &view{quorum: e.quorum, members: len(e.members)}

@@ -11,7 +11,7 @@ import (
 
 // OnLoss implements driver.LossTeller, if all members do: a lease is lost when a majority of
 // the members reports it; after fewer reports the holder must verify the lease.
-func (e *engine) OnLoss(told func(driver.Loss)) (stop func()) {
+func (e *engine) OnLoss(listener func(driver.Loss)) (stop func()) {
 	e.counted.listen.Do(func() {
 		for i, f := range e.features {
 			if f.LossTeller != nil {
@@ -20,7 +20,7 @@ func (e *engine) OnLoss(told func(driver.Loss)) (stop func()) {
 			}
 		}
 	})
-	return e.losses.OnLoss(told)
+	return e.losses.OnLoss(listener)
 }
 
 // memberLost handles a member's report of a loss. A single report ends no lease, since the

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
@@ -15,11 +14,14 @@ type result[T any] struct {
 	err   error
 }
 
-// tell sends a request to all members at once. The channel has room for all answers: the
+// A request sends one member, by its index, what all are sent.
+type request[T any] func(ctx context.Context, member int) (T, error)
+
+// sendAll sends a request to all members at once. The channel has room for all answers: the
 // caller may stop reading at any time, and each request runs on until its answer or timeout.
 // Its context is not the caller's: after the caller has gone, a slow member's grant must still
 // be found, to be withdrawn or repaired.
-func tell[T any](e *engine, timeout time.Duration, send func(ctx context.Context, member int) (T, error)) <-chan result[T] {
+func sendAll[T any](e *engine, timeout time.Duration, send request[T]) <-chan result[T] {
 	answers := make(chan result[T], len(e.members)) // no sender waits for a reader
 	for i := range e.members {
 		e.running.Go(func() {
@@ -47,20 +49,19 @@ func next[T any](ctx context.Context, e *engine, answers <-chan T, grace <-chan 
 	return answer, enough, err
 }
 
-// A hearing has the answers of the members.
-type hearing[T any] struct {
+// A collection has the answers of the members, and the errors of those that failed.
+type collection[T any] struct {
 	answers []T
 	errs    []error
-	unknown bool // one of those that failed may have carried it out
 }
 
-// hear collects answers until a majority has answered enough, and waits a moment longer for
-// the others; enough also returns the least length of that moment. If enough is nil, hear
-// waits for all members. It is for requests that need no clean-up: reads, and requests that any
+// collect sends a request to all members and collects answers until a majority has answered
+// enough, and waits a moment longer for the others; enough also returns the least length of
+// that moment. If enough is nil, collect waits for all members. It is for requests that need no clean-up: reads, and requests that any
 // majority can answer. The error is from the caller's context or from Close; errors of members
-// are in the hearing.
-func hear[T any](ctx context.Context, e *engine, answers <-chan result[T], enough func([]T) (bool, time.Duration)) (h hearing[T], err error) {
-	began := time.Now()
+// are in the collection.
+func collect[T any](ctx context.Context, e *engine, timeout time.Duration, send request[T], enough func([]T) (bool, time.Duration)) (h collection[T], err error) {
+	answers, began := sendAll(e, timeout, send), time.Now()
 	var grace <-chan time.Time
 	for range e.members {
 		if enough != nil && grace == nil && len(h.answers) >= e.quorum {
@@ -74,20 +75,20 @@ func hear[T any](ctx context.Context, e *engine, answers <-chan result[T], enoug
 		case a.err == nil:
 			h.answers = append(h.answers, a.value)
 		default:
-			h.errs, h.unknown = append(h.errs, a.err), h.unknown || !driver.Definite(a.err)
+			h.errs = append(h.errs, a.err)
 		}
 	}
 	return h, nil
 }
 
-// hearAny waits for any majority.
-func hearAny[T any](ctx context.Context, e *engine, send func(ctx context.Context, member int) (T, error)) (hearing[T], error) {
-	return hear(ctx, e, tell(e, e.timeout(0), send), func([]T) (bool, time.Duration) { return true, 0 })
+// collectMajority waits for any majority.
+func collectMajority[T any](ctx context.Context, e *engine, send request[T]) (collection[T], error) {
+	return collect(ctx, e, e.timeout(0), send, func([]T) (bool, time.Duration) { return true, 0 })
 }
 
 // read returns what any majority answers, or why there is none.
-func read[T any](ctx context.Context, e *engine, send func(ctx context.Context, member int) (T, error)) ([]T, error) {
-	h, err := hearAny(ctx, e, send)
+func read[T any](ctx context.Context, e *engine, send request[T]) ([]T, error) {
+	h, err := collectMajority(ctx, e, send)
 	if err == nil && len(h.answers) < e.quorum {
 		err = e.missing(h.errs)
 	}

@@ -16,7 +16,7 @@ func (e *engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 	}
 	defer e.running.Done()
 	r := e.newRelease(req)
-	answers := tell(e, e.timeout(r.ttl), func(ctx context.Context, i int) (uint64, error) {
+	answers := sendAll(e, e.timeout(r.ttl), func(ctx context.Context, i int) (uint64, error) {
 		return e.members[i].Withdraw(ctx, r.request)
 	})
 	err := r.collect(ctx, answers)
@@ -43,7 +43,6 @@ type release struct {
 	lost     []int   // members that had no such lease
 	failed   []int   // members without a definite answer
 	causes   []error // of those
-	unknown  bool    // one of those that failed may have carried it out
 }
 
 // newRelease makes the request to the members. Each ends every lease of this ID, whichever
@@ -86,10 +85,7 @@ func (r *release) collect(ctx context.Context, answers <-chan result[uint64]) er
 			return driver.ErrLost
 		}
 	}
-	if !r.unknown && r.ended == 0 {
-		return r.missing(r.causes)
-	}
-	return r.undecided(r.causes)
+	return r.unclear(r.causes, r.ended > 0)
 }
 
 // receive notes one member's answer.
@@ -104,7 +100,6 @@ func (r *release) receive(a result[uint64]) {
 	default:
 		r.failed = append(r.failed, a.from)
 		r.causes = append(r.causes, a.err)
-		r.unknown = r.unknown || !driver.Definite(a.err)
 	}
 }
 
@@ -115,12 +110,12 @@ func (r *release) finish(answers <-chan result[uint64]) {
 	for r.received < len(r.members) {
 		r.receive(<-answers)
 	}
-	tell := r.failed
+	again := r.failed
 	if r.token > r.request.Token {
 		r.request.Token = r.token
-		tell = append(tell, r.lost...)
+		again = append(again, r.lost...)
 	}
-	for _, i := range tell {
+	for _, i := range again {
 		r.janitors[i].add(withdrawal{
 			WithdrawRequest: r.request,
 			keepEnd:         r.keepEnd,
