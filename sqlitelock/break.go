@@ -20,33 +20,28 @@ const breakRows = 128
 func (e *engine) Break(ctx context.Context, req driver.BreakRequest) ([]lockinfo.Broken, error) {
 	answer := map[uint64]lockinfo.Broken{}
 	for {
-		var ended []ending
-		var known []lockinfo.Broken
+		var ended, known []lockinfo.Broken
 		err := e.transact(ctx, func(t *tx) (err error) {
 			ended, known, err = t.breakLeases(req)
 			return err
 		})
-		if err != nil && len(answer) > 0 {
+		switch {
+		case err != nil && len(answer) > 0:
 			return nil, fmt.Errorf("broken in part: %s", err.Error()) // unknown: a repeat goes on
-		}
-		if err != nil {
+		case err != nil:
 			return nil, err
+		}
+		var ids []lockinfo.LeaseID
+		for _, b := range ended { // they may be more than are remembered
+			ids = append(ids, b.LeaseID)
+			answer[b.Token] = b
 		}
 		for _, b := range known {
 			if b.ID == req.ID { // INVARIANT I6: ended now, or by an earlier copy
 				answer[b.Token] = b
 			}
 		}
-		var ids []lockinfo.LeaseID
-		for _, l := range ended {
-			ids = append(ids, l.id)
-			if _, ok := answer[l.token]; !ok { // more than are remembered
-				answer[l.token] = l.brokenBy(req)
-			}
-		}
-		if len(ids) > 0 {
-			e.alarm.Ring(ids)
-		}
+		e.alarm.Ring(ids)
 		if len(ended) < breakRows {
 			return driver.ByToken(answer), nil
 		}
@@ -56,28 +51,25 @@ func (e *engine) Break(ctx context.Context, req driver.BreakRequest) ([]lockinfo
 // breakLeases ends the leases that req is about, as many as one transaction
 // may, and returns them and all that is remembered for the name. INVARIANT I4: it ends
 // only leases with the token of req or, with Older, smaller ones.
-func (t *tx) breakLeases(req driver.BreakRequest) (ended []ending, known []lockinfo.Broken, err error) {
+func (t *tx) breakLeases(req driver.BreakRequest) (ended, known []lockinfo.Broken, err error) {
 	v, err := t.settle(req.Name, "")
 	if err != nil {
 		return nil, nil, err
 	}
-	ended, err = scanAll(t.sql, breakSQL, []any{req.Name, t.bootID, t.now.boot, int64(req.Token), req.Older, breakRows, req.Closed},
+	rows, err := scanAll(t.sql, breakSQL, []any{req.Name, t.bootID, t.now.boot, int64(req.Token), req.Older, breakRows, req.Closed},
 		(*ending).columns)
 	if err != nil {
 		return nil, nil, err
 	}
-	slices.SortFunc(ended, func(a, b ending) int { return cmp.Compare(a.token, b.token) })
-	for _, l := range ended {
-		err := t.sql.run(putBrokenSQL, req.Name, req.ID, l.id, int64(l.token), l.Kind, l.Limit, l.Permits, l.holder,
-			req.Author, req.Reason, t.bootID, t.now.boot, int64(t.now.micros))
-		if err == nil {
-			broken := lockinfo.HistoryEvent{Kind: lockinfo.HistoryBroken, Name: req.Name, Token: l.token, Held: l.lasted(t.now), Author: req.Author, Reason: req.Reason}
-			err = t.note(broken, l.Fields, l.holder)
-		}
-		if err != nil {
+	slices.SortFunc(rows, func(a, b ending) int { return cmp.Compare(a.token, b.token) })
+	for _, l := range rows {
+		if err := t.noteBroken(l, req); err != nil {
 			return nil, nil, err
 		}
-		t.added++
+		ended = append(ended, lockinfo.Broken{
+			ID: req.ID, LeaseID: l.id, Token: l.token, Mode: l.Mode(), Holder: describe(l.holder),
+			Author: req.Author, Reason: req.Reason,
+		})
 	}
 	if err := t.sql.run(trimBrokenSQL, req.Name, driver.MaxBreaks); err != nil { // INVARIANT I11
 		return nil, nil, err
@@ -88,12 +80,16 @@ func (t *tx) breakLeases(req driver.BreakRequest) (ended []ending, known []locki
 	return ended, known, t.serveNext(req.Name, v)
 }
 
-// brokenBy returns the record of a lease that was broken just now.
-func (l ending) brokenBy(req driver.BreakRequest) lockinfo.Broken {
-	return lockinfo.Broken{
-		ID: req.ID, LeaseID: l.id, Token: l.token, Mode: l.Mode(), Holder: describe(l.holder),
-		Author: req.Author, Reason: req.Reason,
+// noteBroken records that a lease was broken.
+func (t *tx) noteBroken(l ending, req driver.BreakRequest) error {
+	t.added++
+	err := t.sql.run(putBrokenSQL, req.Name, req.ID, l.id, int64(l.token), l.Kind, l.Limit, l.Permits, l.holder,
+		req.Author, req.Reason, t.bootID, t.now.boot, int64(t.now.micros))
+	if err != nil {
+		return err
 	}
+	broken := lockinfo.HistoryEvent{Kind: lockinfo.HistoryBroken, Name: req.Name, Token: l.token, Held: l.lasted(t.now), Author: req.Author, Reason: req.Reason}
+	return t.note(broken, l.Fields, l.holder)
 }
 
 // Breaks implements driver.Breaker. It does not wait for writers.

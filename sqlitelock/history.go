@@ -53,37 +53,38 @@ func (r *ending) ago(now instant, bootID string) time.Duration {
 	return time.Duration(max(now.boot-r.until, 0))
 }
 
-// endLeases runs a statement that ends leases, writes their events, and returns their
-// number.
-func (t *tx) endLeases(kind lockinfo.HistoryKind, query string, args ...any) (int, error) {
+// remove runs a statement that ends leases or places, and returns their number. With history
+// it calls note for each of them.
+func (t *tx) remove(query, returning string, args []any, note func(*ending) error) (int, error) {
 	if !t.history {
 		return t.sql.affected(query, args...)
 	}
-	ended, err := scanAll(t.sql, query+returningLeases, args, (*ending).columns)
+	ended, err := scanAll(t.sql, query+returning, args, (*ending).columns)
 	for i := 0; i < len(ended) && err == nil; i++ {
-		r := &ended[i]
-		e := lockinfo.HistoryEvent{Kind: kind, Name: r.name, Token: r.token, Held: r.lasted(t.now)}
-		if kind == lockinfo.HistoryExpired {
-			e.Ago = r.ago(t.now, t.bootID)
-		}
-		if !r.released || kind != lockinfo.HistoryExpired {
-			err = t.note(e, r.Fields, r.holder)
-		}
+		err = note(&ended[i])
 	}
 	return len(ended), err
+}
+
+// endLeases runs a statement that ends leases, writes their events, and returns their
+// number.
+func (t *tx) endLeases(kind lockinfo.HistoryKind, query string, args ...any) (int, error) {
+	return t.remove(query, returningLeases, args, func(r *ending) error {
+		e := lockinfo.HistoryEvent{Kind: kind, Name: r.name, Token: r.token, Held: r.lasted(t.now)}
+		if kind == lockinfo.HistoryExpired {
+			if r.released {
+				return nil
+			}
+			e.Ago = r.ago(t.now, t.bootID)
+		}
+		return t.note(e, r.Fields, r.holder)
+	})
 }
 
 // endPlaces runs a statement that ends places without a lease, writes their events, and
 // returns their number.
 func (t *tx) endPlaces(query string, args ...any) (int, error) {
-	if !t.history {
-		return t.sql.affected(query, args...)
-	}
-	ended, err := scanAll(t.sql, query+returningPlaces, args, (*ending).columns)
-	for i := 0; i < len(ended) && err == nil; i++ {
-		err = t.noteLeft(&ended[i])
-	}
-	return len(ended), err
+	return t.remove(query, returningPlaces, args, t.noteLeft)
 }
 
 // noteLeft writes the event of a place that ended without a lease.
@@ -140,13 +141,12 @@ type event struct {
 	lockinfo.HistoryEvent
 	mode      modes.Fields
 	seq, wall int64
-	kind      int // of the event
 	holder    string
 }
 
 func (e *event) columns() []any {
 	return []any{
-		&e.seq, &e.Name, &e.kind, &e.mode.Kind, &e.mode.Limit, &e.mode.Permits, &e.Token, &e.holder, &e.Waited, &e.Held,
+		&e.seq, &e.Name, &e.Kind, &e.mode.Kind, &e.mode.Limit, &e.mode.Permits, &e.Token, &e.holder, &e.Waited, &e.Held,
 		&e.Author, &e.Reason, &e.wall, &e.Ago,
 	}
 }
@@ -155,16 +155,9 @@ func (e *event) columns() []any {
 // differ.
 func (e *event) shown() lockinfo.HistoryEvent {
 	e.ID = fmt.Sprintf("%x-%x", e.wall, e.seq)
-	e.HistoryEvent.Kind, e.HistoryEvent.Mode = lockinfo.HistoryKind(e.kind), e.mode.Mode()
+	e.Mode = e.mode.Mode()
 	e.Holder, e.Ago = describe(e.holder), max(e.Ago, 0)
 	return e.HistoryEvent
-}
-
-func (e event) is() lockinfo.HistoryKind { return lockinfo.HistoryKind(e.kind) }
-
-// eventRows reads the events of a name, in order.
-func (r *reader) eventRows(name string) ([]event, error) {
-	return scanAll(r.sql, eventsSQL, []any{name, r.bootID, r.now.boot, int64(r.now.micros)}, (*event).columns)
 }
 
 // History implements driver.Historian. It writes only if leases or places have expired.
@@ -196,9 +189,9 @@ func (e *engine) History(ctx context.Context, name string) ([]lockinfo.HistoryEv
 
 // events reads the history of a name.
 func (r *reader) events(name string) ([]lockinfo.HistoryEvent, error) {
-	rows, err := r.eventRows(name)
+	rows, err := scanAll(r.sql, eventsSQL, []any{name, r.bootID, r.now.boot, int64(r.now.micros)}, (*event).columns)
 	var events []lockinfo.HistoryEvent
-	for _, row := range driver.KeepHistory(rows, event.is) {
+	for _, row := range driver.KeepHistory(rows, func(e event) lockinfo.HistoryKind { return e.Kind }) {
 		if e := row.shown(); e.Ago < driver.HistoryMemory {
 			events = append(events, e)
 		}

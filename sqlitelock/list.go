@@ -15,33 +15,37 @@ const pageNames = 256
 // queues. No statement is open while the caller's loop body runs, which may
 // use the engine.
 func (e *engine) List(ctx context.Context, prefix string) iter.Seq2[lockinfo.LockState, error] {
-	name := func(l lockinfo.LockState) string { return l.Name }
-	locks := paged(ctx, e, prefix, pageNames, name, func(r reader, last string) ([]lockinfo.LockState, error) { return r.page(prefix, last) })
-	return func(yield func(lockinfo.LockState, error) bool) {
-		for l, err := range locks {
-			if (err != nil || len(l.Holders) > 0 || l.QueueLength > 0) && !yield(l, err) {
-				return
-			}
-		}
-	}
+	return paged(ctx, e, prefix, listing[lockinfo.LockState]{
+		size:  pageNames,
+		read:  func(r reader, after string) ([]lockinfo.LockState, error) { return r.page(prefix, after) },
+		name:  func(l lockinfo.LockState) string { return l.Name },
+		shown: func(l lockinfo.LockState) bool { return len(l.Holders) > 0 || l.QueueLength > 0 },
+	})
 }
 
-// paged yields all names that begin with prefix. Each call of page reads up to size names
-// after the last one.
-func paged[T any](ctx context.Context, e *engine, prefix string, size int, name func(T) string, page func(r reader, last string) ([]T, error)) iter.Seq2[T, error] {
+// A listing is a list that is read in steps.
+type listing[T any] struct {
+	size  int                                       // of a step
+	read  func(r reader, after string) ([]T, error) // up to size names after the last one
+	name  func(T) string
+	shown func(T) bool
+}
+
+// paged yields what is shown of the names that begin with prefix.
+func paged[T any](ctx context.Context, e *engine, prefix string, list listing[T]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for last, more := "", true; more; {
-			found, err := answer(ctx, e.query, func(r reader) ([]T, error) { return page(r, last) })
+			found, err := answer(ctx, e.query, func(r reader) ([]T, error) { return list.read(r, last) })
 			if err != nil {
 				yield(*new(T), err)
 				return
 			}
-			more = len(found) == size
+			more = len(found) == list.size
 			for _, f := range found {
-				if last = name(f); !strings.HasPrefix(last, prefix) {
+				if last = list.name(f); !strings.HasPrefix(last, prefix) {
 					return // names are in order: no later one has the prefix
 				}
-				if !yield(f, nil) {
+				if list.shown(f) && !yield(f, nil) {
 					return
 				}
 			}

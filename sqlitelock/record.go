@@ -76,10 +76,9 @@ func (r *reader) recall(name string) (data []byte, left time.Duration, found boo
 
 // DescribeRecord implements driver.Recorder. It does not wait for writers.
 func (e *engine) DescribeRecord(ctx context.Context, name string) (info driver.RecordInfo, found bool, err error) {
-	info, err = answer(ctx, e.query, func(r reader) (_ driver.RecordInfo, err error) {
-		var row recordRow
-		found, err = r.sql.one(describeRecordSQL, []any{name, r.bootID, r.now.boot, int64(r.now.micros), driver.RecordHead}, row.columns()...)
-		return row.RecordInfo, err
+	info, err = answer(ctx, e.query, func(r reader) (info driver.RecordInfo, err error) {
+		found, err = r.sql.one(describeRecordSQL, []any{name, r.bootID, r.now.boot, int64(r.now.micros), driver.RecordHead}, recordColumns(&info)...)
+		return info, err
 	})
 	return info, found && err == nil, err
 }
@@ -91,24 +90,20 @@ const pageRecords = 32
 // ListRecords implements driver.Recorder, in the order of the names. It does not
 // wait for writers, nor they for it.
 func (e *engine) ListRecords(ctx context.Context, prefix string) iter.Seq2[driver.RecordInfo, error] {
-	name := func(row recordRow) string { return row.Name }
-	rows := paged(ctx, e, prefix, pageRecords, name, func(r reader, last string) ([]recordRow, error) {
-		args := []any{prefix, r.bootID, r.now.boot, int64(r.now.micros), driver.RecordHead, last, pageRecords}
-		return scanAll(r.sql, pageRecordsSQL, args, (*recordRow).columns)
+	return paged(ctx, e, prefix, listing[driver.RecordInfo]{
+		size: pageRecords,
+		read: func(r reader, after string) ([]driver.RecordInfo, error) {
+			args := []any{prefix, r.bootID, r.now.boot, int64(r.now.micros), driver.RecordHead, after, pageRecords}
+			return scanAll(r.sql, pageRecordsSQL, args, recordColumns)
+		},
+		name:  func(r driver.RecordInfo) string { return r.Name },
+		shown: func(r driver.RecordInfo) bool { return r.ExpiresIn > 0 },
 	})
-	return func(yield func(driver.RecordInfo, error) bool) {
-		for row, err := range rows {
-			if (err != nil || row.ExpiresIn > 0) && !yield(row.RecordInfo, err) {
-				return
-			}
-		}
-	}
 }
 
-// A recordRow is a record without its data.
-type recordRow struct{ driver.RecordInfo }
-
-func (r *recordRow) columns() []any { return []any{&r.Name, &r.Head, &r.Length, &r.ExpiresIn} }
+func recordColumns(r *driver.RecordInfo) []any {
+	return []any{&r.Name, &r.Head, &r.Length, &r.ExpiresIn}
+}
 
 // Forget implements driver.Recorder.
 func (e *engine) Forget(ctx context.Context, name string) (found bool, err error) {

@@ -52,6 +52,9 @@ func (b Bell) create() int {
 //
 // The file is opened each time: a bell that was deleted is created again.
 func (b Bell) Ring(ids []lockinfo.LeaseID) {
+	if len(ids) == 0 {
+		return
+	}
 	f, err := onefile.OpenOwn(b.Path, os.O_WRONLY|b.create())
 	if err != nil {
 		return

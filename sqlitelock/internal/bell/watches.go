@@ -35,9 +35,7 @@ func (a *Watches) Send(messages []Message, b Bell) {
 			elsewhere = append(elsewhere, m.ID)
 		}
 	}
-	if len(elsewhere) > 0 {
-		b.Ring(elsewhere)
-	}
+	b.Ring(elsewhere)
 }
 
 // Requests records which name id requests. From now on changes of its cell count.

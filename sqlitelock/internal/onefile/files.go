@@ -220,7 +220,6 @@ func (f *Files) Close() { f.witness.close() }
 
 // A directory is where the files of a database are.
 type directory struct {
-	path string
 	open bool // every user may create files in it
 }
 
@@ -231,7 +230,7 @@ func inspectDirectory(path string) (directory, error) {
 	if err != nil {
 		return directory{}, err
 	}
-	d := directory{path, openToAll(info)}
+	d := directory{openToAll(info)}
 	if d.open && info.Mode()&fs.ModeSticky == 0 {
 		return d, fmt.Errorf("%w path: every user may write the directory %s, and so replace the file: chmod o-w, or put the file into a directory of its own",
 			driver.ErrInvalid, path)
@@ -295,7 +294,7 @@ func checkOpen(f *os.File) error {
 	if err != nil {
 		return err
 	}
-	return directory{f.Name(), openToAll(dir)}.checkInfo(f.Name(), info)
+	return directory{openToAll(dir)}.checkInfo(f.Name(), info)
 }
 
 // checkOwner fails if every user may create files in the directory, and this one belongs
