@@ -1,10 +1,6 @@
 package quorumlock
 
-import (
-	"time"
-
-	"github.com/holdfast-locks/holdfast/driver"
-)
+import "github.com/holdfast-locks/holdfast/driver"
 
 // giveWay withdraws from the members that accepted, so that other attempts can have them, and
 // waits for more answers: if the blocking lease was released already at the pending members,
@@ -43,13 +39,9 @@ func (a *attempt) withdrawFrom(members []bool) {
 
 // withdrawal is the request that undoes the present proposal and all earlier ones of this
 // engine, which are smaller. INVARIANT I5: it must not withdraw other engines' proposals for
-// this lease ID, which may have been granted. It is useful while a copy of the proposal may be
-// under way, or an accepted lease may last.
+// this lease ID, which may have been granted.
 func (a *attempt) withdrawal() withdrawal {
-	return withdrawal{
-		WithdrawRequest: driver.WithdrawRequest{
-			Name: a.req.Name, LeaseID: a.req.LeaseID, Proposer: a.proposer, Token: a.present.token, Lead: a.lift(a.present.lead),
-		},
-		until: time.Now().Add(max(a.req.TTL, driver.TombstoneTTL)),
-	}
+	return newWithdrawal(driver.WithdrawRequest{
+		Name: a.req.Name, LeaseID: a.req.LeaseID, Proposer: a.proposer, Token: a.present.token, Lead: a.lift(a.present.lead),
+	}, a.req.TTL)
 }

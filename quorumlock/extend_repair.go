@@ -1,8 +1,6 @@
 package quorumlock
 
 import (
-	"time"
-
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/ask"
 )
@@ -60,9 +58,8 @@ func (x *extension) repair(l *renewed, req driver.RenewRequest) (driver.RenewReq
 // The members have confirmed it, since they have extended it.
 func (x *extension) clear(l *renewed, req driver.RenewRequest) {
 	for _, i := range l.has {
-		x.janitors[i].add(withdrawal{
-			WithdrawRequest: driver.WithdrawRequest{Name: req.Name, LeaseID: req.LeaseID, Proposer: driver.Confirmed, Token: l.known.token, Lead: x.lift(l.known.lead)},
-			until:           time.Now().Add(max(req.TTL, driver.TombstoneTTL)),
-		})
+		x.janitors[i].add(newWithdrawal(driver.WithdrawRequest{
+			Name: req.Name, LeaseID: req.LeaseID, Proposer: driver.Confirmed, Token: l.known.token, Lead: x.lift(l.known.lead),
+		}, req.TTL))
 	}
 }

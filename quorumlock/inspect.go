@@ -19,7 +19,7 @@ func (e *engine) Inspect(ctx context.Context, name string) (lockinfo.LockState, 
 		return lockinfo.LockState{}, err
 	}
 	defer e.running.Done()
-	v := view{quorum: e.quorum, members: len(e.members)}
+	v := view{engine: e}
 	send := func(ctx context.Context, i int) (lockinfo.LockState, error) { return e.members[i].Inspect(ctx, name) }
 	h, err := collect(ctx, e, e.timeout(0), send, func(locks []lockinfo.LockState) (bool, time.Duration) {
 		v.locks = locks
@@ -36,9 +36,9 @@ func (e *engine) Inspect(ctx context.Context, name string) (lockinfo.LockState, 
 
 // A view is the members' answers about one name.
 type view struct {
-	quorum, members int                  // how many are a majority, and how many there are
-	locks           []lockinfo.LockState // of the members that have answered
-	errs            []error              // of those that failed
+	*engine
+	locks []lockinfo.LockState // of the members that have answered
+	errs  []error              // of those that failed
 }
 
 // holdings returns the leases of the members, each with all their answers about it. Leases
@@ -67,7 +67,7 @@ func (v *view) complete() bool {
 	if len(v.locks) < v.quorum {
 		return false
 	}
-	missing := v.members - len(v.locks)
+	missing := len(v.members) - len(v.locks)
 	for _, same := range v.holdings() {
 		if len(same) < v.quorum && len(same)+missing >= v.quorum {
 			return false
@@ -119,7 +119,7 @@ func (v *view) lock(name string) lockinfo.LockState {
 // failure explains a view that is not complete after all answers.
 func (v *view) failure() error {
 	if len(v.locks) < v.quorum {
-		return missing(v.errs, v.quorum, v.members, 0)
+		return v.missing(v.errs)
 	}
 	return fmt.Errorf("%w: the members that answer do not agree, and %d did not answer, the first because: %s",
 		ErrNoQuorum, len(v.errs), v.errs[0].Error())

@@ -38,6 +38,12 @@ const (
 	leastPause = 50 * time.Millisecond
 )
 
+// newWithdrawal returns a request that is of use while a copy of the proposal may be under
+// way, or a lease of ttl may last.
+func newWithdrawal(req driver.WithdrawRequest, ttl time.Duration) withdrawal {
+	return withdrawal{WithdrawRequest: req, until: time.Now().Add(max(ttl, driver.TombstoneTTL))}
+}
+
 // add queues a request, or merges it with one for the same lease and proposer. The caller
 // must be counted in engine.running.
 func (j *janitor) add(w withdrawal) {

@@ -53,7 +53,7 @@ func (e *engine) agreed(answers [][]lockinfo.LockState) []lockinfo.LockState {
 	for _, locks := range answers {
 		for _, lock := range locks {
 			if views[lock.Name] == nil {
-				views[lock.Name] = &view{quorum: e.quorum, members: len(e.members)}
+				views[lock.Name] = &view{engine: e}
 			}
 			view := views[lock.Name]
 			view.locks = append(view.locks, lock)

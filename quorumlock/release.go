@@ -115,11 +115,9 @@ func (r *release) finish(answers <-chan result[uint64]) {
 		r.request.Token = r.token
 		again = append(again, r.lost...)
 	}
+	w := newWithdrawal(r.request, r.ttl)
+	w.keepEnd = r.keepEnd
 	for _, i := range again {
-		r.janitors[i].add(withdrawal{
-			WithdrawRequest: r.request,
-			keepEnd:         r.keepEnd,
-			until:           time.Now().Add(max(r.ttl, driver.TombstoneTTL)),
-		})
+		r.janitors[i].add(w)
 	}
 }
