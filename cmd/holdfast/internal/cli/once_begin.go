@@ -123,7 +123,7 @@ func (a *app) onceBegin(f *jobFlags, key string) error {
 		case errors.Is(err, holdfast.ErrInProgress), errors.Is(err, holdfast.ErrHeld):
 			return cmp.Or(a.answer(nil, "busy\n"), exit.With(exit.Busy, err))
 		case err != nil:
-			return exit.FromStore(err)
+			return err
 		case run.Replayed():
 			text := "done\n"
 			if f.replay {

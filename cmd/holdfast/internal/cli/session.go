@@ -72,10 +72,7 @@ func (s *session) ask(ctx context.Context, f func(context.Context, *holdfast.Cli
 		engine.Close()
 		return exit.FromStore(err)
 	}
-	err = f(ctx, client)
-	if _, ok := errors.AsType[*exit.Error](err); !ok {
-		err = exit.FromStore(err)
-	}
+	err = exit.FromStore(f(ctx, client))
 	limit := closeLimit(err)
 	if s.away.Load() { // nothing can be cancelled now
 		limit = min(limit, awayTimeout)

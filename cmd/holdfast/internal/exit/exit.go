@@ -72,20 +72,23 @@ func Is(err error, statuses ...int) bool {
 	return ok && slices.Contains(statuses, e.Status)
 }
 
-// FromStore returns err with the status for an error of the client or the
-// engine, or nil for nil.
+// FromStore returns err with the status for an error of the client or the engine, unless it
+// has a status, or nil for nil.
 func FromStore(err error) error {
-	if err == nil {
-		return nil
+	if _, ok := errors.AsType[*Error](err); ok || err == nil {
+		return err
 	}
 	return &Error{Status: StatusOf(err), Err: err, Engine: true}
 }
 
-// StatusOf is the status for an error of the client or the engine. It is
+// StatusOf is the status of an Error, or for an error of the client or the engine. It is
 // Unavailable for codes that are not in statuses and for errors without a code:
 // the same command may succeed later. A lost lease is such an error, unless a command runs
 // under it: then the runner returns Lost or MaxHold.
 func StatusOf(err error) int {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e.Status
+	}
 	return cmp.Or(statuses[codes.Of(err).Name], Unavailable)
 }
 

@@ -72,7 +72,8 @@ func Ask(ctx context.Context, path string, r Request) (Answer, error) {
 	if err := checkPeer(conn); err != nil {
 		return Answer{}, fmt.Errorf("socket %s: %w", path, err)
 	}
-	a, err := converse(conn, r)
+	var a Answer
+	err = exchange(conn, conn, r, &a)
 	switch {
 	case err == nil:
 		return a, nil
@@ -84,12 +85,12 @@ func Ask(ctx context.Context, path string, r Request) (Answer, error) {
 	return Answer{}, fmt.Errorf("socket %s: %w", path, err)
 }
 
-// converse sends r and reads the answer.
-func converse(conn net.Conn, r Request) (a Answer, err error) {
-	if err := json.NewEncoder(conn).Encode(r); err != nil {
-		return a, err
+// exchange sends a line of JSON, and decodes the one that is the answer.
+func exchange(to io.Writer, from io.Reader, request, answer any) error {
+	if err := json.NewEncoder(to).Encode(request); err != nil {
+		return err
 	}
-	return a, readLine(conn, &a)
+	return readLine(from, answer)
 }
 
 // readLine decodes one line of JSON into v.

@@ -22,14 +22,14 @@ type Possession interface {
 	Remaining() time.Duration
 }
 
-// A Desk answers requests about a lease. Its functions may be nil.
+// A Desk answers requests about a lease.
 type Desk struct {
 	What    string           // its name, or names, as messages show them
 	LeaseID holdfast.LeaseID // of the first
 	Lease   Possession
 
-	Extended  func() // the lease lasts longer now
-	Heartbeat func()
+	Pulse    *Pulse // of the work
+	Extended func() // the lease lasts longer now; may be nil
 
 	// End answers what ends a lease; it has checked that the lease is the one that
 	// is meant.
@@ -58,7 +58,7 @@ func (d Desk) live(ctx context.Context, r Request) Answer {
 	switch r.Do {
 	case Heartbeat:
 		d.Lease.Heartbeat()
-		call(d.Heartbeat)
+		d.Pulse.Beat()
 	case Extend:
 		err := d.Lease.Extend(ctx, time.Duration(r.TTLMS)*time.Millisecond)
 		switch {
@@ -67,15 +67,11 @@ func (d Desk) live(ctx context.Context, r Request) Answer {
 		case err != nil:
 			return Answer{Status: exit.StatusOf(err), Error: err.Error()}
 		}
-		call(d.Extended)
+		if d.Extended != nil {
+			d.Extended()
+		}
 	}
 	return Answer{LeftMS: d.Lease.Remaining().Milliseconds()}
-}
-
-func call(f func()) {
-	if f != nil {
-		f()
-	}
 }
 
 // lost returns the answer for a lease that has ended.

@@ -31,43 +31,29 @@ const (
 
 // directory returns the directory for sockets, and makes it if it is not there.
 func directory(getenv func(string) string) (string, error) {
-	uid := strconv.Itoa(os.Geteuid())
-	var errs []error
-	for _, dir := range []string{
-		filepath.Join(getenv("XDG_RUNTIME_DIR"), ours),
-		filepath.Join(cmp.Or(getenv("TMPDIR"), tmp), shared+uid),
-		filepath.Join(tmp, shared+uid),
-	} {
-		switch {
-		case !filepath.IsAbs(dir):
-			continue
-		case len(dir)+1+maxName > maxPath:
-			errs = append(errs, fmt.Errorf("%s: the path is too long", dir))
+	user := shared + strconv.Itoa(os.Geteuid())
+	var why []string
+	for _, dir := range slices.Compact([]string{
+		filepath.Join(getenv("XDG_RUNTIME_DIR"), ours), filepath.Join(cmp.Or(getenv("TMPDIR"), tmp), user), filepath.Join(tmp, user),
+	}) {
+		if !filepath.IsAbs(dir) {
 			continue
 		}
 		err := private(dir)
 		if err == nil {
 			return dir, nil
 		}
-		errs = append(errs, err)
+		why = append(why, err.Error())
 	}
-	return "", fmt.Errorf("no directory for a control socket: %w", oneLine(errs))
-}
-
-// oneLine joins errors.
-func oneLine(errs []error) error {
-	var texts []string
-	for _, err := range errs {
-		if !slices.Contains(texts, err.Error()) {
-			texts = append(texts, err.Error())
-		}
-	}
-	return errors.New(strings.Join(texts, "; "))
+	return "", fmt.Errorf("no directory for a control socket: %s", strings.Join(why, "; "))
 }
 
 // private makes a directory if it is missing. It returns an error if another user can open
 // it, or replace it.
 func private(dir string) error {
+	if len(dir)+1+maxName > maxPath {
+		return fmt.Errorf("%s: the path is too long", dir)
+	}
 	parent, err := os.Stat(filepath.Dir(dir))
 	if err != nil {
 		return err
@@ -109,15 +95,11 @@ func sweep(dir string) {
 		return
 	}
 	// In a fixed order, a few live ones could hide all others.
-	rand.Shuffle(len(entries), func(i, j int) { entries[i], entries[j] = entries[j], entries[i] })
-	looked := 0
-	for _, e := range entries {
+	for _, i := range rand.Perm(len(entries))[:min(swept, len(entries))] {
+		e := entries[i]
 		info, err := e.Info()
 		if err != nil || !strings.HasSuffix(e.Name(), suffix) || time.Since(info.ModTime()) < old {
 			continue
-		}
-		if looked++; looked > swept {
-			return
 		}
 		path := filepath.Join(dir, e.Name())
 		conn, err := net.DialTimeout("unix", path, 100*time.Millisecond)

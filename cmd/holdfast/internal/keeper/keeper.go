@@ -35,16 +35,28 @@ const endTime = time.Second
 func Main() int {
 	forget()
 	orders, reports := os.NewFile(ordersFD, "orders"), os.NewFile(reportsFD, "reports")
-	k, a := begin(bufio.NewReader(orders))
+	lines := bufio.NewReader(orders)
+	k := &keeper{ended: make(chan struct{})}
+	err := k.begin(lines)
+	a := started{Socket: k.server.Path()}
+	if err != nil {
+		k.close()
+		a = started{Status: exit.StatusOf(err), Error: err.Error()}
+	}
 	_ = json.NewEncoder(reports).Encode(a) // without a reader there is no commit
 	_ = reports.Close()
-	if k == nil {
-		return a.Status
+	if err == nil {
+		go func() { // ends with the starter
+			line, _ := lines.ReadString('\n')
+			_ = orders.Close()
+			if line != commit { // the starter has ended, and has not printed the lease
+				k.stop()
+			}
+		}()
+		k.loop()
+		k.close()
 	}
-	go k.await(orders) // ends with the starter
-	k.loop()
-	k.close()
-	return exit.OK
+	return a.Status
 }
 
 // forget closes what this process has inherited from the script by accident, which
@@ -71,35 +83,20 @@ type keeper struct {
 	server *Server
 	pulse  *Pulse
 
-	lines *bufio.Reader
 	ended chan struct{} // closed when the lease was ended on request, or the starter is gone
 	once  sync.Once     // of ended
 }
 
-// begin carries out the order up to the answer, which has the error if there is no keeper.
-func begin(lines *bufio.Reader) (*keeper, started) {
-	k := &keeper{lines: lines, ended: make(chan struct{})}
-	line, err := lines.ReadBytes('\n')
+// begin reads the order and opens what the keeper needs, the lease last: after an earlier
+// failure the starter still has it.
+func (k *keeper) begin(orders *bufio.Reader) (err error) {
+	line, err := orders.ReadBytes('\n')
 	if err == nil {
 		err = json.Unmarshal(line, &k.order)
 	}
 	if err != nil {
-		return nil, started{Status: exit.Usage, Error: err.Error()}
+		return exit.With(exit.Usage, err)
 	}
-	if err := k.begin(); err != nil {
-		k.close()
-		status := exit.StatusOf(err)
-		if e := (*exit.Error)(nil); errors.As(err, &e) {
-			status = e.Status
-		}
-		return nil, started{Status: status, Error: err.Error()}
-	}
-	return k, started{Socket: k.server.Path()}
-}
-
-// begin opens what the keeper needs, the lease last: after an earlier failure the starter
-// still has it.
-func (k *keeper) begin() (err error) {
 	if k.script, err = Watch(k.order.PID); err != nil {
 		return exit.With(exit.Usage, fmt.Errorf("--pid %w", err))
 	}
@@ -122,7 +119,7 @@ func (k *keeper) begin() (err error) {
 	}
 	k.pulse = NewPulse(k.order.Adopt.StallAfter)
 	k.server.Serve(Desk{
-		What: strconv.Quote(k.order.Name), LeaseID: k.lease.ID(), Lease: k.lease, Heartbeat: k.pulse.Beat, End: k.end,
+		What: strconv.Quote(k.order.Name), LeaseID: k.lease.ID(), Lease: k.lease, Pulse: k.pulse, End: k.end,
 	}.Answer)
 	return nil
 }
@@ -144,15 +141,6 @@ func (k *keeper) adopt(ctx context.Context) (err error) {
 	}
 	k.lease = k.run.Lease()
 	return nil
-}
-
-// await waits for the commit. A starter that ends without it has not printed the lease.
-func (k *keeper) await(orders *os.File) {
-	line, _ := k.lines.ReadString('\n')
-	_ = orders.Close()
-	if line != commit {
-		k.stop()
-	}
 }
 
 func (k *keeper) stop() { k.once.Do(func() { close(k.ended) }) }

@@ -3,6 +3,7 @@
 package keeper
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -18,15 +19,11 @@ func checkPeer(conn net.Conn) error {
 		return err
 	}
 	var uid int
-	var known bool
 	var asked error
-	if err := raw.Control(func(fd uintptr) { uid, known, asked = peerUID(int(fd)) }); err != nil {
-		return err
+	if err := raw.Control(func(fd uintptr) { uid, asked = peerUID(int(fd)) }); err != nil || asked != nil {
+		return cmp.Or(err, asked)
 	}
-	if asked != nil {
-		return asked
-	}
-	if known && uid != os.Geteuid() {
+	if uid != os.Geteuid() {
 		return fmt.Errorf("it belongs to another user (uid %d)", uid)
 	}
 	return nil

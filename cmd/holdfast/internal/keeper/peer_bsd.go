@@ -5,10 +5,10 @@ package keeper
 import "golang.org/x/sys/unix"
 
 // peerUID returns the user of the process at the other end.
-func peerUID(fd int) (uid int, known bool, err error) {
+func peerUID(fd int) (uid int, err error) {
 	c, err := unix.GetsockoptXucred(fd, unix.SOL_LOCAL, unix.LOCAL_PEERCRED)
 	if err != nil {
-		return 0, true, err
+		return 0, err
 	}
-	return int(c.Uid), true, nil
+	return int(c.Uid), nil
 }

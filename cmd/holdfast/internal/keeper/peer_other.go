@@ -2,5 +2,7 @@
 
 package keeper
 
+import "os"
+
 // peerUID is not supported here: the directory alone keeps other users out.
-func peerUID(int) (uid int, known bool, err error) { return 0, false, nil }
+func peerUID(int) (uid int, err error) { return os.Geteuid(), nil }

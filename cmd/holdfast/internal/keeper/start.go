@@ -3,8 +3,6 @@
 package keeper
 
 import (
-	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -61,7 +59,8 @@ func Start(o Order) (*Keeper, error) {
 	}
 	defer reports.Close()
 	_ = reports.SetReadDeadline(time.Now().Add(startTime)) // pipes have deadlines
-	a, err := instruct(orders, reports, o)
+	var a started
+	err = exchange(orders, reports, o, &a)
 	switch {
 	case err != nil:
 		err = exit.With(exit.Unavailable, fmt.Errorf("start a keeper: it has ended, or does not answer: %w", err))
@@ -73,18 +72,6 @@ func Start(o Order) (*Keeper, error) {
 		return nil, err
 	}
 	return &Keeper{Socket: a.Socket, orders: orders}, nil
-}
-
-// instruct sends the order and reads the answer.
-func instruct(orders io.Writer, reports io.Reader, o Order) (a started, err error) {
-	if err := json.NewEncoder(orders).Encode(o); err != nil {
-		return a, err
-	}
-	line, err := bufio.NewReader(reports).ReadBytes('\n')
-	if err != nil {
-		return a, err
-	}
-	return a, json.Unmarshal(line, &a)
 }
 
 // commit is the message to a keeper when the script has its lease.

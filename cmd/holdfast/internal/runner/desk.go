@@ -26,9 +26,9 @@ func (w *watch) open() {
 	d.pulse, d.extended = keeper.NewPulse(w.Opts.StallAfter), make(chan chan<- struct{})
 	w.Control.Serve(keeper.Desk{
 		What: Quoted(w.Names), LeaseID: w.held.first().ID(), Lease: w.held,
-		Extended:  d.tell,
-		Heartbeat: d.pulse.Beat,
-		End:       w.keeps,
+		Pulse:    d.pulse,
+		Extended: d.tell,
+		End:      w.keeps,
 	}.Answer)
 }
 
