@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -31,15 +32,17 @@ type Election struct {
 	Socket  *supervise.Socket     // where the command tells how it is; may be nil
 }
 
-// A candidate is an election under way. The goroutine of Elect has the signals, and
-// another one campaigns and leads.
+// A candidate is an election under way. One goroutine campaigns. The one of Elect has the
+// signals, and runs the command under each lease.
 type candidate struct {
 	Election
-	cancel context.CancelFunc
-	stuck  chan error // reports that the lock must not be released
+	leases  chan *holdfast.Lease // to the goroutine of Elect
+	worked  chan error           // from it: why the command has ended
+	ended   *exit.Error          // with the status of a command that a signal has ended; only for that goroutine
+	running atomic.Pointer[running]
+	line    atomic.Pointer[show.WaitLine] // of the present wait
 
-	office                     // shared by the two and the goroutine of the command's messages
-	start     *supervise.Start // of the next command
+	start     *supervise.Start // of the next command; for the goroutine that has the lease, or wants one
 	lastError error            // why the last command has ended; told by the next failure
 }
 
@@ -49,34 +52,57 @@ type candidate struct {
 // the command.
 func Elect(ctx context.Context, j Election) error {
 	j.verb, j.WaitChildren, j.Opts.WholeTTL = "elect", true, true
+	j.reloads = !j.Terminal
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c := &candidate{Election: j, cancel: cancel, stuck: make(chan error)}
-	c.wait(c.NewLine())
-	defer c.done()
-	c.Opts.OnWait = c.waiting
+	c := &candidate{Election: j, leases: make(chan *holdfast.Lease), worked: make(chan error)}
+	c.Opts.OnWait, c.onEnd = c.waiting, c.stopping
+	c.line.Store(c.NewLine())
+	defer func() { c.line.Load().End() }()
 	c.start = supervise.Prepare(nil) // it starts while this process waits
 	c.Socket.Serve(c.heard)
 	done := make(chan error, 1)
 	go func() { done <- c.stand(ctx) }() // ends with ctx; it is awaited for as long as there is time
-	var late <-chan time.Time
-	for {
+	next := func(waiting context.Context) (*holdfast.Lease, error) {
+		defer context.AfterFunc(waiting, cancel)()
 		select {
-		case s := <-c.Signals:
-			if c.signal(s.(syscall.Signal)) {
-				late = time.After(endWithin)
-			}
-		case err := <-c.stuck:
-			return err
+		case lease := <-c.leases:
+			return lease, nil
 		case err := <-done:
 			c.start.Close()
-			if ending, ended := c.ending(); ended {
-				return ending
+			return nil, err
+		}
+	}
+	for {
+		lease, ended, err := UnlessEnded(ctx, c.Signals, c.ends, "elect: ended by a signal while it did not lead", next)
+		switch {
+		case lease != nil && ended != nil: // both came at once
+			cancel()
+			c.worked <- context.Canceled
+			select {
+			case <-done:
+				c.start.Close()
+			case <-time.After(time.Until(ended.EndBy)):
 			}
+			return ended
+		case lease != nil:
+			err := c.lead(lease)
+			if own := (*exit.Error)(nil); errors.As(err, &own) && own.KeepLock {
+				return own
+			}
+			if c.ended != nil {
+				cancel()
+			}
+			c.worked <- err
+		case c.ended != nil && c.ended.Status == exit.OK:
+			return nil
+		case c.ended != nil:
+			return c.ended
+		case ended != nil:
+			c.Manager.Tell("STOPPING=1", "STATUS=stopping")
+			return ended
+		default:
 			return exit.FromStore(err)
-		case <-late:
-			ending, _ := c.ending()
-			return ending
 		}
 	}
 }
@@ -85,50 +111,54 @@ func Elect(ctx context.Context, j Election) error {
 func (c *candidate) stand(ctx context.Context) error {
 	want := wantOf(&c.Opts, false, c.Names...)
 	return c.Outer.Take(ctx, c.Client, want, &c.Opts.OnWait, func(ctx context.Context) error {
-		return c.Client.Lead(ctx, c.Names[0], &holdfast.LeadOptions{Acquire: c.Opts, Pause: c.Pause, Failed: c.failed}, c.lead)
+		return c.Client.Lead(ctx, c.Names[0], &holdfast.LeadOptions{Acquire: c.Opts, Pause: c.Pause, Failed: c.failed}, c.work)
 	})
 }
 
-// lead runs the command under a lease, and returns when nothing of it is left.
+// work has the goroutine of Elect run the command.
 //
 // INVARIANT I1, for processes: the lock is released when this returns, and not
 // before.
-func (c *candidate) lead(ctx context.Context, lease *holdfast.Lease) error {
-	c.done()
-	job, held := c.Job, holdOf(lease)
-	if job.Signals = c.begin(); job.Signals == nil {
-		return ctx.Err() // a signal came first
+func (c *candidate) work(ctx context.Context, lease *holdfast.Lease) error {
+	select {
+	case c.leases <- lease:
+		return <-c.worked
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	defer c.end()
+}
+
+// lead runs the command under a lease, and returns when nothing of it is left, or with an
+// error that keeps the lock.
+func (c *candidate) lead(lease *holdfast.Lease) error {
+	c.line.Load().End()
+	held := holdOf(lease)
 	c.Manager.Tell("READY=1", fmt.Sprintf("STATUS=leading, with fencing token %d", lease.Token()))
 	acquired := time.Now()
-	tree, err := c.start.Run(job.command(held, nil))
+	tree, err := c.start.Run(c.command(held, nil))
 	if err != nil {
 		c.lastError = fmt.Errorf("elect %s: %w", c.Args[0], err)
 		return c.lastError
 	}
-	w := newWatch(job, held, acquired, tree)
+	w := newWatch(c.Job, held, acquired, tree)
 	stop := c.follow(w)
 	w.loop()
 	stop()
 	tree.Close()
-	c.lastError = c.outcome(ctx, w)
+	c.lastError = c.outcome(w)
 	return c.lastError
 }
 
 // outcome returns why the command has ended; nil if a signal ended the election.
-func (c *candidate) outcome(ctx context.Context, w *watch) error {
+func (c *candidate) outcome(w *watch) error {
 	if err := w.notEnded(); err != nil {
-		c.stuck <- err
-		select {} // until the program ends: returning would release the lock
+		return err
 	}
 	status := w.tree.Status()
-	switch keyboard := status == exit.Signal(int(syscall.SIGINT)) || status == exit.Signal(int(syscall.SIGQUIT)); {
-	case c.Terminal && keyboard && w.verdict == nil: // Ctrl-C is the command's, and is meant for all
-		c.endWith(status)
-		return nil
-	case ctx.Err() != nil && w.verdict == nil:
-		c.endWith(status)
+	keyboard := status == exit.Signal(int(syscall.SIGINT)) || status == exit.Signal(int(syscall.SIGQUIT))
+	switch {
+	case w.verdict == nil && (c.ended != nil || c.Terminal && keyboard): // Ctrl-C is the command's, and is meant for all
+		c.ended = &exit.Error{Status: status}
 		return nil
 	case w.verdict != nil && !errors.Is(w.verdict, holdfast.ErrStalled):
 		return lostLead{w.verdict}
@@ -136,6 +166,14 @@ func (c *candidate) outcome(ctx context.Context, w *watch) error {
 		return w.verdict
 	}
 	return fmt.Errorf("elect %s: the command has ended with status %d", Quoted(c.Names), status)
+}
+
+// stopping notes that a signal ends the election when the command has ended.
+func (c *candidate) stopping(sig syscall.Signal) {
+	c.Manager.Tell("STOPPING=1", "STATUS=stopping")
+	if c.ended == nil {
+		c.ended = &exit.Error{Status: exit.Signal(int(sig))}
+	}
 }
 
 // A lostLead is why a command was stopped. It is holdfast.ErrLost, even if the lease
@@ -158,14 +196,14 @@ func (c *candidate) failed(err error, pause time.Duration) {
 	}
 	c.Warn("%v; %s", err, next)
 	c.Manager.Status("%v; %s", err, next)
-	c.wait(c.NewLine())
+	c.line.Store(c.NewLine())
 	c.start.Close() // if it could not be run
 	c.start = c.start.Next(nil)
 }
 
 // waiting reports the state of the wait.
 func (c *candidate) waiting(s holdfast.WaitState) {
-	c.line.Update(s) // only this goroutine sets it
+	c.line.Load().Update(s)
 	switch {
 	case s.Outage != nil:
 		c.Manager.Status("waiting: the store does not answer")
@@ -175,17 +213,4 @@ func (c *candidate) waiting(s holdfast.WaitState) {
 		return
 	}
 	c.Manager.Tell("READY=1", fmt.Sprintf("STATUS=waiting: number %d of %d, %s leads", s.Place, max(s.Queue, s.Place), s.Holder))
-}
-
-// signal passes a signal on to the command, and ends the election if it is meant to. It
-// reports whether it ends it while there is no command: then it has to be soon.
-func (c *candidate) signal(sig syscall.Signal) (soon bool) {
-	ends := supervise.Ends(sig) && (sig != syscall.SIGHUP || c.Terminal)
-	working := c.pass(sig, ends)
-	if !ends {
-		return false
-	}
-	c.Manager.Tell("STOPPING=1", "STATUS=stopping")
-	c.cancel()
-	return !working
 }

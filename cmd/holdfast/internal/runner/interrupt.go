@@ -28,12 +28,12 @@ func Catch() chan os.Signal {
 	return signals
 }
 
-// UnlessEnded calls f, and returns what it returns. A signal that asks to end ends
-// the context of f, which has until ended.EndBy then; if it takes longer, it is left to
+// UnlessEnded calls f, and returns what it returns. A signal that ends
+// reports true for ends the context of f, which has until ended.EndBy then; if it takes longer, it is left to
 // the end of the program. message says what has ended.
-func UnlessEnded[T any](ctx context.Context, signals <-chan os.Signal, message string, f func(context.Context) (T, error)) (
-	result T, ended *exit.Error, err error,
-) {
+func UnlessEnded[T any](
+	ctx context.Context, signals <-chan os.Signal, ends func(syscall.Signal) bool, message string, f func(context.Context) (T, error),
+) (result T, ended *exit.Error, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	type outcome struct {
@@ -49,7 +49,7 @@ func UnlessEnded[T any](ctx context.Context, signals <-chan os.Signal, message s
 	for {
 		select {
 		case s := <-signals:
-			if sig := s.(syscall.Signal); supervise.Ends(sig) && ended == nil {
+			if sig := s.(syscall.Signal); ends(sig) && ended == nil {
 				ended, late = endedBy(sig, message), time.After(endWithin)
 				cancel()
 			}

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -31,7 +32,10 @@ const (
 
 // A Job is a command to run under a lock.
 type Job struct {
-	verb   string // what this is called in messages
+	verb    string               // what this is called in messages
+	reloads bool                 // HUP reloads the command, and does not end it
+	onEnd   func(syscall.Signal) // hears of a signal that ends the command; may be nil
+
 	Client *holdfast.Client
 	Names  []string // all of them, or none; of a OnceJob one
 	Try    bool     // do not wait for the lock
@@ -59,6 +63,11 @@ type Job struct {
 	Signals chan os.Signal                        // see Catch
 	Status  *Status                               // where events are reported; may be nil
 	Warn    func(format string, arguments ...any) // tells the user
+}
+
+// ends reports whether a signal asks the job to end.
+func (j *Job) ends(sig syscall.Signal) bool {
+	return supervise.Ends(sig) && (sig != syscall.SIGHUP || !j.reloads)
 }
 
 // Await is the OnceOptions.Await of a OnceJob.
@@ -118,7 +127,7 @@ func (j Job) command(held hold, stdout *os.File) supervise.Command {
 
 // acquire takes the locks. A signal that asks to end ends the wait.
 func (j Job) acquire(ctx context.Context) (hold, error) {
-	held, ended, err := UnlessEnded(ctx, j.Signals, j.verb+": ended by a signal while waiting for the lock", j.take)
+	held, ended, err := UnlessEnded(ctx, j.Signals, supervise.Ends, j.verb+": ended by a signal while waiting for the lock", j.take)
 	switch {
 	case ended != nil:
 		if err == nil {

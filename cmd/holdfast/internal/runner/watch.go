@@ -306,8 +306,11 @@ func (w *watch) forward(sig syscall.Signal) {
 		return
 	}
 	w.signal(sig)
-	if supervise.Ends(sig) {
+	if w.ends(sig) {
 		w.ending = true
+		if w.onEnd != nil {
+			w.onEnd(sig)
+		}
 		if w.exited == nil { // --wait-children
 			w.killIn(w.KillAfter)
 		}

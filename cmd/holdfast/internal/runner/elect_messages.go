@@ -1,0 +1,76 @@
+//go:build unix
+
+package runner
+
+import (
+	"context"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
+)
+
+// startTime is how long a command with a watchdog has to say for the first time that it
+// is ready, or alive: as long as service managers give a start.
+const startTime = 90 * time.Second
+
+// Running is what the messages of a running command are for.
+type running struct {
+	watch   *watch
+	started context.CancelFunc // ends the time to start
+}
+
+// follow has the command's messages go to its watch, until stop is called. While it
+// starts, no message is required.
+func (c *candidate) follow(w *watch) (stop func()) {
+	starting, started := context.WithTimeout(context.Background(), startTime)
+	c.running.Store(&running{w, started})
+	if w.Opts.StallAfter > 0 {
+		w.desk.pulse.Grace(startTime)
+		go func() { // ends with the start, or with the command
+			ticker := time.NewTicker(w.Opts.StallAfter / 4)
+			defer ticker.Stop()
+			for {
+				select {
+				case <-ticker.C:
+					w.held.Heartbeat() // or it would not be renewed
+				case <-starting.Done():
+					return
+				}
+			}
+		}()
+	}
+	return func() {
+		started()
+		c.running.Store(nil)
+	}
+}
+
+// heard takes a message of the command.
+func (c *candidate) heard(m supervise.Message) {
+	now := c.running.Load()
+	if now == nil {
+		return
+	}
+	alive := m["READY"] == "1" || m["WATCHDOG"] == "1"
+	if alive {
+		now.started()
+	}
+	switch {
+	case m["WATCHDOG"] == "trigger":
+		now.watch.desk.pulse.Stop()
+	case alive:
+		now.watch.heartbeat()
+	}
+	if text, found := m["STATUS"]; found {
+		c.Manager.Status("leading: %s", text)
+	}
+	if usec, found := m["EXTEND_TIMEOUT_USEC"]; found {
+		c.Manager.Tell("EXTEND_TIMEOUT_USEC=" + usec)
+	}
+}
+
+// heartbeat notes that the work goes on.
+func (w *watch) heartbeat() {
+	w.held.Heartbeat()
+	w.desk.pulse.Beat()
+}
