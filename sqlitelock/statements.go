@@ -61,8 +61,12 @@ const (
 	rollbackSQL  = `ROLLBACK`
 )
 
-// Leases. INVARIANT I4: the exact lease, live and not released, and never a new one.
+// Leases.
 const (
+	// exactLease finds one lease by its whole ID, if it is live and not released: ?1 name,
+	// ?2 boot ID, ?3 lease ID, ?4 now. INVARIANT I4.
+	exactLease = ` WHERE name = ?1 AND mode IN (0, 1, 2) AND lease_id = ?3 AND +boot_id = ?2 AND expiry > ?4 AND released = 0`
+
 	// putTokenSQL: ?1 name, ?2 its last token, ?3 the token's hour.
 	putTokenSQL = `INSERT INTO token (name, last_token, hour) VALUES (?1, ?2, ?3)
 		ON CONFLICT (name) DO UPDATE SET last_token = excluded.last_token, hour = excluded.hour`
@@ -77,13 +81,10 @@ const (
 
 	// lengthenSQL: ?1 name, ?2 boot ID, ?3 lease ID, ?4 now, ?5 new expiry, ?6 token, or 0
 	// for any.
-	lengthenSQL = `UPDATE lease SET expiry = max(expiry, ?5)
-		WHERE name = ?1 AND mode IN (0, 1, 2) AND lease_id = ?3 AND +boot_id = ?2 AND expiry > ?4 AND released = 0
-			AND ?6 IN (0, +token)`
+	lengthenSQL = `UPDATE lease SET expiry = max(expiry, ?5)` + exactLease + ` AND ?6 IN (0, +token)`
 
 	// endSQL: ?1 name, ?2 boot ID, ?3 lease ID, ?4 now.
-	endSQL = `DELETE FROM lease
-		WHERE name = ?1 AND mode IN (0, 1, 2) AND lease_id = ?3 AND +boot_id = ?2 AND expiry > ?4 AND released = 0`
+	endSQL = `DELETE FROM lease` + exactLease
 
 	// endAloneSQL and endSoleSQL: as endSQL, if the name has no place, live or expired.
 	// endSoleSQL is for exclusive leases, and takes two thirds of the time.
@@ -93,8 +94,7 @@ const (
 	nobodyWaits = ` AND NOT EXISTS (SELECT 1 FROM place WHERE place.name = ?1)`
 
 	// keepClosedSQL: as endSQL, ?5 until when the name stays closed.
-	keepClosedSQL = `UPDATE lease SET expiry = ?5, released = 1
-		WHERE name = ?1 AND mode IN (0, 1, 2) AND lease_id = ?3 AND +boot_id = ?2 AND expiry > ?4 AND released = 0`
+	keepClosedSQL = `UPDATE lease SET expiry = ?5, released = 1` + exactLease
 
 	// downgradeSQL: as endSQL, ?5 and ?6 the modes before and after.
 	downgradeSQL = `UPDATE lease SET mode = ?6
@@ -102,8 +102,7 @@ const (
 
 	// heldSQL is the token of a live lease: ?1 name, ?2 boot ID, ?3 lease ID, ?4
 	// now.
-	heldSQL = `SELECT token FROM lease
-		WHERE name = ?1 AND mode IN (0, 1, 2) AND lease_id = ?3 AND +boot_id = ?2 AND expiry > ?4 AND released = 0`
+	heldSQL = `SELECT token FROM lease` + exactLease
 
 	// purgeLeasesSQL: ?1 name, ?2 boot ID, ?3 now, ?4 number of rows.
 	purgeLeasesSQL = `DELETE FROM lease WHERE (name, mode, lease_id, token) IN (SELECT * FROM (
