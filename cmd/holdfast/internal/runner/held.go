@@ -40,14 +40,11 @@ func ParseHeld(value string) (locks Held) {
 
 // String has a line for each lock: TOKEN STORE NAME.
 func (l Held) String() string {
-	var b strings.Builder
-	for i, lock := range l {
-		if i > 0 {
-			b.WriteByte('\n') // names have no control characters
-		}
-		b.WriteString(strconv.FormatUint(lock.Token, 10) + " " + strings.ReplaceAll(lock.Store, " ", "%20") + " " + lock.Name)
+	lines := make([]string, len(l))
+	for i, lock := range l { // names have no control characters
+		lines[i] = strconv.FormatUint(lock.Token, 10) + " " + strings.ReplaceAll(lock.Store, " ", "%20") + " " + lock.Name
 	}
-	return b.String()
+	return strings.Join(lines, "\n")
 }
 
 // of returns the locks of one name, whatever their stores are called: a store has

@@ -148,39 +148,30 @@ func (j Job) take(ctx context.Context) (taken hold, err error) {
 	j.Opts.WholeTTL = !j.Try
 	want := wantOf(&j.Opts, j.Try, j.Names...)
 	err = j.Outer.Take(ctx, j.Client, want, &j.Opts.OnWait, func(ctx context.Context) error {
-		if len(j.Names) > 1 {
-			taken, err = j.takeAll(ctx)
-		} else {
-			taken, err = j.takeOne(ctx)
-		}
+		taken, err = j.takeAll(ctx)
 		return err
 	})
 	return taken, err
 }
 
-func (j Job) takeOne(ctx context.Context) (hold, error) {
-	acquire := j.Client.Acquire
+// takeAll takes all locks of the job, or none.
+func (j Job) takeAll(ctx context.Context) (hold, error) {
+	one, several := j.Client.Acquire, j.Client.AcquireAll
 	if j.Try {
-		acquire = j.Client.TryAcquire
+		one, several = j.Client.TryAcquire, j.Client.TryAcquireAll
 	}
-	lease, err := acquire(ctx, j.Names[0], &j.Opts)
+	if len(j.Names) > 1 {
+		all, err := several(ctx, j.Names, &j.Opts)
+		if err != nil {
+			return hold{}, err
+		}
+		return holdOfAll(all, j.Names), nil
+	}
+	lease, err := one(ctx, j.Names[0], &j.Opts)
 	if err != nil {
 		return hold{}, err
 	}
 	return holdOf(lease), nil
-}
-
-// takeAll is takeOne for several names: it takes all of them, or none.
-func (j Job) takeAll(ctx context.Context) (hold, error) {
-	acquire := j.Client.AcquireAll
-	if j.Try {
-		acquire = j.Client.TryAcquireAll
-	}
-	all, err := acquire(ctx, j.Names, &j.Opts)
-	if err != nil {
-		return hold{}, err
-	}
-	return holdOfAll(all, j.Names), nil
 }
 
 // release gives the locks back, even if ctx has ended. It returns why one was lost

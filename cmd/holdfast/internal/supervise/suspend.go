@@ -16,7 +16,7 @@ import (
 // Suspend returns at once.
 func (t *Tree) Suspend() {
 	_ = t.Signal(unix.SIGSTOP) // for those that caught or ignored SIGTSTP
-	t.tty.takeBack(t.pgid)
+	takeBackTerminal(t.pgid)
 	// The rest of our own group first: to a shell it is one job with us.
 	signal.Ignore(unix.SIGTSTP)
 	unix.Kill(0, unix.SIGTSTP)
@@ -31,7 +31,7 @@ func (t *Tree) catchStop() { signal.Notify(t.signals, unix.SIGTSTP) }
 
 // Resume continues the job, in the foreground if this process is there.
 func (t *Tree) Resume() {
-	t.tty.give(t.pgid)
+	giveTerminal(t.pgid)
 	_ = t.Signal(unix.SIGCONT)
 }
 

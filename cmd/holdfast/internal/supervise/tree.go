@@ -52,7 +52,6 @@ type Command struct {
 // methods are for one goroutine.
 type Tree struct {
 	pgid    int
-	tty     tty
 	warden  *warden
 	job     job
 	signals chan<- os.Signal
@@ -135,7 +134,6 @@ func (s *Start) Run(c Command) (*Tree, error) {
 	}
 	t := &Tree{
 		signals: c.Signals,
-		tty:     findTerminal(),
 		warden:  s.warden,
 		exited:  make(chan struct{}),
 		gone:    make(chan struct{}),
@@ -147,10 +145,10 @@ func (s *Start) Run(c Command) (*Tree, error) {
 	}
 	t.catchStop() // Ctrl-Z from the command's first instant on
 	var err error
-	foreground := t.tty.mayGive()
+	foreground := mayGiveTerminal()
 	if t.pgid, err = t.warden.run(c, foreground); err != nil {
 		if foreground { // the group that was to be there may have been given it
-			t.tty.take()
+			takeTerminal()
 		}
 		t.warden.dismiss()
 		return nil, err
@@ -287,5 +285,5 @@ func (t *Tree) Until(at time.Time) { t.warden.until(at) }
 func (t *Tree) Close() {
 	t.warden.dismiss()
 	signal.Reset(unix.SIGTSTP)
-	t.tty.takeBack(t.pgid)
+	takeBackTerminal(t.pgid)
 }
