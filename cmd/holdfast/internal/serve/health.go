@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/problem"
 	"github.com/holdfast-locks/holdfast/wire"
 )
@@ -23,9 +24,7 @@ const (
 )
 
 // healthz succeeds while the process runs.
-func healthz(w http.ResponseWriter, _ *http.Request) { fine(w) }
-
-func fine(w http.ResponseWriter) {
+func healthz(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	_, _ = w.Write([]byte("ok\n")) // a caller that is gone needs no answer
@@ -37,7 +36,7 @@ func (s *Service) readyz(w http.ResponseWriter, r *http.Request) {
 	err := s.ready(r.Context())
 	switch {
 	case err == nil:
-		fine(w)
+		healthz(w, r)
 		return
 	case errors.Is(err, errDraining):
 		p.Code, p.Detail = "draining", err.Error()
@@ -55,19 +54,17 @@ func (s *Service) ready(ctx context.Context) error {
 	if s.draining.Load() {
 		return errDraining
 	}
-	return s.store.look(ctx)
+	return s.store.look(ctx, s.opts.Engine)
 }
 
 // A probe checks the store for all clients of readyz, and caches the result.
 type probe struct {
-	ask func(context.Context) error
-
 	mu   sync.Mutex // held while the store is checked
 	at   time.Time
 	last error
 }
 
-func (p *probe) look(ctx context.Context) error {
+func (p *probe) look(ctx context.Context, store driver.Engine) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.at.IsZero() && time.Since(p.at) < readyFor {
@@ -75,7 +72,7 @@ func (p *probe) look(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readyTimeout)
 	defer cancel()
-	p.last = p.ask(ctx)
+	_, p.last = store.Inspect(ctx, readyName)
 	if p.last != nil && ctx.Err() != nil {
 		p.last = errors.New("no answer within " + readyTimeout.String())
 	}

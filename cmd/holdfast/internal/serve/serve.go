@@ -59,10 +59,6 @@ func New(o Options) (*Service, error) {
 	if s.locks, err = server.New(o.Engine, &s.opts.Server); err != nil {
 		return nil, err
 	}
-	s.store.ask = func(ctx context.Context) error {
-		_, err := o.Engine.Inspect(ctx, readyName)
-		return err
-	}
 	var log *slog.Logger
 	if o.AccessLog {
 		log = o.Log

@@ -19,12 +19,12 @@ func OnceTable(entries []holdfast.OnceRecord) string {
 			keys = append(keys, e)
 		}
 	}
-	text, between := ScheduleTable(schedules), "\n"
+	text := ScheduleTable(schedules)
 	if len(keys) == 0 {
 		return text
 	}
-	if text == "" {
-		between = ""
+	if text != "" {
+		text = "\n" + text
 	}
 	rows := [][]string{{"KEY", "STATE", "HELD FOR", "KEPT FOR", "BYTES", "TOKEN", "HOLDER"}}
 	for _, e := range keys {
@@ -37,7 +37,7 @@ func OnceTable(entries []holdfast.OnceRecord) string {
 		}
 		rows = append(rows, row)
 	}
-	return Columns(3, rows) + between + text
+	return Columns(3, rows) + text
 }
 
 // onceState describes do-once work; it is empty if there was none.
