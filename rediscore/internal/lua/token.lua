@@ -17,7 +17,8 @@ end
 -- ms, or is kept closed for ms.
 local function keepToken(fence, token, ms, memory)
   local half = memory / 2
-  if (millis() - token / 1000) % half + ms < half then
+  -- The token may be ahead of the clock: then its first half has not begun.
+  if math.max(millis() - token / 1000, 0) % half + ms < half then
     return
   end
   local left = num(math.max(redis.call('PTTL', fence), ms + half + SLACK))
