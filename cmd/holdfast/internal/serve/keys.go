@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"sync"
@@ -178,10 +177,7 @@ type limited struct{ http.RoundTripper }
 func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := l.RoundTripper.RoundTrip(r)
 	if err == nil {
-		resp.Body = struct {
-			io.Reader
-			io.Closer
-		}{io.LimitReader(resp.Body, fetchLimit), resp.Body}
+		resp.Body = http.MaxBytesReader(nil, resp.Body, fetchLimit)
 	}
 	return resp, err
 }
