@@ -218,7 +218,7 @@ func (s *scheduler) ended(lease *Lease, p *plan, took time.Duration, err error) 
 	return opError("every", s.name, err)
 }
 
-// done writes down that a run is done.
+// done records that a run is done.
 func (s *scheduler) done(lease *Lease, p *plan, took time.Duration) error {
 	p.done(s.now(), took, lease.holder.String(), lease.token)
 	if err := s.commit(lease, p); err != nil {

@@ -30,8 +30,7 @@ func (a *app) acquireCommand() *cobra.Command {
 
 It prints shell variables. A keeper, a background process, renews the lease and releases it
 when the process PID ends. If the lease cannot be renewed, or is lost, the keeper sends TERM
-to PID before the lease ends. It stops nothing else: holdfast run, which also stops all
-descendants, is stronger.
+to PID before the lease ends. Only holdfast run also stops all descendants.
 
 If the lock is not acquired it prints "exit STATUS". Without the "|| echo exit $?" the script
 would work unlocked if holdfast acquire were killed.

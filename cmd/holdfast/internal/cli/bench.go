@@ -32,11 +32,8 @@ func (a *app) benchCommand() *cobra.Command {
 workers, and hand-overs to a waiting client.
 
 It loads the store as much as it can for the time of --for: think twice on a store in use. It
-uses names of its own, and releases all of them even when it is interrupted; if it is killed
-they end after 3 s. Run it where your programs run: the machine and the network count as much
-as the store.
-
-The exit status is 0, or one of those in holdfast --help.`,
+uses names of its own, and releases them even when it is interrupted; if it is killed they
+expire after 3 s. Run it where your programs run.`,
 		Example: `  holdfast bench --store redis://redis.internal:6379
   holdfast bench --for 3s --json | jq '.throughput[0].acquire_release.p99_us'`,
 		Args: words(0, 0),

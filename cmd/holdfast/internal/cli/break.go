@@ -24,11 +24,10 @@ func (a *app) breakCommand() *cobra.Command {
 		Use:   "break NAME [--token N] [--closed] --reason TEXT",
 		Short: "Take a lock away from its holders",
 		Long: `Break ends the leases of NAME, or the one with --token, and no lease that is granted
-later. The next client in the queue gets the lock at once. A holder is notified who broke
-the lock, and why: holdfast run then stops its command, with status 79. A holder that cannot
-be reached finds out with its next renewal, within 5 s, or within a third of its TTL if that
-is shorter. Until it has stopped, two clients may be at work: only a resource that checks
-fencing tokens is safe.
+later. The next client in the queue gets the lock at once. A holder learns who broke the lock,
+and why: holdfast run stops its command, with status 79. A holder that cannot be reached
+learns of it at its next renewal, within 5 s, or a third of its TTL if that is shorter. Until
+it has stopped, two clients may be at work: only a resource that checks fencing tokens is safe.
 
 --min-hold keeps a name closed without a holder. --closed opens it, and ends no lease.
 

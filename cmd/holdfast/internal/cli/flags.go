@@ -71,7 +71,7 @@ func (f *jobFlags) define(cmd *cobra.Command, names string) {
 	all.IntVar(&f.maxOutput, "max-output", 1<<20, "longest output to record, in `BYTES`; up to 16 MiB")
 	durationVar(all, &f.pause, "pause", time.Second, "wait before rejoining the election after COMMAND ends; doubled each time, up to a minute")
 	all.BoolVar(&f.noRenewal, "no-keep-alive", false, "do not renew the lease: the command calls holdfast extend")
-	all.StringVar(&f.onLost, "on-lost", "term", "what to do with the command if the lock is lost: `term|kill|ignore`")
+	all.StringVar(&f.onLost, "on-lost", "term", "`term|kill|ignore` the command if the lock is lost")
 	durationVar(all, &f.killAfter, "kill-after", 0, "time between TERM and KILL (default: a quarter of the TTL, at most 5s)")
 	all.BoolVar(&f.children, "wait-children", false, "also wait for the command's background processes")
 	all.IntVar(&f.statusFD, "status-fd", 0, "report events as JSON lines to file descriptor `N`")

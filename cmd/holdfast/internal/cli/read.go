@@ -82,9 +82,8 @@ func (a *app) showCommand() *cobra.Command {
 			}
 			return a.answer(lock.Details(), show.Lock(lock.LockState, lock.Once, lock.Broken))
 		})
-	cmd.Long = `Show prints everything that the store knows about NAME: its holders, with mode, time, host,
-process, user, program, reason and token; the queue in order; breaks of the last 24 hours,
-with author and reason; do-once work under this key. The exit status is 0 even if the lock is
+	cmd.Long = `Show prints the holders of NAME, its queue in order, the breaks of the last 24 hours with
+author and reason, and do-once work under this key. The exit status is 0 even if the lock is
 free: holdfast check has a status for that.`
 	cmd.Example = `  holdfast show deploy
   holdfast show deploy --json | jq -r '.queue[] | "\(.host) \(.waiting_ms)"'`
@@ -167,8 +166,8 @@ keeps the latest 64 events of each name, for 24 hours.
 
 It is off unless the URL of the store has history=1, as in
   --store sqlite:///path/file.db?history=1
-Commands without it in their URL record nothing, so put it where all of them read the URL:
-$HOLDFAST_STORE, or /etc/holdfast.conf. A quorum has no history.
+Commands without it record nothing: put it in $HOLDFAST_STORE or /etc/holdfast.conf. A quorum
+has no history.
 
 The exit status is 0 even if there are no events, 78 if history is off, or one of those in
 holdfast --help.`

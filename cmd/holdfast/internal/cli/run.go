@@ -135,9 +135,9 @@ func (a *app) electCommand() *cobra.Command {
 		Long: `Elect runs COMMAND while this host leads, that is, while it holds the lock NAME, and waits
 while another host leads. Start it on each host.
 
-COMMAND should run on. When it ends, with whatever status, the next host leads, and this one
-rejoins the election after a --pause of 1 s, then 2 s, and so on up to a minute. If the lead
-is lost, COMMAND and all its descendants are stopped before another host can lead.
+When COMMAND ends, with any status, the next host leads, and this one rejoins the election
+after the --pause. If the lead is lost, COMMAND and all its descendants are stopped before
+another host can lead.
 
 TERM and INT end elect: COMMAND gets the signal, and the next host leads when all processes
 have ended. HUP is passed on, to reload COMMAND; from a terminal it ends elect. Under systemd

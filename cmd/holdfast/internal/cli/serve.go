@@ -39,18 +39,18 @@ func (a *app) serveCommand() *cobra.Command {
 holdfast itself with --store http://HOST:PORT. Any number of servers may run on one store.
 
 It listens on 127.0.0.1:7420, at --listen, or on the sockets of a systemd socket unit, and
-prints each URL on standard output. Port 0 picks a free port. Clients of a loopback address or
-a socket may do everything, unless --callers names the callers and their rights. An address
-that other hosts can reach needs --callers or --insecure.
+prints each URL. Port 0 picks a free port. Clients of a loopback address or a socket may do
+everything, unless there are --callers. An address that other hosts can reach needs --callers
+or --insecure.
 
 The page at / shows holders, queues and causes of waiting. --demo serves an in-memory demo
 with simulated clients. /healthz succeeds while the process runs, and /readyz while the store
 answers and the server does not drain. /metrics is for Prometheus.
 
-TERM and INT drain: new requests are refused with 503, streams are told to reconnect, and
-requests in progress are answered, within --drain. No lock is released: other servers continue
-with them. A second signal ends the server at once. HUP reloads certificate and callers, which
-also happens when their files change.
+TERM and INT drain: new requests get 503, streams end with "moved", and requests in progress
+are answered, within --drain. No lock is released: other servers continue with them. A second
+signal ends the server at once. HUP reloads the certificate and the callers; so does a change
+of their files.
 
 The exit status is 0 after a signal, 69 if the address is in use, 78 if the address or a file
 is refused, or one of those in holdfast --help.`,

@@ -32,10 +32,10 @@ func (a *app) waitCommand() *cobra.Command {
 		Use:   "wait NAME...",
 		Short: "Wait until a lock is free, without taking it",
 		Long: `Wait ends when the lock NAME has no holder and no queue, and is not kept closed; with several
-names, when all of them are free at the same time. It takes no lock and no place in a queue:
-another client may have the lock by the time it ends. To work under the lock, use run.
+names, when all are free at the same time. It takes no lock and no place in a queue, so another
+client may have the lock by then: to work under the lock, use run.
 
-It polls: the longer it has waited the less often, from every 50 ms to every 2 s.
+It polls every 50 ms at first, and every 2 s after a long wait.
 
 The exit status is 0 if it is free, 75 if it was not within -w, 78 if the run around this
 command holds it, or one of those in holdfast --help.`,

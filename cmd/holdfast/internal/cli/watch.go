@@ -33,9 +33,9 @@ locks held longest. q and Ctrl-C end it, Ctrl-Z suspends it. Elsewhere, and with
 prints a line of JSON for each change: a lock has appeared, has other holders or another
 queue, or is gone.
 
-It looks at the --interval, and less often if looking takes more than a fifth of the time.
-If the store has history, it also looks as soon as something happens, and JSON has a line
-for each event. It keeps trying a store that does not answer.
+It looks at the --interval, or less often if looking takes more than a fifth of the time. With
+history in the store it also looks at each event, and JSON has a line for the event. It retries
+while the store does not answer.
 
 The exit status is 0 after q and Ctrl-C, or one of those in holdfast --help.`,
 		Example: `  holdfast watch deploy/
