@@ -118,7 +118,8 @@ func parseEvent(name, item string, now int64) (e lockinfo.HistoryEvent, ok bool)
 	if item == "" {
 		return e, false
 	}
-	letter, what := item[0], ""
+	letter := item[0]
+	var what string
 	var clock, since int64
 	switch {
 	case strings.HasPrefix(item, lua.DataLayout):

@@ -61,8 +61,11 @@ func Elect(ctx context.Context, j Election) error {
 	defer func() { c.line.Load().End() }()
 	c.start = supervise.Prepare(nil) // it starts while this process waits
 	c.Socket.Serve(c.heard)
-	done := make(chan error, 1)
-	go func() { done <- c.stand(ctx) }() // ends with ctx; it is awaited for as long as there is time
+	done, left := make(chan error, 1), make(chan struct{})
+	go func() { // ends with ctx; it is awaited for as long as there is time
+		defer close(left)
+		done <- c.stand(ctx)
+	}()
 	next := func(waiting context.Context) (*holdfast.Lease, error) {
 		defer context.AfterFunc(waiting, cancel)()
 		select {
@@ -80,7 +83,7 @@ func Elect(ctx context.Context, j Election) error {
 			cancel()
 			c.worked <- context.Canceled
 			select {
-			case <-done:
+			case <-left:
 				c.start.Close()
 			case <-time.After(time.Until(ended.EndBy)):
 			}
