@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // A decoder reads JSON that is known to be well formed.
@@ -222,13 +223,14 @@ func (d *decoder) text() ([]byte, *fault) {
 // paired reports whether a string has no half of a surrogate pair, in whose place
 // encoding/json puts U+FFFD: two names would become one.
 func paired(text []byte) bool {
-	return bytes.IndexByte(text, '\\') < 0 || !halves.Match(others.ReplaceAll(text, nil))
+	return bytes.IndexByte(text, '\\') < 0 || !halves().Match(others().ReplaceAll(text, nil))
 }
 
-// others are the escapes that are not half of a pair.
+// others are the escapes that are not half of a pair. Both are compiled when a text has an
+// escape: every start of the command would pay for them.
 var (
-	others = regexp.MustCompile(`\\(u[dD][89abAB]..\\u[dD][c-fC-F]|[^u])`)
-	halves = regexp.MustCompile(`\\u[dD][89a-fA-F]`)
+	others = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\(u[dD][89abAB]..\\u[dD][c-fC-F]|[^u])`) })
+	halves = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\u[dD][89a-fA-F]`) })
 )
 
 // quoted goes over a string, and returns it with its quotes.
