@@ -16,8 +16,8 @@ import (
 )
 
 // What a program costs before it does anything, it costs in every crontab and
-// every script, twice: the warden is the same program. These are the parts of
-// that which can be counted; TestRunCostsLittle of systest takes the time.
+// every script. These are the parts of that which can be counted; TestRunCostsLittle
+// of systest takes the time.
 
 // TestProgramHasNoTemplates: the linker leaves out methods that nobody calls,
 // unless the program may look for methods by their names, as templates do. That
@@ -129,6 +129,23 @@ func TestInitIsSmall(t *testing.T) {
 	if ours == 0 || ours > mostOurs || all > most {
 		t.Errorf("before main %d bytes are allocated, want at most %d; by packages of holdfast %d, want 1 to %d:\n%s",
 			all, most, ours, mostOurs, trace.String())
+	}
+}
+
+// TestWardenStartsFirst: a warden is the same program, but the packages that it does not need
+// are not initialised. The largest of those are named here.
+func TestWardenStartsFirst(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command("holdfast", "__warden", "no", "pipes")
+	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
+	trace, err := cmd.CombinedOutput()
+	if cmd.ProcessState == nil || cmd.ProcessState.ExitCode() != 64 || !bytes.Contains(trace, []byte("init os @")) {
+		t.Fatalf("%v: %s", err, trace)
+	}
+	for _, pkg := range []string{"net", "net/http", "crypto/tls", "modernc.org/sqlite", "github.com/redis/rueidis", "github.com/prometheus/client_golang/prometheus"} {
+		if bytes.Contains(trace, []byte("init "+pkg+" @")) {
+			t.Errorf("package %s is initialised", pkg)
+		}
 	}
 }
 

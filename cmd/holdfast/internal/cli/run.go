@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/keeper"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/notify"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/runner"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/show"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
@@ -177,7 +178,7 @@ func (a *app) elect(f *jobFlags, args []string) error {
 	e.NewLine = func() *show.WaitLine { return a.waitLine(f.quiet, f.verbose) }
 	ctx := f.cmd.Context()
 	return a.session().work(ctx, f, &e.Job, func() error {
-		e.StoreEnv = append(e.StoreEnv, supervise.NotifyEnvironment(e.Socket, e.Opts.StallAfter)...)
+		e.StoreEnv = append(e.StoreEnv, notify.Environment(e.Socket, e.Opts.StallAfter)...)
 		return runner.Elect(ctx, e)
 	})
 }
@@ -185,18 +186,18 @@ func (a *app) elect(f *jobFlags, args []string) error {
 // manager finds the service manager that has started this program. If there is one, or a
 // watchdog, it makes a socket for the command. stop ends both.
 func (a *app) manager(e *runner.Election) (stop func(), err error) {
-	ours := supervise.Watchdog(a.getenv)
-	if e.Manager, err = supervise.FindManager(a.getenv); err != nil {
+	ours := notify.Watchdog(a.getenv)
+	if e.Manager, err = notify.Find(a.getenv); err != nil {
 		return nil, exit.With(exit.Config, fmt.Errorf("elect: %w", err))
 	}
 	if e.Opts.StallAfter == 0 {
 		e.Opts.StallAfter = ours
 	}
-	supervise.ForgetManager()
+	notify.Forget()
 	if e.Manager != nil || e.Opts.StallAfter > 0 {
 		path, err := keeper.NewPath(a.getenv)
 		if err == nil {
-			e.Socket, err = supervise.ListenNotify(path)
+			e.Socket, err = notify.Listen(path)
 		}
 		if err != nil {
 			return nil, exit.With(exit.Config, fmt.Errorf("elect: %w", err))

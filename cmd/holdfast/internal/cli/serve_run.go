@@ -16,8 +16,8 @@ import (
 
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/demo"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/notify"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/serve"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
 	"github.com/holdfast-locks/holdfast/httplock/server"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 )
@@ -36,7 +36,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags) error {
 	if err != nil {
 		return err
 	}
-	manager, err := supervise.FindManager(a.getenv)
+	manager, err := notify.Find(a.getenv)
 	if err != nil {
 		return exit.With(exit.Config, fmt.Errorf("serve: %w", err))
 	}
@@ -64,7 +64,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags) error {
 		clients := demo.Start(engine, s.API(), f.demoSeed)
 		defer clients.Stop()
 	}
-	quiet := manager.Ping(supervise.Watchdog(a.getenv))
+	quiet := manager.Ping(notify.Watchdog(a.getenv))
 	defer quiet()
 	manager.Tell("READY=1", "STATUS=serving "+store)
 	return a.attend(ctx, s, manager, o.Log, signals)
@@ -90,7 +90,7 @@ func (a *app) begin(s *serve.Service, at *addresses, o *serve.Options, store str
 }
 
 // attend handles signals until s has ended.
-func (a *app) attend(ctx context.Context, s *serve.Service, manager *supervise.Manager, log *slog.Logger, signals <-chan os.Signal) (err error) {
+func (a *app) attend(ctx context.Context, s *serve.Service, manager *notify.Manager, log *slog.Logger, signals <-chan os.Signal) (err error) {
 	for serving := true; serving; {
 		select {
 		case got := <-signals:

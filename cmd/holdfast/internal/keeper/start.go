@@ -90,6 +90,9 @@ func (k *Keeper) Cancel() { _ = k.orders.Close() }
 // to the group of the starter, does not concern the keeper. It has none of the
 // caller's standard files, which others wait for.
 func launch(o Order) (orders, reports *os.File, err error) {
+	if len(os.Args) > 1 && os.Args[1] == Command { // each would start another, without end
+		return nil, nil, errors.New("this process was started as a keeper")
+	}
 	self, err := executable()
 	if err != nil {
 		return nil, nil, err

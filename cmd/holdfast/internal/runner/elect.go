@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/notify"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/show"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
 )
@@ -28,8 +29,8 @@ type Election struct {
 
 	Pause   time.Duration         // after the first command that has ended; see holdfast.LeadOptions
 	NewLine func() *show.WaitLine // of one wait
-	Manager *supervise.Manager    // gets the state of this program; may be nil
-	Socket  *supervise.Socket     // where the command tells how it is; may be nil
+	Manager *notify.Manager       // gets the state of this program; may be nil
+	Socket  *notify.Socket        // where the command tells how it is; may be nil
 }
 
 // A candidate is an election under way. One goroutine campaigns. The one of Elect has the

@@ -6,7 +6,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/notify"
 )
 
 // startTime is how long a command with a watchdog has to say for the first time that it
@@ -46,7 +46,7 @@ func (c *candidate) follow(w *watch) (stop func()) {
 }
 
 // heard takes a message of the command.
-func (c *candidate) heard(m supervise.Message) {
+func (c *candidate) heard(m notify.Message) {
 	now := c.running.Load()
 	if now == nil {
 		return

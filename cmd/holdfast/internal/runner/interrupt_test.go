@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"strconv"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -97,15 +96,4 @@ func TestLateLeaseIsReleased(t *testing.T) {
 			return Elect(ctx, Election{Job: j, NewLine: func() *show.WaitLine { return nil }})
 		})
 	}
-}
-
-// TestMain is a warden, of which an election starts one.
-func TestMain(m *testing.M) {
-	if len(os.Args) == 4 && os.Args[1] == supervise.WardenCommand {
-		orders, _ := strconv.Atoi(os.Args[2])
-		reports, _ := strconv.Atoi(os.Args[3])
-		supervise.Warden(orders, reports)
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
 }

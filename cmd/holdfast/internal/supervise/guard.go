@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -25,9 +26,15 @@ type guard struct {
 	gone    chan struct{}
 }
 
-// Warden runs a command for the process that has started this one, until it is
-// dismissed or the orders end. The arguments are its pipes.
-func Warden(orders, reports int) {
+// beWarden runs a command for the process that has started this one, until it is
+// dismissed or the orders end. The arguments are the numbers of its pipes. It returns the
+// exit status of a warden that has nothing to guard.
+func beWarden(ordersEnd, reportsEnd string) int {
+	orders, err1 := strconv.Atoi(ordersEnd)
+	reports, err2 := strconv.Atoi(reportsEnd)
+	if err1 != nil || err2 != nil {
+		return 64 // wrong arguments
+	}
 	unix.CloseOnExec(orders)
 	unix.CloseOnExec(reports)
 	g := &guard{
@@ -44,7 +51,7 @@ func Warden(orders, reports int) {
 	// start another one for that.
 	runtime.LockOSThread()
 	if err := g.start(); err != nil {
-		return
+		return 0
 	}
 	go g.serve(signals) // ends the process
 	g.reap()

@@ -142,7 +142,7 @@ func listedChildren(parent int) (pids []int) {
 // isWarden reports whether p is the warden of a job within the job.
 func (p Process) isWarden() bool {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.PID))
-	return err == nil && bytes.HasPrefix(data, []byte("holdfast\x00"+WardenCommand+"\x00"))
+	return err == nil && bytes.HasPrefix(data, []byte("holdfast\x00"+wardenCommand+"\x00"))
 }
 
 // isMarked reports whether p was started with mark in its environment.

@@ -3,27 +3,12 @@ package supervise
 import (
 	"os"
 	"os/exec"
-	"strconv"
 	"syscall"
 	"testing"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
-
-// TestMain lets this program start itself as a warden, as holdfast does.
-func TestMain(m *testing.M) {
-	if len(os.Args) == 4 && os.Args[1] == WardenCommand {
-		orders, err1 := strconv.Atoi(os.Args[2])
-		reports, err2 := strconv.Atoi(os.Args[3])
-		if err1 != nil || err2 != nil {
-			os.Exit(1)
-		}
-		Warden(orders, reports)
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
 
 // TestPrepareDoesNotWait: while nothing can be forked, the caller goes on, and
 // opens its store. A warden that is not needed ends with Close.
@@ -47,6 +32,18 @@ func TestPrepareDoesNotWait(t *testing.T) {
 	var ws unix.WaitStatus
 	if pid, err := unix.Wait4(s.warden.pid, &ws, 0, nil); pid != s.warden.pid || err != nil || !ws.Exited() || ws.ExitStatus() != 0 {
 		t.Errorf("the warden ends with %v (%d, %v)", ws, pid, err)
+	}
+}
+
+// TestWardenStartsNoWarden: a program that did not notice that it is to be a warden, and went
+// on as if it were not, would start one that does the same.
+func TestWardenStartsNoWarden(t *testing.T) {
+	defer func(args []string) { os.Args = args }(os.Args)
+	os.Args = []string{"holdfast", wardenCommand, "3", "4"}
+	s := Prepare(nil)
+	s.Close()
+	if s.err == nil {
+		t.Error("it has started one")
 	}
 }
 

@@ -17,9 +17,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// WardenCommand is the argument with which this program starts itself as a
-// warden; the program must then call Warden with the two that follow.
-const WardenCommand = "__warden"
+// wardenCommand is the argument with which this program starts itself as a
+// warden. The two that follow are the numbers of its pipes.
+const wardenCommand = "__warden"
+
+// init runs a warden, in every program that can start one. The packages that a warden does
+// not need are not initialised then: most sort behind this one, or need one that does. So
+// this package imports none of them, net included.
+func init() {
+	if isWarden() {
+		os.Exit(beWarden(os.Args[2], os.Args[3]))
+	}
+}
+
+// isWarden reports whether this process was started as a warden.
+func isWarden() bool { return len(os.Args) == 4 && os.Args[1] == wardenCommand }
 
 // A warden is a second process of this program, and the parent of the command:
 // it adopts and reaps the job, and kills it when this process cannot, because
@@ -78,6 +90,9 @@ func startWarden(stdout *os.File) (*warden, error) {
 // fork starts the process. Its ends of the pipes keep their numbers, which
 // nothing that this process has inherited for the command can have.
 func (w *warden) fork(stdout *os.File, orders, reports int) error {
+	if isWarden() { // each would start another, without end
+		return errors.New("this process was started as a warden")
+	}
 	self, err := executable()
 	if err != nil {
 		return err
@@ -91,7 +106,7 @@ func (w *warden) fork(stdout *os.File, orders, reports int) error {
 	if stdout != nil {
 		output = stdout.Fd()
 	}
-	w.pid, err = syscall.ForkExec(self, []string{"holdfast", WardenCommand, strconv.Itoa(orders), strconv.Itoa(reports)}, &syscall.ProcAttr{
+	w.pid, err = syscall.ForkExec(self, []string{"holdfast", wardenCommand, strconv.Itoa(orders), strconv.Itoa(reports)}, &syscall.ProcAttr{
 		Env:   os.Environ(),
 		Files: []uintptr{0, output, 2},
 		Sys:   &syscall.SysProcAttr{Setpgid: true},

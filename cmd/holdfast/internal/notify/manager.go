@@ -1,4 +1,6 @@
-package supervise
+// Package notify speaks the protocol of sd_notify(3): with the service manager that has
+// started this program, and with a command that this program starts.
+package notify
 
 import (
 	"fmt"
@@ -16,9 +18,9 @@ const (
 	pidVariable      = "WATCHDOG_PID"
 )
 
-// ForgetManager removes the manager's variables from the environment of child processes: they
+// Forget removes the manager's variables from the environment of child processes: they
 // are about this process.
-func ForgetManager() {
+func Forget() {
 	for _, name := range []string{NotifyVariable, watchdogVariable, pidVariable} {
 		_ = os.Unsetenv(name) // fails for names that are not names
 	}
@@ -26,7 +28,7 @@ func ForgetManager() {
 
 // Environment returns the entries for a command that is to speak to socket, and has to
 // say at least so often that it is alive; 0: it need not.
-func NotifyEnvironment(s *Socket, watchdog time.Duration) []string {
+func Environment(s *Socket, watchdog time.Duration) []string {
 	if s == nil {
 		return nil
 	}
@@ -43,10 +45,10 @@ type Manager struct{ conn net.Conn }
 
 // patience bounds how long a message waits for a manager that does not read. Nothing
 // depends on a message, so it is dropped then.
-const managerPatience = 100 * time.Millisecond
+const patience = 100 * time.Millisecond
 
 // Find returns the manager that the environment names, or nil if it names none.
-func FindManager(getenv func(string) string) (*Manager, error) {
+func Find(getenv func(string) string) (*Manager, error) {
 	name := getenv(NotifyVariable)
 	if name == "" {
 		return nil, nil
@@ -77,7 +79,7 @@ func (m *Manager) Tell(lines ...string) {
 	if m == nil {
 		return
 	}
-	_ = m.conn.SetWriteDeadline(time.Now().Add(managerPatience))
+	_ = m.conn.SetWriteDeadline(time.Now().Add(patience))
 	_, _ = m.conn.Write([]byte(strings.Join(lines, "\n")))
 }
 

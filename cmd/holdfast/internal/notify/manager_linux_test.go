@@ -1,4 +1,4 @@
-package supervise
+package notify
 
 import (
 	"fmt"
@@ -44,11 +44,11 @@ func TestWatchdog(t *testing.T) {
 }
 
 func TestFind(t *testing.T) {
-	if m, err := FindManager(env()); m != nil || err != nil {
+	if m, err := Find(env()); m != nil || err != nil {
 		t.Errorf("without a manager: %v, %v", m, err)
 	}
 	for _, name := range []string{"relative", "vsock:2:1", filepath.Join(t.TempDir(), "nobody")} {
-		if m, err := FindManager(env("NOTIFY_SOCKET=" + name)); m != nil || err == nil {
+		if m, err := Find(env("NOTIFY_SOCKET=" + name)); m != nil || err == nil {
 			t.Errorf("%q: %v, %v; want an error", name, m, err)
 		}
 	}
@@ -64,13 +64,13 @@ func TestFind(t *testing.T) {
 // name where the system has those.
 func TestMessages(t *testing.T) {
 	for _, path := range []string{filepath.Join(t.TempDir(), "s"), fmt.Sprintf("@holdfast-test-%d", os.Getpid())} {
-		s, err := ListenNotify(path)
+		s, err := Listen(path)
 		if err != nil {
 			t.Fatal(err)
 		}
 		heard := make(chan Message, 10)
 		s.Serve(func(m Message) { heard <- m })
-		m, err := FindManager(env("NOTIFY_SOCKET=" + path))
+		m, err := Find(env("NOTIFY_SOCKET=" + path))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +100,7 @@ func TestTellDoesNotWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	m, err := FindManager(env("NOTIFY_SOCKET=" + path))
+	m, err := Find(env("NOTIFY_SOCKET=" + path))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package supervise
+package notify
 
 import (
 	"errors"
@@ -20,7 +20,7 @@ const maxMessage = 16 << 10
 
 // Listen makes a socket at path, in a directory that only this user can open. The
 // caller must Close it.
-func ListenNotify(path string) (*Socket, error) {
+func Listen(path string) (*Socket, error) {
 	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
 	if err != nil {
 		return nil, fmt.Errorf("socket for messages of the command: %w", err)
