@@ -5,6 +5,7 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -23,7 +24,14 @@ import (
 // The test binary has to contain the program as well, although no test runs
 // that copy: go test takes a cached result for the present one if the test
 // binary has not changed, and the linker leaves out what nothing refers to.
+//
+// More tests run at once than there are processors: they wait for real TTLs nearly all of
+// the time. The leases of more than four would miss renewals on a busy machine.
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "4"); err != nil {
+		panic(err)
+	}
 	syscall.Umask(0o022) // whatever the caller's is: a store refuses a directory that every user may write
 	testscript.Main(&withBinary{m}, map[string]func(){
 		"workload":      func() { os.Exit(workload(os.Args[1:])) },

@@ -97,7 +97,10 @@ var ofMetrics = regexp.MustCompile(`^(github.com/prometheus|google.golang.org/pr
 // all would pay for.
 func TestInitIsSmall(t *testing.T) {
 	t.Parallel()
-	const most, mostOurs = 104 << 10, 10 << 10 // bytes; 95 and 8.6 KiB were measured beside other tests, which add a little
+	most, mostOurs := 104<<10, 10<<10 // bytes; 95 and 8.6 KiB were measured
+	if raceEnabled() {
+		mostOurs += 3 << 10 // 9.2 to 10.9 KiB were measured
+	}
 	cmd := exec.Command("holdfast", "version")
 	cmd.Env = append(os.Environ(), "GODEBUG=inittrace=1")
 	var trace strings.Builder
@@ -149,27 +152,40 @@ func TestWardenStartsFirst(t *testing.T) {
 	}
 }
 
-// TestRunIsTwoRequests: a run is one connection, one request for the lock and
-// one to give it back.
+// TestRunIsTwoRequests: a short run is one connection, one request for the lock and one to
+// release it. One that a busy machine makes longer listens for a loss as well, so that it
+// is tried again.
 func TestRunIsTwoRequests(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
 	wantRun(t, 0, server.URL, "run", "first", "--", "true") // the server gets the scripts in full
-	redis(t, server, "CONFIG", "RESETSTAT")
-	wantRun(t, 0, server.URL, "run", "job", "--", "true")
-	stats := redis(t, server, "INFO", "everything")
+	var stats string
+	for range 10 {
+		redis(t, server, "CONFIG", "RESETSTAT")
+		wantRun(t, 0, server.URL, "run", "job", "--", "true")
+		stats = redis(t, server, "INFO", "everything")
+		if isTwoRequests(stats) {
+			return
+		}
+	}
+	t.Errorf("more than one connection and two requests, or fewer:\n%s", stats)
+}
+
+// isTwoRequests reports whether the server has had one client, which sent two requests.
+func isTwoRequests(stats string) bool {
 	for _, want := range []string{
 		"total_connections_received:2\r\n", // one is that of INFO
 		"cmdstat_hello:calls=1,",
 		"cmdstat_evalsha:calls=2,",
 	} {
 		if !strings.Contains(stats, want) {
-			t.Errorf("no %q in\n%s", want, stats)
+			return false
 		}
 	}
 	for _, sent := range []string{"cmdstat_eval:", "cmdstat_ping:", "cmdstat_subscribe:", "cmdstat_client", "cmdstat_script"} {
 		if strings.Contains(stats, sent) {
-			t.Errorf("there is %q in\n%s", sent, stats)
+			return false
 		}
 	}
+	return true
 }

@@ -95,7 +95,7 @@ var wrong = []struct {
 	{64, `run --reason "$(printf 'a\nb')" job -- true`, `control`},
 	{64, `run --reason "$(printf '%05000d' 7)" job -- true`, `4096`},
 	{64, `run --status-fd 2 job -- true`, `--status-fd`},
-	{64, `run --status-fd 9 job -- true`, `--status-fd`},
+	{64, `run --status-fd 199 job -- true`, `--status-fd`},
 	{64, `run --status-fd x job -- true`, `--status-fd "x"`},
 	{64, `run --stall-after 0 job -- true`, `--stall-after 0s`},
 	{64, `run --stall-after 1s --no-keep-alive job -- true`, `exclude one another`},

@@ -145,9 +145,10 @@ func (s *site) state(tb testing.TB) string {
 	return strings.Join(all, "\n")
 }
 
-// filled returns text with the lease of bank/held in it.
+// filled returns text with the lease of bank/held in it. A random secret in text has no
+// quotation mark or colon.
 func (s *site) filled(text string) string {
-	return strings.NewReplacer("ID", string(s.held), "TOKEN", strconv.FormatUint(s.token, 10)).Replace(text)
+	return strings.NewReplacer(`"ID"`, strconv.Quote(string(s.held)), ":TOKEN", ":"+strconv.FormatUint(s.token, 10)).Replace(text)
 }
 
 // request returns one as a client of either kind sends it.
