@@ -62,6 +62,22 @@ func parseInspection(name string, reply any) (f inspection) {
 	return f
 }
 
+// parsePlain reads the reply of list.lua for one name. It reports whether that describes
+// one exclusive lease.
+func parsePlain(name string, reply any) (lock lockinfo.LockState, ok bool) {
+	text, _ := reply.(string)
+	fields := strings.SplitN(text, " ", 4)
+	if len(fields) < 4 {
+		return lock, false
+	}
+	now, err1 := strconv.ParseInt(fields[0], 10, 64)
+	left, err2 := strconv.ParseInt(fields[1], 10, 64)
+	last, err3 := form.ReadToken(cmp.Or(fields[2], "0"))
+	v, ok := parseValue(fields[3])
+	lock = lockinfo.LockState{Name: name, Holders: []lockinfo.Holding{exclusive(v, left, now)}, LastToken: last}
+	return lock, ok && cmp.Or(err1, err2, err3) == nil
+}
+
 // describe turns what the store said into a Lock.
 func (f *inspection) describe() {
 	if f.Err != nil {
@@ -101,6 +117,11 @@ func holding(text string, left, now int64) lockinfo.Holding {
 	if !ok {
 		return lockinfo.Holding{ExpiresIn: form.ExpiresIn(left)}
 	}
+	return exclusive(v, left, now)
+}
+
+// exclusive describes an exclusive lease whose key has so many ms left.
+func exclusive(v value, left, now int64) lockinfo.Holding {
 	if ttl := v.ttl.Milliseconds(); left < 0 || left > ttl {
 		left = ttl // as the next acquire will clamp it
 	}

@@ -23,25 +23,40 @@ const ScanStep = 512
 // leaves out the lock of a foreign client under a name that holdfast has not used within
 // Options.TokenMemory, and does not wait for.
 func (e *engine) List(ctx context.Context, prefix string) iter.Seq2[lockinfo.LockState, error] {
-	return list(ctx, e, keys.Locks, prefix, func(names []string) (locks []lockinfo.LockState, err error) {
-		used, err := e.used(ctx, names)
+	return func(yield func(lockinfo.LockState, error) bool) {
+		many := false // of the last names were used
+		list(ctx, e, keys.Locks, prefix, func(names []string) (locks []lockinfo.LockState, err error) {
+			locks, many, err = e.look(ctx, names, many)
+			return locks, err
+		})(yield)
+	}
+}
+
+// look returns the locks of names. It asks first which of them are used, which costs less,
+// unless many are expected to be. many reports whether many were.
+func (e *engine) look(ctx context.Context, names []string, expected bool) (locks []lockinfo.LockState, many bool, err error) {
+	used := names
+	if !expected {
+		if used, err = e.used(ctx, names); err != nil {
+			return nil, false, err
+		}
+	}
+	locks, rest, err := e.plainLocks(ctx, used)
+	many = len(locks)+len(rest) > len(names)/4
+	for batch := range slices.Chunk(rest, driver.MaxBatch) {
 		if err != nil {
-			return nil, err
+			break
 		}
-		for batch := range slices.Chunk(used, driver.MaxBatch) {
-			found, err := e.InspectAll(ctx, batch, 0)
-			if err != nil {
-				return nil, err
-			}
-			for _, f := range found {
-				// A name that cannot be inspected is not a lock now.
-				if f.Err == nil && len(f.Lock.Holders)+f.Lock.QueueLength > 0 {
-					locks = append(locks, f.Lock)
-				}
+		var found []Inspection
+		found, err = e.InspectAll(ctx, batch, 0)
+		for _, f := range found {
+			// A name that cannot be inspected is not a lock now.
+			if f.Err == nil && len(f.Lock.Holders)+f.Lock.QueueLength > 0 {
+				locks = append(locks, f.Lock)
 			}
 		}
-		return locks, nil
-	})
+	}
+	return locks, many, err
 }
 
 // used returns the names that may be held or wanted.
@@ -54,6 +69,21 @@ func (e *engine) used(ctx context.Context, names []string) (some []string, err e
 		}
 	}
 	return some, cmp.Or(failed...)
+}
+
+// plainLocks returns the plain locks among names, and of the others those that may be held
+// or wanted.
+func (e *engine) plainLocks(ctx context.Context, names []string) (locks []lockinfo.LockState, rest []string, err error) {
+	replies, failed := evalNames(ctx, e.store, "list", e.scripts.List, nil, names,
+		func(_ string, item any) (any, error) { return item, nil })
+	for i, name := range names {
+		if lock, ok := parsePlain(name, replies[i]); ok {
+			locks = append(locks, lock)
+		} else if replies[i] != int64(0) {
+			rest = append(rest, name)
+		}
+	}
+	return locks, rest, cmp.Or(failed...)
 }
 
 // list yields the results of look for the names that a listing finds, of some ScanStep names

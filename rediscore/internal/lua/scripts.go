@@ -14,7 +14,7 @@ type Engine struct {
 	Complete, Recall, Records                                *Script
 	Break, Breaks                                            *Script
 	History                                                  *Script // sent only by engines with history
-	Used, Inspect, InspectRest                               *Script
+	Used, List, Inspect, InspectRest                         *Script
 	ExtendAlone, ReleaseAlone                                *Script
 	PlainAcquire, PlainRelease, PlainCancel, PlainRenew      *Script
 	Deposit, Redeem, Peek, Revoke                            *Script // one-time tokens
@@ -59,6 +59,7 @@ func ForEngine(o Options) Engine {
 		Recall:      build("recall", "record", "").again(),
 		Records:     build("records", "| record", "head").again(),
 		Used:        build("used", "| lock detail", "").again(),
+		List:        build("list", "| lock fence detail", "").again(),
 		Inspect:     build("value inspect", "| lock fence holders queue waiters detail", "places from").again(),
 		InspectRest: build("inspect_rest", "holders detail", "cursor group").again(),
 

@@ -1,0 +1,38 @@
+-- list.lua: describes the plain locks among many names, and tells which of the others
+-- inspect.lua has to describe. It writes nothing.
+--
+-- KEYS   for each name: LOCK, FENCE, DETAIL
+-- Reply  for each name: 0 if it is neither held nor wanted; if nothing but its lock
+--        and its last token is there, '<now> <ms left> <last token> <value>', as in
+--        inspect.lua; else 1
+
+local time = redis.call('TIME')
+local now = string.format('%.0f ', tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000))
+
+local function describe(at)
+  local value, last = redis.pcall('GET', KEYS[at + LOCK]), ''
+  if type(value) == 'string' then
+    last = redis.pcall('GET', KEYS[at + FENCE]) or ''
+  end
+  if type(value) == 'table' or type(last) == 'table' then
+    return 1 -- an error, which inspect.lua knows to tell
+  end
+  return value and now .. redis.call('PTTL', KEYS[at + LOCK]) .. ' ' .. last .. ' ' .. value or 0
+end
+
+-- So many names are asked for at once. Only if one of them has companions each is.
+local TOGETHER = 16 * EACH_KEYS
+
+local replies = {}
+for from = 0, #KEYS - EACH_KEYS, TOGETHER do
+  local to, details = math.min(from + TOGETHER, #KEYS) - EACH_KEYS, {}
+  for at = from, to, EACH_KEYS do
+    details[#details + 1] = KEYS[at + DETAIL]
+  end
+  local any = redis.pcall('EXISTS', unpack(details))
+  for at = from, to, EACH_KEYS do
+    local plain = any == 0 or redis.pcall('EXISTS', KEYS[at + DETAIL]) == 0
+    replies[#replies + 1] = plain and describe(at) or 1
+  end
+end
+return replies
