@@ -172,11 +172,11 @@ func (a *acquisition) run(ctx context.Context) (*Lease, error) {
 	return lease, nil
 }
 
-// errAbandoned is why an acquire has no lease that has not come to its end.
+// errAbandoned is the error of an acquire that did not run to its end.
 var errAbandoned = errors.New("OnWait has panicked, or ended the goroutine")
 
-// final reports whether another attempt would end in the same way: because of the
-// store's answer, or of our own verdict on it.
+// final reports whether another attempt would end in the same way: because of the store's
+// answer, or of the client's own check of it.
 func final(err error) bool {
 	for _, verdict := range []error{errRecorded, ErrFingerprint, ErrNotReplicated} {
 		if errors.Is(err, verdict) {

@@ -122,7 +122,7 @@ func parseSchedule(data []byte) *ScheduleRecord {
 	return l.ScheduleRecord
 }
 
-// recordText returns what a record keeps of a text, which others are shown.
+// recordText returns the form in which a record keeps a text that other clients see.
 func recordText(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if driver.IsControl(r) {

@@ -12,9 +12,9 @@ type Schedule interface {
 	Next(t time.Time) time.Time
 }
 
-// Periodic returns the schedule that is due at start, and then every so often; before
-// start at the same times, counted back. Both must be whole seconds, every more than 0:
-// Every refuses others with ErrInvalid.
+// Periodic returns the schedule that is due at start, and at every whole multiple of every
+// before and after it. Both must be whole seconds, every more than 0: Client.Every refuses
+// others with ErrInvalid.
 func Periodic(start time.Time, every time.Duration) Schedule { return periodic{start, every} }
 
 type periodic struct {

@@ -55,14 +55,12 @@ func (c *Client) History(ctx context.Context, name string) ([]HistoryEvent, erro
 	return events, opError("history of", name, ask.Harmless(ctx, err))
 }
 
-// Feed yields what happens from now on to names that begin with prefix, all of them if
-// prefix is empty, whichever client does it. An event may come late, or twice, and is
-// then told by its ID.
+// Feed yields the events, from now on and by all clients, of names that begin with prefix; an
+// empty prefix is every name. An event may come late, or twice, with the same ID.
 //
-// The first one is HistoryGap, as soon as the engine listens: earlier events may be
-// missing. It comes again whenever events may have been missed, because a connection
-// was lost or the loop is more than 4,096 events late: look at History or Inspect
-// then.
+// The first event is HistoryGap, as soon as the engine listens. Another HistoryGap comes
+// whenever events may have been missed, because a connection was lost or the loop is more than
+// 4,096 events late: call History or Inspect then.
 //
 // The sequence ends with an error: ctx's, ErrClosed after Close, or, at once, one
 // that wraps ErrUnsupported if the store has no history.

@@ -35,12 +35,12 @@ type Lease struct {
 	lost     error // why, if it was lost
 	mode     Mode
 	term     term
-	ctx      context.Context // what Context has made, if somebody has needed it
+	ctx      context.Context // what Context returns; nil until it is needed
 	end      context.CancelCauseFunc
 	landed   chan struct{} // closed when no renewal is under way after Release has begun; nil if Release does not wait
 	released chan struct{} // closed when Release is done; nil if no call waits for it
 	result   error         // of Release; valid in stateReleased
-	told     *told         // nil if the Observer knows nothing of the lease
+	told     *told         // what the Observer knows of the lease; nil if nothing
 }
 
 // A state is a stage in the life of a lease. It only grows.

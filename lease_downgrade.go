@@ -14,9 +14,9 @@ import (
 // lease it does nothing.
 //
 // It returns ErrLost if the lease is not live; the lease then is lost for good.
-// ErrOutcomeUnknown means that others may or may not share the lock already;
-// the call may be repeated. A semaphore's lease is ErrInvalid, and an engine
-// that cannot share ErrUnsupported.
+// ErrOutcomeUnknown means that other clients may already share the lock; the call may be
+// repeated. It returns ErrInvalid for the lease of a semaphore, and ErrUnsupported if the
+// engine has no shared locks.
 func (l *Lease) Downgrade(ctx context.Context) error {
 	return opError("downgrade", l.name, l.downgrade(ctx))
 }

@@ -54,10 +54,9 @@ func (l *Lease) beginExtend(ttl time.Duration, now instant) (renewal, bool) {
 	return renewal{l, x}, ok && l.beginLocked(x, now)
 }
 
-// beginLocked notes that a request to extend the lease is about to be sent, or
-// refuses it because the lease has ended. Its end must be noted by done.
-// INVARIANT I9: once Release has begun none begins, and Release waits for
-// those that have.
+// beginLocked notes that a request to extend the lease is about to be sent, or refuses it
+// because the lease has ended. The caller must call done at the end of the request. INVARIANT
+// I9: after Release has begun no request begins, and Release waits for those under way.
 func (l *Lease) beginLocked(x extension, now instant) bool {
 	if l.state != stateHeld || l.term.over(now) {
 		return false

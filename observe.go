@@ -240,8 +240,8 @@ func (l *Lease) lossLocked(ctx context.Context, err error) Event {
 	return e
 }
 
-// tellReleasedLocked reports how the release has ended, and with it the run if the lease
-// is of do-once work.
+// tellReleasedLocked reports the outcome of the release, and of the run if the lease is for
+// do-once work.
 func (l *Lease) tellReleasedLocked(ctx context.Context, err error) {
 	if l.told == nil && err == nil {
 		return

@@ -162,8 +162,8 @@ func named[T ~int](value *T, text []byte, names []string) error {
 	return nil
 }
 
-// UnmarshalText sets what MarshalText has said. Another text is ErrInvalid, and leaves s as
-// it is.
+// UnmarshalText sets the state that MarshalText returned text for. For another text it returns
+// ErrInvalid, and does not change s.
 func (s *OnceState) UnmarshalText(text []byte) error {
 	return named(s, text, onceStates)
 }

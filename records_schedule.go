@@ -13,9 +13,9 @@ type ScheduleState struct {
 	Runner     Holder        // by whom, if so
 	RunningFor time.Duration // for how long, by the store's clock
 
-	Led        bool     // somebody waits for the next scheduled time, or runs: the schedule is alive
-	Leader     Holder   // who, if so
-	StandingBy []Holder // who would lead next, in their order
+	Led        bool     // a process does the run, or waits for the next scheduled time
+	Leader     Holder   // that process
+	StandingBy []Holder // the processes that lead next, in their order
 }
 
 // Schedule reports the state of a schedule: its last run, the next, those that were

@@ -63,8 +63,8 @@ type Dashboard struct {
 	page  http.Handler
 }
 
-// New returns the page for the locks of an engine. It sends nothing, but hears the events
-// of a store that keeps history. The caller should Close it before the engine.
+// New returns the page for the locks of an engine. New sends no request, but the page receives
+// the events of a store that keeps history. The caller should close the page before the engine.
 //
 // It answers below the root: a program that mounts it under a prefix removes the prefix by
 // http.StripPrefix. Its users may see everything about every lock: put the program's own
@@ -157,8 +157,8 @@ func (d *Dashboard) api(w http.ResponseWriter, r *http.Request) {
 	refuse(w, http.StatusNotFound, "not-found", "there is nothing at this path")
 }
 
-// plain reports whether http.ServeMux accepts a path unchanged. For any other it redirects
-// the client, to an address that is wrong below a prefix.
+// plain reports whether http.ServeMux accepts a path unchanged. ServeMux redirects any other
+// path, to an address that is wrong below a prefix.
 func plain(at *url.URL) bool {
 	path := at.EscapedPath()
 	return strings.HasPrefix(path, "/") && !strings.Contains(path, "//") && !strings.Contains(path+"/", "/./") && !strings.Contains(path+"/", "/../")

@@ -58,12 +58,13 @@
 //   - serve a queue: grant the lock to the first place, and to the next ones, for
 //     as long as the live leases allow it
 //   - grant: record a new lease, with a new token
-//   - lengthen a lease or a place: move its end, and never nearer
-//   - end a lease: take it out before its expiry
-//   - keep closed: end a lease for its holder, and leave it in the way of others
-//     until KeepFor ends
+//
+// - lengthen a lease or a place: move its end, but never to an earlier time
+// - end a lease: remove it before its expiry
+// - keep closed: end a lease for its holder, but block other clients with it until KeepFor ends
 //   - give a place: put a request at the end of the queue
-//   - give up a place: take it out without a lease
+//
+// - give up a place: remove it without a grant
 //   - rank: which place it is, 1 for the first
 //   - tell: send a notice to a waiter, or a loss to a holder
 //   - sweep: remove expired entries of all names, a bounded number at a time

@@ -158,11 +158,11 @@ type AcquireReply struct {
 type Blocker struct {
 	Holder lockinfo.Holder `json:"holder,omitzero"` // zero if a client that is not holdfast holds the lock
 
-	// Since is how long ago the store granted the lease, or handed it over, by the
-	// store's clock as the grant wrote it down. It must not be taken from the token,
-	// which may be ahead of the clock. Extend, a repeat, Downgrade, and a release
-	// with KeepFor must leave it unchanged. It is never negative, even if the store's
-	// clock has gone back. 0 if the store does not know: of a foreign client.
+	// Since is how long ago the store granted the lease, or handed it over, by the store's
+	// clock as the grant wrote it down. It must not be computed from the token, which may be
+	// ahead of the clock. Extend, a repeat, Downgrade, and a release with KeepFor must leave it
+	// unchanged. It is never negative, even if the store's clock has gone back. 0 if the store
+	// does not know: of a foreign client.
 	Since     time.Duration `json:"since_ns,omitzero"`
 	ExpiresIn time.Duration `json:"expires_in_ns,omitzero"` // until the lease ends unless extended; Never if it has no end
 	Released  bool          `json:"released,omitzero"`      // released; in the way until KeepFor ends, and never extended

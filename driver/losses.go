@@ -10,28 +10,25 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A LossTeller is an engine with Capabilities.Losses: it can hear of leases
-// that ended before their time. That must cost nothing for each lease: no
-// command, no goroutine and no connection.
+// A LossTeller is an engine with Capabilities.Losses: it reports leases that ended before their
+// time. That must cost no command, goroutine or connection for each lease.
 type LossTeller interface {
-	// OnLoss registers told, which is then called for each message, until stop
-	// is called. A client registers once, for all its leases. A message may
-	// concern leases of others, and may come late, twice, or never: a holder
-	// must not rely on it. An engine may begin to listen up to LossStart after
-	// a grant.
+	// OnLoss registers a function. The engine calls it for each message, until stop is called.
+	// A client registers once, for all its leases. A message may concern leases of other
+	// clients, and may come late, twice, or never: a holder must not rely on it. An engine may
+	// begin to listen up to LossStart after a grant.
 	//
-	// told is guaranteed to return soon, and may be called from several
-	// goroutines. It must be called without any lock of the engine, and must
-	// not be called after stop has returned, unless that call had begun. A
-	// second stop does nothing.
+	// The function returns soon, and several goroutines may call it at once. The engine must
+	// hold no lock of its own while it calls the function, and must begin no call after stop
+	// has returned. A second stop does nothing.
 	OnLoss(told func(Loss)) (stop func())
 }
 
-// LossStart is how long after a first grant an engine may be deaf to losses, so
-// that short work costs nothing.
+// LossStart is how long after a first grant an engine may miss losses, so that short work costs
+// nothing.
 const LossStart = 50 * time.Millisecond
 
-// A Loss is one message about leases of a name that may be over.
+// A Loss is one message about leases of a name that may have ended.
 type Loss struct {
 	Name string `json:"name"`
 
@@ -44,12 +41,11 @@ type Loss struct {
 	Err error `json:"-"`
 }
 
-// Losses is what a LossTeller in Go is made of: it knows who wants to hear of
-// losses, and when it is worth listening for them. The zero Losses is ready to
-// use.
+// Losses implements most of a LossTeller: it keeps the registered functions, and decides when
+// the engine listens for losses. The zero Losses is ready to use.
 type Losses struct {
 	held  atomic.Int64 // roughly how many leases were granted and not released
-	armed atomic.Bool  // whether the engine listens, or will if it still holds any soon
+	armed atomic.Bool  // whether the engine listens, or will soon if leases are still held
 
 	mu        sync.Mutex
 	listeners map[*func(Loss)]struct{}
@@ -95,7 +91,7 @@ func (l *Losses) heard() bool {
 	return len(l.listeners) > 0
 }
 
-// Tell tells everybody who listens. The engine must not hold a lock of its own.
+// Tell passes loss to all registered functions. The engine must not hold a lock of its own.
 func (l *Losses) Tell(loss Loss) {
 	l.mu.Lock()
 	all := slices.Collect(maps.Keys(l.listeners))

@@ -48,19 +48,18 @@
 // client's ReadTimeout, for each connection of its pool. A pool whose connections
 // others keep busy, by BLPOP for example, can cost a lease.
 //
-// A hook that answers in place of the server, or after it has given up waiting, may
-// report what has not happened.
+// A hook that answers in place of the server, or answers after a timeout, may report an outcome
+// that did not happen.
 //
 // # Clocks
 //
-// The server's clock alone decides when a lease ends; see redislock. Here no clock is
-// read.
+// The server's clock alone decides when a lease ends; see redislock. This package reads no
+// clock.
 //
 // # Fencing
 //
-// Tokens are the same as redislock's, and grow from one engine to the other.
-// Package rediscore/redisfence checks them for keys in Redis; package sqlfence does
-// for databases.
+// Both engines issue the tokens of a name from one growing sequence. Package
+// rediscore/redisfence checks them for keys in Redis; package sqlfence does for databases.
 //
 // # Errors
 //

@@ -118,7 +118,7 @@ func (s sender) reply(ctx context.Context, r *request, at int, keys []string) (a
 	return decode(r.Val()), nil
 }
 
-// send sends a request, whose keys begin at a place, and returns the client's error.
+// send sends r, whose keys begin at argument at, and returns the client's error.
 func (s sender) send(ctx context.Context, r outgoing, at int, keys []string) error {
 	if len(keys) > 0 {
 		r.SetFirstKeyPos(int8(at))

@@ -41,10 +41,11 @@ func (e *engine) newServer(a address) *server {
 	return s
 }
 
-// clock is what avoided counts by.
+// clock is the time that server.avoided is compared with.
 func (e *engine) clock() int64 { return int64(time.Since(e.began)) }
 
-// chosen returns the current server. It changes when the current one is avoided.
+// chosen returns the current server. While the client avoids that one, the next becomes the
+// current server.
 func (e *engine) chosen() *server {
 	if len(e.servers) == 1 {
 		return e.servers[0]

@@ -1,6 +1,6 @@
-// Package onetime issues one-time tokens: random secrets for magic links,
-// invitations and download tickets, whose payload is handed out exactly once
-// however many redeem at the same time.
+// Package onetime issues one-time tokens: random secrets for magic links, invitations and
+// download tickets, whose payload is handed out exactly once, however many clients redeem the
+// secret at the same time.
 //
 // # What
 //
@@ -55,9 +55,9 @@
 //
 // # Exactly once
 //
-// The engine decides in one step of its store who is handed the payload. All
-// others get [ErrRedeemed], as long as the store keeps its data: a store that
-// fails over to a replica without the last writes forgets redeems as well.
+// The engine decides in one step of its store which request gets the payload. All others get
+// [ErrRedeemed], as long as the store keeps its data: a store that fails over to a replica
+// without the last writes also forgets redeems.
 //
 // A reply can be lost after that step. Within one call the request is
 // repeated, under the same ID, until it is answered; see

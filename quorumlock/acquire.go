@@ -22,8 +22,8 @@ func (e *engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 		return driver.AcquireReply{}, err
 	}
 	defer e.running.Done()
-	// Two requests of one lease ID at once could not both propose greater tokens than
-	// the other: the second waits for its turn.
+	// Each proposal must have a greater token than the one before. So the second of two
+	// requests for one lease ID waits for the first.
 	en, err := e.ledger.take(ctx, req.LeaseID, req.TTL)
 	if err != nil {
 		return driver.AcquireReply{}, err

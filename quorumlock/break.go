@@ -45,9 +45,9 @@ func (e *engine) Break(ctx context.Context, req driver.BreakRequest) ([]lockinfo
 	}
 	broken := map[uint64]lockinfo.Broken{}
 	for token, of := range byToken(h.answers) {
-		// The members report what this request has ended, now or by an earlier copy. A
-		// lease of too few members was not the quorum's; members without an answer count
-		// as if they had had it.
+		// The members report the leases that this request has ended, now or by an earlier copy.
+		// A lease of too few members was not the quorum's; a member without an answer counts as
+		// one that had it.
 		own := slices.DeleteFunc(of, func(b lockinfo.Broken) bool { return b.ID != req.ID })
 		if len(own) > 0 && len(own)+len(e.members)-len(h.answers) >= e.quorum {
 			broken[token] = own[0]

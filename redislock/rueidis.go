@@ -25,7 +25,7 @@ func newConn(client rueidis.Client, detector *detector) *conn {
 	return &conn{sender{client}, client, detector}
 }
 
-// callers returns a client of the caller's as a Conn; nil if it is.
+// callers returns the caller's client as a Conn, and nil for nil.
 func callers(client rueidis.Client) rediscore.Conn {
 	if client == nil {
 		return nil

@@ -135,8 +135,7 @@ const (
 		ON CONFLICT (name, lease_id) DO UPDATE SET expiry = max(expiry, excluded.expiry)
 		RETURNING seq`
 
-	// lengthenPlaceSQL: ?1 name, ?2 lease ID, ?3 new expiry. No row of the name is
-	// over.
+	// lengthenPlaceSQL: ?1 name, ?2 lease ID, ?3 new expiry. No row of the name has expired.
 	lengthenPlaceSQL = `UPDATE place SET expiry = max(expiry, ?3) WHERE name = ?1 AND lease_id = ?2
 		RETURNING seq`
 

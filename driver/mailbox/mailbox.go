@@ -30,11 +30,11 @@ type Box[N any] struct {
 	byID map[lockinfo.LeaseID]*interest[N]
 }
 
-// An interest is what belongs to one lease ID that is watched.
+// An interest has the watches of one lease ID.
 type interest[N any] struct {
 	note    N
 	watches *watch[N] // a list, the latest first
-	first   watch[N]  // the first of them; mostly there is no other
+	first   watch[N]  // the first watch; most lease IDs have no other
 }
 
 // A watch belongs to one caller. Most callers get what they want at once, and never

@@ -34,10 +34,9 @@ type Row struct {
 // result of each. They may be statements of one transaction or, each with its
 // CheckRow in a transaction of its own, of several.
 //
-// CheckRow returns nil if the row was matched, a *fence.StaleError if it carries a
-// greater token, and ErrNoRow if there was no such row when the UPDATE ran.
-// Pass the transaction of the UPDATE. It sends a statement only if no row was
-// changed.
+// CheckRow returns nil if the row was matched, a *fence.StaleError if it carries a greater
+// token, and ErrNoRow if there was no such row when the UPDATE ran. Pass the transaction of the
+// UPDATE. CheckRow sends a statement only if the UPDATE changed no row.
 //
 // The column has no lease ID, so that two holders with equal tokens both pass.
 // All tokens of one row must come from one lock, where no two are equal.

@@ -179,8 +179,8 @@ func (s *Server) Load() Load { return Load(s.house.Limits.Load()) }
 // leases do not change.
 func (s *Server) Drain() { s.drain() }
 
-// Close ends what the server does in the background, as holdfast.Client.Close does. It does not
-// close the engine.
+// Close ends the server's background work, as holdfast.Client.Close does for a client. It does
+// not close the engine.
 func (s *Server) Close(ctx context.Context) error {
 	s.drain()
 	s.stop()

@@ -10,10 +10,10 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// Duties shown here. The check and the record are one step (INVARIANT I1). A repeat has the
-// effect and the answer of the first request (I6); after its own cancel it has none (I5); and
-// an error changes nothing. A waiter is not overtaken (I7). Several locks are taken together
-// or not at all.
+// Duties shown here. The check and the record are one step (INVARIANT I1). A repeated request
+// has the effect and the answer of the first one (I6). A request that arrives after its cancel
+// has no effect (I5), and neither has one that fails. No later waiter overtakes an earlier one
+// (I7). Several locks are taken together or not at all.
 
 // Acquire implements driver.Engine.
 func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {

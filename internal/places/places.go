@@ -69,7 +69,7 @@ type Owner[I any] struct {
 	Limit  func(context.Context) (context.Context, context.CancelFunc) // bounds one request
 }
 
-// A Place is one waiter's in the queue of a name, as its keeper knows it.
+// A Place is the place of one waiter in the queue of a name, as its keeper knows it.
 type Place[I any] struct {
 	// Answers has the latest answer to a refresh, if it was not received.
 	Answers chan Refresh[I]
@@ -80,9 +80,9 @@ type Place[I any] struct {
 	entry   schedule.Entry
 	left    bool      // its waiter is gone
 	sent    time.Time // when the last refresh was sent
-	hurried time.Time // when the last refresh was due that a notice led to
-	urgent  bool      // it is due sooner than its waiter TTL needs: something may have happened
-	open    time.Time // when the first was sent that was not answered; zero if all were
+	hurried time.Time // when the last refresh because of a notice was due
+	urgent  bool      // its refresh is due sooner than the waiter TTL requires: something may have happened
+	open    time.Time // when the first unanswered refresh was sent; zero if all were answered
 
 	// While a foreign client is in the way of the first of the queue; else zero.
 	foreign     time.Duration // the pause before the last refresh

@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	// PollLongest is for engines without a queue: how long a release may go unnoticed.
+	// PollLongest is the longest pause between two requests of a waiter where the engine has no
+	// queue.
 	PollLongest = 250 * time.Millisecond
 
 	// expiryJitter spreads the requests of waiters for the same expiry.
@@ -33,7 +34,7 @@ type Waiter[I any] struct {
 	Closing <-chan struct{} // ends each pause
 
 	Tried  time.Time // when the last request was sent; the owner sets it
-	Silent time.Time // when the refresh was sent that had no answer at the end of the wait; zero if all had
+	Silent time.Time // when the refresh was sent that was still unanswered at the end of the wait; zero if there was none
 
 	watch   driver.Watch // nil without a queue
 	polling ask.Backoff  // without a queue

@@ -15,11 +15,11 @@ import (
 	"github.com/holdfast-locks/holdfast/redislock"
 )
 
-// Open returns a member on the server of a URL, as redislock.Open takes it. It does
-// not wait for the server: one that cannot be reached makes requests fail with
-// ErrUnavailable until it can, so that a quorum can be used while some of its
-// members are down. A URL of another form is ErrInvalid, and so is one with
-// token_memory: the members of a quorum remember tokens for driver.TokenMemory.
+// Open returns a member on the server of a URL of redislock.Open. It does not wait for the
+// server: while the server cannot be reached, requests fail with ErrUnavailable, so that a
+// quorum can be used while some of its members are down. Open returns ErrInvalid for a URL of
+// another form, and for one with token_memory: the members of a quorum remember tokens for
+// driver.TokenMemory.
 func Open(rawURL string) (driver.Member, error) {
 	ended, end := context.WithCancel(context.Background())
 	end() // redislock.Open then checks the URL, and connects to nothing

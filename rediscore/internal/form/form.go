@@ -77,8 +77,8 @@ func same(a, b lockinfo.Holder) bool {
 		maps.Equal(a.Labels, b.Labels)
 }
 
-// ReadHolder reads a holder. It is only for people, so one that cannot be read
-// is not a failure: the zero Holder means that nothing is known.
+// ReadHolder reads a holder. Only people use it, so ReadHolder does not fail: it returns the
+// zero Holder for a text that it cannot read.
 func ReadHolder(s string) lockinfo.Holder {
 	var h lockinfo.Holder
 	if json.Unmarshal([]byte(s), &h) != nil {

@@ -246,8 +246,8 @@ func (a *app) heartbeatCommand() *cobra.Command {
 		Use:   "heartbeat",
 		Short: "Report that the work under the lease of this script makes progress",
 		Long: `Heartbeat is for commands of holdfast run --stall-after D, and for scripts with
-holdfast acquire --stall-after D: one that does not call it for D is stopped. It sends
-nothing to the store.
+holdfast acquire --stall-after D: holdfast stops a command or script that has not called
+heartbeat for D. Heartbeat sends nothing to the store.
 
 The exit status is 0, 69 if the process that keeps the lease is gone or does not answer, 78
 if no process keeps a lease for this script, or 79 if the lease is lost.`,

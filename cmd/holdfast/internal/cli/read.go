@@ -38,8 +38,9 @@ func (a *app) checkCommand() *cobra.Command {
 
 Without NAME it tests the lease in the environment, in a command of holdfast run or a script
 with holdfast acquire. It exits with 0 if the lease is held, the process that keeps it runs,
-and at least a third of its TTL is left; with 79 if it is lost or about to be: begin nothing
-more; with 69 if that process, or without one the store, does not answer.`,
+and at least a third of its TTL is left; with 79 if the lease is lost or about to be, so that
+the caller must begin no more work; with 69 if that process, or the store if there is no such
+process, does not answer.`,
 		Example: `  holdfast check deploy || echo 'no deployment is running'
   holdfast check -q || exit`,
 		Args: names(0, 1),

@@ -47,10 +47,10 @@ The page at / shows holders, queues and causes of waiting. --demo serves an in-m
 with simulated clients. /healthz succeeds while the process runs, and /readyz while the store
 answers and the server does not drain. /metrics is for Prometheus.
 
-TERM and INT drain: new requests get 503, streams end with "moved", and requests in progress
-are answered, within --drain. No lock is released: other servers continue with them. A second
-signal ends the server at once. HUP reloads the certificate and the callers; so does a change
-of their files.
+TERM and INT drain: new requests get 503, streams end with "moved", and the server answers
+requests in progress, within --drain. It releases no lock: the clients continue at other
+servers. A second signal ends the server at once. HUP reloads the certificate and the
+callers; so does a change of their files.
 
 The exit status is 0 after a signal, 69 if the address is in use, 78 if the address or a file
 is refused, or one of those in holdfast --help.`,
@@ -112,7 +112,7 @@ func (a *app) addCallerCommand() *cobra.Command {
 prints the token on standard output. The file stores only its SHA-256, so it cannot be printed
 again. Running servers accept the caller within a second.
 
-The caller may use locks whose names begin with one of its prefixes; '' is every name. Rights
+The caller may use locks whose names begin with one of its prefixes; '' allows every name. Rights
 are
   acquire  take, renew and release locks   once     do-once work
   read     look at locks and events        onetime  one-time tokens

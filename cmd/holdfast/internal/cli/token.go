@@ -36,7 +36,7 @@ it at the same time. Secrets are read from standard input: other users can see t
 of a program.
 
 The exit status is 0, 1 if the token is unknown, expired, revoked or already redeemed, or one
-of those in holdfast --help. After 69 from redeem, the message tells whether the outcome is
+of those in holdfast --help. If redeem exits with 69, its message shows whether the outcome is
 unknown.`,
 		Example: `  holdfast token issue --ttl 15m --value 'user 42' >secret
   holdfast token redeem - <secret`,

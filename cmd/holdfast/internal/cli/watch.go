@@ -33,9 +33,9 @@ locks held longest. q and Ctrl-C end it, Ctrl-Z suspends it. Elsewhere, and with
 prints a line of JSON for each change: a lock has appeared, has other holders or another
 queue, or is gone.
 
-It looks at the --interval, or less often if looking takes more than a fifth of the time. With
-history in the store it also looks at each event, and JSON has a line for the event. It retries
-while the store does not answer.
+It reads the locks at each --interval, or less often if a reading takes more than a fifth of
+it. If the store keeps history, it also reads them after each event, and JSON has a line for
+the event. It retries while the store does not answer.
 
 The exit status is 0 after q and Ctrl-C, or one of those in holdfast --help.`,
 		Example: `  holdfast watch deploy/

@@ -44,8 +44,8 @@ func cast() []role {
 		{host: "ci-2", program: "deploy", user: "ci", round: deploy(payments, 90*time.Second)},
 		{host: "ci-4", program: "deploy", user: "ci", round: deploy(payments, 45*time.Second)},
 
-		// The report renews its lease, and gets no further. If somebody breaks it, it is started
-		// again after a while.
+		// The report renews its lease, but makes no progress. If a user breaks its lease, it
+		// starts again after a while.
 		{host: "batch-1", program: "report", user: "finance", round: under(report,
 			options{TTL: 30 * time.Second, Reason: "monthly figures", Labels: map[string]string{"step": "3 of 7"}}, busy(864_000, 864_000), busy(15, 25))},
 		{host: "batch-2", program: "report", user: "finance", round: waitForReport("send the figures to the board")},

@@ -145,19 +145,19 @@ func (k *keeper) adopt(ctx context.Context) (err error) {
 
 func (k *keeper) stop() { k.once.Do(func() { close(k.ended) }) }
 
-// lead is how long before the end of the lease the script gets TERM, as a command of holdfast
-// run does.
+// lead is how long before the end of the lease the keeper sends TERM to the script: as long as
+// for a command of holdfast run.
 func (k *keeper) lead() time.Duration {
 	ttl := k.order.Adopt.TTL
 	return min(5*time.Second, ttl/4) + min(max(ttl/10, 20*time.Millisecond), 500*time.Millisecond)
 }
 
-// lookEvery is how often the lease is looked at: the timer follows a clock that stops
-// while the machine is suspended.
+// lookEvery is how often the keeper checks the lease: its timer stops while the machine is
+// suspended.
 const lookEvery = time.Second
 
-// loop returns when the lease is not needed any more. INVARIANT I3, as far as one
-// signal goes: the script gets it before another client can get the lease.
+// loop returns when the lease is not needed any more. INVARIANT I3, as far as a signal can keep
+// it: the keeper sends TERM to the script before another client can get the lock.
 func (k *keeper) loop() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()

@@ -85,8 +85,8 @@ func (s *Status) result(names []string, e *exit.Error) wire.Event {
 	return v
 }
 
-// outcome is the word for an end. The status alone does not tell: a command may end
-// with any.
+// outcome returns the word for how the program ended. The status alone is not enough: a command
+// may end with any status.
 func outcome(e *exit.Error, ran bool) string {
 	words := map[int]string{
 		exit.Lost: "lost", exit.MaxHold: "max_hold", exit.Busy: "busy", exit.Unavailable: "unavailable",

@@ -126,7 +126,8 @@ func (t *LiveTable) rows(later time.Duration) (rows [][]string, styles []string)
 	return rows, styles
 }
 
-// styleOf returns the style of a lock.
+// styleOf returns the style of the rows of a lock: yellow if clients wait for it, dim if it has
+// no live lease.
 func styleOf(lock lockinfo.LockState) string {
 	switch {
 	case lock.QueueLength > 0:

@@ -204,9 +204,10 @@ func refresh(v *visit, f *form.Batch[driver.RefreshRequest]) (reply form.Refresh
 	return reply, nil
 }
 
-// renewed sends a batch to the engine if the caller may renew all of it: the requests of each
-// route by themselves, all at the same time, because an engine that has just been opened
-// knows no routes. If there were several it returns them, one for each request.
+// renewed sends a batch to the engine if the caller may renew all of it. It sends the requests
+// of each route as a batch of their own, all at the same time, because an engine that has just
+// been opened knows no routes. If there were several routes, it returns the route of each
+// request.
 func renewed[Req, Reply any](
 	v *visit, reqs []Req, name func(Req) string, send func(context.Context, []Req) []Reply, failed func(error) Reply,
 ) (replies []Reply, routes []uint32, err error) {

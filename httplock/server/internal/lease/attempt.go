@@ -39,11 +39,11 @@ type Attempt struct {
 // A Grant is what the store has granted.
 type Grant struct {
 	Token uint64
-	Sent  time.Time // before the request was sent that was granted: the whole TTL counts from it (INVARIANT I3)
+	Sent  time.Time // the time before the granted request was sent: the whole TTL counts from it (INVARIANT I3)
 
 	Repeated bool            // an earlier request with the same key took the lease
 	holder   lockinfo.Holder // of such a lease, as the store has it
-	ends     time.Time       // until when such a lease lasts at least, if that is later
+	ends     time.Time       // the earliest time at which such a lease can end, if that is later
 }
 
 // Begin reads a request for a lease, and checks all that can be checked without the store:

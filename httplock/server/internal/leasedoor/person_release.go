@@ -146,7 +146,7 @@ func (p *personLease) afterwards(ctx context.Context, lost error) error {
 func (p *personLease) isRepeat(ctx context.Context) bool {
 	f := &p.door.House.Features
 	if f.Breaker != nil {
-		broken, _ := f.Breaker.Breaks(ctx, p.name) // without an answer, it is not known to be one
+		broken, _ := f.Breaker.Breaks(ctx, p.name) // without an answer, it does not count as a repeat
 		for _, b := range broken {
 			if b.Token == p.want.FencingToken && b.Holder.Person && (b.Author == p.r.Caller.Name || p.own(b.Holder) && p.door.House.Features.Callers) {
 				return true

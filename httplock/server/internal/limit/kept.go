@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 )
 
-// keptMore is added to the bytes of each result or token.
+// keptMore is how many bytes a result or token counts in addition to its own.
 const keptMore = 512
 
 // Record returns the key of the result of do-once work.

@@ -105,7 +105,7 @@ func (h *hold) set(s *stream, lease *holdfast.Lease) {
 	h.stream, h.lease = s, lease
 }
 
-// detach takes the lease away from s. It reports false if s has it no more.
+// detach takes the lease away from s. It returns false if s no longer has it.
 func (h *hold) detach(s *stream) bool {
 	h.holds.mu.Lock()
 	defer h.holds.mu.Unlock()
@@ -147,8 +147,8 @@ func (k *holds) end(id lockinfo.LeaseID, e *ending) {
 	leave(lease)
 }
 
-// leave leaves all leases, so that they can be continued at another server, and takes no
-// more of them. When it returns, the client of this server has none of them.
+// leave leaves all leases, so that another server can continue them, and k accepts no more.
+// When it returns, the client of this server has no lease.
 func (k *holds) leave() {
 	k.mu.Lock()
 	k.left = true
