@@ -58,10 +58,10 @@ const (
 // renewals fit before the deadline even if the store takes almost half of the
 // TTL to answer.
 const (
-	renewalRemaining = 1 - 1.0/driftDivisor - 1.0/3 // a renewal is due when this much is left to the holder
-	unansweredPart   = 6                            // 1/6 after a renewal without an answer, the next
-	retryDivisor     = 20                           // 1/20 after a renewal that failed, the next
-	batchingPart     = 10                           // a renewal due within 1/10, or 1/10 of the pace, joins a batch that goes out now
+	renewalRemaining = 1 - 1.0/driftDivisor - 1.0/3 // a renewal is due when this part of the TTL is left
+	unansweredPart   = 6                            // after a renewal without an answer, the next follows in 1/6
+	retryDivisor     = 20                           // after a failed renewal, the next follows in 1/20
+	batchingPart     = 10                           // a batch includes the renewals that are due within 1/10, or 1/10 of the pace
 
 	// A lease that was handed over has used up part of its time, but not
 	// more than a half unless refreshes of its place failed.

@@ -19,8 +19,8 @@ const (
 	unreachable         // no majority takes part
 )
 
-// verdict returns the next step. If it is not firm, pending answers could improve it, and are
-// worth a short wait.
+// verdict returns the next step. If the verdict is not firm, answers that are still
+// missing could improve it, and the caller waits for them for a short time.
 //
 // The rows are in order: each one assumes that all above it are false. No further answer
 // changes the first four. In the next rows no majority is free: three are about leases of this

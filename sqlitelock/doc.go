@@ -79,8 +79,8 @@
 // files open, Open of the path fails with driver.ErrUnavailable: engines lock a byte of the
 // directory and of its parent to show which file they use.
 //
-// MakeSystem makes a system store, for root and the members of a group, whom root trusts
-// with the locks and with nothing else. Its directory has mode 3770 and its files mode 0660;
+// MakeSystem makes a system store, for root and the members of a group. Root trusts
+// the members with the locks only. Its directory has mode 3770 and its files mode 0660;
 // all belong to root and the group, and stay when the last engine is closed. Members cannot
 // delete or replace a file, nor plant one that SQLite would open. The owner and the mode of
 // the directory identify the store by any path. Open requires that all files exist as root

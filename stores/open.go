@@ -22,8 +22,7 @@ const supported = "sqlite:///path/file.db, redis://host:port, redis+sentinel://h
 
 // Open opens the store at rawURL as Dial does, and returns the engine itself, for a
 // server, a dashboard, or several clients. The caller closes the engine, or
-// the client that owns it. Open returns soon after ctx ends, which has no effect on an
-// engine that is open.
+// the client that owns it. Open returns soon after ctx ends; an open engine goes on.
 //
 // A URL that is wrong, or of a kind that this version does not know, is
 // driver.ErrInvalid. A server that cannot be reached is driver.ErrUnavailable; a quorum

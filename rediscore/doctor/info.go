@@ -62,7 +62,7 @@ func (i info) newEnough() (enough, known bool) {
 	return m > oldest[0] || m == oldest[0] && n >= oldest[1], true
 }
 
-// A replica is a master's entry for one that follows it.
+// A replica is what a master reports of one of its replicas.
 type replica struct {
 	addr   string
 	online bool

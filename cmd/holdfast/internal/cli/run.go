@@ -141,12 +141,13 @@ after the --pause. If the lead is lost, COMMAND and all its descendants are stop
 another host can lead.
 
 TERM and INT end elect: COMMAND gets the signal, and the next host leads when all processes
-have ended. HUP is passed on, to reload COMMAND; from a terminal it ends elect. Under systemd
-elect reports whether it waits or leads. With --stall-after, or WatchdogSec= in its unit,
-COMMAND must send WATCHDOG=1 as in sd_notify(3), or it loses the lead.
+have ended. Elect passes HUP on to COMMAND, to reload it; a HUP from a closed terminal ends
+elect. Under systemd elect reports whether it waits or leads. With --stall-after, or
+WatchdogSec= in its unit, COMMAND must send WATCHDOG=1 as in sd_notify(3), or it loses the
+lead.
 
-The exit status is COMMAND's when a signal has ended elect, 128 + n if signal n came while
-another host led, or
+If a signal ends elect, the exit status is COMMAND's, or 128 + n for signal n if COMMAND did
+not run here. Otherwise it is
    69  the store did not answer at the start   126  COMMAND cannot be executed
    79  a process could not be stopped          127  COMMAND does not exist
 or one of those in holdfast --help.`,

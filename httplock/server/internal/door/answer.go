@@ -45,8 +45,8 @@ func (a *answer) FlushError() error {
 	return http.NewResponseController(a.ResponseWriter).Flush()
 }
 
-// Patience gives the client 30 s from now to read the response: one that reads nothing must
-// not block the source of the response. A stream that may be silent for longer has
+// Patience gives the client 30 s from now to read the response: a client that reads nothing
+// must not block the writer of the response. A stream that may be silent for longer has
 // a rule of its own.
 func Patience(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience)) // a recorder of a test has none

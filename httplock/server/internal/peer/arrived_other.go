@@ -4,5 +4,5 @@ package peer
 
 import "syscall"
 
-// arrived: other systems do not tell in a way that the standard library reaches.
+// arrived is not ok: the standard library has no access to these numbers on other systems.
 func arrived(syscall.RawConn) (waiting int, acked uint64, ok bool) { return 0, 0, false }
