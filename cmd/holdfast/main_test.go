@@ -24,14 +24,7 @@ import (
 // The test binary has to contain the program as well, although no test runs
 // that copy: go test takes a cached result for the present one if the test
 // binary has not changed, and the linker leaves out what nothing refers to.
-//
-// More tests run at once than there are processors: they wait for real TTLs nearly all of
-// the time. The leases of more than four would miss renewals on a busy machine.
 func TestMain(m *testing.M) {
-	flag.Parse()
-	if err := flag.Set("test.parallel", "4"); err != nil {
-		panic(err)
-	}
 	syscall.Umask(0o022) // whatever the caller's is: a store refuses a directory that every user may write
 	testscript.Main(&withBinary{m}, map[string]func(){
 		"workload":      func() { os.Exit(workload(os.Args[1:])) },
@@ -69,6 +62,9 @@ func (w *withBinary) Run() int {
 		return failed(fmt.Errorf("go build: %w\n%s", err, out))
 	}
 	for _, err := range []error{
+		// More tests run at once than there are processors: they wait for real TTLs nearly
+		// all of the time. The leases of more than four would miss renewals on a busy machine.
+		flag.Set("test.parallel", "4"),
 		os.Unsetenv("HOLDFAST_STORE"), // the tests alone say which store is used
 		os.Unsetenv("HOLDFAST_STORE_FILE"),
 		os.Unsetenv("HOLDFAST_LOCK_STORE"), // they may run under a lock
