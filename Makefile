@@ -21,7 +21,15 @@
 #             prints, make bench BENCH='-only handoff -rounds 9' is a part
 # make lint   formatting, vet, static checks, plain English
 # make cross  build the command for the systems that the tests do not run on, and vet
-# make ci     lint, cross, test-all and test-web: green before a change lands
+# make release
+#             try to make a version of the last commit, twice, and what people install of it,
+#             beside the last version; scripts/release.sh makes one
+# make third-party
+#             the list of what the command links, with licences
+# make packages
+#             the part of it that make ci has: the files for one system, twice and compared,
+#             and all checks of them that need no root
+# make ci     lint, cross, test-all, test-web and packages: green before a change lands
 # make manual docs/reference/cli.md, and pages for man(1) in dist/man, from what --help prints
 # make tidy   go mod tidy in every module of the workspace
 
@@ -33,9 +41,9 @@ LOAD ?= 12s
 BASE ?= HEAD~1
 FOR ?= 4m
 
-.PHONY: test test-all test-web faults screenshots soak soak-net bench lint vuln cross ci manual tidy deps
+.PHONY: test test-all test-web faults screenshots soak soak-net bench lint vuln cross release packages third-party ci manual tidy deps
 
-ci: lint cross test-all test-web
+ci: lint cross test-all test-web packages
 
 deps:
 	scripts/deps.sh
@@ -44,11 +52,20 @@ deps:
 test:
 	$(GO) test -short -p 4 $$($(GO) list work | grep -vE '/(systest|examples)(/|$$)') ./systest/model/... ./systest/faults
 
-# The fault tests of systest measure time and run alone; so does what an operation costs,
-# without the race detector. The benchmark is a workspace of its own, with its peers.
+# The fault tests of systest measure time and run alone, and so does the command, whose tests
+# start many processes; so does what an operation costs, without the race detector. The
+# benchmark is a workspace of its own, with its peers.
+#
+# Tests that start servers and measure time can fail because a machine is slow. TWICE runs a
+# test that failed once more, alone; it prints both results. A second failure, a data race or
+# a fourth test that fails is final.
+TWICE = $(GO) run gotest.tools/gotestsum@v1.13.0 --format standard-quiet \
+	--rerun-fails=1 --rerun-fails-max-failures=3 --rerun-fails-abort-on-data-race
+
 test-all: deps
-	$(GO) test -race -p 2 -timeout 15m $$($(GO) list work | grep -v '/systest$$')
-	$(GO) test -race -timeout 15m ./systest
+	$(TWICE) --packages="$$($(GO) list work | grep -vE '/(systest|cmd/holdfast)$$' | tr '\n' ' ')" -- -race -p 2 -timeout 25m
+	$(TWICE) --packages=./cmd/holdfast -- -race -timeout 25m
+	$(TWICE) --packages=./systest -- -race -timeout 25m
 	$(GO) test -run 'Cost$$' ./systest
 	cd systest/bench && $(GO) test ./...
 
@@ -58,7 +75,7 @@ faults: deps
 # The tests measure time, one after another where they must.
 test-web:
 	scripts/deps.sh web
-	cd systest/webtest && $(GO) test -tags web -count=1 -timeout 5m . -load $(LOAD)
+	cd systest/webtest && $(TWICE) --packages=. -- -tags web -count=1 -timeout 10m -args -load $(LOAD)
 
 screenshots:
 	scripts/deps.sh web
@@ -82,6 +99,24 @@ vuln:
 
 cross:
 	scripts/cross.sh
+
+# The module has a workspace of its own.
+release:
+	scripts/deps.sh release
+	cd scripts/release && $(GO) test -count=1 -timeout 60m .
+	cd systest && $(GO) test -tags versions -count=1 -timeout 30m -run TestTwoVersions .
+
+# A tree without its history makes no version.
+packages: export GIT_CONFIG_COUNT = 1
+packages: export GIT_CONFIG_KEY_0 = safe.directory
+packages: export GIT_CONFIG_VALUE_0 = *
+packages:
+	scripts/deps.sh release
+	git rev-parse --git-dir >/dev/null || exit 0; cd scripts/release && $(GO) test -count=1 -timeout 20m . -platforms linux/amd64 \
+		-skip 'TestAnyLinux|TestDeb|TestRPM|TestImage' # they need root
+
+third-party:
+	cd scripts/release && $(GO) run . -tree ../.. -third-party
 
 manual:
 	$(GO) run ./cmd/holdfast/internal/manual -markdown docs/reference/cli.md -man dist/man

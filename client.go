@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -117,3 +118,26 @@ func (c *Client) check() error {
 
 // checkName returns an error unless there is a client, and name can name a lock.
 func (c *Client) checkName(name string) error { return cmp.Or(c.check(), driver.CheckName(name)) }
+
+// holderFor returns the holder that the store keeps for an acquisition, or an error that
+// wraps ErrInvalid; see driver.CheckHolder. The parts that all acquisitions of the client
+// share were checked when the client was made.
+func (c *Client) holderFor(o *AcquireOptions) (Holder, error) {
+	h := c.opts.Holder
+	if o.Reason == "" && len(o.Labels) == 0 {
+		return h, c.holderErr
+	}
+	h.Reason, h.Labels = o.Reason, maps.Clone(o.Labels)
+	return h, driver.CheckHolder(h)
+}
+
+// holder returns the holder of the acquisition: the client's own, which leases need not
+// keep for themselves, unless there is more to it.
+func (a *acquisition) holder() *Holder {
+	h := &a.req.Holder
+	if h.Reason == "" && h.Labels == nil && !h.Once && h.Fingerprint == a.client.opts.Holder.Fingerprint {
+		return &a.client.opts.Holder
+	}
+	own := *h
+	return &own
+}

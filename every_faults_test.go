@@ -303,6 +303,14 @@ func (n *notary) fates(t *testing.T, schedule holdfast.Schedule) map[time.Time]*
 	}
 	for i, r := range n.written[1:] {
 		before := n.written[i]
+		missed, done := strings.Repeat("m", int(r.Missed-before.Missed)), ""
+		if r.Done > before.Done {
+			done = map[bool]string{true: "d", false: "r"}[r.Last.Attempt == 1]
+		}
+		latest := func(runs string) string { return runs[max(0, len(runs)-30):] }
+		if r.Runs != latest(before.Runs+missed+done) && r.Runs != latest(before.Runs+done+missed) {
+			t.Errorf("the latest runs are %q, after %q, %q and %q", r.Runs, before.Runs, missed, done)
+		}
 		if r.Done == before.Done+1 {
 			f := at(r.Last.Scheduled)
 			f.done++

@@ -158,6 +158,11 @@ func (p *plan) done(now time.Time, took time.Duration, by string, token uint64) 
 		Scheduled: p.due, Started: now.Add(-took), Took: took,
 		By: recordText(by), Token: token, Attempt: p.attempt,
 	}
+	if p.attempt > 1 {
+		r.remember("r")
+	} else {
+		r.remember("d")
+	}
 }
 
 // failed notes that the run has failed, and is missed if it was the last attempt.

@@ -23,6 +23,10 @@ type ScheduleRecord struct {
 	Done    uint64       `json:"done"`           // how many runs were done
 	Missed  uint64       `json:"missed"`         // how many were missed
 	Gaps    []MissedRuns `json:"gaps,omitempty"` // those missed lately, the latest last
+
+	// Runs has the outcomes of the latest scheduled times, up to 30, the latest last: d for done, r
+	// for done after attempts that failed, m for missed.
+	Runs string `json:"runs,omitempty"`
 }
 
 // A DoneRun is a run of a schedule that has succeeded.
@@ -81,6 +85,7 @@ func (m *MissedRuns) add(t time.Time) {
 
 const (
 	shownGaps     = 5
+	shownRuns     = 30
 	recordedText  = 160 // bytes of an error or of a holder
 	scheduleHead  = `{"schedule":`
 	scheduleFirst = 1 // the version of the record
@@ -92,6 +97,13 @@ func (r *ScheduleRecord) miss(m MissedRuns) {
 	r.Missed += uint64(m.Count)
 	r.Gaps = append(r.Gaps, m)
 	r.Gaps = r.Gaps[max(0, len(r.Gaps)-shownGaps):]
+	r.remember(strings.Repeat("m", min(m.Count, shownRuns)))
+}
+
+// remember adds the outcomes of scheduled times.
+func (r *ScheduleRecord) remember(runs string) {
+	r.Runs += runs
+	r.Runs = r.Runs[max(0, len(r.Runs)-shownRuns):]
 }
 
 // A scheduleLine is the record of a schedule, as JSON in one line. It fits into the

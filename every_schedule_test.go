@@ -153,6 +153,30 @@ func TestOnceOfASchedule(t *testing.T) {
 	})
 }
 
+// The record has the outcomes of the latest 30 scheduled times.
+func TestScheduleRemembersRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, runs := &diary{t: t}, 0
+		c := newClient(t, newFaulty(), nil)
+		run := func(context.Context, holdfast.EveryRun) error {
+			if runs++; runs == 2 || runs > 4 {
+				return errors.New("no disk")
+			}
+			return nil
+		}
+		stop := d.every(c, minutely, &holdfast.EveryOptions{MaxAttempts: 2}, run)
+		time.Sleep(4*time.Minute + 30*time.Second)
+		if s := d.status(c); s.Runs != "drdm" {
+			t.Errorf("the latest runs are %q, want drdm", s.Runs)
+		}
+		time.Sleep(30 * time.Minute)
+		_ = stop()
+		if s := d.status(c); s.Runs != strings.Repeat("m", 30) {
+			t.Errorf("the latest runs are %q, want 30 that were missed", s.Runs)
+		}
+	})
+}
+
 // The record of a schedule fits into what listings read of a record, whatever errors
 // and holders say.
 func TestScheduleRecordIsShort(t *testing.T) {

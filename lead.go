@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -29,6 +30,10 @@ type LeadOptions struct {
 	// candidate campaigns again: 0 after a lost lead. Default: none.
 	Failed func(err error, pause time.Duration)
 }
+
+// LeadLabel is a label of leaders and candidates, which tells people and programs that the
+// lock of a name is a lead. Its value is "1".
+const LeadLabel = "holdfast/lead"
 
 const (
 	defaultPause        = time.Second
@@ -122,6 +127,9 @@ func (o *LeadOptions) resolve() (LeadOptions, error) {
 	if o != nil {
 		c = *o
 	}
+	labels := map[string]string{LeadLabel: "1"}
+	maps.Copy(labels, c.Acquire.Labels)
+	c.Acquire.Labels = labels
 	c.Pause = cmp.Or(c.Pause, defaultPause)
 	c.LongestPause = cmp.Or(c.LongestPause, max(c.Pause, defaultLongestPause))
 	switch {

@@ -26,7 +26,7 @@ type Lease struct {
 
 	values context.Context // the context of the acquire: Context has its values
 
-	entry schedule.Entry // in the timetable of the lease keeper, whose mutex guards it
+	entry schedule.Entry[*Lease] // in the timetable of the lease keeper, whose mutex guards it
 
 	cancel bool // an old acquire request of this ID may still be under way
 
@@ -62,6 +62,7 @@ func (c *Client) newLease(a *acquisition, token uint64, acked int, t term) (l, a
 		asked: a.req.Mode, outer: a.outer, cancel: a.uncertain, streak: c.turns.Granted(a.req.Name),
 		mode: a.req.Mode, term: t, values: a.values,
 	}
+	l.entry.Item = l
 	behind, ahead := c.leases.add(l)
 	if ahead != nil {
 		return nil, ahead

@@ -84,6 +84,7 @@ func (c *Client) sendRenewals(ctx context.Context, sent instant, batch []renewal
 		reqs[i] = r.request()
 	}
 	errs := c.engine.Extend(ctx, reqs)
+	now := c.now()
 	var lost []int
 	for i, err := range errs {
 		err = ask.Effective(ctx, err)
@@ -91,19 +92,21 @@ func (c *Client) sendRenewals(ctx context.Context, sent instant, batch []renewal
 			lost = append(lost, i)
 			continue
 		}
-		errs[i] = batch[i].done(sent, err)
+		errs[i] = batch[i].done(sent, now, err)
 	}
+	c.leases.updateAll(batch)
 	q := inquiry{client: c} // it takes its time, for which the others do not wait
 	for _, i := range lost {
-		errs[i] = batch[i].done(sent, q.cause(ctx, batch[i].lease))
+		errs[i] = batch[i].done(sent, now, q.cause(ctx, batch[i].lease))
 	}
 	return errs
 }
 
-// done notes the answer to a renewal that was sent no earlier than at sent.
-// It returns nil if the lease lasts, or why it does not.
-func (r renewal) done(sent instant, err error) error {
-	l, now := r.lease, r.lease.client.now()
+// done notes the answer to a renewal that was sent no earlier than at sent, and answered
+// no later than now. It returns nil if the lease lasts, or why it does not. The lease keeper's
+// update is to follow.
+func (r renewal) done(sent, now instant, err error) error {
+	l := r.lease
 	l.mu.Lock()
 	l.term = l.term.landed(r.extension, driver.Definite(err), now)
 	l.landLocked()
@@ -124,7 +127,6 @@ func (r renewal) done(sent instant, err error) error {
 		l.lose(err) // nothing if the lease has ended already
 		return l.lostError()
 	}
-	l.client.leases.update(l)
 	return err
 }
 

@@ -2,7 +2,6 @@ package holdfast
 
 import (
 	"context"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,6 +20,7 @@ type leaseKeeper struct {
 	table  schedule.Timetable[*Lease]
 	rivals rivals
 	asleep time.Duration // by how much the boot-time clock is ahead; see lease_suspension.go
+	stood  int           // how many leases have stood back
 	vacant chan struct{} // closed when no lease is left; nil if no call waits for that
 
 	size     atomic.Int64 // of table, for those who do not hold mu: see pace
@@ -30,7 +30,7 @@ type leaseKeeper struct {
 
 func (k *leaseKeeper) init(c *Client) {
 	k.client, k.rivals = c, rivals{}
-	k.table.Init(func(l *Lease) *schedule.Entry { return &l.entry }, k.tick)
+	k.table.Init(k.tick)
 	k.watchSuspensions()
 }
 
@@ -52,9 +52,18 @@ func (k *leaseKeeper) update(l *Lease) {
 	k.putLocked(l)
 }
 
+// updateAll is update for each lease of a batch.
+func (k *leaseKeeper) updateAll(batch []renewal) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, r := range batch {
+		k.putLocked(r.lease)
+	}
+}
+
 func (k *leaseKeeper) putLocked(l *Lease) {
 	if at, live := l.attention(); live { // if not, remove comes, or has come
-		k.table.Put(l, at)
+		k.table.Put(&l.entry, at)
 	}
 	k.countLocked()
 }
@@ -63,7 +72,7 @@ func (k *leaseKeeper) putLocked(l *Lease) {
 func (k *leaseKeeper) remove(l *Lease) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.table.Remove(l)
+	k.table.Remove(&l.entry)
 	k.countLocked()
 	k.rivals.leave(l)
 }
@@ -151,13 +160,21 @@ func (k *leaseKeeper) due(now instant) (expired []*Lease, renewals [][]renewal) 
 			return time.Time{}, false
 		case r.lease != nil:
 			batches.Add(r)
-		case l.entry.At().After(now.Mono):
+		case k.table.At(&l.entry).After(now.Mono):
 			return time.Time{}, true
 		}
 		return next, false
 	})
 	k.countLocked()
 	return expired, batches.All()
+}
+
+// shareLocked returns by which share of its time the next lease stands back. The shares grow,
+// because the timetable is quick with times in order.
+func (k *leaseKeeper) shareLocked() float64 {
+	const shares = 4096
+	k.stood++
+	return float64(k.stood%shares) / shares
 }
 
 // renew sends one batch and notes the answers. It runs on a goroutine of its
@@ -185,7 +202,7 @@ func (l *Lease) step(now instant, joining, crowded bool) (r renewal, next time.T
 	}
 	pace := l.client.leases.pace()
 	if crowded {
-		l.term = l.term.stoodBack(now, rand.Float64(), pace)
+		l.term = l.term.stoodBack(now, l.client.leases.shareLocked(), pace)
 	}
 	if l.term.due(now, joining && !crowded, pace) {
 		r = l.beginRenewalLocked(now)

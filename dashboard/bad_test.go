@@ -20,7 +20,7 @@ type bad struct {
 
 const breakPath = "/v1/locks/orders%2F42/break"
 
-// badRequests are wrong in the eyes of a handler that lets everybody act. TOKEN is that of
+// badRequests are wrong in the eyes of a handler that lets everybody act. TOKEN belongs to
 // orders/42.
 func badRequests() []bad {
 	json := []string{"Content-Type", "application/json"}
@@ -34,7 +34,7 @@ func badRequests() []bad {
 		{"PUT", "/index.html", "x", nil, 405, "method-not-allowed"},
 		{"OPTIONS", "/", "", nil, 405, "method-not-allowed"},
 		{"TRACE", "/main.js", "", nil, 405, "method-not-allowed"},
-		{"BREW", "/css/base.css", "", nil, 405, "method-not-allowed"},
+		{"BREW", "/page.css", "", nil, 405, "method-not-allowed"},
 		{"POST", "/v1/locks", "{}", json, 405, "method-not-allowed"},
 		{"DELETE", "/v1/locks/orders%2F42", "", nil, 405, "method-not-allowed"},
 		{"PATCH", "/v1/locks/orders%2F42", "{}", json, 405, "method-not-allowed"},

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"net/http"
 	"path"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -74,9 +73,10 @@ type form struct {
 	encoding string // "" or gzip
 }
 
-// pack returns the files of the page by their paths, compressed.
+// pack returns the files of the page by their paths, compressed. All style sheets are sent as
+// one, and so are all scripts, ours without what is for those who read the source.
 func pack() map[string]*file {
-	all, scripts := map[string]*file{}, map[string][]byte{}
+	all, scripts, style := map[string]*file{}, map[string][]byte{}, []byte(nil)
 	err := fs.WalkDir(web, "web", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
@@ -85,12 +85,14 @@ func pack() map[string]*file {
 		if err != nil {
 			return err
 		}
-		body = bare(name, body)
-		if own := strings.TrimPrefix(name, "web/"); path.Ext(own) == ".js" && !strings.HasPrefix(own, "vendor/") {
+		switch own := strings.TrimPrefix(name, "web/"); {
+		case strings.HasPrefix(own, "css/"):
+			style = append(style, bareStyle(body)...)
+		case path.Ext(own) == ".js":
 			scripts[own] = body
-			return nil
+		default:
+			all["/"+own] = newFile(own, body)
 		}
-		all[strings.TrimPrefix(name, "web")] = newFile(path.Base(name), body)
 		return nil
 	})
 	if err == nil {
@@ -101,31 +103,9 @@ func pack() map[string]*file {
 	if err != nil {
 		panic(fmt.Sprintf("dashboard: files that are part of the program: %v", err))
 	}
+	all["/page.css"] = newFile("page.css", style)
 	all["/"] = all["/index.html"]
 	return all
-}
-
-// bare returns a file of ours without the comments and the indentation that are for those
-// who read the source. In our scripts a line that begins with // is a comment, and no text
-// has several lines but the templates of elements, to which white space does not matter.
-// The libraries do not change.
-func bare(name string, body []byte) []byte {
-	script := strings.HasSuffix(name, ".js")
-	if strings.Contains(name, "/vendor/") || !script && !strings.HasSuffix(name, ".css") {
-		return body
-	}
-	if !script {
-		body = regexp.MustCompile(`(?s)/\*.*?\*/`).ReplaceAll(body, nil) // here: see newForms
-	}
-	var b bytes.Buffer
-	for line := range bytes.Lines(body) {
-		line = bytes.TrimLeft(line, " \t")
-		comment := script && bytes.HasPrefix(line, []byte("//"))
-		if !comment && len(bytes.TrimSpace(line)) > 0 {
-			b.Write(line)
-		}
-	}
-	return b.Bytes()
 }
 
 func newFile(name string, body []byte) *file {

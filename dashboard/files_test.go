@@ -41,11 +41,13 @@ func files(t *testing.T) (all []string) {
 	return all
 }
 
-// served returns the paths of what a browser can have: the scripts of ours are one.
+// served returns the paths of what a browser can have: all scripts are one, and so are the
+// style sheets.
 func served(t *testing.T) []string {
-	return slices.DeleteFunc(files(t), func(name string) bool {
-		return path.Ext(name) == ".js" && !strings.HasPrefix(name, "vendor/") && name != "main.js"
+	all := slices.DeleteFunc(files(t), func(name string) bool {
+		return path.Ext(name) == ".js" && name != "main.js" || path.Ext(name) == ".css"
 	})
+	return append(all, "page.css")
 }
 
 func read(t *testing.T, name string) []byte {
@@ -104,7 +106,7 @@ func TestFiles(t *testing.T) {
 		if kind != kindOf(or(name, "index.html")) {
 			t.Errorf("%s: %s", name, kind)
 		}
-		if other, twice := tags[tag]; twice && !bytes.Equal(want, read(t, other)) {
+		if other, twice := tags[tag]; twice && !bytes.Equal(want, sent(t, other)) {
 			t.Errorf("%s and %s have one tag", name, other)
 		}
 		tags[tag] = or(name, "index.html")
@@ -150,15 +152,16 @@ func sent(t *testing.T, name string) []byte {
 	if name == "main.js" { // TestJoin has what is in it
 		return ask(page(), "GET", "/main.js").Body.Bytes()
 	}
-	body := read(t, name)
-	if strings.HasPrefix(name, "vendor/") || path.Ext(name) != ".js" && path.Ext(name) != ".css" {
-		return body
+	if name != "page.css" {
+		return read(t, name)
 	}
-	if path.Ext(name) == ".css" {
-		body = regexp.MustCompile(`/\*(?:[^*]|\*[^/])*\*+/`).ReplaceAll(body, nil)
-	} else {
-		body = regexp.MustCompile(`(?m)^[ \t]*//.*$`).ReplaceAll(body, nil)
+	var body []byte
+	for _, sheet := range files(t) {
+		if path.Ext(sheet) == ".css" {
+			body = append(body, read(t, sheet)...)
+		}
 	}
+	body = regexp.MustCompile(`/\*(?:[^*]|\*[^/])*\*+/`).ReplaceAll(body, nil)
 	body = regexp.MustCompile(`(?m)^[ \t]+`).ReplaceAll(body, nil)
 	return bytes.TrimPrefix(regexp.MustCompile(`\n{2,}`).ReplaceAll(body, []byte("\n")), []byte("\n"))
 }
@@ -199,7 +202,7 @@ var token = regexp.MustCompile(`^(?://[^\n]*|/\*(?s:.*?)\*/|'(?:[^'\\\n]|\\.)*'|
 
 var expression = regexp.MustCompile(`^/(?:[^/\\\n\[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+/[a-z]*`)
 
-// templates returns those of a script, inner ones first.
+// templates returns the templates of a script, inner ones first.
 func templates(script string) (all []template) {
 	var open []*template // whose texts go on, or whose ${} does
 	var depth []int      // of braces in the ${} of each

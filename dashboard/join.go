@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -10,11 +11,15 @@ import (
 	"strings"
 )
 
-// The page's scripts are sent as one: one request of the browser, and better compression. Each becomes a function that returns what the script exports, so that
+// The page's scripts, libraries included, are sent as one: one request of the browser, and
+// better compression. Each becomes a function that returns what the script exports, so that
 // the names in two of them may be the same. Only the forms below are understood; anything
 // else is an error, which a test finds before a browser does.
 type forms struct {
-	importing, passing, exporting, unknown, identifier *regexp.Regexp
+	importing, passing, listing, exporting, unknown, identifier *regexp.Regexp
+
+	// Of libraries, which are one line.
+	moving, standard *regexp.Regexp
 }
 
 // newForms is called once there is a page: commands that have none must not pay for it.
@@ -22,9 +27,12 @@ func newForms() *forms {
 	return &forms{
 		importing:  regexp.MustCompile(`(?m)^import (?:(\w+)|\{([^}]*)\}) from "([^"]+)";\n`),
 		passing:    regexp.MustCompile(`(?m)^export \{([^}]*)\} from "([^"]+)";\n`),
+		listing:    regexp.MustCompile(`(?m)^export \{([^}]*)\};\n`),
 		exporting:  regexp.MustCompile(`(?m)^export ((?:async )?function|class|const) (\w+)`),
 		unknown:    regexp.MustCompile(`(?m)^(?:import|export)\b.*$|\bimport(?:\(|\.meta).*$`),
-		identifier: regexp.MustCompile(`^(\w+)(?: as (\w+))?$`),
+		identifier: regexp.MustCompile(`^([\w$]+)(?: as ([\w$]+))?$`),
+		moving:     regexp.MustCompile(`\b(import|export)\{([^{}]*)\}(?:from("[^"]+"))?;`),
+		standard:   regexp.MustCompile(`\bexport default function\(`),
 	}
 }
 
@@ -33,12 +41,10 @@ type joiner struct {
 	*forms
 	scripts map[string][]byte          // by their paths
 	exports map[string]map[string]bool // of the scripts that are done; nil for one that is begun
-	vendors []string                   // libraries, in the order in which they are needed
 	out     bytes.Buffer
 }
 
-// join returns one script that does what entry does, with all that it imports. Libraries, in
-// vendor/, stay separate, and it imports them.
+// join returns one script that does what entry does, with all that it imports.
 func join(scripts map[string][]byte, entry string) ([]byte, error) {
 	j := &joiner{forms: newForms(), scripts: scripts, exports: map[string]map[string]bool{}}
 	if err := j.add(entry); err != nil {
@@ -49,11 +55,19 @@ func join(scripts map[string][]byte, entry string) ([]byte, error) {
 			return nil, fmt.Errorf("%s: no script imports it", name)
 		}
 	}
-	var head bytes.Buffer
-	for _, name := range j.vendors {
-		fmt.Fprintf(&head, "import * as %s from \"./%s\";\n", variable(name), name)
-	}
-	return append(head.Bytes(), j.out.Bytes()...), nil
+	return j.out.Bytes(), nil
+}
+
+// lines returns a library with its imports and exports on lines of their own.
+func (f *forms) lines(library []byte) []byte {
+	library = f.moving.ReplaceAllFunc(library, func(form []byte) []byte {
+		m := f.moving.FindSubmatch(form)
+		if len(m[3]) == 0 {
+			return fmt.Appendf(nil, "\n%s {%s};\n", m[1], m[2])
+		}
+		return fmt.Appendf(nil, "\n%s {%s} from %s;\n", m[1], m[2], m[3])
+	})
+	return f.standard.ReplaceAll(library, []byte("\nexport {$$default as default};\nconst $$default = function("))
 }
 
 // variable is the name that a script has in the joined one.
@@ -74,6 +88,10 @@ func (j *joiner) add(name string) error {
 		return fmt.Errorf("%s: there is no such script", name)
 	}
 	j.exports[name] = nil
+	library := strings.HasPrefix(name, "vendor/")
+	if library {
+		body = j.lines(body)
+	}
 	for other := range j.scripts {
 		if bytes.Contains(body, []byte(variable(other))) {
 			return fmt.Errorf("%s: it uses the name %s", name, variable(other))
@@ -107,6 +125,12 @@ func (j *joiner) add(name string) error {
 		}
 		body = bytes.Replace(body, m[0], nil, 1)
 	}
+	for _, m := range j.listing.FindAllSubmatch(body, -1) {
+		if err := j.each(name, string(m[1]), func(ours, theirs string) { returned[theirs] = ours }); err != nil {
+			return err
+		}
+		body = bytes.Replace(body, m[0], nil, 1)
+	}
 	for _, m := range j.exporting.FindAllSubmatch(body, -1) {
 		returned[string(m[2])] = ""
 	}
@@ -114,39 +138,46 @@ func (j *joiner) add(name string) error {
 	if left := j.unknown.Find(body); left != nil {
 		return fmt.Errorf("%s: this form is not understood: %s", name, left)
 	}
+	if !library {
+		body = bareScript(body)
+	}
 	j.write(name, body, returned)
 	return nil
 }
 
-// from adds the script or library of an import, and tells each of the names: how it is called
+// from adds the script of an import, and tells each of the names: how it is called
 // there, and here. It returns what has them.
 func (j *joiner) from(name, address, names string, each func(theirs, ours string)) (string, error) {
 	from := path.Join(path.Dir(name), address)
-	library := strings.HasPrefix(from, "vendor/")
-	if !library {
-		if err := j.add(from); err != nil {
-			return "", err
-		}
-	} else if !slices.Contains(j.vendors, from) {
-		j.vendors = append(j.vendors, from)
+	if err := j.add(from); err != nil {
+		return "", err
 	}
+	missing := ""
+	err := j.each(name, names, func(theirs, ours string) {
+		if !j.exports[from][theirs] {
+			missing = theirs
+		}
+		each(theirs, ours)
+	})
+	if err == nil && missing != "" {
+		err = fmt.Errorf("%s: %s does not export %s", name, from, missing)
+	}
+	return variable(from), err
+}
+
+// each tells each name of a list: the name, and the one after as.
+func (j *joiner) each(name, names string, each func(name, as string)) error {
 	for one := range strings.SplitSeq(names, ",") {
 		if one = strings.TrimSpace(one); one == "" {
 			continue
 		}
 		m := j.identifier.FindStringSubmatch(one)
 		if m == nil {
-			return "", fmt.Errorf("%s: this import is not understood: %s", name, one)
+			return fmt.Errorf("%s: this name is not understood: %s", name, one)
 		}
-		if !library && !j.exports[from][m[1]] {
-			return "", fmt.Errorf("%s: %s does not export %s", name, from, m[1])
-		}
-		if m[2] == "" {
-			m[2] = m[1]
-		}
-		each(m[1], m[2])
+		each(m[1], cmp.Or(m[2], m[1]))
 	}
-	return variable(from), nil
+	return nil
 }
 
 // short writes {a: a} as {a}.

@@ -37,6 +37,7 @@ func extendRequirements() []Requirement {
 func extendLengthens(t *T) {
 	l := t.take("a", t.units(3))
 	t.mustExtend(l, t.units(10))
+	t.wantTTL(l, t.units(10))
 	if left := t.live(l); left < t.units(8) {
 		t.Errorf("%s left after Extend by %s", left, t.units(10))
 	}

@@ -13,7 +13,7 @@ func inspectRequirements() []Requirement {
 		{"InspectOfUnknownIsFree", "", nil, inspectUnknown,
 			"Inspect of a name never used must succeed, without holders"},
 		{"InspectReportsLease", "", nil, inspectReportsLease,
-			"Inspect must report the live lease: its ID, token, mode and what is left of it"},
+			"Inspect must report the live lease: its ID, token, mode, what is left of it, and its TTL or none"},
 		{"InspectReportsHolder", "", nil, inspectReportsHolder,
 			"Inspect must give back the holder that was stored with the lease, whole"},
 		{"InspectRemembersToken", "I2", nil, inspectRemembersToken,
@@ -51,6 +51,15 @@ func inspectReportsLease(t *T) {
 	}
 	time.Sleep(t.units(2))
 	t.lasts("Inspect", t.units(8), l, func() time.Duration { return t.live(l) })
+	t.wantTTL(l, t.units(8))
+}
+
+// wantTTL checks the TTL of a live lease, if the store knows it.
+func (t *T) wantTTL(l lease, want time.Duration) {
+	t.Helper()
+	if h, _ := t.holding(l); h.TTL != 0 && h.TTL != want {
+		t.Errorf("TTL = %s, want %s, or 0 if the store does not know", h.TTL, want)
+	}
 }
 
 func inspectReportsHolder(t *T) {

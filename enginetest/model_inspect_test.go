@@ -38,6 +38,8 @@ func (s *store) describe(name string, n *entry, now time.Time) lockinfo.LockStat
 			h.Holder = lockinfo.Holder{}
 		case "Inspect drops since":
 			h.Since = 0
+		case "Inspect reports what is left as the TTL":
+			h.TTL = h.ExpiresIn
 		case "Inspect drops the token":
 			h.Token = 0
 		case "Inspect drops the permits":

@@ -39,6 +39,7 @@ var inspectMutants = []mutant{
 		"DigestIsNoName", "EndedContextDoesNothing", "InspectOfUnknownIsFree", "RefusesMethodsIfUnsupported", "RefusesModeOutOfRange",
 		"RefusesReplicasIfUnsupported", "VaultOfUnknownFindsNothing",
 	}},
+	{fault: "Inspect reports what is left as the TTL", want: []string{"InspectReportsLease"}},
 	{fault: "Inspect shows few places", want: []string{"InspectShowsFirstPlaces"}},
 	{fault: "Inspect turns the queue round", want: []string{
 		"FirstLeavesPlace",

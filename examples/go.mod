@@ -13,6 +13,7 @@ require (
 require (
 	github.com/fxamacker/cbor/v2 v2.9.1 // indirect
 	github.com/go-logr/logr v1.4.3 // indirect
+	github.com/holdfast-locks/holdfast/pglock v0.1.0 // indirect
 	github.com/holdfast-locks/holdfast/sqlitelock v0.1.0 // indirect
 	github.com/json-iterator/go v1.1.12 // indirect
 	github.com/modern-go/concurrent v0.0.0-20180306012644-bacd9c7ef1dd // indirect
@@ -43,7 +44,7 @@ require (
 	github.com/robfig/cron/v3 v3.0.1
 	golang.org/x/sync v0.24.0 // indirect
 	golang.org/x/sys v0.49.0 // indirect
-	golang.org/x/text v0.41.0 // indirect
+	golang.org/x/text v0.43.0 // indirect
 	k8s.io/api v0.37.2
 	k8s.io/apimachinery v0.37.2 // indirect
 	modernc.org/libc v1.79.0 // indirect

@@ -121,7 +121,7 @@ func (c *conn) Nodes() map[string]rediscore.Conn {
 	_ = c.cluster.ForEachShard(ctx, func(_ context.Context, node *redis.Client) error {
 		mu.Lock()
 		defer mu.Unlock()
-		nodes[node.Options().Addr] = &conn{sender: sender{on: node}, single: node}
+		nodes[node.Options().Addr] = &conn{sender: sender{on: node, failed: c.failed}, single: node}
 		return nil
 	})
 	return nodes

@@ -108,7 +108,11 @@ func join(first []string, count int, keys, args []string) []any {
 
 // reply sends a request and returns the server's reply.
 func (s sender) reply(ctx context.Context, r *request, at int, keys []string) (any, error) {
-	err := s.send(ctx, r, at, keys)
+	return result(r, s.send(ctx, r, at, keys))
+}
+
+// result returns the server's reply to r, or the error as ours.
+func result(r *request, err error) (any, error) {
 	if isNil(err) {
 		return nil, nil
 	}
@@ -116,6 +120,24 @@ func (s sender) reply(ctx context.Context, r *request, at int, keys []string) (a
 		return nil, clientError(err)
 	}
 	return decode(r.Val()), nil
+}
+
+// EvalEach implements rediscore.Pipeliner.
+func (c *conn) EvalEach(ctx context.Context, calls []rediscore.Call) []rediscore.Reply {
+	pipe := c.single.Pipeline()
+	all := make([]*request, len(calls))
+	for i, call := range calls {
+		all[i] = &request{Cmd: redis.NewCmd(ctx, join([]string{"EVALSHA", call.SHA}, len(call.Keys), call.Keys, call.Args)...)}
+		_ = pipe.Process(ctx, all[i])
+	}
+	patient, done := patience(ctx)
+	defer done()
+	_, _ = pipe.Exec(patient) // each has its error
+	replies := make([]rediscore.Reply, len(calls))
+	for i, r := range all {
+		replies[i].Value, replies[i].Err = result(r, c.outcome(patient, r, r.Err()))
+	}
+	return replies
 }
 
 // send sends r, whose keys begin at argument at, and returns the client's error.
@@ -126,7 +148,11 @@ func (s sender) send(ctx context.Context, r outgoing, at int, keys []string) err
 	r.SetStepCount(1) // else go-redis sends COMMAND to a cluster
 	patient, done := patience(ctx)
 	defer done()
-	err := s.on.Process(patient, r)
+	return s.outcome(patient, r, s.on.Process(patient, r))
+}
+
+// outcome returns the client's error of r, which was sent under the context of patience.
+func (s sender) outcome(patient context.Context, r outgoing, err error) error {
 	if errors.Is(err, context.Canceled) && context.Cause(patient) == errNoConnection {
 		err = errNoConnection
 		if r.unread() { // else a hook may have left by itself, after it was sent

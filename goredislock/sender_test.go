@@ -52,6 +52,9 @@ func TestRequestsAreSentOnce(t *testing.T) {
 				_, err := c.Do(ctx, rediscore.Command{Words: []string{"INCR"}, Keys: keys})
 				return err
 			},
+			"each of several": func(ctx context.Context) error {
+				return c.EvalEach(ctx, []rediscore.Call{{SHA: sha, Keys: []string{"other"}}, {SHA: sha, Keys: keys}})[1].Err
+			},
 			"session": func(ctx context.Context) error {
 				s := c.Dedicate()
 				defer s.GiveBack()

@@ -31,6 +31,7 @@ type Holding struct {
 	Since     time.Duration // see Blocker.Since
 	ExpiresIn time.Duration // Never if it has no end
 	Released  bool          // released; still blocks others until KeepFor ends
+	TTL       time.Duration // what ExpiresIn was when it was last set; 0 if the store does not know
 }
 
 // Foreign reports whether a client that is not holdfast holds the lock.

@@ -2,6 +2,7 @@ package rediscore
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -16,7 +17,8 @@ const (
 	// mostCalls bounds the calls of a route in flight: the server runs one while
 	// another is on the network.
 	mostCalls = 2
-	// mostRequests bounds a batch, and thereby the server's time for it: some 0.2 ms.
+	// mostRequests bounds a batch, and thereby the server's time for it: some 0.2 ms, or 0.6
+	// if each is of another slot.
 	mostRequests = 64
 	// A call that takes longer than slowCall does not count as one of mostCalls. Its
 	// connection may be dead, and the next call may get a new one.
@@ -32,14 +34,19 @@ type batcher struct {
 	once   []string                                 // arguments of the whole call
 	add    func(args []string, r *request) []string // adds the arguments of one request
 
-	mu     sync.Mutex // guards the queues and all that they hold
-	queues map[uint32]*routeQueue
-
+	*routeQueues
 	requests, flushers sync.Pool // free ones
 }
 
+// routeQueues have requests by their route. In a Redis Cluster all batchers of an engine have the
+// same ones, because calls of several scripts go to a node in one write.
+type routeQueues struct {
+	mu     sync.Mutex // guards the queues and all that they hold
+	queues map[uint32]*routeQueue
+}
+
 func newBatcher(s *Store, script *lua.Script, add func([]string, *request) []string, once ...string) *batcher {
-	return &batcher{store: s, script: script, once: once, add: add, queues: map[uint32]*routeQueue{}}
+	return &batcher{store: s, script: script, once: once, add: add, routeQueues: &routeQueues{queues: map[uint32]*routeQueue{}}}
 }
 
 // A routeQueue has the requests of one route. INVARIANT I9: a call that hangs delays no
@@ -55,10 +62,13 @@ type routeQueue struct {
 // A request is about one lease. The caller may reuse an answered request, and must
 // abandon one without an answer.
 type request struct {
+	batcher *batcher
 	name    string
 	id      lockinfo.LeaseID
 	ttl     string
 	holder  string
+	slot    uint32
+	queue   *routeQueue
 	answers chan result // holds one
 	timer   *time.Timer // for the time limit; nil until one was needed
 }
@@ -76,7 +86,7 @@ func (f *batcher) newRequest(name string, id lockinfo.LeaseID) *request {
 	if !ok {
 		r = &request{answers: make(chan result, 1)}
 	}
-	r.name, r.id = name, id
+	r.batcher, r.name, r.id = f, name, id
 	return r
 }
 
@@ -87,6 +97,9 @@ func (f *batcher) newRequest(name string, id lockinfo.LeaseID) *request {
 // INVARIANT I3: the deadline counts from before do is called, and includes the time in
 // the queue.
 func (f *batcher) do(ctx context.Context, r *request) (int64, error) {
+	if v, done := f.direct(ctx, r); done {
+		return f.free(r, v)
+	}
 	if t := f.enqueue(r); t != nil {
 		f.store.workers.run(t)
 	}
@@ -109,6 +122,42 @@ func (f *batcher) do(ctx context.Context, r *request) (int64, error) {
 	default:
 		return 0, cause
 	}
+}
+
+// direct has the caller make the call itself if it is alone. It reports false if the
+// request is still to be sent.
+func (f *batcher) direct(ctx context.Context, r *request) (v result, done bool) {
+	s := f.store
+	if !s.alone(ctx) {
+		return v, false
+	}
+	t := f.newFlusher()
+	t.requests = append(t.requests, r)
+	t.fill(t.requests)
+	_, sha := f.script.Source()
+	t.results, done, v.err = s.direct.DirectInts(ctx, sha, t.keys, t.args, t.results[:0])
+	switch {
+	case !done || isUnknown(v.err):
+		done = false
+	case v.err != nil:
+		v.err = s.ended(ctx, v.err)
+	case len(t.results) == 1:
+		v.n = t.results[0]
+	default:
+		v.err = form.Malformed("a plain request", t.results)
+	}
+	t.clear()
+	f.flushers.Put(t)
+	return v, done
+}
+
+// newFlusher returns an empty flusher.
+func (f *batcher) newFlusher() *flusher {
+	t, ok := f.flushers.Get().(*flusher)
+	if !ok {
+		t = &flusher{batcher: f}
+	}
+	return t
 }
 
 // await returns channels that signal the end of ctx; one of the two may be nil. Nearly
@@ -138,14 +187,19 @@ func (f *batcher) free(r *request, v result) (int64, error) {
 
 // enqueue makes r pending. If a call may start now, it returns the flusher for that.
 func (f *batcher) enqueue(r *request) *flusher {
-	route := f.store.Route(r.name)
+	r.slot = f.store.Slot(r.name)
+	route := f.store.route(r.slot)
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if len(f.queues) > 0 { // other calls are in flight
+		f.store.nodes.want()
+	}
 	c := f.queues[route]
 	if c == nil {
 		c = &routeQueue{}
 		f.queues[route] = c
 	}
+	r.queue = c
 	c.pending = append(c.pending, r)
 	return f.flushLocked(route, c)
 }
@@ -160,12 +214,10 @@ func (f *batcher) flushLocked(route uint32, c *routeQueue) *flusher {
 			return nil
 		}
 	}
-	t, ok := f.flushers.Get().(*flusher)
-	if !ok {
-		t = &flusher{batcher: f}
-	}
+	t := f.newFlusher()
 	t.route, t.queue = route, c
 	c.calls++
+	f.store.inFlight.Add(1)
 	t.takeLocked()
 	if len(c.pending) > 0 {
 		f.watchLocked(route, c, slowCall)
@@ -204,28 +256,33 @@ func (f *batcher) look(route uint32, c *routeQueue) {
 func (f *batcher) dequeue(r *request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if c := f.queues[f.store.Route(r.name)]; c != nil {
-		c.pending = slices.DeleteFunc(c.pending, func(other *request) bool { return other == r })
-	}
+	c := r.queue
+	c.pending = slices.DeleteFunc(c.pending, func(other *request) bool { return other == r })
 }
 
 // A flusher is a job of the workers. It sends one batch of a queue after the other until
 // the queue is empty. The store's life bounds it, and no caller's context: a caller that
 // gives up must not fail the others.
 type flusher struct {
-	batcher *batcher
+	batcher *batcher // its requests may be of others, too
 	route   uint32
-	queue   *routeQueue
+	queue   *routeQueue // nil if there is only the one batch
 
 	began      time.Time  // start of the call
 	requests   []*request // the batch
 	keys, args []string
 	results    []int64
+	calls      []Call // to a node of a Redis Cluster
 }
 
 func (t *flusher) do() {
-	for more := true; more; {
-		more = t.answer(t.send())
+	for more := true; more; more = t.next() {
+		if parts := t.parts(); len(parts) > 1 || t.queue != nil && t.route != t.requests[0].slot {
+			t.sendParts(parts)
+		} else {
+			t.answer(t.requests, t.send())
+		}
+		t.clear()
 	}
 	t.queue = nil
 	t.batcher.flushers.Put(t)
@@ -235,29 +292,38 @@ func (t *flusher) do() {
 func (t *flusher) takeLocked() {
 	t.began = time.Now()
 	t.queue.latest = t.began
-	n := min(len(t.queue.pending), mostRequests)
+	n := min(len(t.queue.pending), mostRequests-len(t.requests))
 	t.requests = append(t.requests, t.queue.pending[:n]...)
 	t.queue.pending = slices.Delete(t.queue.pending, 0, n)
 }
 
-// answer answers the batch, and reports whether it has taken another one.
-func (t *flusher) answer(err error) (more bool) {
-	for i, r := range t.requests {
+// answer answers requests with results, or with the error.
+func (t *flusher) answer(requests []*request, err error) {
+	if err == nil && len(t.results) != len(requests) {
+		err = form.Malformed("a plain request", t.results)
+	}
+	for i, r := range requests {
 		v := result{err: err}
 		if err == nil {
 			v.n = t.results[i]
 		}
-		t.requests[i] = nil
 		r.answers <- v
 	}
-	t.requests = t.requests[:0]
+}
+
+// next reports whether it has taken another batch.
+func (t *flusher) next() (more bool) {
 	f, c := t.batcher, t.queue
+	if c == nil {
+		return false
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(c.pending) > 0 && f.store.life.Err() == nil && (c.calls <= mostCalls || time.Since(t.began) < slowCall) {
 		t.takeLocked()
 		return true
 	}
+	f.store.inFlight.Add(-1)
 	if c.calls--; c.calls == 0 && f.store.cluster { // other stores have one queue
 		delete(f.queues, t.route)
 	}
@@ -266,18 +332,78 @@ func (t *flusher) answer(err error) (more bool) {
 
 // send sends the batch in one call.
 func (t *flusher) send() (err error) {
-	s, script := t.batcher.store, t.batcher.script
-	t.args = append(t.args, t.batcher.once...)
-	for _, r := range t.requests {
-		t.keys = s.keys.Append(t.keys, script.EachKeys, r.name, r.id)
-		t.args = t.batcher.add(t.args, r)
+	t.fill(t.requests)
+	s := t.batcher.store
+	t.results, err = evalInts(s.life, s.conn, t.requests[0].batcher.script, t.keys, t.args, t.results[:0])
+	return err
+}
+
+// parts divides the batch by slots and scripts, and returns nil on one server.
+func (t *flusher) parts() (parts [][]*request) {
+	if !t.batcher.store.cluster || t.queue == nil {
+		return nil
 	}
-	t.results, err = evalInts(s.life, s.conn, script, t.keys, t.args, t.results[:0])
-	if err == nil && len(t.results) != len(t.requests) {
-		err = form.Malformed("a plain request", t.results)
+	t.fillUp()
+	slices.SortStableFunc(t.requests, func(a, b *request) int { return int(a.slot) - int(b.slot) })
+	for rest := t.requests; len(rest) > 0; {
+		n := slices.IndexFunc(rest, func(r *request) bool { return r.slot != rest[0].slot || r.batcher != rest[0].batcher })
+		if n < 0 {
+			n = len(rest)
+		}
+		parts, rest = append(parts, rest[:n]), rest[n:]
 	}
+	return parts
+}
+
+// fillUp lets callers run that are about to send a request, and adds those to the batch. A node
+// takes fewer of them than one server, and each write costs as much.
+func (t *flusher) fillUp() {
+	runtime.Gosched()
+	t.batcher.mu.Lock()
+	defer t.batcher.mu.Unlock()
+	t.takeLocked()
+}
+
+// sendParts sends a call for each part, those for the node in one write.
+func (t *flusher) sendParts(parts [][]*request) {
+	for _, part := range parts {
+		k, a := len(t.keys), len(t.args)
+		t.fill(part)
+		_, sha := part[0].batcher.script.Source()
+		t.calls = append(t.calls, Call{part[0].slot, sha, t.keys[k:], t.args[a:]})
+	}
+	s := t.batcher.store
+	send := func(n *node, some []Call) ([]Reply, error) { return n.EvalEach(s.life, some), nil }
+	s.evalTogether(t.calls, send, func(i int) { t.sendAlone(parts[i]) }, func(i int, r Reply) {
+		if t.results = t.results[:0]; r.Err == nil {
+			t.results, r.Err = appendInts(t.results, r.Value)
+		}
+		t.answer(parts[i], r.Err)
+	})
+}
+
+// sendAlone has one part sent in a call of its own.
+func (t *flusher) sendAlone(requests []*request) {
+	other := t.batcher.newFlusher()
+	other.requests = append(other.requests, requests...)
+	t.batcher.store.workers.run(other)
+}
+
+// fill adds the keys and arguments of a part.
+func (t *flusher) fill(requests []*request) {
+	f := requests[0].batcher
+	t.args = append(t.args, f.once...)
+	for _, r := range requests {
+		t.keys = f.store.keys.Append(t.keys, f.script.EachKeys, r.name, r.id)
+		t.args = f.add(t.args, r)
+	}
+}
+
+// clear empties the batch.
+func (t *flusher) clear() {
+	clear(t.requests)
 	clear(t.keys)
 	clear(t.args)
-	t.keys, t.args = t.keys[:0], t.args[:0]
-	return err
+	clear(t.calls)
+	t.requests, t.keys, t.args, t.calls = t.requests[:0], t.keys[:0], t.args[:0], t.calls[:0]
 }

@@ -65,6 +65,40 @@ type Sender interface {
 	Do(ctx context.Context, c Command) (any, error)
 }
 
+// A Direct is a Conn with one more connection, for one call at a time: the goroutine of
+// the caller writes the request and reads the reply.
+type Direct interface {
+	// Begin reserves that connection, and reports false if it is in use or not open. It does
+	// not block. DirectInts must follow, with the same context.
+	Begin(ctx context.Context) bool
+
+	// DirectInts is EvalInts on the connection. It returns within some milliseconds after ctx
+	// or the Conn has ended; then the outcome is unknown. It reports false if nothing was
+	// sent.
+	DirectInts(ctx context.Context, sha string, keys, args []string, to []int64) (all []int64, sent bool, err error)
+}
+
+// A Pipeliner is a node of a Redis Cluster, as Conn.Nodes returns it, that takes several
+// scripts in one write.
+type Pipeliner interface {
+	// EvalEach is EvalSHA for each of the calls, which need not be of one slot. Each has its
+	// own reply. The lists are the caller's again when it returns.
+	EvalEach(ctx context.Context, calls []Call) []Reply
+}
+
+// A Call is a script by its hash, with its keys, which are of one slot, and arguments.
+type Call struct {
+	slot       uint32
+	SHA        string
+	Keys, Args []string
+}
+
+// A Reply is the reply to a call, or the error.
+type Reply struct {
+	Value any
+	Err   error
+}
+
 // A Command is a request: the words in front of its keys, the keys, which are
 // of one slot, and what follows them. One without keys may go to any server.
 type Command struct{ Words, Keys, Args []string }

@@ -141,9 +141,10 @@
 //
 // # Concurrency
 //
-// An Engine is safe for concurrent use. What comes while two calls are under way
-// for the same slot, or server, travels together in the next one, if it is plain;
-// nobody waits for company. What is not plain is asked for again by a script that
+// An Engine is safe for concurrent use. A lone caller makes its call on its own
+// goroutine if the connection is a Direct. What comes while two calls are under way
+// for the same server travels together in the next one, if it is plain; nobody waits for
+// company. In a Redis Cluster it travels in one write, with a call for each slot. What is not plain is asked for again by a script that
 // knows all there is. Each call sends its request once; it is sent a second time when the server answers that it does not know the script,
 // which it does before it runs anything, and when its connection was given up for
 // a new one, if the answer of a repeat is that of the first. The deadline counts

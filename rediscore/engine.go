@@ -137,9 +137,13 @@ func New(conn Conn, opts *Options) (*Engine, error) {
 		return nil, err
 	}
 	life, end := context.WithCancel(context.Background())
+	direct, _ := conn.(Direct)
 	store := &Store{
-		conn: conn, cluster: conn.Mode() == InCluster, keys: space,
+		conn: conn, direct: direct, cluster: conn.Mode() == InCluster, keys: space,
 		inbox: newInbox(conn, space, life), workers: newWorkers(life, mostParked), life: life,
+	}
+	if store.cluster {
+		store.nodes = &nodes{conn: conn, life: life}
 	}
 	store.listen = store.inbox.listen
 	scripts := lua.ForEngine(lua.Options{History: o.History, Cluster: store.cluster})

@@ -128,6 +128,7 @@ func exclusive(v value, left, now int64) lockinfo.Holding {
 	return lockinfo.Holding{
 		LeaseID: v.id, Token: v.token, Holder: v.holder,
 		Since: form.Ago(now*1000 - v.granted), ExpiresIn: form.ExpiresIn(left), Released: v.released,
+		TTL: v.ttl,
 	}
 }
 
@@ -174,6 +175,7 @@ func member(e entry, limit int, now int64) (h lockinfo.Holding, ok bool) {
 	return lockinfo.Holding{
 		LeaseID: lockinfo.LeaseID(id), Token: uint64(head[1]), Mode: groupMode(int(head[2]), limit),
 		Holder: form.ReadHolder(holder), Since: form.Ago(now*1000 - head[3]), ExpiresIn: e.left(now, head[0]), Released: released,
+		TTL: form.ExpiresIn(head[0]),
 	}, true
 }
 

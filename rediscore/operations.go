@@ -114,19 +114,27 @@ const (
 )
 
 func (e *engine) extendBatch(script *lua.Script, reqs []driver.ExtendRequest, which []int, args ...string) Batch {
+	var usual driver.ExtendRequest
+	if len(which) > 0 {
+		usual = reqs[which[0]]
+	}
+	usualTTL := form.MS(usual.TTL)
 	return Batch{
 		Op: "extend", Script: script, Args: args,
 		Name: func(i int) (string, lockinfo.LeaseID) { r := &reqs[which[i]]; return r.Name, r.LeaseID },
 		Add: func(args []string, i int) []string {
-			r := &reqs[which[i]]
-			return append(args, string(r.LeaseID), form.MS(r.TTL), form.Token(r.Token))
+			r, ttl := &reqs[which[i]], usualTTL
+			if r.TTL != usual.TTL {
+				ttl = form.MS(r.TTL)
+			}
+			return append(args, string(r.LeaseID), ttl, form.Token(r.Token))
 		},
 	}
 }
 
 // extendPlain renews those leases that are plain, and returns the others.
 func (e *engine) extendPlain(ctx context.Context, reqs []driver.ExtendRequest, errs []error) (rest []int) {
-	var plain []int
+	plain := make([]int, 0, len(reqs))
 	for i := range reqs {
 		if e.plain.several.has(reqs[i].Name) {
 			rest = append(rest, i)
@@ -174,7 +182,7 @@ func (e *engine) extendInFull(ctx context.Context, reqs []driver.ExtendRequest, 
 	e.store.EvalEach(ctx, len(which), b)
 }
 
-// Route implements driver.Router: one for each slot of a Redis Cluster.
+// Route implements driver.Router: one for each node of a Redis Cluster.
 func (e *engine) Route(name string) uint32 { return e.store.Route(name) }
 
 // Release implements driver.Engine.

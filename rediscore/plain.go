@@ -34,6 +34,9 @@ func newPlain(s *Store, scripts lua.Engine, tokenMemory time.Duration, feed stri
 	ids := func(args []string, r *request) []string { return append(args, string(r.id)) }
 	p.releases = newBatcher(s, scripts.PlainRelease, ids, feed)
 	p.cancels = newBatcher(s, scripts.PlainCancel, ids, form.MS(driver.TombstoneTTL), feed)
+	if s.cluster {
+		p.releases.routeQueues, p.cancels.routeQueues = p.acquires.routeQueues, p.acquires.routeQueues
+	}
 	return p
 }
 

@@ -81,7 +81,7 @@ func (e *engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (
 		if err := e.store.Enter(ctx, req.Name); err != nil {
 			return driver.AllReply{Refused: i}, acquireAllError(req, err)
 		}
-		if e.Route(req.Name) != e.Route(reqs[0].Name) {
+		if e.store.Slot(req.Name) != e.store.Slot(reqs[0].Name) {
 			return driver.AllReply{Refused: i}, acquireAllError(req,
 				fmt.Errorf("locks in two slots of a Redis Cluster: taking them in one step is %w; give all names the same hash tag", driver.ErrUnsupported))
 		}

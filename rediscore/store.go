@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/lockinfo"
@@ -23,7 +24,11 @@ type Store struct {
 	keys    keys.Space
 	inbox   *inbox
 	workers *workers
+	nodes   *nodes // nil but in a Redis Cluster
 	listen  func() // inbox.listen, as a value made once
+
+	direct   Direct       // nil if conn is none
+	inFlight atomic.Int32 // calls, other than direct ones
 
 	// life ends with Close. It is in a field because it is not a caller's
 	// context: it bounds what runs on the engine's own behalf.
@@ -47,13 +52,27 @@ func (s *Store) Enter(ctx context.Context, name string) error {
 	return s.keys.Check(name)
 }
 
-// Route tells names apart that one request cannot be about: it is the slot in a
-// Redis Cluster, and else 0.
-func (s *Store) Route(name string) uint32 {
+// Slot tells names apart that one script cannot be about: it is the slot in a Redis
+// Cluster, and else 0.
+func (s *Store) Slot(name string) uint32 {
 	if !s.cluster {
 		return 0
 	}
 	return uint32(keys.Slot(s.keys.Lock(name)))
+}
+
+// Route tells names apart that one write cannot be about: it is a number of the node in a
+// Redis Cluster, the slot as long as that is not known, and else 0.
+func (s *Store) Route(name string) uint32 {
+	s.nodes.want()
+	return s.route(s.Slot(name))
+}
+
+func (s *Store) route(slot uint32) uint32 {
+	if n := s.nodes.of(slot); n != nil {
+		return n.number
+	}
+	return slot
 }
 
 // EvalAbout runs a script about one name, and lease ID if it has keys of that.
@@ -76,29 +95,100 @@ type Batch struct {
 	Answer func(i int, item any, err error)    // takes the reply to the i-th
 }
 
-// EvalEach runs a batch about n names and calls Answer once for each: in one call,
-// in a Redis Cluster in one for each slot, at the same time. What a call had no
-// room for is sent again.
+// EvalEach runs a batch about n names and calls Answer once for each: in one call, in a
+// Redis Cluster in one for each slot, of which those for a node go in one write. What a call
+// had no room for is sent again.
 func (s *Store) EvalEach(ctx context.Context, n int, b Batch) {
-	groups := map[uint32][]int{}
+	groups := map[uint32][]int{} // by slot
 	for i := range n {
 		name, _ := b.Name(i)
 		if err := s.Enter(ctx, name); err != nil {
 			b.Answer(i, nil, err)
 			continue
 		}
-		route := s.Route(name)
-		groups[route] = append(groups[route], i)
+		slot := s.Slot(name)
+		groups[slot] = append(groups[slot], i)
 	}
-	var wg sync.WaitGroup // one goroutine per group; each answers its own requests
-	for _, group := range groups {
-		wg.Go(func() {
-			for len(group) > 0 {
-				group = s.evalGroup(ctx, group, b)
-			}
-		})
+	routes := map[uint32][]uint32{}
+	for slot := range groups {
+		route := s.route(slot)
+		routes[route] = append(routes[route], slot)
+	}
+	var wg sync.WaitGroup // one goroutine per route; each answers its own requests
+	for _, slots := range routes {
+		if len(routes) == 1 {
+			s.evalSlots(ctx, slots, groups, b)
+		} else {
+			wg.Go(func() { s.evalSlots(ctx, slots, groups, b) })
+		}
 	}
 	wg.Wait()
+}
+
+// evalSlots runs the part of a batch that is about names of one route.
+func (s *Store) evalSlots(ctx context.Context, slots []uint32, groups map[uint32][]int, b Batch) {
+	if len(slots) == 1 {
+		s.evalGroup(ctx, groups[slots[0]], b)
+		return
+	}
+	var calls []Call
+	for _, slot := range slots {
+		calls = append(calls, s.call(slot, groups[slot], b))
+	}
+	send := func(n *node, some []Call) ([]Reply, error) {
+		all, err := s.ask(ctx, func() (any, error) { return n.EvalEach(ctx, some), nil })
+		replies, _ := all.([]Reply)
+		return replies, err
+	}
+	var wg sync.WaitGroup // one goroutine per call that is made alone
+	alone := func(i int) { wg.Go(func() { s.evalGroup(ctx, groups[slots[i]], b) }) }
+	s.evalTogether(calls, send, alone, func(i int, r Reply) {
+		group := groups[slots[i]]
+		if r.Err == nil {
+			if group = b.take(group, r); len(group) == 0 {
+				return
+			}
+		}
+		wg.Go(func() {
+			if r.Err != nil {
+				group = b.take(group, s.repeat(ctx, b.Script, calls[i], r))
+			}
+			s.evalGroup(ctx, group, b)
+		})
+	})
+	wg.Wait()
+}
+
+// evalTogether has send make the calls for the node that has the first one's slot, in one
+// write, and calls answer for each. A call that another node has to answer, or whose script
+// the node does not know, is left to alone, which must not block. INVARIANT I9: it delays
+// none of the others.
+func (s *Store) evalTogether(calls []Call, send func(*node, []Call) ([]Reply, error), alone func(i int), answer func(i int, r Reply)) {
+	n := s.nodes.of(calls[0].slot)
+	var here []int
+	var some []Call
+	for i, c := range calls {
+		if other := s.nodes.of(c.slot); n == nil || other == nil || other.number != n.number {
+			alone(i)
+			continue
+		}
+		here, some = append(here, i), append(some, c)
+	}
+	if len(some) == 0 {
+		return
+	}
+	replies, err := send(n, some)
+	for k, i := range here {
+		r := Reply{Err: err}
+		if err == nil {
+			r = replies[k]
+		}
+		if isUnknown(r.Err) || isElsewhere(r.Err) {
+			alone(i)
+		} else {
+			answer(i, r)
+		}
+	}
 }
 
 // evalNames runs a script that is about many names, and returns for each what parse makes
@@ -119,9 +209,17 @@ func evalNames[T any](ctx context.Context, s *Store, op string, script *lua.Scri
 	return found, failed
 }
 
-// evalGroup sends the requests that fit into one call, and returns those that it
-// had no room for.
-func (s *Store) evalGroup(ctx context.Context, group []int, b Batch) (again []int) {
+// evalGroup sends requests about names of one slot, in as many calls as it takes.
+func (s *Store) evalGroup(ctx context.Context, group []int, b Batch) {
+	for len(group) > 0 {
+		c := s.call(0, group, b)
+		reply, err := s.Eval(ctx, b.Script, c.Keys, c.Args)
+		group = b.take(group, Reply{reply, err})
+	}
+}
+
+// call returns the call about a group.
+func (s *Store) call(slot uint32, group []int, b Batch) Call {
 	layout := &b.Script.Layout
 	keys := make([]string, 0, len(layout.Keys)+len(layout.EachKeys)*len(group))
 	keys = s.keys.Append(keys, layout.Keys, "", "")
@@ -133,10 +231,16 @@ func (s *Store) evalGroup(ctx context.Context, group []int, b Batch) (again []in
 			args = b.Add(args, i)
 		}
 	}
-	reply, err := s.Eval(ctx, b.Script, keys, args)
-	items, _ := reply.([]any)
+	_, sha := b.Script.Source()
+	return Call{slot, sha, keys, args}
+}
+
+// take answers a group, and returns those requests that the call had no room for.
+func (b Batch) take(group []int, r Reply) (again []int) {
+	items, _ := r.Value.([]any)
+	err := r.Err
 	if err == nil && len(items) != len(group) {
-		err = form.Malformed(b.Op, reply)
+		err = form.Malformed(b.Op, r.Value)
 	}
 	for n, i := range group {
 		switch {
@@ -158,14 +262,41 @@ func (s *Store) Ended()        { s.inbox.losses.Ended() }
 
 // Eval runs a script and returns its reply.
 func (s *Store) Eval(ctx context.Context, script *lua.Script, keys, args []string) (any, error) {
-	request := func() (any, error) { return eval(ctx, s.conn, script, keys, args) }
-	reply, err := s.ask(ctx, request)
-	if errors.Is(err, ErrGivenUp) && script.Repeats && ctx.Err() == nil {
-		if again, failed := s.ask(ctx, request); failed == nil {
-			return again, nil // the first one's outcome stays unknown otherwise
+	reply, err := s.ask(ctx, func() (any, error) { return eval(ctx, s.conn, script, keys, args) })
+	r := s.repeat(ctx, script, Call{Keys: keys, Args: args}, Reply{reply, err})
+	return r.Value, r.Err
+}
+
+// repeat makes a call once more if its connection was given up, and the answer to a repeat
+// is that to the first.
+func (s *Store) repeat(ctx context.Context, script *lua.Script, c Call, first Reply) Reply {
+	if errors.Is(first.Err, ErrGivenUp) && script.Repeats && ctx.Err() == nil {
+		again, failed := s.ask(ctx, func() (any, error) { return eval(ctx, s.conn, script, c.Keys, c.Args) })
+		if failed == nil {
+			return Reply{Value: again} // the first one's outcome stays unknown otherwise
 		}
 	}
-	return reply, err
+	return first
+}
+
+// alone reports whether no other call is in flight, and the caller is to make its own on
+// the connection for one call at a time, which is reserved then.
+func (s *Store) alone(ctx context.Context) bool {
+	return s.direct != nil && s.inFlight.Load() == 0 && s.direct.Begin(ctx)
+}
+
+// ended returns the error of a direct call. One that the end of ctx or of the engine has
+// caused says so.
+func (s *Store) ended(ctx context.Context, err error) error {
+	switch {
+	case err == nil || ServerSays(err) != "":
+		return err
+	case s.life.Err() != nil:
+		return errClosing
+	case ctx.Err() != nil:
+		return noAnswer(ctx)
+	}
+	return err
 }
 
 // Do sends a command, to any server that serves its keys or, unless on is nil,
@@ -197,6 +328,14 @@ func evalInts(ctx context.Context, on Conn, script *lua.Script, keys, args []str
 		return all, err
 	}
 	reply, err := evalText(ctx, on, text, keys, args)
+	if err != nil {
+		return to, err
+	}
+	return appendInts(to, reply)
+}
+
+// appendInts appends a reply of integers.
+func appendInts(to []int64, reply any) ([]int64, error) {
 	items, _ := reply.([]any)
 	for _, item := range items {
 		n, ok := item.(int64)
@@ -205,12 +344,18 @@ func evalInts(ctx context.Context, on Conn, script *lua.Script, keys, args []str
 		}
 		to = append(to, n)
 	}
-	return to, err
+	return to, nil
 }
 
 // isUnknown reports whether the server does not know a script.
 func isUnknown(err error) bool {
 	return err != nil && strings.HasPrefix(ServerSays(err), "NOSCRIPT")
+}
+
+// isElsewhere reports whether a node says that another is to answer.
+func isElsewhere(err error) bool {
+	code, _, _ := strings.Cut(ServerSays(err), " ")
+	return code == "MOVED" || code == "ASK"
 }
 
 func evalText(ctx context.Context, on Sender, text string, keys, args []string) (any, error) {
@@ -245,6 +390,8 @@ func (q *question) do() {
 // while it waits for a connection that another call is making, nor while its
 // queue to a silent server is full.
 func (s *Store) ask(ctx context.Context, request func() (any, error)) (any, error) {
+	s.inFlight.Add(1)
+	defer s.inFlight.Add(-1)
 	q := &question{request, make(chan answer, 1)}
 	s.workers.run(q)
 	var cause error

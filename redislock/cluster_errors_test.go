@@ -234,7 +234,16 @@ func TestClusterErrors(t *testing.T) {
 				wantIs(t, what, call(), driver.ErrPermission)
 			}
 		}
-		drivertest.Cycle(t, open(t, url+"?prefix=other:"), "mine")
+		other, req := open(t, url+"?prefix=other:"), drivertest.Request("mine", time.Minute)
+		drivertest.Eventually(t, "it is granted, once all nodes know of the failover", func() bool {
+			_, err := other.Acquire(t.Context(), req)
+			if err != nil {
+				wantIs(t, "acquire", err, driver.ErrUnavailable)
+			}
+			return err == nil
+		})
+		drivertest.Granted(t, other, req) // again: the reply is the same
+		drivertest.Release(t, other, req)
 	})
 }
 

@@ -65,6 +65,7 @@
 // # Connections
 //
 // Concurrent calls share one connection (with New: the client's) and
-// travel in the same packets. A connection that owes an answer for half a second
+// travel in the same packets. Of an engine that Open connected to one server, a lone
+// caller that makes many calls uses one more connection, for itself. A connection that owes an answer for half a second
 // is probed by a second one, for as long as that takes.
 package redislock

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/rediscore"
 )
 
 // silence is how long a connection may owe an answer before it is given up for
@@ -80,7 +81,11 @@ func dialStore(ctx context.Context, opts rueidis.ClientOption, limit time.Durati
 		detector.close()
 		return nil, err
 	}
-	return newConn(client, detector), nil
+	c := newConn(client, detector)
+	if c.Mode() == rediscore.OneServer {
+		c.lane = newLane(detector, opts)
+	}
+	return c, nil
 }
 
 // maxSilence returns the detector's limit for the client's options.

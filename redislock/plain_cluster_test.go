@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// TestPlainBesideHungNode: in a Redis Cluster requests travel together by slot, so
+// TestPlainBesideHungNode: in a Redis Cluster requests travel together by node, so
 // a node that hangs delays none of the others, and whoever asks it leaves when his
 // time is over. INVARIANT I9.
 func TestPlainBesideHungNode(t *testing.T) {

@@ -1,6 +1,8 @@
 package redislock
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"strings"
@@ -14,6 +16,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 	"github.com/holdfast-locks/holdfast/lockinfo"
+	"github.com/holdfast-locks/holdfast/rediscore"
 )
 
 // TestPlainAcquires: what is wrong with one of those that travel together, or
@@ -304,4 +307,43 @@ func TestPlainOnFullServer(t *testing.T) {
 			t.Errorf("release: %v", err)
 		}
 	}
+}
+
+// A plainOnly connection fails all that is sent to the full scripts.
+type plainOnly struct{ rediscore.Conn }
+
+var errInFull = errors.New("test: asked in full")
+
+func (plainOnly) EvalSHA(context.Context, string, []string, []string) (any, error) {
+	return nil, errInFull
+}
+
+// TestPlainPutsBack: a plain request that is refused leaves the last token as it was, and
+// remembered for long enough. INVARIANT I2, I11.
+func TestPlainPutsBack(t *testing.T) {
+	server := testsvc.Redis(t)
+	admin := plain(t, server)
+	conn := plainOnly{open(t, server.URL).Store().Conn()}
+	e, err := newEngine(conn, &rediscore.Options{History: true, TokenMemory: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ahead := fmt.Sprint(time.Now().Add(time.Hour).UnixMicro())
+	for last, lasts := range map[string]time.Duration{"": 0, ahead: time.Hour + time.Minute, "0x11111111111111": time.Minute, "10000000000000000": time.Minute} {
+		do(t, admin, "FLUSHALL")
+		name := "n" + last // of an earlier one the engine knows that it is not plain
+		fence := keyspace{}.fence(name)
+		if last != "" {
+			do(t, admin, "SET", fence, last)
+		}
+		do(t, admin, "RPUSH", keyspace{}.companion(kindDetail, name, name)+"\nhistory", "a") // the end of a lease was missed
+		if _, err := e.Acquire(t.Context(), drivertest.Request(name, time.Second)); !errors.Is(err, errInFull) {
+			t.Errorf("last token %q: %v", last, err)
+		}
+		left := time.Duration(number(t, admin, "PTTL", fence)) * time.Millisecond
+		if now := text(t, admin, "GET", fence); now != last || last != "" && (left-lasts).Abs() > 30*time.Second {
+			t.Errorf("last token %q: it is %q, for %s", last, now, left)
+		}
+	}
+	_ = e.Close() // and with it the connection
 }

@@ -142,12 +142,12 @@ func TestDeadHead(t *testing.T) {
 	e, admin := open(t, server.URL), plain(t, server)
 	holder := permits("t", 2, time.Minute)
 	drivertest.Granted(t, e, holder)
-	queued(t, e, permits("t", 3, time.Minute), 10*time.Millisecond, 1)
+	queued(t, e, permits("t", 3, time.Minute), 500*time.Millisecond, 1)
 	second := queued(t, e, permits("t", 1, time.Minute), time.Minute, 2)
 	drivertest.Eventually(t, "the place behind is served", func() bool { return refresh(t, e, second).Outcome == driver.Granted })
 
 	do(t, admin, "SET u mine")
-	queued(t, e, permits("u", 1, time.Minute), 10*time.Millisecond, 1)
+	queued(t, e, permits("u", 1, time.Minute), 500*time.Millisecond, 1)
 	drivertest.Eventually(t, "the kind is forgotten", func() bool {
 		_, err := e.Acquire(t.Context(), shared("u", time.Minute))
 		return err == nil

@@ -19,10 +19,11 @@ type conn struct {
 	sender
 	client   rueidis.Client
 	detector *detector // made the client's connections; nil if the client is the caller's
+	lane     *lane     // nil if there is none
 }
 
 func newConn(client rueidis.Client, detector *detector) *conn {
-	return &conn{sender{client}, client, detector}
+	return &conn{sender{client}, client, detector, nil}
 }
 
 // callers returns the caller's client as a Conn, and nil for nil.
@@ -44,6 +45,38 @@ func (c *conn) Nodes() map[string]rediscore.Conn {
 		nodes[addr] = newConn(node, nil)
 	}
 	return nodes
+}
+
+// EvalEach implements rediscore.Pipeliner.
+func (c *conn) EvalEach(ctx context.Context, calls []rediscore.Call) []rediscore.Reply {
+	send := func() []rueidis.RedisResult {
+		all := make([]rueidis.Completed, len(calls))
+		for i, call := range calls {
+			all[i] = request{sha: call.SHA, Command: rediscore.Command{Keys: call.Keys, Args: call.Args}}.build(c.client)
+		}
+		return c.client.DoMulti(ctx, all...)
+	}
+	results := send()
+	if endedWithAnother(ctx, results[0].NonRedisError()) { // as in sender.send; then all have
+		results = send()
+	}
+	replies := make([]rediscore.Reply, len(calls))
+	for i, result := range results {
+		replies[i].Value, replies[i].Err = decode(result)
+	}
+	return replies
+}
+
+// Begin implements rediscore.Direct.
+func (c *conn) Begin(ctx context.Context) bool { return c.lane != nil && c.lane.begin(ctx) }
+
+// DirectInts implements rediscore.Direct.
+func (c *conn) DirectInts(ctx context.Context, sha string, keys, args []string, to []int64) (all []int64, sent bool, err error) {
+	result, sent, err := c.lane.eval(ctx, sha, keys, args)
+	if sent && err == nil {
+		to, err = appendInts(to, result)
+	}
+	return to, sent, err
 }
 
 func (c *conn) Mode() rediscore.Mode {
@@ -71,7 +104,12 @@ func (s sender) EvalSHA(ctx context.Context, sha string, keys, args []string) (a
 }
 
 func (s sender) EvalInts(ctx context.Context, sha string, keys, args []string, to []int64) ([]int64, error) {
-	items, err := s.send(ctx, request{sha: sha, Command: rediscore.Command{Keys: keys, Args: args}}).ToArray()
+	return appendInts(to, s.send(ctx, request{sha: sha, Command: rediscore.Command{Keys: keys, Args: args}}))
+}
+
+// appendInts appends a reply of integers.
+func appendInts(to []int64, result rueidis.RedisResult) ([]int64, error) {
+	items, err := result.ToArray()
 	for i := range items {
 		var n int64
 		if n, err = items[i].ToInt64(); err != nil {

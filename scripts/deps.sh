@@ -1,6 +1,6 @@
 #!/bin/sh
 # deps.sh finds what the tests need beside Go, or installs it: redis-server,
-# PostgreSQL and MariaDB, which the tests start for themselves, groff, ps, flock of
+# PostgreSQL, PgBouncer and MariaDB, which the tests start for themselves, groff, ps, flock of
 # util-linux, which holdfast run is compared with, vi, which it runs, systemd-analyze,
 # which reads the units of docs/recipes.md, promtool of Prometheus, which checks the
 # alert rules of promlock, nginx and HAProxy, which stand between clients and servers,
@@ -9,6 +9,9 @@
 #
 #   scripts/deps.sh       for make test-all
 #   scripts/deps.sh web   for make test-web: redis-server, nginx and a browser
+#   scripts/deps.sh release
+#                         for make release and scripts/release.sh: what makes, checks and
+#                         signs packages, and the loader of another C library
 set -eu
 
 # have looks on the PATH and where Debian and Homebrew keep the programs of
@@ -29,11 +32,19 @@ need() { # need PROGRAM DEBIAN-PACKAGES HOMEBREW-PACKAGE
 	brew="$brew $3"
 }
 need redis-server redis-server redis
-need nginx nginx nginx
-if [ "${1:-}" = web ]; then
+[ "${1:-}" = release ] || need nginx nginx nginx
+if [ "${1:-}" = release ]; then
+	need ssh-keygen openssh-client openssh
+	need dpkg-deb dpkg dpkg
+	need lintian lintian lintian
+	need rpmbuild rpm rpm
+	[ "$(uname)" != Linux ] || need systemd-sysusers systemd systemd
+	[ -e "/lib/ld-musl-$(uname -m).so.1" ] || [ "$(uname)" != Linux ] || need ld-musl musl musl
+elif [ "${1:-}" = web ]; then
 	need chromium-headless-shell chromium-headless-shell chromium
 else
 	need postgres postgresql postgresql@17
+	need pgbouncer pgbouncer pgbouncer
 	need mariadbd mariadb-server mariadb
 	need promtool prometheus prometheus
 	need haproxy haproxy haproxy

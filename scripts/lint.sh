@@ -13,6 +13,7 @@ if [ -n "$unformatted" ]; then
 fi
 go vet work
 (cd systest/bench && go vet ./...)
+(cd scripts/release && go vet ./...)
 (cd systest && go vet -tags soaknet ./net ./nettest)
 (cd systest/webtest && go vet -tags web .)
 go run ./scripts/english

@@ -19,6 +19,7 @@ report=$(cd .. && pwd)/${2:-soak.md}
 
 failed=0
 go test -count=1 -timeout 0 -soak "$length" -report "$report" . || failed=1
+go test -count=1 -timeout 0 ./pgtest -soak "$length" -report "$report" || failed=1
 (cd ../cmd/holdfast && go test -count=1 -timeout 0 -parallel 4 -run TestJobDiesWithItsLock . -soak "$length" -report "$report") || failed=1
 (cd ../sqlitelock && go test -count=1 -timeout 0 -run 'OneFile|BindMount' .) || failed=1
 (cd .. && go test -count=1 -timeout 0 ./httplock/server -run '^$' -fuzz FuzzRequest -fuzztime 30s) || failed=1

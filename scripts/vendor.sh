@@ -15,7 +15,6 @@ take() {
 	(cd "$dir" && npm pack --silent "$1@$2" >/dev/null && tar xzf ./*.tgz)
 	sed -e '/^\/\/# sourceMappingURL=/d' -e 's,//# sourceMappingURL=.*$,,' \
 		-e 's,from *"preact/hooks",from"./hooks.js",g' \
-		-e 's,from *"@preact/signals-core",from"./signals-core.js",g' \
 		-e 's,from *"preact",from"./preact.js",g' "$dir/package/$3" >"$4.js"
 	[ ! -e "$dir/package/LICENSE" ] || cp "$dir/package/LICENSE" "LICENSE.$4"
 	echo "$1 $2 $3" >>"$work/versions"
@@ -24,8 +23,6 @@ take() {
 rm -f ./*.js LICENSE.* VERSIONS SHA256SUMS
 take preact 11.2.0 dist/preact.mjs preact
 take preact 11.2.0 hooks/dist/hooks.mjs hooks
-take @preact/signals-core 1.14.5 dist/signals-core.mjs signals-core
-take @preact/signals 2.11.4 dist/signals.mjs signals
 take htm 3.1.1 dist/htm.mjs htm
 rm -f LICENSE.hooks # preact's
 mv "$work/versions" VERSIONS

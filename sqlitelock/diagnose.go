@@ -7,28 +7,23 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/probe"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/sqlitelock/internal/onefile"
 )
 
 var _ driver.Diagnoser = (*engine)(nil)
 
-const (
-	probeTTL  = 10 * time.Second
-	tokenLead = time.Second // by how much tokens may lead the clock
-	perTTL    = 20          // requests that must fit into a TTL
-	probes    = 5           // of which the median counts
-)
+const tokenLead = time.Second // by how much tokens may lead the clock
 
 // A survey is one run of Diagnose.
 type survey struct {
 	*engine
-	findings []driver.Finding
+	probe.Findings
 }
 
 // Diagnose implements driver.Diagnoser. Of the random names that it locks the
@@ -44,23 +39,12 @@ func (e *engine) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driv
 	s.lookAtPermissions()
 	s.lookAtSize()
 	s.lookAtClock()
-	s.tryLocks(ctx, req.TTL)
+	s.TryLocks(ctx, e, req.TTL)
 	s.lookAtNames(ctx)
 	if ctx.Err() != nil {
 		return driver.Diagnosis{}, interrupted(ctx)
 	}
-	return driver.Diagnosis{Findings: s.findings}, nil
-}
-
-func (s *survey) found(level driver.Level, key, format string, args ...any) {
-	s.findings = append(s.findings, driver.Finding{Level: level, Key: key, Text: fmt.Sprintf(format, args...)})
-}
-
-func (s *survey) failed(key string, err error) {
-	if !driver.Definite(err) {
-		err = fmt.Errorf("%w: %w", driver.ErrUnavailable, err)
-	}
-	s.findings = append(s.findings, driver.Finding{Level: driver.Fail, Key: key, Text: err.Error(), Err: err})
+	return driver.Diagnosis{Findings: s.Findings}, nil
 }
 
 // header reads the journal mode and the number of the schema.
@@ -79,24 +63,24 @@ func (s *survey) header(ctx context.Context) (mode string, number int, err error
 // is newer than that.
 func (s *survey) judgeHeader(mode string, number int) {
 	if mode == "wal" {
-		s.found(driver.OK, "journal", "write-ahead log")
+		s.Found(driver.OK, "journal", "write-ahead log")
 	} else {
-		s.found(driver.Warn, "journal", "mode %s, want wal: another program has changed it: readers and the writer wait for each other", mode)
+		s.Found(driver.Warn, "journal", "mode %s, want wal: another program has changed it: readers and the writer wait for each other", mode)
 	}
 	if number == schemaNumber {
-		s.found(driver.OK, "schema", "number %d", number)
+		s.Found(driver.OK, "schema", "number %d", number)
 	} else {
-		s.found(driver.Warn, "schema", "number %d, this program knows %d: use one version of holdfast everywhere", number, schemaNumber)
+		s.Found(driver.Warn, "schema", "number %d, this program knows %d: use one version of holdfast everywhere", number, schemaNumber)
 	}
 }
 
 func (s *survey) lookAtFileSystem() {
 	kind, err := onefile.FileSystem(s.path)
 	if err != nil {
-		s.found(driver.Warn, "file_system", "cannot tell its type: %s: see that it is local to this host", err)
+		s.Found(driver.Warn, "file_system", "cannot tell its type: %s: see that it is local to this host", err)
 		return
 	}
-	s.findings = append(s.findings, fileSystemFinding(kind))
+	s.Add(fileSystemFinding(kind))
 }
 
 func fileSystemFinding(kind string) driver.Finding {
@@ -123,7 +107,7 @@ func (s *survey) lookAtPermissions() {
 			err = onefile.MayUse(path)
 		}
 		if err != nil {
-			s.failed("permissions", onefile.PathError(err))
+			s.Failed("permissions", onefile.PathError(err))
 			return
 		}
 		if info.Mode().Perm()&0o002 != 0 && info.Mode()&fs.ModeSticky == 0 {
@@ -131,14 +115,14 @@ func (s *survey) lookAtPermissions() {
 		}
 	}
 	if len(open) > 0 {
-		s.found(driver.Warn, "permissions", "every user of this host may write %s, and so take any lock away: chmod o-w", strings.Join(open, ", "))
+		s.Found(driver.Warn, "permissions", "every user of this host may write %s, and so take any lock away: chmod o-w", strings.Join(open, ", "))
 		return
 	}
 	if s.system {
-		s.found(driver.OK, "permissions", "a system store: root and the members of its group may read and write, and block each other")
+		s.Found(driver.OK, "permissions", "a system store: root and the members of its group may read and write, and block each other")
 		return
 	}
-	s.found(driver.OK, "permissions", "this user may read and write, others as their group may")
+	s.Found(driver.OK, "permissions", "this user may read and write, others as their group may")
 }
 
 func (s *survey) lookAtSize() {
@@ -154,68 +138,19 @@ func (s *survey) lookAtSize() {
 		f.Level = driver.Warn
 		f.Text += ": something keeps the log from being carried over: see which program has a reading transaction open on the database"
 	}
-	s.findings = append(s.findings, f)
+	s.Add(f)
 }
 
 func (s *survey) lookAtClock() {
 	now, err := s.clock.now()
 	if err != nil {
-		s.failed("clock", err)
+		s.Failed("clock", err)
 		return
 	}
-	s.findings = append(s.findings, driver.Finding{
+	s.Add(driver.Finding{
 		Key: "clock", Measures: map[string]time.Duration{"since_boot": time.Duration(now.boot)},
 		Text: fmt.Sprintf("time since the boot, %s: nobody can set it", time.Duration(now.boot).Round(time.Second)),
 	})
-}
-
-// tryLocks takes, extends and releases a lock of a random name a few times.
-func (s *survey) tryLocks(ctx context.Context, ttl time.Duration) {
-	var took []time.Duration
-	for range probes {
-		began := time.Now()
-		if err := s.tryLock(ctx); err != nil {
-			s.failed("locks", err)
-			return
-		}
-		took = append(took, time.Since(began)/3)
-	}
-	slices.Sort(took)
-	s.found(driver.OK, "locks", "acquire, extend and release do what they should")
-	s.findings = append(s.findings, requestFinding(took[probes/2], ttl))
-}
-
-// requestFinding judges how long a request takes.
-func requestFinding(took, ttl time.Duration) driver.Finding {
-	f := driver.Finding{
-		Key: "request", Measures: map[string]time.Duration{"request": took, "ttl": ttl},
-		Text: fmt.Sprintf("%s each, for a TTL of %s", took.Round(time.Microsecond), ttl),
-	}
-	if took > ttl/perTTL {
-		f.Level = driver.Warn
-		f.Text += fmt.Sprintf(": renewals may come too late: use a TTL of at least %s", (perTTL * took).Round(time.Millisecond))
-	}
-	return f
-}
-
-func (s *survey) tryLock(ctx context.Context) error {
-	name, id := driver.ProbePrefix+string(lockinfo.NewLeaseID()), lockinfo.NewLeaseID()
-	reply, err := s.Acquire(ctx, driver.AcquireRequest{
-		Name: name, LeaseID: id, TTL: probeTTL, Holder: lockinfo.Holder{Label: "holdfast doctor"},
-	})
-	if err == nil && reply.Outcome != driver.Granted {
-		err = fmt.Errorf("%w: a new name is not free", driver.ErrUnsupported)
-	}
-	if err != nil {
-		return fmt.Errorf("acquire fails: %w", err)
-	}
-	if err := s.Extend(ctx, []driver.ExtendRequest{{Name: name, LeaseID: id, TTL: 2 * probeTTL}})[0]; err != nil {
-		return fmt.Errorf("extend fails: %w", err)
-	}
-	if err := s.Release(ctx, driver.ReleaseRequest{Name: name, LeaseID: id}); err != nil {
-		return fmt.Errorf("release fails: %w", err)
-	}
-	return nil
 }
 
 // lookAtNames counts what the first names in use have, and looks for last tokens
@@ -224,7 +159,7 @@ func (s *survey) lookAtNames(ctx context.Context) {
 	locks, err := answer(ctx, s.query, func(r reader) ([]lockinfo.LockState, error) { return r.page("", "") })
 	now, clockErr := s.clock.now()
 	if err = errors.Join(err, clockErr); err != nil {
-		s.failed("names", err)
+		s.Failed("names", err)
 		return
 	}
 	var held, queued int64
@@ -243,7 +178,7 @@ func (s *survey) lookAtNames(ctx context.Context) {
 	if len(locks) == pageNames {
 		extent = "among the first"
 	}
-	s.findings = append(s.findings, driver.Finding{
+	s.Add(driver.Finding{
 		Key: "names", Counts: map[string]int64{"names": int64(len(locks)), "held": held, "queued": queued},
 		Text: fmt.Sprintf("%d names in use, %d held, %d places in queues, %s", len(locks), held, queued, extent),
 	})
@@ -253,5 +188,5 @@ func (s *survey) lookAtNames(ctx context.Context) {
 		f.Text = fmt.Sprintf("the last token of %q leads this host's clock by %s: the clock went back, or a MinToken lifted it: see that the clock is right",
 			leader, lead.Round(time.Second))
 	}
-	s.findings = append(s.findings, f)
+	s.Add(f)
 }

@@ -218,9 +218,9 @@ func checkHandOff(t testing.TB, what string, took, cycles []time.Duration) {
 	}
 }
 
-// TestWaitingCostsNothing: a process that waits for two seconds uses less than
-// 2 % of a core, and makes no more requests than its place needs, whatever
-// goes on in the file.
+// TestWaitingCostsNothing: a process that waits for two seconds uses less than 4 % of a
+// core, even with the race detector, and makes no more requests than its place needs,
+// whatever goes on in the file.
 func TestWaitingCostsNothing(t *testing.T) {
 	e := openNew(t)
 	req := drivertest.Request("t", time.Minute)
@@ -239,8 +239,8 @@ func TestWaitingCostsNothing(t *testing.T) {
 		do   func()
 		cost float64 // of a core
 	}{
-		{"keep-alive", func() { extend(t, e, req) }, 0.02},
-		{"a busy file", func() { drivertest.Cycle(t, e, "other") }, 0.02},
+		{"keep-alive", func() { extend(t, e, req) }, 0.04},
+		{"a busy file", func() { drivertest.Cycle(t, e, "other") }, 0.04},
 		{"others who hand over", handOver, 0.1},
 	} {
 		c := sleeper(t, e.path, "t", 1)

@@ -47,20 +47,22 @@
 //	redis+sentinel://host:port,…/master           the master that sentinels name
 //	redis+cluster://host:port,…                   a Redis Cluster
 //	quorum+redis://host:port,host:port,host:port  quorumlock: the majority of such servers
+//	postgres://user@host:port/database            pglock: a schema of a PostgreSQL database
 //	http://host:port, https://host:port           httplock: whatever store a holdfast server has
 //	http+unix:///path/holdfast.sock               such a server of this host, by its socket
 //
 // With rediss for redis the connection has TLS, and valkey and valkeys are other names
 // for redis and rediss. Credentials are user:password@ in front of the first host.
 // redislock.Open lists the parameters (?prefix=…&tls_ca=…), as do sqlitelock.OpenURL for a
-// file and httplock.Open for a holdfast server: several hosts, a token and ca_file. A quorum
+// file, pglock.Open for PostgreSQL, which may be called postgresql, and httplock.Open for a holdfast server: several hosts, a token and ca_file. A quorum
 // takes the parameters of redislock.Open except history, for all its servers, and also
 // max_ttl: quorumlock.Options.MaxTTL. It needs an odd number of
 // servers, 3 or more.
 //
 // # What Dial and Open do
 //
-// For a file it opens the database, and creates it in a directory that is there. For a
+// For a file it opens the database, and creates it in a directory that is there. For
+// PostgreSQL it logs in, and creates the schema unless the URL has install=off. For another
 // server it connects, logs in and, with sentinels or a cluster, finds out who is the
 // master; it sends no request about a lock. A holdfast server reports the features of
 // its store. For a quorum it does nothing yet, so that a quorum can be opened while some or
@@ -76,7 +78,7 @@
 // The Capabilities of an engine are the features of its store: a quorum has exclusive locks
 // only, for example, and refuses others with driver.ErrUnsupported. What is not in
 // package driver is in the engine's own type, *memlock.Engine, *sqlitelock.Engine,
-// *redislock.Engine, *httplock.Engine or *quorumlock.Engine, to which the interface may be asserted:
+// *redislock.Engine, *pglock.Engine, *httplock.Engine or *quorumlock.Engine, to which the interface may be asserted:
 // for example, for a guard in Redis.
 //
 // # Which store is meant

@@ -12,12 +12,13 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock"
 	"github.com/holdfast-locks/holdfast/internal/storeurl"
 	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/pglock"
 	"github.com/holdfast-locks/holdfast/redislock"
 	"github.com/holdfast-locks/holdfast/sqlitelock"
 )
 
 const supported = "sqlite:///path/file.db, redis://host:port, redis+sentinel://host:port/master, redis+cluster://host:port, " +
-	"quorum+redis://a,b,c, the same with rediss for TLS or with valkey, redis+unix:///path/redis.sock, http://host:port or " +
+	"quorum+redis://a,b,c, the same with rediss for TLS or with valkey, redis+unix:///path/redis.sock, postgres://host/database, http://host:port or " +
 	"https://host:port of a holdfast server, http+unix:///path/holdfast.sock, or memory:"
 
 // Open opens the store at rawURL as Dial does, and returns the engine itself, for a
@@ -50,9 +51,11 @@ func Open(ctx context.Context, rawURL string) (driver.Engine, error) {
 	case "quorum+redis+unix", "quorum+rediss+unix":
 		return nil, fmt.Errorf("%w: a quorum of sockets: its members would be on one host, and fail with it: use quorum+redis://a,b,c "+
 			"with servers on hosts of their own, or one server", driver.ErrInvalid)
+	case "postgres", "postgresql":
+		return opened(pglock.Open(ctx, rawURL))
 	case "http", "https", "http+unix":
 		return opened(httplock.Open(ctx, rawURL, nil))
-	case "postgres", "postgresql", "mysql", "mariadb", "etcd", "consul", "zookeeper":
+	case "mysql", "mariadb", "etcd", "consul", "zookeeper":
 		return nil, fmt.Errorf("%w: this version keeps no locks in %s: use %s", driver.ErrInvalid, scheme, supported)
 	}
 	return nil, fmt.Errorf("%w: unknown scheme %q: use %s", driver.ErrInvalid, scheme, supported)

@@ -21,6 +21,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/storeurl"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 	"github.com/holdfast-locks/holdfast/memlock"
+	"github.com/holdfast-locks/holdfast/pglock"
 	"github.com/holdfast-locks/holdfast/quorumlock"
 	"github.com/holdfast-locks/holdfast/redislock"
 	"github.com/holdfast-locks/holdfast/sqlitelock"
@@ -35,6 +36,7 @@ func TestOpen(t *testing.T) {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	socket := filepath.Join(dir, "redis.sock")
 	redis := testsvc.Redis(t, "--unixsocket", socket)
+	postgres := testsvc.Postgres(t)
 	three := strings.Join([]string{redis.Addr, testsvc.Redis(t).Addr, testsvc.Redis(t).Addr}, ",")
 	tls, files := testsvc.RedisTLS(t)
 	plain, secure, unix := served(t, filepath.Join(dir, "holdfast.sock"))
@@ -44,14 +46,16 @@ func TestOpen(t *testing.T) {
 		"memory:?history=1": remembers,
 		"sqlite://" + filepath.Join(dir, "history.db") + "?history=1": remembers,
 		"sqlite://" + filepath.Join(dir, "locks.db"):                  isA[*sqlitelock.Engine],
-		"redis://" + redis.Addr:                                       isA[*redislock.Engine],
-		"VALKEY://" + redis.Addr + "/1?prefix=a:":                     isA[*redislock.Engine],
-		"redis+unix://" + socket + "?db=3":                            isA[*redislock.Engine],
-		"rediss://" + tls.Addr + certificates:                         isA[*redislock.Engine],
-		"valkeys://" + tls.Addr + certificates:                        isA[*redislock.Engine],
-		testsvc.Sentinel(t).URL:                                       isA[*redislock.Engine],
-		testsvc.RedisCluster(t).URL:                                   isA[*redislock.Engine],
-		"quorum+redis://" + three + "/4?max_ttl=1m":                   isA[*quorumlock.Engine],
+		postgres.URL: isA[*pglock.Engine],
+		strings.Replace(postgres.URL, "s", "S", 1) + "&history=1&schema=other": remembers,
+		"redis://" + redis.Addr:                     isA[*redislock.Engine],
+		"VALKEY://" + redis.Addr + "/1?prefix=a:":   isA[*redislock.Engine],
+		"redis+unix://" + socket + "?db=3":          isA[*redislock.Engine],
+		"rediss://" + tls.Addr + certificates:       isA[*redislock.Engine],
+		"valkeys://" + tls.Addr + certificates:      isA[*redislock.Engine],
+		testsvc.Sentinel(t).URL:                     isA[*redislock.Engine],
+		testsvc.RedisCluster(t).URL:                 isA[*redislock.Engine],
+		"quorum+redis://" + three + "/4?max_ttl=1m": isA[*quorumlock.Engine],
 		plain:  isA[*httplock.Engine],
 		secure: isA[*httplock.Engine],
 		unix:   isA[*httplock.Engine],
@@ -145,8 +149,9 @@ func TestOpenRefuses(t *testing.T) {
 		"http://h?ca_file=/no/one":               "ca_file is for https",
 		"http+unix://h/a.sock":                   "with three slashes",
 		"http+unix://":                           "with three slashes",
-		"postgres://u:" + secret + "@h/db":       "this version keeps no locks in postgres: use sqlite:",
-		"postgresql://u:" + secret + "@h/db":     "this version keeps no locks in postgresql: use sqlite:",
+		"postgres://u:" + secret + "/@h/db":      "it is malformed; write special characters",
+		"postgresql://h/db?prefix=" + secret:     "it has an unknown parameter",
+		"mysql://u:" + secret + "@h/db":          "this version keeps no locks in mysql: use sqlite:",
 		"etcd://h":                               "this version keeps no locks in etcd: use sqlite:",
 		"redis+sentinel://h":                     "the name of the master",
 		"redis://h1,h2":                          "it names several hosts",
@@ -193,6 +198,7 @@ func TestOpenFails(t *testing.T) {
 	}{
 		{t.Context(), "redis://u:s3cret@" + nobody, driver.ErrUnavailable},
 		{t.Context(), "redis://:s3cret@" + server.Addr, driver.ErrPermission},
+		{t.Context(), "postgres://u:s3cret@" + nobody + "/db", driver.ErrUnavailable},
 		{t.Context(), "sqlite:///no/such/directory/locks.db", driver.ErrInvalid},
 		{t.Context(), "http://:s3cret@" + nobody, driver.ErrUnavailable},
 		{t.Context(), "https://:s3cret@" + nobody + "," + nobody, driver.ErrUnavailable},

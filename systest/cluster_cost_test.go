@@ -10,9 +10,13 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/report"
 )
 
-// TestMastersCarryMore: three masters of a Redis Cluster carry more than 2.5 times
-// what one server does; all have a replica. They run on the same machine here, so the
-// processor time that each takes for a pair tells how much it would.
+// leastCarried is how many times as much as one server three masters carry at least.
+const leastCarried = 1.3
+
+// TestMastersCarryMore: three masters of a Redis Cluster carry more than one server does,
+// whose scripts are about many names each, while a master has a script for each slot; all have
+// a replica. They run on the same machine here, so the processor time that each takes for a
+// pair tells how much it would.
 func TestMastersCarryMore(t *testing.T) {
 	one := newStore(t)
 	testsvc.Redis(t, "--replicaof", fmt.Sprintf("127.0.0.1 %d", one.server.Port()), "--repl-diskless-sync-delay", "0")
@@ -24,19 +28,18 @@ func TestMastersCarryMore(t *testing.T) {
 	engine := openEngine(t, cluster.URL)
 	names := make([][]string, len(cluster.Masters))
 	for i, missing := 0, pairs*len(names); missing > 0; i++ {
-		const slots = 16384
 		name := fmt.Sprint("carried/", i)
-		if m := int(engine.Route(name)) * len(names) / slots; len(names[m]) < pairs {
+		if m := cluster.Owner(name); len(names[m]) < pairs {
 			names[m] = append(names[m], name)
 			missing--
 		}
 	}
 	l := one.link(t)
-	stores, replays := []*store{one}, []replay{l.pairs(t, names[0])}
+	stores, replays := []*store{one}, []replay{l.groups(t)}
 	for i, master := range cluster.Masters {
 		drivertest.Cycle(t, engine, names[i][0]) // from here on the server knows the scripts
 		stores = append(stores, &store{server: master, plain: openPlain(t, master)})
-		replays = append(replays, l.pairs(t, names[i])) // as they are sent to one server
+		replays = append(replays, l.pairs(t, names[i])) // as they go to a master in one write
 	}
 	all := make([]budget, len(stores))
 	for i, r := range replays {
@@ -48,15 +51,15 @@ func TestMastersCarryMore(t *testing.T) {
 		}
 		return n
 	}
-	for round := 0; round < leastRounds || round < mostRounds && carried() < 2.5; round++ {
+	for round := 0; round < leastRounds || round < mostRounds && carried() < leastCarried; round++ {
 		for i, s := range stores {
 			all[i].time(t, s)
 		}
 	}
-	report.Row(t, "locks on three masters of a Redis Cluster, by the server's time for a pair", "they carry 2.5 times as much as one server",
+	report.Row(t, "locks on three masters of a Redis Cluster, by the server's time for a pair", fmt.Sprintf("they carry %.1f times as much as one server, in groups of %d", leastCarried, group),
 		"%.2f times: %.1f µs on the server, %.1f, %.1f and %.1f on the masters", carried(),
 		median(all[0].took), median(all[1].took), median(all[2].took), median(all[3].took))
-	if carried() < 2.5 {
-		t.Errorf("three masters carry %.2f times what one server does, want 2.5 at least", carried())
+	if carried() < leastCarried {
+		t.Errorf("three masters carry %.2f times what one server does, want %.1f at least", carried(), leastCarried)
 	}
 }

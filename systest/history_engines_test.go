@@ -4,7 +4,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/internal/faultproxy"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
+	"github.com/holdfast-locks/holdfast/pglock"
 	"github.com/holdfast-locks/holdfast/systest/model/lease"
 	"github.com/holdfast-locks/holdfast/systest/report"
 	"github.com/holdfast-locks/holdfast/systest/soak"
@@ -65,6 +68,32 @@ func TestHistoryOfBothEngines(t *testing.T) {
 		"0 illegal histories, 0 waiters served before one that was queued earlier, 0 names stuck more than 100 ms after their last holder",
 		"%s: %s; of %d neighbours in a queue %d out of turn, %d of them of different engines; %s; resource: %d writes, %d stale ones refused; %s",
 		r.took, v, turns, wrong, mixed, r.lost, accepted, refused, stuck)
+}
+
+// Clients with an engine for PostgreSQL each, in four processes, want the same names, and replies are
+// lost. On every second name all of them wait.
+//
+// INVARIANT I1, I2, I5, I6, I7.
+func TestHistoryOnPostgres(t *testing.T) {
+	server := testsvc.Postgres(t, "max_connections=500")
+	url := func(addr string) string { return "postgres://postgres@" + addr + "/postgres?sslmode=disable" }
+	job := traffic.Job{}
+	var links []*faultproxy.Proxy
+	for range historyCrews {
+		p := faultproxy.NewPostgres(t, server.Addr)
+		links, job.Servers = append(links, p), append(job.Servers, url(p.Addr()))
+	}
+	looks := drivertest.Open(t, pglock.Open, url(server.Addr))
+	r := runHistoryOn(t, looks, job, nil, soak.For(3*time.Second, time.Minute), func(h *historyRun) {
+		h.links = links
+		h.loseReplies(10)
+	})
+	v := r.history.Check(t, lease.Model{Mode: lease.Fenced, Linger: traffic.LocksLinger})
+	accepted, refused := r.resource.Log.Check(t)
+	stuck := r.checkStuck(t)
+	report.Row(t, "PostgreSQL: 10 % of replies lost (dropped, reset, black-holed), 32 clients, 8 names",
+		"0 illegal histories, 0 names stuck more than 100 ms after their last holder",
+		"%s: %s; %s; resource: %d writes, %d stale ones refused; %s", r.took, v, r.lost, accepted, refused, stuck)
 }
 
 // checkTurns fails t if somebody was served out of turn, or if nobody was seen to

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -123,6 +124,7 @@ func (s *store) tell(t *testing.T, words ...string) string {
 type historyRun struct {
 	history  check.History
 	resource *traffic.Resource
+	losing   bool // replies are lost
 	lost     *losses
 	took     time.Duration
 
@@ -184,6 +186,9 @@ func runHistoryOn(t *testing.T, looks driver.Engine, job traffic.Job, masters []
 	following.Wait()
 	close(r.stop)
 	r.all.Wait()
+	if r.losing && r.lost.asked.Load() == 0 {
+		t.Error("no reply was one that could be lost")
+	}
 	return r
 }
 
@@ -293,12 +298,13 @@ func (l *losses) String() string {
 	return fmt.Sprintf("of %d replies %d dropped, %d reset, %d black-holed", l.asked.Load(), l.dropped.Load(), l.reset.Load(), l.swallowed.Load())
 }
 
-// loseReplies loses so many percent of the replies to scripts, which is what
-// the library asks with.
+// loseReplies loses so many percent of the replies to scripts and to calls of functions,
+// which is what the engines ask with.
 func (r *historyRun) loseReplies(percent int) {
+	r.losing = true
 	for _, p := range r.links {
 		p.OnRequest(func(q faultproxy.Request) (a faultproxy.Action) {
-			if q.Command() != "EVALSHA" && q.Command() != "EVAL" {
+			if c := q.Command(); c != "EVALSHA" && c != "EVAL" && !strings.Contains(c, `SELECT "HOLDFAST".`) {
 				return a
 			}
 			r.lost.asked.Add(1)

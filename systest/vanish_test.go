@@ -26,7 +26,7 @@ func TestSentinelMachineVanishes(t *testing.T) {
 		beside.Stop()
 		old.Stop()
 		eventually(t, "another master", func() bool { return g.MasterOf(others...) != old })
-		s.goesOn(fmt.Sprintf("machine %d vanishes", i+1), time.Now(), time.Since(began))
+		s.goesOn(fmt.Sprintf("machine %d vanishes", i+1), s.names, time.Now(), time.Since(began))
 		s.end()
 		s.check()
 		s.report("the master's machine vanishes with the sentinel that the client listens to")

@@ -62,6 +62,7 @@ type Once struct {
 // A OnceRequest asks a server for do-once work. A zero field is default.
 type OnceRequest struct {
 	TTLMS       int64             `json:"ttl_ms,omitempty"`      // of the lease under which the work is done; default 30,000
+	ShortTTL    bool              `json:"short_ttl,omitempty"`   // the client means a TTL below one second
 	WaitMS      int64             `json:"wait_ms,omitempty"`     // for the result of somebody else's work, or for the turn to do it
 	Fingerprint string            `json:"fingerprint,omitempty"` // of the request that the work answers
 	Holder      *Self             `json:"holder,omitempty"`

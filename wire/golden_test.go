@@ -97,7 +97,7 @@ func views() []any {
 	lock := lockinfo.LockState{
 		Name: "encoders/ü", Mode: lockinfo.Permits(3, 3), LastToken: 1795256697547813, QueueLength: 7,
 		Holders: []lockinfo.Holding{
-			{LeaseID: "0123456789abcdef0123456789abcdef", Token: 1795256697547813, Mode: lockinfo.Permits(2, 3), Holder: person, Since: 721500 * time.Millisecond, ExpiresIn: 26999500 * time.Microsecond},
+			{LeaseID: "0123456789abcdef0123456789abcdef", Token: 1795256697547813, Mode: lockinfo.Permits(2, 3), Holder: person, Since: 721500 * time.Millisecond, ExpiresIn: 26999500 * time.Microsecond, TTL: 30 * time.Second},
 			{ExpiresIn: lockinfo.Never},
 			{LeaseID: "0123456789abcdef0123456789abcdee", Token: 1795256697547812, Mode: lockinfo.Permits(1, 3), Holder: lockinfo.Holder{Host: "web-4", Person: true}, Since: time.Hour, ExpiresIn: 1500 * time.Millisecond, Released: true},
 		},
@@ -119,11 +119,11 @@ func views() []any {
 		wire.Once{Key: "k", State: "unknown"},
 		wire.Once{Key: "k", State: "done", ExpiresInMS: wire.Left(time.Minute), Token: &token, OutputLength: new(int)},
 		wire.Once{Key: "k", State: "in_progress", HeldMS: wire.Left(time.Minute), ExpiresInMS: wire.Left(lockinfo.Never), Holder: &wire.Who{Host: "h"}},
-		wire.Once{Key: "k", State: "schedule", ExpiresInMS: wire.Left(time.Hour), Schedule: &wire.Schedule{Name: "k", Gaps: []wire.MissedRuns{}}},
+		wire.Once{Key: "k", State: "schedule", ExpiresInMS: wire.Left(time.Hour), Schedule: &wire.Schedule{Name: "k", Gaps: []wire.MissedRuns{}, Runs: []string{}}},
 		wire.Schedule{
 			Name: "k", Began: day, Next: &day, Last: &wire.DoneRun{Scheduled: day, Started: day, TookMS: 17, By: "h", Attempt: 2, Token: token},
 			Begun: &wire.BegunRun{Scheduled: day, At: day, By: "h", Attempts: 3, Open: true, Error: "no disk"}, Done: 5, Missed: 7,
-			Gaps: []wire.MissedRuns{{First: day, Last: day, Count: 1, Error: "no disk"}}, Running: &wire.Who{Host: "h"},
+			Gaps: []wire.MissedRuns{{First: day, Last: day, Count: 1, Error: "no disk"}}, Runs: []string{"done", "missed"}, Running: &wire.Who{Host: "h"},
 			Led: new(bool), Leader: &wire.Who{Host: "h"}, Standby: []wire.Who{{Host: "i"}},
 		},
 		wire.Change{Change: "appeared", Name: "k", Lock: &wire.Lock{Name: "k", Holders: []wire.Holder{}}}, wire.Change{Change: "gone", Name: "k"}, wire.Change{Change: "store_away", Reason: "r"},

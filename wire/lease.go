@@ -13,6 +13,7 @@ type LeaseRequest struct {
 	Limit     int      `json:"limit,omitempty"`       // of a semaphore, which needs it
 	Permits   int      `json:"permits,omitempty"`     // of them; default 1
 	TTLMS     int64    `json:"ttl_ms,omitempty"`      // default 30,000
+	ShortTTL  bool     `json:"short_ttl,omitempty"`   // the client means a TTL below one second
 	WaitMS    int64    `json:"wait_ms,omitempty"`     // 55,000 count at most; default 0: do not wait
 	MinHoldMS int64    `json:"min_hold_ms,omitempty"` // for how long the name stays closed, counted from the grant, even if it is released before
 

@@ -55,6 +55,7 @@ type Holder struct {
 	Token
 	HeldMS      *int64 `json:"held_ms"`       // since the grant; null: the store does not know
 	ExpiresInMS *int64 `json:"expires_in_ms"` // unless it is renewed; null: never
+	TTLMS       *int64 `json:"ttl_ms"`        // what expires_in_ms was at the grant or the last renewal; null: the store does not know
 	Released    bool   `json:"released"`      // released; still blocks others until its minimum hold ends
 	Foreign     bool   `json:"foreign"`       // a client that is not holdfast
 }
@@ -146,7 +147,7 @@ func HoldersOf(holdings []lockinfo.Holding) []Holder {
 	for i, h := range holdings {
 		holders[i] = Holder{
 			Who: WhoOf(h.Holder), Permits: h.Mode.Permits(), Token: TokenOf(h.Token),
-			HeldMS: held(h), ExpiresInMS: Left(h.ExpiresIn), Released: h.Released, Foreign: h.Foreign(),
+			HeldMS: held(h), ExpiresInMS: Left(h.ExpiresIn), TTLMS: known(h.TTL), Released: h.Released, Foreign: h.Foreign(),
 		}
 	}
 	return holders
@@ -167,6 +168,14 @@ func held(h lockinfo.Holding) *int64 {
 	}
 	ms := h.Since.Milliseconds()
 	return &ms
+}
+
+// known returns the milliseconds of a duration, or nil for 0.
+func known(d time.Duration) *int64 {
+	if d == 0 {
+		return nil
+	}
+	return Left(d)
 }
 
 // TokenOf returns a fencing token.

@@ -13,6 +13,7 @@ type Schedule struct {
 	Done    uint64       `json:"done"`
 	Missed  uint64       `json:"missed"`
 	Gaps    []MissedRuns `json:"gaps"`             // those missed lately, the latest last
+	Runs    []string     `json:"runs"`             // outcomes of the latest 30 scheduled times, the latest last: done, retried (done after attempts that failed), missed
 	Running *Who         `json:"running"`          // null: it does not run
 	Led     *bool        `json:"led,omitempty"`    // somebody sees to the next run; not there if that was not looked up
 	Leader  *Who         `json:"leader,omitempty"` // if it is led

@@ -20,8 +20,13 @@ type SignIn struct {
 // A HoldRequest asks to hold a lock for a person, without a process. A zero field is
 // default.
 type HoldRequest struct {
-	ForMS   int64  `json:"for_ms"` // for how long, unless it is given back before; required
-	Reason  string `json:"reason"` // why, for others; required
+	ForMS  int64  `json:"for_ms"` // for how long, unless it is given back before; required
+	Reason string `json:"reason"` // why, for others; required
+
+	// FencingToken names a hold that is to last for ForMS from now on, in place of a new
+	// one. Then Reason is for the server's log, and Mode, Limit and Permits must be absent.
+	FencingToken uint64 `json:"fencing_token,omitempty"`
+
 	Mode    string `json:"mode,omitempty"`
 	Limit   int    `json:"limit,omitempty"`
 	Permits int    `json:"permits,omitempty"`

@@ -13,6 +13,19 @@ type Stats struct {
 
 	LastID string         `json:"last_id"` // of the latest event that is counted; empty: there was none
 	Losses []HistoryEvent `json:"losses"`  // the latest 20 leases that expired, were lost or were broken, the oldest first
+
+	// Contended are the names with the longest waits in sum, the longest first; 20 at most. Only
+	// waits count that ended in the last hour.
+	Contended []Contended `json:"contended"`
+}
+
+// A Contended sums up the waits for one name.
+type Contended struct {
+	Name      string `json:"name"`
+	Waits     int    `json:"waits"`   // that have ended
+	GaveUp    int    `json:"gave_up"` // of them: without a lease
+	WaitedMS  int64  `json:"waited_ms"`
+	LongestMS int64  `json:"longest_ms"`
 }
 
 // A Bucket is what happened in one step.

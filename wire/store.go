@@ -9,6 +9,7 @@ type Store struct {
 	History  bool     `json:"history"` // it writes down what happens
 
 	Answers     bool     `json:"answers"`          // it did so when it was asked last
+	SinceMS     *int64   `json:"since_ms"`         // how long ago the server first found it so, with no other finding since; null: it does not know
 	RoundTripMS *float64 `json:"round_trip_ms"`    // of that; null if there was no answer
 	Reason      string   `json:"reason,omitempty"` // why there was none
 

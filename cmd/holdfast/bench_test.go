@@ -25,7 +25,7 @@ func TestBench(t *testing.T) {
 		other := hold(t, store, "other")
 		alone := func(when string) {
 			t.Helper()
-			if got := locks(t, store); strings.Count(got, "\n") != 2 || !strings.Contains(got, "\nother ") {
+			if got := locks(t, store); strings.Count(got, "\n") != 2 || !strings.Contains(got, "\nother\t") {
 				t.Errorf("%s the store has\n%s", when, got)
 			}
 		}

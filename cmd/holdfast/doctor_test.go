@@ -13,13 +13,13 @@ func TestDoctor(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t, "--appendonly", "yes")
 	status, stdout, stderr := run(t, server.URL, "doctor")
-	if status != 0 || strings.Contains(stdout, "warn") || !strings.Contains(stdout, "\nok  locks ") || stderr != "" {
+	if status != 0 || strings.Contains(stdout, "\nwarn ") || !strings.Contains(stdout, "\nok  locks ") || stderr != "" {
 		t.Errorf("a good store: status %d\n%s%s", status, stdout, stderr)
 	}
 	redis(t, server, "CONFIG", "SET", "maxmemory", "100mb")
 	redis(t, server, "CONFIG", "SET", "maxmemory-policy", "allkeys-lru")
 	status, stdout, _ = run(t, server.URL, "doctor")
-	if status != 1 || !strings.Contains(stdout, "\nwarn  memory "+server.Addr) || !strings.Contains(stdout, "allkeys-lru") {
+	if status != 1 || !strings.Contains(stdout, "\n\n"+server.Addr+"\n") || !strings.Contains(stdout, "\nwarn  memory ") || !strings.HasSuffix(stdout, "\n0 failures, 1 warning\n") || !strings.Contains(stdout, "allkeys-lru") {
 		t.Errorf("a store that evicts: status %d\n%s", status, stdout)
 	}
 }

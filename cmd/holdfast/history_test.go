@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/wire"
 )
@@ -45,8 +46,16 @@ func TestHistory(t *testing.T) {
 	if e := history.Events[3]; e.Event != "broken" || e.Reason != "it hangs" || e.Holder == nil || e.Holder.PID == 0 || e.Token == nil || e.HeldMS == nil {
 		t.Errorf("the break is %s", text)
 	}
+	if _, text, _ = run(t, store, "history", "job", "--since", "0.001"); text != "job: nothing happened in the last 1ms\n" {
+		t.Errorf("of the last millisecond: %q", text)
+	}
+	for _, since := range []string{"1d", time.Now().Add(-time.Minute).Format("15:04")} {
+		if _, text, _ = run(t, store, "history", "job", "--since", since); strings.Count(text, "\n") != 4 {
+			t.Errorf("since %s: %q", since, text)
+		}
+	}
 	_, text, _ = run(t, store, "history", "other")
-	if text != "other: nothing happened in the last 24 hours\n" {
+	if text != "other: nothing happened in the last 24h\n" {
 		t.Errorf("of a name that nobody has used: %q", text)
 	}
 }
@@ -56,8 +65,8 @@ func TestHistoryIsOff(t *testing.T) {
 	t.Parallel()
 	file := sqlite(t)
 	for store, says := range map[string]string{
-		file:                         `holdfast: history of "job": it is off: name the store as ` + file + `?history=1, in all programs that use its locks`,
-		file + "?allow_network=true": file + `?allow_network=true&history=1, in all`,
+		file:                         `holdfast: history of "job": it is off: write the line history = 1 to /etc/holdfast.conf, or name the store as ` + file + `?history=1, for all programs that use its locks`,
+		file + "?allow_network=true": file + `?allow_network=true&history=1, for all`,
 		"quorum+redis://127.0.0.1:1,127.0.0.1:2,127.0.0.1:3": `a quorum has no history`,
 	} {
 		status, stdout, stderr := run(t, store, "history", "job")

@@ -2,6 +2,7 @@
 package main
 
 import (
+	"log/slog"
 	"os"
 
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/cli"
@@ -13,5 +14,6 @@ import (
 var root string
 
 func main() {
+	slog.SetDefault(slog.New(slog.DiscardHandler)) // a command reports what matters itself; serve has a log
 	os.Exit(cli.Main(os.Args[1:], os.Getenv, root, os.Stdout, os.Stderr))
 }

@@ -164,7 +164,7 @@ func TestQueue(t *testing.T) {
 		if !regexp.MustCompile(wanted).MatchString(text) {
 			t.Errorf("show says\n%s", text)
 		}
-		if _, text, _ := run(t, store, "ls"); !regexp.MustCompile(`(?m)^job .* [0-9]{16} +3$`).MatchString(text) {
+		if _, text, _ := run(t, store, "ls"); !regexp.MustCompile(`(?m)^job\t[^\t]+\t[^\t]+\t[^\t]+\t3\t`).MatchString(text) {
 			t.Errorf("ls says\n%s", text)
 		}
 		if _, text, _ := run(t, store, "ls", "--json"); !strings.Contains(text, `"queue_length": 3`) || strings.Contains(text, `"queue":`) {

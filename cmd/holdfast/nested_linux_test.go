@@ -150,7 +150,7 @@ func threeLevels(t *testing.T, program, url string, look func(how string)) {
 			t.Errorf("%s: it says\n%s", u.how, said)
 		}
 		for _, name := range []string{"a", "b", "c", "d"} {
-			if !strings.Contains(said, "\n"+name+" ") {
+			if !strings.Contains(said, "\n"+name+"\t") {
 				t.Errorf("%s: the innermost command does not see %s:\n%s", u.how, name, said)
 			}
 		}

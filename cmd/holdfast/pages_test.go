@@ -89,11 +89,11 @@ func (s *session) learn(page, here string) {
 func general(s string) string {
 	s = regexp.MustCompile(`\S+ \((pid \d+(, [\w.]+)?|a person)\)`).ReplaceAllString(s, "WHO")
 	s = regexp.MustCompile(`\b(by) \S+@[^ :]+:`).ReplaceAllString(s, "$1 WHO:")
-	s = regexp.MustCompile(`, until [^:]+:\d\d:\d\d`).ReplaceAllString(s, "")
+	s = regexp.MustCompile(`\b\w{3} \d+ \w{3} \d\d:\d\d:\d\d`).ReplaceAllString(s, "CLOCK")
 	s = regexp.MustCompile(`\b\d+(\.\d+)?(ms|h|m|s)(\d+(m|s))*\b`).ReplaceAllString(s, "TIME")
 	s = aToken.ReplaceAllString(s, "TOKEN")
-	s = strings.NewReplacer(" for TIME", "", "has had it", "has it", "holdfast: ", "").Replace(s) // none is shown at first
-	s = regexp.MustCompile(` +`).ReplaceAllString(s, " ")                                         // columns
+	s = strings.NewReplacer(" for TIME", "", "held TIME by", "held by", "holdfast: ", "").Replace(s) // none is shown at first
+	s = regexp.MustCompile(` +`).ReplaceAllString(s, " ")                                            // columns
 	lines := strings.Split(strings.TrimSpace(s), "\n")
 	slices.Sort(lines) // messages and answers come as they like
 	return strings.Join(lines, "\n")
@@ -351,7 +351,7 @@ func TestServerPage(t *testing.T) {
 			}
 			ran++
 			address := freeAddress(t)
-			script := strings.NewReplacer("127.0.0.1:7420", address, "holdfast serve", "holdfast serve --listen "+address,
+			script := strings.NewReplacer("127.0.0.1:7420", address, "bin/holdfast serve", "holdfast serve --listen "+address, "holdfast serve", "holdfast serve --listen "+address,
 				"redis://redis.internal:6379", sqlite(t), "curl ", "curl --silent --retry 9 --retry-connrefused ").Replace(b.Text)
 			cmd := exec.Command("sh", "-c", script+"kill $!; wait")
 			cmd.Env = append(os.Environ(), "HOLDFAST_STORE="+sqlite(t))

@@ -22,8 +22,9 @@ import (
 // behindServers runs a test with a store, for servers of its own.
 func behindServers(t *testing.T, test func(t *testing.T, store string)) {
 	for name, open := range map[string]func(t *testing.T) string{
-		"sqlite": sqlite,
-		"redis":  func(t *testing.T) string { t.Helper(); return testsvc.Redis(t).URL },
+		"sqlite":   sqlite,
+		"redis":    func(t *testing.T) string { t.Helper(); return testsvc.Redis(t).URL },
+		"postgres": func(t *testing.T) string { t.Helper(); return testsvc.Postgres(t).URL },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -62,15 +63,15 @@ func TestServeKilled(t *testing.T) {
 		first := serve(t, store, "--listen", address)
 		second := serve(t, store)
 		both := "http://" + address + "," + strings.TrimPrefix(second.urls[0], "http://")
-		again := hold(t, first.urls[0], "again", "--ttl", "4s")
-		other := hold(t, both, "other", "--ttl", "4s")
+		again := hold(t, first.urls[0], "again", "--ttl", "8s")
+		other := hold(t, both, "other", "--ttl", "8s")
 		was := []uint64{token(t, store, "again"), token(t, store, "other")}
 
 		first.signal(syscall.SIGKILL)
 		first.want(128 + int(syscall.SIGKILL))
 		wantRun(t, 75, both, "run", "-n", "other", "--", "true") // asked of the one that is left
 		serve(t, store, "--listen", address)
-		time.Sleep(5 * time.Second) // longer than the leases would last that nobody renews
+		time.Sleep(9 * time.Second) // longer than the leases would last that nobody renews
 		if now := []uint64{token(t, store, "again"), token(t, store, "other")}; now[0] != was[0] || now[1] != was[1] {
 			t.Errorf("the tokens are %d, and were %d", now, was)
 		}

@@ -258,7 +258,7 @@ func TestServePage(t *testing.T) {
 	if status, body := s.get("/"); status != 200 || !strings.Contains(body, `src="main.js"`) {
 		t.Errorf("%d %s", status, body)
 	}
-	if status, body := s.get("/main.js"); status != 200 || !strings.Contains(body, "import") {
+	if status, body := s.get("/main.js"); status != 200 || !strings.Contains(body, "preact") {
 		t.Errorf("%d %s", status, body)
 	}
 	if status, body := s.get("/nothing.js"); status != 404 || !strings.Contains(body, `"code":"not-found"`) {

@@ -74,14 +74,21 @@ func TestSignalWhileWaiting(t *testing.T) {
 		}
 	}
 	eachStore(t, func(t *testing.T, store string) {
-		holder := hold(t, store, "job")
+		holder, left := hold(t, store, "job"), 0
 		for _, sig := range signals {
 			waiter := start(t, store, "run", "-v", "job", "--", "touch", filepath.Join(t.TempDir(), "never"))
 			waiter.awaitStderr("waiting")
 			waiter.signal(sig)
 			waiter.want(128 + int(sig))
+			if show(t, store, "job").QueueLength > 0 {
+				left++
+				eventually(t, "the place expires", func() bool { return show(t, store, "job").QueueLength == 0 })
+			}
 		}
-		if s := show(t, store, "job"); len(s.Holders) != 1 || s.Holders[0].PID != holder.cmd.Process.Pid || s.QueueLength != 0 {
+		if left > 1 { // on a busy machine one may not be given up in the second for which a command tries
+			t.Errorf("%d of %d waiters have left their places", left, len(signals))
+		}
+		if s := show(t, store, "job"); len(s.Holders) != 1 || s.Holders[0].PID != holder.cmd.Process.Pid {
 			t.Errorf("the lock is %+v", s)
 		}
 		holder.finish()

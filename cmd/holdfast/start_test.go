@@ -97,7 +97,7 @@ var ofMetrics = regexp.MustCompile(`^(github.com/prometheus|google.golang.org/pr
 // all would pay for.
 func TestInitIsSmall(t *testing.T) {
 	t.Parallel()
-	most, mostOurs := 104<<10, 10<<10 // bytes; 95 and 8.6 KiB were measured
+	most, mostOurs := 148<<10, 12<<10 // bytes; 138, a quarter of them of pgx and what it needs, and 11.6 KiB were measured
 	if raceEnabled() {
 		mostOurs += 3 << 10 // 9.2 to 10.9 KiB were measured
 	}

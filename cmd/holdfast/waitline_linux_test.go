@@ -85,7 +85,7 @@ func wantNoCodes(t *testing.T, text string) {
 	}
 }
 
-const theLine = `waiting for job: 1st of 1 · .*@.* \(pid [0-9]+, sh\) has had it for [0-9]+s: "release 1\.4"`
+const theLine = `waiting for job: 1st of 1, held [0-9]+s by .*@.* \(pid [0-9]+, sh\): "release 1\.4"`
 
 // TestWaitingLine: a wait is one line on the screen, whose time goes on, and which is
 // gone before the command writes.
@@ -116,13 +116,13 @@ func TestWaitingLineFits(t *testing.T) {
 	store := sqlite(t)
 	h := hold(t, store, "job", "--reason", "release 1.4")
 	term := startWindow(t, 40, store, "holdfast run job -- true; echo over")
-	if line := []rune(term.awaitLine(`waiting for job: 1st of 1 · .*…`)); len(line) > 39 {
+	if line := []rune(term.awaitLine(`job: 1st of 1, held [0-9]+s by .*\.\.\.`)); len(line) > 39 {
 		t.Errorf("%q takes %d columns of 40", string(line), len(line))
 	}
 	term.resize(120)
 	term.awaitLine(theLine)
 	term.resize(20)
-	term.awaitLine(`waiting for job: 1…`)
+	term.awaitLine(`job: 1st of 1, h\.\.\.`)
 	h.finish()
 	term.wantLines("over")
 }
@@ -143,7 +143,7 @@ func TestWaitingLineAndSignals(t *testing.T) {
 	})
 	t.Run("interrupt wait", func(t *testing.T) {
 		term := startWindow(t, 120, store, `trap : INT; holdfast wait job; echo "status $?"; read line; echo "shell got $line"`)
-		term.awaitLine(`waiting for job: .*@.* \(pid [0-9]+, sh\) has had it for [0-9]+s: "release 1\.4"`)
+		term.awaitLine(`waiting for job: held [0-9]+s by .*@.* \(pid [0-9]+, sh\): "release 1\.4"`)
 		term.press(ctrlC)
 		term.wantLines("status 130")
 	})
@@ -200,15 +200,15 @@ func TestWaitingWithoutColours(t *testing.T) {
 	colour := startWindow(t, 120, store, "holdfast run job -- echo ran", "NO_COLOR=1")
 	colour.awaitLine(theLine)
 	dumb := startWindow(t, 120, store, "holdfast run job -- echo ran", "TERM=dumb")
-	dumb.awaitLine(`holdfast: waiting for job: 2nd of 2 · .* has (had )?it.*: "release 1\.4"`)
+	dumb.awaitLine(`holdfast: waiting for job: 2nd of 2, held ([0-9]+s )?by .*: "release 1\.4"`)
 	piped := startWindow(t, 120, store, "holdfast run job -- echo ran 2>&1 | cat")
-	piped.awaitLine(`holdfast: waiting for job: 3rd of 3 · .*`)
+	piped.awaitLine(`holdfast: waiting for job: 3rd of 3, .*`)
 	quiet := startWindow(t, 120, store, "holdfast run -q job -- echo ran")
 	eventually(t, "four wait", func() bool { return show(t, store, "job").QueueLength == 4 })
 	verbose := startWindow(t, 120, store, "holdfast run -v job -- echo ran 2>&1 | cat")
-	verbose.awaitLine(`holdfast: waiting for job: 5th of 5 · .*`)
+	verbose.awaitLine(`holdfast: waiting for job: 5th of 5, .*`)
 	quiet.press(ctrlC)
-	verbose.awaitLine(`holdfast: waiting for job: 4th of 4 · .*`)
+	verbose.awaitLine(`holdfast: waiting for job: 4th of 4, .*`)
 	h.finish()
 	for _, term := range []*terminal{colour, dumb, piped, verbose} {
 		term.awaitLine("ran")
@@ -235,13 +235,13 @@ func TestMessagesAboveTheLine(t *testing.T) {
 	server := testsvc.Redis(t, "--appendonly", "yes")
 	h := hold(t, server.URL, "job", "--ttl", "2m")
 	term := startWindow(t, 200, server.URL, "holdfast run job -- echo ran; echo \"status $?\"")
-	term.awaitLine(`waiting for job: 1st of 1 · .*`)
+	term.awaitLine(`waiting for job: 1st of 1, .*`)
 	server.Stop()
 	term.awaitLine(`waiting for job: the store does not answer: .*`)
 	away := term.awaitLine(`holdfast: still waiting: .*`)
 	server.Cont()
 	back := term.awaitLine(`holdfast: the store answers again, after .*`)
-	term.awaitLine(`waiting for job: 1st of 1 · .*`)
+	term.awaitLine(`waiting for job: 1st of 1, .*`)
 	h.finish()
 	term.wantLines(away, back, "ran", "status 0")
 }

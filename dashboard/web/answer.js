@@ -35,3 +35,9 @@ export function useAnswer(path, params, every) {
   // The answer to another question is none.
   return { ...state, answer: state.query === query ? state.answer : undefined, again: () => again.current?.() };
 }
+
+// useJobs asks for schedules: {schedules, answer, problem}.
+export function useJobs() {
+  const told = useAnswer(session.value && "v1/once", { prefix: session.value?.prefixes?.[0], state: "schedule", limit: 1000 }, 15_000);
+  return { ...told, schedules: (told.answer?.once ?? []).filter((k) => k.schedule).map((k) => k.schedule) };
+}

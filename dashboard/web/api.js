@@ -21,10 +21,11 @@ export const del = (path, how) => json("DELETE", path, how);
 // a path, and take what they find then for another one.
 export const named = (path, name, more = "") => `${path}/~${more && "/" + more}?name=${encodeURIComponent(name)}`;
 
-// lines gives each() one object after the other, of a list that may be long.
+// lines gives each() one object after the other, of a list that may be long. It returns the headers.
 export async function lines(path, params, each, how) {
   const response = await send("GET", path, { params, accept: "application/x-ndjson", ...how });
   await readLines(response, (line) => line && each(JSON.parse(line)), how?.signal);
+  return response.headers;
 }
 
 // events opens the stream of events after the one whose ID is last. It returns what reads

@@ -1,7 +1,10 @@
 // The bar of a lease: how much of its time is left. An animation of the browser drains it,
-// so that no script runs meanwhile; it jumps when the lease is renewed.
+// so that no script runs meanwhile; it jumps when the lease is renewed, and stands still while
+// what is shown is old.
 import { html, signal, useLayoutEffect, useRef } from "./lib.js";
+import { trouble } from "./fleet.js";
 import { left } from "./left.js";
+import { now } from "./now.js";
 import { useTick } from "./parts.js";
 
 // Those who want no motion see a step each second.
@@ -13,37 +16,37 @@ calmly.addEventListener("change", () => { calm.value = calmly.matches; });
 // quick: a difference of less than this share of the lease's time is no renewal.
 const jitter = 1 / 100;
 
-// Bar shows the time that a holder's lease has left, of holder.expires and holder.ttl.
+// Bar shows the time that a holder's lease has left.
 export function Bar({ holder }) {
   useTick(1000); // for what is said of it: the bar itself needs no script
   const fill = useRef(null);
   const drawn = useRef(null);
-  const { kind, word, text, share } = left(holder, performance.now());
+  const { kind, word, text, share } = left(holder, now());
   const drains = share !== undefined;
+  const how = (trouble.value ? "still" : "") + (calm.value ? "calm" : "");
   useLayoutEffect(() => {
-    drawn.current = drains ? drain(fill.current, drawn.current, holder, calm.value) : null;
-  }, [holder.expires, holder.ttl, drains, calm.value]);
-  const percent = Math.round(100 * share);
+    drawn.current = drains ? drain(fill.current, drawn.current, holder, how) : null;
+  }, [holder.expires, holder.ttl, drains, how]);
   const said = drains
-    ? { role: "meter", "aria-label": "time left", "aria-valuemin": 0, "aria-valuemax": 100, "aria-valuenow": percent, "aria-valuetext": text }
+    ? { role: "meter", "aria-label": "time left", "aria-valuemin": 0, "aria-valuemax": 100, "aria-valuenow": Math.round(100 * share), "aria-valuetext": text }
     : { role: "img", "aria-label": text };
   return html`<span class=${"bar bar-" + kind} title=${text} ...${said}>
-    ${drains && html`<span class="bar-fill" ref=${fill}></span>`}
-    ${word && html`<span class="bar-word">${word}</span>`}
-  </span>`;
+    ${drains && html`<span class="bar-track"><span class="bar-fill" ref=${fill}></span></span>`}<span class="bar-word">${word}</span></span>`;
 }
 
 // drain lets the bar run down to the lease's end, if it does not do so already. It returns
 // what is drawn now.
-function drain(fill, was, { expires, ttl }, calm) {
-  const rest = Math.max(1, expires - performance.now());
+function drain(fill, was, { expires, ttl }, how) {
+  const rest = Math.max(1, expires - now());
   const whole = Math.max(ttl || 0, rest);
   const same = was && was.fill === fill;
   const moved = same ? expires - was.expires : 0;
-  if (same && Math.abs(moved) < jitter * whole && was.ttl === ttl && was.calm === calm) return was;
+  if (same && Math.abs(moved) < jitter * whole && was.ttl === ttl && was.how === how) return was;
   was?.motion.cancel();
+  const calm = how.endsWith("calm");
   const motion = fill.animate({ transform: [`scaleX(${rest / whole})`, "scaleX(0)"] },
     { duration: rest, fill: "forwards", easing: calm ? `steps(${Math.ceil(rest / 1000)})` : "linear" });
-  if (moved >= jitter * whole && !calm) fill.parentNode.animate({ opacity: [0.4, 1] }, 400); // renewed
-  return { fill, expires, ttl, calm, motion };
+  if (how.startsWith("still")) motion.pause();
+  else if (moved >= jitter * whole && !calm) fill.parentNode.animate({ opacity: [0.4, 1] }, 400); // renewed
+  return { fill, expires, ttl, how, motion };
 }

@@ -1,18 +1,19 @@
-// A small chart of the last 15 minutes, as SVG: its colours are those of the style sheet, and
-// it is as wide as there is room.
+// A small chart of the latest time, as SVG: its colours come from the style sheet, and it is
+// as wide as there is room. It has a unit for each second, and 100 from bottom to top.
 import { html, signal, useId } from "./lib.js";
-import { span } from "./series.js";
-import { duration } from "./format.js";
-
-const width = span / 1000; // the chart has a unit for each second, and 100 from bottom to top
+import { duration, hour } from "./format.js";
+import { now } from "./now.js";
+import { times } from "./times.js";
 
 // pointed is how many seconds ago the reader points at, in all charts at once.
 const pointed = signal(null);
 
 // Chart shows lines over xs, seconds before now: each is {label, tone, values, say}, with one
 // value per x (null: not known), and how a value is written; axis is how the first line has it
-// at the axis, if not so, and least what there is room for. bars draws bars instead.
-export function Chart({ title, xs, lines, bars }) {
+// at the axis, if not so, and least what there is room for. bars draws bars instead. It has the
+// time of span: {ms, title, minutes}.
+export function Chart({ title, xs, lines, bars, span }) {
+  const width = span.ms / 1000;
   const id = useId();
   const at = pointed.value === null ? xs.length - 1 : nearest(xs, pointed.value);
   const shown = ({ values, say }) => {
@@ -27,26 +28,30 @@ export function Chart({ title, xs, lines, bars }) {
     pointed.value = ((e.clientX - box.left) / box.width - 1) * width;
   };
   return html`
-    <figure class="chart card" role="group" aria-labelledby=${id} aria-describedby=${id + "s"} tabindex="0" onKeyDown=${(e) => key(e, xs, at)}>
-      <figcaption>
+    <div class="chart card" role="group" aria-labelledby=${id} aria-describedby=${id + "s"} tabindex="0" onKeyDown=${(e) => key(e, xs, at)}>
+      <div>
         <h2><span id=${id}>${title}</span> <span class="then">${pointed.value === null ? "now" : duration(-1000 * xs[at]) + " ago"}</span></h2>
         <p class="legend">${lines.map((l, i) => html`<span class=${l.tone}><i class=${"line line" + i}></i><span>${l.label}</span> <b>${shown(l)}</b></span>`)}</p>
-      </figcaption>
+      </div>
       <div class="plot" aria-hidden="true">
         <svg viewBox=${`${-width} -100 ${width} 100`} preserveAspectRatio="none" onPointerMove=${point} onPointerLeave=${() => { pointed.value = null; }}>
           ${steps.map((v) => html`<path class="grid" d=${`M${-width} ${-100 * v / top}H0`} />`)}
-          ${[...minutes, 0].map((m) => html`<path class="grid" d=${`M${m * 60} 0V-100`} />`)}
+          ${[...span.minutes, 0].map((m) => html`<path class="grid" d=${`M${m * 60} 0V-100`} />`)}
           ${lines.map((l, i) => html`<path class=${`line${i} ${l.tone}`} d=${path(xs, l.values, top, bars)} />`)}
           ${pointed.value !== null && html`<path class="at" d=${`M${xs[at]} 0V-100`} />`}
         </svg>
         <div class="ys">${steps.toReversed().map((v) => html`<span>${axis(v)}</span>`)}</div>
-        <div class="xs">${minutes.map((m) => html`<span>−${-m} min</span>`)}<span>now</span></div>
+        <div class="xs">${span.minutes.map((m) => html`<span>${label(m)}</span>`)}<span>${label(0)}</span></div>
       </div>
-      <p id=${id + "s"} class="unseen">${lines.map(summary)}</p>
-    </figure>`;
+      <p id=${id + "s"} class="unseen">${lines.map((l) => summary(l, span.title))}</p>
+    </div>`;
 }
 
-const minutes = [-15, -10, -5];
+// label says how many minutes before now, or which time that is by the clock.
+function label(m) {
+  if (times.value !== "relative") return hour(now() + 60_000 * m).replace(/:\d\d(Z?)$/, "$1");
+  return m ? `−${duration(-60_000 * m)}` : "now";
+}
 
 // path draws what is known, with a gap where it is not.
 export function path(xs, values, top, bars) {
@@ -69,9 +74,9 @@ export function ticks(high) {
 }
 
 // summary says of a line what those see who see it.
-export function summary({ label, values, say }) {
+export function summary({ label, values, say }, span) {
   const known = values.filter((v) => v !== null);
-  if (!known.length) return `${label}: nothing is known of the last 15 minutes. `;
+  if (!known.length) return `${label}: nothing is known of the last ${span}. `;
   const missing = values.length - known.length;
   return `${label}: ${say(known.at(-1))} at the end, between ${say(Math.min(...known))} and ${say(Math.max(...known))}` +
     (missing ? `, not known for ${missing} of ${values.length} intervals. ` : ". ");

@@ -3,15 +3,21 @@
 import { signal, batch } from "./lib.js";
 import { get, post, del, lines, events, Problem } from "./api.js";
 import { Model } from "./model.js";
+import { stopAt } from "./now.js";
 
 const lookEvery = 1000; // ms, of the names that are shown
+const lookSeldom = 30_000;
 const lookSoon = 200; // after an event about one of them
 const queuesEvery = 2000;
 const atOnce = 128; // names in a look
-const silence = 2000; // without an answer what is shown is stale
+const beatEvery = 2000; // without news of the store it is asked for some
+const slowAfter = 3000; // then it is slow
+const oldAfter = 5000; // from then on what is shown is old
 const streamSilence = 35_000; // the stream of events beats every 15 s
-const resync = 10_000; // renewals, foreign clients, what nobody has noticed yet
+const resync = 10_000; // foreign clients, what nobody has noticed yet
+const resyncOfOne = 40; // more for each lock: a long list costs more
 const poll = 2000; // without events
+const listShare = 20; // a list takes one part in so many of the time
 const asleepAfter = 30_000; // in a tab that is hidden: browsers have few connections
 const keptEvents = 2000; // events
 const knownIDs = 10_240; // a server that does not know where we were tells all it has
@@ -26,15 +32,11 @@ export const refused = new Map(); // names that are watched and cannot be seen: 
 export const recent = []; // events, the latest last
 
 export const version = signal(0);
-export const stale = signal(null);
+export const trouble = signal(null); // {of: "server" or "store", since, why}: what is shown is old
+export const slow = signal(0); // ms for which an answer has been awaited that is late
 export const history = signal(undefined);
 export const session = signal(undefined); // null: nobody is signed in
 export const ready = signal(false);
-
-// over reports whether a lease has run out that was not renewed, as far as is known.
-export function over(lock, holder, now = performance.now()) {
-  return typeof holder.expires === "number" && holder.expires <= now && now - lock.seen < 5000;
-}
 
 // watch has names looked at every second, and soon after events about them, until stop.
 export function watch(names) {
@@ -95,7 +97,8 @@ function changed() {
 const ids = new Set();
 
 function heard(e, id) {
-  const at = performance.now() - (e.ago_ms ?? 0);
+  news = answered = performance.now();
+  const at = news - (e.ago_ms ?? 0);
   if (id) {
     if (ids.has(id)) return;
     ids.add(id);
@@ -113,21 +116,35 @@ function heard(e, id) {
 }
 
 function seen(raw, sent) {
-  const now = performance.now();
-  answered = now;
+  const now = news = answered = performance.now();
   if (model.seen(raw, sent, now)) toLookAt.add(raw.name);
   changed();
 }
 
+let begin;
+export const begun = new Promise((then) => { begin = then; }); // the first list was asked for, or cannot be
+
+let revision; // of the latest list of all names, if the server knows what has changed since
+
+// list asks for all locks, or for those that have changed. It returns for how long to wait then:
+// until the list that the server makes for all pages, or for much longer than it took.
 async function list(how) {
   const sent = performance.now();
-  for (const prefix of session.value.prefixes ?? [""]) { // null: every name
-    await lines("v1/locks", { prefix }, (raw) => seen(raw, sent), { ...how, time: 60_000 });
+  begin();
+  const ask = (params) => lines("v1/locks", params, (raw) => seen(raw, sent), { ...how, time: 60_000 });
+  let changes = false, next = null;
+  if (session.value.prefixes) for (const prefix of session.value.prefixes) await ask({ prefix });
+  else {
+    const headers = await ask({ since: revision ?? "none" });
+    changes = headers.has("Holdfast-Since");
+    revision = headers.get("Holdfast-Revision") ?? undefined;
+    next = headers.get("Holdfast-Next-Ms");
   }
-  model.listed(sent);
-  answered = performance.now();
+  if (!changes) model.listed(sent);
+  news = answered = performance.now();
   changed();
-  return answered - sent;
+  const least = history.value ? Math.max(resync, resyncOfOne * locks.size) : poll;
+  return next ? Number(next) : Math.max(least, listShare * (answered - sent));
 }
 
 async function lookAt(names, how) {
@@ -144,7 +161,7 @@ async function lookAt(names, how) {
     if (names.length === 1) refuse(names[0], problem);
     else await Promise.all(names.map((name) => lookAt([name], how))); // one of them is refused: which?
   }
-  answered = performance.now();
+  news = answered = performance.now();
 }
 
 // never reports whether it is of no use to ask again.
@@ -159,7 +176,9 @@ function refuse(name, problem) {
 // --- staying current ---
 
 let last = ""; // the ID of the latest event
+let identified = 0;
 let answered = 0; // when the server has answered last
+let news = 0; // when it has last known something of the store
 let looked = 0; // when all that is shown was looked at
 let queuesLooked = 0, queueWatchers = 0;
 let cut = new AbortController(); // ends what follows the server, which begins anew
@@ -194,10 +213,10 @@ async function current(signal) {
   const ended = () => cutOff("ended", "the server has ended the connection");
   if (read) read(heard, () => { beat = performance.now(); }).then(ended, (problem) => cut.signal === signal && cut.abort(problem));
   for (;;) {
-    const took = await list({ signal });
-    batch(() => { ready.value = true; stale.value = null; version.value++; });
+    const pause = await list({ signal });
+    batch(() => { ready.value = true; over(null); version.value++; });
     nextLook.ring(0);
-    await nextList.wait(read ? Math.max(resync, 20 * took) : Math.max(poll, 4 * took));
+    await nextList.wait(pause);
     signal.throwIfAborted();
     if (read && performance.now() - beat > streamSilence) cutOff("silent", "the stream of events is silent");
   }
@@ -213,7 +232,7 @@ async function lookOn() {
     if (!ready.value || signal.aborted) continue;
     try {
       await lookNow(signal);
-      if (stale.value) nextList.ring(0);
+      if (trouble.value) nextList.ring(0);
     } catch (problem) {
       if (!signal.aborted) cut.abort(problem);
     }
@@ -225,8 +244,11 @@ async function lookNow(signal) {
   toLookAt.clear();
   if (performance.now() - looked >= lookEvery) {
     looked = performance.now();
-    for (const name of watched.keys()) names.add(name);
-    if (names.size === 0) await identify(signal);
+    for (const name of watched.keys()) if (due(model.get(name), looked)) names.add(name);
+    if (names.size === 0 && looked - news > beatEvery) { // is the store there?
+      for (const name of locks.keys()) { names.add(name); break; }
+      if (names.size === 0 || looked - identified > resync) await identify(signal);
+    }
   }
   if (queueWatchers > 0 && performance.now() - queuesLooked >= queuesEvery) {
     queuesLooked = performance.now();
@@ -238,22 +260,50 @@ async function lookNow(signal) {
   await look([...names], { signal });
 }
 
-// judge says that what is shown is stale when nobody has answered for too long.
-function judge() {
-  if (ready.value && !document.hidden && performance.now() - answered > silence) {
-    failed(new Problem(0, "no-answer", "the server does not answer"));
-  }
+// due reports whether a lock is to be looked at again: some times in the time of its lease, and
+// every second where no events tell of it, or where it should have been renewed.
+function due(lock, at) {
+  if (!lock?.queue || history.value !== true) return true;
+  const pause = ({ ttl = 0, expires, person, foreign }) => foreign || !person && expires - at < ttl / 3 ? lookEvery : ttl / 6;
+  return at - lock.seen >= Math.min(lookSeldom, Math.max(lookEvery, Math.min(...lock.holders.map(pause)))) - 50;
 }
 
-function failed({ status, detail, message }) {
+// judge finds out who does not answer when there is no news: the server, or only its store.
+let probing = false;
+async function judge() {
+  if (!ready.value || document.hidden) return;
+  const quiet = performance.now() - news;
+  slow.value = quiet > slowAfter && !trouble.value ? quiet : 0;
+  if (quiet > oldAfter) {
+    const server = performance.now() - answered > oldAfter;
+    failed(new Problem(server ? 0 : 503, "no-answer", server ? "no answer from the server" : "no answer from the store"));
+  }
+  if (quiet < slowAfter || probing) return;
+  probing = true;
+  await identify(AbortSignal.timeout(oldAfter)).catch(() => {});
+  setTimeout(() => { probing = false; }, 1000);
+}
+
+function failed({ status, code, detail, message }) {
+  begin();
   if (status === 401) return signedOff();
+  const of = status === 503 && (code === "store-unavailable" || code === "no-answer") ? "store" : "server";
+  if (status === 0 && trouble.value?.of === "store" && performance.now() - answered < oldAfter) return; // it does answer
   const why = detail ?? message;
-  if (stale.value?.why !== why) stale.value = { since: stale.value?.since ?? (answered || performance.now()), why };
+  const old = trouble.value;
+  if (old?.of === of && (old.why === why || code === "no-answer")) return;
+  over({ of, why, since: old?.since ?? (news || performance.now()) });
+}
+
+// over has what is shown grow old, or be current again.
+function over(now) {
+  trouble.value = now;
+  stopAt(now && ready.value ? now.since : undefined);
 }
 
 async function identify(signal) {
   const who = await get("v1/session", {}, { signal });
-  answered = performance.now();
+  answered = identified = performance.now();
   if (JSON.stringify(who) !== JSON.stringify(session.value)) session.value = who;
 }
 
@@ -274,10 +324,11 @@ function signedOff() {
   ids.clear();
   recent.length = 0;
   last = "";
+  revision = undefined;
   batch(() => {
     session.value = null;
     ready.value = false;
-    stale.value = null;
+    over(null);
     version.value++;
   });
 }

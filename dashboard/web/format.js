@@ -1,5 +1,6 @@
-// Numbers, times and people in words. Instants are those of performance.now(): no clock of
+// Numbers, times and people in words. Instants come from performance.now(): no clock of
 // this browser is compared with one of the server.
+import { now } from "./now.js";
 
 // duration says a time in its two largest units: "3 m 12 s".
 export function duration(ms) {
@@ -24,19 +25,37 @@ function pair(s, large, name, small, rest) {
 export const whole = (ms) => (ms < 10_000 ? `${Math.max(0, Math.floor(ms / 1000))} s` : duration(ms));
 
 // ago says when something was, or will be.
-export function ago(instant, now = performance.now()) {
+export function ago(instant, at = now()) {
   if (instant === undefined || instant === null) return "unknown";
-  const ms = now - instant;
+  const ms = at - instant;
   if (Math.abs(ms) < 1000) return "now";
   return ms > 0 ? `${whole(ms)} ago` : `in ${whole(-ms)}`;
 }
 
-// clock says an instant by the clock of this browser, for people.
+const zone = { utc: false };
+
+// inUTC says whether clock and hour have UTC, or the time zone of this browser.
+export function inUTC(utc) { zone.utc = utc; }
+
+const dated = (instant) => new Date(Date.now() + instant - performance.now());
+
+// clock says an instant in full: day, time and zone.
 export function clock(instant) {
   if (instant === undefined || instant === null) return "";
-  const date = new Date(Date.now() + instant - performance.now());
-  return date.toLocaleString("sv-SE", { timeZoneName: "short" });
+  return dated(instant).toLocaleString("sv-SE", { timeZone: zone.utc ? "UTC" : undefined, timeZoneName: "short" });
 }
+
+// hour says an instant by the clock, with its day if that is not today.
+export function hour(instant) {
+  if (instant === undefined || instant === null) return "unknown";
+  const words = (date) => date.toLocaleString("sv-SE", { timeZone: zone.utc ? "UTC" : undefined }).split(" ");
+  const [day, time] = words(dated(instant));
+  const text = time + (zone.utc ? "Z" : "");
+  return day === words(new Date())[0] ? text : `${day.slice(5)} ${text}`;
+}
+
+// instantOf returns the instant of a time of day that somebody else has written.
+export const instantOf = (text) => Date.parse(text) - Date.now() + performance.now();
 
 export const count = (n) => (n ?? 0).toLocaleString("en-US");
 

@@ -1,80 +1,91 @@
 // What stands around the views: the state of the connection, notices, the way in.
-import { html, signal, useEffect, useRef, useSignal } from "./lib.js";
-import { session, stale, history, ready, signIn, signOut, onEvent } from "./fleet.js";
+import { html, signal, useEffect, useRef, useState } from "./lib.js";
+import { session, trouble, slow, history, ready, signIn, signOut, onEvent } from "./fleet.js";
 import { Text, useTick } from "./parts.js";
-import { clock, plain, who, whole } from "./format.js";
+import { times } from "./times.js";
+import { clock, hour, plain, who, whole } from "./format.js";
+import { forAll, useAnswer } from "./answer.js";
+import { kept } from "./kept.js";
+import { search } from "./search.js";
 
 // Status says in words whether what is shown is current, and as whom one looks.
 export function Status() {
   const one = session.value;
   return html`<div class="state">
+    <button type="button" class="find" onClick=${search}>Search <kbd>/</kbd></button>
     <${Connection} />
-    ${one && html`<span class="caller" title=${one.actions.length ? "You may: " + one.actions.join(", ") : "You can look, and change nothing."}>
-      ${one.caller && html`<${Text} value=${one.caller} />, `}${one.actions.length ? "may act" : "read-only"}</span>`}
+    ${one && html`<span class="caller" title=${"You can look" + one.actions.map((a) => ", " + a).join("")}>${one.caller ? html`<${Text} value=${one.caller} />` : "anonymous"} · ${
+      one.actions.length ? "can " + one.actions.join(", ") : "read-only"}</span>`}
     ${one?.signed_in && html`<button type="button" class="plain" onClick=${() => signOut().catch(() => {})}>Sign out</button>`}
-    <${Theme} />
+    <${Choice} of=${times} label="Times" words=${{ relative: "relative", local: "local", UTC: "UTC" }} />
+    <${Choice} of=${theme} label="Theme" words=${{ auto: "◐ auto", light: "☀ light", dark: "☾ dark" }} />
   </div>`;
 }
 
 function Connection() {
-  useTick(1000);
-  const lost = stale.value;
+  const lost = trouble.value, late = slow.value;
   const [sign, word, title] = session.value === null ? ["off", "signed out", ""]
-    : lost ? ["stale", "stale", plain(lost.why)]
+    : lost ? ["down", lost.of + " down", plain(lost.why)]
     : !ready.value ? ["wait", "connecting", ""]
+    : late ? ["late", `slow (${(late / 1000).toFixed(1)} s)`, "The latest answer is late."]
     : history.value ? ["live", "live", "Events arrive as they happen."]
     : ["poll", "every 2 s", "The store keeps no history: the page looks again and again."];
   return html`<span class=${"connection " + sign} title=${title}>${word}</span>`;
 }
 
-// Notices say what one has to know about all that is shown.
+// Notices say what one has to know about all that is shown. They move nothing: what comes and
+// goes is at the bottom of the window.
 export function Notices() {
   const one = session.value;
-  return html`<div class="notices">
-    <div role="status">${stale.value && html`<${Stale} />`}</div>
+  return html`<aside class="notices" aria-label="Notices">
+    <div role="status">${trouble.value && html`<${Trouble} />`}</div>
     ${one?.notice && html`<p class="notice demo"><${Text} value=${one.notice} /></p>`}
     ${ready.value && history.value === false && html`<p class="notice quiet">This store keeps no history, so there are no events, timelines or
       rates. Open it with <code>history=1</code> in its URL, here and in every program that uses it.</p>`}
-  </div>`;
+  </aside>`;
 }
 
-function Stale() {
+// names are what people call stores, by the schemes of their URLs.
+const names = { redis: "Redis", rediss: "Redis", valkey: "Valkey", postgres: "PostgreSQL", postgresql: "PostgreSQL", mysql: "MySQL", mariadb: "MariaDB", sqlite: "SQLite", file: "The directory" };
+
+function Trouble() {
   useTick(1000);
-  const { since, why } = stale.value;
-  return html`<p class="notice bad"><strong>${ready.value ? "Stale" : "Not connected"}</strong>: ${plain(why)}.
-    ${ready.value && html` What you see is as of <span title=${clock(since)}>${whole(performance.now() - since)} ago</span>.`}
-    ${" "}The page tries again by itself.</p>`;
+  const { of, since, why } = trouble.value;
+  const { answer } = useAnswer(of === "store" && forAll("v1/store"), {}, 2000);
+  const store = names[answer?.store.split(":")[0]] ?? "The store";
+  const shown = ready.value && html` What you see is as of then.`;
+  return html`<p class="notice bad"><strong>✕ ${of === "store" ? store : "The server"} does not answer</strong> <span title=${clock(since)}>since ${hour(since)} (${whole(performance.now() - since)})</span>: ${plain(of === "store" && answer?.reason || why)}.${of === "store" && html` <b>The server is well.</b>`}${shown} The page keeps trying.</p>`;
 }
 
 // SignIn asks for a token, and leaves the address as it is.
 export function SignIn() {
-  const problem = useSignal("");
-  const busy = useSignal(false);
+  const [problem, setProblem] = useState("");
+  const [busy, setBusy] = useState(false);
   const input = useRef(null);
   useEffect(() => { input.current.focus(); }, []);
   const submit = async (event) => {
     event.preventDefault();
     const field = input.current;
-    busy.value = true;
+    setBusy(true);
     try {
       await signIn(field.value.trim());
       field.value = "";
     } catch (error) {
-      problem.value = error.status === 401 ? "The server does not know this token." : error.message;
+      setProblem(error.status === 401 ? "The server does not know this token." : error.message);
       field.select();
     }
-    busy.value = false;
+    setBusy(false);
   };
   return html`<form class="card signin" onSubmit=${submit}>
     <h1>Sign in</h1>
-    <p>This server asks who looks. Paste the token that you were given.</p>
+    <p>Paste the token that you were given for this server.</p>
     <label>Token <input ref=${input} name="token" type="password" autocomplete="current-password" required spellcheck="false" /></label>
     <p class="bad" role="alert">${problem}</p>
     <button disabled=${busy}>Sign in</button>
   </form>`;
 }
 
-const lossWords = { expired: "ran out", lost: "was lost", broken: "was broken" };
+const lossWords = { expired: "expired", lost: "was lost", broken: "was broken" };
 const told = signal("");
 
 // Losses tells screen readers of leases that were lost: every two seconds, not one by one.
@@ -93,32 +104,14 @@ export function Losses() {
     }, 2000);
     return () => { stop(); clearInterval(timer); };
   }, []);
-  return html`<div class="unseen" role="log" aria-live="polite" aria-label="Losses">${told}</div>`;
+  return html`<div class="unseen" role="log" aria-live="polite" aria-label="Losses">${told.value}</div>`;
 }
 
-const themes = ["auto", "light", "dark"];
-const theme = signal(keptTheme());
+const theme = kept("theme", ["auto", "light", "dark"]);
 
-// Theme switches between light and dark; auto is what the system has.
-function Theme() {
-  useEffect(() => { document.documentElement.dataset.theme = theme.value; }, [theme.value]);
-  const next = themes[(themes.indexOf(theme.value) + 1) % themes.length];
-  return html`<button type="button" class="plain theme" aria-label=${`Theme: ${theme.value}. Switch to ${next}`} title=${`Theme: ${theme.value}`}
-    onClick=${() => { theme.value = next; keepTheme(next); }}>${{ auto: "◐", light: "☀", dark: "☾" }[theme.value]}</button>`;
-}
-
-// A browser may refuse to keep anything.
-function keptTheme() {
-  try {
-    const one = localStorage.getItem("holdfast-theme");
-    return themes.includes(one) ? one : "auto";
-  } catch {
-    return "auto";
-  }
-}
-
-function keepTheme(one) {
-  try {
-    localStorage.setItem("holdfast-theme", one);
-  } catch { /* it lasts as long as the page */ }
+// Choice lets somebody choose one of a few ways of showing all that there is.
+function Choice({ of, label, words }) {
+  useEffect(() => { document.documentElement.dataset[label.toLowerCase()] = of.value; }, [of.value]);
+  return html`<select aria-label=${label} title=${label} value=${of.value} onChange=${(e) => { of.value = e.target.value; }}>${
+    of.values.map((one) => html`<option value=${one}>${words[one]}</option>`)}</select>`;
 }

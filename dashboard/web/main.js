@@ -1,7 +1,7 @@
 // The page: its frame, and the view that the address asks for.
-import { html, render, useEffect } from "./lib.js";
+import { html, render, useEffect, useRef } from "./lib.js";
 import { route, href } from "./route.js";
-import { follow, session } from "./fleet.js";
+import { begun, follow, session, trouble } from "./fleet.js";
 import { Status, Notices, SignIn, Losses } from "./frame.js";
 import { Overview } from "./views/overview.js";
 import { Locks } from "./views/locks.js";
@@ -11,6 +11,7 @@ import { Blocked } from "./views/blocked.js";
 import { Once } from "./views/once.js";
 import { OneTime } from "./views/onetime.js";
 import { Events } from "./views/events.js";
+import { Jobs } from "./views/jobs.js";
 
 const views = {
   overview: ["Overview", Overview],
@@ -18,6 +19,7 @@ const views = {
   lock: [null, Lock], // of one name: #/lock?name=
   holders: ["Holders", Holders],
   blocked: ["Blocked by", Blocked],
+  jobs: ["Jobs", Jobs],
   once: ["Do-once", Once],
   onetime: ["One-time", OneTime],
   events: ["Events", Events],
@@ -26,7 +28,10 @@ const views = {
 function Page() {
   const { view, params } = route.value;
   const [title, View] = views[view] ?? views.overview;
+  const { dataset } = document.documentElement;
   useEffect(() => { document.title = `${params.get("name") ?? title ?? "Overview"} · holdfast`; });
+  useEffect(() => { trouble.value ? dataset.old = "" : delete dataset.old; }, [trouble.value]);
+  useHeading(view + (view === "lock" ? params.get("name") : ""));
   return html`
     <a class="skip" href="#main" onClick=${toMain}>Skip to content</a>
     <header class="top">
@@ -34,9 +39,21 @@ function Page() {
       <${Nav} view=${view} />
       <${Status} />
     </header>
-    <${Notices} />
     <main id="main" tabindex="-1">${session.value === null ? html`<${SignIn} />` : html`<${View} params=${params} />`}</main>
-    <${Losses} />`;
+    <${Notices} /><${Losses} />`;
+}
+
+// useHeading gives the keyboard to the heading of a view that somebody has gone to.
+function useHeading(place) {
+  const was = useRef(place);
+  useEffect(() => {
+    if (was.current === place) return;
+    was.current = place;
+    const heading = document.querySelector("main h1");
+    if (!heading || document.activeElement?.closest("dialog")) return;
+    heading.tabIndex = -1;
+    heading.focus({ preventScroll: true });
+  }, [place]);
 }
 
 const Nav = ({ view }) => html`<nav aria-label="Views">
@@ -50,5 +67,6 @@ function toMain(event) {
   document.getElementById("main").focus();
 }
 
-render(html`<${Page} />`, document.getElementById("page"));
+// The page is drawn while the server answers.
 follow();
+Promise.race([begun, new Promise((late) => setTimeout(late, 100))]).then(() => render(html`<${Page} />`, document.getElementById("page")));

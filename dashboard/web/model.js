@@ -132,7 +132,7 @@ function dequeue(lock, e) {
 // lockFrom makes a lock of what the server has answered, and of what was known before.
 function lockFrom(raw, old, now, keep) {
   const had = new Map(old?.holders.map((h) => [h.fencing_token_str, h]));
-  const kept = keep ? old : undefined; // a list has no details: keep those of the last look
+  const kept = keep ? old : undefined; // a list has no details: keep what the last look had
   const queue = kept || old?.queue?.length === raw.queue_length ? old?.queue : undefined;
   return {
     name: raw.name, held: raw.held, mode: raw.mode, limit: raw.limit,
@@ -148,13 +148,10 @@ function lockFrom(raw, old, now, keep) {
 
 function holderFrom(h, old, now) {
   const left = h.expires_in_ms;
-  const { since, expires } = timed(h, now);
-  return {
-    ...h,
-    since: steady(old?.since, since), expires: steady(old?.expires, expires),
-    ttl: left === null ? undefined : Math.max(old?.ttl ?? 0, left),
-    told: old?.told,
-  };
+  const times = timed(h, now);
+  const since = steady(old?.since, times.since), expires = steady(old?.expires, times.expires);
+  const ttl = h.ttl_ms ?? (left === null ? undefined : Math.max(old?.ttl ?? 0, left));
+  return { ...h, since, expires, ttl, renewed: h.ttl_ms && left !== null ? expires - ttl : undefined, told: old?.told };
 }
 
 function placeFrom(place, before, now) {

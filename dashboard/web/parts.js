@@ -1,7 +1,9 @@
 // What all views are made of.
-import { html, useEffect, useRef, useState, useId } from "./lib.js";
+import { html, useEffect, useState } from "./lib.js";
 import { href } from "./route.js";
-import { ago, clock, pieces, plain, token, who, whole } from "./format.js";
+import { ago, clock, hour, instantOf, pieces, plain, token, who, whole } from "./format.js";
+import { now } from "./now.js";
+import { times } from "./times.js";
 import { group } from "./waits.js";
 
 // Text shows what others have written, such as a name: whatever it contains, as text.
@@ -20,33 +22,51 @@ export function Who({ holder }) {
   return holder.foreign ? text : html`<a class="who" href=${href("holders", group(holder))}>${sign}${text}</a>`;
 }
 
-// When says how long ago something was, and goes on counting.
+const words = (at) => (times.value === "relative" ? [ago(at), clock(at)] : [hour(at), ago(at)]);
+
+// When says when something was or will be, as the reader has chosen.
 export function When({ at }) {
   useTick(1000);
-  return html`<time class="when" title=${clock(at)}>${ago(at)}</time>`;
+  const [text, title] = words(at);
+  return html`<time class="when" title=${title}>${text}</time>`;
 }
+
+// Hour says it by the clock.
+export function Hour({ at }) {
+  times.value; // by which clock
+  return html`<time class="at" title=${clock(at)}>${hour(at)}</time>`;
+}
+
+// At says it by the clock, and by how long ago it was as well unless the reader wants no such.
+export function At({ at }) {
+  useTick(1000);
+  return html`<${Hour} at=${at} />${times.value === "relative" && html` <small class="when">${ago(at)}</small>`}`;
+}
+
+// Day is At for a time of day that somebody else has written.
+export const Day = ({ at }) => html`<${At} at=${instantOf(at)} />`;
 
 // Since says for how long something has lasted, and goes on counting.
 export function Since({ at }) {
   useTick(1000);
   return html`<time class="when" title=${at === undefined ? "" : "since " + clock(at)}>${
-    at === undefined ? "unknown" : whole(performance.now() - at)}</time>`;
+    at === undefined ? "unknown" : whole(now() - at)}</time>`;
 }
 
 export const Token = ({ value }) => html`<span class="token" title=${"fencing token " + value}>${token(value)}</span>`;
 
-// Mode shows the mode of a lock, or that in which somebody waits: S, X, or 3/5 permits.
+// Mode shows the mode of a lock, or that in which somebody waits, unless it is exclusive.
 export function Mode({ of }) {
   const [text, title] = mode(of);
-  return html`<span class="mode" title=${title}><span aria-hidden="true">${text}</span><span class="unseen">${title}</span></span>`;
+  return text && html`<span class="mode" title=${title}>${text}</span>`;
 }
 
 function mode({ mode, limit, permits, holders }) {
-  if (mode === "shared") return ["S", "shared"];
-  if (mode !== "semaphore") return ["X", "exclusive"];
-  if (!holders) return [`${permits || 1}`, `semaphore: ${permits || 1} permits`];
+  if (mode === "shared") return ["shared", "several holders at a time"];
+  if (mode !== "semaphore") return ["", ""];
+  if (!holders) return [permits > 1 ? `${permits} permits` : "", ""];
   const taken = holders.reduce((n, h) => n + (h.permits || 1), 0);
-  return [`${taken}/${limit}`, `semaphore: ${taken} of ${limit} permits are taken`];
+  return [`${taken} of ${limit}`, `${taken} of ${limit} permits are taken`];
 }
 
 // Empty says that there is nothing, and what to do about it.
@@ -62,12 +82,12 @@ export function Failed({ problem, again }) {
 
 function advice({ status, code }) {
   if (code === "unsupported") return "The store of this server cannot do this, or it was not switched on.";
-  if (status === 0) return "Nobody knows whether it was carried out. The page goes on trying to reach the server.";
+  if (status === 0) return "It may have been carried out. The page goes on trying to reach the server.";
   if (status === 401) return "Sign in again.";
-  if (status === 403) return "Ask whoever runs the server for the right to this name.";
+  if (status === 403) return "Ask an administrator of the server for the right to this name.";
   if (status === 404 || status === 410) return "It may have ended a moment ago.";
   if (status === 429) return "Wait a moment, and try again.";
-  if (status === 503) return "The server is there, and its store is not: look at the store.";
+  if (status === 503) return "The server is well; its store does not answer.";
   return status >= 500 ? "The log of the server says more." : "Nothing was changed.";
 }
 
@@ -93,16 +113,4 @@ function startTicking(ms) {
   const timer = setInterval(() => { for (const draw of all) draw((n) => n + 1); }, ms);
   ticking.set(ms, { all, timer });
   return ticking.get(ms);
-}
-
-// Dialog is shown in front of the page until it is closed, by Escape as well.
-export function Dialog({ title, onClose, children }) {
-  const element = useRef(null);
-  const id = useId();
-  useEffect(() => { element.current.showModal(); }, []);
-  return html`<dialog ref=${element} aria-labelledby=${id} onClose=${onClose}>
-    <header><h2 id=${id}>${title}</h2>
-      <button type="button" class="plain" aria-label="Close" onClick=${() => element.current.close()}>✕</button></header>
-    ${children}
-  </dialog>`;
 }

@@ -3,17 +3,26 @@
 import { effect, signal } from "./lib.js";
 import { forAll } from "./answer.js";
 import { get } from "./api.js";
-import { history, locks, onEvent, ready, recent, session, stale } from "./fleet.js";
-import { add, advance, after, census, every, fresh, fromStats } from "./series.js";
+import { history, locks, onEvent, ready, recent, session, trouble } from "./fleet.js";
+import { add, advance, after, census, every, fresh, fromStats, span } from "./series.js";
+import { kept as choice } from "./kept.js";
 import { losses } from "./kinds.js";
 
 const ownBounds = [0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6];
 const kept = 50;
 
-// pulse is {series, losses, problem}: losses are the events of the latest, newest first, and
-// problem is why the server has not told the past, if it was asked. beat is bumped when
-// something of it has changed, once a second at least.
-export const pulse = { series: null, losses: [], problem: null };
+// spans are the times that the charts can show: ms, and how they are asked for and called.
+export const spans = {
+  "15 m": { ms: 900_000, title: "15 minutes", minutes: [-15, -10, -5] },
+  "1 h": { ms: 3_600_000, title: "hour", minutes: [-60, -40, -20] },
+  "24 h": { ms: 86_400_000, title: "24 hours", minutes: [-1440, -960, -480] },
+};
+
+// pulse is {series, long, losses, contended, problem}: long is the series of a longer time if that
+// is shown, losses are the events of the latest, newest first, and problem is why the server has
+// not told the past, if it was asked. beat is bumped when something of it has changed, once a
+// second at least.
+export const pulse = { series: null, long: null, losses: [], contended: [], problem: null, range: choice("range", Object.keys(spans)) };
 export const beat = signal(0);
 
 let started = false;
@@ -31,6 +40,7 @@ export function start() {
   });
   setInterval(sample, 1000);
   load();
+  far(pulse.range.value);
 }
 
 function note(event) {
@@ -62,20 +72,40 @@ async function load() {
   beat.value++;
 }
 
+// far keeps the series of a longer time, as long as that is shown, and what is contended.
+let again = 0;
+effect(() => {
+  pulse.long = null;
+  far(pulse.range.value);
+});
+
+async function far(range) {
+  clearTimeout(again);
+  const { ms } = spans[range];
+  const stats = started && !document.hidden && forAll("v1/stats") && session.value.history !== false && await get("v1/stats", { span_ms: ms }).catch(() => {});
+  if (range !== pulse.range.value) return;
+  if (stats) {
+    pulse.contended = stats.contended;
+    if (ms > span) pulse.long = fromStats(stats, performance.now(), { bounds: stats.bounds_ms, buckets: [] });
+    beat.value++;
+  }
+  again = setTimeout(far, 60_000, range);
+}
+
 // sample notes what is held and waiting now, in the present bucket. Where nothing tells of
 // events, or did so in the meantime, nothing else is known.
 function sample() {
   const now = performance.now();
   advance(pulse.series, now);
   const { buckets } = pulse.series;
-  if (stale.value || away || history.value === false) {
+  if (trouble.value || away || history.value === false) {
     for (const b of buckets) b.gap ||= b.start + every > sampled;
   }
-  if (away && !stale.value) soon();
-  away = !!stale.value;
+  if (away && !trouble.value) soon();
+  away = !!trouble.value;
   if (!away && ready.value) {
-    const { held, waiting } = census(locks);
-    buckets.at(-1).seen = { held, waiting };
+    const { held, waiting, waiter } = census(locks, now);
+    buckets.at(-1).seen = { held, waiting, longest: waiter ? now - waiter.since : 0 };
   }
   sampled = now;
   beat.value++;
@@ -90,5 +120,7 @@ effect(() => {
   if (!started) return;
   pulse.series = fresh(performance.now(), ownBounds);
   pulse.losses = [];
-  if (session.value) load();
+  if (!session.value) return;
+  load();
+  far(pulse.range.value);
 });

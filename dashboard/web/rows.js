@@ -8,10 +8,10 @@ const usual = 30_000; // the TTL of a lease that nobody has told another
 // whether a row is in it.
 export const lockStates = {
   held: { title: "Held", means: "somebody has it", is: (row) => row.held },
-  contended: { title: "Contended", means: "somebody waits for it", is: (row) => row.waiting > 0 },
+  contended: { title: "Contended", means: "somebody is waiting for it", is: (row) => row.waiting > 0 },
   long: { title: "Long held", means: "held for more than 5 minutes, and for more than 10 times its TTL", is: (row, now) => now > row.long },
   frozen: { title: "Frozen", means: "a person holds it, without a process", is: (row) => row.frozen },
-  closed: { title: "Kept closed", means: "released, but nobody gets it before its minimum hold is over", is: (row) => row.closed },
+  closed: { title: "Cooling down", means: "released, and closed until its minimum hold ends", is: (row) => row.closed },
 };
 
 // A LockRow is a lock, and what sorts and filters it. It is made once for each change of a lock:

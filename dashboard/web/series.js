@@ -1,5 +1,5 @@
-// What has happened in the last 15 minutes, in buckets of 5 s: what the server has counted
-// (GET v1/stats), and live events from there on. Nothing here knows of the page.
+// What has happened lately, in buckets: what the server has counted (GET v1/stats), and live
+// events from there on, in 15 minutes of 5 s each. Nothing here knows of the page.
 import { begins, ends, losses } from "./kinds.js";
 
 export const span = 15 * 60_000;
@@ -9,7 +9,7 @@ const leaves = ["handed_over", "gave_up"];
 const kinds = [...begins, ...ends, "queued", "gave_up"];
 
 const empty = (start, bounds) => Object.fromEntries([
-  ["start", start], ["gap", false], ["missed", false], ["waits", Array(bounds.length + 1).fill(0)], ...kinds.map((k) => [k, 0]),
+  ["start", start], ["every", every], ["gap", false], ["missed", false], ["waits", Array(bounds.length + 1).fill(0)], ...kinds.map((k) => [k, 0]),
 ]);
 
 const total = (bucket, some) => some.reduce((n, kind) => n + bucket[kind], 0);
@@ -28,7 +28,7 @@ export function fresh(now, bounds) {
 export function fromStats(stats, now, old) {
   const bounds = stats.bounds_ms;
   const seen = (start) => old.buckets.find((b) => Math.abs(b.start - start) <= every / 2)?.seen;
-  const buckets = stats.buckets.map(({ ago_ms: ago, ...b }) => ({ ...empty(now - ago, bounds), ...b, waits: padded(b.waits, bounds), seen: seen(now - ago) }));
+  const buckets = stats.buckets.map(({ ago_ms: ago, ...b }) => ({ ...empty(now - ago, bounds), every: stats.every_ms, ...b, waits: padded(b.waits, bounds), seen: seen(now - ago) }));
   const before = old.buckets.filter((b) => b.start + every <= buckets[0].start).map((b) => ({ ...b, waits: rebound(b.waits, old.bounds, bounds) }));
   return { bounds, buckets: [...before, ...buckets] };
 }
@@ -123,10 +123,11 @@ export function matches(event, { prefix = "", kind = "", holder = "" }) {
     (!kind || event.event === kind || kind === "losses" && losses.includes(event.event));
 }
 
-// census counts what there is now: names and leases that are held, places, the names with a
-// queue, the longest queue first, and who has held and waited for longest.
-export function census(locks) {
-  const c = { names: 0, held: 0, waiting: 0, queues: [], holder: null, waiter: null };
+// census counts what there is at an instant: names and leases that are held, places, the names
+// with a queue, the longest queue first, how long those wait who are known, and who has held
+// and waited for longest.
+export function census(locks, at) {
+  const c = { names: 0, held: 0, waiting: 0, queues: [], waits: [], holder: null, waiter: null };
   const older = (a, b, name) => b.since !== undefined && !(a?.since <= b.since) ? { ...b, name } : a;
   for (const lock of locks.values()) {
     c.names += lock.held;
@@ -137,7 +138,10 @@ export function census(locks) {
       c.held++;
       c.holder = older(c.holder, h, lock.name);
     }
-    for (const p of lock.queue ?? []) c.waiter = older(c.waiter, p, lock.name);
+    for (const p of lock.queue ?? []) {
+      c.waits.push(at - p.since);
+      c.waiter = older(c.waiter, p, lock.name);
+    }
   }
   c.queues = c.queues.sort((a, b) => b.queueLength - a.queueLength).map((lock) => lock.name);
   return c;

@@ -2,7 +2,8 @@
 import { html, useEffect, useLayoutEffect, useMemo, useRef, useState } from "./lib.js";
 import { Bar } from "./bar.js";
 import { clock, count, plain, who, whole } from "./format.js";
-import { watch } from "./fleet.js";
+import { trouble, watch } from "./fleet.js";
+import { now } from "./now.js";
 import { Mode, Text, Token, useTick } from "./parts.js";
 import { go, href } from "./route.js";
 import { lockStates, moved, rowsNear } from "./rows.js";
@@ -10,7 +11,6 @@ import { lockStates, moved, rowsNear } from "./rows.js";
 // What a column is called, and what sorts by it: first that way, then the other.
 const columns = [
   { title: "Name", sort: "name", first: "ascending" },
-  { title: "Mode" },
   { title: "Holder" },
   { title: "Reason" },
   { title: "Held for", sort: "held", first: "descending" },
@@ -20,17 +20,20 @@ const columns = [
 ];
 const otherWay = { ascending: "descending", descending: "ascending" };
 
+let latest = { name: undefined, index: -1 }; // the row of the keyboard, for who comes back
+
 // Table shows locks. They are sorted by sort, and order(sort) sorts them otherwise; grid is
 // a ref that gets the element which has the keyboard.
 export function Table({ shown, sort, order, grid }) {
   useTick(1000);
   const body = useRef(null);
   const { first, last } = useSpan(body, shown.length);
-  const [active, setActive] = useState({ name: undefined, index: -1 });
+  const [active, activate] = useState(latest);
+  const setActive = (row) => activate(latest = row);
   const at = place(shown, active);
   const visible = shown.slice(first, last);
   useWatch(visible);
-  const second = Math.floor(performance.now() / 1000);
+  const second = trouble.value ?? Math.floor(now() / 1000);
 
   function press(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -44,7 +47,7 @@ export function Table({ shown, sort, order, grid }) {
     reveal(body.current, to, shown.length);
   }
 
-  // Whoever comes to the table is on the first row that is to be seen.
+  // The keyboard comes to the table on the first row that is to be seen.
   function enter(event) {
     if (event.target !== grid.current || at >= 0) return;
     const index = topmost(body.current, shown.length);
@@ -76,23 +79,22 @@ function TableRow({ row, index, active, second }) {
   const { lock, name, holder: h, waiting } = row;
   const since = useMemo(() => (h?.since === undefined ? undefined : "since " + clock(h.since)), [h?.since]);
   return useMemo(() => {
-    const now = performance.now();
-    const is = Object.keys(lockStates).filter((key) => lockStates[key].is(row, now));
+    const at = now();
+    const is = Object.keys(lockStates).filter((key) => lockStates[key].is(row, at));
     const more = lock.holders.length - 1;
     return html`<div role="row" id=${idOf(name)} aria-rowindex=${index + 2} aria-selected=${active}
         class=${["grid-row", ...is.map((key) => "is-" + key)].join(" ")}>
       <${Cell} of="name" title=${plain(name)}>
-        <a href=${href("lock", { name })} tabindex="-1"><${Text} value=${name} /></a><//>
-      <${Cell} of="mode"><${Mode} of=${lock} /><//>
+        <a href=${href("lock", { name })} tabindex="-1"><${Text} value=${name} /></a> <${Mode} of=${lock} /><//>
       <${Cell} of="holder" title=${h && plain(who(h))}>
         ${h ? html`<${Text} value=${who(h)} />` : html`<i>nobody</i>`}${more > 0 && html` <i>and ${more} more</i>`}<//>
       <${Cell} of="reason" title=${plain(h?.reason ?? "")}>${h?.reason && html`<${Text} value=${h.reason} />`}<//>
       <${Cell} of="held" title=${since}>
-        ${h && (h.released ? html`<i>kept closed</i>` : h.since === undefined ? "unknown" : whole(now - h.since))}
+        ${h && (h.released ? html`<i>cooling down</i>` : h.since === undefined ? "unknown" : whole(at - h.since))}
         ${is.includes("long") && html` <b title=${lockStates.long.means}>long</b>`}<//>
       <${Cell} of="left">${h && html`<${Bar} holder=${h} />`}<//>
       <${Cell} of="token">${h && !h.foreign && html`<${Token} value=${h.fencing_token_str} />`}<//>
-      <${Cell} of="queue">${waiting > 0 ? html`<b>${count(waiting)} waiting</b>` : html`<i>none</i>`}<//>
+      <${Cell} of="queue">${waiting > 0 ? html`<b>${count(waiting)} waiting</b>` : html`<i>–</i>`}<//>
     </div>`;
   }, [row, index, active, second]);
 }

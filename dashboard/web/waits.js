@@ -24,7 +24,7 @@ export function partyOf(h, lock, i) {
 //   culprits  those who hold it up and wait for nobody else: {who, holds, waits}. Several
 //             are together if they hold the same names
 //   circle    they wait for each other; certain: nobody else can free them
-//   steps     names, from those of the culprits on to what waiters hold: {lock, depth, by}
+//   steps     names, from what the culprits hold on to what waiters hold: {lock, depth, by}
 //   waiting   how many places there are, and longest the oldest: {place, lock}
 export function blockages(locks) {
   const together = new Map();

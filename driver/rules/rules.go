@@ -114,9 +114,9 @@ func SameKind(there, m lockinfo.Mode) error {
 	case is == wanted:
 		return nil
 	case wanted == 0:
-		return fmt.Errorf("%w: the name is a semaphore with limit %d now: use another name", driver.ErrKindMismatch, is)
+		return fmt.Errorf("%w: the name is a semaphore with limit %d now: use that limit, or another name", driver.ErrKindMismatch, is)
 	case is == 0:
-		return fmt.Errorf("%w: the name is not a semaphore now: use another name", driver.ErrKindMismatch)
+		return fmt.Errorf("%w: the name is a lock without slots now: leave the limit out, or use another name", driver.ErrKindMismatch)
 	default:
 		return fmt.Errorf("%w: the semaphore has limit %d now: ask for the same, or wait until nobody uses it", driver.ErrKindMismatch, is)
 	}

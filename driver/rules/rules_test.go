@@ -185,8 +185,8 @@ func TestKinds(t *testing.T) {
 		}
 	})
 	for _, want := range []string{
-		"kind mismatch: the name is a semaphore with limit 2 now: use another name",
-		"kind mismatch: the name is not a semaphore now: use another name",
+		"kind mismatch: the name is a semaphore with limit 2 now: use that limit, or another name",
+		"kind mismatch: the name is a lock without slots now: leave the limit out, or use another name",
 		"kind mismatch: the semaphore has limit 3 now: ask for the same, or wait until nobody uses it",
 	} {
 		if !said[want] {

@@ -10,13 +10,106 @@ import (
 	"time"
 
 	apps "k8s.io/api/apps/v1"
+	core "k8s.io/api/core/v1"
+	networking "k8s.io/api/networking/v1"
+	policy "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
+
+// serverObjects returns the objects of the server's file.
+func serverObjects(t *testing.T) []string {
+	t.Helper()
+	all := strings.Split(read(t, "kubernetes/server.yaml"), "\n---\n")
+	if len(all) != 5 {
+		t.Fatalf("%d objects, want 5", len(all))
+	}
+	return all
+}
+
+// A serviceMonitor has those fields of the operator's type that ours has.
+type serviceMonitor struct {
+	meta.TypeMeta   `json:",inline"`
+	meta.ObjectMeta `json:"metadata"`
+	Spec            struct {
+		Selector  meta.LabelSelector `json:"selector"`
+		Endpoints []struct {
+			Port     string `json:"port"`
+			Path     string `json:"path"`
+			Interval string `json:"interval"`
+		} `json:"endpoints"`
+	} `json:"spec"`
+}
+
+// TestServerObjects: what is around the Deployment is about its pods and its ports, leaves
+// one pod when a node is drained, and lets the memory end before the kernel does.
+func TestServerObjects(t *testing.T) {
+	objects := serverObjects(t)
+	var d apps.Deployment
+	var service core.Service
+	var budget policy.PodDisruptionBudget
+	var network networking.NetworkPolicy
+	var monitor serviceMonitor
+	for i, to := range []any{&d, &service, &budget, &network, &monitor} {
+		strictly(t, objects[i], to)
+	}
+	pod := d.Spec.Template
+	for name, selector := range map[string]map[string]string{
+		"the service":         service.Spec.Selector,
+		"the budget":          budget.Spec.Selector.MatchLabels,
+		"the network policy":  network.Spec.PodSelector.MatchLabels,
+		"the service monitor": monitor.Spec.Selector.MatchLabels,
+	} {
+		labels := pod.Labels
+		if name == "the service monitor" {
+			labels = service.Labels
+		}
+		for k, v := range selector {
+			if labels[k] != v {
+				t.Errorf("%s selects %s=%s, and there are %v", name, k, v, labels)
+			}
+		}
+		if len(selector) == 0 {
+			t.Errorf("%s selects everything", name)
+		}
+	}
+	ports := map[string]int32{}
+	for _, p := range pod.Spec.Containers[0].Ports {
+		ports[p.Name] = p.ContainerPort
+	}
+	for _, p := range service.Spec.Ports {
+		if ports[p.TargetPort.StrVal] != p.Port {
+			t.Errorf("the service has the port %d for %s, and the pod has %v", p.Port, p.TargetPort.StrVal, ports)
+		}
+	}
+	for _, rule := range network.Spec.Ingress {
+		if len(rule.From) == 0 || len(rule.Ports) != 1 || ports[rule.Ports[0].Port.StrVal] == 0 {
+			t.Errorf("the network policy has %+v, and the pod has %v", rule, ports)
+		}
+	}
+	if p := monitor.Spec.Endpoints[0]; ports[p.Port] == 0 || p.Path != "/metrics" {
+		t.Errorf("the service monitor has %+v", p)
+	}
+	if n := budget.Spec.MaxUnavailable.IntValue(); n < 1 || n >= int(*d.Spec.Replicas) {
+		t.Errorf("%d of %d pods may be away", n, *d.Spec.Replicas)
+	}
+	c := pod.Spec.Containers[0]
+	var soft resource.Quantity
+	for _, e := range c.Env {
+		if e.Name == "GOMEMLIMIT" {
+			soft = resource.MustParse(strings.TrimSuffix(e.Value, "B"))
+		}
+	}
+	if hard := c.Resources.Limits.Memory(); soft.IsZero() || soft.Cmp(*hard) >= 0 || soft.Cmp(*c.Resources.Requests.Memory()) <= 0 {
+		t.Errorf("GOMEMLIMIT is %v, and the limit %v", &soft, hard)
+	}
+}
 
 // TestServerDeployment: the pod is given the time that it takes to its end, asks what the
 // server answers, and starts it with flags that it has.
 func TestServerDeployment(t *testing.T) {
 	var d apps.Deployment
-	strictly(t, read(t, "kubernetes/server.yaml"), &d)
+	strictly(t, serverObjects(t)[0], &d)
 	pod := d.Spec.Template.Spec
 	c := pod.Containers[0]
 	var drain time.Duration

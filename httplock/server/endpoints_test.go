@@ -62,7 +62,7 @@ var endpoints = inQuery([]endpoint{
 	{"GET /v1/session", "", "", 0, nothing},
 	{"POST /v1/session", "", `{"token":"x"}`, 0, nothing},
 	{"DELETE /v1/session", "", "", 0, anybody},
-	{"GET /v1/once", "/v1/once?prefix=bank/", "", caller.Once, name},
+	{"GET /v1/once", "/v1/once?prefix=bank/&state=done", "", caller.Once | caller.Read, name},
 	{"POST /v1/once/{key}", "/v1/once/bank%2Fdone", `{"ttl_ms":60000,"fingerprint":"x"}`, caller.Once, name},
 	{"GET /v1/once/{key}", "/v1/once/bank%2Fdone", "", caller.Once, name},
 	{"DELETE /v1/once/{key}", "/v1/once/bank%2Fdone", "", caller.Once, name},

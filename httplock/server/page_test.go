@@ -168,7 +168,7 @@ func (s *shell) split(command string) (words []string) {
 }
 
 // differing are the fields that differ each time.
-var differing = []string{"lease_id", "fencing_token", "fencing_token_str", "last_token", "last_token_str", "expires_in_ms", "place_expires_in_ms", "held_ms", "waiting_ms", "token", "id", "ago_ms", "since_ms", "last_id"}
+var differing = []string{"lease_id", "fencing_token", "fencing_token_str", "last_token", "last_token_str", "expires_in_ms", "place_expires_in_ms", "held_ms", "waiting_ms", "token", "id", "ago_ms", "since_ms", "last_id", "waited_ms", "longest_ms"}
 
 func (s *shell) compare(what string, got *httptest.ResponseRecorder, status, want string) {
 	if strconv.Itoa(got.Code) != status {

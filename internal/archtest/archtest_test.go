@@ -53,12 +53,14 @@ var mayImport = map[string][]string{
 	"goredislock":                         {"driver", "rediscore", "rediscore/doctor"},
 	"otellock":                            {".", "driver", "observe", "internal/tally"},
 	"promlock":                            {".", "internal/tally"},
-	"stores":                              {".", "driver", "httplock", "internal/storeurl", "memlock", "quorumlock", "redislock", "redislock/member", "sqlitelock"},
+	"stores":                              {".", "driver", "httplock", "internal/storeurl", "memlock", "pglock", "quorumlock", "redislock", "redislock/member", "sqlitelock"},
 	"wire":                                {"driver"},
 	"internal/codes":                      {".", "fence", "onetime", "wire"},
+	"internal/probe":                      {"driver"},
 	"internal/problem":                    {"wire"},
 	"internal/view":                       {".", "wire"},
-	"sqlitelock":                          {"driver", "driver/rules", "internal/modes", "sqlitelock/internal/bell", "sqlitelock/internal/onefile"},
+	"pglock":                              {"driver", "driver/mailbox", "driver/rules", "internal/modes", "internal/probe", "internal/storeurl"},
+	"sqlitelock":                          {"driver", "driver/rules", "internal/modes", "internal/probe", "sqlitelock/internal/bell", "sqlitelock/internal/onefile"},
 	"sqlitelock/internal/bell":            {"driver", "driver/mailbox", "sqlitelock/internal/onefile"},
 	"sqlitelock/internal/onefile":         {"driver"},
 	"systest":                             {},
@@ -73,6 +75,7 @@ var mayImport = map[string][]string{
 	"systest/modules":                     {},
 	"systest/faults":                      {},
 	"systest/oteltest":                    {},
+	"systest/pgtest":                      {},
 	"systest/net":                         {},
 	"systest/nettest":                     {},
 	"systest/quorumsim":                   {".", "driver", "internal/mem", "quorumlock"},
@@ -139,7 +142,7 @@ var mayImport = map[string][]string{
 	"cmd/holdfast/internal/notify":    {},
 	"cmd/holdfast/internal/runner":    {".", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/keeper", "cmd/holdfast/internal/notify", "cmd/holdfast/internal/show", "cmd/holdfast/internal/supervise", "driver", "driver/rules", "wire"},
 	"cmd/holdfast/internal/serve":     {"dashboard", "driver", "httplock/server", "httplock/server/caller", "internal/problem", "promlock", "wire"},
-	"cmd/holdfast/internal/show":      {".", "cmd/holdfast/internal/supervise", "driver"},
+	"cmd/holdfast/internal/show":      {".", "cmd/holdfast/internal/supervise", "driver", "internal/view"},
 	"cmd/holdfast/internal/store":     {"driver", "internal/storeurl", "quorumlock", "sqlitelock", "stores"},
 	"cmd/holdfast/internal/supervise": {},
 }
@@ -160,7 +163,7 @@ var rooms = map[string]room{
 		users:     []string{"cmd/holdfast...", "examples...", "promlock", "stores"}, // promlock: expvar, which the client library offers
 	},
 	"database/sql": {
-		importers: []string{"fence/sqlfence", "sqlitelock", "examples...", "systest..."},
+		importers: []string{"fence/sqlfence", "pglock", "sqlitelock", "examples...", "systest..."}, // pglock: Hold; pgx needs it, too
 		users:     []string{"stores", "cmd/holdfast..."},
 	},
 	root: {

@@ -28,6 +28,7 @@ var withDocs = map[string][]string{
 	"oncehttp":        nil,
 	"onetime":         {"Fencing"},
 	"otellock":        nil,
+	"pglock":          nil,
 	"promlock":        nil,
 	"quorumlock":      nil,
 	"redislock":       nil,

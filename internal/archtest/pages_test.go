@@ -183,7 +183,7 @@ var (
 
 // documented are the packages whose names pages may name.
 var documented = map[string]string{
-	"goredislock": "goredislock", "observe": "observe", "otellock": "otellock", "promlock": "promlock", "stores": "stores",
+	"goredislock": "goredislock", "observe": "observe", "otellock": "otellock", "pglock": "pglock", "promlock": "promlock", "stores": "stores",
 	"holdfast": ".", "driver": "driver", "enginetest": "enginetest", "fence": "fence", "holdfasttest": "holdfasttest", "httpfence": "fence/httpfence",
 	"mailbox": "driver/mailbox", "memlock": "memlock", "oncehttp": "oncehttp", "onetime": "onetime", "quorumlock": "quorumlock",
 	"rediscore": "rediscore", "redisfence": "rediscore/redisfence", "redislock": "redislock", "rules": "driver/rules",

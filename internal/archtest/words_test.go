@@ -33,8 +33,8 @@ func wordTable(t *testing.T, title string) (rows [][]string) {
 	_, table, found := strings.Cut(read(t, "docs/internals/engines.md"), "\n| "+title+" | ")
 	table, _, _ = strings.Cut(table, "\n\n")
 	for line := range strings.Lines(table) {
-		if cells := strings.Split(line, "|"); len(cells) == 6 && !strings.HasPrefix(cells[1], "-") {
-			rows = append(rows, cells[1:5])
+		if cells := strings.Split(line, "|"); len(cells) == 7 && !strings.HasPrefix(cells[1], "-") {
+			rows = append(rows, cells[1:6])
 		}
 	}
 	if !found || len(rows) < 10 {
@@ -50,16 +50,18 @@ var inCode = regexp.MustCompile("`([A-Za-z_]+)`")
 func TestWordsOfEngines(t *testing.T) {
 	schema := sources(t, "sqlitelock/schema.sql")
 	const goFunc, luaFunc = `(?m)^func (\([^)]*\) )?%s\(`, `(?m)^local function %s\(`
-	for title, columns := range map[string][3]struct{ text, form string }{
+	for title, columns := range map[string][4]struct{ text, form string }{
 		"step": {
 			{sources(t, "internal/mem/*.go") + sources(t, "driver/mailbox/*.go"), goFunc},
 			{sources(t, "sqlitelock/*.go"), goFunc + "|" + `(?m)^\s%s +=`},
 			{sources(t, "rediscore/internal/lua/*.lua"), luaFunc},
+			{sources(t, "pglock/sql/*.sql"), `(?m)^CREATE OR REPLACE FUNCTION holdfast\.%s\(`},
 		},
 		"thing": {
 			{sources(t, "driver/*.go") + sources(t, "lockinfo/*.go"), `(?m)^\t%s +\S`},
 			{schema, `(?m)^\t%s +(TEXT|INTEGER|BLOB) `},
 			{sources(t, "rediscore/internal/lua/*.lua"), `\b%s\b`},
+			{sources(t, "pglock/sql/schema.sql"), `(?m)^\t%s +(text|integer|bigint|boolean) `},
 		},
 	} {
 		for _, row := range wordTable(t, title) {

@@ -217,9 +217,9 @@ var packagePaths = func() map[string]string {
 		"strconv", "strings", "sync", "sync/atomic", "testing", "testing/synctest", "time",
 		ours + "/driver", ours + "/driver/rules", ours + "/enginetest", ours + "/fence", ours + "/fence/httpfence", ours + "/fence/sqlfence",
 		ours + "/dashboard", ours + "/goredislock", ours + "/holdfasttest", ours + "/memlock", ours + "/observe", ours + "/oncehttp",
-		ours + "/onetime", ours + "/otellock", ours + "/promlock", ours + "/quorumlock", ours + "/rediscore",
+		ours + "/onetime", ours + "/otellock", ours + "/pglock", ours + "/promlock", ours + "/quorumlock", ours + "/rediscore",
 		ours + "/rediscore/redisfence", ours + "/redislock", ours + "/redislock/member", ours + "/sqlitelock", ours + "/stores", ours + "/wire",
-		"github.com/redis/rueidis", "github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/promhttp",
+		"github.com/jackc/pgx/v5/pgxpool", "github.com/redis/rueidis", "github.com/prometheus/client_golang/prometheus", "github.com/prometheus/client_golang/prometheus/promhttp",
 	} {
 		all[path.Base(p)] = p
 	}

@@ -82,7 +82,7 @@ func reset(tcp *net.TCPConn) {
 
 func (c *conn) readRequests() {
 	defer c.toServer.close()
-	in := newWire(c.client)
+	in := c.proxy.wire(c.client)
 	for {
 		words, raw, err := in.request()
 		if err != nil {
@@ -121,7 +121,7 @@ func (c *conn) writeRequests() {
 
 func (c *conn) readReplies() {
 	defer c.toClient.close()
-	in := newWire(c.server)
+	in := c.proxy.wire(c.server)
 	for {
 		r, err := in.reply()
 		if err != nil {

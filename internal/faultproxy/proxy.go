@@ -1,7 +1,7 @@
 // Package faultproxy puts a faulty network between a Redis client and its
 // server, for tests: a TCP proxy that understands enough of RESP to see each
 // request and to match its reply, and that delays, holds, loses or cuts as the
-// test says.
+// test says. NewPostgres is the same for PostgreSQL.
 //
 //	p := faultproxy.New(t, serverAddr)
 //	p.OnRequest(func(r faultproxy.Request) faultproxy.Action {
@@ -25,6 +25,7 @@
 package faultproxy
 
 import (
+	"io"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -36,6 +37,7 @@ import (
 // concurrent use.
 type Proxy struct {
 	target   string
+	wire     func(io.Reader) protocol
 	listener net.Listener
 	requests atomic.Int64
 	latency  atomic.Int64 // nanoseconds, of everything
@@ -57,12 +59,25 @@ type Proxy struct {
 // with the test: its connections are closed, its goroutines over.
 func New(t testing.TB, target string) *Proxy {
 	t.Helper()
+	return listen(t, target, func(r io.Reader) protocol { return newWire(r) })
+}
+
+// A protocol reads requests from a client, or replies from a server, with all their
+// bytes. A request without words has no reply.
+type protocol interface {
+	request() (words []string, raw []byte, err error)
+	reply() (reply, error)
+}
+
+func listen(t testing.TB, target string, wire func(io.Reader) protocol) *Proxy {
+	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatalf("faultproxy: cannot listen: %v", err)
 	}
 	p := &Proxy{
 		target:   target,
+		wire:     wire,
 		listener: listener,
 		conns:    map[*conn]struct{}{},
 		passing:  make(chan struct{}),

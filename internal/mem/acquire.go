@@ -39,7 +39,7 @@ func (e *Engine) acquireLocked(req *driver.AcquireRequest, now time.Time) (reply
 	switch reply.Outcome = v.outcome; v.outcome {
 	case driver.Granted:
 		if v.own != nil { // INVARIANT I6: a repeat gets the token of the first time
-			lengthen(&v.own.expiry, now.Add(req.TTL))
+			v.own.renew(now, req.TTL)
 		} else {
 			// The store counts the TTL from when it carries the request out.
 			// The client counts from before it sent it, and so ends earlier.

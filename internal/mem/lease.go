@@ -22,7 +22,7 @@ func (e *Engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []erro
 		if h == nil || req.Token != 0 && req.Token != h.token {
 			return driver.ErrLost
 		}
-		lengthen(&h.expiry, now.Add(req.TTL))
+		h.renew(now, req.TTL)
 		return nil
 	})
 }
@@ -46,7 +46,7 @@ func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 		switch {
 		case h == nil: // over, released before, or never granted
 		case req.KeepFor > 0: // not twice: what is kept closed is not held any more
-			h.keepClosed(now.Add(req.KeepFor))
+			h.keepClosed(now, req.KeepFor)
 			if len(l.queue) > 0 {
 				// The lock may become free earlier now, without a notice: the head must reset
 				// its timer.

@@ -34,7 +34,8 @@ type lease struct {
 	token    uint64          // never changes
 	granted  time.Time       // by the clock, which the token may be ahead of; never changes
 	expiry   time.Time
-	released bool // kept closed by KeepFor
+	ttl      time.Duration // from when the expiry was set
+	released bool          // kept closed by KeepFor
 
 	// proposer is the engine of a quorum that has proposed the lease, and may take it
 	// back; empty if it is confirmed, or no quorum's.
@@ -129,7 +130,7 @@ func (l *lock) addHead(v *rules.View, now time.Time) {
 // INVARIANT I2.
 func (l *lock) grant(req *driver.AcquireRequest, token uint64, granted, expiry time.Time) *lease {
 	l.lastToken = token
-	h := &lease{id: req.LeaseID, mode: req.Mode, who: copyHolder(req.Holder), token: token, granted: granted, expiry: expiry}
+	h := &lease{id: req.LeaseID, mode: req.Mode, who: copyHolder(req.Holder), token: token, granted: granted, expiry: expiry, ttl: expiry.Sub(granted)}
 	l.leases = append(l.leases, h)
 	return h
 }
@@ -142,14 +143,24 @@ func lengthen(end *time.Time, t time.Time) {
 	}
 }
 
+// renew makes the lease last for ttl from now on, unless it lasts for longer.
+func (h *lease) renew(now time.Time, ttl time.Duration) {
+	if !now.Add(ttl).Before(h.expiry) {
+		h.ttl = ttl
+	}
+	lengthen(&h.expiry, now.Add(ttl))
+}
+
 // end removes a lease. The caller serves the queue.
 func (l *lock) end(h *lease) {
 	l.leases = slices.DeleteFunc(l.leases, func(other *lease) bool { return other == h })
 }
 
-// keepClosed ends a lease, but blocks others until t. It has no holder then: a repeat of the
-// release finds no lease to lengthen.
-func (h *lease) keepClosed(t time.Time) { h.released, h.expiry = true, t }
+// keepClosed ends a lease, but blocks others for d from now on. It has no holder then: a
+// repeat of the release finds no lease to lengthen.
+func (h *lease) keepClosed(now time.Time, d time.Duration) {
+	h.released, h.expiry, h.ttl = true, now.Add(d), d
+}
 
 // blocker describes what blocks a waiter at the given place: of several leases the one that
 // ends first, without its token and ID, with which the waiter could end it. INVARIANT I4.
@@ -167,6 +178,7 @@ func (h *lease) describe(now time.Time) lockinfo.Holding {
 	return lockinfo.Holding{
 		LeaseID: h.id, Token: h.token, Mode: h.mode, Holder: copyHolder(h.who),
 		Since: max(now.Sub(h.granted), 0), ExpiresIn: h.expiry.Sub(now), Released: h.released,
+		TTL: h.ttl,
 	}
 }
 

@@ -101,7 +101,7 @@ func (m *Member) voteLocked(l *lock, v *rules.View, req driver.ProposeRequest, n
 	switch {
 	case own == nil:
 	case own.proposer == req.Proposer && own.token == req.Token:
-		lengthen(&own.expiry, now.Add(req.TTL)) // INVARIANT I6
+		own.renew(now, req.TTL) // INVARIANT I6
 		return driver.ProposeReply{Vote: driver.VoteAccepted, Token: own.token}
 	case own.proposer != req.Proposer || own.token > req.Replaces:
 		return driver.ProposeReply{Vote: driver.VoteOwn, Token: own.token}
@@ -160,7 +160,7 @@ func (m *Member) renewLocked(req driver.RenewRequest, now time.Time) driver.Rene
 	l := m.settleLocked(req.Name, now)
 	own := l.held(req.LeaseID)
 	if own != nil && (own.token == req.Token || req.Token == 0 || req.Repair && own.token > req.Token) {
-		lengthen(&own.expiry, now.Add(req.TTL))
+		own.renew(now, req.TTL)
 		own.proposer = "" // its caller has it: it is no longer a proposal
 		return driver.RenewReply{Token: own.token}
 	}

@@ -43,7 +43,7 @@ func (m *Member) Withdraw(ctx context.Context, req driver.WithdrawRequest) (uint
 		}
 		l.lastToken = max(l.lastToken, own.token|1)
 		if req.KeepFor > 0 {
-			own.keepClosed(now.Add(req.KeepFor))
+			own.keepClosed(now, req.KeepFor)
 		} else {
 			l.end(own)
 		}

@@ -77,7 +77,7 @@ type Place[I any] struct {
 	req driver.RefreshRequest
 
 	// The mutex of the Keeper guards the rest.
-	entry   schedule.Entry
+	entry   schedule.Entry[*Place[I]]
 	left    bool      // its waiter is gone
 	sent    time.Time // when the last refresh was sent
 	hurried time.Time // when the last refresh because of a notice was due
@@ -101,7 +101,7 @@ type Refresh[I any] struct {
 // Init makes a keeper without places.
 func (k *Keeper[I]) Init(owner Owner[I]) {
 	k.Owner = owner
-	k.table.Init(func(p *Place[I]) *schedule.Entry { return &p.entry }, k.tick)
+	k.table.Init(k.tick)
 }
 
 // Enter counts one waiter more, which must Exit, and returns the waiter TTL for a lease of
@@ -118,6 +118,7 @@ func (k *Keeper[I]) Exit() { k.waiters.Add(-1) }
 func (k *Keeper[I]) Join(req driver.RefreshRequest, blocker driver.Blocker) *Place[I] {
 	now := time.Now()
 	p := &Place[I]{req: req, sent: now, Answers: make(chan Refresh[I], 1)}
+	p.entry.Item = p
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.putLocked(p, now.Add(k.nextLookLocked(p, blocker)))
@@ -128,7 +129,7 @@ func (k *Keeper[I]) Join(req driver.RefreshRequest, blocker driver.Blocker) *Pla
 func (k *Keeper[I]) Leave(p *Place[I]) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.table.Remove(p)
+	k.table.Remove(&p.entry)
 	p.left = true
 	k.foreignLocked(p, driver.Blocker{})
 }
@@ -148,7 +149,7 @@ func (k *Keeper[I]) Hurry(p *Place[I]) {
 	if now := time.Now(); at.Before(now) {
 		at = now
 	}
-	if at.Before(p.entry.At()) {
+	if at.Before(k.table.At(&p.entry)) {
 		p.hurried, p.urgent = at, true
 		k.putLocked(p, at)
 	}
@@ -157,7 +158,7 @@ func (k *Keeper[I]) Hurry(p *Place[I]) {
 // putLocked moves p to the time at, unless its waiter has left.
 func (k *Keeper[I]) putLocked(p *Place[I], at time.Time) {
 	if !p.left {
-		k.table.Put(p, at)
+		k.table.Put(&p.entry, at)
 	}
 }
 
@@ -180,7 +181,7 @@ func (k *Keeper[I]) due(now time.Time) [][]*Place[I] {
 		if batches.Room() && !urgent {
 			limit = now.Add(p.req.WaiterTTL / refreshJoin)
 		}
-		if p.entry.At().After(limit) {
+		if k.table.At(&p.entry).After(limit) {
 			return time.Time{}, true
 		}
 		urgent = urgent || p.urgent

@@ -16,7 +16,7 @@ import (
 
 // An appointment is a thing of which the test knows by itself when it is due.
 type appointment struct {
-	entry schedule.Entry
+	entry schedule.Entry[*appointment]
 	due   time.Time // zero: it is not in the table
 	seen  int
 }
@@ -33,9 +33,11 @@ type diary struct {
 
 func newDiary(t *testing.T, n int) *diary {
 	d := &diary{t: t, next: func(*appointment) time.Time { return time.Time{} }}
-	d.table.Init(func(a *appointment) *schedule.Entry { return &a.entry }, d.tick)
+	d.table.Init(d.tick)
 	for range n {
-		d.all = append(d.all, &appointment{})
+		a := &appointment{}
+		a.entry.Item = a
+		d.all = append(d.all, a)
 	}
 	return d
 }
@@ -44,14 +46,14 @@ func (d *diary) put(a *appointment, in time.Duration) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	a.due = time.Now().Add(in)
-	d.table.Put(a, a.due)
+	d.table.Put(&a.entry, a.due)
 }
 
 func (d *diary) remove(a *appointment) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	a.due = time.Time{}
-	d.table.Remove(a)
+	d.table.Remove(&a.entry)
 }
 
 func (d *diary) tick() {
@@ -60,7 +62,7 @@ func (d *diary) tick() {
 	d.ticks++
 	now := time.Now()
 	d.table.Visit(func(a *appointment) (time.Time, bool) {
-		if first := d.first(); !a.due.Equal(first) || !a.entry.At().Equal(first) {
+		if first := d.first(); !a.due.Equal(first) || !d.table.At(&a.entry).Equal(first) {
 			d.t.Errorf("visited what is due at %s, want the first, due at %s", a.due, first)
 		}
 		if a.due.After(now) {
@@ -146,6 +148,80 @@ func TestTimetableTicks(t *testing.T) {
 		d.remove(d.all[0])
 		ticks(time.Minute, 1) // in vain
 	})
+}
+
+// However many items there are, those with the same pause share a row, and others need few.
+// What was removed leaves none behind.
+func TestTimetableRows(t *testing.T) {
+	const n, step = 10_000, time.Millisecond
+	began := time.Now()
+	for what, c := range map[string]struct {
+		at   func(i int) time.Duration // when the i-th is due
+		most int
+	}{
+		"one pause":              {func(i int) time.Duration { return time.Hour + time.Duration(i)*step }, 1},
+		"each before the last":   {func(i int) time.Duration { return time.Hour - time.Duration(i)*step }, 1},
+		"all at one time":        {func(int) time.Duration { return time.Hour }, 1},
+		"three pauses":           {func(i int) time.Duration { return time.Duration(i%3+1)*time.Hour + time.Duration(i)*step }, 3},
+		"one pause, and an hour": {func(i int) time.Duration { return time.Duration(i/5000%2)*time.Hour + time.Duration(i)*step }, 2},
+		"at random":              {func(int) time.Duration { return rand.N(time.Hour) }, 300},
+	} {
+		d := newDiary(t, n)
+		most := 0
+		for i, a := range d.all {
+			d.table.Put(&a.entry, began.Add(time.Hour+c.at(i)))
+			most = max(most, d.table.Rows())
+		}
+		if most > c.most {
+			t.Errorf("%s: %d rows, want %d at most", what, most, c.most)
+		}
+		for i := range d.all { // what is renewed is put behind the others after a moment
+			d.table.Put(&d.all[i].entry, began.Add(time.Minute))
+			d.table.Put(&d.all[i].entry, began.Add(5*time.Hour+time.Duration(i)*step))
+			most = max(most, d.table.Rows())
+		}
+		if most > c.most+2 || d.table.Len() != n {
+			t.Errorf("%s: %d rows, want %d at most; %d items, want %d", what, most, c.most+2, d.table.Len(), n)
+		}
+		rand.Shuffle(n, func(i, j int) { d.all[i], d.all[j] = d.all[j], d.all[i] })
+		for _, a := range d.all {
+			d.remove(a)
+		}
+		if d.table.Rows() != 0 || d.table.Len() != 0 {
+			t.Errorf("%s: %d rows and %d items, want none", what, d.table.Rows(), d.table.Len())
+		}
+	}
+}
+
+// BenchmarkTimetable is a renewal's part: an item that is due is moved twice, to when
+// its request is repeated and to its next renewal.
+func BenchmarkTimetable(b *testing.B) {
+	const n, ttl = 100_000, 30 * time.Second
+	for what, jitter := range map[string]time.Duration{"one TTL": 1, "each another": ttl / 3} {
+		b.Run(what, func(b *testing.B) {
+			var table schedule.Timetable[*appointment]
+			table.Init(func() {})
+			now := time.Now()
+			for i := range n {
+				a := &appointment{}
+				a.entry.Item = a
+				table.Put(&a.entry, now.Add(time.Duration(i)*ttl/3/n+rand.N(jitter)))
+			}
+			for i := 0; i < b.N; i += driver.MaxBatch {
+				var batch []*appointment
+				table.Visit(func(a *appointment) (time.Time, bool) {
+					if len(batch) == driver.MaxBatch {
+						return time.Time{}, true
+					}
+					batch, a.due = append(batch, a), table.At(&a.entry)
+					return a.due.Add(ttl / 6), false
+				})
+				for _, a := range batch {
+					table.Put(&a.entry, a.due.Add(ttl/3+rand.N(jitter)))
+				}
+			}
+		})
+	}
 }
 
 // A router that sends each name to the route that it begins with.

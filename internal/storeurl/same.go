@@ -1,6 +1,7 @@
 package storeurl
 
 import (
+	"cmp"
 	"net"
 	"net/url"
 	"path/filepath"
@@ -31,6 +32,8 @@ func identity(rawURL string) string {
 	case "http", "https":
 		port := map[string]string{"http": "80", "https": "443"}[scheme]
 		return "http://" + hosts(p, port) + strings.TrimSuffix(u.Path, "/")
+	case "postgres", "postgresql":
+		return postgres(p, u)
 	case "http+unix":
 		return scheme + "://" + realPath(u.Path)
 	case "redis+unix":
@@ -50,6 +53,17 @@ func identity(rawURL string) string {
 		path = ""
 	}
 	return scheme + "://" + hosts(p, port) + path + prefix
+}
+
+// postgres is identity for PostgreSQL: a schema of a database.
+func postgres(p Parts, u *url.URL) string {
+	q := u.Query()
+	where := url.Values{}
+	for _, name := range []string{"host", "port", "service"} {
+		where.Set(name, q.Get(name))
+	}
+	where.Set("schema", cmp.Or(q.Get("schema"), "holdfast"))
+	return "postgres://" + hosts(p, "5432") + "/" + cmp.Or(q.Get("dbname"), strings.Trim(u.Path, "/")) + "?" + where.Encode()
 }
 
 // hosts returns the hosts in an order of their own, each with a port.

@@ -39,7 +39,9 @@ func HasCredentials(rawURL string) bool {
 func HasPassword(rawURL string) bool {
 	p, ok := Split(rawURL)
 	_, password, _ := strings.Cut(strings.TrimSuffix(p.User, "@"), ":")
-	return ok && (password != "" || strings.Contains(p.Rest, "sentinel_password="))
+	_, query, _ := strings.Cut(p.Rest, "?")
+	params, _ := url.ParseQuery(query)
+	return ok && (password != "" || strings.Contains(p.Rest, "password=") || HasPassword(params.Get("listen")))
 }
 
 // strip returns rawURL without credentials, and whether it had any, or may have had: of a
@@ -98,7 +100,7 @@ func (p Parts) stripRest() (rest string, stripped, ok bool) {
 	for name, values := range q {
 		// What no store takes is refused, but somebody has written it.
 		text := strings.ToLower(name + "=" + strings.Join(values, "&"))
-		if name == "sentinel_user" || strings.Contains(text, "password=") {
+		if name == "sentinel_user" || strings.Contains(text, "password=") || name == "listen" {
 			q.Del(name)
 			stripped = true
 		}

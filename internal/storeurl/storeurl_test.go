@@ -29,6 +29,8 @@ func TestPublic(t *testing.T) {
 		"redis://h?client_name=c&prefix=p?password=secret":             "redis://h?client_name=c",
 		"sqlite:///a@b/c.db":                                           "sqlite:///a@b/c.db",
 		"postgres://u:secret@h/db":                                     "postgres://h/db",
+		"postgres://u:secret@h1:1,h2/db?schema=s&sslpassword=secret":   "postgres://h1:1,h2/db?schema=s",
+		"postgres://h/db?listen=postgres%3A%2F%2Fu%3Asecret%40i%2Fdb":  "postgres://h/db",
 		"https://:secret@h1:7420,h2/locks?ca_file=/x":                  "https://h1:7420,h2/locks?ca_file=/x",
 		"http+unix://:secret@/run/holdfast.sock":                       "http+unix:///run/holdfast.sock",
 	} {
@@ -81,6 +83,8 @@ func TestSame(t *testing.T) {
 		{"https://a:7420?ca_file=/x", "http://a:7420"},
 		{"http+unix://" + dir + "/f.db", "http+unix://" + dir + "/link/elsewhere.db"},
 		{"sqlite:///a.db", "sqlite:///a.db?history=1"},
+		{"postgres://a,b/db?schema=holdfast", "postgresql://u@B:5432,A/db?sslmode=require"},
+		{"postgres:///db?host=/run/postgresql", "postgresql:///db?host=/run/postgresql&history=1"},
 	} {
 		if !Same(same[0], same[1]) {
 			t.Errorf("%q are two stores", same)
@@ -103,6 +107,11 @@ func TestSame(t *testing.T) {
 		{"http://a:7420", "http://a:7421"},
 		{"http://a/one", "http://a/two"},
 		{"http+unix:///a.sock", "http+unix:///b.sock"},
+		{"postgres://h/a", "postgres://h/b"},
+		{"postgres://h/a", "postgres://h:6432/a"},
+		{"postgres://h/a", "postgres://h/a?schema=other"},
+		{"postgres:///a?host=/run", "postgres:///a?host=/tmp"},
+		{"postgres:///a?service=b", "postgres:///a?service=c"},
 	} {
 		if Same(other[0], other[1]) {
 			t.Errorf("%q are one store", other)

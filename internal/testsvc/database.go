@@ -3,6 +3,7 @@
 package testsvc
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"os/user"
@@ -13,20 +14,23 @@ import (
 	"time"
 )
 
-// A Database is a SQL server with a data directory of its own. It listens on a
-// unix socket in that directory and nowhere else. Its methods must be called
-// from the test's goroutine.
+// A Database is a SQL server with a data directory of its own, or a pooler in front of
+// one. It listens on a unix socket in that directory and, if it has an address, on a port
+// of 127.0.0.1. Its methods must be called from the test's goroutine.
 type Database struct {
-	DSN string // for the usual Go driver; the same over restarts
+	DSN  string // for the usual Go driver; the same over restarts
+	Addr string // host:port, the same over restarts; "" for MariaDB
+	URL  string // postgres://…, by Addr
 
-	t       testing.TB
-	dir     string // data and socket
-	account *syscall.Credential
-	program string
-	args    []string
-	ready   string         // in a line of its log
-	stop    syscall.Signal // ends it as a crash would
-	proc    *process
+	t        testing.TB
+	dir      string // data and socket
+	account  *syscall.Credential
+	settings []string // of the test
+	program  string
+	args     []string
+	ready    string         // in a line of its log
+	stop     syscall.Signal // ends it as a crash would
+	proc     *process
 }
 
 // newDatabase makes an empty directory that goes away with the test, and that
@@ -93,11 +97,33 @@ func (db *Database) initialize(program string, args ...string) {
 
 func (db *Database) start() {
 	db.t.Helper()
-	p, err := startCommand(db.command(db.program, db.args...), db.ready)
-	if err != nil {
+	if err := db.tryStart(); err != nil {
 		db.t.Fatalf("%s does not start: %v", filepath.Base(db.program), err)
 	}
-	db.proc = p
+}
+
+func (db *Database) tryStart() (err error) {
+	p, err := startCommand(db.command(db.program, db.args...), db.ready)
+	if err == nil {
+		db.proc = p
+	}
+	return err
+}
+
+// startOnPort starts the server on a free port, with the arguments that args returns.
+func (db *Database) startOnPort(args func(port int) []string) {
+	db.t.Helper()
+	var err error
+	for range startAttempts {
+		port := freePort(db.t)
+		db.Addr = fmt.Sprintf("127.0.0.1:%d", port)
+		db.URL = "postgres://postgres@" + db.Addr + "/postgres?sslmode=disable"
+		db.args = args(port)
+		if err = db.tryStart(); err == nil {
+			return
+		}
+	}
+	db.t.Fatalf("%s does not start: %v", filepath.Base(db.program), err)
 }
 
 // Restart ends the server without a shutdown, as a crash would, and starts it
@@ -110,6 +136,15 @@ func (db *Database) Restart() {
 
 // PID returns the process ID of the running server.
 func (db *Database) PID() int { return db.proc.pid }
+
+// Kill ends the server without a shutdown, as a crash would, and returns when it is gone.
+func (db *Database) Kill() { db.end() }
+
+// Start starts the server again on the same data, after Kill.
+func (db *Database) Start() {
+	db.t.Helper()
+	db.start()
+}
 
 // end sends the signal and, if that does not help, kills.
 func (db *Database) end() {

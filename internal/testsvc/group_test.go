@@ -30,6 +30,7 @@ func TestClusterReplacesAMaster(t *testing.T) {
 		}
 		c.Masters[i].mustDo("SET", key, "x")
 	}
+	await(t, "its replica has the key", func() bool { return c.Replicas[1].mustDo("DBSIZE") == "1" })
 	c.Masters[1].Kill()
 	await(t, "its replica takes over", c.Replicas[1].IsMaster)
 	if got := c.Replicas[1].mustDo("GET", "c"); got != "x" {

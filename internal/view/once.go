@@ -55,7 +55,7 @@ func Status(name string, s holdfast.ScheduleState) *wire.Schedule {
 
 // record returns the record of a schedule as JSON has it.
 func record(name string, r *holdfast.ScheduleRecord) *wire.Schedule {
-	v := &wire.Schedule{Name: name, Began: r.Began, Done: r.Done, Missed: r.Missed, Gaps: []wire.MissedRuns{}}
+	v := &wire.Schedule{Name: name, Began: r.Began, Done: r.Done, Missed: r.Missed, Gaps: []wire.MissedRuns{}, Runs: []string{}}
 	if !r.Next.IsZero() {
 		v.Next = &r.Next
 	}
@@ -67,8 +67,16 @@ func record(name string, r *holdfast.ScheduleRecord) *wire.Schedule {
 	if b := r.Begun; b != nil {
 		v.Begun = &wire.BegunRun{Scheduled: b.Scheduled, At: b.At, By: b.By, Attempts: b.Attempts, Open: b.Open, Error: b.Err}
 	}
+	for _, run := range r.Runs {
+		if word := runs[run]; word != "" { // a later version may write others
+			v.Runs = append(v.Runs, word)
+		}
+	}
 	for _, m := range r.Gaps {
 		v.Gaps = append(v.Gaps, wire.MissedRuns{First: m.First, Last: m.Last, Count: m.Count, Error: m.Err})
 	}
 	return v
 }
+
+// runs are the words for the outcomes of scheduled times.
+var runs = map[rune]string{'d': "done", 'r': "retried", 'm': "missed"}

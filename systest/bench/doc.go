@@ -25,6 +25,7 @@
 //	recovery.go    the holder dies
 //	loss.go        the lock is deleted
 //	beside.go      one goroutine, with many other locks
+//	postgres.go    pairs and hand-offs on PostgreSQL with a disk
 //	goals.go       what holdfast shall reach
 //	write.go       the files of the report
 //	meter.go       CPU of server and client, allocations

@@ -25,7 +25,7 @@ var libraries = []string{
 
 // goals returns what holdfast shall reach.
 func goals() []report.Goal {
-	all := slices.Concat(throughputGoals(), latencyGoals(), handOffGoals(), serverGoals(), heldGoals(), []report.Goal{
+	all := slices.Concat(throughputGoals(), latencyGoals(), handOffGoals(), serverGoals(), heldGoals(), durableGoals(), []report.Goal{
 		{Title: "take-over past the expiry, ms", Workload: "recovery", Metric: "past", AtMost: 5},
 		{Title: "the same beside 200,000 keys, ms", Workload: "recovery-200000", Metric: "past", AtMost: 5},
 		{Title: "loss by DEL known, with the next renewal, ms", Workload: "loss", Metric: "known", AtMost: lossTTL.Seconds() * 1000 / 3},

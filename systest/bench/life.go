@@ -21,6 +21,8 @@ func (l *life) Cleanup(f func())               { l.cleanups = append(l.cleanups,
 func (l *life) Fatal(args ...any)              { panic(failure{fmt.Errorf("%s", fmt.Sprint(args...))}) }
 func (l *life) Fatalf(format string, a ...any) { panic(failure{fmt.Errorf(format, a...)}) }
 
+func (l *life) Errorf(format string, a ...any) { fmt.Fprintf(os.Stderr, "bench: "+format+"\n", a...) }
+
 func (l *life) TempDir() string {
 	dir, err := os.MkdirTemp("", "holdfast-bench-")
 	if err != nil {

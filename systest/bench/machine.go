@@ -31,7 +31,7 @@ func machine() string {
 // compared are the modules whose versions matter.
 var compared = []string{
 	"github.com/bsm/redislock", "github.com/go-redsync/redsync/v4", "github.com/redis/go-redis/v9",
-	"github.com/redis/rueidis", "go.etcd.io/etcd/client/v3", "go.etcd.io/etcd/server/v3",
+	"github.com/redis/rueidis", "go.etcd.io/etcd/client/v3", "go.etcd.io/etcd/server/v3", "github.com/jackc/pgx/v5",
 }
 
 // versions returns the versions of Go and of the modules that are compared.

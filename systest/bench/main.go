@@ -199,6 +199,9 @@ func (c *config) benchmark(ctx context.Context, l *life, peers []peer.Peer) erro
 		result, err := b.measure(ctx, w)
 		r.Workloads, failed = append(r.Workloads, result), err
 	}
+	if len(r.Workloads) == 0 {
+		return errors.New("-only chooses no workload: see -list")
+	}
 	if s, ok := b.stores.running[peer.Redis].(*redisStore); ok {
 		name, version := s.version()
 		r.Versions[name] = version

@@ -52,10 +52,10 @@ func TestPeersLock(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if p.Can&peer.Takes != 0 {
+			if p.Can&(peer.Takes|peer.TakesDurably) != 0 {
 				testPairs(t, trialOf(t, p, store, shortest))
 			}
-			if p.Can&peer.Waits != 0 {
+			if p.Can&(peer.Waits|peer.WaitsDurably) != 0 {
 				testTurns(t, handOff(3, time.Millisecond), p, store)
 				testTurns(t, handOffCrews(2, 2, 0), p, store)
 				testKept(t, trialOf(t, p, store, shortest))

@@ -139,8 +139,13 @@ func (i *inventory) store(kind peer.Store) (store, error) {
 
 // startStore starts a server for a life.
 func startStore(l *life, kind peer.Store) (store, error) {
-	if kind == peer.Redis {
+	switch kind {
+	case peer.Redis:
 		return &redisStore{testsvc.Redis(l)}, nil
+	case peer.Postgres:
+		return startPostgres(l), nil
+	case peer.PostgresAsync:
+		return startPostgres(l, "synchronous_commit=off"), nil
 	}
 	return startEtcd(l, kind == peer.Etcd)
 }

@@ -127,11 +127,12 @@ func workloads() (all []workload) {
 	for _, age := range ages {
 		all = append(all, strict(age))
 	}
-	return append(all,
+	return append(append(all,
 		held(10_000, 10*time.Second, peer.Keeps), held(100_000, 30*time.Second, peer.Keeps|peer.Batches),
 		recovery(0), recovery(200_000),
 		loss(),
-		beside())
+		beside(),
+	), durables()...)
 }
 
 // errIdle is a trial in which nothing was done.

@@ -3,10 +3,13 @@
 package clienttest
 
 import (
+	"cmp"
+	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,50 +66,119 @@ func TestGuard(t *testing.T) {
 }
 
 var (
-	cfmlPath = regexp.MustCompile(`"(/v1/[a-z/]*)"`)
-	cfmlText = regexp.MustCompile(`(?s)/\*.*?\*/|//[^\n]*|"[^"\n]*"`)
+	// cfmlAsk is a call of ask or turnAt: a method, a path with what is joined to it, and fields.
+	cfmlAsk   = regexp.MustCompile(`(?:ask\( "(\w+)"|turnAt\()[ ,]+(?:"([^"]*)"|path)(?: & "([^"]*)")?, (\{[^}]*\}|body)`)
+	cfmlField = regexp.MustCompile(`"(\w+)":|body\[ "(\w+)" \]`)
+	cfmlText  = regexp.MustCompile(`(?s)/\*.*?\*/|//[^\n]*|"[^"\n]*"`)
 )
 
-// TestCFML looks at the client in CFML, which nothing here can run: its brackets match,
-// and it asks for what the server has.
+// TestCFML looks at the client in CFML, which nothing here can run: its brackets match, and
+// the server has what it asks for, and each field of its requests.
 func TestCFML(t *testing.T) {
-	description, err := os.ReadFile("../../httplock/server/openapi.json")
-	if err != nil {
-		t.Fatal(err)
-	}
 	files, err := filepath.Glob(tree + "cfml/*.cfc")
 	if err != nil || len(files) != 2 {
 		t.Fatalf("%q, %v", files, err)
 	}
-	asked := 0
+	described, asked := describedFields(t), 0
 	for _, file := range files {
-		text, err := os.ReadFile(file)
+		data, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range cfmlPath.FindAllStringSubmatch(string(text), -1) {
-			asked++
-			if path := strings.TrimSuffix(m[1], "/"); !strings.Contains(string(description), `"`+path+`"`) {
-				t.Errorf("%s asks for %s, which openapi.json does not have", file, path)
+		text := string(data)
+		for _, m := range cfmlAsk.FindAllStringSubmatch(text, -1) {
+			path, fields := m[2]+m[3], cfmlField.FindAllStringSubmatch(m[4], -1)
+			if m[2] == "" {
+				path = "/v1/once/{key}" + m[3]
 			}
-		}
-		var open []rune
-		for _, c := range cfmlText.ReplaceAllString(string(text), "") {
-			switch i := strings.IndexRune("({[", c); {
-			case i >= 0:
-				open = append(open, rune(")}]"[i]))
-			case strings.ContainsRune(")}]", c):
-				if len(open) == 0 || open[len(open)-1] != c {
-					t.Fatalf("%s: %q closes nothing", file, c)
+			if m[1] == "" { // what turnAt adds
+				fields = append(fields, cfmlField.FindAllStringSubmatch(text, -1)...)
+				fields = slices.DeleteFunc(fields, func(f []string) bool { return f[2] == "" && !strings.Contains(m[4], `"`+f[1]+`"`) })
+			}
+			known, ok := described[cmp.Or(m[1], "POST")+" "+path]
+			if !ok || len(fields) == 0 && m[4] != "body" {
+				t.Errorf("%s asks for %s %s with %s, which openapi.json does not have", file, m[1], path, m[4])
+			}
+			for _, f := range fields {
+				if !known[f[1]+f[2]] {
+					t.Errorf("%s: %s has no field %q", file, path, f[1]+f[2])
 				}
-				open = open[:len(open)-1]
+			}
+			if m[4] != "body" {
+				asked++
 			}
 		}
-		if len(open) > 0 {
-			t.Errorf("%s: %q is missing", file, open)
+		checkBrackets(t, file, text)
+	}
+	if asked < 6 {
+		t.Errorf("the client makes %d requests", asked)
+	}
+}
+
+// describedFields returns the fields of the requests that the server's description has.
+func describedFields(t *testing.T) map[string]map[string]bool {
+	t.Helper()
+	type schema struct {
+		Ref        string `json:"$ref"`
+		Properties map[string]any
+		AllOf      []schema `json:"allOf"`
+		OneOf      []schema `json:"oneOf"`
+		AnyOf      []schema `json:"anyOf"`
+	}
+	var description struct {
+		Paths map[string]map[string]struct {
+			RequestBody struct {
+				Content map[string]struct{ Schema schema }
+			}
+		}
+		Components struct{ Schemas map[string]schema }
+	}
+	text, err := os.ReadFile("../../httplock/server/openapi.json")
+	if err == nil {
+		err = json.Unmarshal(text, &description)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var add func(into map[string]bool, s schema)
+	add = func(into map[string]bool, s schema) {
+		if name, ok := strings.CutPrefix(s.Ref, "#/components/schemas/"); ok {
+			add(into, description.Components.Schemas[name])
+		}
+		for field := range s.Properties {
+			into[field] = true
+		}
+		for _, part := range slices.Concat(s.AllOf, s.OneOf, s.AnyOf) {
+			add(into, part)
 		}
 	}
-	if asked < 4 {
-		t.Errorf("the client asks for %d paths", asked)
+	all := map[string]map[string]bool{}
+	for path, methods := range description.Paths {
+		for method, operation := range methods {
+			fields := map[string]bool{}
+			add(fields, operation.RequestBody.Content["application/json"].Schema)
+			all[strings.ToUpper(method)+" "+path] = fields
+		}
+	}
+	return all
+}
+
+// checkBrackets checks that each bracket is closed.
+func checkBrackets(t *testing.T, file, text string) {
+	t.Helper()
+	var open []rune
+	for _, c := range cfmlText.ReplaceAllString(text, "") {
+		switch i := strings.IndexRune("({[", c); {
+		case i >= 0:
+			open = append(open, rune(")}]"[i]))
+		case strings.ContainsRune(")}]", c):
+			if len(open) == 0 || open[len(open)-1] != c {
+				t.Fatalf("%s: %q closes nothing", file, c)
+			}
+			open = open[:len(open)-1]
+		}
+	}
+	if len(open) > 0 {
+		t.Errorf("%s: %q is missing", file, open)
 	}
 }

@@ -22,7 +22,7 @@ const (
 )
 
 // released are the modules that users get; examples and systest are not.
-var released = []string{ours, ours + "/redislock", ours + "/goredislock", ours + "/sqlitelock", ours + "/stores", ours + "/promlock", ours + "/otellock", ours + "/cmd/holdfast"}
+var released = []string{ours, ours + "/redislock", ours + "/goredislock", ours + "/pglock", ours + "/sqlitelock", ours + "/stores", ours + "/promlock", ours + "/otellock", ours + "/cmd/holdfast"}
 
 // A consumer is a program that imports packages of ours, or has one as a tool.
 type consumer struct {
@@ -38,6 +38,7 @@ var consumers = []consumer{
 	{"`holdfast`, and `holdfasttest` in its tests", ours, []string{ours, ours + "/holdfasttest"}},
 	{"`holdfast`, `redislock`", ours + "/redislock", []string{ours, ours + "/redislock"}},
 	{"`holdfast`, `goredislock`", ours + "/goredislock", []string{ours, ours + "/goredislock"}},
+	{"`holdfast`, `pglock`", ours + "/pglock", []string{ours, ours + "/pglock"}},
 	{"`holdfast`, `sqlitelock`", ours + "/sqlitelock", []string{ours, ours + "/sqlitelock"}},
 	{"`holdfast`, `stores`", ours + "/stores", []string{ours, ours + "/stores"}},
 	{"`holdfast`, `promlock`", ours + "/promlock", []string{ours, ours + "/promlock"}},
@@ -149,7 +150,7 @@ func (c consumer) row(t *testing.T, env []string) string {
 // families begin the names of modules that only those may have in their list of
 // modules who link one of them. Nobody gets the SDK of OpenTelemetry from us.
 var families = []string{
-	"github.com/getkin/",
+	"github.com/getkin/", "github.com/jackc/",
 	"github.com/prometheus/", "github.com/redis/go-redis/", "github.com/redis/rueidis", "github.com/spf13/",
 	"go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/", "go.uber.org/goleak", "modernc.org/",
 }

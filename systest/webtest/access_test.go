@@ -3,6 +3,7 @@
 package webtest
 
 import (
+	_ "embed"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -181,4 +182,55 @@ func (p *tab) show(view string) {
 		const h1 = document.querySelector("main h1");
 		return h1 && !document.querySelector("main [aria-busy=true]");
 	}`)
+}
+
+//go:embed testdata/axe.min.js
+var axe string
+
+// findings are what axe-core finds in a page, of all its rules.
+const findings = `async () => {
+	const {violations} = await axe.run(document, {resultTypes: ["violations"], runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]});
+	return violations.flatMap((v) => v.nodes.slice(0, 3).map((n) => v.id + ": " + n.target.join(" ") + ": " + n.html.slice(0, 160)));
+}`
+
+// axe-core finds nothing, in any view, dialog, theme and width.
+func TestAxe(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	newCrowd(t, s, "orders/42")
+	p := open(t, s.url)
+	eval[any](p, "() => {"+axe+"; return null; }")
+	found := func(where string) {
+		t.Helper()
+		for _, what := range eval[[]string](p, findings) {
+			t.Errorf("%s: %s", where, what)
+		}
+	}
+	for _, screen := range screens {
+		call(p, emulation.SetDeviceMetricsOverride, emulation.SetDeviceMetricsOverrideParams{Width: screen.width, Height: screen.height, DeviceScaleFactor: 1})
+		for _, theme := range []string{"light", "dark"} {
+			if theme == "dark" && screen == screens["laptop"] {
+				continue // as on a desk
+			}
+			p.theme(theme)
+			for _, view := range views("orders/42") {
+				p.show(view)
+				p.settle()
+				found(fmt.Sprint(view, ", ", theme, ", ", screen.width))
+			}
+			p.shortcut("/")
+			p.focused("the search", `(e) => e.name === "search"`)
+			p.typeText("orders")
+			p.await("something is found", `() => document.querySelector("[role=option]")`)
+			found(fmt.Sprint("search, ", theme, ", ", screen.width))
+			p.press(escape)
+			p.show("lock?name=orders%2F42")
+			p.tabTo("the button to break it", `(e) => e.matches("button.act.break")`)
+			p.press(enter)
+			p.await("the dialog is open", `() => document.querySelector("dialog[open]")`)
+			found(fmt.Sprint("break, ", theme, ", ", screen.width))
+			p.press(escape)
+			p.await("the dialog is closed", `() => !document.querySelector("dialog[open]")`)
+		}
+	}
 }

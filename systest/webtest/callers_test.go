@@ -81,7 +81,7 @@ func TestSignIn(t *testing.T) {
 		t.Errorf("the token stands in %q", url)
 	}
 	again := q.besideWith(d.url+"#/locks", p.expected)
-	again.awaitText("orders/42") // the session is that of the browser
+	again.awaitText("orders/42") // the session belongs to the browser
 
 	q.tabTo("sign out", `(e) => e.innerText === "Sign out"`)
 	q.press(enter)

@@ -17,7 +17,7 @@ import (
 
 // views are the addresses of all that there is to see of a store with a crowd.
 func views(name string) []string {
-	return []string{"overview", "locks", "lock?name=" + escaped(name), "holders", "blocked", "once", "onetime", "events"}
+	return []string{"overview", "locks", "lock?name=" + escaped(name), "holders", "blocked", "jobs", "once", "onetime", "events"}
 }
 
 // A crowd is what makes every view show something.

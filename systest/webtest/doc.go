@@ -5,4 +5,7 @@
 // Each page that a test opens watches itself. A violation of the Content-Security-Policy,
 // an error or a warning on the console, an uncaught exception, and a request to another
 // host fail the test, at once.
+//
+// testdata/axe.min.js is axe-core 4.14.1 from npm, under the Mozilla Public License. It is part of
+// the tests only.
 package webtest

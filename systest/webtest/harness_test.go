@@ -67,7 +67,7 @@ func TestPageIsShown(t *testing.T) {
 	s := newSite(t)
 	p := open(t, s.url)
 	p.await("there is a heading", `() => document.querySelector("h1")?.innerText`)
-	for _, view := range []string{"locks", "holders", "blocked", "once", "onetime", "events", "lock?name=orders%2F42", "overview"} {
+	for _, view := range []string{"locks", "holders", "blocked", "jobs", "once", "onetime", "events", "lock?name=orders%2F42", "overview"} {
 		p.view(view)
 		p.await("there is a heading in "+view, `() => document.querySelector("main h1")?.innerText`)
 	}

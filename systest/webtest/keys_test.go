@@ -50,6 +50,12 @@ func (p *tab) tabTo(what, is string) {
 	p.t.Fatalf("no Tab leads to %s; the page shows:\n%s", what, p.text())
 }
 
+// focused waits until the keyboard is on an element.
+func (p *tab) focused(what, is string) {
+	p.t.Helper()
+	p.await("the keyboard is on "+what, `() => (`+is+`)(document.activeElement)`)
+}
+
 // seenFocus reports whether the element that has the keyboard looks like it.
 const seenFocus = `() => {
 	const s = getComputedStyle(document.activeElement);

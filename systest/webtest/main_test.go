@@ -23,6 +23,9 @@ var shared struct {
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	if err := flag.Set("test.parallel", "6"); err != nil { // most of them wait for times to pass
+		panic(err)
+	}
 	status, err := runTests(m)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "webtest:", err)

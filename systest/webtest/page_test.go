@@ -89,7 +89,7 @@ func (p *tab) besideWith(url string, expected []*regexp.Regexp) *tab {
 	return q
 }
 
-// before has a script run in each document before those of the page.
+// before has a script run in each document before the page does.
 func (p *tab) before(script string) {
 	p.t.Helper()
 	call(p, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: script})
@@ -166,8 +166,14 @@ func tryEval[T any](p *tab, function string, args ...any) (T, error) {
 // loaded anew meanwhile.
 func (p *tab) await(what, function string, args ...any) {
 	p.t.Helper()
+	p.awaitIn(patience, what, function, args...)
+}
+
+// awaitIn is await with a time of its own.
+func (p *tab) awaitIn(d time.Duration, what, function string, args ...any) {
+	p.t.Helper()
 	var err error
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(15 * time.Millisecond) {
+	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(15 * time.Millisecond) {
 		var ok bool
 		ok, err = tryEval[bool](p, "(...args) => Boolean(("+function+")(...args))", args...)
 		if ok {
@@ -178,7 +184,7 @@ func (p *tab) await(what, function string, args ...any) {
 		}
 	}
 	p.check("wait until "+what, nil)
-	p.t.Fatalf("not within %s: %s (%v); the page shows:\n%s", patience, what, err, p.text())
+	p.t.Fatalf("not within %s: %s (%v); the page shows:\n%s", d, what, err, p.text())
 }
 
 // settle returns when the page has drawn what it has, and listens to keys.
@@ -238,4 +244,14 @@ func (p *tab) forgive() []string {
 	trouble := p.trouble
 	p.trouble = nil
 	return trouble
+}
+
+// ok reports whether a text is like this.
+func ok(t testing.TB, pattern, text string) bool {
+	t.Helper()
+	found, err := regexp.MatchString(pattern, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
 }

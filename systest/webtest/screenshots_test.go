@@ -77,7 +77,7 @@ const overlapping = `() => {
 	const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 	for (let node = walker.nextNode(); node; node = walker.nextNode()) {
 		const e = node.parentElement;
-		if (!node.data.trim() || !e.checkVisibility({opacityProperty: true, visibilityProperty: true}) || e.closest(".unseen, .skip, dialog:not([open]), select, option, noscript, script, svg")) continue;
+		if (!node.data.trim() || !e.checkVisibility({opacityProperty: true, visibilityProperty: true}) || e.closest(".unseen, .skip, .notice.bad, dialog:not([open]), select, option, noscript, script, svg")) continue;
 		const range = document.createRange();
 		range.selectNodeContents(node);
 		for (const box of range.getClientRects()) {
@@ -94,7 +94,7 @@ const overlapping = `() => {
 	}
 	for (const [i, a] of boxes.entries()) for (const b of boxes.slice(i + 1)) {
 		const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left), high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
-		if (wide > 3 && high > 5 && a.e !== b.e && !getComputedStyle(a.e.closest("header") ?? a.e).position.match(/sticky|fixed/)) wrong.push(a.text + " stands on " + b.text);
+		if (wide > 3 && high > 5 && a.e !== b.e && !getComputedStyle(a.e.closest("header, .notice.bad") ?? a.e).position.match(/sticky|fixed/)) wrong.push(a.text + " stands on " + b.text);
 	}
 	return wrong.slice(0, 5);
 }`

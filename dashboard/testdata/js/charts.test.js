@@ -22,6 +22,6 @@ test("a gap is a gap", () => {
 
 test("the summary says what the picture shows", () => {
   const line = { label: "held", say: (n) => `${n} leases`, values: [3, null, 7, 5] };
-  assert.equal(summary(line), "held: 5 leases at the end, between 3 leases and 7 leases, not known for 1 of 4 intervals. ");
-  assert.equal(summary({ ...line, values: [null, null] }), "held: nothing is known of the last 15 minutes. ");
+  assert.equal(summary(line, "hour"), "held: 5 leases at the end, between 3 leases and 7 leases, not known for 1 of 4 intervals. ");
+  assert.equal(summary({ ...line, values: [null, null] }, "15 minutes"), "held: nothing is known of the last 15 minutes. ");
 });

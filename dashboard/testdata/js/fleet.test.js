@@ -6,7 +6,7 @@ globalThis.document = { hidden: false, addEventListener() {} };
 
 const who = { host: "h", pid: 1, user: "u", program: "p", person: false, label: "", reason: "", labels: null };
 const server = {
-  asked: [], tokens: true, prefixes: null, locks: new Map(), away: false, streams: [], last: [],
+  asked: [], next: 60_000, tokens: true, prefixes: null, locks: new Map(), away: false, streams: [], last: [],
   take(name, token) {
     this.locks.set(name, { name, held: true, mode: "exclusive", limit: 0, queue_length: 0, last_token: token, last_token_str: String(token),
       holders: [{ ...who, permits: 0, fencing_token: token, fencing_token_str: String(token), held_ms: 0, expires_in_ms: 9000, released: false, foreign: false }] });
@@ -47,12 +47,15 @@ globalThis.fetch = async (url, request) => {
   if (line === "POST v1/session") return answer(204);
   if (line === "GET v1/session") return answer(200, { caller: "ann", history: true, actions: [], prefixes: server.prefixes });
   if (line === "GET v1/events") return stream(request);
+  if (server.store) return refusal(server.store, "store-unavailable");
   if (line === "POST v1/locks/look") return look(request.body);
-  const prefix = new URL(url, "http://x").searchParams.get("prefix") ?? "";
-  return new Response([...server.locks.values()].filter((l) => l.name.startsWith(prefix)).map((l) => JSON.stringify(l) + "\n").join(""));
+  const params = new URL(url, "http://x").searchParams, prefix = params.get("prefix") ?? "", changes = server.changes && params.get("since") === "r1";
+  const listed = changes ? server.changes : [...server.locks.values()].filter((l) => l.name.startsWith(prefix));
+  return new Response(listed.map((l) => JSON.stringify(l) + "\n").join(""), { headers: { ...params.has("since") && { "Holdfast-Revision": "r1", "Holdfast-Next-Ms": String(server.next) }, ...changes && { "Holdfast-Since": "r1" } } });
 };
 
 const fleet = await import("../web/fleet.js");
+const { now } = await import("../web/now.js");
 const lists = () => server.asked.filter((line) => line.startsWith("GET v1/locks")).length;
 
 async function until(what, condition) {
@@ -72,7 +75,7 @@ test("the page stays current", async (t) => {
 
   await t.test("it begins with a list", async () => {
     await until("ready", () => fleet.ready.value);
-    deepEqual([[...fleet.locks.keys()], fleet.history.value, fleet.session.value.caller, fleet.stale.value], [["a"], true, "ann", null]);
+    deepEqual([[...fleet.locks.keys()], fleet.history.value, fleet.session.value.caller, fleet.trouble.value], [["a"], true, "ann", null]);
   });
 
   await t.test("an event shows a lock without a request, and a look fills in what is left", async () => {
@@ -118,30 +121,66 @@ test("the page stays current", async (t) => {
     equal(fleet.locks.has("c"), false);
   });
 
+  await t.test("a list of changes takes nothing else away", async () => {
+    server.changes = [free("unheard")];
+    server.tell({ event: "gap" });
+    await until("the change", () => !fleet.locks.has("unheard"));
+    ok(fleet.locks.has("a") && fleet.locks.has("d"));
+    server.changes = undefined; // it knows the revision no more
+    server.locks.delete("d");
+    server.tell({ event: "gap" });
+    await until("the list", () => !fleet.locks.has("d") && fleet.locks.has("unheard"));
+  });
+
+  await t.test("it lists again when the server makes the next list for all pages", async () => {
+    server.next = 100;
+    server.tell({ event: "gap" });
+    const before = lists();
+    await new Promise((go) => setTimeout(go, 1000));
+    const often = lists() - before;
+    server.next = 60_000;
+    await until("the last of them", () => lists() > before + often);
+    const last = lists();
+    await new Promise((go) => setTimeout(go, 300));
+    ok(often >= 3 && often <= 11 && lists() === last, `${often} lists in a second, then ${lists() - last}`);
+  });
+
   await t.test("one name that may not be seen does not hide the others", async () => {
     const stop = fleet.watch(["a", "forbidden"]);
     await until("a", () => fleet.locks.get("a").queue);
     await until("the refusal", () => fleet.refused.get("forbidden")?.status === 403);
-    equal(fleet.stale.value, null);
+    equal(fleet.trouble.value, null);
     stop();
     equal(fleet.refused.size, 0);
   });
 
-  await t.test("a stream that ends is stale, and goes on behind the last event", async () => {
+  await t.test("after a stream has ended the page goes on behind the last event", async () => {
     server.away = true;
     server.streams.at(-1).close();
-    await until("stale", () => fleet.stale.value?.why);
+    await until("the server is away", () => fleet.trouble.value?.of === "server" && fleet.trouble.value.why);
     server.take("meanwhile", 500);
     server.away = false;
-    await until("current", () => !fleet.stale.value && fleet.locks.has("meanwhile"));
+    await until("current", () => !fleet.trouble.value && fleet.locks.has("meanwhile"));
     equal(server.last.at(-1), "e301");
   });
 
-  await t.test("a look that fails is stale, though the stream is open", async () => {
+  await t.test("a look that fails is noticed, though the stream is open", async () => {
     server.away = true;
-    await until("stale", () => fleet.stale.value);
+    await until("the server is away", () => fleet.trouble.value?.of === "server");
     server.away = false;
-    await until("current", () => !fleet.stale.value);
+    await until("current", () => !fleet.trouble.value);
+  });
+
+  await t.test("a store that does not answer is told from a server that does not, and the time stands still", async () => {
+    server.store = 503;
+    await until("the store is away", () => fleet.trouble.value?.of === "store");
+    const at = now();
+    equal(at, fleet.trouble.value.since);
+    await new Promise((go) => setTimeout(go, 1200)); // the session answers meanwhile
+    deepEqual([fleet.trouble.value.of, now()], ["store", at]);
+    server.store = undefined;
+    await until("current", () => !fleet.trouble.value);
+    ok(now() > at);
   });
 
   await t.test("whose session ends sees nothing of it any more, and comes back", async () => {

@@ -1,7 +1,7 @@
 import test from "node:test";
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { merge, leasesOf, lanesOf, stepsOf, heightsOf, ticksOf, compare } from "../web/views/lock/leases.js";
+import { merge, leasesOf, lanesOf, bitsOf, ticksOf, compare } from "../web/views/lock/leases.js";
 import { bucketsOf, quantile } from "../web/views/lock/buckets.js";
 import { sh, golang, commandsOf } from "../web/views/lock/quote.js";
 
@@ -68,14 +68,8 @@ test("events are merged once, and what was forgotten in between is a gap", () =>
   assert.deepEqual(merge([], [event("acquired", 1, "3")], 1).map(e => e.event), ["acquired"], "nothing is missed before the first look");
 });
 
-test("tokens are compared and subtracted whatever their length", () => {
-  const leases = ["999", "9007199254740993", "9223372036854775807"].map(token => ({ token }));
+test("tokens are compared whatever their length", () => {
   assert.ok(compare("999", "1000") < 0 && compare("9007199254740993", "9007199254740992") > 0 && compare("1", "1") === 0);
-  assert.deepEqual(stepsOf(leases), [undefined, 9007199254739994n, 9214364837600034814n]);
-  assert.deepEqual(heightsOf(leases), [0, 0, 1]);
-  assert.deepEqual(heightsOf([{ token: "9007199254740992" }, { token: "9007199254740993" }]), [0, 1]);
-  assert.deepEqual(heightsOf([{ token: "7" }]), [0.5]);
-  assert.deepEqual([stepsOf([]), heightsOf([])], [[], []]);
 });
 
 test("lanes are holders, the latest first", () => {
@@ -83,11 +77,24 @@ test("lanes are holders, the latest first", () => {
   assert.deepEqual(lanes.map(l => [l.holder.label, l.leases.map(x => x.token)]), [["ada", ["1", "3"]], ["bob", ["2"]]]);
 });
 
-test("an axis has two to six marks", () => {
-  for (let span = 3; span < 5 * 24 * 3600e3; span *= 1.7) {
-    const ticks = ticksOf(span);
-    assert.ok(ticks.length >= 2 && ticks.length <= 6 && ticks[0] === 0 && ticks.at(-1) <= span, `${span}: ${ticks}`);
+test("an axis has few marks, at round times of the clock", () => {
+  for (let span = 3000; span < 5 * 24 * 3600e3; span *= 1.7) {
+    const ticks = ticksOf(1234, 1234 + span, 7);
+    assert.ok(ticks.length >= 1 && ticks.length <= 7 && ticks[0].at >= 1234 && ticks.at(-1).at <= 1234 + span, `${span}: ${ticks.length}`);
+    for (const { at } of ticks) assert.equal((at + 7) % 1000, 0);
   }
+});
+
+test("a lane of 1,000 leases has bits that can be told apart, and hides no loss", () => {
+  const leases = Array.from({ length: 1000 }, (_, i) => ({ token: String(i), from: 10 * i, to: 10 * i + 9, end: i === 500 ? "lost" : "released" }));
+  const bits = bitsOf(leases, 0, 10_000);
+  assert.ok(bits.length < 300, String(bits.length));
+  assert.equal(bits.reduce((n, b) => n + b.leases.length, 0), 1000);
+  assert.equal(bits.filter((b) => b.kind === "bad").length, 1);
+  for (const [i, b] of bits.entries()) assert.ok(b.b - b.a >= 0.39 && b.b <= 100 && (i === 0 || b.a >= bits[i - 1].b - 1e-9), JSON.stringify(b));
+  const near = bitsOf(leases, 4900, 5199);
+  assert.deepEqual(near.map((b) => b.leases.length), Array(30).fill(1), "zoomed in, each is one");
+  assert.deepEqual(bitsOf([{ token: "1", from: 500, to: 900, waited: 400 }], 0, 1000).map(({ a, b, kind, waited }) => [a, b, kind, waited]), [[50, 90, "held", 10]]);
 });
 
 test("durations are counted on a log scale, none is left out", () => {

@@ -25,6 +25,13 @@ test("an answer becomes a lock, with instants", () => {
   deepEqual([lock.queueLength, lock.queue[0].since, lock.queue[0].expires, lock.broken[0].at], [1, 500, 5500, 900]);
 });
 
+test("a store that knows the TTL says when a lease was renewed", () => {
+  const m = new Model();
+  m.seen(raw("a", { holders: [{ ...holder("5"), held_ms: 90_000, expires_in_ms: 11_000, ttl_ms: 60_000 }] }), 990, 1000);
+  const [h] = m.locks.get("a").holders;
+  deepEqual([h.ttl, h.expires, h.renewed, h.since], [60_000, 12_000, -48_000, -89_000], "49 s ago, though this page was opened now");
+});
+
 test("a lease without an end, and one of a foreign client", () => {
   const m = new Model();
   m.seen(raw("a", { holders: [holder("0", { held_ms: null, expires_in_ms: null, foreign: true })] }), 0, 1);

@@ -1,5 +1,5 @@
 import test from "node:test";
-import { deepEqual, equal, ok } from "node:assert/strict";
+import { deepEqual, equal, match, ok } from "node:assert/strict";
 import { Rows, lockStates, moved, rowsNear } from "../web/rows.js";
 import { left } from "../web/left.js";
 
@@ -116,14 +116,18 @@ test("keys move within the table", () => {
 
 test("what is said of the time left", () => {
   const said = (more) => { const { kind, word, share } = left(holder({ ttl: 30_000, ...more }), now); return [kind, word, share]; };
-  deepEqual(said({ expires: now + 15_000 }), ["live", undefined, 0.5]);
-  deepEqual(said({ expires: now + 3000 }), ["low", undefined, 0.1]);
-  deepEqual(said({ expires: now + 60_000 }), ["live", undefined, 1]);
-  deepEqual(said({ expires: now + 60_000, ttl: undefined }), ["live", undefined, 1]);
-  deepEqual(said({ expires: now }), ["over", "run out", undefined]);
-  deepEqual(said({ expires: null }), ["never", "no end", undefined]);
+  deepEqual(said({ expires: now + 15_000 }), ["live", "15 s", 0.5]);
+  deepEqual(said({ expires: now + 3000 }), ["low", "3 s", 0.1]);
+  deepEqual(said({ expires: now + 60_000 }), ["live", "1 m", 1]);
+  deepEqual(said({ expires: now + 60_000, ttl: undefined }), ["live", "1 m", 1]);
+  deepEqual(said({ expires: now }), ["over", "expired", undefined]);
+  deepEqual(said({ expires: null }), ["never", "no expiry", undefined]);
   deepEqual(said({ expires: undefined }), ["unknown", "…", undefined]);
-  deepEqual(said({ expires: now + 15_000, person: true }), ["frozen", undefined, 0.5]);
-  deepEqual(said({ expires: now + 15_000, released: true }), ["closed", "kept closed", 0.5]);
+  const frozen = said({ expires: now + 15_000, person: true });
+  match(frozen[1], /^until (\d\d-\d\d )?\d\d:\d\d:\d\d$/);
+  deepEqual([frozen[0], frozen[2]], ["frozen", 0.5]);
+  deepEqual(said({ expires: now + 15_000, released: true }), ["closed", "cooling down", 0.5]);
   equal(left(holder({ expires: now + 12_000 }), now).text, "12 s left of 30 s, unless it is renewed");
+  equal(left(holder({ expires: now + 26_000, renewed: now - 4000, since: now - 90_000 }), now).text, "26 s left of 30 s, renewed 4 s ago");
+  equal(left(holder({ expires: now + 11_000, renewed: now - 49_000, since: now - 49_000, ttl: 60_000 }), now).kind, "low", "of a holder that died, whenever the page was opened");
 });

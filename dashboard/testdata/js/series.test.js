@@ -89,7 +89,7 @@ test("buckets add up", () => {
   assert.deepEqual([s.lost, lossesOf(s), s.waits, s.gap], [3, 4, [1, 0, 0, 2], true]);
 });
 
-test("events are those of a filter", () => {
+test("events are filtered", () => {
   const e = { event: "lost", name: "orders/42", holder: { user: "Ann", host: "web-3", pid: 812, program: "sh", label: "night" } };
   const match = (f, event = e) => matches(event, f);
   for (const f of [{}, { prefix: "orders/" }, { kind: "lost" }, { kind: "losses" }, { holder: "ann" }, { holder: "812" }, { holder: "NIGHT" }]) assert.ok(match(f), JSON.stringify(f));

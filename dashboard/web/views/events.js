@@ -1,8 +1,8 @@
 // What happens, as it happens: the latest 500 events that a filter asks for.
 import { effect, html, useEffect, useRef, useState } from "../lib.js";
 import { duration } from "../format.js";
-import { Empty, Name, Text, Token, When, Who } from "../parts.js";
-import { history, onEvent, recent, stale } from "../fleet.js";
+import { Empty, Hour, Name, Text, Token, Who } from "../parts.js";
+import { history, onEvent, recent, trouble } from "../fleet.js";
 import { pulse, start } from "../pulse.js";
 import { replace } from "../route.js";
 import { losses } from "../kinds.js";
@@ -31,9 +31,11 @@ export function Events({ params }) {
       <button type="button" onClick=${pause}>${paused ? `Resume (${missed} new)` : "Pause"}</button>
     </form>
     ${history.value === false && html`<${Empty} title="There are no events">The store keeps no history. Open it with <code>history=1</code> in its URL, here and in every program that uses it.<//>`}
-    ${stale.value && html`<p class="mark">✕ Away from the server: what happens now will be missing here.</p>`}
-    ${rows.every((e) => marks[e.event]) && history.value && html`<${Empty} title="Nothing has happened">Of what the filter asks for, since this page was opened. What happens next appears here.<//>`}
-    ${history.value !== false && html`<ol class="events" aria-label="Events, the latest first">${rows.map((e) => html`<${Row} key=${e.id ?? e.event + e.at} event=${e} />`)}</ol>`}`;
+    ${trouble.value && html`<p class="mark">✕ The ${trouble.value.of} is down: what happens now may be missing here.</p>`}
+    ${rows.every((e) => marks[e.event]) && history.value && html`<${Empty} title="No events yet">Nothing that matches has happened since this page was opened. New events appear here.<//>`}
+    ${history.value !== false && html`<table class="cards log" aria-label="Events, the latest first">
+      <thead><tr>${["Time", "Event", "Lock", "Who", "After", "Token", "Why"].map((t) => html`<th scope="col">${t}</th>`)}</tr></thead>
+      <tbody>${rows.map((e) => html`<${Row} key=${e.id ?? e.event + e.at} event=${e} />`)}</tbody></table>`}`;
 }
 
 // useRows returns the rows of a filter, the latest first. While it is paused they stay as
@@ -55,15 +57,16 @@ function useRows(filter) {
     now.missed = 0;
     draw((n) => n + 1);
   };
-  const rows = (now.held ?? all()).filter((e) => matches(e, filter))
+  const own = (e) => /^(onetime|holdfast)(\/|$)/.test(e.name) && !filter.prefix; // of the store itself
+  const rows = (now.held ?? all()).filter((e) => matches(e, filter) && !own(e))
     .filter((e, i, some) => e.event !== "gap" || some[i - 1]?.event !== "gap").slice(-shown).reverse();
   return { rows, missed: now.missed, paused: !!now.held, pause };
 }
 
-// away has the times at which this page did not hear of events.
+// away has the times in which this page heard nothing.
 const away = [];
 effect(() => {
-  const s = stale.value;
+  const s = trouble.value;
   const last = away.at(-1);
   if (!s) last && (last.until ??= performance.now());
   else if (last?.until !== undefined || !last) away.push({ event: "away", at: s.since });
@@ -79,24 +82,17 @@ function all() {
 
 const opened = { event: "opened", at: performance.now() };
 const marks = {
-  gap: () => "something may have been missed here",
-  away: (e) => `the server was away${e.until ? ` for ${duration(e.until - e.at)}` : ""}`,
-  opened: () => "this page was opened: of the time before it shows losses only",
+  gap: () => "events may be missing here",
+  away: (e) => `nothing was heard${e.until ? ` for ${duration(e.until - e.at)}` : ""}`,
+  opened: () => "this page was opened; only losses are known from before",
 };
 
 function Row({ event: e }) {
-  if (marks[e.event]) return html`<li class="mark"><${When} at=${e.at} /> ⚠ ${marks[e.event](e)}</li>`;
-  return html`<li class=${losses.includes(e.event) ? "loss" : ""}>
-    <${When} at=${e.at} /> <b>${words[e.event] ?? e.event}</b> <${Name} name=${e.name} /> <span>${e.holder && html`<${Who} holder=${e.holder} />`}${more(e)}</span></li>`;
-}
-
-// more says what else there is to an event.
-function more(e) {
-  return [
-    e.fencing_token_str && html`, token <${Token} value=${e.fencing_token_str} />`,
-    e.waited_ms !== undefined && `, waited for ${duration(e.waited_ms)}`,
-    e.held_ms !== undefined && `, held for ${duration(e.held_ms)}`,
-    e.author && html`, by <${Text} value=${e.author} />`,
-    e.reason && html`: <${Text} value=${e.reason} />`,
-  ];
+  if (marks[e.event]) return html`<tr class="mark"><td><${Hour} at=${e.at} /></td><td colspan="6">⚠ ${marks[e.event](e)}</td></tr>`;
+  const after = e.waited_ms !== undefined ? `waited ${duration(e.waited_ms)}` : e.held_ms !== undefined ? `held ${duration(e.held_ms)}` : "";
+  return html`<tr class=${losses.includes(e.event) ? "loss" : ""}>
+    <td><${Hour} at=${e.at} /></td><td><b>${words[e.event] ?? e.event}</b></td><th scope="row"><${Name} name=${e.name} /></th>
+    <td>${e.holder && html`<${Who} holder=${e.holder} />`}</td><td>${after}</td>
+    <td>${e.fencing_token_str && html`<${Token} value=${e.fencing_token_str} />`}</td>
+    <td>${e.author && html`by <${Text} value=${e.author} />`}${e.author && e.reason && ": "}${(e.reason || e.holder?.reason) && html`<${Text} value=${e.reason || e.holder.reason} />`}</td></tr>`;
 }

@@ -1,10 +1,11 @@
 // Everything that one process, person or host holds and waits for.
 import { html, useEffect } from "../lib.js";
 import { locks, ready, watch, watchQueues } from "../fleet.js";
-import { Empty, Mode, Name, Since, Text, Token, useTick } from "../parts.js";
+import { Empty, Mode, Name, Since, Text, Token, Who, useTick } from "../parts.js";
 import { count, number, who } from "../format.js";
 import { href, replace } from "../route.js";
 import { belongs, group, partyOf } from "../waits.js";
+import { BreakAll } from "../actions.js";
 import { Bar } from "../bar.js";
 
 const mostParties = 50, mostRows = 20, mostRowsOfOne = 500; // that are shown at once
@@ -30,7 +31,8 @@ export function Holders({ params }) {
         + (all.length > mostParties ? `, the first ${mostParties} are shown: filter for others` : "")}</span>
     </form>
     ${ready.value && all.length === 0 && html`<${Empty} title=${one || text ? "Nothing at present" : "Nobody holds a lock"}>${
-      one || text ? "Whoever this is holds nothing, and waits for nothing." : "As soon as somebody takes one, it is shown here."}<//>`}
+      one || text ? "This holder holds nothing, and is waiting for nothing." : "Holders appear here as they take locks."}<//>`}
+    ${one && html`<p><${BreakAll} of=${title(wanted)} leases=${all.flatMap((p) => p.holds)} /></p>`}
     ${shown.map((p) => html`<${Party} key=${p.key} rows=${rows} ...${p} />`)}`;
 }
 
@@ -64,18 +66,18 @@ function Party({ who: h, holds, waits, rows }) {
   const name = html`<${Text} value=${who(h)} />`;
   return html`<section class="card party">
     <h2>${h.person && html`<span class="sign">person</span> `}${h.foreign ? name : html`<a href=${href("holders", group(h))}>${name}</a>`}${" "}
-      <span class="muted">${[holds.length && `holds ${count(holds.length)}`, waits.length && `waits for ${count(waits.length)}`].filter(Boolean).join(", ")}</span></h2>
+      <span class="muted">${[holds.length && `holds ${count(holds.length)}`, waits.length && `waiting for ${count(waits.length)}`].filter(Boolean).join(", ")}</span></h2>
     <ul class="rows">
       ${holds.slice(0, rows).map(({ lock, h }) => html`<li key=${lock.name + h.fencing_token_str}>
-        <span class="what"><${Name} name=${lock.name} /> <${Mode} of=${lock} /> ${h.released && html`<span class="sign quiet">kept closed</span> `}
+        <span class="what"><${Name} name=${lock.name} /> <${Mode} of=${lock} /> ${h.released && html`<span class="sign quiet">cooling down</span> `}
           ${h.reason && html`<${Text} value=${h.reason} />`}</span>
         <span>held for <${Since} at=${h.since} /></span> <${Bar} holder=${h} />
-        <span class=${lock.queueLength ? "warn" : "muted"}>${lock.queueLength ? `${count(lock.queueLength)} waiting` : "nobody waits"}</span>
+        <span class=${lock.queueLength ? "warn" : "muted"}>${lock.queueLength ? `${count(lock.queueLength)} waiting` : "–"}</span>
         <${Token} value=${h.fencing_token_str} /></li>`)}
       ${waits.slice(0, rows).map(({ lock, h, i }) => html`<li key=${"w" + lock.name + i}>
-        <span class="what"><span class="sign warn">waits</span> <${Name} name=${lock.name} /> <${Mode} of=${h} /> ${h.reason && html`<${Text} value=${h.reason} />`}</span>
-        <span>waiting for <${Since} at=${h.since} /></span>
-        <span class="muted">place ${i + 1} of ${lock.queueLength}</span></li>`)}
+        <span class="what"><span class="sign warn">waiting</span> <${Name} name=${lock.name} /> <${Mode} of=${h} /> ${h.reason && html`<${Text} value=${h.reason} />`}</span>
+        <span>waiting <${Since} at=${h.since} /></span>
+        <span class="muted">place ${i + 1} of ${lock.queueLength}${lock.holders[0] && html`, behind <${Who} holder=${lock.holders[0]} />`}</span></li>`)}
     </ul>
     ${more > 0 && html`<p class="muted">and ${count(more)} more${rows === mostRows && ": the link above shows this holder alone"}</p>`}
   </section>`;

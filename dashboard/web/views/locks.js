@@ -1,9 +1,11 @@
 // All locks: who has which, for how long, and how many wait.
 import { html, useEffect, useRef, useState } from "../lib.js";
-import { locks, ready, stale, version } from "../fleet.js";
+import { locks, ready, trouble, version } from "../fleet.js";
+import { hold, may } from "../actions.js";
 import { count, number } from "../format.js";
-import { Empty } from "../parts.js";
-import { replace } from "../route.js";
+import { now } from "../now.js";
+import { Empty, Text } from "../parts.js";
+import { href, replace } from "../route.js";
 import { Rows, lockStates } from "../rows.js";
 import { Table } from "../table.js";
 
@@ -15,12 +17,10 @@ const sameFilter = (a, b) => Object.keys(noFilter).every((key) => a[key] === b[k
 export function Locks({ params }) {
   const [filter, set] = useFilter(params);
   const rows = useRef(null);
-  const field = useRef(null);
   const grid = useRef(null);
-  useSlash(field);
   rows.current ??= new Rows();
   const known = version.value >= 0 && locks; // of each change
-  const { shown, counts } = rows.current.update(known, filter, performance.now());
+  const { shown, counts } = rows.current.update(known, filter, now());
   const narrow = !sameFilter({ ...filter, sort: "" }, noFilter);
   const down = (event) => {
     if (event.key === "ArrowDown") grid.current?.focus({ preventScroll: true });
@@ -28,13 +28,13 @@ export function Locks({ params }) {
     else return;
     event.preventDefault();
   };
-  const input = (name, title, ref) => html`<label>${title}
-    <input type="search" name=${name} ref=${ref} value=${filter[name]} spellcheck="false" autocomplete="off"
+  const input = (name, title) => html`<label>${title}
+    <input type="search" name=${name} value=${filter[name]} spellcheck="false" autocomplete="off"
       onInput=${(event) => set({ [name]: event.target.value })} onKeyDown=${down} /></label>`;
 
   return html`<h1>Locks</h1>
     <form class="filter" role="search" aria-label="Filter" onSubmit=${(event) => event.preventDefault()}>
-      ${input("prefix", html`Name begins with <kbd title="This key leads here">/</kbd>`, field)}
+      ${input("prefix", "Name begins with")}
       ${input("holder", "Holder")}
       ${input("reason", "Reason")}
       <div class="states" role="group" aria-label="State">
@@ -43,12 +43,13 @@ export function Locks({ params }) {
       </div>
     </form>
     <p class="shown">${count(shown.length)} of ${number(locks.size, "lock")}
-      ${narrow && html` <button type="button" onClick=${() => set({ ...noFilter, sort: filter.sort })}>Clear the filter</button>`}</p>
+      ${narrow && html` <button type="button" onClick=${() => set({ ...noFilter, sort: filter.sort })}>Clear the filter</button>`}
+      ${may("hold") && html` <button type="button" onClick=${() => hold()}>Hold a lock…</button>`}</p>
     <${FilterSaid} filter=${filter} n=${shown.length} />
     ${shown.length > 0 ? html`<${Table} shown=${shown} sort=${filter.sort} order=${(sort) => set({ sort })} grid=${grid} />`
-      : !ready.value ? html`<${Empty} title="No locks have come yet.">${stale.value ? "The page goes on asking the server: the note above says what is wrong." : "They are on their way."}<//>`
-      : narrow ? html`<${Empty} title="No lock is like that.">There are ${count(locks.size)} others: clear the filter to see them.<//>`
-      : html`<${Empty} title="Nobody has a lock, and nobody waits for one.">They appear here as they are taken. To see one, run <code>holdfast run try -- sleep 60</code> on this store.<//>`}`;
+      : !ready.value ? html`<${Empty} title="No locks have arrived yet.">${trouble.value ? "The page keeps trying: the note below says what is wrong." : "They are on their way."}<//>`
+      : narrow ? html`<${Empty} title="No lock matches.">${filter.prefix && html`<a href=${href("lock", { name: filter.prefix })}>Open <${Text} value=${filter.prefix} /></a>, which nobody holds, or `}clear the filter to see ${number(locks.size, "other lock")}.<//>`
+      : html`<${Empty} title="No lock is held.">Locks appear here as they are taken. To see one, run <code>holdfast run try -- sleep 60</code> on this store.<//>`}`;
 }
 
 // useFilter returns the filter, and what changes some of it. The address follows a little
@@ -64,26 +65,13 @@ function useFilter(params) {
   useEffect(() => {
     if (sameFilter(filter, written.current)) return undefined;
     const timer = setTimeout(() => {
+      if (!location.hash.startsWith("#/locks")) return; // a link has led away, just now
       written.current = filter;
       replace("locks", filter);
     }, 250);
     return () => clearTimeout(timer);
   }, [filter]);
   return [filter, (change) => setFilter((old) => ({ ...old, ...change }))];
-}
-
-// useSlash lets the key "/" lead to the filter.
-function useSlash(field) {
-  useEffect(() => {
-    const press = (event) => {
-      if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog")) return;
-      event.preventDefault();
-      field.current.select();
-      field.current.focus();
-    };
-    addEventListener("keydown", press);
-    return () => removeEventListener("keydown", press);
-  }, []);
 }
 
 // FilterSaid tells screen readers what a change of the filter has brought, once it is typed.

@@ -6,12 +6,12 @@ import { forAll, partly, useAnswer } from "../answer.js";
 
 const counts = [
   ["issued", "token", "made"],
-  ["redeemed", "token", "used, each the only time"],
-  ["refused", "attempt", "with a token that was used already, revoked, unknown or mistyped"],
-  ["expired", "attempt", "with a token that was over"],
-  ["failed", "attempt", "while the store did not serve"],
-  ["revoked", "token", "taken back before they were used"],
-  ["pruned", "token", "forgotten, long after they were over"],
+  ["redeemed", "token", "used, once each"],
+  ["refused", "attempt", "used, revoked, unknown or mistyped token"],
+  ["expired", "attempt", "expired token"],
+  ["failed", "attempt", "store unavailable"],
+  ["revoked", "token", "before they were used"],
+  ["pruned", "token", "forgotten, long after they expired"],
 ];
 
 export function OneTime() {

@@ -1,7 +1,7 @@
 /**
  * Locks of a holdfast server, for Lucee 5 and Adobe ColdFusion 2018 or later. Copy this file.
  *
- *   client = new Holdfast( [ "http://127.0.0.1:7420", "http://127.0.0.1:7421" ] );
+ *   client = new Holdfast( "http://127.0.0.1:7420 http://127.0.0.1:7421" );
  *
  *   client.withLock( "orders/42", 30, 60, function( lease ) {
  *       for ( var order in orders ) {
@@ -24,10 +24,21 @@ component {
 
 	variables.again = [ 429, 502, 503, 504 ]; // the same request may succeed, here or at another server
 
-	public Holdfast function init( required array urls, string token = "" ) {
-		variables.urls = arguments.urls;
+	/**
+	 * Makes a client of the servers of one store. Spaces separate their URLs. Others see the
+	 * holder as it says: host, pid, program and label.
+	 */
+	public Holdfast function init( required string urls, string token = "", struct holder = {} ) {
+		variables.urls = listToArray( arguments.urls, " " );
+		for ( var url in variables.urls.len() ? variables.urls : [ arguments.urls ] ) {
+			if ( !reFind( "^https?://[^/]", url ) ) throw( type = "holdfast.invalid", message = """#url#"" is not a URL of a holdfast server: want http://HOST:PORT" );
+		}
 		variables.token = arguments.token;
 		variables.at = 1; // the server that is asked first
+		variables.reached = false; // a server has taken a request
+		var process = createObject( "java", "java.lang.management.ManagementFactory" ).getRuntimeMXBean().getName(); // pid@host
+		variables.holder = { "host": listLast( process, "@" ), "pid": val( process ), "program": "cfml" };
+		structAppend( variables.holder, arguments.holder );
 		return this;
 	}
 
@@ -50,7 +61,7 @@ component {
 			var turn = turnAt( "/v1/leases", { "name": name }, key, ttl, wait );
 		} catch ( any failed ) {
 			try { // leave the queue, and give back what may have been granted without our knowing
-				ask( "POST", "/v1/leases/release", { "name": name }, key, 2000, 2000 );
+				if ( variables.reached ) ask( "POST", "/v1/leases/release", { "name": name }, key, 2000, 2000 );
 			} catch ( any ends ) {} // by itself
 			rethrow;
 		}
@@ -82,6 +93,8 @@ component {
 	}
 
 	private struct function turnAt( required string path, required struct body, required string key, required numeric ttl, required numeric wait ) {
+		if ( ttl < 1 || ttl > 3600 ) throw( type = "holdfast.invalid", message = "a ttl of #ttl#: want seconds, from 1 to 3600; a lease is renewed for as long as the work takes" );
+		body[ "holder" ] = variables.holder;
 		var until = clock() + wait * 1000;
 		while ( true ) {
 			// A short wait at a time: the deadline counts from before the request.
@@ -97,10 +110,13 @@ component {
 
 	/**
 	 * Asks one server after the other until one has answered. Each request may be repeated:
-	 * the servers know it by the lease ID, or by its key. Times are in milliseconds.
+	 * the servers know it by the lease ID, or by its key. If all are asked without an answer, and
+	 * none has ever given one, that is an error at once: most likely a URL is wrong. Times are in
+	 * milliseconds.
 	 */
 	public struct function ask( required string method, required string path, required struct body, string key = "", numeric within = 15000, numeric patience = 5000, boolean comesBack = false ) {
 		var until = clock() + within;
+		var asked = 0;
 		// A fencing token is text here, and a number there.
 		var json = reReplace( serializeJSON( body ), """fencing_token"":""([0-9]+)""", """fencing_token"":\1" );
 		while ( true ) {
@@ -116,11 +132,15 @@ component {
 			var status = val( http.statusCode );
 			var answer = isJSON( http.fileContent ) ? deserializeJSON( http.fileContent ) : {};
 			if ( status >= 200 && status < 300 ) return { "before": before, "status": status, "answer": answer };
+			variables.reached = variables.reached || status != 0;
+			asked++;
 			if ( status != 0 && !variables.again.find( status ) ) {
 				throw( type = "holdfast." & ( answer.code ?: "http-#status#" ), message = answer.detail ?: "status #status#" );
 			}
 			variables.at = variables.at mod arrayLen( variables.urls ) + 1;
-			if ( clock() + 200 >= until ) throw( type = "holdfast.unavailable", message = "no server has answered #path#" );
+			if ( clock() + 200 >= until || !variables.reached && asked >= arrayLen( variables.urls ) ) {
+				throw( type = "holdfast.unavailable", message = "no server has answered #path#: #http.statusCode#; asked: #arrayToList( variables.urls, ' ' )#" );
+			}
 			sleep( 200 );
 		}
 	}

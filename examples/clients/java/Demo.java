@@ -11,7 +11,7 @@ public final class Demo {
     private static final Duration TTL = Duration.ofSeconds(10), WAIT = Duration.ofSeconds(60);
 
     public static void main(String[] args) throws Exception {
-        var client = new Holdfast(List.of(args[0].split(",")), System.getenv("HOLDFAST_TOKEN"));
+        var client = new Holdfast(args[0].replace(',', ' '), System.getenv("HOLDFAST_TOKEN"));
         try {
             switch (args[1]) {
                 case "count" -> count(client, args[2], Path.of(args[3]), Integer.parseInt(args[4]));

@@ -1,6 +1,9 @@
 import java.io.IOException;
+import java.net.ConnectException;
+import java.net.InetAddress;
 import java.net.URI;
 import java.net.URLEncoder;
+import java.net.UnknownHostException;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
@@ -22,7 +25,7 @@ import java.util.stream.Collectors;
  * Locks of a holdfast server. Copy this file; it needs Java 17 and nothing else.
  *
  * <pre>{@code
- * var client = new Holdfast(List.of("http://127.0.0.1:7420", "http://127.0.0.1:7421"), null);
+ * var client = new Holdfast("http://127.0.0.1:7420 http://127.0.0.1:7421");
  *
  * client.withLock("orders/42", Duration.ofSeconds(30), Duration.ofSeconds(60), lease -> {
  *     for (Order order : orders) {
@@ -39,8 +42,8 @@ public final class Holdfast {
 
     /** No server has answered in time, so what was asked for may have been done or not. */
     public static final class Unavailable extends RuntimeException {
-        Unavailable(String path, Throwable why) {
-            super("no server has answered " + path + ": " + why, why);
+        Unavailable(String path, Throwable why, List<String> urls) {
+            super("no server has answered " + path + ": " + why + "; asked: " + String.join(" ", urls));
         }
     }
 
@@ -84,12 +87,39 @@ public final class Holdfast {
     private final SecureRandom random = new SecureRandom();
     private final List<String> urls;
     private final String token;
+    private final Object holder;
     private final AtomicInteger at = new AtomicInteger(); // the server that is asked first
+    private volatile boolean reached; // a server has taken a request
 
-    /** A client of the servers of one store, each of which answers for every lease. The token may be null. */
-    public Holdfast(List<String> urls, String token) {
-        this.urls = List.copyOf(urls);
+    /** A client of the servers of one store, each of which answers for every lease. Spaces separate their URLs. */
+    public Holdfast(String urls) { this(urls, null); }
+
+    /** A client with a token, which may be null. */
+    public Holdfast(String urls, String token) { this(urls, token, self()); }
+
+    /** A client whose locks others see as the holder says: "host", "pid", "program" and "label". */
+    public Holdfast(String urls, String token, Map<String, Object> holder) {
+        this.urls = List.of(urls.strip().split("\\s+"));
+        for (String url : this.urls) {
+            if (!url.matches("https?://[^/].*")) {
+                throw new IllegalArgumentException("\"" + url + "\" is not a URL of a holdfast server: want http://HOST:PORT");
+            }
+        }
         this.token = token;
+        this.holder = holder;
+    }
+
+    /** This process, as others see it. */
+    private static Map<String, Object> self() {
+        String host = "";
+        try {
+            host = InetAddress.getLocalHost().getHostName();
+        } catch (UnknownHostException nameless) {
+            // The server knows the address.
+        }
+        String[] command = System.getProperty("sun.java.command", "java").split(" ");
+        String program = command[0].substring(command[0].lastIndexOf('/') + 1);
+        return Map.of("host", host, "pid", ProcessHandle.current().pid(), "program", program);
     }
 
     /**
@@ -175,12 +205,17 @@ public final class Holdfast {
 
     /** Asks for a lease until there is an answer, and waits in the queue. */
     private Answer turn(String path, Map<String, Object> what, String key, Duration ttl, Duration wait) throws InterruptedException {
+        if (ttl.toMillis() < 1_000 || ttl.toHours() > 1) {
+            throw new IllegalArgumentException("a TTL of " + ttl + ": want a second to an hour; a lease is renewed for as long as the work takes");
+        }
         long until = now() + wait.toMillis();
         while (true) {
             // A short wait at a time: the deadline counts from before the request.
             long left = Math.max(0, until - now());
             long piece = Math.min(left, ttl.toMillis() / 3);
-            Map<String, Object> body = new LinkedHashMap<>(what);
+            Map<String, Object> body = new LinkedHashMap<>();
+            body.put("holder", holder);
+            body.putAll(what);
             body.put("ttl_ms", ttl.toMillis());
             body.put("wait_ms", piece);
             Answer answer = ask("POST", path, body, key, piece + 15_000, piece + 5_000, piece < left);
@@ -198,6 +233,7 @@ public final class Holdfast {
 
     /** Leaves the queue, and gives back what may have been granted without our knowing. */
     private void cancel(String name, String key) throws InterruptedException {
+        if (!reached) return;
         boolean interrupted = Thread.interrupted();
         try {
             ask("POST", "/v1/leases/release", Map.of("name", name), key, 2_000, 2_000);
@@ -220,7 +256,9 @@ public final class Holdfast {
 
     /**
      * Asks one server after the other until one has answered. Each request may be repeated:
-     * the servers know it by the lease ID, or by its key. Times are in milliseconds.
+     * the servers know it by the lease ID, or by its key. If all refuse the connection, and none
+     * has ever taken a request, that is an error at once: most likely a URL is wrong. Times are
+     * in milliseconds.
      */
     public Answer ask(String method, String path, Map<String, Object> body, String key, long within, long patience)
             throws InterruptedException {
@@ -230,6 +268,7 @@ public final class Holdfast {
     private Answer ask(String method, String path, Map<String, Object> body, String key, long within, long patience, boolean comesBack)
             throws InterruptedException {
         long until = now() + within;
+        int refusals = 0;
         for (long pause = 50; ; pause = Math.min(2 * pause, 1_000)) {
             int server = at.get();
             long before = now();
@@ -244,15 +283,20 @@ public final class Holdfast {
                 if (comesBack) request.header("Prefer", "respond-async");
                 if (token != null) request.header("Authorization", "Bearer " + token);
                 HttpResponse<String> response = http.send(request.build(), HttpResponse.BodyHandlers.ofString());
+                reached = true;
                 if (response.statusCode() < 300) return new Answer(before, response.statusCode(), Json.read(response.body()));
                 Problem problem = problem(response);
                 if (!AGAIN.contains(problem.status)) throw problem;
                 why = problem;
+            } catch (ConnectException refused) {
+                refusals++;
+                why = refused;
             } catch (IOException | IllegalArgumentException failed) {
+                reached = true;
                 why = failed;
             }
             at.compareAndSet(server, server + 1); // or another thread has moved on already
-            if (now() + pause >= until) throw new Unavailable(path, why);
+            if (now() + pause >= until || !reached && refusals >= urls.size()) throw new Unavailable(path, why, urls);
             Thread.sleep(pause);
         }
     }

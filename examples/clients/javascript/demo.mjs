@@ -50,7 +50,7 @@ const commands = {
 }
 
 const [urls, command, ...args] = process.argv.slice(2)
-const client = new Client(urls.split(','), { token: process.env.HOLDFAST_TOKEN })
+const client = new Client(urls.replaceAll(',', ' '), process.env.HOLDFAST_TOKEN)
 try {
   await commands[command](client, ...args)
 } catch (failed) {

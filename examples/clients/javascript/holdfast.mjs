@@ -2,7 +2,7 @@
 //
 //   import { Client } from './holdfast.mjs'
 //
-//   const client = new Client(['http://127.0.0.1:7420', 'http://127.0.0.1:7421'])
+//   const client = new Client('http://127.0.0.1:7420 http://127.0.0.1:7421')
 //
 //   await client.withLock('orders/42', { ttl: 30, wait: 60 }, async (lease) => {
 //     for (const order of orders) {
@@ -15,6 +15,8 @@
 
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
+import { hostname } from 'node:os'
+import { basename } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /** No server has answered in time, so what was asked for may have been done or not. */
@@ -42,15 +44,36 @@ const again = [429, 502, 503, 504] // the same request may succeed, here or at a
 const newKey = () => randomBytes(16).toString('hex')
 const now = () => performance.now() / 1000 // seconds of a clock that nobody sets
 
-/** A client of the servers of one store. Each server answers for every lease. */
+/** The TTL as requests have it, which is refused if it is of another unit. */
+function milliseconds(ttl) {
+  if (!(ttl >= 1 && ttl <= 3600)) {
+    throw new RangeError(`ttl: ${ttl}: want seconds, from 1 to 3600; a lease is renewed for as long as the work takes`)
+  }
+  return Math.trunc(ttl * 1000)
+}
+
+/** Whether a server has refused the connection, and so has heard of no request. */
+const refuses = ({ cause = {} }) => ['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'bad port'].includes((cause.errors?.[0] ?? cause).code ?? cause.message)
+
+/**
+ * A client of the servers of one store, each of which answers for every lease. `urls` has
+ * their URLs, with spaces between them. Others see the holder as `holder` says: { host, pid,
+ * program, label }.
+ */
 export class Client {
   #urls
   #at = 0 // the server that is asked first
+  #reached = false // a server has taken a request
   #headers = { 'Content-Type': 'application/json' }
+  #holder
 
-  constructor(urls, { token } = {}) {
-    this.#urls = urls.map((url) => url.replace(/\/$/, ''))
+  constructor(urls, token, holder = { host: hostname(), pid: process.pid, program: basename(process.argv[1] ?? 'node') }) {
+    this.#urls = String(urls).trim().split(/\s+/).map((url) => url.replace(/\/$/, ''))
+    for (const url of this.#urls) {
+      if (!/^https?:\/\/[^/]/.test(url)) throw new TypeError(`"${url}" is not a URL of a holdfast server: want http://HOST:PORT`)
+    }
     if (token) this.#headers.Authorization = `Bearer ${token}`
+    this.#holder = holder
   }
 
   /**
@@ -94,13 +117,14 @@ export class Client {
 
   /** Ask for a lease until there is an answer, and wait for `wait` seconds in the queue. */
   async #turn(path, body, key, ttl, wait) {
+    const ttlMs = milliseconds(ttl)
     const until = now() + wait
     for (;;) {
       // A short wait at a time: the deadline counts from before the request.
       const left = Math.max(0, until - now())
       const piece = Math.min(left, ttl / 3)
-      const times = { ttl_ms: Math.trunc(ttl * 1000), wait_ms: Math.trunc(piece * 1000) }
-      const answered = await this.ask('POST', path, { ...body, ...times }, { key, within: piece + 15, patience: piece + 5, comesBack: piece < left })
+      const times = { ttl_ms: ttlMs, wait_ms: Math.trunc(piece * 1000) }
+      const answered = await this.ask('POST', path, { holder: this.#holder, ...body, ...times }, { key, within: piece + 15, patience: piece + 5, comesBack: piece < left })
       if (answered.status !== 202) return answered
       // We have a place in the queue, which the next request with this key keeps.
     }
@@ -108,6 +132,7 @@ export class Client {
 
   /** Leave the queue, and give back what may have been granted without our knowing. */
   async #cancel(name, key) {
+    if (!this.#reached) return
     try {
       await this.ask('POST', '/v1/leases/release', { name }, { key, within: 2 })
     } catch { /* it ends by itself */ }
@@ -130,12 +155,14 @@ export class Client {
   /**
    * Ask one server after the other for `within` seconds, and return when the request was
    * sent that was answered, the status, and the answer. Each request may be repeated: the
-   * servers know it by the lease ID, or by its key.
+   * servers know it by the lease ID, or by its key. If all refuse the connection, and none
+   * has ever taken a request, that is an error at once: most likely a URL is wrong.
    */
   async ask(method, path, body, { key, within = 15, patience = 5, comesBack = false } = {}) {
     const headers = key ? { ...this.#headers, 'Idempotency-Key': key } : { ...this.#headers }
     if (comesBack) headers.Prefer = 'respond-async' // else a wait that ends without the lock leaves no place in the queue
     const until = now() + within
+    let refusals = 0
     for (let pause = 0.05; ; pause = Math.min(2 * pause, 1)) {
       const at = this.#at
       const before = now()
@@ -143,17 +170,24 @@ export class Client {
       try {
         const signal = AbortSignal.timeout(Math.ceil(Math.max(10, Math.min(patience, until - before) * 1000)))
         const response = await fetch(this.#urls[at] + path, { method, headers, body: body && JSON.stringify(body), signal })
+        this.#reached = true
         const text = await response.text()
         if (response.ok) return { before, status: response.status, answer: text && JSON.parse(text) }
         why = problem(response.status, text)
       } catch (failed) {
         why = failed
+        if (refuses(failed)) refusals++
+        else this.#reached = true
       }
       if (why instanceof Problem && !again.includes(why.status)) throw why
       if (this.#at === at) this.#at = (at + 1) % this.#urls.length // or another request has moved on already
-      if (now() + pause >= until) throw new Unavailable(`no server has answered ${path}: ${why.message}`, { cause: why })
+      if (now() + pause >= until || !this.#reached && refusals >= this.#urls.length) throw this.#nobody(path, why)
       await sleep(pause * 1000)
     }
+  }
+
+  #nobody(path, { message, cause }) {
+    return new Unavailable(`no server has answered ${path}: ${cause?.code ?? cause?.message ?? message}; asked: ${this.#urls.join(' ')}`)
   }
 }
 

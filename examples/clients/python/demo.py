@@ -63,7 +63,7 @@ def once(client, key, value):
 
 def main():
     _, urls, command, *args = sys.argv
-    client = holdfast.Client(*urls.split(","), token=os.environ.get("HOLDFAST_TOKEN"))
+    client = holdfast.Client(urls.replace(",", " "), token=os.environ.get("HOLDFAST_TOKEN"))
     try:
         {"count": count, "hold": hold, "run": run, "take": take, "once": once}[command](client, *args)
     except holdfast.Problem as e:

@@ -2,7 +2,7 @@
 
     import holdfast
 
-    client = holdfast.Client("http://127.0.0.1:7420", "http://127.0.0.1:7421")
+    client = holdfast.Client("http://127.0.0.1:7420 http://127.0.0.1:7421")
 
     with client.lock("orders/42", ttl=30, wait=60) as lease:
         for order in orders:
@@ -16,7 +16,9 @@ import http.client
 import json
 import os
 import secrets
+import socket
 import subprocess
+import sys
 import threading
 import time
 import urllib.error
@@ -61,15 +63,33 @@ def _now():
     return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
-class Client:
-    """A client of the servers of one store. Each server answers for every lease."""
+def _milliseconds(ttl):
+    """The TTL as requests have it, which is refused if it is of another unit."""
+    if not 1 <= ttl <= 3600:
+        raise ValueError(f"ttl={ttl}: want seconds, from 1 to 3600; a lease is renewed for as long as the work takes")
+    return int(ttl * 1000)
 
-    def __init__(self, *urls, token=None):
-        self._urls = [url.rstrip("/") for url in urls]
+
+class Client:
+    """A client of the servers of one store, each of which answers for every lease.
+
+    `urls` has their URLs, with spaces between them. Others see the holder as `holder` says:
+    {"host": ..., "pid": ..., "program": ..., "label": ...}.
+    """
+
+    def __init__(self, urls, token=None, holder=None):
+        self._urls = [url.rstrip("/") for url in urls.split()]
+        for url in self._urls or [urls]:
+            parts = urllib.parse.urlsplit(url)
+            if parts.scheme not in ("http", "https") or not parts.hostname:
+                raise ValueError(f"{url!r} is not a URL of a holdfast server: want http://HOST:PORT")
         self._at = 0  # the server that is asked first
+        self._reached = False  # a server has taken a request
         self._headers = {"Content-Type": "application/json"}
         if token:
             self._headers["Authorization"] = "Bearer " + token
+        program = os.path.basename(sys.argv[0]) if sys.argv else ""
+        self._holder = holder or {"host": socket.gethostname(), "pid": os.getpid(), "program": program or "python"}
 
     def lock(self, name, ttl=30, wait=0, on_loss=None, **more):
         """Take the lock, and keep it until the Lease is released, or lost.
@@ -81,9 +101,9 @@ class Client:
         key = secrets.token_hex(16)
         try:
             before, _, answer = self._turn("/v1/leases", {"name": name, **more}, key, ttl, wait)
-        except BaseException:
+        except BaseException as failed:
             self._cancel(name, key)
-            raise
+            raise failed.with_traceback(None) from None  # where in here says nothing to its users
         return Lease(self, answer, before, on_loss)
 
     def hold(self, name, ttl=30, wait=0, on_loss=None, direct=False, **more):
@@ -92,7 +112,7 @@ class Client:
         `direct` frees the lock at once if this process dies. Where a proxy, a mesh or a tunnel
         is between here and the server, it lets two work at once.
         """
-        body = {"name": name, "ttl_ms": int(ttl * 1000), "wait_ms": int(wait * 1000), **more}
+        body = {"name": name, "holder": self._holder, "ttl_ms": _milliseconds(ttl), "wait_ms": int(wait * 1000), **more}
         lines = self._lines(body, min(ttl / 3, 10), "&direct=1" if direct else "")
         for sent, line in lines:
             if line["event"] == "acquired":
@@ -105,12 +125,13 @@ class Client:
         """The lines of a stream, each with when the request was sent. A stream that ends
         goes on, with the same key, at the next server; one that is silent does not."""
         headers = {**self._headers, "Idempotency-Key": secrets.token_hex(16)}
-        until = _now() + 15
+        until, refusals = _now() + 15, 0
         while True:
             at, sent = self._at, _now()
             request = urllib.request.Request(self._urls[at] + "/v1/leases?hold=1" + query, json.dumps(body).encode(), headers)
             try:
                 with urllib.request.urlopen(request, timeout=quiet) as stream:
+                    self._reached = True
                     for line in stream:
                         yield sent, json.loads(line)
                         until = _now() + 15
@@ -120,8 +141,10 @@ class Client:
                     raise why from None
             except TimeoutError:
                 return  # silence: it may have heard what we have not
-            except (OSError, http.client.HTTPException, ValueError):
-                pass
+            except (OSError, http.client.HTTPException, ValueError) as failed:
+                refusals += self._refused(failed)
+                if not self._reached and refusals >= len(self._urls):
+                    raise self._nobody("/v1/leases", failed) from None
             self._at = (at + 1) % len(self._urls)
             if _now() >= until:
                 return
@@ -160,15 +183,17 @@ class Client:
             # A short wait at a time: the deadline counts from before the request.
             left = max(0, until - _now())
             piece = min(left, ttl / 3)
-            times = {"ttl_ms": int(ttl * 1000), "wait_ms": int(piece * 1000)}
+            times = {"ttl_ms": _milliseconds(ttl), "wait_ms": int(piece * 1000)}
             before, status, answer = self.ask(
-                "POST", path, {**body, **times}, key=key, within=piece + 15, patience=piece + 5, comes_back=piece < left)
+                "POST", path, {"holder": self._holder, **body, **times}, key=key, within=piece + 15, patience=piece + 5, comes_back=piece < left)
             if status != 202:
                 return before, status, answer
             # We have a place in the queue, which the next request with this key keeps.
 
     def _cancel(self, name, key):
         """Leave the queue, and give back what may have been granted without our knowing."""
+        if not self._reached:
+            return
         try:
             self.ask("POST", "/v1/leases/release", {"name": name}, key=key, within=2)
         except Error:
@@ -177,13 +202,14 @@ class Client:
     def ask(self, method, path, body=None, key=None, within=15, patience=5, comes_back=False):
         """Ask one server after the other for `within` seconds, and return when the request
         was sent that was answered, the status, and the answer. Each request may be repeated:
-        the servers know it by the lease ID, or by its key.
+        the servers know it by the lease ID, or by its key. If all refuse the connection, and
+        none has ever taken a request, that is an error at once: most likely a URL is wrong.
         """
         headers = {**self._headers, "Idempotency-Key": key} if key else {**self._headers}
         if comes_back:  # else a wait that ends without the lock leaves no place in the queue
             headers["Prefer"] = "respond-async"
         data = json.dumps(body).encode() if body is not None else None
-        until, pause = _now() + within, 0.05
+        until, pause, refusals = _now() + within, 0.05, 0
         while True:
             at, before = self._at, _now()
             request = urllib.request.Request(self._urls[at] + path, data, headers, method=method)
@@ -191,19 +217,30 @@ class Client:
                 timeout = max(0.01, min(patience, until - before))
                 with urllib.request.urlopen(request, timeout=timeout) as response:
                     text = response.read()
+                    self._reached = True
                     return before, response.status, json.loads(text) if text else None
             except urllib.error.HTTPError as refused:
-                why = _problem(refused)
+                self._reached, why = True, _problem(refused)
                 if why.status not in _AGAIN:
                     raise why from None
             except (OSError, http.client.HTTPException, ValueError) as failed:
                 why = failed
+                refusals += self._refused(failed)
             if self._at == at:  # or another thread has moved on already
                 self._at = (at + 1) % len(self._urls)
-            if _now() + pause >= until:
-                raise Unavailable(f"no server has answered {path}: {why}") from why
+            if _now() + pause >= until or not self._reached and refusals >= len(self._urls):
+                raise self._nobody(path, why) from None
             time.sleep(pause)
             pause = min(2 * pause, 1)
+
+    def _refused(self, failed):
+        """Whether a server has refused the connection, and so has heard of no request."""
+        refused = isinstance(getattr(failed, "reason", failed), (ConnectionRefusedError, socket.gaierror))
+        self._reached = self._reached or not refused
+        return refused
+
+    def _nobody(self, path, why):
+        return Unavailable(f"no server has answered {path}: {getattr(why, 'reason', why)}; asked: {' '.join(self._urls)}")
 
 
 def _problem(refused):

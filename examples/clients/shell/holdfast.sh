@@ -1,7 +1,26 @@
 # What the scripts beside this one share. They read it with ".".
 
 TTL=${TTL:-30} WAIT=${WAIT:-0}
-main=$$ job='' lost='' timer='' renewer='' guard='' comes_back=''
+main=$$ job='' lost='' timer='' renewer='' guard='' comes_back='' first=yes
+
+# fail STATUS CODE TEXT ends the script.
+fail() {
+	echo "holdfast: $2: $3" >&2
+	exit "$1"
+}
+
+for url in ${HOLDFAST_URLS:-none}; do
+	case $url in
+	http://?* | https://?*) ;;
+	*) fail 64 invalid "HOLDFAST_URLS: \"$url\" is not a URL of a holdfast server: want http://HOST:PORT" ;;
+	esac
+done
+[ "$TTL" -ge 1 ] 2>/dev/null && [ "$TTL" -le 3600 ] || fail 64 invalid "TTL=$TTL: want seconds, from 1 to 3600"
+
+# holder COMMAND prints who takes the lock, as a field of a request.
+holder() {
+	printf '"holder":{"host":"%s","pid":%s,"program":"%s"},' "$(quote "$(uname -n)")" "$$" "$(quote "$(basename -- "$1")")"
+}
 
 # quote TEXT prints it as it stands in JSON between quotes.
 quote() { printf '%s' "$1" | sed 's/[\\"]/\\&/g'; }
@@ -28,12 +47,14 @@ headers() {
 
 # ask METHOD PATH BODY SECONDS [KEY] asks one server after the other until one has
 # answered, and prints the answer, and its status on a line. A request may be repeated:
-# the servers know it by the lease ID, or by its key.
+# the servers know it by the lease ID, or by its key. If all refuse the first request's
+# connection, that is an error at once: most likely a URL is wrong.
 ask() {
 	ask_until=$(($(date +%s) + $4))
 	while :; do
 		for url in $HOLDFAST_URLS; do
 			answer=$(headers "${5:-}" | curl -s -K - -X "$1" --connect-timeout 2 --max-time "$4" -w '\n%{http_code}' -d "$3" "$url$2")
+			refuses $? || first=''
 			case $(status "$answer") in
 			429 | 502 | 503 | 504 | 000 | '') ;; # the same request may succeed, here or elsewhere
 			*)
@@ -42,21 +63,19 @@ ask() {
 				;;
 			esac
 		done
-		[ "$(date +%s)" -lt "$ask_until" ] || return 1
+		[ -z "$first" ] && [ "$(date +%s)" -lt "$ask_until" ] || return 1
 		sleep 1
 	done
 }
 
-# fail STATUS CODE TEXT ends the script.
-fail() {
-	echo "holdfast: $2: $3" >&2
-	exit "$1"
-}
+# refuses STATUS reports whether curl has ended because no server has taken the request: the
+# port is closed, or the host unknown.
+refuses() { [ "$1" = 6 ] || [ "$1" = 7 ]; }
 
 # refused ANSWER ends the script because of a refusal.
 refused() {
 	case $(status "$1") in
-	'' | 000) fail 69 unavailable "no server has answered" ;;
+	'' | 000) fail 69 unavailable "no server has answered: $HOLDFAST_URLS" ;;
 	409) fail 75 "$(field code "$1")" "$(field detail "$1")" ;;
 	*) fail 76 "$(field code "$1")" "$(field detail "$1")" ;;
 	esac
@@ -88,6 +107,7 @@ take() {
 		start_timer
 		answer=$(ask POST "$1" "{$2\"ttl_ms\":$((TTL * 1000)),\"wait_ms\":$((piece * 1000))}" $((piece + 15)) "$key")
 		comes_back=''
+		[ -z "$answer" ] || first=''
 		case $(status "$answer") in
 		200 | 201)
 			[ -n "$lost" ] || return # else the answer came too late

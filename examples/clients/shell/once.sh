@@ -14,7 +14,7 @@ name=$(quote "$HOLDFAST_NAME")
 path=/v1/once/$(escape "$HOLDFAST_NAME")
 cancel() { :; } # a place in the queue ends by itself
 
-take "$path" ''
+take "$path" "$(holder "$1")"
 [ "$(status "$answer")" = 201 ] || exit 0 # it was done
 run_under_lease "$@"
 if [ "$code" = 0 ]; then

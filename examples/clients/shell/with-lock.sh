@@ -11,7 +11,7 @@
 #   TTL, WAIT       seconds: of the lease (30), and in the queue (0)
 #
 # It exits with the status of the command, or 75: somebody else has the lock; 69: no
-# server has answered; 76: a server refuses; 79: the lock was lost.
+# server has answered; 76: a server refuses; 79: the lock was lost; 64: a wrong variable.
 #
 # docs/clients.md has what is guaranteed, and the rules that this file keeps.
 set -u
@@ -23,7 +23,7 @@ name=$(quote "$HOLDFAST_NAME")
 # cancel leaves the queue, and gives back what may have been granted without our knowing.
 cancel() { ask POST /v1/leases/release "{\"name\":\"$name\"}" 2 "$key" >/dev/null; }
 
-take /v1/leases "\"name\":\"$name\","
+take /v1/leases "\"name\":\"$name\",$(holder "$1")"
 run_under_lease "$@"
 ask POST /v1/leases/release "{$lease}" 5 >/dev/null
 exit "$code"

@@ -15,6 +15,7 @@ set -u
 HOLDFAST_NAME=$1
 shift
 name=$(quote "$HOLDFAST_NAME")
+command=$1
 key=$(new_key)
 quiet=$((TTL / 3))
 [ "$quiet" -le 10 ] || quiet=10
@@ -33,12 +34,15 @@ follow() {
 	while :; do
 		for url in $HOLDFAST_URLS; do
 			headers "$key" | curl -s -K - --no-buffer --connect-timeout 2 "$url/v1/leases?hold=1" \
-				-d "{\"name\":\"$name\",\"ttl_ms\":$((TTL * 1000)),\"wait_ms\":$((WAIT * 1000))}" >"$dir/lines" 3>&- &
+				-d "{\"name\":\"$name\",$(holder "$command")\"ttl_ms\":$((TTL * 1000)),\"wait_ms\":$((WAIT * 1000))}" >"$dir/lines" 3>&- &
 			curl=$!
 			while read -r line || [ -n "$line" ]; do
 				heard
 			done <"$dir/lines"
+			wait "$curl"
+			refuses $? || first=''
 		done
+		[ -z "$first" ] || over
 		sleep 1
 	done
 }
@@ -94,7 +98,7 @@ read -r answer <"$dir/decided" || answer=''
 case $answer in
 *'"event":"acquired"'*) ;;
 *'"code":"lock-held"'*) fail 75 lock-held "$(field detail "$answer")" ;;
-'') cancel; fail 69 unavailable "no server has answered" ;;
+'') cancel; fail 69 unavailable "no server has answered: $HOLDFAST_URLS" ;;
 *) fail 76 "$(field code "$answer")" "$(field detail "$answer")" ;;
 esac
 run_under_lease "$@"

@@ -28,6 +28,7 @@ type Holding struct {
 	Since     time.Duration    `json:"since_ns,omitzero"`
 	ExpiresIn time.Duration    `json:"expires_in_ns,omitzero"`
 	Released  bool             `json:"released,omitzero"`
+	TTL       time.Duration    `json:"ttl_ns,omitzero"`
 }
 
 // A Place is a lockinfo.Place.

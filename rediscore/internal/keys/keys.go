@@ -88,6 +88,9 @@ func (k Space) Of(kinds []Kind, name string, id lockinfo.LeaseID) []string {
 // Append adds to all the keys of a name; id is for the keys of a lease ID.
 func (k Space) Append(all []string, kinds []Kind, name string, id lockinfo.LeaseID) []string {
 	lock := k.Lock(name)
+	if len(kinds) == 1 && kinds[0] == Lock { // a renewal's
+		return append(all, lock)
+	}
 	tag := slotTag(lock)
 	var text strings.Builder // one allocation for all keys
 	text.Grow(len(kinds) * (len(k.Prefix) + len(reserved) + len(tag) + len("}:") + len(Waiters+":") + max(len(name)+len(HistorySuffix), len(id))))

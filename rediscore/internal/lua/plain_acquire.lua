@@ -11,25 +11,36 @@ local token = string.format('%s%06d', time[1], time[2])
 local number, granted = tonumber(token), ' ' .. token .. ' ' .. token .. ' '
 local hour = writes and string.sub(token, 1, HOUR) .. '0000000000'
 
+-- putBack restores the last token, nil for none, of a name that is free; see token.lua.
+local function putBack(fence, last)
+  if not last then
+    redis.call('DEL', fence)
+  elseif #last <= #token and string.find(last, '^%d+$') then
+    redis.call('SET', fence, last, 'PXAT', string.format('%.0f', last / 1000 + ARGV[TOKEN_MEMORY]))
+  else
+    redis.call('SET', fence, last, 'PX', ARGV[TOKEN_MEMORY]) -- it is not a token
+  end
+  return 0
+end
+
 local function plain(k, a)
   -- INVARIANT I1: no lease. INVARIANT I5: no cancel. INVARIANT I7: no place.
   if redis.call('EXISTS', KEYS[k + LOCK], KEYS[k + DETAIL], KEYS[k + CANCELLED]) ~= 0 then
     return 0
   end
-  -- INVARIANT I2: above the last token. Digits of the same length compare like
-  -- numbers. A token ahead of the clock, and any other text, is for drawToken.
-  local last = redis.call('GET', KEYS[k + FENCE])
-  if last and not (#last == #token and last < token and not string.find(last, '%D')) then
-    return 0
-  end
-  local value = 'THIS_LAYOUT ' .. ARGV[a + ID] .. ' ' .. ARGV[a + TTL] .. granted .. ARGV[a + HOLDER]
-  if writes and not began(KEYS[k + LOCK], KEYS[k + DETAIL], value, token, ARGV[a + TTL], not last or last < hour) then
-    return 0
-  end
   -- A full server refuses the first write of a script. INVARIANT I11: the end
   -- counts from the token, which is the clock. If the second write fails, a
   -- token is skipped.
-  redis.call('SET', KEYS[k + FENCE], token, 'PX', ARGV[TOKEN_MEMORY])
+  local last = redis.call('SET', KEYS[k + FENCE], token, 'PX', ARGV[TOKEN_MEMORY], 'GET')
+  -- INVARIANT I2: above the last token. Digits of the same length compare like
+  -- numbers. A token ahead of the clock, and any other text, is for drawToken.
+  if last and not (#last == #token and last < token and not string.find(last, '%D')) then
+    return putBack(KEYS[k + FENCE], last)
+  end
+  local value = 'THIS_LAYOUT ' .. ARGV[a + ID] .. ' ' .. ARGV[a + TTL] .. granted .. ARGV[a + HOLDER]
+  if writes and not began(KEYS[k + LOCK], KEYS[k + DETAIL], value, token, ARGV[a + TTL], not last or last < hour) then
+    return putBack(KEYS[k + FENCE], last)
+  end
   redis.call('SET', KEYS[k + LOCK], value, 'PX', ARGV[a + TTL])
   return number
 end

@@ -1,8 +1,12 @@
 package onefile
 
 import (
+	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 func TestMountedType(t *testing.T) {
@@ -26,6 +30,24 @@ func TestMountedType(t *testing.T) {
 	}
 }
 
+// TestFileSystem: the kernel's number and the list of mounts name the same type.
+func TestFileSystem(t *testing.T) {
+	all, err := mounts()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/", "/proc", os.TempDir()} {
+		var stat unix.Stat_t
+		if err := unix.Stat(path, &stat); err != nil {
+			t.Fatal(err)
+		}
+		want := mountedType(all, fmt.Sprintf("%d:%d", unix.Major(stat.Dev), unix.Minor(stat.Dev)), path)
+		if kind, err := FileSystem(path); kind != want || err != nil {
+			t.Errorf("%s: %q, %v; want %q", path, kind, err, want)
+		}
+	}
+}
+
 // TestMountPoints are found in the text of the system as well.
 func TestMountPoints(t *testing.T) {
 	mounts := parseMounts("" +
@@ -39,8 +61,10 @@ func TestMountPoints(t *testing.T) {
 			t.Errorf("%s is a mount point: %t, want %t", path, !want, want)
 		}
 	}
-	if root, err := isMountPoint("/"); err != nil || !root {
-		t.Errorf("/ is a mount point: %t, %v", root, err)
+	for _, path := range []string{"/", "/proc"} {
+		if mounted, err := isMountPoint(path); err != nil || !mounted {
+			t.Errorf("%s is a mount point: %t, %v", path, mounted, err)
+		}
 	}
 	if file, err := isMountPoint(filepath.Join(t.TempDir(), "..")); err != nil || file {
 		t.Errorf("a directory is a mount point: %t, %v", file, err)

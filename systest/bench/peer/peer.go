@@ -13,6 +13,7 @@
 //	rueidislock.go   the locks of rueidis
 //	bsm.go           bsm/redislock
 //	etcd.go          etcd's concurrency.Mutex
+//	postgres.go      holdfast on PostgreSQL, and what programs do there by themselves
 //	scripts.go       the floors' scripts, which are in lua/
 package peer
 
@@ -32,6 +33,9 @@ const (
 	Redis       Store = "redis"
 	Etcd        Store = "etcd"
 	EtcdNoFsync Store = "etcd, fsync off"
+
+	Postgres      Store = "postgres, fsync on"
+	PostgresAsync Store = "postgres, synchronous_commit=off"
 )
 
 // An Ability is what a workload needs of a peer. Several are added up.
@@ -43,6 +47,9 @@ const (
 	Keeps                       // renews what it holds, until it is released
 	Batches                     // renews many in one request, so that it can hold 100,000
 	Tells                       // its holders learn of losses
+
+	TakesDurably // Try, with its effect on disk
+	WaitsDurably // Wait, the same
 )
 
 // A Peer is one way to lock, with its settings.
@@ -92,7 +99,7 @@ type Preparer interface {
 
 // All returns the peers in the order of the tables.
 func All() []Peer {
-	return []Peer{
+	return append([]Peer{
 		ping(),
 		plainRueidis(), fenceRueidis(), plainGoRedis(), fenceGoRedis(),
 		Baton(), reference(),
@@ -101,7 +108,7 @@ func All() []Peer {
 		rueidislockBest(), rueidislockDefault(),
 		bsmBest(), bsmDefault(),
 		etcdNoFsync(), etcdDefault(),
-	}
+	}, postgres()...)
 }
 
 // asDefault marks a peer with default settings.

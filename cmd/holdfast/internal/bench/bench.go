@@ -78,7 +78,7 @@ type bench struct {
 
 // Run measures for about the given time, and some seconds more at most. second is
 // another connection to the same store, for the waiting client; it may be engine itself.
-// When ctx ends, Run returns its cause, and holds no lease.
+// When ctx ends, Run returns its cause with what it has measured by then, and holds no lease.
 func Run(ctx context.Context, engine, second driver.Engine, whole time.Duration) (r Result, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, whole+spare, fmt.Errorf("%w: it is too slow to be measured in %s", driver.ErrUnavailable, whole+spare))
 	defer cancel()
@@ -95,10 +95,12 @@ func Run(ctx context.Context, engine, second driver.Engine, whole time.Duration)
 	defer tidy(b.waiter)
 	for _, n := range workers() {
 		load, err := b.load(ctx, n)
+		if load.Pair.Count > 0 {
+			r.Load = append(r.Load, load)
+		}
 		if err != nil {
 			return r, cmp.Or(context.Cause(ctx), err)
 		}
-		r.Load = append(r.Load, load)
 	}
 	if r.HandOver, err = b.handOver(ctx); err != nil {
 		err = cmp.Or(context.Cause(ctx), err)
@@ -124,7 +126,8 @@ func (b *bench) during(ctx context.Context, f func() error) error {
 	}
 }
 
-// load has n workers acquire and release locks, each its own.
+// load has n workers acquire and release locks, each its own. An error comes with what was
+// measured before.
 func (b *bench) load(ctx context.Context, n int) (Load, error) {
 	all := make([]worker, n)
 	start := time.Now()
@@ -138,19 +141,17 @@ func (b *bench) load(ctx context.Context, n int) (Load, error) {
 	lasted := time.Since(start)
 	var sum worker
 	for _, w := range all {
-		if w.err != nil {
-			return Load{}, w.err
-		}
+		sum.err = cmp.Or(sum.err, w.err)
 		sum.acquire, sum.release, sum.both = append(sum.acquire, w.acquire...), append(sum.release, w.release...), append(sum.both, w.both...)
 		sum.failed, sum.last = sum.failed+w.failed, cmp.Or(sum.last, w.last)
 	}
 	if len(sum.both) == 0 {
-		return Load{}, sum.last
+		return Load{}, cmp.Or(sum.err, sum.last)
 	}
 	return Load{
 		Workers: n, PerS: int(float64(len(sum.both)) / lasted.Seconds()), Failed: sum.failed,
 		Acquire: latencyOf(sum.acquire), Release: latencyOf(sum.release), Pair: latencyOf(sum.both),
-	}, nil
+	}, sum.err
 }
 
 // A worker acquires and releases one lock again and again.
@@ -218,7 +219,7 @@ func (b *bench) handOver(ctx context.Context) (Latency, error) {
 		return nil
 	})
 	if err != nil {
-		return Latency{}, err
+		return latencyOf(took), err
 	}
 	return latencyOf(took), lease.Release(ctx)
 }

@@ -112,6 +112,18 @@ func TestInterrupted(t *testing.T) {
 	leaves(t, store)
 }
 
+// TestTooSlow: the end comes before all is measured, and what was measured is returned.
+func TestTooSlow(t *testing.T) {
+	store := mem.New(nil)
+	ctx, cancel := context.WithTimeout(t.Context(), 250*time.Millisecond) // while many work, or before the hand-overs
+	defer cancel()
+	r, err := Run(ctx, store, store, 400*time.Millisecond)
+	if err == nil || len(r.Load) == 0 || r.Load[0].Pair.Count == 0 || r.HandOver.Count != 0 {
+		t.Errorf("%v, %+v: want an error, and the load of one at least", err, r)
+	}
+	leaves(t, store)
+}
+
 func TestLatency(t *testing.T) {
 	var times []time.Duration
 	for i := range 200 {

@@ -78,6 +78,9 @@ func (a *app) acquire(f *jobFlags, args []string) error {
 		began := time.Now()
 		lease, err := job.Acquire(ctx, "acquire")
 		if err == nil {
+			if script == nil && !a.json {
+				job.Warn("acquire %q: without --pid $$ nothing renews the lease: it ends in %s unless holdfast extend makes it longer", args[0], short(runner.TTL(job.Opts)))
+			}
 			err = a.handOver(ctx, handOver{began, job, lease, script, nil}, func(socket string) error { return a.printLease(job, lease, socket) })
 			if err != nil {
 				_ = lease.Release(ctx) // the client goes on trying; a lease that was left stays

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
@@ -89,8 +90,20 @@ func isEndless(foreign bool, expiresIn time.Duration) bool {
 	return foreign && expiresIn == holdfast.Never
 }
 
+// meantFlags are flags of other programs, for one of ours.
+var meantFlags = map[string]string{
+	"max": "slots", "limit": "slots", "semaphore": "slots", "count": "slots", "expire": "ttl", "lease": "ttl", "lock-timeout": "wait",
+	"max-wait": "wait", "message": "reason", "port": "listen", "address": "listen", "bind": "listen", "url": "store", "server": "store", "redis": "store",
+	"duration": "for",
+}
+
 // notUnderstood returns an error of cobra with the command it is about.
 func notUnderstood(cmd *cobra.Command, err error) error {
+	if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) {
+		if ours := cmd.Flag(meantFlags[unknown.GetSpecifiedName()]); ours != nil {
+			err = fmt.Errorf("%w; did you mean --%s?", err, ours.Name)
+		}
+	}
 	if !cmd.HasParent() {
 		return fmt.Errorf("%w (see holdfast --help)", err)
 	}

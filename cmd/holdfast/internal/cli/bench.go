@@ -84,18 +84,18 @@ func (a *app) measure(ctx context.Context, whole time.Duration) error {
 		defer second.Close()
 	}
 	result, err := bench.Run(ctx, engine, second, whole)
-	if err != nil {
+	if len(result.Load) == 0 {
 		return exit.FromStore(err)
 	}
 	v := benchView{a.choice.Public(), runtime.NumCPU(), currentVersion().Version, result}
-	return a.answer(v, v.String())
+	return cmp.Or(a.answer(v, v.String()), exit.FromStore(err))
 }
 
 // String is the table for people.
 func (v benchView) String() string {
 	rows := [][]string{{"", "p50", "p95", "p99", ""}}
 	row := func(what string, l bench.Latency, note string) {
-		us := func(n int64) string { return (time.Duration(n) * time.Microsecond).String() }
+		us := func(n int64) string { return show.ASCII((time.Duration(n) * time.Microsecond).String()) }
 		rows = append(rows, []string{what, us(l.P50), us(l.P95), us(l.P99), note})
 	}
 	row("acquire", v.Load[0].Acquire, "")
@@ -107,7 +107,9 @@ func (v benchView) String() string {
 		}
 		row(fmt.Sprintf("both, by %d", t.Workers), t.Pair, note)
 	}
-	row("hand-over to a waiter", v.HandOver, "")
+	if v.HandOver.Count > 0 {
+		row("hand-over to a waiter", v.HandOver, "")
+	}
 	return fmt.Sprintf("%s, from %d processors, holdfast %s\n\n%s\nThe machine that measures counts as much as the store.\n",
 		show.Plain(v.Store), v.Processors, v.Version, show.Columns(2, rows))
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -112,11 +113,12 @@ If it cannot be used, the command fails.
 URLs of stores:
   sqlite:///path/file.db    the processes of this host
   redis://host:port         Redis or Valkey; rediss:// for TLS
-  redis+sentinel://…/name, redis+cluster://…
+  redis+sentinel://a,b,c/name, redis+cluster://a,b,c
                             the same with Sentinel, or a Redis Cluster
   redis+unix:///path/redis.sock
                             one server of this host, by its socket
   quorum+redis://a,b,c      a majority of independent servers
+  postgres://host/database  a schema of a PostgreSQL database
   valkey, valkeys           the same as redis and rediss
   memory:                   this process only, for trials
   http://host:port          a holdfast server; https:// for TLS
@@ -148,6 +150,7 @@ Exit statuses that mean the same for all commands:
 	root.PersistentFlags().Var((*nonEmpty)(&a.asked.Store), "store", "`URL` of the store (default: see holdfast --help)")
 	root.PersistentFlags().Var((*nonEmpty)(&a.asked.File), "store-file", "read the store's URL from `FILE`, which keeps it out of ps")
 	root.SetFlagErrorFunc(flagError)
+	root.SetHelpFunc(help)
 	root.CompletionOptions.DisableDefaultCmd = true
 	root.AddCommand(a.unixCommands()...)
 	root.AddCommand(a.onceCommand(), a.tokenCommand(), a.checkCommand(), a.showCommand(), a.historyCommand(), a.listCommand(), a.breakCommand(),
@@ -171,8 +174,13 @@ func (n *nonEmpty) Set(s string) error {
 	return nil
 }
 
-// usage returns an error for wrong arguments.
+// usage returns an error for wrong arguments. It prints durations without what is 0.
 func usage(format string, arguments ...any) error {
+	for i, argument := range arguments {
+		if d, ok := argument.(time.Duration); ok {
+			arguments[i] = short(d)
+		}
+	}
 	return exit.With(exit.Usage, fmt.Errorf(format, arguments...))
 }
 

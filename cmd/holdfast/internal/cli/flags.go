@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"cmp"
+	"io"
 	"strings"
 	"time"
 
@@ -81,9 +83,40 @@ func (f *jobFlags) define(cmd *cobra.Command, names string) {
 	all.BoolVarP(&f.verbose, "verbose", "v", false, "report what happens to the lock")
 	f.defineFlock(all)
 	cmd.Flags().SortFlags = false
+	isRare := func(name string) bool { return strings.Contains(rareFlags, " "+name+" ") }
+	var rare []string
 	for name := range strings.FieldsSeq(names) {
+		if isRare(name) {
+			rare = append(rare, name)
+			continue
+		}
 		cmd.Flags().AddFlag(all.Lookup(name))
 	}
+	for _, name := range rare {
+		cmd.Flags().AddFlag(all.Lookup(name))
+	}
+	if len(rare) >= manyRare {
+		cmd.Annotations = map[string]string{firstRare: rare[0]}
+	}
+}
+
+// rareFlags come last in help. Where there are manyRare they have a heading of their own,
+// above the one that the annotation firstRare names.
+const (
+	rareFlags = " busy-status min-hold max-hold stall-after no-keep-alive on-lost kill-after wait-children status-fd label fingerprint max-output "
+	manyRare  = 3
+	firstRare = "first rare flag"
+)
+
+// help prints the help of a command.
+func help(c *cobra.Command, _ []string) {
+	text := c.UsageString()
+	if first := c.Annotations[firstRare]; first != "" {
+		before, after, _ := strings.Cut(text, "--"+first+" ")
+		line := strings.LastIndex(before, "\n")
+		text = before[:line] + "\n\nFlags for special cases:" + before[line:] + "--" + first + " " + after
+	}
+	_, _ = io.WriteString(c.OutOrStdout(), strings.TrimSpace(cmp.Or(c.Long, c.Short))+"\n\n"+text)
 }
 
 // durationVar defines a flag for a length of time: seconds, as for flock(1) and sleep(1), or
@@ -109,7 +142,18 @@ func (d *durationValue) String() string {
 	if *d == 0 {
 		return ""
 	}
-	return time.Duration(*d).String()
+	return short(time.Duration(*d))
+}
+
+// short returns a duration as flags take it, without what is 0: 48h.
+func short(d time.Duration) string {
+	s := d.String()
+	for _, none := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(s, none) {
+			s = s[:len(s)-2]
+		}
+	}
+	return s
 }
 
 // Set reads an argument.
@@ -175,6 +219,8 @@ func words(least, most int) cobra.PositionalArgs {
 			form = cmd.Parent().CommandPath() + " " + form
 		}
 		switch {
+		case len(args) > most && strings.Contains(args[most], "://"):
+			return usage("%s: %q is too much: a store is named by --store %s", verb, args[most], args[most])
 		case len(args) > most:
 			return usage("%s: %q is too much: want %s", verb, args[most], form)
 		case len(args) < least:

@@ -33,8 +33,18 @@ var groups = []struct{ title, commands string }{
 	{"The store and this program:", "doctor bench serve completion version help"},
 }
 
+// meant are words of other programs, and of the first attempt of many users, for a command.
+var meant = map[string]string{
+	"run": "lock exec with flock", "acquire": "lock get take", "release": "unlock free unfreeze", "break": "unlock kill steal force-unlock rm delete",
+	"hold": "freeze reserve", "show": "status info who inspect get", "ls": "locks ps status", "watch": "top tail", "history": "log events",
+	"doctor": "ping test status", "serve": "server ui dashboard", "elect": "leader lead",
+}
+
 // group puts the commands under their headings.
 func group(root *cobra.Command) {
+	for _, c := range root.Commands() {
+		c.SuggestFor = strings.Fields(meant[c.Name()])
+	}
 	for _, g := range groups {
 		id := g.title
 		root.AddGroup(&cobra.Group{ID: id, Title: g.title})
@@ -60,6 +70,9 @@ func (a *app) noCommand(root *cobra.Command, args []string) error {
 func suggested(c *cobra.Command, typed string) string {
 	c.SuggestionsMinimumDistance = 2 // wrong letters
 	if names := c.SuggestionsFor(typed); len(names) > 0 {
+		for i, name := range names {
+			names[i] = c.CommandPath() + " " + name
+		}
 		return "; did you mean " + strings.Join(names, " or ") + "?"
 	}
 	return fmt.Sprintf("; %s --help lists them all", c.CommandPath())

@@ -54,7 +54,9 @@ or one of those in holdfast --help.`,
 func (a *app) hold(f *jobFlags, args []string) error {
 	switch {
 	case len(args) != 1:
-		return usage("hold: want one NAME")
+		return usage("hold: want one NAME, and flags: holdfast hold NAME --for 2h --reason TEXT")
+	case !f.cmd.Flags().Changed("for"):
+		return usage("hold: no time given: want --for DURATION, such as 2h or 3d")
 	case f.length < holdfast.MinTTL || f.length > holdfast.MaxTTL:
 		return usage("hold: --for %s: want more than 0, and up to %s", f.length, holdfast.MaxTTL)
 	case strings.TrimSpace(f.reason) == "" && !f.extend:
@@ -120,7 +122,7 @@ func (a *app) heldByPerson(ctx context.Context, job *runner.Job, box keeper.Box,
 // tellHold prints when the hold ends.
 func (a *app) tellHold(t keeper.Ticket, length time.Duration) error {
 	return a.answer(leaseView{t.Name, true, length.Milliseconds()}, fmt.Sprintf(
-		"%s is held for %s, until %s: holdfast release ends that\n", show.Plain(t.Name), length, time.Now().Add(length).Format("Mon 2 Jan 15:04:05")))
+		"%s is held for %s, until %s: holdfast release ends that\n", show.Plain(t.Name), short(length), show.Clock(time.Now().Add(length))))
 }
 
 // dropDead refuses a second hold of the same name. It cancels a ticket whose lease has

@@ -149,7 +149,7 @@ func (a *app) commandJob(f *jobFlags, words []string) (j runner.Job, err error) 
 	case len(f.shell) == 1:
 		words = []string{"/bin/sh", "-c", f.shell[0]}
 	case len(words) == 0 || words[0] == "":
-		return j, usage("%s: no command given", verb)
+		return j, usage("%s: no command given: want holdfast %s NAME -- COMMAND", verb, verb)
 	}
 	if j, err = a.jobOf(f, f.names...); err != nil {
 		return j, err

@@ -98,8 +98,8 @@ func (a *app) once(f *jobFlags, words, command []string) error {
 			if err != nil || !result.Replayed {
 				return err
 			}
-			if f.verbose {
-				a.say("once %q: it was done already, under fencing token %d", words[0], result.Token)
+			if f.verbose || a.screen != nil && !f.quiet { // cron must not send a mail for it
+				a.say("once %q: it was done already, under fencing token %d; holdfast once forget makes it run again", words[0], result.Token)
 			}
 			if !f.replay {
 				return nil

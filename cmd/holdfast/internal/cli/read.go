@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/show"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
 	"github.com/holdfast-locks/holdfast/internal/view"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/wire"
@@ -78,17 +80,48 @@ func (a *app) showCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if lock.Schedule != nil {
-				return a.answer(lock.Details(), show.Lock(lock.LockState, lock.Once, lock.Broken)+show.Schedule(*lock.Schedule))
+			var waiters show.Waiters
+			if len(lock.Live()) > 0 && !a.json {
+				if waiters, err = waitersOf(ctx, c); err != nil {
+					return err
+				}
 			}
-			return a.answer(lock.Details(), show.Lock(lock.LockState, lock.Once, lock.Broken))
+			return a.answer(lock.Details(), show.Lock(lock, waiters, time.Now()))
 		})
-	cmd.Long = `Show prints the holders of NAME, its queue in order, the breaks of the last 24 hours with
-author and reason, and do-once work under this key. The exit status is 0 even if the lock is
-free: holdfast check has a status for that.`
+	cmd.Long = `Show prints the holders of NAME, the locks for which they wait themselves, the first ten of its
+queue, the latest breaks of the last 24 hours with author and reason, and do-once work under
+this key. Times of day are local. --json has the whole queue and all breaks, but not the locks
+for which holders wait: see holdfast ls --blocked.
+
+The exit status is 0 even if the lock is free: holdfast check has a status for that.`
 	cmd.Example = `  holdfast show deploy
   holdfast show deploy --json | jq -r '.queue[] | "\(.host) \(.waiting_ms)"'`
 	return cmd
+}
+
+// waitersOf returns who waits for which lock, as far as the store tells this client.
+func waitersOf(ctx context.Context, c *holdfast.Client) (show.Waiters, error) {
+	locks, err := contended(ctx, c, "")
+	if errors.Is(err, holdfast.ErrUnsupported) || errors.Is(err, holdfast.ErrPermission) {
+		return nil, nil
+	}
+	return show.WaitersOf(locks), err
+}
+
+// contended returns the locks for which clients wait, with their queues.
+func contended(ctx context.Context, c *holdfast.Client, prefix string) (locks []lockinfo.LockState, err error) {
+	for lock, err := range c.List(ctx, prefix) {
+		if err == nil && lock.QueueLength > 0 && len(lock.Queue) == 0 { // a list may leave it out
+			lock, err = c.Inspect(ctx, lock.Name)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if lock.QueueLength > 0 {
+			locks = append(locks, lock)
+		}
+	}
+	return locks, nil
 }
 
 // schedulesOf returns the schedules whose leader holds one of these locks, and adds them to
@@ -114,44 +147,99 @@ func schedulesOf(ctx context.Context, c *holdfast.Client, locks []lockinfo.LockS
 }
 
 func (a *app) listCommand() *cobra.Command {
-	var verbose bool
+	var verbose, blocked bool
 	cmd := a.question("ls [PREFIX]", "List the locks that are held or waited for, all or those whose names begin with PREFIX", words(0, 1),
 		func(ctx context.Context, c *holdfast.Client, args []string) error {
 			if verbose {
 				a.sayStore()
 			}
-			var locks []lockinfo.LockState
-			for lock, err := range c.List(ctx, strings.Join(args, "")) {
-				if err != nil {
-					return err
-				}
-				locks = append(locks, lock)
+			prefix := strings.Join(args, "")
+			if blocked {
+				return a.listBlocked(ctx, c, prefix)
 			}
-			slices.SortFunc(locks, func(x, y lockinfo.LockState) int { return strings.Compare(x.Name, y.Name) })
-			views := make([]wire.Lock, len(locks))
-			for i, lock := range locks {
-				views[i] = wire.LockOf(lock)
-			}
-			schedules, err := schedulesOf(ctx, c, locks, views)
-			if err != nil {
-				return err
-			}
-			text := show.Table(locks)
-			if len(schedules) > 0 {
-				text += "\n" + show.ScheduleTable(schedules)
-			}
-			return a.answer(views, text)
+			return a.list(ctx, c, prefix)
 		})
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also print which store it is, and what has chosen it")
+	cmd.Flags().BoolVar(&blocked, "blocked", false, "list only locks for which clients wait, the longest wait first, and for what their holders wait")
 	cmd.Aliases = []string{"list"}
+	cmd.Long = `Ls prints a line for each holder of a lock.
+
+  HELD FOR  how long ago it was granted; renewals do not count
+  LEFT      when the lease ends unless its holder renews it
+  QUEUE     how many clients wait for the lock
+  MODE      shared, or 2 of 5 slots; empty if the lock is exclusive
+
+A terminal shows what fits in its width: PROCESS, TOKEN and MODE go first, then REASON. To
+another program ls prints all columns, with a tab between two.
+
+With --blocked, WAITING has how many clients wait and the longest for how long, and WAITS FOR
+the locks for which the holder waits itself. A deadlock is a circle of such waits.`
 	cmd.Example = `  holdfast ls deploy/
+  holdfast ls --blocked
   holdfast ls --json | jq -r '.[] | select(.queue_length > 0) | .name'`
 	return cmd
 }
 
+// list prints the locks in use.
+func (a *app) list(ctx context.Context, c *holdfast.Client, prefix string) error {
+	var locks []lockinfo.LockState
+	for lock, err := range c.List(ctx, prefix) {
+		if err != nil {
+			return err
+		}
+		locks = append(locks, lock)
+	}
+	slices.SortFunc(locks, func(x, y lockinfo.LockState) int { return strings.Compare(x.Name, y.Name) })
+	views := make([]wire.Lock, len(locks))
+	for i, lock := range locks {
+		views[i] = wire.LockOf(lock)
+	}
+	schedules, err := schedulesOf(ctx, c, locks, views)
+	if err != nil {
+		return err
+	}
+	a.sayNone(len(locks), "no lock is in use", prefix)
+	text := show.Table(locks, show.WidthOf(a.stdout))
+	if len(schedules) > 0 {
+		text += "\n" + show.ScheduleTable(schedules)
+	}
+	return a.answer(views, text)
+}
+
+// listBlocked prints the locks for which clients wait.
+func (a *app) listBlocked(ctx context.Context, c *holdfast.Client, prefix string) error {
+	locks, err := contended(ctx, c, prefix)
+	if err != nil {
+		return err
+	}
+	views := make([]wire.Lock, len(locks))
+	for i, lock := range locks {
+		views[i] = wire.WholeLockOf(lock)
+	}
+	a.sayNone(len(locks), "nobody waits for a lock", prefix)
+	return a.answer(views, show.Blocked(locks, show.WidthOf(a.stdout)))
+}
+
+// sayNone explains on a terminal why a list is empty.
+func (a *app) sayNone(n int, text, prefix string) {
+	if n > 0 || show.WidthOf(a.stdout) == 0 {
+		return
+	}
+	if prefix != "" {
+		text += fmt.Sprintf(" whose name begins with %q", prefix)
+	}
+	a.say("%s, in the store %s", text, a.choice.Public())
+}
+
 func (a *app) historyCommand() *cobra.Command {
+	since := ""
 	cmd := a.question("history NAME", "Show what happened to a lock in the last 24 hours", names(1, 1),
 		func(ctx context.Context, c *holdfast.Client, args []string) error {
+			now := time.Now()
+			after, err := momentOf(since, now)
+			if err != nil {
+				return err
+			}
 			events, err := c.History(ctx, args[0])
 			if errors.Is(err, holdfast.ErrUnsupported) {
 				return exit.With(exit.Config, fmt.Errorf("history of %q: %s", args[0], a.withoutHistory()))
@@ -159,36 +247,59 @@ func (a *app) historyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.answer(wire.HistoryOf(args[0], events), show.History(args[0], events))
+			events = slices.DeleteFunc(events, func(e holdfast.HistoryEvent) bool { return now.Add(-e.Ago).Before(after) })
+			return a.answer(wire.HistoryOf(args[0], events), show.History(args[0], events, after, now))
 		})
+	cmd.Flags().StringVar(&since, "since", "24h", "list only events since `TIME`: a time of day such as 03:00, or how long ago")
 	cmd.Long = `History lists the events of NAME, oldest first: leases that were granted, released, lost or
-broken, or that expired; clients that gave up waiting; do-once work that was done. The store
-keeps the latest 64 events of each name, for 24 hours.
+broken, or that expired; clients that gave up waiting; do-once work that was done. Times of day
+are local. A line counts clients that came to wait, or left, between two other events; --json
+has each.
 
-It is off unless the URL of the store has history=1, as in
+The store keeps events for 24 hours: of each name the latest 64 breaks, 64 events of waiters
+and 64 others.
+
+It is off unless holdfast.conf has the line history = 1, or the URL of the store has it, as in
   --store sqlite:///path/file.db?history=1
-Commands without it record nothing: put it in $HOLDFAST_STORE or /etc/holdfast.conf. A quorum
-has no history.
+Commands without it record nothing. A quorum has no history.
 
 The exit status is 0 even if there are no events, 78 if history is off, or one of those in
 holdfast --help.`
 	cmd.Example = `  holdfast history deploy
+  holdfast history deploy --since 03:00
   holdfast history deploy --json | jq -r '.events[] | select(.event == "expired") | .holder.host'`
 	return cmd
 }
 
+// momentOf returns the time that a text names: a time of day, which was last at most a day
+// ago, or how long ago it was.
+func momentOf(text string, now time.Time) (time.Time, error) {
+	if d, err := store.ParseDuration(text); err == nil {
+		return now.Add(-d), nil
+	}
+	clock, err := time.Parse("15:04", text)
+	if err != nil {
+		return now, usage("history: --since %q: want a time of day such as 03:00, or how long ago, such as 2h", text)
+	}
+	at := time.Date(now.Year(), now.Month(), now.Day(), clock.Hour(), clock.Minute(), 0, 0, time.Local)
+	if at.After(now) {
+		at = at.AddDate(0, 0, -1)
+	}
+	return at, nil
+}
+
 // withoutHistory explains why there is no history, and what to do.
 func (a *app) withoutHistory() string {
-	store := a.choice.Public()
-	switch scheme, _, _ := strings.Cut(store, ":"); {
+	url := a.choice.Public()
+	switch scheme, _, _ := strings.Cut(url, ":"); {
 	case strings.HasPrefix(scheme, "quorum"):
-		return "a quorum has no history, and " + store + " is one"
+		return "a quorum has no history, and " + url + " is one"
 	case strings.HasPrefix(scheme, "http"):
-		return "the server at " + store + " has none: it must be started on a store that has history=1 in its URL"
+		return "the server at " + url + " has none: it must be started on a store that has history=1 in its URL"
 	}
 	with := "?history=1"
-	if strings.Contains(store, "?") {
+	if strings.Contains(url, "?") {
 		with = "&history=1"
 	}
-	return "it is off: name the store as " + store + with + ", in all programs that use its locks"
+	return "it is off: write the line history = 1 to /etc/holdfast.conf, or name the store as " + url + with + ", for all programs that use its locks"
 }

@@ -89,7 +89,7 @@ func (f *jobFlags) split(args []string) (command []string, err error) {
 	case named:
 		return args, nil
 	case len(args) == 0:
-		return nil, usage("%s: no lock name given", f.cmd.Name())
+		return nil, usage("%s: no lock name given: want holdfast %s NAME -- COMMAND", f.cmd.Name(), f.cmd.Name())
 	}
 	name, command := args[0], args[1:]
 	if len(command) > 0 && len(command[0]) > 1 && strings.HasPrefix(command[0], "-") {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/demo"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/serve"
 	"github.com/holdfast-locks/holdfast/driver"
@@ -97,7 +98,10 @@ func (a *app) checkDemo(f *serveFlags) error {
 func (a *app) served(ctx context.Context, f *serveFlags) (driver.Engine, string, error) {
 	if f.demo {
 		engine, err := stores.Open(ctx, "memory:?history=1")
-		return engine, "a demo, in memory", err
+		if err != nil {
+			return nil, "", err
+		}
+		return demo.WithPast(engine, f.demoSeed), "a demo, in memory", nil
 	}
 	engine, err := a.session().open(ctx)
 	return engine, a.choice.Public(), err

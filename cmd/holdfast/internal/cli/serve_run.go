@@ -215,6 +215,7 @@ func (a *app) serveOptions(f *serveFlags) (o *serve.Options, err error) {
 	if o.Log, o.AccessLog, err = a.serveLog(f.log); err != nil {
 		return nil, err
 	}
+	slog.SetDefault(o.Log) // for the warnings of the engine
 	if f.drain <= 0 || f.drain > time.Hour {
 		return nil, usage("serve: --drain %s: want more than 0, and an hour at most", f.drain)
 	}

@@ -126,7 +126,7 @@ func (s *session) tellWait(line *show.WaitLine, f *waitFlags, began time.Time) f
 			s.storeIsBack(time.Since(outage))
 		}
 		i := slices.IndexFunc(locks, func(l lockinfo.LockState) bool { return !show.IsFree(l) })
-		if i < 0 { // the wait has ended, or has not begun
+		if i < 0 || f.limited && f.wait <= 0 { // the wait has ended, or has not begun, or is none
 			return
 		}
 		state := stateOf(locks[i])

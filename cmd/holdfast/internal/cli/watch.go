@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"io"
 	"iter"
 	"os"
 	"strings"
@@ -29,9 +31,10 @@ func (a *app) watchCommand() *cobra.Command {
 		Use:   "watch [PREFIX]",
 		Short: "Watch the locks that are held or waited for, all or those whose names begin with PREFIX",
 		Long: `Watch redraws the table of holdfast ls on a terminal, the longest queues first, then the
-locks held longest. q and Ctrl-C end it, Ctrl-Z suspends it. Elsewhere, and with --json, it
-prints a line of JSON for each change: a lock has appeared, has other holders or another
-queue, or is gone.
+locks held longest. q and Ctrl-C end it, Ctrl-Z suspends it. A terminal that cannot rewrite a
+line (TERM=dumb) gets the table again after each change. Elsewhere, and with --json, it prints
+a line of JSON for each change: a lock has appeared, has other holders or another queue, or is
+gone.
 
 It reads the locks at each --interval, or less often if a reading takes more than a fifth of
 it. If the store keeps history, it also reads them after each event, and JSON has a line for
@@ -69,15 +72,35 @@ func (a *app) watch(ctx context.Context, c *holdfast.Client, prefix string, inte
 		rounds.Wake = wake
 		events = func(ctx context.Context, tell func(holdfast.HistoryEvent)) { heed(ctx, c, prefix, wake, tell) }
 	}
-	out, ok := a.stdout.(*os.File)
-	if ok && !a.json {
-		if screen := show.TerminalOf(out, a.getenv("TERM")); screen != nil {
-			table := &show.LiveTable{Title: a.watched(prefix), Every: interval, Plain: a.getenv("NO_COLOR") != ""}
-			go events(ctx, func(holdfast.HistoryEvent) {}) // ends with the client
-			return showTable(ctx, screen, out, table, rounds)
-		}
+	if a.json || show.WidthOf(a.stdout) == 0 {
+		return a.printChanges(ctx, rounds, events)
 	}
-	return a.printChanges(ctx, rounds, events)
+	table := &show.LiveTable{Title: a.watched(prefix), Every: interval, Plain: a.getenv("NO_COLOR") != ""}
+	go events(ctx, func(holdfast.HistoryEvent) {}) // ends with the client
+	out := a.stdout.(*os.File)                     // it has a width
+	if screen := show.TerminalOf(out, a.getenv("TERM")); screen != nil {
+		return showTable(ctx, screen, out, table, rounds)
+	}
+	return a.printTables(ctx, table, rounds)
+}
+
+// printTables prints the table again whenever it has changed, for a terminal that cannot
+// rewrite a line.
+func (a *app) printTables(ctx context.Context, table *show.LiveTable, rounds show.Rounds) error {
+	a.answered = true
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var last show.Round
+	err := rounds.Run(ctx, func(r show.Round) {
+		table.Tell(r)
+		if last.At.IsZero() || (r.Err == nil) != (last.Err == nil) || len(show.Changes(last.Locks, r.Locks)) > 0 {
+			if _, err := io.WriteString(a.stdout, table.Text(r.At, show.WidthOf(a.stdout))+"\n"); err != nil {
+				cancel(exit.With(exit.Output, err))
+			}
+		}
+		last = r
+	})
+	return cmp.Or(err, context.Cause(ctx))
 }
 
 // heed passes on the events of the store, and wakes the rounds, until ctx or the client ends.

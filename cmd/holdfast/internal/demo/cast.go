@@ -72,8 +72,8 @@ func cast() []role {
 		{host: "cad-3", program: "renderer", user: "app", round: render("catalogue pictures")},
 		{host: "cad-4", program: "renderer", user: "app", round: render("catalogue pictures")},
 
-		{host: "worker-2", program: "thumbnailer", user: "app", round: runOut()},
-		{host: "worker-4", program: "thumbnailer", user: "app", round: runOut()},
+		{host: "worker-2", program: "thumbnailer", user: "app", round: thumbnails()},
+		{host: "worker-4", program: "thumbnailer", user: "app", round: thumbnails()},
 		{host: "worker-3", program: "warm-up", user: "app", round: under(hung, options{Reason: "warm up the cache"}, busy(120, 180), busy(4, 8))},
 		{host: "desk-17", user: "nora", person: true, round: breakHung},
 		// Billing is done soon, and its name stays closed, so that a replica whose clock is slow does
@@ -140,15 +140,21 @@ func move(from, to string) round {
 	return under(from, holdfast.AcquireOptions{Reason: "move goods"}, both(busy(1, 2), next), busy(1, 2))
 }
 
-// transfer takes two accounts, and waits for the second while it holds the first.
+// transfer takes two accounts, and waits for the second while it holds the first. All transfers
+// begin at the same time, every two minutes.
 func transfer(from, to string, wait time.Duration) round {
+	const often = 2 * time.Minute
+	begin := func(ctx context.Context, p *process) error {
+		left := time.Until(time.Now().Add(often).Truncate(often)).Seconds()
+		return p.pause(ctx, left, left)
+	}
 	second := under(to, holdfast.AcquireOptions{MaxWait: wait, Reason: "transfer in"}, busy(1, 2), nil)
-	return under(from, holdfast.AcquireOptions{Reason: "transfer out"}, both(busy(2, 3), second), busy(1, 3))
+	return both(begin, under(from, holdfast.AcquireOptions{Reason: "transfer out"}, both(busy(2, 3), second), nil))
 }
 
-// runOut takes a lease without renewals, and mostly works longer than it lasts.
-func runOut() round {
+// thumbnails takes a lease without renewals, which lasts for long enough.
+func thumbnails() round {
 	return under("media/thumbnails", holdfast.AcquireOptions{
-		TTL: 4 * time.Second, KeepAlive: holdfast.KeepAliveOff, WholeTTL: true, Reason: "thumbnails of new uploads",
+		TTL: 12 * time.Second, KeepAlive: holdfast.KeepAliveOff, WholeTTL: true, Reason: "thumbnails of new uploads",
 	}, busy(2, 8), busy(1, 4))
 }

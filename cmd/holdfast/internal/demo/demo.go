@@ -120,10 +120,5 @@ func (p *process) pause(ctx context.Context, from, to float64) error {
 	}
 }
 
-// during returns work that takes a time that is drawn, or until the lock is lost.
-func (p *process) during(from, to float64) func(context.Context, *holdfast.Lease) error {
-	return func(ctx context.Context, _ *holdfast.Lease) error { return p.pause(ctx, from, to) }
-}
-
 // one returns one of several texts.
 func (p *process) one(of ...string) string { return of[p.rand.IntN(len(of))] }

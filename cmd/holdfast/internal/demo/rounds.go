@@ -2,6 +2,7 @@ package demo
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -55,9 +56,9 @@ func freeze(ctx context.Context, p *process) error {
 
 // breakHung is a person who breaks a lock that is held for too long.
 func breakHung(ctx context.Context, p *process) error {
-	_ = p.pause(ctx, 8, 24)
+	_ = p.pause(ctx, 20, 40)
 	lock, err := p.Inspect(ctx, hung)
-	if err != nil || len(lock.Holders) == 0 {
+	if err != nil || len(lock.Holders) == 0 || lock.Holders[0].Since < 2*time.Minute {
 		return err
 	}
 	_, err = p.Break(ctx, hung, &holdfast.BreakOptions{
@@ -82,24 +83,29 @@ func cleanup(ctx context.Context, p *process) error {
 	return err
 }
 
-// crash leaves its lease, as a killed process does.
+// crash leaves its lease now and then, as a killed process does.
 func crash(ctx context.Context, p *process) error {
 	l, err := p.Acquire(ctx, transcode, &holdfast.AcquireOptions{TTL: 5 * time.Second, WholeTTL: true, Reason: "film of the new shop window"})
 	if err != nil {
 		return err
 	}
-	if err = p.pause(ctx, 2, 4); err == nil {
+	if err = p.pause(ctx, 2, 4); err == nil && p.count%24 == 6 {
 		_, err = l.Leave()
+		_ = p.pause(ctx, 8, 14) // it is started again
+		return err
 	}
-	_ = p.pause(ctx, 8, 14) // it is started again
-	return errors.Join(err, l.Release(context.WithoutCancel(ctx)))
+	err = errors.Join(err, l.Release(context.WithoutCancel(ctx)))
+	_ = p.pause(ctx, 2, 4)
+	return err
 }
 
 // lead is a candidate for the lead. The leader resigns after a while.
 func lead(ctx context.Context, p *process) error {
 	return p.Lead(ctx, "scheduler/leader", &holdfast.LeadOptions{
-		Acquire: holdfast.AcquireOptions{MaxHold: 90 * time.Second, Reason: "hands out jobs"},
-	}, p.during(600, 660))
+		Acquire: holdfast.AcquireOptions{Reason: "hands out jobs"},
+	}, func(ctx context.Context, _ *holdfast.Lease) error {
+		return cmp.Or(p.pause(ctx, 80, 100), errors.New("another one may lead"))
+	})
 }
 
 // importPrices runs by a schedule, once over all replicas.

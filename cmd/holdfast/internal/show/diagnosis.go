@@ -1,20 +1,30 @@
 package show
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// Diagnosis has one line for each check.
+// Diagnosis has a line for each check, below the address if a server was checked, and at last
+// how many failed or warn.
 func Diagnosis(d driver.Diagnosis) string {
-	var rows [][]string
-	for _, f := range d.Findings {
-		what := strings.ReplaceAll(f.Key, "_", " ")
-		if f.Server != "" {
-			what += " " + f.Server
-		}
-		rows = append(rows, []string{f.Level.String(), what, f.Text})
+	findings := slices.Clone(d.Findings)
+	slices.SortStableFunc(findings, func(x, y driver.Finding) int { return strings.Compare(x.Server, y.Server) })
+	rows, levels := make([][]string, len(findings)), map[driver.Level]int{}
+	for i, f := range findings {
+		rows[i] = []string{f.Level.String(), strings.ReplaceAll(f.Key, "_", " "), ASCII(f.Text)}
+		levels[f.Level]++
 	}
-	return Columns(2, rows)
+	var b strings.Builder
+	server := ""
+	for i, line := range layout(gap, rows, func([]int) {}) {
+		if s := findings[i].Server; s != server {
+			server = s
+			b.WriteString("\n" + Plain(server) + "\n")
+		}
+		b.WriteString(line + "\n")
+	}
+	return b.String() + "\n" + counted(levels[driver.Fail], "failure") + ", " + counted(levels[driver.Warn], "warning") + "\n"
 }

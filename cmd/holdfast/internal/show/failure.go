@@ -101,14 +101,14 @@ func (f Failure) hint() string {
 	isTimeout := errors.As(f.Err, &timeout) && timeout.Timeout()
 	switch {
 	case errors.As(f.Err, &certificate):
-		return "name who has signed its certificate with ?tls_ca=FILE"
+		return "name who has signed its certificate with ?" + caParameter(f.Store) + "=FILE"
 	case errors.As(f.Err, &dns):
 		return "is the host's name right?"
 	case errors.Is(f.Err, syscall.ECONNREFUSED):
 		return "is the server up, and is this its port?"
 	case secure && (isCut || isTimeout):
 		return "is it up, and does it speak TLS at this port?"
-	case isCut:
+	case isCut && !strings.HasPrefix(f.Store, "postgres"):
 		return "does it want TLS (rediss://)?"
 	case isTimeout:
 		return "is it up, and does a firewall let us through?"
@@ -118,4 +118,15 @@ func (f Failure) hint() string {
 		return "is it a Sentinel? Their port is 26379 as a rule"
 	}
 	return ""
+}
+
+// caParameter returns the parameter of a store's URL for the file of the authority.
+func caParameter(store string) string {
+	switch {
+	case strings.HasPrefix(store, "postgres"):
+		return "sslrootcert"
+	case strings.HasPrefix(store, "http"):
+		return "ca_file"
+	}
+	return "tls_ca"
 }

@@ -2,8 +2,10 @@ package show
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"syscall"
 	"testing"
@@ -32,6 +34,9 @@ func TestFailure(t *testing.T) {
 			`run: the store redis://h ($HOLDFAST_STORE) cannot be reached: it does not answer in time; is it up, and does a firewall let us through?`},
 		{Failure{Store: "rediss://h", Err: unavailable("", context.DeadlineExceeded)},
 			`run: the store rediss://h cannot be reached: it does not answer in time; is it up, and does it speak TLS at this port?`},
+		{Failure{Store: "postgres://h/db", Err: unavailable("no answer: ", io.EOF)}, `run: the store postgres://h/db: no answer: EOF`},
+		{Failure{Store: "postgres://h/db", Err: unavailable("", &tls.CertificateVerificationError{Err: errors.New("unknown")})},
+			`run: the store postgres://h/db cannot be reached: tls: failed to verify certificate: unknown; name who has signed its certificate with ?sslrootcert=FILE`},
 		{Failure{Store: "redis://h", Err: fmt.Errorf("%w: it loads its data: try again later "+server, driver.ErrUnavailable)},
 			`run: the store redis://h: it loads its data: try again later ` + server},
 		{Failure{Store: "redis://h", Err: op(fmt.Errorf("%w: check the password "+server, driver.ErrPermission))},

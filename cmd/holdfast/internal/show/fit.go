@@ -5,19 +5,17 @@ import (
 	"unicode"
 )
 
-// Fit cuts text so that it takes no more than columns on a terminal.
+// Fit cuts text so that it takes no more than columns on a terminal. What marks the cut is
+// ASCII, which every terminal has.
 func Fit(text string, columns int) string {
-	const more = "…"
+	const more = "..."
 	width, cut := 0, 0 // cut: where there is room left for more
 	for i, r := range text {
 		width += runeWidth(r)
 		if width > columns {
-			if columns < 1 {
-				return ""
-			}
-			return text[:cut] + more
+			return text[:cut] + more[:min(max(columns, 0), len(more))]
 		}
-		if width < columns {
+		if width <= columns-len(more) {
 			cut = i + len(string(r))
 		}
 	}

@@ -2,21 +2,53 @@ package show
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// History lists the events of a name, a line each.
-func History(name string, events []holdfast.HistoryEvent) string {
+// History lists the events of a name since a time, a line each. Of clients that only came to
+// wait, or left, a line counts those between two other events.
+func History(name string, events []holdfast.HistoryEvent, since, now time.Time) string {
 	if len(events) == 0 {
-		return Plain(name) + ": nothing happened in the last 24 hours\n"
+		return fmt.Sprintf("%s: nothing happened in the last %s\n", Plain(name), lockinfo.Span(now.Sub(since)))
 	}
-	rows := make([][]string, len(events))
-	for i, e := range events {
-		rows[i] = []string{lockinfo.Span(e.Ago) + " ago", e.Kind.String(), whose(e)}
+	var rows [][]string
+	for len(events) > 0 {
+		n := waiters(events)
+		e := events[max(n, 1)-1]
+		row := []string{Clock(now.Add(-e.Ago)), lockinfo.Span(e.Ago) + " ago", e.Kind.String(), whose(e)}
+		if n > 1 {
+			row[2], row[3] = "waiters", comings(events[:n])
+		}
+		rows, events = append(rows, row), events[max(n, 1):]
 	}
 	return Columns(2, rows)
+}
+
+// Clock returns a time as a local clock shows it.
+func Clock(t time.Time) string { return t.Local().Format("Mon 2 Jan 15:04:05") }
+
+// waiters returns how many events of clients that only wait come first.
+func waiters(events []holdfast.HistoryEvent) int {
+	for i, e := range events {
+		if e.Kind != holdfast.HistoryQueued && e.Kind != holdfast.HistoryGaveUp {
+			return i
+		}
+	}
+	return len(events)
+}
+
+// comings counts clients that came to wait, and that left.
+func comings(events []holdfast.HistoryEvent) string {
+	left := 0
+	for _, e := range events {
+		if e.Kind == holdfast.HistoryGaveUp {
+			left++
+		}
+	}
+	return fmt.Sprintf("%d began to wait, %d gave up", len(events)-left, left)
 }
 
 // whose describes the lease or place of an event.

@@ -3,12 +3,16 @@ package show
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
+
+// smallWindow is how many rows a window has in which no empty line is drawn.
+const smallWindow = 8
 
 // A LiveTable is the Table of the last round, on a terminal.
 type LiveTable struct {
@@ -64,8 +68,18 @@ const (
 // Draw returns what draws the table on a window of so many columns and rows, as it is
 // at an instant. Nothing is drawn in the last column, so that no line is wrapped.
 func (t *LiveTable) Draw(now time.Time, columns, rows int) string {
-	columns--
-	var lines []string
+	lines := t.lines(now, t.summary()+", q ends", columns-1, rows)
+	return home + strings.Join(lines[:min(len(lines), rows)], clearLine+"\r\n") + clearLine + clearRest
+}
+
+// Text returns the table for a terminal that cannot be drawn on.
+func (t *LiveTable) Text(now time.Time, columns int) string {
+	t.Plain = true
+	return strings.Join(t.lines(now, Clock(now)+"  "+t.summary(), columns-1, math.MaxInt), "\n") + "\n"
+}
+
+// lines returns the table below its first line.
+func (t *LiveTable) lines(now time.Time, first string, columns, rows int) (lines []string) {
 	line := func(style, text string) {
 		text = Fit(text, columns)
 		if style != "" && !t.Plain {
@@ -73,7 +87,7 @@ func (t *LiveTable) Draw(now time.Time, columns, rows int) string {
 		}
 		lines = append(lines, text)
 	}
-	line("", t.summary())
+	line("", first)
 	switch {
 	case t.outage != nil:
 		line(red, fmt.Sprintf("the store has not answered for %s: %s", lockinfo.Span(now.Sub(t.since).Truncate(time.Second)), Plain(t.outage.Error())))
@@ -83,20 +97,22 @@ func (t *LiveTable) Draw(now time.Time, columns, rows int) string {
 		line("", "")
 	}
 	table, styles := t.rows(now.Sub(t.seen.At))
-	if room := rows - len(lines) - 1; room > 0 && len(table) > 1 {
-		hidden := len(table) - 1 - room
-		if hidden > 0 {
-			hidden++ // this line itself
-			table = table[:len(table)-hidden]
-		}
-		for i, text := range layout(gap, table, func(widths []int) { narrow(widths, columns) }) {
-			line(styles[i], text)
-		}
-		if hidden > 0 {
-			line("", fmt.Sprintf("... and %d more", hidden))
-		}
+	room := rows - len(lines) - 1
+	if room <= 0 || len(table) == 1 {
+		return lines
 	}
-	return home + strings.Join(lines[:min(len(lines), rows)], clearLine+"\r\n") + clearLine + clearRest
+	hidden := len(table) - 1 - room
+	if hidden > 0 {
+		hidden++ // this line itself
+		table = table[:len(table)-hidden]
+	}
+	for i, text := range fitted(table, columns) {
+		line(styles[i], text)
+	}
+	if hidden > 0 {
+		line("", fmt.Sprintf("... and %d more", hidden))
+	}
+	return lines
 }
 
 // summary is the first line.
@@ -107,12 +123,12 @@ func (t *LiveTable) summary() string {
 			contended++
 		}
 	}
-	return fmt.Sprintf("%d locks, %d waited for  %s  every %s, q ends", len(t.seen.Locks), contended, Plain(t.Title), lockinfo.Span(t.Every))
+	return fmt.Sprintf("%s, %d waited for  %s  every %s", counted(len(t.seen.Locks), "lock"), contended, Plain(t.Title), lockinfo.Span(t.Every))
 }
 
 // rows returns the table as it is a time after the round, and the style of each row.
 func (t *LiveTable) rows(later time.Duration) (rows [][]string, styles []string) {
-	rows, styles = [][]string{heads[:]}, []string{bold}
+	rows, styles = [][]string{heads}, []string{bold}
 	for _, lock := range t.seen.Locks {
 		lock.Holders = slices.Clone(lock.Holders)
 		for i := range lock.Holders {
@@ -136,34 +152,4 @@ func styleOf(lock lockinfo.LockState) string {
 		return dim
 	}
 	return ""
-}
-
-const (
-	gap         = 2
-	smallWindow = 8 // rows; no empty line is drawn there
-)
-
-// narrow makes columns narrower until they fit in a window: first the reason is cut, then
-// columns are left out, then holders and names are cut.
-func narrow(widths []int, columns int) {
-	over := func() int {
-		all := -gap
-		for _, w := range widths {
-			if w > 0 {
-				all += w + gap
-			}
-		}
-		return max(all-columns, 0)
-	}
-	if w := widths[reasonColumn]; w-over() >= len(heads[reasonColumn]) {
-		widths[reasonColumn] = w - over()
-	}
-	for _, i := range []int{reasonColumn, tokenColumn, modeColumn, endsColumn, heldColumn} {
-		if over() > 0 {
-			widths[i] = 0
-		}
-	}
-	const leastHolder, leastName = 12, 10
-	widths[holderColumn] = max(widths[holderColumn]-over(), min(widths[holderColumn], leastHolder))
-	widths[nameColumn] = max(widths[nameColumn]-over(), min(widths[nameColumn], leastName))
 }

@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/internal/view"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
@@ -35,11 +37,16 @@ func state(lock lockinfo.LockState) string {
 	return text
 }
 
-// shownBreaks is how many breaks are shown to people.
-const shownBreaks = 5
+// How many are shown to people.
+const (
+	shownBreaks = 5
+	shownPlaces = 10
+)
 
-// Lock describes one lock, the do-once work under its name, and who lost it.
-func Lock(lock lockinfo.LockState, once holdfast.OnceRecord, broken []lockinfo.Broken) string {
+// Lock describes one lock, the do-once work under its name, who lost it, and for what its
+// holders wait themselves.
+func Lock(l view.Lock, waiters Waiters, now time.Time) string {
+	lock, once, broken := l.LockState, l.Once, l.Broken
 	var rows [][]string
 	row := func(what, text string) {
 		if text != "" {
@@ -56,6 +63,9 @@ func Lock(lock lockinfo.LockState, once holdfast.OnceRecord, broken []lockinfo.B
 		if len(lock.Holders) > 1 { // else the first line names it
 			row("holder", strings.TrimPrefix(Possession(h), "held by "))
 		}
+		if !h.Released && !h.Foreign() {
+			row("since", Clock(now.Add(-h.Since)))
+		}
 		row("lease", renewal(h))
 		row("permits", number(uint64(h.Mode.Permits())))
 		row("reason", h.Holder.Reason)
@@ -63,9 +73,15 @@ func Lock(lock lockinfo.LockState, once holdfast.OnceRecord, broken []lockinfo.B
 			row("label", key+"="+h.Holder.Labels[key])
 		}
 		row("token", number(h.Token))
+		for _, name := range waiters.behind(h) {
+			row("blocked", "it waits for "+name+" itself")
+		}
 	}
-	for i, p := range lock.Queue {
+	for i, p := range lock.Queue[:min(len(lock.Queue), shownPlaces)] {
 		row("queue", strconv.Itoa(i+1)+". "+waiting(p))
+	}
+	if more := lock.QueueLength - shownPlaces; more > 0 {
+		row("queue", fmt.Sprintf("and %d more: see --json", more))
 	}
 	if earlier := len(broken) - shownBreaks; earlier > 0 {
 		row("broken", fmt.Sprintf("%d earlier: see --json", earlier))
@@ -75,8 +91,15 @@ func Lock(lock lockinfo.LockState, once holdfast.OnceRecord, broken []lockinfo.B
 		row("broken", fmt.Sprintf("%s ago by %s: %s (held by %s, token %d)", lockinfo.Span(b.Ago), b.Author, b.Reason, b.Holder, b.Token))
 	}
 	line := LockLine(lock)
-	if len(lock.Holders) == 0 && once.State == holdfast.OnceDone {
+	switch {
+	case len(lock.Holders) > 0:
+	case once.State == holdfast.OnceDone:
 		line = Plain(lock.Name) + " is done\n" // and free for work that is not do-once
+	case lock.LastToken == 0 && len(rows) == 0:
+		line = Plain(lock.Name) + " is free, and was not used in the last 24 hours\n"
+	}
+	if l.Schedule != nil {
+		return line + Columns(2, rows) + Schedule(*l.Schedule)
 	}
 	return line + Columns(2, rows)
 }
@@ -100,10 +123,7 @@ func Ends(h lockinfo.Holding) bool { return h.Released || h.Holder.Person || h.F
 func waiting(p lockinfo.Place) string {
 	wants := p.Mode.Kind()
 	if n := p.Mode.Permits(); n != 0 {
-		wants = strconv.Itoa(n) + " permit"
-		if n > 1 {
-			wants += "s"
-		}
+		wants = counted(n, "permit")
 	}
 	text := fmt.Sprintf("%s, %s, waiting for %s", p.Holder, wants, lockinfo.Span(p.Since))
 	if p.Holder.Reason != "" {

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/view"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
@@ -67,6 +69,7 @@ func TestLock(t *testing.T) {
 		{exclusive, `
 job is held by deploy@web-3 (pid 812, deploy.sh) for 12m
   mode    exclusive
+  since   Fri 27 Nov 11:48:00
   lease   ends in 12s unless it is renewed
   reason  nightly
   label   a=1
@@ -79,12 +82,14 @@ job is held by deploy@web-3 (pid 812, deploy.sh) for 12m
 read is held by 2 holders
   mode    shared
   holder  deploy@web-3 (pid 812, deploy.sh) for 3h
+  since   Fri 27 Nov 09:00:00
   lease   ends in 1m unless it is renewed
   reason  nightly
   label   a=1
   label   b=2
   token   41
   holder  web-4 (pid 77) for 4s
+  since   Fri 27 Nov 11:59:56
   lease   ends in 1.5s unless it is renewed
   token   42
 `},
@@ -92,6 +97,7 @@ read is held by 2 holders
 slots is held by deploy@web-3 (pid 812, deploy.sh) for 1m10s, 3 of 4 permits taken
   mode     semaphore
   holder   deploy@web-3 (pid 812, deploy.sh) for 1m10s
+  since    Fri 27 Nov 11:58:50
   lease    ends in 1m unless it is renewed
   permits  2
   reason   nightly
@@ -115,6 +121,7 @@ theirs is held by a client that is not holdfast, ends in 12s unless it is renewe
 		{freeze, `
 deploy is held by ada@ops-1 (a person) for 3h, ends in 45h
   mode    exclusive
+  since   Fri 27 Nov 09:00:00
   reason  release freeze
   token   41
 `},
@@ -123,9 +130,9 @@ next is free
   last token  7
   queue       1. web-4 (pid 77), exclusive, waiting for 3.2s
 `},
-		{free, "\nfree is free\n"},
+		{free, "\nfree is free, and was not used in the last 24 hours\n"},
 	} {
-		if got, want := Lock(c.lock, holdfast.OnceRecord{}, nil), strings.TrimPrefix(c.want, "\n"); got != want {
+		if got, want := Lock(view.Lock{LockState: c.lock}, nil, noon), strings.TrimPrefix(c.want, "\n"); got != want {
 			t.Errorf("%s:\n%swant\n%s", c.lock.Name, got, want)
 		}
 	}
@@ -164,20 +171,120 @@ func TestLockLine(t *testing.T) {
 	}
 }
 
-func TestTable(t *testing.T) {
-	const want = `
-NAME               HOLDER                              MODE                HELD FOR   ENDS IN   TOKEN   QUEUE   REASON
-job                deploy@web-3 (pid 812, deploy.sh)   exclusive           12m                  41      2       nightly
-next               nobody                                                                               1
-old\x1b[2J\u202e   not holdfast                        exclusive                      never             0
-theirs             not holdfast                        exclusive                      12s               0
-deploy             ada@ops-1 (a person)                exclusive           3h         45h       41      0       release freeze
-read               deploy@web-3 (pid 812, deploy.sh)   shared              3h                   41      0       nightly
-read               web-4 (pid 77)                      shared              4s                   42
-slots              deploy@web-3 (pid 812, deploy.sh)   semaphore, 2 of 4   1m10s                41      2       nightly
-slots              nobody (closed by --min-hold)       semaphore, 1 of 4              1s        42
+// noon is when these tests look, wherever they run.
+var noon = time.Date(2026, time.November, 27, 12, 0, 0, 0, time.Local)
+
+// TestTabs: another program gets all columns, with a tab between two.
+func TestTabs(t *testing.T) {
+	want := strings.Join(heads, "\t") + `
+job	deploy@web-3	12m	12s	2		812 deploy.sh	41	nightly
+next	nobody			1				
+old\x1b[2J\u202e	not holdfast		never	0				
+slots	deploy@web-3	1m10s	1m	2	2 of 4	812 deploy.sh	41	nightly
+slots	nobody (closed by --min-hold)		1s		1 of 4		42	
 `
-	if got := "\n" + Table([]lockinfo.LockState{exclusive, between, foreigner, expiring, freeze, shared, semaphore}); got != want {
+	if got := Table([]lockinfo.LockState{exclusive, between, foreigner, semaphore}, 0); got != want {
+		t.Errorf("%s\nwant\n%s", got, want)
+	}
+}
+
+// TestLongQueue: of a queue of hundreds the first are shown, below its holder, and for what
+// the holder waits itself.
+func TestLongQueue(t *testing.T) {
+	lock := exclusive
+	lock.QueueLength, lock.Queue = 500, nil
+	for range 256 {
+		lock.Queue = append(lock.Queue, lockinfo.Place{Holder: web4})
+	}
+	other := lockinfo.LockState{Name: "other", Queue: []lockinfo.Place{{Holder: web3}, {Holder: web4}}}
+	got := Lock(view.Lock{LockState: lock}, WaitersOf([]lockinfo.LockState{lock, other}), noon)
+	for _, want := range []string{"\n  since    Fri 27 Nov 11:48:00\n", "\n  blocked  it waits for other itself\n", "\n  queue    10. web-4", "\n  queue    and 490 more: see --json\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("it lacks %q:\n%s", want, got)
+		}
+	}
+	if n := strings.Count(got, "\n"); n > 25 {
+		t.Errorf("%d lines:\n%s", n, got)
+	}
+}
+
+// TestBlocked: the longest wait first, and who waits for whom in a circle.
+func TestBlocked(t *testing.T) {
+	who := func(n int) lockinfo.Holder { return lockinfo.Holder{Host: "web", User: "etl", PID: n} }
+	lock := func(name string, waited time.Duration, mode lockinfo.Mode, holder int, waiters ...int) lockinfo.LockState {
+		l := lockinfo.LockState{Name: name, Mode: mode, QueueLength: len(waiters)}
+		l.Holders = []lockinfo.Holding{{LeaseID: "1", Token: 1, Mode: mode, Holder: who(holder), Since: time.Hour}}
+		for _, n := range waiters {
+			l.Queue = append(l.Queue, lockinfo.Place{Holder: who(n), Since: waited})
+		}
+		return l
+	}
+	const want = `
+NAME  HOLDER   HELD FOR  WAITING  WAITS FOR     REASON
+d     etl@web  1h        1, 4m    e
+a     etl@web  1h        2, 3m    b (deadlock)
+b     etl@web  1h        1, 2m    a (deadlock)
+e     etl@web  1h        1, 1m
+next  nobody             1, 3.2s
+`
+	s := lock("s", 0, lockinfo.Permits(1, 2), 7, 8)
+	all := []lockinfo.LockState{
+		lock("a", 3*time.Minute, lockinfo.Exclusive, 1, 2, 3), lock("b", 2*time.Minute, lockinfo.Exclusive, 2, 1),
+		lock("d", 4*time.Minute, lockinfo.Exclusive, 4, 5), lock("e", time.Minute, lockinfo.Exclusive, 6, 4), between,
+	}
+	if got := "\n" + Blocked(all, 100); got != want {
+		t.Errorf("%swant%s", got, want)
+	}
+	// A permit of a semaphore may come from another holder.
+	if got := Blocked([]lockinfo.LockState{s, lock("r", 0, lockinfo.Exclusive, 8, 7)}, 0); strings.Contains(got, "deadlock") {
+		t.Errorf("a circle through a semaphore:\n%s", got)
+	}
+}
+
+// TestHistory: by the clock, with a count of those that only waited.
+func TestHistory(t *testing.T) {
+	event := func(kind holdfast.HistoryKind, ago time.Duration) holdfast.HistoryEvent {
+		return holdfast.HistoryEvent{Kind: kind, Ago: ago, Holder: web4, Waited: time.Second, Held: 2 * time.Second}
+	}
+	events := []holdfast.HistoryEvent{event(holdfast.HistoryAcquired, 70*time.Minute), event(holdfast.HistoryQueued, time.Hour)}
+	for range 20 {
+		events = append(events, event(holdfast.HistoryQueued, time.Minute), event(holdfast.HistoryGaveUp, time.Minute))
+	}
+	events = append(events, event(holdfast.HistoryQueued, 59*time.Second), event(holdfast.HistoryReleased, 9*time.Second), event(holdfast.HistoryQueued, time.Second))
+	const want = `
+Fri 27 Nov 10:50:00  1h10m ago  acquired  web-4 (pid 77)
+Fri 27 Nov 11:59:01  59s ago    waiters   22 began to wait, 20 gave up
+Fri 27 Nov 11:59:51  9s ago     released  web-4 (pid 77), held for 2s
+Fri 27 Nov 11:59:59  1s ago     queued    web-4 (pid 77)
+`
+	if got := "\n" + History("job", events, noon.Add(-24*time.Hour), noon); got != want {
+		t.Errorf("%swant%s", got, want)
+	}
+	if got := History("job", nil, noon.Add(-2*time.Hour), noon); got != "job: nothing happened in the last 2h\n" {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestDiagnosis: each server once, and at last how many checks have found something.
+func TestDiagnosis(t *testing.T) {
+	const want = `
+ok    store       redis://a,b
+ok    locks       fine
+
+a:6379
+ok    clock rate  fine
+warn  memory      full
+
+b:6379
+fail  clock rate  wrong
+
+1 failure, 1 warning
+`
+	d := driver.Diagnosis{Findings: []driver.Finding{
+		{Key: "store", Text: "redis://a,b"}, {Key: "clock_rate", Server: "a:6379", Text: "fine"}, {Key: "clock_rate", Server: "b:6379", Level: driver.Fail, Text: "wrong"},
+		{Key: "memory", Server: "a:6379", Level: driver.Warn, Text: "full"}, {Key: "locks", Text: "fine"},
+	}}
+	if got := "\n" + Diagnosis(d); got != want {
 		t.Errorf("%swant%s", got, want)
 	}
 }

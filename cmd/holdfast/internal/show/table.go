@@ -2,7 +2,9 @@ package show
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
@@ -11,35 +13,83 @@ import (
 const (
 	nameColumn = iota
 	holderColumn
-	modeColumn
 	heldColumn
-	endsColumn
-	tokenColumn
+	leftColumn
 	queueColumn
+	modeColumn
+	processColumn
+	tokenColumn
 	reasonColumn
 )
 
-var heads = [...]string{"NAME", "HOLDER", "MODE", "HELD FOR", "ENDS IN", "TOKEN", "QUEUE", "REASON"}
+var heads = []string{"NAME", "HOLDER", "HELD FOR", "LEFT", "QUEUE", "MODE", "PROCESS", "TOKEN", "REASON"}
 
-// Table lists locks: a line for each holder.
-func Table(locks []lockinfo.LockState) string {
+// Table lists locks, a line for each holder, for a window of so many columns. With 0 columns,
+// for another program, it separates the cells by tabs and leaves out none.
+func Table(locks []lockinfo.LockState, columns int) string {
 	if len(locks) == 0 {
 		return ""
 	}
-	rows := [][]string{heads[:]}
+	rows := [][]string{heads}
 	for _, lock := range locks {
 		rows = append(rows, rowsOf(lock)...)
 	}
-	return Columns(3, rows)
+	if columns == 0 {
+		return Tabbed(rows)
+	}
+	return strings.Join(fitted(rows, columns), "\n") + "\n"
+}
+
+// fitted returns a line for each row of the table, none wider than a window.
+func fitted(rows [][]string, columns int) []string {
+	return layout(gap, rows, func(widths []int) {
+		for i := range widths {
+			if !slices.ContainsFunc(rows[1:], func(row []string) bool { return row[i] != "" }) {
+				widths[i] = 0
+			}
+		}
+		shorten(widths, columns, []int{nameColumn, holderColumn, reasonColumn}, []int{tokenColumn, processColumn, modeColumn, reasonColumn})
+	})
+}
+
+const gap = 2 // between columns
+
+// shorten makes columns narrower until they fit in a window. Those of long texts are cut to a
+// share of it, then columns are left out in the order of least, and what remains goes to
+// those that were cut.
+func shorten(widths []int, columns int, long, least []int) {
+	room := func() int {
+		free := columns + gap
+		for _, w := range widths {
+			if w > 0 {
+				free -= w + gap
+			}
+		}
+		return free
+	}
+	full := slices.Clone(widths)
+	for _, i := range long {
+		widths[i] = min(full[i], columns/(len(long)+1))
+	}
+	for _, i := range least {
+		if room() < 0 {
+			widths[i] = 0
+		}
+	}
+	for _, i := range long {
+		if widths[i] > 0 {
+			widths[i] = min(full[i], widths[i]+max(room(), 0))
+		}
+	}
 }
 
 // rowsOf returns the cells of one lock: a row for each holder.
 func rowsOf(lock lockinfo.LockState) (rows [][]string) {
 	for _, h := range lock.Holders {
-		rows = append(rows, []string{lock.Name, possessor(h), share(h), heldFor(h), timeLeft(h), number(h.Token), "", h.Holder.Reason})
+		rows = append(rows, []string{lock.Name, possessor(h), heldFor(h), timeLeft(h), "", share(h), process(h), number(h.Token), h.Holder.Reason})
 	}
 	if rows == nil { // its next holder has not been seen yet
-		rows = [][]string{{lock.Name, "nobody", "", "", "", "", "", ""}}
+		rows = [][]string{{lock.Name, "nobody", "", "", "", "", "", "", ""}}
 	}
 	rows[0][queueColumn] = strconv.Itoa(lock.QueueLength) // of the name
 	return rows
@@ -53,32 +103,46 @@ func heldFor(h lockinfo.Holding) string {
 	return lockinfo.Span(h.Since)
 }
 
-// timeLeft returns when a lease ends, if that is known; see Ends.
+// timeLeft returns when a lease ends unless it is renewed.
 func timeLeft(h lockinfo.Holding) string {
-	switch {
-	case !Ends(h):
-		return ""
-	case h.ExpiresIn == lockinfo.Never:
+	if h.ExpiresIn == lockinfo.Never {
 		return "never"
 	}
 	return lockinfo.Span(h.ExpiresIn)
 }
 
-// possessor names the holder of a lease.
+// possessor names the holder of a lease without its process.
 func possessor(h lockinfo.Holding) string {
-	if h.Released {
+	switch {
+	case h.Released:
 		return "nobody (closed by --min-hold)"
-	}
-	if h.Foreign() {
+	case h.Foreign():
 		return "not holdfast"
 	}
-	return h.Holder.String()
+	return withoutProcess(h.Holder).String()
 }
 
-// share describes the mode of a holder, and its permits.
+// withoutProcess returns a holder that names its user and machine only.
+func withoutProcess(h lockinfo.Holder) lockinfo.Holder {
+	h.PID, h.Program = 0, ""
+	return h
+}
+
+// process names the process that holds a lease.
+func process(h lockinfo.Holding) string {
+	if h.Released || h.Holder.Person {
+		return ""
+	}
+	return strings.TrimSpace(number(uint64(h.Holder.PID)) + " " + h.Holder.Program)
+}
+
+// share describes the mode of a holder, and its permits. It is empty for the usual one.
 func share(h lockinfo.Holding) string {
-	if h.Mode.Limit() != 0 {
-		return fmt.Sprintf("%s, %d of %d", h.Mode.Kind(), h.Mode.Permits(), h.Mode.Limit())
+	switch {
+	case h.Mode.Limit() != 0:
+		return fmt.Sprintf("%d of %d", h.Mode.Permits(), h.Mode.Limit())
+	case h.Mode == lockinfo.Exclusive:
+		return ""
 	}
 	return h.Mode.Kind()
 }

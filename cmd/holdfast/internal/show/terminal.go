@@ -1,6 +1,9 @@
 package show
 
-import "os"
+import (
+	"io"
+	"os"
+)
 
 // For terminals that do not know how large their window is.
 const (
@@ -22,9 +25,23 @@ func TerminalOf(f *os.File, name string) *Terminal {
 	return t
 }
 
+// WidthOf returns the width of the terminal that out is, even if it cannot rewrite a line, or
+// 0 if it is none.
+func WidthOf(out io.Writer) int {
+	f, ok := out.(*os.File)
+	if !ok {
+		return 0
+	}
+	t := &Terminal{fd: int(f.Fd())}
+	if _, _, ok := t.size(); !ok {
+		return 0
+	}
+	return t.Columns()
+}
+
 // Columns returns the width of the window.
 func (t *Terminal) Columns() int {
-	if columns, _ := t.size(); columns > 0 {
+	if columns, _, _ := t.size(); columns > 0 {
 		return columns
 	}
 	return unknownWidth
@@ -32,7 +49,7 @@ func (t *Terminal) Columns() int {
 
 // Rows returns the height of the window.
 func (t *Terminal) Rows() int {
-	if _, rows := t.size(); rows > 0 {
+	if _, rows, _ := t.size(); rows > 0 {
 		return rows
 	}
 	return unknownHeight

@@ -24,12 +24,13 @@ func (t *Terminal) Ours() bool {
 	return err == nil && group == unix.Getpgrp()
 }
 
-func (t *Terminal) size() (columns, rows int) {
+// size returns 0 for what the terminal does not know, and false if it is none.
+func (t *Terminal) size() (columns, rows int, ok bool) {
 	size, err := unix.IoctlGetWinsize(t.fd, unix.TIOCGWINSZ)
 	if err != nil {
-		return 0, 0
+		return 0, 0, false
 	}
-	return int(size.Col), int(size.Row)
+	return int(size.Col), int(size.Row), true
 }
 
 // Catch delivers to the channel that the window has another size now, and Ctrl-Z,

@@ -14,6 +14,14 @@ func number(n uint64) string {
 	return strconv.FormatUint(n, 10)
 }
 
+// counted returns a number of things, such as 1 lock or 2 locks.
+func counted(n int, what string) string {
+	if n != 1 {
+		what += "s"
+	}
+	return strconv.Itoa(n) + " " + what
+}
+
 // Plain makes text that others have chosen safe for a terminal, and shows what
 // could not be seen: a character that does not print is written as in a Go
 // string, \u202e for example.
@@ -35,6 +43,24 @@ func Columns(gap int, rows [][]string) string {
 	var b strings.Builder
 	for _, line := range layout(gap, rows, func([]int) {}) {
 		b.WriteString(line + "\n")
+	}
+	return b.String()
+}
+
+// ASCII writes microseconds as us, for terminals that have no other characters.
+func ASCII(text string) string { return strings.ReplaceAll(text, "\u00b5s", "us") }
+
+// Tabbed returns rows of cells, each made plain, with a tab between two.
+func Tabbed(rows [][]string) string {
+	var b strings.Builder
+	for _, row := range rows {
+		for i, cell := range row {
+			if i > 0 {
+				b.WriteByte('\t')
+			}
+			b.WriteString(Plain(cell))
+		}
+		b.WriteByte('\n')
 	}
 	return b.String()
 }

@@ -149,7 +149,7 @@ func (l *WaitLine) show() {
 	l.mu.Lock()
 	s := stateAfter(l.state, time.Since(l.at))
 	l.mu.Unlock()
-	l.out.Show(Fit(WaitText(s), l.screen.Columns()-1))
+	l.out.Show(waitTextOf(s, l.screen.Columns()-1))
 }
 
 func (l *WaitLine) clear() {

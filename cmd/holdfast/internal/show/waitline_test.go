@@ -94,23 +94,23 @@ func TestLine(t *testing.T) {
 		l.Update(second(2))
 		w.want(t, "")
 		time.Sleep(time.Millisecond)
-		w.want(t, "\rwaiting for n: 2nd of 3 · deploy@web-3 (pid 812, deploy.sh…\x1b[J\r")
+		w.want(t, "\rn: 2nd of 3, held 5s by deploy@web-3: \"release 1.4\"\x1b[J\r")
 		w.set(func() { w.columns = 200 })
 		time.Sleep(tickEvery)
-		w.want(t, "\rwaiting for n: 2nd of 3 · deploy@web-3 (pid 812, deploy.sh) has had it for 6s: \"release 1.4\"\x1b[J\r")
+		w.want(t, "\rwaiting for n: 2nd of 3, held 6s by deploy@web-3 (pid 812, deploy.sh): \"release 1.4\"\x1b[J\r")
 		time.Sleep(tickEvery)
-		const line = "\rwaiting for n: 2nd of 3 · deploy@web-3 (pid 812, deploy.sh) has had it for 7s: \"release 1.4\"\x1b[J\r"
+		const line = "\rwaiting for n: 2nd of 3, held 7s by deploy@web-3 (pid 812, deploy.sh): \"release 1.4\"\x1b[J\r"
 		w.want(t, line)
 		say("something else")
 		w.want(t, "\r\x1b[Jholdfast: something else\n"+line)
 
 		w.set(func() { w.columns = 14; w.signals <- syscall.SIGHUP }) // as good as any other
-		w.want(t, "\rwaiting for …\x1b[J\r")
+		w.want(t, "\rn: 2nd of ...\x1b[J\r")
 		w.set(func() { w.signals <- syscall.SIGTERM })
-		w.want(t, "\r\x1b[J(stopped)\rwaiting for …\x1b[J\r")
+		w.want(t, "\r\x1b[J(stopped)\rn: 2nd of ...\x1b[J\r")
 
 		l.Update(WaitState{Name: "n", Outage: errors.New("refused")})
-		w.want(t, "") // so narrow a window shows nothing of it
+		w.want(t, "\rn: the sto...\x1b[J\r")
 		w.set(func() { w.columns = 80 })
 		l.Update(WaitState{Name: "n", Outage: errors.New("refused")})
 		w.want(t, "\rwaiting for n: the store does not answer: refused\x1b[J\r")
@@ -152,18 +152,18 @@ func TestInTheBackground(t *testing.T) {
 				if !verbose {
 					return ""
 				}
-				return "holdfast: waiting for n: " + text + " has had it for 5s: \"release 1.4\"\n"
+				return "holdfast: waiting for n: " + text + ": \"release 1.4\"\n"
 			}
 			l, w, _ := newLine(t, true, verbose)
 			w.set(func() { w.others, w.columns = true, 200 })
 			l.Update(second(3))
 			time.Sleep(5 * time.Second)
-			w.want(t, said("3rd of 3 · deploy@web-3 (pid 812, deploy.sh)"))
+			w.want(t, said("3rd of 3, held 5s by deploy@web-3 (pid 812, deploy.sh)"))
 			l.Update(second(2))
-			w.want(t, said("2nd of 3 · deploy@web-3 (pid 812, deploy.sh)"))
+			w.want(t, said("2nd of 3, held 5s by deploy@web-3 (pid 812, deploy.sh)"))
 			w.set(func() { w.others = false })
 			time.Sleep(tickEvery)
-			w.want(t, "\rwaiting for n: 2nd of 3 · deploy@web-3 (pid 812, deploy.sh) has had it for 6s: \"release 1.4\"\x1b[J\r")
+			w.want(t, "\rwaiting for n: 2nd of 3, held 6s by deploy@web-3 (pid 812, deploy.sh): \"release 1.4\"\x1b[J\r")
 			w.set(func() { w.others = true })
 			l.End()
 			w.want(t, "")

@@ -13,9 +13,9 @@ import (
 // A WaitState is the state of a wait. A client without a place in the queue leaves Place 0.
 type WaitState = holdfast.WaitState
 
-// WaitText describes a wait in one line: `waiting for deploy: 2nd of 5 ·
-// deploy@web-3 (pid 812, deploy.sh) has had it for 12m: "release 1.4"`. A lease that
-// its holder renews has no known end.
+// WaitText describes a wait in one line: `waiting for deploy: 2nd of 5, held 12m by
+// deploy@web-3 (pid 812, deploy.sh): "release 1.4"`. A lease that its holder renews has no
+// known end.
 func WaitText(s WaitState) string {
 	var parts []string
 	for _, part := range []string{turn(s), obstacle(s)} {
@@ -25,9 +25,23 @@ func WaitText(s WaitState) string {
 	}
 	text := "waiting for " + Plain(s.Name)
 	if len(parts) > 0 {
-		text += ": " + strings.Join(parts, " · ")
+		text += ": " + strings.Join(parts, ", ")
 	}
 	return text
+}
+
+// waitTextOf returns the text for a window of so many columns. First the holder's process is
+// left out, then the first words, then the end is cut.
+func waitTextOf(s WaitState, columns int) string {
+	text := WaitText(s)
+	if width(text) > columns {
+		s.Holder = withoutProcess(s.Holder)
+		text = WaitText(s)
+	}
+	if width(text) > columns {
+		text = strings.TrimPrefix(text, "waiting for ")
+	}
+	return Fit(text, columns)
 }
 
 // turn returns our turn in the queue.
@@ -68,14 +82,12 @@ func obstacle(s WaitState) string {
 	case who == holdfast.Holder{}.String():
 		return ""
 	}
-	text := Plain(who)
-	if s.Since < time.Second {
-		text += " has it"
-	} else {
-		text += " has had it for " + lockinfo.Span(s.Since.Truncate(time.Second))
+	text := "held by " + Plain(who)
+	if s.Since >= time.Second {
+		text = "held " + lockinfo.Span(s.Since.Truncate(time.Second)) + " by " + Plain(who)
 	}
 	if s.Holder.Person && s.ExpiresIn > 0 { // it is not renewed
-		text += " and keeps it for another " + lockinfo.Span(s.ExpiresIn.Truncate(time.Second))
+		text += ", ends in " + lockinfo.Span(s.ExpiresIn.Truncate(time.Second))
 	}
 	if s.Holder.Reason != "" {
 		text += `: "` + Plain(s.Holder.Reason) + `"`

@@ -2,7 +2,6 @@ package show
 
 import (
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -15,23 +14,23 @@ var deployer = holdfast.Holder{Host: "web-3", PID: 812, User: "deploy", Program:
 func TestText(t *testing.T) {
 	ada := holdfast.Holder{Host: "ops-1", User: "ada", Person: true, Reason: "freeze"}
 	for want, s := range map[string]WaitState{
-		`waiting for n: 2nd of 5 · deploy@web-3 (pid 812, deploy.sh) has had it for 12m: "release 1.4"`: {
+		`waiting for n: 2nd of 5, held 12m by deploy@web-3 (pid 812, deploy.sh): "release 1.4"`: {
 			Place: 2, Queue: 5, Holder: deployer, Since: 12*time.Minute + 29*time.Second, ExpiresIn: 29 * time.Second},
-		`waiting for n: 1st of 1 · deploy@web-3 (pid 812, deploy.sh) has had it for 4m9s: "release 1.4"`: {
+		`waiting for n: 1st of 1, held 4m9s by deploy@web-3 (pid 812, deploy.sh): "release 1.4"`: {
 			Place: 1, Queue: 1, Holder: deployer, Since: 4*time.Minute + 9900*time.Millisecond},
-		`waiting for n: 3rd · web-3 has it`:              {Place: 3, Holder: holdfast.Holder{Host: "web-3"}, Since: 900 * time.Millisecond},
-		`waiting for n: web-3 (pid 1) has had it for 1s`: {Queue: 4, Holder: holdfast.Holder{Host: "web-3", PID: 1}, Since: time.Second},
+		`waiting for n: 3rd, held by web-3`:       {Place: 3, Holder: holdfast.Holder{Host: "web-3"}, Since: 900 * time.Millisecond},
+		`waiting for n: held 1s by web-3 (pid 1)`: {Queue: 4, Holder: holdfast.Holder{Host: "web-3", PID: 1}, Since: time.Second},
 		`waiting for n`:           {},
 		`waiting for n: 1st of 2`: {Place: 1, Queue: 2, ExpiresIn: time.Second},
 		`waiting for n: the store does not answer: refused`: {Place: 1, Queue: 2, Holder: deployer, Outage: errors.New("refused")},
-		`waiting for n: 1st of 1 · ada@ops-1 (a person) has had it for 3h and keeps it for another 45h: "freeze"`: {
+		`waiting for n: 1st of 1, held 3h by ada@ops-1 (a person), ends in 45h: "freeze"`: {
 			Place: 1, Queue: 1, Holder: ada, Since: 3 * time.Hour, ExpiresIn: 45 * time.Hour},
-		`waiting for n: 1st of 1 · kept closed for another 45s after deploy@web-3 (deploy.sh) released it`: {
+		`waiting for n: 1st of 1, kept closed for another 45s after deploy@web-3 (deploy.sh) released it`: {
 			Place: 1, Queue: 1, Holder: deployer, Since: time.Minute, ExpiresIn: 44200 * time.Millisecond, Released: true},
-		`waiting for n: 1st of 1 · held by a client that is not holdfast, with no expiry`: {
+		`waiting for n: 1st of 1, held by a client that is not holdfast, with no expiry`: {
 			Place: 1, Queue: 1, ExpiresIn: holdfast.Never, Foreign: true},
 		`waiting for n: held by a client that is not holdfast, ends in 12s unless it is renewed`: {ExpiresIn: 12 * time.Second, Foreign: true},
-		`waiting for n: a@b has it: "\x1b[2J"`:                                                   {Holder: holdfast.Holder{Host: "b", User: "a", Reason: "\x1b[2J"}},
+		`waiting for n: held by a@b: "\x1b[2J"`:                                                  {Holder: holdfast.Holder{Host: "b", User: "a", Reason: "\x1b[2J"}},
 	} {
 		s.Name = "n"
 		if got := WaitText(s); got != want {
@@ -77,11 +76,11 @@ func TestFit(t *testing.T) {
 		want    string
 	}{
 		{line, 1000, line},
-		{line, 39, "waiting for deploy: 2nd of 5 · deploy@…"},
-		{"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"abcd", 1, "…"}, {"abcd", 0, ""}, {"abcd", -1, ""}, {"", 0, ""},
-		{"日本語", 6, "日本語"}, {"日本語", 5, "日本…"}, {"日本語", 4, "日…"}, {"日本語", 3, "日…"}, {"日本語", 2, "…"},
-		{"e\u0301e\u0301e\u0301", 3, "e\u0301e\u0301e\u0301"}, {"e\u0301e\u0301e\u0301", 2, "e\u0301…"},
-		{"🚀🚀", 4, "🚀🚀"}, {"🚀🚀", 3, "🚀…"}, {"\u2764\ufe0fx", 4, "\u2764\ufe0fx"}, {"\u2764\ufe0fx", 3, "\u2764…"},
+		{line, 39, "waiting for deploy: 2nd of 5, held 1..."},
+		{"abc", 3, "abc"}, {"abcd", 3, "..."}, {"abcde", 4, "a..."}, {"abcd", 1, "."}, {"abcd", 0, ""}, {"abcd", -1, ""}, {"", 0, ""},
+		{"日本語", 6, "日本語"}, {"日本語", 5, "日..."}, {"日本語", 4, "..."}, {"日本語", 2, ".."},
+		{"e\u0301e\u0301e\u0301", 3, "e\u0301e\u0301e\u0301"}, {"e\u0301e\u0301e\u0301e\u0301e\u0301", 4, "e\u0301..."},
+		{"🚀🚀", 4, "🚀🚀"}, {"🚀🚀🚀", 5, "🚀..."}, {"\u2764\ufe0fx", 4, "\u2764\ufe0fx"}, {"\u2764\ufe0fxx", 4, "..."},
 	} {
 		got := Fit(c.text, c.columns)
 		if got != c.want {
@@ -98,7 +97,20 @@ func TestFit(t *testing.T) {
 	if got := runeWidth('한') + runeWidth('ｱ') + runeWidth('·') + runeWidth('…'); got != 5 {
 		t.Errorf("four characters take %d columns", got)
 	}
-	if strings.Contains(Fit(line, 30), "deploy@") {
-		t.Error("it is not cut")
+}
+
+// TestWaitTextFits: place, times and holder stay longest, and the end is cut at last.
+func TestWaitTextFits(t *testing.T) {
+	s := WaitState{Name: "deploy", Place: 2, Queue: 5, Holder: deployer, Since: 12 * time.Minute}
+	for columns, want := range map[int]string{
+		80:  `waiting for deploy: 2nd of 5, held 12m by deploy@web-3: "release 1.4"`,
+		120: `waiting for deploy: 2nd of 5, held 12m by deploy@web-3 (pid 812, deploy.sh): "release 1.4"`,
+		60:  `deploy: 2nd of 5, held 12m by deploy@web-3: "release 1.4"`,
+		50:  `deploy: 2nd of 5, held 12m by deploy@web-3: "re...`,
+		20:  `deploy: 2nd of 5,...`,
+	} {
+		if got := waitTextOf(s, columns); got != want {
+			t.Errorf("in %d columns it is\n%s, want\n%s", columns, got, want)
+		}
 	}
 }

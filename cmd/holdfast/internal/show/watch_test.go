@@ -60,35 +60,35 @@ func TestLiveTable(t *testing.T) {
 		{0, 130, 13, `
 6 locks, 2 waited for  memory:  every 2s, q ends
 
-NAME            HOLDER                             MODE               HELD FOR  ENDS IN  TOKEN  QUEUE  REASON
-deploy          deploy@web-3 (pid 812, deploy.sh)  exclusive          12m                11     4      release 1.4
-next            nobody                                                                          1
-freeze          ada@ops-1 (a person)               exclusive          26h       22h      12     0      no deployments
-encoders        web-4 (pid 77)                     semaphore, 1 of 5  3s                 14     0
-encoders        web-5 (pid 78)                     semaphore, 2 of 5  9s                 15
-nightly\x1b[2J  nobody (closed by --min-hold)      exclusive                    40s      13     0
-old             not holdfast                       exclusive                    never           0
+NAME            HOLDER                         HELD FOR  LEFT   QUEUE  MODE    PROCESS        TOKEN  REASON
+deploy          deploy@web-3                   12m       27s    4              812 deploy.sh  11     release 1.4
+next            nobody                                          1
+freeze          ada@ops-1 (a person)           26h       22h    0                             12     no deployments
+encoders        web-4                          3s        20s    0      1 of 5  77             14
+encoders        web-5                          9s        25s           2 of 5  78             15
+nightly\x1b[2J  nobody (closed by --min-hold)            40s    0                             13
+old             not holdfast                             never  0
 `},
 		{90 * time.Second, 100, 7, `
 6 locks, 2 waited for  memory:  every 2s, q ends
-NAME      HOLDER                             MODE               HELD FOR  ENDS IN  TOKEN  QUEUE
-deploy    deploy@web-3 (pid 812, deploy.sh)  exclusive          14m                11     4
-next      nobody                                                                          1
-freeze    ada@ops-1 (a person)               exclusive          26h2m     21h59m   12     0
-encoders  web-4 (pid 77)                     semaphore, 1 of 5  1m33s              14     0
+NAME      HOLDER                HELD FOR  LEFT    QUEUE  MODE    PROCESS        REASON
+deploy    deploy@web-3          14m       0s      4              812 deploy.sh  release 1.4
+next      nobody                                  1
+freeze    ada@ops-1 (a person)  26h2m     21h59m  0                             no deployments
+encoders  web-4                 1m33s     0s      0      1 of 5  77
 ... and 3 more
 `},
-		{time.Second, 41, 24, `
-6 locks, 2 waited for  memory:  every 2…
+		{time.Second, 61, 24, `
+6 locks, 2 waited for  memory:  every 2s, q ends
 
-NAME            HOLDER             QUEUE
-deploy          deploy@web-3 (pi…  4
-next            nobody             1
-freeze          ada@ops-1 (a per…  0
-encoders        web-4 (pid 77)     0
-encoders        web-5 (pid 78)
-nightly\x1b[2J  nobody (closed b…  0
-old             not holdfast       0
+NAME            HOLDER                HELD FOR  LEFT   QUEUE
+deploy          deploy@web-3          12m       26s    4
+next            nobody                                 1
+freeze          ada@ops-1 (a person)  26h       22h    0
+encoders        web-4                 4s        19s    0
+encoders        web-5                 10s       24s
+nightly\x1b[2J  nobody (closed by...            39s    0
+old             not holdfast                    never  0
 `},
 		{0, 20, 4, ``},
 		{0, 1, 1, ``},

@@ -3,10 +3,12 @@ package store
 import (
 	"fmt"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // The limits of ttl: what every command that takes a lock can do with.
@@ -43,6 +45,9 @@ func fromConfig(path string) (c Choice, err error) {
 	if c.TTL, err = conf.ttl(); err != nil {
 		return c, err
 	}
+	if c.history, err = conf.history(); err != nil {
+		return c, err
+	}
 	if c.URL, err = conf.storeURL(); err != nil || c.URL == "" {
 		return c, err
 	}
@@ -67,8 +72,8 @@ func parseConfig(path, text string) (*config, error) {
 			return nil, c.wrong(number, "want key = value")
 		case c.lines[key] > 0:
 			return nil, c.wrong(number, fmt.Sprintf("%s is there a second time, after line %d", key, c.lines[key]))
-		case key != "store" && key != "prefix" && key != "ttl":
-			return nil, c.wrong(number, "unknown key"+quoted(key)+": want store, prefix or ttl")
+		case key != "store" && key != "prefix" && key != "ttl" && key != "history":
+			return nil, c.wrong(number, "unknown key"+quoted(key)+": want store, prefix, ttl or history")
 		case value == "":
 			return nil, c.wrong(number, key+" has no value")
 		}
@@ -97,9 +102,37 @@ func (c *config) ttl() (time.Duration, error) {
 	}
 	d, err := ParseDuration(text)
 	if err != nil || d < minTTL || d > maxTTL {
-		return 0, c.wrong(c.lines["ttl"], fmt.Sprintf("ttl: want a duration from %s to %s, such as 30s", minTTL, maxTTL))
+		return 0, c.wrong(c.lines["ttl"], fmt.Sprintf("ttl: want a duration from %s to %s, such as 30s", lockinfo.Span(minTTL), lockinfo.Span(maxTTL)))
 	}
 	return d, nil
+}
+
+// history reports whether the store is to record history, whichever file names it.
+func (c *config) history() (bool, error) {
+	text := c.values["history"]
+	if text == "" {
+		return false, nil
+	}
+	on, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, c.wrong(c.lines["history"], "history: want 1 or 0")
+	}
+	return on, nil
+}
+
+// withHistory returns the URL of a store that records history. A server and a quorum have
+// none to turn on.
+func withHistory(rawURL string) string {
+	scheme, _, _ := strings.Cut(strings.ToLower(rawURL), ":")
+	before, query, _ := strings.Cut(rawURL, "?")
+	values, err := url.ParseQuery(query)
+	if err != nil || values.Has("history") || strings.HasPrefix(scheme, "http") || strings.HasPrefix(scheme, "quorum") {
+		return rawURL
+	}
+	if query != "" {
+		query += "&"
+	}
+	return before + "?" + query + "history=1"
 }
 
 // storeURL returns the URL of the store with its prefix, or nothing.

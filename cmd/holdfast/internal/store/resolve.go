@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
 	"net/url"
 	"os"
 	"os/user"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -40,13 +42,15 @@ type Asked struct {
 
 // A Choice is the store that counts.
 type Choice struct {
-	URL    string        // may have credentials: show Public
-	Source string        // what has named it, for people
-	ByFlag bool          // it was named by a flag of this very command
-	System bool          // it is the system store
-	Dir    string        // is made for it if it is not there; empty if it must be
-	TTL    time.Duration // of leases, unless a flag is given; 0 if no file has one
-	Env    []string      // what a command that runs under a lock of this store needs to find it too
+	URL     string        // may have credentials: show Public
+	Source  string        // what has named it, for people
+	ByFlag  bool          // it was named by a flag of this very command
+	System  bool          // it is the system store
+	Dir     string        // is made for it if it is not there; empty if it must be
+	TTL     time.Duration // of leases, unless a flag is given; 0 if no file has one
+	history bool          // the configuration turns history on
+
+	Env []string // what a command that runs under a lock of this store needs to find it too
 }
 
 // Public returns the URL without credentials.
@@ -81,19 +85,50 @@ func (a Asked) Resolve() (Choice, error) {
 		a.own,
 	}
 	var ttl time.Duration
+	history := false
 	for _, name := range named {
 		c, err := name()
+		history = history || c.history
 		if ttl == 0 {
 			ttl = c.TTL
+		}
+		if err == nil {
+			err = checkForm(c)
 		}
 		if err != nil || c.URL != "" {
 			c.TTL = ttl
 			c.Env = a.env()
 			c.System = c.System || strings.HasPrefix(c.URL, "sqlite:") && storeurl.Same(c.URL, a.systemURL())
+			if history {
+				c.URL = withHistory(c.URL)
+			}
 			return c, err
 		}
 	}
 	return Choice{}, fmt.Errorf("%w store: there is none", driver.ErrInvalid) // the last one fails instead
+}
+
+// checkForm refuses an address or a path in place of a URL, and shows the URL.
+func checkForm(c Choice) error {
+	var url string
+	_, port, err := net.SplitHostPort(c.URL)
+	_, notNumber := strconv.ParseUint(port, 10, 16)
+	switch {
+	case err == nil && port == "7420":
+		url = "http://" + c.URL
+	case err == nil && port == "5432":
+		url = "postgres://" + c.URL + "/DATABASE"
+	case err == nil && notNumber == nil:
+		url = "redis://" + c.URL
+	case strings.HasPrefix(c.URL, "/"), strings.HasPrefix(c.URL, "."), strings.HasSuffix(c.URL, ".db") && !strings.Contains(c.URL, ":"):
+		url = c.URL
+		if file, err := filepath.Abs(c.URL); err == nil {
+			url = sqliteURL(file)
+		}
+	default:
+		return nil
+	}
+	return fmt.Errorf("%w store: %s: %s is not a URL: did you mean %s?", driver.ErrInvalid, c.Source, c.URL, url)
 }
 
 // fromPair returns the store that a URL names, or the file that has the URL.

@@ -126,6 +126,33 @@ func (h house) fails2(c Choice, err error) {
 	}
 }
 
+// TestHistoryIsOneSwitch: a line of a configuration turns history on in the store that the
+// files name, or in a file of the host, and not in one that a flag or a variable names.
+func TestHistoryIsOneSwitch(t *testing.T) {
+	h := newHouse(t)
+	h.file(systemConfig, "history = 1\n", 0o644)
+	h.wants("sqlite://"+h.root+ownStore+"?history=1", "your own file")
+	system := h.file(systemStore, "", 0o600)
+	if c := h.wants("sqlite://"+system+"?history=1", "the system store"); !c.System {
+		t.Error("it does not count as the system store")
+	}
+	for file, want := range map[string]string{
+		"store = redis://a?tls_ca=x\nprefix = p\nhistory = 1": "redis://a?tls_ca=x&prefix=p&history=1",
+		"store = redis://a?history=0\nhistory = 1":            "redis://a?history=0",
+		"store = http://h:7420\nhistory = 1":                  "http://h:7420",
+		"store = quorum+redis://a,b,c\nhistory = 1":           "quorum+redis://a,b,c",
+		"store = redis://a\nhistory = 0":                      "redis://a",
+		"store = redis://a":                                   "redis://a", // no other file is read then
+	} {
+		h.wants(want, h.file(userConf, file, 0o644)+", line 1")
+	}
+	h.env["HOLDFAST_STORE"] = "redis://variable"
+	h.wants("redis://variable", "$HOLDFAST_STORE")
+	h.env["HOLDFAST_STORE"] = ""
+	h.file(userConf, "history = perhaps", 0o644)
+	h.fails(driver.ErrInvalid, "line 1: history: want 1 or 0")
+}
+
 // TestNeverTheNext: what is named and cannot be used is an error, though each of
 // those behind it would do. Two processes with different stores both get a lock.
 func TestNeverTheNext(t *testing.T) {
@@ -140,15 +167,19 @@ func TestNeverTheNext(t *testing.T) {
 		"a directory":     {func(h house) { h.env["HOLDFAST_STORE_FILE"] = h.root }, driver.ErrInvalid, "not a regular file"},
 		"a large file":    {func(h house) { h.file(userConf, strings.Repeat("#", maxFile+1), 0o600) }, driver.ErrInvalid, "has more than"},
 		"a link to none":  {func(h house) { h.link("nowhere", userConf) }, driver.ErrInvalid, "is a link to nothing"},
-		"unknown key":     {func(h house) { h.file(userConf, "\n#\nstroe = redis://a", 0o600) }, driver.ErrInvalid, `line 3: unknown key "stroe": want store, prefix or ttl`},
+		"unknown key":     {func(h house) { h.file(userConf, "\n#\nstroe = redis://a", 0o600) }, driver.ErrInvalid, `line 3: unknown key "stroe": want store, prefix, ttl or history`},
 		"twice":           {func(h house) { h.file(userConf, "ttl=1s\nttl=1s\n", 0o600) }, driver.ErrInvalid, "line 2: ttl is there a second time, after line 1"},
 		"no =":            {func(h house) { h.file(userConf, "store redis://:s3cret@h", 0o600) }, driver.ErrInvalid, "line 1: want key = value"},
 		"a line of a URL": {func(h house) { h.file(userConf, "redis://:s3cret@h/?a=b", 0o600) }, driver.ErrInvalid, "line 1: unknown key: want"},
 		"no value":        {func(h house) { h.file(userConf, "store =", 0o600) }, driver.ErrInvalid, "line 1: store has no value"},
 		"no duration":     {func(h house) { h.file(userConf, "ttl = soon", 0o600) }, driver.ErrInvalid, "line 1: ttl: want a duration"},
-		"a short ttl":     {func(h house) { h.file(userConf, "ttl = 99ms", 0o600) }, driver.ErrInvalid, "from 100ms to 720h0m0s"},
+		"a short ttl":     {func(h house) { h.file(userConf, "ttl = 99ms", 0o600) }, driver.ErrInvalid, "from 100ms to 720h"},
 		"prefix alone":    {func(h house) { h.file(userConf, "prefix = a", 0o600) }, driver.ErrInvalid, "line 1: prefix belongs to a store in the same file"},
 		"two prefixes":    {func(h house) { h.file(userConf, "prefix = a\nstore = redis://h?prefix=b", 0o600) }, driver.ErrInvalid, "has a prefix already"},
+		"an address":      {func(h house) { h.env["HOLDFAST_STORE"] = "localhost:6379" }, driver.ErrInvalid, "$HOLDFAST_STORE: localhost:6379 is not a URL: did you mean redis://localhost:6379?"},
+		"a server":        {func(h house) { h.env["HOLDFAST_STORE"] = "127.0.0.1:7420" }, driver.ErrInvalid, "did you mean http://127.0.0.1:7420?"},
+		"a path":          {func(h house) { h.env["HOLDFAST_STORE"] = "/var/lib/locks.db" }, driver.ErrInvalid, "did you mean sqlite:///var/lib/locks.db?"},
+		"a file":          {func(h house) { h.env["HOLDFAST_STORE"] = "locks.db" }, driver.ErrInvalid, "/locks.db?"},
 		"of the house":    {func(h house) { h.file(systemConfig, "oops", 0o644) }, driver.ErrInvalid, "/etc/holdfast.conf, line 1"},
 	} {
 		h := newHouse(t)

@@ -149,7 +149,7 @@ func (j *job) kill() (found int, refused []Process) {
 // job.
 func (j *job) left() (left []Process) {
 	j.walk(func(p Process) {
-		if !p.isWarden() {
+		if !p.isWarden() && p.lives() {
 			left = append(left, p)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -139,10 +140,23 @@ func listedChildren(parent int) (pids []int) {
 	return pids
 }
 
-// isWarden reports whether p is the warden of a job within the job.
+// isWarden reports whether p is the warden of a job within the job. While a process starts a
+// program, or ends, it has no arguments for a moment.
 func (p Process) isWarden() bool {
-	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.PID))
-	return err == nil && bytes.HasPrefix(data, []byte("holdfast\x00"+wardenCommand+"\x00"))
+	for range 20 {
+		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.PID))
+		if err != nil || len(data) > 0 || !p.lives() {
+			return bytes.HasPrefix(data, []byte("holdfast\x00"+wardenCommand+"\x00"))
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return false
+}
+
+// lives reports whether p has not ended since it was found.
+func (p Process) lives() bool {
+	now, ok := look(p.PID)
+	return ok && !now.dead && now.start == p.start
 }
 
 // isMarked reports whether p was started with mark in its environment.

@@ -5,7 +5,7 @@ import { session } from "../../fleet.js";
 import { commandsOf } from "./quote.js";
 
 const forms = { cli: "Command line", curl: "curl", go: "Go" };
-const tasks = { look: "see who has it", history: "see what happened", take: "work under it", break: "take it away" };
+const tasks = { look: "see who holds it", history: "see what happened", take: "work under it", break: "break it" };
 
 export function Copy({ lock }) {
   const [task, setTask] = useState("look");
@@ -29,7 +29,18 @@ function Snippet({ title, text }) {
     setTimeout(say, 3000, "");
   };
   return html`<div class="snippet"><h3>${title}</h3><pre tabindex="0" aria-label=${title}><code ref=${code}>${text}</code></pre>
-    <button onClick=${copy} aria-label=${"Copy: " + title}>Copy</button><span role="status">${said}</span></div>`;
+    <button type="button" onClick=${copy} aria-label=${"Copy: " + title}>Copy</button><span role="status">${said}</span></div>`;
+}
+
+// CopyLink copies the address of what is shown.
+export function CopyLink() {
+  const link = useRef(null);
+  const [said, say] = useState("");
+  const copy = async () => {
+    say(await toClipboard(location.href, link.current) ? "copied" : location.href);
+    setTimeout(say, 3000, "");
+  };
+  return html`<button type="button" class="copy" ref=${link} onClick=${copy}>Copy link</button> <span role="status">${said}</span>`;
 }
 
 // toClipboard copies a text, or selects it where a page may not copy: without TLS browsers

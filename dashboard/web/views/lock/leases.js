@@ -1,7 +1,7 @@
 // What happened to a name, as leases: who had it, from when to when, and how that ended.
 // Nothing here knows a page, or a clock: an event has `at`, its instant.
 
-import { begins, ends } from "../../kinds.js";
+import { begins, ends, losses } from "../../kinds.js";
 
 // merge adds events to those that are known, each once. Where the store has forgotten what
 // lies between them there is a gap: a history is full with 64 events.
@@ -77,18 +77,6 @@ function settle(l, next, now) {
 // compare orders two tokens, which are whole numbers in texts.
 export function compare(a, b) { return a.length - b.length || (a < b ? -1 : a > b ? 1 : 0); }
 
-// stepsOf returns by how much each token is greater than the one before it; the first has none.
-export function stepsOf(leases) {
-  return leases.map((l, i) => i ? BigInt(l.token) - BigInt(leases[i - 1].token) : undefined);
-}
-
-// heightsOf places tokens between 0 and 1.
-export function heightsOf(leases) {
-  const tokens = leases.map(l => BigInt(l.token));
-  const [low, high] = [tokens[0], tokens.at(-1)];
-  return tokens.map(t => high > low ? Number((t - low) * 1000n / (high - low)) / 1000 : 0.5);
-}
-
 // lanesOf groups leases by who had them, whoever had one last first.
 export function lanesOf(leases) {
   const lanes = new Map();
@@ -101,11 +89,44 @@ export function lanesOf(leases) {
   return [...lanes.values()];
 }
 
-const s = 1000, m = 60 * s, h = 60 * m;
-const paces = [1, 2, 5, 10, 20, 50, 100, 200, 500, s, 2 * s, 5 * s, 10 * s, 30 * s, m, 2 * m, 5 * m, 10 * m, 30 * m, h, 2 * h, 4 * h, 6 * h, 12 * h, 24 * h];
+// wayOf is how a lease stands: held, or how it has ended.
+export const wayOf = (l) => l.end ?? "held";
 
-// ticksOf returns ages at which an axis has a mark, from 0 up, six at most.
-export function ticksOf(span) {
-  const pace = paces.find(p => span / p < 6) ?? span;
-  return Array.from({ length: Math.floor(span / pace) + 1 }, (_, i) => i * pace);
+const kindOf = (l) => (losses.includes(l.end) ? "bad" : l.end === "unknown" ? "unknown" : l.end ? "ended" : "held");
+const worst = ["ended", "unknown", "held", "bad"]; // what is shown of several, the last that there is
+
+const least = 0.4; // percent, that can be seen
+
+// bitsOf returns what a lane shows between two instants, in percent of that time: {a, b, kind,
+// leases, waited}. Leases too short to be told apart are one bit, whose kind is the worst of
+// them. waited is where the wait for a lease began, if there is room for it.
+export function bitsOf(leases, from, to) {
+  const bits = [];
+  const x = (t) => Math.min(100, Math.max(0, (100 * (t - from)) / (to - from)));
+  for (const l of leases) {
+    if (l.to < from || l.from > to) continue;
+    const a = x(l.from ?? from), b = Math.min(100, Math.max(x(l.to), a + least));
+    const kind = kindOf(l), last = bits.at(-1);
+    if (last && a - last.b < least && (b - a < 3 * least || last.b - last.a < 3 * least)) {
+      last.b = Math.max(last.b, b);
+      last.leases.push(l);
+      if (worst.indexOf(kind) > worst.indexOf(last.kind)) last.kind = kind;
+      continue;
+    }
+    const waited = l.waited > 0 ? x(l.from - l.waited) : a;
+    bits.push({ a: Math.min(a, 100 - least), b, kind, leases: [l], waited: a - waited > least ? waited : undefined });
+  }
+  return bits;
+}
+
+const s = 1000, m = 60 * s, h = 60 * m;
+const paces = [s, 2 * s, 5 * s, 10 * s, 30 * s, m, 2 * m, 5 * m, 10 * m, 30 * m, h, 2 * h, 4 * h, 6 * h, 12 * h, 24 * h];
+
+// ticksOf returns the instants between two others at which an axis has a mark, six at most, at
+// round times of the clock: {at, seconds}. offset is the time of the clock at the instant 0.
+export function ticksOf(from, to, offset = Date.now() - performance.now()) {
+  const pace = paces.find((p) => (to - from) / p <= 6) ?? to - from;
+  const first = Math.ceil((from + offset) / pace) * pace - offset, ticks = [];
+  for (let at = first; at <= to; at += pace) ticks.push({ at, seconds: pace < m });
+  return ticks;
 }

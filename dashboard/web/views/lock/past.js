@@ -9,7 +9,7 @@ const full = 64; // events that a store keeps of a name
 const patience = 3000; // before a history is asked for again
 const soon = 500; // for an end to be told of
 
-// usePast returns {events, read, full, problem, again}. Events have instants, as those of fleet.
+// usePast returns {events, read, full, problem, again}. Events have instants, as in fleet.
 export function usePast(name, holders) {
   const past = useRef({ events: [], read: false }).current;
   const [, draw] = useState(0);

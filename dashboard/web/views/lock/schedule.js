@@ -1,10 +1,7 @@
-// What has become of a job that runs by a schedule. Times of day are those of the clocks of
-// whoever wrote them.
+// What has become of a job that runs by a schedule.
 import { html } from "../../lib.js";
 import { count, duration } from "../../format.js";
-import { Text, Who } from "../../parts.js";
-
-const Day = ({ at }) => html`<time datetime=${at}>${at.replace("T", " ").replace(/(\.\d+)?Z$/, " UTC")}</time>`;
+import { Day, Text, Who } from "../../parts.js";
 
 export function Schedule({ of: s }) {
   return html`<section class="card"><h2>Schedule</h2><dl>
@@ -14,7 +11,7 @@ export function Schedule({ of: s }) {
       attempt ${count(s.begun.attempts)} by <${Text} value=${s.begun.by} />: <${Text} value=${s.begun.error} /></dd>`}
     <dt>Last done</dt><dd>${s.last ? html`<${Day} at=${s.last.scheduled} />, in ${duration(s.last.took_ms)}, by <${Text} value=${s.last.by} />` : "none yet"}</dd>
     <dt>Runs</dt><dd>${count(s.done)} done, ${count(s.missed)} missed</dd>
-    ${s.led !== undefined && html`<dt>Led by</dt><dd>${s.leader ? html`<${Who} holder=${s.leader} />` : "nobody: no run will be begun"}${s.standby?.length > 0 && `, and ${count(s.standby.length)} stand by`}</dd>`}
+    ${s.led !== undefined && html`<dt>Led by</dt><dd>${s.leader ? html`<${Who} holder=${s.leader} />` : "nobody: no run will be begun"}${s.standby?.length > 0 && `, ${count(s.standby.length)} on standby`}</dd>`}
     ${s.gaps.map((g) => html`<dt>Missed</dt><dd class="bad">${count(g.count)} from <${Day} at=${g.first} /> to <${Day} at=${g.last} />${g.error && html`: <${Text} value=${g.error} />`}</dd>`)}
   </dl></section>`;
 }

@@ -181,10 +181,35 @@ func Write(w http.ResponseWriter, status int, v any) error {
 	if err != nil {
 		return err
 	}
+	send(w, status, body)
+	return nil
+}
+
+// WriteLong answers with v, which may be long, compressed for clients that accept it.
+func WriteLong(w http.ResponseWriter, r *Request, v any) error {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	if len(body) < worthwhile {
+		w.Header().Add("Vary", "Accept-Encoding")
+		send(w, http.StatusOK, body)
+		return nil
+	}
+	to, end := Compressed(w, r.Request)
+	send(to, http.StatusOK, body)
+	end()
+	return nil
+}
+
+// worthwhile is how many bytes an answer has at least that is compressed: less fits into
+// one packet.
+const worthwhile = 1400
+
+func send(w http.ResponseWriter, status int, body []byte) {
 	Patience(w)
 	h := w.Header()
 	h["Content-Type"], h["Cache-Control"] = []string{"application/json"}, []string{"no-store"}
 	w.WriteHeader(status)
 	_, _ = w.Write(append(body, '\n')) // the client may be gone
-	return nil
 }

@@ -43,14 +43,10 @@ func List[T, V any](
 			}
 		}
 	}
-	w, end := Compressed(w, r.Request)
-	if wantsLines(r) {
-		if err := writeLines(w, shown, show); err != nil {
-			return err
-		}
-		end()
-		return nil
+	if WantsLines(r) {
+		return Lines(w, r, shown, show)
 	}
+	w, end := Compressed(w, r.Request)
 	items, next, err := least(shown, name, p.after, p.limit)
 	if err != nil {
 		return err
@@ -124,14 +120,24 @@ func least[T any](all iter.Seq2[T, error], name func(T) string, after string, li
 	return items, next, nil
 }
 
-// wantsLines reports whether a list is to be written as lines of JSON.
-func wantsLines(r *Request) bool {
+// WantsLines reports whether a list is to be written as lines of JSON.
+func WantsLines(r *Request) bool {
 	for one := range header.List(r.Header, "Accept") {
 		if kind, _, err := mime.ParseMediaType(one); err == nil && kind == ndjson {
 			return true
 		}
 	}
 	return false
+}
+
+// Lines answers with a list as lines of JSON.
+func Lines[T, V any](w http.ResponseWriter, r *Request, all iter.Seq2[T, error], show func(T) V) error {
+	w, end := Compressed(w, r.Request)
+	if err := writeLines(w, all, show); err != nil {
+		return err
+	}
+	end()
+	return nil
 }
 
 // writeLines writes a list as lines of JSON. An error after the first line cuts the

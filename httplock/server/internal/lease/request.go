@@ -2,6 +2,7 @@ package lease
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
 	"time"
@@ -55,6 +56,10 @@ func MS(n int64) time.Duration {
 func acquireRequest(r *door.Request, want *wire.LeaseRequest) (req driver.AcquireRequest, err error) {
 	if want.TTLMS == 0 {
 		want.TTLMS = DefaultTTL.Milliseconds()
+	}
+	if want.TTLMS > 0 && want.TTLMS < 1000 && !want.ShortTTL { // most such clients mean seconds
+		return req, door.Invalid(fmt.Sprintf("ttl_ms: %d is less than a second: for %d seconds send %d; for a lease of %d ms add \"short_ttl\": true",
+			want.TTLMS, want.TTLMS, want.TTLMS*1000, want.TTLMS))
 	}
 	req = driver.AcquireRequest{
 		Name: want.Name, TTL: MS(want.TTLMS),

@@ -16,9 +16,17 @@ import (
 )
 
 // personHold answers POST /v1/locks/{name}/hold: a person takes the lock for a fixed time,
-// by a lease without renewal. The response has no lease ID: personRelease takes the token.
+// by a lease without renewal, or lengthens that. The response has no lease ID: personRelease
+// takes the token.
 func (d *leases) personHold(w http.ResponseWriter, r *door.Request) error {
-	a, err := d.beginHold(r)
+	name, want, err := d.wantedHold(r)
+	if err != nil {
+		return err
+	}
+	if want.FencingToken != 0 {
+		return d.lengthenHold(w, r, name, want)
+	}
+	a, err := d.beginHold(r, name, want)
 	if err != nil {
 		return err
 	}
@@ -34,15 +42,13 @@ func (d *leases) personHold(w http.ResponseWriter, r *door.Request) error {
 	})
 }
 
-// beginHold is begin for a person.
-func (d *leases) beginHold(r *door.Request) (*lease.Attempt, error) {
-	name, err := r.Named(caller.Acquire)
-	if err != nil {
-		return nil, err
+// wantedHold reads and checks what a request for a hold asks for.
+func (d *leases) wantedHold(r *door.Request) (name string, want wire.HoldRequest, err error) {
+	if name, err = r.Named(caller.Acquire); err != nil {
+		return name, want, err
 	}
-	var want wire.HoldRequest
 	if err := r.Read(&want); err != nil {
-		return nil, err
+		return name, want, err
 	}
 	longest := holdfast.MaxTTL
 	if most := d.House.Features.MaxTTL; most > 0 {
@@ -50,16 +56,23 @@ func (d *leases) beginHold(r *door.Request) (*lease.Attempt, error) {
 	}
 	switch {
 	case want.ForMS < holdfast.MinTTL.Milliseconds() || lease.MS(want.ForMS) > longest:
-		return nil, door.Invalid(fmt.Sprintf("for_ms: want %d to %d, for how long you hold the lock: this store keeps no lease for longer than %s",
+		return name, want, door.Invalid(fmt.Sprintf("for_ms: want %d to %d, for how long you hold the lock: this store keeps no lease for longer than %s",
 			holdfast.MinTTL.Milliseconds(), longest.Milliseconds(), lockinfo.Span(longest)))
+	case want.FencingToken != 0 && (want.Mode != "" || want.Limit != 0 || want.Permits != 0):
+		return name, want, door.Invalid("the body has fencing_token, and mode, limit or permits beside it: a hold that is lengthened keeps those")
 	case strings.TrimSpace(want.Reason) == "":
-		return nil, door.Invalid("reason: say why you hold the lock")
+		return name, want, door.Invalid("reason: say why you hold the lock")
 	}
+	return name, want, nil
+}
+
+// beginHold is begin for a person.
+func (d *leases) beginHold(r *door.Request, name string, want wire.HoldRequest) (*lease.Attempt, error) {
 	if err := r.Act(caller.Action{Kind: "hold", Name: name, Reason: want.Reason}); err != nil {
 		return nil, err
 	}
 	a, err := d.Checked(r, wire.LeaseRequest{
-		Name: name, Mode: want.Mode, Limit: want.Limit, Permits: want.Permits, TTLMS: want.ForMS, Reason: want.Reason,
+		Name: name, Mode: want.Mode, Limit: want.Limit, Permits: want.Permits, TTLMS: want.ForMS, ShortTTL: true, Reason: want.Reason,
 	})
 	if err != nil {
 		return nil, err

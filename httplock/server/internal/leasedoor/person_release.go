@@ -66,10 +66,7 @@ func (p *personLease) giveBack(ctx context.Context) error {
 	case !found:
 		return tokenIsOver("release", p.name, p.want.FencingToken)
 	case !h.Holder.Person:
-		return &door.Refusal{
-			Status: http.StatusConflict, Code: "not-a-person",
-			Detail: fmt.Sprintf("release %q: %s has it, which is not a person: it gives the lock back by itself, or break it", p.name, h.Holder),
-		}
+		return notAPerson("release", p.name, h.Holder)
 	case !p.own(h.Holder):
 		return p.breakIt(ctx, p.want.Reason)
 	}
@@ -84,6 +81,14 @@ func (p *personLease) giveBack(ctx context.Context) error {
 		p.r.Audit("release", slog.String("name", p.name), slog.Uint64("fencing_token", p.want.FencingToken))
 	}
 	return err
+}
+
+// notAPerson is the refusal of a request about what a process holds.
+func notAPerson(what, name string, h lockinfo.Holder) error {
+	return &door.Refusal{
+		Status: http.StatusConflict, Code: "not-a-person",
+		Detail: fmt.Sprintf("%s %q: %s has it, which is not a person: it gives the lock back by itself, or break it", what, name, h),
+	}
 }
 
 // find returns the live lease that has the token.

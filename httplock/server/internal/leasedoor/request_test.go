@@ -31,7 +31,7 @@ func TestBadRequests(t *testing.T) {
 		for _, bad := range []wire.LeaseRequest{
 			{}, {Name: "a\nb"}, {Name: strings.Repeat("x", 513)},
 			{Name: "n", Mode: "Exclusive"}, {Name: "n", Mode: "semaphore"}, {Name: "n", Limit: 2}, {Name: "n", Mode: "semaphore", Limit: 2, Permits: 3},
-			{Name: "n", TTLMS: 9}, {Name: "n", TTLMS: -1}, {Name: "n", TTLMS: 1 << 62}, {Name: "n", TTLMS: 30*24*3600*1000 + 1},
+			{Name: "n", TTLMS: 9, ShortTTL: true}, {Name: "n", TTLMS: 999}, {Name: "n", TTLMS: -1}, {Name: "n", TTLMS: 1 << 62}, {Name: "n", TTLMS: 30*24*3600*1000 + 1},
 			{Name: "n", WaitMS: -1}, {Name: "n", MinHoldMS: -1}, {Name: "n", MinHoldMS: 1}, {Name: "n", LockDelayMS: -1}, {Name: "n", LockDelayMS: 9}, {Name: "n", LockDelayMS: 1 << 62}, {Name: "n", TTLMS: 600_000, LockDelayMS: 30*24*3600*1000 - 599_999}, {Name: "n", MinToken: 1 << 60},
 			{Name: "n", Reason: "\x1b"}, {Name: "n", Holder: &wire.Self{Host: "\u202e"}}, {Name: "n", Labels: map[string]string{"k": strings.Repeat("x", 5000)}},
 		} {
@@ -76,6 +76,12 @@ func TestBadRequests(t *testing.T) {
 			t.Errorf("the store has seen %d requests", n)
 		}
 		s.refused(http.StatusGone, "lost", "PUT", "/v1/once/k/result", "", run)
+
+		p := s.refused(http.StatusBadRequest, "invalid", "POST", "/v1/leases", key, wire.LeaseRequest{Name: "n", TTLMS: 30})
+		if !strings.Contains(p.Detail, "for 30 seconds send 30000") {
+			t.Errorf("a client that means seconds reads: %s", p.Detail)
+		}
+		s.lease("n", key, wire.LeaseRequest{TTLMS: 500, ShortTTL: true})
 	})
 }
 

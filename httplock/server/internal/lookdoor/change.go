@@ -56,7 +56,7 @@ func (d *desk) show(w http.ResponseWriter, r *door.Request) error {
 		w.WriteHeader(http.StatusNotModified)
 		return nil
 	}
-	return door.Write(w, http.StatusOK, s.lock)
+	return door.WriteLong(w, r, s.lock)
 }
 
 // conditionOf reads the header and the query of a request.

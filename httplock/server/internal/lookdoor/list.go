@@ -15,6 +15,14 @@ import (
 
 // list answers GET /v1/locks.
 func (d *desk) list(w http.ResponseWriter, r *door.Request) error {
+	if r.URL.Query().Has("since") {
+		if !door.WantsLines(r) {
+			return door.Invalid("since: only lines of JSON have changes: want Accept: application/x-ndjson")
+		}
+		if answered, err := d.changes(w, r); answered {
+			return err
+		}
+	}
 	return door.List(w, r, caller.Read, d.house.Client.List, func(l lockinfo.LockState) string { return l.Name }, wire.LockOf,
 		func(locks []wire.Lock, next string) any { return wire.Locks{Locks: locks, NextCursor: next} })
 }
@@ -32,5 +40,5 @@ func (d *desk) history(ctx context.Context, w http.ResponseWriter, r *door.Reque
 	case err != nil:
 		return err
 	}
-	return door.Write(w, http.StatusOK, wire.HistoryOf(name, events))
+	return door.WriteLong(w, r, wire.HistoryOf(name, events))
 }

@@ -54,7 +54,7 @@ func (d *desk) look(ctx context.Context, w http.ResponseWriter, r *door.Request)
 	if len(v.Locks) == 0 && !answered {
 		return looks[0].err
 	}
-	return door.Write(w, http.StatusOK, v)
+	return door.WriteLong(w, r, v)
 }
 
 // lookedFor reads which names a request is about, all of which the caller may see.

@@ -13,11 +13,12 @@ import (
 type desk struct {
 	house   *door.House
 	watches watches
+	sweeps  *sweeps
 }
 
 // Routes adds the routes of looks.
 func Routes(mux *http.ServeMux, h *door.House) {
-	d := &desk{house: h}
+	d := &desk{house: h, sweeps: openSweeps(h)}
 	d.openWatches()
 	handle := func(pattern string, f door.Func) { mux.Handle(pattern, h.For(caller.Read, f)) }
 	store := func(pattern string, f door.StoreFunc) { mux.Handle(pattern, h.ForStore(caller.Read, f)) }

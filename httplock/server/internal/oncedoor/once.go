@@ -5,7 +5,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -65,7 +68,7 @@ func (d *desk) beginOnce(r *door.Request) (*lease.Attempt, error) {
 		return nil, door.Invalid(fmt.Sprintf("invalid fingerprint: want up to %d bytes of UTF-8 without control characters", maxFingerprint))
 	}
 	a, err := d.Checked(r, wire.LeaseRequest{
-		Name: key, TTLMS: want.TTLMS, WaitMS: want.WaitMS, Holder: want.Holder, Reason: want.Reason, Labels: want.Labels,
+		Name: key, TTLMS: want.TTLMS, ShortTTL: want.ShortTTL, WaitMS: want.WaitMS, Holder: want.Holder, Reason: want.Reason, Labels: want.Labels,
 	})
 	if err != nil {
 		return nil, err
@@ -273,8 +276,29 @@ func unknownKey(key string) error {
 	}
 }
 
-// onceList answers GET /v1/once.
+// onceList answers GET /v1/once, whose answer has no results: so a caller who may look at
+// locks may have it.
 func (d *desk) onceList(w http.ResponseWriter, r *door.Request) error {
-	return door.List(w, r, caller.Once, d.House.Client.Records().List, func(e holdfast.OnceRecord) string { return e.Key }, view.Once,
+	right := caller.Read
+	if r.Caller.Rights.Has(caller.Once) {
+		right = caller.Once
+	}
+	state := r.URL.Query().Get("state")
+	if state != "" && !slices.Contains(states, state) {
+		return door.Invalid(fmt.Sprintf("state is %q in the query: want one of %s", state, strings.Join(states, ", ")))
+	}
+	list := func(ctx context.Context, prefix string) iter.Seq2[holdfast.OnceRecord, error] {
+		return func(yield func(holdfast.OnceRecord, error) bool) {
+			for e, err := range d.House.Client.Records().List(ctx, prefix) {
+				if (err != nil || state == "" || view.Once(e).State == state) && !yield(e, err) {
+					return
+				}
+			}
+		}
+	}
+	return door.List(w, r, right, list, func(e holdfast.OnceRecord) string { return e.Key }, view.Once,
 		func(once []wire.Once, next string) any { return wire.Onces{Once: once, NextCursor: next} })
 }
+
+// states are the states of do-once work in a list.
+var states = []string{"done", "in_progress", "schedule", "unknown"}

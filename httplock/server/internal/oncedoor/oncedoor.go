@@ -26,7 +26,7 @@ func Routes(mux *http.ServeMux, s *lease.Store) {
 	store := func(pattern string, rights caller.Rights, f door.StoreFunc) {
 		mux.Handle(pattern, s.House.ForStore(rights, f))
 	}
-	handle("GET /v1/once", caller.Once, d.onceList)
+	handle("GET /v1/once", caller.Once|caller.Read, d.onceList)
 	handle("POST /v1/once/{key}", caller.Once, d.onceBegin)
 	store("GET /v1/once/{key}", caller.Once, d.onceStatus)
 	store("DELETE /v1/once/{key}", caller.Once, d.onceForget)

@@ -28,6 +28,7 @@ type answer[T any] struct {
 	at    time.Time // when that was; zero: never
 	err   error     // of the last one
 	known bool      // one has ended
+	since time.Time // since when all were answered, or none
 }
 
 // get returns the latest reply. If it is time, and may is set, it sends another request. It
@@ -61,6 +62,9 @@ func (s *shared[T]) run(ctx context.Context) {
 	defer func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		if now := time.Now(); !s.last.known || (s.last.err == nil) != (err == nil) {
+			s.last.since = now
+		}
 		if s.last.err, s.last.known = err, true; err == nil {
 			s.last.found, s.last.at = found, time.Now()
 		}

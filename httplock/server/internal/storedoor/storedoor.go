@@ -75,7 +75,7 @@ func (d *desk) show(w http.ResponseWriter, r *door.Request) error {
 		stops := r.NewWork() != nil
 		d.judge(&v, d.check.get(ctx, v.Answers && !stops, true), stops)
 	}
-	return door.Write(w, http.StatusOK, v)
+	return door.WriteLong(w, r, v)
 }
 
 // tell reports whether the store answers.
@@ -88,6 +88,9 @@ func (d *desk) tell(v *wire.Store, trip answer[time.Duration]) {
 	default:
 		ms := float64(trip.found.Microseconds()) / 1e3
 		v.Answers, v.RoundTripMS = true, &ms
+	}
+	if trip.known {
+		v.SinceMS = wire.Left(time.Since(trip.since))
 	}
 }
 

@@ -1,0 +1,18 @@
+// What this browser keeps of somebody's choices, as long as it does.
+import { signal } from "./lib.js";
+
+// kept returns a signal with one of some values, the first unless another was kept by its name.
+export function kept(name, values) {
+  const key = "holdfast-" + name;
+  let was;
+  try { was = localStorage.getItem(key); } catch { /* it may refuse to keep anything */ }
+  const one = signal(values.includes(was) ? was : values[0]);
+  return {
+    values,
+    get value() { return one.value; },
+    set value(next) {
+      one.value = next;
+      try { localStorage.setItem(key, next); } catch { /* it lasts as long as the page */ }
+    },
+  };
+}

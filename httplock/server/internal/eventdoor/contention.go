@@ -1,0 +1,99 @@
+package eventdoor
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/lockinfo"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+const (
+	// slotFor is how long a slot of a contention is, and slots how many there are: an hour,
+	// and the current one.
+	slotFor = 5 * time.Minute
+	slots   = 13
+
+	// mostNames is how many names a slot has. Above it the half whose waits are shortest is
+	// forgotten.
+	mostNames = 1024
+
+	shownNames = 20
+
+	// leadLabel is holdfast.LeadLabel.
+	leadLabel = "holdfast/lead"
+)
+
+// A contention sums up the waits of the last hour by name. INVARIANT I11: its size is bounded.
+type contention struct {
+	began  time.Time                        // the beginning of slot 0, an hour or more ago
+	newest int                              // the number of the current slot
+	ring   [slots]map[string]wire.Contended // number n is at n % slots
+}
+
+// add counts the end of a wait. Who stands by to lead waits for hours, and is not held up.
+func (c *contention) add(e lockinfo.HistoryEvent, now time.Time) {
+	if e.Kind != lockinfo.HistoryHandedOver && e.Kind != lockinfo.HistoryGaveUp || hidden(e.Name) || e.Holder.Labels[leadLabel] != "" {
+		return
+	}
+	c.turn(now)
+	n := int(now.Add(-e.Ago).Sub(c.began) / slotFor)
+	if n <= c.newest-slots {
+		return
+	}
+	slot := &c.ring[n%slots]
+	if *slot == nil {
+		*slot = map[string]wire.Contended{}
+	}
+	one := wire.Contended{Name: e.Name, Waits: 1, WaitedMS: e.Waited.Milliseconds(), LongestMS: e.Waited.Milliseconds()}
+	if e.Kind == lockinfo.HistoryGaveUp {
+		one.GaveUp = 1
+	}
+	(*slot)[e.Name] = sum((*slot)[e.Name], one)
+	if len(*slot) > mostNames {
+		for _, light := range heaviest(*slot)[mostNames/2:] {
+			delete(*slot, light.Name)
+		}
+	}
+}
+
+// turn forgets slots that are over for an hour.
+func (c *contention) turn(now time.Time) {
+	for last := int(now.Sub(c.began) / slotFor); c.newest < last; {
+		c.newest = max(c.newest+1, last-slots+1)
+		c.ring[c.newest%slots] = nil
+	}
+}
+
+// show returns the names with the longest waits in sum.
+func (c *contention) show(now time.Time) []wire.Contended {
+	c.turn(now)
+	all := map[string]wire.Contended{}
+	for _, slot := range c.ring {
+		for name, one := range slot {
+			all[name] = sum(all[name], one)
+		}
+	}
+	list := heaviest(all)
+	return list[:min(len(list), shownNames)]
+}
+
+func sum(a, b wire.Contended) wire.Contended {
+	return wire.Contended{
+		Name: b.Name, Waits: a.Waits + b.Waits, GaveUp: a.GaveUp + b.GaveUp,
+		WaitedMS: a.WaitedMS + b.WaitedMS, LongestMS: max(a.LongestMS, b.LongestMS),
+	}
+}
+
+// heaviest sorts names by their waits in sum, the longest first.
+func heaviest(all map[string]wire.Contended) []wire.Contended {
+	list := make([]wire.Contended, 0, len(all))
+	for _, one := range all {
+		list = append(list, one)
+	}
+	slices.SortFunc(list, func(a, b wire.Contended) int {
+		return cmp.Or(cmp.Compare(b.WaitedMS, a.WaitedMS), cmp.Compare(a.Name, b.Name))
+	})
+	return list
+}

@@ -1,0 +1,66 @@
+package leasedoor
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/httplock/server/caller"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/lease"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// lengthenHold makes what a person holds last for longer. The holder needs the right acquire,
+// another caller the right break as well. It never shortens the hold, so a repeat is harmless.
+func (d *leases) lengthenHold(w http.ResponseWriter, r *door.Request, name string, want wire.HoldRequest) error {
+	ctx, cancel, err := r.Budgeted()
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	if err := checkToken(want.FencingToken); err != nil {
+		return err
+	}
+	if err := driver.CheckBreak(r.Caller.Name, want.Reason); err != nil {
+		return door.Invalid(err.Error())
+	}
+	if err := r.Act(caller.Action{Kind: "hold", Name: name, Token: want.FencingToken, Reason: want.Reason}); err != nil {
+		return err
+	}
+	p := personLease{door: d, r: r, name: name, want: wire.HoldRelease{FencingToken: want.FencingToken}}
+	h, found, err := p.find(ctx)
+	switch {
+	case err != nil:
+		return err
+	case !found:
+		return tokenIsOver("hold", name, want.FencingToken)
+	case !h.Holder.Person:
+		return notAPerson("hold", name, h.Holder)
+	case !p.own(h.Holder):
+		if err := r.Need(caller.Break, name); err != nil {
+			return err
+		}
+	}
+	ttl := lease.MS(want.ForMS)
+	done := d.extendPart(ctx, []driver.ExtendRequest{{Name: name, LeaseID: h.LeaseID, TTL: ttl, Token: h.Token}})[0]
+	if errors.Is(done.err, driver.ErrLost) {
+		if _, found, err := p.find(ctx); err == nil && found { // the store is another server, which hides lease IDs
+			return fmt.Errorf("hold %q: lengthening it is %w by the store, which is a server that hides lease IDs", name, driver.ErrUnsupported)
+		}
+		return tokenIsOver("hold", name, want.FencingToken)
+	}
+	if done.err != nil {
+		return fmt.Errorf("hold %q: %w", name, done.err)
+	}
+	r.Audit("hold", slog.String("name", name), slog.Uint64("fencing_token", h.Token), slog.String("lengthened_to", ttl.String()), slog.String("reason", want.Reason))
+	w.Header().Set(lease.TokenHeader, strconv.FormatUint(h.Token, 10))
+	left := max(h.ExpiresIn, ttl) - time.Since(done.sent)
+	return door.Write(w, http.StatusOK, wire.Hold{
+		Name: name, Mode: h.Mode.Kind(), Token: wire.TokenOf(h.Token), ForMS: want.ForMS, ExpiresInMS: max(0, left).Milliseconds(),
+	})
+}

@@ -1,0 +1,107 @@
+package lookdoor
+
+import (
+	"encoding/json"
+	"hash/maphash"
+
+	"github.com/holdfast-locks/holdfast/lockinfo"
+	"github.com/holdfast-locks/holdfast/wire"
+)
+
+// mostGone is how many names are remembered that nobody has or wants any more.
+const mostGone = 10_000
+
+// marks know in which revision each name was last seen to change. INVARIANT I11: they have
+// the names of one list, and mostGone more.
+type marks struct {
+	seed   maphash.Seed
+	names  map[string]mark
+	gone   int    // of names
+	latest uint64 // revision
+	oldest uint64 // revision since which all changes are known
+}
+
+// A mark is what is known of one name.
+type mark struct {
+	sum  uint64 // of the lock
+	at   uint64 // the revision
+	list uint64 // the number of the list that had it last
+	gone bool
+}
+
+func newMarks() *marks {
+	return &marks{seed: maphash.MakeSeed(), names: map[string]mark{}, latest: 1, oldest: 1}
+}
+
+// update compares the marks with a list of all locks, which has this number. If there are
+// changes, they make a new revision.
+func (m *marks) update(list uint64, locks []lockinfo.LockState) {
+	next, changed := m.latest+1, false
+	note := func(name string, k mark) {
+		changed = true
+		k.at = next
+		m.names[name] = k
+	}
+	for i := range locks {
+		l := &locks[i]
+		old, known := m.names[l.Name]
+		k := mark{sum: m.sum(l), at: old.at, list: list}
+		if known && !old.gone && old.sum == k.sum {
+			m.names[l.Name] = k
+			continue
+		}
+		if old.gone {
+			m.gone--
+		}
+		note(l.Name, k)
+	}
+	for name, k := range m.names {
+		if k.list != list && !k.gone {
+			m.gone++
+			k.gone = true
+			note(name, k)
+		}
+	}
+	if changed {
+		m.latest = next
+	}
+	if m.gone > mostGone {
+		m.forget()
+	}
+}
+
+// forget drops the names that are gone. Who knows an earlier revision gets a whole list.
+func (m *marks) forget() {
+	for name, k := range m.names {
+		if k.gone {
+			delete(m.names, name)
+		}
+	}
+	m.gone, m.oldest = 0, m.latest
+}
+
+// sum is the same as long as nothing but time has passed, and each renewal came in time.
+func (m *marks) sum(l *lockinfo.LockState) uint64 {
+	v := wire.LockOf(*l)
+	late := make([]bool, len(v.Holders))
+	for i := range v.Holders {
+		v.Holders[i].HeldMS = nil
+		if l.Holders[i].ExpiresIn != lockinfo.Never {
+			v.Holders[i].ExpiresInMS = new(int64)
+		}
+		late[i] = isLate(l.Holders[i])
+	}
+	text, err := json.Marshal(struct {
+		wire.Lock
+		Late []bool
+	}{v, late})
+	if err != nil {
+		panic(err) // it has strings and numbers only
+	}
+	return maphash.Bytes(m.seed, text)
+}
+
+// isLate reports whether a lease should have been renewed: less than a third of it is left.
+func isLate(h lockinfo.Holding) bool {
+	return !h.Released && !h.Holder.Person && h.ExpiresIn != lockinfo.Never && h.ExpiresIn < h.TTL/3
+}

@@ -1,0 +1,183 @@
+package pglock
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/driver/mailbox"
+	"github.com/holdfast-locks/holdfast/internal/modes"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+)
+
+// An Engine keeps locks in one schema of a database. Use Open or New to make one, and
+// Close it in the end.
+type Engine struct{ *hidden }
+
+// hidden is engine by a name under which go doc lists none of its methods, so that it
+// shows what programs call.
+type hidden = engine
+
+// Close sends the notices that are due, for a second at most, and ends all connections.
+func (e *Engine) Close() error { return e.hidden.Close() }
+
+// An engine is what an Engine does.
+type engine struct {
+	*pools
+	name   string   // of the schema, quoted
+	calls  sync.Map // SQL that calls a function, by its name
+	opts   Options
+	listen *pgx.ConnConfig // of the connection that listens
+
+	inbox   string // the name by which other engines reach this one
+	watches mailbox.Box[struct{}]
+	losses  driver.Losses
+	feed    follower
+	sender  sender
+	ear     ear
+	sweeper sweeper
+	users   sync.WaitGroup // goroutines
+}
+
+var (
+	_ driver.Engine      = (*Engine)(nil)
+	_ driver.Queuer      = (*Engine)(nil)
+	_ driver.Downgrader  = (*Engine)(nil)
+	_ driver.AllAcquirer = (*Engine)(nil)
+	_ driver.Recorder    = (*Engine)(nil)
+	_ driver.Vault       = (*Engine)(nil)
+	_ driver.Lister      = (*Engine)(nil)
+	_ driver.Breaker     = (*Engine)(nil)
+	_ driver.LossTeller  = (*Engine)(nil)
+	_ driver.Historian   = (*Engine)(nil)
+)
+
+// Capabilities implements driver.Engine.
+func (e *engine) Capabilities() driver.Capabilities {
+	return driver.Capabilities{
+		Shared: true, Semaphore: true, Queue: true, Break: true, Losses: true,
+		AcquireAll: true, Records: true, OneTime: true, List: true, Diagnose: true, History: e.opts.History,
+	}
+}
+
+// Close implements driver.Engine.
+func (e *engine) Close() error {
+	e.sender.flush(time.Second)
+	e.close()
+	e.users.Wait()
+	return nil
+}
+
+// spawn runs do on a goroutine that Close waits for, unless the engine is closed.
+func (e *engine) spawn(do func()) {
+	e.sender.mu.Lock() // Close waits under it, see flush
+	defer e.sender.mu.Unlock()
+	if !e.sender.closed {
+		e.users.Go(do)
+	}
+}
+
+// call calls a function of the schema, and reads its row into dest.
+func (e *engine) call(ctx context.Context, k kind, function string, args []any, dest ...any) error {
+	sql, ok := e.calls.Load(function)
+	if !ok {
+		sql, _ = e.calls.LoadOrStore(function, callSQL(e.name+"."+function, len(args), len(dest)))
+	}
+	return e.query(ctx, k, sql.(string), args, func(rows pgx.Rows) error { return rows.Scan(dest...) })
+}
+
+// callSQL returns a statement that calls a function. The server stores the rows of a
+// function that it reads FROM before it returns the first.
+func callSQL(function string, args, columns int) string {
+	var numbers []string
+	for i := range args {
+		numbers = append(numbers, fmt.Sprintf("$%d", i+1))
+	}
+	call := fmt.Sprintf("SELECT %s(%s)", function, strings.Join(numbers, ","))
+	if columns == 1 {
+		return call
+	}
+	return "SELECT (call.reply).* FROM (" + call + " AS reply OFFSET 0) AS call" // 0: once for all columns
+}
+
+// change is call for a function that may cause notices, and sends them. They are its last
+// column.
+func (e *engine) change(ctx context.Context, k kind, function string, args []any, dest ...any) error {
+	var all []notices
+	err := e.call(ctx, k, function, args, append(dest, inJSON(&all))...)
+	e.send(all)
+	return err
+}
+
+// inJSON scans a column with JSON, or NULL, into v.
+func inJSON(v any) *jsonColumn { return &jsonColumn{v} }
+
+type jsonColumn struct{ v any }
+
+// Scan implements sql.Scanner.
+func (c *jsonColumn) Scan(src any) error {
+	switch text := src.(type) {
+	case nil:
+		return nil
+	case string:
+		return json.Unmarshal([]byte(text), c.v)
+	case []byte:
+		return json.Unmarshal(text, c.v)
+	}
+	return fmt.Errorf("a column of type %T", src)
+}
+
+// A row is a lease, a place, a broken lease or an event, as the functions describe it.
+// Instants are durations, from or until now.
+type row struct {
+	Seq       int64            `json:"seq"`
+	Name      string           `json:"name"`
+	LeaseID   lockinfo.LeaseID `json:"lease_id"`
+	Token     uint64           `json:"token"`
+	Kind      int              `json:"mode"`
+	Limit     int              `json:"permit_limit"`
+	Permits   int              `json:"permits"`
+	Holder    string           `json:"holder"`
+	Since     int64            `json:"since"`
+	ExpiresIn int64            `json:"expires_in"`
+	Released  bool             `json:"released"`
+}
+
+func (r *row) mode() lockinfo.Mode {
+	return modes.Fields{Kind: modes.Kind(r.Kind), Limit: r.Limit, Permits: r.Permits}.Mode()
+}
+
+func (r *row) holding() lockinfo.Holding {
+	return lockinfo.Holding{
+		LeaseID: r.LeaseID, Token: r.Token, Mode: r.mode(), Holder: describe(r.Holder),
+		Since: max(duration(r.Since), 0), ExpiresIn: duration(r.ExpiresIn), Released: r.Released,
+	}
+}
+
+// describe decodes a holder. It is empty if the text is malformed.
+func describe(holder string) lockinfo.Holder {
+	var h lockinfo.Holder
+	if json.Unmarshal([]byte(holder), &h) != nil {
+		return lockinfo.Holder{}
+	}
+	return h
+}
+
+func marshal(h lockinfo.Holder) (string, error) {
+	text, err := json.Marshal(h)
+	if err != nil {
+		return "", fmt.Errorf("%w holder: %w", driver.ErrInvalid, err)
+	}
+	return string(text), nil
+}
+
+// micros rounds up: what ends may end late, never early.
+func micros(d time.Duration) int64 { return int64((d + time.Microsecond - 1) / time.Microsecond) }
+
+func duration(micros int64) time.Duration { return time.Duration(micros) * time.Microsecond }

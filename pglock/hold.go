@@ -1,0 +1,81 @@
+package pglock
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+)
+
+// A Lease is a lease for Hold. *holdfast.Lease is one.
+type Lease interface {
+	Name() string
+	ID() lockinfo.LeaseID
+}
+
+// Hold makes a transaction a guard of the lease's lock: until the transaction ends nobody
+// else is granted the lock, even if the lease expires, is released or is broken meanwhile.
+// So no other holder reads or writes between the transaction's first statement and its
+// commit, without a mark or a token in any table. The lock opens soon after the
+// transaction ends, and the lease is renewed meanwhile as always.
+//
+// The transaction is on the database of the engine, with the isolation level READ
+// COMMITTED, and may have the connection of another pool and another user, who needs the
+// rights of docs/postgres.md. Hold is its first statement: what is read before it may be out
+// of date. It must not run inside a savepoint, whose rollback would end the guard while the
+// transaction goes on. A transaction that is left open keeps the lock closed:
+// end it soon, and let idle_in_transaction_session_timeout end forgotten ones.
+//
+// An error that wraps driver.ErrLost means that the lease has ended: roll back. So does
+// every other error; ErrInvalid is about the transaction or the lease, ErrPermission about
+// its user. Hold sends one statement, and waits only while another request about the
+// lock is decided.
+func (e *Engine) Hold(ctx context.Context, tx pgx.Tx, l Lease) error {
+	if tx == nil || l == nil {
+		return errNothingToHold
+	}
+	var live bool
+	err := tx.QueryRow(ctx, e.holdSQL(), l.Name(), string(l.ID())).Scan(&live)
+	return e.holdError(l, live, err)
+}
+
+// HoldSQL is Hold for a transaction of database/sql, through any driver for PostgreSQL.
+func (e *Engine) HoldSQL(ctx context.Context, tx *sql.Tx, l Lease) error {
+	if tx == nil || l == nil {
+		return errNothingToHold
+	}
+	var live bool
+	err := tx.QueryRowContext(ctx, e.holdSQL(), l.Name(), string(l.ID())).Scan(&live)
+	return e.holdError(l, live, err)
+}
+
+func (e *Engine) holdSQL() string { return "SELECT " + e.name + ".hold($1, $2)" }
+
+var errNothingToHold = fmt.Errorf("pglock: hold: %w argument: the transaction or the lease is nil", driver.ErrInvalid)
+
+// badState is the code of the server for another isolation level than READ COMMITTED.
+const badState = "25000"
+
+// holdError returns what Hold does.
+func (e *Engine) holdError(l Lease, live bool, err error) error {
+	refusal, refused := errors.AsType[*pgconn.PgError](err)
+	switch {
+	case err == nil && live:
+		return nil
+	case err == nil:
+		err = fmt.Errorf("%w: roll the transaction back", driver.ErrLost)
+	case refused && refusal.Code == badState:
+		err = fmt.Errorf("%w transaction: %s: begin it with that level, because it must see the present lease", driver.ErrInvalid, refusal.Message)
+	case refused:
+		err = e.installed.refusal(refusal)
+	default:
+		err = fmt.Errorf("%w: %w", driver.ErrUnavailable, err)
+	}
+	return fmt.Errorf("pglock: hold %q: %w", l.Name(), err)
+}

@@ -1,0 +1,240 @@
+package pglock
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"sync/atomic"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+//go:embed sql/*.sql
+var sqlFiles embed.FS
+
+// defaultSchema is the schema that the files in sql are written for.
+const defaultSchema = "holdfast"
+
+// tablesFile has the tables. The other files have functions, which can be replaced.
+const tablesFile = "sql/schema.sql"
+
+// layout is the number of the tables and of what they mean: programs of different numbers
+// must not share them. revision is the number of the functions, which goes up with each
+// change: a program installs its functions over older ones, and leaves newer ones.
+const (
+	layout   = 1
+	revision = 1
+)
+
+// oldest is the oldest version of the server that has all that the functions use.
+const oldest = 13
+
+// Schema returns the SQL that makes the schema holdfast, with its tables and functions,
+// for a database in which the programs must not make it themselves.
+func Schema() string {
+	return "BEGIN;\nCREATE SCHEMA IF NOT EXISTS " + defaultSchema + ";\n\n" + sqlFile(tablesFile) + functionsSQL() + "COMMIT;\n"
+}
+
+func sqlFile(name string) string {
+	text, err := sqlFiles.ReadFile(name)
+	if err != nil {
+		panic(err) // it is part of the program
+	}
+	return string(text)
+}
+
+// functionsSQL returns the functions, in any order, and the statement that records their
+// number.
+func functionsSQL() string {
+	var all strings.Builder
+	all.WriteString("\nSET LOCAL check_function_bodies = off;\n")
+	names, _ := fs.Glob(sqlFiles, "sql/*.sql")
+	for _, name := range names {
+		if name != tablesFile {
+			all.WriteString("\n" + sqlFile(name))
+		}
+	}
+	fmt.Fprintf(&all, "\nDELETE FROM holdfast.layout;\nINSERT INTO holdfast.layout (number, revision) VALUES (%d, %d);\n", layout, revision)
+	return all.String()
+}
+
+// inSchema returns SQL of the default schema for another, whose quoted name it takes.
+func inSchema(sql, quoted string) string {
+	return strings.ReplaceAll(sql, defaultSchema+".", quoted+".")
+}
+
+// An installation is what an engine knows about the schema in its database.
+type installation struct {
+	*Options
+	quoted   string // name of the schema
+	user     string
+	database string
+	turn     chan struct{} // has a value while a request looks
+	done     atomic.Bool
+	direct   atomic.Bool // there is no pooler between us and the server
+}
+
+func newInstallation(config *pgx.ConnConfig, opts *Options) *installation {
+	return &installation{
+		Options: opts, quoted: pgx.Identifier{opts.Schema}.Sanitize(),
+		user: pgx.Identifier{config.User}.Sanitize(), database: pgx.Identifier{config.Database}.Sanitize(),
+		turn: make(chan struct{}, 1),
+	}
+}
+
+// grants is what the owner of the schema runs for a user who may use it.
+func (i *installation) grants() string {
+	return fmt.Sprintf("GRANT USAGE ON SCHEMA %[1]s TO %[2]s; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %[1]s TO %[2]s; "+
+		"GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA %[1]s TO %[2]s", i.quoted, i.user)
+}
+
+// ready returns when the schema is known to be there, and installs it if it may.
+func (p *pools) ready(ctx context.Context) error {
+	i := p.installed
+	if i.done.Load() {
+		return nil
+	}
+	select {
+	case i.turn <- struct{}{}:
+		defer func() { <-i.turn }()
+	case <-ctx.Done():
+		return interrupted(ctx)
+	}
+	if i.done.Load() {
+		return nil
+	}
+	err := p.run(ctx, waiting, i.prepare)
+	i.done.Store(err == nil)
+	return openError(ctx, err)
+}
+
+// openError makes every failure of ready a definite one: no lock was touched.
+func openError(ctx context.Context, err error) error {
+	if err == nil || driver.Definite(err) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", driver.ErrUnavailable, err)
+}
+
+// prepare looks at the database, and installs what is missing unless it must not.
+func (i *installation) prepare(ctx context.Context, conn *pgx.Conn) error {
+	found, err := i.look(ctx, conn)
+	if err != nil || found.revision >= revision {
+		return err
+	}
+	if i.NoInstall {
+		return found.missing(i)
+	}
+	return i.install(ctx, conn)
+}
+
+// What look finds.
+type found struct {
+	version, objects int
+	encoding         string
+	isolation        string
+	readOnly, exists bool
+	hasLayout        bool
+	number, revision int
+	pid              uint32 // of the server's process; a pooler makes another up
+}
+
+const lookSQL = `SELECT
+	pg_catalog.current_setting('server_version_num')::pg_catalog.int4 / 10000,
+	pg_catalog.current_setting('server_encoding'),
+	pg_catalog.current_setting('default_transaction_isolation'),
+	pg_catalog.current_setting('transaction_read_only')::pg_catalog.bool,
+	n.oid IS NOT NULL,
+	(SELECT pg_catalog.count(*) FROM pg_catalog.pg_class c WHERE c.relnamespace = n.oid),
+	EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.relnamespace = n.oid AND c.relname = 'layout'),
+	pg_catalog.pg_backend_pid()
+FROM (VALUES (1)) AS one LEFT JOIN pg_catalog.pg_namespace n ON n.nspname = $1`
+
+// look refuses databases in which locks cannot be, and layouts of other versions.
+func (i *installation) look(ctx context.Context, conn *pgx.Conn) (f found, err error) {
+	err = conn.QueryRow(ctx, lookSQL, i.Schema).Scan(&f.version, &f.encoding, &f.isolation, &f.readOnly, &f.exists, &f.objects, &f.hasLayout, &f.pid)
+	i.direct.Store(err == nil && f.pid == conn.PgConn().PID())
+	if err == nil {
+		err = f.unfit(i)
+	}
+	if err == nil && f.hasLayout {
+		err = conn.QueryRow(ctx, inSchema(`SELECT number, revision FROM holdfast.layout`, i.quoted)).Scan(&f.number, &f.revision)
+	}
+	if err == nil && f.hasLayout && f.number != layout {
+		err = fmt.Errorf("%w: the schema %s has the layout number %d, and this program knows number %d only: "+
+			"use the version of holdfast that made it, or another schema", driver.ErrKindMismatch, i.quoted, f.number, layout)
+	}
+	return f, err
+}
+
+// unfit is why locks cannot be in a database, whatever the number of the layout is.
+func (f found) unfit(i *installation) (err error) {
+	switch {
+	case f.version < oldest:
+		err = fmt.Errorf("%w: the server is PostgreSQL %d: use %d or later", driver.ErrUnsupported, f.version, oldest)
+	case f.encoding != "UTF8":
+		err = fmt.Errorf("%w database: its encoding is %s, and names of locks are UTF-8: use a database with ENCODING 'UTF8'", driver.ErrInvalid, f.encoding)
+	case f.readOnly:
+		err = fmt.Errorf("%w: the server is a standby, or set to be read-only: use the primary", driver.ErrUnavailable)
+	case f.isolation != "read committed":
+		err = fmt.Errorf("%w setting: default_transaction_isolation is %s, and a decision about a lock has to see what the one before has committed: "+
+			"run ALTER ROLE %s SET default_transaction_isolation = 'read committed'", driver.ErrInvalid, f.isolation, i.user)
+	case !f.hasLayout && f.objects > 0:
+		err = fmt.Errorf("%w: the schema %s has tables of another program: name another with ?schema=", driver.ErrKindMismatch, i.quoted)
+	}
+	return err
+}
+
+// missing is why a schema that must not be changed cannot be used.
+func (f found) missing(i *installation) error {
+	if f.hasLayout {
+		return fmt.Errorf("%w: the functions in the schema %s have number %d, and this program needs %d: "+
+			"have its owner run the SQL of pglock.Schema", driver.ErrKindMismatch, i.quoted, f.revision, revision)
+	}
+	return fmt.Errorf("%w database: holdfast is not installed in the schema %s: have its owner run the SQL of pglock.Schema, "+
+		"or leave install=off out", driver.ErrInvalid, i.quoted)
+}
+
+// install makes what is missing, in one transaction and one program at a time.
+func (i *installation) install(ctx context.Context, conn *pgx.Conn) error {
+	tx, err := conn.BeginTx(ctx, pgx.TxOptions{BeginQuery: `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL statement_timeout = 0;
+		SET LOCAL lock_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0`})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback(ctx) }()
+	if _, err := tx.Exec(ctx, `SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended($1, 0))`, "holdfast "+i.Schema); err != nil {
+		return err
+	}
+	found, err := i.look(ctx, conn) // again: another program may have been faster
+	if err != nil || found.revision >= revision {
+		return err
+	}
+	sql := functionsSQL()
+	if !found.hasLayout {
+		sql = sqlFile(tablesFile) + sql
+	}
+	if sql = inSchema(sql, i.quoted); !found.exists {
+		sql = "CREATE SCHEMA " + i.quoted + ";\n" + sql
+	}
+	if _, err := conn.PgConn().Exec(ctx, sql).ReadAll(); err != nil {
+		return i.notInstalled(err)
+	}
+	return tx.Commit(ctx)
+}
+
+// notInstalled says what lets a user install, who may not.
+func (i *installation) notInstalled(err error) error {
+	var refusal *pgconn.PgError
+	if !errors.As(err, &refusal) || refusal.Code != noRight {
+		return err
+	}
+	return fmt.Errorf("%w: the schema %s is not installed: %s: have the owner of the database run GRANT CREATE ON DATABASE %s TO %s, "+
+		"or the SQL of pglock.Schema and then %s", driver.ErrPermission, i.quoted, refusal.Message, i.database, i.user, i.grants())
+}

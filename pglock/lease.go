@@ -1,0 +1,121 @@
+package pglock
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// Batches do not wait for a row that another transaction has, so that it stops no other
+// lease. They look again so many times, after growing pauses, and then wait for it alone.
+const (
+	looks = 5
+	pause = time.Millisecond
+)
+
+// inBatches calls do with the indexes of n requests, and again with those for which it
+// returns true: another transaction has their rows. In the end it calls do with wait set,
+// for the requests of one name at a time.
+func inBatches(ctx context.Context, n int, name func(i int) string, do func(some []int, wait bool) (busy []int)) {
+	some := make([]int, n)
+	for i := range some {
+		some[i] = i
+	}
+	for try := range looks {
+		if some = do(some, false); len(some) == 0 {
+			return
+		}
+		select {
+		case <-time.After(pause << try):
+		case <-ctx.Done():
+		}
+	}
+	byName := map[string][]int{}
+	for _, i := range some {
+		byName[name(i)] = append(byName[name(i)], i)
+	}
+	var all sync.WaitGroup
+	for _, some := range byName {
+		all.Go(func() { do(some, true) })
+	}
+	all.Wait()
+}
+
+// The answers of extend for one lease.
+const (
+	extended = iota
+	leaseLost
+)
+
+// Extend implements driver.Engine.
+func (e *engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
+	errs := make([]error, len(reqs))
+	inBatches(ctx, len(reqs), func(i int) string { return reqs[i].Name }, func(some []int, wait bool) (busy []int) {
+		answers, err := e.extend(ctx, reqs, some, wait)
+		for at, i := range some {
+			switch {
+			case err != nil:
+				errs[i] = err
+			case answers[at] == extended:
+				errs[i] = nil
+			case answers[at] == leaseLost:
+				errs[i] = driver.ErrLost
+			default:
+				busy = append(busy, i)
+			}
+		}
+		return busy
+	})
+	return errs
+}
+
+// extend sends some of the requests in one statement.
+func (e *engine) extend(ctx context.Context, reqs []driver.ExtendRequest, some []int, wait bool) (answers []int32, err error) {
+	var names, ids []string
+	var ttls, tokens []int64
+	for _, i := range some {
+		names, ids = append(names, reqs[i].Name), append(ids, string(reqs[i].LeaseID))
+		ttls, tokens = append(ttls, micros(reqs[i].TTL)), append(tokens, int64(reqs[i].Token))
+	}
+	err = e.call(ctx, batchKind(wait), "extend", []any{names, ids, ttls, tokens, wait}, &answers)
+	return answers, err
+}
+
+// batchKind returns the kind of a batch: one that waits for a row must not use the
+// connections of those that wait for nothing.
+func batchKind(wait bool) kind {
+	if wait {
+		return waiting
+	}
+	return renewing
+}
+
+// Release implements driver.Engine. The next in the queue has the lock with the commit.
+func (e *engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
+	return e.endLease(ctx, "release", req.Name, string(req.LeaseID), micros(req.KeepFor), req.Cancel, req.Lost, e.opts.History)
+}
+
+// endLease calls a function that reports whether it has found the lease.
+func (e *engine) endLease(ctx context.Context, function string, args ...any) error {
+	var found bool
+	if err := e.change(ctx, ending, function, args, &found); err != nil {
+		return err
+	}
+	if !found {
+		return driver.ErrLost
+	}
+	e.losses.Ended()
+	return nil
+}
+
+// Downgrade implements driver.Downgrader.
+func (e *engine) Downgrade(ctx context.Context, req driver.DowngradeRequest) error {
+	var found bool
+	err := e.change(ctx, ending, "downgrade", []any{req.Name, string(req.LeaseID), e.opts.History}, &found)
+	if err == nil && !found {
+		err = driver.ErrLost
+	}
+	return err
+}

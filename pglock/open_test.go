@@ -1,0 +1,186 @@
+package pglock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
+)
+
+// urlOf returns the URL of a user's database on a server, with more parameters.
+func urlOf(server *testsvc.Database, user, database, more string) string {
+	return "postgres://" + user + "@" + server.Addr + "/" + database + "?sslmode=disable" + more
+}
+
+// open opens an engine that is closed with the test.
+func open(t testing.TB, rawURL string) *Engine {
+	t.Helper()
+	e, err := Open(t.Context(), rawURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = e.Close() })
+	return e
+}
+
+// execute runs statements as the superuser, each in a transaction of its own.
+func execute(t testing.TB, server *testsvc.Database, database string, statements ...string) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), strings.Replace(server.DSN, "dbname=postgres", "dbname="+database, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
+	for _, sql := range statements {
+		if _, err := conn.PgConn().Exec(t.Context(), sql).ReadAll(); err != nil {
+			t.Fatalf("%s: %v", sql, err)
+		}
+	}
+}
+
+// TestInstall: however many engines open an empty database at once, the schema is made
+// once, under the name of the options; and the functions of a newer program stay.
+func TestInstall(t *testing.T) {
+	server := testsvc.Postgres(t)
+	for _, schema := range []string{"holdfast", `with "quotes"`, "Größe; --"} {
+		rawURL := urlOf(server, "postgres", "postgres", "&schema="+url.PathEscape(schema))
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				e, err := Open(t.Context(), rawURL)
+				if err != nil {
+					t.Errorf("%q: %v", schema, err)
+					return
+				}
+				_ = e.Close()
+			})
+		}
+		all.Wait()
+	}
+	execute(t, server, "postgres", `UPDATE holdfast.layout SET revision = 1000000`)
+	open(t, urlOf(server, "postgres", "postgres", ""))
+	execute(t, server, "postgres", `DO $$ BEGIN ASSERT (SELECT revision FROM holdfast.layout) = 1000000; END $$`)
+}
+
+// TestSchema: what Schema returns is what an engine installs, and its owner may grant a
+// user the rights that the error names.
+func TestSchema(t *testing.T) {
+	server := testsvc.Postgres(t)
+	execute(t, server, "postgres", Schema(), `CREATE ROLE app LOGIN`)
+	rawURL := urlOf(server, "app", "postgres", "&install=off")
+	_, err := Open(t.Context(), rawURL)
+	drivertest.WantIs(t, "without rights", err, driver.ErrPermission)
+	_, grants, found := strings.Cut(fmt.Sprint(err), ": have its owner run ")
+	if !found {
+		t.Fatalf("%v: it does not say what to run", err)
+	}
+	execute(t, server, "postgres", grants)
+	open(t, rawURL)
+}
+
+// TestOpenRefuses: a database in which locks cannot be kept is refused, and nothing in it
+// is changed.
+func TestOpenRefuses(t *testing.T) {
+	server := testsvc.Postgres(t)
+	execute(t, server, "postgres",
+		`CREATE ROLE app LOGIN`, `CREATE ROLE readonly LOGIN`, `ALTER ROLE readonly SET default_transaction_read_only = on`,
+		`CREATE ROLE serial LOGIN SUPERUSER`, `ALTER ROLE serial SET default_transaction_isolation = serializable`,
+		`CREATE DATABASE latin TEMPLATE template0 ENCODING LATIN1 LOCALE 'C'`,
+		`CREATE SCHEMA theirs; CREATE TABLE theirs.lock (name text)`, `CREATE SCHEMA private; CREATE SCHEMA newer`,
+		inSchema(sqlFile(tablesFile), "newer")+`; INSERT INTO newer.layout VALUES (2, 1)`,
+		inSchema(sqlFile(tablesFile), "private")+`; INSERT INTO private.layout VALUES (1, 1000)`,
+	)
+	for what, c := range map[string]struct {
+		user, database, more string
+		want                 error
+		says                 string
+	}{
+		"encoding":      {"postgres", "latin", "", driver.ErrInvalid, "its encoding is LATIN1"},
+		"no database":   {"postgres", "none", "", driver.ErrInvalid, `database "none" does not exist`},
+		"no user":       {"nobody", "postgres", "", driver.ErrPermission, `role "nobody" does not exist`},
+		"no right":      {"app", "postgres", "", driver.ErrPermission, `run GRANT CREATE ON DATABASE "postgres" TO "app", or`},
+		"another owner": {"app", "postgres", "&schema=private", driver.ErrPermission, `run GRANT USAGE ON SCHEMA "private" TO "app"; GRANT SELECT,`},
+		"not installed": {"app", "postgres", "&install=off", driver.ErrInvalid, `is not installed in the schema "holdfast"`},
+		"newer layout":  {"postgres", "postgres", "&schema=newer", driver.ErrKindMismatch, "has the layout number 2, and this program knows number 1 only"},
+		"other tables":  {"postgres", "postgres", "&schema=theirs", driver.ErrKindMismatch, "has tables of another program"},
+		"read-only":     {"readonly", "postgres", "", driver.ErrUnavailable, "is a standby, or set to be read-only"},
+		"serializable":  {"serial", "postgres", "", driver.ErrInvalid, `run ALTER ROLE "serial" SET default_transaction_isolation = 'read committed'`},
+	} {
+		e, err := Open(t.Context(), urlOf(server, c.user, c.database, c.more))
+		drivertest.WantIs(t, what, err, c.want)
+		if e != nil || err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want %q", what, err, c.says)
+		}
+	}
+	execute(t, server, "postgres", `DO $$ BEGIN ASSERT to_regnamespace('holdfast') IS NULL; END $$`)
+}
+
+// TestOpenUnavailable: a server that is not there, one that does not speak TLS, and a
+// context that ends are definite errors, and come soon.
+func TestOpenUnavailable(t *testing.T) {
+	ended, end := context.WithCancel(t.Context())
+	end()
+	server := testsvc.Postgres(t)
+	soon, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	for what, c := range map[string]struct {
+		ctx    context.Context
+		rawURL string
+		says   string
+	}{
+		"no server": {t.Context(), "postgres://127.0.0.1:1/db", "connection refused"},
+		"no socket": {t.Context(), "postgres:///db?host=/no/such/directory", "no such file"},
+		"no TLS":    {t.Context(), "postgres://postgres@" + server.Addr + "/postgres?sslmode=require", "refused TLS"},
+		"ended":     {ended, urlOf(server, "postgres", "postgres", ""), "canceled"},
+		"silent":    {soon, "postgres://u@" + silent(t) + "/db", "deadline exceeded"},
+	} {
+		e, err := Open(c.ctx, c.rawURL)
+		drivertest.WantIs(t, what, err, driver.ErrUnavailable)
+		if e != nil || err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v, want %q", what, err, c.says)
+		}
+	}
+}
+
+// TestNew: the engine is to the server of the pool, installs with its first request, and
+// leaves the pool as it is.
+func TestNew(t *testing.T) {
+	server := testsvc.Postgres(t)
+	pool, err := pgxpool.New(t.Context(), server.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	e, err := New(pool, &Options{Schema: "other"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.ready(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := errors.Join(e.Close(), e.Close(), pool.Ping(t.Context())); err != nil {
+		t.Error(err)
+	}
+	drivertest.WantIs(t, "after Close", e.ready(t.Context()), nil)
+	drivertest.WantIs(t, "after Close", e.run(t.Context(), waiting, nil), driver.ErrClosed)
+	for what, opts := range map[string]*Options{
+		"schema": {Schema: "a$b"}, "reserved": {Schema: "pg_locks"}, "memory": {TokenMemory: time.Millisecond},
+		"listen": {Listen: "redis://h"}, "listen twice": {Listen: "postgres://h/db?schema=x"},
+	} {
+		_, err := New(pool, opts)
+		drivertest.WantIs(t, what, err, driver.ErrInvalid)
+	}
+	_, err = New(nil, nil)
+	drivertest.WantIs(t, "no pool", err, driver.ErrInvalid)
+}

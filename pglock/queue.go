@@ -1,0 +1,62 @@
+package pglock
+
+import (
+	"context"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+)
+
+// Outcomes of refresh that driver.Outcome does not have; usedUp is another.
+const (
+	placeLost driver.Outcome = 100
+	rowBusy   driver.Outcome = 103
+)
+
+// Watch implements driver.Queuer. A hand-over by this engine notifies the watch directly,
+// one by another engine comes by the connection that listens.
+func (e *engine) Watch(id lockinfo.LeaseID) driver.Watch { return e.watches.Watch(id) }
+
+// Refresh implements driver.Queuer.
+func (e *engine) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []driver.RefreshReply {
+	replies := make([]driver.RefreshReply, len(reqs))
+	inBatches(ctx, len(reqs), func(i int) string { return reqs[i].Name }, func(some []int, wait bool) (busy []int) {
+		answers, err := e.refresh(ctx, reqs, some, wait)
+		for at, i := range some {
+			if err != nil {
+				replies[i] = driver.RefreshReply{Err: err}
+			} else if a := answers[at]; driver.Outcome(a.Outcome) == rowBusy {
+				busy = append(busy, i)
+			} else {
+				replies[i] = a.refreshed()
+			}
+		}
+		return busy
+	})
+	return replies
+}
+
+// refresh sends some of the requests in one statement.
+func (e *engine) refresh(ctx context.Context, reqs []driver.RefreshRequest, some []int, wait bool) (answers []answer, err error) {
+	var names, ids []string
+	var ttls []int64
+	for _, i := range some {
+		names, ids = append(names, reqs[i].Name), append(ids, string(reqs[i].LeaseID))
+		ttls = append(ttls, micros(reqs[i].WaiterTTL))
+	}
+	err = e.change(ctx, batchKind(wait), "refresh", []any{names, ids, ttls, wait, e.opts.History}, inJSON(&answers))
+	return answers, err
+}
+
+// refreshed returns the reply to one request of a batch.
+func (a *answer) refreshed() (reply driver.RefreshReply) {
+	switch driver.Outcome(a.Outcome) {
+	case placeLost:
+		reply.Err = driver.ErrLost
+	case driver.Granted:
+		reply.Outcome, reply.Token = driver.Granted, a.Token
+	default:
+		reply.AcquireReply, reply.Err = a.reply(lockinfo.Exclusive, 0)
+	}
+	return reply
+}
