@@ -208,11 +208,16 @@ func TestOptionsOfTheCaller(t *testing.T) {
 func TestSlotsMove(t *testing.T) {
 	t.Parallel()
 	g := testsvc.RedisCluster(t)
-	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs(g.Masters), ClusterStateReloadInterval: time.Hour})
-	t.Cleanup(func() { _ = c.Close() })
-	e := engine(t, c, nil)
+	var engines [2]*Engine // the second one asks for nothing meanwhile, and has to learn of the move
+	for i := range engines {
+		c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs(g.Masters), ClusterStateReloadInterval: time.Hour})
+		t.Cleanup(func() { _ = c.Close() })
+		engines[i] = engine(t, c, nil)
+	}
+	e, late := engines[0], engines[1]
 	held := drivertest.Request("a", time.Minute)
 	token := drivertest.Granted(t, e, held)
+	drivertest.Held(t, late, drivertest.Request("a", time.Minute))
 	from, to := g.Masters[g.Owner("a")], g.Masters[(g.Owner("a")+1)%len(g.Masters)]
 	must := func(s *testsvc.Server, words ...string) string {
 		t.Helper()
@@ -242,7 +247,7 @@ func TestSlotsMove(t *testing.T) {
 	if again := drivertest.Granted(t, e, held); again != token {
 		t.Errorf("token %d after the move, was %d", again, token)
 	}
-	drivertest.Held(t, e, drivertest.Request("a", time.Minute))
+	drivertest.Held(t, late, drivertest.Request("a", time.Minute))
 	drivertest.Release(t, e, held)
 	if next := drivertest.Granted(t, e, drivertest.Request("a", time.Minute)); next <= token {
 		t.Errorf("token %d after %d", next, token)

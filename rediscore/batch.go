@@ -277,6 +277,7 @@ type flusher struct {
 
 func (t *flusher) do() {
 	for more := true; more; more = t.next() {
+		t.fillUp()
 		if parts := t.parts(); len(parts) > 1 || t.queue != nil && t.route != t.requests[0].slot {
 			t.sendParts(parts)
 		} else {
@@ -295,6 +296,19 @@ func (t *flusher) takeLocked() {
 	n := min(len(t.queue.pending), mostRequests-len(t.requests))
 	t.requests = append(t.requests, t.queue.pending[:n]...)
 	t.queue.pending = slices.Delete(t.queue.pending, 0, n)
+}
+
+// fillUp lets callers run that are about to send a request, and adds those to the batch.
+// Without that the callers of the last batch, who have just been answered, would miss this
+// one, and the next ones would be small.
+func (t *flusher) fillUp() {
+	if t.queue == nil {
+		return
+	}
+	runtime.Gosched()
+	t.batcher.mu.Lock()
+	defer t.batcher.mu.Unlock()
+	t.takeLocked()
 }
 
 // answer answers requests with results, or with the error.
@@ -343,7 +357,6 @@ func (t *flusher) parts() (parts [][]*request) {
 	if !t.batcher.store.cluster || t.queue == nil {
 		return nil
 	}
-	t.fillUp()
 	slices.SortStableFunc(t.requests, func(a, b *request) int { return int(a.slot) - int(b.slot) })
 	for rest := t.requests; len(rest) > 0; {
 		n := slices.IndexFunc(rest, func(r *request) bool { return r.slot != rest[0].slot || r.batcher != rest[0].batcher })
@@ -353,15 +366,6 @@ func (t *flusher) parts() (parts [][]*request) {
 		parts, rest = append(parts, rest[:n]), rest[n:]
 	}
 	return parts
-}
-
-// fillUp lets callers run that are about to send a request, and adds those to the batch. A node
-// takes fewer of them than one server, and each write costs as much.
-func (t *flusher) fillUp() {
-	runtime.Gosched()
-	t.batcher.mu.Lock()
-	defer t.batcher.mu.Unlock()
-	t.takeLocked()
 }
 
 // sendParts sends a call for each part, those for the node in one write.

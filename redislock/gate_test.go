@@ -29,7 +29,7 @@ type gate struct {
 	mu    sync.Mutex
 	calls [][]string // their keys
 	full  int        // requests of one name that were made in full
-	lose  int        // the reply to the next call about this many keys and more is lost
+	lose  int        // the reply to the next call about this many names of ours is lost
 	cause error      // how that shows
 	drop  bool       // and the request with it
 }
@@ -41,7 +41,7 @@ func (g *gate) EvalInts(ctx context.Context, sha string, keys, args []string, to
 	g.mu.Unlock()
 	<-open
 	g.mu.Lock()
-	lose := g.lose > 0 && len(keys) >= g.lose // and the few others in it
+	lose := g.lose > 0 && ours(keys) == g.lose // and the few others in it
 	if lose {
 		g.lose = 0
 	}
@@ -140,15 +140,17 @@ func (g *gate) together(t *testing.T, other func(name string), requests ...func(
 	answered.Wait()
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return slices.ContainsFunc(g.calls, func(keys []string) bool {
-		n := 0
-		for _, key := range keys {
-			if strings.HasPrefix(key, "n/") {
-				n++
-			}
+	return slices.ContainsFunc(g.calls, func(keys []string) bool { return ours(keys) == len(requests) })
+}
+
+// ours returns how many of the keys are locks whose name begins with n/.
+func ours(keys []string) (n int) {
+	for _, key := range keys {
+		if strings.HasPrefix(key, "n/") {
+			n++
 		}
-		return n == len(requests)
-	})
+	}
+	return n
 }
 
 // untilTogether repeats a test, on an empty server and with another engine, until

@@ -45,7 +45,7 @@ func plainLost(t *testing.T, admin rueidis.Client, e *Engine, g *gate) bool {
 		return all
 	}
 	repeated := errors.Is(g.cause, rediscore.ErrGivenUp)
-	g.lose = 4 * len(requests)
+	g.lose = len(requests)
 	if !g.together(t, acquiring(e), ask(func(i int) {
 		requests[i] = drivertest.Request(fmt.Sprint("n/", i), time.Minute)
 		replies[i], errs[i] = e.Acquire(t.Context(), requests[i])
@@ -72,7 +72,7 @@ func plainLost(t *testing.T, admin rueidis.Client, e *Engine, g *gate) bool {
 	if there == 0 {
 		return true // nothing can be released
 	}
-	g.lose = 2 * len(requests)
+	g.lose = len(requests)
 	if !g.together(t, releasing(e), ask(func(i int) {
 		errs[i] = e.Release(t.Context(), driver.ReleaseRequest{Name: requests[i].Name, LeaseID: requests[i].LeaseID})
 	})...) {
