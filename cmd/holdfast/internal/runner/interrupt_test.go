@@ -43,6 +43,15 @@ func TestUnlessEnded(t *testing.T) {
 		}
 
 		signals <- syscall.SIGTERM
+		n, ended, err = UnlessEnded(t.Context(), signals, supervise.Ends, "over", func(ctx context.Context) (int, error) {
+			<-ctx.Done()
+			return 7, nil
+		})
+		if n != 7 || ended == nil || time.Until(ended.EndBy) != releaseWithin || err != nil {
+			t.Errorf("%d, %v, %v", n, ended, err)
+		}
+
+		signals <- syscall.SIGTERM
 		began := time.Now()
 		n, ended, err = UnlessEnded(t.Context(), signals, supervise.Ends, "over", func(context.Context) (int, error) {
 			time.Sleep(time.Hour)
@@ -83,6 +92,52 @@ func lateLease(t *testing.T, wait func(context.Context, Job) error) {
 	}
 	if lock, err := store.Inspect(t.Context(), "job"); err != nil || len(lock.Holders) != 0 {
 		t.Errorf("the lock is %+v, %v", lock, err)
+	}
+}
+
+// A slowEngine takes some time for a release, and does not end it before.
+type slowEngine struct {
+	driver.Forward
+	takes time.Duration
+}
+
+func (e slowEngine) Release(ctx context.Context, r driver.ReleaseRequest) error {
+	select {
+	case <-time.After(e.takes):
+		return e.Forward.Release(ctx, r)
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// TestPartIsReleased: a wait for several locks that a signal ends releases those that it has, also if
+// the store needs a while for that; but it waits for no store that hangs.
+func TestPartIsReleased(t *testing.T) {
+	for takes, want := range map[time.Duration]struct {
+		took time.Duration
+		left int
+	}{
+		10 * endWithin: {10 * endWithin, 0},
+		time.Hour:      {releaseWithin, 1},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			store := mem.New(nil)
+			if _, err := newClient(t, store).TryAcquire(t.Context(), "stock", nil); err != nil {
+				t.Fatal(err)
+			}
+			signals := make(chan os.Signal, 1)
+			time.AfterFunc(time.Minute, func() { signals <- syscall.SIGTERM })
+			began := time.Now()
+			_, err := Job{
+				Client: newClient(t, slowEngine{driver.Forward{Engine: store}, takes}), Names: []string{"orders", "stock"}, Signals: signals, Warn: t.Logf,
+			}.acquire(t.Context())
+			if took := time.Since(began) - time.Minute; !exit.Is(err, 143) || took != want.took {
+				t.Errorf("the wait ends with %v after %s, want %s", err, took, want.took)
+			}
+			if lock, err := store.Inspect(t.Context(), "orders"); err != nil || len(lock.Holders) != want.left {
+				t.Errorf("a store that takes %s has the lock %+v, %v", takes, lock, err)
+			}
+		})
 	}
 }
 

@@ -127,7 +127,11 @@ func (j Job) command(held hold, stdout *os.File) supervise.Command {
 
 // acquire takes the locks. A signal that asks to end ends the wait.
 func (j Job) acquire(ctx context.Context) (hold, error) {
-	held, ended, err := UnlessEnded(ctx, j.Signals, supervise.Ends, j.verb+": ended by a signal while waiting for the lock", j.take)
+	within := endWithin
+	if len(j.Names) > 1 {
+		within = releaseWithin
+	}
+	held, ended, err := unlessEnded(ctx, j.Signals, supervise.Ends, within, j.verb+": ended by a signal while waiting for the lock", j.take)
 	switch {
 	case ended != nil:
 		if err == nil {
