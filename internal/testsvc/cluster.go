@@ -16,21 +16,32 @@ const (
 	clusterSlots   = 16384
 )
 
-// A Cluster is a Redis Cluster of three masters, with a replica each.
+// A Cluster is a Redis Cluster of three masters.
 type Cluster struct {
 	Masters  []*Server // of equal parts of the slots, in order
-	Replicas []*Server // of the master with the same index
+	Replicas []*Server // of the master with the same index, or none
 	URL      string    // redis+cluster://host:port,…
 }
 
-// RedisCluster starts the six processes and returns when each knows all slots
+// RedisCluster starts three masters and their replicas, and returns when each knows all slots
 // and all others. The extra arguments are for each of them.
 func RedisCluster(t testing.TB, extraArgs ...string) *Cluster {
+	t.Helper()
+	return redisCluster(t, 2*clusterMasters, extraArgs...)
+}
+
+// RedisMasters is RedisCluster without replicas.
+func RedisMasters(t testing.TB) *Cluster {
+	t.Helper()
+	return redisCluster(t, clusterMasters)
+}
+
+func redisCluster(t testing.TB, servers int, extraArgs ...string) *Cluster {
 	t.Helper()
 	c := &Cluster{}
 	var all []*Server
 	var addrs []string
-	for range 2 * clusterMasters {
+	for range servers {
 		s := redisServer(t, ready, func(s *Server) []string {
 			args := []string{
 				"--cluster-enabled", "yes", "--cluster-config-file", "nodes.conf", "--cluster-node-timeout", "1000",
@@ -61,10 +72,11 @@ func RedisCluster(t testing.TB, extraArgs ...string) *Cluster {
 	for _, s := range all {
 		await(t, "the cluster serves and every master has its replica", func() bool {
 			return strings.Contains(s.mustDo("CLUSTER", "INFO"), "cluster_state:ok") &&
-				strings.Count(s.mustDo("CLUSTER", "NODES"), "slave") == clusterMasters
+				strings.Count(s.mustDo("CLUSTER", "NODES"), "slave") == len(c.Replicas)
 		})
 	}
-	for _, m := range c.Masters {
+	for i := range c.Replicas {
+		m := c.Masters[i]
 		await(t, "the replica follows", func() bool { return strings.Contains(m.mustDo("INFO", "replication"), "state=online") })
 	}
 	return c

@@ -17,6 +17,7 @@
 //	run.go         the interleaved rounds: in turns, or side by side
 //	workload.go    what a workload is, and the list of all
 //	pair.go        one goroutine; many, each with names of its own
+//	cluster.go     the same on a Redis Cluster
 //	handoff.go     many that want one name, in one process and in several
 //	door.go        sees that two hold a lock at once, in different processes too
 //	strict.go      two clients that hand a name to and fro

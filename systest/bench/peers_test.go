@@ -52,7 +52,7 @@ func TestPeersLock(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if p.Can&(peer.Takes|peer.TakesDurably) != 0 {
+			if p.Can&(peer.Takes|peer.TakesDurably|peer.Spreads) != 0 {
 				testPairs(t, trialOf(t, p, store, shortest))
 			}
 			if p.Can&(peer.Waits|peer.WaitsDurably) != 0 {
@@ -192,5 +192,31 @@ func TestBatonGoesRound(t *testing.T) {
 	}
 	if n := sum(turns); n < workers || d.passed.Load() != n || report.Jain(turns) < 0.9 {
 		t.Errorf("turns %v, of which %d came from another worker", turns, d.passed.Load())
+	}
+}
+
+// TestClusterCounts: what is measured of a Redis Cluster is the sum of its masters.
+func TestClusterCounts(t *testing.T) {
+	l := new(life)
+	t.Cleanup(l.end)
+	c := startCluster(l)
+	client, err := trialOf(t, peer.HoldfastCluster(), c, shortest).open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	const pairs = 30 // each of them two scripts
+	for i := range pairs {
+		if err := pair(t.Context(), client, oneOf("name", int64(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all, err := c.scripts()
+	if err != nil || all.calls < 2*pairs {
+		t.Errorf("%d calls of scripts, %v, want %d at least", all.calls, err, 2*pairs)
+	}
+	for _, m := range c {
+		if one, err := m.scripts(); err != nil || one.calls == 0 || one.calls > all.calls/2 {
+			t.Errorf("a master has had %d of %d calls, %v", one.calls, all.calls, err)
+		}
 	}
 }

@@ -142,6 +142,8 @@ func startStore(l *life, kind peer.Store) (store, error) {
 	switch kind {
 	case peer.Redis:
 		return &redisStore{testsvc.Redis(l)}, nil
+	case peer.Cluster:
+		return startCluster(l), nil
 	case peer.Postgres:
 		return startPostgres(l), nil
 	case peer.PostgresAsync:

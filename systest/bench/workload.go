@@ -118,6 +118,9 @@ func workloads() (all []workload) {
 		all = append(all, throughput(goroutines), throughput(goroutines).split())
 	}
 	all = append(all, throughput(64), throughput(512))
+	for _, goroutines := range callers {
+		all = append(all, cluster(goroutines))
+	}
 	for _, work := range works {
 		all = append(all, handOff(32, work), handOff(32, work).split())
 	}

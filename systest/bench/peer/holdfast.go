@@ -13,7 +13,17 @@ import (
 
 // holdfastDefault is holdfast with its default settings.
 func holdfastDefault() Peer {
-	return holdfastWith("holdfast", "defaults", "", Takes|Waits|Keeps|Batches|Tells)
+	return holdfastWith("holdfast", "defaults", "", Takes|Waits|Keeps|Batches|Tells|Spreads)
+}
+
+// HoldfastCluster is holdfast with its default settings on a Redis Cluster.
+func HoldfastCluster() Peer {
+	return Peer{
+		Name: "holdfast cluster", Settings: "three masters", Store: Cluster, Can: Spreads,
+		Open: func(ctx context.Context, addr string, ttl time.Duration) (Client, error) {
+			return openRedislock(ctx, "redis+cluster://"+addr, ttl)
+		},
+	}
 }
 
 // holdfastAlone leaves no gaps for clients of other libraries. It is measured with
@@ -30,13 +40,18 @@ func holdfastWith(name, settings, options string, can Ability) Peer {
 	return Peer{
 		Name: name, Settings: settings, Store: Redis, Can: can, Key: sameKey,
 		Open: func(ctx context.Context, addr string, ttl time.Duration) (Client, error) {
-			engine, err := redislock.Open(ctx, "redis://"+addr+options)
-			if err != nil {
-				return nil, err
-			}
-			return openHoldfast(engine, engine.Close, ttl)
+			return openRedislock(ctx, "redis://"+addr+options, ttl)
 		},
 	}
+}
+
+// openRedislock returns the library on rueidis.
+func openRedislock(ctx context.Context, url string, ttl time.Duration) (Client, error) {
+	engine, err := redislock.Open(ctx, url)
+	if err != nil {
+		return nil, err
+	}
+	return openHoldfast(engine, engine.Close, ttl)
 }
 
 // holdfastGoRedis is holdfast on the client that the floors on go-redis have.

@@ -31,6 +31,7 @@ type Store string
 
 const (
 	Redis       Store = "redis"
+	Cluster     Store = "redis cluster, three masters"
 	Etcd        Store = "etcd"
 	EtcdNoFsync Store = "etcd, fsync off"
 
@@ -47,6 +48,7 @@ const (
 	Keeps                       // renews what it holds, until it is released
 	Batches                     // renews many in one request, so that it can hold 100,000
 	Tells                       // its holders learn of losses
+	Spreads                     // Try, on one server or on a Redis Cluster
 
 	TakesDurably // Try, with its effect on disk
 	WaitsDurably // Wait, the same
@@ -103,7 +105,7 @@ func All() []Peer {
 		ping(),
 		plainRueidis(), fenceRueidis(), plainGoRedis(), fenceGoRedis(),
 		Baton(), reference(),
-		holdfastDefault(), holdfastAlone(), holdfastTold(), holdfastGoRedis(),
+		holdfastDefault(), HoldfastCluster(), holdfastAlone(), holdfastTold(), holdfastGoRedis(),
 		redsyncGoRedis(), redsyncGoRedisDefault(), redsyncRueidis(), redsyncRueidisDefault(),
 		rueidislockBest(), rueidislockDefault(),
 		bsmBest(), bsmDefault(),
