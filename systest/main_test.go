@@ -36,7 +36,7 @@ func TestMain(m *testing.M) {
 	// The client library looks at the topology a little later, and closes
 	// connections to nodes that it no longer knows after five seconds, whatever
 	// becomes of the client meanwhile. go-redis sleeps for a second between two
-	// attempts to connect to a server that is down, also after Close.
+	// attempts to connect to a server that is down, even after Close.
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient)._refresh.func2"),
 		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"),

@@ -42,7 +42,7 @@ var mayImport = map[string][]string{
 	"quorumlock":                          {"driver", "internal/ask"},
 	"internal/drivertest/membertest":      {"driver"},
 	"rediscore":                           {"driver", "driver/mailbox", "internal/ask", "internal/modes", "rediscore/internal/form", "rediscore/internal/keys", "rediscore/internal/lua"},
-	"rediscore/doctor":                    {"driver", "internal/ask", "rediscore", "rediscore/internal/form", "rediscore/internal/keys"},
+	"rediscore/doctor":                    {"driver", "internal/ask", "internal/probe", "rediscore", "rediscore/internal/form", "rediscore/internal/keys"},
 	"rediscore/internal/form":             {"driver"},
 	"rediscore/internal/keys":             {"driver"},
 	"rediscore/internal/lua":              {"rediscore/internal/keys"},

@@ -26,11 +26,18 @@ func (f *Findings) Found(level driver.Level, key, format string, args ...any) {
 	f.Add(driver.Finding{Level: level, Key: key, Text: fmt.Sprintf(format, args...)})
 }
 
+// Definite returns err as one that wraps a definite error: what has no class
+// is a store that does not serve.
+func Definite(err error) error {
+	if driver.Definite(err) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", driver.ErrUnavailable, err)
+}
+
 // Failed adds a check that has failed. Its error is definite: no lock was touched.
 func (f *Findings) Failed(key string, err error) {
-	if !driver.Definite(err) {
-		err = fmt.Errorf("%w: %w", driver.ErrUnavailable, err)
-	}
+	err = Definite(err)
 	f.Add(driver.Finding{Level: driver.Fail, Key: key, Text: err.Error(), Err: err})
 }
 

@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/probe"
 	"github.com/holdfast-locks/holdfast/rediscore"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
@@ -131,16 +132,7 @@ func (s *survey) found(level driver.Level, key, server, format string, args ...a
 
 // failed adds a failure.
 func (s *survey) failed(key, server string, err error) {
-	s.add(driver.Finding{Level: driver.Fail, Key: key, Server: server, Text: err.Error(), Err: definite(err)})
-}
-
-// definite returns err as one that wraps a definite error: what has no class
-// is a store that does not serve.
-func definite(err error) error {
-	if driver.Definite(err) {
-		return err
-	}
-	return fmt.Errorf("%w: %w", driver.ErrUnavailable, err)
+	s.add(driver.Finding{Level: driver.Fail, Key: key, Server: server, Text: err.Error(), Err: probe.Definite(err)})
 }
 
 // hidden reports something that we may not see, or why we do not.
@@ -225,7 +217,7 @@ func (s *survey) reach(ctx context.Context) (servers []*server, closeAll func(),
 			err = errors.New("no server is known")
 		}
 		if !errors.Is(err, ctx.Err()) {
-			err = definite(err)
+			err = probe.Definite(err)
 		}
 		return nil, closeAll, err
 	}

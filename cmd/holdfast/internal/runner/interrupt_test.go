@@ -110,7 +110,7 @@ func (e slowEngine) Release(ctx context.Context, r driver.ReleaseRequest) error 
 	}
 }
 
-// TestPartIsReleased: a wait for several locks that a signal ends releases those that it has, also if
+// TestPartIsReleased: a wait for several locks that a signal ends releases those that it has, even if
 // the store needs a while for that; but it waits for no store that hangs.
 func TestPartIsReleased(t *testing.T) {
 	for takes, want := range map[time.Duration]struct {
