@@ -159,7 +159,7 @@ func (l *Lease) Heartbeat() {
 	l.term = t
 	l.mu.Unlock()
 	if resumed {
-		l.client.leases.update(l)
+		l.client.leases.update(renewal{lease: l})
 	}
 }
 

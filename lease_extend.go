@@ -94,7 +94,7 @@ func (c *Client) sendRenewals(ctx context.Context, sent instant, batch []renewal
 		}
 		errs[i] = batch[i].done(sent, now, err)
 	}
-	c.leases.updateAll(batch)
+	c.leases.update(batch...)
 	q := inquiry{client: c} // it takes its time, for which the others do not wait
 	for _, i := range lost {
 		errs[i] = batch[i].done(sent, now, q.cause(ctx, batch[i].lease))

@@ -45,15 +45,8 @@ func (k *leaseKeeper) add(l *Lease) (behind, ahead *Lease) {
 	return behind, ahead
 }
 
-// update moves l to its present place in the timetable.
-func (k *leaseKeeper) update(l *Lease) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.putLocked(l)
-}
-
-// updateAll is update for each lease of a batch.
-func (k *leaseKeeper) updateAll(batch []renewal) {
+// update moves leases to their present places in the timetable.
+func (k *leaseKeeper) update(batch ...renewal) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, r := range batch {
@@ -234,7 +227,7 @@ func (l *Lease) handOut(opts AcquireOptions) {
 	l.mu.Lock()
 	l.term = l.term.keptAlive(&opts, time.Now())
 	l.mu.Unlock()
-	l.client.leases.update(l)
+	l.client.leases.update(renewal{lease: l})
 }
 
 // A renewal is also how a holder learns that its lease was deleted. So one with

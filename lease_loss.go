@@ -105,7 +105,7 @@ func (l *Lease) look() {
 	}
 	l.mu.Unlock()
 	if renews {
-		l.client.leases.update(l)
+		l.client.leases.update(renewal{lease: l})
 		return
 	}
 	l.client.spawn(func(ctx context.Context) { _ = l.Verify(ctx) }) // ends the lease if it is lost
