@@ -188,7 +188,7 @@ func (f *batcher) free(r *request, v result) (int64, error) {
 // enqueue makes r pending. If a call may start now, it returns the flusher for that.
 func (f *batcher) enqueue(r *request) *flusher {
 	r.slot = f.store.Slot(r.name)
-	route := f.store.route(r.slot)
+	route := f.store.nodes.known().route(r.slot)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.queues) > 0 { // other calls are in flight

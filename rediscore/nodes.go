@@ -57,12 +57,23 @@ func (n *nodes) want() {
 	}
 }
 
-// of returns the node that has a slot, or nil if that is not known.
-func (n *nodes) of(slot uint32) *node {
+// nothing is a look after which no node is known.
+var nothing look
+
+// known returns the latest look, unless that is too old.
+func (n *nodes) known() *look {
 	if n == nil || n.age() >= lookAge {
-		return nil
+		return &nothing
 	}
-	return n.latest.Load().node[slot]
+	return n.latest.Load()
+}
+
+// route returns the route of a slot; see Store.Route.
+func (l *look) route(slot uint32) uint32 {
+	if n := l.node[slot]; n != nil {
+		return n.number
+	}
+	return slot
 }
 
 // look asks any node. One that does not answer is not the next at once.

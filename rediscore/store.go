@@ -65,14 +65,7 @@ func (s *Store) Slot(name string) uint32 {
 // Redis Cluster, the slot as long as that is not known, and else 0.
 func (s *Store) Route(name string) uint32 {
 	s.nodes.want()
-	return s.route(s.Slot(name))
-}
-
-func (s *Store) route(slot uint32) uint32 {
-	if n := s.nodes.of(slot); n != nil {
-		return n.number
-	}
-	return slot
+	return s.nodes.known().route(s.Slot(name))
 }
 
 // EvalAbout runs a script about one name, and lease ID if it has keys of that.
@@ -109,9 +102,9 @@ func (s *Store) EvalEach(ctx context.Context, n int, b Batch) {
 		slot := s.Slot(name)
 		groups[slot] = append(groups[slot], i)
 	}
-	routes := map[uint32][]uint32{}
+	routes, known := map[uint32][]uint32{}, s.nodes.known()
 	for slot := range groups {
-		route := s.route(slot)
+		route := known.route(slot)
 		routes[route] = append(routes[route], slot)
 	}
 	var wg sync.WaitGroup // one goroutine per route; each answers its own requests
@@ -164,11 +157,12 @@ func (s *Store) evalSlots(ctx context.Context, slots []uint32, groups map[uint32
 // the node does not know, is left to alone, which must not block. INVARIANT I9: it delays
 // none of the others.
 func (s *Store) evalTogether(calls []Call, send func(*node, []Call) ([]Reply, error), alone func(i int), answer func(i int, r Reply)) {
-	n := s.nodes.of(calls[0].slot)
+	known := s.nodes.known()
+	n := known.node[calls[0].slot]
 	var here []int
 	var some []Call
 	for i, c := range calls {
-		if other := s.nodes.of(c.slot); n == nil || other == nil || other.number != n.number {
+		if other := known.node[c.slot]; n == nil || other == nil || other.number != n.number {
 			alone(i)
 			continue
 		}
