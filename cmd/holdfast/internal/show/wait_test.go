@@ -89,7 +89,7 @@ func TestEnds(t *testing.T) {
 			}
 			start := time.Now()
 			_, free, err := Wait{Look: looking(store, &looks, "a")}.Free(t.Context())
-			const most = time.Duration((1+jitter)*longestLook)/4 + slack
+			const most = time.Duration((1+jitter)*float64(longestLook))/4 + slack
 			if late := time.Since(start) - 100*time.Second; err != nil || !free || late > most {
 				t.Errorf("%s: free %t, %v, noticed %s late", what, free, err, late)
 			}
