@@ -41,6 +41,7 @@ func (c *Client) Acquire(ctx context.Context, name string, opts *AcquireOptions)
 	if err := c.prepare(ctx, &a, name, opts, true); err != nil {
 		return nil, opError("acquire", name, err)
 	}
+	a.joins = a.mayJoin()
 	lease, err := a.run(ctx)
 	return lease, opError("acquire", name, err)
 }
@@ -66,7 +67,9 @@ type acquisition struct {
 	values context.Context // the caller's context
 	outer  *Lease          // innermost lease of the caller's context, or nil
 	began  time.Time
-	waits  bool // and does not only try
+	waits  bool    // and does not only try
+	joins  bool    // it takes part in a cohort
+	leads  *cohort // it requests the lock for this cohort; nil if for itself only
 	wait   wait.Waiter[instant]
 
 	uncertain bool            // a request of the present lease ID may have been carried out unseen
@@ -189,7 +192,13 @@ func final(err error) bool {
 // attempts makes the first attempt under asked, so that it has the request
 // timeout however short the wait is, and all others under ctx, which ends with
 // the wait.
-func (a *acquisition) attempts(asked, ctx context.Context) (*Lease, error) {
+func (a *acquisition) attempts(asked, ctx context.Context) (lease *Lease, err error) {
+	if a.joins {
+		if lease, err = a.follow(ctx); lease != nil || err != nil {
+			return lease, err
+		}
+		defer func() { a.endLead(ctx, lease, err) }()
+	}
 	if a.waits {
 		a.wait.Enter(&a.req, a.opts.TTL)
 		defer a.wait.Stop()

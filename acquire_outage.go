@@ -23,6 +23,7 @@ func (a *acquisition) countFailure(sent time.Time) {
 	if a.failing.requests++; a.failing.requests == 1 {
 		a.failing.since = sent
 	}
+	a.publish()
 }
 
 // suffer notes why a request failed, and tells the Observer when that has
@@ -32,6 +33,7 @@ func (a *acquisition) suffer(err error) {
 		return
 	}
 	a.failing.err = err
+	a.publish()
 	if a.waits && !a.failing.outage && time.Since(a.failing.since) >= outageShortest {
 		a.failing.outage = true
 		a.tellOutage(err)
@@ -44,11 +46,13 @@ func (a *acquisition) answered() {
 	a.failing.outage = false
 	a.tellOutageEnded(nil)
 	a.failing.requests, a.failing.err = 0, nil
+	a.publish()
 }
 
 // blocked notes what is in the way, according to the store.
 func (a *acquisition) blocked(by driver.Blocker) {
 	a.blocker, a.blockedAt, a.report.handed = &by, time.Now(), false
+	a.publish()
 }
 
 // mayRetry decides whether a failed request is repeated. A caller who waits

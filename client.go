@@ -31,7 +31,8 @@ type Client struct {
 	boot      clock.Reader
 	leases    leaseKeeper
 	places    places.Keeper[instant]
-	turns     *turns.Turns  // nil if the engine has a queue
+	turns     *turns.Turns // nil if the engine has a queue
+	cohorts   cohorts
 	refuses   atomic.Bool   // Close or Shutdown was called
 	closing   chan struct{} // closed with that: waiting ends
 	deafen    func()        // no more messages about losses

@@ -3,6 +3,7 @@ package holdfast
 import (
 	"time"
 
+	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/clock"
 )
 
@@ -22,3 +23,12 @@ func RecentTurns(c *Client) int { return c.turns.Names() }
 
 // SetEveryClock replaces the clock by which a replica that calls Every tells the time.
 func SetEveryClock(o *EveryOptions, clock func() time.Time) { o.clock = clock }
+
+// ToldOf hands a client a loss as if it had looked for the lease just before that was
+// handed on.
+func ToldOf(c *Client, before *Lease, loss driver.Loss) {
+	c.leases.mu.Lock()
+	c.leases.rivals[before.name] = before
+	c.leases.mu.Unlock()
+	c.told(loss)
+}

@@ -23,6 +23,7 @@ type Lease struct {
 	asked  Mode          // in which it was acquired
 	outer  *Lease        // lease of the context that acquired this one, or nil
 	streak *turns.Streak // without a queue
+	cohort *cohort       // to which it may be handed on, or nil
 
 	values context.Context // the context of the acquire: Context has its values
 
@@ -32,7 +33,9 @@ type Lease struct {
 
 	mu       sync.Mutex // guards the rest; taken after leaseKeeper.mu where both are
 	state    state
-	lost     error // why, if it was lost
+	single   bool   // it is not to be handed on any more
+	next     *Lease // the turn after this one, if it was handed on
+	lost     error  // why, if it was lost
 	mode     Mode
 	term     term
 	ctx      context.Context // what Context returns; nil until it is needed
@@ -60,7 +63,7 @@ func (c *Client) newLease(a *acquisition, token uint64, acked int, t term) (l, a
 	l = &Lease{
 		client: c, name: a.req.Name, id: a.req.LeaseID, token: token, acked: acked, holder: a.holder(),
 		asked: a.req.Mode, outer: a.outer, cancel: a.uncertain, streak: c.turns.Granted(a.req.Name),
-		mode: a.req.Mode, term: t, values: a.values,
+		mode: a.req.Mode, term: t, values: a.values, cohort: a.leads,
 	}
 	l.entry.Item = l
 	behind, ahead := c.leases.add(l)
@@ -78,6 +81,10 @@ func (l *Lease) Name() string { return l.name }
 
 // ID returns the lease ID. A client that knows it can release the lease.
 func (l *Lease) ID() LeaseID { return l.id }
+
+// InCohort reports whether the lease is one that may be handed on within its client, to a caller
+// that gets the same lease ID and the next token; see Options.Cohorts.
+func (l *Lease) InCohort() bool { return l.cohort != nil }
 
 // Token returns the fencing token: greater than the token of every earlier lease of
 // the name, and the same for the life of this one. Hand it to the resource,

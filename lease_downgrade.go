@@ -28,7 +28,11 @@ func (l *Lease) downgrade(ctx context.Context) error {
 		return fmt.Errorf("%w lease: a semaphore has no exclusive one", ErrInvalid)
 	case engine == nil:
 		return fmt.Errorf("shared mode is %w", ErrUnsupported)
-	case !l.Valid():
+	}
+	l.mu.Lock()
+	l.single = true // no exclusive lease may follow: INVARIANT I1
+	l.mu.Unlock()
+	if !l.Valid() {
 		return l.lostError()
 	}
 	ctx, cancel := l.client.requestContext(ctx)

@@ -90,7 +90,9 @@ func (c *Client) told(loss driver.Loss) {
 		case "":
 			l.look()
 		case l.id:
-			l.lose(lossCause(loss.Err))
+			for ; l != nil; l = l.successor() {
+				l.lose(lossCause(loss.Err))
+			}
 		}
 	}
 }

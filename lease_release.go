@@ -26,6 +26,12 @@ func (l *Lease) Release(ctx context.Context) error {
 	l.client.started() // Close waits
 	defer l.client.finished()
 	now := l.client.now()
+	if next, f := l.handOn(now); next != nil {
+		l.endContext()
+		err := l.endRelease(ctx, nil)
+		f.turn <- turn{lease: next} // now that this one has ended
+		return err
+	}
 	if !l.beginRelease(now) {
 		return l.awaitRelease(ctx)
 	}
@@ -33,6 +39,7 @@ func (l *Lease) Release(ctx context.Context) error {
 		ctx = context.WithoutCancel(ctx)
 	}
 	err := l.release(ctx, now.Mono)
+	l.endTurns()
 	if err == nil && l.streak != nil {
 		if t := l.present(); t.minHold == 0 { // else the name stays closed
 			l.client.turns.Released(l.name, l.streak, t.began.Mono)

@@ -126,6 +126,13 @@ func (t term) handedOver(queued, now instant, waiterTTL, pace time.Duration) (te
 	return t.begun(now, pace), true
 }
 
+// handedOn returns the term of the next turn of the lease in its cohort, which begins now. It
+// ends when this one would.
+func (t term) handedOn(alive KeepAlive, now instant) term {
+	t.began = now
+	return t.keptAlive(&AcquireOptions{KeepAlive: alive}, now.Mono)
+}
+
 // placeOver reports whether a place has ended, as far as we know: the lease
 // that it became may not be trusted any more.
 func placeOver(queued, now instant, waiterTTL time.Duration) bool {

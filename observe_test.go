@@ -514,8 +514,8 @@ func TestObserverPairs(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			g := newPairs(t)
 			w := &pairsWorld{t: t, store: mem.New(nil), observer: g.observe}
-			w.newClient()
-			w.newClient()
+			w.newClient(seed%2 == 0)
+			w.newClient(seed%4 < 2)
 			var workers sync.WaitGroup
 			for i := range 6 {
 				workers.Go(func() { w.work(rand.New(rand.NewPCG(seed, uint64(i)))) })
@@ -555,9 +555,9 @@ type pairsWorld struct {
 	clients  []*holdfast.Client
 }
 
-func (w *pairsWorld) newClient() {
+func (w *pairsWorld) newClient(cohorts bool) {
 	engine := newFaultyOn(w.store)
-	c := newClient(w.t, engine, &holdfast.Options{Observer: w.observer, TTL: 5 * time.Second, RequestTimeout: 2 * time.Second})
+	c := newClient(w.t, engine, &holdfast.Options{Observer: w.observer, TTL: 5 * time.Second, RequestTimeout: 2 * time.Second, Cohorts: cohorts})
 	w.engines, w.clients = append(w.engines, engine), append(w.clients, c)
 }
 

@@ -56,6 +56,24 @@ type Options struct {
 	// silence use slog.New(slog.DiscardHandler). Default: slog.Default at the time.
 	Logger *slog.Logger
 
+	// Cohorts lets the callers of Acquire, Do and Call that wait for one name and TTL share a
+	// place in the queue of the store, and a lease. At its release the lease is handed on, in
+	// this process, to the caller that has waited longest: three times at most, and within 20 ms of
+	// the grant. Then it is released in the store, and the callers that still wait queue there
+	// again. It is for short work under much contention. The order of waiters is then one of
+	// clients, and within a client the order of the calls.
+	//
+	// Each caller has a Lease of its own, with its own context and fencing token. Other
+	// processes see one lease: Inspect, History and Break know the token of its first turn
+	// only, and the LeaseID is the same for all turns. A turn may begin with half of its TTL. A
+	// transaction cannot hold such a lease (pglock.Hold).
+	//
+	// An acquire has a place of its own with another Mode than Exclusive, or with MinHold, MaxHold,
+	// StallAfter, LockDelay, Replicas, MinToken, WholeTTL, Reason, Labels or OnWait. So have
+	// AcquireAll, Once, Every and Lead, and all acquires on an engine without a queue. TryAcquire does not
+	// wait for a turn. Default: off.
+	Cohorts bool
+
 	// SharedEngine makes Close and Shutdown leave the engine open, because another
 	// client uses it; the caller closes it after all of them. Default: they close it.
 	SharedEngine bool

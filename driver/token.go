@@ -2,10 +2,16 @@ package driver
 
 import "fmt"
 
+// TokenRange is how many tokens a grant reserves: its own, and the next ones. The next grant
+// of the name has a token that is greater by at least as much, on an engine with
+// Capabilities.Queue. So a client may let several holders follow one another under one
+// lease, each with a token of its own (INVARIANT I2).
+const TokenRange = 4
+
 // LeastToken returns the smallest token that a store whose clock shows clock,
 // in microseconds since 1970, may give to a request with minToken: at least
 // the clock, and above minToken. An engine that counts tokens itself grants
-// it, or the last token of the name plus 1 if that is greater (INVARIANT I2).
+// it, or the last token of the name plus TokenRange if that is greater (INVARIANT I2).
 //
 // It returns an error that wraps ErrInvalid if minToken is more than
 // MaxTokenLead ahead of the clock, and ErrUnavailable if the clock is past

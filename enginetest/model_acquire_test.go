@@ -267,7 +267,11 @@ func (s *store) nextToken(n *entry, req driver.AcquireRequest, now time.Time) ui
 	case "MinToken is ignored":
 		minToken = 0
 	}
-	token := max(n.last+1, rules.LeastToken(clock, minToken)) // rules.NextToken, past MaxToken as well
+	step := uint64(driver.TokenRange)
+	if s.fault == "tokens leave no room" {
+		step = 1
+	}
+	token := max(n.last+step, rules.LeastToken(clock, minToken)) // rules.NextToken, past MaxToken as well
 	switch s.fault {
 	case "tokens are all alike":
 		token = 1

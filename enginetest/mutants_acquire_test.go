@@ -59,6 +59,7 @@ var acquireMutants = []mutant{
 	{fault: "lift is forgotten", want: []string{
 		"AcquireAllTakesAll", "AcquireAllTokensGrow", "MinTokenLiftsToken", "TokensGrowOverComplete",
 		"TokensGrowOverExpiry", "TokensGrowOverHandOver", "TokensGrowOverKeepFor",
+		"TokensLeaveRoom",
 	}},
 	{fault: "limits are not compared", want: []string{"SemaphoreChecksKind", "SemaphoreChecksKindOfQueue"}},
 	{fault: "MinToken is bounded where a lease is granted", want: []string{"QueueRefusesMinTokenTooFarAhead"}},
@@ -158,6 +159,7 @@ var acquireMutants = []mutant{
 		"AcquireAllTakesAll", "AcquireAllTokensGrow", "GrantsFreeName", "MinTokenLiftsToken",
 		"TokensGrowOverComplete", "TokensGrowOverExpiry", "TokensGrowOverHandOver", "TokensGrowOverKeepFor",
 		"SinceIsNotTheTokens",
+		"TokensLeaveRoom",
 	}},
 	{fault: "tokens are all alike", want: []string{
 		"BreakByTokenLeavesOthers", "BreakGivesPermitsBack", "BreakHandsOver", "BreakOfStaleLeavesSuccessor",
@@ -166,7 +168,9 @@ var acquireMutants = []mutant{
 		"RepeatAfterExpiryIsNewGrant", "SemaphoreGrantsLimit", "SharedLeasesAreCompatible", "TokenFollowsClock",
 		"TokensGrowAcrossEngines", "TokensGrowAcrossModes", "TokensGrowOverBreak", "TokensGrowOverComplete",
 		"TokensGrowOverExpiry", "TokensGrowOverHandOver", "TokensGrowOverKeepFor", "TokensGrowOverRelease",
+		"TokensLeaveRoom",
 	}},
+	{fault: "tokens leave no room", want: []string{"TokensLeaveRoom"}},
 	{fault: "unqueued requests barge", want: []string{
 		"DowngradeDoesNotPassExclusive", "SemaphoreServesLargeRequest", "SharedDoesNotOvertakeExclusive",
 	}},

@@ -33,6 +33,7 @@ var inspectMutants = []mutant{
 		"KeepForHoldsQueue", "RefreshAnswersEachInOrder", "TokenKeptByExtend", "TokensGrowOverHandOver",
 		"WatchKeepsGrant", "WatchKeepsLatestNotice", "WatchStops", "WatchTellsAllReaders", "WatchTellsGrant",
 		"WatchTellsGrantAcrossEngines", "WatchTellsGrantAtExpiry", "WatchTellsWhoAskedLast",
+		"TokensLeaveRoom",
 	}},
 	{fault: "Inspect forgets the token of a free name", want: []string{"InspectRemembersToken"}},
 	{fault: "Inspect of a free name fails", want: []string{

@@ -86,11 +86,13 @@ var leaseMutants = []mutant{
 		"SemaphoreServesLargeRequest", "TokensGrowOverHandOver", "WatchKeepsGrant", "WatchKeepsLatestNotice",
 		"WatchMissesNoGrant", "WatchStops", "WatchTellsAllReaders", "WatchTellsGrant",
 		"WatchTellsGrantAcrossEngines", "WatchTellsWhoAskedLast", "SinceBeginsWithHandOver",
+		"TokensLeaveRoom",
 	}},
 	{fault: "release forgets the last token", want: []string{
 		"BreakOfStaleLeavesSuccessor", "ForgetLeavesLease", "AcquireAllTokensGrow", "HandsOverAtRelease",
 		"InspectRemembersToken", "MinTokenLiftsToken", "TokensGrowAcrossEngines", "TokensGrowAcrossModes",
 		"TokensGrowOverHandOver", "TokensGrowOverRelease",
+		"TokensLeaveRoom",
 	}},
 	{fault: "release hands over to nobody", want: []string{
 		"DowngradeDoesNotPassExclusive", "DowngradeHandsOver", "HandedOverLeaseEndsWithPlace",
@@ -101,6 +103,7 @@ var leaseMutants = []mutant{
 		"TokensGrowOverHandOver", "WatchKeepsGrant", "WatchKeepsLatestNotice", "WatchMissesNoGrant", "WatchStops",
 		"WatchTellsAllReaders", "WatchTellsGrant", "WatchTellsGrantAcrossEngines", "WatchTellsWhoAskedLast",
 		"SinceBeginsWithHandOver",
+		"TokensLeaveRoom",
 	}},
 	{fault: "release of a lost lease is not an error", want: []string{
 		"BreakEndsLease", "CancelStopsLateAcquire", "CompleteStoresRecordAndEndsLease", "HandsOverAtRelease",

@@ -10,6 +10,7 @@ var queueMutants = []mutant{
 	{fault: "hand-over repeats the last token", want: []string{
 		"BreakHandsOver", "CompleteHandsOver", "HandsOverAtRelease", "HandsOverToSharedTogether",
 		"KeepForHoldsQueue", "TokensGrowOverHandOver",
+		"TokensLeaveRoom",
 	}},
 	{fault: "handed-over lease has the whole TTL", want: []string{
 		"HandedOverLeaseEndsWithPlace", "QueuePassesDeadWaiter", "RefreshLeavesHandedOverLease",
@@ -128,5 +129,6 @@ var queueMutants = []mutant{
 		"WatchMissesNoGrant", "WatchStops", "WatchTellsAllReaders", "WatchTellsGrant",
 		"WatchTellsGrantAcrossEngines", "WatchTellsGrantAtExpiry", "WatchTellsWhoAskedLast",
 		"SinceBeginsWithHandOver",
+		"TokensLeaveRoom",
 	}},
 }

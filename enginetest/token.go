@@ -25,6 +25,8 @@ func tokenRequirements() []Requirement {
 			"Extend must not change the lease's token"},
 		{"MinTokenLiftsToken", "I2", nil, minTokenLifts,
 			"the token granted must be greater than MinToken, and so must every later one"},
+		{"TokensLeaveRoom", "I2", canQueue, tokensLeaveRoom,
+			"a grant must carry a token that is greater by TokenRange, at least, than that of every earlier grant of the name"},
 		{"MinTokenTooFarAheadIsInvalid", "I2", nil, minTokenTooFar,
 			"a MinToken more than MaxTokenLead ahead of the store's clock must be refused with ErrInvalid and change nothing"},
 	}
@@ -119,6 +121,22 @@ func minTokenLifts(t *T) {
 	t.above(lifted.MinToken, lifted)
 	t.mustRelease(lifted)
 	t.above(lifted.token, t.take("a", t.units(8)))
+}
+
+// tokensLeaveRoom has the next token drawn for a request, and for a place.
+func tokensLeaveRoom(t *T) {
+	l := t.takeAhead("a", t.units(8))
+	last := l.token
+	t.mustRelease(l)
+	for range 2 {
+		l = t.take("a", t.units(40))
+		last = t.above(last+driver.TokenRange-1, l)
+		next := t.queue("a", 1)
+		t.mustRelease(l)
+		l = t.handed(next)
+		last = t.above(last+driver.TokenRange-1, l)
+		t.mustRelease(l)
+	}
 }
 
 func minTokenTooFar(t *T) {

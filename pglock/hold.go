@@ -35,10 +35,11 @@ type Lease interface {
 // An error that wraps driver.ErrLost means that the lease has ended: roll back. So does
 // every other error; ErrInvalid is about the transaction or the lease, ErrPermission about
 // its user. Hold sends one statement, and waits only while another request about the
-// lock is decided.
+// lock is decided. It refuses, with ErrInvalid, a lease that may be handed on
+// (holdfast.Options.Cohorts): the next caller would have the lock under the same lease ID.
 func (e *Engine) Hold(ctx context.Context, tx pgx.Tx, l Lease) error {
-	if tx == nil || l == nil {
-		return errNothingToHold
+	if err := checkHold(tx == nil, l); err != nil {
+		return err
 	}
 	var live bool
 	err := tx.QueryRow(ctx, e.holdSQL(), l.Name(), string(l.ID())).Scan(&live)
@@ -47,8 +48,8 @@ func (e *Engine) Hold(ctx context.Context, tx pgx.Tx, l Lease) error {
 
 // HoldSQL is Hold for a transaction of database/sql, through any driver for PostgreSQL.
 func (e *Engine) HoldSQL(ctx context.Context, tx *sql.Tx, l Lease) error {
-	if tx == nil || l == nil {
-		return errNothingToHold
+	if err := checkHold(tx == nil, l); err != nil {
+		return err
 	}
 	var live bool
 	err := tx.QueryRowContext(ctx, e.holdSQL(), l.Name(), string(l.ID())).Scan(&live)
@@ -56,6 +57,17 @@ func (e *Engine) HoldSQL(ctx context.Context, tx *sql.Tx, l Lease) error {
 }
 
 func (e *Engine) holdSQL() string { return "SELECT " + e.name + ".hold($1, $2)" }
+
+// checkHold refuses what no transaction can hold.
+func checkHold(noTx bool, l Lease) error {
+	if noTx || l == nil {
+		return errNothingToHold
+	}
+	if c, ok := l.(interface{ InCohort() bool }); ok && c.InCohort() {
+		return fmt.Errorf("pglock: hold %q: %w lease: it may be handed on within its client (Options.Cohorts): give the acquire a Reason, which keeps it out of cohorts", l.Name(), driver.ErrInvalid)
+	}
+	return nil
+}
 
 var errNothingToHold = fmt.Errorf("pglock: hold: %w argument: the transaction or the lease is nil", driver.ErrInvalid)
 

@@ -28,6 +28,11 @@ type heldLease struct {
 	token uint64
 }
 
+// A turnLease is one of a cohort.
+type turnLease struct{ heldLease }
+
+func (turnLease) InCohort() bool { return true }
+
 func (l heldLease) Name() string         { return l.req.Name }
 func (l heldLease) ID() lockinfo.LeaseID { return l.req.LeaseID }
 
@@ -289,6 +294,7 @@ func (p *program) holdErrors(t *testing.T) {
 	}{
 		{"no transaction", func() (pgx.Tx, error) { return nil, nil }, heldLease{req: req}, driver.ErrInvalid},
 		{"no lease", func() (pgx.Tx, error) { return p.pool.Begin(t.Context()) }, nil, driver.ErrInvalid},
+		{"a lease that may be handed on", func() (pgx.Tx, error) { return p.pool.Begin(t.Context()) }, turnLease{heldLease{req: req}}, driver.ErrInvalid},
 		{"another lease", func() (pgx.Tx, error) { return p.pool.Begin(t.Context()) }, heldLease{req: other}, driver.ErrLost},
 		{"an unknown name", func() (pgx.Tx, error) { return p.pool.Begin(t.Context()) }, heldLease{req: drivertest.Request("unknown", time.Minute)}, driver.ErrLost},
 		{"serializable", func() (pgx.Tx, error) {

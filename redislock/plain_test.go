@@ -60,7 +60,7 @@ func plainAcquires(t *testing.T, admin rueidis.Client, e *Engine, g *gate) bool 
 	}{
 		{"n/free", nil, granted(before)},
 		{"n/fence is a list", []string{"RPUSH", keyspace{}.fence("n/fence is a list"), "x"}, fails(driver.ErrKindMismatch)},
-		{"n/fence leads", []string{"SET", keyspace{}.fence("n/fence leads"), fmt.Sprint(lead)}, granted(lead + 1)},
+		{"n/fence leads", []string{"SET", keyspace{}.fence("n/fence leads"), fmt.Sprint(lead)}, granted(lead + driver.TokenRange)},
 		{"n/fence is short", []string{"SET", keyspace{}.fence("n/fence is short"), "999"}, granted(before)},
 		{"n/fence is long", []string{"SET", keyspace{}.fence("n/fence is long"), "00000000000000001"}, granted(before)},
 		{"n/fence is too long", []string{"SET", keyspace{}.fence("n/fence is too long"), "10000000000000000"}, fails(driver.ErrKindMismatch)},
@@ -108,7 +108,7 @@ func plainAcquires(t *testing.T, admin rueidis.Client, e *Engine, g *gate) bool 
 			t.Errorf("%q lasts %s, want %s", key, left, want)
 		}
 	}
-	const plain = 4 // free, older, the first of two, last
+	const plain = 6 // free, short, long, older, the first of two, last
 	if n := g.inFull(); together && n != len(cases)-plain {
 		t.Errorf("%d requests were made in full, want all of %d but %d", n, len(cases), plain)
 	}

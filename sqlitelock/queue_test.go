@@ -324,7 +324,7 @@ func TestQueueWithoutTokens(t *testing.T) {
 	if lock, err := e.Inspect(t.Context(), "t"); err != nil || len(lock.Holders) != 0 || lock.QueueLength != 1 {
 		t.Errorf("inspect: %+v, %v; want one place", lock, err)
 	}
-	must(t, conn, `UPDATE token SET last_token = 9007199254740989`)
+	must(t, conn, `UPDATE token SET last_token = 9007199254740986`)
 	if reply := refresh(t, e, req); reply.Err != nil || reply.Token != driver.MaxToken {
 		t.Errorf("refresh: %+v, want the last token", reply)
 	}

@@ -62,6 +62,52 @@ func historyFenced(t *testing.T, by traffic.Kind) {
 		"%s: %s; %s; resource: %d writes, %d stale ones refused; %s", r.took, v, r.lost, accepted, refused, stuck)
 }
 
+// The same in cohorts: the model knows the turns under one lease ID, and the tokens that a
+// grant reserves. They may be cancelled at any time, by MaxWait.
+func TestHistoryCohorts(t *testing.T) { onEachEngine(t, historyCohorts) }
+
+func historyCohorts(t *testing.T, by traffic.Kind) {
+	for _, m := range []lease.Model{
+		{Mode: lease.Timed, Linger: traffic.LocksLinger, Reserve: driver.TokenRange},
+		{Mode: lease.Fenced, Linger: traffic.LocksLinger, Reserve: driver.TokenRange},
+	} {
+		t.Run(m.Mode.String(), func(t *testing.T) {
+			s := newStore(t)
+			job := traffic.Job{Store: s.server.URL, By: by, Waits: true, Cohorts: true}
+			length := soak.For(1500*time.Millisecond, time.Minute)
+			r := runHistoryOn(t, s.engine, job, []*testsvc.Server{s.server}, length, func(h *historyRun) {
+				if m.Mode == lease.Timed {
+					h.loseReplies(5)
+					h.shake()
+					return
+				}
+				h.loseReplies(10)
+				h.every(250*time.Millisecond, func(n int) {
+					if n%3 == 2 {
+						h.history.During("", func() { s.tell(t, "FLUSHALL") })
+						return
+					}
+					name := fmt.Sprintf("lock-%d", n%historyNames)
+					h.history.During(name, func() { s.tell(t, "DEL", name) })
+				})
+			})
+			v := r.history.Check(t, m)
+			turns := r.history.HandedOn()
+			if turns == 0 {
+				t.Error("no lease was handed on")
+			}
+			accepted, refused := r.resource.Log.Check(t)
+			stuck := "not checked"
+			if m.Mode == lease.Timed {
+				stuck = r.checkStuck(t)
+			}
+			report.Row(t, of(by)+"cohorts, "+m.Mode.String()+": replies lost, jitter or deleted keys, 32 callers in 4 processes, 8 names",
+				"0 illegal histories", "%s, %d turns handed on; %s; resource: %d writes, %d stale ones refused; %s",
+				v, turns, r.lost, accepted, refused, stuck)
+		})
+	}
+}
+
 // The same, and the data goes away again and again.
 func TestHistoryFencedDataFaults(t *testing.T) { onEachEngine(t, historyFencedDataFaults) }
 

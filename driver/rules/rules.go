@@ -189,11 +189,11 @@ func (v *View) Settled() bool { return !v.Due() && (!v.Queued || !v.GivesUp(v.He
 // back since.
 func LeastToken(clock, minToken uint64) uint64 { return max(clock, minToken+1) }
 
-// NextToken returns the token of a new lease: at least least, and above last,
-// the last one of the name. INVARIANT I2. It fails with ErrUsedUp if there is
+// NextToken returns the token of a new lease: at least least, and above all that
+// last, the last one of the name, has reserved. INVARIANT I2. It fails with ErrUsedUp if there is
 // no such token.
 func NextToken(last, least uint64) (uint64, error) {
-	token := max(last+1, least)
+	token := max(last+driver.TokenRange, least)
 	if token > driver.MaxToken {
 		return 0, ErrUsedUp
 	}

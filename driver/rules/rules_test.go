@@ -299,7 +299,7 @@ func TestClockPastLastToken(t *testing.T) {
 	}
 }
 
-// TestTokens: a new token is above the last, above what the request has seen,
+// TestTokens: a new token is above what the last has reserved, above what the request has seen,
 // and not below the clock; and there is none above the greatest. INVARIANT I2.
 func TestTokens(t *testing.T) {
 	around := []uint64{0, 1, 2, 1000, driver.MaxToken - 2, driver.MaxToken - 1, driver.MaxToken, driver.MaxToken + 1}
@@ -307,11 +307,11 @@ func TestTokens(t *testing.T) {
 		for _, clock := range around {
 			for _, minToken := range around[:7] {
 				token, err := rules.NextToken(last, rules.LeastToken(clock, minToken))
-				possible := last < driver.MaxToken && minToken < driver.MaxToken && clock <= driver.MaxToken
+				possible := last+driver.TokenRange <= driver.MaxToken && minToken < driver.MaxToken && clock <= driver.MaxToken
 				switch {
 				case !possible && !errors.Is(err, driver.ErrUnavailable), possible && err != nil:
 					t.Errorf("after %d, at %d, above %d: %v", last, clock, minToken, err)
-				case possible && (token <= last || token <= minToken || token < clock || token > driver.MaxToken):
+				case possible && (token < last+driver.TokenRange || token <= minToken || token < clock || token > driver.MaxToken):
 					t.Errorf("after %d, at %d, above %d: token %d", last, clock, minToken, token)
 				}
 			}

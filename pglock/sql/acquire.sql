@@ -14,11 +14,12 @@ DECLARE
 BEGIN
 	-- The fast path: an exclusive lock that is free is taken in one UPDATE, or by one INSERT
 	-- if the name is new. INVARIANT I5: a cancel writes the row, so that the UPDATE sees it
-	-- even if it waited for the row behind that.
+	-- even if it waited for the row behind that. INVARIANT I2: a token reserves four, as
+	-- driver.TokenRange says.
 	IF _mode = 0 AND NOT _once AND _min < started AND started < 9007199254740990 THEN
-		UPDATE holdfast.lock SET lease_id = _id, last_token = GREATEST(last_token + 1, started), granted = started, expiry = started + _ttl,
+		UPDATE holdfast.lock SET lease_id = _id, last_token = GREATEST(last_token + 4, started), granted = started, expiry = started + _ttl,
 				released = false, holder = _holder, events = events + _history::integer
-			WHERE name = _name AND lease_id IS NULL AND leases = 0 AND places = 0 AND cancels <= started AND GREATEST(last_token, started) < 9007199254740990
+			WHERE name = _name AND lease_id IS NULL AND leases = 0 AND places = 0 AND cancels <= started AND GREATEST(last_token + 3, started) < 9007199254740990
 			RETURNING last_token, xmax <> '0'::xid, events INTO token, guarded, seq;
 		IF NOT FOUND THEN
 			INSERT INTO holdfast.lock (name, last_token, lease_id, granted, expiry, holder, events)
@@ -125,7 +126,7 @@ BEGIN
 		WHEN _min > s.now + 3600000000 OR GREATEST(s.now, _min + 1) > 9007199254740990 THEN 101
 		WHEN s.stuck THEN 102
 		WHEN s.places > 0 OR NOT holdfast.fits(s, _mode, _limit, _permits) THEN 0 -- INVARIANT I7
-		WHEN s.last_token + 1 > 9007199254740990 THEN 102
+		WHEN s.last_token + 4 > 9007199254740990 THEN 102
 		ELSE 1
 	END;
 END
@@ -137,7 +138,7 @@ CREATE OR REPLACE FUNCTION holdfast.take(s holdfast.step, _id text, _mode intege
 	RETURNS holdfast.step LANGUAGE plpgsql AS $$
 BEGIN
 	IF s.own IS NOT NULL THEN RETURN holdfast.lengthen(s, _ttl); END IF;
-	s.own := GREATEST(s.last_token + 1, s.now, _min + 1);
+	s.own := GREATEST(s.last_token + 4, s.now, _min + 1);
 	s := holdfast.grant(s, _id, _mode, _limit, _permits, _holder, s.own, s.now + _ttl);
 	RETURN holdfast.note(s, 1, _mode, _limit, _permits, s.own, _holder, 0, 0, s.now);
 END

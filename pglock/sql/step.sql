@@ -211,7 +211,7 @@ BEGIN
 		EXIT WHEN NOT holdfast.fits(s, p.mode, p.permit_limit, p.permits);
 		s := holdfast.guard(s);
 		EXIT WHEN s.guarded;
-		next_token := GREATEST(s.last_token + 1, s.now, p.min_token + 1);
+		next_token := GREATEST(s.last_token + 4, s.now, p.min_token + 1);
 		IF next_token > 9007199254740990 THEN -- the head waits, and its refresh has the error
 			s.stuck := true;
 			EXIT;

@@ -72,6 +72,15 @@ func handOffGoals() []report.Goal {
 		{Title: "strict two-client hand-off, ahead of every library", Workload: "strict-5ms", Metric: "p50", Against: libraries, AtMost: 1},
 	}
 	for _, load := range []struct {
+		name    string
+		atLeast float64
+	}{{"handoff-32-0ms", 2}, {"handoff-8x4-0ms", 1}} {
+		name, atLeast := load.name, load.atLeast
+		all = append(all,
+			report.Goal{Title: name + ", cohorts", Workload: name, Metric: "rate", Peer: "holdfast cohort", Against: []string{relay}, AtLeast: atLeast},
+			report.Goal{Title: name + ", cohorts, Jain", Workload: name, Metric: "jain", Peer: "holdfast cohort", AtLeast: .99})
+	}
+	for _, load := range []struct {
 		name    string // with %s for the work
 		atLeast [3]float64
 	}{

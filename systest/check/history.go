@@ -47,6 +47,22 @@ func (h *History) Ops() []Op {
 	return slices.Clone(h.ops)
 }
 
+// HandedOn returns how many leases were handed on in a cohort: acquires that were granted under
+// a lease ID that another caller had.
+func (h *History) HandedOn() (n int) {
+	first := map[string]int{}
+	for _, o := range h.Ops() {
+		if o.Kind == lease.Acquire && o.Outcome == lease.Done {
+			if client, known := first[o.LeaseID]; !known {
+				first[o.LeaseID] = o.Client
+			} else if client != o.Client {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // A Verdict is a model's judgement of a history.
 type Verdict struct {
 	Ops       int // that were recorded

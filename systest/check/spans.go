@@ -36,8 +36,9 @@ type Spans struct {
 }
 
 type spanKey struct {
-	id   lockinfo.LeaseID
-	part int
+	id    lockinfo.LeaseID
+	token uint64 // of the turn
+	part  int
 }
 
 // Note records a span that the holder saw, or its end. The holder is any value
@@ -52,7 +53,7 @@ func (h *Spans) Note(holder any, s Span) {
 	if h.spans == nil {
 		h.spans = map[spanKey]Span{}
 	}
-	h.spans[spanKey{s.LeaseID, s.Part}] = s
+	h.spans[spanKey{s.LeaseID, s.Token, s.Part}] = s
 }
 
 // Died records that a holder is about to be killed: what it holds, it holds

@@ -61,6 +61,7 @@ type leaseEnd struct {
 	over   int64 // at the latest, as its holder knows
 	gaveUp int64 // when a caller without the lease ended its requests; 0 if it got it
 	told   bool
+	turn   uint64 // token of the last turn in its cohort: what an earlier one does ends nothing
 }
 
 func leaseEnds(ops []Op, linger int64) map[string]leaseEnd {
@@ -68,7 +69,7 @@ func leaseEnds(ops []Op, linger int64) map[string]leaseEnd {
 	ends := map[string]leaseEnd{}
 	for _, o := range ops {
 		end := ends[o.LeaseID]
-		if o.LeaseID == "" || o.Kind == lease.Inspect || end.told && o.Kind != lease.Acquire {
+		if o.LeaseID == "" || o.Kind == lease.Inspect || end.told && o.Kind != lease.Acquire || o.Kind != lease.Acquire && o.Token != 0 && o.Token < end.turn {
 			continue
 		}
 		switch answered := o.Outcome == lease.Done || o.Outcome == lease.Lost; o.Kind {
@@ -76,7 +77,7 @@ func leaseEnds(ops []Op, linger int64) map[string]leaseEnd {
 			if end.told && (o.Outcome == lease.Held || o.Outcome == lease.Cancelled || o.Outcome == lease.Failed) {
 				break
 			}
-			end.told = false // somebody wants it again
+			end.told, end.turn = false, max(end.turn, o.Token) // somebody wants it again
 			end.gaveUp, end.over = 0, o.Return+int64(o.TTL)
 			if o.Outcome == lease.Unknown { // it may have a place, and get the lock at its end
 				end.gaveUp, end.over = o.Return, o.Return+linger+2*int64(o.TTL)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
 )
 
 // An oracle looks at the store after each script. It reads the keys in Go, on
@@ -181,7 +182,7 @@ func (o *oracle) grantedLocked(name string, b *ledger, v view, id holdfast.Lease
 	// INVARIANT I2: over a loss of data only if the clock has come further
 	// than it was wrong.
 	survives := now.Sub(b.oldAt) > o.offsetUp-o.server.offset+time.Millisecond
-	if token <= b.max || token <= b.old && survives {
+	if token < b.max+driver.TokenRange || token < b.old+driver.TokenRange && survives {
 		o.violateLocked("token %d of %s, lease %s, is not above %d, and %d of %v before",
 			token, name, short(id), b.max, b.old, now.Sub(b.oldAt))
 	}
@@ -222,7 +223,7 @@ func (o *oracle) checkExpiriesLocked(name string, v view) {
 		case !live:
 			o.violateLocked("%s trusts lease %s of %s for another %v; the store has ended it",
 				t.holder, short(t.lease.ID()), name, deadline.Sub(now))
-		case l.token != t.lease.Token():
+		case t.lease.Token() < l.token || t.lease.Token() >= l.token+driver.TokenRange:
 			o.violateLocked("%s has token %d of %s, the store %d", t.holder, t.lease.Token(), name, l.token)
 		case deadline.After(o.server.instantLocked(l.ends)):
 			o.violateLocked("%s trusts lease %s of %s until %v after the store's end",

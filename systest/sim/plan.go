@@ -18,6 +18,7 @@ type plan struct {
 	faulty   time.Duration // how long there are faults
 	odds     odds
 	faults   []int            // what the director may do, by their numbers
+	cohorts  bool             // Options.Cohorts
 	harmless bool             // the store neither loses data nor steps its clock forward
 	modes    [2]holdfast.Mode // the modes of the first two names, other than exclusive
 }
@@ -49,7 +50,7 @@ func newPlan(seed uint64) plan {
 		return 0
 	}
 	p := plan{
-		seed: seed, clients: 3 + r.IntN(3), workers: 2 + r.IntN(2),
+		seed: seed, cohorts: seed%2 == 1, clients: 3 + r.IntN(3), workers: 2 + r.IntN(2),
 		ttl:     pick(r, 400*time.Millisecond, time.Second, time.Second, 3*time.Second, 20*time.Second),
 		request: pick(r, 300*time.Millisecond, time.Second, 5*time.Second),
 		faulty:  between(r, 4*time.Second, 16*time.Second),

@@ -89,7 +89,7 @@ func (r *run) open() error {
 		}
 		r.shut = append(r.shut, shut)
 		client, err := holdfast.New(&spy{engine, r.oracle, host}, &holdfast.Options{
-			TTL: r.plan.ttl, RequestTimeout: r.plan.request, Holder: holdfast.Holder{Host: host.name},
+			TTL: r.plan.ttl, RequestTimeout: r.plan.request, Cohorts: r.plan.cohorts, Holder: holdfast.Holder{Host: host.name},
 		})
 		if err != nil {
 			return err

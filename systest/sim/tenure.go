@@ -12,7 +12,7 @@ import (
 func (h *history) holds(holder string, by *host, l *holdfast.Lease) {
 	h.mu.Lock()
 	t := &tenure{lease: l, holder: holder, by: by, mode: l.Mode(), from: time.Now()}
-	if old := h.tenures[l.ID()]; old != nil && !old.left {
+	if old := h.tenures[l.ID()]; old != nil && !old.left && (old.lease.Context().Err() == nil || old.lease.Token() >= l.Token()) {
 		h.violateLocked("%s: the lease ID %s was handed out twice", holder, short(l.ID()))
 	}
 	h.tenures[l.ID()] = t
@@ -25,6 +25,9 @@ func (h *history) holds(holder string, by *host, l *holdfast.Lease) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		t := h.tenures[l.ID()]
+		if t.lease != l { // the next turn's
+			t = &tenure{}
+		}
 		for _, other := range h.byName[l.Name()] {
 			if other.lease == l && other.to.IsZero() {
 				t = other // it may have been adopted since

@@ -50,6 +50,7 @@ type Job struct {
 	TTL      time.Duration // of Locks
 	Resource string        // of Locks: URL of a Resource
 	First    int           // of Locks: number of the first worker
+	Cohorts  bool          // of Locks: with Waits; the workers of a crew share one client, with Options.Cohorts
 	Waits    bool          // of Locks: on odd names every worker works with the library, and waits
 
 	// Out reports a value meanwhile. It may be called by many goroutines. It is

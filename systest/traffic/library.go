@@ -20,21 +20,33 @@ type librarian struct {
 
 // library returns the locker as a librarian.
 func (l *locker) library() (b *librarian, closed func(), err error) {
-	b = &librarian{locker: l, refused: make(chan holdfast.LeaseID, 1)}
-	b.client, err = holdfast.New(&noting{driver.Forward{Engine: l.engine}, l}, &holdfast.Options{
+	b = &librarian{locker: l, client: l.shared, refused: make(chan holdfast.LeaseID, 1)}
+	if b.client != nil {
+		return b, func() {}, nil
+	}
+	b.client, closed, err = l.client()
+	return b, closed, err
+}
+
+// refusedKey is the key of a librarian's channel in the context of its requests.
+type refusedKey struct{}
+
+// client returns a client on the engine of the locker.
+func (l *locker) client() (c *holdfast.Client, closed func(), err error) {
+	c, err = holdfast.New(&noting{driver.Forward{Engine: l.engine}, l}, &holdfast.Options{
 		TTL: l.job.TTL, RequestTimeout: answerWithin,
 		Observer: func(e holdfast.Event) {
 			if e.Kind == holdfast.Refused {
-				b.refused <- e.LeaseID
+				e.Context.Value(refusedKey{}).(chan holdfast.LeaseID) <- e.LeaseID
 			}
 		},
-		SharedEngine: true,
+		SharedEngine: true, Cohorts: l.job.Cohorts,
 	})
-	return b, func() {
+	return c, func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		_ = b.client.Shutdown(ctx) // waits for cancelled acquires
-		_ = b.client.Close()
+		_ = c.Shutdown(ctx) // waits for cancelled acquires
+		_ = c.Close()
 	}, err
 }
 
@@ -61,7 +73,7 @@ func (e *noting) Release(ctx context.Context, req driver.ReleaseRequest) error {
 func (b *librarian) turn(ctx context.Context, name string) error {
 	opts := &holdfast.AcquireOptions{KeepAlive: holdfast.KeepAliveOff, MaxWait: time.Millisecond + time.Duration(b.rand.Int64N(int64(b.job.TTL)))}
 	o := check.Op{Client: b.number, Name: name, Kind: lease.Acquire, TTL: b.job.TTL, Call: check.Now()}
-	held, err := b.client.Acquire(ctx, name, opts)
+	held, err := b.client.Acquire(context.WithValue(ctx, refusedKey{}, b.refused), name, opts)
 	o.Return = check.Now()
 	if err != nil {
 		// It may be held until it is cancelled, in the background.
@@ -86,7 +98,7 @@ func (b *librarian) turn(ctx context.Context, name string) error {
 // told notes a request for a lease. Only a success is an answer of the store:
 // the library also knows by itself that a lease is lost.
 func (b *librarian) told(o check.Op, kind lease.Kind, held *holdfast.Lease, do func() error) {
-	o = check.Op{Client: o.Client, Name: o.Name, Kind: kind, LeaseID: o.LeaseID, TTL: o.TTL, Call: check.Now()}
+	o = check.Op{Client: o.Client, Name: o.Name, Kind: kind, LeaseID: o.LeaseID, Token: o.Token, TTL: o.TTL, Call: check.Now()}
 	err := do()
 	o.Return = check.Now()
 	switch {

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/fence"
 	"github.com/holdfast-locks/holdfast/lockinfo"
@@ -42,6 +43,19 @@ func LocksOn(ctx context.Context, open func() (e driver.Engine, closed func(), e
 	end := time.Now().Add(j.For)
 	errs := make(chan error, j.Workers)
 	var all sync.WaitGroup
+	var shared *holdfast.Client
+	if j.Cohorts {
+		e, closed, err := open()
+		if err != nil {
+			return err
+		}
+		defer closed()
+		l := &locker{job: j, number: j.First, engine: e}
+		if shared, closed, err = l.client(); err != nil {
+			return err
+		}
+		defer closed()
+	}
 	for i := range j.Workers {
 		l := &locker{
 			job: j, number: j.First + i, rand: rand.New(rand.NewPCG(j.Seed, uint64(j.First+i))),
@@ -51,7 +65,7 @@ func LocksOn(ctx context.Context, open func() (e driver.Engine, closed func(), e
 			e, closed, err := open()
 			if err == nil {
 				defer closed()
-				l.engine = e
+				l.engine, l.shared = e, shared
 				err = l.run(ctx, end)
 			}
 			errs <- err
@@ -72,6 +86,7 @@ type locker struct {
 	number int
 	rand   *rand.Rand
 	engine driver.Engine
+	shared *holdfast.Client // of the crew; nil if each worker has its own
 	http   *http.Client
 }
 

@@ -18,7 +18,7 @@ import (
 // StressTTL is the TTL of the leases of Stress.
 const StressTTL = time.Second
 
-// Stress is a job: workers do all that is possible with locks. The crew reports each span
+// Stress is a job: workers do all that is possible with locks, every second crew in cohorts. The crew reports each span
 // twice, at its begin and at its end.
 func Stress(ctx context.Context, j Job) (any, error) {
 	engine, err := Open(ctx, j.By, j.Store)
@@ -31,7 +31,7 @@ func Stress(ctx context.Context, j Job) (any, error) {
 
 // StressOn is Stress on an engine that is there.
 func StressOn(ctx context.Context, engine driver.Engine, j Job) error {
-	client, err := holdfast.New(engine, &holdfast.Options{TTL: StressTTL, RequestTimeout: StressTTL})
+	client, err := holdfast.New(engine, &holdfast.Options{TTL: StressTTL, RequestTimeout: StressTTL, Cohorts: j.Seed%2 == 0})
 	if err != nil {
 		return err
 	}

@@ -24,9 +24,9 @@ do
       and (not foreign or not known[4] or tonumber(known[4]) <= now and now - tonumber(known[4]) < (known[5] and SHARE or TURNS))
       -- The last token outlasts the lease, as in keepToken of token.lua.
       and ends - now < ARGV[TOKEN_MEMORY] / 2
-      -- INVARIANT I2: above the last token. Texts of the same length compare like
-      -- numbers; a token that leads the clock, or is none, is for drawToken.
-      and (not last or type(last) == 'string' and #last == #token and last < token and not string.find(last, '%D')) then
+      -- INVARIANT I2: above all that the last token has reserved. A token that leads the
+      -- clock, or is none, is for drawToken.
+      and (not last or type(last) == 'string' and string.find(last, '^%d+$') and last + TOKEN_RANGE <= tonumber(token)) then
       -- The first write needs no memory: after it a full server refuses nothing.
       redis.call('ZREM', KEYS[QUEUE], id)
       redis.call('ZREM', KEYS[WAITERS], id)

@@ -58,6 +58,8 @@ var constants = []string{
 	// may be empty, so driver.MaxHistory are left.
 	"MOST_ITEMS", "160",
 	"KEPT_ITEMS", "130",
+	// How many tokens a grant reserves: driver.TokenRange. INVARIANT I2.
+	"TOKEN_RANGE", "4",
 	"HISTORY_SUFFIX", strconv.Quote(keys.HistorySuffix),
 	"CROWD_SUFFIX", strconv.Quote(keys.CrowdSuffix),
 }

@@ -32,9 +32,9 @@ local function plain(k, a)
   -- counts from the token, which is the clock. If the second write fails, a
   -- token is skipped.
   local last = redis.call('SET', KEYS[k + FENCE], token, 'PX', ARGV[TOKEN_MEMORY], 'GET')
-  -- INVARIANT I2: above the last token. Digits of the same length compare like
-  -- numbers. A token ahead of the clock, and any other text, is for drawToken.
-  if last and not (#last == #token and last < token and not string.find(last, '%D')) then
+  -- INVARIANT I2: above all that the last token has reserved. A token ahead of the clock,
+  -- and any other text, is for drawToken.
+  if last and not (string.find(last, '^%d+$') and last + TOKEN_RANGE <= number) then
     return putBack(KEYS[k + FENCE], last)
   end
   local value = 'THIS_LAYOUT ' .. ARGV[a + ID] .. ' ' .. ARGV[a + TTL] .. granted .. ARGV[a + HOLDER]

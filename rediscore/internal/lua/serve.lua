@@ -22,9 +22,9 @@ local function drawToken(s, min)
   if not string.match(last, '^%d+$') then
     return nil, { -3 }
   end
-  -- INVARIANT I2: above every earlier token, whatever the clock does. Integers
+  -- INVARIANT I2: above all that the last token has reserved, whatever the clock does. Integers
   -- are exact below 2^53, but only '%.0f' writes all their digits.
-  local token = math.max(tonumber(last) + 1, micros(), tonumber(min) + 1)
+  local token = math.max(tonumber(last) + TOKEN_RANGE, micros(), tonumber(min) + 1)
   if token >= 9007199254740991 then
     return nil, { -3 }
   end

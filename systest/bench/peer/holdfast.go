@@ -30,6 +30,20 @@ func HoldfastCluster() Peer {
 // waiters only: without them there are no gaps.
 func holdfastAlone() Peer { return holdfastWith("holdfast alone", "foreign=0", "?foreign=0", Waits) }
 
+// holdfastCohort is one whose callers share a place in the queue, and hand the lease on. It is
+// measured with waiters only.
+func holdfastCohort() Peer {
+	p := holdfastWith("holdfast cohort", "Options.Cohorts", "", Waits)
+	p.Open = func(ctx context.Context, addr string, ttl time.Duration) (Client, error) {
+		engine, err := redislock.Open(ctx, "redis://"+addr)
+		if err != nil {
+			return nil, err
+		}
+		return openHoldfastWith(engine, engine.Close, &holdfast.Options{TTL: ttl, Cohorts: true})
+	}
+	return p
+}
+
 // holdfastTold enables the server's notices of deletions. It is measured where they help,
 // and where they may cost something.
 func holdfastTold() Peer {
@@ -71,7 +85,11 @@ func holdfastGoRedis() Peer {
 
 // openHoldfast returns the library on an engine, which closed closes.
 func openHoldfast(engine driver.Engine, closed func() error, ttl time.Duration) (Client, error) {
-	client, err := holdfast.New(engine, &holdfast.Options{TTL: ttl})
+	return openHoldfastWith(engine, closed, &holdfast.Options{TTL: ttl})
+}
+
+func openHoldfastWith(engine driver.Engine, closed func() error, opts *holdfast.Options) (Client, error) {
+	client, err := holdfast.New(engine, opts)
 	if err != nil {
 		return nil, errors.Join(err, closed())
 	}

@@ -105,7 +105,7 @@ func All() []Peer {
 		ping(),
 		plainRueidis(), fenceRueidis(), plainGoRedis(), fenceGoRedis(),
 		Baton(), reference(),
-		holdfastDefault(), HoldfastCluster(), holdfastAlone(), holdfastTold(), holdfastGoRedis(),
+		holdfastDefault(), holdfastCohort(), HoldfastCluster(), holdfastAlone(), holdfastTold(), holdfastGoRedis(),
 		redsyncGoRedis(), redsyncGoRedisDefault(), redsyncRueidis(), redsyncRueidisDefault(),
 		rueidislockBest(), rueidislockDefault(),
 		bsmBest(), bsmDefault(),

@@ -27,6 +27,9 @@ type Model struct {
 	// Linger is how long after its return a request without an answer may still
 	// be under way.
 	Linger time.Duration
+	// Reserve is how many tokens a grant reserves, for the turns of a cohort under one
+	// lease ID. Zero: tokens only have to grow.
+	Reserve uint64
 }
 
 // Porcupine returns the model and, by name, the histories to check against it.
@@ -74,6 +77,8 @@ func byName(ops []Op) map[string][]Op {
 type state struct {
 	now      int64  // it is no earlier
 	token    uint64 // the last one
+	base     uint64 // the one of its grant: those of later turns follow
+	last     string // the lease that it belongs to, whether or not that has ended
 	owner    string // the lease that was granted last, unless it has certainly ended
 	ends     int64  // until when its holder trusts it
 	doubtful bool   // it may lapse before
@@ -104,7 +109,7 @@ func (s step) describe() string {
 // it is of the form "not before".
 func (m Model) step(s state, o step) (state, bool) {
 	s.now = max(s.now, o.Call)
-	mine := s.owner != "" && s.owner == o.LeaseID
+	mine := s.owner != "" && s.owner == o.LeaseID && (o.Token == 0 || o.Kind == Acquire || o.Kind == Inspect || o.Token == s.token)
 	if o.never || s.now > o.Return {
 		return s, false
 	}
@@ -160,7 +165,8 @@ func (m Model) acquire(s state, o step, mine bool) (state, bool) {
 		s.ends = max(s.ends, o.Deadline)
 		return s, true
 	}
-	if o.Token <= s.token {
+	turn := m.Reserve > 0 && s.last == o.LeaseID && o.Token < s.base+m.Reserve // it follows on one that has ended
+	if o.Token <= s.token || !turn && s.base > 0 && o.Token < s.base+m.Reserve {
 		return s, false
 	}
 	if mine || m.Mode == Timed {
@@ -169,7 +175,10 @@ func (m Model) acquire(s state, o step, mine bool) (state, bool) {
 			return s, false
 		}
 	}
-	s.owner, s.token, s.ends, s.doubtful = o.LeaseID, o.Token, o.Deadline, false
+	s.owner, s.token, s.ends, s.doubtful, s.last = o.LeaseID, o.Token, o.Deadline, false, o.LeaseID
+	if !turn {
+		s.base = o.Token
+	}
 	return s, true
 }
 

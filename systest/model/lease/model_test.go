@@ -196,10 +196,10 @@ func TestHistories(t *testing.T) {
 		"an unknown repeat excuses no other": {false, false, []Op{got("a", 0, 1, 5), unknown("a", 2, 3), got("b", 150, 151, 4)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := legal(t, Model{Timed, linger}, c.ops); got != c.timed {
+			if got := legal(t, Model{Timed, linger, 0}, c.ops); got != c.timed {
 				t.Errorf("timed: legal is %v, want %v", got, c.timed)
 			}
-			if got := legal(t, Model{Fenced, linger}, c.ops); got != c.fenced {
+			if got := legal(t, Model{Fenced, linger, 0}, c.ops); got != c.fenced {
 				t.Errorf("fenced: legal is %v, want %v", got, c.fenced)
 			}
 		})
@@ -214,10 +214,55 @@ func TestInstantsFitTogether(t *testing.T) {
 		got("b", 20, 130, 6), // after 100, when a's deadline is over
 		extended("b", 80, 90),
 	}
-	if legal(t, Model{Timed, linger}, ops) {
+	if legal(t, Model{Timed, linger, 0}, ops) {
 		t.Error("b was granted before 90 and after 100")
 	}
-	if !legal(t, Model{Fenced, linger}, ops) {
+	if !legal(t, Model{Fenced, linger, 0}, ops) {
 		t.Error("in the fenced mode a may have lapsed")
+	}
+}
+
+// by makes an operation that of the turn with this token.
+func by(token uint64, o Op) Op {
+	o.Token = token
+	return o
+}
+
+// TestTurns: callers of one client follow one another under one lease ID, each with a token
+// that the grant has reserved.
+func TestTurns(t *testing.T) {
+	for name, c := range map[string]struct {
+		legal bool
+		ops   []Op
+	}{
+		"one after the other": {true, []Op{
+			got("a", 0, 1, 5), got("a", 0, 11, 6), by(5, released("a", 9, 10)), by(6, extended("a", 12, 13)), got("a", 2, 15, 7),
+			by(6, released("a", 14, 15)), by(7, released("a", 16, 17)), got("b", 18, 19, 9),
+		}},
+		"one that was skipped": {true, []Op{got("a", 0, 1, 5), by(5, released("a", 9, 10)), got("a", 0, 11, 7), by(7, released("a", 12, 13))}},
+		"the next has the lock before the release returns": {true, []Op{
+			got("a", 0, 1, 5), got("a", 0, 5, 6), by(5, released("a", 4, 9)), by(6, released("a", 10, 11)), got("b", 12, 13, 9),
+		}},
+		"refused during a turn": {true, []Op{got("a", 0, 1, 5), by(5, released("a", 2, 3)), got("a", 0, 4, 6), held("b", 5, 6)}},
+		"the first caller's request had no answer": {true, []Op{
+			unknown("a", 0, 3), held("b", 4, 5), got("a", 2, 6, 5), by(5, released("a", 7, 8)), got("a", 1, 9, 6), by(6, released("a", 10, 11)),
+		}},
+
+		"two at a time":            {false, []Op{got("a", 0, 1, 5), got("a", 0, 3, 6), by(5, released("a", 4, 5))}},
+		"before the one before":    {false, []Op{got("a", 2, 3, 6), by(6, released("a", 4, 5)), got("a", 6, 7, 5)}},
+		"a token again":            {false, []Op{got("a", 0, 1, 5), by(5, released("a", 2, 3)), got("b", 4, 5, 5)}},
+		"a token that is reserved": {false, []Op{got("a", 0, 1, 5), by(5, released("a", 2, 3)), got("b", 4, 5, 8)}},
+		"after the lease of another": {false, []Op{
+			got("a", 0, 1, 5), by(5, released("a", 2, 3)), got("b", 4, 5, 9), released("b", 6, 7), got("a", 8, 9, 6),
+		}},
+		"extended by the one before": {false, []Op{got("a", 0, 1, 5), by(5, released("a", 2, 3)), got("a", 0, 4, 6), by(5, extended("a", 5, 6))}},
+		"released by the one before": {false, []Op{got("a", 0, 1, 5), got("a", 0, 4, 6), by(5, released("a", 2, 3)), by(5, released("a", 5, 6))}},
+		"another's grant meanwhile":  {false, []Op{got("a", 0, 1, 5), by(5, released("a", 2, 3)), got("a", 0, 4, 6), got("b", 5, 6, 9)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := legal(t, Model{Timed, linger, 4}, c.ops); got != c.legal {
+				t.Errorf("legal is %t, want %t", got, c.legal)
+			}
+		})
 	}
 }

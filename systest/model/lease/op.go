@@ -47,7 +47,7 @@ type Op struct {
 	Call    int64
 	Return  int64
 	Outcome Outcome
-	Token   uint64        // of an Acquire or Inspect that is Done
+	Token   uint64        // of an Acquire or Inspect that is Done; of an Extend or Release of a turn in a cohort
 	TTL     time.Duration // of an Acquire or Extend
 
 	// Deadline is until when the client trusts the lease, of an Acquire or

@@ -18,6 +18,26 @@ type step struct {
 	never bool
 }
 
+// afterTurns notes of each turn of a cohort that it is no earlier than the end of the turn
+// before, or its beginning if the end is not known: its caller has waited for that.
+func afterTurns(own []Op) {
+	slices.SortStableFunc(own, func(a, b Op) int { return cmp.Compare(a.Token, b.Token) })
+	var before uint64
+	var began, last int64 // of the turn before, and the latest call of the turn at hand
+	for i, o := range own {
+		if o.Token == 0 || o.Kind == Inspect {
+			continue
+		}
+		if o.Token != before {
+			began, before = last, o.Token
+		}
+		if o.Kind == Acquire && o.Outcome == Done {
+			own[i].Call = max(o.Call, began)
+		}
+		last = max(last, own[i].Call)
+	}
+}
+
 // A window is a time in which a lease may be held without anybody's knowledge.
 type window struct{ from, to int64 }
 
@@ -40,6 +60,7 @@ func (m Model) prepare(ops []Op) []step {
 	var steps []step
 	var windows []window
 	for _, own := range ids {
+		afterTurns(own)
 		slices.SortStableFunc(own, func(a, b Op) int { return cmp.Compare(a.Call, b.Call) })
 		s, w := m.prepareLease(twice(own, faults), len(faults) > 0)
 		steps, windows = append(steps, s...), append(windows, w...)

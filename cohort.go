@@ -1,0 +1,369 @@
+package holdfast
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+)
+
+// A cohort is the callers of one client that wait for one lock, or have it, with
+// Options.Cohorts: they share a place in the queue of the store, and a lease. One of
+// them leads: it requests the lock of the store, as any acquire does. At its release the lease
+// is not released in the store, but handed on to the caller that has waited longest. Each
+// turn is a Lease of its own, with the same lease ID and the next token.
+type cohort struct {
+	client *Client
+	key    cohortKey
+
+	// known is what the leader knows, for callers that stop waiting; nil if the store has not
+	// answered since the last grant.
+	known atomic.Pointer[knowledge]
+
+	// The mutex of cohorts guards the rest.
+	waiting []*follower // in the order of their calls
+	led     bool        // a caller leads, from before its first request until its grant
+	open    *Lease      // may be handed on; nil if no turn may follow
+	turns   int         // of the lease so far
+	until   time.Time   // no turn begins later
+	timer   *time.Timer // of until; nil until a caller waits for a turn
+}
+
+// The limits of a lease that is handed on. Then it is released in the store, and a caller that
+// still waits queues there again. INVARIANT I7.
+const (
+	cohortTurns = int(driver.TokenRange)
+	cohortTime  = 20 * time.Millisecond
+)
+
+// A cohortKey is what the requests of a cohort have in common.
+type cohortKey struct {
+	name string
+	ttl  time.Duration
+}
+
+// cohorts are those of one client. mu is taken before leaseKeeper.mu and Lease.mu.
+type cohorts struct {
+	mu  sync.Mutex // guards all, and the cohorts
+	all map[cohortKey]*cohort
+}
+
+// A follower waits in a cohort.
+type follower struct {
+	turn chan turn // receives one
+
+	// For its lease; the acquisition itself stays on the stack.
+	values    context.Context
+	outer     *Lease
+	keepAlive KeepAlive
+}
+
+// A turn is what a follower receives: a lease, the lead, or why there is neither.
+type turn struct {
+	lease *Lease
+	lead  bool
+	id    LeaseID // with the lead: the one before may have left a place, or a lease, of this ID in the store
+	err   error
+}
+
+// knowledge is the part of an acquisition that explains why it waits.
+type knowledge struct {
+	blocker *driver.Blocker
+	at      time.Time
+	failing failing
+}
+
+// mayJoin reports whether the acquire may take part in a cohort: its lease would be like all others.
+func (a *acquisition) mayJoin() bool {
+	o := &a.opts
+	return a.client.opts.Cohorts && a.client.features.Queuer != nil && o.Mode == Exclusive &&
+		o.MinHold+o.MaxHold+o.StallAfter+o.LockDelay == 0 && o.Replicas == 0 && o.MinToken == 0 && !o.WholeTTL &&
+		o.Reason == "" && len(o.Labels) == 0 && o.OnWait == nil
+}
+
+// follow waits for a turn. Without a lease or an error the caller is to lead: it
+// requests the lock of the store, and calls endLead with the outcome.
+func (a *acquisition) follow(ctx context.Context) (lease *Lease, err error) {
+	for {
+		f := &follower{make(chan turn, 1), a.values, a.outer, a.opts.KeepAlive}
+		co := a.join(f)
+		if co == nil {
+			return nil, nil
+		}
+		a.learn(co, false)
+		held := &HeldError{Holder: a.client.opts.Holder}
+		if a.blocker != nil {
+			held = a.heldError(0)
+		}
+		a.tellWaiting(held)
+		var t turn
+		select {
+		case t = <-f.turn:
+		case <-ctx.Done():
+		case <-a.client.closing:
+		}
+		if ctx.Err() != nil || a.client.isClosed() {
+			return nil, a.leaveCohort(ctx, co, f, t)
+		}
+		switch {
+		case t.lease != nil && t.lease.Valid():
+			a.req.LeaseID = t.lease.id // for the events
+			return t.lease, nil
+		case t.lease != nil: // the process was paused. INVARIANT I3
+			_ = t.lease.Release(ctx)
+		case t.lead:
+			a.lead(co, t.id)
+			return nil, nil
+		case final(t.err), !a.mayRetry(t.err):
+			return nil, t.err
+		}
+	}
+}
+
+// join makes the caller wait in its cohort, or lead it if it has to wait for no other: then
+// it returns nil.
+func (a *acquisition) join(f *follower) *cohort {
+	all := &a.client.cohorts
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	key := cohortKey{a.req.Name, a.opts.TTL}
+	co := all.all[key]
+	if co == nil {
+		co = &cohort{client: a.client, key: key}
+		if all.all == nil {
+			all.all = map[cohortKey]*cohort{}
+		}
+		all.all[key] = co
+	}
+	if co.open != nil && !time.Now().Before(co.until) {
+		co.closeLocked()
+		all.all[key] = co
+	}
+	if !co.led && co.open == nil {
+		co.led, a.leads = true, co
+		return nil
+	}
+	co.waiting = append(co.waiting, f)
+	co.armLocked()
+	return co
+}
+
+// lead makes the caller the one that requests the lock. It goes on with the lease ID
+// of the leader before it, whose place it thus has: only the answer of the store to its
+// own request says what has become of that.
+func (a *acquisition) lead(co *cohort, id LeaseID) {
+	if a.leads = co; id != "" {
+		a.req.LeaseID, a.uncertain = id, true
+	}
+}
+
+// endLead ends the lead with its outcome: a lease for turns, the end of the leader's own
+// wait, which leaves its place to the next, or an error that all would have.
+func (a *acquisition) endLead(ctx context.Context, lease *Lease, err error) {
+	all, co := &a.client.cohorts, a.leads
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	a.leads, co.led = nil, false
+	switch {
+	case lease != nil:
+		co.known.Store(nil)
+		co.open, co.turns, co.until = lease, 1, time.Now().Add(cohortTime)
+		co.armLocked()
+	case err == nil, ctx.Err() != nil && !final(err): // of this caller only
+		id := LeaseID("")
+		if a.uncertain || !a.queued.Mono.IsZero() {
+			id = a.req.LeaseID
+		}
+		if co.promoteLocked(id) {
+			a.uncertain, a.queued = false, instant{} // abandon is the next leader's
+		}
+	default:
+		for _, f := range co.waiting {
+			f.turn <- turn{err: err}
+		}
+		co.waiting = nil
+		co.known.Store(nil)
+		co.promoteLocked("")
+	}
+}
+
+// leaveCohort ends the wait of a caller, and passes on what it has received meanwhile, which
+// may be t. It returns why the wait has ended.
+func (a *acquisition) leaveCohort(ctx context.Context, co *cohort, f *follower, t turn) error {
+	all := &a.client.cohorts
+	all.mu.Lock()
+	i := slices.Index(co.waiting, f)
+	if i >= 0 {
+		co.waiting = slices.Delete(co.waiting, i, i+1)
+	}
+	all.mu.Unlock()
+	if i < 0 && t == (turn{}) {
+		t = <-f.turn
+	}
+	a.learn(co, true)
+	err := ErrClosed
+	if ctx.Err() != nil {
+		err = a.ended(ctx)
+	}
+	switch {
+	case t.lease != nil:
+		a.client.spawn(func(background context.Context) { _ = t.lease.Release(background) })
+	case t.lead:
+		a.lead(co, t.id)
+		a.endLead(ctx, nil, nil)
+	}
+	return err
+}
+
+// publish tells the others of the cohort what its leader knows.
+func (a *acquisition) publish() {
+	if a.leads != nil {
+		a.leads.known.Store(&knowledge{a.blocker, a.blockedAt, a.failing})
+	}
+}
+
+// learn notes what is in the way: the turn of another caller, or what the leader knows. At the
+// end of the wait it is the leader itself if there is nothing else, and learn also notes
+// whether the store answers.
+func (a *acquisition) learn(co *cohort, end bool) {
+	c := a.client
+	c.cohorts.mu.Lock()
+	open := co.open
+	c.cohorts.mu.Unlock()
+	own := driver.Blocker{Holder: c.opts.Holder}
+	if open != nil {
+		now, t := c.now(), open.present()
+		own.Since, own.ExpiresIn = now.Mono.Sub(t.began.Mono), t.remaining(now)
+	}
+	n := co.known.Load()
+	switch {
+	case open == nil && n != nil && n.blocker != nil:
+		a.blocker, a.blockedAt = n.blocker, n.at
+	case open != nil || end:
+		a.blocked(own)
+	}
+	if end && n != nil {
+		a.failing = n.failing
+	}
+}
+
+// handOn makes the caller that has waited longest the holder of the lease: it returns the
+// next turn, which is trusted from now on instead of l, and its follower, who is to receive it. It
+// returns nil if the lease is to be released in the store.
+//
+// INVARIANT I3: the next turn has the deadline of this one, and does not begin after it. INVARIANT
+// I9: no request to lengthen the lease is under way.
+func (l *Lease) handOn(now instant) (*Lease, *follower) {
+	co, all := l.cohort, &l.client.cohorts
+	if co == nil {
+		return nil, nil
+	}
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if co.open != l || len(co.waiting) == 0 || co.turns == cohortTurns || !now.Mono.Before(co.until) {
+		return nil, nil
+	}
+	f := co.waiting[0]
+	next := l.client.leases.replace(l, f, now)
+	if next == nil {
+		return nil, nil
+	}
+	co.waiting[0] = nil
+	co.waiting = co.waiting[1:]
+	co.open = next
+	co.turns++
+	return next, f
+}
+
+// endTurns notes that the store has released the lease: a caller that waits requests the lock
+// there. Not before, because a request that finds the lock taken costs the store more.
+func (l *Lease) endTurns() {
+	if co := l.cohort; co != nil {
+		l.client.cohorts.mu.Lock()
+		defer l.client.cohorts.mu.Unlock()
+		if co.open == l {
+			co.closeLocked()
+		}
+	}
+}
+
+// replace ends a lease for its holder and begins the next turn, which f waits for, in one step
+// for all that look for the lease of an ID. It returns nil if l has ended, if the store may know it
+// otherwise than we do, or if too little of its time is left to begin anything.
+func (k *leaseKeeper) replace(l *Lease, f *follower, now instant) *Lease {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.state != stateHeld || l.single || k.rivals[l.name] != l || l.term.underway > 0 ||
+		l.term.remaining(now) < l.term.presentTTL()/2 {
+		return nil
+	}
+	next := &Lease{
+		client: l.client, name: l.name, id: l.id, token: l.token + 1, holder: l.holder, asked: l.asked, outer: f.outer,
+		cancel: l.cancel, mode: l.mode, values: f.values, cohort: l.cohort, term: l.term.handedOn(f.keepAlive, now),
+	}
+	next.entry.Item = next
+	l.state, l.next = stateReleasing, next
+	k.table.Remove(&l.entry)
+	k.rivals[l.name] = next
+	k.putLocked(next)
+	return next
+}
+
+// successor returns the turn after l in its cohort; nil if there is none. A loss that is told
+// of l, while it is handed on, concerns that.
+func (l *Lease) successor() *Lease {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.next
+}
+
+// armLocked makes sure that a caller that waits for a turn does not wait for longer than turns
+// may begin.
+func (co *cohort) armLocked() {
+	if co.open != nil && co.timer == nil && len(co.waiting) > 0 {
+		co.timer = time.AfterFunc(time.Until(co.until), co.expire)
+	}
+}
+
+// expire ends the time in which turns may begin.
+func (co *cohort) expire() {
+	co.client.cohorts.mu.Lock()
+	defer co.client.cohorts.mu.Unlock()
+	if co.open != nil && !time.Now().Before(co.until) {
+		co.closeLocked()
+	}
+}
+
+// closeLocked notes that no turn follows the present one: the caller that has waited longest
+// queues in the store.
+func (co *cohort) closeLocked() {
+	co.open = nil
+	if co.timer != nil {
+		co.timer.Stop()
+		co.timer = nil
+	}
+	co.promoteLocked("")
+}
+
+// promoteLocked makes the caller that has waited longest lead, with a lease ID of which there
+// may be a place in the store, or "". It reports whether there is such a caller. If there is
+// none, and no turn, the cohort is forgotten.
+func (co *cohort) promoteLocked(id LeaseID) bool {
+	if co.led || co.open != nil {
+		return false
+	}
+	if len(co.waiting) == 0 {
+		delete(co.client.cohorts.all, co.key)
+		return false
+	}
+	co.led = true
+	co.waiting[0].turn <- turn{lead: true, id: id}
+	co.waiting[0] = nil
+	co.waiting = co.waiting[1:]
+	return true
+}
