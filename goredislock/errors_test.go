@@ -136,7 +136,7 @@ func TestRefusals(t *testing.T) {
 func TestRightsOfOneUser(t *testing.T) {
 	server := testsvc.Redis(t)
 	do(t, client(t, server, nil), "ACL SETUSER app reset on >"+secret+" ~app:* &app:* +evalsha +eval +exists +get +set +del +pttl +pexpire +time +scan"+
-		" +unlink +pexpireat +zadd +zrem +zcard +zcount +zscore +zmscore +zrank +zrange +zrangebyscore +hget +hmget +hset +hdel +hscan +subscribe +publish")
+		" +mget +unlink +pexpireat +zadd +zrem +zcard +zcount +zscore +zmscore +zrank +zrange +zrangebyscore +hget +hmget +hset +hdel +hscan +subscribe +publish")
 	c := client(t, server, func(o *redis.Options) { o.Username, o.Password = "app", secret })
 	e := engine(t, c, &Options{Prefix: "app:"})
 	held := drivertest.Request("a", time.Minute)

@@ -22,8 +22,6 @@
 //	                                  ends, in a sorted set              the last of them
 //	Pholdfast:{T}:queue:N             who waits, in order, in a sorted   soon after
 //	                                  set                                the last place
-//	Pholdfast:{T}:waiters:N           the ends of the places, in a       soon after
-//	                                  sorted set                         the last place
 //	Pholdfast:{T}:detail:N            a hash: what else is known of      soon after
 //	                                  these leases and places            all of them
 //	Pholdfast:{T}:record:N            the lease ID that completed N, or  after the
@@ -66,12 +64,12 @@
 //
 // A name that another version of holdfast keeps in a layout of another number, or
 // of none, is refused with [ErrLayout], and left as it is. The number is in the
-// lock's key, and in the detail, which is there whenever holders, queue or waiters
+// lock's key, and in the detail, which is there whenever holders or queue
 // are. The key of the last token is the same in every layout.
 //
 // A lock whose key is deleted is free. The other keys can be deleted at any
 // time without two holders coming of it: without holders or detail a shared
-// name stays closed until its key expires, and without queue, waiters or detail
+// name stays closed until its key expires, and without queue or detail
 // the places are lost and their owners are notified.
 //
 // Names that begin with "holdfast:{" are reserved.
@@ -104,10 +102,10 @@
 //
 // A user needs the keys and channels that begin with the prefix, and the
 // commands evalsha, eval, exists, get, set, del, pttl, pexpire, time and scan;
-// for queues, shared leases and semaphores also unlink, pexpireat, zadd, zrem,
+// for queues, shared leases and semaphores also mget, unlink, pexpireat, zadd, zrem,
 // zcard, zcount, zscore, zmscore, zrank, zrange, zrangebyscore, hget, hmget,
 // hset, hdel and hscan; for records getrange and strlen; to break leases and for one-time
-// tokens nothing more; for TellDeletions mget and client|tracking; for History rpush,
+// tokens nothing more; for TellDeletions client|tracking; for History rpush,
 // rpop, ltrim, llen, lrange and pubsub. A Member needs
 // the first of these, and info. Without
 // publish or subscribe locks work, and waiting relies on timers. A Guard needs

@@ -46,14 +46,20 @@ func (e *engine) inspectPage(ctx context.Context, names []string, places int, fr
 // inspectRest reads what one call had no room for.
 func (e *engine) inspectRest(ctx context.Context, found *inspection, places int) error {
 	name := found.Lock.Name
-	for found.Err == nil && found.next != "" && len(found.places) < places {
+	for found.Err == nil && found.next != "" && (found.part || len(found.places) < places) {
 		page, err := e.inspectPage(ctx, []string{name}, places, found.next)
 		if err != nil {
 			return err
 		}
 		found.Err, found.next = page[0].Err, page[0].next
-		found.places = append(found.places, page[0].places[:min(len(page[0].places), places-len(found.places))]...)
+		found.places = append(found.places, page[0].places...)
+		if found.part && page[0].part {
+			found.Lock.QueueLength += page[0].Lock.QueueLength
+		} else if found.part {
+			found.Lock.QueueLength, found.part = page[0].Lock.QueueLength, false
+		}
 	}
+	found.places = found.places[:min(len(found.places), places)]
 	if found.Err != nil || !found.rest {
 		return nil
 	}

@@ -28,6 +28,7 @@ type inspection struct {
 	rest   bool // there are more leases
 	places []entry
 	next   string // number of the last place looked at, if there are more
+	part   bool   // the length of the queue is that of the places looked at
 }
 
 // unheld is the ms left of a free lock.
@@ -42,8 +43,8 @@ func parseInspection(name string, reply any) (f inspection) {
 	}
 	var last string
 	var leases, places any
-	var length, rest int64
-	ok := form.Read(reply, &f.now, &f.left, &f.value, &last, &leases, &places, &length, &rest, &f.next)
+	var length, rest, part int64
+	ok := form.Read(reply, &f.now, &f.left, &f.value, &last, &leases, &places, &length, &rest, &f.next, &part)
 	var ok1, ok2 bool
 	f.leases, ok1 = parseEntries(leases)
 	f.places, ok2 = parseEntries(places)
@@ -51,7 +52,7 @@ func parseInspection(name string, reply any) (f inspection) {
 		f.Err = form.Malformed("inspect", reply)
 		return f
 	}
-	f.Lock.QueueLength, f.rest = int(length), rest == 1
+	f.Lock.QueueLength, f.rest, f.part = int(length), rest == 1, part == 1
 	if last != "" {
 		token, err := form.ReadToken(last)
 		if err != nil {

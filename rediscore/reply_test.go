@@ -87,7 +87,7 @@ func FuzzInspectReply(f *testing.F) {
 	f.Add(int64(-1), "mine", "17")
 	f.Add(int64(1<<62), "1 "+string(lockinfo.NewLeaseID())+" 2 1 9223372036854775807 {}", "x")
 	f.Fuzz(func(t *testing.T, left int64, value, last string) {
-		found := parseInspection("n", []any{int64(0), left, value, last, []any{}, []any{}, int64(0), int64(0), ""})
+		found := parseInspection("n", []any{int64(0), left, value, last, []any{}, []any{}, int64(0), int64(0), "", int64(0)})
 		if found.describe(); found.Err != nil {
 			drivertest.WantIs(t, "inspect", found.Err, driver.ErrKindMismatch)
 			return

@@ -71,6 +71,14 @@ func newTrial(t *testing.T, e *Engine, admin rueidis.Client, name string) *trial
 			s.leases[len(s.leases)-1].LeaseID = id
 			s.did("cancel")
 		},
+		func() {
+			for i, req := range s.places {
+				if rand.IntN(2) > 0 {
+					setEnd(t, admin, req, time.Now().UnixMilli()-1000)
+					s.did("place %d has expired", i+1)
+				}
+			}
+		},
 		func() { do(t, admin, "DEL", name); s.did("the lock is gone") },
 		func() { do(t, admin, "SET", name, "theirs", "PX", "60000"); s.did("another client's lock") },
 		func() {

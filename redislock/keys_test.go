@@ -17,7 +17,6 @@ const (
 	kindCancelled = "cancelled"
 	kindHolders   = "holders"
 	kindQueue     = "queue"
-	kindWaiters   = "waiters"
 	kindDetail    = "detail"
 	kindRecord    = "record"
 )

@@ -64,7 +64,7 @@ func key(kind, name string) string { return "holdfast:{" + name + "}:" + kind + 
 func (c *crowd) copyTo(t *testing.T, name string) *crowd {
 	t.Helper()
 	c.do(t, "COPY", c.name, name)
-	for _, kind := range []string{"fence", "holders", "queue", "waiters", "detail"} {
+	for _, kind := range []string{"fence", "holders", "queue", "detail"} {
 		c.do(t, "COPY", key(kind, c.name), key(kind, name))
 	}
 	d := &crowd{store: c.store, name: name, n: c.n, reqs: slices.Clone(c.reqs), head: c.head}
@@ -75,12 +75,24 @@ func (c *crowd) copyTo(t *testing.T, name string) *crowd {
 	return d
 }
 
-// ends makes all members of a sorted set end so much later.
-func (c *crowd) later(t *testing.T, kind string, by time.Duration) {
+// later makes all leases, or all places but one, end so much later.
+func (c *crowd) later(t *testing.T, kind string, by time.Duration, but ...driver.AcquireRequest) {
 	t.Helper()
-	c.do(t, "EVAL", `local all = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')
-		for i = 1, #all, 2 do redis.call('ZADD', KEYS[1], all[i + 1] + ARGV[1], all[i]) end`,
-		"1", key(kind, c.name), strconv.FormatInt(by.Milliseconds(), 10))
+	script, but1 := `local all = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')
+		for i = 1, #all, 2 do redis.call('ZADD', KEYS[1], all[i + 1] + ARGV[1], all[i]) end`, ""
+	if kind == "places" {
+		kind, script = "detail", `local all = redis.call('HGETALL', KEYS[1])
+			for i = 1, #all, 2 do
+				local ends, rest = string.match(all[i + 1], '^(%d+)(.*)$')
+				if (all[i] == 'due' or string.sub(all[i], 1, 1) == 'w') and all[i] ~= 'w' .. ARGV[2] then
+					redis.call('HSET', KEYS[1], all[i], string.format('%.0f', ends + ARGV[1]) .. rest)
+				end
+			end`
+	}
+	for _, req := range but {
+		but1 = string(req.LeaseID)
+	}
+	c.do(t, "EVAL", script, "1", key(kind, c.name), strconv.FormatInt(by.Milliseconds(), 10), but1)
 }
 
 // count returns the size of a sorted set.
@@ -107,9 +119,7 @@ func (c *crowd) heir(t *testing.T) driver.AcquireRequest {
 	heir := drivertest.Request(c.name, time.Hour)
 	heir.Queue, heir.WaiterTTL = true, time.Hour
 	drivertest.Held(t, c.engine, heir)
-	c.later(t, "waiters", -2*time.Hour)
-	ends := strconv.FormatInt(time.Now().Add(time.Hour).UnixMilli(), 10)
-	c.do(t, "ZADD", key("waiters", c.name), ends, string(heir.LeaseID))
+	c.later(t, "places", -2*time.Hour, heir)
 	return heir
 }
 
@@ -120,10 +130,16 @@ func (c *crowd) rewound(t *testing.T, kind string) {
 	c.do(t, "HSET", key("detail", c.name), "seen", strconv.FormatInt(time.Now().Add(time.Hour).UnixMilli(), 10))
 }
 
-// bounded fails t if anything ends later than an hour from now.
+// bounded fails t if a lease, or a place, ends later than an hour from now.
 func (c *crowd) bounded(t *testing.T, kind string) {
 	t.Helper()
-	late, err := c.do(t, "ZCOUNT", key(kind, c.name), strconv.FormatInt(time.Now().Add(time.Hour+time.Second).UnixMilli(), 10), "+inf").AsInt64()
+	late, err := c.do(t, "EVAL", `if ARGV[1] == 'holders' then return redis.call('ZCOUNT', KEYS[1], ARGV[2], '+inf') end
+		local late, all = 0, redis.call('HGETALL', KEYS[2])
+		for i = 1, #all, 2 do
+			if string.sub(all[i], 1, 1) == 'w' and tonumber(string.match(all[i + 1], '^%d+')) > tonumber(ARGV[2]) then late = late + 1 end
+		end
+		return late`, "2", key("holders", c.name), key("detail", c.name), kind,
+		strconv.FormatInt(time.Now().Add(time.Hour+time.Second).UnixMilli(), 10)).AsInt64()
 	if err != nil || late > 0 {
 		t.Errorf("%d of %s last too long, %v", late, kind, err)
 	}

@@ -31,7 +31,7 @@ var deeds = []deed{
 		drivertest.Granted(t, e, heir)
 	}},
 	{"acquire with dead places", true, func(t *testing.T, e *redislock.Engine, c *crowd) {
-		c.later(t, "waiters", -2*time.Hour)
+		c.later(t, "places", -2*time.Hour)
 		c.do(t, "DEL", c.name)
 		drivertest.Granted(t, e, drivertest.Request(c.name, time.Minute))
 	}},
@@ -72,7 +72,7 @@ var deeds = []deed{
 		c.want(t, "holders", c.n/2)
 	}},
 	{"complete while others share", true, func(t *testing.T, e *redislock.Engine, c *crowd) {
-		c.do(t, "DEL", c.name, key("queue", c.name), key("waiters", c.name), key("detail", c.name))
+		c.do(t, "DEL", c.name, key("queue", c.name), key("detail", c.name))
 		holder := drivertest.Request(c.name, time.Hour)
 		holder.Mode = lockinfo.Shared
 		drivertest.Granted(t, e, holder)
@@ -93,9 +93,9 @@ var deeds = []deed{
 		c.want(t, "queue", 3)
 	}},
 	{"clock that went back, places", true, func(t *testing.T, e *redislock.Engine, c *crowd) {
-		c.rewound(t, "waiters")
+		c.rewound(t, "places")
 		drivertest.Held(t, e, drivertest.Request(c.name, time.Minute))
-		c.bounded(t, "waiters")
+		c.bounded(t, "places")
 	}},
 	{"lost queue", true, func(t *testing.T, e *redislock.Engine, c *crowd) {
 		c.do(t, "DEL", key("queue", c.name), c.name)

@@ -48,7 +48,7 @@ func TestCallsAreBounded(t *testing.T) {
 					}
 					times[i] = append(times[i], took)
 				}
-				for _, kind := range []string{"fence", "holders", "queue", "waiters", "detail", "record"} {
+				for _, kind := range []string{"fence", "holders", "queue", "detail", "record"} {
 					s.do(t, "UNLINK", c.name, key(kind, c.name))
 				}
 			}

@@ -49,7 +49,7 @@ var inCode = regexp.MustCompile("`([A-Za-z_]+)`")
 // engines is what they are called in Go, SQL and Lua.
 func TestWordsOfEngines(t *testing.T) {
 	schema := sources(t, "sqlitelock/schema.sql")
-	const goFunc, luaFunc = `(?m)^func (\([^)]*\) )?%s\(`, `(?m)^local function %s\(`
+	const goFunc, luaFunc = `(?m)^func (\([^)]*\) )?%s\(`, `(?m)^(local )?function %s\(`
 	for title, columns := range map[string][4]struct{ text, form string }{
 		"step": {
 			{sources(t, "internal/mem/*.go") + sources(t, "driver/mailbox/*.go"), goFunc},

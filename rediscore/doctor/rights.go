@@ -56,7 +56,7 @@ func engineRights() []right {
 	return []right{
 		"SET KEY x PX " + probeLife, "HSET KEY f v",
 		"EVALSHA 0000000000000000000000000000000000000000 1 KEY", "EVAL return(1) 1 KEY",
-		"GET KEY", "EXISTS KEY", "PTTL KEY", right("PEXPIREAT KEY " + soon), "PEXPIRE KEY " + probeLife,
+		"GET KEY", "MGET KEY", "EXISTS KEY", "PTTL KEY", right("PEXPIREAT KEY " + soon), "PEXPIRE KEY " + probeLife,
 		"ZADD KEY XX 0 m", "ZREM KEY m", "ZCARD KEY", "ZCOUNT KEY 0 1", "ZSCORE KEY m",
 		"ZRANK KEY m", "ZMSCORE KEY m", "ZRANGE KEY 0 0", "ZRANGEBYSCORE KEY 0 1",
 		"HGET KEY f", "HMGET KEY f", "HDEL KEY f", "HSCAN KEY 0", "GETRANGE KEY 0 0", "STRLEN KEY",

@@ -101,7 +101,7 @@ type command struct {
 }
 
 var commands = map[string]command{
-	"GET": {1, get}, "SET": {2, set}, "GETRANGE": {3, getRange}, "STRLEN": {1, strLen}, "DEL": {1, del}, "UNLINK": {1, del}, "EXISTS": {1, exists}, "TYPE": {1, typeOf},
+	"GET": {1, get}, "MGET": {1, mget}, "SET": {2, set}, "GETRANGE": {3, getRange}, "STRLEN": {1, strLen}, "DEL": {1, del}, "UNLINK": {1, del}, "EXISTS": {1, exists}, "TYPE": {1, typeOf},
 	"PTTL": {1, pttl}, "PEXPIRE": {2, pexpire}, "PEXPIREAT": {2, pexpireAt}, "PERSIST": {1, persist},
 	"TIME": {0, timeOf}, "SCAN": {1, scan}, "FLUSHALL": {0, flush},
 	"HSET": {3, hset}, "HGET": {2, hget}, "HMGET": {2, hmget}, "HDEL": {2, hdel}, "HSCAN": {2, hscan},
@@ -127,6 +127,17 @@ func get(k *keyspace, args []string) any {
 		return wrong
 	}
 	return e.text
+}
+
+// mget has nothing for a key that holds something else than text.
+func mget(k *keyspace, args []string) any {
+	all := make([]any, len(args))
+	for i, key := range args {
+		if e, _ := k.typed(key, "string"); e != nil {
+			all[i] = e.text
+		}
+	}
+	return all
 }
 
 func set(k *keyspace, args []string) any {

@@ -74,14 +74,16 @@ func (o *oracle) view(name string) view {
 	v := view{leases: map[holdfast.LeaseID]storedLease{}}
 	space, base := o.server.space, companions(name)
 	part := func(kind string) *entry { return space.find(base + kind + ":" + name) }
-	detail, waiters := part("detail"), part("waiters")
+	detail := part("detail")
 	if lock := space.find(name); lock != nil {
 		v.readLeases(space, lock, part("holders"), detail)
 	}
-	if queue := part("queue"); queue != nil && waiters != nil && detail != nil {
+	if queue := part("queue"); queue != nil && detail != nil {
 		for _, id := range ranked(queue) {
-			if _, known := detail.hash["w"+id]; known {
-				v.places = append(v.places, storedPlace{holdfast.LeaseID(id), queue.set[id], int64(waiters.set[id])})
+			if record, known := detail.hash["w"+id]; known {
+				first, _, _ := strings.Cut(record, " ")
+				ends, _ := strconv.ParseInt(first, 10, 64)
+				v.places = append(v.places, storedPlace{holdfast.LeaseID(id), queue.set[id], ends})
 			}
 		}
 	}

@@ -144,6 +144,8 @@ func randomCommand(r *rand.Rand) []string {
 	switch pick(r, commandNames...) {
 	case "GET":
 		return []string{"GET", key()}
+	case "MGET":
+		return []string{"MGET", key(), key()}
 	case "SET":
 		return append([]string{"SET", key(), word()}, pick(r, nil, []string{"PX", span}, []string{"PXAT", at}, []string{"KEEPTTL"}, []string{"PX"})...)
 	case "GETRANGE":
@@ -180,6 +182,6 @@ func randomCommand(r *rand.Rand) []string {
 }
 
 var commandNames = []string{
-	"GET", "SET", "SET", "GETRANGE", "DEL", "EXISTS", "TYPE", "PTTL", "PERSIST", "ZCARD", "STRLEN", "HSCAN", "UNLINK", "ZMSCORE", "PEXPIRE", "PEXPIREAT",
+	"GET", "MGET", "SET", "SET", "GETRANGE", "DEL", "EXISTS", "TYPE", "PTTL", "PERSIST", "ZCARD", "STRLEN", "HSCAN", "UNLINK", "ZMSCORE", "PEXPIRE", "PEXPIREAT",
 	"HSET", "HSET", "HGET", "HMGET", "HDEL", "ZREM", "ZADD", "ZADD", "ZADD", "ZSCORE", "ZRANK", "ZRANGE", "ZCOUNT", "ZRANGEBYSCORE",
 }

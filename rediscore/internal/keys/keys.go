@@ -23,7 +23,6 @@ const (
 	Fence     Kind = "fence"
 	Holders   Kind = "holders"
 	Queue     Kind = "queue"
-	Waiters   Kind = "waiters"
 	Detail    Kind = "detail"
 	Record    Kind = "record"
 	Broken    Kind = "broken"
@@ -45,9 +44,9 @@ const (
 
 // Kinds that belong together.
 const (
-	State = "lock fence holders queue waiters detail record" // of a name that is in use
-	Lease = "lock fence cancelled"                           // what a member of a quorum keeps of a lease
-	Vault = "onetime payload"                                // of a one-time token
+	State = "lock fence holders queue detail record" // of a name that is in use
+	Lease = "lock fence cancelled"                   // what a member of a quorum keeps of a lease
+	Vault = "onetime payload"                        // of a one-time token
 )
 
 // Space names the keys of one prefix, and the channels of it and of a database.
@@ -93,7 +92,7 @@ func (k Space) Append(all []string, kinds []Kind, name string, id lockinfo.Lease
 	}
 	tag := slotTag(lock)
 	var text strings.Builder // one allocation for all keys
-	text.Grow(len(kinds) * (len(k.Prefix) + len(reserved) + len(tag) + len("}:") + len(Waiters+":") + max(len(name)+len(HistorySuffix), len(id))))
+	text.Grow(len(kinds) * (len(k.Prefix) + len(reserved) + len(tag) + len("}:") + len(Holders+":") + max(len(name)+len(HistorySuffix), len(id))))
 	for _, kind := range kinds {
 		rest := name
 		switch kind {

@@ -21,7 +21,7 @@
 -- what settle does.
 
 -- INVARIANT I5: a request overtaken by its own cancel grants nothing.
-if redis.call('EXISTS', KEYS[CANCELLED]) == 1 then
+if cancelled then
   return { -1 }
 end
 
@@ -66,5 +66,5 @@ end
 if reply then
   return reply
 end
-grant(s, r, r.token, r.ttl)
+grant(s, r)
 return { 1, tonumber(r.token) }

@@ -41,7 +41,7 @@ for i, r in ipairs(requests) do
     end
     replies[i + 1] = reply[2]
   else
-    grant(states[i], r, r.token, r.ttl)
+    grant(states[i], r)
     replies[i + 1] = tonumber(r.token)
   end
 end

@@ -1,6 +1,6 @@
 -- extend.lua: lengthens many leases in one call.
 --
--- KEYS   for each lease: LOCK, FENCE, HOLDERS, WAITERS, DETAIL
+-- KEYS   for each lease: LOCK, FENCE, HOLDERS, QUEUE, DETAIL
 -- ARGV   TOKEN_MEMORY of the last token in ms; FEED as in feed.lua; for each lease: ID, TTL in ms, TOKEN or 0 for any
 -- Reply  for each lease: 1 lasts at least this long from now, 0 the lease is not
 --        live, -6 there is more to do first: send it again, or the text of the
@@ -10,7 +10,7 @@ local states = {} -- by key: many leases may be of one name
 local function open(at)
   local s = states[KEYS[at + LOCK]]
   if not s then
-    s = { key = KEYS[at + LOCK], fence = KEYS[at + FENCE], holders = KEYS[at + HOLDERS], waiters = KEYS[at + WAITERS], detail = KEYS[at + DETAIL] }
+    s = { key = KEYS[at + LOCK], fence = KEYS[at + FENCE], holders = KEYS[at + HOLDERS], queue = KEYS[at + QUEUE], detail = KEYS[at + DETAIL] }
     s.lock = read(s.key)
     s.unknown = s.lock and (s.lock.unknown or s.lock.group and readDetail(s)) or nil
     if s.lock and s.lock.group and not s.unknown then

@@ -5,18 +5,19 @@
 --
 -- KEYS, ARGV and reply as in release.lua.
 
-local value, foreign = redis.pcall('GET', KEYS[LOCK]), ARGV[FOREIGN] == '1'
+local value, last = unpack(redis.call('MGET', KEYS[LOCK], KEYS[FENCE]))
+value = value or nil -- or another type of key
 do
+  local foreign = ARGV[FOREIGN] == '1'
   -- INVARIANT I4: the whole lease ID.
-  local own = ARGV[KEEP_FOR] == '0' and ARGV[CANCEL_MEMORY] == '0' and type(value) == 'string'
+  local own = ARGV[KEEP_FOR] == '0' and ARGV[CANCEL_MEMORY] == '0' and value and last
     and string.sub(value, 1, 35) == 'THIS_LAYOUT ' .. ARGV[ID] .. ' '
   local first = own and redis.call('ZRANGE', KEYS[QUEUE], 0, 1)
   local id = first and first[1]
   if id then
     local known = redis.call('HMGET', KEYS[DETAIL], 'layout', 'once', 'seen', 'ours', 'alien', 'w' .. id)
-    local ttl, since, inbox, holder = string.match(known[6] or '', '^(%d+) 0 0 0 0 0 (%d+) (%x*) (.*)$')
-    local ends = ttl and redis.call('ZSCORE', KEYS[WAITERS], id)
-    local time, last = redis.call('TIME'), redis.pcall('GET', KEYS[FENCE])
+    local ends, ttl, since, inbox, holder = string.match(known[6] or '', '^(%d+) (%d+) 0 0 0 0 0 (%d+) (%x*) (.*)$')
+    local time = redis.call('TIME')
     local token = string.format('%s%06d', time[1], time[2])
     local now = tonumber(string.sub(token, 1, -4))
     if known[1] == 'THIS_LAYOUT' and not known[2] and tonumber(known[3] or 0) <= now and ends and tonumber(ends) > now
@@ -26,15 +27,14 @@ do
       and ends - now < ARGV[TOKEN_MEMORY] / 2
       -- INVARIANT I2: above all that the last token has reserved. A token that leads the
       -- clock, or is none, is for drawToken.
-      and (not last or type(last) == 'string' and string.find(last, '^%d+$') and last + TOKEN_RANGE <= tonumber(token)) then
+      and string.find(last, '^%d+$') and last + TOKEN_RANGE <= tonumber(token) then
       -- The first write needs no memory: after it a full server refuses nothing.
       redis.call('ZREM', KEYS[QUEUE], id)
-      redis.call('ZREM', KEYS[WAITERS], id)
       redis.call('HDEL', KEYS[DETAIL], 'w' .. id)
       redis.call('SET', KEYS[FENCE], token, 'PX', ARGV[TOKEN_MEMORY])
       redis.call('SET', KEYS[LOCK], 'THIS_LAYOUT ' .. id .. ' ' .. ttl .. ' ' .. token .. ' ' .. token .. ' ' .. holder, 'PXAT', ends)
       if not first[2] then
-        redis.call('UNLINK', KEYS[HOLDERS], KEYS[WAITERS], KEYS[DETAIL])
+        redis.call('UNLINK', KEYS[HOLDERS], KEYS[DETAIL])
       elseif foreign and not known[4] then
         redis.call('HSET', KEYS[DETAIL], 'ours', string.format('%.0f', now))
       end

@@ -1,17 +1,18 @@
 -- inspect.lua: reports what the store knows of many names. It writes nothing. It
 -- is put behind value.lua.
 --
--- KEYS   for each name: LOCK, FENCE, HOLDERS, QUEUE, WAITERS, DETAIL
+-- KEYS   for each name: LOCK, FENCE, HOLDERS, QUEUE, DETAIL
 -- ARGV   PLACES how many of each name to report at most; FROM number of the place
 --        behind which to begin, -inf at first
 -- Reply  for each name: {now, ms left, value, last token, leases, places, n,
---        rest, next}, -6 to ask for it again, or the text of the server's
+--        rest, next, part}, -6 to ask for it again, or the text of the server's
 --        error. now is the server's clock in ms, ms left is -1 with no expiry
 --        and -2 if the name is free, '' is for no token. leases: for each
 --        member its name, its end, and its record, if the key's group is live;
 --        rest is 1 if there are more, for inspect_rest.lua. places: for each
 --        place the lease ID, its end and its record; n is the number of all,
 --        and next the number of the last one looked at, '' if it was the last.
+--        With part 1 some may have expired, and n counts those looked at.
 
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
@@ -24,16 +25,21 @@ local function num(n)
   return string.format('%.0f', n)
 end
 
--- describe adds members, their ends and records to list, unless they are over.
-local function describe(list, detail, mark, members, ends)
+-- describe adds members, their ends and records to list, unless they are over. The
+-- records of places begin with their ends.
+local function describe(list, detail, mark, members, scores)
   local fields = {}
   for i, member in ipairs(members) do
     fields[i] = mark .. member
   end
   local records = #fields > 0 and redis.call('HMGET', detail, unpack(fields)) or {}
   for i, member in ipairs(members) do
-    if records[i] and ends[i] and tonumber(ends[i]) > now then
-      list[#list + 1], list[#list + 2], list[#list + 3] = member, ends[i], records[i]
+    local ends, record = scores[i], records[i]
+    if mark == 'w' then
+      ends, record = string.match(record or '', '^(%d+) (.*)$')
+    end
+    if record and tonumber(ends) > now then
+      list[#list + 1], list[#list + 2], list[#list + 3] = member, ends, record
     end
   end
 end
@@ -51,8 +57,8 @@ end
 local function inspect(at)
   local value = redis.call('GET', KEYS[at + LOCK])
   local last = redis.call('GET', KEYS[at + FENCE]) or ''
-  local holders, queue, waiters, detail = KEYS[at + HOLDERS], KEYS[at + QUEUE], KEYS[at + WAITERS], KEYS[at + DETAIL]
-  local reply = { now, -2, value or '', last, {}, {}, 0, 0, '' }
+  local holders, queue, detail = KEYS[at + HOLDERS], KEYS[at + QUEUE], KEYS[at + DETAIL]
+  local reply = { now, -2, value or '', last, {}, {}, 0, 0, '', 0 }
   local err = value and unknown(value)
   if err then
     return err
@@ -60,17 +66,19 @@ local function inspect(at)
   if value then
     reply[2] = redis.call('PTTL', KEYS[at + LOCK])
   end
-  if redis.call('EXISTS', holders, queue, waiters, detail) == 0 then
+  if redis.call('EXISTS', holders, queue, detail) == 0 then
     return reply
   end
-  local known, live = redis.call('HMGET', detail, 'group', 'seen', 'layout'), '(' .. num(now)
-  err = unknownDetail(detail, known[3])
+  local known, live = redis.call('HMGET', detail, 'group', 'layout', 'due', 'mend'), '(' .. num(now)
+  err = unknownDetail(detail, known[2])
   if err then
     return err
   end
   local mine = value and known[1] and string.match(value, '^THIS_LAYOUT %*([0-9a-f]+) %d+$') == known[1]
   local leases = mine and ARGV[FROM] == '-inf' and redis.call('ZCOUNT', holders, live, '+inf') or 0
-  local places = math.min(tonumber(ARGV[PLACES]), redis.call('ZCARD', queue))
+  -- A queue without detail counts for nothing. Before 'due' no place expires.
+  local all, part = known[2] and redis.call('ZCARD', queue) or 0, known[4] or tonumber(known[3] or 0) <= now
+  local places = part and all or math.min(tonumber(ARGV[PLACES]), all)
   if room < ROOM and leases + places > room then
     return -6
   end
@@ -80,14 +88,13 @@ local function inspect(at)
   elseif mine and redis.call('EXISTS', holders) == 1 then
     reply[2] = -2 -- all are over, and the next request will find it out
   end
-  if known[2] and redis.call('ZCARD', queue) == redis.call('ZCARD', waiters) then
-    reply[7] = redis.call('ZCOUNT', waiters, live, '+inf')
+  reply[7] = all
+  if places > 0 then
     local n = math.min(places, math.max(room, 1))
     local ids, numbers = halves(redis.call('ZRANGEBYSCORE', queue, '(' .. ARGV[FROM], '+inf', 'WITHSCORES', 'LIMIT', 0, n))
-    if #ids > 0 then
-      describe(reply[6], detail, 'w', ids, redis.call('ZMSCORE', waiters, unpack(ids)))
-      reply[9] = #ids == n and numbers[n] or ''
-    end
+    describe(reply[6], detail, 'w', ids, numbers)
+    reply[9] = #ids == n and numbers[n] or ''
+    reply[7], reply[10] = part and #reply[6] / 3 or all, part and 1 or 0
   end
   return reply
 end

@@ -1,19 +1,19 @@
 -- queue.lua: the places of those who wait. It is put behind state.lua, in front
 -- of serve.lua.
 --
--- KEYS   for each name: LOCK, FENCE, its last token, HOLDERS, QUEUE, WAITERS,
---        DETAIL, RECORD
+-- KEYS   for each name: LOCK, FENCE, its last token, HOLDERS, QUEUE, DETAIL, RECORD
 -- ARGV   TOKEN_MEMORY of the last token in ms; INBOXES what the channels of
 --        inboxes begin with
 --
--- Two more companions than in state.lua are a name's own:
+-- One more companion than in state.lua is a name's own:
 --     queue    sorted set: lease ID -> number of the place, ascending
---     waiters  sorted set: lease ID -> end of the place in ms
 -- and in detail 'last' the greatest number of a place, 'lasts' the end in ms of the
--- last place for which these keys last long enough, 'once' if there ever was a
--- place for work that is done once, and 'w<lease ID>' -> <WaiterTTL in ms> <mode> <limit> <permits>
--- <MinToken> <once> <clock of the first request in ms> <inbox> <holder as JSON>.
--- A place counts only while it is in all three.
+-- last place for which these keys last long enough, 'due' an instant in ms before which
+-- no place expires, 'once' if there ever was a place for work that is done once, and
+-- 'w<lease ID>' -> <end in ms> <WaiterTTL in ms> <mode> <limit> <permits> <MinToken>
+-- <once> <clock of the first request in ms> <inbox> <holder as JSON>.
+-- A place counts only while it is in both. One that has expired is given up at the head
+-- of the queue, and wherever mend finds it. There is a 'due' as long as a place.
 --
 -- A message to an inbox is <lease ID> <token>: the lease was handed the lock;
 -- with token 0 it is time to look, with 0 <ms> that it is time when these are over.
@@ -23,7 +23,7 @@
 local function open(at, value)
   local s = {
     key = KEYS[at + LOCK], fence = KEYS[at + FENCE], holders = KEYS[at + HOLDERS], queue = KEYS[at + QUEUE],
-    waiters = KEYS[at + WAITERS], detail = KEYS[at + DETAIL], record = KEYS[at + RECORD],
+    detail = KEYS[at + DETAIL], record = KEYS[at + RECORD],
     mine = false, used = 0, places = 0, number = 0, lasts = 0,
   }
   if writes then
@@ -31,7 +31,7 @@ local function open(at, value)
   end
   s.lock = read(s.key, value)
   -- Most names have no companions: one look is all that they cost.
-  s.busy = redis.call('EXISTS', s.holders, s.queue, s.waiters, s.detail) > 0
+  s.busy = redis.call('EXISTS', s.holders, s.queue, s.detail) > 0
   s.unknown = s.lock and s.lock.unknown or s.busy and readDetail(s) or nil
   s.err = s.lock and s.lock.err or s.unknown
   return s
@@ -43,53 +43,66 @@ local function tell(inbox, id, token)
   redis.pcall('PUBLISH', ARGV[INBOXES] .. inbox, id .. ' ' .. token)
 end
 
--- readPlace returns what a record says of the place that ends at ends, or nil.
-local function readPlace(id, ends, record)
-  local ttl, mode, limit, permits, min, once, since, inbox, holder =
-    string.match(ends and record or '', '^(%d+) (%d) (%d+) (%d+) (%d+) (%d) (%d+) (%x*) (.*)$')
-  return ttl and {
-    id = id, ends = tonumber(ends), ttl = tonumber(ttl), mode = tonumber(mode), limit = tonumber(limit),
-    permits = tonumber(permits), min = min, once = once, since = since, inbox = inbox, holder = holder,
-  }
-end
-
--- place returns what is known of a place, or nil.
-local function place(s, id)
-  local ends = s.places > 0 and redis.call('ZSCORE', s.waiters, id)
-  return ends and readPlace(id, ends, redis.call('HGET', s.detail, 'w' .. id))
-end
-
--- places returns what is known of each of ids; false for none.
+-- places returns what is known of each of ids, which are in the queue; false for none.
+-- live is whether it has not expired.
 local function places(s, ids)
   local all = {}
-  if #ids > 0 then
-    local ends, records = redis.call('ZMSCORE', s.waiters, unpack(ids)), redis.call('HMGET', s.detail, unpack(fields('w', ids)))
-    for i, id in ipairs(ids) do
-      all[i] = readPlace(id, ends[i], records[i]) or false
-    end
+  for i, record in ipairs(#ids > 0 and redis.call('HMGET', s.detail, unpack(fields('w', ids))) or {}) do
+    local ends, ttl, mode, limit, permits, min, once, since, inbox, holder =
+      string.match(record or '', '^(%d+) (%d+) (%d) (%d+) (%d+) (%d+) (%d) (%d+) (%x*) (.*)$')
+    all[i] = ends and {
+      id = ids[i], live = tonumber(ends) > millis(), ends = tonumber(ends), ttl = tonumber(ttl), mode = tonumber(mode), limit = tonumber(limit),
+      permits = tonumber(permits), min = min, once = once, since = since, inbox = inbox, holder = holder,
+    } or false
   end
   return all
 end
 
--- keepPlaces makes the companions of places last as long as one that ends at
--- ends.
-local function keepPlaces(s, ends)
-  if ends > s.lasts then
-    s.lasts = ends + SPARE
-    outlast(s.lasts, s.queue, s.waiters, s.detail)
-  elseif s.saved then
-    return
-  else
-    redis.call('HDEL', s.detail, '') -- needs no memory; see outlast
-  end
-  redis.call('HSET', s.detail, 'seen', num(millis()), 'lasts', num(s.lasts))
-  s.saved = true
+-- rank returns the place of a lease ID in the queue, 1 for the head, 0 for none.
+local function rank(s, id)
+  local n = s.places > 0 and redis.call('ZRANK', s.queue, id)
+  return n and n + 1 or 0
 end
 
--- writePlace writes the record of a place, and more fields.
+-- place returns what is known of a live place, and its rank, or nil.
+local function place(s, id)
+  local n = rank(s, id)
+  local p = n > 0 and places(s, { id })[1]
+  if p and p.live then
+    return p, n
+  end
+end
+
+-- head returns the first live place, or nil.
+local function head(s)
+  for from = 0, math.min(s.places, ROOM) - 1, 16 do
+    for _, p in ipairs(places(s, redis.call('ZRANGE', s.queue, from, from + 15))) do
+      if p and p.live then
+        return p
+      end
+    end
+  end
+  return nil
+end
+
+-- wake sends the first live place a message with the token 0; text may say when it is time.
+local function wake(s, text)
+  local p = head(s)
+  if p then
+    tell(p.inbox, p.id, text)
+  end
+end
+
+-- writePlace writes the record of a place, and more fields. It reports whether the keys
+-- of places end before that.
 local function writePlace(s, p, ...)
+  local short = p.ends > s.lasts
+  s.lasts = short and p.ends + SPARE or s.lasts
+  s.due = math.min(s.due or p.ends, p.ends)
   redis.call('HSET', s.detail, 'w' .. p.id, table.concat({
-    num(p.ttl), p.mode, num(p.limit), num(p.permits), p.min, p.once, p.since, p.inbox, p.holder }, ' '), ...)
+    num(p.ends), num(p.ttl), p.mode, num(p.limit), num(p.permits), p.min, p.once, p.since, p.inbox, p.holder }, ' '),
+    'seen', num(millis()), 'lasts', num(s.lasts), 'due', num(s.due), ...)
+  return short
 end
 
 -- givePlace gives a place at the end of the queue. INVARIANT I7: numbers only
@@ -99,14 +112,14 @@ local function givePlace(s, p)
     s.lasts = 0 -- the keys are made now
   end
   s.number = num(math.max(micros(), s.number + 1))
-  writePlace(s, p, 'layout', 'THIS_LAYOUT', 'last', s.number)
+  local short = writePlace(s, p, 'layout', 'THIS_LAYOUT', 'last', s.number)
   if p.once == '1' then
     redis.call('HSET', s.detail, 'once', '1')
   end
-  redis.call('ZADD', s.queue, s.number, p.id)
-  s.places = s.places + 1
-  redis.call('ZADD', s.waiters, num(p.ends), p.id)
-  keepPlaces(s, p.ends) -- now that they are there
+  s.places = s.places + redis.call('ZADD', s.queue, s.number, p.id)
+  if short then
+    outlast(s.lasts, s.queue, s.detail) -- now that they are there
+  end
   note(s, { eventOf('q', p, string.sub(p.id, 1, 16), '0') })
 end
 
@@ -115,26 +128,28 @@ end
 local function refreshPlace(s, p, ttl, inbox)
   local ends = millis() + ttl
   if ends > p.ends then
-    p.ends = ends
-    keepPlaces(s, ends)
-    redis.call('ZADD', s.waiters, num(ends), p.id)
-  else
-    ttl = p.ttl
+    p.ends, p.ttl = ends, ttl
+    redis.call('HDEL', s.detail, '') -- needs no memory; see outlast
+  elseif p.inbox == inbox then
+    return
   end
-  if p.ttl ~= ttl or p.inbox ~= inbox then
-    p.ttl, p.inbox = ttl, inbox
-    writePlace(s, p)
+  p.inbox = inbox
+  if writePlace(s, p) then
+    outlast(s.lasts, s.queue, s.detail)
   end
 end
 
 -- giveUpPlaces deletes places. Those of heirs end because they are granted the lock.
-local function giveUpPlaces(s, ids, heirs)
+function giveUpPlaces(s, ids, heirs)
   local there = writes and s.places > 0 and places(s, ids) or {}
   local n = s.places > 0 and #ids > 0 and redis.call('ZREM', s.queue, unpack(ids)) or 0
   if n > 0 then
-    redis.call('ZREM', s.waiters, unpack(ids))
-    redis.call('HDEL', s.detail, unpack(fields('w', ids)))
     s.places = s.places - n
+    local gone = fields('w', ids)
+    if s.places == 0 then
+      s.due, gone[#gone + 1] = nil, 'due'
+    end
+    redis.call('HDEL', s.detail, unpack(gone))
     left(s, there, heirs)
   end
 end
@@ -146,20 +161,15 @@ local function expire(s)
     return
   end
   if not s.whole then -- a user deleted detail
-    redis.call('UNLINK', s.holders, s.queue, s.waiters)
+    redis.call('UNLINK', s.holders, s.queue)
     s.busy = false
     return
   end
-  local spoilt = s.over
-  if spoilt then
+  if s.over then
     endGroup(s)
   end
   s.places = redis.call('ZCARD', s.queue)
-  if s.places ~= redis.call('ZCARD', s.waiters) then
-    redis.call('UNLINK', s.queue, s.waiters)
-    s.places, spoilt = 0, true
-  end
-  if spoilt then
+  if s.over or s.places == 0 and s.due then -- or a user deleted the queue
     s.mend = '0 ' .. (string.match(s.mend or '', ' (%d+)$') or '0') -- from the beginning
   end
   mend(s)
@@ -176,7 +186,6 @@ local function expire(s)
     endShared(s, over, permits)
     note(s, events)
   end
-  giveUpPlaces(s, s.places > 0 and take(s, redis.call('ZRANGEBYSCORE', s.waiters, '-inf', num(millis()), 'LIMIT', 0, room)) or {})
   if s.mine and s.lock.left < 0 then
     seal(s) -- a user took the expiry away
   end
@@ -193,13 +202,7 @@ end
 -- sweep deletes what is left of the companions when they hold nothing.
 local function sweep(s)
   if s.busy and not s.mine and s.places == 0 then
-    redis.call('UNLINK', s.holders, s.queue, s.waiters, s.detail)
+    redis.call('UNLINK', s.holders, s.queue, s.detail)
     s.busy = false
   end
-end
-
--- rank returns the place of a lease ID in the queue, 1 for the head, 0 for none.
-local function rank(s, id)
-  local n = s.places > 0 and redis.call('ZRANK', s.queue, id)
-  return n and n + 1 or 0
 end

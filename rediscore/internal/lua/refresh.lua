@@ -42,7 +42,7 @@ local function refresh(at, id, ttl)
     -- Not lengthened: its holder does not know of it yet. INVARIANT I7.
     return { 1, tonumber(h.token) }
   end
-  local p = place(s, id)
+  local p, n = place(s, id)
   if not p then
     return { -5 }
   end
@@ -57,7 +57,7 @@ local function refresh(at, id, ttl)
   end
   refreshPlace(s, p, ttl, p.inbox)
   s.way = s.way or blocker(s, 0)
-  return { s.way[1], s.way[2], s.way[3], rank(s, id), s.way[5], s.way[6], s.way[7] }
+  return { s.way[1], s.way[2], s.way[3], n, s.way[5], s.way[6], s.way[7] }
 end
 
 local replies, n = {}, (#ARGV - HEAD_ARGS) / EACH_ARGS

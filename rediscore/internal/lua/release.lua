@@ -37,12 +37,9 @@ elseif h then
 end
 giveUpPlaces(s, { id })
 serveOrYield(s)
-if h and ARGV[KEEP_FOR] ~= '0' and s.places > 0 then
+if h and ARGV[KEEP_FOR] ~= '0' then
   -- The name may be closed for less long than it seemed.
-  local p = place(s, redis.call('ZRANGE', s.queue, 0, 0)[1])
-  if p then
-    tell(p.inbox, p.id, '0')
-  end
+  wake(s, '0')
 end
 sweep(s)
 return { h and 1 or 0, remember, s.more and 1 or 0 }

@@ -39,9 +39,9 @@ local function refused(s, r)
   end
   -- INVARIANT I12: one kind of leases and places at a time.
   local kind = s.lock and s.lock.limit
-  if not kind and s.places > 0 then
-    local head = place(s, redis.call('ZRANGE', s.queue, 0, 0)[1])
-    kind = head and head.limit
+  if not kind then
+    local first = head(s)
+    kind = first and first.limit
   end
   if kind and kind ~= r.limit then
     return { -4, kind }

@@ -54,13 +54,13 @@ func ForEngine(o Options) Engine {
 			serving+"id token older closed from break_memory most_breaks about message lift").with(crowd).again(),
 		Breaks:  build("clock breaks", "broken", "").again(),
 		History: build("feed "+serve+"history", state+" broken", serving).with(crowd).again(),
-		Extend:  build(leases+"extend", "| lock fence holders waiters detail", "token_memory feed | id ttl token").with(events).again(),
+		Extend:  build(leases+"extend", "| lock fence holders queue detail", "token_memory feed | id ttl token").with(events).again(),
 
 		Recall:      build("recall", "record", "").again(),
 		Records:     build("records", "| record", "head").again(),
 		Used:        build("used", "| lock detail", "").again(),
 		List:        build("list", "| lock fence detail", "").again(),
-		Inspect:     build("value inspect", "| lock fence holders queue waiters detail", "places from").again(),
+		Inspect:     build("value inspect", "| lock fence holders queue detail", "places from").again(),
 		InspectRest: build("inspect_rest", "holders detail", "cursor group").again(),
 
 		ExtendAlone:  build("value extend_alone", "lock", "id ttl token"),

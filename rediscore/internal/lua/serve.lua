@@ -37,45 +37,41 @@ local function rememberToken(s, token)
   putToken(s.fence, token, s.lock and s.lock.left or 0, ARGV[TOKEN_MEMORY])
 end
 
--- putExclusive records an exclusive lease, granted now, that ends at ends, or ttl ms
--- from now.
-local function putExclusive(s, r, token, ttl, ends)
-  local value = exclusive(r.id, num(ttl), token, num(micros()), r.holder)
-  if ends then
-    redis.call('SET', s.key, value, 'PXAT', num(ends))
-  else
-    redis.call('SET', s.key, value, 'PX', num(ttl))
-  end
-end
-
--- countIn counts a lease that is granted to r, before it is recorded.
-local function countIn(s, r, token, ttl, ends)
-  s.last = token
+-- countIn counts a lease that is granted to r, until r.ends, before it is recorded.
+local function countIn(s, r, token)
+  s.last, r.member, r.token, r.granted = token, r.id, token, num(micros())
   if r.mode == EXCLUSIVE then
-    s.lock = { left = ends - millis(), id = r.id, proposer = '', token = token, ttl = ttl, granted = num(micros()), holder = r.holder, limit = 0 }
+    s.lock = { left = r.ends - millis(), id = r.id, proposer = '', token = token, ttl = r.ttl, granted = r.granted, holder = r.holder, limit = 0 }
     return
   end
   if not s.lock then
     beginGroup(s, r.id, r.limit)
   end
   s.busy, s.used = true, s.used + r.permits
-  s.lock.left = math.max(s.lock.left, ends - millis())
+  s.lock.left = math.max(s.lock.left, r.ends - millis())
 end
 
--- grant records a lease that ends ttl ms from now.
-local function grant(s, r, token, ttl)
-  local free, ends = not s.lock, millis() + ttl
-  countIn(s, r, token, ttl, ends)
-  rememberToken(s, token)
+-- putLeases records leases that were counted in, of a name that was free, or not.
+local function putLeases(s, free, all)
+  local r = all[1]
+  rememberToken(s, s.last)
   if r.mode == EXCLUSIVE then
-    putExclusive(s, r, token, ttl)
+    redis.call('SET', s.key, exclusive(r.id, num(r.ttl), r.token, r.granted, r.holder), 'PXAT', num(r.ends))
   else
     if free then
-      writeGroup(s, num(ends))
+      writeGroup(s, num(r.ends))
     end
-    putShared(s, { { member = r.id, ends = ends, ttl = ttl, token = token, permits = r.permits, granted = num(micros()), holder = r.holder } })
+    putShared(s, all)
   end
-  note(s, { eventOf('a', r, token, '0') })
+end
+
+-- grant records the lease of a request whose token was drawn.
+local function grant(s, r)
+  local free = not s.lock
+  r.ends = millis() + r.ttl
+  countIn(s, r, r.token)
+  putLeases(s, free, { r })
+  note(s, { eventOf('a', r, r.token, '0') })
 end
 
 -- Granting the lock to a waiter is as much work as ending this many leases.
@@ -91,6 +87,7 @@ local function nextInLine(s)
     local ids = redis.call('ZRANGE', s.queue, #gone, #gone + math.min(look, math.ceil(room / GRANT)) - 1)
     for i, p in ipairs(places(s, ids)) do
       local token = '0'
+      p = p and p.live and p
       if p and p.once == '1' and recorded == nil then
         recorded = redis.call('EXISTS', s.record) == 1
       end
@@ -102,11 +99,10 @@ local function nextInLine(s)
         if not token then
           return gone, heirs, notices
         end
-        countIn(s, p, token, p.ttl, p.ends)
-        p.member, p.token, p.granted = p.id, token, num(micros())
+        countIn(s, p, token)
         heirs[#heirs + 1], heirs[p.id] = p, true
       end
-      gone[#gone + 1] = ids[i] -- without p, somebody deleted its record
+      gone[#gone + 1] = ids[i] -- without p, it has expired, or a user deleted its record
       if p then
         notices[#notices + 1] = { p.inbox, p.id, token }
       end
@@ -133,15 +129,7 @@ local function serve(s)
   local gone, heirs, notices = nextInLine(s)
   giveUpPlaces(s, gone, heirs) -- first, because it needs no memory; see outlast
   if #heirs > 0 then
-    rememberToken(s, s.last)
-    if heirs[1].mode == EXCLUSIVE then
-      putExclusive(s, heirs[1], heirs[1].token, heirs[1].ttl, heirs[1].ends)
-    else
-      if free then
-        writeGroup(s, num(heirs[1].ends))
-      end
-      putShared(s, heirs)
-    end
+    putLeases(s, free, heirs)
   end
   local events = {}
   for i, p in ipairs(heirs) do

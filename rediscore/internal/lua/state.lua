@@ -7,9 +7,9 @@
 --              is a lease ID, or '-<lease ID> <token>' for a lease that is over
 --              and keeps its share of the name closed.
 --     detail   hash: 'layout' its number, 'group' as in the key, 'used' permits,
---              'seen' the greatest clock in ms by which an end was set, 'mend' as
---              in mend, and for each member 'h<member>' -> <TTL in ms> <token>
---              <permits> <granted> <holder as JSON>
+--              'seen' the greatest clock in ms by which an end was set, 'mend' and
+--              'due' as in mend, and for each member 'h<member>' -> <TTL in ms>
+--              <token> <permits> <granted> <holder as JSON>
 -- A group is called after the lease ID of its first lease. The leases count
 -- only while key and detail name the same group and holders is there: whoever
 -- deletes the key ends them all, and after the loss of a companion the name
@@ -21,13 +21,14 @@
 -- If it is in another, or in none, every script refuses the name and changes
 -- nothing. If somebody deleted detail, the others mean nothing any more.
 --
--- A state s is a table with the names of the keys (key, holders, waiters,
--- detail, and more in queue.lua), the lock that read found, and
+-- A state s is a table with the names of the keys (key, holders, queue, detail,
+-- and more in queue.lua), the lock that read found, and
 --     err   why the name cannot be used, or nil; unknown, if that is its layout
 --     mine  whether the leases in holders are live
 --     over  whether there is a group whose leases are not
 --     whole whether detail is there
---     used, seen, mend  as in detail
+--     used, seen, mend, due  as in detail
+--     places  how many places there are
 --     more  whether this call had no room for all that was to be done
 
 -- A script does a bounded amount of work for leases and places that are not its
@@ -163,7 +164,7 @@ end
 -- leases in holders are live. It returns the error's text if the layout is not
 -- this one.
 local function readDetail(s)
-  local known = redis.call('HMGET', s.detail, 'layout', 'group', 'used', 'seen', 'mend', 'ours', 'alien', 'gap', 'last', 'lasts', 'once')
+  local known = redis.call('HMGET', s.detail, 'layout', 'group', 'used', 'seen', 'mend', 'ours', 'alien', 'gap', 'last', 'lasts', 'once', 'due')
   local err = unknownDetail(s.detail, known[1])
   if err then
     return err
@@ -171,69 +172,96 @@ local function readDetail(s)
   local any = redis.call('EXISTS', s.holders) == 1
   s.whole, s.used, s.seen, s.mend = known[1], tonumber(known[3] or 0), tonumber(known[4] or 0), known[5]
   s.ours, s.alien, s.gap = tonumber(known[6]), tonumber(known[7]), tonumber(known[8])
-  s.number, s.lasts, s.once = tonumber(known[9] or 0), tonumber(known[10] or 0), known[11]
+  s.number, s.lasts, s.once, s.due = tonumber(known[9] or 0), tonumber(known[10] or 0), known[11], tonumber(known[12])
   s.mine = any and s.lock ~= nil and s.lock.group ~= nil and s.lock.group == known[2]
   s.over = not s.mine and (any or known[2])
   return nil
 end
 
--- amend deletes the records of members, or of places, that are not in their
--- set, and brings the ends of the others back to now plus the TTL.
-local function amend(s, set, mark, list, records)
-  local gone, late = {}, {}
-  local ends = #list > 0 and redis.call('ZMSCORE', set, unpack(list)) or {}
-  for i, member in ipairs(list) do
-    local latest = millis() + tonumber(string.match(records[i], '^%d+') or 0)
-    if not ends[i] then
-      gone[#gone + 1] = mark .. member
-    elseif tonumber(ends[i]) > latest then
-      late[#late + 1], late[#late + 2] = num(latest), member
+-- giveUpPlaces is in queue.lua, and nil in scripts without that.
+local giveUpPlaces
+
+-- amend deletes the records of members, or of places, that are not in their set, and
+-- brings the ends of the others back to now plus the TTL. It gives up the places that
+-- have expired, and reports how many. s.due becomes the first end of the others.
+local function amend(s, mark, set, list, records)
+  local gone, late, over = {}, {}, {}
+  for i, ends in ipairs(#list > 0 and redis.call('ZMSCORE', set, unpack(list)) or {}) do
+    local record = records[i]
+    if ends and mark == 'w' then
+      ends, record = string.match(record, '^(%d+) (.*)$')
+    end
+    local latest = millis() + tonumber(string.match(record or '', '^%d+') or 0)
+    if not ends then
+      gone[#gone + 1] = mark .. list[i]
+    elseif mark == 'w' and tonumber(ends) <= millis() and giveUpPlaces then
+      over[#over + 1] = list[i]
+    elseif mark == 'w' then
+      if tonumber(ends) > latest then
+        ends = latest
+        late[#late + 1], late[#late + 2] = 'w' .. list[i], num(ends) .. ' ' .. record
+      end
+      s.due = math.min(s.due or ends, ends)
+    elseif tonumber(ends) > latest then
+      late[#late + 1], late[#late + 2] = num(latest), list[i]
     end
   end
   if #gone > 0 then
     redis.call('HDEL', s.detail, unpack(gone))
   end
   if #late > 0 then
-    redis.call('ZADD', set, unpack(late))
+    redis.call(mark == 'w' and 'HSET' or 'ZADD', mark == 'w' and s.detail or set, unpack(late))
   end
+  if #over > 0 then
+    giveUpPlaces(s, over)
+  end
+  return #over
 end
 
--- mend amends all records, some in each call until it has seen all. It is
--- begun when a set was lost, and when the clock went back: then nothing may
--- last longer than the TTL that it was last given, counted from now. No end is
--- later than 'seen' plus its TTL, so that at a later clock there is nothing to
--- do. 'mend' says how far it is, in the words of HSCAN, and the greatest clock
--- by which it has brought ends back, 0 if the clock did not go back.
+-- mend amends all records, some in each call until it has seen all. It is begun
+--     when a set was lost;
+--     when the clock went back: then nothing may last longer than the TTL that it was
+--     last given, counted from now. No end is later than 'seen' plus its TTL, so that
+--     at a later clock there is nothing to do;
+--     when a place may have expired: none has before 'due'. While 'mend' is set, 'due'
+--     is the first end of the places that it has seen, and of those given meanwhile.
+-- 'mend' says how far it is, in the words of HSCAN, and the greatest clock by which it
+-- has brought ends back, 0 if the clock did not go back.
 local function mend(s)
   local cursor, clock = string.match(s.mend or '', '^(%d+) (%d+)$')
   clock = tonumber(clock or 0)
   local back = clock > 0 or s.seen > millis()
-  if not s.mend and not back then
+  if not s.mend and not back and not (giveUpPlaces and s.places > 0 and (s.due or 0) <= millis()) then
     return
   end
   if back then
     cursor, clock = clock > 0 and cursor or nil, math.max(clock, millis())
   end
-  redis.call('HDEL', s.detail, 'mend') -- needs no memory; see outlast
+  s.due = (cursor or '0') ~= '0' and s.due or nil
+  redis.call('HDEL', s.detail, 'mend', 'due') -- needs no memory; see outlast
   local page = redis.call('HSCAN', s.detail, cursor or '0', 'COUNT', ROOM)
-  local members, places = { {}, {} }, { {}, {} }
+  local lists = { h = { {}, {} }, w = { {}, {} } }
   for i = 1, #page[2], 2 do
-    local field, mark = page[2][i], string.sub(page[2][i], 1, 1)
-    local list = mark == 'h' and members or mark == 'w' and places
+    local list = lists[string.sub(page[2][i], 1, 1)]
     if list then
-      list[1][#list[1] + 1], list[2][#list[2] + 1] = string.sub(field, 2), page[2][i + 1]
+      list[1][#list[1] + 1], list[2][#list[2] + 1] = string.sub(page[2][i], 2), page[2][i + 1]
     end
   end
-  amend(s, s.holders, 'h', unpack(members))
-  amend(s, s.waiters, 'w', unpack(places))
-  if page[1] ~= '0' then
-    redis.call('HSET', s.detail, 'mend', page[1] .. ' ' .. num(clock))
-    s.more = s.more or back
+  amend(s, 'h', s.holders, unpack(lists.h))
+  local over = amend(s, 'w', s.queue, unpack(lists.w))
+  s.mend = page[1] ~= '0' and page[1] .. ' ' .. num(clock) or nil
+  if s.mend then
+    redis.call('HSET', s.detail, 'mend', s.mend)
+    -- Where some have expired, no request is told its place before all have gone.
+    s.more = s.more or back or over > 0
   elseif back then
     s.seen = clock
     redis.call('HSET', s.detail, 'seen', num(clock))
     if s.mine then
       seal(s)
     end
+  end
+  if s.due then
+    redis.call('HSET', s.detail, 'due', num(s.due))
   end
 end

@@ -47,10 +47,7 @@ local function yield(s)
   local ms = seen and GAP or GLIMPSE
   s.gap = millis() + ms
   redis.pcall('HSET', s.detail, 'ours', num(s.gap), 'gap', num(s.gap))
-  local head = place(s, redis.call('ZRANGE', s.queue, 0, 0)[1])
-  if head then
-    tell(head.inbox, head.id, '0 ' .. num(ms))
-  end
+  wake(s, '0 ' .. num(ms))
   return true
 end
 
