@@ -45,7 +45,7 @@ type cohortKey struct {
 	ttl  time.Duration
 }
 
-// cohorts are those of one client. mu is taken before leaseKeeper.mu and Lease.mu.
+// cohorts has all cohorts of one client. mu is taken before leaseKeeper.mu and Lease.mu.
 type cohorts struct {
 	mu  sync.Mutex // guards all, and the cohorts
 	all map[cohortKey]*cohort

@@ -26,7 +26,7 @@ func tokenRequirements() []Requirement {
 		{"MinTokenLiftsToken", "I2", nil, minTokenLifts,
 			"the token granted must be greater than MinToken, and so must every later one"},
 		{"TokensLeaveRoom", "I2", canQueue, tokensLeaveRoom,
-			"a grant must carry a token that is greater by TokenRange, at least, than that of every earlier grant of the name"},
+			"a grant must carry a token that is greater by TokenRange, at least, than the token of every earlier grant of the name"},
 		{"MinTokenTooFarAheadIsInvalid", "I2", nil, minTokenTooFar,
 			"a MinToken more than MaxTokenLead ahead of the store's clock must be refused with ErrInvalid and change nothing"},
 	}

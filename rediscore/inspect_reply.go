@@ -28,7 +28,7 @@ type inspection struct {
 	rest   bool // there are more leases
 	places []entry
 	next   string // number of the last place looked at, if there are more
-	part   bool   // the length of the queue is that of the places looked at
+	part   bool   // the length counts only the places looked at
 }
 
 // unheld is the ms left of a free lock.
