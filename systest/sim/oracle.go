@@ -137,7 +137,11 @@ func (o *oracle) look(keys []string, reply any) {
 // held reports whether a reply is acquire.lua's reply to a request that has to wait.
 func held(reply any) bool {
 	items, _ := reply.([]any)
-	return len(items) == 4 && items[0] == int64(0)
+	if len(items) != 7 || items[0] != int64(0) {
+		return false
+	}
+	_, named := items[2].(string) // the holder; a batch has numbers only
+	return named
 }
 
 // checkLengthsLocked: no waiter waits for longer than the TTL of the holder or waiter
