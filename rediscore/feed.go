@@ -72,7 +72,7 @@ func (v *events) session(life context.Context, session Session) error {
 	space := v.store.keys
 	feed, heard := space.Inboxes()+keys.Feed, space.Inboxes()+keys.Heard
 	told := func(channel, message string) {
-		if channel == feed && life.Err() == nil {
+		if channel == feed && life.Err() == nil && v.isHeard() {
 			v.message(message)
 		}
 	}
@@ -109,6 +109,14 @@ func (v *events) hears(life context.Context, listens bool) {
 		v.listens = listens
 		v.feed.Tell(lockinfo.HistoryEvent{Kind: lockinfo.HistoryGap})
 	}
+}
+
+// isHeard reports whether the listeners have had the gap with which a feed begins. An event
+// that comes before it, because another engine listens, is one that the gap counts for.
+func (v *events) isHeard() bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.listens
 }
 
 // message runs in the connection's reading goroutine. One that makes no sense is

@@ -1,0 +1,61 @@
+package rediscore
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/holdfast-locks/holdfast/lockinfo"
+)
+
+// A crier is a Redis Cluster whose servers send a message before the engine is on all of
+// them, and another one afterwards.
+type crier struct {
+	parrot
+	later func()
+}
+
+func (c *crier) Mode() Mode             { return InCluster }
+func (c *crier) Nodes() map[string]Conn { return map[string]Conn{"a:1": c} }
+func (c *crier) Dedicate() Session      { return &cry{of: c} }
+
+type cry struct {
+	Session
+	of *crier
+}
+
+func (s *cry) Subscribe(_ context.Context, told func(channel, message string), channels ...string) (<-chan error, error) {
+	if len(channels) == 2 {
+		say := func(name string) {
+			told(channels[0], fmt.Sprintf("%s\t1700000000000000\ta1700000000000000 1 0 0 0 0 {}", name))
+		}
+		say("early")
+		s.of.later = func() { say("later") }
+	}
+	return make(chan error), nil
+}
+
+func (s *cry) Close() {}
+
+// TestFeedBeginsWithAGap: what a server sends before the engine listens to all of them
+// comes before the gap, and is dropped: the gap counts for it.
+func TestFeedBeginsWithAGap(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		conn := &crier{}
+		e, err := New(conn, &Options{History: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		var seen []string
+		stop := e.OnEvent(func(event lockinfo.HistoryEvent) { seen = append(seen, event.Kind.String()+" "+event.Name) })
+		defer stop()
+		synctest.Wait()
+		conn.later()
+		synctest.Wait()
+		if got, want := fmt.Sprint(seen), "[gap  acquired later]"; got != want {
+			t.Errorf("the feed has %s, want %s", got, want)
+		}
+	})
+}
