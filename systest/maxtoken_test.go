@@ -46,7 +46,7 @@ func TestGreatestTokens(t *testing.T) {
 		client := newClient(t, engine, nil)
 		giveBack(t, acquireWith(t, client, "great", nil)) // so that the store knows the name
 		for want := driver.MaxToken - each + 1; want <= driver.MaxToken; want++ {
-			setLast("great", want-1)
+			setLast("great", want-driver.TokenRange)
 			lease := acquireWith(t, client, "great", nil)
 			shown := shownToken(t, binary, url)
 			if err := guard.Advance(t.Context(), "resource", lease); err != nil {
@@ -57,7 +57,7 @@ func TestGreatestTokens(t *testing.T) {
 				t.Error(err)
 			}
 			giveBack(t, lease)
-			setLast("great", want-1)
+			setLast("great", want-driver.TokenRange)
 			told := toldToken(t, binary, url)
 			if lease.Token() == want && shown == fmt.Sprint(want) && told == fmt.Sprint(want) && strings.Contains(mark, fmt.Sprint(want)) {
 				exact++

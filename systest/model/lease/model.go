@@ -133,6 +133,9 @@ func (m Model) step(s state, o step) (state, bool) {
 		if o.Outcome == Lost {
 			return m.lapse(s, o, mine)
 		}
+		if o.handed && !mine {
+			return s, true
+		}
 		return s.free(), mine
 	case Cancel:
 		if o.tomb {
@@ -164,6 +167,9 @@ func (m Model) acquire(s state, o step, mine bool) (state, bool) {
 	if mine && o.Token == s.token {
 		s.ends = max(s.ends, o.Deadline)
 		return s, true
+	}
+	if o.turn && s.last != o.LeaseID && o.Token < s.token {
+		return s, true // of a lease that a fault has ended: the resource refuses its token
 	}
 	turn := m.Reserve > 0 && s.last == o.LeaseID && o.Token < s.base+m.Reserve // it follows on one that has ended
 	if o.Token <= s.token || !turn && s.base > 0 && o.Token < s.base+m.Reserve {

@@ -266,3 +266,26 @@ func TestTurns(t *testing.T) {
 		})
 	}
 }
+
+// TestTurnsAfterLoss: a lease that a fault has ended is handed on until the client
+// notices. Its tokens are below that of the next lease, and the resource refuses them.
+func TestTurnsAfterLoss(t *testing.T) {
+	fault := flushed(2, 3)
+	stale := []Op{got("b", 4, 5, 50), by(5, released("a", 6, 7)), got("a", 0, 9, 6), by(6, gone("a", 10, 11))}
+	for name, c := range map[string]struct {
+		mode  Mode
+		legal bool
+		ops   []Op
+	}{
+		"after a fault":               {Fenced, true, append([]Op{got("a", 0, 1, 5), fault}, stale...)},
+		"without a fault":             {Fenced, false, append([]Op{got("a", 0, 1, 5)}, stale...)},
+		"and no turn follows":         {Fenced, false, []Op{got("a", 0, 1, 5), fault, got("b", 4, 5, 50), by(5, released("a", 6, 7))}},
+		"a grant with a lesser token": {Fenced, false, []Op{got("a", 0, 1, 50), fault, got("b", 4, 5, 6)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := legal(t, Model{c.mode, linger, 4}, c.ops); got != c.legal {
+				t.Errorf("legal is %t, want %t", got, c.legal)
+			}
+		})
+	}
+}

@@ -16,6 +16,9 @@ type step struct {
 	tomb bool
 	// never: no lock could have answered so.
 	never bool
+	// turn: an acquire that was handed a lease on within its client, and so did not ask the
+	// store; handed: a release that handed it on. A fault may have ended the lease before.
+	turn, handed bool
 }
 
 // afterTurns notes of each turn of a cohort that it is no earlier than the end of the turn
@@ -35,6 +38,21 @@ func afterTurns(own []Op) {
 			own[i].Call = max(o.Call, began)
 		}
 		last = max(last, own[i].Call)
+	}
+}
+
+// markTurns marks what the callers of a cohort did without the store, in the steps of one
+// lease ID.
+func markTurns(own []step) {
+	first, last := uint64(math.MaxUint64), uint64(0)
+	for _, o := range own {
+		if o.Kind == Acquire && o.Outcome == Done {
+			first, last = min(first, o.Token), max(last, o.Token)
+		}
+	}
+	for i, o := range own {
+		own[i].turn = o.Kind == Acquire && o.Token > first
+		own[i].handed = o.Kind == Release && o.Token != 0 && o.Token < last
 	}
 }
 
@@ -63,6 +81,9 @@ func (m Model) prepare(ops []Op) []step {
 		afterTurns(own)
 		slices.SortStableFunc(own, func(a, b Op) int { return cmp.Compare(a.Call, b.Call) })
 		s, w := m.prepareLease(twice(own, faults), len(faults) > 0)
+		if m.Mode == Fenced && len(faults) > 0 {
+			markTurns(s)
+		}
 		steps, windows = append(steps, s...), append(windows, w...)
 	}
 	for _, o := range inspects {
