@@ -74,7 +74,8 @@ func (r *row) start(shape int) *cell {
 	args = append(args, c.name, "--", "sh", filepath.Join(c.dir, "shape.sh"))
 	store := "redis://" + r.proxy.Addr()
 	if r.event.terminal {
-		c.term = startTerminal(r.t, store, "trap : INT; holdfast "+strings.Join(args, " ")+`; echo "status $?"`)
+		// Ctrl-C would discard what was printed and not read, the status too.
+		c.term = startTerminal(r.t, store, "trap : INT; stty noflsh; holdfast "+strings.Join(args, " ")+`; echo "status $?"`)
 	} else {
 		c.holder = start(r.t, store, args...)
 	}
