@@ -130,16 +130,15 @@ func (a *acquisition) join(f *follower) *cohort {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	key := cohortKey{a.req.Name, a.opts.TTL}
+	if co := all.all[key]; co != nil {
+		co.expireLocked() // and is forgotten if no caller waits
+	}
 	co := all.all[key]
 	if co == nil {
 		co = &cohort{client: a.client, key: key}
 		if all.all == nil {
 			all.all = map[cohortKey]*cohort{}
 		}
-		all.all[key] = co
-	}
-	if co.open != nil && !time.Now().Before(co.until) {
-		co.closeLocked()
 		all.all[key] = co
 	}
 	if !co.led && co.open == nil {
@@ -151,9 +150,9 @@ func (a *acquisition) join(f *follower) *cohort {
 	return co
 }
 
-// lead makes the caller the one that requests the lock. It goes on with the lease ID
-// of the leader before it, whose place it thus has: only the answer of the store to its
-// own request says what has become of that.
+// lead makes the caller the one that requests the lock. It goes on with the lease ID, and
+// so with the place, of the leader before it. Whether that place still stands, it learns only
+// from the store's reply to its own request.
 func (a *acquisition) lead(co *cohort, id LeaseID) {
 	if a.leads = co; id != "" {
 		a.req.LeaseID, a.uncertain = id, true
@@ -266,16 +265,13 @@ func (l *Lease) handOn(now instant) (*Lease, *follower) {
 	if co.open != l || len(co.waiting) == 0 || co.turns == cohortTurns || !now.Mono.Before(co.until) {
 		return nil, nil
 	}
-	f := co.waiting[0]
-	next := l.client.leases.replace(l, f, now)
+	next := l.client.leases.replace(l, co.waiting[0], now)
 	if next == nil {
 		return nil, nil
 	}
-	co.waiting[0] = nil
-	co.waiting = co.waiting[1:]
 	co.open = next
 	co.turns++
-	return next, f
+	return next, co.takeFirstLocked()
 }
 
 // endTurns notes that the store has released the lease: a caller that waits requests the lock
@@ -314,8 +310,8 @@ func (k *leaseKeeper) replace(l *Lease, f *follower, now instant) *Lease {
 	return next
 }
 
-// successor returns the turn after l in its cohort; nil if there is none. A loss that is told
-// of l, while it is handed on, concerns that.
+// successor returns the turn after l in its cohort; nil if there is none. A message about the
+// loss of l may arrive while l is handed on; then it concerns the successor.
 func (l *Lease) successor() *Lease {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -334,6 +330,11 @@ func (co *cohort) armLocked() {
 func (co *cohort) expire() {
 	co.client.cohorts.mu.Lock()
 	defer co.client.cohorts.mu.Unlock()
+	co.expireLocked()
+}
+
+// expireLocked closes the cohort if that time has passed.
+func (co *cohort) expireLocked() {
 	if co.open != nil && !time.Now().Before(co.until) {
 		co.closeLocked()
 	}
@@ -362,8 +363,14 @@ func (co *cohort) promoteLocked(id LeaseID) bool {
 		return false
 	}
 	co.led = true
-	co.waiting[0].turn <- turn{lead: true, id: id}
+	co.takeFirstLocked().turn <- turn{lead: true, id: id}
+	return true
+}
+
+// takeFirstLocked removes the caller that has waited longest.
+func (co *cohort) takeFirstLocked() *follower {
+	f := co.waiting[0]
 	co.waiting[0] = nil
 	co.waiting = co.waiting[1:]
-	return true
+	return f
 }

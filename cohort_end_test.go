@@ -1,0 +1,396 @@
+package holdfast_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/mem"
+)
+
+// A loss in the middle ends the present turn, with its reason, and those who wait get
+// the lock of the store. A break names the token of the first turn, or all up to a later one.
+func TestCohortBroken(t *testing.T) {
+	for _, named := range []string{"any", "first", "present"} {
+		t.Run(named, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				engine := newFaulty()
+				c, admin := newClient(t, engine, cohorts), newClient(t, newFaultyOn(engine.Engine), nil)
+				waiting := queueUp(c, 4, nil)
+				first := soon(t, waiting[0])
+				release(t, first)
+				l := soon(t, waiting[1])
+				opts := &holdfast.BreakOptions{Author: "ada", Reason: "it is wrong"}
+				switch named {
+				case "first":
+					opts.Token = first.Token()
+				case "present":
+					opts.Token, opts.Older = l.Token(), true
+				}
+				if _, err := admin.Break(t.Context(), "a", opts); err != nil {
+					t.Fatal(err)
+				}
+				<-l.Context().Done()
+				why(t, l, "ada", "it is wrong")
+				if named == "first" {
+					_ = l.Release(t.Context())
+				}
+				began := time.Now()
+				third := soon(t, waiting[2]) // even if the holder has not called Release
+				if third.ID() == l.ID() || third.Token() <= l.Token() || time.Since(began) > 20*time.Millisecond {
+					t.Errorf("token %d after %d, within %s", third.Token(), l.Token(), time.Since(began))
+				}
+				if err := l.Release(t.Context()); !errors.Is(err, holdfast.ErrBroken) {
+					t.Errorf("Release = %v, want the break", err)
+				}
+				release(t, third)
+				release(t, soon(t, waiting[3]))
+				nothingLeft(t, engine, "a")
+			})
+		})
+	}
+}
+
+// A loss that is told of a turn while it is handed on ends the next one.
+func TestCohortLossDuringHandOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, cohorts)
+		waiting := queueUp(c, 2, nil)
+		first := soon(t, waiting[0])
+		release(t, first)
+		next := soon(t, waiting[1])
+		holdfast.ToldOf(c, first, driver.Loss{Name: "a", LeaseID: first.ID(), Err: driver.ErrLost})
+		if !errors.Is(context.Cause(next.Context()), holdfast.ErrLost) {
+			t.Error("the next turn goes on")
+		}
+	})
+}
+
+// A caller that stops waiting has no effect on the others, whether it leads them or not. The last
+// one gives up the place.
+func TestCohortCancelled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c, other := newClient(t, engine, cohorts), newClient(t, newFaultyOn(engine.Engine), nil)
+		for _, cancelled := range [][]int{{0}, {1}, {0, 1}, {2, 0}, {0, 1, 2}, {2, 1, 0}} {
+			free := foreign(t, engine, "a", time.Hour)
+			var waiting []<-chan outcome
+			var cancels []context.CancelFunc
+			for range 3 {
+				ctx, cancel := context.WithCancel(t.Context())
+				waiting, cancels = append(waiting, enqueue(ctx, c, "a", nil)), append(cancels, cancel)
+			}
+			theirs := enqueue(t.Context(), other, "a", nil)
+			for _, i := range cancelled {
+				cancels[i]()
+				err := ended(t, waiting[i]).err
+				if held := (*holdfast.HeldError)(nil); !errors.Is(err, context.Canceled) || !errors.As(err, &held) {
+					t.Errorf("cancelled %v: %v, want the cancel and who held it", cancelled, err)
+				}
+				synctest.Wait()
+			}
+			if n := places(t, engine); n != 1+min(1, 3-len(cancelled)) {
+				t.Errorf("cancelled %v: %d places", cancelled, n)
+			}
+			free()
+			for i, w := range waiting { // they keep their place in front of the other client
+				if !slices.Contains(cancelled, i) {
+					release(t, soon(t, w))
+				}
+			}
+			release(t, soon(t, theirs))
+			time.Sleep(time.Minute)
+			nothingLeft(t, engine, "a")
+			cancels[0]()
+			cancels[1]()
+			cancels[2]()
+		}
+	})
+}
+
+// INVARIANT I5: whenever the callers stop waiting, and whichever requests get no answer, neither
+// a lease nor a place is left, and no turn is lost to one that has left.
+func TestCohortCancelledAtAnyTime(t *testing.T) {
+	for ms := range 25 {
+		for _, n := range []int{1, 3} {
+			synctest.Test(t, func(t *testing.T) {
+				engine := newFaulty()
+				c := newClient(t, engine, cohorts)
+				engine.set(delay(3*time.Millisecond), delay(4*time.Millisecond))
+				free := foreign(t, engine, "a", time.Hour)
+				time.AfterFunc(8*time.Millisecond, free)
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(ms)*time.Millisecond)
+				defer cancel()
+				var all sync.WaitGroup
+				got := 0
+				for i := range n + 1 {
+					ctx := ctx
+					if i == n {
+						ctx = t.Context()
+					}
+					all.Go(func() {
+						l, err := c.Acquire(ctx, "a", nil)
+						if err == nil {
+							time.Sleep(time.Millisecond)
+							err = l.Release(t.Context())
+						}
+						if i == n {
+							got++
+						}
+						if err != nil && (i == n || !errors.Is(err, context.DeadlineExceeded)) {
+							t.Errorf("%d ms: caller %d: %v", ms, i, err)
+						}
+					})
+				}
+				all.Wait()
+				engine.heal()
+				time.Sleep(time.Minute)
+				nothingLeft(t, engine, "a")
+				if got != 1 {
+					t.Error("the last caller has not been served")
+				}
+			})
+		}
+	}
+}
+
+// A spent context ends without a word.
+type spent struct {
+	context.Context
+	over atomic.Bool
+}
+
+func (s *spent) Err() error {
+	if s.over.Load() {
+		return context.Canceled
+	}
+	return s.Context.Err()
+}
+
+// One that stops waiting at the very moment when it is to lead, or when its turn begins, passes that
+// on, and the last gives it up.
+func TestCohortCancelledInTheMoment(t *testing.T) {
+	for _, others := range []int{0, 2} {
+		for _, receives := range []string{"lead", "lead and place", "lease"} {
+			t.Run(fmt.Sprint(receives, ", others ", others), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					engine := newFaulty()
+					c := newClient(t, engine, cohorts)
+					first := soon(t, enqueue(t.Context(), c, "a", nil))
+					ahead, leave := context.WithCancel(t.Context())
+					defer leave()
+					if receives == "lead and place" {
+						time.Sleep(time.Second) // no turn follows on the first
+						enqueue(ahead, c, "a", nil)
+					}
+					ctx := &spent{Context: t.Context()}
+					gone := enqueue(ctx, c, "a", nil)
+					waiting := queueUp(c, others, nil)
+					ctx.over.Store(true)
+					switch receives {
+					case "lead":
+						time.Sleep(20 * time.Millisecond)
+					case "lead and place":
+						leave()
+						synctest.Wait()
+					}
+					release(t, first)
+					if o := ended(t, gone); !errors.Is(o.err, context.Canceled) {
+						t.Errorf("%v, want the cancel", o.err)
+					}
+					for _, w := range waiting {
+						release(t, soon(t, w))
+					}
+					synctest.Wait()
+					nothingLeft(t, engine, "a") // and not only after a while
+				})
+			})
+		}
+	}
+}
+
+// An error that all callers would have, all get, at once.
+func TestCohortUnavailable(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, cohorts)
+		engine.set(hang("acquire"), nil)
+		start := time.Now()
+		waiting := queueUp(c, 3, nil)
+		patient := enqueue(t.Context(), c, "a", &holdfast.AcquireOptions{MaxWait: time.Minute})
+		for _, w := range waiting {
+			if o := ended(t, w); !errors.Is(o.err, holdfast.ErrUnavailable) || o.at.Sub(start) > 6*time.Second {
+				t.Errorf("after %s: %v", o.at.Sub(start), o.err)
+			}
+		}
+		engine.heal()
+		release(t, soon(t, patient))
+		release(t, mustAcquire(t, c, "a", semaphore(3, 1)))
+		kind := mustAcquire(t, c, "a", semaphore(3, 1))
+		if o := ended(t, enqueue(t.Context(), c, "a", nil)); !errors.Is(o.err, holdfast.ErrKindMismatch) {
+			t.Errorf("%v, want ErrKindMismatch", o.err)
+		}
+		release(t, kind)
+		time.Sleep(2 * time.Minute)
+		nothingLeft(t, engine, "a")
+	})
+}
+
+// INVARIANT I1: no exclusive turn follows on a lease that was downgraded, or may have been.
+func TestCohortDowngraded(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			engine := newFaulty()
+			c := newClient(t, engine, cohorts)
+			waiting := queueUp(c, 2, nil)
+			l := soon(t, waiting[0])
+			if lost {
+				engine.set(nil, fail(errLink, "downgrade"))
+			}
+			if err := l.Downgrade(t.Context()); (err != nil) != lost {
+				t.Fatal(err)
+			}
+			engine.heal()
+			release(t, l)
+			if next := soon(t, waiting[1]); next.ID() == l.ID() {
+				t.Error("an exclusive turn followed a lease that others may share")
+			}
+		})
+	}
+}
+
+// A turn may be left and adopted, and the others get the lock after that.
+func TestCohortLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c, other := newClient(t, engine, cohorts), newClient(t, newFaultyOn(engine.Engine), nil)
+		waiting := queueUp(c, 3, nil)
+		release(t, soon(t, waiting[0]))
+		l := soon(t, waiting[1])
+		handle, err := l.Leave()
+		if err != nil {
+			t.Fatal(err)
+		}
+		adopted, err := other.Adopt(t.Context(), handle, nil)
+		if err != nil || adopted.Token() != l.Token() {
+			t.Fatalf("Adopt = %v, %v", adopted, err)
+		}
+		time.Sleep(time.Second)
+		stillWaits(t, waiting[2])
+		release(t, adopted)
+		last := soon(t, waiting[2])
+		if last.Token() <= l.Token() {
+			t.Errorf("token %d after %d", last.Token(), l.Token())
+		}
+		release(t, last)
+		nothingLeft(t, engine, "a")
+	})
+}
+
+// Close and Shutdown end the waits of all, and what they hold.
+func TestCohortClosed(t *testing.T) {
+	for _, end := range []string{"close", "shutdown"} {
+		synctest.Test(t, func(t *testing.T) {
+			engine := newFaulty()
+			c := newClient(t, engine, cohorts)
+			waiting := queueUp(c, 4, nil)
+			l := soon(t, waiting[0])
+			if end == "close" {
+				_ = c.Close()
+			} else {
+				time.AfterFunc(time.Second, func() { _ = l.Release(context.Background()) })
+				if err := c.Shutdown(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+			for _, w := range waiting[1:] {
+				if o := ended(t, w); !errors.Is(o.err, holdfast.ErrClosed) {
+					t.Errorf("%v, want ErrClosed", o.err)
+				}
+			}
+			nothingLeft(t, engine, "a")
+		})
+	}
+}
+
+// Requests for what a turn could not give have a place of their own, and TryAcquire does not wait.
+func TestCohortIsForPlainRequests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, engine, cohorts)
+		free := foreign(t, engine, "a", time.Hour)
+		var waiting []<-chan outcome
+		for _, o := range []holdfast.AcquireOptions{
+			{}, {}, {KeepAlive: holdfast.KeepAliveOff}, {MaxWait: time.Hour}, // one place
+			{TTL: time.Second}, {TTL: time.Second}, // another
+			{Mode: holdfast.Shared}, {MinHold: time.Second}, {MaxHold: time.Second}, {StallAfter: time.Second}, {LockDelay: time.Second},
+			{MinToken: 1}, {WholeTTL: true}, {Reason: "r"}, {Labels: map[string]string{"k": "v"}}, {OnWait: func(holdfast.WaitState) {}},
+		} {
+			waiting = append(waiting, enqueue(t.Context(), c, "a", &o))
+		}
+		if n := places(t, engine); n != 12 {
+			t.Errorf("%d places, want 12", n)
+		}
+		if _, err := c.TryAcquire(t.Context(), "a", nil); !errors.Is(err, holdfast.ErrHeld) {
+			t.Errorf("TryAcquire = %v, want ErrHeld", err)
+		}
+		free()
+		for range waiting {
+			served := false
+			for i := 0; !served; i = (i + 1) % len(waiting) {
+				select {
+				case o := <-waiting[i]:
+					release(t, o.lease)
+					served = true
+				default:
+					time.Sleep(time.Millisecond)
+				}
+			}
+		}
+	})
+}
+
+// Observers see each turn, with its token, and waits that end.
+func TestCohortIsObserved(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaultyOn(mem.New(nil))
+		g := newPairs(t)
+		var mu sync.Mutex
+		var tokens []uint64
+		var kinds []holdfast.EventKind
+		c := newClient(t, engine, &holdfast.Options{Cohorts: true, Observer: func(e holdfast.Event) {
+			g.observe(e)
+			mu.Lock()
+			defer mu.Unlock()
+			if kinds = append(kinds, e.Kind); e.Kind == holdfast.Acquired {
+				tokens = append(tokens, e.Token)
+			}
+		}})
+		waiting := queueUp(c, 3, nil)
+		for _, w := range waiting {
+			release(t, soon(t, w))
+		}
+		g.balance()
+		mu.Lock()
+		defer mu.Unlock()
+		if len(tokens) != 3 || tokens[1] != tokens[0]+1 || tokens[2] != tokens[0]+2 {
+			t.Errorf("tokens %v", tokens)
+		}
+		want := []holdfast.EventKind{
+			holdfast.Acquired, holdfast.Waiting, holdfast.Waiting, holdfast.Released, holdfast.Acquired,
+			holdfast.Released, holdfast.Acquired, holdfast.Released,
+		}
+		if !slices.Equal(kinds, want) {
+			t.Errorf("events %v, want %v", kinds, want)
+		}
+	})
+}
