@@ -65,16 +65,26 @@ type Sender interface {
 	Do(ctx context.Context, c Command) (any, error)
 }
 
-// A Direct is a Conn with one more connection, for one call at a time: the goroutine of
-// the caller writes the request and reads the reply.
+// A Direct is a Conn with up to MostDirect further connections, its lanes, each for one call
+// at a time: the goroutine of the caller writes the request and reads the reply.
 type Direct interface {
-	// Begin reserves that connection, and reports false if it is in use or not open. It does
-	// not block. DirectInts must follow, with the same context.
-	Begin(ctx context.Context) bool
+	// Begin reserves a lane, and returns nil if none is free and open. It does not block. One
+	// call must follow, with the same context.
+	Begin(ctx context.Context) Lane
+}
 
-	// DirectInts is EvalInts on the connection. It returns within some milliseconds after ctx
-	// or the Conn has ended; then the outcome is unknown. It reports false if nothing was
-	// sent.
+// MostDirect is how many requests may be in progress at once, of which each is made by its
+// own caller. If there are more, they share calls.
+const MostDirect = 4
+
+// A Lane makes the one call for which it is reserved. The call returns within some
+// milliseconds after ctx or the Conn has ended; then the outcome is unknown. It reports false
+// if nothing was sent.
+type Lane interface {
+	// DirectSHA is EvalSHA on the lane.
+	DirectSHA(ctx context.Context, sha string, keys, args []string) (reply any, sent bool, err error)
+
+	// DirectInts is EvalInts on the lane.
 	DirectInts(ctx context.Context, sha string, keys, args []string, to []int64) (all []int64, sent bool, err error)
 }
 

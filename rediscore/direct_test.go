@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A bypass is a depot with a connection for one call at a time.
+// A bypass is a depot with a lane.
 type bypass struct {
 	*depot
 	free   bool
@@ -18,15 +18,25 @@ type bypass struct {
 	direct int
 }
 
-func (b *bypass) Begin(context.Context) bool { return b.free }
+func (b *bypass) Begin(context.Context) Lane {
+	if !b.free {
+		return nil
+	}
+	return b
+}
+
+func (b *bypass) DirectSHA(context.Context, string, []string, []string) (any, bool, error) {
+	b.direct++
+	return int64(1), b.sent, b.err
+}
 
 func (b *bypass) DirectInts(_ context.Context, _ string, keys, _ []string, to []int64) ([]int64, bool, error) {
 	b.direct++
 	return append(to, int64(len(keys))), b.sent, b.err
 }
 
-// A lone request is made by its caller. One beside a batch joins the next batch, and so
-// does one that was not sent, or whose script the server does not know.
+// A request is made by its caller, beside other requests if they are few. Many share calls,
+// and so does one that was not sent, or whose script the server does not know.
 func TestDirect(t *testing.T) {
 	inDepot(t, false, func(t *testing.T, d *depot, e *engine, f *batcher) {
 		b := &bypass{depot: d, free: true, sent: true}
@@ -55,18 +65,31 @@ func TestDirect(t *testing.T) {
 			}
 		}
 		b.free, b.sent, b.err, b.direct = false, true, nil, 0
-		first := board(t, f, "n/1")
-		b.free = true
-		board(t, e.plain.acquires, "n/2")
-		if b.direct != 0 {
-			t.Error("a request beside a batch is made by its caller")
+		full := func() (direct bool) {
+			before := b.direct
+			reply, err := e.store.Eval(t.Context(), e.scripts.Release, nil, nil)
+			if direct = b.direct > before; err != nil || direct == (reply == nil) { // the depot's is nil
+				t.Errorf("%v, %v", reply, err)
+			}
+			return direct
 		}
-		for _, c := range d.seen()[len(d.seen())-2:] {
+		all := board(t, f, numbered("n", 1, MostDirect-1)...)
+		b.free = true
+		if !full() {
+			t.Error("a request beside few others is not made by its caller")
+		}
+		b.free = false
+		all = append(all, board(t, e.plain.acquires, "n/9")...)
+		b.free = true
+		if full() {
+			t.Error("one request of many is made by its caller")
+		}
+		for _, c := range d.seen()[len(d.seen())-len(all):] {
 			c.end <- nil
 		}
 		d.seen() // their flushers have ended
-		if board(t, f, "n/3"); !first[0].left() || b.direct != 1 {
-			t.Error("a request after all batches is not made by its caller")
+		if board(t, f, "n/3"); !all[0].left() || b.direct != 2 {
+			t.Error("a request after many is not made by its caller")
 		}
 	})
 }

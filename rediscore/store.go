@@ -27,8 +27,8 @@ type Store struct {
 	nodes   *nodes // nil but in a Redis Cluster
 	listen  func() // inbox.listen, as a value made once
 
-	direct   Direct       // nil if conn is none
-	inFlight atomic.Int32 // calls, other than direct ones
+	direct Direct       // nil if conn is none
+	asking atomic.Int32 // requests in progress about one name
 
 	// life ends with Close. It is in a field because it is not a caller's
 	// context: it bounds what runs on the engine's own behalf.
@@ -256,7 +256,12 @@ func (s *Store) Ended()        { s.inbox.losses.Ended() }
 
 // Eval runs a script and returns its reply.
 func (s *Store) Eval(ctx context.Context, script *lua.Script, keys, args []string) (any, error) {
-	reply, err := s.ask(ctx, func() (any, error) { return eval(ctx, s.conn, script, keys, args) })
+	s.asking.Add(1)
+	defer s.asking.Add(-1)
+	reply, done, err := s.evalDirect(ctx, script, keys, args)
+	if !done {
+		reply, err = s.ask(ctx, func() (any, error) { return eval(ctx, s.conn, script, keys, args) })
+	}
 	r := s.repeat(ctx, script, Call{Keys: keys, Args: args}, Reply{reply, err})
 	return r.Value, r.Err
 }
@@ -273,24 +278,42 @@ func (s *Store) repeat(ctx context.Context, script *lua.Script, c Call, first Re
 	return first
 }
 
-// alone reports whether no other call is in flight, and the caller is to make its own on
-// the connection for one call at a time, which is reserved then.
-func (s *Store) alone(ctx context.Context) bool {
-	return s.direct != nil && s.inFlight.Load() == 0 && s.direct.Begin(ctx)
+// evalDirect has the caller make the call itself. It reports false if the call is still to
+// be made.
+func (s *Store) evalDirect(ctx context.Context, script *lua.Script, keys, args []string) (reply any, done bool, err error) {
+	lane := s.lane(ctx)
+	if lane == nil {
+		return nil, false, nil
+	}
+	_, sha := script.Source()
+	reply, sent, err := lane.DirectSHA(ctx, sha, keys, args)
+	done, err = s.madeDirect(ctx, sent, err)
+	return reply, done, err
 }
 
-// ended returns the error of a direct call. One that the end of ctx or of the engine has
-// caused says so.
-func (s *Store) ended(ctx context.Context, err error) error {
-	switch {
-	case err == nil || ServerSays(err) != "":
-		return err
-	case s.life.Err() != nil:
-		return errClosing
-	case ctx.Err() != nil:
-		return noAnswer(ctx)
+// lane reserves a lane for a call if few requests are in progress, and returns nil
+// otherwise: many get further if they share calls.
+func (s *Store) lane(ctx context.Context) Lane {
+	if s.direct == nil || s.asking.Load() > MostDirect {
+		return nil
 	}
-	return err
+	return s.direct.Begin(ctx)
+}
+
+// madeDirect reports whether a call on a lane was made, and returns its error. One that the
+// end of ctx or of the engine has caused says so.
+func (s *Store) madeDirect(ctx context.Context, sent bool, err error) (bool, error) {
+	switch {
+	case !sent || isUnknown(err):
+		return false, nil
+	case err == nil || ServerSays(err) != "":
+		return true, err
+	case s.life.Err() != nil:
+		return true, errClosing
+	case ctx.Err() != nil:
+		return true, noAnswer(ctx)
+	}
+	return true, err
 }
 
 // Do sends a command, to any server that serves its keys or, unless on is nil,
@@ -384,8 +407,6 @@ func (q *question) do() {
 // while it waits for a connection that another call is making, nor while its
 // queue to a silent server is full.
 func (s *Store) ask(ctx context.Context, request func() (any, error)) (any, error) {
-	s.inFlight.Add(1)
-	defer s.inFlight.Add(-1)
 	q := &question{request, make(chan answer, 1)}
 	s.workers.run(q)
 	var cause error

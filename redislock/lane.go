@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// laneCalls calls within laneAge have the lane opened, or tested again. It is used for
+	// laneCalls calls within laneAge have a lane opened, or tested again. It is used for
 	// laneAge after the server has answered on it.
 	laneCalls = 8
 	laneAge   = time.Second
@@ -71,26 +71,29 @@ func (l *lane) dial(ctx context.Context, addr string, d *net.Dialer, config *tls
 	return conn, err
 }
 
-// begin reserves the lane for a call, and reports whether it could.
-func (l *lane) begin(ctx context.Context) bool {
+// begin reserves the lane for a call, and reports whether it has, and if not, whether
+// another call is in flight.
+func (l *lane) begin(ctx context.Context) (reserved, inUse bool) {
 	if _, limited := ctx.Deadline(); !limited {
-		return false
+		return false, false
 	}
 	now := time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.call != nil || l.opening:
-		return false
+	case l.call != nil:
+		return false, true
+	case l.opening:
+		return false, false
 	case now.Sub(l.answered) > laneAge:
 		l.wantLocked(now)
-		return false
+		return false, false
 	}
 	l.call = ctx
 	if !l.watched {
 		l.watchLocked()
 	}
-	return true
+	return true, false
 }
 
 // wantLocked counts a call that found no lane, and has it opened if there were enough.
@@ -128,6 +131,24 @@ func (l *lane) open() {
 func answers(err error) bool {
 	_, refused := rueidis.IsRedisErr(err)
 	return err == nil || refused
+}
+
+// DirectSHA implements rediscore.Lane.
+func (l *lane) DirectSHA(ctx context.Context, sha string, keys, args []string) (reply any, sent bool, err error) {
+	result, sent, err := l.eval(ctx, sha, keys, args)
+	if sent && err == nil {
+		reply, err = decode(result)
+	}
+	return reply, sent, err
+}
+
+// DirectInts implements rediscore.Lane.
+func (l *lane) DirectInts(ctx context.Context, sha string, keys, args []string, to []int64) (all []int64, sent bool, err error) {
+	result, sent, err := l.eval(ctx, sha, keys, args)
+	if sent && err == nil {
+		to, err = appendInts(to, result)
+	}
+	return to, sent, err
 }
 
 // eval makes the call for which the lane is reserved. It reports false if nothing was sent.

@@ -20,7 +20,13 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore"
 )
 
-func laneOf(e *Engine) *lane { return e.Store().Conn().(*conn).lane }
+// laneOf returns the first lane of an engine, which a lone caller uses.
+func laneOf(e *Engine) *lane { return e.Store().Conn().(*conn).lanes[0] }
+
+func (l *lane) reserve(ctx context.Context) bool {
+	reserved, _ := l.begin(ctx)
+	return reserved
+}
 
 func (l *lane) isOpen() bool {
 	l.mu.Lock()
@@ -144,8 +150,9 @@ func TestLaneLost(t *testing.T) {
 		"request": {Hold: never}, "reply": {Reply: faultproxy.Swallow},
 		"connection": {Reply: faultproxy.Reset}, "connection in order": {Reply: faultproxy.Close},
 	} {
-		for _, release := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, release %v", what, release), func(t *testing.T) {
+		for _, c := range []struct{ release, full bool }{{}, {release: true}, {full: true}, {release: true, full: true}} {
+			release := c.release
+			t.Run(fmt.Sprintf("%s, %+v", what, c), func(t *testing.T) {
 				server := testsvc.Redis(t)
 				p := faultproxy.New(t, server.Addr)
 				e, admin, ctx := open(t, "redis://"+p.Addr()), plain(t, server), limited(t)
@@ -157,6 +164,9 @@ func TestLaneLost(t *testing.T) {
 					return faultproxy.Action{}
 				}
 				drivertest.Eventually(t, "a call was lost on the lane", func() bool {
+					if c.full {
+						makeContended(t, e, "t")
+					}
 					req := drivertest.Request("t", time.Minute)
 					lease := driver.ReleaseRequest{Name: "t", LeaseID: req.LeaseID}
 					if release {
@@ -199,6 +209,17 @@ func TestLaneLost(t *testing.T) {
 	}
 }
 
+// makeContended has requests about a name use the full scripts for some seconds.
+func makeContended(t *testing.T, e *Engine, name string) {
+	t.Helper()
+	req := drivertest.Request(name, time.Minute)
+	drivertest.Granted(t, e, req)
+	if reply, err := e.Acquire(t.Context(), drivertest.Request(name, time.Minute)); err != nil || reply.Outcome != driver.Held {
+		t.Errorf("%+v, %v", reply, err)
+	}
+	wantIs(t, "release", e.Release(t.Context(), driver.ReleaseRequest{Name: name, LeaseID: req.LeaseID}), nil)
+}
+
 // TestLaneIsRefused: where the user's password has changed, the lane cannot be opened
 // again, and calls go on over the shared connection.
 func TestLaneIsRefused(t *testing.T) {
@@ -235,7 +256,7 @@ func TestLaneIsForOne(t *testing.T) {
 	e, admin := open(t, server.URL), plain(t, server)
 	l, used := laneOf(e), atomic.Int32{}
 	var all sync.WaitGroup
-	for g := range 2 { // when one pauses the other is alone
+	for g := range rediscore.MostDirect + 2 { // when some pause, the others are few
 		all.Go(func() {
 			name, last := fmt.Sprint("t", g), uint64(0)
 			for i := range 600 {
@@ -281,7 +302,7 @@ func TestLaneOpensLate(t *testing.T) {
 	e, admin, ctx := open(t, server.URL), plain(t, server), limited(t)
 	l := laneOf(e)
 	for range laneCalls - 1 {
-		if l.begin(ctx) {
+		if l.reserve(ctx) {
 			t.Fatal("the lane is open at once")
 		}
 	}
@@ -293,23 +314,23 @@ func TestLaneOpensLate(t *testing.T) {
 		l.mu.Lock()
 		l.answered = l.answered.Add(-laneAge)
 		l.mu.Unlock()
-		return !l.begin(ctx)
+		return !l.reserve(ctx)
 	})
 	drivertest.Eventually(t, "the lane is reserved", func() bool {
 		openLane(t, e)
-		if l.begin(t.Context()) {
+		if l.reserve(t.Context()) {
 			t.Error("a call without a limit has the lane")
 		}
-		return l.begin(ctx)
+		return l.reserve(ctx)
 	})
-	if l.begin(ctx) {
+	if l.reserve(ctx) {
 		t.Error("a second call has the lane")
 	}
 	l.end(true)
 	openLane(t, e)
 	l.conn.cut()
 	for sent := true; sent; { // the first finds out that it is cut
-		if !l.begin(ctx) {
+		if !l.reserve(ctx) {
 			l.mu.Lock()
 			l.answered = time.Now()
 			l.mu.Unlock()
@@ -319,5 +340,36 @@ func TestLaneOpensLate(t *testing.T) {
 		if _, sent, err = l.eval(ctx, "0", nil, nil); sent != (err != nil) || driver.Definite(err) {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestLanesOpenInTurn: a further lane is opened once calls meet the others in use, up to as
+// many as few callers need, and each is reserved for one call.
+func TestLanesOpenInTurn(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin, ctx := open(t, server.URL), plain(t, server), limited(t)
+	c := e.Store().Conn().(*conn)
+	for n := range rediscore.MostDirect {
+		if open := len(connections(t, admin)) - 1; open != n {
+			t.Errorf("%d lanes are open, want %d", open, n)
+		}
+		var reserved rediscore.Lane
+		drivertest.Eventually(t, "a further lane is reserved", func() bool {
+			reserved = c.Begin(ctx)
+			return reserved != nil
+		})
+		if reserved != c.lanes[n] {
+			t.Fatalf("lane %d is not the next one", n+1)
+		}
+	}
+	if c.Begin(ctx) != nil {
+		t.Error("a lane is reserved twice")
+	}
+	c.lanes[1].end(true)
+	if c.Begin(ctx) != c.lanes[1] {
+		t.Error("a lane whose call has ended is not free")
+	}
+	for _, l := range c.lanes {
+		l.end(true)
 	}
 }

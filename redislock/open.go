@@ -83,7 +83,9 @@ func dialStore(ctx context.Context, opts rueidis.ClientOption, limit time.Durati
 	}
 	c := newConn(client, detector)
 	if c.Mode() == rediscore.OneServer {
-		c.lane = newLane(detector, opts)
+		for range rediscore.MostDirect {
+			c.lanes = append(c.lanes, newLane(detector, opts))
+		}
 	}
 	return c, nil
 }

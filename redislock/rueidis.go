@@ -19,7 +19,7 @@ type conn struct {
 	sender
 	client   rueidis.Client
 	detector *detector // made the client's connections; nil if the client is the caller's
-	lane     *lane     // nil if there is none
+	lanes    []*lane   // in the order of their use
 }
 
 func newConn(client rueidis.Client, detector *detector) *conn {
@@ -68,15 +68,17 @@ func (c *conn) EvalEach(ctx context.Context, calls []rediscore.Call) []rediscore
 }
 
 // Begin implements rediscore.Direct.
-func (c *conn) Begin(ctx context.Context) bool { return c.lane != nil && c.lane.begin(ctx) }
-
-// DirectInts implements rediscore.Direct.
-func (c *conn) DirectInts(ctx context.Context, sha string, keys, args []string, to []int64) (all []int64, sent bool, err error) {
-	result, sent, err := c.lane.eval(ctx, sha, keys, args)
-	if sent && err == nil {
-		to, err = appendInts(to, result)
+func (c *conn) Begin(ctx context.Context) rediscore.Lane {
+	for _, l := range c.lanes {
+		reserved, inUse := l.begin(ctx)
+		if reserved {
+			return l
+		}
+		if !inUse {
+			break // so that no further lane is opened while this one can be
+		}
 	}
-	return to, sent, err
+	return nil
 }
 
 func (c *conn) Mode() rediscore.Mode {
