@@ -77,8 +77,8 @@ type Vault interface {
 	// It returns how many tokens it deleted, payloads not counted, and whether
 	// there may be more to do; more must be false once there is nothing. It
 	// must be one bounded step of the store, however many tokens it leaves
-	// alone. Its outcome shows in no other answer, so it may be repeated at
-	// will. limit is guaranteed to be 1 to MaxPrune.
+	// alone. No other method shows whether it has run, so it may be repeated.
+	// The caller guarantees a limit of 1 to MaxPrune.
 	Prune(ctx context.Context, limit int) (deleted int, more bool, err error)
 
 	// SelfPruning reports whether the store does by itself what Prune does.

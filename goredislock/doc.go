@@ -76,8 +76,8 @@
 //
 // # Connections
 //
-// Much of what comes while two calls are under way travels in the next, so that two
-// connections of the pool carry nearly all there is.
+// Requests that come while three calls are in flight share the next call, so three
+// connections of the pool carry nearly all requests.
 //
 // An engine whose client waits, or has held a lease for a while, has one connection
 // outside the pool, as go-redis makes them for subscriptions. Options.TellDeletions

@@ -18,9 +18,9 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// TestHoldsThroughTwoServers: what a person holds at a server whose store is another server
-// is given back there, by whatever right that server has at the other one: a release where
-// it sees lease IDs, a break where it does not, and nothing where it may not break either.
+// TestHoldsThroughTwoServers: a person holds a lock at a server whose store is another
+// server, and releases it there. The first server releases the lease if it may see lease IDs
+// at the second, breaks it if it may only do that, and is refused otherwise.
 func TestHoldsThroughTwoServers(t *testing.T) {
 	for rights, want := range map[caller.Rights]struct {
 		status int

@@ -139,15 +139,17 @@
 //
 // # Concurrency
 //
-// An Engine is safe for concurrent use. A lone caller makes its call on its own
-// goroutine if the connection is a Direct. What comes while two calls are under way
-// for the same server travels together in the next one, if it is plain; nobody waits for
-// company. In a Redis Cluster it travels in one write, with a call for each slot. What is not plain is asked for again by a script that
-// knows all there is. Each call sends its request once; it is sent a second time when the server answers that it does not know the script,
-// which it does before it runs anything, and when its connection was given up for
-// a new one, if the answer of a repeat is that of the first. The deadline counts
-// from the first. The first place in a queue starts one goroutine and one
-// connection, for all watches of the engine, and so does the first lease that a
-// client holds for longer than short work takes; Close ends both, and the one
-// that TellDeletions has from the first renewal on.
+// An Engine is safe for concurrent use. If the connection is a Direct, up to MostDirect
+// callers make their calls on their own goroutines. Plain requests that come while three
+// calls to their server are in flight share the next call; no request is delayed to fill it.
+// In a Redis Cluster they share a write, with a call for each slot. A request that a plain
+// script cannot do is made again by the full script.
+//
+// Each call sends its request once, and a second time in two cases: the server does not know
+// the script, and so has run nothing; or the connection was given up for a new one, and the
+// reply to a repeat is that to the first request. The deadline counts from the first sending.
+//
+// The first place in a queue starts one goroutine and one connection, which all watches of
+// the engine share. So does the first lease that is held for longer than short work takes.
+// With TellDeletions the first renewal starts another connection. Close ends them all.
 package rediscore

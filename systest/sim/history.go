@@ -109,8 +109,8 @@ func (h *history) trace() string {
 	return b.String()
 }
 
-// taint notes that from now on exclusion is not promised; lost means that the store has
-// lost data.
+// taint records that two holders are allowed from now on. If lost is set, the store has lost
+// data.
 func (h *history) taint(lost bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -147,7 +147,7 @@ func (j Job) acquire(ctx context.Context) (hold, error) {
 }
 
 // take returns leases that have their whole TTL: a shorter one might end before a
-// command can be stopped. It does not wait for a run around this one.
+// command can be stopped. If a run of the same lock has started this one, it does not wait.
 func (j Job) take(ctx context.Context) (taken hold, err error) {
 	j.Opts.WholeTTL = !j.Try
 	want := wantOf(&j.Opts, j.Try, j.Names...)
