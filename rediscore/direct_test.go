@@ -78,6 +78,10 @@ func TestDirect(t *testing.T) {
 		if !full() {
 			t.Error("a request beside few others is not made by its caller")
 		}
+		_ = e.Extend(t.Context(), []driver.ExtendRequest{{Name: "a", LeaseID: lockinfo.NewLeaseID()}})
+		if b.direct != 1 {
+			t.Error("a renewal is made on a lane")
+		}
 		b.free = false
 		all = append(all, board(t, e.plain.acquires, "n/9")...)
 		b.free = true

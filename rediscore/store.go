@@ -207,7 +207,7 @@ func evalNames[T any](ctx context.Context, s *Store, op string, script *lua.Scri
 func (s *Store) evalGroup(ctx context.Context, group []int, b Batch) {
 	for len(group) > 0 {
 		c := s.call(0, group, b)
-		reply, err := s.Eval(ctx, b.Script, c.Keys, c.Args)
+		reply, err := s.evalShared(ctx, b.Script, c.Keys, c.Args)
 		group = b.take(group, Reply{reply, err})
 	}
 }
@@ -254,14 +254,23 @@ func (b Batch) take(group []int, r Reply) (again []int) {
 func (s *Store) Granted(n int) { s.inbox.losses.Granted(n, s.listen) }
 func (s *Store) Ended()        { s.inbox.losses.Ended() }
 
-// Eval runs a script and returns its reply.
+// Eval runs a script about one name and returns its reply.
 func (s *Store) Eval(ctx context.Context, script *lua.Script, keys, args []string) (any, error) {
 	s.asking.Add(1)
 	defer s.asking.Add(-1)
 	reply, done, err := s.evalDirect(ctx, script, keys, args)
 	if !done {
-		reply, err = s.ask(ctx, func() (any, error) { return eval(ctx, s.conn, script, keys, args) })
+		return s.evalShared(ctx, script, keys, args)
 	}
+	r := s.repeat(ctx, script, Call{Keys: keys, Args: args}, Reply{reply, err})
+	return r.Value, r.Err
+}
+
+// evalShared runs a script on the shared connection. INVARIANT I9: renewals use that alone.
+// If all connections have gone silent at once, a lane would cost them the time to find out
+// twice, and the lease may end meanwhile.
+func (s *Store) evalShared(ctx context.Context, script *lua.Script, keys, args []string) (any, error) {
+	reply, err := s.ask(ctx, func() (any, error) { return eval(ctx, s.conn, script, keys, args) })
 	r := s.repeat(ctx, script, Call{Keys: keys, Args: args}, Reply{reply, err})
 	return r.Value, r.Err
 }
