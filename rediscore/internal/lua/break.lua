@@ -1,4 +1,4 @@
--- break.lua: takes leases away from their holders.
+-- break.lua: ends leases that others hold.
 --
 -- KEYS   as in queue.lua, and BROKEN, what was broken
 -- ARGV   as in queue.lua, and

@@ -1,5 +1,5 @@
--- end.lua: how a lease ends before its time. It is put behind serve.lua, in
--- front of release.lua, complete.lua and break.lua.
+-- end.lua: how a lease ends before it expires. It follows serve.lua, and precedes release.lua,
+-- complete.lua and break.lua.
 
 -- endLease ends a live lease, which lease has returned.
 local function endLease(s, id, h)

@@ -1,7 +1,6 @@
--- handover.lua: the head of release.lua for an exclusive lease that is handed to the
--- first of the queue, who wants it exclusively as well. Like join.lua it stands in
--- front of all else; what is not plain goes on behind it, and nothing has changed
--- until then.
+-- handover.lua: the head of release.lua for an exclusive lease whose lock goes to the first
+-- place of the queue, exclusively too. Like join.lua it is the first piece, and a request that
+-- is not plain changes nothing here.
 --
 -- KEYS, ARGV and reply as in release.lua.
 

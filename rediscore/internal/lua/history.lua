@@ -1,5 +1,5 @@
--- history.lua: reads the history of a name, when all is written down that nobody has
--- reported.
+-- history.lua: reads the history of a name, after it has written down the events that no
+-- request has reported.
 --
 -- KEYS   as in queue.lua, and BROKEN, what was broken
 -- ARGV   as in queue.lua

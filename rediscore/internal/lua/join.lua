@@ -1,7 +1,7 @@
--- join.lua: the head of acquire.lua for a lock that another lease has, exclusively:
--- the request joins the queue, or is refused. It stands in front of all else,
--- because every call makes all functions anew that stand in its way. What is not
--- plain goes on behind it, and nothing has changed until then.
+-- join.lua: the head of acquire.lua for a lock that another lease holds exclusively: the
+-- request joins the queue, or is refused. It is the first piece, because each call makes all
+-- the functions that stand before the code that it runs. A request that is not plain changes
+-- nothing here, and goes on to the full script.
 --
 -- KEYS, ARGV and reply as in acquire.lua.
 

@@ -1,4 +1,4 @@
--- list.lua: describes the plain locks among many names, and tells which of the others
+-- list.lua: describes the plain locks among many names, and reports which of the others
 -- inspect.lua has to describe. It writes nothing.
 --
 -- KEYS   for each name: LOCK, FENCE, DETAIL
@@ -20,7 +20,8 @@ local function describe(at)
   return value and now .. redis.call('PTTL', KEYS[at + LOCK]) .. ' ' .. last .. ' ' .. value or 0
 end
 
--- So many names are asked for at once. Only if one of them has companions each is.
+-- The script looks for the companions of this many names at once, and for those of each name
+-- only if one has any.
 local TOGETHER = 16 * EACH_KEYS
 
 local replies = {}

@@ -1,5 +1,5 @@
--- serve.lua: who is granted the lock, and when. It is put behind queue.lua, in
--- front of the scripts that may hand a lock over.
+-- serve.lua: which request is granted the lock, and when. It follows queue.lua, and precedes
+-- the scripts that may hand a lock over.
 
 local EXCLUSIVE = 0
 
@@ -77,9 +77,9 @@ end
 -- Granting the lock to a waiter is as much work as ending this many leases.
 local GRANT = 2
 
--- nextInLine returns those of the queue who are to leave it now, as far as
--- there is room: gone are their lease IDs, heirs those of them who are granted
--- the lock, with their tokens, and notices whom to tell which token.
+-- nextInLine returns the places that leave the queue now, as far as there is room: gone are
+-- their lease IDs, heirs those of them that are granted the lock, with their tokens, and
+-- notices the messages to send.
 local function nextInLine(s)
   local gone, heirs, notices = {}, {}, {}
   local look, recorded = 1
@@ -113,10 +113,10 @@ local function nextInLine(s)
   return gone, heirs, notices
 end
 
--- serve hands the lock to the first of the queue, and to the next, as long as
--- they fit. INVARIANT I7: nobody is skipped. Each is told, even if its engine
--- sent this request: an inbox that hears nothing is taken for dead. If no token
--- can be drawn, s.failed says why.
+-- serve hands the lock to the first place of the queue, and to the next, as long as they fit.
+-- INVARIANT I7: none is skipped. Each gets a message, even if its own engine sent this
+-- request: an engine takes an inbox without messages for dead. If no token can be drawn,
+-- s.failed says why.
 local function serve(s)
   -- One who has the lock alone keeps all waiting, but those whose work is done.
   if s.lock and not s.lock.group and not s.once then
@@ -141,9 +141,8 @@ local function serve(s)
   end
 end
 
--- settle is purge, and hands the lock over if that made room. It reports
--- whether that is done; if not, the script must do nothing else, and reply
--- MORE.
+-- settle is purge, and hands the lock over if that made room. It reports whether it has
+-- finished. If not, the script must do nothing else, and reply MORE.
 local MORE = -6
 local function settle(s)
   purge(s)

@@ -1,11 +1,11 @@
--- used.lua: tells of many names which are held or wanted. A list asks for all that
--- are remembered, of which few are. It writes nothing.
+-- used.lua: reports for many names whether each is held or has waiters. A list sends all names
+-- whose last token is remembered, and few of those are in use. The script writes nothing.
 --
 -- KEYS   for each name: LOCK, DETAIL
 -- Reply  for each name: 1 if it has one of these keys, else 0; or the text of the
 --        server's error
 
--- So many keys are asked for at once. Only if one of them is there each name is.
+-- The script looks for this many keys at once, and at each name only if one of them exists.
 local TOGETHER = EACH_KEYS * 16
 
 local replies = {}

@@ -3,12 +3,11 @@
 --
 -- ARGV   FOREIGN 1 if such clients may want the locks, else 0
 --
--- Such a client knows no queue: it polls, and has the lock if the key is free
--- at that instant. Handed on from one of ours to the next, it never is. So
--- whoever releases leaves it free for a moment now and then, and nobody of ours
--- is granted it before that is over. A poll that fails leaves no trace, so we
--- cannot know whether anybody else wants the lock: the moment is short until
--- one of them was seen to have it.
+-- Such a client knows no queue: it polls, and gets the lock if the key is free at that
+-- instant. While clients of holdfast hand the lock on, it never is. So a release leaves it
+-- free for a moment now and then, and no client of holdfast is granted it before the moment
+-- has passed. A poll that fails leaves no trace, so we cannot know whether another client
+-- wants the lock: the moment is short until one of them was seen to have it.
 --
 -- In detail, in ms of the server's clock:
 --     ours   since when we have handed the lock on among ourselves

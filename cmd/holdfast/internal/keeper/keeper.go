@@ -28,7 +28,7 @@ const (
 	reportsFD = 4
 )
 
-// endTime is how long the keeper may try to give the lease back beyond its end.
+// endTime is how long close may take after the end of the lease.
 const endTime = time.Second
 
 // Main is the keeper. It returns its exit status.
