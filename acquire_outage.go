@@ -119,7 +119,8 @@ func (a *acquisition) silentError() error {
 	return fmt.Errorf("%w (for the last %s; before that held by %s)", err, lockinfo.Span(time.Since(a.failing.since)), a.blocker.Holder)
 }
 
-// heldError describes the holder in the way, and how much of the store's times is left.
+// heldError returns an error about the holder in the way. The times that the store has sent
+// are counted to now.
 func (a *acquisition) heldError(waited time.Duration) *HeldError {
 	by, since, left := a.blocker, a.blocker.Since, a.blocker.ExpiresIn
 	if left != Never {

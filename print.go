@@ -106,8 +106,8 @@ func (r OnceResult) LogValue() slog.Value {
 	return slog.GroupValue(slog.Int("bytes", len(r.Value)), slog.Uint64("token", r.Token), slog.Bool("replayed", r.Replayed))
 }
 
-// String describes for people who has the lock, or that the store does not answer, and the
-// place in the queue.
+// String returns a text for people: the holder, or that the store does not answer, and the
+// waiter's place in the queue.
 func (s WaitState) String() string {
 	text := fmt.Sprintf("%q: %s", s.Name, s.standing())
 	if s.Place > 0 {

@@ -55,5 +55,5 @@
 // # Testing
 //
 // Close the client first: it waits until all events are delivered. Then
-// testutil.CollectAndCompare of the client library compares what was counted.
+// testutil.CollectAndCompare of the client library compares the metrics with a text.
 package promlock

@@ -103,8 +103,8 @@ func (v *view) lock(name string) lockinfo.LockState {
 		if len(same) < v.quorum {
 			continue
 		}
-		// The lease ends when fewer than a majority have it: of the expiries, the latest
-		// first, at the one that completes a majority.
+		// The lease ends as soon as fewer than a majority of members have it. That is the
+		// expiry at the place quorum if the latest comes first.
 		slices.SortFunc(same, func(a, b lockinfo.Holding) int { return cmp.Compare(ends(b.ExpiresIn), ends(a.ExpiresIn)) })
 		h := same[v.quorum-1]
 		// The member that has had it for the longest has the holder and Since: others got

@@ -20,13 +20,13 @@ const (
 	tellEvery = time.Second
 )
 
-// A tracker has the server tell, on a connection of its own, of the keys of
-// exclusive leases that change: that are deleted, evicted or overwritten. The
-// server does so once for each time that a key is read there, which happens
-// after each renewal. A message is only a reason to look.
+// A tracker has the server report, on a connection of its own, which keys of
+// exclusive leases change: are deleted, evicted or overwritten. The server
+// reports one change for each time that the tracker has read the key, which it
+// does after each renewal. A report is only a reason to look.
 //
-// Where the server does not tell, for want of the right, of the protocol or of
-// the connection, losses are heard of later, by the next renewal. A nil tracker
+// Without the right, the protocol or the connection for that, the client
+// learns of a loss later, by its next renewal. A nil tracker
 // does nothing.
 type tracker struct {
 	listener

@@ -35,6 +35,7 @@ type lane struct {
 	mu       sync.Mutex     // guards the rest
 	client   rueidis.Client // nil until the lane was opened; only the call, or open, uses it
 	conn     *watchedConn
+	peeker   *peeker // of conn
 	opening  bool
 	answered time.Time       // the latest reply; zero if the connection may be closed
 	call     context.Context // of the call in flight; nil if there is none
@@ -67,7 +68,9 @@ func (l *lane) dial(ctx context.Context, addr string, d *net.Dialer, config *tls
 	conn, err := l.detector.dial(ctx, addr, d, config)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.conn, _ = conn.(*watchedConn)
+	if l.conn, _ = conn.(*watchedConn); l.conn != nil {
+		l.peeker = newPeeker(l.conn.Conn)
+	}
 	return conn, err
 }
 
@@ -85,7 +88,8 @@ func (l *lane) begin(ctx context.Context) (reserved, inUse bool) {
 		return false, true
 	case l.opening:
 		return false, false
-	case now.Sub(l.answered) > laneAge:
+	case now.Sub(l.answered) > laneAge || !l.peeker.isQuiet():
+		l.answered = time.Time{}
 		l.wantLocked(now)
 		return false, false
 	}

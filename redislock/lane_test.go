@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -212,12 +213,37 @@ func TestLaneLost(t *testing.T) {
 // makeContended has requests about a name use the full scripts for some seconds.
 func makeContended(t *testing.T, e *Engine, name string) {
 	t.Helper()
-	req := drivertest.Request(name, time.Minute)
-	drivertest.Granted(t, e, req)
-	if reply, err := e.Acquire(t.Context(), drivertest.Request(name, time.Minute)); err != nil || reply.Outcome != driver.Held {
+	ctx, req := limited(t), drivertest.Request(name, time.Minute)
+	if reply, err := e.Acquire(ctx, req); err != nil || reply.Outcome != driver.Granted {
 		t.Errorf("%+v, %v", reply, err)
 	}
-	wantIs(t, "release", e.Release(t.Context(), driver.ReleaseRequest{Name: name, LeaseID: req.LeaseID}), nil)
+	if reply, err := e.Acquire(ctx, drivertest.Request(name, time.Minute)); err != nil || reply.Outcome != driver.Held {
+		t.Errorf("%+v, %v", reply, err)
+	}
+	wantIs(t, "release", e.Release(ctx, driver.ReleaseRequest{Name: name, LeaseID: req.LeaseID}), nil)
+}
+
+// TestLaneIsClosed: a lane that the server has closed is not used, and the next request has
+// a known outcome.
+func TestLaneIsClosed(t *testing.T) {
+	secure, files := testsvc.RedisTLS(t)
+	q := url.Values{"tls_ca": {files.CA}, "tls_cert": {files.Cert}, "tls_key": {files.Key}}
+	_, socket := socketServer(t)
+	for name, store := range map[string]string{
+		"tcp": testsvc.Redis(t).URL, "tls": secure.URL + "?" + q.Encode(), "unix": "redis+unix://" + socket,
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := open(t, store)
+			for range 5 {
+				openLane(t, e)
+				kill := rediscore.Command{Words: strings.Fields("CLIENT KILL TYPE normal SKIPME yes")}
+				if n, err := e.Store().Do(t.Context(), nil, kill); err != nil || n == int64(0) {
+					t.Fatalf("%v connections closed, %v", n, err)
+				}
+				makeContended(t, e, "t")
+			}
+		})
+	}
 }
 
 // TestLaneIsRefused: where the user's password has changed, the lane cannot be opened
@@ -328,6 +354,9 @@ func TestLaneOpensLate(t *testing.T) {
 	}
 	l.end(true)
 	openLane(t, e)
+	l.mu.Lock()
+	l.peeker = nil // it is cut after the look
+	l.mu.Unlock()
 	l.conn.cut()
 	for sent := true; sent; { // the first finds out that it is cut
 		if !l.reserve(ctx) {

@@ -85,8 +85,8 @@ func parse(rawURL string) (opts rueidis.ClientOption, set rediscore.Options, err
 	return opts, set, err
 }
 
-// parseAddress takes a URL to pieces. A standard URL does not have several
-// hosts, so those after the first are taken out before.
+// parseAddress parses a URL. A standard URL has one host, so parseAddress first takes out
+// the others.
 func parseAddress(rawURL string) (*address, error) {
 	a := &address{}
 	parts, ok := storeurl.Split(rawURL)

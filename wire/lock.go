@@ -196,7 +196,7 @@ type Locks struct {
 	NextCursor string `json:"next_cursor,omitempty"` // for the next page; empty if this is the last
 }
 
-// A BreakRequest asks to take a lock away.
+// A BreakRequest asks the server to end leases that others hold.
 type BreakRequest struct {
 	FencingToken uint64 `json:"fencing_token"`    // of the lease
 	Older        bool   `json:"older,omitempty"`  // also those whose token is smaller
@@ -204,7 +204,7 @@ type BreakRequest struct {
 	Reason       string `json:"reason,omitempty"` // for the holder and for others
 }
 
-// A Broke is what came of that.
+// A Broke is the reply to a BreakRequest.
 type Broke struct {
 	Broken []Broken `json:"broken"` // by increasing token
 }

@@ -32,7 +32,7 @@ type HoldRequest struct {
 	Permits int    `json:"permits,omitempty"`
 }
 
-// A Hold is a lock that a person holds. Its fencing token is what gives it back.
+// A Hold is a lock that a person holds. To release it takes its fencing token.
 type Hold struct {
 	Name string `json:"name"`
 	Mode string `json:"mode"`

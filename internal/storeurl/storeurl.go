@@ -98,7 +98,7 @@ func (p Parts) stripRest() (rest string, stripped, ok bool) {
 		return "", true, false
 	}
 	for name, values := range q {
-		// What no store takes is refused, but somebody has written it.
+		// Stores refuse these, but a URL that is shown may have them all the same.
 		text := strings.ToLower(name + "=" + strings.Join(values, "&"))
 		if name == "sentinel_user" || strings.Contains(text, "password=") || name == "listen" {
 			q.Del(name)

@@ -51,8 +51,7 @@ type turn struct {
 }
 
 // A Streak is a time in which a client has the lock, release after release, without
-// a refusal. Its leases carry it on: a lease may last for longer than
-// the memory.
+// a refusal. It is kept with the lease, which may last for longer than the memory.
 type Streak struct {
 	since  time.Time     // its beginning: when the others last had their chance
 	wanted bool          // somebody else had the lock, not long ago

@@ -45,7 +45,7 @@ func Start(engine driver.Engine, api http.Handler, seed uint64) *Fleet {
 	return f
 }
 
-// Stop ends the fleet, which gives its locks back, and returns when it has.
+// Stop ends the fleet, and returns when it has released its locks.
 func (f *Fleet) Stop() {
 	f.stop()
 	f.all.Wait()

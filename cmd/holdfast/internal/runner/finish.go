@@ -90,9 +90,8 @@ func (w *watch) end(ctx context.Context) error {
 	return &exit.Error{Status: status}
 }
 
-// endBy returns when a release must be over after the job had to be stopped, and
-// sets that as the end of the whole program after a loss. It is called once, when
-// the job is gone.
+// endBy returns the deadline of a release after the job had to be stopped. After a loss
+// the program ends then, too. It is called once, when the job has ended.
 func endBy(verdict *exit.Error) time.Time {
 	if verdict.Status == exit.MaxHold || errors.Is(verdict, holdfast.ErrStalled) {
 		return time.Now().Add(maxHoldRelease)

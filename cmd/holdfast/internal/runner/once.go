@@ -148,7 +148,7 @@ func (o *once) run(lease *holdfast.Lease) (verdict *exit.Error, err error) {
 }
 
 // flush waits until standard output has taken everything, or until a signal
-// that asks to end. By then the work has ended, and is recorded if it will be.
+// that asks to end. By then the work has ended, and the record, if there is one, is written.
 func (o *once) flush() (ended syscall.Signal) {
 	for {
 		select {

@@ -12,7 +12,7 @@ import (
 )
 
 // MakeSystem makes the system store for root and the members of a group, and returns
-// it. It reports whether it was not there yet. It makes no group: accounts are the
+// it. made is whether there was none before. It makes no group: accounts are the
 // administrator's business.
 func (a Asked) MakeSystem(ctx context.Context, group string) (c Choice, made bool, err error) {
 	c = Choice{URL: a.systemURL(), Source: "the system store", System: true}

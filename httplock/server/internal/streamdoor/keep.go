@@ -129,8 +129,8 @@ func (s *stream) look(lease *holdfast.Lease) (next time.Duration, err error) {
 	return s.times.next(remaining), err
 }
 
-// held writes that the lock is held, as of an age of the stream: the first time, by which
-// lease.
+// held writes that the lock is held, as of an age of the stream. The first such line
+// describes the lease.
 func (s *stream) held(age, remaining time.Duration) error {
 	if s.began {
 		return s.out.ping(age, remaining)
