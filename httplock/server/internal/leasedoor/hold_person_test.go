@@ -251,7 +251,7 @@ func TestOnlyPeopleGiveBack(t *testing.T) {
 		s.as("ann").do(http.StatusNoContent, "POST", "/v1/leases/release", "", wire.LeaseRef{Name: "deploy", LeaseID: l.LeaseID}, nil)
 
 		reply, err := engine.Acquire(t.Context(), driver.AcquireRequest{
-			Name: "deploy", LeaseID: lockinfo.NewLeaseID(), TTL: time.Hour, Holder: lockinfo.Holder{User: "ann", Host: "laptop", Person: true},
+			Name: "deploy", LeaseID: lockinfo.NewLeaseID(), TTL: time.Hour, Holder: lockinfo.Holder{User: "ann", Host: "laptop", Person: true, Caller: "ann"},
 		})
 		if err != nil {
 			t.Fatal(err)
