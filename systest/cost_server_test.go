@@ -168,7 +168,7 @@ func (l *link) pairs(t *testing.T, names []string) replay {
 // A group is how many requests travel in one, behind others that are under way.
 const (
 	group    = 16
-	underWay = 2
+	underWay = 3 // at once for a server: mostCalls of rediscore
 )
 
 // groups takes locks and gives them back, many in a request.
