@@ -33,7 +33,7 @@ const (
 	// roundPatience is how long a round may take before a probe checks the store. A list may be long, so it has no time limit of its own.
 	roundPatience = 2 * time.Second
 
-	// shortest is the shortest pause between two rounds, whatever happens meanwhile.
+	// shortestPause is the shortest pause between two rounds, whatever happens meanwhile.
 	shortestPause = 100 * time.Millisecond
 )
 
