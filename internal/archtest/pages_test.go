@@ -124,7 +124,8 @@ func TestComparisonIsMeasured(t *testing.T) {
 	_, table, found := strings.Cut(read(t, "docs/comparison.md"), "\n## What was measured\n")
 	table, _, _ = strings.Cut(table, "\n## ")
 	measured, figures := map[string]bool{}, 0
-	for _, m := range regexp.MustCompile(`\| ([\d,.]+) \[`).FindAllStringSubmatch(read(t, "docs/bench/2026-11-22/README.md"), -1) {
+	report := regexp.MustCompile(`bench/[\d-]+/README\.md`).FindString(table)
+	for _, m := range regexp.MustCompile(`\| ([\d,.]+) \[`).FindAllStringSubmatch(read(t, "docs/"+report), -1) {
 		measured[twoDigits(t, m[1])] = true
 	}
 	for _, row := range regexp.MustCompile(`(?m)^\| [^|]+\|( [-–\d][^|]*\|.*)$`).FindAllStringSubmatch(table, -1) {
@@ -134,8 +135,8 @@ func TestComparisonIsMeasured(t *testing.T) {
 			}
 		}
 	}
-	if !found || figures < 70 {
-		t.Errorf("%d figures, want at least 70: is the table read?", figures)
+	if !found || figures < 60 {
+		t.Errorf("%d figures, want at least 60: is the table read?", figures)
 	}
 }
 
