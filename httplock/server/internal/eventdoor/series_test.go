@@ -147,7 +147,7 @@ func TestStatsOfThePast(t *testing.T) {
 			}
 		}
 		if got := strings.Join(with, ", "); len(v.Buckets) != 121 || got != "0 600000 false, 12 540000 false, 108 60000 false" {
-			t.Errorf("%d buckets, something in %s", len(v.Buckets), got)
+			t.Fatalf("%d buckets, something in %s", len(v.Buckets), got)
 		}
 		if len(v.Losses) != 1 || len(v.Contended) != 1 || !v.Buckets[120].Gap || v.LossesAtLeast {
 			t.Errorf("%d losses, %d contended names, %+v", len(v.Losses), len(v.Contended), v.Buckets[120])
