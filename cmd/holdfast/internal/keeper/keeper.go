@@ -171,12 +171,14 @@ func (k *keeper) loop() {
 			lost = nil
 			k.warn(timer)
 		case <-timer.C:
-			if next := k.next(); next > 0 {
+			switch next := k.next(); {
+			case next > 0:
 				timer.Reset(min(next, lookEvery))
-				continue
+			case k.lease.Remaining() > 0:
+				k.warn(timer)
+				lost = nil
+			default: // lost, or the release has begun: the end of the context says which
 			}
-			k.warn(timer)
-			lost = nil
 		}
 	}
 }
