@@ -180,17 +180,16 @@ func TestRenewalCost(t *testing.T) {
 	statements = (c.Load() - statements) / int64(rounds)
 	wal = (number(t, server, position) - wal) / int64(rounds*leases)
 	grown := number(t, server, size) - bytes
-	_ = e.Close() // the server's statistics are complete when a connection ends
-	var hot int64
+	_ = e.Close()   // the server's statistics are complete when a connection ends
+	var moved int64 // to another page, and so with new entries in the indexes
 	drivertest.Eventually(t, "the statistics of the server", func() bool {
-		hot = number(t, server, "SELECT 100 * n_tup_hot_upd / greatest(n_tup_upd, 1) FROM pg_stat_user_tables WHERE relname = 'lock'")
+		moved = number(t, server, "SELECT n_tup_upd - n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = 'lock'")
 		return number(t, server, "SELECT n_tup_upd FROM pg_stat_user_tables WHERE relname = 'lock'") >= int64(leases*rounds)
 	})
-	t.Logf("a renewal of %d leases: %d statements, %s, %d bytes of WAL a lease, %d %% heap-only; the table has grown by %d of %d bytes",
-		leases, statements, took, wal, hot, grown, bytes)
-	// A snapshot of another test keeps some dead rows, and so some pages full. An index on
-	// what a renewal changes would make it 0 %.
-	if statements > 79 || wal > 200 || hot < 90 || grown > bytes/20 {
+	t.Logf("a renewal of %d leases: %d statements, %s, %d bytes of WAL a lease, %d not heap-only; the table has grown by %d of %d bytes",
+		leases, statements, took, wal, moved, grown, bytes)
+	// In the first round some leases move, because their pages are full. After that there is room.
+	if statements > 79 || wal > 200 || moved > int64(leases)/2 || grown > bytes/20 {
 		t.Error("that is too much")
 	}
 }

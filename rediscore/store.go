@@ -309,8 +309,8 @@ func (s *Store) lane(ctx context.Context) Lane {
 	return s.direct.Begin(ctx)
 }
 
-// madeDirect reports whether a call on a lane was made, and returns its error. One that the
-// end of ctx or of the engine has caused says so.
+// madeDirect reports whether a call on a lane was made, and returns its error. If ctx or the
+// engine has ended, that is the error.
 func (s *Store) madeDirect(ctx context.Context, sent bool, err error) (bool, error) {
 	switch {
 	case !sent || isUnknown(err):

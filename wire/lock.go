@@ -196,7 +196,7 @@ type Locks struct {
 	NextCursor string `json:"next_cursor,omitempty"` // for the next page; empty if this is the last
 }
 
-// A BreakRequest asks the server to end leases that others hold.
+// A BreakRequest is a request to end leases that others hold.
 type BreakRequest struct {
 	FencingToken uint64 `json:"fencing_token"`    // of the lease
 	Older        bool   `json:"older,omitempty"`  // also those whose token is smaller

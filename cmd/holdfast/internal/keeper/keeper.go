@@ -177,7 +177,7 @@ func (k *keeper) loop() {
 			case k.lease.Remaining() > 0:
 				k.warn(timer)
 				lost = nil
-			default: // lost, or the release has begun: the end of the context says which
+			default: // lost, or the release has begun: the end of the context shows which
 			}
 		}
 	}
