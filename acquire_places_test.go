@@ -330,7 +330,7 @@ func TestManyPlacesAreRefreshedSlowly(t *testing.T) {
 	}{
 		{100, 30 * time.Second, 70},
 		{1000, 30 * time.Second, 700},
-		{5000, 30 * time.Second, 2400},
+		{5000, 30 * time.Second, 1100},
 		{5000, 5 * time.Second, 3400}, // a place never outlasts what a lease does
 	} {
 		t.Run(fmt.Sprintf("%d of %s", tc.waiters, tc.ttl), func(t *testing.T) {
@@ -369,6 +369,52 @@ func TestManyPlacesAreRefreshedSlowly(t *testing.T) {
 			})
 		})
 	}
+}
+
+// An unsure engine does not answer the first refresh that asks for more than usual.
+type unsure struct {
+	*mem.Engine
+	usual time.Duration
+	first time.Time // when that was
+	again time.Time // when the next refresh of that place came
+	place lockinfo.LeaseID
+}
+
+func (u *unsure) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []driver.RefreshReply {
+	replies := u.Engine.Refresh(ctx, reqs)
+	for i, r := range reqs {
+		switch {
+		case u.first.IsZero() && r.WaiterTTL > u.usual:
+			u.first, u.place = time.Now(), r.LeaseID
+			replies[i].Err = driver.ErrUnavailable
+		case u.place == r.LeaseID && u.again.IsZero():
+			u.again = time.Now()
+		}
+	}
+	return replies
+}
+
+// A longer waiter TTL counts once the store has answered: until then the place may end sooner.
+func TestLongerWaiterTTLIsConfirmed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := &unsure{Engine: mem.New(nil), usual: 5 * time.Second}
+		mustAcquireElsewhere(t, engine, "busy")
+		c := newClient(t, engine, &holdfast.Options{TTL: time.Minute})
+		ctx, cancel := context.WithCancel(t.Context())
+		var waiting []<-chan outcome
+		for range 5000 {
+			waiting = append(waiting, enqueue(ctx, c, "busy", nil))
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		cancel()
+		for _, w := range waiting {
+			wantErr(t, (<-w).err, context.Canceled)
+		}
+		if wait := engine.again.Sub(engine.first); engine.again.IsZero() || wait > time.Second {
+			t.Errorf("the next refresh came %s after one that got no answer, want 1s at most", wait)
+		}
+	})
 }
 
 // mustAcquireElsewhere takes a lock for another client, for an hour.

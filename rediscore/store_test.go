@@ -78,6 +78,19 @@ func TestBatchGoesOn(t *testing.T) {
 	}
 }
 
+// TestNamesShareKeys: requests about the same name share its keys.
+func TestNamesShareKeys(t *testing.T) {
+	t.Parallel()
+	id := lockinfo.NewLeaseID()
+	conn := &teller{replies: []any{[]any{"OOM", "OOM", "OOM"}}}
+	e := mustNew(t, conn)
+	defer e.Close()
+	e.Refresh(t.Context(), []driver.RefreshRequest{{Name: "a", LeaseID: id}, {Name: "b", LeaseID: id}, {Name: "a", LeaseID: id}})
+	if want := 2 * len(e.scripts.Refresh.EachKeys); conn.keys[0] != want {
+		t.Errorf("a refresh of three places of two names has %d keys, want %d", conn.keys[0], want)
+	}
+}
+
 // mustNew returns an engine on a connection.
 func mustNew(t testing.TB, conn Conn) *Engine {
 	t.Helper()

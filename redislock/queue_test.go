@@ -3,6 +3,7 @@ package redislock
 import (
 	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -152,6 +153,56 @@ func TestDeadHead(t *testing.T) {
 		_, err := e.Acquire(t.Context(), shared("u", time.Minute))
 		return err == nil
 	})
+}
+
+// TestRefreshOfMany: of many places of two names in one request each gets the reply that it
+// would get alone, and lasts as long as it asks for.
+func TestRefreshOfMany(t *testing.T) {
+	server := testsvc.Redis(t)
+	e, admin := open(t, server.URL+"?foreign=0"), plain(t, server)
+	names := []string{"even", "odd"}
+	holders := map[string]driver.AcquireRequest{}
+	var reqs []driver.RefreshRequest
+	for i := range 20 {
+		name := names[i%2]
+		if i < 2 {
+			holders[name] = drivertest.Request(name, time.Minute)
+			drivertest.Granted(t, e, holders[name])
+		}
+		req := queued(t, e, drivertest.Request(name, time.Minute), 10*time.Second, i/2+1)
+		reqs = append(reqs, driver.RefreshRequest{Name: name, LeaseID: req.LeaseID, WaiterTTL: time.Duration(20+i) * time.Second})
+	}
+	const handedOver, unknown, leaves = 0, 5, 12
+	drivertest.Release(t, e, holders["even"])
+	reqs[unknown].LeaseID = lockinfo.NewLeaseID()
+	reqs[leaves].WaiterTTL = 0
+	began := time.Now()
+	for i, reply := range e.Refresh(t.Context(), reqs) {
+		place := i/2 + 1 - (i+1)%2 // the first of "even" has the lock
+		switch {
+		case i == handedOver:
+			if reply.Err != nil || reply.Outcome != driver.Granted {
+				t.Errorf("the first: %+v, want a grant", reply)
+			}
+			continue
+		case i == unknown:
+			wantIs(t, "refresh of no place", reply.Err, driver.ErrLost)
+			continue
+		case i == leaves:
+			place = 0
+		}
+		if reply.Err != nil || reply.Outcome != driver.Held || reply.Place != place {
+			t.Errorf("%d: %+v, want place %d", i, reply, place)
+		}
+		record := text(t, admin, "HGET", companionKeys(reqs[i].Name)[kindDetail], "w"+string(reqs[i].LeaseID))
+		ends, _, _ := strings.Cut(record, " ")
+		if ms, _ := strconv.ParseInt(ends, 10, 64); place > 0 && time.UnixMilli(ms).Sub(began) < reqs[i].WaiterTTL-time.Second {
+			t.Errorf("%d: ends %s after now, want %s", i, time.UnixMilli(ms).Sub(began), reqs[i].WaiterTTL)
+		}
+		if place == 0 && record != "" {
+			t.Errorf("%d was given up, and there is %q", i, record)
+		}
+	}
 }
 
 // TestFlushedQueue: whoever waits learns that the place is gone.

@@ -19,7 +19,8 @@ import (
 const (
 	// The waiter TTL is how long a dead waiter may delay the queue, and how long a lease
 	// lasts at first after a hand-over: as long as the TTL, within these bounds. A keeper
-	// with more than 1,666 waiters uses eachTTL for each, up to the TTL. INVARIANT I7.
+	// that has more than 1,666 waiters uses eachTTL for each of them, up to the TTL.
+	// INVARIANT I7.
 	ShortestTTL = 500 * time.Millisecond
 	LongestTTL  = 5 * time.Second
 	eachTTL     = refreshPart * (time.Second / 1000) // about 1,000 refreshes a second
@@ -74,9 +75,10 @@ type Place[I any] struct {
 	// Answers has the latest answer to a refresh, if it was not received.
 	Answers chan Refresh[I]
 
-	req driver.RefreshRequest
+	ttl time.Duration // of the lease
 
 	// The mutex of the Keeper guards the rest.
+	req     driver.RefreshRequest // WaiterTTL is that of the last request that got an answer
 	entry   schedule.Entry[*Place[I]]
 	left    bool      // its waiter is gone
 	sent    time.Time // when the last refresh was sent
@@ -94,8 +96,9 @@ func (p *Place[I]) name() string { return p.req.Name }
 // A Refresh is one request for a place and its answer. As refreshes do no harm, an
 // error that is not definite has become driver.ErrUnavailable.
 type Refresh[I any] struct {
-	Sent  I
-	Reply driver.RefreshReply
+	Sent      I
+	WaiterTTL time.Duration
+	Reply     driver.RefreshReply
 }
 
 // Init makes a keeper without places.
@@ -107,17 +110,22 @@ func (k *Keeper[I]) Init(owner Owner[I]) {
 // Enter counts one waiter more, which must Exit, and returns the waiter TTL for a lease of
 // ttl.
 func (k *Keeper[I]) Enter(ttl time.Duration) time.Duration {
-	longest := max(LongestTTL, time.Duration(k.waiters.Add(1))*eachTTL)
-	return min(max(ttl, ShortestTTL), longest)
+	k.waiters.Add(1)
+	return k.waiterTTL(ttl)
+}
+
+// waiterTTL returns the waiter TTL for a lease of ttl, with as many waiters as there are now.
+func (k *Keeper[I]) waiterTTL(ttl time.Duration) time.Duration {
+	return min(max(ttl, ShortestTTL), max(LongestTTL, time.Duration(k.waiters.Load())*eachTTL))
 }
 
 // Exit takes back one call of Enter.
 func (k *Keeper[I]) Exit() { k.waiters.Add(-1) }
 
-// Join starts to refresh a place; blocker is the store's answer about it.
-func (k *Keeper[I]) Join(req driver.RefreshRequest, blocker driver.Blocker) *Place[I] {
+// Join starts to refresh a place for a lease of ttl; blocker is the store's answer about it.
+func (k *Keeper[I]) Join(req driver.RefreshRequest, ttl time.Duration, blocker driver.Blocker) *Place[I] {
 	now := time.Now()
-	p := &Place[I]{req: req, sent: now, Answers: make(chan Refresh[I], 1)}
+	p := &Place[I]{ttl: ttl, req: req, sent: now, Answers: make(chan Refresh[I], 1)}
 	p.entry.Item = p
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -200,10 +208,7 @@ func (k *Keeper[I]) due(now time.Time) [][]*Place[I] {
 func (k *Keeper[I]) refresh(ctx context.Context, batch []*Place[I]) {
 	ctx, cancel := k.Limit(ctx)
 	defer cancel()
-	reqs := make([]driver.RefreshRequest, len(batch))
-	for i, p := range batch {
-		reqs[i] = p.req
-	}
+	reqs := k.requests(batch)
 	// INVARIANT I3: the clock starts before the first byte is written.
 	sent := k.Now()
 	replies := k.Queuer.Refresh(ctx, reqs)
@@ -211,8 +216,20 @@ func (k *Keeper[I]) refresh(ctx context.Context, batch []*Place[I]) {
 	defer k.mu.Unlock()
 	for i, p := range batch {
 		replies[i].Err = ask.Harmless(ctx, replies[i].Err)
-		k.answerLocked(p, Refresh[I]{sent, replies[i]})
+		k.answerLocked(p, Refresh[I]{sent, reqs[i].WaiterTTL, replies[i]})
 	}
+}
+
+// requests returns the requests of a batch.
+func (k *Keeper[I]) requests(batch []*Place[I]) []driver.RefreshRequest {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	reqs := make([]driver.RefreshRequest, len(batch))
+	for i, p := range batch {
+		reqs[i] = p.req
+		reqs[i].WaiterTTL = k.waiterTTL(p.ttl)
+	}
+	return reqs
 }
 
 // answerLocked passes an answer to the waiter of p, and schedules the next refresh.
@@ -220,6 +237,7 @@ func (k *Keeper[I]) answerLocked(p *Place[I], r Refresh[I]) {
 	p.open = time.Time{}
 	pause := p.req.WaiterTTL / refreshRetry
 	if r.Reply.Err == nil {
+		p.req.WaiterTTL = r.WaiterTTL
 		pause = k.nextLookLocked(p, r.Reply.Blocker)
 	}
 	k.putLocked(p, time.Now().Add(pause))

@@ -36,16 +36,17 @@ type Waiter[I any] struct {
 	Tried  time.Time // when the last request was sent; the owner sets it
 	Silent time.Time // when the refresh was sent that was still unanswered at the end of the wait; zero if there was none
 
-	watch   driver.Watch // nil without a queue
-	polling ask.Backoff  // without a queue
-	failing ask.Backoff  // while the store does not answer
+	watch   driver.Watch  // nil without a queue
+	ttl     time.Duration // of the lease
+	polling ask.Backoff   // without a queue
+	failing ask.Backoff   // while the store does not answer
 }
 
 // Enter makes req a request for a place, if the engine has a queue. The watch begins
 // first, so that no notice is missed. The caller must call Stop.
 func (w *Waiter[I]) Enter(req *driver.AcquireRequest, ttl time.Duration) {
 	if w.Places.Queuer != nil {
-		w.watch = w.Places.Queuer.Watch(req.LeaseID)
+		w.watch, w.ttl = w.Places.Queuer.Watch(req.LeaseID), ttl
 		req.Queue, req.WaiterTTL = true, w.Places.Enter(ttl)
 	}
 }
@@ -90,7 +91,8 @@ const (
 
 // Pause sleeps after a request that got no lease: in the queue, if blocker has a place
 // there, else until another request may succeed. failed reports that the store has not
-// answered. heard is called for each update of a place. It returns the error of ctx, if ctx has
+// answered. heard is called for each update of a place, whose last waiter TTL is then in
+// req. It returns the error of ctx, if ctx has
 // ended. INVARIANT I7: notices lead to no request within places.LookAgain of the last one.
 func (w *Waiter[I]) Pause(ctx context.Context, req *driver.AcquireRequest, blocker *driver.Blocker, failed bool, heard func(Update[I]) Next) error {
 	if failed {
@@ -109,7 +111,7 @@ func (w *Waiter[I]) Pause(ctx context.Context, req *driver.AcquireRequest, block
 
 // await waits in the queue, where the place keeper refreshes the place.
 func (w *Waiter[I]) await(ctx context.Context, req *driver.AcquireRequest, blocker driver.Blocker, heard func(Update[I]) Next) (retry bool, err error) {
-	p := w.Places.Join(driver.RefreshRequest{Name: req.Name, LeaseID: req.LeaseID, WaiterTTL: req.WaiterTTL}, blocker)
+	p := w.Places.Join(driver.RefreshRequest{Name: req.Name, LeaseID: req.LeaseID, WaiterTTL: req.WaiterTTL}, w.ttl, blocker)
 	defer w.Places.Leave(p)
 	for {
 		next := Stay
@@ -123,6 +125,9 @@ func (w *Waiter[I]) await(ctx context.Context, req *driver.AcquireRequest, block
 			}
 		case r := <-p.Answers:
 			reply := &r.Reply
+			if reply.Err == nil && reply.Outcome == driver.Held {
+				req.WaiterTTL = r.WaiterTTL
+			}
 			next = heard(Update[I]{
 				Granted: reply.Err == nil && reply.Outcome == driver.Granted, Token: reply.Token,
 				Sent: r.Sent, Blocker: reply.Blocker, Err: reply.Err,

@@ -53,7 +53,9 @@ reply = refused(s, r)
 if reply and reply[1] == 0 and ARGV[WAITER_TTL] ~= '0' then
   local p = place(s, r.id)
   if p then
-    refreshPlace(s, p, tonumber(ARGV[WAITER_TTL]), ARGV[INBOX])
+    p.asked, p.changed, p.inbox = tonumber(ARGV[WAITER_TTL]), p.inbox ~= ARGV[INBOX], ARGV[INBOX]
+    p.rest = restOf(p)
+    refreshPlaces(s, { p })
   elseif tooFar(r) then
     return { -2 }
   else

@@ -1,14 +1,15 @@
 -- extend.lua: lengthens many leases in one call.
 --
--- KEYS   for each lease: LOCK, FENCE, HOLDERS, QUEUE, DETAIL
--- ARGV   TOKEN_MEMORY of the last token in ms; FEED as in feed.lua; for each lease: ID, TTL in ms, TOKEN or 0 for any
+-- KEYS   for each name: LOCK, FENCE, HOLDERS, QUEUE, DETAIL
+-- ARGV   TOKEN_MEMORY of the last token in ms; FEED as in feed.lua; for each lease: AT, which
+--        key its name's keys follow, ID, TTL in ms, TOKEN or 0 for any
 -- Reply  for each lease: 1 lasts at least this long from now, 0 the lease is not
 --        live, -6 there is more to do first: send it again, or the text of the
 --        server's error
 
-local states = {} -- by key: many leases may be of one name
+local states = {} -- by where the keys are: many leases may be of one name
 local function open(at)
-  local s = states[KEYS[at + LOCK]]
+  local s = states[at]
   if not s then
     s = { key = KEYS[at + LOCK], fence = KEYS[at + FENCE], holders = KEYS[at + HOLDERS], queue = KEYS[at + QUEUE], detail = KEYS[at + DETAIL] }
     s.lock = read(s.key)
@@ -16,7 +17,7 @@ local function open(at)
     if s.lock and s.lock.group and not s.unknown then
       mend(s)
     end
-    states[s.key] = s
+    states[at] = s
   end
   return s
 end
@@ -55,7 +56,7 @@ local replies, n = {}, (#ARGV - HEAD_ARGS) / EACH_ARGS
 for i = 0, n - 1 do
   -- One that fails must not spoil the others.
   local a = HEAD_ARGS + EACH_ARGS * i
-  local ok, reply = pcall(extend, #KEYS / n * i, ARGV[a + ID], ARGV[a + TTL], ARGV[a + TOKEN])
+  local ok, reply = pcall(extend, tonumber(ARGV[a + AT]), ARGV[a + ID], ARGV[a + TTL], ARGV[a + TOKEN])
   replies[i + 1] = ok and reply or type(reply) == 'table' and reply.err or tostring(reply)
 end
 for _, s in pairs(states) do

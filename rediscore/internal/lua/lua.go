@@ -83,7 +83,9 @@ type Script struct {
 // A Layout lists the KEYS and ARGV of a script in their order: first those that occur
 // once and then, in scripts for several leases or names, those of each request. In the
 // script, KEYS[NAME] occurs once, and KEYS[at + NAME] for each request, whose keys follow
-// KEYS[at]. HEAD_KEYS, EACH_KEYS, HEAD_ARGS and EACH_ARGS are their numbers.
+// KEYS[at]. HEAD_KEYS, EACH_KEYS, HEAD_ARGS and EACH_ARGS are their numbers. If a request
+// has the argument AT, which is its first one, that is the number of the key before those
+// of its name, and requests about the same name share these.
 type Layout struct {
 	Keys, EachKeys []keys.Kind
 	Args, EachArgs []string
@@ -149,6 +151,9 @@ func (l Layout) numbers() *strings.Replacer {
 		"HEAD_ARGS", strconv.Itoa(len(l.Args)), "EACH_ARGS", strconv.Itoa(len(l.EachArgs)))
 	return strings.NewReplacer(append(pairs, constants...)...)
 }
+
+// Shares reports whether requests about the same name share its keys.
+func (l Layout) Shares() bool { return len(l.EachArgs) > 0 && l.EachArgs[0] == "at" }
 
 // Arg returns the index of an argument that occurs once.
 func (l Layout) Arg(name string) int { return slices.Index(l.Args, name) }

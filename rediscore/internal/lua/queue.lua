@@ -93,15 +93,22 @@ local function wake(s, text)
   end
 end
 
--- writePlace writes the record of a place, and more fields. It reports whether the keys
--- of places end before that.
-local function writePlace(s, p, ...)
-  local short = p.ends > s.lasts
-  s.lasts = short and p.ends + SPARE or s.lasts
-  s.due = math.min(s.due or p.ends, p.ends)
-  redis.call('HSET', s.detail, 'w' .. p.id, table.concat({
-    num(p.ends), num(p.ttl), p.mode, num(p.limit), num(p.permits), p.min, p.once, p.since, p.inbox, p.holder }, ' '),
-    'seen', num(millis()), 'lasts', num(s.lasts), 'due', num(s.due), ...)
+-- restOf returns what the record of a place says behind the end and the TTL.
+local function restOf(p)
+  return table.concat({ '', p.mode, num(p.limit), num(p.permits), p.min, p.once, p.since, p.inbox, p.holder }, ' ')
+end
+
+-- writePlaces writes the records of places, and more fields. It reports whether the keys of
+-- places end before one of them.
+local function writePlaces(s, all, ...)
+  local last, written = 0, { 'seen', num(millis()), ... }
+  for _, p in ipairs(all) do
+    last, s.due = math.max(last, p.ends), math.min(s.due or p.ends, p.ends)
+    written[#written + 1], written[#written + 2] = 'w' .. p.id, num(p.ends) .. ' ' .. num(p.ttl) .. p.rest
+  end
+  local short = last > s.lasts
+  s.lasts = short and last + SPARE or s.lasts
+  redis.call('HSET', s.detail, 'lasts', num(s.lasts), 'due', num(s.due), unpack(written))
   return short
 end
 
@@ -112,7 +119,8 @@ local function givePlace(s, p)
     s.lasts = 0 -- the keys are made now
   end
   s.number = num(math.max(micros(), s.number + 1))
-  local short = writePlace(s, p, 'layout', 'THIS_LAYOUT', 'last', s.number)
+  p.rest = restOf(p)
+  local short = writePlaces(s, { p }, 'layout', 'THIS_LAYOUT', 'last', s.number)
   if p.once == '1' then
     redis.call('HSET', s.detail, 'once', '1')
   end
@@ -123,19 +131,20 @@ local function givePlace(s, p)
   note(s, { eventOf('q', p, string.sub(p.id, 1, 16), '0') })
 end
 
--- refreshPlace makes a place last at least ttl ms from now, and sends its
--- messages to the inbox that asked for it last.
-local function refreshPlace(s, p, ttl, inbox)
-  local ends = millis() + ttl
-  if ends > p.ends then
-    p.ends, p.ttl = ends, ttl
-    redis.call('HDEL', s.detail, '') -- needs no memory; see outlast
-  elseif p.inbox == inbox then
-    return
+-- refreshPlaces makes each place last at least p.asked ms from now.
+local function refreshPlaces(s, all)
+  local changed, now = {}, millis()
+  for _, p in ipairs(all) do
+    if now + p.asked > p.ends then
+      p.ends, p.ttl, p.changed = now + p.asked, p.asked, true
+    end
+    changed[#changed + 1] = p.changed and p or nil
   end
-  p.inbox = inbox
-  if writePlace(s, p) then
-    outlast(s.lasts, s.queue, s.detail)
+  if #changed > 0 then
+    redis.call('HDEL', s.detail, '') -- needs no memory; see outlast
+    if writePlaces(s, changed) then
+      outlast(s.lasts, s.queue, s.detail)
+    end
   end
 end
 

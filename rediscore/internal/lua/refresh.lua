@@ -1,8 +1,8 @@
 -- refresh.lua: refreshes many places, and reports what has become of them.
 --
--- KEYS   for each place, as in queue.lua
--- ARGV   as in queue.lua; for each place: ID of the lease, WAITER_TTL in ms, 0 to
---        give it up
+-- KEYS   for each name, as in queue.lua
+-- ARGV   as in queue.lua; for each place: AT, which key its name's keys follow, ID of the
+--        lease, WAITER_TTL in ms, 0 to give it up
 -- Reply  for each place: {1, token} it was handed the lock
 --        {0, ms left, holder, place, places, us, released}, {-3}  as in acquire.lua;
 --        place 0 if it was given up
@@ -12,59 +12,64 @@
 -- So many pieces of work a name may be at least.
 local NAME = 4
 
-local states = {} -- by key: many places may be of one name
-local function state(at)
-  local s = states[KEYS[at + LOCK]]
-  if not s then
-    if room < NAME then
-      return { more = true }
-    end
-    room = room - NAME
-    s = open(at)
-    if not s.err then
-      settle(s)
-    end
-    states[s.key] = s
-  end
-  return s
-end
+local replies = {}
 
-local function refresh(at, id, ttl)
-  local s = state(at)
-  if s.err then
-    return s.err
+-- refresh refreshes places of one name, and writes their replies. Each of asked has the
+-- number of the request, the lease ID and the waiter TTL.
+local function refresh(at, asked)
+  local s = room < NAME and { more = true } or open(at)
+  room = room - NAME
+  if not s.err and not s.more then
+    settle(s)
   end
-  if s.more then
-    return { MORE }
+  local ids, kept, leaving, way = {}, {}, {}
+  for i, a in ipairs(asked) do
+    ids[i], replies[a.i] = a.id, s.err or { MORE }
   end
-  local h = lease(s, id)
-  if h then
-    -- Not lengthened: its holder does not know of it yet. INVARIANT I7.
-    return { 1, tonumber(h.token) }
+  if s.err or s.more then
+    return
   end
-  local p, n = place(s, id)
-  if not p then
-    return { -5 }
+  local records = s.places > 0 and redis.call('HMGET', s.detail, unpack(fields('w', ids))) or {}
+  for i, a in ipairs(asked) do
+    local h, n = lease(s, a.id), rank(s, a.id)
+    local ends, ttl, rest = string.match(records[i] or '', '^(%d+) (%d+)( .*)$')
+    if h then
+      -- Not lengthened: its holder does not know of it yet. INVARIANT I7.
+      replies[a.i] = { 1, tonumber(h.token) }
+    elseif n == 0 or not ends or tonumber(ends) <= millis() then
+      replies[a.i] = { -5 }
+    elseif a.ttl == 0 then
+      leaving[#leaving + 1] = a
+    elseif s.failed then
+      replies[a.i] = s.failed.err or s.failed
+    else
+      kept[#kept + 1] = { id = a.id, ends = tonumber(ends), ttl = tonumber(ttl), rest = rest, asked = a.ttl }
+      way = way or blocker(s, 0)
+      replies[a.i] = { way[1], way[2], way[3], n, way[5], way[6], way[7] }
+    end
   end
-  if ttl == 0 then
-    giveUpPlaces(s, { id })
-    s.way = nil
+  refreshPlaces(s, kept)
+  for _, a in ipairs(leaving) do
+    giveUpPlaces(s, { a.id })
     settle(s) -- the others may have waited for it; what is left to do is for the next
-    return blocker(s, 0)
+    replies[a.i] = blocker(s, 0)
   end
-  if s.failed then
-    return s.failed.err or s.failed
-  end
-  refreshPlace(s, p, ttl, p.inbox)
-  s.way = s.way or blocker(s, 0)
-  return { s.way[1], s.way[2], s.way[3], n, s.way[5], s.way[6], s.way[7] }
 end
 
-local replies, n = {}, (#ARGV - HEAD_ARGS) / EACH_ARGS
-for i = 0, n - 1 do
-  -- One that fails must not spoil the others.
-  local a = HEAD_ARGS + EACH_ARGS * i
-  local ok, reply = pcall(refresh, #KEYS / n * i, ARGV[a + ID], tonumber(ARGV[a + WAITER_TTL]))
-  replies[i + 1] = ok and reply or type(reply) == 'table' and reply.err or tostring(reply)
+local names, order = {}, {}
+for i = 1, (#ARGV - HEAD_ARGS) / EACH_ARGS do
+  local a = HEAD_ARGS + EACH_ARGS * (i - 1)
+  local at = tonumber(ARGV[a + AT])
+  if not names[at] then
+    names[at], order[#order + 1] = {}, at
+  end
+  table.insert(names[at], { i = i, id = ARGV[a + ID], ttl = tonumber(ARGV[a + WAITER_TTL]) })
+end
+for _, at in ipairs(order) do
+  -- One name that fails must not spoil the others.
+  local ok, err = pcall(refresh, at, names[at])
+  for _, a in ipairs(ok and {} or names[at]) do
+    replies[a.i] = type(err) == 'table' and err.err or tostring(err)
+  end
 end
 return replies

@@ -46,7 +46,7 @@ func ForEngine(o Options) Engine {
 	return Engine{
 		Acquire:    build("feed join "+serve+"request acquire", cancellable, serving+"lead waiter_ttl once inbox first | "+request).with(crowd).again(),
 		AcquireAll: build("feed "+serve+"request acquire_all", "| "+cancellable, serving+"lead | "+request).with(crowd).again(),
-		Refresh:    build("feed "+serve+"refresh", "| "+state, serving+"| id waiter_ttl").with(crowd).again(),
+		Refresh:    build("feed "+serve+"refresh", "| "+state, serving+"| at id waiter_ttl").with(crowd).again(),
 		Release:    build("feed handover "+serve+"end release", cancellable, serving+"id keep_for cancel_memory lost").with(crowd),
 		Downgrade:  build("feed "+serve+"downgrade", state, serving+"id").with(crowd),
 		Complete:   build("feed "+serve+"end complete", state, serving+"id data retention from").with(crowd),
@@ -54,7 +54,7 @@ func ForEngine(o Options) Engine {
 			serving+"id token older closed from break_memory most_breaks about message lift").with(crowd).again(),
 		Breaks:  build("clock breaks", "broken", "").again(),
 		History: build("feed "+serve+"history", state+" broken", serving).with(crowd).again(),
-		Extend:  build(leases+"extend", "| lock fence holders queue detail", "token_memory feed | id ttl token").with(events).again(),
+		Extend:  build(leases+"extend", "| lock fence holders queue detail", "token_memory feed | at id ttl token").with(events).again(),
 
 		Recall:      build("recall", "record", "").again(),
 		Records:     build("records", "| record", "head").again(),
