@@ -37,7 +37,7 @@ func (a *acquisition) heard(n wait.Update[instant]) (*Lease, wait.Next) {
 	case n.Err == nil:
 		a.queued = n.Sent
 		a.answered()
-		a.blocked(n.Blocker)
+		a.blocked(*n.Blocker)
 		a.tellPlace()
 		a.tellState()
 		return nil, wait.Stay

@@ -54,7 +54,9 @@ func (s *store) info(t *testing.T, section, field string) int {
 // inUse returns how many bytes this process uses, when what is not is collected.
 func inUse() uint64 {
 	var mem runtime.MemStats
-	runtime.GC()
+	for range 3 {
+		runtime.GC() // each halves the stacks that are used by less than a quarter
+	}
 	runtime.ReadMemStats(&mem)
 	return mem.HeapAlloc + mem.StackInuse
 }
@@ -189,6 +191,10 @@ func TestMultitudesWait(t *testing.T) {
 			}
 			if commands > 2.2 {
 				t.Errorf("%.2f requests for each turn, want one to ask and one to release", commands)
+			}
+			// A stack of 8 kB, because the frames of a wait take less than a quarter of 16.
+			if most := 13_000 + 5_000_000/n; memory > most && !underRace {
+				t.Errorf("a waiter takes %d bytes of the client, want %d at most", memory, most)
 			}
 			if tooLong(script, 2*time.Millisecond) {
 				t.Errorf("scripts take %s, want 2ms at most", script)

@@ -98,7 +98,7 @@ func (p *Place[I]) name() string { return p.req.Name }
 type Refresh[I any] struct {
 	Sent      I
 	WaiterTTL time.Duration
-	Reply     driver.RefreshReply
+	Reply     *driver.RefreshReply
 }
 
 // Init makes a keeper without places.
@@ -123,13 +123,13 @@ func (k *Keeper[I]) waiterTTL(ttl time.Duration) time.Duration {
 func (k *Keeper[I]) Exit() { k.waiters.Add(-1) }
 
 // Join starts to refresh a place for a lease of ttl; blocker is the store's answer about it.
-func (k *Keeper[I]) Join(req driver.RefreshRequest, ttl time.Duration, blocker driver.Blocker) *Place[I] {
+func (k *Keeper[I]) Join(req driver.RefreshRequest, ttl time.Duration, blocker *driver.Blocker) *Place[I] {
 	now := time.Now()
 	p := &Place[I]{ttl: ttl, req: req, sent: now, Answers: make(chan Refresh[I], 1)}
 	p.entry.Item = p
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.putLocked(p, now.Add(k.nextLookLocked(p, blocker)))
+	k.putLocked(p, now.Add(k.nextLookLocked(p, *blocker)))
 	return p
 }
 
@@ -216,7 +216,7 @@ func (k *Keeper[I]) refresh(ctx context.Context, batch []*Place[I]) {
 	defer k.mu.Unlock()
 	for i, p := range batch {
 		replies[i].Err = ask.Harmless(ctx, replies[i].Err)
-		k.answerLocked(p, Refresh[I]{sent, reqs[i].WaiterTTL, replies[i]})
+		k.answerLocked(p, Refresh[I]{sent, reqs[i].WaiterTTL, &replies[i]})
 	}
 }
 

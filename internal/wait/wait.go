@@ -74,8 +74,8 @@ type Update[I any] struct {
 	Granted bool
 	Notice  bool // it may be about an earlier place of the same lease ID
 	Token   uint64
-	Sent    I // when the refresh was sent
-	Blocker driver.Blocker
+	Sent    I               // when the refresh was sent
+	Blocker *driver.Blocker // of a refresh
 	Err     error
 }
 
@@ -102,7 +102,7 @@ func (w *Waiter[I]) Pause(ctx context.Context, req *driver.AcquireRequest, block
 	if blocker.Place == 0 {
 		return w.Sleep(ctx, w.pollPause(blocker.ExpiresIn))
 	}
-	retry, err := w.await(ctx, req, *blocker, heard)
+	retry, err := w.await(ctx, req, blocker, heard)
 	if retry {
 		err = w.Sleep(ctx, w.tooSoon())
 	}
@@ -110,7 +110,7 @@ func (w *Waiter[I]) Pause(ctx context.Context, req *driver.AcquireRequest, block
 }
 
 // await waits in the queue, where the place keeper refreshes the place.
-func (w *Waiter[I]) await(ctx context.Context, req *driver.AcquireRequest, blocker driver.Blocker, heard func(Update[I]) Next) (retry bool, err error) {
+func (w *Waiter[I]) await(ctx context.Context, req *driver.AcquireRequest, blocker *driver.Blocker, heard func(Update[I]) Next) (retry bool, err error) {
 	p := w.Places.Join(driver.RefreshRequest{Name: req.Name, LeaseID: req.LeaseID, WaiterTTL: req.WaiterTTL}, w.ttl, blocker)
 	defer w.Places.Leave(p)
 	for {
@@ -124,13 +124,13 @@ func (w *Waiter[I]) await(ctx context.Context, req *driver.AcquireRequest, block
 				w.Places.Hurry(p)
 			}
 		case r := <-p.Answers:
-			reply := &r.Reply
+			reply := r.Reply
 			if reply.Err == nil && reply.Outcome == driver.Held {
 				req.WaiterTTL = r.WaiterTTL
 			}
 			next = heard(Update[I]{
 				Granted: reply.Err == nil && reply.Outcome == driver.Granted, Token: reply.Token,
-				Sent: r.Sent, Blocker: reply.Blocker, Err: reply.Err,
+				Sent: r.Sent, Blocker: &reply.Blocker, Err: reply.Err,
 			})
 		case <-w.Closing:
 			next = Retry

@@ -97,7 +97,7 @@ func (w *waiter) pause(ctx context.Context, failed bool) {
 		case n.Granted:
 			return wait.Done // the next request is granted the whole TTL
 		case n.Err == nil:
-			w.blocked(n.Blocker, n.Sent)
+			w.blocked(*n.Blocker, n.Sent)
 		case driver.Permanent(n.Err):
 			return wait.Retry // the next request finds out why, or gets another place
 		}
