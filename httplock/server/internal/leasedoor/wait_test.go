@@ -155,6 +155,7 @@ func TestDrainEndsWaits(t *testing.T) {
 		if p.Detail == "" {
 			t.Error("no detail")
 		}
+		a.refused(http.StatusServiceUnavailable, "draining", "POST", "/v1/leases", "third-0123456789abcd", wire.LeaseRequest{Name: "free"})
 		a.do(http.StatusOK, "POST", "/v1/leases/renew", "", ref(l), nil)
 		a.do(http.StatusNoContent, "POST", "/v1/leases/check", "", ref(l), nil)
 		a.do(http.StatusNoContent, "POST", "/v1/leases/release", "", ref(l), nil)
