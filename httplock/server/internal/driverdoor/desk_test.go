@@ -68,7 +68,14 @@ func TestSessionsAreForgotten(t *testing.T) {
 		if n := places(); n != 1 {
 			t.Errorf("%d places are watched, want the one that is refreshed", n)
 		}
-		time.Sleep(11 * time.Second)
+		req.WaiterTTL, refresh.Requests[0].WaiterTTL = time.Second, time.Second
+		ask(form.Refresh, refresh)
+		ask(form.Acquire, req)
+		time.Sleep(5 * time.Second)
+		if n := places(); n != 1 {
+			t.Errorf("%d places are watched, want the one that lasts for longer than the latest requests asked for", n)
+		}
+		time.Sleep(6 * time.Second)
 		if n := places(); n != 0 {
 			t.Errorf("%d places are watched that nobody refreshes", n)
 		}

@@ -78,8 +78,16 @@ func (a asking) end(until time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	w.asking--
-	w.until = until
+	w.lastsLocked(until)
 	w.settleLocked()
+}
+
+// lastsLocked notes until when the place lasts at least; zero if there is none. A later request
+// for less does not shorten it.
+func (w *watched) lastsLocked(until time.Time) {
+	if until.IsZero() || until.After(w.until) {
+		w.until = until
+	}
 }
 
 // settleLocked begins to follow the lease ID, or ends it.
@@ -160,7 +168,7 @@ func (d *desk) refreshed(v *visit, req driver.RefreshRequest, reply driver.Refre
 		case driver.Permanent(reply.Err), req.WaiterTTL == 0:
 			w.until = time.Time{}
 		case reply.Err == nil && reply.Outcome == driver.Held:
-			w.until = time.Now().Add(req.WaiterTTL)
+			w.lastsLocked(time.Now().Add(req.WaiterTTL))
 		}
 	})
 }
