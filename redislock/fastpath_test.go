@@ -159,7 +159,7 @@ func restore(t *testing.T, admin rueidis.Client, all map[string]saved) {
 }
 
 var (
-	clocks  = regexp.MustCompile(`\d{13,16}`)
+	clocks  = regexp.MustCompile(`\b\d{13,16}\b`)
 	inboxes = regexp.MustCompile(` [0-9a-f]{32} \{`)
 )
 

@@ -18,6 +18,19 @@ func TestList(t *testing.T) {
 	e, admin := open(t, server.URL+"?prefix=p*:"), plain(t, server)
 	other := open(t, server.URL+"?prefix=pp:")
 	drivertest.Granted(t, other, drivertest.Request("a/elsewhere", time.Minute))
+	alone := 0
+	do(t, admin, "SET p*:only mine PX 60000")
+	queued(t, e, drivertest.Request("only", time.Minute), time.Minute, 1)
+	do(t, admin, "DEL p*:only")
+	for lock, err := range e.List(t.Context(), "") { // few names, so each is looked for first
+		if err != nil || lock.Name != "only" || lock.QueueLength != 1 {
+			t.Errorf("listed: %+v, %v, want the name with nothing but a queue", lock, err)
+		}
+		alone++
+	}
+	if alone != 1 {
+		t.Errorf("%d names are listed, want the one with nothing but a queue", alone)
+	}
 	const many = 500
 	want := map[string]uint64{}
 	for i := range many {
