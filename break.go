@@ -63,11 +63,7 @@ type Broken = lockinfo.Broken
 // client holds cannot be broken: the error wraps ErrKindMismatch. It wraps
 // ErrUnsupported if the engine cannot break locks.
 func (c *Client) Break(ctx context.Context, name string, opts *BreakOptions) ([]Broken, error) {
-	var o BreakOptions
-	if opts != nil {
-		o = *opts
-	}
-	broken, err := c.breakLock(ctx, name, o)
+	broken, err := c.breakLock(ctx, name, *cmp.Or(opts, &BreakOptions{}))
 	return broken, opError("break", name, err)
 }
 

@@ -158,10 +158,7 @@ func (o *EveryOptions) Check() error {
 // resolve returns a copy of o with the defaults filled in, or an error that wraps
 // ErrInvalid.
 func (o *EveryOptions) resolve(c *Client) (EveryOptions, error) {
-	var e EveryOptions
-	if o != nil {
-		e = *o
-	}
+	e := *cmp.Or(o, &EveryOptions{})
 	if c != nil {
 		e.TTL = cmp.Or(e.TTL, c.opts.TTL)
 	}

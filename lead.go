@@ -123,10 +123,7 @@ func hopeless(err error) bool {
 // resolve returns a copy of o with the defaults filled in, or an error that wraps
 // ErrInvalid.
 func (o *LeadOptions) resolve() (LeadOptions, error) {
-	var c LeadOptions
-	if o != nil {
-		c = *o
-	}
+	c := *cmp.Or(o, &LeadOptions{})
 	labels := map[string]string{LeadLabel: "1"}
 	maps.Copy(labels, c.Acquire.Labels)
 	c.Acquire.Labels = labels

@@ -30,9 +30,7 @@ type AdoptOptions struct {
 
 // acquireOptions returns what an acquire would be given for the lease of h.
 func (o *AdoptOptions) acquireOptions(h Handle) *AcquireOptions {
-	if o == nil {
-		o = &AdoptOptions{}
-	}
+	o = cmp.Or(o, &AdoptOptions{})
 	return &AcquireOptions{
 		Mode: h.mode, TTL: o.TTL, KeepAlive: o.KeepAlive,
 		MinHold: o.MinHold, MaxHold: o.MaxHold, StallAfter: o.StallAfter, LockDelay: o.LockDelay,

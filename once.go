@@ -162,10 +162,7 @@ func (o *OnceOptions) Check() error {
 // resolve returns a copy of o with the defaults filled in, or an error that
 // wraps ErrInvalid. What becomes part of AcquireOptions is checked there.
 func (o *OnceOptions) resolve() (OnceOptions, error) {
-	var c OnceOptions
-	if o != nil {
-		c = *o
-	}
+	c := *cmp.Or(o, &OnceOptions{})
 	c.Retention, c.MaxResult = cmp.Or(c.Retention, defaultRetention), cmp.Or(c.MaxResult, defaultOnceResult)
 	switch {
 	case c.Retention < MinTTL || c.Retention > MaxRetention:

@@ -193,10 +193,7 @@ type LeaseID = lockinfo.LeaseID
 
 // withDefaults returns a copy with the defaults filled in.
 func (o *Options) withDefaults() Options {
-	var c Options
-	if o != nil {
-		c = *o
-	}
+	c := *cmp.Or(o, &Options{})
 	c.TTL, c.RequestTimeout = cmp.Or(c.TTL, defaultTTL), cmp.Or(c.RequestTimeout, defaultRequestTimeout)
 	if h := c.Holder; h.Host == "" && h.PID == 0 && h.Label == "" && h.User == "" {
 		c.Holder = self.Holder(h)
@@ -213,10 +210,7 @@ func (o *Options) check() error {
 // durations rounded up to whole milliseconds, or an error that wraps
 // ErrInvalid.
 func (o *AcquireOptions) resolve(client *Options) (AcquireOptions, error) {
-	var c AcquireOptions
-	if o != nil {
-		c = *o
-	}
+	c := *cmp.Or(o, &AcquireOptions{})
 	c.TTL = cmp.Or(c.TTL, client.TTL)
 	if err := c.check(); err != nil {
 		return c, err

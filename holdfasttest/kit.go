@@ -1,6 +1,7 @@
 package holdfasttest
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -67,10 +68,7 @@ func (k *Kit) NewClient(opts *holdfast.Options) *holdfast.Client {
 
 // options makes the kit hear of leases that are left, and the client log to the test.
 func (k *Kit) options(opts *holdfast.Options) *holdfast.Options {
-	var o holdfast.Options
-	if opts != nil {
-		o = *opts
-	}
+	o := *cmp.Or(opts, &holdfast.Options{})
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.NewTextHandler(&k.output, nil))
 	}

@@ -1,6 +1,8 @@
 package promlock
 
 import (
+	"cmp"
+
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/internal/tally"
 	"github.com/prometheus/client_golang/prometheus"
@@ -49,11 +51,7 @@ type gauge struct {
 
 // New returns Metrics that have counted nothing. It registers nothing.
 func New(opts *Options) *Metrics {
-	var o Options
-	if opts != nil {
-		o = *opts
-	}
-	m := &Metrics{tally: tally.New(o.NameLabel), infos: tally.Counters()}
+	m := &Metrics{tally: tally.New(cmp.Or(opts, &Options{}).NameLabel), infos: tally.Counters()}
 	for _, c := range m.infos {
 		m.counters = append(m.counters, prometheus.NewCounterVec(
 			prometheus.CounterOpts{Namespace: namespace, Name: c.Name + "_total", Help: c.Help + "."},
