@@ -79,21 +79,12 @@ func New(opts *Options) *Metrics {
 	return m
 }
 
-// labels returns the labels of a metric, in their order.
-func (m *Metrics) labels(mode bool, label string) (all []string) {
-	if m.tally.Named() {
-		all = append(all, "name")
-	}
-	if mode {
-		all = append(all, "mode")
-	}
-	if label != "" {
-		all = append(all, label)
-	}
-	return all
+// labels returns the labels of a metric, in the order of their values.
+func (m *Metrics) labels(mode bool, label string) []string {
+	return m.values(tally.Group{Name: "name", Mode: "mode"}, mode, label, label)
 }
 
-// values returns the values of these labels.
+// values returns the values of the labels of a metric.
 func (m *Metrics) values(g tally.Group, mode bool, label, value string) []string {
 	all := make([]string, 0, 3)
 	if m.tally.Named() {

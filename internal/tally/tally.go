@@ -47,12 +47,11 @@ type beginning struct {
 // New returns a Tally that labels names by a function, such as Fold: MaxNames of
 // them at most, whatever it returns. Without a function there are no labels.
 func New(label func(name string) string) *Tally {
-	t := &Tally{
+	return &Tally{
 		names: NewNames(label),
 		waits: map[lockinfo.LeaseID]open{}, holds: map[lockinfo.LeaseID]open{},
 		began: map[beginning]struct{}{},
 	}
-	return t
 }
 
 // AtStart calls begin for each family of each Group that is known before anything
