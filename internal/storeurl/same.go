@@ -27,15 +27,13 @@ func identity(rawURL string) string {
 	}
 	scheme, prefix := PlainScheme(p.Scheme), "?prefix="+url.QueryEscape(u.Query().Get("prefix"))
 	switch scheme {
-	case "sqlite":
+	case "sqlite", "http+unix":
 		return scheme + "://" + realPath(u.Path)
 	case "http", "https":
 		port := map[string]string{"http": "80", "https": "443"}[scheme]
 		return "http://" + hosts(p, port) + strings.TrimSuffix(u.Path, "/")
 	case "postgres", "postgresql":
 		return postgres(p, u)
-	case "http+unix":
-		return scheme + "://" + realPath(u.Path)
 	case "redis+unix":
 		db := u.Query().Get("db")
 		if db == "0" {
