@@ -1,6 +1,11 @@
 package holdfasttest
 
-import "time"
+import (
+	"slices"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/lockinfo"
+)
 
 // patience bounds each wait of a test. A correct program never needs it: it is what a
 // busy machine may take.
@@ -48,15 +53,10 @@ func (k *Kit) await(d time.Duration, ok func() bool) bool {
 // that is held elsewhere does not count.
 func (k *Kit) Held(name string) bool {
 	k.t.Helper()
-	for _, h := range k.inspect(name).Holders {
-		k.mu.Lock()
-		ours := k.leases[h.LeaseID] != nil
-		k.mu.Unlock()
-		if ours {
-			return true
-		}
-	}
-	return false
+	holders := k.inspect(name).Holders
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.ContainsFunc(holders, func(h lockinfo.Holding) bool { return k.leases[h.LeaseID] != nil })
 }
 
 // AwaitHeld waits, without sleeping, until a client of the kit has a lock. It fails

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -154,10 +155,5 @@ func (l *lease) from() string {
 // live reports whether the store has that lease.
 func (k *Kit) live(name string, id lockinfo.LeaseID) bool {
 	k.t.Helper()
-	for _, h := range k.inspect(name).Holders {
-		if h.LeaseID == id && !h.Released {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(k.inspect(name).Holders, func(h lockinfo.Holding) bool { return h.LeaseID == id && !h.Released })
 }

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/lockinfo"
@@ -20,12 +21,7 @@ type Observer func(Event)
 // panics, the others are called all the same; the panic goes on after that. Nil
 // Observers are left out, and if none is left it returns nil.
 func Observers(all ...Observer) Observer {
-	var some []Observer
-	for _, o := range all {
-		if o != nil {
-			some = append(some, o)
-		}
-	}
+	some := slices.DeleteFunc(slices.Clone(all), func(o Observer) bool { return o == nil })
 	switch len(some) {
 	case 0:
 		return nil
