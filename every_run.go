@@ -73,10 +73,8 @@ func (s *scheduler) sleep(ctx context.Context, r *ScheduleRecord) bool {
 // rest waits for d, while nothing is due. It returns false as soon as ctx ends, or the
 // client is closed or shut down: the schedule is then free for others at once.
 func (s *scheduler) rest(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return true
 	case <-s.client.closing:
 		s.fatal = ErrClosed
