@@ -53,8 +53,7 @@ func (l Lock) Details() wire.LockDetails {
 	case l.Schedule != nil:
 		v.Schedule = Status(l.Name, *l.Schedule)
 	case l.Once.State != holdfast.OnceAbsent:
-		once := Once(l.Once)
-		v.Once = &once
+		v.Once = new(Once(l.Once))
 	}
 	return v
 }

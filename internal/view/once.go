@@ -16,11 +16,9 @@ func Once(e holdfast.OnceRecord) wire.Once {
 		v.State, v.ExpiresInMS, v.Schedule = "schedule", wire.Left(e.ExpiresIn), Entry(e)
 	case holdfast.OnceDone:
 		v.State, v.ExpiresInMS, v.OutputLength = "done", wire.Left(e.ExpiresIn), &e.Length
-		token := wire.TokenOf(e.Token)
-		v.Token = &token
+		v.Token = new(wire.TokenOf(e.Token))
 	case holdfast.OnceInProgress:
-		holder := wire.WhoOf(e.Holder)
-		v.State, v.HeldMS, v.ExpiresInMS, v.Holder = "in_progress", wire.Left(e.Since), wire.Left(e.ExpiresIn), &holder
+		v.State, v.HeldMS, v.ExpiresInMS, v.Holder = "in_progress", wire.Left(e.Since), wire.Left(e.ExpiresIn), new(wire.WhoOf(e.Holder))
 	}
 	return v
 }
@@ -29,8 +27,7 @@ func Once(e holdfast.OnceRecord) wire.Once {
 func Entry(e holdfast.OnceRecord) *wire.Schedule {
 	v := record(e.Key, e.Schedule)
 	if e.Since > 0 {
-		who := wire.WhoOf(e.Holder)
-		v.Running = &who
+		v.Running = new(wire.WhoOf(e.Holder))
 	}
 	return v
 }
@@ -40,12 +37,10 @@ func Status(name string, s holdfast.ScheduleState) *wire.Schedule {
 	v := record(name, &s.ScheduleRecord)
 	v.Led = &s.Led
 	if s.Led {
-		who := wire.WhoOf(s.Leader)
-		v.Leader = &who
+		v.Leader = new(wire.WhoOf(s.Leader))
 	}
 	if s.Running {
-		who := wire.WhoOf(s.Runner)
-		v.Running = &who
+		v.Running = new(wire.WhoOf(s.Runner))
 	}
 	for _, h := range s.StandingBy {
 		v.Standby = append(v.Standby, wire.WhoOf(h))
