@@ -46,8 +46,8 @@ func (c *Client) History(ctx context.Context, name string) ([]HistoryEvent, erro
 	if err := c.checkName(name); err != nil {
 		return nil, opError("history of", name, err)
 	}
-	if err := c.checkHistory(); err != nil {
-		return nil, opError("history of", name, err)
+	if c.features.Historian == nil {
+		return nil, opError("history of", name, errNoHistory)
 	}
 	ctx, cancel := c.requestContext(ctx)
 	defer cancel()
@@ -66,23 +66,25 @@ func (c *Client) History(ctx context.Context, name string) ([]HistoryEvent, erro
 // that wraps ErrUnsupported if the store has no history.
 func (c *Client) Feed(ctx context.Context, prefix string) iter.Seq2[HistoryEvent, error] {
 	return func(yield func(HistoryEvent, error) bool) {
-		err := c.checkFeed()
-		if err == nil {
-			var f feed
-			f.wake = make(chan struct{}, 1)
-			stop := c.features.Historian.OnEvent(func(e HistoryEvent) { f.add(e, prefix) })
-			defer stop()
-			if err = c.follow(ctx, &f, yield); err == nil {
-				return
-			}
+		if err := c.feed(ctx, prefix, yield); err != nil {
+			yield(HistoryEvent{}, opError("feed of", prefix, err))
 		}
-		yield(HistoryEvent{}, opError("feed of", prefix, err))
 	}
 }
 
-// follow yields events until the loop ends, when it returns nil, or until there are no
-// more.
-func (c *Client) follow(ctx context.Context, f *feed, yield func(HistoryEvent, error) bool) error {
+// feed yields events until the loop ends, when it returns nil, or until there are no more.
+func (c *Client) feed(ctx context.Context, prefix string, yield func(HistoryEvent, error) bool) error {
+	switch err := c.check(); {
+	case err != nil:
+		return err
+	case c.isClosed():
+		return ErrClosed
+	case c.features.Historian == nil:
+		return errNoHistory
+	}
+	f := feed{wake: make(chan struct{}, 1)}
+	stop := c.features.Historian.OnEvent(func(e HistoryEvent) { f.add(e, prefix) })
+	defer stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -102,25 +104,8 @@ func (c *Client) follow(ctx context.Context, f *feed, yield func(HistoryEvent, e
 	}
 }
 
-func (c *Client) checkHistory() error {
-	if c.features.Historian == nil {
-		return fmt.Errorf("history is %w: open the engine with it", ErrUnsupported)
-	}
-	return nil
-}
-
-// checkFeed is checkHistory for a client that must be open.
-func (c *Client) checkFeed() error {
-	if err := c.check(); err != nil {
-		return err
-	}
-	select {
-	case <-c.closing:
-		return ErrClosed
-	default:
-		return c.checkHistory()
-	}
-}
+// errNoHistory is for an engine that keeps no history, or was opened without it.
+var errNoHistory = fmt.Errorf("history is %w: open the engine with it", ErrUnsupported)
 
 // A feed is the events that wait for one loop.
 type feed struct {
