@@ -181,12 +181,7 @@ var errAbandoned = errors.New("OnWait has panicked, or ended the goroutine")
 // final reports whether another attempt would end in the same way: because of the store's
 // answer, or of the client's own check of it.
 func final(err error) bool {
-	for _, verdict := range []error{errRecorded, ErrFingerprint, ErrNotReplicated} {
-		if errors.Is(err, verdict) {
-			return true
-		}
-	}
-	return driver.Permanent(err)
+	return err == errRecorded || errors.Is(err, ErrFingerprint) || errors.Is(err, ErrNotReplicated) || driver.Permanent(err)
 }
 
 // attempts makes the first attempt under asked, so that it has the request
@@ -212,8 +207,8 @@ func (a *acquisition) attempts(asked, ctx context.Context) (lease *Lease, err er
 	for {
 		lease, err := a.attempt(asked)
 		asked = ctx
-		if a.waits && errors.Is(err, ErrHeld) {
-			a.tellWaiting(err)
+		if a.waits && err == ErrHeld {
+			a.tellWaiting(a.heldError(0))
 			a.tellState()
 		}
 		switch {
@@ -221,9 +216,9 @@ func (a *acquisition) attempts(asked, ctx context.Context) (lease *Lease, err er
 			return lease, nil
 		case ctx.Err() != nil && !final(err):
 			return nil, a.ended(ctx)
-		case errors.Is(err, ErrHeld):
+		case err == ErrHeld:
 			if !a.waits {
-				return nil, err
+				return nil, a.refusal(0)
 			}
 		case final(err), !a.mayRetry(err):
 			return nil, err

@@ -10,7 +10,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// attempt sends one request, or two if the first lease ID is spent.
+// attempt sends one request, or two if the first lease ID is spent. If it returns ErrHeld,
+// a.blocker has the lock.
 func (a *acquisition) attempt(ctx context.Context) (*Lease, error) {
 	if a.client.isClosed() {
 		return nil, ErrClosed
@@ -53,7 +54,7 @@ func (a *acquisition) attempt(ctx context.Context) (*Lease, error) {
 				return nil, err
 			}
 		}
-		return nil, a.heldError(0)
+		return nil, ErrHeld
 	case driver.Recorded:
 		a.record = reply.Record
 		return nil, errRecorded
@@ -85,7 +86,8 @@ func (a *acquisition) granted(sent instant, reply driver.AcquireReply) (*Lease, 
 	a.answered()
 	l, ahead := a.client.newLease(a, reply.Token, reply.Acked, t)
 	if ahead != nil {
-		return nil, a.overtaken(ahead)
+		a.overtaken(ahead)
+		return nil, ErrHeld
 	}
 	return l, nil
 }
@@ -112,7 +114,7 @@ func (a *acquisition) handedOver(token uint64) *Lease {
 	a.answered()
 	l, ahead := a.client.newLease(a, token, 0, t)
 	if ahead != nil {
-		_ = a.overtaken(ahead) // the next attempt finds out more
+		a.overtaken(ahead) // the next attempt finds out more
 	}
 	return l
 }
@@ -131,11 +133,10 @@ func (a *acquisition) found(token uint64) *Lease {
 // overtaken drops a grant although the store has made it, because this client has
 // a lease of the name with a greater token: the answer was late, and what it
 // granted is gone, or the store has lost its count. The later lease is in the way.
-func (a *acquisition) overtaken(ahead *Lease) error {
+func (a *acquisition) overtaken(ahead *Lease) {
 	a.startOver() // the store may still hold the lock for us
 	a.answered()
 	a.blocked(driver.Blocker{Holder: *ahead.holder, ExpiresIn: ahead.Remaining()})
-	return a.heldError(0)
 }
 
 // startOver abandons the present lease ID and draws another for the next attempt.

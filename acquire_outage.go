@@ -88,7 +88,7 @@ func (a *acquisition) ended(ctx context.Context) error {
 	known := a.blocker != nil && !silent
 	switch byWait := context.Cause(ctx) == errWaitOver; {
 	case byWait && known:
-		return a.heldError(waited)
+		return a.refusal(waited)
 	case byWait:
 		return a.silentError()
 	case known:

@@ -142,9 +142,6 @@ func (a *acquisition) tellRefused(err error) {
 	if !a.client.events.On() {
 		return
 	}
-	if held := (*HeldError)(nil); a.req.Once && errors.As(err, &held) {
-		err = (*InProgressError)(held)
-	}
 	e := a.event(Refused, err)
 	a.tellEnd(&e)
 }

@@ -2,7 +2,6 @@ package holdfast
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -44,18 +43,12 @@ func (c *Client) begin(ctx context.Context, key string, opts *OnceOptions) (*Onc
 	if err != nil {
 		return nil, err
 	}
-	r.lease, err = a.run(ctx)
-	var held *HeldError
-	switch {
-	case errors.Is(err, errRecorded):
+	if r.lease, err = a.run(ctx); err == errRecorded {
 		if r.result, err = replay(a.record, r.opts.Fingerprint); err != nil {
 			a.tellRefused(err)
 			return nil, err
 		}
 		a.tellReplayed(r.result.Token)
-		return r, nil
-	case errors.As(err, &held):
-		err = (*InProgressError)(held)
 	}
 	if err != nil {
 		return nil, err
