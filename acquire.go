@@ -37,23 +37,22 @@ import (
 // background, until the caller calls Release, which it must do even if the
 // lease is lost.
 func (c *Client) Acquire(ctx context.Context, name string, opts *AcquireOptions) (*Lease, error) {
-	var a acquisition // mostly on the stack
-	if err := c.prepare(ctx, &a, name, opts, true); err != nil {
-		return nil, opError("acquire", name, err)
-	}
-	a.joins = a.mayJoin()
-	lease, err := a.run(ctx)
-	return lease, opError("acquire", name, err)
+	return c.acquire(ctx, name, opts, true)
 }
 
 // TryAcquire is Acquire without waiting: if somebody else has the lock it
 // returns at once a *HeldError with the holder and the time left. A store that does
 // not answer is ErrUnavailable, after about Options.RequestTimeout at most.
 func (c *Client) TryAcquire(ctx context.Context, name string, opts *AcquireOptions) (*Lease, error) {
+	return c.acquire(ctx, name, opts, false)
+}
+
+func (c *Client) acquire(ctx context.Context, name string, opts *AcquireOptions, waits bool) (*Lease, error) {
 	var a acquisition // mostly on the stack
-	if err := c.prepare(ctx, &a, name, opts, false); err != nil {
+	if err := c.prepare(ctx, &a, name, opts, waits); err != nil {
 		return nil, opError("acquire", name, err)
 	}
+	a.joins = waits && a.mayJoin()
 	lease, err := a.run(ctx)
 	return lease, opError("acquire", name, err)
 }

@@ -19,7 +19,7 @@ import (
 // was protected to its end; the lock is free at the lease's expiry at the
 // latest.
 func (c *Client) Do(ctx context.Context, name string, opts *AcquireOptions, work func(ctx context.Context, l *Lease) error) error {
-	_, err := call(ctx, c, name, opts, (*Client).Acquire, withoutValue(work))
+	_, err := call(ctx, c, name, opts, true, withoutValue(work))
 	return err
 }
 
@@ -27,31 +27,28 @@ func (c *Client) Do(ctx context.Context, name string, opts *AcquireOptions, work
 // else has the lock it returns at once a *HeldError with the holder and the time left, as
 // TryAcquire does.
 func (c *Client) TryDo(ctx context.Context, name string, opts *AcquireOptions, work func(ctx context.Context, l *Lease) error) error {
-	_, err := call(ctx, c, name, opts, (*Client).TryAcquire, withoutValue(work))
+	_, err := call(ctx, c, name, opts, false, withoutValue(work))
 	return err
 }
 
 // Call is Do for work that returns a value.
 func Call[T any](ctx context.Context, c *Client, name string, opts *AcquireOptions, work func(ctx context.Context, l *Lease) (T, error)) (T, error) {
-	return call(ctx, c, name, opts, (*Client).Acquire, work)
+	return call(ctx, c, name, opts, true, work)
 }
 
 // TryCall is TryDo for work that returns a value.
 func TryCall[T any](ctx context.Context, c *Client, name string, opts *AcquireOptions, work func(ctx context.Context, l *Lease) (T, error)) (T, error) {
-	return call(ctx, c, name, opts, (*Client).TryAcquire, work)
+	return call(ctx, c, name, opts, false, work)
 }
 
 // errNoWork is for a function that is nil.
 var errNoWork = fmt.Errorf("%w work: it is nil", ErrInvalid)
 
-// An acquirer is Client.Acquire or Client.TryAcquire.
-type acquirer func(c *Client, ctx context.Context, name string, opts *AcquireOptions) (*Lease, error)
-
-func call[T any](ctx context.Context, c *Client, name string, opts *AcquireOptions, acquire acquirer, work func(context.Context, *Lease) (T, error)) (v T, err error) {
+func call[T any](ctx context.Context, c *Client, name string, opts *AcquireOptions, waits bool, work func(context.Context, *Lease) (T, error)) (v T, err error) {
 	if work == nil {
 		return v, opError("do", name, errNoWork)
 	}
-	lease, err := acquire(c, ctx, name, opts)
+	lease, err := c.acquire(ctx, name, opts, waits)
 	if err != nil {
 		return v, err
 	}
