@@ -144,7 +144,7 @@ func newScheduler(ctx context.Context, c *Client, name string, schedule Schedule
 		return nil, fmt.Errorf("%w schedule: it is nil", ErrInvalid)
 	}
 	s := &scheduler{ctx: ctx, client: c, recorder: recorder, name: name, opts: o}
-	s.times = timetable{schedule: schedule, startWithin: o.StartWithin, catchUp: o.CatchUp, maxAttempts: o.MaxAttempts}
+	s.times = timetable{schedule: schedule, opts: &s.opts}
 	s.times.after(s.now()) // an invalid schedule is noticed at once
 	return s, cmp.Or(s.times.err, driver.CheckName(name+ScheduleSuffix))
 }

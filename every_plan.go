@@ -13,11 +13,9 @@ const mostMissed = 100_000
 
 // A timetable is a schedule with the rules for late runs; see EveryOptions.
 type timetable struct {
-	schedule    Schedule
-	startWithin time.Duration
-	catchUp     bool
-	maxAttempts int
-	err         error // the schedule has returned an invalid time, for which Every ends
+	schedule Schedule
+	opts     *EveryOptions
+	err      error // the schedule has returned an invalid time, for which Every ends
 }
 
 // after returns the scheduled time that follows t, in UTC, or the zero time.
@@ -35,7 +33,7 @@ func (s *timetable) after(t time.Time) time.Time {
 
 // spent reports whether the run of t was begun as often as it may be.
 func (s *timetable) spent(b *BegunRun, t time.Time) bool {
-	return b != nil && s.maxAttempts > 0 && b.Attempts >= s.maxAttempts && b.Scheduled.Equal(t)
+	return b != nil && s.opts.MaxAttempts > 0 && b.Attempts >= s.opts.MaxAttempts && b.Scheduled.Equal(t)
 }
 
 // left returns for how long a leader has nothing to do that has known r since then: until
@@ -56,8 +54,8 @@ func (s *timetable) left(r *ScheduleRecord, known, now time.Time) time.Duration 
 	case r.Begun.Open, s.spent(r.Begun, t): // to see how it ends; it is missed
 		return 0
 	}
-	late := t.Add(s.startWithin)
-	if next := s.after(t); !s.catchUp && !next.IsZero() {
+	late := t.Add(s.opts.StartWithin)
+	if next := s.after(t); !s.opts.CatchUp && !next.IsZero() {
 		late = earlier(late, next)
 	}
 	return max(t.Sub(now), min(pauseAfter(r.Begun.Attempts)-time.Since(known), late.Sub(now)))
@@ -99,8 +97,8 @@ func (s *timetable) plan(r *ScheduleRecord, now time.Time) plan {
 	}
 	for !t.IsZero() && !t.After(now) && p.missed.Count < mostMissed {
 		next := s.after(t)
-		superseded := !s.catchUp && !next.IsZero() && !next.After(now)
-		if !superseded && !s.spent(r.Begun, t) && now.Before(t.Add(s.startWithin)) {
+		superseded := !s.opts.CatchUp && !next.IsZero() && !next.After(now)
+		if !superseded && !s.spent(r.Begun, t) && now.Before(t.Add(s.opts.StartWithin)) {
 			p.due = t
 			break
 		}

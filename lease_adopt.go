@@ -105,8 +105,8 @@ func (a *acquisition) adopt(ctx context.Context, token uint64) (*Lease, error) {
 		return c.engine.Extend(ctx, []driver.ExtendRequest{{Name: a.req.Name, LeaseID: a.req.LeaseID, TTL: a.req.TTL}})[0]
 	})
 	if f.Lost() {
-		q := inquiry{client: c}
-		return nil, q.cause(ctx, &Lease{name: a.req.Name, id: a.req.LeaseID})
+		l := &Lease{client: c, name: a.req.Name, id: a.req.LeaseID}
+		return nil, l.whyGone(ctx)
 	}
 	if err := f.Effective(); err != nil {
 		return nil, err
