@@ -99,7 +99,7 @@ func (c *Client) OnceAdopt(ctx context.Context, handle Handle, opts *OnceOptions
 		a.tellAcquired(r.lease)
 		return r, nil
 	case isLost(err):
-		if result, e := c.recallResult(ctx, key); e == nil && result.Replayed && result.Token == token {
+		if result, e := c.Records().Result(ctx, key); e == nil && result.Replayed && result.Token == token {
 			a.tellReplayed(token)
 			r.result = result
 			return r, nil

@@ -37,22 +37,13 @@ func (s OnceState) String() string {
 // Result returns the stored result of a do-once key, Replayed, or a zero OnceResult if
 // there is none. A result that Once has not stored, and a schedule, are ErrKindMismatch.
 func (r Records) Result(ctx context.Context, key string) (OnceResult, error) {
-	result, err := r.client.recallResult(ctx, key)
-	return result, opError("result of", key, err)
-}
-
-func (c *Client) recallResult(ctx context.Context, key string) (OnceResult, error) {
-	recorder, err := c.recorder(key)
-	if err != nil {
-		return OnceResult{}, err
-	}
-	ctx, cancel := c.requestContext(ctx)
-	defer cancel()
-	kept, found, err := recorder.Recall(ctx, key)
-	if err != nil || !found {
-		return OnceResult{}, ask.Harmless(ctx, err)
-	}
-	return replay(kept.Data, "")
+	return consult(ctx, r.client, "result of", key, func(ctx context.Context, recorder driver.Recorder) (OnceResult, error) {
+		kept, found, err := recorder.Recall(ctx, key)
+		if err != nil || !found {
+			return OnceResult{}, ask.Harmless(ctx, err)
+		}
+		return replay(kept.Data, "")
+	})
 }
 
 // Forget deletes the result of a do-once key, so that the next call of Once works again,
@@ -60,15 +51,22 @@ func (c *Client) recallResult(ctx context.Context, key string) (OnceResult, erro
 // on, and its result will be stored. After ErrOutcomeUnknown the result may be
 // deleted or not; the call may be repeated.
 func (r Records) Forget(ctx context.Context, key string) (bool, error) {
-	c := r.client
+	return consult(ctx, r.client, "forget", key, func(ctx context.Context, recorder driver.Recorder) (bool, error) {
+		found, err := recorder.Forget(ctx, key)
+		return found, ask.Effective(ctx, err)
+	})
+}
+
+// consult calls f with the engine, if it can keep records. All requests of f have the time of
+// one. The error has the verb and the key.
+func consult[T any](ctx context.Context, c *Client, op, key string, f func(context.Context, driver.Recorder) (T, error)) (v T, err error) {
 	recorder, err := c.recorder(key)
-	if err != nil {
-		return false, opError("forget", key, err)
+	if err == nil {
+		ctx, cancel := c.requestContext(ctx)
+		defer cancel()
+		v, err = f(ctx, recorder)
 	}
-	ctx, cancel := c.requestContext(ctx)
-	defer cancel()
-	found, err := recorder.Forget(ctx, key)
-	return found, opError("forget", key, ask.Effective(ctx, err))
+	return v, opError(op, key, err)
 }
 
 // recorder returns the engine if it can keep records.

@@ -28,54 +28,36 @@ type OnceRecord struct {
 // Once reports the state of a do-once key. It requests the length of the result only:
 // see Result. A key whose name is held as a lock is in progress too.
 func (r Records) Once(ctx context.Context, key string) (OnceRecord, error) {
-	e, err := r.client.onceRecord(ctx, key)
-	return e, opError("status of", key, err)
+	return consult(ctx, r.client, "status of", key, func(ctx context.Context, recorder driver.Recorder) (OnceRecord, error) {
+		e, err := describe(ctx, recorder, key)
+		if err != nil || e.State != OnceAbsent {
+			return e, err
+		}
+		lock, err := r.client.inspect(ctx, key)
+		if err != nil {
+			return e, err
+		}
+		if live := lock.Live(); len(live) > 0 {
+			return inProgress(key, live[0]), nil
+		}
+		return describe(ctx, recorder, key) // it may have been completed between the two looks
+	})
 }
 
-// Of is Once for a lock that Inspect has just returned, with one request less.
+// Of is Once for a lock that Inspect has just returned, with one request less. It reads the
+// record after the lock: work that is completed between the two is seen as done.
 func (r Records) Of(ctx context.Context, lock LockState) (OnceRecord, error) {
-	e, err := r.client.onceRecordOf(ctx, lock)
-	return e, opError("status of", lock.Name, err)
+	return consult(ctx, r.client, "status of", lock.Name, func(ctx context.Context, recorder driver.Recorder) (OnceRecord, error) {
+		e, err := describe(ctx, recorder, lock.Name)
+		if live := lock.Live(); err == nil && e.State == OnceAbsent && len(live) > 0 {
+			e = inProgress(lock.Name, live[0])
+		}
+		return e, err
+	})
 }
 
-// onceRecordOf reads the record after the lock: work that is completed between the two
-// is seen as done.
-func (c *Client) onceRecordOf(ctx context.Context, lock LockState) (OnceRecord, error) {
-	records, err := c.recorder(lock.Name)
-	if err != nil {
-		return OnceRecord{}, err
-	}
-	ctx, cancel := c.requestContext(ctx)
-	defer cancel()
-	e, err := describe(ctx, records, lock.Name)
-	if live := lock.Live(); err == nil && e.State == OnceAbsent && len(live) > 0 {
-		e = inProgress(lock.Name, live[0])
-	}
-	return e, err
-}
-
-func (c *Client) onceRecord(ctx context.Context, key string) (e OnceRecord, err error) {
-	records, err := c.recorder(key)
-	if err != nil {
-		return e, err
-	}
-	ctx, cancel := c.requestContext(ctx)
-	defer cancel()
-	if e, err = describe(ctx, records, key); err != nil || e.State != OnceAbsent {
-		return e, err
-	}
-	lock, err := c.inspect(ctx, key)
-	if err != nil {
-		return e, err
-	}
-	if live := lock.Live(); len(live) > 0 {
-		return inProgress(key, live[0]), nil
-	}
-	return describe(ctx, records, key) // it may have been completed between the two looks
-}
-
-func describe(ctx context.Context, records driver.Recorder, key string) (OnceRecord, error) {
-	r, found, err := records.DescribeRecord(ctx, key)
+func describe(ctx context.Context, recorder driver.Recorder, key string) (OnceRecord, error) {
+	r, found, err := recorder.DescribeRecord(ctx, key)
 	if err != nil || !found {
 		return OnceRecord{Key: key}, ask.Harmless(ctx, err)
 	}

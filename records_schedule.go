@@ -3,6 +3,8 @@ package holdfast
 import (
 	"context"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
 )
 
 // A ScheduleState is the state of a schedule, and the replicas that run it now.
@@ -22,17 +24,12 @@ type ScheduleState struct {
 // missed, and who leads and waits to lead. It sends three requests, so the parts of the answer
 // are not of one instant. A name with a do-once result is ErrKindMismatch.
 func (r Records) Schedule(ctx context.Context, name string) (ScheduleState, error) {
-	s, err := r.client.scheduleState(ctx, name)
-	return s, opError("status of", name, err)
+	return consult(ctx, r.client, "status of", name, func(ctx context.Context, recorder driver.Recorder) (ScheduleState, error) {
+		return r.client.scheduleState(ctx, recorder, name)
+	})
 }
 
-func (c *Client) scheduleState(ctx context.Context, name string) (s ScheduleState, err error) {
-	recorder, err := c.recorder(name)
-	if err != nil {
-		return s, err
-	}
-	ctx, cancel := c.requestContext(ctx)
-	defer cancel()
+func (c *Client) scheduleState(ctx context.Context, recorder driver.Recorder, name string) (s ScheduleState, err error) {
 	lock, err := c.inspect(ctx, name)
 	if err != nil {
 		return s, err
