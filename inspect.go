@@ -57,28 +57,24 @@ func (c *Client) inspect(ctx context.Context, name string) (LockState, error) {
 // bounds how long it takes.
 func (c *Client) List(ctx context.Context, prefix string) iter.Seq2[LockState, error] {
 	return func(yield func(LockState, error) bool) {
-		if err := c.checkList(); err != nil {
+		if err := c.list(ctx, prefix, yield); err != nil {
 			yield(LockState{}, opError("list", prefix, err))
-			return
-		}
-		for lock, err := range c.features.Lister.List(ctx, prefix) {
-			if err != nil {
-				yield(LockState{}, opError("list", prefix, err))
-				return
-			}
-			if !yield(lock, nil) {
-				return
-			}
 		}
 	}
 }
 
-func (c *Client) checkList() error {
+// list yields locks until the loop ends, or there are no more; then it returns nil.
+func (c *Client) list(ctx context.Context, prefix string, yield func(LockState, error) bool) error {
 	if err := c.check(); err != nil {
 		return err
 	}
 	if c.features.Lister == nil {
 		return fmt.Errorf("listing is %w", ErrUnsupported)
+	}
+	for lock, err := range c.features.Lister.List(ctx, prefix) {
+		if err != nil || !yield(lock, nil) {
+			return err
+		}
 	}
 	return nil
 }

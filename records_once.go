@@ -70,8 +70,7 @@ func describe(ctx context.Context, recorder driver.Recorder, key string) (OnceRe
 // not read. An error ends the sequence. Nothing but ctx bounds how long it takes.
 func (r Records) List(ctx context.Context, prefix string) iter.Seq2[OnceRecord, error] {
 	return func(yield func(OnceRecord, error) bool) {
-		err := r.client.onceList(ctx, prefix, func(e OnceRecord) bool { return yield(e, nil) })
-		if err != nil {
+		if err := r.client.onceList(ctx, prefix, yield); err != nil {
 			yield(OnceRecord{}, opError("list", prefix, err))
 		}
 	}
@@ -79,7 +78,7 @@ func (r Records) List(ctx context.Context, prefix string) iter.Seq2[OnceRecord, 
 
 // onceList looks for work in progress first: so work that is completed meanwhile is
 // seen as done, if not before.
-func (c *Client) onceList(ctx context.Context, prefix string, yield func(OnceRecord) bool) error {
+func (c *Client) onceList(ctx context.Context, prefix string, yield func(OnceRecord, error) bool) error {
 	if err := c.check(); err != nil {
 		return err
 	}
@@ -105,12 +104,12 @@ func (c *Client) onceList(ctx context.Context, prefix string, yield func(OnceRec
 			e.Holder, e.Since = working[r.Name].Holder, working[r.Name].Since
 		}
 		delete(working, r.Name)
-		if !yield(e) {
+		if !yield(e, nil) {
 			return nil
 		}
 	}
 	for _, e := range working {
-		if !yield(e) {
+		if !yield(e, nil) {
 			return nil
 		}
 	}
