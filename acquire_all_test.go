@@ -35,11 +35,9 @@ func allAcquirers(engine *faulty) map[string]driver.Engine {
 // eachAllAcquirer runs test with each.
 func eachAllAcquirer(t *testing.T, test func(t *testing.T, engine *faulty, as driver.Engine)) {
 	for kind := range allAcquirers(nil) {
-		t.Run(kind, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := newFaulty()
-				test(t, engine, allAcquirers(engine)[kind])
-			})
+		runInBubble(t, kind, func(t *testing.T) {
+			engine := newFaulty()
+			test(t, engine, allAcquirers(engine)[kind])
 		})
 	}
 }
@@ -368,9 +366,7 @@ func TestLeasesAreOneThing(t *testing.T) {
 
 // The context has ended before any lock is given back, with the right cause.
 func TestReleaseEndsContextOfLeases(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		var ls *holdfast.Leases
 		engine.set(func(_ context.Context, op string) error {
 			if op == "release" && ls.Context().Err() == nil {

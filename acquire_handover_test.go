@@ -18,10 +18,8 @@ func TestHandedOverLeaseIsTrustedNoLongerThanItLasts(t *testing.T) {
 	for _, ttl := range []time.Duration{10 * time.Millisecond, 300 * time.Millisecond, time.Second, 30 * time.Second, time.Hour} {
 		for _, keepAlive := range []holdfast.KeepAlive{holdfast.KeepAliveOn, holdfast.KeepAliveOff} {
 			for _, slow := range [][2]time.Duration{{0, 0}, {70, 0}, {0, 70}, {40, 90}} {
-				t.Run(fmt.Sprint("TTL ", ttl, " keep-alive ", keepAlive, " delays ", slow), func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) {
-						checkHandOver(t, ttl, keepAlive, slow)
-					})
+				runInBubble(t, fmt.Sprint("TTL ", ttl, " keep-alive ", keepAlive, " delays ", slow), func(t *testing.T) {
+					checkHandOver(t, ttl, keepAlive, slow)
 				})
 			}
 		}
@@ -54,9 +52,7 @@ func checkHandOver(t *testing.T, ttl time.Duration, keepAlive holdfast.KeepAlive
 // A waiter whose requests get lost trusts a late hand-over for no longer than
 // its last answer allows.
 func TestHandOverAfterLostRefreshes(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		for ms := 4500; ms < 7000; ms += 20 {
 			release := foreign(t, engine, "a", time.Hour)
 			waiting := enqueue(t.Context(), c, "a", nil)
@@ -83,9 +79,7 @@ func TestHandOverIsConfirmed(t *testing.T) {
 	for _, keepAlive := range []holdfast.KeepAlive{holdfast.KeepAliveOn, holdfast.KeepAliveOff} {
 		for _, ttl := range []time.Duration{3 * time.Second, 30 * time.Second, time.Hour} {
 			t.Run(fmt.Sprint("keep-alive ", keepAlive, " TTL ", ttl), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					engine := newFaulty()
-					c := newClient(t, engine, nil)
+				inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 					time.AfterFunc(300*time.Millisecond, foreign(t, engine, "a", time.Hour))
 					opts := &holdfast.AcquireOptions{TTL: ttl, KeepAlive: keepAlive}
 					l := granted(t, enqueue(t.Context(), c, "a", opts)).lease
@@ -112,9 +106,7 @@ func TestHandOverIsConfirmed(t *testing.T) {
 // A lease whose TTL is less than what the place had left needs no
 // confirmation.
 func TestShortHandOverIsNotConfirmed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		time.AfterFunc(100*time.Millisecond, foreign(t, engine, "a", time.Hour))
 		opts := &holdfast.AcquireOptions{TTL: 200 * time.Millisecond, KeepAlive: holdfast.KeepAliveOff}
 		l := granted(t, enqueue(t.Context(), c, "a", opts)).lease
@@ -139,9 +131,7 @@ func TestFailedConfirmationIsRepeated(t *testing.T) {
 	for name, fault := range faults {
 		for _, ttl := range []time.Duration{time.Second, 30 * time.Second, 24 * time.Hour} {
 			t.Run(fmt.Sprint(name, " TTL ", ttl), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					engine := newFaulty()
-					c := newClient(t, engine, nil)
+				inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 					time.AfterFunc(300*time.Millisecond, foreign(t, engine, "a", time.Hour))
 					l := granted(t, enqueue(t.Context(), c, "a", &holdfast.AcquireOptions{TTL: ttl})).lease
 					engine.set(fault, nil)
@@ -170,9 +160,7 @@ func TestFailedConfirmationIsRepeated(t *testing.T) {
 func TestHandOverIsLost(t *testing.T) {
 	for _, cutOff := range []bool{false, true} {
 		t.Run(fmt.Sprint("cut off ", cutOff), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := newFaulty()
-				c := newClient(t, engine, nil)
+			inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 				time.AfterFunc(300*time.Millisecond, foreign(t, engine, "a", time.Hour))
 				l := granted(t, enqueue(t.Context(), c, "a", nil)).lease
 				start := time.Now()
@@ -201,9 +189,7 @@ func TestHandOverIsLost(t *testing.T) {
 // count from the hand-over.
 func TestHandOverKeepsOptions(t *testing.T) {
 	handOver := func(t *testing.T, opts holdfast.AcquireOptions, check func(*testing.T, *faulty, *holdfast.Client, *holdfast.Lease)) {
-		synctest.Test(t, func(t *testing.T) {
-			engine := newFaulty()
-			c := newClient(t, engine, nil)
+		inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 			time.AfterFunc(13*time.Second, foreign(t, engine, "a", time.Hour))
 			l := granted(t, enqueue(t.Context(), c, "a", &opts)).lease
 			check(t, engine, c, l)
@@ -333,19 +319,17 @@ func whole(t *testing.T, engine *faulty, opts holdfast.AcquireOptions) <-chan ou
 func TestWholeTTL(t *testing.T) {
 	for _, deaf := range []bool{false, true} {
 		for _, ttl := range []time.Duration{300 * time.Millisecond, 3 * time.Second, 30 * time.Second, time.Hour} {
-			t.Run(fmt.Sprint("TTL ", ttl, " deaf ", deaf), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					engine := newFaulty()
-					engine.deaf = deaf
-					o := granted(t, whole(t, engine, holdfast.AcquireOptions{TTL: ttl, KeepAlive: holdfast.KeepAliveOff}))
-					if left, want := o.lease.Remaining(), ttl-ttl/10-2*time.Millisecond; left != want {
-						t.Errorf("trusted for %s, want %s", left, want)
-					}
-					if acquires, extends := engine.count("acquire"), engine.count("extend"); acquires != 2 || extends != 0 {
-						t.Errorf("%d acquires and %d extends, want one of the first kind to confirm", acquires, extends)
-					}
-					trusted(t, engine, o.lease, ttl/20, 2*ttl)
-				})
+			runInBubble(t, fmt.Sprint("TTL ", ttl, " deaf ", deaf), func(t *testing.T) {
+				engine := newFaulty()
+				engine.deaf = deaf
+				o := granted(t, whole(t, engine, holdfast.AcquireOptions{TTL: ttl, KeepAlive: holdfast.KeepAliveOff}))
+				if left, want := o.lease.Remaining(), ttl-ttl/10-2*time.Millisecond; left != want {
+					t.Errorf("trusted for %s, want %s", left, want)
+				}
+				if acquires, extends := engine.count("acquire"), engine.count("extend"); acquires != 2 || extends != 0 {
+					t.Errorf("%d acquires and %d extends, want one of the first kind to confirm", acquires, extends)
+				}
+				trusted(t, engine, o.lease, ttl/20, 2*ttl)
 			})
 		}
 	}
@@ -362,21 +346,19 @@ func TestWholeTTLIsAskedForUntilAnswered(t *testing.T) {
 	}
 	for name, fault := range faults {
 		for _, lasts := range []time.Duration{2 * time.Second, 20 * time.Second} { // less and more than the first lease
-			t.Run(fmt.Sprint(name, " for ", lasts), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					engine := newFaulty()
-					done := whole(t, engine, holdfast.AcquireOptions{})
-					engine.set(fault[0], fault[1])
-					time.AfterFunc(lasts, engine.heal)
-					o := granted(t, done)
-					trusted(t, engine, o.lease, 50*time.Millisecond, time.Second)
-					if left := o.lease.Remaining(); left < 25*time.Second {
-						t.Errorf("trusted for %s, want the TTL of 30s", left)
-					}
-					o.lease.Release(t.Context())
-					time.Sleep(2 * time.Minute)
-					nothingLeft(t, engine, "a")
-				})
+			runInBubble(t, fmt.Sprint(name, " for ", lasts), func(t *testing.T) {
+				engine := newFaulty()
+				done := whole(t, engine, holdfast.AcquireOptions{})
+				engine.set(fault[0], fault[1])
+				time.AfterFunc(lasts, engine.heal)
+				o := granted(t, done)
+				trusted(t, engine, o.lease, 50*time.Millisecond, time.Second)
+				if left := o.lease.Remaining(); left < 25*time.Second {
+					t.Errorf("trusted for %s, want the TTL of 30s", left)
+				}
+				o.lease.Release(t.Context())
+				time.Sleep(2 * time.Minute)
+				nothingLeft(t, engine, "a")
 			})
 		}
 	}
@@ -400,38 +382,36 @@ func TestWholeTTLRefused(t *testing.T) {
 // another (INVARIANT I1).
 func TestWholeTTLLostGoesOnWaiting(t *testing.T) {
 	for _, theirs := range []time.Duration{4 * time.Second, time.Hour} { // how long the other client has the lock
-		t.Run(fmt.Sprint("for ", theirs), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := newFaulty()
-				var lost lockinfo.Holding
-				engine.set(func(ctx context.Context, op string) error {
-					if lock, _ := engine.Engine.Inspect(ctx, "a"); op == "acquire" && lost.Token == 0 && len(lock.Holders) == 1 && lock.Holders[0].ExpiresIn < time.Minute {
-						lost = lock.Holders[0]
-						engine.Engine.Release(ctx, driver.ReleaseRequest{Name: "a", LeaseID: lost.LeaseID}) // by an operator
-						foreign(t, engine, "a", theirs)
-						for i := range 3 { // the old news, late
-							time.AfterFunc(time.Duration(i+1)*time.Second, func() { engine.tell(driver.Notice{Token: lost.Token}) })
-						}
+		runInBubble(t, fmt.Sprint("for ", theirs), func(t *testing.T) {
+			engine := newFaulty()
+			var lost lockinfo.Holding
+			engine.set(func(ctx context.Context, op string) error {
+				if lock, _ := engine.Engine.Inspect(ctx, "a"); op == "acquire" && lost.Token == 0 && len(lock.Holders) == 1 && lock.Holders[0].ExpiresIn < time.Minute {
+					lost = lock.Holders[0]
+					engine.Engine.Release(ctx, driver.ReleaseRequest{Name: "a", LeaseID: lost.LeaseID}) // by an operator
+					foreign(t, engine, "a", theirs)
+					for i := range 3 { // the old news, late
+						time.AfterFunc(time.Duration(i+1)*time.Second, func() { engine.tell(driver.Notice{Token: lost.Token}) })
 					}
-					return nil
-				}, nil)
-				engine.deaf = true
-				start := time.Now()
-				o := <-whole(t, engine, holdfast.AcquireOptions{MaxWait: 10 * time.Second})
-				took := o.at.Sub(start)
-				if theirs == time.Hour {
-					wantErr(t, o.err, holdfast.ErrHeld)
-					if took != 10*time.Second {
-						t.Errorf("the wait of 10s ended after %s", took)
-					}
-					return
 				}
-				if o.err != nil || o.lease.Token() <= lost.Token || took < theirs {
-					t.Fatalf("after %s: %v, %v; another client had the lock for %s", took, o.lease, o.err, theirs)
+				return nil
+			}, nil)
+			engine.deaf = true
+			start := time.Now()
+			o := <-whole(t, engine, holdfast.AcquireOptions{MaxWait: 10 * time.Second})
+			took := o.at.Sub(start)
+			if theirs == time.Hour {
+				wantErr(t, o.err, holdfast.ErrHeld)
+				if took != 10*time.Second {
+					t.Errorf("the wait of 10s ended after %s", took)
 				}
-				trusted(t, engine, o.lease, 50*time.Millisecond, time.Second)
-				o.lease.Release(t.Context())
-			})
+				return
+			}
+			if o.err != nil || o.lease.Token() <= lost.Token || took < theirs {
+				t.Fatalf("after %s: %v, %v; another client had the lock for %s", took, o.lease, o.err, theirs)
+			}
+			trusted(t, engine, o.lease, 50*time.Millisecond, time.Second)
+			o.lease.Release(t.Context())
 		})
 	}
 }

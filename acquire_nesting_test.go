@@ -44,39 +44,37 @@ func TestNesting(t *testing.T) {
 		for _, o := range tt.held {
 			held += fmt.Sprint(o.Mode, ", ")
 		}
-		t.Run(fmt.Sprint(held, "then ", tt.want.Mode), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := newClient(t, newFaulty(), nil)
-				ctx := t.Context()
-				for _, o := range tt.held {
-					outer, err := c.TryAcquire(ctx, "a", o)
-					if err != nil {
-						t.Fatal(err)
-					}
-					between, err := c.TryAcquire(outer.Context(), fmt.Sprint("another ", outer.Token()), nil)
-					if err != nil {
-						t.Fatal(err)
-					}
-					ctx = between.Context()
+		runInBubble(t, fmt.Sprint(held, "then ", tt.want.Mode), func(t *testing.T) {
+			c := newClient(t, newFaulty(), nil)
+			ctx := t.Context()
+			for _, o := range tt.held {
+				outer, err := c.TryAcquire(ctx, "a", o)
+				if err != nil {
+					t.Fatal(err)
 				}
-				check := func(what string, l *holdfast.Lease, err, want error) {
-					t.Helper()
-					if !errors.Is(err, want) || (err == nil) != (want == nil) {
-						t.Errorf("%s: %v, want %v", what, err, want)
-					}
-					if l != nil {
-						l.Release(t.Context())
-					}
+				between, err := c.TryAcquire(outer.Context(), fmt.Sprint("another ", outer.Token()), nil)
+				if err != nil {
+					t.Fatal(err)
 				}
-				start := time.Now()
-				l, err := c.TryAcquire(ctx, "a", tt.want)
-				check("TryAcquire", l, err, tt.try)
-				l, err = c.Acquire(ctx, "a", tt.want)
-				check("Acquire", l, err, tt.wait)
-				if took := time.Since(start); took != 0 {
-					t.Errorf("took %s, want an answer at once", took)
+				ctx = between.Context()
+			}
+			check := func(what string, l *holdfast.Lease, err, want error) {
+				t.Helper()
+				if !errors.Is(err, want) || (err == nil) != (want == nil) {
+					t.Errorf("%s: %v, want %v", what, err, want)
 				}
-			})
+				if l != nil {
+					l.Release(t.Context())
+				}
+			}
+			start := time.Now()
+			l, err := c.TryAcquire(ctx, "a", tt.want)
+			check("TryAcquire", l, err, tt.try)
+			l, err = c.Acquire(ctx, "a", tt.want)
+			check("Acquire", l, err, tt.wait)
+			if took := time.Since(start); took != 0 {
+				t.Errorf("took %s, want an answer at once", took)
+			}
 		})
 	}
 }
@@ -85,26 +83,24 @@ func TestNesting(t *testing.T) {
 func TestNestingUnderLeasesThatAreOver(t *testing.T) {
 	for _, mode := range []*holdfast.AcquireOptions{{}, shared, semaphore(1, 1)} {
 		for _, lost := range []bool{false, true} {
-			t.Run(fmt.Sprint(mode.Mode, " lost ", lost), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					c := newClient(t, newFaulty(), nil)
-					opts := *mode
-					opts.MaxHold = time.Minute
-					outer := mustAcquire(t, c, "a", &opts)
-					values := context.WithoutCancel(outer.Context())
-					if lost {
-						time.Sleep(time.Minute + time.Second)
-					} else {
-						outer.Release(t.Context())
-					}
-					l, err := c.Acquire(values, "a", mode)
-					if err != nil {
-						t.Fatal(err)
-					}
-					_, err = c.Acquire(l.Context(), "a", mode)
-					wantErr(t, err, holdfast.ErrDeadlock)
-					l.Release(t.Context())
-				})
+			runInBubble(t, fmt.Sprint(mode.Mode, " lost ", lost), func(t *testing.T) {
+				c := newClient(t, newFaulty(), nil)
+				opts := *mode
+				opts.MaxHold = time.Minute
+				outer := mustAcquire(t, c, "a", &opts)
+				values := context.WithoutCancel(outer.Context())
+				if lost {
+					time.Sleep(time.Minute + time.Second)
+				} else {
+					outer.Release(t.Context())
+				}
+				l, err := c.Acquire(values, "a", mode)
+				if err != nil {
+					t.Fatal(err)
+				}
+				_, err = c.Acquire(l.Context(), "a", mode)
+				wantErr(t, err, holdfast.ErrDeadlock)
+				l.Release(t.Context())
 			})
 		}
 	}

@@ -25,29 +25,27 @@ func TestLostNoticeIsFoundByRefresh(t *testing.T) {
 		"expired late":    {7 * time.Second, time.Hour, 7 * time.Second, 7005 * time.Millisecond},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := newFaulty()
-				engine.deaf = true
-				c := newClient(t, engine, nil)
-				time.AfterFunc(tt.released, foreign(t, engine, "a", tt.ttl))
-				start := time.Now()
-				o := granted(t, enqueue(t.Context(), c, "a", nil))
-				if took := o.at.Sub(start); took < tt.least || took > tt.most {
-					t.Errorf("acquired after %s, want %s to %s", took, tt.least, tt.most)
-				}
-				if n := engine.count("acquire"); n != 1 {
-					t.Errorf("%d attempts, want 1", n)
-				}
-				// The answer has renewed nothing: the lease ends with the place.
-				whole := 4498 * time.Millisecond
-				if left := o.lease.Remaining(); left < whole-5*time.Second/3 || left > whole {
-					t.Errorf("handed over for %s, want what was left of the place, which was renewed a third of its TTL ago at most", left)
-				}
-				trusted(t, engine, o.lease, 20*time.Millisecond, 10*time.Second)
-				o.lease.Release(t.Context())
-				nothingLeft(t, engine, "a")
-			})
+		runInBubble(t, name, func(t *testing.T) {
+			engine := newFaulty()
+			engine.deaf = true
+			c := newClient(t, engine, nil)
+			time.AfterFunc(tt.released, foreign(t, engine, "a", tt.ttl))
+			start := time.Now()
+			o := granted(t, enqueue(t.Context(), c, "a", nil))
+			if took := o.at.Sub(start); took < tt.least || took > tt.most {
+				t.Errorf("acquired after %s, want %s to %s", took, tt.least, tt.most)
+			}
+			if n := engine.count("acquire"); n != 1 {
+				t.Errorf("%d attempts, want 1", n)
+			}
+			// The answer has renewed nothing: the lease ends with the place.
+			whole := 4498 * time.Millisecond
+			if left := o.lease.Remaining(); left < whole-5*time.Second/3 || left > whole {
+				t.Errorf("handed over for %s, want what was left of the place, which was renewed a third of its TTL ago at most", left)
+			}
+			trusted(t, engine, o.lease, 20*time.Millisecond, 10*time.Second)
+			o.lease.Release(t.Context())
+			nothingLeft(t, engine, "a")
 		})
 	}
 }
@@ -82,31 +80,29 @@ func TestOnlyTheFirstLooksAtExpiry(t *testing.T) {
 func TestLostRepliesWhileQueued(t *testing.T) {
 	for _, op := range []string{"acquire", "refresh"} {
 		for _, deaf := range []bool{false, true} {
-			t.Run(fmt.Sprint(op, " deaf ", deaf), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					engine := newFaulty()
-					engine.deaf = deaf
-					c := newClient(t, engine, nil)
-					for ms := 5; ms < 3000; ms += 50 {
-						time.AfterFunc(time.Duration(ms)*time.Millisecond, foreign(t, engine, "a", time.Hour))
-						engine.set(nil, fail(errLink, op))
-						time.AfterFunc(2*time.Second, engine.heal)
-						waiting := enqueue(t.Context(), c, "a", nil)
-						time.Sleep(time.Millisecond)
-						if lock, _ := engine.Engine.Inspect(t.Context(), "a"); len(lock.Queue) != 1 {
-							t.Fatalf("%d places, want 1", len(lock.Queue))
-						}
-						o := granted(t, waiting)
-						lock, _ := engine.Engine.Inspect(t.Context(), "a")
-						if len(lock.Holders) != 1 || lock.Holders[0].Token != o.lease.Token() || len(lock.Queue) != 0 {
-							t.Fatalf("released after %d ms: the store has %+v, the lease token %d", ms, lock, o.lease.Token())
-						}
-						time.Sleep(3 * time.Second)
-						trusted(t, engine, o.lease, 20*time.Millisecond, time.Second)
-						o.lease.Release(t.Context())
-						nothingLeft(t, engine, "a")
+			runInBubble(t, fmt.Sprint(op, " deaf ", deaf), func(t *testing.T) {
+				engine := newFaulty()
+				engine.deaf = deaf
+				c := newClient(t, engine, nil)
+				for ms := 5; ms < 3000; ms += 50 {
+					time.AfterFunc(time.Duration(ms)*time.Millisecond, foreign(t, engine, "a", time.Hour))
+					engine.set(nil, fail(errLink, op))
+					time.AfterFunc(2*time.Second, engine.heal)
+					waiting := enqueue(t.Context(), c, "a", nil)
+					time.Sleep(time.Millisecond)
+					if lock, _ := engine.Engine.Inspect(t.Context(), "a"); len(lock.Queue) != 1 {
+						t.Fatalf("%d places, want 1", len(lock.Queue))
 					}
-				})
+					o := granted(t, waiting)
+					lock, _ := engine.Engine.Inspect(t.Context(), "a")
+					if len(lock.Holders) != 1 || lock.Holders[0].Token != o.lease.Token() || len(lock.Queue) != 0 {
+						t.Fatalf("released after %d ms: the store has %+v, the lease token %d", ms, lock, o.lease.Token())
+					}
+					time.Sleep(3 * time.Second)
+					trusted(t, engine, o.lease, 20*time.Millisecond, time.Second)
+					o.lease.Release(t.Context())
+					nothingLeft(t, engine, "a")
+				}
 			})
 		}
 	}
@@ -117,47 +113,43 @@ func TestLostRepliesWhileQueued(t *testing.T) {
 func TestStaleNoticeIsNotBelieved(t *testing.T) {
 	// The reply to the first request is lost: the lease it leads to is handed
 	// over and runs out unseen before the request is repeated.
-	t.Run("after a lost reply", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			engine := newFaulty()
-			engine.deaf = true
-			c := newClient(t, engine, nil)
-			release := foreign(t, engine, "a", time.Hour)
-			first := true
-			engine.set(nil, func(context.Context, string) error {
-				if !first {
-					return nil
-				}
-				first = false
-				time.Sleep(4 * time.Second) // the reply is on its way
-				return errLink
-			})
-			waiting := enqueue(t.Context(), c, "a", &holdfast.AcquireOptions{TTL: time.Second})
-			release()
-			old, _ := engine.Engine.Inspect(t.Context(), "a")
-			time.Sleep(2 * time.Second)
-			next := foreign(t, engine, "a", time.Hour)
-			time.Sleep(3 * time.Second) // the request is repeated
-			engine.tell(driver.Notice{Token: old.Holders[0].Token})
-			time.Sleep(time.Second)
-			stillWaits(t, waiting)
-			next()
-			o := granted(t, waiting)
-			if o.lease.Token() <= old.Holders[0].Token {
-				t.Errorf("token %d, want a new one", o.lease.Token())
+	runInBubble(t, "after a lost reply", func(t *testing.T) {
+		engine := newFaulty()
+		engine.deaf = true
+		c := newClient(t, engine, nil)
+		release := foreign(t, engine, "a", time.Hour)
+		first := true
+		engine.set(nil, func(context.Context, string) error {
+			if !first {
+				return nil
 			}
-			trusted(t, engine, o.lease, 20*time.Millisecond, 3*time.Second)
-			o.lease.Release(t.Context())
-			nothingLeft(t, engine, "a")
+			first = false
+			time.Sleep(4 * time.Second) // the reply is on its way
+			return errLink
 		})
+		waiting := enqueue(t.Context(), c, "a", &holdfast.AcquireOptions{TTL: time.Second})
+		release()
+		old, _ := engine.Engine.Inspect(t.Context(), "a")
+		time.Sleep(2 * time.Second)
+		next := foreign(t, engine, "a", time.Hour)
+		time.Sleep(3 * time.Second) // the request is repeated
+		engine.tell(driver.Notice{Token: old.Holders[0].Token})
+		time.Sleep(time.Second)
+		stillWaits(t, waiting)
+		next()
+		o := granted(t, waiting)
+		if o.lease.Token() <= old.Holders[0].Token {
+			t.Errorf("token %d, want a new one", o.lease.Token())
+		}
+		trusted(t, engine, o.lease, 20*time.Millisecond, 3*time.Second)
+		o.lease.Release(t.Context())
+		nothingLeft(t, engine, "a")
 	})
 	// A waiter that heard nothing for longer than its place starts over, with
 	// another lease ID, and what was handed over to the old one goes to the
 	// next at once.
 	t.Run("after a pause", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			engine := newFaulty()
-			c := newClient(t, engine, nil)
+		inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 			release := foreign(t, engine, "a", time.Hour)
 			waiting := enqueue(t.Context(), c, "a", nil)
 			old, _ := engine.Engine.Inspect(t.Context(), "a")
@@ -183,9 +175,7 @@ func TestStaleNoticeIsNotBelieved(t *testing.T) {
 
 // A grant whose reply came too late is cancelled at once, not left to run out.
 func TestLateGrantIsCancelled(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		engine.set(func(_ context.Context, op string) error {
 			if op == "acquire" {
 				time.Sleep(1500 * time.Millisecond)
@@ -204,9 +194,7 @@ func TestLateGrantIsCancelled(t *testing.T) {
 // Notice to look, such as that the lease in the way will end sooner, is followed
 // at once.
 func TestNoticeToLookIsFollowed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		for range 10 {
 			l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{TTL: time.Hour, MinHold: time.Minute})
 			start := time.Now()
@@ -227,9 +215,7 @@ func TestNoticeToLookIsFollowed(t *testing.T) {
 func TestNoticeEndsBackoff(t *testing.T) {
 	for _, after := range []time.Duration{0, 3 * time.Millisecond, 300 * time.Millisecond} {
 		t.Run(after.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := newFaulty()
-				c := newClient(t, engine, nil)
+			inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 				release := foreign(t, engine, "a", time.Hour)
 				engine.set(nil, fail(errLink, "acquire"))
 				waiting := enqueue(t.Context(), c, "a", nil)
@@ -328,16 +314,14 @@ func TestTurnsWithoutQueue(t *testing.T) {
 		{400 * time.Millisecond, time.Millisecond / 2, 3 * time.Minute, 12, 0.6},
 		{20 * time.Second, time.Millisecond / 2, 20 * time.Minute, 12, 0.9},
 	} {
-		t.Run(fmt.Sprintf("%s of work, %s apart", c.work, c.step), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store, runners := newFaulty(), []*runner{}
-				for i := range 3 {
-					away := time.Duration(i)*c.step + 100*time.Microsecond
-					runners = append(runners, &runner{client: newClient(t, distant(store, away), nil)})
-				}
-				race(t, runners, c.work, c.length)
-				shares(t, runners, c.least, c.work, c.length, c.used)
-			})
+		runInBubble(t, fmt.Sprintf("%s of work, %s apart", c.work, c.step), func(t *testing.T) {
+			store, runners := newFaulty(), []*runner{}
+			for i := range 3 {
+				away := time.Duration(i)*c.step + 100*time.Microsecond
+				runners = append(runners, &runner{client: newClient(t, distant(store, away), nil)})
+			}
+			race(t, runners, c.work, c.length)
+			shares(t, runners, c.least, c.work, c.length, c.used)
 		})
 	}
 }
@@ -453,13 +437,11 @@ func TestTurnsPauseWithinTheWait(t *testing.T) {
 			return turn(t, c, 0, nil)
 		},
 	} {
-		t.Run(what, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c := contended(t)
-				if over := check(t, c, time.Now()); over != 0 {
-					t.Errorf("%s too much, or too little", over)
-				}
-			})
+		runInBubble(t, what, func(t *testing.T) {
+			c := contended(t)
+			if over := check(t, c, time.Now()); over != 0 {
+				t.Errorf("%s too much, or too little", over)
+			}
 		})
 	}
 }

@@ -52,33 +52,31 @@ func TestWaitEndsInOutage(t *testing.T) {
 	for way, dead := range deadStores {
 		for _, queues := range []bool{true, false} {
 			for _, wait := range []time.Duration{4 * time.Second, 15 * time.Second, time.Minute} {
-				t.Run(fmt.Sprintf("%s, queue %t, %s", way, queues, wait), func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) {
-						engine := newFaulty()
-						var as driver.Engine = engine
-						if !queues {
-							as = plain{engine}
-						}
-						o := &outages{start: time.Now()}
-						c := newClient(t, as, &holdfast.Options{Observer: o.observe})
-						release := foreign(t, engine, "a", time.Hour)
-						waiter := enqueue(t.Context(), c, "a", &holdfast.AcquireOptions{MaxWait: wait})
-						time.Sleep(time.Second)
-						engine.set(dead("acquire", "refresh"), nil)
-						result := <-waiter
-						wantErr(t, result.err, holdfast.ErrUnavailable)
-						if errors.Is(result.err, holdfast.ErrHeld) {
-							t.Errorf("%v is ErrHeld as well", result.err)
-						}
-						if took := result.at.Sub(o.start); took != wait {
-							t.Errorf("it took %s", took)
-						}
-						if wait >= 15*time.Second && len(o.all()) != 2 {
-							t.Errorf("the Observer heard %v, want one outage, which ends with the wait", o.all())
-						}
-						engine.heal()
-						release()
-					})
+				runInBubble(t, fmt.Sprintf("%s, queue %t, %s", way, queues, wait), func(t *testing.T) {
+					engine := newFaulty()
+					var as driver.Engine = engine
+					if !queues {
+						as = plain{engine}
+					}
+					o := &outages{start: time.Now()}
+					c := newClient(t, as, &holdfast.Options{Observer: o.observe})
+					release := foreign(t, engine, "a", time.Hour)
+					waiter := enqueue(t.Context(), c, "a", &holdfast.AcquireOptions{MaxWait: wait})
+					time.Sleep(time.Second)
+					engine.set(dead("acquire", "refresh"), nil)
+					result := <-waiter
+					wantErr(t, result.err, holdfast.ErrUnavailable)
+					if errors.Is(result.err, holdfast.ErrHeld) {
+						t.Errorf("%v is ErrHeld as well", result.err)
+					}
+					if took := result.at.Sub(o.start); took != wait {
+						t.Errorf("it took %s", took)
+					}
+					if wait >= 15*time.Second && len(o.all()) != 2 {
+						t.Errorf("the Observer heard %v, want one outage, which ends with the wait", o.all())
+					}
+					engine.heal()
+					release()
 				})
 			}
 		}
@@ -88,25 +86,23 @@ func TestWaitEndsInOutage(t *testing.T) {
 // An outage that ends during the wait is told and does no harm.
 func TestOutageIsTold(t *testing.T) {
 	for way, dead := range deadStores {
-		t.Run(way, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := newFaulty()
-				o := &outages{start: time.Now()}
-				c := newClient(t, engine, &holdfast.Options{Observer: o.observe})
-				release := foreign(t, engine, "a", time.Hour)
-				waiter := enqueue(t.Context(), c, "a", &holdfast.AcquireOptions{MaxWait: time.Minute})
-				time.Sleep(time.Second)
-				engine.set(dead("acquire", "refresh"), nil)
-				time.Sleep(20 * time.Second)
-				engine.heal()
-				time.Sleep(10 * time.Second)
-				heard := o.all()
-				if len(heard) != 2 || !strings.HasPrefix(heard[0], "outage-began") || !strings.HasPrefix(heard[1], "outage-ended") {
-					t.Errorf("the Observer heard %v, want one outage", heard)
-				}
-				release()
-				granted(t, waiter).lease.Release(t.Context())
-			})
+		runInBubble(t, way, func(t *testing.T) {
+			engine := newFaulty()
+			o := &outages{start: time.Now()}
+			c := newClient(t, engine, &holdfast.Options{Observer: o.observe})
+			release := foreign(t, engine, "a", time.Hour)
+			waiter := enqueue(t.Context(), c, "a", &holdfast.AcquireOptions{MaxWait: time.Minute})
+			time.Sleep(time.Second)
+			engine.set(dead("acquire", "refresh"), nil)
+			time.Sleep(20 * time.Second)
+			engine.heal()
+			time.Sleep(10 * time.Second)
+			heard := o.all()
+			if len(heard) != 2 || !strings.HasPrefix(heard[0], "outage-began") || !strings.HasPrefix(heard[1], "outage-ended") {
+				t.Errorf("the Observer heard %v, want one outage", heard)
+			}
+			release()
+			granted(t, waiter).lease.Release(t.Context())
 		})
 	}
 }
@@ -137,51 +133,49 @@ func TestBlipIsNoOutage(t *testing.T) {
 // there at the start.
 func TestWaitForStore(t *testing.T) {
 	for way, dead := range deadStores {
-		t.Run(way, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := newFaulty()
-				o := &outages{start: time.Now()}
-				c := newClient(t, engine, &holdfast.Options{Observer: o.observe})
-				opts := &holdfast.AcquireOptions{MaxWait: 20 * time.Second}
-				engine.set(dead("acquire", "acquire-all"), nil)
-				_, err := c.Acquire(t.Context(), "a", opts)
-				wantErr(t, err, holdfast.ErrUnavailable)
-				if took := time.Since(o.start); took != opts.MaxWait {
-					t.Errorf("gave up after %s, want the MaxWait of %s", took, opts.MaxWait)
-				}
-				start := time.Now()
-				_, err = c.AcquireAll(t.Context(), []string{"a", "b"}, opts)
-				wantErr(t, err, holdfast.ErrUnavailable)
-				if took := time.Since(start); took != opts.MaxWait {
-					t.Errorf("AcquireAll gave up after %s, want the MaxWait of %s", took, opts.MaxWait)
-				}
-				time.AfterFunc(12*time.Second, engine.heal)
-				l, err := c.Acquire(t.Context(), "a", opts)
-				if err != nil {
-					t.Fatal(err)
-				}
-				l.Release(t.Context())
-				if heard := o.all(); len(heard) != 6 {
-					t.Errorf("the Observer heard %v, want that three outages began and ended, two of them with the wait", heard)
-				}
-				// Without a bound it would be for ever.
-				engine.set(dead("acquire"), nil)
-				start = time.Now()
-				_, err = c.Acquire(t.Context(), "a", nil)
-				wantErr(t, err, holdfast.ErrUnavailable)
-				if took := time.Since(start); took > 10*time.Second {
-					t.Errorf("without a MaxWait it gave up after %s, want about the request timeout", took)
-				}
-				start = time.Now()
-				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-				defer cancel()
-				_, err = c.Once(ctx, "k", &holdfast.OnceOptions{Await: holdfast.Forever}, mustNotRun(t).fn)
-				wantErr(t, err, holdfast.ErrUnavailable)
-				if took := time.Since(start); took > 10*time.Second {
-					t.Errorf("with Await: Forever it gave up after %s, want about the request timeout", took)
-				}
-				engine.heal()
-			})
+		runInBubble(t, way, func(t *testing.T) {
+			engine := newFaulty()
+			o := &outages{start: time.Now()}
+			c := newClient(t, engine, &holdfast.Options{Observer: o.observe})
+			opts := &holdfast.AcquireOptions{MaxWait: 20 * time.Second}
+			engine.set(dead("acquire", "acquire-all"), nil)
+			_, err := c.Acquire(t.Context(), "a", opts)
+			wantErr(t, err, holdfast.ErrUnavailable)
+			if took := time.Since(o.start); took != opts.MaxWait {
+				t.Errorf("gave up after %s, want the MaxWait of %s", took, opts.MaxWait)
+			}
+			start := time.Now()
+			_, err = c.AcquireAll(t.Context(), []string{"a", "b"}, opts)
+			wantErr(t, err, holdfast.ErrUnavailable)
+			if took := time.Since(start); took != opts.MaxWait {
+				t.Errorf("AcquireAll gave up after %s, want the MaxWait of %s", took, opts.MaxWait)
+			}
+			time.AfterFunc(12*time.Second, engine.heal)
+			l, err := c.Acquire(t.Context(), "a", opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l.Release(t.Context())
+			if heard := o.all(); len(heard) != 6 {
+				t.Errorf("the Observer heard %v, want that three outages began and ended, two of them with the wait", heard)
+			}
+			// Without a bound it would be for ever.
+			engine.set(dead("acquire"), nil)
+			start = time.Now()
+			_, err = c.Acquire(t.Context(), "a", nil)
+			wantErr(t, err, holdfast.ErrUnavailable)
+			if took := time.Since(start); took > 10*time.Second {
+				t.Errorf("without a MaxWait it gave up after %s, want about the request timeout", took)
+			}
+			start = time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			_, err = c.Once(ctx, "k", &holdfast.OnceOptions{Await: holdfast.Forever}, mustNotRun(t).fn)
+			wantErr(t, err, holdfast.ErrUnavailable)
+			if took := time.Since(start); took > 10*time.Second {
+				t.Errorf("with Await: Forever it gave up after %s, want about the request timeout", took)
+			}
+			engine.heal()
 		})
 	}
 }
@@ -462,9 +456,7 @@ func wantOnly(t testing.TB, err error, want ...error) {
 }
 
 func TestAcquireRetriesWithTheSameLeaseID(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		lost := 0
 		engine.set(nil, func(_ context.Context, op string) error {
 			if op == "acquire" && lost < 3 {
@@ -488,9 +480,7 @@ func TestAcquireRetriesWithTheSameLeaseID(t *testing.T) {
 func TestAbandonedAcquireLeavesNothing(t *testing.T) {
 	for _, hook := range []string{"request delayed", "reply delayed"} {
 		t.Run(hook, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := newFaulty()
-				c := newClient(t, engine, nil)
+			inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 				slow := func(_ context.Context, op string) error {
 					if op == "acquire" {
 						time.Sleep(100 * time.Millisecond)
@@ -555,9 +545,7 @@ func (h *holding) Acquire(ctx context.Context, req driver.AcquireRequest) (drive
 }
 
 func TestUnreachableStore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		refuse := func(context.Context, string) error { return driver.ErrUnavailable }
 		engine.set(refuse, nil)
 		start := time.Now()
@@ -583,9 +571,7 @@ func TestUnreachableStore(t *testing.T) {
 
 // A waiter that is behind a holder already rides out an outage.
 func TestWaiterRidesOutOutage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		mustAcquire(t, c, "a", &holdfast.AcquireOptions{KeepAlive: holdfast.KeepAliveOff})
 		time.AfterFunc(time.Second, func() { engine.set(fail(errLink, "acquire", "refresh"), nil) })
 		time.AfterFunc(2*time.Minute, engine.heal)
@@ -605,9 +591,7 @@ func TestWaiterRidesOutOutage(t *testing.T) {
 }
 
 func TestLateGrantIsNotUsed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		engine.set(nil, func(_ context.Context, op string) error {
 			if op == "acquire" {
 				time.Sleep(1200 * time.Millisecond)

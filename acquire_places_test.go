@@ -20,9 +20,7 @@ import (
 
 // The places of one client are renewed together, and nothing runs in between.
 func TestRefreshesGoOutInBatches(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		before := runtime.NumGoroutine()
@@ -62,9 +60,7 @@ func TestRefreshesGoOutInBatches(t *testing.T) {
 // Nothing goes on once nobody waits and nobody holds. (A goroutine left behind
 // would fail the bubble.)
 func TestNothingRunsAfterwards(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		for _, deaf := range []bool{false, true} {
 			engine.deaf = deaf
 			engine.set(delay(30*time.Millisecond), delay(30*time.Millisecond))
@@ -146,28 +142,26 @@ func TestWaiterNeverSpins(t *testing.T) {
 	}
 	for name, answer := range answers {
 		for kind, k := range kinds {
-			t.Run(name+", "+kind, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					engine := answer.scripted
-					engine.faulty = newFaulty()
-					engine.deaf = true
-					c := newClient(t, &engine, nil)
-					ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-					defer cancel()
-					waiting := enqueue(ctx, c, "a", &k.opts)
-					for ctx.Err() == nil {
-						if k.notice != nil {
-							engine.tell(*k.notice)
-						}
-						time.Sleep(2 * time.Millisecond)
+			runInBubble(t, name+", "+kind, func(t *testing.T) {
+				engine := answer.scripted
+				engine.faulty = newFaulty()
+				engine.deaf = true
+				c := newClient(t, &engine, nil)
+				ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+				defer cancel()
+				waiting := enqueue(ctx, c, "a", &k.opts)
+				for ctx.Err() == nil {
+					if k.notice != nil {
+						engine.tell(*k.notice)
 					}
-					wantErr(t, (<-waiting).err, context.DeadlineExceeded)
-					time.Sleep(time.Minute)
-					acquires, refreshes := engine.count("acquire"), engine.count("refresh")
-					if acquires > 502 || refreshes > 502 || k.quiet > 0 && acquires+refreshes > k.quiet*answer.quiet {
-						t.Errorf("%d attempts and %d refreshes in 5 s", acquires, refreshes)
-					}
-				})
+					time.Sleep(2 * time.Millisecond)
+				}
+				wantErr(t, (<-waiting).err, context.DeadlineExceeded)
+				time.Sleep(time.Minute)
+				acquires, refreshes := engine.count("acquire"), engine.count("refresh")
+				if acquires > 502 || refreshes > 502 || k.quiet > 0 && acquires+refreshes > k.quiet*answer.quiet {
+					t.Errorf("%d attempts and %d refreshes in 5 s", acquires, refreshes)
+				}
 			})
 		}
 	}
@@ -278,30 +272,28 @@ func TestHeadLooksForForeignClients(t *testing.T) {
 		"2,000 names":      {2000, 1, func(time.Time) time.Duration { return 8 * time.Second }, 4000, 9000}, // as their waiter TTL wants it
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				began := time.Now()
-				engine := &occupied{
-					scripted: &scripted{faulty: newFaulty(), held: driver.Blocker{Place: tt.place, Foreign: true, ExpiresIn: tt.left(began)}},
-					left:     func() time.Duration { return tt.left(began) },
-				}
-				c := newClient(t, engine, nil)
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				var waiting []<-chan outcome
-				for i := range tt.names {
-					waiting = append(waiting, enqueue(ctx, c, fmt.Sprint(i), nil))
-				}
-				time.Sleep(span)
-				synctest.Wait()
-				if looks := engine.places.Load(); looks < tt.least || looks > tt.most {
-					t.Errorf("%d looks in %s, want %d to %d", looks, span, tt.least, tt.most)
-				}
-				cancel()
-				for _, w := range waiting {
-					wantErr(t, (<-w).err, context.Canceled)
-				}
-			})
+		runInBubble(t, name, func(t *testing.T) {
+			began := time.Now()
+			engine := &occupied{
+				scripted: &scripted{faulty: newFaulty(), held: driver.Blocker{Place: tt.place, Foreign: true, ExpiresIn: tt.left(began)}},
+				left:     func() time.Duration { return tt.left(began) },
+			}
+			c := newClient(t, engine, nil)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var waiting []<-chan outcome
+			for i := range tt.names {
+				waiting = append(waiting, enqueue(ctx, c, fmt.Sprint(i), nil))
+			}
+			time.Sleep(span)
+			synctest.Wait()
+			if looks := engine.places.Load(); looks < tt.least || looks > tt.most {
+				t.Errorf("%d looks in %s, want %d to %d", looks, span, tt.least, tt.most)
+			}
+			cancel()
+			for _, w := range waiting {
+				wantErr(t, (<-w).err, context.Canceled)
+			}
 		})
 	}
 }
@@ -333,40 +325,38 @@ func TestManyPlacesAreRefreshedSlowly(t *testing.T) {
 		{5000, 30 * time.Second, 1100},
 		{5000, 5 * time.Second, 3400}, // a place never outlasts what a lease does
 	} {
-		t.Run(fmt.Sprintf("%d of %s", tc.waiters, tc.ttl), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := &refresher{Engine: mem.New(nil)}
-				c := newClient(t, engine, &holdfast.Options{TTL: tc.ttl})
-				ctx, cancel := context.WithCancel(t.Context())
-				var all sync.WaitGroup
-				for i := range tc.waiters {
-					name := fmt.Sprint(i)
-					mustAcquireElsewhere(t, engine, name)
-					all.Go(func() {
-						if l, err := c.Acquire(ctx, name, nil); err == nil {
-							t.Errorf("%s is ours", l.Name())
-						}
-					})
-				}
-				time.Sleep(20 * time.Second)
-				places, requests := engine.places.Load(), engine.requests.Load()
-				const span = 30 * time.Second
-				time.Sleep(span)
-				places, requests = engine.places.Load()-places, engine.requests.Load()-requests
-				cancel()
-				all.Wait()
-				ctx, cancel = context.WithTimeout(t.Context(), 10*time.Second)
-				defer cancel()
-				_, _ = c.Acquire(ctx, "0", nil)
-				if ttl := time.Duration(engine.ttl.Load()); ttl != 5*time.Second {
-					t.Errorf("the place of one waiter lasts %s when the others are gone, want 5s", ttl)
-				}
-				rate, each := float64(places)/span.Seconds(), float64(places)/float64(requests)
-				t.Logf("%.1f refreshes a second, %.1f in a request", rate, each)
-				if rate > tc.most || tc.waiters > 1000 && each < 0.9*driver.MaxBatch {
-					t.Errorf("%.1f refreshes a second, %.1f in a request; want %.0f at most, and about %d", rate, each, tc.most, driver.MaxBatch)
-				}
-			})
+		runInBubble(t, fmt.Sprintf("%d of %s", tc.waiters, tc.ttl), func(t *testing.T) {
+			engine := &refresher{Engine: mem.New(nil)}
+			c := newClient(t, engine, &holdfast.Options{TTL: tc.ttl})
+			ctx, cancel := context.WithCancel(t.Context())
+			var all sync.WaitGroup
+			for i := range tc.waiters {
+				name := fmt.Sprint(i)
+				mustAcquireElsewhere(t, engine, name)
+				all.Go(func() {
+					if l, err := c.Acquire(ctx, name, nil); err == nil {
+						t.Errorf("%s is ours", l.Name())
+					}
+				})
+			}
+			time.Sleep(20 * time.Second)
+			places, requests := engine.places.Load(), engine.requests.Load()
+			const span = 30 * time.Second
+			time.Sleep(span)
+			places, requests = engine.places.Load()-places, engine.requests.Load()-requests
+			cancel()
+			all.Wait()
+			ctx, cancel = context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			_, _ = c.Acquire(ctx, "0", nil)
+			if ttl := time.Duration(engine.ttl.Load()); ttl != 5*time.Second {
+				t.Errorf("the place of one waiter lasts %s when the others are gone, want 5s", ttl)
+			}
+			rate, each := float64(places)/span.Seconds(), float64(places)/float64(requests)
+			t.Logf("%.1f refreshes a second, %.1f in a request", rate, each)
+			if rate > tc.most || tc.waiters > 1000 && each < 0.9*driver.MaxBatch {
+				t.Errorf("%.1f refreshes a second, %.1f in a request; want %.0f at most, and about %d", rate, each, tc.most, driver.MaxBatch)
+			}
 		})
 	}
 }

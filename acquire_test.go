@@ -40,9 +40,7 @@ func TestTryAcquireTellsWhoHolds(t *testing.T) {
 }
 
 func TestAcquireWaitsForRelease(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		first := mustAcquire(t, c, "a", nil)
 		start := time.Now()
 		time.AfterFunc(time.Minute, func() { first.Release(context.Background()) })
@@ -293,11 +291,9 @@ var waitEngines = map[string]func(*faulty) driver.Engine{
 func eachWait(t *testing.T, test func(t *testing.T, f *faulty, c *holdfast.Client, form string, call waitForm)) {
 	for kind, as := range waitEngines {
 		for form, call := range waitForms {
-			t.Run(form+", "+kind, func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					f := newFaulty()
-					test(t, f, newClient(t, as(f), &holdfast.Options{RequestTimeout: 5 * time.Second}), form, call)
-				})
+			runInBubble(t, form+", "+kind, func(t *testing.T) {
+				f := newFaulty()
+				test(t, f, newClient(t, as(f), &holdfast.Options{RequestTimeout: 5 * time.Second}), form, call)
 			})
 		}
 	}

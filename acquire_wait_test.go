@@ -16,32 +16,30 @@ import (
 // INVARIANT I7: waiters are served in the order in which the store saw them.
 func TestWaitersAreServedInOrder(t *testing.T) {
 	for _, clients := range []int{1, 3} {
-		t.Run(fmt.Sprint(clients, " clients"), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := newFaulty()
-				var cs []*holdfast.Client
-				for range clients {
-					cs = append(cs, newClient(t, engine, nil))
-				}
-				release := foreign(t, engine, "a", time.Hour)
-				var wg sync.WaitGroup
-				var served []int
-				for i := range 30 {
-					waiting := enqueue(t.Context(), cs[i%clients], "a", nil)
-					wg.Go(func() {
-						l := granted(t, waiting).lease
-						served = append(served, i)
-						time.Sleep(time.Duration(i%7) * time.Second)
-						l.Release(t.Context())
-					})
-					time.Sleep(time.Duration(i*37%11) * 100 * time.Millisecond)
-				}
-				release()
-				wg.Wait()
-				if !slices.IsSorted(served) || len(served) != 30 {
-					t.Errorf("served in the order %d", served)
-				}
-			})
+		runInBubble(t, fmt.Sprint(clients, " clients"), func(t *testing.T) {
+			engine := newFaulty()
+			var cs []*holdfast.Client
+			for range clients {
+				cs = append(cs, newClient(t, engine, nil))
+			}
+			release := foreign(t, engine, "a", time.Hour)
+			var wg sync.WaitGroup
+			var served []int
+			for i := range 30 {
+				waiting := enqueue(t.Context(), cs[i%clients], "a", nil)
+				wg.Go(func() {
+					l := granted(t, waiting).lease
+					served = append(served, i)
+					time.Sleep(time.Duration(i%7) * time.Second)
+					l.Release(t.Context())
+				})
+				time.Sleep(time.Duration(i*37%11) * 100 * time.Millisecond)
+			}
+			release()
+			wg.Wait()
+			if !slices.IsSorted(served) || len(served) != 30 {
+				t.Errorf("served in the order %d", served)
+			}
 		})
 	}
 }
@@ -51,9 +49,7 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 func TestAcquireCosts(t *testing.T) {
 	check := func(ttl, wait, work time.Duration) {
 		t.Run(fmt.Sprint("TTL ", ttl, " wait ", wait), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := newFaulty()
-				c := newClient(t, engine, nil)
+			inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 				if wait > 0 {
 					time.AfterFunc(wait, foreign(t, engine, "a", time.Hour))
 				}
@@ -84,9 +80,7 @@ func TestAcquireCosts(t *testing.T) {
 // A caller that does not wait asks for no place, and does not overtake those
 // that have one.
 func TestTryAcquireDoesNotBarge(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		l := mustAcquire(t, c, "a", semaphore(3, 2))
 		waiting := enqueue(t.Context(), c, "a", semaphore(3, 3))
 		_, err := c.TryAcquire(t.Context(), "a", semaphore(3, 1)) // would fit beside the 2
@@ -104,9 +98,7 @@ func TestTryAcquireDoesNotBarge(t *testing.T) {
 func TestWaiterLeavesNothing(t *testing.T) {
 	for _, outage := range []bool{false, true} {
 		t.Run(fmt.Sprint("replies get lost ", outage), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := newFaulty()
-				c := newClient(t, engine, nil)
+			inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 				got := 0
 				for ms := range 260 {
 					release := foreign(t, engine, "a", time.Hour)
@@ -147,9 +139,7 @@ func TestWaiterLeavesNothing(t *testing.T) {
 
 // A waiter gives its place up at once.
 func TestWaiterThatGivesUpLetsTheNextPass(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		l := mustAcquire(t, c, "a", shared)
 		start := time.Now()
 		writer := enqueue(t.Context(), c, "a", &holdfast.AcquireOptions{MaxWait: 3 * time.Second})
@@ -201,31 +191,29 @@ func TestCloseEndsWaiters(t *testing.T) {
 // without its keep-alive.
 func TestCloseMeetsGrant(t *testing.T) {
 	for _, all := range []bool{false, true} {
-		t.Run(fmt.Sprint("several ", all), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := newFaulty()
-				c, err := holdfast.New(engine, &holdfast.Options{SharedEngine: true})
-				if err != nil {
-					t.Fatal(err)
+		runInBubble(t, fmt.Sprint("several ", all), func(t *testing.T) {
+			engine := newFaulty()
+			c, err := holdfast.New(engine, &holdfast.Options{SharedEngine: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			engine.set(nil, delay(time.Second))
+			done := make(chan error, 1)
+			go func() {
+				if all {
+					_, err := c.AcquireAll(t.Context(), []string{"a", "b"}, nil)
+					done <- err
+				} else {
+					_, err := c.Acquire(t.Context(), "a", nil)
+					done <- err
 				}
-				engine.set(nil, delay(time.Second))
-				done := make(chan error, 1)
-				go func() {
-					if all {
-						_, err := c.AcquireAll(t.Context(), []string{"a", "b"}, nil)
-						done <- err
-					} else {
-						_, err := c.Acquire(t.Context(), "a", nil)
-						done <- err
-					}
-				}()
-				time.Sleep(500 * time.Millisecond)
-				if err := c.Close(); err != nil {
-					t.Error(err)
-				}
-				nothingLeft(t, engine, "a", "b")
-				wantErr(t, <-done, holdfast.ErrClosed)
-			})
+			}()
+			time.Sleep(500 * time.Millisecond)
+			if err := c.Close(); err != nil {
+				t.Error(err)
+			}
+			nothingLeft(t, engine, "a", "b")
+			wantErr(t, <-done, holdfast.ErrClosed)
 		})
 	}
 }
@@ -246,9 +234,7 @@ func TestWaiterSurvivesOutage(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := newFaulty()
-				c := newClient(t, engine, nil)
+			inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 				release := foreign(t, engine, "a", time.Hour)
 				long := tt.outage > 5*time.Second // longer than a place lasts
 				if long {
@@ -358,9 +344,7 @@ func (l *looker) heard() (s string) {
 // A waiter is told where it stands when its wait begins and each time that it gets
 // on, and nothing when only time has passed.
 func TestOnWaitTellsPlaces(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, &holdfast.Options{Holder: holdfast.Holder{Host: "web-3", PID: 812}})
+	inBubble(t, &holdfast.Options{Holder: holdfast.Holder{Host: "web-3", PID: 812}}, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		first := mustAcquire(t, c, "a", nil)
 		ahead := enqueue(t.Context(), c, "a", nil)
 		var l looker
@@ -456,9 +440,7 @@ func TestOnWaitTellsHolder(t *testing.T) {
 func TestOnWaitTellsOutage(t *testing.T) {
 	for _, atOnce := range []bool{true, false} {
 		t.Run(fmt.Sprint("from the beginning ", atOnce), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := newFaulty()
-				c := newClient(t, engine, nil)
+			inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 				release := foreign(t, engine, "a", time.Hour)
 				dead := fail(driver.ErrUnavailable, "acquire", "refresh")
 				want := "1 1 outage 1 "
@@ -486,9 +468,7 @@ func TestOnWaitTellsOutage(t *testing.T) {
 
 // Nobody is told of a wait that there is not.
 func TestOnWaitWithoutWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		var l looker
 		lease, err := c.Acquire(t.Context(), "a", l.waits())
 		if err != nil {
@@ -506,9 +486,7 @@ func TestOnWaitWithoutWait(t *testing.T) {
 // A callback that panics, or ends its goroutine, leaves nothing behind, and Close does
 // not wait for it.
 func TestOnWaitPanics(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		release := foreign(t, engine, "a", time.Hour)
 		opts := &holdfast.AcquireOptions{OnWait: func(holdfast.WaitState) { panic("the screen is gone") }}
 		func() {
@@ -528,9 +506,7 @@ func TestOnWaitPanics(t *testing.T) {
 // While a callback takes its time the place is kept, and the lock may be granted
 // meanwhile: it is a lease all the same.
 func TestOnWaitIsSlow(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		release := foreign(t, engine, "a", time.Hour)
 		done := enqueue(t.Context(), c, "a", &holdfast.AcquireOptions{OnWait: func(holdfast.WaitState) { time.Sleep(20 * time.Second) }})
 		time.AfterFunc(10*time.Second, release)
@@ -543,9 +519,7 @@ func TestOnWaitIsSlow(t *testing.T) {
 
 // AcquireAll says for which of its locks it waits.
 func TestOnWaitOfAll(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		time.AfterFunc(time.Second, foreign(t, engine, "a", time.Hour))
 		time.AfterFunc(2*time.Second, foreign(t, engine, "b", time.Hour))
 		var l looker

@@ -248,34 +248,32 @@ func TestShutdownWaitsForCompletion(t *testing.T) {
 // another one leads at once. One that runs finishes its run.
 func TestShutdownEndsEvery(t *testing.T) {
 	for name, runs := range map[string]bool{"between runs": false, "during a run": true} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c, engine := newOwner(t, nil)
-				done := make(chan error, 1)
-				finished := 0
-				go func() {
-					done <- c.Every(t.Context(), "job", holdfast.Periodic(time.Unix(0, 0), time.Hour), nil, func(context.Context, holdfast.EveryRun) error {
-						time.Sleep(10 * time.Minute)
-						finished++
-						return nil
-					})
-				}()
-				time.Sleep(30 * time.Minute)
-				want := time.Duration(0)
-				if runs {
-					time.Sleep(35 * time.Minute)
-					want = 5 * time.Minute
-				}
-				start := time.Now()
-				wantErr(t, c.Shutdown(t.Context()), nil)
-				if took := time.Since(start); took != want || (finished > 0) != runs {
-					t.Errorf("Shutdown took %s, want %s; %d runs", took, want, finished)
-				}
-				if err := <-done; !errors.Is(err, holdfast.ErrClosed) {
-					t.Errorf("Every: %v, want ErrClosed", err)
-				}
-				nothingLeft(t, engine.faulty, "job", "job"+holdfast.ScheduleSuffix)
-			})
+		runInBubble(t, name, func(t *testing.T) {
+			c, engine := newOwner(t, nil)
+			done := make(chan error, 1)
+			finished := 0
+			go func() {
+				done <- c.Every(t.Context(), "job", holdfast.Periodic(time.Unix(0, 0), time.Hour), nil, func(context.Context, holdfast.EveryRun) error {
+					time.Sleep(10 * time.Minute)
+					finished++
+					return nil
+				})
+			}()
+			time.Sleep(30 * time.Minute)
+			want := time.Duration(0)
+			if runs {
+				time.Sleep(35 * time.Minute)
+				want = 5 * time.Minute
+			}
+			start := time.Now()
+			wantErr(t, c.Shutdown(t.Context()), nil)
+			if took := time.Since(start); took != want || (finished > 0) != runs {
+				t.Errorf("Shutdown took %s, want %s; %d runs", took, want, finished)
+			}
+			if err := <-done; !errors.Is(err, holdfast.ErrClosed) {
+				t.Errorf("Every: %v, want ErrClosed", err)
+			}
+			nothingLeft(t, engine.faulty, "job", "job"+holdfast.ScheduleSuffix)
 		})
 	}
 }
@@ -352,9 +350,7 @@ func TestClientsHolder(t *testing.T) {
 // The caller may go on using the labels that he gave: those of a request that
 // waits, and of a lease, stay as they were.
 func TestLabelsAreCopied(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		release := foreign(t, engine, "a", time.Hour)
 		labels := map[string]string{"build": "17"}
 		want := maps.Clone(labels)

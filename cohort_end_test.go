@@ -20,50 +20,46 @@ import (
 // the lock of the store. A break names the token of the first turn, or all up to a later one.
 func TestCohortBroken(t *testing.T) {
 	for _, named := range []string{"any", "first", "present"} {
-		t.Run(named, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := newFaulty()
-				c, admin := newClient(t, engine, cohorts), newClient(t, newFaultyOn(engine.Engine), nil)
-				waiting := queueUp(c, 4, nil)
-				first := soon(t, waiting[0])
-				release(t, first)
-				l := soon(t, waiting[1])
-				opts := &holdfast.BreakOptions{Author: "ada", Reason: "it is wrong"}
-				switch named {
-				case "first":
-					opts.Token = first.Token()
-				case "present":
-					opts.Token, opts.Older = l.Token(), true
-				}
-				if _, err := admin.Break(t.Context(), "a", opts); err != nil {
-					t.Fatal(err)
-				}
-				<-l.Context().Done()
-				why(t, l, "ada", "it is wrong")
-				if named == "first" {
-					_ = l.Release(t.Context())
-				}
-				began := time.Now()
-				third := soon(t, waiting[2]) // even if the holder has not called Release
-				if third.ID() == l.ID() || third.Token() <= l.Token() || time.Since(began) > 20*time.Millisecond {
-					t.Errorf("token %d after %d, within %s", third.Token(), l.Token(), time.Since(began))
-				}
-				if err := l.Release(t.Context()); !errors.Is(err, holdfast.ErrBroken) {
-					t.Errorf("Release = %v, want the break", err)
-				}
-				release(t, third)
-				release(t, soon(t, waiting[3]))
-				nothingLeft(t, engine, "a")
-			})
+		runInBubble(t, named, func(t *testing.T) {
+			engine := newFaulty()
+			c, admin := newClient(t, engine, cohorts), newClient(t, newFaultyOn(engine.Engine), nil)
+			waiting := queueUp(c, 4, nil)
+			first := soon(t, waiting[0])
+			release(t, first)
+			l := soon(t, waiting[1])
+			opts := &holdfast.BreakOptions{Author: "ada", Reason: "it is wrong"}
+			switch named {
+			case "first":
+				opts.Token = first.Token()
+			case "present":
+				opts.Token, opts.Older = l.Token(), true
+			}
+			if _, err := admin.Break(t.Context(), "a", opts); err != nil {
+				t.Fatal(err)
+			}
+			<-l.Context().Done()
+			why(t, l, "ada", "it is wrong")
+			if named == "first" {
+				_ = l.Release(t.Context())
+			}
+			began := time.Now()
+			third := soon(t, waiting[2]) // even if the holder has not called Release
+			if third.ID() == l.ID() || third.Token() <= l.Token() || time.Since(began) > 20*time.Millisecond {
+				t.Errorf("token %d after %d, within %s", third.Token(), l.Token(), time.Since(began))
+			}
+			if err := l.Release(t.Context()); !errors.Is(err, holdfast.ErrBroken) {
+				t.Errorf("Release = %v, want the break", err)
+			}
+			release(t, third)
+			release(t, soon(t, waiting[3]))
+			nothingLeft(t, engine, "a")
 		})
 	}
 }
 
 // A loss that is told of a turn while it is handed on ends the next one.
 func TestCohortLossDuringHandOn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, cohorts)
+	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		waiting := queueUp(c, 2, nil)
 		first := soon(t, waiting[0])
 		release(t, first)
@@ -122,9 +118,7 @@ func TestCohortCancelled(t *testing.T) {
 func TestCohortCancelledAtAnyTime(t *testing.T) {
 	for ms := range 25 {
 		for _, n := range []int{1, 3} {
-			synctest.Test(t, func(t *testing.T) {
-				engine := newFaulty()
-				c := newClient(t, engine, cohorts)
+			inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 				engine.set(delay(3*time.Millisecond), delay(4*time.Millisecond))
 				free := foreign(t, engine, "a", time.Hour)
 				time.AfterFunc(8*time.Millisecond, free)
@@ -182,9 +176,7 @@ func TestCohortCancelledInTheMoment(t *testing.T) {
 	for _, others := range []int{0, 2} {
 		for _, receives := range []string{"lead", "lead and place", "lease"} {
 			t.Run(fmt.Sprint(receives, ", others ", others), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					engine := newFaulty()
-					c := newClient(t, engine, cohorts)
+				inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 					first := soon(t, enqueue(t.Context(), c, "a", nil))
 					ahead, leave := context.WithCancel(t.Context())
 					defer leave()
@@ -220,9 +212,7 @@ func TestCohortCancelledInTheMoment(t *testing.T) {
 
 // An error that all callers would have, all get, at once.
 func TestCohortUnavailable(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, cohorts)
+	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		engine.set(hang("acquire"), nil)
 		start := time.Now()
 		waiting := queueUp(c, 3, nil)
@@ -248,9 +238,7 @@ func TestCohortUnavailable(t *testing.T) {
 // INVARIANT I1: no exclusive turn follows on a lease that was downgraded, or may have been.
 func TestCohortDowngraded(t *testing.T) {
 	for _, lost := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			engine := newFaulty()
-			c := newClient(t, engine, cohorts)
+		inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 			waiting := queueUp(c, 2, nil)
 			l := soon(t, waiting[0])
 			if lost {
@@ -299,9 +287,7 @@ func TestCohortLeft(t *testing.T) {
 // Close and Shutdown end the waits of all, and what they hold.
 func TestCohortClosed(t *testing.T) {
 	for _, end := range []string{"close", "shutdown"} {
-		synctest.Test(t, func(t *testing.T) {
-			engine := newFaulty()
-			c := newClient(t, engine, cohorts)
+		inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 			waiting := queueUp(c, 4, nil)
 			l := soon(t, waiting[0])
 			if end == "close" {
@@ -324,9 +310,7 @@ func TestCohortClosed(t *testing.T) {
 
 // Requests for what a turn could not give have a place of their own, and TryAcquire does not wait.
 func TestCohortIsForPlainRequests(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, cohorts)
+	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		free := foreign(t, engine, "a", time.Hour)
 		var waiting []<-chan outcome
 		for _, o := range []holdfast.AcquireOptions{

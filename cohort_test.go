@@ -67,9 +67,7 @@ func soon(t *testing.T, done <-chan outcome) *holdfast.Lease {
 // INVARIANT I2, I7: callers of one client have one place, and turns in the order of their
 // calls; four to a lease, with a token each, which the next lease is above.
 func TestCohortTakesTurns(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, cohorts)
+	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		free := foreign(t, engine, "a", time.Hour)
 		waiting := queueUp(c, 9, nil)
 		if n := places(t, engine); n != 1 || engine.count("acquire") != 1 {
@@ -108,9 +106,7 @@ func TestCohortTakesTurns(t *testing.T) {
 // While no other client wants the lock, four turns cost the store one acquire and one release, and
 // no request finds the lock taken.
 func TestCohortCost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, cohorts)
+	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		engine.set(func(_ context.Context, op string) error {
 			if op == "release" {
 				time.Sleep(time.Millisecond)
@@ -179,9 +175,7 @@ func TestCohortLetsOthersGo(t *testing.T) {
 // INVARIANT I7: 20 ms after the grant no turn begins, and from then on a caller that still waits has a
 // place in the store, however long the present turn takes.
 func TestCohortTurnsEndInTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, cohorts)
+	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		waiting := queueUp(c, 4, nil)
 		first := soon(t, waiting[0])
 		time.Sleep(19 * time.Millisecond)
@@ -216,9 +210,7 @@ func TestCohortTurnsEndInTime(t *testing.T) {
 
 // A caller that comes when no turn can follow queues in the store at once.
 func TestCohortJoinedLate(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, cohorts)
+	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		first := soon(t, enqueue(t.Context(), c, "a", nil))
 		time.Sleep(time.Second)
 		waiting := queueUp(c, 2, nil)
@@ -239,9 +231,7 @@ func TestCohortIsTrustedNoLongerThanTheLeaseLasts(t *testing.T) {
 	for _, ttl := range []time.Duration{10 * time.Millisecond, 25 * time.Millisecond, 300 * time.Millisecond, 30 * time.Second} {
 		for _, slow := range [][2]time.Duration{{0, 0}, {4, 0}, {0, 4}, {7, 8}} {
 			t.Run(fmt.Sprint("TTL ", ttl, " delays ", slow), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					engine := newFaulty()
-					c := newClient(t, engine, cohorts)
+				inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 					for _, work := range []time.Duration{0, 3, 7, 12} {
 						free := foreign(t, engine, "a", time.Hour)
 						engine.set(delay(slow[0]*time.Millisecond), delay(slow[1]*time.Millisecond))
@@ -294,9 +284,7 @@ func keepsAsLong(t *testing.T, engine *faulty, l *holdfast.Lease) {
 // A lease is not handed on with less than half of its TTL: the next caller would have to end at
 // once.
 func TestCohortLeavesTurnsTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, cohorts)
+	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		for work, handedOn := range map[time.Duration]bool{2 * time.Millisecond: true, 5 * time.Millisecond: false} {
 			waiting := queueUp(c, 2, &holdfast.AcquireOptions{TTL: 10 * time.Millisecond, KeepAlive: holdfast.KeepAliveOff})
 			first := soon(t, waiting[0])
@@ -316,9 +304,7 @@ func TestCohortLeavesTurnsTime(t *testing.T) {
 func TestCohortPausedBetweenTurns(t *testing.T) {
 	for _, paused := range []int64{1, 2} { // before the release, and before the next caller looks
 		t.Run(fmt.Sprint("at look ", paused), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := newFaulty()
-				c := newClient(t, engine, cohorts)
+			inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 				var looks atomic.Int64
 				looks.Store(-1 << 40)
 				holdfast.SetBootClock(c, func() time.Duration {
@@ -348,9 +334,7 @@ func TestCohortPausedBetweenTurns(t *testing.T) {
 // INVARIANT I9: while a renewal is under way the lease is not handed on, but released after
 // it.
 func TestCohortAwaitsRenewals(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, cohorts)
+	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		first := soon(t, enqueue(t.Context(), c, "a", nil))
 		next := enqueue(t.Context(), c, "a", nil)
 		extending := neverDuringRenewal(t, engine, "release")
@@ -368,9 +352,7 @@ func TestCohortAwaitsRenewals(t *testing.T) {
 
 // A caller whose MaxWait ends in the cohort gets the error of any other.
 func TestCohortMaxWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, cohorts)
+	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		foreign(t, engine, "a", time.Hour)
 		waiting := queueUp(c, 3, &holdfast.AcquireOptions{MaxWait: time.Second})
 		for _, w := range waiting {

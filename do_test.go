@@ -42,21 +42,19 @@ func TestDoReleasesInEveryCase(t *testing.T) {
 		"panic": func(context.Context, *holdfast.Lease) error { panic("work panicked") },
 	}
 	for name, work := range cases {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := mem.New(nil)
-				c := newClient(t, engine, nil)
-				func() {
-					defer func() { recover() }()
-					err := c.Do(t.Context(), "a", nil, work)
-					if err != errWork {
-						t.Errorf("Do = %v, want the work's error as it is", err)
-					}
-				}()
-				if holders(t, engine, "a") != 0 {
-					t.Error("the lock is still held")
+		runInBubble(t, name, func(t *testing.T) {
+			engine := mem.New(nil)
+			c := newClient(t, engine, nil)
+			func() {
+				defer func() { recover() }()
+				err := c.Do(t.Context(), "a", nil, work)
+				if err != errWork {
+					t.Errorf("Do = %v, want the work's error as it is", err)
 				}
-			})
+			}()
+			if holders(t, engine, "a") != 0 {
+				t.Error("the lock is still held")
+			}
 		})
 	}
 }
@@ -268,9 +266,7 @@ func unpanicked(t testing.TB, call func() error) (err error) {
 
 // TestNoWork: work that is nil is refused before anything is sent.
 func TestNoWork(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		for _, call := range []func() error{
 			func() error { return c.Do(t.Context(), "a", nil, nil) },
 			func() error { return c.TryDo(t.Context(), "a", nil, nil) },
@@ -368,27 +364,25 @@ func TestLossSaysWhy(t *testing.T) {
 				if form == "once" && how == "succeeds" {
 					continue // whether its result is kept is the store's to say: see once_complete_test.go
 				}
-				t.Run(reason+", "+form+", "+how, func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) {
-						store := mem.New(nil)
-						c := newClient(t, store, nil)
-						err := do(t.Context(), c, lost.opts, func(ctx context.Context, l *holdfast.Lease) error {
-							if lost.lose != nil {
-								lost.lose(t, store, l)
-							}
-							<-ctx.Done()
-							return tt.work(ctx)
-						})
-						wantLoss(t, err, lost, tt.is)
-						verb, _, _ := strings.Cut(form, ",")
-						says := `holdfast: ` + verb + ` "a": while the work ran: lease is lost: ` + lost.says + tt.ends
-						if how == "wraps the cause" {
-							says = "copying: lease is lost: " + lost.says
+				runInBubble(t, reason+", "+form+", "+how, func(t *testing.T) {
+					store := mem.New(nil)
+					c := newClient(t, store, nil)
+					err := do(t.Context(), c, lost.opts, func(ctx context.Context, l *holdfast.Lease) error {
+						if lost.lose != nil {
+							lost.lose(t, store, l)
 						}
-						if err != nil && err.Error() != says {
-							t.Errorf("%q\nwant %q", err, says)
-						}
+						<-ctx.Done()
+						return tt.work(ctx)
 					})
+					wantLoss(t, err, lost, tt.is)
+					verb, _, _ := strings.Cut(form, ",")
+					says := `holdfast: ` + verb + ` "a": while the work ran: lease is lost: ` + lost.says + tt.ends
+					if how == "wraps the cause" {
+						says = "copying: lease is lost: " + lost.says
+					}
+					if err != nil && err.Error() != says {
+						t.Errorf("%q\nwant %q", err, says)
+					}
 				})
 			}
 		}
@@ -417,28 +411,26 @@ func TestLossFoundAtTheEndSaysWhy(t *testing.T) {
 	for _, reason := range []string{"broken", "taken away"} {
 		for form, do := range doForms {
 			for _, result := range []error{nil, errWork} {
-				t.Run(fmt.Sprint(reason, ", ", form, ", ", result), func(t *testing.T) {
-					synctest.Test(t, func(t *testing.T) {
-						store, lost := mem.New(nil), losses[reason]
-						var told []error
-						c := newClient(t, &silent{newFaultyOn(store)}, &holdfast.Options{Observer: func(e holdfast.Event) {
-							if e.Kind == holdfast.Lost {
-								told = append(told, e.Err)
-							}
-						}})
-						err := do(t.Context(), c, lost.opts, func(_ context.Context, l *holdfast.Lease) error {
-							lost.lose(t, store, l)
-							return result
-						})
-						wantLoss(t, err, lost, result)
-						if err != nil && (strings.Contains(err.Error(), "\n") || strings.Count(err.Error(), lost.says) != 1) {
-							t.Errorf("%q, want one line that says once: %s", err, lost.says)
+				runInBubble(t, fmt.Sprint(reason, ", ", form, ", ", result), func(t *testing.T) {
+					store, lost := mem.New(nil), losses[reason]
+					var told []error
+					c := newClient(t, &silent{newFaultyOn(store)}, &holdfast.Options{Observer: func(e holdfast.Event) {
+						if e.Kind == holdfast.Lost {
+							told = append(told, e.Err)
 						}
-						synctest.Wait()
-						if len(told) != 1 || !strings.Contains(told[0].Error(), lost.says) {
-							t.Errorf("the Observer heard %v, want: %s", told, lost.says)
-						}
+					}})
+					err := do(t.Context(), c, lost.opts, func(_ context.Context, l *holdfast.Lease) error {
+						lost.lose(t, store, l)
+						return result
 					})
+					wantLoss(t, err, lost, result)
+					if err != nil && (strings.Contains(err.Error(), "\n") || strings.Count(err.Error(), lost.says) != 1) {
+						t.Errorf("%q, want one line that says once: %s", err, lost.says)
+					}
+					synctest.Wait()
+					if len(told) != 1 || !strings.Contains(told[0].Error(), lost.says) {
+						t.Errorf("the Observer heard %v, want: %s", told, lost.says)
+					}
 				})
 			}
 		}

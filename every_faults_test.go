@@ -85,42 +85,40 @@ func TestEveryLostReplies(t *testing.T) {
 		begun bool // those of the end only
 	}{"one of the begin": {1, false}, "one": {1, true}, "all": {1000, true}} {
 		lose := c.lose
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				d, engine := &diary{t: t}, newFaulty()
-				client := newClient(t, engine, nil)
-				left := lose
-				fault := func() {
-					engine.set(nil, func(_ context.Context, op string) error {
-						if op == "complete" && left > 0 {
-							left--
-							return errLink
-						}
-						return nil
-					})
-				}
-				stop := d.every(client, minutely, nil, func(ctx context.Context, run holdfast.EveryRun) error {
-					if c.begun && run.Scheduled.Minute() == 1 {
-						fault()
+		runInBubble(t, name, func(t *testing.T) {
+			d, engine := &diary{t: t}, newFaulty()
+			client := newClient(t, engine, nil)
+			left := lose
+			fault := func() {
+				engine.set(nil, func(_ context.Context, op string) error {
+					if op == "complete" && left > 0 {
+						left--
+						return errLink
 					}
-					return d.run(0, nil)(ctx, run)
+					return nil
 				})
-				if !c.begun {
+			}
+			stop := d.every(client, minutely, nil, func(ctx context.Context, run holdfast.EveryRun) error {
+				if c.begun && run.Scheduled.Minute() == 1 {
 					fault()
 				}
-				time.Sleep(90 * time.Second)
-				engine.heal()
-				time.Sleep(40 * time.Second)
-				d.want("00:01:00 run of 00:01:00, attempt 1", "00:02:00 run of 00:02:00, attempt 1")
-				if s := d.status(client); s.Done != 2 {
-					t.Errorf("status %+v", s)
-				}
-				failed := d.failures()
-				if unknown := len(failed) == 1 && errors.Is(failed[0], holdfast.ErrOutcomeUnknown); unknown != (lose > 1) || lose == 1 && len(failed) > 0 {
-					t.Errorf("failed: %v", failed)
-				}
-				_ = stop()
+				return d.run(0, nil)(ctx, run)
 			})
+			if !c.begun {
+				fault()
+			}
+			time.Sleep(90 * time.Second)
+			engine.heal()
+			time.Sleep(40 * time.Second)
+			d.want("00:01:00 run of 00:01:00, attempt 1", "00:02:00 run of 00:02:00, attempt 1")
+			if s := d.status(client); s.Done != 2 {
+				t.Errorf("status %+v", s)
+			}
+			failed := d.failures()
+			if unknown := len(failed) == 1 && errors.Is(failed[0], holdfast.ErrOutcomeUnknown); unknown != (lose > 1) || lose == 1 && len(failed) > 0 {
+				t.Errorf("failed: %v", failed)
+			}
+			_ = stop()
 		})
 	}
 }
@@ -454,46 +452,44 @@ func TestEveryRunsOnceOrTells(t *testing.T) {
 		"each of a period below the skew":   {time.Second, holdfast.EveryOptions{CatchUp: true}},
 		"late by less than the skew itself": {10 * time.Second, holdfast.EveryOptions{StartWithin: time.Second}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				random := rand.New(rand.NewPCG(uint64(c.period), uint64(len(name))))
-				f := &fleet{t: t, random: random, store: newNotary(), schedule: holdfast.Periodic(time.Unix(0, 0), c.period), opts: c.opts, job: 50 * time.Millisecond, begun: make(chan *replica)}
-				within := func(d time.Duration) time.Duration { return time.Duration(random.Int64N(int64(d))) }
-				skews := []time.Duration{-2 * time.Second, 0, 2 * time.Second}
-				crew := make([]*replica, len(skews))
-				for who, skew := range skews {
-					crew[who] = f.start(who, skew)
+		runInBubble(t, name, func(t *testing.T) {
+			random := rand.New(rand.NewPCG(uint64(c.period), uint64(len(name))))
+			f := &fleet{t: t, random: random, store: newNotary(), schedule: holdfast.Periodic(time.Unix(0, 0), c.period), opts: c.opts, job: 50 * time.Millisecond, begun: make(chan *replica)}
+			within := func(d time.Duration) time.Duration { return time.Duration(random.Int64N(int64(d))) }
+			skews := []time.Duration{-2 * time.Second, 0, 2 * time.Second}
+			crew := make([]*replica, len(skews))
+			for who, skew := range skews {
+				crew[who] = f.start(who, skew)
+			}
+			kills := 0
+			for end := time.Now().Add(ticks * c.period); time.Now().Before(end); {
+				time.Sleep(within(4*c.period + time.Second))
+				victims := []int{random.IntN(len(crew))}
+				switch random.IntN(10) {
+				case 0:
+					victims = []int{0, 1, 2}
+				case 1, 2, 3: // whoever runs, at any instant of it
+					victims[0] = (<-f.begun).who
+					time.Sleep(within(60 * time.Millisecond))
+				case 4: // whoever has run, with its request under way
+					victims[0] = (<-f.begun).who
+					time.Sleep(f.job + 500*time.Microsecond)
 				}
-				kills := 0
-				for end := time.Now().Add(ticks * c.period); time.Now().Before(end); {
-					time.Sleep(within(4*c.period + time.Second))
-					victims := []int{random.IntN(len(crew))}
-					switch random.IntN(10) {
-					case 0:
-						victims = []int{0, 1, 2}
-					case 1, 2, 3: // whoever runs, at any instant of it
-						victims[0] = (<-f.begun).who
-						time.Sleep(within(60 * time.Millisecond))
-					case 4: // whoever has run, with its request under way
-						victims[0] = (<-f.begun).who
-						time.Sleep(f.job + 500*time.Microsecond)
-					}
-					for _, who := range victims {
-						crew[who].kill()
-						<-crew[who].over
-						kills++
-					}
-					time.Sleep(time.Duration(len(victims)) * within(c.period))
-					for _, who := range victims {
-						crew[who] = f.start(who, skews[who])
-					}
+				for _, who := range victims {
+					crew[who].kill()
+					<-crew[who].over
+					kills++
 				}
-				for _, r := range crew {
-					r.cancel()
-					<-r.over
+				time.Sleep(time.Duration(len(victims)) * within(c.period))
+				for _, who := range victims {
+					crew[who] = f.start(who, skews[who])
 				}
-				f.check(kills)
-			})
+			}
+			for _, r := range crew {
+				r.cancel()
+				<-r.over
+			}
+			f.check(kills)
 		})
 	}
 }

@@ -55,15 +55,13 @@ func TestEveryBadSchedules(t *testing.T) {
 			return minutely.Next(t)
 		}),
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := newFaulty()
-				err := newClient(t, engine, nil).Every(t.Context(), "job", s, nil, func(context.Context, holdfast.EveryRun) error { return nil })
-				if !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), `every "job": invalid schedule: `) {
-					t.Error(err)
-				}
-				nothingLeft(t, engine, "job", "job@schedule")
-			})
+		runInBubble(t, name, func(t *testing.T) {
+			engine := newFaulty()
+			err := newClient(t, engine, nil).Every(t.Context(), "job", s, nil, func(context.Context, holdfast.EveryRun) error { return nil })
+			if !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), `every "job": invalid schedule: `) {
+				t.Error(err)
+			}
+			nothingLeft(t, engine, "job", "job@schedule")
 		})
 	}
 }
@@ -95,9 +93,7 @@ func TestEveryScheduleEnds(t *testing.T) {
 // Wrong arguments and names that are something else get the documented error, and leave
 // nothing.
 func TestEveryBadInput(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		fn := func(context.Context, holdfast.EveryRun) error { return nil }
 		ctx := t.Context()
 		if _, err := c.Once(ctx, "result", nil, func(context.Context, *holdfast.Lease) ([]byte, error) { return nil, nil }); err != nil {
@@ -310,29 +306,27 @@ func TestDailyNeverSkipsADay(t *testing.T) {
 // as missed.
 func TestEveryDaily(t *testing.T) {
 	for day, want := range map[string]string{"2000-03-26": "2000-03-26T03:00+02:00", "2000-10-29": "2000-10-29T02:30+02:00"} {
-		t.Run(day, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				berlin := zone(t, "Europe/Berlin")
-				begin, err := time.ParseInLocation(time.DateOnly, day, berlin)
-				if err != nil {
-					t.Fatal(err)
+		runInBubble(t, day, func(t *testing.T) {
+			berlin := zone(t, "Europe/Berlin")
+			begin, err := time.ParseInLocation(time.DateOnly, day, berlin)
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Until(begin))
+			d, client := &diary{t: t}, newClient(t, newFaulty(), nil)
+			stop := d.every(client, holdfast.Daily(berlin, 2, 30), nil, func(_ context.Context, run holdfast.EveryRun) error {
+				d.note("%s", run.Scheduled.In(berlin).Format("2006-01-02T15:04Z07:00"))
+				if late := time.Since(run.Scheduled); late > time.Second {
+					t.Errorf("it runs %s late", late)
 				}
-				time.Sleep(time.Until(begin))
-				d, client := &diary{t: t}, newClient(t, newFaulty(), nil)
-				stop := d.every(client, holdfast.Daily(berlin, 2, 30), nil, func(_ context.Context, run holdfast.EveryRun) error {
-					d.note("%s", run.Scheduled.In(berlin).Format("2006-01-02T15:04Z07:00"))
-					if late := time.Since(run.Scheduled); late > time.Second {
-						t.Errorf("it runs %s late", late)
-					}
-					return nil
-				})
-				time.Sleep(6 * time.Hour)
-				_ = stop()
-				d.want(want)
-				if s := d.status(client); s.Done != 1 || s.Missed != 0 {
-					t.Errorf("status %+v", s)
-				}
+				return nil
 			})
+			time.Sleep(6 * time.Hour)
+			_ = stop()
+			d.want(want)
+			if s := d.status(client); s.Done != 1 || s.Missed != 0 {
+				t.Errorf("status %+v", s)
+			}
 		})
 	}
 }

@@ -168,25 +168,23 @@ func TestEveryTriesAgain(t *testing.T) {
 			"missed 1: 00:01:00 to 00:01:00 broken", "00:02:00 run of 00:02:00, attempt 1", "missed 1: 00:02:00 to 00:02:00 broken",
 		}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				d, engine := &diary{t: t}, newFaulty()
-				fails := d.run(0, errors.New("broken"))
-				client := newClient(t, engine, nil)
-				stops := []func() error{d.every(client, minutely, &c.opts, fails), d.every(newClient(t, engine, nil), minutely, &c.opts, fails)}
-				time.Sleep(2*time.Minute + 500*time.Millisecond)
-				d.want(c.want...)
-				s := d.status(client)
-				if s.Done != 0 || s.Begun == nil && c.opts.MaxAttempts != 1 || s.Begun != nil && (s.Begun.Err != "broken" || s.Begun.Attempts != 1 || s.Begun.Open) {
-					t.Errorf("status: %+v", s)
-				}
-				if failed := d.failures(); len(failed) == 0 || failed[0].Error() != `holdfast: every "job": run of 2000-01-01T00:01Z: broken` {
-					t.Errorf("failed: %v", failed)
-				}
-				for _, stop := range stops {
-					_ = stop()
-				}
-			})
+		runInBubble(t, c.name, func(t *testing.T) {
+			d, engine := &diary{t: t}, newFaulty()
+			fails := d.run(0, errors.New("broken"))
+			client := newClient(t, engine, nil)
+			stops := []func() error{d.every(client, minutely, &c.opts, fails), d.every(newClient(t, engine, nil), minutely, &c.opts, fails)}
+			time.Sleep(2*time.Minute + 500*time.Millisecond)
+			d.want(c.want...)
+			s := d.status(client)
+			if s.Done != 0 || s.Begun == nil && c.opts.MaxAttempts != 1 || s.Begun != nil && (s.Begun.Err != "broken" || s.Begun.Attempts != 1 || s.Begun.Open) {
+				t.Errorf("status: %+v", s)
+			}
+			if failed := d.failures(); len(failed) == 0 || failed[0].Error() != `holdfast: every "job": run of 2000-01-01T00:01Z: broken` {
+				t.Errorf("failed: %v", failed)
+			}
+			for _, stop := range stops {
+				_ = stop()
+			}
 		})
 	}
 }
@@ -208,25 +206,23 @@ func TestEveryMissed(t *testing.T) {
 			"missed 1: 00:02:00 to 00:02:00 ", "00:04:30 run of 00:03:00, attempt 1", "00:04:30 run of 00:04:00, attempt 1", "00:05:00 run of 00:05:00, attempt 1",
 		}},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				d, client := &diary{t: t}, newClient(t, newFaulty(), nil)
-				if c.name == "skip" {
-					c.opts.StartWithin = 25 * time.Second
-				}
-				stop := d.every(client, minutely, &c.opts, d.run(0, nil))
-				time.Sleep(70 * time.Second)
-				d.want("00:01:00 run of 00:01:00, attempt 1")
-				_ = stop()
-				time.Sleep(200 * time.Second) // 00:04:30
-				stop = d.every(client, minutely, &c.opts, d.run(0, nil))
-				time.Sleep(31 * time.Second)
-				_ = stop()
-				d.want(c.want...)
-				if s := d.status(client); s.Done+s.Missed != 5 || s.Missed > 0 && len(s.Gaps) != 1 {
-					t.Errorf("status: %+v", s)
-				}
-			})
+		runInBubble(t, c.name, func(t *testing.T) {
+			d, client := &diary{t: t}, newClient(t, newFaulty(), nil)
+			if c.name == "skip" {
+				c.opts.StartWithin = 25 * time.Second
+			}
+			stop := d.every(client, minutely, &c.opts, d.run(0, nil))
+			time.Sleep(70 * time.Second)
+			d.want("00:01:00 run of 00:01:00, attempt 1")
+			_ = stop()
+			time.Sleep(200 * time.Second) // 00:04:30
+			stop = d.every(client, minutely, &c.opts, d.run(0, nil))
+			time.Sleep(31 * time.Second)
+			_ = stop()
+			d.want(c.want...)
+			if s := d.status(client); s.Done+s.Missed != 5 || s.Missed > 0 && len(s.Gaps) != 1 {
+				t.Errorf("status: %+v", s)
+			}
 		})
 	}
 }
@@ -337,30 +333,28 @@ func TestEveryCountsWhatEndsWithoutAWord(t *testing.T) {
 			}
 		}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				c.opts.MaxAttempts = 2
-				f := newAttempts(t, minutely, c.opts, rand.New(rand.NewPCG(1, 1)))
-				f.work = func(ctx context.Context, r *attempter, _ holdfast.EveryRun) error {
-					c.end(f, r)(ctx)
-					return context.Cause(ctx)
+		runInBubble(t, name, func(t *testing.T) {
+			c.opts.MaxAttempts = 2
+			f := newAttempts(t, minutely, c.opts, rand.New(rand.NewPCG(1, 1)))
+			f.work = func(ctx context.Context, r *attempter, _ holdfast.EveryRun) error {
+				c.end(f, r)(ctx)
+				return context.Cause(ctx)
+			}
+			for range 3 {
+				f.start(0)
+			}
+			time.Sleep(3*time.Minute - time.Second)
+			f.stop()
+			f.check()
+			for _, minute := range []time.Duration{1, 2} {
+				if got := len(f.begun[f.began.Add(minute*time.Minute).UTC()]); got != 2 {
+					t.Errorf("%d runs in minute %d, want 2: %v", got, minute, f.begun)
 				}
-				for range 3 {
-					f.start(0)
-				}
-				time.Sleep(3*time.Minute - time.Second)
-				f.stop()
-				f.check()
-				for _, minute := range []time.Duration{1, 2} {
-					if got := len(f.begun[f.began.Add(minute*time.Minute).UTC()]); got != 2 {
-						t.Errorf("%d runs in minute %d, want 2: %v", got, minute, f.begun)
-					}
-				}
-				s, err := newClient(t, f.store, nil).Records().Schedule(t.Context(), "job")
-				if err != nil || s.Missed != 2 || len(s.Gaps) != 2 {
-					t.Errorf("status %+v, %v; want both times missed", s, err)
-				}
-			})
+			}
+			s, err := newClient(t, f.store, nil).Records().Schedule(t.Context(), "job")
+			if err != nil || s.Missed != 2 || len(s.Gaps) != 2 {
+				t.Errorf("status %+v, %v; want both times missed", s, err)
+			}
 		})
 	}
 }

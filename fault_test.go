@@ -1,6 +1,7 @@
 package holdfast_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -205,10 +206,7 @@ func delay(d time.Duration) func(context.Context, string) error {
 // engine open for others.
 func newClient(t testing.TB, engine driver.Engine, opts *holdfast.Options) *holdfast.Client {
 	t.Helper()
-	var o holdfast.Options
-	if opts != nil {
-		o = *opts
-	}
+	o := *cmp.Or(opts, &holdfast.Options{})
 	if o.Logger == nil { // tests lose many leases
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -230,6 +228,20 @@ func newClient(t testing.TB, engine driver.Engine, opts *holdfast.Options) *hold
 		}
 	})
 	return c
+}
+
+// inBubble runs a test in a bubble of its own, with a client and its engine.
+func inBubble(t *testing.T, opts *holdfast.Options, test func(t *testing.T, engine *faulty, c *holdfast.Client)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		test(t, engine, newClient(t, engine, opts))
+	})
+}
+
+// runInBubble runs a subtest in a bubble of its own.
+func runInBubble(t *testing.T, name string, test func(t *testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
 }
 
 // closePatiently closes a client of a store that may be slower than its requests.

@@ -265,37 +265,35 @@ func TestLeadEnds(t *testing.T) {
 		"leading, and fn failed": {errWork, "leading", []error{context.Canceled, errWork}},
 		"client closed":          {errWork, "close", []error{holdfast.ErrClosed}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine, o := newFaulty(), &office{t: t}
-				c := newClient(t, engine, nil)
-				ctx, cancel := context.WithCancel(t.Context())
-				defer cancel()
-				works := forever
-				if e.when == "pause" {
-					works = time.Second
+		runInBubble(t, name, func(t *testing.T) {
+			engine, o := newFaulty(), &office{t: t}
+			c := newClient(t, engine, nil)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			works := forever
+			if e.when == "pause" {
+				works = time.Second
+			}
+			if e.when == "waiting" {
+				defer foreign(t, engine, "a", time.Hour)()
+			}
+			done := stand(ctx, c, &holdfast.LeadOptions{Pause: time.Hour, LongestPause: time.Hour}, o.serve(0, works, 0, e.err))
+			time.Sleep(time.Minute)
+			if e.when == "close" {
+				if err := c.Close(); err != nil {
+					t.Fatal(err)
 				}
-				if e.when == "waiting" {
-					defer foreign(t, engine, "a", time.Hour)()
-				}
-				done := stand(ctx, c, &holdfast.LeadOptions{Pause: time.Hour, LongestPause: time.Hour}, o.serve(0, works, 0, e.err))
-				time.Sleep(time.Minute)
-				if e.when == "close" {
-					if err := c.Close(); err != nil {
-						t.Fatal(err)
-					}
-				} else {
-					cancel()
-				}
-				start := time.Now()
-				err := <-done
-				for _, want := range e.want {
-					wantErr(t, err, want)
-				}
-				if took := time.Since(start); took != 0 {
-					t.Errorf("it took %s", took)
-				}
-			})
+			} else {
+				cancel()
+			}
+			start := time.Now()
+			err := <-done
+			for _, want := range e.want {
+				wantErr(t, err, want)
+			}
+			if took := time.Since(start); took != 0 {
+				t.Errorf("it took %s", took)
+			}
 		})
 	}
 }

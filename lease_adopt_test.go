@@ -64,42 +64,40 @@ func textOf(t testing.TB, h holdfast.Handle) []string {
 func TestAdopt(t *testing.T) {
 	modes := map[string]*holdfast.AcquireOptions{"exclusive": nil, "shared": shared, "semaphore": semaphore(3, 2)}
 	for mode, opts := range modes {
-		t.Run(mode, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := newFaulty()
-				handle, adopt := left(t, engine.Engine, opts)
-				id, want := idOf(t, handle), opts
-				if want == nil {
-					want = &holdfast.AcquireOptions{}
+		runInBubble(t, mode, func(t *testing.T) {
+			engine := newFaulty()
+			handle, adopt := left(t, engine.Engine, opts)
+			id, want := idOf(t, handle), opts
+			if want == nil {
+				want = &holdfast.AcquireOptions{}
+			}
+			var acquired atomic.Int32
+			c := newClient(t, engine, &holdfast.Options{Observer: func(e holdfast.Event) {
+				if e.Kind == holdfast.Acquired && e.LeaseID == id {
+					acquired.Add(1)
 				}
-				var acquired atomic.Int32
-				c := newClient(t, engine, &holdfast.Options{Observer: func(e holdfast.Event) {
-					if e.Kind == holdfast.Acquired && e.LeaseID == id {
-						acquired.Add(1)
-					}
-				}})
-				time.Sleep(9 * time.Second)
-				l, err := c.Adopt(t.Context(), handle, adopt)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if l.Name() != "a" || l.ID() != id || l.Token() != tokenOf(t, handle) || l.Mode() != want.Mode {
-					t.Errorf("adopted %v, want what was left", l)
-				}
-				waiting := enqueue(t.Context(), c, "a", nil2exclusive(opts))
-				trusted(t, engine, l, time.Second, 5*time.Minute)
-				if err := l.Release(t.Context()); err != nil {
-					t.Error(err)
-				}
-				granted(t, waiting).lease.Release(t.Context())
-				if acquired.Load() != 1 {
-					t.Errorf("the Observer heard of %d acquired leases, want the one that was adopted", acquired.Load())
-				}
-				nothingLeft(t, engine, "a")
-				if engine.count("acquire") != 1 {
-					t.Errorf("%d acquires, want that of the waiter only", engine.count("acquire"))
-				}
-			})
+			}})
+			time.Sleep(9 * time.Second)
+			l, err := c.Adopt(t.Context(), handle, adopt)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if l.Name() != "a" || l.ID() != id || l.Token() != tokenOf(t, handle) || l.Mode() != want.Mode {
+				t.Errorf("adopted %v, want what was left", l)
+			}
+			waiting := enqueue(t.Context(), c, "a", nil2exclusive(opts))
+			trusted(t, engine, l, time.Second, 5*time.Minute)
+			if err := l.Release(t.Context()); err != nil {
+				t.Error(err)
+			}
+			granted(t, waiting).lease.Release(t.Context())
+			if acquired.Load() != 1 {
+				t.Errorf("the Observer heard of %d acquired leases, want the one that was adopted", acquired.Load())
+			}
+			nothingLeft(t, engine, "a")
+			if engine.count("acquire") != 1 {
+				t.Errorf("%d acquires, want that of the waiter only", engine.count("acquire"))
+			}
 		})
 	}
 }
@@ -129,26 +127,24 @@ func TestAdoptionCountsFromItsRequest(t *testing.T) {
 		}},
 	}
 	for way, hooks := range ways {
-		t.Run(way, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := newFaulty()
-				handle, opts := left(t, engine.Engine, nil)
-				opts.TTL, opts.KeepAlive = 3*time.Second, holdfast.KeepAliveOff
-				time.Sleep(9 * time.Second)
-				engine.set(hooks[0], hooks[1])
-				c := newClient(t, engine, nil)
-				l, err := c.Adopt(t.Context(), handle, opts)
-				if err != nil {
-					t.Fatal(err)
-				}
-				engine.heal()
-				if left := l.Remaining(); left > 2200*time.Millisecond && way != "replies get lost" {
-					t.Errorf("trusted for %s after a request of 900ms, of 3s in all", left)
-				}
-				trusted(t, engine, l, 50*time.Millisecond, 4*time.Second)
-				wantErr(t, context.Cause(l.Context()), holdfast.ErrLost)
-				l.Release(t.Context())
-			})
+		runInBubble(t, way, func(t *testing.T) {
+			engine := newFaulty()
+			handle, opts := left(t, engine.Engine, nil)
+			opts.TTL, opts.KeepAlive = 3*time.Second, holdfast.KeepAliveOff
+			time.Sleep(9 * time.Second)
+			engine.set(hooks[0], hooks[1])
+			c := newClient(t, engine, nil)
+			l, err := c.Adopt(t.Context(), handle, opts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			engine.heal()
+			if left := l.Remaining(); left > 2200*time.Millisecond && way != "replies get lost" {
+				t.Errorf("trusted for %s after a request of 900ms, of 3s in all", left)
+			}
+			trusted(t, engine, l, 50*time.Millisecond, 4*time.Second)
+			wantErr(t, context.Cause(l.Context()), holdfast.ErrLost)
+			l.Release(t.Context())
 		})
 	}
 }
@@ -187,19 +183,17 @@ func TestAdoptOfWhatIsOver(t *testing.T) {
 		}, holdfast.ErrBroken},
 	}
 	for how, test := range ends {
-		t.Run(how, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := newFaulty()
-				handle, opts := left(t, engine.Engine, nil)
-				test.end(t, engine.Engine, &handle)
-				l, err := newClient(t, engine, nil).Adopt(t.Context(), handle, opts)
-				wantErr(t, err, holdfast.ErrLost)
-				wantErr(t, err, test.want)
-				if l != nil {
-					t.Errorf("a lease %v came with the error", l)
-				}
-				nothingLeft(t, engine, "a")
-			})
+		runInBubble(t, how, func(t *testing.T) {
+			engine := newFaulty()
+			handle, opts := left(t, engine.Engine, nil)
+			test.end(t, engine.Engine, &handle)
+			l, err := newClient(t, engine, nil).Adopt(t.Context(), handle, opts)
+			wantErr(t, err, holdfast.ErrLost)
+			wantErr(t, err, test.want)
+			if l != nil {
+				t.Errorf("a lease %v came with the error", l)
+			}
+			nothingLeft(t, engine, "a")
 		})
 	}
 }
@@ -216,9 +210,7 @@ func TestAdoptUnanswered(t *testing.T) {
 		"replies are cut": {nil, fail(errLink, "extend"), holdfast.ErrOutcomeUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := newFaulty()
-				c := newClient(t, engine, nil)
+			inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 				handle, opts := left(t, engine.Engine, nil)
 				engine.set(test.before, test.after)
 				_, err := c.Adopt(t.Context(), handle, opts)
@@ -341,9 +333,7 @@ func TestAdoptedRivals(t *testing.T) {
 
 // MaxHold, MinHold and StallAfter count from the adoption.
 func TestAdoptedTerms(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		adopt := func(change func(o *holdfast.AdoptOptions)) *holdfast.Lease {
 			handle, opts := left(t, engine.Engine, nil)
 			time.Sleep(5 * time.Second)
@@ -460,9 +450,7 @@ func TestLeave(t *testing.T) {
 
 // What is over cannot be left.
 func TestLeaveWhatIsOver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		released := mustAcquire(t, c, "a", nil)
 		released.Release(t.Context())
 		handle, err := released.Leave()
@@ -480,9 +468,7 @@ func TestLeaveWhatIsOver(t *testing.T) {
 
 // A renewal that is under way when its lease is left is answered to nobody.
 func TestLeaveDuringRenewal(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{TTL: 9 * time.Second})
 		engine.set(delay(2*time.Second), nil)
 		time.Sleep(4 * time.Second) // a renewal was sent at 3 s

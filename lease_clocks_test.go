@@ -57,9 +57,7 @@ func TestContextEndsAfterSuspension(t *testing.T) {
 // ends when the store ends it.
 func TestShortSuspension(t *testing.T) {
 	for _, cutOff := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			engine := newFaulty()
-			c := newClient(t, engine, nil)
+		inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 			m := newLaptop(c)
 			l := mustAcquire(t, c, "a", nil)
 			time.Sleep(2500 * time.Millisecond)
@@ -92,9 +90,7 @@ func TestShortSuspension(t *testing.T) {
 // A request that was under way during the suspension was sent before it.
 func TestSuspensionDuringRequest(t *testing.T) {
 	for _, op := range []string{"acquire", "extend"} {
-		synctest.Test(t, func(t *testing.T) {
-			engine := newFaulty()
-			c := newClient(t, engine, nil)
+		inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 			m := newLaptop(c)
 			mustAcquire(t, c, "other", &holdfast.AcquireOptions{TTL: time.Hour})
 			sent := time.Now()
@@ -284,9 +280,7 @@ func TestSlewedThereAndBack(t *testing.T) {
 // While a clock is slewed, for minutes perhaps, leases are not renewed more often.
 func TestSlewingHurriesNoRenewal(t *testing.T) {
 	for _, holder := range []float64{1, slewedForward, slewedBack} {
-		synctest.Test(t, func(t *testing.T) {
-			engine := newFaulty()
-			c := newClient(t, engine, nil)
+		inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 			slewHolder(c, func(mono time.Duration) time.Duration { return time.Duration(float64(mono) / holder) })
 			l := mustAcquire(t, c, "a", nil)
 			time.Sleep(time.Minute + time.Second)

@@ -21,9 +21,7 @@ import (
 )
 
 func TestKeepAliveHoldsForHours(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		l := mustAcquire(t, c, "a", nil)
 		token := l.Token()
 		time.Sleep(6 * time.Hour)
@@ -41,9 +39,7 @@ func TestKeepAliveHoldsForHours(t *testing.T) {
 
 // One scheduler: no goroutine per lease, and renewals in batches.
 func TestKeepAliveBatches(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		before := runtime.NumGoroutine()
 		var leases []*holdfast.Lease
 		for i := range 300 {
@@ -81,9 +77,7 @@ func TestKeepAliveSurvivesBlips(t *testing.T) {
 	}
 	for name, blip := range blips {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := newFaulty()
-				c := newClient(t, engine, nil)
+			inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 				l := mustAcquire(t, c, "a", nil)
 				for range 10 {
 					engine.set(blip, nil)
@@ -108,9 +102,7 @@ func TestKeepAliveTellsLossAtDeadline(t *testing.T) {
 		"hangs": hang("extend"),
 	} {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := newFaulty()
-				c := newClient(t, engine, nil)
+			inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 				l := mustAcquire(t, c, "a", nil)
 				time.Sleep(time.Minute)
 				engine.set(fault, nil)
@@ -156,9 +148,7 @@ func TestKeepAliveTellsWhenTakenAway(t *testing.T) {
 // A store that takes 0.4 of the TTL to answer keeps the lease; one that takes
 // longer than the TTL loses it, before the expiry.
 func TestKeepAliveWithSlowStore(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, &holdfast.Options{TTL: 10 * time.Second})
+	inBubble(t, &holdfast.Options{TTL: 10 * time.Second}, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		l := mustAcquire(t, c, "a", nil)
 		engine.set(delay(2*time.Second), delay(2*time.Second))
 		time.Sleep(10 * time.Minute)
@@ -242,9 +232,7 @@ func TestHeartbeat(t *testing.T) {
 // INVARIANT I9: no renewal is sent after Release has begun, and Release waits
 // for those under way.
 func TestNoRenewalAfterRelease(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		for i := range 300 {
 			engine.set(nil, delay(time.Duration(i)*time.Millisecond))
 			l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{TTL: time.Second})
@@ -348,9 +336,7 @@ func TestLossCause(t *testing.T) {
 	}
 	for want, way := range ways {
 		t.Run(want, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := newFaulty()
-				c := newClient(t, engine, nil)
+			inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 				l := mustAcquire(t, c, "a", &way.opts)
 				if way.lose != nil {
 					way.lose(t, c, engine)

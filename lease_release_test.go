@@ -26,9 +26,7 @@ func TestReleaseGoesOnUntilTheLatestExpiry(t *testing.T) {
 		},
 	} {
 		t.Run(how, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := newFaulty()
-				c := newClient(t, engine, nil)
+			inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 				l := mustAcquire(t, c, "a", nil)
 				if err := extend(l, engine); err != nil {
 					t.Fatal(err)
@@ -68,9 +66,7 @@ func TestReleaseGivesUpAtTheExpiry(t *testing.T) {
 // A release that arrives late does not keep the name closed for longer than
 // MinHold.
 func TestLateReleaseKeepsNoLonger(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, &holdfast.Options{TTL: 2 * time.Minute})
+	inBubble(t, &holdfast.Options{TTL: 2 * time.Minute}, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		start := time.Now()
 		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{MinHold: time.Minute})
 		time.Sleep(10 * time.Second)
@@ -91,9 +87,7 @@ func TestLateReleaseKeepsNoLonger(t *testing.T) {
 
 // Nobody waits for the release of a lease that was lost.
 func TestReleaseOfLostLeaseDoesNotWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		var over time.Time
 		err := c.Do(t.Context(), "a", &holdfast.AcquireOptions{TTL: 2 * time.Second}, func(ctx context.Context, l *holdfast.Lease) error {
 			engine.set(hang("extend", "release"), nil)
@@ -111,9 +105,7 @@ func TestReleaseOfLostLeaseDoesNotWait(t *testing.T) {
 
 // What the store keeps of a lease that was lost is freed all the same.
 func TestLostLeaseIsFreed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{TTL: 2 * time.Second, LockDelay: time.Hour})
 		engine.set(fail(errLink, "extend"), nil)
 		<-l.Context().Done()
@@ -125,9 +117,7 @@ func TestLostLeaseIsFreed(t *testing.T) {
 
 // A release does not outlast the lease.
 func TestReleaseDoesNotOutlastTheLease(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{TTL: 2 * time.Second, KeepAlive: holdfast.KeepAliveOff})
 		time.Sleep(time.Second)
 		engine.set(hang("release"), nil)
@@ -145,9 +135,7 @@ func TestReleaseDoesNotOutlastTheLease(t *testing.T) {
 // for that need not.
 func TestReleaseTogether(t *testing.T) {
 	for _, engineSays := range []error{nil, driver.ErrPermission} {
-		synctest.Test(t, func(t *testing.T) {
-			engine := newFaulty()
-			c := newClient(t, engine, nil)
+		inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 			patient, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			l := mustAcquire(t, c, "a", nil)
@@ -208,9 +196,7 @@ func neverDuringRenewal(t *testing.T, engine *faulty, op string) (extending *ato
 
 // INVARIANT I9: the release request is not sent while a renewal is under way.
 func TestReleaseWaitsForRenewals(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		extending := neverDuringRenewal(t, engine, "release")
 		l := mustAcquire(t, c, "a", nil)
 		for !extending.Load() {
@@ -228,9 +214,7 @@ func TestReleaseWaitsForRenewals(t *testing.T) {
 
 // INVARIANT I9: nor while a Verify is, which is an Extend.
 func TestReleaseWaitsForVerify(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		extending := neverDuringRenewal(t, engine, "release")
 		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{KeepAlive: holdfast.KeepAliveOff})
 		verified := make(chan error)
@@ -251,9 +235,7 @@ func TestReleaseWaitsForVerify(t *testing.T) {
 
 // Whoever asks again and again has the lease for no longer by it.
 func TestVerifyLengthensNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{TTL: 10 * time.Second, KeepAlive: holdfast.KeepAliveOff})
 		deadline := l.Deadline()
 		time.Sleep(5 * time.Second)
@@ -273,9 +255,7 @@ func TestVerifyLengthensNothing(t *testing.T) {
 // INVARIANT I9: from the instant at which Release begins nothing lengthens the
 // lease, even while the release request itself is under way.
 func TestExtendDuringRelease(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		l := mustAcquire(t, c, "a", nil)
 		engine.set(func(_ context.Context, op string) error {
 			if op == "release" {
@@ -297,9 +277,7 @@ func TestExtendDuringRelease(t *testing.T) {
 // under way, for so long that the deadline passes; when it wakes the answer is
 // there, before anybody has looked at the clock.
 func TestRenewalAnsweredAfterSuspension(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		var asleep atomic.Int64
 		start := time.Now()
 		holdfast.SetBootClock(c, func() time.Duration {
@@ -351,25 +329,23 @@ func (u *unheard) Acquire(ctx context.Context, req driver.AcquireRequest) (drive
 // before the store has the request, and when it has granted it.
 func TestUnheardGrantIsCancelled(t *testing.T) {
 	for _, wait := range []bool{true, false} {
-		t.Run(fmt.Sprintf("wait %t", wait), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := &unheard{faulty: newFaulty(), delay: 100 * time.Millisecond}
-				c := newClient(t, engine, nil)
-				acquire := c.TryAcquire
-				if wait {
-					acquire = c.Acquire
+		runInBubble(t, fmt.Sprintf("wait %t", wait), func(t *testing.T) {
+			engine := &unheard{faulty: newFaulty(), delay: 100 * time.Millisecond}
+			c := newClient(t, engine, nil)
+			acquire := c.TryAcquire
+			if wait {
+				acquire = c.Acquire
+			}
+			for ms := range 99 {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(ms)*time.Millisecond)
+				_, err := acquire(ctx, "a", nil)
+				cancel()
+				wantErr(t, err, context.DeadlineExceeded)
+				time.Sleep(time.Second)
+				if n := holders(t, engine.Engine, "a"); n != 0 {
+					t.Fatalf("context ended after %d ms: %d leases stayed behind", ms, n)
 				}
-				for ms := range 99 {
-					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(ms)*time.Millisecond)
-					_, err := acquire(ctx, "a", nil)
-					cancel()
-					wantErr(t, err, context.DeadlineExceeded)
-					time.Sleep(time.Second)
-					if n := holders(t, engine.Engine, "a"); n != 0 {
-						t.Fatalf("context ended after %d ms: %d leases stayed behind", ms, n)
-					}
-				}
-			})
+			}
 		})
 	}
 }
@@ -417,9 +393,7 @@ func (l *losing) Acquire(ctx context.Context, req driver.AcquireRequest) (reply 
 func TestLockDelayAfterRenewals(t *testing.T) {
 	const ttl, delay = 10 * time.Second, time.Minute
 	for _, keepAlive := range []holdfast.KeepAlive{holdfast.KeepAliveOn, holdfast.KeepAliveOff} {
-		synctest.Test(t, func(t *testing.T) {
-			engine := newFaulty()
-			c := newClient(t, engine, nil)
+		inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 			l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{TTL: ttl, LockDelay: delay, KeepAlive: keepAlive})
 			for range 30 { // for much longer than the delay
 				time.Sleep(5 * time.Second)
@@ -444,9 +418,7 @@ func TestLockDelayAfterRenewals(t *testing.T) {
 // A lease that was ended by somebody else who knows its ID is lost, even while
 // the name stays closed.
 func TestVerifyOfNameKeptClosed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		l := mustAcquire(t, c, "a", nil)
 		err := engine.Engine.Release(t.Context(), driver.ReleaseRequest{Name: "a", LeaseID: l.ID(), KeepFor: time.Minute})
 		if err != nil {

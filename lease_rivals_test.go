@@ -55,24 +55,22 @@ func TestLaterLeaseEndsEarlier(t *testing.T) {
 		},
 	}
 	for way, acquire := range ways {
-		t.Run(way, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := mem.New(nil)
-				c := newClient(t, engine, &holdfast.Options{TTL: time.Minute})
-				first := mustAcquire(t, c, "a", nil)
-				other := mustAcquire(t, c, "other", nil)
-				takeAway(t, engine, "a")
-				second := acquire(t, c)
-				synctest.Wait()
-				overtaken(t, first)
-				if !second.Valid() || !other.Valid() {
-					t.Error("another lease ended as well")
-				}
-				wantErr(t, first.Release(t.Context()), holdfast.ErrLost)
-				if holders(t, engine, "a") != 1 || !second.Valid() {
-					t.Error("the release of the first ended the second")
-				}
-			})
+		runInBubble(t, way, func(t *testing.T) {
+			engine := mem.New(nil)
+			c := newClient(t, engine, &holdfast.Options{TTL: time.Minute})
+			first := mustAcquire(t, c, "a", nil)
+			other := mustAcquire(t, c, "other", nil)
+			takeAway(t, engine, "a")
+			second := acquire(t, c)
+			synctest.Wait()
+			overtaken(t, first)
+			if !second.Valid() || !other.Valid() {
+				t.Error("another lease ended as well")
+			}
+			wantErr(t, first.Release(t.Context()), holdfast.ErrLost)
+			if holders(t, engine, "a") != 1 || !second.Valid() {
+				t.Error("the release of the first ended the second")
+			}
 		})
 	}
 }
@@ -95,9 +93,7 @@ func TestHandedOverLeaseEndsEarlier(t *testing.T) {
 
 // A grant whose answer comes after that of a later one is not handed out.
 func TestGrantBehindGreaterToken(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		engine.set(nil, delay(2*time.Second)) // the answers, not the requests
 		late := make(chan outcome, 1)
 		go func() {
@@ -125,9 +121,7 @@ func TestGrantBehindGreaterToken(t *testing.T) {
 
 // One that waits goes on waiting behind the later lease, under another ID.
 func TestWaiterBehindGreaterTokenWaits(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		engine.set(nil, delay(2*time.Second))
 		waiter := enqueue(t.Context(), c, "a", nil)
 		takeAway(t, engine.Engine, "a")
@@ -150,9 +144,7 @@ func TestWaiterBehindGreaterTokenWaits(t *testing.T) {
 // AcquireAll whose grants come behind a greater token of one name gets all of
 // them when that one is free.
 func TestAcquireAllBehindGreaterToken(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		engine.set(nil, func(ctx context.Context, op string) error {
 			if op == "acquire-all" {
 				time.Sleep(2 * time.Second)
@@ -219,9 +211,7 @@ func TestLeasesThatAreNoRivals(t *testing.T) {
 
 // A lease that was downgraded is in the way of exclusive ones as before.
 func TestGrantBehindDowngradedLease(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		engine.set(nil, delay(2*time.Second))
 		late := make(chan error, 1)
 		go func() {
@@ -246,9 +236,7 @@ func TestGrantBehindDowngradedLease(t *testing.T) {
 // Downgrade lets in those who wait to share, at once and nobody else; for the
 // holder nothing but the mode changes.
 func TestDowngrade(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		l := mustAcquire(t, c, "a", nil)
 		readers := []<-chan outcome{enqueue(t.Context(), c, "a", shared), enqueue(t.Context(), c, "a", shared)}
 		writer := enqueue(t.Context(), c, "a", nil)
@@ -296,9 +284,7 @@ func TestDowngradeOfLostLease(t *testing.T) {
 	}
 	for name, lose := range tests {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := newFaulty()
-				c := newClient(t, engine, nil)
+			inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 				l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{KeepAlive: holdfast.KeepAliveOff})
 				lose(engine, l)
 				wantErr(t, l.Downgrade(t.Context()), holdfast.ErrLost)
@@ -329,9 +315,7 @@ func TestDowngradeUnanswered(t *testing.T) {
 	}
 	for name, f := range faults {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := newFaulty()
-				c := newClient(t, engine, nil)
+			inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 				l := mustAcquire(t, c, "a", nil)
 				reader := enqueue(t.Context(), c, "a", shared)
 				engine.set(f.before, f.after)
@@ -432,9 +416,7 @@ func TestReadersDoNotStarveWriter(t *testing.T) {
 // Requests for several permits are served in order, too: a small one does not
 // overtake a large one.
 func TestPermitsAreServedInOrder(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		first := mustAcquire(t, c, "a", semaphore(4, 4))
 		work := []int{1, 3, 2, 1, 4, 1, 2} // permits, and seconds
 		tokens := make([]uint64, len(work))
@@ -470,9 +452,7 @@ func TestPermitsAreServedInOrder(t *testing.T) {
 // The permits of a client that died come back one by one, each when its lease
 // runs out, and one waiter gets each.
 func TestPermitsOfDeadClientComeBack(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		opts := semaphore(3, 1)
 		opts.TTL, opts.KeepAlive = 10*time.Second, holdfast.KeepAliveOff // as if it were dead
 		start := time.Now()

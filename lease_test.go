@@ -35,9 +35,7 @@ func TestDeadlineCountsFromBeforeTheRequest(t *testing.T) {
 }
 
 func TestExtendByHand(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{TTL: 2 * time.Second, KeepAlive: holdfast.KeepAliveOff})
 		for range 20 {
 			time.Sleep(time.Second)
@@ -68,9 +66,7 @@ func TestExtendByHand(t *testing.T) {
 }
 
 func TestExtendErrors(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		l := mustAcquire(t, c, "a", nil)
 		defer l.Release(t.Context())
 		for _, ttl := range []time.Duration{0, -1, 9 * time.Millisecond, 31 * 24 * time.Hour} {
@@ -124,9 +120,7 @@ func TestValidAfterSuspension(t *testing.T) {
 }
 
 func TestVerify(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		l := mustAcquire(t, c, "a", nil)
 		if err := l.Verify(t.Context()); err != nil {
 			t.Errorf("a live lease: %v", err)
@@ -169,9 +163,7 @@ func TestLockDelay(t *testing.T) {
 }
 
 func TestRelease(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		l := mustAcquire(t, c, "a", nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -192,9 +184,7 @@ func TestRelease(t *testing.T) {
 }
 
 func TestReleaseGoesOnInBackground(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		l := mustAcquire(t, c, "a", nil)
 		engine.set(fail(errLink, "release"), nil)
 		wantErr(t, l.Release(t.Context()), holdfast.ErrOutcomeUnknown)
@@ -383,26 +373,24 @@ func TestPace(t *testing.T) {
 		{3000, 30 * time.Second, 290, 330},       // 10 s are a third of the TTL
 		{20_000, 30 * time.Second, 1_950, 2_200}, // likewise
 	} {
-		t.Run(fmt.Sprintf("%d of %s", tc.leases, tc.ttl), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := &granter{Engine: mem.New(nil)}
-				c := newClient(t, engine, &holdfast.Options{TTL: tc.ttl})
-				for i := range tc.leases {
-					mustAcquire(t, c, fmt.Sprint(i), nil)
-					if i%10 == 0 {
-						time.Sleep(100 * time.Second / time.Duration(tc.leases))
-					}
+		runInBubble(t, fmt.Sprintf("%d of %s", tc.leases, tc.ttl), func(t *testing.T) {
+			engine := &granter{Engine: mem.New(nil)}
+			c := newClient(t, engine, &holdfast.Options{TTL: tc.ttl})
+			for i := range tc.leases {
+				mustAcquire(t, c, fmt.Sprint(i), nil)
+				if i%10 == 0 {
+					time.Sleep(100 * time.Second / time.Duration(tc.leases))
 				}
-				const span = time.Minute
-				synctest.Wait()
-				before := engine.renewals.Load()
-				time.Sleep(span)
-				synctest.Wait()
-				rate := float64(engine.renewals.Load()-before) / span.Seconds()
-				if t.Logf("%.2f renewals a second", rate); rate < tc.least || rate > tc.most {
-					t.Errorf("%.2f renewals a second, want %.2f to %.2f", rate, tc.least, tc.most)
-				}
-			})
+			}
+			const span = time.Minute
+			synctest.Wait()
+			before := engine.renewals.Load()
+			time.Sleep(span)
+			synctest.Wait()
+			rate := float64(engine.renewals.Load()-before) / span.Seconds()
+			if t.Logf("%.2f renewals a second", rate); rate < tc.least || rate > tc.most {
+				t.Errorf("%.2f renewals a second, want %.2f to %.2f", rate, tc.least, tc.most)
+			}
 		})
 	}
 }
@@ -410,9 +398,7 @@ func TestPace(t *testing.T) {
 // Leases with a long TTL are told of their loss within 5 s.
 func TestKeepAliveTellsLongLeases(t *testing.T) {
 	for _, ttl := range []time.Duration{16 * time.Second, time.Minute, 10 * time.Minute} {
-		synctest.Test(t, func(t *testing.T) {
-			engine := newFaulty()
-			c := newClient(t, engine, &holdfast.Options{TTL: ttl})
+		inBubble(t, &holdfast.Options{TTL: ttl}, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 			l := mustAcquire(t, c, "a", nil)
 			extended := mustAcquire(t, c, "b", nil)
 			if err := extended.Extend(t.Context(), time.Hour); err != nil {
@@ -448,35 +434,33 @@ func TestManyRenewalsAreSpread(t *testing.T) {
 		"taken at once":   {longest: 12},
 		"after an outage": {taken: ttl / 3, outage: 2 * ttl / 5, longest: 12},
 	} {
-		t.Run(what, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := &granter{Engine: mem.New(nil), server: make(chan struct{}, 1)}
-				c := newClient(t, engine, &holdfast.Options{TTL: ttl})
-				all := make([]*holdfast.Lease, leases)
-				for i := range all {
-					all[i] = mustAcquire(t, c, fmt.Sprint(i), nil)
-					time.Sleep(tc.taken / leases)
+		runInBubble(t, what, func(t *testing.T) {
+			engine := &granter{Engine: mem.New(nil), server: make(chan struct{}, 1)}
+			c := newClient(t, engine, &holdfast.Options{TTL: ttl})
+			all := make([]*holdfast.Lease, leases)
+			for i := range all {
+				all[i] = mustAcquire(t, c, fmt.Sprint(i), nil)
+				time.Sleep(tc.taken / leases)
+			}
+			time.Sleep(time.Minute)
+			engine.down.Store(tc.outage > 0)
+			time.Sleep(tc.outage)
+			engine.down.Store(false)
+			time.Sleep(ttl / 2) // all have been renewed in a hurry
+			engine.longest.Store(0)
+			renewals, requests := engine.renewals.Load(), engine.requests.Load()
+			time.Sleep(2 * time.Minute)
+			renewals, requests = engine.renewals.Load()-renewals, engine.requests.Load()-requests
+			for _, l := range all {
+				if !l.Valid() {
+					t.Fatalf("%s is lost: %v", l.Name(), context.Cause(l.Context()))
 				}
-				time.Sleep(time.Minute)
-				engine.down.Store(tc.outage > 0)
-				time.Sleep(tc.outage)
-				engine.down.Store(false)
-				time.Sleep(ttl / 2) // all have been renewed in a hurry
-				engine.longest.Store(0)
-				renewals, requests := engine.renewals.Load(), engine.requests.Load()
-				time.Sleep(2 * time.Minute)
-				renewals, requests = engine.renewals.Load()-renewals, engine.requests.Load()-requests
-				for _, l := range all {
-					if !l.Valid() {
-						t.Fatalf("%s is lost: %v", l.Name(), context.Cause(l.Context()))
-					}
-				}
-				each := float64(renewals) / float64(requests)
-				t.Logf("requests of %.1f renewals, %d at once", each, engine.longest.Load())
-				if each < 0.95*driver.MaxBatch || engine.longest.Load() > tc.longest {
-					t.Errorf("requests of %.1f renewals, and %d at once; want about %d, and %d at most", each, engine.longest.Load(), driver.MaxBatch, tc.longest)
-				}
-			})
+			}
+			each := float64(renewals) / float64(requests)
+			t.Logf("requests of %.1f renewals, %d at once", each, engine.longest.Load())
+			if each < 0.95*driver.MaxBatch || engine.longest.Load() > tc.longest {
+				t.Errorf("requests of %.1f renewals, and %d at once; want about %d, and %d at most", each, engine.longest.Load(), driver.MaxBatch, tc.longest)
+			}
 		})
 	}
 }

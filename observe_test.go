@@ -49,26 +49,24 @@ func TestSlowObserverDelaysNoLoss(t *testing.T) {
 		},
 	}
 	for way, lose := range lost {
-		t.Run(way, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := newFaulty()
-				c := newClient(t, engine, &holdfast.Options{Observer: func(e holdfast.Event) {
-					if e.Kind != holdfast.Acquired {
-						time.Sleep(10 * time.Millisecond)
-					}
-				}})
-				var leases []*holdfast.Lease
-				for i := range 100 {
-					leases = append(leases, mustAcquire(t, c, fmt.Sprint(i), nil))
+		runInBubble(t, way, func(t *testing.T) {
+			engine := newFaulty()
+			c := newClient(t, engine, &holdfast.Options{Observer: func(e holdfast.Event) {
+				if e.Kind != holdfast.Acquired {
+					time.Sleep(10 * time.Millisecond)
 				}
-				at := lose(t, engine, leases)
-				for _, l := range leases {
-					<-l.Context().Done()
-				}
-				if late := time.Since(at); late > 0 {
-					t.Errorf("the last of 100 contexts ended %s late", late)
-				}
-			})
+			}})
+			var leases []*holdfast.Lease
+			for i := range 100 {
+				leases = append(leases, mustAcquire(t, c, fmt.Sprint(i), nil))
+			}
+			at := lose(t, engine, leases)
+			for _, l := range leases {
+				<-l.Context().Done()
+			}
+			if late := time.Since(at); late > 0 {
+				t.Errorf("the last of 100 contexts ended %s late", late)
+			}
 		})
 	}
 }

@@ -79,9 +79,7 @@ func TestOnceInTwoRequests(t *testing.T) {
 // A run that fails gives the work to whoever waits for it, and one that nobody adopts
 // frees the key with its TTL.
 func TestOnceBegunFails(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		handle := begun(t, engine, &holdfast.OnceOptions{TTL: time.Minute})
 		var l looker
 		waits := &holdfast.OnceOptions{Await: holdfast.Forever, OnWait: l.onWait}
@@ -140,9 +138,7 @@ func TestOnceBegunTooLong(t *testing.T) {
 // Whoever repeats the end of a run because its answer was lost is told the result, and
 // whoever comes too late that another run has taken its place.
 func TestOnceAdoptAfterTheEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		handle := begun(t, engine, nil)
 		run, err := c.OnceAdopt(t.Context(), handle, nil)
 		if err != nil {
@@ -278,24 +274,22 @@ func TestCompleteIsRepeated(t *testing.T) {
 		"request hangs":     {before: first(2, "complete", hang("complete")), tries: 3, took: 4 * time.Second},
 		"reply hangs":       {after: first(2, "complete", lateReply("complete")), tries: 3, took: 4 * time.Second},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := newFaulty()
-				client := newClient(t, engine, nil)
-				engine.set(c.before, c.after)
-				start := time.Now()
-				r := once(t, client, nil, returns("kept"))
-				if took := time.Since(start); r.Replayed || took > c.took || engine.count("complete") != c.tries {
-					t.Errorf("%+v after %s and %d requests; want %d within %s", r, took, engine.count("complete"), c.tries, c.took)
-				}
-				if s := wantState(t, client, holdfast.OnceDone); string(s.Result.Value) != "kept" {
-					t.Errorf("the store keeps %q", s.Result.Value)
-				}
-				if engine.count("release") != 0 {
-					t.Error("the lease was released although the record ended it")
-				}
-				nothingLeft(t, engine, "k")
-			})
+		runInBubble(t, name, func(t *testing.T) {
+			engine := newFaulty()
+			client := newClient(t, engine, nil)
+			engine.set(c.before, c.after)
+			start := time.Now()
+			r := once(t, client, nil, returns("kept"))
+			if took := time.Since(start); r.Replayed || took > c.took || engine.count("complete") != c.tries {
+				t.Errorf("%+v after %s and %d requests; want %d within %s", r, took, engine.count("complete"), c.tries, c.took)
+			}
+			if s := wantState(t, client, holdfast.OnceDone); string(s.Result.Value) != "kept" {
+				t.Errorf("the store keeps %q", s.Result.Value)
+			}
+			if engine.count("release") != 0 {
+				t.Error("the lease was released although the record ended it")
+			}
+			nothingLeft(t, engine, "k")
 		})
 	}
 }
@@ -326,36 +320,34 @@ func TestCompleteWithoutAnAnswer(t *testing.T) {
 			want: holdfast.ErrOutcomeUnknown, stored: true,
 		},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := newFaulty()
-				client := newClient(t, engine, &holdfast.Options{RequestTimeout: 3 * time.Second})
-				engine.set(c.before, c.after)
-				start := time.Now()
-				r, err := client.Once(t.Context(), "k", nil, returns("made").fn)
-				if !errors.Is(err, c.want) || r.Value != nil {
-					t.Errorf("Once = %+v, %v; want %v", r, err, c.want)
+		runInBubble(t, name, func(t *testing.T) {
+			engine := newFaulty()
+			client := newClient(t, engine, &holdfast.Options{RequestTimeout: 3 * time.Second})
+			engine.set(c.before, c.after)
+			start := time.Now()
+			r, err := client.Once(t.Context(), "k", nil, returns("made").fn)
+			if !errors.Is(err, c.want) || r.Value != nil {
+				t.Errorf("Once = %+v, %v; want %v", r, err, c.want)
+			}
+			for _, other := range []error{holdfast.ErrOutcomeUnknown, holdfast.ErrUnavailable, holdfast.ErrPermission, holdfast.ErrLost, context.DeadlineExceeded} {
+				if other != c.want && errors.Is(err, other) {
+					t.Errorf("%v is %v, too", err, other)
 				}
-				for _, other := range []error{holdfast.ErrOutcomeUnknown, holdfast.ErrUnavailable, holdfast.ErrPermission, holdfast.ErrLost, context.DeadlineExceeded} {
-					if other != c.want && errors.Is(err, other) {
-						t.Errorf("%v is %v, too", err, other)
-					}
-				}
-				if took := time.Since(start); took > 3*time.Second {
-					t.Errorf("it took %s, want RequestTimeout at most", took)
-				}
-				if final := c.want == holdfast.ErrPermission || c.want == holdfast.ErrKindMismatch; final && engine.count("complete") != 1 {
-					t.Errorf("%d requests, want no repeat of what fails in the same way", engine.count("complete"))
-				}
-				engine.heal()
-				time.Sleep(time.Second) // the clean-up's next try
-				nothingLeft(t, engine, "k")
-				if c.stored {
-					wantState(t, client, holdfast.OnceDone)
-					return
-				}
-				wantFree(t, engine, client)
-			})
+			}
+			if took := time.Since(start); took > 3*time.Second {
+				t.Errorf("it took %s, want RequestTimeout at most", took)
+			}
+			if final := c.want == holdfast.ErrPermission || c.want == holdfast.ErrKindMismatch; final && engine.count("complete") != 1 {
+				t.Errorf("%d requests, want no repeat of what fails in the same way", engine.count("complete"))
+			}
+			engine.heal()
+			time.Sleep(time.Second) // the clean-up's next try
+			nothingLeft(t, engine, "k")
+			if c.stored {
+				wantState(t, client, holdfast.OnceDone)
+				return
+			}
+			wantFree(t, engine, client)
 		})
 	}
 }
@@ -375,9 +367,7 @@ func after(n int, op string, err error) func(context.Context, string) error {
 
 // During an outage the clean-up goes on until the store is back.
 func TestCompleteCleansUpAfterAnOutage(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		_, err := c.Once(t.Context(), "k", &holdfast.OnceOptions{TTL: time.Hour}, func(context.Context, *holdfast.Lease) ([]byte, error) {
 			engine.set(fail(errLink, "complete", "release", "extend"), nil)
 			return []byte("made"), nil
@@ -396,9 +386,7 @@ func TestCompleteCleansUpAfterAnOutage(t *testing.T) {
 // The reply is lost, and the result ends before the repeat arrives: it is
 // certain that nothing is stored.
 func TestCompleteForgottenBeforeTheRepeat(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		engine.set(nil, first(1, "complete", func(ctx context.Context, _ string) error {
 			if found, err := engine.Forget(ctx, "k"); !found || err != nil {
 				t.Errorf("Forget = %t, %v", found, err)
@@ -416,9 +404,7 @@ func TestCompleteForgottenBeforeTheRepeat(t *testing.T) {
 
 // A request that arrives after the clean-up stores nothing. INVARIANT I4.
 func TestCompleteArrivesAfterTheCleanUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		engine.set(hang("complete"), nil)
 		var id lockinfo.LeaseID
 		_, err := c.Once(t.Context(), "k", nil, func(_ context.Context, l *holdfast.Lease) ([]byte, error) {
@@ -436,9 +422,7 @@ func TestCompleteArrivesAfterTheCleanUp(t *testing.T) {
 
 // The work is done, so its result is stored even if the caller is gone.
 func TestCompleteAfterTheCallerIsGone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		engine.set(first(2, "complete", fail(errLink, "complete")), nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		r, err := c.Once(ctx, "k", nil, func(ctx context.Context, _ *holdfast.Lease) ([]byte, error) {
@@ -456,9 +440,7 @@ func TestCompleteAfterTheCallerIsGone(t *testing.T) {
 // The deadline is earlier than the expiry: a result that reaches the store in
 // between was made under the lease, whatever the client thinks of it.
 func TestCompleteBetweenDeadlineAndExpiry(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		engine.set(fail(errLink, "extend"), nil)
 		r := once(t, c, nil, newJob(func(ctx context.Context, _ *holdfast.Lease, _ int) ([]byte, error) {
 			<-ctx.Done()
@@ -476,9 +458,7 @@ func TestCompleteBetweenDeadlineAndExpiry(t *testing.T) {
 func TestCompleteUnansweredAfterTheDeadline(t *testing.T) {
 	for _, replyLost := range []bool{false, true} {
 		t.Run(fmt.Sprint("reply lost ", replyLost), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := newFaulty()
-				c := newClient(t, engine, nil)
+			inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 				before, after := fail(errLink, "extend", "complete"), fail(nil)
 				if replyLost {
 					before, after = fail(errLink, "extend"), fail(errLink, "complete")
@@ -504,9 +484,7 @@ func TestCompleteUnansweredAfterTheDeadline(t *testing.T) {
 
 // INVARIANT I9: no renewal is under way, or comes, when the result is stored.
 func TestCompleteWaitsForRenewals(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		extending := neverDuringRenewal(t, engine, "complete")
 		once(t, c, nil, newJob(func(context.Context, *holdfast.Lease, int) ([]byte, error) {
 			for !extending.Load() {
@@ -536,29 +514,27 @@ func TestOnceIsObserved(t *testing.T) {
 			time.Sleep(4 * time.Second) // past the expiry
 		},
 	} {
-		t.Run(want, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var mu sync.Mutex
-				var kinds []holdfast.EventKind
-				engine := newFaulty()
-				c := newClient(t, engine, &holdfast.Options{Observer: func(e holdfast.Event) {
-					mu.Lock()
-					defer mu.Unlock()
-					if n := len(kinds); n == 0 || kinds[n-1] != e.Kind || e.Kind == holdfast.Lost {
-						kinds = append(kinds, e.Kind)
-					}
-				}})
-				c.Once(t.Context(), "k", nil, func(ctx context.Context, l *holdfast.Lease) ([]byte, error) {
-					work(engine, ctx, l)
-					return nil, nil
-				})
-				synctest.Wait()
+		runInBubble(t, want, func(t *testing.T) {
+			var mu sync.Mutex
+			var kinds []holdfast.EventKind
+			engine := newFaulty()
+			c := newClient(t, engine, &holdfast.Options{Observer: func(e holdfast.Event) {
 				mu.Lock()
 				defer mu.Unlock()
-				if got := fmt.Sprint(kinds); got != want {
-					t.Errorf("events %s, want %s", got, want)
+				if n := len(kinds); n == 0 || kinds[n-1] != e.Kind || e.Kind == holdfast.Lost {
+					kinds = append(kinds, e.Kind)
 				}
+			}})
+			c.Once(t.Context(), "k", nil, func(ctx context.Context, l *holdfast.Lease) ([]byte, error) {
+				work(engine, ctx, l)
+				return nil, nil
 			})
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			if got := fmt.Sprint(kinds); got != want {
+				t.Errorf("events %s, want %s", got, want)
+			}
 		})
 	}
 }

@@ -20,9 +20,7 @@ func TestOnceLostWhileItRuns(t *testing.T) {
 	errWork := errors.New("work failed")
 	for _, result := range []error{nil, errWork} {
 		t.Run(fmt.Sprint(result), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := newFaulty()
-				c := newClient(t, engine, nil)
+			inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 				_, err := c.Once(t.Context(), "k", nil, func(ctx context.Context, l *holdfast.Lease) ([]byte, error) {
 					engine.Engine.Release(ctx, driver.ReleaseRequest{Name: "k", LeaseID: l.ID()})
 					<-ctx.Done()
@@ -41,9 +39,7 @@ func TestOnceLostWhileItRuns(t *testing.T) {
 
 // Work that ends before the next renewal learns the loss from the store.
 func TestOnceLostUnnoticed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		_, err := c.Once(t.Context(), "k", nil, func(ctx context.Context, l *holdfast.Lease) ([]byte, error) {
 			return []byte("stale"), engine.Engine.Release(ctx, driver.ReleaseRequest{Name: "k", LeaseID: l.ID()})
 		})
@@ -53,9 +49,7 @@ func TestOnceLostUnnoticed(t *testing.T) {
 }
 
 func TestOnceWorkReleasesItsLease(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		_, err := c.Once(t.Context(), "k", nil, func(_ context.Context, l *holdfast.Lease) ([]byte, error) {
 			return []byte("unprotected"), l.Release(t.Context())
 		})
@@ -75,32 +69,30 @@ func TestOnceZombieIsRefused(t *testing.T) {
 		"result forgotten": {retain: time.Hour, forgets: true},
 	}
 	for name, p := range pauses {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				store := newFaulty()
-				paused := newFaultyOn(store.Engine)
-				paused.set(fail(errLink, "extend"), nil)
-				a, b := newClient(t, paused, nil), newClient(t, store, nil)
-				_, err := a.Once(t.Context(), "k", nil, func(context.Context, *holdfast.Lease) ([]byte, error) {
-					time.Sleep(time.Minute) // it does not look at its context
-					if r := once(t, b, &holdfast.OnceOptions{Retention: p.retain}, returns("second")); r.Replayed {
-						t.Error("the second did not run")
-					}
-					time.Sleep(2 * time.Second)
-					if p.forgets {
-						b.Records().Forget(t.Context(), "k")
-					}
-					return []byte("zombie"), nil
-				})
-				wantErr(t, err, holdfast.ErrLost)
-				if p.retain == time.Hour && !p.forgets {
-					if s := wantState(t, b, holdfast.OnceDone); string(s.Result.Value) != "second" {
-						t.Errorf("the store keeps %q, want the second's", s.Result.Value)
-					}
-					return
+		runInBubble(t, name, func(t *testing.T) {
+			store := newFaulty()
+			paused := newFaultyOn(store.Engine)
+			paused.set(fail(errLink, "extend"), nil)
+			a, b := newClient(t, paused, nil), newClient(t, store, nil)
+			_, err := a.Once(t.Context(), "k", nil, func(context.Context, *holdfast.Lease) ([]byte, error) {
+				time.Sleep(time.Minute) // it does not look at its context
+				if r := once(t, b, &holdfast.OnceOptions{Retention: p.retain}, returns("second")); r.Replayed {
+					t.Error("the second did not run")
 				}
-				wantFree(t, store, b)
+				time.Sleep(2 * time.Second)
+				if p.forgets {
+					b.Records().Forget(t.Context(), "k")
+				}
+				return []byte("zombie"), nil
 			})
+			wantErr(t, err, holdfast.ErrLost)
+			if p.retain == time.Hour && !p.forgets {
+				if s := wantState(t, b, holdfast.OnceDone); string(s.Result.Value) != "second" {
+					t.Errorf("the store keeps %q, want the second's", s.Result.Value)
+				}
+				return
+			}
+			wantFree(t, store, b)
 		})
 	}
 }
@@ -133,9 +125,7 @@ func TestOnceOvertakenBeforeComplete(t *testing.T) {
 }
 
 func TestOnceMaxHold(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		for want, o := range map[error]holdfast.OnceOptions{
 			holdfast.ErrMaxHold: {MaxHold: time.Minute},
 			holdfast.ErrStalled: {StallAfter: 5 * time.Second},
@@ -154,9 +144,7 @@ func TestOnceMaxHold(t *testing.T) {
 }
 
 func TestOnceAfterClose(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		_, err := c.Once(t.Context(), "k", nil, func(ctx context.Context, _ *holdfast.Lease) ([]byte, error) {
 			if err := c.Close(); err != nil {
 				t.Error(err)
@@ -202,36 +190,34 @@ func crowd(t testing.TB, engine driver.Engine, n int, step time.Duration, opts *
 
 func TestOnceRaceWithoutWaiting(t *testing.T) {
 	for _, step := range []time.Duration{0, 50 * time.Millisecond} {
-		t.Run(fmt.Sprint(step), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := newFaulty()
-				var who string
-				j := newJob(func(_ context.Context, l *holdfast.Lease, _ int) ([]byte, error) {
-					who = l.Holder().Host
-					time.Sleep(time.Second)
-					return []byte("result"), nil
-				})
-				var ran, busy, replayed int
-				for i, a := range crowd(t, engine, 64, step, nil, j) {
-					var e *holdfast.InProgressError
-					switch {
-					case errors.As(a.err, &e):
-						busy++
-						if e.Holder.Host != who || e.ExpiresIn <= 0 || e.ExpiresIn > 30*time.Second || a.at != time.Duration(i)*step {
-							t.Errorf("after %s: %+v, want at once that %s works", a.at, e, who)
-						}
-					case a.err != nil || string(a.Value) != "result":
-						t.Errorf("%+v", a)
-					case a.Replayed:
-						replayed++
-					default:
-						ran++
-					}
-				}
-				if ran != 1 || j.runs != 1 || ran+busy+replayed != 64 || (step == 0) != (replayed == 0) || busy < 19 {
-					t.Errorf("%d ran (%d runs), %d were told that it runs, %d got the stored result", ran, j.runs, busy, replayed)
-				}
+		runInBubble(t, fmt.Sprint(step), func(t *testing.T) {
+			engine := newFaulty()
+			var who string
+			j := newJob(func(_ context.Context, l *holdfast.Lease, _ int) ([]byte, error) {
+				who = l.Holder().Host
+				time.Sleep(time.Second)
+				return []byte("result"), nil
 			})
+			var ran, busy, replayed int
+			for i, a := range crowd(t, engine, 64, step, nil, j) {
+				var e *holdfast.InProgressError
+				switch {
+				case errors.As(a.err, &e):
+					busy++
+					if e.Holder.Host != who || e.ExpiresIn <= 0 || e.ExpiresIn > 30*time.Second || a.at != time.Duration(i)*step {
+						t.Errorf("after %s: %+v, want at once that %s works", a.at, e, who)
+					}
+				case a.err != nil || string(a.Value) != "result":
+					t.Errorf("%+v", a)
+				case a.Replayed:
+					replayed++
+				default:
+					ran++
+				}
+			}
+			if ran != 1 || j.runs != 1 || ran+busy+replayed != 64 || (step == 0) != (replayed == 0) || busy < 19 {
+				t.Errorf("%d ran (%d runs), %d were told that it runs, %d got the stored result", ran, j.runs, busy, replayed)
+			}
 		})
 	}
 }
@@ -247,37 +233,35 @@ func TestOnceRaceWaiting(t *testing.T) {
 		},
 	}
 	for name, engine := range engines {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				j := newJob(func(context.Context, *holdfast.Lease, int) ([]byte, error) {
-					time.Sleep(time.Second)
-					return []byte("result"), nil
-				})
-				ran := 0
-				var token uint64
-				store := engine()
-				for _, a := range crowd(t, store, 64, 0, &holdfast.OnceOptions{Await: holdfast.Forever}, j) {
-					if a.err != nil || string(a.Value) != "result" || token != 0 && a.Token != token {
-						t.Errorf("%+v, want the result of token %d", a, token)
-					}
-					token = a.Token
-					if !a.Replayed {
-						ran++
-					}
-					// A message is there at once; a look comes within a third of the
-					// waiter TTL with a queue, and 250 ms without.
-					if limit := map[string]time.Duration{"queue": 1020 * time.Millisecond}[name]; limit > 0 && a.at > limit || a.at > 3*time.Second {
-						t.Errorf("answered after %s", a.at)
-					}
-				}
-				if ran != 1 || j.runs != 1 {
-					t.Errorf("%d ran (%d runs), want 1", ran, j.runs)
-				}
-				lock, err := store.Inspect(t.Context(), "k")
-				if err != nil || len(lock.Holders)+len(lock.Queue) != 0 {
-					t.Errorf("%d leases and %d places stayed behind (%v)", len(lock.Holders), len(lock.Queue), err)
-				}
+		runInBubble(t, name, func(t *testing.T) {
+			j := newJob(func(context.Context, *holdfast.Lease, int) ([]byte, error) {
+				time.Sleep(time.Second)
+				return []byte("result"), nil
 			})
+			ran := 0
+			var token uint64
+			store := engine()
+			for _, a := range crowd(t, store, 64, 0, &holdfast.OnceOptions{Await: holdfast.Forever}, j) {
+				if a.err != nil || string(a.Value) != "result" || token != 0 && a.Token != token {
+					t.Errorf("%+v, want the result of token %d", a, token)
+				}
+				token = a.Token
+				if !a.Replayed {
+					ran++
+				}
+				// A message is there at once; a look comes within a third of the
+				// waiter TTL with a queue, and 250 ms without.
+				if limit := map[string]time.Duration{"queue": 1020 * time.Millisecond}[name]; limit > 0 && a.at > limit || a.at > 3*time.Second {
+					t.Errorf("answered after %s", a.at)
+				}
+			}
+			if ran != 1 || j.runs != 1 {
+				t.Errorf("%d ran (%d runs), want 1", ran, j.runs)
+			}
+			lock, err := store.Inspect(t.Context(), "k")
+			if err != nil || len(lock.Holders)+len(lock.Queue) != 0 {
+				t.Errorf("%d leases and %d places stayed behind (%v)", len(lock.Holders), len(lock.Queue), err)
+			}
 		})
 	}
 }
@@ -285,40 +269,38 @@ func TestOnceRaceWaiting(t *testing.T) {
 // Work that fails three times runs four times, whoever waits for it.
 func TestOnceRaceWithFailures(t *testing.T) {
 	for _, await := range []time.Duration{0, holdfast.Forever} {
-		t.Run(fmt.Sprint("await ", await), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				failures := []error{errors.New("first"), errors.New("second"), errors.New("third")}
-				j := newJob(func(_ context.Context, _ *holdfast.Lease, n int) ([]byte, error) {
-					time.Sleep(time.Second)
-					if n <= len(failures) {
-						return nil, failures[n-1]
-					}
-					return []byte("fourth"), nil
-				})
-				seen := map[error]int{}
-				ran, replayed, busy := 0, 0, 0
-				step := 100 * time.Millisecond // 64 of them: 6.4 s, the work ends after 4 s
-				for _, a := range crowd(t, newFaulty(), 64, step, &holdfast.OnceOptions{Await: await}, j) {
-					switch {
-					case a.err == nil && string(a.Value) == "fourth" && a.Replayed:
-						replayed++
-					case a.err == nil && string(a.Value) == "fourth":
-						ran++
-					case await == 0 && errors.Is(a.err, holdfast.ErrInProgress):
-						busy++
-					default:
-						seen[a.err]++ // as it is, not wrapped
-					}
+		runInBubble(t, fmt.Sprint("await ", await), func(t *testing.T) {
+			failures := []error{errors.New("first"), errors.New("second"), errors.New("third")}
+			j := newJob(func(_ context.Context, _ *holdfast.Lease, n int) ([]byte, error) {
+				time.Sleep(time.Second)
+				if n <= len(failures) {
+					return nil, failures[n-1]
 				}
-				for _, err := range failures {
-					if seen[err] != 1 {
-						t.Errorf("%d callers got %q, want the one whose run it was", seen[err], err)
-					}
-				}
-				if j.runs != 4 || ran != 1 || len(seen) != 3 || ran+replayed+busy != 61 || replayed < 20 || (busy == 0) != (await > 0) {
-					t.Errorf("%d runs, %d succeeded, %d replayed, %d were told that it runs, errors %v", j.runs, ran, replayed, busy, seen)
-				}
+				return []byte("fourth"), nil
 			})
+			seen := map[error]int{}
+			ran, replayed, busy := 0, 0, 0
+			step := 100 * time.Millisecond // 64 of them: 6.4 s, the work ends after 4 s
+			for _, a := range crowd(t, newFaulty(), 64, step, &holdfast.OnceOptions{Await: await}, j) {
+				switch {
+				case a.err == nil && string(a.Value) == "fourth" && a.Replayed:
+					replayed++
+				case a.err == nil && string(a.Value) == "fourth":
+					ran++
+				case await == 0 && errors.Is(a.err, holdfast.ErrInProgress):
+					busy++
+				default:
+					seen[a.err]++ // as it is, not wrapped
+				}
+			}
+			for _, err := range failures {
+				if seen[err] != 1 {
+					t.Errorf("%d callers got %q, want the one whose run it was", seen[err], err)
+				}
+			}
+			if j.runs != 4 || ran != 1 || len(seen) != 3 || ran+replayed+busy != 61 || replayed < 20 || (busy == 0) != (await > 0) {
+				t.Errorf("%d runs, %d succeeded, %d replayed, %d were told that it runs, errors %v", j.runs, ran, replayed, busy, seen)
+			}
 		})
 	}
 }
@@ -345,9 +327,7 @@ func TestOnceWaitingCost(t *testing.T) {
 }
 
 func TestOnceWaitIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		foreign(t, engine, "k", time.Hour)
 		start := time.Now()
 		_, err := c.Once(t.Context(), "k", &holdfast.OnceOptions{Await: 3 * time.Second}, mustNotRun(t).fn)
@@ -373,9 +353,7 @@ func TestOnceWaitIsBounded(t *testing.T) {
 // A waiter rides out an outage of the store, and a reply that is lost does not
 // make it run what it ran already.
 func TestOnceAcquireRepliesLost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		engine.set(nil, first(3, "acquire", fail(errLink, "acquire")))
 		j := returns("x")
 		if r := once(t, c, nil, j); r.Replayed || j.runs != 1 {
@@ -452,9 +430,7 @@ func TestOnceJSONOfAnotherType(t *testing.T) {
 }
 
 func TestOnceJSONErrors(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		errWork := errors.New("work failed")
 		v, r, err := holdfast.OnceJSON(t.Context(), c, "k", nil, func(context.Context, *holdfast.Lease) (int, error) { return 7, errWork })
 		if err != errWork || v != 0 || r.Value != nil {

@@ -17,46 +17,44 @@ import (
 // of the schedule once, though each one's timer fires at another time.
 func TestScheduledWithClocksThatAreOff(t *testing.T) {
 	for _, every := range []time.Duration{2 * time.Second, time.Minute, 15 * time.Minute, 24 * time.Hour} {
-		t.Run(every.String(), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := newFaulty()
-				start := time.Now().Truncate(time.Second)
-				const times = 10
-				var mu sync.Mutex
-				runs := map[time.Time]int{}
-				var wg sync.WaitGroup
-				for replica := range 8 {
-					c := newClient(t, engine, nil)
-					off := time.Duration(float64(every) * 0.49 * (float64(replica)/3.5 - 1)) // -0.49 to 0.49 of it
-					wg.Go(func() {
-						for n := 1; n <= times; n++ {
-							// The timer of this replica fires when its own clock shows the time.
-							time.Sleep(time.Until(start.Add(time.Duration(n)*every - off)))
-							clock := time.Now().Add(off + time.Duration(rand.N(int64(every/100)))) // a timer is late
-							run := holdfast.ScheduledTime(clock, start, every)
-							opts := &holdfast.OnceOptions{Scheduled: run, Await: holdfast.Forever, Retention: 2 * every}
-							r, err := c.Once(t.Context(), "report", opts, func(context.Context, *holdfast.Lease) ([]byte, error) {
-								mu.Lock()
-								defer mu.Unlock()
-								runs[run]++
-								return fmt.Append(nil, run.Unix()), nil
-							})
-							if err != nil || string(r.Value) != fmt.Sprint(start.Add(time.Duration(n)*every).Unix()) {
-								t.Errorf("replica %d, run %d: %+v, %v", replica, n, r, err)
-							}
+		runInBubble(t, every.String(), func(t *testing.T) {
+			engine := newFaulty()
+			start := time.Now().Truncate(time.Second)
+			const times = 10
+			var mu sync.Mutex
+			runs := map[time.Time]int{}
+			var wg sync.WaitGroup
+			for replica := range 8 {
+				c := newClient(t, engine, nil)
+				off := time.Duration(float64(every) * 0.49 * (float64(replica)/3.5 - 1)) // -0.49 to 0.49 of it
+				wg.Go(func() {
+					for n := 1; n <= times; n++ {
+						// The timer of this replica fires when its own clock shows the time.
+						time.Sleep(time.Until(start.Add(time.Duration(n)*every - off)))
+						clock := time.Now().Add(off + time.Duration(rand.N(int64(every/100)))) // a timer is late
+						run := holdfast.ScheduledTime(clock, start, every)
+						opts := &holdfast.OnceOptions{Scheduled: run, Await: holdfast.Forever, Retention: 2 * every}
+						r, err := c.Once(t.Context(), "report", opts, func(context.Context, *holdfast.Lease) ([]byte, error) {
+							mu.Lock()
+							defer mu.Unlock()
+							runs[run]++
+							return fmt.Append(nil, run.Unix()), nil
+						})
+						if err != nil || string(r.Value) != fmt.Sprint(start.Add(time.Duration(n)*every).Unix()) {
+							t.Errorf("replica %d, run %d: %+v, %v", replica, n, r, err)
 						}
-					})
-				}
-				wg.Wait()
-				if len(runs) != times {
-					t.Errorf("%d runs, want %d", len(runs), times)
-				}
-				for run, n := range runs {
-					if n != 1 {
-						t.Errorf("run %s ran %d times", run, n)
 					}
+				})
+			}
+			wg.Wait()
+			if len(runs) != times {
+				t.Errorf("%d runs, want %d", len(runs), times)
+			}
+			for run, n := range runs {
+				if n != 1 {
+					t.Errorf("run %s ran %d times", run, n)
 				}
-			})
+			}
 		})
 	}
 }
@@ -162,9 +160,7 @@ func TestScheduledKeys(t *testing.T) {
 }
 
 func TestScheduledRefusesAClocksTime(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		for _, scheduled := range []time.Time{time.Unix(0, 1), time.Unix(1_795_247_753, 999_999_999)} {
 			_, err := c.Once(t.Context(), "k", &holdfast.OnceOptions{Scheduled: scheduled}, mustNotRun(t).fn)
 			wantErr(t, err, holdfast.ErrInvalid)

@@ -93,9 +93,7 @@ func TestOnceTellsWhoWorks(t *testing.T) {
 // A plain lock of the same name is in the way, too, and Once keeps others from
 // taking it.
 func TestOnceAndLocksExclude(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		l := mustAcquire(t, c, "k", nil)
 		_, err := c.Once(bounded(t), "k", nil, returns("never").fn)
 		wantErr(t, err, holdfast.ErrInProgress)
@@ -150,9 +148,7 @@ func TestOnceFreesTheKeyWithoutResult(t *testing.T) {
 	}
 	for name, call := range cases {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := newFaulty()
-				c := newClient(t, engine, nil)
+			inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 				start := time.Now()
 				if err := call(c); err != nil {
 					t.Error(err)
@@ -200,9 +196,7 @@ func mustNotRun(t testing.TB) *job {
 }
 
 func TestOnceKeepsTheLeaseAlive(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		r := once(t, c, &holdfast.OnceOptions{TTL: 10 * time.Second}, newJob(func(ctx context.Context, _ *holdfast.Lease, _ int) ([]byte, error) {
 			time.Sleep(10 * time.Minute)
 			return []byte("slow"), ctx.Err()
@@ -224,9 +218,7 @@ func TestOnceTTLAndRetention(t *testing.T) {
 		{Retention: holdfast.MaxRetention},
 	} {
 		t.Run(fmt.Sprint(o.TTL, o.Retention), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				engine := newFaulty()
-				c := newClient(t, engine, nil)
+			inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 				retention := o.Retention
 				if retention == 0 {
 					retention = 24 * time.Hour
@@ -249,9 +241,7 @@ func TestOnceTTLAndRetention(t *testing.T) {
 }
 
 func TestOnceTakesOverFromTheDead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		foreign(t, engine, "k", 7*time.Second)
 		start := time.Now()
 		r := once(t, c, &holdfast.OnceOptions{Await: holdfast.Forever}, returns("second"))
@@ -262,9 +252,7 @@ func TestOnceTakesOverFromTheDead(t *testing.T) {
 }
 
 func TestOnceUnderItselfIsADeadlock(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		for _, await := range []time.Duration{0, holdfast.Forever} {
 			clear(engine.calls)
 			once(t, c, nil, newJob(func(ctx context.Context, _ *holdfast.Lease, _ int) ([]byte, error) {
@@ -546,9 +534,7 @@ func TestOnceFingerprintOfWorkInProgress(t *testing.T) {
 // The work that a waiter waits for fails, and another request takes over.
 func TestOnceFingerprintChangesWhileWaiting(t *testing.T) {
 	for _, fails := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			engine := newFaulty()
-			c := newClient(t, engine, nil)
+		inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 			release := foreign(t, engine, "k", time.Hour) // whose request is not known
 			go c.Once(t.Context(), "k", &holdfast.OnceOptions{Fingerprint: "b", Await: holdfast.Forever}, func(context.Context, *holdfast.Lease) ([]byte, error) {
 				time.Sleep(time.Second)

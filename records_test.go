@@ -103,9 +103,7 @@ func TestStatusNeverGoesBack(t *testing.T) {
 }
 
 func TestForget(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		forget := func(want bool) {
 			t.Helper()
 			if found, err := c.Records().Forget(t.Context(), "k"); found != want || err != nil {
@@ -206,9 +204,7 @@ func TestStatusAndForgetErrors(t *testing.T) {
 // A record that another version or program has written is not a result.
 func TestOnceForeignRecord(t *testing.T) {
 	for _, record := range []string{"", "x", "{}", "{}\n", `{"v":2,"token":1}` + "\nresult", `{"v":1,"token":1}`, "\n", `{"v":1,"token":-1}` + "\n"} {
-		synctest.Test(t, func(t *testing.T) {
-			engine := newFaulty()
-			c := newClient(t, engine, nil)
+		inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 			id := lockinfo.NewLeaseID()
 			engine.Engine.Acquire(t.Context(), driver.AcquireRequest{Name: "k", LeaseID: id, TTL: time.Hour})
 			err := engine.Engine.Complete(t.Context(), driver.CompleteRequest{Name: "k", LeaseID: id, Record: []byte(record), Retention: time.Hour})
