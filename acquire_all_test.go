@@ -73,9 +73,7 @@ func TestAcquireAllOfFreeNames(t *testing.T) {
 			if ls.Lease("d") != nil || ls.Token("d") != 0 {
 				t.Error("there is a lease of a name that was not asked for")
 			}
-			if err := ls.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
+			wantErr(t, ls.Release(t.Context()), nil)
 			nothingLeft(t, engine, "a", "b", "c")
 			if ls.Valid() || ls.Remaining() != 0 || ls.Context().Err() == nil {
 				t.Error("still valid after the release")
@@ -487,9 +485,7 @@ func TestCloseEndsAcquireAll(t *testing.T) {
 			if holders(t, engine.Engine, "a") != 1 {
 				t.Fatal("a is not held yet")
 			}
-			if err := c.Close(); err != nil {
-				t.Error(err)
-			}
+			wantErr(t, c.Close(), nil)
 			nothingLeft(t, engine, "a", "b", "c")
 			if lock, _ := engine.Engine.Inspect(t.Context(), "d"); len(lock.Queue) != 0 {
 				t.Error("the place stayed behind")

@@ -254,9 +254,7 @@ func TestEndOfWaitSaysWhy(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() {
-			if err := c.Close(); err != nil {
-				t.Error(err)
-			}
+			wantErr(t, c.Close(), nil)
 		}()
 		start := time.Now()
 		_, err = c.Acquire(t.Context(), "a", &holdfast.AcquireOptions{MaxWait: time.Second})
@@ -470,9 +468,7 @@ func TestAcquireRetriesWithTheSameLeaseID(t *testing.T) {
 		if len(lock.Holders) != 1 || lock.Holders[0].Token != l.Token() || lock.Holders[0].LeaseID != l.ID() {
 			t.Errorf("the store has %+v, the lease token %d", lock.Holders, l.Token())
 		}
-		if err := l.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		wantErr(t, l.Release(t.Context()), nil)
 	})
 }
 

@@ -430,13 +430,9 @@ func TestSpentLeaseIDIsReplaced(t *testing.T) {
 				seen[id] = true
 			}
 			if lease != nil {
-				if err := lease.Release(t.Context()); err != nil {
-					t.Error(err)
-				}
+				wantErr(t, lease.Release(t.Context()), nil)
 			}
-			if err := c.Close(); err != nil {
-				t.Error(err)
-			}
+			wantErr(t, c.Close(), nil)
 		})
 	}
 }

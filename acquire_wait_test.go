@@ -171,9 +171,7 @@ func TestCloseEndsWaiters(t *testing.T) {
 		first, second := enqueue(t.Context(), c, "a", nil), enqueue(t.Context(), c, "a", nil)
 		time.Sleep(time.Minute)
 		start := time.Now()
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
+		wantErr(t, c.Close(), nil)
 		if lock, _ := engine.Inspect(t.Context(), "a"); len(lock.Queue) != 0 {
 			t.Errorf("%d places stayed behind", len(lock.Queue))
 		}
@@ -209,9 +207,7 @@ func TestCloseMeetsGrant(t *testing.T) {
 				}
 			}()
 			time.Sleep(500 * time.Millisecond)
-			if err := c.Close(); err != nil {
-				t.Error(err)
-			}
+			wantErr(t, c.Close(), nil)
 			nothingLeft(t, engine, "a", "b")
 			wantErr(t, <-done, holdfast.ErrClosed)
 		})

@@ -264,13 +264,9 @@ func TestCohortLeft(t *testing.T) {
 		waiting := queueUp(c, 3, nil)
 		release(t, soon(t, waiting[0]))
 		l := soon(t, waiting[1])
-		handle, err := l.Leave()
-		if err != nil {
-			t.Fatal(err)
-		}
-		adopted, err := other.Adopt(t.Context(), handle, nil)
-		if err != nil || adopted.Token() != l.Token() {
-			t.Fatalf("Adopt = %v, %v", adopted, err)
+		adopted := mustAdopt(t, other, mustLeave(t, l), nil)
+		if adopted.Token() != l.Token() {
+			t.Fatalf("adopted %v, want %v", adopted, l)
 		}
 		time.Sleep(time.Second)
 		stillWaits(t, waiting[2])
@@ -294,9 +290,7 @@ func TestCohortClosed(t *testing.T) {
 				_ = c.Close()
 			} else {
 				time.AfterFunc(time.Second, func() { _ = l.Release(context.Background()) })
-				if err := c.Shutdown(t.Context()); err != nil {
-					t.Error(err)
-				}
+				wantErr(t, c.Shutdown(t.Context()), nil)
 			}
 			for _, w := range waiting[1:] {
 				if o := ended(t, w); !errors.Is(o.err, holdfast.ErrClosed) {

@@ -126,9 +126,8 @@ func TestEveryLostReplies(t *testing.T) {
 // An attempt whose begin the store never confirms is not run, and counts: so it is missed
 // in the end without a run, and the next scheduled time has its attempts again.
 func TestEveryBeginIsNeverConfirmed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d, engine := &diary{t: t}, newFaulty()
-		client := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, client *holdfast.Client) {
+		d := &diary{t: t}
 		stop := d.every(client, minutely, &holdfast.EveryOptions{MaxAttempts: 2}, d.run(0, nil))
 		time.Sleep(30 * time.Second)
 		engine.set(nil, fail(errLink, "complete"))
@@ -146,9 +145,8 @@ func TestEveryBeginIsNeverConfirmed(t *testing.T) {
 // A leader writes down again what the store has lost of the schedule: it neither runs
 // twice what it has run, nor begins anew.
 func TestEveryStoreForgets(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d, engine := &diary{t: t}, newFaulty()
-		client := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, client *holdfast.Client) {
+		d := &diary{t: t}
 		stop := d.every(client, minutely, nil, d.run(0, nil))
 		time.Sleep(90 * time.Second)
 		if found, err := client.Records().Forget(t.Context(), "job"); !found || err != nil {
@@ -166,9 +164,8 @@ func TestEveryStoreForgets(t *testing.T) {
 // A schedule that was changed is not late by its own standards; what was due by the old
 // one is missed.
 func TestEveryScheduleChanges(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d, engine := &diary{t: t}, newFaulty()
-		client := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, client *holdfast.Client) {
+		d := &diary{t: t}
 		hourly := holdfast.Periodic(time.Unix(0, 0), time.Hour)
 		stop := d.every(client, hourly, nil, d.run(0, nil))
 		time.Sleep(90 * time.Minute)
@@ -224,9 +221,8 @@ func TestEveryCost(t *testing.T) {
 // Two leaders run nothing twice: what is due is decided by what the store says under the
 // lock, and not by who leads.
 func TestEverySecondLeader(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d, engine := &diary{t: t}, newFaulty()
-		client := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, client *holdfast.Client) {
+		d := &diary{t: t}
 		first := d.every(newClient(t, engine, nil), minutely, nil, d.run(0, nil))
 		time.Sleep(50 * time.Second)
 		lock, err := engine.Engine.Inspect(t.Context(), "job@schedule")

@@ -121,9 +121,7 @@ func TestEveryBadInput(t *testing.T) {
 			check(what, every(c, "job", &o), holdfast.ErrInvalid, what)
 			check(what, o.Check(), holdfast.ErrInvalid, what)
 		}
-		if err := (*holdfast.EveryOptions)(nil).Check(); err != nil {
-			t.Error(err)
-		}
+		wantErr(t, (*holdfast.EveryOptions)(nil).Check(), nil)
 		err := c.Do(ctx, "job", nil, func(ctx context.Context, _ *holdfast.Lease) error {
 			return c.Every(ctx, "job", minutely, nil, fn)
 		})

@@ -261,9 +261,8 @@ func TestEveryStopInARun(t *testing.T) {
 // A panic of fn goes on, and is written down before as a failure of the run, so that
 // the next replica rests before it tries.
 func TestEveryPanics(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d, engine := &diary{t: t}, newFaulty()
-		client := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, client *holdfast.Client) {
+		d := &diary{t: t}
 		panicked := make(chan any)
 		go func() {
 			defer func() { panicked <- recover() }()
@@ -287,9 +286,8 @@ func TestEveryPanics(t *testing.T) {
 // A lease that is lost ends the context of the run; the run is tried again, and the first
 // writes nothing down even if it has not heeded its context.
 func TestEveryLosesARun(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d, engine := &diary{t: t}, newFaulty()
-		client := newClient(t, engine, nil)
+	inBubble(t, nil, func(t *testing.T, engine *faulty, client *holdfast.Client) {
+		d := &diary{t: t}
 		runs := 0
 		stop := d.every(client, minutely, nil, func(ctx context.Context, run holdfast.EveryRun) error {
 			if runs++; runs == 1 {

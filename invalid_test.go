@@ -431,9 +431,7 @@ func TestMaxTTLIsCheckedAtAcquire(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() {
-			if err := c.Close(); err != nil {
-				t.Error(err)
-			}
+			wantErr(t, c.Close(), nil)
 		}()
 		const long = time.Minute + time.Millisecond
 		for name, opts := range map[string]*holdfast.AcquireOptions{
@@ -458,8 +456,6 @@ func TestMaxTTLIsCheckedAtAcquire(t *testing.T) {
 		if err := lease.Extend(t.Context(), 31*time.Second); !errors.Is(err, holdfast.ErrInvalid) || !lease.Valid() {
 			t.Errorf("Extend: %v, want ErrInvalid", err)
 		}
-		if err := lease.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		wantErr(t, lease.Release(t.Context()), nil)
 	})
 }

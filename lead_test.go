@@ -128,9 +128,7 @@ func TestLeadAgainAfterLoss(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		cancel()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
+		wantErr(t, <-done, nil)
 		if len(o.all) != 4 || len(failed) != 3 || !errors.Is(failed[0], holdfast.ErrBroken) {
 			t.Fatalf("%d leads, and told of %v; want 4 and 3 breaks", len(o.all), failed)
 		}

@@ -27,14 +27,29 @@ import (
 func left(t testing.TB, store *mem.Engine, opts *holdfast.AcquireOptions) (holdfast.Handle, *holdfast.AdoptOptions) {
 	t.Helper()
 	l := mustAcquire(t, newClient(t, newFaultyOn(store), &holdfast.Options{TTL: 10 * time.Second}), "a", opts)
-	handle, err := l.Leave()
-	if err != nil {
-		t.Fatal(err)
-	}
+	handle := mustLeave(t, l)
 	if l.Token() != tokenOf(t, handle) {
 		t.Fatalf("%v of %v", handle, l)
 	}
 	return handle, &holdfast.AdoptOptions{TTL: 10 * time.Second}
+}
+
+func mustLeave(t testing.TB, l *holdfast.Lease) holdfast.Handle {
+	t.Helper()
+	handle, err := l.Leave()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return handle
+}
+
+func mustAdopt(t testing.TB, c *holdfast.Client, handle holdfast.Handle, opts *holdfast.AdoptOptions) *holdfast.Lease {
+	t.Helper()
+	l, err := c.Adopt(t.Context(), handle, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
 }
 
 // idOf returns the lease ID of a handle, and tokenOf the token, out of its text.
@@ -78,18 +93,13 @@ func TestAdopt(t *testing.T) {
 				}
 			}})
 			time.Sleep(9 * time.Second)
-			l, err := c.Adopt(t.Context(), handle, adopt)
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := mustAdopt(t, c, handle, adopt)
 			if l.Name() != "a" || l.ID() != id || l.Token() != tokenOf(t, handle) || l.Mode() != want.Mode {
 				t.Errorf("adopted %v, want what was left", l)
 			}
 			waiting := enqueue(t.Context(), c, "a", nil2exclusive(opts))
 			trusted(t, engine, l, time.Second, 5*time.Minute)
-			if err := l.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
+			wantErr(t, l.Release(t.Context()), nil)
 			granted(t, waiting).lease.Release(t.Context())
 			if acquired.Load() != 1 {
 				t.Errorf("the Observer heard of %d acquired leases, want the one that was adopted", acquired.Load())
@@ -134,10 +144,7 @@ func TestAdoptionCountsFromItsRequest(t *testing.T) {
 			time.Sleep(9 * time.Second)
 			engine.set(hooks[0], hooks[1])
 			c := newClient(t, engine, nil)
-			l, err := c.Adopt(t.Context(), handle, opts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			l := mustAdopt(t, c, handle, opts)
 			engine.heal()
 			if left := l.Remaining(); left > 2200*time.Millisecond && way != "replies get lost" {
 				t.Errorf("trusted for %s after a request of 900ms, of 3s in all", left)
@@ -216,11 +223,7 @@ func TestAdoptUnanswered(t *testing.T) {
 				_, err := c.Adopt(t.Context(), handle, opts)
 				wantErr(t, err, test.want)
 				engine.heal()
-				l, err := c.Adopt(t.Context(), handle, opts)
-				if err != nil {
-					t.Fatal(err)
-				}
-				l.Release(t.Context())
+				mustAdopt(t, c, handle, opts).Release(t.Context())
 			})
 		})
 	}
@@ -287,10 +290,7 @@ func TestAdoptRefusesBadInput(t *testing.T) {
 func TestReleaseOfAdoptedMeetsZombies(t *testing.T) {
 	engine := newFaulty()
 	handle, opts := left(t, engine.Engine, nil)
-	l, err := newClient(t, engine, nil).Adopt(t.Context(), handle, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := mustAdopt(t, newClient(t, engine, nil), handle, opts)
 	if err := l.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -320,10 +320,7 @@ func TestAdoptedRivals(t *testing.T) {
 		if !mine.Valid() {
 			t.Fatal("the later lease has ended")
 		}
-		later, err := c.Adopt(t.Context(), holdfast.NewHandle("a", lockinfo.NewLeaseID(), mine.Token()+1, holdfast.Exclusive), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		later := mustAdopt(t, c, holdfast.NewHandle("a", lockinfo.NewLeaseID(), mine.Token()+1, holdfast.Exclusive), nil)
 		overtaken(t, mine)
 		if !later.Valid() {
 			t.Error("the adopted lease has ended")
@@ -338,11 +335,7 @@ func TestAdoptedTerms(t *testing.T) {
 			handle, opts := left(t, engine.Engine, nil)
 			time.Sleep(5 * time.Second)
 			change(opts)
-			l, err := c.Adopt(t.Context(), handle, opts)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return l
+			return mustAdopt(t, c, handle, opts)
 		}
 		for _, test := range []struct {
 			change func(o *holdfast.AdoptOptions)
@@ -389,9 +382,7 @@ func TestAdoptionAndNesting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := l.Leave(); err != nil {
-		t.Fatal(err)
-	}
+	mustLeave(t, l)
 	_, err = other.Acquire(again.Context(), "a", nil)
 	wantErr(t, err, holdfast.ErrDeadlock)
 	if again.Context().Err() != nil {
@@ -430,9 +421,7 @@ func TestLeave(t *testing.T) {
 		}
 		wantErr(t, l.Extend(t.Context(), time.Minute), holdfast.ErrLeft)
 		l.Heartbeat()
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
+		wantErr(t, c.Close(), nil)
 		time.Sleep(26 * time.Second)
 		if l.Valid() || holders(t, engine.Engine, "a") != 1 {
 			t.Errorf("valid %t, and %d leases in the store, want one that is not trusted", l.Valid(), holders(t, engine.Engine, "a"))
@@ -475,9 +464,7 @@ func TestLeaveDuringRenewal(t *testing.T) {
 		if engine.count("extend") != 1 {
 			t.Fatalf("%d renewals", engine.count("extend"))
 		}
-		if _, err := l.Leave(); err != nil {
-			t.Fatal(err)
-		}
+		mustLeave(t, l)
 		time.Sleep(time.Hour)
 		if engine.count("extend") != 1 || l.Valid() {
 			t.Errorf("%d renewals, want none after it was left; valid %t", engine.count("extend"), l.Valid())

@@ -31,9 +31,7 @@ func TestKeepAliveHoldsForHours(t *testing.T) {
 		if n := engine.count("extend"); n < 6*3600/6 || n > 6*3600/4 {
 			t.Errorf("%d renewals in 6 hours, want about one in 5 s", n)
 		}
-		if err := l.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		wantErr(t, l.Release(t.Context()), nil)
 	})
 }
 
@@ -175,9 +173,7 @@ func TestMaxHold(t *testing.T) {
 		c := newClient(t, engine, nil)
 		start := time.Now()
 		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{MaxHold: 5 * time.Minute})
-		if err := l.Extend(t.Context(), time.Hour); err != nil {
-			t.Error(err)
-		}
+		wantErr(t, l.Extend(t.Context(), time.Hour), nil)
 		<-l.Context().Done()
 		held := time.Since(start)
 		if held > 5*time.Minute || held < 5*time.Minute*9/10-2*time.Millisecond {
@@ -297,9 +293,7 @@ func TestCloseReleasesAndWaits(t *testing.T) {
 		})
 		_, err = c.TryAcquire(t.Context(), "b", nil)
 		wantErr(t, err, holdfast.ErrUnavailable)
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
+		wantErr(t, c.Close(), nil)
 		if holders(t, engine.Engine, "a")+holders(t, engine.Engine, "b") != 0 {
 			t.Error("Close left a lease behind")
 		}

@@ -203,9 +203,7 @@ func TestReleaseWaitsForRenewals(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		began := time.Now()
-		if err := l.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		wantErr(t, l.Release(t.Context()), nil)
 		if took := time.Since(began); took < 900*time.Millisecond || took > time.Second {
 			t.Errorf("Release took %s, want it to wait for the renewal, and for no longer", took)
 		}
@@ -223,9 +221,7 @@ func TestReleaseWaitsForVerify(t *testing.T) {
 		if !extending.Load() {
 			t.Fatal("Verify is not under way")
 		}
-		if err := l.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		wantErr(t, l.Release(t.Context()), nil)
 		if err := <-verified; err != nil {
 			t.Errorf("Verify before the release: %v", err)
 		}
@@ -264,9 +260,7 @@ func TestExtendDuringRelease(t *testing.T) {
 			}
 			return nil
 		}, nil)
-		if err := l.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		wantErr(t, l.Release(t.Context()), nil)
 		if n := engine.count("extend"); n != 0 {
 			t.Errorf("%d renewals were sent after Release had begun", n)
 		}
@@ -359,9 +353,7 @@ func TestZombieOfReleasedLeaseMeetsTombstone(t *testing.T) {
 		zombies := make(chan driver.AcquireRequest, 1)
 		c := newClient(t, &losing{faulty: engine, lost: zombies}, nil)
 		l := mustAcquire(t, c, "a", nil)
-		if err := l.Release(t.Context()); err != nil {
-			t.Error(err)
-		}
+		wantErr(t, l.Release(t.Context()), nil)
 		reply, err := engine.Acquire(t.Context(), <-zombies)
 		if err != nil || reply.Outcome != driver.Cancelled {
 			t.Errorf("the zombie got %+v, %v; want Cancelled", reply, err)

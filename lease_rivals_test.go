@@ -264,9 +264,7 @@ func TestDowngrade(t *testing.T) {
 		stillWaits(t, writer)
 		stillWaits(t, behind)
 		for _, l := range holding {
-			if err := l.Release(t.Context()); err != nil {
-				t.Error(err)
-			}
+			wantErr(t, l.Release(t.Context()), nil)
 		}
 		granted(t, writer).lease.Release(t.Context())
 		granted(t, behind).lease.Release(t.Context())
@@ -332,9 +330,7 @@ func TestDowngradeUnanswered(t *testing.T) {
 					t.Errorf("the repeat: %v, mode %s", err, l.Mode())
 				}
 				granted(t, reader).lease.Release(t.Context())
-				if err := l.Release(t.Context()); err != nil {
-					t.Error(err)
-				}
+				wantErr(t, l.Release(t.Context()), nil)
 				nothingLeft(t, engine, "a")
 			})
 		})

@@ -101,9 +101,7 @@ func TestOnceBegunFails(t *testing.T) {
 			t.Fatal(err)
 		}
 		start := time.Now()
-		if err := run.Fail(t.Context()); err != nil {
-			t.Error(err)
-		}
+		wantErr(t, run.Fail(t.Context()), nil)
 		second := <-next
 		if time.Since(start) != 0 {
 			t.Errorf("the next had it %s after the failure", time.Since(start))
@@ -130,9 +128,7 @@ func TestOnceBegunTooLong(t *testing.T) {
 	if !run.Lease().Valid() {
 		t.Error("the run is over")
 	}
-	if err := run.Complete(t.Context(), []byte("ok")); err != nil {
-		t.Error(err)
-	}
+	wantErr(t, run.Complete(t.Context(), []byte("ok")), nil)
 }
 
 // Whoever repeats the end of a run because its answer was lost is told the result, and

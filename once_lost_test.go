@@ -146,9 +146,7 @@ func TestOnceMaxHold(t *testing.T) {
 func TestOnceAfterClose(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		_, err := c.Once(t.Context(), "k", nil, func(ctx context.Context, _ *holdfast.Lease) ([]byte, error) {
-			if err := c.Close(); err != nil {
-				t.Error(err)
-			}
+			wantErr(t, c.Close(), nil)
 			<-ctx.Done() // or the test hangs
 			return []byte("unprotected"), nil
 		})
