@@ -14,13 +14,29 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// begun begins work by a client of its own, which leaves it.
-func begun(t *testing.T, engine *faulty, opts *holdfast.OnceOptions) holdfast.Handle {
+// mustBegin begins the work k.
+func mustBegin(t *testing.T, c *holdfast.Client, opts *holdfast.OnceOptions) *holdfast.OnceRun {
 	t.Helper()
-	run, err := newClient(t, newFaultyOn(engine.Engine), nil).OnceBegin(t.Context(), "k", opts)
+	run, err := c.OnceBegin(t.Context(), "k", opts)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return run
+}
+
+func mustOnceAdopt(t *testing.T, c *holdfast.Client, handle holdfast.Handle, opts *holdfast.OnceOptions) *holdfast.OnceRun {
+	t.Helper()
+	run, err := c.OnceAdopt(t.Context(), handle, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+// begun begins work by a client of its own, which leaves it.
+func begun(t *testing.T, engine *faulty, opts *holdfast.OnceOptions) holdfast.Handle {
+	t.Helper()
+	run := mustBegin(t, newClient(t, newFaultyOn(engine.Engine), nil), opts)
 	handle, err := run.Leave()
 	if err != nil {
 		t.Fatal(err)
@@ -47,18 +63,13 @@ func TestOnceInTwoRequests(t *testing.T) {
 			if adopted {
 				handle, err := run.Leave()
 				wantErr(t, err, nil)
-				if run, err = other.OnceAdopt(t.Context(), handle, opts); err != nil {
-					t.Fatal(err)
-				}
+				run = mustOnceAdopt(t, other, handle, opts)
 				time.Sleep(time.Minute)
 			}
 			if err := run.Complete(t.Context(), []byte("sent")); err != nil || run.Replayed() {
 				t.Errorf("Complete: %v, replayed %t", err, run.Replayed())
 			}
-			again, err := other.OnceBegin(t.Context(), "k", opts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			again := mustBegin(t, other, opts)
 			if r := again.Result(); !again.Replayed() || again.Lease() != nil || !r.Replayed || string(r.Value) != "sent" || r.Token != token {
 				t.Errorf("after that OnceBegin = %v, %q; want the result", again, r.Value)
 			}
@@ -96,10 +107,7 @@ func TestOnceBegunFails(t *testing.T) {
 		if len(l.told) != 1 || l.told[0].Place != 1 {
 			t.Errorf("OnWait was told %+v", l.told)
 		}
-		run, err := newClient(t, engine, nil).OnceAdopt(t.Context(), handle, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := mustOnceAdopt(t, newClient(t, engine, nil), handle, nil)
 		start := time.Now()
 		wantErr(t, run.Fail(t.Context()), nil)
 		second := <-next
@@ -120,10 +128,7 @@ func TestOnceBegunFails(t *testing.T) {
 func TestOnceBegunTooLong(t *testing.T) {
 	engine := newFaulty()
 	c := newClient(t, engine, nil)
-	run, err := c.OnceBegin(t.Context(), "k", &holdfast.OnceOptions{MaxResult: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := mustBegin(t, c, &holdfast.OnceOptions{MaxResult: 3})
 	wantErr(t, run.Complete(t.Context(), []byte("long")), holdfast.ErrInvalid)
 	if !run.Lease().Valid() {
 		t.Error("the run is over")
@@ -136,17 +141,11 @@ func TestOnceBegunTooLong(t *testing.T) {
 func TestOnceAdoptAfterTheEnd(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		handle := begun(t, engine, nil)
-		run, err := c.OnceAdopt(t.Context(), handle, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := mustOnceAdopt(t, c, handle, nil)
 		engine.set(nil, lateReply("complete"))
 		wantErr(t, run.Complete(t.Context(), []byte("sent")), holdfast.ErrOutcomeUnknown)
 		engine.heal()
-		run, err = newClient(t, engine, nil).OnceAdopt(t.Context(), handle, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run = mustOnceAdopt(t, newClient(t, engine, nil), handle, nil)
 		if r := run.Result(); !run.Replayed() || string(r.Value) != "sent" || !r.Replayed || r.Token != tokenOf(t, handle) {
 			t.Errorf("OnceAdopt = %v, %q; want the result", run, r.Value)
 		}
@@ -154,7 +153,7 @@ func TestOnceAdoptAfterTheEnd(t *testing.T) {
 		if _, err := c.Records().Forget(t.Context(), "k"); err != nil {
 			t.Fatal(err)
 		}
-		_, err = c.OnceAdopt(t.Context(), handle, nil)
+		_, err := c.OnceAdopt(t.Context(), handle, nil)
 		wantErr(t, err, holdfast.ErrLost)
 		if _, err := c.Once(t.Context(), "k", nil, func(context.Context, *holdfast.Lease) ([]byte, error) { return []byte("by another"), nil }); err != nil {
 			t.Fatal(err)
@@ -173,16 +172,12 @@ func TestReplayedRunEnds(t *testing.T) {
 	engine := newFaulty()
 	c := newClient(t, engine, nil)
 	once(t, c, nil, returns("kept"))
-	run, err := c.OnceBegin(t.Context(), "k", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	run := mustBegin(t, c, nil)
 	calls := fmt.Sprint(engine.calls)
 	for range 2 {
 		wantErr(t, run.Complete(t.Context(), []byte("another")), holdfast.ErrInvalid)
 		wantErr(t, run.Fail(t.Context()), nil)
-		_, err = run.Leave()
-		wantErr(t, err, holdfast.ErrInvalid)
+		wantErr(t, leftRun(run), holdfast.ErrInvalid)
 	}
 	if got := fmt.Sprint(engine.calls); got != calls {
 		t.Errorf("requests %s, and before that %s", got, calls)
@@ -203,13 +198,10 @@ func TestFailAfterTheEnd(t *testing.T) {
 	for how, end := range map[string]func(run *holdfast.OnceRun) error{
 		"complete": func(run *holdfast.OnceRun) error { return run.Complete(t.Context(), nil) },
 		"fail":     func(run *holdfast.OnceRun) error { return run.Fail(t.Context()) },
-		"leave":    func(run *holdfast.OnceRun) error { return leftRun(run) },
+		"leave":    leftRun,
 	} {
 		engine := newFaulty()
-		run, err := newClient(t, engine, nil).OnceBegin(t.Context(), "k", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		run := mustBegin(t, newClient(t, engine, nil), nil)
 		wantErr(t, end(run), nil)
 		calls := fmt.Sprint(engine.calls)
 		wantErr(t, run.Fail(t.Context()), nil)
