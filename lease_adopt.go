@@ -63,10 +63,8 @@ func (c *Client) Adopt(ctx context.Context, handle Handle, opts *AdoptOptions) (
 	l, err := a.adopt(ctx, handle.token)
 	if err != nil {
 		a.tellRefused(err)
-		return nil, opError("adopt", handle.name, err)
 	}
-	a.tellAcquired(l)
-	return l, nil
+	return l, opError("adopt", handle.name, err)
 }
 
 // prepareAdoption checks the arguments. It sends nothing.
@@ -91,7 +89,7 @@ func (c *Client) prepareAdoption(ctx context.Context, a *acquisition, handle Han
 	return nil
 }
 
-// adopt extends the lease, and makes it one of ours.
+// adopt extends the lease, makes it one of ours, and tells that. Its caller tells why it has failed.
 func (a *acquisition) adopt(ctx context.Context, token uint64) (*Lease, error) {
 	c := a.client
 	if c.isClosed() {
@@ -124,5 +122,6 @@ func (a *acquisition) adopt(ctx context.Context, token uint64) (*Lease, error) {
 		_, _ = l.Leave()
 		return nil, ErrClosed
 	}
+	a.tellAcquired(l)
 	return l, nil
 }

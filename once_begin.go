@@ -96,7 +96,6 @@ func (c *Client) OnceAdopt(ctx context.Context, handle Handle, opts *OnceOptions
 	r.lease, err = a.adopt(ctx, token)
 	switch {
 	case err == nil:
-		a.tellAcquired(r.lease)
 		return r, nil
 	case isLost(err):
 		if result, e := c.Records().Result(ctx, key); e == nil && result.Replayed && result.Token == token {
