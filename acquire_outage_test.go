@@ -182,10 +182,7 @@ func TestWaitForStore(t *testing.T) {
 
 // What is left of the lease in the way counts from the end of the wait.
 func TestHeldErrorIsAged(t *testing.T) {
-	for _, as := range []func(*faulty) driver.Engine{
-		func(f *faulty) driver.Engine { return f },
-		func(f *faulty) driver.Engine { return plain{f} },
-	} {
+	for _, as := range fullAndPlain {
 		synctest.Test(t, func(t *testing.T) {
 			engine := newFaulty()
 			c := newClient(t, as(engine), nil)
@@ -390,10 +387,7 @@ func TestEndedLeadSaysWhoLeads(t *testing.T) {
 // TestEndedWaitClaimsNoHolder: what the store has not said, or said so long ago that it
 // need not be true, is not claimed; that it does not answer is.
 func TestEndedWaitClaimsNoHolder(t *testing.T) {
-	for _, as := range []func(*faulty) driver.Engine{
-		func(f *faulty) driver.Engine { return f },
-		func(f *faulty) driver.Engine { return plain{f} },
-	} {
+	for _, as := range fullAndPlain {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFaulty()
 			c := newClient(t, as(f), nil)

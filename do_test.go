@@ -204,10 +204,7 @@ func TestReleaseWithTheContextOfTheWork(t *testing.T) {
 // TestTryDoSkipsAtOnce: the work that somebody else does is skipped at once, and who
 // that is comes back; work that nobody does is done as by Do.
 func TestTryDoSkipsAtOnce(t *testing.T) {
-	for _, as := range []func(*faulty) driver.Engine{
-		func(f *faulty) driver.Engine { return f },
-		func(f *faulty) driver.Engine { return plain{f} },
-	} {
+	for _, as := range fullAndPlain {
 		synctest.Test(t, func(t *testing.T) {
 			engine := newFaulty()
 			deploy := holdfast.Holder{Host: "web-3", User: "deploy", PID: 812, Program: "deploy.sh"}

@@ -171,6 +171,12 @@ type plain struct{ driver.Engine }
 
 func (plain) Capabilities() driver.Capabilities { return driver.Capabilities{} }
 
+// fullAndPlain are an engine with all that it can do, and as a plain one.
+var fullAndPlain = []func(*faulty) driver.Engine{
+	func(f *faulty) driver.Engine { return f },
+	func(f *faulty) driver.Engine { return plain{f} },
+}
+
 // fail makes a hook that fails the operations named.
 func fail(err error, ops ...string) func(context.Context, string) error {
 	return func(_ context.Context, op string) error {
