@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/driver/rules"
+	"github.com/holdfast-locks/holdfast/internal/holders"
 	"github.com/holdfast-locks/holdfast/internal/modes"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
@@ -56,16 +57,12 @@ func (e *engine) Acquire(ctx context.Context, req driver.AcquireRequest) (reply 
 	if err := driver.CheckSupport(e.Capabilities(), req); err != nil {
 		return reply, err
 	}
-	holder, err := marshal(req.Holder)
-	if err != nil {
-		return reply, err
-	}
 	var a answer
 	var token zeronull.Int8
 	var record []byte
 	m := modes.Of(req.Mode)
 	err = e.change(ctx, waiting, "acquire", []any{
-		req.Name, string(req.LeaseID), int32(m.Kind), int32(m.Limit), int32(m.Permits), micros(req.TTL), holder,
+		req.Name, string(req.LeaseID), int32(m.Kind), int32(m.Limit), int32(m.Permits), micros(req.TTL), holders.Text(req.Holder),
 		tokenOf(req.MinToken), req.First, req.Once, req.Queue, micros(req.WaiterTTL), e.inbox, e.opts.History,
 	}, &token, inJSON(&a), &record)
 	if err != nil {
@@ -87,24 +84,21 @@ func (e *engine) Acquire(ctx context.Context, req driver.AcquireRequest) (reply 
 // AcquireAll implements driver.AllAcquirer.
 func (e *engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (all driver.AllReply, err error) {
 	n := len(reqs)
-	names, ids, holders := make([]string, n), make([]string, n), make([]string, n)
+	names, ids, whose := make([]string, n), make([]string, n), make([]string, n)
 	kinds, limits, permits := make([]int32, n), make([]int32, n), make([]int32, n)
 	ttls, mins, firsts := make([]int64, n), make([]int64, n), make([]bool, n)
 	for i, req := range reqs {
 		if err := driver.CheckSupport(e.Capabilities(), req); err != nil {
 			return all, err
 		}
-		if holders[i], err = marshal(req.Holder); err != nil {
-			return all, err
-		}
 		m := modes.Of(req.Mode)
 		names[i], ids[i], kinds[i], limits[i], permits[i] = req.Name, string(req.LeaseID), int32(m.Kind), int32(m.Limit), int32(m.Permits)
-		ttls[i], mins[i], firsts[i] = micros(req.TTL), tokenOf(req.MinToken), req.First
+		ttls[i], whose[i], mins[i], firsts[i] = micros(req.TTL), holders.Text(req.Holder), tokenOf(req.MinToken), req.First
 	}
 	var a answer
 	var tokens []int64
 	err = e.change(ctx, waiting, "acquire_all",
-		[]any{names, ids, kinds, limits, permits, ttls, holders, mins, firsts, e.opts.History}, &tokens, inJSON(&a))
+		[]any{names, ids, kinds, limits, permits, ttls, whose, mins, firsts, e.opts.History}, &tokens, inJSON(&a))
 	if err != nil {
 		return all, err
 	}

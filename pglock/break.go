@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/holders"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
@@ -23,7 +24,7 @@ type broken struct {
 
 func (b *broken) describe() lockinfo.Broken {
 	return lockinfo.Broken{
-		ID: b.BreakID, LeaseID: b.LeaseID, Token: b.Token, Mode: b.mode(), Holder: describe(b.Holder),
+		ID: b.BreakID, LeaseID: b.LeaseID, Token: b.Token, Mode: b.mode(), Holder: holders.Read(b.Holder),
 		Author: b.Author, Reason: b.Reason, Ago: max(duration(b.Ago), 0),
 	}
 }

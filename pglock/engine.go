@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/driver/mailbox"
+	"github.com/holdfast-locks/holdfast/internal/holders"
 	"github.com/holdfast-locks/holdfast/internal/modes"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
@@ -155,26 +156,9 @@ func (r *row) mode() lockinfo.Mode {
 
 func (r *row) holding() lockinfo.Holding {
 	return lockinfo.Holding{
-		LeaseID: r.LeaseID, Token: r.Token, Mode: r.mode(), Holder: describe(r.Holder),
+		LeaseID: r.LeaseID, Token: r.Token, Mode: r.mode(), Holder: holders.Read(r.Holder),
 		Since: max(duration(r.Since), 0), ExpiresIn: duration(r.ExpiresIn), Released: r.Released,
 	}
-}
-
-// describe decodes a holder. It is empty if the text is malformed.
-func describe(holder string) lockinfo.Holder {
-	var h lockinfo.Holder
-	if json.Unmarshal([]byte(holder), &h) != nil {
-		return lockinfo.Holder{}
-	}
-	return h
-}
-
-func marshal(h lockinfo.Holder) (string, error) {
-	text, err := json.Marshal(h)
-	if err != nil {
-		return "", fmt.Errorf("%w holder: %w", driver.ErrInvalid, err)
-	}
-	return string(text), nil
 }
 
 // micros rounds up: what ends may end late, never early.

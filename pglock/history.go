@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/holders"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
@@ -29,7 +30,7 @@ type event struct {
 func (v *event) shown() lockinfo.HistoryEvent {
 	return lockinfo.HistoryEvent{
 		ID: fmt.Sprintf("%x-%x-%x", v.At, v.Seq, crc32.ChecksumIEEE([]byte(v.Name))), Kind: lockinfo.HistoryKind(v.Number), Name: v.Name, Ago: max(duration(v.Ago), 0),
-		Mode: v.mode(), Token: v.Token, Holder: describe(v.Holder), Waited: duration(v.Waited), Held: duration(v.Held),
+		Mode: v.mode(), Token: v.Token, Holder: holders.Read(v.Holder), Waited: duration(v.Waited), Held: duration(v.Held),
 		Author: v.Author, Reason: v.Reason,
 	}
 }

@@ -2,12 +2,11 @@ package sqlitelock
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/driver/rules"
+	"github.com/holdfast-locks/holdfast/internal/holders"
 	"github.com/holdfast-locks/holdfast/internal/modes"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
@@ -146,14 +145,10 @@ func (t *tx) take(req driver.AcquireRequest, v view, least uint64) (token uint64
 		// INVARIANT I6: a repeat gets the token of the first time.
 		return uint64(v.own), t.sql.run(lengthenSQL, req.Name, t.bootID, req.LeaseID, t.now.boot, expiry, int64(0))
 	}
-	holder, err := marshal(req.Holder)
-	if err != nil {
-		return 0, err
-	}
 	if token, err = rules.NextToken(uint64(v.last), least); err != nil {
 		return 0, err
 	}
-	mode := modes.Of(req.Mode)
+	mode, holder := modes.Of(req.Mode), holders.Text(req.Holder)
 	if err := t.grant(req.Name, req.LeaseID, v.last, token, mode, holder, expiry); err != nil {
 		return 0, err
 	}
@@ -178,14 +173,6 @@ func (t *tx) grant(name string, id lockinfo.LeaseID, last int64, token uint64, f
 
 // hour returns the hour of a token.
 func hour(token int64) int64 { return token / time.Hour.Microseconds() }
-
-func marshal(h lockinfo.Holder) (string, error) {
-	text, err := json.Marshal(h)
-	if err != nil {
-		return "", fmt.Errorf("%w holder: %w", driver.ErrInvalid, err)
-	}
-	return string(text), nil
-}
 
 // AcquireAll implements driver.AllAcquirer, in one transaction.
 func (e *engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (driver.AllReply, error) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/holders"
 	"github.com/holdfast-locks/holdfast/internal/modes"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
@@ -67,7 +68,7 @@ func (t *tx) breakLeases(req driver.BreakRequest) (ended, known []lockinfo.Broke
 			return nil, nil, err
 		}
 		ended = append(ended, lockinfo.Broken{
-			ID: req.ID, LeaseID: l.id, Token: l.token, Mode: l.Mode(), Holder: describe(l.holder),
+			ID: req.ID, LeaseID: l.id, Token: l.token, Mode: l.Mode(), Holder: holders.Read(l.holder),
 			Author: req.Author, Reason: req.Reason,
 		})
 	}
@@ -115,7 +116,7 @@ func (r *reader) broken(name string) (known []lockinfo.Broken, err error) {
 		if row.Ago >= driver.BreakMemory {
 			continue
 		}
-		row.Broken.Mode, row.Holder, row.Ago = row.Fields.Mode(), describe(row.holder), max(row.Ago, 0)
+		row.Broken.Mode, row.Holder, row.Ago = row.Fields.Mode(), holders.Read(row.holder), max(row.Ago, 0)
 		known = append(known, row.Broken)
 	}
 	return known, err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/holders"
 	"github.com/holdfast-locks/holdfast/internal/modes"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
@@ -156,7 +157,7 @@ func (e *event) columns() []any {
 func (e *event) shown() lockinfo.HistoryEvent {
 	e.ID = fmt.Sprintf("%x-%x", e.wall, e.seq)
 	e.Mode = e.mode.Mode()
-	e.Holder, e.Ago = describe(e.holder), max(e.Ago, 0)
+	e.Holder, e.Ago = holders.Read(e.holder), max(e.Ago, 0)
 	return e.HistoryEvent
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/holders"
 	"github.com/holdfast-locks/holdfast/internal/modes"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
@@ -36,7 +37,7 @@ func (l *lease) addTo(lock *lockinfo.LockState, now instant) {
 // describe returns the lease as people see it.
 func (l *lease) describe(now instant) lockinfo.Holding {
 	return lockinfo.Holding{
-		LeaseID: l.id, Token: l.token, Mode: l.Mode(), Holder: describe(l.holder),
+		LeaseID: l.id, Token: l.token, Mode: l.Mode(), Holder: holders.Read(l.holder),
 		Since: now.since(l.granted), ExpiresIn: now.until(l.expiry), Released: l.released,
 	}
 }
@@ -81,7 +82,7 @@ func (r *reader) inspect(name string) (lockinfo.LockState, error) {
 // describe returns the place as people see it.
 func (p *place) describe(now instant) lockinfo.Place {
 	return lockinfo.Place{
-		LeaseID: p.id, Mode: p.Mode(), Holder: describe(p.holder),
+		LeaseID: p.id, Mode: p.Mode(), Holder: holders.Read(p.holder),
 		Since: now.since(p.asked), ExpiresIn: now.until(p.expiry),
 	}
 }

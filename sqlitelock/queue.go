@@ -5,6 +5,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/driver/rules"
+	"github.com/holdfast-locks/holdfast/internal/holders"
 	"github.com/holdfast-locks/holdfast/internal/modes"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
@@ -161,10 +162,7 @@ func (p *place) columns() []any {
 
 // givePlace creates the place of a request, or extends it, and returns its row.
 func (t *tx) givePlace(req driver.AcquireRequest) (seq int64, err error) {
-	holder, err := marshal(req.Holder)
-	if err != nil {
-		return 0, err
-	}
+	holder := holders.Text(req.Holder)
 	if err := t.noteQueued(&req, holder); err != nil {
 		return 0, err
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/driver/rules"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/internal/holders"
 	"github.com/holdfast-locks/holdfast/internal/modes"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
@@ -172,7 +173,7 @@ func TestLookSeesLeases(t *testing.T) {
 				t.Fatalf("%v: the statement sees %s of %s, want %v, %v, %v of %v", list, got, v.first.holder, want.Held, want.Taken, want.Left,
 					slices.Collect(maps.Keys(soonest)))
 			}
-			if pid := describe(v.first.holder).PID; v.Held && (v.first.granted != s.now.boot-int64(pid) || v.first.released != list[pid-1].released) {
+			if pid := holders.Read(v.first.holder).PID; v.Held && (v.first.granted != s.now.boot-int64(pid) || v.first.released != list[pid-1].released) {
 				t.Fatalf("%v: the statement sees lease %d as granted at %d, released %t", list, pid-1, v.first.granted, v.first.released)
 			}
 		}

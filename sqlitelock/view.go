@@ -1,8 +1,6 @@
 package sqlitelock
 
 import (
-	"encoding/json"
-
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/driver/rules"
 	"github.com/holdfast-locks/holdfast/internal/modes"
@@ -74,13 +72,4 @@ func (v *view) blocker(now instant) driver.Blocker {
 		queue = 1
 	}
 	return v.Blocker(first, 0, queue)
-}
-
-// describe decodes a holder. It is empty if the text is malformed.
-func describe(holder string) lockinfo.Holder {
-	var h lockinfo.Holder
-	if json.Unmarshal([]byte(holder), &h) != nil {
-		return lockinfo.Holder{}
-	}
-	return h
 }
