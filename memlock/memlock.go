@@ -24,11 +24,7 @@ type Options struct {
 
 // New returns an engine with an empty store. Nil options are the defaults.
 func New(opts *Options) (*Engine, error) {
-	if opts == nil {
-		opts = &Options{}
-	}
-	e := mem.New((*mem.Options)(opts))
-	return &Engine{e}, nil
+	return &Engine{mem.New((*mem.Options)(opts))}, nil
 }
 
 // Close ends the engine, and its store with it. Leases that others still hold end for

@@ -2,6 +2,7 @@ package quorumlock
 
 import (
 	"context"
+	"maps"
 	"sync"
 	"time"
 
@@ -175,16 +176,12 @@ func (l *ledger) sweep(now time.Time) {
 		return
 	}
 	l.sweepAt = now.Add(time.Minute)
-	for id, en := range l.entries {
-		if now.After(en.until) && len(en.turn) == 0 { // and no caller is about to use it
-			delete(l.entries, id)
-		}
-	}
-	for name, counter := range l.counters {
-		if int64(counter.token) <= now.UnixMicro()+l.ahead {
-			delete(l.counters, name)
-		}
-	}
+	maps.DeleteFunc(l.entries, func(_ lockinfo.LeaseID, en *entry) bool {
+		return now.After(en.until) && len(en.turn) == 0 // and no caller is about to use it
+	})
+	maps.DeleteFunc(l.counters, func(_ string, counter proposal) bool {
+		return int64(counter.token) <= now.UnixMicro()+l.ahead
+	})
 }
 
 func later(a, b time.Time) time.Time {

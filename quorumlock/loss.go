@@ -2,6 +2,7 @@ package quorumlock
 
 import (
 	"errors"
+	"maps"
 	"sync"
 	"time"
 
@@ -66,11 +67,7 @@ func (c *lossCount) add(id lockinfo.LeaseID, member, quorum int) bool {
 		c.cases = map[lockinfo.LeaseID]*lossReport{}
 	}
 	now := time.Now()
-	for other, v := range c.cases {
-		if now.Sub(v.since) >= countTime {
-			delete(c.cases, other)
-		}
-	}
+	maps.DeleteFunc(c.cases, func(_ lockinfo.LeaseID, v *lossReport) bool { return now.Sub(v.since) >= countTime })
 	v := c.cases[id]
 	if v == nil && len(c.cases) >= maxCases {
 		return false

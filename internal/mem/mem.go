@@ -3,6 +3,7 @@ package mem
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -152,11 +153,7 @@ func (e *Engine) sweepLocked(now time.Time) {
 		return
 	}
 	e.sweepAt = now.Add(driver.TombstoneTTL)
-	for id, until := range e.tombstones {
-		if !now.Before(until) {
-			delete(e.tombstones, id)
-		}
-	}
+	maps.DeleteFunc(e.tombstones, func(_ lockinfo.LeaseID, until time.Time) bool { return !now.Before(until) })
 	for name, l := range e.locks {
 		l.purge(now)
 		// A token is microseconds since 1970, and so has its age. A token that was lifted

@@ -57,10 +57,7 @@ func (d *deposit) due() time.Time {
 	case d.state == driver.Redeemed:
 		useless = d.taken.Add(driver.RedeemGrace)
 	}
-	if useless.Before(d.forget) {
-		return useless
-	}
-	return d.forget
+	return earlier(useless, d.forget)
 }
 
 // prunable orders the deposits by when they are due, so that a step of Prune
