@@ -29,12 +29,11 @@ func (r *Reporter) Report(ctx context.Context, resource string, c Claim, err err
 		return
 	}
 	e := observe.Event{Kind: observe.ClaimAccepted, Context: ctx, Name: resource, Token: c.Token(), Current: c.Token()}
-	if err != nil {
-		var stale *StaleError
-		if !errors.As(err, &stale) {
-			return
-		}
+	switch stale, refused := errors.AsType[*StaleError](err); {
+	case refused:
 		e.Kind, e.Current, e.Err = observe.ClaimRefused, stale.Current, err
+	case err != nil:
+		return
 	}
 	r.queue.Tell(&e, false)
 }

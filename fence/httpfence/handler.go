@@ -90,8 +90,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.reports.Report(r.Context(), resource, c, err)
-	var stale *fence.StaleError
-	if errors.As(err, &stale) {
+	if stale, refused := errors.AsType[*fence.StaleError](err); refused {
 		code := codes.Of(stale)
 		problem.Write(w, wire.Problem{Status: code.Status, Code: code.Underscored(), Detail: err.Error(), Token: stale.Token, Current: stale.Current})
 		return

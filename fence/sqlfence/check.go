@@ -57,9 +57,8 @@ func (g *Guard) Check(ctx context.Context, tx Tx, resource string, c fence.Claim
 	if err == nil {
 		err = checkMark(tx.QueryRowContext(ctx, query, resource), resource, c)
 	}
-	var stale *fence.StaleError
-	switch {
-	case errors.As(err, &stale):
+	switch _, refused := errors.AsType[*fence.StaleError](err); {
+	case refused:
 		g.reports.Report(ctx, resource, c, err)
 	case err != nil:
 		err = fmt.Errorf("fence: check %q: %w", resource, err)

@@ -133,14 +133,11 @@ func upsertSQLite(ctx context.Context, tx Tx, resource string, c fence.Claim) er
 	return nil
 }
 
-// refused returns the error of a claim that was refused, whether or not the mark can be
-// read.
+// refused returns the error of a claim that was refused. The mark in it stays 0 if it cannot
+// be read.
 func refused(ctx context.Context, tx Tx, resource string, c fence.Claim) error {
 	stale := &fence.StaleError{Resource: resource, Token: c.Token()}
-	var current int64
-	if tx.QueryRowContext(ctx, `SELECT token FROM holdfast_fence WHERE resource = $1`, resource).Scan(&current) == nil {
-		stale.Current = uint64(current)
-	}
+	_ = tx.QueryRowContext(ctx, `SELECT token FROM holdfast_fence WHERE resource = $1`, resource).Scan(&stale.Current)
 	return stale
 }
 
