@@ -121,17 +121,12 @@ func inJSON(v any) *jsonColumn { return &jsonColumn{v} }
 
 type jsonColumn struct{ v any }
 
-// Scan implements sql.Scanner.
-func (c *jsonColumn) Scan(src any) error {
-	switch text := src.(type) {
-	case nil:
+// ScanBytes implements pgtype.BytesScanner.
+func (c *jsonColumn) ScanBytes(text []byte) error {
+	if text == nil {
 		return nil
-	case string:
-		return json.Unmarshal([]byte(text), c.v)
-	case []byte:
-		return json.Unmarshal(text, c.v)
 	}
-	return fmt.Errorf("a column of type %T", src)
+	return json.Unmarshal(text, c.v)
 }
 
 // A row is a lease, a place, a broken lease or an event, as the functions describe it.

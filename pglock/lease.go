@@ -94,28 +94,24 @@ func batchKind(wait bool) kind {
 
 // Release implements driver.Engine. The next in the queue has the lock with the commit.
 func (e *engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
-	return e.endLease(ctx, "release", req.Name, string(req.LeaseID), micros(req.KeepFor), req.Cancel, req.Lost, e.opts.History)
+	err := e.changeLease(ctx, "release", req.Name, string(req.LeaseID), micros(req.KeepFor), req.Cancel, req.Lost, e.opts.History)
+	if err == nil {
+		e.losses.Ended()
+	}
+	return err
 }
 
-// endLease calls a function that reports whether it has found the lease.
-func (e *engine) endLease(ctx context.Context, function string, args ...any) error {
+// changeLease calls a function that reports whether it has found the lease.
+func (e *engine) changeLease(ctx context.Context, function string, args ...any) error {
 	var found bool
-	if err := e.change(ctx, ending, function, args, &found); err != nil {
-		return err
-	}
-	if !found {
-		return driver.ErrLost
-	}
-	e.losses.Ended()
-	return nil
-}
-
-// Downgrade implements driver.Downgrader.
-func (e *engine) Downgrade(ctx context.Context, req driver.DowngradeRequest) error {
-	var found bool
-	err := e.change(ctx, ending, "downgrade", []any{req.Name, string(req.LeaseID), e.opts.History}, &found)
+	err := e.change(ctx, ending, function, args, &found)
 	if err == nil && !found {
 		err = driver.ErrLost
 	}
 	return err
+}
+
+// Downgrade implements driver.Downgrader.
+func (e *engine) Downgrade(ctx context.Context, req driver.DowngradeRequest) error {
+	return e.changeLease(ctx, "downgrade", req.Name, string(req.LeaseID), e.opts.History)
 }

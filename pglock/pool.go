@@ -223,8 +223,10 @@ func (p *pools) choose(ctx context.Context, k kind) (pool *pgxpool.Pool, slots c
 // interrupt ends the request under way on a connection, if it is not over soon. pgx itself
 // would close the connection.
 func interrupt(server *pgconn.PgConn, over <-chan struct{}) {
-	if isOver(over, grace) {
+	select {
+	case <-over:
 		return
+	case <-time.After(grace):
 	}
 	_ = server.Conn().SetDeadline(time.Now().Add(silence))
 	ctx, cancel := context.WithTimeout(context.Background(), silence)
@@ -233,15 +235,4 @@ func interrupt(server *pgconn.PgConn, over <-chan struct{}) {
 	<-over
 	time.Sleep(rest)
 	_ = server.Conn().SetDeadline(time.Time{})
-}
-
-func isOver(over <-chan struct{}, limit time.Duration) bool {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	select {
-	case <-over:
-		return true
-	case <-timer.C:
-		return false
-	}
 }

@@ -10,14 +10,8 @@ import (
 
 // Complete implements driver.Recorder.
 func (e *engine) Complete(ctx context.Context, req driver.CompleteRequest) error {
-	var found bool
-	err := e.change(ctx, ending, "complete", []any{
-		req.Name, string(req.LeaseID), notNull(req.Record), micros(req.Retention), req.Keep, e.opts.History,
-	}, &found)
-	switch {
-	case err == nil && !found:
-		return driver.ErrLost
-	case err == nil && !req.Keep:
+	err := e.changeLease(ctx, "complete", req.Name, string(req.LeaseID), notNull(req.Record), micros(req.Retention), req.Keep, e.opts.History)
+	if err == nil && !req.Keep {
 		e.losses.Ended()
 	}
 	return err
