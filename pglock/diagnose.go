@@ -13,9 +13,8 @@ import (
 var _ driver.Diagnoser = (*engine)(nil)
 
 const (
-	probeLimit = 2 * time.Second        // of one check
-	probes     = 5                      // of which the shortest counts
-	clockStep  = 100 * time.Millisecond // by how much clocks may differ
+	probeLimit = 2 * time.Second // of one check
+	probes     = 5               // of which the shortest counts
 )
 
 // A survey is one run of Diagnose.

@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/probe"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
@@ -207,7 +208,7 @@ func (s *survey) lookAtStandbys(ctx context.Context) {
 	lead := time.Duration(ahead * float64(time.Second))
 	f := driver.Finding{Key: "standbys", Counts: map[string]int64{"standbys": all, "synchronous": synchronous}}
 	switch {
-	case lead > clockStep:
+	case lead > probe.ClockStep:
 		f.Level = driver.Warn
 		f.Text = fmt.Sprintf("the clock of one is %s ahead: if it takes over, leases end early by as much: run NTP on both", lead.Round(time.Millisecond))
 	case wanted && seen < all:
@@ -224,8 +225,7 @@ func (s *survey) lookAtStandbys(ctx context.Context) {
 	s.Add(f)
 }
 
-// lookAtClock compares the server's clock with ours. Locks compare no clocks: a
-// difference shows that one of them is wrong, and will be set.
+// lookAtClock compares the server's clock with ours.
 func (s *survey) lookAtClock(ctx context.Context) {
 	var offset, trip time.Duration
 	for i := range probes {
@@ -239,15 +239,7 @@ func (s *survey) lookAtClock(ctx context.Context) {
 			offset, trip = time.UnixMicro(micros).Sub(sent.Add(took/2)), took
 		}
 	}
-	f := driver.Finding{
-		Key: "clock", Measures: map[string]time.Duration{"offset": offset, "uncertainty": trip / 2},
-		Text: fmt.Sprintf("%s from ours, give or take %s", offset.Round(time.Microsecond), (trip / 2).Round(time.Microsecond)),
-	}
-	if offset.Abs() > clockStep+trip/2 {
-		f.Level = driver.Warn
-		f.Text += ": one of the two is wrong, and a server's clock that is set forward ends leases early: run NTP on both, and let it slew"
-	}
-	s.Add(f)
+	s.Add(probe.Clock(offset, trip/2))
 }
 
 // lookAtHolders looks for transactions of others that have rows of ours for long.

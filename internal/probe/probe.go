@@ -18,6 +18,9 @@ const (
 	perTTL = 20              // requests that must fit into a TTL
 )
 
+// ClockStep is by how much clocks may differ.
+const ClockStep = 100 * time.Millisecond
+
 // Findings are what a diagnosis has found so far.
 type Findings []driver.Finding
 
@@ -58,20 +61,51 @@ func (f *Findings) TryLocks(ctx context.Context, e driver.Engine, ttl time.Durat
 	}
 	slices.Sort(took)
 	f.Found(driver.OK, "locks", "acquire, extend and release do what they should")
-	f.Add(request(took[tries/2], ttl))
+	median := took[tries/2]
+	f.Add(Trip("request", median, ttl, Brief(median)+" each", ""))
 }
 
-// request judges how long a request takes.
-func request(took, ttl time.Duration) driver.Finding {
+// Trip judges how long a request takes, or its way: a renewal, and its repeats, must fit into
+// a third of the TTL. The text says how long it takes; advice ends that of a warning.
+func Trip(key string, took, ttl time.Duration, text, advice string) driver.Finding {
 	f := driver.Finding{
-		Key: "request", Measures: map[string]time.Duration{"request": took, "ttl": ttl},
-		Text: fmt.Sprintf("%s each, for a TTL of %s", took.Round(time.Microsecond), ttl),
+		Key: key, Measures: map[string]time.Duration{key: took, "ttl": ttl},
+		Text: fmt.Sprintf("%s, for a TTL of %s", text, ttl),
 	}
 	if took > ttl/perTTL {
 		f.Level = driver.Warn
-		f.Text += fmt.Sprintf(": renewals may come too late: use a TTL of at least %s", (perTTL * took).Round(time.Millisecond))
+		f.Text += fmt.Sprintf(": renewals may come too late: use a TTL of at least %s%s", (perTTL * took).Round(time.Millisecond), advice)
 	}
 	return f
+}
+
+// Clock judges a server's clock by its offset from ours. Locks compare no clocks: a
+// difference shows that one of them is wrong, and will be set.
+func Clock(offset, uncertainty time.Duration) driver.Finding {
+	shift := " ahead of"
+	if offset < 0 {
+		shift = " behind"
+	}
+	f := driver.Finding{
+		Key: "clock", Measures: map[string]time.Duration{"offset": offset, "uncertainty": uncertainty},
+		Text: Brief(offset.Abs()) + shift + " ours, give or take " + Brief(uncertainty),
+	}
+	if offset.Abs() > ClockStep+uncertainty {
+		f.Level = driver.Warn
+		f.Text += ": one of the two is wrong, and a server's clock that is set forward ends leases early: run NTP on both, and let it slew"
+	}
+	return f
+}
+
+// Brief rounds a duration for people.
+func Brief(d time.Duration) string {
+	switch {
+	case d >= time.Second:
+		return d.Round(10 * time.Millisecond).String()
+	case d >= time.Millisecond:
+		return d.Round(10 * time.Microsecond).String()
+	}
+	return d.Round(time.Microsecond).String()
 }
 
 func tryLock(ctx context.Context, e driver.Engine) error {

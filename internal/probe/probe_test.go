@@ -7,10 +7,21 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-func TestRequest(t *testing.T) {
-	for took, want := range map[time.Duration]driver.Level{50 * time.Millisecond: driver.OK, 51 * time.Millisecond: driver.Warn} {
-		if f := request(took, time.Second); f.Level != want {
-			t.Errorf("%s for a TTL of a second is %s, want %s", took, f.Level, want)
+func TestLimits(t *testing.T) {
+	const ms = time.Millisecond
+	for _, c := range []struct {
+		what string
+		f    driver.Finding
+		want driver.Level
+	}{
+		{"trip", Trip("request", 50*ms, time.Second, "", ""), driver.OK},
+		{"trip", Trip("request", 51*ms, time.Second, "", ""), driver.Warn},
+		{"clock", Clock(105*ms, 5*ms), driver.OK},
+		{"clock", Clock(106*ms, 5*ms), driver.Warn},
+		{"clock behind", Clock(-106*ms, 5*ms), driver.Warn},
+	} {
+		if c.f.Level != c.want {
+			t.Errorf("%s: %s is %s, want %s", c.what, c.f.Text, c.f.Level, c.want)
 		}
 	}
 }

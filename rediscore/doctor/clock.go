@@ -11,14 +11,13 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/ask"
+	"github.com/holdfast-locks/holdfast/internal/probe"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 )
 
 const (
-	samples   = 11                     // of clock and round trip
-	clockStep = 100 * time.Millisecond // by how much clocks may differ
-	leadLimit = time.Second            // by how much tokens may lead the clock
-	perTTL    = 20                     // round trips that must fit into a TTL
+	samples   = 11          // of clock and round trip
+	leadLimit = time.Second // by how much tokens may lead the clock
 )
 
 // A timing is what a server's clock and the way to it are like.
@@ -79,22 +78,8 @@ func (s *survey) lookAtClock(ctx context.Context, server *server) {
 		s.found(driver.Warn, "clock", server.addr, "%s at its clock", hidden(err))
 		return
 	}
-	s.add(clockFinding(server.addr, server.timing))
+	s.addOn(server, probe.Clock(server.timing.offset, server.timing.uncertainty))
 	s.lookAtRate(ctx, server)
-}
-
-// clockFinding judges a server's clock. Locks compare no clocks: a difference
-// shows that one of them is wrong, and will be set.
-func clockFinding(addr string, t timing) driver.Finding {
-	f := driver.Finding{Key: "clock", Server: addr, Measures: map[string]time.Duration{
-		"offset": t.offset, "uncertainty": t.uncertainty,
-	}}
-	f.Text = shift(t.offset) + " ours, give or take " + brief(t.uncertainty)
-	if t.offset.Abs() > clockStep+t.uncertainty {
-		f.Level = driver.Warn
-		f.Text += ": one of the two is wrong, and a server's clock that is set forward ends leases early: run NTP on both, and let it slew"
-	}
-	return f
 }
 
 // compareClocks looks for servers of which one may take over from another
@@ -107,52 +92,13 @@ func (s *survey) compareClocks(servers []*server) {
 	byOffset := func(a, b *server) int { return cmp.Compare(a.timing.offset, b.timing.offset) }
 	least, most := slices.MinFunc(known, byOffset), slices.MaxFunc(known, byOffset)
 	apart := most.timing.offset - least.timing.offset
-	f := driver.Finding{Key: "clocks", Measures: map[string]time.Duration{"apart": apart}, Text: "at most " + brief(apart) + " apart"}
-	if apart > clockStep+least.timing.uncertainty+most.timing.uncertainty {
+	f := driver.Finding{Key: "clocks", Measures: map[string]time.Duration{"apart": apart}, Text: "at most " + probe.Brief(apart) + " apart"}
+	if apart > probe.ClockStep+least.timing.uncertainty+most.timing.uncertainty {
 		f.Level = driver.Warn
-		f.Text = "the clock of " + most.addr + " is " + brief(apart) + " ahead of the clock of " + least.addr +
+		f.Text = "the clock of " + most.addr + " is " + probe.Brief(apart) + " ahead of the clock of " + least.addr +
 			": a failover to the one ahead ends leases early by as much: run NTP on both"
 	}
 	s.add(f)
-}
-
-func (s *survey) lookAtRoundTrip(server *server) {
-	if server.timing.roundTrip > 0 {
-		s.add(roundTripFinding(server.addr, server.timing.roundTrip, s.req.TTL))
-	}
-}
-
-// roundTripFinding judges the way to a server: a renewal, and its repeats,
-// must fit into a third of the TTL.
-func roundTripFinding(addr string, trip, ttl time.Duration) driver.Finding {
-	f := driver.Finding{
-		Key: "round_trip", Server: addr, Measures: map[string]time.Duration{"round_trip": trip, "ttl": ttl},
-		Text: brief(trip) + " to the server and back, for a TTL of " + ttl.String(),
-	}
-	if trip > ttl/perTTL {
-		f.Level = driver.Warn
-		f.Text += ": renewals may come too late: use a TTL of at least " + (perTTL * trip).Round(time.Millisecond).String() + ", or a store that is nearer"
-	}
-	return f
-}
-
-// shift describes by how much one clock is off another.
-func shift(offset time.Duration) string {
-	if offset < 0 {
-		return brief(-offset) + " behind"
-	}
-	return brief(offset) + " ahead of"
-}
-
-// brief rounds a duration for people.
-func brief(d time.Duration) string {
-	switch {
-	case d >= time.Second:
-		return d.Round(10 * time.Millisecond).String()
-	case d >= time.Millisecond:
-		return d.Round(10 * time.Microsecond).String()
-	}
-	return d.Round(time.Microsecond).String()
 }
 
 // A rate tells from a second look at a server's clock.

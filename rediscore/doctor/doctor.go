@@ -125,6 +125,12 @@ func (e *Engine) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driv
 
 func (s *survey) add(f driver.Finding) { s.findings = append(s.findings, f) }
 
+// addOn adds a finding about one server.
+func (s *survey) addOn(server *server, f driver.Finding) {
+	f.Server = server.addr
+	s.add(f)
+}
+
 // found adds a finding without figures.
 func (s *survey) found(level driver.Level, key, server, format string, args ...any) {
 	s.add(driver.Finding{Level: level, Key: key, Server: server, Text: fmt.Sprintf(format, args...)})
@@ -203,6 +209,7 @@ func (s *survey) reach(ctx context.Context) (servers []*server, closeAll func(),
 	}
 	nodes := s.store.Conn().Nodes()
 	answers := 0
+	err = errors.New("no server is known")
 	for _, addr := range slices.Sorted(maps.Keys(nodes)) {
 		node := &server{addr: addr, client: nodes[addr]}
 		if node.err = s.greet(ctx, node); node.err == nil {
@@ -213,9 +220,6 @@ func (s *survey) reach(ctx context.Context) (servers []*server, closeAll func(),
 		servers = append(servers, node)
 	}
 	if answers == 0 {
-		if err == nil {
-			err = errors.New("no server is known")
-		}
 		if !errors.Is(err, ctx.Err()) {
 			err = probe.Definite(err)
 		}
@@ -243,15 +247,14 @@ func (s *survey) chooseNodes(servers []*server) {
 	if s.store.Conn().Mode() != rediscore.InCluster {
 		return
 	}
-	known := false
-	for _, server := range servers {
-		if server.err != nil || server.info.isReplica() {
-			continue
-		}
-		if s.last = server.client; !known {
-			s.first, known = server.client, true
-		}
+	if all := masters(servers); len(all) > 0 {
+		s.first, s.last = all[0].client, all[len(all)-1].client
 	}
+}
+
+// masters returns the servers that answer and follow no other.
+func masters(servers []*server) []*server {
+	return slices.DeleteFunc(slices.Clone(servers), func(s *server) bool { return s.err != nil || s.info.isReplica() })
 }
 
 // greet sends INFO to a server. A refusal for want of a right is an answer.

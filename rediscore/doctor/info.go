@@ -1,7 +1,9 @@
 package doctor
 
 import (
+	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -47,19 +49,14 @@ func (i info) product() string {
 }
 
 // oldest is the first version of the commands that the scripts use.
-var oldest = [2]int{6, 2}
+var oldest = []int{6, 2}
 
 // newEnough compares the version that the server claims to be compatible
 // with, whatever it is called. known is false if it claims none.
 func (i info) newEnough() (enough, known bool) {
-	major, rest, ok := strings.Cut(i["redis_version"], ".")
-	minor, _, _ := strings.Cut(rest, ".")
-	m, err1 := strconv.Atoi(major)
-	n, err2 := strconv.Atoi(minor)
-	if !ok || err1 != nil || err2 != nil {
-		return false, false
-	}
-	return m > oldest[0] || m == oldest[0] && n >= oldest[1], true
+	var major, minor int
+	_, err := fmt.Sscanf(i["redis_version"], "%d.%d", &major, &minor)
+	return slices.Compare([]int{major, minor}, oldest) >= 0, err == nil
 }
 
 // A replica is what a master reports of one of its replicas.

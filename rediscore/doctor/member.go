@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/probe"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/rediscore"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
@@ -83,7 +84,7 @@ func (s *survey) probeQuarantine(ctx context.Context, m driver.Member, req drive
 		return false, fmt.Errorf("propose fails: %w", err)
 	case reply.Vote == driver.VoteQuarantined:
 		f.Level = driver.Warn
-		f.Text = "the server is new, was started again, or lost its data: it grants nothing for another " + brief(reply.Remaining)
+		f.Text = "the server is new, was started again, or lost its data: it grants nothing for another " + probe.Brief(reply.Remaining)
 	case !admitted || reply.Token != req.Token:
 		return false, fmt.Errorf("propose: %w", expect(nil, false, reply))
 	}

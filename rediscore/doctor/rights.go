@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/probe"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/rediscore"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
@@ -199,7 +200,7 @@ func (s *survey) tryMessages(ctx context.Context) {
 	case <-came:
 		took := time.Since(sent)
 		s.add(driver.Finding{
-			Key: "messages", Text: "a message came after " + brief(took), Measures: map[string]time.Duration{"took": took},
+			Key: "messages", Text: "a message came after " + probe.Brief(took), Measures: map[string]time.Duration{"took": took},
 		})
 	case <-ctx.Done():
 		s.found(driver.Warn, "messages", "", "a message did not come within %s: %s: see what is between", Limit, loss)

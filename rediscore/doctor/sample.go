@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/probe"
 	"github.com/holdfast-locks/holdfast/rediscore"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
@@ -29,10 +30,7 @@ type sample struct {
 // lookAtKeys samples the names of each master.
 func (s *survey) lookAtKeys(ctx context.Context, servers []*server) {
 	all := sample{whole: true}
-	for _, server := range servers {
-		if server.err != nil || server.info.isReplica() {
-			continue
-		}
+	for _, server := range masters(servers) {
 		if err := s.sample(ctx, server, &all); err != nil {
 			s.found(driver.Warn, "keys", server.addr, "%s", hidden(err))
 			return
@@ -63,7 +61,7 @@ func tokenFinding(lead time.Duration, leader string) driver.Finding {
 		f.Text = fmt.Sprintf("the last token of %q leads the server's clock by %s: the clock went back, or a MinToken or another program lifted it: "+
 			"see that the clock is right, and do not delete the key meanwhile", leader, lead.Round(time.Second))
 	case lead > 0:
-		f.Text = "the furthest leads the server's clock by " + brief(lead)
+		f.Text = "the furthest leads the server's clock by " + probe.Brief(lead)
 	}
 	return f
 }

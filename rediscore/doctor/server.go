@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/probe"
 	"github.com/holdfast-locks/holdfast/rediscore"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 )
@@ -34,8 +35,8 @@ func (s *survey) lookAt(ctx context.Context, server *server) {
 		}
 	}
 	s.lookAtClock(ctx, server)
-	if !server.info.isReplica() {
-		s.lookAtRoundTrip(server)
+	if trip := server.timing.roundTrip; trip > 0 && !server.info.isReplica() {
+		s.addOn(server, probe.Trip("round_trip", trip, s.req.TTL, probe.Brief(trip)+" to the server and back", ", or a store that is nearer"))
 	}
 }
 
