@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -69,13 +70,13 @@ func (w *words) unread() bool { return !w.seen.Load() }
 
 // EvalSHA implements rediscore.Sender.
 func (s sender) EvalSHA(ctx context.Context, sha string, keys, args []string) (any, error) {
-	r := &request{Cmd: redis.NewCmd(ctx, join([]string{"EVALSHA", sha}, len(keys), keys, args)...)}
+	r := &request{Cmd: redis.NewCmd(ctx, evalSHA(sha, keys, args)...)}
 	return s.reply(ctx, r, 3, keys)
 }
 
 // EvalInts implements rediscore.Conn.
 func (s sender) EvalInts(ctx context.Context, sha string, keys, args []string, to []int64) ([]int64, error) {
-	r := &intsRequest{IntSliceCmd: redis.NewIntSliceCmd(ctx, join([]string{"EVALSHA", sha}, len(keys), keys, args)...)}
+	r := &intsRequest{IntSliceCmd: redis.NewIntSliceCmd(ctx, evalSHA(sha, keys, args)...)}
 	if err := s.send(ctx, r, 3, keys); err != nil {
 		return to, clientError(err)
 	}
@@ -84,24 +85,21 @@ func (s sender) EvalInts(ctx context.Context, sha string, keys, args []string, t
 
 // Do implements rediscore.Sender.
 func (s sender) Do(ctx context.Context, c rediscore.Command) (any, error) {
-	return s.reply(ctx, &request{Cmd: redis.NewCmd(ctx, join(c.Words, -1, c.Keys, c.Args)...)}, len(c.Words), c.Keys)
+	return s.reply(ctx, &request{Cmd: redis.NewCmd(ctx, join(c.Words, c.Keys, c.Args)...)}, len(c.Words), c.Keys)
 }
 
-// join joins the parts of a command, with the number of its keys before them
-// unless that is negative.
-func join(first []string, count int, keys, args []string) []any {
-	all := make([]any, 0, len(first)+1+len(keys)+len(args))
-	for _, w := range first {
-		all = append(all, w)
-	}
-	if count >= 0 {
-		all = append(all, count)
-	}
-	for _, k := range keys {
-		all = append(all, k)
-	}
-	for _, a := range args {
-		all = append(all, a)
+// evalSHA returns the words of a script.
+func evalSHA(sha string, keys, args []string) []any {
+	return join([]string{"EVALSHA", sha, strconv.Itoa(len(keys))}, keys, args)
+}
+
+// join joins the parts of a command.
+func join(words, keys, args []string) []any {
+	all := make([]any, 0, len(words)+len(keys)+len(args))
+	for _, part := range [...][]string{words, keys, args} {
+		for _, word := range part {
+			all = append(all, word)
+		}
 	}
 	return all
 }
@@ -127,7 +125,7 @@ func (c *conn) EvalEach(ctx context.Context, calls []rediscore.Call) []rediscore
 	pipe := c.single.Pipeline()
 	all := make([]*request, len(calls))
 	for i, call := range calls {
-		all[i] = &request{Cmd: redis.NewCmd(ctx, join([]string{"EVALSHA", call.SHA}, len(call.Keys), call.Keys, call.Args)...)}
+		all[i] = &request{Cmd: redis.NewCmd(ctx, evalSHA(call.SHA, call.Keys, call.Args)...)}
 		_ = pipe.Process(ctx, all[i])
 	}
 	patient, done := patience(ctx)

@@ -38,10 +38,7 @@ func (e *engine) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []dr
 		return nil
 	})
 	if err != nil {
-		for i := range replies {
-			replies[i] = driver.RefreshReply{Err: err}
-		}
-		return replies
+		return slices.Repeat([]driver.RefreshReply{{Err: err}}, len(reqs))
 	}
 	e.rank(ctx, batch)
 	return replies

@@ -2,6 +2,7 @@ package sqlitelock
 
 import (
 	"context"
+	"slices"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/modes"
@@ -24,9 +25,7 @@ func (e *engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []erro
 		return nil
 	})
 	if err != nil {
-		for i := range errs {
-			errs[i] = lost(err)
-		}
+		return slices.Repeat([]error{lost(err)}, len(reqs))
 	}
 	return errs
 }

@@ -2,6 +2,7 @@ package member
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -42,14 +43,11 @@ func (m *member) Propose(ctx context.Context, req driver.ProposeRequest) (driver
 
 // Renew implements driver.Member. All requests go out as one command.
 func (m *member) Renew(ctx context.Context, reqs []driver.RenewRequest) []driver.RenewReply {
-	replies := make([]driver.RenewReply, len(reqs))
 	e, err := m.connect(ctx)
 	if err != nil {
-		for i := range replies {
-			replies[i].Err = err
-		}
-		return replies
+		return slices.Repeat([]driver.RenewReply{{Err: err}}, len(reqs))
 	}
+	replies := make([]driver.RenewReply, len(reqs))
 	e.Store().EvalEach(ctx, len(reqs), rediscore.Batch{
 		Op: "renew", Script: m.scripts.Renew, Args: []string{form.MS(driver.TokenMemory), form.US(2 * driver.MaxTokenLead)},
 		Name: func(i int) (string, lockinfo.LeaseID) { return reqs[i].Name, reqs[i].LeaseID },
