@@ -14,6 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver/mailbox"
 	"github.com/holdfast-locks/holdfast/internal/holders"
 	"github.com/holdfast-locks/holdfast/internal/modes"
+	"github.com/holdfast-locks/holdfast/internal/whole"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
@@ -46,18 +47,7 @@ type engine struct {
 	users   sync.WaitGroup // goroutines
 }
 
-var (
-	_ driver.Engine      = (*Engine)(nil)
-	_ driver.Queuer      = (*Engine)(nil)
-	_ driver.Downgrader  = (*Engine)(nil)
-	_ driver.AllAcquirer = (*Engine)(nil)
-	_ driver.Recorder    = (*Engine)(nil)
-	_ driver.Vault       = (*Engine)(nil)
-	_ driver.Lister      = (*Engine)(nil)
-	_ driver.Breaker     = (*Engine)(nil)
-	_ driver.LossTeller  = (*Engine)(nil)
-	_ driver.Historian   = (*Engine)(nil)
-)
+var _ whole.Engine = (*Engine)(nil)
 
 // Capabilities implements driver.Engine.
 func (e *engine) Capabilities() driver.Capabilities {

@@ -9,6 +9,7 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/whole"
 	"github.com/holdfast-locks/holdfast/sqlitelock/internal/bell"
 	"github.com/holdfast-locks/holdfast/sqlitelock/internal/onefile"
 )
@@ -73,18 +74,7 @@ type engine struct {
 	users  sync.WaitGroup // requests under way, and the listeners
 }
 
-var (
-	_ driver.Engine      = (*Engine)(nil)
-	_ driver.Queuer      = (*Engine)(nil)
-	_ driver.Downgrader  = (*Engine)(nil)
-	_ driver.AllAcquirer = (*Engine)(nil)
-	_ driver.Recorder    = (*Engine)(nil)
-	_ driver.Vault       = (*Engine)(nil)
-	_ driver.Lister      = (*Engine)(nil)
-	_ driver.Breaker     = (*Engine)(nil)
-	_ driver.LossTeller  = (*Engine)(nil)
-	_ driver.Historian   = (*Engine)(nil)
-)
+var _ whole.Engine = (*Engine)(nil)
 
 // Capabilities implements driver.Engine.
 func (e *engine) Capabilities() driver.Capabilities {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/driver/mailbox"
+	"github.com/holdfast-locks/holdfast/internal/whole"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
@@ -36,18 +37,7 @@ type Engine struct {
 	sweepAt    time.Time // when sweepLocked sweeps next
 }
 
-var (
-	_ driver.Engine      = (*Engine)(nil)
-	_ driver.Queuer      = (*Engine)(nil)
-	_ driver.Downgrader  = (*Engine)(nil)
-	_ driver.AllAcquirer = (*Engine)(nil)
-	_ driver.Recorder    = (*Engine)(nil)
-	_ driver.Vault       = (*Engine)(nil)
-	_ driver.Lister      = (*Engine)(nil)
-	_ driver.Breaker     = (*Engine)(nil)
-	_ driver.LossTeller  = (*Engine)(nil)
-	_ driver.Historian   = (*Engine)(nil)
-)
+var _ whole.Engine = (*Engine)(nil)
 
 // Options are the options of memlock.New.
 type Options struct{ History bool }
