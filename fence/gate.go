@@ -1,6 +1,7 @@
 package fence
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -46,16 +47,11 @@ type mark struct {
 // NewGate makes a gate that has seen no token. A negative MaxResources is
 // holdfast.ErrInvalid.
 func NewGate(opts *GateOptions) (*Gate, error) {
-	g := &Gate{marks: map[string]*mark{}}
-	if opts != nil {
-		g.opts = *opts
-	}
-	switch {
-	case g.opts.MaxResources < 0:
+	g := &Gate{opts: *cmp.Or(opts, &GateOptions{}), marks: map[string]*mark{}}
+	if g.opts.MaxResources < 0 {
 		return nil, fmt.Errorf("fence: %w MaxResources %d: want none, or a positive number", driver.ErrInvalid, g.opts.MaxResources)
-	case g.opts.MaxResources == 0:
-		g.opts.MaxResources = defaultMaxResources
 	}
+	g.opts.MaxResources = cmp.Or(g.opts.MaxResources, defaultMaxResources)
 	g.reports = NewReporter(g.opts.Observer)
 	return g, nil
 }

@@ -1,6 +1,7 @@
 package pglock
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -98,23 +99,14 @@ func New(pool *pgxpool.Pool, opts *Options) (*Engine, error) {
 	if pool == nil {
 		return nil, fmt.Errorf("%w engine: the pool is nil", driver.ErrInvalid)
 	}
-	if opts == nil {
-		opts = &Options{}
-	}
-	return newEngine(pool.Config(), *opts)
+	return newEngine(pool.Config(), *cmp.Or(opts, &Options{}))
 }
 
 // newEngine makes an engine without connecting.
 func newEngine(config *pgxpool.Config, opts Options) (*Engine, error) {
-	if opts.Schema == "" {
-		opts.Schema = defaultSchema
-	}
-	if opts.TokenMemory == 0 {
-		opts.TokenMemory = driver.TokenMemory
-	}
-	if opts.Logger == nil {
-		opts.Logger = slog.Default()
-	}
+	opts.Schema = cmp.Or(opts.Schema, defaultSchema)
+	opts.TokenMemory = cmp.Or(opts.TokenMemory, driver.TokenMemory)
+	opts.Logger = cmp.Or(opts.Logger, slog.Default())
 	listen, err := opts.check(config)
 	if err != nil {
 		return nil, fmt.Errorf("%w option: %w", driver.ErrInvalid, err)

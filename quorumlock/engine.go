@@ -1,6 +1,7 @@
 package quorumlock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -90,13 +91,8 @@ const (
 // number or an option is wrong, or if a member lacks methods that its capabilities
 // promise.
 func New(members []driver.Member, opts *Options) (*Engine, error) {
-	var o Options
-	if opts != nil {
-		o = *opts
-	}
-	if o.MaxTTL == 0 {
-		o.MaxTTL = defaultMaxTTL
-	}
+	o := *cmp.Or(opts, &Options{})
+	o.MaxTTL = cmp.Or(o.MaxTTL, defaultMaxTTL)
 	if err := check(members, o); err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package sqlitelock
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -109,9 +110,7 @@ func Open(ctx context.Context, path string, opts *Options) (*Engine, error) {
 		return nil, err
 	}
 	s := newSetting(clock)
-	if opts != nil {
-		s.Options = *opts
-	}
+	s.Options = *cmp.Or(opts, &Options{})
 	return s.open(ctx, path)
 }
 

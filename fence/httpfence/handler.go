@@ -1,6 +1,7 @@
 package httpfence
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -57,10 +58,7 @@ type handler struct {
 //	412 token_stale       with "token" and, where known, "current"
 //	503 marks_unavailable the store of marks could not tell
 func NewHandler(next http.Handler, marks fence.Marks, opts *HandlerOptions) http.Handler {
-	h := &handler{next: next, marks: marks}
-	if opts != nil {
-		h.opts = *opts
-	}
+	h := &handler{next: next, marks: marks, opts: *cmp.Or(opts, &HandlerOptions{})}
 	if h.opts.Resource == nil {
 		h.opts.Resource = func(r *http.Request) string { return r.URL.Path }
 	}
