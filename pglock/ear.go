@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/ask"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
@@ -61,9 +62,7 @@ func (e *engine) hear() {
 		default:
 			rest = min(2*rest, hearingTime)
 		}
-		select {
-		case <-time.After(rest/2 + rand.N(rest)):
-		case <-e.life.Done():
+		if !ask.Sleep(e.life, rest/2+rand.N(rest)) {
 			return
 		}
 	}

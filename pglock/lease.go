@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
 // Batches do not wait for a row that another transaction has, so that it stops no other
@@ -27,10 +28,7 @@ func inBatches(ctx context.Context, n int, name func(i int) string, do func(some
 		if some = do(some, false); len(some) == 0 {
 			return
 		}
-		select {
-		case <-time.After(pause << try):
-		case <-ctx.Done():
-		}
+		ask.Sleep(ctx, pause<<try)
 	}
 	byName := map[string][]int{}
 	for _, i := range some {

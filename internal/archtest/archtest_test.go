@@ -60,7 +60,7 @@ var mayImport = map[string][]string{
 	"internal/probe":                      {"driver"},
 	"internal/problem":                    {"wire"},
 	"internal/view":                       {".", "wire"},
-	"pglock":                              {"driver", "driver/mailbox", "driver/rules", "internal/holders", "internal/modes", "internal/probe", "internal/storeurl", "internal/whole"},
+	"pglock":                              {"driver", "driver/mailbox", "driver/rules", "internal/ask", "internal/holders", "internal/modes", "internal/probe", "internal/storeurl", "internal/whole"},
 	"sqlitelock":                          {"driver", "driver/rules", "internal/holders", "internal/modes", "internal/probe", "internal/whole", "sqlitelock/internal/bell", "sqlitelock/internal/onefile"},
 	"sqlitelock/internal/bell":            {"driver", "driver/mailbox", "sqlitelock/internal/onefile"},
 	"sqlitelock/internal/onefile":         {"driver"},
