@@ -104,13 +104,9 @@ func (e *engine) checkUp(ctx context.Context, i int, req driver.DiagnoseRequest)
 		return c
 	}
 	for _, f := range d.Findings {
-		if f.Server == "" {
-			f.Server = c.label
-		}
+		f.Server = cmp.Or(f.Server, c.label)
 		if f.Level == driver.Fail { // of this member; the quorum may do without
-			if c.err == nil {
-				c.err = f.Err
-			}
+			c.err = cmp.Or(c.err, f.Err)
 			f.Level, f.Err = driver.Warn, nil
 		}
 		if f.Key == "quarantine" {

@@ -114,15 +114,14 @@ func (s *survey) lookAtPermissions() {
 			open = append(open, fmt.Sprintf("%s (%s)", path, info.Mode()))
 		}
 	}
-	if len(open) > 0 {
+	switch {
+	case len(open) > 0:
 		s.Found(driver.Warn, "permissions", "every user of this host may write %s, and so take any lock away: chmod o-w", strings.Join(open, ", "))
-		return
-	}
-	if s.system {
+	case s.system:
 		s.Found(driver.OK, "permissions", "a system store: root and the members of its group may read and write, and block each other")
-		return
+	default:
+		s.Found(driver.OK, "permissions", "this user may read and write, others as their group may")
 	}
-	s.Found(driver.OK, "permissions", "this user may read and write, others as their group may")
 }
 
 func (s *survey) lookAtSize() {

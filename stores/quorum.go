@@ -1,6 +1,7 @@
 package stores
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -78,11 +79,7 @@ func checkHosts(hosts []string, user string) error {
 		if err != nil || u.Hostname() == "" || u.User != nil {
 			return errors.New("a host is malformed or missing; want host:port,host:port,host:port")
 		}
-		port := u.Port()
-		if port == "" {
-			port = "6379"
-		}
-		addr := net.JoinHostPort(strings.ToLower(u.Hostname()), port)
+		addr := net.JoinHostPort(strings.ToLower(u.Hostname()), cmp.Or(u.Port(), "6379"))
 		if seen[addr] > 0 {
 			return fmt.Errorf("the hosts %d and %d are the same: the members must be servers of their own", seen[addr], i+1)
 		}

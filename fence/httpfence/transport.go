@@ -1,6 +1,7 @@
 package httpfence
 
 import (
+	"cmp"
 	"net/http"
 
 	"github.com/holdfast-locks/holdfast"
@@ -20,10 +21,7 @@ type Transport struct {
 
 // RoundTrip implements http.RoundTripper.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
-	base := t.Base
-	if base == nil {
-		base = http.DefaultTransport
-	}
+	base := cmp.Or(t.Base, http.DefaultTransport)
 	lease, ok := holdfast.LeaseFromContext(r.Context())
 	has := len(r.Header.Values(Header)) + len(r.Header.Values(AltHeader))
 	if !ok || has > 0 || redirectedAway(r) {

@@ -1,6 +1,7 @@
 package mem
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -55,9 +56,6 @@ func (m *Member) Withdraw(ctx context.Context, req driver.WithdrawRequest) (uint
 // withdrawnBy reports whether req ends the lease: a release does, and otherwise only its
 // own proposer takes it back (INVARIANT I5).
 func (h *lease) withdrawnBy(req driver.WithdrawRequest) bool {
-	proposer := h.proposer
-	if proposer == "" {
-		proposer = driver.Confirmed
-	}
+	proposer := cmp.Or(h.proposer, driver.Confirmed)
 	return req.Released || proposer == req.Proposer && h.token <= req.Token
 }

@@ -39,18 +39,16 @@ func (s *survey) lookAtSentinels(ctx context.Context) {
 
 // judgeMasters adds what it means whom the sentinels name.
 func (s *survey) judgeMasters(masters map[string][]string) {
-	var votes []string
-	agreed := 0
-	for _, master := range slices.Sorted(maps.Keys(masters)) {
-		votes = append(votes, master+" by "+strings.Join(masters[master], " and "))
-		agreed = len(masters[master])
-	}
-	switch len(masters) {
+	switch named := slices.Sorted(maps.Keys(masters)); len(named) {
 	case 0:
 		s.found(driver.Warn, "sentinels", "", "none answers: a master that fails is not replaced, or we do not hear of it")
 	case 1:
-		s.found(driver.OK, "sentinels", "", "%d of %d name the master %s", agreed, len(s.way.Sentinels), slices.Collect(maps.Keys(masters))[0])
+		s.found(driver.OK, "sentinels", "", "%d of %d name the master %s", len(masters[named[0]]), len(s.way.Sentinels), named[0])
 	default:
+		var votes []string
+		for _, master := range named {
+			votes = append(votes, master+" by "+strings.Join(masters[master], " and "))
+		}
 		s.found(driver.Warn, "sentinels", "",
 			"they disagree about the master: %s: two servers may grant the same lock: see why (a failover may be under way)", strings.Join(votes, ", "))
 	}
