@@ -68,12 +68,9 @@ func (v *view) complete() bool {
 		return false
 	}
 	missing := len(v.members) - len(v.locks)
-	for _, same := range v.holdings() {
-		if len(same) < v.quorum && len(same)+missing >= v.quorum {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(v.holdings(), func(same []lockinfo.Holding) bool {
+		return len(same) < v.quorum && len(same)+missing >= v.quorum
+	})
 }
 
 // disagreement returns how long to wait for pending members if the others disagree about a

@@ -70,17 +70,13 @@ var (
 // addr is what the member is called. An engine that is not of package redislock or
 // goredislock makes them fail with ErrInvalid.
 func New(addr string, open func(context.Context) (driver.Engine, error)) driver.Member {
-	return newMember(addr, func(ctx context.Context) (*rediscore.Engine, error) {
+	return &member{addr: addr, scripts: lua.ForMember(), open: func(ctx context.Context) (*rediscore.Engine, error) {
 		e, err := open(ctx)
 		if err != nil {
 			return nil, err
 		}
 		return inRedis(e)
-	})
-}
-
-func newMember(addr string, open func(context.Context) (*rediscore.Engine, error)) *member {
-	return &member{addr: addr, open: open, scripts: lua.ForMember()}
+	}}
 }
 
 // On returns a member on an engine's server. Close closes the *rediscore.Engine. An engine that is
@@ -90,7 +86,7 @@ func On(e driver.Engine) (driver.Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := newMember("", nil)
+	m := &member{scripts: lua.ForMember()}
 	m.use(found)
 	return m, nil
 }
