@@ -3,6 +3,7 @@ package goredislock
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -30,19 +31,16 @@ func newConn(client redis.UniversalClient) (*conn, error) {
 	refused := func(why string) (*conn, error) {
 		return nil, fmt.Errorf("%w client: %s", driver.ErrInvalid, why)
 	}
+	if v := reflect.ValueOf(client); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return refused("it is nil")
+	}
 	c := &conn{}
 	var readTimeout time.Duration
 	switch client := client.(type) {
 	case *redis.Client:
-		if client == nil {
-			return refused("it is nil")
-		}
 		c.single, readTimeout = client, client.Options().ReadTimeout
 		c.sender = sender{on: client}
 	case *redis.ClusterClient:
-		if client == nil {
-			return refused("it is nil")
-		}
 		if client.Options().ClusterSlots != nil {
 			return refused("a function names the slots of its cluster (NewFailoverClusterClient), so no server corrects it when it asks the wrong one: use NewFailoverClient or NewClusterClient")
 		}
@@ -50,8 +48,6 @@ func newConn(client redis.UniversalClient) (*conn, error) {
 		c.sender = sender{on: client, failed: func() { client.ReloadState(context.Background()) }}
 	case *redis.Ring:
 		return refused("a Ring asks another server for a name when it does not reach the first, so two could get the lock: use a client of one server, of sentinels or of a cluster")
-	case nil:
-		return refused("it is nil")
 	default:
 		return refused(fmt.Sprintf("a %T does not tell how its servers belong together: use a *redis.Client or a *redis.ClusterClient", client))
 	}
