@@ -139,12 +139,12 @@ func backend(ctx context.Context, conn *pgx.Conn) (pid uint32, err error) {
 
 // tryMessages sends a notification to itself, on the way that the listener takes.
 func (s *survey) tryMessages(ctx context.Context) {
-	heard := false
 	limited, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
-	err := s.hear(limited, &heard)
+	err := s.hear(limited)
+	heard := err == nil
 	var listeners int64
-	if err == nil {
+	if heard {
 		err = s.row(ctx, `SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_activity
 			WHERE datname = pg_catalog.current_database() AND (application_name LIKE '%`+listenerSuffix+`' OR query ILIKE 'listen %')`, &listeners)
 	}
@@ -163,7 +163,7 @@ func (s *survey) tryMessages(ctx context.Context) {
 }
 
 // hear listens, has another connection notify, and waits.
-func (s *survey) hear(ctx context.Context, heard *bool) error {
+func (s *survey) hear(ctx context.Context) error {
 	conn, err := pgx.ConnectConfig(ctx, s.listen)
 	if err != nil {
 		return s.connectError(ctx, err)
@@ -177,7 +177,6 @@ func (s *survey) hear(ctx context.Context, heard *bool) error {
 		return err
 	}
 	_, err = conn.WaitForNotification(ctx)
-	*heard = err == nil
 	return err
 }
 

@@ -164,13 +164,13 @@ func (l *listening) feedEvents(payload string) error {
 		return nil
 	}
 	var rows []event
-	since, after := int64(0), last
+	var since int64
 	if !known {
-		since, after = f.since, 0
+		since = f.since
 	}
 	ctx, cancel := context.WithTimeout(l.life, hearingTime)
 	defer cancel()
-	if err := l.call(ctx, renewing, "events_of", []any{name, after, since, from}, inJSON(&rows)); err != nil {
+	if err := l.call(ctx, renewing, "events_of", []any{name, last, since, from}, inJSON(&rows)); err != nil {
 		return err
 	}
 	for _, v := range rows {
