@@ -16,16 +16,16 @@ const (
 	pause = time.Millisecond
 )
 
-// inBatches calls do with the indexes of n requests, and again with those for which it
-// returns true: another transaction has their rows. In the end it calls do with wait set,
-// for the requests of one name at a time.
-func inBatches(ctx context.Context, n int, name func(i int) string, do func(some []int, wait bool) (busy []int)) {
+// inBatches calls do with the indexes of n requests, and again with the busy ones that do
+// returns: another transaction has their rows. They are of kind renewing, and must not wait for
+// a row. What is left in the end may: do gets it as of kind waiting, one name at a time.
+func inBatches(ctx context.Context, n int, name func(i int) string, do func(some []int, k kind) (busy []int)) {
 	some := make([]int, n)
 	for i := range some {
 		some[i] = i
 	}
 	for try := range looks {
-		if some = do(some, false); len(some) == 0 {
+		if some = do(some, renewing); len(some) == 0 {
 			return
 		}
 		ask.Sleep(ctx, pause<<try)
@@ -36,7 +36,7 @@ func inBatches(ctx context.Context, n int, name func(i int) string, do func(some
 	}
 	var all sync.WaitGroup
 	for _, some := range byName {
-		all.Go(func() { do(some, true) })
+		all.Go(func() { do(some, waiting) })
 	}
 	all.Wait()
 }
@@ -50,8 +50,8 @@ const (
 // Extend implements driver.Engine.
 func (e *engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
 	errs := make([]error, len(reqs))
-	inBatches(ctx, len(reqs), func(i int) string { return reqs[i].Name }, func(some []int, wait bool) (busy []int) {
-		answers, err := e.extend(ctx, reqs, some, wait)
+	inBatches(ctx, len(reqs), func(i int) string { return reqs[i].Name }, func(some []int, k kind) (busy []int) {
+		answers, err := e.extend(ctx, reqs, some, k)
 		for at, i := range some {
 			switch {
 			case err != nil:
@@ -70,24 +70,15 @@ func (e *engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []erro
 }
 
 // extend sends some of the requests in one statement.
-func (e *engine) extend(ctx context.Context, reqs []driver.ExtendRequest, some []int, wait bool) (answers []int32, err error) {
+func (e *engine) extend(ctx context.Context, reqs []driver.ExtendRequest, some []int, k kind) (answers []int32, err error) {
 	var names, ids []string
 	var ttls, tokens []int64
 	for _, i := range some {
 		names, ids = append(names, reqs[i].Name), append(ids, string(reqs[i].LeaseID))
 		ttls, tokens = append(ttls, micros(reqs[i].TTL)), append(tokens, int64(reqs[i].Token))
 	}
-	err = e.call(ctx, batchKind(wait), "extend", []any{names, ids, ttls, tokens, wait}, &answers)
+	err = e.call(ctx, k, "extend", []any{names, ids, ttls, tokens, k == waiting}, &answers)
 	return answers, err
-}
-
-// batchKind returns the kind of a batch: one that waits for a row must not use the
-// connections of those that wait for nothing.
-func batchKind(wait bool) kind {
-	if wait {
-		return waiting
-	}
-	return renewing
 }
 
 // Release implements driver.Engine. The next in the queue has the lock with the commit.

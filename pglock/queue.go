@@ -20,8 +20,8 @@ func (e *engine) Watch(id lockinfo.LeaseID) driver.Watch { return e.watches.Watc
 // Refresh implements driver.Queuer.
 func (e *engine) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []driver.RefreshReply {
 	replies := make([]driver.RefreshReply, len(reqs))
-	inBatches(ctx, len(reqs), func(i int) string { return reqs[i].Name }, func(some []int, wait bool) (busy []int) {
-		answers, err := e.refresh(ctx, reqs, some, wait)
+	inBatches(ctx, len(reqs), func(i int) string { return reqs[i].Name }, func(some []int, k kind) (busy []int) {
+		answers, err := e.refresh(ctx, reqs, some, k)
 		for at, i := range some {
 			if err != nil {
 				replies[i] = driver.RefreshReply{Err: err}
@@ -37,14 +37,14 @@ func (e *engine) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []dr
 }
 
 // refresh sends some of the requests in one statement.
-func (e *engine) refresh(ctx context.Context, reqs []driver.RefreshRequest, some []int, wait bool) (answers []answer, err error) {
+func (e *engine) refresh(ctx context.Context, reqs []driver.RefreshRequest, some []int, k kind) (answers []answer, err error) {
 	var names, ids []string
 	var ttls []int64
 	for _, i := range some {
 		names, ids = append(names, reqs[i].Name), append(ids, string(reqs[i].LeaseID))
 		ttls = append(ttls, micros(reqs[i].WaiterTTL))
 	}
-	err = e.change(ctx, batchKind(wait), "refresh", []any{names, ids, ttls, wait, e.opts.History}, inJSON(&answers))
+	err = e.change(ctx, k, "refresh", []any{names, ids, ttls, k == waiting, e.opts.History}, inJSON(&answers))
 	return answers, err
 }
 
