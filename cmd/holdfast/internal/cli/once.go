@@ -13,7 +13,6 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/show"
 	"github.com/holdfast-locks/holdfast/internal/view"
 	"github.com/holdfast-locks/holdfast/lockinfo"
-	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // onceMaxHold is the help for --max-hold of once and once begin.
@@ -164,11 +163,7 @@ func (a *app) onceListCommand() *cobra.Command {
 				entries = append(entries, e)
 			}
 			slices.SortFunc(entries, func(x, y holdfast.OnceRecord) int { return strings.Compare(x.Key, y.Key) })
-			views := make([]wire.Once, len(entries))
-			for i, e := range entries {
-				views[i] = view.Once(e)
-			}
-			return a.answer(views, show.OnceTable(entries))
+			return a.answer(show.Each(entries, view.Once), show.OnceTable(entries))
 		})
 	cmd.Example = `  holdfast once list charge-
   holdfast once list --json | jq -r '.[] | select(.state == "done") | .key'`

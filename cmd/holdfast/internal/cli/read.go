@@ -190,10 +190,7 @@ func (a *app) list(ctx context.Context, c *holdfast.Client, prefix string) error
 		locks = append(locks, lock)
 	}
 	slices.SortFunc(locks, func(x, y lockinfo.LockState) int { return strings.Compare(x.Name, y.Name) })
-	views := make([]wire.Lock, len(locks))
-	for i, lock := range locks {
-		views[i] = wire.LockOf(lock)
-	}
+	views := show.Each(locks, wire.LockOf)
 	schedules, err := schedulesOf(ctx, c, locks, views)
 	if err != nil {
 		return err
@@ -212,12 +209,8 @@ func (a *app) listBlocked(ctx context.Context, c *holdfast.Client, prefix string
 	if err != nil {
 		return err
 	}
-	views := make([]wire.Lock, len(locks))
-	for i, lock := range locks {
-		views[i] = wire.WholeLockOf(lock)
-	}
 	a.sayNone(len(locks), "nobody waits for a lock", prefix)
-	return a.answer(views, show.Blocked(locks, show.WidthOf(a.stdout)))
+	return a.answer(show.Each(locks, wire.WholeLockOf), show.Blocked(locks, show.WidthOf(a.stdout)))
 }
 
 // sayNone explains on a terminal why a list is empty.

@@ -76,20 +76,16 @@ func (a *app) waitFor(cmd *cobra.Command, f *waitFlags, all []string) error {
 			return err
 		}
 		line.End()
-		v := wire.Wait{Free: free, WaitedMS: time.Since(began).Milliseconds(), Locks: make([]wire.Lock, len(locks))}
-		var text strings.Builder
-		for i, lock := range locks {
-			v.Locks[i] = wire.LockOf(lock)
-			text.WriteString(show.LockLine(lock))
-		}
+		v := wire.Wait{Free: free, WaitedMS: time.Since(began).Milliseconds(), Locks: show.Each(locks, wire.LockOf)}
+		text := strings.Join(show.Each(locks, show.LockLine), "")
 		if f.quiet {
-			text.Reset()
+			text = ""
 		}
 		status := exit.OK
 		if !free {
 			status = exit.Busy
 		}
-		return a.answerWith(status, v, text.String())
+		return a.answerWith(status, v, text)
 	})
 }
 
@@ -125,7 +121,7 @@ func (s *session) tellWait(line *show.WaitLine, f *waitFlags, began time.Time) f
 		case err == nil:
 			s.storeIsBack(time.Since(outage))
 		}
-		i := slices.IndexFunc(locks, func(l lockinfo.LockState) bool { return !show.IsFree(l) })
+		i := slices.IndexFunc(locks, show.IsTaken)
 		if i < 0 || f.limited && f.wait <= 0 { // the wait has ended, or has not begun, or is none
 			return
 		}

@@ -4,11 +4,12 @@ package runner
 
 import (
 	"context"
-	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/show"
 )
 
 // A hold is what a job has of its locks: the lease of its name, or the leases of several
@@ -57,9 +58,5 @@ func (h hold) lost() (*holdfast.Lease, error) {
 
 // Quoted returns names as messages show them.
 func Quoted(names []string) string {
-	all := make([]string, len(names))
-	for i, name := range names {
-		all[i] = fmt.Sprintf("%q", name)
-	}
-	return strings.Join(all, ", ")
+	return strings.Join(show.Each(names, strconv.Quote), ", ")
 }

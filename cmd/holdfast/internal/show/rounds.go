@@ -58,15 +58,13 @@ func (r Rounds) Run(ctx context.Context, tell func(Round)) error {
 	}
 }
 
-// pause waits for d, or until somebody is woken, and reports whether ctx goes on.
+// pauseFor waits for d, or until wake delivers a value, and reports whether ctx goes on.
 func pauseFor(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 	case <-wake:
 	case <-ctx.Done():
 		return false

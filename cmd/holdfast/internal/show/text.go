@@ -6,6 +6,15 @@ import (
 	"unicode"
 )
 
+// Each returns what of returns for each of the items.
+func Each[T, V any](items []T, of func(T) V) []V {
+	all := make([]V, len(items))
+	for i, item := range items {
+		all[i] = of(item)
+	}
+	return all
+}
+
 // number prints nothing for 0.
 func number(n uint64) string {
 	if n == 0 {
@@ -54,13 +63,7 @@ func ASCII(text string) string { return strings.ReplaceAll(text, "\u00b5s", "us"
 func Tabbed(rows [][]string) string {
 	var b strings.Builder
 	for _, row := range rows {
-		for i, cell := range row {
-			if i > 0 {
-				b.WriteByte('\t')
-			}
-			b.WriteString(Plain(cell))
-		}
-		b.WriteByte('\n')
+		b.WriteString(strings.Join(Each(row, Plain), "\t") + "\n")
 	}
 	return b.String()
 }

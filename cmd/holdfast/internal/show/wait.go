@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -30,8 +31,8 @@ type Wait struct {
 	Tell  func(locks []lockinfo.LockState, err error)         // gets the latest locks, and the error of a failed look; may be nil
 }
 
-// IsFree reports whether a lock has no holder and no queue, and is not kept closed.
-func IsFree(lock lockinfo.LockState) bool { return len(lock.Holders) == 0 && lock.QueueLength == 0 }
+// IsTaken reports whether a lock has a holder or a queue, or is kept closed.
+func IsTaken(lock lockinfo.LockState) bool { return len(lock.Holders) > 0 || lock.QueueLength > 0 }
 
 // Free waits until all locks are free in the same look, or until w.Until, and returns
 // what it has seen last. An error that wraps driver.ErrUnavailable, an
@@ -48,7 +49,7 @@ func (w Wait) Free(ctx context.Context) (locks []lockinfo.LockState, free bool, 
 			w.Tell(locks, err)
 		}
 		switch over := !w.Until.IsZero() && !time.Now().Before(w.Until); {
-		case err == nil && allFree(locks):
+		case err == nil && !slices.ContainsFunc(locks, IsTaken):
 			return locks, true, nil
 		case ctx.Err() != nil:
 			return locks, false, context.Cause(ctx)
@@ -57,12 +58,7 @@ func (w Wait) Free(ctx context.Context) (locks []lockinfo.LockState, free bool, 
 		case over:
 			return locks, false, nil
 		}
-		timer := time.NewTimer(w.pause(time.Since(began), locks))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
-		}
+		pauseFor(ctx, w.pause(time.Since(began), locks), nil) // the next look fails if ctx has ended
 	}
 }
 
@@ -79,15 +75,6 @@ func (w Wait) look(ctx context.Context, first bool) ([]lockinfo.LockState, error
 		err = fmt.Errorf("%w: no answer", driver.ErrUnavailable)
 	}
 	return locks, err
-}
-
-func allFree(locks []lockinfo.LockState) bool {
-	for _, lock := range locks {
-		if !IsFree(lock) {
-			return false
-		}
-	}
-	return true
 }
 
 // pause returns how long to wait for the next look.

@@ -68,7 +68,7 @@ func TestFree(t *testing.T) {
 				t.Errorf("%d looks in %s, want %d at most", looks, wait, most)
 			}
 			for _, lock := range locks {
-				if lock.LastToken > 0 && lock.Name == "b" || !IsFree(lock) {
+				if lock.LastToken > 0 && lock.Name == "b" || IsTaken(lock) {
 					t.Errorf("it is in %+v", lock)
 				}
 			}
@@ -105,7 +105,7 @@ func TestUntil(t *testing.T) {
 		for _, limit := range []time.Duration{0, time.Millisecond, 10 * time.Second} {
 			start := time.Now()
 			locks, free, err := Wait{Look: looking(store, &looks, "b", "a"), Until: start.Add(limit)}.Free(t.Context())
-			if took := time.Since(start); err != nil || free || took != limit || len(locks) != 2 || IsFree(locks[1]) {
+			if took := time.Since(start); err != nil || free || took != limit || len(locks) != 2 || !IsTaken(locks[1]) {
 				t.Errorf("%+v, free %t, %v, after %s, want %s", locks, free, err, took, limit)
 			}
 		}

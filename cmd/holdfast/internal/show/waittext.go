@@ -1,6 +1,7 @@
 package show
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,12 +18,7 @@ type WaitState = holdfast.WaitState
 // deploy@web-3 (pid 812, deploy.sh): "release 1.4"`. A lease that its holder renews has no
 // known end.
 func WaitText(s WaitState) string {
-	var parts []string
-	for _, part := range []string{turn(s), obstacle(s)} {
-		if part != "" {
-			parts = append(parts, part)
-		}
-	}
+	parts := slices.DeleteFunc([]string{turn(s), obstacle(s)}, func(part string) bool { return part == "" })
 	text := "waiting for " + Plain(s.Name)
 	if len(parts) > 0 {
 		text += ": " + strings.Join(parts, ", ")

@@ -110,11 +110,9 @@ func (o *Writer) Close(end time.Time) {
 
 // await waits for done, but no longer than limit.
 func await(done <-chan struct{}, limit time.Duration) {
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
 	select {
 	case <-done:
-	case <-timer.C:
+	case <-time.After(limit):
 	}
 }
 
@@ -150,9 +148,7 @@ func (o *Writer) take() *batch {
 // The cursor stands at the beginning of the line that is drawn. So it is in the right
 // place even if the terminal breaks the line in two when its window becomes
 // narrower, and everything from there on is the line's.
-const (
-	clearOwnLine = "\r" + clearRest
-)
+const clearOwnLine = "\r" + clearRest
 
 // paint returns what is to be written for a batch, if the line that is drawn is
 // drawn, and what is drawn then. If the screen is somebody else's, nothing of it
