@@ -62,6 +62,19 @@ func (s *Script) Signal(sig syscall.Signal) {
 	}
 }
 
+// follow notes the end of the process, of which the system tells by wait: it returns how many
+// events there are, or an error. A signal may interrupt it.
+func (s *Script) follow(wait func() (int, error)) {
+	go func() { // ends with the process
+		defer close(s.gone)
+		for {
+			if n, err := wait(); n > 0 || err != nil && !errors.Is(err, syscall.EINTR) {
+				return
+			}
+		}
+	}()
+}
+
 // pollEvery is the interval of polling where the system does not report the end of a process.
 const pollEvery = 50 * time.Millisecond
 

@@ -25,14 +25,6 @@ func (s *Script) watch() error {
 		}
 		return err
 	}
-	go func() { // ends with the process
-		defer close(s.gone)
-		for {
-			n, err := unix.Kevent(kq, nil, make([]unix.Kevent_t, 1), nil)
-			if n > 0 || err != nil && !errors.Is(err, unix.EINTR) {
-				return
-			}
-		}
-	}()
+	s.follow(func() (int, error) { return unix.Kevent(kq, nil, make([]unix.Kevent_t, 1), nil) })
 	return nil
 }

@@ -31,14 +31,6 @@ func (s *Script) watch() error {
 		return errEnded
 	}
 	s.send = func(sig syscall.Signal) error { return unix.PidfdSendSignal(fd, sig, nil, 0) }
-	go func() { // ends with the process
-		defer close(s.gone)
-		for {
-			n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1)
-			if n > 0 || err != nil && !errors.Is(err, unix.EINTR) {
-				return
-			}
-		}
-	}()
+	s.follow(func() (int, error) { return unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, -1) })
 	return nil
 }

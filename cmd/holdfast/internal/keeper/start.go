@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"runtime"
 	"strconv"
 	"syscall"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
 )
 
 // Command is the argument with which this program starts itself as a keeper; the
@@ -93,7 +93,7 @@ func launch(o Order) (orders, reports *os.File, err error) {
 	if len(os.Args) > 1 && os.Args[1] == Command { // each would start another, without end
 		return nil, nil, errors.New("this process was started as a keeper")
 	}
-	self, err := executable()
+	self, err := supervise.Executable()
 	if err != nil {
 		return nil, nil, err
 	}
@@ -118,12 +118,4 @@ func launch(o Order) (orders, reports *os.File, err error) {
 		return nil, nil, err
 	}
 	return orders, reports, cmd.Process.Release()
-}
-
-// executable returns this program's file, even if its name is gone.
-func executable() (string, error) {
-	if runtime.GOOS == "linux" {
-		return "/proc/self/exe", nil
-	}
-	return os.Executable()
 }

@@ -93,7 +93,7 @@ func (w *warden) fork(stdout *os.File, orders, reports int) error {
 	if isWarden() { // each would start another, without end
 		return errors.New("this process was started as a warden")
 	}
-	self, err := executable()
+	self, err := Executable()
 	if err != nil {
 		return err
 	}
@@ -115,8 +115,8 @@ func (w *warden) fork(stdout *os.File, orders, reports int) error {
 	return err
 }
 
-// executable returns this program's file, even if its name is gone.
-func executable() (string, error) {
+// Executable returns this program's file, even if its name is gone.
+func Executable() (string, error) {
 	if runtime.GOOS == "linux" {
 		return "/proc/self/exe", nil
 	}
