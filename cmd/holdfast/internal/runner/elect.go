@@ -113,8 +113,7 @@ func Elect(ctx context.Context, j Election) error {
 
 // stand leads again and again. It refuses to wait for a run around this one.
 func (c *candidate) stand(ctx context.Context) error {
-	want := wantOf(&c.Opts, false, c.Names...)
-	return c.Outer.Take(ctx, c.Client, want, &c.Opts.OnWait, func(ctx context.Context) error {
+	return c.Outer.Take(ctx, c.Client, c.want(), &c.Opts.OnWait, func(ctx context.Context) error {
 		return c.Client.Lead(ctx, c.Names[0], &holdfast.LeadOptions{Acquire: c.Opts, Pause: c.Pause, Failed: c.failed}, c.work)
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver/rules"
@@ -16,11 +17,6 @@ type want struct {
 	Names []string // one, or several at once
 	Mode  lockinfo.Mode
 	Try   bool // it does not wait
-}
-
-// wantOf returns the request of an acquire of names with these options.
-func wantOf(o *holdfast.AcquireOptions, try bool, names ...string) want {
-	return want{names, o.Mode, try}
 }
 
 // A selfError reports that a command would wait for a lock until it has ended itself. It is
@@ -51,7 +47,7 @@ func (e *selfError) Is(target error) bool { return target == holdfast.ErrDeadloc
 // options that have *onWait, which Take sets for that if anything is held under
 // the names. If nothing is, it costs nothing.
 func (l Held) Take(ctx context.Context, c *holdfast.Client, w want, onWait *func(holdfast.WaitState), take func(context.Context) error) error {
-	if !l.concern(w.Names) {
+	if !slices.ContainsFunc(w.Names, l.covers) {
 		return take(ctx)
 	}
 	taking, cancel := context.WithCancelCause(ctx)
@@ -104,15 +100,8 @@ func (l Held) lookEach(
 	}
 }
 
-// concern reports whether anything is held under one of the names.
-func (l Held) concern(names []string) bool {
-	for _, name := range names {
-		if len(l.of(name)) > 0 {
-			return true
-		}
-	}
-	return false
-}
+// covers reports whether anything is held under a name.
+func (l Held) covers(name string) bool { return len(l.of(name)) > 0 }
 
 // look reads from the store what blocks the request, and returns a *selfError or nil. It
 // returns nil too when the store does not answer.

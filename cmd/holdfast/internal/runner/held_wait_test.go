@@ -106,7 +106,7 @@ func (s scene) acquires(t *testing.T, held Held, o holdfast.AcquireOptions) erro
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour) // for ever
 	defer cancel()
-	return held.Take(ctx, s.inner, wantOf(&o, false, "a"), &o.OnWait, func(ctx context.Context) error {
+	return held.Take(ctx, s.inner, want{Names: []string{"a"}, Mode: o.Mode}, &o.OnWait, func(ctx context.Context) error {
 		l, err := s.inner.Acquire(ctx, "a", &o)
 		if err == nil {
 			_ = l.Release(ctx) // never fails in memory

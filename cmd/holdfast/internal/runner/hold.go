@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/keeper"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/show"
 )
 
@@ -22,12 +23,8 @@ type hold struct {
 // A term is a *holdfast.Lease or *holdfast.Leases: of several leases it has the
 // earliest deadline, and the context that ends first.
 type term interface {
-	Context() context.Context
+	keeper.Possession
 	Deadline() time.Time
-	Remaining() time.Duration
-	Valid() bool
-	Heartbeat()
-	Extend(ctx context.Context, ttl time.Duration) error
 	Release(ctx context.Context) error
 }
 

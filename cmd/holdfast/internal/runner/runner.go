@@ -78,6 +78,9 @@ func (j *Job) Await() time.Duration {
 	return cmp.Or(j.Opts.MaxWait, holdfast.Forever)
 }
 
+// want is the request of the job.
+func (j *Job) want() want { return want{j.Names, j.Opts.Mode, j.Try} }
+
 // Run runs the job and returns nil if the command ended with status 0, or an
 // *exit.Error with the status to exit with.
 func Run(ctx context.Context, j Job) error {
@@ -150,8 +153,7 @@ func (j Job) acquire(ctx context.Context) (hold, error) {
 // command can be stopped. If a run of the same lock has started this one, it does not wait.
 func (j Job) take(ctx context.Context) (taken hold, err error) {
 	j.Opts.WholeTTL = !j.Try
-	want := wantOf(&j.Opts, j.Try, j.Names...)
-	err = j.Outer.Take(ctx, j.Client, want, &j.Opts.OnWait, func(ctx context.Context) error {
+	err = j.Outer.Take(ctx, j.Client, j.want(), &j.Opts.OnWait, func(ctx context.Context) error {
 		taken, err = j.takeAll(ctx)
 		return err
 	})
