@@ -54,8 +54,7 @@ The exit status is 0, 75 if another client has the lock, or one of those in hold
 // orExit prints a command that ends the shell which evaluates the output, if there is no
 // lock.
 func (a *app) orExit(err error) error {
-	var e *exit.Error
-	if errors.As(err, &e) && !a.asksForJSON() {
+	if e, ok := errors.AsType[*exit.Error](err); ok && !a.asksForJSON() {
 		// A shell that does not read it has closed the pipe, or gets it from "|| echo".
 		_, _ = fmt.Fprintf(a.stdout, "exit %d\n", e.Status)
 	}

@@ -27,11 +27,11 @@ func (a *app) serve(ctx context.Context, f *serveFlags) error {
 	if err := a.checkDemo(f); err != nil {
 		return err
 	}
-	at, err := a.addresses(f)
-	if err != nil {
+	var at addresses
+	defer at.close()
+	if err := at.read(a, f); err != nil {
 		return err
 	}
-	defer at.close()
 	o, err := a.serveOptions(f)
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags) error {
 	}
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	a.begin(s, at, o, store)
+	a.begin(s, &at, o, store)
 	if f.demo {
 		clients := demo.Start(engine, s.API(), f.demoSeed)
 		defer clients.Stop()
@@ -131,18 +131,12 @@ type addresses struct {
 	metrics net.Listener // or nil
 }
 
-// addresses reads where to listen, and refuses addresses that other hosts can reach unless
-// the user allows them.
-func (a *app) addresses(f *serveFlags) (at *addresses, err error) {
-	at = &addresses{}
-	defer func() {
-		if err != nil {
-			at.close()
-		}
-	}()
+// read reads where to listen, and refuses addresses that other hosts can reach unless the user
+// allows them.
+func (at *addresses) read(a *app, f *serveFlags) (err error) {
 	texts := f.listen
 	if at.locks, err = serve.Inherited(a.getenv); err != nil {
-		return at, exit.With(exit.Config, fmt.Errorf("serve: %w", err))
+		return exit.With(exit.Config, fmt.Errorf("serve: %w", err))
 	}
 	if len(at.locks)+len(texts) == 0 {
 		texts = []string{serve.DefaultAddress}
@@ -150,24 +144,24 @@ func (a *app) addresses(f *serveFlags) (at *addresses, err error) {
 	for _, text := range texts {
 		address, err := serve.ParseAddress(text)
 		if err != nil {
-			return at, usage("serve: --listen %w", err)
+			return usage("serve: --listen %w", err)
 		}
-		if err := f.mayListen(address, serve.IsPublic(address)); err != nil {
-			return at, err
+		if err := f.mayListen(address); err != nil {
+			return err
 		}
 		at.wanted = append(at.wanted, address)
 	}
 	for _, l := range at.locks {
-		if err := f.mayListen(l.Addr(), serve.IsPublic(l.Addr())); err != nil {
-			return at, err
+		if err := f.mayListen(l.Addr()); err != nil {
+			return err
 		}
 	}
 	if f.metrics != "" {
 		if at.metricsAt, err = serve.ParseAddress(f.metrics); err != nil {
-			return at, usage("serve: --metrics-listen %w", err)
+			return usage("serve: --metrics-listen %w", err)
 		}
 	}
-	return at, nil
+	return nil
 }
 
 // open listens.
@@ -197,8 +191,8 @@ func (at *addresses) close() {
 }
 
 // mayListen refuses an address that other hosts can reach, without --callers or --insecure.
-func (f *serveFlags) mayListen(address fmt.Stringer, public bool) error {
-	if !public || f.callers != "" || f.insecure {
+func (f *serveFlags) mayListen(address net.Addr) error {
+	if !serve.IsPublic(address) || f.callers != "" || f.insecure {
 		return nil
 	}
 	return exit.With(exit.Config, fmt.Errorf("serve: other hosts can reach %s, and may do everything there: "+

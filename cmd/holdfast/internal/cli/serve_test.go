@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"errors"
 	"testing"
 
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
@@ -10,23 +9,22 @@ import (
 
 // TestMayListen: where other hosts come, somebody has said who may do what.
 func TestMayListen(t *testing.T) {
-	address, err := serve.ParseAddress("0.0.0.0:7420")
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, c := range []struct {
-		flags  serveFlags
-		public bool
-		may    bool
+		flags   serveFlags
+		address string
+		may     bool
 	}{
-		{serveFlags{}, false, true},
-		{serveFlags{}, true, false},
-		{serveFlags{callers: "file"}, true, true},
-		{serveFlags{insecure: true}, true, true},
+		{serveFlags{}, serve.DefaultAddress, true},
+		{serveFlags{}, "0.0.0.0:7420", false},
+		{serveFlags{callers: "file"}, "0.0.0.0:7420", true},
+		{serveFlags{insecure: true}, "0.0.0.0:7420", true},
 	} {
-		err := c.flags.mayListen(address, c.public)
-		if e := (*exit.Error)(nil); (err == nil) != c.may || err != nil && (!errors.As(err, &e) || e.Status != exit.Config) {
-			t.Errorf("%+v, public %t: %v", c.flags, c.public, err)
+		address, err := serve.ParseAddress(c.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.flags.mayListen(address); (err == nil) != c.may || err != nil && !exit.Is(err, exit.Config) {
+			t.Errorf("%+v, %s: %v", c.flags, c.address, err)
 		}
 	}
 }

@@ -92,20 +92,17 @@ func closeWithin(limit time.Duration, client *holdfast.Client) {
 		defer close(closed)
 		_ = client.Close()
 	}()
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
 	select {
 	case <-closed:
-	case <-timer.C:
+	case <-time.After(limit):
 	}
 }
 
 // closeLimit returns how long closing the client may take after err. With 0 or less it must
 // not be closed: there is no time, or closing would release what must stay held.
 func closeLimit(err error) time.Duration {
-	var e *exit.Error
-	switch {
-	case !errors.As(err, &e):
+	switch e, ok := errors.AsType[*exit.Error](err); {
+	case !ok:
 	case e.KeepLock:
 		return 0
 	case !e.EndBy.IsZero():

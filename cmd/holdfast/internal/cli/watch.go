@@ -165,10 +165,7 @@ func (a *app) printChanges(ctx context.Context, rounds show.Rounds, events func(
 		}
 		last = r.Locks
 	})
-	if err == nil {
-		err = context.Cause(ctx)
-	}
-	return err
+	return cmp.Or(err, context.Cause(ctx))
 }
 
 // changeView returns a change as JSON.

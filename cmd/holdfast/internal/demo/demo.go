@@ -109,15 +109,13 @@ func (p *process) pause(ctx context.Context, from, to float64) error {
 	if to > from {
 		from += p.rand.Float64() * (to - from)
 	}
-	if from <= 0 {
-		return context.Cause(ctx)
+	if from > 0 {
+		select {
+		case <-time.After(time.Duration(from * float64(time.Second))):
+		case <-ctx.Done():
+		}
 	}
-	select {
-	case <-time.After(time.Duration(from * float64(time.Second))):
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
+	return context.Cause(ctx)
 }
 
 // one returns one of several texts.
