@@ -69,7 +69,7 @@ func (a *app) words(e *exit.Error) string {
 	if !e.Engine {
 		return strings.TrimPrefix(e.Err.Error(), "holdfast: ")
 	}
-	if held := (*holdfast.HeldError)(nil); errors.As(e.Err, &held) && isEndless(held.Foreign, held.ExpiresIn) {
+	if held, ok := errors.AsType[*holdfast.HeldError](e.Err); ok && isEndless(held.Foreign, held.ExpiresIn) {
 		e = &exit.Error{Err: fmt.Errorf("%w: %s", e.Err, endless)}
 	}
 	f := show.Failure{Verb: a.verb, Subject: a.subject, Opening: e.Opening, Err: e.Err}
@@ -99,7 +99,7 @@ var meantFlags = map[string]string{
 
 // notUnderstood returns an error of cobra with the command it is about.
 func notUnderstood(cmd *cobra.Command, err error) error {
-	if unknown := (*pflag.NotExistError)(nil); errors.As(err, &unknown) {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		if ours := cmd.Flag(meantFlags[unknown.GetSpecifiedName()]); ours != nil {
 			err = fmt.Errorf("%w; did you mean --%s?", err, ours.Name)
 		}

@@ -61,11 +61,11 @@ func Main(args []string, getenv func(string) string, prefix string, stdout, stde
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(context.Background())
-	var e *exit.Error
+	e, ok := errors.AsType[*exit.Error](err)
 	switch {
 	case err == nil:
 		e = &exit.Error{}
-	case !errors.As(err, &e): // cobra's own: unknown commands and flags
+	case !ok: // cobra's own: unknown commands and flags
 		e = &exit.Error{Status: exit.Usage, Err: notUnderstood(cmd, err)}
 	}
 	a.report(e, cmd)
@@ -186,15 +186,15 @@ func usage(format string, arguments ...any) error {
 
 // flagError describes a wrong argument of a flag.
 func flagError(cmd *cobra.Command, err error) error {
-	var invalid *pflag.InvalidValueError
-	if !errors.As(err, &invalid) {
+	invalid, ok := errors.AsType[*pflag.InvalidValueError](err)
+	if !ok {
 		return exit.With(exit.Usage, notUnderstood(cmd, err))
 	}
 	flag, cause := "--"+invalid.GetFlag().Name, invalid.Unwrap()
 	if letter := invalid.GetFlag().Shorthand; letter != "" {
 		flag = "-" + letter
 	}
-	if number := (*strconv.NumError)(nil); errors.As(err, &number) {
+	if number, ok := errors.AsType[*strconv.NumError](err); ok {
 		switch {
 		case number.Func == "ParseBool":
 			cause = errors.New("want true or false, or no argument")

@@ -91,7 +91,7 @@ func Elect(ctx context.Context, j Election) error {
 			return ended
 		case lease != nil:
 			err := c.lead(lease)
-			if own := (*exit.Error)(nil); errors.As(err, &own) && own.KeepLock {
+			if own, ok := errors.AsType[*exit.Error](err); ok && own.KeepLock {
 				return own
 			}
 			if c.ended != nil {

@@ -68,10 +68,10 @@ func (l Held) Take(ctx context.Context, c *holdfast.Client, w want, onWait *func
 	err := take(taking)
 	cancel(nil)
 	<-looked
-	switch self := (*selfError)(nil); {
+	switch self, ok := errors.AsType[*selfError](context.Cause(taking)); {
 	case err == nil: // it was granted all the same
 		return nil
-	case errors.As(context.Cause(taking), &self):
+	case ok:
 		return self
 	case errors.Is(err, holdfast.ErrHeld), errors.Is(err, holdfast.ErrInProgress):
 		if self := l.look(ctx, c, w); self != nil {

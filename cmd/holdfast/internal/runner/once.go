@@ -166,9 +166,8 @@ func (o *once) flush() (ended syscall.Signal) {
 
 // verdict translates the error of Client.Once.
 func (o *once) verdict(err error) error {
-	var own *exit.Error
-	isOwn, isLost := errors.As(err, &own), errors.Is(err, holdfast.ErrLost)
-	switch {
+	own, isOwn := errors.AsType[*exit.Error](err)
+	switch isLost := errors.Is(err, holdfast.ErrLost); {
 	case isOwn && (own.Status == exit.Lost || own.Status == exit.MaxHold || !isLost):
 		return own
 	case errors.Is(err, holdfast.ErrInProgress):

@@ -161,8 +161,7 @@ func (s *signature) VerifySignature(ctx context.Context, token string) ([]byte, 
 
 // unavailable is the error if the keys cannot be fetched.
 func unavailable(issuer string, err error) error {
-	var op *net.OpError
-	if errors.As(err, &op) {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
 		err = op // without the URL, which is in the message already
 	}
 	return fmt.Errorf("the keys of %s: %w: %w", issuer, caller.ErrUnavailable, err)

@@ -93,16 +93,16 @@ func (f Failure) addresses(text string) string {
 
 // hint suggests what to check if a store cannot be reached; else it is empty.
 func (f Failure) hint() string {
-	var certificate *tls.CertificateVerificationError
-	var dns *net.DNSError
-	var timeout net.Error
+	_, isUntrusted := errors.AsType[*tls.CertificateVerificationError](f.Err)
+	_, isUnknown := errors.AsType[*net.DNSError](f.Err)
+	timeout, isTimeout := errors.AsType[net.Error](f.Err)
+	isTimeout = isTimeout && timeout.Timeout()
 	secure := strings.Contains(f.Store, "rediss")
 	isCut := errors.Is(f.Err, io.EOF) || errors.Is(f.Err, syscall.ECONNRESET)
-	isTimeout := errors.As(f.Err, &timeout) && timeout.Timeout()
 	switch {
-	case errors.As(f.Err, &certificate):
+	case isUntrusted:
 		return "name who has signed its certificate with ?" + caParameter(f.Store) + "=FILE"
-	case errors.As(f.Err, &dns):
+	case isUnknown:
 		return "is the host's name right?"
 	case errors.Is(f.Err, syscall.ECONNREFUSED):
 		return "is the server up, and is this its port?"

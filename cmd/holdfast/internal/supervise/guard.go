@@ -77,8 +77,7 @@ func (g *guard) start() error {
 		Env: c.Env, Files: []uintptr{0, 1, 2}, Sys: sys,
 	})
 	if err != nil {
-		var number syscall.Errno
-		errors.As(err, &number) // fork and exec fail with nothing else
+		number, _ := errors.AsType[syscall.Errno](err) // fork and exec fail with nothing else
 		g.report(reportFailed, int(number))
 		return err
 	}
