@@ -122,7 +122,7 @@ func (a *app) takeForScript(f *jobFlags, name string, do func(context.Context, *
 	return f.hushed(s.take(ctx, f, &job, func() error {
 		err := do(ctx, &job, script)
 		if err != nil && script != nil && script.HasEnded() {
-			return exit.With(exit.Usage, fmt.Errorf("%s %q: process %d has ended", verb, name, script.PID))
+			return exit.Errorf(exit.Usage, "%s %q: process %d has ended", verb, name, script.PID)
 		}
 		return err
 	}))
@@ -132,7 +132,7 @@ func (a *app) takeForScript(f *jobFlags, name string, do func(context.Context, *
 func (a *app) outlives(verb string) error {
 	choice, err := a.choose()
 	if err == nil && endsWithUs(choice) {
-		err = exit.With(exit.Config, fmt.Errorf("%s: the store memory: ends with this command: name one that lasts with --store", verb))
+		err = exit.Errorf(exit.Config, "%s: the store memory: ends with this command: name one that lasts with --store", verb)
 	}
 	return err
 }
@@ -170,7 +170,7 @@ func (a *app) handOver(ctx context.Context, h handOver, tell func(socket string)
 		return err
 	}
 	if err := kept.Commit(); err != nil {
-		return exit.With(exit.Unavailable, fmt.Errorf("%s %q: the keeper has ended: %w", a.verb, h.lease.Name(), err))
+		return exit.Errorf(exit.Unavailable, "%s %q: the keeper has ended: %w", a.verb, h.lease.Name(), err)
 	}
 	return nil
 }

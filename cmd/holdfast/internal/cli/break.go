@@ -86,8 +86,8 @@ func (a *app) breakLock(ctx context.Context, c *holdfast.Client, name string, op
 		return err
 	}
 	if slices.ContainsFunc(before.Holders, lockinfo.Holding.Foreign) {
-		return exit.With(exit.Config, fmt.Errorf("break %q: a client that is not holdfast holds it: stop that client, "+
-			"or if it is dead, delete its key in the store", name))
+		return exit.Errorf(exit.Config, "break %q: a client that is not holdfast holds it: stop that client, "+
+			"or if it is dead, delete its key in the store", name)
 	}
 	exact := opts.Token
 	if exact == 0 { // the leases just seen, and none granted later

@@ -181,7 +181,7 @@ func usage(format string, arguments ...any) error {
 			arguments[i] = short(d)
 		}
 	}
-	return exit.With(exit.Usage, fmt.Errorf(format, arguments...))
+	return exit.Errorf(exit.Usage, format, arguments...)
 }
 
 // flagError describes a wrong argument of a flag.

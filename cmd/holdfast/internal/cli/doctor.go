@@ -98,10 +98,10 @@ func (a *app) doctor(ctx context.Context, ttl time.Duration, admit bool) error {
 	}
 	features, err := driver.FeaturesOf(engine)
 	if err != nil {
-		return exit.With(exit.Config, fmt.Errorf("doctor: %w", err))
+		return exit.Errorf(exit.Config, "doctor: %w", err)
 	}
 	if features.Diagnoser == nil {
-		return exit.With(exit.Config, fmt.Errorf("doctor: there is nothing to check in the store %s", a.choice.Public()))
+		return exit.Errorf(exit.Config, "doctor: there is nothing to check in the store %s", a.choice.Public())
 	}
 	diagnosis, err := features.Diagnoser.Diagnose(ctx, driver.DiagnoseRequest{TTL: ttl, URL: a.choice.URL})
 	if err != nil {
@@ -120,7 +120,7 @@ func admitAll(ctx context.Context, engine driver.Engine) error {
 	}
 	name, found, err := quorum.Leased(ctx)
 	if found {
-		return exit.With(exit.Busy, fmt.Errorf("doctor: --admit: %q is held: the quorum is in use, and its servers must wait", name))
+		return exit.Errorf(exit.Busy, "doctor: --admit: %q is held: the quorum is in use, and its servers must wait", name)
 	}
 	if err == nil {
 		err = quorum.Admit(ctx)

@@ -77,7 +77,7 @@ func (a *app) hold(f *jobFlags, args []string) error {
 	case err != nil && !missing:
 		return err
 	case f.extend && missing:
-		return exit.With(exit.Config, fmt.Errorf("hold %q: you do not hold it on %s", args[0], on))
+		return exit.Errorf(exit.Config, "hold %q: you do not hold it on %s", args[0], on)
 	case f.extend:
 		t := found[0]
 		p := possession{verb: "hold", name: t.Name, leaseID: t.LeaseID, token: max(t.Token, 1)}
@@ -111,7 +111,7 @@ func (a *app) heldByPerson(ctx context.Context, job *runner.Job, box keeper.Box,
 	t.LeaseID, t.Token = lease.ID(), lease.Token()
 	if err := box.Put(*t); err != nil {
 		_ = lease.Release(ctx) // the client goes on trying
-		return exit.With(exit.Output, fmt.Errorf("hold %q: its lease ID cannot be kept: %w", t.Name, err))
+		return exit.Errorf(exit.Output, "hold %q: its lease ID cannot be kept: %w", t.Name, err)
 	}
 	if _, err := lease.Leave(); err != nil {
 		return exit.With(exit.Lost, err)
@@ -131,8 +131,8 @@ func (a *app) dropDead(ctx context.Context, box keeper.Box, t keeper.Ticket) err
 	left, err := possession{verb: "hold", name: t.Name, leaseID: t.LeaseID}.remaining(a, ctx)
 	switch {
 	case err == nil:
-		return exit.With(exit.Busy, fmt.Errorf("hold %q: you hold it already, for another %s: holdfast hold --extend makes that longer, "+
-			"holdfast release %s ends it", t.Name, lockinfo.Span(left), quote(t.Name)))
+		return exit.Errorf(exit.Busy, "hold %q: you hold it already, for another %s: holdfast hold --extend makes that longer, "+
+			"holdfast release %s ends it", t.Name, lockinfo.Span(left), quote(t.Name))
 	case !exit.Is(err, exit.Lost):
 		return err
 	}
@@ -153,7 +153,7 @@ func (a *app) releaseHold(ctx context.Context, name string) error {
 	case errors.Is(err, keeper.ErrNone) && a.getenv("HOLDFAST_NAME") == name:
 		return a.release(ctx)
 	case errors.Is(err, keeper.ErrNone):
-		return exit.With(exit.Config, fmt.Errorf("release %q: you do not hold it on %s: holdfast show prints who does, and holdfast break takes the lock away", name, on))
+		return exit.Errorf(exit.Config, "release %q: you do not hold it on %s: holdfast show prints who does, and holdfast break takes the lock away", name, on)
 	case err != nil:
 		return err
 	}
@@ -167,7 +167,7 @@ func (a *app) releaseHold(ctx context.Context, name string) error {
 		box.Drop(t)
 	}
 	if !held {
-		return exit.With(exit.Lost, fmt.Errorf("release %q: your hold had ended, or was broken", name))
+		return exit.Errorf(exit.Lost, "release %q: your hold had ended, or was broken", name)
 	}
 	return nil
 }

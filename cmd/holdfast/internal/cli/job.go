@@ -263,7 +263,7 @@ func (s *session) control(f *jobFlags, job *runner.Job) (*keeper.Server, error) 
 	switch {
 	case err == nil:
 	case job.Opts.KeepAlive == holdfast.KeepAliveOff, job.Opts.StallAfter > 0:
-		return nil, exit.With(exit.Config, fmt.Errorf("run: %w", err))
+		return nil, exit.Errorf(exit.Config, "run: %w", err)
 	case f.verbose:
 		s.say("%v: holdfast extend and heartbeat do not work in this job", err)
 	}

@@ -47,12 +47,12 @@ func (a *app) possession(verb string) (possession, error) {
 	p.token, err = strconv.ParseUint(a.getenv("HOLDFAST_FENCING_TOKEN"), 10, 64)
 	switch {
 	case p.name == "" && p.leaseID == "":
-		return p, exit.With(exit.Config, fmt.Errorf("%s: there is no lease in the environment: it is for commands of holdfast run, "+
-			`and for scripts after eval "$(holdfast acquire NAME --pid $$ || echo exit $?)"`, verb))
+		return p, exit.Errorf(exit.Config, "%s: there is no lease in the environment: it is for commands of holdfast run, "+
+			`and for scripts after eval "$(holdfast acquire NAME --pid $$ || echo exit $?)"`, verb)
 	case !p.leaseID.Valid() || err != nil || driver.CheckName(p.name) != nil:
-		return p, exit.With(exit.Config, fmt.Errorf("%s: HOLDFAST_NAME, HOLDFAST_LEASE_ID or HOLDFAST_FENCING_TOKEN was changed: together they do not name a lease", verb))
+		return p, exit.Errorf(exit.Config, "%s: HOLDFAST_NAME, HOLDFAST_LEASE_ID or HOLDFAST_FENCING_TOKEN was changed: together they do not name a lease", verb)
 	case p.socket == keeper.None:
-		return p, exit.With(exit.Config, fmt.Errorf("%s %q: the run around this command has no control socket, with -v it says why", verb, p.name))
+		return p, exit.Errorf(exit.Config, "%s %q: the run around this command has no control socket, with -v it says why", verb, p.name)
 	}
 	return p, nil
 }
@@ -75,7 +75,7 @@ func (p possession) ask(ctx context.Context, r keeper.Request) (keeper.Answer, b
 	case errors.Is(err, keeper.ErrGone):
 		return answer, false, nil
 	case err != nil:
-		return answer, true, exit.With(exit.Unavailable, fmt.Errorf("%s %q: %w", p.verb, p.name, err))
+		return answer, true, exit.Errorf(exit.Unavailable, "%s %q: %w", p.verb, p.name, err)
 	case answer.Status != exit.OK:
 		return answer, true, exit.With(answer.Status, errors.New(answer.Error))
 	}
@@ -96,12 +96,12 @@ func (a *app) askKeeper(ctx context.Context, r keeper.Request) (possession, keep
 func (p possession) inStore(a *app, ctx context.Context, f func(context.Context, *holdfast.Client) error) error {
 	return a.session().ask(ctx, func(ctx context.Context, c *holdfast.Client) error {
 		if asked := a.choice.Public(); p.store != "" && !storeurl.Same(asked, p.store) {
-			return exit.With(exit.Config, fmt.Errorf("%s %q: its lease is in %s, and this command would use %s: name the former with --store, "+
-				"or in HOLDFAST_STORE", p.verb, p.name, p.store, asked))
+			return exit.Errorf(exit.Config, "%s %q: its lease is in %s, and this command would use %s: name the former with --store, "+
+				"or in HOLDFAST_STORE", p.verb, p.name, p.store, asked)
 		}
 		err := f(ctx, c)
 		if errors.Is(err, holdfast.ErrLost) {
-			return exit.With(exit.Lost, fmt.Errorf("%s %q: the lease is lost: it has expired, or was released or broken", p.verb, p.name))
+			return exit.Errorf(exit.Lost, "%s %q: the lease is lost: it has expired, or was released or broken", p.verb, p.name)
 		}
 		return err
 	})
@@ -174,7 +174,7 @@ func (a *app) checkLease(ctx context.Context, quiet bool) error {
 	}
 	ttl, err := strconv.ParseInt(a.getenv("HOLDFAST_TTL_MS"), 10, 64)
 	if err != nil || ttl <= 0 {
-		return exit.With(exit.Config, fmt.Errorf("check %q: HOLDFAST_TTL_MS was changed: want a time in milliseconds", p.name))
+		return exit.Errorf(exit.Config, "check %q: HOLDFAST_TTL_MS was changed: want a time in milliseconds", p.name)
 	}
 	enough := time.Duration(ttl) * time.Millisecond / 3
 	answer, asked, err := p.ask(ctx, keeper.Request{Do: keeper.Check})
@@ -188,14 +188,14 @@ func (a *app) checkLease(ctx context.Context, quiet bool) error {
 	case err != nil:
 		return err
 	case p.socket != "" && !asked:
-		return exit.With(exit.Lost, fmt.Errorf("check %q: its keeper is gone: nothing renews the lease", p.name))
+		return exit.Errorf(exit.Lost, "check %q: its keeper is gone: nothing renews the lease", p.name)
 	case !asked:
 		if left, err = p.remaining(a, ctx); err != nil {
 			return err
 		}
 	}
 	if left < enough {
-		return exit.With(exit.Lost, fmt.Errorf("check %q: the lease is about to end: it has %s left, less than a third of its TTL, and is not renewed", p.name, left.Truncate(time.Millisecond)))
+		return exit.Errorf(exit.Lost, "check %q: the lease is about to end: it has %s left, less than a third of its TTL, and is not renewed", p.name, left.Truncate(time.Millisecond))
 	}
 	return a.tell(p, left, quiet)
 }
@@ -260,9 +260,9 @@ if no process keeps a lease for this script, or 79 if the lease is lost.`,
 			case asked || err != nil:
 				return err
 			case p.socket == "":
-				return exit.With(exit.Config, fmt.Errorf("heartbeat %q: no process keeps the lease: it ends with its TTL unless holdfast extend renews it", p.name))
+				return exit.Errorf(exit.Config, "heartbeat %q: no process keeps the lease: it ends with its TTL unless holdfast extend renews it", p.name)
 			}
-			return exit.With(exit.Unavailable, fmt.Errorf("heartbeat %q: its keeper is gone: nothing renews the lease", p.name))
+			return exit.Errorf(exit.Unavailable, "heartbeat %q: its keeper is gone: nothing renews the lease", p.name)
 		},
 	}
 }

@@ -4,7 +4,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"runtime"
 	"slices"
 
@@ -52,6 +51,6 @@ func needUnix(texts ...string) (all []*cobra.Command) {
 
 // errNeedsUnix is the error of a command that needs unix.
 func errNeedsUnix(verb string) error {
-	return exit.With(exit.Config, fmt.Errorf("%s: needs unix, whose signals stop a command before another client can get its lock: "+
-		"use it on Linux, macOS or a BSD; %s has the commands that read, token, once status and break", verb, runtime.GOOS))
+	return exit.Errorf(exit.Config, "%s: needs unix, whose signals stop a command before another client can get its lock: "+
+		"use it on Linux, macOS or a BSD; %s has the commands that read, token, once status and break", verb, runtime.GOOS)
 }

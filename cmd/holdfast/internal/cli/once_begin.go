@@ -153,7 +153,7 @@ func (a *app) tellRun(t keeper.Ticket) error {
 	}
 	before, _ := box.Get(t.Kind, t.Store, t.Name) // of runs that have ended: this one has the key
 	if err := box.Put(t); err != nil {
-		return exit.With(exit.Output, fmt.Errorf("once begin %q: its lease ID cannot be kept: %w", t.Name, err))
+		return exit.Errorf(exit.Output, "once begin %q: its lease ID cannot be kept: %w", t.Name, err)
 	}
 	if err := a.answer(nil, "do\n"); err != nil {
 		box.Drop(t)
@@ -173,7 +173,7 @@ func (a *app) onceEnd(ctx context.Context, key string, r keeper.Request) error {
 	box, on, found, err := a.ticketsOf(keeper.OnceTicket, key)
 	switch {
 	case errors.Is(err, keeper.ErrNone):
-		return exit.With(exit.Config, fmt.Errorf("once %s %q: it was not begun by this user on this host, on %s", r.Do, key, on))
+		return exit.Errorf(exit.Config, "once %s %q: it was not begun by this user on this host, on %s", r.Do, key, on)
 	case err != nil:
 		return err
 	}
@@ -206,7 +206,7 @@ func endAdopted(ctx context.Context, c *holdfast.Client, t keeper.Ticket, r keep
 		err = run.Fail(ctx)
 	}
 	if errors.Is(err, holdfast.ErrLost) {
-		return exit.With(exit.Lost, fmt.Errorf("once %s %q: the run has ended: it expired, or was broken; nothing is recorded", r.Do, t.Name))
+		return exit.Errorf(exit.Lost, "once %s %q: the run has ended: it expired, or was broken; nothing is recorded", r.Do, t.Name)
 	}
 	return err
 }

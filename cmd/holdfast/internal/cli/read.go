@@ -235,7 +235,7 @@ func (a *app) historyCommand() *cobra.Command {
 			}
 			events, err := c.History(ctx, args[0])
 			if errors.Is(err, holdfast.ErrUnsupported) {
-				return exit.With(exit.Config, fmt.Errorf("history of %q: %s", args[0], a.withoutHistory()))
+				return exit.Errorf(exit.Config, "history of %q: %s", args[0], a.withoutHistory())
 			}
 			if err != nil {
 				return err

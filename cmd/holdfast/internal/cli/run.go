@@ -4,7 +4,6 @@ package cli
 
 import (
 	"cmp"
-	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -189,7 +188,7 @@ func (a *app) elect(f *jobFlags, args []string) error {
 func (a *app) manager(e *runner.Election) (stop func(), err error) {
 	ours := notify.Watchdog(a.getenv)
 	if e.Manager, err = notify.Find(a.getenv); err != nil {
-		return nil, exit.With(exit.Config, fmt.Errorf("elect: %w", err))
+		return nil, exit.Errorf(exit.Config, "elect: %w", err)
 	}
 	if e.Opts.StallAfter == 0 {
 		e.Opts.StallAfter = ours
@@ -201,7 +200,7 @@ func (a *app) manager(e *runner.Election) (stop func(), err error) {
 			e.Socket, err = notify.Listen(path)
 		}
 		if err != nil {
-			return nil, exit.With(exit.Config, fmt.Errorf("elect: %w", err))
+			return nil, exit.Errorf(exit.Config, "elect: %w", err)
 		}
 	}
 	quiet := e.Manager.Ping(ours)

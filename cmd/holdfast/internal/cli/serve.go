@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -153,7 +152,7 @@ func (a *app) addCaller(file string, c caller.Caller, rights []string) (err erro
 	}
 	token, err := caller.Add(file, c)
 	if err != nil {
-		return exit.With(exit.Config, fmt.Errorf("serve add-caller: %w", err))
+		return exit.Errorf(exit.Config, "serve add-caller: %w", err)
 	}
 	return a.answer(nil, token+"\n")
 }

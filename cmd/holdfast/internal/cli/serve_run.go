@@ -38,7 +38,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags) error {
 	}
 	manager, err := notify.Find(a.getenv)
 	if err != nil {
-		return exit.With(exit.Config, fmt.Errorf("serve: %w", err))
+		return exit.Errorf(exit.Config, "serve: %w", err)
 	}
 	engine, store, err := a.served(ctx, f)
 	if err != nil {
@@ -55,7 +55,7 @@ func (a *app) serve(ctx context.Context, f *serveFlags) error {
 	}
 	if err := at.open(ctx); err != nil {
 		s.Shutdown(ctx)
-		return exit.With(exit.Unavailable, fmt.Errorf("serve: %w", err))
+		return exit.Errorf(exit.Unavailable, "serve: %w", err)
 	}
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -99,7 +99,7 @@ func (a *app) attend(ctx context.Context, s *serve.Service, manager *notify.Mana
 				s.Reload()
 			}
 		case err = <-s.Failed():
-			err = exit.With(exit.Unavailable, fmt.Errorf("serve: %w", err))
+			err = exit.Errorf(exit.Unavailable, "serve: %w", err)
 			serving = false
 		}
 	}
@@ -136,7 +136,7 @@ type addresses struct {
 func (at *addresses) read(a *app, f *serveFlags) (err error) {
 	texts := f.listen
 	if at.locks, err = serve.Inherited(a.getenv); err != nil {
-		return exit.With(exit.Config, fmt.Errorf("serve: %w", err))
+		return exit.Errorf(exit.Config, "serve: %w", err)
 	}
 	if len(at.locks)+len(texts) == 0 {
 		texts = []string{serve.DefaultAddress}
@@ -195,8 +195,8 @@ func (f *serveFlags) mayListen(address net.Addr) error {
 	if !serve.IsPublic(address) || f.callers != "" || f.insecure {
 		return nil
 	}
-	return exit.With(exit.Config, fmt.Errorf("serve: other hosts can reach %s, and may do everything there: "+
-		"give --callers, or listen on 127.0.0.1, or give --insecure if you want that", address))
+	return exit.Errorf(exit.Config, "serve: other hosts can reach %s, and may do everything there: "+
+		"give --callers, or listen on 127.0.0.1, or give --insecure if you want that", address)
 }
 
 // serveOptions reads the files and flags that are not addresses.
@@ -218,21 +218,21 @@ func (a *app) serveOptions(f *serveFlags) (o *serve.Options, err error) {
 	}
 	if f.tlsCert != "" {
 		if o.Certificate, err = serve.LoadCertificate(f.tlsCert, f.tlsKey, o.Log); err != nil {
-			return nil, exit.With(exit.Config, fmt.Errorf("serve: %w", err))
+			return nil, exit.Errorf(exit.Config, "serve: %w", err)
 		}
 		o.Files = append(o.Files, o.Certificate)
 	}
 	if f.callers != "" {
 		callers, err := caller.Open(f.callers, &caller.FileOptions{Logger: o.Log, Verifier: serve.NewIssuers(o.Log).Verifier})
 		if err != nil {
-			return nil, exit.With(exit.Config, fmt.Errorf("serve: --callers: %w", err))
+			return nil, exit.Errorf(exit.Config, "serve: --callers: %w", err)
 		}
 		o.Server.Callers = callers
 		o.Files = append(o.Files, callers)
 	}
 	if f.secretFile != "" {
 		if o.Server.Secret, err = readSecret(f.secretFile); err != nil {
-			return nil, exit.With(exit.Config, fmt.Errorf("serve: --secret-file: %w", err))
+			return nil, exit.Errorf(exit.Config, "serve: --secret-file: %w", err)
 		}
 	}
 	return o, nil

@@ -149,7 +149,7 @@ func (a *app) redeemToken(ctx context.Context, s *onetime.Service, secret string
 		view.Payload = &text
 	}
 	if err := a.answer(view, text); err != nil {
-		return exit.With(exit.Output, fmt.Errorf("token redeem: it is redeemed, but its payload cannot be written: %w", err))
+		return exit.Errorf(exit.Output, "token redeem: it is redeemed, but its payload cannot be written: %w", err)
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -54,8 +53,8 @@ func (s *session) checkNested(ctx context.Context, choice store.Choice) error {
 			return nil
 		}
 	}
-	return exit.With(exit.Config, fmt.Errorf("this command is inside a run on the store %s, and would use %s (%s): "+
-		"name the store with --store or --store-file", outer, choice.Public(), choice.Source))
+	return exit.Errorf(exit.Config, "this command is inside a run on the store %s, and would use %s (%s): "+
+		"name the store with --store or --store-file", outer, choice.Public(), choice.Source)
 }
 
 // runTimeout is how long the run around this command has to answer.

@@ -100,8 +100,8 @@ func inspectAll(ctx context.Context, c *holdfast.Client, outer runner.Held, all 
 		for _, h := range lock.Live() {
 			isOurs := func(l runner.HeldLock) bool { return l.Name == name && l.Token == h.Token }
 			if slices.ContainsFunc(outer, isOurs) {
-				return nil, exit.With(exit.Config, fmt.Errorf("wait %q: the run around this command holds it, with token %d: "+
-					"this command would wait for itself", name, h.Token))
+				return nil, exit.Errorf(exit.Config, "wait %q: the run around this command holds it, with token %d: "+
+					"this command would wait for itself", name, h.Token)
 			}
 		}
 		locks = append(locks, lock)

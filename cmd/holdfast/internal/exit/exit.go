@@ -5,6 +5,7 @@ package exit
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -64,6 +65,11 @@ func With(status int, err error) error {
 		return nil
 	}
 	return &Error{Status: status, Err: err}
+}
+
+// Errorf returns an error with a status and the text that fmt.Errorf makes.
+func Errorf(status int, format string, arguments ...any) error {
+	return &Error{Status: status, Err: fmt.Errorf(format, arguments...)}
 }
 
 // Is reports whether err has one of these statuses.

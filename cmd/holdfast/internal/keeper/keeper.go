@@ -98,7 +98,7 @@ func (k *keeper) begin(orders *bufio.Reader) (err error) {
 		return exit.With(exit.Usage, err)
 	}
 	if k.script, err = Watch(k.order.PID); err != nil {
-		return exit.With(exit.Usage, fmt.Errorf("--pid %w", err))
+		return exit.Errorf(exit.Usage, "--pid %w", err)
 	}
 	if k.server, err = Listen(os.Getenv); err != nil {
 		return exit.With(exit.Config, err)

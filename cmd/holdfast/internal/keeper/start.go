@@ -4,7 +4,6 @@ package keeper
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -55,7 +54,7 @@ const startTime = 30 * time.Second
 func Start(o Order) (*Keeper, error) {
 	orders, reports, err := launch(o)
 	if err != nil {
-		return nil, exit.With(exit.Unavailable, fmt.Errorf("start a keeper: %w", err))
+		return nil, exit.Errorf(exit.Unavailable, "start a keeper: %w", err)
 	}
 	defer reports.Close()
 	_ = reports.SetReadDeadline(time.Now().Add(startTime)) // pipes have deadlines
@@ -63,7 +62,7 @@ func Start(o Order) (*Keeper, error) {
 	err = exchange(orders, reports, o, &a)
 	switch {
 	case err != nil:
-		err = exit.With(exit.Unavailable, fmt.Errorf("start a keeper: it has ended, or does not answer: %w", err))
+		err = exit.Errorf(exit.Unavailable, "start a keeper: it has ended, or does not answer: %w", err)
 	case a.Status != exit.OK:
 		err = exit.With(a.Status, errors.New(a.Error))
 	}

@@ -5,7 +5,6 @@ package runner
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os/exec"
 	"slices"
@@ -64,7 +63,7 @@ func mark(h hold) string { return "HOLDFAST_LEASE_ID=" + string(h.first().ID()) 
 func LookPath(verb, name string) (string, error) {
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return "", exit.With(execStatus(err), fmt.Errorf("%s: %w", verb, err))
+		return "", exit.Errorf(execStatus(err), "%s: %w", verb, err)
 	}
 	return path, nil
 }

@@ -82,7 +82,7 @@ func (w *watch) end(ctx context.Context) error {
 	case w.verdict != nil:
 		return w.verdict
 	case gone != nil:
-		return exit.With(exit.Lost, fmt.Errorf("%s %s: the command ended with status %d, and its lock could not be given back, because it was over: %w", w.verb, Quoted(w.Names), status, gone))
+		return exit.Errorf(exit.Lost, "%s %s: the command ended with status %d, and its lock could not be given back, because it was over: %w", w.verb, Quoted(w.Names), status, gone)
 	}
 	if status == 0 {
 		return nil

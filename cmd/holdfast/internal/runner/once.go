@@ -94,8 +94,7 @@ func (o *once) finish(ctx context.Context, run *holdfast.OnceRun) error {
 	}
 	if o.output != nil {
 		if ended := o.flush(); ended != 0 && err == nil {
-			return exit.With(exit.Signal(int(ended)), fmt.Errorf(
-				"once %s: it is done and recorded; ended by a signal while standard output did not take all of it", Quoted(o.Names)))
+			return exit.Errorf(exit.Signal(int(ended)), "once %s: it is done and recorded; ended by a signal while standard output did not take all of it", Quoted(o.Names))
 		}
 	}
 	return o.verdict(err)
@@ -110,8 +109,8 @@ func (o *once) end(verdict *exit.Error) ([]byte, error) {
 	case o.status != 0:
 		return nil, &exit.Error{Status: o.status}
 	case tooLong:
-		return nil, exit.With(exit.TooLong, fmt.Errorf("once %s: the command has succeeded, but wrote more than %d bytes to standard output: "+
-			"nothing is recorded, and the next caller runs it again; raise --max-output, or write to a file", Quoted(o.Names), o.MaxOutput))
+		return nil, exit.Errorf(exit.TooLong, "once %s: the command has succeeded, but wrote more than %d bytes to standard output: "+
+			"nothing is recorded, and the next caller runs it again; raise --max-output, or write to a file", Quoted(o.Names), o.MaxOutput)
 	}
 	return output, nil
 }
@@ -121,7 +120,7 @@ func (o *once) end(verdict *exit.Error) ([]byte, error) {
 func (o *once) run(lease *holdfast.Lease) (verdict *exit.Error, err error) {
 	output, stdout, err := newCapture(os.Stdout, o.MaxOutput)
 	if err != nil {
-		return nil, exit.With(execStatus(err), fmt.Errorf("once %s: %w", o.Args[0], err))
+		return nil, exit.Errorf(execStatus(err), "once %s: %w", o.Args[0], err)
 	}
 	held := holdOf(lease)
 	o.Status.acquired(held)
@@ -129,7 +128,7 @@ func (o *once) run(lease *holdfast.Lease) (verdict *exit.Error, err error) {
 	_ = stdout.Close() // of a pipe, and the command has its own
 	if err != nil {
 		output.end()
-		return nil, exit.With(execStatus(err), fmt.Errorf("once %s: %w", o.Args[0], err))
+		return nil, exit.Errorf(execStatus(err), "once %s: %w", o.Args[0], err)
 	}
 	o.output = output
 	w := newWatch(o.Job, held, time.Now(), tree)
@@ -173,8 +172,8 @@ func (o *once) verdict(err error) error {
 	case errors.Is(err, holdfast.ErrInProgress):
 		return exit.With(o.Busy, err)
 	case isLost && o.output != nil: // INVARIANT I4: the store has refused the record
-		return exit.With(exit.Lost, fmt.Errorf("once %s: the lease was lost while the command ran, which ended with status %d; "+
-			"nothing is recorded", Quoted(o.Names), o.status))
+		return exit.Errorf(exit.Lost, "once %s: the lease was lost while the command ran, which ended with status %d; "+
+			"nothing is recorded", Quoted(o.Names), o.status)
 	case err != nil && o.output != nil:
 		return exit.FromStore(fmt.Errorf("%w; the command has succeeded", err))
 	}

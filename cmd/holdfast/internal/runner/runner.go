@@ -9,7 +9,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"syscall"
 	"time"
@@ -95,7 +94,7 @@ func Run(ctx context.Context, j Job) error {
 	tree, err := j.Start.Run(j.command(held, nil))
 	if err != nil {
 		_ = j.release(ctx, held)
-		return exit.With(execStatus(err), fmt.Errorf("run %s: %w", j.Args[0], err))
+		return exit.Errorf(execStatus(err), "run %s: %w", j.Args[0], err)
 	}
 	w := newWatch(j, held, acquired, tree)
 	w.loop()
