@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
 	"github.com/holdfast-locks/holdfast/driver"
@@ -19,20 +20,18 @@ import (
 type jobFlags struct {
 	cmd *cobra.Command
 
+	opts                            holdfast.AcquireOptions // without mode and labels
 	names                           []string
 	pid                             int
 	length                          time.Duration
 	extend                          bool
 	noWait                          bool
-	wait                            time.Duration
 	busy                            int
 	exclusive, shared               bool
 	slots, permits                  int
 	shell                           []string
 	retention                       time.Duration
 	replay                          bool
-	ttl                             time.Duration
-	minHold, maxHold, stallAfter    time.Duration
 	fingerprint                     string
 	maxOutput                       int
 	pause                           time.Duration
@@ -41,7 +40,6 @@ type jobFlags struct {
 	killAfter                       time.Duration
 	children                        bool
 	statusFD                        int
-	reason                          string
 	labels                          []string
 	quiet, verbose                  bool
 	closes, noFork, unlock, version bool // of flock(1)
@@ -56,7 +54,7 @@ func (f *jobFlags) define(cmd *cobra.Command, names string) {
 	durationVar(all, &f.length, "for", 0, "hold it for `DURATION`; required")
 	all.BoolVar(&f.extend, "extend", false, "make your own hold last longer")
 	all.BoolVarP(&f.noWait, "no-wait", "n", false, "do not wait for the lock")
-	durationVarP(all, &f.wait, "wait", "w", 0, "wait at most `SECONDS` or a duration such as 1m30s; 0 is -n")
+	durationVarP(all, &f.opts.MaxWait, "wait", "w", 0, "wait at most `SECONDS` or a duration such as 1m30s; 0 is -n")
 	all.IntVarP(&f.busy, "busy-status", "E", exit.Busy, "exit `STATUS` if another client has the lock")
 	all.BoolVarP(&f.exclusive, "exclusive", "x", false, "hold the lock exclusively (default)")
 	all.BoolVarP(&f.shared, "shared", "s", false, "hold the lock together with other shared holders")
@@ -65,10 +63,10 @@ func (f *jobFlags) define(cmd *cobra.Command, names string) {
 	all.StringArrayVarP(&f.shell, "command", "c", nil, "run `STRING` with sh -c")
 	durationVar(all, &f.retention, "retention", 24*time.Hour, "how long it counts as done")
 	all.BoolVar(&f.replay, "replay", false, "if it was done already, print its recorded output")
-	durationVar(all, &f.ttl, "ttl", 30*time.Second, "lease TTL: if this host dies, others wait this long")
-	durationVar(all, &f.minHold, "min-hold", 0, "keep the lock closed for at least this long")
-	durationVar(all, &f.maxHold, "max-hold", 0, "stop the command or script, and release the lock, after this long")
-	durationVar(all, &f.stallAfter, "stall-after", 0, "stop it if it has not called holdfast heartbeat for this long")
+	durationVar(all, &f.opts.TTL, "ttl", 30*time.Second, "lease TTL: if this host dies, others wait this long")
+	durationVar(all, &f.opts.MinHold, "min-hold", 0, "keep the lock closed for at least this long")
+	durationVar(all, &f.opts.MaxHold, "max-hold", 0, "stop the command or script, and release the lock, after this long")
+	durationVar(all, &f.opts.StallAfter, "stall-after", 0, "stop it if it has not called holdfast heartbeat for this long")
 	all.StringVar(&f.fingerprint, "fingerprint", "", "`TEXT` that identifies the work: the same key with another one is refused")
 	all.IntVar(&f.maxOutput, "max-output", 1<<20, "longest output to record, in `BYTES`; up to 16 MiB")
 	durationVar(all, &f.pause, "pause", time.Second, "wait before rejoining the election after COMMAND ends; doubled each time, up to a minute")
@@ -77,7 +75,7 @@ func (f *jobFlags) define(cmd *cobra.Command, names string) {
 	durationVar(all, &f.killAfter, "kill-after", 0, "time between TERM and KILL (default: a quarter of the TTL, at most 5s)")
 	all.BoolVar(&f.children, "wait-children", false, "also wait for the command's background processes")
 	all.IntVar(&f.statusFD, "status-fd", 0, "report events as JSON lines to file descriptor `N`")
-	all.StringVar(&f.reason, "reason", "", "`TEXT` shown to others while the lock is held")
+	all.StringVar(&f.opts.Reason, "reason", "", "`TEXT` shown to others while the lock is held")
 	all.StringArrayVar(&f.labels, "label", nil, "`KEY=VALUE` shown to others; may be repeated")
 	all.BoolVarP(&f.quiet, "quiet", "q", false, "no messages about the lock")
 	all.BoolVarP(&f.verbose, "verbose", "v", false, "report what happens to the lock")

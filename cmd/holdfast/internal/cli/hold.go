@@ -59,7 +59,7 @@ func (a *app) hold(f *jobFlags, args []string) error {
 		return usage("hold: no time given: want --for DURATION, such as 2h or 3d")
 	case f.length < holdfast.MinTTL || f.length > holdfast.MaxTTL:
 		return usage("hold: --for %s: want more than 0, and up to %s", f.length, holdfast.MaxTTL)
-	case strings.TrimSpace(f.reason) == "" && !f.extend:
+	case strings.TrimSpace(f.opts.Reason) == "" && !f.extend:
 		return usage("hold: no reason given: want --reason TEXT, which others see")
 	}
 	ctx := f.cmd.Context()

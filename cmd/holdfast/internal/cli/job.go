@@ -25,7 +25,7 @@ import (
 // jobOf returns the job that the flags describe. It checks all of them, before anything
 // happens.
 func (a *app) jobOf(f *jobFlags, names ...string) (j runner.Job, err error) {
-	a.defaultTTL(f.cmd, &f.ttl)
+	a.defaultTTL(f.cmd, &f.opts.TTL)
 	verb, given := verbOf(f.cmd), f.cmd.Flags().Changed
 	if err := checkNames(names); err != nil {
 		return j, usage("%s: %w", verb, err)
@@ -39,10 +39,8 @@ func (a *app) jobOf(f *jobFlags, names ...string) (j runner.Job, err error) {
 		return j, usage("%s: --on-lost %q: want term, kill or ignore", verb, f.onLost)
 	}
 	j = runner.Job{
-		Names: names, Try: f.noWait || given("wait") && f.wait == 0, Busy: f.busy, OnLost: kind, WaitChildren: f.children,
-		Opts: holdfast.AcquireOptions{
-			TTL: f.ttl, MinHold: f.minHold, MaxHold: f.maxHold, MaxWait: f.wait, StallAfter: f.stallAfter, Reason: f.reason,
-		},
+		Names: names, Try: f.noWait || given("wait") && f.opts.MaxWait == 0, Opts: f.opts,
+		Busy: f.busy, OnLost: kind, WaitChildren: f.children,
 	}
 	switch {
 	case f.shared:

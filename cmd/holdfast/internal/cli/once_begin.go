@@ -114,9 +114,9 @@ func (a *app) once(f *jobFlags, words, command []string) error {
 func (a *app) onceBegin(f *jobFlags, key string) error {
 	return a.takeForScript(f, key, func(ctx context.Context, job *runner.Job, script *keeper.Script) error {
 		record := keeper.Once{Retention: f.retention, Fingerprint: f.fingerprint, MaxResult: f.maxOutput}
-		options := record.Options(f.ttl)
-		options.Await, options.WholeTTL, options.MaxHold = job.Await(), true, f.maxHold
-		options.Reason, options.Labels = f.reason, job.Opts.Labels
+		options := record.Options(job.Opts.TTL)
+		options.Await, options.WholeTTL, options.MaxHold = job.Await(), true, job.Opts.MaxHold
+		options.Reason, options.Labels = job.Opts.Reason, job.Opts.Labels
 		began := time.Now()
 		run, err := job.Client.OnceBegin(ctx, key, options)
 		switch {
@@ -132,7 +132,7 @@ func (a *app) onceBegin(f *jobFlags, key string) error {
 			return a.answer(nil, text)
 		}
 		t := keeper.Ticket{
-			Kind: keeper.OnceTicket, Store: job.Store, Name: key, LeaseID: run.Lease().ID(), Token: run.Lease().Token(), TTL: f.ttl, Once: record,
+			Kind: keeper.OnceTicket, Store: job.Store, Name: key, LeaseID: run.Lease().ID(), Token: run.Lease().Token(), TTL: job.Opts.TTL, Once: record,
 		}
 		err = a.handOver(ctx, handOver{began, job, run.Lease(), script, &record}, func(socket string) error {
 			t.Socket = socket
