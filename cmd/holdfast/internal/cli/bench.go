@@ -63,7 +63,7 @@ func (a *app) bench(ctx context.Context, whole time.Duration) error {
 	go func() { // ends with the first signal, or with the program; a second signal ends the program
 		s := <-signals
 		signal.Stop(signals)
-		cancel(&exit.Error{Status: exit.Signal(int(s.(syscall.Signal)))})
+		cancel(&exit.Error{Status: exit.Signal(s.(syscall.Signal))})
 	}()
 	err := a.measure(ctx, whole)
 	return cmp.Or(context.Cause(ctx), err)

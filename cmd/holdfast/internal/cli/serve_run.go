@@ -113,7 +113,7 @@ func (a *app) attend(ctx context.Context, s *serve.Service, manager *notify.Mana
 		select {
 		case got := <-signals:
 			if got != syscall.SIGHUP {
-				return &exit.Error{Status: exit.Signal(int(got.(syscall.Signal))), EndBy: time.Now()}
+				return &exit.Error{Status: exit.Signal(got.(syscall.Signal)), EndBy: time.Now()}
 			}
 		case <-done:
 			log.Info("drained: no lock was released")

@@ -103,7 +103,7 @@ func (s *stage) heed(sig os.Signal, signals chan os.Signal) (over bool, _ error)
 	case sig == os.Interrupt:
 		return true, nil
 	case ok && (n == syscall.SIGTERM || n == syscall.SIGHUP || n == syscall.SIGQUIT):
-		return true, &exit.Error{Status: exit.Signal(int(n))}
+		return true, &exit.Error{Status: exit.Signal(n)}
 	}
 	return false, nil // the window has another size
 }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/codes"
@@ -28,8 +29,8 @@ const (
 	NotFound      = 127 // the command does not exist
 )
 
-// Signal is the status of a process that signal number n ended.
-func Signal(n int) int { return 128 + n }
+// Signal is the status of a process that a signal ended.
+func Signal(sig syscall.Signal) int { return 128 + int(sig) }
 
 // An Error is an error with the status to exit with. A nil Err has been
 // reported already, or needs no words.

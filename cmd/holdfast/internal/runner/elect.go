@@ -158,7 +158,7 @@ func (c *candidate) outcome(w *watch) error {
 		return err
 	}
 	status := w.tree.Status()
-	keyboard := status == exit.Signal(int(syscall.SIGINT)) || status == exit.Signal(int(syscall.SIGQUIT))
+	keyboard := status == exit.Signal(syscall.SIGINT) || status == exit.Signal(syscall.SIGQUIT)
 	switch {
 	case w.verdict == nil && (c.ended != nil || c.Terminal && keyboard): // Ctrl-C is the command's, and is meant for all
 		c.ended = &exit.Error{Status: status}
@@ -175,7 +175,7 @@ func (c *candidate) outcome(w *watch) error {
 func (c *candidate) stopping(sig syscall.Signal) {
 	c.Manager.Tell("STOPPING=1", "STATUS=stopping")
 	if c.ended == nil {
-		c.ended = &exit.Error{Status: exit.Signal(int(sig))}
+		c.ended = &exit.Error{Status: exit.Signal(sig)}
 	}
 }
 

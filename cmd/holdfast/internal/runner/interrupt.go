@@ -65,7 +65,7 @@ func unlessEnded[T any](
 		select {
 		case s := <-signals:
 			if sig := s.(syscall.Signal); ends(sig) && ended == nil {
-				ended = &exit.Error{Status: exit.Signal(int(sig)), Err: errors.New(message), EndBy: time.Now().Add(within)}
+				ended = &exit.Error{Status: exit.Signal(sig), Err: errors.New(message), EndBy: time.Now().Add(within)}
 				late = time.After(within)
 				cancel()
 			}

@@ -94,7 +94,7 @@ func (o *once) finish(ctx context.Context, run *holdfast.OnceRun) error {
 	}
 	if o.output != nil {
 		if ended := o.flush(); ended != 0 && err == nil {
-			return exit.Errorf(exit.Signal(int(ended)), "once %s: it is done and recorded; ended by a signal while standard output did not take all of it", Quoted(o.Names))
+			return exit.Errorf(exit.Signal(ended), "once %s: it is done and recorded; ended by a signal while standard output did not take all of it", Quoted(o.Names))
 		}
 	}
 	return o.verdict(err)

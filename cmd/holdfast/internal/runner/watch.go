@@ -122,7 +122,7 @@ func (w *watch) commandEnded() bool {
 // endedByLoss reports whether the command was killed because the lease has ended,
 // although that was not noticed here: this process was stopped meanwhile.
 func (w *watch) endedByLoss() bool {
-	killed := w.tree.Status() == exit.Signal(int(syscall.SIGKILL)) && w.kills == 0
+	killed := w.tree.Status() == exit.Signal(syscall.SIGKILL) && w.kills == 0
 	return w.OnLost != Ignore && (w.tree.Cut() || killed && w.left() < w.margin())
 }
 
