@@ -106,7 +106,8 @@ func (l *unixListener) Close() error {
 const firstInherited = 3
 
 // Inherited returns the sockets that systemd has opened for this process, as
-// sd_listen_fds(3) says. The environment does not name them afterwards.
+// sd_listen_fds(3) says. The environment does not name them afterwards. The caller must close
+// them, those too that come with an error.
 func Inherited(getenv func(string) string) ([]net.Listener, error) {
 	count, pid := getenv("LISTEN_FDS"), getenv("LISTEN_PID")
 	for _, name := range []string{"LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"} {
@@ -125,10 +126,7 @@ func Inherited(getenv func(string) string) ([]net.Listener, error) {
 		l, err := net.FileListener(file) // it is a copy, which programs do not inherit
 		_ = file.Close()
 		if err != nil {
-			for _, l := range all {
-				_ = l.Close()
-			}
-			return nil, fmt.Errorf("LISTEN_FDS: socket %d is not one to listen on: %w", fd, err)
+			return all, fmt.Errorf("LISTEN_FDS: socket %d is not one to listen on: %w", fd, err)
 		}
 		if u, isUnix := l.(*net.UnixListener); isUnix {
 			u.SetUnlinkOnClose(false) // it is systemd's
