@@ -80,11 +80,11 @@ func newEnv(args []string, getenv func(string) string, stdout, stderr io.Writer)
 	if f, ok := stderr.(*os.File); ok {
 		e.screen = show.TerminalOf(f, getenv("TERM"))
 	}
-	if e.screen == nil {
-		e.messages = show.NewWriter(stderr)
-	} else {
-		e.messages = show.NewTerminalWriter(stderr, e.screen.Ours)
+	var ours func() bool // nil without a screen
+	if e.screen != nil {
+		ours = e.screen.Ours
 	}
+	e.messages = show.NewWriter(stderr, ours)
 	return e
 }
 

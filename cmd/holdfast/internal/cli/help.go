@@ -46,11 +46,10 @@ func group(root *cobra.Command) {
 		c.SuggestFor = strings.Fields(meant[c.Name()])
 	}
 	for _, g := range groups {
-		id := g.title
-		root.AddGroup(&cobra.Group{ID: id, Title: g.title})
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
 		for _, c := range root.Commands() {
 			if strings.Contains(" "+g.commands+" ", " "+c.Name()+" ") {
-				c.GroupID = id
+				c.GroupID = g.title
 			}
 		}
 	}

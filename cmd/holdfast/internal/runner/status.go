@@ -47,7 +47,7 @@ func OpenStatus(fd int) (*Status, error) {
 		return nil, fmt.Errorf("file descriptor %d is not open for writing", fd)
 	}
 	unix.CloseOnExec(fd)
-	return &Status{lines: show.NewWriter(os.NewFile(uintptr(fd), "status")), began: time.Now()}, nil
+	return &Status{lines: show.NewWriter(os.NewFile(uintptr(fd), "status"), nil), began: time.Now()}, nil
 }
 
 // End reports how a job has ended that was for these names. It waits a moment until everything is written.

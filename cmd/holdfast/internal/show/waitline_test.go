@@ -75,7 +75,7 @@ func newLine(t *testing.T, terminal, verbose bool) (*WaitLine, *window, func(str
 	if terminal {
 		screen, ours = w, w.Ours
 	}
-	out := NewTerminalWriter(w, ours)
+	out := NewWriter(w, ours)
 	t.Cleanup(func() { out.Close(time.Time{}) })
 	say := func(text string) { out.Put("holdfast: " + text + "\n") }
 	return NewWaitLine(out, say, screen, verbose), w, say

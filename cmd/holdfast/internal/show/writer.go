@@ -34,12 +34,9 @@ type batch struct {
 	written chan struct{} // closed when it is
 }
 
-// New returns a writer for w. The caller must Close it.
-func NewWriter(w io.Writer) *Writer { return NewTerminalWriter(w, nil) }
-
-// NewTerminal is New for a terminal, on which Show draws while ours says that
-// the screen is ours; nil: there is none.
-func NewTerminalWriter(w io.Writer, ours func() bool) *Writer {
+// NewWriter returns a writer for w. The caller must Close it. On a terminal Show draws while
+// ours says that the screen is ours; nil: w is not a terminal.
+func NewWriter(w io.Writer, ours func() bool) *Writer {
 	o := &Writer{w: w, ours: ours, done: make(chan struct{})}
 	o.changed.L = &o.mu
 	go o.write() // ends after Close, which waits for it unless w blocks

@@ -47,7 +47,7 @@ func (b *buffer) want(t *testing.T, want string) {
 func TestLineBelow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var screen buffer
-		o := NewTerminalWriter(&screen, func() bool { return true })
+		o := NewWriter(&screen, func() bool { return true })
 		o.Put("one\n")
 		screen.want(t, "one\n")
 		o.Show("1s")
@@ -78,7 +78,7 @@ func TestSomebodyElsesScreen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var screen buffer
 		ours := true
-		o := NewTerminalWriter(&screen, func() bool { return ours })
+		o := NewWriter(&screen, func() bool { return ours })
 		defer o.Close(time.Time{})
 		o.Show("1s")
 		screen.take()
@@ -101,7 +101,7 @@ func TestSomebodyElsesScreen(t *testing.T) {
 func TestNoTerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var pipe buffer
-		o := NewWriter(&pipe)
+		o := NewWriter(&pipe, nil)
 		o.Show("1s")
 		o.Put("one\n")
 		o.Close(time.Time{})
@@ -114,7 +114,7 @@ func TestNoTerminal(t *testing.T) {
 func TestReaderDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		screen := buffer{stuck: make(chan struct{})}
-		o := NewTerminalWriter(&screen, func() bool { return true })
+		o := NewWriter(&screen, func() bool { return true })
 		o.Put("first\n")
 		synctest.Wait()
 		for i := range 10 * maxLines {
@@ -138,7 +138,7 @@ func TestFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		screen := buffer{stuck: make(chan struct{})}
 		time.AfterFunc(time.Second, func() { close(screen.stuck) })
-		o := NewWriter(&screen)
+		o := NewWriter(&screen, nil)
 		defer o.Close(time.Time{})
 		o.Flush(time.Hour) // nothing is to be written
 		o.Put("one\n")
