@@ -31,7 +31,7 @@ func Listen(path string) (*Socket, error) {
 // A Message is what a command has said: the last value of each key.
 type Message map[string]string
 
-// parse reads what was sent. What is not of the form is left out.
+// parseMessage reads what was sent. What is not of the form is left out.
 func parseMessage(data string) Message {
 	m := Message{}
 	for line := range strings.SplitSeq(data, "\n") {

@@ -13,7 +13,7 @@ import (
 // is ready, or alive: as long as service managers give a start.
 const startTime = 90 * time.Second
 
-// Running is what the messages of a running command are for.
+// A running is what the messages of a running command are for.
 type running struct {
 	watch   *watch
 	started context.CancelFunc // ends the time to start

@@ -6,21 +6,21 @@ import (
 	"strings"
 )
 
-// Variable is the environment variable that has the locks.
+// HeldVariable is the environment variable that has the locks.
 const HeldVariable = "HOLDFAST_HELD"
 
-// A Lock is one lock that a run holds.
+// A HeldLock is one lock that a run holds.
 type HeldLock struct {
 	Token uint64
 	Store string // URL without credentials
 	Name  string
 }
 
-// Locks are those that this run and the runs around it hold, the outermost
+// Held are the locks that this run and the runs around it hold, the outermost
 // first.
 type Held []HeldLock
 
-// Parse reads what String has written. It leaves out lines that it does not
+// ParseHeld reads what String has written. It leaves out lines that it does not
 // understand: they may be of another version, and the
 // locks only tell what not to wait for.
 func ParseHeld(value string) (locks Held) {

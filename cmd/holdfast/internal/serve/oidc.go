@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 )
 
-// Leeway is how much the clocks of an issuer and of this host may differ.
+// TokenLeeway is how much the clocks of an issuer and of this host may differ.
 const TokenLeeway = time.Minute
 
 // algorithms are all that an issuer may sign by. Those that share a secret (HS256), and

@@ -27,7 +27,7 @@ func Keys(f *os.File) (restore func(), err error) {
 	return func() { _ = setTermios(fd, before) }, nil // it fails if the terminal is gone
 }
 
-// change sets the attributes of a terminal. Ctrl-Z and fg may interrupt it.
+// setTermios sets the attributes of a terminal. Ctrl-Z and fg may interrupt it.
 func setTermios(fd int, to *unix.Termios) error {
 	for {
 		if err := unix.IoctlSetTermios(fd, setAttributes, to); !errors.Is(err, unix.EINTR) {

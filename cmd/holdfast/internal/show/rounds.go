@@ -26,7 +26,7 @@ type Round struct {
 }
 
 const (
-	// share is how much of the time a round may take: one in so many. If rounds take
+	// roundShare is how much of the time a round may take: one in so many. If rounds take
 	// long, the pauses between them become longer than the interval.
 	roundShare = 5
 

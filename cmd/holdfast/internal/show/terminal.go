@@ -11,7 +11,7 @@ const (
 	unknownHeight = 24
 )
 
-// Of returns the terminal that f is, or nil: if f is none, if it is not the one that
+// TerminalOf returns the terminal that f is, or nil: if f is none, if it is not the one that
 // controls this process, whose screen is somebody else's, or if it cannot rewrite a
 // line. name is the value of TERM.
 func TerminalOf(f *os.File, name string) *Terminal {

@@ -7,15 +7,15 @@ import (
 )
 
 const (
-	// silence is how long a wait may last before the terminal shows it.
+	// lineSilence is how long a wait may last before the terminal shows it.
 	lineSilence = time.Second
-	// count is how often the times are counted on.
+	// tickEvery is how often the times are counted on.
 	tickEvery = time.Second
-	// patience is how long End and Ctrl-Z wait for a terminal that takes nothing.
+	// linePatience is how long End and Ctrl-Z wait for a terminal that takes nothing.
 	linePatience = 100 * time.Millisecond
 )
 
-// A Terminal is where the line is drawn; see package terminal.
+// A Screen is where the line is drawn: a Terminal, except in tests.
 type Screen interface {
 	Ours() bool
 	Columns() int
@@ -25,8 +25,8 @@ type Screen interface {
 	Stop(signals chan<- os.Signal)
 }
 
-// A Line is what the user sees of one wait. Its methods may be called concurrently. A
-// nil Line tells nothing.
+// A WaitLine is what the user sees of one wait. Its methods may be called concurrently. A
+// nil WaitLine tells nothing.
 type WaitLine struct {
 	out     *Writer
 	say     func(text string) // writes a line of its own, through out
