@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -26,8 +27,6 @@ const Notice = "This is a demo: the locks are real, and the fleet that takes the
 // A Fleet is some dozens of processes. Use Start to make one.
 type Fleet struct {
 	engine driver.Engine
-	api    http.Handler // the server, for what is done over HTTP
-	seed   uint64
 	stop   context.CancelFunc
 	all    sync.WaitGroup
 }
@@ -36,11 +35,16 @@ type Fleet struct {
 // engine, until Stop is called. The same seed gives the same names, in the same order for
 // each process.
 func Start(engine driver.Engine, api http.Handler, seed uint64) *Fleet {
-	f := &Fleet{engine: engine, api: api, seed: seed}
+	f := &Fleet{engine: engine}
 	ctx, stop := context.WithCancel(context.Background()) // Stop ends it
 	f.stop = stop
-	for n, role := range cast() {
-		f.all.Go(func() { f.play(ctx, uint64(n), role) })
+	n := uint64(0)
+	for _, role := range cast() {
+		for host := range strings.FieldsSeq(role.hosts) {
+			r := rand.New(rand.NewPCG(seed, n)) //nolint:gosec // it is a demo that is the same each time
+			f.all.Go(func() { f.play(ctx, &process{role: role, host: host, api: api, rand: r}) })
+			n++
+		}
 	}
 	return f
 }
@@ -51,11 +55,11 @@ func (f *Fleet) Stop() {
 	f.all.Wait()
 }
 
-// A role is what one process does: rounds of the same, one after the other.
+// A role is what a process on each of some hosts does: rounds of the same, one after the other.
 type role struct {
-	host, program, user string
-	person              bool
-	round               round
+	hosts, program, user string
+	person               bool
+	round                round
 }
 
 // A round is what a process does again and again.
@@ -65,21 +69,21 @@ type round func(ctx context.Context, p *process) error
 type process struct {
 	*holdfast.Client
 	role
-	api   http.Handler
-	rand  *rand.Rand // of its own: what one draws must not depend on when others do
-	count int        // of rounds so far
+	host  string
+	api   http.Handler // the server, for what is done over HTTP
+	rand  *rand.Rand   // of its own: what one draws must not depend on when others do
+	count int          // of rounds so far
 }
 
 // least is how long a round takes at least, in seconds: one that fails at once is not begun
 // again at once.
 const least = 0.2
 
-// play does what a role has to do, until ctx ends.
-func (f *Fleet) play(ctx context.Context, n uint64, r role) {
-	p := &process{role: r, api: f.api, rand: rand.New(rand.NewPCG(f.seed, n))} //nolint:gosec // it is a demo that is the same each time
-	who := holdfast.Holder{Host: r.host, User: r.user, Person: r.person}
-	if !r.person {
-		who.Program, who.PID = r.program, 400+p.rand.IntN(32_000)
+// play does what the role of a process has to do, until ctx ends.
+func (f *Fleet) play(ctx context.Context, p *process) {
+	who := holdfast.Holder{Host: p.host, User: p.user, Person: p.person}
+	if !p.person {
+		who.Program, who.PID = p.program, 400+p.rand.IntN(32_000)
 	}
 	var err error
 	p.Client, err = holdfast.New(f.engine, &holdfast.Options{
@@ -90,7 +94,7 @@ func (f *Fleet) play(ctx context.Context, n uint64, r role) {
 		return // the engine is one that has all there is
 	}
 	defer func() { _ = p.Close() }() // what is left ends with its TTL, and with the store
-	if !r.person {                   // who comes first
+	if !p.person {                   // who comes first
 		_ = p.pause(ctx, least, 1)
 	}
 	for ; ctx.Err() == nil; p.count++ {
