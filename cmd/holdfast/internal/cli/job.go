@@ -64,7 +64,7 @@ func (a *app) jobOf(f *jobFlags, names ...string) (j runner.Job, err error) {
 	j.KillAfter = f.killAfter
 	switch {
 	case !given("kill-after"):
-		j.KillAfter = min(5*time.Second, ttl/4)
+		j.KillAfter = keeper.Grace(ttl)
 	case f.killAfter > ttl/2:
 		return j, usage("%s: --kill-after %s: want 0 to half of the TTL, %s", verb, f.killAfter, ttl/2)
 	}

@@ -147,9 +147,15 @@ func (k *keeper) stop() { k.once.Do(func() { close(k.ended) }) }
 
 // lead is how long before the end of the lease the keeper sends TERM to the script: as long as
 // for a command of holdfast run.
-func (k *keeper) lead() time.Duration {
-	ttl := k.order.Adopt.TTL
-	return min(5*time.Second, ttl/4) + min(max(ttl/10, 20*time.Millisecond), 500*time.Millisecond)
+func (k *keeper) lead() time.Duration { return Grace(k.order.Adopt.TTL) + Margin(k.order.Adopt.TTL) }
+
+// Grace is how long the work under a lease of this TTL has after TERM, unless the user has
+// chosen another time.
+func Grace(ttl time.Duration) time.Duration { return min(5*time.Second, ttl/4) }
+
+// Margin is the part of the TTL that is left when that work must be gone.
+func Margin(ttl time.Duration) time.Duration {
+	return min(max(ttl/10, 20*time.Millisecond), 500*time.Millisecond)
 }
 
 // lookEvery is how often the keeper checks the lease: its timer stops while the machine is

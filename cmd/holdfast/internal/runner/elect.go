@@ -147,7 +147,6 @@ func (c *candidate) lead(lease *holdfast.Lease) error {
 	stop := c.follow(w)
 	w.loop()
 	stop()
-	tree.Close()
 	c.lastError = c.outcome(w)
 	return c.lastError
 }

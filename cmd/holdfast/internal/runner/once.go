@@ -133,7 +133,6 @@ func (o *once) run(lease *holdfast.Lease) (verdict *exit.Error, err error) {
 	o.output = output
 	w := newWatch(o.Job, held, time.Now(), tree)
 	w.loop()
-	tree.Close()
 	if w.refused != nil {
 		return w.notEnded(), nil
 	}

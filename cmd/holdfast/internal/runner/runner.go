@@ -98,7 +98,6 @@ func Run(ctx context.Context, j Job) error {
 	}
 	w := newWatch(j, held, acquired, tree)
 	w.loop()
-	tree.Close()
 	return w.end(ctx)
 }
 

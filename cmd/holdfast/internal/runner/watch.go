@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/keeper"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
@@ -57,8 +58,9 @@ func newWatch(j Job, held hold, acquired time.Time, tree *supervise.Tree) *watch
 
 // loop returns when the job is gone, when the command has ended by itself and
 // left processes in the background, or when there are some that cannot be
-// killed.
+// killed. It closes the tree.
 func (w *watch) loop() {
+	defer w.tree.Close()
 	defer w.timer.Stop()
 	for w.refused == nil {
 		select {
@@ -209,16 +211,11 @@ func (w *watch) ignores(verdict *exit.Error) bool {
 
 // margin is what KILL must be ahead of the deadline for the job to be gone in
 // time.
-func (w *watch) margin() time.Duration { return Margin(w.Opts) }
+func (j *Job) margin() time.Duration { return keeper.Margin(TTL(j.Opts)) }
 
 // killBy is when the warden kills the job if this process has not moved that
 // instant: as early as this process would.
-func (j Job) killBy(held hold) time.Time { return held.Deadline().Add(-Margin(j.Opts)) }
-
-// Margin is the part of the TTL that is left when the job must be gone.
-func Margin(o holdfast.AcquireOptions) time.Duration {
-	return min(max(TTL(o)/10, 20*time.Millisecond), 500*time.Millisecond)
-}
+func (j Job) killBy(held hold) time.Time { return held.Deadline().Add(-j.margin()) }
 
 // MinTTL is the shortest TTL that leaves time to stop a command.
 const MinTTL = 100 * time.Millisecond
