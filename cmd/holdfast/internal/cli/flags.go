@@ -163,17 +163,10 @@ func (d *durationValue) Set(s string) error {
 
 // ofFlock maps the long names of flock(1) to ours, so that its scripts run unchanged.
 func ofFlock(_ *pflag.FlagSet, name string) pflag.NormalizedName {
-	for _, alias := range flockNames {
-		if name == alias.flock {
-			name = alias.ours
-		}
-	}
-	return pflag.NormalizedName(name)
+	return pflag.NormalizedName(cmp.Or(flockNames[name], name))
 }
 
-var flockNames = []struct{ flock, ours string }{
-	{"nonblock", "no-wait"}, {"nb", "no-wait"}, {"timeout", "wait"}, {"conflict-exit-code", "busy-status"},
-}
+var flockNames = map[string]string{"nonblock": "no-wait", "nb": "no-wait", "timeout": "wait", "conflict-exit-code": "busy-status"}
 
 // flockFlags are flags of flock(1) that change nothing, or are refused.
 const flockFlags = " e close no-fork unlock version"
@@ -185,7 +178,7 @@ func (f *jobFlags) defineFlock(flags *pflag.FlagSet) {
 	flags.BoolVarP(&f.noFork, "no-fork", "F", false, "refused")
 	flags.BoolVarP(&f.unlock, "unlock", "u", false, "refused")
 	flags.BoolVarP(&f.version, "version", "V", false, "print the version")
-	for _, name := range []string{"e", "close", "no-fork", "unlock", "version"} {
+	for name := range strings.FieldsSeq(flockFlags) {
 		flags.Lookup(name).Hidden = true
 	}
 }

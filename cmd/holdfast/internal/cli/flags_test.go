@@ -5,6 +5,7 @@ package cli
 import (
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -61,9 +62,9 @@ func allFlags(cmd *cobra.Command) (lines []string) {
 		if f.Shorthand != "" {
 			line += " -" + f.Shorthand
 		}
-		for _, alias := range flockNames {
-			if alias.flock != f.Name && cmd.Flags().Lookup(alias.flock) == f {
-				line += " --" + alias.flock
+		for _, flock := range slices.Backward(slices.Sorted(maps.Keys(flockNames))) {
+			if flock != f.Name && cmd.Flags().Lookup(flock) == f {
+				line += " --" + flock
 			}
 		}
 		if f.Value.Type() != "bool" {
