@@ -155,12 +155,9 @@ func (a *app) onceListCommand() *cobra.Command {
 	cmd := a.question("list [PREFIX]", "List the keys that are done or in progress, and schedules", onKeys(words(0, 1)),
 		func(ctx context.Context, c *holdfast.Client, args []string) error {
 			a.subject = "" // PREFIX is not a key
-			var entries []holdfast.OnceRecord
-			for e, err := range c.Records().List(ctx, strings.Join(args, "")) {
-				if err != nil {
-					return err
-				}
-				entries = append(entries, e)
+			entries, err := show.All(c.Records().List(ctx, strings.Join(args, "")))
+			if err != nil {
+				return err
 			}
 			slices.SortFunc(entries, func(x, y holdfast.OnceRecord) int { return strings.Compare(x.Key, y.Key) })
 			return a.answer(show.Each(entries, view.Once), show.OnceTable(entries))

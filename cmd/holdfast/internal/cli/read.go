@@ -182,12 +182,9 @@ the locks for which the holder waits itself. A deadlock is a circle of such wait
 
 // list prints the locks in use.
 func (a *app) list(ctx context.Context, c *holdfast.Client, prefix string) error {
-	var locks []lockinfo.LockState
-	for lock, err := range c.List(ctx, prefix) {
-		if err != nil {
-			return err
-		}
-		locks = append(locks, lock)
+	locks, err := show.All(c.List(ctx, prefix))
+	if err != nil {
+		return err
 	}
 	slices.SortFunc(locks, func(x, y lockinfo.LockState) int { return strings.Compare(x.Name, y.Name) })
 	views := show.Each(locks, wire.LockOf)

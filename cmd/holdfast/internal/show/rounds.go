@@ -80,12 +80,7 @@ func (r Rounds) look(ctx context.Context) (locks []lockinfo.LockState, err error
 		defer close(probed)
 		r.probe(ctx, cancel)
 	}()
-	for lock, failed := range r.List(ctx) {
-		if err = failed; err != nil {
-			break
-		}
-		locks = append(locks, lock)
-	}
+	locks, err = All(r.List(ctx))
 	if cause := context.Cause(ctx); err != nil && errors.Is(cause, driver.ErrUnavailable) {
 		err = cause
 	}

@@ -1,6 +1,7 @@
 package show
 
 import (
+	"iter"
 	"strconv"
 	"strings"
 	"unicode"
@@ -13,6 +14,17 @@ func Each[T, V any](items []T, of func(T) V) []V {
 		all[i] = of(item)
 	}
 	return all
+}
+
+// All returns what a store lists.
+func All[T any](list iter.Seq2[T, error]) (all []T, err error) {
+	for item, err := range list {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, item)
+	}
+	return all, nil
 }
 
 // number prints nothing for 0.
