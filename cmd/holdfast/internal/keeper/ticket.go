@@ -63,7 +63,7 @@ func (b Box) path(t Ticket) string {
 
 // Put writes a ticket, and replaces one of the same lease. When it returns the ticket
 // is on the disk.
-func (b Box) Put(t Ticket) (err error) {
+func (b Box) Put(t Ticket) error {
 	data, err := json.Marshal(t)
 	if err != nil {
 		return err
@@ -75,11 +75,7 @@ func (b Box) Put(t Ticket) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(f.Name())
-		}
-	}()
+	defer func() { _ = os.Remove(f.Name()) }() // fails once it has its name
 	_, err = f.Write(append(data, '\n'))
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err

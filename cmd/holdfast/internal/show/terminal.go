@@ -1,6 +1,7 @@
 package show
 
 import (
+	"cmp"
 	"io"
 	"os"
 )
@@ -41,16 +42,12 @@ func WidthOf(out io.Writer) int {
 
 // Columns returns the width of the window.
 func (t *Terminal) Columns() int {
-	if columns, _, _ := t.size(); columns > 0 {
-		return columns
-	}
-	return unknownWidth
+	columns, _, _ := t.size()
+	return cmp.Or(columns, unknownWidth)
 }
 
 // Rows returns the height of the window.
 func (t *Terminal) Rows() int {
-	if _, rows, _ := t.size(); rows > 0 {
-		return rows
-	}
-	return unknownHeight
+	_, rows, _ := t.size()
+	return cmp.Or(rows, unknownHeight)
 }

@@ -38,18 +38,14 @@ func checkWriters(path string, info fs.FileInfo) error {
 // checkReaders refuses a file with a password that others may read. A group may read
 // a file of root, so that its members can share one.
 func checkReaders(path string, info fs.FileInfo) error {
-	refused := fs.FileMode(0o044)
+	refused, others := fs.FileMode(0o044), "go"
 	if ownerOf(info) == 0 {
-		refused = 0o004
+		refused, others = 0o004, "o"
 	}
 	if info.Mode().Perm()&refused == 0 {
 		return nil
 	}
-	advice := "chmod go-r " + path
-	if ownerOf(info) == 0 {
-		advice = "chmod o-r " + path
-	}
-	return fmt.Errorf("%w configuration: %s has credentials in it, and others may read it: %s", driver.ErrInvalid, path, advice)
+	return fmt.Errorf("%w configuration: %s has credentials in it, and others may read it: chmod %s-r %s", driver.ErrInvalid, path, others, path)
 }
 
 // ownerOf returns the user ID of a file's owner.

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -88,10 +89,7 @@ func (a Asked) Resolve() (Choice, error) {
 	history := false
 	for _, name := range named {
 		c, err := name()
-		history = history || c.history
-		if ttl == 0 {
-			ttl = c.TTL
-		}
+		ttl, history = cmp.Or(ttl, c.TTL), history || c.history
 		if err == nil {
 			err = checkForm(c)
 		}
