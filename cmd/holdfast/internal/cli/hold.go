@@ -72,11 +72,10 @@ func (a *app) hold(f *jobFlags, args []string) error {
 		return err
 	}
 	box, on, found, err := a.ticketsOf(keeper.HoldTicket, args[0])
-	missing := errors.Is(err, keeper.ErrNone)
 	switch {
-	case err != nil && !missing:
+	case err != nil:
 		return err
-	case f.extend && missing:
+	case f.extend && len(found) == 0:
 		return exit.Errorf(exit.Config, "hold %q: you do not hold it on %s", args[0], on)
 	case f.extend:
 		t := found[0]
@@ -150,12 +149,12 @@ func (a *app) releaseHold(ctx context.Context, name string) error {
 	}
 	box, on, found, err := a.ticketsOf(keeper.HoldTicket, name)
 	switch {
-	case errors.Is(err, keeper.ErrNone) && a.getenv("HOLDFAST_NAME") == name:
-		return a.release(ctx)
-	case errors.Is(err, keeper.ErrNone):
-		return exit.Errorf(exit.Config, "release %q: you do not hold it on %s: holdfast show prints who does, and holdfast break takes the lock away", name, on)
 	case err != nil:
 		return err
+	case len(found) == 0 && a.getenv("HOLDFAST_NAME") == name:
+		return a.release(ctx)
+	case len(found) == 0:
+		return exit.Errorf(exit.Config, "release %q: you do not hold it on %s: holdfast show prints who does, and holdfast break takes the lock away", name, on)
 	}
 	held := false
 	for _, t := range found {
@@ -213,14 +212,8 @@ func (a *app) ticketsOf(kind, name string) (box keeper.Box, on string, found []k
 		return "", "", nil, err
 	}
 	found, err = box.Get(kind, choice.Public(), name)
-	if err != nil && !errors.Is(err, keeper.ErrNone) {
-		return box, choice.Public(), nil, exit.With(exit.Config, err)
-	}
 	found = slices.DeleteFunc(found, func(t keeper.Ticket) bool { return t.Token == 0 && lives(t.PID) })
-	if len(found) == 0 {
-		return box, choice.Public(), nil, keeper.ErrNone
-	}
-	return box, choice.Public(), found, nil
+	return box, choice.Public(), found, exit.With(exit.Config, err)
 }
 
 // lives reports whether a process of that number exists. If another process has the number

@@ -172,10 +172,10 @@ func (a *app) onceEnd(ctx context.Context, key string, r keeper.Request) error {
 	}
 	box, on, found, err := a.ticketsOf(keeper.OnceTicket, key)
 	switch {
-	case errors.Is(err, keeper.ErrNone):
-		return exit.Errorf(exit.Config, "once %s %q: it was not begun by this user on this host, on %s", r.Do, key, on)
 	case err != nil:
 		return err
+	case len(found) == 0:
+		return exit.Errorf(exit.Config, "once %s %q: it was not begun by this user on this host, on %s", r.Do, key, on)
 	}
 	t := found[0]
 	_, asked, err := possession{verb: r.Do, name: key, leaseID: t.LeaseID, socket: t.Socket}.ask(ctx, r)

@@ -52,9 +52,6 @@ func (o Once) Options(ttl time.Duration) *holdfast.OnceOptions {
 // A Box is a directory with tickets, of this user alone.
 type Box string
 
-// ErrNone means that there is no such ticket.
-var ErrNone = errors.New("no ticket")
-
 // path returns the file of a ticket. A name may have several, with different lease IDs.
 func (b Box) path(t Ticket) string {
 	sum := sha256.Sum256([]byte(t.Kind + "\x00" + t.Store + "\x00" + t.Name))
@@ -97,7 +94,7 @@ func (b Box) sync() error {
 }
 
 // Get returns the tickets for a name, the latest lease first and what is not granted
-// last, or ErrNone.
+// last.
 func (b Box) Get(kind, store, name string) (found []Ticket, err error) {
 	paths, err := filepath.Glob(b.path(Ticket{Kind: kind, Store: store, Name: name, LeaseID: "*"}))
 	if err != nil {
@@ -116,9 +113,6 @@ func (b Box) Get(kind, store, name string) (found []Ticket, err error) {
 			return nil, fmt.Errorf("%s: it is damaged: delete it, and break the lock if it is held", path)
 		}
 		found = append(found, t)
-	}
-	if len(found) == 0 {
-		return nil, ErrNone
 	}
 	slices.SortFunc(found, func(x, y Ticket) int { return cmp.Compare(y.Token, x.Token) })
 	return found, nil
