@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
+	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/show"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
 )
 
@@ -40,10 +41,7 @@ const listed = 5
 
 // list returns processes as messages show them.
 func list(processes []supervise.Process) string {
-	var names []string
-	for _, p := range processes[:min(len(processes), listed)] {
-		names = append(names, p.String())
-	}
+	names := show.Each(processes[:min(len(processes), listed)], supervise.Process.String)
 	if more := len(processes) - len(names); more > 0 {
 		names = append(names, fmt.Sprintf("and %d more", more))
 	}

@@ -33,11 +33,7 @@ func holdOf(l *holdfast.Lease) hold { return hold{l, []*holdfast.Lease{l}} }
 
 // holdOfAll is the hold of several names, in this order.
 func holdOfAll(all *holdfast.Leases, names []string) hold {
-	h := hold{term: all}
-	for _, name := range names {
-		h.leases = append(h.leases, all.Lease(name))
-	}
-	return h
+	return hold{all, show.Each(names, all.Lease)}
 }
 
 // first is the lease that represents the hold where only one can be given.
