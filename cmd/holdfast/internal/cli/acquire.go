@@ -185,7 +185,7 @@ func (a *app) startKeeper(ctx context.Context, h handOver) (*keeper.Keeper, erro
 	handle := holdfast.NewHandle(h.lease.Name(), h.lease.ID(), h.lease.Token(), h.lease.Mode())
 	order := keeper.Order{Store: choice, Handle: handle, Name: h.lease.Name(), PID: h.script.PID, Adopt: adoption(h.began, h.job.Opts), Once: h.once}
 	message := fmt.Sprintf("%s %q: ended by a signal", a.verb, h.lease.Name())
-	kept, ended, err := runner.UnlessEnded(ctx, h.job.Signals, supervise.Ends, message, func(context.Context) (*keeper.Keeper, error) { return keeper.Start(order) })
+	kept, ended, err := runner.UnlessEnded(ctx, h.job.Signals, message, func(context.Context) (*keeper.Keeper, error) { return keeper.Start(order) })
 	switch {
 	case ended != nil: // the keeper ends with this process, and releases the lease
 		return nil, ended

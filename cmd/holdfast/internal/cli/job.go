@@ -18,7 +18,6 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/keeper"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/runner"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/show"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
@@ -284,7 +283,7 @@ func (a *app) sayEvent(e holdfast.Event) {
 // store.
 func unlessEnded(signals <-chan os.Signal, open opener) opener {
 	return func(ctx context.Context) (driver.Engine, error) {
-		engine, ended, err := runner.UnlessEnded(ctx, signals, supervise.Ends, "ended by a signal while opening the store", open)
+		engine, ended, err := runner.UnlessEnded(ctx, signals, "ended by a signal while opening the store", open)
 		if ended != nil {
 			return nil, ended
 		}

@@ -78,7 +78,7 @@ func Elect(ctx context.Context, j Election) error {
 		}
 	}
 	for {
-		lease, ended, err := UnlessEnded(ctx, c.Signals, c.ends, "elect: ended by a signal while it did not lead", next)
+		lease, ended, err := unlessEnded(ctx, c.Signals, c.ends, endWithin, "elect: ended by a signal while it did not lead", next)
 		switch {
 		case lease != nil && ended != nil: // both came at once
 			cancel()
@@ -200,7 +200,7 @@ func (c *candidate) failed(err error, pause time.Duration) {
 	c.Manager.Status("%v; %s", err, next)
 	c.line.Store(c.NewLine())
 	c.start.Close() // if it could not be run
-	c.start = c.start.Next(nil)
+	c.start = c.start.Next()
 }
 
 // waiting reports the state of the wait.

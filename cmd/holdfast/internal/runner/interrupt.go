@@ -35,17 +35,18 @@ func Catch() chan os.Signal {
 	return signals
 }
 
-// UnlessEnded calls f, and returns what it returns. A signal that ends
-// reports true for ends the context of f, which has until ended.EndBy then; if it takes longer, it is left to
-// the end of the program. A result that comes all the same is to be released: ended.EndBy has time for
-// that. message says what has ended.
+// UnlessEnded calls f, and returns what it returns. A signal that asks to end ends the context
+// of f, which has until ended.EndBy then; if it takes longer, it is left to the end of the
+// program. A result that comes all the same is to be released: ended.EndBy has time for that.
+// message says what has ended.
 func UnlessEnded[T any](
-	ctx context.Context, signals <-chan os.Signal, ends func(syscall.Signal) bool, message string, f func(context.Context) (T, error),
+	ctx context.Context, signals <-chan os.Signal, message string, f func(context.Context) (T, error),
 ) (result T, ended *exit.Error, err error) {
-	return unlessEnded(ctx, signals, ends, endWithin, message, f)
+	return unlessEnded(ctx, signals, supervise.Ends, endWithin, message, f)
 }
 
-// unlessEnded is UnlessEnded for an f that has so much time to end.
+// unlessEnded is UnlessEnded for an f that has so much time to end, after the signals for which
+// ends reports true.
 func unlessEnded[T any](
 	ctx context.Context, signals <-chan os.Signal, ends func(syscall.Signal) bool, within time.Duration, message string, f func(context.Context) (T, error),
 ) (result T, ended *exit.Error, err error) {

@@ -14,7 +14,6 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/show"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/mem"
 )
@@ -25,7 +24,7 @@ func TestUnlessEnded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		signals := make(chan os.Signal, 2)
 		signals <- syscall.SIGUSR1
-		n, ended, err := UnlessEnded(t.Context(), signals, supervise.Ends, "over", func(context.Context) (int, error) {
+		n, ended, err := UnlessEnded(t.Context(), signals, "over", func(context.Context) (int, error) {
 			time.Sleep(time.Second)
 			return 7, nil
 		})
@@ -34,7 +33,7 @@ func TestUnlessEnded(t *testing.T) {
 		}
 
 		signals <- syscall.SIGTERM
-		_, ended, err = UnlessEnded(t.Context(), signals, supervise.Ends, "over", func(ctx context.Context) (int, error) {
+		_, ended, err = UnlessEnded(t.Context(), signals, "over", func(ctx context.Context) (int, error) {
 			<-ctx.Done()
 			return 0, ctx.Err()
 		})
@@ -43,7 +42,7 @@ func TestUnlessEnded(t *testing.T) {
 		}
 
 		signals <- syscall.SIGTERM
-		n, ended, err = UnlessEnded(t.Context(), signals, supervise.Ends, "over", func(ctx context.Context) (int, error) {
+		n, ended, err = UnlessEnded(t.Context(), signals, "over", func(ctx context.Context) (int, error) {
 			<-ctx.Done()
 			return 7, nil
 		})
@@ -53,7 +52,7 @@ func TestUnlessEnded(t *testing.T) {
 
 		signals <- syscall.SIGTERM
 		began := time.Now()
-		n, ended, err = UnlessEnded(t.Context(), signals, supervise.Ends, "over", func(context.Context) (int, error) {
+		n, ended, err = UnlessEnded(t.Context(), signals, "over", func(context.Context) (int, error) {
 			time.Sleep(time.Hour)
 			return 7, nil
 		})

@@ -40,7 +40,7 @@ type once struct {
 func Once(ctx context.Context, j OnceJob) (holdfast.OnceResult, error) {
 	j.verb = "once"
 	o := &once{OnceJob: j}
-	run, ended, err := UnlessEnded(ctx, j.Signals, supervise.Ends, "once: ended by a signal before the command was started", o.begin)
+	run, ended, err := UnlessEnded(ctx, j.Signals, "once: ended by a signal before the command was started", o.begin)
 	j.Line.End()
 	switch {
 	case err == nil && run.Replayed():

@@ -85,9 +85,9 @@ type Start struct {
 // take as long as opening a store.
 func Prepare(stdout *os.File) *Start { return prepare(stdout, &reaper{}) }
 
-// Next prepares another command of this process, when what s has run is gone and its
-// Tree is closed.
-func (s *Start) Next(stdout *os.File) *Start { return prepare(stdout, s.reaper) }
+// Next prepares another command of this process, with this process's standard output, when what
+// s has run is gone and its Tree is closed.
+func (s *Start) Next() *Start { return prepare(nil, s.reaper) }
 
 func prepare(stdout *os.File, r *reaper) *Start {
 	s := &Start{reaper: r, begun: make(chan struct{})}
