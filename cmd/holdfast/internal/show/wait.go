@@ -22,6 +22,8 @@ const (
 
 	// slack is how long after the end of a lease to look for it.
 	slack = 5 * time.Millisecond
+	// lastLook is how long the look at the end of a wait may take.
+	lastLook = 100 * time.Millisecond
 )
 
 // A Wait is a wait for locks.
@@ -67,7 +69,7 @@ func (w Wait) look(ctx context.Context, first bool) ([]lockinfo.LockState, error
 	looking := ctx
 	if !first && !w.Until.IsZero() {
 		var cancel context.CancelFunc
-		looking, cancel = context.WithDeadline(ctx, w.Until.Add(slack))
+		looking, cancel = context.WithDeadline(ctx, w.Until.Add(lastLook))
 		defer cancel()
 	}
 	locks, err := w.Look(looking)
