@@ -1,6 +1,7 @@
 package door
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -30,22 +31,13 @@ func (h *House) Guard(ctx context.Context, what string, f func()) (err error) {
 // Each runs f for 0 to n-1, all at the same time and off the handler's goroutine, and
 // returns when all have ended.
 func (r *Request) Each(n int, f func(i int)) error {
-	faults := make(chan error, n)
+	faults := make([]error, n)
 	var all sync.WaitGroup
 	for i := range n {
-		all.Go(func() {
-			if err := r.Guard(func() { f(i) }); err != nil {
-				faults <- err
-			}
-		})
+		all.Go(func() { faults[i] = r.Guard(func() { f(i) }) })
 	}
 	all.Wait()
-	select {
-	case err := <-faults:
-		return err
-	default:
-		return nil
-	}
+	return cmp.Or(faults...)
 }
 
 // AtOnce is how many requests to the store one request of a client may have under way.
@@ -62,11 +54,7 @@ func (r *Request) Some(n, atOnce int, f func(i int)) error {
 }
 
 // Aside runs f on a goroutine of its own, and returns when it has ended.
-func (r *Request) Aside(f func()) error {
-	done := make(chan error, 1)
-	go func() { done <- r.Guard(f) }()
-	return <-done
-}
+func (r *Request) Aside(f func()) error { return r.Each(1, func(int) { f() }) }
 
 // panicked logs a panic without its value. It must be called on the stack of the panic.
 func (h *House) panicked(ctx context.Context, request string, v any) {

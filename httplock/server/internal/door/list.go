@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
@@ -130,28 +131,15 @@ func WantsLines(r *Request) bool {
 	return false
 }
 
-// Lines answers with a list as lines of JSON.
+// Lines answers with a list as lines of JSON. An error after the first line cuts the
+// response, which HTTP clients notice.
 func Lines[T, V any](w http.ResponseWriter, r *Request, all iter.Seq2[T, error], show func(T) V) error {
 	w, end := Compressed(w, r.Request)
-	if err := writeLines(w, all, show); err != nil {
-		return err
-	}
-	end()
-	return nil
-}
-
-// writeLines writes a list as lines of JSON. An error after the first line cuts the
-// response, which HTTP clients notice.
-func writeLines[T, V any](w http.ResponseWriter, all iter.Seq2[T, error], show func(T) V) error {
-	begun := false
-	begin := func() {
-		if !begun {
-			begun = true
-			w.Header().Set("Content-Type", ndjson)
-			w.Header().Set("Cache-Control", "no-store")
-			w.WriteHeader(http.StatusOK)
-		}
-	}
+	begin := sync.OnceFunc(func() {
+		w.Header().Set("Content-Type", ndjson)
+		w.Header().Set("Cache-Control", "no-store")
+		w.WriteHeader(http.StatusOK)
+	})
 	lines := json.NewEncoder(w)
 	for item, err := range all {
 		if err != nil {
@@ -164,5 +152,6 @@ func writeLines[T, V any](w http.ResponseWriter, all iter.Seq2[T, error], show f
 		}
 	}
 	begin()
+	end()
 	return nil
 }
