@@ -149,6 +149,7 @@ var badRequests = []bad{
 	{"all", "POST", "/v1/locks/look", "", `{"names":["` + strings.Repeat("x", 513) + `"]}`, 400, "invalid"},
 	{"all", "POST", "/v1/locks/look", "", `{"names":["n"` + strings.Repeat(`,"n"`, 128) + `]}`, 400, "invalid"},
 	{"all", "POST", "/v1/locks/look", "Holdfast-Timeout-Ms: 0", `{"names":["bank/held"]}`, 400, "invalid"},
+	{"all", "GET", "/v1/once", "Holdfast-Timeout-Ms: soon", "", 400, "invalid"},
 	{"all", "POST", "/v1/locks/look", "", `{"names":"bank/held"}`, 400, "malformed-json"},
 	{"all", "POST", "/v1/locks/look", "", `{"names":[7]}`, 400, "malformed-json"},
 	{"all", "POST", "/v1/locks/look", "", `{"names":["\ud800"]}`, 400, "malformed-json"},

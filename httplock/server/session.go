@@ -77,10 +77,7 @@ func (s *Server) signIn(w http.ResponseWriter, r *door.Request) error {
 	if err != nil || c == nil {
 		return unknownCaller(w, r, err)
 	}
-	ctx, cancel, err := r.Budgeted()
-	if err != nil {
-		return err
-	}
+	ctx, cancel := r.Budgeted()
 	defer cancel()
 	sealed, err := s.seal(ctx, want.Token)
 	if err != nil {

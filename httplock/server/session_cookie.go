@@ -115,10 +115,7 @@ func (s *Server) ofSession(w http.ResponseWriter, r *door.Request) (*http.Reques
 	case !hasOrigin(r.Request):
 		return nil, errNoOrigin
 	}
-	ctx, cancel, err := r.Budgeted()
-	if err != nil {
-		return nil, err
-	}
+	ctx, cancel := r.Budgeted()
 	defer cancel()
 	token, ok, err := s.open(ctx, sealed)
 	switch {

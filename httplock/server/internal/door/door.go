@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -134,21 +135,30 @@ var errReserved error = &Refusal{
 
 // Budgeted returns a context for requests to the store on behalf of r. It ends when the
 // client disconnects, and when its budget is spent.
-func (r *Request) Budgeted() (context.Context, context.CancelFunc, error) { return r.Patient(0) }
+func (r *Request) Budgeted() (context.Context, context.CancelFunc) { return r.Patient(0) }
 
 // Patient does as Budgeted, for a request that may wait this long before its last request
 // to the store.
-func (r *Request) Patient(wait time.Duration) (context.Context, context.CancelFunc, error) {
+func (r *Request) Patient(wait time.Duration) (context.Context, context.CancelFunc) {
 	left := wait + Budget
-	if text := r.Header.Get(TimeoutHeader); text != "" {
-		ms, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || ms <= 0 {
-			return nil, nil, Invalid(TimeoutHeader + ": want milliseconds, 1 or more")
-		}
+	if ms, err := r.TimeoutMS(); err == nil {
 		left = time.Duration(min(ms, left.Milliseconds())) * time.Millisecond
 	}
-	ctx, cancel := ask.Limit(r.Context(), left)
-	return ctx, cancel, nil
+	return ask.Limit(r.Context(), left)
+}
+
+// TimeoutMS returns the milliseconds in the TimeoutHeader of r, as many as can be if there is
+// none. A door refuses a request that has another text there before it is answered.
+func (r *Request) TimeoutMS() (int64, error) {
+	text := r.Header.Get(TimeoutHeader)
+	if text == "" {
+		return math.MaxInt64, nil
+	}
+	ms, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || ms <= 0 {
+		return 0, Invalid(TimeoutHeader + ": want milliseconds, 1 or more")
+	}
+	return ms, nil
 }
 
 // NewWork returns a refusal once the server drains.

@@ -17,6 +17,9 @@ func (h *House) For(rights caller.Rights, f Func) http.Handler {
 			first := rights & -rights
 			return &Refusal{Status: http.StatusForbidden, Code: "not-permitted", Detail: fmt.Sprintf("you lack the right %q", first)}
 		}
+		if _, err := r.TimeoutMS(); err != nil {
+			return err
+		}
 		return f(w, r)
 	})
 }
@@ -44,10 +47,7 @@ type StoreFunc func(ctx context.Context, w http.ResponseWriter, r *Request) erro
 // ForStore does as For.
 func (h *House) ForStore(rights caller.Rights, f StoreFunc) http.Handler {
 	return h.For(rights, func(w http.ResponseWriter, r *Request) error {
-		ctx, cancel, err := r.Budgeted()
-		if err != nil {
-			return err
-		}
+		ctx, cancel := r.Budgeted()
 		defer cancel()
 		return f(ctx, w, r)
 	})

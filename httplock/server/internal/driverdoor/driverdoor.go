@@ -48,18 +48,18 @@ func handle[Req, Reply any](d *desk, method string, rights caller.Rights, can bo
 		if !r.HasOne(rights) { // before the body is read
 			return lacks(rights & -rights)
 		}
-		ctx, cancel, err := r.Budgeted() // which a body that comes slowly uses up
-		if err != nil {
+		if _, err := r.TimeoutMS(); err != nil {
 			return err
 		}
+		ctx, cancel := r.Budgeted() // which a body that comes slowly uses up
 		defer cancel()
 		var req Req
 		v := &visit{Request: r, desk: d, ctx: ctx}
+		var may func(name string) error
 		if method == form.Complete {
-			err = r.ReadAbout(&req, d.longest(method), func(name string) error { return v.need(caller.Once, name) })
-		} else {
-			err = r.ReadUpTo(&req, d.longest(method))
+			may = func(name string) error { return v.need(caller.Once, name) }
 		}
+		err := r.ReadAbout(&req, d.longest(method), may)
 		if err != nil {
 			return err
 		}

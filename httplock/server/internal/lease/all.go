@@ -30,10 +30,7 @@ func (d *Store) serveAll(w http.ResponseWriter, r *door.Request, want wire.Lease
 	if err != nil {
 		return err
 	}
-	ctx, cancel, err := r.Budgeted()
-	if err != nil {
-		return err
-	}
+	ctx, cancel := r.Budgeted()
 	defer cancel()
 	grants, err := g.take(ctx)
 	if err == nil && !g.all[0].keyed && r.Context().Err() != nil { // the client is gone

@@ -103,10 +103,7 @@ func (a *Attempt) identify(use Purpose) (err error) {
 		a.Req.LeaseID = Labelled(lockinfo.NewLeaseID(), hasLabels(&a.Want))
 		return nil
 	}
-	ctx, cancel, err := a.R.Budgeted()
-	if err != nil {
-		return err
-	}
+	ctx, cancel := a.R.Budgeted()
 	defer cancel()
 	a.Req.First, a.Async = true, prefersAsync(a.R.Header)
 	id, err := a.store.LeaseID(ctx, a.R, a.Req.Name, key, use)

@@ -30,10 +30,7 @@ const (
 
 // WaitPatiently waits for as long as the request wants.
 func (a *Attempt) WaitPatiently() (Grant, error) {
-	ctx, cancel, err := a.R.Patient(a.patience())
-	if err != nil {
-		return Grant{}, err
-	}
+	ctx, cancel := a.R.Patient(a.patience())
 	defer cancel()
 	g, err := a.Wait(ctx, a.patience(), nil)
 	if err == nil && !a.keyed && a.R.Context().Err() != nil { // the client is gone

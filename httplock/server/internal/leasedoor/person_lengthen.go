@@ -18,10 +18,7 @@ import (
 // lengthenHold makes what a person holds last for longer. The holder needs the right acquire,
 // another caller the right break as well. It never shortens the hold, so a repeat is harmless.
 func (d *leases) lengthenHold(w http.ResponseWriter, r *door.Request, name string, want wire.HoldRequest) error {
-	ctx, cancel, err := r.Budgeted()
-	if err != nil {
-		return err
-	}
+	ctx, cancel := r.Budgeted()
 	defer cancel()
 	if err := checkToken(want.FencingToken); err != nil {
 		return err

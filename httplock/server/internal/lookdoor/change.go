@@ -101,10 +101,7 @@ type sight struct {
 }
 
 func (d *desk) showNow(r *door.Request, name string) (sight, error) {
-	ctx, cancel, err := r.Budgeted()
-	if err != nil {
-		return sight{}, err
-	}
+	ctx, cancel := r.Budgeted()
 	defer cancel()
 	s := d.see(ctx, name)
 	return s, s.err
@@ -165,10 +162,7 @@ func (d *desk) change(r *door.Request, name string, c condition) (sight, error) 
 	if err := r.NewWork(); err != nil {
 		return sight{}, err
 	}
-	ctx, cancel, err := r.Patient(c.wait)
-	if err != nil {
-		return sight{}, err
-	}
+	ctx, cancel := r.Patient(c.wait)
 	defer cancel()
 	leave, err := d.house.Limits.Waiter(r.Caller)
 	if err != nil {
