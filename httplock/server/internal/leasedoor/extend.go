@@ -62,14 +62,13 @@ func (d *leases) tokensOf(ctx context.Context, r *door.Request, refs []wire.Leas
 		case ref.FencingToken == 0:
 			unknown = append(unknown, i)
 		default:
-			token := wire.TokenOf(ref.FencingToken)
-			results[i].token = &token
+			results[i].token = new(wire.TokenOf(ref.FencingToken))
 		}
 	}
-	if len(unknown) == 0 {
-		return nil
-	}
-	return r.Each(len(unknown), func(i int) { results[unknown[i]].token = d.tokenOf(ctx, refs[unknown[i]]) })
+	return r.Each(len(unknown), func(n int) {
+		i := unknown[n]
+		results[i].token = d.tokenOf(ctx, refs[i])
+	})
 }
 
 // tokenOf looks for the token of a lease. The lease was renewed, whether it is found or not.
@@ -78,8 +77,7 @@ func (d *leases) tokenOf(ctx context.Context, ref wire.LeaseRef) *wire.Token {
 	if err != nil {
 		return nil
 	}
-	token := wire.TokenOf(h.Token)
-	return &token
+	return new(wire.TokenOf(h.Token))
 }
 
 // delays fills in the lock delays of leases, and the errors of those that cannot be extended.

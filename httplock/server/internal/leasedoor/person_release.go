@@ -67,8 +67,11 @@ func (p *personLease) giveBack(ctx context.Context) error {
 		return tokenIsOver("release", p.name, p.want.FencingToken)
 	case !h.Holder.Person:
 		return notAPerson("release", p.name, h.Holder)
-	case !p.own(h.Holder):
-		return p.breakIt(ctx, p.want.Reason)
+	case !p.own(h.Holder): // which the token alone ends: that takes no lease ID
+		if err := p.r.Need(caller.Break, p.name); err != nil {
+			return err
+		}
+		return p.endByToken(ctx, p.want.Reason)
 	}
 	if err := p.r.Need(caller.Acquire, p.name); err != nil {
 		return err
@@ -112,15 +115,7 @@ func (p *personLease) own(h lockinfo.Holder) bool {
 	return h.Person && h.User == p.r.Caller.Name && h.Host == "" && (h.Caller == p.r.Found() || p.door.House.Features.Callers)
 }
 
-// breakIt takes the lock away by the token, for which no lease ID is needed. A repeat has
-// the same ID.
-func (p *personLease) breakIt(ctx context.Context, reason string) error {
-	if err := p.r.Need(caller.Break, p.name); err != nil {
-		return err
-	}
-	return p.endByToken(ctx, reason)
-}
-
+// endByToken breaks the lease that has the token.
 func (p *personLease) endByToken(ctx context.Context, reason string) error {
 	broken, err := p.door.carryOutBreak(ctx, p.r, driver.BreakRequest{
 		ID: lockinfo.NewLeaseID(), Name: p.name, Token: p.want.FencingToken, Author: p.r.Caller.Name, Reason: reason,
