@@ -19,18 +19,14 @@ type leases struct {
 // Routes adds the routes of leases.
 func Routes(mux *http.ServeMux, s *lease.Store, stream door.Func) {
 	d := &leases{Store: s, stream: stream}
-	handle := func(pattern string, rights caller.Rights, f door.Func) { mux.Handle(pattern, s.House.For(rights, f)) }
-	store := func(pattern string, rights caller.Rights, f door.StoreFunc) {
-		mux.Handle(pattern, s.House.ForStore(rights, f))
-	}
-	handle("POST /v1/leases", caller.Acquire, d.acquire)
-	store("POST /v1/leases/renew", caller.Acquire|caller.Once, d.renew)
-	store("POST /v1/leases/check", caller.Acquire|caller.Once, d.check)
-	store("POST /v1/leases/downgrade", caller.Acquire, d.downgrade)
-	store("POST /v1/leases/release", caller.Acquire|caller.Once, d.release)
-	store("POST /v1/locks/{name}/break", caller.Break, d.breakLock)
-	handle("POST /v1/locks/{name}/hold", caller.Acquire, d.personHold)
-	store("POST /v1/locks/{name}/hold/release", caller.Acquire|caller.Break, d.personRelease)
+	mux.Handle("POST /v1/leases", s.House.For(caller.Acquire, d.acquire))
+	mux.Handle("POST /v1/leases/renew", s.House.ForStore(caller.Acquire|caller.Once, d.renew))
+	mux.Handle("POST /v1/leases/check", s.House.ForStore(caller.Acquire|caller.Once, d.check))
+	mux.Handle("POST /v1/leases/downgrade", s.House.ForStore(caller.Acquire, d.downgrade))
+	mux.Handle("POST /v1/leases/release", s.House.ForStore(caller.Acquire|caller.Once, d.release))
+	mux.Handle("POST /v1/locks/{name}/break", s.House.ForStore(caller.Break, d.breakLock))
+	mux.Handle("POST /v1/locks/{name}/hold", s.House.For(caller.Acquire, d.personHold))
+	mux.Handle("POST /v1/locks/{name}/hold/release", s.House.ForStore(caller.Acquire|caller.Break, d.personRelease))
 }
 
 // acquire answers POST /v1/leases.

@@ -20,10 +20,8 @@ type desk struct {
 func Routes(mux *http.ServeMux, h *door.House) {
 	d := &desk{house: h, sweeps: openSweeps(h)}
 	d.openWatches()
-	handle := func(pattern string, f door.Func) { mux.Handle(pattern, h.For(caller.Read, f)) }
-	store := func(pattern string, f door.StoreFunc) { mux.Handle(pattern, h.ForStore(caller.Read, f)) }
-	handle("GET /v1/locks", d.list)
-	store("POST /v1/locks/look", d.look)
-	handle("GET /v1/locks/{name}", d.show)
-	store("GET /v1/locks/{name}/history", d.history)
+	mux.Handle("GET /v1/locks", h.For(caller.Read, d.list))
+	mux.Handle("POST /v1/locks/look", h.ForStore(caller.Read, d.look))
+	mux.Handle("GET /v1/locks/{name}", h.For(caller.Read, d.show))
+	mux.Handle("GET /v1/locks/{name}/history", h.ForStore(caller.Read, d.history))
 }

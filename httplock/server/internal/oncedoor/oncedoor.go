@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
-	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/lease"
 	"github.com/holdfast-locks/holdfast/onetime"
 )
@@ -22,18 +21,14 @@ type desk struct {
 func Routes(mux *http.ServeMux, s *lease.Store) {
 	d := &desk{Store: s}
 	d.openTokens()
-	handle := func(pattern string, rights caller.Rights, f door.Func) { mux.Handle(pattern, s.House.For(rights, f)) }
-	store := func(pattern string, rights caller.Rights, f door.StoreFunc) {
-		mux.Handle(pattern, s.House.ForStore(rights, f))
-	}
-	handle("GET /v1/once", caller.Once|caller.Read, d.onceList)
-	handle("POST /v1/once/{key}", caller.Once, d.onceBegin)
-	store("GET /v1/once/{key}", caller.Once, d.onceStatus)
-	store("DELETE /v1/once/{key}", caller.Once, d.onceForget)
-	store("PUT /v1/once/{key}/result", caller.Once, d.onceResult)
-	store("POST /v1/once/{key}/fail", caller.Once, d.onceFail)
-	handle("GET /v1/onetime", caller.Read, d.counts)
-	store("POST /v1/onetime", caller.OneTime, d.issue)
-	store("POST /v1/onetime/redeem", caller.OneTime, d.redeem)
-	store("POST /v1/onetime/revoke", caller.OneTime, d.revoke)
+	mux.Handle("GET /v1/once", s.House.For(caller.Once|caller.Read, d.onceList))
+	mux.Handle("POST /v1/once/{key}", s.House.For(caller.Once, d.onceBegin))
+	mux.Handle("GET /v1/once/{key}", s.House.ForStore(caller.Once, d.onceStatus))
+	mux.Handle("DELETE /v1/once/{key}", s.House.ForStore(caller.Once, d.onceForget))
+	mux.Handle("PUT /v1/once/{key}/result", s.House.ForStore(caller.Once, d.onceResult))
+	mux.Handle("POST /v1/once/{key}/fail", s.House.ForStore(caller.Once, d.onceFail))
+	mux.Handle("GET /v1/onetime", s.House.Handle(d.counts))
+	mux.Handle("POST /v1/onetime", s.House.ForStore(caller.OneTime, d.issue))
+	mux.Handle("POST /v1/onetime/redeem", s.House.ForStore(caller.OneTime, d.redeem))
+	mux.Handle("POST /v1/onetime/revoke", s.House.ForStore(caller.OneTime, d.revoke))
 }
