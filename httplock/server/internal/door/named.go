@@ -5,9 +5,10 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 )
 
-// Named returns the name in the path of a request, to which the caller needs a right.
-func (r *Request) Named(right caller.Rights) (string, error) {
-	name, err := r.Name("name")
+// Named returns the name for a wildcard in the path of a request, to which the caller needs a
+// right.
+func (r *Request) Named(wildcard string, right caller.Rights) (string, error) {
+	name, err := r.Name(wildcard)
 	if err != nil {
 		return "", err
 	}

@@ -20,7 +20,7 @@ import (
 // The token names the lease that the client has seen, so that a break never hits a later
 // holder.
 func (d *leases) breakLock(ctx context.Context, w http.ResponseWriter, r *door.Request) error {
-	name, err := r.Named(caller.Break)
+	name, err := r.Named("name", caller.Break)
 	if err != nil {
 		return err
 	}

@@ -44,7 +44,7 @@ func (d *leases) personHold(w http.ResponseWriter, r *door.Request) error {
 
 // wantedHold reads and checks what a request for a hold asks for.
 func (d *leases) wantedHold(r *door.Request) (name string, want wire.HoldRequest, err error) {
-	if name, err = r.Named(caller.Acquire); err != nil {
+	if name, err = r.Named("name", caller.Acquire); err != nil {
 		return name, want, err
 	}
 	if err := r.Read(&want); err != nil {

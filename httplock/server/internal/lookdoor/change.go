@@ -31,7 +31,7 @@ type condition struct {
 
 // show answers GET /v1/locks/{name}.
 func (d *desk) show(w http.ResponseWriter, r *door.Request) error {
-	name, err := r.Named(caller.Read)
+	name, err := r.Named("name", caller.Read)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func (d *desk) list(w http.ResponseWriter, r *door.Request) error {
 
 // history answers GET /v1/locks/{name}/history.
 func (d *desk) history(ctx context.Context, w http.ResponseWriter, r *door.Request) error {
-	name, err := r.Named(caller.Read)
+	name, err := r.Named("name", caller.Read)
 	if err != nil {
 		return err
 	}

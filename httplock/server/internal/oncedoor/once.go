@@ -53,11 +53,8 @@ func (d *desk) onceBegin(w http.ResponseWriter, r *door.Request) error {
 
 // beginOnce is begin for do-once work.
 func (d *desk) beginOnce(r *door.Request) (*lease.Attempt, error) {
-	key, err := r.Name("key")
+	key, err := r.Named("key", caller.Once)
 	if err != nil {
-		return nil, err
-	}
-	if err := r.Need(caller.Once, key); err != nil {
 		return nil, err
 	}
 	var want wire.OnceRequest
@@ -102,7 +99,7 @@ func onceDone(key string, token uint64, value []byte) wire.OnceDone {
 
 // onceResult answers PUT /v1/once/{key}/result.
 func (d *desk) onceResult(ctx context.Context, w http.ResponseWriter, r *door.Request) error {
-	key, recorder, err := d.onceKey(r)
+	key, err := d.onceKey(r)
 	if err != nil {
 		return err
 	}
@@ -139,7 +136,7 @@ func (d *desk) onceResult(ctx context.Context, w http.ResponseWriter, r *door.Re
 		return err
 	}
 	// INVARIANT I6: the store knows a repeat by the lease ID.
-	f := ask.Until(ctx, lease.RequestTimeout, func(ctx context.Context) error { return recorder.Complete(ctx, req) })
+	f := ask.Until(ctx, lease.RequestTimeout, func(ctx context.Context) error { return d.House.Features.Recorder.Complete(ctx, req) })
 	if err := f.Effective(); err != nil {
 		return d.About(ctx, "once", key, req.LeaseID, err)
 	}
@@ -175,7 +172,7 @@ func (d *desk) headerOf(ctx context.Context, key string, id lockinfo.LeaseID) (h
 // onceFail answers POST /v1/once/{key}/fail: the run has no result, and the next caller
 // does the work.
 func (d *desk) onceFail(ctx context.Context, w http.ResponseWriter, r *door.Request) error {
-	key, _, err := d.onceKey(r)
+	key, err := d.onceKey(r)
 	if err != nil {
 		return err
 	}
@@ -201,25 +198,18 @@ func checkRun(id string) error {
 	return nil
 }
 
-// onceKey returns the do-once key in the path of a request.
-func (d *desk) onceKey(r *door.Request) (string, driver.Recorder, error) {
-	key, err := r.Name("key")
-	if err != nil {
-		return "", nil, err
+// onceKey returns the do-once key in the path of a request, if the store has records.
+func (d *desk) onceKey(r *door.Request) (string, error) {
+	key, err := r.Named("key", caller.Once)
+	if err == nil && d.House.Features.Recorder == nil {
+		err = fmt.Errorf("once %q: do-once work is %w", key, driver.ErrUnsupported)
 	}
-	if err := r.Need(caller.Once, key); err != nil {
-		return "", nil, err
-	}
-	recorder := d.House.Features.Recorder
-	if recorder == nil {
-		return "", nil, fmt.Errorf("once %q: do-once work is %w", key, driver.ErrUnsupported)
-	}
-	return key, recorder, nil
+	return key, err
 }
 
 // onceStatus answers GET /v1/once/{key}.
 func (d *desk) onceStatus(ctx context.Context, w http.ResponseWriter, r *door.Request) error {
-	key, _, err := d.onceKey(r)
+	key, err := d.onceKey(r)
 	if err != nil {
 		return err
 	}
@@ -248,7 +238,7 @@ func (d *desk) onceStatus(ctx context.Context, w http.ResponseWriter, r *door.Re
 
 // onceForget answers DELETE /v1/once/{key}.
 func (d *desk) onceForget(ctx context.Context, w http.ResponseWriter, r *door.Request) error {
-	key, _, err := d.onceKey(r)
+	key, err := d.onceKey(r)
 	if err == nil {
 		err = r.Act(caller.Action{Kind: "forget", Name: key})
 	}
@@ -256,13 +246,11 @@ func (d *desk) onceForget(ctx context.Context, w http.ResponseWriter, r *door.Re
 		return err
 	}
 	found, err := d.House.Client.Records().Forget(ctx, key)
-	if err == nil {
-		r.House.Limits.Dropped(limit.Record(key))
-	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case !found:
+	}
+	r.House.Limits.Dropped(limit.Record(key))
+	if !found {
 		return unknownKey(key)
 	}
 	w.WriteHeader(http.StatusNoContent)
