@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,7 +86,7 @@ func (g *group) admit() error {
 			return err
 		}
 	}
-	if g.all[0].store.House.Features.AllAcquirer == nil {
+	if g.r.House.Features.AllAcquirer == nil {
 		return fmt.Errorf("several names at once are %w", driver.ErrUnsupported)
 	}
 	var ids []lockinfo.LeaseID
@@ -95,7 +96,7 @@ func (g *group) admit() error {
 		}
 		ids = append(ids, a.Req.LeaseID)
 	}
-	return g.all[0].store.House.Limits.Leases(g.r.Caller, g.all[0].Req.TTL, ids...)
+	return g.r.House.Limits.Leases(g.r.Caller, g.all[0].Req.TTL, ids...)
 }
 
 // take requests all locks, and returns the grants in the order of the request.
@@ -132,7 +133,7 @@ func (g *group) send(ctx context.Context) (reply driver.AllReply, sent time.Time
 	}
 	f := ask.Until(ctx, RequestTimeout, func(ctx context.Context) (err error) {
 		sent = time.Now() // INVARIANT I3: before the request was sent that is answered
-		reply, err = g.all[0].store.House.Features.AllAcquirer.AcquireAll(ctx, reqs)
+		reply, err = g.r.House.Features.AllAcquirer.AcquireAll(ctx, reqs)
 		for _, a := range g.all {
 			a.doubt = a.doubt || err != nil && !driver.Definite(err)
 		}
@@ -158,12 +159,7 @@ func (g *group) each(f func(i int) error) error {
 	if fault := g.r.Some(len(g.all), door.AtOnce, func(i int) { errs[i] = f(i) }); fault != nil {
 		return fault
 	}
-	for _, err := range errs {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(errs...)
 }
 
 // settle cancels the leases of a client without a key, if the outcome is unknown, and
@@ -173,11 +169,11 @@ func (g *group) settle(err error) {
 	for _, a := range g.all {
 		switch {
 		case err == nil:
-			g.all[0].store.House.Limits.Renewed(g.r.Caller, a.Req.LeaseID, a.Req.TTL)
+			g.r.House.Limits.Renewed(g.r.Caller, a.Req.LeaseID, a.Req.TTL)
 		case !a.keyed && (a.doubt || errors.Is(err, context.Canceled)):
 			a.abandon()
 		case Definite(err) && !there:
-			g.all[0].store.House.Limits.Ended(g.r.Caller, a.Req.LeaseID)
+			g.r.House.Limits.Ended(g.r.Caller, a.Req.LeaseID)
 		}
 	}
 }

@@ -20,14 +20,13 @@ import (
 
 // A found is the lease that the store has under a lease ID, or the place.
 type found struct {
-	there bool
-	mode  lockinfo.Mode
-	token uint64 // 0: it is a place
-	who   lockinfo.Holder
-	since time.Duration
-	ends  time.Time // the lease lasts until then at least
-	sent  time.Time // before the look
+	lockinfo.Holding // whose token is 0 if it is a place
+	there            bool
+	sent             time.Time // before the look
 }
+
+// ends returns until when the lease lasts at least.
+func (f found) ends() time.Time { return f.sent.Add(f.ExpiresIn) }
 
 // look reads the lease or place of the lease ID.
 func (a *Attempt) look(ctx context.Context) (f found, err error) {
@@ -35,18 +34,14 @@ func (a *Attempt) look(ctx context.Context) (f found, err error) {
 	if err != nil {
 		return f, a.Failed(err)
 	}
-	f.sent = sent
 	for _, h := range lock.Live() {
 		if a.Req.LeaseID.Is(h.LeaseID) {
-			f.there, f.mode, f.token = true, h.Mode, h.Token
-			f.who, f.since, f.ends = h.Holder, h.Since, f.sent.Add(h.ExpiresIn)
-			return f, nil
+			return found{h, true, sent}, nil
 		}
 	}
 	for _, p := range lock.Queue {
 		if a.Req.LeaseID.Is(p.LeaseID) {
-			f.there, f.mode, f.who, f.since = true, p.Mode, p.Holder, p.Since
-			return f, nil
+			return found{lockinfo.Holding{Mode: p.Mode, Holder: p.Holder, Since: p.Since}, true, sent}, nil
 		}
 	}
 	return f, nil
@@ -60,7 +55,7 @@ func (a *Attempt) meet(ctx context.Context) (err error) {
 	}
 	a.Req.First = false
 	// A copy of this very request may have come before its repeat.
-	a.repeated = a.seen.there && (!a.doubt || a.seen.since > a.seen.sent.Sub(a.began))
+	a.repeated = a.seen.there && (!a.doubt || a.seen.Since > a.seen.sent.Sub(a.began))
 	return a.compare(a.seen)
 }
 
@@ -70,7 +65,7 @@ func (a *Attempt) recognise(ctx context.Context, g Grant) (Grant, error) {
 	if !a.repeated {
 		return g, nil
 	}
-	if a.seen.token != g.Token {
+	if a.seen.Token != g.Token {
 		f, err := a.look(ctx)
 		if err == nil {
 			err = a.compare(f)
@@ -80,9 +75,9 @@ func (a *Attempt) recognise(ctx context.Context, g Grant) (Grant, error) {
 		}
 		a.seen = f
 	}
-	g.Repeated, g.holder = true, a.seen.who
-	if a.seen.token == g.Token {
-		g.ends = a.seen.ends
+	g.Repeated, g.holder = true, a.seen.Holder
+	if a.seen.Token == g.Token {
+		g.ends = a.seen.ends()
 	}
 	return g, nil
 }
@@ -92,21 +87,21 @@ func (a *Attempt) compare(f found) error {
 	switch {
 	case !f.there:
 		return nil
-	case f.mode != a.Req.Mode, f.token != 0 && f.token <= a.Req.MinToken, !sameTerms(f.who, a.Req.Holder):
+	case f.Mode != a.Req.Mode, f.Token != 0 && f.Token <= a.Req.MinToken, !sameTerms(f.Holder, a.Req.Holder):
 		return &door.Refusal{
 			Status: http.StatusUnprocessableEntity, Code: "key-reused",
 			Detail: a.about(fmt.Sprintf("this Idempotency-Key was used for another request, which has %s: draw a key for each attempt to work", f.what())),
 		}
-	case !sameHolder(f.who, a.Req.Holder):
+	case !sameHolder(f.Holder, a.Req.Holder):
 		return &door.Refusal{
 			Status: http.StatusConflict, Code: "other-holder",
-			Detail: a.about(fmt.Sprintf("the request with this Idempotency-Key was that of %s: draw a key for each attempt to work", f.who)),
+			Detail: a.about(fmt.Sprintf("the request with this Idempotency-Key was that of %s: draw a key for each attempt to work", f.Holder)),
 			More: func(p *wire.Problem) {
-				p.Holders = []wire.Blocker{wire.BlockerOf(driver.Blocker{Holder: f.who, Since: f.since, ExpiresIn: time.Until(f.ends)})}
+				p.Holders = []wire.Blocker{wire.BlockerOf(driver.Blocker{Holder: f.Holder, Since: f.Since, ExpiresIn: time.Until(f.ends())})}
 			},
 		}
 	}
-	return a.otherRequest(f.who.Fingerprint)
+	return a.otherRequest(f.Holder.Fingerprint)
 }
 
 // sameHolder compares the fields that clients choose. One lease ID belongs to one caller.
@@ -116,18 +111,18 @@ func sameHolder(a, b lockinfo.Holder) bool {
 
 // what describes a lease or a place for people.
 func (f found) what() string {
-	text := "mode " + f.mode.Kind()
-	if f.mode.Limit() != 0 {
-		text += " with " + f.mode.String()
+	text := "mode " + f.Mode.Kind()
+	if f.Mode.Limit() != 0 {
+		text += " with " + f.Mode.String()
 	}
-	if f.token != 0 {
-		text += fmt.Sprintf(" and the token %d", f.token)
+	if f.Token != 0 {
+		text += fmt.Sprintf(" and the token %d", f.Token)
 	}
-	if f.who.Labels[namesLabel] != "" {
+	if f.Holder.Labels[namesLabel] != "" {
 		text += ", together with other names"
 	}
 	for _, label := range []string{minHoldLabel, LockDelayLabel} {
-		if value := f.who.Labels[label]; value != "" {
+		if value := f.Holder.Labels[label]; value != "" {
 			text += " and " + strings.TrimPrefix(label, "holdfast/") + " " + value
 		}
 	}

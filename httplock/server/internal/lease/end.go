@@ -48,9 +48,9 @@ func (d *Store) About(ctx context.Context, what, name string, id lockinfo.LeaseI
 	if errors.Is(err, driver.ErrLost) {
 		err = d.why(ctx, name, id)
 	}
-	broken := (*lockinfo.BrokenError)(nil)
 	err = fmt.Errorf("%s %q: %w", what, name, err)
-	if !errors.As(err, &broken) {
+	broken, ok := errors.AsType[*lockinfo.BrokenError](err)
+	if !ok {
 		return err
 	}
 	refusal := *door.RefusalOf(err)
@@ -60,16 +60,12 @@ func (d *Store) About(ctx context.Context, what, name string, id lockinfo.LeaseI
 
 // why returns the break that ended a lease, if the store remembers one.
 func (d *Store) why(ctx context.Context, name string, id lockinfo.LeaseID) error {
-	if d.House.Features.Breaker == nil {
-		return driver.ErrLost
-	}
-	broken, err := d.House.Features.Breaker.Breaks(ctx, name)
-	if err != nil {
-		return driver.ErrLost
-	}
-	for _, b := range broken {
-		if id.Is(b.LeaseID) {
-			return b.Err()
+	if breaker := d.House.Features.Breaker; breaker != nil {
+		broken, _ := breaker.Breaks(ctx, name) // without an answer, it counts as lost
+		for _, b := range broken {
+			if id.Is(b.LeaseID) {
+				return b.Err()
+			}
 		}
 	}
 	return driver.ErrLost

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,9 +33,7 @@ func labels(want *wire.LeaseRequest) map[string]string {
 		return want.Labels
 	}
 	all := map[string]string{}
-	for name, value := range want.Labels {
-		all[name] = value
-	}
+	maps.Copy(all, want.Labels)
 	for name, value := range map[string]int64{minHoldLabel: want.MinHoldMS, LockDelayLabel: want.LockDelayMS} {
 		if delete(all, name); value > 0 {
 			all[name] = strconv.FormatInt(value, 10)
@@ -73,7 +72,6 @@ func Labelled(id lockinfo.LeaseID, set bool) lockinfo.LeaseID {
 // A Holding is a lease in the store.
 type Holding struct {
 	lockinfo.Holding
-	Mode lockinfo.Mode
 	sent time.Time // before the request was sent
 }
 
@@ -85,7 +83,7 @@ func (d *Store) Holding(ctx context.Context, name string, id lockinfo.LeaseID) (
 	}
 	for _, h := range lock.Live() {
 		if id.Is(h.LeaseID) {
-			return Holding{h, lock.Mode, sent}, nil
+			return Holding{h, sent}, nil
 		}
 	}
 	return Holding{}, driver.ErrLost
@@ -121,8 +119,5 @@ func (d *Store) keepFor(ctx context.Context, name string, id lockinfo.LeaseID) (
 	case err != nil:
 		return 0, err
 	}
-	if hold := Term(h.Holder, minHoldLabel); hold > 0 {
-		return max(0, hold-h.Since), nil
-	}
-	return 0, nil
+	return max(0, Term(h.Holder, minHoldLabel)-h.Since), nil
 }
