@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -84,12 +85,7 @@ func conditionOf(r *door.Request) (c condition, err error) {
 
 // knows reports whether the caller has this answer already.
 func (c condition) knows(s sight) bool {
-	for _, tag := range c.tags {
-		if s.tag == "W/"+tag {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(c.tags, strings.TrimPrefix(s.tag, "W/"))
 }
 
 // A sight is the result of one look at a name.

@@ -52,9 +52,6 @@ func (k *watches) join(name string) (w *watch, leave func()) {
 	defer k.mu.Unlock()
 	if w = k.all[name]; w == nil {
 		w = &watch{watches: k, wake: make(chan struct{}, 1), next: make(chan struct{})}
-		if k.all == nil {
-			k.all = map[string]*watch{}
-		}
 		k.all[name] = w
 		w.stop = k.house.Go("watch", func(ctx context.Context) { w.run(ctx, name) })
 	}
@@ -136,7 +133,7 @@ func (k *watches) hear(e lockinfo.HistoryEvent) {
 // openWatches makes the watches of a door.
 func (d *desk) openWatches() {
 	k, h := &d.watches, d.house
-	k.house, k.pause = h, watchPause
+	k.house, k.pause, k.all = h, watchPause, map[string]*watch{}
 	k.see = func(ctx context.Context, name string) (s sight) {
 		ctx, cancel := ask.Limit(ctx, lease.RequestTimeout)
 		defer cancel()

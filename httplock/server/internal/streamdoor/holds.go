@@ -3,6 +3,8 @@ package streamdoor
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
 	"sync"
 
 	"github.com/holdfast-locks/holdfast"
@@ -38,9 +40,6 @@ func (k *holds) take(id lockinfo.LeaseID) *hold {
 	defer k.mu.Unlock()
 	h := k.all[id]
 	if h == nil {
-		if k.all == nil {
-			k.all = map[lockinfo.LeaseID]*hold{}
-		}
 		h = &hold{holds: k, id: id}
 		k.all[id] = h
 	}
@@ -152,10 +151,7 @@ func (k *holds) end(id lockinfo.LeaseID, e *ending) {
 func (k *holds) leave() {
 	k.mu.Lock()
 	k.left = true
-	all := make([]*hold, 0, len(k.all))
-	for _, h := range k.all {
-		all = append(all, h)
-	}
+	all := slices.Collect(maps.Values(k.all))
 	k.mu.Unlock()
 	for _, h := range all {
 		h.leave()

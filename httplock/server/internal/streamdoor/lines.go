@@ -1,6 +1,7 @@
 package streamdoor
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -41,10 +42,7 @@ func (l *lines) write(line wire.HoldLine) (err error) {
 			err = l.send(append(text, '\n'))
 		}
 	})
-	if fault != nil {
-		return fault
-	}
-	return err
+	return cmp.Or(fault, err)
 }
 
 // ping writes the line that thousands of streams write every few seconds, as write would,

@@ -3,6 +3,7 @@
 package streamdoor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +32,7 @@ type streams struct {
 // for a stream. leave leaves the leases of all streams, when the server drains: their
 // clients go on at another server.
 func Open(h *door.House) (s *lease.Store, answer door.Func, leave func()) {
-	d := &streams{}
+	d := &streams{holds: holds{all: map[lockinfo.LeaseID]*hold{}}}
 	d.Store = lease.New(h, func(id lockinfo.LeaseID) { d.holds.end(id, &ending{event: "released"}) })
 	deaf := func() {}
 	if teller := h.Features.LossTeller; teller != nil {
@@ -105,41 +106,30 @@ func (d *streams) newStream(w http.ResponseWriter, r *door.Request) (s *stream, 
 func (s *stream) run() error {
 	h := s.door.holds.take(s.Req.LeaseID)
 	defer s.door.holds.drop(h)
-	if err := s.take(); err != nil {
+	var err error
+	if s.grant, err = s.await(); err != nil {
 		return s.refuse(h, err)
 	}
 	s.finish(s.keep(h))
 	return nil
 }
 
-// take waits for the lock.
-func (s *stream) take() (err error) {
-	s.grant, err = s.await()
-	return err
-}
-
 // refuse answers without the lock: by a line, if there was one before.
 func (s *stream) refuse(h *hold, err error) error {
+	draining := s.R.NewWork()
 	switch {
 	case s.gone():
 		s.giveUpPlace(h)
 		return nil
-	case s.R.NewWork() != nil:
-		err = s.R.NewWork()
-		if s.out.open {
-			s.finish(&ending{event: "moved"})
-			return nil
-		}
-	case errors.Is(err, door.ErrRevoked) && s.out.open: // with a new token the same key goes on
+	case !s.out.open:
+		return cmp.Or(draining, err)
+	case draining != nil, errors.Is(err, door.ErrRevoked): // with a new token the same key goes on
 		s.finish(&ending{event: "moved"})
-		return nil
-	}
-	if s.out.open {
+	default:
 		refusal := door.RefusalOf(s.R.Told(err))
 		s.finish(&ending{event: "refused", code: refusal.Code, detail: refusal.Detail})
-		return nil
 	}
-	return err
+	return nil
 }
 
 // gone reports whether the client has disconnected, or was given up.
