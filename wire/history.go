@@ -44,12 +44,10 @@ func HistoryEventOf(e lockinfo.HistoryEvent) HistoryEvent {
 	if e.Kind == lockinfo.HistoryGap {
 		return v
 	}
-	who := WhoOf(e.Holder)
-	v.ID, v.Name, v.AgoMS, v.Holder = e.ID, e.Name, Left(e.Ago), &who
+	v.ID, v.Name, v.AgoMS, v.Holder = e.ID, e.Name, Left(e.Ago), new(WhoOf(e.Holder))
 	v.Mode, v.Limit, v.Permits, v.Author, v.Reason = e.Mode.Kind(), e.Mode.Limit(), e.Mode.Permits(), e.Author, e.Reason
 	if e.Token > 0 {
-		token := TokenOf(e.Token)
-		v.Token = &token
+		v.Token = new(TokenOf(e.Token))
 	}
 	if e.Kind == lockinfo.HistoryHandedOver || e.Kind == lockinfo.HistoryGaveUp {
 		v.WaitedMS = Left(e.Waited)

@@ -166,8 +166,7 @@ func held(h lockinfo.Holding) *int64 {
 	if h.Foreign() {
 		return nil
 	}
-	ms := h.Since.Milliseconds()
-	return &ms
+	return new(h.Since.Milliseconds())
 }
 
 // known returns the milliseconds of a duration, or nil for 0.
@@ -186,8 +185,7 @@ func Left(d time.Duration) *int64 {
 	if d == lockinfo.Never {
 		return nil
 	}
-	ms := d.Milliseconds()
-	return &ms
+	return new(d.Milliseconds())
 }
 
 // A Locks is one page of a list, sorted by name.

@@ -33,8 +33,7 @@ func (d *desk) lists() {
 		records = recorder.ListRecords
 	}
 	handleList(d, form.List, locks, func(v *visit, l lockinfo.LockState) (string, form.Line) {
-		f := form.LockOf(l, v.show())
-		return l.Name, form.Line{Lock: &f}
+		return l.Name, form.Line{Lock: new(form.LockOf(l, v.show()))}
 	})
 	handleList(d, form.ListRecords, records, func(_ *visit, info driver.RecordInfo) (string, form.Line) {
 		return info.Name, form.Line{Record: &info}

@@ -160,8 +160,7 @@ func (a *Attempt) answer(g Grant) wire.Lease {
 		TTLMS: a.Want.TTLMS, ExpiresInMS: a.Left(g),
 	}
 	if g.Repeated {
-		who := wire.WhoOf(g.holder)
-		v.Repeated, v.Holder = true, &who
+		v.Repeated, v.Holder = true, new(wire.WhoOf(g.holder))
 	}
 	return v
 }

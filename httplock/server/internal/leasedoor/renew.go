@@ -52,8 +52,8 @@ func (d *leases) renew(ctx context.Context, w http.ResponseWriter, r *door.Reque
 		})
 	}
 	return answerRefs(w, r, refs, one, results, func(ref wire.LeaseRef, res result, v *wire.LeaseResult) {
-		ends := lease.Left(lease.MS(ref.TTLMS), res.sent)
-		v.Status, v.TTLMS, v.ExpiresInMS, v.Token = http.StatusOK, ref.TTLMS, &ends, res.token
+		v.Status, v.TTLMS, v.Token = http.StatusOK, ref.TTLMS, res.token
+		v.ExpiresInMS = new(lease.Left(lease.MS(ref.TTLMS), res.sent))
 	})
 }
 

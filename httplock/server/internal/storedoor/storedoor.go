@@ -86,8 +86,7 @@ func (d *desk) tell(v *wire.Store, trip answer[time.Duration]) {
 	case trip.err != nil:
 		v.Reason = trip.err.Error()
 	default:
-		ms := float64(trip.found.Microseconds()) / 1e3
-		v.Answers, v.RoundTripMS = true, &ms
+		v.Answers, v.RoundTripMS = true, new(float64(trip.found.Microseconds())/1e3)
 	}
 	if trip.known {
 		v.SinceMS = wire.Left(time.Since(trip.since))
@@ -97,9 +96,8 @@ func (d *desk) tell(v *wire.Store, trip answer[time.Duration]) {
 // judge reports how fit the store is. A server that drains starts no diagnosis.
 func (d *desk) judge(v *wire.Store, check answer[driver.Diagnosis], stops bool) {
 	if !check.at.IsZero() {
-		diagnosis := wire.DiagnosisOf(check.found, d.name, diagnosedTTL)
-		ago := time.Since(check.at).Milliseconds()
-		v.Diagnosis, v.CheckedAgoMS = &diagnosis, &ago
+		v.Diagnosis = new(wire.DiagnosisOf(check.found, d.name, diagnosedTTL))
+		v.CheckedAgoMS = new(time.Since(check.at).Milliseconds())
 	}
 	switch {
 	case check.err != nil:

@@ -136,9 +136,9 @@ func (s *stream) held(age, remaining time.Duration) error {
 		return s.out.ping(age, remaining)
 	}
 	s.began = true
-	line, token := wire.HoldLine{Event: "acquired", AtMS: age.Milliseconds()}, wire.TokenOf(s.grant.Token)
+	line := wire.HoldLine{Event: "acquired", AtMS: age.Milliseconds()}
 	line.LeaseID, line.Name, line.Mode = string(s.Req.LeaseID), s.Req.Name, s.Req.Mode.Kind()
-	line.Token, line.TTLMS = &token, s.Want.TTLMS
+	line.Token, line.TTLMS = new(wire.TokenOf(s.grant.Token)), s.Want.TTLMS
 	line.OnClose, line.Renew = s.onClose(), s.form.renew()
 	line.PingMS, line.QuietMS = s.times.ping().Milliseconds(), s.times.quiet().Milliseconds()
 	line.ExpiresInMS = wire.Left(remaining)
