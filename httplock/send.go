@@ -149,12 +149,11 @@ var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 // unsent returns the error of a request without a reply, and whether it certainly was not
 // sent.
 func (e *engine) unsent(ctx context.Context, at *server, err error) (again bool, _ error) {
-	var none *connectError
-	var dial *net.OpError
+	dial, isNet := errors.AsType[*net.OpError](err)
 	switch {
 	case e.life.Err() != nil:
 		return false, fmt.Errorf("the engine was closed before the answer came")
-	case errors.As(err, &none), errors.As(err, &dial) && dial.Op == "dial":
+	case errors.As(err, new(*connectError)), isNet && dial.Op == "dial":
 		return true, fmt.Errorf("%w: no connection to %s: %w", driver.ErrUnavailable, at.name, err)
 	case ctx.Err() != nil:
 		if end, ok := ctx.Deadline(); ok && !time.Now().Before(end) {

@@ -44,9 +44,8 @@ func (x *exchange) read() (wire.Problem, error) {
 		return large, errTooLarge
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, x.opts.MaxRequest))
-	var tooLarge *http.MaxBytesError // of our limit, or of one that others have set
 	switch {
-	case errors.As(err, &tooLarge):
+	case errors.As(err, new(*http.MaxBytesError)): // of our limit, or of one that others have set
 		return large, errTooLarge
 	case err != nil:
 		return refusal(http.StatusBadRequest, "body_unreadable", "the body of the request did not arrive as a whole"), err

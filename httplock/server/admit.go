@@ -41,15 +41,14 @@ func (s *Server) admit(w http.ResponseWriter, r *door.Request) error {
 		s.mux.ServeHTTP(w, r.Request)
 		return nil
 	}
-	c, err := s.identify(w, r)
-	if err != nil {
+	if err := s.identify(w, r); err != nil {
 		_, r.Pattern = s.mux.Handler(r.Request) // for the log and for metrics
 		return err
 	}
 	if r.Method == http.MethodHead || !plainPath(r.Request) {
 		return s.nothing(w, r)
 	}
-	inside := r.WithContext(caller.With(r.Context(), c))
+	inside := r.WithContext(caller.With(r.Context(), r.Caller))
 	s.mux.ServeHTTP(w, inside)
 	r.Pattern = inside.Pattern // for a handler around this server that counts
 	return nil
@@ -62,11 +61,10 @@ func (s *Server) Guard(right caller.Rights, h http.Handler) http.Handler {
 		if err := s.fromElsewhere(w, r.Request, s.callers != nil); err != nil {
 			return err
 		}
-		c, err := s.identify(w, r)
-		if err != nil {
+		if err := s.identify(w, r); err != nil {
 			return err
 		}
-		if !c.MayAll(right, "") {
+		if !r.Caller.MayAll(right, "") {
 			return &door.Refusal{
 				Status: http.StatusForbidden, Code: "not-permitted",
 				Detail: fmt.Sprintf("you lack the right %q to every name", right),
@@ -148,17 +146,14 @@ func (s *Server) answersTo(host string) bool {
 	return host == "localhost" || slices.ContainsFunc(s.hosts, func(name string) bool { return strings.EqualFold(name, host) })
 }
 
-// identify returns the caller of r.
-func (s *Server) identify(w http.ResponseWriter, r *door.Request) (*caller.Caller, error) {
-	c := &everybody
-	if s.callers != nil {
-		var err error
-		if c, err = s.known(w, r); err != nil {
-			return nil, err
-		}
+// identify sets the caller of r.
+func (s *Server) identify(w http.ResponseWriter, r *door.Request) (err error) {
+	if s.callers == nil {
+		r.Caller = &everybody
+		return nil
 	}
-	r.Caller = c
-	return c, nil
+	r.Caller, err = s.known(w, r)
+	return err
 }
 
 // known returns the caller of r, by the token of its session if it has one.
@@ -201,8 +196,7 @@ func unknownCaller(w http.ResponseWriter, r *door.Request, err error) error {
 	challenge := door.Challenge
 	if err != nil {
 		challenge += door.WrongToken
-		var wrong caller.Wrong
-		if errors.As(err, &wrong) {
+		if wrong, ok := errors.AsType[caller.Wrong](err); ok {
 			refusal.Detail = "the server does not know you: " + wrong.Error()
 		}
 	}

@@ -28,8 +28,7 @@ func ErrorOf(err error) *Error {
 	if e.Code == "" {
 		e.Code = unknown
 	}
-	var broken *lockinfo.BrokenError
-	if errors.As(err, &broken) {
+	if broken, ok := errors.AsType[*lockinfo.BrokenError](err); ok {
 		e.Author, e.Reason = broken.Author, broken.Reason
 	}
 	return e

@@ -162,12 +162,10 @@ var errNotJSON error = &Refusal{
 }
 
 func badBody(err error) error {
-	var large *http.MaxBytesError
-	var exceeded *limit.Exceeded
 	switch {
-	case errors.As(err, &exceeded):
+	case errors.As(err, new(*limit.Exceeded)):
 		return err
-	case errors.As(err, &large):
+	case errors.As(err, new(*http.MaxBytesError)):
 		return &Refusal{Status: http.StatusRequestEntityTooLarge, Code: "body-too-large", Detail: "the body is too large"}
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return &Refusal{Status: http.StatusRequestTimeout, Code: "body-too-slow", Detail: "the body did not come within " + BodyTime.String()}

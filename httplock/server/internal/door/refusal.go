@@ -1,7 +1,6 @@
 package door
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -67,12 +66,10 @@ const again = time.Second
 // RefusalOf returns the refusal for any error. After an unknown error the outcome is
 // unknown.
 func RefusalOf(err error) *Refusal {
-	var refusal *Refusal
-	if errors.As(err, &refusal) {
+	if refusal, ok := errors.AsType[*Refusal](err); ok {
 		return refusal
 	}
-	var exceeded *limit.Exceeded
-	if errors.As(err, &exceeded) {
+	if exceeded, ok := errors.AsType[*limit.Exceeded](err); ok {
 		status := http.StatusTooManyRequests
 		if exceeded.Busy {
 			status = http.StatusServiceUnavailable
@@ -83,8 +80,8 @@ func RefusalOf(err error) *Refusal {
 	if code.Name == "" {
 		code = codes.Of(driver.ErrOutcomeUnknown)
 	}
-	refusal = &Refusal{Status: code.Status, Code: code.Name, Detail: err.Error()}
-	if cmp.Or(refusal.Status == http.StatusConflict, refusal.Status == http.StatusServiceUnavailable) {
+	refusal := &Refusal{Status: code.Status, Code: code.Name, Detail: err.Error()}
+	if refusal.Status == http.StatusConflict || refusal.Status == http.StatusServiceUnavailable {
 		refusal.Again = again
 	}
 	return refusal

@@ -125,8 +125,7 @@ func (d *desk) longest(method string) int64 {
 // which the library adds.
 func (v *visit) need(right caller.Rights, name string) error {
 	err := v.Need(right, name)
-	var refusal *door.Refusal
-	if errors.As(err, &refusal) && refusal.Code == "not-permitted" {
+	if refusal, ok := errors.AsType[*door.Refusal](err); ok && refusal.Code == "not-permitted" {
 		nameless := *refusal
 		nameless.Detail = lacks(right).Error()
 		return &nameless

@@ -2,6 +2,7 @@ package eventdoor
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
@@ -88,10 +89,7 @@ func sum(a, b wire.Contended) wire.Contended {
 
 // heaviest sorts names by their waits in sum, the longest first.
 func heaviest(all map[string]wire.Contended) []wire.Contended {
-	list := make([]wire.Contended, 0, len(all))
-	for _, one := range all {
-		list = append(list, one)
-	}
+	list := slices.AppendSeq(make([]wire.Contended, 0, len(all)), maps.Values(all))
 	slices.SortFunc(list, func(a, b wire.Contended) int {
 		return cmp.Or(cmp.Compare(b.WaitedMS, a.WaitedMS), cmp.Compare(a.Name, b.Name))
 	})

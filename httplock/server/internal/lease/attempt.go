@@ -135,11 +135,11 @@ func (a *Attempt) Wait(ctx context.Context, limit time.Duration, told func(drive
 	if err != nil && !a.keyed && (a.doubt || a.Blocker.Place > 0 && !a.gaveUp) {
 		a.abandon()
 	}
-	limits, queued := a.R.House.Limits, (*queuedError)(nil)
+	limits := a.R.House.Limits
 	switch {
 	case err == nil:
 		limits.Renewed(a.R.Caller, a.Req.LeaseID, a.Req.TTL)
-	case errors.As(err, &queued), !Definite(err), a.seen.there: // a lease may exist, now or soon
+	case errors.As(err, new(*queuedError)), !Definite(err), a.seen.there: // a lease may exist, now or soon
 	default:
 		limits.Ended(a.R.Caller, a.Req.LeaseID)
 	}
@@ -148,8 +148,7 @@ func (a *Attempt) Wait(ctx context.Context, limit time.Duration, told func(drive
 
 // Definite reports whether no lease exists after err.
 func Definite(err error) bool {
-	var done *DoneError
-	return errors.As(err, &done) || door.RefusalOf(err).Code != codes.Of(driver.ErrOutcomeUnknown).Name
+	return errors.As(err, new(*DoneError)) || door.RefusalOf(err).Code != codes.Of(driver.ErrOutcomeUnknown).Name
 }
 
 // answer describes the lease for the client. It has the terms of this request, to which

@@ -121,11 +121,10 @@ func (d *Store) Serve(w http.ResponseWriter, r *door.Request) error {
 // Serve waits for as long as the request allows, and answers with the lease or the place.
 func (a *Attempt) Serve(w http.ResponseWriter) error {
 	g, err := a.WaitPatiently()
-	var queued *queuedError
-	switch {
-	case errors.As(err, &queued):
+	if queued, ok := errors.AsType[*queuedError](err); ok {
 		return queued.write(w)
-	case err != nil:
+	}
+	if err != nil {
 		return err
 	}
 	status := g.Status()

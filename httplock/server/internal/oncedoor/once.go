@@ -44,8 +44,7 @@ func (d *desk) onceBegin(w http.ResponseWriter, r *door.Request) error {
 		return err
 	}
 	err = a.Serve(w)
-	var done *lease.DoneError
-	if errors.As(err, &done) {
+	if done, ok := errors.AsType[*lease.DoneError](err); ok {
 		return door.Write(w, http.StatusOK, onceDone(a.Req.Name, done.Header.Token, done.Value))
 	}
 	return err

@@ -45,8 +45,8 @@ func (s *Shapes) Unmarshal(data []byte, v any) error {
 
 // plain describes an error in terms of JSON instead of Go.
 func plain(err error) error {
-	var wrong *json.UnmarshalTypeError
-	if !errors.As(err, &wrong) {
+	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
+	if !ok {
 		return err
 	}
 	return fmt.Errorf("%s: want %s, got %s", quoted(wrong.Field), want(wrong.Type), wrong.Value)
