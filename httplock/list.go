@@ -1,7 +1,9 @@
 package httplock
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,40 +16,36 @@ import (
 
 // List implements driver.Lister. The locks come as the server finds them.
 func (e *engine) List(ctx context.Context, prefix string) iter.Seq2[lockinfo.LockState, error] {
-	return listed(ctx, e, e.capable.List, form.List, prefix, func(l form.Line) (lock lockinfo.LockState, ok bool) {
-		if l.Lock == nil {
-			return lock, false
-		}
-		return l.Lock.State(), true
+	return listed(ctx, e, e.capable.List, form.List, prefix, func(l form.Line, yield func(lockinfo.LockState, error) bool) bool {
+		return l.Lock == nil || yield(l.Lock.State(), nil)
 	})
 }
 
 // ListRecords implements driver.Recorder.
 func (e *engine) ListRecords(ctx context.Context, prefix string) iter.Seq2[driver.RecordInfo, error] {
-	return listed(ctx, e, e.capable.Records, form.ListRecords, prefix, func(l form.Line) (info driver.RecordInfo, ok bool) {
-		if l.Record == nil {
-			return info, false
-		}
-		return *l.Record, true
+	return listed(ctx, e, e.capable.Records, form.ListRecords, prefix, func(l form.Line, yield func(driver.RecordInfo, error) bool) bool {
+		return l.Record == nil || yield(*l.Record, nil)
 	})
 }
 
-// listed asks for a list when its first element is asked for. What of returns of a line
-// is yielded.
-func listed[T any](ctx context.Context, e *engine, flag bool, method, prefix string, of func(form.Line) (T, bool)) iter.Seq2[T, error] {
+// listed asks for a list when its first element is asked for. each yields what a line has, and
+// reports whether to go on.
+func listed[T any](
+	ctx context.Context, e *engine, flag bool, method, prefix string, each func(form.Line, func(T, error) bool) bool,
+) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		err := unsupported(method)
 		if flag {
-			err = e.lines(ctx, method, prefix, func(l form.Line) bool {
-				v, ok := of(l)
-				return !ok || yield(v, nil)
-			})
+			err = e.lines(ctx, method, prefix, func(l form.Line) bool { return each(l, yield) })
 		}
 		if err != nil {
 			yield(*new(T), err)
 		}
 	}
 }
+
+// lineBuffer is how much of a list is read at once.
+const lineBuffer = 32 << 10
 
 // lines calls each with the lines of a list until it returns false, or the list ends. After
 // an error the list is incomplete.
@@ -65,7 +63,7 @@ func (e *engine) lines(ctx context.Context, method, prefix string, each func(for
 		return err
 	}
 	defer func() { _ = response.Body.Close() }()
-	for d := lines(response.Body); ; {
+	for d := json.NewDecoder(bufio.NewReaderSize(response.Body, lineBuffer)); ; {
 		var l form.Line
 		switch err := d.Decode(&l); {
 		case ctx.Err() != nil:

@@ -47,7 +47,7 @@ func Open(ctx context.Context, rawURL string, opts *Options) (*Engine, error) {
 	if opts != nil {
 		o = *opts
 	}
-	e := &engine{id: string(lockinfo.NewLeaseID()), began: time.Now()}
+	e := &engine{id: string(lockinfo.NewLeaseID()), began: time.Now(), routes: routes{of: map[string]uint32{}}}
 	e.life, e.end = context.WithCancel(context.Background())
 	e.conns = conns{o.Dial, e.life}
 	e.notices.engine = e

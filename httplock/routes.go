@@ -29,9 +29,6 @@ func (r *routes) learn(name string, route uint32) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.of == nil {
-		r.of = map[string]uint32{}
-	}
 	if !ok && len(r.of) >= mostRoutes {
 		for other := range r.of { // any one
 			delete(r.of, other)

@@ -1,7 +1,6 @@
 package httplock
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -93,11 +92,4 @@ func (e *engine) openAny(ctx context.Context, method string, req any) (response 
 		}
 	}
 	return response, err
-}
-
-// lineBuffer is how much of a list is read at once.
-const lineBuffer = 32 << 10
-
-func lines(body io.Reader) *json.Decoder {
-	return json.NewDecoder(bufio.NewReaderSize(body, lineBuffer))
 }
