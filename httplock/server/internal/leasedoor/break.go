@@ -32,13 +32,7 @@ func (d *leases) breakLock(ctx context.Context, w http.ResponseWriter, r *door.R
 		ID: lockinfo.NewLeaseID(), Name: name, Token: want.FencingToken, Older: want.Older, Closed: want.Closed,
 		Author: r.Caller.Name, Reason: want.Reason,
 	}
-	if err := driver.CheckBreak(req.Author, req.Reason); err != nil {
-		return door.Invalid(err.Error())
-	}
-	if err := checkToken(req.Token); err != nil {
-		return err
-	}
-	if err := r.Act(caller.Action{Kind: "break", Name: name, Token: req.Token, Older: req.Older, Reason: req.Reason}); err != nil {
+	if err := mayAct(r, caller.Action{Kind: "break", Name: name, Token: req.Token, Older: req.Older, Reason: req.Reason}); err != nil {
 		return err
 	}
 	if r.Header.Get(oncehttp.Header) != "" { // then a repeat is answered as the first time
@@ -86,10 +80,13 @@ func tokenIsOver(what, name string, token uint64) error {
 	}
 }
 
-// checkToken checks the token that names a lease.
-func checkToken(token uint64) error {
-	if token == 0 || token > driver.MaxToken {
+// mayAct returns a refusal unless the caller may do a, to the lease that its token names.
+func mayAct(r *door.Request, a caller.Action) error {
+	if a.Token == 0 || a.Token > driver.MaxToken {
 		return door.Invalid("fencing_token: want that of the lease that is to end, as GET /v1/locks/{name} shows it")
 	}
-	return nil
+	if err := driver.CheckBreak(r.Caller.Name, a.Reason); err != nil {
+		return door.Invalid(err.Error())
+	}
+	return r.Act(a)
 }

@@ -20,13 +20,7 @@ import (
 func (d *leases) lengthenHold(w http.ResponseWriter, r *door.Request, name string, want wire.HoldRequest) error {
 	ctx, cancel := r.Budgeted()
 	defer cancel()
-	if err := checkToken(want.FencingToken); err != nil {
-		return err
-	}
-	if err := driver.CheckBreak(r.Caller.Name, want.Reason); err != nil {
-		return door.Invalid(err.Error())
-	}
-	if err := r.Act(caller.Action{Kind: "hold", Name: name, Token: want.FencingToken, Reason: want.Reason}); err != nil {
+	if err := mayAct(r, caller.Action{Kind: "hold", Name: name, Token: want.FencingToken, Reason: want.Reason}); err != nil {
 		return err
 	}
 	p := personLease{door: d, r: r, name: name, want: wire.HoldRelease{FencingToken: want.FencingToken}}

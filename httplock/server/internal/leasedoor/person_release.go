@@ -31,13 +31,7 @@ func (d *leases) personRelease(ctx context.Context, w http.ResponseWriter, r *do
 	if err := r.Read(&p.want); err != nil {
 		return err
 	}
-	if err := checkToken(p.want.FencingToken); err != nil {
-		return err
-	}
-	if err := driver.CheckBreak(r.Caller.Name, p.want.Reason); err != nil {
-		return door.Invalid(err.Error())
-	}
-	if err := r.Act(caller.Action{Kind: "release", Name: name, Token: p.want.FencingToken, Reason: p.want.Reason}); err != nil {
+	if err := mayAct(r, caller.Action{Kind: "release", Name: name, Token: p.want.FencingToken, Reason: p.want.Reason}); err != nil {
 		return err
 	}
 	if err := p.giveBack(ctx); err != nil {
