@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -173,7 +172,7 @@ func (d *Dashboard) methods(r *http.Request) (allowed []string) {
 			allowed = append(allowed, method)
 		}
 	}
-	return slices.Clip(allowed)
+	return allowed
 }
 
 // serve lets the server answer r in the name of its user. It removes the cookies, as one of

@@ -97,22 +97,23 @@ func (j *joiner) add(name string) error {
 			return fmt.Errorf("%s: it uses the name %s", name, variable(other))
 		}
 	}
-	var head bytes.Buffer
 	returned := map[string]string{} // what is exported: the expression for it
 	for _, m := range j.importing.FindAllSubmatch(body, -1) {
 		names := string(m[2])
 		if len(m[1]) > 0 {
 			names = "default as " + string(m[1])
 		}
+		var taken []string
 		from, err := j.from(name, string(m[3]), names, func(theirs, ours string) {
-			fmt.Fprintf(&head, "%s: %s, ", theirs, ours)
+			if theirs != ours {
+				ours = theirs + ": " + ours
+			}
+			taken = append(taken, ours)
 		})
 		if err != nil {
 			return err
 		}
-		list := strings.TrimSuffix(head.String(), ", ")
-		head.Reset()
-		body = bytes.Replace(body, m[0], fmt.Appendf(nil, "const {%s} = %s;\n", short(list), from), 1)
+		body = bytes.Replace(body, m[0], fmt.Appendf(nil, "const {%s} = %s;\n", strings.Join(taken, ", "), from), 1)
 	}
 	for _, m := range j.passing.FindAllSubmatch(body, -1) {
 		var names []string
@@ -178,17 +179,6 @@ func (j *joiner) each(name, names string, each func(name, as string)) error {
 		each(m[1], cmp.Or(m[2], m[1]))
 	}
 	return nil
-}
-
-// short writes {a: a} as {a}.
-func short(list string) string {
-	all := strings.Split(list, ", ")
-	for i, one := range all {
-		if theirs, ours, _ := strings.Cut(one, ": "); theirs == ours {
-			all[i] = theirs
-		}
-	}
-	return strings.Join(all, ", ")
 }
 
 // write writes a script as a function. What it exports is ready when it has run: nothing that
