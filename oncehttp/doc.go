@@ -69,7 +69,6 @@
 // depends on, such as the IDs of the account and of the tenant,
 // and nothing that a client claims. The middleware belongs inside the
 // authentication also because a 401 would be kept like any other response.
-// authentication also because a 401 would be kept like any other response.
 //
 // A request is the same if its method, Host, path, query, body, Content-Type and the
 // fields of Options.Vary are. Anything else that the handler looks at, such as Accept or the

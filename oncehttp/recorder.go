@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/holdfast-locks/holdfast/internal/header"
 )
 
 // A recorder is the http.ResponseWriter of the handler. It holds the response
@@ -120,10 +122,8 @@ func dropped(h http.Header) map[string]bool {
 		"Proxy-Authenticate": true, "Proxy-Authorization": true,
 		"Date": true, "Set-Cookie": true, ReplayedHeader: true,
 	}
-	for _, value := range h["Connection"] {
-		for name := range strings.SplitSeq(value, ",") {
-			drop[http.CanonicalHeaderKey(strings.TrimSpace(name))] = true
-		}
+	for name := range header.List(h, "Connection") {
+		drop[http.CanonicalHeaderKey(name)] = true
 	}
 	return drop
 }

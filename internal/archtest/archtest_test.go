@@ -31,7 +31,7 @@ var mayImport = map[string][]string{
 	"holdfasttest":                        {".", "driver", "internal/ask", "internal/hook", "internal/mem", "internal/testsvc"},
 	"memlock":                             {"driver", "internal/mem"},
 	"memlock/member":                      {"driver", "internal/mem"},
-	"oncehttp":                            {".", "driver", "internal/tell", "observe", "wire", "internal/codes", "internal/problem"},
+	"oncehttp":                            {".", "driver", "internal/tell", "observe", "wire", "internal/codes", "internal/problem", "internal/header"},
 	"lockinfo":                            {"internal/named", "internal/sentinel"},
 	"internal/holders":                    {},
 	"internal/modes":                      {"internal/sentinel"},
