@@ -3,6 +3,7 @@ package onetime
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -65,12 +66,8 @@ func stateError(s driver.VaultState) error {
 
 // isRefusal reports whether err is about the token itself, not the store.
 func isRefusal(err error) bool {
-	for _, e := range []error{ErrMalformed, ErrUnknown, ErrExpired, ErrRevoked, ErrRedeemed} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+	about := []error{ErrMalformed, ErrUnknown, ErrExpired, ErrRevoked, ErrRedeemed}
+	return slices.ContainsFunc(about, func(e error) bool { return errors.Is(err, e) })
 }
 
 // opError adds the verb and, where it is known, which token it was about:

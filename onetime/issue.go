@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/ask"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/observe"
 )
@@ -31,7 +32,7 @@ func (s *Service) Issue(ctx context.Context, payload []byte, ttl time.Duration) 
 		// A copy: after a failure the request may still be on its way.
 		Payload: bytes.Clone(payload),
 	}
-	f := s.repeat(ctx, func(ctx context.Context) error { return s.vault.Deposit(ctx, req) })
+	f := ask.Until(ctx, s.opts.RequestTimeout, func(ctx context.Context) error { return s.vault.Deposit(ctx, req) })
 	if f != nil {
 		return "", opError("issue", d, f.Harmless())
 	}
@@ -69,15 +70,9 @@ func (s *Service) Peek(ctx context.Context, secret string) (Preview, error) {
 	return Preview{Payload: reply.Payload, ExpiresIn: reply.ExpiresIn}, nil
 }
 
-func (s *Service) peek(ctx context.Context, p driver.Proof) (reply driver.VaultReply, err error) {
-	f := s.repeat(ctx, func(ctx context.Context) (err error) {
-		reply, err = s.vault.Peek(ctx, p)
-		return err
-	})
-	if f != nil {
-		return driver.VaultReply{}, f.Harmless()
-	}
-	return reply, nil
+func (s *Service) peek(ctx context.Context, p driver.Proof) (driver.VaultReply, error) {
+	reply, f := ask.Answer(ctx, s.opts.RequestTimeout, s.vault.Peek, p)
+	return reply, f.Harmless()
 }
 
 // Revoke makes sure that the token cannot be redeemed from now on, and deletes its
@@ -104,11 +99,7 @@ func (s *Service) revoke(ctx context.Context, d driver.Digest) error {
 	if err := s.open(); err != nil {
 		return opError("revoke", d, err)
 	}
-	var reply driver.VaultReply
-	f := s.repeat(ctx, func(ctx context.Context) (err error) {
-		reply, err = s.vault.Revoke(ctx, d)
-		return err
-	})
+	reply, f := ask.Answer(ctx, s.opts.RequestTimeout, s.vault.Revoke, d)
 	switch {
 	case f != nil:
 		return opError("revoke", d, f.Effective())

@@ -60,7 +60,7 @@ func (s *Service) pruneBatch(ctx context.Context) (deleted int, more bool, err e
 		return 0, false, err
 	}
 	defer lease.Release(ctx)
-	f := s.repeat(ctx, func(ctx context.Context) (err error) {
+	f := ask.Until(ctx, s.opts.RequestTimeout, func(ctx context.Context) (err error) {
 		deleted, more, err = s.vault.Prune(ctx, s.opts.PruneBatch)
 		return err
 	})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/ask"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/observe"
 )
@@ -117,11 +118,7 @@ func (s *Service) redeemLocked(ctx context.Context, req driver.RedeemRequest) ([
 func (s *Service) itemLock(d driver.Digest) string { return s.opts.Name + "/" + string(d[:32]) }
 
 func (s *Service) redeemUnlocked(ctx context.Context, req driver.RedeemRequest) ([]byte, error) {
-	var reply driver.VaultReply
-	f := s.repeat(ctx, func(ctx context.Context) (err error) {
-		reply, err = s.vault.Redeem(ctx, req)
-		return err
-	})
+	reply, f := ask.Answer(ctx, s.opts.RequestTimeout, s.vault.Redeem, req)
 	switch {
 	case f != nil:
 		return nil, f.Effective()

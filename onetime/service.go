@@ -115,13 +115,6 @@ func (s *Service) begin() error {
 	return nil
 }
 
-// repeat sends a request until the store has answered it, another one would
-// fail in the same way, ctx ends, or Options.RequestTimeout passes. INVARIANT
-// I6: send sends the same request each time.
-func (s *Service) repeat(ctx context.Context, send func(context.Context) error) *ask.Failure {
-	return ask.Until(ctx, s.opts.RequestTimeout, send)
-}
-
 // ID returns the name under which the store, events and errors know the token:
 // 64 hexadecimal digits that reveal nothing of the secret. Keep it, where you
 // would like to keep the secret, for RevokeID and to find the token in logs.

@@ -26,6 +26,17 @@ func Until(ctx context.Context, timeout time.Duration, send func(context.Context
 	return UntilEnd(ctx, timeout/Tries, send)
 }
 
+// Answer is Until for a request with a reply. INVARIANT I6: each copy of the request is the same.
+func Answer[Req, Reply any](
+	ctx context.Context, timeout time.Duration, send func(context.Context, Req) (Reply, error), req Req,
+) (reply Reply, f *Failure) {
+	f = Until(ctx, timeout, func(ctx context.Context) (err error) {
+		reply, err = send(ctx, req)
+		return err
+	})
+	return reply, f
+}
+
 // UntilEnd repeats a request until the store has answered it, another one would
 // fail in the same way, or ctx ends. Each is given up after timeout. It returns
 // nil when the request is answered.

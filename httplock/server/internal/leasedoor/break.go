@@ -60,11 +60,7 @@ func (d *leases) carryOutBreak(ctx context.Context, r *door.Request, req driver.
 	if breaker == nil {
 		return nil, fmt.Errorf("break %q: breaking locks is %w", req.Name, driver.ErrUnsupported)
 	}
-	var broken []lockinfo.Broken
-	f := ask.Until(ctx, lease.RequestTimeout, func(ctx context.Context) (err error) {
-		broken, err = breaker.Break(ctx, req)
-		return err
-	})
+	broken, f := ask.Answer(ctx, lease.RequestTimeout, breaker.Break, req)
 	if err := f.Effective(); err != nil {
 		return nil, fmt.Errorf("break %q: %w", req.Name, err)
 	}
