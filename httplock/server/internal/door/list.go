@@ -47,7 +47,6 @@ func List[T, V any](
 	if WantsLines(r) {
 		return Lines(w, r, shown, show)
 	}
-	w, end := Compressed(w, r.Request)
 	items, next, err := least(shown, name, p.after, p.limit)
 	if err != nil {
 		return err
@@ -56,11 +55,7 @@ func List[T, V any](
 	for i, item := range items {
 		views[i] = show(item)
 	}
-	if err := Write(w, http.StatusOK, page(views, cursorOf(next))); err != nil {
-		return err
-	}
-	end()
-	return nil
+	return WriteLong(w, r, page(views, cursorOf(next)))
 }
 
 // A page is the requested part of a list.

@@ -71,11 +71,10 @@ func (v *visit) acquire(req *driver.AcquireRequest) (form.Reply, error) {
 	}
 	// The watch comes before the request, so that no notice is missed.
 	asked, err := v.desk.asks(v, *req)
-	if err != nil {
-		h.Limits.Ended(v.Caller, req.LeaseID)
-		return form.Reply{}, err
+	if err == nil {
+		err = v.granting()
 	}
-	if err := v.granting(); err != nil {
+	if err != nil {
 		asked.refused()
 		h.Limits.Ended(v.Caller, req.LeaseID)
 		return form.Reply{}, err

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -69,10 +70,8 @@ func acquireRequest(r *door.Request, want *wire.LeaseRequest) (req driver.Acquir
 		Mode: req.Mode, TTL: req.TTL, MaxWait: MS(want.WaitMS),
 		MinHold: MS(want.MinHoldMS), LockDelay: MS(want.LockDelayMS), MinToken: req.MinToken,
 	}
-	for _, err := range []error{driver.CheckName(req.Name), opts.Check(), driver.CheckHolder(req.Holder)} {
-		if err != nil {
-			return req, door.Invalid(err.Error())
-		}
+	if err := cmp.Or(driver.CheckName(req.Name), opts.Check(), driver.CheckHolder(req.Holder)); err != nil {
+		return req, door.Invalid(err.Error())
 	}
 	req.TTL += opts.LockDelay
 	return req, nil
