@@ -46,12 +46,6 @@ func New(client *holdfast.Client, opts *Options, caller func(*http.Request) stri
 	return m, nil
 }
 
-// tell sends the outcome of a request to the Observer, without waiting for it.
-func (m *Middleware) tell(r *http.Request, e *observe.Event) {
-	e.Context = r.Context()
-	m.events.Tell(e, false)
-}
-
 // Name returns the do-once key under which a response is kept, for
 // Client.Records. It has a digest of the three, so that a user who can list names
 // learns no keys.
@@ -75,7 +69,7 @@ func (m *Middleware) Wrap(next http.Handler) http.Handler {
 		x := exchange{Middleware: m, next: next, w: w, r: r}
 		p, err := x.admit(key, err)
 		if err != nil {
-			m.refuse(w, r, x.name, p, err)
+			x.refuse(p, err)
 			return
 		}
 		x.serve()
@@ -96,6 +90,12 @@ type exchange struct {
 	recorder *recorder // set once the handler runs
 }
 
+// tell sends the outcome to the Observer, without waiting for it.
+func (x *exchange) tell(e *observe.Event) {
+	e.Context, e.Name = x.r.Context(), x.name
+	x.events.Tell(e, false)
+}
+
 // serve lets the handler run, or answers without it.
 func (x *exchange) serve() {
 	result, err := x.client.Once(x.r.Context(), x.name, &holdfast.OnceOptions{
@@ -109,7 +109,7 @@ func (x *exchange) serve() {
 	case x.recorder != nil:
 		x.answer(err)
 	default:
-		x.refuse(x.w, x.r, x.name, storeProblem(err), err)
+		x.refuse(storeProblem(err), err)
 	}
 }
 
@@ -142,20 +142,20 @@ func (x *exchange) run(ctx context.Context, _ *holdfast.Lease) ([]byte, error) {
 // answer sends the response of the handler that ran. err is why it is not
 // kept.
 func (x *exchange) answer(err error) {
-	e := observe.Event{Kind: observe.RequestRan, Name: x.name, Status: x.recorder.status, Kept: err == nil, Err: err}
+	e := observe.Event{Kind: observe.RequestRan, Status: x.recorder.status, Kept: err == nil, Err: err}
 	switch {
 	case errors.Is(err, errNotFinal):
 		e.Err = nil // it should not be kept
 	case errors.Is(err, errSilent), errors.Is(err, holdfast.ErrLost) && !x.recorder.overflow:
 		// Another request with this key may have run, and have another answer.
-		x.refuse(x.w, x.r, x.name, interrupted, err)
+		x.refuse(interrupted, err)
 		return
 	case errors.Is(err, holdfast.ErrLost):
-		x.tell(x.r, &e)
+		x.tell(&e)
 		panic(http.ErrAbortHandler) // the same, for a response that is under way
 	}
 	x.recorder.send()
-	x.tell(x.r, &e)
+	x.tell(&e)
 }
 
 // replay answers with a kept response.
@@ -164,16 +164,16 @@ func (x *exchange) replay(kept []byte) {
 	switch {
 	case !x.opts.Allow(x.r):
 		p := refusal(http.StatusForbidden, "replay_not_allowed", "the request was carried out before, and you may not have its response; it is not carried out again")
-		x.refuse(x.w, x.r, x.name, p, errNotAllowed)
+		x.refuse(p, errNotAllowed)
 	case err != nil:
-		x.refuse(x.w, x.r, x.name, storeProblem(err), err)
+		x.refuse(storeProblem(err), err)
 	case response.Overflow:
 		p := refusal(http.StatusGone, "response_not_kept", "the request was carried out before, and its response was too large to keep: it is not carried out again")
 		p.ResponseStatus = response.Status
-		x.refuse(x.w, x.r, x.name, p, errOverflow)
+		x.refuse(p, errOverflow)
 	default:
 		response.send(x.w)
-		x.tell(x.r, &observe.Event{Kind: observe.RequestReplayed, Name: x.name, Status: response.Status})
+		x.tell(&observe.Event{Kind: observe.RequestReplayed, Status: response.Status})
 	}
 }
 

@@ -14,15 +14,15 @@ import (
 const again = "1"
 
 // refuse answers with p.
-func (m *Middleware) refuse(w http.ResponseWriter, r *http.Request, name string, p wire.Problem, err error) {
-	if m.opts.ProblemBase != "" {
-		p.Type = m.opts.ProblemBase + p.Code
+func (x *exchange) refuse(p wire.Problem, err error) {
+	if x.opts.ProblemBase != "" {
+		p.Type = x.opts.ProblemBase + p.Code
 	}
 	if p.Status == http.StatusConflict || p.Status == http.StatusServiceUnavailable {
-		w.Header().Set("Retry-After", again)
+		x.w.Header().Set("Retry-After", again)
 	}
-	problem.Write(w, p)
-	m.tell(r, &observe.Event{Kind: observe.RequestRefused, Name: name, Status: p.Status, Code: p.Code, Err: err})
+	problem.Write(x.w, p)
+	x.tell(&observe.Event{Kind: observe.RequestRefused, Status: p.Status, Code: p.Code, Err: err})
 }
 
 // storeProblem explains why the handler did not run. The error may name hosts of
