@@ -147,17 +147,11 @@ func (d *desk) onceResult(ctx context.Context, w http.ResponseWriter, r *door.Re
 // headerOf returns the token and the fingerprint of a run from its lease or, if that has
 // ended, from the record, which this very run may have written.
 func (d *desk) headerOf(ctx context.Context, key string, id lockinfo.LeaseID) (h oncerecord.Header, err error) {
+	run, err := d.Holding(ctx, key, id)
+	if !errors.Is(err, driver.ErrLost) {
+		return oncerecord.Header{Token: run.Token, Fingerprint: run.Holder.Fingerprint}, err
+	}
 	f := ask.Until(ctx, lease.RequestTimeout, func(ctx context.Context) error {
-		lock, err := d.House.Engine.Inspect(ctx, key)
-		if err != nil {
-			return err
-		}
-		for _, lease := range lock.Live() {
-			if id.Is(lease.LeaseID) {
-				h = oncerecord.Header{Token: lease.Token, Fingerprint: lease.Holder.Fingerprint}
-				return nil
-			}
-		}
 		record, found, err := d.House.Features.Recorder.Recall(ctx, key)
 		if err == nil && !found {
 			return driver.ErrLost
