@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/server"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
+	"github.com/holdfast-locks/holdfast/internal/problem"
 )
 
 // Options configure New and Handler. A zero field is default.
@@ -143,36 +143,15 @@ func (d *Dashboard) routes() *http.ServeMux {
 // api answers what is not a file of the page.
 func (d *Dashboard) api(w http.ResponseWriter, r *http.Request) {
 	setSafe(w.Header())
-	if plain(r.URL) {
-		if _, pattern := d.paths.Handler(r); pattern != "" {
-			d.paths.ServeHTTP(w, r)
-			return
-		}
-		if allowed := d.methods(r); len(allowed) > 0 {
-			refuseMethod(w, strings.Join(allowed, ", "))
-			return
-		}
+	if _, pattern := d.paths.Handler(r); pattern != "" && problem.PlainPath(r) {
+		d.paths.ServeHTTP(w, r)
+		return
+	}
+	if allowed := problem.Methods(d.paths, r); len(allowed) > 0 {
+		refuseMethod(w, strings.Join(allowed, ", "))
+		return
 	}
 	refuse(w, http.StatusNotFound, "not-found", "there is nothing at this path")
-}
-
-// plain reports whether http.ServeMux accepts a path unchanged. ServeMux redirects any other
-// path, to an address that is wrong below a prefix.
-func plain(at *url.URL) bool {
-	path := at.EscapedPath()
-	return strings.HasPrefix(path, "/") && !strings.Contains(path, "//") && !strings.Contains(path+"/", "/./") && !strings.Contains(path+"/", "/../")
-}
-
-// methods returns those that there are at the path of r.
-func (d *Dashboard) methods(r *http.Request) (allowed []string) {
-	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodDelete} {
-		other := *r
-		other.Method = method
-		if _, pattern := d.paths.Handler(&other); pattern != "" {
-			allowed = append(allowed, method)
-		}
-	}
-	return allowed
 }
 
 // serve lets the server answer r in the name of its user. It removes the cookies, as one of

@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
+	"github.com/holdfast-locks/holdfast/internal/problem"
 )
 
 // headerLimit is how many bytes the header of a request may have, its URL included.
@@ -45,7 +46,7 @@ func (s *Server) admit(w http.ResponseWriter, r *door.Request) error {
 		_, r.Pattern = s.mux.Handler(r.Request) // for the log and for metrics
 		return err
 	}
-	if r.Method == http.MethodHead || !plainPath(r.Request) {
+	if r.Method == http.MethodHead || !problem.PlainPath(r.Request) {
 		return s.nothing(w, r)
 	}
 	inside := r.WithContext(caller.With(r.Context(), r.Caller))

@@ -5,23 +5,12 @@ import (
 	"strings"
 
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
+	"github.com/holdfast-locks/holdfast/internal/problem"
 )
-
-// methods are those that there may be at a path.
-var methods = []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodPatch}
 
 // nothing answers requests without a route: by 405 if the path has other methods.
 func (s *Server) nothing(w http.ResponseWriter, r *door.Request) error {
-	var allowed []string
-	if plainPath(r.Request) {
-		for _, method := range methods {
-			other := *r.Request
-			other.Method = method
-			if _, pattern := s.mux.Handler(&other); pattern != "/" {
-				allowed = append(allowed, method)
-			}
-		}
-	}
+	allowed := problem.Methods(s.mux, r.Request)
 	if len(allowed) == 0 {
 		return &door.Refusal{Status: http.StatusNotFound, Code: "not-found", Detail: "there is nothing at this path" + hint(r.URL.Path)}
 	}
@@ -40,11 +29,4 @@ func hint(path string) string {
 		}
 	}
 	return ""
-}
-
-// plainPath reports whether http.ServeMux accepts a path unchanged. For any other it
-// redirects the client, by a page of HTML.
-func plainPath(r *http.Request) bool {
-	path := r.URL.EscapedPath()
-	return strings.HasPrefix(path, "/") && !strings.Contains(path, "//") && !strings.Contains(path+"/", "/./") && !strings.Contains(path+"/", "/../")
 }

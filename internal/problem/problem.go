@@ -1,4 +1,4 @@
-// Package problem writes the bodies of refusals over HTTP.
+// Package problem writes refusals over HTTP, and finds the methods that a path has instead.
 package problem
 
 import (
