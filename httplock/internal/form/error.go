@@ -1,6 +1,7 @@
 package form
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -24,10 +25,7 @@ func ErrorOf(err error) *Error {
 	if err == nil {
 		return nil
 	}
-	e := &Error{Code: wire.DriverCodes().Of(err).Name, Detail: err.Error()}
-	if e.Code == "" {
-		e.Code = unknown
-	}
+	e := &Error{Code: cmp.Or(wire.DriverCodes().Of(err).Name, unknown), Detail: err.Error()}
 	if broken, ok := errors.AsType[*lockinfo.BrokenError](err); ok {
 		e.Author, e.Reason = broken.Author, broken.Reason
 	}

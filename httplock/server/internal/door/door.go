@@ -175,8 +175,3 @@ var errDraining error = &Refusal{
 	Status: http.StatusServiceUnavailable, Code: "draining", Again: time.Second,
 	Detail: "this server is about to stop: ask another one, or again soon; nothing was done",
 }
-
-// Gone reports whether the client has disconnected, which caused err.
-func (r *Request) Gone(err error) bool {
-	return r.Context().Err() != nil && errors.Is(err, context.Canceled)
-}

@@ -1,6 +1,7 @@
 package door
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -76,10 +77,7 @@ func RefusalOf(err error) *Refusal {
 		}
 		return &Refusal{Status: status, Code: exceeded.Code, Detail: exceeded.Detail, Again: exceeded.Again}
 	}
-	code := codes.Of(err)
-	if code.Name == "" {
-		code = codes.Of(driver.ErrOutcomeUnknown)
-	}
+	code := cmp.Or(codes.Of(err), codes.Of(driver.ErrOutcomeUnknown))
 	refusal := &Refusal{Status: code.Status, Code: code.Name, Detail: err.Error()}
 	if refusal.Status == http.StatusConflict || refusal.Status == http.StatusServiceUnavailable {
 		refusal.Again = again
