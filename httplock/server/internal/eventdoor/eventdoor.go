@@ -69,7 +69,7 @@ func Routes(mux *http.ServeMux, h *door.House) (deafen func(), total func() Tota
 			look.hear(e)
 		}
 	}
-	look = newLookout(h, heard, counts.miss)
+	look = &lookout{house: h, found: heard, missed: counts.miss, names: map[string]*watched{}}
 	end := h.Go("lookout", look.run)
 	stop := historian.OnEvent(heard)
 	return func() {

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
@@ -35,11 +34,9 @@ const (
 // or the store lose it. So the lookout looks at each name about when its lease would end
 // without a renewal, and at all names after a gap.
 type lookout struct {
-	engine    driver.Engine
-	historian driver.Historian
-	lister    driver.Lister               // may be nil
-	found     func(lockinfo.HistoryEvent) // called for the ends that it finds
-	missed    func()                      // called for a lease that has ended without a trace
+	house  *door.House
+	found  func(lockinfo.HistoryEvent) // called for the ends that it finds
+	missed func()                      // called for a lease that has ended without a trace
 
 	mu    sync.Mutex
 	names map[string]*watched
@@ -63,13 +60,6 @@ type begun struct {
 type possession struct {
 	name  string
 	token uint64
-}
-
-func newLookout(h *door.House, found func(lockinfo.HistoryEvent), missed func()) *lookout {
-	return &lookout{
-		engine: h.Engine, historian: h.Features.Historian, lister: h.Features.Lister,
-		found: found, missed: missed, names: map[string]*watched{},
-	}
 }
 
 // hear handles each event of the engine.
@@ -164,7 +154,7 @@ func (l *lookout) lookAll(ctx context.Context, names []string) {
 func (l *lookout) listAll(ctx context.Context) {
 	l.mu.Lock()
 	begin := l.list
-	due := l.lister != nil && !begin.IsZero() && !begin.After(time.Now())
+	due := l.house.Features.Lister != nil && !begin.IsZero() && !begin.After(time.Now())
 	if due {
 		l.ended = map[possession]struct{}{}
 	}
@@ -173,7 +163,7 @@ func (l *lookout) listAll(ctx context.Context) {
 		return
 	}
 	var err error
-	for lock, failed := range l.lister.List(ctx, "") {
+	for lock, failed := range l.house.Features.Lister.List(ctx, "") {
 		if err = failed; err != nil {
 			break
 		}
@@ -213,7 +203,7 @@ func (l *lookout) look(ctx context.Context, name string) {
 	}
 	l.mu.Unlock()
 	next := lookAgain
-	if lock, err := l.engine.Inspect(ctx, name); err == nil {
+	if lock, err := l.house.Engine.Inspect(ctx, name); err == nil {
 		next = lookPause
 		for _, h := range lock.Live() {
 			delete(known, h.Token)
@@ -233,7 +223,7 @@ func (l *lookout) look(ctx context.Context, name string) {
 // settle finds out how missing leases have ended. Reading the history of a name makes the
 // store record its expired leases.
 func (l *lookout) settle(ctx context.Context, name string, gone map[uint64]begun) error {
-	events, err := l.historian.History(ctx, name)
+	events, err := l.house.Features.Historian.History(ctx, name)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ type condition struct {
 }
 
 // show answers GET /v1/locks/{name}.
-func (d *desk) show(w http.ResponseWriter, r *door.Request) error {
+func (d *desk) show(ctx context.Context, w http.ResponseWriter, r *door.Request) error {
 	name, err := r.Named("name", caller.Read)
 	if err != nil {
 		return err
@@ -44,7 +44,8 @@ func (d *desk) show(w http.ResponseWriter, r *door.Request) error {
 	if c.wait > 0 && len(c.tags) > 0 {
 		s, err = d.change(r, name, c)
 	} else {
-		s, err = d.showNow(r, name)
+		s = d.see(ctx, name)
+		err = s.err
 	}
 	if errors.Is(err, door.ErrRevoked) {
 		w.Header().Set("WWW-Authenticate", door.Challenge+door.WrongToken)
@@ -94,13 +95,6 @@ type sight struct {
 	lock  wire.LockDetails
 	tag   string // the same as long as nothing but time has passed
 	err   error
-}
-
-func (d *desk) showNow(r *door.Request, name string) (sight, error) {
-	ctx, cancel := r.Budgeted()
-	defer cancel()
-	s := d.see(ctx, name)
-	return s, s.err
 }
 
 // see looks at a name.
