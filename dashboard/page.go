@@ -12,17 +12,16 @@ import (
 func Page(api http.Handler) http.Handler {
 	files := pack()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if f := files[r.URL.Path]; f != nil {
+		switch f := files[r.URL.Path]; {
+		case f != nil:
 			r.Pattern = "GET /{file}" // for a handler around this one that counts
 			f.ServeHTTP(w, r)
-			return
-		}
-		if r.URL.Path == statusPath {
+		case r.URL.Path == statusPath:
 			r.Pattern = "GET " + statusPath
 			statusOf(api, w, r)
-			return
+		default:
+			api.ServeHTTP(w, r)
 		}
-		api.ServeHTTP(w, r)
 	})
 }
 

@@ -33,15 +33,16 @@ func statusOf(api http.Handler, w http.ResponseWriter, r *http.Request) {
 		refuseMethod(w, "GET, HEAD")
 		return
 	}
-	names, said := r.URL.Query()["name"]
-	if !said || len(names) != 1 || driver.CheckName(names[0]) != nil {
+	names := r.URL.Query()["name"]
+	if len(names) != 1 || driver.CheckName(names[0]) != nil {
 		refuse(w, http.StatusBadRequest, "invalid", "say which lock: name=NAME in the query, once")
 		return
 	}
-	asked := about(r, "/v1/locks/~", names[0])
+	asked := *r
 	asked.Method = http.MethodGet
+	asked.URL = &url.URL{Path: "/v1/locks/~", RawQuery: url.Values{"name": names}.Encode()}
 	a := &kept{ResponseWriter: w, status: http.StatusOK}
-	api.ServeHTTP(a, asked)
+	api.ServeHTTP(a, &asked)
 	var lock wire.LockDetails
 	switch {
 	case a.status != http.StatusOK:
@@ -98,10 +99,3 @@ func (k *kept) Write(p []byte) (int, error) { return k.body.Write(p) }
 
 // Unwrap is for http.ResponseController.
 func (k *kept) Unwrap() http.ResponseWriter { return k.ResponseWriter }
-
-// about returns r for a path of the server with ~ in it, and the name for ~.
-func about(r *http.Request, path, name string) *http.Request {
-	other := *r
-	other.URL = &url.URL{Path: path, RawQuery: url.Values{"name": {name}}.Encode()}
-	return &other
-}
