@@ -179,16 +179,16 @@ func TestRefreshOfMany(t *testing.T) {
 	began := time.Now()
 	for i, reply := range e.Refresh(t.Context(), reqs) {
 		place := i/2 + 1 - (i+1)%2 // the first of "even" has the lock
-		switch {
-		case i == handedOver:
+		switch i {
+		case handedOver:
 			if reply.Err != nil || reply.Outcome != driver.Granted {
 				t.Errorf("the first: %+v, want a grant", reply)
 			}
 			continue
-		case i == unknown:
+		case unknown:
 			wantIs(t, "refresh of no place", reply.Err, driver.ErrLost)
 			continue
-		case i == leaves:
+		case leaves:
 			place = 0
 		}
 		if reply.Err != nil || reply.Outcome != driver.Held || reply.Place != place {
