@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/holders"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/lua"
@@ -143,7 +144,7 @@ func parseEvent(name, item string, now int64) (e lockinfo.HistoryEvent, ok bool)
 		_ = json.Unmarshal([]byte(text), &a) // one that makes no sense is left out
 		e.Author, e.Reason = a.Author, a.Reason
 	}
-	e.Name, e.Holder, e.Ago = name, form.ReadHolder(holder), form.Ago(now-clock)
+	e.Name, e.Holder, e.Ago = name, holders.Read(holder), form.Ago(now-clock)
 	e.ID = eventID(name, what, letter)
 	if e.Kind != lockinfo.HistoryQueued && e.Kind != lockinfo.HistoryGaveUp {
 		token, err := form.ReadToken(what)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/holders"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 )
@@ -175,7 +176,7 @@ func member(e entry, limit int, now int64) (h lockinfo.Holding, ok bool) {
 	}
 	return lockinfo.Holding{
 		LeaseID: lockinfo.LeaseID(id), Token: uint64(head[1]), Mode: groupMode(int(head[2]), limit),
-		Holder: form.ReadHolder(holder), Since: form.Ago(now*1000 - head[3]), ExpiresIn: e.left(now, head[0]), Released: released,
+		Holder: holders.Read(holder), Since: form.Ago(now*1000 - head[3]), ExpiresIn: e.left(now, head[0]), Released: released,
 		TTL: form.ExpiresIn(head[0]),
 	}, true
 }
@@ -188,7 +189,7 @@ func waiting(e entry, now int64) (w lockinfo.Place, ok bool) {
 		return w, false
 	}
 	return lockinfo.Place{
-		LeaseID: lockinfo.LeaseID(e.name), Mode: readMode(head[1], head[2], head[3]), Holder: form.ReadHolder(holder),
+		LeaseID: lockinfo.LeaseID(e.name), Mode: readMode(head[1], head[2], head[3]), Holder: holders.Read(holder),
 		Since: form.Ago(max(now-head[6], 0) * 1000), ExpiresIn: e.left(now, head[0]),
 	}, true
 }

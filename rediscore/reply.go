@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/holders"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 )
 
@@ -18,7 +19,7 @@ func parseAcquire(reply any, minToken uint64) (driver.AcquireReply, error) {
 		return driver.AcquireReply{Outcome: driver.Granted, Token: uint64(n)}, nil
 	case form.Read(reply, &outcome, &n, &text, &place, &places, &us, &closed) && outcome == 0 && min(place, places) >= 0 && closed&^1 == 0:
 		return driver.AcquireReply{Outcome: driver.Held, Blocker: driver.Blocker{
-			Holder: form.ReadHolder(text), Since: form.Ago(us), ExpiresIn: form.ExpiresIn(n), Released: closed == 1,
+			Holder: holders.Read(text), Since: form.Ago(us), ExpiresIn: form.ExpiresIn(n), Released: closed == 1,
 			Place: int(place), Queue: int(places), Foreign: text == "",
 		}}, nil
 	case form.Read(reply, &outcome, &text) && outcome == 2:

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/internal/holders"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 )
@@ -39,7 +40,7 @@ func FuzzValue(f *testing.F) {
 		if v.released {
 			mark = "-"
 		}
-		again, ok := parseValue(fmt.Sprintf("1 %s%s %s %d %d %s", mark, v.id, form.MS(v.ttl), v.token, v.granted, form.Holder(v.holder)))
+		again, ok := parseValue(fmt.Sprintf("1 %s%s %s %d %d %s", mark, v.id, form.MS(v.ttl), v.token, v.granted, holders.Text(v.holder)))
 		if !ok || fmt.Sprint(again) != fmt.Sprint(v) {
 			t.Errorf("%+v reads back as %+v, %v", v, again, ok)
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/holders"
 	"github.com/holdfast-locks/holdfast/internal/modes"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
@@ -37,7 +38,7 @@ func parseValue(s string) (v value, ok bool) {
 	}
 	return value{
 		id: lockinfo.LeaseID(id), token: uint64(fields[1]), ttl: time.Duration(fields[0]) * time.Millisecond,
-		granted: fields[2], holder: form.ReadHolder(holder), released: released,
+		granted: fields[2], holder: holders.Read(holder), released: released,
 	}, true
 }
 
@@ -82,7 +83,7 @@ func parseLine(line string, now int64) (b brokenLease, ok bool) {
 	}
 	return brokenLease{Broken: lockinfo.Broken{
 		ID: lockinfo.LeaseID(id), LeaseID: lockinfo.LeaseID(lease), Token: uint64(fields[0]), Mode: readMode(fields[3], fields[4], fields[1]),
-		Holder: form.ReadHolder(holder), Author: a.Author, Reason: a.Reason,
+		Holder: holders.Read(holder), Author: a.Author, Reason: a.Reason,
 		Ago: time.Duration(min(max(now-fields[2], 0), form.MaxTTL.Milliseconds())) * time.Millisecond,
 	}, at: fields[2] * 1000, granted: fields[5]}, true
 }

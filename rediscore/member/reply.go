@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/holders"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/rediscore"
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
@@ -31,7 +32,7 @@ func parsePropose(reply any) (driver.ProposeReply, error) {
 	case driver.VoteHeld:
 		r.Rival = lockinfo.LeaseID(rival)
 		r.Blocker = driver.Blocker{
-			Holder: form.ReadHolder(holder), Since: form.Ago(us), ExpiresIn: form.ExpiresIn(left), Released: closed == 1,
+			Holder: holders.Read(holder), Since: form.Ago(us), ExpiresIn: form.ExpiresIn(left), Released: closed == 1,
 		}
 	case driver.VoteQuarantined:
 		r.Remaining = form.ExpiresIn(left)

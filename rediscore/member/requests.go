@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/holders"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/rediscore"
 	"github.com/holdfast-locks/holdfast/rediscore/doctor"
@@ -30,7 +31,7 @@ func (m *member) Propose(ctx context.Context, req driver.ProposeRequest) (driver
 	}
 	store, reply, err := m.ask(ctx, m.scripts.Propose, req.Name, req.LeaseID,
 		string(req.LeaseID), string(req.Proposer), form.MS(req.TTL), form.Token(req.Token), form.Token(req.Replaces), form.US(req.Lead),
-		form.US(driver.MaxProposalLag), form.MS(req.Quarantine), form.MS(driver.TokenMemory), form.Holder(req.Holder))
+		form.US(driver.MaxProposalLag), form.MS(req.Quarantine), form.MS(driver.TokenMemory), holders.Text(req.Holder))
 	if err != nil {
 		return driver.ProposeReply{}, err
 	}
@@ -65,7 +66,7 @@ func (m *member) Renew(ctx context.Context, reqs []driver.RenewRequest) []driver
 func appendRenewal(args []string, req driver.RenewRequest) []string {
 	holder := ""
 	if req.Repair {
-		holder = form.Holder(req.Holder)
+		holder = holders.Text(req.Holder)
 	}
 	return append(args, string(req.LeaseID), form.MS(req.TTL), form.Flag(req.Repair), form.Token(req.Token), form.MS(req.Quarantine), form.US(req.Since), holder)
 }

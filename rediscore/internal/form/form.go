@@ -3,7 +3,6 @@
 package form
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"strconv"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/holders"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
@@ -44,12 +44,6 @@ func ReadToken(s string) (uint64, error) {
 	return token, nil
 }
 
-// Holder writes a holder.
-func Holder(h lockinfo.Holder) string {
-	text, _ := json.Marshal(h) // strings and numbers: cannot fail
-	return string(text)
-}
-
 // A Holders writes holders, and remembers the last one: most clients are always the
 // same. The zero Holders is ready, and safe for concurrent use.
 type Holders struct{ last atomic.Pointer[written] }
@@ -64,7 +58,7 @@ func (w *Holders) Text(h lockinfo.Holder) string {
 	if last := w.last.Load(); last != nil && same(last.holder, h) {
 		return last.text
 	}
-	last := &written{h, Holder(h)}
+	last := &written{h, holders.Text(h)}
 	last.holder.Labels = maps.Clone(h.Labels) // the caller's may change
 	w.last.Store(last)
 	return last.text
@@ -75,16 +69,6 @@ func same(a, b lockinfo.Holder) bool {
 	return a.Host == b.Host && a.PID == b.PID && a.User == b.User && a.Program == b.Program && a.Label == b.Label && a.Reason == b.Reason &&
 		a.Person == b.Person && a.Caller == b.Caller && a.Once == b.Once && a.Fingerprint == b.Fingerprint &&
 		maps.Equal(a.Labels, b.Labels)
-}
-
-// ReadHolder reads a holder. Only people use it, so ReadHolder does not fail: it returns the
-// zero Holder for a text that it cannot read.
-func ReadHolder(s string) lockinfo.Holder {
-	var h lockinfo.Holder
-	if json.Unmarshal([]byte(s), &h) != nil {
-		return lockinfo.Holder{}
-	}
-	return h
 }
 
 // ExpiresIn turns the milliseconds that a key has left into a duration. A key

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"testing"
 
+	"github.com/holdfast-locks/holdfast/internal/holders"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
@@ -27,14 +28,14 @@ func TestHolders(t *testing.T) {
 	for _, first := range all {
 		for _, second := range all {
 			w.Text(first)
-			if got, want := w.Text(second), Holder(second); got != want {
-				t.Errorf("%q after %q, want %q", got, Holder(first), want)
+			if got, want := w.Text(second), holders.Text(second); got != want {
+				t.Errorf("%q after %q, want %q", got, holders.Text(first), want)
 			}
 		}
 	}
 	w.Text(full)
 	labels["a"] = "c"
-	if got, want := w.Text(full), Holder(full); got != want {
+	if got, want := w.Text(full), holders.Text(full); got != want {
 		t.Errorf("%q when its labels have changed, want %q", got, want)
 	}
 	if n := testing.AllocsPerRun(100, func() { w.Text(full) }); n != 0 {
