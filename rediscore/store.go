@@ -218,16 +218,18 @@ func (s *Store) call(slot uint32, group []int, b Batch) Call {
 	keys := make([]string, 0, len(layout.Keys)+len(layout.EachKeys)*len(group))
 	keys = s.keys.Append(keys, layout.Keys, "", "")
 	args := append(make([]string, 0, len(b.Args)+len(layout.EachArgs)*len(group)), b.Args...)
-	at := map[string]string{} // AT by name, of a script that shares keys
+	shares, at := layout.Shares(), map[string]string{} // AT by name
 	for _, i := range group {
 		name, id := b.Name(i)
-		before, shared := at[name]
-		if !shared {
+		before, sent := at[name]
+		if shares && !sent {
 			before = strconv.Itoa(len(keys))
+			at[name] = before
+		}
+		if !sent {
 			keys = s.keys.Append(keys, layout.EachKeys, name, id)
 		}
-		if layout.Shares() {
-			at[name] = before
+		if shares {
 			args = append(args, before)
 		}
 		if b.Add != nil {

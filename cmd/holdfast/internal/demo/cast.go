@@ -15,8 +15,8 @@ const (
 	transcode = "media/transcode"
 )
 
-// cast returns all roles. The number of a process is part of what it draws: add new roles at
-// the end.
+// cast returns all roles. What a process draws depends on its number: add new roles at the
+// end.
 func cast() []role {
 	type options = holdfast.AcquireOptions
 	geocode := func(reason string) round {

@@ -38,7 +38,7 @@ func Catch() chan os.Signal {
 // UnlessEnded calls f, and returns what it returns. A signal that asks to end ends the context
 // of f, which has until ended.EndBy then; if it takes longer, it is left to the end of the
 // program. A result that comes all the same is to be released: ended.EndBy has time for that.
-// message says what has ended.
+// message names what has ended.
 func UnlessEnded[T any](
 	ctx context.Context, signals <-chan os.Signal, message string, f func(context.Context) (T, error),
 ) (result T, ended *exit.Error, err error) {

@@ -34,8 +34,8 @@ type batch struct {
 	written chan struct{} // closed when it is
 }
 
-// NewWriter returns a writer for w. The caller must Close it. On a terminal Show draws while
-// ours says that the screen is ours; nil: w is not a terminal.
+// NewWriter returns a writer for w. The caller must Close it. On a terminal, Show draws while
+// ours reports that the screen is this process's. If w is not a terminal, ours is nil.
 func NewWriter(w io.Writer, ours func() bool) *Writer {
 	o := &Writer{w: w, ours: ours, done: make(chan struct{})}
 	o.changed.L = &o.mu

@@ -20,13 +20,9 @@ import (
 
 // A found is the lease that the store has under a lease ID, or the place.
 type found struct {
-	lockinfo.Holding // whose token is 0 if it is a place
-	there            bool
-	sent             time.Time // before the look
+	Holding // whose token is 0 if it is a place
+	there   bool
 }
-
-// ends returns until when the lease lasts at least.
-func (f found) ends() time.Time { return f.sent.Add(f.ExpiresIn) }
 
 // look reads the lease or place of the lease ID.
 func (a *Attempt) look(ctx context.Context) (f found, err error) {
@@ -36,12 +32,12 @@ func (a *Attempt) look(ctx context.Context) (f found, err error) {
 	}
 	for _, h := range lock.Live() {
 		if a.Req.LeaseID.Is(h.LeaseID) {
-			return found{h, true, sent}, nil
+			return found{Holding{h, sent}, true}, nil
 		}
 	}
 	for _, p := range lock.Queue {
 		if a.Req.LeaseID.Is(p.LeaseID) {
-			return found{lockinfo.Holding{Mode: p.Mode, Holder: p.Holder, Since: p.Since}, true, sent}, nil
+			return found{Holding{lockinfo.Holding{Mode: p.Mode, Holder: p.Holder, Since: p.Since}, sent}, true}, nil
 		}
 	}
 	return f, nil

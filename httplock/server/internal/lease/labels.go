@@ -75,6 +75,9 @@ type Holding struct {
 	sent time.Time // before the request was sent
 }
 
+// ends returns until when the lease lasts at least, with its lock delay.
+func (h Holding) ends() time.Time { return h.sent.Add(h.ExpiresIn) }
+
 // Holding looks at a live lease. The error is driver.ErrLost if there is none.
 func (d *Store) Holding(ctx context.Context, name string, id lockinfo.LeaseID) (Holding, error) {
 	lock, sent, err := d.Inspect(ctx, name)
@@ -119,5 +122,8 @@ func (d *Store) keepFor(ctx context.Context, name string, id lockinfo.LeaseID) (
 	case err != nil:
 		return 0, err
 	}
-	return max(0, Term(h.Holder, minHoldLabel)-h.Since), nil
+	if hold := Term(h.Holder, minHoldLabel); hold > 0 {
+		return max(0, hold-h.Since), nil
+	}
+	return 0, nil
 }
