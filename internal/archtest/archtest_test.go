@@ -143,7 +143,7 @@ var mayImport = map[string][]string{
 	"cmd/holdfast/internal/manual":    {"cmd/holdfast/internal/cli"},
 	"cmd/holdfast/internal/notify":    {},
 	"cmd/holdfast/internal/runner":    {".", "cmd/holdfast/internal/exit", "cmd/holdfast/internal/keeper", "cmd/holdfast/internal/notify", "cmd/holdfast/internal/show", "cmd/holdfast/internal/supervise", "driver", "driver/rules", "wire"},
-	"cmd/holdfast/internal/serve":     {"dashboard", "driver", "httplock/server", "httplock/server/caller", "internal/problem", "promlock", "wire"},
+	"cmd/holdfast/internal/serve":     {"dashboard", "driver", "httplock/server", "httplock/server/caller", "internal/problem", "internal/tally", "observe", "wire"},
 	"cmd/holdfast/internal/show":      {".", "cmd/holdfast/internal/supervise", "driver", "internal/view"},
 	"cmd/holdfast/internal/store":     {"driver", "internal/storeurl", "quorumlock", "sqlitelock", "stores"},
 	"cmd/holdfast/internal/supervise": {},

@@ -4,42 +4,43 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"sync/atomic"
 	"time"
-
-	"github.com/prometheus/client_golang/prometheus"
 )
 
-// requests counts requests and answers. No label has a value from outside: a route
-// is one of those that the server has.
+// requests count requests and their answers. No label has a value of a client: each route is
+// a pattern of the server.
 type requests struct {
-	total    *prometheus.CounterVec
-	duration *prometheus.HistogramVec
-	inFlight prometheus.Gauge
+	total    family
+	duration family
+	inFlight atomic.Int64
 	log      *slog.Logger // of each request; nil: none
 }
 
 func newRequests(log *slog.Logger) *requests {
 	return &requests{
-		log: log,
-		inFlight: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "holdfast_http_requests_in_flight", Help: "Requests that are not answered to their end at this moment, streams among them.",
-		}),
-		total: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "holdfast_http_requests_total", Help: "Requests that were answered, by route and status.",
-		}, []string{"route", "status"}),
-		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name:    "holdfast_http_request_duration_seconds",
-			Help:    "For how long requests went on until their answers began, by route. What waits for a lock is among them, and of a stream its beginning.",
-			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
-		}, []string{"route"}),
+		log:   log,
+		total: family{name: "holdfast_http_requests_total", help: "Requests that were answered, by route and status."},
+		duration: family{
+			name:   "holdfast_http_request_duration_seconds",
+			help:   "Time until the answer began, by route. It includes the wait for a lock, and not the rest of a stream.",
+			bounds: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
+		},
 	}
+}
+
+// write writes what was counted.
+func (q *requests) write(p *page) {
+	q.total.write(p)
+	q.duration.write(p)
+	p.gauge("holdfast_http_requests_in_flight", "Requests whose answers have not ended, streams included.", float64(q.inFlight.Load()))
 }
 
 // around counts the requests of h.
 func (q *requests) around(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		q.inFlight.Inc()
-		defer q.inFlight.Dec()
+		q.inFlight.Add(1)
+		defer q.inFlight.Add(-1)
 		a := &answer{ResponseWriter: w, asked: time.Now()}
 		defer q.note(a, r) // even if h panics, which is how it cuts a connection
 		h.ServeHTTP(a, r)
@@ -52,8 +53,8 @@ func (q *requests) note(a *answer, r *http.Request) {
 	if route == "" || route == "/" {
 		route = "none"
 	}
-	q.total.WithLabelValues(route, status).Inc()
-	q.duration.WithLabelValues(route).Observe(a.began.Seconds())
+	q.total.add(labels("route", route, "status", status), 1)
+	q.duration.observe(labels("route", route), a.began.Seconds())
 	if q.log != nil {
 		// The path is left out, and so is the query: names of locks are in them.
 		q.log.Info("request", "route", route, "status", a.status, "bytes", a.bytes, "remote", r.RemoteAddr,

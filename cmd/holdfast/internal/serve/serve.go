@@ -16,7 +16,6 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/server"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
-	"github.com/holdfast-locks/holdfast/promlock"
 )
 
 // Options configure a Service. Engine, Log and Drain must be set.
@@ -39,7 +38,8 @@ type File interface{ Reload() error }
 type Service struct {
 	opts     Options
 	locks    *server.Server
-	events   *promlock.Metrics
+	events   *events
+	started  time.Time
 	requests *requests
 	traffic  traffic
 	store    probe
@@ -53,8 +53,8 @@ type Service struct {
 
 // New returns a Service. It listens nowhere yet. The caller must call Shutdown.
 func New(o Options) (*Service, error) {
-	s := &Service{opts: o, events: promlock.New(nil), failed: make(chan error, 1)}
-	s.opts.Server.Logger, s.opts.Server.Observer = o.Log, s.events.Observe
+	s := &Service{opts: o, events: newEvents(), started: time.Now(), failed: make(chan error, 1)}
+	s.opts.Server.Logger, s.opts.Server.Observer = o.Log, s.events.observe
 	var err error
 	if s.locks, err = server.New(o.Engine, &s.opts.Server); err != nil {
 		return nil, err
@@ -113,7 +113,7 @@ func (s *Service) API() http.Handler { return s.locks }
 
 // paths has what tells how the service is.
 func (s *Service) paths() map[string]http.HandlerFunc {
-	return map[string]http.HandlerFunc{"/healthz": healthz, "/readyz": s.readyz, "/metrics": s.metrics()}
+	return map[string]http.HandlerFunc{"/healthz": healthz, "/readyz": s.readyz, "/metrics": s.metrics}
 }
 
 // Serve begins to answer at l, which Shutdown closes.

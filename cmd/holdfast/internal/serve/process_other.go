@@ -1,0 +1,6 @@
+//go:build !unix
+
+package serve
+
+// writeUsage writes nothing on this system.
+func writeUsage(*page) {}
