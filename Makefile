@@ -29,7 +29,8 @@
 # make packages
 #             the part of it that make ci has: the files for one system, twice and compared,
 #             and all checks of them that need no root
-# make ci     lint, cross, test-all, test-web and packages: green before a change lands
+# make ci     lint, cross, test-all, test-web, packages and, for 2 minutes, the faults of the
+#             packages that changed since BASE: green before a change lands
 # make manual docs/reference/cli.md, and pages for man(1) in dist/man, from what --help prints
 # make tidy   go mod tidy in every module of the workspace
 
@@ -41,9 +42,9 @@ LOAD ?= 12s
 BASE ?= HEAD~1
 FOR ?= 4m
 
-.PHONY: test test-all test-web faults screenshots soak soak-net bench lint vuln cross release packages third-party ci manual tidy deps
+.PHONY: test test-all test-web faults screenshots soak soak-net bench lint vuln cross release packages changed-faults third-party ci manual tidy deps
 
-ci: lint cross test-all test-web packages
+ci: lint cross test-all test-web packages changed-faults
 
 deps:
 	scripts/deps.sh
@@ -106,10 +107,13 @@ release:
 	cd scripts/release && $(GO) test -count=1 -timeout 60m .
 	cd systest && $(GO) test -tags versions -count=1 -timeout 30m -run TestTwoVersions .
 
-# A tree without its history makes no version.
-packages: export GIT_CONFIG_COUNT = 1
-packages: export GIT_CONFIG_KEY_0 = safe.directory
-packages: export GIT_CONFIG_VALUE_0 = *
+# A tree without its history makes no version, and has no changes.
+packages changed-faults: export GIT_CONFIG_COUNT = 1
+packages changed-faults: export GIT_CONFIG_KEY_0 = safe.directory
+packages changed-faults: export GIT_CONFIG_VALUE_0 = *
+changed-faults:
+	git rev-parse -q --verify $(BASE) >/dev/null || exit 0; $(MAKE) faults FOR=2m
+
 packages:
 	scripts/deps.sh release
 	git rev-parse --git-dir >/dev/null || exit 0; cd scripts/release && $(GO) test -count=1 -timeout 20m . -platforms linux/amd64 \
