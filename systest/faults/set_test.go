@@ -1,6 +1,8 @@
 package faults
 
 import (
+	"cmp"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -8,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -65,6 +68,27 @@ func TestSetFits(t *testing.T) {
 	}
 	if least := 20; len(all) < least {
 		t.Errorf("%d faults, want %d at least", len(all), least)
+	}
+}
+
+// TestList prints all faults as a table in Markdown, by invariant: for go test -v.
+func TestList(t *testing.T) {
+	all, err := All(repository(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := func(f Fault) int { // I2 is before I10, and no invariant comes first
+		n, _ := strconv.Atoi(strings.TrimPrefix(f.Invariant, "I"))
+		return n
+	}
+	slices.SortStableFunc(all, func(a, b Fault) int { return cmp.Compare(number(a), number(b)) })
+	fmt.Fprint(t.Output(), "| invariant | fault | breaks | found by |\n|---|---|---|---|\n")
+	for _, f := range all {
+		finders := make([]string, 0, len(f.FoundBy))
+		for _, finder := range f.FoundBy {
+			finders = append(finders, finder.String())
+		}
+		fmt.Fprintf(t.Output(), "| %s | %s | %s | %s |\n", f.Invariant, f.Name, f.Breaks, strings.Join(finders, ", "))
 	}
 }
 
