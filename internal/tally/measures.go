@@ -75,13 +75,13 @@ func Counters() []CounterInfo {
 		{"acquires", "Acquires that have ended, with a lease or without, by result", "acquire", Locks, true, "result",
 			[]string{"acquired", "held", "in-progress", "ended", "unavailable", "failed"}},
 		{"waits", "Acquires that began to wait because another holder was in the way, or the store did not answer", "wait", Locks, false, "", plain},
-		{"handovers", "Leases that the holder before handed over to a waiter", "lease", Locks, false, "", plain},
+		{"handovers", "Leases that the previous holder handed over to a waiter", "lease", Locks, false, "", plain},
 		{"renewals", "Requests to renew a lease, by outcome", "request", Locks, false, "outcome", []string{"renewed", "failed"}},
-		{"releases", "Leases that their holders gave back or left, by outcome; unconfirmed if the store has not answered", "lease", Locks, false, "outcome",
+		{"releases", "Leases that were released or left, by outcome; unconfirmed if the store has not answered", "lease", Locks, false, "outcome",
 			[]string{"released", "unconfirmed", "left"}},
-		{"losses", "Leases that were over before they were released, by cause", "lease", Locks, false, "cause",
+		{"losses", "Leases that ended before they were released, by cause", "lease", Locks, false, "cause",
 			[]string{"deadline", "max-hold", "stalled", "broken", "overtaken", "taken"}},
-		{"breaks", "Leases that somebody took away from their holders", "lease", Locks, false, "", plain},
+		{"breaks", "Leases that were taken away from their holders", "lease", Locks, false, "", plain},
 		{"cleanup_failures", "Abandoned requests that could not be cancelled and leases that could not be released: they end with their TTL", "request", Locks, false, "", plain},
 		{"outages", "Outages of the store, each counted by every acquire that waited during it", "outage", Locks, false, "", plain},
 		{"once", "Do-once work, by outcome", "call", Once, false, "outcome", []string{"completed", "replayed", "failed"}},
@@ -118,9 +118,9 @@ type HistogramInfo struct {
 // Histograms has what each Histogram is, in their order.
 func Histograms() []HistogramInfo {
 	return []HistogramInfo{
-		{"acquire_duration", "For how long acquires went on until they ended, with a lease or without",
+		{"acquire_duration", "How long acquires took, with a lease in the end or without",
 			[]float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800}},
-		{"hold_duration", "For how long leases were held, whatever ended them",
+		{"hold_duration", "How long leases were held, whatever ended them",
 			[]float64{.001, .005, .025, .1, .5, 1, 5, 15, 60, 300, 900, 3600, 14400, 86400}},
 	}
 }
@@ -138,9 +138,9 @@ func Gauges() []GaugeInfo {
 	return []GaugeInfo{
 		{"waiting", "Acquires that wait at this moment", "acquire", func(s Standing) float64 { return float64(s.Waiting) }},
 		{"waiting_in_outage", "Acquires that wait at this moment for a store that does not answer", "acquire", func(s Standing) float64 { return float64(s.InOutage) }},
-		{"oldest_wait", "For how long the acquire has gone on that has waited for longest; 0 if none waits", "seconds", func(s Standing) float64 { return s.OldestWait.Seconds() }},
+		{"oldest_wait", "Age of the acquire that has waited longest; 0 if none waits", "seconds", func(s Standing) float64 { return s.OldestWait.Seconds() }},
 		{"held", "Leases that are held at this moment", "lease", func(s Standing) float64 { return float64(s.Held) }},
-		{"longest_hold", "For how long the lease has been held that has been held for longest; 0 if none is", "seconds", func(s Standing) float64 { return s.LongestHold.Seconds() }},
+		{"longest_hold", "Age of the lease that has been held longest; 0 if none is held", "seconds", func(s Standing) float64 { return s.LongestHold.Seconds() }},
 	}
 }
 
