@@ -18,8 +18,8 @@ import (
 // and the store has not answered once, it gives up after about
 // Options.RequestTimeout.
 //
-// Where the store keeps no queue, it lets others go first for up to 250 ms if
-// this client has released the lock just before, and they want it, or may.
+// Where the store keeps no queue, Acquire lets other clients go first, for up
+// to 250 ms, if this client has just released the lock and others may want it.
 //
 // Without a lease it returns a *HeldError (ErrHeld) when MaxWait ends, or
 // ErrUnavailable if the store does not answer by then or, without a MaxWait, if it has not

@@ -17,9 +17,9 @@ import (
 // If all are free it takes them at once, where the engine can do that in one
 // step. Otherwise it takes them one after the other in the order of their
 // names, waiting in the queue of each, while the keep-alive holds those it has:
-// so calls of AcquireAll cannot wait for one another in a circle. A caller that
-// has a lease of a name that sorts after one of these can: it must not call
-// AcquireAll unless no other caller takes the same locks the other way round.
+// so calls of AcquireAll cannot deadlock. A caller that already holds a lock
+// whose name sorts after one of these can: it must not call AcquireAll if
+// another caller may take the same locks in the opposite order.
 //
 // Without all the locks it returns an error like Acquire's, about the
 // lock that it did not get, or ErrLost about a lease that it lost, as soon as that

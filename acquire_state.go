@@ -8,12 +8,11 @@ import (
 // A WaitState is the state of the wait of an acquire; see AcquireOptions.OnWait.
 type WaitState struct {
 	Name  string // of the lock that is waited for: AcquireAll waits for one after the other
-	Place int    // in the queue of the store, 1 for its head; 0 if it gave none
-	Queue int    // how many are in the queue; 0 if the store does not tell
+	Place int    // in the queue of the store, 1 for its head; 0 if it has none
+	Queue int    // how many are in the queue; 0 if the store does not report it
 
 	// Holder has the lock: the one of several whose lease ends first. It is zero
-	// if a client that is not holdfast has it, or if the store has not said who
-	// has it.
+	// if a client that is not holdfast has it, or if the store has not named it.
 	Holder    Holder
 	Since     time.Duration // how long ago the store granted that lease; 0 if it does not know
 	ExpiresIn time.Duration // until it ends unless it is extended; Never if it has no end

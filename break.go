@@ -14,13 +14,12 @@ import (
 // field is default.
 type BreakOptions struct {
 	// Token is the token of the lease to end, as Inspect shows it: if that lease has ended by
-	// then, nothing is broken. Default: all leases that are there when Break
-	// looks.
+	// then, nothing is broken. Default: all leases that Break finds.
 	Token uint64
 
-	// Older is about every lease whose token is at most Token. With the greatest
-	// token that Inspect shows that is all it shows, and nothing that was granted
-	// later.
+	// Older ends every lease whose token is at most Token. With the greatest
+	// token that Inspect shows, Break ends all leases that it shows, and none
+	// that was granted later.
 	Older bool
 
 	// Closed opens a name that MinHold keeps closed, and leaves live leases
@@ -36,7 +35,7 @@ type BreakOptions struct {
 	Author string
 }
 
-// The greatest lengths of the texts of a break, in bytes.
+// The maximum lengths of a break's author and reason, in bytes.
 const (
 	MaxAuthor = driver.MaxAuthor
 	MaxReason = driver.MaxReason

@@ -57,9 +57,9 @@ type hidden = inside.Client
 // The client owns the engine, unless Options.SharedEngine is set: the caller must
 // Close the client, or Shutdown, which close the engine.
 //
-// New returns an error that wraps ErrInvalid if an option is out of range, if the
-// engine is nil, or if it lacks methods that its capabilities promise, as a wrapper does that
-// embeds only driver.Engine: it should embed driver.Forward. The engine then stays open.
+// New returns an error that wraps ErrInvalid if an option is out of range, if the engine is
+// nil, or if it lacks methods that its capabilities promise, such as a wrapper that embeds
+// only driver.Engine: it should embed driver.Forward. The engine then stays open.
 func New(engine driver.Engine, opts *Options) (*Client, error) {
 	o := opts.withDefaults()
 	if err := o.check(); err != nil {

@@ -37,13 +37,13 @@ func (c *Client) Close() error {
 	return errors.Join(err, c.end(ctx))
 }
 
-// Shutdown ends the client without taking a lease from the work under it. Calls that wait
-// and new acquires return ErrClosed from now on, as after Close. Leases that are held are
-// kept alive until their holders release them or they are lost; Every lets go of its schedule
+// Shutdown ends the client without taking a lease from the work under it. Calls that wait and
+// new acquires return ErrClosed from now on, as after Close. Leases that are held are kept
+// alive until their holders release them or they are lost; Every releases its schedule
 // between two runs. When no lease is held, and all releases and clean-ups are done, Shutdown
 // closes the client and its engine, as Close does, and returns nil.
 //
-// If ctx ends before, Shutdown returns an error that wraps ctx's. Leases that are still
+// If ctx ends first, Shutdown returns an error that wraps ctx's. Leases that are still
 // held are then kept alive, and the engine is open: call Close to end them, or Shutdown
 // again. Work that goes on until its context ends, as it does under Lead, must be ended by
 // its own context. Shutdown must not be called by such work, which it would wait for.

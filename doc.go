@@ -48,33 +48,33 @@
 // # What is not promised
 //
 // A process that is paused just after it looked cannot know that its lease has ended; nor
-// can a lock outlive the store's loss of its data. Then two work at the same time, and
-// only a resource that checks tokens is safe: see Fencing. A release that the store
-// does not answer may take until the lease's expiry. Work that is done once may be done
-// again if its process dies before the result is stored.
+// can a lock outlive the store's loss of its data. Two holders may then work at the same
+// time, and only a resource that checks tokens is safe: see Fencing. If the store does
+// not answer a release, the lock is free when the lease expires, at the latest. Work that
+// is done once may be done again if its process dies before the result is stored.
 //
 // # Clocks
 //
-// The store's clock alone decides when a lease ends, local monotonic time
-// alone how long it is trusted; no wall clock of a client is compared with
-// anything. The two may differ in rate by 10 %, which is more than a time service
-// that slews a clock does.
+// The store's clock alone decides when a lease ends, and local monotonic time
+// alone decides how long the holder trusts it. No wall clock of a client is
+// compared with anything. The two may differ in rate by 10 %, more than by any
+// one time service that slews a clock.
 //
 // # Fencing
 //
 // Each lease has a token, greater than the token of every earlier lease of the name
 // ([Lease.Token]). A resource that has seen a greater one refuses the write of a holder
-// that wakes up too late. Hand the token on wherever the resource can check it; package
-// fence and its subpackages are guards that do.
+// that wakes up too late. Pass the token to every resource that can check it. Package
+// fence and its subpackages are guards that check it.
 //
 // # Errors
 //
-// Each error is one line, with the name and what happened to it, and wraps one of the
-// errors here for errors.Is, such as [ErrHeld], [ErrLost] or [ErrUnavailable]. A
-// [HeldError] names the holder of the lock, even if it is the caller's context that has ended
-// the wait; together with ErrLost, [ErrMaxHold], [ErrStalled] or [ErrBroken] gives the reason.
-// Arguments that are wrong, a client or an engine that is nil, and work that is nil
-// are [ErrInvalid], and nothing is sent. Nothing that is printed has a lease ID in it.
+// Each error is one line, with the name and what happened to it, and wraps one of the errors
+// here for errors.Is, such as [ErrHeld], [ErrLost] or [ErrUnavailable]. A [HeldError] names
+// the holder of the lock, even if the caller's context ended the wait. [ErrMaxHold],
+// [ErrStalled] and [ErrBroken] come with ErrLost and give its reason. A wrong argument, and a
+// nil client, engine or function, is [ErrInvalid], and nothing is sent. No printed text
+// contains a lease ID.
 //
 // # Testing
 //

@@ -12,22 +12,21 @@ import (
 )
 
 // The errors that a caller may test with errors.Is (INVARIANT I10). Each error of this
-// package wraps one of them, and its cause. Of one that is several:
+// package wraps one of them, and its cause. An error may be several of them:
 //
 //   - ErrBroken, ErrMaxHold, ErrStalled and ErrLeft are reasons, and come with ErrLost.
-//   - If the caller's own context has ended, the error wraps what it has ended with:
-//     context.DeadlineExceeded or context.Canceled, and its cause. That may be all. If it
-//     has ended a wait, the error is ErrHeld or ErrInProgress as well, with the holder in the
-//     way; or ErrUnavailable, if the store has stopped answering.
-//     A request that was under way with an effect makes it ErrOutcomeUnknown.
-//   - Do, Call and Once return the error of the work unchanged, and with ErrLost if the
-//     lease was lost meanwhile.
+//   - If the caller's context has ended, the error wraps context.DeadlineExceeded or
+//     context.Canceled, and the context's cause. If that ended a wait, the error is also
+//     ErrHeld or ErrInProgress, with the holder; or ErrUnavailable, if the store has stopped
+//     answering. If a request with an effect was under way, it is also ErrOutcomeUnknown.
+//   - Do, Call and Once return the error of the work unchanged, with ErrLost added if
+//     the lease was lost meanwhile.
 var (
-	// ErrHeld: somebody else has the lock. The error is a *HeldError.
+	// ErrHeld: another client has the lock. The error is a *HeldError.
 	ErrHeld = errors.New("held")
 
-	// ErrLost: we had the lease and no longer do, or its name is closed for
-	// it for good. Somebody else may have the lock.
+	// ErrLost: the lease has ended, and cannot be had again. Another client may
+	// have the lock.
 	ErrLost = driver.ErrLost
 
 	// ErrBroken: somebody took the lock away, see Client.Break. It comes
@@ -61,7 +60,7 @@ var (
 	// AcquireOptions.Replicas. It is released again.
 	ErrNotReplicated = errors.New("not replicated")
 
-	// ErrInProgress: somebody else runs the do-once work. The error is an
+	// ErrInProgress: another client runs the do-once work. The error is an
 	// *InProgressError.
 	ErrInProgress = errors.New("in progress")
 
@@ -72,9 +71,8 @@ var (
 	ErrClosed = driver.ErrClosed
 )
 
-// The reasons for which a lease ends at its deadline although the store could
-// be reached. Both come together with ErrLost in the cause of a lease's
-// context.
+// The reasons why a lease ends although the store can be reached. Both come
+// with ErrLost in the cause of a lease's context.
 var (
 	// ErrMaxHold: AcquireOptions.MaxHold has ended.
 	ErrMaxHold = errors.New("held for MaxHold")
@@ -90,10 +88,10 @@ type BrokenError = lockinfo.BrokenError
 // A HeldError names the holder of the lock. It is ErrHeld.
 type HeldError struct {
 	// Holder is zero if a client that is not holdfast has the lock, or if the
-	// wait ended before the store said who has it.
+	// wait ended before the store named it.
 	Holder Holder
-	// Since is for how long it has had the lock, by the store's clock, counted to
-	// when the error was made; 0 if the store does not know.
+	// Since is for how long it has had the lock, by the store's clock, when the
+	// error was made; 0 if the store does not know.
 	Since time.Duration
 	// ExpiresIn is how long the lease lasts unless its holder extends it,
 	// counted from when the error was made; Never if it has no end. Most holders

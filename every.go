@@ -10,8 +10,9 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
-// ScheduleSuffix after the name of a schedule makes the name of the lock under which one
-// replica waits for the scheduled times, and the others wait for its place.
+// ScheduleSuffix follows the name of a schedule in the name of its second lock. The
+// replica that leads holds that lock while it waits for the scheduled times, and the
+// others queue for it.
 const ScheduleSuffix = "@schedule"
 
 const (
@@ -35,9 +36,9 @@ type EveryOptions struct {
 	Labels     map[string]string
 
 	// StartWithin is how late a run may begin. A run that does not succeed is tried again
-	// until this long after its scheduled time, and is missed then. It should be longer
-	// than TTL, so that another replica can take over from one that has died, and than
-	// the clocks are apart. Default: twice the TTL, and at least 1 minute.
+	// until this long after its scheduled time, and is missed then. It should exceed TTL,
+	// so that another replica can take over from a dead one, and the differences between
+	// the replicas' clocks. Default: twice the TTL, and at least 1 minute.
 	StartWithin time.Duration
 
 	// CatchUp runs each scheduled time, in their order, even if the next one is due
@@ -57,8 +58,8 @@ type EveryOptions struct {
 	// released the schedule for another reason. Default: none.
 	Failed func(err error)
 
-	// Missed is called with runs that were missed, by the replica that has written that
-	// down. Default: none.
+	// Missed is called with missed runs, by the replica that recorded them. Default:
+	// none.
 	Missed func(MissedRuns)
 
 	clock func() time.Time // of tests; nil: time.Now
@@ -67,26 +68,27 @@ type EveryOptions struct {
 // An EveryRun is one run of a schedule, as its fn sees it.
 type EveryRun struct {
 	Name      string
-	Scheduled time.Time // for when it is due, in UTC
-	Previous  time.Time // for when the last run was due that was done; zero if there was none
+	Scheduled time.Time // when it is due, in UTC
+	Previous  time.Time // the scheduled time of the last run that was done; zero if there was none
 	Attempt   int       // 1, and one more for each attempt before it, however that ended
 	Lease     *Lease    // of the lock of this name; its Token grows from run to run
 }
 
-// Key names the run, on all replicas alike: "reports/nightly@2026-11-21T03:00Z". It is
-// the key that OnceOptions.Scheduled makes, and one to hand on to services that tell repeats by a key.
+// Key names the run, such as "reports/nightly@2026-11-21T03:00Z". It is the same on all replicas,
+// and the same as the key of OnceOptions.Scheduled. Pass it to services that recognise repeats by a
+// key.
 func (r EveryRun) Key() string { return runKey(r.Name, r.Scheduled) }
 
 // Every runs fn once for each time of a schedule, however many replicas call it, until
 // ctx ends.
 //
 // One replica leads: it waits for the next time, by its own clock, runs fn under the
-// lock of this name, and writes into the store that the run of this scheduled time is
-// done, in the step that ends its lease. The others wait in the queue of the lock
-// name + "@schedule", and one of them leads as soon as the leader stops, or when its
-// TTL ends if it dies. What is due follows from the store's record, and not
-// from the leader or its clock: a scheduled time is done by one run, or it is
-// missed, and both is written down once. Records.Schedule returns the record.
+// lock of this name, and records the scheduled time as done in the step that ends the
+// lease. The others wait in the queue of the lock name + "@schedule", and one of them
+// leads as soon as the leader stops, or when its TTL ends if it dies. The store's
+// record decides which times are still due, and not the leader or its clock: each
+// scheduled time is done by one run or is missed, and either is recorded once.
+// Records.Schedule returns the record.
 //
 // The context of fn ends when ctx does and when the lease of the run is lost, with a
 // cause that is ErrLost. fn must then stop.
@@ -97,17 +99,17 @@ func (r EveryRun) Key() string { return runKey(r.Name, r.Scheduled) }
 //     the next one is due; see EveryOptions.StartWithin, CatchUp and MaxAttempts.
 //   - ctx ends, and fn returns an error: another replica tries again at once. That
 //     attempt does not count.
-//   - The lease is lost, or the process dies: another replica tries again when the
-//     lease has ended, after the same pause. So a run may have begun, and have worked in
-//     part, more than once. The attempt counts: it was written down before fn was called.
-//   - fn panics: that is a failure, and the panic goes on when it is written down.
+//   - The lease is lost, or the process dies: another replica tries again when the lease
+//     has ended, after the same pause. So a run may have begun, and have worked in part,
+//     more than once. The attempt counts, because it was recorded before fn was called.
+//   - fn panics: the attempt is recorded as failed, and the panic goes on.
 //
 // Runs of one name never overlap: one that takes longer than the schedule's period
 // delays the next.
 //
-// Every returns ctx's error when ctx has ended, and otherwise an error that would come
-// again: ErrInvalid, ErrPermission, ErrKindMismatch, ErrUnsupported, ErrDeadlock,
-// ErrClosed. If the store does not answer or fn fails, Every tries again.
+// Every returns ctx's error when ctx has ended, and otherwise an error that a retry
+// would meet again: ErrInvalid, ErrPermission, ErrKindMismatch, ErrUnsupported,
+// ErrDeadlock, ErrClosed. If the store does not answer or fn fails, Every tries again.
 func (c *Client) Every(ctx context.Context, name string, schedule Schedule, opts *EveryOptions, fn func(ctx context.Context, run EveryRun) error) error {
 	s, err := newScheduler(ctx, c, name, schedule, opts)
 	if err == nil && fn == nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // A ScheduleRecord is what the store remembers of the schedule of one name. All times of
-// day are by the clocks of those who have written them; scheduled times are in UTC.
+// day are by the clocks of the replicas that recorded them; scheduled times are in UTC.
 type ScheduleRecord struct {
 	Began   time.Time    `json:"began"`          // when the first replica called Every; zero if none has
 	Settled time.Time    `json:"settled"`        // the last scheduled time that was done or missed; at first, Began
@@ -44,9 +44,9 @@ type DoneRun struct {
 type BegunRun struct {
 	Scheduled time.Time `json:"scheduled"`
 	At        time.Time `json:"at"` // when the last attempt began, or failed
-	By        string    `json:"by"` // who made it, for people
+	By        string    `json:"by"` // its holder, for people
 	Attempts  int       `json:"attempts"`
-	Open      bool      `json:"open"`          // the last attempt goes on, or another replica has not seen yet that it does not
+	Open      bool      `json:"open"`          // the last attempt goes on, or no replica has noticed its end yet
 	Err       string    `json:"err,omitempty"` // of the last attempt that has ended
 }
 

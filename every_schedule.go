@@ -2,7 +2,7 @@ package holdfast
 
 import "time"
 
-// A Schedule is when a job is due. Next returns the first such time after t, in
+// A Schedule determines when a job is due. Next returns the first such time after t, in
 // whole seconds, or the zero time if there is none. It must follow from t alone, so that
 // all replicas get the same: Every passes the scheduled time before, in UTC.
 //
@@ -91,11 +91,11 @@ func dayOf(t time.Time) time.Time {
 	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
 }
 
-// ScheduledTime returns the time nearest to now at which a schedule is due that
-// begins at start and repeats with the period every: for programs whose timer
-// does not tell which run it is for. Replicas whose clocks are off by less than
-// half of every get the same time for the same run. Start and every must be
-// whole seconds, every more than 0.
+// ScheduledTime returns the scheduled time nearest to now. The schedule begins
+// at start and repeats with the period every: for programs whose timer does not
+// pass the time of its run. Replicas whose clocks are off by less than half of
+// every get the same time for the same run. Start and every must be whole
+// seconds, every more than 0.
 func ScheduledTime(now, start time.Time, every time.Duration) time.Time {
 	// In half seconds, because the middle between two times may be one, and not
 	// as a Duration, which ends after 292 years.

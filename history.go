@@ -11,10 +11,10 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A HistoryEvent is one thing that happened to a name, as the store has written it
-// down: its ID, Kind and Name, how long Ago it was, the Mode, Token and
-// Holder of the lease or of the request, how long it has Waited or was Held, and of a
-// break the Author and the Reason. It has no lease ID.
+// A HistoryEvent is one thing that happened to a name, as the store recorded it: its
+// ID, Kind and Name, how long Ago it was, the Mode, Token and Holder of the lease or
+// of the request, how long it has Waited or was Held, and the Author and Reason of a
+// break. It has no lease ID.
 type HistoryEvent = lockinfo.HistoryEvent
 
 // A HistoryKind is what happened.
@@ -26,11 +26,11 @@ const (
 	HistoryAcquired   = lockinfo.HistoryAcquired   // a lease was granted at once
 	HistoryHandedOver = lockinfo.HistoryHandedOver // the lock went to the first of the queue
 	HistoryReleased   = lockinfo.HistoryReleased   // the holder released it
-	HistoryExpired    = lockinfo.HistoryExpired    // the lease ran out, and somebody noticed
+	HistoryExpired    = lockinfo.HistoryExpired    // the lease ran out, and a client noticed
 	HistoryLost       = lockinfo.HistoryLost       // the holder released what it had lost
 	HistoryBroken     = lockinfo.HistoryBroken     // somebody took it away
-	HistoryQueued     = lockinfo.HistoryQueued     // somebody began to wait
-	HistoryGaveUp     = lockinfo.HistoryGaveUp     // and waits no more, without the lock
+	HistoryQueued     = lockinfo.HistoryQueued     // a client began to wait
+	HistoryGaveUp     = lockinfo.HistoryGaveUp     // a waiter left without the lock
 	HistoryCompleted  = lockinfo.HistoryCompleted  // do-once work is done
 )
 
@@ -38,9 +38,10 @@ const (
 const maxFeed = 4096
 
 // History returns what happened to a name in the last 24 hours, the oldest first: the
-// latest 64 events. It is empty if nothing did. It wraps ErrUnsupported if the store has
-// no history: it has one only if the engine was opened with it (history=1 in a URL).
-// It has no requests of clients whose engines keep no history. ErrUnavailable means that
+// latest 64 breaks, the latest 64 other events of leases, and the latest 64 events of
+// waiters. It is empty if nothing did. It wraps ErrUnsupported if the store has no
+// history: it has one only if the engine was opened with it (history=1 in a URL).
+// Clients whose engines keep no history leave no events in it. ErrUnavailable means that
 // the store did not answer within Options.RequestTimeout.
 func (c *Client) History(ctx context.Context, name string) ([]HistoryEvent, error) {
 	if err := c.checkName(name); err != nil {

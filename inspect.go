@@ -9,11 +9,10 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A LockState is what a store knows of one name: its Name, its Holders, each a
-// Holding, its Queue, each a Place, of which the first 256 are described at least, the
-// QueueLength, and the LastToken that was granted. Mode is the mode of the holders together,
-// with their permits in sum. Live returns the holders that have not
-// released it.
+// A LockState is what a store knows of one name: its Name, its Holders (each a Holding), its
+// Queue (each a Place; at least the first 256), the QueueLength, and the LastToken that was
+// granted. Mode is the holders' common mode, with the sum of their permits. Live returns the
+// holders that have not released it.
 type LockState = lockinfo.LockState
 
 // A Holding is one live lease of a LockState, or what MinHold keeps closed after one
@@ -21,7 +20,7 @@ type LockState = lockinfo.LockState
 // it ends (ExpiresIn). Foreign reports whether its client is not holdfast.
 type Holding = lockinfo.Holding
 
-// A Place is one waiter's in the queue of a LockState: the LeaseID and Mode that it
+// A Place is one waiter's place in the queue of a LockState: the LeaseID and Mode that it
 // waits for, its Holder, Since when it waits, and when the place is given up unless it is
 // refreshed (ExpiresIn).
 type Place = lockinfo.Place

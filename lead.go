@@ -31,8 +31,8 @@ type LeadOptions struct {
 	Failed func(err error, pause time.Duration)
 }
 
-// LeadLabel is a label of leaders and candidates, which tells people and programs that the
-// lock of a name is a lead. Its value is "1".
+// LeadLabel is the label of leaders and candidates, with the value "1". It shows people
+// and programs that a lock is a lead.
 const LeadLabel = "holdfast/lead"
 
 const (

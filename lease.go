@@ -82,8 +82,8 @@ func (l *Lease) Name() string { return l.name }
 // ID returns the lease ID. A client that knows it can release the lease.
 func (l *Lease) ID() LeaseID { return l.id }
 
-// InCohort reports whether the lease is one that may be handed on within its client, to a caller
-// that gets the same lease ID and the next token; see Options.Cohorts.
+// InCohort reports whether the client may hand the lease on to another of its callers, with the
+// same lease ID and the next token; see Options.Cohorts.
 func (l *Lease) InCohort() bool { return l.cohort != nil }
 
 // Token returns the fencing token: greater than the token of every earlier lease of
@@ -107,10 +107,9 @@ func (l *Lease) Mode() Mode {
 // lease it is the holder of this client.
 func (l *Lease) Holder() Holder { return *l.holder }
 
-// Context ends when the lease does: with a cause that is ErrLost, at Deadline
-// at the latest, or with context.Canceled when Release begins, or with one that is
-// ErrLeft at Leave. It carries the
-// values of the context that the lease was acquired under, but not its end.
+// Context ends with the lease. Its cause is ErrLost after a loss, at Deadline at
+// the latest, context.Canceled when Release begins, and ErrLeft after Leave. It
+// has the values of the context of the acquire, but not its end.
 func (l *Lease) Context() context.Context { return (*leaseContext)(l) }
 
 // Deadline returns the local instant until which the lease may be trusted. It

@@ -14,9 +14,9 @@ import (
 // AdoptOptions are the options of a lease from its adoption on. Nil is
 // default; a zero field is default.
 type AdoptOptions struct {
-	// TTL is for how long the lease lasts from now on, at least: one that lasts
-	// longer is not shortened, though it is trusted for no longer. Renewals have
-	// the same TTL. Default: Options.TTL.
+	// TTL is how long the lease lasts from now on, at least. A longer lease is
+	// not shortened, but the client trusts it for TTL only. Renewals have the
+	// same TTL. Default: Options.TTL.
 	TTL time.Duration
 
 	// KeepAlive, StallAfter and LockDelay are as in AcquireOptions, and so are MinHold
@@ -37,10 +37,10 @@ func (o *AdoptOptions) acquireOptions(h Handle) *AcquireOptions {
 	}
 }
 
-// Adopt takes over a live lease by its Handle: one that was left with Lease.Leave,
-// in this process or another, or whose process has ended. The holder before must not
-// use it any more: the store cannot tell two apart that show the same lease ID. Nor does
-// it return the mode and the token of a lease ID, which come from the Handle.
+// Adopt takes over a live lease by its Handle: one that was left with Lease.Leave, in
+// this process or another, or whose process has ended. The previous holder must not use
+// it any more, because the store cannot distinguish two users of one lease ID. The mode
+// and the token come from the Handle, not from the store.
 //
 // Adopt extends the lease first, by a request that is repeated for
 // Options.RequestTimeout, so that its deadline counts from a request of this

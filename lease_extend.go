@@ -35,9 +35,8 @@ func (l *Lease) checkExtend(ttl time.Duration) error {
 	return cmp.Or(checkTTL("ttl", ttl), checkTTL(both, stored), driver.CheckTTL(l.client.features.Capabilities, both, stored))
 }
 
-// ExtendBy pushes Deadline out by d, which may be called between the steps of
-// a piece of work of unknown length. The guarantees and errors of Extend hold
-// for it too.
+// ExtendBy moves Deadline later by d. Call it between the steps of work of
+// unknown length. It has the guarantees and errors of Extend.
 func (l *Lease) ExtendBy(ctx context.Context, d time.Duration) error {
 	if d <= 0 || d > MaxTTL {
 		return opError("extend", l.name, fmt.Errorf("%w duration %s: want more than 0, up to %s", ErrInvalid, d, MaxTTL))

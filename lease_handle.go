@@ -12,11 +12,11 @@ import (
 )
 
 // A Handle names one lease, for Client.Adopt: its lock, lease ID, fencing token and mode.
-// Lease.Leave returns it. Its text, of MarshalText, goes from one process to another.
+// Lease.Leave returns it. MarshalText returns its text, for another process.
 //
 // A client that has the text of a Handle can adopt the lease, and release it: pass it on
-// as you would a password. Nothing else that is printed or logged of a Handle has the
-// lease ID in it. The zero Handle names no lease.
+// as you would a password. No other text of a Handle contains the lease ID. The zero
+// Handle names no lease.
 type Handle struct {
 	name  string
 	id    LeaseID

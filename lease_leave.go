@@ -7,12 +7,12 @@ import (
 
 // ErrLeft is the cause, together with ErrLost, of the end of the context of a lease
 // that was left.
-var ErrLeft = errors.New("left to whoever adopts it")
+var ErrLeft = errors.New("left for another process to adopt")
 
 var errLeft = fmt.Errorf("%w: %w", ErrLost, ErrLeft)
 
-// Leave ends the lease for this process and not in the store, so that another one
-// can adopt it by the Handle: see Client.Adopt. Context ends, with a cause that is
+// Leave ends the lease for this process but not in the store, so that another one can
+// adopt it by the Handle: see Client.Adopt. Context ends, with a cause that is
 // ErrLeft, and from now on nothing is sent for the lease: no renewal, and no release
 // by Release, which then returns nil, or by Client.Close. A renewal that is under way
 // may still lengthen it. Unless somebody adopts it, it lasts until its expiry.

@@ -52,7 +52,7 @@ const (
 	RunMissed = observe.RunMissed
 )
 
-// Observers returns an Observer that tells each of all, in their order.
+// Observers returns an Observer that passes each event to all, in their order.
 func Observers(all ...Observer) Observer { return observe.Observers(all...) }
 
 // awaitTold waits until all events are delivered and logged, but not for ever for an

@@ -77,24 +77,24 @@ type OnceResult struct {
 }
 
 // Once runs fn unless it was done already under this key, and keeps its result
-// for OnceOptions.Retention, so that others, on whatever machine, get the
-// result instead of doing it again. The state before decides:
+// for OnceOptions.Retention, so that callers on any machine get the result
+// instead of doing the work again. The state of the key decides:
 //
 //   - absent: fn runs, under a lease of the lock of this name that is kept
 //     alive, and its result is stored;
-//   - in progress: ErrInProgress, or the result later with Await; if ctx ends by then,
-//     ctx's error and ErrInProgress in one;
+//   - in progress: ErrInProgress, or the result later with Await; if ctx ends first,
+//     both ctx's error and ErrInProgress;
 //   - done: the stored result, Replayed.
 //
-// If fn returns an error, panics, or its result is too large (ErrInvalid), or
-// if the lease is lost, nothing is stored and the key is free again at once, or
-// as soon as the store learns of the loss: the next caller runs fn. Once returns the error
-// of fn unchanged. A result is only stored under a live lease: a
-// process that was paused for too long gets ErrLost and overwrites nothing, though
-// the work of its fn may be done twice; hand lease.Token on to a resource that can check it.
+// If fn returns an error, panics, or its result is too large (ErrInvalid), or if the lease
+// is lost, nothing is stored and the key is free again at once, or as soon as the store
+// learns of the loss: the next caller runs fn. Once returns the error of fn unchanged. A
+// result is only stored under a live lease: a process that was paused for too long gets
+// ErrLost and overwrites nothing, though fn may have worked twice: pass lease.Token to a
+// resource that can check it.
 //
-// ErrOutcomeUnknown means that fn has succeeded, but the store did not answer
-// when the result was to be stored: it may be kept or not.
+// ErrOutcomeUnknown means that fn succeeded, but the store did not answer: the
+// result may be stored or not.
 func (c *Client) Once(ctx context.Context, key string, opts *OnceOptions, fn func(ctx context.Context, l *Lease) ([]byte, error)) (OnceResult, error) {
 	if fn == nil {
 		return OnceResult{}, opError("once", key, errNoWork)

@@ -50,9 +50,8 @@ type Options struct {
 	// Observer receives the events of locks. Default: none.
 	Observer Observer
 
-	// Logger is where the client logs what somebody should know even without an Observer:
-	// a lease that is lost, a lock that it could not release, and an Observer
-	// that panics or misses events; all are warnings. The client does not wait for it. For
+	// Logger receives warnings about a lost lease, a lock that could not be released, and
+	// an Observer that panics or misses events. The client does not wait for it. For
 	// silence use slog.New(slog.DiscardHandler). Default: slog.Default at the time.
 	Logger *slog.Logger
 
@@ -82,8 +81,8 @@ type Options struct {
 // AcquireOptions are the options of one acquisition. Nil is default; a zero
 // field is default.
 type AcquireOptions struct {
-	// Mode is Exclusive by default, or Shared, or such as Permits(2, 5). Modes that
-	// the engine does not have are ErrUnsupported.
+	// Mode is Exclusive (default), Shared, or a semaphore such as Permits(2, 5). A
+	// mode that the engine lacks is ErrUnsupported.
 	Mode Mode
 
 	// TTL overrides Options.TTL; 10 ms to 30 days, or to the engine's
@@ -92,17 +91,15 @@ type AcquireOptions struct {
 
 	// MaxWait bounds how long Acquire waits for the lock; it then returns a
 	// *HeldError. However short it is, the first request for a name may take
-	// Options.RequestTimeout: a free lock is taken, and of one that is held it is
-	// known who has it. Zero: until the context ends. TryAcquire and TryDo ignore
-	// it.
+	// Options.RequestTimeout: so a free lock is taken, and a *HeldError names the
+	// holder. Zero: until the context ends. TryAcquire and TryDo ignore it.
 	MaxWait time.Duration
 
-	// WholeTTL makes Acquire return no lease that has less than its TTL. One that
-	// another holder handed over lasts for a few seconds at first, the waiter TTL;
-	// the client requests the rest in the background. With WholeTTL it does so before Acquire
-	// returns, as part of the wait, with one request more: for work that must be
-	// stopped before the lease ends, and is not begun without the time for that.
-	// If the lease is lost by then, the wait goes on.
+	// WholeTTL makes Acquire return no lease that has less than its TTL. One that another
+	// holder handed over lasts for a few seconds at first, the waiter TTL; the client
+	// requests the rest in the background. With WholeTTL it does so before Acquire returns,
+	// as part of the wait, with one request more: for work that must not begin without the
+	// time to stop it before the lease ends. If the lease is lost by then, the wait goes on.
 	WholeTTL bool
 
 	// KeepAlive is whether the client extends the lease in the background
@@ -114,9 +111,9 @@ type AcquireOptions struct {
 	// second does not run again on a replica whose clock is slow.
 	MinHold time.Duration
 
-	// MaxHold ends the lease this long after the acquisition at the latest,
-	// with ErrMaxHold. The holder must be done by then: it is trusted with up to a
-	// tenth of its last TTL less, as ever. Zero: no bound.
+	// MaxHold ends the lease this long after the acquisition at the latest, with
+	// ErrMaxHold. The holder must be done by then. Its deadline is earlier by up
+	// to a tenth of the last TTL, as always. Zero: no bound.
 	MaxHold time.Duration
 
 	// StallAfter stops renewing once Lease.Heartbeat has not been called for
@@ -124,37 +121,34 @@ type AcquireOptions struct {
 	// Zero: off.
 	StallAfter time.Duration
 
-	// MinToken makes the fencing token greater than it: a holder whose token
-	// was refused as stale, by a resource that has seen MinToken, acquires
-	// again with it.
+	// MinToken is less than the fencing token. A holder whose token was refused
+	// as stale acquires again, with the token that the resource has seen.
 	MinToken uint64
 
-	// LockDelay keeps the lock of a holder that died or was cut off closed
-	// for this much longer than the lease, for resources that cannot check
-	// tokens. Release still frees it at once.
+	// LockDelay keeps the lock closed for this much longer after a lease that
+	// has expired, for resources that cannot check tokens. Release still frees
+	// it at once.
 	LockDelay time.Duration
 
 	// Replicas makes an acquire count only when this many replicas of the store
 	// have acknowledged it; otherwise it is released again, and the error is
-	// ErrNotReplicated. It narrows the gap in which a failover loses the lease,
-	// and does not close it: renewals are not waited for, a replica that has
-	// acknowledged may still not be the one that takes over, and one whose
+	// ErrNotReplicated. A failover can still lose the lease: renewals do not
+	// wait for replicas, another replica may take over, and a replica whose
 	// clock is ahead may end the lease early. Only the token is safe then. An
 	// acquire takes a round trip to the replicas longer.
 	Replicas int
 
-	// Reason and Labels tell people why the lock is held.
+	// Reason and Labels show people why the lock is held.
 	Reason string
 	Labels map[string]string
 
-	// OnWait receives the state of the wait, to be shown to people: when an acquire
-	// begins to wait, because somebody has the lock or the store does not answer,
-	// and whenever the state changes in more than its times. It is not called when
-	// the wait ends, nor by TryAcquire. It runs on the goroutine that acquires:
-	// during a call the place in the queue is kept, but the acquire does
-	// not learn that it has the lock, and may have to request it again. If it panics,
-	// the panic goes through Acquire, which leaves no lease in the store. It must not call
-	// methods of the Client. Default: none.
+	// OnWait receives the state of the wait, to be shown to people: when an acquire begins
+	// to wait, because somebody has the lock or the store does not answer, and at each
+	// change of the state, except of its times. It is not called when the wait ends, nor
+	// by TryAcquire. It runs on the goroutine that acquires: the acquire keeps its place
+	// during a call, but does not notice a grant, and may have to request the lock again.
+	// If it panics, the panic goes through Acquire, which leaves no lease in the store. It
+	// must not call methods of the Client. Default: none.
 	OnWait func(WaitState)
 }
 
@@ -166,9 +160,10 @@ const (
 	KeepAliveOff                  // the caller, with Lease.Extend
 )
 
-// A Mode is which leases of a name are compatible: Exclusive, Shared, or what Permits
-// returns. Modes are compared with ==. Its methods Permits and Limit return the numbers
-// of function Permits, Kind and String name it, and Check refuses numbers out of range.
+// A Mode determines which leases of a name are compatible: Exclusive, Shared, or what
+// Permits returns. Modes are compared with ==. Its methods Permits and Limit return the
+// numbers of function Permits, Kind and String name it, and Check refuses numbers out
+// of range.
 type Mode = lockinfo.Mode
 
 const (

@@ -146,8 +146,8 @@ func (k KeepAlive) String() string { return nameOf(int(k), keepAlives) }
 // MarshalText is String, for logs and JSON.
 func (k KeepAlive) MarshalText() ([]byte, error) { return []byte(k.String()), nil }
 
-// UnmarshalText sets what MarshalText has said. Another text is ErrInvalid, and leaves k as
-// it is.
+// UnmarshalText sets the value that MarshalText returned text for. For another text it
+// returns ErrInvalid, and does not change k.
 func (k *KeepAlive) UnmarshalText(text []byte) error {
 	return named(k, text, keepAlives)
 }

@@ -8,16 +8,15 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
-// Records look at what a store remembers when no lock is held any more: the results of
-// do-once work, the runs of schedules, and leases that were broken. Client.Records
-// returns them.
+// Records reads what a store remembers after a lock has ended: the results of do-once
+// work, the runs of schedules, and broken leases. Client.Records returns them.
 //
-// They return snapshots, as Inspect does. A request that the store does not
+// Its methods return snapshots, as Inspect does. A request that the store does not
 // answer within Options.RequestTimeout is ErrUnavailable, and an engine that does not
 // keep such records is ErrUnsupported.
 type Records struct{ client *Client }
 
-// Records returns what looks at the records of the store.
+// Records returns the records of the store.
 func (c *Client) Records() Records { return Records{c} }
 
 // A OnceState is the state of do-once work.
