@@ -46,16 +46,16 @@ type BreakRequest struct {
 	Token uint64           `json:"token"`          // of the lease; 1 to MaxToken
 	Older bool             `json:"older,omitzero"` // also every lease whose token is smaller
 
-	// Closed ends what was released and is kept closed. Without it such a
-	// lease stays; with it a live lease stays. That holds even if the lease
-	// changed from one to the other after the break was decided.
+	// Closed ends only leases that were released and are kept closed. Without
+	// it only live leases end. That holds even if the lease changed from one to
+	// the other after the break was decided.
 	Closed bool `json:"closed,omitzero"`
 
 	Author string `json:"author"` // who breaks it, and why: for people; guaranteed valid by CheckBreak
 	Reason string `json:"reason,omitzero"`
 }
 
-// Hits reports whether the request is about a lease with this token.
+// Hits reports whether the request ends a lease with this token.
 func (r BreakRequest) Hits(token uint64, released bool) bool {
 	return released == r.Closed && (token == r.Token || r.Older && token < r.Token)
 }

@@ -5,16 +5,16 @@ import (
 	"time"
 )
 
-// A Diagnoser is an engine with Capabilities.Diagnose: it can tell whether its
+// A Diagnoser is an engine with Capabilities.Diagnose: it can check whether its
 // store is fit for locks.
 type Diagnoser interface {
 	// Diagnose inspects the store, and tries locks under a random name, whose
 	// traces it must remove as far as it may. It must not touch any other lock,
 	// and must bound how much of the store it reads.
 	//
-	// Whatever is wrong with the store is a finding, and so is what the store
-	// does not let us see. Diagnose must return an error only if the store does
-	// not answer at all, or if ctx or req is bad.
+	// Each fault of the store is a finding, and so is each check that the store
+	// does not permit. Diagnose must return an error only if the store does not
+	// answer at all, or if ctx or req is bad.
 	Diagnose(ctx context.Context, req DiagnoseRequest) (Diagnosis, error)
 }
 
@@ -44,7 +44,7 @@ type Finding struct {
 	Level  Level  `json:"level"`
 	Key    string `json:"key"`             // which check: lower-case words with underscores between
 	Server string `json:"server,omitzero"` // which of several servers, or empty for the store
-	Text   string `json:"text"`            // what is so, and what to do if it is not well
+	Text   string `json:"text"`            // what was found, and what to do about it
 
 	// Err is the kind of a Fail: it wraps one of the definite errors. It is nil
 	// at the other levels.
@@ -59,7 +59,7 @@ type Level int
 
 const (
 	OK   Level = iota // as it should be
-	Warn              // locks work, and there is a risk, or something could not be looked at
+	Warn              // locks work, and there is a risk, or something could not be checked
 	Fail              // locks do not work
 )
 

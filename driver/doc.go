@@ -1,18 +1,17 @@
-// Package driver defines the interface between package holdfast and the
-// engines that keep locks in a store. It is for those who write an engine, or
-// wrap one. Application code uses package holdfast, which has names of its own
-// for all that its methods return, and meets this package only in an engine
-// that it hands from a constructor to holdfast.New.
+// Package driver defines the interface between package holdfast and the engines
+// that keep locks in a store. It is for authors of engines, and of wrappers
+// around engines. Application code uses package holdfast, which has its own
+// names for what its methods return. It only passes an engine from a
+// constructor to holdfast.New.
 //
 // # Where to begin
 //
-// Six methods make an [Engine]. Whatever else a store can do has a flag in
-// [Capabilities] and an optional interface that carries it: [Queuer],
-// [Downgrader], [AllAcquirer], [Recorder], [Vault], [Lister], [Router],
-// [Breaker], [LossTeller], [Diagnoser] and [Historian]. [FeaturesOf] resolves the flags of an
-// engine, and [Forward] is the base of a wrapper. [Member] is a contract of its
-// own, for one store of a quorum. The page docs/internals/engines.md gives the order in which
-// to write an engine.
+// Six methods make an [Engine]. Each further ability of a store has a flag in [Capabilities]
+// and an optional interface: [Queuer], [Downgrader], [AllAcquirer], [Recorder], [Vault],
+// [Lister], [Router], [Breaker], [LossTeller], [Diagnoser] and [Historian]. [FeaturesOf]
+// resolves the flags of an engine, and [Forward] is the base of a wrapper. [Member] is a
+// contract of its own, for one store of a quorum. The page docs/internals/engines.md gives
+// the order in which to write an engine.
 //
 // # How to read the contract
 //
@@ -58,13 +57,12 @@
 //   - serve a queue: grant the lock to the first place, and to the next ones, for
 //     as long as the live leases allow it
 //   - grant: record a new lease, with a new token
-//
-// - lengthen a lease or a place: move its end, but never to an earlier time
-// - end a lease: remove it before its expiry
-// - keep closed: end a lease for its holder, but block other clients with it until KeepFor ends
+//   - lengthen a lease or a place: move its end, but never to an earlier time
+//   - end a lease: remove it before its expiry
+//   - keep closed: end a lease for its holder, but block other clients with it until
+//     KeepFor ends
 //   - give a place: put a request at the end of the queue
-//
-// - give up a place: remove it without a grant
+//   - give up a place: remove it without a grant
 //   - rank: which place it is, 1 for the first
 //   - tell: send a notice to a waiter, or a loss to a holder
 //   - sweep: remove expired entries of all names, a bounded number at a time

@@ -103,15 +103,15 @@ type AcquireRequest struct {
 	MinToken uint64 `json:"min_token,omitzero"`
 
 	// First means that the caller knows of no earlier request with this lease ID, and
-	// must learn of one before it goes on. If the ID has a live lease or a
-	// place the answer must be Repeated, and both must stay unchanged. An engine that
-	// has only received the lease ID before may answer Repeated as well.
+	// must learn whether there was one. If the ID has a live lease or a place the
+	// answer must be Repeated, and both must stay unchanged. An engine that has only
+	// received the lease ID before may answer Repeated as well.
 	First bool `json:"first,omitzero"`
 
 	// Replicas makes the engine wait, after a grant, until this many replicas of the
 	// store have acknowledged it, or until shortly before ctx ends.
-	// AcquireReply.Acked must be how many have. Other requests must not wait
-	// as well. Only for engines with Capabilities.Replicas.
+	// AcquireReply.Acked must be their number. Other requests must not wait. Only
+	// for engines with Capabilities.Replicas.
 	Replicas int `json:"replicas,omitzero"`
 
 	// Once requests only the record if the name has one: the answer must
@@ -205,12 +205,12 @@ type ReleaseRequest struct {
 	Name    string           `json:"name"`
 	LeaseID lockinfo.LeaseID `json:"lease_id"`
 
-	// KeepFor, if positive, keeps the name closed for this long after the
-	// release. The lease has ended (Extend answers ErrLost), but it is in the way
-	// of the same requests as before, and of requests with its own lease ID: a shared
-	// lease keeps exclusive requests out, and permits stay taken. A repeat must
-	// not lengthen it. One longer than Capabilities.MaxTTL must count as that.
-	// No message announces its end: waiters learn it from Blocker.ExpiresIn.
+	// KeepFor, if positive, keeps the name closed for this long after the release.
+	// The lease has ended (Extend answers ErrLost), but it is in the way of the same
+	// requests as before, and of requests with its own lease ID: a shared lease keeps
+	// exclusive requests out, and permits stay taken. A repeat must not lengthen it.
+	// A time longer than Capabilities.MaxTTL must count as MaxTTL. No message
+	// announces its end: waiters learn it from Blocker.ExpiresIn.
 	KeepFor time.Duration `json:"keep_for_ns,omitzero"`
 
 	// Cancel means that an AcquireRequest of this lease ID may still be under
@@ -219,9 +219,9 @@ type ReleaseRequest struct {
 	// (INVARIANT I5).
 	Cancel bool `json:"cancel,omitzero"`
 
-	// Lost means that the holder counts the lease as lost and releases what the
-	// store may still have of it. It must change nothing but the kind of the event that
-	// is written, if any is; see Historian.
+	// Lost means that the holder counts the lease as lost and releases what the store
+	// may still have of it. It must change only the kind of the event, if one is
+	// written; see Historian.
 	Lost bool `json:"lost,omitzero"`
 }
 
@@ -229,9 +229,8 @@ type ReleaseRequest struct {
 const TombstoneTTL = time.Minute
 
 // Capabilities describes what an engine supports beyond exclusive locks. The flags
-// decide and the optional interfaces only carry: an engine must implement those
-// of its flags, and one that it implements without the flag is not used. See
-// FeaturesOf.
+// decide: an engine must implement the optional interfaces of its flags, and an
+// interface without its flag is not used. See FeaturesOf.
 type Capabilities struct {
 	Shared     bool `json:"shared,omitzero"`      // mode lockinfo.Shared; the engine implements Downgrader
 	Semaphore  bool `json:"semaphore,omitzero"`   // modes of lockinfo.Permits
@@ -247,12 +246,12 @@ type Capabilities struct {
 	Diagnose   bool `json:"diagnose,omitzero"`    // the engine implements Diagnoser
 	History    bool `json:"history,omitzero"`     // the engine implements Historian; only if the program that opened it wants a history
 
-	// Callers means that the store belongs to a server, which sets Holder.Caller by itself,
+	// Callers means that the store belongs to a server. The server sets Holder.Caller,
 	// whatever a request has, and the Author of a break if it knows its callers.
 	Callers bool `json:"callers,omitzero"`
 
 	// MaxTTL is the longest TTL of a lease. Acquire and Extend must refuse a
-	// longer one with ErrInvalid, without asking the store. Zero: 30 days.
+	// longer one with ErrInvalid, without a request. Zero: 30 days.
 	MaxTTL time.Duration `json:"max_ttl_ns,omitzero"`
 
 	// MaxExtend is the largest number of requests in one Extend, for an engine

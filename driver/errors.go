@@ -35,8 +35,8 @@ var (
 )
 
 // ErrOutcomeUnknown: the store may or may not have carried the request out.
-// Package holdfast makes it of an error that is not definite; an engine need not
-// return it.
+// Package holdfast returns it for an error that is not definite; an engine need
+// not return it.
 var ErrOutcomeUnknown = errors.New("outcome is unknown")
 
 // definite are the definite errors. The same request would meet all but the last
@@ -44,8 +44,8 @@ var ErrOutcomeUnknown = errors.New("outcome is unknown")
 var definite = []error{ErrLost, ErrInvalid, ErrUnsupported, ErrPermission, ErrKindMismatch, ErrClosed, ErrUnavailable}
 
 // Class returns the definite error that err wraps. It returns nil if there is
-// none: then the request may or may not have been carried out. Of several it
-// returns a permanent one if there is one.
+// none: then the request may or may not have been carried out. If err wraps
+// several, Class prefers a permanent one.
 func Class(err error) error {
 	for _, class := range definite {
 		if errors.Is(err, class) {
@@ -59,8 +59,8 @@ func Class(err error) error {
 // (INVARIANT I10).
 func Definite(err error) bool { return Class(err) != nil }
 
-// Permanent reports whether err is definite and the same request would meet it
-// again.
+// Permanent reports whether err is definite and the same request would fail
+// with it again.
 func Permanent(err error) bool {
 	class := Class(err)
 	return class != nil && class != ErrUnavailable

@@ -12,9 +12,9 @@ import (
 // INVARIANT I11.
 const maxWaiting = 4096
 
-// A Feed is what OnEvent of a Historian in Go is made of: it knows who listens, and
-// tells them in order, on one goroutine, which ends when there is nothing to tell.
-// The zero Feed is ready to use.
+// A Feed implements OnEvent for a Historian in Go. It delivers events to its
+// listeners in order, on one goroutine that ends when no event is left. The zero
+// Feed is ready to use.
 type Feed struct {
 	mu        sync.Mutex
 	listeners map[*func(lockinfo.HistoryEvent)]uint64 // the number of the last event that each came too late for
@@ -50,7 +50,7 @@ func (f *Feed) OnEvent(told func(lockinfo.HistoryEvent), listens bool) (stop fun
 	}
 }
 
-// Heard reports whether anybody listens.
+// Heard reports whether there is a listener.
 func (f *Feed) Heard() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

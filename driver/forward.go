@@ -123,7 +123,8 @@ func (f Forward) Breaks(ctx context.Context, name string) ([]lockinfo.Broken, er
 	return pass(ctx, f.features().Breaker, Breaker.Breaks, name)
 }
 
-// OnLoss implements LossTeller. An engine that hears of no loss never calls told.
+// OnLoss implements LossTeller. An engine without Capabilities.Losses never calls
+// told.
 func (f Forward) OnLoss(told func(Loss)) (stop func()) {
 	if t := f.features().LossTeller; t != nil {
 		return t.OnLoss(told)
@@ -139,7 +140,8 @@ func (f Forward) List(ctx context.Context, prefix string) iter.Seq2[lockinfo.Loc
 	return Listed(func() ([]lockinfo.LockState, error) { return nil, unsupported[Lister]() })
 }
 
-// Route implements Router. Without routes all names have the same one.
+// Route implements Router. Without Capabilities.Routes all names have the same
+// route.
 func (f Forward) Route(name string) uint32 {
 	if r := f.features().Router; r != nil {
 		return r.Route(name)

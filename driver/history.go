@@ -14,29 +14,27 @@ import (
 //
 // # What is written
 //
-// Each grant must have one event that begins the lease, HistoryAcquired or
-// HistoryHandedOver, and one that ends it: HistoryReleased, HistoryExpired, HistoryLost,
-// HistoryBroken or HistoryCompleted. Each place must have HistoryQueued, and then
-// HistoryHandedOver or HistoryGaveUp. A Break that opens a name that KeepFor keeps closed must write
-// HistoryBroken as well, after the end of its lease. Nothing else must be written: a
-// repeat, a renewal, a downgrade, a refusal and a request that fails have no event,
-// and nor has what a foreign client does.
+// Each grant must have one event that begins the lease, HistoryAcquired or HistoryHandedOver, and
+// one that ends it: HistoryReleased, HistoryExpired, HistoryLost, HistoryBroken or
+// HistoryCompleted. Each place must have HistoryQueued, and then HistoryHandedOver or
+// HistoryGaveUp. A Break that opens a name that KeepFor keeps closed must write HistoryBroken as
+// well, after the end of its lease. Nothing else must be written: a repeat, a renewal, a downgrade,
+// a refusal and a request that fails have no event, and neither has an action of a foreign client.
 //
-// An event must be written in the step that it is about, so that there is no
-// event without the step, no step without its event, and no request more than
-// without history. An event without a request, such as the expiry of a lease or of a
-// place that was not refreshed, must be written by the step that notices it. That is
-// the next Acquire or Refresh for the name, of any client, or History itself.
+// An event must be written in the step that it describes: no event without its step,
+// no step without its event, and no additional request. An event without a request,
+// such as the expiry of a lease or of a place that was not refreshed, must be
+// written by the step that notices it. That is the next Acquire or Refresh for the
+// name, of any client, or History itself.
 //
 // An event must have no lease ID in it: a client that knows one can release the lease
 // (INVARIANT I4).
 type Historian interface {
-	// History returns the events of a name, the oldest first, in the order in which
-	// the store carried the steps out. An event must be remembered for
-	// HistoryMemory, but of one name only what KeepHistory keeps, and no longer
-	// (INVARIANT I11). Only engines with the flag write: what others do to the same
-	// store may be missing. The request must leave nothing in the store about a name that was
-	// never used.
+	// History returns the events of a name, the oldest first, in the order in which the store
+	// carried the steps out. An event must be remembered for HistoryMemory, but of one name
+	// only what KeepHistory keeps, and no longer (INVARIANT I11). Only engines with the flag
+	// record events: those of other engines on the store may be missing. The request must
+	// leave nothing in the store about a name that was never used.
 	History(ctx context.Context, name string) ([]lockinfo.HistoryEvent, error)
 
 	// OnEvent registers told, which is then called for each event of any name,
@@ -62,9 +60,9 @@ const (
 	MaxHistory = 64
 )
 
-// KeepHistory deletes from the events of a name, of which the oldest is the first, those
-// that are too many. Each sort has room of its own: so neither a crowd of waiters nor a
-// name that is used all day hides who took a lock away.
+// KeepHistory deletes events above MaxHistory from the events of a name, the oldest
+// first. Each sort has its own limit, so neither many waiters nor a busy name hide a
+// break.
 func KeepHistory[E any](events []E, kind func(E) lockinfo.HistoryKind) []E {
 	var many [len(sorts)]int
 	for _, e := range events {

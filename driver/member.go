@@ -18,9 +18,8 @@ import (
 // store's Engine know it, remembered for TokenMemory. A token of a quorum is
 // even. The counter is raised to each token that the member accepts, and to the
 // odd number above it when that token is withdrawn. It must never go down. That
-// is what keeps the tokens of a quorum in order, and what stops a request that
-// arrives too late: whatever was withdrawn can be neither accepted nor repaired
-// afterwards (INVARIANT I5).
+// keeps the tokens of a quorum in order, and stops late requests: a withdrawn
+// token can be neither accepted nor repaired afterwards (INVARIANT I5).
 //
 // # Quarantine
 //
@@ -86,10 +85,10 @@ type Member interface {
 	// otherwise only if req.Proposer proposed it and its token is not greater than
 	// the request's. It raises the counter to the odd number above the greater of
 	// the two tokens, or above the request's if it has ended no lease. It must leave
-	// the counter alone where the lease stays and has just the request's token, so
-	// that it can be repaired; and if the request's token is more than req.Lead and
-	// TombstoneTTL ahead of the store's clock, except as far as the lease itself
-	// needs it.
+	// the counter alone where the lease stays and has exactly the request's token,
+	// so that it can be repaired. It must also leave it alone if the request's token
+	// is more than req.Lead and TombstoneTTL ahead of the store's clock, except as
+	// far as the lease itself needs it.
 	//
 	// It must return the token of the lease that it ended, or ErrLost if there
 	// was none.
@@ -115,8 +114,8 @@ type Member interface {
 }
 
 // MaxProposalLag is how far a proposed token may be below the store's clock,
-// read as microseconds. Together with the quarantine it makes what a store
-// accepts greater than all that it accepted before it lost its memory.
+// read as microseconds. With the quarantine, it makes each token that a store
+// accepts greater than all tokens that it accepted before it lost its memory.
 const MaxProposalLag = time.Second
 
 // A ProposeRequest is a request to one member to accept a token for a lease. A member must refuse
@@ -130,12 +129,12 @@ type ProposeRequest struct {
 
 	// Token is even, and guaranteed to be at most MaxToken.
 	Token uint64
-	// Replaces is the greatest token that the proposer has proposed for this
-	// lease ID before and no longer counts; 0 if none. It is less than Token.
+	// Replaces is the greatest token that the proposer proposed earlier for
+	// this lease ID and has dropped; 0 if none. It is less than Token.
 	Replaces uint64
 	// Lead is how far Token may be ahead of the store's clock. It is small for
 	// a token that the sender took from a clock of its own, and at most twice
-	// MaxTokenLead for one that follows from what the members said.
+	// MaxTokenLead for one that it took from the members' answers.
 	Lead time.Duration
 	// Quarantine is how long a store that lost its memory stays in quarantine:
 	// longer than any TTL in use.
@@ -162,9 +161,9 @@ type ProposeReply struct {
 
 	// Token is the token of the lease ID's live lease, if VoteAccepted or VoteOwn.
 	Token uint64
-	// Rival is the lease ID in the way, if VoteHeld, to tell whether members
-	// speak of the same lease; empty if a client that is not holdfast holds the
-	// lock. Only the sender may see it (INVARIANT I4).
+	// Rival is the lease ID in the way, if VoteHeld, which shows whether
+	// members mean the same lease; empty if a client that is not holdfast holds
+	// the lock. Only the sender may see it (INVARIANT I4).
 	Rival lockinfo.LeaseID
 
 	Blocker                 // if VoteHeld
@@ -177,14 +176,14 @@ type RenewRequest struct {
 	LeaseID lockinfo.LeaseID
 	TTL     time.Duration // 10 ms to 30 days
 
-	// Token is the lease's; 0 if the sender does not know it. Unless it is 0, a lease
-	// with another one counts as lost, and stays unchanged.
+	// Token is the lease's token, or 0 if the sender does not know it. Unless it is
+	// 0, a lease with another token counts as lost, and stays unchanged.
 	Token uint64
 
-	// Repair records the lease where it is missing. The sender must know
-	// that a majority has it, and Token. The rest counts only then:
-	// Since is how long ago it was granted, 0 if the sender does not know, which the
-	// member must tell from then on, and Quarantine is as in ProposeRequest.
+	// Repair records the lease where it is missing. The sender must know that a
+	// majority has it, and Token. The other fields are only for a repair. Since is
+	// how long ago the lease was granted, or 0 if the sender does not know; the
+	// member must report it from then on. Quarantine is as in ProposeRequest.
 	Repair     bool
 	Holder     lockinfo.Holder
 	Since      time.Duration
@@ -202,15 +201,15 @@ type RenewReply struct {
 type WithdrawRequest struct {
 	Name    string
 	LeaseID lockinfo.LeaseID
-	// Proposer is whose lease is to end: the sender's own, or, of a lease that is lost,
-	// what is Confirmed.
+	// Proposer is the proposer whose lease must end: the sender's own, or Confirmed for
+	// a lease that is lost.
 	Proposer Proposer
 	// Released means that the caller has released or cancelled the lease ID. Its lease
 	// ends, whatever the proposer and the token. Proposer is empty then.
 	Released bool
 	Token    uint64 // the greatest that was proposed; 0 if the sender does not know it
-	// Lead, and TombstoneTTL more, is how far ahead of the store's clock the
-	// counter may be lifted to Token; it may be negative.
+	// Lead plus TombstoneTTL bounds how far ahead of the store's clock Token
+	// may lift the counter; Lead may be negative.
 	Lead time.Duration
 
 	// KeepFor and Cancel are as in ReleaseRequest, and only with Released. A lease that

@@ -79,9 +79,8 @@ func IsText(s string) bool {
 }
 
 // IsControl reports whether r is not allowed in a name, or in a holder's description
-// of itself: a control character, which a terminal would obey, or one that
-// changes the direction of the text around it, so that people read another name
-// than the one that is stored.
+// of itself: a control character, which a terminal would obey, or one that changes
+// the direction of the text around it, so that the name looks like another one.
 func IsControl(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)
 }

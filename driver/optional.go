@@ -46,9 +46,9 @@ type AllReply struct {
 // A Lister is an engine with Capabilities.List: it can list the names it knows.
 type Lister interface {
 	// List must yield the locks whose names begin with prefix and that have a
-	// holder or a place, in no particular order, each at most once. It must not
-	// hold the store up for longer than a bounded step at a time. Names that
-	// come or go meanwhile may be missed. An error ends the sequence.
+	// holder or a place, in no particular order, each at most once. Each step
+	// on the store must be bounded. Names that come or go meanwhile may be
+	// missed. An error ends the sequence.
 	List(ctx context.Context, prefix string) iter.Seq2[lockinfo.LockState, error]
 }
 

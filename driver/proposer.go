@@ -8,8 +8,8 @@ import (
 
 // A Proposer identifies the engine that has proposed a lease: 128 random bits, which the
 // engine draws when it is opened, in the form of a lease ID. Several engines may propose
-// one lease ID. By the proposer each withdraws its own proposals only, and no lease that
-// another engine has been granted.
+// one lease ID. Each withdraws only its own proposals, and no lease that another engine
+// was granted.
 type Proposer string
 
 // NewProposer draws a Proposer.

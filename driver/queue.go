@@ -22,8 +22,8 @@ import (
 //
 // If clients that know no queue use the store, an engine may leave a lock free
 // for them for up to 20 ms before it hands it over, but only once in 250 ms while
-// the lock is contended. A request that comes in that time must be answered Held,
-// with Foreign set.
+// the lock is contended. A request during that time must be answered Held, with
+// Foreign set.
 //
 // A lease that was handed over must end when the place would have ended, unless
 // it is lengthened. So a waiter that died costs the others no more than its
@@ -35,7 +35,8 @@ type Queuer interface {
 	// Watch starts to listen for notices to a lease ID that will request a
 	// place. It must send nothing, must not block, and must cost next to nothing
 	// until a request with Queue is answered Held. A client that wants notices
-	// about the place must call it before that request, and must stop the watch.
+	// about the place must call it before that request, and must stop the watch
+	// later.
 	//
 	// Notices about a place must reach the engine that sent the last Acquire for
 	// it, whichever was first: a client that reconnects repeats the request.
@@ -70,7 +71,7 @@ type RefreshReply struct {
 	Err          error
 }
 
-// A Watch is how one waiter hears of its lease ID.
+// A Watch receives the notices to one waiter's lease ID.
 type Watch interface {
 	// C delivers notices. They only make waiting shorter: they may come late,
 	// twice, or never, so a waiter must also set a timer. A notice that
@@ -91,5 +92,5 @@ type Notice struct {
 }
 
 // ShownPlaces is how many places of a long queue Inspect must describe. An
-// engine may leave the rest out, because to read them would hold its store up.
+// engine may omit the rest, because reading them would block its store.
 const ShownPlaces = 256

@@ -9,7 +9,7 @@ import (
 )
 
 // A Recorder is an engine with Capabilities.Records: it can keep a record of a name,
-// apart from its lock, which is the result of work that is to be done once.
+// apart from its lock. The record is the result of work that must be done once.
 type Recorder interface {
 	// Complete stores the record of a name for the time of Retention and ends
 	// the lease, in one step. It must return ErrLost, and change nothing, if
@@ -18,8 +18,8 @@ type Recorder interface {
 	// must give up the places of requests with Once, and tell their watches.
 	//
 	// With Keep it stores the record and changes nothing else: the lease goes on,
-	// and has not completed the name. So ErrLost is then the answer to a repeat
-	// after the lease, too.
+	// and has not completed the name. So a repeat after the end of the lease is
+	// ErrLost.
 	Complete(ctx context.Context, req CompleteRequest) error
 
 	// Recall returns the record of a name, or found false if it has none.
@@ -33,10 +33,10 @@ type Recorder interface {
 	// returns found false if the name has none.
 	DescribeRecord(ctx context.Context, name string) (r RecordInfo, found bool, err error)
 
-	// ListRecords must yield the same of the records of all names that begin with
-	// prefix, in no particular order, each at most once. It must not hold the store
-	// up for longer than a bounded step at a time. Records that come or go
-	// meanwhile may be missed. An error ends the sequence.
+	// ListRecords must yield the descriptions of the records of all names that
+	// begin with prefix, in no particular order, each at most once. Each step on
+	// the store must be bounded. Records that come or go meanwhile may be missed.
+	// An error ends the sequence.
 	ListRecords(ctx context.Context, prefix string) iter.Seq2[RecordInfo, error]
 }
 

@@ -10,19 +10,18 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A Vault is an engine with Capabilities.OneTime: it can keep one-time tokens,
-// payloads that are handed out once. It knows each by a digest, which anybody may see, and
-// hands it out to those who show the proof that the digest is made of. It never sees the
-// secret itself.
+// A Vault is an engine with Capabilities.OneTime: it can keep one-time tokens, payloads
+// that are handed out once. It knows each by a digest, which anybody may see, and returns
+// its payload for the proof that the digest is made of. It never sees the secret itself.
 //
 // # The life of a token
 //
-// A token is Fresh from the first Deposit until its TTL ends, it is
-// redeemed, or it is revoked. Which of these came first is decided in one step
-// of the store and never changes again: a redeemed token does not become
-// Expired. For Memory after the end of its TTL, however early it was redeemed
-// or revoked, the store must still return its state; from then on it
-// is Unknown, whether or not it was pruned (INVARIANT I11).
+// A token is Fresh from the first Deposit until its TTL ends, it is redeemed,
+// or it is revoked. One step of the store decides which came first, and that
+// never changes: a redeemed token does not become Expired. For Memory after the
+// end of its TTL, however early it was redeemed or revoked, the store must
+// still return its state; from then on it is Unknown, whether or not it was
+// pruned (INVARIANT I11).
 //
 // A payload must not be handed out, and must be gone from the store as soon as
 // the store's own expiry or the next Prune allows, when the token is revoked,
@@ -34,12 +33,12 @@ import (
 // Digests and lock names have nothing to do with one another: a digest that is
 // equal to a lock's name still names a token, and no token shows in Inspect or
 // List. A request with an unknown digest must leave nothing in the store, because
-// anybody can send one.
+// any client can send one.
 //
 // # Servers without tokens
 //
-// An engine whose server turns out not to keep tokens must answer each request
-// with ErrUnsupported.
+// An engine whose server cannot keep tokens must answer each request with
+// ErrUnsupported.
 type Vault interface {
 	// Deposit stores a fresh token. The same request again is a repeat
 	// (INVARIANT I6), known by its By: it is not an error and must change
@@ -67,9 +66,8 @@ type Vault interface {
 	Peek(ctx context.Context, proof Proof) (VaultReply, error)
 
 	// Revoke makes a Fresh token Revoked; one that is not Fresh is left as it
-	// is. The reply is the state before and nothing else. A repeat is
-	// therefore answered Revoked: the caller must take both answers for
-	// success.
+	// is. The reply is the state before and nothing else. A repeat is therefore
+	// answered Revoked: the caller must treat both answers as success.
 	Revoke(ctx context.Context, digest Digest) (VaultReply, error)
 
 	// Prune deletes up to limit tokens that are past their Memory, and the
