@@ -30,15 +30,15 @@ type Options struct {
 	// be valid as the name of a lock. Default, and if it returns "": "dashboard".
 	Viewer func(*http.Request) string
 
-	// Logger is where refusals and actions are written. Default: slog.Default.
+	// Logger receives refusals and actions. Default: slog.Default.
 	Logger *slog.Logger
 }
 
-// An Action is what somebody wants to do to a lock or a do-once key.
+// An Action is what a user wants to do to a lock or a do-once key.
 type Action struct {
 	Kind   ActionKind
 	Name   string // of the lock, or the do-once key
-	Token  uint64 // of Break and Release: the lease that was seen
+	Token  uint64 // of Break and Release: the lease that the user saw
 	Reason string // of Break and Hold; it may be empty
 }
 
@@ -49,7 +49,7 @@ type ActionKind string
 const (
 	Break   ActionKind = "break"   // take a lock away
 	Hold    ActionKind = "hold"    // hold a lock for a person
-	Release ActionKind = "release" // give that back
+	Release ActionKind = "release" // release such a hold
 	Forget  ActionKind = "forget"  // forget the result of a do-once key
 )
 
@@ -83,13 +83,13 @@ func New(opts *Options) (*Dashboard, error) {
 	return d, nil
 }
 
-// Handler does as New, for a program whose page lives as long as its engine. It panics if
-// the options are wrong, which is a mistake in the program: there is no engine, or one
-// that lacks a declared feature.
+// Handler is New for a program whose page lives as long as its engine. It panics if the
+// options are wrong, which is a mistake in the program: there is no engine, or one that
+// lacks a declared feature.
 //
-// A page that is open in a browser hears of events by a request that goes on. A program
-// that ends by http.Server.Shutdown waits for it, unless it uses New, and has Close called
-// by http.Server.RegisterOnShutdown.
+// A page that is open in a browser receives events by a request that does not end, for
+// which http.Server.Shutdown waits. Use New, and pass Close to
+// http.Server.RegisterOnShutdown, if the program calls Shutdown.
 func Handler(opts *Options) http.Handler {
 	d, err := New(opts)
 	if err != nil {
@@ -98,8 +98,8 @@ func Handler(opts *Options) http.Handler {
 	return d
 }
 
-// Close ends the requests that go on, and what the page does in the background. It does
-// not close the engine.
+// Close ends the page's open requests and its work in the background. It does not close
+// the engine.
 func (d *Dashboard) Close(ctx context.Context) error { return d.locks.Close(ctx) }
 
 // ServeHTTP implements http.Handler.

@@ -16,9 +16,9 @@
 //
 // # Guarantees
 //
-// Looking changes nothing. There are no actions unless Options.Authorize allows them, and
-// no other part of the API that changes something can be reached: neither leases nor
-// one-time tokens, nor the results of do-once work.
+// Looking changes nothing. There are no actions unless Options.Authorize allows them. The
+// page's API has no other part that changes something: no leases, no one-time tokens, and
+// no results of do-once work.
 //
 // # What is not promised
 //

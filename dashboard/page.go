@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// Page returns a handler that has the page at its root, and passes on to api whatever is
-// not one of the page's files. api is the JSON API of package httplock/server, which
-// decides about access; the files themselves are public. It also answers
-// /status.json?name= with the state of one lock, from api, for monitors.
+// Page returns a handler that has the page at its root, and passes all other requests to
+// api. api is the JSON API of package httplock/server, which decides about access; the
+// files themselves are public. It also answers /status.json?name= with the state of one
+// lock, from api, for monitors.
 func Page(api http.Handler) http.Handler {
 	files := pack()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -24,9 +24,10 @@
 //
 // # Guarantees
 //
-// Once a claim was accepted, no smaller one is, and none of another lease with the
-// same token. The guards decide in one step with the write: Gate.Write under the gate's
-// own lock, the others in a transaction, a statement or a script.
+// After a claim was accepted, no claim with a smaller token is accepted, and none of
+// another lease with the same token. The guards decide in one step with the write:
+// Gate.Write under the gate's own lock, the others in a transaction, a statement or a
+// script.
 //
 // # What is not promised
 //

@@ -23,12 +23,12 @@ type Gate struct {
 
 // GateOptions are the options of NewGate. Nil means the defaults.
 type GateOptions struct {
-	// MaxResources bounds how many resources the gate keeps marks of. One more
-	// is refused with ErrFull: to forget a mark would let stale holders in.
-	// The default is 1,000,000, about 200 MB.
+	// MaxResources is the maximum number of marks. A further resource is
+	// refused with ErrFull, because forgetting a mark would let stale holders
+	// in. The default is 1,000,000, about 200 MB.
 	MaxResources int
 
-	// Observer gets every decision; see Reporter.
+	// Observer receives every decision; see Reporter.
 	Observer observe.Observer
 }
 
@@ -64,9 +64,9 @@ func (g *Gate) Advance(resource string, c Claim) error {
 	return g.Write(resource, c, func() error { return nil })
 }
 
-// Check reports whether the holder may still write, by the same rule as Advance. The answer
-// may already be out of date: another holder's Advance may come before the write. Use Write where the write
-// itself can be passed along.
+// Check reports whether the holder may still write, by the same rule as Advance. The answer may
+// already be out of date: another holder's Advance may come before the write. Use Write where you
+// can pass the write as a function.
 func (g *Gate) Check(resource string, c Claim) error {
 	return g.Advance(resource, c)
 }
@@ -98,9 +98,9 @@ func (g *Gate) write(ctx context.Context, resource string, c Claim, write func()
 	return write()
 }
 
-// Forget makes the gate forget a resource that is gone for good. If one of
-// the same name comes into being again, holders of any age may write to it.
-// Forget waits for a Write that is running.
+// Forget makes the gate forget a resource that is gone for good. If a resource
+// of that name is created again, even an old holder may write to it. Forget
+// waits for a Write that is running.
 func (g *Gate) Forget(resource string) {
 	g.mu.Lock()
 	m := g.marks[resource]

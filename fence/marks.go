@@ -11,7 +11,7 @@ type Marks interface {
 }
 
 // A Writer is a Marks that can keep other holders out while a write runs. A
-// guard uses it, where there is one, instead of Check.
+// guard prefers it to Check.
 type Writer interface {
 	// Write must check the claim and, if it is accepted, call write before it
 	// accepts another claim for the resource. It must not return an error of

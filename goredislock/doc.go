@@ -28,14 +28,14 @@
 // They are the ones of redislock, at the same cost for the server. Besides:
 //
 // Each request is sent once. go-redis repeats a command by itself when its connection
-// broke, its answer did not come in time, or the server is not ready; ours say that
-// they must not be (NoRetry). What may be repeated, holdfast repeats, within the time
-// that is left, and reports it. A cluster client still follows the server to another
-// node, as nothing was done then.
+// broke, its answer did not come in time, or the server is not ready; ours forbid
+// that (NoRetry). holdfast repeats requests itself, within the time that is left, and
+// reports it. A cluster client still follows a redirection to another node, because
+// nothing was done then.
 //
-// No connection of the pool is kept: a request has one for a round trip, and neither a
-// lease nor a waiter has any. All works with a pool of one. An acquire that waits for
-// replicas keeps its connection until they have answered.
+// No connection of the pool is kept: a request has one for a round trip, and a lease
+// or a waiter has none. A pool of one is enough. An acquire that waits for replicas
+// keeps its connection until they have answered.
 //
 // A request with a deadline waits for a connection of the pool for half of the time
 // that it has. So a renewal that finds none fails while the lease lasts, with an event
@@ -43,10 +43,10 @@
 //
 // # What is not promised
 //
-// What a failover, a restart without persistence, FLUSHALL or an eviction takes back
-// is as with redislock. How soon a connection that has gone silent is given up is the
-// client's ReadTimeout, for each connection of its pool. A pool whose connections
-// others keep busy, by BLPOP for example, can cost a lease.
+// A failover, a restart without persistence, FLUSHALL or an eviction loses the same
+// as with redislock. The client gives a silent connection up after its ReadTimeout,
+// and so for each connection of its pool. A pool whose connections others keep busy,
+// by BLPOP for example, can cost a lease.
 //
 // A hook that answers in place of the server, or answers after a timeout, may report an outcome
 // that did not happen.
@@ -64,10 +64,10 @@
 // # Errors
 //
 // They are the errors of package driver, and quote the server. A client that is
-// closed is ErrClosed. Where no connection could be made, or none of the pool became
+// closed is ErrClosed. If no connection could be made, or none of the pool became
 // free within its PoolTimeout, nothing was sent: ErrUnavailable. After a connection
-// that broke or was silent the outcome is unknown. [New] answers ErrInvalid, with the
-// reason; no error has a password in it.
+// that broke or was silent the outcome is unknown. [New] returns ErrInvalid, with the
+// reason. No error contains a password.
 //
 // # Testing
 //
@@ -81,7 +81,7 @@
 //
 // An engine whose client waits, or has held a lease for a while, has one connection
 // outside the pool, as go-redis makes them for subscriptions. Options.TellDeletions
-// takes two, of a client with the same options, because go-redis reads what a server
-// says by itself only while it waits for something; the user needs the right to
-// client|id for it, besides those that rediscore names.
+// takes two, of a client with the same options, because go-redis reads unrequested
+// messages of a server only while it waits for a reply. The user then also needs the
+// right to client|id.
 package goredislock

@@ -19,19 +19,19 @@ type Engine struct{ *hidden }
 // it shows what programs call.
 type hidden = doctor.Engine
 
-// Close ends what the engine does. The client stays open. Requests that are under way fail.
+// Close ends the engine. The client stays open. Requests that are under way fail.
 func (e *Engine) Close() error { return e.hidden.Close() }
 
 var _ driver.Diagnoser = (*Engine)(nil)
 
 // Options configure New. A zero field is the default.
 type Options struct {
-	// With NoForeignClients only holdfast takes these locks. Then a
-	// contended lock is handed on from one waiter to the next without ever
-	// being free, and a key that holdfast has not written is not watched
-	// closely. By default clients that poll with SET name x NX PX get turns: a
-	// contended lock is left free for 2 ms every 250 ms, and for 20 ms in the
-	// minute after such a client was seen to have it.
+	// With NoForeignClients only holdfast takes these locks. Then a contended
+	// lock goes from one waiter to the next without ever being free, and
+	// waiters do not poll a key that holdfast has not written. By default
+	// clients that poll with SET name x NX PX get turns: a contended lock is
+	// left free for 2 ms every 250 ms, and for 20 ms in the minute after such a
+	// client was seen to have it.
 	NoForeignClients bool
 
 	// Prefix comes before the name in every key. It may contain one hash tag,
@@ -41,11 +41,11 @@ type Options struct {
 
 	// TellDeletions has the server report each exclusive lease, from its first
 	// renewal on, when its key is deleted, evicted or overwritten, so that the
-	// holder knows within a round trip or two, and not with its next renewal.
-	// Each renewal then costs a message for each lease, and one read of up to 128
-	// of them, on a connection of its own (CLIENT TRACKING, MGET). Nothing
-	// relies on it: without the right to these commands, with RESP 2, and in a
-	// Redis Cluster, the next renewal tells.
+	// holder knows within a round trip or two, before its next renewal. Each
+	// renewal then costs a message for each lease, and one read of up to 128 of
+	// them, on a connection of its own (CLIENT TRACKING, MGET). Nothing relies on
+	// it: without the right to these commands, with RESP 2, and in a Redis
+	// Cluster, the next renewal finds the loss.
 	TellDeletions bool
 
 	// TokenMemory is how long the server remembers the last token of a name that is
@@ -59,28 +59,28 @@ type Options struct {
 	TokenMemory time.Duration
 
 	// History keeps the latest events of each name, and publishes them as they
-	// happen. Engines without it may use the same locks at the same time: what they
-	// do is not written down. Default: nothing is.
+	// happen. Engines without it may use the same locks, but record nothing.
+	// Default: off.
 	History bool
 }
 
 // New returns an engine on a client, which stays the caller's. The caller
-// closes it after the engine. It does not block: an unreachable server and a
-// client that is closed show with the first call.
+// closes it after the engine. It does not block: the first call finds an
+// unreachable server or a closed client.
 //
 // The client is what redis.NewClient, redis.NewFailoverClient or
 // redis.NewClusterClient returns, or redis.NewUniversalClient when that is one of
-// these. What cannot keep locks is ErrInvalid:
+// these. A client that cannot keep locks is ErrInvalid:
 //
 //   - nil, and clients of other types: the engine has to know how the servers
 //     belong together.
-//   - A Ring: which of its servers has a name depends on which of them the client
-//     reaches, so two clients could both get a lock.
-//   - A cluster client whose slots a function names, as that of
-//     redis.NewFailoverClusterClient: the servers do not correct it when it asks
+//   - A Ring: the server of a name depends on which servers the client reaches,
+//     so two clients could both get a lock.
+//   - A cluster client with a function for its slots, such as that of
+//     redis.NewFailoverClusterClient: the servers do not correct it when it uses
 //     the wrong one, and it may read from replicas.
-//   - A client without a ReadTimeout: a connection that goes silent would be
-//     waited for without end, and so would be the next, until there is none left.
+//   - A client without a ReadTimeout: it would wait for a silent connection
+//     without end, and then for the next, until none is left.
 //   - Options that are out of range.
 func New(client redis.UniversalClient, opts *Options) (*Engine, error) {
 	c, err := newConn(client)

@@ -36,5 +36,5 @@
 //
 // # Testing
 //
-// The handler of package httplock/server on memlock needs nothing but net/http/httptest.
+// Serve the handler of package httplock/server, on memlock, with net/http/httptest.
 package httplock

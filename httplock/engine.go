@@ -12,7 +12,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// An Engine asks the servers of one store. Use Open to make one.
+// An Engine sends its requests to the servers of one store. Use Open to make
+// one.
 type Engine struct{ *hidden }
 
 // hidden is an alias: go doc does not list the methods of an embedded alias.

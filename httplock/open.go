@@ -29,8 +29,8 @@ type Options struct {
 }
 
 // Open returns an engine for the locks of the servers of a URL, which must all have the
-// same store. It asks one of them what the store can do. The caller must Close the
-// engine.
+// same store. It reads the store's capabilities from one of them. The caller must Close
+// the engine.
 //
 // The forms are http://host:port and https://host:port, with several hosts as
 // host1:port,host2:port, and http+unix:///run/holdfast.sock. A token precedes
@@ -38,8 +38,8 @@ type Options struct {
 // of the authorities to trust, instead of the system's.
 //
 // A URL that is wrong is driver.ErrInvalid. If no server can be reached the error is
-// driver.ErrUnavailable, and driver.ErrPermission if it does not know the token. No error
-// has the token in it.
+// driver.ErrUnavailable, and driver.ErrPermission if the server does not know the token.
+// No error contains the token.
 //
 // Nil options are the defaults.
 func Open(ctx context.Context, rawURL string, opts *Options) (*Engine, error) {

@@ -34,8 +34,8 @@ type HistoryEvent struct {
 	Name string        `json:"name,omitzero"`
 	Ago  time.Duration `json:"ago_ns,omitzero"` // since it happened; of the store's clock, never negative
 
-	// What the lease was, or the request for it; of HistoryReleased and the others that
-	// end a lease, what it was at its end.
+	// What the lease was, or the request for it; if the event ends a lease, as it was
+	// at its end.
 	Mode   Mode   `json:"mode,omitzero"`
 	Token  uint64 `json:"token,omitzero"`
 	Holder Holder `json:"holder,omitzero"` // whose lease it was, or whose request
@@ -56,15 +56,15 @@ type HistoryEvent struct {
 	Reason string `json:"reason,omitzero"`
 }
 
-// A HistoryKind is what happened.
+// A HistoryKind is the kind of an event.
 type HistoryKind int
 
 const (
 	HistoryGap        HistoryKind = iota // events may have been missed; told by OnEvent, never written
 	HistoryAcquired                      // a lease was granted that had no place
 	HistoryHandedOver                    // a place became a lease
-	HistoryReleased                      // the holder gave the lease back, KeepFor or not
-	HistoryExpired                       // the lease ran out, and somebody noticed
+	HistoryReleased                      // the holder released the lease, KeepFor or not
+	HistoryExpired                       // the lease ran out, and a client noticed
 	HistoryLost                          // the holder released what it counts as lost; see ReleaseRequest.Lost
 	HistoryBroken                        // the lease was taken away
 	HistoryQueued                        // a request was given a place

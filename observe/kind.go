@@ -13,7 +13,7 @@ const (
 	Renewed                   // the lease was lengthened, by the keep-alive or by Extend; with Took
 	RenewFailed               // a renewal failed or was not answered; it is retried until the deadline; with Took and Err
 	Lost                      // the lease has ended without a release; with Err, and Author and Reason if it was broken
-	Released                  // the holder gave the lease back; Err is nil if the store has confirmed that
+	Released                  // the holder released the lease; Err is nil if the store has confirmed that
 	CleanupFailed             // an abandoned request could not be cancelled, or a lease not be released; what is left of it ends with its TTL; with Err
 	OutageBegan               // the store does not answer an Acquire that waits, which goes on waiting; with Err
 	OutageEnded               // it answers again; or the wait has ended and it does not, with the reason in Err; with Took

@@ -1,15 +1,14 @@
-// Package otellock tells OpenTelemetry what happens to locks: spans, and the metrics that
-// promlock has for Prometheus. It needs the API only: which SDK there is, and whether,
-// the program decides.
+// Package otellock makes spans and metrics for OpenTelemetry of what happens to locks.
+// The metrics are those of promlock. It needs the API only: the program chooses the SDK,
+// or none.
 //
 // # What
 //
-// [Telemetry] is an Observer. Each acquire is a span lock.acquire, from the call to its
-// end, and each lease a span lock.hold. Both are children of the span of the context that the
-// lock was acquired under. [Engine] wraps an engine so that the spans of waiters
-// link to the span under which the holder acquired the lock.
-// [Telemetry.WithHold] makes what is done under the lock a part of lock.hold.
-// docs/metrics.md has every attribute, event and metric.
+// [Telemetry] is an Observer. Each acquire is a span lock.acquire, from the call to its end,
+// and each lease a span lock.hold. Both are children of the span of the context that the lock
+// was acquired under. [Engine] wraps an engine so that the spans of waiters link to the span
+// under which the holder acquired the lock. [Telemetry.WithHold] makes the work under the
+// lock a part of lock.hold. docs/metrics.md has every attribute, event and metric.
 //
 // # Example
 //
@@ -26,8 +25,7 @@
 //   - A span ends whatever ends the wait or the lease: a grant, a refusal, a context that
 //     ends, a release, a loss, a lease that was left, a panic of the work. When Close of
 //     the client has returned, none is open.
-//   - A lease that was lost is an error, with its cause. A lock that somebody else has is
-//     not.
+//   - A lost lease is an error, with its cause. A lock that another client holds is not.
 //   - No span and no metric has a lease ID, with which the lease could be released.
 //   - No acquire, renewal, loss or release waits for it, and no request is added.
 //   - Metrics have a bounded number of series, like those of promlock.
@@ -43,7 +41,7 @@
 // Names of locks, and the holders' descriptions of themselves, are attributes of spans:
 // TraceName decides about the names. With [Engine], clients that can read the store, or are
 // refused the lock, see the trace ID of its holder; and any client that can take a lock can
-// make up a link, which is checked for its form only.
+// invent a link, of which only the form is checked.
 //
 // # Clocks
 //
@@ -51,9 +49,8 @@
 //
 // # Fencing
 //
-// lock.hold has the fencing token, so that a write that was refused can be led back to
-// the lease that it came from. Claims are counted if a guard has the Observer; see
-// package fence.
+// lock.hold has the fencing token, so that a refused write can be traced to its lease.
+// Claims are counted if a guard has the Observer; see package fence.
 //
 // # Errors
 //

@@ -21,15 +21,15 @@ type Options struct {
 	// MeterProvider makes the metrics. Nil: there are none.
 	MeterProvider metric.MeterProvider
 
-	// NameLabel makes the attribute holdfast.name of metrics of the name of a lock, a
-	// do-once key, a schedule, a collection of one-time tokens or a guarded resource.
-	// Nil: metrics have no such attribute. FoldNames is one. Whatever it returns,
-	// there are at most 200 values.
+	// NameLabel returns the attribute holdfast.name of metrics for the name of a
+	// lock, a do-once key, a schedule, a collection of one-time tokens or a guarded
+	// resource. Nil: metrics have no such attribute. FoldNames is one. Whatever it
+	// returns, there are at most 200 values.
 	NameLabel func(name string) string
 
-	// TraceName makes the attribute holdfast.name of spans. Nil: it is the name of the
-	// lock, which may reveal more about people than a system of traces should know. The
-	// attribute is left out where TraceName returns "".
+	// TraceName returns the attribute holdfast.name of spans. Nil: it is the name of
+	// the lock, which may reveal more about people than a system of traces should know.
+	// The attribute is left out where TraceName returns "".
 	TraceName func(name string) string
 
 	// Renewals adds an event to the span lock.hold for each renewal. Without it there
@@ -42,8 +42,9 @@ type Options struct {
 // hexadecimal words, so that orders/42 counts as orders/*; see [tally.Fold].
 func FoldNames(name string) string { return tally.Fold(name) }
 
-// Telemetry tells OpenTelemetry what happens to locks. Its method Observe is an
-// Observer, of one or of several clients. All methods are safe for concurrent use.
+// Telemetry makes spans and metrics of what happens to locks. Its method Observe
+// is an Observer, of one or of several clients. All methods are safe for
+// concurrent use.
 type Telemetry struct {
 	spans   *spans   // nil without a TracerProvider
 	metrics *metrics // nil without a MeterProvider

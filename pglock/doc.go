@@ -3,10 +3,10 @@
 //
 // # What
 //
-// [Open] connects to a server by a URL, and [New] as a connection pool of the program does.
-// The locks are rows in a schema of their own, and each request is one statement. The
-// server must be PostgreSQL 13 or later. A pooler such as PgBouncer may be in between, in
-// transaction mode too.
+// [Open] connects to a server by a URL, and [New] by the settings of the program's
+// connection pool. The locks are rows in a schema of their own, and each request is one
+// statement. The server must be PostgreSQL 13 or later. A pooler such as PgBouncer may be
+// in between, in transaction mode too.
 //
 // # Example
 //

@@ -26,7 +26,7 @@ type Engine struct{ *hidden }
 // shows what programs call.
 type hidden = engine
 
-// Close sends the notices that are due, for a second at most, and ends all connections.
+// Close sends the remaining notices, for a second at most, and ends all connections.
 func (e *Engine) Close() error { return e.hidden.Close() }
 
 // An engine is what an Engine does.

@@ -19,10 +19,10 @@ type Lease interface {
 	ID() lockinfo.LeaseID
 }
 
-// Hold makes a transaction a guard of the lease's lock: until the transaction ends nobody
-// else is granted the lock, even if the lease expires, is released or is broken meanwhile.
-// So no other holder reads or writes between the transaction's first statement and its
-// commit, without a mark or a token in any table. The lock opens soon after the
+// Hold makes a transaction a guard of the lease's lock: until the transaction ends no
+// other client is granted the lock, even if the lease expires, is released or is broken
+// meanwhile. So no other holder reads or writes between the transaction's first statement
+// and its commit, without a mark or a token in any table. The lock opens soon after the
 // transaction ends, and the lease is renewed meanwhile as always.
 //
 // The transaction is on the database of the engine, with the isolation level READ
@@ -33,10 +33,11 @@ type Lease interface {
 // end it soon, and let idle_in_transaction_session_timeout end forgotten ones.
 //
 // An error that wraps driver.ErrLost means that the lease has ended: roll back. So does
-// every other error; ErrInvalid is about the transaction or the lease, ErrPermission about
-// its user. Hold sends one statement, and waits only while another request about the
-// lock is decided. It refuses, with ErrInvalid, a lease that may be handed on
-// (holdfast.Options.Cohorts): the next caller would have the lock under the same lease ID.
+// every other error; ErrInvalid means a wrong transaction or lease, and ErrPermission a
+// missing right of its user. Hold sends one statement, and waits only while another
+// request about the lock is decided. It refuses, with ErrInvalid, a lease that may be
+// handed on (holdfast.Options.Cohorts): the next caller would have the lock under the same
+// lease ID.
 func (e *Engine) Hold(ctx context.Context, tx pgx.Tx, l Lease) error {
 	if err := checkHold(tx == nil, l); err != nil {
 		return err

@@ -26,8 +26,8 @@ type Options struct {
 	// Engines without it record nothing. Each event is another row to write.
 	History bool
 
-	// NoInstall leaves the database as it is: a schema that is missing is an error.
-	// Without it the engine makes the schema and what belongs in it.
+	// NoInstall changes nothing in the database: a missing schema is an error.
+	// Without it the engine creates the schema and its contents.
 	NoInstall bool
 
 	// Listen is the URL of the same database for the connection that listens to
@@ -42,8 +42,8 @@ type Options struct {
 	// driver.TokenMemory.
 	TokenMemory time.Duration
 
-	// Logger has a warning, once, if the server's notifications do not arrive. Default:
-	// slog.Default at the time.
+	// Logger receives a warning, once, if the server's notifications do not arrive.
+	// Default: slog.Default at the time.
 	Logger *slog.Logger
 }
 
@@ -88,12 +88,12 @@ func Open(ctx context.Context, rawURL string) (*Engine, error) {
 	return e, nil
 }
 
-// New returns an engine whose connections are made as pool makes its own: to the same
-// server, with the same hooks, and as many. The engine has them for itself, because only
-// connections of its own show when a commit was not replicated, and keep renewals from
-// waiting behind other requests. pool stays as it is.
+// New returns an engine that connects as pool does: to the same server, with the same
+// hooks, and as often. Its connections are its own, because only these show when a
+// commit was not replicated, and keep renewals from waiting behind other requests. New
+// does not change pool.
 //
-// Nil for the pool and a bad option are ErrInvalid. New does not block: the first
+// A nil pool and a bad option are ErrInvalid. New does not block: the first
 // request connects, and installs the schema.
 func New(pool *pgxpool.Pool, opts *Options) (*Engine, error) {
 	if pool == nil {

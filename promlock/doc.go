@@ -21,7 +21,7 @@
 //   - The number of series is bounded, whatever names the locks have: the label name
 //     has [MaxNames] values at most, and nothing else has a value from outside. Without
 //     a NameLabel there is no such label.
-//   - No acquire, renewal, loss or release waits for it, not even while it is read.
+//   - No acquire, renewal, loss or release waits for it, even during a scrape.
 //   - The sum of a counter over all its labels is the number of events.
 //
 // # What is not promised
@@ -30,7 +30,6 @@
 // a program that dies loses the counts that were not scraped. A process counts the events
 // of its own clients: only the store knows all holders of a lock, and Client.Inspect and
 // Client.List read them there.
-// the store knows, and Client.Inspect and Client.List ask it.
 //
 // Names may reveal more about people than a system of metrics should know. [FoldNames]
 // removes numbers and identifiers, and leaves words unchanged: an e-mail address in a name

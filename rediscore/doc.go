@@ -1,7 +1,7 @@
 // Package rediscore is the engine for Redis and Valkey on any client: locks that
 // processes on any number of machines share, exclusive or not, with a queue for
-// those who wait. It needs the standard library only. A client implements [Conn];
-// package redislock puts rueidis there, and is what most programs want.
+// waiters. It needs the standard library only. A client implements [Conn]. Most programs
+// use package redislock, which has one on rueidis.
 //
 //	engine := rediscore.New(conn, nil)
 //
@@ -48,29 +48,27 @@
 // tag of PN if that has one, else PN, or zeros and ones of that slot if PN
 // contains a closing brace that ends no hash tag.
 //
-// An exclusive lease is a plain string: 3, the number of the layout, the lease ID,
-// the TTL in milliseconds, the token, the server's clock in microseconds when the
-// lease was granted, and the holder as JSON, with a space between, and with a '-'
-// directly before the lease ID if the lease has ended and the name is kept closed, or
-// a slash and the proposer directly after it if an engine of a quorum has proposed the
-// lease and nobody has extended it yet. While
-// there are shared leases or permits the string is 3 *<group> <limit>, and expires with
-// the last of them.
-// So holdfast and any client that takes its locks with SET key value NX PX
-// exclude each other under the same name. Such a client shows as a holder
-// without a lease ID. It must delete only what it wrote, it takes no turns, and
-// a lock that it takes is listed by List only while somebody waits for it.
-// Those who wait notice what it did with their next Refresh.
+// An exclusive lease is a plain string: 3, the number of the layout, the lease ID, the
+// TTL in milliseconds, the token, the server's clock in microseconds when the lease was
+// granted, and the holder as JSON, with a space between, and with a '-' directly before
+// the lease ID if the lease has ended and the name is kept closed, or a slash and the
+// proposer directly after it if an engine of a quorum has proposed the lease and nobody
+// has extended it yet. While there are shared leases or permits the string is 3
+// *<group> <limit>, and expires with the last of them. So holdfast and any client that
+// takes its locks with SET key value NX PX exclude each other under the same name. Such
+// a client shows as a holder without a lease ID. It must delete only what it wrote and
+// takes no turns, and List shows its lock only while a client waits. Waiters notice its
+// actions with their next Refresh.
 //
 // A name that another version of holdfast keeps in a layout of another number, or
 // of none, is refused with [ErrLayout], and left as it is. The number is in the
 // lock's key, and in the detail, which is there whenever holders or queue
 // are. The key of the last token is the same in every layout.
 //
-// A lock whose key is deleted is free. The other keys can be deleted at any
-// time without two holders coming of it: without holders or detail a shared
-// name stays closed until its key expires, and without queue or detail
-// the places are lost and their owners are notified.
+// A lock whose key is deleted is free. A deletion of the other keys never makes
+// two holders: without holders or detail a shared name stays closed until its
+// key expires, and without queue or detail the places are lost and their owners
+// are notified.
 //
 // Names that begin with "holdfast:{" are reserved.
 //
@@ -82,10 +80,9 @@
 //
 // The names of channels have the number of the database, here 0, in them.
 //
-// An engine that waits listens on one channel, Pholdfast:inbox:0:<random ID>. Whoever
-// hands a lock over publishes there <lease ID> <token>, once for each lease,
-// and with token 0 that it is time to look. Nothing is published when nobody
-// waits.
+// An engine that waits listens on one channel, Pholdfast:inbox:0:<random ID>. An
+// engine that hands a lock over publishes there <lease ID> <token>, once for each
+// lease; token 0 requests a Refresh. Nothing is published when no client waits.
 //
 // An engine that waits, or whose client has held a lease for some 50 ms, listens
 // on Pholdfast:inbox:0:all as well. Break publishes there <lease ID> and, as JSON,
@@ -94,9 +91,9 @@
 // could release the lease anyway. It can make the holder stop, but no client can make two
 // hold the lock.
 //
-// Engines with Options.History publish each event on Pholdfast:inbox:0:feed if
-// anybody is on Pholdfast:inbox:0:heard, on the same node of a cluster. Nothing is said
-// on that one.
+// Engines with Options.History publish each event on Pholdfast:inbox:0:feed if anybody
+// is on Pholdfast:inbox:0:heard, on the same node of a cluster. No message is sent
+// there.
 //
 // # Rights
 //
@@ -129,13 +126,12 @@
 //
 // # One-time tokens
 //
-// Redis forgets them by itself: a payload when its TTL ends, with the
-// revoke, or RedeemGrace after the redeem, and the rest after Memory. Whoever
-// can read the keys can read payloads, but no secrets. A failover may take back
-// what happened last, as with leases: a token that was redeemed or revoked is
-// then fresh again, and a new one is unknown. A clock that goes back makes
-// fresh tokens last longer by as much; a token that was once found expired
-// stays so.
+// Redis forgets them by itself: a payload when its TTL ends, with the revoke,
+// or RedeemGrace after the redeem, and the rest after Memory. A client that can
+// read the keys can read payloads, but no secrets. A failover may lose the
+// latest changes, as with leases: a token that was redeemed or revoked is then
+// fresh again, and a new one is unknown. A clock that goes back makes fresh
+// tokens last longer by as much; a token that was once found expired stays so.
 //
 // # Concurrency
 //

@@ -42,12 +42,12 @@ var (
 
 // Options configure New. Nil is default; a zero field is default.
 type Options struct {
-	// With NoForeignClients only holdfast takes these locks. Then a
-	// contended lock is handed on from one waiter to the next without ever
-	// being free, and a key that holdfast has not written is not watched
-	// closely. By default clients that poll with SET name x NX PX get turns: a
-	// contended lock is left free for 2 ms every 250 ms, and for 20 ms in the
-	// minute after such a client was seen to have it.
+	// With NoForeignClients only holdfast takes these locks. Then a contended
+	// lock goes from one waiter to the next without ever being free, and
+	// waiters do not poll a key that holdfast has not written. By default
+	// clients that poll with SET name x NX PX get turns: a contended lock is
+	// left free for 2 ms every 250 ms, and for 20 ms in the minute after such a
+	// client was seen to have it.
 	NoForeignClients bool
 
 	// Prefix comes before the name in every key. It may contain one hash tag,
@@ -65,11 +65,11 @@ type Options struct {
 
 	// TellDeletions has the server report each exclusive lease, from its first
 	// renewal on, when its key is deleted, evicted or overwritten, so that the
-	// holder knows within a round trip or two, and not with its next renewal.
-	// Each renewal then costs a message for each lease, and one read of up to 128
-	// of them, on a connection of its own (CLIENT TRACKING, MGET). Nothing
-	// relies on it: without the right to these commands, with RESP 2, and in a
-	// Redis Cluster, the next renewal tells.
+	// holder knows within a round trip or two, before its next renewal. Each
+	// renewal then costs a message for each lease, and one read of up to 128 of
+	// them, on a connection of its own (CLIENT TRACKING, MGET). Nothing relies on
+	// it: without the right to these commands, with RESP 2, and in a Redis
+	// Cluster, the next renewal finds the loss.
 	TellDeletions bool
 
 	// TokenMemory is how long the server remembers the last token of a name that is
@@ -84,8 +84,8 @@ type Options struct {
 	TokenMemory time.Duration
 
 	// History keeps the latest events of each name, and publishes them as they
-	// happen; see driver.Historian. Engines without it may use the same locks at the
-	// same time: what they do is not written down. Default: nothing is.
+	// happen; see driver.Historian. Engines without it may use the same locks, but
+	// record nothing. Default: off.
 	History bool
 }
 

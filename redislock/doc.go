@@ -1,6 +1,5 @@
 // Package redislock is the engine for Redis and Valkey: locks that processes on
-// any number of machines share, exclusive or not, with a queue for those who
-// wait.
+// any number of machines share, exclusive or not, with a queue for waiters.
 //
 // # What
 //
@@ -9,9 +8,8 @@
 // goredislock does the same on a client of go-redis. The server must be Redis 6.2
 // or later, or Valkey.
 //
-// The engine itself is package rediscore. Its documentation says which keys and
-// messages there are, which rights a user needs, and what a failover may take
-// back.
+// The engine itself is package rediscore. Its documentation lists the keys and
+// messages, the rights that a user needs, and what a failover may lose.
 //
 // # Example
 //
@@ -24,9 +22,9 @@
 // # Guarantees
 //
 // While the server keeps its data, no two leases that exclude each other are live
-// at the same instant of its clock, tokens grow, and those who wait are served in
-// the order in which the server saw them. A lock and a client that takes its locks
-// with SET name NX PX exclude each other under the same key. A lone acquire and its
+// at the same instant of its clock, tokens grow, and waiters are served in the
+// order in which the server saw them. A lock and a client that takes its locks with
+// SET name NX PX exclude each other under the same key. A lone acquire and its
 // release are one command each. docs/guarantees.md has the tests.
 //
 // # What is not promised
@@ -34,7 +32,7 @@
 // A replica that takes over without the last writes, a server that restarts
 // without persistence, FLUSHALL, and an eviction lose leases: the lock can be
 // granted again while its holder still works, until its next renewal. So set
-// maxmemory-policy noeviction, and let holdfast doctor look at the rest.
+// maxmemory-policy noeviction, and let holdfast doctor check the rest.
 //
 // # Clocks
 //
@@ -50,12 +48,13 @@
 //
 // # Errors
 //
-// They are the errors of package driver, and quote the server. One that cannot
+// They are the errors of package driver, and quote the server. A server that cannot
 // be reached, loads its data, is a read-only replica, is out of memory, or refuses
-// writes is ErrUnavailable, and nothing was done; wrong credentials or rights are
-// ErrPermission; another program's key under the name is ErrKindMismatch. A request
-// without an answer is ErrOutcomeUnknown, and package holdfast finds out. [Open] and
-// every call after a bad option answer ErrInvalid; no error has a password in it.
+// writes is ErrUnavailable, and nothing was done. Wrong credentials or rights are
+// ErrPermission, and another program's key under the name is ErrKindMismatch. A
+// request without a reply is ErrOutcomeUnknown, which package holdfast resolves.
+// After a bad option [Open] and every call return ErrInvalid. No error contains a
+// password.
 //
 // # Testing
 //
@@ -64,8 +63,8 @@
 //
 // # Connections
 //
-// Concurrent calls share one connection (with New: the client's) and
-// travel in the same packets. Of an engine that Open connected to one server, a lone
-// caller that makes many calls uses one more connection, for itself. A connection that owes an answer for half a second
-// is probed by a second one, for as long as that takes.
+// Concurrent calls share one connection (with New: the client's) and travel in the same packets. If
+// Open connected the engine to one server, a lone caller that makes many calls gets a second
+// connection. If a connection has not replied for half a second, the client probes the server by
+// another one, until it knows.
 package redislock

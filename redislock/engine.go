@@ -19,19 +19,20 @@ type Engine struct{ *hidden }
 // it shows what programs call.
 type hidden = doctor.Engine
 
-// Close ends what the engine does. A client that was given to New stays open. Requests that are under way fail.
+// Close ends the engine. A client that was given to New stays open. Requests that are under way
+// fail.
 func (e *Engine) Close() error { return e.hidden.Close() }
 
 var _ driver.Diagnoser = (*Engine)(nil)
 
 // Options configure New. A zero field is the default.
 type Options struct {
-	// With NoForeignClients only holdfast takes these locks. Then a
-	// contended lock is handed on from one waiter to the next without ever
-	// being free, and a key that holdfast has not written is not watched
-	// closely. By default clients that poll with SET name x NX PX get turns: a
-	// contended lock is left free for 2 ms every 250 ms, and for 20 ms in the
-	// minute after such a client was seen to have it.
+	// With NoForeignClients only holdfast takes these locks. Then a contended
+	// lock goes from one waiter to the next without ever being free, and
+	// waiters do not poll a key that holdfast has not written. By default
+	// clients that poll with SET name x NX PX get turns: a contended lock is
+	// left free for 2 ms every 250 ms, and for 20 ms in the minute after such a
+	// client was seen to have it.
 	NoForeignClients bool
 
 	// Prefix comes before the name in every key. It may contain one hash tag,
@@ -49,11 +50,11 @@ type Options struct {
 
 	// TellDeletions has the server report each exclusive lease, from its first
 	// renewal on, when its key is deleted, evicted or overwritten, so that the
-	// holder knows within a round trip or two, and not with its next renewal.
-	// Each renewal then costs a message for each lease, and one read of up to 128
-	// of them, on a connection of its own (CLIENT TRACKING, MGET). Nothing
-	// relies on it: without the right to these commands, with RESP 2, and in a
-	// Redis Cluster, the next renewal tells.
+	// holder knows within a round trip or two, before its next renewal. Each
+	// renewal then costs a message for each lease, and one read of up to 128 of
+	// them, on a connection of its own (CLIENT TRACKING, MGET). Nothing relies on
+	// it: without the right to these commands, with RESP 2, and in a Redis
+	// Cluster, the next renewal finds the loss.
 	TellDeletions bool
 
 	// TokenMemory is how long the server remembers the last token of a name that is
@@ -67,31 +68,32 @@ type Options struct {
 	TokenMemory time.Duration
 
 	// History keeps the latest events of each name, and publishes them as they
-	// happen. Engines without it may use the same locks at the same time: what they
-	// do is not written down. Default: nothing is.
+	// happen. Engines without it may use the same locks, but record nothing.
+	// Default: off.
 	History bool
 }
 
-// New returns an engine on an existing client, which the caller closes after
-// the engine. The client may be of any kind that rueidis makes; one with
-// replicas must not send scripts to them. Nil for the client and a bad option are
-// ErrInvalid. New does not block: an unreachable server shows with the first call. Once the client is closed the outcome of
-// every call is unknown: rueidis returns the same error for requests in flight.
+// New returns an engine on an existing client, which the caller closes after the engine. The client
+// may be of any kind that rueidis makes; one with replicas must not send scripts to them. A nil
+// client and a bad option are ErrInvalid. New does not block: the first call finds an unreachable
+// server. Once the client is closed the outcome of every call is unknown: rueidis returns the same
+// error for requests in flight.
 //
-// A client does not tell which database it uses: if it has SelectDB, say so in
+// A client does not show which database it uses: if it has SelectDB, set
 // Options.Database.
 //
-// How soon a dead connection is noticed is the client's business. These options
-// of rueidis matter to locks, and Open sets them, or does better:
+// The client decides how soon it notices a dead connection. These options of
+// rueidis matter to locks, and Open sets them or does better:
 //
 //   - DisableRetry and AlwaysPipelining true, PipelineMultiplex -1.
-//   - ConnWriteTimeout: a connection that has been silent for this long is made
-//     anew. A third of the shortest TTL, less a second; the default is 10 s.
-//   - Sentinel.Dialer, with a Timeout and a KeepAlive of a second or so. It is
-//     not taken from Dialer, and without it a sentinel whose machine vanishes is
-//     never missed: the client does not hear of the failover.
-//   - ClusterOption.MaxMovedRedirections: 4 or so. Without it nodes that
-//     disagree send a request to and fro until its context ends.
+//   - ConnWriteTimeout: a connection that has been silent for this long is
+//     replaced. A third of the shortest TTL, less a second; the default is 10
+//     s.
+//   - Sentinel.Dialer, with a Timeout and a KeepAlive of a second or so. Dialer
+//     does not set it. Without it the client does not notice that a sentinel's
+//     machine has vanished, and misses the failover.
+//   - ClusterOption.MaxMovedRedirections: 4 or so. Without it, nodes that
+//     disagree redirect a request to each other until its context ends.
 func New(client rueidis.Client, opts *Options) (*Engine, error) {
 	return newEngine(callers(client), (*rediscore.Options)(opts))
 }

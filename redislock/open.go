@@ -16,7 +16,8 @@ import (
 // a new one in any case. It is only noticed by a ping, a second later.
 const silence = 5 * time.Second
 
-// Open connects to a store and returns when it has answered and let us in:
+// Open connects to a store and returns when the store has answered and accepted
+// the user:
 //
 //	redis://[user:password@]host[:port][/db][?options]                one server
 //	redis+sentinel://[user:password@]host[:port],…/master[/db][?options]   the master that sentinels name
@@ -25,10 +26,10 @@ const silence = 5 * time.Second
 //	redis+unix://[user:password@]/path/redis.sock[?db=N&options]      one server of this host, by its socket
 //
 // Everywhere valkey may replace redis, and valkeys rediss: nothing depends on
-// which of the two the server is.
+// the server's name.
 //
-// The hosts of sentinels and of a cluster are those to begin with; the others
-// are found through them. The options, each at most once:
+// The hosts of sentinels and of a cluster are the first to try; Open finds the
+// others through them. The options, each at most once:
 //
 //	prefix=TEXT         comes before the name in every key; see Options
 //	foreign=0          only holdfast takes these locks; see Options.NoForeignClients
@@ -42,11 +43,11 @@ const silence = 5 * time.Second
 //	tls_server_name=NAME   the name that the servers' certificates are for, if it is not their host
 //
 // A URL of another form is ErrInvalid, a server that cannot be reached is
-// ErrUnavailable, and one that refuses the user is ErrPermission. No error
-// contains the password. Open returns soon after ctx ends. A server that does
-// not serve for now, because it loads its data or is a read-only replica, is
-// found out by the first request only, and is ErrUnavailable then. If ctx has ended
-// already Open only checks the URL.
+// ErrUnavailable, and one that refuses the user is ErrPermission. No error contains
+// the password. Open returns soon after ctx ends. If a server cannot serve yet,
+// because it loads its data or is a read-only replica, only the first request finds
+// out, and fails with ErrUnavailable. If ctx has ended already Open only checks the
+// URL.
 func Open(ctx context.Context, rawURL string) (*Engine, error) {
 	opts, set, err := parseURL(rawURL)
 	if err != nil {

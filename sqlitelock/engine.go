@@ -22,7 +22,7 @@ type Engine struct{ *hidden }
 // shows what programs call.
 type hidden = engine
 
-// Path returns the one name of the file, without symbolic links.
+// Path returns the path of the file, without symbolic links.
 func (e *Engine) Path() string { return e.path }
 
 // Created reports whether Open has created the database. It is true for one of several

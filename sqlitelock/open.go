@@ -91,17 +91,16 @@ func parseQuery(query string) (opts Options, err error) {
 	return opts, nil
 }
 
-// Open opens the lock database at path, which it creates if it is missing, in a
-// directory that is there; Created tells. It waits while other processes do the
+// Open opens the lock database at path, which it creates if it is missing, in
+// an existing directory; see Created. It waits while other processes do the
 // same, until ctx ends.
 //
-// A path that cannot be a lock database is driver.ErrInvalid, and what is
-// there stays unchanged: a directory, a path without one, a file of another program,
-// a database of another version of holdfast. So is one whose locks others might not see,
-// because the file has several names or is a mount point of its own, or because
-// other hosts may share its file system; and one whose files any user may replace.
-// One that this user may not use is driver.ErrPermission.
-// A host without a boot-time clock is driver.ErrUnsupported.
+// A path that cannot be a lock database is driver.ErrInvalid, and nothing is changed: a
+// directory, a path without one, a file of another program, a database of another
+// version of holdfast. So is a file whose locks others might not see, because it has
+// several names, is a mount point of its own, or is on a file system that other hosts
+// may share; and a file that any user may replace. A file that this user may not use is
+// driver.ErrPermission. A host without a boot-time clock is driver.ErrUnsupported.
 //
 // Nil options are the defaults.
 func Open(ctx context.Context, path string, opts *Options) (*Engine, error) {
