@@ -17,13 +17,13 @@ const MaxNames = tally.MaxNames
 
 // Options are the options of New. Nil is default.
 type Options struct {
-	// NameLabel makes the value of the label name of the name of a lock, a do-once
+	// NameLabel returns the value of the label name for the name of a lock, a do-once
 	// key, a schedule, a collection of one-time tokens or a guarded resource. Nil:
 	// there is no such label. It is called for every event, on one goroutine for each
 	// client.
 	//
-	// FoldNames is one. Any other should return few values as well: of those that come
-	// after the first MaxNames-1 only their sum is known.
+	// FoldNames is one. Any other should return few values as well: all after the
+	// first MaxNames-1 are counted together.
 	NameLabel func(name string) string
 }
 

@@ -1,8 +1,8 @@
-# On Friday, whoever is on duty:
+# On Friday:
 holdfast hold deploy/prod --for 60h --reason "no releases before Monday"
 
-# A release that is tried all the same ends with status 75, and says until when and why:
+# A release during the freeze ends with status 75, and prints its end and its reason:
 holdfast run -n deploy/prod -- ./deploy.sh
 
-# One that cannot wait: end the freeze, or take the lock away from whoever is not there.
+# One that cannot wait: end your own freeze, or take the lock away from an absent colleague.
 holdfast release deploy/prod || holdfast break deploy/prod --reason "hotfix 1234"
