@@ -316,7 +316,7 @@ var losses = map[string]loss{
 	},
 	"taken away": {
 		lose: func(t *testing.T, store *mem.Engine, l *holdfast.Lease) { takeAway(t, store, l.Name()) },
-		says: "the store says that it is not live",
+		says: "the store no longer has it",
 	},
 }
 

@@ -25,7 +25,7 @@ func (s *timetable) after(t time.Time) time.Time {
 	case next.IsZero(), next.Year() > 9999: // which no record can hold
 		return time.Time{}
 	case !next.After(t) || next.Nanosecond() != 0:
-		s.err = fmt.Errorf("%w schedule: after %s it says %s: want a later time, in whole seconds", ErrInvalid, t.Format(time.RFC3339Nano), next.Format(time.RFC3339Nano))
+		s.err = fmt.Errorf("%w schedule: after %s it returns %s: want a later time, in whole seconds", ErrInvalid, t.Format(time.RFC3339Nano), next.Format(time.RFC3339Nano))
 		return time.Time{}
 	}
 	return next.UTC()

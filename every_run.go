@@ -221,7 +221,7 @@ func (s *scheduler) done(lease *Lease, p *plan, took time.Duration) error {
 	p.done(s.now(), took, lease.holder.String(), lease.token)
 	if err := s.commit(lease, p); err != nil {
 		_ = s.failure(err)
-		return fmt.Errorf("it has succeeded, but that is not written down: %w", err)
+		return fmt.Errorf("it has succeeded, but that is not recorded: %w", err)
 	}
 	return nil
 }
@@ -244,7 +244,7 @@ func (s *scheduler) failed(lease *Lease, p *plan, err error) error {
 	if e := s.commit(lease, p); e != nil {
 		_ = s.failure(e)
 		p.missed = MissedRuns{}
-		return fmt.Errorf("%w (and that is not written down: %w)", err, e)
+		return fmt.Errorf("%w (and that is not recorded: %w)", err, e)
 	}
 	return err
 }

@@ -13,7 +13,7 @@ import (
 // The causes of a loss.
 var (
 	errExpired   = fmt.Errorf("%w: it could not be renewed before its deadline", ErrLost)
-	errTakenAway = fmt.Errorf("%w: the store says that it is not live", ErrLost)
+	errTakenAway = fmt.Errorf("%w: the store no longer has it", ErrLost)
 	errMaxHold   = fmt.Errorf("%w: %w", ErrLost, ErrMaxHold)
 	errStalled   = fmt.Errorf("%w: %w", ErrLost, ErrStalled)
 	errReleased  = fmt.Errorf("%w: it was released", ErrLost)

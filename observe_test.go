@@ -394,7 +394,7 @@ func TestLossesAreLogged(t *testing.T) {
 		synctest.Wait()
 		lines := log.lines()
 		for i, want := range [][]string{
-			{"level=WARN", "name=orders/42", "not live", "stop what it protects"},
+			{"level=WARN", "name=orders/42", "no longer has it", "stop what it protects"},
 			{"level=WARN", "name=orders/43", "not permitted", "stays closed"},
 		} {
 			for _, part := range want {

@@ -174,7 +174,7 @@ func (o *OnceOptions) resolve() (OnceOptions, error) {
 	case c.Await < 0:
 		return c, fmt.Errorf("%w Await %s: it is negative; zero does not wait, and Forever waits until the context ends", ErrInvalid, c.Await)
 	case c.Scheduled.Nanosecond() != 0:
-		return c, fmt.Errorf("%w Scheduled %s: want whole seconds, as the schedule says and not as a clock does: see ScheduledTime", ErrInvalid, c.Scheduled)
+		return c, fmt.Errorf("%w Scheduled %s: want a scheduled time in whole seconds, not the present time: see ScheduledTime", ErrInvalid, c.Scheduled)
 	}
 	c.Retention = ceilMS(c.Retention)
 	return c, nil

@@ -209,5 +209,5 @@ func (e *engine) foreign(at *server, response *http.Response) error {
 		return fmt.Errorf("%w: %s answers 429: there are too many requests", driver.ErrUnavailable, at.name)
 	}
 	e.avoid(at)
-	return fmt.Errorf("%s answers %s, which no holdfast server says: is it one, or is a proxy in between?", at.name, response.Status)
+	return fmt.Errorf("%s answers %s, which is not an answer of holdfast: is it a holdfast server, or is a proxy in between?", at.name, response.Status)
 }

@@ -258,5 +258,5 @@ func (e *engine) execAll(ctx context.Context, script *lua.Script, keys, args []s
 // halfDone is the error of a request of which only the last part failed: so
 // err, which may mean that nothing was done, is not wrapped.
 func halfDone(what string, err error) error {
-	return fmt.Errorf("%s, but perhaps not everybody who waits was told: %s", what, err) //nolint:errorlint // see above
+	return fmt.Errorf("%s, but some waiters may not have been notified: %s", what, err) //nolint:errorlint // see above
 }

@@ -217,7 +217,7 @@ func TestCommandEndsWhileItsRunIsStopped(t *testing.T) {
 	wantRun(t, 0, server.URL, "run", "-w", "60", "job", "--", "true")
 	p.signal(syscall.SIGCONT)
 	p.want(79)
-	want := `holdfast: run "job": the command ended with status 0, and its lock could not be given back, because it was over: `
+	want := `holdfast: run "job": the command ended with status 0, but its lease had ended before: `
 	if text := read(t, p.stderr); !strings.HasPrefix(text, want) && !strings.Contains(text, "holdfast itself was stopped") {
 		t.Errorf("it says %q, want %q", text, want)
 	}

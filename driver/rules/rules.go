@@ -118,7 +118,7 @@ func SameKind(there, m lockinfo.Mode) error {
 	case is == 0:
 		return fmt.Errorf("%w: the name is a lock without slots now: leave the limit out, or use another name", driver.ErrKindMismatch)
 	default:
-		return fmt.Errorf("%w: the semaphore has limit %d now: ask for the same, or wait until nobody uses it", driver.ErrKindMismatch, is)
+		return fmt.Errorf("%w: the semaphore has limit %d now: use that limit, or wait until the name is unused", driver.ErrKindMismatch, is)
 	}
 }
 

@@ -187,7 +187,7 @@ func TestKinds(t *testing.T) {
 	for _, want := range []string{
 		"kind mismatch: the name is a semaphore with limit 2 now: use that limit, or another name",
 		"kind mismatch: the name is a lock without slots now: leave the limit out, or use another name",
-		"kind mismatch: the semaphore has limit 3 now: ask for the same, or wait until nobody uses it",
+		"kind mismatch: the semaphore has limit 3 now: use that limit, or wait until the name is unused",
 	} {
 		if !said[want] {
 			t.Errorf("nobody was told %q", want)

@@ -55,7 +55,7 @@ func NewLogger(logger *slog.Logger) observe.Observer {
 			text = "holdfast: a lease is lost: stop what it protects, because somebody else may have the lock"
 			attrs = append(attrs, slog.String("mode", e.Mode.Kind()), slog.Uint64("token", e.Token), slog.Duration("held", e.Held))
 		case observe.CleanupFailed:
-			text = "holdfast: a lock could not be given back: it stays closed until its lease has expired, or break it"
+			text = "holdfast: a lock could not be released: it stays closed until its lease expires, unless you break it"
 		default:
 			return
 		}

@@ -66,7 +66,7 @@ func isSystemForm(dir fs.FileInfo) bool { return dir.Mode() == systemMode && Own
 
 // NotSystem returns the error for a system store that differs from what Maker makes.
 func NotSystem(format string, args ...any) error {
-	return fmt.Errorf("%w system store: %s: whoever can become root puts it right, or ends all who use it, moves it away and makes it again",
+	return fmt.Errorf("%w system store: %s: as root correct it, or end all its users, move it away and make it again",
 		driver.ErrInvalid, fmt.Sprintf(format, args...))
 }
 

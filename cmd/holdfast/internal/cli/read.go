@@ -159,8 +159,8 @@ func (a *app) listCommand() *cobra.Command {
 			}
 			return a.list(ctx, c, prefix)
 		})
-	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also print which store it is, and what has chosen it")
-	cmd.Flags().BoolVar(&blocked, "blocked", false, "list only locks for which clients wait, the longest wait first, and for what their holders wait")
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also print the store, and what named it")
+	cmd.Flags().BoolVar(&blocked, "blocked", false, "list only locks with waiting clients, the longest wait first, and what their holders wait for")
 	cmd.Aliases = []string{"list"}
 	cmd.Long = `Ls prints a line for each holder of a lock.
 
@@ -172,8 +172,8 @@ func (a *app) listCommand() *cobra.Command {
 A terminal shows what fits in its width: PROCESS, TOKEN and MODE go first, then REASON. To
 another program ls prints all columns, with a tab between two.
 
-With --blocked, WAITING has how many clients wait and the longest for how long, and WAITS FOR
-the locks for which the holder waits itself. A deadlock is a circle of such waits.`
+With --blocked, WAITING has the number of waiting clients and the longest wait, and WAITS FOR
+the locks that the holder itself waits for. A deadlock is a circle of such waits.`
 	cmd.Example = `  holdfast ls deploy/
   holdfast ls --blocked
   holdfast ls --json | jq -r '.[] | select(.queue_length > 0) | .name'`

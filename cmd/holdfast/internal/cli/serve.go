@@ -35,8 +35,8 @@ func (a *app) serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve [flags]",
 		Short: "Serve the locks of the store over HTTP",
-		Long: `Serve answers over HTTP for the locks of the store: to programs in any language, and to
-holdfast itself with --store http://HOST:PORT. Any number of servers may run on one store.
+		Long: `Serve offers the locks of the store over HTTP, to programs in any language, and to holdfast
+itself with --store http://HOST:PORT. Any number of servers may run on one store.
 
 It listens on 127.0.0.1:7420, at --listen, or on the sockets of a systemd socket unit, and
 prints each URL. Port 0 picks a free port. Clients of a loopback address or a socket may do

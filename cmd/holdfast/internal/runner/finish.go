@@ -31,7 +31,7 @@ func (w *watch) nameLeft() {
 	case <-time.After(settle):
 	}
 	if left := w.tree.Left(); len(left) > 0 {
-		w.Warn("%s %s: the command has ended, and what it left behind works on without the lock: %s (--wait-children keeps the lock until they have ended)",
+		w.Warn("%s %s: the command has ended, and processes that it left work on without the lock: %s (--wait-children keeps the lock until they have ended)",
 			w.verb, Quoted(w.Names), list(left))
 	}
 }
@@ -80,7 +80,7 @@ func (w *watch) end(ctx context.Context) error {
 	case w.verdict != nil:
 		return w.verdict
 	case gone != nil:
-		return exit.Errorf(exit.Lost, "%s %s: the command ended with status %d, and its lock could not be given back, because it was over: %w", w.verb, Quoted(w.Names), status, gone)
+		return exit.Errorf(exit.Lost, "%s %s: the command ended with status %d, but its lease had ended before: %w", w.verb, Quoted(w.Names), status, gone)
 	}
 	if status == 0 {
 		return nil
@@ -105,6 +105,6 @@ func (w *watch) notEnded() *exit.Error {
 		return nil
 	}
 	return &exit.Error{Status: exit.Lost, KeepLock: true, Err: fmt.Errorf(
-		"%s %s: not permitted to end %s: the lock is not given back, and ends by itself in %s",
+		"%s %s: not permitted to end %s: the lock is not released, and expires in %s",
 		w.verb, Quoted(w.Names), list(w.refused), w.left().Round(time.Millisecond))}
 }

@@ -186,7 +186,7 @@ func (j Job) release(ctx context.Context, held hold) (lost error) {
 	case errors.Is(err, holdfast.ErrLost):
 		return err
 	case err != nil:
-		j.Warn("%v; the lock is free when its TTL is over", err)
+		j.Warn("%v; the lock is free when its TTL ends", err)
 	default:
 		j.Status.released(held)
 	}

@@ -250,7 +250,7 @@ func (w *watch) lostVerdict() *exit.Error {
 	// or far from the store, that is a good part of the TTL.
 	slack := w.margin() + w.KillAfter + TTL(w.Opts)/4 + 100*time.Millisecond
 	if errors.Is(cause, holdfast.ErrMaxHold) || !w.maxEnd.IsZero() && cause == nil && time.Until(w.maxEnd) < slack {
-		return &exit.Error{Status: exit.MaxHold, Err: fmt.Errorf("%s %s: --max-hold %s is over; the command was stopped", w.verb, Quoted(w.Names), w.Opts.MaxHold)}
+		return &exit.Error{Status: exit.MaxHold, Err: fmt.Errorf("%s %s: --max-hold %s has expired; the command was stopped", w.verb, Quoted(w.Names), w.Opts.MaxHold)}
 	}
 	asleep := w.asleep()
 	switch {

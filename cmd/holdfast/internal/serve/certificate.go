@@ -64,7 +64,7 @@ func (c *Certificate) get() *tls.Certificate {
 	c.looked = time.Now()
 	if of := c.stamp(); of != c.of {
 		if err := c.readLocked(of); err != nil {
-			c.log.Error("the new certificate cannot be used: the old one is shown on", "error", err)
+			c.log.Error("the new certificate cannot be used: the old one stays in use", "error", err)
 		} else {
 			c.log.Info("there is a new certificate", "expires", c.now.Leaf.NotAfter)
 		}

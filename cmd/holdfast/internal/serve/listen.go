@@ -74,10 +74,10 @@ func mayTakePlace(ctx context.Context, path string) error {
 	conn, err := dialer.DialContext(ctx, "unix", path)
 	if err == nil {
 		_ = conn.Close()
-		return fmt.Errorf("somebody answers at %s already", path)
+		return fmt.Errorf("a program answers at %s already", path)
 	}
 	if !errors.Is(err, syscall.ECONNREFUSED) { // it may be full, or another user's
-		return fmt.Errorf("nobody knows whether %s is in use: %w", path, err)
+		return fmt.Errorf("it is unknown whether %s is in use: %w", path, err)
 	}
 	return nil
 }

@@ -160,7 +160,7 @@ func (s *Service) Failed() <-chan error { return s.failed }
 func (s *Service) Reload() {
 	for _, f := range s.opts.Files {
 		if err := f.Reload(); err != nil {
-			s.opts.Log.Error("not reloaded: what was read before goes on", "error", err)
+			s.opts.Log.Error("not reloaded: the previous content stays in use", "error", err)
 		}
 	}
 }
@@ -187,7 +187,7 @@ func (s *Service) Shutdown(ctx context.Context) {
 	}
 	s.all.Wait()
 	if err := s.locks.Close(closing); err != nil {
-		s.opts.Log.Warn("not everything could be cleaned up: it ends with its TTL", "error", err)
+		s.opts.Log.Warn("some requests could not be cleaned up: what they left ends with its TTL", "error", err)
 	}
 }
 

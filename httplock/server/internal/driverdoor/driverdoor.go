@@ -149,7 +149,7 @@ func (v *visit) stillWanted() error {
 		return errGone
 	}
 	if end, ok := v.ctx.Deadline(); ok && !time.Now().Before(end) {
-		return fmt.Errorf("%w: the time for the request was over before it was carried out: nothing was done", driver.ErrUnavailable)
+		return fmt.Errorf("%w: the time for the request ended before it was carried out: nothing was done", driver.ErrUnavailable)
 	}
 	return nil
 }
@@ -163,7 +163,7 @@ func (v *visit) granting() error {
 	return v.stillWanted()
 }
 
-var errGone = fmt.Errorf("%w: nobody waits for the answer any more: nothing was done", driver.ErrUnavailable)
+var errGone = fmt.Errorf("%w: the caller no longer waits: nothing was done", driver.ErrUnavailable)
 
 // unsupported is the error of a method without its flag in driver.Capabilities.
 func unsupported(method string) error { return fmt.Errorf("%s is %w", method, driver.ErrUnsupported) }

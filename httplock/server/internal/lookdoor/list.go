@@ -36,7 +36,7 @@ func (d *desk) history(ctx context.Context, w http.ResponseWriter, r *door.Reque
 	events, err := d.house.Client.History(ctx, name)
 	switch {
 	case errors.Is(err, driver.ErrUnsupported):
-		return fmt.Errorf("%w: start the server with history=1 in the URL of its store, if that is one that can write history down", err)
+		return fmt.Errorf("%w: start the server with history=1 in the URL of its store, if that store can keep history", err)
 	case err != nil:
 		return err
 	}
