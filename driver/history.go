@@ -33,8 +33,8 @@ type Historian interface {
 	// History returns the events of a name, the oldest first, in the order in which the store
 	// carried the steps out. An event must be remembered for HistoryMemory, but of one name
 	// only what KeepHistory keeps, and no longer (INVARIANT I11). Only engines with the flag
-	// record events: those of other engines on the store may be missing. The request must
-	// leave nothing in the store about a name that was never used.
+	// record events, so events of others may be missing. The request must leave nothing in
+	// the store about a name that was never used.
 	History(ctx context.Context, name string) ([]lockinfo.HistoryEvent, error)
 
 	// OnEvent registers told, which is then called for each event of any name,

@@ -76,9 +76,9 @@ type Options struct {
 //     belong together.
 //   - A Ring: the server of a name depends on which servers the client reaches,
 //     so two clients could both get a lock.
-//   - A cluster client with a function for its slots, such as that of
-//     redis.NewFailoverClusterClient: the servers do not correct it when it uses
-//     the wrong one, and it may read from replicas.
+//   - A cluster client with a function for its slots, which
+//     redis.NewFailoverClusterClient returns: the servers do not correct it when
+//     it uses the wrong one, and it may read from replicas.
 //   - A client without a ReadTimeout: it would wait for a silent connection
 //     without end, and then for the next, until none is left.
 //   - Options that are out of range.

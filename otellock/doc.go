@@ -1,6 +1,5 @@
-// Package otellock makes spans and metrics for OpenTelemetry of what happens to locks.
-// The metrics are those of promlock. It needs the API only: the program chooses the SDK,
-// or none.
+// Package otellock makes spans and metrics of locks for OpenTelemetry. It has the
+// metrics of promlock. It needs the API only: the program chooses the SDK, or none.
 //
 // # What
 //

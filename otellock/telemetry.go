@@ -42,9 +42,8 @@ type Options struct {
 // hexadecimal words, so that orders/42 counts as orders/*; see [tally.Fold].
 func FoldNames(name string) string { return tally.Fold(name) }
 
-// Telemetry makes spans and metrics of what happens to locks. Its method Observe
-// is an Observer, of one or of several clients. All methods are safe for
-// concurrent use.
+// Telemetry makes spans and metrics of locks. Its method Observe is an Observer,
+// of one or of several clients. All methods are safe for concurrent use.
 type Telemetry struct {
 	spans   *spans   // nil without a TracerProvider
 	metrics *metrics // nil without a MeterProvider

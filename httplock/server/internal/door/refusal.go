@@ -35,11 +35,16 @@ func Invalid(detail string) error {
 	return &Refusal{Status: http.StatusBadRequest, Code: "invalid", Detail: detail}
 }
 
-// Forbidden returns the refusal of a caller that lacks a right to a name.
+// Forbidden returns the refusal of a caller that lacks a right to a name, or to the names
+// with a prefix. The empty prefix is every name.
 func Forbidden(right caller.Rights, name string) error {
+	to := "every name"
+	if name != "" {
+		to = strconv.Quote(name)
+	}
 	return &Refusal{
 		Status: http.StatusForbidden, Code: "not-permitted",
-		Detail: fmt.Sprintf("you lack the right %q to %q", right, name), Name: name,
+		Detail: fmt.Sprintf("you lack the right %q to %s", right, to), Name: name,
 	}
 }
 

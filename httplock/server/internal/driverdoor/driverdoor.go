@@ -128,6 +128,9 @@ func (v *visit) need(right caller.Rights, name string) error {
 	if refusal, ok := errors.AsType[*door.Refusal](err); ok && refusal.Code == "not-permitted" {
 		nameless := *refusal
 		nameless.Detail = lacks(right).Error()
+		if name == "" { // the prefix of a list of all names
+			nameless.Detail = fmt.Sprintf("%s: %s", driver.ErrPermission, refusal.Detail)
+		}
 		return &nameless
 	}
 	return err
