@@ -34,11 +34,11 @@ const silence = 5 * time.Second
 //	prefix=TEXT         comes before the name in every key; see Options
 //	foreign=0          only holdfast takes these locks; see Options.NoForeignClients
 //	token_memory=D      how long the token of an unused name is remembered, such as 1h; see Options
-//	client_name=TEXT    what the server shows of our connections; default holdfast
-//	tell_deletions=1    the server tells when a lock that we hold is deleted; see Options
-//	history=1           what happens to each name is written down and told; see Options.History
-//	sentinel_user=NAME, sentinel_password=TEXT   where sentinels ask for others than the servers
-//	tls_ca=FILE         PEM: who may have signed the servers' certificates, instead of the system's list
+//	client_name=TEXT    the name of our connections at the server; default holdfast
+//	tell_deletions=1    the server reports when a lock that we hold is deleted; see Options
+//	history=1           what happens to each name is recorded and published; see Options.History
+//	sentinel_user=NAME, sentinel_password=TEXT   if the sentinels need other credentials than the servers
+//	tls_ca=FILE         PEM: the authorities that sign the servers' certificates, instead of the system's list
 //	tls_cert=FILE, tls_key=FILE   PEM: our own certificate
 //	tls_server_name=NAME   the name that the servers' certificates are for, if it is not their host
 //

@@ -200,7 +200,7 @@ func TestLeftBehindIsNamed(t *testing.T) {
 			stderr := wantRun(t, 0, store, verb, "job", "--", "sh", "-c",
 				"setsid sleep 60 </dev/null >/dev/null 2>&1 & echo $! >"+file)
 			pid := pidIn(t, file)
-			want := regexp.MustCompile(fmt.Sprintf(`^holdfast: %s "job": .* works on without the lock: sleep \(pid %d\) \(--wait-children .*\)\n$`, verb, pid))
+			want := regexp.MustCompile(fmt.Sprintf(`^holdfast: %s "job": .* work on without the lock: sleep \(pid %d\) \(--wait-children .*\)\n$`, verb, pid))
 			if !want.MatchString(stderr) {
 				t.Errorf("it says %q, want %s", stderr, want)
 			}
