@@ -112,8 +112,8 @@ func (f *batcher) do(ctx context.Context, r *request) (int64, error) {
 		return f.free(r, v)
 	case <-ended:
 		cause = noAnswer(ctx)
-	case <-late:
-		cause = noAnswer(ctx)
+	case <-late: // the timer of ctx may fire later
+		cause = ask.ErrNoAnswer
 	case <-f.store.life.Done():
 		cause = errClosing
 	}

@@ -196,17 +196,24 @@ func TestBatchKeepsLimits(t *testing.T) {
 	inDepot(t, false, func(t *testing.T, d *depot, _ *engine, f *batcher) {
 		caller, leave := context.WithTimeout(t.Context(), 3*time.Second)
 		defer leave()
-		for _, c := range []struct{ limit, answered, late time.Duration }{
+		for _, c := range []struct {
+			limit, answered, late time.Duration
+			err                   error
+		}{
 			{limit: time.Second, answered: 900 * time.Millisecond}, {limit: time.Second, answered: 200 * time.Millisecond},
-			{limit: time.Second, late: time.Second}, {limit: time.Minute, late: 900 * time.Millisecond}, // then the caller's time is over
+			{limit: time.Second, late: time.Second, err: ask.ErrNoAnswer},
+			{limit: time.Minute, late: 900 * time.Millisecond, err: context.DeadlineExceeded}, // then the caller's time is over
 		} {
 			ctx, stop := ask.Limit(caller, c.limit)
+			if c.err == ask.ErrNoAnswer {
+				ctx.Done() // the context gets a timer of its own, which fires at the same time
+			}
 			n, began := len(d.seen()), time.Now()
 			if c.late == 0 {
 				time.AfterFunc(c.answered, func() { d.seen()[n].end <- nil })
 			}
 			_, err := f.do(ctx, f.newRequest("n/1", lockinfo.NewLeaseID())) // mostly the one that was answered before
-			if took := time.Since(began); took != c.answered+c.late || errors.Is(err, context.DeadlineExceeded) != (c.late > 0) {
+			if took := time.Since(began); took != c.answered+c.late || !errors.Is(err, c.err) {
 				t.Errorf("%+v: %v after %s", c, err, took)
 			}
 			stop()
