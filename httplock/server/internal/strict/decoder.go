@@ -63,7 +63,7 @@ var (
 	errDeep = &fault{why: fmt.Sprintf(": it is nested more than %d deep", MaxDepth)}
 	errHalf = &fault{why: `: half a pair of \u escapes`}
 
-	// errOther is never seen: Unmarshal returns the error of encoding/json for the whole text.
+	// errOther is never seen: Unmarshal puts what encoding/json says in its place.
 	errOther = &fault{why: " is of another type"}
 )
 

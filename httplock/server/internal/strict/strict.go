@@ -36,20 +36,23 @@ func (s *Shapes) Unmarshal(data []byte, v any) error {
 			return nil
 		}
 	}
-	// encoding/json explains what is malformed, or of another type.
-	if err := json.Unmarshal(data, reflect.New(into.Type()).Interface()); err != nil {
-		return plain(err)
+	if f != nil && f.why != errOther.why {
+		return f
 	}
-	return f
+	// encoding/json explains what is malformed, or of another type.
+	err := json.Unmarshal(data, reflect.New(into.Type()).Interface())
+	if f == nil {
+		return err
+	}
+	return &fault{f.at, ": " + plain(err)}
 }
 
 // plain describes an error in terms of JSON instead of Go.
-func plain(err error) error {
-	wrong, ok := errors.AsType[*json.UnmarshalTypeError](err)
-	if !ok {
-		return err
+func plain(err error) string {
+	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		return fmt.Sprintf("want %s, got %s", want(wrong.Type), wrong.Value)
 	}
-	return fmt.Errorf("%s: want %s, got %s", quoted(wrong.Field), want(wrong.Type), wrong.Value)
+	return err.Error()
 }
 
 // A fault is an error at a place in the JSON.

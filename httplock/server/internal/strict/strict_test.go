@@ -1,6 +1,7 @@
 package strict_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"reflect"
 	"strings"
@@ -21,11 +22,14 @@ func (s *self) UnmarshalJSON(text []byte) error {
 	if text[0] == '"' {
 		return json.Unmarshal(text, &s.Host)
 	}
-	return json.Unmarshal(text, (*inner)(s))
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	return d.Decode((*inner)(s))
 }
 
 type common struct {
-	Name string `json:"name"`
+	Name  string `json:"name"`
+	Token uint64 `json:"token"`
 }
 
 type body struct {
@@ -37,6 +41,7 @@ type body struct {
 	Leases  []inner           `json:"leases"`
 	Labels  map[string]string `json:"labels"`
 	Payload json.RawMessage   `json:"payload"`
+	Binary  []byte            `json:"binary"`
 	Secret  string            `json:"-"`
 }
 
@@ -78,10 +83,14 @@ func TestRefused(t *testing.T) {
 		`{"leases":[{},{"hosts":1}]}`:         `field "leases[1].hosts" is not known`,
 		`{"leases":[null]}`:                   `field "leases[0]": want an object, got null`,
 		`{"holder":{"Ports":[1, null ]}}`:     `field "holder.Ports[1]": want a whole number, 0 or more, of at most 16 bits, got null`,
-		`{"holder":{"Ports":[70000]}}`:        `field "holder.Ports": want a whole number, 0 or more, of at most 16 bits, got number 70000`,
+		`{"holder":{"Ports":[70000]}}`:        `field "holder.Ports[0]": want a whole number, 0 or more, of at most 16 bits, got number 70000`,
 		`{"labels":{"a":null}}`:               `field "labels.a": want text, got null`,
 		`{"self":{"Host":"web"}}`:             `field "self.Host" is not known: it is "host"`,
 		`{"self":"\ud800"}`:                   "half a pair",
+		`{"token":"1"}`:                       `field "token": want a whole number, 0 or more, of at most 64 bits, got string`,
+		`{"self":{"user":1}}`:                 `field "self.user" is not known`,
+		`{"self":{"host":7}}`:                 `field "self.host": want text, got number`,
+		`{"binary":"!"}`:                      `field "binary": illegal base64`,
 		`{"queue":1}`:                         `field "queue": want true or false, got number`,
 		`{"ttl_ms":1.5}`:                      `field "ttl_ms": want a whole number of at most 64 bits, got number 1.5`,
 		`{"ttl_ms":1e3}`:                      `field "ttl_ms": want a whole number`,
