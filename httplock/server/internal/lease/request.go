@@ -59,6 +59,9 @@ func acquireRequest(r *door.Request, want *wire.LeaseRequest) (req driver.Acquir
 		return req, door.Invalid(fmt.Sprintf("ttl_ms: %d is less than a second: for %d seconds send %d; for a lease of %d ms add \"short_ttl\": true",
 			want.TTLMS, want.TTLMS, want.TTLMS*1000, want.TTLMS))
 	}
+	if want.WaitMS < 0 {
+		return req, door.Invalid(fmt.Sprintf("wait_ms: %d is negative", want.WaitMS))
+	}
 	req = driver.AcquireRequest{
 		Name: want.Name, TTL: MS(want.TTLMS),
 		MinToken: want.MinToken, Holder: holderOf(r, want),
@@ -67,7 +70,7 @@ func acquireRequest(r *door.Request, want *wire.LeaseRequest) (req driver.Acquir
 		return req, door.Invalid(err.Error())
 	}
 	opts := holdfast.AcquireOptions{
-		Mode: req.Mode, TTL: req.TTL, MaxWait: MS(want.WaitMS),
+		Mode: req.Mode, TTL: req.TTL,
 		MinHold: MS(want.MinHoldMS), LockDelay: MS(want.LockDelayMS), MinToken: req.MinToken,
 	}
 	if err := cmp.Or(driver.CheckName(req.Name), opts.Check(), driver.CheckHolder(req.Holder)); err != nil {

@@ -35,7 +35,10 @@ func TestBadRequests(t *testing.T) {
 			{Name: "n", WaitMS: -1}, {Name: "n", MinHoldMS: -1}, {Name: "n", MinHoldMS: 1}, {Name: "n", LockDelayMS: -1}, {Name: "n", LockDelayMS: 9}, {Name: "n", LockDelayMS: 1 << 62}, {Name: "n", TTLMS: 600_000, LockDelayMS: 30*24*3600*1000 - 599_999}, {Name: "n", MinToken: 1 << 60},
 			{Name: "n", Reason: "\x1b"}, {Name: "n", Holder: &wire.Self{Host: "\u202e"}}, {Name: "n", Labels: map[string]string{"k": strings.Repeat("x", 5000)}},
 		} {
-			s.refused(http.StatusBadRequest, "invalid", "POST", "/v1/leases", key, bad)
+			p := s.refused(http.StatusBadRequest, "invalid", "POST", "/v1/leases", key, bad)
+			if bad.WaitMS < 0 && p.Detail != "wait_ms: -1 is negative" {
+				t.Errorf("a negative wait_ms: %s", p.Detail)
+			}
 		}
 		id := "0123456789abcdef0123456789abcdef"
 		many := make([]wire.LeaseRef, 129)
