@@ -48,6 +48,10 @@ func TestWaitForStoreThatIsNotThere(t *testing.T) {
 		t.Errorf("the message is %q", stderr)
 	}
 	server := testsvc.Redis(t)
+	server.Stop()
+	if stderr := wantRun(t, 69, server.URL, "run", "-w", "0.1", "job", "--", "true"); strings.Contains(stderr, "still waiting") {
+		t.Errorf("the wait has ended, and the message is %q", stderr)
+	}
 	server.Kill()
 	p := start(t, server.URL, "run", "-w", "30s", "job", "--", "true")
 	p.awaitStderr("still waiting")

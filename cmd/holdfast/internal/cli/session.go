@@ -207,7 +207,7 @@ func (s *session) await(ctx context.Context, choice store.Choice) (driver.Engine
 		if !errors.Is(err, driver.ErrUnavailable) && !cutShort || ctx.Err() != nil {
 			return nil, err
 		}
-		if s.storeIsAway(err) && s.onAway != nil {
+		if waiting.Err() == nil && s.storeIsAway(err) && s.onAway != nil {
 			s.onAway(began, err)
 		}
 		select {
