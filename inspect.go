@@ -57,7 +57,7 @@ func (c *Client) inspect(ctx context.Context, name string) (LockState, error) {
 func (c *Client) List(ctx context.Context, prefix string) iter.Seq2[LockState, error] {
 	return func(yield func(LockState, error) bool) {
 		if err := c.list(ctx, prefix, yield); err != nil {
-			yield(LockState{}, opError("list", prefix, err))
+			yield(LockState{}, opError("list", prefix, ask.Harmless(ctx, err)))
 		}
 	}
 }

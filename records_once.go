@@ -71,7 +71,7 @@ func describe(ctx context.Context, recorder driver.Recorder, key string) (OnceRe
 func (r Records) List(ctx context.Context, prefix string) iter.Seq2[OnceRecord, error] {
 	return func(yield func(OnceRecord, error) bool) {
 		if err := r.client.onceList(ctx, prefix, yield); err != nil {
-			yield(OnceRecord{}, opError("list", prefix, err))
+			yield(OnceRecord{}, opError("list", prefix, ask.Harmless(ctx, err)))
 		}
 	}
 }

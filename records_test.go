@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/hook"
 	"github.com/holdfast-locks/holdfast/internal/mem"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
@@ -378,6 +379,38 @@ func TestOnceListNeedsEngine(t *testing.T) {
 	}
 	if errs != 1 {
 		t.Errorf("%d errors of a closed engine, want 1", errs)
+	}
+}
+
+// TestListErrors: a list that the store does not answer is ErrUnavailable, as every look is,
+// and the end of the caller's context is that.
+func TestListErrors(t *testing.T) {
+	for _, silent := range []string{"List", "ListRecords"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		c := newClient(t, &hook.Engine{Forward: driver.Forward{Engine: mem.New(nil)}, Each: func(_ context.Context, r hook.Request, send func() error) error {
+			if r.Method == silent {
+				return errLink
+			}
+			return send()
+		}}, nil)
+		lists := map[string]func() error{
+			"List":         func() error { return lastError(c.List(ctx, "")) },
+			"Records.List": func() error { return lastError(c.Records().List(ctx, "")) },
+		}
+		if silent == "ListRecords" {
+			delete(lists, "List")
+		}
+		for name, list := range lists {
+			wantErr(t, list(), holdfast.ErrUnavailable)
+			if err := list(); !errors.Is(err, errLink) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		cancel()
+		for _, list := range lists {
+			wantErr(t, list(), context.Canceled)
+		}
 	}
 }
 
