@@ -80,7 +80,11 @@ func (a *app) hold(f *jobFlags, args []string) error {
 	case f.extend:
 		t := found[0]
 		p := possession{verb: "hold", name: t.Name, leaseID: t.LeaseID, token: max(t.Token, 1)}
-		return p.prolonged(a, ctx, f.length, func(time.Duration) error { return a.tellHold(t, f.length) })
+		if err := p.prolonged(a, ctx, f.length, func(time.Duration) error { return nil }); err != nil {
+			return err
+		}
+		left, _ := p.remaining(a, ctx) // it may have been held for longer before
+		return a.tellHold(t, max(f.length, left.Round(time.Second)))
 	}
 	for _, t := range found {
 		if err := a.dropDead(ctx, box, t); err != nil {
@@ -121,7 +125,7 @@ func (a *app) heldByPerson(ctx context.Context, job *runner.Job, box keeper.Box,
 // tellHold prints when the hold ends.
 func (a *app) tellHold(t keeper.Ticket, length time.Duration) error {
 	return a.answer(leaseView{t.Name, true, length.Milliseconds()}, fmt.Sprintf(
-		"%s is held for %s, until %s: holdfast release ends that\n", show.Plain(t.Name), short(length), show.Clock(time.Now().Add(length))))
+		"%s is held for %s, until %s: holdfast release %s ends that\n", show.Plain(t.Name), short(length), show.Clock(time.Now().Add(length)), quote(t.Name)))
 }
 
 // dropDead refuses a second hold of the same name. It cancels a ticket whose lease has
