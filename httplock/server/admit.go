@@ -2,7 +2,6 @@ package server
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -66,10 +65,7 @@ func (s *Server) Guard(right caller.Rights, h http.Handler) http.Handler {
 			return err
 		}
 		if !r.Caller.MayAll(right, "") {
-			return &door.Refusal{
-				Status: http.StatusForbidden, Code: "not-permitted",
-				Detail: fmt.Sprintf("you lack the right %q to every name", right),
-			}
+			return door.Forbidden(right, "")
 		}
 		h.ServeHTTP(w, r.Request)
 		return nil

@@ -37,6 +37,7 @@ func TestNeed(t *testing.T) {
 		{caller.Acquire, "ci", "not-permitted"},
 		{caller.Acquire, "web", "not-permitted"},
 		{caller.Break, "ci/build", "not-permitted"},
+		{caller.Read, "", "not-permitted"},
 		{caller.Read, "holdfast@server/secret", "reserved-name"},
 		{caller.Read, "holdfast@", "reserved-name"},
 	} {
@@ -53,6 +54,8 @@ func TestNeed(t *testing.T) {
 			}
 		case w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), `"code":"`+want.code+`"`):
 			t.Errorf("%s %q: %d %s, want %s", want.right, want.name, w.Code, w.Body, want.code)
+		case want.name == "" && !strings.Contains(w.Body.String(), "to every name"):
+			t.Errorf("%s to every name: %s", want.right, w.Body)
 		case !strings.Contains(log, "msg=audit what=refused caller=ci") || !strings.Contains(log, want.code):
 			t.Errorf("%s %q: logged %q", want.right, want.name, log)
 		}
