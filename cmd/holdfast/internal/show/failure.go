@@ -71,11 +71,11 @@ func (f Failure) sentence(text string) string {
 		return store + ": " + text
 	case class == driver.ErrPermission:
 		return store + " refuses us: " + text
-	case class == driver.ErrUnsupported:
+	case class == driver.ErrUnsupported && strings.Contains(text, class.Error()):
 		return strings.Replace(text, class.Error(), "not supported by "+store, 1)
 	case class == driver.ErrKindMismatch:
 		return "in " + store + ", " + text
-	case class == driver.ErrInvalid && f.Opening, errors.Is(f.Err, driver.ErrOutcomeUnknown):
+	case class == driver.ErrUnsupported, class == driver.ErrInvalid && f.Opening, errors.Is(f.Err, driver.ErrOutcomeUnknown):
 		return store + ": " + f.addresses(text)
 	}
 	return text

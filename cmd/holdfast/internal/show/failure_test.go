@@ -42,6 +42,7 @@ func TestFailure(t *testing.T) {
 		{Failure{Store: "redis://h", Err: op(fmt.Errorf("%w: check the password "+server, driver.ErrPermission))},
 			`run "a \"b\"": the store redis://h refuses us: check the password ` + server},
 		{Failure{Store: "memory:", Err: fmt.Errorf("holdfast: list \"\": listing is %w", driver.ErrUnsupported)}, `run: listing is not supported by the store memory:`},
+		{Failure{Store: "http://h/x", Opening: true, Err: fmt.Errorf("%w: there is nothing at this path", driver.ErrUnsupported)}, `run: the store http://h/x: there is nothing at this path`},
 		{Failure{Store: "redis://h", Err: op(fmt.Errorf("%w: the name is a semaphore", driver.ErrKindMismatch))}, `run "a \"b\"": in the store redis://h, the name is a semaphore`},
 		{Failure{Store: "redis://h/x", Opening: true, Err: fmt.Errorf("%w redis URL: bad path", driver.ErrInvalid)}, `run: the store redis://h/x: invalid redis URL: bad path`},
 		{Failure{Store: "redis://h", Subject: `"x"`, Err: fmt.Errorf("%w name: it is empty", driver.ErrInvalid)}, `run "x": invalid name: it is empty`},
