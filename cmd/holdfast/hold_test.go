@@ -39,7 +39,7 @@ func TestHoldOnAQuorum(t *testing.T) {
 	wantRun(t, 1, url, "doctor", "--admit") // nothing is written to a disk
 	p := start(t, url, "hold", "job", "--for", "48h", "--reason", "why")
 	p.want(78)
-	p.awaitStderr("the longest of this store is 5m0s")
+	p.awaitStderr(`holdfast: hold "job": invalid TTL 48h0m0s: the longest of this store is 5m0s`)
 	wantRun(t, 0, url, "hold", "job", "--for", "1m", "--reason", "why")
 	wantRun(t, 75, url, "run", "-n", "job", "--", "true")
 	wantRun(t, 0, url, "release", "job")

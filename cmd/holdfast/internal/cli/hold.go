@@ -107,7 +107,7 @@ func (a *app) heldByPerson(ctx context.Context, job *runner.Job, box keeper.Box,
 	lease, err := job.Acquire(ctx, "hold")
 	if err != nil {
 		if errors.Is(err, holdfast.ErrInvalid) { // of the store: the arguments were checked
-			return exit.With(exit.Config, err)
+			return &exit.Error{Status: exit.Config, Err: err, Engine: true}
 		}
 		return err
 	}
