@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -115,7 +116,7 @@ func (s *Server) fromElsewhere(w http.ResponseWriter, r *http.Request, authentic
 	}
 	return &door.Refusal{
 		Status: http.StatusMisdirectedRequest, Code: "wrong-host",
-		Detail: "this server is not known by the name in Host: ask for its address, or give it that name",
+		Detail: fmt.Sprintf("this server is not known as %q, the Host of the request: use its address, or start it with --host", r.Host),
 	}
 }
 

@@ -132,6 +132,9 @@ func TestBrowsers(t *testing.T) {
 				w := httptest.NewRecorder()
 				s.ServeHTTP(w, r)
 				wantProblem(t, w, c.status, c.code)
+				if c.code == "wrong-host" && !strings.Contains(w.Body.String(), fmt.Sprintf(`\"%s\"`, c.host)) {
+					t.Errorf("%s: the refusal does not show %q: %s", method, c.host, w.Body)
+				}
 				if got := w.Header().Get("Cross-Origin-Resource-Policy"); got != "same-origin" {
 					t.Errorf("%s: pages of other sites may use the answer: %q", method, got)
 				}
