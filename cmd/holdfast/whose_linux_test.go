@@ -175,7 +175,7 @@ func TestOutsideTheGroup(t *testing.T) {
 		t.Errorf("there is %v, %v", files, err)
 	}
 	change(t, os.Chmod(conf, 0o644))
-	member.wants(78, []string{"ls"}, conf+" has credentials in it, and others may read it: chmod ")
+	member.wants(78, []string{"ls"}, conf+" has credentials in its URL, or a URL that is not valid, and others may read it: chmod ")
 	change(t, os.Chmod(conf, 0o660))
 	member.wants(78, []string{"ls"}, conf+" can be written by others, who could have you use another store: chmod go-w "+conf)
 }

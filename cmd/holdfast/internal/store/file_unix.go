@@ -45,7 +45,7 @@ func checkReaders(path string, info fs.FileInfo) error {
 	if info.Mode().Perm()&refused == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w configuration: %s has credentials in it, and others may read it: chmod %s-r %s", driver.ErrInvalid, path, others, path)
+	return fmt.Errorf("%w configuration: %s has credentials in its URL, or a URL that is not valid, and others may read it: chmod %s-r %s", driver.ErrInvalid, path, others, path)
 }
 
 // ownerOf returns the user ID of a file's owner.
