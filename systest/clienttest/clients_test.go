@@ -47,7 +47,7 @@ func TestTokenInEnvironment(t *testing.T) {
 	url := memoryServer(t)
 	last := 0
 	for _, l := range languages(t) {
-		j := l.start(t, url, "run", `a "job"`, "10", "sh", "-c", `echo "$HOLDFAST_NAME=$HOLDFAST_FENCING_TOKEN"; exit 3`)
+		j := l.start(t, url, "run", `a "job"`, "12", "sh", "-c", `echo "$HOLDFAST_NAME=$HOLDFAST_FENCING_TOKEN"; exit 3`)
 		name, token, _ := strings.Cut(j.line(), "=")
 		got, err := strconv.Atoi(token)
 		if name != `a "job"` || err != nil || got <= last {
@@ -66,7 +66,7 @@ func TestRefusals(t *testing.T) {
 	for _, l := range languages(t) {
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()
-			holder := l.start(t, url, "hold", l.name, "10")
+			holder := l.start(t, url, "hold", l.name, "12")
 			holder.wantLine("acquired")
 			l.start(t, url, "take", l.name).wantEnd("lock-held")
 			holder.finish()

@@ -12,6 +12,7 @@
 # A second of it is for the command to stop in.
 set -u
 . "$(dirname "$0")/holdfast.sh"
+[ "$TTL" -ge 12 ] || fail 64 invalid "TTL=$TTL: want 12 or more: the lines of a shorter lease would look late"
 HOLDFAST_NAME=$1
 shift
 name=$(quote "$HOLDFAST_NAME")
