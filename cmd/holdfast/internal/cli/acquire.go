@@ -210,13 +210,13 @@ func (a *app) printLease(job *runner.Job, lease *holdfast.Lease, socket string) 
 	job.Socket = socket
 	if a.json {
 		return a.answer(struct {
-			Name    string     `json:"name"`
-			Mode    string     `json:"mode"`
-			LeaseID string     `json:"lease_id"`
-			Socket  string     `json:"socket,omitempty"`
-			TTLMS   int64      `json:"ttl_ms"`
-			Token   wire.Token `json:"token"`
-		}{lease.Name(), lease.Mode().Kind(), string(lease.ID()), socket, job.Opts.TTL.Milliseconds(), wire.TokenOf(lease.Token())}, "")
+			Name    string `json:"name"`
+			Mode    string `json:"mode"`
+			LeaseID string `json:"lease_id"`
+			wire.Token
+			TTLMS  int64  `json:"ttl_ms"`
+			Socket string `json:"socket,omitempty"`
+		}{lease.Name(), lease.Mode().Kind(), string(lease.ID()), wire.TokenOf(lease.Token()), job.Opts.TTL.Milliseconds(), socket}, "")
 	}
 	var b strings.Builder
 	for _, entry := range job.Variables(lease) {
