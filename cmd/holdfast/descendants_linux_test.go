@@ -304,7 +304,11 @@ func TestWaitingWardenIsReplaced(t *testing.T) {
 			if err := syscall.Kill(warden, sig); err != nil {
 				t.Fatal(err)
 			}
-			eventually(t, "the signal has reached the warden", func() bool { return strings.ContainsAny(stateOf(t, warden), "ZT") })
+			eventually(t, "the signal has reached each thread of the warden", func() bool {
+				threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", warden))
+				state := stateOf(t, warden)
+				return err == nil && (strings.Contains(state, "T") || strings.Contains(state, "Z") && len(threads) == 1)
+			})
 			h.finish()
 			h.want(0)
 			p.want(5)
