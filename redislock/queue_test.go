@@ -205,6 +205,22 @@ func TestRefreshOfMany(t *testing.T) {
 	}
 }
 
+// TestRefreshOfSomeThatLeave: a writer and the reader behind it give up in one request. The lock is
+// handed to the reader when the writer leaves, and the reader learns that.
+func TestRefreshOfSomeThatLeave(t *testing.T) {
+	e := open(t, testsvc.Redis(t).URL)
+	drivertest.Granted(t, e, shared("t", time.Minute))
+	writer := queued(t, e, drivertest.Request("t", time.Minute), time.Minute, 1)
+	reader := queued(t, e, shared("t", time.Minute), time.Minute, 2)
+	replies := e.Refresh(t.Context(), []driver.RefreshRequest{{Name: "t", LeaseID: writer.LeaseID}, {Name: "t", LeaseID: reader.LeaseID}})
+	if r := replies[0]; r.Err != nil || r.Outcome != driver.Held || r.Place != 0 {
+		t.Errorf("the writer: %+v, want no place", r)
+	}
+	if token := drivertest.Granted(t, e, reader); replies[1].Outcome != driver.Granted || replies[1].Token != token {
+		t.Errorf("the reader: %+v, want the grant %d", replies[1], token)
+	}
+}
+
 // TestFlushedQueue: whoever waits learns that the place is gone.
 func TestFlushedQueue(t *testing.T) {
 	server := testsvc.Redis(t)

@@ -50,9 +50,10 @@ local function refresh(at, asked)
   end
   refreshPlaces(s, kept)
   for _, a in ipairs(leaving) do
+    local h = lease(s, a.id) -- the one before it may have made room
     giveUpPlaces(s, { a.id })
     settle(s) -- the others may have waited for it; what is left to do is for the next
-    replies[a.i] = blocker(s, 0)
+    replies[a.i] = h and { 1, tonumber(h.token) } or blocker(s, 0)
   end
 end
 
