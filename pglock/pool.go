@@ -77,12 +77,15 @@ const listenerSuffix = " listener"
 
 // configure makes connections that work through a pooler in transaction mode too: a prepared
 // statement has a name only if query asks for it. It also sees to the warnings of the server.
+// INVARIANT I1: a name is UTF-8, whatever client_encoding the role has: with another one the
+// server would store it as the name of another lock.
 func configure(config *pgx.ConnConfig) {
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	config.StatementCacheCapacity, config.DescriptionCacheCapacity = statements, 0
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = connectTimeout
 	}
+	config.RuntimeParams["client_encoding"] = "UTF8"
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "holdfast"
 	}
