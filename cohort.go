@@ -99,13 +99,8 @@ func (a *acquisition) follow(ctx context.Context) (lease *Lease, err error) {
 			held = a.heldError(0)
 		}
 		a.tellWaiting(held)
-		var t turn
-		select {
-		case t = <-f.turn:
-		case <-ctx.Done():
-		case <-a.client.closing:
-		}
-		if ctx.Err() != nil || a.client.isClosed() {
+		t, silent := a.awaitTurn(ctx, co, f)
+		if silent || ctx.Err() != nil || a.client.isClosed() {
 			return nil, a.leaveCohort(ctx, co, f, t)
 		}
 		switch {
@@ -121,6 +116,40 @@ func (a *acquisition) follow(ctx context.Context) (lease *Lease, err error) {
 			return nil, t.err
 		}
 	}
+}
+
+// awaitTurn waits for a turn, or for the end of the wait. silent: a caller without a MaxWait gives
+// up, as in mayRetry, because the store has not answered any caller of the cohort since its call.
+// The leader may have a MaxWait, and go on.
+func (a *acquisition) awaitTurn(ctx context.Context, co *cohort, f *follower) (t turn, silent bool) {
+	var late <-chan time.Time
+	if a.opts.MaxWait == 0 && a.blocker == nil {
+		timer := time.NewTimer(time.Until(a.began.Add(a.client.opts.RequestTimeout)))
+		defer timer.Stop()
+		late = timer.C
+	}
+	for {
+		select {
+		case t = <-f.turn:
+			return t, false
+		case <-ctx.Done():
+			return turn{}, false
+		case <-a.client.closing:
+			return turn{}, false
+		case <-late:
+		}
+		late = nil
+		if a.learn(co, false); a.blocker == nil && !co.grantedSince(a.began) {
+			return turn{}, true
+		}
+	}
+}
+
+// grantedSince reports whether the cohort has been granted the lock since then.
+func (co *cohort) grantedSince(then time.Time) bool {
+	co.client.cohorts.mu.Lock()
+	defer co.client.cohorts.mu.Unlock()
+	return co.until.After(then)
 }
 
 // join makes the caller wait in its cohort, or lead it if it has to wait for no other: then
@@ -204,8 +233,12 @@ func (a *acquisition) leaveCohort(ctx context.Context, co *cohort, f *follower, 
 	}
 	a.learn(co, true)
 	err := ErrClosed
-	if ctx.Err() != nil {
+	switch {
+	case ctx.Err() != nil:
 		err = a.ended(ctx)
+	case !a.client.isClosed(): // the store is silent, and has named no holder
+		a.blocker = nil
+		err = a.silentError()
 	}
 	switch {
 	case t.lease != nil:

@@ -215,7 +215,9 @@ func TestCohortUnavailable(t *testing.T) {
 	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		engine.set(hang("acquire"), nil)
 		start := time.Now()
-		waiting := queueUp(c, 3, nil)
+		waiting := queueUp(c, 1, nil)
+		time.Sleep(time.Millisecond) // the first gives up before the others would
+		waiting = append(waiting, queueUp(c, 2, nil)...)
 		patient := enqueue(t.Context(), c, "a", &holdfast.AcquireOptions{MaxWait: time.Minute})
 		for _, w := range waiting {
 			if o := ended(t, w); !errors.Is(o.err, holdfast.ErrUnavailable) || o.at.Sub(start) > 6*time.Second {
@@ -231,6 +233,30 @@ func TestCohortUnavailable(t *testing.T) {
 		}
 		release(t, kind)
 		time.Sleep(2 * time.Minute)
+		nothingLeft(t, engine, "a")
+	})
+}
+
+// A caller without a MaxWait gives up on a store that does not answer, although the caller that
+// leads has a MaxWait, and goes on.
+func TestCohortUnavailableToPatientLeader(t *testing.T) {
+	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+		engine.set(hang("acquire"), nil)
+		start := time.Now()
+		patient := enqueue(t.Context(), c, "a", &holdfast.AcquireOptions{MaxWait: time.Minute})
+		for _, w := range queueUp(c, 2, nil) {
+			var held *holdfast.HeldError
+			if o := ended(t, w); !errors.Is(o.err, holdfast.ErrUnavailable) || errors.As(o.err, &held) || o.at.Sub(start) > 6*time.Second {
+				t.Errorf("after %s: %v", o.at.Sub(start), o.err)
+			}
+		}
+		engine.heal()
+		l := soon(t, patient)
+		waiting := queueUp(c, 2, nil) // these know the holder
+		time.Sleep(time.Minute)
+		release(t, l)
+		release(t, soon(t, waiting[0]))
+		release(t, soon(t, waiting[1]))
 		nothingLeft(t, engine, "a")
 	})
 }
