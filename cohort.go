@@ -307,8 +307,9 @@ func (l *Lease) handOn(now instant) (*Lease, *follower) {
 	return next, co.takeFirstLocked()
 }
 
-// endTurns notes that the store has released the lease: a caller that waits requests the lock
-// there. Not before, because a request that finds the lock taken costs the store more.
+// endTurns notes that the store has released the lease, or that it was left: a caller that waits
+// requests the lock there. Not before a release, because a request that finds the lock taken costs
+// the store more. A cohort without callers is forgotten: nothing else may ever look at it again.
 func (l *Lease) endTurns() {
 	if co := l.cohort; co != nil {
 		l.client.cohorts.mu.Lock()

@@ -282,7 +282,8 @@ func TestCohortDowngraded(t *testing.T) {
 	}
 }
 
-// A turn may be left and adopted, and the others get the lock after that.
+// A turn may be left and adopted, and the others get the lock after that. Of a lease that was left
+// the client keeps nothing.
 func TestCohortLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -303,6 +304,10 @@ func TestCohortLeft(t *testing.T) {
 		}
 		release(t, last)
 		nothingLeft(t, engine, "a")
+		mustLeave(t, soon(t, enqueue(t.Context(), c, "a", nil)))
+		if n := holdfast.CohortsOf(c); n != 0 {
+			t.Errorf("the client knows %d cohorts", n)
+		}
 	})
 }
 

@@ -32,3 +32,10 @@ func ToldOf(c *Client, before *Lease, loss driver.Loss) {
 	c.leases.mu.Unlock()
 	c.told(loss)
 }
+
+// CohortsOf returns how many cohorts the client knows.
+func CohortsOf(c *Client) int {
+	c.cohorts.mu.Lock()
+	defer c.cohorts.mu.Unlock()
+	return len(c.cohorts.all)
+}

@@ -41,5 +41,6 @@ func (l *Lease) Leave() (Handle, error) {
 	}
 	l.client.leases.remove(l)
 	l.endContext()
+	l.endTurns()
 	return l.handle(), nil
 }
