@@ -84,8 +84,7 @@ var errWaitOver = errors.New("the wait has ended")
 // long for that to be true still.
 func (a *acquisition) ended(ctx context.Context) error {
 	waited := time.Since(a.began)
-	silent := a.failing.requests > 0 && time.Since(a.failing.since) >= min(outageShortest, max(silenceShortest, waited/2))
-	known := a.blocker != nil && !silent
+	known := a.blocker != nil && !a.silent()
 	switch byWait := context.Cause(ctx) == errWaitOver; {
 	case byWait && known:
 		return a.refusal(waited)
@@ -97,6 +96,12 @@ func (a *acquisition) ended(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", ask.ContextError(ctx), a.silentError())
 	}
 	return ask.ContextError(ctx) // before the store has said anything
+}
+
+// silent reports whether the store has not answered for so long that what it said before may not be
+// true any more.
+func (a *acquisition) silent() bool {
+	return a.failing.requests > 0 && time.Since(a.failing.since) >= min(outageShortest, max(silenceShortest, time.Since(a.began)/2))
 }
 
 // refusal is heldError as the caller gets it.

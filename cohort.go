@@ -26,6 +26,7 @@ type cohort struct {
 	// The mutex of cohorts guards the rest.
 	waiting []*follower // in the order of their calls
 	led     bool        // a caller leads, from before its first request until its grant
+	since   time.Time   // when it began to
 	open    *Lease      // may be handed on; nil if no turn may follow
 	turns   int         // of the lease so far
 	until   time.Time   // no turn begins later
@@ -171,7 +172,7 @@ func (a *acquisition) join(f *follower) *cohort {
 		all.all[key] = co
 	}
 	if !co.led && co.open == nil {
-		co.led, a.leads = true, co
+		co.led, co.since, a.leads = true, time.Now(), co
 		return nil
 	}
 	co.waiting = append(co.waiting, f)
@@ -236,8 +237,8 @@ func (a *acquisition) leaveCohort(ctx context.Context, co *cohort, f *follower, 
 	switch {
 	case ctx.Err() != nil:
 		err = a.ended(ctx)
-	case !a.client.isClosed(): // the store is silent, and has named no holder
-		a.blocker = nil
+	case !a.client.isClosed():
+		a.blocker = nil // the store has named none
 		err = a.silentError()
 	}
 	switch {
@@ -258,12 +259,12 @@ func (a *acquisition) publish() {
 }
 
 // learn notes what is in the way: the turn of another caller, or what the leader knows. At the
-// end of the wait it is the leader itself if there is nothing else, and learn also notes
-// whether the store answers.
+// end of the wait it also notes whether the store answers the leader. If it does, or may be only
+// busy, and there is nothing else, the leader itself is in the way.
 func (a *acquisition) learn(co *cohort, end bool) {
 	c := a.client
 	c.cohorts.mu.Lock()
-	open := co.open
+	open, led, since := co.open, co.led, co.since
 	c.cohorts.mu.Unlock()
 	own := driver.Blocker{Holder: c.opts.Holder}
 	if open != nil {
@@ -272,13 +273,16 @@ func (a *acquisition) learn(co *cohort, end bool) {
 	}
 	n := co.known.Load()
 	switch {
+	case end && n != nil:
+		a.failing = n.failing
+	case end && led:
+		a.failing = failing{requests: 1, since: since}
+	}
+	switch {
 	case open == nil && n != nil && n.blocker != nil:
 		a.blocker, a.blockedAt = n.blocker, n.at
-	case open != nil || end:
+	case open != nil || end && !a.silent():
 		a.blocked(own)
-	}
-	if end && n != nil {
-		a.failing = n.failing
 	}
 }
 
@@ -396,7 +400,7 @@ func (co *cohort) promoteLocked(id LeaseID) bool {
 		delete(co.client.cohorts.all, co.key)
 		return false
 	}
-	co.led = true
+	co.led, co.since = true, time.Now()
 	co.takeFirstLocked().turn <- turn{lead: true, id: id}
 	return true
 }

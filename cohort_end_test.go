@@ -261,6 +261,28 @@ func TestCohortUnavailableToPatientLeader(t *testing.T) {
 	})
 }
 
+// INVARIANT I10: while the store does not answer the caller that leads, the others do not say that
+// the lock is held.
+func TestCohortSilent(t *testing.T) {
+	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+		engine.set(hang("acquire"), nil)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		leads := enqueue(t.Context(), c, "a", &holdfast.AcquireOptions{MaxWait: time.Minute})
+		brief, cancelled := enqueue(t.Context(), c, "a", &holdfast.AcquireOptions{MaxWait: 2 * time.Second}), enqueue(ctx, c, "a", nil)
+		var held *holdfast.HeldError
+		if o := ended(t, brief); !errors.Is(o.err, holdfast.ErrUnavailable) || errors.As(o.err, &held) {
+			t.Errorf("after MaxWait: %v", o.err)
+		}
+		if o := ended(t, cancelled); !errors.Is(o.err, context.DeadlineExceeded) || errors.As(o.err, &held) {
+			t.Errorf("after the caller's own limit: %v", o.err)
+		}
+		engine.heal()
+		release(t, soon(t, leads))
+		nothingLeft(t, engine, "a")
+	})
+}
+
 // INVARIANT I1: no exclusive turn follows on a lease that was downgraded, or may have been.
 func TestCohortDowngraded(t *testing.T) {
 	for _, lost := range []bool{false, true} {
