@@ -57,7 +57,8 @@ func TestCohortBroken(t *testing.T) {
 	}
 }
 
-// A loss that is told of a turn while it is handed on ends the next one.
+// A loss that is told of a turn while it is handed on ends the next one, and where there may have been
+// one the client looks for the next.
 func TestCohortLossDuringHandOn(t *testing.T) {
 	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		waiting := queueUp(c, 2, nil)
@@ -67,6 +68,17 @@ func TestCohortLossDuringHandOn(t *testing.T) {
 		holdfast.ToldOf(c, first, driver.Loss{Name: "a", LeaseID: first.ID(), Err: driver.ErrLost})
 		if !errors.Is(context.Cause(next.Context()), holdfast.ErrLost) {
 			t.Error("the next turn goes on")
+		}
+	})
+	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+		waiting := queueUp(c, 2, nil)
+		first := soon(t, waiting[0])
+		release(t, first)
+		soon(t, waiting[1])
+		holdfast.ToldOf(c, first, driver.Loss{Name: "a"}) // there may have been one
+		synctest.Wait()
+		if n := engine.count("extend"); n != 1 {
+			t.Errorf("the client looked for the next turn %d times, want once", n)
 		}
 	})
 }

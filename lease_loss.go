@@ -88,7 +88,9 @@ func (c *Client) told(loss driver.Loss) {
 	for _, l := range c.leases.named(loss.Name) {
 		switch loss.LeaseID {
 		case "":
-			l.look()
+			for ; l != nil; l = l.successor() {
+				l.look()
+			}
 		case l.id:
 			for ; l != nil; l = l.successor() {
 				l.lose(lossCause(loss.Err))
