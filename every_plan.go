@@ -22,7 +22,7 @@ type timetable struct {
 func (s *timetable) after(t time.Time) time.Time {
 	next := s.schedule.Next(t)
 	switch {
-	case next.IsZero(), next.Year() > 9999: // which no record can hold
+	case next.IsZero(), next.UTC().Year() > 9999: // which no record can hold
 		return time.Time{}
 	case !next.After(t) || next.Nanosecond() != 0:
 		s.err = fmt.Errorf("%w schedule: after %s it returns %s: want a later time, in whole seconds", ErrInvalid, t.Format(time.RFC3339Nano), next.Format(time.RFC3339Nano))

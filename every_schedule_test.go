@@ -90,6 +90,20 @@ func TestEveryScheduleEnds(t *testing.T) {
 	})
 }
 
+// A time whose year has five digits in UTC ends the schedule, whatever its own zone shows.
+func TestEveryEndsWithTheYear9999(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, client := &diary{t: t}, newClient(t, newFaulty(), nil)
+		last := time.Date(9999, 12, 31, 23, 0, 0, 0, time.FixedZone("west", -5*60*60))
+		stop := d.every(client, nextFunc(func(time.Time) time.Time { return last }), nil, d.run(0, nil))
+		time.Sleep(time.Minute)
+		if s := d.status(client); !s.Next.IsZero() || !s.Led || len(d.failures()) != 0 {
+			t.Errorf("status %+v, failures %v", s, d.failures())
+		}
+		_ = stop()
+	})
+}
+
 // Wrong arguments and names that are something else get the documented error, and leave
 // nothing.
 func TestEveryBadInput(t *testing.T) {
