@@ -36,17 +36,17 @@ func (s *timetable) spent(b *BegunRun, t time.Time) bool {
 	return b != nil && s.opts.MaxAttempts > 0 && b.Attempts >= s.opts.MaxAttempts && b.Scheduled.Equal(t)
 }
 
-// left returns for how long a leader has nothing to do that has known r since then: until
-// the next run is due, or is to be tried again. No clock that is set shortens the pause
-// between two attempts.
-func (s *timetable) left(r *ScheduleRecord, known, now time.Time) time.Duration {
+// left returns for how long a leader has nothing to do that knows r, which was written then:
+// until the next run is due, or is to be tried again. No clock of a replica that is set
+// shortens the pause between two attempts.
+func (s *timetable) left(r *ScheduleRecord, written, now time.Time) time.Duration {
 	if r == nil {
 		return 0
 	}
 	t := s.after(r.Settled)
 	switch {
 	case !t.Equal(r.Next): // another schedule: plan soon, but do not spin if ours is not constant
-		return time.Second - time.Since(known)
+		return time.Second - time.Since(written)
 	case t.IsZero(): // the schedule has ended
 		return clockGlance
 	case r.Begun == nil:
@@ -58,7 +58,7 @@ func (s *timetable) left(r *ScheduleRecord, known, now time.Time) time.Duration 
 	if next := s.after(t); !s.opts.CatchUp && !next.IsZero() {
 		late = earlier(late, next)
 	}
-	return max(t.Sub(now), min(pauseAfter(r.Begun.Attempts)-time.Since(known), late.Sub(now)))
+	return max(t.Sub(now), min(pauseAfter(r.Begun.Attempts)-time.Since(written), late.Sub(now)))
 }
 
 // pauseAfter returns the pause after this many attempts: 1 s, 2 s, 4 s and so on, up to a
@@ -72,11 +72,12 @@ func pauseAfter(attempts int) time.Duration {
 type plan struct {
 	times   *timetable
 	record  *ScheduleRecord
-	write   bool       // the record has changed: write it, and run nothing
-	missed  MissedRuns // newly in the record
-	due     time.Time  // to be run, unless write is set or it is zero
-	attempt int        // of the run that begin has begun
-	before  *BegunRun  // record.Begun before that
+	write   bool          // the record has changed: write it, and run nothing
+	missed  MissedRuns    // newly in the record
+	due     time.Time     // to be run, unless write is set or it is zero
+	attempt int           // of the run that begin has begun
+	before  *BegunRun     // record.Begun before that
+	rested  time.Duration // how much of the pause after before has passed when the record is written
 }
 
 // plan looks at the unsettled scheduled times up to now. r is the store's record, or nil.
@@ -172,5 +173,10 @@ func (p *plan) failed(now time.Time, err error) {
 	}
 }
 
-// stopped notes that the run was stopped, in an attempt that does not count.
-func (p *plan) stopped() { p.record.Begun = p.before }
+// stopped notes that the run was stopped, in an attempt that does not count: the next one
+// needs no pause.
+func (p *plan) stopped() {
+	if p.record.Begun = p.before; p.before != nil {
+		p.rested = pauseAfter(p.before.Attempts)
+	}
+}

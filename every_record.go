@@ -148,15 +148,15 @@ func recordText(s string) string {
 	return strings.ToValidUTF8(s, "")
 }
 
-// scheduleOf returns the record of the schedule of a name, or nil if there is none.
-func scheduleOf(ctx context.Context, recorder driver.Recorder, name string) (*ScheduleRecord, error) {
+// scheduleOf returns the record of the schedule of a name and how long the store keeps it, or
+// nil if there is none.
+func scheduleOf(ctx context.Context, recorder driver.Recorder, name string) (r *ScheduleRecord, expiresIn time.Duration, err error) {
 	kept, found, err := recorder.Recall(ctx, name)
 	if err != nil || !found {
-		return nil, ask.Harmless(ctx, err)
+		return nil, 0, ask.Harmless(ctx, err)
 	}
-	r := parseSchedule(kept.Data)
-	if r == nil {
-		return nil, fmt.Errorf("%w: it is a do-once key, with a result: take another name for the schedule, or forget the key", ErrKindMismatch)
+	if r = parseSchedule(kept.Data); r == nil {
+		return nil, 0, fmt.Errorf("%w: it is a do-once key, with a result: take another name for the schedule, or forget the key", ErrKindMismatch)
 	}
-	return r, nil
+	return r, kept.ExpiresIn, nil
 }

@@ -28,7 +28,8 @@ type scheduler struct {
 	times    timetable
 	opts     EveryOptions
 	fn       func(context.Context, EveryRun) error
-	fatal    error // an error that would come again, for which Every ends
+	fatal    error     // an error that would come again, for which Every ends
+	written  time.Time // when the record was written that this leader knows, by the local clock
 }
 
 // verdict returns the error for which Every ends, or nil.
@@ -56,9 +57,8 @@ func (s *scheduler) lead(ctx context.Context, _ *Lease) error {
 // sleep waits until there is something to do, by a clock that may be set meanwhile. It
 // returns false as soon as ctx ends.
 func (s *scheduler) sleep(ctx context.Context, r *ScheduleRecord) bool {
-	known := time.Now()
 	for {
-		left := min(clockGlance, s.times.left(r, known, s.opts.clock()))
+		left := min(clockGlance, s.times.left(r, s.written, s.opts.clock()))
 		switch {
 		case s.verdict() != nil:
 			return false
@@ -94,7 +94,11 @@ func (s *scheduler) failure(err error) error {
 func (s *scheduler) recall(ctx context.Context) (*ScheduleRecord, error) {
 	ctx, cancel := s.client.requestContext(ctx)
 	defer cancel()
-	r, err := scheduleOf(ctx, s.recorder, s.name)
+	r, expiresIn, err := scheduleOf(ctx, s.recorder, s.name)
+	s.written = time.Now()
+	if r != nil { // INVARIANT I8: the store's clock decides how long ago that was
+		s.written = s.written.Add(-max(s.opts.ForgetAfter-expiresIn, 0))
+	}
 	return r, s.failure(err)
 }
 
@@ -146,12 +150,15 @@ func (s *scheduler) acquire(ctx context.Context) (*Lease, error) {
 // commit writes the record and ends the lease, in one step.
 func (s *scheduler) commit(lease *Lease, p *plan) error {
 	p.record.Next = s.times.after(p.record.Settled)
+	s.written = time.Now().Add(-p.rested)
 	return lease.complete(s.ctx, s.recorder, s.completion(lease, p))
 }
 
-// completion is the request that writes the record.
+// completion is the request that writes the record. From what is left of its retention the
+// next leader knows how long ago that was; see recall.
 func (s *scheduler) completion(lease *Lease, p *plan) driver.CompleteRequest {
-	return driver.CompleteRequest{Name: s.name, LeaseID: lease.id, Retention: s.opts.ForgetAfter, Record: p.record.format()}
+	retention := max(s.opts.ForgetAfter-p.rested, MinTTL)
+	return driver.CompleteRequest{Name: s.name, LeaseID: lease.id, Retention: retention, Record: p.record.format()}
 }
 
 // settle writes the record of a plan, and then reports the missed runs.

@@ -48,7 +48,7 @@ func (c *Client) scheduleState(ctx context.Context, recorder driver.Recorder, na
 		s.StandingBy = append(s.StandingBy, w.Holder)
 	}
 	// Last, so that a run that has just ended is not missing in both.
-	r, err := scheduleOf(ctx, recorder, name)
+	r, _, err := scheduleOf(ctx, recorder, name)
 	if r != nil {
 		s.ScheduleRecord = *r
 	}
