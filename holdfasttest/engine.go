@@ -41,20 +41,20 @@ var errElsewhen = fmt.Errorf("%w kit: it was made outside of this bubble of test
 
 // Acquire notes the request for a lease, and its outcome.
 func (e *engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
-	e.kit.asked(req)
+	e.kit.asked(e, req)
 	reply, err := e.Engine.Acquire(ctx, req)
 	if err == nil && reply.Outcome == driver.Granted {
-		e.kit.has(req.LeaseID)
+		e.kit.has(req.LeaseID, e)
 	}
 	return reply, err
 }
 
 // AcquireAll notes the requests for leases, and their outcome.
 func (e *engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (driver.AllReply, error) {
-	e.kit.asked(reqs...)
+	e.kit.asked(e, reqs...)
 	reply, err := e.Engine.AcquireAll(ctx, reqs)
 	for i := 0; i < len(reqs) && err == nil && reply.Outcome == driver.Granted; i++ {
-		e.kit.has(reqs[i].LeaseID)
+		e.kit.has(reqs[i].LeaseID, e)
 	}
 	return reply, err
 }
@@ -64,7 +64,7 @@ func (e *engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []erro
 	errs := e.Engine.Extend(ctx, reqs)
 	for i, err := range errs {
 		if err == nil {
-			e.kit.has(reqs[i].LeaseID)
+			e.kit.has(reqs[i].LeaseID, e)
 		}
 	}
 	return errs

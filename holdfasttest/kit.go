@@ -56,7 +56,8 @@ func newKit(t testing.TB) *Kit {
 // have a Logger. Options that are out of range fail the test.
 func (k *Kit) NewClient(opts *holdfast.Options) *holdfast.Client {
 	k.t.Helper()
-	c, err := holdfast.New(k.Engine(), k.options(opts))
+	e := newEngine(k)
+	c, err := holdfast.New(e, k.options(opts, e))
 	if err != nil {
 		k.t.Fatal(err)
 	}
@@ -66,20 +67,19 @@ func (k *Kit) NewClient(opts *holdfast.Options) *holdfast.Client {
 	return c
 }
 
-// options makes the kit hear of leases that are left, and the client log to the test.
-func (k *Kit) options(opts *holdfast.Options) *holdfast.Options {
+// options makes the kit hear of leases that the client of e leaves, and the client log to
+// the test.
+func (k *Kit) options(opts *holdfast.Options, e *engine) *holdfast.Options {
 	o := *cmp.Or(opts, &holdfast.Options{})
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.NewTextHandler(&k.output, nil))
 	}
-	o.Observer = holdfast.Observers(k.hear, o.Observer)
+	o.Observer = holdfast.Observers(func(event holdfast.Event) {
+		if event.Kind == holdfast.LeaseLeft { // another client may have adopted it by now
+			k.note(event.LeaseID, func(l *lease) { l.left = l.by == e })
+		}
+	}, o.Observer)
 	return &o
-}
-
-func (k *Kit) hear(e holdfast.Event) {
-	if e.Kind == holdfast.LeaseLeft {
-		k.note(e.LeaseID, func(l *lease) { l.left = true })
-	}
 }
 
 // Engine returns one more engine on the kit's store, for programs that make their

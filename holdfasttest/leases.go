@@ -17,26 +17,27 @@ import (
 // forgotten.
 type lease struct {
 	name   string
-	asked  string // where in the program, as "file.go:31"; empty if that is unknown
-	had    bool   // its client knows that it has it
-	lost   bool   // by Lose
-	over   bool   // its holder has begun to release it, or its client to cancel it
-	cancel bool   // that request would also stop one that is under way
-	left   bool   // for another client to adopt
+	asked  string  // where in the program, as "file.go:31"; empty if that is unknown
+	had    bool    // its client knows that it has it
+	by     *engine // of the client that requested it, or the last that has adopted it
+	lost   bool    // by Lose
+	over   bool    // its holder has begun to release it, or its client to cancel it
+	cancel bool    // that request would also stop one that is under way
+	left   bool    // for another client to adopt
 }
 
 // settle is how long the goroutines of a test may take to release their leases after
 // the end of the test.
 const settle = time.Second
 
-// asked notes requests for leases. A repeat changes nothing.
-func (k *Kit) asked(reqs ...driver.AcquireRequest) {
+// asked notes requests of the client of e for leases. A repeat changes nothing.
+func (k *Kit) asked(e *engine, reqs ...driver.AcquireRequest) {
 	at := caller()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for _, req := range reqs {
 		if k.leases[req.LeaseID] == nil {
-			k.leases[req.LeaseID] = &lease{name: req.Name, asked: at}
+			k.leases[req.LeaseID] = &lease{name: req.Name, asked: at, by: e}
 		}
 	}
 }
@@ -51,8 +52,10 @@ func (k *Kit) note(id lockinfo.LeaseID, change func(*lease)) {
 	k.change()
 }
 
-// has notes that a client knows that it has a lease.
-func (k *Kit) has(id lockinfo.LeaseID) { k.note(id, func(l *lease) { l.had = true }) }
+// has notes that the client of e knows that it has a lease.
+func (k *Kit) has(id lockinfo.LeaseID, e *engine) {
+	k.note(id, func(l *lease) { l.had, l.by, l.left = true, e, false })
+}
 
 // gaveBack notes that a holder has begun to give a lease back, or a client to cancel
 // what it may have got.

@@ -26,6 +26,21 @@ func TestNothingLeft(t *testing.T) {
 				t.Error(err)
 			}
 		},
+		"handed over, and left to be adopted": func(t testing.TB, k *holdfasttest.Kit) {
+			release, left := k.HoldElsewhere("a", time.Hour), make(chan error, 1)
+			go func() {
+				l, err := k.Client.Acquire(t.Context(), "a", nil)
+				if err == nil {
+					_, err = l.Leave()
+				}
+				left <- err
+			}()
+			k.AwaitWaiters("a", 1)
+			release()
+			if err := <-left; err != nil {
+				t.Error(err)
+			}
+		},
 		"do-once work": func(t testing.TB, k *holdfasttest.Kit) {
 			_, err := k.Client.Once(t.Context(), "a", nil, func(context.Context, *holdfast.Lease) ([]byte, error) {
 				return []byte("done"), nil
@@ -58,6 +73,25 @@ func TestNothingLeft(t *testing.T) {
 				})
 			}()
 			<-held
+		},
+		"adopted, and released when the test's context ends": func(t testing.TB, k *holdfasttest.Kit) {
+			l, err := k.Client.Acquire(t.Context(), "a", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			handle, err := l.Leave()
+			if err != nil {
+				t.Fatal(err)
+			}
+			adopted, err := k.NewClient(nil).Adopt(t.Context(), handle, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			go func() {
+				<-t.Context().Done()
+				time.Sleep(100 * time.Millisecond) // its work takes a moment to stop
+				_ = adopted.Release(context.Background())
+			}()
 		},
 		"still waiting": func(t testing.TB, k *holdfasttest.Kit) {
 			k.HoldElsewhere("a", time.Hour)
