@@ -30,3 +30,13 @@ func TestListLooksAtFewNames(t *testing.T) {
 		}
 	}
 }
+
+// TestListAfterRestart: a member that has forgotten its locks lists none.
+func TestListAfterRestart(t *testing.T) {
+	m := NewMember()
+	drivertest.Granted(t, m.Engine(), drivertest.Request("held", time.Hour))
+	m.Restart()
+	for lock, err := range m.List(t.Context(), "") {
+		t.Errorf("%+v, %v; want nothing", lock, err)
+	}
+}

@@ -47,7 +47,7 @@ func (m *Member) Engine() *Engine { return m.store }
 func (m *Member) Restart() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.locks = map[string]*lock{}
+	m.locks, m.touched = map[string]*lock{}, map[string]*lock{}
 	m.tombstones = map[lockinfo.LeaseID]time.Time{}
 	m.marked = false
 }
