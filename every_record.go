@@ -116,9 +116,12 @@ type scheduleLine struct {
 func (r *ScheduleRecord) format() []byte {
 	short := *r
 	for {
-		line, _ := json.Marshal(scheduleLine{scheduleFirst, &short}) // times of four-digit years, numbers and texts: cannot fail
-		if len(line) < driver.RecordHead || len(short.Gaps) == 0 {
-			return append(line, '\n')
+		var line bytes.Buffer
+		e := json.NewEncoder(&line)
+		e.SetEscapeHTML(false)                            // six bytes for a < would make the record too long
+		_ = e.Encode(scheduleLine{scheduleFirst, &short}) // times of four-digit years, numbers and texts: cannot fail
+		if line.Len() <= driver.RecordHead || len(short.Gaps) == 0 {
+			return line.Bytes()
 		}
 		short.Gaps = short.Gaps[1:]
 	}

@@ -189,14 +189,14 @@ func TestScheduleRemembersRuns(t *testing.T) {
 // and holders say.
 func TestScheduleRecordIsShort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		label := strings.Repeat("<&>é\U0001F512", 100)
+		label := strings.Repeat(`"`, 156) + strings.Repeat("é\U0001F512", 100)
 		d, engine := &diary{t: t}, newFaulty()
 		c := newClient(t, engine, &holdfast.Options{Holder: holdfast.Holder{Label: label}})
 		stop := d.every(c, minutely, &holdfast.EveryOptions{MaxAttempts: 1}, d.run(0, fmt.Errorf("%s\n\x00\xff%s", label, label)))
 		time.Sleep(10*time.Minute + time.Second)
 		_ = stop()
 		s := d.status(c)
-		if s.Missed != 10 || len(s.Gaps) == 0 || len(s.Gaps) > 5 || s.Gaps[len(s.Gaps)-1].Last != time.Unix(946684800+600, 0).UTC() || !strings.HasPrefix(s.Gaps[0].Err, "<&>é") {
+		if s.Missed != 10 || len(s.Gaps) == 0 || len(s.Gaps) > 5 || s.Gaps[len(s.Gaps)-1].Last != time.Unix(946684800+600, 0).UTC() || !strings.HasPrefix(s.Gaps[0].Err, label[:150]) {
 			t.Errorf("status: %+v", s)
 		}
 		info, found, err := engine.DescribeRecord(t.Context(), "job")
@@ -204,6 +204,33 @@ func TestScheduleRecordIsShort(t *testing.T) {
 			t.Errorf("the record has %d bytes, %v", info.Length, err)
 		}
 	})
+}
+
+// A record with a done run and a failed one is short as well, whatever their texts are, so
+// that a list recognises the schedule.
+func TestScheduleIsListedWhateverItsTexts(t *testing.T) {
+	for _, text := range []string{"<", "&", `"`, "\\", "\u2028"} {
+		runInBubble(t, text, func(t *testing.T) {
+			d, engine := &diary{t: t}, newFaulty()
+			long := strings.Repeat(text, 60)
+			c := newClient(t, engine, &holdfast.Options{Holder: holdfast.Holder{Label: long}})
+			runs := 0
+			stop := d.every(c, minutely, nil, func(context.Context, holdfast.EveryRun) error {
+				if runs++; runs == 1 {
+					return nil
+				}
+				return errors.New(strings.Repeat(long, 3))
+			})
+			time.Sleep(2*time.Minute + 5*time.Second)
+			if s := d.status(c); s.Begun == nil || s.Done != 1 {
+				t.Errorf("status %+v, want a done run and a failed one", s)
+			}
+			if e, err := c.Records().Once(t.Context(), "job"); err != nil || e.State != holdfast.OnceScheduled {
+				t.Errorf("Once = %s, %v; want a schedule", e.State, err)
+			}
+			_ = stop()
+		})
+	}
 }
 
 func zone(t *testing.T, name string) *time.Location {
