@@ -27,7 +27,7 @@ type LeadOptions struct {
 	LongestPause time.Duration
 
 	// Failed is called when fn or the acquire has failed, with the pause before this
-	// candidate campaigns again: 0 after a lost lead. Default: none.
+	// candidate campaigns again: 0 after a lost lead that was longer than Pause. Default: none.
 	Failed func(err error, pause time.Duration)
 }
 
@@ -53,7 +53,8 @@ const (
 //   - fn returns an error: another candidate may do better. The lock is released, and
 //     this candidate campaigns again after a pause. The same applies if fn stalls, see
 //     AcquireOptions.StallAfter.
-//   - The lead is lost: this candidate campaigns again at once.
+//   - The lead is lost: this candidate campaigns again at once, or after a pause if it has
+//     led for less than LeadOptions.Pause.
 //   - fn panics: the lock is released, and the panic goes on.
 //
 // Lead returns ctx's error when ctx has ended, together with fn's, or with the leader
