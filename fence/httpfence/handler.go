@@ -55,6 +55,7 @@ type handler struct {
 //
 //	428 token_missing     a write has no token
 //	400 token_malformed   the header field is not one claim
+//	400 resource_invalid  the resource has no name that marks can have, see fence.CheckClaim
 //	412 token_stale       with "token" and, where known, "current"
 //	503 marks_unavailable the store of marks could not tell
 func NewHandler(next http.Handler, marks fence.Marks, opts *HandlerOptions) http.Handler {
@@ -80,6 +81,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	resource := h.opts.Resource(r)
+	if err := fence.CheckClaim(resource, c); err != nil {
+		problem.Write(w, wire.Problem{Status: http.StatusBadRequest, Code: "resource_invalid", Detail: err.Error()})
+		return
+	}
 	err = h.guard(resource, c, r, func() {
 		h.reports.Report(r.Context(), resource, c, nil)
 		h.next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), claimKey{}, c)))

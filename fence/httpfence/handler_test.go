@@ -150,6 +150,22 @@ func (m plainMarks) Check(_ context.Context, resource string, c fence.Claim) err
 	return errors.Join(m.err, m.gate.Check(resource, c))
 }
 
+// TestHandlerRefusesOtherResources: a request about what no mark can name does not succeed later
+// either.
+func TestHandlerRefusesOtherResources(t *testing.T) {
+	s := newService(nil)
+	for _, method := range []string{"GET", "PUT"} {
+		r := httptest.NewRequest(method, "/seats/"+strings.Repeat("A", 512), nil)
+		r.Header.Set(httpfence.Header, "5")
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		wantProblem(t, w.Result(), http.StatusBadRequest, "resource_invalid")
+	}
+	if len(s.passed) > 0 {
+		t.Errorf("%d requests were passed on", len(s.passed))
+	}
+}
+
 func TestHandlerOverAnyMarks(t *testing.T) {
 	s := newService(plainMarks{gate: newGate()})
 	if r := s.do("PUT", httpfence.Header, "5"); r.StatusCode != http.StatusOK {
