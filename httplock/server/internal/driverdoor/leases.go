@@ -9,6 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/internal/form"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/limit"
 )
 
 // leases adds the methods that take, keep and end leases and places.
@@ -66,7 +67,7 @@ func (v *visit) acquire(req *driver.AcquireRequest) (form.Reply, error) {
 			return form.Reply{}, err
 		}
 	}
-	if err := h.Limits.Leases(v.Caller, req.TTL, req.LeaseID); err != nil {
+	if err := h.Limits.Leases(v.Caller, req.TTL, limit.Lease(req.Name, req.LeaseID)); err != nil {
 		return form.Reply{}, err
 	}
 	// The watch comes before the request, so that no notice is missed.
@@ -76,7 +77,7 @@ func (v *visit) acquire(req *driver.AcquireRequest) (form.Reply, error) {
 	}
 	if err != nil {
 		asked.refused()
-		h.Limits.Ended(v.Caller, req.LeaseID)
+		h.Limits.Ended(v.Caller, limit.Lease(req.Name, req.LeaseID))
 		return form.Reply{}, err
 	}
 	reply, err := h.Engine.Acquire(v.ctx, *req)
@@ -94,7 +95,7 @@ func (v *visit) settle(req *driver.AcquireRequest, outcome driver.Outcome, err e
 	if err == nil && (outcome == driver.Granted || outcome == driver.Held && req.Queue) || err != nil && !driver.Definite(err) {
 		return
 	}
-	v.House.Limits.Ended(v.Caller, req.LeaseID)
+	v.House.Limits.Ended(v.Caller, limit.Lease(req.Name, req.LeaseID))
 }
 
 // rightTo returns the right that an acquire needs.
@@ -131,7 +132,7 @@ func acquireAll(v *visit, f *form.Batch[driver.AcquireRequest]) (reply driver.Al
 		return reply, err
 	}
 	for i, req := range reqs {
-		if err := v.House.Limits.Leases(v.Caller, req.TTL, req.LeaseID); err != nil {
+		if err := v.House.Limits.Leases(v.Caller, req.TTL, limit.Lease(req.Name, req.LeaseID)); err != nil {
 			v.settleAll(reqs[:i], driver.Held, nil)
 			return reply, err
 		}
@@ -154,7 +155,7 @@ func release(v *visit, req *driver.ReleaseRequest) (form.Nothing, error) {
 	err := v.House.Engine.Release(v.ctx, *req)
 	if err == nil || driver.Definite(err) {
 		v.desk.gone(v, req.LeaseID)
-		v.House.Limits.Ended(v.Caller, req.LeaseID)
+		v.House.Limits.Ended(v.Caller, limit.Lease(req.Name, req.LeaseID))
 	}
 	return form.Nothing{}, err
 }
@@ -176,8 +177,8 @@ func extend(v *visit, f *form.Batch[driver.ExtendRequest]) (reply form.Renewed, 
 	}
 	reply = form.Renewed{Errors: make([]*form.Error, len(errs)), Routes: routes}
 	for i, err := range errs {
-		if err == nil {
-			v.House.Limits.Renewed(v.Caller, f.Requests[i].LeaseID, f.Requests[i].TTL)
+		if req := f.Requests[i]; err == nil {
+			v.House.Limits.Renewed(v.Caller, limit.Lease(req.Name, req.LeaseID), req.TTL)
 		}
 		reply.Errors[i] = form.ErrorOf(v.Told(err))
 	}
@@ -195,7 +196,7 @@ func refresh(v *visit, f *form.Batch[driver.RefreshRequest]) (reply form.Refresh
 		req := f.Requests[i]
 		v.desk.refreshed(v, req, one)
 		if req.WaiterTTL == 0 && (driver.Permanent(one.Err) || one.Err == nil && one.Outcome == driver.Held) {
-			v.House.Limits.Ended(v.Caller, req.LeaseID)
+			v.House.Limits.Ended(v.Caller, limit.Lease(req.Name, req.LeaseID))
 		}
 		one.Err = v.Told(one.Err)
 		reply.Replies[i] = form.RefreshReplyOf(one)

@@ -14,7 +14,6 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
 	"github.com/holdfast-locks/holdfast/internal/ask"
-	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -89,14 +88,14 @@ func (g *group) admit() error {
 	if g.r.House.Features.AllAcquirer == nil {
 		return fmt.Errorf("several names at once are %w", driver.ErrUnsupported)
 	}
-	var ids []lockinfo.LeaseID
+	var keys []string
 	for _, a := range g.all {
 		if err := a.identify(ForLock); err != nil {
 			return err
 		}
-		ids = append(ids, a.Req.LeaseID)
+		keys = append(keys, a.counted())
 	}
-	return g.r.House.Limits.Leases(g.r.Caller, g.all[0].Req.TTL, ids...)
+	return g.r.House.Limits.Leases(g.r.Caller, g.all[0].Req.TTL, keys...)
 }
 
 // take requests all locks, and returns the grants in the order of the request.
@@ -169,11 +168,11 @@ func (g *group) settle(err error) {
 	for _, a := range g.all {
 		switch {
 		case err == nil:
-			g.r.House.Limits.Renewed(g.r.Caller, a.Req.LeaseID, a.Req.TTL)
+			g.r.House.Limits.Renewed(g.r.Caller, a.counted(), a.Req.TTL)
 		case !a.keyed && (a.doubt || errors.Is(err, context.Canceled)):
 			a.abandon()
 		case Definite(err) && !there:
-			g.r.House.Limits.Ended(g.r.Caller, a.Req.LeaseID)
+			g.r.House.Limits.Ended(g.r.Caller, a.counted())
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/limit"
 	"github.com/holdfast-locks/holdfast/internal/ask"
 	"github.com/holdfast-locks/holdfast/internal/codes"
 	"github.com/holdfast-locks/holdfast/lockinfo"
@@ -84,8 +85,11 @@ func (a *Attempt) Admit(right caller.Rights, use Purpose) error {
 	if err := a.identify(use); err != nil {
 		return err
 	}
-	return a.R.House.Limits.Leases(a.R.Caller, a.Req.TTL, a.Req.LeaseID)
+	return a.R.House.Limits.Leases(a.R.Caller, a.Req.TTL, a.counted())
 }
+
+// counted returns the key by which the limits count the lease.
+func (a *Attempt) counted() string { return limit.Lease(a.Req.Name, a.Req.LeaseID) }
 
 // identify makes the lease ID: of the key, if the caller has one.
 func (a *Attempt) identify(use Purpose) (err error) {
@@ -138,10 +142,10 @@ func (a *Attempt) Wait(ctx context.Context, limit time.Duration, told func(drive
 	limits := a.R.House.Limits
 	switch {
 	case err == nil:
-		limits.Renewed(a.R.Caller, a.Req.LeaseID, a.Req.TTL)
+		limits.Renewed(a.R.Caller, a.counted(), a.Req.TTL)
 	case errors.As(err, new(*queuedError)), !Definite(err), a.seen.there: // a lease may exist, now or soon
 	default:
-		limits.Ended(a.R.Caller, a.Req.LeaseID)
+		limits.Ended(a.R.Caller, a.counted())
 	}
 	return g, err
 }

@@ -52,7 +52,7 @@ func (w *waiter) giveUp(ctx context.Context) (handedOver bool, err error) {
 // abandon cancels an attempt that the client cannot continue.
 func (a *Attempt) abandon() {
 	d, ctx := a.store, context.WithoutCancel(a.R.Context())
-	d.House.Limits.Ended(a.R.Caller, a.Req.LeaseID)
+	d.House.Limits.Ended(a.R.Caller, a.counted())
 	go func() {
 		_ = d.House.Guard(ctx, "cancel", func() { // or it runs out
 			_ = d.Cancel(ctx, driver.ReleaseRequest{Name: a.Req.Name, LeaseID: a.Req.LeaseID, Cancel: true})

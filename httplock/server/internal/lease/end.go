@@ -7,6 +7,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/limit"
 	"github.com/holdfast-locks/holdfast/internal/ask"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/wire"
@@ -19,7 +20,7 @@ func (d *Store) End(ctx context.Context, r *door.Request, name string, id lockin
 		err = d.Cancel(ctx, driver.ReleaseRequest{Name: name, LeaseID: id, KeepFor: keep, Cancel: true})
 	}
 	if err == nil || errors.Is(err, driver.ErrLost) {
-		d.House.Limits.Ended(r.Caller, id)
+		d.House.Limits.Ended(r.Caller, limit.Lease(name, id))
 		d.ended(id)
 	}
 	return d.About(ctx, "release", name, id, err)

@@ -11,6 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/lease"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/limit"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/wire"
 )
@@ -39,7 +40,7 @@ func (d *leases) renew(ctx context.Context, w http.ResponseWriter, r *door.Reque
 	}
 	for i, ref := range refs {
 		if results[i].err == nil {
-			r.House.Limits.Renewed(r.Caller, lockinfo.LeaseID(ref.LeaseID), lease.MS(ref.TTLMS))
+			r.House.Limits.Renewed(r.Caller, limit.Lease(ref.Name, lockinfo.LeaseID(ref.LeaseID)), lease.MS(ref.TTLMS))
 		}
 	}
 	if err := d.tokensOf(ctx, r, refs, results); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/httplock/server"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/mem"
 	"github.com/holdfast-locks/holdfast/wire"
 )
@@ -154,6 +155,21 @@ func TestLimits(t *testing.T) {
 		}
 		time.Sleep(31 * time.Second)
 		s.lease("o", keyOf(4), wire.LeaseRequest{})
+	})
+}
+
+// A lease counts by its name and its lease ID: a client of an engine may choose one lease ID for
+// many names, and a release of what is not there ends no other lease.
+func TestLimitOfLeasesByName(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := openWith(t, mem.New(nil), server.Options{Limits: server.Limits{Leases: 2}})
+		l := s.lease("a", key, wire.LeaseRequest{TTLMS: 600_000})
+		s.refused(http.StatusGone, "lost", "POST", "/v1/leases/release", "", wire.LeaseRef{Name: "b", LeaseID: l.LeaseID})
+		req := drivertest.Request("c", time.Hour)
+		s.do(http.StatusOK, "POST", "/v1/driver/acquire", "", req, nil)
+		req.Name = "d"
+		s.refused(http.StatusTooManyRequests, "too-many-leases", "POST", "/v1/driver/acquire", "", req)
+		s.refused(http.StatusTooManyRequests, "too-many-leases", "POST", "/v1/leases", otherKey, wire.LeaseRequest{Name: "e"})
 	})
 }
 

@@ -4,6 +4,7 @@ package limit
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"fmt"
 	"sync"
 	"time"
@@ -44,7 +45,7 @@ type Limits struct {
 type account struct {
 	waiters, streams int
 	bytes            int64  // of bodies
-	leases           ledger // by lease ID
+	leases           ledger // see Lease
 	kept             ledger // results and tokens
 }
 
@@ -102,28 +103,35 @@ func (l *Limits) enter(c *caller.Caller, what string, count func(*account, *Max)
 	}), nil
 }
 
+// Lease returns the key of a lease: a digest, which is short. A client of an engine chooses
+// its lease IDs, and may choose the same one for many names.
+func Lease(name string, id lockinfo.LeaseID) string {
+	sum := sha256.Sum256([]byte(string(id) + name))
+	return string(sum[:16])
+}
+
 // Leases counts leases that c is about to request, or none of them. Each counts until
 // Ended or until it must have expired: a request whose outcome is unknown may have been
-// granted. The same lease ID counts once.
-func (l *Limits) Leases(c *caller.Caller, ttl time.Duration, ids ...lockinfo.LeaseID) error {
+// granted. The same key counts once.
+func (l *Limits) Leases(c *caller.Caller, ttl time.Duration, keys ...string) error {
 	return l.with(c, func(a *account) error {
-		if more := a.more(ids); more > 0 && len(a.leases.all)+more > l.max.Leases {
+		if more := a.more(keys); more > 0 && len(a.leases.all)+more > l.max.Leases {
 			a.leases.sweep()
-			if len(a.leases.all)+a.more(ids) > l.max.Leases {
+			if len(a.leases.all)+a.more(keys) > l.max.Leases {
 				return exceeded("leases", l.max.Leases, a.leases.again())
 			}
 		}
-		for _, id := range ids {
-			a.renew(id, ttl)
+		for _, key := range keys {
+			a.renew(key, ttl)
 		}
 		return nil
 	})
 }
 
 // more returns how many of the leases are not counted yet.
-func (a *account) more(ids []lockinfo.LeaseID) (n int) {
-	for _, id := range ids {
-		if _, there := a.leases.all[string(id)]; !there {
+func (a *account) more(keys []string) (n int) {
+	for _, key := range keys {
+		if _, there := a.leases.all[key]; !there {
 			n++
 		}
 	}
@@ -131,25 +139,25 @@ func (a *account) more(ids []lockinfo.LeaseID) (n int) {
 }
 
 // renew counts a lease for ttl from now, or for longer if it was counted so.
-func (a *account) renew(id lockinfo.LeaseID, ttl time.Duration) {
-	if ends := time.Now().Add(ttl); ends.After(a.leases.all[string(id)].ends) {
-		a.leases.put(string(id), entry{ends: ends})
+func (a *account) renew(key string, ttl time.Duration) {
+	if ends := time.Now().Add(ttl); ends.After(a.leases.all[key].ends) {
+		a.leases.put(key, entry{ends: ends})
 	}
 }
 
 // Renewed reports that the store keeps a lease of c for ttl from now. Another server may
 // have been granted it.
-func (l *Limits) Renewed(c *caller.Caller, id lockinfo.LeaseID, ttl time.Duration) {
+func (l *Limits) Renewed(c *caller.Caller, key string, ttl time.Duration) {
 	_ = l.with(c, func(a *account) error {
-		a.renew(id, ttl)
+		a.renew(key, ttl)
 		return nil
 	})
 }
 
 // Ended reports that a lease of c has ended, or was not granted.
-func (l *Limits) Ended(c *caller.Caller, id lockinfo.LeaseID) {
+func (l *Limits) Ended(c *caller.Caller, key string) {
 	_ = l.with(c, func(a *account) error {
-		a.leases.drop(string(id))
+		a.leases.drop(key)
 		return nil
 	})
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/limit"
-	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 var one, other = &caller.Caller{Name: "one"}, &caller.Caller{Name: "other"}
@@ -53,7 +52,7 @@ func wantExceeded(t *testing.T, err error, code string) {
 func TestLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limit.New(limit.Max{Leases: 2})
-		take := func(id lockinfo.LeaseID, ttl time.Duration) error { return l.Leases(one, ttl, id) }
+		take := func(key string, ttl time.Duration) error { return l.Leases(one, ttl, key) }
 		if err := errors.Join(take("a", 10*time.Second), take("b", 20*time.Second)); err != nil {
 			t.Fatal(err)
 		}

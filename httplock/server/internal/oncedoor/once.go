@@ -139,7 +139,7 @@ func (d *desk) onceResult(ctx context.Context, w http.ResponseWriter, r *door.Re
 	if err := f.Effective(); err != nil {
 		return d.About(ctx, "once", key, req.LeaseID, err)
 	}
-	r.House.Limits.Ended(r.Caller, req.LeaseID)
+	r.House.Limits.Ended(r.Caller, limit.Lease(key, req.LeaseID))
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
