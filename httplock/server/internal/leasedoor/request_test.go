@@ -173,6 +173,21 @@ func TestLimitOfLeasesByName(t *testing.T) {
 	})
 }
 
+// A result that the store refuses does not take the place of the one that it keeps.
+func TestLimitOfResultsAfterRefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := openWith(t, mem.New(nil), server.Options{Limits: server.Limits{Kept: 10_000}})
+		var run wire.Lease
+		s.do(http.StatusCreated, "POST", "/v1/once/a", key, wire.OnceRequest{}, &run)
+		s.do(http.StatusNoContent, "PUT", "/v1/once/a/result", "", wire.OnceResult{LeaseID: run.LeaseID, ResultBytes: make([]byte, 10_000)}, nil)
+		s.refused(http.StatusTooManyRequests, "too-much-kept", "POST", "/v1/once/b", otherKey, wire.OnceRequest{})
+		s.refused(http.StatusGone, "lost", "PUT", "/v1/once/a/result", "", wire.OnceResult{LeaseID: strings.Repeat("f", 32), RetentionMS: 1000, ResultBytes: []byte{1}})
+		s.refused(http.StatusTooManyRequests, "too-much-kept", "POST", "/v1/once/b", otherKey, wire.OnceRequest{})
+		time.Sleep(24 * time.Hour)
+		s.do(http.StatusCreated, "POST", "/v1/once/b", otherKey, wire.OnceRequest{}, nil)
+	})
+}
+
 // Whoever is refused is told when to ask again.
 func TestRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -24,18 +24,27 @@ func (l *Limits) Room(c *caller.Caller) error {
 }
 
 // Keep counts n bytes that the store is about to keep for c under a key, until they expire
-// or are Dropped. They replace those under the same key. There is twice the room for the
+// or are Dropped. Of those under the same key the store may keep the earlier ones and refuse
+// these: what counts is the larger size, until the later end. There is twice the room for the
 // result of work that is done.
 func (l *Limits) Keep(c *caller.Caller, key string, n int, ttl time.Duration, done bool) error {
 	return l.with(c, func(a *account) error {
-		most, bytes := l.max.Kept, int64(n)+keptMore
+		most, now := l.max.Kept, time.Now()
 		if done {
 			most *= 2
 		}
-		if err := l.fits(a, bytes-a.kept.all[key].bytes, most); err != nil {
+		e, old := entry{int64(n) + keptMore, now.Add(ttl)}, a.kept.all[key]
+		if !now.Before(old.ends) {
+			a.kept.drop(key)
+			old = entry{}
+		}
+		if e.bytes = max(e.bytes, old.bytes); old.ends.After(e.ends) {
+			e.ends = old.ends
+		}
+		if err := l.fits(a, e.bytes-old.bytes, most); err != nil {
 			return err
 		}
-		a.kept.put(key, entry{bytes, time.Now().Add(ttl)})
+		a.kept.put(key, e)
 		return nil
 	})
 }
