@@ -21,7 +21,7 @@ func (d *Store) End(ctx context.Context, r *door.Request, name string, id lockin
 	}
 	if err == nil || errors.Is(err, driver.ErrLost) {
 		d.House.Limits.Ended(r.Caller, limit.Lease(name, id))
-		d.ended(id)
+		d.ended(name, id)
 	}
 	return d.About(ctx, "release", name, id, err)
 }

@@ -28,11 +28,11 @@ const RequestTimeout = 4 * time.Second
 type Store struct {
 	House  *door.House
 	places places.Keeper[time.Time]
-	ended  func(lockinfo.LeaseID)
+	ended  func(name string, id lockinfo.LeaseID)
 }
 
 // New returns the store of h. ended is called after a request has ended a lease.
-func New(h *door.House, ended func(lockinfo.LeaseID)) *Store {
+func New(h *door.House, ended func(name string, id lockinfo.LeaseID)) *Store {
 	d := &Store{House: h, ended: ended}
 	d.places.Init(places.Owner[time.Time]{
 		Queuer: h.Features.Queuer, Router: h.Features.Router, Now: time.Now,

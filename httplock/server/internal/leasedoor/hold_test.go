@@ -342,6 +342,25 @@ func TestHoldReleased(t *testing.T) {
 	}
 }
 
+// A release of the same lease ID under another name, to which its caller may have a right alone,
+// does not end the stream.
+func TestHoldReleasedByAnotherName(t *testing.T) {
+	for _, query := range []string{"", "&renew=client"} {
+		synctest.Test(t, func(t *testing.T) {
+			s := openFar(t, mem.New(nil))
+			c := s.hold(query, key, asked(0))
+			ref := refOf(c.last("acquired"))
+			ref.Name = "other"
+			s.refused(http.StatusGone, "lost", "POST", "/v1/leases/release", "", ref)
+			synctest.Wait()
+			if c.events("released") > 0 {
+				t.Error("the stream has ended")
+			}
+			c.close()
+		})
+	}
+}
+
 func refOf(l heard) wire.LeaseRefs {
 	return wire.LeaseRefs{LeaseRef: wire.LeaseRef{Name: l.Name, LeaseID: l.LeaseID}}
 }

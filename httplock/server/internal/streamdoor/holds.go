@@ -131,11 +131,12 @@ func (s *stream) adopt() (*holdfast.Lease, error) {
 	return s.door.House.Client.Adopt(ctx, handle, &holdfast.AdoptOptions{TTL: s.TTL(), LockDelay: s.LockDelay()})
 }
 
-// end ends the stream of a lease that has ended otherwise.
-func (k *holds) end(id lockinfo.LeaseID, e *ending) {
+// end ends the stream of a lease that has ended otherwise. The caller of a release may know the
+// lease ID, and have no right to the name of the stream.
+func (k *holds) end(name string, id lockinfo.LeaseID, e *ending) {
 	k.mu.Lock()
 	h := k.all[id]
-	if h == nil || h.stream == nil {
+	if h == nil || h.stream == nil || h.stream.Req.Name != name {
 		k.mu.Unlock()
 		return
 	}
@@ -179,6 +180,6 @@ func (k *holds) told(loss driver.Loss) {
 	waits := h != nil && h.stream != nil && h.lease == nil
 	k.mu.Unlock()
 	if waits {
-		k.end(loss.LeaseID, lossOf(loss.Err))
+		k.end(loss.Name, loss.LeaseID, lossOf(loss.Err))
 	}
 }

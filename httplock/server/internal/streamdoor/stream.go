@@ -33,7 +33,7 @@ type streams struct {
 // clients go on at another server.
 func Open(h *door.House) (s *lease.Store, answer door.Func, leave func()) {
 	d := &streams{holds: holds{all: map[lockinfo.LeaseID]*hold{}}}
-	d.Store = lease.New(h, func(id lockinfo.LeaseID) { d.holds.end(id, &ending{event: "released"}) })
+	d.Store = lease.New(h, func(name string, id lockinfo.LeaseID) { d.holds.end(name, id, &ending{event: "released"}) })
 	deaf := func() {}
 	if teller := h.Features.LossTeller; teller != nil {
 		deaf = teller.OnLoss(d.holds.told)
