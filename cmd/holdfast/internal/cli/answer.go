@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -30,8 +29,7 @@ func (a *app) answer(v any, text string) error {
 	a.answered = true
 	var err error
 	if a.json {
-		e := json.NewEncoder(a.stdout)
-		e.SetEscapeHTML(false)
+		e := show.JSON(a.stdout)
 		e.SetIndent("", "  ")
 		err = e.Encode(v)
 	} else {

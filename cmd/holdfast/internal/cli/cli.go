@@ -88,10 +88,10 @@ func newEnv(args []string, getenv func(string) string, stdout, stderr io.Writer)
 	return e
 }
 
-// say prints a message on standard error.
+// say prints a message of one line on standard error. It may have texts of other clients.
 func (e *env) say(format string, arguments ...any) {
 	text := strings.TrimPrefix(fmt.Sprintf(format, arguments...), "holdfast: ")
-	e.messages.Put("holdfast: " + text + "\n")
+	e.messages.Put("holdfast: " + show.Plain(text) + "\n")
 }
 
 func (a *app) rootCommand() *cobra.Command {

@@ -3,12 +3,17 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+	"github.com/holdfast-locks/holdfast/stores"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -27,6 +32,37 @@ func fails(t *testing.T, status int, code string, args ...string) {
 	}
 	if text := "holdfast: " + f.Message + "\n"; stderr.String() != text || strings.Contains(text, "s3cret") {
 		t.Errorf("%q: the message is %q, and on standard error %q", args, f.Message, stderr.String())
+	}
+}
+
+// TestOthersTextIsPlain: no text of another client reaches the terminal as it is, neither in a
+// message nor in JSON.
+func TestOthersTextIsPlain(t *testing.T) {
+	dir := t.TempDir()
+	store := "sqlite://" + filepath.Join(dir, "locks.db")
+	engine, err := stores.Open(t.Context(), store)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer engine.Close()
+	const hostile = "\x1b]0;x\a\u009b31m\u202e\x7f\r\nholdfast: acquired"
+	req := driver.AcquireRequest{Name: "job", LeaseID: lockinfo.NewLeaseID(), TTL: time.Hour, Holder: lockinfo.Holder{
+		Host: hostile, User: hostile, Program: hostile, Label: hostile, Reason: hostile, Labels: map[string]string{hostile: hostile},
+	}}
+	if reply, err := engine.Acquire(t.Context(), req); err != nil || reply.Outcome != driver.Granted {
+		t.Fatal(reply, err)
+	}
+	for _, command := range []string{"run -n job -- true", "acquire -n job", "hold -n job --for 1m --reason x", "ls", "ls --json", "show job", "show job --json"} {
+		env := map[string]string{"HOLDFAST_STORE": store}
+		var stdout, stderr bytes.Buffer
+		Main(strings.Fields(command), func(key string) string { return env[key] }, dir, &stdout, &stderr)
+		text := strings.ReplaceAll(stdout.String()+stderr.String(), "\n", "")
+		if !strings.Contains(text, "x1b") && !strings.Contains(text, "u001b") || strings.ContainsFunc(strings.ReplaceAll(text, "\t", ""), driver.IsControl) {
+			t.Errorf("%s prints %q", command, text)
+		}
+		if strings.Contains(stderr.String(), "\nholdfast: acquired") {
+			t.Errorf("%s prints a line that another client has made: %s", command, &stderr)
+		}
 	}
 }
 

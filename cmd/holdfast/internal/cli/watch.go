@@ -3,7 +3,6 @@ package cli
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"io"
 	"iter"
 	"os"
@@ -132,8 +131,7 @@ func (a *app) printChanges(ctx context.Context, rounds show.Rounds, events func(
 	a.answered = true // standard output has lines of JSON
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	lines := json.NewEncoder(a.stdout)
-	lines.SetEscapeHTML(false)
+	lines := show.JSON(a.stdout)
 	var last []lockinfo.LockState
 	away := false
 	var mu sync.Mutex // of lines

@@ -1,10 +1,17 @@
 package show
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
 	"iter"
 	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf8"
+
+	"github.com/holdfast-locks/holdfast/driver"
 )
 
 // Each returns what of returns for each of the items.
@@ -56,6 +63,36 @@ func Plain(s string) string {
 		b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
 	}
 	return b.String()
+}
+
+// JSON returns an encoder that escapes control characters as IsControl of package driver has
+// them: encoding/json leaves some of them to the terminal.
+func JSON(w io.Writer) *json.Encoder {
+	e := json.NewEncoder(escaped{w})
+	e.SetEscapeHTML(false)
+	return e
+}
+
+// An escaped writer writes JSON, of which each Write has whole characters.
+type escaped struct{ io.Writer }
+
+func (w escaped) Write(p []byte) (int, error) {
+	hidden := func(r rune) bool { return r > '~' && driver.IsControl(r) } // the others are escaped, or between values
+	if bytes.IndexFunc(p, hidden) < 0 {
+		return w.Writer.Write(p)
+	}
+	var b []byte
+	for _, r := range string(p) {
+		if hidden(r) {
+			b = fmt.Appendf(b, `\u%04x`, r)
+		} else {
+			b = utf8.AppendRune(b, r)
+		}
+	}
+	if _, err := w.Writer.Write(b); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 // Columns returns rows of cells, each made plain, one below the other with a
