@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/ask"
 	"github.com/holdfast-locks/holdfast/lockinfo"
@@ -54,10 +55,11 @@ func sameTerms(a, b lockinfo.Holder) bool {
 	return same(minHoldLabel) && same(LockDelayLabel) && same(namesLabel)
 }
 
-// Term returns the duration that a label has: 0 if somebody else has set it to something else.
+// Term returns the duration that a label has: 0 if somebody else has set it to something else,
+// and no more than a request may ask for.
 func Term(h lockinfo.Holder, label string) time.Duration {
 	n, _ := strconv.ParseInt(h.Labels[label], 10, 64)
-	return max(0, MS(n))
+	return max(0, min(MS(n), holdfast.MaxTTL))
 }
 
 // Labelled returns id with the bit set, or not.

@@ -7,6 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/lease"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/internal/mem"
 	"github.com/holdfast-locks/holdfast/wire"
 )
@@ -54,6 +57,24 @@ func TestLockDelay(t *testing.T) {
 		next := b.lease("n", otherKey, wire.LeaseRequest{LockDelayMS: 5_000})
 		a.do(http.StatusNoContent, "POST", "/v1/leases/release", "", ref(next), nil)
 		a.lease("n", "", wire.LeaseRequest{})
+	})
+}
+
+// A client of an engine chooses its lease ID and its labels: those that are ours, too. Then a
+// release keeps the name closed for no longer than a request may ask for.
+func TestForgedMinHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := mem.New(nil)
+		s := open(t, engine)
+		for _, ms := range []string{"1000000000000", "9223372036854775807"} {
+			req := drivertest.Request("n"+ms, time.Hour)
+			req.LeaseID, req.Holder.Labels = lease.Labelled(req.LeaseID, true), map[string]string{"holdfast/min_hold_ms": ms}
+			s.do(http.StatusOK, "POST", "/v1/driver/acquire", "", req, nil)
+			s.do(http.StatusNoContent, "POST", "/v1/leases/release", "", wire.LeaseRef{Name: req.Name, LeaseID: string(req.LeaseID)}, nil)
+			if left := expiresIn(t, engine, req.Name); left != holdfast.MaxTTL {
+				t.Errorf("%s ms: the name is kept closed for %s", ms, left)
+			}
+		}
 	})
 }
 
