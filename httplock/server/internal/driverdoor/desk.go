@@ -102,11 +102,16 @@ func (s *session) forgotten() {
 	}
 }
 
+// mostNotices bounds what is kept of notices for a client without a stream: its places end, and
+// their notices stay (INVARIANT I11). It is more than the places of a caller by default.
+const mostNotices = 16 << 10
+
 // tell keeps a notice for the stream.
 func (s *session) tell(id lockinfo.LeaseID, notice driver.Notice) {
 	s.desk.mu.Lock()
 	defer s.desk.mu.Unlock()
-	if unread, ok := s.notices[id]; !ok || notice.Token != 0 || unread.Token == 0 {
+	unread, ok := s.notices[id]
+	if ok && (notice.Token != 0 || unread.Token == 0) || !ok && len(s.notices) < mostNotices { // a refresh finds the others
 		s.notices[id] = notice
 	}
 	door.Replace(s.wake, struct{}{})

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -93,4 +94,24 @@ func TestSessionsAreForgotten(t *testing.T) {
 			t.Errorf("%d sessions are left", left)
 		}
 	})
+}
+
+// TestNoticesAreBounded: a client that takes one place after the other, and opens no stream,
+// takes no more memory.
+func TestNoticesAreBounded(t *testing.T) {
+	d := newDesk(&door.House{}, http.NewServeMux())
+	defer d.close()
+	d.mu.Lock()
+	s := d.sessionLocked(sessionKey{"ada", "client"})
+	d.mu.Unlock()
+	first := lockinfo.NewLeaseID()
+	s.tell(first, driver.Notice{})
+	for range 2 * mostNotices {
+		s.tell(lockinfo.NewLeaseID(), driver.Notice{})
+	}
+	s.tell(first, driver.Notice{Token: 7})
+	all := s.take()
+	if len(all) != mostNotices || !slices.Contains(all, any(form.Message{LeaseID: first, Token: 7})) {
+		t.Errorf("%d notices are kept, want %d, and the latest of the first place", len(all), mostNotices)
+	}
 }
