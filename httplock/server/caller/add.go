@@ -53,8 +53,9 @@ func Add(path string, c Caller) (token string, err error) {
 // replace puts text in the place of a file, which has either all of it or what it had.
 func replace(path string, text []byte) error {
 	mode := fs.FileMode(0o600)
-	if info, err := os.Stat(path); err == nil {
-		mode = info.Mode().Perm()
+	old, err := os.Stat(path)
+	if err == nil {
+		mode = old.Mode().Perm()
 	}
 	file, err := os.CreateTemp(filepath.Dir(path), ".callers-*")
 	if err != nil {
@@ -62,7 +63,7 @@ func replace(path string, text []byte) error {
 	}
 	defer func() { _ = os.Remove(file.Name()) }() // fails once it has its name
 	_, err = file.Write(text)
-	if err = errors.Join(err, file.Chmod(mode), file.Sync(), file.Close()); err != nil {
+	if err = errors.Join(err, keepGroup(file, old), file.Chmod(mode), file.Sync(), file.Close()); err != nil {
 		return err
 	}
 	return os.Rename(file.Name(), path)

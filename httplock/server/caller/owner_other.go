@@ -2,7 +2,12 @@
 
 package caller
 
-import "io/fs"
+import (
+	"io/fs"
+	"os"
+)
 
 // checkOwner checks nothing: only unix has such rights.
 func checkOwner(fs.FileInfo) (warning string, err error) { return "", nil }
+
+func keepGroup(*os.File, fs.FileInfo) error { return nil }

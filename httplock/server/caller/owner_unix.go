@@ -23,3 +23,21 @@ func checkOwner(info fs.FileInfo) (warning string, err error) {
 	}
 	return "", nil
 }
+
+// keepGroup gives file the group of the one that it replaces, by which the server may read it.
+// old is nil if there is none.
+func keepGroup(file *os.File, old fs.FileInfo) error {
+	if old == nil {
+		return nil
+	}
+	now, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	was, ok := old.Sys().(*syscall.Stat_t)
+	is, ok2 := now.Sys().(*syscall.Stat_t)
+	if !ok || !ok2 || was.Gid == is.Gid {
+		return nil
+	}
+	return file.Chown(-1, int(was.Gid))
+}

@@ -4,10 +4,12 @@ package caller_test
 
 import (
 	"bytes"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
@@ -46,5 +48,28 @@ func TestFileOfOthers(t *testing.T) {
 		if _, err := caller.Open(path, nil); err == nil || !strings.Contains(err.Error(), "another user") {
 			t.Errorf("a file of another user: %v", err)
 		}
+	}
+}
+
+// TestAddKeepsGroup: a server that reads the file as a member of its group still does after root has
+// added a caller.
+func TestAddKeepsGroup(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root may give a file to any group")
+	}
+	path := filepath.Join(t.TempDir(), "callers.json")
+	write(t, path, entry("x", "x", ""))
+	if err := errors.Join(os.Chown(path, -1, 12345), os.Chmod(path, 0o640)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := caller.Add(path, caller.Caller{Name: "y", Rights: caller.Read}); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if gid := info.Sys().(*syscall.Stat_t).Gid; gid != 12345 || info.Mode().Perm() != 0o640 {
+		t.Errorf("the file has group %d and mode %s", gid, info.Mode())
 	}
 }
