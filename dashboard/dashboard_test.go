@@ -187,6 +187,14 @@ func TestStatus(t *testing.T) {
 	if w := ask(s, "GET", "/status.json?name=orders%2F42"); !strings.Contains(w.Body.String(), `"queue_length":1,"oldest_wait_ms":`) {
 		t.Errorf("%s", w.Body)
 	}
+	acquire(driver.AcquireRequest{Name: "long", Holder: lockinfo.Holder{Reason: strings.Repeat("x", 3000)}})
+	seen := ask(s, "GET", "/v1/locks/long").Header().Get("ETag")
+	for _, header := range [][]string{{"Accept-Encoding", "gzip"}, {"If-None-Match", seen}} {
+		w := ask(s, "GET", "/status.json?name=long", header...)
+		if w.Code != 200 || w.Header().Get("Content-Encoding") != "" || !strings.Contains(w.Body.String(), `"state":"held"`) {
+			t.Errorf("%s: %d %s %s", header, w.Code, w.Header(), w.Body)
+		}
+	}
 	for _, target := range []string{"/status.json", "/status.json?name=", "/status.json?name=a&name=b", "/status.json?name=a%00", "/status.json?name=" + strings.Repeat("a", 600)} {
 		if w := ask(s, "GET", target); w.Code != 400 {
 			t.Errorf("%s: %d %s", target, w.Code, w.Body)

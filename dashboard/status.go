@@ -39,7 +39,9 @@ func statusOf(api http.Handler, w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	asked := *r
-	asked.Method = http.MethodGet
+	asked.Method, asked.Header = http.MethodGet, r.Header.Clone()
+	asked.Header.Del("Accept-Encoding") // the answer is read here, as plain text
+	asked.Header.Del("If-None-Match")   // it would be of the lock, not of its status
 	asked.URL = &url.URL{Path: "/v1/locks/~", RawQuery: url.Values{"name": names}.Encode()}
 	a := &kept{ResponseWriter: w, status: http.StatusOK}
 	api.ServeHTTP(a, &asked)
