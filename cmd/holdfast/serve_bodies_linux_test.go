@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -56,6 +57,35 @@ func TestBodiesWithoutRights(t *testing.T) {
 			t.Errorf("%s, %d connections: the server had %d MB, want %d at most", c.who, c.conns, peak>>20, limit>>20)
 		}
 	}
+}
+
+// TestSlowBodies: a client that does not send the body it has announced is cut off, wherever it asks.
+func TestSlowBodies(t *testing.T) {
+	s := serve(t, sqlite(t), "--metrics-listen", "127.0.0.1:0")
+	main := strings.TrimPrefix(s.urls[0], "http://")
+	metrics := strings.TrimSuffix(strings.TrimPrefix(s.listening("metrics"), "http://"), "/metrics")
+	var all sync.WaitGroup
+	for _, c := range [][2]string{
+		{main, "/"}, {main, "/main.js"}, {main, "/healthz"}, {main, "/readyz"}, {main, "/status.json"}, {main, "/v1/locks"}, {main, "/nothing"},
+		{metrics, "/metrics"}, {metrics, "/healthz"}, {metrics, "/nothing"},
+	} {
+		all.Go(func() {
+			conn, err := net.Dial("tcp", c[0])
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer conn.Close()
+			_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+			if _, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n", c[1]); err == nil {
+				_, err = io.Copy(io.Discard, conn)
+			}
+			if err != nil {
+				t.Errorf("%s: the connection is open: %v", c[1], err)
+			}
+		})
+	}
+	all.Wait()
 }
 
 // A body begins and ends as it says, and is long.

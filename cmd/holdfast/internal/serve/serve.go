@@ -80,12 +80,26 @@ func New(o Options) (*Service, error) {
 
 func (s *Service) newHTTP(h http.Handler) *http.Server {
 	return &http.Server{
-		Handler:           h,
+		Handler:           timed(h),
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          slog.NewLogLogger(s.opts.Log.Handler(), slog.LevelWarn),
 	}
+}
+
+// bodyTime is how long a client may take to send a body.
+const bodyTime = 10 * time.Second
+
+// timed returns h with a deadline for bodies that h does not read: net/http reads the rest of one
+// before the response ends.
+func timed(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength != 0 {
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // a recorder of a test has none
+		}
+		h.ServeHTTP(w, r)
+	})
 }
 
 // handler returns what answers: the server of locks, and at paths of their own what tells
