@@ -207,3 +207,26 @@ func TestStatus(t *testing.T) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
+
+// A timed writer notes until when its client may read.
+type timed struct {
+	*httptest.ResponseRecorder
+	until time.Time
+}
+
+func (w *timed) SetWriteDeadline(until time.Time) error {
+	w.until = until
+	return nil
+}
+
+// TestSlowReaders: a client that reads nothing does not keep its connection.
+func TestSlowReaders(t *testing.T) {
+	s := newSite(t, dashboard.Options{})
+	for _, target := range []string{"/", "/main.js", "/page.css", "/status.json", "/status.json?name=orders%2F42"} {
+		w := &timed{ResponseRecorder: httptest.NewRecorder()}
+		s.ServeHTTP(w, httptest.NewRequest(http.MethodGet, target, nil))
+		if left := time.Until(w.until); left <= 0 || left > 30*time.Second {
+			t.Errorf("%s: the client may read for %s, want 30s", target, left)
+		}
+	}
+}

@@ -3,7 +3,11 @@ package dashboard
 import (
 	"net/http"
 	"strings"
+	"time"
 )
+
+// patience is how long a client may take to read a file or a status.
+const patience = 30 * time.Second
 
 // Page returns a handler that has the page at its root, and passes all other requests to
 // api. api is the JSON API of package httplock/server, which decides about access; the
@@ -12,7 +16,11 @@ import (
 func Page(api http.Handler) http.Handler {
 	files := pack()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch f := files[r.URL.Path]; {
+		f := files[r.URL.Path]
+		if f != nil || r.URL.Path == statusPath {
+			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience)) // a recorder of a test has none
+		}
+		switch {
 		case f != nil:
 			r.Pattern = "GET /{file}" // for a handler around this one that counts
 			f.ServeHTTP(w, r)

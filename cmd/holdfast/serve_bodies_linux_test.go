@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -82,6 +83,33 @@ func TestSlowBodies(t *testing.T) {
 			}
 			if err != nil {
 				t.Errorf("%s: the connection is open: %v", c[1], err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// TestSlowReaders: a client that asks on and on and reads nothing is cut off, wherever it asks.
+func TestSlowReaders(t *testing.T) {
+	s := serve(t, sqlite(t), "--metrics-listen", "127.0.0.1:0")
+	main := strings.TrimPrefix(s.urls[0], "http://")
+	metrics := strings.TrimSuffix(strings.TrimPrefix(s.listening("metrics"), "http://"), "/metrics")
+	var all sync.WaitGroup
+	for _, c := range [][2]string{{main, "/main.js"}, {main, "/healthz"}, {main, "/v1/locks"}, {metrics, "/metrics"}, {metrics, "/nothing"}} {
+		all.Go(func() {
+			conn, err := net.Dial("tcp", c[0])
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer conn.Close()
+			_ = conn.SetDeadline(time.Now().Add(time.Minute))
+			request := strings.Repeat("GET "+c[1]+" HTTP/1.1\r\nHost: localhost\r\n\r\n", 1000)
+			for err == nil {
+				_, err = io.WriteString(conn, request)
+			}
+			if errors.Is(err, os.ErrDeadlineExceeded) {
+				t.Errorf("%s: the connection is open", c[1])
 			}
 		})
 	}

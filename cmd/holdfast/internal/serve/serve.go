@@ -88,8 +88,14 @@ func (s *Service) newHTTP(h http.Handler) *http.Server {
 	}
 }
 
-// bodyTime is how long a client may take to send a body.
-const bodyTime = 10 * time.Second
+const (
+	// bodyTime is how long a client may take to send a body.
+	bodyTime = 10 * time.Second
+
+	// patience is how long a client may take to read an answer that the server of locks does not
+	// give.
+	patience = 30 * time.Second
+)
 
 // timed returns h with a deadline for bodies that h does not read: net/http reads the rest of one
 // before the response ends.
@@ -115,6 +121,7 @@ func (s *Service) handler() http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if h := paths[r.URL.Path]; h != nil {
+			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience)) // a recorder of a test has none
 			getOnly(h)(w, r)
 			return
 		}
@@ -152,6 +159,7 @@ func (s *Service) ServeMetrics(l net.Listener) {
 		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	}
 	s.telemetry = s.newHTTP(s.locks.FromHere(mux))
+	s.telemetry.WriteTimeout = patience // which profiles add to their time
 	s.serve(l, func() error { return s.telemetry.Serve(l) })
 }
 
