@@ -59,3 +59,40 @@ func TestStoreIsNotNamed(t *testing.T) {
 		t.Errorf("it is named %d times to those who may read all: are there failures?", named)
 	}
 }
+
+// TestStoreIsNotNamedByStreams: nor by a stream whose lease was granted, and could not be kept, at once or later.
+func TestStoreIsNotNamedByStreams(t *testing.T) {
+	const address = "192.0.2.7:6379"
+	part := &caller.Caller{Name: "part", Rights: caller.All, Prefixes: []string{"bank/"}}
+	for n := range 12 {
+		class, extends := []error{driver.ErrUnavailable, driver.ErrPermission, io.ErrUnexpectedEOF}[n%3], n/3%2
+		query := []string{"?hold=1", "?hold=1&renew=client"}[n/6]
+		synctest.Test(t, func(t *testing.T) {
+			engine := &hook.Engine{
+				Forward: driver.Forward{Engine: mem.New(nil)},
+				Each: func(_ context.Context, req hook.Request, send func() error) error {
+					if req.Method == "Extend" {
+						extends--
+					}
+					if req.Method == "Acquire" || extends >= 0 {
+						return send()
+					}
+					return fmt.Errorf("%w: dial tcp %s: connection refused", class, address)
+				},
+			}
+			callers := sourceFunc(func(*http.Request) (*caller.Caller, error) { return part, nil })
+			srv, err := server.New(engine, &server.Options{Callers: callers, Secret: []byte(strings.Repeat("s", 32)), Logger: slog.New(slog.DiscardHandler)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = srv.Close(context.Background()) }()
+			s := &site{Handler: srv}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			w := s.send(s.request(ctx, "", http.MethodPost, "/v1/leases"+query, `{"name":"bank/new","ttl_ms":10000}`))
+			if text := w.Body.String(); n < 6 && !strings.Contains(text, `"event":"lost"`) || strings.Contains(text, address) {
+				t.Errorf("%s, %v: %d %s", query, class, w.Code, text)
+			}
+		})
+	}
+}

@@ -24,7 +24,7 @@ func (s *stream) keep(h *hold) *ending {
 	var lease *holdfast.Lease
 	var err error
 	if fault := s.R.Aside(func() { lease, err = h.attach(s) }); fault != nil || err != nil {
-		return notHeld(errors.Join(fault, err))
+		return s.notHeld(errors.Join(fault, err))
 	}
 	e, closed := s.hold(lease)
 	s.part(h, lease, closed)
@@ -45,12 +45,12 @@ func (s *stream) part(h *hold, lease *holdfast.Lease, closed bool) {
 
 // notHeld returns the ending of a lease that was granted and could not be attached: for the
 // client it is lost, whatever the server has met.
-func notHeld(err error) *ending {
+func (s *stream) notHeld(err error) *ending {
 	switch {
 	case errors.Is(err, errMoved):
 		return &ending{event: "moved"}
 	case !errors.Is(err, holdfast.ErrLost):
-		err = errors.Join(holdfast.ErrLost, err)
+		err = errors.Join(holdfast.ErrLost, s.R.Told(err))
 	}
 	return lossOf(err)
 }
