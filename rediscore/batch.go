@@ -14,34 +14,34 @@ import (
 )
 
 const (
-	// mostCalls bounds the calls of a route in flight: the server runs one while
-	// another is on the network, and the callers of a third get their replies.
+	// mostCalls bounds the calls of a route in flight. While the server runs one call, a second is
+	// on the network, and the callers of a third read their replies.
 	mostCalls = 3
-	// mostRequests bounds a batch, and thereby the server's time for it: some 0.2 ms, or 0.6
-	// if each is of another slot.
+	// mostRequests bounds a batch, and thereby the time that the server spends on it: about 0.2 ms,
+	// or 0.6 ms if each request is for a different slot.
 	mostRequests = 64
-	// A call that takes longer than slowCall does not count as one of mostCalls. Its
-	// connection may be dead, and the next call may get a new one.
+	// A call that takes longer than slowCall no longer counts toward mostCalls. Its connection may
+	// be dead, and the next call may use a new one.
 	slowCall = 100 * time.Millisecond
 )
 
-// A batcher sends the requests of one plain script, many in a call (group commit).
-// Requests are never delayed to fill a batch. Those that arrive while enough calls are in
-// flight join the next one.
+// A batcher sends the requests of one plain script, many in a call (group commit). It never delays
+// a request to fill a batch. Requests that arrive while enough calls are in flight join the next
+// call.
 type batcher struct {
 	store  *Store
 	script *lua.Script
-	once   []string                                 // arguments of the whole call
+	once   []string                                 // arguments that a call has once
 	add    func(args []string, r *request) []string // adds the arguments of one request
 
 	*routeQueues
-	requests, flushers sync.Pool // free ones
+	requests, flushers sync.Pool // for reuse
 }
 
-// routeQueues have requests by their route. In a Redis Cluster all batchers of an engine have the
-// same ones, because calls of several scripts go to a node in one write.
+// routeQueues holds the queues by route. In a Redis Cluster all batchers of an engine share one,
+// because calls of several scripts go to a node in one write.
 type routeQueues struct {
-	mu     sync.Mutex // guards the queues and all that they hold
+	mu     sync.Mutex // guards the map and the queues
 	queues map[uint32]*routeQueue
 }
 
@@ -49,18 +49,18 @@ func newBatcher(s *Store, script *lua.Script, add func([]string, *request) []str
 	return &batcher{store: s, script: script, once: once, add: add, routeQueues: &routeQueues{queues: map[uint32]*routeQueue{}}}
 }
 
-// A routeQueue has the requests of one route. INVARIANT I9: a call that hangs delays no
-// other route.
+// A routeQueue holds the requests of one route. INVARIANT I9: a call that hangs does not delay
+// other routes.
 type routeQueue struct {
 	calls   int
 	latest  time.Time // start of the latest call
-	watched bool      // the timer runs
+	watched bool      // the timer is running
 	timer   *time.Timer
 	pending []*request // in the order of their arrival
 }
 
-// A request is about one lease. The caller may reuse an answered request, and must
-// abandon one without an answer.
+// A request is about one lease. The caller may reuse a request that has been answered, and must
+// abandon any other.
 type request struct {
 	batcher *batcher
 	name    string
@@ -73,8 +73,8 @@ type request struct {
 	timer   *time.Timer // for the time limit; nil until one was needed
 }
 
-// A result is the reply of a plain script to one request: 0 if the request is not plain,
-// and changed nothing.
+// A result is the reply of a plain script to one request. The reply is 0 if the request is not
+// plain; the script then changed nothing.
 type result struct {
 	n   int64
 	err error
@@ -90,9 +90,8 @@ func (f *batcher) newRequest(name string, id lockinfo.LeaseID) *request {
 	return r
 }
 
-// do sends a request and returns the reply. It returns an error as soon as ctx or the
-// engine ends. Then a pending request is never sent, and the outcome of one in flight is
-// unknown.
+// do sends a request and returns the reply. It returns an error as soon as ctx or the engine ends.
+// A request that is still pending is then never sent; the outcome of one in flight is unknown.
 //
 // INVARIANT I3: the deadline counts from before do is called, and includes the time in
 // the queue.
@@ -126,8 +125,8 @@ func (f *batcher) do(ctx context.Context, r *request) (int64, error) {
 	}
 }
 
-// direct has the caller make the call itself. It reports false if the request is still to
-// be sent.
+// direct makes the call on the caller's goroutine. It reports false if the request still has to be
+// sent.
 func (f *batcher) direct(ctx context.Context, r *request) (v result, done bool) {
 	lane := f.store.lane(ctx)
 	if lane == nil {
@@ -160,8 +159,8 @@ func (f *batcher) newFlusher() *flusher {
 	return t
 }
 
-// await returns channels that signal the end of ctx; one of the two may be nil. Nearly
-// all requests have a time limit of our own: r's timer costs less than a context.
+// await returns channels that signal the end of ctx; one of the two may be nil. Nearly all requests
+// have holdfast's own time limit, for which r's timer costs less than a context.
 func (r *request) await(ctx context.Context) (ended <-chan struct{}, late <-chan time.Time) {
 	caller, end, ok := ask.Parts(ctx)
 	if !ok {
@@ -185,7 +184,7 @@ func (f *batcher) free(r *request, v result) (int64, error) {
 	return v.n, v.err
 }
 
-// enqueue makes r pending. If a call may start now, it returns the flusher for that.
+// enqueue makes r pending. If a call may start now, enqueue returns the flusher for it.
 func (f *batcher) enqueue(r *request) *flusher {
 	r.slot = f.store.Slot(r.name)
 	route := f.store.nodes.known().route(r.slot)
@@ -204,9 +203,9 @@ func (f *batcher) enqueue(r *request) *flusher {
 	return f.flushLocked(route, c)
 }
 
-// flushLocked returns a flusher with the next batch, or nil if enough calls are in flight.
-// Then it runs again when those are slow. INVARIANT I9: requests get past a call that
-// hangs even if no further request arrives.
+// flushLocked returns a flusher with the next batch, or nil if enough calls are in flight. In that
+// case it sets the timer to try again once those calls are slow. INVARIANT I9: requests get past a
+// call that hangs even if no further request arrives.
 func (f *batcher) flushLocked(route uint32, c *routeQueue) *flusher {
 	if c.calls >= mostCalls {
 		if wait := slowCall - time.Since(c.latest); wait > 0 {
@@ -224,7 +223,7 @@ func (f *batcher) flushLocked(route uint32, c *routeQueue) *flusher {
 	return t
 }
 
-// watchLocked has look run after a wait, unless it will run sooner.
+// watchLocked schedules look after a wait, unless it is scheduled already.
 func (f *batcher) watchLocked(route uint32, c *routeQueue, wait time.Duration) {
 	switch {
 	case c.watched:
@@ -237,7 +236,7 @@ func (f *batcher) watchLocked(route uint32, c *routeQueue, wait time.Duration) {
 	c.watched = true
 }
 
-// look sends what is still pending in a further call if the calls in flight are slow.
+// look sends the pending requests in a further call if the calls in flight are slow.
 func (f *batcher) look(route uint32, c *routeQueue) {
 	f.mu.Lock()
 	c.watched = false
@@ -259,19 +258,19 @@ func (f *batcher) dequeue(r *request) {
 	c.pending = slices.DeleteFunc(c.pending, func(other *request) bool { return other == r })
 }
 
-// A flusher is a job of the workers. It sends one batch of a queue after the other until
-// the queue is empty. The store's life bounds it, and no caller's context: a caller that
-// gives up must not fail the others.
+// A flusher is a job of the workers. It sends one batch of a queue after another until the queue is
+// empty. It uses the store's context, not a caller's: a caller that gives up must not fail the
+// others.
 type flusher struct {
-	batcher *batcher // its requests may be of others, too
+	batcher *batcher // the batch may have requests of other batchers, too
 	route   uint32
-	queue   *routeQueue // nil if there is only the one batch
+	queue   *routeQueue // nil if there is a single batch and no queue
 
 	began      time.Time  // start of the call
 	requests   []*request // the batch
 	keys, args []string
 	results    []int64
-	calls      []Call // to a node of a Redis Cluster
+	calls      []Call // in a Redis Cluster, to one node
 }
 
 func (t *flusher) do() {
@@ -297,9 +296,9 @@ func (t *flusher) takeLocked() {
 	t.queue.pending = slices.Delete(t.queue.pending, 0, n)
 }
 
-// fillUp lets callers run that are about to send a request, and adds those to the batch.
-// Without that the callers of the last batch, who have just been answered, would miss this
-// one, and the next ones would be small.
+// fillUp yields to callers that are about to send a request, and adds their requests to the batch.
+// Otherwise the callers that have just received their replies would miss this batch, and later
+// batches would be small.
 func (t *flusher) fillUp() {
 	if t.queue == nil {
 		return
@@ -350,7 +349,7 @@ func (t *flusher) send() (err error) {
 	return err
 }
 
-// parts divides the batch by slots and scripts, and returns nil on one server.
+// parts divides the batch by slot and script. It returns nil if the store is not a cluster.
 func (t *flusher) parts() (parts [][]*request) {
 	if !t.batcher.store.cluster || t.queue == nil {
 		return nil
@@ -366,7 +365,7 @@ func (t *flusher) parts() (parts [][]*request) {
 	return parts
 }
 
-// sendParts sends a call for each part, those for the node in one write.
+// sendParts sends a call for each part, and those for one node in one write.
 func (t *flusher) sendParts(parts [][]*request) {
 	for _, part := range parts {
 		k, a := len(t.keys), len(t.args)
@@ -384,7 +383,7 @@ func (t *flusher) sendParts(parts [][]*request) {
 	})
 }
 
-// sendAlone has one part sent in a call of its own.
+// sendAlone sends one part in a call of its own.
 func (t *flusher) sendAlone(requests []*request) {
 	other := t.batcher.newFlusher()
 	other.requests = append(other.requests, requests...)

@@ -17,8 +17,8 @@ func (e *engine) Break(ctx context.Context, req driver.BreakRequest) ([]lockinfo
 	return e.BreakAndLift(ctx, req, 0)
 }
 
-// BreakAndLift breaks leases, and lifts the last token above req.Token unless
-// that is further ahead of the server's clock than lift.
+// BreakAndLift breaks leases, and raises the last token above req.Token. It does not raise the
+// token if req.Token is ahead of the server's clock by more than lift.
 func (e *engine) BreakAndLift(ctx context.Context, req driver.BreakRequest, lift time.Duration) ([]lockinfo.Broken, error) {
 	if err := e.store.Enter(ctx, req.Name); err != nil {
 		return nil, err
@@ -33,7 +33,7 @@ func (e *engine) BreakAndLift(ctx context.Context, req driver.BreakRequest, lift
 	for {
 		reply, err := e.store.Eval(ctx, e.scripts.Break, keys, args)
 		if err != nil && len(all) > 0 {
-			return nil, fmt.Errorf("broken in part: %s", err.Error()) // unknown: a repeat goes on
+			return nil, fmt.Errorf("broken in part: %s", err.Error()) // the outcome is unknown; a repeated request continues
 		}
 		if err != nil {
 			return nil, err
@@ -79,8 +79,8 @@ func parseBreak(reply any) (more bool, next string, broken []lockinfo.Broken, er
 	return flag != 0, next, broken, err
 }
 
-// parseBroken reads the records of broken leases, with the server's clock in
-// ms. A line that makes no sense, or is too old, is left out.
+// parseBroken reads the records of broken leases. clock is the server's clock in ms. It skips lines
+// that are malformed or too old.
 func parseBroken(clock, lines string) (broken []lockinfo.Broken, err error) {
 	ms, err := strconv.ParseInt(clock, 10, 64)
 	if err != nil {

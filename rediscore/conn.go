@@ -8,51 +8,48 @@ import (
 	"time"
 )
 
-// A Conn is a client of a store, as an engine wants it. Its methods must be
-// safe for concurrent use.
+// A Conn is a client of a store that an engine can use. Its methods must be safe for concurrent
+// use.
 //
 // # Requests
 //
-// A request must be sent once: it may be sent again only to another node that
-// the server names, or if the server has certainly not seen it. The time that a
-// holder may trust its lease counts from before the first sending. What
-// concurrent callers send should share a connection, so that a cancel seldom
-// overtakes its acquire. A caller whose context ends must not cost the others
-// the connection.
+// A request must be sent once. It may be sent again only to another node that the server names, or
+// if the server has certainly not seen it. A holder counts the validity of its lease from before
+// the first sending. Requests of concurrent callers should share a connection, so that a cancel
+// seldom overtakes its acquire. If one caller's context ends, the other callers must not lose the
+// connection.
 //
 // # Replies
 //
-// A reply is an int64, a string, nil, a []any of such, or a map[string]any of
-// such where the server sends a map.
+// A reply is an int64, a string, nil, a []any of these, or a map[string]any of these if the server
+// sends a map.
 //
 // # Errors
 //
-// The error of a server is what ReplyError returns. One that wraps
-// driver.ErrUnavailable, driver.ErrInvalid or driver.ErrClosed means that
-// nothing was sent, and one that wraps ErrGivenUp that the connection
-// was given up for a new one, on which the request may be repeated. After every
-// other error the outcome is unknown.
+// An error reply of the server becomes the error that ReplyError returns. An error that wraps
+// driver.ErrUnavailable, driver.ErrInvalid or driver.ErrClosed means that nothing was sent. An
+// error that wraps ErrGivenUp means that the connection was given up for a new one, on which the
+// request may be repeated. After any other error the outcome is unknown.
 type Conn interface {
 	Sender
 
-	// EvalInts is EvalSHA for a script whose reply is a list of integers,
-	// and appends them to a list of the caller's. A reply of another form is an
-	// error. The lists are the caller's again when it returns.
+	// EvalInts is EvalSHA for a script whose reply is a list of integers. It appends them to the
+	// list to. A reply of another form is an error. The Conn must not use the lists after EvalInts
+	// returns.
 	EvalInts(ctx context.Context, sha string, keys, args []string, to []int64) ([]int64, error)
 
-	// Dedicate returns a connection that no other caller uses meanwhile.
+	// Dedicate returns a connection that no other caller uses until it is returned or closed.
 	Dedicate() Session
 
-	// Nodes returns the servers to which there are connections, by their
-	// addresses: of a Redis Cluster all nodes, else one.
+	// Nodes returns the connected servers by address: all nodes of a Redis Cluster, otherwise one
+	// server.
 	Nodes() map[string]Conn
 
-	// Mode tells how the servers belong together. It does not change.
+	// Mode returns how the servers of the store are organized. It does not change.
 	Mode() Mode
 
-	// Close ends all connections that the Conn has made, those that are
-	// dedicated too; not the connections of a client that is the caller's. It must not
-	// wait for an answer of a server.
+	// Close closes all connections that the Conn has made, including dedicated ones. It does not
+	// close the connections of a client that the caller owns. It must not wait for a reply.
 	Close()
 }
 
@@ -65,21 +62,20 @@ type Sender interface {
 	Do(ctx context.Context, c Command) (any, error)
 }
 
-// A Direct is a Conn with up to MostDirect further connections, its lanes, each for one call
-// at a time: the goroutine of the caller writes the request and reads the reply.
+// A Direct is a Conn with up to MostDirect further connections, its lanes. A lane makes one call at
+// a time: the caller's goroutine writes the request and reads the reply.
 type Direct interface {
-	// Begin reserves a lane, and returns nil if none is free and open. It does not block. One
-	// call must follow, with the same context.
+	// Begin reserves a lane, or returns nil if no lane is free and open. It does not block. The
+	// caller must then make one call with the same context.
 	Begin(ctx context.Context) Lane
 }
 
-// MostDirect is how many requests may be in progress at once, of which each is made by its
-// own caller. If there are more, they share calls.
+// MostDirect is how many callers at once may make their calls on lanes. If more requests are in
+// progress, they share calls.
 const MostDirect = 4
 
-// A Lane makes the one call for which it is reserved. The call returns within some
-// milliseconds after ctx or the Conn has ended; then the outcome is unknown. It reports false
-// if nothing was sent.
+// A Lane makes the one call for which it is reserved. The call returns within a few milliseconds
+// after ctx or the Conn ends; the outcome is then unknown. It reports false if nothing was sent.
 type Lane interface {
 	// DirectSHA is EvalSHA on the lane.
 	DirectSHA(ctx context.Context, sha string, keys, args []string) (reply any, sent bool, err error)
@@ -88,15 +84,15 @@ type Lane interface {
 	DirectInts(ctx context.Context, sha string, keys, args []string, to []int64) (all []int64, sent bool, err error)
 }
 
-// A Pipeliner is a node of a Redis Cluster, as Conn.Nodes returns it, that takes several
-// scripts in one write.
+// A Pipeliner is a node of a Redis Cluster, as returned by Conn.Nodes, that accepts several scripts
+// in one write.
 type Pipeliner interface {
-	// EvalEach is EvalSHA for each of the calls, which need not be of one slot. Each has its
-	// own reply. The lists are the caller's again when it returns.
+	// EvalEach is EvalSHA for each of the calls, which may be for different slots. Each call has
+	// its own reply. The Pipeliner must not use the lists after EvalEach returns.
 	EvalEach(ctx context.Context, calls []Call) []Reply
 }
 
-// A Call is a script by its hash, with its keys, which are of one slot, and arguments.
+// A Call runs a script by its hash, with arguments and with keys of one slot.
 type Call struct {
 	slot       uint32
 	SHA        string
@@ -109,36 +105,35 @@ type Reply struct {
 	Err   error
 }
 
-// A Command is a request: the words in front of its keys, the keys, which are
-// of one slot, and what follows them. One without keys may go to any server.
+// A Command is a request: the words before its keys, the keys, and the arguments after them. All
+// keys are in one slot. A command without keys may go to any server.
 type Command struct{ Words, Keys, Args []string }
 
-// A Session is a connection of its own. It is not safe for concurrent use, but
-// for Close.
+// A Session is a dedicated connection. Only Close is safe for concurrent use.
 type Session interface {
 	Sender
 
-	// Subscribe listens on channels, and returns when the server has agreed.
-	// told is called for one message after the other, and must not block.
-	// broken receives, or is closed, when no more messages can come.
+	// Subscribe subscribes to channels, and returns when the server has confirmed. It calls told
+	// for one message at a time; told must not block. broken receives an error, or is closed, when
+	// the subscription has ended.
 	Subscribe(ctx context.Context, told func(channel, message string), channels ...string) (broken <-chan error, err error)
 
-	// Track has the server tell, once for each time that a key is read on the
-	// session, that the key has changed. changed is called with such keys, or
-	// with nil for all of them, and must not block.
+	// Track has the server report changes of the keys that are read on the session, once for each
+	// read. It calls changed with the changed keys, or with nil for all keys; changed must not
+	// block.
 	Track(ctx context.Context, changed func(keys []string)) (broken <-chan error, err error)
 
-	// Wait returns how many replicas have the writes of the session,
-	// when they are enough or the limit has passed.
+	// Wait returns how many replicas have the session's writes, once there are enough of them or
+	// the limit has passed.
 	Wait(ctx context.Context, enough int, limit time.Duration) (int, error)
 
-	// GiveBack lets others use the connection. Close ends it. One of the two
-	// must be called.
+	// GiveBack returns the connection for others to use. Close closes it. The caller must call one
+	// of the two.
 	GiveBack()
 	Close()
 }
 
-// A Mode is how the servers of a store belong together.
+// A Mode is how the servers of a store are organized.
 type Mode int
 
 const (
@@ -151,16 +146,16 @@ const (
 // for a new one. The request may have been carried out.
 var ErrGivenUp = errors.New("the connection was given up")
 
-// A replyError is an error that a server has replied.
+// A replyError is an error reply of a server.
 type replyError struct {
 	text string // without the word ERR
 	refusal
 }
 
-// ReplyError turns the text of a server's error into ours. One that is not
-// known to mean that nothing was done leaves the outcome unknown.
+// ReplyError converts the text of a server's error reply. Unless the text is known to mean that
+// nothing was done, the outcome is unknown.
 func ReplyError(text string) error {
-	// The word ERR carries nothing.
+	// The word ERR carries no information.
 	text = strings.TrimPrefix(strings.TrimPrefix(text, "-"), "ERR ")
 	return &replyError{text, meaning(text)}
 }
@@ -174,8 +169,7 @@ func (e *replyError) Error() string {
 
 func (e *replyError) Unwrap() error { return e.sentinel }
 
-// ServerSays returns the words of the server in an error; "" if it is not the
-// server's.
+// ServerSays returns the text of the server's error reply, or "" if err is not one.
 func ServerSays(err error) string {
 	if reply, ok := errors.AsType[*replyError](err); ok {
 		return reply.text

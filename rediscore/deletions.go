@@ -15,19 +15,18 @@ import (
 const (
 	// trackBatch is how many keys are read at once.
 	trackBatch = 128
-	// tellEvery is how often one name is looked at, about, because its key has
-	// changed: a lock that many wait for changes for other reasons, too.
+	// tellEvery is about how often the tracker reports one name. The key of a lock with many
+	// waiters changes often for other reasons, too.
 	tellEvery = time.Second
 )
 
-// A tracker has the server report, on a connection of its own, which keys of
-// exclusive leases change: are deleted, evicted or overwritten. The server
-// reports one change for each time that the tracker has read the key, which it
-// does after each renewal. A report is only a reason to look.
+// A tracker has the server report, on a separate connection, when keys of exclusive leases are
+// deleted, evicted or overwritten. The server reports one change for each time that the tracker has
+// read the key. The tracker reads a key after each renewal. After a report the client checks the
+// lease; the report itself proves no loss.
 //
-// Without the right, the protocol or the connection for that, the client
-// learns of a loss later, by its next renewal. A nil tracker
-// does nothing.
+// If the client lacks the right, the protocol or the connection for that, it learns of a loss by
+// its next renewal. A nil tracker does nothing.
 type tracker struct {
 	listener
 	keys   keys.Space
@@ -36,17 +35,17 @@ type tracker struct {
 
 	mu    sync.Mutex // guards the rest
 	ask   map[string]tracked
-	known map[string]tracked // the server reports them
+	known map[string]tracked // keys that the server tracks
 	told  map[string]struct{}
-	since time.Time // when told began
+	since time.Time // when told was last cleared
 }
 
-// A tracked is the key of a lease.
+// A tracked is what the tracker knows of a lease's key.
 type tracked struct {
 	name    string
 	id      lockinfo.LeaseID
-	asked   bool // and not answered
-	changed bool // since the request
+	asked   bool // a read is in flight
+	changed bool // since the read was sent
 }
 
 func newTracker(conn Conn, keys keys.Space, life context.Context, losses *driver.Losses) *tracker {
@@ -56,8 +55,7 @@ func newTracker(conn Conn, keys keys.Space, life context.Context, losses *driver
 	}
 }
 
-// renewing notes leases that are about to be renewed, which changes their
-// keys.
+// renewing notes leases that are about to be renewed, because a renewal changes their keys.
 func (t *tracker) renewing(reqs []driver.ExtendRequest) {
 	if t == nil {
 		return
@@ -96,14 +94,14 @@ func (t *tracker) wakeLocked() {
 	}
 }
 
-// wait returns when nothing is tracked any more, after the engine's life.
+// wait returns when the session has ended, after the engine's life.
 func (t *tracker) wait() {
 	if t != nil {
 		t.listener.wait()
 	}
 }
 
-// session has the server report changes on one connection until that breaks.
+// session tracks keys on one connection until it breaks.
 func (t *tracker) session(session Session) error {
 	broken, err := session.Track(t.life, t.changed)
 	if err != nil {
@@ -132,7 +130,7 @@ func (t *tracker) session(session Session) error {
 	}
 }
 
-// next returns keys to be read now. From here on a message may be about them.
+// next returns the keys to read now. From now on the server may report them.
 func (t *tracker) next() (keys []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -148,7 +146,7 @@ func (t *tracker) next() (keys []string) {
 	return keys
 }
 
-// answered takes the value that a key had when it was read.
+// answered handles the value that was read from a key.
 func (t *tracker) answered(key, text string, found bool) {
 	t.mu.Lock()
 	k, known := t.known[key]
@@ -160,9 +158,9 @@ func (t *tracker) answered(key, text string, found bool) {
 	_, _, several := parseGroup(text)
 	lost := !found || ours && (v.id != k.id || v.released) || !ours && !several
 	switch {
-	case lost || several: // the leases of several come and go without a loss
+	case lost || several: // leases in a group come and go without a loss
 		delete(t.known, key)
-	case k.changed: // before it was read, or after: read it again
+	case k.changed: // before or after the read: read it again
 		delete(t.known, key)
 		t.ask[key] = tracked{name: k.name, id: k.id}
 	default:
@@ -175,7 +173,7 @@ func (t *tracker) answered(key, text string, found bool) {
 	}
 }
 
-// changed runs in the connection's reading goroutine. No keys are all keys.
+// changed runs in the connection's reading goroutine. Nil keys means all keys.
 func (t *tracker) changed(keys []string) {
 	if t.life.Err() != nil {
 		return
@@ -190,7 +188,7 @@ func (t *tracker) changed(keys []string) {
 	}
 	t.mu.Unlock()
 	if len(names) > 0 {
-		go func() { // ends after the last message
+		go func() { // ends after the last report
 			for _, name := range names {
 				t.tell(name)
 			}
@@ -212,7 +210,7 @@ func (t *tracker) changedLocked(key string, names []string) []string {
 	return names
 }
 
-// tell reports that it is time to look at a name, but not too often.
+// tell reports a name as possibly lost, but not too often.
 func (t *tracker) tell(name string) {
 	t.mu.Lock()
 	if now := time.Now(); now.Sub(t.since) > tellEvery {
@@ -227,7 +225,7 @@ func (t *tracker) tell(name string) {
 	}
 }
 
-// forget is called when the server tells no more.
+// forget clears the tracked keys when the server no longer reports them.
 func (t *tracker) forget() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

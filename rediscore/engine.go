@@ -17,16 +17,16 @@ import (
 // one.
 type Engine struct{ *hidden }
 
-// hidden is engine by a name under which go doc lists none of its methods, so that it
-// shows what programs call.
+// hidden is engine under a name whose methods go doc does not list, so that go doc shows only what
+// programs call.
 type hidden = engine
 
-// An engine is what an Engine does.
+// An engine is the implementation of an Engine.
 type engine struct {
 	store   *Store
-	foreign bool     // other clients may want the locks
-	memory  string   // Options.TokenMemory in ms, as scripts want it
-	feed    string   // where events are published; empty without history
+	foreign bool     // clients other than holdfast may want the locks
+	memory  string   // Options.TokenMemory in ms, as an argument for scripts
+	feed    string   // prefix of the channels of events; empty without history
 	shared  []string // see serving
 	scripts lua.Engine
 	plain   *plain
@@ -42,12 +42,11 @@ var (
 
 // Options configure New. Nil is default; a zero field is default.
 type Options struct {
-	// With NoForeignClients only holdfast takes these locks. Then a contended
-	// lock goes from one waiter to the next without ever being free, and
-	// waiters do not poll a key that holdfast has not written. By default
-	// clients that poll with SET name x NX PX get turns: a contended lock is
-	// left free for 2 ms every 250 ms, and for 20 ms in the minute after such a
-	// client was seen to have it.
+	// NoForeignClients says that only holdfast takes these locks. Then a contended lock passes from
+	// one waiter to the next without ever being free, and waiters do not poll a key that holdfast
+	// has not written. By default, clients that poll with SET name x NX PX get turns: a contended
+	// lock is left free for 2 ms every 250 ms, and for 20 ms during the minute after such a client
+	// held it.
 	NoForeignClients bool
 
 	// Prefix comes before the name in every key. It may contain one hash tag,
@@ -55,32 +54,29 @@ type Options struct {
 	// none.
 	Prefix string
 
-	// Database is the number of the database that the client uses, which is in the
-	// names of channels: a server has them in common for all its databases. Only
-	// redislock.New needs it, for a client with SelectDB; whatever else makes
-	// an engine knows. With a wrong number waiters learn of a hand-over with their
-	// next refresh only, holders of a break with their next renewal, and a feed has
-	// the events of that other database. Default: 0.
+	// Database is the number of the database that the client uses. The names of channels contain
+	// it, because all databases of a server share their channels. Only redislock.New needs it, for
+	// a client with SelectDB; other constructors know it. With a wrong number, waiters learn of a
+	// hand-over only with their next refresh, holders learn of a break only with their next
+	// renewal, and a feed has the events of the other database. Default: 0.
 	Database int
 
-	// TellDeletions has the server report each exclusive lease, from its first
-	// renewal on, when its key is deleted, evicted or overwritten, so that the
-	// holder knows within a round trip or two, before its next renewal. Each
-	// renewal then costs a message for each lease, and one read of up to 128 of
-	// them, on a connection of its own (CLIENT TRACKING, MGET). Nothing relies on
-	// it: without the right to these commands, with RESP 2, and in a Redis
-	// Cluster, the next renewal finds the loss.
+	// TellDeletions has the server report when the key of an exclusive lease is deleted, evicted or
+	// overwritten, from the first renewal on. The holder then learns of the loss within a round
+	// trip or two, before its next renewal. Each renewal then costs a message for each lease, and
+	// one read of up to 128 of them, on a separate connection (CLIENT TRACKING, MGET). Nothing
+	// relies on it: without the right to these commands, with RESP 2, and in a Redis Cluster, the
+	// next renewal finds the loss.
 	TellDeletions bool
 
-	// TokenMemory is how long the server remembers the last token of a name that is
-	// not used any more, counted from the token, read as microseconds since 1970:
-	// 1 minute to 365 days. The token of a lease that lasts for more than half of this
-	// is remembered for up to half of it after the lease ends. Tokens grow even if the server's clock goes back, or that
-	// of a replica which takes over is behind, by as much as this in all (INVARIANT
-	// I2). A name costs some 200 bytes of the server's memory meanwhile: with
-	// millions of names that are used once, an hour may do. All clients of a store should
-	// use the same value, because the last to grant a lock decides. Members of a quorum and
-	// guards ignore it. Default: driver.TokenMemory, 24 hours.
+	// TokenMemory is how long the server remembers the last token of an unused name: 1 minute to
+	// 365 days, counted from the token, read as microseconds since 1970. If a lease lasts for more
+	// than half of this, its token is remembered for up to half of it after the lease ends. Tokens
+	// grow even if the server's clock goes back, or the clock of a replica that takes over is
+	// behind, by up to this much in total (INVARIANT I2). Meanwhile a name uses about 200 bytes of
+	// the server's memory: with millions of names that are used once, an hour may do. All clients
+	// of a store should use the same value, because the last to grant a lock decides. Members of a
+	// quorum and guards ignore it. Default: driver.TokenMemory, 24 hours.
 	TokenMemory time.Duration
 
 	// History keeps the latest events of each name, and publishes them as they
@@ -102,7 +98,7 @@ func (o *Options) Check() error {
 	return err
 }
 
-// space returns the names of the keys, or an error if an option is out of range.
+// space returns the key space of the options, or an error if an option is out of range.
 func (o *Options) space() (keys.Space, error) {
 	if m := o.TokenMemory; m != 0 && (m < minTokenMemory || m > maxTokenMemory) {
 		return keys.Space{}, fmt.Errorf("%w TokenMemory %s: want %s to %s, or zero for %s",
@@ -116,9 +112,9 @@ func (o *Options) space() (keys.Space, error) {
 	return space, err
 }
 
-// New returns an engine on a connection, which Close closes. A bad option is
-// driver.ErrInvalid, and so is nil for the connection. New does not block: an unreachable
-// server shows with the first call.
+// New returns an engine on a connection, which Close closes. If an option is out of range or the
+// connection is nil, the error wraps driver.ErrInvalid. New does not block: the first call reports
+// an unreachable server.
 func New(conn Conn, opts *Options) (*Engine, error) {
 	o := cmp.Or(opts, &Options{})
 	if conn == nil {
@@ -146,21 +142,21 @@ func New(conn Conn, opts *Options) (*Engine, error) {
 	}
 	e.shared = []string{e.memory, space.Inboxes(), form.Flag(e.foreign), e.feed}
 	e.plain = newPlain(store, e.scripts, memory, e.feed)
-	if o.TellDeletions && !store.cluster { // there it would take a connection to each node
+	if o.TellDeletions && !store.cluster { // a cluster would need a tracking connection to each node
 		e.tracker = newTracker(conn, space, life, &store.inbox.losses)
 	}
 	return &Engine{e}, nil
 }
 
-// InRedis returns the engine itself: by this method packages member and redisfence find
-// it in the engines that embed it.
+// InRedis returns the engine itself. Packages member and redisfence use it to find the engine in a
+// type that embeds it.
 func (e *Engine) InRedis() *Engine { return e }
 
-// Store returns what other packages share with the engine.
+// Store returns the part of the engine that other packages share.
 func (e *Engine) Store() *Store { return e.store }
 
-// Capabilities implements driver.Engine. A package that adds doctor.Diagnose to the
-// engine adds its flag.
+// Capabilities implements driver.Engine. A package that adds doctor.Diagnose to the engine adds the
+// flag for it.
 func (e *engine) Capabilities() driver.Capabilities {
 	return driver.Capabilities{
 		Shared: true, Semaphore: true, Queue: true, Replicas: true, Break: true, Losses: true,
@@ -170,13 +166,12 @@ func (e *engine) Capabilities() driver.Capabilities {
 	}
 }
 
-// closeLimit bounds Close. The client would send a farewell to each server, and
-// wait for an answer for a second.
+// closeLimit bounds Close. A client may send each server a farewell and wait up to a second for the
+// reply.
 const closeLimit = 200 * time.Millisecond
 
-// Close ends the engine. A call that is under way returns at once, its outcome unknown.
-// Close sends the server nothing, and returns within a quarter of a second even if the
-// server is silent.
+// Close ends the engine. A call in progress returns at once with an unknown outcome. Close sends
+// nothing to the server, and returns within a quarter of a second even if the server is silent.
 func (e *Engine) Close() error { return e.hidden.Close() }
 
 func (e *engine) Close() error {

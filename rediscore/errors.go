@@ -13,14 +13,13 @@ import (
 // version of holdfast keeps in another layout. It wraps driver.ErrKindMismatch.
 var ErrLayout = fmt.Errorf("%w: another version of holdfast keeps this name in another layout", driver.ErrKindMismatch)
 
-// errMoving: a Redis Cluster moves the slot of a name from one node to another.
-// Meanwhile neither node serves a script with several keys, unless all of them
-// exist, and are there; one with a single key is served at any time. So
-// exclusive leases, which are in one key, can be renewed and ended. A grant
-// needs the last token too, which is in another (INVARIANT I2).
+// errMoving means that a Redis Cluster is moving the slot of a name from one node to another.
+// Meanwhile neither node serves a script with several keys, unless all of them exist on that node.
+// Either serves a script with a single key. So an exclusive lease, which is in one key, can be
+// renewed and ended. A grant also needs the key of the last token (INVARIANT I2).
 var errMoving = fmt.Errorf("%w: the cluster moves this name to another node", driver.ErrUnavailable)
 
-// A refusal is what an error of the server means by which it certainly did nothing.
+// A refusal is the meaning of a server's error that says for certain that nothing was done.
 type refusal struct {
 	sentinel error // what callers test for; nil if the outcome is unknown
 	advice   string
@@ -34,7 +33,7 @@ const (
 	lacksRights   = "the user lacks rights that locks need: holdfast doctor says which"
 )
 
-// refusals are by the first word of the error.
+// refusals has the refusals by the first word of the error.
 var refusals = map[string]refusal{
 	"READONLY":    {driver.ErrUnavailable, "the server is a read-only replica: use the master's address"},
 	"LOADING":     {driver.ErrUnavailable, "the server is loading its data: try again later"},
@@ -57,7 +56,7 @@ var refusals = map[string]refusal{
 	"WRONGTYPE": {driver.ErrKindMismatch, "another program uses this key: use another name or prefix"},
 }
 
-// saying knows such errors without a word of their own, by their text.
+// saying returns the refusal for an error that has no distinctive first word, by its text.
 func saying(text string) refusal {
 	switch {
 	case strings.Contains(text, "user executing the script"), strings.HasPrefix(text, "ACL failure in script"): // Redis 7; Valkey 8
@@ -72,12 +71,12 @@ func saying(text string) refusal {
 	return refusal{}
 }
 
-// meaning returns what a server's error means, and what to do; no sentinel if
-// it is not known to mean that nothing was done.
+// meaning returns the refusal for a server's error. It has no sentinel if the error is not known to
+// mean that nothing was done.
 func meaning(text string) refusal {
 	words := strings.Fields(text)
 	if !strings.HasPrefix(text, "Error running script") && !strings.HasPrefix(text, "@user_script") {
-		words = words[:min(len(words), 1)] // others are after the line number of old servers
+		words = words[:min(len(words), 1)] // servers that add a line number have the word behind it
 	}
 	for _, word := range words {
 		if known, ok := refusals[strings.TrimPrefix(word, "-")]; ok {
@@ -87,10 +86,10 @@ func meaning(text string) refusal {
 	return saying(text)
 }
 
-// isMoving reports whether nothing was done because a slot is being moved.
+// isMoving reports whether nothing was done because the cluster is moving a slot.
 func isMoving(err error) bool { return errors.Is(err, errMoving) }
 
-// isRefused reports whether a call of many was refused in a way that each has to
-// find out about for itself: the user has no right to one of the keys, or the slot
-// is being moved, when less can be asked for.
+// isRefused reports whether the server refused a call for several requests for a reason that may
+// concern only some of them: the user lacks the right to one of the keys, or a slot is being moved.
+// Each request should then be made alone.
 func isRefused(err error) bool { return errors.Is(err, driver.ErrPermission) || isMoving(err) }

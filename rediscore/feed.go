@@ -11,21 +11,20 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
 
-// events are how an engine receives the events of names. As long as a caller
-// listens there is a subscription to the channel on which scripts publish events. They
-// do so only where somebody is on a second channel, on which nothing is said: so the
-// engine is there on every node of a cluster, and an event without a listener is
-// not sent around to all nodes.
+// events receives the events of names. While a caller listens, the engine subscribes to the channel
+// on which scripts publish events. It also subscribes to a second channel, on every node of a
+// cluster, on which no message is sent: a script publishes an event only if that channel has a
+// subscriber on its own node. So the cluster does not broadcast events that no client receives.
 type events struct {
 	store *Store
 	feed  driver.Feed
 
 	mu      sync.Mutex // guards the rest
-	heard   int        // by so many
-	listens bool       // there is a subscription, on every node that is known
-	closed  bool       // no caller listens any more
+	heard   int        // number of callers that listen
+	listens bool       // the engine is subscribed, on every known node
+	closed  bool       // no further caller may listen
 	end     context.CancelFunc
-	wg      sync.WaitGroup // of those that listen
+	wg      sync.WaitGroup // of the subscription's goroutine
 }
 
 // nodesEvery is how often an engine looks for new nodes of a cluster.
@@ -55,8 +54,8 @@ func (v *events) onEvent(told func(lockinfo.HistoryEvent)) (stop func()) {
 	})
 }
 
-// wait returns when no caller listens any more, after the store's life, and keeps others
-// from listening.
+// wait keeps further callers from listening, and returns when the subscription's goroutine has
+// ended, after the store's life.
 func (v *events) wait() {
 	if v == nil {
 		return
@@ -101,7 +100,7 @@ func (v *events) session(life context.Context, session Session) error {
 	}
 }
 
-// hears tells that events are received from now on, or are not any more.
+// hears notes whether the engine receives events from now on, and tells the callers of a gap.
 func (v *events) hears(life context.Context, listens bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -111,16 +110,15 @@ func (v *events) hears(life context.Context, listens bool) {
 	}
 }
 
-// isHeard reports whether the listeners have had the gap with which a feed begins. An event
-// that comes before it, because another engine listens, is one that the gap counts for.
+// isHeard reports whether the callers have received the gap that begins a feed. The gap covers
+// events that arrive earlier, which another engine's subscription causes.
 func (v *events) isHeard() bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.listens
 }
 
-// message runs in the connection's reading goroutine. One that makes no sense is
-// dropped.
+// message runs in the connection's reading goroutine. It drops malformed messages.
 func (v *events) message(message string) {
 	key, rest, _ := strings.Cut(message, "\t")
 	clock, item, _ := strings.Cut(rest, "\t")
@@ -131,22 +129,21 @@ func (v *events) message(message string) {
 	}
 }
 
-// A presence is where an engine is on a channel of each node of a cluster, to be found
-// there.
+// A presence is the set of the engine's subscriptions to a channel, one on each node of a cluster.
 type presence struct {
 	life    context.Context
 	channel string
 	on      map[string]subscribed // by the node's address
 }
 
-// A subscribed session is one that is, until broken receives.
+// A subscribed session is subscribed until broken receives.
 type subscribed struct {
 	Session
 	broken <-chan error
 }
 
-// everywhere makes sure that the engine is found on all nodes, and reports whether it
-// was not on one of them: what happened there was not told.
+// everywhere subscribes on each node that has no subscription yet. It reports whether there was
+// such a node, whose events may have been missed.
 func (v *events) everywhere(p *presence) (missed bool) {
 	if !v.store.cluster {
 		return false
@@ -163,7 +160,7 @@ func (v *events) everywhere(p *presence) (missed bool) {
 		}
 		session := node.Dedicate()
 		broken, err := session.Subscribe(p.life, func(string, string) {}, p.channel)
-		if err != nil { // a node that is down sends nothing
+		if err != nil { // a node that is down publishes nothing
 			session.Close()
 			continue
 		}

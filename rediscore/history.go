@@ -39,8 +39,8 @@ func (e *engine) OnEvent(told func(lockinfo.HistoryEvent)) (stop func()) {
 	return e.events.onEvent(told)
 }
 
-// parseHistory reads the reply of history.lua. An item that makes no sense is left
-// out, and so is what is too old, or more than there is to be.
+// parseHistory reads the reply of history.lua. It skips items that are malformed or too old, and
+// those beyond the length of a history.
 func parseHistory(name string, reply any) ([]lockinfo.HistoryEvent, error) {
 	var clock, lines string
 	var leases, crowd []any
@@ -67,7 +67,7 @@ func parseItems(name string, items []any, now int64) (events []lockinfo.HistoryE
 	return events
 }
 
-// brokenBefore returns the breaks that the list of events does not go back to.
+// brokenBefore returns the breaks that are older than the first of events.
 func brokenBefore(name, lines string, now int64, events []lockinfo.HistoryEvent) (before []lockinfo.HistoryEvent) {
 	for line := range strings.Lines(lines) {
 		b, ok := parseLine(strings.TrimSuffix(line, "\n"), now/1000)
@@ -92,9 +92,8 @@ func (b *brokenLease) event(name string) lockinfo.HistoryEvent {
 	}
 }
 
-// interleave makes one list of two, in the order of their times; the order in each stays.
-// Of what happened in one step, the end of a lease comes first, then what those do who
-// wait, and then the beginning of a lease.
+// interleave merges two lists by time and keeps the order within each. If events have the same
+// time, the end of a lease comes first, then the events of waiters, then the beginning of a lease.
 func interleave(leases, crowd []lockinfo.HistoryEvent) (all []lockinfo.HistoryEvent) {
 	for len(leases) > 0 && len(crowd) > 0 {
 		l, w := leases[0], crowd[0]
@@ -113,8 +112,8 @@ var eventKinds = map[byte]lockinfo.HistoryKind{
 	'l': lockinfo.HistoryLost, 'b': lockinfo.HistoryBroken, 'c': lockinfo.HistoryCompleted, 'q': lockinfo.HistoryQueued, 'w': lockinfo.HistoryGaveUp,
 }
 
-// parseEvent reads an item of a history, or a message about it, of which feed.lua has
-// the forms. now is the server's clock in us.
+// parseEvent reads an item of a history, or a message about it; feed.lua describes the forms. now
+// is the server's clock in us.
 func parseEvent(name, item string, now int64) (e lockinfo.HistoryEvent, ok bool) {
 	if item == "" {
 		return e, false
@@ -141,7 +140,7 @@ func parseEvent(name, item string, now int64) (e lockinfo.HistoryEvent, ok bool)
 	holder, text, _ := strings.Cut(item, "\t")
 	if e.Kind == lockinfo.HistoryBroken {
 		var a about
-		_ = json.Unmarshal([]byte(text), &a) // one that makes no sense is left out
+		_ = json.Unmarshal([]byte(text), &a) // malformed text is left out
 		e.Author, e.Reason = a.Author, a.Reason
 	}
 	e.Name, e.Holder, e.Ago = name, holders.Read(holder), form.Ago(now-clock)
@@ -170,8 +169,8 @@ func readClock(text string) (us int64) {
 	return us
 }
 
-// cutLease reads what the key of an exclusive lease held, perhaps without the lease
-// ID, and returns what follows the clock of the grant.
+// cutLease reads the former value of an exclusive lease's key, with or without the lease ID. It
+// returns the text after the time of the grant.
 func cutLease(text string) (granted int64, token, rest string, ok bool) {
 	text, ours := strings.CutPrefix(text, lua.DataLayout+" ")
 	if id, rest, _ := strings.Cut(text, " "); lockinfo.LeaseID(id).Valid() {
@@ -184,8 +183,7 @@ func cutLease(text string) (granted int64, token, rest string, ok bool) {
 	return granted, token, rest, ours && ok && granted > 0
 }
 
-// cutEvent reads <clock> <token> <mode> <limit> <permits> <since>, and returns what
-// follows.
+// cutEvent reads <clock> <token> <mode> <limit> <permits> <since>, and returns the rest.
 func cutEvent(e *lockinfo.HistoryEvent, text string) (clock, since int64, what, rest string, ok bool) {
 	head, text, _ := strings.Cut(text, " ")
 	what, text, _ = strings.Cut(text, " ")
@@ -197,9 +195,9 @@ func cutEvent(e *lockinfo.HistoryEvent, text string) (clock, since int64, what, 
 	return readClock(head), fields[3], what, rest, true
 }
 
-// eventID returns the ID of an event, by the token of the lease or what is known of
-// the place, which are a name's own. It says nothing about them: in what is known of a
-// place is half of a lease ID.
+// eventID returns the ID of an event. It is a hash of the name and of the lease's token or the
+// place's description, which are unique for the name. A hash is used because the description of a
+// place contains half of a lease ID.
 func eventID(name, what string, letter byte) string {
 	sum := sha256.Sum256([]byte(name + "\x00" + what))
 	return hex.EncodeToString(sum[:12]) + "-" + string(letter)

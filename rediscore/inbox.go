@@ -14,20 +14,18 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
 
-// messageLate is how much later than the answer to a refresh the message
-// about the same grant may come. If it does not, the subscription is taken
-// for dead: the server that has it may hang, or not be the master any more, and
-// the connection shows it only after some seconds.
+// messageLate is how much later than the reply to a refresh the message about the same grant may
+// arrive. If it does not arrive, the inbox takes the subscription for dead. The server may hang or
+// no longer be the master, and the connection would fail only after some seconds.
 const messageLate = 100 * time.Millisecond
 
-// An inbox keeps the one subscription on which an engine hears of leases that
-// were handed to it, and of leases that have ended. It subscribes when the engine
-// first has a place in a queue, or a lease for longer than short work takes, and
-// then stays.
+// An inbox has the engine's one subscription, which reports leases that were handed over to it and
+// leases that have ended. It subscribes when the engine first has a place in a queue, or a lease
+// that lasts longer than short work takes, and stays subscribed.
 type inbox struct {
 	listener
-	id      string        // what others write to
-	channel string        // of its own
+	id      string        // engines address messages to it
+	channel string        // of this inbox
 	all     string        // of all inboxes
 	doubt   chan struct{} // holds one signal: the subscription may be dead
 	losses  driver.Losses
@@ -35,15 +33,15 @@ type inbox struct {
 	box mailbox.Box[heard]
 
 	mu    sync.Mutex                    // guards the rest; it is taken before the box's
-	owed  map[lockinfo.LeaseID]struct{} // a message about a grant is to come
-	made  int                           // how many subscriptions there have been
-	hears bool                          // the last of them is there
+	owed  map[lockinfo.LeaseID]struct{} // leases whose message about a grant is still to come
+	made  int                           // number of subscriptions so far
+	hears bool                          // the latest subscription is live
 }
 
-// A heard is what the inbox knows of a lease ID that somebody watches.
+// A heard is what the inbox knows about a lease ID that a caller watches.
 type heard struct {
-	waiting int  // the subscription in which it was known to wait
-	granted bool // a message about a grant has come
+	waiting int  // number of the subscription during which the place was known to wait
+	granted bool // a message about the grant has arrived
 }
 
 func newInbox(conn Conn, space keys.Space, life context.Context) *inbox {
@@ -54,7 +52,7 @@ func newInbox(conn Conn, space keys.Space, life context.Context) *inbox {
 	}
 }
 
-// listen makes sure that the engine subscribes. It does not block.
+// listen starts the subscription unless it has started. It does not block.
 func (i *inbox) listen() { i.start(i.session) }
 
 // session listens on one connection until it breaks.
@@ -73,15 +71,15 @@ func (i *inbox) session(session Session) error {
 	return nil
 }
 
-// subscribed starts a new subscription's books, and tells everybody who watches
-// to look: messages may have been sent before it.
+// subscribed notes a new subscription. It notifies all watches, because messages may have been sent
+// before it.
 func (i *inbox) subscribed() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.made, i.hears = i.made+1, true
 	clear(i.owed)
 	select {
-	case <-i.doubt: // of the subscription before
+	case <-i.doubt: // of an earlier subscription
 	default:
 	}
 	i.box.TellAll()
@@ -93,7 +91,7 @@ func (i *inbox) deaf() {
 	i.hears = false
 }
 
-// subscription returns the number of the subscription that there is now, or 0.
+// subscription returns the number of the live subscription, or 0 if there is none.
 func (i *inbox) subscription() int {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -103,15 +101,14 @@ func (i *inbox) subscription() int {
 	return i.made
 }
 
-// waits notes that a place was still waiting when a request reached the store
-// that was sent while there was the given subscription. So a grant to it comes
-// after the subscription, which must report it.
+// waits notes that a place was still waiting when the store received a request. That request was
+// sent during the given subscription, which therefore must report a later grant.
 func (i *inbox) waits(id lockinfo.LeaseID, subscription int) {
 	i.box.Note(id, func(h *heard) { h.waiting = subscription })
 }
 
-// expect notes that a place was found to have been handed the lock. A waiter that
-// no longer watches has received the message.
+// expect notes that a refresh found that a place was handed the lock. If the caller no longer
+// watches, it has received the message.
 func (i *inbox) expect(id lockinfo.LeaseID) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -125,7 +122,7 @@ func (i *inbox) expect(id lockinfo.LeaseID) {
 	time.AfterFunc(messageLate, func() { i.miss(id, subscription) })
 }
 
-// miss gives the subscription up, if it still owes the message.
+// miss gives up the subscription if it still owes the message.
 func (i *inbox) miss(id lockinfo.LeaseID, subscription int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -139,8 +136,8 @@ func (i *inbox) miss(id lockinfo.LeaseID, subscription int) {
 	}
 }
 
-// message runs in the connection's reading goroutine and must not block. A
-// message that makes no sense is dropped.
+// message runs in the connection's reading goroutine and must not block. It drops malformed
+// messages.
 func (i *inbox) message(channel, message string) {
 	if channel == i.all {
 		i.lost(message)
@@ -164,8 +161,8 @@ func (i *inbox) message(channel, message string) {
 	i.box.Tell(lockinfo.LeaseID(id), driver.Notice{Token: token})
 }
 
-// later tells a waiter to look when the lock, which is left free for other
-// clients, is ours again.
+// later notifies a waiter when the lock, which is left free for foreign clients, is holdfast's
+// again.
 func (i *inbox) later(id lockinfo.LeaseID, ms string) {
 	n, err := strconv.ParseUint(ms, 10, 16)
 	if err != nil {
@@ -174,8 +171,8 @@ func (i *inbox) later(id lockinfo.LeaseID, ms string) {
 	time.AfterFunc(time.Duration(n)*time.Millisecond, func() { i.box.Tell(id, driver.Notice{}) })
 }
 
-// lost runs in the connection's reading goroutine. A message that makes no
-// sense is dropped.
+// lost handles a message about a broken lease, in the connection's reading goroutine. It drops
+// malformed messages.
 func (i *inbox) lost(message string) {
 	id, text, _ := strings.Cut(message, " ")
 	var a about

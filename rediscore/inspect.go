@@ -19,7 +19,7 @@ func (e *engine) Inspect(ctx context.Context, name string) (lockinfo.LockState, 
 	return found[0].Lock, found[0].Err
 }
 
-// InspectAll reads names, with at most so many places of each.
+// InspectAll reads names, with at most the given number of places of each.
 func (e *engine) InspectAll(ctx context.Context, names []string, places int) ([]Inspection, error) {
 	found, err := e.inspectPage(ctx, names, places, "-inf")
 	if err != nil {
@@ -36,14 +36,14 @@ func (e *engine) InspectAll(ctx context.Context, names []string, places int) ([]
 	return all, nil
 }
 
-// inspectPage reads names, with the places after a number.
+// inspectPage reads names, with the places after the number from.
 func (e *engine) inspectPage(ctx context.Context, names []string, places int, from string) ([]inspection, error) {
 	found, failed := evalNames(ctx, e.store, "inspect", e.scripts.Inspect, []string{strconv.Itoa(places), from}, names,
 		func(name string, item any) (inspection, error) { return parseInspection(name, item), nil })
 	return found, cmp.Or(failed...)
 }
 
-// inspectRest reads what one call had no room for.
+// inspectRest reads what did not fit into the first call.
 func (e *engine) inspectRest(ctx context.Context, found *inspection, places int) error {
 	name := found.Lock.Name
 	for found.Err == nil && found.next != "" && (found.part || len(found.places) < places) {

@@ -12,13 +12,13 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 )
 
-// An Inspection is what the store knows of one name, or the error.
+// An Inspection is the state of one name in the store, or the error.
 type Inspection struct {
 	Lock lockinfo.LockState
 	Err  error
 }
 
-// An inspection is an Inspection that is being made.
+// An inspection is an Inspection in progress.
 type inspection struct {
 	Inspection
 
@@ -28,8 +28,8 @@ type inspection struct {
 	leases []entry
 	rest   bool // there are more leases
 	places []entry
-	next   string // number of the last place looked at, if there are more
-	part   bool   // the length counts only the places looked at
+	next   string // number of the last place read, if there are more
+	part   bool   // the queue length counts only the places read
 }
 
 // unheld is the ms left of a free lock.
@@ -64,8 +64,8 @@ func parseInspection(name string, reply any) (f inspection) {
 	return f
 }
 
-// parsePlain reads the reply of list.lua for one name. It reports whether that describes
-// one exclusive lease.
+// parsePlain reads the reply of list.lua for one name. It reports whether the lock is one exclusive
+// lease.
 func parsePlain(name string, reply any) (lock lockinfo.LockState, ok bool) {
 	text, _ := reply.(string)
 	fields := strings.SplitN(text, " ", 4)
@@ -80,7 +80,7 @@ func parsePlain(name string, reply any) (lock lockinfo.LockState, ok bool) {
 	return lock, ok && cmp.Or(err1, err2, err3) == nil
 }
 
-// describe turns what the store said into a Lock.
+// describe fills in Lock from the store's reply.
 func (f *inspection) describe() {
 	if f.Err != nil {
 		f.Lock = lockinfo.LockState{}
@@ -96,8 +96,7 @@ func (f *inspection) describe() {
 	}
 }
 
-// describeHolders sets what the lock's key, with its expiry, and its leases
-// say.
+// describeHolders sets the mode and the holders from the lock's value, its expiry and its leases.
 func describeHolders(lock *lockinfo.LockState, text string, left int64, leases []entry, now int64) {
 	_, limit, ok := parseGroup(text)
 	if !ok || len(leases) == 0 {
@@ -113,7 +112,7 @@ func describeHolders(lock *lockinfo.LockState, text string, left int64, leases [
 	slices.SortFunc(lock.Holders, func(a, b lockinfo.Holding) int { return cmp.Compare(a.Token, b.Token) })
 }
 
-// holding describes the lease of a lock's value and expiry.
+// holding describes the lease that a lock's value and expiry represent.
 func holding(text string, left, now int64) lockinfo.Holding {
 	v, ok := parseValue(text)
 	if !ok {
@@ -122,7 +121,7 @@ func holding(text string, left, now int64) lockinfo.Holding {
 	return exclusive(v, left, now)
 }
 
-// exclusive describes an exclusive lease whose key has so many ms left.
+// exclusive describes an exclusive lease whose key expires in left ms.
 func exclusive(v value, left, now int64) lockinfo.Holding {
 	if ttl := v.ttl.Milliseconds(); left < 0 || left > ttl {
 		left = ttl // as the next acquire will clamp it
@@ -141,8 +140,8 @@ type entry struct {
 	record string
 }
 
-// left returns how long an entry lasts, at most ttl, as the next request for
-// the name will clamp it.
+// left returns how long an entry still lasts, at most ttl, because the next request for the name
+// clamps it to that.
 func (e entry) left(now, ttl int64) time.Duration {
 	return form.ExpiresIn(max(min(e.ends-now, ttl), 0))
 }
@@ -166,7 +165,7 @@ func parseEntries(reply any) ([]entry, bool) {
 	return entries, true
 }
 
-// member describes one lease of a group with this limit; state.lua has the form.
+// member describes one lease of a group that has this limit; state.lua describes the form.
 func member(e entry, limit int, now int64) (h lockinfo.Holding, ok bool) {
 	id, released := strings.CutPrefix(e.name, "-")
 	id, _, _ = strings.Cut(id, " ")
@@ -181,7 +180,7 @@ func member(e entry, limit int, now int64) (h lockinfo.Holding, ok bool) {
 	}, true
 }
 
-// waiting describes a place; queue.lua has the form.
+// waiting describes a place; queue.lua describes the form.
 func waiting(e entry, now int64) (w lockinfo.Place, ok bool) {
 	head, rest, ok := cutFields(e.record, 7)
 	_, holder, ok2 := strings.Cut(rest, " ") // without the inbox

@@ -14,17 +14,16 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
 
-// ScanStep is how many keys the server looks at in one command of List, which takes it
-// less than a millisecond.
+// ScanStep is how many keys the server scans in one command of List, which takes it less than a
+// millisecond.
 const ScanStep = 512
 
-// List implements driver.Lister. It finds names by the last tokens that the
-// store remembers, for as long as a lease lives at least, and by their queues. So it
-// leaves out the lock of a foreign client under a name that holdfast has not used within
-// Options.TokenMemory, and does not wait for.
+// List implements driver.Lister. It finds names by their queues and by their last tokens, which the
+// store remembers at least as long as a lease lives. So it leaves out a foreign client's lock if
+// holdfast has not used the name within Options.TokenMemory and no holdfast client waits for it.
 func (e *engine) List(ctx context.Context, prefix string) iter.Seq2[lockinfo.LockState, error] {
 	return func(yield func(lockinfo.LockState, error) bool) {
-		many := false // of the last names were used
+		many := false // whether many of the last names were used
 		list(ctx, e, keys.Locks, prefix, func(names []string) (locks []lockinfo.LockState, err error) {
 			locks, many, err = e.look(ctx, names, many)
 			return locks, err
@@ -32,8 +31,8 @@ func (e *engine) List(ctx context.Context, prefix string) iter.Seq2[lockinfo.Loc
 	}
 }
 
-// look returns the locks of names. It asks first which of them are used, which costs less,
-// unless many are expected to be. many reports whether many were.
+// look returns the locks of names. It first finds out which names are used, because that costs
+// less, unless the caller expects many. many reports whether many were.
 func (e *engine) look(ctx context.Context, names []string, expected bool) (locks []lockinfo.LockState, many bool, err error) {
 	used := names
 	if !expected {
@@ -59,7 +58,7 @@ func (e *engine) look(ctx context.Context, names []string, expected bool) (locks
 	return locks, many, err
 }
 
-// used returns the names that may be held or wanted.
+// used returns the names that may have a holder or a waiter.
 func (e *engine) used(ctx context.Context, names []string) (some []string, err error) {
 	replies, failed := evalNames(ctx, e.store, "list", e.scripts.Used, nil, names,
 		func(_ string, item any) (any, error) { return item, nil })
@@ -71,8 +70,8 @@ func (e *engine) used(ctx context.Context, names []string) (some []string, err e
 	return some, cmp.Or(failed...)
 }
 
-// plainLocks returns the plain locks among names, and of the others those that may be held
-// or wanted.
+// plainLocks returns the plain locks among names. rest has the other names that may have a holder
+// or a waiter.
 func (e *engine) plainLocks(ctx context.Context, names []string) (locks []lockinfo.LockState, rest []string, err error) {
 	replies, failed := evalNames(ctx, e.store, "list", e.scripts.List, nil, names,
 		func(_ string, item any) (any, error) { return item, nil })
@@ -86,8 +85,7 @@ func (e *engine) plainLocks(ctx context.Context, names []string) (locks []lockin
 	return locks, rest, cmp.Or(failed...)
 }
 
-// list yields the results of look for the names that a listing finds, of some ScanStep names
-// at a time.
+// list yields what look returns for the names that a scan finds, about ScanStep names at a time.
 func list[T any](ctx context.Context, e *engine, of keys.Listing, prefix string, look func(names []string) ([]T, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		if err := e.store.Enter(ctx, ""); err != nil {
@@ -118,9 +116,8 @@ func list[T any](ctx context.Context, e *engine, of keys.Listing, prefix string,
 	}
 }
 
-// Names looks at the next few keys of a node, and returns the names that begin
-// with prefix and are not in seen, to which it adds them: SCAN may give a key
-// twice. next is 0 at the end.
+// Names scans the next few keys of a node. It returns the names that begin with prefix and are not
+// in seen, and adds them to seen, because SCAN may return a key twice. next is 0 at the end.
 func (e *engine) Names(ctx context.Context, node Sender, of keys.Listing, prefix string, cursor uint64, seen map[string]bool) (next uint64, names []string, err error) {
 	space := e.store.keys
 	reply, err := e.store.Do(ctx, node, Command{Words: []string{

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// The pause before a connection that listens is made anew, doubled with each
-// failure. A server that refuses it, for want of a right, is asked rarely.
+// reconnect pauses before it opens a new connection; the pause doubles with each failure. If the
+// server refuses, for lack of a right, it pauses for refusedPause.
 const (
 	minPause     = 20 * time.Millisecond
 	maxPause     = time.Second
 	refusedPause = time.Minute
 )
 
-// A listener is a goroutine that listens on one connection after the other until life
-// ends. It begins with the first call of start.
+// A listener is a goroutine that listens on one connection after another until life ends. It begins
+// with the first call of start.
 type listener struct {
 	conn Conn
 	life context.Context
@@ -23,20 +23,20 @@ type listener struct {
 	wg   sync.WaitGroup
 }
 
-// start makes sure that the goroutine runs. It does not block.
+// start starts the goroutine unless it has started. It does not block.
 func (l *listener) start(listen func(Session) error) {
 	l.once.Do(func() { l.wg.Go(func() { reconnect(l.life, l.conn, listen) }) })
 }
 
-// wait returns when the goroutine has ended, and keeps start from starting it later.
+// wait keeps start from starting the goroutine, and returns when the goroutine has ended.
 func (l *listener) wait() {
 	l.once.Do(func() {})
 	l.wg.Wait()
 }
 
-// reconnect listens on one connection after the other until life ends, with a pause after
-// each. Each is closed and not given back: no other request must get a connection that
-// may still have a subscription.
+// reconnect listens on one connection after another until life ends, with a pause after each. It
+// closes each and does not return it to the client: a connection that may still be subscribed must
+// not serve other requests.
 func reconnect(life context.Context, conn Conn, listen func(Session) error) {
 	pause := minPause
 	for life.Err() == nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
 
-// extendAlone renews one lease by its key alone. It returns why that could not
-// be done with the others if it is not an exclusive one.
+// extendAlone renews one exclusive lease by its key alone. It returns why, the error of the normal
+// request, if the lease is not exclusive.
 func (e *engine) extendAlone(ctx context.Context, req driver.ExtendRequest, why error) error {
 	reply, err := e.store.EvalAbout(ctx, e.scripts.ExtendAlone, req.Name, "", string(req.LeaseID), form.MS(req.TTL), form.Token(req.Token))
 	switch {
@@ -21,12 +21,12 @@ func (e *engine) extendAlone(ctx context.Context, req driver.ExtendRequest, why 
 	return parseExtend(reply)
 }
 
-// releaseAlone ends one lease by its key alone. Those who wait find that out
-// when the slot has moved. If there is no such lease, there may be a place,
-// which cannot be given up now: the answer is then why.
+// releaseAlone ends one lease by its key alone. Waiters find that out when the slot has moved. If
+// there is no such lease, it returns why, the error of the normal request: there may be a place,
+// which the server cannot remove while the slot moves.
 func (e *engine) releaseAlone(ctx context.Context, req driver.ReleaseRequest, why error) error {
 	if req.Cancel {
-		// INVARIANT I5: first, because a copy of the acquire may be under way.
+		// INVARIANT I5: first, because a copy of the acquire may be in flight.
 		remember := Command{
 			Words: []string{"SET"}, Keys: e.store.keys.Of([]keys.Kind{keys.Cancelled}, req.Name, req.LeaseID), Args: []string{"", "PX", form.MS(driver.TombstoneTTL)},
 		}

@@ -12,9 +12,9 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
 
-// nodes know which node of a Redis Cluster has which slots, so that what is pending for a
-// node goes in one write. This is a hint: a node that does not have a slot any more replies
-// MOVED, and the client, which follows, makes the call again.
+// nodes remembers which node of a Redis Cluster serves which slots, so that the pending requests
+// for a node go in one write. It is a hint: a node that no longer has a slot replies MOVED, and the
+// client, which follows the redirection, makes the call again.
 type nodes struct {
 	conn    Conn
 	life    context.Context
@@ -22,22 +22,22 @@ type nodes struct {
 	latest  atomic.Pointer[look]
 }
 
-// A look is what the nodes have said of the slots.
+// A look is the nodes' assignment of slots at a time.
 type look struct {
 	at   time.Time
-	node [keys.Slots]*node // nil if it is not known
+	node [keys.Slots]*node // nil if unknown
 }
 
-// A node is a master. The nodes of two looks are two, with the same number.
+// A node is a master. Two looks have different node values for it, with the same number.
 type node struct {
 	Pipeliner
-	number uint32 // no slot's
+	number uint32 // differs from the number of any slot
 }
 
 const (
-	// lookPause is the time between two looks, while there are requests. One that is older
-	// than lookAge is not used: a node that hangs and was replaced gets no request for longer,
-	// and a client ends its connection to a node that has left the cluster (rueidis: after 5 s).
+	// lookPause is the time between two looks while there are requests. A look that is older than
+	// lookAge is not used: a node that hangs and has been replaced receives no requests after that,
+	// and a client closes its connection to a node that has left the cluster (rueidis: after 5 s).
 	lookPause = time.Second
 	lookAge   = 2 * lookPause
 )
@@ -50,17 +50,17 @@ func (n *nodes) age() time.Duration {
 	return lookAge
 }
 
-// want has the nodes asked, unless that was not long ago.
+// want starts a look unless the latest one is recent.
 func (n *nodes) want() {
 	if n != nil && n.age() >= lookPause && n.looking.CompareAndSwap(false, true) {
 		go n.look() // ends after lookPause, or with the engine
 	}
 }
 
-// nothing is a look after which no node is known.
+// nothing is the look that knows no nodes.
 var nothing look
 
-// known returns the latest look, unless that is too old.
+// known returns the latest look, or nothing if that is too old.
 func (n *nodes) known() *look {
 	if n == nil || n.age() >= lookAge {
 		return &nothing
@@ -76,7 +76,7 @@ func (l *look) route(slot uint32) uint32 {
 	return slot
 }
 
-// look asks any node. One that does not answer is not the next at once.
+// look asks any node. If the request fails, the next look does not follow at once.
 func (n *nodes) look() {
 	defer n.looking.Store(false)
 	ctx, cancel := context.WithTimeout(n.life, lookPause)
@@ -90,8 +90,8 @@ func (n *nodes) look() {
 	n.latest.Store(found)
 }
 
-// read reads what a node has replied, and reports whether it names a node. It leaves out those
-// to which there is no connection, and a node that does not know its own host.
+// read reads a node's reply to CLUSTER SLOTS, and reports whether it lists a usable node. It skips
+// nodes to which there is no connection, and any that does not know its own host.
 func (l *look) read(reply any, all map[string]Conn) (some bool) {
 	ranges, _ := reply.([]any)
 	for _, r := range ranges {

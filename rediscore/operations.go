@@ -27,7 +27,7 @@ func (e *engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 	if !done {
 		full, failed := e.acquireInFull(ctx, req)
 		if err == nil || failed == nil {
-			answer, err = full, failed // the plain one's outcome stays unknown otherwise
+			answer, err = full, failed // otherwise the outcome of the plain request stays unknown
 		}
 	}
 	if err == nil && answer.Outcome == driver.Granted {
@@ -72,7 +72,7 @@ func (e *engine) acquireInFull(ctx context.Context, req driver.AcquireRequest) (
 	return answer, err
 }
 
-// serving returns the arguments that all scripts share which may hand a lock over, with
+// serving returns the arguments that all scripts that may hand a lock over have in common, with
 // room for more.
 func (e *engine) serving(more int) []string {
 	return append(make([]string, 0, len(e.shared)+more), e.shared...)
@@ -80,7 +80,7 @@ func (e *engine) serving(more int) []string {
 
 func maxLead() string { return form.US(driver.MaxTokenLead) }
 
-// appendRequest adds what request.lua wants of a request.
+// appendRequest adds the arguments that request.lua reads.
 func (e *engine) appendRequest(args []string, req driver.AcquireRequest) []string {
 	mode := modes.Of(req.Mode)
 	return append(args, string(req.LeaseID), strconv.Itoa(int(mode.Kind)), strconv.Itoa(mode.Limit), strconv.Itoa(mode.Permits),
@@ -95,7 +95,7 @@ func (e *engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []erro
 	return errs
 }
 
-// extendAll renews leases: the plain ones together, and the others in full.
+// extendAll renews leases: the plain ones together, and the others with the full script.
 func (e *engine) extendAll(ctx context.Context, reqs []driver.ExtendRequest) []error {
 	errs := make([]error, len(reqs))
 	rest := e.extendPlain(ctx, reqs, errs)
@@ -106,10 +106,10 @@ func (e *engine) extendAll(ctx context.Context, reqs []driver.ExtendRequest) []e
 }
 
 const (
-	// mostPlain bounds how many leases a call renews by their keys alone, and so
-	// for how long it holds the server up: half a millisecond.
+	// mostPlain bounds how many leases a call renews by their keys alone, and so how long the call
+	// blocks the server: half a millisecond.
 	mostPlain = 256
-	// mostInFull is the same for those that need more than their keys.
+	// mostInFull is the same bound for leases that need more than their keys.
 	mostInFull = 128
 )
 
@@ -132,7 +132,7 @@ func (e *engine) extendBatch(script *lua.Script, reqs []driver.ExtendRequest, wh
 	}
 }
 
-// extendPlain renews those leases that are plain, and returns the others.
+// extendPlain renews the plain leases, and returns the indexes of the others.
 func (e *engine) extendPlain(ctx context.Context, reqs []driver.ExtendRequest, errs []error) (rest []int) {
 	plain := make([]int, 0, len(reqs))
 	for i := range reqs {
@@ -142,7 +142,7 @@ func (e *engine) extendPlain(ctx context.Context, reqs []driver.ExtendRequest, e
 			plain = append(plain, i)
 		}
 	}
-	var mu sync.Mutex // guards rest: routes run at the same time
+	var mu sync.Mutex // guards rest: routes run concurrently
 	b := e.extendBatch(e.scripts.PlainRenew, reqs, plain, e.memory)
 	b.Answer = func(n int, item any, err error) {
 		i := plain[n]
@@ -165,7 +165,7 @@ func (e *engine) extendPlain(ctx context.Context, reqs []driver.ExtendRequest, e
 	return rest
 }
 
-// extendInFull runs the script that renews every kind of lease.
+// extendInFull runs the script that renews leases of every kind.
 func (e *engine) extendInFull(ctx context.Context, reqs []driver.ExtendRequest, which []int, errs []error) {
 	b := e.extendBatch(e.scripts.Extend, reqs, which, e.memory, e.feed)
 	b.Answer = func(n int, item any, err error) {
@@ -214,7 +214,7 @@ func (e *engine) release(ctx context.Context, req driver.ReleaseRequest) error {
 		}
 		switch {
 		case err != nil && all.ended:
-			return halfDone("released", err) // INVARIANT I6: a repeat goes on
+			return halfDone("released", err) // INVARIANT I6: a repeat continues
 		case isMoving(err):
 			return e.releaseAlone(ctx, req, err)
 		case err != nil:
@@ -228,10 +228,9 @@ func (e *engine) release(ctx context.Context, req driver.ReleaseRequest) error {
 	}
 }
 
-// again sends a request that ends something once more if its connection was
-// given up. A repeat that fails shows nothing about the first request,
-// and one that finds no lease does not tell who ended it: the outcome then
-// stays unknown.
+// again repeats a request that ends something if its connection was given up. A repeat that fails
+// shows nothing about the first request, and a repeat that finds no lease does not show who ended
+// it. In both cases the outcome stays unknown.
 func again(ctx context.Context, request func() error) error {
 	err := request()
 	if !errors.Is(err, ErrGivenUp) || ctx.Err() != nil {
@@ -243,9 +242,8 @@ func again(ctx context.Context, request func() error) error {
 	return err
 }
 
-// execAll runs a script until it has done all that there was to do, and
-// returns the last reply. INVARIANT I7: a request is refused only when nothing
-// else was left to do.
+// execAll runs a script until there is nothing left to do, and returns the last reply. INVARIANT
+// I7: a request is refused only when no other work is left.
 func (e *engine) execAll(ctx context.Context, script *lua.Script, keys, args []string) (any, error) {
 	for {
 		reply, err := e.store.Eval(ctx, script, keys, args)
@@ -255,8 +253,8 @@ func (e *engine) execAll(ctx context.Context, script *lua.Script, keys, args []s
 	}
 }
 
-// halfDone is the error of a request of which only the last part failed: so
-// err, which may mean that nothing was done, is not wrapped.
+// halfDone returns the error of a request whose last part failed. It does not wrap err, which may
+// mean that nothing was done.
 func halfDone(what string, err error) error {
 	return fmt.Errorf("%s, but some waiters may not have been notified: %s", what, err) //nolint:errorlint // see above
 }

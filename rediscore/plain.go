@@ -11,16 +11,15 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/internal/lua"
 )
 
-// Most requests are plain: an exclusive lock that is free is taken, and given
-// back with nobody waiting. For those there are scripts that cost little, and
-// that carry many of them in one call. What such a script answers with "not
-// plain" it has left as it was, and its caller asks by the full script.
+// A plain request acquires a free exclusive lock, or releases one that has no waiters. Most
+// requests are plain. They have cheap scripts, and one call of these carries many requests. If such
+// a script replies "not plain", it has changed nothing, and the engine repeats the request with the
+// full script.
 //
-// What the server refuses of a call as a whole may be due to another request in
-// it: see isRefused.
+// The server may refuse a whole call because of another request in it: see isRefused.
 type plain struct {
-	history                     bool          // what happens is written down
-	longest                     time.Duration // TTLs are less, so that the last token outlasts the lease
+	history                     bool          // events are recorded
+	longest                     time.Duration // a plain lease's TTL is less, so that the last token outlasts the lease
 	acquires, releases, cancels *batcher
 	contended, several          *hints
 	holders                     form.Holders
@@ -40,9 +39,9 @@ func newPlain(s *Store, scripts lua.Engine, tokenMemory time.Duration, feed stri
 	return p
 }
 
-// acquire grants a plain request. It reports false if the full script is to be
-// asked, and then, with an error, that the first request may have been carried
-// out: a repeat finds the lease (INVARIANT I6), or else the error is returned.
+// acquire grants a plain request. It reports false if the full script must run. If it also returns
+// an error, the first request may have been carried out: the full script either finds the lease
+// (INVARIANT I6), or the caller returns this error.
 func (p *plain) acquire(ctx context.Context, req driver.AcquireRequest) (reply driver.AcquireReply, done bool, err error) {
 	if req.Mode != lockinfo.Exclusive || req.Once || req.MinToken != 0 || req.Replicas != 0 || req.TTL >= p.longest || p.contended.has(req.Name) {
 		return driver.AcquireReply{}, false, nil
@@ -71,10 +70,9 @@ const (
 	wasNone  = 2 // there was no lease to cancel
 )
 
-// release ends or cancels a plain lease. It reports false if the full script is to be
-// asked. Cancels go together, like all else that is plain: when a network recovers there
-// may be thousands, and each in a request of its own would keep the others from the few
-// connections there are.
+// release ends or cancels a plain lease. It reports false if the full script must run. Cancels are
+// batched like other plain requests. When a network recovers there may be thousands; if each were a
+// call of its own, they would keep other requests from the few connections.
 func (p *plain) release(ctx context.Context, req driver.ReleaseRequest) (done bool, err error) {
 	if req.KeepFor > 0 || req.Lost && p.history || p.contended.has(req.Name) || p.several.has(req.Name) {
 		return false, nil

@@ -68,9 +68,8 @@ func (e *engine) downgrade(ctx context.Context, req driver.DowngradeRequest) err
 	return form.Malformed("downgrade", reply)
 }
 
-// AcquireAll implements driver.AllAcquirer. In a Redis Cluster the names must be
-// in one slot, which a common hash tag makes sure of; otherwise it answers
-// ErrUnsupported.
+// AcquireAll implements driver.AllAcquirer. In a Redis Cluster the names must be in one slot, which
+// a common hash tag ensures; otherwise it returns ErrUnsupported.
 func (e *engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (driver.AllReply, error) {
 	var keys []string
 	args := append(e.serving(1), maxLead())
@@ -97,7 +96,7 @@ func (e *engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (
 	return all, err
 }
 
-// acquireAllError adds the name of the lock to an error of several.
+// acquireAllError adds the name of the lock to an error about one of several.
 func acquireAllError(req driver.AcquireRequest, err error) error {
 	return fmt.Errorf("lock %.40q: %w", req.Name, err)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
 
-// byNone precedes a record whose lease went on. No lease has this ID.
+// byNone precedes the record of a lease that continues after Complete. No lease has this ID.
 const byNone lockinfo.LeaseID = "--------------------------------"
 
 // Complete implements driver.Recorder.
@@ -95,12 +95,14 @@ func (e *engine) ListRecords(ctx context.Context, prefix string) iter.Seq2[drive
 	})
 }
 
-// describeRecords returns the records of names, without a name where there is none.
+// describeRecords returns the records of names. If a name has no record, the Name of its element is
+// empty.
 func (e *engine) describeRecords(ctx context.Context, names []string) (found []driver.RecordInfo, failed []error) {
 	return evalNames(ctx, e.store, "list records", e.scripts.Records, []string{strconv.Itoa(driver.RecordHead)}, names, parseRecord)
 }
 
-// parseRecord reads the reply of records.lua for one name; nothing if it has no record.
+// parseRecord reads the reply of records.lua for one name. It returns the zero value if the name
+// has no record.
 func parseRecord(name string, reply any) (r driver.RecordInfo, err error) {
 	if text, ok := reply.(string); ok {
 		return r, ReplyError(text)

@@ -9,23 +9,22 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 )
 
-// waitLongest bounds how long replicas are waited for if ctx has no end.
+// waitLongest bounds the wait for replicas if ctx has no deadline.
 const waitLongest = 5 * time.Second
 
-// waitStep is how long the server waits for replicas before it answers: less
-// than a connection may owe an answer for.
+// waitStep is how long the server waits for replicas before it replies. It is less than the time
+// after which a client gives up a silent connection.
 const waitStep = 250 * time.Millisecond
 
-// acquireReplicated runs the acquire script and then waits for replicas. WAIT
-// tells of the writes of its own connection and blocks it, so the two go over
-// one that no other request uses meanwhile.
+// acquireReplicated runs the acquire script and then waits for replicas. WAIT counts the writes of
+// its own connection and blocks it, so both use a connection that no other request uses meanwhile.
 func (e *engine) acquireReplicated(ctx context.Context, req driver.AcquireRequest, keys, args []string) (reply any, acked int, err error) {
 	session := e.store.conn.Dedicate()
 	defer func() {
 		if err == nil {
 			session.GiveBack()
 		} else {
-			session.Close() // something may be under way on it
+			session.Close() // a request may be in flight on it
 		}
 	}()
 	for reply = more; isMore(reply) && err == nil; {
@@ -42,9 +41,9 @@ func (e *engine) acquireReplicated(ctx context.Context, req driver.AcquireReques
 	return reply, acked, nil
 }
 
-// wait returns how many replicas have the writes of session, as soon as
-// there are enough or when the limit has passed. It waits in small steps: a
-// connection that owes an answer for longer is taken for dead.
+// wait returns how many replicas have the writes of session, once there are enough or the limit has
+// passed. It waits in small steps, because a client gives up a connection that is silent for
+// longer.
 func (e *engine) wait(ctx context.Context, session Session, enough int, limit time.Duration) (int, error) {
 	for end := time.Now().Add(limit); ; {
 		step := min(waitStep, max(time.Until(end), time.Millisecond))
@@ -58,8 +57,8 @@ func (e *engine) wait(ctx context.Context, session Session, enough int, limit ti
 	}
 }
 
-// waitFor returns how long to wait for replicas: less than ctx lasts, so that
-// their number can be returned, and than half of the lease, which has begun.
+// waitFor returns how long to wait for replicas: less than the rest of ctx, so that their number
+// can be returned, and at most half of the lease, which has begun.
 func waitFor(ctx context.Context, ttl time.Duration) time.Duration {
 	wait := min(waitLongest, ttl/2)
 	if end, ok := ctx.Deadline(); ok {

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 )
 
-// The functions of this file read the replies that the headers of the scripts
-// describe. A reply of another form leaves the outcome unknown.
+// The functions in this file read the replies that the headers of the scripts describe. After a
+// reply of another form the outcome is unknown.
 
 func parseAcquire(reply any, minToken uint64) (driver.AcquireReply, error) {
 	var outcome, n, place, places, us, closed int64
@@ -40,10 +40,10 @@ func parseAcquire(reply any, minToken uint64) (driver.AcquireReply, error) {
 	return driver.AcquireReply{}, form.Malformed("acquire", reply)
 }
 
-// isToken reports whether a store may have drawn n.
+// isToken reports whether n can be a token of a store.
 func isToken(n int64) bool { return n >= 1 && uint64(n) <= driver.MaxToken }
 
-// parseAcquireAll reads the reply to reqs.
+// parseAcquireAll reads the reply of acquire_all.lua to reqs.
 func parseAcquireAll(reply any, reqs []driver.AcquireRequest) (driver.AllReply, error) {
 	var outcome, i int64
 	var refusal any
@@ -106,9 +106,9 @@ func parseExtend(reply any) error {
 	return form.Malformed("extend", reply)
 }
 
-// A released is what the calls of release.lua for one request have said.
+// A released sums up the replies of release.lua to one request.
 type released struct {
-	ended   bool   // the lease
+	ended   bool   // the lease has ended
 	refused string // why the cancel is not remembered
 	more    bool   // there is more to do
 }
@@ -137,9 +137,8 @@ func (r *released) err() error {
 	return nil
 }
 
-// more is the reply of a script that had no room for all that was to be done:
-// its request was not looked at yet, or not carried out to the end. The same
-// call goes on where that one stopped, from any client.
+// more is the reply of a script that could not do all its work in one call: it has not begun the
+// request, or not finished it. The same call, from any client, continues there.
 const more = int64(-6)
 
 // isMore reports whether a reply requires another call.

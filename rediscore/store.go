@@ -16,22 +16,22 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/internal/lua"
 )
 
-// A Store is shared by an Engine and the packages under it: a connection, and the
-// keys of one prefix. Its methods are for those packages.
+// A Store is the part of an Engine that the packages under it share: a connection, and the keys of
+// one prefix. Its methods are for those packages.
 type Store struct {
 	conn    Conn
 	cluster bool
 	keys    keys.Space
 	inbox   *inbox
 	workers *workers
-	nodes   *nodes // nil but in a Redis Cluster
-	listen  func() // inbox.listen, as a value made once
+	nodes   *nodes // nil unless in a Redis Cluster
+	listen  func() // inbox.listen, as a value that is allocated once
 
-	direct Direct       // nil if conn is none
+	direct Direct       // nil if conn is not a Direct
 	asking atomic.Int32 // requests in progress about one name
 
-	// life ends with Close. It is in a field because it is not a caller's
-	// context: it bounds what runs on the engine's own behalf.
+	// life ends with Close. It is a field because it is not a caller's context: it bounds the
+	// engine's own work.
 	life context.Context
 }
 
@@ -52,8 +52,8 @@ func (s *Store) Enter(ctx context.Context, name string) error {
 	return s.keys.Check(name)
 }
 
-// Slot tells names apart that one script cannot be about: it is the slot in a Redis
-// Cluster, and else 0.
+// Slot returns the slot of a name in a Redis Cluster, otherwise 0. One script cannot serve names
+// with different slots.
 func (s *Store) Slot(name string) uint32 {
 	if !s.cluster {
 		return 0
@@ -61,14 +61,14 @@ func (s *Store) Slot(name string) uint32 {
 	return uint32(keys.Slot(s.keys.Lock(name)))
 }
 
-// Route tells names apart that one write cannot be about: it is a number of the node in a
-// Redis Cluster, the slot as long as that is not known, and else 0.
+// Route returns a number for the node that serves a name in a Redis Cluster, the slot while that
+// node is unknown, otherwise 0. One write cannot serve names with different routes.
 func (s *Store) Route(name string) uint32 {
 	s.nodes.want()
 	return s.nodes.known().route(s.Slot(name))
 }
 
-// EvalAbout runs a script about one name, and lease ID if it has keys of that.
+// EvalAbout runs a script about one name, and about one lease ID if the script has keys of it.
 func (s *Store) EvalAbout(ctx context.Context, script *lua.Script, name string, id lockinfo.LeaseID, args ...string) (any, error) {
 	if err := s.Enter(ctx, name); err != nil {
 		return nil, err
@@ -76,21 +76,20 @@ func (s *Store) EvalAbout(ctx context.Context, script *lua.Script, name string, 
 	return s.Eval(ctx, script, s.keys.Of(script.Keys, name, id), args)
 }
 
-// A Batch is a script about many names. In its layout some keys and arguments
-// are there for each.
+// A Batch is a script about many names. Its layout has keys and arguments for each of them.
 type Batch struct {
-	Op     string // what errors call it
+	Op     string // the operation, for errors
 	Script *lua.Script
-	Args   []string // that are there once
+	Args   []string // sent once
 
 	Name   func(i int) (string, lockinfo.LeaseID)
-	Add    func(args []string, i int) []string // adds those for the i-th, if there are some
-	Answer func(i int, item any, err error)    // takes the reply to the i-th
+	Add    func(args []string, i int) []string // adds the arguments for the i-th; may be nil
+	Answer func(i int, item any, err error)    // receives the reply to the i-th
 }
 
-// EvalEach runs a batch about n names and calls Answer once for each: in one call, in a
-// Redis Cluster in one for each slot, of which those for a node go in one write. What a call
-// had no room for is sent again.
+// EvalEach runs a batch about n names and calls Answer once for each. It makes one call, or in a
+// Redis Cluster one for each slot; those for one node go in one write. It sends again what did not
+// fit into a call.
 func (s *Store) EvalEach(ctx context.Context, n int, b Batch) {
 	groups := map[uint32][]int{} // by slot
 	for i := range n {
@@ -107,7 +106,7 @@ func (s *Store) EvalEach(ctx context.Context, n int, b Batch) {
 		route := known.route(slot)
 		routes[route] = append(routes[route], slot)
 	}
-	var wg sync.WaitGroup // one goroutine per route; each answers its own requests
+	var wg sync.WaitGroup // one goroutine per route; each handles its own requests
 	for _, slots := range routes {
 		if len(routes) == 1 {
 			s.evalSlots(ctx, slots, groups, b)
@@ -133,7 +132,7 @@ func (s *Store) evalSlots(ctx context.Context, slots []uint32, groups map[uint32
 		replies, _ := all.([]Reply)
 		return replies, err
 	}
-	var wg sync.WaitGroup // one goroutine per call that is made alone
+	var wg sync.WaitGroup // one goroutine per separate call
 	alone := func(i int) { wg.Go(func() { s.evalGroup(ctx, groups[slots[i]], b) }) }
 	s.evalTogether(calls, send, alone, func(i int, r Reply) {
 		group := groups[slots[i]]
@@ -152,10 +151,10 @@ func (s *Store) evalSlots(ctx context.Context, slots []uint32, groups map[uint32
 	wg.Wait()
 }
 
-// evalTogether has send make the calls for the node that has the first one's slot, in one
-// write, and calls answer for each. A call that another node has to answer, or whose script
-// the node does not know, is left to alone, which must not block. INVARIANT I9: it delays
-// none of the others.
+// evalTogether has send make the calls for the node of the first call in one write, and calls
+// answer for each. Calls for other nodes go to alone, and so do calls that the node redirects or
+// whose script it does not know. alone must not block. INVARIANT I9: such a call does not delay the
+// others.
 func (s *Store) evalTogether(calls []Call, send func(*node, []Call) ([]Reply, error), alone func(i int), answer func(i int, r Reply)) {
 	known := s.nodes.known()
 	n := known.node[calls[0].slot]
@@ -185,8 +184,8 @@ func (s *Store) evalTogether(calls []Call, send func(*node, []Call) ([]Reply, er
 	}
 }
 
-// evalNames runs a script that is about many names, and returns for each what parse makes
-// of the reply, or the error.
+// evalNames runs a script about many names. For each it returns what parse makes of the reply, or
+// the error.
 func evalNames[T any](ctx context.Context, s *Store, op string, script *lua.Script, args, names []string,
 	parse func(name string, item any) (T, error),
 ) (found []T, failed []error) {
@@ -203,7 +202,7 @@ func evalNames[T any](ctx context.Context, s *Store, op string, script *lua.Scri
 	return found, failed
 }
 
-// evalGroup sends requests about names of one slot, in as many calls as it takes.
+// evalGroup sends requests about names of one slot, in as many calls as necessary.
 func (s *Store) evalGroup(ctx context.Context, group []int, b Batch) {
 	for len(group) > 0 {
 		c := s.call(0, group, b)
@@ -240,7 +239,7 @@ func (s *Store) call(slot uint32, group []int, b Batch) Call {
 	return Call{slot, sha, keys, args}
 }
 
-// take answers a group, and returns those requests that the call had no room for.
+// take passes the replies to Answer, and returns the requests that did not fit into the call.
 func (b Batch) take(group []int, r Reply) (again []int) {
 	items, _ := r.Value.([]any)
 	err := r.Err
@@ -260,8 +259,8 @@ func (b Batch) take(group []int, r Reply) (again []int) {
 	return again
 }
 
-// Granted counts leases that were granted, and Ended one that was released:
-// while there are some the store listens for breaks.
+// Granted counts leases that were granted, and Ended counts one that was released. While there are
+// leases, the store listens for breaks.
 func (s *Store) Granted(n int) { s.inbox.losses.Granted(n, s.listen) }
 func (s *Store) Ended()        { s.inbox.losses.Ended() }
 
@@ -277,29 +276,29 @@ func (s *Store) Eval(ctx context.Context, script *lua.Script, keys, args []strin
 	return r.Value, r.Err
 }
 
-// evalShared runs a script on the shared connection. INVARIANT I9: renewals use that alone.
-// If all connections have gone silent at once, a lane would cost them the time to find out
-// twice, and the lease may end meanwhile.
+// evalShared runs a script on the shared connection. INVARIANT I9: renewals use only that. If all
+// connections fall silent at once, a renewal that tried a lane first would spend the time to detect
+// it twice, and the lease might expire meanwhile.
 func (s *Store) evalShared(ctx context.Context, script *lua.Script, keys, args []string) (any, error) {
 	reply, err := s.ask(ctx, func() (any, error) { return eval(ctx, s.conn, script, keys, args) })
 	r := s.repeat(ctx, script, Call{Keys: keys, Args: args}, Reply{reply, err})
 	return r.Value, r.Err
 }
 
-// repeat makes a call once more if its connection was given up, and the answer to a repeat
-// is that to the first.
+// repeat makes a call again if its connection was given up and a repeat of the script has the same
+// reply as the first call.
 func (s *Store) repeat(ctx context.Context, script *lua.Script, c Call, first Reply) Reply {
 	if errors.Is(first.Err, ErrGivenUp) && script.Repeats && ctx.Err() == nil {
 		again, failed := s.ask(ctx, func() (any, error) { return eval(ctx, s.conn, script, c.Keys, c.Args) })
 		if failed == nil {
-			return Reply{Value: again} // the first one's outcome stays unknown otherwise
+			return Reply{Value: again} // otherwise the outcome of the first call stays unknown
 		}
 	}
 	return first
 }
 
-// evalDirect has the caller make the call itself. It reports false if the call is still to
-// be made.
+// evalDirect makes the call on the caller's goroutine. It reports false if the call still has to be
+// made.
 func (s *Store) evalDirect(ctx context.Context, script *lua.Script, keys, args []string) (reply any, done bool, err error) {
 	lane := s.lane(ctx)
 	if lane == nil {
@@ -311,8 +310,8 @@ func (s *Store) evalDirect(ctx context.Context, script *lua.Script, keys, args [
 	return reply, done, err
 }
 
-// lane reserves a lane for a call if few requests are in progress, and returns nil
-// otherwise: many get further if they share calls.
+// lane reserves a lane for a call if few requests are in progress, and returns nil otherwise: many
+// requests are faster if they share calls.
 func (s *Store) lane(ctx context.Context) Lane {
 	if s.direct == nil || s.asking.Load() > MostDirect {
 		return nil
@@ -336,8 +335,7 @@ func (s *Store) madeDirect(ctx context.Context, sent bool, err error) (bool, err
 	return true, err
 }
 
-// Do sends a command, to any server that serves its keys or, unless on is nil,
-// over that.
+// Do sends a command over on. If on is nil, the command may go to any server that serves its keys.
 func (s *Store) Do(ctx context.Context, on Sender, c Command) (any, error) {
 	if on == nil {
 		on = s.conn
@@ -345,8 +343,8 @@ func (s *Store) Do(ctx context.Context, on Sender, c Command) (any, error) {
 	return s.ask(ctx, func() (any, error) { return on.Do(ctx, c) })
 }
 
-// eval sends a script by its hash, and in full if the server answers that it
-// does not know it, which it does before it runs anything.
+// eval sends a script by its hash. If the server does not know the script, it has run nothing, and
+// eval sends the text.
 func eval(ctx context.Context, on Sender, script *lua.Script, keys, args []string) (any, error) {
 	text, sha := script.Source()
 	reply, err := on.EvalSHA(ctx, sha, keys, args)
@@ -356,8 +354,7 @@ func eval(ctx context.Context, on Sender, script *lua.Script, keys, args []strin
 	return reply, err
 }
 
-// evalInts is eval for a script whose reply is a list of integers, which it
-// appends to a list.
+// evalInts is eval for a script whose reply is a list of integers. It appends them to a list.
 func evalInts(ctx context.Context, on Conn, script *lua.Script, keys, args []string, to []int64) ([]int64, error) {
 	text, sha := script.Source()
 	all, err := on.EvalInts(ctx, sha, keys, args, to)
@@ -389,7 +386,7 @@ func isUnknown(err error) bool {
 	return err != nil && strings.HasPrefix(ServerSays(err), "NOSCRIPT")
 }
 
-// isElsewhere reports whether a node says that another is to answer.
+// isElsewhere reports whether a node has redirected a call to another node.
 func isElsewhere(err error) bool {
 	code, _, _ := strings.Cut(ServerSays(err), " ")
 	return code == "MOVED" || code == "ASK"
@@ -400,16 +397,16 @@ func evalText(ctx context.Context, on Sender, text string, keys, args []string) 
 	return on.Do(ctx, Command{Words: words, Keys: keys, Args: args})
 }
 
-// errClosing: Close came before the answer.
+// errClosing means that the engine was closed before the server replied.
 var errClosing = errors.New("the engine was closed before the server answered")
 
-// A question is a request whose caller may leave before it is answered.
+// A question is a request whose caller may leave before the reply.
 type question struct {
 	request func() (any, error)
-	answers chan answer // holds the one that there is
+	answers chan answer // has room for the one answer
 }
 
-// An answer is what a request came to.
+// An answer is the outcome of a request.
 type answer struct {
 	reply any
 	err   error
@@ -423,9 +420,8 @@ func (q *question) do() {
 // ask returns what request does, or an error as soon as ctx or the engine ends;
 // the outcome is then unknown.
 //
-// The request runs on another goroutine, because a client may not look at ctx
-// while it waits for a connection that another call is making, nor while its
-// queue to a silent server is full.
+// The request runs on another goroutine. A client may ignore ctx while it waits for a connection
+// that another call opens, or while its queue to a silent server is full.
 func (s *Store) ask(ctx context.Context, request func() (any, error)) (any, error) {
 	q := &question{request, make(chan answer, 1)}
 	s.workers.run(q)
@@ -439,14 +435,14 @@ func (s *Store) ask(ctx context.Context, request func() (any, error)) (any, erro
 		cause = errClosing
 	}
 	select {
-	case a := <-q.answers: // both at once: an answer is better
+	case a := <-q.answers: // if both are ready, prefer the reply
 		return a.reply, a.err
 	default:
 		return nil, cause
 	}
 }
 
-// noAnswer: ctx ended before the answer.
+// noAnswer returns the error of a request whose ctx ended before the reply.
 func noAnswer(ctx context.Context) error {
 	return fmt.Errorf("no answer from the server: %w", ctx.Err())
 }

@@ -14,18 +14,17 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/internal/lua"
 )
 
-// A value is what the key of a lock holds; value.lua has the form.
+// A value is the content of a lock's key; value.lua describes the form.
 type value struct {
 	id       lockinfo.LeaseID
 	token    uint64
-	ttl      time.Duration // last given to the lease
+	ttl      time.Duration // as of the last acquire or extend
 	granted  int64         // us of the server's clock
 	holder   lockinfo.Holder
-	released bool // kept closed
+	released bool // the lease has ended and the name is kept closed
 }
 
-// parseValue reports whether s is an exclusive lease in this layout, and what it
-// says.
+// parseValue parses an exclusive lease. It reports false if s is not one in this layout.
 func parseValue(s string) (v value, ok bool) {
 	s, ours := strings.CutPrefix(s, lua.DataLayout+" ")
 	s, released := strings.CutPrefix(s, "-")
@@ -42,8 +41,8 @@ func parseValue(s string) (v value, ok bool) {
 	}, true
 }
 
-// parseGroup reports whether several may hold the lock by s, their group,
-// and the limit of their permits, 0 for shared leases.
+// parseGroup parses the value of a lock that several may hold: the group, and the limit of its
+// permits, 0 for shared leases. It reports false if s is not one.
 func parseGroup(s string) (group string, limit int, ok bool) {
 	s, star := strings.CutPrefix(s, lua.DataLayout+" *")
 	group, rest, _ := strings.Cut(s, " ")
@@ -51,8 +50,8 @@ func parseGroup(s string) (group string, limit int, ok bool) {
 	return group, limit, star && lockinfo.LeaseID(group).Valid() && err == nil && limit >= 0
 }
 
-// An about is what break.lua keeps for people: the form of the record, and,
-// with the name, of the message to the holders.
+// An about is what break.lua stores for people: in a record, and, with the name, in a message to
+// holders.
 type about struct {
 	Name   string `json:"name,omitempty"`
 	Author string `json:"author"`
@@ -64,13 +63,13 @@ func (a about) String() string {
 	return string(text)
 }
 
-// A brokenLease is what is kept of a lease that was broken.
+// A brokenLease is the record of a broken lease.
 type brokenLease struct {
 	lockinfo.Broken
 	at, granted int64 // us
 }
 
-// parseLine reads one record; break.lua has the form.
+// parseLine reads one record; break.lua describes the form. now is the server's clock in ms.
 func parseLine(line string, now int64) (b brokenLease, ok bool) {
 	head, rest, _ := strings.Cut(line, "\t")
 	text, holder, ok := strings.Cut(rest, "\t")
@@ -88,7 +87,7 @@ func parseLine(line string, now int64) (b brokenLease, ok bool) {
 	}, at: fields[2] * 1000, granted: fields[5]}, true
 }
 
-// groupMode returns the mode of leases of a group with this limit.
+// groupMode returns the mode of a lease in a group with this limit.
 func groupMode(permits, limit int) lockinfo.Mode {
 	if limit == 0 {
 		return lockinfo.Shared
@@ -101,8 +100,7 @@ func readMode(kind, limit, permits int64) lockinfo.Mode {
 	return modes.Fields{Kind: modes.Kind(kind), Limit: int(limit), Permits: int(permits)}.Mode()
 }
 
-// cutFields reads n numbers, each with a space after it, and returns what
-// follows.
+// cutFields reads n numbers, each followed by a space, and returns the rest.
 func cutFields(s string, n int) (fields []int64, rest string, ok bool) {
 	for range n {
 		field, after, found := strings.Cut(s, " ")

@@ -75,8 +75,7 @@ func (e *engine) evalToken(ctx context.Context, script *lua.Script, parse func(r
 	return parse(reply)
 }
 
-// Prune implements driver.Vault. There is nothing to do: every key that a token
-// has expires by itself.
+// Prune implements driver.Vault. It does nothing, because all keys of a token expire.
 func (e *engine) Prune(ctx context.Context, _ int) (deleted int, more bool, err error) {
 	return 0, false, e.store.Enter(ctx, "")
 }
@@ -86,7 +85,7 @@ func (e *engine) SelfPruning() bool { return true }
 
 func parseRevoke(reply any) (driver.VaultReply, error) { return parseState("revoke", reply) }
 
-// parseSpent reads {state} of a token that is not fresh.
+// parseSpent reads the reply {state}, which is for a token that is not fresh.
 func parseSpent(op string, reply any) (driver.VaultReply, error) {
 	var state any
 	if !form.Read(reply, &state) || state == int64(driver.Fresh) {
@@ -95,7 +94,7 @@ func parseSpent(op string, reply any) (driver.VaultReply, error) {
 	return parseState(op, state)
 }
 
-// parseState reads a state that comes alone.
+// parseState reads a state that is not in a list.
 func parseState(op string, reply any) (driver.VaultReply, error) {
 	state, ok := reply.(int64)
 	switch {
@@ -107,13 +106,13 @@ func parseState(op string, reply any) (driver.VaultReply, error) {
 	return driver.VaultReply{State: driver.VaultState(state)}, nil
 }
 
-// errNoToken reports the key of a token that holds something else.
+// errNoToken returns the error for a token's key that holds something else.
 func errNoToken() error {
 	return fmt.Errorf("%w: the key of the one-time token holds something else: another program wrote to it; delete it",
 		driver.ErrKindMismatch)
 }
 
-// errHidden is form.Malformed for a reply that may have a payload in it.
+// errHidden is form.Malformed for a reply that may contain a payload.
 func errHidden(op string) error {
 	return fmt.Errorf("the server's reply to %s makes no sense", op)
 }

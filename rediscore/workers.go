@@ -5,12 +5,12 @@ import (
 	"sync/atomic"
 )
 
-// workers run jobs, each on a goroutine of its own. Some idle goroutines stay for the next
-// jobs until life ends: a new goroutine for each request would cost as much as sending it.
+// workers runs jobs, each on its own goroutine. It keeps some idle goroutines for the next jobs
+// until life ends: a new goroutine for each request would cost as much as sending it.
 type workers struct {
 	life   context.Context
 	jobs   chan job // to idle goroutines; unbuffered, so that no job waits
-	most   int32    // idle goroutines
+	most   int32    // the most goroutines that may be idle
 	parked atomic.Int32
 }
 
@@ -33,7 +33,7 @@ func (c *workers) run(j job) {
 	}
 }
 
-// work ends with life, or if enough other goroutines are idle.
+// work runs j and later jobs. It ends with life, or when enough other goroutines are idle.
 func (c *workers) work(j job) {
 	for {
 		j.do()

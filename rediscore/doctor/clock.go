@@ -16,29 +16,29 @@ import (
 )
 
 const (
-	samples   = 11          // of clock and round trip
-	leadLimit = time.Second // by how much tokens may lead the clock
+	samples   = 11          // readings of the clock
+	leadLimit = time.Second // tokens may be this far ahead of the clock
 )
 
-// A timing is what a server's clock and the way to it are like.
+// A timing is the offset of a server's clock and the round trip to the server.
 type timing struct {
 	roundTrip   time.Duration // the median
 	offset      time.Duration // the server's clock less ours
 	uncertainty time.Duration // of offset
-	at          time.Time     // when that was, by our clock
-	shown       time.Time     // what the server's clock showed then
+	at          time.Time     // the local time of the measurement
+	shown       time.Time     // the server's clock at that time
 	err         error         // why there is no offset
 }
 
-// measure reads the clock of a server several times. The reading with the
-// shortest round trip is the best: the server read its clock within it.
+// measure reads the clock of a server several times. The reading with the shortest round trip is
+// the most exact, because the server read its clock within it.
 func (s *survey) measure(ctx context.Context, server *server) (t timing) {
 	var trips []time.Duration
 	for range samples {
 		sent := time.Now()
 		reply, err := s.tell(ctx, server.client, "TIME")
 		trip := time.Since(sent)
-		// A refusal took as long as an answer.
+		// A refusal takes as long as any other reply.
 		if err != nil && !errors.Is(err, driver.ErrPermission) {
 			t.err = err
 			return t
@@ -82,8 +82,8 @@ func (s *survey) lookAtClock(ctx context.Context, server *server) {
 	s.lookAtRate(ctx, server)
 }
 
-// compareClocks looks for servers of which one may take over from another
-// with another idea of the time.
+// compareClocks compares the clocks of the servers: if one takes over from another, a difference
+// matters.
 func (s *survey) compareClocks(servers []*server) {
 	known := slices.DeleteFunc(slices.Clone(servers), func(s *server) bool { return s.err != nil || s.timing.err != nil })
 	if len(known) < 2 {
@@ -101,14 +101,14 @@ func (s *survey) compareClocks(servers []*server) {
 	s.add(f)
 }
 
-// A rate tells from a second look at a server's clock.
+// The rate of a server's clock comes from two measurements.
 const (
-	rateLimit   = 0.005 // by how much it may differ from ours
+	rateLimit   = 0.005 // allowed difference from the local rate
 	rateLongest = time.Second
-	rateSpan    = 400 // uncertainties of one look, so that both are half of rateLimit
+	rateSpan    = 400 // the interval, in uncertainties of both; these are then half of rateLimit
 )
 
-// lookAtRate looks at the clock of a server for the second time, to tell how fast it runs.
+// lookAtRate measures the clock of a server again, for its rate.
 func (s *survey) lookAtRate(ctx context.Context, server *server) {
 	first := server.timing
 	if !ask.Sleep(ctx, min(rateSpan*2*first.uncertainty, rateLongest)) {
@@ -119,8 +119,8 @@ func (s *survey) lookAtRate(ctx context.Context, server *server) {
 	}
 }
 
-// rateFinding judges how fast a server's clock runs, from two looks at it. Ours is the
-// monotonic clock, by which holders count.
+// rateFinding judges the rate of a server's clock by two measurements. It compares it with the
+// local monotonic clock, which holders use.
 func rateFinding(addr string, first, second timing) driver.Finding {
 	passed := second.at.Sub(first.at)
 	ahead := second.shown.Sub(first.shown) - passed

@@ -1,5 +1,5 @@
-// Package doctor finds out whether a store is fit for locks. It is for engines
-// on package rediscore; see driver.Diagnoser.
+// Package doctor checks whether a store is fit for locks. It is for engines that are built on
+// package rediscore; see driver.Diagnoser.
 //
 //	doctor.go   Engine, and its Diagnose: which servers there are, and what each check may do
 //	server.go   one server: version, memory, persistence, replicas
@@ -28,29 +28,26 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
 
-// Limit bounds one request, so that one server that hangs
-// does not keep it from the others.
+// Limit bounds one request, so that a server that hangs does not keep the doctor from the others.
 const Limit = 2 * time.Second
 
-// A Way is how the doctor gets to servers of which the engine's client knows
-// nothing: the replicas behind sentinels, and the sentinels.
+// A Way is how the doctor reaches the servers that the engine's client does not know: sentinels,
+// and the replicas behind them.
 type Way struct {
 	Sentinels []string // their addresses
-	Master    string   // what they call the master
+	Master    string   // the sentinels' name for the master
 
-	// Dial connects to a server, or to a sentinel. If it is nil, both are left
-	// alone.
+	// Dial connects to a server or a sentinel. If it is nil, the doctor skips both.
 	Dial func(ctx context.Context, addr string, sentinel bool) (rediscore.Conn, error)
 }
 
-// An Engine is a rediscore.Engine that finds out whether its store is fit for locks.
+// An Engine is a rediscore.Engine that can check whether its store is fit for locks.
 type Engine struct {
 	*rediscore.Engine
 	way func(rawURL string) (Way, error)
 }
 
-// NewEngine returns an engine on a connection; see rediscore.New. way returns the way to
-// the servers of a URL.
+// NewEngine returns an engine on a connection; see rediscore.New. way returns the Way for a URL.
 func NewEngine(conn rediscore.Conn, opts *rediscore.Options, way func(rawURL string) (Way, error)) (*Engine, error) {
 	e, err := rediscore.New(conn, opts)
 	if err != nil {
@@ -73,24 +70,23 @@ type survey struct {
 	req      driver.DiagnoseRequest
 	way      Way
 	findings []driver.Finding
-	member   bool           // the store is one of a quorum's
-	first    rediscore.Conn // for commands without a key: a master that answers
-	last     rediscore.Conn // another one, if there is
+	member   bool           // the store is a member of a quorum
+	first    rediscore.Conn // for commands without a key: a master that replies
+	last     rediscore.Conn // another such master, if there is one
 }
 
-// A server is one that Diagnose looks at.
+// A server is a server that Diagnose checks.
 type server struct {
 	addr   string
 	client rediscore.Conn
-	err    error // why it does not answer
-	info   info  // nil if it does not let us see
+	err    error // why it does not reply
+	info   info  // nil if the user may not run INFO
 	timing timing
 }
 
-// Diagnose implements driver.Diagnoser. It sends some hundred small
-// commands, looks at some thousand keys of each master, and changes nothing but
-// keys of a random name, the last of which expire after driver.TokenMemory where
-// the user may not delete them.
+// Diagnose implements driver.Diagnoser. It sends about a hundred small commands and scans a few
+// thousand keys of each master. It writes only keys of random names. If the user may not delete
+// these, the last of them expire after driver.TokenMemory.
 func (e *Engine) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driver.Diagnosis, error) {
 	way, err := e.way(req.URL)
 	if err != nil {
@@ -110,7 +106,7 @@ func (e *Engine) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driv
 	s.lookAtCluster(ctx, servers)
 	rights := engineRights()
 	if e.Capabilities().History {
-		rights = slices.Insert(rights, 1, historyRights()...) // before what they try is deleted
+		rights = slices.Insert(rights, 1, historyRights()...) // before the rights that delete the keys
 	}
 	s.tryRights(ctx, rights, s.store.Keys().Token(strings.Fields(keys.Vault), newProof().Digest())...)
 	s.tryMessages(ctx)
@@ -131,7 +127,7 @@ func (s *survey) addOn(server *server, f driver.Finding) {
 	s.add(f)
 }
 
-// found adds a finding without figures.
+// found adds a finding without measures.
 func (s *survey) found(level driver.Level, key, server, format string, args ...any) {
 	s.add(driver.Finding{Level: level, Key: key, Server: server, Text: fmt.Sprintf(format, args...)})
 }
@@ -141,7 +137,7 @@ func (s *survey) failed(key, server string, err error) {
 	s.add(driver.Finding{Level: driver.Fail, Key: key, Server: server, Text: err.Error(), Err: probe.Definite(err)})
 }
 
-// hidden reports something that we may not see, or why we do not.
+// hidden says why the doctor cannot see something.
 func hidden(err error) string {
 	if errors.Is(err, driver.ErrPermission) {
 		return "not allowed to look"
@@ -156,14 +152,14 @@ func (s *survey) tell(ctx context.Context, on rediscore.Sender, words ...string)
 	return s.store.Do(ctx, on, rediscore.Command{Words: words})
 }
 
-// A step is one of the requests that a check makes.
+// A step is one request of a check.
 type step struct {
 	what string
 	run  func(context.Context) error
 }
 
-// try makes requests, one after the other, until one fails. It adds the finding
-// that they do what they should, or which does not.
+// try makes requests one after another until one fails. It adds one finding: the request that
+// failed, or that all succeeded.
 func (s *survey) try(ctx context.Context, key, done string, steps ...step) {
 	for _, step := range steps {
 		limited, cancel := context.WithTimeout(ctx, Limit)
@@ -177,7 +173,7 @@ func (s *survey) try(ctx context.Context, key, done string, steps ...step) {
 	s.found(driver.OK, key, "", "%s", done)
 }
 
-// expect returns err, or else an error if the answer is one that no correct store
+// expect returns err, or an error if right is false: the reply got is one that no correct store
 // gives.
 func expect(err error, right bool, got any) error {
 	if err == nil && !right {
@@ -186,17 +182,16 @@ func expect(err error, right bool, got any) error {
 	return err
 }
 
-// erase deletes keys of one slot that a check has made, even if ctx has ended.
-// What cannot be deleted expires by itself.
+// erase deletes keys of one slot that a check has made, even if ctx has ended. Keys that it cannot
+// delete expire.
 func (s *survey) erase(ctx context.Context, made []string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), Limit)
 	defer cancel()
 	_, _ = s.store.Do(ctx, nil, rediscore.Command{Words: []string{"DEL"}, Keys: made})
 }
 
-// reach returns the servers of the store, and a function that closes the
-// connections made for them. It fails if none of those that the engine uses
-// answers.
+// reach returns the servers of the store, and a function that closes the connections to them that
+// it has made. It fails if no server that the engine uses replies.
 func (s *survey) reach(ctx context.Context) (servers []*server, closeAll func(), err error) {
 	if err := s.store.Enter(ctx, ""); err != nil {
 		return nil, nil, err
@@ -240,8 +235,8 @@ func (s *survey) reach(ctx context.Context) (servers []*server, closeAll func(),
 	return servers, closeAll, nil
 }
 
-// chooseNodes sets the clients for commands without a key. The client of a
-// cluster would send those to any node, also to one that is down.
+// chooseNodes sets the clients for commands without a key. The client of a cluster would send these
+// to any node, even to one that is down.
 func (s *survey) chooseNodes(servers []*server) {
 	s.first, s.last = s.store.Conn(), s.store.Conn()
 	if s.store.Conn().Mode() != rediscore.InCluster {
@@ -252,12 +247,12 @@ func (s *survey) chooseNodes(servers []*server) {
 	}
 }
 
-// masters returns the servers that answer and follow no other.
+// masters returns the servers that reply and are not replicas.
 func masters(servers []*server) []*server {
 	return slices.DeleteFunc(slices.Clone(servers), func(s *server) bool { return s.err != nil || s.info.isReplica() })
 }
 
-// greet sends INFO to a server. A refusal for want of a right is an answer.
+// greet sends INFO to a server. A refusal for lack of a right also shows that the server replies.
 func (s *survey) greet(ctx context.Context, server *server) error {
 	reply, err := s.tell(ctx, server.client, "INFO")
 	if errors.Is(err, driver.ErrPermission) {

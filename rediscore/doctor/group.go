@@ -14,13 +14,13 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
 
-// lookAtSentinels queries each sentinel of the URL for the master, and whether
-// it can reach enough others to replace it.
+// lookAtSentinels asks each sentinel of the URL for the master, and whether enough other sentinels
+// are reachable to replace it.
 func (s *survey) lookAtSentinels(ctx context.Context) {
 	if s.store.Conn().Mode() != rediscore.BySentinel || s.way.Dial == nil {
 		return
 	}
-	masters := map[string][]string{} // sentinels by whom they name
+	masters := map[string][]string{} // sentinels by the master that they name
 	for _, host := range s.way.Sentinels {
 		master, quorum, err := s.askSentinel(ctx, host)
 		if err != nil {
@@ -37,7 +37,7 @@ func (s *survey) lookAtSentinels(ctx context.Context) {
 	s.judgeMasters(masters)
 }
 
-// judgeMasters adds what it means whom the sentinels name.
+// judgeMasters reports whether the sentinels agree about the master.
 func (s *survey) judgeMasters(masters map[string][]string) {
 	switch named := slices.Sorted(maps.Keys(masters)); len(named) {
 	case 0:
@@ -54,8 +54,8 @@ func (s *survey) judgeMasters(masters map[string][]string) {
 	}
 }
 
-// askSentinel returns the address of the master that a sentinel names, and
-// why it could not be replaced, if so.
+// askSentinel returns the address of the master that a sentinel names. quorum says why the
+// sentinels could not replace the master, if so.
 func (s *survey) askSentinel(ctx context.Context, host string) (master string, quorum, err error) {
 	client, err := s.dial(ctx, host, true)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *survey) askSentinel(ctx context.Context, host string) (master string, q
 	return master, quorum, nil
 }
 
-// lookAtCluster queries the first node that answers for the state of the cluster.
+// lookAtCluster asks the first node that replies for the state of the cluster.
 func (s *survey) lookAtCluster(ctx context.Context, servers []*server) {
 	if s.store.Conn().Mode() != rediscore.InCluster {
 		return
@@ -100,7 +100,7 @@ func (s *survey) lookAtCluster(ctx context.Context, servers []*server) {
 	}
 }
 
-// judgeSlots reads the reply to CLUSTER INFO.
+// judgeSlots judges the reply to CLUSTER INFO.
 func (s *survey) judgeSlots(state info) {
 	well, suspect := state.number("cluster_slots_ok"), state.number("cluster_slots_pfail")
 	switch {
@@ -114,8 +114,8 @@ func (s *survey) judgeSlots(state info) {
 	}
 }
 
-// parseNodes reads the reply to CLUSTER NODES: how many replicas that are well
-// each master with slots has, by its address.
+// parseNodes parses the reply to CLUSTER NODES. It returns the number of healthy replicas of each
+// master with slots, by the master's address.
 func parseNodes(text string) map[string]int {
 	masters, replicas := map[string]string{}, map[string]int{} // by ID
 	for line := range strings.Lines(verbatim(text)) {
@@ -139,7 +139,7 @@ func parseNodes(text string) map[string]int {
 	return counts
 }
 
-// judgeNodes reads what parseNodes returns.
+// judgeNodes judges the result of parseNodes.
 func (s *survey) judgeNodes(replicas map[string]int) {
 	var alone []string
 	for _, addr := range slices.Sorted(maps.Keys(replicas)) {

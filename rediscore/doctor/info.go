@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// An info is the reply to INFO: values by their keys.
+// An info is the reply to INFO: values by key.
 type info map[string]string
 
 func parseInfo(text string) info {
@@ -21,19 +21,19 @@ func parseInfo(text string) info {
 	return i
 }
 
-// verbatim takes off what a text in RESP 3 begins with.
+// verbatim removes the prefix of a verbatim string in RESP 3.
 func verbatim(text string) string { return strings.TrimPrefix(text, "txt:") }
 
-// number returns 0 for what is missing or no number.
+// number returns 0 if the value is missing or not a number.
 func (i info) number(key string) int64 {
 	n, _ := strconv.ParseInt(i[key], 10, 64)
 	return n
 }
 
-// isReplica reports whether the server follows another.
+// isReplica reports whether the server is a replica.
 func (i info) isReplica() bool { return i["role"] == "slave" }
 
-// product returns what the server is called and its version, for people.
+// product returns the server's name and version, for people.
 func (i info) product() string {
 	name := i["server_name"]
 	if name == "" {
@@ -48,23 +48,23 @@ func (i info) product() string {
 	return name + ", compatible with " + i["redis_version"]
 }
 
-// oldest is the first version of the commands that the scripts use.
+// oldest is the first version that has all commands of the scripts.
 var oldest = []int{6, 2}
 
-// newEnough compares the version that the server claims to be compatible
-// with, whatever it is called. known is false if it claims none.
+// newEnough reports whether the version with which the server claims to be compatible, whatever its
+// name, is at least oldest. known is false if it claims none.
 func (i info) newEnough() (enough, known bool) {
 	var major, minor int
 	_, err := fmt.Sscanf(i["redis_version"], "%d.%d", &major, &minor)
 	return slices.Compare([]int{major, minor}, oldest) >= 0, err == nil
 }
 
-// A replica is what a master reports of one of its replicas.
+// A replica is a master's report of one of its replicas.
 type replica struct {
 	addr   string
 	online bool
-	behind int64 // bytes of the log that it has not acknowledged
-	silent int64 // seconds since it acknowledged anything
+	behind int64 // bytes of the replication log that the replica has not acknowledged
+	silent int64 // seconds since the replica last acknowledged
 }
 
 func (i info) replicas() []replica {

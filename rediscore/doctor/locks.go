@@ -10,19 +10,18 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
 
-// probeTTL is the TTL of what the checks make.
+// probeTTL is the TTL of the leases and tokens that the checks make.
 const probeTTL = 10 * time.Second
 
-// tryLocks runs the operations on a name of its own, one after the other.
+// tryLocks tries the operations on a lock with a random name.
 func (s *survey) tryLocks(ctx context.Context) {
 	name := driver.ProbePrefix + string(lockinfo.NewLeaseID())
-	// A name that was never used before, and will not be again, needs no last
-	// token.
+	// The name has never been used and will not be used again, so it needs no last token.
 	defer s.erase(ctx, s.store.Keys().Of(strings.Fields(keys.State), name, ""))
 	s.try(ctx, "locks", "acquire, wait, refresh, extend, downgrade, inspect, release, complete and recall do what they should", s.lockSteps(name)...)
 }
 
-// lockSteps are the operations on a lock: one acquires it, another waits for it
+// lockSteps returns the operations on a lock. One lease ID acquires the lock; another waits for it
 // and is handed it.
 func (s *survey) lockSteps(name string) []step {
 	first := driver.AcquireRequest{
@@ -59,7 +58,7 @@ func (s *survey) lockSteps(name string) []step {
 			shared := lock.Mode == lockinfo.Shared && len(lock.Holders) == 1 && lock.Holders[0].Token == token
 			return expect(err, shared && lock.QueueLength == 1, lock)
 		}},
-		{"release", func(ctx context.Context) error { // hands the lock over to the one that waits
+		{"release", func(ctx context.Context) error { // hands the lock over to the waiter
 			if err := s.Release(ctx, driver.ReleaseRequest{Name: name, LeaseID: first.LeaseID}); err != nil {
 				return err
 			}
@@ -78,12 +77,12 @@ func (s *survey) lockSteps(name string) []step {
 	}
 }
 
-// newProof draws one that is of no secret.
+// newProof returns a random proof that belongs to no secret.
 func newProof() driver.Proof {
 	return driver.Proof(lockinfo.NewLeaseID()) + driver.Proof(lockinfo.NewLeaseID())
 }
 
-// tryVault runs the operations on one-time tokens of its own.
+// tryVault tries the operations on its own one-time tokens.
 func (s *survey) tryVault(ctx context.Context) {
 	proof, revoked := newProof(), newProof().Digest()
 	spent := proof.Digest()

@@ -15,13 +15,13 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
 
-// Check looks at the server of a member as Diagnose does, and tries the requests
-// of a quorum on a lock of a random name, of which it removes all traces that it
-// may remove. Quarantine is that of the quorum; like any proposal, the check
-// begins it if the server has lost its memory.
+// Check checks the server of a member as Diagnose does. It also tries the requests of a quorum on a
+// lock with a random name, and removes all traces of it that the user may remove. quarantine is the
+// quarantine of the quorum. Like any proposal, the check begins it if the server has lost its
+// memory.
 //
-// It returns the ID of the server's run, which tells servers apart. The error
-// means that the server does not answer. What is wrong with it is a finding.
+// Check returns the run ID of the server, which identifies it. An error means that the server does
+// not reply. Problems of the server are findings.
 func Check(ctx context.Context, e *rediscore.Engine, m driver.Member, req driver.DiagnoseRequest, quarantine time.Duration) (run string, d driver.Diagnosis, err error) {
 	s := &survey{Engine: e, store: e.Store(), req: req, member: true}
 	servers, closeAll, err := s.reach(ctx)
@@ -39,7 +39,7 @@ func Check(ctx context.Context, e *rediscore.Engine, m driver.Member, req driver
 	return servers[0].info["run_id"], driver.Diagnosis{Findings: s.findings}, ctx.Err()
 }
 
-// lookAtRole refuses a replica: it has the memory of another server.
+// lookAtRole reports a replica, which has the memory of another server.
 func (s *survey) lookAtRole(server *server) {
 	if server.info.isReplica() {
 		s.failed("independence", server.addr, fmt.Errorf("%w member: it is a read-only replica of %s: members are masters of their own",
@@ -47,7 +47,7 @@ func (s *survey) lookAtRole(server *server) {
 	}
 }
 
-// tryMember runs the requests of a quorum on a name of its own.
+// tryMember tries the requests of a quorum on a lock with a random name.
 func (s *survey) tryMember(ctx context.Context, m driver.Member, quarantine time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, Limit)
 	defer cancel()
@@ -56,7 +56,7 @@ func (s *survey) tryMember(ctx context.Context, m driver.Member, quarantine time
 		Holder: lockinfo.Holder{Label: "holdfast doctor"}, Quarantine: quarantine,
 	}
 	defer s.erase(ctx, s.store.Keys().Of(strings.Fields(keys.Lease), req.Name, req.LeaseID))
-	// A proposal must not be far from the server's clock.
+	// The token of a proposal must be near the server's clock.
 	reply, err := s.tell(ctx, s.store.Conn(), "TIME")
 	now, ok := parseTime(reply)
 	if err == nil && !ok {
@@ -74,7 +74,7 @@ func (s *survey) tryMember(ctx context.Context, m driver.Member, quarantine time
 	}
 }
 
-// probeQuarantine proposes, and reports whether the server grants anything yet.
+// probeQuarantine proposes a lease, and reports whether the server accepts it.
 func (s *survey) probeQuarantine(ctx context.Context, m driver.Member, req driver.ProposeRequest) (admitted bool, err error) {
 	reply, err := m.Propose(ctx, req)
 	admitted = reply.Vote == driver.VoteAccepted
@@ -92,7 +92,7 @@ func (s *survey) probeQuarantine(ctx context.Context, m driver.Member, req drive
 	return admitted, nil
 }
 
-// tryRest renews and withdraws what was proposed.
+// tryRest renews and withdraws the proposed lease.
 func (s *survey) tryRest(ctx context.Context, m driver.Member, req driver.ProposeRequest) {
 	s.try(ctx, "locks", "propose, renew and withdraw do what they should",
 		step{"renew", func(ctx context.Context) error {
@@ -103,7 +103,7 @@ func (s *survey) tryRest(ctx context.Context, m driver.Member, req driver.Propos
 			token, err := m.Withdraw(ctx, driver.WithdrawRequest{Name: req.Name, LeaseID: req.LeaseID, Released: true, Token: req.Token, Lead: req.Lead})
 			return expect(err, token == req.Token, token)
 		}},
-		// INVARIANT I5: what was withdrawn is not accepted any more.
+		// INVARIANT I5: a lease that was withdrawn is not accepted again.
 		step{"propose after withdraw", func(ctx context.Context) error {
 			reply, err := m.Propose(ctx, req)
 			return expect(err, reply.Vote == driver.VoteRefused, reply)

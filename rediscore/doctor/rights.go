@@ -16,15 +16,14 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
 
-// probeLife is how long a key that tryRights makes lasts if it cannot be
-// deleted.
+// probeLife is how long a key of tryRights lasts if it cannot be deleted.
 const probeLife = "60000" // ms
 
-// A right is a command that a user must be able to run, as a text of its words. The word
-// KEY stands for a key of the check. A command without it takes none.
+// A right is a command that the user must be able to run, as its words separated by spaces. The
+// word KEY stands for the check's key. A command without it has no key.
 type right string
 
-// split returns the words before the key and those after it.
+// split returns the words before the key and those after it. keyless says that there is no key.
 func (r right) split() (words, args []string, keyless bool) {
 	words = strings.Fields(string(r))
 	at := slices.Index(words, "KEY")
@@ -39,19 +38,19 @@ func (r right) name() string {
 	return strings.ToLower(name)
 }
 
-// creates reports whether the command makes a key with no expiry, if there is none.
+// creates reports whether the command would create a missing key, with no expiry.
 func (r right) creates() bool { return r.name() == "hset" || r.name() == "rpush" }
 
-// memberRights are those that a member of a quorum needs.
+// memberRights returns the rights that a member of a quorum needs.
 func memberRights() []right {
 	member := []string{"set", "evalsha", "eval", "get", "exists", "pttl", "pexpire", "time", "scan", "del"}
 	others := func(r right) bool { return !slices.Contains(member, r.name()) }
 	return append([]right{"INFO server"}, slices.DeleteFunc(engineRights(), others)...)
 }
 
-// engineRights returns the commands in the order in which they are tried. Set
-// makes a string, so that the commands for other types are refused as of the
-// wrong type, which comes after the rights were checked, and change nothing.
+// engineRights returns the rights that an engine needs, in the order in which to try them. SET
+// makes a string. Commands for other types then change nothing: the server checks the user's rights
+// first, and then refuses the command because of the type.
 func engineRights() []right {
 	soon := strconv.FormatInt(time.Now().Add(time.Minute).UnixMilli(), 10)
 	return []right{
@@ -66,13 +65,13 @@ func engineRights() []right {
 	}
 }
 
-// historyRights are further rights of an engine that writes history.
+// historyRights returns the further rights of an engine with history.
 func historyRights() []right {
 	return []right{"RPUSH KEY x", "RPOP KEY", "LTRIM KEY 0 0", "LLEN KEY", "LRANGE KEY 0 0", "PUBSUB NUMSUB"}
 }
 
-// tryRights runs each command that the scripts need on a key of its own, and
-// names those that the user has no right to.
+// tryRights tries each of rights on a key with a random name, and reports those that the user
+// lacks.
 func (s *survey) tryRights(ctx context.Context, rights []right, others ...string) {
 	name := driver.ProbePrefix + string(lockinfo.NewLeaseID())
 	key := s.store.Keys().Lock(name)
@@ -115,7 +114,7 @@ func (s *survey) tryRights(ctx context.Context, rights []right, others ...string
 	s.found(driver.OK, "rights", "", "%s may run all commands that locks need", who)
 }
 
-// user returns who we are to the server, as far as it tells.
+// user returns the name of the user, if the server tells it.
 func (s *survey) user(ctx context.Context) string {
 	if reply, err := s.tell(ctx, s.first, "ACL", "WHOAMI"); err == nil {
 		return fmt.Sprintf("the user %q", reply)
@@ -123,7 +122,7 @@ func (s *survey) user(ctx context.Context) string {
 	return "this user"
 }
 
-// run runs one command.
+// run runs the command of a right.
 func (s *survey) run(ctx context.Context, r right, key string) error {
 	words, args, keyless := r.split()
 	if keyless {
@@ -136,8 +135,8 @@ func (s *survey) run(ctx context.Context, r right, key string) error {
 	return err
 }
 
-// dryRun returns the error that a command would have, where the server supports ACL
-// DRYRUN. Otherwise there is no finding.
+// dryRun returns the error that a command would have. It returns nil if the server does not support
+// ACL DRYRUN.
 func (s *survey) dryRun(ctx context.Context, who string, r right, key string) error {
 	name, quoted := strings.CutPrefix(who, "the user ")
 	if !quoted {
@@ -151,18 +150,18 @@ func (s *survey) dryRun(ctx context.Context, who string, r right, key string) er
 	return nil
 }
 
-// lacks reports whether the server refused because of a key or a channel, and
-// not of the command.
+// lacks reports whether the server refused because of a key or a channel, and not because of the
+// command.
 func lacks(err error, what string) bool {
 	return errors.Is(err, driver.ErrPermission) && !strings.Contains(err.Error(), "to run the") && strings.Contains(rediscore.ServerSays(err), what)
 }
 
-// noAnswer reports whether err is not a reply of the server.
+// noAnswer reports whether err is not an error reply of the server.
 func noAnswer(err error) bool {
 	return rediscore.ServerSays(err) == "" && !errors.Is(err, driver.ErrPermission)
 }
 
-// tryMessages subscribes, publishes and waits for the message.
+// tryMessages subscribes, publishes a message and waits for it.
 func (s *survey) tryMessages(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, Limit)
 	defer cancel()
@@ -170,7 +169,7 @@ func (s *survey) tryMessages(ctx context.Context) {
 	who := s.user(ctx)
 	channel := s.store.Keys().Inboxes() + string(lockinfo.NewLeaseID())
 	session := s.first.Dedicate()
-	defer session.Close() // it has a subscription
+	defer session.Close() // it may still be subscribed
 	came := make(chan struct{}, 1)
 	told := func(string, string) {
 		select {

@@ -14,17 +14,17 @@ import (
 )
 
 const (
-	lookKeys  = 8192 // that SCAN looks at on one master
-	lookNames = 1024 // of them, whose locks are inspected
+	lookKeys  = 8192 // keys to scan on each master
+	lookNames = 1024 // names to inspect on each master, about
 )
 
-// A sample is what some of the names of the store are like.
+// A sample sums up some of the names of the store.
 type sample struct {
 	fences, held, queued int64
-	whole                bool   // all keys were looked at
-	strange              string // a name in another layout
+	whole                bool   // all keys were scanned
+	strange              string // a name in a layout of another version
 	lead                 time.Duration
-	leader               string // the name whose token leads most
+	leader               string // the name whose token is furthest ahead
 }
 
 // lookAtKeys samples the names of each master.
@@ -51,8 +51,8 @@ func (s *survey) lookAtKeys(ctx context.Context, servers []*server) {
 	}
 }
 
-// tokenFinding judges by how much tokens lead the clock. One that was granted
-// in the order of time never does.
+// tokenFinding judges how far tokens are ahead of the clock. A token that follows the clock never
+// is.
 func tokenFinding(lead time.Duration, leader string) driver.Finding {
 	f := driver.Finding{Key: "tokens", Measures: map[string]time.Duration{"lead": lead}, Text: "none leads the server's clock"}
 	switch {
@@ -66,7 +66,7 @@ func tokenFinding(lead time.Duration, leader string) driver.Finding {
 	return f
 }
 
-// sample adds what is on one master.
+// sample adds names of one master to all.
 func (s *survey) sample(ctx context.Context, server *server, all *sample) error {
 	seen := map[string]bool{}
 	cursor := uint64(0)
@@ -93,7 +93,7 @@ func (s *survey) sample(ctx context.Context, server *server, all *sample) error 
 	return nil
 }
 
-// count adds what some names are like.
+// count adds the given names to all.
 func (s *survey) count(ctx context.Context, server *server, names []string, all *sample) error {
 	ctx, cancel := context.WithTimeout(ctx, Limit)
 	defer cancel()

@@ -11,15 +11,15 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 )
 
-// lagLimit is how many seconds a replica may be silent before it is warned of.
-// A replica that is well acknowledges every second.
+// lagLimit is how many seconds a replica may be silent without a warning. A healthy replica
+// acknowledges every second.
 const lagLimit = 5
 
 // lookAt checks one server.
 func (s *survey) lookAt(ctx context.Context, server *server) {
 	if server.err != nil {
-		// Where locks need it, others fail: of a single server reach, of a
-		// cluster the slots.
+		// If locks need this server, another check fails: reach for a single server, the slots for
+		// a cluster.
 		s.found(driver.Warn, "server", server.addr, "it does not answer: %s: see whether it runs", server.err)
 		return
 	}
@@ -104,13 +104,13 @@ func (s *survey) lookAtReplicas(ctx context.Context, server *server) {
 	if err != nil {
 		rule = hidden(err) + " at min-replicas-to-write"
 	}
-	// A node of a cluster stops by itself when it sees too few of the others.
+	// A node of a cluster stops by itself when it reaches too few of the others.
 	goesOn := err == nil && (least == "0" || lag == "0") && s.store.Conn().Mode() != rediscore.InCluster
 	s.add(replicasFinding(server, rule, goesOn))
 }
 
-// replicasFinding reports the state of a master's replicas. goesOn: it grants locks even
-// if it reaches none of them.
+// replicasFinding reports the state of a master's replicas. goesOn says that the master grants
+// locks even if it reaches no replica.
 func replicasFinding(server *server, rule string, goesOn bool) driver.Finding {
 	replicas := server.info.replicas()
 	counts := map[string]int64{"replicas": int64(len(replicas))}
@@ -142,7 +142,7 @@ func replicasFinding(server *server, rule string, goesOn bool) driver.Finding {
 	return f
 }
 
-// config returns a setting of a server.
+// config returns a setting of the server.
 func (s *survey) config(ctx context.Context, server *server, name string) (string, error) {
 	reply, err := s.tell(ctx, server.client, "CONFIG", "GET", name)
 	if err != nil {

@@ -22,29 +22,27 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/internal/lua"
 )
 
-// A member is one Redis or Valkey server as a member of a quorum; see package
-// quorumlock. Use New or On to make one. It keeps leases under the same keys as
-// a rediscore.Engine, so that both exclude each other, but a name should be used
-// through one of the two only: a waiter in an Engine's queue gets no message
-// when a member ends a lease.
+// A member is one Redis or Valkey server as a member of a quorum; see package quorumlock. Use New
+// or On to make one. It uses the same keys as a rediscore.Engine, so that the two exclude each
+// other. A name should still be used through only one of them: a waiter in an Engine's queue
+// receives no message when a member ends a lease.
 //
-// The server must be a master of its own, with no replica of another member,
-// and not part of a Redis Cluster. It has one key more than the package's
-// documentation lists, which says until when it is in quarantine:
-// Pholdfast:{member}:marker. Besides evalsha, eval, exists, get, set, del,
-// pttl, pexpire and time, the user needs the right to info.
+// The server must be a master of its own, not in a Redis Cluster, and must not have a replica that
+// is another member. It has one key in addition to those in the package's documentation,
+// Pholdfast:{member}:marker, which records the end of its quarantine. Besides evalsha, eval,
+// exists, get, set, del, pttl, pexpire and time, the user needs the right to info.
 //
 // It is safe for concurrent use.
 type member struct {
-	addr    string // of the server; "" if the *rediscore.Engine knows it
+	addr    string // of the server; "" if the engine knows it
 	open    func(context.Context) (*rediscore.Engine, error)
 	scripts lua.Member
 
-	losses driver.Losses // of the *rediscore.Engine's, once there is one
+	losses driver.Losses // those of engine, once there is one
 
 	mu     sync.Mutex        // guards the rest
 	engine *rediscore.Engine // nil until the server has been reached
-	dial   *dialing          // the attempt to reach it that is under way, or nil
+	dial   *dialing          // the attempt in progress, or nil
 	closed bool
 }
 
@@ -55,7 +53,7 @@ const dialLimit = 3 * time.Second
 type dialing struct {
 	done   chan struct{} // closed when it has ended
 	cancel context.CancelFunc
-	err    error // to be read when it has ended
+	err    error // valid when done is closed
 }
 
 var (
@@ -65,10 +63,9 @@ var (
 	_ driver.LossTeller = (*member)(nil)
 )
 
-// New returns a member on a server that open connects to when it is needed. One
-// that cannot be reached makes requests fail with ErrUnavailable until it can.
-// addr is what the member is called. An engine that is not of package redislock or
-// goredislock makes them fail with ErrInvalid.
+// New returns a member on a server. The member calls open to connect when it needs the server.
+// While the server is unreachable, requests fail with ErrUnavailable. addr is the member's name. If
+// the engine is not of package redislock or goredislock, requests fail with ErrInvalid.
 func New(addr string, open func(context.Context) (driver.Engine, error)) driver.Member {
 	return &member{addr: addr, scripts: lua.ForMember(), open: func(ctx context.Context) (*rediscore.Engine, error) {
 		e, err := open(ctx)
@@ -79,8 +76,8 @@ func New(addr string, open func(context.Context) (driver.Engine, error)) driver.
 	}}
 }
 
-// On returns a member on an engine's server. Close closes the *rediscore.Engine. An engine that is
-// not of package redislock or goredislock is ErrInvalid.
+// On returns a member on an engine's server. The member's Close closes the engine. If the engine is
+// not of package redislock or goredislock, the error wraps driver.ErrInvalid.
 func On(e driver.Engine) (driver.Member, error) {
 	found, err := inRedis(e)
 	if err != nil {
@@ -99,8 +96,8 @@ func inRedis(e driver.Engine) (*rediscore.Engine, error) {
 	return found.InRedis(), nil
 }
 
-// connect returns the *rediscore.Engine. It fails, certain that nothing was sent, if the
-// server cannot be reached before ctx ends.
+// connect returns the engine. If the server cannot be reached before ctx ends, it returns an error
+// that says that nothing was sent.
 func (m *member) connect(ctx context.Context) (*rediscore.Engine, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -130,7 +127,7 @@ func (m *member) connect(ctx context.Context) (*rediscore.Engine, error) {
 	return m.connect(ctx)
 }
 
-// startDial tries to reach the server. m.mu is held.
+// startDial starts an attempt to connect. m.mu is held.
 func (m *member) startDial() {
 	ctx, cancel := context.WithTimeout(context.Background(), dialLimit)
 	dial := &dialing{done: make(chan struct{}), cancel: cancel}
@@ -156,7 +153,7 @@ func (m *member) use(e *rediscore.Engine) {
 	e.OnLoss(m.losses.Tell) // until both are closed
 }
 
-// checkMember refuses stores that cannot be a member.
+// checkMember returns an error if the store cannot be a member.
 func checkMember(e *rediscore.Engine) error {
 	if e.Store().Conn().Mode() == rediscore.InCluster {
 		return fmt.Errorf("%w member: it is a Redis Cluster, whose masters lose their memory one by one: use servers of their own", driver.ErrInvalid)
@@ -193,13 +190,12 @@ func (m *member) String() string {
 	return strings.Join(slices.Sorted(maps.Keys(m.engine.Store().Conn().Nodes())), ",")
 }
 
-// Capabilities implements driver.Member. What else an Engine can do is of no
-// use in a quorum.
+// Capabilities implements driver.Member. A quorum has no use for the engine's other capabilities.
 func (m *member) Capabilities() driver.Capabilities {
 	return driver.Capabilities{Break: true, Losses: true, List: true}
 }
 
-// on returns what f returns of the engine.
+// on calls f with the engine.
 func on[T any](ctx context.Context, m *member, f func(*rediscore.Engine) (T, error)) (none T, err error) {
 	e, err := m.connect(ctx)
 	if err != nil {
@@ -213,7 +209,7 @@ func (m *member) Inspect(ctx context.Context, name string) (lockinfo.LockState, 
 	return on(ctx, m, func(e *rediscore.Engine) (lockinfo.LockState, error) { return e.Inspect(ctx, name) })
 }
 
-// Break implements driver.Breaker, with the member's duty to the counter.
+// Break implements driver.Breaker. It lifts the counter, as a member must.
 func (m *member) Break(ctx context.Context, req driver.BreakRequest) ([]lockinfo.Broken, error) {
 	return on(ctx, m, func(e *rediscore.Engine) ([]lockinfo.Broken, error) {
 		return e.BreakAndLift(ctx, req, 2*driver.MaxTokenLead)

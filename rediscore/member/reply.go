@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 )
 
-// The functions of this file read the replies that the headers of the scripts
-// describe. A reply of another form leaves the outcome unknown.
+// The functions in this file read the replies that the headers of the scripts describe. After a
+// reply of another form the outcome is unknown.
 
 func parsePropose(reply any) (driver.ProposeReply, error) {
 	var outcome, limit, counter, clock, token, left, us, closed int64

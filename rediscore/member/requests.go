@@ -42,7 +42,7 @@ func (m *member) Propose(ctx context.Context, req driver.ProposeRequest) (driver
 	return answer, err
 }
 
-// Renew implements driver.Member. All requests go out as one command.
+// Renew implements driver.Member. All requests go in one command.
 func (m *member) Renew(ctx context.Context, reqs []driver.RenewRequest) []driver.RenewReply {
 	e, err := m.connect(ctx)
 	if err != nil {
@@ -62,7 +62,7 @@ func (m *member) Renew(ctx context.Context, reqs []driver.RenewRequest) []driver
 	return replies
 }
 
-// appendRenewal adds what member_renew.lua wants of a request.
+// appendRenewal adds the arguments that member_renew.lua reads.
 func appendRenewal(args []string, req driver.RenewRequest) []string {
 	holder := ""
 	if req.Repair {

@@ -1,5 +1,5 @@
-// Package redisfence guards keys in Redis and Valkey: it refuses what a holder
-// with a stale token asks for.
+// Package redisfence guards keys in Redis and Valkey: it refuses the requests of a holder with a
+// stale token.
 //
 //	guard.go           Guard: Advance, Set, Delete
 //	script.go          Script: what a holder runs under the guard; the reply
@@ -23,32 +23,28 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
 
-// A Guard changes keys in Redis or Valkey on behalf of lease holders, and
-// refuses those whose token is stale. The check and the change are one script
-// call: nothing comes between them.
+// A Guard changes keys in Redis or Valkey for lease holders, and refuses a holder whose token is
+// stale. The check and the change are one script call: nothing comes between them.
 //
-// The resource is a key of any type. Beside it the guard keeps its mark: the
-// greatest token that it has seen, with the lease ID. A claim is accepted if
-// its token is greater than the mark, or equal with the same lease ID, and
-// then becomes the mark. A stale claim gets a *[fence.StaleError] and changes
-// nothing.
+// The resource is a key of any type. The guard stores its mark in another key: the greatest token
+// that it has seen, with the lease ID. A claim is accepted if its token is greater than the mark,
+// or equal with the same lease ID; it then becomes the mark. A stale claim gets a
+// *[fence.StaleError] and changes nothing.
 //
 // A client that reads a resource before it writes must call Advance before it
 // reads, or do both in one Script: a check on write alone loses updates. Read
 // from the master; a replica may be behind.
 //
-// The mark lives as long as the resource, and for driver.TokenMemory after
-// it was deleted or expired. That holds as long as the resource is created
-// and deleted, and its TTL is changed, through a Guard. The resource must not
-// have the name of its lock where both are in one database under one prefix:
-// they would be the same key. Such a call is refused with ErrInvalid.
+// The mark lives as long as the resource, and for driver.TokenMemory after the resource was deleted
+// or expired. That holds as long as programs create and delete the resource, and change its TTL,
+// through a Guard. If the resource and its lock are in one database under one prefix, the resource
+// must not have the lock's name: both would be the same key. Such a call is refused with
+// ErrInvalid.
 //
-// Where a method returns an error that wraps driver.ErrUnavailable,
-// ErrInvalid, ErrPermission, ErrKindMismatch or ErrClosed, the resource is
-// unchanged; the mark may have been raised. Every other error but a
-// StaleError leaves the outcome unknown. The same call may then be repeated
-// by the same holder; if the repeat is refused as stale, the first may still
-// have been carried out.
+// If a method returns an error that wraps driver.ErrUnavailable, ErrInvalid, ErrPermission,
+// ErrKindMismatch or ErrClosed, the resource is unchanged; the mark may have been raised. After any
+// other error but a StaleError the outcome is unknown. The same holder may then repeat the call. If
+// the repeat is refused as stale, the first call may still have been carried out.
 //
 // A Guard is safe for concurrent use. It needs no Close.
 type Guard struct {
@@ -61,19 +57,18 @@ type Guard struct {
 
 // Options configure a Guard. Nil is default; a zero field is default.
 type Options struct {
-	// Prefix comes before every key, as in rediscore.Options. Default: none,
-	// whatever prefix the locks have.
+	// Prefix comes before every key, as in rediscore.Options. Default: none, even if the locks have
+	// a prefix.
 	Prefix string
 
-	// Observer receives each claim that was accepted or refused. Default:
-	// nobody.
+	// Observer receives each claim that was accepted or refused. Default: none.
 	Observer observe.Observer
 }
 
-// New returns a guard for resources in the store of an engine of package redislock or
-// goredislock, on the engine's connection. Another engine and a bad option are
-// driver.ErrInvalid. New does not block. After the engine's Close all calls of the guard
-// fail with ErrClosed.
+// New returns a guard for resources in the store of an engine of package redislock or goredislock,
+// on the engine's connection. If the engine is another one or an option is bad, the error wraps
+// driver.ErrInvalid. New does not block. After the engine's Close all calls of the guard fail with
+// ErrClosed.
 func New(e driver.Engine, opts *Options) (*Guard, error) {
 	inRedis, ok := e.(interface{ InRedis() *rediscore.Engine })
 	if !ok {
@@ -99,18 +94,17 @@ var (
 	guardDeleteLua string
 )
 
-// Advance makes the resource store the claim's token. When it has returned
-// nil, no earlier holder can change the resource any more, so that what is
-// read from then on stays true until a later holder advances. The resource
-// need not exist. Advance may be repeated.
+// Advance makes the resource store the claim's token. When it has returned nil, no earlier holder
+// can change the resource any more. So a value that is read after that stays current until a later
+// holder advances. The resource need not exist. Advance may be repeated.
 func (g *Guard) Advance(ctx context.Context, resource string, c fence.Claim) error {
 	_, err := g.run(ctx, g.advance, resource, c, nil, nil)
 	return single(resource, err)
 }
 
-// Set gives the resource a string value, as SET does: with a positive ttl it
-// expires, rounded up to a millisecond; with 0 it does not, even if it did
-// before. It advances as well.
+// Set gives the resource a string value, as SET does. With a positive ttl, rounded up to a
+// millisecond, the resource expires. With 0 it does not, even if it had a TTL before. Set also
+// advances.
 func (g *Guard) Set(ctx context.Context, resource string, c fence.Claim, value string, ttl time.Duration) error {
 	if ttl < 0 {
 		return guardError(resource, fmt.Errorf("%w TTL: %s is negative; want 0 for none", driver.ErrInvalid, ttl))
@@ -122,16 +116,15 @@ func (g *Guard) Set(ctx context.Context, resource string, c fence.Claim, value s
 	return single(resource, err)
 }
 
-// Delete removes the resource, of whatever type it is. It is not an error if
-// the resource does not exist. The mark outlives it by driver.TokenMemory. It
-// advances as well.
+// Delete removes the resource, whatever its type. It is not an error if the resource does not
+// exist. The mark remains for driver.TokenMemory. Delete also advances.
 func (g *Guard) Delete(ctx context.Context, resource string, c fence.Claim) error {
 	_, err := g.run(ctx, g.delete, resource, c, nil, nil)
 	return single(resource, err)
 }
 
-// single returns the error of a body that is one command: unlike a Script's,
-// its failure means that it did nothing.
+// single converts the error of a body that is a single command. Unlike a Script, such a body has
+// changed nothing if it fails.
 func single(resource string, err error) error {
 	var failed *ScriptError
 	if errors.As(err, &failed) {
@@ -140,7 +133,7 @@ func single(resource string, err error) error {
 	return err
 }
 
-// run runs the script if the claim is not stale, and tells the observer.
+// run runs the script if the claim is not stale, and reports the claim to the observer.
 func (g *Guard) run(ctx context.Context, s *Script, resource string, c fence.Claim, others, args []string) (any, error) {
 	if err := g.enter(ctx, resource, c, others); err != nil {
 		return nil, guardError(resource, err)
@@ -173,7 +166,7 @@ func (g *Guard) run(ctx context.Context, s *Script, resource string, c fence.Cla
 	return answer.value, nil
 }
 
-// enter returns an error if the guard may send no request.
+// enter returns an error if the guard must not send the request.
 func (g *Guard) enter(ctx context.Context, resource string, c fence.Claim, others []string) error {
 	if err := g.store.Enter(ctx, resource); err != nil {
 		return err
@@ -192,7 +185,7 @@ func (g *Guard) enter(ctx context.Context, resource string, c fence.Claim, other
 	if c == nil {
 		return fmt.Errorf("%w claim: it is nil", driver.ErrInvalid)
 	}
-	// INVARIANT I2: only such tokens are exact in the script.
+	// INVARIANT I2: only tokens in this range are exact in the script.
 	if token := c.Token(); token == 0 || token > driver.MaxToken {
 		return fmt.Errorf("%w token %d: want 1 to %d", driver.ErrInvalid, token, driver.MaxToken)
 	}
@@ -202,7 +195,7 @@ func (g *Guard) enter(ctx context.Context, resource string, c fence.Claim, other
 	return nil
 }
 
-// guardError names the resource.
+// guardError adds the resource to an error.
 func guardError(resource string, err error) error {
 	return fmt.Errorf("redisfence: resource %.40q: %w", resource, err)
 }

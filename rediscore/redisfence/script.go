@@ -10,50 +10,47 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/internal/lua"
 )
 
-// A Script is Lua code that a Guard runs for holders whose token is not
-// stale. It is safe for concurrent use.
+// A Script is Lua code that a Guard runs for a holder whose token is not stale. It is safe for
+// concurrent use.
 type Script struct{ lua *lua.Script }
 
-// NewScript prepares the body of a script, in the Lua of the server. The body
-// finds the resource's key in KEYS[1], the keys given to Run after it in
-// KEYS[2] and further, and the arguments given to Run in ARGV[1] and further;
-// the guard's own keys and arguments are hidden. It may return a value. It
-// must not begin with a shebang line. Prepare a script once and keep it: it
-// is sent in full only to a server that does not know it.
+// NewScript prepares the body of a script, in the Lua of the server. KEYS[1] is the resource's key,
+// and the keys given to Run follow it. ARGV has the arguments given to Run. The guard's own keys
+// and arguments are hidden. The body may return a value. It must not begin with a shebang line.
+// Prepare a script once and keep it: its text is sent only to a server that does not know it.
 //
 // An empty body only advances.
 func NewScript(body string) *Script {
-	// On one line with the body's first, so that the server's errors name the
-	// right lines of it.
+	// The wrapper shares the body's first line, so that the server's errors have the body's line
+	// numbers.
 	return &Script{lua.New("local function body(KEYS, ARGV) " + body + "\nend\n" + guardLua)}
 }
 
-// Run runs the script if the claim is not stale, and returns its value: an
-// int64, a string, nil, or a []any of them. The check and the script are one
-// atomic step. Every key that the script uses must be given in keys; in a
-// Redis Cluster all must be in the slot of the resource.
+// Run runs the script if the claim is not stale, and returns its value: an int64, a string, nil, or
+// a []any of these. The check and the script are one atomic step. keys must have every key that the
+// script uses; in a Redis Cluster all must be in the slot of the resource.
 //
-// If the script raises or returns an error, Run returns a *ScriptError, and
-// what the script wrote before stays written: the server undoes nothing.
+// If the script raises or returns an error, Run returns a *ScriptError. The server does not undo
+// what the script wrote before that.
 func (g *Guard) Run(ctx context.Context, s *Script, resource string, c fence.Claim, keys, args []string) (any, error) {
 	return g.run(ctx, s, resource, c, keys, args)
 }
 
 // A ScriptError is an error that a Script raised or returned.
 type ScriptError struct {
-	Text string // as the server tells it
+	Text string // the server's text
 }
 
 func (e *ScriptError) Error() string {
 	return fmt.Sprintf("the script failed; what it wrote before stays: %s", e.Text)
 }
 
-// A guardAnswer is what guard.lua decided.
+// A guardAnswer is the parsed reply of guard.lua.
 type guardAnswer struct {
 	stale   bool
 	current uint64       // if stale: the mark
-	value   any          // if not: of the body
-	failed  *ScriptError // if not: the body's error, or nil
+	value   any          // if not stale: the body's value
+	failed  *ScriptError // if not stale: the body's error, or nil
 }
 
 // parseGuard reads the reply of guard.lua.

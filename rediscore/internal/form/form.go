@@ -1,5 +1,5 @@
-// Package form writes values as the store keeps them, reads them back, and explains
-// errors of those that cannot be read.
+// Package form formats values for the store, parses them, and returns the errors for values that
+// cannot be parsed.
 package form
 
 import (
@@ -14,17 +14,16 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// MaxTTL bounds what is taken for a TTL: the greatest that fits into a
-// time.Duration, in whole milliseconds.
+// MaxTTL is the greatest accepted TTL: the greatest time.Duration in whole milliseconds.
 const MaxTTL = (1<<63 - 1) / time.Millisecond * time.Millisecond
 
-// MS writes a duration as decimal milliseconds.
+// MS formats a duration as decimal milliseconds.
 func MS(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
-// US writes a duration as decimal microseconds.
+// US formats a duration as decimal microseconds.
 func US(d time.Duration) string { return strconv.FormatInt(d.Microseconds(), 10) }
 
-// Flag writes 1 for yes.
+// Flag returns "1" for true and "0" for false.
 func Flag(yes bool) string {
 	if yes {
 		return "1"
@@ -32,10 +31,10 @@ func Flag(yes bool) string {
 	return "0"
 }
 
-// Token writes a token in decimal.
+// Token formats a token in decimal.
 func Token(token uint64) string { return strconv.FormatUint(token, 10) }
 
-// ReadToken reads a token in decimal.
+// ReadToken parses a decimal token.
 func ReadToken(s string) (uint64, error) {
 	token, err := strconv.ParseUint(s, 10, 64)
 	if err != nil || token > driver.MaxToken {
@@ -44,8 +43,8 @@ func ReadToken(s string) (uint64, error) {
 	return token, nil
 }
 
-// A Holders writes holders, and remembers the last one: most clients are always the
-// same. The zero Holders is ready, and safe for concurrent use.
+// Holders formats holders, and caches the latest one, because the requests of a client mostly have
+// the same holder. The zero Holders is ready to use, and safe for concurrent use.
 type Holders struct{ last atomic.Pointer[written] }
 
 type written struct {
@@ -53,26 +52,26 @@ type written struct {
 	text   string
 }
 
-// Text writes a holder.
+// Text formats a holder.
 func (w *Holders) Text(h lockinfo.Holder) string {
 	if last := w.last.Load(); last != nil && same(last.holder, h) {
 		return last.text
 	}
 	last := &written{h, holders.Text(h)}
-	last.holder.Labels = maps.Clone(h.Labels) // the caller's may change
+	last.holder.Labels = maps.Clone(h.Labels) // the caller may change its map
 	w.last.Store(last)
 	return last.text
 }
 
-// same reports whether two holders are written alike.
+// same reports whether two holders have the same text.
 func same(a, b lockinfo.Holder) bool {
 	return a.Host == b.Host && a.PID == b.PID && a.User == b.User && a.Program == b.Program && a.Label == b.Label && a.Reason == b.Reason &&
 		a.Person == b.Person && a.Caller == b.Caller && a.Once == b.Once && a.Fingerprint == b.Fingerprint &&
 		maps.Equal(a.Labels, b.Labels)
 }
 
-// ExpiresIn turns the milliseconds that a key has left into a duration. A key
-// that has none left still lives for a part of a millisecond.
+// ExpiresIn converts the milliseconds until a key expires into a duration. A key with 0 ms left
+// still lives for a fraction of a millisecond.
 func ExpiresIn(ms int64) time.Duration {
 	if ms < 0 || ms > MaxTTL.Milliseconds() {
 		return lockinfo.Never
@@ -80,14 +79,14 @@ func ExpiresIn(ms int64) time.Duration {
 	return time.Duration(max(ms, 1)) * time.Millisecond
 }
 
-// Ago turns the microseconds since an instant into a duration, which is never
-// negative: a clock that went back has not reached the instant yet.
+// Ago converts the microseconds since an instant into a duration. It is not negative even if the
+// clock went back to before the instant.
 func Ago(us int64) time.Duration {
 	return time.Duration(min(max(us, 0), MaxTTL.Microseconds())) * time.Microsecond
 }
 
-// Read reports whether a reply is a list of as many items as there are places
-// to put them, of their types: each place is an *int64, *string, *[]any or *any.
+// Read reports whether a reply is a list with one item of the right type for each of places, and
+// stores the items there. Each place is an *int64, *string, *[]any or *any.
 func Read(reply any, places ...any) (ok bool) {
 	items, ok := reply.([]any)
 	ok = ok && len(items) == len(places)
@@ -106,12 +105,12 @@ func Read(reply any, places ...any) (ok bool) {
 	return ok
 }
 
-// Malformed reports a reply that no script of ours gives.
+// Malformed returns the error for a reply that no script of holdfast gives.
 func Malformed(op string, reply any) error {
 	return fmt.Errorf("the server's reply to %s makes no sense: %.100q", op, fmt.Sprint(reply))
 }
 
-// WrongKind reports leases or places of another kind.
+// WrongKind returns the error for a name whose leases or places are of another kind.
 func WrongKind(limit int64) error {
 	if limit == 0 {
 		return fmt.Errorf("%w: the name is in use as a lock, not as a semaphore; use another name", driver.ErrKindMismatch)
@@ -119,7 +118,7 @@ func WrongKind(limit int64) error {
 	return fmt.Errorf("%w: the name is in use as a semaphore of %d permits; use the same limit or another name", driver.ErrKindMismatch, limit)
 }
 
-// NoLastToken reports a last token that is not a number below MaxToken.
+// NoLastToken returns the error for a last token that is not a number up to MaxToken.
 func NoLastToken() error {
 	return fmt.Errorf("%w: the key of its last token holds no usable token: another program wrote to it; delete it, and acquire with a MinToken that the resource has seen",
 		driver.ErrKindMismatch)

@@ -1,4 +1,4 @@
-// Package keys names the keys of a store, and the slots that they are in.
+// Package keys has the names of a store's keys, and their slots.
 package keys
 
 import (
@@ -11,23 +11,23 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// reserved begins, after the prefix, every key that is not a lock.
+// reserved follows the prefix in every key that is not a lock.
 const reserved = "holdfast:{"
 
-// A Kind is what a key of a name is for. Its text is in the key, and its name
-// in scripts is the same in capital letters; see package lua.
+// A Kind is the purpose of a key of a name. The key contains its text. In scripts its name is the
+// text in capital letters; see package lua.
 type Kind = string
 
 const (
-	Lock      Kind = "lock" // the key that clients which know nothing of holdfast use
+	Lock      Kind = "lock" // the key that clients other than holdfast use
 	Fence     Kind = "fence"
 	Holders   Kind = "holders"
 	Queue     Kind = "queue"
 	Detail    Kind = "detail"
 	Record    Kind = "record"
 	Broken    Kind = "broken"
-	History   Kind = "history"   // what has happened to leases; see HistorySuffix
-	Crowd     Kind = "crowd"     // and to those who waited
+	History   Kind = "history"   // events of leases; see HistorySuffix
+	Crowd     Kind = "crowd"     // events of waiters
 	Cancelled Kind = "cancelled" // of a lease ID
 	Mark      Kind = "mark"      // of a resource; see package redisfence
 	Marker    Kind = "marker"    // of a whole prefix; see package member
@@ -35,8 +35,8 @@ const (
 	Payload   Kind = "payload"   // of a digest
 )
 
-// Suffixes of the key of the detail, from which scripts make those of a history. No name
-// contains a newline.
+// Suffixes that scripts add to the key of the detail for the keys of a history. No name contains a
+// newline.
 const (
 	HistorySuffix = "\nhistory"
 	CrowdSuffix   = "\ncrowd"
@@ -45,18 +45,19 @@ const (
 // Kinds that belong together.
 const (
 	State = "lock fence holders queue detail record" // of a name that is in use
-	Lease = "lock fence cancelled"                   // what a member of a quorum keeps of a lease
+	Lease = "lock fence cancelled"                   // the keys of a lease in a member of a quorum
 	Vault = "onetime payload"                        // of a one-time token
 )
 
-// Space names the keys of one prefix, and the channels of it and of a database.
+// A Space has the names of the keys of one prefix, and of the channels of the prefix and a
+// database.
 type Space struct {
 	Prefix   string
 	Database int
 }
 
-// New returns an error that wraps ErrInvalid for a prefix with which
-// a lock and its companions could be in different slots of a Redis Cluster.
+// New returns an error that wraps ErrInvalid if a lock and its companions could be in different
+// slots of a Redis Cluster under prefix.
 func New(prefix string) (Space, error) {
 	if prefix == "" {
 		return Space{}, nil
@@ -70,8 +71,8 @@ func New(prefix string) (Space, error) {
 	return Space{Prefix: prefix}, nil
 }
 
-// Check returns an error that wraps ErrInvalid for a name whose key could be
-// mistaken for a companion.
+// Check returns an error that wraps ErrInvalid if the key of name could be mistaken for a
+// companion.
 func (k Space) Check(name string) error {
 	if strings.HasPrefix(name, reserved) {
 		return fmt.Errorf("%w name: %q at its beginning is reserved", driver.ErrInvalid, reserved)
@@ -84,10 +85,10 @@ func (k Space) Of(kinds []Kind, name string, id lockinfo.LeaseID) []string {
 	return k.Append(make([]string, 0, len(kinds)), kinds, name, id)
 }
 
-// Append adds to all the keys of a name; id is for the keys of a lease ID.
+// Append appends keys of a name to all; id is for the keys of a lease ID.
 func (k Space) Append(all []string, kinds []Kind, name string, id lockinfo.LeaseID) []string {
 	lock := k.Lock(name)
-	if len(kinds) == 1 && kinds[0] == Lock { // a renewal's
+	if len(kinds) == 1 && kinds[0] == Lock { // as in a renewal
 		return append(all, lock)
 	}
 	tag := slotTag(lock)
@@ -118,7 +119,7 @@ func (k Space) Append(all []string, kinds []Kind, name string, id lockinfo.Lease
 	return all
 }
 
-// Key returns one key of a name that is of no lease ID.
+// Key returns one key of a name. The kind must not be that of a lease ID's key.
 func (k Space) Key(kind Kind, name string) string { return k.Of([]Kind{kind}, name, "")[0] }
 
 // Token returns keys of a one-time token. They belong to no lock, so the digest
@@ -131,12 +132,12 @@ func (k Space) Token(kinds []Kind, digest driver.Digest) []string {
 	return all
 }
 
-// Lock returns the key of a lock. It is exactly prefix and name, so that
-// clients that know nothing of holdfast can exclude it and be excluded.
+// Lock returns the key of a lock. It is exactly prefix and name, so that clients that know nothing
+// of holdfast and holdfast exclude each other.
 func (k Space) Lock(name string) string { return k.Prefix + name }
 
-// slotTag returns the hash tag for the companions of a key: a text without a
-// closing brace whose slot is the key's.
+// slotTag returns the hash tag for the companions of a key: a text without a closing brace that is
+// in the key's slot.
 func slotTag(key string) string {
 	if tag, ok := hashTag(key); ok {
 		return tag
@@ -144,26 +145,25 @@ func slotTag(key string) string {
 	if !strings.Contains(key, "}") {
 		return key
 	}
-	// Rare: braces that are not a hash tag, so that the server hashes the whole
-	// key.
+	// Rare: the key has braces that are not a hash tag, so the server hashes the whole key.
 	return tagOf(Slot(key))
 }
 
-// Inboxes begins the channels on which engines hear of leases that were
-// handed to them; the ID of the inbox follows. The number of the database is in it,
-// because a server has one set of channels for all its databases.
+// Inboxes returns the prefix of the channels on which engines receive messages; the ID of the
+// inbox, or a suffix below, follows. It contains the number of the database, because all databases
+// of a server share their channels.
 func (k Space) Inboxes() string {
 	return k.Prefix + "holdfast:inbox:" + strconv.Itoa(k.Database) + ":"
 }
 
-// What ends the channels that all engines share.
+// Suffixes of the channels that all engines share.
 const (
 	AllInboxes = "all"   // leases that have ended
 	Feed       = "feed"  // events
-	Heard      = "heard" // nothing: listeners to events subscribe to it too, on every node
+	Heard      = "heard" // nothing: engines that receive events also subscribe to it, on every node
 )
 
-// A Listing finds names by their keys of these kinds.
+// A Listing is the kinds of keys by which names are found.
 type Listing string
 
 const (
@@ -171,7 +171,7 @@ const (
 	Records Listing = "record"
 )
 
-// pattern matches the kinds, and perhaps others.
+// pattern returns a glob pattern that matches the kinds, and perhaps others.
 func (l Listing) pattern() string {
 	if l == Locks {
 		return "[fq][eu][ne][cu]e"
@@ -179,14 +179,14 @@ func (l Listing) pattern() string {
 	return string(l)
 }
 
-// ListPattern matches the keys of a listing of the names that begin with
-// namePrefix, and perhaps others.
+// ListPattern returns a glob pattern that matches the keys of a listing for the names that begin
+// with namePrefix, and perhaps others.
 func (k Space) ListPattern(of Listing, namePrefix string) string {
 	return globEscape(k.Prefix+reserved) + "*}:" + of.pattern() + ":" + globEscape(namePrefix) + "*"
 }
 
-// ListedName returns the name that a key of a listing belongs to. A tag
-// contains no closing brace, so the first one ends it.
+// ListedName returns the name of a listing's key. A tag contains no closing brace, so the first one
+// ends it.
 func (k Space) ListedName(of Listing, key string) (name string, ok bool) {
 	rest, ok := strings.CutPrefix(key, k.Prefix+reserved)
 	if !ok {

@@ -10,8 +10,8 @@ import (
 // Slots is how many slots every Redis Cluster has.
 const Slots = 16384
 
-// tags are texts of zeros and ones by their slots: of 16 digits there are some for every
-// slot. They are all made on first use, in some 10 ms: few names need one.
+// tags returns a text of zeros and ones for each slot; the texts of 16 digits cover all slots. All
+// are computed on first use, in about 10 ms, because few names need one.
 var tags = sync.OnceValue(func() *[Slots]string {
 	var all [Slots]string
 	for n := range 1 << 16 {
@@ -23,12 +23,12 @@ var tags = sync.OnceValue(func() *[Slots]string {
 	return &all
 })
 
-// tagOf returns a text of zeros and ones that is in a slot.
+// tagOf returns a text of zeros and ones that is in the given slot.
 func tagOf(slot uint16) string { return tags()[slot] }
 
-// hashTag returns what the server hashes instead of the whole key: the text
-// between the first opening brace and the first closing brace after it,
-// unless it is empty.
+// hashTag returns the part of a key that the server hashes: the text between the first opening
+// brace and the first closing brace after it. It reports false if there is none or it is empty; the
+// server then hashes the whole key.
 func hashTag(key string) (tag string, ok bool) {
 	_, rest, ok := strings.Cut(key, "{")
 	if !ok {

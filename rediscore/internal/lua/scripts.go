@@ -4,11 +4,11 @@ import "github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 
 // Arguments that scripts have in common.
 const (
-	serving = "token_memory inboxes foreign feed " // of all that may hand a lock over
+	serving = "token_memory inboxes foreign feed " // of all scripts that may hand a lock over
 	request = "id mode limit permits ttl min_token holder"
 )
 
-// Engine are the scripts of an engine.
+// Engine has the scripts of an engine.
 type Engine struct {
 	Acquire, AcquireAll, Extend, Refresh, Release, Downgrade *Script
 	Complete, Recall, Records                                *Script
@@ -20,22 +20,22 @@ type Engine struct {
 	Deposit, Redeem, Peek, Revoke                            *Script // one-time tokens
 }
 
-// Options decide which keys are sent with a script. Its text is the same for all engines.
+// Options decide which keys are sent with a script. The text is the same for all engines.
 type Options struct {
-	History bool // events are written down
+	History bool // events are recorded
 	Cluster bool // every key that a script uses must be declared
 }
 
 // ForEngine returns the scripts of an engine.
 func ForEngine(o Options) Engine {
-	var history, events, crowd string // keys whose names the scripts make
+	var history, events, crowd string // keys whose names the scripts compute
 	if o.History {
 		history = keys.History
 	}
 	if o.History && o.Cluster {
 		events, crowd = keys.History, keys.History+" "+keys.Crowd
 	}
-	// Each piece follows those that it needs.
+	// A piece must follow the pieces that it uses.
 	const (
 		leases      = "value clock token state "
 		serve       = leases + "remember queue yield serve "
@@ -66,7 +66,7 @@ func ForEngine(o Options) Engine {
 		ExtendAlone:  build("value extend_alone", "lock", "id ttl token"),
 		ReleaseAlone: build("value clock release_alone", "lock", "id keep_for lost remember"),
 
-		// A repeat of a plain acquire is answered by the full script.
+		// The full script serves the repeat of a plain acquire.
 		PlainAcquire: build(plain+"plain_acquire plain_each", "| lock fence detail cancelled", "token_memory feed | id ttl holder").with(events),
 		PlainRelease: build(plain+"plain_release plain_each", "| lock detail", "feed | id").with(events),
 		PlainCancel:  build(plain+"plain_release plain_cancel plain_each", "| lock detail cancelled", "cancel_memory feed | id").with(events),
@@ -79,7 +79,7 @@ func ForEngine(o Options) Engine {
 	}
 }
 
-// Member are the scripts of a member of a quorum.
+// Member has the scripts of a member of a quorum.
 type Member struct{ Propose, Renew, Withdraw, Admit *Script }
 
 // ForMember returns the scripts of a member.
