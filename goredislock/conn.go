@@ -15,8 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore"
 )
 
-// byOthers is the address that go-redis gives a client whose servers are named by
-// sentinels.
+// byOthers is the address in the options of a go-redis client whose server is named by sentinels.
 const byOthers = "FailoverClient"
 
 // A conn is the caller's client as a rediscore.Conn.
@@ -26,7 +25,7 @@ type conn struct {
 	cluster *redis.ClusterClient
 }
 
-// newConn returns the client as a Conn, or says why it cannot keep locks.
+// newConn returns the client as a Conn, or an error that says why it cannot keep locks.
 func newConn(client redis.UniversalClient) (*conn, error) {
 	refused := func(why string) (*conn, error) {
 		return nil, fmt.Errorf("%w client: %s", driver.ErrInvalid, why)
@@ -57,10 +56,10 @@ func newConn(client redis.UniversalClient) (*conn, error) {
 	return c, nil
 }
 
-// Do implements rediscore.Sender. A cluster client whose resolver asks the servers how
-// commands are routed would split one of several keys, and put the answers together
-// for types of its own only. So such a command goes to the node that has its keys, which
-// are of one slot, and by the client only if that node names another.
+// Do implements rediscore.Sender. A cluster client may have a resolver that asks the servers how to
+// route commands. It would split a command with several keys, and can merge the replies only for
+// its own types. So Do sends such a command to the node that has its keys, which are in one slot.
+// If that node redirects it, the client sends it.
 func (c *conn) Do(ctx context.Context, command rediscore.Command) (any, error) {
 	if c.cluster == nil || len(command.Keys) == 0 || !slices.Contains(split, command.Words[0]) {
 		return c.sender.Do(ctx, command)
@@ -76,7 +75,7 @@ func (c *conn) Do(ctx context.Context, command rediscore.Command) (any, error) {
 	return reply, err
 }
 
-// split are our commands that take several keys of any slots.
+// split has the commands of holdfast whose keys may be in different slots.
 var split = []string{"DEL", "UNLINK", "EXISTS", "MGET"}
 
 // Mode implements rediscore.Conn.
@@ -98,7 +97,7 @@ func (c *conn) database() int {
 	return c.single.Options().DB
 }
 
-// nodesLimit bounds a request for the nodes of a cluster.
+// nodesLimit bounds listing the nodes of a cluster.
 const nodesLimit = 2 * time.Second
 
 // Nodes implements rediscore.Conn.
@@ -113,7 +112,7 @@ func (c *conn) Nodes() map[string]rediscore.Conn {
 	defer cancel()
 	var mu sync.Mutex
 	nodes := map[string]rediscore.Conn{}
-	// An error means that the nodes are unknown: then there are none.
+	// After an error the nodes are unknown, and there are none.
 	_ = c.cluster.ForEachShard(ctx, func(_ context.Context, node *redis.Client) error {
 		mu.Lock()
 		defer mu.Unlock()
@@ -123,7 +122,7 @@ func (c *conn) Nodes() map[string]rediscore.Conn {
 	return nodes
 }
 
-// subscriber returns a future connection outside the pool.
+// subscriber returns a subscription, which will connect outside the pool.
 func (c *conn) subscriber() *redis.PubSub {
 	if c.cluster != nil {
 		return c.cluster.Subscribe(context.Background())
@@ -134,6 +133,6 @@ func (c *conn) subscriber() *redis.PubSub {
 // Dedicate implements rediscore.Conn.
 func (c *conn) Dedicate() rediscore.Session { return &session{store: c} }
 
-// Close implements rediscore.Conn. All connections are the client's, which is the
-// caller's, except the connections of sessions.
+// Close implements rediscore.Conn. Sessions close their own connections; all others belong to the
+// caller's client.
 func (c *conn) Close() {}

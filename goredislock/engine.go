@@ -15,23 +15,22 @@ import (
 // one.
 type Engine struct{ *hidden }
 
-// hidden is doctor.Engine by a name under which go doc lists none of its methods, so that
-// it shows what programs call.
+// hidden is doctor.Engine under a name whose methods go doc does not list, so that go doc shows
+// only what programs call.
 type hidden = doctor.Engine
 
-// Close ends the engine. The client stays open. Requests that are under way fail.
+// Close ends the engine. The client stays open. Requests in progress fail.
 func (e *Engine) Close() error { return e.hidden.Close() }
 
 var _ driver.Diagnoser = (*Engine)(nil)
 
 // Options configure New. A zero field is the default.
 type Options struct {
-	// With NoForeignClients only holdfast takes these locks. Then a contended
-	// lock goes from one waiter to the next without ever being free, and
-	// waiters do not poll a key that holdfast has not written. By default
-	// clients that poll with SET name x NX PX get turns: a contended lock is
-	// left free for 2 ms every 250 ms, and for 20 ms in the minute after such a
-	// client was seen to have it.
+	// NoForeignClients says that only holdfast takes these locks. Then a contended lock passes from
+	// one waiter to the next without ever being free, and waiters do not poll a key that holdfast
+	// has not written. By default, clients that poll with SET name x NX PX get turns: a contended
+	// lock is left free for 2 ms every 250 ms, and for 20 ms during the minute after such a client
+	// held it.
 	NoForeignClients bool
 
 	// Prefix comes before the name in every key. It may contain one hash tag,
@@ -39,23 +38,21 @@ type Options struct {
 	// none.
 	Prefix string
 
-	// TellDeletions has the server report each exclusive lease, from its first
-	// renewal on, when its key is deleted, evicted or overwritten, so that the
-	// holder knows within a round trip or two, before its next renewal. Each
-	// renewal then costs a message for each lease, and one read of up to 128 of
-	// them, on a connection of its own (CLIENT TRACKING, MGET). Nothing relies on
-	// it: without the right to these commands, with RESP 2, and in a Redis
-	// Cluster, the next renewal finds the loss.
+	// TellDeletions has the server report when the key of an exclusive lease is deleted, evicted or
+	// overwritten, from the first renewal on. The holder then learns of the loss within a round
+	// trip or two, before its next renewal. Each renewal then costs a message for each lease, and
+	// one read of up to 128 of them, on a separate connection (CLIENT TRACKING, MGET). Nothing
+	// relies on it: without the right to these commands, with RESP 2, and in a Redis Cluster, the
+	// next renewal finds the loss.
 	TellDeletions bool
 
-	// TokenMemory is how long the server remembers the last token of a name that is
-	// not used any more, counted from the token, read as microseconds since 1970:
-	// 1 minute to 365 days. Tokens grow even if the server's clock goes back, or that
-	// of a replica which takes over is behind, by as much as this in all. A name costs
-	// some 200 bytes of the server's memory meanwhile: with millions of names that are
-	// used once, an hour may do. All clients of a store should use the same value, because the
-	// last to grant a lock decides. Members of a quorum and guards ignore it.
-	// Default: 24 hours.
+	// TokenMemory is how long the server remembers the last token of an unused name: 1 minute to
+	// 365 days, counted from the token, read as microseconds since 1970. Tokens grow even if the
+	// server's clock goes back, or the clock of a replica that takes over is behind, by up to this
+	// much in total. Meanwhile a name uses about 200 bytes of the server's memory: with millions of
+	// names that are used once, an hour may do. All clients of a store should use the same value,
+	// because the last to grant a lock decides. Members of a quorum and guards ignore it. Default:
+	// 24 hours.
 	TokenMemory time.Duration
 
 	// History keeps the latest events of each name, and publishes them as they
@@ -64,13 +61,11 @@ type Options struct {
 	History bool
 }
 
-// New returns an engine on a client, which stays the caller's. The caller
-// closes it after the engine. It does not block: the first call finds an
-// unreachable server or a closed client.
+// New returns an engine on the caller's client, which the caller closes after the engine. New does
+// not block: the first call reports an unreachable server or a closed client.
 //
-// The client is what redis.NewClient, redis.NewFailoverClient or
-// redis.NewClusterClient returns, or redis.NewUniversalClient when that is one of
-// these. A client that cannot keep locks is ErrInvalid:
+// The client is the result of redis.NewClient, redis.NewFailoverClient or redis.NewClusterClient,
+// or of redis.NewUniversalClient if it is one of these. New returns ErrInvalid for:
 //
 //   - nil, and clients of other types: the engine has to know how the servers
 //     belong together.
@@ -98,6 +93,6 @@ func New(client redis.UniversalClient, opts *Options) (*Engine, error) {
 	return &Engine{e}, nil
 }
 
-// noWay: Diagnose looks at the servers that the client uses. Sentinels, and the replicas
-// behind them, are left out.
+// noWay returns no way to further servers: Diagnose checks only those that the client uses, and no
+// sentinels or replicas behind them.
 func noWay(string) (doctor.Way, error) { return doctor.Way{}, nil }

@@ -16,16 +16,15 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore"
 )
 
-// isNil reports whether err is go-redis's sign of a nil reply; a hook may
-// have wrapped it. Sentinels that do not know the master say so by the same error,
-// and that does not answer what was asked.
+// isNil reports whether err is go-redis's error for a nil reply, perhaps wrapped by a hook.
+// go-redis also wraps this error if no sentinel knows the master; that is not a nil reply.
 func isNil(err error) bool { return errors.Is(err, redis.Nil) && !isUnknownMaster(err) }
 
 func isUnknownMaster(err error) bool {
 	return errors.Is(err, redis.Nil) && strings.Contains(err.Error(), "all sentinels")
 }
 
-// clientError turns an error of the client into one that rediscore.Conn describes.
+// clientError converts an error of the client into one that rediscore.Conn describes.
 func clientError(err error) error {
 	var reply redis.Error
 	var op *net.OpError
@@ -54,7 +53,7 @@ func clientError(err error) error {
 	return fmt.Errorf("no answer from the server: %w", err)
 }
 
-// isDial reports whether there was no connection: nothing was sent.
+// isDial reports whether there was no connection, so that nothing was sent.
 func isDial(err error) bool {
 	var op *net.OpError
 	var certificate *tls.CertificateVerificationError
@@ -62,17 +61,16 @@ func isDial(err error) bool {
 	return errors.As(err, &op) && op.Op == "dial" || errors.As(err, &certificate) || errors.As(err, &record)
 }
 
-// isSilence reports whether a connection was given up because no answer came over
-// it, or could not be made.
+// isSilence reports whether a connection broke, was given up because no reply arrived, or could not
+// be made.
 func isSilence(err error) bool {
 	var network net.Error
 	return !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, redis.ErrPoolTimeout) &&
 		(errors.As(err, &network) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF))
 }
 
-// A givenUp is the end of a connection without an answer: the client has closed
-// it, and the next request goes over another one. What was asked may have been
-// done.
+// A givenUp is the error of a connection that ended without a reply. The client has closed it, and
+// the next request uses another one. The server may have carried out the request.
 type givenUp struct{ err error }
 
 func (e *givenUp) Error() string { return fmt.Sprintf("no answer from the server: %v", e.err) }

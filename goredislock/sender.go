@@ -14,15 +14,15 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore"
 )
 
-// A processor is a client, or a connection of one.
+// A processor is a client, or one connection of a client.
 type processor interface {
 	Process(ctx context.Context, cmd redis.Cmder) error
 }
 
-// A sender sends requests over one.
+// A sender sends requests over a processor.
 type sender struct {
 	on     processor
-	failed func() // unless nil, it is called when there was no answer: the node may be gone
+	failed func() // unless nil, called when no reply arrived: the node may be gone
 }
 
 // A request is a command that go-redis sends once. Left to itself it sends a command
@@ -51,14 +51,14 @@ func (*intsRequest) NoRetry() bool { return true }
 // Args implements redis.Cmder.
 func (r *intsRequest) Args() []any { return r.read(r.IntSliceCmd.Args()) }
 
-// An outgoing is one of the two.
+// An outgoing is a request or an intsRequest.
 type outgoing interface {
 	redis.Cmder
 	unread() bool
 }
 
-// Words note whether the words of a command were read, as its sender does.
-// A cluster client reads them before that, and hooks may.
+// words records whether the arguments of a command were read, as its sender does. A cluster client
+// reads them earlier, and hooks may.
 type words struct{ seen atomic.Bool }
 
 func (w *words) read(all []any) []any {
@@ -88,12 +88,12 @@ func (s sender) Do(ctx context.Context, c rediscore.Command) (any, error) {
 	return s.reply(ctx, &request{Cmd: redis.NewCmd(ctx, join(c.Words, c.Keys, c.Args)...)}, len(c.Words), c.Keys)
 }
 
-// evalSHA returns the words of a script.
+// evalSHA returns the arguments of EVALSHA.
 func evalSHA(sha string, keys, args []string) []any {
 	return join([]string{"EVALSHA", sha, strconv.Itoa(len(keys))}, keys, args)
 }
 
-// join joins the parts of a command.
+// join concatenates the parts of a command.
 func join(words, keys, args []string) []any {
 	all := make([]any, 0, len(words)+len(keys)+len(args))
 	for _, part := range [...][]string{words, keys, args} {
@@ -109,7 +109,7 @@ func (s sender) reply(ctx context.Context, r *request, at int, keys []string) (a
 	return result(r, s.send(ctx, r, at, keys))
 }
 
-// result returns the server's reply to r, or the error as ours.
+// result returns the server's reply to r, or the error converted by clientError.
 func result(r *request, err error) (any, error) {
 	if isNil(err) {
 		return nil, nil
@@ -130,7 +130,7 @@ func (c *conn) EvalEach(ctx context.Context, calls []rediscore.Call) []rediscore
 	}
 	patient, done := patience(ctx)
 	defer done()
-	_, _ = pipe.Exec(patient) // each has its error
+	_, _ = pipe.Exec(patient) // each request has its own error
 	replies := make([]rediscore.Reply, len(calls))
 	for i, r := range all {
 		replies[i].Value, replies[i].Err = result(r, c.outcome(patient, r, r.Err()))
@@ -143,17 +143,17 @@ func (s sender) send(ctx context.Context, r outgoing, at int, keys []string) err
 	if len(keys) > 0 {
 		r.SetFirstKeyPos(int8(at))
 	}
-	r.SetStepCount(1) // else go-redis sends COMMAND to a cluster
+	r.SetStepCount(1) // otherwise go-redis sends COMMAND to a cluster
 	patient, done := patience(ctx)
 	defer done()
 	return s.outcome(patient, r, s.on.Process(patient, r))
 }
 
-// outcome returns the client's error of r, which was sent under the context of patience.
+// outcome returns the client's error of r, which was sent with a context from patience.
 func (s sender) outcome(patient context.Context, r outgoing, err error) error {
 	if errors.Is(err, context.Canceled) && context.Cause(patient) == errNoConnection {
 		err = errNoConnection
-		if r.unread() { // else a hook may have left by itself, after it was sent
+		if r.unread() { // otherwise a hook may have returned early after r was sent
 			err = fmt.Errorf("%w: %w", driver.ErrUnavailable, err)
 		}
 	}
@@ -163,7 +163,7 @@ func (s sender) outcome(patient context.Context, r outgoing, err error) error {
 	return err
 }
 
-// decode turns a reply of go-redis into one that rediscore.Conn describes.
+// decode converts a reply of go-redis into one that rediscore.Conn describes.
 func decode(reply any) any {
 	switch reply := reply.(type) {
 	case []any:
@@ -185,10 +185,9 @@ func decode(reply any) any {
 // errNoConnection ends the wait for a connection.
 var errNoConnection = errors.New("no connection of the client's pool became free, or could be made, in half of the request's time: raise PoolSize, or give the locks a client of their own")
 
-// patience returns a context for a request that ends after half of ctx's time.
-// go-redis looks at the end of a context, other than at its deadline, only as long
-// as it has no connection. So a request that waits for the pool fails early enough for a
-// retry, and requests that are under way go on.
+// patience returns a context for a request. It is cancelled after half of ctx's time. go-redis
+// checks for a cancelled context only while it has no connection. So a request that waits for the
+// pool fails early enough for a retry, and requests in flight continue.
 func patience(ctx context.Context) (context.Context, context.CancelFunc) {
 	end, limited := ctx.Deadline()
 	if !limited {

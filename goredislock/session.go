@@ -13,24 +13,24 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore"
 )
 
-// A session is a connection of its own. It takes one of the client's pool with its
-// first request, and one outside the pool with Subscribe.
+// A session is a dedicated connection. With its first request it takes one from the client's pool,
+// and with Subscribe it opens one outside the pool.
 type session struct {
 	store *conn
 
 	mu     sync.Mutex // guards the rest: Close may come at any time
 	sticky *redis.Conn
-	tells  *subscription // of the keys that are read; nil unless they are tracked
-	ends   []func()      // more for Close to close
-	users  int           // requests that are under way on sticky
+	tells  *subscription // reports changes of keys; nil unless tracked
+	ends   []func()      // called by Close
+	users  int           // requests in progress on sticky
 	closed bool
 }
 
-// errEnded: nothing is sent on a session that is closed.
+// errEnded means that the session is closed and nothing was sent.
 var errEnded = fmt.Errorf("%w: the session is", driver.ErrClosed)
 
-// sender returns what sends over the session's connection: in a cluster, one to
-// the node that has the key. The caller must call left after the request.
+// sender returns a sender on the session's connection; in a cluster, it connects to the node of the
+// first key. The caller must call left after the request.
 func (s *session) sender(ctx context.Context, keys []string) (sender, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -55,7 +55,7 @@ func (s *session) sender(ctx context.Context, keys []string) (sender, error) {
 	return sender{s.sticky, s.store.failed}, nil
 }
 
-// left notes that a request has ended.
+// left notes the end of a request.
 func (s *session) left() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,8 +63,8 @@ func (s *session) left() {
 	s.giveUpLocked()
 }
 
-// giveUpLocked returns the connection once no request uses it: go-redis does not expect
-// that one is closed while a request is answered on it.
+// giveUpLocked returns the connection to the pool once no request uses it: go-redis does not expect
+// a connection to be closed during a request.
 func (s *session) giveUpLocked() {
 	if s.closed && s.users == 0 && s.sticky != nil {
 		_ = s.sticky.Close()
@@ -91,7 +91,7 @@ func (s *session) Do(ctx context.Context, c rediscore.Command) (any, error) {
 	defer s.left()
 	reply, err := on.Do(ctx, c)
 	if s.tells != nil && err == nil {
-		err = s.tells.passed(ctx) // messages about the keys before they were read are old
+		err = s.tells.passed(ctx) // messages about changes before this read are outdated
 	}
 	return reply, err
 }
@@ -109,7 +109,7 @@ func (s *session) Wait(ctx context.Context, enough int, limit time.Duration) (in
 	return int(n), nil
 }
 
-// endsWith has Close call end, or reports that the session is closed already.
+// endsWith has Close call end. It returns an error if the session is closed.
 func (s *session) endsWith(end func()) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,11 +130,10 @@ func (s *session) Subscribe(ctx context.Context, told func(channel, message stri
 	return heard.broken, heard.begin(ctx, channels)
 }
 
-// errOfManyNodes: a cluster reports keys on a connection to each node.
+// errOfManyNodes means that the store is a cluster, in which each node reports its own keys.
 var errOfManyNodes = fmt.Errorf("%w: keys of a cluster cannot be tracked", driver.ErrUnsupported)
 
-// Track implements rediscore.Session. What is sent on the session afterwards goes
-// over the connection that is tracked.
+// Track implements rediscore.Session. Later requests of the session use the tracked connection.
 func (s *session) Track(ctx context.Context, changed func(keys []string)) (<-chan error, error) {
 	if s.store.single == nil {
 		return nil, errOfManyNodes
@@ -160,8 +159,8 @@ func (s *session) Track(ctx context.Context, changed func(keys []string)) (<-cha
 // GiveBack implements rediscore.Session.
 func (s *session) GiveBack() { s.Close() }
 
-// Close implements rediscore.Session. A connection of the pool goes back to it,
-// when what is under way on it is answered.
+// Close implements rediscore.Session. It returns the connection to the pool when the requests on it
+// have ended.
 func (s *session) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,23 +11,22 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// pingEvery is how often a subscription pings the server. One
-// that has said nothing since the ping before is given up.
+// pingEvery is how often a subscription pings the server. If the server sends nothing between two
+// pings, the connection is given up.
 const pingEvery = 3 * time.Second
 
-// A subscription is a connection outside the pool, on which the server sends messages.
-// go-redis would make it anew by itself, without a sign of which messages
-// were missed: it ends with the first error.
+// A subscription is a connection outside the pool on which the server sends messages. It ends with
+// the first error: go-redis would reconnect by itself, and not report that messages were missed.
 type subscription struct {
 	on     *redis.PubSub
 	told   func(channel, message string)
-	agreed chan struct{} // one for each channel
-	broken chan error    // receives why no more messages come
-	pongs  chan string   // holds the last answer for passed
-	spoke  atomic.Bool   // the server has, since the last ping
+	agreed chan struct{} // one value for each subscribed channel
+	broken chan error    // receives the error that ended the subscription
+	pongs  chan string   // holds the latest reply to passed
+	spoke  atomic.Bool   // the server has sent something since the last ping
 	end    context.CancelFunc
 	life   context.Context // of its goroutines
-	passes int             // how often passed was called
+	passes int             // number of calls of passed
 }
 
 func newSubscription(on *redis.PubSub, told func(channel, message string)) *subscription {
@@ -35,11 +34,11 @@ func newSubscription(on *redis.PubSub, told func(channel, message string)) *subs
 	return &subscription{on: on, told: told, broken: make(chan error, 1), pongs: make(chan string, 1), life: life, end: end}
 }
 
-// begin connects and subscribes, and returns when the server has agreed. Without
-// channels it only connects. After an error the subscription is to be closed.
+// begin connects and subscribes, and returns when the server has confirmed. Without channels it
+// only connects. After an error the caller must close the subscription.
 func (s *subscription) begin(ctx context.Context, channels []string) error {
 	s.agreed = make(chan struct{}, len(channels))
-	defer context.AfterFunc(ctx, s.end)() // makes a connection that does not come about return
+	defer context.AfterFunc(ctx, s.end)() // so that an attempt to connect returns
 	begin := func() error { return s.on.Subscribe(s.life, channels...) }
 	if len(channels) == 0 {
 		begin = func() error { return s.on.Ping(s.life) }
@@ -61,7 +60,7 @@ func (s *subscription) begin(ctx context.Context, channels []string) error {
 	return nil
 }
 
-// listen ends with the connection.
+// listen receives messages until the connection ends.
 func (s *subscription) listen() {
 	for {
 		message, err := s.on.ReceiveTimeout(s.life, 0)
@@ -82,23 +81,23 @@ func (s *subscription) listen() {
 	}
 }
 
-// answered takes the answer to a ping, and keeps the last that passed waits for.
+// answered handles the reply to a ping. It keeps the latest reply to passed.
 func (s *subscription) answered(pong string) {
 	if !strings.HasPrefix(pong, passMark) {
 		return
 	}
 	select {
-	case <-s.pongs: // no request waits for it any more
+	case <-s.pongs: // no caller waits for it any more
 	default:
 	}
 	s.pongs <- pong
 }
 
-// passMark begins what passed sends with a ping.
+// passMark precedes the text of a ping by passed.
 const passMark = "pass "
 
-// passed returns when all has been heard that the server said before. It is for one
-// caller at a time.
+// passed returns when all messages that the server sent earlier have been received. Only one caller
+// at a time may use it.
 func (s *subscription) passed(ctx context.Context) error {
 	s.passes++
 	mark := passMark + strconv.Itoa(s.passes)
@@ -119,11 +118,11 @@ func (s *subscription) passed(ctx context.Context) error {
 	}
 }
 
-// watch ends with the subscription, and ends it when the server is silent.
+// watch pings the server. It ends with the subscription, and closes it when the server is silent.
 func (s *subscription) watch(pause time.Duration) {
 	every := time.NewTicker(pause)
 	defer every.Stop()
-	s.spoke.Store(true) // it has agreed
+	s.spoke.Store(true) // the server has confirmed
 	for {
 		select {
 		case <-s.life.Done():
@@ -141,7 +140,7 @@ func (s *subscription) watch(pause time.Duration) {
 	}
 }
 
-// close ends the connection, and with it both goroutines.
+// close closes the connection, which ends both goroutines.
 func (s *subscription) close() {
 	s.end()
 	_ = s.on.Close()

@@ -12,18 +12,17 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore"
 )
 
-// A tracking receives the keys that change on a server. go-redis reads what a
-// server says by itself only while it waits for something, so it takes two
-// connections: keys are read over one, and the server reports their changes on the
-// other, which waits for nothing else. Both are those of a client of its own, so
-// that neither the caller's pool nor its handlers are touched.
+// A tracking receives the keys that change on a server. go-redis reads unrequested messages only
+// while it waits for a reply, so a tracking has two connections. Keys are read over one, and the
+// server reports their changes on the other. Both belong to a separate client, so that the caller's
+// pool and handlers stay as they are.
 type tracking struct {
 	client *redis.Client
 	heard  *subscription
-	id     atomic.Int64 // what the server calls the latest connection
+	id     atomic.Int64 // the server's ID of the latest connection
 }
 
-// newTracking makes a client that connects as another one does.
+// newTracking makes a client that connects with the options of another one.
 func newTracking(like *redis.Options, changed func(keys []string)) (*tracking, error) {
 	t := &tracking{}
 	t.client = redis.NewClient(&redis.Options{
@@ -50,7 +49,7 @@ func newTracking(like *redis.Options, changed func(keys []string)) (*tracking, e
 	return t, t.client.RegisterPushNotificationHandler("invalidate", invalidations(changed), false)
 }
 
-// begin has the server report changes of keys that are read over the connection that it returns.
+// begin returns a connection, and has the server report changes of keys that are read over it.
 func (t *tracking) begin(ctx context.Context) (*redis.Conn, error) {
 	if err := t.heard.begin(ctx, nil); err != nil {
 		return nil, err
@@ -66,8 +65,7 @@ func (t *tracking) close() {
 	_ = t.client.Close()
 }
 
-// Invalidations takes what the server says of keys: which have changed, or nothing
-// if all may have.
+// invalidations receives the keys that have changed, or nil if all keys may have.
 type invalidations func(keys []string)
 
 // HandlePushNotification implements push.NotificationHandler.

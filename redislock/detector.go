@@ -15,31 +15,31 @@ import (
 )
 
 const (
-	// minTimeout is the shortest time without a reply after which a connection is a
-	// suspect and the address is probed. A lease of three seconds, renewed after one,
-	// has time for that and for a repeat.
+	// minTimeout is the shortest time without a reply after which a connection is suspect and the
+	// detector probes the address. A lease of three seconds that is renewed after one leaves time
+	// for that and for a retry.
 	minTimeout = 500 * time.Millisecond
-	// maxTimeout is the longest, on a slow network. maxExtra is the longest where one
-	// connection after the other goes silent, as with a server that has paused its
-	// clients: then a new connection does not help.
+	// maxTimeout is the longest such time, on a slow network. maxExtra is the longest if one
+	// connection after another falls silent, as when the server pauses its clients: a new
+	// connection does not help then.
 	maxTimeout = 2 * time.Second
 	maxExtra   = silence
-	// recent is how long an address is remembered after its connections went silent.
+	// recent is how long the detector remembers an address whose connections fell silent.
 	recent = 10 * time.Second
-	// grace is how long a suspect still has after a probe was answered: a server that
-	// was busy may answer the probe first.
+	// grace is how much longer a suspect connection may take after the server has replied to a
+	// probe. A busy server may reply to the probe first.
 	grace = 100 * time.Millisecond
 )
 
-// A detector makes the connections of an engine and closes dead ones. A connection is
-// dead if a reply is overdue while the server answers a probe, on a new connection to the
-// same address. Without this, requests would go into a dead stream until the lease ends:
-// after a firewall has lost its state, and where TCP waits long before it retransmits. A
-// server that answers no probe loses no connection.
+// A detector makes an engine's connections and closes dead ones. A connection is dead if a reply is
+// overdue while the server replies to a probe on a new connection to the same address. Otherwise
+// requests would go into a dead stream until the lease expires: after a firewall has lost its
+// state, or while TCP waits long before it retransmits. If the server does not reply to a probe,
+// its connections stay open.
 type detector struct {
-	life  context.Context // ends with close; it bounds what runs on the engine's own behalf
+	life  context.Context // ends with close; it bounds the engine's own work
 	end   context.CancelFunc
-	limit time.Duration // unless zero, connections without a reply for this long are closed, whatever a probe shows
+	limit time.Duration // unless zero, connections without a reply for this long are closed even if a probe gets no reply
 
 	mu      sync.Mutex // guards the rest
 	conns   map[*watchedConn]struct{}
@@ -48,13 +48,13 @@ type detector struct {
 	closed  bool
 }
 
-// A silentAddr is an address whose connections went silent.
+// A silentAddr is an address whose connections fell silent.
 type silentAddr struct {
-	gaveUp time.Time     // when one of them was closed last
+	gaveUp time.Time     // when the detector last closed one of them
 	extra  time.Duration // a longer timeout than usual
 }
 
-// timeout is how long a reply may take.
+// timeout returns how long a reply may take.
 func (p silentAddr) timeout(l *watchedConn) time.Duration {
 	return max(p.extra, min(max(4*l.rtt, minTimeout), maxTimeout))
 }
@@ -66,8 +66,8 @@ func newDetector(limit time.Duration) *detector {
 	}
 }
 
-// dial makes a connection on the engine's behalf. It ignores the context, because other
-// callers may wait for the connection when this one gives up.
+// dial makes a connection for the engine. It ignores the context, because other callers may wait
+// for the same connection.
 func (b *detector) dial(_ context.Context, addr string, d *net.Dialer, config *tls.Config) (net.Conn, error) {
 	another := func() (net.Conn, error) { return connect(b.life, addr, d, config, b.connectLimit(addr, d)) }
 	began := time.Now()
@@ -86,7 +86,7 @@ func (b *detector) dial(_ context.Context, addr string, d *net.Dialer, config *t
 	return l, nil
 }
 
-// connectLimit bounds making a connection to an address.
+// connectLimit returns the time limit for connecting to an address.
 func (b *detector) connectLimit(addr string, d *net.Dialer) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -96,7 +96,7 @@ func (b *detector) connectLimit(addr string, d *net.Dialer) time.Duration {
 	return d.Timeout
 }
 
-// suspectLocked reports whether connections to addr went silent recently.
+// suspectLocked reports whether connections to addr fell silent recently.
 func (b *detector) suspectLocked(addr string) bool {
 	p, silent := b.silent[addr]
 	return b.limit > 0 && silent && time.Since(p.gaveUp) < recent
@@ -128,16 +128,16 @@ func (b *detector) knows(l *watchedConn) bool {
 	return ok
 }
 
-// timeout is how long a reply may take.
+// timeout returns how long a reply may take.
 func (b *detector) timeout(l *watchedConn) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.silent[l.addr].timeout(l)
 }
 
-// probe runs when a reply is overdue on l. It probes the address, and returns when the
-// probe has ended. With a limit it probes the other addresses too: a machine that has
-// failed may have had several, and an idle connection shows nothing.
+// probe runs when a reply is overdue on l. It probes the address, and returns when the probe has
+// ended. With a limit it also probes the other addresses: a machine that has failed may have had
+// several, and an idle connection does not show that it is dead.
 func (b *detector) probe(l *watchedConn) {
 	var all sync.WaitGroup
 	for _, one := range b.targets(l) {
@@ -159,8 +159,9 @@ func (b *detector) targets(l *watchedConn) []*watchedConn {
 	return slices.Collect(maps.Values(all))
 }
 
-// probeOne probes the address of l. If the server answers, it closes the connections whose
-// replies are overdue. With a limit it also closes them if the server does not answer.
+// probeOne probes the address of l. If the server replies, it closes the connections whose replies
+// are overdue. With a limit it also closes them if the server does not reply. owes says that a
+// reply is overdue on l.
 func (b *detector) probeOne(l *watchedConn, owes bool) {
 	if !b.begin(l.addr) {
 		return
@@ -195,8 +196,8 @@ func (b *detector) finish(addr string) {
 	delete(b.probing, addr)
 }
 
-// answers sends PING on a new connection to the address of l, and reports whether the
-// server replies. A refusal for want of a password or a right counts as a reply.
+// answers sends PING on a new connection to the address of l, and reports whether the server
+// replies. A refusal for lack of a password or a right counts as a reply.
 func (b *detector) answers(l *watchedConn) bool {
 	conn, err := l.connect()
 	if err != nil {
@@ -224,9 +225,9 @@ func (b *detector) answers(l *watchedConn) bool {
 	return false
 }
 
-// giveUp closes the connections to an address whose replies are overdue, and have been for
-// the time silent at least. If one of them is new and replaced another closed one, the
-// next connections get a longer timeout.
+// giveUp closes the connections to an address whose replies are overdue, and have been for at least
+// silent. If one of them is new and replaced another closed one, the next connections get a longer
+// timeout.
 func (b *detector) giveUp(addr string, silent time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -10,21 +10,21 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore"
 )
 
-// A watchedConn is one connection of an engine. It knows for how long a reply has been
-// due. A reply to one of several requests counts for all of them until the next write: the
-// client writes a ping if it reads nothing for a second.
+// A watchedConn is one connection of an engine. It records since when a reply has been due. A reply
+// to one of several requests counts for all of them until the next write: the client writes a ping
+// if it reads nothing for a second.
 type watchedConn struct {
 	net.Conn
 	detector *detector
 	addr     string
-	connect  func() (net.Conn, error) // makes another to the same address
+	connect  func() (net.Conn, error) // opens another connection to the same address
 	made     time.Time
 	rtt      time.Duration // how long it took to connect
 
 	mu      sync.Mutex  // guards the rest
 	timer   *time.Timer // runs look; nil until something is written
 	watched bool        // the timer or look is running
-	suspect bool        // nothing was read yet, from an address that went silent recently
+	suspect bool        // nothing has been read yet, and the address fell silent recently
 	since   time.Time   // first write without a reply; zero if there is none
 	silent  time.Duration
 }
@@ -57,8 +57,8 @@ func (l *watchedConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A silentError is the end of a connection that was given up. The server may have carried
-// out the requests in flight.
+// A silentError is the error of a connection that was given up. The server may have carried out the
+// requests in flight.
 type silentError struct{ silent time.Duration }
 
 func (e *silentError) Error() string {
@@ -95,7 +95,7 @@ func (l *watchedConn) watchLocked(d time.Duration) {
 	}
 }
 
-// look runs when a reply may be overdue, and again until none is due.
+// look runs when a reply may be overdue, and again until no reply is due.
 func (l *watchedConn) look() {
 	if !l.overdue(l.detector.timeout(l)) {
 		return
@@ -106,7 +106,7 @@ func (l *watchedConn) look() {
 	l.watchLocked(dialAgain)
 }
 
-// overdue reports whether a reply is late. If not, it rearms the timer.
+// overdue reports whether a reply is late. If not, it resets the timer.
 func (l *watchedConn) overdue(timeout time.Duration) bool {
 	known := l.detector.knows(l)
 	l.mu.Lock()
@@ -125,8 +125,8 @@ func (l *watchedConn) overdue(timeout time.Duration) bool {
 	return left <= 0
 }
 
-// giveUp closes the connection if a reply has been due for longer than the timeout, and
-// reports whether it did. The outcome of the requests in flight is then unknown.
+// giveUp closes the connection if a reply has been due for longer than timeout, and reports whether
+// it did. The outcome of the requests in flight is then unknown.
 func (l *watchedConn) giveUp(timeout time.Duration) bool {
 	l.mu.Lock()
 	if l.suspect {

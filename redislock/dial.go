@@ -10,11 +10,10 @@ import (
 )
 
 const (
-	// dialTimeout bounds making a connection, handshakes included.
+	// dialTimeout bounds connecting, including handshakes.
 	dialTimeout = 3 * time.Second
-	// dialAgain is how long a connection that does not come about is waited
-	// for before another is tried in parallel: where the first packet is lost,
-	// TCP sends the next after a second, and then after two.
+	// dialAgain is how long race waits for a connection before it tries another in parallel. If the
+	// first packet is lost, TCP sends the next after a second, and then after two.
 	dialAgain = 400 * time.Millisecond
 )
 
@@ -39,7 +38,7 @@ func connect(ctx context.Context, addr string, d *net.Dialer, config *tls.Config
 	return secure, nil
 }
 
-// network returns the network of an address: a path is a unix socket's.
+// network returns the network of an address: unix for a path, otherwise tcp.
 func network(addr string) string {
 	if strings.HasPrefix(addr, "/") {
 		return "unix"
@@ -47,8 +46,8 @@ func network(addr string) string {
 	return "tcp"
 }
 
-// race makes connections, each some time after the one before, until one
-// is there or one is refused. The others are given up.
+// race dials repeatedly, at intervals of dialAgain, until one attempt succeeds or is refused. It
+// drops the other attempts.
 func race(ctx context.Context, addr string, d *net.Dialer) (net.Conn, error) {
 	type result struct {
 		conn net.Conn

@@ -3,13 +3,12 @@
 //
 // # What
 //
-// [Open] connects to one server, to the master that sentinels name, or to a Redis
-// Cluster; [New] uses a client of rueidis that the program has already. Package
-// goredislock does the same on a client of go-redis. The server must be Redis 6.2
-// or later, or Valkey.
+// [Open] connects to one server, to the master that sentinels name, or to a Redis Cluster. [New]
+// uses a client of rueidis that the program already has. Package goredislock does the same with a
+// client of go-redis. The server must be Redis 6.2 or later, or Valkey.
 //
-// The engine itself is package rediscore. Its documentation lists the keys and
-// messages, the rights that a user needs, and what a failover may lose.
+// The engine itself is package rediscore. Its documentation lists the keys and messages, the rights
+// that a user needs, and what a failover may lose.
 //
 // # Example
 //
@@ -29,10 +28,10 @@
 //
 // # What is not promised
 //
-// A replica that takes over without the last writes, a server that restarts
-// without persistence, FLUSHALL, and an eviction lose leases: the lock can be
-// granted again while its holder still works, until its next renewal. So set
-// maxmemory-policy noeviction, and let holdfast doctor check the rest.
+// Leases are lost if a replica takes over without the last writes, if a server restarts without
+// persistence, and after FLUSHALL or an eviction. The lock can then be granted again while its
+// holder still works, until the holder's next renewal. So set maxmemory-policy noeviction, and let
+// holdfast doctor check the rest.
 //
 // # Clocks
 //
@@ -41,20 +40,19 @@
 //
 // # Fencing
 //
-// Tokens grow over all the losses above as well, unless the clocks of the servers
-// disagree by more than the time since the last lost grant; see
-// Options.TokenMemory for how long the last one is remembered. Package
-// rediscore/redisfence checks them for keys in Redis; package sqlfence does for databases.
+// Tokens also grow across all the losses above, unless the clocks of the servers disagree by more
+// than the time since the last lost grant. Options.TokenMemory is how long the last token is
+// remembered. Package rediscore/redisfence checks tokens for keys in Redis; package sqlfence does
+// for databases.
 //
 // # Errors
 //
-// They are the errors of package driver, and quote the server. A server that cannot
-// be reached, loads its data, is a read-only replica, is out of memory, or refuses
-// writes is ErrUnavailable, and nothing was done. Wrong credentials or rights are
-// ErrPermission, and another program's key under the name is ErrKindMismatch. A
-// request without a reply is ErrOutcomeUnknown, which package holdfast resolves.
-// After a bad option [Open] and every call return ErrInvalid. No error contains a
-// password.
+// Errors are those of package driver, and quote the server. If a server cannot be reached, loads
+// its data, is a read-only replica, is out of memory, or refuses writes, the error is
+// ErrUnavailable, and nothing was done. Wrong credentials or rights are ErrPermission, and another
+// program's key under the name is ErrKindMismatch. A request without a reply is ErrOutcomeUnknown,
+// which package holdfast resolves. After a bad option [Open] and [New] return ErrInvalid. No error
+// contains a password.
 //
 // # Testing
 //
@@ -65,6 +63,6 @@
 //
 // Concurrent calls share one connection (with New: the client's) and travel in the same packets. If
 // Open connected the engine to one server, a lone caller that makes many calls gets a second
-// connection. If a connection has not replied for half a second, the client probes the server by
-// another one, until it knows.
+// connection. If a connection has not replied for half a second, the engine of Open probes the
+// server on another one until it knows whether the first is dead.
 package redislock

@@ -14,34 +14,34 @@ import (
 )
 
 const (
-	// laneCalls calls within laneAge have a lane opened, or tested again. It is used for
-	// laneAge after the server has answered on it.
+	// laneCalls calls within laneAge that find no lane have one opened, or tested again. A lane is
+	// usable for laneAge after the server's last reply on it.
 	laneCalls = 8
 	laneAge   = time.Second
 	// laneLook is how often a call on the lane checks whether its context was cancelled.
 	laneLook = 5 * time.Millisecond
 )
 
-// A lane is a connection for one call at a time, whose caller writes the request and reads
-// the reply itself. On the shared connection three more goroutines take part, and to wake
-// them takes as long as all the rest of a call.
+// A lane is a connection for one call at a time. The caller writes the request and reads the reply
+// itself. On the shared connection three more goroutines take part, and waking them takes as long
+// as the rest of the call.
 //
-// A call that ends without a reply closes this connection, and disturbs no other call. A
-// caller never connects: that is done in the background.
+// A call that ends without a reply closes this connection, and disturbs no other call. A caller
+// never connects: open does that in the background.
 type lane struct {
 	detector *detector
 	opts     rueidis.ClientOption
 
 	mu       sync.Mutex     // guards the rest
-	client   rueidis.Client // nil until the lane was opened; only the call, or open, uses it
+	client   rueidis.Client // nil until the lane was first opened; used only by the call or by open
 	conn     *watchedConn
 	peeker   *peeker // of conn
 	opening  bool
 	answered time.Time       // the latest reply; zero if the connection may be closed
 	call     context.Context // of the call in flight; nil if there is none
-	wanted   int             // calls since first that found no lane
+	wanted   int             // calls since first that found the lane closed
 	first    time.Time
-	watched  bool // the timer runs
+	watched  bool // the timer is running
 	timer    *time.Timer
 }
 
@@ -54,10 +54,10 @@ func newLane(d *detector, opts rueidis.ClientOption) *lane {
 	return l
 }
 
-// errNoLane: the lane is closed, and nothing was sent.
+// errNoLane means that the lane is closed and nothing was sent.
 var errNoLane = errors.New("the connection for one call at a time is closed")
 
-// dial connects on behalf of open, and refuses callers.
+// dial connects for open. It refuses to connect for a caller.
 func (l *lane) dial(ctx context.Context, addr string, d *net.Dialer, config *tls.Config) (net.Conn, error) {
 	l.mu.Lock()
 	opening := l.opening
@@ -74,8 +74,8 @@ func (l *lane) dial(ctx context.Context, addr string, d *net.Dialer, config *tls
 	return conn, err
 }
 
-// begin reserves the lane for a call, and reports whether it has, and if not, whether
-// another call is in flight.
+// begin reserves the lane for a call. It reports whether it did, and if not, whether another call
+// is in flight.
 func (l *lane) begin(ctx context.Context) (reserved, inUse bool) {
 	if _, limited := ctx.Deadline(); !limited {
 		return false, false
@@ -100,7 +100,7 @@ func (l *lane) begin(ctx context.Context) (reserved, inUse bool) {
 	return true, false
 }
 
-// wantLocked counts a call that found no lane, and has it opened if there were enough.
+// wantLocked counts a call that found the lane closed. After enough of them it has the lane opened.
 func (l *lane) wantLocked(now time.Time) {
 	if now.Sub(l.first) > laneAge {
 		l.wanted, l.first = 0, now
@@ -111,8 +111,8 @@ func (l *lane) wantLocked(now time.Time) {
 	}
 }
 
-// open connects, or tests the connection that there is. Its goroutine ends with the
-// detector's life, or when the client's own limits have passed.
+// open connects, or tests the existing connection. Its goroutine ends with the detector's life, or
+// when the client's own time limits have passed.
 func (l *lane) open() {
 	ctx, cancel := context.WithTimeout(l.detector.life, dialTimeout)
 	defer cancel()
@@ -131,7 +131,7 @@ func (l *lane) open() {
 	}
 }
 
-// answers reports whether the server has replied, if only with an error.
+// answers reports whether the server has replied, even if with an error.
 func answers(err error) bool {
 	_, refused := rueidis.IsRedisErr(err)
 	return err == nil || refused
@@ -187,8 +187,8 @@ func (l *lane) watchLocked() {
 	}
 }
 
-// look closes the connection if the context of the call has ended: its caller reads, and
-// cannot look itself. It runs again until it finds no call.
+// look closes the connection if the context of the call has ended, because the caller is blocked in
+// a read. It runs again until there is no call.
 func (l *lane) look() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

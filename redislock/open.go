@@ -12,12 +12,11 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore"
 )
 
-// silence is how long a connection may owe an answer before it is given up for
-// a new one in any case. It is only noticed by a ping, a second later.
+// silence is how long a connection may owe a reply before it is given up for a new one in any case.
+// Only a ping detects it, so it takes up to a second longer.
 const silence = 5 * time.Second
 
-// Open connects to a store and returns when the store has answered and accepted
-// the user:
+// Open connects to a store. It returns when the store has replied and accepted the user:
 //
 //	redis://[user:password@]host[:port][/db][?options]                one server
 //	redis+sentinel://[user:password@]host[:port],…/master[/db][?options]   the master that sentinels name
@@ -25,11 +24,11 @@ const silence = 5 * time.Second
 //	rediss://…, rediss+sentinel://…, rediss+cluster://…               the same over TLS
 //	redis+unix://[user:password@]/path/redis.sock[?db=N&options]      one server of this host, by its socket
 //
-// Everywhere valkey may replace redis, and valkeys rediss: nothing depends on
-// the server's name.
+// valkey may replace redis in a scheme, and valkeys may replace rediss: nothing depends on the
+// server's name.
 //
-// The hosts of sentinels and of a cluster are the first to try; Open finds the
-// others through them. The options, each at most once:
+// The hosts of sentinels and of a cluster are the first to try; Open finds the others through them.
+// Each option may occur once:
 //
 //	prefix=TEXT         comes before the name in every key; see Options
 //	foreign=0          only holdfast takes these locks; see Options.NoForeignClients
@@ -42,12 +41,11 @@ const silence = 5 * time.Second
 //	tls_cert=FILE, tls_key=FILE   PEM: our own certificate
 //	tls_server_name=NAME   the name that the servers' certificates are for, if it is not their host
 //
-// A URL of another form is ErrInvalid, a server that cannot be reached is
-// ErrUnavailable, and one that refuses the user is ErrPermission. No error contains
-// the password. Open returns soon after ctx ends. If a server cannot serve yet,
-// because it loads its data or is a read-only replica, only the first request finds
-// out, and fails with ErrUnavailable. If ctx has ended already Open only checks the
-// URL.
+// A malformed URL is ErrInvalid, a server that cannot be reached is ErrUnavailable, and one that
+// refuses the user is ErrPermission. No error contains the password. Open returns soon after ctx
+// ends. If a server cannot serve yet, because it loads its data or is a read-only replica, Open
+// succeeds and the first request fails with ErrUnavailable. If ctx has already ended Open only
+// checks the URL.
 func Open(ctx context.Context, rawURL string) (*Engine, error) {
 	opts, set, err := parseURL(rawURL)
 	if err != nil {
@@ -57,10 +55,10 @@ func Open(ctx context.Context, rawURL string) (*Engine, error) {
 	if err != nil {
 		return nil, openError(ctx, err)
 	}
-	return newEngine(conn, &set) // whose options parseURL has checked
+	return newEngine(conn, &set) // parseURL has checked the options
 }
 
-// dialOne connects to one of the servers of a URL, or to one of its sentinels.
+// dialOne connects to one server of a URL, or to one of its sentinels.
 func dialOne(ctx context.Context, opts rueidis.ClientOption, addr string, sentinel bool) (*conn, error) {
 	opts.InitAddress, opts.ForceSingleClient = []string{addr}, true
 	if sentinel {
@@ -70,7 +68,7 @@ func dialOne(ctx context.Context, opts rueidis.ClientOption, addr string, sentin
 	return dialStore(ctx, opts, 0)
 }
 
-// dialStore connects to the servers that opts name, and dials none if ctx has ended.
+// dialStore connects to the servers in opts. If ctx has ended, it dials none.
 func dialStore(ctx context.Context, opts rueidis.ClientOption, limit time.Duration) (*conn, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -91,7 +89,7 @@ func dialStore(ctx context.Context, opts rueidis.ClientOption, limit time.Durati
 	return c, nil
 }
 
-// maxSilence returns the detector's limit for the client's options.
+// maxSilence returns the limit of the detector for the client's options.
 func maxSilence(opts rueidis.ClientOption) time.Duration {
 	if opts.Sentinel.MasterSet == "" {
 		return 0
@@ -99,8 +97,8 @@ func maxSilence(opts rueidis.ClientOption) time.Duration {
 	return sentinelSilence
 }
 
-// openError makes every failure of Open a definite one: nothing was asked of
-// the store but whether it is there.
+// openError makes every failure of Open a definite error, because Open only asks whether the store
+// is there.
 func openError(ctx context.Context, err error) error {
 	if driver.Definite(err) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return err
@@ -108,9 +106,8 @@ func openError(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", driver.ErrUnavailable, err)
 }
 
-// newClient connects, or gives up when ctx ends: the client itself does not
-// look at a context there. A goroutine that is left behind ends with the
-// client's own time limit and closes what it made.
+// newClient connects, or gives up when ctx ends, which rueidis.NewClient ignores. A goroutine that
+// remains then ends within the client's own time limit and closes the client.
 func newClient(ctx context.Context, opts rueidis.ClientOption) (rueidis.Client, error) {
 	type result struct {
 		client rueidis.Client

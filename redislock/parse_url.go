@@ -31,7 +31,7 @@ type address struct {
 	params url.Values
 }
 
-// schemes are those without TLS's s, and without the other name, valkey.
+// schemes has the schemes without the s of TLS, and without the alternative name valkey.
 var schemes = map[string]rediscore.Mode{
 	"redis": rediscore.OneServer, socketScheme: rediscore.OneServer,
 	"redis+sentinel": rediscore.BySentinel, "redis+cluster": rediscore.InCluster,
@@ -39,8 +39,8 @@ var schemes = map[string]rediscore.Mode{
 
 const socketScheme = "redis+unix"
 
-// parseURL returns the options of the client and of the engine that a URL asks for. Its
-// errors quote no part of the URL that may be a misplaced password.
+// parseURL returns the options of the client and the engine from a URL. Its errors quote no part of
+// the URL that may be a misplaced password.
 func parseURL(rawURL string) (rueidis.ClientOption, rediscore.Options, error) {
 	opts, set, err := parse(rawURL)
 	if err != nil {
@@ -77,7 +77,7 @@ func parse(rawURL string) (opts rueidis.ClientOption, set rediscore.Options, err
 		opts.Sentinel.Dialer.KeepAlive = sentinelPing
 	}
 	if set.TellDeletions {
-		opts.ClientTrackingOptions = []string{} // the client itself has no use for them
+		opts.ClientTrackingOptions = []string{} // the client itself needs none
 	}
 	err = cmp.Or(set.Check(), a.login(&opts), a.readPath(&opts), a.readTLS(&opts))
 	opts.Sentinel.TLSConfig, opts.Sentinel.ClientName = opts.TLSConfig, opts.ClientName
@@ -85,8 +85,8 @@ func parse(rawURL string) (opts rueidis.ClientOption, set rediscore.Options, err
 	return opts, set, err
 }
 
-// parseAddress parses a URL. A standard URL has one host, so parseAddress first takes out
-// the others.
+// parseAddress parses a URL. A standard URL has one host, so parseAddress parses the others
+// separately.
 func parseAddress(rawURL string) (*address, error) {
 	a := &address{}
 	parts, ok := storeurl.Split(rawURL)
@@ -126,7 +126,7 @@ func parseAddress(rawURL string) (*address, error) {
 	return a, a.readParams(u.RawQuery)
 }
 
-// readSocket takes the path of a unix socket.
+// readSocket sets the path of a unix socket.
 func (a *address) readSocket(host, path string) error {
 	if host != "" || len(path) < 2 || path[0] != '/' || strings.HasSuffix(path, "/") || strings.ContainsRune(path, 0) {
 		return errors.New("want redis+unix:///path/redis.sock, with three slashes, or user:password@ between the second and the third; " +
@@ -204,7 +204,7 @@ func (a *address) tokenMemory() (time.Duration, error) {
 	return d, nil
 }
 
-// login sets who we are to the servers and to the sentinels.
+// login sets the credentials for the servers and for the sentinels.
 func (a *address) login(opts *rueidis.ClientOption) error {
 	if name := a.params.Get("client_name"); strings.ContainsAny(name, " \n") {
 		return errors.New("client_name must not contain spaces")
@@ -246,9 +246,8 @@ func (a *address) readPath(opts *rueidis.ClientOption) error {
 	return nil
 }
 
-// readTLS sets what the URL asks for of TLS, if it does. Where there are
-// several servers, the client checks each certificate against the host that
-// it dials, unless the URL gives another name.
+// readTLS sets the TLS options, if the URL uses TLS. If there are several servers, the client
+// checks each certificate against the host that it dials, unless the URL has tls_server_name.
 func (a *address) readTLS(opts *rueidis.ClientOption) error {
 	if !a.secure {
 		return nil
@@ -279,37 +278,36 @@ func (a *address) readTLS(opts *rueidis.ClientOption) error {
 	return nil
 }
 
-// topologyAge is how long the client may send requests to a node that hangs
-// and was replaced: only one that breaks its connections shows at once.
+// topologyAge is how long the client may send requests to a node that hangs and was replaced. A
+// node that closes its connections is noticed at once.
 const topologyAge = time.Second
 
-// maxRedirections is how often a request may be sent on to another node. Nodes
-// that disagree would send it to and fro for as long as its context lasts.
+// maxRedirections is how often a request may be redirected to another node. Nodes that disagree
+// would redirect it to each other until its context ends.
 const maxRedirections = 4
 
-// Where sentinels name the master, its machine may vanish together with the
-// sentinel that would say so. The client then has to find out for the one and
-// for the other that nobody is there, and may do so at once, because there are
-// others to ask.
+// If sentinels name the master, its machine may fail together with the sentinel that would report
+// it. The client then has to detect both failures. It may do so early, because there are other
+// sentinels to ask.
 const (
-	sentinelDial    = 1500 * time.Millisecond // makes a connection
-	sentinelPing    = 500 * time.Millisecond  // a silent sentinel is tried
-	sentinelSilence = time.Second             // an answer is waited for
+	sentinelDial    = 1500 * time.Millisecond // bounds connecting
+	sentinelPing    = 500 * time.Millisecond  // a silent sentinel is pinged
+	sentinelSilence = time.Second             // a reply may take this long
 )
 
-// clientOptions are the same for every store.
+// clientOptions returns the options that all stores have in common.
 func clientOptions(hosts []string) rueidis.ClientOption {
 	return rueidis.ClientOption{
 		InitAddress: hosts,
 		ClientName:  "holdfast",
 
-		DisableRetry:     true, // a request is sent once: we repeat it, with a new deadline
-		DisableCache:     true, // a cached reply may be an old one
+		DisableRetry:     true, // a request is sent once: the engine repeats it, with a new deadline
+		DisableCache:     true, // a cached reply may be outdated
 		AlwaysPipelining: true, // a caller's deadline must not cost the connection that others use
 
 		PipelineMultiplex: -1, // one connection: a cancel rarely overtakes its acquire
 
-		// Each connection is pinged after a second without an answer.
+		// Each connection is pinged after a second without a reply.
 		Dialer:           net.Dialer{Timeout: dialTimeout, KeepAlive: time.Second, Control: smallSegments},
 		ConnWriteTimeout: silence,
 		ClientSetInfo:    rueidis.DisableClientSetInfo,

@@ -8,8 +8,8 @@ import (
 	"syscall"
 )
 
-// A peeker finds out whether a connection is open and has nothing to read. It reads nothing
-// itself, and does not block.
+// A peeker checks whether a connection is open and has nothing to read. It consumes no input, and
+// does not block.
 type peeker struct {
 	raw   syscall.RawConn
 	peek  func(fd uintptr) // made once, so that isQuiet allocates nothing
@@ -38,8 +38,8 @@ func newPeeker(conn net.Conn) *peeker {
 	return p
 }
 
-// isQuiet reports false if the other end has closed the connection, or has sent something,
-// such as the farewell of TLS.
+// isQuiet reports false if the peer has closed the connection or sent something, such as the close
+// alert of TLS.
 func (p *peeker) isQuiet() bool {
 	return p == nil || p.raw.Control(p.peek) == nil && p.quiet
 }

@@ -14,19 +14,19 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore"
 )
 
-// A conn is a client of rueidis as a rediscore.Conn.
+// A conn is a rueidis client as a rediscore.Conn.
 type conn struct {
 	sender
 	client   rueidis.Client
-	detector *detector // made the client's connections; nil if the client is the caller's
-	lanes    []*lane   // in the order of their use
+	detector *detector // made the client's connections; nil if the client belongs to the caller
+	lanes    []*lane   // in the order in which they are tried
 }
 
 func newConn(client rueidis.Client, detector *detector) *conn {
 	return &conn{sender{client}, client, detector, nil}
 }
 
-// callers returns the caller's client as a Conn, and nil for nil.
+// callers returns the caller's client as a Conn, or nil for nil.
 func callers(client rueidis.Client) rediscore.Conn {
 	if client == nil {
 		return nil
@@ -57,7 +57,7 @@ func (c *conn) EvalEach(ctx context.Context, calls []rediscore.Call) []rediscore
 		return c.client.DoMulti(ctx, all...)
 	}
 	results := send()
-	if endedWithAnother(ctx, results[0].NonRedisError()) { // as in sender.send; then all have
+	if endedWithAnother(ctx, results[0].NonRedisError()) { // as in sender.send; if the first has this error, all have
 		results = send()
 	}
 	replies := make([]rediscore.Reply, len(calls))
@@ -75,7 +75,7 @@ func (c *conn) Begin(ctx context.Context) rediscore.Lane {
 			return l
 		}
 		if !inUse {
-			break // so that no further lane is opened while this one can be
+			break // do not open a further lane before this one is used
 		}
 	}
 	return nil
@@ -94,11 +94,11 @@ func (c *conn) Mode() rediscore.Mode {
 func (c *conn) Close() {
 	if c.detector != nil {
 		c.detector.close()
-		c.client.Close() // without its connections it has no farewells to send
+		c.client.Close() // with its connections closed, the client sends no farewells
 	}
 }
 
-// A sender sends over what all share or over one connection.
+// A sender sends requests over the shared connection or over a dedicated one.
 type sender struct{ client rueidis.CoreClient }
 
 func (s sender) EvalSHA(ctx context.Context, sha string, keys, args []string) (any, error) {
@@ -126,13 +126,13 @@ func (s sender) Do(ctx context.Context, c rediscore.Command) (any, error) {
 	return decode(s.send(ctx, request{Command: c}))
 }
 
-// A request is a command, or a script.
+// A request is a command or a script.
 type request struct {
 	sha string // "" for a command
 	rediscore.Command
 }
 
-// build makes of it what the client takes, which copies the lists.
+// build returns the request as a rueidis command, which copies the lists.
 func (r request) build(client rueidis.CoreClient) rueidis.Completed {
 	if r.sha == "" {
 		return client.B().Arbitrary(r.Words...).Keys(r.Keys...).Args(r.Args...).Build()
@@ -140,8 +140,8 @@ func (r request) build(client rueidis.CoreClient) rueidis.Completed {
 	return client.B().Evalsha().Sha1(r.sha).Numkeys(int64(len(r.Keys))).Key(r.Keys...).Arg(r.Args...).Build()
 }
 
-// send sends a request, and once more if nothing was sent because the time of
-// another call had passed. It is built for each attempt, because rueidis takes it back.
+// send sends a request. It sends it again if nothing was sent because another call's deadline had
+// passed. It builds the request for each attempt, because rueidis reuses it.
 func (s sender) send(ctx context.Context, r request) rueidis.RedisResult {
 	result := s.client.Do(ctx, r.build(s.client))
 	if endedWithAnother(ctx, result.NonRedisError()) {
@@ -150,20 +150,20 @@ func (s sender) send(ctx context.Context, r request) rueidis.RedisResult {
 	return result
 }
 
-// endedWithAnother reports whether err is the end of a context that is not ctx.
-// A caller that waits for a connection which another call makes gets the error of that
-// call from rueidis, even if its time had passed; nothing was sent then. A request
-// that was sent ends with its own context or, as a dialError does, in another way.
+// endedWithAnother reports whether err is the end of a context that is not ctx. If a caller waits
+// for a connection that another call is making, rueidis gives it the error of that call, even if
+// that call's deadline had passed. Nothing was sent then. A request that was sent ends with its own
+// context or in another way, such as with a dialError.
 func endedWithAnother(ctx context.Context, err error) bool {
 	if !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
 		return false
 	}
 	var dial *dialError
-	end, limited := ctx.Deadline() // it may have passed in this instant
+	end, limited := ctx.Deadline() // it may have passed just now
 	return !errors.As(err, &dial) && (!limited || time.Now().Before(end))
 }
 
-// A session is one connection of rueidis as a rediscore.Session.
+// A session is a dedicated rueidis connection as a rediscore.Session.
 type session struct {
 	sender
 	client   rueidis.DedicatedClient
@@ -203,7 +203,7 @@ func (s *session) Wait(ctx context.Context, enough int, limit time.Duration) (in
 func (s *session) GiveBack() { s.giveBack() }
 func (s *session) Close()    { s.client.Close() }
 
-// decode returns the reply of the server, or its error as ours.
+// decode returns the server's reply, or its error converted by clientError.
 func decode(r rueidis.RedisResult) (any, error) {
 	message, err := r.ToMessage()
 	if err != nil {
@@ -216,13 +216,13 @@ func decode(r rueidis.RedisResult) (any, error) {
 	return reply, clientError(err)
 }
 
-// A dialError is the failure to connect: nothing was sent.
+// A dialError is a failure to connect: nothing was sent.
 type dialError struct{ err error }
 
 func (e *dialError) Error() string { return e.err.Error() }
 func (e *dialError) Unwrap() error { return e.err }
 
-// clientError turns an error of the client into one that rediscore.Conn describes.
+// clientError converts an error of the client into one that rediscore.Conn describes.
 func clientError(err error) error {
 	if err == nil {
 		return nil

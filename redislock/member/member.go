@@ -1,6 +1,5 @@
-// Package member has the servers of Redis or Valkey as members of a quorum, by their URLs.
-// For a member on a client that a program has already there is On of package
-// rediscore/member.
+// Package member makes members of a quorum from URLs of Redis or Valkey servers. For a member on a
+// client that the program already has, use On of package rediscore/member.
 package member
 
 import (
@@ -15,14 +14,13 @@ import (
 	"github.com/holdfast-locks/holdfast/redislock"
 )
 
-// Open returns a member on the server of a URL of redislock.Open. It does not wait for the
-// server: while the server cannot be reached, requests fail with ErrUnavailable, so that a
-// quorum can be used while some of its members are down. Open returns ErrInvalid for a URL of
-// another form, and for one with token_memory: the members of a quorum remember tokens for
-// driver.TokenMemory.
+// Open returns a member on the server of a URL of redislock.Open. It does not wait for the server:
+// while the server cannot be reached, requests fail with ErrUnavailable, so that a quorum can be
+// used while some of its members are down. Open returns ErrInvalid for a malformed URL, and for one
+// with token_memory: the members of a quorum remember tokens for driver.TokenMemory.
 func Open(rawURL string) (driver.Member, error) {
 	ended, end := context.WithCancel(context.Background())
-	end() // redislock.Open then checks the URL, and connects to nothing
+	end() // so redislock.Open only checks the URL
 	if _, err := redislock.Open(ended, rawURL); !errors.Is(err, context.Canceled) {
 		return nil, err
 	}
@@ -40,7 +38,7 @@ func Open(rawURL string) (driver.Member, error) {
 	return member.New(address(rest), open), nil
 }
 
-// address returns the hosts of a URL without its query, or its socket.
+// address returns the hosts of a URL, or the path of its socket.
 func address(rawURL string) string {
 	_, rest, _ := strings.Cut(rawURL, "://")
 	host, path, _ := strings.Cut(rest[strings.LastIndexByte(rest, '@')+1:], "/")
