@@ -25,9 +25,9 @@ type sender struct {
 	failed func() // unless nil, called when no reply arrived: the node may be gone
 }
 
-// A request is a command that go-redis sends once. Left to itself it sends a command
-// again when an answer does not come, after a pause in which the caller's time
-// goes by, and says nothing of it: a lost answer would be taken for a first one.
+// A request is a command that go-redis sends once. By default go-redis repeats a command without a
+// reply, after a pause that uses up the caller's time, and does not report it: the reply to the
+// repeat would pass for the first one.
 type request struct {
 	*redis.Cmd
 	words

@@ -22,21 +22,21 @@ func (e *engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 		return driver.AcquireReply{}, err
 	}
 	defer e.running.Done()
-	// Each proposal must have a greater token than the one before. So the second of two
-	// requests for one lease ID waits for the first.
+	// A proposal must have a greater token than the previous one. So the second of two requests for
+	// one lease ID waits for the first.
 	en, err := e.ledger.take(ctx, req.LeaseID, req.TTL)
 	if err != nil {
 		return driver.AcquireReply{}, err
 	}
 	defer e.ledger.leave(en, req.TTL)
-	req.Holder.Labels = maps.Clone(req.Holder.Labels) // it is used after the caller has an answer
+	req.Holder.Labels = maps.Clone(req.Holder.Labels) // it is used after the caller has its reply
 	lease, latest := e.ledger.read(req.LeaseID)
 	if req.First && max(lease.token, latest.token) != 0 {
 		return driver.AcquireReply{Outcome: driver.Repeated}, nil
 	}
 	if lease.token != 0 {
-		// If we do not know of the first time, because another engine sent it, or because
-		// its answers were lost, the members know: VoteOwn.
+		// If the ledger does not know of an earlier grant, because another engine sent the request
+		// or its replies were lost, the members reply VoteOwn.
 		if reply, err := e.again(ctx, req, lease.token); !isLost(err) {
 			return reply, err
 		}
@@ -44,12 +44,12 @@ func (e *engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 	return newAttempt(e, req, en, latest).run(ctx)
 }
 
-// again answers a repeat for a lease with this token that a majority seems to have.
-// INVARIANT I6: it gets the token of the first time. The extension confirms the lease: so
-// no engine that has proposed it, and may not know of its grant, takes it back. The
-// error is driver.ErrLost if a majority certainly does not have it.
+// again serves a repeat for a lease with this token that a majority seems to have. INVARIANT I6:
+// the repeat gets the token of the first request. The extension confirms the lease, so that no
+// engine that has proposed it, and may not know of its grant, withdraws it. The error is
+// driver.ErrLost if a majority certainly does not have the lease.
 func (e *engine) again(ctx context.Context, req driver.AcquireRequest, token uint64) (driver.AcquireReply, error) {
-	// No member confirms a lease with another token, which may be withdrawn just now.
+	// No member confirms a lease with another token, which may be being withdrawn.
 	x := e.newExtension([]driver.ExtendRequest{{Name: req.Name, LeaseID: req.LeaseID, Token: token, TTL: req.TTL}})
 	for i := range x.leases {
 		x.leases[i].known.holder = req.Holder

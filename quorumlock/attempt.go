@@ -9,37 +9,37 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// maxRaises and maxPresses bound the rounds of one acquire, and pressPause is the first pause
-// before the same token is proposed again. It doubles: the other attempts have an eighth of a
-// second to withdraw. A raise succeeds at once unless another grant of the name lifts the
-// counters in between: four in a row mean that this client is too far away to keep up.
+// maxRaises and maxPresses bound the rounds of one acquire. pressPause is the first pause before
+// the same token is proposed again. It doubles, which gives the other attempts an eighth of a
+// second to withdraw. A raise succeeds at once unless another grant of the name lifts the counters
+// in between; four in a row mean that this client is too far away to keep up.
 const (
 	maxRaises  = 4
 	maxPresses = 7
 	pressPause = time.Millisecond
 )
 
-// An attempt is one call of Acquire under way. Only its caller's goroutine
-// uses it, until abandon hands it to another.
+// An attempt is one call of Acquire in progress. Only its caller's goroutine uses it, until abandon
+// hands it to another.
 type attempt struct {
 	*engine
 	req   driver.AcquireRequest
 	entry *entry
 	began time.Time
 
-	ballot  ballot    // of the present round
-	present proposal  // the token of the present round
-	earlier uint64    // the greatest token proposed earlier, which no longer counts
+	ballot  ballot    // of the current round
+	present proposal  // the proposal of the current round
+	earlier uint64    // the greatest token proposed before present; it no longer counts
 	inbox   chan vote // the answers of all rounds; it never blocks a sender
-	awaited int       // how many answers are pending
+	awaited int       // number of pending answers
 	touched []bool    // members that may have accepted something
-	gaveWay bool      // acceptances have been withdrawn in favour of other attempts
+	gaveWay bool      // acceptances have been withdrawn for other attempts
 
 	raises, presses int // rounds so far
 }
 
-// newAttempt returns an attempt whose proposals go on from latest, the last that
-// was made for this lease ID.
+// newAttempt returns an attempt whose proposals continue after latest, the last proposal for this
+// lease ID.
 func newAttempt(e *engine, req driver.AcquireRequest, en *entry, latest proposal) *attempt {
 	n := len(e.members)
 	return &attempt{
@@ -63,7 +63,7 @@ func newAttempt(e *engine, req driver.AcquireRequest, en *entry, latest proposal
 //	cancelled                 cancelled
 //	unreachable, ambiguous    ErrNoQuorum
 //
-// Without a lease nothing of the attempt stays (INVARIANT I5).
+// Without a lease nothing remains of the attempt (INVARIANT I5).
 func (a *attempt) run(ctx context.Context) (driver.AcquireReply, error) {
 	a.propose(a.ledger.guess(a.req.Name, max(a.req.MinToken, a.present.token)+1))
 	for {
@@ -78,18 +78,18 @@ func (a *attempt) run(ctx context.Context) (driver.AcquireReply, error) {
 	}
 }
 
-// again starts another round after the verdict v, if one may help.
+// again starts another round after the verdict v, if that may help.
 func (a *attempt) again(ctx context.Context, v verdict) (started bool, err error) {
 	switch {
 	case v == raise && a.raises < maxRaises:
-		// Counters or clocks were ahead of our guess; now we know them.
+		// Counters or clocks were ahead of the guess; now they are known.
 		a.raises++
 		err := a.raise()
 		return err == nil, err
 	case v == raise:
 		return false, fmt.Errorf("%w agrees on a token, in %d rounds: they are too busy with the name, or too far away", ErrNoQuorum, a.raises)
 	case v == press && a.presses < maxPresses:
-		// We keep our members, and give the others time to withdraw.
+		// Keep the members, and give the other attempts time to withdraw.
 		if err := a.pause(ctx, pressPause<<a.presses); err != nil {
 			return false, err
 		}
@@ -97,14 +97,14 @@ func (a *attempt) again(ctx context.Context, v verdict) (started bool, err error
 		a.proposeAgain()
 		return true, nil
 	case v == giveWay && !a.gaveWay:
-		// The second time, pending members have had their time: it is held.
+		// The second time, pending members have had their time: the lock is held.
 		a.giveWay()
 		return true, nil
 	}
 	return false, nil
 }
 
-// conclude answers with the last verdict, or the error that has ended the attempt.
+// conclude returns the reply for the last verdict, or the error that ended the attempt.
 func (a *attempt) conclude(ctx context.Context, v verdict, err error) (driver.AcquireReply, error) {
 	switch {
 	case err == nil && v == won:
@@ -115,8 +115,8 @@ func (a *attempt) conclude(ctx context.Context, v verdict, err error) (driver.Ac
 	a.abandon()
 	switch {
 	case errors.Is(err, errSpent):
-		// A proposal may be withdrawn at any time, and the members want no greater
-		// token now: only another lease ID helps.
+		// A proposal may be withdrawn at any time, and the members do not accept a greater token
+		// now: only another lease ID helps.
 		return driver.AcquireReply{Outcome: driver.Spent}, nil
 	case err != nil:
 		return driver.AcquireReply{}, err
@@ -137,8 +137,8 @@ func (a *attempt) conclude(ctx context.Context, v verdict, err error) (driver.Ac
 	return driver.AcquireReply{Outcome: driver.Held, Blocker: a.ballot.blocker()}, nil
 }
 
-// granted answers with a lease that a majority has, unless it may have ended: the members
-// count the TTL from after the attempt began.
+// granted returns the lease that a majority has, unless it may have ended: members count the TTL
+// from some time after the attempt began.
 func (a *attempt) granted() (driver.AcquireReply, error) {
 	if took := time.Since(a.began); tooLate(took, a.req.TTL) {
 		a.abandon()
@@ -151,13 +151,13 @@ func (a *attempt) granted() (driver.AcquireReply, error) {
 	return driver.AcquireReply{Outcome: driver.Granted, Token: a.present.token}, nil
 }
 
-// repeat answers with the lease of this ID that a majority has: another engine has proposed
-// it, or an earlier attempt whose answers were lost. It withdraws the present proposal.
+// repeat returns the lease of this ID that a majority has. Another engine has proposed it, or an
+// earlier attempt whose answers were lost. repeat withdraws the present proposal.
 func (a *attempt) repeat(ctx context.Context) (driver.AcquireReply, error) {
 	a.abandon()
 	reply, err := a.engine.again(ctx, a.req, a.ballot.tally().ownToken)
 	if isLost(err) {
-		// It was withdrawn meanwhile. Confirmed leases stay: another engine may have been
+		// The lease was withdrawn meanwhile. Confirmed leases stay: another engine may have been
 		// granted this lease ID.
 		return driver.AcquireReply{Outcome: driver.Spent}, nil
 	}

@@ -8,17 +8,17 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// errSpent: the members want a token that is not above all that were proposed
-// for this lease ID.
+// errSpent means that no token above all earlier proposals for the lease ID is acceptable to a
+// majority.
 var errSpent = errors.New("the lease ID is spent")
 
-// raise starts a round with a greater token, or fails with errSpent if the
-// members want a smaller one: this machine's clock is ahead, or was.
+// raise starts a round with a greater token. It fails with errSpent if the members require a
+// smaller one, because this machine's clock is or was ahead.
 //
-// INVARIANT I5: the token is above all tokens that this engine has proposed for the lease ID,
-// so that none of their withdrawals ends it. It is also above the tokens of other engines'
-// leases with this ID, which it replaces once it is granted. The lease ID is spent if that
-// lifts the token by more than a guess may be off, or too far for a majority.
+// INVARIANT I5: the token is above all tokens that this engine has proposed for the lease ID, so
+// that no withdrawal of those ends it. It is also above the tokens of other engines' leases with
+// this ID, which it replaces once it is granted. The lease ID is spent if that raises the token by
+// more than a guess may be off, or too far for a majority.
 func (a *attempt) raise() error {
 	want, ok := a.ballot.next()
 	if !ok {
@@ -33,8 +33,8 @@ func (a *attempt) raise() error {
 	return nil
 }
 
-// noToken explains why no token fits a majority: because MinToken is too far
-// ahead for most, or else because the members' clocks are too far apart.
+// noToken explains why no token is acceptable to a majority: MinToken is too far ahead for most
+// members, or the members' clocks are too far apart.
 func (a *attempt) noToken() error {
 	allowed := 0
 	for _, answer := range a.ballot.answers {
@@ -48,10 +48,10 @@ func (a *attempt) noToken() error {
 	return fmt.Errorf("%w agrees on a token: their clocks are more than %s apart", ErrNoQuorum, a.lead())
 }
 
-// adjustClock notes the members' time if a guess was too far off for most, so
-// that the next acquire guesses right and takes one round. Only the clocks of
-// members count whose counter was not what spoke against the token, and of those
-// the middle one: a minority with wrong clocks does not move ours.
+// adjustClock records the members' time if a guess was too far off for most of them, so that the
+// next acquire guesses right and takes one round. It ignores members that refused the token because
+// of their counters. It uses the median clock of the rest: a minority with wrong clocks has no
+// influence.
 func (a *attempt) adjustClock() {
 	var clocks []uint64
 	for _, answer := range a.ballot.answers {

@@ -8,14 +8,13 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
-// A vote is one member's answer to one proposal, which a later proposal may have replaced.
+// A vote is one member's answer to one proposal. A later proposal may have replaced that proposal.
 type vote struct {
 	result[driver.ProposeReply]
 	token uint64 // that was proposed
 }
 
-// mayHaveTaken reports whether the member may have a lease after this answer
-// that it did not have before.
+// mayHaveTaken reports whether the member may have a new lease after this answer.
 func (v *vote) mayHaveTaken() bool {
 	if v.err != nil {
 		return !driver.Definite(v.err) // the answer was lost, not the request
@@ -23,9 +22,9 @@ func (v *vote) mayHaveTaken() bool {
 	return v.value.Vote == driver.VoteAccepted
 }
 
-// propose starts a round: it proposes a token to all members. INVARIANT I5: the token is
-// above all earlier proposals for this lease ID, in any attempt. So a withdrawal of an earlier
-// one, which may arrive at any time, never ends a lease that counts.
+// propose starts a round: it proposes a token to all members. INVARIANT I5: the token is above all
+// earlier proposals for this lease ID, in any attempt. So a withdrawal of an earlier proposal,
+// which may arrive at any time, never ends a lease that counts.
 func (a *attempt) propose(p proposal) {
 	a.earlier, a.present = a.present.token, p
 	a.ledger.propose(a.entry, p)
@@ -39,15 +38,15 @@ func (a *attempt) proposeAgain() {
 	a.send(func(got answer) bool { return got.is(driver.VoteHeld) })
 }
 
-// send sends the present proposal to the members whose last answer fits, and resets those
-// answers.
+// send sends the present proposal to the members for whose latest answer to returns true, and
+// resets those answers.
 func (a *attempt) send(to func(answer) bool) {
 	req := driver.ProposeRequest{
 		Name: a.req.Name, LeaseID: a.req.LeaseID, Proposer: a.proposer, TTL: a.req.TTL, Holder: a.req.Holder,
 		Token: a.present.token, Replaces: a.earlier, Lead: a.present.lead, Quarantine: a.quarantine(),
 	}
-	// Not through sendAll: the answers of several rounds use one channel, and abandon may
-	// read them after the caller has gone.
+	// sendAll does not fit: the answers of several rounds use one channel, and abandon may read
+	// them after the caller has returned.
 	for i, got := range a.ballot.answers {
 		if !to(got) {
 			continue
@@ -63,9 +62,8 @@ func (a *attempt) send(to func(answer) bool) {
 	}
 }
 
-// await collects answers until there is a firm verdict, or one that did not improve within
-// the grace. The grace begins with the first verdict to act on, and further answers do not
-// extend it.
+// await collects answers until a verdict is firm, or does not improve within the grace. The grace
+// begins with the first verdict that calls for action, and further answers do not extend it.
 func (a *attempt) await(ctx context.Context) (verdict, error) {
 	began := time.Now()
 	var grace <-chan time.Time
@@ -107,7 +105,7 @@ func (a *attempt) receive(v vote) {
 	if v.err == nil {
 		a.ledger.learn(a.req.Name, v.value.Counter, a.ballot.leadOf(v.value))
 	}
-	// INVARIANT I2: only acceptances of one and the same token make a majority.
+	// INVARIANT I2: only acceptances of the same token make a majority.
 	if v.token != a.present.token {
 		return
 	}

@@ -2,9 +2,9 @@ package quorumlock
 
 import "github.com/holdfast-locks/holdfast/driver"
 
-// giveWay withdraws from the members that accepted, so that other attempts can have them, and
-// waits for more answers: if the blocking lease was released already at the pending members,
-// there is another round.
+// giveWay withdraws from the members that accepted, so that other attempts can use them, and waits
+// for more answers. If the pending members have already released the blocking lease, there is
+// another round.
 func (a *attempt) giveWay() {
 	a.gaveWay = true
 	a.withdrawFrom(a.touched)
@@ -12,9 +12,9 @@ func (a *attempt) giveWay() {
 	a.ballot.yield(a.present.token)
 }
 
-// abandon withdraws the attempt, in the background: accepted proposals at once, and pending
-// ones as soon as the members answer. A request without an answer within its time limit
-// counts as carried out. INVARIANT I5.
+// abandon withdraws the attempt in the background: accepted proposals at once, and pending ones
+// when the members answer. A request that gets no answer within its time limit counts as carried
+// out. INVARIANT I5.
 func (a *attempt) abandon() {
 	a.withdrawFrom(a.touched)
 	awaited := a.awaited
@@ -27,8 +27,8 @@ func (a *attempt) abandon() {
 	})
 }
 
-// withdrawFrom passes the withdrawal to the janitors of some members, which repeat it until
-// the members have answered.
+// withdrawFrom passes the withdrawal to the janitors of the given members. They repeat it until the
+// members have answered.
 func (a *attempt) withdrawFrom(members []bool) {
 	for i, is := range members {
 		if is {
@@ -37,8 +37,8 @@ func (a *attempt) withdrawFrom(members []bool) {
 	}
 }
 
-// withdrawal is the request that undoes the present proposal and all earlier ones of this
-// engine, which are smaller. INVARIANT I5: it must not withdraw other engines' proposals for
+// withdrawal returns the request that undoes the present proposal and all earlier ones of this
+// engine, whose tokens are smaller. INVARIANT I5: it must not withdraw other engines' proposals for
 // this lease ID, which may have been granted.
 func (a *attempt) withdrawal() withdrawal {
 	return newWithdrawal(driver.WithdrawRequest{

@@ -15,7 +15,7 @@ type ballot struct {
 	answers  []answer      // by member
 }
 
-// An answer is the answer of one member, if there is one.
+// An answer is one member's answer, or its absence.
 type answer struct {
 	state answerState
 	reply driver.ProposeReply // if answered
@@ -27,14 +27,14 @@ type answerState int
 const (
 	pending  answerState = iota
 	answered             // with a vote
-	failed               // with an error, of whatever class
+	failed               // with an error of any class
 )
 
 // is reports whether the member has answered with v.
 func (a *answer) is(v driver.Vote) bool { return a.state == answered && a.reply.Vote == v }
 
-// free reports whether the member could accept some token: it has no lease, or only one of
-// this attempt, which a greater token replaces.
+// free reports whether the member could accept some token: it has no lease, or only one of this
+// attempt, which a greater token replaces.
 func (a *answer) free() bool { return a.is(driver.VoteAccepted) || a.is(driver.VoteRefused) }
 
 // A tally counts the answers of a ballot. Members that failed or are in
@@ -42,20 +42,20 @@ func (a *answer) free() bool { return a.is(driver.VoteAccepted) || a.is(driver.V
 type tally struct {
 	accepted, refused, own, held, pending int
 
-	unseen int // members that have not answered, or have failed: they may have any lease
+	unseen int // members that have not answered or have failed; they may have any lease
 
-	// ownToken is the token of the lease of this ID, from another request, that most
-	// members have.
+	// ownToken is the token of the lease of this ID from another request that the most members
+	// have.
 	ownToken uint64
 	ownMost  int
-	// rivalMost is the largest number of members with the same other lease.
+	// rivalMost is the largest number of members that have the same other lease.
 	rivalMost int
 	cancelled bool
 }
 
-// tally counts the answers. Leases count together only if they are the same: other leases by
-// lease ID, ours by token, because repeats of a request, by this engine or another, may have
-// left several.
+// tally counts the answers. It counts leases together only if they are the same: other leases by
+// lease ID, those of this ID by token. Repeats of a request, by this engine or another, may have
+// left several of the latter.
 func (b *ballot) tally() tally {
 	var t tally
 	own, rivals := map[uint64]int{}, map[lockinfo.LeaseID]int{}

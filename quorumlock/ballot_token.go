@@ -8,21 +8,21 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// A proposal is a token as it was proposed.
+// A proposal is a proposed token and its lead.
 type proposal struct {
 	token uint64
 	lead  time.Duration
 }
 
-// next returns the proposal for the next round: the smallest token that a majority would
-// accept, so that a single member whose clock or counter is far ahead does not count; or a
-// slightly greater one if more members accept that. It is far ahead of the members' clocks
-// only if MinToken or counters demand it. It returns false if no majority would accept one
-// token, or MinToken is too far ahead.
+// next returns the proposal for the next round. Its token is the smallest that a majority would
+// accept, so that a single member whose clock or counter is far ahead does not matter, or a
+// slightly greater one if more members accept that. It is far ahead of the members' clocks only if
+// MinToken or counters require it. next returns false if no token is acceptable to a majority, or
+// MinToken is too far ahead.
 func (b *ballot) next() (p proposal, ok bool) {
-	// For each free member, the least token above its counter and not before its clock.
-	// If the counter or MinToken leads the clock by more than usual, their successor is
-	// another candidate, which is used only if no other is acceptable.
+	// For each free member, near has the least token above its counter and not before its clock. If
+	// the counter or MinToken is ahead of the clock by more than usual, lifted has its successor.
+	// lifted is used only if no token in near is acceptable.
 	var near, lifted []proposal
 	for _, a := range b.answers {
 		if !a.free() {
@@ -69,11 +69,11 @@ func (b *ballot) followers(p proposal) int {
 	return count
 }
 
-// wouldAccept reports whether the member that sent reply would now accept p for a request
-// with minToken. In order: INVARIANT I2, the token is above all that it has accepted; it is
-// not before the member's clock, because the member may have lost its memory; it is not too
-// far ahead of the clock, so that a wrong clock lifts no counter; and MinToken is within its
-// limit, which the member does not check.
+// wouldAccept reports whether the member that sent reply would now accept p for a request with
+// minToken. The conditions in order: INVARIANT I2, the token is above all that the member has
+// accepted; it is not before the member's clock, because the member may have lost its memory; it is
+// not too far ahead of the clock, so that a wrong clock lifts no counter; and MinToken is within
+// its limit, which the member does not check.
 func wouldAccept(reply driver.ProposeReply, p proposal, minToken uint64) bool {
 	return p.token > reply.Counter &&
 		p.token+uint64(driver.MaxProposalLag.Microseconds()) >= reply.Clock &&
@@ -81,9 +81,9 @@ func wouldAccept(reply driver.ProposeReply, p proposal, minToken uint64) bool {
 		minToken <= reply.Clock+uint64(driver.MaxTokenLead.Microseconds())
 }
 
-// leadOf returns how far ahead of its clock the member that sent reply must allow a token to
-// be. Its counter exceeds the usual lead only after MinToken has lifted a token, or a clock
-// was set back.
+// leadOf returns how far ahead of the clock of the member that sent reply a token must be allowed
+// to be. The member's counter exceeds the usual lead only after MinToken has lifted a token, or a
+// clock was set back.
 func (b *ballot) leadOf(reply driver.ProposeReply) time.Duration {
 	if max(reply.Counter&^1, b.minToken) > reply.Clock+uint64(b.lead.Microseconds()) {
 		return liftedLead

@@ -10,10 +10,9 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// blocker describes the lease that the request waits for: the one whose end makes a majority
-// free. It is an estimate: leases may be extended, and other attempts withdraw at once. The
-// holder and Since are from the member that has had the lease for the longest: others got it
-// later, or by repair.
+// blocker describes the lease for which the request waits: the one whose end makes a majority free.
+// It is an estimate, because leases may be extended and other attempts withdraw at once. Holder and
+// Since are from the member that has had the lease longest: others got it later, or by repair.
 func (b *ballot) blocker() driver.Blocker {
 	var held []driver.ProposeReply
 	free := 0
@@ -29,7 +28,7 @@ func (b *ballot) blocker() driver.Blocker {
 		return driver.Blocker{}
 	}
 	slices.SortStableFunc(held, func(a, b driver.ProposeReply) int { return cmp.Compare(ends(a.ExpiresIn), ends(b.ExpiresIn)) })
-	// So many leases must end that a majority is free.
+	// This many leases must end before a majority is free.
 	way := held[min(max(b.quorum-free, 1), len(held))-1]
 	w := way.Blocker
 	for _, other := range held {
@@ -41,7 +40,7 @@ func (b *ballot) blocker() driver.Blocker {
 	return w
 }
 
-// ends returns the rest of a lease for sorting, with Never last.
+// ends returns expiresIn as a sort key, with Never last.
 func ends(expiresIn time.Duration) time.Duration {
 	if expiresIn == lockinfo.Never {
 		return math.MaxInt64

@@ -15,35 +15,33 @@ import (
 type Checker interface {
 	driver.Member
 
-	// Check examines the store as driver.Diagnoser does, and tries the requests
-	// of a quorum under a random name, with its quarantine. The run is the same
-	// text for members on the same store, and another for others; empty if it
-	// is not known. A store that does not answer is an error.
+	// Check examines the store as driver.Diagnoser does. It also tries the requests of a quorum
+	// under a random name, with the quorum's quarantine. run identifies the store: members on the
+	// same store return the same text. It is empty if it is unknown. If the store does not reply,
+	// Check returns an error.
 	//
-	// The finding "quarantine" must have the measure "remaining", and the
-	// finding "clock" the measures "offset", of the store's clock to ours, and
-	// "uncertainty".
+	// The finding "quarantine" must have the measure "remaining". The finding "clock" must have the
+	// measures "offset", of the store's clock from the local one, and "uncertainty".
 	Check(ctx context.Context, req driver.DiagnoseRequest, quarantine time.Duration) (run string, d driver.Diagnosis, err error)
 }
 
 var _ driver.Diagnoser = (*engine)(nil)
 
-// clockStep is by how much the members' clocks may differ.
+// clockStep is how far the members' clocks may be apart.
 const clockStep = 100 * time.Millisecond
 
 // A checkup is the examination of one member.
 type checkup struct {
 	member    int
-	label     string // of the server
+	label     string // the server's name for people
 	run       string
 	findings  []driver.Finding
-	err       error         // why it takes no part
+	err       error         // why the member takes no part
 	remaining time.Duration // of its quarantine
 }
 
-// Diagnose implements driver.Diagnoser: it examines all members at once. What
-// is wrong with one of them is a warning as long as a majority takes part. It
-// fails with ErrNoQuorum if none answers.
+// Diagnose implements driver.Diagnoser: it examines all members at once. A problem of one member is
+// a warning as long as a majority takes part. Diagnose fails with ErrNoQuorum if no member answers.
 func (e *engine) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driver.Diagnosis, error) {
 	if err := e.enter(ctx); err != nil {
 		return driver.Diagnosis{}, err
@@ -87,8 +85,8 @@ func (e *engine) noneAnswers(checkups []checkup) error {
 	return e.missing(errs)
 }
 
-// checkUp examines one member. A failure of a single store is a warning here, and the reason
-// why the member takes no part.
+// checkUp examines one member. A failure of its store becomes a warning, and the reason why the
+// member takes no part.
 func (e *engine) checkUp(ctx context.Context, i int, req driver.DiagnoseRequest) checkup {
 	m := e.members[i]
 	c := checkup{member: i, label: label(m, i)}
@@ -105,7 +103,7 @@ func (e *engine) checkUp(ctx context.Context, i int, req driver.DiagnoseRequest)
 	}
 	for _, f := range d.Findings {
 		f.Server = cmp.Or(f.Server, c.label)
-		if f.Level == driver.Fail { // of this member; the quorum may do without
+		if f.Level == driver.Fail { // of this member; the quorum may work without it
 			c.err = cmp.Or(c.err, f.Err)
 			f.Level, f.Err = driver.Warn, nil
 		}
@@ -117,7 +115,7 @@ func (e *engine) checkUp(ctx context.Context, i int, req driver.DiagnoseRequest)
 	return c
 }
 
-// label names a member for people.
+// label returns a name of a member for people.
 func label(m driver.Member, i int) string {
 	if s, ok := m.(fmt.Stringer); ok && s.String() != "" {
 		return s.String()
@@ -125,8 +123,8 @@ func label(m driver.Member, i int) string {
 	return fmt.Sprintf("member %d", i+1)
 }
 
-// judgeQuorum counts the members that grant locks: fewer than a majority is a failure, fewer
-// than all a warning.
+// judgeQuorum counts the members that grant locks. Fewer than a majority is a failure, and fewer
+// than all is a warning.
 func (e *engine) judgeQuorum(checkups []checkup) driver.Finding {
 	var errs []error
 	var why []string
@@ -158,8 +156,8 @@ func (e *engine) judgeQuorum(checkups []checkup) driver.Finding {
 	return f
 }
 
-// judgeIndependence looks for members that are one store: its loss, or the loss of its
-// memory, would count for several.
+// judgeIndependence looks for members that are the same store: its loss, or the loss of its memory,
+// would count for several.
 func judgeIndependence(checkups []checkup) driver.Finding {
 	f := driver.Finding{Key: "independence", Text: "the members that answer are servers of their own"}
 	for i, c := range checkups {
@@ -174,11 +172,11 @@ func judgeIndependence(checkups []checkup) driver.Finding {
 	return f
 }
 
-// judgeClocks compares the members' clocks: it is a failure if no majority would accept the
-// same token, and a warning if one clock drifts from the others. The offsets were measured over
-// the network, so each is uncertain by its round trip.
+// judgeClocks compares the members' clocks. It is a failure if no majority would accept the same
+// token, and a warning if one clock differs from the others. The offsets were measured over the
+// network, so each has the uncertainty of its round trip.
 func (e *engine) judgeClocks(checkups []checkup) driver.Finding {
-	var clocks []driver.Finding // those that can be seen
+	var clocks []driver.Finding // those that are known
 	for _, c := range checkups {
 		for _, f := range c.findings {
 			if _, known := f.Measures["offset"]; f.Key == "clock" && known {
@@ -210,8 +208,8 @@ func (e *engine) judgeClocks(checkups []checkup) driver.Finding {
 	return f
 }
 
-// agree reports whether a majority may have clocks that are near enough for one token. The
-// clocks are in order; unknown clocks may have any value.
+// agree reports whether the clocks of a majority may be close enough for one token. clocks is
+// sorted; unknown clocks may have any value.
 func (e *engine) agree(clocks []driver.Finding, uncertainty time.Duration) bool {
 	need := e.quorum - (len(e.members) - len(clocks))
 	for i := 0; i+need-1 < len(clocks); i++ {
@@ -222,9 +220,9 @@ func (e *engine) agree(clocks []driver.Finding, uncertainty time.Duration) bool 
 	return false
 }
 
-// Leased returns a name of which a member has a lease, if there is one. It fails if it finds
-// none and a member does not answer. It is a check before Admit: with a lease the quorum is in
-// use. Without one it may still be, because members may have lost their memory.
+// Leased returns a name of which a member has a lease, if there is one. It fails if it finds none
+// and a member does not answer. Use it before Admit: if there is a lease, the quorum is in use.
+// Without one the quorum may still be in use, because members may have lost their memory.
 func (e *engine) Leased(ctx context.Context) (name string, found bool, err error) {
 	h, err := e.lists(ctx, "")
 	for _, lock := range slices.Concat(h.answers...) {

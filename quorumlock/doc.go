@@ -1,13 +1,12 @@
-// Package quorumlock makes one engine of several independent stores (the idea
-// known as Redlock, with fencing tokens): a lock is held where a majority of
-// the stores has it, so that it survives the loss of the others.
+// Package quorumlock makes one engine of several independent stores (the idea known as Redlock,
+// with fencing tokens). A client holds a lock if a majority of the stores grants it, so that the
+// lock survives the loss of the others.
 //
 // # What
 //
-// The stores must know nothing of each other: N masters without replication
-// between them, each on a machine of its own. N is odd and at least 3; of 3,
-// one may be down at a time, of 5, two. Locks are exclusive only, and there is no
-// queue: a waiter tries again after a random pause.
+// The stores must be independent: N masters without replication between them, each on its own
+// machine. N is odd and at least 3. Of 3, one may be down at a time; of 5, two. Locks are exclusive
+// only, and there is no queue: a waiter retries after a random pause.
 //
 // # Example
 //
@@ -19,21 +18,20 @@
 //
 // # Guarantees
 //
-// Tokens strictly grow from one holder to the next, whatever clocks, networks and expiries do,
-// and even if a store loses all its data, as long as its clock is not further off than
-// MaxTTL. docs/quorum.md has the protocol and the
-// proof.
+// Tokens strictly grow from one holder to the next, whatever happens to clocks, networks and
+// expiries, and even if a store loses all its data, as long as its clock is not off by more than
+// MaxTTL. docs/quorum.md has the protocol and the proof.
 //
 // # What is not promised
 //
-// Mutual exclusion needs more, as with every lock that has a time limit: the clocks
-// of the stores must run at the right speed. More than a minority of stores that are
-// down, or that have lost their memory within MaxTTL, closes all locks.
+// As with every lock that has a time limit, mutual exclusion needs more: the clocks of the stores
+// must run at the right speed. If more than a minority of the stores are down, or have lost their
+// memory within MaxTTL, no lock can be acquired.
 //
 // # Clocks
 //
-// Each store ends its leases by its own clock. A client's clock only proposes tokens:
-// one that is off costs a round trip, and not safety.
+// Each store ends its leases by its own clock. A client's clock only proposes tokens: if it is off,
+// that costs a round trip, and not safety.
 //
 // # Fencing
 //
@@ -42,29 +40,27 @@
 //
 // # Errors
 //
-// [ErrNoQuorum], which is driver.ErrUnavailable, contains the first member's error. If it is
-// unknown whether a majority has accepted, the error is ErrOutcomeUnknown, and the engine
-// withdraws the request in the background.
+// [ErrNoQuorum], which wraps driver.ErrUnavailable, quotes the first member's error. If it is
+// unknown whether a majority has accepted, the error is ErrOutcomeUnknown, and the engine withdraws
+// the request in the background.
 //
 // # Testing
 //
-// Members of package memlock make a quorum in virtual time; the repository has a
-// conformance suite for members of other stores.
+// Members of package memlock make a quorum in virtual time. The repository has a conformance suite
+// for members of other stores.
 //
 // # The first start
 //
-// A store that has lost its memory, or never had one, grants nothing for
-// MaxTTL. It is recognised by itself; the servers need no set-up. For stores
-// that are new Engine.Admit ends that time at once.
+// A store that has lost its memory, or is new, grants nothing for MaxTTL. It detects this itself;
+// the servers need no set-up. For new stores Engine.Admit ends that time at once.
 //
 // MaxTTL must be the same in all clients of a quorum.
 //
 // # Cost
 //
-// Each request goes to all members at once and ends as soon as a majority has decided it: a
-// slow or dead member costs nothing. An acquire is
-// one round trip if the client's clock is within a second of the members', and
-// two otherwise.
+// Each request goes to all members at once and ends as soon as a majority has decided it: a slow or
+// dead member costs nothing. An acquire takes one round trip if the client's clock is within a
+// second of the members', and two otherwise.
 //
 // # Concurrency
 //

@@ -9,12 +9,11 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// Extend implements driver.Engine. A lease is extended when a majority of the
-// members has it; members that lost it are repaired afterwards, in the
-// background. If a majority does not have it, it is lost, and without a
-// majority of answers the outcome is unknown. A TTL longer than MaxTTL is
-// driver.ErrInvalid. The longest TTL determines a member's time limit; the caller must repeat
-// the request for a lease that cannot wait for it.
+// Extend implements driver.Engine. A lease is extended when a majority of the members has it;
+// members that lost it are repaired afterwards, in the background. If a majority does not have it,
+// it is lost. Without a majority of answers the outcome is unknown. A TTL longer than MaxTTL is
+// driver.ErrInvalid. The longest TTL determines the members' time limit; the caller must repeat the
+// request for a lease that cannot wait that long.
 func (e *engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
 	if err := e.enter(ctx); err != nil {
 		return slices.Repeat([]error{err}, len(reqs))
@@ -25,21 +24,21 @@ func (e *engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []erro
 	return x.errs
 }
 
-// An extension is one call of Extend under way. Its caller's goroutine uses it
-// until stop has answered for all leases; then finish does.
+// An extension is one call of Extend in progress. Its caller's goroutine uses it until stop
+// returns; then finish does.
 type extension struct {
 	*engine
 	began time.Time
 	reqs  []driver.ExtendRequest
-	errs  []error // the answers, by request
+	errs  []error // the results, by request
 
-	renewals []driver.RenewRequest // what goes to each member
+	renewals []driver.RenewRequest // the requests to each member
 	leases   []renewed             // the result of each renewal
 	longest  time.Duration         // of the TTLs; it decides how long a member may take
 }
 
-// newExtension makes the requests to the members: all leases in one for each. They request no
-// repair yet, because it is not known yet whether a majority has the lease.
+// newExtension makes the requests to the members, one for all leases to each. They request no
+// repair yet, because it is unknown whether a majority has a lease.
 func (e *engine) newExtension(reqs []driver.ExtendRequest) *extension {
 	x := &extension{engine: e, began: time.Now(), reqs: reqs, errs: make([]error, len(reqs))}
 	for i, req := range x.reqs {
@@ -55,7 +54,7 @@ func (e *engine) newExtension(reqs []driver.ExtendRequest) *extension {
 	return x
 }
 
-// run sends to all members and collects answers until each lease is decided.
+// run sends the requests to all members and collects answers until each lease is decided.
 func (x *extension) run(ctx context.Context) {
 	if len(x.renewals) == 0 {
 		return
@@ -84,8 +83,8 @@ func (x *extension) renew(ctx context.Context, member int, reqs []driver.RenewRe
 	return replies, nil
 }
 
-// stop answers for the leases that are not decided: with err, or if that is
-// nil, because all members have answered or failed.
+// stop sets the errors of the leases that are not decided: to err or, if that is nil, to unclear's,
+// because all members have answered or failed.
 func (x *extension) stop(err error) {
 	for n := range x.leases {
 		l := &x.leases[n]

@@ -7,21 +7,21 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// A renewed is one lease of an extension, with the answers of the members. Each member that
-// has answered is in has, lost or failed.
+// A renewed is one lease of an extension, with the answers of the members. Each member that has
+// answered is counted in has, lost or failed.
 type renewed struct {
 	index   int    // in reqs
 	known   tenure // from the ledger; its token is 0 if there is none
 	decided bool
-	gone    bool           // it is lost, and the rest of it must be withdrawn
-	tokens  map[uint64]int // how many members have the lease with which token
+	gone    bool           // the lease is lost, and the rest of it must be withdrawn
+	tokens  map[uint64]int // how many members have the lease, by token
 	has     []int          // members that have it
-	lost    int            // how many do not
+	lost    int            // number of members that do not have it
 	failed  []error
-	repair  []int // members that are to be repaired if a majority has the lease as we know it
+	repair  []int // members to repair if a majority has the lease as in known
 }
 
-// receive notes one member's answer and returns how many leases it decided.
+// receive records one member's answers and returns how many leases they decided.
 func (x *extension) receive(a result[[]driver.RenewReply]) (decided int) {
 	for n := range x.leases {
 		l := &x.leases[n]
@@ -40,8 +40,8 @@ func (x *extension) receive(a result[[]driver.RenewReply]) (decided int) {
 
 // count records the answer of one member.
 //
-// INVARIANT I2: leases of one ID with different tokens are different leases. The rest of an
-// earlier attempt on one member does not count for the majority of this lease.
+// INVARIANT I2: leases of one ID with different tokens are different leases. What an earlier
+// attempt left on a member does not count for the majority of this lease.
 func (l *renewed) count(from int, reply driver.RenewReply) {
 	switch {
 	case reply.Err == nil:
@@ -58,24 +58,24 @@ func (l *renewed) count(from int, reply driver.RenewReply) {
 	}
 }
 
-// decide sets the lease's answer if the members' answers allow only one.
+// decide sets the result of the lease if the members' answers allow only one.
 func (x *extension) decide(l *renewed) bool {
 	token, most := l.most()
 	switch {
 	case most >= x.quorum:
-		// A majority has lengthened it: no other lease can have one meanwhile.
+		// A majority has extended it: no other lease can have a majority meanwhile.
 		x.keep(l, token)
 		return true
 	case most+len(x.members)-len(l.has)-l.lost < x.quorum:
-		// Even with all that failed or are pending, too few members have it. INVARIANT I4:
-		// it does not come back.
+		// Even with all members that failed or are pending, too few have it. INVARIANT I4: it does
+		// not come back.
 		x.lose(l)
 		return true
 	}
 	return false
 }
 
-// most returns the token with which most members have the lease, and how many.
+// most returns the token with which the most members have the lease, and their number.
 func (l *renewed) most() (token uint64, most int) {
 	for t, count := range l.tokens {
 		if count > most {
@@ -85,8 +85,8 @@ func (l *renewed) most() (token uint64, most int) {
 	return token, most
 }
 
-// keep answers that the lease is extended, unless it may have ended by now: that error is not
-// definite, because the members may have lengthened it in time.
+// keep records that the lease is extended, unless it may have ended by now. The error is then not
+// definite, because the members may have extended it in time.
 func (x *extension) keep(l *renewed, token uint64) {
 	req := x.reqs[l.index]
 	if took := time.Since(x.began); tooLate(took, req.TTL) {
@@ -94,7 +94,7 @@ func (x *extension) keep(l *renewed, token uint64) {
 			took.Round(time.Millisecond), req.TTL)
 		return
 	}
-	// The longest TTL counts for how long clean-ups go on: none is shortened.
+	// Clean-ups use the longest TTL so far, so that a shorter one does not cut them short.
 	t := tenure{token: token, ttl: max(req.TTL, l.known.ttl), holder: l.known.holder, granted: l.known.granted}
 	if token == l.known.token {
 		t.lead = l.known.lead
@@ -102,8 +102,7 @@ func (x *extension) keep(l *renewed, token uint64) {
 	x.ledger.grant(req.LeaseID, t)
 }
 
-// lose answers that the lease is lost. The rest of it is withdrawn when all members have
-// answered.
+// lose records that the lease is lost. The rest of it is withdrawn when all members have answered.
 func (x *extension) lose(l *renewed) {
 	x.errs[l.index] = driver.ErrLost
 	if l.gone = l.known.token != 0; l.gone {

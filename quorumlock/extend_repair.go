@@ -5,11 +5,10 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
-// finish waits for the slower members. Then it repairs extended leases at members that lack
-// them, and withdraws the rest of lost leases. If a repair fails, the next extension tries
-// again.
+// finish waits for the slower members. Then it repairs extended leases on members that lack them,
+// and withdraws the remains of lost leases. If a repair fails, the next extension tries again.
 func (x *extension) finish(answers <-chan result[[]driver.RenewReply], left int) {
-	for range left { // each ends with its time limit
+	for range left { // each ends by its time limit
 		a := <-answers
 		for n := range x.leases {
 			if l := &x.leases[n]; a.err == nil {
@@ -40,10 +39,10 @@ func (x *extension) finish(answers <-chan result[[]driver.RenewReply], left int)
 	}
 }
 
-// repair returns the request to members that lack the lease, if it must be repaired.
-// INVARIANT I4: only a lease that a majority has, with the token in the ledger. If it was
-// released or broken meanwhile, then either the ledger has that, or the members refuse, whose
-// counters are above the token.
+// repair returns the request for members that lack the lease, if it must be repaired. INVARIANT I4:
+// it repairs only a lease that a majority has, with the token in the ledger. If the lease was
+// released or broken meanwhile, the ledger knows it, or the members refuse because their counters
+// are above the token.
 func (x *extension) repair(l *renewed, req driver.RenewRequest) (driver.RenewRequest, bool) {
 	lease, _ := x.ledger.read(req.LeaseID)
 	if _, most := l.most(); most < x.quorum || lease.token == 0 || lease.token != l.known.token {
@@ -54,8 +53,8 @@ func (x *extension) repair(l *renewed, req driver.RenewRequest) (driver.RenewReq
 	return req, true
 }
 
-// clear withdraws the rest of a lost lease: a minority would block others until its expiry.
-// The members have confirmed it, since they have extended it.
+// clear withdraws the remains of a lost lease: a minority would block others until its expiry. The
+// members have confirmed the lease, because they have extended it.
 func (x *extension) clear(l *renewed, req driver.RenewRequest) {
 	for _, i := range l.has {
 		x.janitors[i].add(newWithdrawal(driver.WithdrawRequest{

@@ -10,10 +10,9 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// Inspect implements driver.Engine: it reports the lease that a majority of
-// the members has. LastToken may be from a request that was not granted,
-// but is never less than the latest grant's. It fails with ErrNoQuorum if no majority answers,
-// or the answers do not decide.
+// Inspect implements driver.Engine: it reports the lease that a majority of the members has.
+// LastToken may be from a request that was not granted, but is never less than the latest grant's.
+// Inspect fails with ErrNoQuorum if no majority answers, or the answers do not decide.
 func (e *engine) Inspect(ctx context.Context, name string) (lockinfo.LockState, error) {
 	if err := e.enter(ctx); err != nil {
 		return lockinfo.LockState{}, err
@@ -60,9 +59,9 @@ func (v *view) holdings() [][]lockinfo.Holding {
 	return all
 }
 
-// complete reports whether no further answer could change the holders: a majority has
-// answered, and each lease has a majority, or cannot get one with the missing answers. The
-// answers of members that failed are missing too.
+// complete reports whether no further answer could change the holders. That is so if a majority has
+// answered, and each lease has a majority, or cannot get one with the missing answers. The answers
+// of members that failed are missing too.
 func (v *view) complete() bool {
 	if len(v.locks) < v.quorum {
 		return false
@@ -73,9 +72,9 @@ func (v *view) complete() bool {
 	})
 }
 
-// disagreement returns how long to wait for pending members if the others disagree about a
-// lease's end: an extension or a repair has reached only some of them, and a slower one may
-// have a later expiry.
+// disagreement returns how long to wait for pending members if the others disagree about a lease's
+// end. An extension or a repair has then reached only some of them, and a slower member may have a
+// later expiry.
 func (v *view) disagreement() time.Duration {
 	for _, same := range v.holdings() {
 		least, most := same[0].ExpiresIn, same[0].ExpiresIn
@@ -89,7 +88,7 @@ func (v *view) disagreement() time.Duration {
 	return 0
 }
 
-// lock returns what a majority has.
+// lock returns the state that a majority has.
 func (v *view) lock(name string) lockinfo.LockState {
 	lock := lockinfo.LockState{Name: name}
 	for _, l := range v.locks {
@@ -100,12 +99,12 @@ func (v *view) lock(name string) lockinfo.LockState {
 		if len(same) < v.quorum {
 			continue
 		}
-		// The lease ends as soon as fewer than a majority of members have it. That is the
-		// expiry at the place quorum if the latest comes first.
+		// The lease ends as soon as fewer than a majority of members have it, which is at the
+		// quorum-th latest expiry.
 		slices.SortFunc(same, func(a, b lockinfo.Holding) int { return cmp.Compare(ends(b.ExpiresIn), ends(a.ExpiresIn)) })
 		h := same[v.quorum-1]
-		// The member that has had it for the longest has the holder and Since: others got
-		// it later, or by a repair of an engine that did not acquire it.
+		// The member that has had it longest has the right Holder and Since: others got it later,
+		// or by a repair of an engine that did not acquire it.
 		longest := slices.MaxFunc(same, func(a, b lockinfo.Holding) int { return cmp.Compare(a.Since, b.Since) })
 		h.Holder, h.Since = longest.Holder, longest.Since
 		lock.Holders = append(lock.Holders, h)
@@ -113,7 +112,7 @@ func (v *view) lock(name string) lockinfo.LockState {
 	return lock
 }
 
-// failure explains a view that is not complete after all answers.
+// failure returns the error for a view that is not complete after all answers.
 func (v *view) failure() error {
 	if len(v.locks) < v.quorum {
 		return v.missing(v.errs)

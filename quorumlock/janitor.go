@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
-// A janitor repeats the withdrawals from one member until the member has answered, even if it
-// is down for long. It sends one request at a time, on one goroutine, which ends when there is
+// A janitor repeats withdrawals from one member until the member has answered, even if it is down
+// for a long time. It sends one request at a time, on one goroutine, which ends when there is
 // nothing to do.
 type janitor struct {
 	engine *engine
@@ -18,18 +18,18 @@ type janitor struct {
 
 	mu      sync.Mutex   // guards the rest
 	waiting []withdrawal // at most one for each lease and proposer
-	running bool         // run is under way
+	running bool         // run is in progress
 }
 
-// A withdrawal is a request to withdraw that is not answered yet.
+// A withdrawal is a request to withdraw that has not been answered.
 type withdrawal struct {
 	driver.WithdrawRequest
-	until   time.Time // when it is of no use any more
-	keepEnd time.Time // when KeepFor ends; zero without
+	until   time.Time // when it becomes useless
+	keepEnd time.Time // when KeepFor ends; zero without KeepFor
 }
 
 const (
-	// maxWithdrawals bounds the memory that a dead member costs. What does not
+	// maxWithdrawals bounds the memory that a dead member costs. A lease whose withdrawal does not
 	// fit ends with its TTL.
 	maxWithdrawals = 10_000
 
@@ -38,8 +38,8 @@ const (
 	leastPause = 50 * time.Millisecond
 )
 
-// newWithdrawal returns a request that is of use while a copy of the proposal may be under
-// way, or a lease of ttl may last.
+// newWithdrawal returns a request that is useful while a copy of the proposal may be in flight, or
+// a lease of ttl may last.
 func newWithdrawal(req driver.WithdrawRequest, ttl time.Duration) withdrawal {
 	return withdrawal{WithdrawRequest: req, until: time.Now().Add(max(ttl, driver.TombstoneTTL))}
 }
@@ -63,7 +63,7 @@ func (j *janitor) add(w withdrawal) {
 	}
 }
 
-// merge makes w do what w and other do: a withdrawal of a token covers all smaller ones.
+// merge makes w cover other too: a withdrawal of a token covers all smaller ones.
 func (w *withdrawal) merge(other withdrawal) {
 	if other.Token >= w.Token {
 		w.Token, w.Lead = other.Token, other.Lead
@@ -73,8 +73,8 @@ func (w *withdrawal) merge(other withdrawal) {
 	w.keepEnd = later(w.keepEnd, other.keepEnd)
 }
 
-// run works until there is nothing left, or the engine is closed. The pauses are
-// for a member that does not answer; as soon as it does, the rest follows without.
+// run works until there is nothing left, or the engine is closed. It pauses only while the member
+// does not answer.
 func (j *janitor) run() {
 	var backoff ask.Backoff
 	for {
@@ -92,8 +92,7 @@ func (j *janitor) run() {
 	}
 }
 
-// first returns the request that waits longest and is of use, or marks the
-// janitor as idle.
+// first returns the oldest request that is still useful, or marks the janitor as idle.
 func (j *janitor) first() (withdrawal, bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -106,8 +105,8 @@ func (j *janitor) first() (withdrawal, bool) {
 	return j.waiting[0], true
 }
 
-// done removes w, the first, from the list, unless another request was merged with it
-// meanwhile. If it was not answered it goes to the end.
+// done removes w, the first request, from the list, unless another request was merged into it
+// meanwhile. A request that was not answered goes to the end.
 func (j *janitor) done(w withdrawal, answered bool) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -118,14 +117,13 @@ func (j *janitor) done(w withdrawal, answered bool) {
 	}
 }
 
-// withdraw sends w once, and reports whether the member has answered, or never
-// will.
+// withdraw sends w once, and reports whether the member has answered, or never will.
 func (j *janitor) withdraw(w withdrawal) bool {
 	ctx, cancel := ask.Limit(j.engine.life, j.engine.timeout(0))
 	defer cancel()
-	// A name is not kept closed for longer than it should have been.
+	// The name must not stay closed for longer than requested.
 	w.KeepFor = max(time.Until(w.keepEnd), 0)
-	// ErrLost is an answer, too.
+	// ErrLost is an answer too.
 	_, err := j.engine.members[j.member].Withdraw(ctx, w.WithdrawRequest)
 	return err == nil || driver.Permanent(err)
 }

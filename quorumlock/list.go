@@ -9,9 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// List implements driver.Lister. It yields what a majority of the members has,
-// after all members have answered or failed. It fails with
-// driver.ErrUnsupported if a member cannot list.
+// List implements driver.Lister. It yields the locks that a majority of the members has, after all
+// members have answered or failed. It fails with driver.ErrUnsupported if a member cannot list.
 func (e *engine) List(ctx context.Context, prefix string) iter.Seq2[lockinfo.LockState, error] {
 	return driver.Listed(func() ([]lockinfo.LockState, error) { return e.list(ctx, prefix) })
 }
@@ -27,8 +26,8 @@ func (e *engine) list(ctx context.Context, prefix string) ([]lockinfo.LockState,
 	return e.agreed(h.answers), nil
 }
 
-// lists waits for all members, so that no name is missing for which the slowest completes the
-// majority. The caller's time limit counts, not a member's, because a list may be long.
+// lists waits for all members, because the slowest may complete the majority for a name. It uses
+// the caller's time limit, not a member's, because a list may be long.
 func (e *engine) lists(ctx context.Context, prefix string) (collection[[]lockinfo.LockState], error) {
 	if err := e.enterIf(ctx, e.capable.List, "listing"); err != nil {
 		return collection[[]lockinfo.LockState]{}, err

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// Release implements driver.Engine. It is done when a majority of the members has carried it
-// out; the request to the others is repeated until they answer.
+// Release implements driver.Engine. It returns when a majority of the members has carried it out;
+// the janitors repeat the request to the others until they answer.
 func (e *engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 	req.KeepFor = min(req.KeepFor, e.opts.MaxTTL)
 	if err := e.enter(ctx); err != nil {
@@ -28,26 +28,26 @@ func (e *engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 	return err
 }
 
-// A release is one call of Release under way. Its caller's goroutine uses it until
-// collect has returned; then finish does.
+// A release is one call of Release in progress. Its caller's goroutine uses it until collect
+// returns; then finish does.
 type release struct {
 	*engine
 	request driver.WithdrawRequest
-	ttl     time.Duration // of the lease; 0 if it is not known
-	keepEnd time.Time     // when KeepFor ends, also for members that get the request late
+	ttl     time.Duration // of the lease; 0 if unknown
+	keepEnd time.Time     // when KeepFor ends, even for members that get the request late
 	lead    time.Duration // of the next proposal
 
-	received int     // answers
+	received int     // number of answers
 	token    uint64  // of the lease that was ended
-	ended    int     // members that have ended it
+	ended    int     // number of members that have ended it
 	lost     []int   // members that had no such lease
 	failed   []int   // members without a definite answer
-	causes   []error // of those
+	causes   []error // the errors of failed
 }
 
-// newRelease makes the request to the members. Each ends every lease of this ID, whichever
-// engine has proposed it. The token is the greatest that this one knows of, so
-// that no copy of a proposal that is still under way is accepted after it (INVARIANT I5).
+// newRelease makes the request to the members. A member ends every lease of this ID, whichever
+// engine has proposed it. The token is the greatest that this engine knows, so that members accept
+// no copy of an earlier proposal that is still in flight (INVARIANT I5).
 func (e *engine) newRelease(req driver.ReleaseRequest) *release {
 	lease, latest := e.ledger.read(req.LeaseID)
 	r := &release{engine: e, ttl: lease.ttl, request: driver.WithdrawRequest{
@@ -79,16 +79,16 @@ func (r *release) collect(ctx context.Context, answers <-chan result[uint64]) er
 			return err
 		}
 		switch r.receive(a); {
-		case r.ended >= r.quorum: // the rest is not a lease
+		case r.ended >= r.quorum: // the others no longer form a lease
 			return nil
-		case len(r.lost) > len(r.members)-r.quorum: // the others are too few
+		case len(r.lost) > len(r.members)-r.quorum: // the others are too few for a lease
 			return driver.ErrLost
 		}
 	}
 	return r.unclear(r.causes, r.ended > 0)
 }
 
-// receive notes one member's answer.
+// receive records one member's answer.
 func (r *release) receive(a result[uint64]) {
 	r.received++
 	switch {
@@ -103,9 +103,9 @@ func (r *release) receive(a result[uint64]) {
 	}
 }
 
-// finish waits for the slower members, and passes those that failed to their janitors. If the
-// token was not known before, it also goes to members that did not have the lease, so that
-// none of them repairs it.
+// finish waits for the slower members, and passes the request to the janitors of those that failed.
+// If the token was unknown before, the request also goes to members that did not have the lease, so
+// that none of them repairs it.
 func (r *release) finish(answers <-chan result[uint64]) {
 	for r.received < len(r.members) {
 		r.receive(<-answers)

@@ -11,14 +11,14 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// An attempt is what came of an AcquireRequest.
+// An attempt is the result of an AcquireRequest.
 type attempt struct {
 	driver.AcquireReply       // without the place
 	seq                 int64 // the row of the place, if it has one
 }
 
-// Acquire implements driver.Engine. A request that wants no place only reads
-// while it is held off, so that it does not queue for the write lock.
+// Acquire implements driver.Engine. A request without a place only reads while the lock is held, so
+// that it does not queue for the write lock.
 func (e *engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
 	if err := driver.CheckSupport(e.Capabilities(), req); err != nil {
 		return driver.AcquireReply{}, err
@@ -31,7 +31,7 @@ func (e *engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 		}
 	}
 	if req.Queue {
-		e.watches.Requests(req.LeaseID, req.Name) // before anybody can hand the lock over
+		e.watches.Requests(req.LeaseID, req.Name) // before the lock can be handed over to it
 	}
 	a, err := answer(ctx, e.transact, func(t *tx) (attempt, error) { return t.acquire(req) })
 	if err != nil {
@@ -51,9 +51,9 @@ func (e *engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 	return a.AcquireReply, nil
 }
 
-// glance answers what changes nothing, and only reads for it: the answer was true
-// at the moment of the read. Nothing is granted or handed over here, because only
-// a transaction can see that a name is free and take it.
+// glance decides a request that changes nothing. It only reads, and its reply was true at the time
+// of the read. It grants and hands over nothing, because only a transaction can see that a name is
+// free and take it.
 func (e *engine) glance(ctx context.Context, req driver.AcquireRequest) (reply driver.AcquireReply, decided bool, err error) {
 	err = e.query(ctx, func(r reader) error {
 		if _, free, err := r.glimpse(req.Name, req.LeaseID); free || err != nil {
@@ -92,14 +92,13 @@ func (e *engine) glance(ctx context.Context, req driver.AcquireRequest) (reply d
 	return reply, decided, err
 }
 
-// endedBy reports whether something that the view counts as live has ended. Then
-// the view may show a state that never was.
+// endedBy reports whether a lease or place that the view counts as live has ended. The view may
+// then show a state that never existed.
 func (v *view) endedBy(now instant) bool {
 	return v.Held && v.first.expiry <= now.boot || v.Queued && v.headExpiry <= now.boot
 }
 
-// acquire decides about a request. INVARIANT I1: the check and the record are
-// one step.
+// acquire decides a request. INVARIANT I1: the check and the record are one step.
 func (t *tx) acquire(req driver.AcquireRequest) (a attempt, err error) {
 	v, err := t.meet(req.Name, req.LeaseID)
 	if err != nil {
@@ -127,8 +126,7 @@ func (t *tx) acquire(req driver.AcquireRequest) (a attempt, err error) {
 	return a, err
 }
 
-// placed reports whether a request, which must be the first of its lease ID, has a place
-// already.
+// placed reports whether a request that must be the first of its lease ID already has a place.
 func (r *reader) placed(req *driver.AcquireRequest, v *view) (bool, error) {
 	if !req.First || !v.Queued {
 		return false, nil
@@ -137,12 +135,11 @@ func (r *reader) placed(req *driver.AcquireRequest, v *view) (bool, error) {
 	return r.sql.one(hasPlaceSQL, []any{req.Name, req.LeaseID}, &seq)
 }
 
-// take records the lease of a request that is to be granted, or lengthens the
-// one that it has.
+// take records the lease of a request, or extends the lease that it already has.
 func (t *tx) take(req driver.AcquireRequest, v view, least uint64) (token uint64, err error) {
 	expiry := t.now.after(req.TTL)
 	if v.own != 0 {
-		// INVARIANT I6: a repeat gets the token of the first time.
+		// INVARIANT I6: a repeat gets the token of the first request.
 		return uint64(v.own), t.sql.run(lengthenSQL, req.Name, t.bootID, req.LeaseID, t.now.boot, expiry, int64(0))
 	}
 	if token, err = rules.NextToken(uint64(v.last), least); err != nil {
@@ -155,8 +152,8 @@ func (t *tx) take(req driver.AcquireRequest, v view, least uint64) (token uint64
 	return token, t.note(lockinfo.HistoryEvent{Kind: lockinfo.HistoryAcquired, Name: req.Name, Token: token}, mode, holder)
 }
 
-// grant records a lease with a token that rules.NextToken has drawn after the
-// last one of the name. INVARIANT I2.
+// grant records a lease. rules.NextToken has drawn its token after the name's last one. INVARIANT
+// I2.
 func (t *tx) grant(name string, id lockinfo.LeaseID, last int64, token uint64, f modes.Fields, holder string, expiry int64) error {
 	var err error
 	if new := int64(token); last != 0 && hour(new) == hour(last) {
@@ -196,8 +193,8 @@ func (e *engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (
 	return reply, nil
 }
 
-// acquireAll decides about all requests before it records the first lease.
-// The names differ, so that none changes what another sees.
+// acquireAll decides all requests before it records the first lease. The names differ, so no lease
+// changes what another request sees.
 func (t *tx) acquireAll(reqs []driver.AcquireRequest) (driver.AllReply, error) {
 	type verdict struct {
 		view

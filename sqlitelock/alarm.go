@@ -11,8 +11,8 @@ import (
 // The alarm is a second bell, for processes that hold locks: the hand-overs of other
 // processes, of which there may be thousands a second, do not wake them.
 
-// alarmRest is how long the listener rests after the alarm, so that a process that rings it
-// all the time does not keep a core busy.
+// alarmRest is how long the listener pauses after the alarm, so that a process that rings it
+// constantly does not keep a core busy.
 const alarmRest = 10 * time.Millisecond
 
 // OnLoss implements driver.LossTeller.
@@ -25,14 +25,14 @@ func (e *engine) hearAlarm() {
 		var last int64 // number of the latest lease that was reported
 		e.attend(e.alarm, alarmRest, func() {
 			if e.read(func(c *conn) error { _, err := c.one(lastBrokenSQL, nil, &last); return err }) != nil {
-				last = math.MaxInt64 // renewals find out
+				last = math.MaxInt64 // renewals find the losses
 			}
 		}, func(func(lockinfo.LeaseID) bool) { last = e.reportSince(last) })
 	})
 }
 
-// reportSince reports the leases that were broken after number last, and returns the last
-// number. If they cannot be read, the renewals find out.
+// reportSince reports the leases that were broken after number last, and returns the new last
+// number. If it cannot read them, renewals find the losses.
 func (e *engine) reportSince(last int64) int64 {
 	type broken struct {
 		driver.Loss

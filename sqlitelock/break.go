@@ -16,8 +16,8 @@ import (
 // the same write lock.
 const breakRows = 128
 
-// Break implements driver.Breaker. The commit hands the lock to the next
-// in the queue, and the alarm wakes the holders' processes.
+// Break implements driver.Breaker. The commit hands the lock to the next in the queue, and the
+// alarm wakes the holders' processes.
 func (e *engine) Break(ctx context.Context, req driver.BreakRequest) ([]lockinfo.Broken, error) {
 	answer := map[uint64]lockinfo.Broken{}
 	for {
@@ -28,12 +28,12 @@ func (e *engine) Break(ctx context.Context, req driver.BreakRequest) ([]lockinfo
 		})
 		switch {
 		case err != nil && len(answer) > 0:
-			return nil, fmt.Errorf("broken in part: %s", err.Error()) // unknown: a repeat goes on
+			return nil, fmt.Errorf("broken in part: %s", err.Error()) // the outcome is unknown; a repeated request continues
 		case err != nil:
 			return nil, err
 		}
 		var ids []lockinfo.LeaseID
-		for _, b := range ended { // they may be more than are remembered
+		for _, b := range ended { // there may be more of them than the store remembers
 			ids = append(ids, b.LeaseID)
 			answer[b.Token] = b
 		}
@@ -49,9 +49,9 @@ func (e *engine) Break(ctx context.Context, req driver.BreakRequest) ([]lockinfo
 	}
 }
 
-// breakLeases ends the leases that req is about, as many as one transaction
-// may, and returns them and all that is remembered for the name. INVARIANT I4: it ends
-// only leases with the token of req or, with Older, smaller ones.
+// breakLeases ends the leases that match req, up to the limit of one transaction. It returns them
+// and all remembered breaks of the name. INVARIANT I4: it ends only leases with the token of req
+// or, with Older, smaller ones.
 func (t *tx) breakLeases(req driver.BreakRequest) (ended, known []lockinfo.Broken, err error) {
 	v, err := t.settle(req.Name, "")
 	if err != nil {

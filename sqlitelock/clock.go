@@ -7,9 +7,9 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// A clock is the clock of the host. All its processes share it, so it is the store's clock.
+// A clock is the clock of the host. All processes of the host share it, so it is the store's clock.
 type clock struct {
-	bootID string                        // which boot the instants of boot belong to
+	bootID string                        // identifies the boot to which boot's instants belong
 	boot   func() (time.Duration, error) // time since the boot, sleep included
 	wall   func() time.Time              // for tokens only, never for expiry
 }
@@ -37,5 +37,5 @@ func (i instant) after(d time.Duration) int64 { return i.boot + d.Nanoseconds() 
 // until returns the time from i to an instant of the boot clock.
 func (i instant) until(then int64) time.Duration { return time.Duration(then - i.boot) }
 
-// since returns how long ago something was.
+// since returns the time from an instant of the boot clock to i; never negative.
 func (i instant) since(then int64) time.Duration { return time.Duration(max(i.boot-then, 0)) }

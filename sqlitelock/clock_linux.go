@@ -31,10 +31,9 @@ func systemClock() (clock, error) {
 	return bootClock(strings.TrimSpace(string(id)), unix.CLOCK_BOOTTIME, offset)
 }
 
-// bootOffset returns what the time namespace of this process adds to the
-// boot-time clock, from the text of /proc/self/timens_offsets. A container
-// may have such an offset, and shares its locks with processes that have
-// none. An empty text is a kernel without time namespaces.
+// bootOffset returns the offset that the time namespace of this process adds to the boot-time
+// clock, from the text of /proc/self/timens_offsets. A container may have such an offset and share
+// its locks with processes that have none. The text is empty on a kernel without time namespaces.
 func bootOffset(offsets string) (time.Duration, error) {
 	for line := range strings.Lines(offsets) {
 		var id string

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// bootClock returns the clock of this host in a boot: the system's clock of that
-// number, less an offset.
+// bootClock returns the clock of this host for one boot: the system clock with the given number,
+// less an offset.
 func bootClock(bootID string, number int32, offset time.Duration) (clock, error) {
 	boot := func() (time.Duration, error) {
 		var t unix.Timespec

@@ -11,20 +11,20 @@ import (
 	"modernc.org/sqlite"
 )
 
-// A conn is one connection to the database, of SQLite's driver itself: what
-// database/sql does around each statement (its locks, its pool, its reflection)
-// costs as much as the statement. One goroutine uses it at a time.
+// A conn is one connection to the database, by SQLite's driver itself. The work of database/sql
+// around each statement (locks, pool, reflection) costs as much as the statement. Only one
+// goroutine at a time uses a conn.
 type conn struct {
 	sqldriver.Conn
 	prepared map[string]*prepared   // by their text
-	args     []sqldriver.NamedValue // of the statement that runs
+	args     []sqldriver.NamedValue // of the running statement
 }
 
-// A prepared is a statement of a connection. It is prepared when it is first
-// needed: a process that takes one lock needs few of them.
+// A prepared is a statement of a connection. It is prepared on first use: a process that takes one
+// lock needs few of them.
 type prepared struct {
 	sqldriver.Stmt
-	row []sqldriver.Value // that was read last
+	row []sqldriver.Value // the last row read
 }
 
 func newConn(dsn string) (*conn, error) {
@@ -62,7 +62,7 @@ func (c *conn) statement(query string) (*prepared, error) {
 	return s, nil
 }
 
-// execute runs statements that are needed once, without arguments.
+// execute runs statements without arguments, and does not keep them prepared.
 func (c *conn) execute(queries string) error {
 	_, err := c.Conn.(sqldriver.ExecerContext).ExecContext(context.Background(), queries, nil)
 	return err
@@ -151,7 +151,7 @@ func (c *conn) each(query string, args []any, next func() []any) error {
 	return err
 }
 
-// bind makes args the arguments of the statement that runs next.
+// bind sets the arguments of the next statement.
 func (c *conn) bind(args []any) error {
 	c.args = c.args[:0]
 	for i, arg := range args {
@@ -164,7 +164,7 @@ func (c *conn) bind(args []any) error {
 	return nil
 }
 
-// scan puts the values of a row where they belong. Only blobs may be NULL.
+// scan stores the values of a row. Only blobs may be NULL.
 func scan(row []sqldriver.Value, into []any) error {
 	for i, to := range into {
 		if !set(reflect.ValueOf(to).Elem(), row[i]) {
@@ -174,7 +174,7 @@ func scan(row []sqldriver.Value, into []any) error {
 	return nil
 }
 
-// set puts a value where it belongs, unless the type does not fit.
+// set stores a value, and reports whether its type fits.
 func set(to reflect.Value, from sqldriver.Value) bool {
 	kind := to.Kind()
 	switch from := from.(type) {

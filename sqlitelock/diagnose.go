@@ -18,7 +18,7 @@ import (
 
 var _ driver.Diagnoser = (*engine)(nil)
 
-const tokenLead = time.Second // by how much tokens may lead the clock
+const tokenLead = time.Second // tokens may be this far ahead of the clock
 
 // A survey is one run of Diagnose.
 type survey struct {
@@ -26,8 +26,8 @@ type survey struct {
 	probe.Findings
 }
 
-// Diagnose implements driver.Diagnoser. Of the random names that it locks the
-// last tokens stay until the sweep.
+// Diagnose implements driver.Diagnoser. The last tokens of the random names that it locks stay
+// until the sweep.
 func (e *engine) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driver.Diagnosis, error) {
 	s := &survey{engine: e}
 	mode, number, err := s.header(ctx)
@@ -59,8 +59,8 @@ func (s *survey) header(ctx context.Context) (mode string, number int, err error
 	return mode, number, err
 }
 
-// judgeHeader judges the result of header. Open has refused other values, so a difference
-// is newer than that.
+// judgeHeader judges the result of header. Open refuses other values, so a difference arose after
+// Open.
 func (s *survey) judgeHeader(mode string, number int) {
 	if mode == "wal" {
 		s.Found(driver.OK, "journal", "write-ahead log")
@@ -95,7 +95,8 @@ func fileSystemFinding(kind string) driver.Finding {
 	return driver.Finding{Key: "file_system", Text: kind + ", local to this host"}
 }
 
-// lookAtPermissions warns of files that every user may write, and so end every lease.
+// lookAtPermissions warns of files that every user may write, because then every user can end every
+// lease.
 func (s *survey) lookAtPermissions() {
 	var open []string
 	for _, path := range []string{filepath.Dir(s.path), s.path, s.path + onefile.LogSuffix, s.path + onefile.MemorySuffix, s.bell.Path, s.alarm.Path} {
@@ -152,8 +153,8 @@ func (s *survey) lookAtClock() {
 	})
 }
 
-// lookAtNames counts what the first names in use have, and looks for last tokens
-// that lead the clock.
+// lookAtNames counts the holders and places of the first names in use, and looks for last tokens
+// that are ahead of the clock.
 func (s *survey) lookAtNames(ctx context.Context) {
 	locks, err := answer(ctx, s.query, func(r reader) ([]lockinfo.LockState, error) { return r.page("", "") })
 	now, clockErr := s.clock.now()

@@ -55,8 +55,8 @@
 //
 // # Testing
 //
-// A file in a test's own directory is a real store, and quick. For leases of hours
-// in no time there is package holdfasttest, whose client is in memory.
+// A file in a test's own directory is a real store, and fast. To test leases of hours in virtual
+// time, use package holdfasttest, whose client is in memory.
 //
 // # Files
 //
@@ -69,27 +69,26 @@
 // a new database (mode 0600). To share the locks between users, give the directory and all
 // the files to a group whose members trust each other, or use MakeSystem.
 //
-// One file has one path. Open refuses a database that has several names (hard links) or is
-// a mount point itself: its other path would have a separate log, without the leases. It
-// refuses a directory that every user may write, unless it is sticky, and other users' files
-// in a sticky one; and the only symbolic link it follows is one to the database. In each
-// request an engine compares the database, the log and the shared memory with the files that
-// it opened. Once one of them was deleted, replaced or moved, Extend and Release return
-// driver.ErrLost, and all else driver.ErrUnavailable. On Linux, while an engine has the old
-// files open, Open of the path fails with driver.ErrUnavailable: engines lock a byte of the
-// directory and of its parent to show which file they use.
+// One file has one path. Open refuses a database that has several names (hard links) or is a mount
+// point itself: its other path would have a separate log, without the leases. It refuses a
+// directory that every user may write, unless it is sticky, and other users' files in a sticky one.
+// The only symbolic link that it follows is one to the database. In each request an engine compares
+// the database, the log and the shared memory with the files that it opened. Once one of them was
+// deleted, replaced or moved, Extend and Release return driver.ErrLost, and all else returns
+// driver.ErrUnavailable. On Linux, while an engine has the old files open, Open of the path fails
+// with driver.ErrUnavailable: engines lock a byte of the directory and of its parent to show which
+// file they use.
 //
-// MakeSystem makes a system store, for root and the members of a group. Root trusts
-// the members with the locks only. Its directory has mode 3770 and its files mode 0660;
-// all belong to root and the group, and stay when the last engine is closed. Members cannot
-// delete or replace a file, nor plant one that SQLite would open. The owner and the mode of
-// the directory identify the store by any path. Open requires that all files exist as root
-// made them, that only root can replace a directory above, and that the schema is exactly
-// ours: a trigger or view of a member would run in the processes of others. Each transaction
-// checks the schema again. The directory must not be moved while the store is in use: unlike
-// other stores, Open does not notice it, because every user could fake the sign. If a
-// program like sqlite3 is the last to close the database, it deletes the log: MakeSystem
-// makes it again.
+// MakeSystem makes a system store, for root and the members of a group. Root trusts the members
+// with the locks only. Its directory has mode 3770 and its files mode 0660. All belong to root and
+// the group, and remain when the last engine is closed. Members cannot delete or replace a file,
+// nor plant one that SQLite would open. The owner and the mode of the directory identify the store
+// by any path. Open requires that all files exist as root made them, that only root can replace a
+// directory above, and that the schema is exactly that of holdfast: a member's trigger or view
+// would run in the processes of others. Each transaction checks the schema again. The directory
+// must not be moved while the store is in use: unlike with other stores, Open does not notice it,
+// because every user could fake the sign. If a program such as sqlite3 is the last to close the
+// database, it deletes the log: MakeSystem makes it again.
 //
 // A backup must go through SQLite: a program that holds an Engine must not
 // open and close the database file itself, since closing it drops SQLite's
@@ -110,11 +109,11 @@
 //
 // # One-time tokens
 //
-// They last as records do, see Clocks. Prune deletes old ones; package onetime calls it.
-// Payloads are stored in the clear, for every user who can read the file; the secrets are
-// not stored. A deleted payload is overwritten in the database file (PRAGMA
-// secure_delete). A copy can stay in the write-ahead log until the log is overwritten or the
-// last engine is closed, and afterwards in free blocks of the file system.
+// Tokens last as records do: see Clocks. Prune deletes old ones; package onetime calls it. Payloads
+// are stored in the clear, readable for every user who can read the file; the secrets are not
+// stored. A deleted payload is overwritten in the database file (PRAGMA secure_delete). A copy can
+// remain in the write-ahead log until the log is overwritten or the last engine is closed, and
+// afterwards in free blocks of the file system.
 //
 // # Versions
 //

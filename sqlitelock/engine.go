@@ -14,26 +14,26 @@ import (
 	"github.com/holdfast-locks/holdfast/sqlitelock/internal/onefile"
 )
 
-// An Engine is one process's connection to a lock database. Use Open to make
-// one, and Close it in the end.
+// An Engine is one process's connection to a lock database. Use Open to make one, and Close to end
+// it.
 type Engine struct{ *hidden }
 
-// hidden is engine by a name under which go doc lists none of its methods, so that it
-// shows what programs call.
+// hidden is engine under a name whose methods go doc does not list, so that go doc shows only what
+// programs call.
 type hidden = engine
 
 // Path returns the path of the file, without symbolic links.
 func (e *Engine) Path() string { return e.path }
 
-// Created reports whether Open has created the database. It is true for one of several
-// processes that open a new database at once.
+// Created reports whether Open has created the database. If several processes open a new database
+// at once, it is true for one of them.
 func (e *Engine) Created() bool { return e.created }
 
 // Close closes the database. Requests that wait for the database fail with driver.ErrClosed;
 // Close waits for requests that have begun.
 func (e *Engine) Close() error { return e.hidden.Close() }
 
-// An engine is what an Engine does.
+// An engine is the implementation of an Engine.
 type engine struct {
 	path    string
 	files   onefile.Files
@@ -41,37 +41,37 @@ type engine struct {
 	system  bool // it is a system store: see MakeSystem
 	clock   clock
 
-	version atomic.Int64 // of a system store's schema when it was last seen to be ours
+	version atomic.Int64 // of a system store's schema when it was last found to be schema.sql's
 
-	readers chan *conn // idle connections; nil for one that is not open yet
+	readers chan *conn // idle connections; nil for one that has not been opened
 
-	conn  *conn         // the only one that writes
+	conn  *conn         // the only connection that writes
 	turn  chan struct{} // holds one value while a caller uses conn, stint and added
 	queue queue         // of requests for the next transaction
 	stint stint
-	added int // rows until now, for the sweep
+	added int // rows added so far, for the sweep
 
 	bell      bell.Bell
 	watches   bell.Watches
 	listening sync.Once // starts the listener
 
-	history  bool // what happens is written down
+	history  bool // events are recorded
 	follower follower
 
 	alarm   bell.Bell // rung after a break
 	losses  driver.Losses
 	alarmed sync.Once // starts the listener to the alarm
 
-	// newWatcher requests messages about files from the system, which may refuse.
+	// newWatcher requests file notifications from the system, which may refuse.
 	newWatcher func() (*fsnotify.Watcher, error)
 
 	brief func(time.Duration) // sleeps for less than a millisecond
 
-	closing chan struct{} // closed by Close: waits end
+	closing chan struct{} // closed by Close, which ends waits
 
 	mu     sync.Mutex // guards the rest
 	closed bool
-	users  sync.WaitGroup // requests under way, and the listeners
+	users  sync.WaitGroup // requests in progress, and the listeners
 }
 
 var _ whole.Engine = (*Engine)(nil)
@@ -101,7 +101,7 @@ func (e *engine) Close() error {
 	return nil
 }
 
-// closeConnections reports no errors: no commit is pending.
+// closeConnections ignores errors, because no commit is pending.
 func (e *engine) closeConnections() {
 	for range readers {
 		if c := <-e.readers; c != nil {
@@ -111,7 +111,7 @@ func (e *engine) closeConnections() {
 	if e.conn != nil {
 		_ = e.conn.Close()
 	}
-	e.files.Close() // last: until then the files are in use
+	e.files.Close() // last: the files are in use until then
 }
 
 // enter keeps Close waiting until the caller calls e.users.Done. It fails

@@ -20,15 +20,14 @@ func code(err error) int {
 	return sqlite3.SQLITE_OK
 }
 
-// isBusy reports whether another connection is in the way.
+// isBusy reports whether another connection blocks the statement.
 func isBusy(err error) bool {
 	c := code(err)
 	return c == sqlite3.SQLITE_BUSY || c == sqlite3.SQLITE_LOCKED
 }
 
-// refused translates SQLite's error of a request that was certainly not
-// carried out: it failed before the commit was tried. Errors of package driver stay the
-// same.
+// refused translates SQLite's error for a request that was certainly not carried out, because it
+// failed before the commit. It does not change errors of package driver.
 func refused(err error) error {
 	if other, ok := errors.AsType[onefile.OtherFileError](err); ok {
 		return fmt.Errorf("%w: %w", driver.ErrUnavailable, other)
@@ -48,7 +47,7 @@ func refused(err error) error {
 	return fmt.Errorf("%w: the database failed: %w", driver.ErrUnavailable, err)
 }
 
-// lost translates the error of a request about a recorded lease: the lease is lost if other
+// lost translates the error of a request about a granted lease: the lease is lost if other
 // processes open different files.
 func lost(err error) error {
 	if other, ok := errors.AsType[onefile.OtherFileError](err); ok {
@@ -58,7 +57,7 @@ func lost(err error) error {
 }
 
 // interrupted returns the error of a request whose ctx ended before anything was done. The
-// context's own error would leave that open.
+// context's own error would not say that nothing was done.
 func interrupted(ctx context.Context) error {
 	return fmt.Errorf("%w: the request ended before it was carried out: %w", driver.ErrUnavailable, ctx.Err())
 }

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// feedInterval is how often the table of events is read while there is a listener.
-	// Without new rows a read costs next to nothing.
+	// feedInterval is how often the table of events is read while there is a listener. A read
+	// without new rows costs next to nothing.
 	feedInterval = 20 * time.Millisecond
 
 	// feedRows is how many events are read at once.
@@ -68,8 +68,8 @@ func (e *engine) follow(f *follower) {
 	}
 }
 
-// begin sends a gap event to the listeners once the number of the last event is known:
-// later events are delivered.
+// begin sends a gap event to the listeners once the number of the last event is known. Later events
+// are delivered.
 func (f *follower) begin(known bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -88,8 +88,8 @@ func (f *follower) over() bool {
 	return !f.running
 }
 
-// tellAfter delivers the events after number last, and returns the last number. After an
-// error the next call reads them.
+// tellAfter delivers the events after number last, and returns the new last number. After an error
+// the next call reads them.
 func (e *engine) tellAfter(f *follower, last int64) int64 {
 	for {
 		var rows []event
@@ -104,7 +104,7 @@ func (e *engine) tellAfter(f *follower, last int64) int64 {
 			return last
 		}
 		for i := range rows {
-			if rows[i].seq != last+1 { // they are numbered without gaps
+			if rows[i].seq != last+1 { // events are numbered without gaps
 				f.Tell(lockinfo.HistoryEvent{Kind: lockinfo.HistoryGap})
 			}
 			last = rows[i].seq

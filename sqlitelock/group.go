@@ -11,20 +11,19 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// Group commit: requests that arrive while a transaction is under way wait in the queue,
-// and the next transaction applies them all as one batch. A batch costs hardly more than
-// one request: one write lock, one look at the files, one commit. Requests are never
-// delayed to fill a batch.
+// Group commit: requests that arrive during a transaction wait in the queue, and the next
+// transaction applies them all as one batch. A batch costs hardly more than one request: one write
+// lock, one check of the files, one commit. Requests are never delayed to fill a batch.
 
-// batchNames bounds how many names the requests of a batch are about, so that a
-// transaction stays short. A request about more names is a batch of its own.
+// batchNames bounds the number of names in a batch, so that a transaction stays short. A request
+// for more names is a batch of its own.
 const batchNames = 64
 
-// A request is one that writes.
+// A request is a request that writes.
 type request struct {
 	ctx     context.Context
 	do      func(t *tx) error // may run again, after a rollback
-	names   int               // how many it is about
+	names   int               // how many names it concerns
 	durable bool              // it must survive a power cut
 	alone   bool              // it was in a batch that failed
 
@@ -47,7 +46,7 @@ func (r *request) finished() bool {
 	}
 }
 
-// A queue has the requests that wait for a transaction. INVARIANT I7: in the order of
+// A queue holds the requests that wait for a transaction. INVARIANT I7: they are in the order of
 // their arrival, in which they also get places.
 type queue struct {
 	mu      sync.Mutex
@@ -60,7 +59,7 @@ func (q *queue) add(r *request) {
 	q.waiting = append(q.waiting, r)
 }
 
-// remove reports whether r waited: then it has had no effect and will have none.
+// remove reports whether r was waiting. If so, it has had no effect and will have none.
 func (q *queue) remove(r *request) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -78,7 +77,7 @@ func (q *queue) putBack(rs []*request) {
 	q.waiting = slices.Insert(q.waiting, 0, rs...)
 }
 
-// durable reports whether a request that may be in the next batch is durable.
+// durable reports whether the next batch may contain a durable request.
 func (q *queue) durable() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -101,7 +100,7 @@ func (q *queue) take(durable bool) []*request {
 	})
 }
 
-// next returns how many requests fit into one transaction, which is durable or not.
+// next returns how many requests fit into the next transaction; durable says whether it is durable.
 func (q *queue) next(durable bool) int {
 	names := 0
 	for i, r := range q.waiting {
@@ -113,8 +112,8 @@ func (q *queue) next(durable bool) int {
 	return len(q.waiting)
 }
 
-// submit queues a request and returns its transaction. The caller that gets the turn works
-// for all requests in the queue, until its own is done.
+// submit queues a request and returns its transaction. The caller that gets the turn works for all
+// requests in the queue, until its own is done.
 func (e *engine) submit(r *request) (*tx, error) {
 	r.done = make(chan struct{})
 	e.queue.add(r)
@@ -140,15 +139,15 @@ func (e *engine) submit(r *request) (*tx, error) {
 func (e *engine) work(r *request) {
 	for !r.finished() {
 		if err := e.flush(r.ctx); err != nil {
-			e.queue.remove(r) // the other callers try for themselves
+			e.queue.remove(r) // the other callers try themselves
 			r.finish(nil, err)
 		}
 	}
 }
 
-// flush applies the next batch in one transaction. It fails if the transaction cannot
-// begin: then nothing has happened. It takes the batch as late as possible, because more
-// requests may arrive, and others leave, during the wait.
+// flush applies the next batch in one transaction. It fails if the transaction cannot begin;
+// nothing has happened then. It takes the batch as late as possible, because more requests may
+// arrive, and others may leave, during the wait.
 func (e *engine) flush(ctx context.Context) error {
 	durable := e.queue.durable()
 	if durable {
@@ -174,8 +173,8 @@ func (e *engine) flush(ctx context.Context) error {
 	return nil
 }
 
-// apply runs the requests of a batch, as many as the bounds of the transaction allow, and
-// returns those. The others go back to the queue.
+// apply runs as many requests of a batch as the bounds of the transaction allow, and returns these.
+// The others go back to the queue.
 func (e *engine) apply(now reader, batch []*request) ([]*request, error) {
 	all := &tx{reader: now, history: e.history}
 	for i, r := range batch {
@@ -233,14 +232,14 @@ func (e *engine) retryAlone(batch []*request) {
 	e.queue.putBack(batch)
 }
 
-// commit ends the transaction. If it fails the outcome is unknown.
+// commit commits the transaction. If it fails, the outcome is unknown.
 func (e *engine) commit() error {
 	if err := e.conn.run(commitSQL); err != nil {
 		_ = e.conn.run(rollbackSQL)
 		return fmt.Errorf("the commit failed, and may show after a crash: %w", err)
 	}
-	// INVARIANT I1: a commit that other processes may not see is not confirmed. If the
-	// files are in place now, they were when the commit was written.
+	// INVARIANT I1: a commit that other processes may not see is not confirmed. If the files are in
+	// place now, they were in place when the commit was written.
 	if err := e.files.Same(); err != nil {
 		return fmt.Errorf("the commit may be lost: %w", err)
 	}

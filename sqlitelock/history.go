@@ -12,15 +12,15 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// History is a table. Each change and its event are written in one transaction. Engines
-// without the option neither write nor read it.
+// History is a table. A change and its event are written in one transaction. Engines without the
+// option neither write nor read it.
 
 const (
-	// trimEvery is about how many events of a name are written for each deletion of old
-	// ones. Until then old events are not shown.
+	// trimEvery is about how many events of a name are written for each deletion of old ones. Old
+	// events are not shown even if they have not been deleted.
 	trimEvery = 16
 
-	// unheard is how long an event stays for listeners, however many events there are.
+	// unheard is how long an event is kept for listeners, however many events there are.
 	unheard = 10 * feedInterval
 )
 

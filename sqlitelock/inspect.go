@@ -34,7 +34,7 @@ func (l *lease) addTo(lock *lockinfo.LockState, now instant) {
 	lock.Holders = append(lock.Holders, l.describe(now))
 }
 
-// describe returns the lease as people see it.
+// describe returns the lease for people.
 func (l *lease) describe(now instant) lockinfo.Holding {
 	return lockinfo.Holding{
 		LeaseID: l.id, Token: l.token, Mode: l.Mode(), Holder: holders.Read(l.holder),
@@ -42,8 +42,8 @@ func (l *lease) describe(now instant) lockinfo.Holding {
 	}
 }
 
-// Inspect implements driver.Engine. It does not wait for writers, and hands
-// nothing over. Of a long queue it describes the first driver.ShownPlaces.
+// Inspect implements driver.Engine. It does not wait for writers, and does not hand a lock over. It
+// describes the first driver.ShownPlaces of a queue.
 func (e *engine) Inspect(ctx context.Context, name string) (lockinfo.LockState, error) {
 	return answer(ctx, e.query, func(r reader) (lockinfo.LockState, error) { return r.inspect(name) })
 }
@@ -79,7 +79,7 @@ func (r *reader) inspect(name string) (lockinfo.LockState, error) {
 	return lock, nil
 }
 
-// describe returns the place as people see it.
+// describe returns the place for people.
 func (p *place) describe(now instant) lockinfo.Place {
 	return lockinfo.Place{
 		LeaseID: p.id, Mode: p.Mode(), Holder: holders.Read(p.holder),

@@ -11,9 +11,8 @@ import (
 // pageNames is the number of names that List reads in one step.
 const pageNames = 256
 
-// List implements driver.Lister, in the order of the names, without the
-// queues. No statement is open while the caller's loop body runs, which may
-// use the engine.
+// List implements driver.Lister. It yields locks in the order of their names, without their queues.
+// No statement is open while the caller's loop body runs, so the body may use the engine.
 func (e *engine) List(ctx context.Context, prefix string) iter.Seq2[lockinfo.LockState, error] {
 	return paged(ctx, e, prefix, listing[lockinfo.LockState]{
 		size:  pageNames,
@@ -31,7 +30,7 @@ type listing[T any] struct {
 	shown func(T) bool
 }
 
-// paged yields what is shown of the names that begin with prefix.
+// paged yields the shown items whose names begin with prefix.
 func paged[T any](ctx context.Context, e *engine, prefix string, list listing[T]) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for last, more := "", true; more; {
@@ -53,7 +52,7 @@ func paged[T any](ctx context.Context, e *engine, prefix string, list listing[T]
 	}
 }
 
-// page reads one step of List: the names after a given one, free ones too.
+// page reads one step of List: the names after the given one, including free names.
 func (r *reader) page(prefix, after string) ([]lockinfo.LockState, error) {
 	lines, err := scanAll(r.sql, pageSQL, []any{prefix, after, pageNames, r.bootID, r.now.boot}, (*listed).columns)
 	if err != nil {

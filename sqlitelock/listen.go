@@ -9,12 +9,12 @@ import (
 	"github.com/holdfast-locks/holdfast/sqlitelock/internal/bell"
 )
 
-// Watch implements driver.Queuer. A hand-over by this engine notifies the watch directly,
-// one by another process rings the bell.
+// Watch implements driver.Queuer. A hand-over by this engine notifies the watch directly; a
+// hand-over by another process rings the bell.
 func (e *engine) Watch(id lockinfo.LeaseID) driver.Watch { return e.watches.Watch(id) }
 
-// attend starts a listener to a bell, which ends with Close. It calls began before any
-// change counts, and heard after each change. After Close attend does nothing.
+// attend starts a listener to a bell, which ends with Close. It calls began before any change is
+// reported, and heard after each change. After Close attend does nothing.
 func (e *engine) attend(b bell.Bell, rest time.Duration, began func(), heard func(rung func(lockinfo.LeaseID) bool)) {
 	if e.enter(context.Background()) != nil {
 		return
@@ -27,7 +27,7 @@ func (e *engine) attend(b bell.Bell, rest time.Duration, began func(), heard fun
 	}()
 }
 
-// listen starts the listener to the bell, once. Waiters that came before it must look.
+// listen starts the listener to the bell, once. It notifies the waiters that were there before.
 func (e *engine) listen() {
 	e.listening.Do(func() {
 		e.attend(e.bell, 0, e.watches.TellAll, func(rung func(lockinfo.LeaseID) bool) {
@@ -39,9 +39,9 @@ func (e *engine) listen() {
 	})
 }
 
-// look reads the state of id and notifies its watches of a change. If the database cannot
-// be read, they must find out by themselves. It returns false if id got its place meanwhile: then the
-// caller must look again.
+// look reads the state of id and notifies its watches of a change. If it cannot read the database,
+// it notifies them in any case. It returns false if id got its place meanwhile: the caller must
+// then call look again.
 func (e *engine) look(name string, id lockinfo.LeaseID) bool {
 	before := e.watches.Seen(id)
 	now, err := e.clock.now()

@@ -21,8 +21,7 @@ import (
 	"github.com/holdfast-locks/holdfast/sqlitelock/internal/onefile"
 )
 
-// readers is how many requests may read at the same time, without disturbing
-// the one that writes.
+// readers is how many requests may read at the same time. They do not block the one that writes.
 const readers = 4
 
 // paramNetwork and paramHistory are Options.AllowNetwork and Options.History in a URL.
@@ -48,16 +47,16 @@ type Options struct {
 	History bool
 }
 
-// OpenURL is Open for a path in the form
+// OpenURL is Open for a URL of the form
 //
 //	sqlite:///absolute/path/file.db
 //
-// in which special characters are written as %XX. The only parameters are
-// allow_network=true, which is Options.AllowNetwork, and history=1, which is
-// Options.History. They add to the options. A URL of another form is driver.ErrInvalid.
+// in which special characters of the path are written as %XX. The only parameters are
+// allow_network=true, which is Options.AllowNetwork, and history=1, which is Options.History. They
+// add to the options. A URL of another form is driver.ErrInvalid.
 func OpenURL(ctx context.Context, rawURL string, opts *Options) (*Engine, error) {
 	u, err := url.Parse(rawURL)
-	if err != nil { // it quotes the URL, in which somebody may have left a password
+	if err != nil { // err quotes the URL, which may contain a misplaced password
 		return nil, fmt.Errorf("%w sqlite URL: it is malformed; write special characters of the path as %%XX, for example %% as %%25", driver.ErrInvalid)
 	}
 	if u.Scheme != "sqlite" || u.Opaque != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(u.Path, "/") || u.ForceQuery || u.Fragment != "" {
@@ -91,16 +90,15 @@ func parseQuery(query string) (opts Options, err error) {
 	return opts, nil
 }
 
-// Open opens the lock database at path, which it creates if it is missing, in
-// an existing directory; see Created. It waits while other processes do the
-// same, until ctx ends.
+// Open opens the lock database at path. It creates the database if it is missing, in an existing
+// directory; see Created. It waits while other processes do the same, until ctx ends.
 //
-// A path that cannot be a lock database is driver.ErrInvalid, and nothing is changed: a
-// directory, a path without one, a file of another program, a database of another
-// version of holdfast. So is a file whose locks others might not see, because it has
-// several names, is a mount point of its own, or is on a file system that other hosts
-// may share; and a file that any user may replace. A file that this user may not use is
-// driver.ErrPermission. A host without a boot-time clock is driver.ErrUnsupported.
+// Some paths cannot be a lock database: a directory, a path in a missing directory, a file of
+// another program, a database of another version of holdfast. So cannot a file whose locks others
+// might not see, because it has several names, is itself a mount point, or is on a file system that
+// other hosts may share; nor a file that any user may replace. Open then returns driver.ErrInvalid
+// and changes nothing. If this user may not use a file, the error is driver.ErrPermission. Without
+// a boot-time clock it is driver.ErrUnsupported.
 //
 // Nil options are the defaults.
 func Open(ctx context.Context, path string, opts *Options) (*Engine, error) {
@@ -118,10 +116,10 @@ type setting struct {
 	Options
 	clock      clock
 	fileSystem func(path string) (kind string, err error)
-	patience   time.Duration // with files that are not whole
+	patience   time.Duration // how long to wait for missing or replaced files
 
-	// added is the engine's initial count of added rows, at random: short-lived engines
-	// together sweep as often as a long-lived one, and few of them pay for a sweep.
+	// added is the engine's initial count of added rows. It is random: short-lived engines together
+	// sweep as often as a long-lived one, and few of them pay for a sweep.
 	added int
 }
 
@@ -157,7 +155,7 @@ func (s setting) open(ctx context.Context, path string) (*Engine, error) {
 	return &Engine{e}, nil
 }
 
-// check fails if what is at path must not be opened.
+// check fails if the file at path must not be opened.
 func (s setting) check(ctx context.Context, path string) error {
 	kind, err := s.fileSystem(filepath.Dir(path))
 	if err == nil && !s.AllowNetwork && onefile.Remote(kind) { // Diagnose warns if the type is unknown
@@ -170,14 +168,14 @@ func (s setting) check(ctx context.Context, path string) error {
 	return onefile.AwaitWhole(ctx, path, s.System, s.patience)
 }
 
-// connect opens the connection that writes, and what all others need.
+// connect opens the connection that writes, and prepares the database and its files.
 func (e *engine) connect(ctx context.Context) error {
 	dsn := e.dsn("mode", "rw")
 	_, err := os.Stat(e.path)
 	if errors.Is(err, fs.ErrNotExist) {
-		// A new database gets the permissions of the bell. Only SQLite may create it: if
-		// another engine of this process has it open, closing our descriptor would drop
-		// that engine's file locks.
+		// A new database gets the permissions of the bell. Only SQLite may create it: if another
+		// engine of this process has it open, closing a descriptor of ours would drop that engine's
+		// file locks.
 		if err := e.bell.Make(); err != nil {
 			return onefile.PathError(err)
 		}
@@ -192,7 +190,7 @@ func (e *engine) connect(ctx context.Context) error {
 	if err := e.bell.Make(); err != nil {
 		return onefile.PathError(err)
 	}
-	_ = e.alarm.Make() // without it losses are found by renewals
+	_ = e.alarm.Make() // without it, renewals find losses
 	// Check again: files may have changed since the first check.
 	if err := onefile.Check(e.path, e.system); err != nil {
 		return onefile.PathError(err)
@@ -203,14 +201,14 @@ func (e *engine) connect(ctx context.Context) error {
 	return e.files.Same()
 }
 
-// openReader opens a connection that only reads, to the files of the engine.
+// openReader opens a read-only connection to the files of the engine.
 func (e *engine) openReader() (*conn, error) {
 	c, err := e.newConn(e.dsn("_pragma", "query_only(1)"))
 	if err != nil {
 		return nil, err
 	}
 	if err = c.execute(`SELECT 1 FROM sqlite_schema`); err == nil { // opens the files
-		err = e.files.Same() // INVARIANT I1: they may be others since Open
+		err = e.files.Same() // INVARIANT I1: they may have changed since Open
 	}
 	if err != nil {
 		_ = c.Close()

@@ -4,5 +4,5 @@ package sqlitelock
 
 import "time"
 
-// brief sleeps for less than a millisecond, as far as the system can.
+// brief sleeps for less than a millisecond if the system can.
 func brief(d time.Duration) { time.Sleep(d) }

@@ -10,12 +10,12 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// maxSteps bounds the rows that one transaction purges and the leases that it hands over:
+// maxSteps bounds the rows that one transaction purges and the leases that it hands over, because
 // renewals need the same write lock.
 const maxSteps = 256
 
-// errUnfinished ends a transaction that has made maxSteps before its request
-// was decided. It is committed, and another one goes on with the request.
+// errUnfinished ends a transaction that has made maxSteps before its request was decided. The
+// transaction is committed, and another one continues the request.
 var errUnfinished = errors.New("the name is not settled yet")
 
 // settle brings a name up to date: it purges expired rows and hands the lock over to the
@@ -38,8 +38,7 @@ func (t *tx) settle(name string, id lockinfo.LeaseID) (view, error) {
 	}
 }
 
-// meet is settle for an acquire. It first checks whether the name is free, as most names
-// are.
+// meet is settle for an acquire. It first checks whether the name is free, because most names are.
 func (t *tx) meet(name string, id lockinfo.LeaseID) (view, error) {
 	v, free, err := t.glimpse(name, id)
 	if free || err != nil {
@@ -78,7 +77,7 @@ func (t *tx) purge(name string, v *view) (purged bool, err error) {
 	return false, nil
 }
 
-// step counts n more steps, and fails if the transaction may make no others.
+// step counts n more steps, and fails if the transaction may make no more.
 func (t *tx) step(n int) error {
 	t.steps += n
 	if t.steps >= maxSteps {
@@ -87,9 +86,9 @@ func (t *tx) step(n int) error {
 	return nil
 }
 
-// serveNext hands the lock over after a release, a downgrade or a record. The name was
-// settled before; before is the view of that time. If there is more to hand over than one
-// transaction may, later ones continue, and the request itself is complete.
+// serveNext hands the lock over after a release, a downgrade or a record. The name had been
+// settled; before is its view at that time. If there is more to hand over than one transaction may,
+// later ones continue, and the request itself is complete.
 func (t *tx) serveNext(name string, before view) error {
 	if !before.Queued {
 		return nil
@@ -102,9 +101,8 @@ func (t *tx) serveNext(name string, before view) error {
 	return err
 }
 
-// serve grants the lock to waiters in the order of the queue, as long as the live leases
-// allow it. INVARIANT I7: a smaller request does not overtake. The caller has purged the
-// name.
+// serve grants the lock to waiters in the order of the queue, as long as the live leases allow it.
+// INVARIANT I7: a smaller request does not overtake. The caller has purged the name.
 func (t *tx) serve(name string, id lockinfo.LeaseID, v *view) error {
 	for v.Due() {
 		var p place

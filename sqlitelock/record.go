@@ -42,7 +42,7 @@ func (e *engine) Complete(ctx context.Context, req driver.CompleteRequest) error
 	return err
 }
 
-// record writes a record for the lease by, or for none.
+// record writes a record for the lease by, or for no lease if by is empty.
 func (t *tx) record(req driver.CompleteRequest, by lockinfo.LeaseID) error {
 	record := append([]byte{}, req.Record...) // not NULL
 	wall := int64(t.now.micros) + ceilMicros(req.Retention)
@@ -83,12 +83,12 @@ func (e *engine) DescribeRecord(ctx context.Context, name string) (info driver.R
 	return info, found && err == nil, err
 }
 
-// pageRecords is the number of records that ListRecords reads in one step. SQLite
-// reads the whole of a record to give its beginning.
+// pageRecords is the number of records that ListRecords reads in one step. SQLite reads a whole
+// record to return its beginning.
 const pageRecords = 32
 
-// ListRecords implements driver.Recorder, in the order of the names. It does not
-// wait for writers, nor they for it.
+// ListRecords implements driver.Recorder, in the order of the names. It does not wait for writers,
+// and writers do not wait for it.
 func (e *engine) ListRecords(ctx context.Context, prefix string) iter.Seq2[driver.RecordInfo, error] {
 	return paged(ctx, e, prefix, listing[driver.RecordInfo]{
 		size: pageRecords,
@@ -112,5 +112,5 @@ func (e *engine) Forget(ctx context.Context, name string) (found bool, err error
 	})
 }
 
-// ceilMicros rounds up: a record may vanish late, never early.
+// ceilMicros returns d in microseconds, rounded up: a record may expire late, never early.
 func ceilMicros(d time.Duration) int64 { return int64((d + time.Microsecond - 1) / time.Microsecond) }

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// A refreshing is one request of a batch of Refresh, and what came of it.
+// A refreshing is one request of a batch of Refresh, with its reply.
 type refreshing struct {
 	*driver.RefreshRequest
 	*driver.RefreshReply
@@ -44,8 +44,7 @@ func (e *engine) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []dr
 	return replies
 }
 
-// refresh answers the requests of a batch about one name. An error of a single request is
-// in its Err.
+// refresh serves the requests of a batch for one name. An error of a single request is in its Err.
 func (t *tx) refresh(name string, some []*refreshing) error {
 	v, err := t.settle(name, "")
 	if err != nil {
@@ -72,7 +71,7 @@ func (t *tx) refresh(name string, some []*refreshing) error {
 			r.Blocker, r.Err = blocker, v.Stuck
 			continue
 		}
-		// Not lengthened: its holder does not know of it yet. INVARIANT I7.
+		// Not extended: its holder does not know of the grant yet. INVARIANT I7.
 		found, err := t.sql.one(heldSQL, []any{name, t.bootID, r.LeaseID, t.now.boot}, &r.Token)
 		if err != nil {
 			return err
@@ -104,10 +103,9 @@ func (e *engine) rank(ctx context.Context, batch []refreshing) {
 	}
 }
 
-// ranks returns the positions of some rows, given in their order, and the length of the
-// queue. It counts after the transaction, in one pass: a count of a long queue takes long and
-// must not hold the write lock. If it fails a waiter takes itself for the first, which is
-// harmless.
+// ranks returns the positions of some rows, given in order, and the length of the queue. It counts
+// after the transaction, in one pass: counting a long queue is slow and must not hold the write
+// lock. If the count fails, a waiter takes itself for the first, which is harmless.
 func (e *engine) ranks(ctx context.Context, name string, seqs []int64) (ranks []int, all int) {
 	gaps, last := make([][2]int64, len(seqs)+1), int64(0)
 	for i, seq := range seqs {
@@ -132,8 +130,8 @@ func (r *reader) counts(name, gaps string) ([]int, error) {
 	return scanAll(r.sql, ranksSQL, []any{name, gaps}, func(n *int) []any { return []any{n} })
 }
 
-// count returns the length of a queue, or known if that is 0 or the count fails. Like ranks
-// it counts outside of the transaction.
+// count returns the length of a queue, or known if that is 0 or the count fails. Like ranks it
+// counts outside the transaction.
 func (e *engine) count(ctx context.Context, name string, known int) int {
 	if known == 0 {
 		return 0

@@ -30,8 +30,7 @@ func (e *engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []erro
 	return errs
 }
 
-// Release implements driver.Engine. The next in the queue has the lock with the
-// commit.
+// Release implements driver.Engine. The commit also grants the lock to the next in the queue.
 func (e *engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 	err := e.transact(ctx, func(t *tx) error { return t.release(req) })
 	if err == nil {
@@ -62,14 +61,14 @@ func (t *tx) release(req driver.ReleaseRequest) error {
 	if v.own != 0 {
 		return t.end(req, v)
 	}
-	if err := t.serveNext(req.Name, v); err != nil { // a place may have been given up
+	if err := t.serveNext(req.Name, v); err != nil { // a place may have been removed
 		return err
 	}
 	return t.refuse(driver.ErrLost)
 }
 
-// endUncontended ends a lease of a name without places, in one statement if the lease is
-// exclusive. It reports false if the name has to be settled.
+// endUncontended ends a lease of a name without places, in one statement if the lease is exclusive.
+// It reports false if the name must be settled.
 func (t *tx) endUncontended(req driver.ReleaseRequest) (ended bool, err error) {
 	if req.KeepFor > 0 {
 		return false, nil

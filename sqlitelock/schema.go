@@ -18,8 +18,8 @@ const (
 	schemaNumber  = 1
 )
 
-// settings of the connection that writes. SQLite does not wait for locks: patient does.
-// Deleted data is overwritten, because payloads may be secret.
+// settings are for the connection that writes. SQLite does not wait for locks, because patient
+// does. It overwrites deleted data, because payloads may be secret.
 const settings = `PRAGMA busy_timeout = 0; PRAGMA synchronous = NORMAL; PRAGMA trusted_schema = OFF; PRAGMA secure_delete = ON`
 
 // identitySQL is one statement, so that it never sees a half-created database.
@@ -76,8 +76,8 @@ func checkSchema(c *conn) (number int, err error) {
 // time.
 const pageSize = 2048
 
-// setWAL turns on the write-ahead log, which the file remembers, as its page size.
-// It cannot be done inside a transaction.
+// setWAL turns on the write-ahead log, which like the page size is recorded in the file. This
+// cannot be done inside a transaction.
 func setWAL(c *conn) error {
 	if err := c.execute(fmt.Sprintf(`PRAGMA page_size = %d`, pageSize)); err != nil {
 		return err
@@ -92,8 +92,8 @@ func setWAL(c *conn) error {
 	return nil
 }
 
-// createSchema creates the tables, in one transaction, unless another process was faster. To
-// begin the transaction also checks that this user may write.
+// createSchema creates the tables in one transaction, unless another process has created them.
+// Beginning the transaction also checks that this user may write.
 func (e *engine) createSchema(ctx context.Context) error {
 	if err := e.patient(ctx, func() error { return e.conn.run(beginSQL) }); err != nil {
 		return err

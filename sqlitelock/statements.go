@@ -1,12 +1,12 @@
 package sqlitelock
 
-// Statements with a boot ID do not match rows of other boots, which have ended, except
-// records. The plus before boot_id keeps SQLite from searching
-// by boot and expiry, which nearly all rows of the file match.
+// Statements with a boot ID do not match rows of other boots, which have ended, except records. The
+// plus before boot_id keeps SQLite from searching by boot and expiry, because nearly all rows of
+// the file match those.
 //
-// A lease is found by its ID through the primary key, in each of the modes. The
-// exclusive leases of a name, mode 0, are few; the others are found by their end,
-// in the index that has only them.
+// A statement finds a lease by its ID through the primary key, once for each mode. The exclusive
+// leases of a name, mode 0, are few. The others are found by their expiry, in an index of only
+// these.
 
 // freeSQL checks that a name has only a last token, and that the lease ID is not cancelled:
 // ?1 name, ?2 lease ID. If there are other rows, live or not, lookSQL follows. It costs a
@@ -18,9 +18,9 @@ const freeSQL = `SELECT
 		AND NOT EXISTS (SELECT 1 FROM record WHERE name = ?1)
 		AND NOT EXISTS (SELECT 1 FROM cancelled WHERE lease_id = ?2)`
 
-// lookSQL reads all that a request depends on, in one statement, so that the queue and the
-// leases are of the same instant: the tombstone, the record, the last token, and whether
-// there are expired rows. Its cost does not grow with the number of leases or places.
+// lookSQL reads all that decides a request in one statement, so that the queue and the leases are
+// of the same instant: the tombstone, the record, the last token, and whether there are expired
+// rows. Its cost does not grow with the number of leases or places.
 //
 // ?1 name, ?2 lease ID, ?3 boot ID, ?4 now, ?5 now in microseconds of the wall
 // clock. The mode of the lease that ends first, or of the head, is 9 if there is none. All
@@ -100,8 +100,7 @@ const (
 	downgradeSQL = `UPDATE lease SET mode = ?6
 		WHERE name = ?1 AND mode = ?5 AND lease_id = ?3 AND +boot_id = ?2 AND expiry > ?4 AND released = 0`
 
-	// heldSQL is the token of a live lease: ?1 name, ?2 boot ID, ?3 lease ID, ?4
-	// now.
+	// heldSQL returns the token of a live lease: ?1 name, ?2 boot ID, ?3 lease ID, ?4 now.
 	heldSQL = `SELECT token FROM lease` + exactLease
 
 	// purgeLeasesSQL: ?1 name, ?2 boot ID, ?3 now, ?4 number of rows.
@@ -116,7 +115,7 @@ const (
 				WHERE name = ?1 AND mode <> 0 AND boot_id = ?2 AND expiry <= ?3
 			LIMIT ?4))`
 
-	// cancelSQL: ?1 lease ID, ?2 boot ID, ?3 until when it is remembered.
+	// cancelSQL: ?1 lease ID, ?2 boot ID, ?3 expiry of the cancel.
 	cancelSQL = `INSERT OR REPLACE INTO cancelled (lease_id, boot_id, expiry) VALUES (?1, ?2, ?3)`
 )
 
@@ -127,8 +126,8 @@ const (
 	// headSQL: ?1 name. All places of the name are live.
 	headSQL = selectPlace + ` WHERE name = ?1 ORDER BY seq LIMIT 1`
 
-	// givePlaceSQL gives a place, or lengthens the one that the lease ID has. No
-	// row of the name has expired.
+	// givePlaceSQL adds a place, or extends the one that the lease ID has. No row of the name has
+	// expired.
 	givePlaceSQL = `INSERT INTO place
 			(name, lease_id, mode, permit_limit, permits, min_token, once, holder, boot_id, asked, expiry, looks)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, 0)
@@ -139,8 +138,8 @@ const (
 	lengthenPlaceSQL = `UPDATE place SET expiry = max(expiry, ?3) WHERE name = ?1 AND lease_id = ?2
 		RETURNING seq`
 
-	// ranksSQL: ?1 name, ?2 a JSON list of pairs: how many places are between
-	// them, the first counted and the second not.
+	// ranksSQL: ?1 name, ?2 a JSON list of pairs. It counts the places from the first of each pair
+	// up to, but without, the second.
 	ranksSQL = `SELECT (SELECT count(*) FROM place
 			WHERE name = ?1 AND seq >= gap.value ->> 0 AND seq < gap.value ->> 1)
 		FROM json_each(?2) AS gap ORDER BY gap.key`
@@ -154,7 +153,7 @@ const (
 	giveUpOnceSQL = `DELETE FROM place WHERE seq IN (SELECT seq FROM place
 		WHERE name = ?1 AND once = 1 LIMIT ?2)` + returningPlaces
 
-	// tellHeadSQL counts a request to the head of the queue to look again: ?1 name.
+	// tellHeadSQL counts a notice to the head of the queue: ?1 name.
 	tellHeadSQL = `UPDATE place SET looks = looks + 1
 		WHERE seq = (SELECT min(seq) FROM place WHERE name = ?1) RETURNING lease_id`
 
@@ -172,15 +171,15 @@ const (
 			WHERE name = ?1 AND lease_id = ?2 AND +boot_id = ?3 AND expiry > ?4), 0)`
 )
 
-// Records. ?1 name, and where now matters ?2 boot ID, ?3 now, ?4 now in
-// microseconds of the wall clock.
+// Records. ?1 name; if the time matters, ?2 boot ID, ?3 now, ?4 now in microseconds of the wall
+// clock.
 const (
 	recallSQL = `SELECT data, CASE WHEN boot_id = ?2 THEN expiry - ?3 ELSE (wall_expiry - ?4) * 1000 END AS remaining
 		FROM record WHERE name = ?1 AND remaining > 0`
 
-	// describeRecordSQL and pageRecordsSQL: ?5 how many bytes to show. The one has ?1
-	// name; the other is one step of ListRecords, with ?1 prefix, ?6 last name of the
-	// step before, ?7 number of rows, and includes expired rows.
+	// describeRecordSQL and pageRecordsSQL: ?5 how many bytes to show. describeRecordSQL has ?1
+	// name. pageRecordsSQL is one step of ListRecords, with ?1 prefix, ?6 last name of the previous
+	// step, ?7 number of rows; it includes expired rows.
 	describeRecord = `SELECT name, substr(data, 1, ?5), length(data),
 			CASE WHEN boot_id = ?2 THEN expiry - ?3 ELSE (wall_expiry - ?4) * 1000 END AS remaining FROM record `
 
@@ -200,11 +199,11 @@ const (
 		WHERE name = ?1 AND CASE WHEN boot_id = ?2 THEN expiry > ?3 ELSE wall_expiry > ?4 END`
 )
 
-// One-time tokens. ?1 digest, ?2 boot ID, ?3 and ?4 now in microseconds of the
-// boot-time clock and of the wall clock. clock is now as the row counts.
+// One-time tokens. ?1 digest, ?2 boot ID, ?3 and ?4 now in microseconds of the boot-time clock and
+// of the wall clock. The column clock is now by the clock that applies to the row.
 const (
-	// vaultSQL: the state of a token, and the time until it is due. State 4 means that
-	// the TTL has ended. A row past forget is not found.
+	// vaultSQL returns the state of a token, and the time until it is due. State 4 means that the
+	// TTL has ended. A row past forget is not found.
 	vaultSQL = `SELECT lease_id, CASE WHEN state = 1 AND NOT live THEN 4 ELSE state END, taker,
 			due - clock, live, CASE WHEN live THEN payload END
 		FROM (SELECT *, payload IS NOT NULL AND due > clock AS live
@@ -226,9 +225,9 @@ const (
 	revokeSQL = `UPDATE onetime SET state = 3, payload = NULL, due = forget WHERE digest = ?1`
 )
 
-// The pruning of one-time tokens: ?1 boot ID, ?2 and ?3 as ?3 and ?4 above, ?4
-// number of rows. One index finds rows of this boot, the other rows of earlier boots; the
-// plus keeps SQLite from a third plan.
+// Pruning of one-time tokens: ?1 boot ID, ?2 and ?3 as ?3 and ?4 above, ?4 number of rows. One
+// index finds rows of this boot, another finds rows of earlier boots; the plus keeps SQLite from
+// using a third plan.
 const (
 	dueSQL = `(SELECT rowid AS id, forget <= booted + ?2 AS is_over
 				FROM onetime WHERE boot_id = ?1 AND due - booted <= ?2
@@ -244,11 +243,11 @@ const (
 	moreSQL = `SELECT 1 FROM ` + dueSQL
 )
 
-// Leases that were broken.
+// Broken leases.
 const (
-	// breakSQL: ?1 name, ?2 boot ID, ?3 now, ?4 token, ?5 whether leases with
-	// smaller ones too, ?6 number of rows, ?7 whether released leases that are kept
-	// closed, instead of live ones.
+	// breakSQL: ?1 name, ?2 boot ID, ?3 now, ?4 token, ?5 whether to include leases with smaller
+	// tokens, ?6 number of rows, ?7 whether to end released leases that are kept closed instead of
+	// live ones.
 	breakSQL = `DELETE FROM lease WHERE (name, mode, lease_id, token) IN (SELECT name, mode, lease_id, token FROM lease
 			WHERE name = ?1 AND +boot_id = ?2 AND expiry > ?3 AND released = ?7 AND (token = ?4 OR ?5 AND token < ?4)
 			ORDER BY token LIMIT ?6)
@@ -262,20 +261,20 @@ const (
 	trimBrokenSQL = `DELETE FROM broken WHERE name = ?1 AND seq <= (SELECT seq FROM broken
 		WHERE name = ?1 ORDER BY seq DESC LIMIT 1 OFFSET ?2)`
 
-	// brokenSQL: ?1 name, ?2 boot ID, ?3 now, ?4 now in microseconds of the wall
-	// clock. How long ago is in nanoseconds.
+	// brokenSQL: ?1 name, ?2 boot ID, ?3 now, ?4 now in microseconds of the wall clock. The last
+	// column is the age in nanoseconds.
 	brokenSQL = `SELECT break_id, lease_id, token, mode, permit_limit, permits, holder, author, reason,
 			CASE WHEN boot_id = ?2 THEN ?3 - at ELSE (?4 - wall_at) * 1000 END
 		FROM broken WHERE name = ?1 ORDER BY seq`
 
-	// brokenSinceSQL: ?1 the last seq that is known.
+	// brokenSinceSQL: ?1 the last known seq.
 	brokenSinceSQL = `SELECT seq, name, lease_id, author, reason FROM broken WHERE seq > ?1 ORDER BY seq`
 
 	lastBrokenSQL = `SELECT coalesce(max(seq), 0) FROM broken`
 )
 
-// History. Statements that end leases or places return what they have ended if one of
-// these is put at their end, in the columns of an ending.
+// History. A statement that ends leases or places returns the rows that it has ended, in the
+// columns of an ending, if one of these is appended.
 const (
 	returningLeases = ` RETURNING name, lease_id, mode, permit_limit, permits, token, holder, granted, expiry, released, boot_id`
 	returningPlaces = ` RETURNING name, lease_id, mode, permit_limit, permits, 0, holder, asked, expiry, 0, boot_id`
@@ -287,13 +286,13 @@ const (
 	// hasPlaceSQL: ?1 name, ?2 lease ID.
 	hasPlaceSQL = `SELECT seq FROM place WHERE name = ?1 AND lease_id = ?2`
 
-	// trimEventsSQL: ?1 name, ?2 how many rows to keep, ?3 boot ID, ?4 since when all
-	// others are kept, ?5 a bit for each kind that it is about.
+	// trimEventsSQL: ?1 name, ?2 how many rows to keep, ?3 boot ID, ?4 the time since when all
+	// events are kept, ?5 a bit for each kind of event to trim.
 	trimEventsSQL = `DELETE FROM event WHERE name = ?1 AND (boot_id <> ?3 OR at < ?4) AND ?5 >> kind & 1
 		AND seq <= (SELECT seq FROM event WHERE name = ?1 AND ?5 >> kind & 1 ORDER BY seq DESC LIMIT 1 OFFSET ?2)`
 
-	// ?2 boot ID, ?3 now, ?4 now in microseconds of the wall clock. How long ago is in
-	// nanoseconds.
+	// selectEvent: ?2 boot ID, ?3 now, ?4 now in microseconds of the wall clock. The last column is
+	// the age in nanoseconds.
 	selectEvent = `SELECT seq, name, kind, mode, permit_limit, permits, token, holder, waited, held, author, reason, wall_at,
 			CASE WHEN boot_id = ?2 THEN ?3 - at ELSE (?4 - wall_at) * 1000 END
 		FROM event`
@@ -301,13 +300,13 @@ const (
 	// eventsSQL: ?1 name.
 	eventsSQL = selectEvent + ` WHERE name = ?1 ORDER BY seq`
 
-	// eventsSinceSQL: ?1 the last seq that is known, ?5 number of rows.
+	// eventsSinceSQL: ?1 the last known seq, ?5 number of rows.
 	eventsSinceSQL = selectEvent + ` WHERE seq > ?1 ORDER BY seq LIMIT ?5`
 
 	lastEventSQL = `SELECT coalesce(max(seq), 0) FROM event`
 )
 
-// What is shown to people.
+// Statements for people.
 const (
 	// leasesSQL: ?1 name, ?2 boot ID. In the order of the grants.
 	leasesSQL = `SELECT lease_id, token, mode, permit_limit, permits, holder, granted, expiry, released
@@ -322,9 +321,9 @@ const (
 	// lastTokenSQL: ?1 name.
 	lastTokenSQL = `SELECT last_token FROM token WHERE name = ?1`
 
-	// pageSQL is one step of List: ?1 prefix, ?2 last name of the step
-	// before, ?3 number of names, ?4 boot ID, ?5 now. Names that are free come
-	// along with an empty lease ID, so that a step reads a bounded number.
+	// pageSQL is one step of List: ?1 prefix, ?2 last name of the previous step, ?3 number of
+	// names, ?4 boot ID, ?5 now. It includes free names, with an empty lease ID, so that a step
+	// reads a bounded number of rows.
 	pageSQL = `WITH page AS (
 			SELECT name FROM lease WHERE name >= ?1 AND name > ?2
 			UNION SELECT name FROM place WHERE name >= ?1 AND name > ?2
@@ -338,13 +337,13 @@ const (
 		ORDER BY page.name, token`
 )
 
-// The sweep. INVARIANT I11: each statement deletes a bounded number of expired rows, found
-// by index. ?1 boot ID, ?2 now, ?3 number of rows.
+// The sweep. INVARIANT I11: each statement deletes a bounded number of expired rows, which it finds
+// by an index. ?1 boot ID, ?2 now, ?3 number of rows.
 const (
-	// Leases have no index for it. Each sweep looks at those that follow the ones
-	// that it looked at last, whether they have expired or not, and goes on with the
-	// first after the last: lastSweptSQL is the last of them, if there are as many
-	// as that (?1 is not used), and noteSweptSQL keeps it for the next sweep.
+	// Leases have no index for the sweep. Each sweep reads the ?3 leases that follow those of the
+	// previous sweep, expired or not, and continues with the first lease after the last one.
+	// lastSweptSQL returns the last of them, if there are ?3 (?1 is not used); noteSweptSQL stores
+	// it for the next sweep.
 	nextLeases = `(SELECT * FROM (SELECT * FROM lease
 			WHERE (name, mode, lease_id) > (SELECT name, mode, lease_id FROM swept)
 			ORDER BY name, mode, lease_id LIMIT ?3)
@@ -367,24 +366,24 @@ const (
 	sweepCancelledSQL = `DELETE FROM cancelled WHERE lease_id IN (SELECT lease_id FROM cancelled
 		WHERE boot_id < ?1 OR boot_id > ?1 OR (boot_id = ?1 AND expiry <= ?2) LIMIT ?3)`
 
-	// sweepRecordsSQL looks at the oldest rows only: ?4 is now in microseconds
-	// of the wall clock. A record that has expired by the boot clock alone is not
-	// shown, and stays until the wall clock agrees.
+	// sweepRecordsSQL reads only the oldest rows: ?4 is now in microseconds of the wall clock. A
+	// record that has expired only by the boot-time clock is not shown, and stays until it has
+	// expired by the wall clock too.
 	sweepRecordsSQL = `DELETE FROM record WHERE name IN (SELECT name FROM
 			(SELECT name, boot_id, expiry FROM record WHERE wall_expiry <= ?4 ORDER BY wall_expiry LIMIT ?3)
 		WHERE boot_id <> ?1 OR expiry <= ?2)`
 
-	// sweepBrokenSQL: ?1 the latest instant of the wall clock, in microseconds,
-	// that is long enough ago, ?2 the number of rows.
+	// sweepBrokenSQL: ?1 the latest time, in microseconds of the wall clock, at which a break may
+	// be deleted, ?2 the number of rows.
 	sweepBrokenSQL = `DELETE FROM broken WHERE seq IN (SELECT seq FROM broken WHERE wall_at <= ?1 LIMIT ?2)`
 
-	// sweepEventsSQL is as sweepBrokenSQL, of the oldest rows, and never of the last.
+	// sweepEventsSQL is like sweepBrokenSQL for the oldest events, but never deletes the last one.
 	sweepEventsSQL = `DELETE FROM event WHERE seq IN
 			(SELECT seq FROM (SELECT seq, wall_at FROM event ORDER BY seq LIMIT ?2) WHERE wall_at <= ?1)
 		AND seq < (SELECT max(seq) FROM event)`
 
-	// sweepTokensSQL: ?1 the greatest token old enough to be forgotten, ?2 the
-	// number of rows, ?3 that token's hour.
+	// sweepTokensSQL: ?1 the greatest token that is old enough to forget, ?2 the number of rows, ?3
+	// the hour of ?1.
 	sweepTokensSQL = `DELETE FROM token WHERE name IN (SELECT name FROM token
 		WHERE hour <= ?3 AND last_token <= ?1 AND NOT EXISTS (SELECT 1 FROM lease WHERE lease.name = token.name) LIMIT ?2)`
 )

@@ -3,18 +3,18 @@ package sqlitelock
 import "time"
 
 // A process that writes without a pause has the write lock nearly all the time, and other
-// processes, which retry now and then, would seldom find it free. So a waiting process shows
-// that it waits, and a process that has used the lock for stintLength lets others write, for
-// givesWayFor at most. This is about fairness only: SQLite excludes writers without it.
+// processes, which retry at intervals, would seldom find it free. So a waiting process shows that
+// it waits. A process that has used the lock for stintLength lets others write, for at most
+// givesWayFor. This is only about fairness: SQLite excludes writers without it.
 const (
 	stintLength = 2 * time.Millisecond
-	stintGap    = 200 * time.Microsecond // after a pause like this a stint is another one
+	stintGap    = 200 * time.Microsecond // a longer pause begins a new stint
 	givesWayFor = 300 * time.Microsecond
 	eagerPause  = 50 * time.Microsecond // between two attempts of a waiting process
-	eagerTime   = 3 * time.Millisecond  // after which attempts are less frequent
+	eagerTime   = 3 * time.Millisecond  // after which attempts become less frequent
 )
 
-// A stint is the time in which an engine has used the write lock again and again.
+// A stint is a period in which an engine has used the write lock almost without a pause.
 type stint struct{ began, ended time.Time }
 
 // giveWay lets waiting processes write before this engine begins a transaction.

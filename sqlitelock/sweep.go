@@ -6,17 +6,17 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// The sweep's bounds. Each added row becomes at most one expired row of each kind, and after
-// sweepEvery added rows up to sweepRows of each kind are deleted: so expired rows become
-// fewer wherever there is work. Records may be large, so fewer are deleted.
+// The sweep's bounds. Each added row becomes at most one expired row of each kind. After sweepEvery
+// added rows, up to sweepRows of each kind are deleted, so that the number of expired rows shrinks
+// while there is work. Records may be large, so fewer are deleted.
 const (
 	sweepEvery   = 16
 	sweepRows    = 64
 	sweepRecords = 2 * sweepEvery
 )
 
-// sweep deletes expired rows, once for sweepEvery added rows. INVARIANT I11: of engines that
-// add one row and are closed, as a command does, one in sweepEvery sweeps; see
+// sweep deletes expired rows, once for sweepEvery added rows. INVARIANT I11: if engines add one row
+// each and are closed, as those of a command are, one in sweepEvery of them sweeps; see
 // setting.added.
 func (e *engine) sweep(t *tx) error {
 	before := e.added
@@ -41,8 +41,8 @@ func (e *engine) sweep(t *tx) error {
 		{sweepCancelledSQL, []any{t.bootID, boot, sweepRows}},
 		{sweepRecordsSQL, []any{t.bootID, boot, sweepRecords, wall}},
 		past,
-		// The age is counted from the token, not from its grant: a token ahead of the clock
-		// is kept for longer.
+		// The age is that of the token, not of its grant: a token ahead of the clock is kept
+		// longer.
 		{sweepTokensSQL, []any{old, sweepRows, hour(old)}},
 	} {
 		if err := t.sql.run(step.query, step.args...); err != nil {
@@ -58,8 +58,8 @@ type sweeping struct {
 	args  []any
 }
 
-// sweepLeases deletes the expired ones of the next sweepRows leases. It reads four leases
-// for each added row, and so reads the whole table while a quarter as many are added.
+// sweepLeases deletes the expired leases among the next sweepRows leases. It reads four leases for
+// each added row, and so reads the whole table while a quarter as many are added.
 func (t *tx) sweepLeases() error {
 	var name string
 	var mode modes.Kind

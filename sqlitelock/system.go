@@ -21,7 +21,7 @@ func MakeSystem(ctx context.Context, path string, group int) (made bool, err err
 	return systemMaker(path, group, func() {}).Run(ctx)
 }
 
-// systemMaker returns the maker of a system store. Tests die in a step.
+// systemMaker returns the maker of a system store. Tests kill the process in a step.
 func systemMaker(path string, group int, step func()) *onefile.Maker {
 	return &onefile.Maker{
 		Path: path, Group: group, Step: step, Create: createDatabase,

@@ -11,17 +11,17 @@ import (
 	"github.com/holdfast-locks/holdfast/sqlitelock/internal/onefile"
 )
 
-// Members of the group may write anything into a system store's database. A trigger or view
-// of a member would run in the processes of all others, including root's: so every
-// transaction first checks that the schema is exactly schema.sql.
+// Members of the group may write anything into a system store's database. A member's trigger or
+// view would run in the processes of all others, including root's. So every transaction first
+// checks that the schema is exactly schema.sql.
 
 const (
 	versionSQL    = `PRAGMA schema_version`
 	schemaRowsSQL = `SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema ORDER BY type, name`
 )
 
-// newConn opens a connection. With a system store it keeps the files when it is closed,
-// because only root can create them.
+// newConn opens a connection. Closing it must not delete the files of a system store, because only
+// root can create them.
 func (e *engine) newConn(dsn string) (*conn, error) {
 	c, err := newConn(dsn)
 	if err != nil || !e.system {
@@ -40,8 +40,8 @@ func (e *engine) newConn(dsn string) (*conn, error) {
 	return c, nil
 }
 
-// checkOurs fails unless the database is ours and has exactly the schema of schema.sql. To
-// begin the transaction also checks that this user may write.
+// checkOurs fails unless the database is a lock database with exactly the schema of schema.sql.
+// Beginning the transaction also checks that this user may write.
 func (e *engine) checkOurs() error {
 	if err := e.conn.run(beginSQL); err != nil {
 		return err
@@ -72,8 +72,8 @@ func (e *engine) readOurs(c *conn, do func(c *conn) error) error {
 
 var errAltered = errors.New("the schema of the database was altered")
 
-// checkUnaltered fails if the schema differs from schema.sql in the present transaction of
-// c. SQLite counts the changes, so that the schema need not be read each time.
+// checkUnaltered fails if the schema differs from schema.sql in the current transaction of c.
+// SQLite counts changes of the schema, so that it need not be read each time.
 func (e *engine) checkUnaltered(c *conn) error {
 	var version int64
 	if _, err := c.one(versionSQL, nil, &version); err != nil {
@@ -104,7 +104,7 @@ func schemaOf(c *conn) ([]object, error) {
 	return scanAll(c, schemaRowsSQL, nil, func(o *object) []any { return []any{&o.kind, &o.name, &o.table, &o.sql} })
 }
 
-// schemaOfOurs returns what schema.sql makes.
+// schemaOfOurs returns the schema that schema.sql creates.
 func schemaOfOurs() ([]object, error) {
 	c, err := newConn(":memory:")
 	if err != nil {
@@ -117,7 +117,7 @@ func schemaOfOurs() ([]object, error) {
 	return schemaOf(c)
 }
 
-// difference names the first object that is in one schema only.
+// difference describes the first object that is in only one of the schemas.
 func difference(theirs, ours []object) string {
 	for _, o := range theirs {
 		if !slices.Contains(ours, o) {

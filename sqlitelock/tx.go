@@ -19,7 +19,7 @@ const (
 	busyInterval = 5 * time.Millisecond
 )
 
-// A reader reads the database as of one reading of the clock.
+// A reader reads the database at one reading of the clock.
 type reader struct {
 	sql    *conn
 	bootID string
@@ -31,43 +31,41 @@ func (e *engine) reader(c *conn) (reader, error) {
 	return reader{c, e.clock.bootID, now}, err
 }
 
-// A tx is one request in a write transaction. INVARIANT I8: its clock is read under the
-// write lock. An older reading would count an expired lease as live, and record too early an
-// expiry.
+// A tx is one request in a write transaction. INVARIANT I8: its clock is read under the write lock.
+// With an older reading, an expired lease would count as live, and a new expiry would be too early.
 type tx struct {
 	reader
-	history bool           // what happens is written down
+	history bool           // events are recorded
 	added   int            // rows, for the sweep
 	notices []bell.Message // to be sent after the commit
 
 	steps int    // that the transaction has made so far, of maxSteps
-	again bool   // the request is not decided yet
-	rest  string // the request is decided, and this name not settled yet
+	again bool   // the request is not yet decided
+	rest  string // the request is decided, but this name is not yet settled
 
-	// refusal is the answer to a refused request. Its transaction is committed
-	// nevertheless, for the rows that it has purged.
+	// refusal is the error for a refused request. Its transaction is committed nevertheless,
+	// because it has purged rows.
 	refusal error
 }
 
-// refuse answers the request with err. It returns nil, to be returned by the
-// function that transact runs.
+// refuse sets the request's error. It returns nil, which the function that transact runs must
+// return.
 func (t *tx) refuse(err error) error {
 	t.refusal = err
 	return nil
 }
 
-// tell sends a notice to those who watch id, once the transaction is committed.
+// tell sends a notice to the watches of id, once the transaction is committed.
 func (t *tx) tell(id lockinfo.LeaseID, notice driver.Notice) {
 	t.notices = append(t.notices, bell.Message{ID: id, Notice: notice})
 }
 
-// transact runs do inside a write transaction and commits if it returns nil.
-// It blocks while other requests and processes write, until ctx ends, for busyLimit at most.
-// Before the commit no outcome is unknown: an error of do, or the end of ctx, rolls
-// everything back.
+// transact runs do in a write transaction, and commits if do returns nil. It blocks while other
+// requests and processes write, until ctx ends, but at most for busyLimit. Before the commit no
+// outcome is unknown: an error of do, or the end of ctx, rolls everything back.
 //
-// Statements run without ctx: they take microseconds, and an interrupt at
-// the wrong one would leave the outcome unknown for nothing.
+// Statements run without ctx: they take microseconds, and an interrupt at the wrong moment would
+// needlessly leave the outcome unknown.
 func (e *engine) transact(ctx context.Context, do func(t *tx) error) error {
 	return e.write(&request{ctx: ctx, do: do, names: 1})
 }
@@ -83,8 +81,8 @@ func (e *engine) transactDurably(ctx context.Context, do func(t *tx) error) erro
 	return e.write(&request{ctx: ctx, do: do, names: 1, durable: true})
 }
 
-// write carries a request out, in as many transactions as it takes. Then it hands over what
-// the request has made free. If that fails, the next request about the name continues.
+// write carries out a request, in as many transactions as necessary. Then it hands over the locks
+// that the request has freed. If that fails, the next request for the name continues.
 func (e *engine) write(r *request) error {
 	if err := e.enter(r.ctx); err != nil {
 		return err
@@ -110,7 +108,7 @@ func (e *engine) write(r *request) error {
 	return t.refusal
 }
 
-// proceed is one transaction of a request. It sends its notices.
+// proceed runs one transaction of a request and sends its notices.
 func (e *engine) proceed(r *request) (*tx, error) {
 	t, err := e.submit(r)
 	if err != nil {
@@ -123,8 +121,8 @@ func (e *engine) proceed(r *request) (*tx, error) {
 	return t, nil
 }
 
-// query runs a request that only reads. It waits while the database is busy: for
-// readers it is only while another process opens or closes it.
+// query runs a request that only reads. It waits while the database is busy, which for readers is
+// only while another process opens or closes it.
 func (e *engine) query(ctx context.Context, do func(r reader) error) error {
 	if err := e.enter(ctx); err != nil {
 		return err
@@ -145,7 +143,7 @@ func (e *engine) query(ctx context.Context, do func(r reader) error) error {
 	return refused(err)
 }
 
-// read runs do with a connection that only reads.
+// read runs do with a read-only connection.
 func (e *engine) read(do func(c *conn) error) (err error) {
 	c := <-e.readers
 	defer func() { e.readers <- c }()
@@ -160,8 +158,8 @@ func (e *engine) read(do func(c *conn) error) (err error) {
 	return do(c)
 }
 
-// answer makes a request by transact, transactDurably or query, and returns what
-// do answers; nothing if the request fails.
+// answer makes a request by transact, transactDurably or query. It returns the result of do, or the
+// zero value if the request fails.
 func answer[On, T any](ctx context.Context, request func(context.Context, func(On) error) error, do func(On) (T, error)) (T, error) {
 	var a, none T
 	err := request(ctx, func(on On) (err error) {
@@ -174,8 +172,8 @@ func answer[On, T any](ctx context.Context, request func(context.Context, func(O
 	return a, nil
 }
 
-// patient repeats do while it fails because the database is busy. SQLite's
-// own waiting (busy_timeout) does not end with ctx, and grows to 100 ms.
+// patient repeats do while the database is busy. SQLite's own wait (busy_timeout) does not end with
+// ctx, and its pauses grow to 100 ms.
 func (e *engine) patient(ctx context.Context, do func() error) error {
 	err := do()
 	if !isBusy(err) {

@@ -68,8 +68,8 @@ func (e *engine) Revoke(ctx context.Context, digest driver.Digest) (driver.Vault
 	})
 }
 
-// Prune implements driver.Vault. INVARIANT I11: it looks at no more than limit
-// rows, found by index, in the order in which they are due.
+// Prune implements driver.Vault. INVARIANT I11: it reads at most limit rows, found by an index, in
+// the order in which they are due.
 func (e *engine) Prune(ctx context.Context, limit int) (deleted int, more bool, err error) {
 	err = e.transact(ctx, func(t *tx) error {
 		due := []any{t.bootID, t.now.bootMicros(), int64(t.now.micros), limit}
@@ -97,17 +97,17 @@ func (e *engine) SelfPruning() bool { return false }
 type token struct {
 	by, taker lockinfo.LeaseID
 	state     driver.VaultState
-	live      bool          // it has a payload, for as long as left
+	live      bool          // it has a payload, until left has passed
 	left      time.Duration // may be below 0 if not live
 	payload   []byte
 }
 
-// on returns the arguments of statements on one token.
+// on returns the arguments of a statement about one token.
 func (r *reader) on(digest driver.Digest, more ...any) []any {
 	return append([]any{digest, r.bootID, r.now.bootMicros(), int64(r.now.micros)}, more...)
 }
 
-// token reads what there is of a token. It is Unknown if there is none.
+// token reads the state of a one-time token. It is Unknown if there is no such token.
 func (r *reader) token(digest driver.Digest) (k token, err error) {
 	var left int64 // microseconds
 	_, err = r.sql.one(vaultSQL, r.on(digest), &k.by, &k.state, &k.taker, &left, &k.live, &k.payload)

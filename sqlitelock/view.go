@@ -7,15 +7,15 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A view is the state of a name that one request sees: the input of package rules, and what
-// the statements need.
+// A view is the state of a name as one request sees it: the input of package rules, and the values
+// that the statements need.
 type view struct {
 	rules.View
 	own   int64 // token of the lease ID's live lease; 0 if there is none
 	last  int64 // token of the name; 0 if none is remembered
 	stale bool  // there are rows to purge
 
-	first lease // that ends first, without its mode
+	first lease // the lease that ends first, without its mode
 
 	taken, head modes.Fields // the scanned columns of Taken and Head
 	headExpiry  int64        // of the first place
@@ -42,8 +42,7 @@ func (r *reader) look(name string, id lockinfo.LeaseID) (view, error) {
 	return v, err
 }
 
-// glimpse returns the view of a name for a lease ID if the name is free, and
-// whether it is.
+// glimpse returns the view of a name for a lease ID if the name is free, and reports whether it is.
 func (r *reader) glimpse(name string, id lockinfo.LeaseID) (v view, free bool, err error) {
 	_, err = r.sql.one(freeSQL, []any{name, id}, &v.last, &free)
 	v.taken.Kind, v.head.Kind = none, none

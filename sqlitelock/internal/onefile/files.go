@@ -1,5 +1,5 @@
-// Package onefile decides which files are a lock database, so that all processes that
-// use a path lock in the same files. It knows nothing about SQL.
+// Package onefile decides which files are a lock database, so that all processes that use a path
+// use the same files. It knows nothing about SQL.
 //
 // It checks the path and the files before they are opened, notices when they are deleted
 // or replaced while they are in use, and makes the store that all users of a host share.
@@ -26,8 +26,7 @@ const (
 	BellSuffix   = "-bell"
 	AlarmSuffix  = "-alarm"
 
-	// A lock database never has a rollback journal, but SQLite would play back a
-	// planted one.
+	// A lock database never has a rollback journal, but SQLite would play back a planted one.
 	JournalSuffix = "-journal"
 )
 
@@ -74,9 +73,9 @@ func Check(path string, system bool) error {
 	return checkFiles(path)
 }
 
-// checkFiles fails unless this user may use the files and create the missing ones, and no
-// other user can replace them. A file with two names is refused: the other name has its
-// own log and memory, and its users would not see the leases.
+// checkFiles fails unless this user may use the files and create the missing ones, and no other
+// user can replace them. It refuses a file with two names: the other name has its own log and
+// memory, and its users would not see the leases.
 func checkFiles(path string) error {
 	d, err := inspectDirectory(filepath.Dir(path))
 	if err != nil {
@@ -90,7 +89,7 @@ func checkFiles(path string) error {
 	return checkMount(path)
 }
 
-// checkMount fails if the file at path is mounted by itself.
+// checkMount fails if the file at path is itself a mount point.
 func checkMount(path string) error {
 	switch mounted, err := isMountPoint(path); {
 	case err != nil && !errors.Is(err, fs.ErrNotExist):
@@ -102,13 +101,13 @@ func checkMount(path string) error {
 	return nil
 }
 
-// wholeInterval is the pause between two looks of AwaitWhole.
+// wholeInterval is the pause between two checks of AwaitWhole.
 const wholeInterval = 5 * time.Millisecond
 
-// AwaitWhole fails if other processes have the database open and the files at path are not
-// theirs: the files were deleted or replaced, and do not show the leases of those
-// processes. INVARIANT I1. Files look like that for a moment when the last process closes
-// the database, so AwaitWhole fails only after patience.
+// AwaitWhole fails if other processes have a different database open at path: the files were
+// deleted or replaced, and do not show the leases of those processes. INVARIANT I1. Files look like
+// that for a moment when the last process closes the database, so AwaitWhole fails only after
+// patience.
 func AwaitWhole(ctx context.Context, path string, system bool, patience time.Duration) error {
 	limit := time.After(patience)
 	for {
@@ -168,8 +167,8 @@ type Files struct {
 	witness witness
 }
 
-// Hold returns the files at path, which the caller has opened, and makes other processes
-// refuse different files at this path until Close.
+// Hold returns the files at path, which the caller has opened. Until Close, other processes refuse
+// different files at this path.
 func Hold(path string, system bool) (f Files, err error) {
 	f.path = path
 	for i, suffix := range [...]string{"", LogSuffix, MemorySuffix} {
@@ -207,8 +206,7 @@ func (f *Files) Same() error {
 	return nil
 }
 
-// Wait tells the other processes that this one waits for the write lock, or no longer
-// does.
+// Wait tells other processes whether this one waits for the write lock.
 func (f *Files) Wait(yes bool) { f.witness.wait(f.path, yes) }
 
 // OthersWait reports whether another engine, of any process, waits for the write lock.
@@ -218,7 +216,7 @@ func (f *Files) OthersWait() bool { return f.witness.othersWait(f.path) }
 // after the database is closed.
 func (f *Files) Close() { f.witness.close() }
 
-// A directory is where the files of a database are.
+// A directory is the directory of a database.
 type directory struct {
 	open bool // every user may create files in it
 }
@@ -271,7 +269,7 @@ func (d directory) checkInfo(path string, info fs.FileInfo) error {
 	return d.checkOwner(path, info)
 }
 
-// OpenOwn opens a file of the database, and follows no link. It refuses a file that another
+// OpenOwn opens a file of the database, and does not follow links. It refuses a file that another
 // user has planted.
 func OpenOwn(path string, flag int) (*os.File, error) {
 	f, err := os.OpenFile(path, flag|noFollow, 0o600)
@@ -297,8 +295,8 @@ func checkOpen(f *os.File) error {
 	return directory{openToAll(dir)}.checkInfo(f.Name(), info)
 }
 
-// checkOwner fails if every user may create files in the directory, and this one belongs
-// neither to this user nor to root: it may be a trap.
+// checkOwner fails if every user may create files in the directory and the file belongs neither to
+// this user nor to root: it may be a trap.
 func (d directory) checkOwner(path string, info fs.FileInfo) error {
 	if owner := OwnerOf(info); d.open && owner != 0 && owner != os.Geteuid() {
 		return fmt.Errorf("%w: %s belongs to user %d, and every user may make files in its directory: put the file into a directory of its own",

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// noFollow makes an open fail at a symbolic link, and not wait at a pipe.
+// noFollow makes an open fail at a symbolic link, and not block at a pipe.
 const noFollow = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 
 // links returns how many names a file has.
@@ -24,8 +24,8 @@ func GroupOf(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Gid
 // InodeOf returns the number of a file on its file system.
 func InodeOf(info fs.FileInfo) uint64 { return info.Sys().(*syscall.Stat_t).Ino }
 
-// MayUse fails unless this user may read and write the file or directory. The
-// file is not opened to find out: see the package comment on closing it.
+// MayUse fails unless this user may read and write the file or directory. It does not open the
+// file, because closing it would drop SQLite's file locks.
 func MayUse(path string) error {
 	if err := unix.Faccessat(unix.AT_FDCWD, path, unix.R_OK|unix.W_OK, unix.AT_EACCESS); err != nil {
 		return &fs.PathError{Op: "access", Path: path, Err: err}

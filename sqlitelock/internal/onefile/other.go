@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// Without a boot-time clock Open fails on these systems before any of this is used.
+// Without a boot-time clock Open fails on these systems before it uses any of this.
 
 const noFollow = 0
 

@@ -2,8 +2,9 @@ package onefile
 
 import "slices"
 
-// Remote reports whether several hosts share file systems of a type: their locks and their
-// shared memory do not exclude each other. A virtual machine and its host are two hosts.
+// Remote reports whether several hosts share file systems of this type. The file locks and shared
+// memory of different hosts do not exclude each other. A virtual machine and its host are two
+// hosts.
 func Remote(fileSystem string) bool { return slices.Contains(remote, fileSystem) }
 
 var remote = []string{

@@ -13,9 +13,9 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// A system store is the lock database of a whole host: of root and the members of a group,
-// who trust each other with nothing else. Its directory and files belong to root, and only
-// root can create, delete or replace one: SQLite opens only files that root has made.
+// A system store is the lock database of a whole host, for root and the members of a group, who
+// trust each other with the locks only. Its directory and files belong to root, and only root can
+// create, delete or replace one: SQLite opens only files that root has made.
 
 // systemMode is the mode of a system store's directory. Members may create files in it, as
 // SQLite requires, but cannot delete root's.
@@ -27,8 +27,8 @@ type SystemFile struct {
 	Mode   fs.FileMode
 }
 
-// SystemFiles returns the files of a system store. The journal is empty, and keeps others
-// from creating one.
+// SystemFiles returns the files of a system store. The journal is empty; it exists so that no one
+// else can create it.
 func SystemFiles() []SystemFile {
 	return []SystemFile{
 		{"", 0o660}, {LogSuffix, 0o660}, {MemorySuffix, 0o660}, {BellSuffix, 0o660}, {AlarmSuffix, 0o660}, {JournalSuffix, 0o640},
@@ -43,7 +43,7 @@ type Maker struct {
 	Create func(ctx context.Context, path string) error // makes an empty database
 	Verify func(ctx context.Context, path string) error // fails unless the store can be opened
 
-	Step func() // is called before each change to a directory, for tests
+	Step func() // called before each change to a directory, for tests
 }
 
 // Run makes the store, or completes one from which files are missing. It reports whether it
@@ -98,9 +98,9 @@ func checkSystem(path string) error {
 	return checkMount(path)
 }
 
-// checkWay fails if a user other than root can replace dir or a directory above it. Each
-// directory, from the top, belongs to root, and only root can move its entries: so it is
-// safe to check them one after another.
+// checkWay fails if a user other than root can replace dir or a directory above it. Each directory,
+// from the top, belongs to root, and only root can move its entries. So it is safe to check them
+// one after another.
 func checkWay(dir string) error {
 	if above := filepath.Dir(dir); above != dir {
 		if err := checkWay(above); err != nil {

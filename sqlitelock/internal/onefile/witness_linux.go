@@ -12,11 +12,10 @@ import (
 // CanWitness reports that this system has the locks that a witness needs.
 const CanWitness = true
 
-// A witness shows other processes which file an open engine has at its path, even after
-// the file was deleted. It is a shared lock on one byte of the directory, and on one of the
-// parent directory, which remains if the directory is moved. The path relative to that
-// directory and the file's inode determine the byte. The system drops the locks with the
-// process.
+// A witness shows other processes which file an open engine has at its path, even after the file
+// was deleted. It is a shared lock on one byte of the directory, and on one byte of the parent
+// directory, which remains if the directory is moved. The byte depends on the path relative to that
+// directory and on the file's inode. The system drops the locks with the process.
 type witness []*os.File
 
 const inodeBits = 40
@@ -28,8 +27,8 @@ type spot struct {
 	base, every int64
 }
 
-// spotsOf leaves the parent directory out for a system store: every user may read it, and
-// so lock its bytes.
+// spotsOf returns the spots for path. It leaves out the parent directory of a system store: every
+// user may read that, and so lock its bytes.
 func spotsOf(path string, system bool) []spot {
 	dir := filepath.Dir(path)
 	spots := []spot{{dir, bytesOf(filepath.Base(path)), bytesOf("")}}
