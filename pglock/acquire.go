@@ -12,14 +12,14 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// Outcomes of the functions that driver.Outcome does not have.
+// Outcomes of the functions in addition to those of driver.Outcome.
 const (
 	otherKind driver.Outcome = iota + 100
 	badToken
 	usedUp
 )
 
-// An answer is why a request was not granted: see answer in sql/acquire.sql.
+// An answer says why a request was not granted: see answer in sql/acquire.sql.
 type answer struct {
 	row
 	Outcome int    `json:"outcome"`
@@ -119,5 +119,5 @@ func (e *engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (
 	return driver.AllReply{Outcome: reply.Outcome, Refused: a.Refused, Blocker: reply.Blocker}, nil
 }
 
-// tokenOf returns a MinToken for the functions. What is greater than any token stays so.
+// tokenOf returns a MinToken for the functions. A value above every token stays above every token.
 func tokenOf(minToken uint64) int64 { return int64(min(minToken, 2*driver.MaxToken)) }

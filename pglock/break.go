@@ -71,8 +71,8 @@ func (e *engine) tellLosses(rows []broken) {
 	}
 }
 
-// readBroken tells of the broken leases that a condition selects, and returns the greatest
-// number among them. If they cannot be read, the renewals find out.
+// readBroken reports the broken leases that match a condition, and returns the greatest number
+// among them. If it cannot read them, renewals find the losses.
 func (e *engine) readBroken(ctx context.Context, condition string, args ...any) (last int64, err error) {
 	var rows []broken
 	err = e.query(ctx, renewing, "SELECT seq, name, lease_id, author, reason FROM "+e.name+".broken WHERE "+condition, args, func(r pgx.Rows) error {

@@ -13,8 +13,8 @@ import (
 var _ driver.Diagnoser = (*engine)(nil)
 
 const (
-	probeLimit = 2 * time.Second // of one check
-	probes     = 5               // of which the shortest counts
+	probeLimit = 2 * time.Second // bounds one check
+	probes     = 5               // the fastest one counts
 )
 
 // A survey is one run of Diagnose.
@@ -23,8 +23,8 @@ type survey struct {
 	probe.Findings
 }
 
-// Diagnose implements driver.Diagnoser. Of the random names that it locks the last tokens
-// stay until the sweep.
+// Diagnose implements driver.Diagnoser. The last tokens of the random names that it locks stay
+// until the sweep.
 func (e *engine) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driver.Diagnosis, error) {
 	s := &survey{engine: e}
 	var version string
@@ -38,7 +38,7 @@ func (e *engine) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driv
 	})
 	if err != nil {
 		s.Failed("schema", err)
-		return driver.Diagnosis{Findings: s.Findings}, nil // the rest cannot be looked at
+		return driver.Diagnosis{Findings: s.Findings}, nil // the rest cannot be checked
 	}
 	for _, look := range []func(context.Context){
 		s.lookAtSchema, s.lookAtFunctions, s.lookAtRights, s.lookAtPooler, s.tryMessages, s.lookAtCommits, s.lookAtStandbys,
@@ -52,7 +52,7 @@ func (e *engine) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driv
 	return driver.Diagnosis{Findings: s.Findings}, nil
 }
 
-// rows sends a statement of a check, and collects what read makes of the rows.
+// rows runs a statement of a check, and returns what read makes of each row.
 func rows[T any](ctx context.Context, s *survey, sql string, read pgx.RowToFunc[T]) (all []T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
@@ -72,7 +72,7 @@ func (s *survey) row(ctx context.Context, sql string, to ...any) error {
 	return err
 }
 
-// warn warns of each text that a statement returns, or says that there is none.
+// warn adds a warning for each text that a statement returns, or the finding none if there is none.
 func (s *survey) warn(ctx context.Context, key, sql, none string) {
 	texts, err := rows(ctx, s, sql, pgx.RowTo[string])
 	if err != nil {

@@ -41,7 +41,7 @@ var functionText = sync.OnceValue(func() *regexp.Regexp { // only the doctor pay
 	return regexp.MustCompile(`(?s)CREATE OR REPLACE FUNCTION holdfast\.(\w+)\(.*?\sAS \$\$(.*?)\$\$`)
 })
 
-// lookAtFunctions compares the functions with those that this program installs.
+// lookAtFunctions compares the installed functions with those of this program.
 func (s *survey) lookAtFunctions(ctx context.Context) {
 	var number int
 	if err := s.row(ctx, `SELECT revision FROM holdfast.layout`, &number); err != nil {
@@ -92,9 +92,9 @@ func (s *survey) lookAtRights(ctx context.Context) {
 	s.Found(driver.OK, "rights", "read and write our tables, and see what other users of the server do")
 }
 
-// lookAtPooler finds out what is between us and the server. The number of the process is
-// another in the server if a pooler made it up, and changes if the pooler lends the server
-// to each transaction.
+// lookAtPooler detects a pooler between the program and the server. A pooler makes up a process ID
+// that differs from the server's. If the pooler lends a server connection for a transaction only,
+// the server's process ID changes.
 func (s *survey) lookAtPooler(ctx context.Context) {
 	var mode string
 	ctx, cancel := context.WithTimeout(ctx, probeLimit)
@@ -137,7 +137,7 @@ func backend(ctx context.Context, conn *pgx.Conn) (pid uint32, err error) {
 	return pid, err
 }
 
-// tryMessages sends a notification to itself, on the way that the listener takes.
+// tryMessages sends itself a notification over a connection like the listener's.
 func (s *survey) tryMessages(ctx context.Context) {
 	limited, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
@@ -162,7 +162,7 @@ func (s *survey) tryMessages(ctx context.Context) {
 	}
 }
 
-// hear listens, has another connection notify, and waits.
+// hear listens, sends a notification over another connection, and waits for it.
 func (s *survey) hear(ctx context.Context) error {
 	conn, err := pgx.ConnectConfig(ctx, s.listen)
 	if err != nil {
@@ -194,8 +194,8 @@ const standbysSQL = `SELECT pg_catalog.current_setting('synchronous_standby_name
 	COALESCE(pg_catalog.max(EXTRACT(epoch FROM reply_time - pg_catalog.clock_timestamp())), 0)::float8
 	FROM pg_catalog.pg_stat_replication`
 
-// lookAtStandbys looks for synchronous standbys that are not there, and for clocks that
-// are ahead: a standby sends its clock with its reports, every ten seconds at least.
+// lookAtStandbys looks for missing synchronous standbys, and for standbys whose clocks are ahead. A
+// standby sends its clock with its reports, at least every ten seconds.
 func (s *survey) lookAtStandbys(ctx context.Context) {
 	var wanted bool
 	var all, synchronous, seen int64
@@ -224,7 +224,7 @@ func (s *survey) lookAtStandbys(ctx context.Context) {
 	s.Add(f)
 }
 
-// lookAtClock compares the server's clock with ours.
+// lookAtClock compares the server's clock with the local one.
 func (s *survey) lookAtClock(ctx context.Context) {
 	var offset, trip time.Duration
 	for i := range probes {
@@ -241,7 +241,8 @@ func (s *survey) lookAtClock(ctx context.Context) {
 	s.Add(probe.Clock(offset, trip/2))
 }
 
-// lookAtHolders looks for transactions of others that have rows of ours for long.
+// lookAtHolders looks for other users' transactions that have locked rows of holdfast for a long
+// time.
 func (s *survey) lookAtHolders(ctx context.Context) {
 	s.warn(ctx, "rows", `SELECT pg_catalog.format('process %s (user %s, %s, %s) has had rows of ours for %s s: requests for these names wait, '
 			'unless it is a guard (Engine.Hold); to end it: SELECT pg_terminate_backend(%s)',
@@ -254,7 +255,7 @@ func (s *survey) lookAtHolders(ctx context.Context) {
 		ORDER BY xact_start LIMIT 5`, "no transaction has had any for more than a second")
 }
 
-// lookAtSnapshots looks for what keeps dead rows from being removed: each renewal leaves one.
+// lookAtSnapshots looks for whatever keeps dead rows from being removed: each renewal leaves one.
 func (s *survey) lookAtSnapshots(ctx context.Context) {
 	s.warn(ctx, "snapshots", `SELECT pg_catalog.format('%s has kept dead rows for %s transactions: requests become slower until it ends', what, old) FROM (
 		SELECT pg_catalog.format('process %s (user %s, %s)', pid, usename, COALESCE(state, backend_type)) AS what,

@@ -1,12 +1,11 @@
-// Package pglock is the engine for PostgreSQL: programs on many hosts share locks in the
-// database that they have already.
+// Package pglock is the engine for PostgreSQL: programs on many hosts share locks in a database
+// that they already have.
 //
 // # What
 //
-// [Open] connects to a server by a URL, and [New] by the settings of the program's
-// connection pool. The locks are rows in a schema of their own, and each request is one
-// statement. The server must be PostgreSQL 13 or later. A pooler such as PgBouncer may be
-// in between, in transaction mode too.
+// [Open] connects to a server by URL, and [New] with the settings of the program's connection pool.
+// The locks are rows in a separate schema, and each request is one statement. The server must be
+// PostgreSQL 13 or later. A pooler such as PgBouncer may be in between, even in transaction mode.
 //
 // # Example
 //
@@ -18,14 +17,14 @@
 //
 // # Guarantees
 //
-// The server decides each request under the row lock of its name, so that conflicting
-// leases are never live at once. A grant follows the server's setting
-// synchronous_commit, and reaches the server's disk at least.
+// The server decides each request under the row lock of its name, so that conflicting leases are
+// never live at once. A grant follows the server's setting synchronous_commit, and reaches at least
+// the server's disk.
 //
 // # What is not promised
 //
-// A server that fails over to a standby without the latest commits may forget leases. With
-// synchronous standbys it does not.
+// A failover to a standby without the latest commits may lose leases. With synchronous standbys it
+// does not.
 //
 // # Clocks
 //
@@ -38,14 +37,14 @@
 //
 // # Errors
 //
-// Package driver defines the errors. A server that cannot be reached, is read-only or ends the
-// statement, as statement_timeout and lock_timeout do, is ErrUnavailable, and nothing was
-// done; a right that is missing is ErrPermission, and the error has the GRANT to run. A
-// request whose answer did not arrive is ErrOutcomeUnknown, which package holdfast resolves;
-// so is one that was committed without the synchronous standby. No error has a password.
+// Package driver defines the errors. If a server cannot be reached, is read-only or ends the
+// statement, as statement_timeout and lock_timeout do, the error is ErrUnavailable, and nothing was
+// done. A missing right is ErrPermission, and the error has the GRANT to run. A request without a
+// reply is ErrOutcomeUnknown, which package holdfast resolves; so is a request that was committed
+// without the synchronous standby. No error contains a password.
 //
 // # Testing
 //
-// A schema of the test's own is a real store: see Options.Schema. For leases of hours in no
-// time there is package holdfasttest, whose client is in memory.
+// A schema of the test's own is a real store: see Options.Schema. To test leases of hours in
+// virtual time, use package holdfasttest, whose client is in memory.
 package pglock

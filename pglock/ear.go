@@ -17,9 +17,9 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// An ear is the connection of an engine that listens. It is opened with the first place,
-// lease that is held for longer, or feed, and opened again when it fails. What it may have
-// missed is looked at then.
+// An ear is an engine's connection for notifications. It is opened for the first place, the first
+// lease that is held for longer than short work, or the first feed, and opened again after a
+// failure. The engine then checks for what it may have missed.
 type ear struct {
 	once sync.Once
 	warn sync.Once
@@ -32,7 +32,7 @@ const (
 	hearingTest = 20 * time.Second
 	hearingTime = 5 * time.Second
 
-	deafRest = time.Minute // until the next attempt of an ear that is deaf
+	deafRest = time.Minute // until the next attempt of an ear that receives no notifications
 )
 
 var errDeaf = errors.New("the server does not send notifications to this connection")
@@ -96,13 +96,13 @@ func (e *engine) listenOnce(lastBroken *int64) error {
 type listening struct {
 	*engine
 	conn       *pgx.Conn
-	lastBroken *int64 // the latest broken lease that was told of
+	lastBroken *int64 // number of the latest reported broken lease
 	feeding    bool   // it listens for events
 	renewed    time.Time
 }
 
-// begin listens for everything but events, checks that notifications arrive, and looks at
-// all that may have been missed.
+// begin listens for everything but events, checks that notifications arrive, and checks for all
+// that may have been missed.
 func (l *listening) begin(ctx context.Context) error {
 	if err := l.exec(ctx, "LISTEN "+l.channel(l.inbox)+"; LISTEN "+l.channel(breaks)); err != nil {
 		return err
@@ -126,8 +126,8 @@ func (l *listening) exec(ctx context.Context, sql string) error {
 	return err
 }
 
-// test sends a notification to itself by another connection, and waits for it: a pooler may
-// pass on what comes by the same.
+// test sends itself a notification over another connection, and waits for it. Over the same
+// connection it would prove nothing, because a pooler may pass that one on.
 func (l *listening) test(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, hearingTime)
 	defer cancel()
@@ -151,7 +151,7 @@ func (l *listening) test(ctx context.Context) error {
 	}
 }
 
-// hearNext waits for one notification, and for a while at most.
+// hearNext waits for one notification, at most for hearingTest.
 func (l *listening) hearNext() error {
 	if err := l.followFeed(); err != nil {
 		return err
@@ -159,7 +159,7 @@ func (l *listening) hearNext() error {
 	ctx, cancel := context.WithTimeout(l.life, hearingTest)
 	defer cancel()
 	poked := make(chan struct{})
-	go func() { // a wait is ended by its context only
+	go func() { // only its context can end the wait
 		defer close(poked)
 		select {
 		case <-l.ear.poke:
@@ -181,7 +181,7 @@ func (l *listening) hearNext() error {
 	return nil // poked
 }
 
-// heard acts on a notification.
+// heard handles a notification.
 func (l *listening) heard(n *pgconn.Notification) error {
 	switch n.Channel {
 	case l.channel(breaks):

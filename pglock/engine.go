@@ -18,26 +18,26 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// An Engine keeps locks in one schema of a database. Use Open or New to make one, and
-// Close it in the end.
+// An Engine keeps locks in one schema of a database. Use Open or New to make one, and Close to end
+// it.
 type Engine struct{ *hidden }
 
-// hidden is engine by a name under which go doc lists none of its methods, so that it
-// shows what programs call.
+// hidden is engine under a name whose methods go doc does not list, so that go doc shows only what
+// programs call.
 type hidden = engine
 
-// Close sends the remaining notices, for a second at most, and ends all connections.
+// Close sends the remaining notices, for at most a second, and closes all connections.
 func (e *Engine) Close() error { return e.hidden.Close() }
 
-// An engine is what an Engine does.
+// An engine is the implementation of an Engine.
 type engine struct {
 	*pools
 	name   string   // of the schema, quoted
-	calls  sync.Map // SQL that calls a function, by its name
+	calls  sync.Map // SQL that calls a function, by the function's name
 	opts   Options
-	listen *pgx.ConnConfig // of the connection that listens
+	listen *pgx.ConnConfig // for the connection that listens
 
-	inbox   string // the name by which other engines reach this one
+	inbox   string // names this engine's channel
 	watches mailbox.Box[struct{}]
 	losses  driver.Losses
 	feed    follower
@@ -67,7 +67,7 @@ func (e *engine) Close() error {
 
 // spawn runs do on a goroutine that Close waits for, unless the engine is closed.
 func (e *engine) spawn(do func()) {
-	e.sender.mu.Lock() // Close waits under it, see flush
+	e.sender.mu.Lock() // Close waits under it; see flush
 	defer e.sender.mu.Unlock()
 	if !e.sender.closed {
 		e.users.Go(do)
@@ -83,8 +83,8 @@ func (e *engine) call(ctx context.Context, k kind, function string, args []any, 
 	return e.query(ctx, k, sql.(string), args, func(rows pgx.Rows) error { return rows.Scan(dest...) })
 }
 
-// callSQL returns a statement that calls a function. The server stores the rows of a
-// function that it reads FROM before it returns the first.
+// callSQL returns a statement that calls a function. It does not call the function in FROM, because
+// the server would first store its rows.
 func callSQL(function string, args, columns int) string {
 	var numbers []string
 	for i := range args {
@@ -94,11 +94,11 @@ func callSQL(function string, args, columns int) string {
 	if columns == 1 {
 		return call
 	}
-	return "SELECT (call.reply).* FROM (" + call + " AS reply OFFSET 0) AS call" // 0: once for all columns
+	return "SELECT (call.reply).* FROM (" + call + " AS reply OFFSET 0) AS call" // OFFSET 0: one call for all columns
 }
 
-// change is call for a function that may cause notices, and sends them. They are its last
-// column.
+// change is call for a function that may cause notices, which are its last column. change sends
+// them.
 func (e *engine) change(ctx context.Context, k kind, function string, args []any, dest ...any) error {
 	var all []notices
 	err := e.call(ctx, k, function, args, append(dest, inJSON(&all))...)
@@ -119,8 +119,8 @@ func (c *jsonColumn) ScanBytes(text []byte) error {
 	return json.Unmarshal(text, c.v)
 }
 
-// A row is a lease, a place, a broken lease or an event, as the functions describe it.
-// Instants are durations, from or until now.
+// A row is a lease, a place, a broken lease or an event, as the functions describe it. Times are
+// durations relative to now.
 type row struct {
 	Seq       int64            `json:"seq"`
 	Name      string           `json:"name"`
@@ -146,7 +146,7 @@ func (r *row) holding() lockinfo.Holding {
 	}
 }
 
-// micros rounds up: what ends may end late, never early.
+// micros returns d in microseconds, rounded up: a lease or a record may end late, never early.
 func micros(d time.Duration) int64 { return int64((d + time.Microsecond - 1) / time.Microsecond) }
 
 func duration(micros int64) time.Duration { return time.Duration(micros) * time.Microsecond }

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// Codes of the server: SQLSTATE. Those with two characters are classes.
+// SQLSTATE codes of the server. Those with two characters are classes.
 const (
 	warning            = "01000"
 	connectionBroken   = "08"
@@ -30,13 +30,13 @@ const (
 	cancelled          = "57014"
 )
 
-// errNotReplicated is the outcome of a commit whose wait for a synchronous standby was
-// cancelled: the server answers success with a warning. It is not definite, because a
-// failover to that standby undoes the commit.
+// errNotReplicated is the outcome of a commit whose wait for a synchronous standby was cancelled:
+// the server reports success with a warning. It is not definite, because a failover to that standby
+// undoes the commit.
 var errNotReplicated = errors.New("the server has committed the request, and the wait for its standby was cancelled")
 
-// interrupted is the error of a request whose context ended before anything was done, or
-// that was undone.
+// interrupted returns the error of a request whose context ended before anything was done, or that
+// was undone.
 func interrupted(ctx context.Context) error {
 	if errors.Is(context.Cause(ctx), driver.ErrClosed) {
 		return driver.ErrClosed
@@ -44,7 +44,7 @@ func interrupted(ctx context.Context) error {
 	return fmt.Errorf("%w: the request ended before it was carried out: %w", driver.ErrUnavailable, ctx.Err())
 }
 
-// A plainError has another text than the error that it wraps.
+// A plainError has a different text from the error that it wraps.
 type plainError struct {
 	text string
 	err  error
@@ -53,8 +53,8 @@ type plainError struct {
 func (e *plainError) Error() string { return e.text }
 func (e *plainError) Unwrap() error { return e.err }
 
-// failure translates the error of a request that was sent. It is definite if the server
-// has undone the request: after an error, and not after the end of the connection.
+// failure translates the error of a request that was sent. It is definite if the server has undone
+// the request, which it does after an error, but not always if the connection ends.
 func (p *pools) failure(ctx context.Context, err error) error {
 	refusal, refused := errors.AsType[*pgconn.PgError](err)
 	switch {
@@ -67,7 +67,7 @@ func (p *pools) failure(ctx context.Context, err error) error {
 	case !refused:
 		return fmt.Errorf("no answer from the server: %w", err)
 	case refusal.SeverityUnlocalized != "ERROR" || strings.HasPrefix(refusal.Code, connectionBroken):
-		return fmt.Errorf("the server has ended the connection: %w", err) // it may have committed before
+		return fmt.Errorf("the server has ended the connection: %w", err) // the server may have committed before
 	case refusal.Code == cancelled && ctx.Err() != nil:
 		return interrupted(ctx)
 	}
@@ -81,7 +81,7 @@ func (p *pools) failure(ctx context.Context, err error) error {
 	return p.installed.refusal(refusal)
 }
 
-// refusal describes an error of the server, and says what to do.
+// refusal converts an error of the server, and adds advice.
 func (i *installation) refusal(err *pgconn.PgError) error {
 	class, advice := driver.ErrUnavailable, ""
 	switch {
@@ -101,7 +101,7 @@ func (i *installation) refusal(err *pgconn.PgError) error {
 	return fmt.Errorf("%w: %w", class, &plainError{err.Message + advice, err})
 }
 
-// connectError is why a request got no connection: nothing was sent.
+// connectError returns the error of a request that got no connection: nothing was sent.
 func (p *pools) connectError(ctx context.Context, err error) error {
 	refusal, refused := errors.AsType[*pgconn.PgError](err)
 	_, failed := errors.AsType[*pgconn.ConnectError](err)
@@ -118,7 +118,7 @@ func (p *pools) connectError(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", driver.ErrUnavailable, err)
 }
 
-// oneLine returns an error of several attempts in one line, each text once.
+// oneLine returns the error of several attempts in one line, each text once.
 func oneLine(err error) string {
 	var texts []string
 	for text := range strings.Lines(err.Error()) {

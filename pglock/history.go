@@ -25,8 +25,8 @@ type event struct {
 	Ago    int64  `json:"ago"`
 }
 
-// shown returns the event for callers. Its ID contains the time: a name that was forgotten
-// counts anew.
+// shown returns the event for callers. Its ID contains the time, because the numbers of a name that
+// was forgotten start again.
 func (v *event) shown() lockinfo.HistoryEvent {
 	return lockinfo.HistoryEvent{
 		ID: fmt.Sprintf("%x-%x-%x", v.At, v.Seq, crc32.ChecksumIEEE([]byte(v.Name))), Kind: lockinfo.HistoryKind(v.Number), Name: v.Name, Ago: max(duration(v.Ago), 0),
@@ -52,13 +52,13 @@ func (e *engine) History(ctx context.Context, name string) (all []lockinfo.Histo
 	return all, nil
 }
 
-// A follower is the feed, and what it has told.
+// A follower is the feed, and the numbers of the events that it has delivered.
 type follower struct {
 	driver.Feed
 	mu      sync.Mutex
 	listens bool             // the ear listens for events
-	since   int64            // from when on, by the store's clock
-	last    map[string]int64 // the number of the last event that was told, by name
+	since   int64            // its beginning, by the store's clock
+	last    map[string]int64 // the number of the last delivered event, by name
 }
 
 // maxFollowed bounds the names of a follower. INVARIANT I11.
@@ -81,7 +81,7 @@ func (e *engine) OnEvent(told func(lockinfo.HistoryEvent)) (stop func()) {
 	}
 }
 
-// pokeEar makes the ear look whether anybody listens for events.
+// pokeEar makes the ear check whether there are callers that listen for events.
 func (e *engine) pokeEar() {
 	select {
 	case e.ear.poke <- struct{}{}:
@@ -96,7 +96,7 @@ func (f *follower) lost() {
 	f.listens = false
 }
 
-// begin begins at an instant, and tells all listeners that there is a gap before it.
+// begin starts the feed at an instant, and sends all callers a gap event for the time before it.
 func (f *follower) begin(since int64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -104,8 +104,8 @@ func (f *follower) begin(since int64) {
 	f.Tell(lockinfo.HistoryEvent{Kind: lockinfo.HistoryGap})
 }
 
-// followFeed begins to listen for events, keeps the row that makes engines send them, or
-// ends it.
+// followFeed starts or stops listening for events, as callers require. While they do, it refreshes
+// the row that makes engines send events.
 func (l *listening) followFeed() error {
 	ctx, cancel := context.WithTimeout(l.life, hearingTime)
 	defer cancel()
@@ -136,9 +136,8 @@ func (l *listening) followFeed() error {
 	return err
 }
 
-// awaitWriters waits until those transactions have ended that may have looked for listeners
-// before there was this one, but not longer than a second: the gap that listeners are told
-// comes after them.
+// awaitWriters waits until the transactions have ended that may have checked for listeners before
+// this one was registered, but at most about a second. The gap event then follows them.
 func (l *listening) awaitWriters(ctx context.Context) (err error) {
 	var later, oldest uint64
 	const snapshot = "SELECT pg_catalog.pg_snapshot_xmax(s)::text::bigint, pg_catalog.pg_snapshot_xmin(s)::text::bigint FROM pg_catalog.pg_current_snapshot() AS s"
@@ -150,8 +149,8 @@ func (l *listening) awaitWriters(ctx context.Context) (err error) {
 	return err
 }
 
-// feedEvents tells the events that a message is about, and those before it that were not
-// told yet: messages of several engines may come in another order.
+// feedEvents delivers the events of a message, and earlier ones that have not been delivered:
+// messages of several engines may arrive out of order.
 func (l *listening) feedEvents(payload string) error {
 	var from, to int64
 	if n, err := fmt.Sscan(payload, &from, &to); n != 2 || !l.feeding {

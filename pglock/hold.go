@@ -19,25 +19,24 @@ type Lease interface {
 	ID() lockinfo.LeaseID
 }
 
-// Hold makes a transaction a guard of the lease's lock: until the transaction ends no
-// other client is granted the lock, even if the lease expires, is released or is broken
-// meanwhile. So no other holder reads or writes between the transaction's first statement
-// and its commit, without a mark or a token in any table. The lock opens soon after the
-// transaction ends, and the lease is renewed meanwhile as always.
+// Hold makes a transaction a guard of the lease's lock. Until the transaction ends, no other client
+// is granted the lock, even if the lease expires, is released or is broken meanwhile. So no other
+// holder reads or writes between the transaction's first statement and its commit, without a mark
+// or a token in any table. The lock becomes free soon after the transaction ends; the lease is
+// renewed meanwhile as usual.
 //
-// The transaction is on the database of the engine, with the isolation level READ
-// COMMITTED, and may have the connection of another pool and another user, who needs the
-// rights of docs/postgres.md. Hold is its first statement: what is read before it may be out
-// of date. It must not run inside a savepoint, whose rollback would end the guard while the
-// transaction goes on. A transaction that is left open keeps the lock closed:
-// end it soon, and let idle_in_transaction_session_timeout end forgotten ones.
+// The transaction is on the database of the engine, with the isolation level READ COMMITTED. It may
+// use a connection of another pool and another user, who needs the rights in docs/postgres.md. Hold
+// must be its first statement: what it reads earlier may be out of date. Hold must not run inside a
+// savepoint, whose rollback would end the guard while the transaction continues. An open
+// transaction keeps the lock closed: end it soon, and let idle_in_transaction_session_timeout end
+// forgotten ones.
 //
-// An error that wraps driver.ErrLost means that the lease has ended: roll back. So does
-// every other error; ErrInvalid means a wrong transaction or lease, and ErrPermission a
-// missing right of its user. Hold sends one statement, and waits only while another
-// request about the lock is decided. It refuses, with ErrInvalid, a lease that may be
-// handed on (holdfast.Options.Cohorts): the next caller would have the lock under the same
-// lease ID.
+// An error that wraps driver.ErrLost means that the lease has ended: roll back. Roll back after
+// every other error too; ErrInvalid means a wrong transaction or lease, and ErrPermission a missing
+// right of its user. Hold sends one statement, and waits only while the server decides another
+// request for the lock. It refuses, with ErrInvalid, a lease that may be handed on
+// (holdfast.Options.Cohorts): the next caller would have the lock under the same lease ID.
 func (e *Engine) Hold(ctx context.Context, tx pgx.Tx, l Lease) error {
 	if err := checkHold(tx == nil, l); err != nil {
 		return err
@@ -59,7 +58,7 @@ func (e *Engine) HoldSQL(ctx context.Context, tx *sql.Tx, l Lease) error {
 
 func (e *Engine) holdSQL() string { return "SELECT " + e.name + ".hold($1, $2)" }
 
-// checkHold refuses what no transaction can hold.
+// checkHold returns an error for a lease that no transaction can hold.
 func checkHold(noTx bool, l Lease) error {
 	if noTx || l == nil {
 		return errNothingToHold
@@ -72,10 +71,10 @@ func checkHold(noTx bool, l Lease) error {
 
 var errNothingToHold = fmt.Errorf("pglock: hold: %w argument: the transaction or the lease is nil", driver.ErrInvalid)
 
-// badState is the code of the server for another isolation level than READ COMMITTED.
+// badState is the server's code for an isolation level other than READ COMMITTED.
 const badState = "25000"
 
-// holdError returns what Hold does.
+// holdError returns the error of Hold, or nil if the lease is live.
 func (e *Engine) holdError(l Lease, live bool, err error) error {
 	refusal, refused := errors.AsType[*pgconn.PgError](err)
 	switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A state is one name as the function state describes it.
+// A state is the state of one name, as the function state describes it.
 type state struct {
 	Name        string `json:"name"`
 	LastToken   uint64 `json:"last_token"`
@@ -31,8 +31,8 @@ func (s *state) lock() lockinfo.LockState {
 	return l
 }
 
-// Inspect implements driver.Engine. It waits for no other request, and hands nothing over.
-// Of a long queue it describes the first driver.ShownPlaces.
+// Inspect implements driver.Engine. It does not wait for other requests, and does not hand a lock
+// over. It describes the first driver.ShownPlaces of a queue.
 func (e *engine) Inspect(ctx context.Context, name string) (lockinfo.LockState, error) {
 	var found []state
 	err := e.call(ctx, waiting, "state", []any{[]string{name}, int32(driver.ShownPlaces)}, inJSON(&found))

@@ -18,25 +18,25 @@ import (
 //go:embed sql/*.sql
 var sqlFiles embed.FS
 
-// defaultSchema is the schema that the files in sql are written for.
+// defaultSchema is the schema in the files in sql.
 const defaultSchema = "holdfast"
 
 // tablesFile has the tables. The other files have functions, which can be replaced.
 const tablesFile = "sql/schema.sql"
 
-// layout is the number of the tables and of what they mean: programs of different numbers
-// must not share them. revision is the number of the functions, which goes up with each
-// change: a program installs its functions over older ones, and leaves newer ones.
+// layout is the number of the tables and their meaning: programs with different numbers must not
+// share them. revision is the number of the functions, which increases with each change: a program
+// replaces older functions, and leaves newer ones.
 const (
 	layout   = 1
 	revision = 1
 )
 
-// oldest is the oldest version of the server that has all that the functions use.
+// oldest is the oldest version of the server that has all features that the functions use.
 const oldest = 13
 
-// Schema returns the SQL that makes the schema holdfast, with its tables and functions,
-// for a database in which the programs must not make it themselves.
+// Schema returns the SQL that creates the schema holdfast, with its tables and functions, for a
+// database in which programs must not create it themselves.
 func Schema() string {
 	return "BEGIN;\nCREATE SCHEMA IF NOT EXISTS " + defaultSchema + ";\n\n" + sqlFile(tablesFile) + functionsSQL() + "COMMIT;\n"
 }
@@ -49,7 +49,7 @@ func sqlFile(name string) string {
 	return string(text)
 }
 
-// functionsSQL returns the functions, in any order, and the statement that records their
+// functionsSQL returns the SQL of the functions, in any order, and the statement that records their
 // number.
 func functionsSQL() string {
 	var all strings.Builder
@@ -64,7 +64,7 @@ func functionsSQL() string {
 	return all.String()
 }
 
-// inSchema returns SQL of the default schema for another, whose quoted name it takes.
+// inSchema converts SQL from the default schema to another, by its quoted name.
 func inSchema(sql, quoted string) string {
 	return strings.ReplaceAll(sql, defaultSchema+".", quoted+".")
 }
@@ -75,9 +75,9 @@ type installation struct {
 	quoted   string // name of the schema
 	user     string
 	database string
-	turn     chan struct{} // has a value while a request looks
+	turn     chan struct{} // holds a value while a request prepares the schema
 	done     atomic.Bool
-	direct   atomic.Bool // there is no pooler between us and the server
+	direct   atomic.Bool // there is no pooler in between
 }
 
 func newInstallation(config *pgx.ConnConfig, opts *Options) *installation {
@@ -88,13 +88,13 @@ func newInstallation(config *pgx.ConnConfig, opts *Options) *installation {
 	}
 }
 
-// grants is what the owner of the schema runs for a user who may use it.
+// grants returns the SQL with which the owner of the schema lets the user use it.
 func (i *installation) grants() string {
 	return fmt.Sprintf("GRANT USAGE ON SCHEMA %[1]s TO %[2]s; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %[1]s TO %[2]s; "+
 		"GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA %[1]s TO %[2]s", i.quoted, i.user)
 }
 
-// ready returns when the schema is known to be there, and installs it if it may.
+// ready returns when the schema is known to exist. It installs the schema if it may.
 func (p *pools) ready(ctx context.Context) error {
 	i := p.installed
 	if i.done.Load() {
@@ -114,7 +114,7 @@ func (p *pools) ready(ctx context.Context) error {
 	return openError(ctx, err)
 }
 
-// openError makes every failure of ready a definite one: no lock was touched.
+// openError makes every failure of ready a definite error, because no lock was touched.
 func openError(ctx context.Context, err error) error {
 	if err == nil || driver.Definite(err) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return err
@@ -122,7 +122,7 @@ func openError(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", driver.ErrUnavailable, err)
 }
 
-// prepare looks at the database, and installs what is missing unless it must not.
+// prepare checks the database, and installs what is missing unless NoInstall is set.
 func (i *installation) prepare(ctx context.Context, conn *pgx.Conn) error {
 	found, err := i.look(ctx, conn)
 	if err != nil || found.revision >= revision {
@@ -134,7 +134,7 @@ func (i *installation) prepare(ctx context.Context, conn *pgx.Conn) error {
 	return i.install(ctx, conn)
 }
 
-// What look finds.
+// found is the result of look.
 type found struct {
 	version, objects int
 	encoding         string
@@ -142,7 +142,7 @@ type found struct {
 	readOnly, exists bool
 	hasLayout        bool
 	number, revision int
-	pid              uint32 // of the server's process; a pooler makes another up
+	pid              uint32 // of the server's process; a pooler makes up another
 }
 
 const lookSQL = `SELECT
@@ -156,7 +156,8 @@ const lookSQL = `SELECT
 	pg_catalog.pg_backend_pid()
 FROM (VALUES (1)) AS one LEFT JOIN pg_catalog.pg_namespace n ON n.nspname = $1`
 
-// look refuses databases in which locks cannot be, and layouts of other versions.
+// look reads the state of the database. It fails if the database cannot keep locks or has another
+// layout.
 func (i *installation) look(ctx context.Context, conn *pgx.Conn) (f found, err error) {
 	err = conn.QueryRow(ctx, lookSQL, i.Schema).Scan(&f.version, &f.encoding, &f.isolation, &f.readOnly, &f.exists, &f.objects, &f.hasLayout, &f.pid)
 	i.direct.Store(err == nil && f.pid == conn.PgConn().PID())
@@ -173,7 +174,7 @@ func (i *installation) look(ctx context.Context, conn *pgx.Conn) (f found, err e
 	return f, err
 }
 
-// unfit is why locks cannot be in a database, whatever the number of the layout is.
+// unfit returns an error if the database cannot keep locks, whatever its layout.
 func (f found) unfit(i *installation) (err error) {
 	switch {
 	case f.version < oldest:
@@ -191,7 +192,7 @@ func (f found) unfit(i *installation) (err error) {
 	return err
 }
 
-// missing is why a schema that must not be changed cannot be used.
+// missing returns the error for a schema that is incomplete and must not be changed.
 func (f found) missing(i *installation) error {
 	if f.hasLayout {
 		return fmt.Errorf("%w: the functions in the schema %s have number %d, and this program needs %d: "+
@@ -201,7 +202,7 @@ func (f found) missing(i *installation) error {
 		"or leave install=off out", driver.ErrInvalid, i.quoted)
 }
 
-// install makes what is missing, in one transaction and one program at a time.
+// install creates what is missing in one transaction. Only one program at a time does so.
 func (i *installation) install(ctx context.Context, conn *pgx.Conn) error {
 	tx, err := conn.BeginTx(ctx, pgx.TxOptions{BeginQuery: `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL statement_timeout = 0;
 		SET LOCAL lock_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0`})
@@ -212,7 +213,7 @@ func (i *installation) install(ctx context.Context, conn *pgx.Conn) error {
 	if _, err := tx.Exec(ctx, `SELECT pg_catalog.pg_advisory_xact_lock(pg_catalog.hashtextextended($1, 0))`, "holdfast "+i.Schema); err != nil {
 		return err
 	}
-	found, err := i.look(ctx, conn) // again: another program may have been faster
+	found, err := i.look(ctx, conn) // again: another program may have installed it meanwhile
 	if err != nil || found.revision >= revision {
 		return err
 	}
@@ -229,7 +230,7 @@ func (i *installation) install(ctx context.Context, conn *pgx.Conn) error {
 	return tx.Commit(ctx)
 }
 
-// notInstalled says what lets a user install, who may not.
+// notInstalled adds to the error of a missing right how to grant it.
 func (i *installation) notInstalled(err error) error {
 	var refusal *pgconn.PgError
 	if !errors.As(err, &refusal) || refusal.Code != noRight {

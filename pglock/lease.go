@@ -9,16 +9,17 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
-// Batches do not wait for a row that another transaction has, so that it stops no other
-// lease. They look again so many times, after growing pauses, and then wait for it alone.
+// A batch does not wait for a row that another transaction has locked, so that one name does not
+// delay other leases. It retries such requests looks times, after growing pauses, and then waits
+// for each of their names separately.
 const (
 	looks = 5
 	pause = time.Millisecond
 )
 
-// inBatches calls do with the indexes of n requests, and again with the busy ones that do
-// returns: another transaction has their rows. They are of kind renewing, and must not wait for
-// a row. What is left in the end may: do gets it as of kind waiting, one name at a time.
+// inBatches calls do with the indexes of n requests, and again with the busy ones that do returns,
+// whose rows another transaction has locked. These calls are of kind renewing and must not wait for
+// a row. The requests that remain busy are made again as kind waiting, one name at a time.
 func inBatches(ctx context.Context, n int, name func(i int) string, do func(some []int, k kind) (busy []int)) {
 	some := make([]int, n)
 	for i := range some {
@@ -41,7 +42,7 @@ func inBatches(ctx context.Context, n int, name func(i int) string, do func(some
 	all.Wait()
 }
 
-// The answers of extend for one lease.
+// Results of extend for one lease.
 const (
 	extended = iota
 	leaseLost
@@ -81,7 +82,7 @@ func (e *engine) extend(ctx context.Context, reqs []driver.ExtendRequest, some [
 	return answers, err
 }
 
-// Release implements driver.Engine. The next in the queue has the lock with the commit.
+// Release implements driver.Engine. The commit also grants the lock to the next in the queue.
 func (e *engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 	err := e.changeLease(ctx, "release", req.Name, string(req.LeaseID), micros(req.KeepFor), req.Cancel, req.Lost, e.opts.History)
 	if err == nil {

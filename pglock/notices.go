@@ -15,12 +15,11 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// Notices are sent after the commit of the statement that causes them. A notification inside
-// its transaction would hold a lock of the whole server while the commit waits for the disk,
-// and one that fails would take the grant with it. Fairness does not depend on them: a waiter
-// refreshes its place.
+// Notices are sent after the commit of the statement that causes them. A notification inside the
+// transaction would hold a server-wide lock while the commit waits for the disk, and its failure
+// would undo the grant. Fairness does not depend on notices: a waiter refreshes its place.
 
-// notices are those about one name.
+// notices are the notices about one name.
 type notices struct {
 	Told []struct {
 		ID    lockinfo.LeaseID `json:"id"`
@@ -28,23 +27,23 @@ type notices struct {
 		Inbox string           `json:"inbox"`
 	} `json:"told"`
 	Name string `json:"name"`
-	From int64  `json:"from"` // the first event; 0 if nobody listens
+	From int64  `json:"from"` // the first event; 0 if no engine listens
 	To   int64  `json:"to"`
 }
 
-// Channels that all engines of a schema share. An engine's own is named after its inbox.
+// Channels that all engines of a schema share. An engine's own channel is named after its inbox.
 const (
 	breaks = "breaks"
 	events = "events"
 )
 
-// channel returns the name of a channel: other schemas have others.
+// channel returns the name of a channel of this schema.
 func (e *engine) channel(of string) string {
 	sum := sha256.Sum256([]byte(e.opts.Schema))
 	return "holdfast_" + hex.EncodeToString(sum[:8]) + "_" + of
 }
 
-// send sends notices. Waiters of this engine learn it at once.
+// send sends notices. It notifies the waiters of this engine directly.
 func (e *engine) send(all []notices) {
 	var messages []message
 	for _, n := range all {
@@ -65,15 +64,15 @@ func (e *engine) send(all []notices) {
 // A message is one notification.
 type message struct{ channel, payload string }
 
-// A sender sends the messages that have come together in one statement.
+// A sender sends the messages that have accumulated in one statement.
 type sender struct {
 	mu      sync.Mutex
 	waiting []message
-	sending chan struct{} // closed when the goroutine that sends has ended; nil: there is none
+	sending chan struct{} // closed when the sending goroutine has ended; nil if there is none
 	closed  bool
 }
 
-// post sends messages in the background, after those that wait.
+// post sends messages in the background, after those that are waiting.
 func (e *engine) post(messages []message) {
 	s := &e.sender
 	s.mu.Lock()
@@ -92,7 +91,7 @@ func (e *engine) post(messages []message) {
 	})
 }
 
-// take returns what is waiting, or ends the goroutine if there is nothing.
+// take returns the waiting messages. If there are none, the goroutine ends.
 func (s *sender) take() []message {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,7 +103,7 @@ func (s *sender) take() []message {
 	return batch
 }
 
-// flush takes no more messages, and waits until all are sent, or for limit.
+// flush refuses further messages, and waits until all are sent, at most for limit.
 func (s *sender) flush(limit time.Duration) {
 	s.mu.Lock()
 	s.closed = true
@@ -119,8 +118,8 @@ func (s *sender) flush(limit time.Duration) {
 	}
 }
 
-// notify sends messages. What is lost is found by the refreshes of the waiters, the renewals
-// of the holders, and the next message of a feed.
+// notify sends messages. If any are lost, the refreshes of waiters, the renewals of holders, and
+// the next message of a feed make up for them.
 func (e *engine) notify(batch []message) {
 	ctx, cancel := context.WithTimeout(e.life, 5*time.Second)
 	defer cancel()
@@ -129,8 +128,8 @@ func (e *engine) notify(batch []message) {
 	}
 }
 
-// tryNotify sends a batch in one statement. The server wakes those who listen after the
-// commit, which therefore does not wait for the disk.
+// tryNotify sends a batch in one statement. The server wakes the listeners after the commit, so the
+// commit does not wait for the disk.
 func (e *engine) tryNotify(ctx context.Context, batch []message) error {
 	var channels, payloads []string
 	for _, n := range batch {

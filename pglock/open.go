@@ -18,7 +18,7 @@ import (
 
 // Options configure New. A zero field is the default.
 type Options struct {
-	// Schema is the schema of the tables and functions, which is holdfast's alone. Default:
+	// Schema is the schema of the tables and functions; no other program may use it. Default:
 	// holdfast. Engines with different schemas do not see each other's locks.
 	Schema string
 
@@ -26,20 +26,18 @@ type Options struct {
 	// Engines without it record nothing. Each event is another row to write.
 	History bool
 
-	// NoInstall changes nothing in the database: a missing schema is an error.
+	// NoInstall makes the engine change nothing in the database: a missing schema is an error.
 	// Without it the engine creates the schema and its contents.
 	NoInstall bool
 
-	// Listen is the URL of the same database for the connection that listens to
-	// notifications, past a pooler in transaction mode, which does not pass them on.
-	// Without it waiters behind such a pooler learn of their grant by polling. Default:
-	// as all other connections.
+	// Listen is the URL of the same database for the connection that listens to notifications. It
+	// must bypass a pooler in transaction mode, which does not pass them on. Without it, waiters
+	// behind such a pooler learn of their grant by polling. Default: as for all other connections.
 	Listen string
 
-	// TokenMemory is how long the last token of a name that is not used any more is
-	// remembered, counted from the token, read as microseconds since 1970: 1 second to
-	// 365 days. All engines of a schema should have the same. Default:
-	// driver.TokenMemory.
+	// TokenMemory is how long the last token of an unused name is remembered: 1 second to 365 days,
+	// counted from the token, read as microseconds since 1970. All engines of a schema should use
+	// the same value. Default: driver.TokenMemory.
 	TokenMemory time.Duration
 
 	// Logger receives a warning, once, if the server's notifications do not arrive.
@@ -47,11 +45,11 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Open connects to a database and returns when the schema is there:
+// Open connects to a database and returns when the schema exists:
 //
 //	postgres://[user[:password]@]host[:port][,host[:port]…]/database[?parameters]
 //
-// It may begin with postgresql instead. The parameters, each at most once:
+// The scheme may be postgresql instead. Each of these parameters may occur once:
 //
 //	schema=NAME        where the tables are; see Options
 //	history=1          what happens to each name is recorded; see Options.History
@@ -62,16 +60,15 @@ type Options struct {
 //	                   CPUs. Four more renew and release leases when all are in use, and one
 //	                   listens. The other parameters of pgxpool may be there too
 //
-// The others are parameters of libpq: sslmode, sslrootcert, sslcert, sslkey, passfile,
-// service, servicefile, connect_timeout, target_session_attrs and so on. With several hosts
-// the default of target_session_attrs is read-write. The host, the port, the database and
-// the password are not taken from the environment.
+// The other parameters are those of libpq: sslmode, sslrootcert, sslcert, sslkey, passfile,
+// service, servicefile, connect_timeout, target_session_attrs and so on. With several hosts the
+// default of target_session_attrs is read-write. The host, the port, the database and the password
+// are not taken from the environment.
 //
-// A URL of another form, a database that is not encoded in UTF8 and a schema that is
-// missing with install=off are ErrInvalid, a server that cannot be reached or is a standby is
-// ErrUnavailable, one that refuses the user or a right is ErrPermission, and a schema
-// with the layout of another version is ErrKindMismatch. No error contains the
-// password. Open returns soon after ctx ends.
+// A malformed URL, a database that is not encoded in UTF8 and a missing schema with install=off are
+// ErrInvalid. A server that cannot be reached or is a standby is ErrUnavailable, one that refuses
+// the user or a right is ErrPermission, and a schema with the layout of another version is
+// ErrKindMismatch. No error contains the password. Open returns soon after ctx ends.
 func Open(ctx context.Context, rawURL string) (*Engine, error) {
 	config, opts, err := parseURL(rawURL)
 	if err != nil {
@@ -88,13 +85,13 @@ func Open(ctx context.Context, rawURL string) (*Engine, error) {
 	return e, nil
 }
 
-// New returns an engine that connects as pool does: to the same server, with the same
-// hooks, and as often. Its connections are its own, because only these show when a
-// commit was not replicated, and keep renewals from waiting behind other requests. New
-// does not change pool.
+// New returns an engine that connects as pool does: to the same server, with the same hooks, and
+// with as many connections. The engine has its own connections, because only these can show that a
+// commit was not replicated, and keep renewals from waiting behind other requests. New does not
+// change pool.
 //
-// A nil pool and a bad option are ErrInvalid. New does not block: the first
-// request connects, and installs the schema.
+// A nil pool and a bad option are ErrInvalid. New does not block: the first request connects, and
+// installs the schema.
 func New(pool *pgxpool.Pool, opts *Options) (*Engine, error) {
 	if pool == nil {
 		return nil, fmt.Errorf("%w engine: the pool is nil", driver.ErrInvalid)
@@ -123,7 +120,7 @@ func newEngine(config *pgxpool.Config, opts Options) (*Engine, error) {
 	return &Engine{e}, nil
 }
 
-// check checks the options, and returns what the listening connection is made with.
+// check checks the options, and returns the settings of the listening connection.
 func (opts *Options) check(config *pgxpool.Config) (listen *pgx.ConnConfig, err error) {
 	if err := checkSchema(opts.Schema); err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
@@ -146,8 +143,8 @@ func (opts *Options) check(config *pgxpool.Config) (listen *pgx.ConnConfig, err 
 	return listen, nil
 }
 
-// checkSchema refuses names that cannot be quoted everywhere: comments of our SQL end with
-// the line, and the bodies of functions with a dollar sign.
+// checkSchema refuses names that cannot be quoted everywhere: comments in the SQL end with the
+// line, and the bodies of functions end with a dollar sign.
 func checkSchema(name string) error {
 	if name == "" || len(name) > 63 || strings.ContainsRune(name, '$') || strings.ContainsFunc(name, isControl) || strings.HasPrefix(name, "pg_") {
 		return errors.New("want the name of a schema: 1 to 63 bytes without $ and control characters, and not pg_…")

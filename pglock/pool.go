@@ -16,40 +16,40 @@ import (
 type kind int
 
 const (
-	waiting  kind = iota // it may wait for a row: an acquire, and whatever else
-	ending               // it ends a lease: it does not wait behind those that wait
-	renewing             // it keeps leases or places: it waits for nothing
+	waiting  kind = iota // may wait for a row: an acquire, and all that is not of another kind
+	ending               // ends a lease: does not queue behind requests that wait
+	renewing             // keeps leases or places: waits for nothing
 )
 
-// Of the connections in reserve, as many may end leases; the others only renew.
+// reservedToEnd of the reserved connections may end leases; the others only renew.
 const (
 	reserved       = 4
 	reservedToEnd  = 2
 	connectTimeout = 5 * time.Second
-	statements     = 64 // at most, that a connection has prepared
+	statements     = 64 // the most that a connection has prepared
 )
 
-// How a request ends whose context has ended: the server has grace to answer, is then
-// asked to cancel, and loses the connection if it has not answered when silence is over.
-// After a cancel the connection rests for as long as the signal may be late.
+// When a request's context has ended, the server has grace to reply. Then the client asks it to
+// cancel, and closes the connection if it has not replied within silence. After a cancel the
+// connection is unused for rest, because the signal may be late.
 const (
 	grace   = 10 * time.Millisecond
 	silence = 300 * time.Millisecond
 	rest    = 100 * time.Millisecond
 )
 
-// pools are the connections of an engine. What waits for a row may use up main, and never
+// pools has the connections of an engine. Requests that wait for a row may use up main, but never
 // the reserve.
 type pools struct {
 	main, reserve *pgxpool.Pool
-	room          chan struct{} // has a value for each connection of main in use
-	ends          chan struct{} // has a value for each request of kind ending in the reserve
+	room          chan struct{} // holds a value for each connection of main in use
+	ends          chan struct{} // holds a value for each request of kind ending in the reserve
 	life          context.Context
 	end           context.CancelCauseFunc
 	installed     *installation
 }
 
-// newPools prepares the connections, and makes none.
+// newPools prepares the pools. It does not connect.
 func newPools(config *pgxpool.Config, opts *Options) (*pools, error) {
 	config = config.Copy()
 	configure(config.ConnConfig)
@@ -72,13 +72,13 @@ func newPools(config *pgxpool.Config, opts *Options) (*pools, error) {
 	return p, nil
 }
 
-// listenerSuffix ends the application name of connections that listen: see tryMessages.
+// listenerSuffix ends the application name of a connection that listens: see tryMessages.
 const listenerSuffix = " listener"
 
-// configure makes connections that work through a pooler in transaction mode too: a prepared
-// statement has a name only if query asks for it. It also sees to the warnings of the server.
-// INVARIANT I1: a name is UTF-8, whatever client_encoding the role has: with another one the
-// server would store it as the name of another lock.
+// configure makes the settings of connections. They must also work through a pooler in transaction
+// mode, so a prepared statement has a name only if query asks for it. configure also records the
+// server's warnings. INVARIANT I1: client_encoding is UTF-8 whatever the role has, because with
+// another encoding the server would store a name as that of another lock.
 func configure(config *pgx.ConnConfig) {
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	config.StatementCacheCapacity, config.DescriptionCacheCapacity = statements, 0
@@ -100,16 +100,16 @@ func configure(config *pgx.ConnConfig) {
 	}
 }
 
-// close ends all requests and all connections.
+// close ends all requests and closes all connections.
 func (p *pools) close() {
 	p.end(driver.ErrClosed)
 	p.main.Close()
 	p.reserve.Close()
 }
 
-// query sends one statement and reads its rows. Its error is definite if the statement was
-// not carried out. Each connection prepares a statement once, unless there is a pooler: to
-// parse and plan it takes the server longer than to carry it out.
+// query sends one statement and reads its rows. Its error is definite if the statement was not
+// carried out. Unless there is a pooler, each connection prepares a statement once: parsing and
+// planning it takes the server longer than running it.
 func (p *pools) query(ctx context.Context, k kind, sql string, args []any, read func(pgx.Rows) error) error {
 	if err := p.ready(ctx); err != nil {
 		return err
@@ -132,8 +132,8 @@ func (p *pools) query(ctx context.Context, k kind, sql string, args []any, read 
 	})
 }
 
-// run lends a connection to do. The context that do gets does not end: run sees to it that
-// the request ends soon after ctx, and that the connection outlives it.
+// run lends a connection to do. The context that do gets does not end: run makes the request end
+// soon after ctx, and keeps the connection open.
 func (p *pools) run(ctx context.Context, k kind, do func(context.Context, *pgx.Conn) error) error {
 	if p.life.Err() != nil {
 		return driver.ErrClosed
@@ -157,7 +157,7 @@ func (p *pools) run(ctx context.Context, k kind, do func(context.Context, *pgx.C
 	if _, warned := server.CustomData()[warning]; warned && err == nil {
 		err = errNotReplicated
 	}
-	if server.IsClosed() { // what has ended this one may have ended the others
+	if server.IsClosed() { // the cause may have ended the others too
 		p.main.Reset()
 		p.reserve.Reset()
 	}
@@ -173,7 +173,7 @@ func (p *pools) run(ctx context.Context, k kind, do func(context.Context, *pgx.C
 	return err
 }
 
-// borrow returns a connection, and what gives it back.
+// borrow returns a connection, and a function that returns it.
 func (p *pools) borrow(ctx context.Context, k kind) (*pgxpool.Conn, func(), error) {
 	pool, slots := p.choose(ctx, k)
 	if pool == nil {
@@ -195,8 +195,8 @@ func (p *pools) borrow(ctx context.Context, k kind) (*pgxpool.Conn, func(), erro
 	}, nil
 }
 
-// choose returns the pool to take a connection from, and the channel that counts this one;
-// or nil if ctx ends.
+// choose returns the pool from which to take a connection, and the channel that counts it; nil if
+// ctx ends.
 func (p *pools) choose(ctx context.Context, k kind) (pool *pgxpool.Pool, slots chan struct{}) {
 	if ctx.Err() != nil {
 		return nil, nil
@@ -223,7 +223,7 @@ func (p *pools) choose(ctx context.Context, k kind) (pool *pgxpool.Pool, slots c
 	}
 }
 
-// interrupt ends the request under way on a connection, if it is not over soon. pgx itself
+// interrupt ends the request in progress on a connection, unless it ends soon by itself. pgx itself
 // would close the connection.
 func interrupt(server *pgconn.PgConn, over <-chan struct{}) {
 	select {

@@ -7,14 +7,14 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// Outcomes of refresh that driver.Outcome does not have; usedUp is another.
+// Outcomes of refresh in addition to those of driver.Outcome; usedUp is another.
 const (
 	placeLost driver.Outcome = 100
 	rowBusy   driver.Outcome = 103
 )
 
-// Watch implements driver.Queuer. A hand-over by this engine notifies the watch directly,
-// one by another engine comes by the connection that listens.
+// Watch implements driver.Queuer. A hand-over by this engine notifies the watch directly; a
+// hand-over by another engine arrives on the listening connection.
 func (e *engine) Watch(id lockinfo.LeaseID) driver.Watch { return e.watches.Watch(id) }
 
 // Refresh implements driver.Queuer.

@@ -17,7 +17,7 @@ func (e *engine) Complete(ctx context.Context, req driver.CompleteRequest) error
 	return err
 }
 
-// notNull returns the bytes for a column that is NOT NULL.
+// notNull returns b for a column that is NOT NULL.
 func notNull(b []byte) []byte {
 	if b == nil {
 		return []byte{}
@@ -52,7 +52,7 @@ func (e *engine) DescribeRecord(ctx context.Context, name string) (r driver.Reco
 	return page[0], true, nil
 }
 
-// records describes records in the order of their names: from a name on, and after another.
+// records describes records in the order of their names: those at or after from, and after after.
 func (e *engine) records(ctx context.Context, from, after string, limit int32) (page []driver.RecordInfo, err error) {
 	err = e.query(ctx, waiting, "SELECT name, head, length, expires_in FROM "+e.name+".records($1, $2, $3)", []any{from, after, limit}, func(rows pgx.Rows) error {
 		var r driver.RecordInfo

@@ -9,12 +9,12 @@ import (
 	"github.com/jackc/pgx/v5/pgtype/zeronull"
 )
 
-// A sweeper deletes what is kept for names that are not used any more. INVARIANT I11.
+// A sweeper deletes what is stored for unused names. INVARIANT I11.
 type sweeper struct {
 	next  atomic.Int64 // when the next sweep is due, in nanoseconds since the engine was opened
 	begun time.Time
-	mu    sync.Mutex    // of a sweep
-	after zeronull.Text // the last name of the sweep before
+	mu    sync.Mutex    // held during a sweep
+	after zeronull.Text // the last name of the previous sweep
 }
 
 const (
@@ -22,8 +22,8 @@ const (
 	sweepSteps = 16 // of a sweep that finds nothing to delete
 )
 
-// start prepares the sweeps. Of the engines that are closed soon, as a command does, one in
-// 16 sweeps.
+// start schedules the first sweep. Of the engines that are soon closed, as those of a command are,
+// one in 16 sweeps.
 func (s *sweeper) start() {
 	s.begun = time.Now()
 	if rand.N(16) > 0 {
@@ -39,8 +39,7 @@ func (e *engine) sweepLater() {
 	}
 }
 
-// sweep reads a bounded number of names, and goes on for as long as it finds something to
-// delete.
+// sweep reads a bounded number of names, and continues as long as it finds something to delete.
 func (e *engine) sweep() {
 	e.sweeper.mu.Lock()
 	defer e.sweeper.mu.Unlock()

@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/storeurl"
 )
 
-// ownParameters are the parameters of a URL that set an option. The others are libpq's
-// and the pool's.
+// ownParameters are the parameters of a URL that set an option. The others belong to libpq and the
+// pool.
 var ownParameters = map[string]func(opts *Options, value string) error{
 	"schema": func(opts *Options, value string) error {
 		opts.Schema = value
@@ -42,7 +42,7 @@ var ownParameters = map[string]func(opts *Options, value string) error{
 	},
 }
 
-// libpqParameters are parameters of libpq that pgx carries out.
+// libpqParameters are the parameters of libpq that pgx supports.
 var libpqParameters = []string{
 	"application_name", "channel_binding", "connect_timeout", "dbname", "host", "krbspn", "krbsrvname",
 	"max_protocol_version", "min_protocol_version", "options", "passfile", "password", "port", "require_auth",
@@ -50,7 +50,7 @@ var libpqParameters = []string{
 	"sslpassword", "sslrootcert", "sslsni", "target_session_attrs", "user",
 }
 
-// poolParameters are pgxpool's.
+// poolParameters are the parameters of pgxpool.
 var poolParameters = []string{
 	"pool_health_check_period", "pool_max_conn_idle_time", "pool_max_conn_lifetime", "pool_max_conn_lifetime_jitter",
 	"pool_max_conns", "pool_min_conns", "pool_min_idle_conns", "pool_ping_timeout",
@@ -58,7 +58,7 @@ var poolParameters = []string{
 
 var errMalformed = errors.New("it is malformed; write special characters as %XX, for example @ as %40")
 
-// parseURL returns what a URL asks for. No error quotes what may be a password.
+// parseURL returns the settings in a URL. Its errors quote nothing that may be a password.
 func parseURL(rawURL string) (*pgxpool.Config, Options, error) {
 	var opts Options
 	text, err := takeOwn(rawURL, &opts)
@@ -72,7 +72,7 @@ func parseURL(rawURL string) (*pgxpool.Config, Options, error) {
 	return config, opts, nil
 }
 
-// withoutURL returns pgx's error about a URL without the URL.
+// withoutURL removes the URL from pgx's error about it.
 func withoutURL(err error) error {
 	if _, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
 		_, text, _ := strings.Cut(err.Error(), "`: ")
@@ -81,8 +81,8 @@ func withoutURL(err error) error {
 	return err
 }
 
-// takeOwn sets opts by the parameters that are ours, and returns the URL for pgx. What
-// decides which store is meant does not depend on the environment.
+// takeOwn sets opts from holdfast's own parameters, and returns the URL for pgx. The environment
+// has no influence on which store the URL means.
 func takeOwn(rawURL string, opts *Options) (string, error) {
 	p, ok := storeurl.Split(rawURL)
 	if scheme := strings.ToLower(p.Scheme); !ok || scheme != "postgres" && scheme != "postgresql" {
@@ -107,11 +107,11 @@ func takeOwn(rawURL string, opts *Options) (string, error) {
 
 func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 
-// isSpace reports what must be written as %XX in any case.
+// isSpace reports whether r must be written as %XX in any case.
 func isSpace(r rune) bool { return r == ' ' || isControl(r) }
 
-// readQuery reads parameters as libpq does, which does not take + for a space. It returns them all,
-// and the text of those that are not ours.
+// readQuery reads parameters as libpq does, which does not take + for a space. It returns all of
+// them, and the text of those that are not holdfast's own.
 func readQuery(query string, opts *Options) (given map[string]string, kept []string, err error) {
 	given = map[string]string{}
 	for pair := range strings.SplitSeq(query, "&") {
@@ -143,7 +143,7 @@ func readQuery(query string, opts *Options) (given map[string]string, kept []str
 	}
 }
 
-// quoted returns an unknown key as errors show it, if it looks like one.
+// quoted returns an unknown key for an error, if it looks like a key.
 func quoted(key string) string {
 	if key == "" || len(key) > 32 || strings.Trim(key, "abcdefghijklmnopqrstuvwxyz_") != "" {
 		return ""
@@ -151,8 +151,8 @@ func quoted(key string) string {
 	return fmt.Sprintf(" %q", key)
 }
 
-// standard returns the parameters that a URL without them has: otherwise variables
-// such as PGPORT would choose the store, and PGPASSWORD the password.
+// standard returns default values for parameters that a URL lacks: otherwise variables such as
+// PGPORT would choose the store, and PGPASSWORD the password.
 func standard(p storeurl.Parts, path string, given map[string]string) (added []string) {
 	hasPort := slices.ContainsFunc(strings.Split(p.Hosts, ","), func(host string) bool {
 		return strings.LastIndexByte(host, ':') > strings.LastIndexByte(host, ']')
@@ -164,7 +164,7 @@ func standard(p storeurl.Parts, path string, given map[string]string) (added []s
 		added = append(added, "dbname=")
 	}
 	if _, password, _ := strings.Cut(p.User, ":"); strings.Trim(password, "@") == "" && given["password"] == "" {
-		added = append(added, "password=") // then the passfile is read
+		added = append(added, "password=") // then pgx reads the passfile
 	}
 	if given["target_session_attrs"] == "" {
 		attrs := "any"

@@ -49,8 +49,8 @@ func (e *engine) Revoke(ctx context.Context, digest driver.Digest) (reply driver
 	return reply, err
 }
 
-// Prune implements driver.Vault. INVARIANT I11: it looks at no more than limit rows, in the
-// order in which they are due.
+// Prune implements driver.Vault. INVARIANT I11: it reads at most limit rows, in the order in which
+// they are due.
 func (e *engine) Prune(ctx context.Context, limit int) (deleted int, more bool, err error) {
 	err = e.call(ctx, waiting, "prune", []any{int32(limit)}, &deleted, &more)
 	return deleted, more, err

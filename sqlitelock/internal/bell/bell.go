@@ -1,5 +1,5 @@
-// Package bell wakes waiters in other processes: a small file that a process writes to
-// after it handed a lock over, a listener to it, and the watches of one engine. It knows
+// Package bell wakes waiters in other processes. It has the bell, a small file to which a process
+// writes after it has handed a lock over; a listener to it; and the watches of one engine. It knows
 // nothing about SQL.
 package bell
 
@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-locks/holdfast/sqlitelock/internal/onefile"
 )
 
-// A Bell is a small file. Each lease ID has a cell in it, which several may share. A
-// process reads the database only if a cell of its own waiters has changed.
+// A Bell is a small file with a cell for each lease ID; several may share a cell. A process reads
+// the database only if a cell of one of its own waiters has changed.
 type Bell struct {
 	Path   string
 	Exists bool // only root creates it: see onefile.Maker
@@ -26,7 +26,7 @@ const (
 	cellSize = 8
 )
 
-// Content is the content of a bell. It means nothing; a cell only changes.
+// Content is the content of a bell. Its values have no meaning; only changes of a cell count.
 type Content [cells * cellSize]byte
 
 // Make creates the file if it is missing, for its owner only, and fails if the caller
@@ -47,10 +47,10 @@ func (b Bell) create() int {
 	return os.O_CREATE
 }
 
-// Ring wakes the waiters with these lease IDs in other processes. It returns no error,
-// because a waiter also looks again by itself.
+// Ring wakes the waiters with these lease IDs in other processes. It returns no error, because
+// waiters also check by themselves.
 //
-// The file is opened each time: a bell that was deleted is created again.
+// It opens the file each time, so that a deleted bell is created again.
 func (b Bell) Ring(ids []lockinfo.LeaseID) {
 	if len(ids) == 0 {
 		return
@@ -65,7 +65,7 @@ func (b Bell) Ring(ids []lockinfo.LeaseID) {
 	}
 }
 
-// Read returns the content, as much as there is.
+// Read returns the content, or as much as the file has.
 func (b Bell) Read() (c Content) {
 	f, err := onefile.OpenOwn(b.Path, os.O_RDONLY)
 	if err != nil {
@@ -76,7 +76,7 @@ func (b Bell) Read() (c Content) {
 	return c
 }
 
-// rung reports whether the bell of id rang between the readings before and c.
+// rung reports whether the bell rang for id between the readings before and c.
 func (c *Content) rung(before *Content, id lockinfo.LeaseID) bool {
 	at := Cell(id)
 	return string(c[at:at+cellSize]) != string(before[at:at+cellSize])

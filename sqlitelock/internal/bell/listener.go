@@ -9,28 +9,27 @@ import (
 )
 
 const (
-	// pollInterval is how often the bell is polled while the system reports no changes
-	// of files.
+	// pollInterval is how often the bell is polled if the system reports no file changes.
 	pollInterval = 5 * time.Millisecond
 
-	// After each change the listener rests restFactor times as long as it has worked, but
-	// restLongest at most, so that other processes' releases cost a bounded share of a
-	// core. It sees what rang meanwhile after its rest.
+	// After each change the listener pauses restFactor times as long as it has worked, but at most
+	// restLongest, so that other processes' releases cost a bounded share of a core. Changes during
+	// the pause are handled after it.
 	restFactor  = 4
 	restLongest = 10 * time.Millisecond
 )
 
-// A Listener notices changes of a bell: by messages of the system or, if there are none,
+// A Listener notices changes of a bell by file notifications of the system or, if there are none,
 // by polling.
 type Listener struct {
 	bell     Bell
-	messages *fsnotify.Watcher // nil if there are none
-	poll     *time.Ticker      // nil while messages come
-	last     Content           // the bell at the last look
+	messages *fsnotify.Watcher // nil if the system refuses them
+	poll     *time.Ticker      // nil while notifications arrive
+	last     Content           // the last content read
 }
 
-// Listen returns a listener that notices every change from now on. newWatcher
-// requests messages about files from the system, which may refuse.
+// Listen returns a listener that notices every change from now on. newWatcher requests file
+// notifications from the system, which may refuse.
 func Listen(b Bell, newWatcher func() (*fsnotify.Watcher, error)) *Listener {
 	l := &Listener{bell: b}
 	l.messages, _ = newWatcher()
@@ -39,8 +38,8 @@ func Listen(b Bell, newWatcher func() (*fsnotify.Watcher, error)) *Listener {
 	return l
 }
 
-// Run calls heard whenever the bell may have rung, until closing is closed; rung reports
-// for which lease IDs it may have. Afterwards Run rests, for at least that long.
+// Run calls heard whenever the bell may have rung, until closing is closed. rung reports whether it
+// may have rung for a lease ID. After each call Run pauses for at least rest.
 func (l *Listener) Run(closing <-chan struct{}, rest time.Duration, heard func(rung func(lockinfo.LeaseID) bool)) {
 	defer l.close()
 	for {
@@ -66,7 +65,7 @@ func (l *Listener) Run(closing <-chan struct{}, rest time.Duration, heard func(r
 	}
 }
 
-// attach requests messages about the bell's present file, and starts to poll if the system
+// attach requests notifications about the bell's current file, and starts to poll if the system
 // refuses.
 func (l *Listener) attach() {
 	heard := l.messages != nil && l.messages.Add(l.bell.Path) == nil
@@ -88,8 +87,8 @@ func (l *Listener) close() {
 	}
 }
 
-// wait blocks until the bell may have rung. It reports lost if changes may have been
-// missed, and not ok when closing is closed.
+// wait blocks until the bell may have rung. It reports lost if changes may have been missed, and ok
+// unless closing is closed.
 func (l *Listener) wait(closing <-chan struct{}) (lost, ok bool) {
 	var events <-chan fsnotify.Event
 	var failures <-chan error

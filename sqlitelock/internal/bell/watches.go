@@ -12,16 +12,16 @@ type Message struct {
 	driver.Notice
 }
 
-// A Sight is what a look at the database has found for a lease ID.
+// A Sight is the state of a lease ID in the database.
 type Sight struct {
 	Token uint64 // of its lease; 0 if it has none
-	Looks int64  // 0 without a place, else 1 + the number of requests to look
+	Looks int64  // 0 without a place, else 1 + the number of notices to the place
 }
 
 // A Waiter is the state of a watched lease ID.
 type Waiter struct {
-	name string // which it has requested; "" until then
-	seen Sight  // at the last look
+	name string // the name that it has requested; "" until then
+	seen Sight  // as last read
 }
 
 // Watches are the watches of one engine.
@@ -38,12 +38,12 @@ func (a *Watches) Send(messages []Message, b Bell) {
 	b.Ring(elsewhere)
 }
 
-// Requests records which name id requests. From now on changes of its cell count.
+// Requests records that id requests name. From now on changes of its cell count.
 func (a *Watches) Requests(id lockinfo.LeaseID, name string) {
 	a.Note(id, func(w *Waiter) { w.name = name })
 }
 
-// Queued records that id has a place, unless a look has already found it.
+// Queued records that id has a place, unless that is known already.
 func (a *Watches) Queued(id lockinfo.LeaseID) {
 	a.Note(id, func(w *Waiter) {
 		if w.seen == (Sight{}) {
@@ -63,15 +63,14 @@ func (a *Watches) Requested(rung func(id lockinfo.LeaseID) bool) map[lockinfo.Le
 	return names
 }
 
-// Seen returns what the last look has found for id.
+// Seen returns the last Sight of id.
 func (a *Watches) Seen(id lockinfo.LeaseID) (last Sight) {
 	a.Note(id, func(w *Waiter) { last = w.seen })
 	return last
 }
 
-// Saw notifies the watches of id if a look has found something new: a cell may have rung
-// for another lease ID. It returns false, without a notice, if another look or request
-// has changed the state since before.
+// Saw notifies the watches of id if now is news: a cell may have rung for another lease ID. It
+// returns false, without a notice, if the Sight has changed since before was read.
 func (a *Watches) Saw(id lockinfo.LeaseID, before, now Sight) bool {
 	overtaken := false
 	a.Note(id, func(w *Waiter) {
@@ -85,7 +84,7 @@ func (a *Watches) Saw(id lockinfo.LeaseID, before, now Sight) bool {
 	case now.Token != 0 && now.Token != before.Token:
 		a.Tell(id, driver.Notice{Token: now.Token})
 	case now.Token == 0 && before.Looks > 0 && now.Looks != before.Looks:
-		a.Tell(id, driver.Notice{}) // the place is gone, or it is time to look
+		a.Tell(id, driver.Notice{}) // the place is gone, or must be refreshed
 	}
 	return true
 }

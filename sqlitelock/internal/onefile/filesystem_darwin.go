@@ -2,7 +2,7 @@ package onefile
 
 import "golang.org/x/sys/unix"
 
-// FileSystem returns the type of the file system that path is on, as mount shows it.
+// FileSystem returns the type of the file system of path, as mount shows it.
 func FileSystem(path string) (string, error) {
 	var stat unix.Statfs_t
 	if err := unix.Statfs(path, &stat); err != nil {

@@ -61,21 +61,21 @@ func isFresh(dir string) (bool, error) {
 	return len(entries) == 0, err
 }
 
-// site is a sibling of the store's directory, to which only root has access.
+// site returns a sibling of the store's directory that only root can access.
 func (m *Maker) site() string {
 	dir := filepath.Dir(m.Path)
 	return filepath.Join(filepath.Dir(dir), "."+filepath.Base(dir)+".new")
 }
 
-// build makes the store in the site and then renames it. It reports false if another
-// process was faster.
+// build makes the store in the site and then renames it. It reports false if another process has
+// made the store.
 func (m *Maker) build(ctx context.Context, dir string) (made bool, err error) {
 	site := m.site()
 	d, err := m.clear(site)
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = d.Close() }() // which drops the lock
+	defer func() { _ = d.Close() }() // drops the lock
 	path := filepath.Join(site, filepath.Base(m.Path))
 	m.Step()
 	if err := m.Create(ctx, path); err != nil {
@@ -95,7 +95,7 @@ func (m *Maker) build(ctx context.Context, dir string) (made bool, err error) {
 		return false, err
 	}
 	m.Step()
-	// Over an empty directory, or none: anything else stays.
+	// This replaces an empty directory, but nothing else.
 	err = unix.Rename(site, dir)
 	if errors.Is(err, unix.ENOTEMPTY) || errors.Is(err, unix.EEXIST) {
 		return false, os.RemoveAll(site)
@@ -107,7 +107,7 @@ func (m *Maker) build(ctx context.Context, dir string) (made bool, err error) {
 	return true, syncDirectory(filepath.Dir(dir))
 }
 
-// clear creates the site, or empties it after a killed process, and locks it.
+// clear creates the site, or empties one that a killed process left, and locks it.
 func (m *Maker) clear(site string) (*os.File, error) {
 	m.Step()
 	if err := os.Mkdir(site, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -161,8 +161,8 @@ func (m *Maker) put(path string, mode fs.FileMode) error {
 	return errors.Join(err, f.Chmod(mode), f.Sync(), f.Close())
 }
 
-// complete makes the missing files of an existing store that no process uses, and fails
-// unless the store can be opened then.
+// complete makes the missing files of an existing store that no process uses. It fails unless the
+// store can then be opened.
 func (m *Maker) complete(ctx context.Context) error {
 	info, err := os.Lstat(filepath.Dir(m.Path))
 	if err != nil {
@@ -179,7 +179,7 @@ func (m *Maker) complete(ctx context.Context) error {
 	return m.Verify(ctx, m.Path)
 }
 
-// restore makes the missing files. Each gets its name once its owner and mode are right.
+// restore makes the missing files. It renames each into place once its owner and mode are right.
 func (m *Maker) restore() error {
 	if what := notWhole(m.Path, true); what != "" {
 		return fmt.Errorf("%w: %s while the database was in use: end all programs that use it", driver.ErrUnavailable, what)

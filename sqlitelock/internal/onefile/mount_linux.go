@@ -29,8 +29,8 @@ func parseMounts(mountinfo string) (all []mount) {
 	return all
 }
 
-// isMountPoint reports whether a file is mounted by itself over another file. Since version 5.8
-// Linux answers that without a list of all mounts, which is long on a host with containers.
+// isMountPoint reports whether another file is mounted over the file at path. Linux 5.8 and later
+// tell that without a list of all mounts, which is long on a host with containers.
 func isMountPoint(path string) (bool, error) {
 	var s unix.Statx_t
 	err := unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, 0, &s)
@@ -45,8 +45,8 @@ func isMounted(all []mount, path string) bool {
 	return slices.ContainsFunc(all, func(m mount) bool { return m.point == path })
 }
 
-// FileSystem returns the type of the file system that path is on, as mount shows it. The
-// usual ones are known by their numbers.
+// FileSystem returns the type of the file system of path, as mount shows it. It knows the usual
+// types by their numbers.
 func FileSystem(path string) (string, error) {
 	var about unix.Statfs_t
 	if err := unix.Statfs(path, &about); err != nil {
@@ -55,7 +55,7 @@ func FileSystem(path string) (string, error) {
 	switch about.Type {
 	case unix.XFS_SUPER_MAGIC:
 		return "xfs", nil
-	case unix.EXT4_SUPER_MAGIC: // and that of its predecessors
+	case unix.EXT4_SUPER_MAGIC: // also that of ext2 and ext3
 		return "ext4", nil
 	}
 	var stat unix.Stat_t
@@ -73,8 +73,8 @@ func FileSystem(path string) (string, error) {
 	return kind, nil
 }
 
-// mountedType finds the type of the file system with the device, or else, for file
-// systems with several, of the longest mount point above path.
+// mountedType returns the type of the file system with the given device. A file system may have
+// several devices; if none matches, it returns the type of the longest mount point above path.
 func mountedType(all []mount, device, path string) (kind string) {
 	longest := -1
 	for _, m := range all {

@@ -18,5 +18,5 @@ func (witness) wait(string, bool) {}
 
 func (witness) othersWait(string) bool { return false }
 
-// isMountPoint is false: only directories are mounted here.
+// isMountPoint returns false: only directories can be mounted here.
 func isMountPoint(string) (bool, error) { return false, nil }
