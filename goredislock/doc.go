@@ -53,6 +53,8 @@
 // The server's clock alone decides when a lease ends; see redislock. This package reads no
 // clock.
 //
+// # Fencing
+//
 // Both engines draw the tokens of a name from one growing sequence. Package rediscore/redisfence
 // checks tokens for keys in Redis; package sqlfence does for databases.
 //

@@ -27,8 +27,8 @@ type ear struct {
 }
 
 const (
-	// hearingTest is how often a connection that hears nothing sends itself a notification,
-	// and hearingTime how long that may take.
+	// hearingTest is how often a connection that receives nothing sends itself a notification,
+	// and hearingTime is how long that may take to arrive.
 	hearingTest = 20 * time.Second
 	hearingTime = 5 * time.Second
 

@@ -72,7 +72,7 @@ func (p *pools) failure(ctx context.Context, err error) error {
 		return interrupted(ctx)
 	}
 	switch refusal.Code {
-	case noSchema, noFunction, noTable, noColumn, noStatement, otherStatement: // look again what is there
+	case noSchema, noFunction, noTable, noColumn, noStatement, otherStatement: // check the schema again
 		p.installed.done.Store(false)
 	case readOnly: // the server is not the primary any more: connect to the one that is
 		p.main.Reset()

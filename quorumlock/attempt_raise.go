@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// errSpent means that no token above all earlier proposals for the lease ID is acceptable to a
-// majority.
+// errSpent means that the members require a token that is not above all earlier proposals for the
+// lease ID.
 var errSpent = errors.New("the lease ID is spent")
 
 // raise starts a round with a greater token. It fails with errSpent if the members require a

@@ -52,8 +52,8 @@
 // the lease ID; the TTL in milliseconds; the token; the server's clock in microseconds when the
 // lease was granted; and the holder as JSON. A '-' directly before the lease ID means that the
 // lease has ended and the name is kept closed. A slash and the proposer directly after it mean that
-// an engine of a quorum has proposed the lease and has not confirmed it by an extend yet. While
-// there are shared leases or permits the string is 1 *<group> <limit>, and expires with the last of
+// an engine of a quorum has proposed the lease and no extend has confirmed it yet. While there are
+// shared leases or permits the string is 1 *<group> <limit>, and expires with the last of
 // them. So holdfast and any client that takes its locks with SET key value NX PX exclude each other
 // under the same name. Such a client shows as a holder without a lease ID. It must delete only what
 // it wrote. It takes no turns, and List shows its lock only while a holdfast client waits. Waiters

@@ -242,8 +242,8 @@ func again(ctx context.Context, request func() error) error {
 	return err
 }
 
-// execAll runs a script until there is nothing left to do, and returns the last reply. INVARIANT
-// I7: a request is refused only when no other work is left.
+// execAll runs a script until there is nothing left to do, and returns the last reply.
+// INVARIANT I7: a request is refused only when no other work is left.
 func (e *engine) execAll(ctx context.Context, script *lua.Script, keys, args []string) (any, error) {
 	for {
 		reply, err := e.store.Eval(ctx, script, keys, args)

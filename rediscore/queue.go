@@ -51,7 +51,7 @@ func (e *engine) downgrade(ctx context.Context, req driver.DowngradeRequest) err
 	reply, err := e.execAll(ctx, e.scripts.Downgrade, keys, args)
 	for err == nil && reply == int64(2) {
 		if reply, err = e.execAll(ctx, e.scripts.Downgrade, keys, args); err != nil {
-			return halfDone("made shared", err) // INVARIANT I6: a repeat goes on
+			return halfDone("made shared", err) // INVARIANT I6: a repeat continues
 		}
 	}
 	if err != nil {

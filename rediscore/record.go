@@ -41,7 +41,7 @@ func (e *engine) complete(ctx context.Context, req driver.CompleteRequest) error
 		}
 		switch {
 		case err != nil && stored:
-			return halfDone("stored", err) // INVARIANT I6: a repeat goes on
+			return halfDone("stored", err) // INVARIANT I6: a repeat continues
 		case err != nil:
 			return err
 		case reply == int64(1):

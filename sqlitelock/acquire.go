@@ -152,8 +152,8 @@ func (t *tx) take(req driver.AcquireRequest, v view, least uint64) (token uint64
 	return token, t.note(lockinfo.HistoryEvent{Kind: lockinfo.HistoryAcquired, Name: req.Name, Token: token}, mode, holder)
 }
 
-// grant records a lease. rules.NextToken has drawn its token after the name's last one. INVARIANT
-// I2.
+// grant records a lease. rules.NextToken has drawn its token after the name's last one.
+// INVARIANT I2.
 func (t *tx) grant(name string, id lockinfo.LeaseID, last int64, token uint64, f modes.Fields, holder string, expiry int64) error {
 	var err error
 	if new := int64(token); last != 0 && hour(new) == hour(last) {

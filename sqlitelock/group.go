@@ -19,7 +19,7 @@ import (
 // for more names is a batch of its own.
 const batchNames = 64
 
-// A request is a request that writes.
+// A request is a write request.
 type request struct {
 	ctx     context.Context
 	do      func(t *tx) error // may run again, after a rollback
