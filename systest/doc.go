@@ -1,19 +1,18 @@
-// Package systest holds the fault tests: the real client on real servers, with a network
-// between them that delays, loses, holds and cuts (internal/faultproxy), with processes
-// that are stopped and killed, clocks that step, and data that is lost. It is never
+// Package systest has the fault tests: the real client on real servers, with a network
+// between them that delays, loses and holds data and is cut (internal/faultproxy), with
+// processes that are stopped and killed, clocks that step, and data that is lost. It is never
 // released.
 //
-// Each file here is one theme. Where a test shows that something never happens,
-// a second one shows that the same check would see it happen. What the tests
-// use is in rooms of its own:
+// Each file here has one theme. If a test shows that something never happens, a second one
+// shows that the same check would detect it. The tests use these packages:
 //
-//	model/    what is legal: histories of a lock (lease), and every state of
+//	model/    models of correct behaviour: histories of a lock (lease), and every state of
 //	          the quorum's protocol (quorum)
 //	traffic/  clients, in processes of their own, and the resource they write to
-//	fault/    what goes wrong with clocks and engines
+//	fault/    faults of clocks and engines
 //	check/    verdicts on what clients and resources saw
-//	report/   what was measured
-//	soak/     how much is done: -soak 30m for what docs/guarantees.md reports
+//	report/   the results
+//	soak/     how much the tests do: -soak 30m as docs/guarantees.md reports
 //
 // The other packages are independent: sim/ simulates client, engine, network and store in
 // virtual time, faults/ puts faults into the product and runs the tests that find them,

@@ -1,3 +1,3 @@
-// Package apitest compares what the server answers with openapi.json, its description:
-// every answer of the tests of its doors, and of requests made for it.
+// Package apitest compares responses of the server with openapi.json, which describes them:
+// all responses in the tests of its endpoints, and those to requests made for the comparison.
 package apitest

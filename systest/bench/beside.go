@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/bench/report"
 )
 
-// others are the numbers of other locks on the server, the greatest last.
+// others are the numbers of other locks on the server, in increasing order.
 var others = []int{0, 10_000, 100_000}
 
 // The names of two metrics: the cost of a pair with so many other locks on the server,
@@ -17,8 +17,8 @@ var others = []int{0, 10_000, 100_000}
 func serverBeside(n int) string { return fmt.Sprintf("server-%d", n) }
 func growthBeside(n int) string { return fmt.Sprintf("growth-%d", n) }
 
-// beside measures one goroutine while another process holds other locks. All is measured
-// in one trial, because the growth matters.
+// beside measures one goroutine while another process holds other locks. One trial measures all
+// numbers of locks, because their ratio matters.
 func beside() workload {
 	w := workload{
 		name:  "beside",
@@ -26,7 +26,7 @@ func beside() workload {
 		note:  "Growth is the server CPU of a pair beside so many other locks, divided by that without them.",
 		base:  keeper,
 		needs: peer.Takes | peer.Keeps | peer.Batches,
-		ttl:   10 * time.Minute, // none is renewed meanwhile
+		ttl:   10 * time.Minute, // so that none is renewed meanwhile
 		least: 500 * time.Millisecond,
 		slow:  true,
 		run:   runBeside,
@@ -67,7 +67,7 @@ func runBeside(ctx context.Context, t *trial) (sample, error) {
 	return s, nil
 }
 
-// serverOfPair measures on cores of their own.
+// serverOfPair returns the server CPU of a pair, with server and client on cores of their own.
 func serverOfPair(ctx context.Context, t *trial, client peer.Client) (float64, error) {
 	undo, err := splitCores.apply(t.store.pid())
 	if err != nil {

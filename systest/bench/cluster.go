@@ -14,8 +14,8 @@ import (
 // callers are the numbers of goroutines on a Redis Cluster.
 var callers = []int{1, 16, 64}
 
-// cluster is many goroutines, each with a name of its own, on one server and on the masters of
-// a Redis Cluster, over whose slots the names are spread.
+// cluster measures goroutines, each with a name of its own, on one server and on the masters of a
+// Redis Cluster. The names are spread over the slots.
 func cluster(goroutines int) workload {
 	w := throughput(goroutines)
 	w.name = fmt.Sprintf("cluster-%d", goroutines)

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// pin lets all threads of a process run on one core only, until undo: on the nth of
-// those that it may use.
+// pin makes all threads of a process run on one core only, until undo: the nth of the cores that
+// the process may use.
 func pin(pid, n int) (undo func(), err error) {
 	var before, set unix.CPUSet
 	if err := unix.SchedGetaffinity(pid, &before); err != nil {
@@ -44,7 +44,7 @@ func nth(set *unix.CPUSet, n int) (core int, err error) {
 	}
 }
 
-// setCores does it thread by thread; new threads inherit it from old ones.
+// setCores sets the cores of each thread of a process. New threads inherit the setting.
 func setCores(pid int, set *unix.CPUSet) error {
 	threads, err := os.ReadDir(filepath.Join("/proc", strconv.Itoa(pid), "task"))
 	if err != nil {

@@ -4,7 +4,7 @@ package main
 
 import "errors"
 
-// pin cannot do on this system what it does on Linux.
+// pin returns an error: this system is not supported.
 func pin(int, int) (undo func(), err error) {
 	return nil, errors.New("cores are chosen on Linux only")
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/bench/peer"
 )
 
-// crewRole is the argument that makes this program a crew: a process with one
-// client, which does the job that follows. It ends with its standard input.
+// crewRole is the argument that makes this program a crew: a process with one client, which does
+// the job in the next argument. It ends with its standard input.
 const crewRole = "crew"
 
 // A crewJob is the input of a crew.
@@ -26,23 +26,23 @@ type crewJob struct {
 	Peer, Addr string
 	TTL        time.Duration
 
-	Hold int // so many locks whose names begin with Shift.Name, until the end
+	Hold int // number of locks to hold until the end; their names begin with Shift.Name
 	// or
 	Shift shift
 	First int64  // number of the first worker
-	Door  string // file of the door that all crews go through
+	Door  string // file of the door, which all crews share
 }
 
 // A crewStatus is the message of a crew when it is ready, and then after each line that
 // it reads.
 type crewStatus struct {
-	CPU        time.Duration // that it has used; for a shift, while it was counted
-	Memory     int64         // in bytes, of the crew
-	Goroutines int           // the same
+	CPU        time.Duration // used so far; for a shift, while it was counted
+	Memory     int64         // growth in bytes while it holds locks
+	Goroutines int           // growth while it holds locks
 	Turns      []int64       // of a shift
 }
 
-// beCrew is the main function of a crew of one of the peers.
+// beCrew is the main function of a crew.
 func beCrew(text string, peers []peer.Peer) error {
 	var job crewJob
 	if err := json.Unmarshal([]byte(text), &job); err != nil {
@@ -113,16 +113,16 @@ func (j crewJob) work(ctx context.Context, client peer.Client) (do func() (crewS
 	return do, ready, err
 }
 
-// A crew is such a process.
+// A crew is a crew that this process has started.
 type crew struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
 	out *json.Decoder
 
-	said bytes.Buffer // to be read when it has ended
+	said bytes.Buffer // standard error; read after the end of the process
 }
 
-// crew starts one for the trial, which ends with it, and returns its first message.
+// crew starts a crew, which ends with the trial, and returns its first message.
 func (t *trial) crew(ctx context.Context, job crewJob) (*crew, crewStatus, error) {
 	job.Peer, job.Addr, job.TTL = t.peer.Name, t.store.addr(), t.ttl
 	text, err := json.Marshal(job)
@@ -147,7 +147,7 @@ func (t *trial) crew(ctx context.Context, job crewJob) (*crew, crewStatus, error
 	return c, status, err
 }
 
-// tell has the crew do what it is there for.
+// tell makes the crew do its job once.
 func (c *crew) tell() error {
 	_, err := io.WriteString(c.in, "go\n")
 	return err

@@ -8,17 +8,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A door is what all go through who hold a lock, one at a time. It is how the
-// benchmark sees that two are inside at once, without asking a store.
+// A door is passed by each holder of a lock. It shows whether two hold the lock at once, without
+// a request to a store.
 type door struct {
 	inside atomic.Int64
 	last   atomic.Int64 // number of the worker that was inside last
-	passed atomic.Int64 // how often that was another one than before, while it was counted
+	passed atomic.Int64 // how often the worker changed, while turns were counted
 	mixed  atomic.Int64 // how often two were inside
 }
 
-// sharedDoor returns the door in a file, which is the same for all processes, and
-// makes it if there is none. It is there until the process ends.
+// sharedDoor returns the door in a file, which all processes share. It makes the file if it does
+// not exist. The door lasts until the process ends.
 func sharedDoor(path string) (*door, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -33,7 +33,7 @@ func sharedDoor(path string) (*door, error) {
 	if err != nil {
 		return nil, err
 	}
-	return (*door)(unsafe.Pointer(&memory[0])), nil // page-aligned, and the collector does not know it
+	return (*door)(unsafe.Pointer(&memory[0])), nil // page-aligned, and not in the Go heap
 }
 
 // enter reports whether another worker was inside before, and fails if one still is.

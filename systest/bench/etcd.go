@@ -15,11 +15,11 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 )
 
-// These arguments make this program a member of etcd, alone in its cluster, with
-// its data in the directory that follows. It ends with its standard input.
+// These arguments make this program a member of etcd, alone in its cluster, with its data in the
+// directory of the next argument. It ends with its standard input.
 const (
 	etcdRole        = "etcd"
-	etcdNoFsyncRole = "etcd-no-fsync" // it waits for no disk
+	etcdNoFsyncRole = "etcd-no-fsync" // without fsync
 )
 
 // An etcdStatus is the message of the member when it is ready, and after each line that
@@ -72,7 +72,7 @@ func freeAddr() string {
 	return l.Addr().String()
 }
 
-// An etcdStore is such a member, in a process of its own.
+// An etcdStore is a member of etcd in a process of its own.
 type etcdStore struct {
 	cmd *exec.Cmd
 	in  io.WriteCloser
@@ -123,7 +123,7 @@ func (s *etcdStore) pid() int     { return s.cmd.Process.Pid }
 // clear does nothing: leases expire, and names are not used twice.
 func (s *etcdStore) clear() error { return nil }
 
-// scripts are none.
+// scripts returns zeros: etcd has no scripts.
 func (s *etcdStore) scripts() (scripts, error) { return scripts{}, nil }
 
 func (s *etcdStore) cpu() (time.Duration, error) {

@@ -7,23 +7,23 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/bench/report"
 )
 
-// The peers that all are compared with, and that goals are measured against.
+// The peers that others are compared with, and that goals refer to.
 const (
 	own     = "holdfast"
-	floor   = "fence rueidis" // the same client, and the least that has a token
+	floor   = "fence rueidis" // the least that a lock with a token does, on the same client
 	ownGo   = "holdfast go-redis"
-	floorGo = "fence go-redis" // the same for it
+	floorGo = "fence go-redis" // the same on go-redis
 	relay   = "baton"
 	keeper  = "batches of 500"
 )
 
-// libraries are the peers that holdfast shall be ahead of.
+// libraries are the peers that holdfast must be ahead of.
 var libraries = []string{
 	"redsync go-redis", "redsync go-redis default", "redsync rueidis", "redsync rueidis default",
 	"rueidislock", "rueidislock default", "bsm/redislock", "bsm/redislock default", "etcd", "etcd default",
 }
 
-// goals returns what holdfast shall reach.
+// goals returns the goals of holdfast.
 func goals() []report.Goal {
 	all := slices.Concat(throughputGoals(), latencyGoals(), handOffGoals(), serverGoals(), heldGoals(), durableGoals(), []report.Goal{
 		{Title: "take-over past the expiry, ms", Workload: "recovery", Metric: "past", AtMost: 5},
@@ -65,7 +65,7 @@ func latencyGoals() []report.Goal {
 	}
 }
 
-// handOffGoals are the goals of the hand-offs with each work, and of the strict one.
+// handOffGoals returns the goals of the hand-offs with each work, and of the strict one.
 func handOffGoals() []report.Goal {
 	all := []report.Goal{
 		{Title: "strict two-client hand-off", Workload: "strict-5ms", Metric: "p50", Against: []string{relay}, AtMost: 1.5},

@@ -15,33 +15,33 @@ import (
 
 var errOverlap = errors.New("two hold the lock at the same time")
 
-// A shift is workers of one process that want one name, again and again.
+// A shift is a group of workers of one process that want one name, again and again.
 type shift struct {
 	Name    string
 	Workers int
 	Work    time.Duration // with the lock held
-	WarmUp  time.Duration // that is not counted
-	Length  time.Duration // that is
+	WarmUp  time.Duration // not counted
+	Length  time.Duration // counted
 }
 
-// Marks are called when a shift begins to be counted, and when that ends.
+// marks are called when the counted part of a shift begins and when it ends.
 type marks struct{ begin, end func() error }
 
-// unmarked marks nothing in a shift of which only the turns matter.
+// unmarked marks nothing. It is for shifts of which only the turns matter.
 var unmarked = marks{func() error { return nil }, func() error { return nil }}
 
-// A worker has turns of a shift.
+// A worker is one worker of a shift.
 type worker struct {
 	shift
 	client  peer.Client
 	door    *door
 	number  int64
-	counted *atomic.Bool // whether turns are, now
+	counted *atomic.Bool // whether turns are counted now
 	turns   int64
 }
 
-// do returns how many turns each worker had while it was counted. The numbers of
-// the workers begin with first. Those that wait at the end give up.
+// do returns how many turns each worker had in the counted part. The numbers of the workers begin
+// with first. Workers that wait at the end give up.
 func (s shift) do(ctx context.Context, client peer.Client, d *door, first int64, m marks) (turns []int64, err error) {
 	workers, errs := make([]worker, s.Workers), make([]error, s.Workers)
 	waiting, stop := context.WithCancel(ctx)
@@ -52,7 +52,7 @@ func (s shift) do(ctx context.Context, client peer.Client, d *door, first int64,
 		workers[i] = worker{shift: s, client: client, door: d, number: first + int64(i), counted: &counted}
 		all.Go(func() {
 			if errs[i] = workers[i].work(ctx, waiting); errs[i] != nil {
-				stop() // there is nothing to measure any more
+				stop() // the measurement is void
 			}
 		})
 	}
@@ -96,7 +96,7 @@ func (w *worker) work(ctx, waiting context.Context) error {
 	return nil
 }
 
-// turn is what a worker does with the lock held.
+// turn is one turn of a worker, with the lock held.
 func (w *worker) turn() error {
 	fromOther, err := w.door.enter(w.number)
 	if w.counted.Load() {
@@ -119,29 +119,29 @@ func sum(turns []int64) (n int64) {
 	return n
 }
 
-// The metrics of hand-offs. A lock that its last holder takes again is a turn, but no
-// hand-off. Figures per hand-off are counted for each turn.
+// The metrics of hand-offs. If the last holder takes a lock again, that is a turn but no
+// hand-off. Figures per hand-off are counted per turn.
 var (
 	handOffs = report.Metric{Name: "rate", Title: "hand-offs a second", Better: report.More}
 	allTurns = report.Metric{Name: "turns", Title: "turns a second", Better: report.More}
 )
 
-// shiftWarmUp is how long a shift goes on before it is counted: until all
-// workers are connected and wait.
+// shiftWarmUp is how long a shift runs before it is counted, so that all workers are connected
+// and wait.
 const shiftWarmUp = 100 * time.Millisecond
 
-// A shift whose commands are counted goes on for longer, because they must not be those
-// of its beginning.
+// A shift whose commands are counted runs for longer, so that the commands of its start do not
+// count.
 const (
 	countWarmUp = 200 * time.Millisecond
 	countLength = 300 * time.Millisecond
 )
 
-// turnsPerWorker is how often each worker has its turn in a sample, at least, if the
-// turns take no longer than the work.
+// turnsPerWorker is how many turns each worker has in a sample, at least, if the turns take no
+// longer than the work.
 const turnsPerWorker = 2
 
-// handOff is many goroutines of one process that want one name.
+// handOff measures goroutines of one process that want one name.
 func handOff(workers int, work time.Duration) workload {
 	return workload{
 		name:    fmt.Sprintf("handoff-%d-%dms", workers, work.Milliseconds()),
@@ -164,7 +164,7 @@ func handOff(workers int, work time.Duration) workload {
 	}
 }
 
-// handOffCrews is the same in several processes.
+// handOffCrews measures goroutines of several processes that want one name.
 func handOffCrews(crews, workers int, work time.Duration) workload {
 	return workload{
 		name:    fmt.Sprintf("handoff-%dx%d-%dms", crews, workers, work.Milliseconds()),
@@ -186,8 +186,8 @@ func handOffCrews(crews, workers int, work time.Duration) workload {
 	}
 }
 
-// handOffs measures a shift of do, and counts its commands in another one. do also
-// returns the client CPU if another process uses it.
+// handOffs measures a shift that do runs, and counts its commands in another one. do also returns
+// the client CPU if other processes use it.
 func (t *trial) handOffs(ctx context.Context, client peer.Client, workers int, work time.Duration,
 	do func(context.Context, shift, *door, marks) ([]int64, time.Duration, error),
 ) (sample, error) {
@@ -230,11 +230,11 @@ func (t *trial) handOffs(ctx context.Context, client peer.Client, workers int, w
 	})
 }
 
-// door is the file of the door of a name.
+// door returns the file of the door of a name.
 func (t *trial) door(name string) string { return filepath.Join(t.dir, name) }
 
-// inCrews has crews do the shift at the same time, and returns their turns and the
-// CPU that they used. It ends the crews.
+// inCrews makes crews do the shift at the same time, and returns their turns and the CPU that
+// they used. It ends the crews.
 func (s shift) inCrews(ctx context.Context, t *trial, crews int, m marks) (turns []int64, cpu time.Duration, err error) {
 	defer t.dismiss()
 	for i := range crews {

@@ -16,11 +16,11 @@ import (
 // takers is how many goroutines take the locks of held.
 const takers = 64
 
-// heldAtMost bounds a sample of held. It has twice the renewals of all leases even so.
+// heldAtMost bounds a sample of held. Even then it has two renewals of each lease.
 const heldAtMost = 20 * time.Second
 
-// held is many leases of one process. A sample takes as long as their TTL, so that
-// each has the renewals of all.
+// held measures many leases of one process. A sample takes as long as their TTL, so that each
+// includes renewals of all leases.
 func held(n int, ttl time.Duration, needs peer.Ability) workload {
 	return workload{
 		name:  fmt.Sprintf("held-%d", n),
@@ -40,7 +40,7 @@ func held(n int, ttl time.Duration, needs peer.Ability) workload {
 			if err != nil {
 				return nil, err
 			}
-			sleep(ctx, ttl/2) // until renewals have found their pace
+			sleep(ctx, ttl/2) // until renewals are evenly spread
 			return func(ctx context.Context) (sample, error) {
 				s, err := t.renewals(ctx, c, min(ttl, heldAtMost))
 				if err == nil {
@@ -52,7 +52,7 @@ func held(n int, ttl time.Duration, needs peer.Ability) workload {
 	}
 }
 
-// renewals returns what it costs a crew to hold its locks for some time.
+// renewals returns the cost of a crew that holds its locks for some time.
 func (t *trial) renewals(ctx context.Context, c *crew, length time.Duration) (sample, error) {
 	server, isRedis := t.store.(*redisStore)
 	if isRedis {
@@ -78,7 +78,7 @@ func (t *trial) renewals(ctx context.Context, c *crew, length time.Duration) (sa
 		return nil, err
 	}
 	s := sample{"server": 100 * u.server.Seconds() / u.wall.Seconds(), "client": 100 * (after.CPU - before.CPU).Seconds() / u.wall.Seconds()}
-	if isRedis { // all that peers do to hold locks there is in scripts
+	if isRedis { // peers hold locks on Redis by scripts only
 		s["rate"], s["longest"] = float64(u.scripts.calls)/u.wall.Seconds(), u.scripts.longest.Seconds()*1000
 	}
 	return s, nil
@@ -113,5 +113,5 @@ func takeOne(ctx context.Context, client peer.Client, name string) (held peer.He
 	return nil, fmt.Errorf("take %s, %d times: %w", name, takeTries, err)
 }
 
-// oneOf is the name of the lock that take takes as its nth.
+// oneOf returns the name of the nth lock of take.
 func oneOf(name string, n int64) string { return name + "-" + strconv.FormatInt(n, 10) }

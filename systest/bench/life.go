@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// A life is the test that internal/testsvc starts servers for: they end with it.
-// It has those methods of testing.TB that are used there.
+// A life acts as the test for which internal/testsvc starts servers: the servers end with it. It
+// has the methods of testing.TB that testsvc uses.
 type life struct {
 	testing.TB
 	cleanups []func()
 }
 
-// A failure is what ends a life early.
+// A failure is the panic that ends a life early.
 type failure struct{ error }
 
 func (l *life) Helper()                        {}
@@ -32,7 +32,7 @@ func (l *life) TempDir() string {
 	return dir
 }
 
-// end does what is to be done at the end, the latest first.
+// end runs the cleanups, the latest first.
 func (l *life) end() {
 	for len(l.cleanups) > 0 {
 		last := len(l.cleanups) - 1

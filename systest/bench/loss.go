@@ -15,7 +15,7 @@ const lossTTL = 5 * time.Second
 
 var errUntold = errors.New("the holder did not learn that its lock was deleted")
 
-// loss is a holder whose lock is deleted.
+// loss measures a holder whose lock is deleted.
 func loss() workload {
 	return workload{
 		name: "loss", title: "The lock is deleted with DEL, TTL 5s", base: own, needs: peer.Takes | peer.Tells, ttl: lossTTL,
@@ -36,7 +36,7 @@ func loss() workload {
 	}
 }
 
-// lose deletes a lock, and measures how long its holder does not know.
+// lose deletes a lock, and measures how long its holder does not notice.
 func lose(ctx context.Context, client peer.Client, server *redisStore, name string, key func(name string) string) (sample, error) {
 	held, err := client.Try(ctx, name)
 	if err != nil {

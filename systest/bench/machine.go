@@ -11,10 +11,10 @@ import (
 
 var processor = regexp.MustCompile(`(?m)^model name\s*: (.*)$`)
 
-// release is the part of a kernel's release that is not named by who built it.
+// release matches the version in a kernel's release, without the suffix of its builder.
 var release = regexp.MustCompile(`^[0-9.]*[0-9]`)
 
-// machine returns the processor and the system, as far as they can be known.
+// machine returns the processor and the system, as far as they are known.
 func machine() string {
 	parts := []string{runtime.GOOS + "/" + runtime.GOARCH}
 	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {
@@ -34,7 +34,7 @@ var compared = []string{
 	"github.com/redis/rueidis", "go.etcd.io/etcd/client/v3", "go.etcd.io/etcd/server/v3", "github.com/jackc/pgx/v5",
 }
 
-// versions returns the versions of Go and of the modules that are compared.
+// versions returns the versions of Go and of the compared modules.
 func versions() map[string]string {
 	all := map[string]string{"Go": strings.TrimPrefix(runtime.Version(), "go")}
 	if info, ok := debug.ReadBuildInfo(); ok {

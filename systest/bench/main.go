@@ -25,7 +25,7 @@ func main() {
 	}
 }
 
-// begin does what this process is for, with those peers.
+// begin runs this process in its role, with these peers.
 func begin(args []string, peers []peer.Peer) error {
 	if len(args) == 2 {
 		switch args[0] {
@@ -120,8 +120,8 @@ func given(flags *flag.FlagSet) (names []string) {
 	return names
 }
 
-// command returns the command that repeats a run. Where its results went and what was
-// checked out is not a part of it.
+// command returns the command that repeats a run, without the flags for the results' directory
+// and the commit.
 func command(flags *flag.FlagSet) string {
 	var args []string
 	flags.Visit(func(f *flag.Flag) {
@@ -139,7 +139,7 @@ func command(flags *flag.FlagSet) string {
 	return fmt.Sprintf("make bench BENCH='%s'", strings.Join(args, " "))
 }
 
-// quote writes a value for make, and for the shell that make calls.
+// quote quotes a value for make, and for the shell that make calls.
 func quote(value string) string {
 	if strings.ContainsAny(value, `|$()*?[]^ `) {
 		value = `"` + value + `"`
@@ -147,7 +147,7 @@ func quote(value string) string {
 	return strings.ReplaceAll(value, "$", "$$")
 }
 
-// list writes what there is to choose from.
+// list prints the workloads and the peers.
 func list(to io.Writer, peers []peer.Peer) {
 	for _, w := range slices.Concat(workloads(), scales()) {
 		fmt.Fprintf(to, "%-18s %s\n", w.name, w.title)
@@ -158,7 +158,7 @@ func list(to io.Writer, peers []peer.Peer) {
 	}
 }
 
-// takes reports whether a workload, or a peer, was chosen.
+// takes and takesPeer report whether a workload or a peer was chosen.
 func (c *config) takes(w workload) bool {
 	return c.only.MatchString(w.name) && (!c.quick || !w.slow) && c.scale == w.scale
 }
@@ -166,8 +166,8 @@ func (c *config) takesPeer(p peer.Peer) bool {
 	return c.peers.MatchString(p.Name) && (!c.quick || !p.Default)
 }
 
-// benchmark runs what was chosen, and writes the report. What was measured when
-// it is interrupted is reported, too.
+// benchmark runs the chosen workloads, and writes the report. After an interruption it reports
+// the results so far.
 func (c *config) benchmark(ctx context.Context, l *life, peers []peer.Peer) error {
 	b := &bench{
 		stores: &inventory{life: l, running: map[peer.Store]store{}}, dir: l.TempDir(),
@@ -186,7 +186,7 @@ func (c *config) benchmark(ctx context.Context, l *life, peers []peer.Peer) erro
 	}
 	earlier, err := c.earlier()
 	if err == nil && earlier != nil {
-		err = earlier.Add(&report.Run{Commit: r.Commit, Machine: r.Machine, Seconds: r.Seconds}) // or refuse before it is measured
+		err = earlier.Add(&report.Run{Commit: r.Commit, Machine: r.Machine, Seconds: r.Seconds}) // refuses a mismatch before the measurement
 	}
 	if err != nil {
 		return err

@@ -7,24 +7,24 @@ import (
 	"time"
 )
 
-// A usage is what something took: of the server's processor, of ours, and of
-// our memory.
+// A usage is the cost of operations: CPU of the server and of this process, and memory of this
+// process.
 type usage struct {
 	wall, server, client time.Duration
 	scripts              scripts
 	allocs, bytes        uint64
 }
 
-// A meter has begun to measure.
+// A meter is a running measurement.
 type meter struct {
 	store store
 	begun time.Time
 	usage
 }
 
-// measure begins to measure a store and this process.
+// measure starts to measure a store and this process.
 func measure(s store) (*meter, error) {
-	runtime.GC() // what others have left is not ours
+	runtime.GC() // garbage of earlier trials must not count
 	m := &meter{store: s}
 	var err, err2 error
 	m.scripts, err = s.scripts()
@@ -37,8 +37,8 @@ func measure(s store) (*meter, error) {
 	return m, err
 }
 
-// taken returns what was used since measure. It reads the meters in the opposite order,
-// so that its own reads are not measured.
+// taken returns the usage since measure. It reads the meters in the opposite order, so that its
+// own reads are not measured.
 func (m *meter) taken() (u usage, err error) {
 	u.wall = time.Since(m.begun)
 	client, err := ownCPU()
@@ -57,14 +57,14 @@ func (m *meter) taken() (u usage, err error) {
 	return u, err
 }
 
-// allocated notes what this process has allocated until now.
+// allocated notes the allocations of this process until now.
 func (u *usage) allocated() {
 	var mem runtime.MemStats
 	runtime.ReadMemStats(&mem)
 	u.allocs, u.bytes = mem.Mallocs, mem.TotalAlloc
 }
 
-// perOperation returns what was used for each of n operations.
+// perOperation returns the usage per operation, for n operations.
 func (u usage) perOperation(n int64) (sample, error) {
 	if n == 0 {
 		return nil, errIdle
@@ -76,14 +76,14 @@ func (u usage) perOperation(n int64) (sample, error) {
 	}, nil
 }
 
-// ownCPU returns what this process has used of the processors.
+// ownCPU returns the CPU time of this process.
 func ownCPU() (time.Duration, error) {
 	var r syscall.Rusage
 	err := syscall.Getrusage(syscall.RUSAGE_SELF, &r)
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano()), err
 }
 
-// heap returns what is in use after a collection.
+// heap returns the memory in use after a garbage collection.
 func heap() uint64 {
 	var mem runtime.MemStats
 	runtime.GC()
@@ -91,7 +91,7 @@ func heap() uint64 {
 	return mem.HeapAlloc + mem.StackInuse
 }
 
-// per returns a duration in microseconds for each of n.
+// per returns the nth part of a duration in microseconds.
 func per(d time.Duration, n int64) float64 {
 	return float64(d) / float64(time.Microsecond) / float64(n)
 }

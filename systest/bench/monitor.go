@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Commands are those that a server has carried out: for clients, and inside
-// scripts.
+// commands counts the commands that a server has carried out: outer ones for clients, inner ones
+// in scripts.
 type commands struct{ outer, inner int64 }
 
 // note counts a line of MONITOR. It is
@@ -17,7 +17,7 @@ type commands struct{ outer, inner int64 }
 //	+1339518083.107412 [0 127.0.0.1:60866] "get" "x"
 //	+1339518083.107412 [0 lua] "get" "x"
 //
-// The words of the benchmark itself, and pings, are not counted.
+// The commands of the benchmark itself, and pings, are not counted.
 func (c *commands) note(line string) {
 	_, rest, ok := strings.Cut(line, " [")
 	from, command, both := strings.Cut(rest, "] ")
@@ -33,13 +33,13 @@ func (c *commands) note(line string) {
 	}
 }
 
-// per adds to a sample how many there were for each of n operations.
+// per adds to a sample the commands per operation, for n operations.
 func (c commands) per(n int64, s sample) {
 	s["commands"], s["inner"] = float64(c.outer)/float64(n), float64(c.inner)/float64(n)
 }
 
-// A monitor counts commands between its begin and its end. It slows the server
-// down, and is not to be used where time is measured.
+// A monitor counts commands between its begin and its end. It slows down the server, so it must
+// not run while time is measured.
 type monitor struct {
 	server  *redisStore
 	conn    net.Conn
@@ -47,13 +47,13 @@ type monitor struct {
 	ended   chan bool
 }
 
-// The words that MONITOR shows for begin and end.
+// The texts of ECHO that MONITOR shows for begin and end.
 const (
 	beginWord = "the beginning"
 	endWord   = "the end"
 )
 
-// openMonitor begins to listen.
+// openMonitor starts to listen.
 func openMonitor(s *redisStore) (*monitor, error) {
 	conn, err := net.Dial("tcp", s.addr())
 	if err != nil {
@@ -71,7 +71,7 @@ func openMonitor(s *redisStore) (*monitor, error) {
 	return m, nil
 }
 
-// listen ends with the last word, or with the connection.
+// listen counts commands until the end text, or until the connection ends.
 func (m *monitor) listen(lines *bufio.Scanner) {
 	begun := false
 	for lines.Scan() {
@@ -93,7 +93,7 @@ func (m *monitor) begin() error {
 	return err
 }
 
-// end returns when all that came before it is counted.
+// end returns when all commands before it are counted.
 func (m *monitor) end() error {
 	if _, err := m.server.server.Do("ECHO", endWord); err != nil {
 		return err
@@ -107,8 +107,8 @@ func (m *monitor) end() error {
 
 func (m *monitor) close() { _ = m.conn.Close() }
 
-// count adds the commands of n operations to a sample, which f does between the
-// marks. Nothing is added where the trial does not count them.
+// count adds to a sample the commands of n operations, which f does between the marks. It adds
+// nothing if the trial does not count commands.
 func (t *trial) count(s sample, f func(marks) (n int64, err error)) error {
 	server, ok := t.store.(*redisStore)
 	if !ok || !t.counts {

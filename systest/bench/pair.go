@@ -18,7 +18,7 @@ import (
 type placement int
 
 const (
-	anyCore placement = iota // where the system puts them
+	anyCore placement = iota // wherever the system puts them
 	splitCores
 	sharedCore
 )
@@ -41,7 +41,7 @@ func (p placement) apply(server int) (undo func(), err error) {
 		undoServer()
 		return nil, err
 	}
-	before := runtime.GOMAXPROCS(1) // as where a program has one core from the start
+	before := runtime.GOMAXPROCS(1) // as if the program had one core from the start
 	return func() {
 		runtime.GOMAXPROCS(before)
 		undoOwn()
@@ -49,8 +49,8 @@ func (p placement) apply(server int) (undo func(), err error) {
 	}, nil
 }
 
-// split returns the workload with server and client on cores of their own: each reply has
-// to wake the other core, which takes most of the time of a hand-off.
+// split returns the workload with server and client on cores of their own: each reply must wake
+// the other core, which takes most of the time of a hand-off.
 func (w workload) split() workload {
 	run := w.run
 	w.name += "-split"
@@ -100,7 +100,7 @@ func oneByOne(ctx context.Context, t *trial, client peer.Client) (sample, error)
 	if err := pairsFor(ctx, client, t.name, t.warmUp(), nil); err != nil {
 		return nil, err
 	}
-	took := make([]float64, 0, 1<<18) // it must not grow while allocations are counted
+	took := make([]float64, 0, 1<<18) // large enough not to grow while allocations are counted
 	m, err := measure(t.store)
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func oneByOne(ctx context.Context, t *trial, client peer.Client) (sample, error)
 	return s, nil
 }
 
-// pairsFor makes pairs for some time, and tells how long each took.
+// pairsFor makes pairs for some time, and reports to tell how long each took.
 func pairsFor(ctx context.Context, client peer.Client, name string, length time.Duration, tell func(time.Duration)) error {
 	now := time.Now()
 	for end := now.Add(length); now.Before(end); {
@@ -151,7 +151,7 @@ func pair(ctx context.Context, client peer.Client, name string) error {
 	return nil
 }
 
-// counted is how many pairs are made to count their commands.
+// counted is the number of pairs whose commands are counted.
 const counted = 200
 
 // countPairs makes pairs between the marks.
@@ -167,7 +167,7 @@ func countPairs(ctx context.Context, client peer.Client, name string, m marks) (
 	return counted, m.end()
 }
 
-// throughput is many goroutines, each with a name of its own.
+// throughput measures goroutines, each with a name of its own.
 func throughput(goroutines int) workload {
 	return workload{
 		name:  fmt.Sprintf("throughput-%d", goroutines),

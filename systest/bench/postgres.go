@@ -14,13 +14,13 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/bench/report"
 )
 
-// The peers on PostgreSQL that goals are about.
+// The peers on PostgreSQL that goals refer to.
 const (
 	ownPostgres = "holdfast postgres"
-	upserts     = "two upserts" // the least that is durable twice
+	upserts     = "two upserts" // the least that makes two durable changes
 )
 
-// A postgresStore is one PostgreSQL server that waits for its disk.
+// A postgresStore is one PostgreSQL server with fsync on.
 type postgresStore struct{ server *testsvc.Database }
 
 func startPostgres(l *life, settings ...string) *postgresStore {
@@ -34,10 +34,10 @@ func (s *postgresStore) pid() int     { return s.server.PID() }
 // clear does nothing: names are not used twice.
 func (s *postgresStore) clear() error { return nil }
 
-// scripts are none.
+// scripts returns zeros: PostgreSQL runs no scripts here.
 func (s *postgresStore) scripts() (scripts, error) { return scripts{}, nil }
 
-// cpu returns the time of the server's processes, also of those that have ended.
+// cpu returns the time of the server's processes, including those that have ended.
 func (s *postgresStore) cpu() (all time.Duration, err error) {
 	const tick = time.Second / 100
 	stats, err := filepath.Glob("/proc/[0-9]*/stat")
@@ -52,7 +52,7 @@ func (s *postgresStore) cpu() (all time.Duration, err error) {
 		ticks := fields[11:13] // user, system
 		switch strconv.Itoa(s.pid()) {
 		case pid:
-			ticks = fields[11:15] // with its children that have ended
+			ticks = fields[11:15] // including its ended children
 		case fields[1]:
 		default:
 			continue
@@ -65,7 +65,7 @@ func (s *postgresStore) cpu() (all time.Duration, err error) {
 	return all, err
 }
 
-// durable returns a workload for PostgreSQL with a disk.
+// durable returns the workload for PostgreSQL with fsync on.
 func durable(name string, w workload) workload {
 	w.name, w.title = "durable-"+name, w.title+", on a disk"
 	w.base = upserts
@@ -89,7 +89,8 @@ func durables() []workload {
 	}
 }
 
-// longer gives each of many workers several turns, although each turn waits for the disk.
+// longer returns a workload with longer samples, in which each worker has several turns although
+// each turn waits for the disk.
 func longer(w workload) workload {
 	w.least = 8 * time.Second
 	return w

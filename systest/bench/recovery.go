@@ -11,14 +11,14 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/bench/report"
 )
 
-// recoveryTTL is what a dead holder leaves its lock closed for, at most.
+// recoveryTTL is how long a dead holder's lock stays closed, at most.
 const recoveryTTL = 2 * time.Second
 
 // recoveryPatience is how long a waiter may wait for the lock of a dead holder.
 const recoveryPatience = 5 * recoveryTTL
 
-// recovery is a waiter, and a holder in another process that dies. keys is how
-// many other keys with an expiry the server has meanwhile.
+// recovery measures a waiter, and a holder in another process that dies. keys is the number of
+// other keys with an expiry on the server.
 func recovery(keys int) workload {
 	name, title := "recovery", "The holder is killed"
 	if keys > 0 {
@@ -82,8 +82,8 @@ func takeOver(ctx context.Context, t *trial, client peer.Client, name string) (s
 	return s, nil
 }
 
-// expiry returns when the key of a lock expires, if that can be known. It is too early by
-// the time in which the question travels, rather than too late.
+// expiry returns when the key of a lock expires, if that can be known. It may be too early by the
+// time that the request travels, but never too late.
 func (t *trial) expiry(name string) (at time.Time, known bool, err error) {
 	server, ok := t.store.(*redisStore)
 	if !ok || t.peer.Key == nil {

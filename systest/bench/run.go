@@ -17,8 +17,8 @@ import (
 // patience bounds the time of a trial, not counting the time that it measures.
 const patience = 2 * time.Minute
 
-// maxFailures is after how many rounds without a result a peer has no more turns
-// at a workload.
+// maxFailures is the number of rounds without a result after which a peer has no more turns at a
+// workload.
 const maxFailures = 2
 
 // A bench runs workloads.
@@ -36,12 +36,12 @@ type bench struct {
 type contest struct {
 	*bench
 	load     workload
-	able     []peer.Peer // those that can do it
-	failures []int       // of each
+	able     []peer.Peer // the peers with the needed abilities
+	failures []int       // of each peer
 	result   report.Workload
 }
 
-// measure runs a workload. What was measured before an error is returned, too.
+// measure runs a workload. With an error it returns the results so far.
 func (b *bench) measure(ctx context.Context, w workload) (report.Workload, error) {
 	c := &contest{bench: b, load: w}
 	c.result = report.Workload{Name: w.name, Title: w.title, Note: w.note, Base: w.base, Metrics: w.metrics}
@@ -63,7 +63,7 @@ func (b *bench) measure(ctx context.Context, w workload) (report.Workload, error
 	return c.result, nil
 }
 
-// groups returns who is measured side by side.
+// groups returns the groups of peers that are measured side by side.
 func (c *contest) groups() (groups [][]int) {
 	var best, defaults []int
 	for i, p := range c.able {
@@ -81,7 +81,7 @@ func (c *contest) groups() (groups [][]int) {
 	return groups
 }
 
-// trial returns a new one of a peer.
+// trial returns a new trial of a peer.
 func (c *contest) trial(p peer.Peer, s store, first bool) *trial {
 	c.trials++
 	return &trial{
@@ -90,12 +90,12 @@ func (c *contest) trial(p peer.Peer, s store, first bool) *trial {
 	}
 }
 
-// limit bounds what n rounds may take.
+// limit bounds the time of n rounds.
 func (c *contest) limit(ctx context.Context, n int) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, patience+time.Duration(n)*(max(c.length, c.load.least)+5*c.load.ttl))
 }
 
-// inTurns has rounds of one trial of each peer.
+// inTurns runs rounds with one trial of each peer.
 func (c *contest) inTurns(ctx context.Context) error {
 	for n := range c.rounds {
 		for i, p := range c.able {
@@ -113,7 +113,7 @@ func (c *contest) inTurns(ctx context.Context) error {
 	return nil
 }
 
-// turn is one trial.
+// turn runs one trial.
 func (c *contest) turn(ctx context.Context, p peer.Peer, first bool) (s sample, err error) {
 	store, err := c.stores.store(p.Store)
 	if err != nil {
@@ -129,8 +129,8 @@ func (c *contest) turn(ctx context.Context, p peer.Peer, first bool) (s sample, 
 	return s, err
 }
 
-// sideBySide has one trial of each peer of a group, all at the same time, with rounds
-// that begin together.
+// sideBySide runs one trial of each peer of a group, all at the same time, with rounds that begin
+// together.
 func (c *contest) sideBySide(ctx context.Context, group []int) error {
 	own := new(life)
 	defer own.end()
@@ -190,13 +190,13 @@ func (c *contest) each(group []int, f func(i int) error) []error {
 	return errs
 }
 
-// reason is the first line of an error, which has one for each goroutine.
+// reason returns the first line of an error, which may have a line for each goroutine.
 func reason(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	return line
 }
 
-// note keeps the samples of a peer in a round, and prints the progress.
+// note records the sample of a peer in a round, and prints the progress.
 func (c *contest) note(i, n int, s sample, err error, took time.Duration) {
 	row := &c.result.Peers[i]
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/bench/report"
 )
 
-// scales are workloads of sizes that few have, and that take long: they are done
-// with -scale, and nothing else is then.
+// scales returns the workloads of sizes that are rare and take long. They run only with -scale,
+// which runs no others.
 func scales() []workload {
 	all := []workload{
 		held(1_000_000, time.Minute, peer.Keeps|peer.Batches),
@@ -26,8 +26,8 @@ func scales() []workload {
 	return all
 }
 
-// queued is very many waiters for names that are held: they come, they wait, and
-// then each has the lock for a moment.
+// queued measures very many waiters for held names: they join, wait, and then each has the lock
+// for a moment.
 func queued(names, each int) workload {
 	n := names * each
 	return workload{
@@ -58,7 +58,7 @@ func queued(names, each int) workload {
 	}
 }
 
-// A multitude waits.
+// A multitude is the waiters of queued.
 type multitude struct {
 	*trial
 	server *redisStore
@@ -66,7 +66,7 @@ type multitude struct {
 	sample sample
 
 	holders []peer.Held
-	done    atomic.Int64 // had the lock
+	done    atomic.Int64 // number of waiters that had the lock
 	all     sync.WaitGroup
 	failed  atomic.Pointer[error]
 }
@@ -95,10 +95,10 @@ func (q *multitude) run(ctx context.Context, names int) error {
 	return q.pass(ctx)
 }
 
-// rush is how many come at the same time: more would only wait for the client.
+// rush is how many join at the same time: more would only wait for the client.
 const rush = 1000
 
-// join lets all come, and returns when each has requested a place.
+// join makes all waiters join, and returns when each has requested a place.
 func (q *multitude) join(ctx context.Context, client peer.Client) error {
 	m, err := measure(q.store)
 	if err != nil {
@@ -139,9 +139,9 @@ func (q *multitude) wait(ctx context.Context, client peer.Client, name string) {
 	q.done.Add(1)
 }
 
-// stay measures what it takes to wait.
+// stay measures the cost of waiting.
 func (q *multitude) stay(ctx context.Context) error {
-	sleep(ctx, q.ttl/2) // until refreshes have found their pace
+	sleep(ctx, q.ttl/2) // until refreshes are evenly spread
 	if err := q.server.forgetStats(); err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func (q *multitude) stay(ctx context.Context) error {
 	return err
 }
 
-// pass releases what is held, and lets all have their turn.
+// pass releases the held locks, and lets all waiters have their turn.
 func (q *multitude) pass(ctx context.Context) error {
 	m, err := measure(q.store)
 	if err != nil {
@@ -189,7 +189,7 @@ func (q *multitude) pass(ctx context.Context) error {
 	return err
 }
 
-// broken returns why it cannot go on, if it cannot.
+// broken returns why the measurement cannot go on, or nil.
 func (q *multitude) broken(ctx context.Context) error {
 	if err := q.failed.Load(); err != nil {
 		return *err

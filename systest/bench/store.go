@@ -10,16 +10,16 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/bench/peer"
 )
 
-// A store is a running server that peers lock in.
+// A store is a running server for the locks of peers.
 type store interface {
 	addr() string
 	pid() int
 	clear() error                // forgets all locks
-	cpu() (time.Duration, error) // that serving took until now
-	scripts() (scripts, error)   // until now; none where there are no scripts
+	cpu() (time.Duration, error) // of the server until now
+	scripts() (scripts, error)   // until now; zeros for servers without scripts
 }
 
-// Scripts are what a server has done in scripts.
+// scripts is the work of a server in scripts.
 type scripts struct {
 	calls   int64
 	took    time.Duration // altogether
@@ -55,7 +55,7 @@ func (s *redisStore) cpu() (time.Duration, error) {
 	return time.Duration(seconds * float64(time.Second)), nil
 }
 
-// forgetStats lets scripts begin anew, and makes the server keep the longest.
+// forgetStats resets the figures of scripts, and makes the server record the longest script.
 func (s *redisStore) forgetStats() error {
 	if _, err := s.server.Do("CONFIG", "SET", "latency-tracking-info-percentiles", "100"); err != nil {
 		return err
@@ -75,7 +75,7 @@ func (s *redisStore) scripts() (all scripts, err error) {
 		return all, err
 	}
 	for _, command := range []string{"eval", "evalsha"} {
-		text, _ := infoField(stats, "cmdstat_"+command) // without it there were none
+		text, _ := infoField(stats, "cmdstat_"+command) // without the field there were no scripts
 		all.calls += int64(infoPart(text, "calls"))
 		all.took += microseconds(infoPart(text, "usec"))
 		text, _ = infoField(latency, "latency_percentiles_usec_"+command)
@@ -96,8 +96,8 @@ func infoField(info, name string) (string, bool) {
 	return "", false
 }
 
-// infoPart returns a part of a field of INFO: of "calls=3,usec=12", calls is 3. What
-// is not there, or not a number, is 0.
+// infoPart returns a part of a field of INFO: of "calls=3,usec=12", calls is 3. It returns 0 if
+// the part is missing or not a number.
 func infoPart(text, name string) (v float64) {
 	for part := range strings.SplitSeq(text, ",") {
 		if key, value, _ := strings.Cut(part, "="); key == name {
@@ -120,7 +120,7 @@ func (s *redisStore) version() (name, version string) {
 	return "redis-server", v
 }
 
-// An inventory has the servers of the turns, each started when it is first needed.
+// An inventory has the servers for turns. It starts each when it is first needed.
 type inventory struct {
 	life    *life
 	running map[peer.Store]store

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/bench/report"
 )
 
-// strict is two clients that hand a name to and fro: each releases it when the other has
+// strict measures two clients that pass a lock to and fro: each releases it when the other has
 // waited for some time.
 func strict(age time.Duration) workload {
 	return workload{
@@ -65,15 +65,15 @@ func strict(age time.Duration) workload {
 	}
 }
 
-// Passing is a lock that two clients hand to and fro.
+// A passing is a lock that two clients pass to and fro.
 type passing struct {
 	name           string
-	age            time.Duration // of a wait when the holder releases the lock, at least
+	age            time.Duration // the least time of a wait when the holder releases the lock
 	holder, waiter peer.Client
 	held           peer.Held
 }
 
-// beginPassing lets the first of two clients have the lock.
+// beginPassing makes the first of two clients take the lock.
 func beginPassing(ctx context.Context, t *trial, age time.Duration) (p *passing, err error) {
 	p = &passing{name: t.name, age: age}
 	if p.holder, err = t.open(ctx); err != nil {
@@ -89,8 +89,8 @@ func beginPassing(ctx context.Context, t *trial, age time.Duration) (p *passing,
 	return p, err
 }
 
-// passFor hands the lock to and fro for some time, and returns how many milliseconds
-// each hand-off took.
+// passFor passes the lock to and fro for some time, and returns the milliseconds of each
+// hand-off.
 func (p *passing) passFor(ctx context.Context, length time.Duration) (took []float64, err error) {
 	for end := time.Now().Add(length); time.Now().Before(end); {
 		d, err := p.pass(ctx)
@@ -102,7 +102,7 @@ func (p *passing) passFor(ctx context.Context, length time.Duration) (took []flo
 	return took, nil
 }
 
-// pass hands the lock to the client that waits for it, and returns how long that took.
+// pass passes the lock to the waiting client, and returns how long that took.
 func (p *passing) pass(ctx context.Context) (time.Duration, error) {
 	type grant struct {
 		held peer.Held
@@ -114,7 +114,7 @@ func (p *passing) pass(ctx context.Context) (time.Duration, error) {
 		h, err := p.waiter.Wait(ctx, p.name)
 		granted <- grant{h, time.Now(), err}
 	}()
-	time.Sleep(p.age + rand.N(max(2*time.Millisecond, p.age/3))) // not in step with those who poll
+	time.Sleep(p.age + rand.N(max(2*time.Millisecond, p.age/3))) // not in step with polling peers
 	released := time.Now()
 	err := p.held.Release(ctx)
 	g := <-granted

@@ -13,50 +13,49 @@ import (
 // A workload is a task for peers. It has either run or begin.
 type workload struct {
 	name, title, note string
-	base              string // the peer that all are compared with
+	base              string // the peer that others are compared with
 	metrics           []report.Metric
 	needs             peer.Ability
 	ttl               time.Duration // zero: the peers' own
-	least             time.Duration // of a sample, whatever the flag -for
-	slow              bool          // it is not in the quick form
+	least             time.Duration // of a sample, even if -for is shorter
+	slow              bool          // not run with -quick
 	best              bool          // only for peers with their best settings
-	scale             bool          // it is done with -scale, and only then
+	scale             bool          // run with -scale only
 
-	// run is one trial. In each round the peers have theirs one after the other, on
-	// the same server.
+	// run runs one trial. In each round the peers have their trials one after the other, on the
+	// same server.
 	run func(ctx context.Context, t *trial) (sample, error)
 
-	// begin is for work that mostly waits: all peers do it at the same time, each with a
-	// server of its own, in one trial for all rounds. It returns a function that measures
-	// one round.
+	// begin is for work that mostly waits: all peers do it at the same time, each with a server
+	// of its own, in one trial for all rounds. It returns a function that measures one round.
 	begin func(ctx context.Context, t *trial) (round, error)
 
-	// apart gives peers with default settings rounds of their own: they may use so much
-	// that they would disturb the others.
+	// apart gives peers with default settings rounds of their own, because their load may disturb
+	// the others.
 	apart bool
 }
 
 // A round measures one sample.
 type round func(ctx context.Context) (sample, error)
 
-// A sample is what was measured once, by the names of the metrics.
+// A sample has the figures of one measurement, by the names of the metrics.
 type sample map[string]float64
 
 // A trial is a turn of a peer at a workload.
 type trial struct {
 	peer   peer.Peer
 	store  store
-	name   string        // of the lock, or how its name begins; no other trial has it
+	name   string        // name of the lock, or its beginning; unique to the trial
 	ttl    time.Duration // of the workload
-	length time.Duration // for which it goes on where it counts by time
-	counts bool          // it counts commands, too; once, because they are always the same
+	length time.Duration // of a measurement that counts by time
+	counts bool          // count commands, too; in one trial, because they are always the same
 	dir    string        // for files, until the benchmark ends
 
 	clients []peer.Client
 	crews   []*crew
 }
 
-// open returns a client of its own, which is closed after the trial.
+// open returns a new client, which is closed after the trial.
 func (t *trial) open(ctx context.Context) (peer.Client, error) {
 	c, err := t.peer.Open(ctx, t.store.addr(), t.ttl)
 	if err != nil {
@@ -66,7 +65,7 @@ func (t *trial) open(ctx context.Context) (peer.Client, error) {
 	return c, nil
 }
 
-// prepare tells the peer of a name, if it wants to know.
+// prepare prepares the peer for a name, if the peer needs that.
 func (t *trial) prepare(ctx context.Context, c peer.Client, name string) error {
 	if p, ok := c.(peer.Preparer); ok {
 		return p.Prepare(ctx, name)
@@ -82,7 +81,7 @@ func (t *trial) dismiss() {
 	t.crews = nil
 }
 
-// close closes all clients, ends all crews, and forgets what they have left.
+// close closes all clients, ends all crews, and clears the store.
 func (t *trial) close() (err error) {
 	t.dismiss()
 	for _, c := range t.clients {
@@ -96,20 +95,20 @@ func (t *trial) close() (err error) {
 	return err
 }
 
-// warmUp is how long a trial goes on before it is measured.
+// warmUp returns how long a trial runs before it is measured.
 func (t *trial) warmUp() time.Duration { return t.length / 5 }
 
-// works are for how long a lock is held before it is handed on.
+// works are the times for which a lock is held before it is handed on.
 var works = []time.Duration{0, time.Millisecond, 20 * time.Millisecond}
 
-// few are the numbers of goroutines that most programs have at work.
+// few are the numbers of concurrent goroutines in most programs.
 var few = []int{1, 4, 16}
 
-// ages are for how long a client has waited, at least, when a lock is handed to it: some
-// need a while until their watch is set up.
+// ages are the least times that a client has waited when a lock is handed to it: some peers need
+// a while to set up their watch.
 var ages = []time.Duration{5 * time.Millisecond, 50 * time.Millisecond, 500 * time.Millisecond}
 
-// workloads returns all of them, in the order of the report.
+// workloads returns all workloads except scales, in the order of the report.
 func workloads() (all []workload) {
 	all = append(all,
 		latency("latency-split", "One goroutine, server and client on cores of their own", splitCores),
@@ -138,10 +137,10 @@ func workloads() (all []workload) {
 	), durables()...)
 }
 
-// errIdle is a trial in which nothing was done.
+// errIdle is the error of a trial without operations.
 var errIdle = errors.New("nothing was done in time")
 
-// The metrics that several workloads have.
+// The metrics of several workloads.
 var (
 	perServer = report.Metric{Name: "server", Title: "server CPU", Unit: "µs", Better: report.Less}
 	perScript = report.Metric{Name: "script", Title: "elapsed in scripts", Unit: "µs", Better: report.Less}

@@ -15,10 +15,10 @@ import (
 const (
 	dataFile = "bench.json"
 	pageFile = "README.md"
-	whyFile  = "why.md" // written by a person: why figures fall short
+	whyFile  = "why.md" // written by a person: why goals are not met
 )
 
-// earlier returns the run that is in the directory for the report, or nil.
+// earlier returns the run in the directory of the report, or nil.
 func (c *config) earlier() (*report.Run, error) {
 	r, err := read(c.out)
 	if c.out == "" || errors.Is(err, fs.ErrNotExist) {
@@ -92,7 +92,7 @@ func (c *config) write(r *report.Run) error {
 	return err
 }
 
-// askWhy lists the goals that are not met, as why.md may begin.
+// askWhy lists the goals that are not met, as a start for why.md.
 func askWhy(to io.Writer, verdicts []report.Verdict, dir string) {
 	said := false
 	for _, v := range verdicts {

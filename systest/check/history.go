@@ -18,8 +18,8 @@ import (
 // An Op is one request of one client, as it goes into a History.
 type Op = lease.Op
 
-// A History holds the requests and replies of all clients of a run. The zero History is
-// empty and ready to use, by many goroutines.
+// A History has the requests and replies of all clients of a run. The zero History is empty and
+// ready for concurrent use.
 type History struct {
 	mu  sync.Mutex // guards ops
 	ops []Op
@@ -32,7 +32,7 @@ func (h *History) Note(o Op) {
 	h.ops = append(h.ops, o)
 }
 
-// During notes a fault that lasts while do runs. An empty name concerns all.
+// During notes a fault that lasts while do runs. If name is empty, the fault concerns all names.
 func (h *History) During(name string, do func()) {
 	o := Op{Name: name, Kind: lease.Fault, Call: Now()}
 	do()
@@ -40,15 +40,15 @@ func (h *History) During(name string, do func()) {
 	h.Note(o)
 }
 
-// Ops returns what was recorded so far.
+// Ops returns the operations recorded so far.
 func (h *History) Ops() []Op {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.ops)
 }
 
-// HandedOn returns how many leases were handed on in a cohort: acquires that were granted under
-// a lease ID that another caller had.
+// HandedOn returns how many leases were handed on in a cohort: acquires that were granted under a
+// lease ID that another caller had.
 func (h *History) HandedOn() (n int) {
 	first := map[string]int{}
 	for _, o := range h.Ops() {
@@ -65,12 +65,12 @@ func (h *History) HandedOn() (n int) {
 
 // A Verdict is a model's judgement of a history.
 type Verdict struct {
-	Ops       int // that were recorded
-	Checked   int // that had to be put into order
+	Ops       int // recorded operations
+	Checked   int // operations that had to be put into order
 	Unknown   int // without a known outcome
 	Grants    int
 	Held      int // requests that were refused because the name is held
-	HeldKnown int // of them, those for which somebody must be found
+	HeldKnown int // of Held, those for which a holder must be found
 	Names     int
 	Took      time.Duration
 	Illegal   []string // names with a history that no lock could have
@@ -126,8 +126,7 @@ func (h *History) Verdict(m lease.Model, limit time.Duration) Verdict {
 // decideWithin is how long the search may take for each name.
 const decideWithin = 30 * time.Second
 
-// Check fails t unless the history is known to be legal. What is not, is drawn
-// into a file.
+// Check fails t unless the history is known to be legal. It draws illegal histories into files.
 func (h *History) Check(t testing.TB, m lease.Model) Verdict {
 	t.Helper()
 	v := h.Verdict(m, decideWithin)
@@ -144,7 +143,7 @@ func (h *History) Check(t testing.TB, m lease.Model) Verdict {
 	return v
 }
 
-// show fails t and tells what can be known of an illegal history.
+// show fails t and reports the known facts about an illegal history.
 func (v Verdict) show(t testing.TB, name string) {
 	t.Helper()
 	_, info := porcupine.CheckOperationsVerbose(v.model, v.history[name], decideWithin)
@@ -155,8 +154,7 @@ func (v Verdict) show(t testing.TB, name string) {
 	t.Errorf("%s: no lock could have this history; it is drawn in %s (run with -artifacts to keep it)\n%s", name, path, v.excerpt(name, info))
 }
 
-// excerpt returns the operations around the point that the search could not
-// pass.
+// excerpt returns the operations around the point where the search failed.
 func (v Verdict) excerpt(name string, info porcupine.LinearizationInfo) string {
 	var longest []porcupine.Operation
 	for _, partial := range info.PartialLinearizationsOperations()[0] {
@@ -185,7 +183,7 @@ func (v Verdict) excerpt(name string, info porcupine.LinearizationInfo) string {
 	return b.String()
 }
 
-// opKey tells operations apart: a client does one thing at a time.
+// opKey returns a key that identifies an operation: a client does one thing at a time.
 func opKey(o porcupine.Operation) any {
 	return [4]any{o.ClientId, o.Call, o.Return, fmt.Sprint(o.Input)}
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/model/lease"
 )
 
-// A Line is the queue of a name at an instant: the lease IDs of the requests, in the
-// order of the store.
+// A Line is the queue of a name at one time: the lease IDs of the requests, in the order of the
+// store.
 type Line struct {
 	Name     string
 	LeaseIDs []string
@@ -32,11 +32,11 @@ func (t Turn) String() string {
 		t.First.Name, t.First.LeaseID, t.First.Client, t.First.Token, t.Second.LeaseID, t.Second.Client, t.Second.Token)
 }
 
-// InTurn reports whether they were served in the order in which they were queued.
+// InTurn reports whether the two were served in the order of the queue.
 func (t Turn) InTurn() bool { return t.First.Token < t.Second.Token }
 
-// Turns returns, of all who were seen in line, each two neighbours who were granted
-// the lock, once. Those between them, if there were any, went away.
+// Turns returns all pairs of neighbours in a line that were both granted the lock, each pair
+// once. Requests between them, if any, left the queue.
 func (h *History) Turns(lines []Line) (turns []Turn) {
 	granted := map[string]Op{}
 	for _, o := range h.Ops() {

@@ -1,5 +1,4 @@
-// Package check holds the verdicts of the fault tests on what clients and
-// resources saw.
+// Package check judges what clients and resources saw in the fault tests.
 package check
 
 import (
@@ -12,9 +11,9 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A Span is the time during which a worker took a lease for valid: from after
-// it was acquired until before it was released, or until it was lost. Instants
-// are nanoseconds of the wall clock, which all processes of a machine share.
+// A Span is a time during which a worker trusted a lease: from after it was acquired until before
+// it was released, or until it was lost. Times are nanoseconds of the wall clock, which all
+// processes of a machine share.
 type Span struct {
 	Name    string
 	LeaseID lockinfo.LeaseID
@@ -22,17 +21,17 @@ type Span struct {
 	Mode    lockinfo.Mode
 	Part    int   // a lease that was downgraded has two spans
 	Start   int64 // 0: the crew's last report, which is not a span
-	End     int64 // 0: the lease is held still
+	End     int64 // 0: the lease is still held
 
-	holder any // of Spans.Note
+	holder any // see Spans.Note
 }
 
-// Spans are what the workers of a run saw. The zero Spans is empty and ready to
-// use, by many goroutines.
+// Spans are the spans that the workers of a run saw. The zero Spans is empty and ready for
+// concurrent use.
 type Spans struct {
 	mu    sync.Mutex // guards the rest
 	spans map[spanKey]Span
-	dead  map[any]int64 // when a holder was killed
+	dead  map[any]int64 // the time at which a holder was killed
 }
 
 type spanKey struct {
@@ -41,8 +40,8 @@ type spanKey struct {
 	part  int
 }
 
-// Note records a span that the holder saw, or its end. The holder is any value
-// that tells one process from another.
+// Note records a span that the holder saw, or its end. holder is any value that identifies a
+// process.
 func (h *Spans) Note(holder any, s Span) {
 	if s.Start == 0 {
 		return
@@ -56,8 +55,7 @@ func (h *Spans) Note(holder any, s Span) {
 	h.spans[spanKey{s.LeaseID, s.Token, s.Part}] = s
 }
 
-// Died records that a holder is about to be killed: what it holds, it holds
-// until now.
+// Died records that a holder is about to be killed: it holds its leases until now.
 func (h *Spans) Died(holder any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -67,17 +65,17 @@ func (h *Spans) Died(holder any) {
 	h.dead[holder] = time.Now().UnixNano()
 }
 
-// A SpanVerdict is what Spans show.
+// A SpanVerdict is the judgement of Spans.
 type SpanVerdict struct {
 	Leases   int
 	Overlaps int           // spans that overlap an incompatible one
-	Longest  time.Duration // of them
-	Disorder int           // leases whose token is not greater than those before
-	Errors   []string      // one for each
+	Longest  time.Duration // longest of the overlaps
+	Disorder int           // leases whose token is not greater than earlier ones
+	Errors   []string      // one for each overlap and disorder
 }
 
-// Check fails t if two spans of a name overlap that must not, or if the tokens do not
-// grow. It logs how much it has seen.
+// Check fails t if incompatible spans of a name overlap, or if tokens do not grow. It logs the
+// numbers of leases and overlaps.
 func (h *Spans) Check(t testing.TB) (seen string) {
 	t.Helper()
 	v := h.Judge()
@@ -92,7 +90,7 @@ func (h *Spans) Check(t testing.TB) (seen string) {
 	return seen
 }
 
-// Judge is Check for those who have to expect errors.
+// Judge is Check for callers that expect errors.
 func (h *Spans) Judge() (v SpanVerdict) {
 	for name, spans := range h.names() {
 		v.Leases += len(spans)
@@ -102,7 +100,7 @@ func (h *Spans) Judge() (v SpanVerdict) {
 	return v
 }
 
-// names returns the spans of each name by their start.
+// names returns the spans of each name, ordered by their start.
 func (h *Spans) names() map[string][]Span {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -123,8 +121,8 @@ func (v *SpanVerdict) errorf(format string, args ...any) {
 	v.Errors = append(v.Errors, fmt.Sprintf(format, args...))
 }
 
-// compatible looks for spans that overlap incompatible ones. The spans belong to one name
-// and are ordered by their start.
+// compatible finds spans that overlap incompatible ones. The spans belong to one name and are
+// ordered by their start.
 func (v *SpanVerdict) compatible(name string, spans []Span) {
 	var live []Span
 	for _, s := range spans {
@@ -147,8 +145,8 @@ func (v *SpanVerdict) compatible(name string, spans []Span) {
 	}
 }
 
-// tokens looks for exclusive leases that have not a greater token than all that
-// began before them, or a later one not a greater one than they have.
+// tokens finds leases whose token is too small: an exclusive lease needs a greater token than all
+// that began before it, any lease a greater one than the exclusive leases that did.
 func (v *SpanVerdict) tokens(name string, spans []Span) {
 	var greatest, exclusive uint64
 	for _, s := range spans {

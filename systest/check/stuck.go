@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/model/lease"
 )
 
-// A Sight is a look at the store, on a way around every fault: at the instant
-// or after it, the name was held by the lease.
+// A Sight is an observation of the store over a connection without faults: at or after the given
+// time, the lease held the name.
 type Sight struct {
 	Name    string
 	LeaseID string
@@ -23,18 +23,17 @@ type Closing struct {
 	For time.Duration // since the lease's end
 }
 
-// Closed returns, for each lease that was seen after its end, the last observation of it,
-// the longest first: stuck are those whose holder knows that the lease has ended, or
-// whose end in the store has passed; abandoned are those whose caller stopped without a
-// lease and has not been able to cancel it yet.
+// Closed returns the last observation of each lease that was seen after its end, the longest time
+// first. A lease is stuck if its holder knows that it has ended, or if its end in the store has
+// passed. It is abandoned if its caller stopped without a lease and has not been able to cancel
+// it yet.
 //
-// The end is the return of the reply to a release or a cancel. Without one it is as late
-// as the store may end the lease by itself: its TTL after the return of the last request
-// to take or lengthen it. A request without a reply may still be under way for as long as
-// requests linger, and then wait for its turn. For an abandoned lease it is the instant
-// at which the caller stopped.
+// The end is the return of a release or cancel with a reply. Without one it is the latest time at
+// which the store may end the lease by itself: its TTL after the return of the last request to
+// take or extend it. A request without a reply may still be under way for linger, and then wait
+// for its turn. For an abandoned lease the end is the time at which the caller stopped.
 //
-// Leases that no client knows of are strangers.
+// strangers counts observations of leases that no client knows.
 func (h *History) Closed(sights []Sight, linger time.Duration) (stuck, abandoned []Closing, strangers int) {
 	ends := leaseEnds(h.Ops(), int64(linger))
 	lastStuck, lastAbandoned := map[string]Closing{}, map[string]Closing{}
@@ -58,10 +57,10 @@ func longestFirst(last map[string]Closing) []Closing {
 
 // A leaseEnd is when a lease has ended, and why.
 type leaseEnd struct {
-	over   int64 // at the latest, as its holder knows
-	gaveUp int64 // when a caller without the lease ended its requests; 0 if it got it
+	over   int64 // the latest end, as its holder knows
+	gaveUp int64 // when a caller without the lease ended its requests; 0 if it got the lease
 	told   bool
-	turn   uint64 // token of the last turn in its cohort: what an earlier one does ends nothing
+	turn   uint64 // token of the last turn in its cohort: requests of earlier turns end nothing
 }
 
 func leaseEnds(ops []Op, linger int64) map[string]leaseEnd {
@@ -77,9 +76,9 @@ func leaseEnds(ops []Op, linger int64) map[string]leaseEnd {
 			if end.told && (o.Outcome == lease.Held || o.Outcome == lease.Cancelled || o.Outcome == lease.Failed) {
 				break
 			}
-			end.told, end.turn = false, max(end.turn, o.Token) // somebody wants it again
+			end.told, end.turn = false, max(end.turn, o.Token) // it is requested again
 			end.gaveUp, end.over = 0, o.Return+int64(o.TTL)
-			if o.Outcome == lease.Unknown { // it may have a place, and get the lock at its end
+			if o.Outcome == lease.Unknown { // the request may have a place, and get the lock at its end
 				end.gaveUp, end.over = o.Return, o.Return+linger+2*int64(o.TTL)
 			}
 		case lease.Extend:

@@ -14,24 +14,24 @@ type Write struct {
 	Accepted bool
 }
 
-// Writes is the log of the resources of a run, in their own order. The zero
-// Writes is empty and ready to use, by many goroutines.
+// Writes is the log of the resources of a run, in the order of each resource. The zero Writes is
+// empty and ready for concurrent use.
 type Writes struct {
 	mu  sync.Mutex // guards log
 	log []Write
 }
 
-// Note records what a resource decided. Accepted writes of one resource must be
-// noted in the order in which it accepted them.
+// Note records the decision of a resource. Accepted writes of one resource must be noted in the
+// order in which it accepted them.
 func (w *Writes) Note(e Write) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.log = append(w.log, e)
 }
 
-// Faults returns how many claims were accepted and refused, and what is wrong with that:
-// accepted tokens never go down, and are equal only if they belong to the same lease; and
-// each refusal has a reason.
+// Faults returns how many claims were accepted and refused, and the errors in that: accepted
+// tokens must never decrease, and may be equal only for the same lease, and each refusal must
+// have a reason.
 func (w *Writes) Faults() (accepted, refused int, faults []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -24,9 +24,8 @@ type Clocks struct {
 	dir string // has a file for each process
 }
 
-// NewClocks makes the clocks of all servers that the test starts from now on
-// ones that can be stepped and slewed. It needs a C compiler, and a test that does not run
-// in parallel with others.
+// NewClocks gives all servers that the test starts from now on clocks that can be stepped and
+// slewed. It needs a C compiler, and a test that does not run in parallel with others.
 func NewClocks(t *testing.T) *Clocks {
 	t.Helper()
 	dir := t.TempDir()
@@ -42,15 +41,15 @@ func NewClocks(t *testing.T) *Clocks {
 	return &Clocks{t, dir}
 }
 
-// Step makes the clock of a server's process wrong by so much, at once. A
-// process begins with the right time.
+// Step steps the clock of a server's process: its error is by from now on. A process begins with
+// the right time.
 func (c *Clocks) Step(pid int, by time.Duration) {
 	c.t.Helper()
 	c.write(pid, 0, by.Microseconds())
 }
 
-// Slew makes the clock of a server's process run at a rate from now on. It is for a
-// clock that has not been slewed before.
+// Slew makes the clock of a server's process run at the given rate from now on. The clock must
+// not have been slewed before.
 func (c *Clocks) Slew(pid int, rate float64) {
 	c.t.Helper()
 	c.write(pid, 2, time.Now().UnixMicro())
@@ -65,8 +64,7 @@ func (c *Clocks) write(pid, at int, number int64) {
 		c.t.Fatalf("the process has no clock of its own: %v", err)
 	}
 	defer file.Close()
-	// One write of a word that the process has mapped: it sees all of it or
-	// nothing.
+	// One write of a word that the process has mapped: the process sees all of it or nothing.
 	if _, err := file.WriteAt(binary.NativeEndian.AppendUint64(nil, uint64(number)), int64(8*at)); err != nil {
 		c.t.Fatal(err)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/hook"
 )
 
-// A Severed is an engine that can be cut off from its store for good, as if its process
-// died: only its client notices. Requests that only read the store still get replies.
+// A Severed is an engine that can be cut off from its store for good, as if its process had died.
+// Only its client notices. Requests that only read the store still get replies.
 type Severed struct {
 	hook.Engine
 	off atomic.Bool

@@ -6,20 +6,20 @@
 //	cd systest && go test -tags faults ./faults -changed HEAD~1    # of changed packages
 //	cd systest && go test ./faults -v -run TestList                # a list in Markdown
 //
-// The faults of a package are diffs in its folder testdata/faults, a file of them for
-// each source file. Lines before a diff describe the fault:
+// The faults of a package are diffs in its folder testdata/faults, in one file for each
+// source file. Lines before a diff describe the fault:
 //
 //	fault: its-name                       unique, lower case
 //	breaks: What is wrong, in one sentence.
 //	invariant: I4                         of ARCHITECTURE.md; optional
 //	found by: TestName                    a test of the same package
 //	found by: systest/net TestName/sub    a test of another package
-//	may hang                              the symptom is that something never ends
+//	may hang                              the symptom is a hang
 //	panics: TEXT                          the symptom is a panic that begins like this
 //
 // The code of the lines that begin with ' ' or '-' must occur in the file exactly once.
-// Line numbers are not read; indentation, comments and empty lines only where several
-// places have the same code. So a new comment changes no diff.
+// Line numbers are ignored. Indentation, comments and empty lines count only if several
+// places have the same code, so a new comment changes no diff.
 //
 // A fault never enters the tree: the go command builds the tests with an overlay. Without
 // the build tag the tests only check that each fault still fits the product.

@@ -18,7 +18,7 @@ type Fault struct {
 	File      string // below the root of the repository
 	Old, New  string // whole lines; the code of Old occurs in the file exactly once
 	FoundBy   []Finder
-	Hang      bool   // a test that runs into its time limit has found it
+	Hang      bool   // a test that exceeds its time limit has found it
 	Crash     string // a panic that begins with this text has found it
 
 	diff string // the file that describes it

@@ -13,7 +13,7 @@ const (
 	failed
 	hung
 	crashed // by a panic
-	unclear // it was not run, or something else went wrong
+	unclear // the test was not run, or something else went wrong
 )
 
 func (v verdict) String() string {

@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	// A finder's limit is long compared to every test; with Hang the whole limit passes,
-	// and the finders are tests in virtual time.
+	// finderLimit is long compared to every test. With Hang the whole limit passes, so hangLimit
+	// is short; its finders are tests in virtual time.
 	finderLimit = 2 * time.Minute
 	hangLimit   = 15 * time.Second
 )
 
-// overlay writes the faulty file into dir, and returns the file that tells the
-// go command to read it in place of the one below root.
+// overlay writes the faulty file into dir. It returns a file that tells the go command to read
+// the faulty file in place of the one below root.
 func (f Fault) overlay(root, dir string) (string, error) {
 	text, err := f.apply(root)
 	if err != nil {
@@ -40,11 +40,11 @@ func (f Fault) overlay(root, dir string) (string, error) {
 	return list, os.WriteFile(list, data, 0o644)
 }
 
-// build compiles the tests of a package below root, with an overlay unless that
-// is "", and returns the binary, which it puts into dir.
+// build compiles the tests of a package below root into a binary in dir, which it returns.
+// overlay may be "".
 func build(root, pkg, overlay, dir string) (string, error) {
 	binary := filepath.Join(dir, strings.ReplaceAll(pkg, "/", "_")+".test")
-	cmd := exec.Command("go", "test", "-c", "-tags", "web", "-o", binary, "-overlay", overlay, ".") // web: of systest/webtest
+	cmd := exec.Command("go", "test", "-c", "-tags", "web", "-o", binary, "-overlay", overlay, ".") // web: for systest/webtest
 	cmd.Dir = filepath.Join(root, pkg)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("the tests of %s do not compile: %w\n%s", pkg, err, out)
@@ -52,8 +52,8 @@ func build(root, pkg, overlay, dir string) (string, error) {
 	return binary, nil
 }
 
-// run runs one test of a binary as the go command would. Tests that build a
-// program build it with the overlay, too.
+// run runs one test of a binary as the go command would. A test that builds a program uses the
+// overlay for that, too.
 func (f Finder) run(binary, root, overlay string, limit time.Duration) (v verdict, output string) {
 	cmd := exec.Command(binary, "-test.v", "-test.count=1", "-test.timeout="+limit.String(), "-test.run="+f.pattern())
 	cmd.Dir = filepath.Join(root, f.Dir)
@@ -65,7 +65,7 @@ func (f Finder) run(binary, root, overlay string, limit time.Duration) (v verdic
 	return f.judge(string(out), err), string(out)
 }
 
-// pattern returns what selects the test alone.
+// pattern returns the pattern that selects only this test.
 func (f Finder) pattern() string {
 	parts := strings.Split(f.Test, "/")
 	for i, part := range parts {

@@ -1,4 +1,3 @@
-// Package minitest tests which parts of holdfast work on miniredis, a Redis in Go for
-// tests, so that programs that are tested on it know the worth of their tests.
-// docs/testing.md lists them.
+// Package minitest tests which parts of holdfast work on miniredis, a Redis in Go for tests.
+// docs/testing.md lists these parts, for programs that are tested on miniredis.
 package minitest

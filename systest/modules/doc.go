@@ -1,4 +1,4 @@
-// Package modules tests what a program that uses holdfast downloads and links: it packs
-// the modules as a release would, and builds small programs from the packages alone,
-// without the workspace.
+// Package modules tests which modules and packages a program that uses holdfast downloads and
+// links. It packs the modules as a release does, and builds small programs from these modules
+// alone, without the workspace.
 package modules

@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Cut loses all between two hosts, both ways.
+// Cut loses all packets between two hosts, both ways.
 func (w *Wire) Cut(a, b *Host) {
 	w.OneWay(a, b)
 	w.OneWay(b, a)
 }
 
-// OneWay loses what one host sends to another. The way back stays.
+// OneWay loses the packets from one host to another. The other direction stays.
 func (w *Wire) OneWay(from, to *Host) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -27,16 +27,16 @@ func (w *Wire) Split(side, other []*Host) {
 	}
 }
 
-// Port loses what goes to a port of a host, and what comes from it.
+// Port loses the packets to and from a port of a host.
 func (w *Wire) Port(h *Host, port uint16) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ports[netip.AddrPortFrom(h.Addr, port)] = true
 }
 
-// Forget loses what belongs to the TCP connections that two hosts have now, for
-// good, as a firewall does that has lost its state. Both ends are left with half
-// open connections; new ones can be made.
+// Forget loses all further packets of the current TCP connections between two hosts, as a
+// firewall does that has lost its state. Both ends are left with half-open connections. New
+// connections work.
 func (w *Wire) Forget(a, b *Host) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -47,8 +47,8 @@ func (w *Wire) Forget(a, b *Host) {
 	}
 }
 
-// Heal ends all cuts, and makes every link a good one. Connections that were
-// forgotten stay so, and hosts that have vanished do not come back.
+// Heal ends all cuts, and makes every link good. Forgotten connections stay forgotten, and hosts
+// that have vanished do not come back.
 func (w *Wire) Heal() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -59,16 +59,15 @@ func (w *Wire) Heal() {
 	}
 }
 
-// leave makes a host vanish from the wire: nothing reaches it, nothing comes from it any
-// more, and no host is notified.
+// leave makes a host vanish from the wire, without notice: no packet reaches it or comes from it.
 func (w *Wire) leave(h *Host) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	h.gone = true
 }
 
-// A Link is how good the way between two hosts is, the same in both directions.
-// Its methods change one property of it, and return the link.
+// A Link is the quality of the connection between two hosts, the same in both directions. Each
+// method sets one property and returns the link.
 type Link struct {
 	wire    *Wire
 	quality // guarded by wire.mu
@@ -87,7 +86,7 @@ func (w *Wire) Link(a, b *Host) *Link {
 	return w.link(a, b)
 }
 
-// link is Link for those who hold mu.
+// link is Link for callers that hold mu.
 func (w *Wire) link(a, b *Host) *Link {
 	if b.Addr.Less(a.Addr) {
 		a, b = b, a
@@ -116,8 +115,8 @@ func (l *Link) Copies(p float64) *Link {
 	return l.set(func(q *quality) { q.copies = p })
 }
 
-// MTU loses packets of more bytes than that, without a word: the hosts go on
-// taking the link for one that carries 1500. 0 loses none.
+// MTU silently loses packets of more bytes than that: the hosts still believe that the link
+// carries 1500. 0 loses none.
 func (l *Link) MTU(bytes int) *Link {
 	return l.set(func(q *quality) { q.mtu = bytes })
 }

@@ -14,22 +14,22 @@ import (
 	"unsafe"
 )
 
-// mtu is the MTU of the devices, as of an Ethernet.
+// mtu is the MTU of the devices, that of Ethernet.
 const mtu = 1500
 
-// endWithin bounds how long killed processes may take to be gone.
+// endWithin bounds how long killed processes may take to end.
 const endWithin = 20 * time.Second
 
-// A machine is a network namespace, and the thread that keeps it. The
-// namespace has no name: it ends with the last thread and process in it.
+// A machine is a network namespace, with the thread that keeps it. The namespace has no name: it
+// ends with the last thread and process in it.
 type machine struct {
 	work chan func() // for the thread in the namespace
 	tun  *os.File
 	net  string // the namespace, as the links in /proc name it
 }
 
-// newMachine makes a namespace with a device that has the address, and hands
-// what is sent there to send.
+// newMachine makes a namespace with a device that has the address. It passes each packet that the
+// namespace sends to send.
 func newMachine(address string, send func(packet []byte)) (*machine, error) {
 	m := &machine{work: make(chan func())}
 	failed := make(chan error, 1)
@@ -50,16 +50,15 @@ func newMachine(address string, send func(packet []byte)) (*machine, error) {
 	return m, nil
 }
 
-// live enters the namespace, reports whether that has failed, and works there until the
-// machine is closed.
+// live enters the namespace, reports the error of that or nil, and works there until the machine
+// is closed.
 func (m *machine) live(address string, failed chan<- error) {
-	// Never unlocked: the thread is of no use to others, and ends with this goroutine.
-	// Until then it is the parent of the processes that it started, and Linux kills them
-	// with it.
+	// The thread is never unlocked: it is of no use to others, and ends with this goroutine.
+	// Until then it is the parent of the processes that it started, which Linux kills with it.
 	runtime.LockOSThread()
 	if syscall.Gettid() == os.Getpid() {
-		// The main thread never ends, nor would its namespace. While this
-		// goroutine has it, another one gets another.
+		// The main thread never ends, nor would its namespace. While this goroutine occupies it,
+		// another goroutine runs on another thread.
 		defer runtime.UnlockOSThread()
 		ended := make(chan struct{})
 		go func() {
@@ -102,8 +101,8 @@ func (m *machine) enter(address string) (err error) {
 // device is the name of the device in each namespace.
 const device = "wire0"
 
-// openTUN makes a device in the namespace of the calling thread. It goes away
-// when it is closed.
+// openTUN makes a device in the namespace of the calling thread. The device ends when it is
+// closed.
 func openTUN() (*os.File, error) {
 	fd, err := syscall.Open("/dev/net/tun", syscall.O_RDWR|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -129,7 +128,7 @@ func openTUN() (*os.File, error) {
 	return os.NewFile(uintptr(fd), "/dev/net/tun"), nil
 }
 
-// do runs f on the thread that is in the namespace.
+// do runs f on the thread in the namespace.
 func (m *machine) do(f func()) {
 	done := make(chan struct{})
 	m.work <- func() {
@@ -139,7 +138,7 @@ func (m *machine) do(f func()) {
 	<-done
 }
 
-// kill kills all processes in the namespace, and returns when they are gone.
+// kill kills all processes in the namespace, and returns when they have ended.
 func (m *machine) kill() error {
 	for end := time.Now().Add(endWithin); ; time.Sleep(5 * time.Millisecond) {
 		inside, err := m.processes()
@@ -150,13 +149,13 @@ func (m *machine) kill() error {
 			return fmt.Errorf("processes %v do not end", inside)
 		}
 		for _, pid := range inside {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may be gone
+			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
 		}
 	}
 }
 
-// processes returns the running processes in the namespace. An ended process is in none,
-// even as a zombie.
+// processes returns the running processes in the namespace. An ended process, even a zombie, is
+// in none.
 func (m *machine) processes() (pids []int, err error) {
 	links, err := filepath.Glob("/proc/[0-9]*/ns/net")
 	if err != nil {
@@ -174,7 +173,7 @@ func (m *machine) processes() (pids []int, err error) {
 	return pids, nil
 }
 
-// close removes the machine and all that runs in it.
+// close removes the machine and all processes in it.
 func (m *machine) close() error {
 	err := m.kill()
 	close(m.work)

@@ -2,5 +2,5 @@
 
 package net
 
-// A machine is there on Linux only; elsewhere there is only the wire.
+// A machine exists on Linux only. On other systems there is only the wire.
 type machine struct{}

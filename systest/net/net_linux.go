@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A Net is hosts with a wire between them. It ends with its test: nothing of it
-// stays, neither processes nor namespaces nor devices.
+// A Net is a set of hosts with a wire between them. It ends with its test, with all its
+// processes, namespaces and devices.
 type Net struct {
 	*Wire
 	t testing.TB
@@ -25,7 +25,7 @@ func New(t testing.TB) *Net {
 	return &Net{Wire: NewWire(seed), t: t}
 }
 
-// Host adds a host. It fails the test where that is not allowed.
+// Host adds a host. It fails the test if it lacks the permissions.
 func (n *Net) Host(name string) *Host {
 	n.t.Helper()
 	var h *Host
@@ -56,7 +56,7 @@ func (n *Net) Hosts(names ...string) (hosts []*Host) {
 	return hosts
 }
 
-// Spawn starts a command on the host, which ends with it. The caller waits for the
+// Spawn starts a command on the host. The command ends with the host. The caller waits for the
 // command.
 func (h *Host) Spawn(cmd *exec.Cmd) (err error) {
 	if cmd.SysProcAttr == nil {
@@ -67,8 +67,8 @@ func (h *Host) Spawn(cmd *exec.Cmd) (err error) {
 	return err
 }
 
-// Vanish takes the host away as a power cut does: it is cut off from all others and its
-// processes are killed, without notice. It does not come back.
+// Vanish removes the host as a power cut does: it is cut off from all others and its processes
+// are killed, without notice. It does not come back.
 func (h *Host) Vanish() error {
 	h.wire.leave(h)
 	return h.machine.kill()
@@ -77,7 +77,7 @@ func (h *Host) Vanish() error {
 // Dial connects to a TCP or UDP address from this host. The connection may be
 // used by any goroutine.
 func (h *Host) Dial(ctx context.Context, network string, address netip.AddrPort) (conn stdnet.Conn, err error) {
-	// With an address in place of a name the socket is made on this thread.
+	// With an address, not a name, the socket is made on this thread.
 	h.machine.do(func() { conn, err = (&stdnet.Dialer{KeepAlive: -1}).DialContext(ctx, network, address.String()) })
 	return conn, err
 }

@@ -16,8 +16,8 @@ const (
 
 const leastHeader = 20 // of IPv4, in bytes; TCP's is as long
 
-// whole reports whether this is an IPv4 packet with a header. Others, such as
-// what hosts send to find IPv6 neighbours, are not carried.
+// whole reports whether p is an IPv4 packet with a header. The wire carries no others, such as
+// those that find IPv6 neighbours.
 func (p packet) whole() bool {
 	return len(p) >= leastHeader && p[0]>>4 == 4 && p.headerLen() >= leastHeader && len(p) >= p.headerLen()
 }
@@ -27,7 +27,7 @@ func (p packet) headerLen() int { return int(p[0]&0x0f) * 4 }
 func (p packet) from() netip.Addr { return netip.AddrFrom4([4]byte(p[12:16])) }
 func (p packet) to() netip.Addr   { return netip.AddrFrom4([4]byte(p[16:20])) }
 
-// ports returns the ports of TCP and UDP; 0 for packets without ports, such as a fragment
+// ports returns the ports of TCP and UDP, or 0 for packets without ports, such as a fragment
 // after the first.
 func (p packet) ports() (from, to uint16) {
 	above := p[p.headerLen():]
@@ -38,7 +38,7 @@ func (p packet) ports() (from, to uint16) {
 	return binary.BigEndian.Uint16(above), binary.BigEndian.Uint16(above[2:])
 }
 
-// opens reports whether this is the first packet of a TCP connection.
+// opens reports whether p is the first packet of a TCP connection.
 func (p packet) opens() bool {
 	const syn, ack = 0x02, 0x10
 	above := p[p.headerLen():]
@@ -48,7 +48,7 @@ func (p packet) opens() bool {
 // A flow is a TCP connection, the same for both directions.
 type flow struct{ low, high netip.AddrPort }
 
-// flow returns the connection that the packet belongs to, if it does to one.
+// flow returns the TCP connection of the packet, if it has one.
 func (p packet) flow() (f flow, ok bool) {
 	from, to := p.ports()
 	if p[9] != protoTCP || from == 0 {
@@ -61,7 +61,7 @@ func (p packet) flow() (f flow, ok bool) {
 	return f, true
 }
 
-// between reports whether the connection is one of two hosts.
+// between reports whether the connection is between two hosts.
 func (f flow) between(a, b netip.Addr) bool {
 	return f.low.Addr() == a && f.high.Addr() == b || f.low.Addr() == b && f.high.Addr() == a
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// patience bounds what is waited for on a loaded machine.
+// patience bounds waits on a loaded machine.
 const patience = 30 * time.Second
 
 // A Process runs on a host. It ends with the host.
@@ -17,7 +17,7 @@ type Process struct {
 	t      testing.TB
 	cmd    *exec.Cmd
 	output string        // file
-	done   chan struct{} // closed when it has ended and ended is set
+	done   chan struct{} // closed when the process has ended and ended is set
 	ended  time.Time
 }
 
@@ -32,7 +32,7 @@ func (h *Host) StartEnv(t testing.TB, env []string, program string, args ...stri
 	t.Helper()
 	p := &Process{t: t, cmd: exec.Command(program, args...), done: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), env...)
-	// A file and no pipe: the process may end before its children.
+	// A file, not a pipe: the process may end before its children.
 	out, err := os.CreateTemp(t.TempDir(), "output")
 	if err != nil {
 		t.Fatal(err)
@@ -73,8 +73,8 @@ func (p *Process) Output() string {
 // Signal sends the process a signal.
 func (p *Process) Signal(s os.Signal) { _ = p.cmd.Process.Signal(s) }
 
-// Wait waits for the end, and returns when it came, and the status as a shell
-// has it. It fails the test if it does not come.
+// Wait waits for the end of the process. It returns the time of the end, and the status as a
+// shell has it. It fails the test if the process does not end.
 func (p *Process) Wait(bound time.Duration) (ended time.Time, status int) {
 	p.t.Helper()
 	ended, status, ok := p.TryWait(bound)
@@ -84,7 +84,7 @@ func (p *Process) Wait(bound time.Duration) (ended time.Time, status int) {
 	return ended, status
 }
 
-// TryWait is Wait for every goroutine: it reports whether the end came.
+// TryWait is Wait for any goroutine: it reports whether the process has ended.
 func (p *Process) TryWait(bound time.Duration) (ended time.Time, status int, ok bool) {
 	select {
 	case <-p.done:

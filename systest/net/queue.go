@@ -5,12 +5,12 @@ import "time"
 // A delayed packet is under way.
 type delayed struct {
 	at     time.Time // when it arrives
-	order  int       // of those that arrive at the same time
+	order  int       // breaks ties of at
 	to     *Host
 	packet packet
 }
 
-// A queue is a heap of delayed packets, by when they arrive.
+// A queue is a heap of delayed packets by arrival time.
 type queue []delayed
 
 func (q queue) Len() int { return len(q) }

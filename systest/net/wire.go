@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// longestQueue is how many packets may be under way. What comes beyond that is
-// lost, as in a router whose buffers are full.
+// longestQueue is how many packets may be under way. Further packets are lost, as in a router
+// with full buffers.
 const longestQueue = 16384
 
-// A Wire carries IPv4 packets among hosts, with the faults that the test sets. New hosts
-// have links without faults to all others. Its methods may be called by many goroutines.
+// A Wire carries IPv4 packets among hosts, with the faults that the test sets. New hosts have
+// links without faults to all others. Its methods may be called concurrently.
 type Wire struct {
 	mu     sync.Mutex // guards the rest, and the state of Links
 	rand   *rand.Rand
@@ -31,8 +31,8 @@ type Wire struct {
 
 // Counts are the numbers of packets by their fate.
 type Counts struct {
-	Carried int // handed to the host that they were for, copies among them
-	Lost    int // by cuts, loss, a path that takes only smaller ones, or because the host has vanished
+	Carried int // delivered to their hosts, including copies
+	Lost    int // by cuts, loss, the MTU of a link, or because the host has vanished
 	Copied  int
 	Delayed int
 }
@@ -43,9 +43,9 @@ type Host struct {
 	Addr netip.Addr
 
 	wire    *Wire
-	deliver func(packet []byte) // must not keep it
+	deliver func(packet []byte) // must not keep the packet
 	gone    bool                // guarded by wire.mu
-	machine *machine            // nil where there is only a wire
+	machine *machine            // nil if there is only a wire
 }
 
 // IP returns the host's address as text.
@@ -84,7 +84,7 @@ func (w *Wire) Send(from *Host, raw []byte) {
 	defer w.mu.Unlock()
 	to := w.hosts[p.to()]
 	if to == nil || p.from() != from.Addr {
-		return // to no host: multicast, or an address outside
+		return // for no host: multicast, or an address outside the network
 	}
 	w.carry(p, from, to)
 }
@@ -114,12 +114,12 @@ func (w *Wire) carry(p packet, from, to *Host) {
 	}
 }
 
-// blocked reports whether a cut is in the way of a packet. The caller holds mu.
+// blocked reports whether a cut blocks a packet. The caller holds mu.
 func (w *Wire) blocked(p packet, from, to *Host) bool {
 	alive := true
 	if f, ok := p.flow(); ok {
 		if p.opens() {
-			w.flows[f] = true // perhaps the ports of an old one, again
+			w.flows[f] = true // perhaps with the ports of an old connection
 		} else if _, known := w.flows[f]; !known {
 			w.flows[f] = true
 		}
@@ -133,8 +133,8 @@ func (w *Wire) blocked(p packet, from, to *Host) bool {
 // chance is true with a probability. The caller holds mu.
 func (w *Wire) chance(p float64) bool { return p > 0 && w.rand.Float64() < p }
 
-// arrive hands a packet to its host, unless it has vanished meanwhile. The
-// caller holds mu.
+// arrive delivers a packet to its host, unless the host has vanished meanwhile. The caller holds
+// mu.
 func (w *Wire) arrive(p packet, to *Host) {
 	if to.gone {
 		w.counts.Lost++
@@ -144,7 +144,7 @@ func (w *Wire) arrive(p packet, to *Host) {
 	to.deliver(p)
 }
 
-// delay lets a packet arrive later. The caller holds mu.
+// delay queues a packet to arrive later. The caller holds mu.
 func (w *Wire) delay(p packet, to *Host, d time.Duration) {
 	if len(w.queue) == longestQueue {
 		w.counts.Lost++
@@ -158,7 +158,7 @@ func (w *Wire) delay(p packet, to *Host, d time.Duration) {
 	}
 }
 
-// wake sets the timer to when the next packet is to arrive. The caller holds mu.
+// wake sets the timer to the next arrival. The caller holds mu.
 func (w *Wire) wake() {
 	if len(w.queue) == 0 {
 		return
@@ -171,7 +171,7 @@ func (w *Wire) wake() {
 	w.timer.Reset(d)
 }
 
-// due lets packets arrive whose time has come.
+// due delivers the packets whose time has come.
 func (w *Wire) due() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -8,17 +8,17 @@ import (
 	"github.com/holdfast-locks/holdfast/quorumlock"
 )
 
-// A balanced is a client's view of a load balancer: two engines on the same members, on
-// hosts of their own. Each request goes to either, repeats under the same lease ID
-// included. Its tokens follow the first host's clock.
+// A balanced is an engine behind a load balancer: two engines on the same members, each on a host
+// of its own. Each request goes to either of them, including repeats under the same lease ID. Its
+// tokens follow the first host's clock.
 type balanced struct {
-	*quorumlock.Engine // the first
+	*quorumlock.Engine // the first engine
 	second             *quorumlock.Engine
-	other              func() bool // which of the two gets the request
-	ahead              uint64      // by how many microseconds the second host's clock is ahead of the first's; it wraps
+	other              func() bool // whether the second engine gets the request
+	ahead              uint64      // microseconds by which the second host's clock is ahead of the first's; it wraps
 }
 
-// there returns a token of the client's as the second engine counts.
+// there converts a token of the client to the second engine's clock.
 func (b *balanced) there(token uint64) uint64 {
 	if token == 0 {
 		return 0

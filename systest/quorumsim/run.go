@@ -23,7 +23,7 @@ const (
 
 var names = [2]string{"a", "b"}
 
-// A Result is what one run has shown.
+// A Result is the result of one run.
 type Result struct {
 	Seed       uint64
 	Violations []string
@@ -37,7 +37,7 @@ type run struct {
 	ctx     context.Context
 	members []*mem.Member
 	hosts   []*host // of the clients
-	others  []*host // of their second engines
+	others  []*host // of the clients' second engines
 	clients []*holdfast.Client
 	stop    time.Time
 	forgets bool // members lose their memory
@@ -45,7 +45,7 @@ type run struct {
 	mu      sync.Mutex // guards the rest
 	r       *rand.Rand
 	result  Result
-	highest map[string]uint64 // the greatest token of each name, by a clock that is right
+	highest map[string]uint64 // the greatest token of each name, by the correct clock
 	leases  map[string][]tenure
 }
 
@@ -53,10 +53,10 @@ type run struct {
 type tenure struct {
 	*holdfast.Lease
 	host  int
-	token uint64 // by a clock that is right
+	token uint64 // by the correct clock
 }
 
-// Run makes the run of a seed. It must be called in a bubble of testing/synctest.
+// Run runs the simulation of a seed. It must be called in a bubble of testing/synctest.
 func Run(ctx context.Context, seed uint64) Result {
 	s := &run{
 		ctx: ctx, r: rand.New(rand.NewPCG(seed, 1)), stop: time.Now().Add(faulty),
@@ -84,7 +84,7 @@ func (s *run) begin() {
 	var offs []time.Duration
 	for range 3 + 2*s.roll(2) {
 		m := mem.NewMember()
-		_ = m.Admit(s.ctx) // it is in memory
+		_ = m.Admit(s.ctx) // cannot fail in memory
 		s.members, offs = append(s.members, m), append(offs, s.skew(memberSkew))
 	}
 	for i := range 2 + s.roll(3) {
@@ -103,7 +103,7 @@ func (s *run) begin() {
 	}
 }
 
-// engine returns an engine on a host of its own, which is number i.
+// engine returns an engine on host i, a host of its own.
 func (s *run) engine(i int, offs []time.Duration) (*host, *quorumlock.Engine) {
 	h := &host{ahead: s.skew(clientSkew), r: rand.New(rand.NewPCG(s.result.Seed, uint64(i+2))), hits: map[fate]int{}}
 	var ways []driver.Member
@@ -117,7 +117,7 @@ func (s *run) engine(i int, offs []time.Duration) (*host, *quorumlock.Engine) {
 	return h, engine
 }
 
-// ahead returns what the tokens of a client lack.
+// ahead returns the difference between the correct clock's tokens and a client's.
 func (s *run) ahead(i int) uint64 { return uint64(s.hosts[i].ahead.Microseconds()) }
 
 func (s *run) roll(n int) int {
@@ -126,12 +126,12 @@ func (s *run) roll(n int) int {
 	return s.r.IntN(n)
 }
 
-// skew returns how far a clock is off; a third of them are right.
+// skew returns a random error of a clock, which is 0 for a third of them.
 func (s *run) skew(most time.Duration) time.Duration {
 	if s.roll(3) == 0 {
 		return 0
 	}
-	// Even microseconds, as tokens are: so all hosts see one token of a lease.
+	// It is even, as tokens are, so that all hosts see the same token of a lease.
 	return 2*time.Duration(s.roll(int(most.Microseconds())))*time.Microsecond - most
 }
 
@@ -188,11 +188,11 @@ func (s *run) turn(i int) {
 	time.Sleep(s.ms(1 + 400*(s.roll(4)/3) + 20*s.roll(2)))
 	ctx, cancel = context.WithTimeout(s.ctx, s.ms(200)+time.Second*time.Duration(s.roll(2)))
 	defer cancel()
-	_ = lease.Release(ctx) // where it fails it goes on in the background
+	_ = lease.Release(ctx) // if it fails, the client retries in the background
 }
 
-// minToken returns a token that a resource may have seen, by a clock that is
-// right: a little ahead, and at times far, but not where members forget.
+// minToken returns a token that a resource may have seen, by the correct clock: a little ahead of
+// it, and at times far ahead, unless members forget.
 func (s *run) minToken() uint64 {
 	lead := s.ms(800)
 	if !s.forgets && s.roll(10) == 0 {
@@ -201,8 +201,7 @@ func (s *run) minToken() uint64 {
 	return uint64(time.Now().Add(lead).UnixMicro())
 }
 
-// took checks a lease that was granted. before is the greatest token granted before its
-// request.
+// took checks a granted lease. before is the greatest token granted before its request.
 func (s *run) took(t tenure, before uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -231,7 +230,7 @@ func (s *run) violation(format string, args ...any) {
 	s.result.Violations = append(s.result.Violations, fmt.Sprintf(format, args...))
 }
 
-// end ends the faults and checks that all is as it should be.
+// end ends the faults and checks the final state.
 func (s *run) end() {
 	for _, h := range slices.Concat(s.hosts, s.others) {
 		h.mu.Lock()
@@ -246,7 +245,7 @@ func (s *run) end() {
 	if err == nil {
 		_ = lease.Release(s.ctx)
 	}
-	if err != nil || s.forgets { // a member that has forgotten all finds out now, and is in quarantine
+	if err != nil || s.forgets { // a member without its memory notices that now, and is in quarantine
 		time.Sleep(time.Minute)
 	}
 	for i, c := range s.clients {

@@ -8,9 +8,9 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// Skew returns m as a client sees it whose clock is ahead of m's by so much, to two
-// microseconds. The clock of the test is the same for both, so the tokens are moved
-// instead: the client's tokens are m's, less ahead.
+// Skew returns m as a client sees it whose clock is ahead of m's by ahead, to two microseconds.
+// Both use the clock of the test, so Skew moves the tokens instead: the client's tokens are m's,
+// less ahead.
 func Skew(m driver.Member, ahead time.Duration) driver.Member {
 	return &skewed{Member: m, ahead: uint64(ahead.Microseconds()) &^ 1}
 }
@@ -20,11 +20,10 @@ type skewed struct {
 	ahead uint64 // in microseconds, as a number that wraps; even, as tokens are
 }
 
-// Capabilities: a member that is off gets no other request.
+// Capabilities returns none: only requests of skewed's own methods can be converted.
 func (s *skewed) Capabilities() driver.Capabilities { return driver.Capabilities{} }
 
-// there returns a token of the client's as the member counts, and here the
-// reverse.
+// there converts a token of the client to the member's clock. here does the reverse.
 func (s *skewed) there(token uint64) uint64 {
 	if token == 0 {
 		return 0

@@ -11,18 +11,18 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// A host is where one client runs: its clock, and the network that it has.
+// A host runs one client, with a clock and a network of its own.
 type host struct {
 	ahead time.Duration // of its clock; constant
 
 	mu   sync.Mutex // guards the rest
 	r    *rand.Rand
 	blip blip
-	calm bool // nothing fails any more
+	calm bool // faults have ended
 	hits map[fate]int
 }
 
-// A blip is a moment at which requests fail.
+// A blip is a time in which requests fail.
 type blip struct {
 	from, until time.Time
 	fate        fate
@@ -44,11 +44,11 @@ type fate int
 
 const (
 	arrives fate = iota
-	reset        // it does not arrive, and its sender cannot know
-	refused      // it does not arrive, and its sender knows
-	muted        // it arrives, and its answer is lost
-	late         // its sender sees the connection reset, and the request arrives later
-	twice        // it arrives, and once more later
+	reset        // the request does not arrive, and its sender cannot know
+	refused      // the request does not arrive, and its sender knows
+	muted        // the request arrives, and its reply is lost
+	late         // the sender sees a reset connection, and the request arrives later
+	twice        // the request arrives, and once more later
 	fates
 )
 
@@ -88,19 +88,19 @@ func (h *host) fate(member int, o op) (f fate, there, back, after time.Duration)
 	return f, there, back, after
 }
 
-// between returns a random time of so many microseconds.
+// between returns a random time in microseconds between least and most.
 func (h *host) between(least, most int) time.Duration {
 	return time.Duration(least+h.r.IntN(most-least)) * time.Microsecond
 }
 
-// A way is one host's to one member.
+// A way is the connection of one host to one member.
 type way struct {
 	driver.Member
 	host   *host
 	number int
 }
 
-// newWay returns h's way to a member whose own clock is off.
+// newWay returns the connection of h to a member whose clock is wrong by off.
 func newWay(h *host, number int, m driver.Member, off time.Duration) driver.Member {
 	return Skew(&way{Member: m, host: h, number: number}, h.ahead-off)
 }
@@ -108,7 +108,7 @@ func newWay(h *host, number int, m driver.Member, off time.Duration) driver.Memb
 // over sends a request.
 func over[T any](ctx context.Context, w *way, o op, request func(context.Context) T, failed func(error) T) T {
 	f, there, back, after := w.host.fate(w.number, o)
-	lasting := context.WithoutCancel(ctx) // what is under way arrives
+	lasting := context.WithoutCancel(ctx) // a request under way arrives
 	again := func() {
 		time.Sleep(there + after)
 		request(lasting)

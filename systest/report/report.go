@@ -1,4 +1,4 @@
-// Package report collects what the fault tests measured.
+// Package report collects the results of the fault tests.
 package report
 
 import (
@@ -11,8 +11,8 @@ import (
 
 var file = flag.String("report", "", "file to which the fault tests append what they measured, as rows of a Markdown table")
 
-// Row adds a row to the report, and to the log of the test: what went wrong,
-// what must be so nevertheless, and what was seen.
+// Row adds a row to the report, and to the log of the test: the fault, the property that must
+// hold in spite of it, and the result.
 func Row(t testing.TB, fault, must, format string, args ...any) {
 	t.Helper()
 	saw := fmt.Sprintf(format, args...)

@@ -66,7 +66,7 @@ func hdel(k *keyspace, args []string) any {
 	return n
 }
 
-// remove deletes what is there of some names, and counts it.
+// remove deletes the names that exist, and counts them.
 func remove[V any](from map[string]V, names []string) (n int64) {
 	for _, name := range names {
 		if _, known := from[name]; known {
@@ -77,7 +77,7 @@ func remove[V any](from map[string]V, names []string) (n int64) {
 	return n
 }
 
-// hscan answers with all fields at once, which a server may do.
+// hscan replies with all fields at once, which a server may do.
 func hscan(k *keyspace, args []string) any {
 	if len(args) != 2 && (len(args) != 4 || !strings.EqualFold(args[2], "COUNT")) {
 		return errSyntax
@@ -225,7 +225,7 @@ func zrange(k *keyspace, args []string) any {
 	return found
 }
 
-// scored returns the members whose scores lie between two limits.
+// scored returns the members with scores between two limits.
 func scored(k *keyspace, args []string) ([]any, any) {
 	from, fromOpen := strings.CutPrefix(args[1], "(")
 	to, toOpen := strings.CutPrefix(args[2], "(")

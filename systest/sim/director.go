@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// What the director does to the whole. The first of them, below
-// harmlessFaults, take no promise away.
+// The faults that the director causes. Those below harmlessFaults void no guarantee.
 const (
 	faultCut = iota
 	faultPause
@@ -22,17 +21,17 @@ const (
 	harmlessFaults = faultRestartEmpty
 )
 
-// A director brings about the faults that concern a host or the server.
+// A director causes the faults of a host or of the server.
 type director struct {
 	plan   plan
 	net    *network
 	oracle *oracle
 	hosts  []*host
 	rand   *rand.Rand
-	killed map[*host]context.CancelFunc // to be called when a host dies
+	killed map[*host]context.CancelFunc // called when a host dies
 }
 
-// run goes on for a time.
+// run causes faults for a time.
 func (d *director) run(span time.Duration) {
 	over := time.After(span)
 	if len(d.plan.faults) == 0 {
@@ -78,7 +77,7 @@ func (d *director) act(fault int) {
 		d.oracle.steps(span)
 	case faultDeadClient:
 		if h == d.hosts[0] || d.anyDead() {
-			return // somebody has to go on
+			return // some host has to go on
 		}
 		d.net.count("dead client", "%s dies", h.name)
 		d.net.mu.Lock()

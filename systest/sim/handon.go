@@ -25,9 +25,9 @@ func (r *run) peers(but *host) (others []peer) {
 	return others
 }
 
-// handOn leaves a lease, and has another host adopt it, which retries until it has an
-// answer. It returns the lease to release: the other host's, under which there was more
-// work, or else the old one, which has ended.
+// handOn leaves a lease, and has another host adopt it, which retries until it gets a reply. It
+// returns the lease to release: the other host's, after more work under it, or the old one if it
+// has ended.
 func (w *worker) handOn(l *holdfast.Lease) *holdfast.Lease {
 	w.leaves(l)
 	handle, err := l.Leave()

@@ -9,9 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// A history is what happened in one run. Its methods are safe for concurrent
-// use. The server's lock may be held when its lock is taken, never the other
-// way round.
+// A history records one run. Its methods are safe for concurrent use. Its lock may be taken with
+// the server's lock held, never the other way round.
 type history struct {
 	began time.Time
 
@@ -25,13 +24,13 @@ type history struct {
 	tenures  map[holdfast.LeaseID]*tenure
 	byName   map[string][]*tenure
 	askedBy  map[holdfast.LeaseID]*host // the host that requested a lease ID
-	waiting  map[string]int             // workers that wait for a name, on hosts that live
+	waiting  map[string]int             // number of workers that wait for a name, on living hosts
 	onces    map[string]*onceBook
 	accepted map[string][]write // by resource
 	counts   map[string]int
 }
 
-// An event is one line of the trace. It is written out only if it is printed.
+// An event is one line of the trace. It is formatted only if it is printed.
 type event struct {
 	at     time.Time
 	format string
@@ -42,13 +41,13 @@ type event struct {
 type tenure struct {
 	lease    *holdfast.Lease
 	holder   string
-	by       *host // whose client has the lease
-	left     bool  // for another host to adopt
+	by       *host // the host whose client has the lease
+	left     bool  // left for another host to adopt
 	mode     holdfast.Mode
-	from, to time.Time // to is zero while it lasts
+	from, to time.Time // to is zero while the tenure lasts
 }
 
-// A write is one that a resource has accepted.
+// A write is a write that a resource has accepted.
 type write struct {
 	token uint64
 	id    holdfast.LeaseID
@@ -73,7 +72,7 @@ func (h *history) noteLocked(format string, args ...any) {
 	h.events = append(h.events, event{time.Now(), format, args})
 }
 
-// violate records that something happened which must not.
+// violate records a violation.
 func (h *history) violate(format string, args ...any) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -98,7 +97,7 @@ const (
 	linesAfter  = 20
 )
 
-// trace returns what happened around the first violation.
+// trace returns the events around the first violation.
 func (h *history) trace() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -109,8 +108,7 @@ func (h *history) trace() string {
 	return b.String()
 }
 
-// taint records that two holders are allowed from now on. If lost is set, the store has lost
-// data.
+// taint records that two holders are allowed from now on. lost says that the store has lost data.
 func (h *history) taint(lost bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -132,14 +130,14 @@ func (h *history) count(what string) {
 	h.counts[what]++
 }
 
-// asks notes which host draws up requests for a lease ID.
+// asks notes which host makes requests for a lease ID.
 func (h *history) asks(id holdfast.LeaseID, by *host) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.askedBy[id] = by
 }
 
-// waits notes that a worker begins (1) or ceases (-1) to wait for a name.
+// waits notes that a worker starts (1) or stops (-1) waiting for a name.
 func (h *history) waits(name string, n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// What a command answers: int64, string, nil, []any, status or failure.
+// The replies of commands: int64, string, nil, []any, status or failure.
 type (
 	status  string // such as OK
 	failure string // an error: its code and its text
@@ -21,17 +21,16 @@ const (
 	errFloat     = failure("ERR value is not a valid float")
 )
 
-// A keyspace holds keys and their expiries. Its time moves by set only, so that nothing
-// expires in the middle of a script.
+// A keyspace has keys and their expiries. Its time changes only when clock is set, so that
+// nothing expires in the middle of a script.
 type keyspace struct {
 	data  map[string]*entry
 	clock int64 // microseconds since 1970
 }
 
-// An entry is the value of one key: exactly one of the first three fields is
-// in use, by kind.
+// An entry is the value of one key. Exactly one of text, hash and set is in use, by kind.
 type entry struct {
-	kind string // as the reply to TYPE
+	kind string // the reply to TYPE
 	text string
 	hash map[string]string
 	set  map[string]float64
@@ -63,7 +62,7 @@ func (k *keyspace) typed(key, kind string) (*entry, any) {
 	return e, nil
 }
 
-// made is typed, but makes the entry if there is none.
+// made is typed, but makes the entry if it is missing.
 func (k *keyspace) made(key, kind string) (*entry, any) {
 	e, wrong := k.typed(key, kind)
 	if e == nil && wrong == nil {
@@ -79,7 +78,7 @@ func (k *keyspace) made(key, kind string) (*entry, any) {
 	return e, wrong
 }
 
-// drop removes a key that holds nothing any more.
+// drop removes a key with an empty value.
 func (k *keyspace) drop(key string) {
 	if e := k.data[key]; e != nil && e.kind != "string" && len(e.hash)+len(e.set) == 0 {
 		delete(k.data, key)
@@ -94,9 +93,9 @@ func (k *keyspace) keys() []string {
 	return slices.Sorted(maps.Keys(k.data))
 }
 
-// A command runs on its arguments.
+// A command is the implementation of one command.
 type command struct {
-	least int // arguments
+	least int // number of arguments
 	run   func(*keyspace, []string) any
 }
 
@@ -129,7 +128,7 @@ func get(k *keyspace, args []string) any {
 	return e.text
 }
 
-// mget has nothing for a key that holds something else than text.
+// mget returns nil for a key whose value is no string.
 func mget(k *keyspace, args []string) any {
 	all := make([]any, len(args))
 	for i, key := range args {
@@ -185,7 +184,7 @@ func getRange(k *keyspace, args []string) any {
 		return ""
 	}
 	if last < 0 && (first >= 0 || first <= last) {
-		last = max(last+len(e.text), 0) // Redis takes an end before the first byte for the first
+		last = max(last+len(e.text), 0) // Redis treats an end before the first byte as the first byte
 	}
 	first, last = span(first, last, len(e.text))
 	return e.text[first:last]
@@ -272,7 +271,7 @@ func pexpireAt(k *keyspace, args []string) any {
 	return k.expireAt(args[0], n)
 }
 
-// expireAt sets when a key ends; an end that has come deletes the key.
+// expireAt sets the expiry of a key. An expiry in the past deletes the key.
 func (k *keyspace) expireAt(key string, at int64) any {
 	e := k.find(key)
 	switch {
@@ -304,7 +303,7 @@ func flush(k *keyspace, _ []string) any {
 	return status("OK")
 }
 
-// scan answers with all keys at once, which a server may do.
+// scan replies with all keys at once, which a server may do.
 func scan(k *keyspace, args []string) any {
 	pattern := "*"
 	for i := 1; i+1 < len(args); i += 2 {

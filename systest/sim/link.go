@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// A link is a connection as the client sees it. What goes through it arrives
-// in order, late or never, and after something that was lost nothing arrives.
+// A link is a connection, as the client sees it. Data arrive in order, late or never, and nothing
+// arrives after data that were lost.
 type link struct {
 	host     *host
 	id       int
@@ -23,12 +23,12 @@ type link struct {
 
 	mu       sync.Mutex    // guards the rest
 	chance   *rand.Rand    //
-	out      []byte        // written, and not a whole command yet
-	in       []byte        // arrived, and not read yet
-	err      error         // what reading and writing end with
-	wake     chan struct{} // closed when one of them changes
+	out      []byte        // written, but no whole command yet
+	in       []byte        // arrived, but not read yet
+	err      error         // the error of later reads and writes
+	wake     chan struct{} // closed when in, err or deadline changes
 	deadline time.Time     // of reading
-	hung     bool          // nothing arrives any more
+	hung     bool          // nothing more arrives
 	answers  bool          // the replies arrive
 	delay    time.Duration // of the reply that is being sent
 }
@@ -37,7 +37,7 @@ var _ net.Conn = (*link)(nil)
 
 func (l *link) String() string { return l.host.name + "#" + strconv.Itoa(l.id) }
 
-// newLink is called with the network's lock.
+// newLink returns a link. The caller holds the network's lock.
 func newLink(h *host, id int) *link {
 	l := &link{host: h, id: id, chance: streamOf(h.net.seed, id), wake: make(chan struct{}), answers: true}
 	l.session = &session{send: l.reply}
@@ -49,7 +49,7 @@ func newLink(h *host, id int) *link {
 	return l
 }
 
-// Write sends the whole commands among what was written so far.
+// Write sends the complete commands among the bytes written so far.
 func (l *link) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,7 +71,7 @@ func (l *link) Write(b []byte) (int, error) {
 	}
 }
 
-// arrive is what the server's side does with a request.
+// arrive handles a request on the server's side.
 func (l *link) arrive(args []string, f fate) {
 	n := l.host.net
 	l.mu.Lock()
@@ -101,8 +101,8 @@ func (l *link) arrive(args []string, f fate) {
 	}
 }
 
-// carryOut lets the server carry out a request, perhaps twice, and answer the
-// first or the second time.
+// carryOut makes the server carry out a request, perhaps twice, and reply the first or the second
+// time.
 func (l *link) carryOut(args []string, twice, second bool) {
 	n, nobody := l.host.net, &session{send: func([]byte) {}}
 	switch {
@@ -119,7 +119,7 @@ func (l *link) carryOut(args []string, twice, second bool) {
 	n.count("twice", "%v: %s", l, brief(args))
 }
 
-// replay is what a proxy does that got no reply.
+// replay repeats a request, as a proxy does that got no reply.
 func (l *link) replay(args []string) {
 	n := l.host.net
 	if n.isDown() || n.serverWaits() > 0 {
@@ -129,7 +129,7 @@ func (l *link) replay(args []string) {
 	n.server.handle(&session{send: func([]byte) {}}, args)
 }
 
-// reply sends bytes to the client. It is called with the server's lock.
+// reply sends bytes to the client. The caller holds the server's lock.
 func (l *link) reply(b []byte) {
 	l.mu.Lock()
 	delay, dropped := l.delay, l.hung || !l.answers
@@ -151,7 +151,7 @@ func (l *link) deliver(b []byte) {
 	}
 }
 
-// hang loses all that comes after; with reset the client sees the connection reset.
+// hang loses everything from now on. With reset, the client sees a reset connection.
 func (l *link) hang(reset bool) {
 	l.mu.Lock()
 	l.hung = true
@@ -211,8 +211,8 @@ func (l *link) Read(b []byte) (int, error) {
 	}
 }
 
-// Close ends the link for the client. Requests under way arrive all the same,
-// half of the times, as they do from the buffers of a real connection.
+// Close ends the link for the client. Half of the time, requests under way still arrive, as from
+// the buffers of a real connection.
 func (l *link) Close() error {
 	l.mu.Lock()
 	open := l.err == nil
@@ -252,8 +252,8 @@ func (l *link) SetWriteDeadline(time.Time) error { return nil }
 func (l *link) LocalAddr() net.Addr  { return &net.TCPAddr{} }
 func (l *link) RemoteAddr() net.Addr { return &net.TCPAddr{} }
 
-// brief is a command for people: the script, by the beginning of its hash, and
-// the lease ID where it is easily found.
+// brief returns a command for people: the script, by the beginning of its hash, and the lease ID
+// if it is easily found.
 func brief(args []string) string {
 	words := []string{args[0]}
 	for _, arg := range args[1:] {

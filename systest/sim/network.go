@@ -19,17 +19,17 @@ type network struct {
 
 	mu       sync.Mutex // guards the rest
 	odds     odds
-	paused   time.Time // until when the server does not run
-	down     time.Time // until when there is no server
+	paused   time.Time // end of the server's pause
+	down     time.Time // time until which the server is down
 	links    map[*link]struct{}
 	lastLink int
 	injected map[string]int // faults, by kind
 }
 
-// odds are the chances of each message to meet a fault, out of 1.
+// odds are the probabilities of faults of a message.
 type odds struct {
-	lose    float64 // the connection loses the request and all that follows
-	mute    float64 // the same for the reply: the request is carried out
+	lose    float64 // the connection loses the request and everything after it
+	mute    float64 // the connection loses the reply and everything after it
 	replay  float64 // of a mute request: a proxy sends it again later
 	twice   float64 // the request is carried out twice at once
 	notice  float64 // a message of publish and subscribe is dropped
@@ -37,12 +37,12 @@ type odds struct {
 	slowest time.Duration
 }
 
-// A host is where a client runs.
+// A host runs one client.
 type host struct {
 	name string
 	net  *network
-	cut  time.Time // until when nothing goes in or out; guarded by net.mu
-	dead bool      // the same for ever
+	cut  time.Time // end of a time without traffic; guarded by net.mu
+	dead bool      // no more traffic at all
 }
 
 func newNetwork(server *server, seed uint64, note func(string, ...any)) *network {
@@ -63,8 +63,8 @@ const (
 	usual   = time.Millisecond
 )
 
-// waits returns how long nothing passes between a host and the server, or
-// false if it is for ever.
+// waits returns how long nothing passes between a host and the server, or false if nothing ever
+// will.
 func (h *host) waits() (time.Duration, bool) {
 	h.net.mu.Lock()
 	defer h.net.mu.Unlock()
@@ -122,8 +122,7 @@ func (n *network) crash(downFor time.Duration) {
 	}
 }
 
-// calm ends all faults except dead hosts, and connections that are broken without knowing
-// it.
+// calm ends all faults, except dead hosts and broken connections whose ends do not know it.
 func (n *network) calm(hosts []*host) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

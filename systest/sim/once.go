@@ -14,14 +14,14 @@ const onceRetention = time.Hour
 
 var errWork = errors.New("the work failed")
 
-// A onceBook is what happened under one do-once key.
+// A onceBook records the work under one do-once key.
 type onceBook struct {
-	effects map[uint64]bool // tokens of the runs that came to their end under a valid lease
+	effects map[uint64]bool // tokens of the runs whose work was finished
 	done    uint64          // token of the run that was reported as done
 	doneAt  time.Time
 }
 
-// once does work that is to be done once.
+// once does do-once work.
 func (w *worker) once() {
 	key := onceKey(w.rand.IntN(onceKeys))
 	o := &holdfast.OnceOptions{TTL: w.plan.ttl, Retention: onceRetention, Await: holdfast.Forever * time.Duration(w.rand.IntN(2))}
@@ -62,7 +62,7 @@ func (h *history) onceBookLocked(key string) *onceBook {
 	return b
 }
 
-// onceBegins: finished work may not begin again.
+// onceBegins checks that finished work does not begin again.
 func (h *history) onceBegins(key string, l *holdfast.Lease) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -78,7 +78,7 @@ func (h *history) onceWorked(key string, l *holdfast.Lease) {
 	h.onceBookLocked(key).effects[l.Token()] = true
 }
 
-// onceDone checks a result: there is one run that it comes from, and no other.
+// onceDone checks a result: it must come from a run, and no other run may have a result.
 func (h *history) onceDone(who, key string, r holdfast.OnceResult) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -12,21 +12,21 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// An oracle looks at the store after each script. It reads the keys in Go, on
-// its own, and knows what the scripts must never do with them.
+// An oracle checks the store after each script. It reads the keys with code of its own, in Go,
+// and knows what scripts must never do to them.
 type oracle struct {
 	*history
 	server   *server
-	offsetUp time.Duration // how far ahead the server's clock ever was
+	offsetUp time.Duration // greatest offset that the server's clock ever had
 	ledgers  map[string]*ledger
 	seen     map[holdfast.LeaseID]time.Time // when the store last had a lease
-	ended    map[holdfast.LeaseID]bool      // the store has confirmed the end
+	ended    map[holdfast.LeaseID]bool      // leases whose end the store has confirmed
 	rates    map[holdfast.LeaseID]rate      // of requests
 }
 
-// A ledger is what the oracle remembers of one name.
+// A ledger records the past of one name.
 type ledger struct {
-	granted map[holdfast.LeaseID]uint64      // every lease that there ever was
+	granted map[holdfast.LeaseID]uint64      // the token of every lease that ever was
 	queue   map[holdfast.LeaseID]storedPlace // after the last script
 	max     uint64                           // the greatest token since the store last lost data
 	maxAt   time.Time                        // when it was granted
@@ -38,7 +38,7 @@ type ledger struct {
 type view struct {
 	leases map[holdfast.LeaseID]storedLease
 	limit  int           // of permits; 0 if the leases are none
-	places []storedPlace // whether they are live or not
+	places []storedPlace // live or not
 }
 
 type storedLease struct {
@@ -66,10 +66,10 @@ func newOracle(h *history, s *server, names []string) *oracle {
 	return o
 }
 
-// companions returns the prefixes of a lock's other keys; see redislock.
+// companions returns the prefix of a lock's other keys; see redislock.
 func companions(name string) string { return "holdfast:{" + name + "}:" }
 
-// view reads the state of a name. It is called with the server's lock.
+// view reads the state of a name. The caller holds the server's lock.
 func (o *oracle) view(name string) view {
 	v := view{leases: map[holdfast.LeaseID]storedLease{}}
 	space, base := o.server.space, companions(name)
@@ -118,8 +118,7 @@ func (v *view) readLeases(space *keyspace, lock, holders, detail *entry) {
 	}
 }
 
-// look checks the names that a script was given. It is called with the
-// server's lock.
+// look checks the names in the keys of a script. The caller holds the server's lock.
 func (o *oracle) look(keys []string, reply any) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -140,12 +139,12 @@ func held(reply any) bool {
 	if len(items) != 7 || items[0] != int64(0) {
 		return false
 	}
-	_, named := items[2].(string) // the holder; a batch has numbers only
+	_, named := items[2].(string) // the holder; the reply to a batch has numbers only
 	return named
 }
 
-// checkLengthsLocked: no waiter waits for longer than the TTL of the holder or waiter
-// before it, even after the server's clock went back.
+// checkLengthsLocked checks that no waiter waits for longer than the TTL of the holder before it,
+// even after the server's clock went back.
 func (o *oracle) checkLengthsLocked(name string, v view) {
 	for id, l := range v.leases {
 		if left := l.ends - o.server.space.millis(); left > l.ttl {
@@ -161,14 +160,14 @@ func (o *oracle) checkLocked(name string, b *ledger, v view) {
 		used += l.permits
 		o.seen[id] = time.Now()
 		token, known := b.granted[id]
-		if !known || token != l.token { // known: it ended unseen by its client, which has retried
+		if !known || token != l.token { // known: it ended unnoticed by its client, which has retried
 			fresh = append(fresh, id)
 		}
 	}
 	if v.limit > 0 && used > v.limit {
 		o.violateLocked("the store has granted %d permits of %s, of %d", used, name, v.limit)
 	}
-	// One script may hand over to several: in the order of their tokens.
+	// One script may hand over to several clients, in the order of their tokens.
 	slices.SortFunc(fresh, func(x, y holdfast.LeaseID) int { return cmp.Compare(v.leases[x].token, v.leases[y].token) })
 	for _, id := range fresh {
 		o.grantedLocked(name, b, v, id)
@@ -180,13 +179,13 @@ func (o *oracle) checkLocked(name string, b *ledger, v view) {
 	}
 }
 
-// grantedLocked checks a lease that was not there before.
+// grantedLocked checks a new lease.
 func (o *oracle) grantedLocked(name string, b *ledger, v view, id holdfast.LeaseID) {
 	token, now := v.leases[id].token, time.Now()
 	o.counts["grants"]++
 	o.noteLocked("server: grants %s to lease %s, token %d", name, short(id), token)
-	// INVARIANT I2: over a loss of data only if the clock has come further
-	// than it was wrong.
+	// INVARIANT I2: tokens grow over a loss of data only if the clock has advanced by more than
+	// its error.
 	survives := now.Sub(b.oldAt) > o.offsetUp-o.server.offset+time.Millisecond
 	if token < b.max+driver.TokenRange || token < b.old+driver.TokenRange && survives {
 		o.violateLocked("token %d of %s, lease %s, is not above %d, and %d of %v before",
@@ -204,7 +203,7 @@ func (o *oracle) grantedLocked(name string, b *ledger, v view, id holdfast.Lease
 		own.number = math.Inf(1)
 	}
 	for _, p := range v.places {
-		// One that was late, or has another number, has lost the place and joined again.
+		// A waiter that was late, or has another number, has lost its place and joined again.
 		before := b.queue[p.id]
 		if before.number == p.number && before.ends > o.server.space.millis() && p.number < own.number {
 			o.violateLocked("lease %s of %s overtakes %s, which has place %.0f", short(id), name, short(p.id), p.number)
@@ -213,7 +212,7 @@ func (o *oracle) grantedLocked(name string, b *ledger, v view, id holdfast.Lease
 	}
 }
 
-// checkExpiriesLocked: INVARIANT I3. What a client trusts, the store keeps.
+// checkExpiriesLocked checks INVARIANT I3: the store keeps each lease that a client trusts.
 func (o *oracle) checkExpiriesLocked(name string, v view) {
 	if !o.tainted.IsZero() {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// A plan is what a seed decides of a run before it begins.
+// A plan has the choices of a seed that are made before the run begins.
 type plan struct {
 	seed     uint64
 	clients  int
@@ -17,14 +17,14 @@ type plan struct {
 	request  time.Duration // Options.RequestTimeout
 	faulty   time.Duration // how long there are faults
 	odds     odds
-	faults   []int            // what the director may do, by their numbers
+	faults   []int            // the faults that the director may cause
 	cohorts  bool             // Options.Cohorts
 	harmless bool             // the store neither loses data nor steps its clock forward
 	modes    [2]holdfast.Mode // the modes of the first two names, other than exclusive
 }
 
-// The names that workers compete for. One is of exclusive and shared leases;
-// of the other the plan decides whether it is a semaphore.
+// The names that workers compete for. The first has exclusive and shared leases; the plan decides
+// whether the second is a semaphore.
 var names = [2]string{"stock/7", "jobs"}
 
 // onceKeys are the keys of do-once work.

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// A pump delivers things in order, each at its time at the earliest. It needs
-// a goroutine only while it delivers.
+// A pump delivers parcels in order, each no earlier than its time. It needs a goroutine only
+// while it delivers.
 type pump struct {
-	blocked func() (wait time.Duration, ever bool) // how long nothing passes; not ever: for good
+	blocked func() (wait time.Duration, ever bool) // how long nothing passes; ever is false if nothing ever will
 
 	mu      sync.Mutex // guards the rest
 	waiting []parcel
@@ -20,7 +20,7 @@ type parcel struct {
 	do func()
 }
 
-// push delivers after delay, but not before what was pushed before.
+// push delivers after delay, but not before the parcels that were pushed earlier.
 func (p *pump) push(delay time.Duration, do func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -31,7 +31,7 @@ func (p *pump) push(delay time.Duration, do func()) {
 	}
 }
 
-// clear drops what is under way.
+// clear drops the parcels under way.
 func (p *pump) clear() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -51,8 +51,8 @@ func (p *pump) deliver() {
 	}
 }
 
-// next returns what to deliver now, or how long to wait until the next look;
-// neither if there is nothing more.
+// next returns the next parcel if it is due, or else how long to wait. It returns neither if
+// there is none.
 func (p *pump) next() (do func(), wait time.Duration) {
 	blockedFor, ever := p.blocked()
 	p.mu.Lock()

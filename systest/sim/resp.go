@@ -53,8 +53,7 @@ func encodeHello() []byte {
 
 var errProtocol = errors.New("sim: a request is not an array of bulk strings")
 
-// decode takes the first command off b. It returns no arguments if b does not
-// hold all of it.
+// decode decodes the first command of b. It returns no arguments if b does not have all of it.
 func decode(b []byte) (args []string, rest []byte, err error) {
 	n, rest, err := decodeHead(b, '*')
 	if err != nil || rest == nil {

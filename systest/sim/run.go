@@ -13,29 +13,28 @@ import (
 	"github.com/holdfast-locks/holdfast/fence"
 )
 
-// A Result is what came of one run.
+// A Result is the result of one run.
 type Result struct {
 	Seed       uint64
 	Virtual    time.Duration
-	Counts     map[string]int // what was done
-	Faults     map[string]int // what was injected
+	Counts     map[string]int // operations
+	Faults     map[string]int // injected faults
 	Violations []string
 	Trace      string // around the first violation
 }
 
 // Times of a run.
 const (
-	// settled is how long after the faults the clients may need to find out
-	// which of their connections are dead.
+	// settled is how long after the faults the clients may take to detect dead connections.
 	settled = 8 * time.Second
-	// watched is how long they go on working then.
+	// watched is how long they go on working after that.
 	watched = 2 * time.Second
-	// served is the time in which every waiter must get its turn, not counting the TTL of
-	// a client that died.
+	// served is the time within which every waiter must get its turn, plus the TTL of a client
+	// that died.
 	served = 40 * time.Second
 )
 
-// A run is one world from its beginning to its end.
+// A run is one simulation.
 type run struct {
 	plan    plan
 	history *history
@@ -48,8 +47,7 @@ type run struct {
 	gate    *fence.Gate
 }
 
-// Run makes the run of a seed. It must be called in a bubble of
-// testing/synctest.
+// Run runs the simulation of a seed. It must be called in a bubble of testing/synctest.
 func Run(scripts *Scripts, seed uint64) Result {
 	r := &run{plan: newPlan(seed), history: newHistory(), server: newServer(scripts)}
 	h := r.history
@@ -101,7 +99,7 @@ func (r *run) open() error {
 	return err
 }
 
-// work lets everybody work, first among faults, then without.
+// work makes all clients work, first with faults, then without.
 func (r *run) work(all []string) {
 	final, cancel := context.WithTimeout(context.Background(), r.plan.faulty+settled+r.plan.ttl+served)
 	defer cancel()
@@ -141,7 +139,7 @@ func (r *run) work(all []string) {
 	r.close(all)
 }
 
-// watchWaiters finds names that are free while somebody waits for them.
+// watchWaiters finds names that are free while a worker waits for them.
 func (r *run) watchWaiters(over <-chan struct{}) {
 	// Places are renewed after a third of the waiter TTL, 5 s at most.
 	const bound = 5*time.Second/3 + time.Second
@@ -171,7 +169,7 @@ func (r *run) watchWaiters(over <-chan struct{}) {
 	}
 }
 
-// close closes the clients, after which nothing of theirs may be left.
+// close closes the clients. After that, none of their leases and places may be left.
 func (r *run) close(all []string) {
 	for i, client := range r.clients {
 		patience := 2 * time.Minute
@@ -189,7 +187,7 @@ func (r *run) close(all []string) {
 	if r.history.lost {
 		return // tombstones may have been lost
 	}
-	// What was on its way arrives.
+	// Requests under way arrive.
 	time.Sleep(6 * time.Second)
 	r.server.mu.Lock()
 	defer r.server.mu.Unlock()
@@ -207,15 +205,15 @@ func (r *run) close(all []string) {
 	}
 }
 
-// checkLitter: INVARIANT I5, unless the owner has died.
+// checkLitter checks INVARIANT I5, unless the owner has died.
 func (r *run) checkLitter(name, what string, id holdfast.LeaseID, ends int64) {
 	if owner := r.history.askedBy[id]; owner == nil || !owner.dead {
 		r.history.violate("%s of %s is left, %s, for another %d ms", what, name, short(id), ends-r.server.space.millis())
 	}
 }
 
-// checkEmpty lets time go by. INVARIANT I11: first only the last tokens and the
-// records are left, and then nothing.
+// checkEmpty lets time pass and checks INVARIANT I11: first only last tokens and records are
+// left, then nothing.
 func (r *run) checkEmpty(all []string) {
 	keys := func() []string {
 		r.server.mu.Lock()

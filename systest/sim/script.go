@@ -49,7 +49,7 @@ func (s *Scripts) load(text string) (hash string, err error) {
 	return hash, nil
 }
 
-// run runs a script that was loaded; do runs its commands.
+// run runs a loaded script. do runs its commands.
 func (s *Scripts) run(hash string, keys, args []string, do func([]string) any) any {
 	s.mu.Lock()
 	proto := s.known[hash]
@@ -94,8 +94,8 @@ func newInterpreter() *interpreter {
 	return in
 }
 
-// toNumber reads every number as a double; the interpreter's own knows no
-// integers beyond 63 bits.
+// toNumber parses every number as a double: the interpreter's own tonumber supports no integers
+// beyond 63 bits.
 func toNumber(l *lua.LState) int {
 	switch v := l.CheckAny(1).(type) {
 	case lua.LNumber:
@@ -151,8 +151,7 @@ func list(l *lua.LState, texts []string) *lua.LTable {
 	return t
 }
 
-// call is redis.call, which raises an error, and redis.pcall, which returns
-// it.
+// call implements redis.call, which raises an error, and redis.pcall, which returns it.
 func (in *interpreter) call(l *lua.LState, raise bool) int {
 	args := make([]string, l.GetTop())
 	for i := range args {
@@ -194,7 +193,7 @@ func toLua(l *lua.LState, reply any) lua.LValue {
 	return lua.LFalse
 }
 
-// fromLua converts what a script returns: numbers lose their fraction, a list
+// fromLua converts the result of a script as Redis does: numbers lose their fraction, and a list
 // ends at its first nil.
 func fromLua(value lua.LValue) any {
 	switch v := value.(type) {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A server is a Redis server in memory. Its clock follows the local one, which
-// in a bubble of testing/synctest is virtual, plus an offset.
+// A server is a Redis server in memory. Its clock is the local one, which is virtual in a bubble
+// of testing/synctest, plus an offset.
 type server struct {
 	scripts *Scripts
 	// watch, if not nil, is called after each script with its keys and reply, while
@@ -38,8 +38,8 @@ func (s *server) tickLocked() {
 	s.space.clock = time.Now().Add(s.offset).UnixMicro()
 }
 
-// instantLocked returns when the server's clock, unless it is stepped
-// meanwhile, shows so many milliseconds.
+// instantLocked returns the time at which the server's clock shows millis, if it is not stepped
+// meanwhile.
 func (s *server) instantLocked(millis int64) time.Time {
 	return time.UnixMilli(millis).Add(-s.offset)
 }
@@ -51,7 +51,7 @@ func (s *server) step(d time.Duration) {
 	s.offset += d
 }
 
-// restart forgets what a process forgets, and the data too unless kept.
+// restart clears the state of the server's process, and the data too unless keep is set.
 func (s *server) restart(keep bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +68,7 @@ func (s *server) flush() {
 	clear(s.space.data)
 }
 
-// handle carries one command out and sends the reply.
+// handle carries out one command and sends the reply.
 func (s *server) handle(from *session, args []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

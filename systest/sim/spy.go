@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-locks/holdfast/redislock"
 )
 
-// A spy is the engine. It compares the library's requests and its own replies with what
-// the oracle has seen in the store.
+// A spy is an engine that compares the library's requests and the engine's replies with what the
+// oracle has seen in the store.
 type spy struct {
 	*redislock.Engine
 	oracle *oracle
@@ -62,8 +62,8 @@ func (s *spy) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
 	return errs
 }
 
-// asksWhy is for how long, after the reply that a lease is lost, the library may look for
-// the breaker before it ends the lease: see TestSlowInquiryDelaysLittle.
+// asksWhy is how long, after the reply that a lease is lost, the library may look for the author
+// of a break before it ends the lease: see TestSlowInquiryDelaysLittle.
 const asksWhy = 250 * time.Millisecond
 
 func (s *spy) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []driver.RefreshReply {
@@ -96,8 +96,8 @@ func (s *spy) Complete(ctx context.Context, req driver.CompleteRequest) error {
 	return err
 }
 
-// confirm checks an answer to a request: the store must have had the lease
-// since the request was sent. INVARIANT I4.
+// confirm checks a successful reply: the store must have had the lease since the request was
+// sent. INVARIANT I4.
 func (o *oracle) confirm(op, name string, id holdfast.LeaseID, sent time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -106,8 +106,8 @@ func (o *oracle) confirm(op, name string, id holdfast.LeaseID, sent time.Time) {
 	}
 }
 
-// mostRequests is how many requests a waiter may send in a second: one in each 10 ms, and
-// some that others cause.
+// mostRequests is how many requests a waiter may send in a second: one in each 10 ms, and some
+// that other clients cause.
 const mostRequests = 150
 
 // sends counts the requests of a waiter. INVARIANT I7: no waiter spins.
@@ -132,8 +132,8 @@ type rate struct {
 	n      int
 }
 
-// ends notes that the store has confirmed the end of a lease ID. INVARIANT I5:
-// no copy of its acquire may be granted any more.
+// ends notes that the store has confirmed the end of a lease ID. INVARIANT I5: no copy of its
+// acquire may be granted afterwards.
 func (o *oracle) ends(id holdfast.LeaseID) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

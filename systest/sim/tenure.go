@@ -25,7 +25,7 @@ func (h *history) holds(holder string, by *host, l *holdfast.Lease) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		t := h.tenures[l.ID()]
-		if t.lease != l { // the next turn's
+		if t.lease != l { // the tenure of the next turn
 			t = &tenure{}
 		}
 		for _, other := range h.byName[l.Name()] {
@@ -38,7 +38,7 @@ func (h *history) holds(holder string, by *host, l *holdfast.Lease) {
 	})
 }
 
-// shares notes that a lease is about to become shared.
+// shares notes that a lease is about to be downgraded to shared.
 func (h *history) shares(l *holdfast.Lease) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -53,8 +53,7 @@ func (h *history) shares(l *holdfast.Lease) {
 	h.noteLocked("%s: downgrades lease %s of %s", t.holder, short(l.ID()), l.Name())
 }
 
-// leaves notes that a lease is about to be left, and has no holder until a host adopts
-// it.
+// leaves notes that a lease is about to be left. It has no holder until a host adopts it.
 func (h *history) leaves(l *holdfast.Lease) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -73,7 +72,7 @@ func (h *history) renews(id holdfast.LeaseID, from *host) {
 	}
 }
 
-// isOver checks a lease of which the store has just said that it is lost.
+// isOver checks that a client no longer trusts a lease that the store has reported lost.
 func (h *history) isOver(id holdfast.LeaseID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -82,9 +81,8 @@ func (h *history) isOver(id holdfast.LeaseID) {
 	}
 }
 
-// checkExclusion finds the leases of a name that were trusted at the same
-// instant and must not be. INVARIANT I1, as clients see it: an interval holds
-// its beginning and not its end.
+// checkExclusion finds leases of a name that exclude one another and were trusted at the same
+// time. INVARIANT I1, as clients see it: an interval includes its beginning but not its end.
 func (h *history) checkExclusion() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -119,5 +117,5 @@ func (h *history) checkBesideLocked(t *tenure, live []*tenure) {
 	}
 }
 
-// short is a lease ID for people.
+// short returns a lease ID for people.
 func short(id holdfast.LeaseID) string { return string(id[:min(len(id), 6)]) }

@@ -21,8 +21,8 @@ type worker struct {
 	gate *fence.Gate
 
 	peers    []peer          // other hosts
-	stop     <-chan struct{} // no new work from when it is closed
-	final    context.Context // ends when everybody must have been served
+	stop     <-chan struct{} // closed when no new work may begin
+	final    context.Context // ends when every waiter must have been served
 	minToken map[string]uint64
 }
 
@@ -50,7 +50,7 @@ func (w *worker) run() {
 	}
 }
 
-// options draws the options of a request.
+// options returns random options of a request.
 func (w *worker) options() (string, *holdfast.AcquireOptions) {
 	i := w.rand.IntN(len(names))
 	o := &holdfast.AcquireOptions{TTL: w.plan.ttl, MinToken: w.minToken[names[i]]}
@@ -130,7 +130,7 @@ func (w *worker) acquireAll() {
 	w.note("%s: released all: %v", w.name, err)
 }
 
-// wait is Acquire, and tells the history that a worker waits.
+// wait is Acquire, and notes the wait in the history.
 func (w *worker) wait(ctx context.Context, name string, o *holdfast.AcquireOptions) (*holdfast.Lease, error) {
 	w.note("%s: acquires %s, %v, TTL %v", w.name, name, o.Mode, o.TTL)
 	w.waits(name, 1)
@@ -154,7 +154,7 @@ func (w *worker) begins(l *holdfast.Lease) {
 	delete(w.minToken, l.Name())
 }
 
-// do works under Do.
+// do works under Client.Do.
 func (w *worker) do() {
 	name, o := w.options()
 	ctx, cancel := context.WithTimeout(w.final, between(w.rand, 50*time.Millisecond, 5*time.Second))
@@ -169,8 +169,8 @@ func (w *worker) do() {
 	}
 }
 
-// work is what a holder does. Now and then it does not look at the lease, like
-// a process that was stopped, and writes late.
+// work does the work of a holder. Now and then it ignores the end of the lease, like a process
+// that was stopped, and writes late.
 func (w *worker) work(ctx context.Context, l *holdfast.Lease) {
 	span := between(w.rand, 0, min(w.plan.ttl*3/2, 1500*time.Millisecond))
 	if w.rand.Float64() < 0.3 {
@@ -206,7 +206,7 @@ func (w *worker) work(ctx context.Context, l *holdfast.Lease) {
 	}
 }
 
-// write changes the resource that the name protects.
+// write writes to the resource that the name protects.
 func (w *worker) write(l *holdfast.Lease) {
 	if l.Mode() != holdfast.Exclusive {
 		return

@@ -1,5 +1,5 @@
-// Package traffic holds the clients of the fault tests, in processes of their own: crews
-// that do a job and report what they saw.
+// Package traffic has the clients of the fault tests, in processes of their own: crews that do a
+// job and report what they saw.
 package traffic
 
 import (
@@ -20,16 +20,17 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// command makes a test binary a crew: a process that does one job, which is its argument,
-// and writes reports to its standard output, a JSON value a line. It begins when it reads
-// a line from its standard input, and ends with it, so that it never outlives the test.
+// command is the argument that makes a test binary a crew: a process that does one job, which is
+// the next argument, and writes reports to its standard output, one JSON value a line. It begins
+// when it reads a line from its standard input, and ends when that ends, so that it never
+// outlives the test.
 const command = "crew"
 
-// patience bounds what is waited for on a loaded machine.
+// patience bounds waits on a loaded machine.
 const patience = 20 * time.Second
 
-// Jobs are what the crews of a test binary can do. A job returns what the crew
-// reports last.
+// Jobs are the jobs of the crews of a test binary, by name. A job returns the last report of its
+// crew.
 type Jobs map[string]func(ctx context.Context, j Job) (any, error)
 
 // A Job is the input of a crew.
@@ -44,7 +45,7 @@ type Job struct {
 
 	By      Kind              // the engine for Redis; Redislock if it is empty
 	Servers []string          // URLs for Store, one for each of several crews, by turns
-	Via     map[string]string // of Locks: where a server is reached that is not reached by its own address
+	Via     map[string]string // of Locks: other addresses for some servers
 
 	Names    int           // of Locks: how many
 	TTL      time.Duration // of Locks
@@ -53,14 +54,13 @@ type Job struct {
 	Cohorts  bool          // of Locks: with Waits; the workers of a crew share one client, with Options.Cohorts
 	Waits    bool          // of Locks: on odd names every worker works with the library, and waits
 
-	// Out reports a value meanwhile. It may be called by many goroutines. It is
-	// nil where the job is made, and given to it by the crew.
+	// Out sends a report while the job runs. It may be called concurrently. The caller of Start
+	// leaves it nil; the crew sets it.
 	Out func(any) `json:"-"`
 }
 
-// Main is to be called first by the TestMain of a package that starts crews.
-// If the process is a crew it does its job and returns true, and there is
-// nothing more to do.
+// Main must be called first by the TestMain of a package that starts crews. If the process is a
+// crew, Main does its job and returns true; then TestMain must return.
 func (jobs Jobs) Main() bool {
 	if len(os.Args) != 3 || os.Args[1] != command {
 		return false
@@ -99,8 +99,8 @@ func (jobs Jobs) run(arg string) {
 	<-written
 }
 
-// do reports that the crew is ready, waits for the word to begin, and does the job until
-// it is done or the standard input ends.
+// do reports that the crew is ready, waits for the order to begin, and does the job until it is
+// done or the standard input ends.
 func (jobs Jobs) do(j Job, in *bufio.Reader) (any, error) {
 	do, ok := jobs[j.Job]
 	if !ok {
@@ -134,7 +134,7 @@ func (j Job) Client(ctx context.Context, opts *holdfast.Options) (*holdfast.Clie
 	return client, engine, nil
 }
 
-// A Crew is such a process. Its methods must be called from the goroutine of
+// A Crew is a crew that the test has started. Its methods must be called from the goroutine of
 // the test, except for Follow.
 type Crew struct {
 	t   testing.TB
@@ -143,14 +143,13 @@ type Crew struct {
 	out *bufio.Scanner
 }
 
-// Start returns a crew that is ready to begin. It ends with the test.
+// Start returns a crew that is ready to begin. The crew ends with the test.
 func Start(t testing.TB, j Job) *Crew {
 	t.Helper()
 	return StartBy(t, (*exec.Cmd).Start, j)
 }
 
-// StartBy is Start for a crew that start is to start, on a host of its own for
-// example.
+// StartBy is Start with another function to start the process, on a host of its own for example.
 func StartBy(t testing.TB, start func(*exec.Cmd) error, j Job) *Crew {
 	t.Helper()
 	arg, err := json.Marshal(j)
@@ -206,8 +205,8 @@ func (c *Crew) Next(v any) {
 	}
 }
 
-// Follow hands each report to note until the crew ends, or note returns false.
-// A report that was cut off when the crew died is dropped.
+// Follow passes each report to note until the crew ends or note returns false. It drops a report
+// that was cut off when the crew died.
 func (c *Crew) Follow(note func(report []byte) bool) {
 	for c.out.Scan() {
 		var failed crewError
@@ -229,7 +228,7 @@ func (c *Crew) Stop() {
 	}
 }
 
-// Cont lets a frozen crew go on with SIGCONT.
+// Cont continues a frozen crew with SIGCONT.
 func (c *Crew) Cont() {
 	c.t.Helper()
 	c.signal(syscall.SIGCONT)

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/model/lease"
 )
 
-// A librarian is a locker who works with the library. It notes the library's results;
-// what the library does in the background it cannot know.
+// A librarian is a locker that uses the library. It notes the library's results; it cannot know
+// what the library does in the background.
 type librarian struct {
 	*locker
 	client  *holdfast.Client
@@ -50,7 +50,7 @@ func (l *locker) client() (c *holdfast.Client, closed func(), err error) {
 	}, err
 }
 
-// A noting engine notes what the library cancels.
+// A noting engine notes the cancels of the library.
 type noting struct {
 	driver.Forward
 	*locker
@@ -95,8 +95,8 @@ func (b *librarian) turn(ctx context.Context, name string) error {
 	return nil
 }
 
-// told notes a request for a lease. Only a success is an answer of the store:
-// the library also knows by itself that a lease is lost.
+// told notes a request for a lease. Only a success is a reply of the store: the library may also
+// conclude by itself that a lease is lost.
 func (b *librarian) told(o check.Op, kind lease.Kind, held *holdfast.Lease, do func() error) {
 	o = check.Op{Client: o.Client, Name: o.Name, Kind: kind, LeaseID: o.LeaseID, Token: o.Token, TTL: o.TTL, Call: check.Now()}
 	err := do()

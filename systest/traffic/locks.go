@@ -18,14 +18,14 @@ import (
 )
 
 const (
-	// answerWithin is how long Locks waits for an answer.
+	// answerWithin is how long Locks waits for a reply.
 	answerWithin = 150 * time.Millisecond
-	// insist is how often a request without an answer is repeated.
+	// insist is how often a request is sent if there is no reply.
 	insist = 5
 )
 
-// LocksLinger is how long after its return a request of Locks may still be
-// under way in a network that delays it by less than that.
+// LocksLinger is how long after its return a request of Locks may still be under way, in a
+// network that delays it by less than that.
 const LocksLinger = time.Second
 
 // Locks is a job: workers take locks, write to the resource that they protect, and report
@@ -112,10 +112,10 @@ func (l *locker) run(ctx context.Context, end time.Time) error {
 	return nil
 }
 
-// chance is true in so many of a hundred cases.
+// chance returns true with a probability in percent.
 func (l *locker) chance(percent int) bool { return l.rand.IntN(100) < percent }
 
-// sleep lets a random time pass, shorter than most.
+// sleep waits for a random time shorter than most, or until ctx ends.
 func (l *locker) sleep(ctx context.Context, most time.Duration) {
 	select {
 	case <-time.After(time.Duration(l.rand.Int64N(int64(most)))):
@@ -143,8 +143,8 @@ func (l *locker) ask(ctx context.Context, o check.Op, do func(ctx context.Contex
 	return o
 }
 
-// insist repeats a request until it is answered, or often enough. It reports
-// whether an answer is missing.
+// insist repeats a request until it has a reply, or insist times. It reports whether a reply is
+// missing.
 func (l *locker) insist(ctx context.Context, request func() check.Op) (o check.Op, unanswered bool) {
 	for try := 0; try < insist; try++ {
 		if try > 0 {
@@ -178,11 +178,11 @@ func (l *locker) acquire(ctx context.Context, name string, id lockinfo.LeaseID) 
 	})
 }
 
-// trusted returns how long a lease may be trusted, as the library does.
+// trusted returns how long a lease may be trusted, as the library computes it.
 func trusted(ttl time.Duration) int64 { return int64(ttl - ttl/10 - 2*time.Millisecond) }
 
 func (l *locker) extend(ctx context.Context, name string, id lockinfo.LeaseID) check.Op {
-	// By more than it had at first, so that it shows where that is all it has.
+	// By more than its first TTL, so that a store that ignores the new TTL is noticed.
 	o := check.Op{Name: name, Kind: lease.Extend, LeaseID: string(id), TTL: l.job.TTL * 3 / 2}
 	return l.ask(ctx, o, func(ctx context.Context, o *check.Op) error {
 		err := l.engine.Extend(ctx, []driver.ExtendRequest{{Name: name, LeaseID: id, TTL: o.TTL}})[0]
@@ -215,19 +215,19 @@ func (l *locker) turn(ctx context.Context, name string) error {
 		return err
 	}
 	uncertain = uncertain || again
-	if l.chance(4) { // it forgets what it has
+	if l.chance(4) { // the worker forgets its lease
 		return nil
 	}
 	l.insist(ctx, func() check.Op { return l.release(ctx, lease.Release, name, id, uncertain) })
-	if l.chance(10) { // it does not know that it has released it
+	if l.chance(10) { // the worker does not know that it has released the lease
 		l.extend(ctx, name, id)
 		l.release(ctx, lease.Release, name, id, false)
 	}
 	return nil
 }
 
-// cancel makes sure that an acquire without an answer has no effect. Often it
-// sends it again after that, as a network may do that delivers it late.
+// cancel ensures that an acquire without a reply has no effect. Often it sends the acquire again
+// after that, like a network that delivers it late.
 func (l *locker) cancel(ctx context.Context, name string, id lockinfo.LeaseID) {
 	off := func() check.Op { return l.release(ctx, lease.Cancel, name, id, true) }
 	l.insist(ctx, off)
@@ -241,8 +241,8 @@ func (l *locker) cancel(ctx context.Context, name string, id lockinfo.LeaseID) {
 	}
 }
 
-// work does what one does with a lease while it may be trusted, and at times
-// when it may not. It reports whether a repeat of the acquire was not answered.
+// work does the work of a holder while the lease may be trusted, and at times when it may not. It
+// reports whether a repeat of the acquire had no reply.
 func (l *locker) work(ctx context.Context, got check.Op) (uncertain bool, err error) {
 	name, id := got.Name, lockinfo.LeaseID(got.LeaseID)
 	claim := fence.NewClaim(got.Token, id)

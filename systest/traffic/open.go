@@ -18,8 +18,7 @@ import (
 	"github.com/holdfast-locks/holdfast/stores"
 )
 
-// A Kind is an engine for Redis. Both do the work of package rediscore, each over its own
-// client library.
+// A Kind is an engine for Redis. Each uses package rediscore over another client library.
 type Kind string
 
 const (
@@ -27,7 +26,7 @@ const (
 	Goredislock Kind = "goredislock" // over go-redis
 )
 
-// Kinds are all of them.
+// Kinds are all kinds.
 var Kinds = []Kind{Redislock, Goredislock}
 
 // Open opens the engine of a URL; "memory:" is for this process alone.
@@ -60,12 +59,10 @@ func (o *owner) Close() error {
 	return err
 }
 
-// silentFor is how long a connection of Locks may owe an answer before it is made
-// anew.
+// silentFor is how long a connection of Locks may owe a reply before it is replaced.
 const silentFor = 100 * time.Millisecond
 
-// openImpatient opens the engine of Locks. One of Redis notices soon that a
-// connection is silent.
+// openImpatient opens the engine of Locks. An engine for Redis soon notices a silent connection.
 func (j Job) openImpatient(ctx context.Context) (driver.Engine, func(), error) {
 	if !strings.HasPrefix(j.Store, "redis") {
 		e, err := Open(ctx, j.By, j.Store)
@@ -88,20 +85,19 @@ func (j Job) openImpatient(ctx context.Context) (driver.Engine, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	// To close it takes a second if a connection is silent. It ends with the crew.
+	// Closing it takes a second if a connection is silent. It ends with the crew.
 	engine, err := redislock.New(client, nil)
 	return engine, func() {}, err
 }
 
-// A place is what a URL of tests names.
+// A place is a parsed store URL of a test.
 type place struct {
 	addrs   []string // of the servers, or of the sentinels
-	master  string   // that the sentinels name
+	master  string   // name of the master, for the sentinels
 	cluster bool
 }
 
-// parsePlace takes redis://, redis+sentinel:// and redis+cluster:// to pieces, without
-// options.
+// parsePlace parses URLs with redis://, redis+sentinel:// and redis+cluster://, without options.
 func parsePlace(rawURL string) (place, error) {
 	scheme, rest, _ := strings.Cut(rawURL, "://")
 	hosts, path, _ := strings.Cut(rest, "/")
@@ -118,8 +114,8 @@ func parsePlace(rawURL string) (place, error) {
 	return p, nil
 }
 
-// goRedis returns a client of go-redis that waits for an answer for that time, and
-// reaches servers by the addresses that via has for theirs.
+// goRedis returns a client of go-redis that waits for replies for silent, and dials the addresses
+// that via has for those of servers.
 func (p place) goRedis(silent time.Duration, via map[string]string) redis.UniversalClient {
 	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
 		return (&net.Dialer{Timeout: time.Second}).DialContext(ctx, network, through(via, addr))
@@ -135,7 +131,7 @@ func (p place) goRedis(silent time.Duration, via map[string]string) redis.Univer
 	return redis.NewClient(&redis.Options{Addr: p.addrs[0], Dialer: dial, ReadTimeout: silent, WriteTimeout: silent})
 }
 
-// rueidis is goRedis for the other library.
+// rueidis is goRedis for rueidis.
 func (p place) rueidis(via map[string]string) (rueidis.Client, error) {
 	opts := rueidis.ClientOption{
 		InitAddress: p.addrs, ForceSingleClient: !p.cluster && p.master == "", DisableRetry: true, DisableCache: true,
@@ -149,7 +145,7 @@ func (p place) rueidis(via map[string]string) (rueidis.Client, error) {
 	return rueidis.NewClient(opts)
 }
 
-// through returns the address by which a server is reached.
+// through returns the address to dial for a server.
 func through(via map[string]string, addr string) string {
 	if other, ok := via[addr]; ok {
 		return other

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/check"
 )
 
-// A Resource is an HTTP service that checks fencing tokens, and logs what it
-// accepts and refuses.
+// A Resource is an HTTP service that checks fencing tokens, and logs which claims it accepts and
+// refuses.
 type Resource struct {
 	URL string // of the service; the path is the name of the resource
 	Log check.Writes
@@ -30,12 +30,12 @@ func NewGate(t testing.TB) *fence.Gate {
 	return gate
 }
 
-// NewResource starts one. It ends with the test.
+// NewResource starts a Resource. It ends with the test.
 func NewResource(t testing.TB) *Resource {
 	t.Helper()
 	r := &Resource{}
-	// The gate lets one request in at a time for each resource: so those that
-	// are accepted are logged in the order in which they are.
+	// The gate admits one request at a time for each resource, so accepted requests are logged in
+	// the order in which they are accepted.
 	accept := http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) { r.note(q, true) })
 	guarded := httpfence.NewHandler(accept, NewGate(t).Marks(), nil)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
@@ -53,12 +53,12 @@ func NewResource(t testing.TB) *Resource {
 func (r *Resource) note(q *http.Request, accepted bool) {
 	c, err := httpfence.ParseHeader(q.Header.Get(httpfence.Header))
 	if err != nil {
-		return // the handler has answered that
+		return // the handler has refused that
 	}
 	r.Log.Note(check.Write{Resource: q.URL.Path, LeaseID: string(c.ID()), Token: c.Token(), Accepted: accepted})
 }
 
-// A statusWriter remembers the status of an answer.
+// A statusWriter records the status of a response.
 type statusWriter struct {
 	http.ResponseWriter
 	status int
@@ -69,7 +69,7 @@ func (w *statusWriter) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// write shows a resource a claim. It reports whether that was accepted.
+// write sends a claim to a resource, and reports whether it was accepted.
 func write(client *http.Client, url, name string, c fence.Claim) (accepted bool, err error) {
 	q, err := http.NewRequest(http.MethodPost, url+"/"+name, strings.NewReader(""))
 	if err != nil {

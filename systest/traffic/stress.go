@@ -18,8 +18,8 @@ import (
 // StressTTL is the TTL of the leases of Stress.
 const StressTTL = time.Second
 
-// Stress is a job: workers do all that is possible with locks, every second crew in cohorts. The crew reports each span
-// twice, at its begin and at its end.
+// Stress is a job: workers use all operations of locks, every second crew in cohorts. The crew
+// reports each span twice, at its beginning and at its end.
 func Stress(ctx context.Context, j Job) (any, error) {
 	engine, err := Open(ctx, j.By, j.Store)
 	if err != nil {
@@ -29,7 +29,7 @@ func Stress(ctx context.Context, j Job) (any, error) {
 	return check.Span{}, StressOn(ctx, engine, j)
 }
 
-// StressOn is Stress on an engine that is there.
+// StressOn is Stress on an open engine.
 func StressOn(ctx context.Context, engine driver.Engine, j Job) error {
 	client, err := holdfast.New(engine, &holdfast.Options{TTL: StressTTL, RequestTimeout: StressTTL, Cohorts: j.Seed%2 == 0})
 	if err != nil {
@@ -60,14 +60,14 @@ func StressOn(ctx context.Context, engine driver.Engine, j Job) error {
 	return errors.Join(<-errs, client.Shutdown(closing), client.Close())
 }
 
-// A worker is one goroutine's means.
+// A worker is the state of one goroutine.
 type worker struct {
 	client *holdfast.Client
 	rand   *rand.Rand
 	out    func(any)
 }
 
-// chance is true in one of n cases.
+// chance returns true in one of n cases.
 func (w *worker) chance(n int) bool { return w.rand.IntN(n) == 0 }
 
 // upTo returns a random duration below d.
@@ -75,11 +75,11 @@ func (w *worker) upTo(d time.Duration) time.Duration {
 	return time.Duration(w.rand.Int64N(int64(d)))
 }
 
-// step takes a random lock, or two, works, and releases it.
+// step takes a random lock, or two, works, and releases them.
 func (w *worker) step(ctx context.Context) error {
 	name, opts := w.wish()
 	acquiring := ctx
-	if w.chance(3) { // the caller changes his mind
+	if w.chance(3) { // the caller gives up
 		var cancel context.CancelFunc
 		acquiring, cancel = context.WithTimeout(ctx, w.upTo(30*time.Millisecond))
 		defer cancel()
@@ -106,7 +106,7 @@ func (w *worker) step(ctx context.Context) error {
 	return unexpected(lease.Release(ctx))
 }
 
-// wish returns a lock to take, and how.
+// wish returns a lock to take, and the options.
 func (w *worker) wish() (string, *holdfast.AcquireOptions) {
 	opts := &holdfast.AcquireOptions{}
 	if w.chance(4) {
@@ -150,7 +150,7 @@ func (w *worker) work(ctx context.Context, l *holdfast.Lease) {
 	w.out(lock)
 }
 
-// pause lets time pass, for as long as the lease is good.
+// pause waits for a random time, or until the lease ends.
 func (w *worker) pause(l *holdfast.Lease) {
 	longest := 3 * time.Millisecond
 	if w.chance(20) {
@@ -162,7 +162,7 @@ func (w *worker) pause(l *holdfast.Lease) {
 	}
 }
 
-// unexpected returns err unless it is one that this test makes happen.
+// unexpected returns err unless it is one that these tests cause.
 func unexpected(err error) error {
 	for _, known := range []error{
 		holdfast.ErrHeld, holdfast.ErrLost, holdfast.ErrUnavailable, holdfast.ErrOutcomeUnknown,

@@ -1,4 +1,4 @@
 // Package wiretest has the tests of the engine over HTTP that need real servers: the
-// conformance suite on Redis with servers of holdfast in between, what goes over the
-// network, and how long it takes.
+// conformance suite on Redis through holdfast servers, the traffic on the network, and the
+// times that requests take.
 package wiretest

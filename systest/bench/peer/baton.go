@@ -7,8 +7,8 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// Baton is the floor of hand-offs: a list with one element, which BLPOP takes and RPUSH
-// gives to the client that has waited longest. Its holder must not die.
+// Baton is the floor of hand-offs: a list with one element, which BLPOP takes. RPUSH gives it to
+// the client that has waited longest. Its holder must not die.
 func Baton() Peer {
 	return Peer{
 		Name: "baton", Settings: "BLPOP, RPUSH; rueidis", Floor: true, Store: Redis, Can: Waits,
@@ -22,10 +22,10 @@ func Baton() Peer {
 	}
 }
 
-// runners are those who wait for batons.
+// runners are the clients of batons.
 type runners struct{ conn rueidis.Client }
 
-// Prepare puts the baton of a name down.
+// Prepare makes the baton of a name.
 func (r *runners) Prepare(ctx context.Context, name string) error {
 	for _, resp := range r.conn.DoMulti(ctx, r.conn.B().Del().Key(name).Build(), r.conn.B().Rpush().Key(name).Element("x").Build()) {
 		if err := resp.Error(); err != nil {
@@ -35,7 +35,7 @@ func (r *runners) Prepare(ctx context.Context, name string) error {
 	return nil
 }
 
-// A carried baton is in somebody's hands.
+// A carried is a baton that a client holds.
 type carried struct {
 	runners *runners
 	name    string

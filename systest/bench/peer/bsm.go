@@ -14,7 +14,7 @@ func bsmBest() Peer {
 	return bsmWith("bsm/redislock", "pauses of 3 ms", 3*time.Millisecond, dialGoRedis)
 }
 
-// bsmDefault is with the pause of its documentation; by itself it does not wait.
+// bsmDefault is bsm/redislock with the pause of its documentation; by default it does not wait.
 func bsmDefault() Peer {
 	return asDefault(bsmWith("bsm/redislock default", "pauses of 100 ms, as documented", 100*time.Millisecond, func(addr string) *redis.Client {
 		return redis.NewClient(&redis.Options{Addr: addr})

@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// etcdNoFsync waits for no disk, as the others do not.
+// etcdNoFsync does not wait for the disk, like the other peers.
 func etcdNoFsync() Peer { return etcd("etcd", "one embedded member, fsync off", EtcdNoFsync) }
 
 // etcdDefault keeps its locks on disk.
@@ -18,9 +18,9 @@ func etcdDefault() Peer {
 	return asDefault(etcd("etcd default", "one embedded member, fsync on", Etcd))
 }
 
-// etcd is concurrency.Mutex of etcd's client. Its session is a lease: all names
-// that are taken share one, and each waiter has one of its own, because two
-// waiters of a session would hold a lock together.
+// etcd is concurrency.Mutex of etcd's client. A session is a lease. All names of Try share one
+// session. Each waiter has its own, because two waiters of one session would hold a lock
+// together.
 func etcd(name, settings string, store Store) Peer {
 	return Peer{
 		Name: name, Settings: settings, Store: store, Can: Takes | Waits | Keeps,
@@ -48,14 +48,14 @@ type etcdClient struct {
 	shared *concurrency.Session
 
 	mu    sync.Mutex
-	spare []*concurrency.Session // of waiters
+	spare []*concurrency.Session // for waiters
 }
 
-// An etcdLock is held in a session, which ends with it.
+// An etcdLock is a lock in a session. It ends with the session.
 type etcdLock struct {
 	client  *etcdClient
 	mutex   *concurrency.Mutex
-	session *concurrency.Session // of a waiter
+	session *concurrency.Session // of a waiter; otherwise nil
 }
 
 func (c *etcdClient) Try(ctx context.Context, name string) (Held, error) {
@@ -76,7 +76,7 @@ func (c *etcdClient) Wait(ctx context.Context, name string) (Held, error) {
 	return l, nil
 }
 
-// session returns one that no waiter has.
+// session returns a session that no waiter uses.
 func (c *etcdClient) session() (*concurrency.Session, error) {
 	c.mu.Lock()
 	if n := len(c.spare); n > 0 {
@@ -103,8 +103,7 @@ func (l *etcdLock) Release(ctx context.Context) error {
 	return err
 }
 
-// Close ends the leases of all sessions by closing the connection after they
-// are revoked.
+// Close revokes the leases of all sessions, and closes the connection.
 func (c *etcdClient) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

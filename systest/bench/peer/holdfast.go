@@ -26,12 +26,12 @@ func HoldfastCluster() Peer {
 	}
 }
 
-// holdfastAlone leaves no gaps for clients of other libraries. It is measured with
-// waiters only: without them there are no gaps.
+// holdfastAlone leaves no gaps for clients of other libraries. It is measured with waiters only,
+// because without them there are no gaps.
 func holdfastAlone() Peer { return holdfastWith("holdfast alone", "foreign=0", "?foreign=0", Waits) }
 
-// holdfastCohort is one whose callers share a place in the queue, and hand the lease on. It is
-// measured with waiters only.
+// holdfastCohort is holdfast with Options.Cohorts: callers share a place in the queue, and hand
+// the lease on. It is measured with waiters only.
 func holdfastCohort() Peer {
 	p := holdfastWith("holdfast cohort", "Options.Cohorts", "", Waits)
 	p.Open = func(ctx context.Context, addr string, ttl time.Duration) (Client, error) {
@@ -44,8 +44,8 @@ func holdfastCohort() Peer {
 	return p
 }
 
-// holdfastTold enables the server's notices of deletions. It is measured where they help,
-// and where they may cost something.
+// holdfastTold enables the server's notices of deletions. It is measured where they help, and
+// where they may cost something.
 func holdfastTold() Peer {
 	return holdfastWith("holdfast told", "tell_deletions=1", "?tell_deletions=1", Takes|Tells)
 }
@@ -68,7 +68,7 @@ func openRedislock(ctx context.Context, url string, ttl time.Duration) (Client, 
 	return openHoldfast(engine, engine.Close, ttl)
 }
 
-// holdfastGoRedis is holdfast on the client that the floors on go-redis have.
+// holdfastGoRedis is holdfast on the go-redis client of the floors.
 func holdfastGoRedis() Peer {
 	return Peer{
 		Name: "holdfast go-redis", Settings: "goredislock", Store: Redis, Can: Takes | Waits, Key: sameKey,
@@ -83,7 +83,7 @@ func holdfastGoRedis() Peer {
 	}
 }
 
-// openHoldfast returns the library on an engine, which closed closes.
+// openHoldfast returns the library on an engine. closed closes the engine.
 func openHoldfast(engine driver.Engine, closed func() error, ttl time.Duration) (Client, error) {
 	return openHoldfastWith(engine, closed, &holdfast.Options{TTL: ttl})
 }
@@ -101,7 +101,7 @@ type holdfastClient struct {
 	closed func() error // closes the engine
 }
 
-// A lease is a pointer, so that it costs nothing to be Held.
+// A lease has the size of a pointer, so that its conversion to Held does not allocate.
 type lease struct{ *holdfast.Lease }
 
 func (l lease) Lost() <-chan struct{} { return l.Context().Done() }

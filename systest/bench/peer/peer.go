@@ -1,6 +1,6 @@
 // Package peer has one small interface for holdfast and its peers: libraries that lock,
-// with their best sensible settings and with their defaults, and floors, which are the
-// least that a store must do.
+// with their best sensible settings and with their defaults, and floors, which do the least
+// that any lock needs.
 //
 //	peer.go          the interface, and the list of all
 //	holdfast.go      holdfast, on rueidis and on go-redis
@@ -13,7 +13,7 @@
 //	rueidislock.go   the locks of rueidis
 //	bsm.go           bsm/redislock
 //	etcd.go          etcd's concurrency.Mutex
-//	postgres.go      holdfast on PostgreSQL, and what programs do there by themselves
+//	postgres.go      holdfast on PostgreSQL, and locks in plain SQL
 //	scripts.go       the floors' scripts, which are in lua/
 package peer
 
@@ -22,11 +22,11 @@ import (
 	"time"
 )
 
-// TTL is the length of possession with the best settings: long enough that
-// nothing expires while it is measured.
+// TTL is the TTL of locks with the best settings: long enough that nothing expires during a
+// measurement.
 const TTL = 30 * time.Second
 
-// A Store is what a peer keeps its locks in.
+// A Store is the kind of server of a peer's locks.
 type Store string
 
 const (
@@ -39,15 +39,15 @@ const (
 	PostgresAsync Store = "postgres, synchronous_commit=off"
 )
 
-// An Ability is what a workload needs of a peer. Several are added up.
+// An Ability is what a workload needs of a peer. Abilities are combined as bits.
 type Ability uint
 
 const (
 	Takes   Ability = 1 << iota // Try
 	Waits                       // Wait
-	Keeps                       // renews what it holds, until it is released
-	Batches                     // renews many in one request, so that it can hold 100,000
-	Tells                       // its holders learn of losses
+	Keeps                       // renews its locks until they are released
+	Batches                     // renews many locks in one request, so that it can hold 100,000
+	Tells                       // notifies holders of losses
 	Spreads                     // Try, on one server or on a Redis Cluster
 
 	TakesDurably // Try, with its effect on disk
@@ -58,22 +58,22 @@ const (
 type Peer struct {
 	Name     string
 	Settings string // in words
-	Floor    bool   // a bound, and not what one should use
-	Default  bool   // with default settings that are not the best ones
+	Floor    bool   // a bound, not meant for use
+	Default  bool   // with default settings, which are not the best
 	Store    Store
 	Can      Ability
 
-	// Open connects to a store at host:port. Locks last for ttl; zero is what the
-	// peer has by default.
+	// Open connects to a store at host:port. Locks last for ttl; zero means the default of the
+	// peer.
 	Open func(ctx context.Context, addr string, ttl time.Duration) (Client, error)
 
-	// Key returns the key whose expiry or deletion ends the lock of a name; nil
-	// where there is no such key.
+	// Key returns the key whose expiry or deletion ends the lock of a name. It is nil if there is
+	// no such key.
 	Key func(name string) string
 }
 
-// A Client is a peer's connection to its store: what one process has. It is
-// safe for concurrent use.
+// A Client is a peer's connection to its store, one in each process. It is safe for concurrent
+// use.
 type Client interface {
 	// Try takes a free lock.
 	Try(ctx context.Context, name string) (Held, error)
@@ -89,7 +89,7 @@ type Held interface {
 	Release(ctx context.Context) error
 }
 
-// Told is a Held whose holder learns that it was lost.
+// Told is a Held that notifies its holder of a loss.
 type Told interface {
 	Lost() <-chan struct{}
 }
@@ -119,5 +119,5 @@ func asDefault(p Peer) Peer {
 	return p
 }
 
-// sameKey is Key where the lock's key is its name.
+// sameKey is Key for peers whose key is the name.
 func sameKey(name string) string { return name }

@@ -7,8 +7,7 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// ping is the floor of every lock with two round trips: it makes them, and does
-// nothing.
+// ping is the floor of every lock with two round trips: it makes only those.
 func ping() Peer {
 	return Peer{
 		Name: "two PINGs", Settings: "rueidis", Floor: true, Store: Redis, Can: Takes,

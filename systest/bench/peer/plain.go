@@ -8,7 +8,7 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// dialRueidis connects as a program does that wants one server and no cache.
+// dialRueidis connects as a program does that uses one server and no cache.
 func dialRueidis(addr string) (rueidis.Client, error) {
 	return rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{addr}, ForceSingleClient: true, DisableCache: true})
 }

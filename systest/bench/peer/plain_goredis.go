@@ -9,12 +9,11 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// poolSize is how many connections go-redis may have with the best settings; it
-// sends one request at a time on each. More of them are slower.
+// poolSize is how many connections go-redis may have with the best settings. It sends one request
+// at a time on each. A larger pool is slower.
 const poolSize = 64
 
-// dialGoRedis connects with the best settings, which is a pool that 64 callers
-// do not wait for.
+// dialGoRedis connects with the best settings: a pool for which 64 callers do not wait.
 func dialGoRedis(addr string) *redis.Client {
 	return redis.NewClient(&redis.Options{Addr: addr, PoolSize: poolSize, MaxIdleConns: poolSize, DisableIdentity: true})
 }

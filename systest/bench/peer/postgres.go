@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/pglock"
 )
 
-// connections are how many each peer on PostgreSQL has.
+// connections is the number of connections of each peer on PostgreSQL.
 const connections = 16
 
 func postgresURL(addr, options string) string {
@@ -34,13 +34,13 @@ func holdfastPostgres(name, settings string, store Store, can Ability, options s
 	}
 }
 
-// A way to lock by statements of one's own.
+// A way is a way to lock with plain SQL statements.
 type way struct {
-	tables string // what must be there
+	tables string // makes the tables
 	take   func(ctx context.Context, c *rowsClient, name string) (Held, error)
 }
 
-// byRows is a peer that locks by rows: it waits for nothing.
+// byRows returns a peer that locks by rows. It cannot wait.
 func byRows(name, settings string, store Store, w way) Peer {
 	return Peer{
 		Name: name, Settings: settings, Floor: true, Store: store, Can: TakesDurably,
@@ -74,7 +74,7 @@ func (c *rowsClient) Close() error {
 	return nil
 }
 
-// make makes the row of a name, once.
+// make makes the row of a name, once per client.
 func (c *rowsClient) make(ctx context.Context, sql, name string) error {
 	if _, there := c.made.Load(name); there {
 		return nil
@@ -89,8 +89,8 @@ type release func(ctx context.Context) error
 
 func (r release) Release(ctx context.Context) error { return r(ctx) }
 
-// twoUpserts is the floor of every lock that is durable: two rows are written, each by one
-// statement, and no lock is taken.
+// twoUpserts is the floor of every durable lock: it writes two rows, each in one statement, and
+// takes no lock.
 var twoUpserts = way{
 	tables: `CREATE TABLE IF NOT EXISTS upserted (name text PRIMARY KEY, n bigint NOT NULL) WITH (fillfactor = 50)`,
 	take: func(ctx context.Context, c *rowsClient, name string) (Held, error) {
@@ -102,7 +102,7 @@ var twoUpserts = way{
 	},
 }
 
-// inTransaction locks for as long as a transaction is open, which keeps its connection.
+// inTransaction locks while a transaction is open. The transaction keeps its connection.
 func inTransaction(ctx context.Context, c *rowsClient, lock, name string) (Held, error) {
 	tx, err := c.pool.Begin(ctx)
 	if err != nil {
@@ -119,8 +119,7 @@ func inTransaction(ctx context.Context, c *rowsClient, lock, name string) (Held,
 	return release(tx.Commit), nil
 }
 
-// skipLocked is the row lock of a job queue: it ends with the connection, and there is no
-// token.
+// skipLocked is the row lock of a job queue. It ends with the connection, and has no token.
 var skipLocked = way{
 	tables: `CREATE TABLE IF NOT EXISTS job (name text PRIMARY KEY)`,
 	take: func(ctx context.Context, c *rowsClient, name string) (Held, error) {
@@ -138,8 +137,7 @@ var advisoryTransaction = way{
 	},
 }
 
-// advisorySession keeps a connection, too, and does not work behind a pooler in
-// transaction mode.
+// advisorySession keeps a connection too, and does not work behind a pooler in transaction mode.
 var advisorySession = way{
 	tables: `SELECT 1`,
 	take: func(ctx context.Context, c *rowsClient, name string) (Held, error) {
@@ -166,9 +164,9 @@ var advisorySession = way{
 	},
 }
 
-// leaseRow is how libraries with a lease in a table work: a serializable transaction with
-// several statements takes the lock, and another one gives it back. Those that wait look
-// again after the length of a lease, and holders renew theirs one by one.
+// leaseRow works like libraries with a lease in a table: a serializable transaction of several
+// statements takes the lock, and another one releases it. Waiters look again after the length of
+// a lease, and holders renew their leases one by one.
 var leaseRow = way{
 	tables: `CREATE TABLE IF NOT EXISTS lease_row (name text PRIMARY KEY, version bigint, data bytea, owner text);
 		CREATE SEQUENCE IF NOT EXISTS lease_row_version`,
@@ -183,7 +181,7 @@ var leaseRow = way{
 	},
 }
 
-// leaseRowStep is one of the two transactions.
+// leaseRowStep runs one of the two transactions.
 func leaseRowStep(ctx context.Context, c *rowsClient, sql, name, owner string) (version int64, err error) {
 	err = pgx.BeginTxFunc(ctx, c.pool, pgx.TxOptions{IsoLevel: pgx.Serializable}, func(tx pgx.Tx) error {
 		if err := tx.QueryRow(ctx, `SELECT nextval('lease_row_version')`).Scan(&version); err != nil {

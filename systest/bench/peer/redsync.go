@@ -11,12 +11,10 @@ import (
 	goredisclient "github.com/redis/go-redis/v9"
 )
 
-// patientTries is a number of tries that is never reached: redsync waits by
-// trying again.
+// patientTries is a number of tries that is never reached: redsync waits by trying again.
 const patientTries = 1 << 30
 
-// redsyncGoRedis is redsync on go-redis, with pauses of 1 to 5 ms where its own
-// are 50 to 250.
+// redsyncGoRedis is redsync on go-redis, with pauses of 1 to 5 ms in place of its 50 to 250.
 func redsyncGoRedis() Peer {
 	return redsyncOn("redsync go-redis", "pauses of 1 to 5 ms", func(addr string) (redis.Pool, func() error, error) {
 		conn := dialGoRedis(addr)
@@ -30,8 +28,8 @@ func redsyncRueidis() Peer {
 		redsync.WithRetryDelayFunc(func(int) time.Duration { return time.Millisecond + rand.N(4*time.Millisecond) }))
 }
 
-// redsyncGoRedisDefault is redsync with its default settings except the number of tries:
-// after the default of 32 it stops, and leaves nothing to measure.
+// redsyncGoRedisDefault is redsync with its default settings except the number of tries: with the
+// default of 32 it would give up, with nothing to measure.
 func redsyncGoRedisDefault() Peer {
 	return asDefault(redsyncOn("redsync go-redis default", "defaults, pauses of 50 to 250 ms", func(addr string) (redis.Pool, func() error, error) {
 		conn := goredisclient.NewClient(&goredisclient.Options{Addr: addr})
@@ -67,7 +65,7 @@ type redsyncClient struct {
 	close func() error
 }
 
-// A mutex is a pointer, so that it costs nothing to be Held.
+// A mutex has the size of a pointer, so that its conversion to Held does not allocate.
 type mutex struct{ *redsync.Mutex }
 
 func (m mutex) Release(ctx context.Context) error {

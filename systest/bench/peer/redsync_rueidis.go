@@ -10,9 +10,8 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// openRueidisPool returns a pool of redsync on rueidis itself. redsync's own goes
-// through rueidiscompat, which makes go-redis' commands of rueidis' and is a
-// little slower.
+// openRueidisPool returns a pool of redsync on rueidis itself. redsync's own pool uses
+// rueidiscompat, which converts go-redis commands to rueidis commands and is a little slower.
 func openRueidisPool(addr string) (redis.Pool, func() error, error) {
 	conn, err := dialRueidis(addr)
 	if err != nil {
@@ -23,7 +22,7 @@ func openRueidisPool(addr string) (redis.Pool, func() error, error) {
 
 type rueidisPool struct{ client rueidis.Client }
 
-// A rueidisConn does requests of redsync for one context.
+// A rueidisConn carries out requests of redsync for one context.
 type rueidisConn struct {
 	client rueidis.Client
 	ctx    context.Context

@@ -13,8 +13,8 @@ import (
 // batch is how many locks the reference renews in one script.
 const batch = 500
 
-// reference is the floor of held leases: plain locks that are known by how their
-// value begins, renewed in batches each third of the TTL, by one goroutine.
+// reference is the floor of held leases: plain locks whose values begin with the client's own
+// text. One goroutine renews them in batches, each third of the TTL.
 func reference() Peer {
 	return Peer{
 		Name: "batches of 500", Settings: "SET NX PX; rueidis", Floor: true, Store: Redis, Can: Takes | Keeps | Batches, Key: sameKey,
@@ -39,7 +39,7 @@ type referenceClient struct {
 	noWait
 	conn              rueidis.Client
 	ttl               time.Duration
-	value             string // how the values of all its locks begin
+	value             string // the beginning of the values of all its locks
 	renewed, released *rueidis.Lua
 	stop              context.CancelFunc
 	keeper            sync.WaitGroup
@@ -48,7 +48,7 @@ type referenceClient struct {
 	names map[string]struct{}
 }
 
-// A kept lock is one of a referenceClient.
+// A kept is a lock of a referenceClient.
 type kept struct {
 	client      *referenceClient
 	name, value string

@@ -8,8 +8,8 @@ import (
 	"github.com/redis/rueidis/rueidislock"
 )
 
-// rueidislockBest is for one server: one key, no messages about its own writes,
-// and a second for an answer, which a busy server may need.
+// rueidislockBest has the best settings for one server: one key, no messages about its own
+// writes, and a second to wait for a reply, which a busy server may need.
 func rueidislockBest() Peer {
 	return rueidislockWith("rueidislock", "1 key, NOLOOP", rueidislock.LockerOption{
 		KeyMajority: 1, NoLoopTracking: true, TryNextAfter: time.Second,
@@ -60,7 +60,7 @@ func (l rueidisLocker) Try(ctx context.Context, name string) (Held, error) {
 	return &cancelable{ctx, cancel}, err
 }
 
-// Wait ends with ctx, but the lock does not, as it would if it were taken under ctx itself.
+// Wait ends with ctx, but the lock does not, as it would if it were taken under ctx.
 func (l rueidisLocker) Wait(ctx context.Context, name string) (Held, error) {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	keep := context.AfterFunc(ctx, end)

@@ -24,13 +24,13 @@ var (
 	errWait = errors.New("this peer does not wait")
 )
 
-// fenceKey is where the last token of a name is.
+// fenceKey returns the key of the last token of a name.
 func fenceKey(name string) string { return name + ":token" }
 
-// millis is a duration as scripts and PX take it.
+// millis formats a duration for scripts and PX.
 func millis(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
-// value returns what tells one holder from all others.
+// value returns a value that identifies one holder.
 func value() string { return rand.Text() }
 
 // noWait is embedded by clients that can only try.

@@ -8,10 +8,10 @@ import (
 // A Goal bounds a figure of a peer, either alone or relative to another peer in the same
 // run.
 type Goal struct {
-	Title    string   `json:"title"` // what it is about
+	Title    string   `json:"title"` // its subject
 	Workload string   `json:"workload"`
 	Metric   string   `json:"metric"`
-	Peer     string   `json:"peer"`              // whose figure it is
+	Peer     string   `json:"peer"`              // the peer whose figure is bounded
 	Against  []string `json:"against,omitempty"` // the best of these peers; with none, the figure itself is bounded
 	AtLeast  float64  `json:"at_least,omitempty"`
 	AtMost   float64  `json:"at_most,omitempty"`
@@ -20,14 +20,14 @@ type Goal struct {
 // A Verdict is the result of a goal.
 type Verdict struct {
 	Goal
-	Best     string  `json:"best,omitempty"`  // of Against
+	Best     string  `json:"best,omitempty"`  // the best peer of Against
 	Figure   float64 `json:"figure"`          // or ratio of medians
 	Least    float64 `json:"least"`           // of all rounds
 	Greatest float64 `json:"greatest"`        //
-	Hours    int     `json:"hours"`           // in which it was measured
-	Measured bool    `json:"measured"`        // all that it needs
+	Hours    int     `json:"hours"`           // number of hours in which it was measured
+	Measured bool    `json:"measured"`        // all needed figures were measured
 	Met      bool    `json:"met"`             //
-	Short    float64 `json:"short,omitempty"` // by which factor it was missed
+	Short    float64 `json:"short,omitempty"` // factor by which it was missed
 }
 
 // Judge returns the verdicts on the goals whose workloads are in the run.
@@ -71,7 +71,7 @@ func (w *Workload) judge(g Goal) Verdict {
 	return v
 }
 
-// ratios returns the ratios of a metric of two peers, of each round.
+// ratios returns the ratio of a metric of two peers in each round.
 func (w *Workload) ratios(peer, other, metric string) (all []float64) {
 	own, against := w.Peer(peer).Samples[metric], w.Peer(other).Samples[metric]
 	for i := range min(len(own), len(against)) {
@@ -80,7 +80,7 @@ func (w *Workload) ratios(peer, other, metric string) (all []float64) {
 	return all
 }
 
-// best returns the one of the peers whose median is best, and that median.
+// best returns the peer with the best median, and that median.
 func (w *Workload) best(peers []string, metric string) (best string, median float64) {
 	for _, p := range peers {
 		v, ok := w.median(p, metric)

@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// WriteJSON writes the run with all its samples, a line for each named value. Figures
-// have five significant digits.
+// WriteJSON writes the run with all its samples, one line for each named value. Figures have five
+// significant digits.
 func (r *Run) WriteJSON(w io.Writer) error {
 	for i := range r.Workloads {
 		for _, p := range r.Workloads[i].Peers {
@@ -25,7 +25,7 @@ func (r *Run) WriteJSON(w io.Writer) error {
 	return err
 }
 
-// ReadJSON reads what WriteJSON wrote, so that a run can be drawn again.
+// ReadJSON reads the output of WriteJSON, so that a report can be drawn again.
 func ReadJSON(from io.Reader) (*Run, error) {
 	r := new(Run)
 	d := json.NewDecoder(from)
@@ -45,7 +45,7 @@ func (p *Peer) round() {
 	}
 }
 
-// rounded returns a figure with five digits that count.
+// rounded returns a figure with five significant digits.
 func rounded(v float64) float64 {
 	short, err := strconv.ParseFloat(strconv.FormatFloat(v, 'g', 5, 64), 64)
 	if err != nil {

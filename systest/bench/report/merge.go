@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Hours is in how many different hours a goal is measured before it counts as met: one
-// hour of a machine that others use as well may be a fast one.
+// Hours is the number of different hours in which a goal must be measured before it counts as
+// met: on a shared machine, one hour may be a fast one.
 const Hours = 3
 
 // Add adds the samples of another run of the same commit on the same machine.
@@ -46,8 +46,8 @@ func (w *Workload) add(p Peer) {
 	}
 }
 
-// Compare writes the ratios of the medians of a peer in two runs, the later to the
-// earlier, whose rounds took turns.
+// Compare writes the ratios of a peer's medians in two runs, the later to the earlier. The rounds
+// of the runs took turns.
 func Compare(to io.Writer, before, after *Run, peer string) error {
 	if _, err := fmt.Fprintf(to, "| %s, %s ÷ %s | metric | before | after | ratio |\n|---|---|---:|---:|---:|\n", peer, after.Commit, before.Commit); err != nil {
 		return err

@@ -1,12 +1,12 @@
 // Package report writes the results of a run of the benchmark: as tables, as JSON and as
-// pictures. It measures nothing, and knows no lock.
+// pictures. It measures nothing, and knows nothing of locks.
 //
-//	report.go  what a run is: machine, versions, workloads, samples
+//	report.go  the type Run: machine, versions, workloads, samples
 //	stats.go   median, range, percentile, fairness
-//	goals.go   what holdfast shall reach, and whether it did
+//	goals.go   goals, and whether they are met
 //	table.go   Markdown
-//	json.go    JSON, there and back
-//	merge.go   several runs as one, and two beside each other
+//	json.go    JSON, written and read
+//	merge.go   merges runs, and compares two
 //	svg.go     pictures, readable without colour, on light and dark pages
 package report
 
@@ -20,18 +20,18 @@ type Run struct {
 	Versions  map[string]string `json:"versions"` // of Go, the servers, and the peers' modules
 	Hours     []string          `json:"hours"`    // in which it was measured, 2006-01-02T15
 	Rounds    int               `json:"rounds"`   // of each hour, interleaved: A B C A B C
-	Seconds   float64           `json:"seconds"`  // that one sample takes, where it counts by time
+	Seconds   float64           `json:"seconds"`  // length of a sample that counts by time
 	Verdicts  []Verdict         `json:"verdicts,omitempty"`
 	Workloads []Workload        `json:"workloads"`
 }
 
-// A Workload is what was measured of several peers, in turn.
+// A Workload has the results of several peers at one workload.
 type Workload struct {
 	Name    string   `json:"name"`  // a-file-name
 	Title   string   `json:"title"` // one line
 	Note    string   `json:"note,omitempty"`
 	Base    string   `json:"base,omitempty"` // the peer that all are compared with
-	Metrics []Metric `json:"metrics"`        // the first is what the picture shows
+	Metrics []Metric `json:"metrics"`        // the picture shows the first
 	Peers   []Peer   `json:"peers"`
 }
 
@@ -51,17 +51,17 @@ const (
 	Less Better = "less"
 )
 
-// A Peer is what was measured of one way to lock.
+// A Peer has the results of one way to lock.
 type Peer struct {
 	Name     string               `json:"name"`
-	Floor    bool                 `json:"floor,omitempty"` // a bound, and not what one should use
+	Floor    bool                 `json:"floor,omitempty"` // a bound, not meant for use
 	Settings string               `json:"settings"`
-	Reason   string               `json:"reason,omitempty"`  // why there is nothing, or not all
+	Reason   string               `json:"reason,omitempty"`  // why samples are missing
 	Samples  map[string][]float64 `json:"samples,omitempty"` // by metric, one a round
 	Summary  map[string]Summary   `json:"summary,omitempty"` // of the samples, by Summarize
 }
 
-// A Summary is what the samples of a metric come to.
+// A Summary summarizes the samples of a metric.
 type Summary struct {
 	Median   float64 `json:"median"`
 	Least    float64 `json:"least"`
@@ -69,7 +69,7 @@ type Summary struct {
 	Ratio    float64 `json:"ratio,omitempty"` // of the median to the base's
 }
 
-// Summarize fills the summaries of all peers in.
+// Summarize fills in the summaries of all peers.
 func (r *Run) Summarize() {
 	for i := range r.Workloads {
 		w := &r.Workloads[i]
@@ -95,14 +95,13 @@ func (w *Workload) summaries(p Peer) map[string]Summary {
 	return all
 }
 
-// Median returns the median of the peer's samples of a metric; ok is false where
-// there are none.
+// Median returns the median of the peer's samples of a metric. ok is false if there are none.
 func (p *Peer) Median(metric string) (median float64, ok bool) {
 	samples := p.Samples[metric]
 	return Median(samples), len(samples) > 0
 }
 
-// Peer returns what was measured of a peer, or nil.
+// Peer returns the results of a peer, or nil.
 func (w *Workload) Peer(name string) *Peer {
 	for i := range w.Peers {
 		if w.Peers[i].Name == name {

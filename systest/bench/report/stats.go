@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Median returns the middle of the samples, or the mean of the two in the
-// middle. Without samples it is NaN.
+// Median returns the middle sample, or the mean of the two in the middle. Without samples it is
+// NaN.
 func Median(samples []float64) float64 {
 	sorted := slices.Sorted(slices.Values(samples))
 	n := len(sorted)
@@ -24,7 +24,7 @@ func Range(samples []float64) (least, greatest float64) {
 	return slices.Min(samples), slices.Max(samples)
 }
 
-// Percentile returns the sample that p of a hundred do not exceed.
+// Percentile returns the sample that p percent of the samples do not exceed.
 func Percentile(samples []float64, p float64) float64 {
 	sorted := slices.Sorted(slices.Values(samples))
 	if len(sorted) == 0 {
@@ -34,8 +34,8 @@ func Percentile(samples []float64, p float64) float64 {
 	return sorted[min(max(at, 0), len(sorted)-1)]
 }
 
-// Jain returns how evenly turns are spread: 1 where all have as many, and one
-// nth where one of n has them all.
+// Jain returns Jain's index of fairness of turns: 1 if all n workers have the same number, and
+// 1/n if one of them has all.
 func Jain(turns []int64) float64 {
 	var sum, squares float64
 	for _, n := range turns {

@@ -19,9 +19,9 @@ const (
 	footHeight = 16
 )
 
-// style makes a picture readable on light and dark pages, and without colour: each bar
-// has its name and its figure in text, the bars of the peer that is shown are filled, the
-// others are outlined, and floors are dashed.
+// style makes a picture readable on light and dark pages, and without colour: each bar has its
+// name and its figure in text, the bars of the highlighted peer are filled, the others are
+// outlined, and floors are dashed.
 const style = `
     svg { color-scheme: light dark; font: 13px system-ui, sans-serif; }
     text { fill: #1f2328; }
@@ -45,9 +45,9 @@ const style = `
     }
 `
 
-// WriteSVG draws the first metric of the workload: a bar for each peer with samples, and
-// a line from the least to the greatest of them. The bars of peers whose names begin with
-// own are filled.
+// WriteSVG draws the first metric of the workload: a bar for each peer with samples, and a line
+// from the least to the greatest of them. The bars of peers whose names begin with own are
+// filled.
 func (w *Workload) WriteSVG(to io.Writer, own string) error {
 	metric, peers := w.Metrics[0], w.measured()
 	height := headHeight + rowHeight*len(peers) + footHeight
@@ -95,12 +95,12 @@ func (w *Workload) describe(peers []Peer) string {
 // A scale turns figures into lengths.
 type scale struct{ perUnit, longest float64 }
 
-// farOff is the multiple of the middle figure above which a bar is cut, so that the
-// others can be read.
+// farOff is the multiple of the median above which a bar is cut, so that the others stay
+// readable.
 const farOff = 5
 
-// newScale lets the greatest of all samples just fit that is not far off. Where more is
-// better, none is.
+// newScale returns the scale at which the longest uncut bar just fits. If more is better, no bar
+// is cut.
 func newScale(m Metric, peers []Peer) scale {
 	var medians []float64
 	longest, limit := 0.0, math.Inf(1)
@@ -120,7 +120,7 @@ func newScale(m Metric, peers []Peer) scale {
 	return scale{perUnit: (width - labelWidth - valueWidth) / longest, longest: longest}
 }
 
-// at is where a figure is drawn.
+// at returns the x coordinate of a figure.
 func (s scale) at(v float64) float64 { return labelWidth + math.Min(v, s.longest)*s.perUnit }
 
 func (s scale) drawRow(b *strings.Builder, class string, top int, p Peer, samples []float64) {

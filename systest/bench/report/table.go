@@ -11,9 +11,8 @@ import (
 	"strings"
 )
 
-// WriteMarkdown writes the run as a page: the machine, the goals, and a table of each
-// workload. With pictures, the page shows the SVG files in its folder; why explains goals
-// that are not met.
+// WriteMarkdown writes the run as a page: the machine, the goals, and a table of each workload.
+// With pictures, the page shows the SVG files in its folder. why explains goals that are not met.
 func (r *Run) WriteMarkdown(w io.Writer, pictures bool, why string) error {
 	var b strings.Builder
 	r.writeHead(&b)
@@ -85,7 +84,7 @@ func (w *Workload) writeTable(b *strings.Builder) {
 	}
 }
 
-// label returns a peer's name, with the settings where there are any.
+// label returns a peer's name, with its settings if it has any.
 func label(p Peer) string {
 	text := p.Name
 	if p.Floor {
@@ -123,8 +122,8 @@ func spread(samples []float64) string {
 	return fmt.Sprintf("%s [%s, %s]", Figure(Median(samples)), Figure(least), Figure(greatest))
 }
 
-// Figure returns a number with three digits that count, and all of those before
-// the point: 0.0312, 4.2, 11,431.
+// Figure formats a number with three significant digits, and all digits before the point: 0.0312,
+// 4.2, 11,431.
 func Figure(v float64) string {
 	switch a := math.Abs(v); {
 	case math.IsNaN(v) || math.IsInf(v, 0):

@@ -24,8 +24,7 @@ func (m Mode) String() string { return [...]string{"timed", "fenced"}[m] }
 // A Model is a lock with exclusive leases only.
 type Model struct {
 	Mode Mode
-	// Linger is how long after its return a request without an answer may still
-	// be under way.
+	// Linger is how long after its return a request without a reply may still be under way.
 	Linger time.Duration
 	// Reserve is how many tokens a grant reserves, for the turns of a cohort under one
 	// lease ID. Zero: tokens only have to grow.
@@ -53,7 +52,7 @@ func (m Model) Porcupine(ops []Op) (porcupine.Model, map[string][]porcupine.Oper
 	}, histories
 }
 
-// byName splits a history; a fault belongs to each name that it concerns.
+// byName splits a history by name. A fault without a name belongs to each.
 func byName(ops []Op) map[string][]Op {
 	names := map[string][]Op{}
 	for _, o := range ops {
@@ -71,17 +70,16 @@ func byName(ops []Op) map[string][]Op {
 	return names
 }
 
-// A state is all that matters of the past requests. It includes what the store may or may
-// not have done, so that one state covers many states of the store: the owner may be gone
-// already if doubtful, and after its end.
+// A state is all that matters of the past requests. One state covers many states of the store: if
+// doubtful, or after ends, the owner may be gone already.
 type state struct {
-	now      int64  // it is no earlier
-	token    uint64 // the last one
-	base     uint64 // the one of its grant: those of later turns follow
-	last     string // the lease that it belongs to, whether or not that has ended
+	now      int64  // the earliest time that it can be
+	token    uint64 // the last token
+	base     uint64 // the token of the grant, which tokens of later turns follow
+	last     string // the lease of token, ended or not
 	owner    string // the lease that was granted last, unless it has certainly ended
-	ends     int64  // until when its holder trusts it
-	doubtful bool   // it may lapse before
+	ends     int64  // the time until which its holder trusts it
+	doubtful bool   // it may lapse before ends
 	tombs    string // lease IDs that were cancelled, each followed by a space
 }
 
@@ -104,9 +102,8 @@ func (s step) describe() string {
 	return text
 }
 
-// step returns the state after a step, or false if no lock could answer so.
-// The instant of the step is the earliest that is possible: each constraint on
-// it is of the form "not before".
+// step returns the state after a step, or false if no lock could give that reply. The time of the
+// step is the earliest possible one: each constraint on it is of the form "not before".
 func (m Model) step(s state, o step) (state, bool) {
 	s.now = max(s.now, o.Call)
 	mine := s.owner != "" && s.owner == o.LeaseID && (o.Token == 0 || o.Kind == Acquire || o.Kind == Inspect || o.Token == s.token)
@@ -159,7 +156,7 @@ func (m Model) acquire(s state, o step, mine bool) (state, bool) {
 	case Held:
 		return s, s.owner != "" && !mine || o.LeftFree
 	case Cancelled:
-		return s, true // prepare has looked for who cancelled it
+		return s, true // prepare has looked for the cancel request
 	}
 	if strings.Contains(s.tombs, o.LeaseID+" ") {
 		return s, false
@@ -169,9 +166,9 @@ func (m Model) acquire(s state, o step, mine bool) (state, bool) {
 		return s, true
 	}
 	if o.turn && s.last != o.LeaseID && o.Token < s.token {
-		return s, true // of a lease that a fault has ended: the resource refuses its token
+		return s, true // the turn of a lease that a fault has ended: the resource refuses its token
 	}
-	turn := m.Reserve > 0 && s.last == o.LeaseID && o.Token < s.base+m.Reserve // it follows on one that has ended
+	turn := m.Reserve > 0 && s.last == o.LeaseID && o.Token < s.base+m.Reserve // the turn before has ended
 	if o.Token <= s.token || !turn && s.base > 0 && o.Token < s.base+m.Reserve {
 		return s, false
 	}
@@ -197,7 +194,7 @@ func (s state) over(o step) (state, bool) {
 	return s.free(), s.now <= o.Return
 }
 
-// lapse is the answer that a lease is not live.
+// lapse returns the state after a reply that a lease is not live.
 func (m Model) lapse(s state, o step, mine bool) (state, bool) {
 	switch {
 	case !mine:

@@ -14,7 +14,7 @@ const (
 	Release
 	Cancel // a release of an acquire without a known outcome; it stays cancelled
 	Inspect
-	Fault // not a request: something was done to the data or the clock of the store
+	Fault // not a request: a fault of the store's data or clock
 )
 
 func (k Kind) String() string {
@@ -26,22 +26,22 @@ type Outcome int
 
 const (
 	Done      Outcome = iota // granted, extended, released; of Inspect: held by LeaseID
-	Held                     // somebody else has it
+	Held                     // another client has the lock
 	Lost                     // the lease is not live; of Inspect: the name is free
 	Cancelled                // the lease ID was cancelled
-	Unknown                  // it may have been carried out, or may be later
-	Failed                   // it certainly was not carried out
+	Unknown                  // the request may have been carried out, or may still be
+	Failed                   // the request certainly was not carried out
 )
 
 func (o Outcome) String() string {
 	return [...]string{"done", "held", "lost", "cancelled", "unknown", "failed"}[o]
 }
 
-// An Op is one request of one client, or one fault. Instants are nanoseconds of
-// one monotonic clock that all clients share.
+// An Op is one request of one client, or one fault. Times are nanoseconds of one monotonic clock
+// that all clients share.
 type Op struct {
 	Client  int
-	Name    string // of the lock; a Fault without one concerns all
+	Name    string // of the lock; a Fault without a name concerns all locks
 	Kind    Kind
 	LeaseID string
 	Call    int64
@@ -50,12 +50,12 @@ type Op struct {
 	Token   uint64        // of an Acquire or Inspect that is Done; of an Extend or Release of a turn in a cohort
 	TTL     time.Duration // of an Acquire or Extend
 
-	// Deadline is until when the client trusts the lease, of an Acquire or
-	// Extend that is Done.
+	// Deadline is the time until which the client trusts the lease of an Acquire or Extend that
+	// is Done.
 	Deadline int64
 
-	// LeftFree marks an Acquire with outcome Held while none of our clients need hold the
-	// name: the store leaves it free for clients of other libraries for a moment.
+	// LeftFree marks an Acquire with outcome Held although none of our clients may hold the name:
+	// the store leaves it free for clients of other libraries for a moment.
 	LeftFree bool
 }
 

@@ -9,24 +9,25 @@ import (
 // A step is an operation as the model sees it.
 type step struct {
 	Op
-	// doubt: the lease may lapse at any time from here on, because of a request with an
+	// doubt: the lease may lapse at any time from this step on, because of a request with an
 	// unknown outcome.
 	doubt bool
 	// tomb: a later acquire of the lease ID must be refused.
 	tomb bool
-	// never: no lock could have answered so.
+	// never: no lock could give that reply.
 	never bool
-	// turn: an acquire that was handed a lease on within its client, and so did not ask the
-	// store; handed: a release that handed it on. A fault may have ended the lease before.
+	// turn: an acquire that got a lease from another caller of its client, without a request to
+	// the store. handed: a release that handed the lease on. A fault may have ended the lease
+	// before.
 	turn, handed bool
 }
 
-// afterTurns notes of each turn of a cohort that it is no earlier than the end of the turn
-// before, or its beginning if the end is not known: its caller has waited for that.
+// afterTurns makes each turn of a cohort no earlier than the end of the turn before or, if that
+// end is not known, its beginning: the caller has waited for it.
 func afterTurns(own []Op) {
 	slices.SortStableFunc(own, func(a, b Op) int { return cmp.Compare(a.Token, b.Token) })
 	var before uint64
-	var began, last int64 // of the turn before, and the latest call of the turn at hand
+	var began, last int64 // of the turn before, and the latest call of this turn
 	for i, o := range own {
 		if o.Token == 0 || o.Kind == Inspect {
 			continue
@@ -41,8 +42,7 @@ func afterTurns(own []Op) {
 	}
 }
 
-// markTurns marks what the callers of a cohort did without the store, in the steps of one
-// lease ID.
+// markTurns marks the steps of one lease ID that the callers of a cohort took without the store.
 func markTurns(own []step) {
 	first, last := uint64(math.MaxUint64), uint64(0)
 	for _, o := range own {
@@ -56,11 +56,11 @@ func markTurns(own []step) {
 	}
 }
 
-// A window is a time in which a lease may be held without anybody's knowledge.
+// A window is a time in which a lease may be held although no client knows.
 type window struct{ from, to int64 }
 
-// prepare turns the history of one name into the steps that are to be put into
-// order; see "What is unknown" in the package's documentation.
+// prepare turns the history of one name into the steps to put into order; see "What is unknown"
+// in the package documentation.
 func (m Model) prepare(ops []Op) []step {
 	ids := map[string][]Op{}
 	var inspects, faults []Op
@@ -99,8 +99,7 @@ func (m Model) prepare(ops []Op) []step {
 	return steps
 }
 
-// excused reports whether the step finds the name held at a time when the holder may be
-// unknown.
+// excused reports whether the step finds the name held at a time when the holder may be unknown.
 func (s step) excused(windows []window) bool {
 	if s.Outcome != Held && (s.Kind != Inspect || s.Outcome != Done) {
 		return false
@@ -111,7 +110,7 @@ func (s step) excused(windows []window) bool {
 // prepareLease prepares one client's requests for one lease ID, in this order.
 func (m Model) prepareLease(ops []Op, faulty bool) (steps []step, windows []window) {
 	var first *Op    // of a chain of acquires without an answer
-	tainted := false // one of them may still take effect
+	tainted := false // an acquire of the chain may still take effect
 	cancelled := int64(math.MaxInt64)
 	for i, o := range ops {
 		s := step{Op: o}
@@ -144,7 +143,7 @@ func (m Model) prepareLease(ops []Op, faulty bool) (steps []step, windows []wind
 		if o.Kind != Acquire {
 			tainted = tainted || first != nil
 		}
-		// An unanswered repeat may have made a new lease of the old ID, with an unknown
+		// A repeat without a reply may have made a new lease of the old ID, with an unknown
 		// token.
 		if tainted && (o.Kind == Extend || o.Kind == Release) {
 			s.doubt = true
@@ -154,8 +153,8 @@ func (m Model) prepareLease(ops []Op, faulty bool) (steps []step, windows []wind
 	return steps, windows
 }
 
-// twice returns the requests for one lease ID, with one more that has no reply for each
-// acquire during which there was a fault.
+// twice returns the requests for one lease ID. For each acquire during a fault it adds one
+// without a reply.
 func twice(ops, faults []Op) (all []Op) {
 	for _, o := range ops {
 		all = append(all, o)
@@ -170,8 +169,8 @@ func twice(ops, faults []Op) (all []Op) {
 // overlaps reports whether two operations may have been carried out in any order.
 func (o Op) overlaps(other Op) bool { return o.Call <= other.Return && other.Call <= o.Return }
 
-// hiddenUntil returns until when a lease of an acquire without a reply may be held. later
-// are the client's next requests for the same lease ID.
+// hiddenUntil returns the time until which a lease of an acquire without a reply may be held.
+// later are the client's next requests for the same lease ID.
 func (m Model) hiddenUntil(o Op, later []Op, faulty bool) int64 {
 	end := int64(math.MaxInt64)
 	if m.Linger < math.MaxInt64-o.TTL {
@@ -181,13 +180,13 @@ func (m Model) hiddenUntil(o Op, later []Op, faulty bool) int64 {
 		switch {
 		case l.Kind == Acquire && l.Outcome == Done && !faulty:
 			if l.Return < o.Call+int64(o.TTL)*9/10 {
-				return o.Call - 1 // no secret: it was the same lease
+				return o.Call - 1 // not hidden: it was the same lease
 			}
-			return min(end, l.Return) // one may have ended before the other began
+			return min(end, l.Return) // the hidden lease may have ended before the other began
 		case l.Kind == Cancel && l.Outcome != Unknown && !faulty:
-			return min(end, l.Return) // what may still arrive is refused
+			return min(end, l.Return) // a copy that arrives later is refused
 		case l.Kind == Acquire && l.Outcome == Unknown, l.Kind == Extend && l.Outcome == Unknown:
-			end = max(end, l.Return+int64(l.TTL)) // it may have lengthened what is hidden
+			end = max(end, l.Return+int64(l.TTL)) // it may have extended the hidden lease
 		}
 	}
 	return end

@@ -2,23 +2,22 @@ package quorum
 
 import "math/bits"
 
-// A rule is something that nodes and clients keep to.
+// A rule is one that nodes and clients follow.
 type rule uint8
 
 const (
 	noRule rule = iota
 	// acceptAbove: a node accepts a token only above its counter.
 	acceptAbove
-	// countExact: a client counts a node only for the token that the node
-	// accepted, not for another of the same round of messages or an earlier.
+	// countExact: a client counts a node only for the token that the node accepted, not for
+	// another token of the same round or an earlier one.
 	countExact
 	// writeBack: a node that cannot accept refuses, so that a majority has the
 	// token that the client ends with. Without it nodes grant tokens of their
 	// own and the client takes the greatest: one round of maxima.
 	writeBack
-	// matchToken: a node takes a proposal for a new one of the lock's owner only
-	// if it replaces the token that the node has. Without it a node looks at
-	// the owner only.
+	// matchToken: a node accepts a new proposal of the lock's owner only if it replaces the token
+	// that the node has. Without it a node checks only the owner.
 	matchToken
 	// withdrawToken: a withdrawal frees the lock only if its token is not
 	// greater than the one withdrawn.
@@ -30,23 +29,22 @@ const (
 	releaseLifts
 	// keepQuiet: a node that lost its memory is in quarantine.
 	keepQuiet
-	// clockFloor: what a node accepts is not below its clock, so that what it
-	// accepts after the quarantine is above all that it forgot.
+	// clockFloor: a node accepts no token below its clock, so that all tokens that it accepts
+	// after the quarantine are above those that it forgot.
 	clockFloor
-	// retract: a client does not count a node from which it withdraws what the
-	// node has accepted.
+	// retract: a client does not count a node from which it withdraws the accepted token.
 	retract
 	// roundsUp: a second round proposes a greater token than the first.
 	roundsUp
-	// returnsUp: a client that gave up, and comes back under its lease ID while
-	// its withdrawal is under way, proposes a greater token than before.
+	// returnsUp: a client that gave up and comes back under its lease ID, while its withdrawal is
+	// under way, proposes a greater token than before.
 	returnsUp
-	// ownWithdrawals: a node frees the lock for a client that gave up only if that client
-	// has proposed it, and it is not confirmed. Without it a node looks at the lease ID.
+	// ownWithdrawals: a node frees the lock for a client that gave up only if that client has
+	// proposed the lock, and the lock is not confirmed. Without it a node checks only the lease
+	// ID.
 	ownWithdrawals
-	// ownProposals: a node takes a proposal for a repeat, or for one that replaces the
-	// lock, only from the client that has proposed it. Without it a node looks at the
-	// lease ID.
+	// ownProposals: a node accepts a repeat, or a proposal that replaces the lock, only from the
+	// client that has proposed the lock. Without it a node checks only the lease ID.
 	ownProposals
 	// confirms: an extension confirms the lock.
 	confirms
@@ -56,12 +54,12 @@ const (
 type protocol struct {
 	clients  int
 	tokens   uint8 // proposals are 1 to tokens; every choice is tried
-	expiries uint8 // how many locks expire although their owners trust them
-	restarts uint8 // how many times a node loses all it knows
+	expiries uint8 // how many locks may expire although their owners trust them
+	restarts uint8 // how many times a node may lose its memory
 
-	twice    int  // so many clients may propose twice
-	giving   int  // so many may give way, and hear the other nodes out
-	returns  int  // so many may come back after they gave up, under the same lease ID
+	twice    int  // how many clients may propose twice
+	giving   int  // how many may give way, and wait for the other nodes
+	returns  int  // how many may come back under the same lease ID after they gave up
 	extend   bool // holders may extend
 	release  bool // holders may release
 	shared   bool // the first two clients request one lease ID, for the same caller
@@ -74,8 +72,8 @@ type protocol struct {
 // two clients hold the lock at once.
 func (p *protocol) exclusive() bool { return p.expiries == 0 }
 
-// final is the property that an old extension must not succeed. It cannot be asserted for
-// a lock that may both be forgotten and expire early: one of the two is excluded.
+// final is the property that an old extension must not succeed. It cannot hold for a lock that
+// may both be forgotten and expire early, so one of the two is excluded.
 func (p *protocol) final() bool { return p.expiries == 0 || p.restarts == 0 }
 
 func (p *protocol) off(r rule) bool { return p.switched == r }
@@ -96,13 +94,13 @@ func (p *protocol) initial() []key {
 	return keys
 }
 
-// same reports whether owner, as nodes have it, has the lease ID of client c.
+// same reports whether owner, as a node has it, has the lease ID of client c.
 func (p *protocol) same(c int, owner uint8) bool {
 	return owner == uint8(c+1) || p.shared && c < 2 && owner != 0 && owner <= 2
 }
 
-// propose lets node n see a proposal of client c, for the first time or again.
-// The client hears the answer if it still waits for it.
+// propose delivers a proposal of client c to node n, for the first time or again. The client gets
+// the reply if it still waits for it.
 func (p *protocol) propose(w *world, c, n int, token, replaces uint8, heard bool) {
 	node := &w.nodes[n]
 	own := node.owner == uint8(c+1) && !node.confirmed || p.off(ownProposals) && p.same(c, node.owner)
@@ -135,16 +133,16 @@ func (p *protocol) propose(w *world, c, n int, token, replaces uint8, heard bool
 	}
 }
 
-// told notes that node n has a lease of the same ID from another client. Of several such
-// leases the client hears of one, or of others first: the order is any.
+// told notes that node n has reported a lease of the same ID from another client. If there are
+// several such leases, the client may hear of any of them first, and ignores the others.
 func (c *client) told(n int, token uint8) {
 	if c.other == 0 || c.other == token {
 		c.other, c.acks = token, c.acks|1<<n
 	}
 }
 
-// extendAt lets node n see the extension of the lease with token, which client c has or
-// wants, and reports whether the node has it.
+// extendAt delivers to node n the extension of the lease with token, which client c has or wants.
+// It reports whether the node has the lease.
 func (p *protocol) extendAt(w *world, c, n int, token uint8) bool {
 	node := &w.nodes[n]
 	if !p.same(c, node.owner) || node.token != token {
@@ -154,8 +152,8 @@ func (p *protocol) extendAt(w *world, c, n int, token uint8) bool {
 	return true
 }
 
-// repair lets node n see that client c has extended its lease, which the node
-// may lack.
+// repair delivers to node n the message that client c has extended its lease, which the node may
+// lack.
 func (p *protocol) repair(w *world, c, n int) {
 	node, token := &w.nodes[n], w.clients[c].lease()
 	own := p.same(c, node.owner)
@@ -169,22 +167,22 @@ func (p *protocol) repair(w *world, c, n int) {
 	node.confirmed = p.shared && !p.off(confirms)
 }
 
-// withdraw lets node n see that client c wants none of the tokens up to token, of those
-// that it has proposed itself.
+// withdraw delivers to node n the withdrawal of all tokens up to token that client c has proposed
+// itself.
 func (p *protocol) withdraw(w *world, c, n int, token uint8) {
 	node := &w.nodes[n]
 	mine := node.owner == uint8(c+1) && !node.confirmed || p.off(ownWithdrawals) && p.same(c, node.owner)
 	p.end(node, mine && (node.token <= token || p.off(withdrawToken)), token)
 }
 
-// endReleased lets node n see that client c has released its lease ID.
+// endReleased delivers to node n the message that client c has released its lease ID.
 func (p *protocol) endReleased(w *world, c, n int, token uint8) {
 	node := &w.nodes[n]
 	p.end(node, p.same(c, node.owner), token)
 }
 
-// end frees the node's lock if it ends, and lifts the counter above token: but not where
-// the lock stays with just this token.
+// end frees the node's lock if ends, and lifts the counter above token, unless the lock stays
+// with exactly this token.
 func (p *protocol) end(node *node, ends bool, token uint8) {
 	stays := !ends && p.shared && node.owner != 0 && node.token == token
 	if ends {
@@ -215,8 +213,8 @@ func (p *protocol) restart(w *world, n int) {
 	}
 }
 
-// mayServe reports whether the quarantine of node n can have ended: it is longer than any
-// lease, so that leases from before have ended as well, or were extended since.
+// mayServe reports whether the quarantine of node n can have ended. It is longer than any lease,
+// so leases from before have ended as well, or were extended since.
 func (w *world) mayServe(n int) bool {
 	for i := range w.clients {
 		if c := &w.clients[i]; c.stale>>n&1 == 1 && !c.phase.over() {
@@ -264,7 +262,7 @@ func (p *protocol) complete(w *world, c int) string {
 		switch {
 		case !other.completed:
 		case other.lease() == own.lease():
-			if !p.same(c, uint8(i+1)) { // else it is the same lease
+			if !p.same(c, uint8(i+1)) { // otherwise it is the same lease
 				broken = sameToken
 			}
 		case own.before>>i&1 == 1 && other.lease() > own.lease():
@@ -279,7 +277,7 @@ func (p *protocol) complete(w *world, c int) string {
 	return broken
 }
 
-// back reports whether a lease that was released is there again.
+// back returns the property that is broken if a released lease is back on a majority, or "".
 func (p *protocol) back(w *world) string {
 	for i := range w.clients {
 		c := &w.clients[i]

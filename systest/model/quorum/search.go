@@ -2,25 +2,25 @@ package quorum
 
 import "errors"
 
-// A key is a state in little space.
+// A key is a compact encoding of a state.
 type key [3]uint64
 
-// A system is what search explores: states, the steps between them, and what
-// must never happen.
+// A system is what search explores: its states, the steps between them, and the properties that a
+// step breaks.
 type system interface {
-	// initial returns the states to begin with.
+	// initial returns the states to start with.
 	initial() []key
-	// next yields the result of each step that is possible in k. The last argument is the
-	// rule that the step broke, or empty.
+	// next yields the result of each possible step from k. broken is the property that the step
+	// breaks, or "".
 	next(k key, yield func(to key, s step, broken string))
 }
 
-// A result is what a search found.
+// A result is the result of a search.
 type result struct {
-	states int    // that were reached
+	states int    // how many were reached
 	broken string // the property that was violated; empty if none was
-	first  key    // where it began
-	trace  []step // how it came to that, in the fewest steps
+	first  key    // the initial state of the trace
+	trace  []step // the fewest steps to the violation
 }
 
 // mostStates bounds the memory of one search to about 250 MB.
@@ -58,8 +58,7 @@ func search(sys system) (result, error) {
 	return r, nil
 }
 
-// visited is a set of states in the order in which they were found, each with
-// the one that it was found from.
+// visited is a set of states in the order in which they were found, each with its predecessor.
 type visited struct {
 	keys    []key
 	parents []uint32
@@ -101,7 +100,7 @@ func (v *visited) grow() {
 	}
 }
 
-// trace returns the steps that lead to the last state, and where they begin.
+// trace returns the steps that lead to the last state, and their initial state.
 func (v *visited) trace(sys system) (key, []step) {
 	first := len(sys.initial())
 	path := []int{len(v.keys) - 1}

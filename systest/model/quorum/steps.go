@@ -2,13 +2,13 @@ package quorum
 
 import "math/bits"
 
-// A kind is what one step is.
+// A kind is the kind of a step.
 type kind uint8
 
 const (
 	begin kind = iota + 1
 	deliverProposal
-	deliverFirst // of a client that has proposed a second time since
+	deliverFirst // the first proposal, after the client's second
 	again
 	againGivingUp
 	comesBack
@@ -33,7 +33,7 @@ const (
 	serves
 )
 
-// A step is one thing that happens.
+// A step is one event.
 type step struct {
 	kind   kind
 	client int
@@ -46,7 +46,7 @@ type walk struct {
 	*protocol
 	from  world
 	at    key
-	to    world // what take changes; here, so that it need not be allocated each time
+	to    world // the copy that take changes; kept here to avoid allocations
 	yield func(key, step, string)
 }
 
@@ -66,8 +66,7 @@ func (p *protocol) next(k key, yield func(key, step, string)) {
 	}
 }
 
-// take yields the step s to a copy of the world that do changes, unless it
-// changes nothing.
+// take yields the step s to a copy of the world that do changes, unless do changes nothing.
 func (walk *walk) take(s step, do func(w *world) (broken string)) {
 	walk.to = walk.from
 	broken := do(&walk.to)
@@ -110,9 +109,9 @@ func (walk *walk) acquire(c int) {
 	}
 }
 
-// mayBegin: clients are alike, so let them begin in the order of their numbers; but where
-// the first two share a lease ID, the third may begin at any time, and no client requests
-// a lease ID that was released.
+// mayBegin reports whether client c may begin. Clients are alike, so they begin in the order of
+// their numbers. If the first two share a lease ID, the third may begin at any time. No client
+// requests a lease ID that was released.
 func (walk *walk) mayBegin(c int) bool {
 	first := &walk.from.clients[0]
 	switch {
@@ -124,8 +123,8 @@ func (walk *walk) mayBegin(c int) bool {
 	return walk.from.clients[c-1].phase != idle
 }
 
-// adopt yields how client c, of which a majority has said that its lease ID has a lease
-// from another client, extends that one, and takes back what it has proposed itself.
+// adopt yields the steps of client c after a majority has reported a lease of its lease ID from
+// another client: c extends that lease, and withdraws its own proposals.
 func (walk *walk) adopt(c int) {
 	own := walk.from.clients[c]
 	switch {
@@ -157,9 +156,9 @@ func (walk *walk) adopt(c int) {
 	}
 }
 
-// comeBack yields that client c, which has given up, tries again under the same
-// lease ID, with all tokens. Its withdrawal is still under way. What other lease
-// IDs do is what other clients do.
+// comeBack yields new attempts of client c under the same lease ID after it gave up, with all
+// tokens. Its withdrawal is still under way. Attempts under other lease IDs are those of other
+// clients.
 func (walk *walk) comeBack(c int) {
 	own := walk.from.clients[c]
 	if own.prev != 0 || own.gaveWay != 0 || c >= walk.returns {
@@ -177,8 +176,8 @@ func (walk *walk) comeBack(c int) {
 	}
 }
 
-// least returns the least token that may follow an earlier one: if the rule is
-// off any may.
+// least returns the least token that may follow an earlier one. If the rule is off, any token
+// may.
 func (p *protocol) least(earlier uint8, r rule) uint8 {
 	if p.off(r) {
 		return 1
@@ -186,8 +185,8 @@ func (p *protocol) least(earlier uint8, r rule) uint8 {
 	return earlier + 1
 }
 
-// proposeAgain yields the second rounds of client c, for all tokens, without
-// giving the first up and with.
+// proposeAgain yields the second rounds of client c, for all tokens, with and without giving up
+// the first.
 func (walk *walk) proposeAgain(c int) {
 	own := walk.from.clients[c]
 	if own.prev != 0 || c >= walk.twice {
@@ -208,8 +207,8 @@ func (walk *walk) proposeAgain(c int) {
 	}
 }
 
-// giveWay yields that client c withdraws its token from the nodes that have
-// accepted it, and waits for the others.
+// giveWay yields the step in which client c withdraws its token from the nodes that have accepted
+// it, and waits for the others.
 func (walk *walk) giveWay(c int) {
 	own := walk.from.clients[c]
 	if own.prev != 0 || own.gaveWay != 0 || c >= walk.giving {
@@ -227,7 +226,7 @@ func (walk *walk) giveWay(c int) {
 	})
 }
 
-// hold yields the steps of client c that has its lease.
+// hold yields the steps of client c while it has its lease.
 func (walk *walk) hold(c int) {
 	own := walk.from.clients[c]
 	if own.phase != holding && own.phase != extending {
@@ -261,8 +260,8 @@ func (walk *walk) hold(c int) {
 	}
 }
 
-// releases yields that client c releases. If another client requested the same lease ID,
-// then the caller who releases does not count on that one either.
+// releases yields the release by client c. If another client requested the same lease ID, it no
+// longer relies on the lease either.
 func (walk *walk) releases(c int) {
 	walk.take(step{kind: releases, client: c}, func(w *world) string {
 		for i := range w.clients {
@@ -281,7 +280,7 @@ func (walk *walk) releases(c int) {
 	})
 }
 
-// finish yields the step s, by which the client has no lease any more.
+// finish yields the step s, after which the client has no lease.
 func (walk *walk) finish(s step, end phase) {
 	walk.take(s, func(w *world) string {
 		own := &w.clients[s.client]
@@ -290,8 +289,8 @@ func (walk *walk) finish(s step, end phase) {
 	})
 }
 
-// deliver yields the arrival at node n of each message that client c has sent.
-// None is ever used up: that is how messages are delayed, repeated and lost.
+// deliver yields the arrival at node n of each message that client c has sent. No message is ever
+// used up, which models delay, repetition and loss.
 func (walk *walk) deliver(c, n int) {
 	own := walk.from.clients[c]
 	if own.phase == idle {
@@ -323,7 +322,7 @@ func (walk *walk) deliver(c, n int) {
 	if own.phase == adopting {
 		walk.take(step{kind: deliverAdoption, client: c, node: n, token: own.other}, func(w *world) string {
 			has, own := walk.extendAt(w, c, n, own.other), &w.clients[c]
-			if (own.acks|own.freed)>>n&1 == 0 { // the first answer counts
+			if (own.acks|own.freed)>>n&1 == 0 { // the first reply counts
 				own.acks, own.freed = own.acks|bit(has)<<n, own.freed|bit(!has)<<n
 			}
 			return ""
@@ -356,8 +355,8 @@ func (walk *walk) deliver(c, n int) {
 	}
 }
 
-// replaces returns the greatest token before the present one that counts no
-// longer, and that a node may replace.
+// replaces returns the greatest token before the current one that no longer counts, and that a
+// node may replace.
 func (c *client) replaces() uint8 {
 	if c.prev < c.token {
 		return c.prev
@@ -373,7 +372,7 @@ func (c *client) first() uint8 {
 	return c.token
 }
 
-// relied reports whether a client may count on what a node has.
+// relied reports whether a client may rely on the lock of a node.
 func (walk *walk) relied(at node) bool {
 	for i := range walk.from.clients {
 		switch c := &walk.from.clients[i]; {
@@ -387,7 +386,7 @@ func (walk *walk) relied(at node) bool {
 	return false
 }
 
-// fault yields what can happen to node n.
+// fault yields the faults of node n.
 func (walk *walk) fault(n int) {
 	at := walk.from.nodes[n]
 	free := func(w *world) { w.nodes[n].free() }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// describe writes a trace for people, one step a line: clients are A, B and C,
-// nodes are 1, 2 and 3. With each message comes what the node then has.
+// describe writes a trace for people, one step a line: clients are A, B and C, nodes are 1, 2 and
+// 3. Each message is followed by the resulting state of the node.
 func describe(p *protocol, r result) string {
 	var b strings.Builder
 	w := r.first.unpack()
@@ -22,7 +22,7 @@ func describe(p *protocol, r result) string {
 	return b.String()
 }
 
-// follow returns the world that s leads to.
+// follow returns the world after s.
 func (p *protocol) follow(w world, s step) world {
 	var after world
 	p.next(w.pack(!p.ordered), func(to key, taken step, _ string) {

@@ -8,16 +8,16 @@ const (
 	maxToken   = 7
 )
 
-// A node is one member of the quorum, and what it has for one name.
+// A node is one member of the quorum, with its state of one name.
 type node struct {
-	owner   uint8 // who has the lock: a client's number plus 1; 0 if it is free
+	owner   uint8 // the number of the client with the lock, plus 1; 0 if it is free
 	token   uint8 // of the lock
 	counter uint8 // twice the greatest token accepted, plus 1 if it was released
-	floor   uint8 // what the clock adds to a counter that was lost: nothing up to it is accepted
+	floor   uint8 // stands for the clock after the counter was lost: no token up to it is accepted
 	silent  bool  // in quarantine
 
-	// confirmed marks a lock that was extended, which no client may withdraw. It is noted
-	// only where two clients share a lease ID.
+	// confirmed marks a lock that was extended, which no client may withdraw. It is recorded only
+	// if two clients share a lease ID.
 	confirmed bool
 }
 
@@ -29,15 +29,15 @@ type phase uint8
 const (
 	idle      phase = iota
 	proposing       // one round or two
-	adopting        // a majority has a lease of the same ID from another client, which is being extended
-	holding         // completed, and not known to be over
+	adopting        // extending a lease of the same ID that a majority has from another client
+	holding         // completed, and not known to have ended
 	extending       // holding, with an extension under way
 	released        // it was held
 	withdrawn       // given up before it was held
 	lost            // it was held until the deadline
 )
 
-// over reports whether the client trusts no lease and will not.
+// over reports whether the client trusts no lease and never will.
 func (p phase) over() bool { return p >= released }
 
 // A client makes one acquisition: it proposes, may extend, and ends.
@@ -48,15 +48,15 @@ type client struct {
 	before    uint8        // clients, as bits, that had completed when this one began
 	completed bool         // it was held
 	gaveUp    bool         // the first round or attempt was withdrawn before the second
-	gaveWay   uint8        // nodes of which the first round was withdrawn while it went on elsewhere
-	extended  bool         // an extension was done: nodes that may lack the lock receive it
-	late      bool         // the present extension was sent after a later client had completed
-	other     uint8        // token that nodes have reported, of a lease of the same ID from another client
-	replies   [nodes]uint8 // token that each node accepted in the present round; 0: no answer
-	acks      uint8        // nodes, as bits, that carried the present extension out; while proposing, that reported other
-	freed     uint8        // nodes that carried the release out; while adopting, that lack the lease
+	gaveWay   uint8        // nodes from which the first round was withdrawn while it went on elsewhere
+	extended  bool         // an extension succeeded: nodes that may lack the lock are repaired
+	late      bool         // the current extension was sent after a later client had completed
+	other     uint8        // token of a lease of the same ID from another client, as nodes reported it
+	replies   [nodes]uint8 // token that each node accepted in the current round; 0: no reply
+	acks      uint8        // nodes, as bits, that carried out the current extension; while proposing, that reported other
+	freed     uint8        // nodes that carried out the release; while adopting, that lack the lease
 	stale     uint8        // nodes that restarted since the lease was last known to be good
-	staleNext uint8        // nodes that restarted since the present extension was sent
+	staleNext uint8        // nodes that restarted since the current extension was sent
 }
 
 // lease returns the token that the client holds or held the lock with.
@@ -67,16 +67,16 @@ func (c *client) lease() uint8 {
 	return c.token
 }
 
-// A world is a state of the whole.
+// A world is a state of the whole system.
 type world struct {
 	nodes    [nodes]node
 	clients  [maxClients]client
-	expiries uint8 // that may still happen
+	expiries uint8 // how many may still happen
 	restarts uint8
 }
 
-// The bits of one word of a key: the view of one node, then one client, then
-// what is left to happen.
+// The bits of one word of a key: the view of one node, then one client, then the remaining
+// faults.
 const (
 	nodeBits   = 2 + 3 + 4 + 4 + 1 + 1
 	viewBits   = 3 + 1 + 1 + 1 + 1 + 1
@@ -129,7 +129,7 @@ func bit(b bool) uint8 {
 	return 0
 }
 
-// column returns node n and what the clients know of it.
+// column returns node n and the clients' state about it.
 func (w *world) column(n int) uint64 {
 	var s shifter
 	node := &w.nodes[n]
@@ -151,7 +151,7 @@ func (w *world) column(n int) uint64 {
 	return s.word
 }
 
-// scalars returns what does not depend on a node.
+// scalars returns the state of c that does not depend on a node.
 func (c *client) scalars() uint64 {
 	var s shifter
 	s.put(uint8(c.phase), 3)

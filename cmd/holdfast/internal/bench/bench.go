@@ -1,10 +1,10 @@
 // Package bench measures what locks in a store cost, as this machine sees it: latency,
 // throughput, and hand-overs.
 //
-// It uses names of its own, which begin with holdfast-bench- and random digits, and
-// releases all its leases, even if its context ends early. What it leaves when it
-// is killed ends with its TTL. The store remembers the last token of each of its
-// names, 256 at most, for a day, as it does of every name.
+// It uses names of its own, which begin with holdfast-bench- and random digits, and releases all
+// its leases, even if its context ends early. If the process is killed, its leases end with their
+// TTL. As for every name, the store remembers the last token of each of them, 256 at most, for a
+// day.
 package bench
 
 import (
@@ -27,7 +27,7 @@ const Prefix = "holdfast-bench-"
 
 const (
 	ttl   = 3 * time.Second  // of all leases
-	spare = 10 * time.Second // how much longer than the wanted time all may take
+	spare = 10 * time.Second // how much longer than requested a run may take
 )
 
 // workers returns the numbers of workers that are measured.
@@ -36,21 +36,21 @@ func workers() []int { return []int{1, 16, 256} }
 // A Result is what was measured.
 type Result struct {
 	Load     []Load  `json:"throughput"`
-	HandOver Latency `json:"hand_over"` // from the call of Release until a waiter, on a connection of its own, has the lock
+	HandOver Latency `json:"hand_over"` // from the call of Release until a waiter on another connection has the lock
 }
 
-// A Load is what several workers get done at the same time, each with a lock of its own.
+// A Load is the throughput of several workers at the same time, each with a lock of its own.
 type Load struct {
 	Workers int     `json:"workers"`
 	PerS    int     `json:"pairs_per_s"` // acquire and release
-	Failed  int     `json:"failed"`      // pairs that the store did not answer in time
+	Failed  int     `json:"failed"`      // pairs that failed, because the store did not answer in time for example
 	Acquire Latency `json:"acquire"`
 	Release Latency `json:"release"`
 	Pair    Latency `json:"acquire_release"`
 }
 
-// A Latency is how long something took, in microseconds: of all that were measured,
-// half took P50 at most, and 95 and 99 in a hundred P95 and P99.
+// A Latency has percentiles of measured times, in microseconds: half of them were at most P50, 95
+// in a hundred at most P95, and 99 in a hundred at most P99.
 type Latency struct {
 	Count int   `json:"count"`
 	P50   int64 `json:"p50_us"`
@@ -58,7 +58,7 @@ type Latency struct {
 	P99   int64 `json:"p99_us"`
 }
 
-// latencyOf sorts the times.
+// latencyOf returns the percentiles of times, which it sorts.
 func latencyOf(times []time.Duration) Latency {
 	if len(times) == 0 {
 		return Latency{}
@@ -71,19 +71,19 @@ func latencyOf(times []time.Duration) Latency {
 // A bench is one run.
 type bench struct {
 	prefix string
-	part   time.Duration // for each number of workers, and for the hand-overs
+	part   time.Duration // how long to measure each number of workers, and the hand-overs
 	client *holdfast.Client
-	waiter *holdfast.Client // of hand-overs, on another connection
+	waiter *holdfast.Client // the other client of hand-overs, on another connection
 }
 
-// Run measures for about the given time, and some seconds more at most. second is
-// another connection to the same store, for the waiting client; it may be engine itself.
-// When ctx ends, Run returns its cause with what it has measured by then, and holds no lease.
+// Run measures for about the given time, and for some seconds more at most. second is another
+// connection to the same store, for the waiting client; it may be engine itself. When ctx ends,
+// Run returns its cause with the results so far, and holds no lease.
 func Run(ctx context.Context, engine, second driver.Engine, whole time.Duration) (r Result, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, whole+spare, fmt.Errorf("%w: it is too slow to be measured in %s", driver.ErrUnavailable, whole+spare))
 	defer cancel()
 	b := &bench{prefix: Prefix + string(lockinfo.NewLeaseID())[:12] + "/", part: whole / time.Duration(len(workers())+1)}
-	// The clients log nothing: what goes wrong is counted, or ends the measurement.
+	// The clients log nothing: errors are counted, or end the measurement.
 	options := &holdfast.Options{Logger: slog.New(slog.DiscardHandler), SharedEngine: true}
 	if b.client, err = holdfast.New(engine, options); err != nil {
 		return r, err
@@ -108,13 +108,13 @@ func Run(ctx context.Context, engine, second driver.Engine, whole time.Duration)
 	return r, err
 }
 
-// tidy releases what a client holds, and waits until that is done.
+// tidy releases the leases of a client, and waits until that is done.
 func tidy(c *holdfast.Client) { _ = c.Close() } // a lease that cannot be released ends with its TTL
 
 // name returns one of the names of this run.
 func (b *bench) name(i int) string { return fmt.Sprintf("%s%d", b.prefix, i) }
 
-// during calls f again and again for one part of the time, once at least.
+// during calls f again and again for one part of the time, and at least once.
 func (b *bench) during(ctx context.Context, f func() error) error {
 	for end := time.Now().Add(b.part); ; {
 		if err := f(); err != nil {
@@ -126,8 +126,8 @@ func (b *bench) during(ctx context.Context, f func() error) error {
 	}
 }
 
-// load has n workers acquire and release locks, each its own. An error comes with what was
-// measured before.
+// load has n workers acquire and release locks, each its own. With an error it returns the
+// results before it.
 func (b *bench) load(ctx context.Context, n int) (Load, error) {
 	all := make([]worker, n)
 	start := time.Now()
@@ -158,8 +158,8 @@ func (b *bench) load(ctx context.Context, n int) (Load, error) {
 type worker struct {
 	acquire, release, both []time.Duration
 	failed                 int
-	last                   error // why it failed
-	err                    error // why it has ended early
+	last                   error // the error of the last failed pair
+	err                    error // why the worker has ended early
 }
 
 // pair acquires and releases a lock. A timeout of an overloaded store is a result too.
@@ -183,7 +183,8 @@ func (w *worker) pair(ctx context.Context, c *holdfast.Client, name string) erro
 	return nil
 }
 
-// handOver lets one client wait for the lock that the other has, by turns.
+// handOver passes a lock between two clients: by turns, one waits for the lock that the other
+// holds.
 func (b *bench) handOver(ctx context.Context) (Latency, error) {
 	var took []time.Duration
 	holds, waits := b.client, b.waiter
@@ -195,7 +196,7 @@ func (b *bench) handOver(ctx context.Context) (Latency, error) {
 		var next *holdfast.Lease
 		var at time.Time // when it was granted
 		waiting, granted := make(chan struct{}), make(chan error, 1)
-		go func() { // ends with ctx; its answer is awaited below
+		go func() { // ends with ctx; its result is awaited below
 			var err error
 			announce := sync.OnceFunc(func() { close(waiting) })
 			next, err = waits.Acquire(ctx, b.name(0), &holdfast.AcquireOptions{TTL: ttl, OnWait: func(holdfast.WaitState) { announce() }})

@@ -51,8 +51,8 @@ The exit status is 0, 75 if another client has the lock, or one of those in hold
 	return a.withJSON(cmd)
 }
 
-// orExit prints a command that ends the shell which evaluates the output, if there is no
-// lock.
+// orExit prints a command that ends the calling shell if there is no lock. The shell evaluates
+// the output.
 func (a *app) orExit(err error) error {
 	if e, ok := errors.AsType[*exit.Error](err); ok && !a.asksForJSON() {
 		// A shell that does not read it has closed the pipe, or gets it from "|| echo".
@@ -82,15 +82,15 @@ func (a *app) acquire(f *jobFlags, args []string) error {
 			}
 			err = a.handOver(ctx, handOver{began, job, lease, script, nil}, func(socket string) error { return a.printLease(job, lease, socket) })
 			if err != nil {
-				_ = lease.Release(ctx) // the client goes on trying; a lease that was left stays
+				_ = lease.Release(ctx) // the client keeps trying; a lease that was left stays
 			}
 		}
 		return err
 	})
 }
 
-// takeForScript opens the store for a command that takes a lock, and leaves it to a script:
-// to the process of --pid, or without that, when script is nil, to the caller. A wait ends
+// takeForScript opens the store for a command that takes a lock for a script. script is the
+// process of --pid; without --pid it is nil, and the lease is left to the caller. A wait ends
 // with the script.
 func (a *app) takeForScript(f *jobFlags, name string, do func(context.Context, *runner.Job, *keeper.Script) error) error {
 	verb := verbOf(f.cmd)
@@ -128,7 +128,7 @@ func (a *app) takeForScript(f *jobFlags, name string, do func(context.Context, *
 	}))
 }
 
-// outlives refuses a store that ends with this process, and the lease with it.
+// outlives refuses a store that would end with this process, and with it the lease.
 func (a *app) outlives(verb string) error {
 	choice, err := a.choose()
 	if err == nil && endsWithUs(choice) {
@@ -137,7 +137,7 @@ func (a *app) outlives(verb string) error {
 	return err
 }
 
-// A handOver is a lease that this process has, and who is to have it.
+// A handOver is a lease that this process has, and the script that gets it.
 type handOver struct {
 	began  time.Time // when this process began to acquire it
 	job    *runner.Job
@@ -146,10 +146,10 @@ type handOver struct {
 	once   *keeper.Once   // of do-once work; nil for a lock
 }
 
-// handOver leaves a lease to a keeper, or without a script in the store. Until then this
-// process renews it. tell gives the lease to the script; socket is the keeper's. The keeper
-// releases the lease unless Commit tells it, after everything that can fail, that the script
-// has it. After an error the caller must end the lease.
+// handOver leaves a lease to a keeper or, without a script, in the store. Until then this process
+// renews it. tell reports the lease to the script; socket is the keeper's. The keeper releases
+// the lease unless Commit, called after everything that can fail, confirms that the script has
+// it. After an error the caller must end the lease.
 func (a *app) handOver(ctx context.Context, h handOver, tell func(socket string) error) error {
 	leave := func(socket string) error {
 		if err := tell(socket); err != nil {
@@ -189,7 +189,7 @@ func (a *app) startKeeper(ctx context.Context, h handOver) (*keeper.Keeper, erro
 	switch {
 	case ended != nil: // the keeper ends with this process, and releases the lease
 		return nil, ended
-	case err == nil && h.script.HasEnded(): // before the keeper could watch it, or after
+	case err == nil && h.script.HasEnded(): // maybe before the keeper could watch it
 		kept.Cancel()
 		return nil, context.Canceled
 	}

@@ -46,8 +46,8 @@ func (a *app) answerWith(status int, v any, text string) error {
 	return &exit.Error{Status: status}
 }
 
-// report prints why the program fails: in a line on standard error and, with --json and no
-// output yet, in an object on standard output too.
+// report prints why the program fails: a line on standard error and, with --json and no output
+// yet, an object on standard output too.
 func (a *app) report(e *exit.Error, cmd *cobra.Command) {
 	if e.Err == nil {
 		return
@@ -88,14 +88,14 @@ func isEndless(foreign bool, expiresIn time.Duration) bool {
 	return foreign && expiresIn == holdfast.Never
 }
 
-// meantFlags are flags of other programs, for one of ours.
+// meantFlags maps flags of other programs to ours.
 var meantFlags = map[string]string{
 	"max": "slots", "limit": "slots", "semaphore": "slots", "count": "slots", "expire": "ttl", "lease": "ttl", "lock-timeout": "wait",
 	"max-wait": "wait", "message": "reason", "port": "listen", "address": "listen", "bind": "listen", "url": "store", "server": "store", "redis": "store",
 	"duration": "for",
 }
 
-// notUnderstood returns an error of cobra with the command it is about.
+// notUnderstood returns an error of cobra, with the name of the command that it is about.
 func notUnderstood(cmd *cobra.Command, err error) error {
 	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		if ours := cmd.Flag(meantFlags[unknown.GetSpecifiedName()]); ours != nil {

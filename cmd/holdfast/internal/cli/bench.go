@@ -48,7 +48,7 @@ it is killed they expire after 3 s. Run it where your programs run.`,
 	return a.withJSON(cmd)
 }
 
-// A benchView is what bench answers.
+// A benchView is the result of bench.
 type benchView struct {
 	Store      string `json:"store"` // without credentials
 	Processors int    `json:"processors"`
@@ -91,7 +91,7 @@ func (a *app) measure(ctx context.Context, whole time.Duration) error {
 	return cmp.Or(a.answer(v, v.String()), exit.FromStore(err))
 }
 
-// String is the table for people.
+// String returns the table for people.
 func (v benchView) String() string {
 	rows := [][]string{{"", "p50", "p95", "p99", ""}}
 	row := func(what string, l bench.Latency, note string) {

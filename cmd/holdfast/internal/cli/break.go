@@ -106,7 +106,7 @@ func (a *app) breakLock(ctx context.Context, c *holdfast.Client, name string, op
 	}
 	author := opts.Author
 	if len(records) > 0 {
-		author = records[0].Author // a server that knows its callers sets the author
+		author = records[0].Author // a server with callers sets the author itself
 	}
 	v := wire.Break{Name: before.Name, Author: author, Reason: opts.Reason, Broken: wire.HoldersOf(broken)}
 	return a.answerWith(status, v, whatBroke(before, broken, exact, opts.Closed))

@@ -38,11 +38,11 @@ type app struct {
 	json     bool        // --json
 	answered bool        // something was written to stdout
 
-	verb, subject string // what is done to what, for messages
+	verb, subject string // the command and its object, for messages
 
 	chosen    bool // choice and choiceErr are what asked resolves to
 	choice    store.Choice
-	newStore  bool // this run has made it
+	newStore  bool // this run has made the store
 	choiceErr error
 }
 

@@ -64,7 +64,7 @@ func (a *app) setUpCompletion(c *cobra.Command) {
 	c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 		value, _ := pflag.UnquoteUsage(f)
 		switch {
-		case strings.HasSuffix(f.Name, "file"): // as the shell does it
+		case strings.HasSuffix(f.Name, "file"): // the shell completes files
 		case f.Name == "name":
 			_ = c.RegisterFlagCompletionFunc(f.Name, a.completing(lockNames))
 		case strings.Contains(value, "|"):
@@ -81,8 +81,8 @@ func (a *app) setUpCompletion(c *cobra.Command) {
 // A completer returns the completions of prefix.
 type completer func(ctx context.Context, c *holdfast.Client, prefix string) []string
 
-// completing completes the first argument with f, and later ones as files: they belong to a
-// command to run.
+// completing completes the first argument with f, and later ones as files, because they belong to
+// a command to run.
 func (a *app) completing(f completer) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
@@ -92,8 +92,8 @@ func (a *app) completing(f completer) cobra.CompletionFunc {
 	}
 }
 
-// completions calls f within completeTimeout. What is still in progress then ends with the
-// program.
+// completions calls f and waits for at most completeTimeout. A call that takes longer ends with
+// the program.
 func (a *app) completions(cmd *cobra.Command, prefix string, f completer) []string {
 	ctx, cancel := context.WithTimeout(cmd.Context(), completeTimeout)
 	defer cancel()

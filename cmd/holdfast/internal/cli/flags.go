@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// jobFlags are the flags of the commands that take a lock, as they were given. A flag that
-// the command does not have is as if it was not given.
+// jobFlags are the flags of the commands that take a lock. A flag that the command does not have
+// counts as not given.
 type jobFlags struct {
 	cmd *cobra.Command
 
@@ -98,8 +98,8 @@ func (f *jobFlags) define(cmd *cobra.Command, names string) {
 	}
 }
 
-// rareFlags come last in help. Where there are manyRare they have a heading of their own,
-// above the one that the annotation firstRare names.
+// rareFlags come last in help. If a command has manyRare or more, they have a heading of their
+// own; the annotation firstRare names the first flag below it.
 const (
 	rareFlags = " busy-status min-hold max-hold stall-after no-keep-alive on-lost kill-after wait-children status-fd label fingerprint max-output "
 	manyRare  = 3
@@ -117,8 +117,8 @@ func help(c *cobra.Command, _ []string) {
 	_, _ = io.WriteString(c.OutOrStdout(), strings.TrimSpace(cmp.Or(c.Long, c.Short))+"\n\n"+text)
 }
 
-// durationVar defines a flag for a length of time: seconds, as for flock(1) and sleep(1), or
-// a duration of Go. All such flags are defined here.
+// durationVar defines a flag for a length of time: seconds, as for flock(1) and sleep(1), or a Go
+// duration. All such flags are defined here.
 func durationVar(flags *pflag.FlagSet, p *time.Duration, name string, value time.Duration, usage string) {
 	durationVarP(flags, p, name, "", value, usage)
 }
@@ -129,7 +129,7 @@ func durationVarP(flags *pflag.FlagSet, p *time.Duration, name, letter string, v
 	flags.VarP((*durationValue)(p), name, letter, usage)
 }
 
-// A durationValue is the argument of such a flag.
+// A durationValue is the value of such a flag.
 type durationValue time.Duration
 
 // Type names the argument in help.
@@ -143,7 +143,7 @@ func (d *durationValue) String() string {
 	return short(time.Duration(*d))
 }
 
-// short returns a duration as flags take it, without what is 0: 48h.
+// short returns a duration as flags take it, without its zero units: 48h.
 func short(d time.Duration) string {
 	s := d.String()
 	for _, none := range []string{"m0s", "h0m"} {
@@ -171,7 +171,7 @@ var flockNames = map[string]string{"nonblock": "no-wait", "nb": "no-wait", "time
 // flockFlags are flags of flock(1) that change nothing, or are refused.
 const flockFlags = " e close no-fork unlock version"
 
-// defineFlock defines them. Help does not list them.
+// defineFlock defines flockFlags. Help does not list them.
 func (f *jobFlags) defineFlock(flags *pflag.FlagSet) {
 	flags.BoolVarP(&f.exclusive, "e", "e", false, "-x")
 	flags.BoolVarP(&f.closes, "close", "o", false, "background processes do not keep the lock (default)")
@@ -202,7 +202,7 @@ func (f *jobFlags) refused() error {
 // isNumber reports whether a word could be the number of a file descriptor.
 func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// words wants least to most arguments. The error shows the form of the command.
+// words requires least to most arguments. The error shows the usage of the command.
 func words(least, most int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		verb, form := verbOf(cmd), cmd.Use

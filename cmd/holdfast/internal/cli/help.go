@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
 )
 
-// shortHelp is what holdfast alone prints.
+// shortHelp is printed by holdfast without arguments.
 const shortHelp = `holdfast runs commands under locks that hosts share.
 
   holdfast run NAME -- COMMAND       wait for the lock, run the command, release the lock
@@ -33,7 +33,8 @@ var groups = []struct{ title, commands string }{
 	{"The store and this program:", "doctor bench serve completion version help"},
 }
 
-// meant are words of other programs, and of the first attempt of many users, for a command.
+// meant maps our commands to words that users may try instead, such as the names of commands in
+// other programs.
 var meant = map[string]string{
 	"run": "lock exec with flock", "acquire": "lock get take", "release": "unlock free unfreeze", "break": "unlock kill steal force-unlock rm delete",
 	"hold": "freeze reserve", "show": "status info who inspect get", "ls": "locks ps status", "watch": "top tail", "history": "log events",

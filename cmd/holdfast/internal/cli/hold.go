@@ -83,7 +83,7 @@ func (a *app) hold(f *jobFlags, args []string) error {
 		if err := p.prolonged(a, ctx, f.length, func(time.Duration) error { return nil }); err != nil {
 			return err
 		}
-		left, _ := p.remaining(a, ctx) // it may have been held for longer before
+		left, _ := p.remaining(a, ctx) // an earlier hold may last longer
 		return a.tellHold(t, max(f.length, left.Round(time.Second)))
 	}
 	for _, t := range found {
@@ -97,7 +97,7 @@ func (a *app) hold(f *jobFlags, args []string) error {
 	s.wrap = func(e driver.Engine) driver.Engine { return noted{driver.Forward{Engine: e}, box, &t} }
 	err = s.take(ctx, f, &job, func() error { return a.heldByPerson(ctx, &job, box, &t) })
 	if t.Token == 0 && exit.Is(err, exit.Busy, exit.Config) {
-		box.Drop(t) // the client has made sure that there is no lease
+		box.Drop(t) // the client has ensured that there is no lease
 	}
 	return err
 }
@@ -106,14 +106,14 @@ func (a *app) hold(f *jobFlags, args []string) error {
 func (a *app) heldByPerson(ctx context.Context, job *runner.Job, box keeper.Box, t *keeper.Ticket) error {
 	lease, err := job.Acquire(ctx, "hold")
 	if err != nil {
-		if errors.Is(err, holdfast.ErrInvalid) { // of the store: the arguments were checked
+		if errors.Is(err, holdfast.ErrInvalid) { // from the store: the arguments were checked
 			return &exit.Error{Status: exit.Config, Err: err, Engine: true}
 		}
 		return err
 	}
 	t.LeaseID, t.Token = lease.ID(), lease.Token()
 	if err := box.Put(*t); err != nil {
-		_ = lease.Release(ctx) // the client goes on trying
+		_ = lease.Release(ctx) // the client keeps trying
 		return exit.Errorf(exit.Output, "hold %q: its lease ID cannot be kept: %w", t.Name, err)
 	}
 	if _, err := lease.Leave(); err != nil {
@@ -194,7 +194,7 @@ type noted struct {
 // Acquire writes the ticket of a lease ID once: a repeated request has the same ID.
 func (n noted) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
 	if n.ticket.LeaseID != req.LeaseID {
-		if n.ticket.LeaseID != "" { // its place was lost, and the client cancels it
+		if n.ticket.LeaseID != "" { // its place was lost, and the client cancels the request
 			n.box.Drop(*n.ticket)
 		}
 		n.ticket.LeaseID = req.LeaseID
@@ -205,7 +205,7 @@ func (n noted) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.A
 	return n.Forward.Acquire(ctx, req)
 }
 
-// ticketsOf returns the tickets for a name, and the URL of their store. It leaves out those
+// ticketsOf returns the tickets for a name, and the URL of their store. It leaves out the tickets
 // of commands that are still acquiring.
 func (a *app) ticketsOf(kind, name string) (box keeper.Box, on string, found []keeper.Ticket, err error) {
 	choice, err := a.choose()
@@ -220,14 +220,14 @@ func (a *app) ticketsOf(kind, name string) (box keeper.Box, on string, found []k
 	return box, choice.Public(), found, exit.With(exit.Config, err)
 }
 
-// lives reports whether a process of that number exists. If another process has the number
-// now, the ticket stays for a while.
+// lives reports whether a process with that PID exists. If another process has the PID now, the
+// ticket stays for a while.
 func lives(pid int) bool {
 	err := syscall.Kill(pid, 0)
 	return pid > 0 && (err == nil || errors.Is(err, syscall.EPERM))
 }
 
-// giveBackTries is how often a release request is sent, each with giveBackTime to answer.
+// giveBackTries is how often a release request is sent. Each may take giveBackTime.
 const (
 	giveBackTries = 3
 	giveBackTime  = 5 * time.Second

@@ -21,8 +21,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// jobOf returns the job that the flags describe. It checks all of them, before anything
-// happens.
+// jobOf returns the job that the flags describe. It checks all flags before anything happens.
 func (a *app) jobOf(f *jobFlags, names ...string) (j runner.Job, err error) {
 	a.defaultTTL(f.cmd, &f.opts.TTL)
 	verb, given := verbOf(f.cmd), f.cmd.Flags().Changed
@@ -70,7 +69,7 @@ func (a *app) jobOf(f *jobFlags, names ...string) (j runner.Job, err error) {
 	return j, nil
 }
 
-// check refuses values of flags that do not depend on the store.
+// check refuses values of flags that are invalid in every store.
 func (f *jobFlags) check() error {
 	verb, given := verbOf(f.cmd), f.cmd.Flags().Changed
 	for _, name := range []string{"min-hold", "max-hold", "ttl", "stall-after", "pause"} {
@@ -134,7 +133,7 @@ func parseLabels(given []string) (map[string]string, error) {
 	return labels, nil
 }
 
-// commandJob is jobOf for a command to run: words, or the string of -c. It finds the
+// commandJob is jobOf for a command to run, which is words or the string of -c. It finds the
 // command's file.
 func (a *app) commandJob(f *jobFlags, words []string) (j runner.Job, err error) {
 	verb := verbOf(f.cmd)
@@ -158,7 +157,7 @@ func (a *app) commandJob(f *jobFlags, words []string) (j runner.Job, err error) 
 
 // work opens the store for the job and calls do.
 func (s *session) work(ctx context.Context, f *jobFlags, job *runner.Job, do func() error) error {
-	job.Signals = runner.Catch() // before there is a socket that would be left behind
+	job.Signals = runner.Catch() // before there is a socket that a signal could leave behind
 	server, err := s.control(f, job)
 	if err != nil {
 		return err
@@ -204,7 +203,7 @@ func (s *session) take(ctx context.Context, f *jobFlags, job *runner.Job, do fun
 	})
 }
 
-// hushed removes the message of err with --quiet, if another client has the lock.
+// hushed removes the message of err if another client has the lock and --quiet is given.
 func (f *jobFlags) hushed(err error) error {
 	if f.quiet && exit.Is(err, f.busy) {
 		return &exit.Error{Status: f.busy}
@@ -212,8 +211,7 @@ func (f *jobFlags) hushed(err error) error {
 	return err
 }
 
-// reported opens the descriptor of --status-fd, if it was given, calls do, and reports how
-// that ended.
+// reported opens the descriptor of --status-fd, if given, calls do, and reports the result of do.
 func (f *jobFlags) reported(do func(*runner.Status) error) error {
 	var status *runner.Status
 	if f.cmd.Flags().Changed("status-fd") {
@@ -234,15 +232,15 @@ func (f *jobFlags) reportFlagErrors() {
 	})
 }
 
-// observer reports outages to the user and, if verbose, what happens to the lock. It leaves
-// out what the waiting line and the error of the command report.
+// observer reports outages to the user and, if verbose, events of the lock. It leaves out events
+// that the waiting line or the command's error reports.
 func (s *session) observer(verbose bool) holdfast.Observer {
 	return func(e holdfast.Event) {
 		switch e.Kind {
 		case holdfast.OutageBegan:
 			s.storeIsAway(e.Err)
 		case holdfast.OutageEnded:
-			if e.Err == nil { // else it is the wait that has ended
+			if e.Err == nil { // otherwise the wait has ended
 				s.storeIsBack(e.Took)
 			}
 		case holdfast.Acquired, holdfast.Released, holdfast.RenewFailed, holdfast.Lost, holdfast.CleanupFailed, holdfast.LeaseLeft:
@@ -253,7 +251,7 @@ func (s *session) observer(verbose bool) holdfast.Observer {
 	}
 }
 
-// control returns the control socket of a job. Having none is an error only for jobs that
+// control returns the control socket of a job. A missing socket is an error only for jobs that
 // depend on it.
 func (s *session) control(f *jobFlags, job *runner.Job) (*keeper.Server, error) {
 	server, err := keeper.Listen(s.getenv)
@@ -267,7 +265,7 @@ func (s *session) control(f *jobFlags, job *runner.Job) (*keeper.Server, error) 
 	return server, nil
 }
 
-// sayEvent reports what happened to a lock.
+// sayEvent reports an event of a lock.
 func (a *app) sayEvent(e holdfast.Event) {
 	switch e.Kind {
 	case holdfast.Acquired:

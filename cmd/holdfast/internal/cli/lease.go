@@ -20,14 +20,14 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/storeurl"
 )
 
-// How long a command waits for the process that keeps its lease. answerTime is a little more
+// How long a command waits for the process that keeps its lease. answerTime is a little longer
 // than a request of the library waits for the store.
 const (
 	answerTime = 8 * time.Second
 	promptTime = 2 * time.Second // for requests that do not reach the store
 )
 
-// A possession is the lease that the environment names.
+// A possession is a lease that the environment or a ticket names.
 type possession struct {
 	verb    string
 	name    string
@@ -57,8 +57,8 @@ func (a *app) possession(verb string) (possession, error) {
 	return p, nil
 }
 
-// ask sends a request to the process that keeps the lease. It returns false if there is no
-// such process, or if it is gone: only the store knows the lease then.
+// ask sends a request to the process that keeps the lease. It returns false if there is no such
+// process, or if the process is gone: then only the store knows the lease.
 func (p possession) ask(ctx context.Context, r keeper.Request) (keeper.Answer, bool, error) {
 	if p.socket == "" {
 		return keeper.Answer{}, false, nil
@@ -92,7 +92,7 @@ func (a *app) askKeeper(ctx context.Context, r keeper.Request) (possession, keep
 	return p, answer, asked, err
 }
 
-// inStore opens the store of the lease.
+// inStore opens the store of the lease and calls f.
 func (p possession) inStore(a *app, ctx context.Context, f func(context.Context, *holdfast.Client) error) error {
 	return a.session().ask(ctx, func(ctx context.Context, c *holdfast.Client) error {
 		if asked := a.choice.Public(); p.store != "" && !storeurl.Same(asked, p.store) {
@@ -125,8 +125,8 @@ func (p possession) remaining(a *app, ctx context.Context) (left time.Duration, 
 	return left, err
 }
 
-// adopted takes over a lease that was left in the store, for at least ttl, and calls f.
-// Neither extend nor release depends on the mode; a shared one excludes nothing here.
+// adopted takes over a lease that was left in the store, for at least ttl, and calls f. Extend
+// and release do not depend on the mode, so it may say Shared.
 func (p possession) adopted(a *app, ctx context.Context, ttl time.Duration, f func(*holdfast.Lease) error) error {
 	return p.inStore(a, ctx, func(ctx context.Context, c *holdfast.Client) error {
 		handle := holdfast.NewHandle(p.name, p.leaseID, p.token, holdfast.Shared)
@@ -138,7 +138,7 @@ func (p possession) adopted(a *app, ctx context.Context, ttl time.Duration, f fu
 	})
 }
 
-// prolonged makes a lease in the store last for at least ttl, and tells the user.
+// prolonged makes a lease in the store last for at least ttl, and passes the time left to tell.
 func (p possession) prolonged(a *app, ctx context.Context, ttl time.Duration, tell func(left time.Duration) error) error {
 	return p.adopted(a, ctx, ttl, func(lease *holdfast.Lease) error {
 		left := lease.Remaining()
@@ -165,8 +165,9 @@ func (a *app) tell(p possession, left time.Duration, quiet bool) error {
 	return a.answer(leaseView{p.name, true, left.Milliseconds()}, text)
 }
 
-// checkLease succeeds if the lease of the environment is good: it is held, the process that
-// keeps it runs, and at least a third of its TTL is left. Otherwise no step may begin.
+// checkLease succeeds if the lease of the environment is good: it is held, the process that keeps
+// it runs, and at least a third of its TTL is left. Otherwise the script must begin no further
+// step.
 func (a *app) checkLease(ctx context.Context, quiet bool) error {
 	p, err := a.possession(keeper.Check)
 	if err != nil {

@@ -20,7 +20,7 @@ func (a *app) unixCommands() (all []*cobra.Command) {
 		"release", "Release a lock", "hold", "Hold a lock yourself")
 }
 
-// onceScriptCommands returns those of once.
+// onceScriptCommands returns the commands of once that fail here.
 func (a *app) onceScriptCommands() []*cobra.Command {
 	return needUnix("begin", "Begin do-once work", "complete", "Record the result of do-once work", "fail", "End do-once work")
 }
@@ -37,8 +37,8 @@ func (f *jobFlags) reportFlagErrors() {}
 
 func helper([]string) (status int, ok bool) { return 0, false }
 
-// needUnix returns commands of these names, each followed by its help, that take any
-// arguments and fail.
+// needUnix returns commands that take any arguments and fail. texts has their names, each
+// followed by its help.
 func needUnix(texts ...string) (all []*cobra.Command) {
 	for text := range slices.Chunk(texts, 2) {
 		all = append(all, &cobra.Command{

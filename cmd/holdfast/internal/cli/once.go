@@ -58,8 +58,8 @@ or one of those in holdfast --help. After 79 and 124, COMMAND has been stopped.`
 	return cmd
 }
 
-// splitAtDash returns the words before and after the "--". A "--" that comes first only
-// ends the flags; then the next one counts.
+// splitAtDash returns the words before and after the "--". If a "--" comes first, it only ends
+// the flags, and the next one counts.
 func splitAtDash(args []string, dash int) (words, command []string, given bool) {
 	if dash == 0 {
 		if dash = slices.Index(args, "--"); dash >= 0 {
@@ -72,8 +72,9 @@ func splitAtDash(args []string, dash int) (words, command []string, given bool) 
 	return args[:dash], args[dash:], true
 }
 
-// onKeys wants the arguments of a command of once. A "--" is refused unless a key that
-// begins with "-" follows: most likely a command was to run under a key of this name.
+// onKeys checks the arguments of a command of once. It refuses a "--" unless a key that begins
+// with "-" follows: most likely the user wants to run a command under a key with the name of the
+// command.
 func onKeys(check cobra.PositionalArgs) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		isKey := len(args) == 1 && strings.HasPrefix(args[0], "-")

@@ -98,7 +98,7 @@ func (a *app) once(f *jobFlags, words, command []string) error {
 			if err != nil || !result.Replayed {
 				return err
 			}
-			if f.verbose || a.screen != nil && !f.quiet { // cron must not send a mail for it
+			if f.verbose || a.screen != nil && !f.quiet { // cron must not send a mail about it
 				a.say("once %q: it was done already, under fencing token %d; holdfast once forget makes it run again", words[0], result.Token)
 			}
 			if !f.replay {
@@ -109,8 +109,8 @@ func (a *app) once(f *jobFlags, words, command []string) error {
 	})
 }
 
-// onceBegin prints do, done or busy, and leaves the lease to a keeper, or in the store. A
-// script that reads nothing, because this process was killed, does nothing.
+// onceBegin prints do, done or busy, and leaves the lease to a keeper or in the store. If this
+// process is killed, the script reads nothing, and does nothing.
 func (a *app) onceBegin(f *jobFlags, key string) error {
 	return a.takeForScript(f, key, func(ctx context.Context, job *runner.Job, script *keeper.Script) error {
 		record := keeper.Once{Retention: f.retention, Fingerprint: f.fingerprint, MaxResult: f.maxOutput}
@@ -139,19 +139,19 @@ func (a *app) onceBegin(f *jobFlags, key string) error {
 			return a.tellRun(t)
 		})
 		if err != nil {
-			_ = run.Fail(ctx) // the client goes on trying; a run that was left stays
+			_ = run.Fail(ctx) // the client keeps trying; a run that was left stays
 		}
 		return err
 	})
 }
 
-// tellRun writes the ticket of a run, and then lets the script learn of the run.
+// tellRun writes the ticket of a run, and then reports the run to the script.
 func (a *app) tellRun(t keeper.Ticket) error {
 	box, err := a.box()
 	if err != nil {
 		return err
 	}
-	before, _ := box.Get(t.Kind, t.Store, t.Name) // of runs that have ended: this one has the key
+	before, _ := box.Get(t.Kind, t.Store, t.Name) // of runs that have ended, since this one has the key
 	if err := box.Put(t); err != nil {
 		return exit.Errorf(exit.Output, "once begin %q: its lease ID cannot be kept: %w", t.Name, err)
 	}
@@ -165,7 +165,7 @@ func (a *app) tellRun(t keeper.Ticket) error {
 	return nil
 }
 
-// onceEnd ends the run that begin has begun: by its keeper, or by adopting its lease.
+// onceEnd ends the run that once begin has begun: through its keeper, or by adopting its lease.
 func (a *app) onceEnd(ctx context.Context, key string, r keeper.Request) error {
 	if err := a.outlives("once " + r.Do); err != nil {
 		return err
@@ -193,7 +193,7 @@ func endAdopted(ctx context.Context, c *holdfast.Client, t keeper.Ticket, r keep
 	run, err := c.OnceAdopt(ctx, holdfast.NewHandle(t.Name, t.LeaseID, t.Token, holdfast.Exclusive), t.Options(t.TTL))
 	switch {
 	case err != nil:
-	case run.Replayed() && r.Do == keeper.Complete: // by an earlier call, whose answer was lost
+	case run.Replayed() && r.Do == keeper.Complete: // an earlier call has done it, and its reply was lost
 		return nil
 	case run.Replayed():
 		err = fmt.Errorf("%w: it is done", holdfast.ErrLost)

@@ -99,7 +99,7 @@ The exit status is 0 even if the lock is free: holdfast check has a status for t
 	return cmd
 }
 
-// waitersOf returns who waits for which lock, as far as the store tells this client.
+// waitersOf returns which clients wait for which lock, as far as this client may know.
 func waitersOf(ctx context.Context, c *holdfast.Client) (show.Waiters, error) {
 	locks, err := contended(ctx, c, "")
 	if errors.Is(err, holdfast.ErrUnsupported) || errors.Is(err, holdfast.ErrPermission) {
@@ -111,7 +111,7 @@ func waitersOf(ctx context.Context, c *holdfast.Client) (show.Waiters, error) {
 // contended returns the locks for which clients wait, with their queues.
 func contended(ctx context.Context, c *holdfast.Client, prefix string) (locks []lockinfo.LockState, err error) {
 	for lock, err := range c.List(ctx, prefix) {
-		if err == nil && lock.QueueLength > 0 && len(lock.Queue) == 0 { // a list may leave it out
+		if err == nil && lock.QueueLength > 0 && len(lock.Queue) == 0 { // a list may leave the queue out
 			lock, err = c.Inspect(ctx, lock.Name)
 		}
 		if err != nil {
@@ -261,8 +261,8 @@ holdfast --help.`
 	return cmd
 }
 
-// momentOf returns the time that a text names: a time of day, which was last at most a day
-// ago, or how long ago it was.
+// momentOf returns the time that a text names: how long ago it was, or a time of day within the
+// last 24 hours.
 func momentOf(text string, now time.Time) (time.Time, error) {
 	if d, err := store.ParseDuration(text); err == nil {
 		return now.Add(-d), nil

@@ -71,7 +71,7 @@ func (a *app) run(f *jobFlags, args []string) error {
 			return err
 		}
 		job.Status = status
-		job.Start = supervise.Prepare(nil) // it starts while the store is opened and the lock acquired
+		job.Start = supervise.Prepare(nil) // the warden starts while the store is opened and the lock acquired
 		defer job.Start.Close()
 		ctx := f.cmd.Context()
 		return a.session().work(ctx, f, &job, func() error { return runner.Run(ctx, job) })
@@ -184,7 +184,7 @@ func (a *app) elect(f *jobFlags, args []string) error {
 }
 
 // manager finds the service manager that has started this program. If there is one, or a
-// watchdog, it makes a socket for the command. stop ends both.
+// watchdog, manager makes a socket for the command. stop ends both.
 func (a *app) manager(e *runner.Election) (stop func(), err error) {
 	ours := notify.Watchdog(a.getenv)
 	if e.Manager, err = notify.Find(a.getenv); err != nil {
@@ -210,8 +210,7 @@ func (a *app) manager(e *runner.Election) (stop func(), err error) {
 	}, nil
 }
 
-// hasTerminal reports whether this process has a terminal, which hangs up when it is
-// closed.
+// hasTerminal reports whether this process has a terminal. Closing a terminal sends HUP.
 func hasTerminal() bool {
 	fd, err := unix.Open("/dev/tty", unix.O_RDONLY|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
 	if err == nil {

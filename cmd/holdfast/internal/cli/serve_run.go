@@ -122,7 +122,7 @@ func (a *app) attend(ctx context.Context, s *serve.Service, manager *notify.Mana
 	}
 }
 
-// addresses are where a server listens.
+// addresses are the addresses on which a server listens.
 type addresses struct {
 	wanted    []net.Addr // for locks, to be opened
 	metricsAt net.Addr   // or nil
@@ -131,8 +131,8 @@ type addresses struct {
 	metrics net.Listener // or nil
 }
 
-// read reads where to listen, and refuses addresses that other hosts can reach unless the user
-// allows them.
+// read reads the addresses, and refuses those that other hosts can reach unless the user allows
+// them.
 func (at *addresses) read(a *app, f *serveFlags) (err error) {
 	texts := f.listen
 	if at.locks, err = serve.Inherited(a.getenv); err != nil {
@@ -164,7 +164,7 @@ func (at *addresses) read(a *app, f *serveFlags) (err error) {
 	return nil
 }
 
-// open listens.
+// open listens on the addresses.
 func (at *addresses) open(ctx context.Context) (err error) {
 	for _, address := range at.wanted {
 		l, err := serve.Listen(ctx, address)
@@ -190,7 +190,8 @@ func (at *addresses) close() {
 	}
 }
 
-// mayListen refuses an address that other hosts can reach, without --callers or --insecure.
+// mayListen refuses an address that other hosts can reach, unless --callers or --insecure is
+// given.
 func (f *serveFlags) mayListen(address net.Addr) error {
 	if !serve.IsPublic(address) || f.callers != "" || f.insecure {
 		return nil
@@ -199,7 +200,7 @@ func (f *serveFlags) mayListen(address net.Addr) error {
 		"give --callers, or listen on 127.0.0.1, or give --insecure if you want that", address)
 }
 
-// serveOptions reads the files and flags that are not addresses.
+// serveOptions reads all flags except addresses, and the files that they name.
 func (a *app) serveOptions(f *serveFlags) (o *serve.Options, err error) {
 	o = &serve.Options{Drain: f.drain, Metrics: f.metrics != "", Version: currentVersion().Version}
 	o.Server.Hosts = f.hosts
@@ -256,7 +257,7 @@ func parseLimits(given []string) (server.Limits, error) {
 // minSecret is the least length of a secret, in bytes.
 const minSecret = 32
 
-// readSecret reads a file that not every user may read.
+// readSecret reads a secret. It refuses a file that every user may read.
 func readSecret(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -272,9 +273,9 @@ func readSecret(path string) ([]byte, error) {
 	return secret, err
 }
 
-// serveLog returns the log of the server, as the words of --log describe it, and whether it
-// has each request. It writes each line at once and waits for the reader, so that none is
-// lost.
+// serveLog returns the log of the server that the words of --log describe, and whether it
+// includes each request. The log writes each line at once and waits for the reader, so that no
+// line is lost.
 func (a *app) serveLog(words string) (log *slog.Logger, requests bool, err error) {
 	text, level := a.screen != nil, slog.LevelInfo
 	for word := range strings.SplitSeq(words, ",") {
@@ -282,7 +283,7 @@ func (a *app) serveLog(words string) (log *slog.Logger, requests bool, err error
 		case "text", "json":
 			text = word == "text"
 		case "debug", "info", "warn", "error":
-			_ = level.UnmarshalText([]byte(word)) // it knows these
+			_ = level.UnmarshalText([]byte(word)) // it knows these words
 		case "requests":
 			requests = true
 		case "":

@@ -21,7 +21,7 @@ import (
 
 const (
 	// closeTimeout bounds how long the program waits at its end for requests that must be
-	// cancelled, and awayTimeout does while the store does not answer.
+	// cancelled. awayTimeout is the bound while the store does not answer.
 	closeTimeout = 3 * time.Second
 	awayTimeout  = 100 * time.Millisecond
 
@@ -29,21 +29,21 @@ const (
 	openPause = 500 * time.Millisecond
 )
 
-// An opener opens the store that the user wants, which is app.choice then.
+// An opener opens the store that the user wants, and sets app.choice to it.
 type opener func(context.Context) (driver.Engine, error)
 
-// A session is how one command uses its store.
+// A session is the use of a store by one command.
 type session struct {
 	*app
 	quiet   bool                              // no messages
 	wait    time.Duration                     // bounds the wait for the store, and then for the lock; 0: no wait
-	holder  holdfast.Holder                   // what others see of this holder, in addition to host, user and process
-	opener  opener                            // s.open unless a signal may interrupt it
+	holder  holdfast.Holder                   // what others see of this holder; the client adds host, user and process
+	opener  opener                            // s.open, unless signals may interrupt it
 	wrap    func(driver.Engine) driver.Engine // changes the engine; may be nil
 	observe holdfast.Observer                 // may be nil
-	onAway  func(time.Time, error)            // the store does not answer, and the wait began then; may be nil
+	onAway  func(time.Time, error)            // called with the start of the wait when the store does not answer; may be nil
 	away    atomic.Bool                       // the store does not answer, and the user knows
-	endless string                            // the user knows that what blocks this name never expires
+	endless string                            // the name for which sayForeign has warned the user
 }
 
 func (a *app) session() *session {
@@ -81,8 +81,8 @@ func (s *session) ask(ctx context.Context, f func(context.Context, *holdfast.Cli
 	return err
 }
 
-// closeWithin closes a client. After the limit it leaves that to the end of the program;
-// what remains in the store ends with its TTL.
+// closeWithin closes a client. If that takes longer than limit, it goes on until the program
+// ends; what remains in the store ends with its TTL.
 func closeWithin(limit time.Duration, client *holdfast.Client) {
 	if limit <= 0 {
 		return
@@ -98,8 +98,9 @@ func closeWithin(limit time.Duration, client *holdfast.Client) {
 	}
 }
 
-// closeLimit returns how long closing the client may take after err. With 0 or less it must
-// not be closed: there is no time, or closing would release what must stay held.
+// closeLimit returns how long closing the client may take after err. If it is 0 or less, the
+// client must not be closed: there is no time, or closing would release a lock that must stay
+// held.
 func closeLimit(err error) time.Duration {
 	switch e, ok := errors.AsType[*exit.Error](err); {
 	case !ok:
@@ -164,7 +165,7 @@ func (s *session) open(ctx context.Context) (driver.Engine, error) {
 	return engine, nil
 }
 
-// sayStore names the open store, and what has chosen it.
+// sayStore names the open store, and the setting that has chosen it.
 func (a *app) sayStore() {
 	made := ""
 	if a.newStore {
@@ -173,8 +174,8 @@ func (a *app) sayStore() {
 	a.say("the store is %s (%s)%s", a.choice.Public(), a.choice.Source, made)
 }
 
-// openError returns the error of a request to a store as a whole. What is invalid is then
-// the configuration, not an argument.
+// openError returns the error of a request that is about the store as a whole. Then ErrInvalid is
+// about the configuration, not about an argument.
 func openError(err error) error {
 	return &exit.Error{Status: openStatus(err), Err: err, Engine: true, Opening: true}
 }
@@ -186,9 +187,9 @@ func openStatus(err error) int {
 	return exit.StatusOf(err)
 }
 
-// await opens the store. With --wait it waits for a store that does not answer, and
-// subtracts that time from s.wait: one limit bounds both waits. The first attempt has its
-// own time, however short the wait is.
+// await opens the store. With --wait it waits for a store that does not answer, and subtracts
+// that time from s.wait, so that one limit bounds both waits. The first attempt has its full
+// time, however short the wait is.
 func (s *session) await(ctx context.Context, choice store.Choice) (driver.Engine, error) {
 	if s.wait == 0 {
 		return choice.Open(ctx)
@@ -221,8 +222,8 @@ func (s *session) await(ctx context.Context, choice store.Choice) (driver.Engine
 	}
 }
 
-// storeIsAway reports to the user, once, that the store does not answer. It returns
-// whether that is news.
+// storeIsAway tells the user, once per outage, that the store does not answer. It returns whether
+// it is the first call of this outage.
 func (s *session) storeIsAway(err error) bool {
 	if s.away.Swap(true) {
 		return false

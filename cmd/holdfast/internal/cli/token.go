@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-locks/holdfast/onetime"
 )
 
-// maxSecretInput is more than a secret and the white space around it may have.
+// maxSecretInput is more bytes than a secret and the white space around it have.
 const maxSecretInput = 4096
 
 // tokenFlags are the flags of the commands of token as they were given.
@@ -100,7 +100,7 @@ func (a *app) issueToken(ctx context.Context, s *onetime.Service, payload []byte
 	if err != nil {
 		return err
 	}
-	id, _ := s.ID(secret) // it was just made
+	id, _ := s.ID(secret) // the secret was just made
 	err = a.answer(struct {
 		Secret string `json:"secret"`
 		ID     string `json:"id"`

@@ -16,20 +16,20 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/storeurl"
 )
 
-// unixCommands returns the commands that need signals and sockets of unix.
+// unixCommands returns the commands that need Unix signals and sockets.
 func (a *app) unixCommands() []*cobra.Command {
 	return []*cobra.Command{
 		a.runCommand(), a.electCommand(), a.acquireCommand(), a.extendCommand(), a.heartbeatCommand(), a.releaseCommand(), a.holdCommand(),
 	}
 }
 
-// onceScriptCommands returns those of once.
+// onceScriptCommands returns the commands of once for scripts, which need Unix too.
 func (a *app) onceScriptCommands() []*cobra.Command {
 	return []*cobra.Command{a.onceBeginCommand(), a.onceCompleteCommand(), a.onceFailCommand()}
 }
 
-// helper runs the program as its own keeper, if args ask for that. It sets up no flags, which
-// takes time.
+// helper runs the program as its own keeper if args ask for that. It sets up no flags, because
+// that takes time.
 func helper(args []string) (status int, ok bool) {
 	if len(args) == 3 && args[0] == keeper.Command {
 		return keeper.Main(), true
@@ -37,10 +37,10 @@ func helper(args []string) (status int, ok bool) {
 	return 0, false
 }
 
-// checkNested refuses a command inside a run that would use another store than the run,
-// unless its own flag names the store. Most likely it should use the store of the run; in
-// another one its locks exclude none of the intended clients. A process that has outlived
-// its run, such as a daemon, may use any store.
+// checkNested refuses a command inside a run that would use another store than the run, unless
+// its own flag names the store. Most likely it should use the store of the run: in another store
+// its locks exclude none of the intended clients. A process that has outlived its run, such as a
+// daemon, may use any store.
 func (s *session) checkNested(ctx context.Context, choice store.Choice) error {
 	outer := s.getenv("HOLDFAST_LOCK_STORE")
 	if choice.ByFlag || outer == "" || s.getenv(runner.HeldVariable) == "" || storeurl.Same(choice.Public(), outer) {
@@ -57,5 +57,5 @@ func (s *session) checkNested(ctx context.Context, choice store.Choice) error {
 		"name the store with --store or --store-file", outer, choice.Public(), choice.Source)
 }
 
-// runTimeout is how long the run around this command has to answer.
+// runTimeout is how long the run around this command may take to answer.
 const runTimeout = time.Second

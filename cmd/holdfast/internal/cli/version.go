@@ -25,11 +25,11 @@ func (a *app) printVersion() error {
 	return a.answer(v, v.String()+"\n")
 }
 
-// A versionView is a version as JSON, and in words.
+// A versionView is a version for JSON. String returns it in words.
 type versionView struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit,omitempty"`   // "" if it was not built in a checkout
-	Modified bool   `json:"modified,omitempty"` // and had changes that were not committed
+	Modified bool   `json:"modified,omitempty"` // the checkout had changes that were not committed
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
@@ -45,7 +45,7 @@ func (v versionView) String() string {
 	return fmt.Sprintf("holdfast %s (%s%s, %s)", v.Version, commit, v.Go, v.Platform)
 }
 
-// currentVersion returns the version that the go command has built.
+// currentVersion returns the version that the go command has recorded in this program.
 func currentVersion() versionView {
 	info, _ := debug.ReadBuildInfo()
 	return versionOf(info)

@@ -89,8 +89,8 @@ func (a *app) waitFor(cmd *cobra.Command, f *waitFlags, all []string) error {
 	})
 }
 
-// inspectAll looks at locks. It refuses one that a run around this command holds: it will not
-// be free before this command has ended.
+// inspectAll reads the locks. It refuses a lock that a run around this command holds: such a lock
+// will not be free before this command has ended.
 func inspectAll(ctx context.Context, c *holdfast.Client, outer runner.Held, all []string) (locks []lockinfo.LockState, err error) {
 	for _, name := range all {
 		lock, err := c.Inspect(ctx, name)
@@ -109,8 +109,8 @@ func inspectAll(ctx context.Context, c *holdfast.Client, outer runner.Held, all 
 	return locks, nil
 }
 
-// tellWait returns a function that shows the wait to the user: what blocks it, whenever that
-// changes, and outages of the store.
+// tellWait returns a function that shows the user what blocks the wait, whenever that changes,
+// and outages of the store.
 func (s *session) tellWait(line *show.WaitLine, f *waitFlags, began time.Time) func([]lockinfo.LockState, error) {
 	var last string
 	var outage time.Time
@@ -122,7 +122,7 @@ func (s *session) tellWait(line *show.WaitLine, f *waitFlags, began time.Time) f
 			s.storeIsBack(time.Since(outage))
 		}
 		i := slices.IndexFunc(locks, show.IsTaken)
-		if i < 0 || f.limited && f.wait <= 0 { // the wait has ended, or has not begun, or is none
+		if i < 0 || f.limited && f.wait <= 0 { // there is no wait, or it has ended, or has not begun
 			return
 		}
 		state := stateOf(locks[i])
@@ -134,10 +134,10 @@ func (s *session) tellWait(line *show.WaitLine, f *waitFlags, began time.Time) f
 	}
 }
 
-// stateOf returns what blocks a client that has no place in the queue.
+// stateOf returns the wait state of a client that has no place in the queue.
 func stateOf(lock lockinfo.LockState) holdfast.WaitState {
 	s := holdfast.WaitState{Name: lock.Name, Queue: lock.QueueLength}
-	if len(lock.Holders) == 0 { // it is about to be handed over
+	if len(lock.Holders) == 0 { // the lock is about to be handed over
 		return s
 	}
 	h := lock.Holders[0]

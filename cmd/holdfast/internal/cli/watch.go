@@ -76,7 +76,7 @@ func (a *app) watch(ctx context.Context, c *holdfast.Client, prefix string, inte
 	}
 	table := &show.LiveTable{Title: a.watched(prefix), Every: interval, Plain: a.getenv("NO_COLOR") != ""}
 	go events(ctx, func(holdfast.HistoryEvent) {}) // ends with the client
-	out := a.stdout.(*os.File)                     // it has a width
+	out := a.stdout.(*os.File)                     // only an *os.File has a width
 	if screen := show.TerminalOf(out, a.getenv("TERM")); screen != nil {
 		return showTable(ctx, screen, out, table, rounds)
 	}
@@ -102,7 +102,7 @@ func (a *app) printTables(ctx context.Context, table *show.LiveTable, rounds sho
 	return cmp.Or(err, context.Cause(ctx))
 }
 
-// heed passes on the events of the store, and wakes the rounds, until ctx or the client ends.
+// heed passes on the events of the store and wakes the rounds, until ctx or the client ends.
 func heed(ctx context.Context, c *holdfast.Client, prefix string, wake chan<- struct{}, tell func(holdfast.HistoryEvent)) {
 	for event, err := range c.Feed(ctx, prefix) {
 		if err != nil {
@@ -116,7 +116,7 @@ func heed(ctx context.Context, c *holdfast.Client, prefix string, wake chan<- st
 	}
 }
 
-// watched names the store and the locks.
+// watched returns a title that names the store and the locks.
 func (a *app) watched(prefix string) string {
 	text := a.choice.Public()
 	if prefix != "" {

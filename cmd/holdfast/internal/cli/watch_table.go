@@ -105,10 +105,10 @@ func (s *stage) heed(sig os.Signal, signals chan os.Signal) (over bool, _ error)
 	case ok && (n == syscall.SIGTERM || n == syscall.SIGHUP || n == syscall.SIGQUIT):
 		return true, &exit.Error{Status: exit.Signal(n)}
 	}
-	return false, nil // the window has another size
+	return false, nil // the window has a new size
 }
 
-// pressed returns the keys that are pressed.
+// pressed returns a channel of the keys that the user presses.
 func pressed(f *os.File) <-chan byte {
 	keys := make(chan byte)
 	go func() { // ends with the terminal, or with the program

@@ -15,8 +15,8 @@ const (
 	transcode = "media/transcode"
 )
 
-// cast returns all roles. What a process draws depends on its number: add new roles at the
-// end.
+// cast returns all roles. The random choices of a process depend on its number, so add new roles
+// at the end.
 func cast() []role {
 	type options = holdfast.AcquireOptions
 	geocode := func(reason string) round {
@@ -25,7 +25,7 @@ func cast() []role {
 	render := func(reason string) round {
 		return under("licences/render", options{Mode: holdfast.Permits(1, 2), Reason: reason}, busy(5, 9), busy(0.2, 1))
 	}
-	waitForReport := func(reason string) round { // gives up, and comes again
+	waitForReport := func(reason string) round { // gives up, and tries again
 		return under(report, options{MaxWait: 3 * time.Minute, Reason: reason}, busy(5, 8), nil)
 	}
 	return []role{
@@ -46,7 +46,7 @@ func cast() []role {
 		{hosts: "batch-2", program: "report", user: "finance", round: waitForReport("send the figures to the board")},
 		{hosts: "web-2", program: "export", user: "www", round: waitForReport("export for the tax office")},
 
-		// Backup reads what vacuum wants for itself.
+		// Backup reads a database that vacuum needs for itself.
 		{hosts: "batch-1", program: "backup", user: "root", round: under("nightly/backup", options{Reason: "nightly backup"},
 			under("db/orders", options{Mode: holdfast.Shared, Reason: "copy the orders"}, busy(6, 10), busy(3, 5)), busy(8, 12))},
 		{hosts: "batch-2", program: "vacuum", user: "postgres", round: under("nightly/vacuum", options{Reason: "nightly vacuum"},
@@ -66,7 +66,7 @@ func cast() []role {
 		{hosts: "worker-2 worker-4", program: "thumbnailer", user: "app", round: thumbnails()},
 		{hosts: "worker-3", program: "warm-up", user: "app", round: under(hung, options{Reason: "warm up the cache"}, busy(120, 180), busy(4, 8))},
 		{hosts: "desk-17", user: "nora", person: true, round: breakHung},
-		// Billing is done soon, and its name stays closed, so that a replica whose clock is slow does
+		// Billing ends soon, and its name stays closed, so that a replica with a slow clock does
 		// not run it again.
 		{hosts: "batch-2", program: "billing", user: "finance", round: under("billing/run",
 			options{MinHold: 50 * time.Second, Reason: "bill what was sent today"}, busy(2, 3), busy(52, 60))},
@@ -93,8 +93,7 @@ func cast() []role {
 	}
 }
 
-// under returns a round that does work under a lock, and then rest without it. rest may be
-// nil.
+// under returns a round that does work under a lock, and then rest without it. rest may be nil.
 func under(name string, opts holdfast.AcquireOptions, work, rest round) round {
 	return func(ctx context.Context, p *process) error {
 		err := p.Do(ctx, name, &opts, func(ctx context.Context, _ *holdfast.Lease) error { return work(ctx, p) })
@@ -105,12 +104,12 @@ func under(name string, opts holdfast.AcquireOptions, work, rest round) round {
 	}
 }
 
-// busy returns a round that takes a time that is drawn, in seconds.
+// busy returns a round that takes a random time, in seconds.
 func busy(from, to float64) round {
 	return func(ctx context.Context, p *process) error { return p.pause(ctx, from, to) }
 }
 
-// both returns a round of two parts.
+// both returns a round that does first, and then second.
 func both(first, second round) round {
 	return func(ctx context.Context, p *process) error {
 		if err := first(ctx, p); err != nil {
@@ -120,14 +119,14 @@ func both(first, second round) round {
 	}
 }
 
-// move holds one place, and waits for the next.
+// move returns a round that holds one place, and waits for the next.
 func move(from, to string) round {
 	next := under(to, holdfast.AcquireOptions{Reason: "goods from " + from}, busy(1, 2), nil)
 	return under(from, holdfast.AcquireOptions{Reason: "move goods"}, both(busy(1, 2), next), busy(1, 2))
 }
 
-// transfer takes two accounts, and waits for the second while it holds the first. All transfers
-// begin at the same time, every two minutes.
+// transfer returns a round that takes two accounts, and waits for the second while it holds the
+// first. All transfers begin at the same time, every two minutes.
 func transfer(from, to string, wait time.Duration) round {
 	const often = 2 * time.Minute
 	begin := func(ctx context.Context, p *process) error {
@@ -138,7 +137,7 @@ func transfer(from, to string, wait time.Duration) round {
 	return both(begin, under(from, holdfast.AcquireOptions{Reason: "transfer out"}, both(busy(2, 3), second), nil))
 }
 
-// thumbnails takes a lease without renewals, which lasts for long enough.
+// thumbnails returns a round under a lease without renewals, whose TTL is long enough.
 func thumbnails() round {
 	return under("media/thumbnails", holdfast.AcquireOptions{
 		TTL: 12 * time.Second, KeepAlive: holdfast.KeepAliveOff, WholeTTL: true, Reason: "thumbnails of new uploads",

@@ -3,9 +3,10 @@
 //
 // # How to read it
 //
-//	demo.go    the fleet, and what a process is
-//	cast.go    the processes, and what each of them does
+//	demo.go    the fleet and its processes
+//	cast.go    the processes and their work
 //	rounds.go  rounds that are more than work under locks
+//	past.go    the made-up history
 package demo
 
 import (
@@ -31,9 +32,8 @@ type Fleet struct {
 	all    sync.WaitGroup
 }
 
-// Start begins what the fleet does on engine, and through api, which is the server of that
-// engine, until Stop is called. The same seed gives the same names, in the same order for
-// each process.
+// Start starts a fleet on engine, and on api, the server of that engine. It runs until Stop is
+// called. The same seed gives the same names, in the same order for each process.
 func Start(engine driver.Engine, api http.Handler, seed uint64) *Fleet {
 	f := &Fleet{engine: engine}
 	ctx, stop := context.WithCancel(context.Background()) // Stop ends it
@@ -55,7 +55,7 @@ func (f *Fleet) Stop() {
 	f.all.Wait()
 }
 
-// A role is what a process on each of some hosts does: rounds of the same, one after the other.
+// A role is what a process does on each of some hosts: one round after the other, all the same.
 type role struct {
 	hosts, program, user string
 	person               bool
@@ -70,16 +70,16 @@ type process struct {
 	*holdfast.Client
 	role
 	host  string
-	api   http.Handler // the server, for what is done over HTTP
-	rand  *rand.Rand   // of its own: what one draws must not depend on when others do
+	api   http.Handler // the server, for requests over HTTP
+	rand  *rand.Rand   // its own, so that its choices do not depend on the timing of others
 	count int          // of rounds so far
 }
 
-// least is how long a round takes at least, in seconds: one that fails at once is not begun
-// again at once.
+// least is the shortest time of a round, in seconds, so that a round that fails at once is not
+// repeated at once.
 const least = 0.2
 
-// play does what the role of a process has to do, until ctx ends.
+// play runs the rounds of a process until ctx ends.
 func (f *Fleet) play(ctx context.Context, p *process) {
 	who := holdfast.Holder{Host: p.host, User: p.user, Person: p.person}
 	if !p.person {
@@ -91,15 +91,15 @@ func (f *Fleet) play(ctx context.Context, p *process) {
 		SharedEngine: true,
 	})
 	if err != nil {
-		return // the engine is one that has all there is
+		return // cannot happen: the engine supports everything
 	}
-	defer func() { _ = p.Close() }() // what is left ends with its TTL, and with the store
-	if !p.person {                   // who comes first
+	defer func() { _ = p.Close() }() // leases that remain end with their TTL, and with the store
+	if !p.person {                   // spreads the processes out, with persons first
 		_ = p.pause(ctx, least, 1)
 	}
 	for ; ctx.Err() == nil; p.count++ {
 		began := time.Now()
-		if p.round(ctx, p) != nil { // somebody has it, or took it away: that is life
+		if p.round(ctx, p) != nil { // another client has the lock or broke it, which is part of the demo
 			_ = p.pause(ctx, 1, 3)
 		}
 		left := least - time.Since(began).Seconds()
@@ -107,8 +107,8 @@ func (f *Fleet) play(ctx context.Context, p *process) {
 	}
 }
 
-// pause waits for a time that is drawn, in seconds, or until ctx ends. It returns why ctx has
-// ended.
+// pause waits for a random time, in seconds, or until ctx ends. It returns the cause of the end
+// of ctx, or nil.
 func (p *process) pause(ctx context.Context, from, to float64) error {
 	if to > from {
 		from += p.rand.Float64() * (to - from)
@@ -122,5 +122,5 @@ func (p *process) pause(ctx context.Context, from, to float64) error {
 	return context.Cause(ctx)
 }
 
-// one returns one of several texts.
+// one returns a random one of several texts.
 func (p *process) one(of ...string) string { return of[p.rand.IntN(len(of))] }

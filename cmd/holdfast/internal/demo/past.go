@@ -13,12 +13,12 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// pastSpan is how much past a demo has when it begins.
+// pastSpan is how long the made-up past of a demo is.
 const pastSpan = 15 * time.Minute
 
-// WithPast returns engine with a made-up past, as if the fleet had run for a quarter of an
-// hour: its feed tells it before anything else, and its histories begin with it. So a page has
-// charts from the beginning. The engine must keep history. The same seed gives the same past.
+// WithPast returns engine with a made-up past, as if the fleet had run for a quarter of an hour,
+// so that the page has charts from the beginning. The past comes first in the feed and in the
+// histories. The engine must keep history. The same seed gives the same past.
 func WithPast(engine driver.Engine, seed uint64) driver.Engine {
 	return &pastEngine{driver.Forward{Engine: engine}, pastOf(seed), time.Now()}
 }
@@ -58,14 +58,14 @@ func (p *pastEngine) aged(e lockinfo.HistoryEvent) lockinfo.HistoryEvent {
 	return e
 }
 
-// A course is what happened to one name: its users took it in turns.
+// A course is the past of one name, which its users take in turns.
 type course struct {
 	name       string
 	users      []lockinfo.Holder
-	work, rest [2]float64 // seconds, drawn from between them
+	work, rest [2]float64 // bounds of random times, in seconds
 }
 
-// courses returns what happened. It resembles the work of the cast.
+// courses returns the courses of all names. They resemble the work of the cast.
 func courses() (all []course) {
 	who := func(host, user, program string) lockinfo.Holder {
 		return lockinfo.Holder{Host: host, User: user, Program: program, PID: 400 + len(host)*len(program)*37}
@@ -93,18 +93,18 @@ func courses() (all []course) {
 	)
 }
 
-// crashes are the instants at which the holder of a name died, as time before now: few, so that
-// they are worth a look.
+// crashes are the times before now at which the holder of a name died. They are few, so that they
+// stand out.
 var crashes = map[string]time.Duration{transcode: 11 * time.Minute, hung: 4 * time.Minute}
 
-// pastOf makes the events of all courses, the oldest first.
+// pastOf returns the events of all courses, the oldest first.
 func pastOf(seed uint64) (events []lockinfo.HistoryEvent) {
 	for i, c := range courses() {
 		events = append(events, c.events(rand.New(rand.NewPCG(seed, uint64(1000+i))))...) //nolint:gosec // it is a demo that is the same each time
 	}
 	slices.SortStableFunc(events, func(a, b lockinfo.HistoryEvent) int { return cmp.Compare(b.Ago, a.Ago) })
 	token := uint64(time.Now().Add(-pastSpan - time.Hour).UnixMicro())
-	tokens := map[uint64]uint64{} // by the number that events has given a lease
+	tokens := map[uint64]uint64{} // by the number that course.events has given to a lease
 	for i := range events {
 		e := &events[i]
 		e.ID = fmt.Sprintf("past-%x-%x", seed, i)
@@ -120,12 +120,13 @@ func pastOf(seed uint64) (events []lockinfo.HistoryEvent) {
 	return events
 }
 
-// events plays a course from pastSpan ago until now. What is not over then ends now.
+// events plays a course from pastSpan ago until now. Leases and waits that last until now end
+// now.
 func (c *course) events(r *rand.Rand) (events []lockinfo.HistoryEvent) {
 	draw := func(from [2]float64) time.Duration {
 		return time.Duration((from[0] + r.Float64()*(from[1]-from[0])) * float64(time.Second))
 	}
-	ready := make([]time.Duration, len(c.users)) // since the beginning
+	ready := make([]time.Duration, len(c.users)) // when each user wants the lock next, since the beginning
 	for i := range ready {
 		ready[i] = draw(c.rest)
 	}

@@ -14,14 +14,14 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// packOrder is what a shop does all day: many names, for a short time each.
+// packOrder is the usual work of a shop: many names, each for a short time.
 func packOrder(ctx context.Context, p *process) error {
 	return under(fmt.Sprintf("orders/%d", 41_200+p.rand.IntN(40)), holdfast.AcquireOptions{
 		Reason: p.one("pack the order", "charge the card", "print the label"), Labels: map[string]string{"region": p.one("eu", "us")},
 	}, busy(0.4, 2.5), busy(0.2, 1.5))(ctx, p)
 }
 
-// deploy waits for its turn to put out a release.
+// deploy returns a round that waits for its turn to deploy a release.
 func deploy(name string, wait time.Duration) round {
 	return func(ctx context.Context, p *process) error {
 		return under(name, holdfast.AcquireOptions{
@@ -32,8 +32,8 @@ func deploy(name string, wait time.Duration) round {
 	}
 }
 
-// freeze is a person who keeps everybody from deploying, and looks now and then
-// whether that is so.
+// freeze is a person who keeps others from deploying, and checks now and then that the lock is
+// still held.
 func freeze(ctx context.Context, p *process) error {
 	l, err := p.Acquire(ctx, payments, &holdfast.AcquireOptions{
 		TTL: 4 * time.Hour, KeepAlive: holdfast.KeepAliveOff, WholeTTL: true, Reason: "freeze until the audit is over",
@@ -68,7 +68,7 @@ func breakHung(ctx context.Context, p *process) error {
 	return err
 }
 
-// cleanup takes several names, or none.
+// cleanup takes several names together, or none of them.
 func cleanup(ctx context.Context, p *process) error {
 	all, err := p.AcquireAll(ctx, []string{"nightly/cleanup", "files/exports", "files/uploads"}, &holdfast.AcquireOptions{Reason: "delete what is older than 90 days"})
 	if err != nil {
@@ -83,7 +83,7 @@ func cleanup(ctx context.Context, p *process) error {
 	return err
 }
 
-// crash leaves its lease now and then, as a killed process does.
+// crash abandons its lease now and then, as a killed process does.
 func crash(ctx context.Context, p *process) error {
 	l, err := p.Acquire(ctx, transcode, &holdfast.AcquireOptions{TTL: 5 * time.Second, WholeTTL: true, Reason: "film of the new shop window"})
 	if err != nil {
@@ -108,7 +108,7 @@ func lead(ctx context.Context, p *process) error {
 	})
 }
 
-// importPrices runs by a schedule, once over all replicas.
+// importPrices runs on a schedule, on one replica at a time.
 func importPrices(ctx context.Context, p *process) error {
 	often := holdfast.Periodic(time.Unix(0, 0), 20*time.Second)
 	return p.Every(ctx, "jobs/prices", often, &holdfast.EveryOptions{TTL: 5 * time.Second, Reason: "prices of the suppliers"},
@@ -131,7 +131,7 @@ func welcome(ctx context.Context, p *process) error {
 	return err
 }
 
-// importOrders is in progress nearly always.
+// importOrders is in progress nearly all the time.
 func importOrders(ctx context.Context, p *process) error {
 	key := fmt.Sprintf("import/orders/%04d", 311+p.count)
 	err := p.once(ctx, key, `{"orders": 118}`, &holdfast.OnceOptions{Retention: time.Hour, Reason: "orders of the partner shop"}, busy(15, 25))
@@ -160,7 +160,7 @@ func signInLink(ctx context.Context, p *process) error {
 	switch drawn := p.rand.IntN(10); {
 	case drawn < 6:
 		steps = []string{"redeem"}
-	case drawn < 8: // somebody follows the link twice
+	case drawn < 8: // the user follows the link twice
 		steps = []string{"redeem", "redeem"}
 	case drawn < 9:
 		steps = []string{"revoke"}
@@ -173,7 +173,8 @@ func signInLink(ctx context.Context, p *process) error {
 	return err
 }
 
-// post sends a request to the server, at no address, and returns its answer.
+// post sends a request to the handler of the server, without a connection, and returns the
+// decoded response.
 func (p *process) post(ctx context.Context, path string, body any) (answer map[string]any, err error) {
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -196,7 +197,7 @@ func (p *process) post(ctx context.Context, path string, body any) (answer map[s
 	return answer, err
 }
 
-// A kept is an answer that is not sent.
+// A kept is a response that is kept, not sent.
 type kept struct {
 	header http.Header
 	status int

@@ -1,5 +1,5 @@
-// Package exit has the exit statuses of holdfast. Where sysexits.h has a
-// number for the case, it is that one.
+// Package exit has the exit statuses of holdfast. They are those of sysexits.h where it has one
+// for the case.
 package exit
 
 import (
@@ -20,7 +20,7 @@ const (
 	Unavailable   = 69  // the store cannot be reached or refuses to serve
 	TooLong       = 73  // once: the command's output is too long to be recorded
 	Output        = 74  // standard output cannot be written
-	Busy          = 75  // somebody else has the lock
+	Busy          = 75  // another client has the lock
 	NotPermitted  = 77  // the store refuses our credentials or rights
 	Config        = 78  // the store cannot do this, or does not exist; or the command would wait for itself
 	Lost          = 79  // the lock was lost while the command ran
@@ -29,11 +29,11 @@ const (
 	NotFound      = 127 // the command does not exist
 )
 
-// Signal is the status of a process that a signal ended.
+// Signal returns the status of a process that a signal ended.
 func Signal(sig syscall.Signal) int { return 128 + int(sig) }
 
-// An Error is an error with the status to exit with. A nil Err has been
-// reported already, or needs no words.
+// An Error is an error with the status to exit with. If Err is nil, the error has been reported
+// already or needs no message.
 type Error struct {
 	Status int
 	Err    error
@@ -46,8 +46,8 @@ type Error struct {
 	// under it.
 	KeepLock bool
 
-	// EndBy is when the program should have ended, whatever there is to clean
-	// up in the store; zero if there is no hurry.
+	// EndBy is when the program must have ended, even if clean-up in the store is not complete;
+	// zero: no limit.
 	EndBy time.Time
 }
 
@@ -60,7 +60,7 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// With returns err with a status, or nil for nil.
+// With returns err with a status, or nil if err is nil.
 func With(status int, err error) error {
 	if err == nil {
 		return nil
@@ -79,8 +79,8 @@ func Is(err error, statuses ...int) bool {
 	return ok && slices.Contains(statuses, e.Status)
 }
 
-// FromStore returns err with the status for an error of the client or the engine, unless it
-// has a status, or nil for nil.
+// FromStore returns err with the status for an error of the client or the engine, unless err has
+// a status already. It returns nil if err is nil.
 func FromStore(err error) error {
 	if _, ok := errors.AsType[*Error](err); ok || err == nil {
 		return err
@@ -88,10 +88,10 @@ func FromStore(err error) error {
 	return &Error{Status: StatusOf(err), Err: err, Engine: true}
 }
 
-// StatusOf is the status of an Error, or for an error of the client or the engine. It is
-// Unavailable for codes that are not in statuses and for errors without a code:
-// the same command may succeed later. A lost lease is such an error, unless a command runs
-// under it: then the runner returns Lost or MaxHold.
+// StatusOf returns the status of an Error, or the status for an error of the client or the
+// engine. It returns Unavailable for errors without a code, and for codes that are not in
+// statuses: the same command may succeed later. A lost lease is such an error, unless a command
+// runs under it; then the runner returns Lost or MaxHold.
 func StatusOf(err error) int {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e.Status

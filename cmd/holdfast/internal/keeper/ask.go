@@ -31,9 +31,9 @@ const (
 // A Request is an operation on a lease.
 type Request struct {
 	Do      string `json:"do"`
-	LeaseID string `json:"lease_id"` // of the lease that is meant; "": whichever it is
+	LeaseID string `json:"lease_id"` // of the lease; "": any
 	TTLMS   int64  `json:"ttl_ms,omitempty"`
-	Value   []byte `json:"value,omitempty"` // what Complete records
+	Value   []byte `json:"value,omitempty"` // the result that Complete records
 }
 
 // An Answer is the result of a request.
@@ -43,17 +43,17 @@ type Answer struct {
 	LeftMS int64  `json:"left_ms,omitempty"` // for how long the lease may be trusted
 }
 
-// Left is for how long the lease may be trusted.
+// Left returns how long the lease may be trusted.
 func (a Answer) Left() time.Duration { return time.Duration(a.LeftMS) * time.Millisecond }
 
-// ErrGone means that the listening process has ended, before the request or, rarely, before
-// its answer.
+// ErrGone means that the listening process has ended, before the request or, rarely, before its
+// reply.
 var ErrGone = errors.New("the process has ended")
 
 // ErrSilent means that the process listens, but has not answered in time.
 var ErrSilent = errors.New("it does not answer: the process may be stopped")
 
-// maxLine is more than a request with the greatest result may take.
+// maxLine is more bytes than a request with the largest result takes.
 const maxLine = 32 << 20
 
 // Ask sends a request to the socket at path and returns the answer, or ErrGone.
@@ -85,7 +85,7 @@ func Ask(ctx context.Context, path string, r Request) (Answer, error) {
 	return Answer{}, fmt.Errorf("socket %s: %w", path, err)
 }
 
-// exchange sends a line of JSON, and decodes the one that is the answer.
+// exchange sends a request and decodes the reply, each a line of JSON.
 func exchange(to io.Writer, from io.Reader, request, answer any) error {
 	if err := json.NewEncoder(to).Encode(request); err != nil {
 		return err

@@ -24,15 +24,15 @@ type Possession interface {
 
 // A Desk answers requests about a lease.
 type Desk struct {
-	What    string           // its name, or names, as messages show them
-	LeaseID holdfast.LeaseID // of the first
+	What    string           // the name or names of the lock, as messages show them
+	LeaseID holdfast.LeaseID // of the first lease
 	Lease   Possession
 
-	Pulse    *Pulse // of the work
-	Extended func() // the lease lasts longer now; may be nil
+	Pulse    *Pulse // of the work under the lease
+	Extended func() // called when the lease was extended; may be nil
 
-	// End answers what ends a lease; it has checked that the lease is the one that
-	// is meant.
+	// End handles requests that end a lease. Answer has checked that the request names this
+	// lease.
 	End func(ctx context.Context, r Request) Answer
 }
 
@@ -50,7 +50,7 @@ func (d Desk) Answer(ctx context.Context, r Request) Answer {
 	return d.refuse(exit.Config, r.Do, errors.New("it is not known to the process that keeps the lease, which is of another version"))
 }
 
-// live answers what only a lease that may be trusted can do.
+// live handles requests for which the lease must be valid.
 func (d Desk) live(ctx context.Context, r Request) Answer {
 	if !d.Lease.Valid() {
 		return d.lost(r.Do)
@@ -74,7 +74,7 @@ func (d Desk) live(ctx context.Context, r Request) Answer {
 	return Answer{LeftMS: d.Lease.Remaining().Milliseconds()}
 }
 
-// lost returns the answer for a lease that has ended.
+// lost returns the reply for a lease that has ended.
 func (d Desk) lost(verb string) Answer {
 	cause := context.Cause(d.Lease.Context())
 	if cause == nil || errors.Is(cause, context.Canceled) {
@@ -87,9 +87,9 @@ func (d Desk) refuse(status int, verb string, err error) Answer {
 	return Answer{Status: status, Error: fmt.Sprintf("%s %s: %v", verb, d.What, err)}
 }
 
-// A Pulse is when the work under a lease was last known to go on.
+// A Pulse records when the work under a lease last reported progress.
 type Pulse struct {
-	patience time.Duration // for the next sign; 0: no end
+	patience time.Duration // how long the next report may take; 0: no limit
 	began    time.Time
 	last     atomic.Int64 // nanoseconds after began
 }
@@ -97,18 +97,18 @@ type Pulse struct {
 // NewPulse returns a pulse that has just beaten.
 func NewPulse(patience time.Duration) *Pulse { return &Pulse{patience: patience, began: time.Now()} }
 
-// Beat notes that the work goes on.
+// Beat notes a report of progress.
 func (p *Pulse) Beat() { p.last.Store(int64(time.Since(p.began))) }
 
-// Grace gives the next sign more time: d from now on.
+// Grace gives the next report more time: d from now on.
 func (p *Pulse) Grace(d time.Duration) {
 	p.last.Store(int64(time.Since(p.began) + max(d, p.patience) - p.patience))
 }
 
-// Stop notes that the work reports a failure.
+// Stop notes that the work reports a failure: no time is left.
 func (p *Pulse) Stop() { p.last.Store(int64(time.Since(p.began) - p.patience)) }
 
-// Left returns how long the next sign may take; false if it may take for ever.
+// Left returns how long the next report may take. bounded is false if it may take for ever.
 func (p *Pulse) Left() (left time.Duration, bounded bool) {
 	return p.patience - time.Since(p.began.Add(time.Duration(p.last.Load()))), p.patience > 0
 }

@@ -20,16 +20,16 @@ import (
 
 const (
 	suffix  = ".sock"
-	maxPath = 103         // what sockets take on every system, including a zero byte
-	maxName = 20 + 13 + 5 // of socketName
-	old     = time.Minute // a socket without a listener that is not being made
-	swept   = 16          // sockets that one process looks at
+	maxPath = 103         // the longest path for a socket on all systems
+	maxName = 20 + 13 + 5 // of the result of socketName
+	old     = time.Minute // age from which a socket without a listener is abandoned
+	swept   = 16          // how many entries one sweep checks
 	tmp     = "/tmp"      // where paths are short
-	ours    = "holdfast"  // in a directory of this user
-	shared  = ours + "-"  // and the user's number, in one of all users
+	ours    = "holdfast"  // the name in a directory of this user
+	shared  = ours + "-"  // with the user ID, the name in a directory of all users
 )
 
-// directory returns the directory for sockets, and makes it if it is not there.
+// directory returns the directory for sockets, and makes it if it does not exist.
 func directory(getenv func(string) string) (string, error) {
 	user := shared + strconv.Itoa(os.Geteuid())
 	var why []string
@@ -78,8 +78,7 @@ func private(dir string) error {
 	return nil
 }
 
-// keeps reports whether other users cannot rename or delete what this user puts into a
-// directory.
+// keeps reports whether other users cannot rename or delete files of this user in a directory.
 func keeps(dir fs.FileInfo) bool {
 	mine := owner(dir) == os.Geteuid() || owner(dir) == 0
 	return mine && (dir.Mode().Perm()&0o022 == 0 || dir.Mode()&fs.ModeSticky != 0)
@@ -87,8 +86,8 @@ func keeps(dir fs.FileInfo) bool {
 
 func owner(info fs.FileInfo) int { return int(info.Sys().(*syscall.Stat_t).Uid) }
 
-// sweep deletes old sockets without a listener: their processes were killed. A new one may
-// still be in the making.
+// sweep deletes old sockets without a listener, whose processes were killed. A new one may not
+// have its listener yet.
 func sweep(dir string) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {

@@ -31,7 +31,7 @@ const (
 // endTime is how long close may take after the end of the lease.
 const endTime = time.Second
 
-// Main is the keeper. It returns its exit status.
+// Main runs the keeper, and returns its exit status.
 func Main() int {
 	forget()
 	orders, reports := os.NewFile(ordersFD, "orders"), os.NewFile(reportsFD, "reports")
@@ -43,7 +43,7 @@ func Main() int {
 		k.close()
 		a = started{Status: exit.StatusOf(err), Error: err.Error()}
 	}
-	_ = json.NewEncoder(reports).Encode(a) // without a reader there is no commit
+	_ = json.NewEncoder(reports).Encode(a) // without a reader there will be no commit
 	_ = reports.Close()
 	if err == nil {
 		go func() { // ends with the starter
@@ -59,9 +59,9 @@ func Main() int {
 	return a.Status
 }
 
-// forget closes what this process has inherited from the script by accident, which
-// others may wait for, and ignores what is meant for the script: only its end ends
-// the keeper.
+// forget closes descriptors that this process has inherited from the script by accident, because
+// other processes may wait until they are closed. It ignores signals that are meant for the
+// script: the keeper outlives them.
 func forget() {
 	for fd := reportsFD + 1; fd < 1024; fd++ {
 		if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err == nil && flags&unix.FD_CLOEXEC == 0 {
@@ -87,8 +87,8 @@ type keeper struct {
 	once  sync.Once     // of ended
 }
 
-// begin reads the order and opens what the keeper needs, the lease last: after an earlier
-// failure the starter still has it.
+// begin reads the order and opens what the keeper needs. It adopts the lease last: if an earlier
+// step fails, the starter still has the lease.
 func (k *keeper) begin(orders *bufio.Reader) (err error) {
 	line, err := orders.ReadBytes('\n')
 	if err == nil {
@@ -145,15 +145,15 @@ func (k *keeper) adopt(ctx context.Context) (err error) {
 
 func (k *keeper) stop() { k.once.Do(func() { close(k.ended) }) }
 
-// lead is how long before the end of the lease the keeper sends TERM to the script: as long as
-// for a command of holdfast run.
+// lead returns how long before the end of the lease the keeper sends TERM to the script: as early
+// as holdfast run sends it to a command.
 func (k *keeper) lead() time.Duration { return Grace(k.order.Adopt.TTL) + Margin(k.order.Adopt.TTL) }
 
-// Grace is how long the work under a lease of this TTL has after TERM, unless the user has
-// chosen another time.
+// Grace returns how long the work under a lease of this TTL may go on after TERM, unless the user
+// has chosen another time.
 func Grace(ttl time.Duration) time.Duration { return min(5*time.Second, ttl/4) }
 
-// Margin is the part of the TTL that is left when that work must be gone.
+// Margin returns how long before the end of a lease of this TTL its work must be gone.
 func Margin(ttl time.Duration) time.Duration {
 	return min(max(ttl/10, 20*time.Millisecond), 500*time.Millisecond)
 }
@@ -162,8 +162,8 @@ func Margin(ttl time.Duration) time.Duration {
 // suspended.
 const lookEvery = time.Second
 
-// loop returns when the lease is not needed any more. INVARIANT I3, as far as a signal can keep
-// it: the keeper sends TERM to the script before another client can get the lock.
+// loop returns when the lease is no longer needed. INVARIANT I3, as far as a signal can keep it:
+// the keeper sends TERM to the script before another client can get the lock.
 func (k *keeper) loop() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -183,13 +183,13 @@ func (k *keeper) loop() {
 			case k.lease.Remaining() > 0:
 				k.warn(timer)
 				lost = nil
-			default: // lost, or the release has begun: the end of the context shows which
+			default: // lost or being released: the cause of the context says which
 			}
 		}
 	}
 }
 
-// next returns for how long there is nothing to tell the script.
+// next returns how long there is no reason to warn the script.
 func (k *keeper) next() time.Duration {
 	next := k.lease.Remaining() - k.lead()
 	if left, bounded := k.pulse.Left(); bounded {
@@ -198,8 +198,8 @@ func (k *keeper) next() time.Duration {
 	return next
 }
 
-// warn sends TERM to the script, once, because its lease has ended or is about to, unless the
-// script has released it.
+// warn sends TERM to the script, once, because its lease has ended or is about to. It does not if
+// the script has released the lease.
 func (k *keeper) warn(timer *time.Timer) {
 	timer.Stop()
 	if cause := context.Cause(k.lease.Context()); cause == nil || errors.Is(cause, holdfast.ErrLost) {
@@ -207,7 +207,7 @@ func (k *keeper) warn(timer *time.Timer) {
 	}
 }
 
-// end answers requests that end the lease.
+// end handles requests that end the lease.
 func (k *keeper) end(ctx context.Context, r Request) Answer {
 	var err error
 	switch {
@@ -235,7 +235,7 @@ func (k *keeper) end(ctx context.Context, r Request) Answer {
 	return Answer{}
 }
 
-// close releases the lease, and waits for the answers in progress.
+// close releases the lease, and waits for the replies in progress.
 func (k *keeper) close() {
 	limit := endTime
 	if k.lease != nil {
@@ -244,11 +244,11 @@ func (k *keeper) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	if k.lease != nil {
-		_ = k.lease.Release(ctx) // the client goes on trying
+		_ = k.lease.Release(ctx) // the client keeps trying
 	}
 	k.server.Drain()
 	if k.client != nil {
-		_ = k.client.Shutdown(ctx) // the lease is released, or lost: it waits for clean-ups
+		_ = k.client.Shutdown(ctx) // the lease is released or lost; this waits for clean-up
 		_ = k.client.Close()
 	}
 }

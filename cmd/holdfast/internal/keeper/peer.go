@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// checkPeer returns an error unless the process at the other end is this user's,
-// as far as the system tells.
+// checkPeer returns an error unless the process at the other end belongs to this user, as far as
+// the system reports that.
 func checkPeer(conn net.Conn) error {
 	raw, err := conn.(*net.UnixConn).SyscallConn()
 	if err != nil {

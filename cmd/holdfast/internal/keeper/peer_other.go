@@ -4,5 +4,6 @@ package keeper
 
 import "os"
 
-// peerUID is not supported here: the directory alone keeps other users out.
+// peerUID returns this user: on this system, only the permissions of the directory keep other
+// users out.
 func peerUID(int) (uid int, err error) { return os.Geteuid(), nil }

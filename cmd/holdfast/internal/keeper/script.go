@@ -19,8 +19,8 @@ type Script struct {
 
 var errEnded = errors.New("there is no such process")
 
-// Watch watches a process of this user until it has ended. From the moment in which
-// it returns, another process that gets the same number is not taken for it.
+// Watch watches a process of this user until it has ended. Once Watch has returned, a later
+// process with the same PID is not mistaken for it.
 func Watch(pid int) (*Script, error) {
 	switch {
 	case pid <= 0:
@@ -62,8 +62,8 @@ func (s *Script) Signal(sig syscall.Signal) {
 	}
 }
 
-// follow notes the end of the process, of which the system tells by wait: it returns how many
-// events there are, or an error. A signal may interrupt it.
+// follow waits in the background for the end of the process. wait returns the number of events
+// that the system has reported, or an error; a signal may interrupt it.
 func (s *Script) follow(wait func() (int, error)) {
 	go func() { // ends with the process
 		defer close(s.gone)
@@ -78,7 +78,7 @@ func (s *Script) follow(wait func() (int, error)) {
 // pollEvery is the interval of polling where the system does not report the end of a process.
 const pollEvery = 50 * time.Millisecond
 
-// poll looks at the process until it has ended.
+// poll returns when the process has ended.
 func (s *Script) poll(lives func() bool) {
 	defer close(s.gone)
 	for lives() {

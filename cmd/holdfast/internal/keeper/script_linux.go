@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
 )
 
-// watch has the kernel report the end of the process, by a pidfd. Old kernels and some
-// sandboxes have none; there it polls, and recognises the process by its start time.
+// watch has the kernel report the end of the process, through a pidfd. If there are none, as on
+// old kernels and in some sandboxes, it polls, and recognises the process by its start time.
 func (s *Script) watch() error {
 	began, lives := supervise.Beginning(s.PID)
 	fd, err := unix.PidfdOpen(s.PID, 0)

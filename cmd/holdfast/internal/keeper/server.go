@@ -18,15 +18,15 @@ import (
 )
 
 const (
-	// conversations is how many requests are answered at a time. More have to wait.
+	// conversations is how many requests are handled at a time. Others wait.
 	conversations = 16
 
-	// requestTime bounds how long a request may take to arrive, and its answer to
-	// be taken.
+	// requestTime bounds how long a request may take to arrive, and how long the client may take
+	// to read the reply.
 	requestTime = 5 * time.Second
 )
 
-// A Handler answers a request. Several may be called at a time.
+// A Handler handles a request. It may be called concurrently.
 type Handler func(context.Context, Request) Answer
 
 // A Server listens on a socket of its own. A nil Server does nothing.
@@ -34,11 +34,11 @@ type Server struct {
 	listener *net.UnixListener
 	path     string
 	handler  atomic.Pointer[Handler] // nil before Serve
-	busy     sync.WaitGroup          // requests that are being answered
+	busy     sync.WaitGroup          // requests in progress
 }
 
-// Listen makes a socket in a directory that only this user can open. Requests wait
-// until Serve is called. The caller must Close it.
+// Listen makes a socket in a directory that only this user can open. Requests wait until Serve is
+// called. The caller must call Close.
 func Listen(getenv func(string) string) (*Server, error) {
 	path, err := NewPath(getenv)
 	if err != nil {
@@ -51,14 +51,13 @@ func Listen(getenv func(string) string) (*Server, error) {
 	return &Server{listener: listener, path: path}, nil
 }
 
-// NewPath returns the path of a socket that is to be made, in a directory that only this
-// user can open.
+// NewPath returns the path for a new socket, in a directory that only this user can open.
 func NewPath(getenv func(string) string) (string, error) {
 	dir, err := directory(getenv)
 	return filepath.Join(dir, socketName()), err
 }
 
-// socketName returns a name that no other process uses: the number is for people.
+// socketName returns a name that no other process uses. The PID in it is for people.
 func socketName() string {
 	var b [6]byte
 	rand.Read(b[:]) // never fails
@@ -73,14 +72,14 @@ func (s *Server) Path() string {
 	return s.path
 }
 
-// None is the path of a run that has no socket: commands must not use its lease.
+// None stands for the path in a run without a socket: commands must not use its lease.
 const None = "none"
 
-// Entry returns the environment entry for the socket at path, or for none.
+// Entry returns the environment entry for the socket at path, or for None if path is empty.
 func Entry(path string) string { return SocketVariable + "=" + cmp.Or(path, None) }
 
-// Serve answers requests in the background, until Close. Another call replaces the
-// handler: for one job after the other.
+// Serve handles requests in the background, until Close. Another call replaces the handler, for
+// the next job.
 func (s *Server) Serve(handler Handler) {
 	if s == nil || s.handler.Swap(&handler) != nil {
 		return
@@ -104,14 +103,14 @@ func (s *Server) accept() {
 			return
 		}
 		turns <- struct{}{}
-		s.busy.Go(func() { // ends in requestTime and what the handler takes
+		s.busy.Go(func() { // ends when the handler has returned and the reply is sent
 			defer func() { <-turns }()
 			attend(conn, *s.handler.Load())
 		})
 	}
 }
 
-// attend answers one request. Other users get no answer.
+// attend handles one request. Other users get no reply.
 func attend(conn net.Conn, handler Handler) {
 	defer conn.Close()
 	var r Request
@@ -124,14 +123,14 @@ func attend(conn net.Conn, handler Handler) {
 	_ = json.NewEncoder(conn).Encode(answer) // the client may be gone
 }
 
-// Close ends the socket. What is being answered goes on.
+// Close closes the socket. Requests in progress go on.
 func (s *Server) Close() {
 	if s != nil {
-		_ = s.listener.Close() // which unlinks it
+		_ = s.listener.Close() // also unlinks it
 	}
 }
 
-// Drain is Close, and waits a moment for those who are being answered.
+// Drain is Close, and waits a moment for the requests in progress.
 func (s *Server) Drain() {
 	if s == nil {
 		return

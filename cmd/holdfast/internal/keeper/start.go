@@ -17,12 +17,12 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
 )
 
-// Command is the argument with which this program starts itself as a keeper; the
-// program must then call Main.
+// Command is the argument with which this program starts itself as a keeper. With it, the program
+// must call Main.
 const Command = "__keeper"
 
-// An Order names the lease to keep. It goes through a pipe: the URL of
-// the store may have a password in it.
+// An Order names the lease to keep. It is sent through a pipe, because the URL of the store may
+// contain a password.
 type Order struct {
 	Store  store.Choice
 	Handle holdfast.Handle // of the lease
@@ -32,25 +32,25 @@ type Order struct {
 	Once   *Once // of do-once work; nil for a lock
 }
 
-// started is the answer of a keeper to its order: its socket, or an error.
+// started is the reply of a keeper to its order: its socket, or an error.
 type started struct {
 	Socket string
 	Status int
 	Error  string
 }
 
-// A Keeper is a keeper that was started, as its starter sees it.
+// A Keeper is the starter's view of a keeper that it has started.
 type Keeper struct {
 	Socket string // where it listens
 	orders *os.File
 }
 
-// startTime bounds how long a keeper may take until it has the lease, which is renewed
+// startTime bounds how long a keeper may take to adopt the lease. The starter renews the lease
 // meanwhile.
 const startTime = 30 * time.Second
 
-// Start starts a keeper and returns when it has adopted the lease. The error has a
-// status, and nothing is left of the keeper then.
+// Start starts a keeper and returns when it has adopted the lease. After an error, which has a
+// status, no keeper is left.
 func Start(o Order) (*Keeper, error) {
 	orders, reports, err := launch(o)
 	if err != nil {
@@ -73,7 +73,7 @@ func Start(o Order) (*Keeper, error) {
 	return &Keeper{Socket: a.Socket, orders: orders}, nil
 }
 
-// commit is the message to a keeper when the script has its lease.
+// commit tells a keeper that the script has its lease.
 const commit = "commit\n"
 
 // Commit leaves the lease to the keeper.
@@ -82,12 +82,12 @@ func (k *Keeper) Commit() error {
 	return errors.Join(err, k.orders.Close())
 }
 
-// Cancel makes the keeper give the lease back, and end.
+// Cancel makes the keeper release the lease and end.
 func (k *Keeper) Cancel() { _ = k.orders.Close() }
 
-// launch starts the process in a session of its own: what happens to the terminal, and
-// to the group of the starter, does not concern the keeper. It has none of the
-// caller's standard files, which others wait for.
+// launch starts the process in a session of its own, so that it gets no signals of the terminal
+// or of the starter's group. It inherits none of the starter's standard files, because other
+// processes may wait until they are closed.
 func launch(o Order) (orders, reports *os.File, err error) {
 	if len(os.Args) > 1 && os.Args[1] == Command { // each would start another, without end
 		return nil, nil, errors.New("this process was started as a keeper")

@@ -28,7 +28,7 @@ type Ticket struct {
 	Store   string           `json:"store"` // without credentials
 	Name    string           `json:"name"`
 	LeaseID holdfast.LeaseID `json:"lease_id"`
-	Token   uint64           `json:"token,omitempty"`  // 0: the answer to the acquire is not known
+	Token   uint64           `json:"token,omitempty"`  // 0: the reply to the acquire request is not known
 	Socket  string           `json:"socket,omitempty"` // of its keeper
 	PID     int              `json:"pid,omitempty"`    // of the acquiring process, while Token is 0
 
@@ -49,7 +49,7 @@ func (o Once) Options(ttl time.Duration) *holdfast.OnceOptions {
 	return &holdfast.OnceOptions{TTL: ttl, Retention: o.Retention, Fingerprint: o.Fingerprint, MaxResult: o.MaxResult}
 }
 
-// A Box is a directory with tickets, of this user alone.
+// A Box is a directory with the tickets of this user only.
 type Box string
 
 // path returns the file of a ticket. A name may have several, with different lease IDs.
@@ -58,8 +58,8 @@ func (b Box) path(t Ticket) string {
 	return filepath.Join(string(b), hex.EncodeToString(sum[:16])+"-"+string(t.LeaseID)+".json")
 }
 
-// Put writes a ticket, and replaces one of the same lease. When it returns the ticket
-// is on the disk.
+// Put writes a ticket, and replaces one of the same lease. When it returns, the ticket is on the
+// disk.
 func (b Box) Put(t Ticket) error {
 	data, err := json.Marshal(t)
 	if err != nil {
@@ -72,7 +72,7 @@ func (b Box) Put(t Ticket) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(f.Name()) }() // fails once it has its name
+	defer func() { _ = os.Remove(f.Name()) }() // fails after the rename
 	_, err = f.Write(append(data, '\n'))
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
@@ -83,7 +83,7 @@ func (b Box) Put(t Ticket) error {
 	return b.sync()
 }
 
-// sync has the names of the directory written to the disk.
+// sync writes the entries of the directory to the disk.
 func (b Box) sync() error {
 	dir, err := os.Open(string(b))
 	if err != nil {
@@ -93,8 +93,7 @@ func (b Box) sync() error {
 	return dir.Sync()
 }
 
-// Get returns the tickets for a name, the latest lease first and what is not granted
-// last.
+// Get returns the tickets for a name: the latest lease first, requests that are not granted last.
 func (b Box) Get(kind, store, name string) (found []Ticket, err error) {
 	paths, err := filepath.Glob(b.path(Ticket{Kind: kind, Store: store, Name: name, LeaseID: "*"}))
 	if err != nil {

@@ -54,7 +54,7 @@ command also has the flags ` + "`--store`, `--store-file` and `--help`" + `.
 
 `
 
-// writeMarkdown writes the help of each command, without the flags of all commands.
+// writeMarkdown writes the help of each command, without the global flags.
 func writeMarkdown(w io.Writer) {
 	fmt.Fprint(w, intro)
 	each(cli.Tree(), func(c *cobra.Command) {
@@ -66,7 +66,7 @@ func writeMarkdown(w io.Writer) {
 	})
 }
 
-// writeMan writes holdfast.1, holdfast-run.1 and the others.
+// writeMan writes holdfast.1, holdfast-run.1 and so on.
 func writeMan(dir string) error {
 	root := cli.Tree()
 	each(root, func(c *cobra.Command) { c.Long = quoted(c.Long) })

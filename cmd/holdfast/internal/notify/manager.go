@@ -18,16 +18,16 @@ const (
 	pidVariable      = "WATCHDOG_PID"
 )
 
-// Forget removes the manager's variables from the environment of child processes: they
+// Forget removes the manager's variables from the environment of child processes, because they
 // are about this process.
 func Forget() {
 	for _, name := range []string{NotifyVariable, watchdogVariable, pidVariable} {
-		_ = os.Unsetenv(name) // fails for names that are not names
+		_ = os.Unsetenv(name) // fails for invalid names only
 	}
 }
 
-// Environment returns the entries for a command that is to speak to socket, and has to
-// say at least so often that it is alive; 0: it need not.
+// Environment returns the entries for a command that sends messages to s. The command must report
+// at intervals of watchdog or less that it is alive, unless watchdog is 0.
 func Environment(s *Socket, watchdog time.Duration) []string {
 	if s == nil {
 		return nil
@@ -39,12 +39,12 @@ func Environment(s *Socket, watchdog time.Duration) []string {
 	return env
 }
 
-// A Manager is the service manager that has started this program. A nil Manager hears
-// nothing.
+// A Manager is the service manager that has started this program. Messages to a nil Manager are
+// dropped.
 type Manager struct{ conn net.Conn }
 
-// patience bounds how long a message waits for a manager that does not read. Nothing
-// depends on a message, so it is dropped then.
+// patience bounds how long a message waits for a manager that does not read. After that the
+// message is dropped: nothing depends on it.
 const patience = 100 * time.Millisecond
 
 // Find returns the manager that the environment names, or nil if it names none.
@@ -63,8 +63,8 @@ func Find(getenv func(string) string) (*Manager, error) {
 	return &Manager{conn}, nil
 }
 
-// Watchdog returns how often the manager wants to hear that this process is alive; 0 if
-// it does not.
+// Watchdog returns the interval at which the manager wants reports that this process is alive, or
+// 0 if it wants none.
 func Watchdog(getenv func(string) string) time.Duration {
 	usec, err := strconv.ParseInt(getenv(watchdogVariable), 10, 64)
 	pid := getenv(pidVariable)
@@ -83,13 +83,13 @@ func (m *Manager) Tell(lines ...string) {
 	_, _ = m.conn.Write([]byte(strings.Join(lines, "\n")))
 }
 
-// Status tells people what this program does.
+// Status sends the manager a text for people about the state of this program.
 func (m *Manager) Status(format string, arguments ...any) {
 	m.Tell("STATUS=" + strings.ReplaceAll(fmt.Sprintf(format, arguments...), "\n", " "))
 }
 
-// Ping tells that this process is alive, twice as often as the manager wants to hear
-// it, until stop is called.
+// Ping reports that this process is alive, twice per interval of the watchdog, until stop is
+// called.
 func (m *Manager) Ping(watchdog time.Duration) (stop func()) {
 	if m == nil || watchdog == 0 {
 		return func() {}

@@ -15,7 +15,7 @@ type Socket struct {
 	path string
 }
 
-// maxMessage is the longest message that is read; of a longer one the rest is lost.
+// maxMessage is how many bytes of a message are read. The rest is lost.
 const maxMessage = 16 << 10
 
 // Listen makes a socket at path, in a directory that only this user can open. The
@@ -28,10 +28,10 @@ func Listen(path string) (*Socket, error) {
 	return &Socket{conn, path}, nil
 }
 
-// A Message is what a command has said: the last value of each key.
+// A Message is a message of a command: the last value of each key.
 type Message map[string]string
 
-// parseMessage reads what was sent. What is not of the form is left out.
+// parseMessage parses a message. It skips lines that are not of the form KEY=VALUE.
 func parseMessage(data string) Message {
 	m := Message{}
 	for line := range strings.SplitSeq(data, "\n") {
@@ -42,7 +42,7 @@ func parseMessage(data string) Message {
 	return m
 }
 
-// Serve calls heard for each message, until Close. Descriptors that come along are
+// Serve calls heard for each message, until Close. Descriptors that come with a message are
 // closed, which is what sd_notify_barrier(3) waits for.
 func (s *Socket) Serve(heard func(Message)) {
 	if s == nil {

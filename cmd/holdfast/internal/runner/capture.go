@@ -13,19 +13,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// backlog is how much of an output that is too long to be kept may wait for
-// its reader, in bytes.
+// backlog is how many bytes of an output that is too long to keep may wait for its reader.
 const backlog = 64 << 10
 
-// maxPipe is what a pipe can hold, in bytes, unless root has
-// changed it.
+// maxPipe is how many bytes a pipe can hold, unless root has changed the limit.
 const maxPipe = 1 << 20
 
-// A capture keeps what a command writes to its standard output, and passes it
-// on at once. A reader that is slow or goes away delays neither the command,
-// as long as its output may be kept, nor the end of its work.
+// A capture keeps what a command writes to its standard output, and passes it on at once. A
+// reader that is slow or goes away does not delay the end of the command's work. It delays the
+// command only while the output is too long to keep.
 type capture struct {
-	read  *os.File // the end of the pipe that is ours
+	read  *os.File // our end of the pipe
 	out   io.Writer
 	limit int // bytes that are kept
 
@@ -36,21 +34,20 @@ type capture struct {
 	tooLong bool  // kept is only what was not passed on yet
 	ending  bool  // the command has ended
 	whole   bool  // there will be no more
-	failed  error // of out: nothing is passed on any more; valid without mu once done is closed
+	failed  error // of out, after which nothing is passed on; readable without mu once done is closed
 
 	hasRead chan struct{} // closed when whole
 	done    chan struct{} // closed when everything was passed on
 }
 
-// newCapture returns a capture and the file that the command is to write to,
-// which the caller must close when the command has it. The caller must call
-// end, even if there is no command after all.
+// newCapture returns a capture and the file for the command to write to. The caller must close
+// the file once the command has it, and must call end even if no command was started.
 func newCapture(out io.Writer, limit int) (*capture, *os.File, error) {
 	read, write, err := os.Pipe()
 	if err != nil {
 		return nil, nil, err
 	}
-	// Go's pipes never block, which is not what a command expects.
+	// Go's pipes are non-blocking, which a command does not expect.
 	if err := unix.SetNonblock(int(write.Fd()), false); err != nil {
 		return nil, nil, errors.Join(err, read.Close(), write.Close())
 	}
@@ -61,15 +58,14 @@ func newCapture(out io.Writer, limit int) (*capture, *os.File, error) {
 	return c, write, nil
 }
 
-// end must be called when the command has ended: its output ends there, even if
-// others can still write to it. It returns the output, or nil and true if it was
-// too long.
+// end must be called when the command has ended. The output ends there, even if other processes
+// can still write to it. end returns the output, or nil and true if it was too long.
 func (c *capture) end() (output []byte, tooLong bool) {
 	c.mu.Lock()
 	c.ending = true
 	c.changed.Broadcast()
 	c.mu.Unlock()
-	_ = c.read.SetReadDeadline(time.Unix(1, 0)) // a pipe can always be told
+	_ = c.read.SetReadDeadline(time.Unix(1, 0)) // a pipe supports deadlines
 	<-c.hasRead
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -103,7 +99,7 @@ func (c *capture) receive() {
 // receiveRest reads what is in the pipe now. Processes in the background may
 // go on writing, so it reads no more than a pipe can hold.
 func (c *capture) receiveRest(chunk []byte) {
-	_ = c.read.SetReadDeadline(time.Time{}) // or the next lines would fail
+	_ = c.read.SetReadDeadline(time.Time{}) // or the reads below would fail
 	conn, err := c.read.SyscallConn()
 	if err != nil {
 		return
@@ -124,7 +120,7 @@ func (c *capture) receiveRest(chunk []byte) {
 	})
 }
 
-// keep adds data. It waits for the reader only if it cannot keep them.
+// keep adds data. It waits for the reader only if the output is too long to keep.
 func (c *capture) keep(data []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,7 +137,7 @@ func (c *capture) keep(data []byte) {
 	c.changed.Broadcast()
 }
 
-// pass writes to the reader what is kept.
+// pass writes the output to out.
 func (c *capture) pass() {
 	defer close(c.done)
 	c.mu.Lock()

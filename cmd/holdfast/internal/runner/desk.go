@@ -13,14 +13,14 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/keeper"
 )
 
-// A desk is what the watch hears of requests to the control socket, which are
-// answered on goroutines of their own: none of them holds the watch up.
+// A desk connects the watch with the goroutines that answer requests to the control socket. No
+// request blocks the watch.
 type desk struct {
-	extended chan chan<- struct{} // the hold lasts longer; tells when the warden knows
+	extended chan chan<- struct{} // the lease was extended; the watch replies when the warden knows
 	pulse    *keeper.Pulse
 }
 
-// open answers the requests of the job from now on.
+// open starts to answer the job's requests to the control socket.
 func (w *watch) open() {
 	d := &w.desk
 	d.pulse, d.extended = keeper.NewPulse(w.Opts.StallAfter), make(chan chan<- struct{})
@@ -32,11 +32,11 @@ func (w *watch) open() {
 	}.Answer)
 }
 
-// told bounds how long an answer waits for the watch, which may have ended.
+// told bounds how long a request waits for the watch, which may have ended.
 const told = time.Second
 
-// tell has the watch check the hold, so that the warden knows of an extension before the
-// client relies on it.
+// tell makes the watch check the hold, so that the warden knows of an extension before the client
+// relies on it.
 func (d *desk) tell() {
 	late, done := time.After(told), make(chan struct{}, 1)
 	select {
@@ -52,13 +52,14 @@ func (w *watch) keeps(_ context.Context, r keeper.Request) keeper.Answer {
 		"%s %s: holdfast %s gives it back when its command ends: end that", r.Do, Quoted(w.Names), w.verb)}
 }
 
-// idle is how long the job may go on without a heartbeat; false without --stall-after.
+// idle returns how long the job may go on without a heartbeat. bounded is false without
+// --stall-after and with --on-lost ignore.
 func (w *watch) idle() (left time.Duration, bounded bool) {
 	left, bounded = w.desk.pulse.Left()
 	return left, bounded && w.OnLost != Ignore
 }
 
-// stalledVerdict is the verdict of a job that sends no heartbeats. The lease is live.
+// stalledVerdict returns the verdict on a job that sends no heartbeats. Its lease is still live.
 func (w *watch) stalledVerdict() *exit.Error {
 	return &exit.Error{Status: exit.Lost, Err: fmt.Errorf(
 		"%s %s: %w for %s; the command was stopped", w.verb, Quoted(w.Names), holdfast.ErrStalled, w.Opts.StallAfter)}

@@ -30,27 +30,26 @@ type Election struct {
 	Pause   time.Duration         // after the first command that has ended; see holdfast.LeadOptions
 	NewLine func() *show.WaitLine // of one wait
 	Manager *notify.Manager       // gets the state of this program; may be nil
-	Socket  *notify.Socket        // where the command tells how it is; may be nil
+	Socket  *notify.Socket        // receives the messages of the command; may be nil
 }
 
-// A candidate is an election under way. One goroutine campaigns. The one of Elect has the
-// signals, and runs the command under each lease.
+// A candidate is an election under way. One goroutine campaigns. The goroutine of Elect receives
+// the signals, and runs the command under each lease.
 type candidate struct {
 	Election
 	leases  chan *holdfast.Lease // to the goroutine of Elect
-	worked  chan error           // from it: why the command has ended
-	ended   *exit.Error          // with the status of a command that a signal has ended; only for that goroutine
+	worked  chan error           // from the goroutine of Elect: why the command has ended
+	ended   *exit.Error          // set when a signal ends the election; used by the goroutine of Elect only
 	running atomic.Pointer[running]
 	line    atomic.Pointer[show.WaitLine] // of the present wait
 
-	start     *supervise.Start // of the next command; for the goroutine that has the lease, or wants one
-	lastError error            // why the last command has ended; told by the next failure
+	start     *supervise.Start // of the next command; used by the goroutine that has the lease or wants one
+	lastError error            // why the last command has ended, for failed to report
 }
 
-// Elect campaigns for the lead, runs the command while this process leads, and campaigns
-// again when the command or the lead has ended. A signal ends it, or a permanent error. It
-// returns nil or an *exit.Error with the exit status; after a signal that is the status of
-// the command.
+// Elect campaigns for the lead, runs the command while this process leads, and campaigns again
+// when the command or the lead has ended. A signal or a permanent error ends it. It returns nil
+// or an *exit.Error with the exit status, which after a signal is the status of the command.
 func Elect(ctx context.Context, j Election) error {
 	j.verb, j.WaitChildren, j.Opts.WholeTTL = "elect", true, true
 	j.reloads = !j.Terminal
@@ -60,7 +59,7 @@ func Elect(ctx context.Context, j Election) error {
 	c.Opts.OnWait, c.onEnd = c.waiting, c.stopping
 	c.line.Store(c.NewLine())
 	defer func() { c.line.Load().End() }()
-	c.start = supervise.Prepare(nil) // it starts while this process waits
+	c.start = supervise.Prepare(nil) // the warden starts while this process waits
 	c.Socket.Serve(c.heard)
 	done, left := make(chan error, 1), make(chan struct{})
 	go func() { // ends with ctx; it is awaited for as long as there is time
@@ -111,17 +110,18 @@ func Elect(ctx context.Context, j Election) error {
 	}
 }
 
-// stand leads again and again. It refuses to wait for a run around this one.
+// stand campaigns and leads again and again. It refuses to wait for a lock of a run around this
+// one.
 func (c *candidate) stand(ctx context.Context) error {
 	return c.Outer.Take(ctx, c.Client, c.want(), &c.Opts.OnWait, func(ctx context.Context) error {
 		return c.Client.Lead(ctx, c.Names[0], &holdfast.LeadOptions{Acquire: c.Opts, Pause: c.Pause, Failed: c.failed}, c.work)
 	})
 }
 
-// work has the goroutine of Elect run the command.
+// work hands the lease to the goroutine of Elect, which runs the command, and waits until the
+// command has ended.
 //
-// INVARIANT I1, for processes: the lock is released when this returns, and not
-// before.
+// INVARIANT I1, for processes: the lock is released when work returns, and not before.
 func (c *candidate) work(ctx context.Context, lease *holdfast.Lease) error {
 	select {
 	case c.leases <- lease:
@@ -131,8 +131,8 @@ func (c *candidate) work(ctx context.Context, lease *holdfast.Lease) error {
 	}
 }
 
-// lead runs the command under a lease, and returns when nothing of it is left, or with an
-// error that keeps the lock.
+// lead runs the command under a lease. It returns when no process of the command is left, or with
+// an error that keeps the lock.
 func (c *candidate) lead(lease *holdfast.Lease) error {
 	c.line.Load().End()
 	held := holdOf(lease)
@@ -159,7 +159,7 @@ func (c *candidate) outcome(w *watch) error {
 	status := w.tree.Status()
 	keyboard := status == exit.Signal(syscall.SIGINT) || status == exit.Signal(syscall.SIGQUIT)
 	switch {
-	case w.verdict == nil && (c.ended != nil || c.Terminal && keyboard): // Ctrl-C is the command's, and is meant for all
+	case w.verdict == nil && (c.ended != nil || c.Terminal && keyboard): // Ctrl-C goes to the command, but is meant for this process too
 		c.ended = &exit.Error{Status: status}
 		return nil
 	case w.verdict != nil && !errors.Is(w.verdict, holdfast.ErrStalled):
@@ -178,8 +178,8 @@ func (c *candidate) stopping(sig syscall.Signal) {
 	}
 }
 
-// A lostLead is why a command was stopped. It is holdfast.ErrLost, even if the lease
-// was live to the end.
+// A lostLead says why a command was stopped. It is holdfast.ErrLost even if the lease was live
+// until then.
 type lostLead struct{ why *exit.Error }
 
 func (l lostLead) Error() string { return l.why.Error() }
@@ -187,7 +187,7 @@ func (l lostLead) Error() string { return l.why.Error() }
 // Is makes errors.Is(err, holdfast.ErrLost) true.
 func (lostLead) Is(target error) bool { return target == holdfast.ErrLost }
 
-// failed tells that the command, or the lead, has ended, and what is done about it.
+// failed reports why the command or the lead has ended, and what happens next.
 func (c *candidate) failed(err error, pause time.Duration) {
 	if err, c.lastError = cmp.Or(c.lastError, err), nil; err == nil {
 		return
@@ -199,7 +199,7 @@ func (c *candidate) failed(err error, pause time.Duration) {
 	c.Warn("%v; %s", err, next)
 	c.Manager.Status("%v; %s", err, next)
 	c.line.Store(c.NewLine())
-	c.start.Close() // if it could not be run
+	c.start.Close() // in case the command could not be started
 	c.start = c.start.Next()
 }
 

@@ -9,18 +9,18 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/notify"
 )
 
-// startTime is how long a command with a watchdog has to say for the first time that it
-// is ready, or alive: as long as service managers give a start.
+// startTime is how long a command with a watchdog may take to send its first READY or WATCHDOG
+// message. Service managers allow as long for a start.
 const startTime = 90 * time.Second
 
-// A running is what the messages of a running command are for.
+// A running connects the messages of a running command with its watch.
 type running struct {
 	watch   *watch
 	started context.CancelFunc // ends the time to start
 }
 
-// follow has the command's messages go to its watch, until stop is called. While it
-// starts, no message is required.
+// follow directs the command's messages to its watch until stop is called. While the command
+// starts, it need not send any.
 func (c *candidate) follow(w *watch) (stop func()) {
 	starting, started := context.WithTimeout(context.Background(), startTime)
 	c.running.Store(&running{w, started})
@@ -32,7 +32,7 @@ func (c *candidate) follow(w *watch) (stop func()) {
 			for {
 				select {
 				case <-ticker.C:
-					w.held.Heartbeat() // or it would not be renewed
+					w.held.Heartbeat() // or the lease would not be renewed
 				case <-starting.Done():
 					return
 				}
@@ -45,7 +45,7 @@ func (c *candidate) follow(w *watch) (stop func()) {
 	}
 }
 
-// heard takes a message of the command.
+// heard handles a message of the command.
 func (c *candidate) heard(m notify.Message) {
 	now := c.running.Load()
 	if now == nil {
@@ -69,7 +69,7 @@ func (c *candidate) heard(m notify.Message) {
 	}
 }
 
-// heartbeat notes that the work goes on.
+// heartbeat notes progress of the work.
 func (w *watch) heartbeat() {
 	w.held.Heartbeat()
 	w.desk.pulse.Beat()

@@ -16,11 +16,10 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/keeper"
 )
 
-// environment returns env, which it changes, with what the command is told about
-// its locks: about the first, and a line about each where there may be several. An
-// outer holdfast's values are replaced: if a variable has two entries, it depends
-// on the reader which one counts. The user's own variables stay as they are, those
-// that name a store among them.
+// environment returns env, which it modifies, with the variables that describe the command's
+// locks: some describe the first lock only, others have a line for each lock. It replaces the
+// values of an outer holdfast, because programs differ in which of two entries they use. It keeps
+// the user's own variables, including those that name a store.
 func environment(env []string, j Job, h hold) []string {
 	ours := j.variables(h)
 	isReplaced := func(outer string) bool {
@@ -30,7 +29,7 @@ func environment(env []string, j Job, h hold) []string {
 	return append(slices.DeleteFunc(env, isReplaced), ours...)
 }
 
-// variables are what those who work under a hold are told about it.
+// variables returns the environment entries of processes that work under a hold.
 func (j Job) variables(h hold) []string {
 	lease, holds := h.first(), slices.Clone(j.Outer)
 	var names, tokens []string
@@ -54,12 +53,12 @@ func (j Job) variables(h hold) []string {
 	}, j.StoreEnv...)
 }
 
-// mark is the entry of the environment that only this job has.
+// mark returns the environment entry that only this job has.
 func mark(h hold) string { return "HOLDFAST_LEASE_ID=" + string(h.first().ID()) }
 
-// LookPath finds a command's file as a shell would, or returns an *exit.Error:
-// a command that cannot run must not take a lock first. The error begins with
-// verb, the command of ours that wants it.
+// LookPath finds a command's file as a shell would. It returns an *exit.Error if the command
+// cannot run, so that such a command takes no lock. The error begins with verb, the holdfast
+// command that calls LookPath.
 func LookPath(verb, name string) (string, error) {
 	path, err := exec.LookPath(name)
 	if err != nil {
@@ -68,7 +67,7 @@ func LookPath(verb, name string) (string, error) {
 	return path, nil
 }
 
-// execStatus is the status that shells use for a command that did not start.
+// execStatus returns the status that shells use for a command that did not start.
 func execStatus(err error) int {
 	if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOENT) {
 		return exit.NotFound

@@ -15,14 +15,14 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
 )
 
-// settle is for processes that end with the command, as the readers of its
-// pipes do: the user need not know of them.
+// settle is how long processes may outlive the command without being reported. The readers of its
+// pipes, for example, end shortly after it.
 const settle = 50 * time.Millisecond
 
-// nameLeft tells the user which processes of a command that has ended by itself
-// work on without the lock.
+// nameLeft warns the user of processes that go on without the lock after their command has ended
+// by itself.
 func (w *watch) nameLeft() {
-	if w.verdict != nil { // ignored, and told already
+	if w.verdict != nil { // ignored, and reported already
 		return
 	}
 	select {
@@ -49,14 +49,13 @@ func list(processes []supervise.Process) string {
 }
 
 const (
-	// lateEnd is how long release and clean-up may take together after a job that
-	// was lost: most likely the store is out of reach, and the lock is somebody
-	// else's or free soon anyhow. It is half of the 300 ms that are promised, so
-	// that a busy machine has as much again.
+	// lateEnd bounds release and clean-up together after a loss. Most likely the store is
+	// unreachable, and the lock belongs to another client or is about to expire. lateEnd is half
+	// of the promised 300 ms, which leaves as much again for a busy machine.
 	lateEnd = 150 * time.Millisecond
 
-	// maxHoldRelease bounds the release after --max-hold, or without heartbeats: the
-	// store is well, but the lease may be about to end by itself.
+	// maxHoldRelease bounds the release after --max-hold or without heartbeats. The store
+	// answers, but the lease may be about to expire.
 	maxHoldRelease = time.Second
 )
 
@@ -88,8 +87,8 @@ func (w *watch) end(ctx context.Context) error {
 	return &exit.Error{Status: status}
 }
 
-// endBy returns the deadline of a release after the job had to be stopped. After a loss
-// the program ends then, too. It is called once, when the job has ended.
+// endBy returns the deadline of the release after the job was stopped. After a loss it is the
+// deadline of the program, too. It is called once, when the job has ended.
 func endBy(verdict *exit.Error) time.Time {
 	if verdict.Status == exit.MaxHold || errors.Is(verdict, holdfast.ErrStalled) {
 		return time.Now().Add(maxHoldRelease)
@@ -98,8 +97,8 @@ func endBy(verdict *exit.Error) time.Time {
 	return verdict.EndBy
 }
 
-// notEnded returns an error that names the processes which could not be killed, or nil. The
-// lock is not released while they are at work: it lasts until its expiry.
+// notEnded returns an error that names the processes that could not be killed, or nil. While they
+// run, the lock is not released but lasts until it expires.
 func (w *watch) notEnded() *exit.Error {
 	if w.refused == nil {
 		return nil

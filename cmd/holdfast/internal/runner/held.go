@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// HeldVariable is the environment variable that has the locks.
+// HeldVariable is the environment variable that lists the held locks.
 const HeldVariable = "HOLDFAST_HELD"
 
 // A HeldLock is one lock that a run holds.
@@ -20,9 +20,8 @@ type HeldLock struct {
 // first.
 type Held []HeldLock
 
-// ParseHeld reads what String has written. It leaves out lines that it does not
-// understand: they may be of another version, and the
-// locks only tell what not to wait for.
+// ParseHeld parses the result of String. It skips lines that it does not understand: another
+// version may have written them, and the locks only say what not to wait for.
 func ParseHeld(value string) (locks Held) {
 	for line := range strings.Lines(value) {
 		fields := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 3) // names may have spaces in them
@@ -38,7 +37,7 @@ func ParseHeld(value string) (locks Held) {
 	return locks
 }
 
-// String has a line for each lock: TOKEN STORE NAME.
+// String returns a line for each lock: TOKEN STORE NAME.
 func (l Held) String() string {
 	lines := make([]string, len(l))
 	for i, lock := range l { // names have no control characters
@@ -47,8 +46,8 @@ func (l Held) String() string {
 	return strings.Join(lines, "\n")
 }
 
-// of returns the locks of one name, whatever their stores are called: a store has
-// many names, and a token is the store's time in microseconds.
+// of returns the locks of one name. It does not compare stores, because a store has many URLs;
+// tokens, which are the store's time in microseconds, tell the locks apart.
 func (l Held) of(name string) Held {
 	return slices.DeleteFunc(slices.Clone(l), func(lock HeldLock) bool { return lock.Name != name })
 }

@@ -19,11 +19,11 @@ type want struct {
 	Try   bool // it does not wait
 }
 
-// A selfError reports that a command would wait for a lock until it has ended itself. It is
-// holdfast.ErrDeadlock.
+// A selfError reports that a command would wait for a lock that is held until the command itself
+// has ended. It is holdfast.ErrDeadlock.
 type selfError struct {
 	HeldLock                  // what the run around the command holds
-	Via      *lockinfo.Holder // who is before the command in the queue, and waits for that run; nil if the lock itself is in the way
+	Via      *lockinfo.Holder // the client ahead of the command in the queue that waits for that run; nil if the lock itself blocks the command
 }
 
 func (e *selfError) Error() string {
@@ -38,14 +38,13 @@ func (e *selfError) Error() string {
 // Is makes errors.Is(err, holdfast.ErrDeadlock) true.
 func (e *selfError) Is(target error) bool { return target == holdfast.ErrDeadlock }
 
-// Take calls take, which requests w, and returns its error. If one of
-// the locks keeps the request waiting for ever, it ends the context of take, and
-// the error is a *selfError. A lock whose run has ended has no token in the store, and
-// blocks no request.
+// Take calls take, which requests w, and returns its error. If one of the locks would block the
+// request for ever, Take cancels the context of take and returns a *selfError. A lock whose run
+// has ended has no token in the store, and blocks no request.
 //
-// It looks when the request has been refused: take must call Acquire or Once with
-// options that have *onWait, which Take sets for that if anything is held under
-// the names. If nothing is, it costs nothing.
+// Take checks the locks when the request has been refused. So take must call Acquire or Once with
+// options that contain *onWait, which Take replaces if l has locks of these names. If l has none,
+// Take costs nothing.
 func (l Held) Take(ctx context.Context, c *holdfast.Client, w want, onWait *func(holdfast.WaitState), take func(context.Context) error) error {
 	if !slices.ContainsFunc(w.Names, l.covers) {
 		return take(ctx)
@@ -60,7 +59,7 @@ func (l Held) Take(ctx context.Context, c *holdfast.Client, w want, onWait *func
 	}()
 	*onWait = func(s holdfast.WaitState) {
 		select {
-		case <-refused: // not looked at yet, and out of date
+		case <-refused: // not checked yet, and out of date
 		default:
 		}
 		refused <- s // this is the only sender: there is room
@@ -81,8 +80,8 @@ func (l Held) Take(ctx context.Context, c *holdfast.Client, w want, onWait *func
 	return err
 }
 
-// lookEach looks whenever the request was refused, until ctx ends, and cancels it
-// if that is for ever; if not, it reports the wait.
+// lookEach checks the locks after each refusal until ctx ends. If the request would wait for
+// ever, it cancels take; otherwise it reports the wait.
 func (l Held) lookEach(
 	ctx context.Context, c *holdfast.Client, w want, refused <-chan holdfast.WaitState, cancel context.CancelCauseFunc, tell func(holdfast.WaitState),
 ) {
@@ -100,11 +99,11 @@ func (l Held) lookEach(
 	}
 }
 
-// covers reports whether anything is held under a name.
+// covers reports whether l has a lock of this name.
 func (l Held) covers(name string) bool { return len(l.of(name)) > 0 }
 
-// look reads from the store what blocks the request, and returns a *selfError or nil. It
-// returns nil too when the store does not answer.
+// look reads from the store what blocks the request. It returns nil if the request would not wait
+// for ever, or if the store does not answer.
 func (l Held) look(ctx context.Context, c *holdfast.Client, w want) *selfError {
 	for _, name := range w.Names {
 		mine := l.of(name)
@@ -122,9 +121,9 @@ func (l Held) look(ctx context.Context, c *holdfast.Client, w want) *selfError {
 	return nil
 }
 
-// block returns why a request would wait for one of the locks, which have one name: even if
-// all other clients released theirs, it would not fit, or a request before it in the queue
-// would not.
+// block returns a *selfError if the locks of l, which have one name, block the request. They do
+// if, with all other clients gone, the request or one ahead of it in the queue would still not be
+// granted.
 func (l Held) block(state lockinfo.LockState, w want) *selfError {
 	var view rules.View
 	var last HeldLock
@@ -141,7 +140,7 @@ func (l Held) block(state lockinfo.LockState, w want) *selfError {
 		return &selfError{HeldLock: last}
 	}
 	if w.Try {
-		return nil // it is somebody else who is in the way now, and it does not wait
+		return nil // another client blocks the request now, and the request does not wait
 	}
 	for _, p := range before(state.Queue) {
 		if !view.Fits(p.Mode) {
@@ -151,7 +150,7 @@ func (l Held) block(state lockinfo.LockState, w want) *selfError {
 	return nil
 }
 
-// before returns the places before the one of this process, or all if it has none.
+// before returns the places ahead of this process's own, or all if it has none.
 func before(queue []lockinfo.Place) []lockinfo.Place {
 	host, _ := os.Hostname() // if this fails, the library uses another text, and no place matches
 	for i, p := range queue {

@@ -13,30 +13,30 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/show"
 )
 
-// A hold is what a job has of its locks: the lease of its name, or the leases of several
-// names as one, which is good as long as each of them is.
+// A hold has the lease of a job's one name, or the leases of its several names. The leases are
+// valid together, as long as each of them is.
 type hold struct {
 	term
 	leases []*holdfast.Lease // in the order in which the names were given
 }
 
-// A term is a *holdfast.Lease or *holdfast.Leases: of several leases it has the
-// earliest deadline, and the context that ends first.
+// A term is a *holdfast.Lease or a *holdfast.Leases. Several leases have the earliest of their
+// deadlines, and a context that ends with the first of theirs.
 type term interface {
 	keeper.Possession
 	Deadline() time.Time
 	Release(ctx context.Context) error
 }
 
-// holdOf is the hold of one name.
+// holdOf returns the hold of one name.
 func holdOf(l *holdfast.Lease) hold { return hold{l, []*holdfast.Lease{l}} }
 
-// holdOfAll is the hold of several names, in this order.
+// holdOfAll returns the hold of several names, in this order.
 func holdOfAll(all *holdfast.Leases, names []string) hold {
 	return hold{all, show.Each(names, all.Lease)}
 }
 
-// first is the lease that represents the hold where only one can be given.
+// first returns the lease that represents the hold where only one can be reported.
 func (h hold) first() *holdfast.Lease { return h.leases[0] }
 
 // lost returns the lease that has ended, and why; nil if none is known.

@@ -15,19 +15,20 @@ import (
 )
 
 const (
-	// endWithin is how long a run that waits takes to end after a signal, at most: long
-	// enough for a store that is there to hear that the place is free, and short enough
-	// to end within 100 ms after the signal, even on a busy machine.
+	// endWithin is how long a waiting run may take to end after a signal: long enough to free its
+	// place in a reachable store, and short enough to end within 100 ms after the signal, even on
+	// a busy machine.
 	endWithin = 50 * time.Millisecond
 
-	// releaseWithin is the same for a run that has a lock, or may have some of several. A busy
-	// machine may need longer than endWithin for a release, and a lock that is left lasts for its
-	// TTL. A place lasts for 5 s at most.
+	// releaseWithin is the same for a run that has a lock, or may have some of several. On a busy
+	// machine a release may take longer than endWithin, and a lock that is not released lasts for
+	// its TTL. A place in the queue lasts for at most 5 s.
 	releaseWithin = time.Second
 )
 
-// Catch returns the signals that a job is to hear of, from now on. A reader of our
-// output or messages that goes away ends neither us nor, through us, the command.
+// Catch returns a channel that delivers the signals for a job from now on. From then on, a reader
+// of our output or messages that goes away ends neither this process nor, through it, the
+// command.
 func Catch() chan os.Signal {
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	signals := make(chan os.Signal, 16)
@@ -35,18 +36,18 @@ func Catch() chan os.Signal {
 	return signals
 }
 
-// UnlessEnded calls f, and returns what it returns. A signal that asks to end ends the context
-// of f, which has until ended.EndBy then; if it takes longer, it is left to the end of the
-// program. A result that comes all the same is to be released: ended.EndBy has time for that.
-// message names what has ended.
+// UnlessEnded calls f and returns its results. A signal that asks to end cancels the context of
+// f, which then has until ended.EndBy. If f takes longer, UnlessEnded returns without it, and f
+// runs until the program ends. If f has a result all the same, the caller must release it:
+// ended.EndBy leaves time for that. message says what has ended.
 func UnlessEnded[T any](
 	ctx context.Context, signals <-chan os.Signal, message string, f func(context.Context) (T, error),
 ) (result T, ended *exit.Error, err error) {
 	return unlessEnded(ctx, signals, supervise.Ends, endWithin, message, f)
 }
 
-// unlessEnded is UnlessEnded for an f that has so much time to end, after the signals for which
-// ends reports true.
+// unlessEnded is UnlessEnded for the signals for which ends reports true. It gives f the time
+// within to end.
 func unlessEnded[T any](
 	ctx context.Context, signals <-chan os.Signal, ends func(syscall.Signal) bool, within time.Duration, message string, f func(context.Context) (T, error),
 ) (result T, ended *exit.Error, err error) {

@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
 )
 
-// A OnceJob is a command to run unless it was done already. The job's one name
-// is the key; the mode is exclusive.
+// A OnceJob is a command that runs unless it was done already. Its one name is the key; its mode
+// is exclusive.
 type OnceJob struct {
 	Job
 	Retention   time.Duration
@@ -32,11 +32,11 @@ type once struct {
 }
 
 // Once runs the job, or returns what the command wrote to standard output when it was done
-// before: the result is Replayed then, and nothing has run. What a command writes is passed
+// before: then the result is Replayed, and nothing has run. The output of the command is passed
 // on while it runs.
 //
-// The error is an *exit.Error with the status to exit with, and nothing is
-// recorded; with exit.Unavailable it may be, if the command ran.
+// The error is an *exit.Error with the status to exit with. After an error nothing is recorded;
+// only with exit.Unavailable may there be a record, if the command ran.
 func Once(ctx context.Context, j OnceJob) (holdfast.OnceResult, error) {
 	j.verb = "once"
 	o := &once{OnceJob: j}
@@ -58,8 +58,8 @@ func Once(ctx context.Context, j OnceJob) (holdfast.OnceResult, error) {
 	return holdfast.OnceResult{}, o.finish(ctx, run)
 }
 
-// begin begins the work, under a lease that has its whole TTL. It does not wait for a run
-// around this one.
+// begin begins the work, under a lease that has its whole TTL. It refuses to wait for a lock of a
+// run around this one.
 func (o *once) begin(ctx context.Context) (run *holdfast.OnceRun, err error) {
 	opts := holdfast.OnceOptions{
 		TTL: o.Opts.TTL, Retention: o.Retention, Await: o.Await(), WholeTTL: true, Fingerprint: o.Fingerprint,
@@ -100,7 +100,7 @@ func (o *once) finish(ctx context.Context, run *holdfast.OnceRun) error {
 	return o.verdict(err)
 }
 
-// end returns the output of the command, or why nothing is to be recorded.
+// end returns the output of the command, or an error that says why nothing is recorded.
 func (o *once) end(verdict *exit.Error) ([]byte, error) {
 	output, tooLong := o.output.end()
 	switch {
@@ -115,8 +115,8 @@ func (o *once) end(verdict *exit.Error) ([]byte, error) {
 	return output, nil
 }
 
-// run runs the command until nothing of it is left. The verdict says why it
-// was stopped; err that it did not start.
+// run runs the command until no process of it is left. verdict says why it was stopped, err why
+// it did not start.
 func (o *once) run(lease *holdfast.Lease) (verdict *exit.Error, err error) {
 	output, stdout, err := newCapture(os.Stdout, o.MaxOutput)
 	if err != nil {
@@ -125,7 +125,7 @@ func (o *once) run(lease *holdfast.Lease) (verdict *exit.Error, err error) {
 	held := holdOf(lease)
 	o.Status.acquired(held)
 	tree, err := supervise.Prepare(stdout).Run(o.command(held, stdout))
-	_ = stdout.Close() // of a pipe, and the command has its own
+	_ = stdout.Close() // the command has its own copy
 	if err != nil {
 		output.end()
 		return nil, exit.Errorf(execStatus(err), "once %s: %w", o.Args[0], err)
@@ -138,14 +138,14 @@ func (o *once) run(lease *holdfast.Lease) (verdict *exit.Error, err error) {
 	}
 	o.status = tree.Status()
 	o.Status.exited(held, o.status)
-	if w.ignores(w.verdict) { // the store decides whether it is recorded
+	if w.ignores(w.verdict) { // the store decides whether the work is recorded
 		return nil, nil
 	}
 	return w.verdict, nil
 }
 
-// flush waits until standard output has taken everything, or until a signal
-// that asks to end. By then the work has ended, and the record, if there is one, is written.
+// flush waits until standard output has taken everything, or until a signal asks to end, which it
+// returns. The work has ended by then, and its record, if any, is written.
 func (o *once) flush() (ended syscall.Signal) {
 	for {
 		select {

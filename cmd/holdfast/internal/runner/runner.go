@@ -31,34 +31,34 @@ const (
 
 // A Job is a command to run under a lock.
 type Job struct {
-	verb    string               // what this is called in messages
+	verb    string               // the holdfast command, as messages name it
 	reloads bool                 // HUP reloads the command, and does not end it
-	onEnd   func(syscall.Signal) // hears of a signal that ends the command; may be nil
+	onEnd   func(syscall.Signal) // called with a signal that ends the job; may be nil
 
 	Client *holdfast.Client
-	Names  []string // all of them, or none; of a OnceJob one
+	Names  []string // acquired all together; a OnceJob has one
 	Try    bool     // do not wait for the lock
 	Opts   holdfast.AcquireOptions
 
 	Store    string   // URL without credentials, for the command's environment
-	StoreEnv []string // what else it has there for commands within it to find the store
-	Outer    Held     // what the runs around this one hold
+	StoreEnv []string // more entries for it: holdfast commands within it find the store by them
+	Outer    Held     // the locks of the runs around this one
 
-	Control *keeper.Server // for the commands of the job; may be nil
-	Socket  string         // the socket of a keeper instead
+	Control *keeper.Server // serves holdfast commands within the job; may be nil
+	Socket  string         // the socket of a keeper, which replaces Control
 
-	Start     *supervise.Start // starts the command; not of a OnceJob
+	Start     *supervise.Start // starts the command; a OnceJob has none
 	Path      string           // the command's file; see LookPath
 	Args      []string         // the command and its arguments
 	OnLost    OnLost
 	KillAfter time.Duration // between TERM and KILL
-	Busy      int           // status if somebody else has the lock
+	Busy      int           // exit status if another client has the lock
 
-	// WaitChildren keeps the lock until what the command leaves behind when it
-	// ends by itself has ended, too.
+	// WaitChildren keeps the lock after the command has ended by itself until the processes that
+	// it left have ended, too.
 	WaitChildren bool
 
-	Line    *show.WaitLine                        // is gone before the command starts; may be nil
+	Line    *show.WaitLine                        // is ended before the command starts; may be nil
 	Signals chan os.Signal                        // see Catch
 	Status  *Status                               // where events are reported; may be nil
 	Warn    func(format string, arguments ...any) // tells the user
@@ -69,7 +69,7 @@ func (j *Job) ends(sig syscall.Signal) bool {
 	return supervise.Ends(sig) && (sig != syscall.SIGHUP || !j.reloads)
 }
 
-// Await is the OnceOptions.Await of a OnceJob.
+// Await returns OnceOptions.Await for a OnceJob.
 func (j *Job) Await() time.Duration {
 	if j.Try {
 		return 0
@@ -77,7 +77,7 @@ func (j *Job) Await() time.Duration {
 	return cmp.Or(j.Opts.MaxWait, holdfast.Forever)
 }
 
-// want is the request of the job.
+// want returns the lock request of the job.
 func (j *Job) want() want { return want{j.Names, j.Opts.Mode, j.Try} }
 
 // Run runs the job and returns nil if the command ended with status 0, or an
@@ -101,8 +101,8 @@ func Run(ctx context.Context, j Job) error {
 	return w.end(ctx)
 }
 
-// Acquire takes the one lock of the job, as Run does, for somebody else than a command
-// of this process. verb is what that is called in messages. A signal ends the wait.
+// Acquire takes the one lock of the job, as Run does, but does not run a command under it. verb
+// is the holdfast command, as messages name it. A signal ends the wait.
 func (j Job) Acquire(ctx context.Context, verb string) (*holdfast.Lease, error) {
 	j.verb = verb
 	taken, err := j.acquire(ctx)
@@ -112,10 +112,10 @@ func (j Job) Acquire(ctx context.Context, verb string) (*holdfast.Lease, error) 
 	return taken.first(), nil
 }
 
-// Variables are what the environment of those has who work under the lease.
+// Variables returns the environment entries of processes that work under the lease.
 func (j Job) Variables(l *holdfast.Lease) []string { return j.variables(holdOf(l)) }
 
-// command is what is run under a hold.
+// command returns the command to run under a hold.
 func (j Job) command(held hold, stdout *os.File) supervise.Command {
 	c := supervise.Command{
 		Path: j.Path, Args: j.Args, Env: environment(os.Environ(), j, held), Mark: mark(held), Stdout: stdout, Signals: j.Signals,
@@ -147,8 +147,8 @@ func (j Job) acquire(ctx context.Context) (hold, error) {
 	return held, exit.FromStore(err)
 }
 
-// take returns leases that have their whole TTL: a shorter one might end before a
-// command can be stopped. If a run of the same lock has started this one, it does not wait.
+// take returns leases that have their whole TTL: a shorter one might end before a command can be
+// stopped. It refuses to wait for a lock of a run around this one.
 func (j Job) take(ctx context.Context) (taken hold, err error) {
 	j.Opts.WholeTTL = !j.Try
 	err = j.Outer.Take(ctx, j.Client, j.want(), &j.Opts.OnWait, func(ctx context.Context) error {
@@ -178,8 +178,7 @@ func (j Job) takeAll(ctx context.Context) (hold, error) {
 	return holdOf(lease), nil
 }
 
-// release gives the locks back, even if ctx has ended. It returns why one was lost
-// before, or nil.
+// release releases the locks, even if ctx has ended. It returns why one was lost before, or nil.
 func (j Job) release(ctx context.Context, held hold) (lost error) {
 	err := held.Release(ctx)
 	switch {

@@ -19,27 +19,27 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// A Status reports events to a program that started us, one JSON object on a
-// line each, and how it all ends. A nil Status reports nothing.
+// A Status reports events and the result, one JSON object a line, to the program that started
+// this one. A nil Status reports nothing.
 type Status struct {
 	lines *show.Writer
 	began time.Time
 
 	mu    sync.Mutex  // guards the rest
 	since time.Time   // when the lock was acquired; zero if it was not
-	over  time.Time   // zero if nothing was released
+	over  time.Time   // when it was released or lost; zero if it was not
 	token *wire.Token // of the first lease
 	ran   bool        // the command has ended
 }
 
-// OpenStatus reports the events of a job's locks to an open file descriptor, which the
-// command does not inherit. The caller must End it.
+// OpenStatus returns a Status that writes to an open file descriptor, which the command does not
+// inherit. The caller must call End.
 func OpenStatus(fd int) (*Status, error) {
 	if fd < 3 {
 		return nil, fmt.Errorf("file descriptor %d: want 3 or more", fd)
 	}
-	// A descriptor that is closed on exec was not handed to this program: it
-	// is one that the program has opened for its own use.
+	// A close-on-exec descriptor was not passed to this program: the program has opened it for
+	// its own use.
 	if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != nil || flags&unix.FD_CLOEXEC != 0 {
 		return nil, fmt.Errorf("file descriptor %d is not open", fd)
 	}
@@ -50,7 +50,7 @@ func OpenStatus(fd int) (*Status, error) {
 	return &Status{lines: show.NewWriter(os.NewFile(uintptr(fd), "status"), nil), began: time.Now()}, nil
 }
 
-// End reports how a job has ended that was for these names. It waits a moment until everything is written.
+// End reports the result of a job for these names. It waits a moment until everything is written.
 func (s *Status) End(names []string, err error) {
 	if s == nil {
 		return
@@ -134,7 +134,7 @@ func (s *Status) released(h hold) {
 	s.writeAll(h, "released")
 }
 
-// note changes what is kept for the result.
+// note calls change, which updates what the result reports.
 func (s *Status) note(change func()) {
 	if s != nil {
 		s.mu.Lock()
@@ -143,7 +143,7 @@ func (s *Status) note(change func()) {
 	}
 }
 
-// lost reports the lease that has ended, or else that all are about to end.
+// lost reports the lease that has ended, or all leases if none has ended yet.
 func (s *Status) lost(h hold, why error) {
 	s.note(func() { s.over = time.Now() })
 	leases := h.leases
@@ -157,8 +157,7 @@ func (s *Status) lost(h hold, why error) {
 	}
 }
 
-// exited reports the end of the command, of which there is one however many
-// locks it has.
+// exited reports the end of the command once, however many locks it has.
 func (s *Status) exited(h hold, status int) {
 	s.note(func() { s.ran = true })
 	e := of(h.first(), "exited")

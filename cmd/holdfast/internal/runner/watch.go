@@ -18,10 +18,10 @@ import (
 // A watch follows one command and what it holds until nothing of the job is left.
 // One goroutine uses it.
 //
-// The order that keeps INVARIANT I3 for processes: the command and all that
-// descends from it are gone before the hold's deadline, which is before the
-// store can grant a lock of it to another client. So they must get TERM, and
-// be killed, well before the deadline if no renewal has moved it by then.
+// The order that keeps INVARIANT I3 for processes: the command and all its descendants are gone
+// before the hold's deadline, and the store grants no lock of the hold to another client before
+// that deadline. So they must get TERM, and KILL, well before the deadline unless a renewal has
+// moved it by then.
 type watch struct {
 	Job
 	desk   desk
@@ -37,13 +37,13 @@ type watch struct {
 	killAt  time.Time           // when the timer fires, if killing
 	ending  bool                // the job had a signal to end
 	looked  time.Time           // when the lease was checked last
-	pause   time.Duration       // between that and the time before
+	pause   time.Duration       // between the last two checks
 	kills   int                 // how often KILL was sent
-	refused []supervise.Process // those that this process may not kill
+	refused []supervise.Process // processes that this one may not kill
 }
 
-// newWatch returns the watch of a tree that runs under a hold of the instant
-// acquired.
+// newWatch returns the watch of a tree that runs under held, which was acquired at the given
+// time.
 func newWatch(j Job, held hold, acquired time.Time, tree *supervise.Tree) *watch {
 	w := &watch{
 		Job: j, held: held, tree: tree,
@@ -56,9 +56,8 @@ func newWatch(j Job, held hold, acquired time.Time, tree *supervise.Tree) *watch
 	return w
 }
 
-// loop returns when the job is gone, when the command has ended by itself and
-// left processes in the background, or when there are some that cannot be
-// killed. It closes the tree.
+// loop returns when the job is gone, when the command has ended by itself and left processes in
+// the background, or when some processes cannot be killed. It closes the tree.
 func (w *watch) loop() {
 	defer w.tree.Close()
 	defer w.timer.Stop()
@@ -92,8 +91,8 @@ func (w *watch) loop() {
 	}
 }
 
-// commandEnded decides about the rest of the job when the command
-// itself has ended. It reports whether the rest is left alone.
+// commandEnded decides what happens to the rest of the job when the command itself has ended. It
+// reports whether the rest is left alone.
 func (w *watch) commandEnded() bool {
 	isLost := w.verdict != nil && !w.ignores(w.verdict)
 	switch {
@@ -102,40 +101,40 @@ func (w *watch) commandEnded() bool {
 		w.stop(w.lostVerdict())
 		w.killIn(0)
 	case w.tree.Fallen():
-		// Nobody would end the job in our place, if we died or were stopped.
+		// Nothing would end the job in our place if we died or were stopped.
 		w.Warn("%s %s: the warden of the command was killed, so the job is ended", w.verb, Quoted(w.Names))
 		w.killIn(0)
-	case isLost || w.ending: // the rest had the signal as well, and has its time
+	case isLost || w.ending: // the rest got the signal as well, and has KillAfter to end
 		w.killIn(w.KillAfter)
 	case w.endedBySignal():
-		// What it leaves behind was not put into the background on purpose. It may
-		// not have got the signal: it does now.
+		// The processes that it leaves were not put into the background on purpose. They may not
+		// have got the signal, so they get TERM now.
 		w.ending = true
 		w.signal(syscall.SIGTERM)
 		w.killIn(w.KillAfter)
 	case !w.WaitChildren:
-		// What it leaves behind is meant to go on, without the lock.
+		// The processes that it leaves are meant to go on without the lock.
 		w.nameLeft()
 		return true
 	}
 	return false
 }
 
-// endedByLoss reports whether the command was killed because the lease has ended,
-// although that was not noticed here: this process was stopped meanwhile.
+// endedByLoss reports whether the command was killed because the lease had ended while this
+// process was stopped and did not notice.
 func (w *watch) endedByLoss() bool {
 	killed := w.tree.Status() == exit.Signal(syscall.SIGKILL) && w.kills == 0
 	return w.OnLost != Ignore && (w.tree.Cut() || killed && w.left() < w.margin())
 }
 
-// endedBySignal reports whether the command was asked to end, by Ctrl-C for
-// example, and not through this process. Shells and many others that catch such
-// a signal end with the status that tells of it.
+// endedBySignal reports whether a signal that this process did not forward, such as Ctrl-C, has
+// ended the command. Shells and many other programs that catch such a signal exit with the status
+// that names it.
 func (w *watch) endedBySignal() bool {
 	return w.tree.Signalled() || supervise.Ends(syscall.Signal(w.tree.Status()-exit.Signal(0)))
 }
 
-// left is how long the lease may still be trusted, by either clock.
+// left returns how long the lease may still be trusted, by either clock.
 func (w *watch) left() time.Duration {
 	if w.OnLost == Ignore {
 		return time.Until(w.held.Deadline())
@@ -143,11 +142,11 @@ func (w *watch) left() time.Duration {
 	return w.held.Remaining()
 }
 
-// lookEvery is how often the lease is checked: the timer follows a clock that
-// stops while the machine is suspended, and the lease follows another, too.
+// lookEvery is how often the lease is checked. The timer follows a clock that stops while the
+// machine is suspended; the lease also follows one that does not.
 const lookEvery = time.Second
 
-// tick kills what was asked to end, or checks whether the lease was renewed.
+// tick kills a job that was asked to end, or checks whether the lease was renewed.
 func (w *watch) tick() {
 	if w.killing || w.tree.Fallen() {
 		w.kill()
@@ -187,8 +186,8 @@ func (w *watch) tick() {
 	w.stop(verdict)
 }
 
-// kill kills the job, again and again: there may be new processes, and until
-// the job is gone the lock is not released.
+// kill sends KILL to the job and schedules the next round: there may be new processes, and the
+// lock is not released until the job is gone.
 func (w *watch) kill() {
 	found, refused := w.tree.Kill()
 	w.kills++
@@ -199,8 +198,7 @@ func (w *watch) kill() {
 	w.timer.Reset(min(time.Millisecond<<min(w.kills, 10), maxKillPause))
 }
 
-// maxKillPause is the longest pause between two walks through a job that is
-// being killed.
+// maxKillPause is the longest pause between two rounds of kill.
 const maxKillPause = 50 * time.Millisecond
 
 // ignores reports whether the command may run on in spite of verdict: after a
@@ -209,12 +207,11 @@ func (w *watch) ignores(verdict *exit.Error) bool {
 	return w.OnLost == Ignore && (verdict == nil || verdict.Status != exit.MaxHold)
 }
 
-// margin is what KILL must be ahead of the deadline for the job to be gone in
-// time.
+// margin returns how long before the deadline KILL must be sent for the job to be gone in time.
 func (j *Job) margin() time.Duration { return keeper.Margin(TTL(j.Opts)) }
 
-// killBy is when the warden kills the job if this process has not moved that
-// instant: as early as this process would.
+// killBy returns when the warden kills the job unless this process moves that time. This process
+// would kill it at the same time.
 func (j Job) killBy(held hold) time.Time { return held.Deadline().Add(-j.margin()) }
 
 // MinTTL is the shortest TTL that leaves time to stop a command.
@@ -228,8 +225,8 @@ func TTL(o holdfast.AcquireOptions) time.Duration {
 	return o.TTL
 }
 
-// asleep returns for how long this process did nothing, if that is so long that it has
-// not renewed the lease in time: it was stopped, or the machine was. Otherwise 0.
+// asleep returns for how long this process did nothing, if it failed to renew the lease in time
+// because it or the machine was stopped. Otherwise it returns 0.
 func (w *watch) asleep() time.Duration {
 	pause := max(w.pause, time.Since(w.looked))
 	if ttl := TTL(w.Opts); pause < ttl/4+max(ttl/12, 250*time.Millisecond) {
@@ -238,7 +235,7 @@ func (w *watch) asleep() time.Duration {
 	return pause
 }
 
-// lostVerdict names the lease that has ended, or is about to, and why.
+// lostVerdict returns a verdict that names the lease that has ended or is about to, and why.
 func (w *watch) lostVerdict() *exit.Error {
 	names := w.Names
 	lease, cause := w.held.lost()
@@ -282,9 +279,9 @@ func (w *watch) stop(verdict *exit.Error) {
 	}
 }
 
-// killIn arranges for KILL after d, or earlier if the deadline demands it or
-// if that was arranged before. From then on the timer does not check the lease,
-// so the deadline counts even if there is no sign of a loss yet.
+// killIn schedules KILL after d, or earlier if the deadline requires it or an earlier time was
+// set. From then on the timer does not check the lease, so the deadline counts even without a
+// sign of a loss.
 func (w *watch) killIn(d time.Duration) {
 	if !w.ignores(w.verdict) {
 		d = min(d, w.left()-w.margin())
@@ -314,13 +311,13 @@ func (w *watch) forward(sig syscall.Signal) {
 	}
 }
 
-// suspend stops the job as Ctrl-Z does. While it is stopped nothing renews the
-// lease, so it may be lost when the job goes on.
+// suspend stops the job as Ctrl-Z does. While the job is stopped, nothing renews the lease, so it
+// may be lost when the job continues.
 func (w *watch) suspend() {
 	w.tree.Suspend()
 	if !w.held.Valid() && w.OnLost != Ignore {
-		// It must not run one instruction more, so not TERM first, which
-		// continues a stopped job.
+		// The job must not run another instruction. TERM would continue it, so it gets KILL
+		// first.
 		w.kill()
 		w.stop(w.lostVerdict())
 		return

@@ -10,8 +10,8 @@ import (
 // DefaultAddress is where a server listens by default.
 const DefaultAddress = "127.0.0.1:7420"
 
-// ParseAddress reads host:port, or unix:// and a path. A host is looked up once: what
-// is checked is what is listened on.
+// ParseAddress parses host:port, or unix:// and a path. It resolves a host once, so that the
+// address that the caller checks is the one that it listens on.
 func ParseAddress(text string) (net.Addr, error) {
 	if path, isPath := strings.CutPrefix(text, "unix://"); isPath {
 		if !filepath.IsAbs(path) {
@@ -29,19 +29,19 @@ func ParseAddress(text string) (net.Addr, error) {
 	return addr, nil
 }
 
-// IsPublic reports whether other hosts can reach what listens at addr: whatever is neither
-// a socket of this host nor a loopback address.
+// IsPublic reports whether other hosts can reach a listener at addr. They cannot if addr is a
+// Unix socket or a loopback address.
 func IsPublic(addr net.Addr) bool {
 	switch a := addr.(type) {
 	case *net.UnixAddr:
 		return false
 	case *net.TCPAddr:
-		return !a.IP.IsLoopback() // nil, which is every address, is none
+		return !a.IP.IsLoopback() // nil means every address, and is not a loopback address
 	}
 	return true
 }
 
-// URL returns where l is, as a client names it. tls: a certificate is shown at addresses.
+// URL returns the URL at which clients reach l. tls says whether TCP listeners use TLS.
 func URL(l net.Listener, tls bool) string {
 	switch {
 	case l.Addr().Network() == "unix":

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// lookAgain is how often files are looked at that may have changed.
+// lookAgain is how often files are checked for changes.
 const lookAgain = time.Second
 
 // A Certificate is the certificate of the server. It is reloaded when its files change; while
@@ -24,7 +24,7 @@ type Certificate struct {
 	looked time.Time
 }
 
-// LoadCertificate reads a certificate, with those that it is signed by, and its key.
+// LoadCertificate reads a certificate chain and its key.
 func LoadCertificate(certFile, keyFile string, log *slog.Logger) (*Certificate, error) {
 	c := &Certificate{certFile: certFile, keyFile: keyFile, log: log}
 	return c, c.Reload()
@@ -37,18 +37,18 @@ func (c *Certificate) Reload() error {
 	return c.readLocked(c.stamp())
 }
 
-// Expiry returns when the certificate ends.
+// Expiry returns when the certificate expires.
 func (c *Certificate) Expiry() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now.Leaf.NotAfter
 }
 
-// Config returns how to speak TLS.
+// Config returns the TLS configuration of a server with this certificate.
 func (c *Certificate) Config() *tls.Config {
 	return &tls.Config{
 		MinVersion:     tls.VersionTLS12,
-		NextProtos:     []string{"h2", "http/1.1"}, // a server that serves a socket first would not learn of h2 otherwise
+		NextProtos:     []string{"h2", "http/1.1"}, // otherwise a server that serves a Unix socket first would not offer h2
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return c.get(), nil },
 	}
 }
@@ -72,7 +72,7 @@ func (c *Certificate) get() *tls.Certificate {
 	return c.now
 }
 
-// stamp tells one content of the files from another.
+// stamp returns a text that changes with the files.
 func (c *Certificate) stamp() (text string) {
 	for _, name := range []string{c.certFile, c.keyFile} {
 		if info, err := os.Stat(name); err == nil {
@@ -82,7 +82,7 @@ func (c *Certificate) stamp() (text string) {
 	return text
 }
 
-// readLocked reads the files, which had this stamp before.
+// readLocked reads the files. of is their stamp from before.
 func (c *Certificate) readLocked(of string) error {
 	c.of, c.looked = of, time.Now()
 	pair, err := tls.LoadX509KeyPair(c.certFile, c.keyFile)

@@ -42,7 +42,7 @@ func (p *page) single(name, kind, help string, value float64) {
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
-// labels returns the text of labels, of which each has a name and a value.
+// labels returns the text of labels, which are given as pairs of name and value.
 func labels(namesAndValues ...string) string {
 	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 	var all []string
@@ -61,7 +61,7 @@ type family struct {
 	series map[string]*series // by labels
 }
 
-// A series is what a family has counted for the same labels.
+// A series is what a family has counted for one set of labels.
 type series struct {
 	sum     float64
 	buckets []uint64 // how many values are in each; the last one has no bound
@@ -118,7 +118,7 @@ func (f *family) write(p *page) {
 	}
 }
 
-// writeBuckets writes a histogram, whose buckets contain those with smaller bounds.
+// writeBuckets writes a histogram. Each bucket that it writes includes those with smaller bounds.
 func (f *family) writeBuckets(p *page, labels string, s *series) {
 	count, before := uint64(0), labels
 	if before != "" {

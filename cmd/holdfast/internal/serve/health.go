@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// readyTimeout is how long the store may take to answer, to be there.
+	// readyTimeout is how long the store may take to answer a check.
 	readyTimeout = time.Second
 
-	// readyFor is how long an answer is cached.
+	// readyFor is how long the result is cached.
 	readyFor = 500 * time.Millisecond
 
-	// readyName is the lock that is read. No caller may use the name.
+	// readyName is the lock that the check reads. No caller may use the name.
 	readyName = "holdfast@server/ready"
 )
 
@@ -27,7 +27,7 @@ const (
 func healthz(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
-	_, _ = w.Write([]byte("ok\n")) // a caller that is gone needs no answer
+	_, _ = w.Write([]byte("ok\n")) // the client may be gone
 }
 
 // readyz succeeds if this server can take requests.
@@ -48,8 +48,8 @@ func (s *Service) readyz(w http.ResponseWriter, r *http.Request) {
 
 var errDraining = errors.New("this server is about to stop")
 
-// ready returns why it is of no use to send requests here: the server drains, or the store
-// does not answer.
+// ready returns an error if clients should not send requests here: the server drains, or the
+// store does not answer.
 func (s *Service) ready(ctx context.Context) error {
 	if s.draining.Load() {
 		return errDraining

@@ -18,25 +18,26 @@ import (
 )
 
 const (
-	// KeysLast is how long keys count that were fetched, while the issuer is away. A key
-	// that the issuer gives up counts no longer than keysFresh while it is there.
+	// KeysLast is how long fetched keys stay valid while the issuer is unreachable. If it is
+	// reachable, the first request after keysFresh replaces them, and keys that it has withdrawn
+	// become invalid.
 	KeysLast = time.Hour
 
-	// keysFresh is after what time a request fetches the keys again, in the background.
+	// keysFresh is the age at which a request has the keys fetched again, in the background.
 	keysFresh = 5 * time.Minute
 
-	// fetchPause is the least time between attempts to fetch keys, so that wrong tokens do
-	// not cause a request to the issuer each.
+	// fetchPause is the least time between attempts to fetch keys, so that not every wrong token
+	// causes a request to the issuer.
 	fetchPause = 15 * time.Second
 
 	// fetchTime is how long the issuer may take to answer.
 	fetchTime = 5 * time.Second
 
-	// fetchLimit is how many bytes an answer may have.
+	// fetchLimit is how many bytes a response may have.
 	fetchLimit = 1 << 20
 )
 
-// keys are those that an issuer signs by.
+// keys are the keys with which an issuer signs tokens.
 type keys struct {
 	issuer string
 	client *http.Client
@@ -44,16 +45,16 @@ type keys struct {
 
 	mu      sync.Mutex
 	set     *oidc.StaticKeySet
-	fetched time.Time // when set was
-	tried   time.Time // when an attempt to fetch them ended last
-	failed  error     // what came of it
+	fetched time.Time // when set was fetched
+	tried   time.Time // when the last attempt to fetch them ended
+	failed  error     // the error of that attempt
 	running chan struct{}
 }
 
 var errWrongSignature error = caller.Wrong("the token is not signed by a key of its issuer")
 
-// verify returns what is in a token. Keys are fetched if none that counts has signed it:
-// the issuer may have a new one.
+// verify returns the payload of a token. It fetches the keys if no valid key has signed the
+// token: the issuer may have a new key.
 func (k *keys) verify(ctx context.Context, token string) ([]byte, error) {
 	if payload := k.try(ctx, token); payload != nil {
 		return payload, nil
@@ -74,7 +75,7 @@ func (k *keys) verify(ctx context.Context, token string) ([]byte, error) {
 	return nil, errWrongSignature
 }
 
-// try returns what is in a token if a key that counts has signed it, else nil.
+// try returns the payload of a token that a valid key has signed, or nil.
 func (k *keys) try(ctx context.Context, token string) []byte {
 	k.mu.Lock()
 	set, age := k.set, time.Since(k.fetched)
@@ -92,8 +93,8 @@ func (k *keys) try(ctx context.Context, token string) []byte {
 	return payload
 }
 
-// fetch begins to fetch the keys, unless that is going on or was tried a moment ago. What
-// it returns is closed when that has ended.
+// fetch starts to fetch the keys, unless a fetch is running or ended a moment ago. The channel is
+// closed when no fetch is running.
 func (k *keys) fetch() <-chan struct{} {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -121,7 +122,7 @@ func (k *keys) fetch() <-chan struct{} {
 	return over
 }
 
-// get fetches the address of the keys from the issuer, and then the keys.
+// get fetches the URL of the keys from the issuer, and then the keys.
 func (k *keys) get() (*oidc.StaticKeySet, error) {
 	ctx, cancel := context.WithTimeout(oidc.ClientContext(context.Background(), k.client), fetchTime)
 	defer cancel()
@@ -157,7 +158,7 @@ func (k *keys) get() (*oidc.StaticKeySet, error) {
 	return public(set)
 }
 
-// public returns the keys that signatures can be checked with by everybody.
+// public returns the public keys of set that are meant for signatures.
 func public(set jose.JSONWebKeySet) (*oidc.StaticKeySet, error) {
 	var all []crypto.PublicKey
 	for _, key := range set.Keys {
@@ -171,7 +172,7 @@ func public(set jose.JSONWebKeySet) (*oidc.StaticKeySet, error) {
 	return &oidc.StaticKeySet{PublicKeys: all}, nil
 }
 
-// limited reads no more of an answer than makes sense.
+// A limited bounds response bodies by fetchLimit.
 type limited struct{ http.RoundTripper }
 
 func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {

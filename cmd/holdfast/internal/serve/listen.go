@@ -26,8 +26,8 @@ func Listen(ctx context.Context, at net.Addr) (net.Listener, error) {
 	return config.Listen(ctx, at.Network(), at.String())
 }
 
-// listenUnix makes a socket, and replaces one without a listener. It gets
-// its mode before it gets its name: at no time can others reach it.
+// listenUnix makes a Unix socket, and replaces one without a listener. The socket gets its mode
+// before its name, so that other users can never reach it.
 func listenUnix(ctx context.Context, at *net.UnixAddr) (net.Listener, error) {
 	path := at.Name
 	if err := mayTakePlace(ctx, path); err != nil {
@@ -82,7 +82,7 @@ func mayTakePlace(ctx context.Context, path string) error {
 	return nil
 }
 
-// A unixListener has the name that its socket was given after it was made.
+// A unixListener has the name to which its socket was renamed.
 type unixListener struct {
 	net.Listener
 	addr  *net.UnixAddr
@@ -105,13 +105,13 @@ func (l *unixListener) Close() error {
 // firstInherited is the number of the first socket that systemd passes on.
 const firstInherited = 3
 
-// Inherited returns the sockets that systemd has opened for this process, as
-// sd_listen_fds(3) says. The environment does not name them afterwards. The caller must close
-// them, those too that come with an error.
+// Inherited returns the sockets that systemd has opened for this process, as sd_listen_fds(3)
+// says. It removes the variables that name them from the environment. The caller must close the
+// listeners, even those that are returned with an error.
 func Inherited(getenv func(string) string) ([]net.Listener, error) {
 	count, pid := getenv("LISTEN_FDS"), getenv("LISTEN_PID")
 	for _, name := range []string{"LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES"} {
-		_ = os.Unsetenv(name) // fails for names that are not names
+		_ = os.Unsetenv(name) // fails for invalid names only
 	}
 	if count == "" || pid != strconv.Itoa(os.Getpid()) {
 		return nil, nil
@@ -123,7 +123,7 @@ func Inherited(getenv func(string) string) ([]net.Listener, error) {
 	var all []net.Listener
 	for fd := firstInherited; fd < firstInherited+n; fd++ {
 		file := os.NewFile(uintptr(fd), "socket "+strconv.Itoa(fd)+" of LISTEN_FDS")
-		l, err := net.FileListener(file) // it is a copy, which programs do not inherit
+		l, err := net.FileListener(file) // a copy that child processes do not inherit
 		_ = file.Close()
 		if err != nil {
 			return all, fmt.Errorf("LISTEN_FDS: socket %d is not one to listen on: %w", fd, err)

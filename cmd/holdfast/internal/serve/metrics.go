@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// metrics answers with all metrics of the server.
+// metrics serves all metrics of the server.
 func (s *Service) metrics(w http.ResponseWriter, r *http.Request) {
 	p := &page{}
 	s.events.write(p)
@@ -43,7 +43,7 @@ func writeLosses(p *page, losses server.Losses) {
 	p.counter("holdfast_store_missed_total", "How often the server has missed events of the store, with losses that are not counted.", float64(losses.Missed))
 }
 
-// flag returns 1 for true.
+// flag returns 1 for true and 0 for false.
 func flag(is bool) float64 {
 	if is {
 		return 1
@@ -51,7 +51,7 @@ func flag(is bool) float64 {
 	return 0
 }
 
-// getOnly refuses what is not GET or HEAD.
+// getOnly refuses methods other than GET and HEAD.
 func getOnly(h http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {

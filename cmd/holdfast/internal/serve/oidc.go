@@ -22,8 +22,8 @@ import (
 // TokenLeeway is how much the clocks of an issuer and of this host may differ.
 const TokenLeeway = time.Minute
 
-// algorithms are all that an issuer may sign by. Those that share a secret (HS256), and
-// none, are not among them.
+// algorithms are the algorithms with which an issuer may sign. They do not include none, nor
+// those with a shared secret, such as HS256.
 var algorithms = []string{
 	oidc.RS256, oidc.RS384, oidc.RS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.EdDSA,
 }
@@ -37,8 +37,8 @@ type Issuers struct {
 	known map[string]*keys // by the URLs of the issuers
 }
 
-// NewIssuers returns Issuers that fetch keys over HTTPS. It sends nothing: keys are fetched when the
-// first token is shown.
+// NewIssuers returns Issuers that fetch keys over HTTPS. It sends nothing: keys are fetched when
+// the first token arrives.
 func NewIssuers(log *slog.Logger) *Issuers {
 	client := &http.Client{
 		Timeout: fetchTime, Transport: limited{http.DefaultTransport},
@@ -47,8 +47,8 @@ func NewIssuers(log *slog.Logger) *Issuers {
 	return &Issuers{log: log, client: client, known: map[string]*keys{}}
 }
 
-// Verifier returns what checks the tokens of an issuer. It is for caller.FileOptions. The
-// keys of an issuer are kept when the file changes.
+// Verifier returns a verifier of an issuer's tokens, for caller.FileOptions. The keys of an
+// issuer are kept when the file changes.
 func (all *Issuers) Verifier(i caller.Issuer) (caller.Verifier, error) {
 	if err := checkURL(i.URL); err != nil {
 		return nil, fmt.Errorf("issuer: %w", err)
@@ -78,7 +78,7 @@ func (all *Issuers) Verifier(i caller.Issuer) (caller.Verifier, error) {
 	return &verifier{keys: k, audience: i.Audience, algorithms: slices.Clone(takes)}, nil
 }
 
-// checkURL refuses a URL whose keys the network could replace.
+// checkURL refuses a URL if others in the network could replace the keys that come from it.
 func checkURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
@@ -125,7 +125,7 @@ func (v *verifier) Verify(ctx context.Context, token string) (map[string]any, er
 	return claims, times.check(time.Now())
 }
 
-// validity is when a token is valid, in seconds since 1970.
+// validity is the period in which a token is valid, in seconds since 1970.
 type validity struct {
 	Expiry    float64  `json:"exp"`
 	NotBefore *float64 `json:"nbf"`
@@ -145,7 +145,7 @@ func (t *validity) check(now time.Time) error {
 	return nil
 }
 
-// A signature is the result of checking one token.
+// A signature is the result of checking the signature of one token.
 type signature struct {
 	keys *keys
 	good bool
@@ -159,7 +159,7 @@ func (s *signature) VerifySignature(ctx context.Context, token string) ([]byte, 
 	return payload, err
 }
 
-// unavailable is the error if the keys cannot be fetched.
+// unavailable returns the error for keys that cannot be fetched.
 func unavailable(issuer string, err error) error {
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		err = op // without the URL, which is in the message already

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// writeProcess writes what every Go server exports of itself, under the usual names.
+// writeProcess writes the metrics that every Go server exports about itself, under their usual
+// names.
 func writeProcess(p *page, started time.Time) {
 	p.head("go_info", "gauge", "1, with the version of Go.")
 	p.sample("go_info", labels("version", runtime.Version()), 1)
@@ -19,7 +20,7 @@ func writeProcess(p *page, started time.Time) {
 	writeUsage(p)
 }
 
-// writePauses writes for how long the garbage collector has stopped the process.
+// writePauses writes for how long the garbage collector has paused the process.
 func writePauses(p *page) {
 	const name = "go_gc_duration_seconds"
 	gc := debug.GCStats{PauseQuantiles: make([]time.Duration, 5)}

@@ -22,7 +22,7 @@ func writeUsage(p *page) {
 		p.gauge("process_max_fds", "File descriptors that the process may have.", float64(files.Cur))
 	}
 	if open, err := os.ReadDir("/proc/self/fd"); err == nil {
-		p.gauge("process_open_fds", "File descriptors that the process has.", float64(len(open)-1)) // one is of the directory
+		p.gauge("process_open_fds", "File descriptors that the process has.", float64(len(open)-1)) // one is the open directory
 	}
 	var virtual, resident float64 // pages
 	text, _ := os.ReadFile("/proc/self/statm")

@@ -8,13 +8,13 @@ import (
 	"time"
 )
 
-// requests count requests and their answers. No label has a value of a client: each route is
+// requests counts requests and responses. No label has a value that a client chose: each route is
 // a pattern of the server.
 type requests struct {
 	total    family
 	duration family
 	inFlight atomic.Int64
-	log      *slog.Logger // of each request; nil: none
+	log      *slog.Logger // logs each request; nil: no log
 }
 
 func newRequests(log *slog.Logger) *requests {
@@ -36,13 +36,13 @@ func (q *requests) write(p *page) {
 	p.gauge("holdfast_http_requests_in_flight", "Requests whose answers have not ended, streams included.", float64(q.inFlight.Load()))
 }
 
-// around counts the requests of h.
+// around returns h with its requests counted.
 func (q *requests) around(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		q.inFlight.Add(1)
 		defer q.inFlight.Add(-1)
 		a := &answer{ResponseWriter: w, asked: time.Now()}
-		defer q.note(a, r) // even if h panics, which is how it cuts a connection
+		defer q.note(a, r) // even if h panics, as it does to cut a connection
 		h.ServeHTTP(a, r)
 	})
 }
@@ -56,13 +56,13 @@ func (q *requests) note(a *answer, r *http.Request) {
 	q.total.add(labels("route", route, "status", status), 1)
 	q.duration.observe(labels("route", route), a.began.Seconds())
 	if q.log != nil {
-		// The path is left out, and so is the query: names of locks are in them.
+		// The path and the query are left out, because they contain names of locks.
 		q.log.Info("request", "route", route, "status", a.status, "bytes", a.bytes, "remote", r.RemoteAddr,
 			"proto", r.Proto, "began_ms", a.began.Milliseconds(), "took_ms", time.Since(a.asked).Milliseconds())
 	}
 }
 
-// An answer notes when it began, and as what.
+// An answer records the status of a response, when it began and its size.
 type answer struct {
 	http.ResponseWriter
 	asked  time.Time

@@ -22,19 +22,19 @@ import (
 type Options struct {
 	Engine      driver.Engine
 	Server      server.Options // Logger and Observer are the Service's
-	Certificate *Certificate   // is shown at addresses, and not at sockets; nil: no TLS
+	Certificate *Certificate   // for TCP listeners only; nil: no TLS
 	Log         *slog.Logger
 	AccessLog   bool          // a line for each request
-	Drain       time.Duration // how long requests may take to their end
+	Drain       time.Duration // how long Shutdown waits for requests
 	Version     string
-	Metrics     bool   // /metrics is at listeners of its own, and nowhere else
-	Files       []File // are read again by Reload
+	Metrics     bool   // serve /metrics on its own listeners only
+	Files       []File // Reload reads them again
 }
 
 // A File can be read again.
 type File interface{ Reload() error }
 
-// A Service answers on sockets. Use New to make one.
+// A Service serves the lock API on its listeners. Use New to make one.
 type Service struct {
 	opts     Options
 	locks    *server.Server
@@ -47,11 +47,11 @@ type Service struct {
 
 	main      *http.Server // of the locks
 	telemetry *http.Server // of /metrics, if it has its own listener; or nil
-	failed    chan error   // why a socket is not served any more
+	failed    chan error   // why a listener is no longer served
 	all       sync.WaitGroup
 }
 
-// New returns a Service. It listens nowhere yet. The caller must call Shutdown.
+// New returns a Service that does not listen yet. The caller must call Shutdown.
 func New(o Options) (*Service, error) {
 	s := &Service{opts: o, events: newEvents(), started: time.Now(), failed: make(chan error, 1)}
 	s.opts.Server.Logger, s.opts.Server.Observer = o.Log, s.events.observe
@@ -66,8 +66,8 @@ func New(o Options) (*Service, error) {
 	s.requests = newRequests(log)
 	s.main = s.newHTTP(s.handler())
 	server.Configure(s.main)
-	// A stream that holds a lock costs a third less by HTTP/2, so that is enabled without
-	// TLS as well, for clients with prior knowledge; nothing is upgraded.
+	// A stream that holds a lock costs a third less over HTTP/2, so HTTP/2 is enabled without TLS
+	// as well, for clients with prior knowledge. HTTP/1 connections are not upgraded.
 	s.main.Protocols = new(http.Protocols)
 	s.main.Protocols.SetHTTP1(true)
 	s.main.Protocols.SetHTTP2(true)
@@ -92,13 +92,12 @@ const (
 	// bodyTime is how long a client may take to send a body.
 	bodyTime = 10 * time.Second
 
-	// patience is how long a client may take to read an answer that the server of locks does not
-	// give.
+	// patience is how long a client may take to read a response that is not from the lock server.
 	patience = 30 * time.Second
 )
 
-// timed returns h with a deadline for bodies that h does not read: net/http reads the rest of one
-// before the response ends.
+// timed returns h with a deadline for request bodies that h does not read: net/http reads the
+// rest of such a body before the response ends.
 func timed(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength != 0 {
@@ -108,15 +107,14 @@ func timed(h http.Handler) http.Handler {
 	})
 }
 
-// handler returns what answers: the server of locks, and at paths of their own what tells
-// how the service is.
+// handler returns the handler of the service: the lock server, and the handlers of paths.
 func (s *Service) handler() http.Handler {
 	locks, paths := s.requests.around(dashboard.Page(s.traffic.count(s.locks))), s.paths()
 	if s.opts.Metrics {
 		delete(paths, "/metrics")
 	} else {
-		// Clients of a loopback address need the right too: a proxy on this host has such an
-		// address.
+		// Clients at a loopback address need the right too, because a proxy on this host has such
+		// an address.
 		paths["/metrics"] = s.locks.Guard(caller.Read, paths["/metrics"]).ServeHTTP
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -129,15 +127,15 @@ func (s *Service) handler() http.Handler {
 	})
 }
 
-// API returns what answers for the locks, for what the program itself asks.
+// API returns the handler of the lock server, for requests of this program itself.
 func (s *Service) API() http.Handler { return s.locks }
 
-// paths has what tells how the service is.
+// paths returns the handlers of the health checks and of the metrics.
 func (s *Service) paths() map[string]http.HandlerFunc {
 	return map[string]http.HandlerFunc{"/healthz": healthz, "/readyz": s.readyz, "/metrics": s.metrics}
 }
 
-// Serve begins to answer at l, which Shutdown closes.
+// Serve starts to serve l. Shutdown closes l.
 func (s *Service) Serve(l net.Listener) {
 	if s.opts.Certificate != nil && l.Addr().Network() != "unix" {
 		s.serve(l, func() error { return s.main.ServeTLS(l, "", "") })
@@ -159,7 +157,7 @@ func (s *Service) ServeMetrics(l net.Listener) {
 		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	}
 	s.telemetry = s.newHTTP(s.locks.FromHere(mux))
-	s.telemetry.WriteTimeout = patience // which profiles add to their time
+	s.telemetry.WriteTimeout = patience // a profile adds its duration to it
 	s.serve(l, func() error { return s.telemetry.Serve(l) })
 }
 
@@ -174,7 +172,7 @@ func (s *Service) serve(l net.Listener, serve func() error) {
 	})
 }
 
-// Failed tells why a socket is not served any more, if that was not Shutdown.
+// Failed delivers why a listener is no longer served, unless Shutdown was called.
 func (s *Service) Failed() <-chan error { return s.failed }
 
 // Reload reads the files again. It logs those that cannot be used, and keeps their old
@@ -187,9 +185,9 @@ func (s *Service) Reload() {
 	}
 }
 
-// Shutdown ends the service, and does not release a lock of anybody's. It refuses new
-// work, tells streams to move, and waits until all is answered that was begun, for
-// Options.Drain at most. Then it closes the sockets.
+// Shutdown ends the service, but releases no lock. It refuses new work, tells streams to move,
+// and waits for at most Options.Drain until the requests in progress are answered. Then it closes
+// the sockets.
 func (s *Service) Shutdown(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, s.opts.Drain)
 	defer cancel()
@@ -202,7 +200,7 @@ func (s *Service) Shutdown(ctx context.Context) {
 	}
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
 	defer cancel()
-	_ = s.main.Shutdown(closing) // what it leaves, Close ends
+	_ = s.main.Shutdown(closing) // Close ends the connections that it leaves
 	_ = s.main.Close()           // the sockets are closed even after an error
 	if s.telemetry != nil {
 		_ = s.telemetry.Close()
@@ -213,5 +211,5 @@ func (s *Service) Shutdown(ctx context.Context) {
 	}
 }
 
-// closeTimeout bounds what is done after the last request is answered.
+// closeTimeout bounds the work after the last response.
 const closeTimeout = 2 * time.Second

@@ -5,11 +5,12 @@ import (
 	"sync"
 )
 
-// Traffic waits for the requests that were begun before the server drained: each of them has
-// locked it for reading.
+// A traffic waits for the requests that began before the server drained. Each of them has locked
+// it for reading.
 type traffic struct{ sync.RWMutex }
 
-// count counts the requests of h. While the server drains they end the connection.
+// count returns h with its requests counted. While the server drains, their responses close the
+// connection.
 func (t *traffic) count(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if t.TryRLock() { // unless drain has begun
@@ -21,8 +22,8 @@ func (t *traffic) count(h http.Handler) http.Handler {
 	})
 }
 
-// drain returns a channel that is closed when all requests are answered that were begun
-// before. It may be called once.
+// drain returns a channel that is closed when all requests that began before are answered. It may
+// be called once.
 func (t *traffic) drain() <-chan struct{} {
 	over := make(chan struct{})
 	go func() { // ends with the last of them

@@ -11,10 +11,10 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// Waiters has the names of the locks for which each process and person waits.
+// Waiters maps each process or person to the names of the locks for which it waits.
 type Waiters map[string][]string
 
-// WaitersOf returns who waits for these locks, whose queues must be known.
+// WaitersOf returns the clients that wait for these locks, whose queues must be known.
 func WaitersOf(locks []lockinfo.LockState) Waiters {
 	all := Waiters{}
 	for _, lock := range locks {
@@ -27,8 +27,8 @@ func WaitersOf(locks []lockinfo.LockState) Waiters {
 	return all
 }
 
-// party returns a text that is the same for all that one process or person holds and waits
-// for. It is empty for a holder that describes itself too little.
+// party returns a text that is the same for all leases and places of one process or person. It is
+// empty if the holder does not describe itself well enough.
 func party(h lockinfo.Holder) string {
 	switch {
 	case h.PID != 0:
@@ -39,7 +39,7 @@ func party(h lockinfo.Holder) string {
 	return ""
 }
 
-// behind returns the locks for which the holder of a lease waits itself.
+// behind returns the locks for which the holder of a lease itself waits.
 func (w Waiters) behind(h lockinfo.Holding) []string {
 	if h.Released || h.Foreign() {
 		return nil
@@ -47,9 +47,9 @@ func (w Waiters) behind(h lockinfo.Holding) []string {
 	return w[party(h.Holder)]
 }
 
-// Blocked lists the locks for which clients wait, the longest wait first: a line for each
-// holder, with how many wait and the longest for how long, and for what the holder waits itself.
-// Columns are as for Table.
+// Blocked lists the locks for which clients wait, the longest wait first, with a line for each
+// holder. The line has the number of waiting clients, the longest wait, and the locks for which
+// the holder itself waits. columns is as for Table.
 func Blocked(locks []lockinfo.LockState, columns int) string {
 	if len(locks) == 0 {
 		return ""
@@ -85,7 +85,7 @@ func Blocked(locks []lockinfo.LockState, columns int) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// orNobody returns the holders, or one without a name.
+// orNobody returns the holders, or one empty holding if there are none.
 func orNobody(holders []lockinfo.Holding) []lockinfo.Holding {
 	if len(holders) == 0 {
 		return make([]lockinfo.Holding, 1)
@@ -93,7 +93,7 @@ func orNobody(holders []lockinfo.Holding) []lockinfo.Holding {
 	return holders
 }
 
-// longest returns for how long the first of a queue has waited.
+// longest returns the longest wait in a queue.
 func longest(lock lockinfo.LockState) (since time.Duration) {
 	for _, p := range lock.Queue {
 		since = max(since, p.Since)

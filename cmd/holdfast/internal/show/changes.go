@@ -20,8 +20,8 @@ type Change struct {
 	Lock lockinfo.LockState // as it is now, or was
 }
 
-// Changes returns what is different in the second of two rounds, in the order of the
-// names. That time goes by, and that leases are renewed, is not a change.
+// Changes returns the differences between two rounds, in the order of names. Ages and renewals
+// are not changes.
 func Changes(before, after []lockinfo.LockState) (changes []Change) {
 	known := map[string]lockinfo.LockState{}
 	for _, lock := range before {
@@ -44,7 +44,8 @@ func Changes(before, after []lockinfo.LockState) (changes []Change) {
 	return changes
 }
 
-// same reports whether the same have a lock, in the same way, and as many wait.
+// same reports whether a lock has the same holders, in the same modes, and as many waiting
+// clients.
 func same(x, y lockinfo.LockState) bool {
 	return x.Mode == y.Mode && x.QueueLength == y.QueueLength &&
 		slices.EqualFunc(x.Holders, y.Holders, func(g, h lockinfo.Holding) bool {

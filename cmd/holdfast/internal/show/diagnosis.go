@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// Diagnosis has a line for each check, below the address if a server was checked, and at last
-// how many failed or warn.
+// Diagnosis returns a line for each check, below the address of the server if one was checked,
+// and then the number of failures and warnings.
 func Diagnosis(d driver.Diagnosis) string {
 	findings := slices.Clone(d.Findings)
 	slices.SortStableFunc(findings, func(x, y driver.Finding) int { return strings.Compare(x.Server, y.Server) })

@@ -16,24 +16,24 @@ import (
 // A Failure is an error of the library or an engine, with its context.
 type Failure struct {
 	Verb    string // of the command: run, token issue
-	Subject string // what it was to be done to, in quotes; may be empty
-	Store   string // URL without credentials; empty if it does not matter, or is not known
-	Source  string // what has named the store; empty if the command itself has
-	Opening bool   // the store was to be opened: what is invalid then is its URL
+	Subject string // the object of the command, in quotes; may be empty
+	Store   string // URL without credentials; empty if unknown or irrelevant
+	Source  string // what has named the store; empty if a flag of the command has
+	Opening bool   // the error came while the store was opened: ErrInvalid is about its URL
 	Err     error
 }
 
-const ( // compiled when they are needed: most commands succeed
-	// opPrefix is what the library puts in front of an error: the operation, and the
-	// name of a lock in quotes, or the beginning of a token's digest.
+const ( // compiled only when needed: most commands succeed
+	// opPrefix matches the prefix of the library's errors: the operation, and the name of a lock
+	// in quotes or the beginning of a token's digest.
 	opPrefix = `^(?:holdfast|onetime): [a-z ]+?( "(?:[^"\\]|\\.)*"| [0-9a-f]{12})?: `
 
-	// netPrefix is the prefix of errors of package net, with the address.
+	// netPrefix matches the prefix of errors of package net, with the address.
 	netPrefix = `(?:dial|read|write) \w+:? (?:\S+->|lookup )?(\S+?)(?: on \S+)?: (?:(?:connect|read|write): )?`
 )
 
-// String is one line: which command, what is wrong with which store, and what to
-// do about it. The layers through which the error came are left out.
+// String returns one line: the command, the store, the error, and what to do about it. It leaves
+// out the prefixes of the layers through which the error came.
 func (f Failure) String() string {
 	text := f.Err.Error()
 	if m := regexp.MustCompile(opPrefix).FindStringSubmatch(text); m != nil {
@@ -81,7 +81,7 @@ func (f Failure) sentence(text string) string {
 	return text
 }
 
-// addresses shortens errors of package net. The address stays if the store has several.
+// addresses shortens errors of package net. It keeps the address if the store has several.
 func (f Failure) addresses(text string) string {
 	text = strings.ReplaceAll(text, context.DeadlineExceeded.Error(), "it does not answer in time")
 	address := ""
@@ -91,7 +91,7 @@ func (f Failure) addresses(text string) string {
 	return regexp.MustCompile(netPrefix).ReplaceAllString(text, address)
 }
 
-// hint suggests what to check if a store cannot be reached; else it is empty.
+// hint returns what to check if a store cannot be reached, or "".
 func (f Failure) hint() string {
 	_, isUntrusted := errors.AsType[*tls.CertificateVerificationError](f.Err)
 	_, isUnknown := errors.AsType[*net.DNSError](f.Err)
@@ -120,7 +120,7 @@ func (f Failure) hint() string {
 	return ""
 }
 
-// caParameter returns the parameter of a store's URL for the file of the authority.
+// caParameter returns the URL parameter of a store for the file with the certificate authority.
 func caParameter(store string) string {
 	switch {
 	case strings.HasPrefix(store, "postgres"):

@@ -5,8 +5,8 @@ import (
 	"unicode"
 )
 
-// Fit cuts text so that it takes no more than columns on a terminal. What marks the cut is
-// ASCII, which every terminal has.
+// Fit cuts text so that it takes no more than columns on a terminal. It marks the cut in ASCII,
+// which every terminal has.
 func Fit(text string, columns int) string {
 	const more = "..."
 	width, cut := 0, 0 // cut: where there is room left for more
@@ -30,8 +30,8 @@ func width(text string) (w int) {
 	return w
 }
 
-// runeWidth returns how many columns of a terminal r takes. Where terminals differ it
-// is the greater number.
+// runeWidth returns how many columns of a terminal r takes. If terminals differ, it returns the
+// greater number.
 func runeWidth(r rune) int {
 	switch {
 	case r < 0x300:
@@ -48,9 +48,8 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-// wide are the characters that take two columns, from the first to the last of each
-// range: East Asian scripts, and pictures. Some that lie between them take
-// one.
+// wide has the ranges, first to last, of characters that take two columns: East Asian scripts,
+// and pictures. The ranges include some characters that take one.
 var wide = [...][2]rune{
 	{0x1100, 0x115F}, {0x231A, 0x231B}, {0x2329, 0x232A}, {0x23E9, 0x23F3}, {0x25FD, 0x25FE}, {0x2600, 0x27BF},
 	{0x2B1B, 0x2B55}, {0x2E80, 0xA4CF}, {0xA960, 0xA97F}, {0xAC00, 0xD7A3}, {0xF900, 0xFAFF}, {0xFE10, 0xFE19},

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// History lists the events of a name since a time, a line each. Of clients that only came to
-// wait, or left, a line counts those between two other events.
+// History lists the events of a name since a time, one a line. Events of clients that only began
+// or gave up waiting are counted in one line between two other events.
 func History(name string, events []holdfast.HistoryEvent, since, now time.Time) string {
 	if len(events) == 0 {
 		return fmt.Sprintf("%s: nothing happened in the last %s\n", Plain(name), lockinfo.Span(now.Sub(since)))
@@ -27,10 +27,10 @@ func History(name string, events []holdfast.HistoryEvent, since, now time.Time) 
 	return Columns(2, rows)
 }
 
-// Clock returns a time as a local clock shows it.
+// Clock returns t as a local clock shows it.
 func Clock(t time.Time) string { return t.Local().Format("Mon 2 Jan 15:04:05") }
 
-// waiters returns how many events of clients that only wait come first.
+// waiters returns how many events of waiting clients come first.
 func waiters(events []holdfast.HistoryEvent) int {
 	for i, e := range events {
 		if e.Kind != holdfast.HistoryQueued && e.Kind != holdfast.HistoryGaveUp {
@@ -40,7 +40,7 @@ func waiters(events []holdfast.HistoryEvent) int {
 	return len(events)
 }
 
-// comings counts clients that came to wait, and that left.
+// comings counts clients that began to wait, and clients that gave up.
 func comings(events []holdfast.HistoryEvent) string {
 	left := 0
 	for _, e := range events {

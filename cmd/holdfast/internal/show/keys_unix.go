@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Keys has a terminal hand on each key when it is pressed, and not draw it. Keys that
-// make signals, such as Ctrl-C, go on doing so. The caller must call restore. In the
-// background it stops this process, as all that changes a terminal.
+// Keys makes a terminal pass on each key when it is pressed, without drawing it. Keys that send
+// signals, such as Ctrl-C, still do. The caller must call restore. In the background Keys stops
+// this process, like every change of a terminal.
 func Keys(f *os.File) (restore func(), err error) {
 	fd := int(f.Fd())
 	before, err := unix.IoctlGetTermios(fd, getAttributes)

@@ -11,21 +11,21 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// smallWindow is how many rows a window has in which no empty line is drawn.
+// smallWindow is the greatest number of rows for which no empty line is drawn.
 const smallWindow = 8
 
 // A LiveTable is the Table of the last round, on a terminal.
 type LiveTable struct {
-	Title string        // which store, and which names
+	Title string        // the store and the names
 	Every time.Duration // the interval of the rounds
 	Plain bool          // without colours
 
-	seen   Round // the last one that has seen something
-	outage error // why the last one has not
+	seen   Round // the last successful round
+	outage error // the error of the last round
 	since  time.Time
 }
 
-// Tell tells the table of a round.
+// Tell updates the table with a round.
 func (t *LiveTable) Tell(r Round) {
 	switch {
 	case r.Err == nil:
@@ -39,7 +39,7 @@ func (t *LiveTable) Tell(r Round) {
 	}
 }
 
-// inOrder puts the longest queues first, then the oldest holds.
+// inOrder sorts the longest queues first, then the oldest holds.
 func inOrder(x, y lockinfo.LockState) int {
 	return cmp.Or(
 		cmp.Compare(y.QueueLength, x.QueueLength),
@@ -48,7 +48,7 @@ func inOrder(x, y lockinfo.LockState) int {
 	)
 }
 
-// oldest returns for how long the oldest holder of a lock has held it.
+// oldest returns for how long the longest holder of a lock has held it.
 func oldest(lock lockinfo.LockState) (since time.Duration) {
 	for _, h := range lock.Live() {
 		since = max(since, h.Since)
@@ -56,7 +56,7 @@ func oldest(lock lockinfo.LockState) (since time.Duration) {
 	return since
 }
 
-// What a terminal obeys. A line is drawn over what stood there.
+// Control sequences. Each line is drawn over the previous one in its place.
 const (
 	home      = "\x1b[H"
 	clearLine = "\x1b[K"
@@ -65,20 +65,20 @@ const (
 	bold, dim, red, yellow, ordinary = "\x1b[1m", "\x1b[2m", "\x1b[31m", "\x1b[33m", "\x1b[m"
 )
 
-// Draw returns what draws the table on a window of so many columns and rows, as it is
-// at an instant. Nothing is drawn in the last column, so that no line is wrapped.
+// Draw returns the text that draws the table at the given time in a window of this size. It
+// leaves the last column free, so that no line wraps.
 func (t *LiveTable) Draw(now time.Time, columns, rows int) string {
 	lines := t.lines(now, t.summary()+", q ends", columns-1, rows)
 	return home + strings.Join(lines[:min(len(lines), rows)], clearLine+"\r\n") + clearLine + clearRest
 }
 
-// Text returns the table for a terminal that cannot be drawn on.
+// Text returns the table for a terminal that cannot rewrite a line.
 func (t *LiveTable) Text(now time.Time, columns int) string {
 	t.Plain = true
 	return strings.Join(t.lines(now, Clock(now)+"  "+t.summary(), columns-1, math.MaxInt), "\n") + "\n"
 }
 
-// lines returns the table below its first line.
+// lines returns the lines of the table, with first as the first one.
 func (t *LiveTable) lines(now time.Time, first string, columns, rows int) (lines []string) {
 	line := func(style, text string) {
 		text = Fit(text, columns)
@@ -115,7 +115,7 @@ func (t *LiveTable) lines(now time.Time, first string, columns, rows int) (lines
 	return lines
 }
 
-// summary is the first line.
+// summary returns the text of the first line.
 func (t *LiveTable) summary() string {
 	contended := 0
 	for _, lock := range t.seen.Locks {
@@ -126,7 +126,7 @@ func (t *LiveTable) summary() string {
 	return fmt.Sprintf("%s, %d waited for  %s  every %s", counted(len(t.seen.Locks), "lock"), contended, Plain(t.Title), lockinfo.Span(t.Every))
 }
 
-// rows returns the table as it is a time after the round, and the style of each row.
+// rows returns the table as it is at a time later than the round, and the style of each row.
 func (t *LiveTable) rows(later time.Duration) (rows [][]string, styles []string) {
 	rows, styles = [][]string{heads}, []string{bold}
 	for _, lock := range t.seen.Locks {

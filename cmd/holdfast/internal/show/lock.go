@@ -14,10 +14,10 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// LockLine tells in one line whether the lock is held.
+// LockLine describes in one line whether the lock is held.
 func LockLine(lock lockinfo.LockState) string { return Plain(lock.Name) + " is " + state(lock) + "\n" }
 
-// state tells whether a lock is held.
+// state describes whether a lock is held.
 func state(lock lockinfo.LockState) string {
 	if len(lock.Holders) == 0 {
 		return "free"
@@ -37,14 +37,14 @@ func state(lock lockinfo.LockState) string {
 	return text
 }
 
-// How many are shown to people.
+// How many breaks and places people see.
 const (
 	shownBreaks = 5
 	shownPlaces = 10
 )
 
-// Lock describes one lock, the do-once work under its name, who lost it, and for what its
-// holders wait themselves.
+// Lock describes one lock, the do-once work under its name, its breaks, and the locks for which
+// its holders wait themselves.
 func Lock(l view.Lock, waiters Waiters, now time.Time) string {
 	lock, once, broken := l.LockState, l.Once, l.Broken
 	var rows [][]string
@@ -60,7 +60,7 @@ func Lock(l view.Lock, waiters Waiters, now time.Time) string {
 	}
 	row("once", onceState(once))
 	for _, h := range lock.Holders {
-		if len(lock.Holders) > 1 { // else the first line names it
+		if len(lock.Holders) > 1 { // otherwise the first line names the holder
 			row("holder", strings.TrimPrefix(Possession(h), "held by "))
 		}
 		if !h.Released && !h.Foreign() {
@@ -104,10 +104,10 @@ func Lock(l view.Lock, waiters Waiters, now time.Time) string {
 	return line + Columns(2, rows)
 }
 
-// Possession describes one holder, and since when it has the lock.
+// Possession describes one holder, and since when it has had the lock.
 func Possession(h lockinfo.Holding) string { return Plain(h.Possession()) }
 
-// renewal describes the expiry of a lease that its process renews.
+// renewal describes the expiry of a lease that its process renews. It is empty for other leases.
 func renewal(h lockinfo.Holding) string {
 	if Ends(h) {
 		return ""
@@ -115,8 +115,8 @@ func renewal(h lockinfo.Holding) string {
 	return "ends in " + lockinfo.Span(h.ExpiresIn) + " unless it is renewed"
 }
 
-// Ends reports whether a lease ends at its expiry: no process renews it, or it belongs to a
-// foreign client, and the store knows no more.
+// Ends reports whether a lease ends at its expiry. It does if no process renews it. A foreign
+// client's lease counts too, because the store knows no more about it.
 func Ends(h lockinfo.Holding) bool { return h.Released || h.Holder.Person || h.Foreign() }
 
 // waiting describes one place of a queue.

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// OnceTable lists do-once keys, and schedules in a table of their own. Results are not
-// shown, only how long they are.
+// OnceTable lists do-once keys, and schedules in a table of their own. It shows the length of a
+// result, not the result.
 func OnceTable(entries []holdfast.OnceRecord) string {
 	var keys, schedules []holdfast.OnceRecord
 	for _, e := range entries {

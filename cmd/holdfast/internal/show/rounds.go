@@ -10,35 +10,37 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// Rounds look at the locks of a store.
+// Rounds read the locks of a store, again and again.
 type Rounds struct {
-	List     func(context.Context) iter.Seq2[lockinfo.LockState, error] // lists them, in steps that do not hold the store up
+	List     func(context.Context) iter.Seq2[lockinfo.LockState, error] // lists the locks, in steps that do not block the store
 	Probe    func(context.Context) error                                // makes one request, within its time limit
 	Interval time.Duration                                              // from the beginning of one round to the beginning of the next
-	Wake     <-chan struct{}                                            // something has happened: look sooner; may be nil
+	Wake     <-chan struct{}                                            // starts the next round sooner; may be nil
 }
 
-// A Round is what one round has seen.
+// A Round is the result of one round.
 type Round struct {
 	Locks []lockinfo.LockState
 	At    time.Time // when it ended
-	Err   error     // why it has seen nothing: it wraps driver.ErrUnavailable
+	Err   error     // why there are no Locks; it wraps driver.ErrUnavailable
 }
 
 const (
-	// roundShare is how much of the time a round may take: one in so many. If rounds take
-	// long, the pauses between them become longer than the interval.
+	// roundShare bounds the share of the time that rounds take to one in roundShare. If rounds
+	// are slow, the pauses between them exceed the interval.
 	roundShare = 5
 
-	// roundPatience is how long a round may take before a probe checks the store. A list may be long, so it has no time limit of its own.
+	// roundPatience is how long a round may take before a probe checks the store. A list may be
+	// long, so the round itself has no time limit.
 	roundPatience = 2 * time.Second
 
-	// shortestPause is the shortest pause between two rounds, whatever happens meanwhile.
+	// shortestPause is the shortest time from the start of one round to the next, even with
+	// events.
 	shortestPause = 100 * time.Millisecond
 )
 
-// Run reports one round after the other, until ctx ends, or until a round fails for
-// another reason than that the store does not answer, which it returns.
+// Run reports one round after the other until ctx ends. It returns the error of a round, unless
+// that says that the store does not answer.
 func (r Rounds) Run(ctx context.Context, tell func(Round)) error {
 	for {
 		start := time.Now()
@@ -58,7 +60,7 @@ func (r Rounds) Run(ctx context.Context, tell func(Round)) error {
 	}
 }
 
-// pauseFor waits for d, or until wake delivers a value, and reports whether ctx goes on.
+// pauseFor waits for d, or until wake delivers a value. It returns false if ctx has ended.
 func pauseFor(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
@@ -72,7 +74,7 @@ func pauseFor(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
 	return true
 }
 
-// look is one round.
+// look runs one round.
 func (r Rounds) look(ctx context.Context) (locks []lockinfo.LockState, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	probed := make(chan struct{})

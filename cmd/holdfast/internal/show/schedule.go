@@ -36,7 +36,7 @@ func ScheduleTable(schedules []holdfast.OnceRecord) string {
 	return Columns(3, rows)
 }
 
-// Schedule describes one schedule, and who sees to it.
+// Schedule describes one schedule, and the replicas that lead it or stand by.
 func Schedule(s holdfast.ScheduleState) string {
 	var rows [][]string
 	row := func(what, format string, args ...any) {
@@ -70,7 +70,7 @@ func Schedule(s holdfast.ScheduleState) string {
 	return Columns(2, rows)
 }
 
-// moment prints a time of day, or none if there is none.
+// moment formats a time, or returns none if it is zero.
 func moment(t time.Time, none string) string {
 	if t.IsZero() {
 		return none

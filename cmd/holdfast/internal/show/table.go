@@ -24,8 +24,8 @@ const (
 
 var heads = []string{"NAME", "HOLDER", "HELD FOR", "LEFT", "QUEUE", "MODE", "PROCESS", "TOKEN", "REASON"}
 
-// Table lists locks, a line for each holder, for a window of so many columns. With 0 columns,
-// for another program, it separates the cells by tabs and leaves out none.
+// Table lists locks, a line for each holder, for a window of this width. With 0 columns, for
+// another program, it separates cells by tabs and omits no column.
 func Table(locks []lockinfo.LockState, columns int) string {
 	if len(locks) == 0 {
 		return ""
@@ -54,9 +54,9 @@ func fitted(rows [][]string, columns int) []string {
 
 const gap = 2 // between columns
 
-// shorten makes columns narrower until they fit in a window. Those of long texts are cut to a
-// share of it, then columns are left out in the order of least, and what remains goes to
-// those that were cut.
+// shorten makes columns narrower until they fit into a window. It first cuts the columns in long
+// to a share of the window, then omits columns in the order of least, and then gives the
+// remaining room to the columns in long.
 func shorten(widths []int, columns int, long, least []int) {
 	room := func() int {
 		free := columns + gap
@@ -83,19 +83,19 @@ func shorten(widths []int, columns int, long, least []int) {
 	}
 }
 
-// rowsOf returns the cells of one lock: a row for each holder.
+// rowsOf returns the rows of one lock, one for each holder.
 func rowsOf(lock lockinfo.LockState) (rows [][]string) {
 	for _, h := range lock.Holders {
 		rows = append(rows, []string{lock.Name, possessor(h), heldFor(h), timeLeft(h), "", share(h), process(h), number(h.Token), h.Holder.Reason})
 	}
-	if rows == nil { // its next holder has not been seen yet
+	if rows == nil { // the lock is about to be handed over
 		rows = [][]string{{lock.Name, "nobody", "", "", "", "", "", "", ""}}
 	}
-	rows[0][queueColumn] = strconv.Itoa(lock.QueueLength) // of the name
+	rows[0][queueColumn] = strconv.Itoa(lock.QueueLength) // only in the first row of a name
 	return rows
 }
 
-// heldFor returns for how long a lock is held, if that is known.
+// heldFor returns for how long a lock has been held, or "" if that is not known.
 func heldFor(h lockinfo.Holding) string {
 	if h.Released || h.Foreign() {
 		return ""
@@ -111,7 +111,7 @@ func timeLeft(h lockinfo.Holding) string {
 	return lockinfo.Span(h.ExpiresIn)
 }
 
-// possessor names the holder of a lease without its process.
+// possessor names the holder of a lease, without its process.
 func possessor(h lockinfo.Holding) string {
 	switch {
 	case h.Released:
@@ -136,7 +136,7 @@ func process(h lockinfo.Holding) string {
 	return strings.TrimSpace(number(uint64(h.Holder.PID)) + " " + h.Holder.Program)
 }
 
-// share describes the mode of a holder, and its permits. It is empty for the usual one.
+// share describes the mode of a holder, and its permits. It is empty for exclusive leases.
 func share(h lockinfo.Holding) string {
 	switch {
 	case h.Mode.Limit() != 0:

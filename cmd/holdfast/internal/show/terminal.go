@@ -6,15 +6,15 @@ import (
 	"os"
 )
 
-// For terminals that do not know how large their window is.
+// The size of a window if the terminal does not know it.
 const (
 	unknownWidth  = 80
 	unknownHeight = 24
 )
 
-// TerminalOf returns the terminal that f is, or nil: if f is none, if it is not the one that
-// controls this process, whose screen is somebody else's, or if it cannot rewrite a
-// line. name is the value of TERM.
+// TerminalOf returns f as a Terminal. It returns nil if f is no terminal, if f does not control
+// this process, so that others own its screen, or if it cannot rewrite a line. name is the value
+// of TERM.
 func TerminalOf(f *os.File, name string) *Terminal {
 	if name == "" || name == "dumb" {
 		return nil
@@ -26,8 +26,8 @@ func TerminalOf(f *os.File, name string) *Terminal {
 	return t
 }
 
-// WidthOf returns the width of the terminal that out is, even if it cannot rewrite a line, or
-// 0 if it is none.
+// WidthOf returns the width of out if it is a terminal, even one that cannot rewrite a line, or
+// 0.
 func WidthOf(out io.Writer) int {
 	f, ok := out.(*os.File)
 	if !ok {

@@ -14,17 +14,18 @@ import (
 // A Terminal is the terminal that controls this process.
 type Terminal struct{ fd int }
 
-// foreground returns the group of processes whose turn it is.
+// foreground returns the process group in the foreground.
 func (t *Terminal) foreground() (int, error) { return unix.IoctlGetInt(t.fd, unix.TIOCGPGRP) }
 
-// Ours reports whether this process is in the foreground. If it is not, the screen
-// is somebody else's, and to write on it may be to be stopped (SIGTTOU).
+// Ours reports whether this process is in the foreground. If it is not, another process has the
+// screen, and a write may stop this process (SIGTTOU).
 func (t *Terminal) Ours() bool {
 	group, err := t.foreground()
 	return err == nil && group == unix.Getpgrp()
 }
 
-// size returns 0 for what the terminal does not know, and false if it is none.
+// size returns 0 for a dimension that the terminal does not know. ok is false if t is no
+// terminal.
 func (t *Terminal) size() (columns, rows int, ok bool) {
 	size, err := unix.IoctlGetWinsize(t.fd, unix.TIOCGWINSZ)
 	if err != nil {
@@ -33,8 +34,8 @@ func (t *Terminal) size() (columns, rows int, ok bool) {
 	return int(size.Col), int(size.Row), true
 }
 
-// Catch delivers to the channel that the window has another size now, and Ctrl-Z,
-// which does not stop this process then: see IsStop. The caller must call Release.
+// Catch delivers changes of the window size to the channel, and Ctrl-Z, which then does not stop
+// this process: see IsStop. The caller must call Release.
 func (*Terminal) Catch(signals chan<- os.Signal) {
 	signal.Notify(signals, unix.SIGWINCH, unix.SIGTSTP)
 }
@@ -56,12 +57,12 @@ func (*Terminal) Stop(signals chan<- os.Signal) {
 	signal.Notify(signals, unix.SIGTSTP)
 }
 
-// ending are the signals that end a program by default, without more words.
+// ending are the signals that end a program by default, without output.
 var ending = [...]unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP}
 
-// BeforeEnd has clear called before a signal ends this process, as the signal does by
-// default, until stop is called. It does nothing without a terminal. It is for programs
-// that do not catch signals themselves.
+// BeforeEnd has clear called before a signal ends this process, which it still does. It applies
+// until stop is called. Without a terminal it does nothing. It is for commands that do not catch
+// signals themselves.
 func (t *Terminal) BeforeEnd(clear func()) (stop func()) {
 	if t == nil {
 		return func() {}

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// Each returns what of returns for each of the items.
+// Each returns the results of of for the items.
 func Each[T, V any](items []T, of func(T) V) []V {
 	all := make([]V, len(items))
 	for i, item := range items {
@@ -23,7 +23,7 @@ func Each[T, V any](items []T, of func(T) V) []V {
 	return all
 }
 
-// All returns what a store lists.
+// All returns all items of a list, or its first error.
 func All[T any](list iter.Seq2[T, error]) (all []T, err error) {
 	for item, err := range list {
 		if err != nil {
@@ -34,7 +34,7 @@ func All[T any](list iter.Seq2[T, error]) (all []T, err error) {
 	return all, nil
 }
 
-// number prints nothing for 0.
+// number formats n; it returns "" for 0.
 func number(n uint64) string {
 	if n == 0 {
 		return ""
@@ -42,7 +42,7 @@ func number(n uint64) string {
 	return strconv.FormatUint(n, 10)
 }
 
-// counted returns a number of things, such as 1 lock or 2 locks.
+// counted returns a number with a noun, such as 1 lock or 2 locks.
 func counted(n int, what string) string {
 	if n != 1 {
 		what += "s"
@@ -50,9 +50,8 @@ func counted(n int, what string) string {
 	return strconv.Itoa(n) + " " + what
 }
 
-// Plain makes text that others have chosen safe for a terminal, and shows what
-// could not be seen: a character that does not print is written as in a Go
-// string, \u202e for example.
+// Plain makes text from other clients safe for a terminal, and shows invisible characters: it
+// writes a character that does not print as in a Go string, \u202e for example.
 func Plain(s string) string {
 	var b strings.Builder
 	for _, r := range s {
@@ -65,19 +64,19 @@ func Plain(s string) string {
 	return b.String()
 }
 
-// JSON returns an encoder that escapes control characters as IsControl of package driver has
-// them: encoding/json leaves some of them to the terminal.
+// JSON returns an encoder that escapes all characters for which driver.IsControl is true:
+// encoding/json leaves some of them unescaped.
 func JSON(w io.Writer) *json.Encoder {
 	e := json.NewEncoder(escaped{w})
 	e.SetEscapeHTML(false)
 	return e
 }
 
-// An escaped writer writes JSON, of which each Write has whole characters.
+// An escaped writer writes JSON. Each Write must have whole characters.
 type escaped struct{ io.Writer }
 
 func (w escaped) Write(p []byte) (int, error) {
-	hidden := func(r rune) bool { return r > '~' && driver.IsControl(r) } // the others are escaped, or between values
+	hidden := func(r rune) bool { return r > '~' && driver.IsControl(r) } // encoding/json escapes the others, or writes them between values
 	if bytes.IndexFunc(p, hidden) < 0 {
 		return w.Writer.Write(p)
 	}
@@ -95,8 +94,7 @@ func (w escaped) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Columns returns rows of cells, each made plain, one below the other with a
-// gap between.
+// Columns returns rows of cells, each made plain, aligned in columns with a gap between them.
 func Columns(gap int, rows [][]string) string {
 	var b strings.Builder
 	for _, line := range layout(gap, rows, func([]int) {}) {
@@ -105,7 +103,7 @@ func Columns(gap int, rows [][]string) string {
 	return b.String()
 }
 
-// ASCII writes microseconds as us, for terminals that have no other characters.
+// ASCII writes microseconds as us, for terminals that have ASCII only.
 func ASCII(text string) string { return strings.ReplaceAll(text, "\u00b5s", "us") }
 
 // Tabbed returns rows of cells, each made plain, with a tab between two.
@@ -117,8 +115,8 @@ func Tabbed(rows [][]string) string {
 	return b.String()
 }
 
-// layout returns a line for each row. Before that fit may change the widths of the
-// columns; a column of width 0 is left out.
+// layout returns a line for each row. First it calls fit, which may change the widths of the
+// columns; a column of width 0 is omitted.
 func layout(gap int, rows [][]string, fit func(widths []int)) []string {
 	var widths []int
 	for _, row := range rows {

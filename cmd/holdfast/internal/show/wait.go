@@ -12,15 +12,14 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// The pause between two looks is a tenth of the time that was waited, within these
-// limits, and up to a quarter more or less: thus a long wait polls rarely, and
-// waits that began together spread out.
+// The pause between two looks is a tenth of the time waited, within these limits, plus or minus
+// up to a quarter. So a long wait polls rarely, and waits that began together spread out.
 const (
 	shortestLook = 50 * time.Millisecond
 	longestLook  = 2 * time.Second
 	jitter       = 0.25
 
-	// slack is how long after the end of a lease to look for it.
+	// slack is how long after the expiry of a lease the next look happens.
 	slack = 5 * time.Millisecond
 	// lastLook is how long the look at the end of a wait may take.
 	lastLook = 100 * time.Millisecond
@@ -28,7 +27,7 @@ const (
 
 // A Wait is a wait for locks.
 type Wait struct {
-	Look  func(context.Context) ([]lockinfo.LockState, error) // looks at all of them
+	Look  func(context.Context) ([]lockinfo.LockState, error) // reads all locks
 	Until time.Time                                           // when to give up; zero: never
 	Tell  func(locks []lockinfo.LockState, err error)         // gets the latest locks, and the error of a failed look; may be nil
 }
@@ -36,10 +35,9 @@ type Wait struct {
 // IsTaken reports whether a lock has a holder or a queue, or is kept closed.
 func IsTaken(lock lockinfo.LockState) bool { return len(lock.Holders) > 0 || lock.QueueLength > 0 }
 
-// Free waits until all locks are free in the same look, or until w.Until, and returns
-// what it has seen last. An error that wraps driver.ErrUnavailable, an
-// outage of the store, ends a wait only if its first look fails and there is
-// no w.Until, or at w.Until.
+// Free waits until all locks are free in the same look, or until w.Until, and returns the latest
+// locks. An error that wraps driver.ErrUnavailable, an outage of the store, ends the wait only at
+// w.Until or, without w.Until, if the first look fails.
 func (w Wait) Free(ctx context.Context) (locks []lockinfo.LockState, free bool, err error) {
 	began := time.Now()
 	for first := true; ; first = false {
@@ -64,7 +62,7 @@ func (w Wait) Free(ctx context.Context) (locks []lockinfo.LockState, free bool, 
 	}
 }
 
-// look looks once. The first look has its own time, however short the wait is.
+// look reads the locks once. The first look has its full time, however short the wait is.
 func (w Wait) look(ctx context.Context, first bool) ([]lockinfo.LockState, error) {
 	looking := ctx
 	if !first && !w.Until.IsZero() {
@@ -83,7 +81,7 @@ func (w Wait) look(ctx context.Context, first bool) ([]lockinfo.LockState, error
 func (w Wait) pause(waited time.Duration, locks []lockinfo.LockState) time.Duration {
 	d := min(max(waited/10, shortestLook), longestLook)
 	d += time.Duration((2*rand.Float64() - 1) * jitter * float64(d))
-	// What ends before that, unless it is renewed, may be free then.
+	// A lock whose leases end before that may be free then.
 	if end, known := lastEnd(locks); known && end+slack < d {
 		d = max(end+slack, d/4)
 	}
@@ -93,7 +91,8 @@ func (w Wait) pause(waited time.Duration, locks []lockinfo.LockState) time.Durat
 	return d
 }
 
-// lastEnd returns how long the locks are held at most, unless leases are renewed.
+// lastEnd returns how long the locks are held at most if no lease is renewed. known is false if a
+// lease never expires, or if there is none.
 func lastEnd(locks []lockinfo.LockState) (end time.Duration, known bool) {
 	for _, lock := range locks {
 		for _, h := range lock.Holders {

@@ -9,13 +9,13 @@ import (
 const (
 	// lineSilence is how long a wait may last before the terminal shows it.
 	lineSilence = time.Second
-	// tickEvery is how often the times are counted on.
+	// tickEvery is how often the shown times are updated.
 	tickEvery = time.Second
-	// linePatience is how long End and Ctrl-Z wait for a terminal that takes nothing.
+	// linePatience is how long End and Ctrl-Z wait for a terminal that does not accept output.
 	linePatience = 100 * time.Millisecond
 )
 
-// A Screen is where the line is drawn: a Terminal, except in tests.
+// A Screen is what the line is drawn on: a Terminal, except in tests.
 type Screen interface {
 	Ours() bool
 	Columns() int
@@ -25,30 +25,29 @@ type Screen interface {
 	Stop(signals chan<- os.Signal)
 }
 
-// A WaitLine is what the user sees of one wait. Its methods may be called concurrently. A
-// nil WaitLine tells nothing.
+// A WaitLine shows one wait to the user. Its methods may be called concurrently. A nil WaitLine
+// shows nothing.
 type WaitLine struct {
 	out     *Writer
-	say     func(text string) // writes a line of its own, through out
-	screen  Screen            // nil: there is none
+	say     func(text string) // prints a message through out
+	screen  Screen            // nil: no screen
 	verbose bool
 
 	mu       sync.Mutex // guards the rest
 	state    WaitState
-	at       time.Time // when it was so
+	at       time.Time // when state was set
 	begun    bool
-	told     bool // in a line of its own
+	told     bool // a message was printed
 	over     bool
 	changed  chan struct{} // has room for one
 	end      chan struct{} // closed by End
 	finished chan struct{} // closed when the line is gone
 }
 
-// NewWaitLine returns a WaitLine that prints lines of their own with say,
-// which must write through out. If screen is not nil, it draws there instead, through
-// out, after a second: it prints nothing while another process has the screen, unless
-// verbose. Elsewhere it tells that the wait begins and, if verbose, of each change.
-// The caller must call End.
+// NewWaitLine returns a WaitLine that prints messages with say, which must write through out. If
+// screen is not nil, the WaitLine draws there instead, through out, after a second; while another
+// process has the screen, it prints messages only if verbose. Without a screen it prints a
+// message when the wait begins and, if verbose, for each change. The caller must call End.
 func NewWaitLine(out *Writer, say func(text string), screen Screen, verbose bool) *WaitLine {
 	return &WaitLine{
 		out: out, say: say, screen: screen, verbose: verbose,
@@ -82,8 +81,8 @@ func (l *WaitLine) Update(s WaitState) {
 	l.begun = true
 }
 
-// tellLocked prints the state in a line of its own, if the user wants it. Outages are reported
-// by the caller that notices them.
+// tellLocked prints the state as a message, if the user wants it. The caller that notices an
+// outage reports it.
 func (l *WaitLine) tellLocked() {
 	if l.state.Outage == nil && (l.verbose || !l.told) {
 		l.told = true
@@ -91,9 +90,8 @@ func (l *WaitLine) tellLocked() {
 	}
 }
 
-// End ends the wait. When it returns the line is gone, unless the
-// terminal takes nothing. It must be called before anything is started that writes
-// there.
+// End ends the wait. When it returns, the line is gone, unless the terminal does not accept
+// output. The caller must call it before it starts anything that writes to the terminal.
 func (l *WaitLine) End() {
 	if l == nil {
 		return
@@ -135,7 +133,7 @@ func (l *WaitLine) draw() {
 		case <-l.end:
 			l.clear()
 			select {
-			case s := <-signals: // in the very last moment
+			case s := <-signals: // arrived just before the end
 				l.heed(s, signals)
 			default:
 			}
@@ -157,7 +155,7 @@ func (l *WaitLine) clear() {
 	l.out.Flush(linePatience)
 }
 
-// heed stops this process for Ctrl-Z, when the line is gone.
+// heed removes the line and stops this process for Ctrl-Z.
 func (l *WaitLine) heed(s os.Signal, signals chan<- os.Signal) {
 	if l.screen.IsStop(s) {
 		l.clear()
@@ -165,7 +163,7 @@ func (l *WaitLine) heed(s os.Signal, signals chan<- os.Signal) {
 	}
 }
 
-// tellInBackground prints the state where the line cannot be drawn.
+// tellInBackground prints the state as a message when the line cannot be drawn.
 func (l *WaitLine) tellInBackground() {
 	if l.verbose && !l.screen.Ours() {
 		l.mu.Lock()

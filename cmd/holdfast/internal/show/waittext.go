@@ -26,8 +26,8 @@ func WaitText(s WaitState) string {
 	return text
 }
 
-// waitTextOf returns the text for a window of so many columns. First the holder's process is
-// left out, then the first words, then the end is cut.
+// waitTextOf returns the text for a window of this width. To fit, it first omits the holder's
+// process, then the first words, and then cuts the end.
 func waitTextOf(s WaitState, columns int) string {
 	text := WaitText(s)
 	if width(text) > columns {
@@ -40,10 +40,10 @@ func waitTextOf(s WaitState, columns int) string {
 	return Fit(text, columns)
 }
 
-// turn returns our turn in the queue.
+// turn returns the place of this client in the queue, or "" if it is not known.
 func turn(s WaitState) string {
 	switch {
-	case s.Outage != nil || s.Place == 0: // in an outage it is not known
+	case s.Outage != nil || s.Place == 0: // unknown in an outage
 		return ""
 	case s.Queue < s.Place:
 		return ordinal(s.Place)
@@ -67,7 +67,7 @@ func ordinal(n int) string {
 	return strconv.Itoa(n) + suffix
 }
 
-// obstacle describes what blocks the request; it is empty if that is not known.
+// obstacle describes what blocks the request, or is empty if that is not known.
 func obstacle(s WaitState) string {
 	who := s.Holder.String()
 	switch {
@@ -82,7 +82,7 @@ func obstacle(s WaitState) string {
 	if s.Since >= time.Second {
 		text = "held " + lockinfo.Span(s.Since.Truncate(time.Second)) + " by " + Plain(who)
 	}
-	if s.Holder.Person && s.ExpiresIn > 0 { // it is not renewed
+	if s.Holder.Person && s.ExpiresIn > 0 { // a person's lease is not renewed
 		text += ", ends in " + lockinfo.Span(s.ExpiresIn.Truncate(time.Second))
 	}
 	if s.Holder.Reason != "" {
@@ -98,7 +98,7 @@ func possession(s WaitState) string {
 	}.Possession()
 }
 
-// whole is for times that are counted down: a part of a second is one.
+// whole rounds up to seconds, for times that are counted down.
 func whole(d time.Duration) time.Duration {
 	if d < 0 {
 		return d
@@ -106,7 +106,7 @@ func whole(d time.Duration) time.Duration {
 	return (d + time.Second - 1).Truncate(time.Second)
 }
 
-// stateAfter returns s as it is a time later, if nothing has changed.
+// stateAfter returns s as it is after d, if nothing else has changed.
 func stateAfter(s WaitState, d time.Duration) WaitState {
 	s.Waited += d
 	if s.Since > 0 {
@@ -116,7 +116,7 @@ func stateAfter(s WaitState, d time.Duration) WaitState {
 	return s
 }
 
-// timeAfter returns what is left of a lease a time later, unless it is renewed.
+// timeAfter returns the remaining time of a lease after d, unless it is renewed.
 func timeAfter(left, d time.Duration) time.Duration {
 	if left == holdfast.Never {
 		return left

@@ -8,34 +8,36 @@ import (
 )
 
 const (
-	maxLines       = 64                    // lines that may be waiting; more are dropped
+	maxLines       = 64                    // lines that may wait; more are dropped
 	writerPatience = time.Second           // how long Close waits for the reader
-	hurry          = 10 * time.Millisecond // how long it waits even if its time has passed
+	hurry          = 10 * time.Millisecond // how long it waits even after its deadline
 )
 
-// A Writer writes to one writer. Its methods may be called concurrently.
+// A Writer writes lines to one io.Writer without blocking its callers. Its methods may be called
+// concurrently.
 type Writer struct {
 	w    io.Writer
-	ours func() bool // whether the screen is ours to draw on; nil if there is none
+	ours func() bool // whether this process may draw on the screen; nil if there is none
 
 	mu      sync.Mutex // guards the rest
 	changed sync.Cond
-	next    *batch // what is to be written; nil if there is nothing
-	writing *batch // what is being written
-	last    string // the line below the others
+	next    *batch // the next batch to write; nil if there is none
+	writing *batch // the batch that is being written
+	last    string // the line of Show, below the others
 	closed  bool
 	done    chan struct{}
 }
 
-// A batch is what is written at once.
+// A batch has the lines that are written at once.
 type batch struct {
 	lines   []string
 	last    string
-	written chan struct{} // closed when it is
+	written chan struct{} // closed when the batch is written
 }
 
-// NewWriter returns a writer for w. The caller must Close it. On a terminal, Show draws while
-// ours reports that the screen is this process's. If w is not a terminal, ours is nil.
+// NewWriter returns a Writer for w. The caller must call Close. On a terminal, Show draws while
+// ours returns true, that is, while this process has the screen. If w is not a terminal, ours is
+// nil.
 func NewWriter(w io.Writer, ours func() bool) *Writer {
 	o := &Writer{w: w, ours: ours, done: make(chan struct{})}
 	o.changed.L = &o.mu
@@ -43,8 +45,7 @@ func NewWriter(w io.Writer, ours func() bool) *Writer {
 	return o
 }
 
-// Put writes a line, with its newline, as soon as those before it are written.
-// It never blocks. After Close it does nothing.
+// Put queues a line, which must end in a newline. It never blocks. After Close it does nothing.
 func (o *Writer) Put(line string) {
 	o.add(func(b *batch) {
 		if len(b.lines) < maxLines {
@@ -53,16 +54,16 @@ func (o *Writer) Put(line string) {
 	})
 }
 
-// Show keeps a line, without a newline, below all others; "" takes it away. It
-// never blocks, and does nothing where there is no screen. The line must fit
-// into the width of the screen, its last column left free.
+// Show keeps a line, without a newline, below all others; "" removes it. It never blocks, and
+// does nothing without a screen. The line must fit into the width of the screen, with the last
+// column left free.
 func (o *Writer) Show(line string) {
 	if o.ours != nil {
 		o.add(func(*batch) { o.last = line })
 	}
 }
 
-// add changes what is to be written next.
+// add changes the next batch.
 func (o *Writer) add(change func(*batch)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -90,8 +91,8 @@ func (o *Writer) Flush(limit time.Duration) {
 	}
 }
 
-// Close takes away the line below the others, and waits a moment for everything
-// to be written: until end, or if that is zero for a second.
+// Close removes the line of Show, and waits for everything to be written: until end, or for a
+// second if end is zero.
 func (o *Writer) Close(end time.Time) {
 	o.Show("")
 	o.mu.Lock()
@@ -124,13 +125,13 @@ func (o *Writer) write() {
 		var text string
 		text, drawn = o.paint(b, drawn)
 		if text != "" {
-			_, _ = io.WriteString(o.w, text) // that a reader went away is not the fault of the job
+			_, _ = io.WriteString(o.w, text) // a reader that goes away must not affect the job
 		}
 		close(b.written)
 	}
 }
 
-// take waits for the next batch, and returns nil when there will be none.
+// take waits for the next batch. It returns nil after Close, when all are written.
 func (o *Writer) take() *batch {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -142,14 +143,13 @@ func (o *Writer) take() *batch {
 	return o.writing
 }
 
-// The cursor stands at the beginning of the line that is drawn. So it is in the right
-// place even if the terminal breaks the line in two when its window becomes
-// narrower, and everything from there on is the line's.
+// The cursor is at the beginning of the drawn line. So it is in the right place even if the
+// terminal wraps the line when the window becomes narrower, and everything after it belongs to
+// the line.
 const clearOwnLine = "\r" + clearRest
 
-// paint returns what is to be written for a batch, if the line that is drawn is
-// drawn, and what is drawn then. If the screen is somebody else's, nothing of it
-// is touched.
+// paint returns the text to write for a batch when the line drawn is on the screen, and the line
+// that is on the screen afterwards. It draws nothing if another process has the screen.
 func (o *Writer) paint(b *batch, drawn string) (text, draws string) {
 	text = strings.Join(b.lines, "")
 	if o.ours == nil || b.last == "" && drawn == "" || !o.ours() {

@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// The limits of ttl: what every command that takes a lock can do with.
+// The limits of ttl, which every command that takes a lock accepts.
 const (
 	minTTL = 100 * time.Millisecond
 	maxTTL = 30 * 24 * time.Hour
@@ -55,8 +55,8 @@ func fromConfig(path string) (c Choice, err error) {
 	return c, f.checkSecret(c.URL)
 }
 
-// parseConfig returns the values of the keys. Its errors quote nothing but keys:
-// a value may be a password, or a line of a file that is something else.
+// parseConfig returns the values of the keys. Its errors quote only keys: a value may be a
+// password, or the file may be something else.
 func parseConfig(path, text string) (*config, error) {
 	c := &config{path, map[string]string{}, map[string]int{}}
 	number := 0
@@ -82,7 +82,7 @@ func parseConfig(path, text string) (*config, error) {
 	return c, nil
 }
 
-// quoted returns a key as errors show it, if it looks like one.
+// quoted returns a key as errors show it, or "" if it does not look like a key.
 func quoted(key string) string {
 	if key == "" || len(key) > 32 || strings.Trim(key, "abcdefghijklmnopqrstuvwxyz_-") != "" {
 		return ""
@@ -107,7 +107,7 @@ func (c *config) ttl() (time.Duration, error) {
 	return d, nil
 }
 
-// history reports whether the store is to record history, whichever file names it.
+// history reports whether the store records history, even if another file names the store.
 func (c *config) history() (bool, error) {
 	text := c.values["history"]
 	if text == "" {
@@ -120,8 +120,8 @@ func (c *config) history() (bool, error) {
 	return on, nil
 }
 
-// withHistory returns the URL of a store that records history. A server and a quorum have
-// none to turn on.
+// withHistory returns the URL of a store, with history turned on. Servers and quorums have no
+// such setting.
 func withHistory(rawURL string) string {
 	scheme, _, _ := strings.Cut(strings.ToLower(rawURL), ":")
 	before, query, _ := strings.Cut(rawURL, "?")

@@ -12,19 +12,18 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/storeurl"
 )
 
-// maxFile is more than any file that names a store has in it, in bytes.
+// maxFile is more bytes than any file that names a store has.
 const maxFile = 64 << 10
 
-// A file is one that names a store.
+// A file is a file that names a store.
 type file struct {
 	path string
 	text string
 	info fs.FileInfo
 }
 
-// read returns a file that only root and this user could have written: its writer chooses
-// the store, and so what the locks exclude. Links may lead to
-// it if they are root's or this user's as well.
+// read returns a file that only root and this user can have written: its writer chooses the
+// store, and so which clients the locks exclude. A link must belong to root or this user as well.
 func read(path string) (*file, error) {
 	link, err := os.Lstat(path)
 	if isAbsent(err) {
@@ -37,7 +36,7 @@ func read(path string) (*file, error) {
 	}
 	opened, err := os.OpenFile(path, os.O_RDONLY|dontWait, 0)
 	switch {
-	case isAbsent(err): // a link that leads nowhere names a store all the same
+	case isAbsent(err): // a dangling link is meant to name a store
 		return nil, fmt.Errorf("%w store: %s is a link to nothing", driver.ErrInvalid, path)
 	case errors.Is(err, fs.ErrPermission):
 		return nil, fmt.Errorf("%w: you may not read %s, so it is not known which store it names: "+
@@ -47,7 +46,7 @@ func read(path string) (*file, error) {
 	}
 	defer opened.Close()
 	f := &file{path: path}
-	if f.info, err = opened.Stat(); err != nil { // of the open file: the name may have another one by now
+	if f.info, err = opened.Stat(); err != nil { // of the open file: by now the name may refer to another one
 		return nil, fmt.Errorf("%w store: %w", driver.ErrInvalid, err)
 	}
 	if !f.info.Mode().IsRegular() {

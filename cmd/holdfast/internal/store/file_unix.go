@@ -13,10 +13,11 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// dontWait keeps the opening of a pipe from waiting for its writer.
+// dontWait keeps open from waiting for the writer of a pipe.
 const dontWait = syscall.O_NONBLOCK
 
-// checkOwner refuses a file that somebody else can change at any time.
+// checkOwner refuses a file of another user than root or this one: its owner can change it at any
+// time.
 func checkOwner(path string, info fs.FileInfo) error {
 	owner, me := ownerOf(info), os.Geteuid()
 	if owner == 0 || owner == me {
@@ -53,7 +54,7 @@ func ownerOf(info fs.FileInfo) int {
 	return int(info.Sys().(*syscall.Stat_t).Uid)
 }
 
-// nameOf returns what people call a user.
+// nameOf returns the name of a user, or the user ID if there is none.
 func nameOf(uid int) string {
 	id := strconv.Itoa(uid)
 	if u, err := user.LookupId(id); err == nil && u.Username != "" {

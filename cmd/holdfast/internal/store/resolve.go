@@ -23,8 +23,7 @@ const (
 	systemConfig = "/etc/holdfast.conf"
 	systemStore  = "/var/lib/holdfast/locks.db"
 
-	// Group is the group whose members use the system store, with root, unless
-	// another one is named when it is made.
+	// Group is the default group of the system store: its members, and root, may use the store.
 	Group = "holdfast"
 
 	variable     = "HOLDFAST_STORE"
@@ -34,24 +33,24 @@ const (
 // ErrBoth means that a URL and a file are named in the same place.
 var ErrBoth = errors.New("both name a store: want one of them")
 
-// Asked has the store flags of a command, and where to look without them.
+// Asked has the store flags of a command, and the places to look without them.
 type Asked struct {
 	Store, File string              // --store, --store-file; empty if they were not given
 	Getenv      func(string) string // of the environment
-	Root        string              // a prefix of the system's own paths; only tests have one
+	Root        string              // prefix of system paths, for tests
 }
 
-// A Choice is the store that counts.
+// A Choice is the store that a command uses.
 type Choice struct {
-	URL     string        // may have credentials: show Public
+	URL     string        // may have credentials: print Public
 	Source  string        // what has named it, for people
-	ByFlag  bool          // it was named by a flag of this very command
+	ByFlag  bool          // a flag of this command named it
 	System  bool          // it is the system store
-	Dir     string        // is made for it if it is not there; empty if it must be
-	TTL     time.Duration // of leases, unless a flag is given; 0 if no file has one
+	Dir     string        // its directory, which Open makes if missing; empty: Open makes none
+	TTL     time.Duration // of leases, without a flag; 0 if no file has one
 	history bool          // the configuration turns history on
 
-	Env []string // what a command that runs under a lock of this store needs to find it too
+	Env []string // environment entries for commands under a lock of this store, so that they find it too
 }
 
 // Public returns the URL without credentials.
@@ -66,10 +65,10 @@ func (c Choice) Public() string { return storeurl.Public(c.URL) }
 //  5. the system store, if its file exists,
 //  6. the user's own file.
 //
-// Two processes with different stores would both get a lock. So there is this one
-// order for all, and what is named and cannot be used is an error: it never goes
-// on to the next. It opens and makes nothing. The errors wrap driver.ErrInvalid,
-// driver.ErrPermission or ErrBoth, and have no credentials in them.
+// Two processes with different stores would both get a lock. So all processes use this one order,
+// and a store that is named but cannot be used is an error: Resolve never tries the next one. It
+// opens and makes nothing. The errors wrap driver.ErrInvalid, driver.ErrPermission or ErrBoth,
+// and contain no credentials.
 func (a Asked) Resolve() (Choice, error) {
 	named := []func() (Choice, error){
 		func() (Choice, error) {
@@ -103,10 +102,10 @@ func (a Asked) Resolve() (Choice, error) {
 			return c, err
 		}
 	}
-	return Choice{}, fmt.Errorf("%w store: there is none", driver.ErrInvalid) // the last one fails instead
+	return Choice{}, fmt.Errorf("%w store: there is none", driver.ErrInvalid) // not reached: own returns a store or an error
 }
 
-// checkForm refuses an address or a path in place of a URL, and shows the URL.
+// checkForm refuses an address or a path in place of a URL, and suggests the URL.
 func checkForm(c Choice) error {
 	var url string
 	_, port, err := net.SplitHostPort(c.URL)
@@ -129,7 +128,7 @@ func checkForm(c Choice) error {
 	return fmt.Errorf("%w store: %s: %s is not a URL: did you mean %s?", driver.ErrInvalid, c.Source, c.URL, url)
 }
 
-// fromPair returns the store that a URL names, or the file that has the URL.
+// fromPair returns the store that a URL names, or that the URL in a file names.
 func fromPair(urlName, rawURL, fileName, path string) (Choice, error) {
 	switch {
 	case rawURL != "" && path != "":
@@ -150,9 +149,9 @@ func fromPair(urlName, rawURL, fileName, path string) (Choice, error) {
 	return c, f.checkSecret(c.URL)
 }
 
-// env returns what the environment of a command lacks that is to find the store
-// by itself: nothing if the environment or a file that everybody reads has named
-// it, and never a password.
+// env returns the entries that a command needs in addition to its environment to find the store.
+// There are none if the environment or a file that all processes read names the store. They never
+// contain a password.
 func (a Asked) env() []string {
 	switch {
 	case a.Getenv(variable) != "" || a.Getenv(fileVariable) != "":
@@ -166,8 +165,8 @@ func (a Asked) env() []string {
 	return nil
 }
 
-// userConfig returns the path of the user's configuration, or nothing for a user
-// who has no home.
+// userConfig returns the path of the user's configuration, or "" for a user without a home
+// directory.
 func (a Asked) userConfig() string {
 	dir := a.Getenv("XDG_CONFIG_HOME")
 	if !filepath.IsAbs(dir) { // the XDG specification ignores such values
@@ -179,9 +178,8 @@ func (a Asked) userConfig() string {
 	return filepath.Join(dir, "holdfast.conf")
 }
 
-// home returns the user's home directory, or nothing. Where the environment has
-// none it is the home of the user's account: a service without HOME must not use
-// another store than the same user's shell.
+// home returns the user's home directory, or "". Without HOME it is that of the user's account: a
+// service without HOME must not use another store than the same user's shell.
 func (a Asked) home() string {
 	if home := a.Getenv("HOME"); filepath.IsAbs(home) {
 		return home
@@ -192,24 +190,24 @@ func (a Asked) home() string {
 	return ""
 }
 
-// system returns the system store if there is one. A user that may not look there must not
-// use another store.
+// system returns the system store if it exists. A user without access to it must not use another
+// store.
 func (a Asked) system() (Choice, error) {
 	c := Choice{Source: "the system store", System: true}
 	switch _, err := os.Lstat(a.Root + systemStore); {
 	case isAbsent(err):
 		return Choice{}, nil
-	case err != nil && !errors.Is(err, fs.ErrPermission): // who may use it is said when it is opened
+	case err != nil && !errors.Is(err, fs.ErrPermission): // Open reports missing rights
 		return c, fmt.Errorf("%w: the system store: %w", driver.ErrInvalid, err)
 	}
 	c.URL = a.systemURL()
 	return c, nil
 }
 
-// systemURL names the system store.
+// systemURL returns the URL of the system store.
 func (a Asked) systemURL() string { return sqliteURL(a.Root + systemStore) }
 
-// own returns the user's own file.
+// own returns the store in the user's own file.
 func (a Asked) own() (Choice, error) {
 	c := Choice{Source: "your own file"}
 	dir, err := a.StateDir()
@@ -221,8 +219,7 @@ func (a Asked) own() (Choice, error) {
 	return c, nil
 }
 
-// StateDir returns the directory for what holdfast keeps for this user, which may not
-// be there.
+// StateDir returns the directory for holdfast's data of this user, which may not exist.
 func (a Asked) StateDir() (string, error) {
 	state := a.Getenv("XDG_STATE_HOME")
 	if !filepath.IsAbs(state) {

@@ -1,5 +1,5 @@
-// Package store finds out which store a command is to use, from flags, environment
-// and configuration files. Package stores opens what a URL names.
+// Package store determines which store a command uses, from flags, environment and configuration
+// files. Package stores opens the store of a URL.
 package store
 
 import (
@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/stores"
 )
 
-// Open opens the store, and makes the directory of the user's own. See stores.Open for
-// the errors.
+// Open opens the store, and makes the directory of the user's own store. See stores.Open for the
+// errors.
 func (c Choice) Open(ctx context.Context) (driver.Engine, error) {
 	if c.Dir != "" {
 		if err := os.MkdirAll(c.Dir, 0o700); err != nil {
@@ -31,13 +31,13 @@ func (c Choice) Open(ctx context.Context) (driver.Engine, error) {
 	return stores.Open(ctx, c.URL)
 }
 
-// IsNew reports whether an open store is a file that was not there before.
+// IsNew reports whether opening the store has created its file.
 func IsNew(engine driver.Engine) bool {
 	file, ok := engine.(*sqlitelock.Engine)
 	return ok && file.Created()
 }
 
-// Quorum returns the quorum that an open store is, if it is one.
+// Quorum returns the store as a quorum, if it is one.
 func Quorum(engine driver.Engine) (*quorumlock.Engine, bool) {
 	quorum, ok := engine.(*quorumlock.Engine)
 	return quorum, ok

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-locks/holdfast/sqlitelock"
 )
 
-// MakeSystem makes the system store for root and the members of a group, and returns
-// it. made is whether there was none before. It makes no group: accounts are the
+// MakeSystem makes the system store for root and the members of a group, and returns it. made is
+// false if it existed before. MakeSystem does not make the group: accounts are the
 // administrator's business.
 func (a Asked) MakeSystem(ctx context.Context, group string) (c Choice, made bool, err error) {
 	c = Choice{URL: a.systemURL(), Source: "the system store", System: true}

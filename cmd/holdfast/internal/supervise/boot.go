@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bootTime reads bootClock, as a number that means the same in every process.
+// bootTime returns the time of bootClock, which means the same in every process.
 func bootTime() time.Duration {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(bootClock, &ts); err != nil {

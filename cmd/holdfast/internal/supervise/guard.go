@@ -15,20 +15,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A guard is the warden's own side: the job that it has started.
+// A guard is the warden's side of the job that it has started.
 type guard struct {
 	orders  *bufio.Reader
 	reports *os.File
 	job     job
 	pgid    int
 	now     func() time.Duration // bootTime
-	limit   time.Duration        // by now; 0: none
+	limit   time.Duration        // when to kill the job, by now; 0: never
 	gone    chan struct{}
 }
 
-// beWarden runs a command for the process that has started this one, until it is
-// dismissed or the orders end. The arguments are the numbers of its pipes. It returns the
-// exit status of a warden that has nothing to guard.
+// beWarden runs a command for the process that has started this one, until that process dismisses
+// it or ends the orders. The arguments are the descriptors of its pipes. It returns the exit
+// status of a warden that has nothing to guard.
 func beWarden(ordersEnd, reportsEnd string) int {
 	orders, err1 := strconv.Atoi(ordersEnd)
 	reports, err2 := strconv.Atoi(reportsEnd)
@@ -44,11 +44,10 @@ func beWarden(ordersEnd, reportsEnd string) int {
 		gone:    make(chan struct{}),
 	}
 	signals := make(chan os.Signal, 16)
-	Catch(signals) // it must outlast whatever ends the others
-	// The kernel ties the command's parent-death signal to the thread that
-	// forks, not to the process. This thread therefore has to last. Locked any
-	// earlier, it could not start those that the signals need: it would have to
-	// start another one for that.
+	Catch(signals) // the warden must outlast the signals that end the others
+	// The kernel ties the command's parent-death signal to the thread that forks, not to the
+	// process. So this thread has to last. It is locked only now: once locked, it could not start
+	// the threads that package signal needs, but would need another thread to start them.
 	runtime.LockOSThread()
 	if err := g.start(); err != nil {
 		return 0
@@ -69,9 +68,8 @@ func (g *guard) start() error {
 	}
 	adoptOrphans()
 	sys := sysProcAttr()
-	// The command must be in the foreground from its first instant on. Were it
-	// put there a little later, its first use of the terminal might stop it, as
-	// if somebody had pressed Ctrl-Z.
+	// The command must be in the foreground from its start. If it were put there a little later,
+	// its first use of the terminal might stop it, as Ctrl-Z does.
 	sys.Foreground, sys.Ctty = foreground, unix.Stdin
 	g.pgid, err = syscall.ForkExec(c.Path, c.Args, &syscall.ProcAttr{
 		Env: c.Env, Files: []uintptr{0, 1, 2}, Sys: sys,
@@ -87,8 +85,8 @@ func (g *guard) start() error {
 	return nil
 }
 
-// letGo closes the command's standard files here: a reader at the other
-// end of a pipe waits for the command, and not for the warden.
+// letGo closes the command's standard files in the warden, so that a reader at the other end of a
+// pipe waits for the command only.
 func letGo() {
 	null, err := unix.Open(os.DevNull, unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -105,8 +103,8 @@ func (g *guard) report(what string, n int) {
 	_, _ = fmt.Fprintf(g.reports, "%s %d\n", what, n)
 }
 
-// reap waits for the command and all that this process adopts. On Linux the
-// kernel says exactly when nothing is left: there are no more children.
+// reap waits for the command and all processes that this one adopts. On Linux the kernel reports
+// exactly when none is left: this process has no more children.
 func (g *guard) reap() {
 	waitForAll(func(pid int, ws unix.WaitStatus) {
 		switch {
@@ -137,8 +135,8 @@ func waitForAll(tell func(pid int, ws unix.WaitStatus)) {
 	}
 }
 
-// lookEvery is how often the warden compares the clocks: its timer follows one
-// that stops while the machine is suspended.
+// lookEvery is how often the warden checks the time: its timer follows a clock that stops while
+// the machine is suspended.
 const lookEvery = time.Second
 
 // serve carries out the orders. It does not return.
@@ -163,14 +161,14 @@ func (g *guard) serve(signals <-chan os.Signal) {
 			}
 			_, _ = fmt.Sscanf(line, "until %d", &g.limit)
 		case <-timer.C:
-		case s := <-signals: // to the command's parent, for which it takes this process
+		case s := <-signals: // meant for the command's parent, which is this process
 			g.report(reportSignal, int(s.(syscall.Signal)))
 		}
 		timer.Reset(g.look())
 	}
 }
 
-// look kills the job if its time has passed, and returns when to look again.
+// look kills the job if its time has passed, and returns how long to wait before the next look.
 func (g *guard) look() time.Duration {
 	if g.limit == 0 {
 		return time.Hour
@@ -184,8 +182,8 @@ func (g *guard) look() time.Duration {
 	return time.Hour
 }
 
-// kill kills the job, again and again until nothing is left but processes that
-// this one may not kill.
+// kill kills the job again and again, until only processes are left that this one may not kill,
+// or none.
 func (g *guard) kill() {
 	for pause, hopeless := killPause, 0; hopeless < 2; pause = min(2*pause, maxKillPause) {
 		found, refused := g.job.kill()

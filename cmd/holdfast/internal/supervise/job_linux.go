@@ -11,13 +11,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A job is what descends from the command of a warden.
+// A job is the command of a warden and all its descendants.
 type job struct {
 	warden  Process
 	pgid    int
 	earlier map[identity]bool // children of this process that are not of the job
 	mark    string
-	fallen  *atomic.Bool // the warden is dead: its job was given to this process
+	fallen  *atomic.Bool // the warden is dead, and this process has adopted its job
 }
 
 func newJob(warden, pgid int, earlier []Process, mark string) job {
@@ -29,8 +29,8 @@ func newJob(warden, pgid int, earlier []Process, mark string) job {
 	return j
 }
 
-// children returns the children of this process, those that it had before it
-// became this program.
+// children returns the children of this process, including those from before it became this
+// program.
 func children() (found []Process) {
 	for _, pid := range lister()(os.Getpid()) {
 		if p, ok := look(pid); ok {
@@ -40,15 +40,15 @@ func children() (found []Process) {
 	return found
 }
 
-// isChildless reports whether this process has no children, and so nothing below
-// it that could become one. Process 1 adopts other orphans as well. Their list
-// takes a hundred times as long.
+// isChildless reports whether this process has no children, and so no descendants that could
+// become its children. It is false for process 1, which adopts other orphans as well. A list of
+// the children takes a hundred times as long.
 func isChildless() bool {
 	err := unix.Waitid(unix.P_ALL, 0, nil, unix.WEXITED|unix.WALL|unix.WNOHANG|unix.WNOWAIT, nil)
 	return errors.Is(err, unix.ECHILD) && os.Getpid() != 1
 }
 
-// walk calls visit for each process of the job that lives, parents first.
+// walk calls visit for each living process of the job, parents first.
 func (j *job) walk(visit func(Process)) {
 	living := func(p Process) {
 		if !p.dead {
@@ -62,9 +62,9 @@ func (j *job) walk(visit func(Process)) {
 	}
 }
 
-// walkOrphans visits what descends from this process, except from the children
-// that it had before the job began. If it had any, their orphans come here as
-// well, and only the mark tells whose a process is.
+// walkOrphans visits the descendants of this process, except the children that it had before the
+// job began, and theirs. If it had any, it adopts their orphans as well, and only the mark tells
+// which job a process belongs to.
 func (j *job) walkOrphans(visit func(Process)) {
 	for _, child := range children() {
 		if j.earlier[child.identity()] || child.PID == j.warden.PID || len(j.earlier) > 0 && !child.isMarked(j.mark) {
@@ -75,12 +75,11 @@ func (j *job) walkOrphans(visit func(Process)) {
 	}
 }
 
-// tell sends sig once to all processes that are there. Walks are repeated until
-// two in a row find no new process that was there when the first began: one that
-// is given to another parent during a walk is found by the next.
-// Only then is the signal sent, so that what a process starts when it hears of
-// it, to clean up, is left in peace. The jobs within the job are left to their
-// own supervisors, except for what stops and continues everything.
+// tell sends sig once to each process that the job has now. It repeats walks until two in a row
+// find no new process from before the first walk: a process that gets another parent during one
+// walk is found by the next. Only then does it send the signal, so that processes which others
+// start in response, to clean up, do not get it. Jobs within the job are left to their own
+// supervisors, except for STOP and CONT.
 func (j *job) tell(sig unix.Signal) error {
 	var there []Process
 	seen, began := map[identity]bool{}, uint64(bootTime()/tick)
@@ -109,15 +108,15 @@ func (j *job) tell(sig unix.Signal) error {
 	return errors.Join(errs...)
 }
 
-// tick is the unit in which the kernel tells when a process began.
+// tick is the unit in which the kernel reports when a process began.
 const tick = 10 * time.Millisecond
 
-// maxRounds bounds the walks for a job that never stops forking. KILL gets it.
+// maxRounds bounds the walks through a job that never stops forking. KILL still ends such a job.
 const maxRounds = 16
 
-// audience returns the processes that are to get sig.
+// audience returns the processes that get sig.
 func (j *job) audience(sig unix.Signal) []Process {
-	nested := map[int]bool{} // wardens and, below them, those that are not to get it
+	nested := map[int]bool{} // wardens, and the processes below them that do not get sig
 	var to []Process
 	j.walk(func(p Process) { // parents first
 		switch {
@@ -133,8 +132,8 @@ func (j *job) audience(sig unix.Signal) []Process {
 	return to
 }
 
-// kill sends KILL to all processes that are there, to each as soon as it is found:
-// one that has got it starts no others.
+// kill sends KILL to each process of the job as soon as it is found: a killed process starts no
+// others.
 func (j *job) kill() (found int, refused []Process) {
 	j.walk(func(p Process) {
 		found++
@@ -145,8 +144,7 @@ func (j *job) kill() (found int, refused []Process) {
 	return found, refused
 }
 
-// left returns the processes that are there, except the wardens of jobs within the
-// job.
+// left returns the living processes of the job, except the wardens of jobs within it.
 func (j *job) left() (left []Process) {
 	j.walk(func(p Process) {
 		if !p.isWarden() && p.lives() {
@@ -156,11 +154,11 @@ func (j *job) left() (left []Process) {
 	return left
 }
 
-// outliveWarden is called when the warden is dying, and returns when nothing of
-// the job is left: when this process has no more children or, if it had some
-// before the job began, when two walks in a row have found none of the job's.
+// outliveWarden is called when the warden is dying. It returns when nothing of the job is left:
+// this process has no more children or, if it had some before the job began, two walks in a row
+// have found no process of the job.
 func (j *job) outliveWarden(r reaped) {
-	<-r.wardenDead // until then it may have children, although its files are closed
+	<-r.wardenDead // until then the warden may have children, although its files are closed
 	j.fallen.Store(true)
 	for quiet := 0; quiet < 2; {
 		select {
@@ -177,21 +175,20 @@ func (j *job) outliveWarden(r reaped) {
 // fallenPause is the time between two walks through a job without a warden.
 const fallenPause = 5 * time.Millisecond
 
-// awaitGroup has nothing to wait for: a process that has left the group is below
-// the warden all the same.
+// awaitGroup does nothing: a process that has left the group is still below the warden.
 func awaitGroup(int) {}
 
 // bootClock goes on while the machine is suspended.
 const bootClock = unix.CLOCK_BOOTTIME
 
-// sysProcAttr asks for a group of its own, and for death with its parent; the
-// syscall package covers the case that the parent died before that was set.
+// sysProcAttr asks for a process group of its own, and for death with the parent. Package syscall
+// covers the case that the parent dies before that is set.
 func sysProcAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// adoptOrphans makes descendants whose parent ends children of this process.
-// Without it they would be children of process 1, and their job would be unknown.
+// adoptOrphans makes this process the parent of its orphaned descendants. Without it they would
+// be children of process 1, and their job would be unknown.
 func adoptOrphans() {
 	unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 }

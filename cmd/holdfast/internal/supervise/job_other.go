@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Process is what is left of a job: its group, because this system does not
-// say who descends from whom once a parent has ended.
+// A Process is what is left of a job: its process group. On this system the descendants of a
+// process are unknown once their parent has ended.
 type Process struct{ PID int }
 
 // String returns p as messages show it.
@@ -23,7 +23,7 @@ type job struct{ pgid int }
 
 func newJob(_, pgid int, _ []Process, _ string) job { return job{pgid} }
 
-// children returns nothing: they are of no use here.
+// children returns nothing: children are not needed here.
 func children() []Process { return nil }
 
 // isChildless returns true: children are not needed here.
@@ -49,7 +49,7 @@ func (j *job) kill() (found int, refused []Process) {
 	return 1, nil
 }
 
-// left returns the group, if it is there.
+// left returns the group, if it still exists.
 func (j *job) left() []Process {
 	if noSuchGroup(unix.Kill(-j.pgid, 0)) {
 		return nil
@@ -60,31 +60,30 @@ func (j *job) left() []Process {
 // outliveWarden returns when the group is empty.
 func (j *job) outliveWarden(reaped) { awaitGroup(j.pgid) }
 
-// awaitGroup returns when the group is empty. Its number is free for reuse then,
-// so that must be noticed soon: it ends all signalling.
+// awaitGroup returns when the group is empty. Its number can be reused then, so it returns soon:
+// no signal may be sent to the group afterwards.
 func awaitGroup(pgid int) {
 	for wait := time.Millisecond; !noSuchGroup(unix.Kill(-pgid, 0)); wait = min(2*wait, 10*time.Millisecond) {
 		time.Sleep(wait)
 	}
 }
 
-// noSuchGroup reports whether err, from kill, says that the group is empty.
-// A group of nothing but zombies is EPERM on BSD systems.
+// noSuchGroup reports whether err, from kill, says that the group is empty. On BSD systems a
+// group of zombies only is EPERM.
 func noSuchGroup(err error) bool {
 	return errors.Is(err, unix.ESRCH) || errors.Is(err, unix.EPERM)
 }
 
-// bootClock is the monotonic clock: whether it stops while the machine is
-// suspended differs from system to system.
+// bootClock is the monotonic clock. Systems differ in whether it stops while the machine is
+// suspended.
 const bootClock = unix.CLOCK_MONOTONIC
 
-// sysProcAttr asks for a group of its own. There is no parent-death signal
-// outside Linux.
+// sysProcAttr asks for a process group of its own. There is no parent-death signal outside Linux.
 func sysProcAttr() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true}
 }
 
-// adoptOrphans does nothing: orphans are process 1's, which reaps them.
+// adoptOrphans does nothing: process 1 adopts and reaps orphans.
 func adoptOrphans() {}
 
 // ProgramOf returns nothing: there is no common way to ask.

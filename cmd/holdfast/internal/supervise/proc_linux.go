@@ -16,9 +16,9 @@ import (
 // A Process is one process of a job.
 type Process struct {
 	PID  int
-	Name string // what the kernel calls its program; "" if it does not tell
+	Name string // the kernel's name of its program; "" if unknown
 
-	start  uint64 // when it began, in the kernel's ticks: with PID, who it is
+	start  uint64 // when it began, in the kernel's ticks; with PID it identifies the process
 	parent int
 	group  int
 	dead   bool // it has ended, and is waiting to be reaped
@@ -32,7 +32,7 @@ func (p Process) String() string {
 	return fmt.Sprintf("%s (pid %d)", p.Name, p.PID)
 }
 
-// An identity tells a process from a later one with its number.
+// An identity distinguishes a process from a later one with the same PID.
 type identity struct {
 	pid   int
 	start uint64
@@ -40,8 +40,8 @@ type identity struct {
 
 func (p Process) identity() identity { return identity{p.PID, p.start} }
 
-// look returns the process that has the number now. One that the kernel hides
-// from this process has neither a name nor a beginning.
+// look returns the process that has the PID now. A process that the kernel hides from this one
+// has neither a name nor a start time.
 func look(pid int) (p Process, ok bool) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -76,16 +76,16 @@ func parseStat(data []byte) (p Process, ok bool) {
 	return p, errors.Join(errs[:]...) == nil
 }
 
-// below calls visit for what descends from root, parents before their children,
-// each as soon as it is found. A process whose parent ends meanwhile may be
-// missing: next time it is below its new parent.
+// below calls visit for the descendants of root, parents before their children, each as soon as
+// it is found. It may miss a process whose parent ends meanwhile; the next walk finds that
+// process below its new parent.
 func below(root Process, childrenOf func(parent int) []int, visit func(Process)) {
 	seen := map[int]bool{root.PID: true}
 	for queue := []Process{root}; len(queue) > 0; queue = queue[1:] {
 		parent := queue[0]
 		pids := childrenOf(parent.PID)
 		if now, ok := look(parent.PID); !ok || now.start != parent.start {
-			continue // another process has its number
+			continue // another process has its PID
 		}
 		for _, pid := range pids {
 			p, ok := look(pid)
@@ -99,9 +99,8 @@ func below(root Process, childrenOf func(parent int) []int, visit func(Process))
 	}
 }
 
-// lister returns a function that returns the children of a process. The kernel
-// lists them if it was built to; otherwise all processes of the machine have to be
-// read, once for all calls.
+// lister returns a function that returns the children of a process. If the kernel does not list
+// them, the function reads all processes of the machine once, for all its calls.
 func lister() func(parent int) []int {
 	if _, err := os.Stat("/proc/thread-self/children"); err == nil {
 		return listedChildren
@@ -140,8 +139,8 @@ func listedChildren(parent int) (pids []int) {
 	return pids
 }
 
-// isWarden reports whether p is the warden of a job within the job. While a process starts a
-// program, or ends, it has no arguments for a moment.
+// isWarden reports whether p is the warden of a job within the job. A process has no arguments
+// for a moment while it starts a program, or ends.
 func (p Process) isWarden() bool {
 	for range 20 {
 		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.PID))
@@ -165,9 +164,8 @@ func (p Process) isMarked(mark string) bool {
 	return err == nil && slices.Contains(strings.Split(string(data), "\x00"), mark)
 }
 
-// send sends sig to p, and to nothing if p has ended: a descriptor of the
-// process is taken first, and its identity checked then, so that its number
-// cannot have become another's in between.
+// send sends sig to p, or nothing if p has ended. It opens a pidfd before it checks the identity
+// of p, so that the PID cannot be reused in between.
 func (p Process) send(sig unix.Signal) error {
 	fd, err := unix.PidfdOpen(p.PID, 0)
 	if errors.Is(err, unix.ESRCH) {
@@ -192,14 +190,14 @@ func (p Process) send(sig unix.Signal) error {
 	return err
 }
 
-// Beginning returns when a process began, in a unit of the kernel's: together with
-// its number that says which process it is. It reports false for one that has ended.
+// Beginning returns when a process began, in a unit of the kernel. Together with the PID, it
+// identifies the process. lives is false for a process that has ended.
 func Beginning(pid int) (began uint64, lives bool) {
 	p, ok := look(pid)
 	return p.start, ok && !p.dead
 }
 
-// ProgramOf returns what the kernel calls the program of a process, or nothing.
+// ProgramOf returns the kernel's name of the program of a process, or "".
 func ProgramOf(pid int) string {
 	p, _ := look(pid)
 	return p.Name

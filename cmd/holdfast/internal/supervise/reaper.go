@@ -8,24 +8,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A reaper waits for all children of this process: its wardens, of which there is one
-// at a time, those that it had before it became this program, and orphans that it has
-// adopted.
+// A reaper waits for all children of this process: its wardens, one at a time, the children that
+// it had before it became this program, and adopted orphans.
 type reaper struct {
 	mu      sync.Mutex // guards the rest
-	running bool       // somebody waits; otherwise there are no children
+	running bool       // reap runs; otherwise there are no children
 	warden  int        // 0 if it is dead
 	reaped
 }
 
-// reaped tells what one job has to know of the children.
+// A reaped tells one job what it has to know of the children.
 type reaped struct {
 	wardenDead chan struct{} // closed when all that was below the warden is below this process
-	childless  chan struct{} // closed when there are no children any more
+	childless  chan struct{} // closed when there are no more children
 }
 
-// watch reaps until there are no children any more, and tells of a warden that this
-// process has started.
+// watch reaps until there are no more children. The result is for a job whose warden this process
+// has started.
 func (r *reaper) watch(warden int) reaped {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -37,15 +36,14 @@ func (r *reaper) watch(warden int) reaped {
 	return r.reaped
 }
 
-// forget is for a warden that was reaped by somebody else.
+// forget is for a warden that was reaped elsewhere.
 func (r *reaper) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.warden = 0
 }
 
-// reap returns when there are no children any more, and none was started since that was
-// seen.
+// reap returns when there are no more children and no warden was started meanwhile.
 func (r *reaper) reap() {
 	for {
 		waitForAll(r.note)
@@ -60,14 +58,15 @@ func (r *reaper) reap() {
 	}
 }
 
-// note handles a child that has stopped or ended. A stopped warden is continued: it has to reap the job, and to see its end.
+// note handles a child that has stopped or ended. It continues a stopped warden, which has to
+// reap the job and to see its end.
 func (r *reaper) note(pid int, ws unix.WaitStatus) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
 	case pid != r.warden:
 	case ws.Stopped():
-		_ = unix.Kill(pid, unix.SIGCONT) // it is this process's, and not reaped
+		_ = unix.Kill(pid, unix.SIGCONT) // an unreaped child still has its PID
 	default:
 		r.warden = 0
 		close(r.wardenDead)

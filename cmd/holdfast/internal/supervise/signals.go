@@ -14,9 +14,8 @@ var forwarded = [...]syscall.Signal{
 	syscall.SIGUSR1, syscall.SIGUSR2,
 }
 
-// Catch delivers to the channel the signals that are to be forwarded, except
-// those that this process ignores from the start (nohup, a job in the background
-// of a script): the command inherits that.
+// Catch delivers the signals to forward to the channel, except those that this process has
+// ignored from the start (nohup, a background job of a script): the command inherits that.
 func Catch(signals chan<- os.Signal) {
 	for _, sig := range forwarded {
 		if !signal.Ignored(sig) {

@@ -22,6 +22,6 @@ func stopSelf() {
 	}
 }
 
-// DefaultStop comes as near to the default action of SIGTSTP as this system lets
-// it: the signal is not ignored by what this process starts.
+// DefaultStop restores the default action of SIGTSTP as far as this system allows: processes that
+// this one starts do not ignore it.
 func DefaultStop() { signal.Reset(unix.SIGTSTP) }

@@ -8,14 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Suspend stops the job and this process, as Ctrl-Z is to stop a job, and
-// returns when this process is continued. The job is still stopped then: the
-// caller decides whether it may go on, and calls Resume, or ends it.
+// Suspend stops the job and this process, as Ctrl-Z does, and returns when this process is
+// continued. The job is still stopped then: the caller calls Resume, or ends it.
 //
-// Without a shell that could continue it, this process is not stopped, and
-// Suspend returns at once.
+// Without a shell that could continue this process, it is not stopped, and Suspend returns at
+// once.
 func (t *Tree) Suspend() {
-	_ = t.Signal(unix.SIGSTOP) // for those that caught or ignored SIGTSTP
+	_ = t.Signal(unix.SIGSTOP) // for processes that catch or ignore SIGTSTP
 	takeBackTerminal(t.pgid)
 	// The rest of our own group first: to a shell it is one job with us.
 	signal.Ignore(unix.SIGTSTP)
@@ -24,12 +23,11 @@ func (t *Tree) Suspend() {
 	t.catchStop()
 }
 
-// catchStop has Ctrl-Z delivered to the caller when it reaches this process
-// and not the job: stopped alone, this process could not keep the job's
-// promises.
+// catchStop has Ctrl-Z delivered to the caller when it reaches this process and not the job. If
+// this process alone were stopped, it could not supervise the job.
 func (t *Tree) catchStop() { signal.Notify(t.signals, unix.SIGTSTP) }
 
-// Resume continues the job, in the foreground if this process is there.
+// Resume continues the job, in the foreground if this process is in the foreground.
 func (t *Tree) Resume() {
 	giveTerminal(t.pgid)
 	_ = t.Signal(unix.SIGCONT)

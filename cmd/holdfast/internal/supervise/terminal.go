@@ -8,21 +8,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// inForeground reports whether pgid is the foreground group of the controlling terminal
-// on standard input, if that is one.
+// inForeground reports whether standard input is the controlling terminal, with pgid as its
+// foreground group.
 func inForeground(pgid int) bool {
 	fg, err := unix.IoctlGetInt(unix.Stdin, unix.TIOCGPGRP)
 	return err == nil && fg == pgid
 }
 
-// mayGiveTerminal reports whether this process is in the foreground, and so may give
-// that to the command: one that runs in the background takes the terminal from
-// nobody.
+// mayGiveTerminal reports whether this process is in the foreground, and so may put the command
+// there. A process in the background takes the terminal from no other.
 //
-// From then on this process is in the background. It must be able to write
-// messages and to take the terminal back without being stopped for it; a
-// supervisor that is stopped supervises nothing. The command is the warden's
-// child and does not inherit this.
+// From then on this process is in the background. It must be able to write messages and to take
+// the terminal back without being stopped: a stopped supervisor supervises nothing. The command
+// is the warden's child and does not inherit this.
 func mayGiveTerminal() bool {
 	if !inForeground(unix.Getpgrp()) {
 		return false
@@ -31,14 +29,14 @@ func mayGiveTerminal() bool {
 	return true
 }
 
-// giveTerminal puts pgid into the foreground if this process is there.
+// giveTerminal puts pgid into the foreground if this process is in the foreground.
 func giveTerminal(pgid int) {
 	if mayGiveTerminal() {
 		unix.IoctlSetPointerInt(unix.Stdin, unix.TIOCSPGRP, pgid)
 	}
 }
 
-// takeBackTerminal returns the foreground from pgid to this process's group.
+// takeBackTerminal puts this process's group into the foreground if pgid is there.
 func takeBackTerminal(pgid int) {
 	if inForeground(pgid) {
 		takeTerminal()

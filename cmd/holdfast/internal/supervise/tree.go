@@ -1,16 +1,15 @@
 //go:build unix
 
-// Package supervise runs one command so that whatever the command starts can be
-// signalled, waited for and ended together with it. It knows nothing of locks.
+// Package supervise runs one command, so that the caller can signal, await and end it together
+// with all processes that it starts. It knows nothing of locks.
 //
-// On Linux the job is the command and all that descends from it, whatever
-// group, session or parent a process has given itself: the command's parent is
-// a warden, a second process of this program, which the kernel makes the parent
-// of every orphan below it. So the job is what is below the warden, and nothing
-// else. On other systems the job is the command's process group.
+// On Linux the job is the command and all its descendants, whatever group, session or parent a
+// process has given itself. The command's parent is a warden, a second process of this program.
+// The kernel makes the warden the parent of every orphan below it, so the job is exactly the
+// processes below the warden. On other systems the job is the command's process group.
 //
-// A process can supervise one job at a time, one after the other, and must not start
-// other children: Run makes it the reaper of all its children.
+// A process can supervise several jobs, one after the other, and must not start other children:
+// Run makes it the reaper of all its children.
 package supervise
 
 import (
@@ -24,32 +23,32 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Command is what to run. Path is the file, Args begins with the name of
-// the command, Env is the whole environment. The command gets this process's
-// standard input, error and, unless Stdout is another file, output, and what
-// other descriptors this process has inherited.
+// A Command is what to run. Path is the file, Args begins with the name of the command, Env is
+// the whole environment. The command gets this process's standard input and error, its standard
+// output unless Stdout is another file, and the other descriptors that this process has
+// inherited.
 type Command struct {
 	Path string
 	Args []string
 	Env  []string
 
-	// Mark is an entry of Env that no other job has. It is only used where
-	// descent alone no longer tells whose a process is.
+	// Mark is an entry of Env that no other job has. It is used only where descent no longer
+	// tells which job a process belongs to.
 	Mark string
 
 	Stdout *os.File // nil: this process's
 
-	// KillAt is the first argument of Tree.Until, for a process that is stopped in
-	// the instant in which the command starts; zero: no end.
+	// KillAt acts as a first call of Tree.Until, in case this process is stopped just when the
+	// command starts; zero: no limit.
 	KillAt time.Time
 
-	// Signals gets SIGTSTP, from when the command is started, and what the
-	// command sends to its parent; see Tree.Suspend.
+	// Signals gets SIGTSTP, from the start of the command on, and the signals that the command
+	// sends to its parent; see Tree.Suspend.
 	Signals chan<- os.Signal
 }
 
-// A Tree is a command that was started, and all that descends from it. Its
-// methods are for one goroutine.
+// A Tree is a command that was started, and all its descendants. Its methods are for one
+// goroutine.
 type Tree struct {
 	pgid    int
 	warden  *warden
@@ -65,28 +64,28 @@ type Tree struct {
 
 // An ending is how the command has ended.
 type ending struct {
-	status    int  // or 128 + n
+	status    int  // or 128 + n for signal n
 	signalled bool // a signal has ended it
 	cut       bool // the warden had begun to kill the job
 }
 
-// A Start is a warden that waits for its command. It takes some milliseconds to
-// be there, in which the caller can do other things. It must be run or closed.
+// A Start is a warden that waits for its command. The warden takes some milliseconds to start;
+// the caller can do other things meanwhile. The caller must call Run or Close.
 type Start struct {
 	reaper *reaper
-	begun  chan struct{} // closed when what follows is known
+	begun  chan struct{} // closed when the fields below are set
 	warden *warden
-	err    error // there is no warden
+	err    error // why there is no warden
 	alone  bool  // this process had no children before
 }
 
-// Prepare starts a warden for a command with standard output stdout; nil: this
-// process's. It does not wait for that: fork and exec of a program of this size
-// take as long as opening a store.
+// Prepare starts a warden for a command whose standard output is stdout; nil: this process's. It
+// does not wait for the warden: fork and exec of a program of this size take as long as opening a
+// store.
 func Prepare(stdout *os.File) *Start { return prepare(stdout, &reaper{}) }
 
-// Next prepares another command of this process, with this process's standard output, when what
-// s has run is gone and its Tree is closed.
+// Next prepares another command, with this process's standard output. The job of s must be gone,
+// and its Tree closed.
 func (s *Start) Next() *Start { return prepare(nil, s.reaper) }
 
 func prepare(stdout *os.File, r *reaper) *Start {
@@ -103,7 +102,7 @@ func (s *Start) begin(stdout *os.File) {
 	s.warden, s.err = startWarden(stdout)
 }
 
-// Close ends a warden that has run nothing. It does nothing otherwise.
+// Close ends a warden that has run nothing. Otherwise it does nothing.
 func (s *Start) Close() {
 	<-s.begun
 	if s.err == nil {
@@ -111,20 +110,19 @@ func (s *Start) Close() {
 	}
 }
 
-// Run runs the command. The whole job is killed when this process ends before
-// Tree.Close, however that comes about. If this process is in the foreground of
-// the terminal on its standard input, the command's group takes over the
-// foreground.
+// Run runs the command. The whole job is killed if this process ends before Tree.Close, for
+// whatever reason. If this process is in the foreground of the terminal on its standard input,
+// the command's group takes over the foreground.
 //
-// The error is the one of fork or exec; nothing runs then.
+// The error is that of fork or exec; nothing runs then.
 func (s *Start) Run(c Command) (*Tree, error) {
 	<-s.begun
 	if s.err != nil {
 		return nil, s.err
 	}
-	adoptOrphans() // should the warden die, they come to this process
+	adoptOrphans() // if the warden dies, this process adopts them
 	r := s.reaper.watch(s.warden.pid)
-	if s.warden.hasEnded() { // somebody has killed it meanwhile
+	if s.warden.hasEnded() { // it was killed meanwhile
 		s.reaper.forget()
 		s.Close()
 		if s.begin(c.Stdout); s.err != nil {
@@ -147,7 +145,7 @@ func (s *Start) Run(c Command) (*Tree, error) {
 	var err error
 	foreground := mayGiveTerminal()
 	if t.pgid, err = t.warden.run(c, foreground); err != nil {
-		if foreground { // the group that was to be there may have been given it
+		if foreground { // the command's group may have got it
 			takeTerminal()
 		}
 		t.warden.dismiss()
@@ -197,8 +195,8 @@ func (t *Tree) follow(r reaped) {
 	}
 }
 
-// noteStop reports a stop that is meant for the whole job. SIGSTOP is not: it
-// is sent to one process, by somebody who will continue it.
+// noteStop reports a stop that is meant for the whole job. SIGSTOP is not: its sender stops one
+// process, and will continue it.
 func (t *Tree) noteStop(sig syscall.Signal) {
 	switch sig {
 	case unix.SIGTSTP, unix.SIGTTIN, unix.SIGTTOU:
@@ -223,8 +221,8 @@ func (t *Tree) Stopped() <-chan struct{} { return t.stopped }
 // It is valid once Exited is closed.
 func (t *Tree) Status() int { return t.status }
 
-// Signalled reports whether a signal has ended the command, whatever it was
-// that sent it. It is valid once Exited is closed.
+// Signalled reports whether a signal has ended the command, whoever sent it. It is valid once
+// Exited is closed.
 func (t *Tree) Signalled() bool { return t.signalled }
 
 // Cut reports whether the warden had begun to kill the job, because its time
@@ -232,15 +230,14 @@ func (t *Tree) Signalled() bool { return t.signalled }
 // closed.
 func (t *Tree) Cut() bool { return t.cut }
 
-// Fallen reports whether the warden has ended before the job. No process would end
-// the job then if this process died, so it must be ended now.
+// Fallen reports whether the warden has ended before the job. Then nothing would end the job if
+// this process died, so the caller must end it now.
 func (t *Tree) Fallen() bool { return t.fallen.Load() }
 
-// Signal sends sig once to every process of the job, parents first; what a
-// process starts when it hears of it is not told. USR1 and USR2, which mean
-// nothing to most programs, are for the command's own group only. Those that
-// this process may not signal are named by the error. A process that is stopped
-// is continued when it is asked to end, since it could not obey otherwise.
+// Signal sends sig once to every process of the job, parents first. Processes that are started in
+// response do not get it. USR1 and USR2, which mean nothing to most programs, go to the command's
+// own group only. The error names the processes that this one may not signal. A stopped process
+// that is asked to end is continued, since it could not obey otherwise.
 func (t *Tree) Signal(sig syscall.Signal) error {
 	if t.isGone() {
 		return nil
@@ -248,10 +245,9 @@ func (t *Tree) Signal(sig syscall.Signal) error {
 	return t.job.tell(sig)
 }
 
-// Kill sends KILL to every process of the job and of jobs within it.
-// The job is gone when Gone says so; until then the caller has to repeat it,
-// because there may be new processes. It returns how many were there, and those
-// that this process may not kill.
+// Kill sends KILL to every process of the job and of jobs within it. The caller must repeat it
+// until Gone is closed, because there may be new processes. It returns the number of processes
+// that it found, and those that this process may not kill.
 func (t *Tree) Kill() (found int, refused []Process) {
 	if t.isGone() {
 		return 0, nil
@@ -276,12 +272,11 @@ func (t *Tree) isGone() bool {
 	}
 }
 
-// Until has the job killed at the instant at even if this process is stopped
-// then. A later call replaces it.
+// Until has the job killed at the given time, even if this process is stopped then. A later call
+// replaces the time.
 func (t *Tree) Until(at time.Time) { t.warden.until(at) }
 
-// Close takes the terminal back. The command must have ended; its background processes live
-// on.
+// Close takes the terminal back. The command must have ended; its background processes go on.
 func (t *Tree) Close() {
 	t.warden.dismiss()
 	signal.Reset(unix.SIGTSTP)

@@ -17,13 +17,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wardenCommand is the argument with which this program starts itself as a
-// warden. The two that follow are the numbers of its pipes.
+// wardenCommand is the argument with which this program starts itself as a warden. Two more
+// follow: the descriptors of its pipes.
 const wardenCommand = "__warden"
 
-// init runs a warden, in every program that can start one. The packages that a warden does
-// not need are not initialised then: most sort behind this one, or need one that does. So
-// this package imports none of them, net included.
+// init runs a warden, in every program that can start one. It runs before the packages that a
+// warden does not need are initialised, because most of them sort after this one or import one
+// that does. So this package must import none of them, such as net.
 func init() {
 	if isWarden() {
 		os.Exit(beWarden(os.Args[2], os.Args[3]))
@@ -33,30 +33,29 @@ func init() {
 // isWarden reports whether this process was started as a warden.
 func isWarden() bool { return len(os.Args) == 4 && os.Args[1] == wardenCommand }
 
-// A warden is a second process of this program, and the parent of the command:
-// it adopts and reaps the job, and kills it when this process cannot, because
-// it was killed itself, or because it is stopped beyond the job's time. It takes
-// its orders, a line each, from a pipe whose end tells it of our death, and
-// reports through another.
+// A warden is a second process of this program, and the parent of the command. It adopts and
+// reaps the job, and kills it when this process cannot, because this process was killed or is
+// stopped beyond the job's time. It reads its orders, one a line, from a pipe that ends when this
+// process dies, and reports through another.
 type warden struct {
 	pid     int
 	orders  *os.File
 	reports *bufio.Reader
 }
 
-// orderTimeout bounds how long an order may wait for a warden that does not
-// read: it must never hold up the supervisor.
+// orderTimeout bounds how long an order may wait for a warden that does not read: the warden must
+// never hold up its supervisor.
 const orderTimeout = 100 * time.Millisecond
 
-// What a warden reports, each with a number.
+// The reports of a warden. Each comes with a number.
 const (
-	reportStarted   = "started"   // the command, with its process ID
-	reportFailed    = "failed"    // to start it, with the error number
-	reportStopped   = "stopped"   // the command was, by a signal
-	reportSignal    = "signal"    // somebody has sent the warden one
+	reportStarted   = "started"   // the command runs, with this process ID
+	reportFailed    = "failed"    // the command did not start, with this error number
+	reportStopped   = "stopped"   // this signal has stopped the command
+	reportSignal    = "signal"    // the warden has got this signal
 	reportCut       = "cut"       // the job has exceeded its time, and is being killed
-	reportExited    = "exited"    // the command has ended, with a status
-	reportSignalled = "signalled" // the command was ended by a signal
+	reportExited    = "exited"    // the command has ended with this status
+	reportSignalled = "signalled" // this signal has ended the command
 	reportGone      = "gone"      // nothing of the job is left
 )
 
@@ -65,10 +64,10 @@ type report struct {
 	n    int
 }
 
-// startWarden starts a warden for a command with standard output stdout. It
-// leads a group of its own, so that what is meant for our group or for the command's
-// does not reach it, but stays in our session: were it elsewhere, the command's
-// group would be an orphaned one, which cannot be stopped from the keyboard.
+// startWarden starts a warden for a command whose standard output is stdout. The warden leads a
+// group of its own, so that signals to our group or to the command's do not reach it. It stays in
+// our session: otherwise the command's group would be an orphaned one, which cannot be stopped
+// from the keyboard.
 func startWarden(stdout *os.File) (*warden, error) {
 	ordersEnd, orders, err := os.Pipe()
 	if err != nil {
@@ -87,8 +86,8 @@ func startWarden(stdout *os.File) (*warden, error) {
 	return w, nil
 }
 
-// fork starts the process. Its ends of the pipes keep their numbers, which
-// nothing that this process has inherited for the command can have.
+// fork starts the process. The ends of its pipes keep their numbers: no descriptor that this
+// process has inherited for the command can have the same.
 func (w *warden) fork(stdout *os.File, orders, reports int) error {
 	if isWarden() { // each would start another, without end
 		return errors.New("this process was started as a warden")
@@ -123,9 +122,8 @@ func Executable() (string, error) {
 	return os.Executable()
 }
 
-// encode returns c as the warden reads it: its length, the number of its
-// arguments and whether it goes to the foreground on a line, then its strings,
-// each followed by a zero byte.
+// encode returns c as the warden reads it: a line with its length, the number of its arguments
+// and whether it goes to the foreground, then its strings, each followed by a zero byte.
 func (c Command) encode(foreground bool) string {
 	var b strings.Builder
 	for _, s := range append(append([]string{c.Path}, c.Args...), c.Env...) {
@@ -135,7 +133,7 @@ func (c Command) encode(foreground bool) string {
 	return fmt.Sprintf("%d %d %t\n%s", b.Len(), len(c.Args), foreground, b.String())
 }
 
-// decodeCommand reads what encode has written.
+// decodeCommand reads the result of encode.
 func decodeCommand(r *bufio.Reader) (c Command, foreground bool, err error) {
 	line, err := r.ReadString('\n')
 	if err != nil {
@@ -165,14 +163,14 @@ func (w *warden) report() (r report, err error) {
 	return r, err
 }
 
-// hasEnded reports whether the warden has ended, before anybody reaps it.
+// hasEnded reports whether the warden has ended. It reaps the warden if it has.
 func (w *warden) hasEnded() bool {
 	pid, err := unix.Wait4(w.pid, nil, unix.WNOHANG, nil)
 	return pid != 0 || err != nil
 }
 
-// run has the command started, in the foreground if that is said, and returns
-// its process ID, or why it did not start.
+// run has the warden start the command, in the foreground if the caller says so. It returns the
+// command's process ID, or why it did not start.
 func (w *warden) run(c Command, foreground bool) (pgid int, err error) {
 	text := c.encode(foreground)
 	if !c.KillAt.IsZero() {
@@ -207,7 +205,7 @@ func untilOrder(at time.Time) string {
 	return fmt.Sprintf("until %d\n", int64(bootTime()+time.Until(at)))
 }
 
-// dismiss ends the warden. What is left of the job lives on.
+// dismiss ends the warden. The rest of the job goes on.
 func (w *warden) dismiss() {
 	w.order("dismissed\n")
 	_ = w.orders.Close()
