@@ -10,12 +10,12 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// askers is how many places are asked for again at the same time.
+// askers is how many requests askFor repeats at the same time.
 const askers = 16
 
-// askAgain repeats the requests for all places whose notices this server does not send, or
-// may have sent to a broken stream: a server sends notices only for places that were asked
-// for through it. The store keeps the order of the places.
+// askAgain repeats the request for each place whose notices another server sends, or whose
+// notices may have been lost with a broken stream. A server sends notices only for places that
+// were requested through it. The store keeps the order of the places.
 func (n *notices) askAgain(ctx context.Context, at *server) {
 	var pauses ask.Backoff
 	for {
@@ -33,7 +33,7 @@ func (n *notices) askAgain(ctx context.Context, at *server) {
 	}
 }
 
-// deaf returns the requests for the places without notices from this server.
+// deaf returns the requests for the places that get no notices from the server at.
 func (n *notices) deaf(at *server) (all []driver.AcquireRequest) {
 	n.box.Each(func(_ lockinfo.LeaseID, p *place) {
 		if p.at != nil && (p.broken || p.at != at) {
@@ -95,7 +95,7 @@ func (n *notices) askForOne(ctx context.Context, req driver.AcquireRequest) {
 	}
 }
 
-// look sends a notice without a token, upon which the waiter sends a Refresh.
+// look sends the waiter a notice without a token, so that it sends a Refresh.
 func (n *notices) look(id lockinfo.LeaseID) {
 	n.box.Note(id, func(p *place) { p.at, p.broken = nil, false })
 	n.box.Tell(id, driver.Notice{})

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// connectLimit is how long a server may take to be connected to.
+	// connectLimit bounds the time to connect to a server.
 	connectLimit = 5 * time.Second
 
 	idleLimit = 90 * time.Second
@@ -24,8 +24,8 @@ type connectError struct{ err error }
 func (e *connectError) Error() string { return e.err.Error() }
 func (e *connectError) Unwrap() error { return e.err }
 
-// conns makes the connections of an engine. The end of life closes them all, and with them
-// ends all requests that are under way: so no request needs a context of its own for that.
+// conns makes the connections of an engine. When life ends, all connections are closed. That
+// ends the requests on them, so no request needs a context for it.
 type conns struct {
 	dial func(ctx context.Context, network, address string) (net.Conn, error)
 	life context.Context
@@ -34,7 +34,7 @@ type conns struct {
 // A conn is one connection, until it is closed.
 type conn struct {
 	net.Conn
-	stop func() bool // waiting for the end of the engine
+	stop func() bool // stops watching conns.life
 }
 
 // Close implements net.Conn.
@@ -80,8 +80,8 @@ func (c *conns) secured(ctx context.Context, network, address string, config *tl
 
 var errClosed = fmt.Errorf("the engine was %w", driver.ErrClosed)
 
-// transport returns what sends requests to one server. Each has as many connections as
-// there are requests under way: a request that waits for one of others would be late.
+// transport returns a transport for one server. It opens as many connections as there are
+// requests under way, so that no request waits for the connection of another.
 func (c *conns) transport(a address) *http.Transport {
 	t := &http.Transport{
 		MaxIdleConnsPerHost: 1 << 16, IdleConnTimeout: idleLimit, DisableCompression: true,

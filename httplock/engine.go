@@ -22,7 +22,7 @@ type hidden = engine
 // Close ends the engine. Requests that are under way end with an error.
 func (e *Engine) Close() error { return e.hidden.Close() }
 
-// An engine is what an Engine does.
+// An engine implements Engine.
 type engine struct {
 	id          string // of its session
 	capable     driver.Capabilities
@@ -30,7 +30,7 @@ type engine struct {
 
 	servers []*server
 	began   time.Time
-	current atomic.Int64 // the index of the one that is asked
+	current atomic.Int64 // the index of the current server
 
 	conns   conns
 	routes  routes
@@ -51,7 +51,7 @@ func (e *engine) Close() error {
 	for _, s := range e.servers {
 		s.talker.close()
 	}
-	e.notices.start.Do(func() {}) // listen starts no goroutine any more
+	e.notices.start.Do(func() {}) // from now on listen starts no goroutine
 	e.wg.Wait()
 	return nil
 }

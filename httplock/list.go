@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// List implements driver.Lister. The locks come as the server finds them.
+// List implements driver.Lister. The locks are in the order in which the server finds them.
 func (e *engine) List(ctx context.Context, prefix string) iter.Seq2[lockinfo.LockState, error] {
 	return listed(ctx, e, e.capable.List, form.List, prefix, func(l form.Line, yield func(lockinfo.LockState, error) bool) bool {
 		return l.Lock == nil || yield(l.Lock.State(), nil)
@@ -28,8 +28,8 @@ func (e *engine) ListRecords(ctx context.Context, prefix string) iter.Seq2[drive
 	})
 }
 
-// listed asks for a list when its first element is asked for. each yields what a line has, and
-// reports whether to go on.
+// listed requests a list when the caller begins to iterate. each yields the element of a line,
+// and reports whether to go on.
 func listed[T any](
 	ctx context.Context, e *engine, flag bool, method, prefix string, each func(form.Line, func(T, error) bool) bool,
 ) iter.Seq2[T, error] {

@@ -14,21 +14,21 @@ import (
 // notices receives the notices about places, and the losses of leases, from a stream. The
 // stream is opened for the first place, or for the first lease that outlasts
 // driver.LossStart, and stays open. It is always at the current server: a server sends
-// notices only for places that were asked for through it.
+// notices only for places that were requested through it.
 type notices struct {
 	engine *engine
 	start  sync.Once
 	losses driver.Losses
 	box    mailbox.Box[place]
-	leave  atomic.Pointer[context.CancelFunc] // ends the stream: another server is asked
+	leave  atomic.Pointer[context.CancelFunc] // ends the stream when the current server changes
 }
 
 // A place is the state of a watched lease ID.
 type place struct {
-	req    driver.AcquireRequest // the last that got a place
-	at     *server               // that gave the place; nil: there is no place
+	req    driver.AcquireRequest // the last request that got a place
+	at     *server               // that replied with the place; nil without a place
 	broken bool                  // notices may have been lost since
-	moved  bool                  // it was asked for by the engine itself, so that a notice may be about an earlier place
+	moved  bool                  // the engine itself repeated the request: a notice may be about an earlier place
 }
 
 // Watch implements driver.Queuer.
@@ -69,8 +69,7 @@ func (n *notices) move() {
 	}
 }
 
-// run keeps a stream open until the engine is closed. It is started by listen and waited
-// for by Close.
+// run keeps a stream open until the engine is closed. Close waits for it.
 func (n *notices) run() { reopen(n.engine.life, n.session) }
 
 // session follows one stream until it breaks, or the current server changes.
@@ -81,7 +80,7 @@ func (n *notices) session() error {
 	defer wg.Wait()
 	defer n.box.Each(func(_ lockinfo.LeaseID, p *place) { p.broken = p.at != nil }) // their notices may be missing
 	defer cancel()
-	e.chosen() // it may move; what moves from here on ends this stream
+	e.chosen() // may change the server; later changes end this stream
 	n.leave.Store(&cancel)
 	at := e.chosen()
 	heard := false
@@ -94,9 +93,9 @@ func (n *notices) session() error {
 	})
 }
 
-// message handles one line. If the engine itself has asked for the place again, a notice may
-// be about an earlier place of the same lease ID, whose lease has ended: then it drops the
-// token, and the waiter sends a Refresh.
+// message handles one line. If the engine itself has repeated the request for a place, a
+// notice may be about an earlier place of the same lease ID, whose lease has ended. So message
+// drops the token, and the waiter sends a Refresh.
 func (n *notices) message(m *form.Message) {
 	if m.Loss != nil {
 		n.losses.Tell(m.Loss.Driver())

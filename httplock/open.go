@@ -62,7 +62,7 @@ func Open(ctx context.Context, rawURL string, opts *Options) (*Engine, error) {
 	e.current.Store(rand.Int64N(int64(len(e.servers)))) // the servers share the work
 	f, _, err := call[form.Capabilities](ctx, e, form.Capable, form.Nothing{})
 	if err != nil {
-		_ = e.Close() // which has nothing to fail
+		_ = e.Close() // always nil
 		return nil, openError(ctx, err)
 	}
 	e.capable, e.selfPruning = f.Capabilities, f.SelfPruning

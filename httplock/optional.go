@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// optional is call for a method that needs a flag.
+// optional does as call for a method that the server may lack. flag reports that it has it.
 func optional[Reply any](ctx context.Context, e *engine, flag bool, method string, req any) (Reply, error) {
 	if !flag {
 		return *new(Reply), unsupported(method)
@@ -65,8 +65,8 @@ func (e *engine) Breaks(ctx context.Context, name string) ([]lockinfo.Broken, er
 	return f.Breaks(), err
 }
 
-// Diagnose implements driver.Diagnoser. The server diagnoses its store. It does not get the
-// URL of the request, which is its own.
+// Diagnose implements driver.Diagnoser. The server diagnoses its store. The URL of the request
+// is that of the server, and is not sent.
 func (e *engine) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driver.Diagnosis, error) {
 	f, err := optional[form.Diagnosis](ctx, e, e.capable.Diagnose, form.Diagnose, req)
 	return f.Driver(), err

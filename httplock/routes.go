@@ -5,7 +5,7 @@ import "sync"
 // mostRoutes bounds the memory for routes (INVARIANT I11).
 const mostRoutes = 1 << 14
 
-// routes are the routes of names, as replies of the server have contained them.
+// routes has the routes of names, learned from replies of the server.
 type routes struct {
 	mu sync.RWMutex // guards of
 	of map[string]uint32

@@ -19,13 +19,12 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// call sends one request, and returns the reply and the server that gave it. A server
-// that certainly has done nothing, because it has no connection or is about to stop, is
-// followed by the next.
+// call sends one request, and returns the reply and the server that sent it. If a server has
+// certainly done nothing, because it cannot be reached or is about to stop, call tries the
+// next.
 //
-// INVARIANT I10: the error is definite only if nothing was written, or if the server
-// answered so. After a reply that is cut off, and after an answer of a proxy, the outcome
-// is unknown.
+// INVARIANT I10: the error is definite only if nothing was written, or if the server said so.
+// After a truncated reply, and after a proxy's reply other than 429, the outcome is unknown.
 func call[Reply any](ctx context.Context, e *engine, method string, req any) (reply Reply, at *server, err error) {
 	body, err := json.Marshal(req)
 	if err != nil {
@@ -46,8 +45,8 @@ func call[Reply any](ctx context.Context, e *engine, method string, req any) (re
 	return reply, at, err
 }
 
-// budgeted returns a context in which a request is answered or given up: all hops of it
-// share form.Budget.
+// budgeted returns a context that ends when the request has used up form.Budget. All hops of
+// a request share the budget.
 func (e *engine) budgeted(ctx context.Context) (context.Context, context.CancelFunc, error) {
 	if e.life.Err() != nil {
 		return nil, nil, errClosed
@@ -64,15 +63,14 @@ func (e *engine) budgeted(ctx context.Context) (context.Context, context.CancelF
 
 var errNoAnswer = fmt.Errorf("no answer within %s", form.Budget)
 
-// The server stops earlier than the caller: by a sixteenth of the time that is left, 100 ms
-// at most. So its answer, an unknown outcome with a reason, comes before the timeout.
+// The server gives up before the caller does: by a sixteenth of the time that is left, 100 ms
+// at most. So its reply, an unknown outcome with a reason, arrives before the caller times out.
 const (
 	wayBack     = 16
 	wayBackMost = 100 * time.Millisecond
 )
 
-// remaining returns the milliseconds that are left for a request; nothing if ctx
-// has no deadline.
+// remaining returns the milliseconds that are left for a request, or "" if ctx has no deadline.
 func remaining(ctx context.Context) (string, error) {
 	end, ok := ctx.Deadline()
 	if !ok {
@@ -86,8 +84,8 @@ func remaining(ctx context.Context) (string, error) {
 	return strconv.FormatInt(max(left.Milliseconds(), 1), 10), nil
 }
 
-// request makes a request for the transport, which may retry it on a connection that the
-// server closed before the first byte.
+// request makes a request for the transport. The transport may retry it if the server closed
+// the connection before the first byte.
 func (e *engine) request(ctx context.Context, at *server, method, left string, body []byte) (*http.Request, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, at.url.String()+form.Base+method, bytes.NewReader(body))
 	if err != nil {
@@ -101,8 +99,8 @@ func (e *engine) request(ctx context.Context, at *server, method, left string, b
 	return r, nil
 }
 
-// send sends a request to one server. It reports whether the next may get the request,
-// because this one has done nothing. stream: the reply is of any length.
+// send sends a request to one server. again reports that this server has done nothing, so that
+// the next may get the request. stream means that the reply may be of any length.
 func (e *engine) send(ctx context.Context, at *server, method string, body []byte, stream bool) (response *http.Response, again bool, err error) {
 	left, err := remaining(ctx)
 	switch {
@@ -146,8 +144,8 @@ const longestReply = 64 << 20
 // buffers are for replies. Decoded values share no memory with them.
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// unsent returns the error of a request without a reply, and whether it certainly was not
-// sent.
+// unsent returns the error of a request without a reply. again reports that the request was
+// certainly not sent.
 func (e *engine) unsent(ctx context.Context, at *server, err error) (again bool, _ error) {
 	dial, isNet := errors.AsType[*net.OpError](err)
 	switch {
@@ -157,7 +155,7 @@ func (e *engine) unsent(ctx context.Context, at *server, err error) (again bool,
 		return true, fmt.Errorf("%w: no connection to %s: %w", driver.ErrUnavailable, at.name, err)
 	case ctx.Err() != nil:
 		if end, ok := ctx.Deadline(); ok && !time.Now().Before(end) {
-			e.avoid(at) // it had time enough to answer at least that it does not know
+			e.avoid(at) // the server had time to reply, if only that the outcome is unknown
 		}
 		if context.Cause(ctx) == errNoAnswer {
 			return false, errNoAnswer
@@ -186,14 +184,14 @@ func (e *engine) read(at *server, response *http.Response, text []byte, reply an
 // kindOf returns the kind of body that a response has.
 func kindOf(response *http.Response) string {
 	kind := response.Header.Get("Content-Type")
-	if kind == form.JSON { // as it mostly is
+	if kind == form.JSON { // the usual case
 		return kind
 	}
 	kind, _, _ = mime.ParseMediaType(kind)
 	return kind
 }
 
-// refusal returns the error of a problem, and whether another server may get the request.
+// refusal returns the error of a problem. again reports that another server may get the request.
 func refusal(at *server, response *http.Response, text []byte) (again bool, err error) {
 	var p wire.Problem
 	if err := json.Unmarshal(text, &p); err != nil {
@@ -203,7 +201,7 @@ func refusal(at *server, response *http.Response, text []byte) (again bool, err 
 	return p.Code == "draining" || p.Code == "closed", form.Refused(p)
 }
 
-// foreign returns the error of an answer that no holdfast server sends.
+// foreign returns the error for a response that no holdfast server sends.
 func (e *engine) foreign(at *server, response *http.Response) error {
 	if response.StatusCode == http.StatusTooManyRequests {
 		return fmt.Errorf("%w: %s answers 429: there are too many requests", driver.ErrUnavailable, at.name)

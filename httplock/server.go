@@ -18,12 +18,12 @@ const avoidFor = 2 * time.Second
 type server struct {
 	name   string // for people
 	url    *url.URL
-	before string // what a short request has before the method, as package http writes it
-	after  string // and after it
+	before string // the text of a short request before the method, as net/http writes it
+	after  string // the text after the method
 	talker *talker
 	header http.Header // of all requests
 
-	avoided atomic.Int64 // until when, as nanoseconds of the engine's clock
+	avoided atomic.Int64 // until this time of engine.clock
 }
 
 func (e *engine) newServer(a address) *server {
@@ -41,10 +41,10 @@ func (e *engine) newServer(a address) *server {
 	return s
 }
 
-// clock is the time that server.avoided is compared with.
+// clock returns the time for server.avoided, in nanoseconds.
 func (e *engine) clock() int64 { return int64(time.Since(e.began)) }
 
-// chosen returns the current server. While the client avoids that one, the next becomes the
+// chosen returns the current server. If the engine avoids that one, the next becomes the
 // current server.
 func (e *engine) chosen() *server {
 	if len(e.servers) == 1 {
@@ -64,7 +64,7 @@ func (e *engine) chosen() *server {
 	return e.servers[at]
 }
 
-// avoid avoids a server for a while. It reports whether there is another.
+// avoid makes the engine avoid s for a while. It reports whether there is another server to use.
 func (e *engine) avoid(s *server) bool {
 	if len(e.servers) == 1 {
 		return false

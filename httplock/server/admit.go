@@ -22,10 +22,11 @@ const headerLimit = 16 << 10
 // everybody is the caller on a server without authentication.
 var everybody = caller.Caller{Name: "anonymous", Rights: caller.All}
 
-// browsers refuses what a web page of another site makes a browser send. It has no state.
+// browsers refuses requests that a web page of another site makes a browser send. It has no
+// state.
 var browsers http.CrossOriginProtection
 
-// admit lets a request through to the door that it is for.
+// admit checks a request, finds its caller, and passes it to its handler.
 func (s *Server) admit(w http.ResponseWriter, r *door.Request) error {
 	if r.ContentLength != 0 {
 		door.SetBodyTime(w, time.Now().Add(door.BodyTime))
@@ -55,8 +56,8 @@ func (s *Server) admit(w http.ResponseWriter, r *door.Request) error {
 	return nil
 }
 
-// Guard returns h for callers who have a right to every name, and refuses the others, and
-// requests of web pages, as s does. It is for other handlers at the same address.
+// Guard returns h for callers who have a right to every name. It refuses other callers, and
+// requests of web pages of other sites, as s does. It is for other handlers at the same address.
 func (s *Server) Guard(right caller.Rights, h http.Handler) http.Handler {
 	return s.house.Handle(func(w http.ResponseWriter, r *door.Request) error {
 		if err := s.fromElsewhere(w, r.Request, s.callers != nil); err != nil {
@@ -74,7 +75,7 @@ func (s *Server) Guard(right caller.Rights, h http.Handler) http.Handler {
 }
 
 // FromHere returns h for all clients except web pages of other sites, which it refuses as s
-// does without authentication. It is for an address of a program without authentication.
+// does without authentication. It is for an address that needs no authentication.
 func (s *Server) FromHere(h http.Handler) http.Handler {
 	return s.house.Handle(func(w http.ResponseWriter, r *door.Request) error {
 		if err := s.fromElsewhere(w, r.Request, false); err != nil {
@@ -85,7 +86,7 @@ func (s *Server) FromHere(h http.Handler) http.Handler {
 	})
 }
 
-// resourcePolicy is the header by which browsers hide a response from pages of other sites.
+// resourcePolicy is the header that makes browsers hide a response from pages of other sites.
 const resourcePolicy = "Cross-Origin-Resource-Policy"
 
 func headerSize(r *http.Request) int {
@@ -103,9 +104,9 @@ var errHeaderTooLarge error = &door.Refusal{
 	Detail: "the header and the URL have more than 16 KiB together",
 }
 
-// fromElsewhere refuses requests that a web page of another site can make a browser send:
-// to the server's name, or to a name of the site that resolves to the server. authenticated reports
-// that callers must authenticate, which a page cannot do by such a name.
+// fromElsewhere refuses requests that a web page of another site can make a browser send: to
+// the server's name, or to a name of the site that resolves to the server. authenticated means
+// that callers must authenticate. A page cannot do that under a name of its own site.
 func (s *Server) fromElsewhere(w http.ResponseWriter, r *http.Request, authenticated bool) error {
 	w.Header()[resourcePolicy] = []string{"same-origin"}
 	if fromPage(r) {
@@ -174,14 +175,14 @@ func (s *Server) known(w http.ResponseWriter, r *door.Request) (*caller.Caller, 
 	return nil, unknownCaller(w, r, err)
 }
 
-// nowhere takes the header of an answer that has begun already.
+// nowhere discards the header of a response that has begun already.
 type nowhere struct{}
 
 func (nowhere) Header() http.Header         { return http.Header{} }
 func (nowhere) Write(p []byte) (int, error) { return len(p), nil }
 func (nowhere) WriteHeader(int)             {}
 
-// unknownCaller is the refusal of a request without credentials, or with wrong ones.
+// unknownCaller returns the refusal of a request without credentials, or with wrong ones.
 func unknownCaller(w http.ResponseWriter, r *door.Request, err error) error {
 	if errors.Is(err, caller.ErrUnavailable) {
 		r.House.Log.LogAttrs(r.Context(), slog.LevelWarn, "callers cannot be told", slog.Any("error", err))

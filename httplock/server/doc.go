@@ -1,5 +1,5 @@
-// Package server answers over HTTP for the locks of one engine: to engines of package
-// httplock, and to programs in any language.
+// Package server serves the locks of one engine over HTTP, to engines of package httplock
+// and to programs in any language.
 //
 // # What
 //
@@ -18,9 +18,8 @@
 //
 // # Guarantees
 //
-// Any number of servers may be open on one store, and none has anything that another
-// lacks: a request may be repeated at any of them. The store decides, as it does for its
-// direct clients.
+// Any number of servers may be open on one store. A client may repeat a request at any of
+// them. The store decides, as it does for its direct clients.
 //
 // # What is not promised
 //
@@ -29,8 +28,8 @@
 //
 // # Clocks
 //
-// Only durations go over the wire. A caller counts the deadline of its lease from
-// before it sent the request that was answered.
+// Only durations go over the wire. A client counts the deadline of its lease from the time
+// before it sent the request.
 //
 // # Fencing
 //

@@ -19,9 +19,9 @@ const (
 	maxHolder = 8 << 10 // bytes of JSON
 )
 
-// Check returns the name that a request is about, if it is about one, and an error that
-// wraps driver.ErrInvalid for what package driver guarantees to engines and the request
-// lacks: over HTTP the sender can be anyone. A batch of Extend may have so many requests.
+// Check validates a request and returns the lock name in it, or "". It checks what package
+// driver guarantees to engines, because over HTTP the sender can be anyone. Its errors wrap
+// driver.ErrInvalid. extendBatch is how many requests a batch of Extend may have.
 func Check(req any, extendBatch int) (name string, err error) {
 	switch r := req.(type) {
 	case *Name:
@@ -44,7 +44,7 @@ func Check(req any, extendBatch int) (name string, err error) {
 	case *driver.DiagnoseRequest:
 		return "", checkSpan("ttl_ns", r.TTL, longest)
 	case *Prefix:
-		if r.Prefix == "" { // which all names have
+		if r.Prefix == "" { // the prefix of every name
 			return "", nil
 		}
 		return r.Prefix, driver.CheckName(r.Prefix)
@@ -168,7 +168,7 @@ func checkKeepFor(d time.Duration) error {
 	return nil
 }
 
-// checkHolder bounds what the store keeps with every lease.
+// checkHolder bounds the holder, which the store keeps with each lease.
 func checkHolder(h lockinfo.Holder) error {
 	if h.PID < 0 || h.PID > driver.MaxPID {
 		return invalid("holder: its pid is %d, want 0 to %d", h.PID, driver.MaxPID)

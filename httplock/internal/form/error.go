@@ -32,7 +32,7 @@ func ErrorOf(err error) *Error {
 	return e
 }
 
-// Err returns the error that the form is of, nil for none.
+// Err returns the error that e describes, or nil if e is nil.
 func (e *Error) Err() error {
 	if e == nil {
 		return nil
@@ -42,8 +42,8 @@ func (e *Error) Err() error {
 
 const unknown = "outcome-unknown"
 
-// ErrorFor returns the error with a code and these texts. It is definite only if its code
-// is in classes, or broken.
+// ErrorFor returns the error with a code and these texts. It is definite only if the code is
+// in classes, or is "broken".
 func ErrorFor(code, detail, author, reason string) error {
 	if code == "broken" {
 		return &lockinfo.BrokenError{Author: author, Reason: reason}
@@ -54,8 +54,8 @@ func ErrorFor(code, detail, author, reason string) error {
 	return &told{class: classes[code], detail: detail}
 }
 
-// classes are the definite errors by their codes. A server that drains, or whose engine was
-// closed, is unavailable: other servers may answer.
+// classes maps codes to definite errors. A server that drains, or whose engine was closed, is
+// unavailable: other servers may answer.
 var classes = map[string]error{
 	"lost":              driver.ErrLost,
 	"not-permitted":     driver.ErrPermission,
@@ -67,8 +67,8 @@ var classes = map[string]error{
 	"store-unavailable": driver.ErrUnavailable,
 }
 
-// refusals are the errors by status of requests that the server refuses before it calls its
-// engine: then the code is for people.
+// refusals maps an HTTP status to an error, for requests that the server refuses before it
+// calls its engine. The codes of such replies are for people.
 var refusals = map[int]error{
 	http.StatusUnauthorized:                driver.ErrPermission,
 	http.StatusForbidden:                   driver.ErrPermission,
@@ -83,7 +83,7 @@ var refusals = map[int]error{
 	http.StatusRequestHeaderFieldsTooLarge: driver.ErrInvalid,
 }
 
-// Refused returns the error of a problem.
+// Refused returns the error for a problem.
 func Refused(p wire.Problem) error {
 	if class := refusals[p.Status]; class != nil && p.Code != "" && classes[p.Code] == nil {
 		return fmt.Errorf("%w: %s", class, p.Detail)
@@ -93,7 +93,7 @@ func Refused(p wire.Problem) error {
 
 // A told error came from a server.
 type told struct {
-	class  error // nil: it is not definite
+	class  error // nil: the error is not definite
 	detail string
 }
 

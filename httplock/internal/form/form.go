@@ -1,4 +1,4 @@
-// Package form has what the requests of engines are made of, at both ends of HTTP.
+// Package form defines the requests of engines, and the replies of servers, over HTTP.
 //
 // A request is one POST to Base and the name of a method of package driver. Its body is
 // the JSON of the driver's type, and so is the reply. This package adds the types for
@@ -52,13 +52,13 @@ const (
 	Client = "Holdfast-Client"
 )
 
-// Budget limits a request from its first sender on, over all servers in between. It is well
+// Budget limits the time of a request, from the first client through all servers. It is well
 // below driver.TombstoneTTL, so that no request is carried out after its cancel is
 // forgotten (INVARIANT I5).
 const Budget = 15 * time.Second
 
 // Silence is how long a stream may send nothing before the engine takes it for broken. The
-// server sends an empty line after each third of it.
+// server sends an empty line every third of that time.
 const Silence = 15 * time.Second
 
 // The content types of bodies.

@@ -8,7 +8,7 @@ import (
 )
 
 // Some types of package lockinfo leave lease IDs out of their JSON. The types of this file
-// have the same fields, so that they convert, and tags for all of them.
+// have the same fields, so that values convert, and JSON tags for all of them.
 
 // A Lock is the reply to Inspect. State computes its mode from the holders.
 type Lock struct {
@@ -46,8 +46,8 @@ type Shown func(lockinfo.LeaseID) lockinfo.LeaseID
 // Whole shows lease IDs unchanged.
 func Whole(id lockinfo.LeaseID) lockinfo.LeaseID { return id }
 
-// Hidden shows what cannot release a lease. A client that is not holdfast has no lease ID,
-// and none is shown.
+// Hidden replaces a lease ID with one that cannot release the lease. It keeps the empty ID of
+// a holder that is not a client of holdfast.
 func Hidden(id lockinfo.LeaseID) lockinfo.LeaseID {
 	if id == "" {
 		return ""
@@ -83,7 +83,7 @@ func (l Lock) State() lockinfo.LockState {
 	return lock
 }
 
-// each returns what f makes of each element.
+// each returns the result of f for each element.
 func each[From, To any](all []From, f func(From) To) (made []To) {
 	for _, one := range all {
 		made = append(made, f(one))

@@ -100,8 +100,8 @@ type Finding struct {
 	Error *Error `json:"error,omitempty"`
 }
 
-// A Line is one of a list. The last line of a whole list has End or Error: a list without
-// it was cut off.
+// A Line is one line of a list. The last line has End or Error: a list without such a line was
+// cut off.
 type Line struct {
 	Lock   *Lock              `json:"lock,omitempty"`
 	Record *driver.RecordInfo `json:"record,omitempty"`

@@ -18,8 +18,8 @@ import (
 // which is not kept anywhere. If there is no such file, it makes one that only its owner
 // can read. Servers that have the file open know the caller within a second.
 //
-// Two tokens of the same name are one caller: so a token is changed by adding the new
-// one, and removing the old entry when no program uses it any more.
+// Two tokens of the same name are one caller. To change a token, add a new one, and remove the
+// old entry when no program uses it any more.
 func Add(path string, c Caller) (token string, err error) {
 	doc := document{}
 	text, _, err := readFile(path)
@@ -50,7 +50,7 @@ func Add(path string, c Caller) (token string, err error) {
 	return token, replace(path, append(text, '\n'))
 }
 
-// replace puts text in the place of a file, which has either all of it or what it had.
+// replace replaces the content of a file with text in one step.
 func replace(path string, text []byte) error {
 	mode := fs.FileMode(0o600)
 	old, err := os.Stat(path)
@@ -61,7 +61,7 @@ func replace(path string, text []byte) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(file.Name()) }() // fails once it has its name
+	defer func() { _ = os.Remove(file.Name()) }() // fails after the rename
 	_, err = file.Write(text)
 	if err = errors.Join(err, keepGroup(file, old), file.Chmod(mode), file.Sync(), file.Close()); err != nil {
 		return err

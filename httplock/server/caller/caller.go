@@ -27,9 +27,9 @@ import (
 	"strings"
 )
 
-// A Caller is who sends requests.
+// A Caller is a sender of requests.
 type Caller struct {
-	// Name tells callers apart: in lease IDs, limits and the audit log. Two that have
+	// Name distinguishes callers in lease IDs, limits and the audit log. Two callers with
 	// the same name are one.
 	Name string
 
@@ -38,13 +38,13 @@ type Caller struct {
 	// Prefixes are the beginnings of the names that the caller may use. Nil: every name.
 	Prefixes []string
 
-	// Claims are what else is known of who it is, for the audit log, such as the job of a
-	// CI system. A File copies sub, repository, run_id, project_path, pipeline_id and
+	// Claims describe the caller further in the audit log: a job of a CI system, for
+	// example. A File copies sub, repository, run_id, project_path, pipeline_id and
 	// job_id from the token of an issuer, if the token has them.
 	Claims map[string]string
 
 	// Authorize, unless nil, decides about each Action that the rights allow. The client
-	// sees the text of its error. It does not see actions of engines.
+	// sees the text of its error. Authorize is not called for requests of engines.
 	Authorize func(Action) error
 }
 
@@ -151,10 +151,10 @@ func (all first) Identify(r *http.Request) (*Caller, error) {
 
 type key struct{}
 
-// With returns a context of a request that c sends.
+// With returns a context for a request of c.
 func With(ctx context.Context, c *Caller) context.Context { return context.WithValue(ctx, key{}, c) }
 
-// From returns who sends the request of ctx. It is nil outside of requests.
+// From returns the caller in the context of a request. It is nil outside of requests.
 func From(ctx context.Context) *Caller {
 	c, _ := ctx.Value(key{}).(*Caller)
 	return c

@@ -13,13 +13,13 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/strict"
 )
 
-// A document is what is in a file of callers.
+// A document is the content of a file of callers.
 type document struct {
 	Callers []entry  `json:"callers"`
 	Issuers []issuer `json:"issuers,omitempty"`
 }
 
-// An entry is a caller that shows a token, or comes as a user of this host.
+// An entry is a caller that has a token, or is a user of this host.
 type entry struct {
 	grant
 	SHA256 string  `json:"sha256,omitempty"` // of the token, 64 hex digits
@@ -50,7 +50,7 @@ func (g *grant) caller() (*Caller, error) {
 	return &Caller{Name: g.Name, Rights: rights, Prefixes: slices.Clone(g.Prefixes)}, nil
 }
 
-// known is what a File knows at one time. It does not change.
+// known is the parsed content of a File. It is read-only.
 type known struct {
 	count   int
 	tokens  map[[sha256.Size]byte]*Caller

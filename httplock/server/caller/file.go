@@ -13,20 +13,21 @@ import (
 	"time"
 )
 
-// lookEvery is how often a File looks whether it has changed, when requests come.
+// lookEvery is the shortest time between two checks of a File for a change. Requests trigger
+// the checks.
 const lookEvery = time.Second
 
 // fileLimit is how many bytes a file of callers may have.
 const fileLimit = 4 << 20
 
-// FileOptions configure Open. Nil is default.
+// FileOptions configure Open. Nil options are the defaults.
 type FileOptions struct {
 	// Logger receives changes of the file, and why one cannot be used. Default:
 	// slog.Default.
 	Logger *slog.Logger
 
-	// Verifier returns what checks the tokens of an issuer that the file names. It is
-	// called whenever the file has changed. Default: a file with issuers is refused.
+	// Verifier returns the Verifier of an issuer that the file names. It is called
+	// whenever the file has changed. Default: a file with issuers is refused.
 	Verifier func(Issuer) (Verifier, error)
 }
 
@@ -40,9 +41,9 @@ type File struct {
 	known atomic.Pointer[known]
 
 	mu     sync.Mutex
-	looked time.Time // when the file was last looked at
-	text   []byte    // what it had when it could last be read
-	wrong  error     // with that text
+	looked time.Time // when the file was last read
+	text   []byte    // the file as last read without an error
+	wrong  error     // of that text
 	logged string    // the last message of look
 }
 
@@ -111,7 +112,8 @@ func (f *File) look() {
 	f.logged = said
 }
 
-// Identify implements Source. Of a token and a unix socket, the token decides.
+// Identify implements Source. If a request has a token and comes through a unix socket, the
+// token decides.
 func (f *File) Identify(r *http.Request) (*Caller, error) {
 	f.look()
 	all := f.known.Load()
@@ -128,7 +130,7 @@ func (f *File) Identify(r *http.Request) (*Caller, error) {
 	return nil, nil
 }
 
-// bearer returns the token that r shows; "" if it shows none.
+// bearer returns the token of r, or "" if it has none.
 func bearer(r *http.Request) (string, error) {
 	shown := r.Header["Authorization"]
 	if len(shown) == 0 {
@@ -141,8 +143,8 @@ func bearer(r *http.Request) (string, error) {
 	return token, nil
 }
 
-// readFile returns what is in a file that others cannot have written, and a warning if
-// they can read it.
+// readFile returns the content of a file, and a warning if other users can read the file. It
+// fails if they can write it.
 func readFile(path string) (text []byte, warning string, err error) {
 	file, err := os.Open(path)
 	if err != nil {

@@ -24,7 +24,7 @@ type Verifier interface {
 	Verify(ctx context.Context, token string) (claims map[string]any, err error)
 }
 
-// An issuer is one as a file has it.
+// An issuer is an entry for an Issuer in a file.
 type issuer struct {
 	Issuer
 	Rules []rule `json:"rules"`
@@ -36,11 +36,11 @@ type rule struct {
 	Claims map[string]string `json:"claims"`
 }
 
-// believed is an issuer, and who its tokens are for.
+// believed is an issuer with its rules, and the callers of the rules.
 type believed struct {
 	verifier Verifier
 	rules    []rule
-	callers  []*Caller // of the rules
+	callers  []*Caller // at the index of their rule
 }
 
 func (k *known) believe(i issuer, verifier func(Issuer) (Verifier, error)) error {
@@ -75,7 +75,7 @@ func (k *known) believe(i issuer, verifier func(Issuer) (Verifier, error)) error
 	return nil
 }
 
-// ofIssuer returns whom a token is for, by the first rule whose claims it has.
+// ofIssuer returns the caller of a token: that of the first rule whose claims the token has.
 func (k *known) ofIssuer(ctx context.Context, token string) (*Caller, error) {
 	b := k.issuers[claimedIssuer(token)]
 	if b == nil {
@@ -98,7 +98,7 @@ func (k *known) ofIssuer(ctx context.Context, token string) (*Caller, error) {
 // logged returns the claims that distinguish the jobs of one rule in the log, for GitHub
 // Actions and GitLab CI.
 func logged(claims map[string]any) map[string]string {
-	const longest = 256 // bytes that are logged of one
+	const longest = 256 // bytes of a claim
 	some := map[string]string{}
 	for _, name := range []string{"sub", "repository", "run_id", "project_path", "pipeline_id", "job_id"} {
 		if text, ok := claims[name].(string); ok {

@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// checkOwner checks nothing: only unix has such rights.
+// checkOwner checks nothing: only unix has such permissions.
 func checkOwner(fs.FileInfo) (warning string, err error) { return "", nil }
 
 func keepGroup(*os.File, fs.FileInfo) error { return nil }

@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// checkOwner returns an error if others decide who may use the server, and a warning if
-// they can see who may.
+// checkOwner returns an error if other users can change the file of callers, and a warning if
+// they can read it.
 func checkOwner(info fs.FileInfo) (warning string, err error) {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Uid != 0 && int(stat.Uid) != os.Geteuid() {
 		return "", errors.New("it belongs to another user, who could let everybody in")
@@ -24,8 +24,8 @@ func checkOwner(info fs.FileInfo) (warning string, err error) {
 	return "", nil
 }
 
-// keepGroup gives file the group of the one that it replaces, by which the server may read it.
-// old is nil if there is none.
+// keepGroup gives file the group of the file that it replaces, because the server may need that
+// group to read it. old is nil if there is no such file.
 func keepGroup(file *os.File, old fs.FileInfo) error {
 	if old == nil {
 		return nil

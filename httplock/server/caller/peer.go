@@ -22,7 +22,7 @@ func ConnContext(ctx context.Context, conn net.Conn) context.Context {
 	return ctx
 }
 
-// userOf returns which user has opened the unix socket that r came through.
+// userOf returns the user at the other end of the unix socket that r came through.
 func userOf(r *http.Request) (uid uint32, ok bool) {
 	uid, ok = r.Context().Value(peerKey{}).(uint32)
 	return uid, ok
@@ -34,8 +34,8 @@ func OverUnix(r *http.Request) bool {
 	return ok && local.Network() == "unix"
 }
 
-// PassedOn returns the name of a header that a proxy has added to r, or "". Many proxies
-// add none: nothing follows from "".
+// PassedOn returns the name of a header that a proxy has added to r, or "". Many proxies add
+// none, so "" does not rule out a proxy.
 func PassedOn(r *http.Request) string {
 	for _, name := range [...]string{"Forwarded", "Via", "X-Forwarded-For", "X-Real-Ip"} {
 		if r.Header[name] != nil {

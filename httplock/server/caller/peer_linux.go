@@ -2,7 +2,7 @@ package caller
 
 import "syscall"
 
-// peerUser returns the user who has connected, from the kernel.
+// peerUser asks the kernel for the user at the other end of conn.
 func peerUser(conn syscall.Conn) (uid uint32, ok bool) {
 	raw, err := conn.SyscallConn()
 	if err != nil {

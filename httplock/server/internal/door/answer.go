@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// patience is how long a caller may take to read what is written for it.
+// patience is how long a client may take to read a response.
 const patience = 30 * time.Second
 
-// An answer knows whether it has begun: from then on it cannot become a refusal.
+// An answer is a response that knows whether it has begun. After that it cannot become a
+// refusal.
 type answer struct {
 	http.ResponseWriter
 	begun bool
@@ -49,10 +50,10 @@ func (a *answer) FlushError() error {
 // must not block the writer of the response. A stream that may be silent for longer has
 // a rule of its own.
 func Patience(w http.ResponseWriter) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience)) // a recorder of a test has none
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience)) // a test's recorder has no deadline
 }
 
-// give answers r by f. It is small because it stays on the stacks of all streams.
+// give answers r with f. It is small because it stays on the stacks of all streams.
 func (a *answer) give(r *Request, f Func) {
 	defer a.caught(r)
 	if err := f(a, r); err != nil {
@@ -70,8 +71,8 @@ func (a *answer) fail(r *Request, err error) {
 	panic(http.ErrAbortHandler) // net/http cuts the connection, so that no client takes the response for whole
 }
 
-// caught limits a panic to its request. The client does not see its place, nor the log its
-// value.
+// caught limits a panic to its request. The client does not learn where it happened, and the
+// log does not show its value.
 func (a *answer) caught(r *Request) {
 	v := recover()
 	switch v {

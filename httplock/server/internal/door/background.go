@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
-// background is the work of a server that belongs to no request, and ends with the server.
+// background is the work of a server that belongs to no request. It ends with the server.
 type background struct {
 	mu   sync.Mutex
 	life context.Context // nil before the first work

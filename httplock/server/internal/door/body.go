@@ -14,17 +14,17 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/limit"
 )
 
-// BodyLimit is how many bytes of a body Read takes.
+// BodyLimit is how many bytes a body for Read may have.
 const BodyLimit = 128 << 10
 
 // BodyTime is how long a caller may take to send a body.
 const BodyTime = 10 * time.Second
 
-// Read reads the body of r, which must be one JSON value of the type of v and nothing
-// else, as package strict has it, and have no more than BodyLimit bytes.
+// Read decodes the body of r into v, as package strict does. The body must be one JSON value
+// of at most BodyLimit bytes.
 func (r *Request) Read(v any) error { return r.ReadUpTo(v, BodyLimit) }
 
-// ReadUpTo does as Read, for a body that may be of another length.
+// ReadUpTo does as Read, with another limit.
 func (r *Request) ReadUpTo(v any, limit int64) error { return r.ReadAbout(v, limit, nil) }
 
 // ReadAbout does as ReadUpTo. A body of more than BodyLimit must have a Content-Length, and
@@ -67,8 +67,8 @@ func (r *Request) ReadAbout(v any, limit int64, may func(name string) error) err
 	return nil
 }
 
-// body reads the body, into a buffer of its Content-Length. Without one, each byte is
-// counted before there is room for it.
+// body reads the body into a buffer of its Content-Length. Without a Content-Length, it
+// counts the bytes of the buffer before it allocates them.
 func (r *Request) body(source io.Reader, limit int64) ([]byte, error) {
 	switch {
 	case r.Body == http.NoBody:
@@ -99,7 +99,7 @@ func (r *Request) body(source io.Reader, limit int64) ([]byte, error) {
 	}
 }
 
-// beginning is in how many bytes a long body must have its name.
+// beginning is how many bytes at the start of a long body must contain its name.
 const beginning = 4 << 10
 
 // beginsWith returns the name that a JSON object begins with.
@@ -130,7 +130,8 @@ var errNoName error = &Refusal{
 // bodyStep is the first size of the buffer for a body without a Content-Length.
 const bodyStep = 4 << 10
 
-// count counts n more bytes of the body. Bodies of unknown callers are short.
+// count counts n more bytes of the body against the limits of the caller. It does not count
+// bodies of unknown callers, which are short.
 func (r *Request) count(n int64) error {
 	if r.Caller == nil {
 		return nil
@@ -142,8 +143,8 @@ func (r *Request) count(n int64) error {
 	return nil
 }
 
-// BodyDone ends the counting of the body. A request that lasts for long calls it when the
-// body is no longer used; the others need not.
+// BodyDone stops counting the body. The handler of a long request calls it when it no longer
+// uses the body. Handle calls it at the end of each request.
 func (r *Request) BodyDone() {
 	r.House.Limits.BodyDone(r.Caller, r.counted)
 	r.counted = 0
@@ -153,6 +154,7 @@ func (r *Request) BodyDone() {
 // unread, because net/http reads the rest of a body first. After the body the deadline is
 // removed: from then on a read only detects that the client disconnects.
 func SetBodyTime(w http.ResponseWriter, until time.Time) {
+	_ = http.NewResponseController(w).SetReadDeadline(until) // a test's recorder has no deadline
 	_ = http.NewResponseController(w).SetReadDeadline(until) // a recorder of a test has none
 }
 
@@ -200,8 +202,8 @@ func WriteLong(w http.ResponseWriter, r *Request, v any) error {
 	return nil
 }
 
-// worthwhile is how many bytes an answer has at least that is compressed: less fits into
-// one packet.
+// worthwhile is the least size in bytes of a response that is compressed: a smaller one fits
+// into one packet.
 const worthwhile = 1400
 
 func send(w http.ResponseWriter, status int, body []byte) {

@@ -21,10 +21,10 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
-// Budget is how long a request may take from where it began, over all hops.
+// Budget is how long a request may take over all hops, counted from its first client.
 const Budget = form.Budget
 
-// TimeoutHeader is how many milliseconds of its budget a request has left.
+// TimeoutHeader has the milliseconds that are left of the budget of a request.
 const TimeoutHeader = form.Timeout
 
 // A House is the server as its handlers see it.
@@ -69,7 +69,7 @@ func (h *House) closeClient(ctx context.Context) error {
 	}
 }
 
-// A Request is one that the server has let in.
+// A Request is a request to a server, with its caller.
 type Request struct {
 	*http.Request
 	House  *House
@@ -78,11 +78,12 @@ type Request struct {
 	answer  *answer
 	vouched time.Time // when the caller was last identified; see Revoked
 	revoked bool
-	counted int64 // bytes of the body, by the limits
+	counted int64 // bytes of the body that the limits count
 }
 
-// A Func answers a request. An error that it returns is written as a problem, if nothing
-// was written before; else the answer is cut, so that the caller sees that it is not whole.
+// A Func answers a request. An error that it returns is written as a problem, if nothing was
+// written before. Otherwise the response is cut off, so that the client does not take it for
+// complete.
 type Func func(w http.ResponseWriter, r *Request) error
 
 // Handle returns f as a handler. The context of the request has the caller.
@@ -147,8 +148,8 @@ func (r *Request) Patient(wait time.Duration) (context.Context, context.CancelFu
 	return ask.Limit(r.Context(), left)
 }
 
-// TimeoutMS returns the milliseconds in the TimeoutHeader of r, as many as can be if there is
-// none. A door refuses a request that has another text there before it is answered.
+// TimeoutMS returns the milliseconds in the TimeoutHeader of r, or math.MaxInt64 if there is
+// none. Handlers refuse a request whose header it cannot read.
 func (r *Request) TimeoutMS() (int64, error) {
 	text := r.Header.Get(TimeoutHeader)
 	if text == "" {

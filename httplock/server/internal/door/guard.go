@@ -12,8 +12,8 @@ import (
 )
 
 // Guard runs f, which works for r on a goroutine that is not the handler's. A panic of f is
-// logged like one of the handler, and ends neither the server nor another request. The
-// error is the answer to r then.
+// logged like one of the handler, and ends neither the server nor another request. Guard then
+// returns the error to answer r with.
 func (r *Request) Guard(f func()) (err error) { return r.House.Guard(r.Context(), r.Pattern, f) }
 
 // Guard does as Request.Guard, for background work: what names it in the log.
@@ -43,7 +43,7 @@ func (r *Request) Each(n int, f func(i int)) error {
 // AtOnce is how many requests to the store one request of a client may have under way.
 const AtOnce = 32
 
-// Some does as Each, for so many of them at the same time.
+// Some does as Each, with at most atOnce calls of f at the same time.
 func (r *Request) Some(n, atOnce int, f func(i int)) error {
 	var begun atomic.Int64
 	return r.Each(min(n, atOnce), func(int) {

@@ -87,8 +87,8 @@ func pageOf(r *Request) (p page, err error) {
 
 func cursorOf(name string) string { return base64.RawURLEncoding.EncodeToString([]byte(name)) }
 
-// least returns the first items of a list, sorted by name, that follow after, and the name
-// of the last of them if there are more. It keeps no more than it needs.
+// least returns the first limit items of a list whose names follow after, sorted by name. If
+// there are more, next is the name of the last one. It never keeps more than 2*limit+1 items.
 func least[T any](all iter.Seq2[T, error], name func(T) string, after string, limit int) (items []T, next string, err error) {
 	sorted := func() {
 		slices.SortFunc(items, func(a, b T) int { return cmp.Compare(name(a), name(b)) })

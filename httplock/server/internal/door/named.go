@@ -5,8 +5,8 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 )
 
-// Named returns the name for a wildcard in the path of a request, to which the caller needs a
-// right.
+// Named returns the name for a wildcard in the path of a request. It returns a refusal unless
+// the caller has this right to the name.
 func (r *Request) Named(wildcard string, right caller.Rights) (string, error) {
 	name, err := r.Name(wildcard)
 	if err != nil {

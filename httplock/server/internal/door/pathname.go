@@ -9,9 +9,9 @@ import (
 // InQuery in a path refers to the name in the query.
 const InQuery = "~"
 
-// PathName returns the name in the path of a request, of a lock or a do-once key. With "~" in its
-// place the query has it, as name=: there are proxies that decode a path before they pass it
-// on, and then orders%2F42 is no longer one part of it. Without name= a "~" is a name.
+// PathName returns the name of a lock or a do-once key in the path of a request. If the path
+// has "~" instead, the name is in the query, as name=. Some proxies decode a path before they
+// pass it on, which splits a name like orders%2F42. Without name= in the query, "~" is a name.
 func PathName(r *http.Request, wildcard string) (string, error) {
 	name := r.PathValue(wildcard)
 	if name != InQuery || r.URL.RawQuery == "" {

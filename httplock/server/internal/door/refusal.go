@@ -23,14 +23,14 @@ type Refusal struct {
 	Status int
 	Code   string              // for programs
 	Detail string              // for people: what happened, and what to do
-	Name   string              // to which the caller lacks a right; for the audit
-	Again  time.Duration       // when to retry; 0 if that is of no use
+	Name   string              // of the lock or key that the caller lacks a right to; for the audit log
+	Again  time.Duration       // when to retry; 0 if a retry is of no use
 	More   func(*wire.Problem) // sets further fields; may be nil
 }
 
 func (r *Refusal) Error() string { return r.Detail }
 
-// Invalid returns the refusal of a request that is wrong in itself.
+// Invalid returns the refusal of an invalid request.
 func Invalid(detail string) error {
 	return &Refusal{Status: http.StatusBadRequest, Code: "invalid", Detail: detail}
 }
@@ -66,7 +66,7 @@ func Refuse(w http.ResponseWriter, r *Request, err error) {
 	problem.Write(w, p)
 }
 
-// again is when to retry a request that found the store unavailable.
+// again is when to retry after a conflict, or when the store was unavailable.
 const again = time.Second
 
 // RefusalOf returns the refusal for any error. After an unknown error the outcome is

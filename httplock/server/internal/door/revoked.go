@@ -12,10 +12,10 @@ import (
 // token ends its streams within a minute, together with the delay of caller.File.
 const LookAgain = 20 * time.Second
 
-// Revoked reports whether the caller is no longer known, or may do something else than when
-// the request came. It looks every LookAgain, and costs nothing between; one goroutine at a
-// time may call it. If the caller cannot be identified now, it keeps its rights: a broken
-// issuer ends no stream.
+// Revoked reports whether the caller is no longer known, or whether its rights have changed
+// since the request arrived. It identifies the caller every LookAgain, and costs nothing in
+// between. Only one goroutine at a time may call it. If the caller cannot be identified now,
+// it keeps its rights: a broken issuer ends no stream.
 func (r *Request) Revoked() bool {
 	now := time.Now()
 	switch {
@@ -28,7 +28,7 @@ func (r *Request) Revoked() bool {
 		return false
 	}
 	r.vouched = now
-	_ = r.Aside(func() { r.revoked = !r.vouchedFor() }) // whose panic is logged, and revokes nothing
+	_ = r.Aside(func() { r.revoked = !r.vouchedFor() }) // a panic is logged, and revokes nothing
 	if r.revoked {
 		r.Audit("revoked")
 	}
@@ -47,8 +47,8 @@ func sameCaller(a, b *caller.Caller) bool {
 	return a.Name == b.Name && a.Rights == b.Rights && (a.Prefixes == nil) == (b.Prefixes == nil) && slices.Equal(a.Prefixes, b.Prefixes)
 }
 
-// The header WWW-Authenticate of status 401: the challenge and, after a wrong token, the
-// reason.
+// Challenge is the header WWW-Authenticate of status 401. After a wrong token WrongToken is
+// appended to it.
 const (
 	Challenge  = `Bearer realm="holdfast"`
 	WrongToken = `, error="invalid_token"`

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 )
 
-// For returns f as a handler for callers who have one of these rights, to any name. The
-// others are refused before their bodies are read. f checks the name, which most requests
+// For returns f as a handler for callers who have one of these rights, to any name. Other
+// callers are refused before their bodies are read. f checks the name, which most requests
 // have in the body.
 func (h *House) For(rights caller.Rights, f Func) http.Handler {
 	return h.Handle(func(w http.ResponseWriter, r *Request) error {
@@ -35,7 +35,7 @@ func (r *Request) Act(a caller.Action) error {
 	return nil
 }
 
-// HasOne reports whether the caller has one of these rights, or there are none to have.
+// HasOne reports whether the caller has one of these rights, or rights is 0.
 func (r *Request) HasOne(rights caller.Rights) bool {
 	return rights == 0 || r.Caller.Rights&rights != 0
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// partLate is how much later than the first part of a batch the others may be answered.
-// INVARIANT I9: what hangs delays no other.
+// partLate is how long Split waits for the other parts of a batch after the first reply.
+// INVARIANT I9: a part that hangs does not delay the others.
 const partLate = 100 * time.Millisecond
 
 // errPartLate is the error of requests to a part that is late. It is not definite.
@@ -32,9 +32,9 @@ func Routes[Req any](router driver.Router, reqs []Req, name func(Req) string) []
 	return routes
 }
 
-// Split sends the parts of a batch by the routes of the requests, all at the same time, and
-// returns the replies in the order of the requests. failed makes the reply for an error.
-// Split itself fails only after a panic, see Guard.
+// Split sends the requests of each route as a batch, all batches at the same time, and returns
+// the replies in the order of the requests. failed makes the reply for an error. Split itself
+// fails only after a panic, see Guard.
 func Split[Req, Reply any](
 	ctx context.Context, r *Request, routes []uint32, reqs []Req, ask func(context.Context, []Req) []Reply, failed func(error) Reply,
 ) ([]Reply, error) {
@@ -52,7 +52,7 @@ func Split[Req, Reply any](
 	}
 	answers := make(chan part, len(groups))
 	for _, indices := range groups {
-		go func() { // which ends with the request: engines return soon after their context has ended
+		go func() { // ends with the request: engines return soon after their context has ended
 			some := make([]Req, len(indices))
 			for i, index := range indices {
 				some[i] = reqs[index]

@@ -7,12 +7,11 @@ import (
 	"time"
 )
 
-// strangersLogged is how many refusals of callers that are not known are logged one by one
-// in a second.
+// strangersLogged is how many refusals of unknown callers are logged one by one in a second.
 const strangersLogged = 5
 
-// strangers bound what callers that are not known write into the log: each refusal up to
-// strangersLogged in a second, and then how many more there were.
+// strangers bounds how much unknown callers can add to the log. It logs up to strangersLogged
+// refusals in a second one by one, and then the number of the others.
 type strangers struct {
 	mu     sync.Mutex
 	began  time.Time // of the second
@@ -20,8 +19,8 @@ type strangers struct {
 	more   int
 }
 
-// log reports whether one refusal of now is to be logged by itself. If not it is counted,
-// and the count is logged after the second.
+// log reports whether the caller should log a refusal by itself. If not, log counts the
+// refusal, and the count is logged after a second.
 func (s *strangers) log(log *slog.Logger) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -39,7 +38,7 @@ func (s *strangers) log(log *slog.Logger) bool {
 	return false
 }
 
-// sum logs how many were counted.
+// sum logs how many refusals were counted.
 func (s *strangers) sum(log *slog.Logger) {
 	s.mu.Lock()
 	more := s.more

@@ -10,9 +10,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/codes"
 )
 
-// Told returns err as the caller may see it. The error of an unavailable store has its
-// address, which is for callers who may read every name (see GET /v1/store). The code stays
-// the same.
+// Told returns err as the caller may see it. An error of the store may contain its address,
+// which only callers who may read every name see (see GET /v1/store). The code stays the same.
 func (r *Request) Told(err error) error {
 	if err == nil || r.Caller == nil || r.Caller.MayAll(caller.Read, "") {
 		return err

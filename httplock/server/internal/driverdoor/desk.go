@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// sessionMemory is how long a session lasts without a stream and without a place. Its client
-// opens a stream meanwhile, or another one after a failure.
+// sessionMemory is how long a session lasts without a stream and without a place. In that time
+// its client can open a stream, or another one after a failure.
 const sessionMemory = 30 * time.Second
 
 // A desk keeps the sessions of all clients.
@@ -22,7 +22,7 @@ type desk struct {
 	mux   *http.ServeMux
 	life  context.Context // ends with close
 	end   context.CancelFunc
-	wg    sync.WaitGroup // of the watches that are followed
+	wg    sync.WaitGroup // the goroutines that follow watches
 
 	mu       sync.Mutex // guards the rest, and all that belongs to sessions
 	sessions map[sessionKey]*session
@@ -37,10 +37,10 @@ type session struct {
 	key  sessionKey
 
 	watched map[lockinfo.LeaseID]*watched
-	notices map[lockinfo.LeaseID]driver.Notice // not sent; of each lease ID the latest, but a grant gives way to a grant only
+	notices map[lockinfo.LeaseID]driver.Notice // not sent: the latest of each lease ID, but only a grant replaces a grant
 	losses  []*form.Loss                       // not sent
-	wake    chan struct{}                      // holds one: there is news
-	stream  chan struct{}                      // closed when another stream takes the place of this one; nil: there is none
+	wake    chan struct{}                      // has a value if there is news
+	stream  chan struct{}                      // closed when another stream replaces this one; nil without a stream
 	forget  *time.Timer                        // started when there is neither a stream nor a place
 }
 
@@ -50,7 +50,7 @@ func newDesk(h *door.House, mux *http.ServeMux) *desk {
 	return d
 }
 
-// close ends all watches and streams, and waits for them.
+// close ends all watches and streams, and waits for the watches.
 func (d *desk) close() {
 	d.end()
 	d.wg.Wait()
@@ -102,8 +102,8 @@ func (s *session) forgotten() {
 	}
 }
 
-// mostNotices bounds what is kept of notices for a client without a stream: its places end, and
-// their notices stay (INVARIANT I11). It is more than the places of a caller by default.
+// mostNotices bounds the notices that are kept for a client without a stream, because they
+// outlast its places (INVARIANT I11). By default it is more than the places of a caller.
 const mostNotices = 16 << 10
 
 // tell keeps a notice for the stream.
@@ -117,7 +117,7 @@ func (s *session) tell(id lockinfo.LeaseID, notice driver.Notice) {
 	door.Replace(s.wake, struct{}{})
 }
 
-// mostLosses bounds what is kept of losses for a stream that is slow (INVARIANT I11).
+// mostLosses bounds the losses that are kept for a slow stream (INVARIANT I11).
 const mostLosses = 4096
 
 // lose keeps a loss for the stream.

@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/peer"
 )
 
-// A visit is one request of an engine, with a context for the time that it has left.
+// A visit is one request of an engine, with a context that ends with its budget.
 type visit struct {
 	*door.Request
 	desk *desk
@@ -51,7 +51,7 @@ func handle[Req, Reply any](d *desk, method string, rights caller.Rights, can bo
 		if _, err := r.TimeoutMS(); err != nil {
 			return err
 		}
-		ctx, cancel := r.Budgeted() // which a body that comes slowly uses up
+		ctx, cancel := r.Budgeted() // a slow body uses it up too
 		defer cancel()
 		var req Req
 		v := &visit{Request: r, desk: d, ctx: ctx}
@@ -77,7 +77,7 @@ func handle[Req, Reply any](d *desk, method string, rights caller.Rights, can bo
 	}))
 }
 
-// handleGrant does as handle for a caller that is still there.
+// handleGrant does as handle, and refuses the request if the caller has hung up.
 func handleGrant[Req, Reply any](d *desk, method string, right caller.Rights, can bool, answer func(v *visit, req *Req) (Reply, error)) {
 	handle(d, method, right, can, func(v *visit, req *Req) (reply Reply, err error) {
 		if err := v.granting(); err != nil {
@@ -103,12 +103,12 @@ func (d *desk) handleStream(method string, answer door.Func) {
 }
 
 const (
-	longOne    = 16 << 10 // bytes of one acquire in JSON, or more
-	longSome   = 4 << 10  // of one of a batch without a holder
+	longOne    = 16 << 10 // bytes of an acquire in JSON, at most
+	longSome   = 4 << 10  // of another request of a batch: it has no holder
 	longRecord = driver.MaxRecord/3*4 + longSome
 )
 
-// longest returns the greatest length of a body.
+// longest returns the greatest length of a body for a method.
 func (d *desk) longest(method string) int64 {
 	switch method {
 	case form.AcquireAll:
@@ -121,8 +121,8 @@ func (d *desk) longest(method string) int64 {
 	return door.BodyLimit
 }
 
-// need returns an error unless the caller has a right to a name. Its text lacks the name,
-// which the library adds.
+// need returns an error unless the caller has a right to a name. The text of the error lacks
+// the name, because the client library adds it.
 func (v *visit) need(right caller.Rights, name string) error {
 	err := v.Need(right, name)
 	if refusal, ok := errors.AsType[*door.Refusal](err); ok && refusal.Code == "not-permitted" {
@@ -136,7 +136,7 @@ func (v *visit) need(right caller.Rights, name string) error {
 	return err
 }
 
-// lacks is the refusal of a caller without a right.
+// lacks returns the refusal of a caller without a right.
 func lacks(right caller.Rights) error {
 	return &door.Refusal{
 		Status: http.StatusForbidden, Code: "not-permitted",
@@ -144,9 +144,9 @@ func lacks(right caller.Rights) error {
 	}
 }
 
-// stillWanted returns an error if the caller has hung up or its time has ended. It runs
-// right before the engine is called: a request that was delayed, or whose process was
-// stopped, may come after its cancel was forgotten (INVARIANT I5).
+// stillWanted returns an error if the caller has hung up or its time has ended. Call it right
+// before the engine: the network or a paused process may delay a request until its cancel is
+// forgotten (INVARIANT I5).
 func (v *visit) stillWanted() error {
 	if v.ctx.Err() != nil {
 		return errGone
@@ -157,8 +157,8 @@ func (v *visit) stillWanted() error {
 	return nil
 }
 
-// granting does as stillWanted, and asks the system whether the caller has hung up, which
-// the context shows only later. Renewals and releases do no harm late and do without it.
+// granting does as stillWanted, and asks the system whether the caller has hung up, because
+// the context ends only later. Renewals and releases do not need it: they do no harm late.
 func (v *visit) granting() error {
 	if conn := peer.Of(v.Context()); conn != nil && peer.HungUp(conn) {
 		return errGone
@@ -168,7 +168,7 @@ func (v *visit) granting() error {
 
 var errGone = fmt.Errorf("%w: the caller no longer waits: nothing was done", driver.ErrUnavailable)
 
-// unsupported is the error of a method without its flag in driver.Capabilities.
+// unsupported returns the error of a method without its flag in driver.Capabilities.
 func unsupported(method string) error { return fmt.Errorf("%s is %w", method, driver.ErrUnsupported) }
 
 // show returns how the caller may see lease IDs.

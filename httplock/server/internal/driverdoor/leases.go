@@ -48,7 +48,8 @@ func hold(v *visit, req *driver.AcquireRequest) (form.Reply, error) {
 
 var errPerson = door.Invalid("holder.person: only " + form.Hold + " takes a lock for a person")
 
-// found sets the holder's Caller, as the server has identified it. The client sets the rest.
+// found sets the holder's Caller to the authenticated name, and clears Once unless the request
+// is for do-once work. The client sets the rest.
 func (v *visit) found(req *driver.AcquireRequest) {
 	req.Holder.Caller, req.Holder.Once = v.Found(), req.Holder.Once && req.Once
 }
@@ -89,8 +90,7 @@ func (v *visit) acquire(req *driver.AcquireRequest) (form.Reply, error) {
 	return v.routed(reply, req.Name), nil
 }
 
-// settle stops counting a lease that the caller certainly has not been granted, and has no
-// place for.
+// settle stops counting a lease if the caller certainly has neither the lease nor a place.
 func (v *visit) settle(req *driver.AcquireRequest, outcome driver.Outcome, err error) {
 	if err == nil && (outcome == driver.Granted || outcome == driver.Held && req.Queue) || err != nil && !driver.Definite(err) {
 		return
@@ -106,7 +106,8 @@ func rightTo(req *driver.AcquireRequest) caller.Rights {
 	return caller.Acquire
 }
 
-// routed adds the route of the name, by which an engine keeps its batches apart.
+// routed adds the route of the name. The client's engine sends names of different routes in
+// different batches.
 func (v *visit) routed(reply driver.AcquireReply, name string) form.Reply {
 	if router := v.House.Features.Router; router != nil {
 		return form.Reply{AcquireReply: reply, Route: router.Route(name)}
@@ -161,7 +162,7 @@ func release(v *visit, req *driver.ReleaseRequest) (form.Nothing, error) {
 }
 
 // needLease returns an error unless the caller may end or lengthen a lease of this name: it
-// needs one of the two rights by which a lease is acquired.
+// needs one of the two rights that allow to acquire a lease.
 func (v *visit) needLease(name string) error {
 	if v.Shows(caller.Once, name) {
 		return nil

@@ -24,7 +24,7 @@ func newLines(w http.ResponseWriter, limit time.Duration) *lines {
 	return &lines{encoder: json.NewEncoder(w), control: http.NewResponseController(w), limit: limit}
 }
 
-// write adds a line. Errors show in sent.
+// write adds a line. sent reports its error.
 func (l *lines) write(v any) {
 	if l.err == nil {
 		l.err = l.encoder.Encode(v)
@@ -34,7 +34,7 @@ func (l *lines) write(v any) {
 // sent flushes, and reports whether there was no error.
 func (l *lines) sent() bool {
 	if l.err == nil {
-		_ = l.control.SetWriteDeadline(time.Now().Add(l.limit)) // what has none has no slow callers
+		_ = l.control.SetWriteDeadline(time.Now().Add(l.limit)) // a writer without deadlines has no slow clients
 		l.err = l.control.Flush()
 	}
 	return l.err == nil
@@ -49,8 +49,9 @@ const (
 	lineLimit = 15 * time.Second
 )
 
-// follow sends what take returns at each signal, and alive in between, until the stream, its
-// caller or the server ends.
+// follow sends what take returns at each signal of wake, and alive in between. It returns when
+// the client is gone or too slow, the caller is revoked, end is closed, or the server drains
+// or closes.
 func (d *desk) follow(out *lines, r *door.Request, wake <-chan struct{}, take func() []any, alive any, end <-chan struct{}) {
 	ping := time.NewTicker(pingEach)
 	defer ping.Stop()
@@ -77,7 +78,7 @@ func (d *desk) follow(out *lines, r *door.Request, wake <-chan struct{}, take fu
 	}
 }
 
-// mayFollow counts a stream of the caller, until leave is called.
+// mayFollow reads the request for a stream, and counts the stream until leave is called.
 func mayFollow(r *door.Request) (leave func(), err error) {
 	var nothing form.Nothing
 	if err := cmp.Or(r.Read(&nothing), r.NewWork()); err != nil {

@@ -37,7 +37,8 @@ func (d *desk) stream(w http.ResponseWriter, r *door.Request) error {
 	return nil
 }
 
-// attach makes a new stream the stream of its session. It must end when the channel is closed.
+// attach makes a new stream the stream of its session. The stream must end when the channel is
+// closed.
 func (d *desk) attach(key sessionKey) (*session, chan struct{}) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

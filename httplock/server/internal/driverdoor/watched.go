@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A watched is a lease ID whose notices go to a session: from the acquire that asks for
-// a place, while the place is refreshed through this server.
+// A watched is a lease ID whose notices go to a session. It begins with the acquire that
+// requests a place, and lasts while the place is refreshed through this server.
 type watched struct {
 	session *session
 	id      lockinfo.LeaseID
@@ -18,18 +18,18 @@ type watched struct {
 
 	// The mutex of the desk guards the rest.
 	asking   int       // requests under way that may get a place
-	until    time.Time // when the place ends, unless it is refreshed; zero: there is none
+	until    time.Time // when the place ends, unless it is refreshed; zero without a place
 	followed bool      // by a goroutine
 }
 
-// An asking is one request that may get a place. The zero asking is one that cannot.
+// An asking is one request that may get a place. The zero asking is a request that cannot.
 type asking struct {
 	of  *watched
 	ttl time.Duration
 }
 
-// asks is called before an acquire is sent: from here on its notices are kept. It fails
-// if the caller has too many places.
+// asks must be called before an acquire is sent. From then on the notices for its lease ID are
+// kept. It fails if the caller has too many places.
 func (d *desk) asks(v *visit, req driver.AcquireRequest) (asking, error) {
 	key, ok := clientOf(v.Request)
 	if !req.Queue || !ok {
@@ -57,7 +57,7 @@ func (d *desk) asks(v *visit, req driver.AcquireRequest) (asking, error) {
 	return asking{w, req.WaiterTTL}, nil
 }
 
-// answered notes the reply. Without a definite one there may be a place.
+// answered notes the reply. After an error that is not definite there may be a place.
 func (a asking) answered(reply driver.AcquireReply, err error) {
 	if err == nil && reply.Outcome == driver.Held && reply.Place > 0 || err != nil && !driver.Definite(err) {
 		a.end(time.Now().Add(a.ttl))
@@ -82,15 +82,15 @@ func (a asking) end(until time.Time) {
 	w.settleLocked()
 }
 
-// lastsLocked notes until when the place lasts at least; zero if there is none. A later request
-// for less does not shorten it.
+// lastsLocked notes that the place lasts at least until this time, or that there is no place
+// if it is zero. An earlier time does not shorten the place.
 func (w *watched) lastsLocked(until time.Time) {
 	if until.IsZero() || until.After(w.until) {
 		w.until = until
 	}
 }
 
-// settleLocked begins to follow the lease ID, or ends it.
+// settleLocked begins to follow the lease ID, or ends it if there is no place.
 func (w *watched) settleLocked() {
 	d := w.session.desk
 	switch {
@@ -153,15 +153,15 @@ func (w *watched) left() time.Duration {
 	switch {
 	case w.until.IsZero() || left > 0:
 	case w.asking > 0:
-		left = time.Second // then it looks again
+		left = time.Second // when follow checks again
 	default:
 		w.endLocked()
 	}
 	return left
 }
 
-// refreshed notes the reply about a place. A place that was handed the lock is not
-// refreshed again, and its end needs no notice.
+// refreshed notes the reply about a place. A place that was granted the lock keeps its time:
+// it is not refreshed again, and its end needs no notice.
 func (d *desk) refreshed(v *visit, req driver.RefreshRequest, reply driver.RefreshReply) {
 	d.change(v, req.LeaseID, func(w *watched) {
 		switch {

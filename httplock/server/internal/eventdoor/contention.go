@@ -11,13 +11,13 @@ import (
 )
 
 const (
-	// slotFor is how long a slot of a contention is, and slots how many there are: an hour,
-	// and the current one.
+	// slotFor is the length of a slot of a contention, and slots is the number of slots: an
+	// hour of them, and the current one.
 	slotFor = 5 * time.Minute
 	slots   = 13
 
-	// mostNames is how many names a slot has. Above it the half whose waits are shortest is
-	// forgotten.
+	// mostNames is how many names a slot may have. If it has more, the half with the
+	// shortest waits is forgotten.
 	mostNames = 1024
 
 	shownNames = 20
@@ -30,10 +30,11 @@ const (
 type contention struct {
 	began  time.Time                        // the beginning of slot 0, an hour or more ago
 	newest int                              // the number of the current slot
-	ring   [slots]map[string]wire.Contended // number n is at n % slots
+	ring   [slots]map[string]wire.Contended // slot n is at n % slots
 }
 
-// add counts the end of a wait. Who stands by to lead waits for hours, and is not held up.
+// add counts the end of a wait. It leaves out candidates for leadership, which wait for hours
+// on purpose.
 func (c *contention) add(e lockinfo.HistoryEvent, now time.Time) {
 	if e.Kind != lockinfo.HistoryHandedOver && e.Kind != lockinfo.HistoryGaveUp || hidden(e.Name) || e.Holder.Labels[leadLabel] != "" {
 		return
@@ -59,7 +60,7 @@ func (c *contention) add(e lockinfo.HistoryEvent, now time.Time) {
 	}
 }
 
-// turn forgets slots that are over for an hour.
+// turn makes the slot of now current, and forgets the slots that are too old.
 func (c *contention) turn(now time.Time) {
 	for last := int(now.Sub(c.began) / slotFor); c.newest < last; {
 		c.newest = max(c.newest+1, last-slots+1)
@@ -67,7 +68,7 @@ func (c *contention) turn(now time.Time) {
 	}
 }
 
-// show returns the names with the longest waits in sum.
+// show returns the names with the longest total waits.
 func (c *contention) show(now time.Time) []wire.Contended {
 	c.turn(now)
 	all := map[string]wire.Contended{}
@@ -87,7 +88,7 @@ func sum(a, b wire.Contended) wire.Contended {
 	}
 }
 
-// heaviest sorts names by their waits in sum, the longest first.
+// heaviest sorts names by their total waits, the longest first.
 func heaviest(all map[string]wire.Contended) []wire.Contended {
 	list := slices.AppendSeq(make([]wire.Contended, 0, len(all)), maps.Values(all))
 	slices.SortFunc(list, func(a, b wire.Contended) int {

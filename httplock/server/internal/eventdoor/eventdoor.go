@@ -4,9 +4,9 @@
 // # How it is made
 //
 // The engine reports all events of the store, and the server keeps the latest in a ring. A
-// reader is an index in that ring, and costs nothing else. A reader that is too slow, or
-// returns too late, gets an event for the gap. Statistics count the last 15 minutes, in
-// buckets of 5 seconds. A lookout finds ends of leases without an event.
+// reader is an index in that ring, and costs little else. A reader that is too slow, or
+// returns too late, gets an event for the gap. Statistics count the last 15 minutes, hour and
+// day, each in 180 buckets. A lookout finds leases that have ended without an event.
 package eventdoor
 
 import (
@@ -31,10 +31,10 @@ const (
 	// patience is how long a reader may take for one write.
 	patience = 20 * time.Second
 
-	// pause is the shortest time between two writes to a reader that keeps up: events between
-	// them share a write, so that many readers cost little. From 11 readers on,
-	// each adds pauseEach, up to pauseMost: nearly all that a reader costs are the system calls
-	// of its writes, of which a server makes 200 a second for up to 200 readers.
+	// pause is the shortest time between two writes to a reader that keeps up. Events in
+	// between share a write. From 11 readers on, each reader adds pauseEach, up to pauseMost.
+	// Nearly all the cost of a reader is the system calls of its writes; with these values a
+	// server makes 200 a second for up to 200 readers.
 	pause     = 50 * time.Millisecond
 	pauseEach = 5 * time.Millisecond
 	pauseMost = time.Second
@@ -43,7 +43,7 @@ const (
 	atOnce = 256
 )
 
-// head begins a stream: a reader that is cut off comes back after a second.
+// head begins a stream. It makes a reader that is cut off reconnect after a second.
 const head = "retry: 1000\n\n"
 
 // gapText is sent to a reader that may have missed events.
@@ -110,8 +110,8 @@ func (g *ring) serve(w http.ResponseWriter, r *door.Request) error {
 	return nil
 }
 
-// prefixOf returns the prefix of the requested names. A caller without rights to all of
-// them gets the events of those that it may see.
+// prefixOf returns the prefix of the requested names. A caller that may see only some of them
+// gets the events of those.
 func prefixOf(r *door.Request) (string, error) {
 	q, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -131,7 +131,7 @@ func prefixOf(r *door.Request) (string, error) {
 	return prefix, nil
 }
 
-// A reader is one answer.
+// A reader is one response to GET /v1/events.
 type reader struct {
 	r       *door.Request
 	ring    *ring
@@ -140,14 +140,14 @@ type reader struct {
 	at      uint64 // of the next event in the ring
 	w       http.ResponseWriter
 	control *http.ResponseController
-	text    []byte // that was not written yet
-	shared  []byte // the text that follows; read-only
-	zipped  bool   // it takes gzip, and sees all: what only it sees is not worth a compressor
+	text    []byte // not written yet
+	shared  []byte // to be written after text; read-only
+	zipped  bool   // it accepts gzip and sees all names: text for one reader alone is not worth a compressor
 	zip     gzipped
 }
 
-// begin begins a stream: after the event last, unless it is empty, or with an event for a
-// gap.
+// begin begins a stream after the event with the ID last. If the ring does not have it, the
+// stream begins with an event for a gap. An empty last means the latest event.
 func (v *reader) begin(last string) {
 	_ = v.control.SetReadDeadline(time.Time{}) // the deadline of a request must not end a stream
 	h := v.w.Header()
@@ -176,8 +176,8 @@ func (v *reader) add(text string) {
 	v.text = append(v.text, text...)
 }
 
-// read writes events until the reader hangs up, is too slow, or the server drains. It
-// reports whether the reader is there to the end.
+// read writes events until the reader hangs up, is too slow or is revoked, or the server
+// drains. It reports whether the reader is still connected.
 func (v *reader) read() bool {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
@@ -197,7 +197,7 @@ func (v *reader) read() bool {
 		if !whole {
 			continue
 		}
-		if v.at != was { // what happens now travels together, and to all readers at the same time
+		if v.at != was { // the events until then share a write, at the same time for all readers
 			more = nil
 			step := v.ring.step()
 			pace.Reset(step - time.Since(v.ring.began)%step)
@@ -216,8 +216,8 @@ func (v *reader) read() bool {
 	}
 }
 
-// next adds the next events to the text to be written. whole reports that there are no
-// others now, and more is closed when there are.
+// next adds the next events to the text to be written. whole reports that there are no more
+// events now. more is closed when there are.
 func (v *reader) next() (whole bool, more <-chan struct{}) {
 	if v.all {
 		c, whole, more, lost := v.ring.all(&v.at)
@@ -251,8 +251,8 @@ func (v *reader) sees(e *entry) bool {
 	return e.Kind == lockinfo.HistoryGap || !hidden(e.Name) && strings.HasPrefix(e.Name, v.prefix) && v.r.Shows(caller.Read, e.Name)
 }
 
-// hidden reports whether the events of a name are for no reader: the name is the servers'
-// own, or one that a diagnosis uses.
+// hidden reports whether no reader sees the events of a name: servers or a diagnosis use the
+// name themselves.
 func hidden(name string) bool {
 	return door.Reserved(name) || strings.HasPrefix(name, driver.ProbePrefix)
 }
@@ -262,7 +262,7 @@ func (v *reader) flush() error {
 	if len(v.text)+len(v.shared) == 0 {
 		return nil
 	}
-	_ = v.control.SetWriteDeadline(time.Now().Add(patience)) // where there is none, write waits
+	_ = v.control.SetWriteDeadline(time.Now().Add(patience)) // without deadlines, Write waits
 	var err error
 	for _, text := range [][]byte{v.text, v.shared} {
 		if err == nil && len(text) > 0 {
