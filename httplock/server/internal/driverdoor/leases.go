@@ -162,7 +162,7 @@ func release(v *visit, req *driver.ReleaseRequest) (form.Nothing, error) {
 }
 
 // needLease returns an error unless the caller may end or lengthen a lease of this name: it
-// needs one of the two rights that allow to acquire a lease.
+// needs one of the two rights that can acquire a lease.
 func (v *visit) needLease(name string) error {
 	if v.Shows(caller.Once, name) {
 		return nil

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// lookStep is how often a lookout looks whom it is time to look after.
+	// lookStep is how often a lookout checks which names are due.
 	lookStep = time.Second
 
 	// lookPause is the shortest time between two looks at a name, and lookMost the longest.
@@ -20,19 +20,19 @@ const (
 	lookPause = 10 * time.Second
 	lookMost  = time.Minute
 
-	// lookAgain is how soon it looks again when the store did not answer, and lookLimit how
-	// long it waits for an answer.
+	// lookAgain is how soon a lookout looks again after a failure, and lookLimit how long it
+	// waits for the store.
 	lookAgain = 5 * time.Second
 	lookLimit = 5 * time.Second
 
-	// lookers is how many names it looks at at a time.
+	// lookers is how many names a lookout looks at concurrently.
 	lookers = 8
 )
 
 // A lookout watches the known leases. The store records the expiry of a lease at the next
 // request for the name, which may never come. The server may also miss the end of a lease,
-// or the store lose it. So the lookout looks at each name about when its lease would end
-// without a renewal, and at all names after a gap.
+// or the store may lose the lease. So the lookout looks at each name about when its lease
+// would end without a renewal, and at all names after a gap.
 type lookout struct {
 	house  *door.House
 	found  func(lockinfo.HistoryEvent) // called for the ends that it finds
@@ -40,21 +40,21 @@ type lookout struct {
 
 	mu    sync.Mutex
 	names map[string]*watched
-	list  time.Time               // when to look for leases that it does not know; zero: it knows them
-	ended map[possession]struct{} // while it looks for them
+	list  time.Time               // when to list all leases; zero if no list is due
+	ended map[possession]struct{} // the leases that have ended during a list; else nil
 }
 
-// A watched name is one that somebody has the lock of.
+// A watched is a name with known leases.
 type watched struct {
 	leases map[uint64]begun // by token
 	due    time.Time        // for the next look
 }
 
-// A begun lease is what is known of it.
+// A begun is a known lease.
 type begun struct {
 	lockinfo.HistoryEvent
 	at   time.Time // of the grant
-	told bool      // by an event: so the store has its history
+	told bool      // an event reported it, so the store has its history
 }
 
 type possession struct {
@@ -123,7 +123,7 @@ func (l *lookout) run(ctx context.Context) {
 	}
 }
 
-// due returns the names that it is time to look at.
+// due returns the names that are due.
 func (l *lookout) due() (names []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -149,8 +149,8 @@ func (l *lookout) lookAll(ctx context.Context, names []string) {
 	wg.Wait()
 }
 
-// listAll notes the leases that the store has, if it is time for that: after a gap, and
-// at the beginning, there may be some of which no event has told.
+// listAll notes the leases in the store, if a list is due: after a gap, and at the beginning,
+// there may be leases that no event has reported.
 func (l *lookout) listAll(ctx context.Context) {
 	l.mu.Lock()
 	begin := l.list
@@ -192,7 +192,7 @@ func (l *lookout) note(lock lockinfo.LockState) {
 	}
 }
 
-// look looks after the leases of a name.
+// look checks whether the known leases of a name still exist.
 func (l *lookout) look(ctx context.Context, name string) {
 	ctx, cancel := context.WithTimeout(ctx, lookLimit)
 	defer cancel()
@@ -241,7 +241,7 @@ func (l *lookout) settle(ctx context.Context, name string, gone map[uint64]begun
 			l.missed()
 			continue
 		}
-		// The store knew it, and has no trace of it: its data are lost.
+		// The store knew the lease, and has no trace of it: it has lost data.
 		e := b.HistoryEvent
 		e.ID, e.Kind, e.Ago, e.Waited, e.Held = "gone."+b.ID, lockinfo.HistoryExpired, 0, 0, time.Since(b.at)
 		l.found(e)

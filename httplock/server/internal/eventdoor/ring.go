@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// ringSize is how many events a server remembers, for readers that come back.
+// ringSize is how many events a server remembers, for readers that reconnect.
 const ringSize = 10_000
 
 // A ring has the latest events of the store, in the order of the engine. INVARIANT I11: the
@@ -24,8 +24,8 @@ type ring struct {
 	size   uint64
 	events []entry           // number n is at n % size
 	first  uint64            // the number of the oldest
-	next   uint64            // of the event that comes next
-	byID   map[string]uint64 // those that are in the ring
+	next   uint64            // the number of the next event
+	byID   map[string]uint64 // the numbers of the events in the ring
 	more   chan struct{}     // closed when there is another event
 	chunks []*chunk          // the latest
 	press  press
@@ -44,19 +44,19 @@ const (
 	chunkMost  = 2048
 	keptChunks = 4
 
-	// fresh is for how long a chunk tells the ages of its events well enough.
+	// fresh is how long the ages of the events in a chunk are accurate enough.
 	fresh = 4 * pause
 )
 
-// A chunk is text for all readers who see all names and have come equally far. The first of
-// them makes it. It is read-only.
+// A chunk is the text of some events for all readers that see all names and are at the same
+// event. The first of them makes it. It is read-only.
 type chunk struct {
 	from, to uint64
 	last     bool // there were no more events when it was made
 	made     time.Time
 	text     []byte
 
-	once    sync.Once // for the first reader that takes gzip
+	once    sync.Once // for the first reader that accepts gzip
 	pressed pressed
 }
 
@@ -64,7 +64,7 @@ type chunk struct {
 type entry struct {
 	lockinfo.HistoryEvent
 	heard time.Time
-	text  *text // nil where it is not for readers
+	text  *text // nil if the entry is not in a ring
 }
 
 // A text is an event as readers get it, without its age. The first reader makes it.
@@ -73,7 +73,7 @@ type text struct {
 	head, tail []byte // the age is between them
 }
 
-// appendTo adds what a reader is sent of an event.
+// appendTo appends an event as readers get it.
 func (e *entry) appendTo(all []byte, now time.Time) []byte {
 	if e.ID == "" {
 		return append(all, gapText...)
@@ -155,11 +155,12 @@ func (g *ring) from(at *uint64, n int) (some []entry, more <-chan struct{}, gap 
 	return some, g.more, gap
 }
 
-// all is from for readers who see all names. It returns the chunk that comes next, nil if
-// there is nothing, and whether it is time to wait for more.
+// all does as from, for readers that see all names. It returns the next chunk, or nil if there
+// are no more events. whole reports that the reader should wait for more.
 //
-// Readers who look at the same moment must find the same, though events go on meanwhile: where
-// the first of them has ended a chunk, the others end theirs, wherever they have begun.
+// Readers that call all at about the same time must stop at the same event, even if new events
+// arrive meanwhile. So all chunks of that time end where the first of them ends, wherever they
+// begin.
 func (g *ring) all(at *uint64) (c *chunk, whole bool, more <-chan struct{}, gap bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -195,7 +196,7 @@ func (g *ring) all(at *uint64) (c *chunk, whole bool, more <-chan struct{}, gap 
 	return c, c.to == g.next || c.last && now.Sub(c.made) < g.step(), g.more, gap
 }
 
-// pressed returns a chunk for those who take gzip.
+// pressed returns the text of a chunk for readers that accept gzip.
 func (g *ring) pressed(c *chunk) *pressed {
 	c.once.Do(func() { c.pressed = g.press.press(c.text) })
 	return &c.pressed

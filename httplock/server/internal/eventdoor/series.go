@@ -15,18 +15,18 @@ type series struct {
 	every  time.Duration // the length of a bucket
 	began  time.Time     // the beginning of bucket 0
 	newest int           // the number of the current bucket
-	deaf   int           // the number of the bucket in which there was a gap, and nothing was heard since; else -1
-	ring   [kept]bucket  // number n is at n % kept
+	deaf   int           // the number of the bucket of a gap without an event since; else -1
+	ring   [kept]bucket  // bucket n is at n % kept
 }
 
-// A bucket is what happened in one step.
+// A bucket has the counts of one interval.
 type bucket struct {
 	counts [kinds]int // of HistoryGap: 1 if there was a gap
 	waits  [len(bounds) + 1]int
-	missed bool // leases may have been lost that are not counted
+	missed bool // losses of leases may have been missed
 }
 
-// newSeries returns a series that spans this time.
+// newSeries returns a series with this span.
 func newSeries(span time.Duration) *series {
 	return &series{every: span / (kept - 1), began: time.Now(), deaf: -1}
 }
@@ -34,7 +34,8 @@ func newSeries(span time.Duration) *series {
 // span is the time of all full buckets.
 func (s *series) span() time.Duration { return (kept - 1) * s.every }
 
-// number returns the number of the bucket of an instant, once there are buckets up to now.
+// number adds buckets up to now, and returns the number of the bucket of at. It is -1 if at is
+// before bucket 0.
 func (s *series) number(at, now time.Time) int {
 	for last := int(now.Sub(s.began) / s.every); s.newest < last; {
 		s.newest = max(s.newest+1, last-kept+1) // older ones would be forgotten at once
@@ -60,9 +61,9 @@ func (s *series) add(e lockinfo.HistoryEvent, now time.Time) {
 	}
 }
 
-// gap marks the buckets of a gap, in which leases may have been lost if missed is set. An
-// engine reports a gap when it is cut off, and another when it is connected again: with no
-// event between them both are one gap.
+// gap marks the buckets of a gap. missed means that losses of leases may have been missed. An
+// engine reports a gap when it is cut off, and another when it is connected again: without an
+// event between them, the two are one gap.
 func (s *series) gap(missed bool, now time.Time) {
 	n := s.number(now, now)
 	from := n
@@ -77,7 +78,7 @@ func (s *series) gap(missed bool, now time.Time) {
 	s.deaf = n
 }
 
-// miss notes that leases may have been lost that are not counted.
+// miss notes that losses of leases may have been missed.
 func (s *series) miss(now time.Time) { s.ring[s.number(now, now)%kept].missed = true }
 
 // show adds the buckets to v.

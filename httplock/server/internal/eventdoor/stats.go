@@ -21,12 +21,13 @@ const (
 	keptLosses = 20
 )
 
-// bounds are the classes of waits in ms. A lease that was granted at once is a wait of 0.
+// bounds are the upper bounds of the classes of waits, in ms. A lease that was granted at once
+// is a wait of 0.
 var bounds = [...]int64{
 	0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 60_000, 300_000, 900_000, 3_600_000,
 }
 
-// spans are how far back the series of a server go, growing.
+// spans are the spans of the series of a server, in ascending order.
 var spans = [...]time.Duration{15 * time.Minute, time.Hour, 24 * time.Hour}
 
 // A stats counts the events of the last day by their time. INVARIANT I11: its size is bounded.
@@ -35,8 +36,8 @@ type stats struct {
 	series [len(spans)]*series
 	names  contention
 	totals Totals
-	begun  bool    // something was heard
-	opened bool    // the gap has come with which a feed begins
+	begun  bool    // an event was added
+	opened bool    // the gap that begins a feed was added
 	last   string  // the ID of the latest event
 	losses []entry // the latest, the oldest first
 }
@@ -44,7 +45,7 @@ type stats struct {
 // Totals count since the server began.
 type Totals struct {
 	Expired, Lost, Broken int // leases
-	Missed                int // times that leases may have been lost which are not counted
+	Missed                int // how often losses may have been missed
 }
 
 func newStats() *stats {
@@ -55,12 +56,12 @@ func newStats() *stats {
 	return s
 }
 
-// add counts an event that has just been heard of.
+// add counts an event that the server has just received.
 func (s *stats) add(e lockinfo.HistoryEvent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	if !s.begun { // what a feed tells before the gap with which it begins is its past
+	if !s.begun { // the first event may be of the past
 		for _, one := range s.series {
 			one.began = now.Add(-min(e.Ago, one.span()))
 		}
@@ -94,8 +95,8 @@ func (s *stats) add(e lockinfo.HistoryEvent) {
 	s.losses = append(s.losses, entry{HistoryEvent: e, heard: now})
 }
 
-// gapLocked notes that events may have been missed. The gap with which a feed begins is
-// before all that the server counts.
+// gapLocked notes that events may have been missed. The gap that begins a feed counts no missed
+// losses: it is before everything that the server counts.
 func (s *stats) gapLocked(now time.Time) {
 	for _, one := range s.series {
 		one.gap(s.opened, now)
@@ -106,7 +107,7 @@ func (s *stats) gapLocked(now time.Time) {
 	s.opened = true
 }
 
-// miss notes that leases may have been lost that are not counted.
+// miss notes that losses of leases may have been missed.
 func (s *stats) miss() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +124,7 @@ func (s *stats) total() Totals {
 	return s.totals
 }
 
-// waited returns which of the bounds a wait is within.
+// waited returns the index of the class of a wait.
 func waited(d time.Duration) int {
 	within, _ := slices.BinarySearch(bounds[:], d.Milliseconds())
 	return within

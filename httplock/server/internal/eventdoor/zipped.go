@@ -28,7 +28,7 @@ func (p *press) press(text []byte) pressed {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.into.Reset(); p.zip == nil {
-		p.zip, _ = flate.NewWriter(&p.into, flate.BestSpeed) // there is such a level
+		p.zip, _ = flate.NewWriter(&p.into, flate.BestSpeed) // the level is valid
 	}
 	p.zip.Reset(&p.into)
 	_, _ = p.zip.Write(text) // to memory
@@ -40,7 +40,7 @@ func (p *press) press(text []byte) pressed {
 	}
 }
 
-// A gzipped is the gzip stream of one reader (RFC 1952), as far as it has come.
+// A gzipped is the state of the gzip stream of one reader (RFC 1952).
 type gzipped struct{ size, sum uint32 }
 
 // gzipHead begins such a stream: no name, no time, unknown system.
@@ -48,7 +48,7 @@ const gzipHead = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 
 const emptyBlock = "\x00\x00\x00\xff\xff"
 
-// add returns how to add what other readers are sent as well.
+// add returns the blocks of a text that other readers get as well.
 func (z *gzipped) add(p *pressed) []byte {
 	z.size += p.size
 	z.sum = times(z.sum, p.shift) ^ p.sum
@@ -67,7 +67,7 @@ func (z *gzipped) addOwn(to []byte, text string) []byte {
 	return append(append(to, text...), emptyBlock...)
 }
 
-// end adds a last block, which is empty, and what a reader checks the stream with.
+// end adds an empty last block, and the trailer with the checksum and the size.
 func (z *gzipped) end(to []byte) []byte {
 	to = binary.LittleEndian.AppendUint32(append(to, 3, 0), z.sum)
 	return binary.LittleEndian.AppendUint32(to, z.size)
@@ -76,7 +76,7 @@ func (z *gzipped) end(to []byte) []byte {
 // A CRC-32 is a polynomial over two elements, whose lowest coefficient is the highest bit.
 const one = 1 << 31
 
-// times multiplies two of them.
+// times multiplies two such polynomials.
 func times(a, b uint32) (product uint32) {
 	for ; a != 0; a <<= 1 {
 		if a&one != 0 {

@@ -18,7 +18,7 @@ import (
 )
 
 // A group is one acquisition of several names: all of them in one step of the store, or none.
-// Each name has an attempt, with the lease ID that its key makes, and is recognised by it.
+// Each name has an attempt, with a lease ID of its own.
 type group struct {
 	r   *door.Request
 	all []*Attempt // in the order of the request
@@ -104,13 +104,13 @@ func (g *group) take(ctx context.Context) ([]Grant, error) {
 	for _, a := range g.all {
 		a.began = began
 	}
-	if g.all[0].keyed { // whether the lease IDs are known is not among what AcquireAll answers
+	if g.all[0].keyed { // AcquireAll does not report whether the store knows the lease IDs
 		if err := g.each(func(i int) error { return g.all[i].meet(ctx) }); err != nil {
 			return nil, err
 		}
 	}
 	reply, sent, err := g.send(ctx)
-	a := g.all[min(reply.Refused, len(g.all)-1)] // whom a refusal is about
+	a := g.all[min(reply.Refused, len(g.all)-1)] // the one that a refusal is about
 	switch {
 	case err != nil:
 		return nil, a.Failed(err)
@@ -131,7 +131,7 @@ func (g *group) send(ctx context.Context) (reply driver.AllReply, sent time.Time
 		reqs[i] = a.Req
 	}
 	f := ask.Until(ctx, RequestTimeout, func(ctx context.Context) (err error) {
-		sent = time.Now() // INVARIANT I3: before the request was sent that is answered
+		sent = time.Now() // INVARIANT I3: before the answered copy is sent
 		reply, err = g.r.House.Features.AllAcquirer.AcquireAll(ctx, reqs)
 		for _, a := range g.all {
 			a.doubt = a.doubt || err != nil && !driver.Definite(err)
@@ -161,8 +161,8 @@ func (g *group) each(f func(i int) error) error {
 	return cmp.Or(errs...)
 }
 
-// settle cancels the leases of a client without a key, if the outcome is unknown, and
-// counts the others.
+// settle cancels the leases of a client without a key, if the outcome is unknown. Otherwise it
+// updates the counts of the limits.
 func (g *group) settle(err error) {
 	there := slices.ContainsFunc(g.all, func(a *Attempt) bool { return a.seen.there })
 	for _, a := range g.all {

@@ -29,8 +29,8 @@ type Attempt struct {
 
 	began   time.Time      // before the first request was sent
 	Blocker driver.Blocker // of the last reply Held
-	sent    time.Time      // when the request for it was sent
-	doubt   bool           // a request of this attempt may have been carried out unseen
+	sent    time.Time      // when the request of that reply was sent
+	doubt   bool           // a request without a definite reply may have been carried out
 	gaveUp  bool           // the place
 
 	repeated bool  // an earlier request had the same key
@@ -44,7 +44,7 @@ type Grant struct {
 
 	Repeated bool            // an earlier request with the same key took the lease
 	holder   lockinfo.Holder // of such a lease, as the store has it
-	ends     time.Time       // the earliest time at which such a lease can end, if that is later
+	ends     time.Time       // when such a lease ends at the earliest; zero if unknown
 }
 
 // Begin reads a request for a lease, and checks all that can be checked without the store:
@@ -69,7 +69,7 @@ func (d *Store) NewAttempt(r *door.Request, want wire.LeaseRequest) (*Attempt, e
 	return a, a.Admit(caller.Acquire, ForLock)
 }
 
-// Checked returns an attempt whose form is right. Admit comes next.
+// Checked returns an attempt for a valid request. Call Admit next.
 func (d *Store) Checked(r *door.Request, want wire.LeaseRequest) (a *Attempt, err error) {
 	a = &Attempt{store: d, R: r, Want: want}
 	a.Req, err = acquireRequest(r, &a.Want)
@@ -78,7 +78,7 @@ func (d *Store) Checked(r *door.Request, want wire.LeaseRequest) (a *Attempt, er
 
 // Admit checks the rights of the client, and makes the lease ID.
 func (a *Attempt) Admit(right caller.Rights, use Purpose) error {
-	a.R.BodyDone() // what is kept of it was checked, and is short
+	a.R.BodyDone() // the attempt keeps only a short part of it
 	if err := a.R.Need(right, a.Req.Name); err != nil {
 		return err
 	}
@@ -88,13 +88,13 @@ func (a *Attempt) Admit(right caller.Rights, use Purpose) error {
 	return a.R.House.Limits.Leases(a.R.Caller, a.Req.TTL, a.counted())
 }
 
-// counted returns the key by which the limits count the lease.
+// counted returns the key under which the limits count the lease.
 func (a *Attempt) counted() string { return limit.Lease(a.Req.Name, a.Req.LeaseID) }
 
-// identify makes the lease ID: of the key, if the caller has one.
+// identify makes the lease ID: from the key, if the caller has one.
 func (a *Attempt) identify(use Purpose) (err error) {
 	key := ""
-	// A person's hold lasts for days, and so would one whose answer was lost.
+	// A hold needs a key: it lasts for days, even if its reply was lost.
 	if a.keyed = hasKey(a.R) || use == ForHold; a.keyed {
 		if key, err = KeyOf(a.R); err != nil {
 			return err
@@ -118,7 +118,7 @@ func (a *Attempt) identify(use Purpose) (err error) {
 }
 
 // send sends the request until the store answers. INVARIANT I6: each copy has the
-// same lease ID. sent is from before the copy was sent that was answered (INVARIANT I3).
+// same lease ID. sent is a time before the answered copy was sent (INVARIANT I3).
 func (a *Attempt) send(ctx context.Context) (reply driver.AcquireReply, sent time.Time, err error) {
 	f := ask.Until(ctx, RequestTimeout, func(ctx context.Context) (err error) {
 		sent = time.Now()
@@ -129,10 +129,10 @@ func (a *Attempt) send(ctx context.Context) (reply driver.AcquireReply, sent tim
 	return reply, sent, f.Effective()
 }
 
-// Wait requests the lock, and waits for it up to limit, or until ctx ends, which must end
-// when the client disconnects. The place of a client with a key then stays in the queue
-// for its waiter TTL. The same happens if the server drains, or with a *queuedError if the
-// client prefers that. Any other wait without success leaves no place. told, which may be
+// Wait requests the lock, and waits for it up to limit or until ctx ends. ctx must end when
+// the client disconnects. If ctx ends or the server drains, the place of a client with a key
+// stays in the queue for its waiter TTL. It also stays if the client prefers that: the error
+// is then a *queuedError. Any other wait without success leaves no place. told, which may be
 // nil, is called for each change of the blocker.
 func (a *Attempt) Wait(ctx context.Context, limit time.Duration, told func(driver.Blocker)) (Grant, error) {
 	g, err := a.waited(ctx, limit, told)
@@ -155,8 +155,8 @@ func Definite(err error) bool {
 	return errors.As(err, new(*DoneError)) || door.RefusalOf(err).Code != codes.Of(driver.ErrOutcomeUnknown).Name
 }
 
-// answer describes the lease for the client. It has the terms of this request, to which
-// the terms of an earlier one were compared.
+// answer describes the lease for the client. It has the terms of this request; those of an
+// earlier one are the same, see compare.
 func (a *Attempt) answer(g Grant) wire.Lease {
 	v := wire.Lease{
 		LeaseID: string(a.Req.LeaseID), Name: a.Req.Name, Mode: a.Req.Mode.Kind(), Token: wire.TokenOf(g.Token),
@@ -173,8 +173,7 @@ func (a *Attempt) Left(g Grant) int64 {
 	return max(Left(a.TTL(), g.Sent), time.Until(g.ends.Add(-a.LockDelay())).Milliseconds())
 }
 
-// TTL returns for how long the holder has the lease; the store keeps it for the lock delay
-// longer.
+// TTL returns how long the holder has the lease. The store keeps it longer by the lock delay.
 func (a *Attempt) TTL() time.Duration       { return MS(a.Want.TTLMS) }
 func (a *Attempt) LockDelay() time.Duration { return MS(a.Want.LockDelayMS) }
 

@@ -33,8 +33,8 @@ func (w *waiter) last(ctx context.Context) (handedOver bool, err error) {
 	return false, w.held()
 }
 
-// giveUp leaves the queue without cancelling: another copy of the request, at another
-// server, may have answered with the lease that the place has become.
+// giveUp leaves the queue, but does not cancel the lease ID: a copy of the request at another
+// server may have been granted the lease.
 func (w *waiter) giveUp(ctx context.Context) (handedOver bool, err error) {
 	queuer := w.store.House.Features.Queuer
 	f := ask.Until(ctx, RequestTimeout, func(ctx context.Context) error {
@@ -54,13 +54,13 @@ func (a *Attempt) abandon() {
 	d, ctx := a.store, context.WithoutCancel(a.R.Context())
 	d.House.Limits.Ended(a.R.Caller, a.counted())
 	go func() {
-		_ = d.House.Guard(ctx, "cancel", func() { // or it runs out
+		_ = d.House.Guard(ctx, "cancel", func() { // otherwise it expires
 			_ = d.Cancel(ctx, driver.ReleaseRequest{Name: a.Req.Name, LeaseID: a.Req.LeaseID, Cancel: true})
 		})
 	}()
 }
 
-// A queuedError is the end of a wait that has kept its place.
+// A queuedError ends a wait that keeps its place.
 type queuedError struct{ queued wire.Queued }
 
 func (e *queuedError) Error() string {
@@ -74,7 +74,7 @@ func (a *Attempt) queued() error {
 	}}
 }
 
-// write answers a caller that wants to come back for the lock.
+// write answers a client that wants to repeat the request later.
 func (e *queuedError) write(w http.ResponseWriter) error {
 	w.Header().Set("Preference-Applied", respondAsync)
 	return door.Write(w, http.StatusAccepted, e.queued)
@@ -82,8 +82,8 @@ func (e *queuedError) write(w http.ResponseWriter) error {
 
 const respondAsync = "respond-async"
 
-// prefersAsync reports whether the client sends Prefer: respond-async (RFC 7240): without
-// the lock it keeps its place, and repeats the request.
+// prefersAsync reports whether the client sends Prefer: respond-async (RFC 7240). If it does
+// not get the lock, it then keeps its place and repeats the request.
 func prefersAsync(h http.Header) bool {
 	for one := range header.List(h, "Prefer") {
 		name, _, _ := strings.Cut(one, ";")

@@ -18,9 +18,9 @@ import (
 // server then compares the request with the lease or place of that ID before it continues.
 // Until then it changes nothing, so that no lease is extended by requests of others.
 
-// A found is the lease that the store has under a lease ID, or the place.
+// A found is the lease or the place that the store has under a lease ID.
 type found struct {
-	Holding // whose token is 0 if it is a place
+	Holding // its token is 0 for a place
 	there   bool
 }
 
@@ -44,19 +44,19 @@ func (a *Attempt) look(ctx context.Context) (f found, err error) {
 }
 
 // meet reads the lease or place of an earlier request with the same lease ID. It returns a
-// refusal if that request or its holder was another.
+// refusal if that request had other terms or another holder.
 func (a *Attempt) meet(ctx context.Context) (err error) {
 	if a.seen, err = a.look(ctx); err != nil {
 		return err
 	}
 	a.Req.First = false
-	// A copy of this very request may have come before its repeat.
+	// After a request in doubt, it may be the lease or place of this very attempt.
 	a.repeated = a.seen.there && (!a.doubt || a.seen.Since > a.seen.sent.Sub(a.began))
 	return a.compare(a.seen)
 }
 
-// recognise completes a grant. A lease that was not seen yet was a place before, or was
-// taken by another copy of the request meanwhile.
+// recognise completes a grant. It reads a lease that meet has not seen: that was a place then,
+// or another copy of the request has acquired it since.
 func (a *Attempt) recognise(ctx context.Context, g Grant) (Grant, error) {
 	if !a.repeated {
 		return g, nil

@@ -13,11 +13,11 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// leastWaiterTTL is how long a place lasts at least between two requests of a client,
-// which may be far away.
+// leastWaiterTTL is the shortest waiter TTL. The place must last until the next request of a
+// client, which may be far away.
 const leastWaiterTTL = 2 * time.Second
 
-// waited is wait without the limits on leases.
+// waited does as Wait, without the limits on leases.
 func (a *Attempt) waited(ctx context.Context, limit time.Duration, told func(driver.Blocker)) (Grant, error) {
 	a.began = time.Now()
 	w := waiter{Attempt: a, end: a.began.Add(limit), told: told}
@@ -119,7 +119,7 @@ func (a *Attempt) held() error {
 	return refusal
 }
 
-// again returns when to retry. The expiry of a lease does not matter if it is renewed.
+// again returns when to retry. The expiry of a lease matters only if it is not renewed.
 func again(b *driver.Blocker) time.Duration {
 	if b.Released || b.Holder.Person {
 		return max(b.ExpiresIn, time.Second)

@@ -15,7 +15,7 @@ type DoneError struct {
 
 func (e *DoneError) Error() string { return "it is done" }
 
-// recorded returns the end of a request for do-once work with this record.
+// recorded returns the error that ends a request for do-once work with this record.
 func (a *Attempt) recorded(record []byte) error {
 	header, value, ok := oncerecord.Parse(record)
 	if !ok {

@@ -26,8 +26,8 @@ func (d *Store) End(ctx context.Context, r *door.Request, name string, id lockin
 	return d.About(ctx, "release", name, id, err)
 }
 
-// Cancel sends a release until the store answers. If a copy without a reply came before, a
-// lost lease was released by that copy.
+// Cancel sends a release until the store answers. If the lease is lost after a copy without a
+// reply, that copy has released it.
 func (d *Store) Cancel(ctx context.Context, req driver.ReleaseRequest) error {
 	doubt := false
 	f := ask.Until(ctx, RequestTimeout, func(ctx context.Context) error {

@@ -22,7 +22,7 @@ const shortestKey = 16 // characters
 // an acquisition of its own.
 func hasKey(r *door.Request) bool { return len(r.Header.Values(oncehttp.Header)) > 0 }
 
-// keyOf returns the Idempotency-Key of a request, which must have one.
+// KeyOf returns the Idempotency-Key of a request, which must have one.
 func KeyOf(r *door.Request) (string, error) {
 	values := r.Header.Values(oncehttp.Header)
 	if len(values) != 1 {
@@ -54,8 +54,8 @@ const (
 )
 
 // LeaseID returns the lease ID for a client's key: the same at every server of the store,
-// and secret to clients without it. It is an HMAC-SHA-256, cut to
-// 128 bits. No part has the character 0: names and keys must not, and purposes are ours.
+// and secret to clients without the key. It is an HMAC-SHA-256, cut to 128 bits. No part of
+// the text contains the separator, the byte 0.
 func (d *Store) LeaseID(ctx context.Context, r *door.Request, name, key string, use Purpose) (lockinfo.LeaseID, error) {
 	secret, err := d.House.Secret(ctx)
 	if err != nil {

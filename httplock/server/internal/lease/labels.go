@@ -19,7 +19,7 @@ import (
 
 // Terms of a lease other than its TTL are labels of its holder. Any server can read them when
 // the lease is renewed or released. The last bit of the lease ID is set if there are such
-// labels, which spares other leases a look.
+// labels, so that servers need not read other leases.
 const (
 	minHoldLabel   = "holdfast/min_hold_ms"
 	LockDelayLabel = "holdfast/lock_delay_ms"
@@ -28,7 +28,7 @@ const (
 	namesLabel = "holdfast/names"
 )
 
-// labels returns the labels for a request: its own, and ours.
+// labels returns the labels for a request: those of the client, and ours.
 func labels(want *wire.LeaseRequest) map[string]string {
 	if !hasLabels(want) && want.Names == nil {
 		return want.Labels
@@ -55,14 +55,14 @@ func sameTerms(a, b lockinfo.Holder) bool {
 	return same(minHoldLabel) && same(LockDelayLabel) && same(namesLabel)
 }
 
-// Term returns the duration that a label has: 0 if somebody else has set it to something else,
-// and no more than a request may ask for.
+// Term returns the duration in a label, which any client of the store may have set: 0 if it is
+// not a duration, and holdfast.MaxTTL at most.
 func Term(h lockinfo.Holder, label string) time.Duration {
 	n, _ := strconv.ParseInt(h.Labels[label], 10, 64)
 	return max(0, min(MS(n), holdfast.MaxTTL))
 }
 
-// Labelled returns id with the bit set, or not.
+// Labelled returns id with its last bit set or cleared.
 func Labelled(id lockinfo.LeaseID, set bool) lockinfo.LeaseID {
 	last, _ := strconv.ParseUint(string(id[len(id)-1:]), 16, 8) // one of our own lease IDs
 	if last &^= 1; set {
@@ -77,10 +77,10 @@ type Holding struct {
 	sent time.Time // before the request was sent
 }
 
-// ends returns until when the lease lasts at least, with its lock delay.
+// ends returns when the lease ends at the earliest, with its lock delay.
 func (h Holding) ends() time.Time { return h.sent.Add(h.ExpiresIn) }
 
-// Holding looks at a live lease. The error is driver.ErrLost if there is none.
+// Holding reads a live lease. The error is driver.ErrLost if there is none.
 func (d *Store) Holding(ctx context.Context, name string, id lockinfo.LeaseID) (Holding, error) {
 	lock, sent, err := d.Inspect(ctx, name)
 	if err != nil {
@@ -94,7 +94,8 @@ func (d *Store) Holding(ctx context.Context, name string, id lockinfo.LeaseID) (
 	return Holding{}, driver.ErrLost
 }
 
-// Inspect looks at a lock until the store answers. sent is before the request.
+// Inspect reads a lock, and retries until the store answers. sent is a time before the answered
+// request was sent.
 func (d *Store) Inspect(ctx context.Context, name string) (lock lockinfo.LockState, sent time.Time, err error) {
 	f := ask.Until(ctx, RequestTimeout, func(ctx context.Context) (err error) {
 		sent = time.Now()
@@ -104,7 +105,7 @@ func (d *Store) Inspect(ctx context.Context, name string) (lock lockinfo.LockSta
 	return lock, sent, f.Harmless()
 }
 
-// Left returns how much is left of a lease at least, without its lock delay.
+// Left returns the least time that is left of a lease, without its lock delay.
 func (h Holding) Left() time.Duration {
 	if h.ExpiresIn == lockinfo.Never {
 		return h.ExpiresIn
@@ -112,7 +113,7 @@ func (h Holding) Left() time.Duration {
 	return h.ExpiresIn - time.Since(h.sent) - Term(h.Holder, LockDelayLabel)
 }
 
-// keepFor returns for how long a name is to stay closed after the release of a lease.
+// keepFor returns how long a name must stay closed after the release of a lease.
 func (d *Store) keepFor(ctx context.Context, name string, id lockinfo.LeaseID) (time.Duration, error) {
 	if Labelled(id, false) == id {
 		return 0, nil

@@ -21,8 +21,8 @@ const (
 	// DefaultTTL is the TTL of a request without one.
 	DefaultTTL = 30 * time.Second
 
-	// LongestWait is how long one request waits at most: proxies and clients give up an
-	// answer that takes a minute.
+	// LongestWait is the longest wait of one request: proxies and clients time out after a
+	// minute.
 	LongestWait = 55 * time.Second
 
 	// TokenHeader has the fencing token of a lease.
@@ -41,7 +41,7 @@ func (a *Attempt) WaitPatiently() (Grant, error) {
 	return g, err
 }
 
-// patience returns how long this request is to wait.
+// patience returns how long this request waits.
 func (a *Attempt) patience() time.Duration { return min(MS(a.Want.WaitMS), LongestWait) }
 
 // MS returns milliseconds as a duration; too many become the longest one.
@@ -145,7 +145,7 @@ func (g Grant) Status() int {
 	return http.StatusCreated
 }
 
-// otherRequest returns a refusal if do-once work is done for another request than this.
+// otherRequest returns a refusal if the fingerprint of do-once work is that of another request.
 func (a *Attempt) otherRequest(fingerprint string) error {
 	if ours := a.Req.Holder.Fingerprint; ours != "" && fingerprint != "" && ours != fingerprint {
 		return a.Failed(holdfast.ErrFingerprint)

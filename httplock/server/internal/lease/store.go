@@ -1,12 +1,12 @@
-// Package lease takes leases for the clients of the server, looks at them and ends them:
-// the common base of the packages that answer requests about them.
+// Package lease acquires, reads and ends leases for the clients of the server. It is the
+// common base of the packages that answer requests about leases.
 //
 // # How it is made
 //
-// A request is carried out on the driver, and its result is in the store alone, so that
-// the next may go through another server. The lease has the ID that the client's
-// Idempotency-Key makes (key.go). An [Attempt] is one acquisition, of a lock or of do-once
-// work, in one request or in pieces. All waiting requests share one place keeper.
+// The result of a request is in the store alone, so that the next request may go to another
+// server. The lease ID follows from the client's Idempotency-Key (key.go). An [Attempt] is one
+// acquisition, of a lock or of do-once work, in one request or in several. All waiting
+// requests share one place keeper.
 package lease
 
 import (
@@ -19,9 +19,9 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// RequestTimeout bounds one question to the store, which is repeated as long until it is
-// answered. With the longest wait it is less than driver.TombstoneTTL, so that nothing is
-// carried out for a request that was released meanwhile. INVARIANT I5.
+// RequestTimeout bounds a request to the store, with its repeats until the store answers.
+// Together with LongestWait it is less than driver.TombstoneTTL, so that nothing is carried
+// out for a request that was released meanwhile. INVARIANT I5.
 const RequestTimeout = 4 * time.Second
 
 // A Store is the store of the server, as requests about leases use it.

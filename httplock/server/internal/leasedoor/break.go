@@ -35,7 +35,7 @@ func (d *leases) breakLock(ctx context.Context, w http.ResponseWriter, r *door.R
 	if err := mayAct(r, caller.Action{Kind: "break", Name: name, Token: req.Token, Older: req.Older, Reason: req.Reason}); err != nil {
 		return err
 	}
-	if r.Header.Get(oncehttp.Header) != "" { // then a repeat is answered as the first time
+	if r.Header.Get(oncehttp.Header) != "" { // a repeat then gets the same reply
 		key, err := lease.KeyOf(r)
 		if err != nil {
 			return err
@@ -68,7 +68,7 @@ func (d *leases) carryOutBreak(ctx context.Context, r *door.Request, req driver.
 	return broken, nil
 }
 
-// tokenIsOver is the refusal of a request whose token names no live lease.
+// tokenIsOver returns the refusal of a request whose token names no live lease.
 func tokenIsOver(what, name string, token uint64) error {
 	return &door.Refusal{
 		Status: http.StatusGone, Code: "not-held",
@@ -76,7 +76,7 @@ func tokenIsOver(what, name string, token uint64) error {
 	}
 }
 
-// mayAct returns a refusal unless the caller may do a, to the lease that its token names.
+// mayAct returns a refusal unless the caller may do a, to the lease that a.Token names.
 func mayAct(r *door.Request, a caller.Action) error {
 	if a.Token == 0 || a.Token > driver.MaxToken {
 		return door.Invalid("fencing_token: want that of the lease that is to end, as GET /v1/locks/{name} shows it")

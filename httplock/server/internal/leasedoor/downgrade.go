@@ -36,8 +36,8 @@ func (d *leases) downgrade(ctx context.Context, w http.ResponseWriter, r *door.R
 	})
 }
 
-// share makes an exclusive lease shared, and returns it as it was before: but for the mode
-// it stays so. A lease that is shared already stays shared, so a repeat does no harm.
+// share makes an exclusive lease shared, and returns it as it was before; only its mode
+// changes. A lease that is shared already stays shared, so a repeat does no harm.
 func (d *leases) share(ctx context.Context, ref wire.LeaseRef) (h lease.Holding, err error) {
 	engine := d.House.Features.Downgrader
 	if engine == nil {

@@ -15,11 +15,11 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// extendPart extends leases of one route. It repeats requests that fail, for as long as a
-// request may take: a repeated Extend is harmless (INVARIANT I6).
+// extendPart extends leases of one route. It repeats requests that fail, until
+// lease.RequestTimeout: a repeated Extend is harmless (INVARIANT I6).
 func (d *leases) extendPart(ctx context.Context, reqs []driver.ExtendRequest) []result {
 	results := make([]result, len(reqs))
-	open := make([]int, len(reqs)) // indices of those that are not answered
+	open := make([]int, len(reqs)) // indices of requests without a final reply
 	for i := range open {
 		open[i] = i
 	}
@@ -71,7 +71,8 @@ func (d *leases) tokensOf(ctx context.Context, r *door.Request, refs []wire.Leas
 	})
 }
 
-// tokenOf looks for the token of a lease. The lease was renewed, whether it is found or not.
+// tokenOf looks up the token of a lease. It returns nil if it cannot find the lease, which was
+// renewed nevertheless.
 func (d *leases) tokenOf(ctx context.Context, ref wire.LeaseRef) *wire.Token {
 	h, err := d.Holding(ctx, ref.Name, lockinfo.LeaseID(ref.LeaseID))
 	if err != nil {
@@ -94,8 +95,8 @@ func (d *leases) delays(ctx context.Context, r *door.Request, refs []wire.LeaseR
 	})
 }
 
-// delayOf returns the lock delay of a lease. Where nothing but the delay is left, the lease
-// has expired for its holder: the error is driver.ErrLost.
+// delayOf returns the lock delay of a lease. If nothing but the delay is left, the lease has
+// expired for its holder, and the error is driver.ErrLost.
 func (d *leases) delayOf(ctx context.Context, ref wire.LeaseRef) (time.Duration, error) {
 	h, err := d.Holding(ctx, ref.Name, lockinfo.LeaseID(ref.LeaseID))
 	delay := lease.Term(h.Holder, lease.LockDelayLabel)

@@ -1,5 +1,5 @@
-// Package leasedoor answers requests about leases: take, renew, check, downgrade, release
-// and break them, and people's holds, which are leases without renewal.
+// Package leasedoor answers requests to acquire, renew, check, downgrade, release and break
+// leases. It also serves people's holds, which are leases without renewal.
 package leasedoor
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/lease"
 )
 
-// leases is the door.
+// leases has the handlers.
 type leases struct {
 	*lease.Store
 	stream door.Func // answers a request for a lease that a stream holds

@@ -15,9 +15,9 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// personHold answers POST /v1/locks/{name}/hold: a person takes the lock for a fixed time,
-// by a lease without renewal, or lengthens that. The response has no lease ID: personRelease
-// takes the token.
+// personHold answers POST /v1/locks/{name}/hold: a person acquires the lock for a fixed time,
+// or lengthens that time. The lease is not renewed. The response has no lease ID, because
+// personRelease takes the token.
 func (d *leases) personHold(w http.ResponseWriter, r *door.Request) error {
 	name, want, err := d.wantedHold(r)
 	if err != nil {
@@ -42,7 +42,7 @@ func (d *leases) personHold(w http.ResponseWriter, r *door.Request) error {
 	})
 }
 
-// wantedHold reads and checks what a request for a hold asks for.
+// wantedHold reads and checks a request for a hold.
 func (d *leases) wantedHold(r *door.Request) (name string, want wire.HoldRequest, err error) {
 	if name, err = r.Named("name", caller.Acquire); err != nil {
 		return name, want, err
@@ -66,7 +66,7 @@ func (d *leases) wantedHold(r *door.Request) (name string, want wire.HoldRequest
 	return name, want, nil
 }
 
-// beginHold is begin for a person.
+// beginHold returns the attempt to acquire a hold.
 func (d *leases) beginHold(r *door.Request, name string, want wire.HoldRequest) (*lease.Attempt, error) {
 	if err := r.Act(caller.Action{Kind: "hold", Name: name, Reason: want.Reason}); err != nil {
 		return nil, err

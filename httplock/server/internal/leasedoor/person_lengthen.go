@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// lengthenHold makes what a person holds last for longer. The holder needs the right acquire,
-// another caller the right break as well. It never shortens the hold, so a repeat is harmless.
+// lengthenHold lengthens a person's hold. The holder needs the right acquire; another caller
+// needs the right break as well. It never shortens the hold, so a repeat is harmless.
 func (d *leases) lengthenHold(w http.ResponseWriter, r *door.Request, name string, want wire.HoldRequest) error {
 	ctx, cancel := r.Budgeted()
 	defer cancel()

@@ -16,7 +16,7 @@ import (
 
 // personRelease answers POST /v1/locks/{name}/hold/release: it ends the person's lease with
 // the token that the client has seen. The holder needs the right acquire. Another caller
-// needs the right break, as that is a break, whose author is recorded.
+// needs the right break: it breaks the lease, and is recorded as the author.
 func (d *leases) personRelease(ctx context.Context, w http.ResponseWriter, r *door.Request) error {
 	name, err := r.Name("name")
 	if err != nil {
@@ -41,7 +41,7 @@ func (d *leases) personRelease(ctx context.Context, w http.ResponseWriter, r *do
 	return nil
 }
 
-// A personLease is a lease that a request is about.
+// A personLease is a request about a person's lease.
 type personLease struct {
 	door *leases
 	r    *door.Request
@@ -61,7 +61,7 @@ func (p *personLease) giveBack(ctx context.Context) error {
 		return tokenIsOver("release", p.name, p.want.FencingToken)
 	case !h.Holder.Person:
 		return notAPerson("release", p.name, h.Holder)
-	case !p.own(h.Holder): // which the token alone ends: that takes no lease ID
+	case !p.own(h.Holder): // a break needs the token only, not the lease ID
 		if err := p.r.Need(caller.Break, p.name); err != nil {
 			return err
 		}
@@ -80,7 +80,7 @@ func (p *personLease) giveBack(ctx context.Context) error {
 	return err
 }
 
-// notAPerson is the refusal of a request about what a process holds.
+// notAPerson returns the refusal of a request about the lease of a process.
 func notAPerson(what, name string, h lockinfo.Holder) error {
 	return &door.Refusal{
 		Status: http.StatusConflict, Code: "not-a-person",
@@ -102,8 +102,8 @@ func (p *personLease) find(ctx context.Context) (h lockinfo.Holding, found bool,
 	return h, false, nil
 }
 
-// own reports whether the caller has taken a lease through a server. Clients that use the
-// store directly choose their name, and have a host. If the store is another server, that
+// own reports whether the caller acquired the lease through a server. Clients that use the
+// store directly choose their user name, but have a host. If the store is another server, that
 // server has set the Caller of all leases to this server.
 func (p *personLease) own(h lockinfo.Holder) bool {
 	return h.Person && h.User == p.r.Caller.Name && h.Host == "" && (h.Caller == p.r.Found() || p.door.House.Features.Callers)
@@ -123,8 +123,9 @@ func (p *personLease) endByToken(ctx context.Context, reason string) error {
 	return nil
 }
 
-// afterwards handles a release that has found no lease: the lease has ended meanwhile, or
-// the store, which is another server, hides its lease ID. Then the token names the lease.
+// afterwards handles a release that found no lease. Either the lease has ended meanwhile, or
+// the store is another server and hides the lease ID. In the latter case the token names the
+// lease.
 func (p *personLease) afterwards(ctx context.Context, lost error) error {
 	switch _, found, err := p.find(ctx); {
 	case err != nil:

@@ -18,9 +18,9 @@ import (
 
 // A result is the outcome for one lease.
 type result struct {
-	sent  time.Time // before the request was sent that was answered
+	sent  time.Time // before the answered request was sent
 	err   error
-	token *wire.Token // of a lease that was renewed, if it is known
+	token *wire.Token // of a renewed lease, if it is known
 }
 
 // renew answers POST /v1/leases/renew, even if the server drains.
@@ -58,7 +58,8 @@ func (d *leases) renew(ctx context.Context, w http.ResponseWriter, r *door.Reque
 	})
 }
 
-// check answers POST /v1/leases/check, by an Extend that lengthens nothing to speak of.
+// check answers POST /v1/leases/check. It extends by the shortest TTL, which hardly lengthens
+// a lease.
 func (d *leases) check(ctx context.Context, w http.ResponseWriter, r *door.Request) error {
 	refs, one, err := readRefs(r, noTTL)
 	if err != nil {
@@ -129,7 +130,7 @@ func refsOf(r *door.Request, body wire.LeaseRefs, more func(*wire.LeaseRef) erro
 		if err := mayUse(r, ref.Name); err != nil {
 			return nil, false, err
 		}
-		if !lockinfo.LeaseID(ref.LeaseID).Valid() { // which is not shown: it may be one that was mistyped
+		if !lockinfo.LeaseID(ref.LeaseID).Valid() { // the error does not show it: it may be a real one with a typo
 			return nil, false, door.Invalid(fmt.Sprintf("lease of %q: want its lease_id, 32 hexadecimal digits", ref.Name))
 		}
 		if ref.FencingToken > driver.MaxToken {
@@ -142,7 +143,8 @@ func refsOf(r *door.Request, body wire.LeaseRefs, more func(*wire.LeaseRef) erro
 	return refs, one, nil
 }
 
-// mayUse returns a refusal unless the caller may have leases of a name, for whatever it does.
+// mayUse returns a refusal unless the caller may have leases of a name, for locks or for do-once
+// work.
 func mayUse(r *door.Request, name string) error {
 	if r.Shows(caller.Once, name) {
 		return nil
@@ -172,7 +174,7 @@ func (d *leases) extend(ctx context.Context, r *door.Request, refs []wire.LeaseR
 	if err := d.delays(ctx, r, refs, delays, results); err != nil {
 		return nil, err
 	}
-	var asked []int // for which lease each request is
+	var asked []int // the index of the lease of each request
 	for i, ref := range refs {
 		if results[i].err == nil {
 			asked = append(asked, i)

@@ -7,8 +7,9 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 )
 
-// How many bytes of bodies there may be at a time: from before each is read until its
-// request is answered, or its body is no longer used. A longer body comes alone.
+// How many bytes of bodies may count at a time. A body counts from before it is read until its
+// request is answered, or until it is no longer used. A body above the limit is accepted if no
+// other body counts.
 const (
 	CallerBytes = 8 << 20  // of one caller
 	ServerBytes = 64 << 20 // of all

@@ -17,16 +17,16 @@ func Record(name string) string { return "record " + name }
 // Token returns the key of a one-time token.
 func Token(d driver.Digest) string { return "token " + string(d) }
 
-// Room returns an error if c has reached its limit of bytes in the store. It comes before
-// do-once work, whose result must be kept.
+// Room returns an error if c has reached its limit of bytes in the store. Call it before
+// do-once work, because the result must be kept.
 func (l *Limits) Room(c *caller.Caller) error {
 	return l.with(c, func(a *account) error { return l.fits(a, 1, l.max.Kept) })
 }
 
 // Keep counts n bytes that the store is about to keep for c under a key, until they expire
-// or are Dropped. Of those under the same key the store may keep the earlier ones and refuse
-// these: what counts is the larger size, until the later end. There is twice the room for the
-// result of work that is done.
+// or are Dropped. The store may refuse them and keep earlier bytes under the same key, so the
+// larger size counts until the later end. done doubles the limit, for the result of work that
+// is done.
 func (l *Limits) Keep(c *caller.Caller, key string, n int, ttl time.Duration, done bool) error {
 	return l.with(c, func(a *account) error {
 		most, now := l.max.Kept, time.Now()
@@ -71,7 +71,7 @@ func (l *Limits) Emptied(key string) { l.shrink(key, keptMore) }
 func (l *Limits) shrink(key string, to int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for name, a := range l.callers { // as many as the configuration names
+	for name, a := range l.callers { // no more than the configuration names
 		e, there := a.kept.all[key]
 		if !there {
 			continue

@@ -33,7 +33,7 @@ func (g *ledger) drop(key string) {
 	delete(g.all, key)
 }
 
-// sweep drops the entries that have ended. It looks at none before the first can have.
+// sweep drops the entries that have ended. It does nothing before the first can have ended.
 func (g *ledger) sweep() {
 	now := time.Now()
 	if len(g.all) == 0 || now.Before(g.sooner) {
@@ -50,7 +50,7 @@ func (g *ledger) sweep() {
 	}
 }
 
-// again returns when a caller should retry whose ledger is full.
+// again returns when a caller with a full ledger should retry.
 func (g *ledger) again() time.Duration {
 	return max(time.Second, min(time.Minute, time.Until(g.sooner)))
 }

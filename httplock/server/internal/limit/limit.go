@@ -1,5 +1,5 @@
-// Package limit counts what each caller has of a server: waiters, streams, leases. One
-// caller that takes more than its share is refused, and the others do not notice.
+// Package limit counts what each caller uses of a server: waiters, streams, leases, bytes. A
+// caller that exceeds a limit is refused, and the others do not notice.
 package limit
 
 import (
@@ -31,14 +31,14 @@ type Exceeded struct {
 
 func (e *Exceeded) Error() string { return e.Detail }
 
-// Limits count what the callers of one server have. The counts end with the server, whose
-// memory they guard.
+// Limits counts what the callers of one server use. The counts protect the memory of the
+// server, and are lost when it ends.
 type Limits struct {
 	max Max
 
 	mu      sync.Mutex
-	callers map[string]*account // by their names; without those that have nothing
-	bytes   int64               // of bodies of all
+	callers map[string]*account // by name; callers that use nothing are left out
+	bytes   int64               // of the bodies of all callers
 }
 
 // An account is what one caller has.
@@ -138,15 +138,15 @@ func (a *account) more(keys []string) (n int) {
 	return n
 }
 
-// renew counts a lease for ttl from now, or for longer if it was counted so.
+// renew counts a lease for ttl from now, or longer if it already counts for longer.
 func (a *account) renew(key string, ttl time.Duration) {
 	if ends := time.Now().Add(ttl); ends.After(a.leases.all[key].ends) {
 		a.leases.put(key, entry{ends: ends})
 	}
 }
 
-// Renewed reports that the store keeps a lease of c for ttl from now. Another server may
-// have been granted it.
+// Renewed reports that the store keeps a lease of c for ttl from now. Another server may have
+// acquired it.
 func (l *Limits) Renewed(c *caller.Caller, key string, ttl time.Duration) {
 	_ = l.with(c, func(a *account) error {
 		a.renew(key, ttl)
@@ -182,8 +182,8 @@ func (l *Limits) Load() (all Load) {
 	return all
 }
 
-// INVARIANT I11: callers whose leases have all expired are forgotten. Each new caller
-// causes a look at a few others, so that nothing runs in the background.
+// INVARIANT I11: callers whose leases have all expired are forgotten. Each new caller causes
+// a check of a few others, so that nothing runs in the background.
 func (l *Limits) sweepLocked() {
 	const few = 2
 	looked := 0

@@ -24,7 +24,8 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// A condition is the state of a lock that the client knows, and how long it waits for another.
+// A condition is the state of a lock that the client knows, and how long the client waits for
+// another state.
 type condition struct {
 	tags []string // of If-None-Match
 	wait time.Duration
@@ -84,7 +85,7 @@ func conditionOf(r *door.Request) (c condition, err error) {
 	return c, nil
 }
 
-// knows reports whether the caller has this answer already.
+// knows reports whether the client has this state already.
 func (c condition) knows(s sight) bool {
 	return slices.Contains(c.tags, strings.TrimPrefix(s.tag, "W/"))
 }
@@ -108,8 +109,8 @@ func (d *desk) see(ctx context.Context, name string) (s sight) {
 	return s
 }
 
-// tagOf returns the ETag of a lock, which leaves out durations: weak, because the response
-// has them, and the same at all servers.
+// tagOf returns the ETag of a lock, which is the same at all servers. It is weak: it leaves
+// out the durations in the response.
 func tagOf(lock wire.LockDetails) (string, error) {
 	text, err := json.Marshal(lock)
 	if err != nil {
@@ -126,7 +127,8 @@ func tagOf(lock wire.LockDetails) (string, error) {
 	return `W/"` + hex.EncodeToString(sum[:12]) + `"`, nil
 }
 
-// timeless returns v without its durations. A label may have the name of one: it is a text.
+// timeless returns v without its durations. A label may have the name of a duration, but its
+// value is text.
 func timeless(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -167,7 +169,7 @@ func (d *desk) change(r *door.Request, name string, c condition) (sight, error) 
 	defer again.Stop()
 	for first, over := true, false; ; {
 		s, next := watch.latest()
-		if !s.began.Before(joined) { // what was seen before may be older than what the caller knows
+		if !s.began.Before(joined) { // an earlier look may be older than the state that the client knows
 			if over || s.err == nil && !c.knows(s) || s.err != nil && first {
 				return s, s.err
 			}

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// lookBody is the longest body with names: as many as there may be, in which each
-	// byte is written as an escape.
+	// lookBody is the longest body with names: the most names, with each byte written as an
+	// escape.
 	lookBody = driver.MaxBatch*(6*driver.MaxNameLen+4) + 1024
 )
 
@@ -41,7 +41,7 @@ func (d *desk) look(ctx context.Context, w http.ResponseWriter, r *door.Request)
 		return err
 	}
 	v := wire.Looked{Locks: []wire.LockDetails{}, Failed: []wire.LookFailure{}}
-	answered := false // the store has, about one of them at least
+	answered := false // the store has answered for at least one name
 	for i, look := range looks {
 		if look.err == nil {
 			v.Locks = append(v.Locks, look.lock.Details())
@@ -57,7 +57,7 @@ func (d *desk) look(ctx context.Context, w http.ResponseWriter, r *door.Request)
 	return door.WriteLong(w, r, v)
 }
 
-// lookedFor reads which names a request is about, all of which the caller may see.
+// lookedFor returns the names in a request, or a refusal if the caller may not see one of them.
 func lookedFor(r *door.Request) ([]string, error) {
 	var want wire.LookRequest
 	if err := r.ReadUpTo(&want, lookBody); err != nil {

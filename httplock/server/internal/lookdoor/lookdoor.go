@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
 )
 
-// desk is the door.
+// desk has the handlers.
 type desk struct {
 	house   *door.House
 	watches watches

@@ -8,15 +8,15 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// mostGone is how many names are remembered that nobody has or wants any more.
+// mostGone is how many names without holders and waiters are remembered.
 const mostGone = 10_000
 
-// marks know in which revision each name was last seen to change. INVARIANT I11: they have
-// the names of one list, and mostGone more.
+// marks has the revision in which each name was last seen to change. INVARIANT I11: it has the
+// names of one list, and mostGone more.
 type marks struct {
 	seed   maphash.Seed
 	names  map[string]mark
-	gone   int    // of names
+	gone   int    // how many of names are gone
 	latest uint64 // revision
 	oldest uint64 // revision since which all changes are known
 }
@@ -33,8 +33,8 @@ func newMarks() *marks {
 	return &marks{seed: maphash.MakeSeed(), names: map[string]mark{}, latest: 1, oldest: 1}
 }
 
-// update compares the marks with a list of all locks, which has this number. If there are
-// changes, they make a new revision.
+// update compares the marks with a list of all locks. list is the number of the list. Changes
+// make a new revision.
 func (m *marks) update(list uint64, locks []lockinfo.LockState) {
 	next, changed := m.latest+1, false
 	note := func(name string, k mark) {
@@ -70,7 +70,8 @@ func (m *marks) update(list uint64, locks []lockinfo.LockState) {
 	}
 }
 
-// forget drops the names that are gone. Who knows an earlier revision gets a whole list.
+// forget drops the names that are gone. A client that knows an earlier revision gets a whole
+// list.
 func (m *marks) forget() {
 	for name, k := range m.names {
 		if k.gone {
@@ -80,7 +81,8 @@ func (m *marks) forget() {
 	m.gone, m.oldest = 0, m.latest
 }
 
-// sum is the same as long as nothing but time has passed, and each renewal came in time.
+// sum returns a hash of a lock. It stays the same while only time passes and each renewal comes
+// in time.
 func (m *marks) sum(l *lockinfo.LockState) uint64 {
 	v := wire.LockOf(*l)
 	late := make([]bool, len(v.Holders))

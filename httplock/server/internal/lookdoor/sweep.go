@@ -18,19 +18,19 @@ import (
 )
 
 const (
-	// mostSwept is how many locks a list of changes is kept for; a longer list has none.
+	// mostSwept is the longest list that has revisions.
 	mostSwept = 125_000
 
 	sweepLimit = time.Minute
 	tooManyFor = time.Minute
 
-	// A short list is made every poll, or every resync if there are events of changes. A longer
-	// one takes one part of sweepShare of the time.
+	// The time from one list to the next is poll, or resync if the store has events. It is
+	// longer if a list takes more than 1/sweepShare of that time.
 	poll       = 2 * time.Second
 	resync     = 10 * time.Second
 	sweepShare = 20
 
-	// delayMost is for how long a list waits at most for those who ask at about the same time.
+	// delayMost is how long a list waits at most for more requests.
 	delayMost = 200 * time.Millisecond
 
 	revisionHeader = "Holdfast-Revision"
@@ -38,16 +38,16 @@ const (
 	nextHeader     = "Holdfast-Next-Ms"
 )
 
-// sweeps list all locks for the requests that want changes only. A request gets a list that
-// begins after it, shared with those that come meanwhile: there is one list at a time,
-// however many pages are open.
+// sweeps lists all locks for requests that want only changes. A request gets a list that begins
+// after it, and shares it with other requests: there is one list at a time, however many pages
+// are open.
 type sweeps struct {
 	house   *door.House
-	server  string        // part of revisions, which are this server's own
-	running chan struct{} // holds one while a list is under way
+	server  string        // part of each revision, which is valid at this server only
+	running chan struct{} // has a value while a list is under way
 
 	mu     sync.Mutex
-	next   *sweep        // that has not begun
+	next   *sweep        // has not begun
 	many   time.Time     // when there were too many locks
 	number uint64        // of the latest list
 	took   time.Duration // for the latest list
@@ -62,7 +62,7 @@ type sweep struct {
 
 	locks    []lockinfo.LockState
 	at       []uint64          // the revision of each
-	gone     map[string]uint64 // names that nobody has or wants, with their revisions
+	gone     map[string]uint64 // the revisions of names without holders and waiters
 	revision uint64
 	oldest   uint64
 	period   time.Duration // from one list to the next
@@ -72,7 +72,7 @@ func openSweeps(h *door.House) *sweeps {
 	return &sweeps{house: h, server: rand.Text(), running: make(chan struct{}, 1), marks: newMarks()}
 }
 
-// get returns a list that begins from now on.
+// get returns a list that begins after the call.
 func (k *sweeps) get(ctx context.Context) (*sweep, error) {
 	k.mu.Lock()
 	if time.Since(k.many) < tooManyFor {
@@ -116,7 +116,7 @@ func (k *sweeps) run(ctx context.Context) {
 			continue
 		}
 		for i := range lock.Holders {
-			lock.Holders[i].LeaseID = "" // it is never shown, and may be a part of a long text
+			lock.Holders[i].LeaseID = "" // never shown, and may keep a long text in memory
 		}
 		if s.locks = append(s.locks, lock); len(s.locks) > mostSwept {
 			break
@@ -126,8 +126,8 @@ func (k *sweeps) run(ctx context.Context) {
 	s.err = nil
 }
 
-// begin waits for those who ask at about the same time, an eighth of the time that the latest list
-// took, and returns the sweep that they share.
+// begin waits for more requests, for an eighth of the time that the latest list took, and returns
+// the sweep that they share.
 func (k *sweeps) begin() *sweep {
 	k.mu.Lock()
 	took := k.took
@@ -165,8 +165,8 @@ func (k *sweeps) settle(s *sweep, took time.Duration) {
 	}
 }
 
-// period returns the time from one list to the next after a list that took this long. Of the
-// latest two the shorter one counts: in the other one the store may have stood still.
+// period returns the time from one list to the next after a list that took this long. The
+// shorter of the latest two lists counts: the store may have stalled during the other one.
 func (k *sweeps) period(took time.Duration) time.Duration {
 	if k.took > 0 {
 		took = min(took, k.took)
@@ -181,8 +181,8 @@ func (k *sweeps) period(took time.Duration) time.Duration {
 	return period
 }
 
-// pause returns how long to wait for the next list: until an instant that is the same for all
-// who follow the locks, so that they share it.
+// pause returns how long a client waits for the next list. All clients wait until the same
+// instant, so that they share the list.
 func (s *sweep) pause(now time.Time) time.Duration {
 	pause := s.period - time.Duration(now.UnixNano())%s.period
 	if pause < s.period/4 {
@@ -191,8 +191,8 @@ func (s *sweep) pause(now time.Time) time.Duration {
 	return pause
 }
 
-// since yields the locks that have changed after a revision; 0 yields all. A name that nobody
-// has or wants any more is a free lock.
+// since yields the locks that have changed after a revision; 0 yields all. A name without
+// holders and waiters is a free lock.
 func (s *sweep) since(revision uint64) iter.Seq2[lockinfo.LockState, error] {
 	return func(yield func(lockinfo.LockState, error) bool) {
 		for i, lock := range s.locks {
@@ -208,9 +208,9 @@ func (s *sweep) since(revision uint64) iter.Seq2[lockinfo.LockState, error] {
 	}
 }
 
-// changes answers GET /v1/locks with since in its query: with the locks that have changed
-// since that revision, or all of them if it is not known. It reports false where there are no
-// revisions.
+// changes answers GET /v1/locks with since in its query. The reply has the locks that have
+// changed since that revision, or all locks if the revision is not known. changes reports false
+// if there are no revisions.
 func (d *desk) changes(w http.ResponseWriter, r *door.Request) (bool, error) {
 	q := r.URL.Query()
 	if q.Get("prefix") != "" || !r.Caller.MayAll(caller.Read, "") {

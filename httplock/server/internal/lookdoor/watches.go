@@ -12,9 +12,9 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// How often a name is looked at while requests wait for a change of it. Where the store
-// writes history, an event leads to a look at once, and what has no event is seen later. Each
-// name that is watched adds watchEach, so that a server looks 1,000 times a second at most.
+// How often the server looks at a name while requests wait for it to change. If the store
+// writes history, an event causes a look at once, and a change without an event is seen later.
+// Each watched name adds watchEach, so that a server looks 1,000 times a second at most.
 const (
 	watchPause = 500 * time.Millisecond
 	watchHeard = 5 * time.Second
@@ -22,7 +22,7 @@ const (
 	watchEach  = time.Millisecond
 )
 
-// watches are the names that requests wait for. All that wait for a name share one goroutine,
+// watches has the names that requests wait for. All requests for a name share one goroutine,
 // which ends with the last of them. INVARIANT I11.
 type watches struct {
 	see   func(ctx context.Context, name string) sight // must not panic
@@ -38,7 +38,7 @@ type watches struct {
 type watch struct {
 	watches *watches
 	stop    context.CancelFunc
-	wake    chan struct{} // holds one
+	wake    chan struct{} // has room for one
 
 	// watches.mu guards the rest.
 	users int
@@ -107,7 +107,7 @@ func (w *watch) show(s sight) time.Duration {
 	close(w.next)
 	w.next = make(chan struct{})
 	pause := max(k.pause, time.Duration(len(k.all))*watchEach)
-	for _, h := range s.lock.Holders { // that a lease expires has no event before somebody looks
+	for _, h := range s.lock.Holders { // the expiry of a lease has no event before a look
 		if h.ExpiresInMS != nil {
 			pause = min(pause, time.Duration(*h.ExpiresInMS)*time.Millisecond+places.ExpirySlack)
 		}
@@ -115,7 +115,7 @@ func (w *watch) show(s sight) time.Duration {
 	return max(pause, watchLeast)
 }
 
-// hear causes a look at the name of each event.
+// hear causes a look at the name of each event, and at all names after a gap.
 func (k *watches) hear(e lockinfo.HistoryEvent) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -144,7 +144,7 @@ func (d *desk) openWatches() {
 	}
 	if historian := h.Features.Historian; historian != nil {
 		k.pause = watchHeard
-		deaf := historian.OnEvent(k.hear) // the server hears of all events anyway
+		deaf := historian.OnEvent(k.hear) // the server gets all events anyway
 		h.OnClose(func(context.Context) error {
 			deaf()
 			return nil

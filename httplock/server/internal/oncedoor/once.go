@@ -29,15 +29,15 @@ const (
 	defaultRetention = 24 * time.Hour
 	maxFingerprint   = 256 // bytes
 
-	// onceBody is the longest body with a result: one of 1 MiB, as base64 or in JSON with
-	// as many escapes as there may be.
+	// onceBody is the longest body with a result: 1 MiB, as base64 or in JSON with the most
+	// escapes.
 	maxOnceResult = 1 << 20
 	onceBody      = 6*maxOnceResult + 4096
 )
 
-// onceBegin answers POST /v1/once/{key}: the work is the caller's, or it is done, or
-// another client does it. The lease ID follows from the Idempotency-Key, so that a repeat
-// continues the same run.
+// onceBegin answers POST /v1/once/{key} with a lease for the work, or with the result if the
+// work is done, or with a refusal if another client does it. The lease ID follows from the
+// Idempotency-Key, so that a repeat continues the same run.
 func (d *desk) onceBegin(w http.ResponseWriter, r *door.Request) error {
 	a, err := d.beginOnce(r)
 	if err != nil {
@@ -50,7 +50,7 @@ func (d *desk) onceBegin(w http.ResponseWriter, r *door.Request) error {
 	return err
 }
 
-// beginOnce is begin for do-once work.
+// beginOnce returns the attempt to acquire do-once work.
 func (d *desk) beginOnce(r *door.Request) (*lease.Attempt, error) {
 	key, err := r.Named("key", caller.Once)
 	if err != nil {
@@ -82,7 +82,7 @@ func (d *desk) beginOnce(r *door.Request) (*lease.Attempt, error) {
 	return a, a.Admit(caller.Once, lease.ForOnce)
 }
 
-// onceDone returns a result as callers are shown it.
+// onceDone returns a result as clients see it.
 func onceDone(key string, token uint64, value []byte) wire.OnceDone {
 	v := wire.OnceDone{Key: key, Token: wire.TokenOf(token)}
 	switch {
@@ -183,7 +183,7 @@ func (d *desk) onceFail(ctx context.Context, w http.ResponseWriter, r *door.Requ
 	return nil
 }
 
-// checkRun checks the lease ID by which a request names its run of do-once work.
+// checkRun checks the lease ID, which names a run of do-once work.
 func checkRun(id string) error {
 	if !lockinfo.LeaseID(id).Valid() {
 		return door.Invalid("lease_id: want that of the run, 32 hexadecimal digits")
@@ -219,9 +219,9 @@ func (d *desk) onceStatus(ctx context.Context, w http.ResponseWriter, r *door.Re
 	}
 	result, err := records.Result(ctx, key)
 	switch {
-	case err != nil: // such as that it is a schedule
+	case err != nil: // the key may be that of a schedule
 		return err
-	case !result.Replayed: // not any more
+	case !result.Replayed: // the result has ended meanwhile
 		return unknownKey(key)
 	}
 	e.Token, e.Length = result.Token, len(result.Value) // a later run may have written them
@@ -257,8 +257,7 @@ func unknownKey(key string) error {
 	}
 }
 
-// onceList answers GET /v1/once, whose answer has no results: so a caller who may look at
-// locks may have it.
+// onceList answers GET /v1/once. The list has no results, so the right read is enough.
 func (d *desk) onceList(w http.ResponseWriter, r *door.Request) error {
 	right := caller.Read
 	if r.Caller.Rights.Has(caller.Once) {

@@ -9,11 +9,11 @@ import (
 	"github.com/holdfast-locks/holdfast/onetime"
 )
 
-// desk is the door.
+// desk has the handlers.
 type desk struct {
 	*lease.Store
 	tokens   *onetime.Service
-	noTokens error // why there is no such service
+	noTokens error // why tokens is nil
 	counted  tokenCounts
 }
 

@@ -19,11 +19,11 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// collection is the one that all servers share: the default of onetime.Options.
+// collection is the collection that all servers share: the default of onetime.Options.
 const collection = "onetime"
 
-// openTokens makes the service of one-time tokens, unless the store keeps none. It prunes
-// from the start: who issues and redeems may have gone to other servers, or be gone.
+// openTokens makes the service of one-time tokens, unless the store keeps none. The service
+// prunes from the start: clients that issued tokens may never come back to this server.
 func (d *desk) openTokens() {
 	service, err := onetime.New(d.House.Client, &onetime.Options{Name: collection, Observer: d.observeTokens})
 	if err == nil {
@@ -52,7 +52,7 @@ func (d *desk) observeTokens(e observe.Event) {
 	}
 }
 
-// tokenMemory is how long the store knows a token after its TTL, as package onetime has it.
+// tokenMemory is how long the store knows a token after its TTL: the default of package onetime.
 const tokenMemory = 24 * time.Hour
 
 // issue answers POST /v1/onetime.
@@ -71,7 +71,7 @@ func (d *desk) issue(ctx context.Context, w http.ResponseWriter, r *door.Request
 	if err := r.NewWork(); err != nil {
 		return err
 	}
-	limits, drawn := r.House.Limits, string(lockinfo.NewLeaseID()) // until its ID is known
+	limits, drawn := r.House.Limits, string(lockinfo.NewLeaseID()) // the key until the ID is known
 	if err := limits.Keep(r.Caller, drawn, len(payload), lease.MS(want.TTLMS)+tokenMemory, false); err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func (d *desk) issue(ctx context.Context, w http.ResponseWriter, r *door.Request
 }
 
 // redeem answers POST /v1/onetime/redeem. With an Idempotency-Key, a repeat within
-// driver.RedeemGrace is handed the payload again.
+// driver.RedeemGrace gets the payload again.
 func (d *desk) redeem(ctx context.Context, w http.ResponseWriter, r *door.Request) error {
 	var want wire.TokenSecret
 	if err := cmp.Or(r.Read(&want), d.noTokens); err != nil {

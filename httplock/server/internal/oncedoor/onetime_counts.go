@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// A tokenCounts is what this server has done with one-time tokens since it began. The store
-// cannot count them: it has nothing but digests. INVARIANT I11: there is one collection.
+// A tokenCounts counts what this server has done with one-time tokens since it began. The store
+// cannot count that: it has only digests. INVARIANT I11: there is one collection.
 type tokenCounts struct {
 	began time.Time
 
@@ -40,7 +40,7 @@ func (c *tokenCounts) add(e observe.Event) {
 	}
 }
 
-// refused counts a redeem that has ended without the payload, by whose fault that is.
+// refused counts a redeem without a payload by its cause.
 func (c *tokenCounts) refused(err error) {
 	switch {
 	case errors.Is(err, onetime.ErrExpired):

@@ -7,8 +7,8 @@ import (
 	"unsafe"
 )
 
-// arrived returns how many bytes wait to be acknowledged, and how many were in all; the
-// latter is 0 unless it is a TCP connection. It is not ok once the connection is closed.
+// arrived returns how many bytes wait for an acknowledgement, and how many were acknowledged
+// in all. acked is 0 unless the connection is a TCP connection. ok is false once it is closed.
 func arrived(raw syscall.RawConn) (waiting int, acked uint64, ok bool) {
 	err := raw.Control(func(fd uintptr) {
 		var n int32

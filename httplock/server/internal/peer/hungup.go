@@ -17,6 +17,6 @@ func HungUp(conn net.Conn) bool {
 		return false
 	}
 	gone := false
-	_ = raw.Control(func(fd uintptr) { gone = hungUp(int(fd)) }) // it fails for one that we have closed
+	_ = raw.Control(func(fd uintptr) { gone = hungUp(int(fd)) }) // fails if we have closed conn
 	return gone
 }

@@ -5,13 +5,13 @@ import (
 	"syscall"
 )
 
-// established is the state of a TCP connection that neither end has closed, as linux/tcp.h
-// counts it.
+// established is the state of a TCP connection that neither end has closed: the number in
+// linux/tcp.h.
 const established = 1
 
 func hungUp(fd int) bool {
-	// The state is the first byte of tcp_info. What is still to be read, such as the
-	// farewell of TLS, does not hide it.
+	// The state is the first byte of tcp_info. Unread data, such as the close_notify of
+	// TLS, do not hide it.
 	if info, err := syscall.GetsockoptInt(fd, syscall.IPPROTO_TCP, syscall.TCP_INFO); err == nil {
 		var first [4]byte
 		binary.NativeEndian.PutUint32(first[:], uint32(info))

@@ -2,5 +2,5 @@
 
 package peer
 
-// hungUp: elsewhere it is the server's reading that notices, a moment later.
+// hungUp returns false: on other systems the server notices when it reads, a moment later.
 func hungUp(int) bool { return false }

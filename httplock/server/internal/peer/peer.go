@@ -16,8 +16,7 @@ func With(ctx context.Context, conn net.Conn) context.Context {
 	return context.WithValue(ctx, key{}, conn)
 }
 
-// Of returns the connection that the request of ctx has come on, below TLS; nil if With
-// was not called.
+// Of returns the connection of the request of ctx, below TLS. It is nil if With was not called.
 func Of(ctx context.Context) net.Conn {
 	conn, _ := ctx.Value(key{}).(net.Conn)
 	if secure, ok := conn.(*tls.Conn); ok {
@@ -34,7 +33,7 @@ type Arrivals struct {
 	last uint64 // of acked
 }
 
-// A teller is a connection that knows by itself what of it has arrived.
+// A teller is a connection that counts its arrivals itself.
 type teller interface {
 	Arrived() (waiting int, acked uint64, ok bool)
 }
@@ -52,9 +51,8 @@ func ArrivalsOf(conn net.Conn) *Arrivals {
 	return &Arrivals{told: func() (int, uint64, bool) { return 0, 0, false }}
 }
 
-// Look reports whether everything has arrived that was written so far, or at least more
-// than when it was called last: what is written goes on arriving. known is false where
-// the system does not tell.
+// Look reports whether everything written so far has arrived, or at least more than at the
+// last call. known is false if the system cannot tell.
 func (a *Arrivals) Look() (arrives, known bool) {
 	waiting, acked, ok := a.told()
 	more := acked > a.last

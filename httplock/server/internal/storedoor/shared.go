@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
 )
 
-// A shared is a request to the store whose reply all callers share. There is one at a time,
-// and every is the shortest time between two.
+// A shared is a request to the store whose reply all callers share. Only one is under way at
+// a time, and every is the shortest time between two.
 type shared[T any] struct {
 	every time.Duration
 	send  func(ctx context.Context) (T, error)
@@ -18,21 +18,22 @@ type shared[T any] struct {
 
 	mu    sync.Mutex
 	sent  time.Time     // when the last one was sent; zero: never
-	under chan struct{} // closed when the reply comes; nil if none is under way
+	under chan struct{} // closed when the reply comes; nil if no request is under way
 	last  answer[T]
 }
 
 // An answer is the latest result of a request.
 type answer[T any] struct {
-	found T         // by the last one that was answered
-	at    time.Time // when that was; zero: never
-	err   error     // of the last one
-	known bool      // one has ended
-	since time.Time // since when all were answered, or none
+	found T         // the reply to the last request that was answered
+	at    time.Time // when that reply came; zero: never
+	err   error     // of the last request
+	known bool      // a request has ended
+	since time.Time // since when all requests were answered, or none
 }
 
-// get returns the latest reply. If it is time, and may is set, it sends another request. It
-// waits for the reply until ctx ends; if old is set, only for the first.
+// get returns the latest reply. If may is set and another request is due, it sends one. It
+// waits for a request under way until ctx ends. If old is set, it waits only if no request has
+// ended yet.
 func (s *shared[T]) get(ctx context.Context, may, old bool) answer[T] {
 	s.mu.Lock()
 	if may && s.under == nil && (s.sent.IsZero() || time.Since(s.sent) >= s.every) {
@@ -55,7 +56,7 @@ func (s *shared[T]) get(ctx context.Context, may, old bool) answer[T] {
 	}
 }
 
-// run sends the request. It ends after a panic of the engine, too.
+// run sends the request. It stores a result even after a panic of the engine.
 func (s *shared[T]) run(ctx context.Context) {
 	err := errFault
 	var found T

@@ -27,7 +27,7 @@ const (
 
 	diagnoseEvery = time.Minute
 	diagnoseLimit = 30 * time.Second
-	diagnosedTTL  = 30 * time.Second // of the leases that the store is to be fit for
+	diagnosedTTL  = 30 * time.Second // the TTL of leases that the diagnosis assumes
 
 	// patience is how long a request waits for the first diagnosis.
 	patience = 2 * time.Second
@@ -38,7 +38,7 @@ const (
 
 var errFault = errors.New("a fault of the server: its log has more")
 
-// A desk is the door.
+// A desk has the handler.
 type desk struct {
 	house *door.House
 	name  string // of the store
@@ -46,7 +46,7 @@ type desk struct {
 	check shared[driver.Diagnosis]
 }
 
-// Routes adds GET /v1/store. name is what the store is called; without one, it is named
+// Routes adds GET /v1/store. name is the name of the store; if it is empty, the store is named
 // after its engine.
 func Routes(mux *http.ServeMux, h *door.House, name string) {
 	d := &desk{house: h, name: name}
@@ -78,7 +78,7 @@ func (d *desk) show(w http.ResponseWriter, r *door.Request) error {
 	return door.WriteLong(w, r, v)
 }
 
-// tell reports whether the store answers.
+// tell sets in v whether the store answers.
 func (d *desk) tell(v *wire.Store, trip answer[time.Duration]) {
 	switch {
 	case !trip.known:
@@ -93,7 +93,7 @@ func (d *desk) tell(v *wire.Store, trip answer[time.Duration]) {
 	}
 }
 
-// judge reports how fit the store is. A server that drains starts no diagnosis.
+// judge sets the diagnosis in v. stops means that the server drains, and starts no diagnosis.
 func (d *desk) judge(v *wire.Store, check answer[driver.Diagnosis], stops bool) {
 	if !check.at.IsZero() {
 		v.Diagnosis = new(wire.DiagnosisOf(check.found, d.name, diagnosedTTL))
