@@ -8,12 +8,11 @@ import (
 
 // bareStyle returns a style sheet without comments and indentation.
 func bareStyle(body []byte) []byte {
-	return flat(regexp.MustCompile(`(?s)/\*.*?\*/`).ReplaceAll(body, nil)) // here: see newForms
+	return flat(regexp.MustCompile(`(?s)/\*.*?\*/`).ReplaceAll(body, nil)) // compiled here: see newForms
 }
 
-// bareScript returns a script without comments, indentation, and the spaces that separate
-// nothing. No text of our scripts has several lines except templates of elements, to which white
-// space does not matter.
+// bareScript returns a script without comments, indentation and needless spaces. In our scripts
+// only templates of elements have several lines, and white space does not matter in them.
 func bareScript(body []byte) []byte {
 	s := scanner{rest: body}
 	s.code(false)
@@ -31,18 +30,18 @@ func flat(body []byte) []byte {
 	return b.Bytes()
 }
 
-// A scanner copies a script of ours. What it must know is where code ends and a text or a
+// A scanner copies one of our scripts. It must know where code ends, and where a string or a
 // regular expression begins.
 type scanner struct {
 	rest []byte
 	out  bytes.Buffer
 }
 
-// tight are the signs that need no space around them. Those of which two make another sign,
-// such as + and -, are not among them.
+// tight has the signs that need no space around them. Signs such as + and -, which mean
+// something else when doubled, are not among them.
 const tight = "=<>&|?:,;{}()[]"
 
-// beforeExpression are the signs after which / begins a regular expression.
+// beforeExpression has the signs after which / begins a regular expression.
 const beforeExpression = "(,=:[!&|?{};>"
 
 // code copies code up to its end or, in a template, to the brace that closes it.
@@ -76,7 +75,7 @@ func (s *scanner) code(inTemplate bool) {
 	}
 }
 
-// needless reports whether a space between what is written and what comes separates nothing.
+// needless reports whether a space between the output and the rest separates nothing.
 func (s *scanner) needless() bool {
 	return strings.IndexByte(tight+" \n", s.last()) >= 0 || len(s.rest) > 0 && strings.IndexByte(tight+" \n", s.rest[0]) >= 0
 }
@@ -100,7 +99,8 @@ func (s *scanner) take(n int) {
 	s.rest = s.rest[n:]
 }
 
-// text copies a text in quotes, or a regular expression, in whose classes its end may occur.
+// text copies a quoted string or a regular expression. The end sign does not end a regular
+// expression inside a character class.
 func (s *scanner) text(end byte) {
 	s.take(1)
 	for class := false; len(s.rest) > 0; {

@@ -18,12 +18,11 @@ import (
 // Options configure New and Handler. A zero field is default.
 type Options struct {
 	// Engine has the locks that are shown. Required. It must be open for as long as the
-	// page is, and is not closed.
+	// page is. The page does not close it.
 	Engine driver.Engine
 
 	// Authorize decides about each action; nil allows none. The user sees the text of its
-	// error. A user who may see the page, from which the request comes, may still lack the
-	// right to an action.
+	// error. A user who may see the page may still lack the right to an action.
 	Authorize func(*http.Request, Action) error
 
 	// Viewer returns the name of the user of a request, as the author of actions. It must
@@ -65,7 +64,7 @@ type Dashboard struct {
 // New returns the page for the locks of an engine. New sends no request, but the page receives
 // the events of a store that keeps history. The caller should close the page before the engine.
 //
-// It answers below the root: a program that mounts it under a prefix removes the prefix by
+// It answers below the root: a program that mounts it under a prefix removes the prefix with
 // http.StripPrefix. Its users may see everything about every lock: put the program's own
 // middleware in front of it.
 func New(opts *Options) (*Dashboard, error) {
@@ -87,9 +86,9 @@ func New(opts *Options) (*Dashboard, error) {
 // options are wrong, which is a mistake in the program: there is no engine, or one that
 // lacks a declared feature.
 //
-// A page that is open in a browser receives events by a request that does not end, for
-// which http.Server.Shutdown waits. Use New, and pass Close to
-// http.Server.RegisterOnShutdown, if the program calls Shutdown.
+// A page that is open in a browser receives events through a request that does not end, and
+// http.Server.Shutdown waits for it. If the program calls Shutdown, use New, and pass Close to
+// http.Server.RegisterOnShutdown.
 func Handler(opts *Options) http.Handler {
 	d, err := New(opts)
 	if err != nil {
@@ -107,7 +106,7 @@ func (d *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.URL.Path == "" && !strings.HasSuffix(r.RequestURI, "/"):
 		toFolder(w, r)
-	case !strings.HasPrefix(r.URL.Path, "/"): // the prefix that was cut off had the slash
+	case !strings.HasPrefix(r.URL.Path, "/"): // StripPrefix removed the slash with the prefix
 		d.page.ServeHTTP(w, rooted(r))
 	default:
 		d.page.ServeHTTP(w, r)
@@ -126,7 +125,7 @@ func rooted(r *http.Request) *http.Request {
 	return &other
 }
 
-// routes has the paths of the API that the page needs.
+// routes returns the paths of the API that the page needs.
 func (d *Dashboard) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	for _, read := range []string{
@@ -140,7 +139,7 @@ func (d *Dashboard) routes() *http.ServeMux {
 	return mux
 }
 
-// api answers what is not a file of the page.
+// api answers requests for anything but the files of the page.
 func (d *Dashboard) api(w http.ResponseWriter, r *http.Request) {
 	setSafe(w.Header())
 	if _, pattern := d.paths.Handler(r); pattern != "" && problem.PlainPath(r) {
@@ -154,8 +153,9 @@ func (d *Dashboard) api(w http.ResponseWriter, r *http.Request) {
 	refuse(w, http.StatusNotFound, "not-found", "there is nothing at this path")
 }
 
-// serve lets the server answer r in the name of its user. It removes the cookies, as one of
-// a holdfast serve on the same host would count for the server, on any port.
+// serve lets the server answer r on behalf of its user. It removes the cookies: a browser sends
+// those of all ports of a host, and the server would take the cookie of another holdfast serve
+// for a session of its own.
 func (d *Dashboard) serve(w http.ResponseWriter, r *http.Request) {
 	other := r.WithContext(context.WithValue(r.Context(), requestKey{}, r))
 	if r.Header["Cookie"] != nil {
@@ -168,7 +168,7 @@ func (d *Dashboard) serve(w http.ResponseWriter, r *http.Request) {
 // requestKey is the key of the user's request in a context.
 type requestKey struct{}
 
-// viewers identify all users of the page to the server: each may look, and Authorize decides
+// viewers identifies all users of the page to the server: each may look, and Authorize decides
 // about actions.
 type viewers struct{ *Dashboard }
 
@@ -185,7 +185,7 @@ func (v viewers) Identify(r *http.Request) (*caller.Caller, error) {
 	}, nil
 }
 
-// mayDo returns an error unless the user may do this.
+// mayDo returns an error unless the user of r may do a.
 func (d *Dashboard) mayDo(r *http.Request, a caller.Action) error {
 	switch {
 	case a.Older:

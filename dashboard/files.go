@@ -21,8 +21,8 @@ import (
 //go:embed web
 var web embed.FS
 
-// kindOf returns the content type of a file, by the end of its name. What the system has for
-// it must not matter.
+// kindOf returns the content type of a file, by the end of its name. The types that the system
+// knows must not matter.
 func kindOf(name string) string {
 	switch path.Ext(name) {
 	case ".html":
@@ -37,8 +37,8 @@ func kindOf(name string) string {
 	return "text/plain; charset=utf-8" // licences
 }
 
-// policy limits the page to its needs from this server. With trusted types the browser
-// refuses markup that is made of text.
+// policy lets the page load only what it needs, from this server. With trusted types the
+// browser refuses markup that is made from strings.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; font-src 'self'; " +
 	"base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
@@ -54,19 +54,19 @@ func setHeaders(h http.Header) {
 	h.Set("X-Frame-Options", "DENY")
 }
 
-// setSafe sets what goes with each answer.
+// setSafe sets the headers of every response.
 func setSafe(h http.Header) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("X-Content-Type-Options", "nosniff")
 }
 
-// A file is one of those that the page is made of.
+// A file is a file of the page.
 type file struct {
 	kind           string
 	plain, squeeze form
 }
 
-// A form is the bytes of a file in one encoding, with a name that no others have.
+// A form is the bytes of a file in one encoding, with their ETag.
 type form struct {
 	body     []byte
 	tag      string
@@ -74,7 +74,7 @@ type form struct {
 }
 
 // pack returns the files of the page by their paths, compressed. All style sheets are sent as
-// one, and so are all scripts, ours without what is for those who read the source.
+// one, and so are all scripts. Our own are sent without comments and indentation.
 func pack() map[string]*file {
 	all, scripts, style := map[string]*file{}, map[string][]byte{}, []byte(nil)
 	err := fs.WalkDir(web, "web", func(name string, entry fs.DirEntry, err error) error {
@@ -154,8 +154,8 @@ func (f *file) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// has reports whether tag is among those that a client has. A proxy that compresses by
-// itself makes weak tags of ours.
+// has reports whether the client already has the form with this tag. A proxy that compresses
+// by itself turns our tags into weak ones.
 func has(h http.Header, tag string) bool {
 	for one := range header.List(h, "If-None-Match") {
 		if one = strings.TrimPrefix(one, "W/"); one == tag || one == "*" {

@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// The page's scripts, libraries included, are sent as one: one request of the browser, and
-// better compression. Each becomes a function that returns what the script exports, so that
-// the names in two of them may be the same. Only the forms below are understood; anything
+// The page's scripts, libraries included, are sent as one: the browser sends one request, and
+// compression is better. Each script becomes a function that returns the exports of the script,
+// so that two scripts may use the same names. Only the forms below are understood; anything
 // else is an error, which a test finds before a browser does.
 type forms struct {
 	importing, passing, listing, exporting, unknown, identifier *regexp.Regexp
@@ -22,7 +22,7 @@ type forms struct {
 	moving, standard *regexp.Regexp
 }
 
-// newForms is called once there is a page: commands that have none must not pay for it.
+// newForms is called when a page is made: commands without a page must not pay for it.
 func newForms() *forms {
 	return &forms{
 		importing:  regexp.MustCompile(`(?m)^import (?:(\w+)|\{([^}]*)\}) from "([^"]+)";\n`),
@@ -40,7 +40,7 @@ func newForms() *forms {
 type joiner struct {
 	*forms
 	scripts map[string][]byte          // by their paths
-	exports map[string]map[string]bool // of the scripts that are done; nil for one that is begun
+	exports map[string]map[string]bool // of the scripts that were added; nil while a script is being added
 	out     bytes.Buffer
 }
 
@@ -70,12 +70,12 @@ func (f *forms) lines(library []byte) []byte {
 	return f.standard.ReplaceAll(library, []byte("\nexport {$$default as default};\nconst $$default = function("))
 }
 
-// variable is the name that a script has in the joined one.
+// variable returns the name of a script in the joined script.
 func variable(name string) string {
 	return "$" + strings.NewReplacer("/", "_", "-", "_").Replace(strings.TrimSuffix(name, ".js"))
 }
 
-// add writes a script after all that it imports.
+// add writes a script after all scripts that it imports.
 func (j *joiner) add(name string) error {
 	if exports, begun := j.exports[name]; begun {
 		if exports == nil {
@@ -97,7 +97,7 @@ func (j *joiner) add(name string) error {
 			return fmt.Errorf("%s: it uses the name %s", name, variable(other))
 		}
 	}
-	returned := map[string]string{} // what is exported: the expression for it
+	returned := map[string]string{} // exports, with their expressions
 	for _, m := range j.importing.FindAllSubmatch(body, -1) {
 		names := string(m[2])
 		if len(m[1]) > 0 {
@@ -146,8 +146,8 @@ func (j *joiner) add(name string) error {
 	return nil
 }
 
-// from adds the script of an import, and tells each of the names: how it is called
-// there, and here. It returns what has them.
+// from adds the script of an import, and calls each with every imported name: as that script
+// calls it, and as this one does. It returns the variable that has the exports.
 func (j *joiner) from(name, address, names string, each func(theirs, ours string)) (string, error) {
 	from := path.Join(path.Dir(name), address)
 	if err := j.add(from); err != nil {
@@ -166,7 +166,7 @@ func (j *joiner) from(name, address, names string, each func(theirs, ours string
 	return variable(from), err
 }
 
-// each tells each name of a list: the name, and the one after as.
+// each calls each for every entry of a list, with the name and the name after as.
 func (j *joiner) each(name, names string, each func(name, as string)) error {
 	for one := range strings.SplitSeq(names, ",") {
 		if one = strings.TrimSpace(one); one == "" {
@@ -181,8 +181,8 @@ func (j *joiner) each(name, names string, each func(name, as string)) error {
 	return nil
 }
 
-// write writes a script as a function. What it exports is ready when it has run: nothing that
-// is exported changes later.
+// write writes a script as a function. The function returns the exports when it has run, so no
+// export may change later.
 func (j *joiner) write(name string, body []byte, returned map[string]string) {
 	j.exports[name] = map[string]bool{}
 	if len(returned) == 0 {

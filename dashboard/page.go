@@ -18,7 +18,7 @@ func Page(api http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		f := files[r.URL.Path]
 		if f != nil || r.URL.Path == statusPath {
-			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience)) // a recorder of a test has none
+			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience)) // a test's recorder has no deadline
 		}
 		switch {
 		case f != nil:

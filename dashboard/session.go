@@ -11,7 +11,7 @@ import (
 // session answers GET /v1/session: the name of the user, and the actions that the page
 // offers. Authorize decides about each when it comes. Signing in is the program's business.
 func (d *Dashboard) session(w http.ResponseWriter, r *http.Request) {
-	features, _ := driver.FeaturesOf(d.opts.Engine) // New has looked at them
+	features, _ := driver.FeaturesOf(d.opts.Engine) // New has checked them
 	v := wire.Session{Caller: d.viewer(r), Rights: []string{"read"}, History: features.Historian != nil, Actions: []string{}}
 	if d.opts.Authorize != nil {
 		v.Actions = []string{string(Break), string(Hold), string(Release), string(Forget)}

@@ -40,8 +40,8 @@ func statusOf(api http.Handler, w http.ResponseWriter, r *http.Request) {
 	}
 	asked := *r
 	asked.Method, asked.Header = http.MethodGet, r.Header.Clone()
-	asked.Header.Del("Accept-Encoding") // the answer is read here, as plain text
-	asked.Header.Del("If-None-Match")   // it would be of the lock, not of its status
+	asked.Header.Del("Accept-Encoding") // statusOf reads the response as plain text
+	asked.Header.Del("If-None-Match")   // its tag is not that of the lock
 	asked.URL = &url.URL{Path: "/v1/locks/~", RawQuery: url.Values{"name": names}.Encode()}
 	a := &kept{ResponseWriter: w, status: http.StatusOK}
 	api.ServeHTTP(a, &asked)
@@ -89,7 +89,7 @@ func longest(so *int64, ms int64) *int64 {
 	return &ms
 }
 
-// A kept is a response whose body is read before it is sent, and whose header is sent.
+// A kept is a response whose status and body are kept, not sent. Its header goes to the client.
 type kept struct {
 	http.ResponseWriter
 	status int

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
-// maxPause is the longest pause before a stream that broke is opened anew.
+// maxPause is the longest pause before a broken stream is opened again.
 const maxPause = time.Second
 
 // reopen opens a stream again and again, until ctx ends. After a long session it does not
@@ -60,8 +60,8 @@ func follow[Line any](ctx context.Context, e *engine, at *server, method string,
 	}
 }
 
-// open sends a request whose reply is a stream of lines. The caller closes the body. It
-// reports whether another server may get the request.
+// open sends a request whose reply is a stream of lines. The caller closes the body. again
+// reports that another server may get the request.
 func (e *engine) open(ctx context.Context, at *server, method string, req any) (_ *http.Response, again bool, err error) {
 	body, err := json.Marshal(req)
 	if err != nil {
@@ -82,7 +82,7 @@ func (e *engine) open(ctx context.Context, at *server, method string, req any) (
 	return nil, again, err
 }
 
-// openAny is open at the first server that answers.
+// openAny does as open, at the first server that answers.
 func (e *engine) openAny(ctx context.Context, method string, req any) (response *http.Response, err error) {
 	for range e.servers {
 		at := e.chosen()

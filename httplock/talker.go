@@ -19,18 +19,18 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
-// shortRequest is the longest body that a talker sends: with its header it is one write,
-// which no server blocks.
+// shortRequest is the longest body that a talker sends. With its header it is one write, which
+// does not block even if the server does not read.
 const shortRequest = 3 << 10
 
-// longestHeader bounds the header of an answer.
+// longestHeader bounds the header of a response.
 const longestHeader = 1 << 20
 
 // A talker sends short requests to one server. The caller's goroutine writes and reads:
 // http.Transport has two goroutines for each connection, and waking them costs 10 to 20 % of
-// a request's processor time (docs/adr/0031). They notice that the server has closed an idle
-// connection; the talker asks the system before each request instead. Where the system
-// cannot tell, and for long requests, the talker uses the transport.
+// a request's processor time (docs/adr/0031). Those goroutines also notice when the server
+// closes an idle connection. The talker asks the system instead, before each request. If the
+// system cannot tell, and for long requests, the talker uses the transport.
 type talker struct {
 	transport *http.Transport
 	dial      func(context.Context) (net.Conn, error)
@@ -48,10 +48,10 @@ type talk struct {
 	limit io.LimitedReader
 	read  *bufio.Reader
 	write *bufio.Writer
-	end   *time.Timer // closes it when it was idle for long
+	end   *time.Timer // closes the connection when it has been idle for long
 }
 
-// talker returns what sends requests to one server.
+// talker returns a talker for one server.
 func (c *conns) talker(a address) *talker {
 	t := &talker{transport: c.transport(a)}
 	dial, port := t.transport.DialContext, "80"
@@ -60,7 +60,7 @@ func (c *conns) talker(a address) *talker {
 	}
 	address := net.JoinHostPort(a.url.Hostname(), cmp.Or(a.url.Port(), port))
 	t.dial = func(ctx context.Context) (net.Conn, error) { return dial(ctx, "tcp", address) }
-	// The transport encodes other letters in the header, and the zone of an address.
+	// Only the transport encodes a host that is not ASCII, and removes the zone of an address.
 	t.mute.Store(strings.ContainsFunc(address, func(r rune) bool { return r >= 0x80 || r == '%' }))
 	return t
 }
@@ -77,10 +77,10 @@ type saying struct {
 	body   []byte
 }
 
-// say sends a request. The end of ctx closes the connection until the body of the answer
+// say sends a request. If ctx ends before the body of the response is closed, the connection
 // is closed.
 func (t *talker) say(ctx context.Context, s saying) (*http.Response, error) {
-	caller, end, ok := ask.Parts(ctx) // the connection has its deadline then
+	caller, end, ok := ask.Parts(ctx) // if ok, take sets the deadline on the connection
 	if !ok {
 		caller = ctx
 	}
@@ -108,7 +108,7 @@ func (t *talker) say(ctx context.Context, s saying) (*http.Response, error) {
 	return response, nil
 }
 
-// ask writes a request, and reads the answer up to its body.
+// ask writes a request, and reads the response up to its body.
 func (c *talk) ask(s saying) (*http.Response, error) {
 	c.limit.N = longestReply + longestHeader
 	if err := c.send(s); err != nil {
@@ -123,7 +123,7 @@ func (c *talk) ask(s saying) (*http.Response, error) {
 			return response, err
 		case response.StatusCode == http.StatusSwitchingProtocols:
 			return nil, errors.New("the server speaks another protocol from here on")
-		} // else it is about an answer that is still to come
+		} // else it is informational: the response is still to come
 	}
 }
 
@@ -149,7 +149,7 @@ func (c *talk) send(s saying) error {
 	return w.Flush()
 }
 
-// An answerBody calls ended once when it is closed, with whether it was read to its end.
+// An answerBody calls ended once, when it is closed. whole reports that it was read to its end.
 type answerBody struct {
 	io.ReadCloser
 	whole bool
@@ -187,7 +187,7 @@ func (t *talker) take(ctx context.Context, end time.Time) (*talk, error) {
 	return c, err
 }
 
-// last returns the connection with the latest request.
+// last removes and returns the idle connection with the latest request, or nil.
 func (t *talker) last() (c *talk) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

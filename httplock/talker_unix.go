@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// systemTells reads without waiting. Between two requests there is nothing to read, unless
-// the server has closed the connection.
+// systemTells returns a function that reads without waiting. Between two requests there is
+// nothing to read, unless the server has closed the connection.
 func systemTells(c net.Conn) (tells func() bool) {
 	s, ok := c.(syscall.Conn)
 	if !ok {

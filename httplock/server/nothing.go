@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/problem"
 )
 
-// nothing answers requests without a route: by 405 if the path has other methods.
+// nothing answers requests without a route: with 405 if the path has other methods.
 func (s *Server) nothing(w http.ResponseWriter, r *door.Request) error {
 	allowed := problem.Methods(s.mux, r.Request)
 	if len(allowed) == 0 {

@@ -20,7 +20,7 @@ const (
 	secretName = "holdfast@server/secret"
 
 	// secretLook is how often a server checks that the store has the secret. It restores a
-	// lost one, so that a server that starts later has the same.
+	// lost secret, so that a server that starts later has the same one.
 	secretLook = time.Minute
 
 	// secretPatience is how long a request waits for a secret that another server draws.
@@ -32,9 +32,9 @@ const (
 type secret struct {
 	client *holdfast.Client
 	log    *slog.Logger
-	fixed  bool // it was given, or the store keeps none
+	fixed  bool // value was given, or the store keeps none
 
-	looking chan struct{} // has room for the one who looks
+	looking chan struct{} // has room for the goroutine that reads the store
 	mu      sync.Mutex    // guards the rest
 	value   []byte
 	looked  time.Time
@@ -63,8 +63,8 @@ func drawn() []byte {
 	return b
 }
 
-// get returns the secret. It reads the store the first time, and again after a while, when
-// a store that does not answer does no harm.
+// get returns the secret. It reads the store the first time, and again every secretLook. A
+// store that does not answer later does no harm.
 func (s *secret) get(ctx context.Context) ([]byte, error) {
 	value, fresh := s.present()
 	if fresh {
@@ -73,7 +73,7 @@ func (s *secret) get(ctx context.Context) ([]byte, error) {
 	if value != nil {
 		select {
 		case s.looking <- struct{}{}:
-		default: // somebody else looks
+		default: // another goroutine reads the store
 			return value, nil
 		}
 	} else {
@@ -110,8 +110,8 @@ func (s *secret) present() (value []byte, fresh bool) {
 	return s.value, s.fixed || s.value != nil && time.Since(s.looked) < secretLook
 }
 
-// stored returns the secret of the store. If it has none it gets value, or one that is
-// drawn now.
+// stored returns the secret of the store. If the store has none, stored keeps value there, or a
+// new secret if value is nil.
 func (s *secret) stored(ctx context.Context, value []byte) ([]byte, error) {
 	opts := &holdfast.OnceOptions{
 		TTL: secretPatience, Await: secretPatience, Retention: holdfast.MaxRetention,

@@ -24,7 +24,7 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/streamdoor"
 )
 
-// Options configure New. Nil is default; a zero field is default.
+// Options configure New. Nil options are the defaults; a zero field is default.
 type Options struct {
 	// Callers identifies the caller of a request. Unknown callers are refused with 401.
 	// Default: every client may do everything, which is for loopback addresses only.
@@ -32,7 +32,7 @@ type Options struct {
 
 	// Hosts are further names of the server, without ports; localhost is always one. If
 	// Callers is nil, a request to another name is refused: a web page could have sent it,
-	// by a name that resolves to this server. Addresses need not be listed.
+	// under a name that resolves to this server. Addresses need not be listed.
 	Hosts []string
 
 	// Store describes the store for people: its URL without credentials. Default: the name
@@ -73,9 +73,9 @@ type Server struct {
 	callers  caller.Source
 	hosts    []string
 	notice   string
-	warned   sync.Once // of signing in over plain HTTP
+	warned   sync.Once // of sign-ins over plain HTTP
 	house    *door.House
-	entrance http.Handler // to mux, for those that are let in
+	entrance http.Handler // checks requests, and passes them to mux
 	mux      *http.ServeMux
 	drain    func()
 	stop     func()                  // ends the streams and watches of engines
@@ -172,7 +172,7 @@ func (s *Server) Losses() (Losses, bool) {
 	return Losses(s.losses()), true
 }
 
-// Load returns what the callers have of this server now.
+// Load returns what all callers have of this server now.
 func (s *Server) Load() Load { return Load(s.house.Limits.Load()) }
 
 // Drain refuses new work from now on, and tells streams to move to another server. Their

@@ -10,10 +10,10 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// sessionPath is where a browser finds its caller, and signs in and out.
+// sessionPath is where a browser learns who its caller is, and signs in and out.
 const sessionPath = "/v1/session"
 
-// signInBody is how many bytes the body of signIn may have, which any client can send.
+// signInBody is how many bytes the body of signIn may have. Any client can send one.
 const signInBody = 16 << 10
 
 func (s *Server) sessionRoutes() {
@@ -41,7 +41,7 @@ func (s *Server) session(w http.ResponseWriter, r *door.Request) error {
 	return door.Write(w, http.StatusOK, v)
 }
 
-// actions are what c may do to others by this server.
+// actions returns the actions on others' locks and keys that c may do through this server.
 func (s *Server) actions(c *caller.Caller) []string {
 	all, f := []string{}, &s.house.Features
 	for _, a := range []struct {

@@ -30,16 +30,16 @@ const (
 	// sessionTime is how long a session lasts, by the clock of the server.
 	sessionTime = 12 * time.Hour
 
-	// longestToken is how long a token may be to fit into a cookie, sealed: browsers keep
-	// 4,096 bytes of one.
+	// longestToken is the longest token that fits into a cookie when sealed: browsers keep
+	// cookies of up to 4,096 bytes.
 	longestToken = 2900 // bytes
 
-	// sealLabel keeps the key of cookies apart from what else is made of the secret.
+	// sealLabel separates the key of cookies from other keys that are derived from the secret.
 	sealLabel = "holdfast session cookie 1"
 )
 
-// seal returns a token as a cookie has it, with its end: at every server of the store it
-// can be opened, and nowhere else.
+// seal encrypts a token, and the time when the session ends, for a cookie. Every server of the
+// store can open it, and no one else can.
 func (s *Server) seal(ctx context.Context, token string) (string, error) {
 	box, err := s.box(ctx)
 	if err != nil {
@@ -50,8 +50,8 @@ func (s *Server) seal(ctx context.Context, token string) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(box.Seal(nil, nil, plain, nil)), nil
 }
 
-// open returns the token of a cookie. ok is false if the session has ended, or is not one
-// of this store's servers.
+// open returns the token of a cookie. ok is false if the session has ended, or if no server of
+// this store has sealed it.
 func (s *Server) open(ctx context.Context, sealed string) (token string, ok bool, err error) {
 	box, err := s.box(ctx)
 	if err != nil {
@@ -69,8 +69,8 @@ func (s *Server) open(ctx context.Context, sealed string) (token string, ok bool
 	return string(plain[8:]), time.Now().Before(end), nil
 }
 
-// box returns what seals cookies: AES-GCM with a random nonce in front, under a key of the
-// secret of the servers.
+// box returns the cipher of cookies: AES-GCM with a random nonce in front, and a key that is
+// derived from the secret of the servers.
 func (s *Server) box(ctx context.Context) (cipher.AEAD, error) {
 	secret, err := s.house.Secret(ctx)
 	if err != nil {
@@ -87,9 +87,9 @@ func (s *Server) box(ctx context.Context) (cipher.AEAD, error) {
 	return cipher.NewGCMWithRandomNonce(block)
 }
 
-// sealedToken returns the cookie of a session that r shows, if it counts; else "". A header
-// Authorization counts before it. What a page of another origin makes a browser send was
-// refused before, whether it has the cookie or not; see fromPage.
+// sealedToken returns the session cookie of r, or "" if there is none. A header Authorization
+// takes precedence: the cookie then does not count. fromPage has already refused requests that
+// pages of other origins make a browser send.
 func sealedToken(r *http.Request) string {
 	cookie, err := r.Cookie(cookieName)
 	if err != nil || r.Header["Authorization"] != nil {
@@ -98,15 +98,15 @@ func sealedToken(r *http.Request) string {
 	return cookie.Value
 }
 
-// hasOrigin reports whether r names the page that has sent it, as each browser does for a
-// request that changes something.
+// hasOrigin reports whether r changes nothing, or names the page that has sent it. Browsers name
+// the page in each request that changes something.
 func hasOrigin(r *http.Request) bool {
 	return r.Method == http.MethodGet || r.Method == http.MethodHead ||
 		r.Header.Get("Sec-Fetch-Site") != "" || r.Header.Get("Origin") != ""
 }
 
-// ofSession returns r with the token of its session in the place of the cookie, or nil if
-// it has no session that counts.
+// ofSession returns r with the token of its session in the header Authorization, or nil if r has
+// no session.
 func (s *Server) ofSession(w http.ResponseWriter, r *door.Request) (*http.Request, error) {
 	sealed := sealedToken(r.Request)
 	switch {
@@ -132,7 +132,8 @@ var errNoOrigin error = &door.Refusal{
 	Detail: "a cookie alone does not do for what changes something: the request must say, by Origin or Sec-Fetch-Site, which page has sent it, or show its token in Authorization",
 }
 
-// sessionOver is the refusal of a session that has ended. The browser forgets the cookie.
+// sessionOver returns the refusal of a session that has ended, and makes the browser forget the
+// cookie.
 func sessionOver(w http.ResponseWriter, r *http.Request) error {
 	setCookie(w, r, "")
 	w.Header().Set("WWW-Authenticate", door.Challenge+door.WrongToken)
@@ -142,7 +143,7 @@ func sessionOver(w http.ResponseWriter, r *http.Request) error {
 	}
 }
 
-// withToken returns r as if it showed a token.
+// withToken returns a copy of r with this token.
 func withToken(r *http.Request, token string) *http.Request {
 	shown := *r
 	shown.Header = maps.Clone(r.Header)
@@ -150,7 +151,7 @@ func withToken(r *http.Request, token string) *http.Request {
 	return &shown
 }
 
-// checkToken checks the form of a token, which is not shown.
+// checkToken checks the form of a token. Its error does not contain the token.
 func checkToken(token string) error {
 	switch {
 	case len(token) > longestToken:
@@ -174,7 +175,7 @@ func setCookie(w http.ResponseWriter, r *http.Request, sealed string) {
 }
 
 // byTLS reports whether the browser uses TLS, to this server or to a proxy that reports it.
-// A client that claims it falsely gets a cookie that it does not send.
+// A browser whose request claims it falsely does not send the cookie back.
 func byTLS(r *http.Request) bool {
 	return r.TLS != nil || strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
 }
@@ -190,7 +191,7 @@ func inTheClear(r *http.Request) bool {
 	if err != nil || page.String() == "" {
 		return !caller.OverUnix(r)
 	}
-	addr, _ := netip.ParseAddr(page.Hostname()) // of a name: none
+	addr, _ := netip.ParseAddr(page.Hostname()) // a name has no address
 	return page.Scheme != "https" && page.Hostname() != "localhost" && !addr.IsLoopback()
 }
 

@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// hungUp ends the lease, or not, after the end of the connection. The lease is nil if the
-// server does not renew it.
+// hungUp handles the lease after the end of the connection: it releases the lease, now or
+// later, or lets it expire. The lease is nil if the server does not renew it.
 func (s *stream) hungUp(h *hold, lease *holdfast.Lease) {
 	closed, ctx := time.Now(), context.WithoutCancel(s.R.Context())
 	leave(lease)
@@ -47,10 +47,10 @@ func (s *stream) giveUpPlace(h *hold) {
 // draining reports whether the server is about to stop.
 func (s *stream) draining() bool { return s.R.NewWork() != nil }
 
-// silentOnly reports whether the client was given up although its connection is open.
+// silentOnly reports whether the server has given up the client although its connection is open.
 func (s *stream) silentOnly() bool { return s.closed && s.R.Context().Err() == nil }
 
-// release ends the lease, or the place, in the store. At worst it runs out.
+// release ends the lease, or the place, in the store. If that fails, it expires.
 func (s *stream) release(ctx context.Context) {
 	_ = s.door.End(ctx, s.R, s.Req.Name, s.Req.LeaseID)
 }
@@ -59,10 +59,10 @@ func (s *stream) release(ctx context.Context) {
 // client, if it lives, has stopped. But if the client has continued with the same key at
 // another server, the lease must stay.
 //
-// INVARIANT I1 for those who go on: every server renews what it holds at least once in
-// each quiet time (holdTimes.stale), and a promise is longer by a tenth. So if the lease
-// is held elsewhere when the promise ends, its expiry has moved by then, compared with a
-// first look at the time of the close. In doubt it runs out by itself.
+// INVARIANT I1 for a client that continues: every server renews the leases that it holds at
+// least once in each quiet time (holdTimes.stale), and a promise is longer by a fifth. So if
+// another server holds the lease when the promise ends, the expiry has moved since the first
+// look, right after the close. In doubt the lease is left to expire.
 func (s *stream) freeLater(ctx context.Context, h *hold, closed time.Time) {
 	doubt := s.times.doubt()
 	first, ok := s.expiry(ctx, doubt)
@@ -78,7 +78,7 @@ func (s *stream) freeLater(ctx context.Context, h *hold, closed time.Time) {
 		if h.held() {
 			return
 		}
-		_ = s.R.Guard(func() { // or it runs out
+		_ = s.R.Guard(func() { // otherwise it expires
 			if now, ok := s.expiry(ctx, lease.RequestTimeout); ok && now.latest().Sub(first.earliest()) <= doubt {
 				s.release(ctx)
 			}
@@ -86,7 +86,7 @@ func (s *stream) freeLater(ctx context.Context, h *hold, closed time.Time) {
 	})
 }
 
-// An expiry is when a lease ends in the store, as one look at it tells.
+// An expiry is when a lease ends in the store, according to one look.
 type expiry struct {
 	sent, answered time.Time
 	left           time.Duration // at some time between
@@ -95,8 +95,8 @@ type expiry struct {
 func (e expiry) earliest() time.Time { return e.sent.Add(e.left) }
 func (e expiry) latest() time.Time   { return e.answered.Add(e.left) }
 
-// expiry looks when the lease ends. It is not ok if the store has not said so in time, or
-// if there is no such lease.
+// expiry looks up when the lease ends. ok is false if the store does not answer in time, or
+// has no such lease.
 func (s *stream) expiry(ctx context.Context, limit time.Duration) (e expiry, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

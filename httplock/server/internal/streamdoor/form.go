@@ -60,10 +60,10 @@ func holdFormOf(r *door.Request) (f holdForm, err error) {
 
 // isDirect reports whether the connection ends only with the client.
 //
-// INVARIANT I1: where it is, the end frees the lock, so it must not be a guess. A proxy, a
-// mesh or a tunnel comes from a loopback address as well, and may end while the client
-// lives. A unix socket counts as direct unless a proxy has added a header. Over TCP the
-// client must declare it.
+// INVARIANT I1: the end of a direct connection releases the lock, so directness must not be a
+// guess. A proxy, a mesh or a tunnel may also connect from a loopback address, and may end
+// while the client lives. A unix socket counts as direct unless a proxy has added a header.
+// Over TCP the client must declare it.
 func isDirect(r *door.Request) (bool, error) {
 	declared, proxy := r.URL.Query().Get("direct"), caller.PassedOn(r.Request)
 	if declared == "1" && proxy != "" {

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// holds are the leases that streams of this server hold, or whose streams were closed a
-// moment ago. INVARIANT I11: a hold without users is forgotten.
+// holds has the leases that streams of this server hold, or whose streams were closed a moment
+// ago. INVARIANT I11: a hold without users is forgotten.
 type holds struct {
 	mu   sync.Mutex // guards the rest, and the fields of holds below
 	all  map[lockinfo.LeaseID]*hold
@@ -30,7 +30,7 @@ type hold struct {
 
 	// holds.mu guards the rest.
 	users  int
-	stream *stream         // which has the lease; nil if none has
+	stream *stream         // that has the lease; nil if no stream has it
 	lease  *holdfast.Lease // of the stream; nil if the client renews
 }
 
@@ -55,11 +55,11 @@ func (k *holds) drop(h *hold) {
 	}
 }
 
-// errMoved: the server drains.
+// errMoved means that the server drains.
 var errMoved = errors.New("the server drains")
 
-// attach makes s the stream that holds the lease that it was granted. An earlier stream
-// with the same key ends, and its lease goes on. The lease is nil if the client renews.
+// attach makes s the stream that holds the granted lease. An earlier stream with the same key
+// ends, and s continues its lease. The returned lease is nil if the client renews.
 func (h *hold) attach(s *stream) (*holdfast.Lease, error) {
 	h.turn.Lock()
 	defer h.turn.Unlock()
@@ -73,8 +73,8 @@ func (h *hold) attach(s *stream) (*holdfast.Lease, error) {
 		return nil, nil
 	}
 	if lease == nil || !lease.Valid() {
-		// Its deadline counts from a request of this client, which renews it in batches
-		// with all others, and learns of its loss. INVARIANT I3.
+		// The server's client renews an adopted lease in batches with all others, and learns
+		// of its loss. The deadline counts from a request of that client. INVARIANT I3.
 		if lease, err = s.adopt(); err != nil {
 			return nil, err
 		}
@@ -122,17 +122,17 @@ func (h *hold) held() bool {
 	return h.stream != nil || h.holds.left
 }
 
-// adopt makes the lease that was granted one of the server's client.
+// adopt makes the server's client adopt the granted lease.
 func (s *stream) adopt() (*holdfast.Lease, error) {
-	// The lease would keep the values of a context, which it does not need.
+	// The lease keeps the values of this context, and needs none of the request's.
 	ctx, cancel := context.WithTimeout(context.Background(), lease.RequestTimeout)
 	defer cancel()
 	handle := holdfast.NewHandle(s.Req.Name, s.Req.LeaseID, s.grant.Token, s.Req.Mode)
 	return s.door.House.Client.Adopt(ctx, handle, &holdfast.AdoptOptions{TTL: s.TTL(), LockDelay: s.LockDelay()})
 }
 
-// end ends the stream of a lease that has ended otherwise. The caller of a release may know the
-// lease ID, and have no right to the name of the stream.
+// end ends the stream of a lease that has ended elsewhere. It checks the name: the caller of a
+// release may know the lease ID, but have no right to the name of the stream.
 func (k *holds) end(name string, id lockinfo.LeaseID, e *ending) {
 	k.mu.Lock()
 	h := k.all[id]
@@ -169,8 +169,8 @@ func (h *hold) leave() {
 	leave(lease)
 }
 
-// told handles the notice of a loss, for streams whose clients renew. The leases of the
-// others report it themselves.
+// told handles the notice of a loss, for streams whose clients renew. The leases of other
+// streams report their loss themselves.
 func (k *holds) told(loss driver.Loss) {
 	if loss.LeaseID == "" {
 		return

@@ -15,7 +15,7 @@ import (
 // keep holds the lock that was granted until the stream ends, and returns how it ended.
 func (s *stream) keep(h *hold) *ending {
 	switch {
-	case s.silentOnly(): // as silence: it runs out
+	case s.silentOnly(): // a silent client: the lease expires
 		return nil
 	case s.gone():
 		s.hungUp(h, nil)
@@ -43,8 +43,8 @@ func (s *stream) part(h *hold, lease *holdfast.Lease, closed bool) {
 	}
 }
 
-// notHeld returns the ending of a lease that was granted and could not be attached: for the
-// client it is lost, whatever the server has met.
+// notHeld returns the ending for a granted lease that could not be attached. Unless the server
+// drains, the lease is lost for the client, whatever the error is.
 func (s *stream) notHeld(err error) *ending {
 	switch {
 	case errors.Is(err, errMoved):
@@ -55,8 +55,8 @@ func (s *stream) notHeld(err error) *ending {
 	return lossOf(err)
 }
 
-// hold writes lines until something ends the stream. closed reports whether it was the
-// client, or what is between.
+// hold writes lines until something ends the stream. closed reports whether that was the end of
+// the connection.
 func (s *stream) hold(lease *holdfast.Lease) (e *ending, closed bool) {
 	var over <-chan struct{}
 	if lease != nil {
@@ -65,7 +65,7 @@ func (s *stream) hold(lease *holdfast.Lease) (e *ending, closed bool) {
 	timer := time.NewTimer(s.times.ping())
 	defer timer.Stop()
 	for {
-		if s.R.Revoked() { // the lease runs out, unless the client comes with a token that is known
+		if s.R.Revoked() { // the lease expires unless the client returns with a known token
 			return &ending{event: "moved"}, false
 		}
 		next, err := s.look(lease)
@@ -105,7 +105,7 @@ func endingOf(err error) (e *ending, closed bool) {
 	return nil, true
 }
 
-// errEnds: the lease ends so soon that the client must stop.
+// errEnds means that the lease ends so soon that the client must stop.
 var errEnds = errors.New("the lease ends")
 
 // look writes the line that is due, if any, and returns when to look again.
@@ -113,7 +113,7 @@ func (s *stream) look(lease *holdfast.Lease) (next time.Duration, err error) {
 	if lease == nil {
 		return s.lookClient()
 	}
-	// INVARIANT I3: the age of a line is read before what remains of the lease.
+	// INVARIANT I3: read the age of the line before the remaining time of the lease.
 	age := s.out.age()
 	remaining := lease.Remaining()
 	if err := s.listening(); err != nil {
@@ -129,8 +129,8 @@ func (s *stream) look(lease *holdfast.Lease) (next time.Duration, err error) {
 	return s.times.next(remaining), err
 }
 
-// held writes that the lock is held, as of an age of the stream. The first such line
-// describes the lease.
+// held writes a line that says that the lock was held at this age of the stream. The first such
+// line describes the lease.
 func (s *stream) held(age, remaining time.Duration) error {
 	if s.began {
 		return s.out.ping(age, remaining)
@@ -145,8 +145,7 @@ func (s *stream) held(age, remaining time.Duration) error {
 	return s.out.write(line)
 }
 
-// freshen renews a lease that the client of this server renews too seldom: see
-// holdTimes.stale.
+// freshen renews a lease that the server's client renews too seldom: see holdTimes.stale.
 func (s *stream) freshen(lease *holdfast.Lease, remaining time.Duration) {
 	s.full = max(s.full, remaining)
 	if s.full-remaining >= s.times.stale() {
@@ -163,12 +162,12 @@ func (s *stream) background(f func(context.Context)) {
 		defer s.asking.Store(false)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.R.Context()), lease.RequestTimeout)
 		defer cancel()
-		_ = s.R.Guard(func() { f(ctx) }) // which is in the log
+		_ = s.R.Guard(func() { f(ctx) }) // logs a panic
 	}()
 }
 
-// lookClient is look where the client renews: pings show only that the server lives. Now
-// and then verify checks the lease.
+// lookClient does as look if the client renews: the pings show only that the server lives.
+// verify checks the lease every third of its TTL.
 func (s *stream) lookClient() (next time.Duration, err error) {
 	remaining := lockinfo.Never
 	if !s.began {

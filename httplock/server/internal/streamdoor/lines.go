@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// lines write a stream of JSON values, one a line.
+// lines writes a stream of JSON values, one a line.
 type lines struct {
 	w        http.ResponseWriter
 	aside    func(func()) error // door.Request.Aside
@@ -24,7 +24,7 @@ type lines struct {
 	text     [72]byte      // of a ping
 }
 
-// line returns a line of now. The state of a lease in it must be read after that:
+// line returns a line with the current age. Read the state of the lease for it afterwards:
 // INVARIANT I3.
 func (l *lines) line(event string) wire.HoldLine {
 	return wire.HoldLine{Event: event, AtMS: l.age().Milliseconds()}
@@ -33,8 +33,8 @@ func (l *lines) line(event string) wire.HoldLine {
 // age returns how long ago the request was received.
 func (l *lines) age() time.Duration { return time.Since(l.began) }
 
-// write writes a line, and the head before the first: aside, as net/http needs much stack
-// for a head.
+// write writes a line, and the header before the first line. It runs aside, because net/http
+// needs much stack for a header.
 func (l *lines) write(line wire.HoldLine) (err error) {
 	fault := l.aside(func() {
 		var text []byte
@@ -45,9 +45,9 @@ func (l *lines) write(line wire.HoldLine) (err error) {
 	return cmp.Or(fault, err)
 }
 
-// ping writes the line that thousands of streams write every few seconds, as write would,
-// and leaves no garbage. The time is that since the request was received; remaining is what
-// is left of the lease, or lockinfo.Never for a line without it.
+// ping does as write for a ping, without garbage: thousands of streams write one every few
+// seconds. at is the time since the request was received. remaining is what is left of the
+// lease, or lockinfo.Never for a line without it.
 func (l *lines) ping(at, remaining time.Duration) error {
 	text := append(l.text[:0], `{"event":"ping","at_ms":`...)
 	text = strconv.AppendInt(text, at.Milliseconds(), 10)
@@ -58,11 +58,11 @@ func (l *lines) ping(at, remaining time.Duration) error {
 	return l.send(append(text, "}\n"...))
 }
 
-// send writes text. The error is errSilent if there was no room for it for too long; after
-// any other error the connection is closed.
+// send writes text. The error is errSilent if the connection had no room for it for too long.
+// Any other error means that the connection is closed.
 func (l *lines) send(text []byte) (err error) {
 	l.begin()
-	_ = l.control.SetWriteDeadline(time.Now().Add(l.patience)) // where there is none, write waits
+	_ = l.control.SetWriteDeadline(time.Now().Add(l.patience)) // without deadlines, Write waits
 	if _, err = l.w.Write(text); err == nil {
 		err = l.control.Flush()
 	}
@@ -72,8 +72,8 @@ func (l *lines) send(text []byte) (err error) {
 	return err
 }
 
-// begin writes the head, once. What the server allows for a whole request must not end a
-// stream: a deadline for reading would look like the end of the connection.
+// begin writes the header once. It removes the read deadline of the request, which would look
+// like the end of the connection.
 func (l *lines) begin() {
 	if l.open {
 		return
@@ -83,6 +83,6 @@ func (l *lines) begin() {
 	h := l.w.Header()
 	h.Set("Content-Type", "application/x-ndjson")
 	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no") // nginx and its like buffer no lines then
+	h.Set("X-Accel-Buffering", "no") // proxies such as nginx then buffer no lines
 	l.w.WriteHeader(http.StatusOK)
 }

@@ -22,15 +22,15 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// streams is the door.
+// streams has the handlers.
 type streams struct {
 	*lease.Store
 	holds holds
 }
 
-// Open returns the store of h, with whose leases streams work, and the answer to a request
-// for a stream. leave leaves the leases of all streams, when the server drains: their
-// clients go on at another server.
+// Open returns the store of h, whose leases streams can hold, and the handler of requests for a
+// stream. Call leave when the server drains: it leaves the leases of all streams, so that their
+// clients can continue at another server.
 func Open(h *door.House) (s *lease.Store, answer door.Func, leave func()) {
 	d := &streams{holds: holds{all: map[lockinfo.LeaseID]*hold{}}}
 	d.Store = lease.New(h, func(name string, id lockinfo.LeaseID) { d.holds.end(name, id, &ending{event: "released"}) })
@@ -54,9 +54,9 @@ type stream struct {
 	form   holdForm
 	grant  lease.Grant
 	out    lines
-	told   chan *ending // what ends the stream from outside; holds one
-	began  bool         // the line "acquired" is written
-	closed bool         // a line could not be written: the client is given up
+	told   chan *ending // an ending from outside; has room for one
+	began  bool         // the line "acquired" was written
+	closed bool         // a line could not be written: the server has given up the client
 
 	arrivals *peer.Arrivals
 	heard    time.Time // when everything that was written before had arrived
@@ -68,9 +68,9 @@ type stream struct {
 
 // hold answers POST /v1/leases?hold=1.
 //
-// This goroutine lasts as long as the lock is held, and most of its cost is its stack. That
-// shrinks from 16 KiB to 8 only if less than 4 are in use: so functions that need much
-// stack run aside.
+// This goroutine lasts as long as the lock is held, and most of its cost is its stack. The
+// stack shrinks from 16 KiB to 8 KiB only if less than 4 KiB are in use, so functions that
+// need much stack run aside.
 func (d *streams) hold(w http.ResponseWriter, r *door.Request) error {
 	s, err := d.newStream(w, r)
 	if err != nil {
@@ -94,7 +94,7 @@ func (d *streams) newStream(w http.ResponseWriter, r *door.Request) (s *stream, 
 	if fault := r.Aside(func() { s.Attempt, err = d.Begin(r) }); fault != nil || err != nil {
 		return nil, errors.Join(fault, err)
 	}
-	s.Async = false // a stream that is refused is not for coming back
+	s.Async = false // a refused stream keeps no place
 	if s.times = (holdTimes{s.TTL()}); s.TTL() < minHoldTTL {
 		return nil, door.Invalid(fmt.Sprintf("ttl_ms is %d: want %d or more for a stream", s.Want.TTLMS, minHoldTTL.Milliseconds()))
 	}
@@ -114,7 +114,7 @@ func (s *stream) run() error {
 	return nil
 }
 
-// refuse answers without the lock: by a line, if there was one before.
+// refuse ends a stream without the lock: with a line, if it has written one before.
 func (s *stream) refuse(h *hold, err error) error {
 	draining := s.R.NewWork()
 	switch {
@@ -123,7 +123,7 @@ func (s *stream) refuse(h *hold, err error) error {
 		return nil
 	case !s.out.open:
 		return cmp.Or(draining, err)
-	case draining != nil, errors.Is(err, door.ErrRevoked): // with a new token the same key goes on
+	case draining != nil, errors.Is(err, door.ErrRevoked): // the client can continue with the same key and a new token
 		s.finish(&ending{event: "moved"})
 	default:
 		refusal := door.RefusalOf(s.R.Told(err))
@@ -169,7 +169,7 @@ func (s *stream) await() (lease.Grant, error) {
 			if s.R.Revoked() {
 				cancel()
 				if r := <-done; r.err == nil {
-					return r.grant, nil // which keep ends at once
+					return r.grant, nil // keep ends it at once
 				}
 				return lease.Grant{}, door.ErrRevoked
 			}
@@ -193,11 +193,11 @@ func (s *stream) queued(b driver.Blocker) wire.HoldLine {
 	return line
 }
 
-// errSilent: nothing that was written has arrived for too long.
+// errSilent means that nothing that was written has arrived for too long.
 var errSilent = errors.New("nothing that was written was acknowledged any more")
 
-// listening returns errSilent if nothing that was written has arrived for too long. It is
-// called before each line, so that what it waits for is what was written at s.heard.
+// listening returns errSilent if nothing that was written has arrived for too long. Call it
+// before each line, so that it judges earlier lines only.
 func (s *stream) listening() error {
 	now := time.Now()
 	if arrives, known := s.arrivals.Look(); arrives || !known {
@@ -228,7 +228,7 @@ func lossOf(err error) *ending {
 	return &ending{event: "lost", code: codes.Of(err).Name, cause: holdfast.LossCause(err), detail: err.Error()}
 }
 
-// lastPatience is for the last line, which need not arrive.
+// lastPatience bounds the write of the last line, which need not arrive.
 const lastPatience = time.Second
 
 // finish writes the last line, unless e is nil.

@@ -63,7 +63,7 @@ var (
 	errDeep = &fault{why: fmt.Sprintf(": it is nested more than %d deep", MaxDepth)}
 	errHalf = &fault{why: `: half a pair of \u escapes`}
 
-	// errOther is never seen: Unmarshal puts what encoding/json says in its place.
+	// errOther is never returned: Unmarshal replaces it with the error of encoding/json.
 	errOther = &fault{why: " is of another type"}
 )
 
@@ -88,7 +88,7 @@ func (d *decoder) object(s *shape, v reflect.Value) *fault {
 	return nil
 }
 
-// field reads the value of a field, which may be null and then counts as absent.
+// field reads the value of a field. A null counts as absent.
 func (d *decoder) field(s *shape, v reflect.Value) *fault {
 	if d.next() == 'n' {
 		return d.whole(s, v)
@@ -144,7 +144,7 @@ func (d *decoder) number(v reflect.Value) bool {
 	return true
 }
 
-// whole reads a value by encoding/json.
+// whole reads a value with encoding/json.
 func (d *decoder) whole(s *shape, v reflect.Value) *fault {
 	begin, depth := d.rest, d.depth
 	for one := true; one || depth > d.depth; one = false {
@@ -170,8 +170,8 @@ func (d *decoder) whole(s *shape, v reflect.Value) *fault {
 	return nil
 }
 
-// more goes over a comma, or the end of an object or a list, and reports whether another
-// element follows.
+// more skips a comma, or the end of an object or a list, and reports whether another element
+// follows.
 func (d *decoder) more() bool {
 	next := d.next()
 	if next == ',' || next == '}' || next == ']' {
@@ -180,7 +180,7 @@ func (d *decoder) more() bool {
 	return next != '}' && next != ']'
 }
 
-// next returns the next byte that is not space, without going over it.
+// next skips space, and returns the next byte without skipping it.
 func (d *decoder) next() byte {
 	for strings.IndexByte(" \t\r\n", d.rest[0]) >= 0 {
 		d.rest = d.rest[1:]
@@ -188,7 +188,7 @@ func (d *decoder) next() byte {
 	return d.rest[0]
 }
 
-// word returns what is next, up to a space or a delimiter.
+// word returns the text up to the next space or delimiter.
 func (d *decoder) word() []byte {
 	n := 0
 	for n < len(d.rest) && strings.IndexByte(`,:"{}[]`+" \t\r\n", d.rest[n]) < 0 {
@@ -197,7 +197,7 @@ func (d *decoder) word() []byte {
 	return d.rest[:n]
 }
 
-// key goes over a key and its colon.
+// key skips a key and its colon, and returns the key.
 func (d *decoder) key() ([]byte, *fault) {
 	d.next()
 	key, f := d.text()
@@ -206,7 +206,7 @@ func (d *decoder) key() ([]byte, *fault) {
 	return key, f
 }
 
-// text goes over a string and returns what is in it.
+// text skips a string, and returns its content.
 func (d *decoder) text() ([]byte, *fault) {
 	quoted := d.quoted()
 	switch {
@@ -220,20 +220,20 @@ func (d *decoder) text() ([]byte, *fault) {
 	return []byte(text), nil
 }
 
-// paired reports whether a string has no half of a surrogate pair, in whose place
-// encoding/json puts U+FFFD: two names would become one.
+// paired reports whether a string has no half of a surrogate pair. encoding/json replaces such a
+// half with U+FFFD, so that two names would become one.
 func paired(text []byte) bool {
 	return bytes.IndexByte(text, '\\') < 0 || !halves().Match(others().ReplaceAll(text, nil))
 }
 
-// others are the escapes that are not half of a pair. Both are compiled when a text has an
-// escape: every start of the command would pay for them.
+// others are the escapes that are not half of a pair. Both are compiled at the first escape, so
+// that not every start of the command pays for them.
 var (
 	others = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\(u[dD][89abAB]..\\u[dD][c-fC-F]|[^u])`) })
 	halves = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\\u[dD][89a-fA-F]`) })
 )
 
-// quoted goes over a string, and returns it with its quotes.
+// quoted skips a string, and returns it with its quotes.
 func (d *decoder) quoted() []byte {
 	end := 1
 	for ; d.rest[end] != '"'; end++ {

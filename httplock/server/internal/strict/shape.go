@@ -19,12 +19,12 @@ type Shapes struct{ all sync.Map } // of *shape, by reflect.Type
 type shape struct {
 	of       reflect.Type
 	anything bool    // any JSON will do
-	itself   bool    // the type reads itself, if it is not an object
+	itself   bool    // the type unmarshals itself, except from an object
 	fields   []field // of a struct
 	elem     *shape  // of a pointer, a list or a map
 }
 
-// A field is one of a struct, or of one that is embedded in it.
+// A field is a field of a struct, or of a struct that is embedded in it.
 type field struct {
 	name string // in JSON
 	at   []int  // for reflect.Value.FieldByIndex
@@ -69,7 +69,7 @@ func (s *Shapes) fields(t reflect.Type) (all []field) {
 	return all
 }
 
-// index returns the index of the field with a name in JSON; -1 for none.
+// index returns the index of the field with a name in JSON, or -1.
 func (s *shape) index(name []byte) int {
 	for i := range s.fields {
 		if s.fields[i].name == string(name) {

@@ -12,9 +12,9 @@ import (
 // MaxDepth is how deep objects and lists may be nested.
 const MaxDepth = 32
 
-// Unmarshal does as json.Unmarshal, and refuses what that guesses or ignores: an unknown
-// field, a field that is there twice, a name in other capitals, null except as a field, text
-// that is not UTF-8, half a pair of UTF-16, and nesting deeper than MaxDepth. The error
+// Unmarshal does as json.Unmarshal, and refuses what json.Unmarshal guesses or ignores: an
+// unknown field, a field that is there twice, a name in other capitals, null except as a field,
+// text that is not UTF-8, half a pair of UTF-16, and nesting deeper than MaxDepth. The error
 // names the field. After an error v may have changed.
 //
 // v points to a zero value. Its type does not contain itself, the keys of its maps are strings,
@@ -60,7 +60,7 @@ type fault struct{ at, why string }
 
 func (f *fault) Error() string { return quoted(f.at) + f.why }
 
-// in returns the fault as one of the value that has it under a key.
+// in returns the fault with a key in front of its path.
 func (f *fault) in(key string) *fault {
 	if f.at != "" && f.at[0] != '[' {
 		key += "."
