@@ -19,8 +19,8 @@ type Claim interface {
 // fits into a bigint column. Tokens of this module's locks are far smaller.
 const MaxToken uint64 = math.MaxInt64
 
-// NewClaim makes a claim of a token that came by another way than a
-// *holdfast.Lease: in a message, or from another lock service. An empty id
+// NewClaim makes a claim from a token that does not come from a
+// *holdfast.Lease, but from a message or another lock service. An empty id
 // means that the lease is not known; such claims with equal tokens count as one
 // holder's.
 func NewClaim(token uint64, id lockinfo.LeaseID) Claim { return claim{token, id} }
@@ -52,9 +52,9 @@ func CheckClaim(resource string, c Claim) error {
 	return nil
 }
 
-// passes is the rule of this package: whether c is accepted where mark is the
-// last claim that was. Comparing the IDs keeps two holders with equal tokens
-// apart, who may have them from two stores.
+// passes is the rule of this package: it reports whether c is accepted after
+// mark, the last claim that was accepted. Comparing the IDs distinguishes two
+// holders with equal tokens, which may come from two stores.
 func (c claim) passes(mark claim) bool {
 	return c.token > mark.token || c == mark
 }

@@ -20,7 +20,7 @@ var (
 // A StaleError is the refusal of a claim. It is ErrStale. Nothing was written.
 type StaleError struct {
 	Resource string
-	Token    uint64 // the one that was refused
+	Token    uint64 // the refused token
 	Current  uint64 // the mark; equal to Token if another lease has the same one, 0 if unknown
 }
 

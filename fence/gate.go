@@ -17,7 +17,7 @@ type Gate struct {
 	opts    GateOptions
 	reports *Reporter
 
-	mu    sync.Mutex // guards marks, and nothing while a write runs
+	mu    sync.Mutex // guards marks; not held while a write runs
 	marks map[string]*mark
 }
 
@@ -37,11 +37,11 @@ const defaultMaxResources = 1_000_000
 
 // A mark is the last claim that a resource accepted.
 type mark struct {
-	// turn holds one value while somebody decides or writes; it guards the
-	// rest. It is a channel and not a mutex so that a wait can be given up.
+	// turn has a value while a goroutine decides or writes; it guards the rest.
+	// It is a channel and not a mutex so that a wait can be given up.
 	turn      chan struct{}
 	last      claim
-	forgotten bool // the gate does not know this mark any more: look again
+	forgotten bool // the gate has dropped this mark: look it up again
 }
 
 // NewGate makes a gate that has seen no token. A negative MaxResources is
@@ -79,7 +79,7 @@ func (g *Gate) Write(resource string, c Claim, write func() error) error {
 	return g.write(context.Background(), resource, c, write)
 }
 
-// write is Write, but gives up the wait for its turn when ctx ends.
+// write does as Write, but gives up the wait for its turn when ctx ends.
 func (g *Gate) write(ctx context.Context, resource string, c Claim, write func() error) error {
 	if err := CheckClaim(resource, c); err != nil {
 		return err
@@ -118,8 +118,8 @@ func (g *Gate) Forget(resource string) {
 	}
 }
 
-// take waits for the turn at the resource's mark, which it makes if there is
-// none. The caller gives the turn back by receiving from it.
+// take waits for the turn at the resource's mark, and makes the mark if there is
+// none. The caller ends its turn by receiving from turn.
 func (g *Gate) take(ctx context.Context, resource string) (*mark, error) {
 	for {
 		m, err := g.mark(resource)

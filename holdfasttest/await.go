@@ -7,8 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// patience bounds each wait of a test. A correct program never needs it: it is what a
-// busy machine may take.
+// patience bounds each wait of a test. It is long because the machine may be busy.
 const patience = 20 * time.Second
 
 // change wakes the waiters for a change.
@@ -21,8 +20,8 @@ func (k *Kit) change() {
 	}
 }
 
-// await waits until ok holds, looking at each change, and reports whether it does
-// within d.
+// await waits until ok returns true, and reports whether it does within d. It calls ok at each
+// change.
 func (k *Kit) await(d time.Duration, ok func() bool) bool {
 	k.t.Helper()
 	timer := time.NewTimer(d)
@@ -48,9 +47,9 @@ func (k *Kit) await(d time.Duration, ok func() bool) bool {
 	}
 }
 
-// Held reports whether a client of the kit has a lock, according to the store, and
-// has not begun to release it: to check what must happen under that lock only. A lock
-// that is held elsewhere does not count.
+// Held reports whether a client of the kit has a lock, according to the store, and has not
+// begun to release it. Use it to check code that must run only under that lock. A lock that is
+// held elsewhere does not count.
 func (k *Kit) Held(name string) bool {
 	k.t.Helper()
 	holders := k.inspect(name).Holders
@@ -68,13 +67,13 @@ func (k *Kit) AwaitHeld(name string) {
 	}
 }
 
-// Waiters returns how many wait for a lock, in the queue of the store.
+// Waiters returns how many waiters a lock has in the queue of the store.
 func (k *Kit) Waiters(name string) int {
 	k.t.Helper()
 	return k.inspect(name).QueueLength
 }
 
-// AwaitWaiters waits, without sleeping, until at least n wait for a lock. It fails
+// AwaitWaiters waits, without sleeping, until a lock has at least n waiters. It fails
 // the test if that takes longer than 20 seconds.
 func (k *Kit) AwaitWaiters(name string, n int) {
 	k.t.Helper()
@@ -83,9 +82,9 @@ func (k *Kit) AwaitWaiters(name string, n int) {
 	}
 }
 
-// AwaitStop waits until everybody from whom Lose has taken a lock has called Release,
-// as Do does when its work returns: that is how the library knows that a holder has
-// stopped. It fails the test if that takes longer than d.
+// AwaitStop waits until every holder that has lost a lock to Lose has called Release, as Do
+// does when its work returns. That is how the library knows that a holder has stopped. It
+// fails the test if that takes longer than d.
 func (k *Kit) AwaitStop(name string, d time.Duration) {
 	k.t.Helper()
 	at := ""

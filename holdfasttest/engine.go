@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/hook"
 )
 
-// An engine is one process's way to the kit's store.
+// An engine is the connection of one process to the kit's store.
 type engine struct {
 	hook.Engine
 	kit    *Kit
@@ -23,14 +23,14 @@ func newEngine(k *Kit) *engine {
 	return e
 }
 
-// each carries a request out as the trouble of the kit has it.
+// each carries out a request with the present trouble of the kit.
 func (e *engine) each(ctx context.Context, _ hook.Request, send func() error) error {
 	switch {
 	case e.closed.Load():
 		return driver.ErrClosed
 	case time.Now().Before(e.kit.made):
-		// Bubbles begin in the past. In this one a goroutine that waits for the kit would
-		// never count as blocked, and so no time would pass.
+		// Bubbles begin in the past. In this bubble a goroutine that waits for the kit would
+		// never count as blocked, so no time would pass.
 		return errElsewhen
 	}
 	defer e.kit.change()
@@ -59,7 +59,8 @@ func (e *engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (
 	return reply, err
 }
 
-// Extend notes who knows of a lease that another holder has handed over.
+// Extend notes that the client of e has a lease, which it may have adopted or got in a
+// hand-over.
 func (e *engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error {
 	errs := e.Engine.Extend(ctx, reqs)
 	for i, err := range errs {
@@ -70,14 +71,14 @@ func (e *engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []erro
 	return errs
 }
 
-// Release notes that a holder gives its lease back, whether or not the store hears
-// of it.
+// Release notes that a holder releases its lease, whether or not the request reaches the
+// store.
 func (e *engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 	e.kit.gaveBack(req.LeaseID, req.Cancel)
 	return e.Engine.Release(ctx, req)
 }
 
-// Complete is the Release of do-once work, unless it keeps the lease.
+// Complete notes the release of the lease of do-once work, unless the request keeps it.
 func (e *engine) Complete(ctx context.Context, req driver.CompleteRequest) error {
 	if !req.Keep {
 		e.kit.gaveBack(req.LeaseID, false)
@@ -91,7 +92,7 @@ func (e *engine) OnLoss(told func(driver.Loss)) (stop func()) {
 	return func() { stopStore(); stopLost() }
 }
 
-// Close closes this way to the store only.
+// Close closes e only, and not the store.
 func (e *engine) Close() error {
 	e.closed.Store(true)
 	return nil

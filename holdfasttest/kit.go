@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A Kit is a store in memory with clients on it, whose bad days a test decides
-// about. Make one with New. Its methods are safe for concurrent use, but those that
+// A Kit is a store in memory with clients, and the test decides what goes wrong with
+// it. Make one with New. Its methods are safe for concurrent use, but those that
 // can fail the test must be called from the test's goroutine, as t.Fatal must.
 type Kit struct {
 	// Client is on the kit's store, with default options. It is closed when the test
@@ -25,7 +25,7 @@ type Kit struct {
 	t      testing.TB
 	made   time.Time
 	store  *mem.Engine
-	losses driver.Losses // for those that Lose causes
+	losses driver.Losses // the losses that Lose causes
 	output output
 
 	mu      sync.Mutex // guards the rest
@@ -67,8 +67,8 @@ func (k *Kit) NewClient(opts *holdfast.Options) *holdfast.Client {
 	return c
 }
 
-// options makes the kit hear of leases that the client of e leaves, and the client log to
-// the test.
+// options adds an Observer that notes the leases that the client of e leaves, and a Logger
+// that writes to the test.
 func (k *Kit) options(opts *holdfast.Options, e *engine) *holdfast.Options {
 	o := *cmp.Or(opts, &holdfast.Options{})
 	if o.Logger == nil {
@@ -86,11 +86,11 @@ func (k *Kit) options(opts *holdfast.Options, e *engine) *holdfast.Options {
 // clients themselves, and must close them. A lease that they Leave counts as one that was not released.
 func (k *Kit) Engine() driver.Engine { return newEngine(k) }
 
-// HoldElsewhere lets somebody else have the exclusive lock of a name from now on, for
-// d: 10 ms to 30 days, whether or not the store answers the kit's clients. It returns
-// what releases it earlier; a second call does nothing. It fails the test if the lock
-// is not free: Lose takes it from its holder. Somebody who shares a lock, or has some
-// of its permits, is another client of NewClient.
+// HoldElsewhere lets another holder have the exclusive lock of a name from now on, for d:
+// 10 ms to 30 days, even if the store does not answer the kit's clients. It returns a
+// function that releases the lock earlier; a second call of that does nothing. It fails the
+// test if the lock is not free: Lose takes it from its holder. For a holder that shares a
+// lock, or has some of its permits, make another client with NewClient.
 func (k *Kit) HoldElsewhere(name string, d time.Duration) (release func()) {
 	k.t.Helper()
 	if err := driver.CheckName(name); err != nil {
@@ -109,7 +109,7 @@ func (k *Kit) HoldElsewhere(name string, d time.Duration) (release func()) {
 	}
 	k.change()
 	return func() {
-		// The lease may have ended by then: that is the same to the test.
+		// The lease may have ended by then; that makes no difference to the test.
 		_ = k.store.Release(context.Background(), driver.ReleaseRequest{Name: name, LeaseID: req.LeaseID})
 		k.change()
 	}
@@ -123,7 +123,7 @@ var elsewhere = lockinfo.Holder{Host: "elsewhere", Label: "somebody else"}
 // with a cause that is ErrLost. It fails the test if the lock is free.
 //
 // For a loss that the holder notices only at its deadline, because it is cut off,
-// call BreakStore and let the time pass. For one that a person is to blame for, call
+// call BreakStore and let the time pass. For a loss that a person causes, call
 // Client.Break.
 func (k *Kit) Lose(name string) {
 	k.t.Helper()
@@ -146,11 +146,11 @@ func (k *Kit) Lose(name string) {
 		}
 	}
 	tell()
-	time.AfterFunc(driver.LossStart, tell) // the store has granted it, and the client may not know it yet
+	time.AfterFunc(driver.LossStart, tell) // a client may learn of its grant only after the first call
 	k.change()
 }
 
-// inspect reads from the store, whatever trouble there is.
+// inspect reads a lock from the store, whatever trouble there is.
 func (k *Kit) inspect(name string) lockinfo.LockState {
 	k.t.Helper()
 	lock, err := k.store.Inspect(context.Background(), name)

@@ -17,12 +17,12 @@ import (
 // forgotten.
 type lease struct {
 	name   string
-	asked  string  // where in the program, as "file.go:31"; empty if that is unknown
+	asked  string  // where the program requested it, as "file.go:31"; empty if unknown
 	had    bool    // its client knows that it has it
-	by     *engine // of the client that requested it, or the last that has adopted it
+	by     *engine // of the client that requested it, or has adopted it last
 	lost   bool    // by Lose
 	over   bool    // its holder has begun to release it, or its client to cancel it
-	cancel bool    // that request would also stop one that is under way
+	cancel bool    // that release also cancels a request under way
 	left   bool    // for another client to adopt
 }
 
@@ -42,7 +42,7 @@ func (k *Kit) asked(e *engine, reqs ...driver.AcquireRequest) {
 	}
 }
 
-// note changes what the kit knows of a lease, if it knows it.
+// note calls change for a lease, if the kit knows it.
 func (k *Kit) note(id lockinfo.LeaseID, change func(*lease)) {
 	k.mu.Lock()
 	if l := k.leases[id]; l != nil {
@@ -57,8 +57,8 @@ func (k *Kit) has(id lockinfo.LeaseID, e *engine) {
 	k.note(id, func(l *lease) { l.had, l.by, l.left = true, e, false })
 }
 
-// gaveBack notes that a holder has begun to give a lease back, or a client to cancel
-// what it may have got.
+// gaveBack notes that a holder has begun to release a lease, or a client to cancel a request
+// for one.
 func (k *Kit) gaveBack(id lockinfo.LeaseID, cancel bool) {
 	k.note(id, func(l *lease) {
 		l.over, l.cancel = true, cancel
@@ -69,9 +69,8 @@ func (k *Kit) gaveBack(id lockinfo.LeaseID, cancel bool) {
 // library begins the names of all functions of package holdfast.
 const library = "github.com/holdfast-locks/holdfast."
 
-// caller returns where the program has called the library, or nothing where a
-// goroutine began with the call. Each acquire sends its first request on the goroutine
-// of its caller.
+// caller returns where the program has called the library, or "" if a goroutine began
+// with the call. Each acquire sends its first request on the goroutine of its caller.
 func caller() string {
 	var pcs [64]uintptr
 	frames, inside := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])]), false
@@ -109,8 +108,8 @@ func (k *Kit) end() {
 	k.output.end()
 }
 
-// open adds the leases that were not released to leases, and returns how many of them
-// were not left to be adopted either.
+// open sets leases to those that were not released, and returns how many of them were not
+// left for another client to adopt either.
 func (k *Kit) open(leases map[lockinfo.LeaseID]*lease) (kept int) {
 	k.t.Helper()
 	clear(leases)
@@ -131,10 +130,10 @@ func (k *Kit) open(leases map[lockinfo.LeaseID]*lease) (kept int) {
 	return kept
 }
 
-// verdict describes the mistake of the program with a lease that was open when the
-// clients were closed, if there is one; live is whether the lease is live after that.
-// The program held the leases that Close releases, and not those that it cancels. A
-// lease that was left is known to be by now.
+// verdict describes the program's mistake with a lease that was open when the clients were
+// closed, or returns "". live reports whether the lease is live after that. Close releases the
+// leases that the program held, and cancels the others. By now the kit knows which leases were
+// left.
 func (l *lease) verdict(live bool) string {
 	switch {
 	case l.over && (l.had || !l.cancel):

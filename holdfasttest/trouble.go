@@ -10,11 +10,11 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
-// A trouble is what is wrong with the store, or with the way to it.
+// A trouble is what is wrong with the store, or with the connection to it.
 type trouble struct {
-	slow   time.Duration // each request takes so much longer
-	broken error         // of each request; nil if it is answered
-	drop   int           // so many answers are lost from now on
+	slow   time.Duration // each request takes this much longer
+	broken error         // the error of each request; nil if the store answers
+	drop   int           // how many replies are lost from now on
 }
 
 // errNoReply leaves open whether the request was carried out, like a connection
@@ -22,9 +22,9 @@ type trouble struct {
 var errNoReply = errors.New("holdfasttest: the answer was lost")
 
 // BreakStore makes every request fail with err from now on, without being carried
-// out: even those that SlowStore delays, and those of the background. Nil mends
-// the store. An error that the library has no name for, as it has for ErrPermission,
-// becomes ErrUnavailable, and is wrapped.
+// out: even those that SlowStore delays, and background requests. Nil mends the
+// store. An error that is not definite, see driver.Definite, is wrapped in
+// ErrUnavailable.
 func (k *Kit) BreakStore(err error) {
 	if err != nil && !driver.Definite(err) {
 		err = fmt.Errorf("%w: %w", driver.ErrUnavailable, err)
@@ -38,8 +38,8 @@ func (k *Kit) BreakStore(err error) {
 func (k *Kit) SlowStore(d time.Duration) { k.set(func(t *trouble) { t.slow = d }) }
 
 // DropReplies makes the store carry out the next n requests that reach it, and loses
-// the replies: the client sees a broken connection. Requests of the background,
-// such as renewals, count too. 0 loses no more.
+// the replies: the client sees a broken connection. Background requests, such as
+// renewals, count too. 0 loses no more.
 func (k *Kit) DropReplies(n int) { k.set(func(t *trouble) { t.drop = n }) }
 
 func (k *Kit) set(change func(*trouble)) {
@@ -48,7 +48,7 @@ func (k *Kit) set(change func(*trouble)) {
 	change(&k.trouble)
 }
 
-// suffer carries a request out, in whatever trouble there is.
+// suffer carries out a request with the present trouble.
 func (k *Kit) suffer(ctx context.Context, send func() error) error {
 	k.mu.Lock()
 	slow := k.trouble.slow

@@ -37,7 +37,7 @@
 //
 // # Errors
 //
-// Every refusal is an HTTP response, see below; the Observer hears of each, and why.
+// Every refusal is an HTTP response, see below. The Observer gets each, with its reason.
 //
 // # Testing
 //
@@ -105,7 +105,8 @@
 // it all the same, because the work is done; a repeat may run again. If the
 // lease was lost the client gets 503 interrupted: another response may exist.
 //
-// What compresses responses or sets cookies goes outside of the middleware.
-// What parses the request's body goes inside: the fingerprint is of the body's
-// bytes, and of the form if somebody parsed it before.
+// A handler that compresses responses or sets cookies goes outside of the
+// middleware. A handler that parses the request's body goes inside: the
+// fingerprint covers the bytes of the body, and the form if an outer handler has
+// parsed it.
 package oncehttp

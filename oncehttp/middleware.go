@@ -125,7 +125,7 @@ func (x *exchange) run(ctx context.Context, _ *holdfast.Lease) ([]byte, error) {
 	r := x.request(ctx)
 	defer func() {
 		if r.MultipartForm != nil {
-			_ = r.MultipartForm.RemoveAll() // the server knows the first request only
+			_ = r.MultipartForm.RemoveAll() // the server removes the files of x.r only
 		}
 	}()
 	x.next.ServeHTTP(x.recorder, r)
@@ -140,14 +140,14 @@ func (x *exchange) run(ctx context.Context, _ *holdfast.Lease) ([]byte, error) {
 }
 
 // answer sends the response of the handler that ran. err is why it is not
-// kept.
+// kept, or nil.
 func (x *exchange) answer(err error) {
 	e := observe.Event{Kind: observe.RequestRan, Status: x.recorder.status, Kept: err == nil, Err: err}
 	switch {
 	case errors.Is(err, errNotFinal):
-		e.Err = nil // it should not be kept
+		e.Err = nil // as Options.Keep wants it
 	case errors.Is(err, errSilent), errors.Is(err, holdfast.ErrLost) && !x.recorder.overflow:
-		// Another request with this key may have run, and have another answer.
+		// Another request with this key may have run, with another response.
 		x.refuse(interrupted, err)
 		return
 	case errors.Is(err, holdfast.ErrLost):
@@ -181,7 +181,8 @@ var errNotAllowed = errors.New("Options.Allow has refused it")
 
 var errOverflow = errors.New("the response was too large to keep")
 
-// digest returns a hash of the parts that tells them apart.
+// digest returns a hash of the parts and their lengths, so that no two lists of parts have the
+// same.
 func digest(parts ...[]byte) string {
 	h := sha256.New()
 	for _, p := range parts {

@@ -32,10 +32,10 @@ type Options struct {
 	// value is another request, and refused with 422. Default: none.
 	Vary []string
 
-	// Allow reports whether this request may have a kept response. It must check what
-	// the handler, which does not run then, would check: rights may have changed since the
-	// first time, or belong to a role of the same caller. If not, the answer is 403.
-	// Default: every request of the same caller may.
+	// Allow reports whether this request may have a kept response. The handler does not
+	// run, so Allow must check what the handler would check: rights may have changed since
+	// the first time, or belong to a role of the same caller. If Allow returns false, the
+	// response is 403. Default: every request of the same caller may.
 	Allow func(*http.Request) bool
 
 	// Methods are the methods that are handled; requests with others are passed
@@ -68,8 +68,8 @@ type Options struct {
 	// bytes, up to MaxBodyLimit. Default: 1 MiB.
 	MaxBody int
 
-	// Keep decides by its status whether a response is kept. If not, the key is
-	// free at once: a repeat runs. Default: KeepStatus.
+	// Keep decides by the status whether a response is kept. If not, the key is
+	// free at once, and a repeat runs. Default: KeepStatus.
 	Keep func(status int) bool
 
 	// Prefix is what the names in the store begin with. Default: "http/".
@@ -86,10 +86,10 @@ type Options struct {
 	Observer observe.Observer
 }
 
-// KeepStatus is the default of Options.Keep. It keeps what is final: 2xx, 3xx
-// and 4xx, except 408, 425, 429 and 499 (the client has gone), after which
-// another try may end otherwise. A 5xx frees the key, so the handler must have
-// undone its work, or do it in a transaction.
+// KeepStatus is the default of Options.Keep. It keeps final responses: 2xx, 3xx
+// and 4xx, except 408, 425, 429 and 499 (the client has gone), after which a
+// repeat may succeed. A 5xx frees the key, so the handler must have undone its
+// work, or do it in a transaction.
 func KeepStatus(status int) bool {
 	switch status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests, 499:

@@ -45,5 +45,5 @@ func refusal(status int, code, detail string) wire.Problem {
 	return wire.Problem{Status: status, Code: code, Detail: detail}
 }
 
-// interrupted is for work that may have been done, in part or as a whole.
+// interrupted is the refusal after work that may have been done, in part or as a whole.
 var interrupted = refusal(http.StatusServiceUnavailable, "interrupted", "the request was interrupted, and what it did may not be final: repeat it with the same "+Header)

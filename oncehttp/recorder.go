@@ -16,7 +16,7 @@ import (
 type recorder struct {
 	to    http.ResponseWriter
 	limit int
-	outer http.Header // what others had set before the handler began
+	outer http.Header // the header before the handler began
 
 	header   http.Header // the handler's, to be changed until WriteHeader
 	status   int         // 0 until WriteHeader
@@ -64,14 +64,14 @@ func (w *recorder) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// begin answers 200 if the handler has written, or returned, without a status.
+// begin sets the status 200 if the handler has written, or returned, without a status.
 func (w *recorder) begin() {
 	if w.status == 0 {
 		w.WriteHeader(http.StatusOK)
 	}
 }
 
-// send sends what was held back. A client that is gone needs no answer.
+// send sends the response that was held back. A client that is gone needs none.
 func (w *recorder) send() {
 	if w.overflow {
 		return
@@ -85,14 +85,14 @@ func (w *recorder) send() {
 	}
 }
 
-// response returns what is to be kept.
+// response returns the response to keep.
 func (w *recorder) response() response {
 	return response{Status: w.status, Header: changes(w.outer, w.final), Overflow: w.overflow, body: w.body}
 }
 
-// changes returns what a handler did to the header that it found: the fields
-// that it set, and with nil those that it deleted. What others had set is not
-// kept, because they will set it again for a repeat.
+// changes returns the changes of a handler to the header: the fields that it
+// set, and with nil the fields that it deleted. Fields that outer handlers set
+// are not kept, because they set them again for a repeat.
 func changes(before, after http.Header) map[string][][]byte {
 	kept := map[string][][]byte{}
 	drop := dropped(after)
@@ -114,8 +114,8 @@ func changes(before, after http.Header) map[string][][]byte {
 	return kept
 }
 
-// dropped returns the fields that are not kept: what concerns one connection
-// only (RFC 9110, section 7.6.1), the time, and the cookies of the first time.
+// dropped returns the fields that are not kept: those of one connection only
+// (RFC 9110, section 7.6.1), the date, and the cookies of the first response.
 func dropped(h http.Header) map[string]bool {
 	drop := map[string]bool{
 		"Connection": true, "Keep-Alive": true, "Proxy-Connection": true, "Te": true, "Transfer-Encoding": true, "Upgrade": true,

@@ -19,8 +19,8 @@ var (
 	errTooLarge = errors.New("the request's body is too large")
 )
 
-// admit checks a request and reads its body. err is the error of its key. It returns
-// an error, and the answer, if the request is refused.
+// admit checks a request and reads its body. err is the error of its key. If admit refuses
+// the request, it returns an error, and the problem to answer with.
 func (x *exchange) admit(key string, err error) (wire.Problem, error) {
 	switch {
 	case errors.Is(err, errNoKey):
@@ -45,7 +45,7 @@ func (x *exchange) read() (wire.Problem, error) {
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, x.opts.MaxRequest))
 	switch {
-	case errors.As(err, new(*http.MaxBytesError)): // of our limit, or of one that others have set
+	case errors.As(err, new(*http.MaxBytesError)): // our limit, or that of an outer handler
 		return large, errTooLarge
 	case err != nil:
 		return refusal(http.StatusBadRequest, "body_unreadable", "the body of the request did not arrive as a whole"), err
@@ -54,8 +54,8 @@ func (x *exchange) read() (wire.Problem, error) {
 	return wire.Problem{}, nil
 }
 
-// fingerprint tells requests apart that have the same key. The key is part of it, so
-// that a body cannot be guessed from it.
+// fingerprint returns a hash that distinguishes requests with the same key. The key is part of
+// it, so that a reader of the store cannot confirm a guess of the body.
 func (x *exchange) fingerprint() string {
 	parts := [][]byte{[]byte(x.key), []byte(x.r.Method), []byte(strings.ToLower(x.r.Host)), []byte(x.r.URL.EscapedPath()), []byte(x.r.URL.RawQuery), x.body}
 	for _, name := range x.opts.Vary {
@@ -65,7 +65,7 @@ func (x *exchange) fingerprint() string {
 			parts = append(parts, []byte(v))
 		}
 	}
-	if x.r.PostForm != nil { // the body was read before we could
+	if x.r.PostForm != nil { // an outer handler has read the body
 		parts = append(parts, []byte(x.r.PostForm.Encode()))
 	}
 	return digest(parts...)
@@ -89,7 +89,7 @@ func route(r *http.Request) string {
 	return r.Method + " " + r.URL.EscapedPath()
 }
 
-// printable returns the beginning of s, fit to be shown with the lease.
+// printable returns the beginning of s as valid text, to be shown with the lease.
 func printable(s string) string {
 	const longest = 200
 	s = strings.Map(func(r rune) rune {

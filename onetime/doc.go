@@ -21,8 +21,8 @@
 //
 // # What is not promised
 //
-// The first who finds a secret redeems it: it is as safe as the way that it was sent. A
-// store that loses its last writes forgets redeems. Payloads are not encrypted.
+// Anyone who has a secret can redeem it: it is as safe as the way that it was sent. A store
+// that loses its last writes forgets redeems. Payloads are not encrypted.
 //
 // # Clocks
 //
@@ -44,8 +44,8 @@
 //
 // A secret is "hf1t_", 43 random letters and digits, which are 256 bits, and
 // 6 that are a checksum of the rest: 54 characters that need no escaping in a
-// URL. One that was mistyped or cut off is [ErrMalformed] without a question to
-// the store. [Pattern] finds secrets in logs and source code.
+// URL. A secret that was mistyped or cut off is [ErrMalformed], without a request
+// to the store. [Pattern] finds secrets in logs and source code.
 //
 // The client sends a SHA-256 over the name of the collection and the random part, and the
 // store keeps the SHA-256 of that, which is the token's ID. A reader of the store can redeem
@@ -70,8 +70,8 @@
 // takes an exclusive lock on the token; pruning takes the collection's lock
 // exclusively for one bounded batch at a time, so that both wait for each other
 // in the fair queue and redeems go on between the batches. On other stores no
-// lock is taken, and a redeem is one request. That a payload is handed out once
-// never rests on these locks.
+// lock is taken, and a redeem is one request. The guarantee that a payload is
+// handed out once never depends on these locks.
 //
 // # Concurrency
 //

@@ -18,8 +18,8 @@ var (
 	// off. Nothing was sent to the store.
 	ErrMalformed = errors.New("this is not a one-time token, or it was mistyped or cut off")
 
-	// ErrUnknown: the token was never issued in this collection, or it was
-	// over for longer than Options.Memory.
+	// ErrUnknown: the token was never issued in this collection, or its TTL
+	// ended longer ago than Options.Memory.
 	ErrUnknown = errors.New("token is unknown")
 
 	// ErrExpired: the token's TTL ended before anybody redeemed it.
@@ -37,7 +37,7 @@ var (
 	ErrTooManyAttempts = errors.New("too many failed attempts")
 )
 
-// A TooManyAttemptsError has the time to come back. It is ErrTooManyAttempts.
+// A TooManyAttemptsError says when to retry. It is ErrTooManyAttempts.
 type TooManyAttemptsError struct {
 	RetryAfter time.Duration // until the next attempt may be made
 }
@@ -70,7 +70,7 @@ func isRefusal(err error) bool {
 	return slices.ContainsFunc(about, func(e error) bool { return errors.Is(err, e) })
 }
 
-// opError adds the verb and, where it is known, which token it was about:
+// opError adds the verb and, if it is known, the token:
 // `onetime: redeem 5f3a09c2d1e4: token has expired`. The digits begin the token's ID,
 // which reveals nothing of its secret.
 func opError(op string, digest driver.Digest, err error) error {

@@ -9,13 +9,13 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
-// A callerKey is the hash of a caller, so that long ones cost no more memory
-// than short ones, and none of them is kept.
+// A callerKey is the hash of a caller's name, so that long names cost no more
+// memory than short ones, and no name is kept.
 type callerKey [sha256.Size]byte
 
-// failures limits failed redeems of each caller: a token bucket that an attempt
-// takes from when it fails, and that an attempt under way must be able to take
-// from.
+// failures limits the failed redeems of each caller with a token bucket. An
+// attempt that fails takes a token from it. An attempt is admitted only if there
+// is a token for it and for every attempt under way.
 type failures struct {
 	limit FailureLimit
 
@@ -23,16 +23,16 @@ type failures struct {
 	callers map[callerKey]*caller
 }
 
-// A caller is one that has failed recently, or has an attempt under way.
+// A caller has failed recently, or has an attempt under way.
 type caller struct {
-	// full is when all failures will be forgiven: each moves it by
+	// full is when the bucket is full again: each failure moves it by
 	// FailureLimit.Every.
 	full  time.Time
 	asks  int           // attempts under way
-	ended chan struct{} // closed when one of them ends; nil if no attempt waits for that
+	ended chan struct{} // closed when an attempt ends; nil if no other attempt waits for that
 }
 
-// enter admits an attempt, which must leave, or returns a
+// enter admits an attempt, which must call leave, or returns a
 // *TooManyAttemptsError or ctx's error. It waits while the attempts under way
 // could use up the bucket.
 func (f *failures) enter(ctx context.Context, name string) error {
@@ -53,7 +53,7 @@ func (f *failures) enter(ctx context.Context, name string) error {
 	}
 }
 
-// tryEnter admits an attempt, or returns an error, or what to wait for.
+// tryEnter admits an attempt, or returns an error, or a channel to wait for.
 func (f *failures) tryEnter(key callerKey, now time.Time) (ended <-chan struct{}, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -102,13 +102,12 @@ func (f *failures) leave(name string, failed bool) {
 	}
 }
 
-// forgetSample is among how many callers the one with the fewest failures is
-// chosen to be forgotten.
+// forgetSample is how many callers makeRoomLocked compares.
 const forgetSample = 8
 
-// makeRoomLocked forgets a caller if there are as many as may be: of a few at
-// random, the one with the fewest failures. Callers with attempts under way stay, so
-// there may be as many more as there are attempts.
+// makeRoomLocked forgets a caller if there are MaxCallers: of a few random callers, the one
+// with the fewest failures. Callers with attempts under way stay, so their number is not
+// bounded by MaxCallers.
 func (f *failures) makeRoomLocked() {
 	if len(f.callers) < f.limit.MaxCallers {
 		return

@@ -46,9 +46,9 @@ type Preview struct {
 	ExpiresIn time.Duration // as of the store's answer
 }
 
-// Peek returns the preview of the payload of a secret, and redeems nothing: for
-// the page that a link leads to, since mail scanners follow links, and whose
-// button redeems. It returns the errors of Redeem, except
+// Peek returns the preview of the payload of a secret, and redeems nothing. Mail
+// scanners follow links: so call Peek for the page that a link leads to, and
+// Redeem for a button on that page. Peek returns the errors of Redeem, except
 // holdfast.ErrOutcomeUnknown: another try does no harm.
 func (s *Service) Peek(ctx context.Context, secret string) (Preview, error) {
 	random, err := parse(secret)
@@ -86,7 +86,7 @@ func (s *Service) Revoke(ctx context.Context, secret string) error {
 	return s.revoke(ctx, proof(s.opts.Name, random).Digest())
 }
 
-// RevokeID is Revoke for those who kept the token's ID and not the secret.
+// RevokeID does as Revoke, for a caller that kept the token's ID and not the secret.
 func (s *Service) RevokeID(ctx context.Context, id string) error {
 	d := driver.Digest(id)
 	if !d.Valid() {

@@ -20,15 +20,15 @@ const (
 	MaxTTL     = holdfast.MaxRetention // about ten years; the limit of Memory, too
 	MaxPayload = driver.MaxPayload     // 64 KiB
 
-	// MinMemory is longer than a late copy of an Issue may be under way: the
-	// store must know the token until then, so that the copy does not make it
-	// fresh again. It is longer than driver.RedeemGrace, too.
+	// MinMemory is longer than a late copy of an Issue may be under way. The
+	// store must know the token for that time, so that the copy does not make
+	// it fresh again. It is longer than driver.RedeemGrace, too.
 	MinMemory = driver.TombstoneTTL
 
 	minRequestID, maxRequestID = 16, 256 // bytes
 )
 
-// Options configure a Service. Nil is default; a zero field is default.
+// Options configure a Service. Nil options are the defaults; a zero field is default.
 type Options struct {
 	// Name of the collection: a secret is only known in the collection that
 	// issued it, and pruning locks its name. All processes that redeem must use
@@ -36,22 +36,22 @@ type Options struct {
 	// Up to 400 bytes, as for the name of a lock. Default: "onetime".
 	Name string
 
-	// Memory is how long after its TTL a token is still told apart from an
-	// unknown one: expired, redeemed or revoked. 1 minute to about ten years.
-	// Default: 24 hours.
+	// Memory is how long after its TTL a token is still known as expired,
+	// redeemed or revoked. 1 minute to about ten years. Default: 24 hours.
 	Memory time.Duration
 
 	// MaxPayload is the greatest length of a payload in bytes, up to the
 	// constant MaxPayload, which is the default.
 	MaxPayload int
 
-	// RequestTimeout bounds how long one question to the store is repeated
-	// until it is answered. 10 ms to 15 seconds. Default: 5 seconds.
+	// RequestTimeout bounds how long one request is repeated until the store
+	// answers. 10 ms to 15 seconds. Default: 5 seconds.
 	RequestTimeout time.Duration
 
-	// PruneEvery is how often the Service prunes by itself a store that does
-	// not: at least so often, and at random a quarter sooner, so that replicas
-	// do not come together. 1 second to 24 hours. Default: 10 minutes.
+	// PruneEvery is the longest pause between two rounds of pruning, on a
+	// store that does not forget by itself. The pause is shorter by up to a
+	// quarter, at random, so that replicas do not prune together. 1 second to
+	// 24 hours. Default: 10 minutes.
 	PruneEvery time.Duration
 
 	// PruneBatch is how many tokens one step of pruning deletes, while redeems
@@ -72,24 +72,24 @@ type Options struct {
 type FailureLimit struct {
 	// Burst is how many may fail in a row. Default: 10.
 	Burst int
-	// Every is how often another one may. Default: 6 seconds.
+	// Every is how long it takes until another one may. Default: 6 seconds.
 	Every time.Duration
 	// MaxCallers is how many callers with failures are remembered, at less
-	// than 300 bytes each. One more makes the Service forget one, by chance
-	// but rather one with few failures. Default: 10,000.
+	// than 300 bytes each. For one more, the Service forgets one of a few
+	// random callers: the one with the fewest failures. Default: 10,000.
 	MaxCallers int
 }
 
-// RedeemOptions are the options of one redeem. Nil is default; a zero field
-// is default.
+// RedeemOptions are the options of one redeem. Nil options are the defaults; a
+// zero field is default.
 type RedeemOptions struct {
-	// RequestID makes it safe to redeem again when the answer of an earlier
-	// call was lost, whether on its way to us or from us to our own client: for
-	// driver.RedeemGrace (30 seconds) the same secret with the same ID is
-	// answered with the payload again, in whatever process; with any other, or
-	// none, it is ErrRedeemed. The caller must draw a new ID for each secret,
-	// with at least 128 random bits, such as crypto/rand.Text or a random
-	// UUID: 16 to 256 bytes. Without one, only this call repeats its request.
+	// RequestID makes it safe to redeem again when the reply to an earlier
+	// call was lost, on its way to this process or on to its own client. For
+	// driver.RedeemGrace (30 seconds) the same secret with the same ID returns
+	// the payload again, in any process. With another ID, or none, it returns
+	// ErrRedeemed. The caller must draw a new ID for each secret, with at
+	// least 128 random bits, such as crypto/rand.Text or a random UUID: 16 to
+	// 256 bytes. Without one, only this call repeats its request.
 	RequestID string
 
 	// Caller is the client on whose behalf the token is redeemed, such as its address, for the
@@ -173,8 +173,8 @@ func (o *RedeemOptions) resolve() (RedeemOptions, error) {
 	return *o, nil
 }
 
-// checkIssue returns an error that wraps ErrInvalid if there can be no such
-// token.
+// checkIssue returns an error that wraps ErrInvalid if the payload or the TTL is
+// out of range.
 func (o *Options) checkIssue(payload []byte, ttl time.Duration) error {
 	switch {
 	case len(payload) > o.MaxPayload:
@@ -185,7 +185,7 @@ func (o *Options) checkIssue(payload []byte, ttl time.Duration) error {
 	return nil
 }
 
-// ceilMS rounds up to whole milliseconds, which is what stores count in.
+// ceilMS rounds up to whole milliseconds, the unit of the stores.
 func ceilMS(d time.Duration) time.Duration {
 	return (d + time.Millisecond - 1).Truncate(time.Millisecond)
 }

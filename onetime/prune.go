@@ -9,18 +9,18 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
-// restFactor is how many times as long as a step took the pruner rests after it,
-// so that those who redeem have most of the time.
+// restFactor times the duration of a step is how long the pruner rests after it,
+// so that redeems have most of the time.
 const restFactor = 4
 
 // Prune deletes what has expired: tokens after their Memory, and payloads that
 // can no longer be redeemed, of every collection in the store. It returns
 // how many tokens it deleted, even if an error ended it early. It works in
-// steps of Options.PruneBatch, with rests between them in which redeems go
+// steps of Options.PruneBatch, and rests between them so that redeems can go
 // on.
 //
 // A Service prunes by itself from its first Issue or Redeem on; Prune is for a
-// nightly job, and for a store that no Service runs on. It does nothing where
+// nightly job, and for a store that no Service runs on. It does nothing if
 // the store forgets by itself. The count may be too low if a reply was lost.
 func (s *Service) Prune(ctx context.Context) (n int, err error) {
 	if err := s.open(); err != nil {
@@ -75,6 +75,6 @@ func (s *Service) pruneRegularly() {
 	defer close(s.pruner)
 	every := s.opts.PruneEvery
 	for ask.Sleep(s.background, every-rand.N(every/4)) {
-		_, _ = s.prune(s.background) // the Observer receives an error; the next round goes on
+		_, _ = s.prune(s.background) // the Observer gets the error; the next round continues
 	}
 }

@@ -13,18 +13,18 @@ import (
 	"github.com/holdfast-locks/holdfast/observe"
 )
 
-// lockTTL is how long a process that died in the middle of a redeem or of a
-// step of pruning keeps the others out.
+// lockTTL is how long a process blocks the others if it dies in the middle of a
+// redeem or of a step of pruning.
 const lockTTL = 10 * time.Second
 
-// Redeem returns the payload of a secret, exactly once however many redeem at
-// the same time.
+// Redeem returns the payload of a secret, exactly once however many calls redeem
+// it at the same time.
 //
 // A token that cannot be redeemed is ErrMalformed, ErrUnknown, ErrExpired, ErrRevoked
 // or ErrRedeemed. Show end users one and the same message for all
-// of them. With holdfast.ErrUnavailable the token is unchanged, and with
-// ctx's error too; holdfast.ErrOutcomeUnknown means that it may have been
-// redeemed but the store did not answer: see RedeemOptions.RequestID.
+// of them. After holdfast.ErrUnavailable, and after ctx's error, the token is
+// unchanged. holdfast.ErrOutcomeUnknown means that it may have been redeemed
+// but the store did not answer: see RedeemOptions.RequestID.
 func (s *Service) Redeem(ctx context.Context, secret string) (payload []byte, err error) {
 	return s.RedeemWith(ctx, secret, nil)
 }
@@ -56,7 +56,7 @@ func (s *Service) RedeemWith(ctx context.Context, secret string, opts *RedeemOpt
 	return payload, nil
 }
 
-// by returns what the store knows the request by, equal in its repeats.
+// by returns the ID under which the store knows the request. Repeats have the same ID.
 func (o *RedeemOptions) by() lockinfo.LeaseID {
 	if o.RequestID == "" {
 		return lockinfo.NewLeaseID()
@@ -86,16 +86,16 @@ func (s *Service) redeem(ctx context.Context, req driver.RedeemRequest) ([]byte,
 	return nil, stateError(reply.State)
 }
 
-// redeemLocked redeems under nested locks: the collection's, which is shared by
-// all who redeem, so that nothing is pruned meanwhile, and the token's own. It is
-// the example of docs/waiting.md.
+// redeemLocked redeems under nested locks: the collection's, which all redeems
+// share, so that nothing is pruned meanwhile, and the token's own. It is the
+// example of docs/waiting.md.
 //
-// They keep order and not the promise. The store decides in one step who is
-// handed the payload, so if a lock is lost the answer is as good, and one write
-// would do instead of a peek, two acquires, a redeem and two releases. What the
-// locks give is that a redeem never meets a step of pruning, which has the store
-// to itself for as long as it deletes, and that those who want the same token
-// wait in a queue and not at the store's one write.
+// The locks keep order; the guarantee does not depend on them. The store decides
+// in one step which request gets the payload, so a lost lock does no harm, and
+// one write would do instead of a peek, two acquires, a redeem and two releases.
+// With the locks a redeem never meets a step of pruning, which has the store to
+// itself while it deletes. And requests for the same token wait in a queue
+// instead of at the store's write.
 func (s *Service) redeemLocked(ctx context.Context, req driver.RedeemRequest) ([]byte, error) {
 	outer, err := s.client.Acquire(ctx, s.opts.Name, &holdfast.AcquireOptions{
 		Mode: holdfast.Shared, TTL: lockTTL, Reason: "redeem a one-time token",

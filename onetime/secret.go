@@ -13,9 +13,9 @@ import (
 )
 
 // Pattern is a regular expression (RE2, PCRE, ECMAScript) that finds secrets in
-// text, for secret scanners and log filters. The checksum tells a find from a
-// text that looks like one: the last 6 characters are the CRC-32 (IEEE) of the
-// 48 before them, as a number in base 62 with the digits 0-9, A-Z, a-z.
+// text, for secret scanners and log filters. The checksum distinguishes a secret
+// from text that looks like one: the last 6 characters are the CRC-32 (IEEE) of
+// the 48 before them, as a number in base 62 with the digits 0-9, A-Z, a-z.
 const Pattern = `\bhf1t_[0-9A-Za-z]{49}\b`
 
 const (
@@ -24,8 +24,8 @@ const (
 	checkLen   = 6  // 62^6 is above 2^32
 	secretLen  = len(prefix) + randomLen + checkLen
 	digits     = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-	fair       = 256 / len(digits) * len(digits) // random bytes below it fall on all digits alike
-	randomRead = 64                              // bytes at a time: mostly enough for a secret
+	fair       = 256 / len(digits) * len(digits) // random bytes below it make all digits equally likely
+	randomRead = 64                              // bytes at a time: usually enough for a secret
 )
 
 // newSecret draws a secret. read fills a slice with random bytes.
@@ -71,7 +71,7 @@ func parse(secret string) (random string, err error) {
 		return "", fmt.Errorf("%w: it does not begin with %s", ErrMalformed, prefix)
 	}
 	text, check := secret[:secretLen-checkLen], secret[secretLen-checkLen:]
-	// In constant time: the checksum tells something of the secret.
+	// In constant time: the checksum reveals something of the secret.
 	if subtle.ConstantTimeCompare([]byte(check), checksum([]byte(text))) != 1 {
 		return "", fmt.Errorf("%w: its checksum is wrong", ErrMalformed)
 	}
@@ -82,9 +82,8 @@ func parse(secret string) (random string, err error) {
 	return random, nil
 }
 
-// proof returns what shows a store that somebody has the secret: the SHA-256 of the
-// collection's name, a line feed, which no name contains, and the random part. Its Digest
-// is the ID of the token.
+// proof returns the proof that a client has the secret: the SHA-256 of the collection's name,
+// a line feed, which no name contains, and the random part. Its Digest is the ID of the token.
 func proof(name, random string) driver.Proof {
 	sum := sha256.Sum256([]byte(name + "\n" + random))
 	return driver.Proof(hex.EncodeToString(sum[:]))

@@ -27,7 +27,7 @@ type Service struct {
 	pruner     chan struct{} // closed when the pruner has ended
 
 	mu      sync.Mutex // guards started, and that it is not set once Close has begun
-	started bool       // the pruner
+	started bool       // the pruner was started
 }
 
 // New returns a service on the store that the client's engine is open on. It
@@ -91,9 +91,9 @@ func (s *Service) open() error {
 	return nil
 }
 
-// Start begins to prune, where the store does not forget by itself, rather than with the
-// first Issue or Redeem: for a program that must prune even if it has no requests.
-// It sends nothing yet. The error is holdfast.ErrClosed.
+// Start starts the pruning of a store that does not forget by itself, before the first Issue
+// or Redeem would. It is for a program that must prune even if it has no requests. It sends
+// nothing yet. The error is holdfast.ErrClosed.
 func (s *Service) Start() error {
 	if err := s.begin(); err != nil {
 		return opError("start", "", err)
@@ -101,7 +101,8 @@ func (s *Service) Start() error {
 	return nil
 }
 
-// begin is open for calls after which there may be something to prune.
+// begin does as open, and starts the pruner: it is for calls after which there may be something
+// to prune.
 func (s *Service) begin() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -116,9 +117,9 @@ func (s *Service) begin() error {
 }
 
 // ID returns the name under which the store, events and errors know the token:
-// 64 hexadecimal digits that reveal nothing of the secret. Keep it, where you
-// would like to keep the secret, for RevokeID and to find the token in logs.
-// The error is ErrMalformed.
+// 64 hexadecimal digits that reveal nothing of the secret. Keep it instead of
+// the secret, for RevokeID and to find the token in logs. The error is
+// ErrMalformed.
 func (s *Service) ID(secret string) (string, error) {
 	random, err := parse(secret)
 	if err != nil {

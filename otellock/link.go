@@ -18,9 +18,9 @@ import (
 const TraceParent = "traceparent"
 
 // Engine wraps an engine so that the spans of a waiter link to the trace of the
-// holder: with each lease the store keeps, as the holder's label TraceParent,
-// the trace ID and the span ID of the context of the acquire. The spans of
-// Telemetry link to it.
+// holder. With each lease the store keeps the trace ID and the span ID of the
+// context of the acquire, in the holder's label TraceParent. The spans of
+// Telemetry link to that span.
 //
 // The label is written if the span is sampled, and if the caller has not set one
 // of that name. It never changes while an acquire repeats its request. Clients that can
@@ -62,8 +62,9 @@ func marked(ctx context.Context, h lockinfo.Holder) lockinfo.Holder {
 	return h
 }
 
-// addLinks links span to the one under which h acquired the lock, if the store
-// knows it. It is checked: anybody who can take a lock can write it.
+// addLinks links span to the span under which h acquired the lock, if the store
+// knows it. It checks the label, because any client that can acquire a lock can
+// write one.
 func addLinks(span trace.Span, h lockinfo.Holder) {
 	version, rest, _ := strings.Cut(h.Labels[TraceParent], "-")
 	traceID, rest, _ := strings.Cut(rest, "-")

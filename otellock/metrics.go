@@ -24,7 +24,7 @@ type metrics struct {
 // A gauge is computed when it is read.
 type gauge struct {
 	tally.GaugeInfo
-	count   metric.Int64ObservableUpDownCounter // one of both
+	count   metric.Int64ObservableUpDownCounter // one of the two is nil
 	seconds metric.Float64ObservableGauge
 }
 
@@ -85,7 +85,7 @@ func (m *metrics) makeGauges(meter metric.Meter) error {
 	return err
 }
 
-// read tells the values of the gauges.
+// read reports the values of the gauges.
 func (m *metrics) read(_ context.Context, to metric.Observer) error {
 	for group, standing := range m.tally.Now() {
 		with := m.attributes(group, true, "", "")
@@ -114,8 +114,8 @@ func (m *metrics) observe(e holdfast.Event) {
 	}
 }
 
-// begin makes every counter of a family 0 for a group, because a system of metrics may
-// not see the first step of a counter that begins with 1.
+// begin makes every counter of a family 0 for a group, because a metrics system may not see
+// the first step of a counter that begins with 1.
 func (m *metrics) begin(family tally.Family, g tally.Group) {
 	family.Each(func(c tally.Counter, value string) { m.add(context.Background(), c, g, value, 0) })
 }

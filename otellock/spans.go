@@ -21,7 +21,7 @@ const (
 	spanHold    = "lock.hold"
 )
 
-// spans are those that are open.
+// spans has the open spans.
 type spans struct {
 	tracer   trace.Tracer
 	name     func(string) string
@@ -36,13 +36,13 @@ type spans struct {
 // A wait is an open span lock.acquire.
 type wait struct {
 	span   trace.Span
-	linked string // the last holder to whom there is a link; see TraceParent
+	linked string // the label TraceParent of the holder of the last link
 }
 
 // A hold is an open span lock.hold.
 type hold struct {
 	span     trace.Span
-	told     bool // of its beginning; else the span was begun by WithHold
+	told     bool // the event of the grant has come; else WithHold began the span
 	renewals int
 	failing  bool // the last renewal failed
 }
@@ -90,12 +90,12 @@ func (s *spans) observe(e holdfast.Event) {
 	}
 }
 
-// text is what events of waits are called.
+// text has the names of span events during a wait.
 var text = map[observe.Kind]string{
 	observe.PlaceChanged: "place changed", observe.HandedOver: "handed over", observe.OutageBegan: "outage began", observe.OutageEnded: "outage ended",
 }
 
-// beginAcquire begins the span of an acquire, when it began.
+// beginAcquire begins the span of an acquire, as of the time when the acquire began.
 func (s *spans) beginAcquire(e holdfast.Event) *wait {
 	attributes := s.ofLock(e.Name, e.Mode)
 	if e.Once {
@@ -105,8 +105,8 @@ func (s *spans) beginAcquire(e holdfast.Event) *wait {
 	return &wait{span: span}
 }
 
-// endAcquire ends the span of an acquire. One that did not have to wait begins here
-// as well.
+// endAcquire ends the span of an acquire. It also begins the span of an acquire that did not
+// wait.
 func (s *spans) endAcquire(e holdfast.Event, result string) {
 	w := s.waits[e.Key]
 	if delete(s.waits, e.Key); w == nil {
@@ -121,7 +121,7 @@ func (s *spans) endAcquire(e holdfast.Event, result string) {
 	w.span.End(trace.WithTimestamp(e.Time))
 }
 
-// link adds a link to the client in the way, present or last, unless it is the last link.
+// link adds a link to a blocker, unless the last link is to the same one.
 func (w *wait) link(to lockinfo.Holder) {
 	if parent := to.Labels[TraceParent]; parent != w.linked {
 		w.linked = parent
@@ -129,7 +129,7 @@ func (w *wait) link(to lockinfo.Holder) {
 	}
 }
 
-// blocker returns the client in the way, present or last, as far as an event names it.
+// blocker returns the client that blocks an acquire, or did so last, if the event names it.
 func blocker(e holdfast.Event) lockinfo.Holder {
 	var held *holdfast.HeldError
 	var inProgress *holdfast.InProgressError
@@ -201,7 +201,7 @@ func (s *spans) endHold(e holdfast.Event, h *hold, how string) {
 	h.span.End(trace.WithTimestamp(e.Time))
 }
 
-// close ends what is open.
+// close ends all open spans.
 func (s *spans) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -235,11 +235,11 @@ func (t *Telemetry) WithHold(ctx context.Context) context.Context {
 	return t.spans.withHold(ctx, l)
 }
 
-// untold is for how long after its end the span of a lease stays open of whose
-// beginning no event has told yet.
+// untold is how long the span of an ended lease stays open if the event of its
+// grant has not come yet.
 const untold = 10 * time.Second
 
-// withHold finds the span, or begins it if it is ahead of the event.
+// withHold finds the span, or begins it if the event of the grant has not come yet.
 func (s *spans) withHold(ctx context.Context, l *holdfast.Lease) context.Context {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -257,7 +257,7 @@ func (s *spans) withHold(ctx context.Context, l *holdfast.Lease) context.Context
 }
 
 // reap ends the span of a lease that has ended without an event: events are
-// dropped where an Observer is too slow, and the client may have another one.
+// dropped if an Observer is too slow, and the client may have another Observer.
 func (s *spans) reap(l *holdfast.Lease, h *hold) {
 	over := time.Now()
 	s.mu.Lock()

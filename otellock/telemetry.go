@@ -33,8 +33,8 @@ type Options struct {
 	TraceName func(name string) string
 
 	// Renewals adds an event to the span lock.hold for each renewal. Without it there
-	// are events for those that failed, and for the first that succeeded after that,
-	// and the span has the number of all.
+	// are events only for failed renewals, and for the first success after a failure.
+	// The span has the number of successful renewals in either case.
 	Renewals bool
 }
 

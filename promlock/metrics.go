@@ -15,15 +15,15 @@ const namespace = "holdfast"
 // returns. Names for which there is no room have the value "other".
 const MaxNames = tally.MaxNames
 
-// Options are the options of New. Nil is default.
+// Options are the options of New. Nil options are the defaults.
 type Options struct {
 	// NameLabel returns the value of the label name for the name of a lock, a do-once
 	// key, a schedule, a collection of one-time tokens or a guarded resource. Nil:
 	// there is no such label. It is called for every event, on one goroutine for each
 	// client.
 	//
-	// FoldNames is one. Any other should return few values as well: all after the
-	// first MaxNames-1 are counted together.
+	// FoldNames is a NameLabel. Any other should return few values as well: all after
+	// the first MaxNames-1 are counted together.
 	NameLabel func(name string) string
 }
 
@@ -79,7 +79,7 @@ func New(opts *Options) *Metrics {
 	return m
 }
 
-// labels returns the labels of a metric, in the order of their values.
+// labels returns the names of the labels of a metric, in the order of values.
 func (m *Metrics) labels(mode bool, label string) []string {
 	return m.values(tally.Group{Name: "name", Mode: "mode"}, mode, label, label)
 }

@@ -13,10 +13,10 @@ import (
 // Nil options are the defaults. The context bounds Dial only.
 //
 // There is no default for the URL, because two processes with different stores both get the
-// lock. One that is empty, malformed or of a kind that this version does not know is holdfast.ErrInvalid, and
-// so are options that are out of range, or that set SharedEngine. A server that cannot be
-// reached is holdfast.ErrUnavailable; a quorum is opened even if none of its servers
-// is there, and its requests fail then. A store that refuses this user is
+// lock. A URL that is empty, malformed or of a kind that this version does not know is
+// holdfast.ErrInvalid, and so are options that are out of range, or that set SharedEngine. A
+// server that cannot be reached is holdfast.ErrUnavailable; a quorum is opened even if none of
+// its servers is there, and its requests fail then. A store that refuses this user is
 // holdfast.ErrPermission. After an error nothing is open. No error contains a password.
 func Dial(ctx context.Context, rawURL string, opts *holdfast.Options) (*holdfast.Client, error) {
 	if opts != nil && opts.SharedEngine {

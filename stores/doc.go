@@ -1,12 +1,12 @@
-// Package stores makes clients of every store that holdfast has an engine for, by its URL:
-// the one that the command takes in --store.
+// Package stores makes clients of every store that holdfast has an engine for, from the URL
+// that the command takes in --store.
 //
 // # What
 //
 // A program that takes the URL from its configuration can move from a file to a server,
-// and from a server to a quorum, without a new line of code. A program that needs one
-// kind of store only imports that engine's package instead, and gets its dependencies
-// only; docs/internals/modules.md lists them.
+// and from a server to a quorum, without a new line of code. A program that needs only one
+// kind of store imports that engine's package instead, and gets only its dependencies;
+// docs/internals/modules.md lists them.
 //
 // # Example
 //
@@ -54,20 +54,19 @@
 // With rediss for redis the connection has TLS, and valkey and valkeys are other names
 // for redis and rediss. Credentials are user:password@ in front of the first host.
 // redislock.Open lists the parameters (?prefix=…&tls_ca=…), as do sqlitelock.OpenURL for a
-// file, pglock.Open for PostgreSQL, which may be called postgresql, and httplock.Open for a holdfast server: several hosts, a token and ca_file. A quorum
-// takes the parameters of redislock.Open except history, for all its servers, and also
-// max_ttl: quorumlock.Options.MaxTTL. It needs an odd number of
-// servers, 3 or more.
+// file, pglock.Open for PostgreSQL, which may be called postgresql, and httplock.Open for a
+// holdfast server: several hosts, a token and ca_file. A quorum takes the parameters of
+// redislock.Open except history, for all its servers, and also max_ttl:
+// quorumlock.Options.MaxTTL. It needs an odd number of servers, 3 or more.
 //
 // # What Dial and Open do
 //
 // For a file it opens the database, and creates it in a directory that is there. For
 // PostgreSQL it logs in, and creates the schema unless the URL has install=off. For another
-// server it connects, logs in and, with sentinels or a cluster, finds out who is the
-// master; it sends no request about a lock. A holdfast server reports the features of
-// its store. For a quorum it does nothing yet, so that a quorum can be opened while some or
-// all of its servers are down. The context bounds
-// that, and not what comes after it.
+// server it connects, logs in and, with sentinels or a cluster, finds out which server is the
+// master; it sends no request about a lock. A holdfast server reports the features of its
+// store. For a quorum it does nothing yet, so that a quorum can be opened while some or all of
+// its servers are down. The context bounds Dial and Open only.
 //
 // # What comes back
 //
@@ -78,8 +77,8 @@
 // The Capabilities of an engine are the features of its store: a quorum has exclusive locks
 // only, for example, and refuses others with driver.ErrUnsupported. What is not in
 // package driver is in the engine's own type, *memlock.Engine, *sqlitelock.Engine,
-// *redislock.Engine, *pglock.Engine, *httplock.Engine or *quorumlock.Engine, to which the interface may be asserted:
-// for example, for a guard in Redis.
+// *redislock.Engine, *pglock.Engine, *httplock.Engine or *quorumlock.Engine. A type assertion
+// gives access to it: for a guard in Redis, for example.
 //
 // # Which store is meant
 //

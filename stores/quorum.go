@@ -31,16 +31,15 @@ func openQuorum(rawURL string) (*quorumlock.Engine, error) {
 	for _, memberURL := range urls {
 		m, err := member.Open(memberURL)
 		if err != nil {
-			return nil, err // those before have not been used: there is nothing to close
+			return nil, err // the earlier members were not used: there is nothing to close
 		}
 		members = append(members, m)
 	}
 	return quorumlock.New(members, &opts)
 }
 
-// parseQuorum returns the URL of each member: the same with one host, and without
-// what is for the quorum. Its errors quote no part of the URL that may be a misplaced
-// password.
+// parseQuorum returns the URL of each member: rawURL with one host, and without the parameter
+// of the quorum. Its errors quote no part of the URL that may be a misplaced password.
 func parseQuorum(rawURL string) (urls []string, opts quorumlock.Options, err error) {
 	opts.CloseMembers = true
 	p, ok := storeurl.Split(rawURL)

@@ -40,22 +40,23 @@ type handler struct {
 // FormatHeader.
 //
 // A request that writes (any method but GET, HEAD, OPTIONS and TRACE) must
-// have one, which is checked. A request that reads may have one: then it is
-// advanced before next runs. A client that writes a value computed from the
-// answer must send it. Without a claim, a read is passed on unchanged.
+// have a claim, which is checked. A request that reads may have one, which is
+// advanced before next runs. A client that will write a value computed from the
+// response must send the claim with the read. Without a claim, a read is passed
+// on unchanged.
 //
 // If marks is a fence.Writer, as Gate.Marks is, next runs while no other holder
 // is accepted for the resource, and must finish its write before it returns.
-// Otherwise a holder that was accepted can be overtaken before next writes:
-// then next must make the check part of its write, with sqlfence and
-// ClaimFromContext in its transaction, for example.
+// Otherwise a newer holder may be accepted before next writes. Then next must
+// make the check part of its write: in its transaction, for example, with
+// sqlfence and ClaimFromContext.
 //
 // A request that is not passed on is answered with application/problem+json,
 // whose field "code" is one of these:
 //
 //	428 token_missing     a write has no token
 //	400 token_malformed   the header field is not one claim
-//	400 resource_invalid  the resource has no name that marks can have, see fence.CheckClaim
+//	400 resource_invalid  the name of the resource is invalid, see fence.CheckClaim
 //	412 token_stale       with "token" and, where known, "current"
 //	503 marks_unavailable the store of marks could not tell
 func NewHandler(next http.Handler, marks fence.Marks, opts *HandlerOptions) http.Handler {

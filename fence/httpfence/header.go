@@ -30,8 +30,8 @@ var (
 //	1795247753125910;lease="0123456789abcdef0123456789abcdef"
 //
 // or without the parameter if the ID is empty. Tokens have 16 digits and may
-// have 19, where that RFC stops at 15: read them with ParseHeader, or as what
-// they look like.
+// have 19, but that RFC allows 15 only: read them with ParseHeader, or as a
+// decimal number before the semicolon.
 func FormatHeader(c fence.Claim) string {
 	s := strconv.FormatUint(c.Token(), 10)
 	if id := c.ID(); id != "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/fence"
 )
 
-// What savepoints do to a mark.
+// The errors of transactions with savepoints.
 var (
 	// ErrNested: Advance ran inside a savepoint, whose rollback would take the mark and
 	// its lock away. Roll the transaction back, and begin it with Advance.
@@ -32,9 +32,9 @@ func (d Dialect) Check(ctx context.Context, tx Tx, resource string, c fence.Clai
 // inside of the savepoint has done, and the lock with it. Check changes nothing, and does
 // not take the place of Advance.
 //
-// It returns a *fence.StaleError if a later holder was here, and ErrUndone if the mark is
-// none or an older holder's. Roll back in both cases. Other errors are as of Advance, and
-// so is the wait. It sends one statement, on SQLite two.
+// It returns a *fence.StaleError if a later holder was here, and ErrUndone if there is no
+// mark or it is an older holder's. Roll back in both cases. The other errors, and the wait,
+// are those of Advance. It sends one statement, on SQLite two.
 //
 // Check sees the present mark. It does not notice that an Advance was undone and then
 // repeated; data read in between may be out of date.
@@ -48,7 +48,7 @@ func (g *Guard) Check(ctx context.Context, tx Tx, resource string, c fence.Claim
 		query += `$1 FOR UPDATE`
 	case MySQL:
 		query += `? FOR UPDATE`
-	case SQLite: // where a write locks the whole file, and a read nothing
+	case SQLite: // a write locks the whole file, and a read locks nothing
 		query += `$1`
 		_, err = tx.ExecContext(ctx, `UPDATE holdfast_fence SET token = token WHERE resource = $1`, resource)
 	default:

@@ -31,8 +31,8 @@
 // # What is not promised
 //
 // A transaction that does not begin with Advance, and a statement without CheckRow, is not
-// guarded. A mark that somebody deletes has seen nothing. A savepoint that is rolled back
-// takes the mark of an Advance inside of it along, and its lock: PostgreSQL refuses such an
+// guarded. A mark that was deleted has seen nothing. The rollback of a savepoint undoes an
+// Advance inside of it, and releases the lock of the mark: PostgreSQL refuses such an
 // Advance, and elsewhere only Check finds it.
 //
 // # Clocks
@@ -42,10 +42,9 @@
 // # Errors
 //
 // A stale claim is fence.ErrStale, as a *fence.StaleError, and the transaction must be
-// rolled back; one that cannot be a claim is driver.ErrInvalid; no row to check is
-// [ErrNoRow]; savepoints lead to [ErrNested] and [ErrUndone]. Errors of the
-// database are wrapped, so that the caller can detect a serialization failure and repeat the
-// transaction.
+// rolled back. A malformed claim is driver.ErrInvalid; no row to check is [ErrNoRow];
+// savepoints lead to [ErrNested] and [ErrUndone]. Errors of the database are wrapped, so that
+// the caller can detect a serialization failure and repeat the transaction.
 //
 // # Testing
 //
@@ -53,6 +52,6 @@
 //
 // # Concurrency
 //
-// All functions and methods are safe for concurrent use, as far as what they
-// are given is: one *sql.Tx belongs to one goroutine.
+// All functions and methods are safe for concurrent use, as far as their
+// arguments are: one *sql.Tx belongs to one goroutine.
 package sqlfence

@@ -7,7 +7,7 @@ import (
 )
 
 // DDL returns the statement that creates the table holdfast_fence if there is
-// none, for those who keep their schema in files. It is empty for an unknown
+// none, for programs that keep their schema in files. It is empty for an unknown
 // dialect.
 //
 // Resources compare byte by byte whatever the collation of the database: two

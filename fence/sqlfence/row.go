@@ -22,7 +22,7 @@ type Row struct {
 	Args     []any  // of Query
 }
 
-// CheckRow tells what an UPDATE of the column form did. The column is declared
+// CheckRow reports what an UPDATE of the column form did. The column is declared
 // as "fence bigint NOT NULL DEFAULT 0", and every UPDATE of the row names it
 // by its key and its fence, and by nothing else:
 //
@@ -68,10 +68,10 @@ func (d Dialect) CheckRow(ctx context.Context, tx Tx, result sql.Result, row Row
 	case current.Int64 > int64(c.Token()):
 		return &fence.StaleError{Resource: row.Resource, Token: c.Token(), Current: uint64(current.Int64)}
 	case current.Int64 == int64(c.Token()) && d == MySQL:
-		// MySQL does not count a row that it matched and left as it was.
+		// MySQL does not count a row that it matched but did not change.
 		return nil
 	}
-	// The UPDATE would have matched the row that is there now: it came later.
+	// The UPDATE would have matched the present row, so the row came later.
 	return fmt.Errorf("fence: resource %q: %w when the update ran", row.Resource, ErrNoRow)
 }
 

@@ -141,14 +141,15 @@ func refused(ctx context.Context, tx Tx, resource string, c fence.Claim) error {
 	return stale
 }
 
-// mysqlUpsertSQL does the same where an upsert has no condition. The number of
-// affected rows cannot tell a refused claim from a repeated one, and depends
-// on a flag of the connection, so the answer comes back as the insert ID: 0
-// for an accepted claim, else the mark.
+// mysqlUpsertSQL does the same for MySQL, whose upsert has no condition. The
+// number of affected rows does not distinguish a refused claim from a repeated
+// one, and depends on a flag of the connection. So the result is in the insert
+// ID: 0 for an accepted claim, else the mark.
 //
-// Each assignment sees those before it. The token comes last, since it decides
-// about the lease ID; the new lease ID is harmless to the token's condition,
-// for it is only set where the first half of the condition is true.
+// Each assignment sees the earlier ones. The token comes last, because the
+// lease ID depends on the old token. The new lease ID does not affect the
+// condition of the token: it is only set if the first half of that condition is
+// true.
 const mysqlUpsertSQL = `INSERT INTO holdfast_fence (resource, token, lease_id) VALUES (?, ?, ?)
 ON DUPLICATE KEY UPDATE
 lease_id = IF(token < ?, ?, lease_id),

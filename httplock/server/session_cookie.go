@@ -34,7 +34,7 @@ const (
 	// cookies of up to 4,096 bytes.
 	longestToken = 2900 // bytes
 
-	// sealLabel separates the key of cookies from other keys that are derived from the secret.
+	// sealLabel separates the key of cookies from other uses of the secret.
 	sealLabel = "holdfast session cookie 1"
 )
 
