@@ -22,10 +22,10 @@ var (
 	// ended longer ago than Options.Memory.
 	ErrUnknown = errors.New("token is unknown")
 
-	// ErrExpired: the token's TTL ended before anybody redeemed it.
+	// ErrExpired: the token's TTL ended before the token was redeemed.
 	ErrExpired = errors.New("token has expired")
 
-	// ErrRevoked: the token was revoked before anybody redeemed it.
+	// ErrRevoked: the token was revoked before it was redeemed.
 	ErrRevoked = errors.New("token was revoked")
 
 	// ErrRedeemed: the token has been redeemed. If that was an earlier

@@ -73,7 +73,7 @@ func (s *Service) redeem(ctx context.Context, req driver.RedeemRequest) ([]byte,
 		return s.redeemUnlocked(ctx, req)
 	}
 	// Only tokens that exist are locked: a lock leaves its last fencing
-	// token in the store for a day, and anybody can make up secrets.
+	// token in the store for a day, and any client can make up secrets.
 	reply, err := s.peek(ctx, req.Proof)
 	switch {
 	case err != nil:

@@ -39,8 +39,8 @@
 //
 // Names of locks, and the holders' descriptions of themselves, are attributes of spans:
 // TraceName decides about the names. With [Engine], clients that can read the store, or are
-// refused the lock, see the trace ID of its holder; and any client that can take a lock can
-// invent a link, of which only the form is checked.
+// refused the lock, see the trace ID of its holder. Any client that can acquire a lock can
+// invent a link, because only the form of a link is checked.
 //
 // # Clocks
 //

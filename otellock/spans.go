@@ -58,7 +58,7 @@ func newSpans(opts Options) *spans {
 	return s
 }
 
-// observe begins and ends spans, and adds events to those that are open.
+// observe begins and ends spans, and adds events to open spans.
 func (s *spans) observe(e holdfast.Event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -155,7 +155,6 @@ func (r *Request) BodyDone() {
 // removed: from then on a read only detects that the client disconnects.
 func SetBodyTime(w http.ResponseWriter, until time.Time) {
 	_ = http.NewResponseController(w).SetReadDeadline(until) // a test's recorder has no deadline
-	_ = http.NewResponseController(w).SetReadDeadline(until) // a recorder of a test has none
 }
 
 var errNotJSON error = &Refusal{

@@ -180,7 +180,7 @@ func (l *lookout) listAll(ctx context.Context) {
 	}
 }
 
-// note notes the leases of a name in a list, except those that ended meanwhile.
+// note notes the leases of a name in a list, except leases that ended meanwhile.
 func (l *lookout) note(lock lockinfo.LockState) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -61,7 +61,7 @@ func (s *stats) add(e lockinfo.HistoryEvent) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	if !s.begun { // the first event may be of the past
+	if !s.begun { // a feed may begin with old events
 		for _, one := range s.series {
 			one.began = now.Add(-min(e.Ago, one.span()))
 		}

@@ -81,7 +81,7 @@ func (d *leases) tokenOf(ctx context.Context, ref wire.LeaseRef) *wire.Token {
 	return new(wire.TokenOf(h.Token))
 }
 
-// delays fills in the lock delays of leases, and the errors of those that cannot be extended.
+// delays fills in the lock delays of leases, and the errors of leases that cannot be extended.
 func (d *leases) delays(ctx context.Context, r *door.Request, refs []wire.LeaseRef, delays []time.Duration, results []result) error {
 	var have []int
 	for i, ref := range refs {

@@ -21,7 +21,7 @@ type marks struct {
 	oldest uint64 // revision since which all changes are known
 }
 
-// A mark is what is known of one name.
+// A mark is the state of one name.
 type mark struct {
 	sum  uint64 // of the lock
 	at   uint64 // the revision

@@ -51,7 +51,7 @@ func (t holdTimes) vows(remaining time.Duration) bool { return remaining >= t.pr
 // next returns when the stream has to look again, if this much of the lease remains: to write
 // the next ping, the last ping that it may write, or the loss of the lease.
 func (t holdTimes) next(remaining time.Duration) time.Duration {
-	if !t.vows(remaining) { // a renewal is overdue, and a line as soon as it succeeds
+	if !t.vows(remaining) { // a renewal is overdue; write a line as soon as it succeeds
 		return max(0, min(t.ping()/5, remaining-t.farewell()))
 	}
 	if last := remaining - t.promise(); last > 0 {
