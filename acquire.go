@@ -64,45 +64,45 @@ type acquisition struct {
 	opts   AcquireOptions
 	req    driver.AcquireRequest
 	values context.Context // the caller's context
-	outer  *Lease          // innermost lease of the caller's context, or nil
+	outer  *Lease          // the innermost lease of the caller's context, or nil
 	began  time.Time
-	waits  bool    // and does not only try
+	waits  bool    // false for a try, which does not wait
 	joins  bool    // it takes part in a cohort
-	leads  *cohort // it requests the lock for this cohort; nil if for itself only
+	leads  *cohort // the cohort that it requests the lock for, or nil
 	wait   wait.Waiter[instant]
 
-	uncertain bool            // a request of the present lease ID may have been carried out unseen
-	blocker   *driver.Blocker // the store's last answer of Held, or nil
-	blockedAt time.Time       // when it came
-	queued    instant         // when the last request was sent that was answered with a place; zero if none was
-	record    []byte          // the result of do-once work that is done already, with errRecorded
+	uncertain bool            // the store may have carried out a request of this lease ID whose reply was lost
+	blocker   *driver.Blocker // from the store's last reply of Held, or nil
+	blockedAt time.Time       // when that reply arrived
+	queued    instant         // when the last request that got a place was sent, or zero
+	record    []byte          // the stored result of the do-once work, with errRecorded
 
 	failing failing
 	report  report
 }
 
-// failing is the present series of requests without a useful answer.
+// failing is the present series of failed requests.
 type failing struct {
 	requests int
 	since    time.Time // when the first of them was sent
-	err      error     // of the last of them, if it is known
-	outage   bool      // it is so long that OnWait knows
+	err      error     // the error of the last of them, or nil if it is not known
+	outage   bool      // the series has lasted long enough to count as an outage
 }
 
 // A report is what an acquisition keeps for the Observer and OnWait; see observe.go.
 type report struct {
-	key     LeaseID    // of all events of the acquire, and of its lease
-	sent    int        // requests
-	handed  bool       // the lock was handed over to it, as far as we know
-	waited  bool       // it has begun to wait, which the Observer may have missed
-	waiting bool       // it waits, and the Observer knows
-	place   int        // the Observer knows
-	outage  bool       // the Observer knows that the store does not answer
-	state   *WaitState // OnWait knows; nil if nothing
+	key     LeaseID    // the Key of all events of the acquire, and of its lease
+	sent    int        // how many requests were sent
+	handed  bool       // the store has handed the lock over to this acquisition, as far as it knows
+	waited  bool       // Waiting was sent to the Observer, whose queue may have dropped it
+	waiting bool       // Waiting was sent and not dropped
+	place   int        // the last place that was sent to the Observer
+	outage  bool       // OutageBegan was sent and not dropped
+	state   *WaitState // the last state that was passed to OnWait, or nil
 }
 
-// prepare begins an acquisition: it checks the arguments, and whether an acquire that
-// waits could wait for ever. It sends nothing.
+// prepare begins an acquisition: it checks the arguments, and returns ErrDeadlock if the
+// caller would wait for its own lease. It sends nothing.
 func (c *Client) prepare(ctx context.Context, a *acquisition, name string, opts *AcquireOptions, waits bool) error {
 	if err := c.fill(ctx, a, name, opts); err != nil {
 		return err
@@ -111,7 +111,7 @@ func (c *Client) prepare(ctx context.Context, a *acquisition, name string, opts 
 	return a.checkNesting()
 }
 
-// fill checks the arguments, and makes an acquisition of them.
+// fill checks the arguments, and fills in the acquisition.
 func (c *Client) fill(ctx context.Context, a *acquisition, name string, opts *AcquireOptions) error {
 	if err := c.checkName(name); err != nil {
 		return err
@@ -138,10 +138,10 @@ func (c *Client) fill(ctx context.Context, a *acquisition, name string, opts *Ac
 	return cmp.Or(err, driver.CheckSupport(capable, a.req))
 }
 
-// run makes attempts until one is decisive. Without a lease it leaves nothing
-// in the store.
+// run makes attempts until one decides the outcome. If it fails it leaves nothing in the
+// store.
 func (a *acquisition) run(ctx context.Context) (*Lease, error) {
-	a.client.started() // Close ends us, and waits for our clean-ups
+	a.client.started() // Close ends the acquisition, and waits for its clean-ups
 	defer a.client.finished()
 	asked := ctx
 	a.wait.Places, a.wait.Closing = &a.client.places, a.client.closing
@@ -160,12 +160,12 @@ func (a *acquisition) run(ctx context.Context) (*Lease, error) {
 	lease, err := a.attempts(asked, ctx)
 	returned = true
 	if err == nil && a.client.isClosed() {
-		_ = lease.Release(ctx) // goes on in the background where it fails
+		_ = lease.Release(ctx) // if it fails, the client repeats it in the background
 		err = ErrClosed
 	}
 	if err != nil {
 		a.abandon()
-		if err != errRecorded { // of which the caller makes more
+		if err != errRecorded { // the caller reports that
 			a.tellRefused(err)
 		}
 		return nil, err
@@ -177,15 +177,13 @@ func (a *acquisition) run(ctx context.Context) (*Lease, error) {
 // errAbandoned is the error of an acquire that did not run to its end.
 var errAbandoned = errors.New("OnWait has panicked, or ended the goroutine")
 
-// final reports whether another attempt would end in the same way: because of the store's
-// answer, or of the client's own check of it.
+// final reports whether another attempt would end with the same error.
 func final(err error) bool {
 	return err == errRecorded || errors.Is(err, ErrFingerprint) || errors.Is(err, ErrNotReplicated) || driver.Permanent(err)
 }
 
-// attempts makes the first attempt under asked, so that it has the request
-// timeout however short the wait is, and all others under ctx, which ends with
-// the wait.
+// attempts makes the first attempt under asked, so that even with a short MaxWait it has the
+// whole request timeout. It makes the others under ctx, which ends with the wait.
 func (a *acquisition) attempts(asked, ctx context.Context) (lease *Lease, err error) {
 	if a.joins {
 		if lease, err = a.follow(ctx); lease != nil || err != nil {
@@ -200,7 +198,7 @@ func (a *acquisition) attempts(asked, ctx context.Context) (lease *Lease, err er
 			return nil, a.ended(asked)
 		}
 	}
-	if !a.wait.Tried.IsZero() { // with other names, and the store has not answered
+	if !a.wait.Tried.IsZero() { // AcquireAll has sent a request for all names, without a reply
 		asked = ctx
 	}
 	for {
@@ -232,10 +230,10 @@ func (a *acquisition) attempts(asked, ctx context.Context) (lease *Lease, err er
 	}
 }
 
-// newTerm returns the term of the requested lease, before its grant.
+// newTerm returns the term of the lease before it is granted.
 func (a *acquisition) newTerm() term { return newTerm(&a.opts, max(a.req.TTL, a.req.WaiterTTL)) }
 
-// failed notes a request without an answer and classifies its error.
+// failed notes a failed request and classifies its error.
 func (a *acquisition) failed(sent time.Time, ctx context.Context, err error) error {
 	if !driver.Definite(err) {
 		a.uncertain = true
@@ -244,8 +242,8 @@ func (a *acquisition) failed(sent time.Time, ctx context.Context, err error) err
 	return ask.Harmless(ctx, err)
 }
 
-// abandon leaves nothing in the store: neither a lease that was granted
-// unseen nor a place.
+// abandon removes from the store a place in the queue, and a lease whose grant this client
+// may not have seen.
 func (a *acquisition) abandon() {
 	if a.uncertain || !a.queued.Mono.IsZero() {
 		a.cancelRequest()

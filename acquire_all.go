@@ -63,9 +63,9 @@ func (c *Client) acquireAll(ctx context.Context, names []string, opts *AcquireOp
 // An allAcquisition is one call of AcquireAll under way.
 type allAcquisition struct {
 	client *Client
-	opts   AcquireOptions // as the caller wants the leases to be
+	opts   AcquireOptions // the caller's; while others are acquired, a lease has its own
 	all    []*acquisition // in the order of their names
-	leases []*Lease       // those that were acquired, in the same order
+	leases []*Lease       // the leases acquired so far, in the same order
 }
 
 // newAllAcquisition checks the arguments. It sends nothing.
@@ -84,16 +84,16 @@ func (c *Client) newAllAcquisition(ctx context.Context, names []string, opts *Ac
 			return nil, opError("acquire", name, err)
 		}
 		g.opts = a.opts
-		// While it waits for the next lock, the caller can neither extend
-		// those it has nor calls Heartbeat.
+		// While AcquireAll waits for the next lock, the caller can neither extend the leases
+		// that are acquired already nor call Heartbeat.
 		a.opts.KeepAlive, a.opts.StallAfter = KeepAliveOn, 0
 		g.all = append(g.all, a)
 	}
 	return g, nil
 }
 
-// atOnce tries to take all locks in one step. Unless it is done, they have to
-// be taken one by one.
+// atOnce tries to take all locks in one step. If it returns done == false, the caller must take
+// the rest one by one.
 func (g *allAcquisition) atOnce(ctx context.Context, wait bool) (done bool, err error) {
 	engine := g.client.features.AllAcquirer
 	if engine == nil || len(g.all) == 1 || g.opts.Replicas > 0 {
@@ -115,7 +115,8 @@ func (g *allAcquisition) atOnce(ctx context.Context, wait bool) (done bool, err 
 	case errors.Is(err, ErrUnsupported):
 		return false, nil
 	case err != nil:
-		// What was granted unseen is found again one by one, or cancelled.
+		// If the store has granted the leases, oneByOne gets them by repeating the
+		// requests, or giveBack cancels them.
 		for _, a := range g.all {
 			a.uncertain, a.wait.Tried = a.uncertain || !driver.Definite(err), sent.Mono
 		}
@@ -140,9 +141,9 @@ func (g *allAcquisition) refused(i int, err error) error {
 	return opError("acquire", g.all[i].req.Name, err)
 }
 
-// granted makes the leases, unless the answer came too late to be of use, or
-// after a greater token: repeats of the other requests, one by one, then find
-// out more.
+// granted makes the leases. It returns false if the reply came too late for one, or if this
+// client has a later lease of that name: oneByOne then repeats the requests for that name and
+// the names after it.
 func (g *allAcquisition) granted(sent instant, tokens []uint64) bool {
 	now := g.client.now()
 	for i, a := range g.all {
@@ -163,14 +164,14 @@ func (g *allAcquisition) granted(sent instant, tokens []uint64) bool {
 	return true
 }
 
-// oneByOne takes the locks that it does not have yet, in the order of their names,
-// until one of those that it has is lost.
+// oneByOne takes the locks that are missing, in the order of their names. It stops if a lease
+// that was acquired is lost.
 func (g *allAcquisition) oneByOne(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	watch := func(l *Lease) (stop func() bool) {
 		return context.AfterFunc(l.Context(), func() {
-			if lost := l.lostBefore(); lost != nil { // and not released by Close
+			if lost := l.lostBefore(); lost != nil { // nil if Close has released it
 				cancel(lost)
 			}
 		})
@@ -192,10 +193,10 @@ func (g *allAcquisition) oneByOne(ctx context.Context) error {
 	return nil
 }
 
-// lost returns why a lease is lost already, or nil.
+// lost returns why the first lost lease was lost, or nil if none is lost.
 func (g *allAcquisition) lost() error {
 	for _, l := range g.leases {
-		l.Valid() // if the deadline has passed unnoticed
+		l.Valid() // ends the lease if its deadline has passed
 		if lost := l.lostBefore(); lost != nil {
 			return opError("acquire", l.name, lost)
 		}
@@ -203,7 +204,7 @@ func (g *allAcquisition) lost() error {
 	return nil
 }
 
-// add notes a lease, which becomes the outer one of the next.
+// add notes a lease, and makes it the outer lease of the next acquisition.
 func (g *allAcquisition) add(l *Lease) {
 	g.leases = append(g.leases, l)
 	if n := len(g.leases); n < len(g.all) {
@@ -211,9 +212,8 @@ func (g *allAcquisition) add(l *Lease) {
 	}
 }
 
-// handOut gives the leases the options that the caller wants. If they were not
-// acquired at once, and the caller is to extend them or wants all of it, each gets
-// its whole TTL.
+// handOut gives the leases the caller's options. If the leases were acquired one by one, and
+// keep-alive is off or WholeTTL is set, it extends each to its whole TTL.
 func (g *allAcquisition) handOut(ctx context.Context, atOnce bool) error {
 	if !atOnce && (g.opts.KeepAlive == KeepAliveOff || g.opts.WholeTTL) {
 		if err := extendAll(ctx, g.leases, g.opts.TTL); err != nil {
@@ -229,9 +229,9 @@ func (g *allAcquisition) handOut(ctx context.Context, atOnce bool) error {
 	return nil
 }
 
-// giveBack leaves nothing in the store of an acquisition that failed.
+// giveBack removes from the store all that a failed acquisition has left there.
 func (g *allAcquisition) giveBack(ctx context.Context) {
-	_ = releaseAll(ctx, g.leases) // goes on in the background where it fails
+	_ = releaseAll(ctx, g.leases) // if it fails, the client repeats it in the background
 	for _, a := range g.all[len(g.leases):] {
 		a.abandon()
 	}

@@ -9,19 +9,18 @@ import (
 	"time"
 )
 
-// Leases are the leases of several names that were acquired together, as one
-// thing: they are good as long as each of them is. The holder must call
-// Release. All methods are safe for concurrent use.
+// Leases are the leases of several names that were acquired together. They are valid as long
+// as each of them is. The holder must call Release. All methods are safe for concurrent use.
 type Leases struct {
 	all    []*Lease // in the order of their names; at least one
 	byName map[string]*Lease
-	ctx    context.Context // ends with the first of them
+	ctx    context.Context // ends when the first lease does
 	end    context.CancelCauseFunc
 }
 
 func newLeases(ctx context.Context, all []*Lease) *Leases {
 	ls := &Leases{all: all, byName: map[string]*Lease{}}
-	// The last one is the innermost: the others are its outer ones.
+	// The last lease is the innermost.
 	innermost := context.WithValue(context.WithoutCancel(ctx), heldKey{}, all[len(all)-1])
 	ls.ctx, ls.end = context.WithCancelCause(innermost)
 	for _, l := range all {
@@ -111,7 +110,7 @@ func (ls *Leases) Release(ctx context.Context) error {
 	return releaseAll(ctx, ls.all)
 }
 
-// releaseAll releases leases at the same time.
+// releaseAll releases the leases concurrently.
 func releaseAll(ctx context.Context, leases []*Lease) error {
 	errs := make([]error, len(leases))
 	var wg sync.WaitGroup // one goroutine per lease; each writes its own element

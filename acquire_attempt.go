@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// attempt sends one request, or two if the first lease ID is spent. If it returns ErrHeld,
-// a.blocker has the lock.
+// attempt sends one request, or two if the first lease ID is spent. If it returns ErrHeld, it
+// has set a.blocker.
 func (a *acquisition) attempt(ctx context.Context) (*Lease, error) {
 	if a.client.isClosed() {
 		return nil, ErrClosed
@@ -49,7 +49,7 @@ func (a *acquisition) attempt(ctx context.Context) (*Lease, error) {
 		if a.waits {
 			a.client.turns.Refused(a.req.Name)
 		}
-		if a.req.Once { // the result of another request is not worth waiting for
+		if a.req.Once { // do not wait for the result of another request
 			if err := compareFingerprints(reply.Holder.Fingerprint, a.req.Holder.Fingerprint); err != nil {
 				return nil, err
 			}
@@ -66,20 +66,21 @@ func (a *acquisition) attempt(ctx context.Context) (*Lease, error) {
 	return nil, fmt.Errorf("%w: the request was cancelled", ErrLost)
 }
 
-// errRecorded: the request has Once set, and the name has a record.
+// errRecorded means that the request has Once set, and the name has a record.
 var errRecorded = errors.New("the name has a record")
 
-// granted makes the lease, unless the answer came too late to be of use.
+// granted makes the lease. It returns an error if too few replicas have acknowledged the lease,
+// or if the reply came too late.
 func (a *acquisition) granted(sent instant, reply driver.AcquireReply) (*Lease, error) {
 	if reply.Acked < a.req.Replicas {
-		a.uncertain = true // it was granted, and is to be cancelled
+		a.uncertain = true // so that abandon cancels the lease
 		return nil, fmt.Errorf("%w: %d of %d replicas have acknowledged the lease", ErrNotReplicated, reply.Acked, a.req.Replicas)
 	}
 	now := a.client.now()
 	t, ok := a.newTerm().granted(sent, now, a.client.leases.pace())
 	if !ok {
 		took := now.Mono.Sub(sent.Mono)
-		a.startOver() // the store may still hold the lock for us
+		a.startOver() // the store may still have the lease
 		a.countFailure(sent.Mono)
 		return nil, fmt.Errorf("%w: it answered after %s, too late for a TTL of %s", ErrUnavailable, lockinfo.Span(took), a.opts.TTL)
 	}
@@ -92,56 +93,53 @@ func (a *acquisition) granted(sent instant, reply driver.AcquireReply) (*Lease, 
 	return l, nil
 }
 
-// handedOver returns the lease that the store has handed over, or nil if there
-// has to be another attempt.
+// handedOver returns the lease that the store has handed over, or nil if another attempt is
+// needed.
 //
-// The lease ends with the place; the keep-alive soon requests the whole TTL.
+// The lease lasts only as long as the place would; the keep-alive soon requests the whole TTL.
 func (a *acquisition) handedOver(token uint64) *Lease {
 	a.report.handed = true
 	t, ok := a.newTerm().handedOver(a.queued, a.client.now(), a.req.WaiterTTL, a.client.leases.pace())
 	switch {
 	case a.opts.WholeTTL || a.opts.LockDelay > 0 || a.req.Replicas > 0:
-		// The caller wants all of it, the delay must follow the lease even if
-		// we die at once, and the replicas must know of it: repeat the request,
-		// which is answered with the whole lease. If the lease has ended by then, the
-		// repeat has a place like any other request; an old notice of this grant
-		// leads to no more than another repeat.
+		// WholeTTL needs the whole TTL, LockDelay must apply even if this process dies at
+		// once, and the replicas must acknowledge the lease. So repeat the request, which
+		// gets the whole lease. If the lease has ended by then, the repeat gets a place in
+		// the queue; a late notice of this grant then only causes another repeat.
 		return nil
 	case !ok:
-		a.startOver() // the store may still hold the lock for us
+		a.startOver() // the store may still have the lease
 		return nil
 	}
 	a.answered()
 	l, ahead := a.client.newLease(a, token, 0, t)
 	if ahead != nil {
-		a.overtaken(ahead) // the next attempt finds out more
+		a.overtaken(ahead)
 	}
 	return l
 }
 
-// found is handedOver for an answer of the store, which is about the present
-// lease ID. If the last news of our place is so old that the
-// lease may not be trusted, found requests it once more.
+// found is handedOver for a reply of the store instead of a notice. If the last reply about the
+// place is so old that the lease may not be trusted, found returns nil, for another attempt.
 func (a *acquisition) found(token uint64) *Lease {
 	if placeOver(a.queued, a.client.now(), a.req.WaiterTTL) {
-		a.uncertain = true // news may be of this grant, and the next attempt get another
+		a.uncertain = true // a notice may be about this grant, while the next attempt gets another
 		return nil
 	}
 	return a.handedOver(token)
 }
 
-// overtaken drops a grant although the store has made it, because this client has
-// a lease of the name with a greater token: the answer was late, and what it
-// granted is gone, or the store has lost its count. The later lease is in the way.
+// overtaken drops a grant because this client has a lease of the name with a greater token:
+// either the reply was late, and the granted lease has ended, or the store has lost its token
+// counter. The acquisition then waits for the lease ahead.
 func (a *acquisition) overtaken(ahead *Lease) {
-	a.startOver() // the store may still hold the lock for us
+	a.startOver() // the store may still have the lease
 	a.answered()
 	a.blocked(driver.Blocker{Holder: *ahead.holder, ExpiresIn: ahead.Remaining()})
 }
 
-// startOver abandons the present lease ID and draws another for the next attempt.
-// A late notice about the old one is then not taken for the new one, and
-// cancelling the old one does not undo the new one.
+// startOver cancels the present lease ID and draws another for the next attempt: a late notice
+// about the old ID then does not match, and cancelling the old ID leaves the new one alone.
 func (a *acquisition) startOver() {
 	a.cancelRequest()
 	a.req.LeaseID, a.uncertain, a.queued, a.report.handed = lockinfo.NewLeaseID(), false, instant{}, false

@@ -6,15 +6,13 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// checkNesting returns ErrDeadlock if the acquire could wait for a lease that
-// its own context holds, which would be for ever:
+// checkNesting returns ErrDeadlock if the acquire could wait for ever for a lease that its own
+// context holds:
 //
-//   - for an exclusive lock, or after one in the queue: the caller is in its own way;
-//   - for another share or more permits than it has already, because an exclusive
-//     or a large request that came in between waits for the first and is in
-//     the way of the second.
-//
-// Without waiting the latter does no harm.
+//   - The lease, or the request, is exclusive: the caller waits for itself.
+//   - The caller holds a share or permits, and requests another share or more permits. An
+//     exclusive or a large request may be queued in between: it waits for the caller's lease,
+//     and the caller's request waits behind it. A try does not wait, so it may go ahead.
 func (a *acquisition) checkNesting() error {
 	for l := a.outer; l != nil; l = l.outer {
 		if l.name != a.req.Name || !sameStore(l.client, a.client) || !l.Valid() {
@@ -27,8 +25,8 @@ func (a *acquisition) checkNesting() error {
 	return nil
 }
 
-// sameStore reports whether two clients have one engine. An engine that cannot
-// be compared, a struct with a map for example, is its own client's only.
+// sameStore reports whether two clients share one engine. An engine that cannot be compared,
+// such as a struct with a map, counts as not shared.
 func sameStore(a, b *Client) bool {
 	return a == b || reflect.ValueOf(a.engine).Comparable() && reflect.ValueOf(b.engine).Comparable() && a.engine == b.engine
 }

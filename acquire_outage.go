@@ -11,12 +11,12 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// outageShortest is for how long the store has to be silent before a waiter
-// calls it an outage.
+// outageShortest is how long the store has to be silent before a waiter counts that as an
+// outage.
 const outageShortest = time.Second
 
-// silenceShortest is how long a store may take that is only busy: who it said was in the
-// way is in the way still, even if the wait was shorter than that.
+// silenceShortest is how long a busy store may take to answer. During that time the blocker of
+// its last reply is taken to be in the way still, even if the wait was shorter.
 const silenceShortest = 100 * time.Millisecond
 
 func (a *acquisition) countFailure(sent time.Time) {
@@ -26,8 +26,8 @@ func (a *acquisition) countFailure(sent time.Time) {
 	a.publish()
 }
 
-// suffer notes why a request failed, and tells the Observer when that has
-// become an outage.
+// suffer notes why a request failed. If the failures have become an outage it tells the
+// Observer and OnWait.
 func (a *acquisition) suffer(err error) {
 	if !errors.Is(err, ErrUnavailable) {
 		return
@@ -41,7 +41,7 @@ func (a *acquisition) suffer(err error) {
 	}
 }
 
-// answered notes that the store is there.
+// answered notes that the store has answered.
 func (a *acquisition) answered() {
 	a.failing.outage = false
 	a.tellOutageEnded(nil)
@@ -49,17 +49,16 @@ func (a *acquisition) answered() {
 	a.publish()
 }
 
-// blocked notes what is in the way, according to the store.
+// blocked notes the blocker that the store has named.
 func (a *acquisition) blocked(by driver.Blocker) {
 	a.blocker, a.blockedAt, a.report.handed = &by, time.Now(), false
 	a.publish()
 }
 
-// mayRetry decides whether a failed request is repeated. A caller who waits
-// rides out an outage of the store, whether it began before the wait or later;
-// one who has named no end of the wait, and has not heard from the store yet,
-// gives up after the request timeout; one who does not want to wait repeats only
-// what may have been carried out unseen.
+// mayRetry decides whether a failed request is repeated. A caller that waits rides out an outage
+// of the store; but if it has no MaxWait, and the store has not answered once, it gives up after
+// the request timeout. A caller that does not wait repeats only a request that the store may
+// have carried out.
 func (a *acquisition) mayRetry(err error) bool {
 	if a.waits && (a.blocker != nil || a.opts.MaxWait > 0) {
 		return true
@@ -70,18 +69,18 @@ func (a *acquisition) mayRetry(err error) bool {
 	return time.Since(a.failing.since) < a.client.opts.RequestTimeout
 }
 
-// waitEnd is the end of AcquireOptions.MaxWait, which counts from the call.
+// waitEnd returns when AcquireOptions.MaxWait ends. It counts from the call.
 func (a *acquisition) waitEnd() time.Time { return a.began.Add(a.opts.MaxWait) }
 
-// waitOver reports whether there was a MaxWait, and it has ended.
+// waitOver reports whether MaxWait is set and has ended.
 func (a *acquisition) waitOver() bool { return a.opts.MaxWait > 0 && !time.Now().Before(a.waitEnd()) }
 
-// errWaitOver is the cause of the end of AcquireOptions.MaxWait.
+// errWaitOver is the cause of a context that ended at AcquireOptions.MaxWait.
 var errWaitOver = errors.New("the wait has ended")
 
-// ended explains why the wait ended without a lease: by the caller's own context or
-// the MaxWait, while the store said who is in the way, or has not said anything for too
-// long for that to be true still.
+// ended returns the error of a wait that ended without a lease, by the caller's context or by
+// MaxWait. The error names the blocker; or it is ErrUnavailable, if the store has been silent
+// for too long.
 func (a *acquisition) ended(ctx context.Context) error {
 	waited := time.Since(a.began)
 	known := a.blocker != nil && !a.silent()
@@ -95,16 +94,16 @@ func (a *acquisition) ended(ctx context.Context) error {
 	case a.blocker != nil, a.failing.err != nil:
 		return fmt.Errorf("%w: %w", ask.ContextError(ctx), a.silentError())
 	}
-	return ask.ContextError(ctx) // before the store has said anything
+	return ask.ContextError(ctx) // before any reply or failure
 }
 
-// silent reports whether the store has not answered for so long that what it said before may not be
-// true any more.
+// silent reports whether the store has not answered for so long that its last reply may be out
+// of date.
 func (a *acquisition) silent() bool {
 	return a.failing.requests > 0 && time.Since(a.failing.since) >= min(outageShortest, max(silenceShortest, time.Since(a.began)/2))
 }
 
-// refusal is heldError as the caller gets it.
+// refusal returns heldError as the caller gets it: an *InProgressError for do-once work.
 func (a *acquisition) refusal(waited time.Duration) error {
 	held := a.heldError(waited)
 	if a.req.Once {
@@ -124,8 +123,8 @@ func (a *acquisition) silentError() error {
 	return fmt.Errorf("%w (for the last %s; before that held by %s)", err, lockinfo.Span(time.Since(a.failing.since)), a.blocker.Holder)
 }
 
-// heldError returns an error about the holder in the way. The times that the store has sent
-// are counted to now.
+// heldError returns an error that names the blocker. It adjusts the times that the store has
+// sent to now.
 func (a *acquisition) heldError(waited time.Duration) *HeldError {
 	by, since, left := a.blocker, a.blocker.Since, a.blocker.ExpiresIn
 	if left != Never {

@@ -7,17 +7,17 @@ import (
 
 // A WaitState is the state of the wait of an acquire; see AcquireOptions.OnWait.
 type WaitState struct {
-	Name  string // of the lock that is waited for: AcquireAll waits for one after the other
-	Place int    // in the queue of the store, 1 for its head; 0 if it has none
-	Queue int    // how many are in the queue; 0 if the store does not report it
+	Name  string // the lock that the caller waits for: AcquireAll waits for one after the other
+	Place int    // the caller's place in the queue of the store, 1 for its head; 0 if it has none
+	Queue int    // how many clients are in the queue; 0 if the store does not report it
 
 	// Holder has the lock: the one of several whose lease ends first. It is zero
 	// if a client that is not holdfast has it, or if the store has not named it.
 	Holder    Holder
 	Since     time.Duration // how long ago the store granted that lease; 0 if it does not know
-	ExpiresIn time.Duration // until it ends unless it is extended; Never if it has no end
-	Released  bool          // it was released, and MinHold keeps the name closed until then
-	Foreign   bool          // a client that is not holdfast has the lock, or it is left free for one
+	ExpiresIn time.Duration // until the lease expires unless it is extended; Never if it has no end
+	Released  bool          // the holder has released it, and MinHold keeps the name closed until then
+	Foreign   bool          // a client that is not holdfast has the lock, or the lock is left free for one
 
 	Waited time.Duration // since Acquire was called
 	Outage error         // why the store has not answered for a second or more; nil if it answers
@@ -50,8 +50,8 @@ func (a *acquisition) state() WaitState {
 	return s
 }
 
-// stillTrue reports whether somebody who knows old need not hear of s, and counts the
-// times on for himself. A lease that has been held for a shorter time is another one.
+// stillTrue reports whether s differs from old only in times that the caller can count on its
+// own. If s has a smaller Since, another lease is in the way.
 func (old *WaitState) stillTrue(s WaitState) bool {
 	return old.Place == s.Place && old.Queue == s.Queue && old.Released == s.Released && old.Foreign == s.Foreign &&
 		(old.Outage == nil) == (s.Outage == nil) && old.Since <= s.Since && reflect.DeepEqual(old.Holder, s.Holder)

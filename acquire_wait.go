@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/wait"
 )
 
-// pause waits after an attempt that got no lease. It returns the lease if the store handed
-// it over, nothing when it is time for the next attempt, or the error of ctx.
+// pause waits after an attempt that got no lease. It returns the lease if the store hands it
+// over, nil when the next attempt is due, or the error of ctx.
 func (a *acquisition) pause(ctx context.Context) (lease *Lease, err error) {
 	err = a.wait.Pause(ctx, &a.req, a.blocker, a.failing.requests > 0, func(n wait.Update[instant]) (next wait.Next) {
 		lease, next = a.heard(n)
@@ -28,7 +28,7 @@ func (a *acquisition) heard(n wait.Update[instant]) (*Lease, wait.Next) {
 	switch {
 	case n.Notice && a.uncertain:
 		// After a lost reply the notice may be about an earlier place of the same lease
-		// ID: only the store knows.
+		// ID. Only a reply of the store tells.
 		return nil, wait.Stay
 	case n.Notice:
 		lease = a.handedOver(n.Token)
@@ -54,9 +54,9 @@ func (a *acquisition) heard(n wait.Update[instant]) (*Lease, wait.Next) {
 	return lease, wait.Done
 }
 
-// courtesy returns how long to leave the lock to others before the first
-// attempt, where there is no queue: half of the time that is left at most.
-// Do-once work is not wanted twice.
+// courtesy returns how long to leave the lock to others before the first attempt if the store
+// keeps no queue: at most half of the time that ctx leaves. It is 0 for do-once work, which
+// this client does not do again.
 func (a *acquisition) courtesy(ctx context.Context) time.Duration {
 	if a.req.Once {
 		return 0

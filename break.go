@@ -13,8 +13,8 @@ import (
 // BreakOptions choose the lease that Break ends, and the reason. Nil is default; a zero
 // field is default.
 type BreakOptions struct {
-	// Token is the token of the lease to end, as Inspect shows it: if that lease has ended by
-	// then, nothing is broken. Default: all leases that Break finds.
+	// Token is the token of the lease to end, as Inspect shows it. If that lease has ended,
+	// Break does nothing. Default: all leases that Break finds.
 	Token uint64
 
 	// Older ends every lease whose token is at most Token. With the greatest
@@ -26,11 +26,11 @@ type BreakOptions struct {
 	// alone. Without it the name stays closed.
 	Closed bool
 
-	// Reason is why, for the holder and others: UTF-8 without control
+	// Reason says why, to the holder and others: UTF-8 without control
 	// characters, MaxReason bytes at most.
 	Reason string
 
-	// Author tells them who: MaxAuthor bytes at most. Default: the
+	// Author says who broke the lease: MaxAuthor bytes at most. Default: the
 	// client's Options.Holder.
 	Author string
 }
@@ -84,8 +84,8 @@ func (c *Client) breakLock(ctx context.Context, name string, o BreakOptions) ([]
 		return nil, fmt.Errorf("breaking locks is %w", ErrUnsupported)
 	}
 	if o.Token == 0 {
-		// Resolved here and not in the store, so that a request that is late or
-		// repeated cannot end a later lease. INVARIANT I6.
+		// The client resolves the token, and not the store, so that a late or repeated
+		// request cannot end a later lease. INVARIANT I6.
 		var err error
 		if req.Token, err = c.latestToken(ctx, name, o.Closed); req.Token == 0 || err != nil {
 			return nil, err
@@ -100,8 +100,8 @@ func (c *Client) breakLock(ctx context.Context, name string, o BreakOptions) ([]
 	return broken, f.Effective()
 }
 
-// latestToken returns the greatest token of the present leases of a name, or of
-// what is kept closed of it; 0 if there is none.
+// latestToken returns the greatest token of the live leases of a name, or with closed of the
+// released leases that MinHold keeps closed. It returns 0 if there are none.
 func (c *Client) latestToken(ctx context.Context, name string, closed bool) (uint64, error) {
 	lock, err := c.inspect(ctx, name)
 	if err != nil {

@@ -23,9 +23,9 @@ import (
 type Client struct {
 	*hidden
 	engine    driver.Engine
-	features  driver.Features // of the engine
+	features  driver.Features // the engine's
 	opts      Options
-	holderErr error      // what is wrong with opts.Holder; each acquire returns it
+	holderErr error      // why opts.Holder is invalid; each acquire returns it
 	events    tell.Queue // for the Observer
 	logs      tell.Queue // for the log
 	boot      clock.Reader
@@ -34,23 +34,22 @@ type Client struct {
 	turns     *turns.Turns // nil if the engine has a queue
 	cohorts   cohorts
 	refuses   atomic.Bool   // Close or Shutdown was called
-	closing   chan struct{} // closed with that: waiting ends
-	deafen    func()        // no more messages about losses
+	closing   chan struct{} // closed when refuses is set, so that all waits end
+	deafen    func()        // stops the engine's loss messages
 
-	// background ends with the client; clean-ups run on it.
+	// background ends with the client. Clean-ups use it.
 	background context.Context
 	abandon    context.CancelFunc
 
-	// pending counts the goroutines that spawn has started, and acquisitions and
-	// releases that still run. They may begin while Close waits for the others,
-	// which a sync.WaitGroup does not allow.
+	// pending counts the goroutines that spawn has started, and the acquires and releases that
+	// still run. It is not a sync.WaitGroup, because some begin while Close waits.
 	pending atomic.Int64
-	closed  atomic.Bool   // nothing begins any more but clean-ups: the end of pending is the end
+	closed  atomic.Bool   // only clean-ups begin from now on
 	idle    chan struct{} // closed when the client is closed and nothing is pending
 	rest    sync.Once     // closes idle
 }
 
-// hidden is for our own packages: go doc lists nothing of it.
+// hidden is for packages of this module. go doc does not list its fields.
 type hidden = inside.Client
 
 // New returns a client of the store that engine is open on. It sends nothing.
@@ -69,7 +68,7 @@ func New(engine driver.Engine, opts *Options) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("holdfast: new client: %w", err)
 	}
-	o.Holder.Reason, o.Holder.Labels = "", nil // each acquisition has its own
+	o.Holder.Reason, o.Holder.Labels = "", nil // each acquire has its own
 	o.Holder.Once, o.Holder.Caller = false, "" // only a server sets Caller
 	background, abandon := context.WithCancel(context.Background())
 	c := &Client{
@@ -106,7 +105,7 @@ func (c *Client) requestContext(ctx context.Context) (context.Context, context.C
 	return ask.Limit(ctx, c.opts.RequestTimeout)
 }
 
-// errNoClient is for a client that New has not made.
+// errNoClient is the error of a client that New has not made.
 var errNoClient = fmt.Errorf("%w client: it is nil, or New has not made it", ErrInvalid)
 
 // check returns an error unless New has made the client.
@@ -117,12 +116,12 @@ func (c *Client) check() error {
 	return nil
 }
 
-// checkName returns an error unless there is a client, and name can name a lock.
+// checkName returns an error unless New has made the client, and name is a valid name.
 func (c *Client) checkName(name string) error { return cmp.Or(c.check(), driver.CheckName(name)) }
 
-// holderFor returns the holder that the store keeps for an acquisition, or an error that
-// wraps ErrInvalid; see driver.CheckHolder. The parts that all acquisitions of the client
-// share were checked when the client was made.
+// holderFor returns the holder that the store keeps for an acquire, or an error that wraps
+// ErrInvalid; see driver.CheckHolder. New has already checked the client's own holder, so
+// without a Reason and Labels there is nothing to check.
 func (c *Client) holderFor(o *AcquireOptions) (Holder, error) {
 	h := c.opts.Holder
 	if o.Reason == "" && len(o.Labels) == 0 {
@@ -132,8 +131,8 @@ func (c *Client) holderFor(o *AcquireOptions) (Holder, error) {
 	return h, driver.CheckHolder(h)
 }
 
-// holder returns the holder of the acquisition: the client's own, which leases need not
-// keep for themselves, unless there is more to it.
+// holder returns the holder for the lease. To save memory, it points to the client's own holder
+// if that is equal.
 func (a *acquisition) holder() *Holder {
 	h := &a.req.Holder
 	if h.Reason == "" && h.Labels == nil && !h.Once && h.Fingerprint == a.client.opts.Holder.Fingerprint {

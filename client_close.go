@@ -26,7 +26,7 @@ func (c *Client) Close() error {
 	defer cancel()
 	for _, l := range c.shut() {
 		c.spawn(func(background context.Context) {
-			_ = l.Release(background) // told to the Observer; the lease ends with its TTL
+			_ = l.Release(background) // the Observer gets its error; the lease expires with its TTL
 		})
 	}
 	c.finished() // closes idle if nothing is pending
@@ -55,7 +55,7 @@ func (c *Client) Shutdown(ctx context.Context) error {
 	if err := await(ctx, c.leases.vacated()); err != nil {
 		return fmt.Errorf("holdfast: shut down: leases are still held (%d): %w", len(c.leases.all()), err)
 	}
-	c.shut() // what an acquire under way is granted, it releases itself
+	c.shut() // an acquire that is under way releases its lease itself
 	c.finished()
 	if err := await(ctx, c.idle); err != nil {
 		return fmt.Errorf("holdfast: shut down: clean-ups are still running: %w", err)
@@ -63,15 +63,15 @@ func (c *Client) Shutdown(ctx context.Context) error {
 	return c.end(ctx)
 }
 
-// refuse makes acquires fail from now on, and ends those that wait.
+// refuse makes new acquires fail, and ends those that wait.
 func (c *Client) refuse() {
 	if c.refuses.CompareAndSwap(false, true) {
 		close(c.closing)
 	}
 }
 
-// shut begins the end: when nothing is pending any more, idle is closed. It returns the
-// leases that are held, and counts as pending until finished is called.
+// shut sets closed, so that idle is closed as soon as nothing is pending. It returns the leases
+// that are held. It counts as pending itself, until the caller calls finished.
 func (c *Client) shut() []*Lease {
 	c.started()
 	c.deafen()
@@ -80,8 +80,8 @@ func (c *Client) shut() []*Lease {
 	return c.leases.all()
 }
 
-// end waits until the Observer has all events, for as long as ctx allows, and ends
-// what is left.
+// end waits until the Observer has all events, for as long as ctx allows. It then ends the
+// clean-ups that still run, and closes the engine unless it is shared.
 func (c *Client) end(ctx context.Context) error {
 	c.awaitTold(ctx)
 	c.abandon()
@@ -94,7 +94,7 @@ func (c *Client) end(ctx context.Context) error {
 	return nil
 }
 
-// await waits until done is closed. It returns the error of ctx if that ends before.
+// await waits until done is closed. It returns the error of ctx if ctx ends first.
 func await(ctx context.Context, done <-chan struct{}) error {
 	select {
 	case <-done:
@@ -102,7 +102,7 @@ func await(ctx context.Context, done <-chan struct{}) error {
 	case <-ctx.Done():
 	}
 	select {
-	case <-done: // at the same time, perhaps
+	case <-done: // done wins if both have ended
 		return nil
 	default:
 		return ask.ContextError(ctx)
@@ -119,11 +119,11 @@ func (c *Client) spawn(f func(background context.Context)) {
 	}()
 }
 
-// started makes Close and Shutdown wait until finished is called.
+// started makes Close and Shutdown wait for a call of finished.
 func (c *Client) started() { c.pending.Add(1) }
 
-// finished takes back one call of started. shut has one pending itself after it has set
-// closed, so that somebody finds both here: closed, and nothing pending.
+// finished undoes one call of started. shut is itself pending when it sets closed, so the last
+// call of finished comes after that, and sees closed.
 func (c *Client) finished() {
 	if c.pending.Add(-1) == 0 && c.closed.Load() {
 		c.rest.Do(func() { close(c.idle) })

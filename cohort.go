@@ -11,30 +11,30 @@ import (
 )
 
 // A cohort is the callers of one client that wait for one lock, or have it, with
-// Options.Cohorts: they share a place in the queue of the store, and a lease. One of
-// them leads: it requests the lock of the store, as any acquire does. At its release the lease
-// is not released in the store, but handed on to the caller that has waited longest. Each
-// turn is a Lease of its own, with the same lease ID and the next token.
+// Options.Cohorts. They share a place in the queue of the store, and a lease. One of
+// them leads: it requests the lock from the store, as any acquire does. When a holder releases
+// the lease, the client hands it on to the caller that has waited longest, and the store keeps
+// it. Each turn is a Lease of its own, with the same lease ID and the next token.
 type cohort struct {
 	client *Client
 	key    cohortKey
 
-	// known is what the leader knows, for callers that stop waiting; nil if the store has not
-	// answered since the last grant.
+	// known is what the leader has learned from the store; nil if no request has been answered or
+	// has failed since the last grant. Followers use it for their events and errors.
 	known atomic.Pointer[knowledge]
 
 	// The mutex of cohorts guards the rest.
 	waiting []*follower // in the order of their calls
-	led     bool        // a caller leads, from before its first request until its grant
-	since   time.Time   // when it began to
-	open    *Lease      // may be handed on; nil if no turn may follow
-	turns   int         // of the lease so far
+	led     bool        // a caller leads: it requests the lock
+	since   time.Time   // when that caller began to lead
+	open    *Lease      // the present turn, if another may follow it; else nil
+	turns   int         // how many turns the lease has had
 	until   time.Time   // no turn begins later
-	timer   *time.Timer // of until; nil until a caller waits for a turn
+	timer   *time.Timer // fires at until; nil unless a caller waits for a turn
 }
 
-// The limits of a lease that is handed on. Then it is released in the store, and a caller that
-// still waits queues there again. INVARIANT I7.
+// The limits of a lease that is handed on. At a limit the client releases it in the store, and
+// a caller that still waits queues there again. INVARIANT I7.
 const (
 	cohortTurns = int(driver.TokenRange)
 	cohortTime  = 20 * time.Millisecond
@@ -54,19 +54,20 @@ type cohorts struct {
 
 // A follower waits in a cohort.
 type follower struct {
-	turn chan turn // receives one
+	turn chan turn // receives one turn
 
-	// For its lease; the acquisition itself stays on the stack.
+	// These become part of its lease. They are copied, so that the acquisition itself stays on
+	// the stack.
 	values    context.Context
 	outer     *Lease
 	keepAlive KeepAlive
 }
 
-// A turn is what a follower receives: a lease, the lead, or why there is neither.
+// A turn is what a follower receives: a lease, the lead, or an error.
 type turn struct {
 	lease *Lease
 	lead  bool
-	id    LeaseID // with the lead: the one before may have left a place, or a lease, of this ID in the store
+	id    LeaseID // with lead: the leader before may have left a place or a lease of this ID in the store
 	err   error
 }
 
@@ -77,7 +78,8 @@ type knowledge struct {
 	failing failing
 }
 
-// mayJoin reports whether the acquire may take part in a cohort: its lease would be like all others.
+// mayJoin reports whether the acquire may take part in a cohort: no option makes its lease differ
+// from those of other callers.
 func (a *acquisition) mayJoin() bool {
 	o := &a.opts
 	return a.client.opts.Cohorts && a.client.features.Queuer != nil && o.Mode == Exclusive &&
@@ -85,8 +87,8 @@ func (a *acquisition) mayJoin() bool {
 		o.Reason == "" && len(o.Labels) == 0 && o.OnWait == nil
 }
 
-// follow waits for a turn. Without a lease or an error the caller is to lead: it
-// requests the lock of the store, and calls endLead with the outcome.
+// follow waits for a turn. If it returns neither a lease nor an error the caller leads: it must
+// request the lock from the store, and call endLead with the outcome.
 func (a *acquisition) follow(ctx context.Context) (lease *Lease, err error) {
 	for {
 		f := &follower{make(chan turn, 1), a.values, a.outer, a.opts.KeepAlive}
@@ -119,9 +121,9 @@ func (a *acquisition) follow(ctx context.Context) (lease *Lease, err error) {
 	}
 }
 
-// awaitTurn waits for a turn, or for the end of the wait. silent: a caller without a MaxWait gives
-// up, as in mayRetry, because the store has not answered any caller of the cohort since its call.
-// The leader may have a MaxWait, and go on.
+// awaitTurn waits for a turn, or for the end of the wait. It returns silent if the caller has no
+// MaxWait and gives up, as in mayRetry, because the store has not answered any caller of the cohort
+// since its call. The leader may have a MaxWait, and go on.
 func (a *acquisition) awaitTurn(ctx context.Context, co *cohort, f *follower) (t turn, silent bool) {
 	var late <-chan time.Time
 	if a.opts.MaxWait == 0 && a.blocker == nil {
@@ -146,22 +148,22 @@ func (a *acquisition) awaitTurn(ctx context.Context, co *cohort, f *follower) (t
 	}
 }
 
-// grantedSince reports whether the cohort has been granted the lock since then.
+// grantedSince reports whether the store may have granted the cohort the lock since then.
 func (co *cohort) grantedSince(then time.Time) bool {
 	co.client.cohorts.mu.Lock()
 	defer co.client.cohorts.mu.Unlock()
 	return co.until.After(then)
 }
 
-// join makes the caller wait in its cohort, or lead it if it has to wait for no other: then
-// it returns nil.
+// join makes the caller wait in its cohort. If the cohort has no leader and no open turn, the
+// caller leads instead, and join returns nil.
 func (a *acquisition) join(f *follower) *cohort {
 	all := &a.client.cohorts
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	key := cohortKey{a.req.Name, a.opts.TTL}
 	if co := all.all[key]; co != nil {
-		co.expireLocked() // and is forgotten if no caller waits
+		co.expireLocked() // this may remove it from all
 	}
 	co := all.all[key]
 	if co == nil {
@@ -180,17 +182,18 @@ func (a *acquisition) join(f *follower) *cohort {
 	return co
 }
 
-// lead makes the caller the one that requests the lock. It goes on with the lease ID, and
-// so with the place, of the leader before it. Whether that place still stands, it learns only
-// from the store's reply to its own request.
+// lead makes the caller the leader. It takes over the lease ID of the leader before, and so its
+// place in the queue. Only the store's reply to its own request tells whether that place still
+// exists.
 func (a *acquisition) lead(co *cohort, id LeaseID) {
 	if a.leads = co; id != "" {
 		a.req.LeaseID, a.uncertain = id, true
 	}
 }
 
-// endLead ends the lead with its outcome: a lease for turns, the end of the leader's own
-// wait, which leaves its place to the next, or an error that all would have.
+// endLead ends the lead with its outcome. A lease becomes the first turn. If only the leader's
+// own wait has ended, the next caller leads, and takes over its place. Any other error goes to
+// all callers that wait.
 func (a *acquisition) endLead(ctx context.Context, lease *Lease, err error) {
 	all, co := &a.client.cohorts, a.leads
 	all.mu.Lock()
@@ -207,7 +210,7 @@ func (a *acquisition) endLead(ctx context.Context, lease *Lease, err error) {
 			id = a.req.LeaseID
 		}
 		if co.promoteLocked(id) {
-			a.uncertain, a.queued = false, instant{} // abandon is the next leader's
+			a.uncertain, a.queued = false, instant{} // the next leader cleans up
 		}
 	default:
 		for _, f := range co.waiting {
@@ -219,8 +222,8 @@ func (a *acquisition) endLead(ctx context.Context, lease *Lease, err error) {
 	}
 }
 
-// leaveCohort ends the wait of a caller, and passes on what it has received meanwhile, which
-// may be t. It returns why the wait has ended.
+// leaveCohort ends the wait of a caller. If the caller has received a turn, which may be t, it
+// passes the turn on. It returns why the wait has ended.
 func (a *acquisition) leaveCohort(ctx context.Context, co *cohort, f *follower, t turn) error {
 	all := &a.client.cohorts
 	all.mu.Lock()
@@ -258,9 +261,9 @@ func (a *acquisition) publish() {
 	}
 }
 
-// learn notes what is in the way: the turn of another caller, or what the leader knows. At the
-// end of the wait it also notes whether the store answers the leader. If it does, or may be only
-// busy, and there is nothing else, the leader itself is in the way.
+// learn notes the blocker: the turn of another caller, or the leader's blocker. At the end of the
+// wait it also notes the leader's failed requests. If the store is not silent by then, and the
+// leader has no blocker, this client itself is the blocker.
 func (a *acquisition) learn(co *cohort, end bool) {
 	c := a.client
 	c.cohorts.mu.Lock()
@@ -286,9 +289,9 @@ func (a *acquisition) learn(co *cohort, end bool) {
 	}
 }
 
-// handOn makes the caller that has waited longest the holder of the lease: it returns the
-// next turn, which is trusted from now on instead of l, and its follower, who is to receive it. It
-// returns nil if the lease is to be released in the store.
+// handOn makes the caller that has waited longest the holder of the lease. It returns the next
+// turn, which replaces l from now on, and the follower that the caller must send it to. It returns
+// nil if the caller must release the lease in the store.
 //
 // INVARIANT I3: the next turn has the deadline of this one, and does not begin after it. INVARIANT
 // I9: no request to lengthen the lease is under way.
@@ -311,9 +314,9 @@ func (l *Lease) handOn(now instant) (*Lease, *follower) {
 	return next, co.takeFirstLocked()
 }
 
-// endTurns notes that the store has released the lease, or that it was left: a caller that waits
-// requests the lock there. Not before a release, because a request that finds the lock taken costs
-// the store more. A cohort without callers is forgotten: nothing else may ever look at it again.
+// endTurns notes that the lease was released in the store, or was left: the caller that has waited
+// longest then requests the lock from the store. It is called after the release, because a request
+// for a lock that is taken costs the store more. It also deletes a cohort without callers.
 func (l *Lease) endTurns() {
 	if co := l.cohort; co != nil {
 		l.client.cohorts.mu.Lock()
@@ -324,9 +327,10 @@ func (l *Lease) endTurns() {
 	}
 }
 
-// replace ends a lease for its holder and begins the next turn, which f waits for, in one step
-// for all that look for the lease of an ID. It returns nil if l has ended, if the store may know it
-// otherwise than we do, or if too little of its time is left to begin anything.
+// replace ends a lease for its holder and begins the next turn, for f, in one step: a lookup by
+// lease ID finds either l or the next turn. It returns nil if l has ended, was downgraded, is
+// not this client's latest lease of the name, has a request under way, or has less than half of
+// its TTL left.
 func (k *leaseKeeper) replace(l *Lease, f *follower, now instant) *Lease {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -348,37 +352,36 @@ func (k *leaseKeeper) replace(l *Lease, f *follower, now instant) *Lease {
 	return next
 }
 
-// successor returns the turn after l in its cohort; nil if there is none. A message about the
-// loss of l may arrive while l is handed on; then it concerns the successor.
+// successor returns the turn after l in its cohort, or nil. A message about the loss of l may
+// arrive while l is handed on. It then applies to the successor.
 func (l *Lease) successor() *Lease {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.next
 }
 
-// armLocked makes sure that a caller that waits for a turn does not wait for longer than turns
-// may begin.
+// armLocked starts the timer that calls expire at until, if a caller waits for a turn.
 func (co *cohort) armLocked() {
 	if co.open != nil && co.timer == nil && len(co.waiting) > 0 {
 		co.timer = time.AfterFunc(time.Until(co.until), co.expire)
 	}
 }
 
-// expire ends the time in which turns may begin.
+// expire is called at until, the end of the time in which turns may begin.
 func (co *cohort) expire() {
 	co.client.cohorts.mu.Lock()
 	defer co.client.cohorts.mu.Unlock()
 	co.expireLocked()
 }
 
-// expireLocked closes the cohort if that time has passed.
+// expireLocked closes the cohort if until has passed.
 func (co *cohort) expireLocked() {
 	if co.open != nil && !time.Now().Before(co.until) {
 		co.closeLocked()
 	}
 }
 
-// closeLocked notes that no turn follows the present one: the caller that has waited longest
+// closeLocked notes that no turn follows the present one. The caller that has waited longest then
 // queues in the store.
 func (co *cohort) closeLocked() {
 	co.open = nil
@@ -389,9 +392,9 @@ func (co *cohort) closeLocked() {
 	co.promoteLocked("")
 }
 
-// promoteLocked makes the caller that has waited longest lead, with a lease ID of which there
-// may be a place in the store, or "". It reports whether there is such a caller. If there is
-// none, and no turn, the cohort is forgotten.
+// promoteLocked makes the caller that has waited longest the leader, unless there is a leader or an
+// open turn. id is the lease ID of a place that may exist in the store, or "". It reports whether
+// a caller was promoted. If no caller waits, it deletes the cohort.
 func (co *cohort) promoteLocked(id LeaseID) bool {
 	if co.led || co.open != nil {
 		return false
@@ -405,7 +408,7 @@ func (co *cohort) promoteLocked(id LeaseID) bool {
 	return true
 }
 
-// takeFirstLocked removes the caller that has waited longest.
+// takeFirstLocked removes and returns the caller that has waited longest.
 func (co *cohort) takeFirstLocked() *follower {
 	f := co.waiting[0]
 	co.waiting[0] = nil

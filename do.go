@@ -41,7 +41,7 @@ func TryCall[T any](ctx context.Context, c *Client, name string, opts *AcquireOp
 	return call(ctx, c, name, opts, false, work)
 }
 
-// errNoWork is for a function that is nil.
+// errNoWork is the error of a function that is nil.
 var errNoWork = fmt.Errorf("%w work: it is nil", ErrInvalid)
 
 func call[T any](ctx context.Context, c *Client, name string, opts *AcquireOptions, waits bool, work func(context.Context, *Lease) (T, error)) (v T, err error) {
@@ -60,7 +60,7 @@ func call[T any](ctx context.Context, c *Client, name string, opts *AcquireOptio
 	return work(workCtx, lease)
 }
 
-// withoutValue makes work without a value one that returns an empty one; nil stays nil.
+// withoutValue adapts work without a value to call. It returns nil for nil.
 func withoutValue(work func(context.Context, *Lease) error) func(context.Context, *Lease) (struct{}, error) {
 	if work == nil {
 		return nil
@@ -68,9 +68,8 @@ func withoutValue(work func(context.Context, *Lease) error) func(context.Context
 	return func(ctx context.Context, l *Lease) (struct{}, error) { return struct{}{}, work(ctx, l) }
 }
 
-// orLost returns the error of the work under the lease and, if the lease was lost
-// meanwhile, that and why. released is what Release has returned, which may be the first to
-// know.
+// orLost returns err, the error of the work under the lease. If the lease was lost meanwhile, it
+// adds why. released is the error of Release, which may be the first to report the loss.
 func (l *Lease) orLost(op string, released, err error) error {
 	if !isLost(released) {
 		return err
@@ -79,7 +78,7 @@ func (l *Lease) orLost(op string, released, err error) error {
 	switch {
 	case err == nil, err == why:
 		return opError(op, l.name, fmt.Errorf("while the work ran: %w", why))
-	case errors.Is(err, why): // it has the reason itself
+	case errors.Is(err, why): // the work has returned the reason itself
 		return err
 	}
 	return opError(op, l.name, fmt.Errorf("while the work ran: %w; the work returned: %w", why, err))

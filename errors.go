@@ -53,11 +53,11 @@ var (
 	// ErrKindMismatch: the store has something else under this name.
 	ErrKindMismatch = driver.ErrKindMismatch
 
-	// ErrDeadlock: the context already holds the lock that it would wait for.
+	// ErrDeadlock: the context already holds the lock that the call would wait for.
 	ErrDeadlock = errors.New("already held under this context")
 
 	// ErrNotReplicated: fewer replicas acknowledged the acquire than
-	// AcquireOptions.Replicas. It is released again.
+	// AcquireOptions.Replicas. The client releases the lease again.
 	ErrNotReplicated = errors.New("not replicated")
 
 	// ErrInProgress: another client runs the do-once work. The error is an
@@ -90,7 +90,7 @@ type HeldError struct {
 	// Holder is zero if a client that is not holdfast has the lock, or if the
 	// wait ended before the store named it.
 	Holder Holder
-	// Since is for how long it has had the lock, by the store's clock, when the
+	// Since is how long the holder has had the lock, by the store's clock, when the
 	// error was made; 0 if the store does not know.
 	Since time.Duration
 	// ExpiresIn is how long the lease lasts unless its holder extends it,
@@ -100,9 +100,9 @@ type HeldError struct {
 	// Released: the lock has no holder. Its last one keeps it closed until
 	// ExpiresIn, see AcquireOptions.MinHold.
 	Released bool
-	// Foreign: a client that is not holdfast has the lock, or it is left free for one.
+	// Foreign: a client that is not holdfast has the lock, or the lock is left free for one.
 	Foreign bool
-	// Queue is how many wait for the lock.
+	// Queue is how many clients wait for the lock.
 	Queue int
 	// Waited is how long Acquire waited in vain.
 	Waited time.Duration
@@ -131,7 +131,7 @@ type InProgressError struct {
 	ExpiresIn time.Duration // until the key is free again if its holder died
 	Released  bool          // see HeldError
 	Foreign   bool          // see HeldError
-	Queue     int           // how many wait for the result
+	Queue     int           // how many clients wait for the result
 	Waited    time.Duration // how long Once waited in vain
 }
 
@@ -143,7 +143,7 @@ func (e *InProgressError) Error() string {
 // Is makes errors.Is(err, ErrInProgress) true.
 func (e *InProgressError) Is(target error) bool { return target == ErrInProgress }
 
-// opError adds the verb and the name to an error, and makes none of nil:
+// opError adds the verb and the name to an error, and returns nil for nil:
 // `holdfast: acquire "orders/42": held by deploy@web-3 (pid 812, deploy.sh) for 12m`.
 func opError(op, name string, err error) error {
 	if err == nil {

@@ -18,15 +18,15 @@ const ScheduleSuffix = "@schedule"
 const (
 	defaultStartWithin = time.Minute
 	defaultForgetAfter = 400 * 24 * time.Hour
-	everyPause         = 100 * time.Millisecond // of a replica that has let go of the schedule
+	everyPause         = 100 * time.Millisecond // a replica that has released the schedule pauses this long
 	everyLongestPause  = time.Second
 )
 
 // EveryOptions are the options of Client.Every. Nil is default; a zero field is default. All
 // replicas should give the same.
 type EveryOptions struct {
-	// TTL is how long a run, or the schedule between two runs, stays with a replica
-	// that has died. Default: Options.TTL.
+	// TTL is how long a replica that has died keeps its run, or the schedule between two
+	// runs. Default: Options.TTL.
 	TTL time.Duration
 
 	// MaxHold, StallAfter, Reason and Labels hold for each run, as in AcquireOptions.
@@ -41,9 +41,9 @@ type EveryOptions struct {
 	// the replicas' clocks. Default: twice the TTL, and at least 1 minute.
 	StartWithin time.Duration
 
-	// CatchUp runs each scheduled time, in their order, even if the next one is due
-	// already, unless it is later than StartWithin allows. Otherwise only the latest is run,
-	// and those before it are missed.
+	// CatchUp runs each scheduled time in order, even if the next one is due already,
+	// unless it is later than StartWithin allows. Without CatchUp only the latest is run,
+	// and earlier ones are missed.
 	CatchUp bool
 
 	// MaxAttempts bounds how often a run is begun until it succeeds, by all replicas
@@ -62,7 +62,7 @@ type EveryOptions struct {
 	// none.
 	Missed func(MissedRuns)
 
-	clock func() time.Time // of tests; nil: time.Now
+	clock func() time.Time // for tests; nil: time.Now
 }
 
 // An EveryRun is one run of a schedule, as its fn sees it.
@@ -70,7 +70,7 @@ type EveryRun struct {
 	Name      string
 	Scheduled time.Time // when it is due, in UTC
 	Previous  time.Time // the scheduled time of the last run that was done; zero if there was none
-	Attempt   int       // 1, and one more for each attempt before it, however that ended
+	Attempt   int       // 1 for the first attempt; every attempt counts, however it ends
 	Lease     *Lease    // of the lock of this name; its Token grows from run to run
 }
 
@@ -147,7 +147,7 @@ func newScheduler(ctx context.Context, c *Client, name string, schedule Schedule
 	}
 	s := &scheduler{ctx: ctx, client: c, recorder: recorder, name: name, opts: o}
 	s.times = timetable{schedule: schedule, opts: &s.opts}
-	s.times.after(s.now()) // an invalid schedule is noticed at once
+	s.times.after(s.now()) // to report an invalid schedule at once
 	return s, cmp.Or(s.times.err, driver.CheckName(name+ScheduleSuffix))
 }
 

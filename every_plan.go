@@ -5,24 +5,24 @@ import (
 	"time"
 )
 
-// clockGlance is how soon a leader that waits sees that its clock was set.
+// clockGlance is how often a leader that waits reads its clock, which may have been set.
 const clockGlance = 10 * time.Second
 
-// mostMissed bounds how many scheduled times one plan looks at; the next one goes on.
+// mostMissed bounds how many missed times one plan records. The next plan goes on.
 const mostMissed = 100_000
 
 // A timetable is a schedule with the rules for late runs; see EveryOptions.
 type timetable struct {
 	schedule Schedule
 	opts     *EveryOptions
-	err      error // the schedule has returned an invalid time, for which Every ends
+	err      error // set when the schedule has returned an invalid time; Every then ends
 }
 
 // after returns the scheduled time that follows t, in UTC, or the zero time.
 func (s *timetable) after(t time.Time) time.Time {
 	next := s.schedule.Next(t)
 	switch {
-	case next.IsZero(), next.UTC().Year() > 9999: // which no record can hold
+	case next.IsZero(), next.UTC().Year() > 9999: // a record cannot hold a later year
 		return time.Time{}
 	case !next.After(t) || next.Nanosecond() != 0:
 		s.err = fmt.Errorf("%w schedule: after %s it returns %s: want a later time, in whole seconds", ErrInvalid, t.Format(time.RFC3339Nano), next.Format(time.RFC3339Nano))
@@ -31,14 +31,14 @@ func (s *timetable) after(t time.Time) time.Time {
 	return next.UTC()
 }
 
-// spent reports whether the run of t was begun as often as it may be.
+// spent reports whether the run of t has had MaxAttempts attempts.
 func (s *timetable) spent(b *BegunRun, t time.Time) bool {
 	return b != nil && s.opts.MaxAttempts > 0 && b.Attempts >= s.opts.MaxAttempts && b.Scheduled.Equal(t)
 }
 
-// left returns for how long a leader has nothing to do that knows r, which was written then:
-// until the next run is due, or is to be tried again. No clock of a replica that is set
-// shortens the pause between two attempts.
+// left returns how long until the next run is due, or is to be tried again, according to r, which
+// was written at written. The pause between two attempts does not depend on a wall clock, which
+// may be set.
 func (s *timetable) left(r *ScheduleRecord, written, now time.Time) time.Duration {
 	if r == nil {
 		return 0
@@ -51,7 +51,7 @@ func (s *timetable) left(r *ScheduleRecord, written, now time.Time) time.Duratio
 		return clockGlance
 	case r.Begun == nil:
 		return t.Sub(now)
-	case r.Begun.Open, s.spent(r.Begun, t): // to see how it ends; it is missed
+	case r.Begun.Open, s.spent(r.Begun, t): // the leader waits for the run's lock, or records it as missed
 		return 0
 	}
 	late := t.Add(s.opts.StartWithin)
@@ -74,10 +74,10 @@ type plan struct {
 	record  *ScheduleRecord
 	write   bool          // the record has changed: write it, and run nothing
 	missed  MissedRuns    // newly in the record
-	due     time.Time     // to be run, unless write is set or it is zero
-	attempt int           // of the run that begin has begun
-	before  *BegunRun     // record.Begun before that
-	rested  time.Duration // how much of the pause after before has passed when the record is written
+	due     time.Time     // the scheduled time to run, unless it is zero or write is set
+	attempt int           // the number of the attempt that begin has begun
+	before  *BegunRun     // record.Begun before that attempt
+	rested  time.Duration // how much of the pause before the next attempt counts as passed
 }
 
 // plan looks at the unsettled scheduled times up to now. r is the store's record, or nil.
@@ -112,8 +112,8 @@ func (s *timetable) plan(r *ScheduleRecord, now time.Time) plan {
 	return p
 }
 
-// change takes over a record that was written under another schedule. Times of the other
-// schedule that were due are missed; earlier times of the new one are not.
+// change takes over a record that was written under another schedule. The next time of the old
+// schedule is missed if it is due already. Past times of the new schedule are skipped.
 func (p *plan) change(now time.Time) {
 	r := p.record
 	r.Begun = nil
@@ -173,8 +173,8 @@ func (p *plan) failed(now time.Time, err error) {
 	}
 }
 
-// stopped notes that the run was stopped, in an attempt that does not count: the next one
-// needs no pause.
+// stopped notes that ctx has ended the attempt. It does not count, and the next one needs no
+// pause.
 func (p *plan) stopped() {
 	if p.record.Begun = p.before; p.before != nil {
 		p.rested = pauseAfter(p.before.Attempts)

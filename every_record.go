@@ -17,12 +17,12 @@ import (
 type ScheduleRecord struct {
 	Began   time.Time    `json:"began"`          // when the first replica called Every; zero if none has
 	Settled time.Time    `json:"settled"`        // the last scheduled time that was done or missed; at first, Began
-	Next    time.Time    `json:"next,omitzero"`  // the one after it; zero if there is none
+	Next    time.Time    `json:"next,omitzero"`  // the scheduled time after Settled; zero if there is none
 	Last    DoneRun      `json:"last,omitzero"`  // the last run that was done; zero if none was
-	Begun   *BegunRun    `json:"begun,omitzero"` // the run that is due was begun, and is not done; nil if it was not begun
+	Begun   *BegunRun    `json:"begun,omitzero"` // the run that was begun and is not done; nil if there is none
 	Done    uint64       `json:"done"`           // how many runs were done
-	Missed  uint64       `json:"missed"`         // how many were missed
-	Gaps    []MissedRuns `json:"gaps,omitempty"` // those missed lately, the latest last
+	Missed  uint64       `json:"missed"`         // how many runs were missed
+	Gaps    []MissedRuns `json:"gaps,omitempty"` // the runs missed lately, the latest last
 
 	// Runs has the outcomes of the latest scheduled times, up to 30, the latest last: d for done, r
 	// for done after attempts that failed, m for missed.
@@ -44,13 +44,13 @@ type DoneRun struct {
 type BegunRun struct {
 	Scheduled time.Time `json:"scheduled"`
 	At        time.Time `json:"at"` // when the last attempt began, or failed
-	By        string    `json:"by"` // its holder, for people
+	By        string    `json:"by"` // the holder of the last attempt, for people
 	Attempts  int       `json:"attempts"`
 	Open      bool      `json:"open"`          // the last attempt goes on, or no replica has noticed its end yet
-	Err       string    `json:"err,omitempty"` // of the last attempt that has ended
+	Err       string    `json:"err,omitempty"` // the error of the last attempt that has ended
 }
 
-// same reports whether nothing was written about the run between a and b.
+// same reports whether a and b are the same state of a run.
 func (b *BegunRun) same(a *BegunRun) bool {
 	return b == a || a != nil && b != nil && a.Attempts == b.Attempts && a.Open == b.Open && a.At.Equal(b.At)
 }
@@ -60,19 +60,18 @@ func (b *BegunRun) end(now time.Time, err string) {
 	b.At, b.Open, b.Err = now, false, recordText(err)
 }
 
-// silence describes the end of an attempt that wrote down no end, though its lease has
-// ended.
+// silence returns the error of an attempt whose lease has ended without a record of the outcome.
 func (b *BegunRun) silence() string {
 	return fmt.Sprintf("attempt %d ended without a word: its process died, or it lost its lease", b.Attempts)
 }
 
-// MissedRuns are runs of a schedule that were missed, one after the other: no replica came
-// in time, the one before took too long, or it has failed too often.
+// MissedRuns are consecutive runs of a schedule that were missed: no replica was there in
+// time, the run before took too long, or the run has failed too often.
 type MissedRuns struct {
 	First time.Time `json:"first"`
 	Last  time.Time `json:"last"`
 	Count int       `json:"count"`
-	Err   string    `json:"err,omitempty"` // of the last attempt at the first, if it was begun
+	Err   string    `json:"err,omitempty"` // the error of the last attempt at First, if there was one
 }
 
 func (m *MissedRuns) add(t time.Time) {
@@ -91,7 +90,7 @@ const (
 	scheduleFirst = 1 // the version of the record
 )
 
-// miss writes down what was missed.
+// miss adds missed runs to the record, and settles them.
 func (r *ScheduleRecord) miss(m MissedRuns) {
 	r.Settled, r.Begun = m.Last, nil
 	r.Missed += uint64(m.Count)
@@ -118,7 +117,7 @@ func (r *ScheduleRecord) format() []byte {
 	for {
 		var line bytes.Buffer
 		e := json.NewEncoder(&line)
-		e.SetEscapeHTML(false)                            // six bytes for a < would make the record too long
+		e.SetEscapeHTML(false)                            // escapes of six bytes could make the record too long
 		_ = e.Encode(scheduleLine{scheduleFirst, &short}) // times of four-digit years, numbers and texts: cannot fail
 		if line.Len() <= driver.RecordHead || len(short.Gaps) == 0 {
 			return line.Bytes()
@@ -127,7 +126,7 @@ func (r *ScheduleRecord) format() []byte {
 	}
 }
 
-// parseSchedule reads the record of a schedule, or returns nil if it is none.
+// parseSchedule returns the record of a schedule, or nil if data is another record.
 func parseSchedule(data []byte) *ScheduleRecord {
 	line, _, ok := bytes.Cut(data, []byte{'\n'})
 	l := scheduleLine{ScheduleRecord: &ScheduleRecord{}}
@@ -137,7 +136,8 @@ func parseSchedule(data []byte) *ScheduleRecord {
 	return l.ScheduleRecord
 }
 
-// recordText returns the form in which a record keeps a text that other clients see.
+// recordText returns s as a record keeps it: shortened, valid UTF-8, and without control
+// characters.
 func recordText(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if driver.IsControl(r) {

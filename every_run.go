@@ -11,25 +11,25 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// mostAhead is how far the clock of a leader may be ahead of the store's. One that is
+// mostAhead is how far the clock of a leader may be ahead of the store's. A leader that is
 // further ahead would run what is not due, and settle it for all others.
 const mostAhead = 5 * time.Minute
 
-// errAhead: a leader would run what is not due.
+// errAhead is the error of a leader whose clock is more than mostAhead ahead.
 var errAhead = errors.New("the clock of this host is ahead of the store's")
 
 // A scheduler is one call of Every. It sends the requests and runs fn; a plan decides what
 // to do, and keeps the record.
 type scheduler struct {
-	ctx      context.Context // of Every
+	ctx      context.Context // the context of Every
 	client   *Client
 	recorder driver.Recorder
 	name     string
 	times    timetable
 	opts     EveryOptions
 	fn       func(context.Context, EveryRun) error
-	fatal    error     // an error that would come again, for which Every ends
-	written  time.Time // when the record was written that this leader knows, by the local clock
+	fatal    error     // an error that a retry would meet again; Every then ends
+	written  time.Time // when the last record that this leader has read or written was written, by the local clock
 }
 
 // verdict returns the error for which Every ends, or nil.
@@ -38,8 +38,8 @@ func (s *scheduler) verdict() error { return cmp.Or(s.fatal, s.times.err) }
 // now is the time of day of this replica, as records have it.
 func (s *scheduler) now() time.Time { return s.opts.clock().Round(0).UTC() }
 
-// lead is the work of the replica that leads: it waits for scheduled times and settles
-// them, until ctx ends or something fails, when another replica may do better.
+// lead is the work of the replica that leads. It waits for scheduled times and settles them,
+// until ctx ends or something fails: another replica may then do better.
 func (s *scheduler) lead(ctx context.Context, _ *Lease) error {
 	r, err := s.recall(ctx)
 	for err == nil && s.sleep(ctx, r) {
@@ -70,8 +70,8 @@ func (s *scheduler) sleep(ctx context.Context, r *ScheduleRecord) bool {
 	}
 }
 
-// rest waits for d, while nothing is due. It returns false as soon as ctx ends, or the
-// client is closed or shut down: the schedule is then free for others at once.
+// rest waits for d. It returns false as soon as ctx ends, or the client is closed or shut down,
+// so that the schedule is free for other replicas at once.
 func (s *scheduler) rest(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):
@@ -83,7 +83,7 @@ func (s *scheduler) rest(ctx context.Context, d time.Duration) bool {
 	return false
 }
 
-// failure adds the name to err, and remembers it if it would come again.
+// failure adds the name to err. It sets fatal if a retry would meet the same error.
 func (s *scheduler) failure(err error) error {
 	if err != nil && hopeless(err) {
 		s.fatal = err
@@ -96,20 +96,20 @@ func (s *scheduler) recall(ctx context.Context) (*ScheduleRecord, error) {
 	defer cancel()
 	r, expiresIn, err := scheduleOf(ctx, s.recorder, s.name)
 	s.written = time.Now()
-	if r != nil { // INVARIANT I8: the store's clock decides how long ago that was
+	if r != nil { // INVARIANT I8: the store's clock decides how old the record is
 		s.written = s.written.Add(-max(s.opts.ForgetAfter-expiresIn, 0))
 	}
 	return r, s.failure(err)
 }
 
-// round takes the lock of the name and settles one thing. known is the record that this
-// leader knows, nil at first; round returns what it knows afterwards.
+// round takes the lock of the name, and runs or records what is due. known is the record that
+// this leader has read or written last, or nil. round returns the record after it.
 func (s *scheduler) round(ctx context.Context, known *ScheduleRecord) (*ScheduleRecord, error) {
 	lease, err := s.acquire(ctx)
 	if err != nil {
 		return nil, s.failure(err)
 	}
-	defer func() { _ = lease.Release(s.ctx) }() // after a commit this does nothing
+	defer func() { _ = lease.Release(s.ctx) }() // does nothing after a commit
 	r, err := s.recall(ctx)
 	if err != nil {
 		return nil, err
@@ -118,11 +118,11 @@ func (s *scheduler) round(ctx context.Context, known *ScheduleRecord) (*Schedule
 	if known != nil {
 		seen = known.Begun
 		if r == nil || r.Settled.Before(known.Settled) {
-			r = known // the store has lost what this leader has read in it, or written
+			r = known // the store has lost the record that this leader has read or written
 		}
 	}
 	now := s.now()
-	if ahead := now.Sub(time.UnixMicro(int64(lease.token))); ahead > mostAhead { // a token is the store's clock, or more
+	if ahead := now.Sub(time.UnixMicro(int64(lease.token))); ahead > mostAhead { // a token is the store's time in µs, or greater
 		return nil, s.failure(fmt.Errorf("%w by %s: set it right; until then this replica runs nothing", errAhead, lockinfo.Span(ahead)))
 	}
 	p := s.times.plan(r, now)
@@ -137,7 +137,7 @@ func (s *scheduler) round(ctx context.Context, known *ScheduleRecord) (*Schedule
 	return r, s.run(lease, &p)
 }
 
-// acquire takes the lock of the name, shown to others as do-once work.
+// acquire takes the lock of the name. Its holder is marked as do-once work.
 func (s *scheduler) acquire(ctx context.Context) (*Lease, error) {
 	a := &acquisition{}
 	if err := s.client.prepare(ctx, a, s.name, s.opts.acquire(), true); err != nil {
@@ -154,14 +154,14 @@ func (s *scheduler) commit(lease *Lease, p *plan) error {
 	return lease.complete(s.ctx, s.recorder, s.completion(lease, p))
 }
 
-// completion is the request that writes the record. From what is left of its retention the
-// next leader knows how long ago that was; see recall.
+// completion returns the request that writes the record. The next leader computes the age of the
+// record from what is left of its retention; see recall.
 func (s *scheduler) completion(lease *Lease, p *plan) driver.CompleteRequest {
 	retention := max(s.opts.ForgetAfter-p.rested, MinTTL)
 	return driver.CompleteRequest{Name: s.name, LeaseID: lease.id, Retention: retention, Record: p.record.format()}
 }
 
-// settle writes the record of a plan, and then reports the missed runs.
+// settle writes the record of a plan, and reports the missed runs.
 func (s *scheduler) settle(lease *Lease, p *plan) error {
 	if err := s.commit(lease, p); err != nil {
 		return s.failure(err)
@@ -182,14 +182,14 @@ func (s *scheduler) tellMissed(m MissedRuns) {
 	s.opts.Missed(m)
 }
 
-// tell sends an event to the Observer of the client.
+// tell sends an event to the client's Observer.
 func (s *scheduler) tell(e Event) {
 	e.Context, e.Name = s.ctx, s.name
 	s.client.events.Tell(&e, false)
 }
 
-// run runs fn. It writes down that the run begins, before it does, so that an attempt
-// counts that ends with its process; and how the run has ended, even if fn panics.
+// run runs fn. It records the beginning of the run first, so that the attempt counts even if the
+// process dies. It records the outcome even if fn panics.
 func (s *scheduler) run(lease *Lease, p *plan) (err error) {
 	previous := p.record.Last.Scheduled
 	p.begin(s.now(), lease.holder.String())
@@ -206,7 +206,7 @@ func (s *scheduler) run(lease *Lease, p *plan) (err error) {
 	return s.fn(ctx, EveryRun{Name: s.name, Scheduled: p.due, Previous: previous, Attempt: p.attempt, Lease: lease})
 }
 
-// ended writes down how a run has ended, with the error of fn, and reports it.
+// ended records and reports how a run has ended. err is the error of fn.
 func (s *scheduler) ended(lease *Lease, p *plan, took time.Duration, err error) error {
 	if err == nil {
 		err = s.done(lease, p, took)
@@ -233,9 +233,9 @@ func (s *scheduler) done(lease *Lease, p *plan, took time.Duration) error {
 	return nil
 }
 
-// failed writes down that a run has failed, unless Every has ended: then another replica
-// may try again at once. If the run has lost its lease nothing can be written, and the
-// record of its beginning remains.
+// failed records that a run has failed. If ctx of Every has ended, the attempt does not count,
+// and another replica may try again at once. If the lease is lost failed writes nothing, and the
+// record of the run's beginning remains.
 func (s *scheduler) failed(lease *Lease, p *plan, err error) error {
 	lost := lease.lostBefore()
 	switch {

@@ -3,8 +3,8 @@ package holdfast
 import "time"
 
 // A Schedule determines when a job is due. Next returns the first such time after t, in
-// whole seconds, or the zero time if there is none. It must follow from t alone, so that
-// all replicas get the same: Every passes the scheduled time before, in UTC.
+// whole seconds, or the zero time if there is none. The result must depend on t alone, so that
+// all replicas get the same time. Every passes the previous scheduled time, in UTC.
 //
 // Periodic and Daily return schedules, and so does github.com/robfig/cron/v3. Its schedules
 // are then in UTC unless they name a zone with CRON_TZ.
@@ -22,8 +22,7 @@ type periodic struct {
 	every time.Duration
 }
 
-// Next implements Schedule. It counts in seconds, and not in a Duration, which ends
-// after 292 years.
+// Next implements Schedule. It counts in seconds, because a Duration overflows after 292 years.
 func (p periodic) Next(t time.Time) time.Time {
 	period := int64(p.every / time.Second)
 	if period <= 0 || p.every%time.Second != 0 {
@@ -36,8 +35,8 @@ func (p periodic) Next(t time.Time) time.Time {
 // Daily returns the schedule that is due once on each day of the calendar of zone, at this
 // time of day, whatever the clocks there do:
 //
-//   - If they jump over it, it is due at the jump: 02:30 at 03:00, when summer time begins.
-//   - If they show it twice, it is due the first time.
+//   - If the clocks jump over it, it is due at the jump: 02:30 at 03:00, when summer time begins.
+//   - If the clocks show it twice, it is due the first time.
 //   - On a day that the zone has left out, such as 2011-12-30 in Pacific/Apia, it is not due.
 //
 // Hour is 0 to 23 and minute 0 to 59; Every refuses others, and a zone that is nil, with
@@ -50,8 +49,8 @@ type daily struct {
 	hour, minute int
 }
 
-// Next implements Schedule. It begins with the day before, because clocks may show a day
-// a second time.
+// Next implements Schedule. It begins with the day before t, because clocks may be set back to
+// it.
 func (d daily) Next(t time.Time) time.Time {
 	if d.zone == nil || d.hour < 0 || d.hour > 23 || d.minute < 0 || d.minute > 59 {
 		return t // an error: a schedule must return a later time
@@ -65,11 +64,12 @@ func (d daily) Next(t time.Time) time.Time {
 	}
 }
 
-// farthest is more than any zone is from UTC.
+// farthest is more than the offset of any zone from UTC.
 const farthest = 26 * time.Hour
 
-// on returns when it is due on the day on which clocks ought to show wall, or false if the
-// zone has no such day. It looks at one time of constant offset from UTC after the other.
+// on returns when the schedule is due on the day of wall, a wall-clock time written as UTC. It
+// returns false if the zone has no such day. It tries the zone's periods of constant offset from
+// UTC, one after the other.
 func (d daily) on(wall time.Time) (due time.Time, ok bool) {
 	for at := wall.Add(-farthest).In(d.zone); ; {
 		begin, end := at.ZoneBounds()
@@ -85,7 +85,7 @@ func (d daily) on(wall time.Time) (due time.Time, ok bool) {
 	}
 }
 
-// dayOf returns the day that clocks show at t, to compare it with others.
+// dayOf returns the calendar day of t in its zone, as midnight UTC, for comparisons.
 func dayOf(t time.Time) time.Time {
 	year, month, day := t.Date()
 	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC)
@@ -97,14 +97,14 @@ func dayOf(t time.Time) time.Time {
 // every get the same time for the same run. Start and every must be whole
 // seconds, every more than 0.
 func ScheduledTime(now, start time.Time, every time.Duration) time.Time {
-	// In half seconds, because the middle between two times may be one, and not
-	// as a Duration, which ends after 292 years.
+	// Count in half seconds, because the middle between two times may be a half. A Duration
+	// overflows after 292 years.
 	period := int64(every / time.Second)
 	since := 2*(now.Unix()-start.Unix()) + int64(now.Nanosecond()/5e8) + period
 	return time.Unix(start.Unix()+floor(since, 2*period)*period, 0).In(start.Location())
 }
 
-// floor divides and rounds down, even what is negative: a time before the start.
+// floor divides and rounds down. a is negative for a time before the start.
 func floor(a, b int64) int64 {
 	n := a / b
 	if a%b < 0 {
@@ -115,7 +115,7 @@ func floor(a, b int64) int64 {
 
 // keyOf returns the key that Once is to use in place of key.
 func (o *OnceOptions) keyOf(key string) string {
-	if o == nil || o.Scheduled.IsZero() || key == "" { // which the time would make a name
+	if o == nil || o.Scheduled.IsZero() || key == "" { // an empty key must stay invalid
 		return key
 	}
 	return runKey(key, o.Scheduled)

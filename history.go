@@ -34,12 +34,12 @@ const (
 	HistoryCompleted  = lockinfo.HistoryCompleted  // do-once work is done
 )
 
-// maxFeed is how many events wait for a loop over a feed. INVARIANT I11.
+// maxFeed is how many events may wait for a loop over a feed. INVARIANT I11.
 const maxFeed = 4096
 
 // History returns what happened to a name in the last 24 hours, the oldest first: the
 // latest 64 breaks, the latest 64 other events of leases, and the latest 64 events of
-// waiters. It is empty if nothing did. It wraps ErrUnsupported if the store has no
+// waiters. It is empty if nothing happened. The error wraps ErrUnsupported if the store has no
 // history: it has one only if the engine was opened with it (history=1 in a URL).
 // Clients whose engines keep no history leave no events in it. ErrUnavailable means that
 // the store did not answer within Options.RequestTimeout.
@@ -73,7 +73,7 @@ func (c *Client) Feed(ctx context.Context, prefix string) iter.Seq2[HistoryEvent
 	}
 }
 
-// feed yields events until the loop ends, when it returns nil, or until there are no more.
+// feed yields events. It returns nil if the loop ends, or an error if there can be no more events.
 func (c *Client) feed(ctx context.Context, prefix string, yield func(HistoryEvent, error) bool) error {
 	switch err := c.check(); {
 	case err != nil:
@@ -105,10 +105,10 @@ func (c *Client) feed(ctx context.Context, prefix string, yield func(HistoryEven
 	}
 }
 
-// errNoHistory is for an engine that keeps no history, or was opened without it.
+// errNoHistory is the error of an engine that keeps no history, or was opened without it.
 var errNoHistory = fmt.Errorf("history is %w: open the engine with it", ErrUnsupported)
 
-// A feed is the events that wait for one loop.
+// A feed has the events that wait for one loop.
 type feed struct {
 	wake    chan struct{} // has room for one
 	mu      sync.Mutex    // guards the rest
@@ -132,7 +132,7 @@ func (f *feed) add(e HistoryEvent, prefix string) {
 	}
 }
 
-// take returns what waits.
+// take removes and returns the waiting events.
 func (f *feed) take() []HistoryEvent {
 	f.mu.Lock()
 	defer f.mu.Unlock()

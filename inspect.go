@@ -62,7 +62,7 @@ func (c *Client) List(ctx context.Context, prefix string) iter.Seq2[LockState, e
 	}
 }
 
-// list yields locks until the loop ends, or there are no more; then it returns nil.
+// list yields locks. It returns nil when the loop has ended or there are no more locks.
 func (c *Client) list(ctx context.Context, prefix string, yield func(LockState, error) bool) error {
 	if err := c.check(); err != nil {
 		return err

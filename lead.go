@@ -72,7 +72,7 @@ func (c *Client) Lead(ctx context.Context, name string, opts *LeadOptions, fn fu
 	}
 	again := ask.Backoff{First: o.Pause}
 	for {
-		var began time.Time // of fn; zero if this one has not led
+		var began time.Time // when fn was called; zero if it was not
 		err := c.Do(ctx, name, &o.Acquire, func(ctx context.Context, l *Lease) error {
 			began = time.Now()
 			return fn(ctx, l)
@@ -107,8 +107,7 @@ func (c *Client) Lead(ctx context.Context, name string, opts *LeadOptions, fn fu
 	}
 }
 
-// endOfLead returns the error of a context that has ended, together with the error of the
-// lead if that adds something.
+// endOfLead returns the error of ctx, which has ended, together with err if that adds something.
 func endOfLead(ctx context.Context, name string, err error) error {
 	if errors.Is(err, ctx.Err()) {
 		return err

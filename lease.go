@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/turns"
 )
 
-// A Lease is possession of a lock for a time. Its holder must call Release,
-// and must stop what the lock protects when Context ends.
+// A Lease is possession of a lock for a time. Its holder must call Release, and must stop the
+// work that the lock protects when Context ends.
 //
 // A lease that is lost stays lost. All methods are safe for concurrent use.
 type Lease struct {
@@ -20,10 +20,10 @@ type Lease struct {
 	token  uint64
 	acked  int
 	holder *Holder       // never changes; mostly the client's own
-	asked  Mode          // in which it was acquired
-	outer  *Lease        // lease of the context that acquired this one, or nil
-	streak *turns.Streak // without a queue
-	cohort *cohort       // to which it may be handed on, or nil
+	asked  Mode          // the mode in which it was acquired
+	outer  *Lease        // the lease of the context that acquired this one, or nil
+	streak *turns.Streak // nil if the store has a queue
+	cohort *cohort       // the cohort in which it may be handed on, or nil
 
 	values context.Context // the context of the acquire: Context has its values
 
@@ -31,19 +31,19 @@ type Lease struct {
 
 	cancel bool // an old acquire request of this ID may still be under way
 
-	mu       sync.Mutex // guards the rest; taken after leaseKeeper.mu where both are
+	mu       sync.Mutex // guards the rest; taken after leaseKeeper.mu where both are held
 	state    state
-	single   bool   // it is not to be handed on any more
+	single   bool   // it must not be handed on any more
 	next     *Lease // the turn after this one, if it was handed on
-	lost     error  // why, if it was lost
+	lost     error  // why it was lost, or nil
 	mode     Mode
 	term     term
 	ctx      context.Context // what Context returns; nil until it is needed
 	end      context.CancelCauseFunc
-	landed   chan struct{} // closed when no renewal is under way after Release has begun; nil if Release does not wait
-	released chan struct{} // closed when Release is done; nil if no call waits for it
-	result   error         // of Release; valid in stateReleased
-	told     *told         // what the Observer knows of the lease; nil if nothing
+	landed   chan struct{} // closed when no renewal is under way; nil unless Release waits for that
+	released chan struct{} // closed when Release is done; nil if no call waits for that
+	result   error         // the result of Release; valid in stateReleased
+	told     *told         // what the Observer knows of the lease, or nil
 }
 
 // A state is a stage in the life of a lease. It only grows.
@@ -56,9 +56,9 @@ const (
 	stateReleased  // Release is done
 )
 
-// newLease makes the lease that was granted to a, unless one of ours with a
-// greater token is ahead of it. One with a smaller token is lost. acked replicas
-// have the grant.
+// newLease makes the lease that was granted to a. If this client has a lease of the name with a
+// greater token it returns that one, as ahead, instead. A lease with a smaller token is lost.
+// acked is how many replicas have acknowledged the grant.
 func (c *Client) newLease(a *acquisition, token uint64, acked int, t term) (l, ahead *Lease) {
 	l = &Lease{
 		client: c, name: a.req.Name, id: a.req.LeaseID, token: token, acked: acked, holder: a.holder(),
@@ -152,7 +152,7 @@ func (l *Lease) validAt(now instant) bool {
 	if l.heldAt(now) {
 		return true
 	}
-	l.lose(l.present().cause()) // unless it has ended already
+	l.lose(l.present().cause()) // does nothing if the lease has ended already
 	return false
 }
 
@@ -169,8 +169,8 @@ func (l *Lease) Heartbeat() {
 	}
 }
 
-// heldAt reports whether the lease may be trusted at now. Unlike Valid it does
-// not end it.
+// heldAt reports whether the lease may be trusted at now. Unlike Valid it does not end the
+// lease.
 func (l *Lease) heldAt(now instant) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -28,7 +28,7 @@ type AdoptOptions struct {
 	LockDelay  time.Duration
 }
 
-// acquireOptions returns what an acquire would be given for the lease of h.
+// acquireOptions returns the options as those of an acquire of the lease of h.
 func (o *AdoptOptions) acquireOptions(h Handle) *AcquireOptions {
 	o = cmp.Or(o, &AdoptOptions{})
 	return &AcquireOptions{
@@ -75,11 +75,11 @@ func (c *Client) prepareAdoption(ctx context.Context, a *acquisition, handle Han
 	if err := c.fill(ctx, a, handle.name, opts.acquireOptions(handle)); err != nil {
 		return err
 	}
-	// An acquire request of this ID may still be under way, for all that we know:
-	// the release rules out that it is granted. INVARIANT I5.
+	// An acquire request of this ID may still be under way. Being uncertain makes the release
+	// leave a tombstone for it. INVARIANT I5.
 	a.req.LeaseID, a.uncertain = handle.id, true
 	if a.report.key = handle.id; c.events.On() {
-		a.report.key = lockinfo.NewLeaseID() // this client may have left the lease, with events of that key
+		a.report.key = lockinfo.NewLeaseID() // if this client has left the lease, it has used the ID as a key
 	}
 	for _, l := range c.leases.named(handle.name) {
 		if l.id == handle.id {
@@ -89,7 +89,8 @@ func (c *Client) prepareAdoption(ctx context.Context, a *acquisition, handle Han
 	return nil
 }
 
-// adopt extends the lease, makes it one of ours, and tells that. Its caller tells why it has failed.
+// adopt extends the lease, makes it this client's, and sends Acquired to the Observer. On an
+// error the caller must send Refused.
 func (a *acquisition) adopt(ctx context.Context, token uint64) (*Lease, error) {
 	c := a.client
 	if c.isClosed() {
@@ -97,8 +98,8 @@ func (a *acquisition) adopt(ctx context.Context, token uint64) (*Lease, error) {
 	}
 	var sent instant
 	f := ask.Until(ctx, c.opts.RequestTimeout, func(ctx context.Context) error {
-		// INVARIANT I3: the deadline counts from before the request that was
-		// answered, and not from a request of the holder before.
+		// INVARIANT I3: the deadline counts from before the request that was answered,
+		// and not from a request of the previous holder.
 		sent = c.now()
 		return c.engine.Extend(ctx, []driver.ExtendRequest{{Name: a.req.Name, LeaseID: a.req.LeaseID, TTL: a.req.TTL}})[0]
 	})
@@ -118,7 +119,7 @@ func (a *acquisition) adopt(ctx context.Context, token uint64) (*Lease, error) {
 	if ahead != nil {
 		return nil, errOvertaken
 	}
-	if c.isClosed() { // and may not have seen the lease
+	if c.isClosed() { // Close may not have seen the lease
 		_, _ = l.Leave()
 		return nil, ErrClosed
 	}

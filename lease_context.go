@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// A leaseContext is a Lease as the context that ends with it. It is one of
-// context.WithCancelCause, which is made at the first call of Done, or of Value for a key
-// other than the lease's: most holders of short leases never do that.
-// Package context finds its cause, and the context to which it adds derived ones, by its
-// Value and Done: both are those of the context that is made.
+// A leaseContext is a Lease as the context that ends with it. It makes a context with
+// context.WithCancelCause when Done is called first, or Value for a key other than heldKey:
+// most holders of short leases never do that.
+//
+// Package context uses Value and Done to find the cause of a context and the parent of derived
+// ones. Both methods are those of the context made, so it works as if that one was passed.
 type leaseContext Lease
 
 // Deadline implements context.Context. The lease's moves; see Lease.Deadline.
@@ -39,15 +40,15 @@ func (c *leaseContext) Value(key any) any {
 	return c.make().Value(key)
 }
 
-// String names the context for people. What fmt would read belongs to others.
+// String names the context for people. Without it fmt would read the fields of the Lease, which
+// other goroutines change.
 func (c *leaseContext) String() string { return "context of the " + (*Lease)(c).String() }
 
 // GoString is String.
 func (c *leaseContext) GoString() string { return c.String() }
 
-// make returns the context, which it makes at the first call. INVARIANT I3: after the
-// end of the lease it has ended already; one that was made before is ended by
-// endContext.
+// make returns the context, which it makes at the first call. INVARIANT I3: a context that is
+// made after the end of the lease has ended already; endContext ends an earlier one.
 func (c *leaseContext) make() context.Context {
 	l := (*Lease)(c)
 	l.mu.Lock()
@@ -66,12 +67,12 @@ func (l *Lease) endContext() {
 	l.mu.Lock()
 	end, cause := l.end, l.endCauseLocked()
 	l.mu.Unlock()
-	if end != nil { // not under mu: what waits for the end may look at the lease
+	if end != nil { // not under mu: end may call functions that use the lease
 		end(cause)
 	}
 }
 
-// endCauseLocked returns the cause of the end of the context of a lease that has ended.
+// endCauseLocked returns the cause with which the context of an ended lease ends.
 func (l *Lease) endCauseLocked() error { return cmp.Or(l.lost, context.Canceled) }
 
 // A heldKey is the key of the innermost *Lease of a context.
@@ -89,8 +90,8 @@ func heldUnder(ctx context.Context) *Lease {
 	return l
 }
 
-// attach derives from ctx a context that also ends with the lease. stop frees
-// it.
+// attach derives from ctx a context that also ends with the lease. The caller must call stop to
+// free it.
 func (l *Lease) attach(ctx context.Context) (attached context.Context, stop func()) {
 	attached, cancel := context.WithCancelCause(context.WithValue(ctx, heldKey{}, l))
 	detach := context.AfterFunc(l.Context(), func() { cancel(context.Cause(l.Context())) })
@@ -100,8 +101,8 @@ func (l *Lease) attach(ctx context.Context) (attached context.Context, stop func
 	}
 }
 
-// isAround reports whether ctx is of the work under the lease, or of a lease
-// taken in it: such a context ends by the release itself.
+// isAround reports whether ctx belongs to the work under the lease, or to a lease acquired in
+// that work. The release itself ends such a context.
 func (l *Lease) isAround(ctx context.Context) bool {
 	for held := heldUnder(ctx); held != nil; held = held.outer {
 		if held == l {

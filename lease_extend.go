@@ -27,8 +27,7 @@ func (l *Lease) Extend(ctx context.Context, ttl time.Duration) error {
 	return extendAll(ctx, []*Lease{l}, ceilMS(ttl))
 }
 
-// checkExtend returns an error that wraps ErrInvalid unless the lease could
-// have the TTL.
+// checkExtend returns an error that wraps ErrInvalid unless the lease can have the TTL.
 func (l *Lease) checkExtend(ttl time.Duration) error {
 	const both = "ttl with LockDelay"
 	stored := ttl + l.present().lockDelay
@@ -44,8 +43,8 @@ func (l *Lease) ExtendBy(ctx context.Context, d time.Duration) error {
 	return l.Extend(ctx, l.present().lengthenedBy(d, time.Now()))
 }
 
-// beginExtend returns the renewal to send, or false if the lease has ended, or
-// lasts as long as MaxHold allows already.
+// beginExtend returns the renewal to send. It returns false if the lease has ended, or too
+// little of MaxHold is left.
 func (l *Lease) beginExtend(ttl time.Duration, now instant) (renewal, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -53,9 +52,9 @@ func (l *Lease) beginExtend(ttl time.Duration, now instant) (renewal, bool) {
 	return renewal{l, x}, ok && l.beginLocked(x, now)
 }
 
-// beginLocked notes that a request to extend the lease is about to be sent, or refuses it
-// because the lease has ended. The caller must call done at the end of the request. INVARIANT
-// I9: after Release has begun no request begins, and Release waits for those under way.
+// beginLocked notes that a request to extend the lease is about to be sent. It returns false if
+// the lease has ended. The caller must note the end of the request, as done and endVerify do.
+// INVARIANT I9: after Release has begun no request begins, and Release waits for those under way.
 func (l *Lease) beginLocked(x extension, now instant) bool {
 	if l.state != stateHeld || l.term.over(now) {
 		return false
@@ -94,16 +93,16 @@ func (c *Client) sendRenewals(ctx context.Context, sent instant, batch []renewal
 		errs[i] = batch[i].done(sent, now, err)
 	}
 	c.leases.update(batch...)
-	q := inquiry{client: c} // it takes its time, for which the others do not wait
+	q := inquiry{client: c} // an inquiry may be slow, so the leases that last come first
 	for _, i := range lost {
 		errs[i] = batch[i].done(sent, now, q.cause(ctx, batch[i].lease))
 	}
 	return errs
 }
 
-// done notes the answer to a renewal that was sent no earlier than at sent, and answered
-// no later than now. It returns nil if the lease lasts, or why it does not. The lease keeper's
-// update is to follow.
+// done notes the reply to a renewal that was sent no earlier than sent and answered no later than
+// now. It returns nil if the lease was extended, or else why not. The caller must call the lease
+// keeper's update for the lease.
 func (r renewal) done(sent, now instant, err error) error {
 	l := r.lease
 	l.mu.Lock()
@@ -111,7 +110,7 @@ func (r renewal) done(sent, now instant, err error) error {
 	l.landLocked()
 	switch {
 	case l.state != stateHeld, l.term.over(now):
-		err = l.term.cause() // too late, whatever the answer: loss is final. INVARIANT I3
+		err = l.term.cause() // too late, whatever the reply is: loss is final. INVARIANT I3
 	case err == nil:
 		l.term = l.term.renewed(r.extension, sent, now, l.client.leases.pace())
 	case !isLost(err):
@@ -123,14 +122,14 @@ func (r renewal) done(sent, now instant, err error) error {
 	l.mu.Unlock()
 
 	if isLost(err) {
-		l.lose(err) // nothing if the lease has ended already
+		l.lose(err) // does nothing if the lease has ended already
 		return l.lostError()
 	}
 	return err
 }
 
-// extendAll extends leases of one client, and returns why the first that was
-// not extended was not.
+// extendAll extends leases of one client. It returns the error of the first lease that was not
+// extended.
 func extendAll(ctx context.Context, leases []*Lease, ttl time.Duration) error {
 	client := leases[0].client
 	now := client.now()

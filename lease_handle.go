@@ -34,8 +34,8 @@ func NewHandle(name string, id LeaseID, token uint64, mode Mode) Handle {
 // handle returns the present Handle of the lease.
 func (l *Lease) handle() Handle { return NewHandle(l.name, l.id, l.token, l.Mode()) }
 
-// check returns an error that wraps ErrInvalid unless the handle can name a lease. It
-// does not show the lease ID, which may be a mistyped one.
+// check returns an error that wraps ErrInvalid unless the handle can name a lease. The error does
+// not show the lease ID, because even a mistyped one gives most of it away.
 func (h Handle) check() error {
 	if h == (Handle{}) {
 		return fmt.Errorf("%w Handle: it is empty: want one that Leave has returned", ErrInvalid)
@@ -65,7 +65,7 @@ func (h Handle) MarshalText() ([]byte, error) {
 	return []byte(h.text()), nil
 }
 
-// text is version.name.lease ID.token.mode.checksum, the name in base64. The mode of
+// text returns version.name.leaseID.token.mode.checksum, with the name in base64. The mode of
 // Permits(2, 5) is 2/5.
 func (h Handle) text() string {
 	mode := h.mode.Kind()
@@ -86,7 +86,7 @@ func (h *Handle) UnmarshalText(text []byte) error {
 	if len(parts) != 6 {
 		return errNoHandle
 	}
-	name, _ := base64.RawURLEncoding.DecodeString(parts[1]) // what is wrong here makes another text
+	name, _ := base64.RawURLEncoding.DecodeString(parts[1]) // the comparison with read.text below finds errors
 	token, _ := strconv.ParseUint(parts[3], 10, 64)
 	read := Handle{name: string(name), id: LeaseID(parts[2]), token: token}
 	if parts[4] == Shared.Kind() {

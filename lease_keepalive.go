@@ -10,21 +10,20 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/schedule"
 )
 
-// A leaseKeeper renews the leases of one client, and ends those that have
-// reached their deadline. It has one timer, and a goroutine only while something
-// is due.
+// A leaseKeeper renews the leases of one client, and ends those that have reached their
+// deadline. It has one timer, and runs goroutines only while something is due.
 type leaseKeeper struct {
 	client *Client
 
 	mu     sync.Mutex // guards the rest, and the entry of every lease
 	table  schedule.Timetable[*Lease]
 	rivals rivals
-	asleep time.Duration // by how much the boot-time clock is ahead; see lease_suspension.go
-	stood  int           // how many leases have stood back
+	asleep time.Duration // how far the boot-time clock is ahead; see lease_suspension.go
+	stood  int           // how many renewals were put off; see shareLocked
 	vacant chan struct{} // closed when no lease is left; nil if no call waits for that
 
-	size     atomic.Int64 // of table, for those who do not hold mu: see pace
-	suspends bool         // there is a clock that shows suspensions
+	size     atomic.Int64 // the size of table, readable without mu; see pace
+	suspends bool         // the system has a clock that shows suspensions
 	started  time.Time
 }
 
@@ -34,8 +33,8 @@ func (k *leaseKeeper) init(c *Client) {
 	k.watchSuspensions()
 }
 
-// add takes charge of a new lease, unless ahead is not nil. The caller must end behind.
-// See rivals.
+// add puts a new lease under this keeper, unless it returns a lease that is ahead. The caller
+// must end the lease behind, if any. See rivals.
 func (k *leaseKeeper) add(l *Lease) (behind, ahead *Lease) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -55,13 +54,13 @@ func (k *leaseKeeper) update(batch ...renewal) {
 }
 
 func (k *leaseKeeper) putLocked(l *Lease) {
-	if at, live := l.attention(); live { // if not, remove comes, or has come
+	if at, live := l.attention(); live { // remove takes out a lease that has ended
 		k.table.Put(&l.entry, at)
 	}
 	k.countLocked()
 }
 
-// remove takes l out.
+// remove removes l.
 func (k *leaseKeeper) remove(l *Lease) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -70,7 +69,7 @@ func (k *leaseKeeper) remove(l *Lease) {
 	k.rivals.leave(l)
 }
 
-// countLocked notes how many leases there are.
+// countLocked updates size, and closes vacant when no lease is left.
 func (k *leaseKeeper) countLocked() {
 	n := k.table.Len()
 	k.size.Store(int64(n))
@@ -99,9 +98,9 @@ func (k *leaseKeeper) all() []*Lease {
 	return k.table.All()
 }
 
-// named returns the leases of a name. An exclusive one is found at once, however
-// many others there are: a store that loses its data reports the loss of all. Shared leases
-// and permits are not worth an index that each of them would have to be put in.
+// named returns the leases of a name. An exclusive lease is found by an index, because a store
+// that loses its data reports the loss of every lease. Shared leases and permits are found by a
+// scan: an index would cost each of them more than it saves.
 func (k *leaseKeeper) named(name string) (leases []*Lease) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -119,7 +118,7 @@ func (k *leaseKeeper) named(name string) (leases []*Lease) {
 	return leases
 }
 
-// tick runs on the timer's goroutine when the first lease needs attention.
+// tick runs on the timer's goroutine when a lease is due for attention.
 func (k *leaseKeeper) tick() {
 	expired, renewals := k.due(k.client.now())
 	for _, l := range expired {
@@ -130,15 +129,14 @@ func (k *leaseKeeper) tick() {
 	}
 }
 
-// crowd is how many full batches of renewals go out at the same time. INVARIANT I9:
-// requests sent after them have to wait until the store is through.
+// crowd is how many full batches of renewals go out at the same time. INVARIANT I9: requests
+// that are sent after them have to wait for the store.
 const crowd = 8
 
-// due returns the leases that need attention now. As long as there is room in a
-// batch, and the first lease of the table is due for renewal soon, it joins:
-// leases with the same TTL thus come to be renewed together. If very many are due
-// at once, most of those that can wait do so, each for a time of its own, so that
-// the next renewals of all are spread.
+// due returns the leases that have expired, and the batches of renewals to send now. While a
+// batch has room, it also takes leases that are due soon: leases with the same TTL are thus
+// renewed together. If very many are due at once, it puts off most of those that can wait, each
+// by a different time, so that their next renewals are spread.
 func (k *leaseKeeper) due(now instant) (expired []*Lease, renewals [][]renewal) {
 	batches := schedule.NewBatches(k.client.features.Router, k.client.features.ExtendBatch(), renewal.name)
 	k.mu.Lock()
@@ -162,17 +160,17 @@ func (k *leaseKeeper) due(now instant) (expired []*Lease, renewals [][]renewal) 
 	return expired, batches.All()
 }
 
-// shareLocked returns by which share of its time the next lease stands back. The shares grow,
-// because the timetable is quick with times in order.
+// shareLocked returns the share for the next call of stoodBack. The shares ascend, because the
+// timetable is fast for ascending times.
 func (k *leaseKeeper) shareLocked() float64 {
 	const shares = 4096
 	k.stood++
 	return float64(k.stood%shares) / shares
 }
 
-// renew sends one batch and notes the answers. It runs on a goroutine of its
-// own, started by tick; it ends when the store answers or when no lease of the
-// batch could profit any more, so a store that hangs holds up no other batch.
+// renew sends one batch and notes the replies. It runs on a goroutine of its own, so that a store
+// that hangs does not delay other batches. It ends when the store answers, or at the last deadline
+// of the leases in the batch.
 func (k *leaseKeeper) renew(ctx context.Context, batch []renewal) {
 	last := time.Time{}
 	for _, r := range batch {
@@ -184,9 +182,9 @@ func (k *leaseKeeper) renew(ctx context.Context, batch []renewal) {
 	k.client.sendRenewals(ctx, k.client.now(), batch) // the leases' contexts carry the errors
 }
 
-// step decides what l needs now: nothing more because it has ended, or a renewal to
-// be sent now, zero if none, and attention again at next. With joining, a renewal
-// may go out a little early, and in a crowd a little late.
+// step decides what l needs now. It returns over if the lease has ended; otherwise the renewal to
+// send now, or a zero renewal, and when l needs attention next. With joining, a renewal may go out
+// a little early; with crowded, a little late.
 func (l *Lease) step(now instant, joining, crowded bool) (r renewal, next time.Time, over bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -203,8 +201,8 @@ func (l *Lease) step(now instant, joining, crowded bool) (r renewal, next time.T
 	return r, l.term.attention(), false
 }
 
-// beginRenewalLocked returns the renewal to send, or the zero renewal if there
-// is no reason for one any more.
+// beginRenewalLocked returns the renewal to send, or a zero renewal if the lease may not or need
+// not be renewed any more.
 func (l *Lease) beginRenewalLocked(now instant) renewal {
 	t, x, ok := l.term.renewing(now)
 	l.term = t
@@ -214,8 +212,7 @@ func (l *Lease) beginRenewalLocked(now instant) renewal {
 	return renewal{l, x}
 }
 
-// attention returns when the keeper must look at l next, and whether l is
-// still its business.
+// attention returns when the keeper must check l next, and whether l is still held.
 func (l *Lease) attention() (at time.Time, live bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -230,16 +227,16 @@ func (l *Lease) handOut(opts AcquireOptions) {
 	l.client.leases.update(renewal{lease: l})
 }
 
-// A renewal is also how a holder learns that its lease was deleted. So one with
-// a long TTL is renewed sooner than it would have to be, as long as all of that
-// costs the client no more than hurriedPerSecond.
+// A holder learns by a renewal that its lease was deleted. So a lease with a long TTL is renewed
+// more often than its TTL requires, at least every hurriedPause, as long as that costs the client
+// no more than hurriedPerSecond renewals per second.
 const (
 	hurriedPause     = 5 * time.Second
 	hurriedPerSecond = 200
 )
 
-// pace returns how long the keep-alive leaves a lease without a renewal: 5 s,
-// but with more than 1,000 leases in proportion to their number.
+// pace returns the longest pause between two renewals of a lease: 5 s, and with more than 1,000
+// leases proportionally more.
 func (k *leaseKeeper) pace() time.Duration {
 	return max(hurriedPause, time.Duration(k.size.Load())*(time.Second/hurriedPerSecond))
 }

@@ -28,7 +28,7 @@ func (l *Lease) Leave() (Handle, error) {
 	l.mu.Lock()
 	was := l.state
 	if was == stateHeld {
-		// INVARIANT I9: no renewal begins in this state, as after Release.
+		// INVARIANT I9: as after Release, no renewal begins in this state.
 		l.state, l.lost = stateReleased, errLeft
 		l.tellLeftLocked()
 	}

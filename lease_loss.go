@@ -44,8 +44,8 @@ var lossCauses = [...]struct {
 	{errExpired, "deadline"}, {errOvertaken, "overtaken"},
 }
 
-// lose ends the lease without a release. Loss is final: a renewal that is
-// answered later changes nothing. It does nothing if the lease has ended.
+// lose ends the lease without a release. Loss is final: a later reply to a renewal changes
+// nothing. lose does nothing if the lease has ended.
 func (l *Lease) lose(cause error) {
 	l.mu.Lock()
 	if l.state != stateHeld {
@@ -62,18 +62,17 @@ func (l *Lease) lose(cause error) {
 // lostError returns why the lease has ended.
 func (l *Lease) lostError() error { return cmp.Or(l.lostBefore(), errReleased) }
 
-// lostBefore returns why the lease was lost before Release, or nil.
+// lostBefore returns why the lease was lost or left before Release, or nil.
 func (l *Lease) lostBefore() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.lost
 }
 
-// isLost reports whether err is, among others, the loss of a lease.
+// isLost reports whether err wraps ErrLost.
 func isLost(err error) bool { return errors.Is(err, ErrLost) }
 
-// hear makes the client listen for the engine's loss messages. It returns
-// how to stop.
+// hear makes the client listen for the engine's loss messages. stop ends that.
 func (c *Client) hear() (stop func()) {
 	if c.features.LossTeller == nil {
 		return func() {}
@@ -81,9 +80,8 @@ func (c *Client) hear() (stop func()) {
 	return c.features.LossTeller.OnLoss(c.told)
 }
 
-// told handles an engine's message about a loss, of any client's
-// lease. A message can end a lease too early, but never keep one alive: INVARIANT
-// I3 holds without any.
+// told handles a loss message of the engine, which may be about a lease of any client. A message
+// can end a lease too early, but cannot keep one alive: INVARIANT I3 does not depend on messages.
 func (c *Client) told(loss driver.Loss) {
 	for _, l := range c.leases.named(loss.Name) {
 		switch loss.LeaseID {
@@ -99,7 +97,8 @@ func (c *Client) told(loss driver.Loss) {
 	}
 }
 
-// look renews the lease now, or only verifies it if it is not to be renewed.
+// look checks whether the lease is lost: it renews the lease now, or verifies it if the
+// keep-alive does not renew it.
 func (l *Lease) look() {
 	now := time.Now()
 	l.mu.Lock()
@@ -115,8 +114,8 @@ func (l *Lease) look() {
 	l.client.spawn(func(ctx context.Context) { _ = l.Verify(ctx) }) // ends the lease if it is lost
 }
 
-// lossCause returns the cause of the end of the context of a lost lease, from
-// the store's error.
+// lossCause returns the cause with which the context of a lost lease ends, from the store's
+// error.
 func lossCause(err error) error {
 	if errors.Is(err, ErrBroken) {
 		return err
@@ -124,27 +123,27 @@ func lossCause(err error) error {
 	return errTakenAway
 }
 
-// How long, and about how many leases of one batch, the client inquires why
-// they were lost. More is hardly ever a break, but a store that lost its data.
+// The limits of an inquiry into why leases of one batch were lost: its time, and its number of
+// leases. A loss of more leases is hardly ever a break; the store has lost its data.
 const (
 	inquiryLimit = 250 * time.Millisecond
 	inquiryMost  = 16
 )
 
-// gone ends a lease that the store does not have. It returns why it was lost.
+// gone ends a lease that the store does not have. It returns why the lease has ended.
 func (l *Lease) gone(ctx context.Context) error {
 	l.lose(l.whyGone(ctx))
 	return l.lostError()
 }
 
-// whyGone finds out why a lease was lost that the store does not have.
+// whyGone asks the store why it does not have the lease.
 func (l *Lease) whyGone(ctx context.Context) error {
 	q := inquiry{client: l.client}
 	return q.cause(ctx, l)
 }
 
-// An inquiry finds out why leases were lost. The reason needs a request of its
-// own: renewals would have to pay for it otherwise.
+// An inquiry finds out why leases were lost. It sends requests of its own, so that renewals need
+// not carry the reason.
 type inquiry struct {
 	client *Client
 	asked  int
@@ -164,7 +163,7 @@ func (q *inquiry) cause(ctx context.Context, l *Lease) error {
 	defer cancel()
 	broken, err := breaker.Breaks(ctx, l.name)
 	if err != nil {
-		q.asked = inquiryMost // once is enough
+		q.asked = inquiryMost // do not ask about further leases
 		return errTakenAway
 	}
 	for _, b := range broken {

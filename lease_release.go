@@ -23,13 +23,13 @@ import (
 // may be called again, from anywhere, and then returns what the first call
 // returns.
 func (l *Lease) Release(ctx context.Context) error {
-	l.client.started() // Close waits
+	l.client.started() // Close waits for the release
 	defer l.client.finished()
 	now := l.client.now()
 	if next, f := l.handOn(now); next != nil {
 		l.endContext()
 		err := l.endRelease(ctx, nil)
-		f.turn <- turn{lease: next} // now that this one has ended
+		f.turn <- turn{lease: next} // only now, when this turn has ended
 		return err
 	}
 	if !l.beginRelease(now) {
@@ -41,7 +41,7 @@ func (l *Lease) Release(ctx context.Context) error {
 	err := l.release(ctx, now.Mono)
 	l.endTurns()
 	if err == nil && l.streak != nil {
-		if t := l.present(); t.minHold == 0 { // else the name stays closed
+		if t := l.present(); t.minHold == 0 { // MinHold may keep the name closed
 			l.client.turns.Released(l.name, l.streak, t.began.Mono)
 		}
 	}
@@ -51,7 +51,7 @@ func (l *Lease) Release(ctx context.Context) error {
 // beginRelease ends the lease for its holder. It reports whether this is the
 // first call.
 func (l *Lease) beginRelease(now instant) bool {
-	l.validAt(now) // if the deadline has passed unnoticed, the lease is lost, not released
+	l.validAt(now) // if the deadline has passed, the lease is lost, not released
 	l.mu.Lock()
 	if l.state >= stateReleasing {
 		l.mu.Unlock()
@@ -64,7 +64,7 @@ func (l *Lease) beginRelease(now instant) bool {
 	return true
 }
 
-// endRelease tells the result to those who have called Release again, and returns it.
+// endRelease sets and returns the result, and wakes other calls of Release, which wait for it.
 func (l *Lease) endRelease(ctx context.Context, err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -95,12 +95,13 @@ func (l *Lease) awaitRelease(ctx context.Context) error {
 	}
 }
 
-// release sends the release request, after every renewal has been answered.
-// (INVARIANT I9. A renewal that the store sees later does no harm, because the
-// store compares lease IDs, so a store that does not answer delays the release
-// by no more than the request timeout, which covers both.)
+// release sends the release request after all renewals have been answered. INVARIANT I9. One
+// request timeout covers both, so a store that does not answer the renewals delays the release
+// no longer. A renewal that the store carries out later does no harm, because the store
+// compares lease IDs.
 //
-// It does not wait for the release of a lease that was lost, or beyond its expiry.
+// For a lost lease it returns at once, and releases in the background. It does not wait beyond
+// the expiry of the lease.
 func (l *Lease) release(ctx context.Context, now time.Time) error {
 	if lost := l.lostBefore(); lost != nil {
 		l.client.spawn(func(background context.Context) {
@@ -124,8 +125,8 @@ func (l *Lease) release(ctx context.Context, now time.Time) error {
 	return err
 }
 
-// awaitRenewals waits until no renewal is under way, or until ctx ends. It is called
-// once, after Release has begun: none begins after that.
+// awaitRenewals waits until no renewal is under way, or until ctx ends. It is called once, after
+// Release has begun; no renewal begins after that.
 func (l *Lease) awaitRenewals(ctx context.Context) {
 	l.mu.Lock()
 	landed := l.term.underway == 0
@@ -149,9 +150,8 @@ func (l *Lease) landLocked() {
 	}
 }
 
-// releaseRequest returns the request to be sent now: MinHold counts
-// from the acquisition, however late a repeat is. In a history a lease that was lost
-// differs from one that was released in time.
+// releaseRequest returns the request to send now. It is computed for each repeat, because MinHold
+// counts from the grant. Lost lets a history tell a lost lease from a released one.
 func (l *Lease) releaseRequest() driver.ReleaseRequest {
 	req := driver.ReleaseRequest{Name: l.name, LeaseID: l.id, Cancel: l.cancel}
 	req.Lost = l.lostBefore() != nil
@@ -161,5 +161,5 @@ func (l *Lease) releaseRequest() driver.ReleaseRequest {
 	return req
 }
 
-// repeatUntil returns until when the background repeats the release, as of now.
+// repeatUntil returns until when the client repeats the release in the background.
 func (l *Lease) repeatUntil() time.Time { return l.present().repeatUntil(time.Now(), l.cancel) }

@@ -2,19 +2,19 @@ package holdfast
 
 import "time"
 
-// Timers stop while the machine is suspended, so they would end a
-// lease too late by just that time; and while their clock is slewed they are slow or
-// fast. Therefore the lease keeper compares both clocks every suspensionLook, as long as
-// there are leases. They are not read at one instant: a difference below
-// suspensionShortest is none. One up to slewedMost may come from slewing, which goes on
-// for minutes: renewals that are sent every second would not help.
+// Timers stop while the machine is suspended, so they would end a lease too late by that time.
+// They are slow or fast while their clock is slewed. So the lease keeper compares both clocks
+// every suspensionLook, as long as there are leases. The two clocks are not read at the same
+// instant, so it ignores a difference below suspensionShortest. A difference up to slewedMost may
+// come from slewing, which goes on for minutes. It then does not renew, because a renewal every
+// second would not help.
 const (
 	suspensionLook     = time.Second
 	suspensionShortest = 10 * time.Millisecond
 	slewedMost         = suspensionLook / 5
 )
 
-// watchSuspensions begins to watch, if the system has a clock for it.
+// watchSuspensions begins to compare the clocks, if the system has a boot-time clock.
 func (k *leaseKeeper) watchSuspensions() {
 	now := k.client.now()
 	k.suspends, k.asleep, k.started = now.Boot != 0, now.Boot, now.Mono
@@ -24,8 +24,8 @@ func (k *leaseKeeper) watchSuspensions() {
 	}
 }
 
-// wakeLocked makes up for a suspension since the last look. INVARIANT I3: the
-// context of a lease ends by its deadline, or as soon as somebody can look.
+// wakeLocked corrects the leases if the machine was suspended since the last call. INVARIANT I3:
+// the context of a lease ends by its deadline, or as soon as the process can notice.
 func (k *leaseKeeper) wakeLocked() {
 	if !k.suspends {
 		return
@@ -43,8 +43,7 @@ func (k *leaseKeeper) wakeLocked() {
 	}
 }
 
-// wake moves the deadline to where the boot-time clock puts it, and
-// makes a renewal due, if the machine was suspended under the lease.
+// wake corrects the lease after a suspension; see term.woken.
 func (l *Lease) wake(now instant) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

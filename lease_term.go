@@ -8,68 +8,66 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/places"
 )
 
-// A term is the arithmetic of one lease: until when its holder trusts it, when
-// its renewals are due, and how long the store may keep it. It is a value that
-// reads no clock, takes no lock and sends nothing: the caller passes
-// the present instant, and gets an answer, or the next term. Only this file adds to the
-// deadlines of leases or compares them; other files at most pick the first or the last
-// of several.
+// A term is the arithmetic of one lease: until when its holder trusts it, when its renewals are
+// due, and how long the store may keep it. It is a value: its methods read no clock, take no lock
+// and send nothing. The caller passes the present instant, and gets a result or the next term.
+// Only this file does arithmetic with the deadlines of leases; other files at most pick the
+// earliest or the latest of several.
 //
-// It follows two rules. INVARIANT I3: a deadline counts from before
-// the request that earned it was sent, and no doubt moves it later. INVARIANT
-// I8: a time that has passed on either of the local clocks has passed.
+// It follows two rules. INVARIANT I3: a deadline counts from an instant before its request was
+// sent, and moves later only if the request was certainly granted. INVARIANT I8: a time that has
+// passed on either of the local clocks has passed.
 type term struct {
-	ttl       time.Duration // of renewals
-	lockDelay time.Duration // for how long the store keeps the lease beyond that
-	minHold   time.Duration // from began, for the name; see keepFor
-	maxHold   time.Duration // from began; 0: no bound
-	patience  time.Duration // without a call of Heartbeat; 0: no bound
+	ttl       time.Duration // the TTL of renewals
+	lockDelay time.Duration // how much longer than ttl the store keeps the lease
+	minHold   time.Duration // counts from began; see keepFor
+	maxHold   time.Duration // counts from began; 0: no bound
+	patience  time.Duration // the longest time without a call of Heartbeat; 0: no bound
 	keepAlive bool
 
-	began     instant   // before the granting request was sent, or when we heard of the hand-over
+	began     instant   // before the granted request was sent, or when the hand-over arrived
 	deadline  instant   // until when the lease is trusted
-	heard     time.Time // when the last request was sent that the store has granted
+	heard     time.Time // when the last granted request was sent
 	renewAt   time.Time // when the keep-alive sends the next renewal
-	heartbeat time.Time // of the last call of Heartbeat
+	heartbeat time.Time // when Heartbeat was called last
 
 	provisional bool // handed over for the rest of its place: it does not have its whole TTL yet
 	capped      bool // the deadline is as late as maxHold allows
-	stalled     bool // a renewal was due but a heartbeat was overdue
+	stalled     bool // a heartbeat was overdue when a renewal was due
 
-	trouble error // why the last renewal failed; nil if it did not
+	trouble error // why the last renewal failed, or nil
 
 	longest  time.Duration // the greatest TTL of all requests
-	underway int           // requests without an answer that would lengthen the lease
-	expiry   time.Time     // when the store ends it at the latest, except for those
+	underway int           // how many requests that would lengthen the lease have no reply yet
+	expiry   time.Time     // when the store ends the lease at the latest, without those under way
 }
 
-// The part of a TTL that a holder does not use. The store's clock may be fast, or the
-// holder's slow, while a time service slews it: by 8.4 % with chrony, and by 10 % at the
-// most that it allows. docs/adr/0026-slewed-clocks.md has the sources, and why the
-// part has no bound for long TTLs. The constant covers stores that count in
-// milliseconds, timers that fire late, and slewFresh.
+// The part of a TTL that a holder does not use. The store's clock may be fast, or the holder's
+// slow, while a time service slews it: by 8.4 % with chrony, which can be set to 10 % at most.
+// docs/adr/0026-slewed-clocks.md has the sources, and says why the part has no bound for long
+// TTLs. driftFloor covers stores that count in milliseconds, timers that fire late, and
+// clock.Fresh.
 const (
 	driftDivisor = 10
 	driftFloor   = 2 * time.Millisecond
 )
 
-// When renewals are sent, as parts of the TTL. A lease is renewed after a third
-// of its TTL, and again while no answer comes, so that several
-// renewals fit before the deadline even if the store takes almost half of the
-// TTL to answer.
+// When renewals are sent, as parts of the TTL. A lease is renewed after a third of its TTL, and
+// again while no reply comes. So several renewals fit before the deadline even if the store
+// takes almost half of the TTL to answer.
 const (
 	renewalRemaining = 1 - 1.0/driftDivisor - 1.0/3 // a renewal is due when this part of the TTL is left
-	unansweredPart   = 6                            // after a renewal without an answer, the next follows in 1/6
+	unansweredPart   = 6                            // after a renewal without a reply, the next follows in 1/6
 	retryDivisor     = 20                           // after a failed renewal, the next follows in 1/20
 	batchingPart     = 10                           // a batch includes the renewals that are due within 1/10, or 1/10 of the pace
 
-	// A lease that was handed over has used up part of its time, but not
-	// more than a half unless refreshes of its place failed.
+	// A lease that was handed over has used up part of its time, but at most half, unless
+	// refreshes of its place failed.
 	confirmRemaining = 1.0/2 - 1.0/driftDivisor
 )
 
-// confirmAfter is when a lease that was handed over requests its whole TTL:
-// after long enough for short work to be done without that request.
+// confirmAfter is when the keep-alive requests the whole TTL of a lease that was handed over.
+// Short work is done by then, and needs no such request.
 const confirmAfter = 100 * time.Millisecond
 
 // trusted returns how long a lease may be trusted, counted from the instant
@@ -94,9 +92,9 @@ func newTerm(o *AcquireOptions, longest time.Duration) term {
 	}
 }
 
-// granted begins the term with a grant: its request was sent at sent, and its
-// answer is there now. It reports false if that came too late to be of use. pace
-// is the longest pause between renewals; see leaseKeeper.pace.
+// granted begins the term with a grant, whose request was sent at sent, and whose reply arrives
+// now. It returns false if the reply is too late. pace is the longest pause between renewals;
+// see leaseKeeper.pace.
 func (t term) granted(sent, now instant, pace time.Duration) (term, bool) {
 	t.began, t.deadline = sent, sent.Add(trusted(t.ttl))
 	if now.Reached(t.deadline) {
@@ -105,36 +103,36 @@ func (t term) granted(sent, now instant, pace time.Duration) (term, bool) {
 	return t.begun(now, pace), true
 }
 
-// handedOver begins the term with a notice of a hand-over, which is here now, or
-// reports false if that came too late.
+// handedOver begins the term with a notice of a hand-over, which arrives now. It returns false if
+// the notice is too late.
 //
-// INVARIANT I3: the lease ends with the place, which lasts waiterTTL from when
-// the store saw a request of ours: no earlier than from queued, when we sent the
-// last one that it answered. The store may have granted the lease at any time
-// since, so that it counts as held from now on.
+// INVARIANT I3: the lease ends when the place would. The place lasts waiterTTL from the last
+// request for it that the store received, so at least until queued plus waiterTTL: queued is when
+// the last request that was answered was sent. The store may have granted the lease at any time
+// since, so began is now.
 func (t term) handedOver(queued, now instant, waiterTTL, pace time.Duration) (term, bool) {
 	t.began, t.deadline, t.provisional = now, queued.Add(trusted(waiterTTL)).AsOf(now), true
 	if now.Reached(t.deadline) {
 		return t, false
 	}
-	// A TTL may be shorter than the rest of the place, as seen now: a
-	// suspension may lie in between. The holder then gets the TTL it requested, and
-	// nothing is to be confirmed.
+	// The TTL may be shorter than the rest of the place. The holder then gets the TTL that it
+	// requested, and the lease is not provisional. The deadlines are compared as of now, because
+	// the machine may have been suspended since queued.
 	if whole := now.Add(trusted(t.ttl)); !t.deadline.Mono.Before(whole.Mono) {
 		t.deadline, t.provisional = whole, false
 	}
 	return t.begun(now, pace), true
 }
 
-// handedOn returns the term of the next turn of the lease in its cohort, which begins now. It
-// ends when this one would.
+// handedOn returns the term of the next turn of the lease in its cohort. The turn begins now, and
+// has the same deadline.
 func (t term) handedOn(alive KeepAlive, now instant) term {
 	t.began = now
 	return t.keptAlive(&AcquireOptions{KeepAlive: alive}, now.Mono)
 }
 
-// placeOver reports whether a place has ended, as far as we know: the lease
-// that it became may not be trusted any more.
+// placeOver reports whether a place may have ended, so that a lease that was handed over to it
+// may not be trusted.
 func placeOver(queued, now instant, waiterTTL time.Duration) bool {
 	return now.Reached(queued.Add(trusted(waiterTTL)))
 }
@@ -143,7 +141,7 @@ func placeOver(queued, now instant, waiterTTL time.Duration) bool {
 func (t term) begun(now instant, pace time.Duration) term {
 	t.deadline = t.deadline.AsOf(now)
 	t.heard, t.heartbeat = t.began.Mono, t.began.Mono
-	t.expiry, t.underway = now.Mono.Add(t.longest), 0 // it was granted before now
+	t.expiry, t.underway = now.Mono.Add(t.longest), 0 // the store granted it before now
 	t.capped = t.maxHold == t.ttl && !t.provisional
 	t.renewAt = t.nextRenewal(pace)
 	if t.provisional {
@@ -155,7 +153,7 @@ func (t term) begun(now instant, pace time.Duration) term {
 // over reports whether the lease may not be trusted any more.
 func (t term) over(now instant) bool { return now.Reached(t.deadline) }
 
-// remaining returns how long it may be trusted from now on without a renewal.
+// remaining returns how long the lease may be trusted from now on without a renewal.
 func (t term) remaining(now instant) time.Duration { return max(0, now.Until(t.deadline)) }
 
 // cause returns why the deadline passed.
@@ -165,20 +163,20 @@ func (t term) cause() error {
 		return errMaxHold
 	case t.stalled:
 		return errStalled
-	case t.trouble != nil: // in words only: the loss is of no other class
+	case t.trouble != nil: // as text only, so that errors.Is finds only ErrLost
 		return fmt.Errorf("%w (the last renewal: %s)", errExpired, t.trouble.Error())
 	}
 	return errExpired
 }
 
-// renews reports whether the keep-alive renews the lease at present: even if it
-// is off, until a lease that was handed over has its TTL.
+// renews reports whether the keep-alive renews the lease at present. Even with keep-alive off it
+// renews a lease that was handed over, until that has its whole TTL.
 func (t term) renews() bool {
 	return (t.keepAlive || t.provisional) && !t.capped && !t.stalled
 }
 
-// attention returns when the keep-alive has to look next: at the renewal, or at
-// the deadline if no renewal is to come before it.
+// attention returns when the keep-alive must check the lease next: at the next renewal, or at the
+// deadline if that comes first.
 func (t term) attention() time.Time {
 	if t.renews() {
 		return earlier(t.renewAt, t.deadline.Mono)
@@ -186,8 +184,8 @@ func (t term) attention() time.Time {
 	return t.deadline.Mono
 }
 
-// due reports whether a renewal is to be sent now. If others go out anyway
-// (joining), it may be a little early.
+// due reports whether a renewal is due now. With joining, it may join a batch that is sent anyway,
+// and be a little early.
 func (t term) due(now instant, joining bool, pace time.Duration) bool {
 	at := t.renewAt
 	if joining {
@@ -196,9 +194,9 @@ func (t term) due(now instant, joining bool, pace time.Duration) bool {
 	return t.renews() && !now.Mono.Before(at)
 }
 
-// stoodBack moves a renewal that is due, and can wait, by a share of the time that another may
-// be early: not one that failed so often that half of the TTL has passed, and not one
-// that is to be sent before its usual time.
+// stoodBack puts off a renewal that is due by a share, from 0 to 1, of the time by which a renewal
+// may be early. It does not put off a renewal if less than half of the TTL is left, or one that
+// was made due before its usual time.
 func (t term) stoodBack(now instant, share float64, pace time.Duration) term {
 	longest := min(t.presentTTL(), pace) / batchingPart
 	if !t.due(now, false, pace) || t.renewAt.Before(t.nextRenewal(pace)) || now.Until(t.deadline) < t.presentTTL()/2 {
@@ -208,8 +206,8 @@ func (t term) stoodBack(now instant, share float64, pace time.Duration) term {
 	return t
 }
 
-// nextRenewal returns when the lease has to be renewed, because little of its
-// time is left or because the last renewal was long ago.
+// nextRenewal returns when the lease must be renewed: when too little of its time is left, or pace
+// after the last granted request, whichever is earlier.
 func (t term) nextRenewal(pace time.Duration) time.Time {
 	part := renewalRemaining
 	if t.provisional {
@@ -219,8 +217,8 @@ func (t term) nextRenewal(pace time.Duration) time.Time {
 	return earlier(at, t.heard.Add(pace))
 }
 
-// presentTTL returns what renewals are timed by: the TTL, but until the lease
-// has that no more than a waiter TTL.
+// presentTTL returns the TTL by which renewals are timed. For a lease that does not have its whole
+// TTL yet it is at most places.LongestTTL.
 func (t term) presentTTL() time.Duration {
 	if t.provisional {
 		return min(t.ttl, places.LongestTTL)
@@ -230,13 +228,13 @@ func (t term) presentTTL() time.Duration {
 
 // An extension is the content of one request to extend.
 type extension struct {
-	ttl    time.Duration // for the holder
-	stored time.Duration // for the store: with the lock delay
-	capped bool          // ttl is all that MaxHold leaves
+	ttl    time.Duration // how long the holder uses the lease
+	stored time.Duration // how long the store keeps it: ttl with the lock delay
+	capped bool          // ttl is all that is left of MaxHold
 }
 
-// bounded returns the extension to ttl, shortened to the rest of MaxHold, or
-// false if that is too short to be worth a request.
+// bounded returns the extension to ttl, or to the rest of MaxHold if that is shorter. It returns
+// false if the result is less than MinTTL.
 func (t term) bounded(ttl time.Duration, now instant) (x extension, ok bool) {
 	if t.maxHold > 0 {
 		left := now.Until(t.began.Add(t.maxHold)).Truncate(time.Millisecond)
@@ -246,9 +244,9 @@ func (t term) bounded(ttl time.Duration, now instant) (x extension, ok bool) {
 	return x, ttl >= MinTTL
 }
 
-// renewing returns the renewal that the keep-alive is to send now, or false if
-// there is no reason for one any more: then the lease ends at its deadline, for
-// the reason that cause returns.
+// renewing returns the renewal that the keep-alive must send now. It returns false if the holder
+// has stalled or MaxHold has ended. The lease then ends at its deadline, and cause returns the
+// reason.
 func (t term) renewing(now instant) (term, extension, bool) {
 	if t.patience > 0 && now.Mono.Sub(t.heartbeat) >= t.patience {
 		t.stalled = true
@@ -259,12 +257,12 @@ func (t term) renewing(now instant) (term, extension, bool) {
 		t.capped = true
 		return t, x, false
 	}
-	t.renewAt = now.Mono.Add(t.presentTTL() / unansweredPart) // unless an answer comes
+	t.renewAt = now.Mono.Add(t.presentTTL() / unansweredPart) // unless a reply comes first
 	return t, x, true
 }
 
-// asked notes a request to extend that is about to be sent: from now on the store may
-// keep the lease for that long.
+// asked notes a request to extend that is about to be sent. From now on the store may keep the
+// lease for x.stored.
 func (t term) asked(x extension, now instant) term {
 	t.longest = max(t.longest, x.stored)
 	t.expiry = later(t.expiry, now.Mono.Add(x.stored))
@@ -272,8 +270,8 @@ func (t term) asked(x extension, now instant) term {
 	return t
 }
 
-// landed notes that an extension is under way no more. Unless it was refused, the
-// store may have carried it out as late as now.
+// landed notes the end of a request to extend. Unless it was refused, the store may have carried
+// it out as late as now.
 func (t term) landed(x extension, refused bool, now instant) term {
 	if !refused {
 		t.expiry = later(t.expiry, now.Mono.Add(x.stored))
@@ -282,17 +280,17 @@ func (t term) landed(x extension, refused bool, now instant) term {
 	return t
 }
 
-// renewed notes the answer to an extension that was sent at sent. The deadline
-// only moves later by it: an answer that was overtaken by a longer one, or that
-// a suspension has made worthless, changes nothing.
+// renewed notes the reply to a request to extend that was sent at sent. The deadline only moves
+// later: the reply does not change it if another reply has extended the lease further, or if the
+// machine was suspended in between.
 func (t term) renewed(x extension, sent, now instant, pace time.Duration) term {
 	t.provisional = t.provisional && x.ttl < t.ttl && !x.capped
 	end := sent.Add(trusted(x.ttl))
 	if last := t.began.Add(t.maxHold); t.maxHold > 0 && end.Mono.After(last.AsOf(now).Mono) {
-		end, x.capped = last, true // there was a pause before the request was sent
+		end, x.capped = last, true // the process was paused before it sent the request
 	}
 	t.capped = t.capped || x.capped
-	// Both are compared as seen now: a suspension may lie between them.
+	// Both are compared as of now: the machine may have been suspended between them.
 	t.deadline = t.deadline.AsOf(now)
 	if end = end.AsOf(now); end.Mono.After(t.deadline.Mono) {
 		t.deadline = end
@@ -302,8 +300,8 @@ func (t term) renewed(x extension, sent, now instant, pace time.Duration) term {
 	return t
 }
 
-// failed notes why a renewal failed, which is repeated soon. INVARIANT I9: a
-// failed renewal is retried until the deadline.
+// failed notes why a renewal failed, and schedules a retry soon. INVARIANT I9: a failed renewal is
+// retried until the deadline.
 func (t term) failed(why error, now instant, pace time.Duration) term {
 	pause := min(t.presentTTL()/retryDivisor, pace)
 	t.renewAt = earlier(t.renewAt, now.Mono.Add(pause))
@@ -317,9 +315,9 @@ func (t term) hurried(now time.Time) term {
 	return t
 }
 
-// woken moves the deadline to where the boot-time clock puts it, and
-// makes a renewal due, if the machine was suspended under the lease. It only moves the
-// deadline if the difference may come from slewing.
+// woken moves the deadline to the instant that the boot-time clock gives, if the machine was
+// suspended during the lease. It also makes a renewal due, unless the difference may come from
+// slewing.
 func (t term) woken(now instant) term {
 	end := t.deadline.AsOf(now)
 	lost := t.deadline.Mono.Sub(end.Mono)
@@ -333,8 +331,8 @@ func (t term) woken(now instant) term {
 	return t
 }
 
-// beat notes a call of Heartbeat. It reports whether that makes the
-// keep-alive go on, which it does at once.
+// beat notes a call of Heartbeat. It reports whether the lease had stalled; a renewal is then due
+// at once.
 func (t term) beat(now time.Time) (_ term, resumed bool) {
 	t.heartbeat, resumed = now, t.stalled
 	if resumed {
@@ -349,13 +347,13 @@ func (t term) keptAlive(o *AcquireOptions, now time.Time) term {
 	return t
 }
 
-// lengthenedBy returns the TTL that pushes the deadline out by d.
+// lengthenedBy returns the TTL that moves the deadline later by d.
 func (t term) lengthenedBy(d time.Duration, now time.Time) time.Duration {
 	return max(MinTTL, ttlFor(t.deadline.Mono.Sub(now)+d))
 }
 
-// expiresBy returns by when the store ends the lease by itself, whichever of our
-// requests it has carried out: one that is under way may reach it now.
+// expiresBy returns the latest time at which the lease may expire in the store, whichever of this
+// client's requests it has carried out. A request that is under way may reach it now.
 func (t term) expiresBy(now time.Time) time.Time {
 	if t.underway > 0 {
 		return now.Add(t.longest)
@@ -363,15 +361,15 @@ func (t term) expiresBy(now time.Time) time.Time {
 	return t.expiry
 }
 
-// awaitUntil returns until when the answer to a release is waited for: for
-// timeout, but not beyond the expiry, when the lock is free without it.
+// awaitUntil returns until when Release waits for the reply: for timeout, but not beyond the
+// expiry, when the lock is free anyway.
 func (t term) awaitUntil(now time.Time, timeout time.Duration) time.Time {
 	return earlier(now.Add(timeout), t.expiresBy(now))
 }
 
-// repeatUntil returns until when a release is repeated: until the expiry, and for a
-// moment at least, because the store's clock decides. One that has to leave a
-// tombstone is repeated for as long as an old acquire may still arrive.
+// repeatUntil returns until when a release is repeated: until the expiry, but for releaseLeast at
+// least, because the store's clock decides. A release that has to leave a tombstone is repeated
+// for as long as an old acquire may still arrive.
 func (t term) repeatUntil(now time.Time, tombstone bool) time.Time {
 	least := releaseLeast
 	if tombstone {
@@ -380,12 +378,11 @@ func (t term) repeatUntil(now time.Time, tombstone bool) time.Time {
 	return later(t.expiresBy(now), now.Add(least))
 }
 
-// releaseLeast is how long the background tries to release a lease that should
-// have expired.
+// releaseLeast is how long the client tries to release a lease in the background even if it
+// should have expired.
 const releaseLeast = time.Second
 
-// keepFor returns what is left of MinHold, for which a release keeps the name
-// closed.
+// keepFor returns how much of MinHold is left. A release keeps the name closed for that time.
 func (t term) keepFor(now instant) time.Duration {
 	return max(0, ceilMS(now.Until(t.began.Add(t.minHold))))
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
-// Verify checks with the store that the lease is live, by an Extend of MinTTL, which
-// shortens nothing. It returns ErrLost if it is not; the lease then is lost for good.
+// Verify checks with the store that the lease is live, by an Extend of MinTTL, which does not
+// shorten it. It returns ErrLost if the lease is not live; the lease then is lost for good.
 // Any other error means that the store gave no answer, and changes nothing.
 func (l *Lease) Verify(ctx context.Context) error {
 	if !l.beginVerify() {
@@ -22,8 +22,8 @@ func (l *Lease) Verify(ctx context.Context) error {
 	return opError("verify", l.name, err)
 }
 
-// verify sends the request. An Extend is about one lease ID, so the store need not show
-// the IDs of other leases, as Inspect would.
+// verify sends the request. Unlike Inspect, an Extend names one lease ID, and does not make the
+// store show the IDs of other leases.
 func (l *Lease) verify(ctx context.Context) error {
 	ctx, cancel := l.client.requestContext(ctx)
 	defer cancel()
@@ -31,8 +31,8 @@ func (l *Lease) verify(ctx context.Context) error {
 	return ask.Harmless(ctx, l.client.engine.Extend(ctx, []driver.ExtendRequest{req})[0])
 }
 
-// beginVerify notes that the request is about to be sent, or refuses it because the
-// lease has ended. INVARIANT I9: Release waits for it.
+// beginVerify notes that the request is about to be sent. It returns false if the lease has
+// ended. INVARIANT I9: Release waits for the request.
 func (l *Lease) beginVerify() bool {
 	if !l.Valid() {
 		return false
@@ -42,7 +42,7 @@ func (l *Lease) beginVerify() bool {
 	return l.beginLocked(extension{stored: MinTTL}, l.client.now())
 }
 
-// endVerify notes that it is under way no more.
+// endVerify notes the end of the request.
 func (l *Lease) endVerify() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

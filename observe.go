@@ -55,8 +55,8 @@ const (
 // Observers returns an Observer that passes each event to all, in their order.
 func Observers(all ...Observer) Observer { return observe.Observers(all...) }
 
-// awaitTold waits until all events are delivered and logged, but not for ever for an
-// Observer that blocks, which is logged.
+// awaitTold waits until all events are delivered and logged. It gives up on an Observer that
+// blocks, and logs that.
 func (c *Client) awaitTold(ctx context.Context) {
 	patience := c.opts.RequestTimeout
 	switch {
@@ -70,8 +70,8 @@ func (c *Client) awaitTold(ctx context.Context) {
 	c.logs.Wait(ctx, patience)
 }
 
-// toldAtLeast is how long an Observer has for the last events, even if there is no
-// time left.
+// toldAtLeast is how long awaitTold waits for the last events even if the deadline of ctx has
+// passed.
 const toldAtLeast = 10 * time.Millisecond
 
 // event returns an event of an acquire, as of now.
@@ -87,7 +87,8 @@ func (a *acquisition) event(kind EventKind, err error) Event {
 	return e
 }
 
-// tellWaiting tells that the acquire waits, and why, or of another place that it has.
+// tellWaiting reports once that the acquire waits, and why. After that it reports a change of its
+// place.
 func (a *acquisition) tellWaiting(err error) {
 	switch {
 	case a.report.waited:
@@ -99,7 +100,7 @@ func (a *acquisition) tellWaiting(err error) {
 	}
 }
 
-// tellPlace reports another place in the queue.
+// tellPlace reports a change of the place in the queue.
 func (a *acquisition) tellPlace() {
 	if by := a.blocker; a.report.waiting && by.Place != a.report.place && by.Place > 0 {
 		e := a.event(PlaceChanged, nil)
@@ -108,7 +109,8 @@ func (a *acquisition) tellPlace() {
 	}
 }
 
-// tellOutage tells that the store does not answer, for which the acquire waits as well.
+// tellOutage reports that the store does not answer. If the Observer does not know yet that the
+// acquire waits, it reports that first.
 func (a *acquisition) tellOutage(err error) {
 	if !a.client.events.On() {
 		return
@@ -120,7 +122,8 @@ func (a *acquisition) tellOutage(err error) {
 	a.report.outage = a.client.events.Tell(&e, false)
 }
 
-// tellOutageEnded tells that the store answers, or why the acquire has ended without that.
+// tellOutageEnded reports that the store answers again, or with err that the acquire has ended
+// during the outage.
 func (a *acquisition) tellOutageEnded(err error) {
 	if a.report.outage {
 		a.report.outage = false
@@ -130,8 +133,8 @@ func (a *acquisition) tellOutageEnded(err error) {
 	}
 }
 
-// tellEnd tells how the acquire has ended, and reports whether the Observer will hear of
-// it: if it has heard that the acquire waits it will.
+// tellEnd sends the event of the end of the acquire, and returns whether it was not dropped. It is
+// never dropped if the Observer knows that the acquire waits.
 func (a *acquisition) tellEnd(e *Event) bool {
 	a.tellOutageEnded(e.Err)
 	e.AfterWait, a.report.waiting = a.report.waiting, false
@@ -146,7 +149,7 @@ func (a *acquisition) tellRefused(err error) {
 	a.tellEnd(&e)
 }
 
-// tellReplayed tells that do-once work was done before, by the run with this token.
+// tellReplayed reports that the do-once work was done before, by the run with this token.
 func (a *acquisition) tellReplayed(token uint64) {
 	if a.client.events.On() {
 		e := a.event(OnceReplayed, nil)
@@ -155,7 +158,8 @@ func (a *acquisition) tellReplayed(token uint64) {
 	}
 }
 
-// tellAcquired tells that the caller has the lease. It may be over already.
+// tellAcquired reports that the caller has the lease. If the lease has ended already, it reports
+// that too.
 func (a *acquisition) tellAcquired(l *Lease) {
 	if !a.client.events.On() {
 		return
@@ -175,10 +179,10 @@ func (a *acquisition) tellAcquired(l *Lease) {
 	}
 	l.told = &told{key: a.report.key, once: a.req.Once, open: a.req.Once}
 	switch {
-	case l.lost != nil: // which is logged
+	case l.lost != nil: // the loss was logged already
 		e := l.lossLocked(l.background(), l.lost)
 		l.tellOverLocked(&e)
-	case l.state == stateReleased: // by Close
+	case l.state == stateReleased: // Close has released it
 		l.tellReleasedLocked(l.background(), errors.Unwrap(l.result))
 	}
 }
@@ -186,14 +190,14 @@ func (a *acquisition) tellAcquired(l *Lease) {
 // A told is what the Observer knows of a lease. Lease.mu guards it.
 type told struct {
 	key       LeaseID
-	over      bool  // that it is held no more
-	once      bool  // that it is for a run of do-once work
-	open      bool  // nothing of the end of that run
+	over      bool  // the end of the lease was reported
+	once      bool  // the lease is for a run of do-once work
+	open      bool  // the end of that run was not reported yet
 	completed bool  // the result of the run is stored
-	failure   error // why the run has none; nil if it was not said
+	failure   error // why the run has no result; nil if that is not known
 }
 
-// background returns the context of the events of the lease that no call causes.
+// background returns the context for events of the lease that are not caused by a call.
 func (l *Lease) background() context.Context { return context.WithoutCancel(l.values) }
 
 // eventLocked returns an event of a lease, as of now.
@@ -209,7 +213,7 @@ func (l *Lease) eventLocked(ctx context.Context, kind EventKind, err error) Even
 	return e
 }
 
-// tellRenewalLocked reports a renewal, which has taken this time.
+// tellRenewalLocked reports a renewal and how long it took.
 func (l *Lease) tellRenewalLocked(took time.Duration, err error) {
 	if l.told == nil {
 		return
@@ -221,7 +225,7 @@ func (l *Lease) tellRenewalLocked(took time.Duration, err error) {
 	l.client.events.Tell(&e, false)
 }
 
-// tellLostLocked tells and logs that the lease is lost.
+// tellLostLocked reports and logs that the lease is lost.
 func (l *Lease) tellLostLocked(ctx context.Context, err error) {
 	e := l.lossLocked(ctx, err)
 	l.client.logs.Tell(&e, false)
@@ -245,19 +249,19 @@ func (l *Lease) tellReleasedLocked(ctx context.Context, err error) {
 	}
 	l.tellRunLocked(ctx, err)
 	switch {
-	case l.lost != nil: // there was an event of that
+	case l.lost != nil: // the loss was reported already
 	case isLost(err):
 		l.tellLostLocked(ctx, err)
 	default:
 		e := l.eventLocked(ctx, Released, err)
 		l.tellOverLocked(&e)
-		if err != nil && driver.Permanent(err) { // so that the caller does not repeat it
+		if err != nil && driver.Permanent(err) { // the client does not repeat the release
 			l.client.tellCleanupFailed(l.eventLocked(ctx, CleanupFailed, nil), err)
 		}
 	}
 }
 
-// tellOverLocked tells, once, that the lease is held no more.
+// tellOverLocked reports, once, that the lease has ended.
 func (l *Lease) tellOverLocked(e *Event) {
 	if l.told == nil || l.told.over {
 		return
@@ -270,7 +274,7 @@ func (l *Lease) tellOverLocked(e *Event) {
 	l.client.events.Tell(e, true)
 }
 
-// tellRunLocked tells, once, how do-once work has ended.
+// tellRunLocked reports, once, how the do-once run has ended.
 func (l *Lease) tellRunLocked(ctx context.Context, err error) {
 	t := l.told
 	if t == nil || !t.open {
@@ -283,10 +287,11 @@ func (l *Lease) tellRunLocked(ctx context.Context, err error) {
 	l.client.events.Tell(&e, true)
 }
 
-// errNoResult is why a run has no result if there is no other error.
+// errNoResult is the error of a run that has ended without a result and without another error.
 var errNoResult = errors.New("the run has ended without a result")
 
-// tellLeftLocked tells that the lease was left, and its run with it.
+// tellLeftLocked reports that the lease was left. The run that it is for goes on elsewhere, so
+// its end is not reported.
 func (l *Lease) tellLeftLocked() {
 	if l.told != nil {
 		e := l.eventLocked(l.background(), LeaseLeft, nil)
@@ -295,8 +300,8 @@ func (l *Lease) tellLeftLocked() {
 	}
 }
 
-// noteCompleted notes that the result of the run is stored, and noteFailure why there is
-// none, for the event of its end.
+// noteCompleted notes, for the event of the run's end, that its result is stored. noteFailure
+// notes why it has none.
 func (l *Lease) noteCompleted() { l.note(true, nil) }
 
 func (l *Lease) noteFailure(err error) { l.note(false, err) }
@@ -309,15 +314,14 @@ func (l *Lease) note(completed bool, failure error) {
 	}
 }
 
-// cleanupOf returns the event to be sent if the release of the lease fails in the
-// background.
+// cleanupOf returns the event to send if the release of the lease fails in the background.
 func (l *Lease) cleanupOf() Event {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.eventLocked(l.background(), CleanupFailed, nil)
 }
 
-// tellCleanupFailed tells and logs that something is left in the store.
+// tellCleanupFailed reports and logs that a clean-up has failed.
 func (c *Client) tellCleanupFailed(e Event, err error) {
 	e.Time, e.Err = time.Now(), err
 	c.logs.Tell(&e, false)

@@ -50,8 +50,8 @@ type OnceOptions struct {
 	// late; a replica that comes later works again. Zero: the key is used unchanged.
 	Scheduled time.Time
 
-	// Fingerprint of the request that the work answers, such as a hash of it:
-	// a key that is used again with another one is ErrFingerprint. At most 256
+	// Fingerprint identifies the request that the work answers, such as a hash of it.
+	// To use the key again with another fingerprint is ErrFingerprint. At most 256
 	// bytes; the store shows it. Empty: not compared.
 	Fingerprint string
 
@@ -109,7 +109,7 @@ func (c *Client) Once(ctx context.Context, key string, opts *OnceOptions, fn fun
 	return run.do(ctx, fn)
 }
 
-// newOnce returns the acquisition of a key's lease.
+// newOnce returns the acquisition of the lease of a key.
 func (c *Client) newOnce(ctx context.Context, key string, o OnceOptions) (*acquisition, error) {
 	a, maxWait := &acquisition{}, o.Await
 	if o.Await == Forever {
@@ -126,7 +126,7 @@ func (c *Client) newOnce(ctx context.Context, key string, o OnceOptions) (*acqui
 	return a, nil
 }
 
-// compareFingerprints fails if both are given and differ.
+// compareFingerprints returns ErrFingerprint if both fingerprints are given and differ.
 func compareFingerprints(there, ours string) error {
 	if there != "" && ours != "" && there != ours {
 		return ErrFingerprint
@@ -140,7 +140,7 @@ func (r *OnceRun) do(ctx context.Context, fn func(context.Context, *Lease) ([]by
 	defer func() {
 		stop()
 		r.lease.noteFailure(err)
-		err = r.lease.orLost("once", r.lease.Release(ctx), err) // after Complete, this releases nothing
+		err = r.lease.orLost("once", r.lease.Release(ctx), err) // after Complete, Release sends nothing
 	}()
 	value, err := fn(workCtx, r.lease)
 	if err != nil {
@@ -160,7 +160,7 @@ func (o *OnceOptions) Check() error {
 }
 
 // resolve returns a copy of o with the defaults filled in, or an error that
-// wraps ErrInvalid. What becomes part of AcquireOptions is checked there.
+// wraps ErrInvalid. AcquireOptions.Check checks the options that it has too.
 func (o *OnceOptions) resolve() (OnceOptions, error) {
 	c := *cmp.Or(o, &OnceOptions{})
 	c.Retention, c.MaxResult = cmp.Or(c.Retention, defaultRetention), cmp.Or(c.MaxResult, defaultOnceResult)
@@ -197,14 +197,14 @@ func OnceJSON[T any](ctx context.Context, c *Client, key string, opts *OnceOptio
 		return v, r, err
 	}
 	if err := json.Unmarshal(r.Value, &v); err != nil {
-		var none T // instead of half a value
+		var none T // v may be filled in part
 		return none, r, opError("once", key, fmt.Errorf("%w: the stored result is of another type: %w", ErrKindMismatch, err))
 	}
 	return v, r, nil
 }
 
-// replay returns the result that a record holds. It returns ErrFingerprint if
-// the record is of another request than fingerprint, where both are known.
+// replay returns the result that a record has. It returns ErrFingerprint if both the record and
+// the caller have a fingerprint and they differ.
 func replay(record []byte, fingerprint string) (OnceResult, error) {
 	h, value, ok := oncerecord.Parse(record)
 	switch {

@@ -9,14 +9,14 @@ import (
 )
 
 // A OnceRun is do-once work that was begun, under its lease, or the result of work that
-// was done before: see Replayed. Work that was begun ends with Complete or Fail, one of
-// which the caller must call, or in another process: see OnceAdopt. As Fail does nothing
-// after Complete, and nothing if the run is Replayed, the caller can defer it.
+// was done before: see Replayed. The caller must end work that was begun with Complete or
+// Fail, or leave it to another process: see OnceAdopt. As Fail does nothing after Complete,
+// and nothing if the run is Replayed, the caller can defer it.
 //
 // All methods are safe for concurrent use.
 type OnceRun struct {
 	key      string
-	lease    *Lease // nil if the result was there
+	lease    *Lease // nil if the run is Replayed
 	result   OnceResult
 	recorder driver.Recorder
 	opts     OnceOptions
@@ -56,7 +56,7 @@ func (c *Client) begin(ctx context.Context, key string, opts *OnceOptions) (*Onc
 	return r, nil
 }
 
-// newRun returns a run without its lease.
+// newRun returns a run without a lease.
 func (c *Client) newRun(key string, opts *OnceOptions) (*OnceRun, error) {
 	o, err := opts.resolve()
 	if err != nil {

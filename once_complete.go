@@ -11,7 +11,7 @@ import (
 // of do-once work. The request is repeated for Options.RequestTimeout, even
 // after ctx has ended, because the work is done.
 func (l *Lease) complete(ctx context.Context, recorder driver.Recorder, req driver.CompleteRequest) error {
-	l.client.started() // Close waits, as for Release
+	l.client.started() // Close waits for this, as for Release
 	defer l.client.finished()
 	if !l.beginRelease(l.client.now()) {
 		return l.lostError() // the work itself has released it
@@ -19,7 +19,7 @@ func (l *Lease) complete(ctx context.Context, recorder driver.Recorder, req driv
 	ctx, cancel := l.client.requestContext(context.WithoutCancel(ctx))
 	defer cancel()
 	lost := l.lostBefore()
-	if lost != nil { // only what is left of it in the store could still help
+	if lost != nil { // the store may still have the lease, and accept the result
 		ctx, cancel = ask.LimitUntil(ctx, l.repeatUntil())
 		defer cancel()
 	}
@@ -44,9 +44,8 @@ func (l *Lease) complete(ctx context.Context, recorder driver.Recorder, req driv
 	return err
 }
 
-// keepRecord stores a record under the lease, which goes on. The request is repeated for
-// Options.RequestTimeout, even after ctx has ended: the caller can rely on what it
-// returns, and takes back what it wants to.
+// keepRecord stores a record under the lease, which the store keeps. The request is repeated for
+// Options.RequestTimeout, even after ctx has ended.
 func (l *Lease) keepRecord(ctx context.Context, recorder driver.Recorder, req driver.CompleteRequest) error {
 	if !l.Valid() {
 		return l.lostError()

@@ -11,10 +11,9 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// The printed forms have no lease ID in them: a client that knows one can
-// release the lease. The fields of a Lease or a Client, which fmt would read, belong to
-// other goroutines, so GoString, which %#v calls, is String. TestPrintingGivesNoLeaseID
-// prints everything.
+// The printed forms contain no lease ID, because a client that knows one can release the lease.
+// GoString, which %#v calls, is String: fmt would otherwise read the fields of a Lease or a
+// Client, which other goroutines change. TestPrintingGivesNoLeaseID prints everything.
 
 // String names the lease for people: its lock, mode and fencing token.
 func (l *Lease) String() string {
@@ -152,7 +151,7 @@ func (k *KeepAlive) UnmarshalText(text []byte) error {
 	return named(k, text, keepAlives)
 }
 
-// named sets value to the one of names that text is.
+// named sets value to the index of text in names, or returns ErrInvalid.
 func named[T ~int](value *T, text []byte, names []string) error {
 	i := slices.Index(names, string(text))
 	if i < 0 {

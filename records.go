@@ -56,8 +56,8 @@ func (r Records) Forget(ctx context.Context, key string) (bool, error) {
 	})
 }
 
-// consult calls f with the engine, if it can keep records. All requests of f have the time of
-// one. The error has the verb and the key.
+// consult calls f with the engine if it keeps records. One Options.RequestTimeout bounds all
+// requests of f. The error has the verb and the key.
 func consult[T any](ctx context.Context, c *Client, op, key string, f func(context.Context, driver.Recorder) (T, error)) (v T, err error) {
 	recorder, err := c.recorder(key)
 	if err == nil {
@@ -68,7 +68,7 @@ func consult[T any](ctx context.Context, c *Client, op, key string, f func(conte
 	return v, opError(op, key, err)
 }
 
-// recorder returns the engine if it can keep records.
+// recorder returns the engine if it keeps records. It also checks the key.
 func (c *Client) recorder(key string) (driver.Recorder, error) {
 	if err := c.checkName(key); err != nil {
 		return nil, err

@@ -16,11 +16,11 @@ import (
 type OnceRecord struct {
 	Key       string
 	State     OnceState
-	Holder    Holder        // if in progress; of a schedule, in List, who runs it, or zero
+	Holder    Holder        // if in progress; of a schedule, in List, the holder that runs it, or zero
 	Since     time.Duration // if in progress: how long ago it began; 0 if the store does not know
-	Token     uint64        // if done: of the run; 0 if Once has not stored the result
-	Length    int           // if done: of the result, in bytes
-	ExpiresIn time.Duration // of the result, or of the lease of the work unless it is extended
+	Token     uint64        // if done: the token of the run; 0 if Once has not stored the result
+	Length    int           // if done: the length of the result, in bytes
+	ExpiresIn time.Duration // until the result expires, or the lease of the work unless it is extended
 
 	Schedule *ScheduleRecord // if it is a schedule; else nil
 }
@@ -40,7 +40,7 @@ func (r Records) Once(ctx context.Context, key string) (OnceRecord, error) {
 		if live := lock.Live(); len(live) > 0 {
 			return inProgress(key, live[0]), nil
 		}
-		return describe(ctx, recorder, key) // it may have been completed between the two looks
+		return describe(ctx, recorder, key) // the work may have been completed between the two requests
 	})
 }
 
@@ -76,8 +76,8 @@ func (r Records) List(ctx context.Context, prefix string) iter.Seq2[OnceRecord, 
 	}
 }
 
-// onceList looks for work in progress first: so work that is completed meanwhile is
-// seen as done, if not before.
+// onceList lists work in progress first, and records second, so that it does not miss work that
+// is completed in between.
 func (c *Client) onceList(ctx context.Context, prefix string, yield func(OnceRecord, error) bool) error {
 	if err := c.check(); err != nil {
 		return err

@@ -12,8 +12,8 @@ type ScheduleState struct {
 	ScheduleRecord // Began is zero if Every was never called, or the schedule was forgotten
 
 	Running    bool          // the lock of the name is held: a run is going on
-	Runner     Holder        // by whom, if so
-	RunningFor time.Duration // for how long, by the store's clock
+	Runner     Holder        // the holder of that lock; zero if no run is going on
+	RunningFor time.Duration // how long the run has been going on, by the store's clock
 
 	Led        bool     // a process does the run, or waits for the next scheduled time
 	Leader     Holder   // that process
@@ -47,7 +47,7 @@ func (c *Client) scheduleState(ctx context.Context, recorder driver.Recorder, na
 	for _, w := range stand.Queue {
 		s.StandingBy = append(s.StandingBy, w.Holder)
 	}
-	// Last, so that a run that has just ended is not missing in both.
+	// Read the record last: a run that ends meanwhile is then seen as running or as done.
 	r, _, err := scheduleOf(ctx, recorder, name)
 	if r != nil {
 		s.ScheduleRecord = *r
