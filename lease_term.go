@@ -46,7 +46,7 @@ type term struct {
 // slow, while a time service slews it: by 8.4 % with chrony, which can be set to 10 % at most.
 // docs/adr/0026-slewed-clocks.md has the sources, and says why the part has no bound for long
 // TTLs. driftFloor covers stores that count in milliseconds, timers that fire late, and
-// clock.Fresh.
+// slewFresh of package clock.
 const (
 	driftDivisor = 10
 	driftFloor   = 2 * time.Millisecond

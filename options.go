@@ -107,7 +107,7 @@ type AcquireOptions struct {
 	KeepAlive KeepAlive
 
 	// MinHold keeps the name closed for at least this long from the
-	// acquisition, even if it is released earlier: a job that is done in a
+	// acquisition, even if the lease is released earlier: a job that is done in a
 	// second does not run again on a replica whose clock is slow.
 	MinHold time.Duration
 
@@ -228,8 +228,7 @@ func (o *AcquireOptions) Check() error {
 	return cmp.Or(o.check(), driver.CheckHolder(Holder{Reason: o.Reason, Labels: o.Labels}))
 }
 
-// check is Check without the holder's texts, which are checked together with the rest of
-// the holder.
+// check is Check without the holder's texts. holderFor checks them with the rest of the holder.
 func (o *AcquireOptions) check() error {
 	if err := o.checkTimes(); err != nil {
 		return err
@@ -282,7 +281,7 @@ func checkTTL(what string, d time.Duration) error {
 	return nil
 }
 
-// ceilMS rounds up to whole milliseconds, which is what stores count in.
+// ceilMS rounds up to whole milliseconds, in which stores count.
 func ceilMS(d time.Duration) time.Duration {
 	return (d + time.Millisecond - 1).Truncate(time.Millisecond)
 }

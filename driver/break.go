@@ -24,9 +24,8 @@ type Breaker interface {
 	//
 	// It must leave every other lease unchanged, so a break that is late or
 	// repeated never ends a lease that was granted after the break was decided.
-	// If no lease fits it must change nothing, and answer with an empty
-	// list. A lock that a foreign client holds must be refused with
-	// ErrKindMismatch.
+	// If no lease matches it must change nothing, and return an empty list. A
+	// lock that a foreign client holds must be refused with ErrKindMismatch.
 	//
 	// It must return the records of the leases that it ended, by increasing
 	// token. A repeat, with the same req.ID, must return the records of the
@@ -43,7 +42,7 @@ type Breaker interface {
 type BreakRequest struct {
 	ID    lockinfo.LeaseID `json:"id"` // guaranteed unique to one break, equal in its repeats
 	Name  string           `json:"name"`
-	Token uint64           `json:"token"`          // of the lease; 1 to MaxToken
+	Token uint64           `json:"token"`          // the token of the lease; 1 to MaxToken
 	Older bool             `json:"older,omitzero"` // also every lease whose token is smaller
 
 	// Closed ends only leases that were released and are kept closed. Without
@@ -60,7 +59,7 @@ func (r BreakRequest) Hits(token uint64, released bool) bool {
 	return released == r.Closed && (token == r.Token || r.Older && token < r.Token)
 }
 
-// ByToken returns records in the order in which Break must answer with them.
+// ByToken returns the records in the order in which Break must return them.
 func ByToken(all map[uint64]lockinfo.Broken) []lockinfo.Broken {
 	return slices.SortedFunc(maps.Values(all), func(a, b lockinfo.Broken) int { return cmp.Compare(a.Token, b.Token) })
 }

@@ -17,8 +17,8 @@ type Engine interface {
 	// ends req.TTL after the store carried the request out, and answer
 	// Granted with a token greater than the token of every earlier grant of the
 	// name (INVARIANT I2), including grants that were released, expired or
-	// deleted: by at least TokenRange if the engine has Capabilities.Queue. The check and the record must be one atomic step
-	// (INVARIANT I1).
+	// deleted: by at least TokenRange if the engine has Capabilities.Queue. The check and
+	// the record must be one atomic step (INVARIANT I1).
 	//
 	// If the live lease carries req.LeaseID itself, the request is a repeat:
 	// the engine must answer Granted with the token of the first time, and

@@ -39,8 +39,7 @@ var (
 // not return it.
 var ErrOutcomeUnknown = errors.New("outcome is unknown")
 
-// definite are the definite errors. The same request would meet all but the last
-// again.
+// definite has the definite errors. All but the last are permanent.
 var definite = []error{ErrLost, ErrInvalid, ErrUnsupported, ErrPermission, ErrKindMismatch, ErrClosed, ErrUnavailable}
 
 // Class returns the definite error that err wraps. It returns nil if there is

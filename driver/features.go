@@ -28,11 +28,9 @@ type Features struct {
 // A Capable has capabilities: an Engine or a Member.
 type Capable interface{ Capabilities() Capabilities }
 
-// FeaturesOf resolves what engine can do. It returns an error that wraps
-// ErrInvalid if the engine is nil, or if a flag is set and it lacks the methods that
-// carry it.
-// A wrapper that embeds only Engine fails like that: it passes the flags on and
-// loses the methods. It should embed Forward.
+// FeaturesOf returns what engine can do. It returns an error that wraps ErrInvalid if the engine
+// is nil, or lacks the methods of a flag that is set. A wrapper that embeds only Engine fails
+// like that: it passes the flags on but lacks the methods. It should embed Forward.
 func FeaturesOf(engine Capable) (Features, error) {
 	if v := reflect.ValueOf(engine); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return Features{}, fmt.Errorf("%w engine: it is nil: did opening it fail?", ErrInvalid)

@@ -8,8 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// maxWaiting is how many events wait for listeners who take their time.
-// INVARIANT I11.
+// maxWaiting is how many events may wait for slow listeners. INVARIANT I11.
 const maxWaiting = 4096
 
 // A Feed implements OnEvent for a Historian in Go. It delivers events to its
@@ -17,22 +16,21 @@ const maxWaiting = 4096
 // Feed is ready to use.
 type Feed struct {
 	mu        sync.Mutex
-	listeners map[*func(lockinfo.HistoryEvent)]uint64 // the number of the last event that each came too late for
+	listeners map[*func(lockinfo.HistoryEvent)]uint64 // the number of the last event before each was registered
 	last      uint64
 	waiting   []delivery // not delivered yet
-	telling   bool       // there is a goroutine
+	telling   bool       // the goroutine of deliver runs
 }
 
 // A delivery is one event to be delivered.
 type delivery struct {
 	lockinfo.HistoryEvent
 	number uint64
-	only   *func(lockinfo.HistoryEvent) // nil: everybody who listens
+	only   *func(lockinfo.HistoryEvent) // the only listener to receive it; nil: all of them
 }
 
-// OnEvent registers told as Historian.OnEvent does. Listens means that the engine
-// listens already: then told soon receives HistoryGap. Otherwise the engine sends
-// HistoryGap to all with Tell, once it listens.
+// OnEvent registers told as Historian.OnEvent does. If the engine listens already, the Feed calls
+// told with HistoryGap soon. Otherwise the engine must call Tell with HistoryGap once it listens.
 func (f *Feed) OnEvent(told func(lockinfo.HistoryEvent), listens bool) (stop func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -85,7 +83,7 @@ func (f *Feed) tellLocked(d delivery) {
 	}
 }
 
-// deliver tells what waits until nothing does.
+// deliver delivers the waiting events until none is left.
 func (f *Feed) deliver() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

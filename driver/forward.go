@@ -20,12 +20,12 @@ import (
 //		return t.Forward.Release(ctx, req)
 //	}
 //
-// It has the methods of all optional interfaces and hands every request on. The
-// capabilities are the wrapped engine's less those of Without. A request
+// It has the methods of all optional interfaces and passes every request on. Its
+// capabilities are the wrapped engine's without those in Without. A request
 // outside them fails with ErrUnsupported and does not reach the wrapped engine.
 //
-// A wrapper that can do more overrides Capabilities, with the methods that it
-// needs for that.
+// A wrapper that can do more overrides Capabilities, and the methods that its flags
+// need.
 type Forward struct {
 	Engine
 
@@ -46,15 +46,15 @@ func (f Forward) Acquire(ctx context.Context, req AcquireRequest) (AcquireReply,
 	return f.Engine.Acquire(ctx, req)
 }
 
-// features are what is left of the wrapped engine. New has refused one that lacks
-// the methods of its flags.
+// features returns the wrapped engine's features without those in Without. It ignores the error
+// of resolve: New has refused an engine that lacks the methods of its flags.
 func (f Forward) features() Features {
 	left, _ := resolve(f.Engine, f.Capabilities())
 	return left
 }
 
-// pass hands a request on by a method of an optional interface. Without the flag to
-// is nil.
+// pass passes a request on to a method of an optional interface. to is nil unless the flag is
+// set.
 func pass[I, Req, Reply any](ctx context.Context, to I, method func(I, context.Context, Req) (Reply, error), req Req) (reply Reply, err error) {
 	if any(to) == nil {
 		return reply, unsupported[I]()
@@ -62,7 +62,7 @@ func pass[I, Req, Reply any](ctx context.Context, to I, method func(I, context.C
 	return method(to, ctx, req)
 }
 
-// passOrder is pass for methods that answer with an error only.
+// passOrder is pass for methods that return only an error.
 func passOrder[I, Req any](ctx context.Context, to I, method func(I, context.Context, Req) error, req Req) error {
 	if any(to) == nil {
 		return unsupported[I]()
@@ -70,7 +70,7 @@ func passOrder[I, Req any](ctx context.Context, to I, method func(I, context.Con
 	return method(to, ctx, req)
 }
 
-// unsupported is the error of a method of I without its flag.
+// unsupported returns the error of a method of I whose flag is not set.
 func unsupported[I any]() error {
 	return fmt.Errorf("%v is %w", reflect.TypeFor[I](), ErrUnsupported)
 }
@@ -91,7 +91,7 @@ func (f Forward) Refresh(ctx context.Context, reqs []RefreshRequest) []RefreshRe
 	return slices.Repeat([]RefreshReply{{Err: unsupported[Queuer]()}}, len(reqs))
 }
 
-// A noWatch delivers nothing.
+// A noWatch never delivers a notice.
 type noWatch struct{}
 
 func (noWatch) C() <-chan Notice { return nil }

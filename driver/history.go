@@ -55,8 +55,8 @@ const (
 	// HistoryMemory is how long an event is remembered.
 	HistoryMemory = 24 * time.Hour
 
-	// MaxHistory is how many events of one name are remembered: so many breaks, so
-	// many of the other events of leases, and so many of places.
+	// MaxHistory is how many events of each sort are remembered of one name. The sorts are
+	// breaks, other events of leases, and events of places.
 	MaxHistory = 64
 )
 
@@ -75,7 +75,7 @@ func KeepHistory[E any](events []E, kind func(E) lockinfo.HistoryKind) []E {
 	})
 }
 
-// sorts has one kind of each sort of events that share their room.
+// sorts has one kind of each sort of events. The events of a sort share one limit of MaxHistory.
 var sorts = [...]lockinfo.HistoryKind{lockinfo.HistoryBroken, lockinfo.HistoryQueued, lockinfo.HistoryAcquired}
 
 func sortOf(kind lockinfo.HistoryKind) int {

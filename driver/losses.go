@@ -34,7 +34,7 @@ type Loss struct {
 
 	// LeaseID is the ID of a lease that has ended. The store, or the client that ended
 	// the lease there, has sent the whole ID, which no other client knows. If it
-	// is empty, some lease of the name may have ended: a renewal will tell.
+	// is empty, some lease of the name may have ended: its holder should renew it.
 	LeaseID lockinfo.LeaseID `json:"lease_id,omitzero"`
 
 	// Err is the reason, and wraps ErrLost; nil if LeaseID is empty.
@@ -44,8 +44,8 @@ type Loss struct {
 // Losses implements most of a LossTeller: it keeps the registered functions, and decides when
 // the engine listens for losses. The zero Losses is ready to use.
 type Losses struct {
-	held  atomic.Int64 // roughly how many leases were granted and not released
-	armed atomic.Bool  // whether the engine listens, or will soon if leases are still held
+	held  atomic.Int64 // roughly how many leases are granted and not released
+	armed atomic.Bool  // the engine listens, or will after LossStart if leases are still held
 
 	mu        sync.Mutex
 	listeners map[*func(Loss)]struct{}

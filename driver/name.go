@@ -24,8 +24,8 @@ func CheckName(name string) error {
 	return checkText("name", name, MaxNameLen)
 }
 
-// checkText returns an error that wraps ErrInvalid unless people can be shown s,
-// which is called what: at most limit bytes of UTF-8 without control characters.
+// checkText returns an error that wraps ErrInvalid unless s is at most limit bytes of UTF-8
+// without control characters. The error calls s what.
 func checkText(what, s string, limit int) error {
 	switch {
 	case len(s) > limit:
@@ -79,7 +79,7 @@ func IsText(s string) bool {
 }
 
 // IsControl reports whether r is not allowed in a name, or in a holder's description
-// of itself: a control character, which a terminal would obey, or one that changes
+// of itself: a control character, which a terminal would obey, or a character that changes
 // the direction of the text around it, so that the name looks like another one.
 func IsControl(r rune) bool {
 	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)

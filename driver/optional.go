@@ -52,9 +52,9 @@ type Lister interface {
 	List(ctx context.Context, prefix string) iter.Seq2[lockinfo.LockState, error]
 }
 
-// Listed is List, or ListRecords, for an engine that reads everything at once: it
-// yields what read returns, or its error. It reads nothing before the caller's loop
-// begins, and the loop may use the engine.
+// Listed implements List, or ListRecords, for an engine that reads everything at once. It
+// yields what read returns, or its error. It calls read when the caller's loop begins, and
+// the loop may use the engine.
 func Listed[T any](read func() ([]T, error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		all, err := read()
@@ -73,7 +73,8 @@ func Listed[T any](read func() ([]T, error)) iter.Seq2[T, error] {
 // A Router is an engine with Capabilities.Routes: its store is made of parts that
 // can fail one by one, such as the nodes of a Redis Cluster.
 type Router interface {
-	// Route returns the same number for names that may share a request. A batch of Extend or Refresh is guaranteed to have names of one
-	// route only, so that a part that hangs delays no other (INVARIANT I9).
+	// Route returns the same number for names that may share a request. A batch of Extend or
+	// Refresh is guaranteed to have names of one route only, so that a part that hangs does not
+	// delay the others (INVARIANT I9).
 	Route(name string) uint32
 }

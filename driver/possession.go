@@ -2,7 +2,7 @@ package driver
 
 import "github.com/holdfast-locks/holdfast/lockinfo"
 
-// Possession describes for people who has the lock, and since when: see
+// Possession describes for people which client has the lock, and since when: see
 // lockinfo.Possession.
 func (b Blocker) Possession() string {
 	return lockinfo.Possession{

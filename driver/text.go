@@ -2,7 +2,7 @@ package driver
 
 import "github.com/holdfast-locks/holdfast/internal/named"
 
-// In JSON the numbered constants are their names.
+// The names of the numbered constants, in JSON and for people.
 var (
 	outcomes    = []string{"held", "granted", "cancelled", "recorded", "spent", "repeated"}
 	vaultStates = []string{"unknown", "fresh", "redeemed", "revoked", "expired"}

@@ -2,10 +2,10 @@ package driver
 
 import "fmt"
 
-// TokenRange is how many tokens a grant reserves: its own, and the next ones. The next grant
-// of the name has a token that is greater by at least as much, on an engine with
-// Capabilities.Queue. So a client may let several holders follow one another under one
-// lease, each with a token of its own (INVARIANT I2).
+// TokenRange is how many tokens a grant reserves: its own, and the next ones. On an engine with
+// Capabilities.Queue the token of the next grant of the name is greater by at least TokenRange.
+// So a client may let several holders follow one another under one lease, each with a token of
+// its own (INVARIANT I2).
 const TokenRange = 4
 
 // LeastToken returns the smallest token that a store whose clock shows clock,

@@ -11,8 +11,8 @@ import (
 )
 
 // A Vault is an engine with Capabilities.OneTime: it can keep one-time tokens, payloads
-// that are handed out once. It knows each by a digest, which anybody may see, and returns
-// its payload for the proof that the digest is made of. It never sees the secret itself.
+// that are handed out once. It identifies each by a digest, which is not secret, and returns
+// its payload for the proof from which the digest is computed. It never sees the secret itself.
 //
 // # The life of a token
 //
@@ -142,8 +142,8 @@ const (
 	Unknown  VaultState = iota // never deposited, or longer ago than the store remembers
 	Fresh                      // it can be redeemed
 	Redeemed                   // it was redeemed: by this very request if Granted is set
-	Revoked                    // it was revoked before anybody redeemed it
-	Expired                    // its TTL ended before anybody redeemed it
+	Revoked                    // it was revoked before it was redeemed
+	Expired                    // its TTL ended before it was redeemed
 )
 
 // A VaultReply is a Vault's answer about one token. Fields that the comments do

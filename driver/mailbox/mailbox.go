@@ -1,16 +1,16 @@
-// Package mailbox keeps the watches of an engine: who listens for notices of
-// which lease ID, and what each has not received yet. It is for engines that
-// have a queue; see driver.Queuer.
+// Package mailbox keeps the watches of an engine, and the notices that their
+// callers have not received yet. It is for engines that have a queue; see
+// driver.Queuer.
 //
-// An engine keeps one [Box]. Its Watch is the box's, and wherever it serves a
-// queue, or hears that another process did, it calls Tell. That is all that a
-// simple engine needs. One that reads its notices from elsewhere also notes
-// what it knows of each lease ID that is watched, with Note and Each.
+// An engine keeps one [Box]. Its Watch is the box's. Whenever it serves a
+// queue, or hears that another process did, it calls Tell. A simple engine
+// needs no more. An engine that reads its notices from elsewhere also keeps
+// a note for each lease ID that is watched, with Note and Each.
 //
 // # Concurrency
 //
-// A Box is safe for concurrent use. Its mutex is held for a few steps only and
-// never while somebody receives, so it may be used under the engine's own.
+// A Box is safe for concurrent use. It holds its mutex for a few steps only, and
+// never waits for a receiver, so it may be used under the engine's own mutex.
 package mailbox
 
 import (
@@ -22,9 +22,9 @@ import (
 
 // A Box has the watches of one engine. The zero Box is ready to use.
 //
-// N is what the engine notes of a lease ID: it is zero when the first watch
-// begins, and forgotten when the last one stops. An engine that notes nothing
-// takes struct{}.
+// N is the engine's note about a lease ID. It is zero when the first watch
+// begins, and is dropped when the last one stops. An engine without notes
+// uses struct{}.
 type Box[N any] struct {
 	mu   sync.Mutex // guards the rest, and sending to the watches
 	byID map[lockinfo.LeaseID]*interest[N]
@@ -37,16 +37,16 @@ type interest[N any] struct {
 	first   watch[N]  // the first watch; most lease IDs have no other
 }
 
-// A watch belongs to one caller. Most callers get what they want at once, and never
-// listen: then there is no channel.
+// A watch belongs to one caller. Most callers get the lock at once, and never listen, so the
+// channel is made only when C is called.
 type watch[N any] struct {
 	box *Box[N]
 	id  lockinfo.LeaseID
 
 	// The mutex of the box guards the rest.
 	next   *watch[N]
-	c      chan driver.Notice // holds one; nil until somebody listens
-	told   bool               // before that, and which notice
+	c      chan driver.Notice // has room for one; nil until C is called
+	told   bool               // there is a notice in unread; used while c is nil
 	unread driver.Notice
 }
 
@@ -102,7 +102,7 @@ func (w *watch[N]) Stop() {
 	}
 }
 
-// Tell sends a notice to all who watch id, and reports whether anybody does.
+// Tell sends a notice to all watches of id, and reports whether there are any.
 // It does not block.
 func (b *Box[N]) Tell(id lockinfo.LeaseID, notice driver.Notice) (watched bool) {
 	b.mu.Lock()
@@ -115,7 +115,8 @@ func (b *Box[N]) Tell(id lockinfo.LeaseID, notice driver.Notice) (watched bool) 
 	return true
 }
 
-// TellAll tells everybody to send a Refresh: notices may have been lost.
+// TellAll sends all watches a notice without a token, which asks for a Refresh: notices may have
+// been lost.
 func (b *Box[N]) TellAll() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -130,9 +131,8 @@ func (i *interest[N]) tell(notice driver.Notice) {
 	}
 }
 
-// tell sends a notice, in place of one that was not received. A grant is only
-// replaced by a grant: otherwise the waiter would not hear of its lease, and would
-// need one more request to find it.
+// tell sends a notice. It replaces a notice that was not received, but replaces a grant only by
+// a grant: otherwise the waiter would need another request to learn of its lease.
 func (w *watch[N]) tell(notice driver.Notice) {
 	if unread, told := w.take(); told && notice.Token == 0 {
 		notice = unread
@@ -144,7 +144,7 @@ func (w *watch[N]) tell(notice driver.Notice) {
 	}
 }
 
-// take takes back what was not received.
+// take takes back the notice that was not received, if any.
 func (w *watch[N]) take() (unread driver.Notice, told bool) {
 	if w.c == nil {
 		return w.unread, w.told
@@ -157,9 +157,8 @@ func (w *watch[N]) take() (unread driver.Notice, told bool) {
 	}
 }
 
-// Note calls do with the note of id, if anybody watches it, and reports
-// whether anybody does. No other call of the box comes between; do must not
-// make one.
+// Note calls do with the note of id if the ID is watched, and reports whether it is.
+// The box is locked during the call, so do must not call the box.
 func (b *Box[N]) Note(id lockinfo.LeaseID, do func(note *N)) (watched bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -171,9 +170,8 @@ func (b *Box[N]) Note(id lockinfo.LeaseID, do func(note *N)) (watched bool) {
 	return true
 }
 
-// Each calls do with every lease ID that is watched, in no particular order,
-// and what is noted of it. No other call of the box comes between; do must not
-// make one.
+// Each calls do with every lease ID that is watched and its note, in no particular order.
+// The box is locked during the calls, so do must not call the box.
 func (b *Box[N]) Each(do func(id lockinfo.LeaseID, note *N)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -1,7 +1,7 @@
 // Package rules decides which request is granted a lock. It implements the rules of
 // package driver in Go, for engines whose store cannot decide by itself: which leases
-// go together (INVARIANT I1), which request is first (I7), which requests make no
-// sense for a name (I12), and what happens to a place.
+// are compatible (INVARIANT I1), which request is first (I7), which requests are of the
+// wrong kind for a name (I12), and what happens to a place.
 //
 // # How an engine uses it
 //
@@ -22,7 +22,7 @@
 //     token.
 //   - It is the first and fits: it becomes a lease, in the step that made room.
 //     The lease ends when the place would have ended, so that a waiter that died
-//     costs the others no more than that, and its token is drawn then, see
+//     does not delay the others any longer. Its token is drawn in that step, see
 //     [LeastToken]. The waiter receives the token.
 //   - Otherwise it waits, and so do all later places.
 package rules
@@ -35,30 +35,29 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A View is what one request sees of a name, at one instant of the store's
-// clock. The zero View is the view of an unused name. A View is a value;
-// it knows nothing of the store.
+// A View is the state of a name for one request, at one instant of the store's
+// clock. The zero View is the view of an unused name. A View is a value,
+// without a connection to the store.
 type View struct {
 	Cancelled bool // the request's lease ID was cancelled
-	Own       bool // it has a live lease, which was not released
-	Placed    bool // it has a place; only needed for a request with First
+	Own       bool // the lease ID has a live lease, which was not released
+	Placed    bool // the lease ID has a place; only needed for a request with First
 	Recorded  bool // the name has a record
 
-	Held  bool          // there are live leases; what KeepFor keeps closed is one
-	Taken lockinfo.Mode // of all of them together
+	Held  bool          // there are live leases; a lease that KeepFor keeps closed is one
+	Taken lockinfo.Mode // the mode of all of them together
 	Left  time.Duration // until the first of them ends
 
 	Queued   bool          // there are places
-	Head     lockinfo.Mode // of the first
-	HeadOnce bool          // its request has Once set
+	Head     lockinfo.Mode // the mode of the first place
+	HeadOnce bool          // the request of the first place has Once set
 
-	// Stuck is why the head is not served although it fits; nil if it is.
+	// Stuck is why the head cannot be served although it fits, or nil.
 	Stuck error
 }
 
-// AddLease counts a lease that ends in left, and reports whether it ends before those
-// added so far: then it is the one to be described to waiters. An expired lease does
-// not count.
+// AddLease counts a lease that ends in left. It reports whether the lease ends before those
+// added so far, so that Blocker must describe this one. An expired lease does not count.
 func (v *View) AddLease(m lockinfo.Mode, left time.Duration) (first bool) {
 	if left <= 0 {
 		return false
@@ -94,8 +93,8 @@ func (v *View) Fits(m lockinfo.Mode) bool {
 	return m == lockinfo.Shared && v.Taken == lockinfo.Shared
 }
 
-// CheckKind fails if m is of another kind than what is there. INVARIANT I12.
-// What is there is all of one kind, since nothing else was let in.
+// CheckKind returns an error if m is of another kind than the leases and places of the name.
+// INVARIANT I12. They are all of one kind, because no other was granted.
 func (v *View) CheckKind(m lockinfo.Mode) error {
 	switch {
 	case v.Held:
@@ -122,18 +121,18 @@ func SameKind(there, m lockinfo.Mode) error {
 	}
 }
 
-// Judge decides about a request for a name that is settled. Clock is the
+// Judge decides about a request for a name that is settled. clock is the
 // store's, in microseconds since 1970.
 //
 // If the outcome is Granted and v.Own is set, the request is a repeat: the
-// engine lengthens the lease that there is. Otherwise it records a lease whose
-// token is at least least, and above every earlier one of the name. If the
-// outcome is Held and the request has Queue set, it gives the request a place.
-// Nothing else changes the store.
+// engine must lengthen the existing lease. If it is Granted otherwise, the engine must
+// record a lease whose token is at least least, and above every earlier one of the name.
+// If the outcome is Held and the request has Queue set, the engine must give the request
+// a place. It must change nothing else in the store.
 func (v *View) Judge(req *driver.AcquireRequest, clock uint64) (outcome driver.Outcome, least uint64, err error) {
 	switch {
 	case v.Cancelled:
-		return driver.Cancelled, 0, nil // INVARIANT I5: overtaken by its own cancel
+		return driver.Cancelled, 0, nil // INVARIANT I5: its own cancel came first
 	case req.First && (v.Own || v.Placed):
 		return driver.Repeated, 0, nil
 	case v.Own:
@@ -157,13 +156,13 @@ func (v *View) Judge(req *driver.AcquireRequest, clock uint64) (outcome driver.O
 }
 
 // Free reports whether the name, which is settled, is free for a new request for
-// m: it fits, and the queue is empty. INVARIANT I7: requests with a place come first. If
-// it were this request's turn, it would have been served.
+// m: m fits, and the queue is empty. INVARIANT I7: requests with a place come first. Settling
+// the name has served those whose turn it is.
 func (v *View) Free(m lockinfo.Mode) bool { return !v.Queued && v.Fits(m) }
 
-// Blocker describes the reason of an answer of Held: first is the
-// lease that ends first, place the rank of the request's place, or 0, and queue how
-// many places there are. It leaves out the lease's token and ID (INVARIANT I4).
+// Blocker returns the Blocker of a reply of Held. first is the lease that ends first, place
+// the rank of the request's place, or 0, and queue the number of places. Blocker leaves out
+// the lease's token and ID (INVARIANT I4).
 func (v *View) Blocker(first lockinfo.Holding, place, queue int) driver.Blocker {
 	return driver.Blocker{
 		Holder: first.Holder, Since: first.Since, ExpiresIn: v.Left, Released: first.Released,
@@ -171,16 +170,16 @@ func (v *View) Blocker(first lockinfo.Holding, place, queue int) driver.Blocker 
 	}
 }
 
-// Due reports whether the first place is to become a lease. INVARIANT I7: no request
+// Due reports whether the first place must become a lease. INVARIANT I7: no request
 // is served before it, however small.
 func (v *View) Due() bool { return v.Queued && !v.GivesUp(v.HeadOnce) && v.Fits(v.Head) }
 
-// GivesUp reports whether a place is given up, by whether its request has Once set:
-// the work it waits for is done.
+// GivesUp reports whether a place must be given up because the work that it waits for is done.
+// once is whether its request has Once set.
 func (v *View) GivesUp(once bool) bool { return once && v.Recorded }
 
-// Settled reports whether no request is to be served and no place to be given up, as
-// far as the first place tells.
+// Settled reports whether the first place needs neither to be served nor to be given up. It does
+// not look at later places.
 func (v *View) Settled() bool { return !v.Due() && (!v.Queued || !v.GivesUp(v.HeadOnce)) }
 
 // LeastToken returns the smallest token of a lease that a place becomes, as
@@ -189,9 +188,9 @@ func (v *View) Settled() bool { return !v.Due() && (!v.Queued || !v.GivesUp(v.He
 // back since.
 func LeastToken(clock, minToken uint64) uint64 { return max(clock, minToken+1) }
 
-// NextToken returns the token of a new lease: at least least, and above all that
-// last, the last one of the name, has reserved. INVARIANT I2. It fails with ErrUsedUp if there is
-// no such token.
+// NextToken returns the token of a new lease: at least least, and above the tokens that the
+// last grant of the name, with the token last, has reserved. INVARIANT I2. It returns ErrUsedUp
+// if there is no such token.
 func NextToken(last, least uint64) (uint64, error) {
 	token := max(last+driver.TokenRange, least)
 	if token > driver.MaxToken {
@@ -200,5 +199,5 @@ func NextToken(last, least uint64) (uint64, error) {
 	return token, nil
 }
 
-// ErrUsedUp is what a name answers whose last token is the greatest there is.
+// ErrUsedUp is the error of a name that has no fencing tokens left.
 var ErrUsedUp = fmt.Errorf("%w: the fencing tokens of this name are used up", driver.ErrUnavailable)
