@@ -8,14 +8,14 @@ import (
 
 // A Broken is the record of one lease that was broken.
 type Broken struct {
-	ID      LeaseID `json:"-"` // of the BreakRequest
-	LeaseID LeaseID `json:"-"` // of the lease
-	Token   uint64  // of the lease
-	Mode    Mode    // of the lease
-	Holder  Holder  // whose lease it was
+	ID      LeaseID `json:"-"` // the ID of the BreakRequest
+	LeaseID LeaseID `json:"-"` // LeaseID, Token, Mode and Holder are the lease's
+	Token   uint64
+	Mode    Mode
+	Holder  Holder
 	Author  string
 	Reason  string
-	Ago     time.Duration // since the break; of the store's clock
+	Ago     time.Duration // since the break, by the store's clock
 }
 
 // Err returns the error that the holder of the lease gets.

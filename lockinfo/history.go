@@ -9,10 +9,10 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/sentinel"
 )
 
-// Shares reports whether events of two kinds share their room in a history.
+// Shares reports whether events of two kinds count towards the same limit of a history.
 func (k HistoryKind) Shares(other HistoryKind) bool { return k.sort() == other.sort() }
 
-// sort returns with which other kinds a kind shares its room.
+// sort returns the number of the limit that applies to events of the kind.
 func (k HistoryKind) sort() int {
 	switch k {
 	case HistoryBroken:
@@ -32,27 +32,27 @@ type HistoryEvent struct {
 	ID   string        `json:"id,omitzero"`
 	Kind HistoryKind   `json:"kind"`
 	Name string        `json:"name,omitzero"`
-	Ago  time.Duration `json:"ago_ns,omitzero"` // since it happened; of the store's clock, never negative
+	Ago  time.Duration `json:"ago_ns,omitzero"` // since it happened, by the store's clock; never negative
 
-	// What the lease was, or the request for it; if the event ends a lease, as it was
-	// at its end.
+	// Mode, Token and Holder are those of the lease, or of the request for it. If the event
+	// ends a lease, they are those at its end.
 	Mode   Mode   `json:"mode,omitzero"`
 	Token  uint64 `json:"token,omitzero"`
-	Holder Holder `json:"holder,omitzero"` // whose lease it was, or whose request
+	Holder Holder `json:"holder,omitzero"`
 
 	// Waited is how long the place has lasted, from when the store saw the first
-	// request to the event; of HistoryHandedOver and HistoryGaveUp, else 0.
+	// request to the event. It is set for HistoryHandedOver and HistoryGaveUp.
 	Waited time.Duration `json:"waited_ns,omitzero"`
 
-	// Held is how long the lease has lasted, from its grant to the event; of those that
-	// end a lease, else 0.
+	// Held is how long the lease has lasted, from its grant to the event. It is set for
+	// events that end a lease.
 	//
-	// For an end without a request, such as an expiry, Held and Waited end with the
-	// lease or the place, and Ago counts from the end of the lease, as far as the
-	// store knows them: else from when the end was noticed.
+	// If a lease or a place has ended without a request, such as by expiry, Held and Waited
+	// count to that end, and Ago counts from the end of the lease, if the store knows it.
+	// Otherwise they count to and from the instant at which the end was noticed.
 	Held time.Duration `json:"held_ns,omitzero"`
 
-	Author string `json:"author,omitzero"` // of HistoryBroken: who broke it, and why
+	Author string `json:"author,omitzero"` // of HistoryBroken: who broke the lease, and why
 	Reason string `json:"reason,omitzero"`
 }
 
@@ -60,15 +60,15 @@ type HistoryEvent struct {
 type HistoryKind int
 
 const (
-	HistoryGap        HistoryKind = iota // events may have been missed; told by OnEvent, never written
-	HistoryAcquired                      // a lease was granted that had no place
+	HistoryGap        HistoryKind = iota // events may have been missed; sent by OnEvent, never written
+	HistoryAcquired                      // a lease was granted to a request without a place
 	HistoryHandedOver                    // a place became a lease
 	HistoryReleased                      // the holder released the lease, KeepFor or not
 	HistoryExpired                       // the lease ran out, and a client noticed
-	HistoryLost                          // the holder released what it counts as lost; see ReleaseRequest.Lost
+	HistoryLost                          // the holder released a lease that it counts as lost; see ReleaseRequest.Lost
 	HistoryBroken                        // the lease was taken away
 	HistoryQueued                        // a request was given a place
-	HistoryGaveUp                        // a place ended without a lease: given up, over, or there is a record
+	HistoryGaveUp                        // a place ended without a lease: given up, expired, or the name has a record
 	HistoryCompleted                     // the holder has stored its record, and so ended the lease
 )
 

@@ -7,10 +7,10 @@ import "strconv"
 type Holder struct {
 	Host string `json:"host,omitempty"`
 	PID  int    `json:"pid,omitempty"`
-	User string `json:"user,omitempty"` // under which the process runs
+	User string `json:"user,omitempty"` // the user under which the process runs
 
 	// Program is the base name of the program that runs, or of the command that is
-	// run under the lock. Never its arguments: they hold passwords.
+	// run under the lock. It never has arguments, which may contain passwords.
 	Program string            `json:"program,omitempty"`
 	Label   string            `json:"label,omitempty"`  // what the program calls itself
 	Reason  string            `json:"reason,omitempty"` // why it holds the lock
@@ -21,8 +21,9 @@ type Holder struct {
 	Person bool `json:"person,omitempty"`
 
 	// Caller is the client that a server has authenticated, by a token or the like. The
-	// rest is the holder's own description of itself. Only servers set Caller, over whatever
-	// a request has; it is empty without a server, or with one that authenticates no client.
+	// rest is the holder's own description of itself. Only servers set Caller, and replace
+	// the one in a request. It is empty without a server, or if the server does not
+	// authenticate clients.
 	Caller string `json:"caller,omitempty"`
 
 	// Once means that the work under the lease is do-once work, and Fingerprint is
@@ -71,7 +72,7 @@ func (h Holder) process() string {
 	return h.Program
 }
 
-// joined returns both texts with between between them, or the one that is not empty.
+// joined returns first, between and second; or only one of the texts if the other is empty.
 func joined(first, between, second string) string {
 	if first == "" || second == "" {
 		return first + second

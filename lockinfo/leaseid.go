@@ -23,8 +23,8 @@ func (id LeaseID) Valid() bool {
 	return len(id) == 32 && strings.Trim(string(id), "0123456789abcdef") == ""
 }
 
-// Hidden returns what others may be shown in place of id: the first 128 bits of its
-// SHA-256. It tells leases apart, and releases none.
+// Hidden returns the form of id that others may see: the first 128 bits of its SHA-256. It
+// identifies the lease, but cannot release it.
 func (id LeaseID) Hidden() LeaseID {
 	sum := sha256.Sum256([]byte(id))
 	return LeaseID(hex.EncodeToString(sum[:16]))

@@ -5,11 +5,11 @@ import "time"
 // A LockState is what a store knows of one name.
 type LockState struct {
 	Name        string
-	Mode        Mode      // of the holders together: their permits in sum, see Mode.Plus; zero without a holder
-	Holders     []Holding // live leases, and what KeepFor keeps closed; in the order of their grants
+	Mode        Mode      // the mode of all holders, with the sum of their permits, see Mode.Plus; zero without a holder
+	Holders     []Holding // live leases, and released ones that KeepFor keeps closed; in the order of their grants
 	Queue       []Place   // in order, at least the first ShownPlaces; List may leave it out
-	QueueLength int       // of all; always given
-	LastToken   uint64    // of the latest grant; 0 if the store knows none
+	QueueLength int       // how many places there are; always set
+	LastToken   uint64    // the token of the latest grant; 0 if the store knows none
 }
 
 // Live returns the holders who have not released the lock.
@@ -31,7 +31,7 @@ type Holding struct {
 	Since     time.Duration // see Blocker.Since
 	ExpiresIn time.Duration // Never if it has no end
 	Released  bool          // released; still blocks others until KeepFor ends
-	TTL       time.Duration // what ExpiresIn was when it was last set; 0 if the store does not know
+	TTL       time.Duration // ExpiresIn as it was last set; 0 if the store does not know
 }
 
 // Foreign reports whether a client that is not holdfast holds the lock.
@@ -39,7 +39,7 @@ func (h Holding) Foreign() bool { return h.LeaseID == "" && !h.Released }
 
 // A Place is one place in the queue of a LockState.
 type Place struct {
-	LeaseID   LeaseID `json:"-"` // of the requested lease
+	LeaseID   LeaseID `json:"-"` // the ID of the requested lease
 	Mode      Mode
 	Holder    Holder
 	Since     time.Duration // how long ago the store saw the first request

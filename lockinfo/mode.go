@@ -22,13 +22,13 @@ const MaxLimit = 1_000_000
 
 // Permits returns the mode of a semaphore's lease that takes n of limit permits: the
 // leases of the name have at most limit permits together. All users of a name must give
-// the same limit at a time. Whatever takes a Mode refuses one with n below 1 or above
-// limit, or with a limit above MaxLimit, with the error of Check. The Mode keeps numbers
-// between -2^30 and 2^30, and the nearest of these in place of others.
+// the same limit at a time. Functions that take a Mode refuse one with n below 1 or above
+// limit, or with a limit above MaxLimit, with the error of Check. A Mode can hold numbers
+// from -2^30 to 2^30-1; Permits replaces others by the nearest of these.
 func Permits(n, limit int) Mode { return semaphore | pack(n)<<permitsAt | pack(limit)<<limitAt }
 
-// The lowest bits of a Mode are its kind. Permits and limit are numbers with a sign, of
-// 31 bits each; they are 0 unless the kind is a semaphore's.
+// The lowest two bits of a Mode are its kind. Permits and limit are signed numbers of 31 bits
+// each. They are 0 unless the kind is semaphore.
 const (
 	semaphore Mode = 2
 	kinds     Mode = 3
@@ -47,16 +47,16 @@ func (m Mode) number(at int) int {
 	return int(int32(m>>at<<1) >> 1)
 }
 
-// Permits returns how many permits a lease of this mode takes; 0 if the mode is not of
-// function Permits.
+// Permits returns how many permits a lease of this mode takes; 0 if function Permits has not made
+// the mode.
 func (m Mode) Permits() int { return m.number(permitsAt) }
 
-// Limit returns how many permits there are; 0 if the mode is not of function Permits.
+// Limit returns how many permits there are; 0 if function Permits has not made the mode.
 // Leases of one name have modes with the same Limit.
 func (m Mode) Limit() int { return m.number(limitAt) }
 
-// Kind returns "exclusive", "shared" or "semaphore", such as for the labels of metrics,
-// which must be few.
+// Kind returns "exclusive", "shared" or "semaphore", for uses such as labels of metrics, which
+// must have few values.
 func (m Mode) Kind() string {
 	switch {
 	case m == Exclusive:
@@ -93,8 +93,8 @@ func (m Mode) Check() error {
 	return nil
 }
 
-// Plus returns the mode of leases of m and other together: their permits in sum if other
-// has permits, else other. They are of one name.
+// Plus returns the mode of a lease of m and a lease of other together: the sum of their permits
+// if other has permits, and otherwise other. Both must be leases of one name.
 func (m Mode) Plus(other Mode) Mode {
 	if other&kinds != semaphore {
 		return other
@@ -120,7 +120,7 @@ func (m *Mode) UnmarshalText(text []byte) error {
 		read = Shared
 	default:
 		var n, limit int
-		_, _ = fmt.Sscanf(string(text), "%d of %d permits", &n, &limit) // what it cannot read is 0
+		_, _ = fmt.Sscanf(string(text), "%d of %d permits", &n, &limit) // leaves 0 where it cannot read a number
 		if read = Permits(n, limit); read.String() != string(text) {
 			return fmt.Errorf(`%w mode %q: want "exclusive", "shared" or such as "2 of 5 permits"`, sentinel.ErrInvalid, text)
 		}

@@ -2,14 +2,14 @@ package lockinfo
 
 import "time"
 
-// A Possession is what others may know of a lease: neither its token nor its ID
+// A Possession is what other clients may know of a lease. It has neither its token nor its ID
 // (INVARIANT I4).
 type Possession struct {
 	Holder    Holder // zero if a client that is not holdfast holds the lock
 	Since     time.Duration
 	ExpiresIn time.Duration // Never if it has no end
 	Released  bool
-	Foreign   bool // a client that is not holdfast holds the lock, or it is left free for one
+	Foreign   bool // a client that is not holdfast holds the lock, or the lock is left free for one
 }
 
 // String describes for people who has the lock, and since when: `held by
@@ -41,7 +41,8 @@ func (p Possession) another() string {
 	return " for another " + Span(p.ExpiresIn)
 }
 
-// after names the client that closed the name. Its process has ended, or is about to.
+// after names the client that closed the name. It leaves out the PID, because that process has
+// ended, or may end soon.
 func (p Possession) after() string {
 	if p.anonymous() {
 		return ""
@@ -51,7 +52,7 @@ func (p Possession) after() string {
 	return " after " + who.String() + " released it"
 }
 
-// unless gives the end of a foreign lock: whether its client renews it is unknown.
+// unless describes when a foreign lock ends. Its client may or may not renew it.
 func (p Possession) unless() string {
 	switch {
 	case p.ExpiresIn == Never:

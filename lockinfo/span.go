@@ -5,8 +5,7 @@ import (
 	"time"
 )
 
-// Span prints a duration for people, who need no more than two units of it: 12m,
-// 3h5m, 1.4s, 250ms.
+// Span formats a duration for people, with at most two units: 12m, 3h5m, 1.4s, 250ms.
 func Span(d time.Duration) string {
 	unit := time.Minute
 	switch {

@@ -7,31 +7,31 @@ type Kind int
 // Attempt and Waited; events of a lease Name, Mode, Once, LeaseID, Key, Token, Held and
 // Remaining.
 const (
-	Acquired      Kind = iota // a lease was handed to the caller, by Adopt too; with Waited, Attempt, AfterWait, and the Holder before if it had to wait
-	Waiting                   // an acquire begins to wait: Err is a HeldError and there are Holder, Place and Queue, or it is ErrUnavailable
+	Acquired      Kind = iota // the caller has a lease, by an acquire or Adopt; with Waited, Attempt, AfterWait, and the previous Holder if it had to wait
+	Waiting                   // an acquire begins to wait: Err is a HeldError, with Holder, Place and Queue; or it is ErrUnavailable
 	Refused                   // an acquire, or an Adopt, ended without a lease; with AfterWait, and Err
 	Renewed                   // the lease was lengthened, by the keep-alive or by Extend; with Took
 	RenewFailed               // a renewal failed or was not answered; it is retried until the deadline; with Took and Err
 	Lost                      // the lease has ended without a release; with Err, and Author and Reason if it was broken
 	Released                  // the holder released the lease; Err is nil if the store has confirmed that
-	CleanupFailed             // an abandoned request could not be cancelled, or a lease not be released; what is left of it ends with its TTL; with Err
+	CleanupFailed             // an abandoned request could not be cancelled, or a lease could not be released: it expires with its TTL; with Err
 	OutageBegan               // the store does not answer an Acquire that waits, which goes on waiting; with Err
-	OutageEnded               // it answers again; or the wait has ended and it does not, with the reason in Err; with Took
+	OutageEnded               // the store answers again; or the wait has ended during the outage, with the reason in Err; with Took
 	LeaseLeft                 // the holder left the lease, for another client to adopt
 
 	HandedOver   // the last holder, Holder, handed the lock over to this acquire; Acquired follows
-	LeaseBroken  // somebody, Author, took the lock away, for a Reason; Lost follows
+	LeaseBroken  // Author took the lock away, for a Reason; Lost follows
 	PlaceChanged // the acquire has another Place in the queue than before; with Queue and Holder
 )
 
 // Kinds of do-once work, in addition to those of its lease. Each run that begins, with
 // Acquired, and is not left ends once, as OnceCompleted or OnceFailed, when its lease is
-// released: after Lost, if it was lost before. One that was refused because another is in
-// progress is Refused, with an Err that is ErrInProgress.
+// released: after Lost, if it was lost before. If another run is in progress, the acquire is
+// Refused, with an Err that is ErrInProgress.
 const (
 	OnceCompleted Kind = iota + PlaceChanged + 1 // the work is done and its result is stored
 	OnceReplayed                                 // the work was done before, and the caller has its result; with the Token of the run, AfterWait and Waited
-	OnceFailed                                   // the run ended and its result, if any, is not stored, or that is unknown: the reason is in Err
+	OnceFailed                                   // the run ended, and its result, if any, is not or may not be stored; with the reason in Err
 )
 
 // Kinds of one-time tokens, with the Name of the collection.
@@ -62,7 +62,7 @@ const (
 const (
 	RunDone   Kind = iota + RequestRefused + 1 // a run has succeeded; with Took
 	RunFailed                                  // a run has failed; with Took and Err
-	RunMissed                                  // runs that were due have not taken place; Count of them, the last of which was Scheduled; with Err if the first has failed
+	RunMissed                                  // runs that were due were missed: Count of them, the last at Scheduled; with Err if the first has failed
 )
 
 var names = [...]string{

@@ -31,8 +31,7 @@ func Observers(all ...Observer) Observer {
 	return func(e Event) { tellAll(some, e) }
 }
 
-// tellAll tells the first last to whom a panic matters: each call has the rest
-// told by its deferred call, which runs even if the first panics.
+// tellAll calls some[0], and defers the calls of the rest, which run even if it panics.
 func tellAll(some []Observer, e Event) {
 	if len(some) > 1 {
 		defer tellAll(some[1:], e)
@@ -66,29 +65,29 @@ type Event struct {
 	Key     lockinfo.LeaseID `json:"-"`
 	Token   uint64           // fencing token; 0 if there was no grant
 
-	// Holder is who is in the way, or was before the lock was acquired, as far as the
-	// store has said.
+	// Holder is the holder that is in the way, or was until the lock was acquired. It is zero
+	// if the store has not named it.
 	Holder lockinfo.Holder
-	Place  int // in the queue of the store, 1 for its head; 0 if there is none
-	Queue  int // how many are in the queue; 0 if the store does not tell
+	Place  int // the place in the queue of the store, 1 for its head; 0 if there is none
+	Queue  int // how many clients are in the queue; 0 if the store does not report it
 
 	Attempt   int           // how many requests this acquire has sent so far
 	AfterWait bool          // the event ends a wait, which began with Waiting
 	Waited    time.Duration // since the acquire began
-	Held      time.Duration // for how long the lease was held
+	Held      time.Duration // how long the lease has been held
 	Remaining time.Duration // how long the lease may be trusted without another renewal
-	Took      time.Duration // the request, the outage, or the run that the event is about
+	Took      time.Duration // how long the request, the outage, or the run took
 
 	Author string // who broke the lock
 	Reason string // why they did
 
 	Current   uint64    // the mark of the resource: the greatest token that it has accepted; 0 if unknown
-	TokenID   string    // of a one-time token, which is not secret; empty if the secret is malformed
+	TokenID   string    // the ID of a one-time token, which is not secret; empty if the secret is malformed
 	Count     int       // how many one-time tokens were pruned, or runs were missed
-	Status    int       // of an HTTP response
-	Code      string    // of the refusal of an HTTP request
-	Kept      bool      // the HTTP response is kept: a repeat does not run
-	Scheduled time.Time // for when a run of a schedule was due
+	Status    int       // the status of an HTTP response
+	Code      string    // the code with which an HTTP request was refused
+	Kept      bool      // the HTTP response is kept: a repeat does not run the handler
+	Scheduled time.Time // when the run of a schedule was due
 
 	Err error // why; see Kind
 }

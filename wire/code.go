@@ -10,16 +10,15 @@ import (
 // A Code names an error to programs.
 type Code struct {
 	Name   string // lower-case words with hyphens between
-	Status int    // of the HTTP response that has it
+	Status int    // the status of the HTTP response with this code
 	Err    error  // the sentinel that callers test for
 }
 
-// Underscored returns the name as those JSONs have it that join words by
-// underscores: the refusals of oncehttp and httpfence, and what the command
-// prints.
+// Underscored returns the name with underscores, as the refusals of oncehttp and httpfence, and
+// the output of the command, have it.
 func (c Code) Underscored() string { return strings.ReplaceAll(c.Name, "-", "_") }
 
-// Codes is a table of codes. Of an error that is several sentinels, the first
+// Codes is a table of codes. If an error wraps several of the sentinels, the first in the table
 // counts.
 type Codes []Code
 
@@ -33,14 +32,14 @@ func (t Codes) Of(err error) Code {
 	return Code{}
 }
 
-// DriverCodes returns the codes of the errors of package driver: all that an
-// engine has to tell apart. Package internal/codes has the codes of all errors.
+// DriverCodes returns the codes of the errors of package driver, which an engine must
+// distinguish. Package internal/codes has the codes of all errors.
 //
-// 503 means that nothing was done, and the same request may succeed later; 504
-// that it may have been done. 410 means that the lease has ended.
+// 503 means that nothing was done, and the same request may succeed later. 504 means that the
+// request may have been carried out. 410 means that the lease has ended.
 func DriverCodes() Codes {
 	return Codes{
-		{"broken", 410, driver.ErrBroken}, // which is ErrLost as well
+		{"broken", 410, driver.ErrBroken}, // before ErrLost, which comes with it
 		{"lost", 410, driver.ErrLost},
 		{"not-permitted", 403, driver.ErrPermission},
 		{"unsupported", 501, driver.ErrUnsupported},

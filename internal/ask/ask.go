@@ -1,18 +1,17 @@
-// Package ask sends requests to a store until they are answered, and reports what
-// a request that failed has done.
+// Package ask repeats requests to a store until it answers, and classifies the errors of
+// requests that fail.
 //
-// The error of a request is of one of three classes: permanent (nothing was
-// done, and the same request would fail in the same way), unavailable (nothing
-// was done, and the same request may succeed later), and every other, which
-// leaves it open whether the store has carried the request out. Package driver
-// has the first two, as Definite and Permanent. What is open becomes
-// driver.ErrUnavailable where it does not matter, and driver.ErrOutcomeUnknown
-// where it does. INVARIANT I10: each error that is made here wraps exactly one
-// of driver's, or nothing but the error of the caller's own context.
+// The error of a request is of one of three classes. Permanent: nothing was done, and the
+// same request would fail in the same way. Unavailable: nothing was done, and the same
+// request may succeed later. Any other error: the store may or may not have carried the
+// request out. Driver.Definite recognizes the first two, and driver.Permanent the first.
+// An error of the third class becomes driver.ErrUnavailable if the request has no effect
+// that matters, and driver.ErrOutcomeUnknown otherwise. INVARIANT I10: each error that is
+// made here wraps exactly one of driver's errors, or only the error of the caller's context.
 //
 // # Concurrency
 //
-// Nothing here starts a goroutine. A Backoff and a Failure belong to one.
+// The package starts no goroutine. A Backoff or a Failure must be used by one goroutine.
 package ask
 
 import (
@@ -23,15 +22,15 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// timedOut reports whether it was a limit of ours that ended ctx.
+// timedOut reports whether a limit of this package has ended ctx.
 func timedOut(ctx context.Context) bool { return context.Cause(ctx) == ErrNoAnswer }
 
 // ended reports whether the caller's own context has ended.
 func ended(ctx context.Context) bool { return ctx.Err() != nil && !timedOut(ctx) }
 
-// Harmless classifies the error of a request that reads, or whose effect will
-// be cancelled: the end of the caller's context stays what it is, and everything
-// else that is not definite is driver.ErrUnavailable. No error is none. ctx is the
+// Harmless classifies the error of a request that only reads, or whose effect will be
+// cancelled. It returns a definite error unchanged, the error of the caller's context if
+// that has ended, and otherwise driver.ErrUnavailable. It returns nil for nil. ctx is the
 // request's own context.
 func Harmless(ctx context.Context, err error) error {
 	switch {
@@ -43,9 +42,9 @@ func Harmless(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", driver.ErrUnavailable, hideLimit(ctx, err))
 }
 
-// Effective classifies the error of a request with an effect: whatever is not
-// definite is driver.ErrOutcomeUnknown, the end of the caller's context included. No
-// error is none. ctx is the request's own context.
+// Effective classifies the error of a request with an effect. It returns a definite error
+// unchanged, and otherwise driver.ErrOutcomeUnknown, even if the caller's context has ended.
+// It returns nil for nil. ctx is the request's own context.
 func Effective(ctx context.Context, err error) error {
 	if err == nil || driver.Definite(err) {
 		return err
@@ -53,8 +52,8 @@ func Effective(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", driver.ErrOutcomeUnknown, hideLimit(ctx, err))
 }
 
-// hideLimit replaces the context error that a limit of ours has caused, so that
-// no caller takes it for the end of its own context.
+// hideLimit replaces a context error that a limit of this package has caused, so that the
+// caller does not take it for the end of its own context.
 func hideLimit(ctx context.Context, err error) error {
 	if timedOut(ctx) {
 		return ErrNoAnswer

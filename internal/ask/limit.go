@@ -7,31 +7,30 @@ import (
 	"time"
 )
 
-// ErrNoAnswer is the cause of our own time limits. It deliberately is not a
-// context error: the caller's context has not ended.
+// ErrNoAnswer is the cause of a context that ended by a limit of this package. It deliberately is
+// not a context error: the caller's context has not ended.
 var ErrNoAnswer = errors.New("no answer within the request timeout")
 
-// Limit bounds requests, by a limit of our own.
+// Limit returns a context for requests that ends after timeout, with the cause ErrNoAnswer.
 func Limit(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
 	return LimitUntil(ctx, time.Now().Add(timeout))
 }
 
-// LimitUntil is Limit with the instant at which it ends.
+// LimitUntil is Limit with the instant at which the context ends.
 //
-// The context is one of context.WithDeadlineCause, which is made at the first call of
-// Done or Value, or of Err after its end. Most requests to an engine in memory are
-// answered before that: they need no timer, and add no child to the caller's context.
-// Without a timer the limit takes effect at the next call, as if a timer had fired
-// late.
+// It calls context.WithDeadlineCause only at the first call of Done or Value, or of Err after
+// the end. An engine in memory answers most requests before that. They then need no timer, and
+// add no child to the caller's context. Without a timer the limit takes effect at the next
+// call, as if a timer had fired late.
 func LimitUntil(ctx context.Context, end time.Time) (context.Context, context.CancelFunc) {
 	l := &limited{caller: ctx, end: end}
 	return l, l.cancel
 }
 
-// Parts returns the parts of a context of Limit or LimitUntil: it ends with the
-// caller's, and at this instant. A function that waits for both itself, and is done before
-// the context is stopped, saves the context that Done would make. Parts reports false for
-// any other context.
+// Parts returns the parts of a context that Limit or LimitUntil has returned: the caller's
+// context, and the end of the limit. A function that waits for both itself saves the context
+// that Done would make. It must return before the context is cancelled. For any other context
+// ok is false.
 func Parts(ctx context.Context) (caller context.Context, end time.Time, ok bool) {
 	l, ok := ctx.(*limited)
 	if !ok {
@@ -40,16 +39,16 @@ func Parts(ctx context.Context) (caller context.Context, end time.Time, ok bool)
 	return l.caller, l.end, true
 }
 
-// A limited is a context that is made late. Package context finds its cause, and the
-// context to which it adds derived ones, by its Value and Done: both are those of the
-// context that is made.
+// A limited is a context that makes its real context when needed. Package context uses Value
+// and Done to find the cause of a context and the parent of derived ones. Both methods are
+// those of the real context.
 type limited struct {
 	caller context.Context
 	end    time.Time
 
 	mu       sync.Mutex      // guards the rest; taken before the mutexes of package context
-	canceled bool            // before it was made, and before the caller's ended
-	made     context.Context // nil until it is needed
+	canceled bool            // cancel was called before made was needed, and before the caller's context ended
+	made     context.Context // the real context; nil until it is needed
 	stop     context.CancelFunc
 }
 
@@ -67,8 +66,8 @@ func (l *limited) Done() <-chan struct{} { return l.make().Done() }
 // Value implements context.Context.
 func (l *limited) Value(key any) any { return l.make().Value(key) }
 
-// Err implements context.Context. Its result must not change again after an error: it
-// makes the context before it returns one.
+// Err implements context.Context. Once it has returned an error the error must not change, so it
+// makes the real context before it returns one.
 func (l *limited) Err() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,7 +77,8 @@ func (l *limited) Err() error {
 	return l.makeLocked().Err()
 }
 
-// String names the context for people. What fmt would read belongs to others.
+// String names the context for people. Without it fmt would read fields that other goroutines
+// change.
 func (l *limited) String() string { return "holdfast request until " + l.end.String() }
 
 func (l *limited) make() context.Context {
@@ -90,7 +90,7 @@ func (l *limited) make() context.Context {
 func (l *limited) makeLocked() context.Context {
 	switch {
 	case l.made != nil:
-	case l.canceled: // whatever has ended since
+	case l.canceled: // even if the limit or the caller's context has ended since
 		l.made, l.stop = context.WithCancel(context.WithoutCancel(l.caller))
 		l.stop()
 	default:
@@ -99,8 +99,8 @@ func (l *limited) makeLocked() context.Context {
 	return l.made
 }
 
-// cancel ends the context. It makes it only if the caller's has ended before: that
-// is the cause then.
+// cancel ends the context. It makes the real context only if the caller's context has ended
+// already, because that is the cause then.
 func (l *limited) cancel() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

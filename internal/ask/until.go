@@ -13,10 +13,9 @@ import (
 // Until.
 const Tries = 3
 
-// Until repeats a request until the store has answered it, another one would
-// fail in the same way, ctx ends, or timeout passes: it is UntilEnd with that
-// limit, in which each request has its share. If ctx has ended before, it sends
-// nothing.
+// Until repeats a request until the store has answered it, a repeat would fail in the same
+// way, ctx ends, or timeout passes. It is UntilEnd with that limit, and gives up each request
+// after its share, timeout/Tries. If ctx has ended already it sends nothing.
 func Until(ctx context.Context, timeout time.Duration, send func(context.Context) error) *Failure {
 	if ended(ctx) {
 		return &Failure{last: ContextError(ctx), ended: true}
@@ -37,12 +36,11 @@ func Answer[Req, Reply any](
 	return reply, f
 }
 
-// UntilEnd repeats a request until the store has answered it, another one would
-// fail in the same way, or ctx ends. Each is given up after timeout. It returns
-// nil when the request is answered.
+// UntilEnd repeats a request until the store has answered it, a repeat would fail in the same
+// way, or ctx ends. It gives up each request after timeout. It returns nil when the request
+// has succeeded.
 //
-// INVARIANT I6: send must send a request of which a repeat has the effect and the
-// answer of once.
+// INVARIANT I6: a repeat of the request must have the effect and the reply of the first.
 func UntilEnd(ctx context.Context, timeout time.Duration, send func(context.Context) error) *Failure {
 	var f Failure
 	var backoff Backoff
@@ -63,17 +61,16 @@ func UntilEnd(ctx context.Context, timeout time.Duration, send func(context.Cont
 	}
 }
 
-// A Failure is why the store has not answered. Nil is that it has.
+// A Failure says why a request has failed. Nil means that it has succeeded.
 type Failure struct {
-	// last is of the last request, or of the caller's context if that has ended.
+	// last is the error of the last request, or of the caller's context if that has ended.
 	last  error
-	ended bool
-	// doubt is of the last request that may have been carried out unseen; nil
-	// if there was none.
+	ended bool // the caller's context has ended
+	// doubt is the error of the last request that the store may have carried out, or nil.
 	doubt error
 }
 
-// once sends the request once, for timeout at most, and notes what came of it.
+// once sends the request once, for timeout at most, and notes the result.
 func (f *Failure) once(ctx context.Context, timeout time.Duration, send func(context.Context) error) {
 	ctx, cancel := Limit(ctx, timeout)
 	defer cancel()
@@ -84,13 +81,13 @@ func (f *Failure) once(ctx context.Context, timeout time.Duration, send func(con
 	}
 }
 
-// Lost reports whether the store's last answer is that the lease is not live. That
-// is an answer, whatever the outcome of the requests before.
+// Lost reports whether the last reply was ErrLost. That reply is definite even if the outcome of
+// earlier requests is unknown.
 func (f *Failure) Lost() bool { return f != nil && errors.Is(f.last, driver.ErrLost) }
 
-// Effective is the error of a request with an effect that matters: if any copy of
-// it may have been carried out, the outcome is unknown, whatever the error of the
-// last one.
+// Effective returns the error of a request with an effect that matters. If the store may have
+// carried out any copy of it, the outcome is unknown, whatever the error of the last copy,
+// unless that is ErrLost.
 func (f *Failure) Effective() error {
 	switch {
 	case f == nil:
@@ -101,8 +98,8 @@ func (f *Failure) Effective() error {
 	return f.last
 }
 
-// Harmless is the error of a request that reads, or whose effect cannot be seen
-// until it is answered.
+// Harmless returns the error of a request that only reads, or whose effect nothing depends on
+// until the request is answered.
 func (f *Failure) Harmless() error {
 	switch {
 	case f == nil:

@@ -1,12 +1,12 @@
-// Package clock reads the local clocks by which a client trusts its leases: the monotonic
-// clock, and the boot-time clock, which counts while the machine is suspended.
+// Package clock reads the local clocks that decide how long a client trusts its leases: the
+// monotonic clock, and the boot-time clock, which counts while the machine is suspended.
 package clock
 
 import "time"
 
-// An Instant is one moment as two local clocks show it: the monotonic clock,
-// which timers follow and time services slew, and the boot-time clock, which also counts
-// while the machine is suspended, at a rate that nothing slews; see Reader.
+// An Instant is one moment on two local clocks. Timers follow the monotonic clock, and time
+// services slew it. The boot-time clock also counts while the machine is suspended, at a rate
+// that is not slewed; see Reader.
 type Instant struct {
 	Mono time.Time
 	Boot time.Duration // since boot; 0 where the system has no such clock
@@ -17,13 +17,13 @@ func (i Instant) Add(d time.Duration) Instant {
 	return Instant{i.Mono.Add(d), i.Boot + d}
 }
 
-// Reached reports whether i is at or after end on either clock: a suspended
-// machine must not trust the clock that slept, nor any machine one that is slow.
+// Reached reports whether i is at or after end on either clock, because one of them may have
+// stopped in a suspension, or be slow.
 func (i Instant) Reached(end Instant) bool {
 	return !i.Mono.Before(end.Mono) || i.Boot >= end.Boot && i.Boot != 0
 }
 
-// Until returns how long it is from i to end, on the clock that has less left.
+// Until returns the time from i to end, on the clock on which it is shorter.
 func (i Instant) Until(end Instant) time.Duration {
 	left := end.Mono.Sub(i.Mono)
 	if i.Boot != 0 {
@@ -32,8 +32,8 @@ func (i Instant) Until(end Instant) time.Duration {
 	return left
 }
 
-// AsOf returns end as seen at now: if the machine was suspended since end
-// was worked out, or its monotonic clock was slewed back, timers have to fire sooner.
+// AsOf returns end with Mono corrected as of now. If the machine was suspended since end was
+// computed, or its monotonic clock was slewed back, Mono is earlier, so that timers fire sooner.
 func (end Instant) AsOf(now Instant) Instant {
 	if at := now.Mono.Add(now.Until(end)); at.Before(end.Mono) {
 		end.Mono = at
@@ -41,5 +41,5 @@ func (end Instant) AsOf(now Instant) Instant {
 	return end
 }
 
-// None replaces a clock that the system does not have.
+// None is a clock for systems without the real one. It returns 0.
 func None() time.Duration { return 0 }

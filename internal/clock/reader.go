@@ -5,43 +5,43 @@ import (
 	"time"
 )
 
-// For how long, on the monotonic clock, readings of other clocks are used again.
+// How long, on the monotonic clock, a reading of another clock is reused.
 const (
-	// Fresh is short enough: a machine that is suspended stops its processes, its devices and all processors
-	// but one before its clocks, and starts them again afterwards: no two instants of one
-	// process that are so close together have a suspension between them. It is also far
-	// less than the pause between a look at the clock and what follows, which goes
-	// unnoticed in any case; see holdfast.Lease.Valid.
+	// Fresh is too short to span a suspension. Before a suspension the machine stops its
+	// processes, its devices and all processors but one, and only then its clocks; afterwards
+	// it starts them in the opposite order. So two instants of one process that are this
+	// close have no suspension between them. Fresh is also much shorter than a pause of the
+	// process after it has read a clock, which it cannot notice; see holdfast.Lease.Valid.
 	Fresh = 100 * time.Microsecond
-	// The monotonic clock is slewed by a tenth at most, so that it loses half a
-	// millisecond at most meanwhile: the margin of a lease has room for that.
+	// The monotonic clock is slewed by a tenth at most, so it loses half a millisecond at
+	// most in slewFresh. The margin of a lease has room for that.
 	slewFresh = 5 * time.Millisecond
 )
 
-// A Reader tells the time since boot as no time service slews it. It counts while
-// the machine is suspended, as the boot-time clock does, and at the rate of the raw
-// clock, where there is one. To read either is a call of the kernel, three of which
-// would take longer than all the rest of an acquire and a release in memory; by how much
-// the boot-time clock is ahead of the monotonic clock changes only in a suspension, and
-// by how much the raw clock is, slowly.
+// A Reader returns the time since boot, not slewed by time services. Like the boot-time clock it
+// counts while the machine is suspended, but at the rate of the raw clock, if there is one.
+//
+// Reading either clock is a system call, and three of them would take longer than the rest of an
+// acquire and a release in memory. So a Reader reuses the last offsets from the monotonic clock:
+// that of the boot-time clock changes only in a suspension, and that of the raw clock slowly.
 type Reader struct {
-	clock func() time.Duration // 0 where the system has no such clock
-	raw   func() time.Duration // does not count in a suspension; 0 where the system has no such clock
+	clock func() time.Duration // the boot-time clock; returns 0 if the system has none
+	raw   func() time.Duration // the raw clock, which stops in a suspension; returns 0 if the system has none
 	fresh time.Duration        // Fresh; in tests 0, for both clocks
 	began time.Time
 	read  atomic.Int64 // when clock was last read, since began
-	ahead atomic.Int64 // by how much it was ahead of the time since began; never less than before
+	ahead atomic.Int64 // how far clock was ahead of the time since began; never decreases
 
 	rawRead  atomic.Int64  // when raw was last read, since began
-	rawAhead atomic.Int64  // by how much it was ahead of the time since began
-	rawFirst time.Duration // the same at the first reading
+	rawAhead atomic.Int64  // how far raw was ahead of the time since began
+	rawFirst time.Duration // rawAhead at the first reading
 }
 
 // Init sets the clocks. fresh is Fresh, or 0 in tests.
 func (b *Reader) Init(clock, raw func() time.Duration, fresh time.Duration) {
 	b.clock, b.raw, b.fresh = clock, raw, fresh
 	b.ahead.Store(int64(clock()))
-	b.began = time.Now() // after what was read
+	b.began = time.Now() // after clock was read
 	b.read.Store(-int64(time.Hour))
 	if b.rawFirst = raw(); b.rawFirst == 0 {
 		b.raw = nil
@@ -51,9 +51,9 @@ func (b *Reader) Init(clock, raw func() time.Duration, fresh time.Duration) {
 	b.rawRead.Store(-int64(time.Hour))
 }
 
-// At returns the time at an Instant that the monotonic clock has just shown, or 0.
-// INVARIANT I3: it is never later than what the clock shows when at returns, so that a
-// deadline which counts from it is none too late.
+// At returns the time since boot at mono, a reading of the monotonic clock that was just made. It
+// returns 0 if the system has no boot-time clock. INVARIANT I3: the result is never later than the
+// clock when At returns, so a deadline that counts from it is not too late.
 func (b *Reader) At(mono time.Time) time.Duration {
 	since := mono.Sub(b.began)
 	if since-time.Duration(b.read.Load()) >= b.fresh && !b.look() {
@@ -62,9 +62,9 @@ func (b *Reader) At(mono time.Time) time.Duration {
 	return since + time.Duration(b.ahead.Load()) + time.Duration(b.rawAhead.Load()) - b.rawFirst
 }
 
-// look reads the clocks. It reports false if there is no boot-time clock. A pause between
-// two readings must not look like a suspension, neither now nor when the next reading has
-// none: one with a long pause is repeated, for which three times is often enough.
+// look reads the clocks. It returns false if there is no boot-time clock. A pause of the process
+// between two readings must not look like a suspension, now or at the next look. So look repeats a
+// reading with a long pause, up to three times in all.
 func (b *Reader) look() bool {
 	for range 3 {
 		before := time.Since(b.began)
@@ -80,15 +80,15 @@ func (b *Reader) look() bool {
 			}
 		}
 		if now-before < Fresh {
-			b.read.Store(int64(now)) // after what was read
+			b.read.Store(int64(now)) // after ahead is stored
 			b.lookRaw(now)
 			break
 		}
 	}
-	return true // if all were slow, the next look is soon
+	return true // if all readings were slow, the next call of At reads again
 }
 
-// lookRaw reads the raw clock, if that was not done lately.
+// lookRaw reads the raw clock, unless it was read within slewFresh.
 func (b *Reader) lookRaw(now time.Duration) {
 	if b.raw == nil || b.fresh > 0 && now-time.Duration(b.rawRead.Load()) < slewFresh {
 		return
@@ -97,10 +97,10 @@ func (b *Reader) lookRaw(now time.Duration) {
 		before := time.Since(b.began)
 		raw := b.raw()
 		now = time.Since(b.began)
-		// It may be less than before, if the monotonic clock is slewed forward.
+		// It may decrease, if the monotonic clock is slewed forward.
 		b.rawAhead.Store(int64(raw - now))
 		if now-before < Fresh {
-			b.rawRead.Store(int64(now)) // after what was read
+			b.rawRead.Store(int64(now)) // after rawAhead is stored
 			break
 		}
 	}

@@ -22,13 +22,13 @@ const Directory = "HOLDFAST_TEST_EXCHANGES"
 
 // An Exchange is one request and its response.
 type Exchange struct {
-	Test     string // that made it
+	Test     string // the test that made it
 	Method   string
 	URL      string
 	Request  Message // as far as the handler has read it
-	Status   int     // 0: it was not answered
+	Status   int     // 0 if the handler did not respond
 	Response Message
-	Broken   bool // the handler gave up in the middle of its answer
+	Broken   bool // the handler panicked, perhaps in the middle of its response
 }
 
 // A Message is one half of an exchange.
@@ -78,7 +78,7 @@ func record(w http.ResponseWriter, r *http.Request, h http.Handler, test, dir st
 	heard := &body{ReadCloser: r.Body}
 	said := &writer{ResponseWriter: w}
 	e := Exchange{Test: test, Method: r.Method, URL: r.URL.String(), Broken: true}
-	defer func() { // in a panic as well, which ends an answer in its middle
+	defer func() { // deferred, because a handler ends a response in its middle by a panic
 		e.Request = Message{header, heard.copied()}
 		e.Status, e.Response = said.status, Message{said.header, said.body}
 		if isAmongTheFirst(e) {
@@ -94,8 +94,8 @@ func record(w http.ResponseWriter, r *http.Request, h http.Handler, test, dir st
 	e.Broken = false
 }
 
-// mostAlike is how many exchanges are written down of one test, method, path and status:
-// more of the same request would show nothing new.
+// mostAlike is how many exchanges are recorded of one test, method, path and status. More would
+// show nothing new.
 const mostAlike = 100
 
 var alike = struct {
@@ -113,7 +113,7 @@ func isAmongTheFirst(e Exchange) bool {
 	return alike.counts[what] <= mostAlike
 }
 
-// write panics if it cannot: the test may be over, and must not seem to be recorded.
+// write panics on an error. The test may have ended, so write cannot fail it.
 func write(dir string, e Exchange) {
 	text, err := json.Marshal(e)
 	if err != nil {
@@ -135,8 +135,8 @@ func write(dir string, e Exchange) {
 	}
 }
 
-// A body keeps a copy of the part of a request that is read. A handler may leave a
-// goroutine that goes on reading.
+// A body keeps a copy of the part of a request that is read. It has a mutex, because a goroutine of
+// the handler may go on reading after the handler has returned.
 type body struct {
 	io.ReadCloser
 	mu   sync.Mutex

@@ -13,8 +13,8 @@ func Text(h lockinfo.Holder) string {
 	return string(text)
 }
 
-// Read reads a holder. Only people use it, so Read does not fail: it returns the zero Holder
-// for a text that is malformed.
+// Read reads a holder. A holder is only shown to people, so Read does not fail: it returns the
+// zero Holder for a malformed text.
 func Read(text string) lockinfo.Holder {
 	var h lockinfo.Holder
 	if json.Unmarshal([]byte(text), &h) != nil {

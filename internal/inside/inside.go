@@ -1,5 +1,6 @@
-// Package inside has the parts of a client that only our own packages use. Its
-// documentation leaves them out: they name types of package driver, which may change.
+// Package inside has the parts of a client that only packages of this repository use. The
+// documentation of holdfast.Client leaves them out, because they name types of package driver,
+// which may change.
 package inside
 
 import "github.com/holdfast-locks/holdfast/driver"
@@ -7,9 +8,9 @@ import "github.com/holdfast-locks/holdfast/driver"
 // A Client is embedded by holdfast.Client, under a name that go doc leaves out.
 type Client struct{ Engine driver.Features }
 
-// Features returns what the engine of the client can do, for packages that use more of it
-// than locks. What they do with it, the client does not see. Of a client that
-// holdfast.New has not made it returns nothing.
+// Features returns the features of the client's engine, for packages that use it for more than
+// locks. The client does not see what they do with it. If holdfast.New has not made the client
+// Features returns the zero Features.
 func (c *Client) Features() driver.Features {
 	if c == nil {
 		return driver.Features{}

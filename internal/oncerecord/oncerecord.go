@@ -1,6 +1,6 @@
 // Package oncerecord has the form in which a store keeps the result of do-once work:
-// a header as one line of JSON, followed by the unchanged result. The library reads and
-// writes it, and so does the server, whose clients begin and complete work by requests.
+// a header as one line of JSON, followed by the unchanged result. The client library and the
+// server read and write it.
 package oncerecord
 
 import (
@@ -11,7 +11,7 @@ import (
 // A Header is the first line of a record.
 type Header struct {
 	Version     int    `json:"v"`
-	Token       uint64 `json:"token"` // of the run that the result is of
+	Token       uint64 `json:"token"` // the token of the run that made the result
 	Fingerprint string `json:"fingerprint,omitempty"`
 }
 
@@ -24,8 +24,8 @@ func Format(h Header, value []byte) []byte {
 	return append(append(line, '\n'), value...)
 }
 
-// Parse reads the header of a record, or of its beginning, and returns what follows. It
-// reports false if that is not of this version.
+// Parse returns the header of a record, or of the beginning of one, and the bytes that follow. ok
+// is false unless the header is of this version.
 func Parse(record []byte) (h Header, value []byte, ok bool) {
 	line, value, ok := bytes.Cut(record, []byte{'\n'})
 	err := json.Unmarshal(line, &h)

@@ -1,6 +1,6 @@
 // Package places keeps places in the queue: it refreshes the places of many waiters, in
-// batches, and hands each the store's answer. The client library has a keeper
-// for its waiters, and the server one for waiters over HTTP.
+// batches, and passes the store's reply to each waiter. The client library has a keeper for its
+// waiters, and the server has one for waiters over HTTP.
 package places
 
 import (
@@ -18,8 +18,8 @@ import (
 
 const (
 	// The waiter TTL is how long a dead waiter may delay the queue, and how long a lease
-	// lasts at first after a hand-over: as long as the TTL, within these bounds. A keeper
-	// that has more than 1,666 waiters uses eachTTL for each of them, up to the TTL.
+	// lasts at first after a hand-over. It is the TTL of the lease, within these bounds. A
+	// keeper with more than 1,666 waiters replaces LongestTTL by eachTTL times their number.
 	// INVARIANT I7.
 	ShortestTTL = 500 * time.Millisecond
 	LongestTTL  = 5 * time.Second
@@ -29,39 +29,39 @@ const (
 // When places are refreshed, as parts of the waiter TTL.
 const (
 	refreshPart   = 3  // a place is refreshed after 1/3 of its TTL
-	refreshJitter = 30 // less up to 1/30, so that not all come at once
-	refreshRetry  = 10 // 1/10 after a refresh that failed, the next
-	refreshJoin   = 10 // a place due within 1/10 joins a batch that goes out now
+	refreshJitter = 30 // or earlier by up to 1/30, so that places are not all refreshed at once
+	refreshRetry  = 10 // after a failed refresh, the next follows in 1/10
+	refreshJoin   = 10 // a place that is due within 1/10 joins a batch that is sent now
 
-	// ExpirySlack is waited beyond the end of the lease in the way, which
-	// stores report in whole milliseconds.
+	// ExpirySlack is how long to wait beyond the end of the lease in the way, because stores
+	// report that end in whole milliseconds.
 	ExpirySlack = 2 * time.Millisecond
 	// LookAgain is the least time between two refreshes of one place that notices
 	// have caused, and between any two attempts of one waiter. INVARIANT I7: no
 	// waiter spins, whatever notices it receives.
 	LookAgain = 10 * time.Millisecond
 
-	// A foreign client sends no notice when it releases the lock. The first of
-	// the queue looks for that every LookAgain while such clients come and go,
-	// and less and less often while one stays; all of a keeper's together no
-	// more than once in foreignShare.
+	// A foreign client sends no notice when it releases the lock. So the first of the
+	// queue refreshes its place every LookAgain while foreign clients come and go, and less
+	// often while one of them keeps the lock, up to every foreignLongest. All such places of
+	// a keeper together are refreshed at most once in foreignShare.
 	foreignLongest = 50 * time.Millisecond
 	foreignShare   = 5 * time.Millisecond
 )
 
-// A Keeper refreshes the places of waiters, in batches. It has one timer, and a
-// goroutine only while requests are under way. I is an instant, as its owner reads the
-// clocks. Init comes first.
+// A Keeper refreshes the places of waiters, in batches. It has one timer, and runs goroutines
+// only while requests are under way. I is an instant of the owner's clocks. Init must be called
+// first.
 type Keeper[I any] struct {
 	Owner[I]
-	waiters atomic.Int64 // waiters that have requested a place, or are about to
+	waiters atomic.Int64 // how many waiters have requested a place, or are about to
 
-	mu      sync.Mutex // guards the rest, and the fields of each place whose comments name it
+	mu      sync.Mutex // guards the rest, and most fields of each Place
 	table   schedule.Timetable[*Place[I]]
-	foreign int // places with a foreign client in the way
+	foreign int // how many places have a foreign client in the way
 }
 
-// An Owner is what a Keeper needs of its owner.
+// An Owner is what a Keeper needs from its owner.
 type Owner[I any] struct {
 	Queuer driver.Queuer
 	Router driver.Router                                               // nil if the engine has none
@@ -72,29 +72,29 @@ type Owner[I any] struct {
 
 // A Place is the place of one waiter in the queue of a name, as its keeper knows it.
 type Place[I any] struct {
-	// Answers has the latest answer to a refresh, if it was not received.
+	// Answers delivers the replies to refreshes. It holds only the latest one.
 	Answers chan Refresh[I]
 
-	ttl time.Duration // of the lease
+	ttl time.Duration // the TTL of the lease
 
 	// The mutex of the Keeper guards the rest.
-	req     driver.RefreshRequest // WaiterTTL is that of the last request that got an answer
+	req     driver.RefreshRequest // its WaiterTTL is that of the last request that was answered
 	entry   schedule.Entry[*Place[I]]
-	left    bool      // its waiter is gone
+	left    bool      // Leave was called
 	sent    time.Time // when the last refresh was sent
 	hurried time.Time // when the last refresh because of a notice was due
-	urgent  bool      // its refresh is due sooner than the waiter TTL requires: something may have happened
+	urgent  bool      // the refresh is due sooner than the waiter TTL requires: the place may have changed
 	open    time.Time // when the first unanswered refresh was sent; zero if all were answered
 
-	// While a foreign client is in the way of the first of the queue; else zero.
-	foreign     time.Duration // the pause before the last refresh
-	foreignEnds time.Time     // when its lock would have ended, as of that refresh
+	// Set while a foreign client is in the way of the first of the queue.
+	foreign     time.Duration // the pause until the next refresh
+	foreignEnds time.Time     // when the foreign lock ends, according to the last reply
 }
 
 func (p *Place[I]) name() string { return p.req.Name }
 
-// A Refresh is one request for a place and its answer. As refreshes do no harm, an
-// error that is not definite has become driver.ErrUnavailable.
+// A Refresh is one request for a place and its reply. An error that is not definite has become
+// driver.ErrUnavailable, because a refresh is harmless.
 type Refresh[I any] struct {
 	Sent      I
 	WaiterTTL time.Duration
@@ -107,22 +107,23 @@ func (k *Keeper[I]) Init(owner Owner[I]) {
 	k.table.Init(k.tick)
 }
 
-// Enter counts one waiter more, which must Exit, and returns the waiter TTL for a lease of
-// ttl.
+// Enter counts one more waiter, and returns the waiter TTL for a lease of ttl. The waiter must
+// call Exit.
 func (k *Keeper[I]) Enter(ttl time.Duration) time.Duration {
 	k.waiters.Add(1)
 	return k.waiterTTL(ttl)
 }
 
-// waiterTTL returns the waiter TTL for a lease of ttl, with as many waiters as there are now.
+// waiterTTL returns the waiter TTL for a lease of ttl, with the present number of waiters.
 func (k *Keeper[I]) waiterTTL(ttl time.Duration) time.Duration {
 	return min(max(ttl, ShortestTTL), max(LongestTTL, time.Duration(k.waiters.Load())*eachTTL))
 }
 
-// Exit takes back one call of Enter.
+// Exit undoes one call of Enter.
 func (k *Keeper[I]) Exit() { k.waiters.Add(-1) }
 
-// Join starts to refresh a place for a lease of ttl; blocker is the store's answer about it.
+// Join starts to refresh a place for a lease of ttl. blocker is from the reply that gave the
+// place.
 func (k *Keeper[I]) Join(req driver.RefreshRequest, ttl time.Duration, blocker *driver.Blocker) *Place[I] {
 	now := time.Now()
 	p := &Place[I]{ttl: ttl, req: req, sent: now, Answers: make(chan Refresh[I], 1)}
@@ -133,7 +134,7 @@ func (k *Keeper[I]) Join(req driver.RefreshRequest, ttl time.Duration, blocker *
 	return p
 }
 
-// Leave stops refreshing a place. An answer under way is dropped.
+// Leave stops refreshing a place.
 func (k *Keeper[I]) Leave(p *Place[I]) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -149,7 +150,7 @@ func (k *Keeper[I]) Unanswered(p *Place[I]) time.Time {
 	return p.open
 }
 
-// Hurry refreshes a place, and so finds out its state, as soon as possible.
+// Hurry refreshes a place as soon as LookAgain allows, to learn its state.
 func (k *Keeper[I]) Hurry(p *Place[I]) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -177,13 +178,13 @@ func (k *Keeper[I]) tick() {
 	}
 }
 
-// due returns the places to refresh now, in batches. One that gets no answer is due again
-// after the usual time.
+// due returns the places to refresh now, in batches. A place whose refresh is not answered is due
+// again after the usual time.
 func (k *Keeper[I]) due(now time.Time) [][]*Place[I] {
 	batches := schedule.NewBatches(k.Router, driver.MaxBatch, (*Place[I]).name)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	urgent := false // no other place joins, which could delay the answer
+	urgent := false // if set, places that are not due do not join: they could delay the reply
 	k.table.Visit(func(p *Place[I]) (next time.Time, wait bool) {
 		limit := now
 		if batches.Room() && !urgent {
@@ -203,8 +204,8 @@ func (k *Keeper[I]) due(now time.Time) [][]*Place[I] {
 	return batches.All()
 }
 
-// refresh sends one batch and hands out the answers. It runs on a goroutine of
-// its own, started by tick, that ends with the request.
+// refresh sends one batch and passes the replies on. It runs on a goroutine of its own, which
+// tick starts, and which ends with the request.
 func (k *Keeper[I]) refresh(ctx context.Context, batch []*Place[I]) {
 	ctx, cancel := k.Limit(ctx)
 	defer cancel()
@@ -232,7 +233,7 @@ func (k *Keeper[I]) requests(batch []*Place[I]) []driver.RefreshRequest {
 	return reqs
 }
 
-// answerLocked passes an answer to the waiter of p, and schedules the next refresh.
+// answerLocked passes a reply to the waiter of p, and schedules the next refresh.
 func (k *Keeper[I]) answerLocked(p *Place[I], r Refresh[I]) {
 	p.open = time.Time{}
 	pause := p.req.WaiterTTL / refreshRetry
@@ -242,16 +243,16 @@ func (k *Keeper[I]) answerLocked(p *Place[I], r Refresh[I]) {
 	}
 	k.putLocked(p, time.Now().Add(pause))
 	select {
-	case <-p.Answers: // not received yet, and out of date
+	case <-p.Answers: // drop an older reply that was not received
 	default:
 	}
-	p.Answers <- r // only k.mu's owner sends: there is room
+	p.Answers <- r // there is room, because only the owner of k.mu sends
 }
 
-// nextLookLocked returns the time until the next refresh: a part of the waiter
-// TTL or, for the first of the queue, until the lease in the way ends by itself
-// or a foreign client may have released it. Later places do not look then: if
-// the first is gone, their usual refresh finds out.
+// nextLookLocked returns the time until the next refresh. It is a part of the waiter TTL. For the
+// first of the queue it is less if the lease in the way expires earlier, or a foreign client may
+// have released the lock. Later places need only the usual refresh, which also finds out if the
+// first waiter is dead.
 func (k *Keeper[I]) nextLookLocked(p *Place[I], w driver.Blocker) time.Duration {
 	usual := p.req.WaiterTTL/refreshPart - rand.N(p.req.WaiterTTL/refreshJitter)
 	pause := usual
@@ -274,7 +275,7 @@ func (k *Keeper[I]) foreignLocked(p *Place[I], w driver.Blocker) {
 	case w.Place != 1 || !w.Foreign || p.left:
 		p.foreign = 0
 	case was == 0 || ends.Sub(p.foreignEnds) > LookAgain/2 && w.ExpiresIn != lockinfo.Never:
-		p.foreign = LookAgain // another one, or one that has renewed its lock
+		p.foreign = LookAgain // another foreign client, or the same one has renewed its lock
 	default:
 		p.foreign = min(was*3/2, foreignLongest)
 	}

@@ -13,15 +13,15 @@ import (
 
 const (
 	tryTTL = 10 * time.Second
-	limit  = 2 * time.Second // of one try
-	tries  = 5               // of which the median counts
-	perTTL = 20              // requests that must fit into a TTL
+	limit  = 2 * time.Second // the longest time of one try
+	tries  = 5               // the median of them counts
+	perTTL = 20              // how many requests must fit into a TTL
 )
 
-// ClockStep is by how much clocks may differ.
+// ClockStep is how much two clocks may differ.
 const ClockStep = 100 * time.Millisecond
 
-// Findings are what a diagnosis has found so far.
+// Findings collects the findings of a diagnosis.
 type Findings []driver.Finding
 
 // Found adds a finding with a text.
@@ -29,8 +29,7 @@ func (f *Findings) Found(level driver.Level, key, format string, args ...any) {
 	f.Add(driver.Finding{Level: level, Key: key, Text: fmt.Sprintf(format, args...)})
 }
 
-// Definite returns err as one that wraps a definite error: what has no class
-// is a store that does not serve.
+// Definite returns err if it is definite, and otherwise wraps it in driver.ErrUnavailable.
 func Definite(err error) error {
 	if driver.Definite(err) {
 		return err
@@ -47,8 +46,8 @@ func (f *Findings) Failed(key string, err error) {
 // Add adds a finding.
 func (f *Findings) Add(finding driver.Finding) { *f = append(*f, finding) }
 
-// TryLocks takes, extends and releases a lock of a random name a few times, and judges how
-// long a request takes for leases of a TTL.
+// TryLocks acquires, extends and releases a lock of a random name a few times. It judges whether
+// the requests are fast enough for leases with that TTL.
 func (f *Findings) TryLocks(ctx context.Context, e driver.Engine, ttl time.Duration) {
 	var took []time.Duration
 	for range tries {
@@ -65,8 +64,8 @@ func (f *Findings) TryLocks(ctx context.Context, e driver.Engine, ttl time.Durat
 	f.Add(Trip("request", median, ttl, Brief(median)+" each", ""))
 }
 
-// Trip judges how long a request takes, or its way: a renewal, and its repeats, must fit into
-// a third of the TTL. The text says how long it takes; advice ends that of a warning.
+// Trip judges the time that a request, or a part of its way, takes: a renewal and its repeats must
+// fit into a third of the TTL. text says how long it takes, and a warning ends with advice.
 func Trip(key string, took, ttl time.Duration, text, advice string) driver.Finding {
 	f := driver.Finding{
 		Key: key, Measures: map[string]time.Duration{key: took, "ttl": ttl},
@@ -79,8 +78,8 @@ func Trip(key string, took, ttl time.Duration, text, advice string) driver.Findi
 	return f
 }
 
-// Clock judges a server's clock by its offset from ours. Locks compare no clocks: a
-// difference shows that one of them is wrong, and will be set.
+// Clock judges a server's clock by its offset from the local clock. Locks do not depend on that
+// offset, but it shows that one of the clocks is wrong, and may be set.
 func Clock(offset, uncertainty time.Duration) driver.Finding {
 	shift := " ahead of"
 	if offset < 0 {

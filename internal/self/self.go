@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// Holder completes h with this process, or with the person who runs it. A Program in h
-// remains.
+// Holder fills in h for this process, or for the person who runs it if h.Person is set. It keeps
+// h.Program.
 func Holder(h lockinfo.Holder) lockinfo.Holder {
 	host, err := os.Hostname()
 	if err != nil {
@@ -29,13 +29,12 @@ func Holder(h lockinfo.Holder) lockinfo.Holder {
 	return h
 }
 
-// passwdLongest is how much of the file of users is read.
+// passwdLongest is how many bytes of /etc/passwd are read.
 const passwdLongest = 1 << 20
 
-// user returns the name of a user, or the number if the file of users has no name
-// for it, as in many containers; nothing where users have no numbers. It reads that
-// file only: a directory service may hang, and the environment may be
-// another user's.
+// user returns the name of the user with this ID, or the ID if file has no name for it, as in many
+// containers. It returns "" on systems without user IDs. It reads only file: a directory service
+// may hang, and the environment may be another user's.
 func user(file string, id int) string {
 	if id < 0 {
 		return ""
@@ -57,7 +56,7 @@ func user(file string, id int) string {
 	return number
 }
 
-// program returns the base name of this program, and nothing of its arguments.
+// program returns the base name of this program, without its arguments.
 func program() string {
 	path, err := os.Executable()
 	if err != nil && len(os.Args) > 0 {

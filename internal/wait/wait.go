@@ -1,10 +1,10 @@
 // Package wait pauses between the requests for a lock that is held: in the queue of the
-// store or, where an engine has no queue, until it is worth another request. The client
-// library waits like this in Acquire, and the server for its clients.
+// store, or for a polling interval if the engine has no queue. The client library uses it in
+// Acquire, and the server for its clients.
 //
 // # Concurrency
 //
-// A Waiter belongs to one goroutine, and starts none.
+// A Waiter must be used by one goroutine, and starts none.
 package wait
 
 import (
@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// PollLongest is the longest pause between two requests of a waiter where the engine has no
+	// PollLongest is the longest pause between two requests of a waiter if the engine has no
 	// queue.
 	PollLongest = 250 * time.Millisecond
 
@@ -28,22 +28,23 @@ const (
 )
 
 // A Waiter is one wait for a lock. Its owner sends the requests, and calls Pause after each
-// that got no lease. I is an instant, as the owner reads the clocks.
+// request that got no lease. I is an instant of the owner's clocks.
 type Waiter[I any] struct {
 	Places  *places.Keeper[I]
 	Closing <-chan struct{} // ends each pause
 
 	Tried  time.Time // when the last request was sent; the owner sets it
-	Silent time.Time // when the refresh was sent that was still unanswered at the end of the wait; zero if there was none
+	Silent time.Time // when the first refresh was sent that was unanswered at the end of the wait; zero if there was none
 
 	watch   driver.Watch  // nil without a queue
-	ttl     time.Duration // of the lease
-	polling ask.Backoff   // without a queue
-	failing ask.Backoff   // while the store does not answer
+	ttl     time.Duration // the TTL of the lease
+	polling ask.Backoff   // the pauses without a queue
+	failing ask.Backoff   // the pauses while the store does not answer
 }
 
-// Enter makes req a request for a place, if the engine has a queue. The watch begins
-// first, so that no notice is missed. The caller must call Stop.
+// Enter makes req a request for a place, if the engine has a queue, and begins to watch for
+// notices. It must be called before the request is sent, so that no notice is missed. The caller
+// must call Stop.
 func (w *Waiter[I]) Enter(req *driver.AcquireRequest, ttl time.Duration) {
 	if w.Places.Queuer != nil {
 		w.watch, w.ttl = w.Places.Queuer.Watch(req.LeaseID), ttl
@@ -68,32 +69,31 @@ func (w *Waiter[I]) Stop() {
 	}
 }
 
-// An Update is what a waiter in the queue learns: that it was granted the lock, by a notice or
-// by the reply to a refresh, what else the reply was, or why there was none.
+// An Update is a notice of a grant, or the reply to a refresh, or its error.
 type Update[I any] struct {
 	Granted bool
 	Notice  bool // it may be about an earlier place of the same lease ID
 	Token   uint64
 	Sent    I               // when the refresh was sent
-	Blocker *driver.Blocker // of a refresh
+	Blocker *driver.Blocker // from the reply to a refresh
 	Err     error
 }
 
 // Next is what the owner does after an update.
 type Next int
 
-// What comes next. A waiter that stays after a notice of a grant refreshes its place at once.
+// What the owner does next. A waiter that stays after a notice of a grant refreshes its place soon.
 const (
-	Stay  Next = iota // in the queue
+	Stay  Next = iota // stay in the queue
 	Retry             // send a request, LookAgain after the last one at the earliest
 	Done              // end the pause at once
 )
 
-// Pause sleeps after a request that got no lease: in the queue, if blocker has a place
-// there, else until another request may succeed. failed reports that the store has not
-// answered. heard is called for each update of a place, whose last waiter TTL is then in
-// req. It returns the error of ctx, if ctx has
-// ended. INVARIANT I7: notices lead to no request within places.LookAgain of the last one.
+// Pause sleeps after a request that got no lease: in the queue, if blocker has a place, and
+// otherwise until another request may succeed. failed means that the store has not answered.
+// Pause calls heard for each update of the place, after it has set the place's waiter TTL in req.
+// It returns the error of ctx if ctx has ended. INVARIANT I7: notices do not lead to a request
+// within places.LookAgain of the last one.
 func (w *Waiter[I]) Pause(ctx context.Context, req *driver.AcquireRequest, blocker *driver.Blocker, failed bool, heard func(Update[I]) Next) error {
 	if failed {
 		return w.Sleep(ctx, w.failing.Next(ask.LastPause))
@@ -144,11 +144,12 @@ func (w *Waiter[I]) await(ctx context.Context, req *driver.AcquireRequest, block
 	}
 }
 
-// tooSoon returns how long there must be no request yet; 0 or less if there may be one.
+// tooSoon returns how long the owner must wait before the next request; 0 or less if it may send
+// one now.
 func (w *Waiter[I]) tooSoon() time.Duration { return time.Until(w.Tried.Add(places.LookAgain)) }
 
-// Sleep returns nil after d, or at a notice, whose meaning the next request finds out, or
-// the error of ctx.
+// Sleep returns nil after d, or when a notice arrives: the next request then learns its meaning. It
+// returns the error of ctx if ctx ends first.
 func (w *Waiter[I]) Sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil
@@ -178,8 +179,8 @@ func (w *Waiter[I]) Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// pollPause returns how long to sleep where there is no queue, and the lease that blocks
-// the lock lasts for another expiresIn.
+// pollPause returns how long to sleep without a queue. The lease in the way lasts for another
+// expiresIn.
 func (w *Waiter[I]) pollPause(expiresIn time.Duration) time.Duration {
 	pause := w.polling.Next(PollLongest)
 	if expiresIn != lockinfo.Never {
