@@ -4,7 +4,7 @@
 // The error of a request is of one of three classes. Permanent: nothing was done, and the
 // same request would fail in the same way. Unavailable: nothing was done, and the same
 // request may succeed later. Any other error: the store may or may not have carried the
-// request out. Driver.Definite recognizes the first two, and driver.Permanent the first.
+// request out. driver.Definite recognizes the first two, and driver.Permanent the first.
 // An error of the third class becomes driver.ErrUnavailable if the request has no effect
 // that matters, and driver.ErrOutcomeUnknown otherwise. INVARIANT I10: each error that is
 // made here wraps exactly one of driver's errors, or only the error of the caller's context.

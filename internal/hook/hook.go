@@ -1,6 +1,5 @@
-// Package hook has an engine in front of another one, whose requests all go
-// through one function: for tests, which lose, delay, count or refuse requests
-// there.
+// Package hook has an engine that passes all requests to another engine through one function.
+// Tests lose, delay, count or refuse requests in that function.
 package hook
 
 import (
@@ -12,23 +11,23 @@ import (
 
 // A Request is one call that sends a request to the store. A batch is one request.
 type Request struct {
-	Method string // of driver.Engine, or of an optional interface
-	Looks  bool   // it changes nothing in the store
+	Method string // a method of driver.Engine, or of an optional interface
+	Looks  bool   // the request changes nothing in the store
 }
 
-// A Func is given every request. It may call send once, which carries the request
-// out, or not at all. The error that it returns is what the caller is answered; if
-// it is nil, the caller gets the answer of send, errors of a batch included.
+// A Func receives every request. It may call send, which carries the request out, once or not at
+// all. If it returns an error, the caller gets that error; otherwise the caller gets the reply of
+// send, with the errors of a batch.
 type Func func(ctx context.Context, req Request, send func() error) error
 
-// An Engine hands every request on to another engine by way of Each. What sends
-// nothing goes there directly: capabilities, watches, losses, events, routes, and Close.
+// An Engine passes every request to another engine through Each. Methods that send nothing bypass
+// Each: capabilities, watches, losses, events, routes, and Close.
 type Engine struct {
 	driver.Forward
 	Each Func
 }
 
-// ask sends a request with one answer.
+// ask sends a request with one reply.
 func ask[Req, Reply any](ctx context.Context, e *Engine, r Request, req Req, method func(context.Context, Req) (Reply, error)) (Reply, error) {
 	var reply Reply
 	err := e.Each(ctx, r, func() (err error) {
@@ -41,12 +40,12 @@ func ask[Req, Reply any](ctx context.Context, e *Engine, r Request, req Req, met
 	return reply, nil
 }
 
-// order sends a request that is answered with an error only.
+// order sends a request whose only reply is an error.
 func order[Req any](ctx context.Context, e *Engine, r Request, req Req, method func(context.Context, Req) error) error {
 	return e.Each(ctx, r, func() error { return method(ctx, req) })
 }
 
-// find sends a request that finds something, or not.
+// find sends a request that may find nothing.
 func find[Found any](ctx context.Context, e *Engine, r Request, name string, method func(context.Context, string) (Found, bool, error)) (found Found, ok bool, err error) {
 	err = e.Each(ctx, r, func() (err error) {
 		found, ok, err = method(ctx, name)
@@ -58,8 +57,8 @@ func find[Found any](ctx context.Context, e *Engine, r Request, name string, met
 	return found, ok, nil
 }
 
-// batch sends one request for several things; failed makes the answer about one of
-// them if the whole request fails.
+// batch sends one request for several items. If the whole request fails, failed makes the reply
+// for each item.
 func batch[Req, Reply any](ctx context.Context, e *Engine, r Request, reqs []Req, method func(context.Context, []Req) []Reply, failed func(error) Reply) (replies []Reply) {
 	err := e.Each(ctx, r, func() error {
 		replies = method(ctx, reqs)

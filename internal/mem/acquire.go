@@ -27,9 +27,8 @@ func (e *Engine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 	})
 }
 
-// acquireLocked settles the name, decides about the request, and does what was
-// decided. Nothing is changed for the request before it is decided, so that an
-// error leaves no trace.
+// acquireLocked settles the name, decides about the request, and carries the decision out. It
+// changes nothing for the request before the decision, so that an error leaves no trace.
 func (e *Engine) acquireLocked(req *driver.AcquireRequest, now time.Time) (reply driver.AcquireReply, err error) {
 	l := e.settleLocked(req.Name, now)
 	var v verdict
@@ -59,17 +58,17 @@ func (e *Engine) acquireLocked(req *driver.AcquireRequest, now time.Time) (reply
 	return reply, nil
 }
 
-// A verdict is what was decided about a request.
+// A verdict is the decision about a request.
 type verdict struct {
 	rules.View
 	outcome driver.Outcome
-	token   uint64 // of the new lease, if one is to be granted
-	own     *lease // of the request's lease ID, if it has one already
-	first   *lease // of the live leases the one that ends first, if there is any
+	token   uint64 // the token of the new lease, if one is granted
+	own     *lease // the live lease of the request's lease ID, or nil
+	first   *lease // the live lease that ends first, or nil
 }
 
-// judgeLocked decides about a request for a settled lock, into v, and changes nothing.
-// INVARIANT I1: its caller acts on the answer before it unlocks e.mu, so that the check and
+// judgeLocked decides about a request for a settled lock, and fills in v. It changes nothing.
+// INVARIANT I1: the caller carries the verdict out before it unlocks e.mu, so that the check and
 // the record are one step.
 func (e *Engine) judgeLocked(l *lock, req *driver.AcquireRequest, now time.Time, v *verdict) (err error) {
 	v.first = l.look(&v.View, now)
@@ -83,9 +82,9 @@ func (e *Engine) judgeLocked(l *lock, req *driver.AcquireRequest, now time.Time,
 	return err
 }
 
-// AcquireAll implements driver.AllAcquirer. It decides about every request
-// before it records the first lease, so that there is nothing to take back. The
-// names differ, so that none of the leases changes what was decided.
+// AcquireAll implements driver.AllAcquirer. It decides about every request before it records the
+// first lease, so that there is nothing to undo. The names differ, so that no lease changes the
+// verdict about another.
 func (e *Engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (driver.AllReply, error) {
 	return answer(ctx, e, func(now time.Time) (driver.AllReply, error) {
 		e.sweepLocked(now)
@@ -111,7 +110,7 @@ func (e *Engine) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (
 		for i := range reqs {
 			reply, err := e.acquireLocked(&reqs[i], now)
 			if err != nil {
-				return driver.AllReply{}, err // cannot be: it would be granted
+				return driver.AllReply{}, err // cannot happen: the verdict was Granted
 			}
 			all.Tokens = append(all.Tokens, reply.Token)
 		}

@@ -10,15 +10,14 @@ import (
 )
 
 // Duties shown here. A break ends exactly the leases that it names by their tokens: a late or
-// repeated one touches no later holder
-// (INVARIANT I4), and a repeat gets the first answer (I6). The record,
-// the hand-over and the end are one step; the holders are notified after it, without the
-// mutex, because a client may call the engine from there.
+// repeated one touches no later holder (INVARIANT I4), and a repeat gets the first reply (I6).
+// The end, the record and the hand-over are one step. The holders are notified after it, without
+// the mutex, because their clients may call the engine.
 
 // A broken is the record of a lease that was broken.
 type broken struct {
 	lockinfo.Broken
-	at time.Time // for Ago
+	at time.Time // when the lease was broken, for Ago
 }
 
 // Break implements driver.Breaker.
@@ -26,10 +25,10 @@ func (e *Engine) Break(ctx context.Context, req driver.BreakRequest) ([]lockinfo
 	return e.breakLeases(ctx, req, func(*lock, time.Time) {})
 }
 
-// breakLeases ends the leases that req is about and calls ending before the lock is handed
-// over. It returns the records of all that req has ended.
+// breakLeases ends the leases that req hits, and calls ending before it hands the lock over. It
+// returns the records of all leases that req has ended, now or the first time.
 func (e *Engine) breakLeases(ctx context.Context, req driver.BreakRequest, ending func(*lock, time.Time)) (all []lockinfo.Broken, err error) {
-	var ended []lockinfo.Broken // now
+	var ended []lockinfo.Broken // the leases that this call ends
 	err = e.step(ctx, func(now time.Time) error {
 		e.sweepLocked(now)
 		l := e.settleLocked(req.Name, now)
@@ -43,7 +42,7 @@ func (e *Engine) breakLeases(ctx context.Context, req driver.BreakRequest, endin
 				all = append(all, b.describe(now))
 			}
 		}
-		// The answer names all that were ended; only the latest are remembered.
+		// The reply has all leases that were ended; only the latest records are kept.
 		// INVARIANT I11.
 		l.broken = slices.Delete(l.broken, 0, max(0, len(l.broken)-driver.MaxBreaks))
 		ending(l, now)
@@ -70,8 +69,7 @@ func (l *lock) breakLease(h *lease, req driver.BreakRequest, now time.Time) lock
 	return b
 }
 
-// Breaks implements driver.Breaker. It only reads, and so hands nothing over and creates no
-// name.
+// Breaks implements driver.Breaker. It does not hand the lock over, and creates no name.
 func (e *Engine) Breaks(ctx context.Context, name string) ([]lockinfo.Broken, error) {
 	return answer(ctx, e, func(now time.Time) ([]lockinfo.Broken, error) {
 		var all []lockinfo.Broken

@@ -1,8 +1,8 @@
 // Package mem is the engine of package memlock, and a member of a quorum in memory. Tests
 // of all packages use it, because its constructors cannot fail.
 //
-// Authors of engines find here the simplest form of all that package driver demands, without
-// a store. Each file begins with the duties that it shows:
+// For authors of engines it is the simplest implementation of all that package driver demands,
+// without a store. Each file begins with the duties that it shows:
 //
 //	mem.go      one step at a time, by one clock; memory is bounded
 //	lock.go     the state of a name, and the steps of leases and places
@@ -18,6 +18,6 @@
 //	member_end.go
 //	            how a lease of a quorum ends: Withdraw and Break
 //
-// Package driver/rules decides who is granted a lock, and package
-// driver/mailbox delivers notices. Both are for every engine.
+// Package driver/rules decides which request is granted a lock, and package driver/mailbox
+// delivers notices. Every engine can use both.
 package mem

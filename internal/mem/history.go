@@ -32,7 +32,7 @@ type ledger struct {
 // An entry is one event.
 type entry struct {
 	lockinfo.HistoryEvent
-	at time.Time // for Ago
+	at time.Time // when it happened, for Ago
 }
 
 // open returns a ledger for a name.
@@ -61,7 +61,7 @@ func (b *ledger) write(e lockinfo.HistoryEvent, now time.Time) {
 
 // leased writes an event about h.
 func (b *ledger) leased(kind lockinfo.HistoryKind, h *lease, now time.Time) {
-	if b != nil { // else there is no need to make the event
+	if b != nil { // saves making the event
 		b.write(h.event(kind, now), now)
 	}
 }
@@ -76,8 +76,8 @@ func (b *ledger) purge(now time.Time) {
 // empty reports whether there is nothing to remember.
 func (b *ledger) empty() bool { return b == nil || len(b.events) == 0 }
 
-// event returns an event about the lease. It was held until now, or until its expiry if that
-// is earlier.
+// event returns an event about the lease. Held ends now, or at the lease's expiry if that is
+// earlier.
 func (h *lease) event(kind lockinfo.HistoryKind, now time.Time) lockinfo.HistoryEvent {
 	e := lockinfo.HistoryEvent{Kind: kind, Mode: h.mode, Token: h.token, Holder: h.who}
 	e.Held = max(earlier(now, h.expiry).Sub(h.granted), 0)
@@ -92,7 +92,7 @@ func (p *place) event(kind lockinfo.HistoryKind) lockinfo.HistoryEvent {
 	return lockinfo.HistoryEvent{Kind: kind, Mode: p.req.Mode, Holder: p.req.Holder}
 }
 
-// leftEvent is event for the end of the place without a lease.
+// leftEvent returns the event of a place that ends without a lease.
 func (p *place) leftEvent(now time.Time) lockinfo.HistoryEvent {
 	e := p.event(lockinfo.HistoryGaveUp)
 	e.Waited = earlier(now, p.until).Sub(p.asked)

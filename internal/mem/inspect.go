@@ -11,7 +11,7 @@ import (
 )
 
 // Duties shown here. The state is of one instant: holders in the order of their grants,
-// waiters in the order of the queue, with durations and no instants. A look at an unknown
+// waiters in the order of the queue, with durations and no instants. A read of an unknown
 // name creates nothing (INVARIANT I11).
 
 // Inspect implements driver.Engine.

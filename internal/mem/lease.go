@@ -10,7 +10,7 @@ import (
 
 // Duties shown here. A request about a lease has its whole ID, and finds that lease or
 // ErrLost: a stale holder touches no successor and restores nothing (INVARIANT I4). Each
-// request of a batch has its own answer. A request that makes the lock free hands it over in
+// request of a batch has its own reply. A request that makes the lock free hands it over in
 // the same step (I7).
 
 // Extend implements driver.Engine.
@@ -27,7 +27,7 @@ func (e *Engine) Extend(ctx context.Context, reqs []driver.ExtendRequest) []erro
 	})
 }
 
-// Release implements driver.Engine. It also gives up a place: its sender may not know
+// Release implements driver.Engine. It also gives up a place, because the client may not know
 // whether it has a lease or a place.
 func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 	return e.step(ctx, func(now time.Time) error {
@@ -44,8 +44,8 @@ func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 			l.ledger.leased(endOf(req), h, now)
 		}
 		switch {
-		case h == nil: // over, released before, or never granted
-		case req.KeepFor > 0: // not twice: what is kept closed is not held any more
+		case h == nil: // it has expired, was released before, or was never granted
+		case req.KeepFor > 0: // a repeat does not get here: a lease that is kept closed is not held
 			h.keepClosed(now, req.KeepFor)
 			if len(l.queue) > 0 {
 				// The lock may become free earlier now, without a notice: the head must reset
@@ -55,7 +55,7 @@ func (e *Engine) Release(ctx context.Context, req driver.ReleaseRequest) error {
 		default:
 			l.end(h)
 		}
-		// Even if there was no lease: the others may have waited for the place that was
+		// Even if there was no lease: other waiters may have been behind the place that was
 		// given up.
 		e.serveLocked(l, now)
 		if h == nil {

@@ -14,8 +14,8 @@ import (
 // uses the same words: look, purge, grant, lengthen, end, keep closed, give up a place, rank.
 // Package driver/rules makes the decisions.
 
-// A lock is the state of one name. It stays after the last lease has ended, for the last
-// token: the next must be greater (INVARIANT I2).
+// A lock is the state of one name. It stays after the last lease has ended, to keep the last
+// token: the next token must be greater (INVARIANT I2).
 type lock struct {
 	lastToken uint64
 	leases    []*lease // compatible with one another; in the order of their grants
@@ -23,26 +23,26 @@ type lock struct {
 	record    *record  // nil if there is none
 	broken    []broken // the latest last
 	ledger    *ledger  // nil without history
-	stuck     error    // why the first of the queue is not served although it fits
+	stuck     error    // why the first of the queue cannot be served although it fits, or nil
 }
 
-// A lease is live until its expiry, the instant itself not included.
+// A lease is live before its expiry, and not at the instant itself.
 type lease struct {
 	id       lockinfo.LeaseID
 	mode     lockinfo.Mode
 	who      lockinfo.Holder // a copy
 	token    uint64          // never changes
-	granted  time.Time       // by the clock, which the token may be ahead of; never changes
+	granted  time.Time       // by the clock; the token may be ahead of it; never changes
 	expiry   time.Time
-	ttl      time.Duration // from when the expiry was set
+	ttl      time.Duration // the expiry minus the time when it was set
 	released bool          // kept closed by KeepFor
 
-	// proposer is the engine of a quorum that has proposed the lease, and may take it
-	// back; empty if it is confirmed, or no quorum's.
+	// proposer is the engine of a quorum that has proposed the lease, and may withdraw it. It
+	// is empty if the lease is confirmed, or does not belong to a quorum.
 	proposer driver.Proposer
 }
 
-// A place is one waiter's in a queue.
+// A place is the place of one waiter in a queue.
 type place struct {
 	req   driver.AcquireRequest // the first one; repeats only lengthen the place
 	asked time.Time             // when the first request came
@@ -102,8 +102,8 @@ func (l *lock) giveUpPlace(id lockinfo.LeaseID, now time.Time) {
 	}
 }
 
-// look fills in v, which is empty, from a purged lock, and returns the lease that ends first.
-// The caller adds the fields about one lease ID. A released lease that KeepFor keeps closed
+// look fills in an empty v from a purged lock, and returns the lease that ends first, or nil.
+// The caller fills in the fields about one lease ID. A released lease that KeepFor keeps closed
 // counts like any other.
 func (l *lock) look(v *rules.View, now time.Time) (first *lease) {
 	v.Recorded, v.Stuck = l.record != nil, l.stuck
@@ -125,9 +125,8 @@ func (l *lock) addHead(v *rules.View, now time.Time) {
 	}
 }
 
-// grant records a lease for req, from granted to expiry. No other lease of the name had the
-// token: the caller has drawn it with rules.NextToken, or has compared it with lastToken.
-// INVARIANT I2.
+// grant records a lease for req, from granted to expiry. The token must be new for the name: the
+// caller has drawn it with rules.NextToken, or has compared it with lastToken. INVARIANT I2.
 func (l *lock) grant(req *driver.AcquireRequest, token uint64, granted, expiry time.Time) *lease {
 	l.lastToken = token
 	h := &lease{id: req.LeaseID, mode: req.Mode, who: copyHolder(req.Holder), token: token, granted: granted, expiry: expiry, ttl: expiry.Sub(granted)}
@@ -135,8 +134,8 @@ func (l *lock) grant(req *driver.AcquireRequest, token uint64, granted, expiry t
 	return h
 }
 
-// lengthen moves the end of a lease or a place to t, unless that is earlier: a repeat or a
-// late request shortens nothing. INVARIANT I6.
+// lengthen moves the end of a lease or a place to t, unless t is earlier: a repeat or a late
+// request shortens nothing. INVARIANT I6.
 func lengthen(end *time.Time, t time.Time) {
 	if t.After(*end) {
 		*end = t
@@ -156,21 +155,22 @@ func (l *lock) end(h *lease) {
 	l.leases = slices.DeleteFunc(l.leases, func(other *lease) bool { return other == h })
 }
 
-// keepClosed ends a lease, but blocks others for d from now on. It has no holder then: a
-// repeat of the release finds no lease to lengthen.
+// keepClosed ends a lease for its holder, but blocks other requests with it for d from now on. A
+// repeat of the release does not find it, and so does not lengthen it.
 func (h *lease) keepClosed(now time.Time, d time.Duration) {
 	h.released, h.expiry, h.ttl = true, now.Add(d), d
 }
 
-// blocker describes what blocks a waiter at the given place: of several leases the one that
-// ends first, without its token and ID, with which the waiter could end it. INVARIANT I4.
+// blocker describes the lease in the way of a waiter at the given place: of several, the one that
+// ends first. It leaves out the token and the ID, with which the waiter could end the lease.
+// INVARIANT I4.
 func (l *lock) blocker(place int, now time.Time) driver.Blocker {
 	var v rules.View
 	first := l.look(&v, now)
 	return v.Blocker(first.describe(now), place, len(l.queue))
 }
 
-// describe returns the state of the lease; it is zero for nil.
+// describe returns the state of the lease, or zero for nil.
 func (h *lease) describe(now time.Time) lockinfo.Holding {
 	if h == nil {
 		return lockinfo.Holding{}
@@ -182,7 +182,8 @@ func (h *lease) describe(now time.Time) lockinfo.Holding {
 	}
 }
 
-// copyHolder returns a copy that shares no labels with h: callers may change theirs.
+// copyHolder returns a copy that does not share its labels with h, because callers may change
+// theirs.
 func copyHolder(h lockinfo.Holder) lockinfo.Holder {
 	h.Labels = maps.Clone(h.Labels)
 	return h

@@ -14,10 +14,10 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// Duties shown here. Every request is one atomic step of the store, under e.mu; methods that
-// need it end in Locked. Only the store's clock decides when something ends (INVARIANT I8):
-// step reads it once, under the mutex, for all that the request does. A request to a closed
-// engine, or with an ended context, changes nothing. Useless data is deleted without a
+// Duties shown here. Every request is one atomic step of the store, under e.mu; the names of
+// methods that need the mutex end in Locked. Only the store's clock decides when something ends
+// (INVARIANT I8): step reads it once, under the mutex, for the whole request. A request to a
+// closed engine, or with an ended context, changes nothing. Useless data is deleted without a
 // request for it (INVARIANT I11).
 
 // An Engine is a store and its only connection. Use New to make one; two
@@ -30,10 +30,10 @@ type Engine struct {
 	mu         sync.Mutex // guards the rest
 	closed     bool
 	locks      map[string]*lock               // by name
-	touched    map[string]*lock               // a subset: all that have a holder or a waiter
+	touched    map[string]*lock               // a subset of locks, with all that have a holder or a waiter
 	tombstones map[lockinfo.LeaseID]time.Time // cancelled lease IDs, and until when
 	deposits   map[driver.Digest]*deposit
-	prunable   prunable  // the deposits, by when they are due
+	prunable   prunable  // the deposits, in the order in which they are due
 	sweepAt    time.Time // when sweepLocked sweeps next
 }
 
@@ -66,8 +66,7 @@ func (e *Engine) Capabilities() driver.Capabilities {
 	}
 }
 
-// Close implements driver.Engine. The store is gone with its only engine. No
-// lease is touched: as far as others know, each lasts until its expiry.
+// Close implements driver.Engine. The store ends with its only engine. It touches no lease.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -75,8 +74,8 @@ func (e *Engine) Close() error {
 	return nil
 }
 
-// step carries a request out as one step of the store, or fails without a call of do. The
-// clock is read under the mutex: an earlier reading could be older than the recorded state.
+// step carries a request out as one step of the store, or fails without a call of do. It reads
+// the clock under the mutex, because an earlier reading could be older than the recorded state.
 func (e *Engine) step(ctx context.Context, do func(now time.Time) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -114,8 +113,8 @@ func each[Request, Reply any](ctx context.Context, e *Engine, reqs []Request, fa
 }
 
 // settleLocked returns the lock of a name as of now: it purges expired leases and places, and
-// hands the lock over to the next waiter. Every request about one name begins with it:
-// expiry is noticed only here, and no decision is made while a hand-over is due.
+// hands the lock over to the next waiters. Every request that makes a decision about a name
+// begins with it, so that no decision is made while a hand-over is due.
 func (e *Engine) settleLocked(name string, now time.Time) *lock {
 	l := e.locks[name]
 	if l == nil {
@@ -134,10 +133,9 @@ func (e *Engine) cancelledLocked(id lockinfo.LeaseID, now time.Time) bool {
 	return now.Before(e.tombstones[id])
 }
 
-// sweepLocked forgets, once a minute at most, what the contract lets the
-// store forget: cancelled lease IDs after TombstoneTTL and tokens after
-// TokenMemory. Requests that create data call it, so that memory is proportional to the
-// requests of the last minute. INVARIANT I11.
+// sweepLocked deletes, once a minute at most, the data that the contract lets the store forget:
+// cancelled lease IDs after TombstoneTTL and tokens after TokenMemory. Requests that create data
+// call it, so that such data does not pile up. INVARIANT I11.
 func (e *Engine) sweepLocked(now time.Time) {
 	if now.Before(e.sweepAt) {
 		return
@@ -146,8 +144,8 @@ func (e *Engine) sweepLocked(now time.Time) {
 	maps.DeleteFunc(e.tombstones, func(_ lockinfo.LeaseID, until time.Time) bool { return !now.Before(until) })
 	for name, l := range e.locks {
 		l.purge(now)
-		// A token is microseconds since 1970, and so has its age. A token that was lifted
-		// ahead of the clock is kept longer by that time: the next must still be greater.
+		// A token is microseconds since 1970, and so shows its age. A token that is ahead of
+		// the clock is kept longer by that time, because the next must still be greater.
 		// INVARIANT I2.
 		forget := time.UnixMicro(int64(l.lastToken)).Add(driver.TokenMemory)
 		if l.unused() && now.After(forget) {

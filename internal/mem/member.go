@@ -9,11 +9,11 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// Duties shown here. A member decides in the order that driver.Member gives, and
-// changes nothing but for a lease that it accepts. Its counter, the last token of
-// the name, never goes down: what was withdrawn or broken raises it, and is
-// neither accepted nor repaired afterwards (INVARIANT I4). The quarantine begins
-// with the first request that finds no marker, which is lost with the leases.
+// Duties shown here. A member decides in the order that driver.Member gives, and changes
+// nothing unless it accepts a lease. Its counter, the last token of the name, never goes down.
+// A withdrawal or a break raises it, so that the lease is neither accepted nor repaired
+// afterwards (INVARIANT I4). The quarantine begins with the first request that finds no
+// marker; the marker is lost with the leases.
 
 // A Member is an engine's store as one of the stores of a quorum; see package
 // quorumlock. Use NewMember to make one. It is in quarantine until Admit is
@@ -24,8 +24,8 @@ type Member struct {
 	quarantine time.Time // its end, if marked
 }
 
-// store is Engine by another name. A member answers Inspect, List, Breaks, OnLoss and Close
-// as its engine does.
+// store is Engine by another name, because Member has a method Engine. Member inherits Inspect,
+// List, Breaks, OnLoss and Close.
 type store = Engine
 
 var (
@@ -42,8 +42,8 @@ func NewMember() *Member { return &Member{store: New(nil)} }
 // other.
 func (m *Member) Engine() *Engine { return m.store }
 
-// Restart makes the member forget its locks, as a server does that is started
-// again without its data. It is for tests.
+// Restart makes the member lose its locks, like a server that restarts without its data. It is
+// for tests.
 func (m *Member) Restart() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -91,7 +91,7 @@ func (m *Member) Propose(ctx context.Context, req driver.ProposeRequest) (driver
 	})
 }
 
-// voteLocked answers a proposal for a lock that is settled, and of which v was seen.
+// voteLocked decides about a proposal for a settled lock, whose view is v.
 func (m *Member) voteLocked(l *lock, v *rules.View, req driver.ProposeRequest, now time.Time) driver.ProposeReply {
 	// INVARIANT I5: a request overtaken by its own cancel grants nothing.
 	if m.cancelledLocked(req.LeaseID, now) {
@@ -124,16 +124,15 @@ func (m *Member) voteLocked(l *lock, v *rules.View, req driver.ProposeRequest, n
 	return driver.ProposeReply{Vote: driver.VoteAccepted, Token: req.Token}
 }
 
-// free reports whether nothing is in the way of a lease of the quorum.
+// free reports whether no lease or place is in the way of a lease of the quorum.
 func (l *lock) free(now time.Time) bool {
 	var v rules.View
 	l.look(&v, now)
 	return v.Free(lockinfo.Exclusive)
 }
 
-// accept records a lease with a token that the counter is not above. It takes the
-// place of own, unless that is nil, and ends no earlier. It is confirmed, unless the
-// caller gives it a proposer.
+// accept records a lease. The counter must not be above its token. The lease replaces own, unless
+// that is nil, and does not end earlier. It is confirmed unless the caller sets its proposer.
 func (l *lock) accept(own *lease, id lockinfo.LeaseID, holder lockinfo.Holder, token uint64, granted, expiry time.Time) *lease {
 	h := l.grant(&driver.AcquireRequest{LeaseID: id, Holder: holder}, token, granted, expiry)
 	if own != nil {
@@ -143,8 +142,8 @@ func (l *lock) accept(own *lease, id lockinfo.LeaseID, holder lockinfo.Holder, t
 	return h
 }
 
-// near reports whether token, read as microseconds, is at most lag earlier than
-// now and no more than lead ahead of it.
+// near reports whether token, read as microseconds, is at most lag behind now and at most lead
+// ahead of it.
 func near(token uint64, now time.Time, lag, lead time.Duration) bool {
 	ahead := int64(token) - now.UnixMicro()
 	return ahead >= -lag.Microseconds() && ahead <= lead.Microseconds()
@@ -161,11 +160,11 @@ func (m *Member) renewLocked(req driver.RenewRequest, now time.Time) driver.Rene
 	own := l.held(req.LeaseID)
 	if own != nil && (own.token == req.Token || req.Token == 0 || req.Repair && own.token > req.Token) {
 		own.renew(now, req.TTL)
-		own.proposer = "" // its caller has it: it is no longer a proposal
+		own.proposer = "" // the lease is confirmed: its holder has it
 		return driver.RenewReply{Token: own.token}
 	}
-	// INVARIANT I4: a lease that somebody else had in between, or that was
-	// withdrawn, does not come back.
+	// INVARIANT I4: a lease does not come back if another client had the lock since, or if it
+	// was withdrawn.
 	if !m.repairableLocked(l, own, req, now) {
 		return driver.RenewReply{Err: driver.ErrLost}
 	}

@@ -9,11 +9,11 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// Duties shown here. What is withdrawn or broken can be neither accepted nor repaired
-// afterwards, whether or not the member had it (INVARIANT I5). An engine takes back what it
-// has proposed itself; what it does not know to be granted may be another's.
+// Duties shown here. A lease that was withdrawn or broken can be neither accepted nor repaired
+// afterwards, whether or not the member had it (INVARIANT I5). An engine withdraws only leases
+// that it has proposed itself: another engine's proposal may have been granted.
 
-// Break implements driver.Breaker, with the member's duty to the counter.
+// Break implements driver.Breaker, and raises the counter, as a member must.
 func (m *Member) Break(ctx context.Context, req driver.BreakRequest) ([]lockinfo.Broken, error) {
 	return m.breakLeases(ctx, req, func(l *lock, now time.Time) {
 		if near(req.Token, now, 1<<62, 2*driver.MaxTokenLead) {
@@ -34,7 +34,7 @@ func (m *Member) Withdraw(ctx context.Context, req driver.WithdrawRequest) (uint
 		l := m.settleLocked(req.Name, now)
 		own := l.held(req.LeaseID)
 		ends := own != nil && own.withdrawnBy(req)
-		// A lease that stays can be repaired: its token was not withdrawn.
+		// A lease that stays can be repaired, so the counter must not rise above its token.
 		stays := own != nil && !ends && own.token == req.Token
 		if req.Token != 0 && !stays && near(req.Token, now, 1<<62, req.Lead+driver.TombstoneTTL) {
 			l.lastToken = max(l.lastToken, req.Token|1)
@@ -53,8 +53,8 @@ func (m *Member) Withdraw(ctx context.Context, req driver.WithdrawRequest) (uint
 	})
 }
 
-// withdrawnBy reports whether req ends the lease: a release does, and otherwise only its
-// own proposer takes it back (INVARIANT I5).
+// withdrawnBy reports whether req ends the lease. A release does; otherwise only its proposer can
+// withdraw it (INVARIANT I5).
 func (h *lease) withdrawnBy(req driver.WithdrawRequest) bool {
 	proposer := cmp.Or(h.proposer, driver.Confirmed)
 	return req.Released || proposer == req.Proposer && h.token <= req.Token

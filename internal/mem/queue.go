@@ -12,7 +12,7 @@ import (
 
 // Duties shown here. Waiters are served in the order in which the store saw them, in the step
 // that makes the lock free, and a dead one delays the others by its WaiterTTL at most
-// (INVARIANT I7). Refresh keeps a place, and creates nothing. Notices only speed waiting up.
+// (INVARIANT I7). Refresh keeps a place, and creates nothing. Notices only make waits shorter.
 
 // serveLocked hands the lock over to waiters in the order of the queue, as long as the live
 // leases allow it: adjacent readers are served together. INVARIANT I7: a smaller request
@@ -30,13 +30,13 @@ func (e *Engine) serveLocked(l *lock, now time.Time) {
 	for v.Due() {
 		head := l.queue[0]
 		token, err := rules.NextToken(l.lastToken, rules.LeastToken(uint64(now.UnixMicro()), head.req.MinToken))
-		if err != nil { // there is no such token: the head waits, and its refresh returns the error
+		if err != nil { // no token is left: the head waits, and its refresh returns the error
 			l.stuck = err
 			return
 		}
 		l.queue = l.queue[1:]
-		// The lease ends with the place, so that a dead waiter causes no longer delay. A
-		// live one extends it.
+		// The lease ends when the place would, so that a dead waiter causes no longer delay.
+		// A live waiter extends it.
 		h := l.grant(&head.req, token, now, head.until)
 		event := h.event(lockinfo.HistoryHandedOver, now)
 		event.Waited = now.Sub(head.asked)
@@ -47,8 +47,8 @@ func (e *Engine) serveLocked(l *lock, now time.Time) {
 	}
 }
 
-// giveUpDoneLocked removes the places with Once, anywhere in the queue, after the work is
-// done, and notifies them: their next request gets the record.
+// giveUpDoneLocked removes the places with Once, anywhere in the queue, after the work is done. It
+// notifies their waiters, whose next request gets the record.
 func (e *Engine) giveUpDoneLocked(l *lock, v *rules.View, now time.Time) {
 	l.queue = slices.DeleteFunc(l.queue, func(p *place) bool {
 		done := v.GivesUp(p.req.Once)
@@ -85,24 +85,24 @@ func (e *Engine) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []dr
 
 func (e *Engine) refreshLocked(req driver.RefreshRequest, now time.Time) (driver.AcquireReply, error) {
 	l := e.settleLocked(req.Name, now)
-	// The place has become a lease, and the notice was lost. The lease is not lengthened:
-	// the waiter does not know of it yet, and may never get this answer. INVARIANT I7.
+	// The place has become a lease, and the notice was lost. The lease is not lengthened: the
+	// waiter does not know of it yet, and may never get this reply. INVARIANT I7.
 	if h := l.held(req.LeaseID); h != nil {
 		return driver.AcquireReply{Outcome: driver.Granted, Token: h.token}, nil
 	}
 	rank := l.rank(req.LeaseID)
-	if rank == 0 { // no new place: it would be the last one, not the lost one
+	if rank == 0 { // no new place, because it would be at the end of the queue
 		return driver.AcquireReply{}, driver.ErrLost
 	}
 	if req.WaiterTTL == 0 {
 		l.giveUpPlace(req.LeaseID, now)
-		e.serveLocked(l, now) // the others may have waited for it
+		e.serveLocked(l, now) // other waiters may have been behind it
 		return driver.AcquireReply{Outcome: driver.Held, Blocker: l.blocker(0, now)}, nil
 	}
 	lengthen(&l.queue[rank-1].until, now.Add(req.WaiterTTL))
 	return driver.AcquireReply{Outcome: driver.Held, Blocker: l.blocker(rank, now)}, l.stuck
 }
 
-// Watch implements driver.Queuer. All waiters of this store are in this process,
-// so that nothing has to be sent anywhere.
+// Watch implements driver.Queuer. All waiters of this store are in this process, so the mailbox
+// is enough.
 func (e *Engine) Watch(id lockinfo.LeaseID) driver.Watch { return e.watches.Watch(id) }

@@ -17,9 +17,9 @@ import (
 
 // A record is the result of do-once work.
 type record struct {
-	by     lockinfo.LeaseID // of the lease under which it was done; empty if that went on
+	by     lockinfo.LeaseID // the lease that it has ended; empty if it was stored with Keep
 	data   []byte
-	expiry time.Time // when it is forgotten
+	expiry time.Time // when its retention ends
 }
 
 // Complete implements driver.Recorder.
@@ -40,12 +40,12 @@ func (e *Engine) Complete(ctx context.Context, req driver.CompleteRequest) error
 		l.record.by = req.LeaseID
 		l.end(h)
 		l.ledger.leased(lockinfo.HistoryCompleted, h, now)
-		e.serveLocked(l, now) // and removes the places with Once
+		e.serveLocked(l, now) // this also removes the places with Once
 		return nil
 	})
 }
 
-// Recall implements driver.Recorder. What it returns belongs to the caller.
+// Recall implements driver.Recorder. It returns a copy.
 func (e *Engine) Recall(ctx context.Context, name string) (found driver.Record, ok bool, err error) {
 	err = e.step(ctx, func(now time.Time) error {
 		r := e.settleLocked(name, now).record

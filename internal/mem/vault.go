@@ -11,26 +11,27 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// Duties shown here. A one-time token ends once, by the first request or instant that ends
-// it, and its state never changes again. A payload is handed out to one redeem and its repeats
-// (INVARIANT I6), and is deleted as soon as no repeat can get it. Prune is one bounded step,
-// however many tokens there are; a look at an unknown digest creates nothing (I11).
+// Duties shown here. A one-time token ends once: by a redeem, by a revocation or at its expiry,
+// whichever is first. Its state then does not change until it is forgotten. A payload is handed
+// out to one redeem and its repeats (INVARIANT I6), and is deleted by the next Prune after that.
+// Prune is one bounded step, however many tokens there are. A request with an unknown digest
+// creates nothing (I11).
 
 // A deposit is one one-time token.
 type deposit struct {
 	digest  driver.Digest
-	by      lockinfo.LeaseID  // of the deposit
-	payload []byte            // nil once it cannot be handed out again
-	expiry  time.Time         // of the token, if it is not redeemed or revoked before
-	forget  time.Time         // from when on the token is Unknown
+	by      lockinfo.LeaseID  // the By of the deposit
+	payload []byte            // nil once it was deleted
+	expiry  time.Time         // when the token expires unless it is redeemed or revoked before
+	forget  time.Time         // when the token becomes Unknown
 	state   driver.VaultState // Fresh, Redeemed or Revoked
-	taker   lockinfo.LeaseID  // who redeemed it
-	taken   time.Time
-	index   int // in Engine.prunable
+	taker   lockinfo.LeaseID  // the By of the redeem
+	taken   time.Time         // when it was redeemed
+	index   int               // its index in Engine.prunable
 }
 
 // stateAt returns the state of the token. A nil deposit is Unknown, and so is a forgotten one
-// that is not pruned yet. Expiry follows from the time and is not stored; a redeemed token
+// that is not pruned yet. Expired is computed from the time, and not stored. A redeemed token
 // does not become Expired.
 func (d *deposit) stateAt(now time.Time) driver.VaultState {
 	switch {
@@ -42,12 +43,11 @@ func (d *deposit) stateAt(now time.Time) driver.VaultState {
 	return d.state
 }
 
-// repeatable reports whether the redeem of a redeemed token may be answered
-// again. The time counts from the first redeem: a repeat does not lengthen it.
+// repeatable reports whether a repeat of the redeem still gets the payload. The time counts from
+// the first redeem; a repeat does not lengthen it.
 func (d *deposit) repeatable(now time.Time) bool { return now.Before(d.taken.Add(driver.RedeemGrace)) }
 
-// due returns when Prune next has something to do with the token: to delete
-// it, or its payload before that.
+// due returns when Prune must delete the token, or its payload before that.
 func (d *deposit) due() time.Time {
 	useless := d.forget
 	switch {
@@ -60,8 +60,8 @@ func (d *deposit) due() time.Time {
 	return earlier(useless, d.forget)
 }
 
-// prunable orders the deposits by when they are due, so that a step of Prune
-// does not look at those that it leaves alone. It is a container/heap.
+// prunable orders the deposits by when they are due, so that Prune visits only those that are
+// due. It is a container/heap.
 type prunable []*deposit
 
 func (p prunable) Len() int           { return len(p) }
@@ -71,7 +71,7 @@ func (p prunable) Swap(i, j int) {
 	p[i].index, p[j].index = i, j
 }
 
-// Push and Pop are for package heap alone.
+// Push and Pop are only for package heap.
 func (p *prunable) Push(x any) {
 	d := x.(*deposit)
 	d.index = len(*p)
@@ -86,8 +86,8 @@ func (p *prunable) Pop() any {
 	return d
 }
 
-// Deposit implements driver.Vault. Its ID identifies a repeat, which changes nothing, in any
-// state of the token.
+// Deposit implements driver.Vault. By identifies a repeat. A repeat changes nothing, whatever the
+// state of the token is.
 func (e *Engine) Deposit(ctx context.Context, req driver.DepositRequest) error {
 	return e.step(ctx, func(now time.Time) error {
 		d := e.deposits[req.Digest]
@@ -113,7 +113,7 @@ func (e *Engine) Deposit(ctx context.Context, req driver.DepositRequest) error {
 }
 
 // Redeem implements driver.Vault. The request that finds the token Fresh makes it Redeemed in
-// the same step, so that only one request gets the payload.
+// the same step, so that only one request and its repeats get the payload.
 func (e *Engine) Redeem(ctx context.Context, req driver.RedeemRequest) (driver.VaultReply, error) {
 	return answer(ctx, e, func(now time.Time) (driver.VaultReply, error) {
 		d := e.deposits[req.Proof.Digest()]
@@ -130,7 +130,7 @@ func (e *Engine) Redeem(ctx context.Context, req driver.RedeemRequest) (driver.V
 	})
 }
 
-// Peek implements driver.Vault. It changes nothing, not even an expired token.
+// Peek implements driver.Vault.
 func (e *Engine) Peek(ctx context.Context, proof driver.Proof) (driver.VaultReply, error) {
 	return answer(ctx, e, func(now time.Time) (driver.VaultReply, error) {
 		d := e.deposits[proof.Digest()]
@@ -142,8 +142,8 @@ func (e *Engine) Peek(ctx context.Context, proof driver.Proof) (driver.VaultRepl
 	})
 }
 
-// Revoke implements driver.Vault. The answer is the state before, so that the caller knows
-// whether the revocation came in time.
+// Revoke implements driver.Vault. It returns the state before, so that the caller knows whether
+// the revocation came in time.
 func (e *Engine) Revoke(ctx context.Context, digest driver.Digest) (driver.VaultReply, error) {
 	return answer(ctx, e, func(now time.Time) (driver.VaultReply, error) {
 		d := e.deposits[digest]
@@ -156,9 +156,9 @@ func (e *Engine) Revoke(ctx context.Context, digest driver.Digest) (driver.Vault
 	})
 }
 
-// Prune implements driver.Vault. The deposit that is due first is at the top of
-// the heap: the step ends at one that is not due, or with the limit. Deleting a
-// payload makes the deposit due later, at its forget.
+// Prune implements driver.Vault. The deposit that is due first is at the top of the heap, so the
+// step ends at a deposit that is not due, or at the limit. A deposit whose payload was deleted is
+// due again at its forget.
 func (e *Engine) Prune(ctx context.Context, limit int) (deleted int, more bool, err error) {
 	err = e.step(ctx, func(now time.Time) error {
 		for emptied := 0; len(e.prunable) > 0 && !more; {
@@ -184,5 +184,5 @@ func (e *Engine) Prune(ctx context.Context, limit int) (deleted int, more bool, 
 	return deleted, more, err
 }
 
-// SelfPruning implements driver.Vault. There is no goroutine that could do it.
+// SelfPruning implements driver.Vault. The engine has no goroutine that could prune.
 func (e *Engine) SelfPruning() bool { return false }

@@ -12,11 +12,11 @@ import (
 // Fields are one mode.
 type Fields struct {
 	Kind    Kind `json:"mode,omitzero"`
-	Limit   int  `json:"limit,omitempty"`   // of a semaphore; else 0
-	Permits int  `json:"permits,omitempty"` // of a semaphore; else 0
+	Limit   int  `json:"limit,omitempty"`   // 0 unless Kind is Semaphore
+	Permits int  `json:"permits,omitempty"` // 0 unless Kind is Semaphore
 }
 
-// A Kind is the first field: the number of the kind, and in JSON its name.
+// A Kind is the first field. It is the number of the kind, and its name in JSON.
 type Kind int
 
 // The kinds, as the stores number them.
@@ -29,8 +29,8 @@ const (
 // noKind is the kind of an invalid mode.
 const noKind Kind = 3
 
-// Of returns the fields of a mode. Of one that its Check refuses they are fields that
-// their Check refuses too.
+// Of returns the fields of a mode. For a mode that its Check refuses, it returns fields that
+// Fields.Check refuses.
 func Of(m lockinfo.Mode) Fields {
 	switch m {
 	case lockinfo.Exclusive, lockinfo.Shared:
@@ -41,8 +41,8 @@ func Of(m lockinfo.Mode) Fields {
 	return Fields{Kind: noKind}
 }
 
-// Mode returns the mode of which these are the fields. Of an unknown kind it is one
-// that its Check refuses.
+// Mode returns the mode with these fields. For an unknown kind it returns a mode that its Check
+// refuses.
 func (f Fields) Mode() lockinfo.Mode {
 	switch f.Kind {
 	case Exclusive, Shared:

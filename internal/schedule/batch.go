@@ -2,21 +2,21 @@ package schedule
 
 import "github.com/holdfast-locks/holdfast/driver"
 
-// Batches divides items into those that may go to the engine in one request:
-// of one route, and at most so many. INVARIANT I9: what hangs delays no other.
-// Without a router there is one route.
+// Batches divides items into batches, each for one request to the engine. A batch has items of
+// one route, and a limited number of them. INVARIANT I9: a route that hangs does not delay the
+// others. Without a router there is one route.
 type Batches[T any] struct {
 	router driver.Router
 	most   int
 	name   func(T) string
 
 	all  [][]T
-	open map[uint32]int // by route: the one of all that has room, if there is one
-	full int
+	open map[uint32]int // by route: the index in all of the batch that has room, if there is one
+	full int            // how many batches have no room
 }
 
-// NewBatches returns none yet; each will have most items at most. name returns the
-// name of an item.
+// NewBatches returns empty Batches. Each batch has at most most items. name returns the name of
+// an item.
 func NewBatches[T any](router driver.Router, most int, name func(T) string) *Batches[T] {
 	return &Batches[T]{router: router, most: most, name: name, open: map[uint32]int{}}
 }
@@ -39,7 +39,7 @@ func (b *Batches[T]) Add(item T) {
 	}
 }
 
-// Room reports whether more items may go with those that there are.
+// Room reports whether a batch has room for more items.
 func (b *Batches[T]) Room() bool { return len(b.open) > 0 }
 
 // Full returns how many batches have no room.

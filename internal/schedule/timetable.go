@@ -1,23 +1,23 @@
-// Package schedule is for things of which each needs attention at a time of its
-// own: one timetable with one timer, however many there are, and requests that
-// carry many of those that are due together. Nothing here has a goroutine or a
-// timer for each item.
+// Package schedule is for items that each need attention at some time, such as leases that need
+// a renewal. A Timetable has one timer for any number of items, and Batches puts items that are
+// due together into few requests. No item has a goroutine or a timer of its own.
 package schedule
 
 import "time"
 
-// An Entry is an item's place in a Timetable, where it has no place yet. Its owner sets Item.
+// An Entry is an item's entry for a Timetable. The zero Entry is in no Timetable. Its owner sets
+// Item.
 type Entry[T any] struct {
 	Item T
 
 	at         time.Duration // when the item needs attention, since the table began
-	row        int           // counted from 1; 0 if the item is not there
-	prev, next *Entry[T]     // in the row; nil at its ends
+	row        int           // counted from 1; 0 if the entry is in no row
+	prev, next *Entry[T]     // the neighbors in the row; nil at its ends
 }
 
-// A Timetable orders items by the time at which they need attention, and has a
-// timer for the first of them. A mutex of its owner guards it, and the entries of
-// its items. Init comes first.
+// A Timetable orders items by the time at which they need attention, and has a timer for the
+// first of them. The owner must guard it, and the entries of its items, by a mutex. Init must be
+// called first.
 type Timetable[T any] struct {
 	// LongestPause, if set, is the longest time between two ticks as long as
 	// there are items.
@@ -25,18 +25,19 @@ type Timetable[T any] struct {
 
 	began time.Time
 	rows  []row[T]
-	count int // of items
+	count int // how many items there are
 	timer *time.Timer
-	fires time.Time // when timer does, or did: then tick is on its way; zero if it is not set
+	fires time.Time // when timer fires, or has fired; zero if it is not set
 }
 
 // A row is a list of entries in the order of their times. Most items need attention after one of
-// few pauses: each pause has a row, and the next item belongs at its end. An item that belongs
-// to neither end of a row gets a new row: n times at random make about the square root of n
-// rows. from and to are here because all rows are compared, and few entries are in a cache.
+// a few pauses. Each of these pauses has a row, and a new item goes to its end. An item that fits
+// at neither end of any row gets a new row, so n items at random times make about the square root
+// of n rows. from and to are copied here, because all rows are compared often, and few entries
+// are in the CPU's cache.
 type row[T any] struct {
 	first, last *Entry[T]
-	from, to    time.Duration // never, if the row is empty
+	from, to    time.Duration // the times of first and last; never if the row is empty
 }
 
 const never = 1 << 62
@@ -52,9 +53,8 @@ func (t *Timetable[T]) Init(tick func()) {
 // At returns when the item of e needs attention.
 func (t *Timetable[T]) At(e *Entry[T]) time.Time { return t.began.Add(e.at) }
 
-// Put adds the item of e, or moves it, to the time at. A timer that fires before that is
-// left alone: its tick sets the next. So it is not set for each of many items that come and
-// go.
+// Put adds the item of e, or moves it, to the time at. It leaves alone a timer that fires
+// earlier, because the tick sets the timer again. So items that come and go cost no timer calls.
 func (t *Timetable[T]) Put(e *Entry[T], at time.Time) {
 	t.put(e, at)
 	if t.fires.IsZero() || at.Before(t.fires) {
@@ -75,8 +75,8 @@ func (t *Timetable[T]) put(e *Entry[T], at time.Time) {
 	t.count++
 }
 
-// rowFor returns the row with the closest end at which an entry of that time belongs, or the
-// number of rows if there is none.
+// rowFor returns the index of the row to whose end an entry with that time can be added; of
+// several, the one whose end is closest. It returns the number of rows if there is none.
 func (t *Timetable[T]) rowFor(at time.Duration) int {
 	best, least := len(t.rows), time.Duration(never)
 	for i := range t.rows {
@@ -92,8 +92,8 @@ func (t *Timetable[T]) rowFor(at time.Duration) int {
 	return best
 }
 
-// Remove takes the item of e out; it does nothing if it is not there. The timer is left
-// to fire in vain: most items are moved or removed long before their time.
+// Remove removes the item of e, if it is there. It leaves the timer alone, which may then fire in
+// vain: most items are moved or removed long before their time.
 func (t *Timetable[T]) Remove(e *Entry[T]) {
 	if e.row == 0 {
 		return
@@ -106,10 +106,9 @@ func (t *Timetable[T]) Remove(e *Entry[T]) {
 	}
 }
 
-// Visit calls visit with one item after the other, always with the first, until
-// there is none or visit reports that this one can wait, and sets the timer. next
-// is when the item needs attention again; the zero time removes it. visit must
-// move its item to a later time, and call no method of t but At.
+// Visit calls visit with the first item again and again, until no item is left or visit returns
+// wait. It then sets the timer. next is when the item needs attention again, and must be later
+// than before; the zero time removes the item. visit must not call methods of t other than At.
 func (t *Timetable[T]) Visit(visit func(item T) (next time.Time, wait bool)) {
 	for e := t.first(); e != nil; e = t.first() {
 		next, wait := visit(e.Item)
@@ -165,7 +164,7 @@ func (t *Timetable[T]) All() []T {
 	return all
 }
 
-// add puts e, which is in no row, at the end where it belongs.
+// add adds e, which is in no row, at the end that fits its time.
 func (r *row[T]) add(e *Entry[T]) {
 	switch {
 	case r.first == nil:
@@ -180,7 +179,7 @@ func (r *row[T]) add(e *Entry[T]) {
 	r.from, r.to = r.first.at, r.last.at
 }
 
-// remove takes e out.
+// remove removes e.
 func (r *row[T]) remove(e *Entry[T]) {
 	prev, next := e.prev, e.next
 	e.prev, e.next = nil, nil

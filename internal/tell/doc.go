@@ -1,3 +1,3 @@
-// Package tell brings events to an Observer without waiting for it, and logs what
-// goes wrong with that.
+// Package tell delivers events to an Observer without making their sender wait for it. It logs
+// panics, blocked Observers and dropped events.
 package tell

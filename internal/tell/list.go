@@ -2,13 +2,13 @@ package tell
 
 import "github.com/holdfast-locks/holdfast/observe"
 
-// A list is a queue of events that does not move them, so that some can be delivered while
-// others arrive. While there are few it uses the same memory again and again.
+// A list is a queue of events. It does not move them in memory, so some can be delivered while
+// others arrive. It reuses its memory while there are few events.
 type list struct {
 	head, tail *block // nil if there never was an event
-	begin      int    // of head, the first event that is there
-	end        int    // of tail, after the last one
-	spare      *block // to be used next; may be nil
+	begin      int    // the index of the first event, in head
+	end        int    // the index after the last event, in tail
+	spare      *block // a block to reuse, or nil
 }
 
 type block struct {
@@ -34,8 +34,8 @@ func (l *list) add() *observe.Event {
 	return &l.tail.events[l.end-1]
 }
 
-// first returns events from the front of the list, none only if it is empty. They stay
-// where they are until drop.
+// first returns some events from the front of the list, or none if the list is empty. They stay
+// in the list until drop is called.
 func (l *list) first() []observe.Event {
 	switch l.head {
 	case nil:
@@ -46,12 +46,12 @@ func (l *list) first() []observe.Event {
 	return l.head.events[l.begin:]
 }
 
-// drop takes n events away that first has returned.
+// drop removes the first n events that first has returned.
 func (l *list) drop(n int) {
 	if n == 0 {
 		return
 	}
-	clear(l.head.events[l.begin : l.begin+n]) // what they refer to is garbage now
+	clear(l.head.events[l.begin : l.begin+n]) // for the garbage collector
 	l.begin += n
 	switch {
 	case l.head == l.tail && l.begin == l.end:

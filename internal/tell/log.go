@@ -11,14 +11,14 @@ import (
 	"github.com/holdfast-locks/holdfast/observe"
 )
 
-// panics counts the panics of an Observer that were not logged yet: one that panics each
-// time would fill the log.
+// panics counts the panics of an Observer that were not logged yet. An Observer that panics each
+// time would otherwise fill the log.
 type panics struct {
 	count  int
 	warned time.Time
 }
 
-// warnPanic logs a panic, or counts it if there was one just before.
+// warnPanic logs a panic, or only counts it if one was logged within warnAgain.
 func (q *Queue) warnPanic(e *observe.Event, p any) {
 	q.panics.count++
 	if now := time.Now(); q.panics.warned.IsZero() || now.Sub(q.panics.warned) >= warnAgain {
@@ -36,16 +36,15 @@ func (q *Queue) warnDropped(n int) {
 	}
 }
 
-// warn logs one line. A handler that panics is not worth more than an Observer.
+// warn logs one line. It ignores a panic of the log handler.
 func (q *Queue) warn(text string, attrs ...slog.Attr) {
 	defer func() { _ = recover() }()
 	cmp.Or(q.logger, slog.Default()).LogAttrs(context.Background(), slog.LevelWarn, text, attrs...)
 }
 
-// NewLogger returns an Observer that logs what even a program without an Observer should
-// know: that a lease is lost, and that a clean-up has failed. A nil logger is
-// slog.Default at the time. Lease IDs are not logged, because a client that knows one can
-// release the lease.
+// NewLogger returns an Observer that logs lost leases and failed clean-ups, for programs without
+// an Observer of their own too. A nil logger means slog.Default at the time of the event. Lease
+// IDs are not logged, because a client that knows one can release the lease.
 func NewLogger(logger *slog.Logger) observe.Observer {
 	return func(e observe.Event) {
 		var text string

@@ -12,12 +12,12 @@ import (
 )
 
 const (
-	// most is how many events may wait, not counting end events.
+	// most is how many events may wait before events without must are dropped.
 	// INVARIANT I11.
 	most = 4096
 
-	blockedAfter = 5 * time.Second // without an event told: the Observer blocks
-	warnAgain    = time.Minute     // between two warnings of one kind
+	blockedAfter = 5 * time.Second // an Observer blocks if no event is delivered for this time
+	warnAgain    = time.Minute     // the least time between two warnings of one kind
 )
 
 // A Queue delivers events to one Observer, in the order in which they arrive, on one
@@ -27,28 +27,28 @@ const (
 type Queue struct {
 	observer observe.Observer
 	logger   *slog.Logger // nil: slog.Default at the time
-	run      func()       // deliver, as a value, so that to start it allocates nothing
+	run      func()       // deliver as a value, so that starting it does not allocate
 
 	told atomic.Uint64 // how many events were delivered
 
-	mu       sync.Mutex    // guards what follows
-	list     list          // of the events that are not told; see there
-	taken    uint64        // how many events ever came that were not dropped
-	running  bool          // there is a goroutine; what is the goroutine's is its own
+	mu       sync.Mutex    // guards the fields up to saidDrop
+	list     list          // the events that are not delivered
+	taken    uint64        // how many events were accepted
+	running  bool          // the goroutine of deliver runs
 	idle     chan struct{} // closed when the goroutine ends; nil if no caller waits for that
 	watching bool          // the timer of watch runs
-	warned   bool          // that the Observer blocks
-	dropped  int           // events, since the last warning
-	saidDrop time.Time     // when the last warning of that was
+	warned   bool          // it was logged that the Observer blocks
+	dropped  int           // how many events were dropped since the last warning
+	saidDrop time.Time     // when dropped events were logged last
 
-	// The goroutine's.
-	batch  []observe.Event // what it tells, a part of list
-	next   int             // the first of batch that it has not begun to tell
+	// Only the goroutine of deliver uses these.
+	batch  []observe.Event // the events that it delivers, a part of list
+	next   int             // the index in batch of the next event to deliver
 	panics panics
 }
 
-// Init sets the Observer, before anything else is called. It may be nil. A nil logger
-// is slog.Default at the time.
+// Init sets the Observer, which may be nil. It must be called before any other method. A nil
+// logger means slog.Default at the time of a warning.
 func (q *Queue) Init(observer observe.Observer, logger *slog.Logger) {
 	q.observer, q.logger, q.run = observer, logger, q.deliver
 }
@@ -56,10 +56,10 @@ func (q *Queue) Init(observer observe.Observer, logger *slog.Logger) {
 // On reports whether there is an Observer.
 func (q *Queue) On() bool { return q.observer != nil }
 
-// Tell takes an event, and reports whether it has. It drops the event if there is no
-// Observer, or if too many are waiting, unless it must take the end of something whose
-// beginning was taken. So the number of waiting events is bounded by the number that was
-// ever under way at once.
+// Tell takes an event, and returns false if it drops it: there is no Observer, or too many events
+// are waiting. With must, it takes the event even if too many are waiting. The caller sets must
+// only for the end of something whose beginning was taken, so the number of waiting events stays
+// bounded.
 func (q *Queue) Tell(e *observe.Event, must bool) bool {
 	if q.observer == nil {
 		return false
@@ -88,14 +88,14 @@ func (q *Queue) Tell(e *observe.Event, must bool) bool {
 	return true
 }
 
-// waitingLocked returns how many events were taken and not told.
+// waitingLocked returns how many events were taken and not delivered.
 func (q *Queue) waitingLocked() uint64 { return q.taken - q.told.Load() }
 
-// deliver tells what there is until there is nothing more.
+// deliver delivers the waiting events until none is left.
 func (q *Queue) deliver() {
 	done := false
 	defer func() {
-		if !done { // the Observer has ended the goroutine
+		if !done { // the Observer has ended this goroutine
 			go q.run()
 		}
 	}()
@@ -108,10 +108,10 @@ func (q *Queue) deliver() {
 	done = true
 }
 
-// take makes the next batch of the events that have come, or ends the goroutine.
+// take sets the next batch. If there is none it returns false, and the goroutine must end.
 func (q *Queue) take() bool {
 	if q.next < len(q.batch) {
-		return true // left by a goroutine that the Observer has ended
+		return true // the Observer has ended the last goroutine in the middle of this batch
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -135,7 +135,7 @@ func (q *Queue) take() bool {
 	return true
 }
 
-// call tells one event.
+// call calls the Observer with one event.
 func (q *Queue) call(e *observe.Event) {
 	defer func() {
 		q.told.Add(1)
@@ -146,8 +146,8 @@ func (q *Queue) call(e *observe.Event) {
 	q.observer(*e)
 }
 
-// Wait waits until all events are delivered, ctx ends, or none was delivered for the time
-// of patience. It then logs how many are left, and returns that.
+// Wait waits until all events are delivered, ctx ends, or no event was delivered for the time of
+// patience. If events are left it logs and returns their number.
 func (q *Queue) Wait(ctx context.Context, patience time.Duration) (untold int) {
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
@@ -178,8 +178,8 @@ func (q *Queue) Wait(ctx context.Context, patience time.Duration) (untold int) {
 	}
 }
 
-// dropsLocked returns how many events were dropped, if that is to be logged: an
-// Observer that is too slow all the time would fill the log.
+// dropsLocked returns how many dropped events to log now. It returns 0 within warnAgain of the last
+// warning, because an Observer that is always too slow would fill the log.
 func (q *Queue) dropsLocked() (n int) {
 	if now := time.Now(); q.dropped > 0 && (q.saidDrop.IsZero() || now.Sub(q.saidDrop) >= warnAgain) {
 		n, q.dropped, q.saidDrop = q.dropped, 0, now
@@ -196,7 +196,7 @@ func (q *Queue) sayDrops() {
 	q.warnDropped(dropped)
 }
 
-// giveUp logs how many events are not told.
+// giveUp logs and returns how many events were not delivered.
 func (q *Queue) giveUp() (untold int) {
 	q.mu.Lock()
 	untold = int(q.waitingLocked())
@@ -208,14 +208,14 @@ func (q *Queue) giveUp() (untold int) {
 	return untold
 }
 
-// watchLocked looks after a while whether an event was delivered meanwhile.
+// watchLocked calls watch after a pause.
 func (q *Queue) watchLocked(pause time.Duration) {
 	told := q.told.Load()
 	time.AfterFunc(pause, func() { q.watch(told) })
 }
 
-// watch looks whether the Observer blocks: told was the number of delivered events when
-// there was one waiting. It looks again as long as there are any, or dropped ones to be logged.
+// watch warns if the Observer blocks: told was the number of delivered events a pause ago. It also
+// logs dropped events. It runs again as long as events are waiting, or drops are not logged yet.
 func (q *Queue) watch(told uint64) {
 	q.mu.Lock()
 	if !q.running && q.dropped == 0 {

@@ -1,4 +1,4 @@
-// Package turns lets clients take turns at a lock where the store keeps no queue.
+// Package turns lets clients take turns at a lock if the store keeps no queue.
 package turns
 
 import (
@@ -10,32 +10,30 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/wait"
 )
 
-// Where the store keeps no queue, waiters try again at most wait.PollLongest
-// after their last try. A client that has just released the lock, and wants it again,
-// would be there before them each time. INVARIANT I7: so it lets them go first.
+// If the store keeps no queue, a waiter tries again at most wait.PollLongest after its last
+// try. A client that has just released the lock, and wants it again, would always be faster.
+// INVARIANT I7: so it lets waiters go first.
 const (
-	// A client that knows that others want the lock may have it several times
-	// running, for slice, and then leaves it free for about as long as it
-	// had it: they have waited for that time, and the pauses between their
-	// tries have grown with it. When none came for inVain in all, or
-	// when the client has not tried for memory, it takes them to be gone.
+	// A client that knows of waiters may have the lock several times in a row, for slice. It
+	// then leaves the lock free for about as long as it had it, because the pauses between
+	// the tries of the waiters have grown with their wait. If it has left the lock free for
+	// inVain in all and no other client took it, or has not tried for memory, it assumes that
+	// the waiters are gone.
 	slice  = 20 * time.Millisecond
 	inVain = 4 * wait.PollLongest
 	memory = 2 * time.Second
 
-	// unseen is for how long a client may have the lock, release after
-	// release, without a refusal: it cannot know of waiters then. After that it
-	// leaves the lock free for wait.PollLongest, a fortieth of that time, so that
-	// they can take it.
+	// unseen is how long a client may have the lock, release after release, without a
+	// refusal. It cannot know of waiters during that time. After that it leaves the lock free
+	// for wait.PollLongest, a fortieth of that time, so that a waiter can take it.
 	unseen = 10 * time.Second
 
-	names = 256 // that a client remembers
+	names = 256 // how many names a client remembers
 )
 
-// Turns is what a client remembers of names that it has released, or was
-// refused, a moment ago. A nil one is for stores with a queue, and remembers
-// nothing. INVARIANT I11: its size is fixed. A name takes the place of another,
-// which then is not left free once.
+// Turns remembers the names of locks that a client has just released, or was refused. A nil
+// Turns is for stores with a queue, and remembers nothing. INVARIANT I11: its size is fixed. A
+// name may replace another one, whose lock is then not left free once.
 type Turns struct {
 	seed maphash.Seed
 
@@ -43,26 +41,26 @@ type Turns struct {
 	recent [names]turn
 }
 
-// A turn is what is remembered of one name.
+// A turn is what Turns remembers of one name.
 type turn struct {
 	name     string
 	released time.Time // when this client last released it
 	Streak
 }
 
-// A Streak is a time in which a client has the lock, release after release, without
-// a refusal. It is kept with the lease, which may last for longer than the memory.
+// A Streak is a time in which a client has the lock, release after release, without a refusal.
+// It is kept with the lease, which may last longer than memory.
 type Streak struct {
-	since  time.Time     // its beginning: when the others last had their chance
-	wanted bool          // somebody else had the lock, not long ago
-	vain   time.Duration // for how long it was left free since then
+	since  time.Time     // its beginning: when other clients last had their chance
+	wanted bool          // another client had the lock not long ago
+	vain   time.Duration // how long the lock was left free since then
 }
 
-// New returns a memory without names.
+// New returns Turns without names.
 func New() *Turns { return &Turns{seed: maphash.MakeSeed()} }
 
-// ofLocked returns what is remembered of a name: nothing if another has its
-// place, or if it is too old.
+// ofLocked returns the turn of a name. It starts a new one if another name has its slot, or if it
+// is older than memory.
 func (t *Turns) ofLocked(name string, now time.Time) *turn {
 	p := &t.recent[maphash.String(t.seed, name)%names]
 	if p.name != name || min(now.Sub(p.since), now.Sub(p.released)) > memory {
@@ -71,7 +69,7 @@ func (t *Turns) ofLocked(name string, now time.Time) *turn {
 	return p
 }
 
-// Refused notes that somebody else has the lock.
+// Refused notes that another client has the lock.
 func (t *Turns) Refused(name string) {
 	if t == nil {
 		return
@@ -82,9 +80,8 @@ func (t *Turns) Refused(name string) {
 	t.ofLocked(name, now).Streak = Streak{since: now, wanted: true}
 }
 
-// Pause returns for how long from now a client that can wait should leave the
-// lock to others. It counts from its own release: one that comes later has less
-// to wait, or nothing.
+// Pause returns how long from now a client that can wait should leave the lock to others. The
+// time counts from the client's last release, so a later call returns less, or 0.
 func (t *Turns) Pause(name string) time.Duration {
 	if t == nil {
 		return 0
@@ -96,9 +93,9 @@ func (t *Turns) Pause(name string) time.Duration {
 	idle, lasted := now.Sub(p.released), p.released.Sub(p.since)
 	var d time.Duration
 	switch {
-	case p.since.After(now): // another goroutine leaves it to them already
+	case p.since.After(now): // another goroutine is leaving the lock free already
 		d = p.since.Sub(p.released)
-	case idle >= wait.PollLongest, p.vain >= inVain: // they had their chance
+	case idle >= wait.PollLongest, p.vain >= inVain: // the others had their chance
 		p.Streak = Streak{since: now}
 	case p.wanted && lasted >= slice:
 		d = min(lasted, wait.PollLongest)
@@ -111,7 +108,7 @@ func (t *Turns) Pause(name string) time.Duration {
 	return max(0, d-idle)
 }
 
-// Granted returns the streak that a new lease carries on.
+// Granted returns the streak for a new lease.
 func (t *Turns) Granted(name string) *Streak {
 	if t == nil {
 		return nil
@@ -122,8 +119,8 @@ func (t *Turns) Granted(name string) *Streak {
 	return &s
 }
 
-// Released notes that a lease was released, and that the lock is free. The lease was
-// granted at began, with the streak that Granted returned, which is not nil.
+// Released notes that a lease was released, and that the lock is free. The lease was granted at
+// began; carried is the streak that Granted returned for it, and must not be nil.
 func (t *Turns) Released(name string, carried *Streak, began time.Time) {
 	now := time.Now()
 	t.mu.Lock()

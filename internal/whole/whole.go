@@ -1,6 +1,5 @@
-// Package whole has the interface of an engine that can do all that package driver
-// describes. Diagnoser and Router are left out: not every store can be examined, or has
-// parts.
+// Package whole has the interface of an engine that implements all interfaces of package driver
+// but Diagnoser and Router: not every store can be examined, or has parts.
 package whole
 
 import "github.com/holdfast-locks/holdfast/driver"
