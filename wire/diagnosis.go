@@ -24,7 +24,7 @@ type Finding struct {
 	Counts   map[string]int64   `json:"counts"`
 }
 
-// DiagnosisOf returns what was found in the store whose public URL is given.
+// DiagnosisOf returns the diagnosis of a store. store is its URL without credentials.
 func DiagnosisOf(d driver.Diagnosis, store string, ttl time.Duration) Diagnosis {
 	v := Diagnosis{Store: store, TTLMS: ttl.Milliseconds(), Level: d.Worst().String(), Findings: make([]Finding, len(d.Findings))}
 	for i, f := range d.Findings {

@@ -8,8 +8,8 @@ type History struct {
 	Events []HistoryEvent `json:"events"` // the oldest first
 }
 
-// A HistoryEvent is one thing that happened to a name, as the store has written it
-// down. After a gap events may be missing; it has no other field.
+// A HistoryEvent is one thing that happened to a name, as the store has recorded it. A gap means
+// that events may be missing; it has no other field.
 type HistoryEvent struct {
 	ID    string `json:"id,omitempty"`
 	Event string `json:"event"` // acquired, handed_over, released, expired, lost, broken, queued, gave_up, completed; gap
@@ -22,10 +22,10 @@ type HistoryEvent struct {
 	*Token         // nil if there was no lease
 	Holder  *Who   `json:"holder,omitempty"`
 
-	WaitedMS *int64 `json:"waited_ms,omitempty"` // of handed_over and gave_up
-	HeldMS   *int64 `json:"held_ms,omitempty"`   // of those that end a lease
-	Author   string `json:"author,omitempty"`    // of broken: who did it
-	Reason   string `json:"reason,omitempty"`    // of broken: why
+	WaitedMS *int64 `json:"waited_ms,omitempty"` // only in handed_over and gave_up
+	HeldMS   *int64 `json:"held_ms,omitempty"`   // only in events that end a lease
+	Author   string `json:"author,omitempty"`    // in broken: who broke the lease
+	Reason   string `json:"reason,omitempty"`    // in broken: why
 }
 
 // HistoryOf returns the events of one name.

@@ -8,26 +8,26 @@ import (
 // A LeaseRequest asks a server for a lease. A zero field is default.
 type LeaseRequest struct {
 	Name      string   `json:"name,omitempty"`
-	Names     []string `json:"names,omitempty"`       // instead, several: all of them or none
+	Names     []string `json:"names,omitempty"`       // several names instead of Name: all of them or none
 	Mode      string   `json:"mode,omitempty"`        // exclusive (default), shared, semaphore
-	Limit     int      `json:"limit,omitempty"`       // of a semaphore, which needs it
-	Permits   int      `json:"permits,omitempty"`     // of them; default 1
+	Limit     int      `json:"limit,omitempty"`       // required for a semaphore
+	Permits   int      `json:"permits,omitempty"`     // how many permits of a semaphore; default 1
 	TTLMS     int64    `json:"ttl_ms,omitempty"`      // default 30,000
 	ShortTTL  bool     `json:"short_ttl,omitempty"`   // the client means a TTL below one second
-	WaitMS    int64    `json:"wait_ms,omitempty"`     // 55,000 count at most; default 0: do not wait
-	MinHoldMS int64    `json:"min_hold_ms,omitempty"` // for how long the name stays closed, counted from the grant, even if it is released before
+	WaitMS    int64    `json:"wait_ms,omitempty"`     // at most 55,000 count; default 0: do not wait
+	MinHoldMS int64    `json:"min_hold_ms,omitempty"` // how long the name stays closed, counted from the grant, even if the lease is released earlier
 
-	// LockDelayMS is for how long the name stays closed after the lease has expired, unless it
-	// was released: for resources that cannot check tokens.
+	// LockDelayMS is how long the name stays closed after the lease has expired, unless the
+	// lease was released: for resources that cannot check tokens.
 	LockDelayMS int64 `json:"lock_delay_ms,omitempty"`
 
-	MinToken uint64            `json:"min_token,omitempty"` // the fencing token is to be greater
+	MinToken uint64            `json:"min_token,omitempty"` // the fencing token must be greater
 	Holder   *Self             `json:"holder,omitempty"`
 	Reason   string            `json:"reason,omitempty"` // why, for people
 	Labels   map[string]string `json:"labels,omitempty"`
 }
 
-// A Self is the holder of a lease, in its own words. A string is its label.
+// A Self is a holder's description of itself. In JSON it can also be a string, which is its label.
 type Self struct {
 	Host    string `json:"host,omitempty"`
 	PID     int    `json:"pid,omitempty"`
@@ -35,7 +35,7 @@ type Self struct {
 	Label   string `json:"label,omitempty"`
 }
 
-// UnmarshalJSON implements json.Unmarshaler. It refuses fields that there are not.
+// UnmarshalJSON implements json.Unmarshaler. It refuses unknown fields.
 func (s *Self) UnmarshalJSON(text []byte) error {
 	if len(text) > 0 && text[0] == '"' {
 		*s = Self{}
@@ -47,7 +47,7 @@ func (s *Self) UnmarshalJSON(text []byte) error {
 	return d.Decode((*plain)(s))
 }
 
-// A Lease is one that was granted.
+// A Lease is a lease that was granted.
 type Lease struct {
 	LeaseID string `json:"lease_id"` // secret: it can release the lease
 	Name    string `json:"name"`
@@ -56,11 +56,11 @@ type Lease struct {
 	TTLMS       int64 `json:"ttl_ms"`
 	ExpiresInMS int64 `json:"expires_in_ms"` // count it from before the request was sent
 
-	Repeated bool `json:"repeated,omitempty"` // an earlier request with the same key was there before this one
-	Holder   *Who `json:"holder,omitempty"`   // then: whom the store has as the holder
+	Repeated bool `json:"repeated,omitempty"` // an earlier request with the same key has got the lease
+	Holder   *Who `json:"holder,omitempty"`   // if Repeated: the holder that the store has
 }
 
-// Leases are the leases of several names, in the order in which they were asked for.
+// Leases are the leases of several names, in the order of the request.
 type Leases struct {
 	Leases []Lease `json:"leases"`
 }
@@ -73,14 +73,14 @@ type Queued struct {
 	PlaceExpiresInMS int64     `json:"place_expires_in_ms"` // unless the request is sent again
 }
 
-// A LeaseRef is what renews, checks or releases a lease.
+// A LeaseRef names a lease to renew, check or release.
 type LeaseRef struct {
 	Name    string `json:"name,omitempty"`
 	LeaseID string `json:"lease_id,omitempty"`
-	TTLMS   int64  `json:"ttl_ms,omitempty"` // to renew: how long it lasts from now on, at least; default 30,000
+	TTLMS   int64  `json:"ttl_ms,omitempty"` // in a renewal: how long the lease lasts from now on, at least; default 30,000
 
-	// FencingToken is the token of the lease, to renew or check: if the lease has another, the
-	// caller's is lost. 0 is not compared.
+	// FencingToken is the token of the caller's lease, in a renewal or a check. If the lease has
+	// another token, the caller's lease is lost. 0 is not compared.
 	FencingToken uint64 `json:"fencing_token,omitempty"`
 }
 
@@ -90,7 +90,7 @@ type LeaseRefs struct {
 	Leases []LeaseRef `json:"leases,omitempty"`
 }
 
-// A Renewed lease lasts for longer.
+// A Renewed is a lease that was renewed.
 type Renewed struct {
 	Name        string `json:"name"`
 	TTLMS       int64  `json:"ttl_ms"`
@@ -98,7 +98,7 @@ type Renewed struct {
 	*Token             // nil: the caller did not send it, and the store did not return it
 }
 
-// A Downgraded lease is shared now. But for that it is as it was.
+// A Downgraded is a lease that was exclusive and is shared now.
 type Downgraded struct {
 	LeaseID string `json:"lease_id"`
 	Name    string `json:"name"`
@@ -111,17 +111,17 @@ type Downgraded struct {
 type LeaseResult struct {
 	Name        string `json:"name"`
 	LeaseID     string `json:"lease_id"`
-	Status      int    `json:"status"`           // of the response, if it had been asked about alone
-	Code        string `json:"code,omitempty"`   // of a refusal
+	Status      int    `json:"status"`           // the HTTP status of a request for this lease alone
+	Code        string `json:"code,omitempty"`   // the code of a refusal
 	Detail      string `json:"detail,omitempty"` // for people
-	TTLMS       int64  `json:"ttl_ms,omitempty"` // of a lease that was renewed
+	TTLMS       int64  `json:"ttl_ms,omitempty"` // if the lease was renewed
 	ExpiresInMS *int64 `json:"expires_in_ms,omitempty"`
-	*Token             // of a lease that was renewed, as in Renewed
-	Author      string `json:"author,omitempty"` // of one that was broken: who took the lock away
-	Reason      string `json:"reason,omitempty"` // and why
+	*Token             // if the lease was renewed; as in Renewed
+	Author      string `json:"author,omitempty"` // if the lease was broken: who broke it
+	Reason      string `json:"reason,omitempty"` // if the lease was broken: why
 }
 
-// LeaseResults are what became of several leases, in the order in which they were asked about.
+// LeaseResults are the results for several leases, in the order of the request.
 type LeaseResults struct {
 	Leases []LeaseResult `json:"leases"`
 }

@@ -10,16 +10,16 @@ import (
 // A Lock is what a store knows of one name.
 type Lock struct {
 	Name         string   `json:"name"`
-	Held         bool     `json:"held"` // by somebody who has not released it
+	Held         bool     `json:"held"` // a holder has it, and has not released it
 	Mode         string   `json:"mode"`
-	Limit        int      `json:"limit"` // of a semaphore; else 0
+	Limit        int      `json:"limit"` // 0 unless it is a semaphore
 	Holders      []Holder `json:"holders"`
 	QueueLength  int      `json:"queue_length"`
-	Queue        []Place  `json:"queue,omitzero"` // in order; nil if it was not asked for
+	Queue        []Place  `json:"queue,omitzero"` // in order; nil if it was not requested
 	LastToken    uint64   `json:"last_token"`
 	LastTokenStr string   `json:"last_token_str"`
 
-	Schedule *Schedule `json:"schedule,omitempty"` // nil: it is not the name of a schedule, nor of the lock by which one is led
+	Schedule *Schedule `json:"schedule,omitempty"` // nil unless the name is that of a schedule, or of the lock that its leader holds
 }
 
 // A LockDetails is a lock with its breaks and its do-once work.
@@ -29,13 +29,13 @@ type LockDetails struct {
 	Broken []Broken `json:"broken"`         // in the last 24 hours, the latest last
 }
 
-// A Who names a holder of a lock, or a waiter, as people know them.
+// A Who describes the holder of a lock, or a waiter, for people.
 type Who struct {
 	Host    string            `json:"host"`
 	PID     int               `json:"pid"`
 	User    string            `json:"user"`
 	Program string            `json:"program"`          // its base name, without arguments
-	Caller  string            `json:"caller,omitempty"` // as a server has identified it; the rest are its own words
+	Caller  string            `json:"caller,omitempty"` // the name by which a server has authenticated it; the rest is its own description
 	Person  bool              `json:"person"`           // a person, without a process: the lease is not renewed
 	Label   string            `json:"label"`
 	Reason  string            `json:"reason"`
@@ -51,20 +51,20 @@ type Token struct {
 // A Holder has a lock.
 type Holder struct {
 	Who
-	Permits int `json:"permits"` // of a semaphore; else 0
+	Permits int `json:"permits"` // 0 unless it is a semaphore
 	Token
 	HeldMS      *int64 `json:"held_ms"`       // since the grant; null: the store does not know
 	ExpiresInMS *int64 `json:"expires_in_ms"` // unless it is renewed; null: never
-	TTLMS       *int64 `json:"ttl_ms"`        // what expires_in_ms was at the grant or the last renewal; null: the store does not know
+	TTLMS       *int64 `json:"ttl_ms"`        // expires_in_ms as of the grant or the last renewal; null: the store does not know
 	Released    bool   `json:"released"`      // released; still blocks others until its minimum hold ends
-	Foreign     bool   `json:"foreign"`       // a client that is not holdfast
+	Foreign     bool   `json:"foreign"`       // the holder is a client that is not holdfast
 }
 
-// A Place is one waiter's turn in a queue.
+// A Place is the place of one waiter in a queue.
 type Place struct {
 	Who
 	Mode        string `json:"mode"`
-	Permits     int    `json:"permits"` // of a semaphore; else 0
+	Permits     int    `json:"permits"` // 0 unless it is a semaphore
 	WaitingMS   int64  `json:"waiting_ms"`
 	ExpiresInMS int64  `json:"expires_in_ms"` // unless it is refreshed
 }
@@ -75,30 +75,30 @@ type Broken struct {
 	Reason string `json:"reason"`
 	AgoMS  int64  `json:"ago_ms"`
 	Token
-	Holder Who `json:"holder"` // whose lease it was
+	Holder Who `json:"holder"` // the former holder
 }
 
-// A Break is what came of taking a lock away.
+// A Break is the result of a command that breaks a lock.
 type Break struct {
 	Name   string   `json:"name"`
 	Author string   `json:"author"`
 	Reason string   `json:"reason"`
-	Broken []Holder `json:"broken"` // as they were before it
+	Broken []Holder `json:"broken"` // the holders, as they were before the break
 }
 
-// A Wait is what came of waiting until locks are free.
+// A Wait is the result of a wait until locks are free.
 type Wait struct {
-	Free     bool   `json:"free"` // all of them, in the same look
+	Free     bool   `json:"free"` // all locks were free at the same time
 	WaitedMS int64  `json:"waited_ms"`
-	Locks    []Lock `json:"locks"` // as they were seen last; none if the store did not answer
+	Locks    []Lock `json:"locks"` // the locks as last read; none if the store did not answer
 }
 
-// A Change is what has become of one lock, or of the store, since the last look.
+// A Change is a change of one lock, or of the store, since the last read.
 type Change struct {
 	Change string        `json:"change"`           // appeared, changed, gone; event; store_away, store_back
-	Name   string        `json:"name,omitempty"`   // of the lock
-	Lock   *Lock         `json:"lock,omitempty"`   // as it is now, unless it is gone
-	Event  *HistoryEvent `json:"event,omitempty"`  // of a store that has history
+	Name   string        `json:"name,omitempty"`   // the name of the lock
+	Lock   *Lock         `json:"lock,omitempty"`   // the lock as it is now, unless it is gone
+	Event  *HistoryEvent `json:"event,omitempty"`  // in event, if the store has history
 	Reason string        `json:"reason,omitempty"` // why the store is away
 }
 
@@ -124,12 +124,12 @@ func WholeLockOf(l lockinfo.LockState) Lock {
 	return v
 }
 
-// LockDetailsOf returns a lock with its queue, and who lost it.
+// LockDetailsOf returns a lock with its queue and its breaks.
 func LockDetailsOf(l lockinfo.LockState, broken []lockinfo.Broken) LockDetails {
 	return LockDetails{Lock: WholeLockOf(l), Broken: BrokenOf(broken)}
 }
 
-// BrokenOf returns leases that were taken away, in their order.
+// BrokenOf returns broken leases, in their order.
 func BrokenOf(broken []lockinfo.Broken) []Broken {
 	all := make([]Broken, len(broken))
 	for i, b := range broken {
@@ -161,7 +161,7 @@ func WhoOf(h lockinfo.Holder) Who {
 	}
 }
 
-// held returns since when a lease is held, in milliseconds, or nil for a foreign one.
+// held returns for how many milliseconds a lease has been held, or nil for a foreign lease.
 func held(h lockinfo.Holding) *int64 {
 	if h.Foreign() {
 		return nil
@@ -196,10 +196,10 @@ type Locks struct {
 
 // A BreakRequest is a request to end leases that others hold.
 type BreakRequest struct {
-	FencingToken uint64 `json:"fencing_token"`    // of the lease
-	Older        bool   `json:"older,omitempty"`  // also those whose token is smaller
-	Closed       bool   `json:"closed,omitempty"` // what a minimum hold keeps closed, and no live lease
-	Reason       string `json:"reason,omitempty"` // for the holder and for others
+	FencingToken uint64 `json:"fencing_token"`    // the token of the lease
+	Older        bool   `json:"older,omitempty"`  // also end leases whose token is smaller
+	Closed       bool   `json:"closed,omitempty"` // end released leases that a minimum hold keeps closed, and no live leases
+	Reason       string `json:"reason,omitempty"` // shown to the holder and to others
 }
 
 // A Broke is the reply to a BreakRequest.

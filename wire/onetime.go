@@ -3,26 +3,26 @@ package wire
 // A TokenRequest asks a server for a one-time token.
 type TokenRequest struct {
 	Payload      string `json:"payload,omitempty"`
-	PayloadBytes []byte `json:"payload_base64,omitempty"` // instead, if it is not UTF-8
-	TTLMS        int64  `json:"ttl_ms"`                   // for how long it can be redeemed
+	PayloadBytes []byte `json:"payload_base64,omitempty"` // instead of Payload, if it is not UTF-8
+	TTLMS        int64  `json:"ttl_ms"`                   // how long the token can be redeemed
 }
 
 // An IssuedToken is a one-time token. Its secret redeems it.
 type IssuedToken struct {
 	Secret string `json:"token"`
-	ID     string `json:"id"` // by which the store, logs and errors know it
+	ID     string `json:"id"` // the ID in the store, in logs and in errors
 	TTLMS  int64  `json:"ttl_ms"`
 }
 
-// A TokenSecret is what redeems or revokes a one-time token.
+// A TokenSecret is the secret that redeems or revokes a one-time token.
 type TokenSecret struct {
 	Secret string `json:"token"`
 }
 
-// A Redeemed is what a one-time token was redeemed for.
+// A Redeemed is the payload of a one-time token.
 type Redeemed struct {
 	Payload      string `json:"payload"`
-	PayloadBytes []byte `json:"payload_base64,omitempty"` // instead, if it is not UTF-8
+	PayloadBytes []byte `json:"payload_base64,omitempty"` // instead of Payload, if it is not UTF-8
 }
 
 // A Revoked is a one-time token that can no longer be redeemed.
@@ -30,9 +30,9 @@ type Revoked struct {
 	ID string `json:"id"`
 }
 
-// A TokenCounts is what one server has done with one-time tokens since it started.
+// A TokenCounts counts what one server has done with one-time tokens since it started.
 type TokenCounts struct {
-	SinceMS     int64             `json:"since_ms"` // when that was
+	SinceMS     int64             `json:"since_ms"` // when the server started
 	Collections []TokenCollection `json:"collections"`
 }
 
@@ -44,6 +44,6 @@ type TokenCollection struct {
 	Revoked  int    `json:"revoked"`
 	Expired  int    `json:"expired"` // redeems of an expired token
 	Refused  int    `json:"refused"` // redeems of a token that was redeemed, revoked, unknown or malformed
-	Failed   int    `json:"failed"`  // redeems for which the store did not serve
+	Failed   int    `json:"failed"`  // redeems that failed because of the store
 	Pruned   int    `json:"pruned"`
 }

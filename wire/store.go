@@ -2,20 +2,20 @@ package wire
 
 import "github.com/holdfast-locks/holdfast/driver"
 
-// A Store is what a server has for a store, and how that does.
+// A Store is a server's store and its state.
 type Store struct {
-	Store    string   `json:"store"` // its URL without credentials, or which engine it is
+	Store    string   `json:"store"` // its URL without credentials, or the kind of its engine
 	Features Features `json:"features"`
-	History  bool     `json:"history"` // it writes down what happens
+	History  bool     `json:"history"` // it has a history
 
-	Answers     bool     `json:"answers"`          // it did so when it was asked last
-	SinceMS     *int64   `json:"since_ms"`         // how long ago the server first found it so, with no other finding since; null: it does not know
-	RoundTripMS *float64 `json:"round_trip_ms"`    // of that; null if there was no answer
-	Reason      string   `json:"reason,omitempty"` // why there was none
+	Answers     bool     `json:"answers"`          // it has answered the server's last request
+	SinceMS     *int64   `json:"since_ms"`         // for how long Answers has been as it is; null: the server does not know
+	RoundTripMS *float64 `json:"round_trip_ms"`    // the time of that request; null if it was not answered
+	Reason      string   `json:"reason,omitempty"` // why it was not answered
 
-	Diagnosis    *Diagnosis `json:"diagnosis"`             // null: there is none
-	CheckedAgoMS *int64     `json:"checked_ago_ms"`        // when it was made; null if there is none
-	Undiagnosed  string     `json:"undiagnosed,omitempty"` // why there is none, or no newer one
+	Diagnosis    *Diagnosis `json:"diagnosis"`             // the latest, or null
+	CheckedAgoMS *int64     `json:"checked_ago_ms"`        // how long ago Diagnosis was made, or null
+	Undiagnosed  string     `json:"undiagnosed,omitempty"` // why there is no diagnosis, or no newer one
 }
 
 // Features are what a store can do.

@@ -1,15 +1,15 @@
 // Package codeblock reads the code blocks of the documentation, so that tests can check
 // each of them.
 //
-// The fence of a block names its kind; see Checks for the kinds. In Go code "…"
-// replaces omitted code. Parts that a reader need not see are in a comment of HTML:
-// anywhere in a page, declarations that its Go code needs,
+// The fence of a block names its kind; see Checks for the kinds. In Go code "…" stands for
+// omitted code. Two HTML comments are for the checks. One has declarations that the Go code of
+// the page needs; it can be anywhere in the page:
 //
 //	<!-- go
 //	var send func(to string) error
 //	-->
 //
-// and before a block that none of Checks can check, the test that does,
+// The other precedes a block whose kind is not in Checks, and names the test that checks it:
 //
 //	<!-- checked by TestShow -->
 package codeblock
@@ -23,7 +23,7 @@ import (
 // A Block is a piece of code in a page.
 type Block struct {
 	Page string
-	Line int // of its first line of code
+	Line int // the number of its first line of code
 	Kind string
 	Text string
 
@@ -31,22 +31,22 @@ type Block struct {
 	CheckedBy string
 }
 
-// At returns where the block is, for messages.
+// At returns the page and the line of the block, for messages.
 func (b Block) At() string { return fmt.Sprintf("%s:%d", b.Page, b.Line) }
 
 // Checks names the check for the blocks of each kind. Blocks of another kind need a test
 // of their own, which the page names.
 var Checks = map[string]string{
 	"go":      "TestPagesCompile",
-	"hidden":  "TestPagesCompile", // the declarations in a comment
+	"hidden":  "TestPagesCompile", // the declarations in an HTML comment
 	"json":    "TestPagesCompile",
 	"bash":    "TestCommandsInPages",
-	"sh":      "TestScriptsInPages",  // and TestCommandsInPages has the arguments of holdfast
-	"console": "TestSessionsInPages", // what is typed, and what it prints
+	"sh":      "TestScriptsInPages",  // TestCommandsInPages checks the arguments of holdfast
+	"console": "TestSessionsInPages", // commands and their output
 	"crontab": "TestCommandsInPages",
 	"conf":    "TestCommandsInPages", // a holdfast.conf
-	"ini":     "TestCommandsInPages", // the commands of a unit of systemd
-	"redis":   "TestSettingsInPages", // of a redis.conf
+	"ini":     "TestCommandsInPages", // the commands of a systemd unit
+	"redis":   "TestSettingsInPages", // settings of a redis.conf
 	"usage":   "TestCommandsInPages", // the flags of a form such as "holdfast wait NAME [-q]"
 }
 
@@ -56,8 +56,7 @@ var (
 	listItem  = regexp.MustCompile(`^ *([-*]|\d+\.) `)
 )
 
-// Find returns the code blocks of a page. Its errors name the places of malformed
-// blocks.
+// Find returns the code blocks of a page. Its errors have the lines of malformed blocks.
 func Find(page, text string) (blocks []Block, problems []error) {
 	lines := strings.Split(text, "\n")
 	problem := func(at int, what string) {
@@ -108,7 +107,7 @@ func Find(page, text string) (blocks []Block, problems []error) {
 	return blocks, problems
 }
 
-// until returns the number of the next line that is end, or -1.
+// until returns the index of the next line that is end, or -1.
 func until(lines []string, from int, end string) int {
 	for i := from; i < len(lines); i++ {
 		if strings.TrimRight(lines[i], " ") == end {

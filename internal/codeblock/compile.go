@@ -61,7 +61,7 @@ func Compile(dir string, blocks []Block) (problems []error) {
 		},
 	}
 	for _, files := range packages {
-		_, _ = config.Check("page", fset, files, nil) // Error has its errors
+		_, _ = config.Check("page", fset, files, nil) // config.Error collects the errors
 	}
 	return problems
 }
@@ -91,8 +91,8 @@ func exports(dir string, packages []string) (map[string]string, error) {
 	}
 }
 
-// surroundings are what the Go code of every page may name without saying so. A page
-// that declares one of them, in a comment, has that.
+// surroundings are the variables that the Go code of every page may use without a declaration. A
+// page may declare one of them otherwise in an HTML comment.
 var surroundings = map[string]string{
 	"ctx":    "context.Context",
 	"client": "*holdfast.Client",
@@ -108,7 +108,7 @@ func filled(code string) string {
 	return leftOut.ReplaceAllStringFunc(code, func(s string) string { return strings.Replace(s, "…", `panic("…")`, 1) })
 }
 
-// parsePage returns the packages of a page: each of its programs, and the rest.
+// parsePage returns the packages of a page: one for each program, and one for the rest.
 func parsePage(fset *token.FileSet, blocks []Block) (packages [][]*ast.File, err error) {
 	var files []*ast.File
 	declared, again := map[string]bool{}, ""
@@ -155,7 +155,7 @@ func parsePage(fset *token.FileSet, blocks []Block) (packages [][]*ast.File, err
 	return append(packages, files), nil
 }
 
-// note notes the names that a file declares.
+// note adds to declared the names of the variables and constants that a file declares.
 func note(declared map[string]bool, f *ast.File) {
 	for _, d := range f.Decls {
 		if d, ok := d.(*ast.GenDecl); ok {
@@ -170,9 +170,8 @@ func note(declared map[string]bool, f *ast.File) {
 	}
 }
 
-// variables returns the variables that a file declares, as code for the beginning of a
-// function: the variables of a page hold for each of its blocks, whatever those before
-// have declared.
+// variables returns the variable declarations of a file, as code. parsePage repeats it before each
+// block, so that a block does not see variables of the same name that earlier blocks declare.
 func variables(fset *token.FileSet, f *ast.File, code string) (all string) {
 	for _, d := range f.Decls {
 		if d, ok := d.(*ast.GenDecl); ok && d.Tok == token.VAR {
@@ -183,8 +182,7 @@ func variables(fset *token.FileSet, f *ast.File, code string) (all string) {
 	return all
 }
 
-// addImports adds the imports that a file needs, unless it has its own: the packages by
-// whose names it qualifies others.
+// addImports adds imports for the package names that a file uses, unless it has imports.
 func addImports(f *ast.File) {
 	if len(f.Imports) > 0 {
 		return

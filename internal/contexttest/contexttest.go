@@ -1,5 +1,5 @@
-// Package contexttest looks at a context in all ways that there are, so that one
-// which is made late can be compared with one of package context.
+// Package contexttest observes a context in all possible ways, so that tests can compare our
+// implementations, which make their context late, with those of package context.
 package contexttest
 
 import (
@@ -13,13 +13,13 @@ import (
 // Key is the key of a value in the contexts.
 var Key = new(int)
 
-// A Look is one way of looking at a context. It returns what it sees.
+// A Look is one way to observe a context. See returns what it observes.
 type Look struct {
 	Name string
 	See  func(context.Context) string
 }
 
-// Looks returns all ways. Each is to be used in a bubble of testing/synctest.
+// Looks returns all ways. Each must be used in a bubble of testing/synctest.
 func Looks() []Look {
 	return []Look{
 		{"Err", func(ctx context.Context) string { return fmt.Sprint(ctx.Err()) }},
@@ -53,7 +53,7 @@ func done(ctx context.Context) string {
 	}
 }
 
-// All looks at ctx in every way.
+// All observes ctx in all ways.
 func All(ctx context.Context) string {
 	var said []string
 	for _, look := range Looks() {
@@ -62,13 +62,13 @@ func All(ctx context.Context) string {
 	return strings.Join(said, "; ")
 }
 
-// A Child is what somebody has derived from a context that may still go on.
+// A Child is a context that is derived from another one, which may have ended or not.
 type Child struct {
 	ctx   context.Context
 	after bool // the function of an AfterFunc has run
 }
 
-// Derive makes a Child, which ends when stop is called.
+// Derive makes a Child of ctx. stop ends it.
 func Derive(ctx context.Context) (child *Child, stop func()) {
 	ctx, stop = context.WithCancel(ctx)
 	c := &Child{ctx: ctx}

@@ -1,5 +1,4 @@
-// Package faketest has a T that records failures: for tests of functions that
-// fail tests.
+// Package faketest has a T that records failures, for tests of functions that fail tests.
 package faketest
 
 import (
@@ -11,23 +10,22 @@ import (
 	"testing"
 )
 
-// A T is a testing.TB that remembers what it fails with, and keeps that from the test
-// that it embeds.
+// A T is a testing.TB that records failures, and does not pass them to the test that it embeds.
 type T struct {
 	testing.TB
 	ctx   context.Context
-	whole bool // Run runs the cleanups
+	whole bool // Run made it, and runs its cleanups
 
 	mu       sync.Mutex // guards the rest
 	texts    []string
 	cleanups []func()
 }
 
-// New returns a T for a test that is run as part of t. Its cleanups are t's.
+// New returns a T for a test that runs as part of t. Its cleanups are registered with t.
 func New(t testing.TB) *T { return &T{TB: t, ctx: t.Context()} }
 
-// Run runs a test as package testing does, with its cleanups, and returns what it
-// failed with.
+// Run runs a test as package testing does, with its cleanups, and returns the texts of its
+// failures.
 func Run(t testing.TB, test func(testing.TB)) []string {
 	f := New(t)
 	ctx, end := context.WithCancel(f.ctx)
@@ -40,8 +38,8 @@ func Run(t testing.TB, test func(testing.TB)) []string {
 	return f.Texts()
 }
 
-// Do calls do on a goroutine that a fatal failure ends, and waits for that. A panic is
-// a failure.
+// Do calls do on a new goroutine, which a fatal failure ends, and waits until it has ended. A panic
+// is a failure.
 func (f *T) Do(do func()) {
 	done := make(chan struct{})
 	go func() {
@@ -56,7 +54,7 @@ func (f *T) Do(do func()) {
 	<-done
 }
 
-// last takes the cleanup that was registered last; nil if there is none left.
+// last removes and returns the cleanup that was registered last, or nil if none is left.
 func (f *T) last() func() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -69,24 +67,24 @@ func (f *T) last() func() {
 	return cleanup
 }
 
-// Texts returns what it has failed with so far.
+// Texts returns the texts of the failures so far.
 func (f *T) Texts() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.texts)
 }
 
-// Failed reports whether it has failed.
+// Failed reports whether there was a failure.
 func (f *T) Failed() bool { return len(f.Texts()) > 0 }
 
-// Helper does nothing: no line is shown.
+// Helper does nothing, because failures are recorded without lines.
 func (f *T) Helper() {}
 
-// Context ends with the test that Run runs.
+// Context returns a context that ends with the test that Run runs.
 func (f *T) Context() context.Context { return f.ctx }
 
-// Cleanup registers what is called at the end of the test that Run runs, or else of the
-// embedded one.
+// Cleanup registers a function for the end of the test that Run runs, or of the embedded test if
+// New made f.
 func (f *T) Cleanup(cleanup func()) {
 	if !f.whole {
 		f.TB.Cleanup(cleanup)
@@ -97,21 +95,21 @@ func (f *T) Cleanup(cleanup func()) {
 	f.cleanups = append(f.cleanups, cleanup)
 }
 
-// Error remembers a failure.
+// Error records a failure.
 func (f *T) Error(args ...any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.texts = append(f.texts, fmt.Sprint(args...))
 }
 
-// Errorf remembers a failure.
+// Errorf records a failure.
 func (f *T) Errorf(format string, args ...any) { f.Error(fmt.Sprintf(format, args...)) }
 
-// Fatal remembers a failure and ends the goroutine.
+// Fatal records a failure and ends the goroutine.
 func (f *T) Fatal(args ...any) {
 	f.Error(args...)
 	runtime.Goexit()
 }
 
-// Fatalf remembers a failure and ends the goroutine.
+// Fatalf records a failure and ends the goroutine.
 func (f *T) Fatalf(format string, args ...any) { f.Fatal(fmt.Sprintf(format, args...)) }

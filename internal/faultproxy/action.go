@@ -8,7 +8,7 @@ import (
 
 // A Request is one command that a client sent.
 type Request struct {
-	Conn  int      // which client connection, counted from 1
+	Conn  int      // the number of the client connection, from 1
 	Words []string // the command and its arguments, e.g. EVALSHA, sha, 1, key, …
 }
 
@@ -28,8 +28,8 @@ func (r Request) Has(word string) bool {
 // An Action is what happens to one request and to its reply. The zero
 // Action passes both on at once.
 //
-// A connection is a stream: whatever delays or holds one request or reply
-// delays later requests on the same connection, and never lets them pass.
+// A connection is a stream: an Action that delays or holds a request or a reply also delays
+// all later ones on the same connection.
 type Action struct {
 	// RequestDelay is the time that the request needs to reach the server.
 	RequestDelay time.Duration
@@ -39,10 +39,9 @@ type Action struct {
 	// its connection by then.
 	Hold <-chan struct{}
 
-	// Strand resets the client's connection at once, with the request already
-	// under way: the client no longer waits for the reply, and its next
-	// requests, on another connection, overtake it if Hold or RequestDelay
-	// keeps it.
+	// Strand resets the client's connection at once, while the request is under way. The
+	// client stops waiting for the reply. Its next requests use another connection, and
+	// overtake this one if Hold or RequestDelay keeps it.
 	Strand bool
 
 	// ReplyDelay is the time that the reply needs to reach the client.
@@ -51,9 +50,8 @@ type Action struct {
 	// Reply is whether the reply arrives at all.
 	Reply Fate
 
-	// Answered, if not nil, is called when the server has carried the request
-	// out, before anything is done with the reply. The replies of the
-	// connection wait while it runs.
+	// Answered, if not nil, is called when the server has replied to the request, before the
+	// proxy does anything with the reply. The replies of the connection wait while it runs.
 	Answered func()
 }
 
@@ -64,17 +62,15 @@ type Fate int
 const (
 	// Deliver passes the reply on.
 	Deliver Fate = iota
-	// Swallow loses the reply and all later ones on this connection,
-	// which stays open and goes on taking requests to the server: a client
-	// sees a stream that has stopped.
+	// Swallow loses the reply and all later ones on this connection. The connection stays
+	// open, and requests still reach the server.
 	Swallow
 	// Reset resets the client's connection instead of delivering the reply.
 	Reset
 	// Close closes the client's connection in order instead of delivering the reply.
 	Close
-	// BlackHole loses the reply and all later bytes on this connection in
-	// both directions, as Proxy.BlackHoleConn does: what the client sends from
-	// then on never reaches the server.
+	// BlackHole loses the reply and all later bytes on this connection in both directions, as
+	// Proxy.BlackHoleConn does. Later requests never reach the server.
 	BlackHole
 )
 
@@ -83,9 +79,8 @@ func Delay(request, reply time.Duration) Action {
 	return Action{RequestDelay: request, ReplyDelay: reply}
 }
 
-// Zombie returns the Action of a request that outlives its client's interest:
-// the client's connection is reset, and the request reaches the server once
-// release is closed.
+// Zombie returns the Action of a request that arrives after its client has given up: the client's
+// connection is reset at once, and the request reaches the server when release is closed.
 func Zombie(release <-chan struct{}) Action {
 	return Action{Hold: release, Strand: true}
 }

@@ -8,10 +8,9 @@ import (
 	"time"
 )
 
-// A conn is one client's connection and the connection to the server that
-// belongs to it. Four goroutines serve it, one reading and one writing for
-// each direction, so that a slow wire does not slow down the reading: a delay
-// is added to each message, not to the sum of those before it.
+// A conn is one client's connection and the corresponding connection to the server. Four
+// goroutines serve it: a reader and a writer for each direction. So delays do not add up: each
+// message is delayed from when it was read, even if earlier messages are still delayed.
 type conn struct {
 	proxy  *Proxy
 	number int
@@ -19,14 +18,14 @@ type conn struct {
 	server *net.TCPConn
 
 	toServer *queue[message]
-	awaited  *queue[Action] // of the requests whose reply has not come, in order
+	awaited  *queue[Action] // the actions of requests without a reply, in order
 	toClient *queue[message]
 
-	requests *wobble // of this direction
+	requests *wobble
 	replies  *wobble
 
 	subscribed atomic.Bool // the client has used subscriptions
-	lost       atomic.Bool // in a black hole of its own
+	lost       atomic.Bool // the connection is a black hole
 
 	dead     chan struct{} // closed by kill
 	killOnce sync.Once
@@ -37,7 +36,7 @@ type message struct {
 	raw  []byte
 	due  time.Time // when it arrives
 	hold <-chan struct{}
-	fate Fate // of a reply
+	fate Fate // only for a reply
 }
 
 func newConn(p *Proxy, number int, client, server *net.TCPConn) *conn {
@@ -52,9 +51,9 @@ func newConn(p *Proxy, number int, client, server *net.TCPConn) *conn {
 	}
 }
 
-// run serves the connection until both directions have ended. A client
-// that goes away ends the requests, the end of the requests closes the
-// server's side when all are delivered, and that ends the replies.
+// run serves the connection until both directions have ended. When the client closes its side, the
+// proxy delivers the remaining requests and closes its side to the server. The server then closes
+// its side too, which ends the replies.
 func (c *conn) run() {
 	var all sync.WaitGroup
 	all.Go(c.readRequests)
@@ -74,7 +73,7 @@ func (c *conn) kill() {
 	})
 }
 
-// reset closes a connection so that its peer gets an error, not an end.
+// reset closes a connection so that its peer gets an error instead of an end of file.
 func reset(tcp *net.TCPConn) {
 	tcp.SetLinger(0)
 	tcp.Close()
@@ -141,9 +140,8 @@ func (c *conn) readReplies() {
 	}
 }
 
-// writeReplies ends when the server has closed its side, and ends the client's
-// with it. A client that has gone away stops nothing: its requests still reach
-// the server.
+// writeReplies ends when the server has closed its side, and then closes the client's connection. It
+// goes on if the client has gone away, so that the client's requests still reach the server.
 func (c *conn) writeReplies() {
 	defer c.kill()
 	mute := false
@@ -168,8 +166,7 @@ func (c *conn) writeReplies() {
 	}
 }
 
-// arrive waits until a message has come through the network. It returns false
-// if the connection is dead before.
+// arrive waits until the message is to arrive. It returns false if the connection is killed first.
 func (c *conn) arrive(m message) bool {
 	if wait := time.Until(m.due); wait > 0 {
 		due := make(chan struct{})
@@ -185,7 +182,7 @@ func (c *conn) arrive(m message) bool {
 	return c.await(c.proxy.open())
 }
 
-// await waits for event. It returns false if the connection is dead before.
+// await waits for event. It returns false if the connection is killed first.
 func (c *conn) await(event <-chan struct{}) bool {
 	select {
 	case <-event:
@@ -195,16 +192,15 @@ func (c *conn) await(event <-chan struct{}) bool {
 	}
 }
 
-// isMessage reports whether a value is a message of a subscription, which
-// answers no request: a push of RESP3, or an array that looks like one on a
-// connection that has subscribed.
+// isMessage reports whether a value is a message of a subscription and not a reply: a push of
+// RESP3, or an array that looks like a message on a connection that has subscribed.
 func (c *conn) isMessage(r reply) bool {
 	return r.kind == '>' || r.kind == '*' && c.subscribed.Load() &&
 		(strings.HasSuffix(r.word, "message") || subscribes(strings.ToUpper(r.word)))
 }
 
-// subscribes reports whether a command changes subscriptions: the server
-// answers it with messages, one for each channel, and not with a reply.
+// subscribes reports whether a command changes subscriptions. The server answers such a command
+// with a message for each channel, and not with a reply.
 func subscribes(command string) bool {
 	switch command {
 	case "SUBSCRIBE", "PSUBSCRIBE", "SSUBSCRIBE", "UNSUBSCRIBE", "PUNSUBSCRIBE", "SUNSUBSCRIBE":

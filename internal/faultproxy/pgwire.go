@@ -14,9 +14,9 @@ import (
 // NewPostgres is New in front of a PostgreSQL server, for clients without TLS and without
 // a password. A request ends with a Sync, or is a simple query, and its reply ends
 // when the server is ready for the next. The words of a request are its statement and the
-// parameters. A connection's first request has the word "STARTUP", and one that only
-// prepares a statement "PREPARE". Notifications are messages of subscriptions. COPY is
-// not understood.
+// parameters. A connection's first request has the word "STARTUP". A request that only
+// prepares a statement has the word "PREPARE". Notifications count as messages of
+// subscriptions. COPY is not supported.
 func NewPostgres(t testing.TB, target string) *Proxy {
 	t.Helper()
 	return listen(t, target, func(r io.Reader) protocol {
@@ -26,17 +26,17 @@ func NewPostgres(t testing.TB, target string) *Proxy {
 
 var errPostgres = errors.New("not the protocol of PostgreSQL, or not without TLS")
 
-// What a client may send first.
+// The codes of the first message of a client.
 const (
 	pgVersion3 = 3
-	pgCancel   = 80877102 // and nothing more
+	pgCancel   = 80877102 // no other message follows
 )
 
 // A pgWire reads one direction of a connection.
 type pgWire struct {
 	in         *bufio.Reader
 	begun      bool              // the client's first message was read
-	statements map[string]string // that were prepared, by name
+	statements map[string]string // the prepared statements, by name
 }
 
 // request implements protocol.
@@ -70,7 +70,7 @@ func (w *pgWire) request() (words []string, raw []byte, err error) {
 	}
 }
 
-// startup reads what has no type before it.
+// startup reads the first message, which has no type byte.
 func (w *pgWire) startup() (words []string, raw []byte, err error) {
 	body, raw, err := w.sized(nil)
 	if err != nil || len(body) < 4 {
@@ -89,12 +89,12 @@ func (w *pgWire) startup() (words []string, raw []byte, err error) {
 func (w *pgWire) bound(body []byte) []string {
 	text(&body) // the portal
 	words := []string{w.statements[text(&body)]}
-	for range number(&body, 2) { // their formats
+	for range number(&body, 2) { // the formats of the parameters
 		number(&body, 2)
 	}
 	for range number(&body, 2) {
 		length := number(&body, 4)
-		if length > len(body) { // -1, unsigned: NULL
+		if length > len(body) { // NULL has length -1, which is large as an unsigned number
 			length = 0
 		}
 		words = append(words, string(body[:length]))
@@ -103,14 +103,14 @@ func (w *pgWire) bound(body []byte) []string {
 	return words
 }
 
-// text takes a string off a message.
+// text removes and returns the string at the beginning of a message.
 func text(body *[]byte) string {
 	s, rest, _ := bytes.Cut(*body, []byte{0})
 	*body = rest
 	return string(s)
 }
 
-// number takes an unsigned number of so many bytes off a message.
+// number removes and returns the unsigned number of size bytes at the beginning of a message.
 func number(body *[]byte, size int) (n int) {
 	size = min(size, len(*body))
 	for _, b := range (*body)[:size] {
@@ -120,8 +120,8 @@ func number(body *[]byte, size int) (n int) {
 	return n
 }
 
-// reply implements protocol. What the server sends on its own is a message. So is the
-// last that it sends, when it ends the connection.
+// reply implements protocol. Data that the server sends without a request is a message, and so is
+// an incomplete reply at the end of the connection.
 func (w *pgWire) reply() (reply, error) {
 	var raw []byte
 	for {
@@ -140,7 +140,7 @@ func (w *pgWire) reply() (reply, error) {
 	}
 }
 
-// message reads one message with a type.
+// message reads one message that begins with a type byte.
 func (w *pgWire) message() (kind byte, body, raw []byte, err error) {
 	if kind, err = w.in.ReadByte(); err != nil {
 		return 0, nil, nil, err
@@ -149,8 +149,7 @@ func (w *pgWire) message() (kind byte, body, raw []byte, err error) {
 	return kind, body, raw, err
 }
 
-// sized reads a length and what it counts, which is the length and the body, and appends
-// both to raw.
+// sized reads a length and a body, and appends both to raw. The length includes its own 4 bytes.
 func (w *pgWire) sized(raw []byte) (body, all []byte, err error) {
 	start := len(raw)
 	raw = append(raw, 0, 0, 0, 0)

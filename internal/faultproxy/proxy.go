@@ -1,7 +1,7 @@
 // Package faultproxy puts a faulty network between a Redis client and its
-// server, for tests: a TCP proxy that understands enough of RESP to see each
-// request and to match its reply, and that delays, holds, loses or cuts as the
-// test says. NewPostgres is the same for PostgreSQL.
+// server, for tests. It is a TCP proxy that understands enough of RESP to match requests and
+// replies. It delays, holds, loses or cuts them as the test decides. NewPostgres is the same
+// for PostgreSQL.
 //
 //	p := faultproxy.New(t, serverAddr)
 //	p.OnRequest(func(r faultproxy.Request) faultproxy.Action {
@@ -11,17 +11,16 @@
 //		return faultproxy.Action{}
 //	})
 //
-// Faults of single requests are Actions; faults of the whole network are
-// Latency, Jitter, Reorder, Slice, LoseMessages, Cut, BlackHole and Drop;
-// BlackHoleConn is one of a single connection, BlackHoleConns of all that there
-// are. What is random follows from a seed and the number of the connection, so
-// that a run can be repeated.
+// An Action is a fault of a single request. Latency, Jitter, Reorder, Slice, LoseMessages,
+// Cut, BlackHole and Drop are faults of the whole network. BlackHoleConn is a fault of one
+// connection, and BlackHoleConns of all present ones. Random numbers depend only on a seed and
+// the number of the connection, so that a run can be repeated.
 //
 // # Limits
 //
-// Messages of subscriptions match no request, and neither do the confirmations
-// of SUBSCRIBE and its kin: the server must not refuse those. MONITOR and
-// CLIENT REPLY are not understood.
+// Messages of subscriptions, and the confirmations of SUBSCRIBE and similar commands, match no
+// request. So the server must not refuse those commands. MONITOR and CLIENT REPLY are not
+// supported.
 package faultproxy
 
 import (
@@ -40,7 +39,7 @@ type Proxy struct {
 	wire     func(io.Reader) protocol
 	listener net.Listener
 	requests atomic.Int64
-	latency  atomic.Int64 // nanoseconds, of everything
+	latency  atomic.Int64 // in nanoseconds
 	silent   atomic.Bool  // messages of subscriptions are lost
 	hook     atomic.Pointer[func(Request) Action]
 	jitter   atomic.Pointer[spread]
@@ -50,20 +49,20 @@ type Proxy struct {
 
 	mu      sync.Mutex // guards the rest
 	conns   map[*conn]struct{}
-	dialled int           // connections so far
-	refuse  bool          // cut
+	dialled int           // how many connections there were so far
+	refuse  bool          // Cut was called
 	passing chan struct{} // closed unless the network is a black hole
 }
 
-// New starts a proxy in front of the server at target, "host:port". It ends
-// with the test: its connections are closed, its goroutines over.
+// New starts a proxy in front of the server at target, "host:port". It ends with the test, with
+// its connections and goroutines.
 func New(t testing.TB, target string) *Proxy {
 	t.Helper()
 	return listen(t, target, func(r io.Reader) protocol { return newWire(r) })
 }
 
-// A protocol reads requests from a client, or replies from a server, with all their
-// bytes. A request without words has no reply.
+// A protocol reads requests from a client, or replies from a server. raw has all their bytes. A
+// request without words has no reply.
 type protocol interface {
 	request() (words []string, raw []byte, err error)
 	reply() (reply, error)
@@ -91,9 +90,9 @@ func listen(t testing.TB, target string, wire func(io.Reader) protocol) *Proxy {
 // Addr returns the address to connect to, "127.0.0.1:port".
 func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 
-// OnRequest makes decide choose what happens to each request from now on; nil
-// passes all. It is called in the order of the requests of one connection,
-// and concurrently for several. The connection waits while it runs.
+// OnRequest makes decide choose the Action of each request from now on. With nil the proxy passes
+// all requests. decide is called in the order of the requests of one connection, and concurrently
+// for several connections. The connection waits while it runs.
 func (p *Proxy) OnRequest(decide func(Request) Action) {
 	if decide == nil {
 		p.hook.Store(nil)
@@ -107,12 +106,12 @@ func (p *Proxy) OnRequest(decide func(Request) Action) {
 // client pipelines.
 func (p *Proxy) Requests() int { return int(p.requests.Load()) }
 
-// Latency makes everything that is read from now on, messages of subscriptions
-// included, arrive so much later in each direction.
+// Latency delays by d everything that the proxy reads from now on, in each direction, messages of
+// subscriptions included.
 func (p *Proxy) Latency(d time.Duration) { p.latency.Store(int64(d)) }
 
-// LoseMessages sets whether the messages of subscriptions are lost from now
-// on. Confirmations of SUBSCRIBE and its kin are not.
+// LoseMessages sets whether the messages of subscriptions are lost from now on. Confirmations of
+// SUBSCRIBE and similar commands are not lost.
 func (p *Proxy) LoseMessages(lose bool) { p.silent.Store(lose) }
 
 // Drop breaks every connection, on both sides; what was on the wire is lost.
@@ -123,8 +122,7 @@ func (p *Proxy) Drop() {
 	p.dropLocked()
 }
 
-// Cut breaks every connection as Drop does, and every new one too, until
-// Heal: a network that refuses.
+// Cut breaks every connection as Drop does, and every new one until Heal is called.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -132,16 +130,15 @@ func (p *Proxy) Cut() {
 	p.dropLocked()
 }
 
-// BlackHole stops every stream in both directions until Heal, without a sign:
-// a silent network. What is sent meanwhile arrives after Heal,
-// also from clients that have given up by then.
+// BlackHole stops every stream in both directions until Heal is called, without an error. Data
+// that is sent meanwhile arrives after Heal, even from clients that have given up by then.
 func (p *Proxy) BlackHole() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	select {
 	case <-p.passing:
 		p.passing = make(chan struct{})
-	default: // it is one already
+	default: // it is a black hole already
 	}
 }
 

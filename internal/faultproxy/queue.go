@@ -2,14 +2,13 @@ package faultproxy
 
 import "sync"
 
-// A queue hands values from one goroutine to another in order and has no
-// bound: push never blocks, just as a sender is not blocked by a slow
-// network.
+// A queue passes values from one goroutine to another, in order. It has no bound: push never
+// blocks, just as a slow network does not block a sender.
 type queue[T any] struct {
 	mu     sync.Mutex // guards the rest
 	items  []T
 	closed bool
-	more   chan struct{} // holds one signal: the rest has changed
+	more   chan struct{} // has room for one signal, that items or closed has changed
 }
 
 func newQueue[T any]() *queue[T] { return &queue[T]{more: make(chan struct{}, 1)} }

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// maxElements and maxBlock bound what the proxy believes of a length: the
-// limits of Redis itself.
+// maxElements and maxBlock are the greatest lengths that the proxy accepts, which are the limits
+// of Redis itself.
 const (
 	maxElements = 1 << 20
 	maxBlock    = 512 << 20
@@ -67,7 +67,7 @@ func (w *wire) bulk() (string, error) {
 type reply struct {
 	raw  []byte
 	kind byte
-	word string // the first string in it, which names the kind of a message
+	word string // the first string in it; it names the kind of a message
 }
 
 // reply reads one value, with the attributes that may precede it.

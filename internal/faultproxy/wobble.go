@@ -17,20 +17,19 @@ func (s *spread) draw(r *rand.Rand) time.Duration {
 	return s.least + time.Duration(r.Int64N(int64(s.most-s.least)+1))
 }
 
-// A slicing is how streams are cut.
+// A slicing is how streams are cut into pieces.
 type slicing struct {
-	most  int           // bytes of one piece
-	pause time.Duration // between two pieces, at most
+	most  int           // the most bytes of one piece
+	pause time.Duration // the longest pause between two pieces
 	seed  uint64
 }
 
-// maxPieces bounds the pieces of one message, so that a long one is not held up
-// for ever.
+// maxPieces bounds the pieces of one message, so that a long message is not delayed for ever.
 const maxPieces = 64
 
-// Jitter makes everything that is read from now on arrive later by a random
-// time between least and most, drawn anew for each message; 0 and 0 end it. A
-// stream keeps its order: a delayed part delays all later parts.
+// Jitter delays every message that the proxy reads from now on by a random time between least and
+// most, drawn for each message. A most of 0 ends it. A stream keeps its order: a delayed message
+// delays all later ones.
 func (p *Proxy) Jitter(least, most time.Duration, seed uint64) {
 	if most == 0 {
 		p.jitter.Store(nil)
@@ -39,9 +38,9 @@ func (p *Proxy) Jitter(least, most time.Duration, seed uint64) {
 	p.jitter.Store(&spread{least, most, seed})
 }
 
-// Reorder gives each connection a latency of its own from now on, random and
-// at most this long, in each direction: what is sent later on another
-// connection may arrive earlier. A stream never changes its order. 0 ends it.
+// Reorder gives each connection a random latency of its own from now on, of up to most in each
+// direction. So a message that is sent later on another connection may arrive earlier. A stream
+// keeps its order. 0 ends it.
 func (p *Proxy) Reorder(most time.Duration, seed uint64) {
 	if most == 0 {
 		p.reorder.Store(nil)
@@ -50,10 +49,9 @@ func (p *Proxy) Reorder(most time.Duration, seed uint64) {
 	p.reorder.Store(&spread{0, most, seed})
 }
 
-// Slice cuts everything that arrives from now on into pieces of random length,
-// at most so many bytes each, with a random pause of less than that between two,
-// or none; the last of many pieces of a message is as long as the rest. 0 bytes
-// end it.
+// Slice cuts every message from now on into pieces of random length, of up to most bytes, with
+// random pauses of less than pause between them, or none if pause is 0. After maxPieces the rest
+// of a message is one piece. A most of 0 ends it.
 func (p *Proxy) Slice(most int, pause time.Duration, seed uint64) {
 	if most == 0 {
 		p.slice.Store(nil)
@@ -62,10 +60,9 @@ func (p *Proxy) Slice(most int, pause time.Duration, seed uint64) {
 	p.slice.Store(&slicing{most, pause, seed})
 }
 
-// BlackHoleConn makes one connection, of the number in Request.Conn, silent in
-// both directions, without a sign: what is on the wire or sent from now on is
-// lost, until the client gives up and closes it. The others live. It reports
-// whether there is such a connection.
+// BlackHoleConn makes the connection with this number, as in Request.Conn, a black hole: all data
+// in both directions is lost from now on, without an error. Other connections are not affected.
+// It reports whether there is such a connection.
 func (p *Proxy) BlackHoleConn(number int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -78,8 +75,8 @@ func (p *Proxy) BlackHoleConn(number int) bool {
 	return false
 }
 
-// BlackHoleConns is BlackHoleConn for all connections that there are; those
-// that are made later live. A firewall that has lost its state does this.
+// BlackHoleConns is BlackHoleConn for all present connections. Later ones are not affected. A
+// firewall that has lost its state does this.
 func (p *Proxy) BlackHoleConns() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -88,8 +85,8 @@ func (p *Proxy) BlackHoleConns() {
 	}
 }
 
-// A wobble is what is random in one direction of one connection. Its reader
-// calls arrival, its writer write; they share nothing but the settings.
+// A wobble has the random state of one direction of one connection. The reader calls arrival, and
+// the writer calls write; they share only the settings.
 type wobble struct {
 	proxy     *Proxy
 	number    int
@@ -103,12 +100,12 @@ type wobble struct {
 	cutter  *rand.Rand
 }
 
-// source returns the numbers that belong to a seed and this direction.
+// source returns the random numbers of a seed for this direction.
 func (w *wobble) source(seed uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, uint64(w.number)<<1|w.direction))
 }
 
-// arrival returns when what was read now arrives.
+// arrival returns when a message that was read now is to arrive.
 func (w *wobble) arrival(delay time.Duration) time.Time {
 	delay += time.Duration(w.proxy.latency.Load())
 	if s := w.proxy.jitter.Load(); s != nil {

@@ -9,13 +9,12 @@ import (
 	"strings"
 )
 
-// Same reports whether two URLs, without credentials, name one store in ways that
-// differ only in what does not matter: the order of the hosts, a port that is
-// standard, TLS and other parameters of the connection, links to a file. What only
-// the network knows, such as two names of one host, it takes for two stores.
+// Same reports whether two URLs, without credentials, name the same store. It ignores the order of
+// the hosts, standard ports, TLS and other parameters of the connection, and symbolic links. It
+// does not ask the network, so two names of one host count as two stores.
 func Same(a, b string) bool { return a == b || identity(a) == identity(b) }
 
-// identity is the part of a URL that identifies the store.
+// identity returns the part of a URL that identifies the store.
 func identity(rawURL string) string {
 	p, ok := Split(rawURL)
 	if !ok {
@@ -53,7 +52,7 @@ func identity(rawURL string) string {
 	return scheme + "://" + hosts(p, port) + path + prefix
 }
 
-// postgres is identity for PostgreSQL: a schema of a database.
+// postgres is identity for PostgreSQL, where a schema of a database is a store.
 func postgres(p Parts, u *url.URL) string {
 	q := u.Query()
 	where := url.Values{}
@@ -64,7 +63,7 @@ func postgres(p Parts, u *url.URL) string {
 	return "postgres://" + hosts(p, "5432") + "/" + cmp.Or(q.Get("dbname"), strings.Trim(u.Path, "/")) + "?" + where.Encode()
 }
 
-// hosts returns the hosts in an order of their own, each with a port.
+// hosts returns the hosts, sorted, each with a port.
 func hosts(p Parts, port string) string {
 	var all []string
 	for host := range strings.SplitSeq(strings.ToLower(p.Hosts), ",") {
@@ -77,7 +76,7 @@ func hosts(p Parts, port string) string {
 	return strings.Join(all, ",")
 }
 
-// realPath returns the one name of a file, if it can be found out.
+// realPath returns the path of a file without symbolic links, if the file can be found.
 func realPath(path string) string {
 	if real, err := filepath.EvalSymlinks(path); err == nil {
 		return real

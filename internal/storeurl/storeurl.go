@@ -14,7 +14,7 @@ func IsScheme(text string) bool {
 	return text != "" && len(text) <= 32 && strings.Contains(alphabet, text[:1]) && strings.Trim(text, alphabet+"0123456789+-.") == ""
 }
 
-// PlainScheme returns a scheme in small letters, with redis for its other name, valkey.
+// PlainScheme returns a scheme in lower case, with redis in place of valkey.
 func PlainScheme(scheme string) string {
 	return strings.Replace(strings.ToLower(scheme), "valkey", "redis", 1)
 }
@@ -27,15 +27,15 @@ func Public(rawURL string) string {
 	return public
 }
 
-// HasCredentials reports whether rawURL has more in it than Public shows: a user, a
-// password, or what may be one.
+// HasCredentials reports whether Public leaves out a part of rawURL: a user, a password, or text
+// that may be one.
 func HasCredentials(rawURL string) bool {
 	_, stripped := strip(rawURL)
 	return stripped
 }
 
-// HasPassword reports whether rawURL, if it is well-formed, has a password in it,
-// which others must not see. A user without one may be seen.
+// HasPassword reports whether rawURL is well-formed and has a password, which others must not see.
+// A user name alone is not secret.
 func HasPassword(rawURL string) bool {
 	p, ok := Split(rawURL)
 	_, password, _ := strings.Cut(strings.TrimSuffix(p.User, "@"), ":")
@@ -44,14 +44,14 @@ func HasPassword(rawURL string) bool {
 	return ok && (password != "" || strings.Contains(p.Rest, "password=") || HasPassword(params.Get("listen")))
 }
 
-// strip returns rawURL without credentials, and whether it had any, or may have had: of a
-// malformed URL only the scheme is left, and of other text nothing.
+// strip returns rawURL without credentials, and whether it had any, or may have had any. For a
+// malformed URL it returns only the scheme and a colon, and for other text an empty string.
 func strip(rawURL string) (public string, stripped bool) {
 	p, ok := Split(rawURL)
 	if !ok {
 		scheme, rest, isURL := strings.Cut(rawURL, ":")
 		if !isURL || !IsScheme(scheme) {
-			return "", rawURL != "" // whatever it is
+			return "", rawURL != "" // it may be a password
 		}
 		return scheme + ":", rest != ""
 	}
@@ -65,16 +65,16 @@ func strip(rawURL string) (public string, stripped bool) {
 	return p.Scheme + "://" + p.Hosts + rest, stripped || p.User != ""
 }
 
-// Parts are the parts of scheme://user:password@a,b,c/path?query, in this order. A standard
-// URL has no list of hosts: url.Parse refuses it.
+// Parts are the parts of scheme://user:password@a,b,c/path?query, in this order. url.Parse
+// refuses such URLs, because a standard URL has no list of hosts.
 type Parts struct {
 	Scheme string
-	User   string // with the @
+	User   string // user and password, with the @
 	Hosts  string
 	Rest   string
 }
 
-// Split takes a URL to pieces, if it has an authority.
+// Split splits a URL into its parts. ok is false if it has no authority.
 func Split(rawURL string) (p Parts, ok bool) {
 	p.Scheme, p.Hosts, ok = strings.Cut(rawURL, "://")
 	if i := strings.IndexAny(p.Hosts, "/?#"); i >= 0 {
@@ -87,7 +87,7 @@ func Split(rawURL string) (p Parts, ok bool) {
 }
 
 // stripRest returns the path and the query without credentials, and whether there were any.
-// It is not ok if a part may be a credential that cannot be separated.
+// ok is false if it may contain a credential that cannot be separated.
 func (p Parts) stripRest() (rest string, stripped, ok bool) {
 	u, err := url.Parse(p.Rest)
 	if err != nil || u.Fragment != "" || p.hidesPassword() {
@@ -98,7 +98,7 @@ func (p Parts) stripRest() (rest string, stripped, ok bool) {
 		return "", true, false
 	}
 	for name, values := range q {
-		// Stores refuse these, but a URL that is shown may have them all the same.
+		// Stores refuse these parameters, but a URL that is shown may have them all the same.
 		text := strings.ToLower(name + "=" + strings.Join(values, "&"))
 		if name == "sentinel_user" || strings.Contains(text, "password=") || name == "listen" {
 			q.Del(name)
@@ -111,8 +111,8 @@ func (p Parts) stripRest() (rest string, stripped, ok bool) {
 	return u.String(), stripped, true
 }
 
-// hidesPassword reports whether what is taken for hosts and a path may be a password
-// with special characters. A file has no hosts, and its path may have an @ in it.
+// hidesPassword reports whether the hosts and the path may be part of a password with special
+// characters. The URL of a file has no hosts, and its path may contain an @.
 func (p Parts) hidesPassword() bool {
 	if PlainScheme(p.Scheme) == "sqlite" {
 		return p.Hosts != "" || p.User != "" || !strings.HasPrefix(p.Rest, "/")
