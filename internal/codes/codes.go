@@ -1,9 +1,7 @@
-// Package codes has the one table of all errors that programs can tell apart:
-// the sentinels of package holdfast, driver, onetime and fence, each with its
-// code, and the HTTP status of the response that has it. No two have the same
-// code, so that a client can turn a response back into the sentinel. It leaves out
-// the errors for programs that write SQL themselves, such as
-// sqlfence.ErrNoRow.
+// Package codes has the table of all errors that programs can tell apart: the sentinels of
+// packages holdfast, driver, onetime and fence, each with its code and its HTTP status. Each
+// code is unique, so that a client can turn a response back into the sentinel. The table leaves
+// out errors for programs that write SQL themselves, such as sqlfence.ErrNoRow.
 package codes
 
 import (
@@ -21,8 +19,8 @@ func All() wire.Codes { return slices.Clone(table) }
 // Of returns the code of an error. It is the zero Code if there is none.
 func Of(err error) wire.Code { return table.Of(err) }
 
-// The most specific error comes first: why a lease was lost before ErrLost. The end of
-// the caller's own context has no code: the outcome of its wait has.
+// The most specific error comes first: the reasons of a loss come before ErrLost. The error of
+// the caller's own context has no code; an error that comes with it may have one.
 var table = append(wire.Codes{
 	{Name: "lock-held", Status: 409, Err: holdfast.ErrHeld},
 	{Name: "in-progress", Status: 409, Err: holdfast.ErrInProgress},

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// An Everything is an engine with all requests about one name.
+// An Everything is an engine with all methods that send a request about one name.
 type Everything interface {
 	driver.Engine
 	driver.Queuer
@@ -17,7 +17,7 @@ type Everything interface {
 	driver.Lister
 }
 
-// Calls makes one call of each kind; the functions return its error.
+// Calls returns a function for each kind of call. The function makes the call and returns its error.
 func Calls(ctx context.Context, e Everything, name string) map[string]func() error {
 	req := Request(name, time.Minute)
 	return map[string]func() error{

@@ -1,8 +1,8 @@
-// Package drivertest holds the steps of the tests of every engine: take a lock,
-// release it, wait for a signal. A step that fails ends the test at once.
+// Package drivertest has steps for the tests of engines: acquire a lock, release it, wait for a
+// notice. A step that fails ends the test at once.
 //
-// It is for tests of one engine's own mechanism. What every engine must do is
-// checked by package enginetest.
+// It is for tests of the details of one engine. Package enginetest checks the contract of all
+// engines.
 package drivertest
 
 import (
@@ -15,11 +15,11 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// Patience bounds what a test waits for on a loaded machine.
+// Patience is how long a test waits for something on a loaded machine.
 const Patience = 20 * time.Second
 
-// Open returns the engine that open makes of address, a path or a URL. It is
-// closed with the test.
+// Open calls open with address, a path or a URL, and returns the engine. It closes the engine at
+// the end of the test.
 func Open[E driver.Engine](t testing.TB, open func(ctx context.Context, address string) (E, error), address string) E {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), Patience)
@@ -32,7 +32,7 @@ func Open[E driver.Engine](t testing.TB, open func(ctx context.Context, address 
 	return e
 }
 
-// Request returns an acquire request of a fresh lease ID.
+// Request returns an acquire request with a fresh lease ID.
 func Request(name string, ttl time.Duration) driver.AcquireRequest {
 	return driver.AcquireRequest{
 		Name: name, LeaseID: lockinfo.NewLeaseID(), TTL: ttl,
@@ -50,7 +50,7 @@ func Granted(t testing.TB, e driver.Engine, req driver.AcquireRequest) uint64 {
 	return reply.Token
 }
 
-// Held fails to acquire a lock, and returns what is in the way.
+// Held requests a lock that must be held, and returns the blocker.
 func Held(t testing.TB, e driver.Engine, req driver.AcquireRequest) driver.Blocker {
 	t.Helper()
 	reply, err := e.Acquire(t.Context(), req)
@@ -60,7 +60,7 @@ func Held(t testing.TB, e driver.Engine, req driver.AcquireRequest) driver.Block
 	return reply.Blocker
 }
 
-// Release gives up the lease of req, which must be live.
+// Release releases the lease of req, which must be live.
 func Release(t testing.TB, e driver.Engine, req driver.AcquireRequest) {
 	t.Helper()
 	if err := e.Release(t.Context(), driver.ReleaseRequest{Name: req.Name, LeaseID: req.LeaseID}); err != nil {
@@ -68,7 +68,7 @@ func Release(t testing.TB, e driver.Engine, req driver.AcquireRequest) {
 	}
 }
 
-// Cycle takes and releases a lock.
+// Cycle acquires and releases a lock.
 func Cycle(t testing.TB, e driver.Engine, name string) {
 	t.Helper()
 	req := Request(name, time.Minute)
@@ -76,8 +76,8 @@ func Cycle(t testing.TB, e driver.Engine, name string) {
 	Release(t, e, req)
 }
 
-// Queued gets a place in the queue of a name that is held, with a watch
-// that is stopped with the test.
+// Queued gets a place in the queue of a name that is held, with a watch. It stops the watch at the
+// end of the test.
 func Queued(t testing.TB, e interface {
 	driver.Engine
 	driver.Queuer
@@ -108,7 +108,7 @@ func HandedOver(t testing.TB, w driver.Watch) uint64 {
 	}
 }
 
-// Eventually polls until ok holds.
+// Eventually polls until ok returns true.
 func Eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(Patience); !ok(); time.Sleep(2 * time.Millisecond) {
@@ -126,7 +126,7 @@ func Sentinels() []error {
 	}
 }
 
-// WantIs fails t unless err is exactly one of the driver's errors, want.
+// WantIs fails t unless err wraps want, and none of the driver's other errors.
 func WantIs(t testing.TB, what string, err, want error) {
 	t.Helper()
 	for _, sentinel := range Sentinels() {

@@ -10,10 +10,9 @@ import (
 	"time"
 )
 
-// ExitWithoutLeaks runs the tests and ends the program. It fails if a goroutine in whose
-// stack one of these packages is does not end with them, unless one of the functions
-// that may stay is there, too. A library for that would be in the module lists of those
-// who use an engine.
+// ExitWithoutLeaks runs the tests and ends the program. It fails if goroutines are left whose
+// stack contains one of the packages, unless the stack also contains a function of mayStay. It
+// needs no library, because users of an engine would have it in their module lists.
 func ExitWithoutLeaks(m *testing.M, packages []string, mayStay ...string) {
 	status := m.Run()
 	for end := time.Now().Add(5 * time.Second); status == 0; time.Sleep(10 * time.Millisecond) {

@@ -1,5 +1,4 @@
-// Package onetimetest holds what the tests of one-time tokens on different
-// engines share.
+// Package onetimetest has helpers for the tests of one-time tokens on different engines.
 package onetimetest
 
 import (
@@ -14,8 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/onetime"
 )
 
-// New returns a service of one-time tokens on an engine. It is closed with the
-// test, and so is its client.
+// New returns a service of one-time tokens on an engine. It closes the service and its client at
+// the end of the test.
 func New(t testing.TB, e driver.Engine, opts *onetime.Options) *onetime.Service {
 	t.Helper()
 	client, err := holdfast.New(e, nil)

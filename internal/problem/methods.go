@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Methods returns those that mux has at the path of r, by patterns that name their method.
+// Methods returns the methods for which mux has a pattern at the path of r.
 func Methods(mux *http.ServeMux, r *http.Request) (allowed []string) {
 	if !PlainPath(r) {
 		return nil
@@ -20,8 +20,8 @@ func Methods(mux *http.ServeMux, r *http.Request) (allowed []string) {
 	return allowed
 }
 
-// PlainPath reports whether http.ServeMux accepts the path of r unchanged. For any other it
-// redirects the client, by a page of HTML, to an address that is wrong below a prefix.
+// PlainPath reports whether http.ServeMux accepts the path of r unchanged. For any other path it
+// would redirect the client, by an HTML page, to a URL that is wrong below a prefix.
 func PlainPath(r *http.Request) bool {
 	path := r.URL.EscapedPath()
 	return strings.HasPrefix(path, "/") && !strings.Contains(path, "//") && !strings.Contains(path+"/", "/./") && !strings.Contains(path+"/", "/../")

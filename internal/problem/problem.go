@@ -1,4 +1,4 @@
-// Package problem writes refusals over HTTP, and finds the methods that a path has instead.
+// Package problem writes refusals over HTTP, and finds the methods that a path allows.
 package problem
 
 import (
@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// Write answers with p. If they are empty, it sets the title to the text of the status
-// and the type to "about:blank".
+// Write writes p as the response. It replaces an empty title by the text of the status, and an
+// empty type by "about:blank".
 func Write(w http.ResponseWriter, p wire.Problem) {
 	p.Title = http.StatusText(p.Status)
 	if p.Type == "" {
@@ -22,5 +22,5 @@ func Write(w http.ResponseWriter, p wire.Problem) {
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(p.Status)
-	_, _ = w.Write(append(body, '\n')) // a client that is gone needs no answer
+	_, _ = w.Write(append(body, '\n')) // an error means that the client is gone
 }

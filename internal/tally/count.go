@@ -9,12 +9,11 @@ import (
 	"github.com/holdfast-locks/holdfast/observe"
 )
 
-// counters is Counters, which is made once, when somebody counts: not every program does
-// that has this package.
+// counters returns the result of Counters. It is made at the first use, because not every program
+// with this package counts.
 var counters = sync.OnceValue(Counters)
 
-// count returns which counter an event adds to, under which value of its label, and
-// how much.
+// count returns the counter that an event adds to, the value of its label, and the number to add.
 func count(e observe.Event) (c Counter, value string, n int) {
 	switch e.Kind {
 	case observe.Acquired:
@@ -39,7 +38,7 @@ func count(e observe.Event) (c Counter, value string, n int) {
 	return p.counter, p.value, 1
 }
 
-// plainly has the kinds of which each event counts the same.
+// plainly has the kinds whose events always add 1 to the same counter and value.
 var plainly = sync.OnceValue(func() map[observe.Kind]step {
 	return map[observe.Kind]step{
 		observe.Waiting:         {Waits, ""},
@@ -69,7 +68,7 @@ var plainly = sync.OnceValue(func() map[observe.Kind]step {
 	}
 })
 
-// A step is what an event adds 1 to.
+// A step is a counter and the value of its label.
 type step struct {
 	counter Counter
 	value   string
@@ -86,11 +85,10 @@ func measure(e observe.Event) (Histogram, float64) {
 	return NoHistogram, 0
 }
 
-// Refusal names in a word why an acquire ended without a lease: "unavailable" if the
-// store did not answer, "held" even if it was the deadline of the context that ended
-// the wait, "in-progress" of do-once work, "ended" if the context was cancelled, or
-// ended before anything else was known, and "failed" for errors that a repeat would
-// not change.
+// Refusal names in a word why an acquire ended without a lease: "unavailable" if the store did
+// not answer; "held", even if the deadline of the context has ended the wait; "in-progress" for
+// do-once work; "ended" if the context was cancelled, or ended before the store had answered;
+// and "failed" for errors that a repeat would meet again.
 func Refusal(err error) string {
 	for _, r := range refusals {
 		if errors.Is(err, r.err) {
@@ -100,7 +98,7 @@ func Refusal(err error) string {
 	return "failed"
 }
 
-// refusals are in the order in which they count where an error is several of them.
+// refusals are in the order of their precedence, for an error that wraps several of them.
 var refusals = [...]struct {
 	err  error
 	name string
@@ -111,7 +109,7 @@ var refusals = [...]struct {
 	{context.DeadlineExceeded, "ended"},
 }
 
-// LossCause is holdfast.LossCause, and "taken" for an error that is not a loss.
+// LossCause is holdfast.LossCause, but returns "taken" for an error that is not a loss.
 func LossCause(err error) string {
 	if cause := holdfast.LossCause(err); cause != "" {
 		return cause

@@ -1,6 +1,6 @@
-// Package tally makes measurements of events: what promlock and otellock count alike,
-// under which names, and what is going on at this moment. It is for those who
-// connect another system of metrics; programs use promlock or otellock.
+// Package tally turns events into measurements, which are the same in promlock and otellock:
+// counters, histograms, and gauges of the present state. Use it to connect another metrics
+// system; programs use promlock or otellock.
 //
 //	t := tally.New(tally.Fold)
 //	observer := func(e holdfast.Event) {
@@ -8,11 +8,11 @@
 //		// add m.N to the counter m.Counter, observe m.Seconds in the histogram m.Histogram
 //	}
 //
-// [Counters], [Histograms] and [Gauges] have what there is to measure, and [Tally.Now]
-// the values of the gauges.
+// [Counters], [Histograms] and [Gauges] describe the measurements, and [Tally.Now] returns the
+// values of the gauges.
 //
 // # Memory
 //
-// A Tally remembers what goes on: one entry for each wait and each possession, until
-// its end. It remembers labels of names as well: [MaxNames] at most.
+// A Tally has an entry for each wait and each possession, until its end, and up to [MaxNames]
+// labels of names.
 package tally

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// Fold makes of the name of a lock the name of its family: whatever tells one
-// member from another becomes a star.
+// Fold turns the name of a lock into the name of its family: a star replaces each part that
+// distinguishes its members.
 //
 //	orders/42                                     orders/*
 //	user-7f9c24e8-3b12-4fef-91e0-2d6a9d0cbe51     user-*
@@ -39,8 +39,8 @@ func Fold(name string) string {
 	return folded.String()
 }
 
-// foldable returns how many bytes at the beginning of s become one star. In the midst
-// of a word only a number is folded.
+// foldable returns how many bytes at the beginning of s become one star. Inside a word only a
+// number is folded.
 func foldable(s string, inWord bool) int {
 	if !inWord {
 		if n := max(uuid(s), date(s), word(s)); n > 0 {
@@ -50,8 +50,8 @@ func foldable(s string, inWord bool) int {
 	return number(s)
 }
 
-// The patterns that are folded by their shape: x is a hexadecimal digit, 9 a
-// decimal one, and every other character is itself.
+// The patterns that are folded. In them x stands for a hexadecimal digit, 9 for a decimal digit,
+// and every other character for itself.
 const (
 	uuidPattern = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx"
 	datePattern = "9999-99-99"
@@ -60,8 +60,7 @@ const (
 
 func uuid(s string) int { return whole(s, match(s, uuidPattern)) }
 
-// date returns the length of a date, and of the time of day that follows it, with
-// its zone.
+// date returns the length of a date with the time of day and the zone that follow it, or 0.
 func date(s string) int {
 	day := match(s, datePattern)
 	if day == 0 {
@@ -91,8 +90,8 @@ func clock(s string) (n int) {
 	return n
 }
 
-// word returns the length of a word that is an identifier by its looks: long, and
-// with a digit. Without one it may be a word of a language.
+// word returns the length of a word that looks like an identifier, or 0. It must be long and have
+// a digit, because a word without digits may be of a human language.
 func word(s string) (n int) {
 	decimal, hex := false, true
 	for n < len(s) && isWord(s[n]) {

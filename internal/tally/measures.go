@@ -35,7 +35,7 @@ func (f Family) Each(visit func(c Counter, value string)) {
 // A Counter is one thing that is counted. It is an index of Counters.
 type Counter int
 
-// What is counted. None is of events that are not.
+// The counters. None is for events that are not counted.
 const (
 	None Counter = iota - 1
 	Acquires
@@ -63,13 +63,13 @@ type CounterInfo struct {
 	Family Family
 	Mode   bool     // it has the mode of the lock as a label
 	Label  string   // the name of its other label; empty if it has none
-	Values []string // all values of the label; one that is empty without a label
+	Values []string // all values of the label; without a label, one empty value
 }
 
-// plain are the values of a counter without a label.
+// plain is the Values of a counter without a label.
 var plain = []string{""}
 
-// Counters has what each Counter is, in their order.
+// Counters describes each Counter, by its index.
 func Counters() []CounterInfo {
 	return []CounterInfo{
 		{"acquires", "Acquires that have ended, with a lease or without, by result", "acquire", Locks, true, "result",
@@ -100,7 +100,7 @@ func Counters() []CounterInfo {
 // A Histogram is a distribution of durations. It is an index of Histograms.
 type Histogram int
 
-// What is measured in seconds.
+// The histograms. NoHistogram is for events that are not measured.
 const (
 	NoHistogram Histogram = iota - 1
 	AcquireDuration
@@ -115,7 +115,7 @@ type HistogramInfo struct {
 	Buckets []float64 // upper bounds
 }
 
-// Histograms has what each Histogram is, in their order.
+// Histograms describes each Histogram, by its index.
 func Histograms() []HistogramInfo {
 	return []HistogramInfo{
 		{"acquire_duration", "How long acquires took, with a lease in the end or without",

@@ -9,13 +9,12 @@ const (
 	// MaxNames is how many labels there are at most, Other among them.
 	MaxNames = 200
 
-	// Other is the label of the names for which there was no room.
+	// Other is the label of all names beyond that limit.
 	Other = "other"
 )
 
-// Names makes labels of the names of locks: a bounded number of them, whatever
-// the names are. The first that come have the room. It is safe for concurrent
-// use.
+// Names turns names of locks into a bounded number of labels. The first labels count, and later
+// ones become Other. It is safe for concurrent use.
 type Names struct {
 	label func(name string) string
 	mu    sync.RWMutex
@@ -41,7 +40,7 @@ func (n *Names) Label(name string) string {
 	_, known := n.known[label]
 	full := len(n.known) >= MaxNames-1
 	n.mu.RUnlock()
-	if known || !full && n.add(strings.Clone(label)) { // which may be a part of a long name
+	if known || !full && n.add(strings.Clone(label)) { // a clone, because label may share the memory of a long name
 		return label
 	}
 	return Other

@@ -19,13 +19,13 @@ type Tally struct {
 	began map[beginning]struct{}
 }
 
-// A Group is what is measured apart: the locks of one label and mode.
+// A Group is the locks of one label and mode, which are measured together.
 type Group struct {
 	Name string // the label of the name; empty if there are no labels
-	Mode string // the Kind of it
+	Mode string // the Kind of the mode
 }
 
-// A Standing is what goes on in one Group.
+// A Standing is the present state of one Group.
 type Standing struct {
 	Waiting, InOutage, Held int
 	OldestWait, LongestHold time.Duration
@@ -38,14 +38,14 @@ type open struct {
 	outage bool
 }
 
-// A beginning is the first event of a family about a Group.
+// A beginning is a family that was measured for a Group.
 type beginning struct {
 	family Family
 	group  Group
 }
 
-// New returns a Tally that labels names by a function, such as Fold: MaxNames of
-// them at most, whatever it returns. Without a function there are no labels.
+// New returns a Tally that labels names by a function, such as Fold. It has at most MaxNames
+// labels, whatever the function returns. Without a function there are no labels.
 func New(label func(name string) string) *Tally {
 	return &Tally{
 		names: NewNames(label),
@@ -54,8 +54,8 @@ func New(label func(name string) string) *Tally {
 	}
 }
 
-// AtStart calls begin for each family of each Group that is known before anything
-// happens: of all modes where there are no labels, and of none where there are.
+// AtStart calls begin for each family of each Group that is known at the start: without labels
+// that is a Group for each mode, and with labels there is none.
 func (t *Tally) AtStart(begin func(Family, Group)) {
 	if t.Named() {
 		return
@@ -70,24 +70,24 @@ func (t *Tally) AtStart(begin func(Family, Group)) {
 // Named reports whether there are labels.
 func (t *Tally) Named() bool { return t.names.On() }
 
-// A Measurement is what there is to add because of one event.
+// A Measurement is what one event adds to the metrics.
 type Measurement struct {
 	Group
 
 	Counter Counter // or None
-	Value   string  // of its label
-	N       int     // how many
+	Value   string  // the value of its label
+	N       int     // the number to add
 
 	Histogram Histogram // or NoHistogram
 	Seconds   float64
 
-	// First: nothing of the counter's family was measured for this Group before. A
-	// system where a counter should be 0 before it is 1 begins all of the family
-	// now.
+	// First means that the counter's family was not measured for this Group before. A metrics
+	// system in which a counter should be 0 before it is 1 must begin all counters of the
+	// family now.
 	First bool
 }
 
-// Note takes an event in. The events of one lease have to come in their order.
+// Note counts an event. The events of one lease must come in their order.
 func (t *Tally) Note(e observe.Event) Measurement {
 	m := Measurement{Group: t.group(e)}
 	m.Counter, m.Value, m.N = count(e)
@@ -105,8 +105,8 @@ func (t *Tally) Note(e observe.Event) Measurement {
 	return m
 }
 
-// group returns the group of an event. A lease stays in its first group, even if
-// it was downgraded since.
+// group returns the Group of an event. A lease stays in its first Group, even if it was
+// downgraded since.
 func (t *Tally) group(e observe.Event) Group {
 	if e.EndsHold() {
 		t.mu.Lock()
@@ -119,7 +119,7 @@ func (t *Tally) group(e observe.Event) Group {
 	return Group{Name: t.names.Label(e.Name), Mode: e.Mode.Kind()}
 }
 
-// follow notes what begins and what ends.
+// follow notes the beginnings and ends of waits, outages and possessions.
 func (t *Tally) follow(e observe.Event, group Group) {
 	switch {
 	case e.BeginsWait():
@@ -140,8 +140,8 @@ func (t *Tally) follow(e observe.Event, group Group) {
 	}
 }
 
-// Now returns the leases, waits and outages of this moment in each Group that had any
-// event. Without labels it returns a Group for each mode from the beginning.
+// Now returns the present leases, waits and outages of each Group that has had an event. Without
+// labels it also returns a Group for each mode.
 func (t *Tally) Now() map[Group]Standing {
 	now := time.Now()
 	t.mu.Lock()

@@ -18,13 +18,13 @@ const (
 
 // A Cluster is a Redis Cluster of three masters.
 type Cluster struct {
-	Masters  []*Server // of equal parts of the slots, in order
-	Replicas []*Server // of the master with the same index, or none
+	Masters  []*Server // each has an equal part of the slots, in order
+	Replicas []*Server // each is of the master with the same index; may be empty
 	URL      string    // redis+cluster://host:port,…
 }
 
-// RedisCluster starts three masters and their replicas, and returns when each knows all slots
-// and all others. The extra arguments are for each of them.
+// RedisCluster starts three masters and their replicas, and returns when each node knows all slots
+// and all other nodes. Each node gets the extra arguments.
 func RedisCluster(t testing.TB, extraArgs ...string) *Cluster {
 	t.Helper()
 	return redisCluster(t, 2*clusterMasters, extraArgs...)
@@ -82,7 +82,7 @@ func redisCluster(t testing.TB, servers int, extraArgs ...string) *Cluster {
 	return c
 }
 
-// busPort returns the port on which a node talks to the others.
+// busPort returns the port of a node's cluster bus.
 func busPort(s *Server) string {
 	for i, arg := range s.args {
 		if arg == "--cluster-port" {
@@ -103,8 +103,8 @@ func (c *Cluster) Owner(key string) int {
 	return min(slot*clusterMasters/clusterSlots, clusterMasters-1)
 }
 
-// Patient makes the nodes wait for a minute before they take one another for
-// dead: a test without failovers must not get one because the machine is busy.
+// Patient makes the nodes wait for a minute before they take one another for dead, so that a busy
+// machine causes no failover in a test.
 func (c *Cluster) Patient() {
 	for _, s := range slices.Concat(c.Masters, c.Replicas) {
 		s.mustDo("CONFIG", "SET", "cluster-node-timeout", "60000")

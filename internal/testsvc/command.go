@@ -16,12 +16,11 @@ import (
 // commandTimeout bounds one command of Do.
 const commandTimeout = 5 * time.Second
 
-// errReply is the server's refusal of a command.
+// errReply is the error of a command that the server refuses.
 var errReply = errors.New("the server refuses")
 
-// Do sends one command on a connection of its own and returns the answer as
-// text: arrays with one element a line. A stopped server makes it fail after
-// some seconds.
+// Do sends one command on a connection of its own and returns the reply as text: an array has one
+// line for each element. If the server is stopped, Do fails after some seconds.
 func (s *Server) Do(words ...string) (string, error) {
 	conn, err := net.DialTimeout("tcp", s.Addr, commandTimeout)
 	if err != nil {
@@ -31,8 +30,7 @@ func (s *Server) Do(words ...string) (string, error) {
 	return Ask(conn, words...)
 }
 
-// Ask sends one command on a connection to a server and returns the answer as Do
-// does.
+// Ask sends one command on conn and returns the reply as Do does.
 func Ask(conn net.Conn, words ...string) (string, error) {
 	if err := conn.SetDeadline(time.Now().Add(commandTimeout)); err != nil {
 		return "", err
@@ -49,7 +47,7 @@ func Ask(conn net.Conn, words ...string) (string, error) {
 	return strings.Join(lines, "\n"), err
 }
 
-// IsMaster reports whether the server answers that it is a master.
+// IsMaster reports whether the server says that it is a master.
 func (s *Server) IsMaster() bool {
 	role, err := s.Do("ROLE")
 	return err == nil && strings.HasPrefix(role, "master")

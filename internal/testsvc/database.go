@@ -25,20 +25,20 @@ type Database struct {
 	t        testing.TB
 	dir      string // data and socket
 	account  *syscall.Credential
-	settings []string // of the test
+	settings []string // the test's
 	program  string
 	args     []string
-	ready    string         // in a line of its log
-	stop     syscall.Signal // ends it as a crash would
+	ready    string         // a line of its log contains this when it is ready
+	stop     syscall.Signal // ends the server as a crash would
 	proc     *process
 }
 
-// newDatabase makes an empty directory that goes away with the test, and that
-// belongs to an account which is not root: SQL servers refuse to run as root.
+// newDatabase makes an empty directory that is removed at the end of the test. It belongs to an
+// account other than root, because SQL servers refuse to run as root.
 func newDatabase(t testing.TB, account string) *Database {
 	t.Helper()
-	// Not t.TempDir: the path of a socket has room for 100 bytes or so, and
-	// every directory above it must be open to the account.
+	// Not t.TempDir: the path of a socket can have only about 100 bytes, and the account must
+	// have access to every directory above it.
 	dir, err := os.MkdirTemp("", "holdfast-")
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func newDatabase(t testing.TB, account string) *Database {
 	return db
 }
 
-// credential returns the first of the accounts that exists.
+// credential returns the credential of the first of the accounts that exists.
 func credential(t testing.TB, accounts ...string) *syscall.Credential {
 	t.Helper()
 	for _, name := range accounts {
@@ -75,7 +75,7 @@ func credential(t testing.TB, accounts ...string) *syscall.Credential {
 	return nil
 }
 
-// command makes a command that runs in the directory, as its owner.
+// command returns a command that runs in the directory, as its owner.
 func (db *Database) command(program string, args ...string) *exec.Cmd {
 	cmd := exec.Command(program, args...)
 	cmd.Dir = db.dir
@@ -126,8 +126,8 @@ func (db *Database) startOnPort(args func(port int) []string) {
 	db.t.Fatalf("%s does not start: %v", filepath.Base(db.program), err)
 }
 
-// Restart ends the server without a shutdown, as a crash would, and starts it
-// again on the same data. Connections break; what was committed is there.
+// Restart ends the server without a shutdown, as a crash would, and starts it again on the same
+// data. Connections break; committed data is kept.
 func (db *Database) Restart() {
 	db.t.Helper()
 	db.end()
@@ -146,7 +146,7 @@ func (db *Database) Start() {
 	db.start()
 }
 
-// end sends the signal and, if that does not help, kills.
+// end sends db.stop, and SIGKILL if the server does not end in time.
 func (db *Database) end() {
 	if db.proc == nil {
 		return

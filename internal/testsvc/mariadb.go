@@ -9,9 +9,8 @@ import (
 )
 
 // MariaDB starts a MariaDB server with an empty database "test" and returns
-// when it accepts connections. Nothing of it survives a crash of the machine;
-// a crash of the server does no harm. It is stopped, and its data removed,
-// when the test and its subtests have ended.
+// when it accepts connections. Its data survives a crash of the server, but not of the machine.
+// It is stopped, and its data removed, when the test and its subtests have ended.
 func MariaDB(t testing.TB) *Database {
 	t.Helper()
 	server := Need(t, "mariadbd", "mariadb-server", "mariadb")
@@ -25,7 +24,7 @@ func MariaDB(t testing.TB) *Database {
 	db.args = []string{
 		"--no-defaults", "--datadir=" + data, "--socket=" + socket, "--skip-networking",
 		"--pid-file=" + filepath.Join(db.dir, "pid"), "--max-connections=200",
-		// Written to the system at each commit, to the disk now and then.
+		// Each commit writes to the operating system, which writes to the disk later.
 		"--innodb-flush-log-at-trx-commit=2", "--innodb-flush-method=nosync",
 		"--innodb-buffer-pool-size=32M",
 	}

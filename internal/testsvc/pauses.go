@@ -2,12 +2,12 @@ package testsvc
 
 import "time"
 
-// WatchPauses returns a function that returns for how long this process did not
-// run at the worst, from now until it is called.
+// WatchPauses begins to watch for pauses of this process. pause ends that, and returns the longest
+// time for which the process did not run.
 func WatchPauses() (pause func() time.Duration) {
 	const tick = time.Millisecond
 	stop, worst := make(chan struct{}), make(chan time.Duration)
-	go func() { // ends with pause, which each caller calls once
+	go func() { // ends when pause is called, which each caller does once
 		longest := time.Duration(0)
 		for {
 			began := time.Now()

@@ -13,11 +13,10 @@ import (
 	"testing"
 )
 
-// Postgres starts a PostgreSQL server with an empty database and returns when
-// it accepts connections. A setting, such as "fsync=on", overrides the one that
-// the server would have here: without any, nothing of it survives a crash of the
-// machine, and a crash of the server does no harm. It is stopped, and its data removed,
-// when the test and its subtests have ended.
+// Postgres starts a PostgreSQL server with an empty database and returns when it accepts
+// connections. A setting, such as "fsync=on", overrides the one that Postgres chooses. Without
+// settings its data survives a crash of the server, but not of the machine. It is stopped, and its
+// data removed, when the test and its subtests have ended.
 func Postgres(t testing.TB, settings ...string) *Database {
 	t.Helper()
 	db := newDatabase(t, "postgres")
@@ -38,7 +37,7 @@ func (db *Database) startPostgres(settings []string) {
 	db.t.Helper()
 	db.program = needPostgres(db.t, "postgres")
 	db.settings = settings
-	// Of a standby: "ready to accept read-only connections".
+	// A standby prints "ready to accept read-only connections".
 	db.ready = "ready to accept"
 	// The server ends its children and then itself, without a checkpoint.
 	// After SIGKILL its children would keep the next one from starting.
@@ -57,9 +56,9 @@ func (db *Database) startPostgres(settings []string) {
 	})
 }
 
-// Standby starts a server that streams the changes of db, with the same settings and
-// more, and returns when it does. It is asynchronous until db has
-// synchronous_standby_names; its name there is "standby".
+// Standby starts a server that streams the changes of db, and returns when it does. It has the
+// settings of db and the given ones. It is asynchronous until db has synchronous_standby_names;
+// its name there is "standby".
 func (db *Database) Standby(settings ...string) *Database {
 	t := db.t
 	t.Helper()
@@ -77,8 +76,8 @@ func (db *Database) standbys() int {
 	return n
 }
 
-// Detach points a standby at a primary that does not exist, and returns when primary has
-// lost it: nothing that is committed from then on reaches the standby.
+// Detach points a standby at a primary that does not exist, and returns when primary has lost it.
+// Later commits then do not reach the standby.
 func (db *Database) Detach(primary *Database) {
 	db.t.Helper()
 	before := primary.standbys()
@@ -94,14 +93,14 @@ func (db *Database) Attach(primary *Database) {
 	await(db.t, "the standby streams", func() bool { return primary.standbys() > before })
 }
 
-// Promote makes a primary of a standby, and returns when it is one.
+// Promote turns a standby into a primary, and returns when it is one.
 func (db *Database) Promote() {
 	db.t.Helper()
 	db.initialize(needPostgres(db.t, "pg_ctl"), "promote", "-D", db.data())
 }
 
 // Configure appends lines to the configuration of a PostgreSQL server, and makes it read them.
-// It may go on by the old ones for a moment.
+// The old configuration may remain in force for a moment.
 func (db *Database) Configure(lines ...string) {
 	db.t.Helper()
 	file, err := os.OpenFile(filepath.Join(db.data(), "postgresql.auto.conf"), os.O_WRONLY|os.O_APPEND, 0)

@@ -21,16 +21,15 @@ type process struct {
 	done chan struct{} // closed when the process has been reaped
 }
 
-// startProcess starts a program and returns when a line of its output
-// contains ready. If the program ends or is late, no process is left and the
-// error quotes the end of the output.
+// startProcess starts a program and returns when a line of its output contains ready. If the
+// program ends or takes too long, no process is left, and the error quotes the end of the output.
 func startProcess(program string, args []string, ready string) (*process, error) {
 	cmd := exec.Command(program, args...)
 	cmd.SysProcAttr = dieWithParent()
 	return startCommand(cmd, ready)
 }
 
-// startCommand is startProcess for a command that is made already.
+// startCommand is startProcess for an existing command.
 func startCommand(cmd *exec.Cmd, ready string) (*process, error) {
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -102,9 +101,8 @@ func discard(lines <-chan string) {
 	}
 }
 
-// kill ends the process and returns when it is gone. The process is reaped
-// only by the goroutine of startProcess, which closes done after it; until
-// then the process ID cannot belong to another process.
+// kill ends the process and returns when it is gone. Only the goroutine of startCommand reaps the
+// process, and then closes done. Until then the process ID cannot belong to another process.
 func (p *process) kill() {
 	select {
 	case <-p.done:

@@ -17,8 +17,8 @@ func dieWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }
 
-// Freeze sends a process SIGSTOP and returns when every thread has stopped: the
-// signal alone leaves a running process time for one more answer.
+// Freeze sends a process SIGSTOP and returns when every thread has stopped: right after the signal
+// the process may still send a reply.
 func Freeze(pid int) error {
 	if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
 		return err
@@ -41,7 +41,7 @@ func allStopped(pid int) (bool, error) {
 	for _, thread := range threads {
 		stat, err := os.ReadFile(filepath.Join(tasks, thread.Name(), "stat"))
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // it has ended
+			continue // the thread has ended
 		} else if err != nil {
 			return false, err
 		}

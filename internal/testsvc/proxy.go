@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// Nginx starts nginx with a server of this text, such as "location / { proxy_pass …; }".
-// All else has its default, except the settings that let it run several times, as any user, and as one
-// process.
+// Nginx starts nginx with a server block of this text, such as "location / { proxy_pass …; }".
+// Other settings have their defaults, except those that let it run several times, as any user,
+// and as one process.
 func Nginx(t testing.TB, server string) *Server {
 	t.Helper()
 	return Program(t, Need(t, "nginx", "nginx", "nginx"), "OS: ", func(addr, dir string) []string {
@@ -38,8 +38,8 @@ http {
 }
 `
 
-// HAProxy starts HAProxy with the defaults of Debian, and one server, which may have
-// options. The mode is http or, for a relay of bytes, tcp.
+// HAProxy starts HAProxy with the defaults of Debian and one server; the text of server may
+// include options. The mode is http or, for a relay of bytes, tcp.
 func HAProxy(t testing.TB, mode, server string) *Server {
 	t.Helper()
 	s := Program(t, Need(t, "haproxy", "haproxy", "haproxy"), "polling mechanism", func(addr, dir string) []string {

@@ -12,17 +12,17 @@ import (
 	"testing"
 )
 
-// A Server is one server process. Its methods fail the test if the process
-// does not obey; they must be called from the test's goroutine.
+// A Server is one server process. Its methods fail the test on an error, and must be called from
+// the test's goroutine.
 type Server struct {
 	Addr string // host:port, the same over restarts
 	URL  string // redis://host:port
 
 	t       testing.TB
 	program string
-	args    []string // of the caller
+	args    []string // the caller's
 	ready   string   // its output contains this when it is ready
-	dir     string   // where it runs
+	dir     string   // its working directory
 	proc    *process // nil while no process runs
 }
 
@@ -39,10 +39,10 @@ func Redis(t testing.TB, extraArgs ...string) *Server {
 	return redisServer(t, ready, func(s *Server) []string { return dataArgs(s, extraArgs) })
 }
 
-// ready is in the output of a server of data when it is ready.
+// ready is in the output of a data server, as opposed to a sentinel, when it is ready.
 const ready = "Ready to accept connections"
 
-// dataArgs returns the arguments of a server of data without persistence.
+// dataArgs returns the arguments of a data server without persistence.
 func dataArgs(s *Server, extraArgs []string) []string {
 	_, port, _ := net.SplitHostPort(s.Addr)
 	return append([]string{
@@ -51,9 +51,8 @@ func dataArgs(s *Server, extraArgs []string) []string {
 	}, extraArgs...)
 }
 
-// LookServer returns the path of redis-server, or where there is none, the path of
-// valkey-server, which takes the same options and prints the same when it is
-// ready.
+// LookServer returns the path of redis-server, or if it is missing, of valkey-server, which takes
+// the same options and prints the same text when it is ready.
 func LookServer() (string, error) {
 	for _, program := range []string{"redis-server", "valkey-server"} {
 		if path, ok := look(program); ok {
@@ -63,9 +62,8 @@ func LookServer() (string, error) {
 	return "", errors.New("neither redis-server nor valkey-server found: install one (Debian: apt-get install redis-server, macOS: brew install redis)")
 }
 
-// redisServer starts redis-server or valkey-server with the arguments that args
-// returns, which may depend on the address. ready is in its output when
-// it is ready.
+// redisServer starts redis-server or valkey-server with the arguments that args returns, which may
+// depend on the address. Its output contains ready when it is ready.
 func redisServer(t testing.TB, ready string, args func(*Server) []string) *Server {
 	t.Helper()
 	program, err := LookServer()
@@ -146,16 +144,16 @@ func (s *Server) Port() int {
 	return port
 }
 
-// Kill ends the server with SIGKILL and returns when it is gone. Clients see
-// their connections reset and new ones refused.
+// Kill ends the server with SIGKILL and returns when it is gone. Connections of clients are reset,
+// and new ones are refused.
 func (s *Server) Kill() {
 	s.t.Helper()
 	s.running()
 	s.end()
 }
 
-// Stop freezes the server with SIGSTOP: connections stay open and new ones
-// are accepted by the kernel, but nothing is answered.
+// Stop freezes the server with SIGSTOP. Connections stay open, and the kernel accepts new ones, but
+// the server does not answer.
 func (s *Server) Stop() {
 	s.t.Helper()
 	if err := Freeze(s.running().pid); err != nil {

@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// MasterName is what the sentinels of a Sentinels call their master.
+// MasterName is the name of the master in a Sentinels.
 const MasterName = "locks"
 
 // readyTimeout bounds how long servers may take to find one another on a
 // loaded machine.
 const readyTimeout = 30 * time.Second
 
-// Sentinels are a master with two replicas, and three sentinels that watch
-// them and replace a master that was silent for about a second.
+// Sentinels are a master with two replicas, and three sentinels, which replace a master that was
+// silent for about a second.
 type Sentinels struct {
 	Servers   []*Server // the first master first
 	Sentinels []*Server
@@ -29,8 +29,8 @@ type Sentinels struct {
 	t testing.TB
 }
 
-// Sentinel starts the six processes and returns when they know one another.
-// The extra arguments are for the master and the replicas.
+// Sentinel starts the six processes and returns when they know one another. The master and the
+// replicas get the extra arguments.
 func Sentinel(t testing.TB, extraArgs ...string) *Sentinels {
 	t.Helper()
 	g := &Sentinels{t: t}
@@ -45,7 +45,7 @@ func Sentinel(t testing.TB, extraArgs ...string) *Sentinels {
 	var addrs []string
 	for range 3 {
 		s := redisServer(t, "+monitor", func(s *Server) []string { return g.sentinelArgs(s) })
-		// They find one another, and new masters, in less than the usual 10 s.
+		// The sentinels find one another, and new masters, in less than the usual 10 s.
 		s.mustDo("SENTINEL", "DEBUG", "info-period", "500", "publish-period", "200", "ping-period", "200", "ask-period", "200")
 		g.Sentinels = append(g.Sentinels, s)
 		addrs = append(addrs, s.Addr)
@@ -63,8 +63,8 @@ func Sentinel(t testing.TB, extraArgs ...string) *Sentinels {
 	return g
 }
 
-// sentinelArgs writes the configuration of a sentinel, which it keeps its
-// state in, and returns the arguments to use it.
+// sentinelArgs writes the configuration file of a sentinel, in which the sentinel also keeps its
+// state, and returns the arguments to use it.
 func (g *Sentinels) sentinelArgs(s *Server) []string {
 	host, port, _ := net.SplitHostPort(g.Servers[0].Addr)
 	_, own, _ := net.SplitHostPort(s.Addr)
@@ -84,7 +84,7 @@ sentinel parallel-syncs %[1]s 2
 	return []string{path, "--sentinel"}
 }
 
-// replicas returns how many replicas are up to date, by the master.
+// replicas returns how many replicas are up to date, according to the master.
 func (g *Sentinels) replicas(master *Server) int {
 	info, err := master.Do("INFO", "replication")
 	if err != nil {
@@ -129,8 +129,8 @@ func (g *Sentinels) AwaitReplicas() {
 	g.await("the replicas follow the master", func() bool { return g.replicas(g.Master()) == 2 })
 }
 
-// Patient makes the sentinels wait for a minute before they take the master for
-// dead: a test without failovers must not get one because the machine is busy.
+// Patient makes the sentinels wait for a minute before they take the master for dead, so that a
+// busy machine causes no failover in a test.
 func (g *Sentinels) Patient() {
 	for _, s := range g.Sentinels {
 		s.mustDo("SENTINEL", "SET", MasterName, "down-after-milliseconds", "60000")
@@ -142,7 +142,7 @@ func (g *Sentinels) await(what string, ok func() bool) {
 	await(g.t, what, ok)
 }
 
-// await polls until ok holds.
+// await polls until ok returns true.
 func await(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(readyTimeout); !ok(); time.Sleep(20 * time.Millisecond) {

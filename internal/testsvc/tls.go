@@ -17,13 +17,12 @@ import (
 	"time"
 )
 
-// TLSFiles are PEM files for a client: who signed the server's certificate,
-// and a certificate of its own.
+// TLSFiles are PEM files for a client: the authority that signed the server's certificate, and the
+// client's own certificate and key.
 type TLSFiles struct{ CA, Cert, Key string }
 
-// RedisTLS starts a redis-server that speaks TLS only, and only with clients
-// that have a certificate of its own authority. The server's certificate is
-// for 127.0.0.1 and for the name redis.test.
+// RedisTLS starts a redis-server that accepts only TLS, and only clients with a certificate of the
+// same authority as its own. The server's certificate is for 127.0.0.1 and for the name redis.test.
 func RedisTLS(t testing.TB, extraArgs ...string) (*Server, TLSFiles) {
 	t.Helper()
 	dir := t.TempDir()

@@ -8,15 +8,15 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// A Lock is all that there is to show of one name.
+// A Lock is all that the store knows of one name.
 type Lock struct {
 	holdfast.LockState
 	Broken   []holdfast.Broken       // the latest last; none if the store cannot break locks
 	Once     holdfast.OnceRecord     // if there was do-once work, or the name is a schedule
-	Schedule *holdfast.ScheduleState // if it is
+	Schedule *holdfast.ScheduleState // nil unless the name is a schedule
 }
 
-// Look reads all that there is to show of a name.
+// Look reads all that the store knows of a name.
 func Look(ctx context.Context, c *holdfast.Client, name string) (l Lock, err error) {
 	if l.LockState, err = c.Inspect(ctx, name); err != nil {
 		return l, err
@@ -32,9 +32,9 @@ func Look(ctx context.Context, c *holdfast.Client, name string) (l Lock, err err
 	return l, err
 }
 
-// onceOf returns the state of the do-once work under the name of a lock, or
-// nothing if there was none or the store keeps no results. A lock that is held for
-// other things is not in progress.
+// onceOf returns the state of the do-once work under the name of a lock. It returns zero if there
+// was none, or the store keeps no results. A lock that is held for other work does not count as
+// in progress.
 func onceOf(ctx context.Context, c *holdfast.Client, lock holdfast.LockState) (holdfast.OnceRecord, error) {
 	e, err := c.Records().Of(ctx, lock)
 	switch {
@@ -46,7 +46,7 @@ func onceOf(ctx context.Context, c *holdfast.Client, lock holdfast.LockState) (h
 	return e, err
 }
 
-// Details returns the lock as JSON has it.
+// Details returns the lock for JSON.
 func (l Lock) Details() wire.LockDetails {
 	v := wire.LockDetailsOf(l.LockState, l.Broken)
 	switch {

@@ -1,6 +1,5 @@
-// Package view turns the library's results into the JSON of package wire: do-once work,
-// schedules, and all that is to be shown of one lock. The command and the server share
-// it.
+// Package view turns the library's results into the JSON of package wire: do-once work, schedules,
+// and the details of one lock. The command and the server share it.
 package view
 
 import (
@@ -8,7 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// Once returns a do-once key as JSON has it.
+// Once returns a do-once key for JSON.
 func Once(e holdfast.OnceRecord) wire.Once {
 	v := wire.Once{Key: e.Key, State: "unknown"}
 	switch e.State {
@@ -23,7 +22,7 @@ func Once(e holdfast.OnceRecord) wire.Once {
 	return v
 }
 
-// Entry returns a schedule in a list as JSON has it.
+// Entry returns a schedule of a list for JSON.
 func Entry(e holdfast.OnceRecord) *wire.Schedule {
 	v := record(e.Key, e.Schedule)
 	if e.Since > 0 {
@@ -32,7 +31,7 @@ func Entry(e holdfast.OnceRecord) *wire.Schedule {
 	return v
 }
 
-// Status returns one schedule as JSON has it.
+// Status returns one schedule for JSON.
 func Status(name string, s holdfast.ScheduleState) *wire.Schedule {
 	v := record(name, &s.ScheduleRecord)
 	v.Led = &s.Led
@@ -48,7 +47,7 @@ func Status(name string, s holdfast.ScheduleState) *wire.Schedule {
 	return v
 }
 
-// record returns the record of a schedule as JSON has it.
+// record returns the record of a schedule for JSON.
 func record(name string, r *holdfast.ScheduleRecord) *wire.Schedule {
 	v := &wire.Schedule{Name: name, Began: r.Began, Done: r.Done, Missed: r.Missed, Gaps: []wire.MissedRuns{}, Runs: []string{}}
 	if !r.Next.IsZero() {
@@ -63,7 +62,7 @@ func record(name string, r *holdfast.ScheduleRecord) *wire.Schedule {
 		v.Begun = &wire.BegunRun{Scheduled: b.Scheduled, At: b.At, By: b.By, Attempts: b.Attempts, Open: b.Open, Error: b.Err}
 	}
 	for _, run := range r.Runs {
-		if word := runs[run]; word != "" { // a later version may write others
+		if word := runs[run]; word != "" { // a later version may write other letters
 			v.Runs = append(v.Runs, word)
 		}
 	}

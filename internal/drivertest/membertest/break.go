@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// breakRules are for members that are a driver.Breaker.
+// breakRules returns the rules for members that implement driver.Breaker.
 func breakRules() []rule {
 	return []rule{
 		{"BreakStopsRepair", ifBreaker(breakStopsRepair)},
@@ -26,7 +26,7 @@ func ifBreaker(run func(*T)) func(*T) {
 	}
 }
 
-// mustBreak breaks the lease of a with a token, which must end so many leases.
+// mustBreak breaks the lease of "a" with a token. The break must end want leases.
 func (t *T) mustBreak(token uint64, want int) {
 	t.Helper()
 	req := driver.BreakRequest{ID: lockinfo.NewLeaseID(), Name: "a", Token: token, Author: "ada", Reason: "stuck"}
@@ -47,7 +47,7 @@ func breakStopsRepair(t *T) {
 	}
 }
 
-// breakOfMissing: the others have the lease, and this member never had it.
+// breakOfMissing: other members have the lease, and this member never had it.
 func breakOfMissing(t *T) {
 	missing := t.ask("a", t.units(40))
 	t.mustBreak(missing.Token, 0)

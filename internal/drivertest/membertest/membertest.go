@@ -22,8 +22,8 @@ type Harness struct {
 	// close.
 	Engine func(testing.TB, driver.Member) driver.Engine
 
-	// Restart empties the member's store, as a server does that is started
-	// again without its data. The member stays open.
+	// Restart empties the member's store, like a server that restarts without its data. The
+	// member stays open.
 	Restart func(testing.TB, driver.Member)
 
 	// Unit is the suite's unit of time, as in enginetest.Harness.
@@ -55,7 +55,7 @@ func Run(t *testing.T, h Harness) {
 	}
 }
 
-// A T is one rule's run against one member, which may grant.
+// A T runs one rule against one member, which is not in quarantine.
 type T struct {
 	testing.TB
 	driver.Member
@@ -92,8 +92,8 @@ func (t *T) units(n int) time.Duration { return time.Duration(n) * t.harness.Uni
 // early is how much earlier than its TTL a lease may seem to end.
 const early = 2 * time.Millisecond
 
-// ask returns a proposal of a fresh lease ID, with a token of the member's
-// clock that is above its counter.
+// ask returns a proposal with a fresh lease ID, and a token from the member's clock that is above
+// its counter.
 func (t *T) ask(name string, ttl time.Duration) driver.ProposeRequest {
 	t.Helper()
 	probe := driver.ProposeRequest{Name: name, LeaseID: lockinfo.NewLeaseID(), Proposer: driver.NewProposer(), TTL: ttl, Token: 2, Quarantine: t.units(4)}
@@ -114,7 +114,7 @@ func (t *T) propose(req driver.ProposeRequest) driver.ProposeReply {
 	return reply
 }
 
-// vote sends a proposal, which must be answered with want.
+// vote sends a proposal. The vote must be want.
 func (t *T) vote(what string, req driver.ProposeRequest, want driver.Vote) driver.ProposeReply {
 	t.Helper()
 	reply := t.propose(req)
@@ -134,7 +134,7 @@ func (t *T) accepted(req driver.ProposeRequest) driver.ProposeRequest {
 	return req
 }
 
-// take has a fresh proposal accepted.
+// take sends a fresh proposal, which must be accepted.
 func (t *T) take(name string, ttl time.Duration) driver.ProposeRequest {
 	t.Helper()
 	return t.accepted(t.ask(name, ttl))
@@ -158,14 +158,14 @@ func (t *T) repair(req driver.ProposeRequest) driver.RenewRequest {
 	}
 }
 
-// withdraw withdraws what req proposed.
+// withdraw withdraws the proposal req.
 func (t *T) withdraw(req driver.ProposeRequest) (uint64, error) {
 	return t.Withdraw(t.Context(), driver.WithdrawRequest{
 		Name: req.Name, LeaseID: req.LeaseID, Proposer: req.Proposer, Token: req.Token, Lead: req.Lead,
 	})
 }
 
-// mustWithdraw withdraws what req proposed, which must end a lease.
+// mustWithdraw withdraws the proposal req, which must end a lease.
 func (t *T) mustWithdraw(req driver.ProposeRequest) {
 	t.Helper()
 	if token, err := t.withdraw(req); err != nil || token != req.Token {
@@ -208,7 +208,7 @@ func (t *T) inspect(name string) lockinfo.LockState {
 	return lock
 }
 
-// expire waits until the lease of "a" has ended by itself.
+// expire waits until the lease of "a" has expired.
 func (t *T) expire(limit time.Duration) {
 	t.Helper()
 	for start := time.Now(); len(t.inspect("a").Holders) != 0; time.Sleep(t.harness.Unit / 10) {
@@ -244,7 +244,7 @@ func engineRules() []rule {
 	}}
 }
 
-// everyCall makes one call of each method and hands its error over.
+// everyCall calls each method once, and passes its error to check.
 func (t *T) everyCall(ctx context.Context, check func(call string, err error)) {
 	id := lockinfo.NewLeaseID()
 	_, err := t.Propose(ctx, driver.ProposeRequest{

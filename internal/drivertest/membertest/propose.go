@@ -130,9 +130,9 @@ func ownLeaseIsTold(t *T) {
 	}
 }
 
-// ownLeaseOfOthersIsTold: what another engine has proposed under the lease ID is that
-// engine's: a proposal with the same token is not a repeat, and one with a greater token
-// does not replace it.
+// ownLeaseOfOthersIsTold: another engine has proposed a lease under the lease ID. A proposal of
+// this engine with the same token is not a repeat, and one with a greater token does not replace
+// that lease.
 func ownLeaseOfOthersIsTold(t *T) {
 	req := t.take("a", t.units(20))
 	other := req
@@ -181,7 +181,7 @@ func replacesOwnLease(t *T) {
 	t.holding(second)
 }
 
-// replacingIsAtomic: where the new token is refused, the old lease stays.
+// replacingIsAtomic: if the new token is refused, the old lease stays.
 func replacingIsAtomic(t *T) {
 	first := t.take("a", t.units(40))
 	other := t.ask("a", t.units(40))
@@ -208,8 +208,7 @@ func counterOutlivesLease(t *T) {
 	}
 }
 
-// bindsAcquire: to those who use the store through an engine of its own, a
-// proposal is a lease like any other.
+// bindsAcquire: for an engine on the member's store, a proposal is a lease like any other.
 func bindsAcquire(t *T) {
 	engine := t.harness.Engine(t, t.Member)
 	req := t.take("a", t.units(40))

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// withdrawLeavesProposers: an engine takes back what it has proposed itself, and not
-// what another has proposed for the same lease ID.
+// withdrawLeavesProposers: an engine can withdraw its own proposal, but not another engine's for
+// the same lease ID.
 func withdrawLeavesProposers(t *T) {
 	req := t.take("a", t.units(40))
 	other := req
@@ -28,9 +28,9 @@ func withdrawLeavesProposers(t *T) {
 	t.free("a")
 }
 
-// withdrawLeavesConfirmed: a lease that was extended, or repaired, is its caller's. The
-// engine that has proposed it may not know of that, and can neither take it back nor
-// replace it; and the lease can be repaired.
+// withdrawLeavesConfirmed: a lease that was extended or repaired is confirmed. The engine that has
+// proposed it may not know of that, and can neither withdraw nor replace it. The lease can still
+// be repaired.
 func withdrawLeavesConfirmed(t *T) {
 	extended := t.take("a", t.units(40))
 	if reply := t.renew(driver.RenewRequest{Name: "a", LeaseID: extended.LeaseID, TTL: t.units(4)}); reply.Err != nil {
@@ -60,7 +60,8 @@ func withdrawLeavesConfirmed(t *T) {
 	}
 }
 
-// withdrawOfConfirmed: what is left of a lease that is lost ends by its token.
+// withdrawOfConfirmed: a withdrawal with the proposer Confirmed and its token ends a confirmed
+// lease.
 func withdrawOfConfirmed(t *T) {
 	req := t.take("a", t.units(40))
 	rest := req
@@ -80,8 +81,8 @@ func withdrawOfConfirmed(t *T) {
 	t.lost("repair of what was withdrawn", t.renew(t.repair(req)).Err)
 }
 
-// withdrawNeedsProposer: a request without a proposer ends no lease,
-// and no request but a release keeps closed or cancels.
+// withdrawNeedsProposer: a request without a proposer ends no lease, and only a release keeps a
+// name closed or cancels.
 func withdrawNeedsProposer(t *T) {
 	req := t.take("a", t.units(40))
 	of := func(w driver.WithdrawRequest) driver.WithdrawRequest {
@@ -108,7 +109,7 @@ func withdrawNeedsProposer(t *T) {
 	t.vote("another's proposal", again, driver.VoteHeld)
 }
 
-// releaseEndsAny: the caller has released the lease ID, through whichever engine.
+// releaseEndsAny: a release ends the lease of any proposer.
 func releaseEndsAny(t *T) {
 	proposed, confirmed := t.take("a", t.units(40)), t.take("b", t.units(40))
 	if reply := t.renew(driver.RenewRequest{Name: "b", LeaseID: confirmed.LeaseID, TTL: t.units(40)}); reply.Err != nil {

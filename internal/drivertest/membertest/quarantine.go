@@ -24,8 +24,8 @@ func (t *T) restart() {
 	t.harness.Restart(t, t.Member)
 }
 
-// fresh returns a proposal with a token from the test's own clock, for a
-// member that must not get requests before.
+// fresh returns a proposal with a token from the local clock, for a member that must not get
+// another request first.
 func (t *T) fresh(name string) driver.ProposeRequest {
 	return driver.ProposeRequest{
 		Name: name, LeaseID: lockinfo.NewLeaseID(), Proposer: driver.NewProposer(), TTL: t.units(40),
@@ -85,7 +85,7 @@ func quarantineRepairsNothing(t *T) {
 	}
 }
 
-// quarantineRenews: what a member has not lost it may lengthen and end.
+// quarantineRenews: a member in quarantine lengthens and ends leases that it has not lost.
 func quarantineRenews(t *T) {
 	t.restart()
 	single := driver.AcquireRequest{Name: "a", LeaseID: lockinfo.NewLeaseID(), TTL: t.units(4)}

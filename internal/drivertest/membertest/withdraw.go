@@ -27,7 +27,7 @@ func withdrawRules() []rule {
 func withdrawEnds(t *T) {
 	req := t.take("a", t.units(40))
 	later := req
-	later.Token += 10 // it covers all before it
+	later.Token += 10 // withdraws the smaller tokens too
 	if token, err := t.withdraw(later); err != nil || token != req.Token {
 		t.Fatalf("Withdraw = %d, %v; want the token that was ended, %d", token, err, req.Token)
 	}
@@ -64,7 +64,7 @@ func withdrawLeavesOthers(t *T) {
 	}
 }
 
-// withdrawStopsLate: a proposal that is overtaken by its own withdrawal.
+// withdrawStopsLate: a proposal that arrives after its own withdrawal is not accepted.
 func withdrawStopsLate(t *T) {
 	late := t.ask("a", t.units(40))
 	_, err := t.withdraw(late)
@@ -89,8 +89,8 @@ func withdrawOfUnknownToken(t *T) {
 	}
 }
 
-// withdrawFarAhead: the token came from a clock that is wrong, and no copy of
-// its proposal will be accepted. The counter must not follow it.
+// withdrawFarAhead: the token came from a wrong clock, so no member accepts its proposal. The
+// counter must not rise to it.
 func withdrawFarAhead(t *T) {
 	wrong := t.ask("a", t.units(40))
 	wrong.Token += uint64((10 * time.Minute).Microseconds())
