@@ -47,18 +47,18 @@
 //
 // # What is not promised
 //
-// A process that is paused just after it looked cannot know that its lease has ended; nor
-// can a lock outlive the store's loss of its data. Two holders may then work at the same
-// time, and only a resource that checks tokens is safe: see Fencing. If the store does
+// A process that is paused just after it has checked its lease cannot know that the lease has
+// ended, and a lock does not survive a store that loses its data. Two holders may then work at the
+// same time, and only a resource that checks tokens is safe: see Fencing. If the store does
 // not answer a release, the lock is free when the lease expires, at the latest. Work that
 // is done once may be done again if its process dies before the result is stored.
 //
 // # Clocks
 //
-// The store's clock alone decides when a lease ends, and local monotonic time
-// alone decides how long the holder trusts it. No wall clock of a client is
-// compared with anything. The two may differ in rate by 10 %, more than by any
-// one time service that slews a clock.
+// Only the store's clock decides when a lease ends, and only local monotonic time decides
+// how long the holder trusts it. The wall clocks of clients do not matter to a lease. The
+// rates of the two clocks may differ by 10 %, which is more than any one time service causes
+// when it slews a clock.
 //
 // # Fencing
 //

@@ -40,11 +40,11 @@ type Options struct {
 	// answer before it is repeated or given up. Default: 5 seconds.
 	RequestTimeout time.Duration
 
-	// Holder describes the holder of a lock for people. If it has no Host, PID, User and Label
-	// New fills in all but the Label, and the Program if it is empty: the base name of this
-	// program, without its arguments. The User is from the
-	// system's file of users, or a number: New queries no directory service. With
-	// Person it is Host and User. Reason and Labels are set for each acquisition.
+	// Holder describes the holder of a lock for people. If it has no Host, PID, User and Label,
+	// New fills in Host, PID and User, and an empty Program with the base name of this
+	// program, without its arguments. With Person New fills in only Host and User. The User is
+	// from the system's file of users, or a number: New queries no directory service. Reason
+	// and Labels are set for each acquire.
 	Holder Holder
 
 	// Observer receives the events of locks. Default: none.
@@ -56,11 +56,11 @@ type Options struct {
 	Logger *slog.Logger
 
 	// Cohorts lets the callers of Acquire, Do and Call that wait for one name and TTL share a
-	// place in the queue of the store, and a lease. At its release the lease is handed on, in
-	// this process, to the caller that has waited longest: three times at most, and within 20 ms of
-	// the grant. Then it is released in the store, and the callers that still wait queue there
-	// again. It is for short work under much contention. The order of waiters is then one of
-	// clients, and within a client the order of the calls.
+	// place in the queue of the store, and a lease. When a caller releases the lease, the client
+	// hands it on to the caller that has waited longest: three times at most, and within 20 ms of
+	// the grant. It then releases the lease in the store, and the callers that still wait queue
+	// there again. Cohorts are for short work under much contention. The store's queue then
+	// orders clients, and each client serves its callers in the order of their calls.
 	//
 	// Each caller has a Lease of its own, with its own context and fencing token. Other
 	// processes see one lease: Inspect, History and Break know the token of its first turn
@@ -68,9 +68,9 @@ type Options struct {
 	// transaction cannot hold such a lease (pglock.Hold).
 	//
 	// An acquire has a place of its own with another Mode than Exclusive, or with MinHold, MaxHold,
-	// StallAfter, LockDelay, Replicas, MinToken, WholeTTL, Reason, Labels or OnWait. So have
-	// AcquireAll, Once, Every and Lead, and all acquires on an engine without a queue. TryAcquire does not
-	// wait for a turn. Default: off.
+	// StallAfter, LockDelay, Replicas, MinToken, WholeTTL, Reason, Labels or OnWait. Acquires of
+	// AcquireAll, Once, Every and Lead are never part of a cohort, and neither are acquires on an
+	// engine without a queue. TryAcquire does not wait for a turn. Default: off.
 	Cohorts bool
 
 	// SharedEngine makes Close and Shutdown leave the engine open, because another

@@ -27,7 +27,7 @@
 //     and one of OnceCompleted, OnceFailed and LeaseLeft if the lease is of do-once work,
 //     at the latest with its release; and after each OutageBegan an OutageEnded, before the
 //     end of the wait. So an Observer that adds one at each beginning and subtracts one at
-//     each end knows how many wait, and how many hold, whatever goes wrong.
+//     each end knows how many callers wait, and how many leases are held.
 //   - Whatever an Observer does, no acquire, renewal, loss or release waits for it.
 //   - Delay: an event is delivered within microseconds, unless the Observer is busy with
 //     earlier ones. The Close of a client or service waits until all are delivered.
@@ -36,10 +36,10 @@
 // # What is not promised
 //
 // Memory is bounded: an Observer that blocks, or is too slow for too long, misses
-// events. That is logged, with their number. They are dropped in pairs: of a wait or a
-// possession both the beginning and the end, or neither.
+// events, and their number is logged. Events of a wait or a possession are dropped in pairs:
+// both the beginning and the end, or neither.
 //
 // # Clocks
 //
-// Event.Time is the local clock's, with a monotonic reading. No decision rests on it.
+// Event.Time is from the local clock, with a monotonic reading. No decision depends on it.
 package observe
