@@ -79,7 +79,7 @@ type knowledge struct {
 }
 
 // mayJoin reports whether the acquire may take part in a cohort: no option makes its lease differ
-// from those of other callers.
+// from other callers'.
 func (a *acquisition) mayJoin() bool {
 	o := &a.opts
 	return a.client.opts.Cohorts && a.client.features.Queuer != nil && o.Mode == Exclusive &&

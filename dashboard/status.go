@@ -41,7 +41,7 @@ func statusOf(api http.Handler, w http.ResponseWriter, r *http.Request) {
 	asked := *r
 	asked.Method, asked.Header = http.MethodGet, r.Header.Clone()
 	asked.Header.Del("Accept-Encoding") // statusOf reads the response as plain text
-	asked.Header.Del("If-None-Match")   // its tag is not that of the lock
+	asked.Header.Del("If-None-Match")   // its tag is not the lock's
 	asked.URL = &url.URL{Path: "/v1/locks/~", RawQuery: url.Values{"name": names}.Encode()}
 	a := &kept{ResponseWriter: w, status: http.StatusOK}
 	api.ServeHTTP(a, &asked)

@@ -23,7 +23,7 @@
 //
 // # Guarantees
 //
-// They are those of redislock, at the same cost for the server. In addition:
+// They are the same as for redislock, at the same cost for the server. In addition:
 //
 // Each request is sent once. go-redis repeats a command by itself if its connection broke, its
 // reply did not arrive in time, or the server is not ready; the engine's commands forbid that
@@ -60,7 +60,7 @@
 //
 // # Errors
 //
-// Errors are those of package driver, and quote the server. A closed client is ErrClosed. If no
+// Errors wrap those in package driver, and quote the server. A closed client is ErrClosed. If no
 // connection could be made, or none in the pool became free within its PoolTimeout, nothing was
 // sent: ErrUnavailable. After a connection broke or was silent the outcome is unknown. [New]
 // returns ErrInvalid, with the reason. No error contains a password.

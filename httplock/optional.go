@@ -66,7 +66,7 @@ func (e *engine) Breaks(ctx context.Context, name string) ([]lockinfo.Broken, er
 }
 
 // Diagnose implements driver.Diagnoser. The server diagnoses its store. The URL of the request
-// is that of the server, and is not sent.
+// is the server's, and is not sent.
 func (e *engine) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driver.Diagnosis, error) {
 	f, err := optional[form.Diagnosis](ctx, e, e.capable.Diagnose, form.Diagnose, req)
 	return f.Driver(), err

@@ -34,7 +34,7 @@ type HistoryEvent struct {
 	Name string        `json:"name,omitzero"`
 	Ago  time.Duration `json:"ago_ns,omitzero"` // since it happened, by the store's clock; never negative
 
-	// Mode, Token and Holder are those of the lease, or of the request for it. If the event
+	// Mode, Token and Holder are the lease's, or the request's. If the event
 	// ends a lease, they are those at its end.
 	Mode   Mode   `json:"mode,omitzero"`
 	Token  uint64 `json:"token,omitzero"`

@@ -24,7 +24,7 @@ const (
 	PlaceChanged // the acquire has another Place in the queue than before; with Queue and Holder
 )
 
-// Kinds of do-once work, in addition to those of its lease. Each run that begins, with
+// Kinds of do-once work, in addition to its lease's. Each run that begins, with
 // Acquired, and is not left ends once, as OnceCompleted or OnceFailed, when its lease is
 // released: after Lost, if it was lost before. If another run is in progress, the acquire is
 // Refused, with an Err that is ErrInProgress.

@@ -114,7 +114,7 @@ func changes(before, after http.Header) map[string][][]byte {
 	return kept
 }
 
-// dropped returns the fields that are not kept: those of one connection only
+// dropped returns the fields that are not kept: fields of one connection only
 // (RFC 9110, section 7.6.1), the date, and the cookies of the first response.
 func dropped(h http.Header) map[string]bool {
 	drop := map[string]bool{

@@ -45,7 +45,7 @@ func (x *exchange) read() (wire.Problem, error) {
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, x.opts.MaxRequest))
 	switch {
-	case errors.As(err, new(*http.MaxBytesError)): // our limit, or that of an outer handler
+	case errors.As(err, new(*http.MaxBytesError)): // our limit, or an outer handler's
 		return large, errTooLarge
 	case err != nil:
 		return refusal(http.StatusBadRequest, "body_unreadable", "the body of the request did not arrive as a whole"), err

@@ -27,7 +27,7 @@
 //   - A lost lease is an error, with its cause. A lock that another client holds is not.
 //   - No span and no metric has a lease ID, with which the lease could be released.
 //   - No acquire, renewal, loss or release waits for it, and no request is added.
-//   - Metrics have a bounded number of series, like those of promlock.
+//   - Metrics have a bounded number of series, like promlock's.
 //
 // # What is not promised
 //

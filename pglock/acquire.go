@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// Outcomes of the functions in addition to those of driver.Outcome.
+// Outcomes of the functions in addition to driver.Outcome.
 const (
 	otherKind driver.Outcome = iota + 100
 	badToken

@@ -41,7 +41,7 @@ var functionText = sync.OnceValue(func() *regexp.Regexp { // only the doctor pay
 	return regexp.MustCompile(`(?s)CREATE OR REPLACE FUNCTION holdfast\.(\w+)\(.*?\sAS \$\$(.*?)\$\$`)
 })
 
-// lookAtFunctions compares the installed functions with those of this program.
+// lookAtFunctions compares the installed functions with this program's.
 func (s *survey) lookAtFunctions(ctx context.Context) {
 	var number int
 	if err := s.row(ctx, `SELECT revision FROM holdfast.layout`, &number); err != nil {

@@ -60,7 +60,7 @@ type Options struct {
 //	                   CPUs. Four more renew and release leases when all are in use, and one
 //	                   listens. The other parameters of pgxpool may be there too
 //
-// The other parameters are those of libpq: sslmode, sslrootcert, sslcert, sslkey, passfile,
+// The other parameters are libpq's: sslmode, sslrootcert, sslcert, sslkey, passfile,
 // service, servicefile, connect_timeout, target_session_attrs and so on. With several hosts the
 // default of target_session_attrs is read-write. The host, the port, the database and the password
 // are not taken from the environment.

@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// Outcomes of refresh in addition to those of driver.Outcome; usedUp is another.
+// Outcomes of refresh in addition to driver.Outcome; usedUp is another.
 const (
 	placeLost driver.Outcome = 100
 	rowBusy   driver.Outcome = 103

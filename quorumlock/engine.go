@@ -37,7 +37,7 @@ type engine struct {
 	opts     Options
 	quorum   int // the least number of members that is a majority
 	ledger   ledger
-	proposer driver.Proposer     // differs from those of other engines on these members
+	proposer driver.Proposer     // differs from other engines' on these members
 	janitors []*janitor          // one for each member
 	capable  driver.Capabilities // of all members together
 	losses   driver.Losses       // the clients' listeners

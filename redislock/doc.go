@@ -47,7 +47,7 @@
 //
 // # Errors
 //
-// Errors are those of package driver, and quote the server. If a server cannot be reached, loads
+// Errors wrap those in package driver, and quote the server. If a server cannot be reached, loads
 // its data, is a read-only replica, is out of memory, or refuses writes, the error is
 // ErrUnavailable, and nothing was done. Wrong credentials or rights are ErrPermission, and another
 // program's key under the name is ErrKindMismatch. A request without a reply is ErrOutcomeUnknown,

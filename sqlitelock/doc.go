@@ -84,7 +84,7 @@
 // the group, and remain when the last engine is closed. Members cannot delete or replace a file,
 // nor plant one that SQLite would open. The owner and the mode of the directory identify the store
 // by any path. Open requires that all files exist as root made them, that only root can replace a
-// directory above, and that the schema is exactly that of holdfast: a member's trigger or view
+// directory above, and that the schema is exactly holdfast's: a member's trigger or view
 // would run in the processes of others. Each transaction checks the schema again. The directory
 // must not be moved while the store is in use: unlike with other stores, Open does not notice it,
 // because every user could fake the sign. If a program such as sqlite3 is the last to close the

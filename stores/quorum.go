@@ -96,7 +96,7 @@ func checkHosts(hosts []string, user string) error {
 	return nil
 }
 
-// takeMaxTTL takes the parameter max_ttl out of those of a URL.
+// takeMaxTTL takes the parameter max_ttl out of a URL's parameters.
 func takeMaxTTL(params url.Values) (time.Duration, error) {
 	given := params[paramMaxTTL]
 	if len(given) == 0 {

@@ -19,7 +19,7 @@ type Lock struct {
 	LastToken    uint64   `json:"last_token"`
 	LastTokenStr string   `json:"last_token_str"`
 
-	Schedule *Schedule `json:"schedule,omitempty"` // nil unless the name is that of a schedule, or of the lock that its leader holds
+	Schedule *Schedule `json:"schedule,omitempty"` // nil unless the name is a schedule's, or of the lock that its leader holds
 }
 
 // A LockDetails is a lock with its breaks and its do-once work.

@@ -60,7 +60,7 @@ func run(ctx context.Context, store, passwordFile string) error {
 	return <-ended
 }
 
-// newPage returns the page. Operators may act on all locks except those of payments.
+// newPage returns the page. Operators may act on all locks except payments.
 func newPage(engine driver.Engine) (*dashboard.Dashboard, error) {
 	return dashboard.New(&dashboard.Options{
 		Engine: engine,

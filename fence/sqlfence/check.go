@@ -34,7 +34,7 @@ func (d Dialect) Check(ctx context.Context, tx Tx, resource string, c fence.Clai
 //
 // It returns a *fence.StaleError if a later holder was here, and ErrUndone if there is no
 // mark or it is an older holder's. Roll back in both cases. The other errors, and the wait,
-// are those of Advance. It sends one statement, on SQLite two.
+// are the same as for Advance. It sends one statement, on SQLite two.
 //
 // Check sees the present mark. It does not notice that an Advance was undone and then
 // repeated; data read in between may be out of date.

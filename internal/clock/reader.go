@@ -23,7 +23,7 @@ const (
 //
 // Reading either clock is a system call, and three of them would take longer than the rest of an
 // acquire and a release in memory. So a Reader reuses the last offsets from the monotonic clock:
-// that of the boot-time clock changes only in a suspension, and that of the raw clock slowly.
+// the boot-time clock's changes only in a suspension, and the raw clock's slowly.
 type Reader struct {
 	clock func() time.Duration // the boot-time clock; returns 0 if the system has none
 	raw   func() time.Duration // the raw clock, which stops in a suspension; returns 0 if the system has none

@@ -78,7 +78,7 @@ type Place[I any] struct {
 	ttl time.Duration // the TTL of the lease
 
 	// The mutex of the Keeper guards the rest.
-	req     driver.RefreshRequest // its WaiterTTL is that of the last request that was answered
+	req     driver.RefreshRequest // its WaiterTTL is from the last request that was answered
 	entry   schedule.Entry[*Place[I]]
 	left    bool      // Leave was called
 	sent    time.Time // when the last refresh was sent

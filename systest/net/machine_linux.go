@@ -14,7 +14,7 @@ import (
 	"unsafe"
 )
 
-// mtu is the MTU of the devices, that of Ethernet.
+// mtu is the MTU of the devices, as for Ethernet.
 const mtu = 1500
 
 // endWithin bounds how long killed processes may take to end.

@@ -55,7 +55,7 @@ func FileSystem(path string) (string, error) {
 	switch about.Type {
 	case unix.XFS_SUPER_MAGIC:
 		return "xfs", nil
-	case unix.EXT4_SUPER_MAGIC: // also that of ext2 and ext3
+	case unix.EXT4_SUPER_MAGIC: // also of ext2 and ext3
 		return "ext4", nil
 	}
 	var stat unix.Stat_t

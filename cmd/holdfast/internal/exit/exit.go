@@ -1,4 +1,4 @@
-// Package exit has the exit statuses of holdfast. They are those of sysexits.h where it has one
+// Package exit has the exit statuses of holdfast. They follow sysexits.h where it has one
 // for the case.
 package exit
 

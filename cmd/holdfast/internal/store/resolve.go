@@ -178,7 +178,7 @@ func (a Asked) userConfig() string {
 	return filepath.Join(dir, "holdfast.conf")
 }
 
-// home returns the user's home directory, or "". Without HOME it is that of the user's account: a
+// home returns the user's home directory, or "". Without HOME it is the home of the user's account: a
 // service without HOME must not use another store than the same user's shell.
 func (a Asked) home() string {
 	if home := a.Getenv("HOME"); filepath.IsAbs(home) {

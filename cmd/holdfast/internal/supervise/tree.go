@@ -114,7 +114,7 @@ func (s *Start) Close() {
 // whatever reason. If this process is in the foreground of the terminal on its standard input,
 // the command's group takes over the foreground.
 //
-// The error is that of fork or exec; nothing runs then.
+// The error comes from fork or exec; nothing runs then.
 func (s *Start) Run(c Command) (*Tree, error) {
 	<-s.begun
 	if s.err != nil {

@@ -28,7 +28,7 @@ const (
 	namesLabel = "holdfast/names"
 )
 
-// labels returns the labels for a request: those of the client, and ours.
+// labels returns the labels for a request: the client's, and ours.
 func labels(want *wire.LeaseRequest) map[string]string {
 	if !hasLabels(want) && want.Names == nil {
 		return want.Labels

@@ -145,7 +145,7 @@ func (g Grant) Status() int {
 	return http.StatusCreated
 }
 
-// otherRequest returns a refusal if the fingerprint of do-once work is that of another request.
+// otherRequest returns a refusal if do-once work has the fingerprint of another request.
 func (a *Attempt) otherRequest(fingerprint string) error {
 	if ours := a.Req.Holder.Fingerprint; ours != "" && fingerprint != "" && ours != fingerprint {
 		return a.Failed(holdfast.ErrFingerprint)

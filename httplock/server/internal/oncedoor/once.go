@@ -219,7 +219,7 @@ func (d *desk) onceStatus(ctx context.Context, w http.ResponseWriter, r *door.Re
 	}
 	result, err := records.Result(ctx, key)
 	switch {
-	case err != nil: // the key may be that of a schedule
+	case err != nil: // the key may be a schedule's
 		return err
 	case !result.Replayed: // the result has ended meanwhile
 		return unknownKey(key)

@@ -52,7 +52,7 @@ func (s *Shapes) shape(t reflect.Type) *shape {
 	return made
 }
 
-// fields returns the fields of a struct, including those of embedded structs.
+// fields returns the fields of a struct, including fields of embedded structs.
 func (s *Shapes) fields(t reflect.Type) (all []field) {
 	for f := range t.Fields() {
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
