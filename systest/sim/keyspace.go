@@ -128,7 +128,7 @@ func get(k *keyspace, args []string) any {
 	return e.text
 }
 
-// mget returns nil for a key whose value is no string.
+// mget returns nil for a key whose value is not a string.
 func mget(k *keyspace, args []string) any {
 	all := make([]any, len(args))
 	for i, key := range args {

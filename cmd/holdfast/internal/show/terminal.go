@@ -12,7 +12,7 @@ const (
 	unknownHeight = 24
 )
 
-// TerminalOf returns f as a Terminal. It returns nil if f is no terminal, if f does not control
+// TerminalOf returns f as a Terminal. It returns nil if f is not a terminal, if f does not control
 // this process, so that others own its screen, or if it cannot rewrite a line. name is the value
 // of TERM.
 func TerminalOf(f *os.File, name string) *Terminal {

@@ -24,8 +24,8 @@ func (t *Terminal) Ours() bool {
 	return err == nil && group == unix.Getpgrp()
 }
 
-// size returns 0 for a dimension that the terminal does not know. ok is false if t is no
-// terminal.
+// size returns 0 for a dimension that the terminal does not know. ok is false if t is
+// not a terminal.
 func (t *Terminal) size() (columns, rows int, ok bool) {
 	size, err := unix.IoctlGetWinsize(t.fd, unix.TIOCGWINSZ)
 	if err != nil {
