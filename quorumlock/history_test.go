@@ -214,8 +214,11 @@ func (s *storm) calm(rigs []*rig) {
 			l.deliver()
 		}
 	}
-	settle(2 * time.Minute) // the last leases, the last quarantine, the last clean-up
 	req := ask("a")
+	req.TTL = time.Second
+	_, _ = rigs[0].Acquire(s.Context(), req) // the quarantine of a member begins with the first request after its restart
+	settle(2 * time.Minute)                  // the last leases, the last quarantine, the last clean-up
+	req = ask("a")
 	req.TTL = time.Second
 	h := rigs[0].grant(req)
 	last := slices.MaxFunc(s.tenures, func(a, b tenure) int { return int(int64(a.token) - int64(b.token)) })
