@@ -63,7 +63,7 @@ func choose(t *testing.T, root string) []Fault {
 	return all
 }
 
-// changedDirs returns the folders with files that changed since the commit.
+// changedDirs returns the folders with files other than pages that changed since the commit.
 func changedDirs(t *testing.T, root string) map[string]bool {
 	cmd := exec.Command("git", "diff", "--name-only", *changed)
 	cmd.Dir = root
@@ -73,7 +73,9 @@ func changedDirs(t *testing.T, root string) map[string]bool {
 	}
 	dirs := map[string]bool{}
 	for file := range strings.Lines(string(out)) {
-		dirs[filepath.Dir(strings.TrimSpace(file))] = true
+		if file = strings.TrimSpace(file); filepath.Ext(file) != ".md" {
+			dirs[filepath.Dir(file)] = true
+		}
 	}
 	return dirs
 }
