@@ -42,12 +42,13 @@ func (p *page) single(name, kind, help string, value float64) {
 
 func number(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 
+var escaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
+
 // labels returns the text of labels, which are given as pairs of name and value.
 func labels(namesAndValues ...string) string {
-	escape := strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`)
 	var all []string
 	for pair := range slices.Chunk(namesAndValues, 2) {
-		all = append(all, pair[0]+`="`+escape.Replace(pair[1])+`"`)
+		all = append(all, pair[0]+`="`+escaper.Replace(pair[1])+`"`)
 	}
 	return strings.Join(all, ",")
 }
