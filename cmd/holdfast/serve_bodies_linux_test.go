@@ -17,6 +17,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
 // TestBodiesWithoutRights: however many and large the bodies are that callers send who may
@@ -62,55 +64,60 @@ func TestBodiesWithoutRights(t *testing.T) {
 
 // TestSlowBodies: a client that does not send the body it has announced is cut off, wherever it asks.
 func TestSlowBodies(t *testing.T) {
-	s := serve(t, sqlite(t), "--metrics-listen", "127.0.0.1:0")
-	main := strings.TrimPrefix(s.urls[0], "http://")
-	metrics := strings.TrimSuffix(strings.TrimPrefix(s.listening("metrics"), "http://"), "/metrics")
-	var all sync.WaitGroup
-	for _, c := range [][2]string{
+	testsvc.Long(t)
+	main, metrics := serveBoth(t)
+	connectEach(t, 20*time.Second, [][2]string{
 		{main, "/"}, {main, "/main.js"}, {main, "/healthz"}, {main, "/readyz"}, {main, "/status.json"}, {main, "/v1/locks"}, {main, "/nothing"},
 		{metrics, "/metrics"}, {metrics, "/healthz"}, {metrics, "/nothing"},
-	} {
-		all.Go(func() {
-			conn, err := net.Dial("tcp", c[0])
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer conn.Close()
-			_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
-			if _, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n", c[1]); err == nil {
-				_, err = io.Copy(io.Discard, conn)
-			}
-			if err != nil {
-				t.Errorf("%s: the connection is open: %v", c[1], err)
-			}
-		})
-	}
-	all.Wait()
+	}, func(conn net.Conn, path string) {
+		_, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\n", path)
+		if err == nil {
+			_, err = io.Copy(io.Discard, conn)
+		}
+		if err != nil {
+			t.Errorf("%s: the connection is open: %v", path, err)
+		}
+	})
 }
 
 // TestSlowReaders: a client that asks on and on and reads nothing is cut off, wherever it asks.
 func TestSlowReaders(t *testing.T) {
+	testsvc.Long(t)
+	main, metrics := serveBoth(t)
+	connectEach(t, time.Minute, [][2]string{
+		{main, "/main.js"}, {main, "/healthz"}, {main, "/v1/locks"}, {metrics, "/metrics"}, {metrics, "/nothing"},
+	}, func(conn net.Conn, path string) {
+		request := strings.Repeat("GET "+path+" HTTP/1.1\r\nHost: localhost\r\n\r\n", 1000)
+		var err error
+		for err == nil {
+			_, err = io.WriteString(conn, request)
+		}
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("%s: the connection is open", path)
+		}
+	})
+}
+
+// serveBoth returns the addresses of a server and of its metrics.
+func serveBoth(t *testing.T) (main, metrics string) {
 	s := serve(t, sqlite(t), "--metrics-listen", "127.0.0.1:0")
-	main := strings.TrimPrefix(s.urls[0], "http://")
-	metrics := strings.TrimSuffix(strings.TrimPrefix(s.listening("metrics"), "http://"), "/metrics")
+	return strings.TrimPrefix(s.urls[0], "http://"), strings.TrimSuffix(strings.TrimPrefix(s.listening("metrics"), "http://"), "/metrics")
+}
+
+// connectEach calls use with a connection to each address and the path beside it, for all at
+// once. Connections have a deadline after limit.
+func connectEach(t *testing.T, limit time.Duration, targets [][2]string, use func(conn net.Conn, path string)) {
 	var all sync.WaitGroup
-	for _, c := range [][2]string{{main, "/main.js"}, {main, "/healthz"}, {main, "/v1/locks"}, {metrics, "/metrics"}, {metrics, "/nothing"}} {
+	for _, to := range targets {
 		all.Go(func() {
-			conn, err := net.Dial("tcp", c[0])
+			conn, err := net.Dial("tcp", to[0])
 			if err != nil {
 				t.Error(err)
 				return
 			}
 			defer conn.Close()
-			_ = conn.SetDeadline(time.Now().Add(time.Minute))
-			request := strings.Repeat("GET "+c[1]+" HTTP/1.1\r\nHost: localhost\r\n\r\n", 1000)
-			for err == nil {
-				_, err = io.WriteString(conn, request)
-			}
-			if errors.Is(err, os.ErrDeadlineExceeded) {
-				t.Errorf("%s: the connection is open", c[1])
-			}
+			_ = conn.SetDeadline(time.Now().Add(limit))
+			use(conn, to[1])
 		})
 	}
 	all.Wait()
