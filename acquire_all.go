@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/ask"
@@ -131,7 +132,7 @@ func (g *allAcquisition) atOnce(ctx context.Context, wait bool) (done bool, err 
 		return false, nil
 	}
 	a := g.all[reply.Refused]
-	a.blocked(reply.Blocker)
+	a.blocked(reply.Blocker, time.Now())
 	return true, g.refused(reply.Refused, a.heldError(0))
 }
 

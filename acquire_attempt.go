@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/ask"
@@ -42,7 +43,7 @@ func (a *acquisition) attempt(ctx context.Context) (*Lease, error) {
 		return a.granted(sent, reply)
 	case driver.Held:
 		a.answered()
-		a.blocked(reply.Blocker)
+		a.blocked(reply.Blocker, time.Now())
 		if reply.Place > 0 {
 			a.queued = sent
 		}
@@ -135,7 +136,7 @@ func (a *acquisition) found(token uint64) *Lease {
 func (a *acquisition) overtaken(ahead *Lease) {
 	a.startOver() // the store may still have the lease
 	a.answered()
-	a.blocked(driver.Blocker{Holder: *ahead.holder, ExpiresIn: ahead.Remaining()})
+	a.blocked(driver.Blocker{Holder: *ahead.holder, ExpiresIn: ahead.Remaining()}, time.Now())
 }
 
 // startOver cancels the present lease ID and draws another for the next attempt: a late notice

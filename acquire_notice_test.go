@@ -50,6 +50,21 @@ func TestLostNoticeIsFoundByRefresh(t *testing.T) {
 	}
 }
 
+// A place lasts from its last refresh, also from one that had no news for the waiter.
+func TestNoticeAfterRefreshesWithoutNews(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+		time.AfterFunc(time.Minute, foreign(t, engine, "a", time.Hour))
+		start := time.Now()
+		o := granted(t, enqueue(t.Context(), c, "a", nil))
+		if took := o.at.Sub(start); took > time.Minute+10*time.Millisecond || engine.count("acquire") != 1 {
+			t.Errorf("acquired after %s with %d attempts, want at once with the notice", took, engine.count("acquire"))
+		}
+		trusted(t, engine, o.lease, 20*time.Millisecond, 10*time.Second)
+		release(t, o.lease)
+		nothingLeft(t, engine, "a")
+	})
+}
+
 // Those behind the first do not look when the lease in the way runs out: that
 // would be a herd.
 func TestOnlyTheFirstLooksAtExpiry(t *testing.T) {

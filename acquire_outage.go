@@ -49,9 +49,9 @@ func (a *acquisition) answered() {
 	a.publish()
 }
 
-// blocked notes the blocker that the store has named.
-func (a *acquisition) blocked(by driver.Blocker) {
-	a.blocker, a.blockedAt, a.report.handed = &by, time.Now(), false
+// blocked notes the blocker that the store has named, and the time of its reply.
+func (a *acquisition) blocked(by driver.Blocker, at time.Time) {
+	a.blocker, a.blockedAt, a.report.handed = &by, at, false
 	a.publish()
 }
 

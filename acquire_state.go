@@ -1,8 +1,9 @@
 package holdfast
 
 import (
-	"reflect"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/holders"
 )
 
 // A WaitState is the state of the wait of an acquire; see AcquireOptions.OnWait.
@@ -54,5 +55,5 @@ func (a *acquisition) state() WaitState {
 // own. If s has a smaller Since, another lease is in the way.
 func (old *WaitState) stillTrue(s WaitState) bool {
 	return old.Place == s.Place && old.Queue == s.Queue && old.Released == s.Released && old.Foreign == s.Foreign &&
-		(old.Outage == nil) == (s.Outage == nil) && old.Since <= s.Since && reflect.DeepEqual(old.Holder, s.Holder)
+		(old.Outage == nil) == (s.Outage == nil) && old.Since <= s.Since && holders.Equal(old.Holder, s.Holder)
 }

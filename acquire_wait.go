@@ -11,6 +11,7 @@ import (
 // pause waits after an attempt that got no lease. It returns the lease if the store hands it
 // over, nil when the next attempt is due, or the error of ctx.
 func (a *acquisition) pause(ctx context.Context) (lease *Lease, err error) {
+	a.wait.All = a.leads != nil // the others of the cohort rely on what its leader knows
 	err = a.wait.Pause(ctx, &a.req, a.blocker, a.failing.requests > 0, func(n wait.Update[instant]) (next wait.Next) {
 		lease, next = a.heard(n)
 		return next
@@ -37,7 +38,7 @@ func (a *acquisition) heard(n wait.Update[instant]) (*Lease, wait.Next) {
 	case n.Err == nil:
 		a.queued = n.Sent
 		a.answered()
-		a.blocked(*n.Blocker)
+		a.blocked(*n.Blocker, n.Sent.Mono)
 		a.tellPlace()
 		a.tellState()
 		return nil, wait.Stay

@@ -285,7 +285,7 @@ func (a *acquisition) learn(co *cohort, end bool) {
 	case open == nil && n != nil && n.blocker != nil:
 		a.blocker, a.blockedAt = n.blocker, n.at
 	case open != nil || end && !a.silent():
-		a.blocked(own)
+		a.blocked(own, time.Now())
 	}
 }
 

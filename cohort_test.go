@@ -364,3 +364,22 @@ func TestCohortMaxWait(t *testing.T) {
 		}
 	})
 }
+
+// A caller in a cohort knows of the renewals of the lease in the way, of which the leader hears no
+// other news.
+func TestCohortKnowsRenewals(t *testing.T) {
+	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+		other := newClient(t, newFaultyOn(engine.Engine), nil)
+		l, err := other.Acquire(t.Context(), "a", &holdfast.AcquireOptions{TTL: 10 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		waiting := append(queueUp(c, 1, nil), queueUp(c, 1, &holdfast.AcquireOptions{MaxWait: time.Minute})...)
+		var held *holdfast.HeldError
+		if o := ended(t, waiting[1]); !errors.As(o.err, &held) || held.ExpiresIn < 3*time.Second {
+			t.Errorf("%v, want a lease that was renewed not long ago", o.err)
+		}
+		release(t, l)
+		release(t, soon(t, waiting[0]))
+	})
+}

@@ -19,7 +19,7 @@ const root = "github.com/holdfast-locks/holdfast"
 // stores, the command and the examples know engines. A package that is not listed fails
 // the test.
 var mayImport = map[string][]string{
-	".":                                   {"driver", "internal/ask", "internal/clock", "internal/inside", "internal/oncerecord", "internal/places", "internal/schedule", "internal/self", "internal/tell", "internal/turns", "internal/wait", "observe"},
+	".":                                   {"driver", "internal/ask", "internal/clock", "internal/holders", "internal/inside", "internal/oncerecord", "internal/places", "internal/schedule", "internal/self", "internal/tell", "internal/turns", "internal/wait", "observe"},
 	"dashboard":                           {"driver", "httplock/server", "httplock/server/caller", "wire", "internal/header", "internal/problem"},
 	"driver":                              {"internal/named", "internal/sentinel"},
 	"driver/mailbox":                      {"driver"},
@@ -120,7 +120,7 @@ var mayImport = map[string][]string{
 	"internal/onetimetest":                {".", "driver", "onetime"},
 	"internal/oncerecord":                 {},
 	"internal/header":                     {},
-	"internal/places":                     {"driver", "internal/ask", "internal/schedule"},
+	"internal/places":                     {"driver", "internal/ask", "internal/holders", "internal/schedule"},
 	"internal/turns":                      {"internal/wait"},
 	"internal/wait":                       {"driver", "internal/ask", "internal/places"},
 	"internal/schedule":                   {"driver"},

@@ -3,6 +3,7 @@ package holders
 
 import (
 	"encoding/json"
+	"maps"
 
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
@@ -21,4 +22,11 @@ func Read(text string) lockinfo.Holder {
 		return lockinfo.Holder{}
 	}
 	return h
+}
+
+// Equal reports whether two holders have the same text.
+func Equal(a, b lockinfo.Holder) bool {
+	return a.Host == b.Host && a.PID == b.PID && a.User == b.User && a.Program == b.Program && a.Label == b.Label && a.Reason == b.Reason &&
+		a.Person == b.Person && a.Caller == b.Caller && a.Once == b.Once && a.Fingerprint == b.Fingerprint &&
+		maps.Equal(a.Labels, b.Labels)
 }

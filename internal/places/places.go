@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/ask"
+	"github.com/holdfast-locks/holdfast/internal/holders"
 	"github.com/holdfast-locks/holdfast/internal/schedule"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
@@ -23,13 +24,12 @@ const (
 	// INVARIANT I7.
 	ShortestTTL = 500 * time.Millisecond
 	LongestTTL  = 5 * time.Second
-	eachTTL     = refreshPart * (time.Second / 1000) // about 1,000 refreshes a second
+	eachTTL     = 3 * time.Millisecond // at most 1,000 refreshes a second
 )
 
 // When places are refreshed, as parts of the waiter TTL.
 const (
-	refreshPart   = 3  // a place is refreshed after 1/3 of its TTL
-	refreshJitter = 30 // or earlier by up to 1/30, so that places are not all refreshed at once
+	refreshJitter = 30 // a place is refreshed earlier by up to 1/30, so that not all are refreshed at once
 	refreshRetry  = 10 // after a failed refresh, the next follows in 1/10
 	refreshJoin   = 10 // a place that is due within 1/10 joins a batch that is sent now
 
@@ -48,6 +48,12 @@ const (
 	foreignLongest = 50 * time.Millisecond
 	foreignShare   = 5 * time.Millisecond
 )
+
+// refreshAfter returns after how long a place is refreshed: a third of a waiter TTL up to
+// LongestTTL, and nearly half of a much longer one, which still leaves several seconds for repeats.
+func refreshAfter(waiterTTL time.Duration) time.Duration {
+	return waiterTTL/2 - min(waiterTTL, LongestTTL)/6
+}
 
 // A Keeper refreshes the places of waiters, in batches. It has one timer, and runs goroutines
 // only while requests are under way. I is an instant of the owner's clocks. Init must be called
@@ -72,10 +78,12 @@ type Owner[I any] struct {
 
 // A Place is the place of one waiter in the queue of a name, as its keeper knows it.
 type Place[I any] struct {
-	// Answers delivers the replies to refreshes. It holds only the latest one.
+	// Answers delivers the replies to refreshes that have news, or all of them if the waiter wants
+	// that. It holds only the latest one. Quiet returns the latest of the others.
 	Answers chan Refresh[I]
 
 	ttl time.Duration // the TTL of the lease
+	all bool          // Answers delivers all replies
 
 	// The mutex of the Keeper guards the rest.
 	req     driver.RefreshRequest // its WaiterTTL is from the last request that was answered
@@ -85,6 +93,10 @@ type Place[I any] struct {
 	hurried time.Time // when the last refresh because of a notice was due
 	urgent  bool      // the refresh is due sooner than the waiter TTL requires: the place may have changed
 	open    time.Time // when the first unanswered refresh was sent; zero if all were answered
+
+	blocker driver.Blocker // from the last reply
+	other   bool           // the last reply was not that the place still waits
+	quiet   Refresh[I]     // the last reply without news that the waiter has not received
 
 	// Set while a foreign client is in the way of the first of the queue.
 	foreign     time.Duration // the pause until the next refresh
@@ -123,10 +135,10 @@ func (k *Keeper[I]) waiterTTL(ttl time.Duration) time.Duration {
 func (k *Keeper[I]) Exit() { k.waiters.Add(-1) }
 
 // Join starts to refresh a place for a lease of ttl. blocker is from the reply that gave the
-// place.
-func (k *Keeper[I]) Join(req driver.RefreshRequest, ttl time.Duration, blocker *driver.Blocker) *Place[I] {
+// place. If all is set, the waiter gets all replies, with and without news.
+func (k *Keeper[I]) Join(req driver.RefreshRequest, ttl time.Duration, blocker *driver.Blocker, all bool) *Place[I] {
 	now := time.Now()
-	p := &Place[I]{ttl: ttl, req: req, sent: now, Answers: make(chan Refresh[I], 1)}
+	p := &Place[I]{ttl: ttl, all: all, req: req, sent: now, blocker: *blocker, Answers: make(chan Refresh[I], 1)}
 	p.entry.Item = p
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -148,6 +160,15 @@ func (k *Keeper[I]) Unanswered(p *Place[I]) time.Time {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return p.open
+}
+
+// Quiet returns the last reply without news, once. Its Reply is nil if there was none since.
+func (k *Keeper[I]) Quiet(p *Place[I]) Refresh[I] {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	r := p.quiet
+	p.quiet = Refresh[I]{}
+	return r
 }
 
 // Hurry refreshes a place as soon as LookAgain allows, to learn its state.
@@ -199,7 +220,7 @@ func (k *Keeper[I]) due(now time.Time) [][]*Place[I] {
 			p.open = now
 		}
 		batches.Add(p)
-		return now.Add(p.req.WaiterTTL / refreshPart), false
+		return now.Add(refreshAfter(p.req.WaiterTTL)), false
 	})
 	return batches.All()
 }
@@ -242,11 +263,32 @@ func (k *Keeper[I]) answerLocked(p *Place[I], r Refresh[I]) {
 		pause = k.nextLookLocked(p, r.Reply.Blocker)
 	}
 	k.putLocked(p, time.Now().Add(pause))
+	news := p.newsLocked(r.Reply) || p.all
 	select {
 	case <-p.Answers: // drop an older reply that was not received
+		news = true
 	default:
 	}
-	p.Answers <- r // there is room, because only the owner of k.mu sends
+	if news {
+		p.Answers <- r // there is room, because only the owner of k.mu sends
+	} else {
+		p.quiet = r
+	}
+}
+
+// newsLocked reports whether a reply tells the waiter more than the reply before it: more than how
+// long the same lease in the way has lasted, and will last. So thousands of waiters who only wait
+// are seldom woken.
+func (p *Place[I]) newsLocked(r *driver.RefreshReply) bool {
+	other := p.other
+	p.other = r.Err != nil || r.Outcome != driver.Held
+	if p.other {
+		return true
+	}
+	was, now := p.blocker, r.Blocker
+	p.blocker = now
+	return other || now.Place != was.Place || now.Queue != was.Queue || now.Released != was.Released || now.Foreign != was.Foreign ||
+		now.Since < was.Since || !holders.Equal(now.Holder, was.Holder)
 }
 
 // nextLookLocked returns the time until the next refresh. It is a part of the waiter TTL. For the
@@ -254,7 +296,7 @@ func (k *Keeper[I]) answerLocked(p *Place[I], r Refresh[I]) {
 // have released the lock. Later places need only the usual refresh, which also finds out if the
 // first waiter is dead.
 func (k *Keeper[I]) nextLookLocked(p *Place[I], w driver.Blocker) time.Duration {
-	usual := p.req.WaiterTTL/refreshPart - rand.N(p.req.WaiterTTL/refreshJitter)
+	usual := refreshAfter(p.req.WaiterTTL) - rand.N(p.req.WaiterTTL/refreshJitter)
 	pause := usual
 	if w.Place == 1 && w.ExpiresIn != lockinfo.Never {
 		pause = min(pause, max(w.ExpiresIn, LookAgain)+ExpirySlack)

@@ -32,6 +32,7 @@ const (
 type Waiter[I any] struct {
 	Places  *places.Keeper[I]
 	Closing <-chan struct{} // ends each pause
+	All     bool            // the owner hears of each refresh, not only of those with news
 
 	Tried  time.Time // when the last request was sent; the owner sets it
 	Silent time.Time // when the first refresh was sent that was unanswered at the end of the wait; zero if there was none
@@ -91,7 +92,7 @@ const (
 
 // Pause sleeps after a request that got no lease: in the queue, if blocker has a place, and
 // otherwise until another request may succeed. failed means that the store has not answered.
-// Pause calls heard for each update of the place, after it has set the place's waiter TTL in req.
+// Pause calls heard for each update of the place that has news, after it has set the place's waiter TTL in req.
 // It returns the error of ctx if ctx has ended. INVARIANT I7: notices do not lead to a request
 // within places.LookAgain of the last one.
 func (w *Waiter[I]) Pause(ctx context.Context, req *driver.AcquireRequest, blocker *driver.Blocker, failed bool, heard func(Update[I]) Next) error {
@@ -111,30 +112,26 @@ func (w *Waiter[I]) Pause(ctx context.Context, req *driver.AcquireRequest, block
 
 // await waits in the queue, where the place keeper refreshes the place.
 func (w *Waiter[I]) await(ctx context.Context, req *driver.AcquireRequest, blocker *driver.Blocker, heard func(Update[I]) Next) (retry bool, err error) {
-	p := w.Places.Join(driver.RefreshRequest{Name: req.Name, LeaseID: req.LeaseID, WaiterTTL: req.WaiterTTL}, w.ttl, blocker)
+	p := w.Places.Join(driver.RefreshRequest{Name: req.Name, LeaseID: req.LeaseID, WaiterTTL: req.WaiterTTL}, w.ttl, blocker, w.All)
 	defer w.Places.Leave(p)
 	for {
 		next := Stay
 		select {
 		case notice := <-w.watch.C():
 			if notice.Token != 0 {
+				w.catchUp(p, req, heard)
 				next = heard(Update[I]{Granted: true, Notice: true, Token: notice.Token})
 			}
 			if next == Stay {
 				w.Places.Hurry(p)
 			}
 		case r := <-p.Answers:
-			reply := r.Reply
-			if reply.Err == nil && reply.Outcome == driver.Held {
-				req.WaiterTTL = r.WaiterTTL
-			}
-			next = heard(Update[I]{
-				Granted: reply.Err == nil && reply.Outcome == driver.Granted, Token: reply.Token,
-				Sent: r.Sent, Blocker: &reply.Blocker, Err: reply.Err,
-			})
+			w.catchUp(p, req, heard)
+			next = answered(req, r, heard)
 		case <-w.Closing:
 			next = Retry
 		case <-ctx.Done():
+			w.catchUp(p, req, heard)
 			w.Silent = w.Places.Unanswered(p)
 			return false, ctx.Err()
 		}
@@ -142,6 +139,25 @@ func (w *Waiter[I]) await(ctx context.Context, req *driver.AcquireRequest, block
 			return next == Retry, nil
 		}
 	}
+}
+
+// catchUp calls heard for the last reply that had no news: the place lasts from that request on.
+func (w *Waiter[I]) catchUp(p *places.Place[I], req *driver.AcquireRequest, heard func(Update[I]) Next) {
+	if r := w.Places.Quiet(p); r.Reply != nil {
+		answered(req, r, heard)
+	}
+}
+
+// answered calls heard for the reply to a refresh.
+func answered[I any](req *driver.AcquireRequest, r places.Refresh[I], heard func(Update[I]) Next) Next {
+	reply := r.Reply
+	if reply.Err == nil && reply.Outcome == driver.Held {
+		req.WaiterTTL = r.WaiterTTL
+	}
+	return heard(Update[I]{
+		Granted: reply.Err == nil && reply.Outcome == driver.Granted, Token: reply.Token,
+		Sent: r.Sent, Blocker: &reply.Blocker, Err: reply.Err,
+	})
 }
 
 // tooSoon returns how long the owner must wait before the next request; 0 or less if it may send

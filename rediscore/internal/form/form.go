@@ -54,20 +54,13 @@ type written struct {
 
 // Text formats a holder.
 func (w *Holders) Text(h lockinfo.Holder) string {
-	if last := w.last.Load(); last != nil && same(last.holder, h) {
+	if last := w.last.Load(); last != nil && holders.Equal(last.holder, h) {
 		return last.text
 	}
 	last := &written{h, holders.Text(h)}
 	last.holder.Labels = maps.Clone(h.Labels) // the caller may change its map
 	w.last.Store(last)
 	return last.text
-}
-
-// same reports whether two holders have the same text.
-func same(a, b lockinfo.Holder) bool {
-	return a.Host == b.Host && a.PID == b.PID && a.User == b.User && a.Program == b.Program && a.Label == b.Label && a.Reason == b.Reason &&
-		a.Person == b.Person && a.Caller == b.Caller && a.Once == b.Once && a.Fingerprint == b.Fingerprint &&
-		maps.Equal(a.Labels, b.Labels)
 }
 
 // ExpiresIn converts the milliseconds until a key expires into a duration. A key with 0 ms left
