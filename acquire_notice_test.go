@@ -50,8 +50,8 @@ func TestLostNoticeIsFoundByRefresh(t *testing.T) {
 	}
 }
 
-// A place lasts from its last refresh, also from one that had no news for the waiter.
-func TestNoticeAfterRefreshesWithoutNews(t *testing.T) {
+// A place lasts from its last refresh, also from one that did not wake the waiter.
+func TestNoticeAfterQuietRefreshes(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		time.AfterFunc(time.Minute, foreign(t, engine, "a", time.Hour))
 		start := time.Now()

@@ -365,8 +365,7 @@ func TestCohortMaxWait(t *testing.T) {
 	})
 }
 
-// A caller in a cohort knows of the renewals of the lease in the way, of which the leader hears no
-// other news.
+// A caller in a cohort knows of the renewals of the lease in the way.
 func TestCohortKnowsRenewals(t *testing.T) {
 	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		other := newClient(t, newFaultyOn(engine.Engine), nil)

@@ -78,8 +78,8 @@ type Owner[I any] struct {
 
 // A Place is the place of one waiter in the queue of a name, as its keeper knows it.
 type Place[I any] struct {
-	// Answers delivers the replies to refreshes that have news, or all of them if the waiter wants
-	// that. It holds only the latest one. Quiet returns the latest of the others.
+	// Answers delivers the replies to refreshes that show a change, or all of them if the waiter
+	// wants that. It holds only the latest one. Quiet returns the latest of the others.
 	Answers chan Refresh[I]
 
 	ttl time.Duration // the TTL of the lease
@@ -96,7 +96,7 @@ type Place[I any] struct {
 
 	blocker driver.Blocker // from the last reply
 	other   bool           // the last reply was not that the place still waits
-	quiet   Refresh[I]     // the last reply without news that the waiter has not received
+	quiet   Refresh[I]     // the last reply without a change that the waiter has not received
 
 	// Set while a foreign client is in the way of the first of the queue.
 	foreign     time.Duration // the pause until the next refresh
@@ -135,7 +135,7 @@ func (k *Keeper[I]) waiterTTL(ttl time.Duration) time.Duration {
 func (k *Keeper[I]) Exit() { k.waiters.Add(-1) }
 
 // Join starts to refresh a place for a lease of ttl. blocker is from the reply that gave the
-// place. If all is set, the waiter gets all replies, with and without news.
+// place. If all is set, Answers delivers all replies.
 func (k *Keeper[I]) Join(req driver.RefreshRequest, ttl time.Duration, blocker *driver.Blocker, all bool) *Place[I] {
 	now := time.Now()
 	p := &Place[I]{ttl: ttl, all: all, req: req, sent: now, blocker: *blocker, Answers: make(chan Refresh[I], 1)}
@@ -162,7 +162,7 @@ func (k *Keeper[I]) Unanswered(p *Place[I]) time.Time {
 	return p.open
 }
 
-// Quiet returns the last reply without news, once. Its Reply is nil if there was none since.
+// Quiet returns the last reply without a change, once. Its Reply is nil if there was none since.
 func (k *Keeper[I]) Quiet(p *Place[I]) Refresh[I] {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -263,23 +263,23 @@ func (k *Keeper[I]) answerLocked(p *Place[I], r Refresh[I]) {
 		pause = k.nextLookLocked(p, r.Reply.Blocker)
 	}
 	k.putLocked(p, time.Now().Add(pause))
-	news := p.newsLocked(r.Reply) || p.all
+	deliver := p.changedLocked(r.Reply) || p.all
 	select {
 	case <-p.Answers: // drop an older reply that was not received
-		news = true
+		deliver = true
 	default:
 	}
-	if news {
+	if deliver {
 		p.Answers <- r // there is room, because only the owner of k.mu sends
 	} else {
 		p.quiet = r
 	}
 }
 
-// newsLocked reports whether a reply tells the waiter more than the reply before it: more than how
-// long the same lease in the way has lasted, and will last. So thousands of waiters who only wait
-// are seldom woken.
-func (p *Place[I]) newsLocked(r *driver.RefreshReply) bool {
+// changedLocked reports whether a reply shows more than that the same lease is still in the way, and
+// for how long. Only such a reply wakes the waiter: thousands of waiters cost little while nothing
+// changes.
+func (p *Place[I]) changedLocked(r *driver.RefreshReply) bool {
 	other := p.other
 	p.other = r.Err != nil || r.Outcome != driver.Held
 	if p.other {

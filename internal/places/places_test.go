@@ -48,8 +48,8 @@ func held(b driver.Blocker) driver.RefreshReply {
 	return driver.RefreshReply{AcquireReply: driver.AcquireReply{Outcome: driver.Held, Blocker: b}}
 }
 
-// TestNews: a waiter is woken by every reply but one: the same lease is in the way still.
-func TestNews(t *testing.T) {
+// TestChangesWake: every reply wakes the waiter, unless the same lease is still in the way.
+func TestChangesWake(t *testing.T) {
 	was := driver.Blocker{
 		Holder: lockinfo.Holder{Host: "a", Labels: map[string]string{"k": "v"}}, Since: 3 * time.Second, ExpiresIn: time.Hour, Place: 2, Queue: 3,
 	}
@@ -60,7 +60,7 @@ func TestNews(t *testing.T) {
 	}
 	for name, tt := range map[string]struct {
 		reply driver.RefreshReply
-		news  bool
+		wakes bool
 	}{
 		"the same":       {held(was), false},
 		"later":          {with(func(b *driver.Blocker) { b.Since, b.ExpiresIn = b.Since+time.Second, time.Minute }), false},
@@ -81,8 +81,8 @@ func TestNews(t *testing.T) {
 					defer k.Leave(p)
 					refreshed(1)
 					quiet := k.Quiet(p).Reply
-					if len(p.Answers) == 1 != (tt.news || all) || (quiet == nil) != (tt.news || all) {
-						t.Errorf("%d answers, quiet %v; news %v, all %v", len(p.Answers), quiet, tt.news, all)
+					if len(p.Answers) == 1 != (tt.wakes || all) || (quiet == nil) != (tt.wakes || all) {
+						t.Errorf("%d answers, quiet %v; wakes %v, all %v", len(p.Answers), quiet, tt.wakes, all)
 					}
 					if again := k.Quiet(p).Reply; again != nil {
 						t.Errorf("the same reply twice: %v", again)
@@ -93,9 +93,9 @@ func TestNews(t *testing.T) {
 	}
 }
 
-// TestNewsAfterNews: the reply after an error is news, because the store answers again; and a reply
-// without news replaces one with news that has not been received.
-func TestNewsAfterNews(t *testing.T) {
+// TestWokenAgain: the reply after an error wakes the waiter, because the store answers again; and a
+// reply without a change replaces one that the waiter has not received.
+func TestWokenAgain(t *testing.T) {
 	was, now := driver.Blocker{Place: 2, Queue: 2}, driver.Blocker{Place: 1, Queue: 1}
 	for name, replies := range map[string][]driver.RefreshReply{
 		"error":        {{Err: driver.ErrUnavailable}, held(was)},

@@ -32,7 +32,7 @@ const (
 type Waiter[I any] struct {
 	Places  *places.Keeper[I]
 	Closing <-chan struct{} // ends each pause
-	All     bool            // the owner hears of each refresh, not only of those with news
+	All     bool            // the owner hears of each refresh, not only of changes
 
 	Tried  time.Time // when the last request was sent; the owner sets it
 	Silent time.Time // when the first refresh was sent that was unanswered at the end of the wait; zero if there was none
@@ -92,7 +92,7 @@ const (
 
 // Pause sleeps after a request that got no lease: in the queue, if blocker has a place, and
 // otherwise until another request may succeed. failed means that the store has not answered.
-// Pause calls heard for each update of the place that has news, after it has set the place's waiter TTL in req.
+// Pause calls heard for each change of the place, after it has set the place's waiter TTL in req.
 // It returns the error of ctx if ctx has ended. INVARIANT I7: notices do not lead to a request
 // within places.LookAgain of the last one.
 func (w *Waiter[I]) Pause(ctx context.Context, req *driver.AcquireRequest, blocker *driver.Blocker, failed bool, heard func(Update[I]) Next) error {
@@ -141,7 +141,7 @@ func (w *Waiter[I]) await(ctx context.Context, req *driver.AcquireRequest, block
 	}
 }
 
-// catchUp calls heard for the last reply that had no news: the place lasts from that request on.
+// catchUp calls heard for the last reply without a change: the place lasts from that request on.
 func (w *Waiter[I]) catchUp(p *places.Place[I], req *driver.AcquireRequest, heard func(Update[I]) Next) {
 	if r := w.Places.Quiet(p); r.Reply != nil {
 		answered(req, r, heard)
