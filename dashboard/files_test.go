@@ -175,7 +175,7 @@ func TestTextsHaveOneLine(t *testing.T) {
 			continue
 		}
 		for _, found := range templates(string(read(t, name))) {
-			if strings.Contains(found.text, "\n") && (found.tag != "html" || regexp.MustCompile(`(?m)^\s*//`).MatchString(found.text)) {
+			if strings.Contains(found.text, "\n") && (found.tag != "html" || regexp.MustCompile(`(?m)(^|[;,{])[ \t]*//`).MatchString(found.text)) {
 				t.Errorf("%s: a text of several lines: %s`%s`", name, found.tag, found.text)
 			}
 		}

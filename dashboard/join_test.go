@@ -1,7 +1,6 @@
 package dashboard
 
 import (
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,23 +27,19 @@ func TestJoin(t *testing.T) {
 // TestJoinMeans: a script that is joined does what it does by itself.
 func TestJoinMeans(t *testing.T) {
 	scripts := map[string]string{
-		"main.js": "import { say, three as tres } from \"./a/say.js\";\nimport { twice } from \"./lib.js\";\n" +
-			"import {\nsame,\nother as same2,\n} from \"./b.js\";\nconst own = 1;\nsay(own, tres, same, same2, twice(4), new (class { x = 5; })().x);\n",
-		"a/say.js": "import { same as a } from \"../b.js\";\nconst own = 2;\nexport async function say(...all) {\nconsole.log(a, own, ...all);\n}\nexport const three = 3;\n",
-		"b.js":     "const own = 7;\nexport const same = \"b\" + own;\nexport class other {}\nother.toString = () => \"other\";\n",
-		"lib.js":   "import Double from \"./vendor/double.js\";\nexport { Double as twice } from \"./vendor/double.js\";\nexport const unused = Double;\n",
+		"main.js": "import { say, three } from \"./a/say.js\";\nimport { twice } from \"./lib.js\";\n" +
+			"import {\nsame,\nother,\n} from \"./b.js\";\nconst own = 1;\nsay(own, three, same, other, twice(4), new (class { x = 5; })().x);\n",
+		"a/say.js": "import { same } from \"../b.js\";\nconst mine = 2;\nexport async function say(...all) {\nconsole.log(same, mine, ...all);\n}\nexport const three = 3;\n",
+		"b.js":     "const its = 7;\nexport const same = \"b\" + its;\nexport class other {}\nother.toString = () => \"other\";\n",
+		"lib.js":   "import { double } from \"./vendor/double.js\";\nexport const { twice, unused } = double;\n",
+
+		"vendor/double.js": "export const double = (() => {\nvar n=2,own=0;return{twice:t=>n*t,unused:own};\n})();\n",
 	}
-	libraries := map[string]string{
-		"vendor/double.js": `import{by as t}from"./by.js";export{by as $,by}from"./by.js";const n=n=>t*n;export{n as Double};export default function(t){return n(t)}` + "\n",
-		"vendor/by.js":     "const a=2;export{a as by};\n",
-	}
-	all := maps.Clone(scripts)
-	maps.Copy(all, libraries)
-	joined, err := join(asBytes(all), "main.js")
+	joined, err := join(asBytes(scripts), "main.js")
 	if err != nil {
 		t.Fatal(err)
 	}
-	alone := run(t, libraries, scripts)
+	alone := run(t, scripts)
 	if together := run(t, map[string]string{"main.js": string(joined)}); together != alone || !strings.HasPrefix(alone, "b7 2 1 3 b7") {
 		t.Errorf("together %q, alone %q", together, alone)
 	}
@@ -59,11 +54,13 @@ func TestJoinRefuses(t *testing.T) {
 		"through others":          {"main.js": "import { a } from \"./a.js\";\n", "a.js": "import { b } from \"./b.js\";\nexport const a = b;\n", "b.js": "import { a } from \"./a.js\";\nexport const b = a;\n"},
 		"export let a":            {"main.js": "import { a } from \"./a.js\";\n", "a.js": "export let a = 1;\n"},
 		"export *":                {"main.js": "import { a } from \"./a.js\";\n", "a.js": "export * from \"./b.js\";\n", "b.js": "export const a = 1;\n"},
-		"export default":          {"main.js": "import a from \"./a.js\";\n", "a.js": "export default 1;\n"},
+		"export default":          {"main.js": "import { a } from \"./a.js\";\n", "a.js": "export default 1;\n"},
 		"import * as":             {"main.js": "import * as a from \"./a.js\";\n", "a.js": "export const a = 1;\n"},
 		"import(":                 {"main.js": "const a = await import(\"./a.js\");\n", "a.js": "export const a = 1;\n"},
 		"import.meta":             {"main.js": "const a = import.meta.url;\n"},
-		"it uses the name":        {"main.js": "const $main = 1;\n"},
+		"does not export a as b":  {"main.js": "import { a as b } from \"./a.js\";\n", "a.js": "export const a = 1;\n"},
+		"export { a }":            {"main.js": "import { a } from \"./a.js\";\n", "a.js": "const a = 1;\nexport { a };\n"},
+		"import a":                {"main.js": "import a from \"./a.js\";\n", "a.js": "export const a = 1;\n"},
 	} {
 		joined, err := join(asBytes(scripts), "main.js")
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -81,7 +78,7 @@ func asBytes(scripts map[string]string) map[string][]byte {
 }
 
 // run has node run main.js, and returns what it prints.
-func run(t *testing.T, all ...map[string]string) string {
+func run(t *testing.T, scripts map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	write := func(name, text string) {
@@ -94,10 +91,8 @@ func run(t *testing.T, all ...map[string]string) string {
 		}
 	}
 	write("package.json", `{"type": "module"}`)
-	for _, files := range all {
-		for name, text := range files {
-			write(name, text)
-		}
+	for name, text := range scripts {
+		write(name, text)
 	}
 	out, err := exec.CommandContext(t.Context(), "node", filepath.Join(dir, "main.js")).CombinedOutput()
 	if err != nil {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # vendor.sh fetches the libraries of the dashboard from the npm registry, and makes of each one
-# ES module that the page can load without a bundler: names of packages in imports become
-# relative paths. What it makes is committed; a test compares it with
+# script in the form that dashboard/join.go understands: it exports one object, with all that the
+# library exports. What it makes is committed; a test compares it with
 # dashboard/web/vendor/SHA256SUMS.
 set -eu
 cd "$(dirname "$0")/../dashboard/web/vendor"
@@ -13,9 +13,15 @@ take() {
 	dir=$work/$4
 	mkdir "$dir"
 	(cd "$dir" && npm pack --silent "$1@$2" >/dev/null && tar xzf ./*.tgz)
-	sed -e '/^\/\/# sourceMappingURL=/d' -e 's,//# sourceMappingURL=.*$,,' \
-		-e 's,from *"preact/hooks",from"./hooks.js",g' \
-		-e 's,from *"preact",from"./preact.js",g' "$dir/package/$3" >"$4.js"
+	{
+		[ "$4" != hooks ] || echo 'import { preact } from "./preact.js";'
+		echo "export const $4 = (() => {"
+		sed -E -e '/^\/\/# sourceMappingURL=/d' -e 's,//# sourceMappingURL=.*$,,' \
+			-e 's/\bimport\{(\w+) as (\w+)\}from *"preact";/const{\1:\2}=preact;/' \
+			-e 's/\bexport default /return /; s/\bexport\{/return{/' \
+			-e ':a; s/(\breturn\{([^}]*,)?)([$A-Za-z_]+) as ([$A-Za-z_]+)/\1\4:\3/; ta' "$dir/package/$3"
+		echo "})();"
+	} >"$4.js"
 	[ ! -e "$dir/package/LICENSE" ] || cp "$dir/package/LICENSE" "LICENSE.$4"
 	echo "$1 $2 $3" >>"$work/versions"
 }

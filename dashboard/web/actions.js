@@ -33,12 +33,12 @@ export const ForgetButton = ({ name, after }) => html`<${Ask} kind="forget" lock
 // ReadOnly says so where there are no buttons.
 export function ReadOnly({ name }) {
   const one = session.value;
-  if (!one || Object.keys(kinds).some((kind) => may(kinds[kind].right ?? kind, name))) return null;
+  if (!one || Object.keys(actionKinds).some((kind) => may(actionKinds[kind].right ?? kind, name))) return null;
   return html`<p class="quiet">Read-only: ${one.caller && html`as <${Text} value=${one.caller} /> `}you can look, and not break, hold,
     release or forget anything here.</p>`;
 }
 
-const kinds = {
+const actionKinds = {
   break: {
     word: "Break", title: "Break this lock", typed: true, needs: true, red: true, done: "was broken",
     says: "The next in line gets it at once. The holder stops as soon as it hears of this: until then two may be at work.",
@@ -78,8 +78,8 @@ const msOf = ({ time, unit }) => Math.round(time * unit);
 
 // Ask is a button that opens a dialog.
 function Ask({ kind, lock, holder, after }) {
-  if (!may(kinds[kind].right ?? kind, lock.name)) return null;
-  const { word, title } = kinds[kind];
+  if (!may(actionKinds[kind].right ?? kind, lock.name)) return null;
+  const { word, title } = actionKinds[kind];
   return html`<button type="button" class=${"act " + kind} onClick=${() => open({ kind, lock, holder, after })}
     aria-label=${`${word}: ${plain(holder ? who(holder) : lock.name)}`} title=${title}>${word}…</button>`;
 }
@@ -91,7 +91,7 @@ const retry = 1000; // ms, until a lock is free
 function Question({ ask }) {
   version.value; // the lock may change
   const { kind, lock: { name }, holder } = ask;
-  const { word, title, typed, needs, optional, time, red, done, send } = kinds[kind];
+  const { word, title, typed, needs, optional, time, red, done, send } = actionKinds[kind];
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState(null);
   const [until, setUntil] = useState(undefined);
@@ -128,12 +128,12 @@ function Question({ ask }) {
     ${name ? html`<p class="whole"><${Text} value=${name} /></p>` : html`<label>Name <input name="name" required maxlength="512" autocomplete="off" spellcheck="false" autocapitalize="off" /></label>`}
     ${holder && html`<${Facts} holder=${holder} lock=${now} />`}
     ${over ? html`<${Over} lock=${now} holder=${holder} />` : html`
-      <p>${kind === "hold" ? promise(until, now) : kinds[kind].says}</p>
+      <p>${kind === "hold" ? promise(until, now) : actionKinds[kind].says}</p>
       ${time && html`<label>For <span><input name="time" type="number" min="0.01" step="any" required value="1" />
         <select name="unit" aria-label="Unit"><option value="60000">minutes</option><option value="3600000" selected>hours</option><option value="86400000">days</option></select></span></label>`}
       ${(needs || optional) && html`<label>Reason${optional && " (for somebody else's lock)"} <input name="reason" required=${needs} pattern=${needs && ".*\\S.*"} maxlength="1024" title="a reason, for others" autocomplete="off" /></label>`}
       ${typed && html`<label>Type the name again <input required autocomplete="off" spellcheck="false" autocapitalize="off" onInput=${(e) => same(e.target, name)} /></label>`}`}
-    <div role="alert">${problem && html`<p class="bad">${wordsOf(problem, kind)}</p>`}</div>
+    <div role="alert">${problem && html`<p class="bad">${refusalWords(problem, kind)}</p>`}</div>
     <p class="buttons">${!over && html`<button class=${red ? "act danger" : "act main"} aria-busy=${busy} disabled=${busy}>${busy ? "Asking…" : problem?.status === 0 ? "Send it again" : html`${word} <${Text} value=${name ?? ""} />`}</button>`}
       <button type="button" class="plain" onClick=${shut}>${over ? "Close" : "Cancel"}</button></p>
   </form><//>`;
@@ -166,8 +166,8 @@ function Over({ lock, holder }) {
     ? html`Now <${Text} value=${who(next)} /> has the lock.` : "Nobody has the lock now."} There is nothing left to do here.</p>`;
 }
 
-// wordsOf says what a refusal means.
-function wordsOf({ status, code, detail }, kind) {
+// refusalWords says what a refusal means.
+function refusalWords({ status, code, detail }, kind) {
   if (status === 0) return `No answer: ${detail}. It may have been done. Sent again, it is done once all the same.`;
   if (kind === "hold" && code === "lock-held") return `Not free yet: ${plain(detail)}. The page asks again every second, and those in the queue come first.`;
   if (code === "not-held") return "Nothing was done: this lease has ended, and somebody else may have the lock by now.";
@@ -195,7 +195,7 @@ function All({ of, leases }) {
         sum.broken++;
       } catch (error) {
         if (error.code === "not-held") sum.ended++;
-        else sum.failed.push(`${lock.name}: ${wordsOf(error)}`);
+        else sum.failed.push(`${lock.name}: ${refusalWords(error)}`);
       }
       setDone({ ...sum });
     }

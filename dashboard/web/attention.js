@@ -1,9 +1,9 @@
 // What needs somebody, of all that is known. Nothing here knows of a page.
 import { blockages } from "./waits.js";
 
-const patience = 60_000; // ms, that somebody may wait
+const longWait = 60_000; // ms, that somebody may wait
 const shortest = 3000; // TTL, of a lease whose renewals are looked at
-const fresh = 3000; // since a look
+const freshLook = 3000; // since a look
 
 // dying returns the locks with a lease that should have been renewed, as far as is known: it has
 // less than a third of its time left.
@@ -22,7 +22,7 @@ export function dying(locks, at) {
 // since is when it began, and bad says that it does harm now. Losses count since an instant, and
 // missed runs if lately() says so of their time of day.
 export function attention({ locks, losses = [], schedules = [], lately, findings = [], since = -Infinity, at }) {
-  const all = [...waits(locks, at), ...renewals(locks, at), ...ends(losses.filter((e) => e.at > since)), ...jobs(schedules, lately, locks), ...findings
+  const all = [...waits(locks, at), ...renewals(locks, at), ...ended(losses.filter((e) => e.at > since)), ...jobs(schedules, lately, locks), ...findings
     .filter((f) => f.level !== "ok").map((f) => ({ kind: "store", bad: f.level === "fail", text: `${f.key.replaceAll("_", " ")}: ${f.text}` }))];
   return all.sort((a, b) => b.bad - a.bad);
 }
@@ -32,16 +32,16 @@ export const isLed = ({ name, holders }) => name.endsWith("@schedule") || holder
 
 function waits(locks, at) {
   const found = blockages([...locks.values()].filter((lock) => !isLed(lock)));
-  return found.filter((b) => b.circle || at - b.longest.place.since > patience).map(({ circle, culprits, steps, waiting, longest }) => ({
+  return found.filter((b) => b.circle || at - b.longest.place.since > longWait).map(({ circle, culprits, steps, waiting, longest }) => ({
     kind: circle ? "deadlock" : "blocked", bad: true, name: steps[0].lock.name, holder: culprits[0].who, held: culprits[0].holds[0]?.holder, waiting, since: longest.place.since,
   }));
 }
 
-const renewals = (locks, at) => dying(locks, at).filter(({ lock }) => at - lock.seen < fresh)
+const renewals = (locks, at) => dying(locks, at).filter(({ lock }) => at - lock.seen < freshLook)
   .map(({ lock, holder }) => ({ kind: "renewal", bad: true, name: lock.name, holder, since: holder.renewed ?? holder.since, expires: holder.expires }));
 
-// ends are freezes that have expired, and all leases that were lost together.
-function ends(losses) {
+// ended are freezes that have expired, and all leases that were lost together.
+function ended(losses) {
   const lost = losses.filter((e) => e.event !== "broken" && !e.holder?.person);
   const of = (kind, bad) => (e) => ({ kind, bad, name: e.name, holder: e.holder, since: e.at });
   return [...lost.slice(0, 1).map((e) => ({ ...of("lost", true)(e), count: lost.length })),

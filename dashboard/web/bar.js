@@ -1,7 +1,8 @@
 // The bar of a lease: how much of its time is left. An animation of the browser drains it,
 // so that no script runs meanwhile; it jumps when the lease is renewed, and stands still while
 // what is shown is old.
-import { html, signal, useLayoutEffect, useRef } from "./lib.js";
+import { html, useLayoutEffect, useRef } from "./lib.js";
+import { signal } from "./signal.js";
 import { trouble } from "./fleet.js";
 import { left } from "./left.js";
 import { now } from "./now.js";

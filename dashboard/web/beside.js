@@ -1,5 +1,6 @@
 // Dialogs stand beside the page: what they are about may go away while they are open.
-import { html, render, signal, useEffect, useId, useRef } from "./lib.js";
+import { html, render, useEffect, useId, useRef } from "./lib.js";
+import { signal } from "./signal.js";
 
 const shown = signal(null), said = signal("");
 let host;

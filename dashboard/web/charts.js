@@ -1,6 +1,7 @@
 // A small chart of the latest time, as SVG: its colours come from the style sheet, and it is
 // as wide as there is room. It has a unit for each second, and 100 from bottom to top.
-import { html, signal, useId } from "./lib.js";
+import { html, useId } from "./lib.js";
+import { signal } from "./signal.js";
 import { duration, hour } from "./format.js";
 import { now } from "./now.js";
 import { times } from "./times.js";

@@ -1,6 +1,6 @@
 // All locks of the store, as this page knows them, and how it stays current: by the events
 // where the store tells of them, by lists where it does not, and by looks at what is shown.
-import { signal, batch } from "./lib.js";
+import { signal, batch } from "./signal.js";
 import { get, post, del, lines, events, Problem } from "./api.js";
 import { Model } from "./model.js";
 import { stopAt } from "./now.js";

@@ -1,5 +1,6 @@
 // What stands around the views: the state of the connection, notices, the way in.
-import { html, signal, useEffect, useRef, useState } from "./lib.js";
+import { html, useEffect, useRef, useState } from "./lib.js";
+import { signal } from "./signal.js";
 import { session, trouble, slow, history, ready, signIn, signOut, onEvent } from "./fleet.js";
 import { Text, useTick } from "./parts.js";
 import { times } from "./times.js";

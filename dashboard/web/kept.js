@@ -1,5 +1,5 @@
 // What this browser keeps of somebody's choices, as long as it does.
-import { signal } from "./lib.js";
+import { signal } from "./signal.js";
 
 // kept returns a signal with one of some values, the first unless another was kept by its name.
 export function kept(name, values) {

@@ -33,7 +33,7 @@ function Page() {
   useEffect(() => { trouble.value ? dataset.old = "" : delete dataset.old; }, [trouble.value]);
   useHeading(view + (view === "lock" ? params.get("name") : ""));
   return html`
-    <a class="skip" href="#main" onClick=${toMain}>Skip to content</a>
+    <a class="skip" href="#main" onClick=${skip}>Skip to content</a>
     <header class="top">
       <a class="brand" href=${href("overview")}><img src="icon.svg" alt="" width="20" height="20" /> holdfast</a>
       <${Nav} view=${view} />
@@ -61,8 +61,8 @@ const Nav = ({ view }) => html`<nav aria-label="Views">
     <a href=${href(key)} aria-current=${key === view ? "page" : undefined}>${title}</a>`)}
 </nav>`;
 
-// toMain goes to the view without changing the address, which names it.
-function toMain(event) {
+// skip goes to the view without changing the address, which names it.
+function skip(event) {
   event.preventDefault();
   document.getElementById("main").focus();
 }

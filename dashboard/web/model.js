@@ -106,7 +106,7 @@ const steps = {
   lost(lock, e) { return this.end(lock, e); },
   broken(lock, e) { return this.end(lock, e); },
   queued(lock, e, old) {
-    if (!news(lock, e)) return undefined;
+    if (!isNews(lock, e)) return undefined;
     lock.queueLength++;
     lock.queue = lock.queue && [...lock.queue, { ...e.holder, mode: e.mode, permits: e.permits ?? 0, since: e.at }];
     return !old;
@@ -114,15 +114,15 @@ const steps = {
   gave_up(lock, e) { return dequeue(lock, e); },
 };
 
-// news reports whether an event about the queue is news, and notes when it was.
-function news(lock, e) {
+// isNews reports whether an event about the queue is news, and notes when it was.
+function isNews(lock, e) {
   if (e.at < lock.seen) return false;
   lock.told = lock.queueTold = e.at;
   return true;
 }
 
 function dequeue(lock, e) {
-  if (!news(lock, e)) return undefined;
+  if (!isNews(lock, e)) return undefined;
   lock.queueLength = Math.max(0, lock.queueLength - 1);
   const at = lock.queue?.findIndex((place) => who(place) === who(e.holder)) ?? -1;
   if (at >= 0) lock.queue = lock.queue.filter((_, i) => i !== at);

@@ -22,12 +22,12 @@ export function Who({ holder }) {
   return holder.foreign ? text : html`<a class="who" href=${href("holders", group(holder))}>${sign}${text}</a>`;
 }
 
-const words = (at) => (times.value === "relative" ? [ago(at), clock(at)] : [hour(at), ago(at)]);
+const timeWords = (at) => (times.value === "relative" ? [ago(at), clock(at)] : [hour(at), ago(at)]);
 
 // When says when something was or will be, as the reader has chosen.
 export function When({ at }) {
   useTick(1000);
-  const [text, title] = words(at);
+  const [text, title] = timeWords(at);
   return html`<time class="when" title=${title}>${text}</time>`;
 }
 

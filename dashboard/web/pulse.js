@@ -1,15 +1,15 @@
 // The series that the overview shows, kept from when somebody first looks at it: as the
 // server has counted, and from there on by the events that this page hears.
-import { effect, signal } from "./lib.js";
+import { effect, signal } from "./signal.js";
 import { forAll } from "./answer.js";
 import { get } from "./api.js";
 import { history, locks, onEvent, ready, recent, session, trouble } from "./fleet.js";
 import { add, advance, after, census, every, fresh, fromStats, span } from "./series.js";
-import { kept as choice } from "./kept.js";
+import { kept } from "./kept.js";
 import { losses } from "./kinds.js";
 
 const ownBounds = [0, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6];
-const kept = 50;
+const mostLosses = 50;
 
 // spans are the times that the charts can show: ms, and how they are asked for and called.
 export const spans = {
@@ -22,7 +22,7 @@ export const spans = {
 // is shown, losses are the events of the latest, newest first, and problem is why the server has
 // not told the past, if it was asked. beat is bumped when something of it has changed, once a
 // second at least.
-export const pulse = { series: null, long: null, losses: [], contended: [], problem: null, range: choice("range", Object.keys(spans)) };
+export const pulse = { series: null, long: null, losses: [], contended: [], problem: null, range: kept("range", Object.keys(spans)) };
 export const beat = signal(0);
 
 let started = false;
@@ -35,24 +35,24 @@ export function start() {
   pulse.series = fresh(now, ownBounds);
   onEvent((event) => {
     add(pulse.series, event, performance.now());
-    note(event);
-    if (event.event === "gap") soon();
+    addLoss(event);
+    if (event.event === "gap") askSoon();
   });
   setInterval(sample, 1000);
   load();
   far(pulse.range.value);
 }
 
-function note(event) {
+function addLoss(event) {
   if (!losses.includes(event.event) || pulse.losses.some((l) => l.id === event.id)) return;
-  pulse.losses = [event, ...pulse.losses].sort((a, b) => b.at - a.at).slice(0, kept);
+  pulse.losses = [event, ...pulse.losses].sort((a, b) => b.at - a.at).slice(0, mostLosses);
   beat.value++;
 }
 
-let asked = 0, away = false, sampled = 0;
+let asked = 0, wasAway = false, sampled = 0;
 
-// soon asks the server again, at once for all that was missed.
-function soon() {
+// askSoon asks the server again, at once for all that was missed.
+function askSoon() {
   clearTimeout(asked);
   asked = setTimeout(load, 1000);
 }
@@ -68,7 +68,7 @@ async function load() {
   if (stats.last_id && !recent.some((e) => e.id === stats.last_id)) await new Promise((done) => setTimeout(done, 500));
   pulse.series = fromStats(stats, now, pulse.series);
   for (const e of after(recent, stats.last_id)) add(pulse.series, e, performance.now());
-  for (const l of stats.losses ?? []) note({ ...l, at: now - l.ago_ms });
+  for (const l of stats.losses ?? []) addLoss({ ...l, at: now - l.ago_ms });
   beat.value++;
 }
 
@@ -98,12 +98,12 @@ function sample() {
   const now = performance.now();
   advance(pulse.series, now);
   const { buckets } = pulse.series;
-  if (trouble.value || away || history.value === false) {
+  if (trouble.value || wasAway || history.value === false) {
     for (const b of buckets) b.gap ||= b.start + every > sampled;
   }
-  if (away && !trouble.value) soon();
-  away = !!trouble.value;
-  if (!away && ready.value) {
+  if (wasAway && !trouble.value) askSoon();
+  wasAway = !!trouble.value;
+  if (!wasAway && ready.value) {
     const { held, waiting, waiter } = census(locks, now);
     buckets.at(-1).seen = { held, waiting, longest: waiter ? now - waiter.since : 0 };
   }

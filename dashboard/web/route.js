@@ -1,6 +1,6 @@
 // Where in the page we are: #/VIEW?KEY=VALUE. A hash, because the page is served under any
 // prefix, and by anything that serves files.
-import { signal } from "./lib.js";
+import { signal } from "./signal.js";
 
 // route is {view, params}: params is a URLSearchParams that must not be changed.
 export const route = signal(readRoute());

@@ -6,10 +6,10 @@ export const span = 15 * 60_000;
 export const every = 5_000;
 
 const leaves = ["handed_over", "gave_up"];
-const kinds = [...begins, ...ends, "queued", "gave_up"];
+const counted = [...begins, ...ends, "queued", "gave_up"];
 
 const empty = (start, bounds) => Object.fromEntries([
-  ["start", start], ["every", every], ["gap", false], ["missed", false], ["waits", Array(bounds.length + 1).fill(0)], ...kinds.map((k) => [k, 0]),
+  ["start", start], ["every", every], ["gap", false], ["missed", false], ["waits", Array(bounds.length + 1).fill(0)], ...counted.map((k) => [k, 0]),
 ]);
 
 const total = (bucket, some) => some.reduce((n, kind) => n + bucket[kind], 0);
@@ -63,7 +63,7 @@ export function add(series, event, now) {
   const at = event.at ?? now;
   const bucket = buckets.findLast((b) => b.start <= at) ?? buckets[0];
   if (event.event === "gap") bucket.gap = true;
-  if (!(event.event in bucket) || !kinds.includes(event.event)) return;
+  if (!(event.event in bucket) || !counted.includes(event.event)) return;
   bucket[event.event]++;
   if (begins.includes(event.event)) bucket.waits[placeOf(event.waited_ms ?? 0, bounds)]++;
 }
@@ -97,7 +97,7 @@ export function countBack(buckets, now) {
 export function sum(buckets, bounds) {
   const s = empty(0, bounds);
   for (const b of buckets) {
-    for (const kind of kinds) s[kind] += b[kind];
+    for (const kind of counted) s[kind] += b[kind];
     b.waits.forEach((n, i) => { s.waits[i] += n; });
     s.gap ||= b.gap;
     s.missed ||= b.missed;
@@ -116,7 +116,7 @@ export function percentile(waits, bounds, p) {
 // matches reports whether an event is one of those that a filter asks for. What may have
 // been missed, and other marks, match any filter.
 export function matches(event, { prefix = "", kind = "", holder = "" }) {
-  if (!kinds.includes(event.event)) return true;
+  if (!counted.includes(event.event)) return true;
   const who = event.holder ?? {};
   const said = [who.caller, who.user, who.host, who.program, who.label, who.pid || "", event.author].join("\n").toLowerCase();
   return (event.name ?? "").startsWith(prefix) && said.includes(holder.toLowerCase()) &&

@@ -1,6 +1,6 @@
 // Signals: a component that has read one is drawn anew when its value changes, and so is an
 // effect run again.
-import { options } from "./vendor/preact.js";
+import { options } from "./lib.js";
 
 let reader; // a function with `read`: the sets of readers that it is in
 
@@ -44,18 +44,18 @@ export function batch(f) {
 }
 
 // Preact calls these around the drawing of a component, and at its end.
-const { __r: before, diffed: after, unmount: end } = options;
+const { __r: beforeDrawing, diffed: afterDrawing, unmount: atEnd } = options;
 options.__r = (node) => {
-  before?.(node);
+  beforeDrawing?.(node);
   const { __c: component } = node;
   reader = component && (component.tell ??= Object.assign(() => component.forceUpdate(), { read: new Set() }));
 };
 options.diffed = (node) => {
   reader = undefined;
-  after?.(node);
+  afterDrawing?.(node);
 };
 options.unmount = (node) => {
   const tell = node.__c?.tell;
   tell?.read.forEach((readers) => readers.delete(tell));
-  end?.(node);
+  atEnd?.(node);
 };

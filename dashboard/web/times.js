@@ -1,5 +1,5 @@
 // How the page writes instants: as long ago, or by a clock.
-import { effect } from "./lib.js";
+import { effect } from "./signal.js";
 import { inUTC } from "./format.js";
 import { kept } from "./kept.js";
 

@@ -1,5 +1,6 @@
 // What happens, as it happens: the latest 500 events that a filter asks for.
-import { effect, html, useEffect, useRef, useState } from "../lib.js";
+import { html, useEffect, useRef, useState } from "../lib.js";
+import { effect } from "../signal.js";
 import { duration } from "../format.js";
 import { Empty, Hour, Name, Text, Token, Who } from "../parts.js";
 import { history, onEvent, recent, trouble } from "../fleet.js";
@@ -8,8 +9,8 @@ import { replace } from "../route.js";
 import { losses } from "../kinds.js";
 import { matches } from "../series.js";
 
-const shown = 500;
-const words = {
+const mostShown = 500;
+const eventWords = {
   acquired: "acquired", handed_over: "handed over", released: "released", completed: "completed", queued: "queued",
   gave_up: "gave up waiting", expired: "✕ expired", lost: "✕ lost", broken: "✕ broken",
 };
@@ -25,7 +26,7 @@ export function Events({ params }) {
       <label>Name begins with <input type="search" data-filter value=${filter.prefix} onInput=${set("prefix")} /></label>
       <label>Kind <select value=${filter.kind} onChange=${set("kind")}>
         <option value="">all</option><option value="losses">losses</option>
-        ${Object.entries(words).map(([kind, word]) => html`<option value=${kind}>${word.replace("✕ ", "")}</option>`)}
+        ${Object.entries(eventWords).map(([kind, word]) => html`<option value=${kind}>${word.replace("✕ ", "")}</option>`)}
       </select></label>
       <label>Holder has <input type="search" value=${filter.holder} onInput=${set("holder")} /></label>
       <button type="button" onClick=${pause}>${paused ? `Resume (${missed} new)` : "Pause"}</button>
@@ -35,7 +36,7 @@ export function Events({ params }) {
     ${rows.every((e) => marks[e.event]) && history.value && html`<${Empty} title="No events yet">Nothing that matches has happened since this page was opened. New events appear here.<//>`}
     ${history.value !== false && html`<table class="cards log" aria-label="Events, the latest first">
       <thead><tr>${["Time", "Event", "Lock", "Who", "After", "Token", "Why"].map((t) => html`<th scope="col">${t}</th>`)}</tr></thead>
-      <tbody>${rows.map((e) => html`<${Row} key=${e.id ?? e.event + e.at} event=${e} />`)}</tbody></table>`}`;
+      <tbody>${rows.map((e) => html`<${EventRow} key=${e.id ?? e.event + e.at} event=${e} />`)}</tbody></table>`}`;
 }
 
 // useRows returns the rows of a filter, the latest first. While it is paused they stay as
@@ -59,7 +60,7 @@ function useRows(filter) {
   };
   const own = (e) => /^(onetime|holdfast)(\/|$)/.test(e.name) && !filter.prefix; // of the store itself
   const rows = (now.held ?? all()).filter((e) => matches(e, filter) && !own(e))
-    .filter((e, i, some) => e.event !== "gap" || some[i - 1]?.event !== "gap").slice(-shown).reverse();
+    .filter((e, i, some) => e.event !== "gap" || some[i - 1]?.event !== "gap").slice(-mostShown).reverse();
   return { rows, missed: now.missed, paused: !!now.held, pause };
 }
 
@@ -87,11 +88,11 @@ const marks = {
   opened: () => "this page was opened; only losses are known from before",
 };
 
-function Row({ event: e }) {
+function EventRow({ event: e }) {
   if (marks[e.event]) return html`<tr class="mark"><td><${Hour} at=${e.at} /></td><td colspan="6">⚠ ${marks[e.event](e)}</td></tr>`;
   const after = e.waited_ms !== undefined ? `waited ${duration(e.waited_ms)}` : e.held_ms !== undefined ? `held ${duration(e.held_ms)}` : "";
   return html`<tr class=${losses.includes(e.event) ? "loss" : ""}>
-    <td><${Hour} at=${e.at} /></td><td><b>${words[e.event] ?? e.event}</b></td><th scope="row"><${Name} name=${e.name} /></th>
+    <td><${Hour} at=${e.at} /></td><td><b>${eventWords[e.event] ?? e.event}</b></td><th scope="row"><${Name} name=${e.name} /></th>
     <td>${e.holder && html`<${Who} holder=${e.holder} />`}</td><td>${after}</td>
     <td>${e.fencing_token_str && html`<${Token} value=${e.fencing_token_str} />`}</td>
     <td>${e.author && html`by <${Text} value=${e.author} />`}${e.author && e.reason && ": "}${(e.reason || e.holder?.reason) && html`<${Text} value=${e.reason || e.holder.reason} />`}</td></tr>`;

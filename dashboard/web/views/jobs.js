@@ -18,7 +18,7 @@ export function Jobs() {
       <code>holdfast every</code> runs a command by a schedule, and <code>holdfast elect</code> runs it on one of several hosts.<//>`}
     ${schedules.length > 0 && html`<h2>Schedules</h2><table class="cards" aria-label="Schedules">
       <thead><tr>${["Schedule", "Latest runs", "Last run", "Next run", "Runs", "Leader"].map((t) => html`<th scope="col">${t}</th>`)}</tr></thead>
-      <tbody>${schedules.map((s) => html`<${Row} key=${s.name} of=${s} />`)}</tbody></table>`}
+      <tbody>${schedules.map((s) => html`<${JobRow} key=${s.name} of=${s} />`)}</tbody></table>`}
     ${leaders.length > 0 && html`<h2>Leaders</h2><table class="cards" aria-label="Leaders">
       <thead><tr>${["Election", "Leader", "Leads for", "Standby"].map((t) => html`<th scope="col">${t}</th>`)}</tr></thead>
       <tbody>${leaders.map((l) => html`<tr key=${l.name}><th scope="row"><${Name} name=${l.name} /></th>
@@ -27,7 +27,7 @@ export function Jobs() {
         <td data-is="Standby">${standby(l.queue)} ${l.queue?.slice(0, 5).map((p, i) => html`${i > 0 && ", "}<${Who} holder=${p} />`)}</td></tr>`)}</tbody></table>`}`;
 }
 
-function Row({ of: s }) {
+function JobRow({ of: s }) {
   const failing = s.begun?.error, led = locks.get(s.name + "@schedule"), leader = led?.holders[0];
   return html`<tr>
     <th scope="row"><${Name} name=${s.name} /></th>

@@ -26,7 +26,7 @@ function One({ name }) {
   const lock = lockOf(name), problem = refused.get(name);
   return html`<h1 class="whole"><${Text} value=${name} /></h1>
     ${problem ? html`<${Failed} problem=${problem} />` : !lock ? html`<p role="status">${ready.value ? "Looking…" : "Not known yet."}</p>` : html`
-      <${State} lock=${lock} /><${Broken} lock=${lock} /><${Holders} lock=${lock} /><${Queue} lock=${lock} /><${Once} lock=${lock} />
+      <${State} lock=${lock} /><${Broken} lock=${lock} /><${LockHolders} lock=${lock} /><${Queue} lock=${lock} /><${LockOnce} lock=${lock} />
       ${lock.schedule && html`<${Schedule} of=${lock.schedule} />`}<${Happened} lock=${lock} />
       <section class="card"><h2>Copy as</h2><${Copy} lock=${lock} /></section>`}`;
 }
@@ -54,7 +54,7 @@ function useSome(all, few) {
     onClick=${() => setShown(shown + 200)}>Show ${count(Math.min(200, all.length - shown))} more of ${count(all.length)}</button>`];
 }
 
-function Holders({ lock }) {
+function LockHolders({ lock }) {
   const [some, button] = useSome(lock.holders, 25);
   return html`<section class="card"><h2>${lock.holders.length > 1 ? "Holders" : "Holder"}</h2>
     ${some.length === 0 ? html`<p>Nobody holds it.</p>` : html`<ul class="told holders">${some.map((h) => html`<li key=${h.fencing_token_str}>
@@ -86,7 +86,7 @@ function Queue({ lock }) {
       <span class="lead"><${Who} holder=${p} /> <${Mode} of=${p} /></span><span>waiting <b><${Since} at=${p.since} /></b> since <${Hour} at=${p.since} /></span><${Said} by=${p} /></li>`)}</ol>${button}</section>`;
 }
 
-function Once({ lock: { name, once } }) {
+function LockOnce({ lock: { name, once } }) {
   if (!once) return null;
   return html`<section class="card"><h2>Do-once</h2><p>${once.state === "done"
     ? html`Done: a result of ${count(once.output_length)} bytes${once.expires > 0 && html`, expires <${When} at=${once.expires} />`}. <${ForgetButton} name=${name} />`
@@ -99,7 +99,7 @@ function Happened({ lock }) {
   return off ? html`<${Off} />` : html`<${Known} lock=${lock} />`;
 }
 
-const spans = [[0, "all"], [900_000, "15 m"], [3_600_000, "1 h"], [21_600_000, "6 h"], [86_400_000, "24 h"]]; // ms; 0 for all
+const ranges = [[0, "all"], [900_000, "15 m"], [3_600_000, "1 h"], [21_600_000, "6 h"], [86_400_000, "24 h"]]; // ms; 0 for all
 
 function Known({ lock }) {
   const past = usePast(lock.name, lock.holders);
@@ -115,7 +115,7 @@ function Known({ lock }) {
   return html`<section class="card"><h2>What happened</h2>
     ${past.problem && html`<${Failed} problem=${past.problem} again=${past.again} />`}
     ${leases.length === 0 ? html`<p>${past.read ? "Nobody has held it in the last 24 hours." : "Looking…"}</p>` : html`
-      <div class="row spans" role="group" aria-label="Time shown">${spans.map(([ms, words]) => html`<button type="button" aria-pressed=${view.back === 0 && view.span === ms}
+      <div class="row spans" role="group" aria-label="Time shown">${ranges.map(([ms, words]) => html`<button type="button" aria-pressed=${view.back === 0 && view.span === ms}
         onClick=${() => setView({ span: ms, back: 0 })}>${words}</button>`)}
         ${move("Earlier", "◀", { back: view.back + span / 2 })}${move("Later", "▶", { back: view.back - span / 2 })}
         ${move("Zoom in", "+", { span: span / 4, back: view.back + span * 3 / 8 })}${move("Zoom out", "−", { span: span * 4, back: view.back - span * 3 / 2 })}</div>

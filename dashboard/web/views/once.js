@@ -30,7 +30,7 @@ export function Once({ params }) {
     ${keys.length > 0 && html`
     <table class="cards" aria-label="Do-once keys">
       <thead><tr>${["Key", "State", "Details", "Expires"].map((t) => html`<th scope="col">${t}</th>`)}</tr></thead>
-      <tbody>${keys.map((k) => html`<${Row} key=${k.key} once=${k} again=${again} />`)}</tbody>
+      <tbody>${keys.map((k) => html`<${OnceRow} key=${k.key} once=${k} again=${again} />`)}</tbody>
     </table>`}
     <nav class="pages" aria-label="Pages">
       ${cursor && html`<a href=${href("once", { prefix, state })}>First page</a>`}
@@ -38,7 +38,7 @@ export function Once({ params }) {
     </nav>`;
 }
 
-const Row = ({ once: k, again }) => html`<tr>
+const OnceRow = ({ once: k, again }) => html`<tr>
     <th scope="row"><${Name} name=${k.key} /></th>
     <td data-is="State" class=${"state-" + k.state}>${states[k.state] ?? k.state}</td>
     <td data-is="Details">${detail(k)}</td>

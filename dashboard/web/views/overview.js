@@ -38,8 +38,8 @@ export function Overview() {
     <${Store} ...${store} />`;
 }
 
-// words has what is said of each kind of thing that needs somebody.
-const words = {
+// needs has what is said of each kind of thing that needs somebody.
+const needs = {
   deadlock: ["deadlock", ({ waiting }) => `${count(waiting)} waiting for each other`],
   blocked: ["blocked", ({ waiting }) => `${count(waiting)} waiting, the longest`],
   renewal: ["not renewed", ({ expires }) => `expires in ${whole(expires - now())}, last renewed`],
@@ -66,7 +66,7 @@ function Attention({ all, store, jobs }) {
 }
 
 function Item(a) {
-  const [word, more] = words[a.kind];
+  const [word, more] = needs[a.kind];
   const { held } = a;
   return html`<li class=${a.bad ? "worst" : ""}><b class=${a.bad ? "bad" : "warn"}>${a.bad ? "✕" : "⚠"} ${word}</b>
     <span>${a.name !== undefined && html`<${Name} name=${a.name} /> `}${more(a)}${a.text && html`<${Text} value=${a.text} />`}</span>

@@ -25,7 +25,7 @@ export function leasesOf(events, holders, now) {
     const token = e.fencing_token_str;
     if (!leases.has(token)) leases.set(token, { token, holder: e.holder, mode: e.mode, permits: e.permits });
     const l = leases.get(token);
-    if (begins.includes(e.event)) begin(l, e);
+    if (begins.includes(e.event)) beginLease(l, e);
     else if (ends.includes(e.event)) end(l, e);
   }
   for (const h of holders) {
@@ -38,7 +38,7 @@ export function leasesOf(events, holders, now) {
   return all;
 }
 
-function begin(l, e) {
+function beginLease(l, e) {
   l.from = e.at;
   l.waited = e.event === "acquired" ? 0 : e.waited_ms;
 }
@@ -92,7 +92,7 @@ export function lanesOf(leases) {
 // wayOf is how a lease stands: held, or how it has ended.
 export const wayOf = (l) => l.end ?? "held";
 
-const kindOf = (l) => (losses.includes(l.end) ? "bad" : l.end === "unknown" ? "unknown" : l.end ? "ended" : "held");
+const barKind = (l) => (losses.includes(l.end) ? "bad" : l.end === "unknown" ? "unknown" : l.end ? "ended" : "held");
 const worst = ["ended", "unknown", "held", "bad"]; // what is shown of several, the last that there is
 
 const least = 0.4; // percent, that can be seen
@@ -106,7 +106,7 @@ export function bitsOf(leases, from, to) {
   for (const l of leases) {
     if (l.to < from || l.from > to) continue;
     const a = x(l.from ?? from), b = Math.min(100, Math.max(x(l.to), a + least));
-    const kind = kindOf(l), last = bits.at(-1);
+    const kind = barKind(l), last = bits.at(-1);
     if (last && a - last.b < least && (b - a < 3 * least || last.b - last.a < 3 * least)) {
       last.b = Math.max(last.b, b);
       last.leases.push(l);
@@ -119,14 +119,13 @@ export function bitsOf(leases, from, to) {
   return bits;
 }
 
-const s = 1000, m = 60 * s, h = 60 * m;
-const paces = [s, 2 * s, 5 * s, 10 * s, 30 * s, m, 2 * m, 5 * m, 10 * m, 30 * m, h, 2 * h, 4 * h, 6 * h, 12 * h, 24 * h];
+const paces = [1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 14_400, 21_600, 43_200, 86_400].map((s) => s * 1000); // ms
 
 // ticksOf returns the instants between two others at which an axis has a mark, six at most, at
 // round times of the clock: {at, seconds}. offset is the time of the clock at the instant 0.
 export function ticksOf(from, to, offset = Date.now() - performance.now()) {
   const pace = paces.find((p) => (to - from) / p <= 6) ?? to - from;
   const first = Math.ceil((from + offset) / pace) * pace - offset, ticks = [];
-  for (let at = first; at <= to; at += pace) ticks.push({ at, seconds: pace < m });
+  for (let at = first; at <= to; at += pace) ticks.push({ at, seconds: pace < 60_000 });
   return ticks;
 }

@@ -6,8 +6,8 @@ import { ends } from "../../kinds.js";
 import { merge } from "./leases.js";
 
 const full = 64; // events that a store keeps of a name
-const patience = 3000; // before a history is asked for again
-const soon = 500; // for an end to be told of
+const retryAfter = 3000; // before a history is asked for again
+const toldWithin = 500; // for an end to be told of
 
 // usePast returns {events, read, full, problem, again}. Events have instants, as in fleet.
 export function usePast(name, holders) {
@@ -26,7 +26,7 @@ export function usePast(name, holders) {
       } catch (problem) {
         if (end.signal.aborted) return;
         past.problem = problem;
-        if (problem.status === 0 || problem.status >= 502) timer = setTimeout(read, patience);
+        if (problem.status === 0 || problem.status >= 502) timer = setTimeout(read, retryAfter);
       }
       draw((n) => n + 1);
     };
@@ -53,6 +53,6 @@ function useUnended(past, holders) {
     for (const token of tokens) had.add(token);
     if (gone.length === 0) return;
     const told = () => gone.every((token) => past.events.some((e) => e.fencing_token_str === token && ends.includes(e.event)));
-    setTimeout(() => { if (!told()) past.again(); }, soon);
+    setTimeout(() => { if (!told()) past.again(); }, toldWithin);
   }, [tokens.join()]);
 }

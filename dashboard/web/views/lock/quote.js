@@ -45,7 +45,7 @@ export function commandsOf(what, lock, server, { token, key } = {}) {
       go: `broken, err := client.Break(ctx, ${golang(name)}, &holdfast.BreakOptions{Token: ${token}, Reason: "WHY"})`,
     };
   }
-  const { flag, json, opts } = kindOf(lock);
+  const { flag, json, opts } = modeWords(lock);
   return {
     cli: `holdfast run --store ${store} ${flag}-N ${sh(name)} -- COMMAND`,
     curl: ask("v1/leases", `{"name": ${JSON.stringify(name)}${json}}`),
@@ -53,8 +53,8 @@ export function commandsOf(what, lock, server, { token, key } = {}) {
   };
 }
 
-// kindOf returns how one asks for a lock of this kind.
-function kindOf({ mode, limit }) {
+// modeWords returns how one asks for a lock of this kind.
+function modeWords({ mode, limit }) {
   switch (mode) {
     case "shared": return { flag: "-s ", json: `, "mode": "shared"`, opts: "&holdfast.AcquireOptions{Mode: holdfast.Shared}" };
     case "semaphore": return {

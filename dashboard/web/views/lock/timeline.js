@@ -13,8 +13,8 @@ const ways = {
 };
 const pastShown = 10, more = 20;
 
-// kinds are what the colours mean.
-const kinds = { held: "held now", ended: "released or done", bad: "expired, lost or broken", unknown: "end not seen" };
+// colours has the meaning of each colour.
+const colours = { held: "held now", ended: "released or done", bad: "expired, lost or broken", unknown: "end not seen" };
 
 // Timeline shows leases and gaps between two instants.
 export function Timeline({ leases, gaps, from, to }) {
@@ -29,17 +29,17 @@ export function Timeline({ leases, gaps, from, to }) {
     ${lanes.slice(0, shown).map((lane) => html`<div class="lane" key=${lane.key}>
       <span><${Who} holder=${lane.holder} /></span>
       <svg aria-hidden="true">
-        ${bitsOf(lane.leases, from, to).map((bit) => html`<g key=${bit.leases[0].token}><title>${plain(wordsOf(bit))}</title>
+        ${bitsOf(lane.leases, from, to).map((bit) => html`<g key=${bit.leases[0].token}><title>${plain(barWords(bit))}</title>
           ${bit.waited !== undefined && html`<rect class="waited" x=${bit.waited + "%"} width=${bit.a - bit.waited + "%"} y="11" height="2" />`}
           <rect class=${"bit " + bit.kind} x=${bit.a + "%"} width=${bit.b - bit.a + "%"} y="4" height="16" /></g>`)}
         ${gaps.map((g) => g.at > from && g.at < to && html`<line class="gap" x1=${x(g.at) + "%"} x2=${x(g.at) + "%"} y2="100%"><title>something may be missing here</title></line>`)}
       </svg></div>`)}
     ${lanes.length > shown && html`<button type="button" onClick=${() => setShown(shown + more)}>Show ${Math.min(more, lanes.length - shown)} more of ${count(lanes.length)} holders</button>`}
-    <ul class="marks">${Object.entries(kinds).map(([kind, title]) => html`<li><svg aria-hidden="true"><rect class=${"bit " + kind} width="100%" height="100%" /></svg> ${title}</li>`)}</ul>
+    <ul class="marks">${Object.entries(colours).map(([kind, title]) => html`<li><svg aria-hidden="true"><rect class=${"bit " + kind} width="100%" height="100%" /></svg> ${title}</li>`)}</ul>
   </div>`;
 }
 
-function wordsOf({ leases, kind }) {
+function barWords({ leases, kind }) {
   if (leases.length > 1) return `${count(leases.length)} leases from ${hour(leases[0].from ?? leases[0].to)} to ${hour(leases.at(-1).to)}${kind === "bad" ? ", not all released" : ""}: zoom in to see each`;
   const [l] = leases;
   return `${who(l.holder)}, ${hour(l.from)} to ${l.end ? hour(l.to) : "now"}, held for ${duration(l.held)}, ${ways[wayOf(l)][1]}${l.author ? ` by ${l.author}` : ""}${l.reason ? `: ${l.reason}` : ""}`;
