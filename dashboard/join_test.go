@@ -1,9 +1,11 @@
 package dashboard
 
 import (
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -99,4 +101,34 @@ func run(t *testing.T, scripts map[string]string) string {
 		t.Fatalf("%v: %s", err, out)
 	}
 	return string(out)
+}
+
+// TestNamesHideNothing: a name at the top of one script counts in all of them, so it must not be
+// one that a browser gives to every script.
+func TestNamesHideNothing(t *testing.T) {
+	var scripts []byte // with the indentation, which is lost in the joined one
+	err := fs.WalkDir(web, "web", func(name string, _ fs.DirEntry, err error) error {
+		if filepath.Ext(name) != ".js" || err != nil {
+			return err
+		}
+		script, err := web.ReadFile(name)
+		scripts = append(scripts, script...)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, global := range strings.Fields(`AbortController AbortSignal Array BigInt Boolean Date Element Error Event EventSource
+		FormData Infinity Intl JSON Map Math Node Number Object Promise RegExp Request Response Set String URL URLSearchParams
+		addEventListener alert clearInterval clearTimeout close closed confirm console crypto decodeURIComponent document
+		encodeURIComponent event fetch find focus frames getComputedStyle getSelection globalThis history innerHeight innerWidth
+		isFinite isNaN length localStorage location matchMedia name navigator open opener origin parent parseFloat parseInt
+		performance postMessage print prompt queueMicrotask removeEventListener requestAnimationFrame screen scroll scrollBy
+		scrollTo scrollX scrollY self sessionStorage setInterval setTimeout status stop structuredClone top undefined window`) {
+		named := `(?:G\b|\{[^}=]*\bG\b[^}=]*\} =|.*, G = ).*` // as the only one, one of an object's, or a later one
+		top := `(?m)^(?:export )?(?:async )?(?:function|class|const|let) ` + strings.ReplaceAll(named, "G", global)
+		if at := regexp.MustCompile(top).Find(scripts); at != nil {
+			t.Errorf("a browser has something else under the name %s: %s", global, at)
+		}
+	}
 }

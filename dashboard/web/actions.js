@@ -25,7 +25,7 @@ export function Actions({ lock, holder }) {
 }
 
 // hold opens the dialog to hold a lock, of any name or of one that is still to be typed.
-export const hold = (name) => open({ kind: "hold", lock: lockOf(name) ?? { name, holders: [] } });
+export const hold = (name) => askAbout({ kind: "hold", lock: lockOf(name) ?? { name, holders: [] } });
 
 // after is called when it is done.
 export const ForgetButton = ({ name, after }) => html`<${Ask} kind="forget" lock=${{ name }} after=${after} />`;
@@ -80,11 +80,11 @@ const msOf = ({ time, unit }) => Math.round(time * unit);
 function Ask({ kind, lock, holder, after }) {
   if (!may(actionKinds[kind].right ?? kind, lock.name)) return null;
   const { word, title } = actionKinds[kind];
-  return html`<button type="button" class=${"act " + kind} onClick=${() => open({ kind, lock, holder, after })}
+  return html`<button type="button" class=${"act " + kind} onClick=${() => askAbout({ kind, lock, holder, after })}
     aria-label=${`${word}: ${plain(holder ? who(holder) : lock.name)}`} title=${title}>${word}…</button>`;
 }
 
-const open = (ask) => show(Question, { ask: { ...ask, key: newKey() } });
+const askAbout = (ask) => show(Question, { ask: { ...ask, key: newKey() } });
 
 const retry = 1000; // ms, until a lock is free
 

@@ -3,10 +3,10 @@ import { who } from "./format.js";
 
 const most = 6; // of each kind
 
-// find returns what a text may mean: {names, people, reasons}. names are {lock, why}, those first
+// meanings returns what a text may mean: {names, people, reasons}. names are {lock, why}, those first
 // whose names begin so; people are {key, value, holds, waits}, of a caller, user, host, program
 // or label; reasons is how many locks have it in a reason.
-export function find(locks, text) {
+export function meanings(locks, text) {
   const wanted = text.trim().toLowerCase();
   const names = [], more = [], people = new Map();
   let reasons = 0;

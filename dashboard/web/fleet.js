@@ -34,7 +34,7 @@ export const recent = []; // events, the latest last
 export const version = signal(0);
 export const trouble = signal(null); // {of: "server" or "store", since, why}: what is shown is old
 export const slow = signal(0); // ms for which an answer has been awaited that is late
-export const history = signal(undefined);
+export const keepsHistory = signal(undefined);
 export const session = signal(undefined); // null: nobody is signed in
 export const ready = signal(false);
 
@@ -143,7 +143,7 @@ async function list(how) {
   if (!changes) model.listed(sent);
   news = answered = performance.now();
   changed();
-  const least = history.value ? Math.max(resync, resyncOfOne * locks.size) : poll;
+  const least = keepsHistory.value ? Math.max(resync, resyncOfOne * locks.size) : poll;
   return next ? Number(next) : Math.max(least, listShare * (answered - sent));
 }
 
@@ -208,7 +208,7 @@ export async function follow() {
 // current keeps the locks current until it fails.
 async function current(signal) {
   const read = session.value.history && await events(last, { signal });
-  history.value = session.value.history;
+  keepsHistory.value = session.value.history;
   let beat = performance.now();
   const ended = () => cutOff("ended", "the server has ended the connection");
   if (read) read(heard, () => { beat = performance.now(); }).then(ended, (problem) => cut.signal === signal && cut.abort(problem));
@@ -263,7 +263,7 @@ async function lookNow(signal) {
 // due reports whether a lock is to be looked at again: some times in the time of its lease, and
 // every second where no events tell of it, or where it should have been renewed.
 function due(lock, at) {
-  if (!lock?.queue || history.value !== true) return true;
+  if (!lock?.queue || keepsHistory.value !== true) return true;
   const pause = ({ ttl = 0, expires, person, foreign }) => foreign || !person && expires - at < ttl / 3 ? lookEvery : ttl / 6;
   return at - lock.seen >= Math.min(lookSeldom, Math.max(lookEvery, Math.min(...lock.holders.map(pause)))) - 50;
 }

@@ -1,7 +1,7 @@
 // What stands around the views: the state of the connection, notices, the way in.
 import { html, useEffect, useRef, useState } from "./lib.js";
 import { signal } from "./signal.js";
-import { session, trouble, slow, history, ready, signIn, signOut, onEvent } from "./fleet.js";
+import { session, trouble, slow, keepsHistory, ready, signIn, signOut, onEvent } from "./fleet.js";
 import { Text, useTick } from "./parts.js";
 import { times } from "./times.js";
 import { clock, hour, plain, who, whole } from "./format.js";
@@ -29,7 +29,7 @@ function Connection() {
     : lost ? ["down", lost.of + " down", plain(lost.why)]
     : !ready.value ? ["wait", "connecting", ""]
     : late ? ["late", `slow (${(late / 1000).toFixed(1)} s)`, "The latest answer is late."]
-    : history.value ? ["live", "live", "Events arrive as they happen."]
+    : keepsHistory.value ? ["live", "live", "Events arrive as they happen."]
     : ["poll", "every 2 s", "The store keeps no history: the page looks again and again."];
   return html`<span class=${"connection " + sign} title=${title}>${word}</span>`;
 }
@@ -41,7 +41,7 @@ export function Notices() {
   return html`<aside class="notices" aria-label="Notices">
     <div role="status">${trouble.value && html`<${Trouble} />`}</div>
     ${one?.notice && html`<p class="notice demo"><${Text} value=${one.notice} /></p>`}
-    ${ready.value && history.value === false && html`<p class="notice quiet">This store keeps no history, so there are no events, timelines or
+    ${ready.value && keepsHistory.value === false && html`<p class="notice quiet">This store keeps no history, so there are no events, timelines or
       rates. Open it with <code>history=1</code> in its URL, here and in every program that uses it.</p>`}
   </aside>`;
 }

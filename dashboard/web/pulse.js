@@ -3,7 +3,7 @@
 import { effect, signal } from "./signal.js";
 import { forAll } from "./answer.js";
 import { get } from "./api.js";
-import { history, locks, onEvent, ready, recent, session, trouble } from "./fleet.js";
+import { keepsHistory, locks, onEvent, ready, recent, session, trouble } from "./fleet.js";
 import { add, advance, after, census, every, fresh, fromStats, span } from "./series.js";
 import { kept } from "./kept.js";
 import { losses } from "./kinds.js";
@@ -98,7 +98,7 @@ function sample() {
   const now = performance.now();
   advance(pulse.series, now);
   const { buckets } = pulse.series;
-  if (trouble.value || wasAway || history.value === false) {
+  if (trouble.value || wasAway || keepsHistory.value === false) {
     for (const b of buckets) b.gap ||= b.start + every > sampled;
   }
   if (wasAway && !trouble.value) askSoon();

@@ -3,7 +3,7 @@ import { html, useId, useState } from "./lib.js";
 import { Dialog, show, shut } from "./beside.js";
 import { hold, may } from "./actions.js";
 import { locks, session, version } from "./fleet.js";
-import { find, note } from "./find.js";
+import { meanings, note } from "./find.js";
 import { number } from "./format.js";
 import { Text } from "./parts.js";
 import { href } from "./route.js";
@@ -37,7 +37,7 @@ function Search() {
 
 // results are the rows for a text: any name can be opened, and held, even if nobody has it.
 function results(text) {
-  const { names, people, reasons } = find(locks, text);
+  const { names, people, reasons } = meanings(locks, text);
   const name = text.trim();
   if (!name) return [];
   const rows = names.map(({ lock, why }) => ({ to: href("lock", { name: lock.name }), title: lock.name, note: why ?? note(lock) }));

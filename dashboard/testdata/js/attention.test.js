@@ -1,7 +1,7 @@
 import test from "node:test";
 import { deepEqual, equal } from "node:assert/strict";
 import { attention, dying } from "../web/attention.js";
-import { find, note } from "../web/find.js";
+import { meanings, note } from "../web/find.js";
 
 const at = 1_000_000;
 const job = (pid, more) => ({ host: "h" + pid, pid, user: "u", program: "p", person: false, label: "", reason: "", labels: {}, ...more });
@@ -47,10 +47,10 @@ test("losses, expired holds, schedules and the store", () => {
 
 test("a search finds names, people, reasons and labels", () => {
   const locks = new Map([lock("deploy/shop", [holds(job(1, { reason: "release 1.4", labels: { ticket: "INC-7", "holdfast/names": "inc" } }))]), lock("shop", [holds(job(2))], [waits(job(1), 5)]), lock("a/shop/b", [])]);
-  deepEqual(find(locks, "SHOP ").names.map(({ lock: l }) => l.name), ["shop", "deploy/shop", "a/shop/b"], "those that begin so, first");
-  deepEqual(find(locks, "h1").people, [{ key: "host", value: "h1", holds: 1, waits: 1 }]);
-  deepEqual(find(locks, "1.4"), { names: [{ lock: locks.get("deploy/shop"), why: "release 1.4" }], people: [], reasons: 1 });
-  deepEqual(find(locks, "ticket=inc").names.map(({ why }) => why), ["ticket=INC-7"]);
-  deepEqual(find(locks, " "), { names: [], people: [], reasons: 0 });
+  deepEqual(meanings(locks, "SHOP ").names.map(({ lock: l }) => l.name), ["shop", "deploy/shop", "a/shop/b"], "those that begin so, first");
+  deepEqual(meanings(locks, "h1").people, [{ key: "host", value: "h1", holds: 1, waits: 1 }]);
+  deepEqual(meanings(locks, "1.4"), { names: [{ lock: locks.get("deploy/shop"), why: "release 1.4" }], people: [], reasons: 1 });
+  deepEqual(meanings(locks, "ticket=inc").names.map(({ why }) => why), ["ticket=INC-7"]);
+  deepEqual(meanings(locks, " "), { names: [], people: [], reasons: 0 });
   equal(note(locks.get("shop")), "u@h2 (pid 2, p) · 1 waiting");
 });

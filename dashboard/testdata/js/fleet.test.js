@@ -75,7 +75,7 @@ test("the page stays current", async (t) => {
 
   await t.test("it begins with a list", async () => {
     await until("ready", () => fleet.ready.value);
-    deepEqual([[...fleet.locks.keys()], fleet.history.value, fleet.session.value.caller, fleet.trouble.value], [["a"], true, "ann", null]);
+    deepEqual([[...fleet.locks.keys()], fleet.keepsHistory.value, fleet.session.value.caller, fleet.trouble.value], [["a"], true, "ann", null]);
   });
 
   await t.test("an event shows a lock without a request, and a look fills in what is left", async () => {

@@ -3,7 +3,7 @@ import { html, useEffect, useRef, useState } from "../lib.js";
 import { effect } from "../signal.js";
 import { duration } from "../format.js";
 import { Empty, Hour, Name, Text, Token, Who } from "../parts.js";
-import { history, onEvent, recent, trouble } from "../fleet.js";
+import { keepsHistory, onEvent, recent, trouble } from "../fleet.js";
 import { pulse, start } from "../pulse.js";
 import { replace } from "../route.js";
 import { losses } from "../kinds.js";
@@ -31,10 +31,10 @@ export function Events({ params }) {
       <label>Holder has <input type="search" value=${filter.holder} onInput=${set("holder")} /></label>
       <button type="button" onClick=${pause}>${paused ? `Resume (${missed} new)` : "Pause"}</button>
     </form>
-    ${history.value === false && html`<${Empty} title="There are no events">The store keeps no history. Open it with <code>history=1</code> in its URL, here and in every program that uses it.<//>`}
+    ${keepsHistory.value === false && html`<${Empty} title="There are no events">The store keeps no history. Open it with <code>history=1</code> in its URL, here and in every program that uses it.<//>`}
     ${trouble.value && html`<p class="mark">✕ The ${trouble.value.of} is down: what happens now may be missing here.</p>`}
-    ${rows.every((e) => marks[e.event]) && history.value && html`<${Empty} title="No events yet">Nothing that matches has happened since this page was opened. New events appear here.<//>`}
-    ${history.value !== false && html`<table class="cards log" aria-label="Events, the latest first">
+    ${rows.every((e) => marks[e.event]) && keepsHistory.value && html`<${Empty} title="No events yet">Nothing that matches has happened since this page was opened. New events appear here.<//>`}
+    ${keepsHistory.value !== false && html`<table class="cards log" aria-label="Events, the latest first">
       <thead><tr>${["Time", "Event", "Lock", "Who", "After", "Token", "Why"].map((t) => html`<th scope="col">${t}</th>`)}</tr></thead>
       <tbody>${rows.map((e) => html`<${EventRow} key=${e.id ?? e.event + e.at} event=${e} />`)}</tbody></table>`}`;
 }

@@ -1,6 +1,6 @@
 // One lock: who has it, who waits, and what happened to it.
 import { html, useEffect, useState } from "../lib.js";
-import { lockOf, history, ready, refused, session, version, watch } from "../fleet.js";
+import { lockOf, keepsHistory, ready, refused, session, version, watch } from "../fleet.js";
 import { ago, count, duration, number, whole } from "../format.js";
 import { At, Empty, Failed, Hour, Mode, Since, Text, Token, When, Who, useTick } from "../parts.js";
 import { now } from "../now.js";
@@ -95,7 +95,7 @@ function LockOnce({ lock: { name, once } }) {
 
 // Happened asks for no history where there is none.
 function Happened({ lock }) {
-  const off = history.value === false || session.value?.history === false;
+  const off = keepsHistory.value === false || session.value?.history === false;
   return off ? html`<${Off} />` : html`<${Known} lock=${lock} />`;
 }
 

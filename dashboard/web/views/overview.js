@@ -3,7 +3,7 @@
 import { html, useEffect, useMemo } from "../lib.js";
 import { href } from "../route.js";
 import { count, duration, instantOf, number, plain, rate, who, whole } from "../format.js";
-import { history, locks, ready, trouble, version, watch } from "../fleet.js";
+import { keepsHistory, locks, ready, trouble, version, watch } from "../fleet.js";
 import { At, Day, Hour, Name, Since, Text, Who, useTick } from "../parts.js";
 import { forAll, partly, useAnswer, useJobs } from "../answer.js";
 import { attention, dying } from "../attention.js";
@@ -95,7 +95,7 @@ function tiles(all) {
   const full = buckets.slice(0, -1).filter((b) => b.start > now() - recently);
   const flow = full.filter((b) => b.start > now() - 60_000), waits = sum(full, bounds).waits, lost = sum((pulse.long ?? pulse.series).buckets, bounds);
   for (const ms of all.waits) waits[placeOf(ms, bounds)]++;
-  const told = history.value !== false;
+  const told = keepsHistory.value !== false;
   const n = lossesOf(lost), unsure = lost.missed || trouble.value, { title } = spans[pulse.range.value];
   return html`
     <${Tile} label="Held" value=${number(all.names, "lock")} more=${number(all.held, "lease")} to=${state("held")}
@@ -138,7 +138,7 @@ function Charts() {
   const { buckets, bounds } = pulse.long ?? pulse.series;
   const span = spans[pulse.range.value];
   const lines = series(buckets, bounds, census(locks, now()));
-  const told = history.value !== false;
+  const told = keepsHistory.value !== false;
   const chart = (name, its, bars) => html`<${Chart} title=${name} lines=${its} xs=${lines.xs} span=${span} bars=${bars} />`;
   return html`<div class="row spans" role="group" aria-label="Time of the charts">${Object.keys(spans).map((key) => html`
       <button type="button" aria-pressed=${key === pulse.range.value} onClick=${() => { pulse.range.value = key; }}>${key}</button>`)}</div>
