@@ -12,6 +12,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/internal/header"
 	"github.com/holdfast-locks/holdfast/internal/problem"
@@ -140,29 +141,12 @@ func (f *file) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		v = &f.squeeze
 	}
 	h.Set("Etag", v.tag)
-	if has(r.Header, v.tag) {
-		w.WriteHeader(http.StatusNotModified)
-		return
-	}
 	h.Set("Content-Type", f.kind)
-	h.Set("Content-Length", strconv.Itoa(len(v.body)))
 	if v.encoding != "" {
 		h.Set("Content-Encoding", v.encoding)
+		h.Set("Content-Length", strconv.Itoa(len(v.body))) // http.ServeContent sets it without an encoding only
 	}
-	if r.Method == http.MethodGet {
-		_, _ = w.Write(v.body) // a browser that is gone needs no page
-	}
-}
-
-// has reports whether the client already has the form with this tag. A proxy that compresses
-// by itself turns our tags into weak ones.
-func has(h http.Header, tag string) bool {
-	for one := range header.List(h, "If-None-Match") {
-		if one = strings.TrimPrefix(one, "W/"); one == tag || one == "*" {
-			return true
-		}
-	}
-	return false
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(v.body))
 }
 
 // refuseMethod answers a request with a method that the path does not have.

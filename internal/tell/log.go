@@ -11,21 +11,29 @@ import (
 	"github.com/holdfast-locks/holdfast/observe"
 )
 
-// panics counts the panics of an Observer that were not logged yet. An Observer that panics each
-// time would otherwise fill the log.
-type panics struct {
-	count  int
+// A count is how often something has happened that was not logged yet. An Observer that panics
+// each time, or is always too slow, would otherwise fill the log.
+type count struct {
+	n      int
 	warned time.Time
 }
 
-// warnPanic logs a panic, or only counts it if one was logged within warnAgain.
+// due returns how many to log now, and counts anew. It returns 0 within warnAgain of the last
+// warning.
+func (c *count) due() (n int) {
+	if now := time.Now(); c.n > 0 && (c.warned.IsZero() || now.Sub(c.warned) >= warnAgain) {
+		n, *c = c.n, count{warned: now}
+	}
+	return n
+}
+
+// warnPanic logs a panic, or only counts it.
 func (q *Queue) warnPanic(e *observe.Event, p any) {
-	q.panics.count++
-	if now := time.Now(); q.panics.warned.IsZero() || now.Sub(q.panics.warned) >= warnAgain {
+	q.panics.n++
+	if n := q.panics.due(); n > 0 {
 		q.warn("holdfast: the Observer panicked: that costs it this event, and nothing else",
 			slog.String("event", e.Kind.String()), slog.String("name", e.Name), slog.String("panic", fmt.Sprint(p)),
-			slog.Int("panics", q.panics.count), slog.String("stack", string(debug.Stack())))
-		q.panics = panics{warned: now}
+			slog.Int("panics", n), slog.String("stack", string(debug.Stack())))
 	}
 }
 

@@ -31,20 +31,19 @@ type Queue struct {
 
 	told atomic.Uint64 // how many events were delivered
 
-	mu       sync.Mutex    // guards the fields up to saidDrop
+	mu       sync.Mutex    // guards the fields up to dropped
 	list     list          // the events that are not delivered
 	taken    uint64        // how many events were accepted
 	running  bool          // the goroutine of deliver runs
 	idle     chan struct{} // closed when the goroutine ends; nil if no caller waits for that
 	watching bool          // the timer of watch runs
 	warned   bool          // it was logged that the Observer blocks
-	dropped  int           // how many events were dropped since the last warning
-	saidDrop time.Time     // when dropped events were logged last
+	dropped  count         // events that were dropped
 
 	// Only the goroutine of deliver uses these.
 	batch  []observe.Event // the events that it delivers, a part of list
 	next   int             // the index in batch of the next event to deliver
-	panics panics
+	panics count
 }
 
 // Init sets the Observer, which may be nil. It must be called before any other method. A nil
@@ -67,7 +66,7 @@ func (q *Queue) Tell(e *observe.Event, must bool) bool {
 	now := time.Now()
 	q.mu.Lock()
 	if !must && q.waitingLocked() >= most {
-		q.dropped++
+		q.dropped.n++
 		q.mu.Unlock()
 		return false
 	}
@@ -118,7 +117,7 @@ func (q *Queue) take() bool {
 	q.list.drop(len(q.batch))
 	q.batch, q.next = q.list.first(), 0
 	for len(q.batch) == 0 {
-		if n := q.dropsLocked(); n > 0 {
+		if n := q.dropped.due(); n > 0 {
 			q.mu.Unlock()
 			q.warnDropped(n)
 			q.mu.Lock()
@@ -178,20 +177,11 @@ func (q *Queue) Wait(ctx context.Context, patience time.Duration) (untold int) {
 	}
 }
 
-// dropsLocked returns how many dropped events to log now. It returns 0 within warnAgain of the last
-// warning, because an Observer that is always too slow would fill the log.
-func (q *Queue) dropsLocked() (n int) {
-	if now := time.Now(); q.dropped > 0 && (q.saidDrop.IsZero() || now.Sub(q.saidDrop) >= warnAgain) {
-		n, q.dropped, q.saidDrop = q.dropped, 0, now
-	}
-	return n
-}
-
 // sayDrops logs at once how many events were dropped, if any.
 func (q *Queue) sayDrops() {
 	q.mu.Lock()
-	dropped := q.dropped
-	q.dropped = 0
+	dropped := q.dropped.n
+	q.dropped.n = 0
 	q.mu.Unlock()
 	q.warnDropped(dropped)
 }
@@ -218,7 +208,7 @@ func (q *Queue) watchLocked(pause time.Duration) {
 // logs dropped events. It runs again as long as events are waiting, or drops are not logged yet.
 func (q *Queue) watch(told uint64) {
 	q.mu.Lock()
-	if !q.running && q.dropped == 0 {
+	if !q.running && q.dropped.n == 0 {
 		q.watching = false
 		q.mu.Unlock()
 		return
@@ -226,7 +216,7 @@ func (q *Queue) watch(told uint64) {
 	blocks := q.running && q.told.Load() == told
 	warn := blocks && !q.warned
 	q.warned = blocks
-	waiting, dropped := q.waitingLocked(), q.dropsLocked()
+	waiting, dropped := q.waitingLocked(), q.dropped.due()
 	q.mu.Unlock()
 	if warn {
 		q.warn("holdfast: the Observer blocks: it is told nothing until it returns, and events are dropped if too many wait; locks go on",
