@@ -32,42 +32,27 @@ type gauge struct {
 // that they have dots.
 func newMetrics(meter metric.Meter, all *tally.Tally) (*metrics, error) {
 	m := &metrics{tally: all, infos: tally.Counters()}
-	err := errors.Join(m.makeCounters(meter), m.makeHistograms(meter), m.makeGauges(meter))
-	if err != nil {
+	var errs []error
+	for _, c := range m.infos {
+		counter, err := meter.Int64Counter("holdfast."+c.Name, metric.WithDescription(c.Help+"."), metric.WithUnit("{"+c.Unit+"}"))
+		m.counters, errs = append(m.counters, counter), append(errs, err)
+	}
+	for _, h := range tally.Histograms() {
+		histogram, err := meter.Float64Histogram("holdfast."+strings.ReplaceAll(h.Name, "_", "."),
+			metric.WithDescription(h.Help+"."), metric.WithUnit("s"), metric.WithExplicitBucketBoundaries(h.Buckets...))
+		m.histograms, errs = append(m.histograms, histogram), append(errs, err)
+	}
+	if err := errors.Join(append(errs, m.makeGauges(meter))...); err != nil {
 		return nil, err
 	}
 	all.AtStart(m.begin)
 	return m, nil
 }
 
-func (m *metrics) makeCounters(meter metric.Meter) error {
-	for _, c := range m.infos {
-		counter, err := meter.Int64Counter("holdfast."+c.Name, metric.WithDescription(c.Help+"."), metric.WithUnit("{"+c.Unit+"}"))
-		if err != nil {
-			return err
-		}
-		m.counters = append(m.counters, counter)
-	}
-	return nil
-}
-
-func (m *metrics) makeHistograms(meter metric.Meter) error {
-	for _, h := range tally.Histograms() {
-		histogram, err := meter.Float64Histogram("holdfast."+strings.ReplaceAll(h.Name, "_", "."),
-			metric.WithDescription(h.Help+"."), metric.WithUnit("s"), metric.WithExplicitBucketBoundaries(h.Buckets...))
-		if err != nil {
-			return err
-		}
-		m.histograms = append(m.histograms, histogram)
-	}
-	return nil
-}
-
-func (m *metrics) makeGauges(meter metric.Meter) error {
+func (m *metrics) makeGauges(meter metric.Meter) (err error) {
 	var read []metric.Observable
 	for _, info := range tally.Gauges() {
 		g, name, help := gauge{GaugeInfo: info}, "holdfast."+info.Name, metric.WithDescription(info.Help+".")
-		var err error
 		if info.Unit == "seconds" {
 			g.seconds, err = meter.Float64ObservableGauge(name, help, metric.WithUnit("s"))
 			read = append(read, g.seconds)
@@ -80,7 +65,6 @@ func (m *metrics) makeGauges(meter metric.Meter) error {
 		}
 		m.gauges = append(m.gauges, g)
 	}
-	var err error
 	m.reading, err = meter.RegisterCallback(m.read, read...)
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // An Engine keeps exclusive locks in a majority of its members. Use New to
@@ -95,12 +96,14 @@ func New(members []driver.Member, opts *Options) (*Engine, error) {
 	if err := check(members, o); err != nil {
 		return nil, err
 	}
-	e := &engine{members: slices.Clone(members), opts: o, quorum: len(members)/2 + 1, proposer: driver.NewProposer()}
+	e := &engine{
+		members: slices.Clone(members), opts: o, quorum: len(members)/2 + 1, proposer: driver.NewProposer(),
+		ledger: ledger{entries: map[lockinfo.LeaseID]*entry{}, counters: map[string]proposal{}},
+	}
 	if err := e.resolve(); err != nil {
 		return nil, err
 	}
 	e.life, e.end = context.WithCancel(context.Background())
-	e.ledger.init()
 	for i := range members {
 		e.janitors = append(e.janitors, &janitor{engine: e, member: i})
 	}

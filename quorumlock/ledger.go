@@ -47,10 +47,6 @@ type tenure struct {
 // requests, including withdrawals, can be in flight.
 const forgetAfter = driver.TombstoneTTL + maxTimeout
 
-func (l *ledger) init() {
-	l.entries, l.counters = map[lockinfo.LeaseID]*entry{}, map[string]proposal{}
-}
-
 // take reserves the entry of id for the caller until leave is called. It waits for the previous
 // caller.
 func (l *ledger) take(ctx context.Context, id lockinfo.LeaseID, ttl time.Duration) (*entry, error) {

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"maps"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -35,9 +36,7 @@ func DiagnosisOf(d driver.Diagnosis, store string, ttl time.Duration) Diagnosis 
 		for name, d := range f.Measures {
 			v.Findings[i].Measures[name+"_ms"] = float64(d.Nanoseconds()) / 1e6
 		}
-		for name, n := range f.Counts {
-			v.Findings[i].Counts[name] = n
-		}
+		maps.Copy(v.Findings[i].Counts, f.Counts)
 	}
 	return v
 }

@@ -80,7 +80,7 @@ func (b *ledger) empty() bool { return b == nil || len(b.events) == 0 }
 // earlier.
 func (h *lease) event(kind lockinfo.HistoryKind, now time.Time) lockinfo.HistoryEvent {
 	e := lockinfo.HistoryEvent{Kind: kind, Mode: h.mode, Token: h.token, Holder: h.who}
-	e.Held = max(earlier(now, h.expiry).Sub(h.granted), 0)
+	e.Held = max(min(now.Sub(h.granted), h.expiry.Sub(h.granted)), 0)
 	if kind == lockinfo.HistoryExpired {
 		e.Ago = max(now.Sub(h.expiry), 0)
 	}
@@ -95,15 +95,8 @@ func (p *place) event(kind lockinfo.HistoryKind) lockinfo.HistoryEvent {
 // leftEvent returns the event of a place that ends without a lease.
 func (p *place) leftEvent(now time.Time) lockinfo.HistoryEvent {
 	e := p.event(lockinfo.HistoryGaveUp)
-	e.Waited = earlier(now, p.until).Sub(p.asked)
+	e.Waited = min(now.Sub(p.asked), p.until.Sub(p.asked))
 	return e
-}
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
 }
 
 // History implements driver.Historian.

@@ -49,15 +49,14 @@ func (d *deposit) repeatable(now time.Time) bool { return now.Before(d.taken.Add
 
 // due returns when Prune must delete the token, or its payload before that.
 func (d *deposit) due() time.Time {
-	useless := d.forget
-	switch {
-	case d.payload == nil:
-	case d.state == driver.Fresh:
-		useless = d.expiry
-	case d.state == driver.Redeemed:
+	useless := d.expiry // the payload, if the token is Fresh
+	if d.state == driver.Redeemed {
 		useless = d.taken.Add(driver.RedeemGrace)
 	}
-	return earlier(useless, d.forget)
+	if d.payload == nil || useless.After(d.forget) {
+		return d.forget
+	}
+	return useless
 }
 
 // prunable orders the deposits by when they are due, so that Prune visits only those that are
