@@ -3,6 +3,7 @@
 // Answers and events overtake each other. An event is later than an answer if it was told
 // after the request had been sent: then the answer may or may not know of it.
 import { later, who } from "./format.js";
+import { ends } from "./kinds.js";
 
 const remembered = 4096; // leases that are over
 
@@ -29,7 +30,7 @@ export class Model {
   heard(e) {
     const old = this.get(e.name);
     const lock = old ? { ...old } : { ...nothing, name: e.name, mode: e.mode, limit: e.limit ?? 0, seen: e.at };
-    const doubt = steps[e.event]?.call(this, lock, e, old);
+    const doubt = ends.includes(e.event) ? this.end(lock, e) : steps[e.event]?.call(this, lock, e, old);
     if (doubt === undefined) return false;
     this.#put(lock);
     return doubt;
@@ -93,18 +94,13 @@ export class Model {
 const nothing = { held: false, holders: [], queue: undefined, queueLength: 0, lastToken: "0", told: -Infinity, queueTold: -Infinity };
 const lease = (name, h) => `${h.fencing_token_str} ${name}`;
 
-// steps have what each event does to a lock. Undefined is nothing.
+// steps have what each event does to a lock that does not end a lease. Undefined is nothing.
 const steps = {
   acquired(lock, e) { return this.begin(lock, e); },
   handed_over(lock, e) {
     const doubt = dequeue(lock, e);
     return this.begin(lock, e) ?? doubt;
   },
-  released(lock, e) { return this.end(lock, e); },
-  completed(lock, e) { return this.end(lock, e); },
-  expired(lock, e) { return this.end(lock, e); },
-  lost(lock, e) { return this.end(lock, e); },
-  broken(lock, e) { return this.end(lock, e); },
   queued(lock, e, old) {
     if (!isNews(lock, e)) return undefined;
     lock.queueLength++;

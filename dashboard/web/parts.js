@@ -69,6 +69,9 @@ function mode({ mode, limit, permits, holders }) {
   return [`${taken} of ${limit}`, `${taken} of ${limit} permits are taken`];
 }
 
+// Columns is the head of a table.
+export const Columns = ({ of }) => html`<thead><tr>${of.map((title) => html`<th scope="col">${title}</th>`)}</tr></thead>`;
+
 // Empty says that there is nothing, and what to do about it.
 export const Empty = ({ title, children }) => html`<div class="empty"><p class="what">${title}</p><p>${children}</p></div>`;
 

@@ -12,7 +12,6 @@ type Batches[T any] struct {
 
 	all  [][]T
 	open map[uint32]int // by route: the index in all of the batch that has room, if there is one
-	full int            // how many batches have no room
 }
 
 // NewBatches returns empty Batches. Each batch has at most most items. name returns the name of
@@ -35,7 +34,6 @@ func (b *Batches[T]) Add(item T) {
 	b.all[i] = append(b.all[i], item)
 	if len(b.all[i]) == b.most {
 		delete(b.open, route)
-		b.full++
 	}
 }
 
@@ -43,7 +41,7 @@ func (b *Batches[T]) Add(item T) {
 func (b *Batches[T]) Room() bool { return len(b.open) > 0 }
 
 // Full returns how many batches have no room.
-func (b *Batches[T]) Full() int { return b.full }
+func (b *Batches[T]) Full() int { return len(b.all) - len(b.open) }
 
 // All returns the batches.
 func (b *Batches[T]) All() [][]T { return b.all }

@@ -2,7 +2,7 @@
 import { html, useEffect, useRef, useState } from "../lib.js";
 import { effect } from "../signal.js";
 import { duration } from "../format.js";
-import { Empty, Hour, Name, Text, Token, Who } from "../parts.js";
+import { Columns, Empty, Hour, Name, Text, Token, Who } from "../parts.js";
 import { keepsHistory, onEvent, recent, trouble } from "../fleet.js";
 import { pulse, start } from "../pulse.js";
 import { replace } from "../route.js";
@@ -35,7 +35,7 @@ export function Events({ params }) {
     ${trouble.value && html`<p class="mark">✕ The ${trouble.value.of} is down: what happens now may be missing here.</p>`}
     ${rows.every((e) => marks[e.event]) && keepsHistory.value && html`<${Empty} title="No events yet">Nothing that matches has happened since this page was opened. New events appear here.<//>`}
     ${keepsHistory.value !== false && html`<table class="cards log" aria-label="Events, the latest first">
-      <thead><tr>${["Time", "Event", "Lock", "Who", "After", "Token", "Why"].map((t) => html`<th scope="col">${t}</th>`)}</tr></thead>
+      <${Columns} of=${["Time", "Event", "Lock", "Who", "After", "Token", "Why"]} />
       <tbody>${rows.map((e) => html`<${EventRow} key=${e.id ?? e.event + e.at} event=${e} />`)}</tbody></table>`}`;
 }
 

@@ -4,7 +4,7 @@ import { useJobs } from "../answer.js";
 import { isLed } from "../attention.js";
 import { locks, version, watchQueues } from "../fleet.js";
 import { count, duration, number } from "../format.js";
-import { Day, Empty, Failed, Name, Since, Text, Who } from "../parts.js";
+import { Columns, Day, Empty, Failed, Name, Since, Text, Who } from "../parts.js";
 
 export function Jobs() {
   version.value; // the locks have changed
@@ -17,10 +17,10 @@ export function Jobs() {
     ${answer && schedules.length + leaders.length === 0 && html`<${Empty} title="There are no schedules, and nobody leads">
       <code>holdfast every</code> runs a command by a schedule, and <code>holdfast elect</code> runs it on one of several hosts.<//>`}
     ${schedules.length > 0 && html`<h2>Schedules</h2><table class="cards" aria-label="Schedules">
-      <thead><tr>${["Schedule", "Latest runs", "Last run", "Next run", "Runs", "Leader"].map((t) => html`<th scope="col">${t}</th>`)}</tr></thead>
+      <${Columns} of=${["Schedule", "Latest runs", "Last run", "Next run", "Runs", "Leader"]} />
       <tbody>${schedules.map((s) => html`<${JobRow} key=${s.name} of=${s} />`)}</tbody></table>`}
     ${leaders.length > 0 && html`<h2>Leaders</h2><table class="cards" aria-label="Leaders">
-      <thead><tr>${["Election", "Leader", "Leads for", "Standby"].map((t) => html`<th scope="col">${t}</th>`)}</tr></thead>
+      <${Columns} of=${["Election", "Leader", "Leads for", "Standby"]} />
       <tbody>${leaders.map((l) => html`<tr key=${l.name}><th scope="row"><${Name} name=${l.name} /></th>
         <td data-is="Leader">${l.holders.length ? html`<${Who} holder=${l.holders[0]} />` : html`<b class="bad">✕ nobody</b>`}</td>
         <td data-is="Leads for">${l.holders.length > 0 && html`<${Since} at=${l.holders[0].since} />`}</td>

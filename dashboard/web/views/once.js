@@ -1,7 +1,7 @@
 // Do-once keys: what is in progress, what is done, and when it is forgotten.
 import { html, useEffect } from "../lib.js";
 import { count, duration } from "../format.js";
-import { Empty, Failed, Name, Text, Token, Who } from "../parts.js";
+import { Columns, Empty, Failed, Name, Text, Token, Who } from "../parts.js";
 import { ForgetButton } from "../actions.js";
 import { onEvent, session } from "../fleet.js";
 import { href, replace } from "../route.js";
@@ -29,7 +29,7 @@ export function Once({ params }) {
     ${answer && keys.length === 0 && html`<${Empty} title=${prefix || state ? "No key matches" : "There are no do-once keys"}>${prefix || state ? "Shorten the filter." : html`<code>holdfast once KEY -- COMMAND</code> does something once.`}<//>`}
     ${keys.length > 0 && html`
     <table class="cards" aria-label="Do-once keys">
-      <thead><tr>${["Key", "State", "Details", "Expires"].map((t) => html`<th scope="col">${t}</th>`)}</tr></thead>
+      <${Columns} of=${["Key", "State", "Details", "Expires"]} />
       <tbody>${keys.map((k) => html`<${OnceRow} key=${k.key} once=${k} again=${again} />`)}</tbody>
     </table>`}
     <nav class="pages" aria-label="Pages">

@@ -2,7 +2,7 @@
 // in words by Past.
 import { html, useState } from "../../lib.js";
 import { clock, count, duration, hour, plain, who } from "../../format.js";
-import { Empty, Hour, Text, Token, Who } from "../../parts.js";
+import { Columns, Empty, Hour, Text, Token, Who } from "../../parts.js";
 import { times } from "../../times.js";
 import { bitsOf, lanesOf, ticksOf, wayOf } from "./leases.js";
 
@@ -50,7 +50,7 @@ export function Past({ leases }) {
   const [all, setAll] = useState(false);
   const rows = leases.filter((l) => l.end).reverse();
   if (rows.length === 0) return html`<p class="quiet">No lease has ended in this time.</p>`;
-  return html`<table class="cards log" aria-label="Leases that have ended, the latest first"><thead><tr>${["From", "To", "How", "Who", "Held", "Waited", "Token", "Why"].map((t) => html`<th scope="col">${t}</th>`)}</tr></thead>
+  return html`<table class="cards log" aria-label="Leases that have ended, the latest first"><${Columns} of=${["From", "To", "How", "Who", "Held", "Waited", "Token", "Why"]} />
     <tbody>${rows.slice(0, all ? rows.length : pastShown).map((l) => html`<tr key=${l.token} class=${l.end in bad ? "loss" : ""}>
       <td><${Hour} at=${l.from} /></td><td>${l.rough && "≤ "}<${Hour} at=${l.to} /></td><td><b>${ways[l.end].join(" ")}</b></td>
       <th scope="row"><${Who} holder=${l.holder} /></th>
