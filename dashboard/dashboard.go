@@ -68,10 +68,7 @@ type Dashboard struct {
 // http.StripPrefix. Its users may see everything about every lock: put the program's own
 // middleware in front of it.
 func New(opts *Options) (*Dashboard, error) {
-	d := &Dashboard{}
-	if opts != nil {
-		d.opts = *opts
-	}
+	d := &Dashboard{opts: *cmp.Or(opts, &Options{})}
 	var err error
 	d.locks, err = server.New(d.opts.Engine, &server.Options{Callers: viewers{d}, Logger: d.opts.Logger})
 	if err != nil {

@@ -101,10 +101,7 @@ func KeepStatus(status int) bool {
 // resolve returns a copy of o with the defaults filled in, or an error that
 // wraps holdfast.ErrInvalid.
 func (o *Options) resolve() (Options, error) {
-	var c Options
-	if o != nil {
-		c = *o
-	}
+	c := *cmp.Or(o, &Options{})
 	if c.Route == nil {
 		c.Route = route
 	}

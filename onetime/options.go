@@ -103,10 +103,7 @@ type RedeemOptions struct {
 // resolve returns a copy of o with the defaults filled in, or an error that
 // wraps ErrInvalid.
 func (o *Options) resolve() (Options, error) {
-	var c Options
-	if o != nil {
-		c = *o
-	}
+	c := *cmp.Or(o, &Options{})
 	c.Name = cmp.Or(c.Name, "onetime")
 	c.Memory = cmp.Or(c.Memory, 24*time.Hour)
 	c.MaxPayload = cmp.Or(c.MaxPayload, MaxPayload)
