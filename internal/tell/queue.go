@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,6 +19,8 @@ const (
 
 	blockedAfter = 5 * time.Second // an Observer blocks if no event is delivered for this time
 	warnAgain    = time.Minute     // the least time between two warnings of one kind
+
+	batchRoom = 16 // how many events fit into a batch
 )
 
 // A Queue delivers events to one Observer, in the order in which they arrive, on one
@@ -31,17 +34,18 @@ type Queue struct {
 
 	told atomic.Uint64 // how many events were delivered
 
-	mu       sync.Mutex    // guards the fields up to dropped
-	list     list          // the events that are not delivered
-	taken    uint64        // how many events were accepted
-	running  bool          // the goroutine of deliver runs
-	idle     chan struct{} // closed when the goroutine ends; nil if no caller waits for that
-	watching bool          // the timer of watch runs
-	warned   bool          // it was logged that the Observer blocks
-	dropped  count         // events that were dropped
+	mu       sync.Mutex        // guards the fields up to dropped
+	batches  [][]observe.Event // the events that deliver has not taken; all batches but the last are full
+	spare    []observe.Event   // memory to reuse for a batch, or nil
+	taken    uint64            // how many events were accepted
+	running  bool              // the goroutine of deliver runs
+	idle     chan struct{}     // closed when the goroutine ends; nil if no caller waits for that
+	watching bool              // the timer of watch runs
+	warned   bool              // it was logged that the Observer blocks
+	dropped  count             // events that were dropped
 
 	// Only the goroutine of deliver uses these.
-	batch  []observe.Event // the events that it delivers, a part of list
+	batch  []observe.Event // the events that it delivers
 	next   int             // the index in batch of the next event to deliver
 	panics count
 }
@@ -71,7 +75,7 @@ func (q *Queue) Tell(e *observe.Event, must bool) bool {
 		return false
 	}
 	q.taken++
-	to := q.list.add()
+	to := q.roomLocked()
 	*to = *e
 	to.Time, to.Context = now, cmp.Or(e.Context, context.Background())
 	start := !q.running
@@ -85,6 +89,21 @@ func (q *Queue) Tell(e *observe.Event, must bool) bool {
 		go q.run()
 	}
 	return true
+}
+
+// roomLocked returns where to put the next event. It moves no other event in memory.
+func (q *Queue) roomLocked() *observe.Event {
+	last := len(q.batches) - 1
+	if last < 0 || len(q.batches[last]) == batchRoom {
+		if q.spare == nil {
+			q.spare = make([]observe.Event, 0, batchRoom)
+		}
+		q.batches, q.spare = append(q.batches, q.spare), nil
+		last++
+	}
+	batch := append(q.batches[last], observe.Event{})
+	q.batches[last] = batch
+	return &batch[len(batch)-1]
 }
 
 // waitingLocked returns how many events were taken and not delivered.
@@ -112,25 +131,26 @@ func (q *Queue) take() bool {
 	if q.next < len(q.batch) {
 		return true // the Observer has ended the last goroutine in the middle of this batch
 	}
+	clear(q.batch) // for the garbage collector
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.list.drop(len(q.batch))
-	q.batch, q.next = q.list.first(), 0
-	for len(q.batch) == 0 {
-		if n := q.dropped.due(); n > 0 {
-			q.mu.Unlock()
-			q.warnDropped(n)
-			q.mu.Lock()
-			q.batch = q.list.first()
-			continue
+	q.batch, q.next, q.spare = nil, 0, q.batch[:0]
+	for len(q.batches) == 0 {
+		n := q.dropped.due()
+		if n == 0 {
+			q.running = false
+			if q.idle != nil {
+				close(q.idle)
+				q.idle = nil
+			}
+			return false
 		}
-		q.running = false
-		if q.idle != nil {
-			close(q.idle)
-			q.idle = nil
-		}
-		return false
+		q.mu.Unlock()
+		q.warnDropped(n)
+		q.mu.Lock()
 	}
+	q.batch = q.batches[0]
+	q.batches = slices.Delete(q.batches, 0, 1)
 	return true
 }
 
