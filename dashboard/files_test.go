@@ -289,6 +289,17 @@ func TestTags(t *testing.T) {
 	}
 }
 
+// TestParts: a client that asks for a part of a file is sent that part, or the whole file.
+func TestParts(t *testing.T) {
+	h := page()
+	for _, accept := range []string{"", "gzip"} {
+		w := ask(h, "GET", "/main.js", "Range", "bytes=0-9", "Accept-Encoding", accept)
+		if length := w.Header().Get("Content-Length"); length != fmt.Sprint(w.Body.Len()) || w.Code == 206 && w.Body.Len() != 10 {
+			t.Errorf("%q: %d, %d bytes, Content-Length %s", accept, w.Code, w.Body.Len(), length)
+		}
+	}
+}
+
 // TestHeaders: the page loads nothing from elsewhere, runs nothing that is not its own, and
 // stands in no frame.
 func TestHeaders(t *testing.T) {
