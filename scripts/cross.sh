@@ -13,6 +13,6 @@ for os in windows darwin freebsd; do
 	done
 	skip='/systest|/examples'
 	GOOS=$os go build $(GOOS=$os go list -f '{{if .GoFiles}}{{.ImportPath}}{{end}}' work | grep -Ev "$skip")
-	[ $os != windows ] || skip="$skip|/rediscore|redislock|/pglock|/cmd/holdfast\$"
+	[ $os != windows ] || skip="$skip|/rediscore|redislock|/pglock"
 	GOOS=$os go vet $(GOOS=$os go list work | grep -Ev "$skip")
 done

@@ -1,3 +1,5 @@
+//go:build unix
+
 // These tests run the real binary as its users do, with real processes and
 // real stores, and look at exit statuses and at what the commands leave in
 // files.
