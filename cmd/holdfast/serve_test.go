@@ -164,9 +164,34 @@ func TestServeTakesOverAStaleSocket(t *testing.T) {
 
 	file := filepath.Join(t.TempDir(), "f")
 	write(t, file, "precious")
-	wantRun(t, 69, store, "serve", "--listen", "unix://"+file)
+	wantRun(t, 78, store, "serve", "--listen", "unix://"+file)
 	if read(t, file) != "precious" {
 		t.Error("a file was overwritten")
+	}
+}
+
+// TestServeCannotListen: a path that can never be listened on is a wrong configuration. An address
+// in use is not: it may become free.
+func TestServeCannotListen(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "f"), "")
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tcp.Close() }()
+	for address, status := range map[string]int{
+		"unix://" + dir + "/none/s": 78,
+		"unix://" + dir + "/f/s":    78,
+		"unix://" + dir:             78,
+		tcp.Addr().String():         69,
+	} {
+		for _, flags := range [][]string{{"--listen", address}, {"--listen", "127.0.0.1:0", "--metrics-listen", address}} {
+			if stderr := wantRun(t, status, "memory:", append([]string{"serve"}, flags...)...); !strings.Contains(stderr, strings.TrimPrefix(address, "unix://")) {
+				t.Errorf("%q: the address is not in %q", flags, stderr)
+			}
+		}
 	}
 }
 

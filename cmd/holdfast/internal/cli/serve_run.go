@@ -55,6 +55,9 @@ func (a *app) serve(ctx context.Context, f *serveFlags) error {
 	}
 	if err := at.open(ctx); err != nil {
 		s.Shutdown(ctx)
+		if serve.IsRefused(err) {
+			return exit.Errorf(exit.Config, "serve: %w", err)
+		}
 		return exit.Errorf(exit.Unavailable, "serve: %w", err)
 	}
 	signals := make(chan os.Signal, 2)

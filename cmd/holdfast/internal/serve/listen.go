@@ -26,6 +26,13 @@ func Listen(ctx context.Context, at net.Addr) (net.Listener, error) {
 	return config.Listen(ctx, at.Network(), at.String())
 }
 
+// IsRefused reports whether an error of Listen is about the address itself, so that another attempt
+// would fail too. An address that is in use may become free.
+func IsRefused(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) ||
+		errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENOTSOCK)
+}
+
 // listenUnix makes a Unix socket, and replaces one without a listener. The socket gets its mode
 // before its name, so that other users can never reach it.
 func listenUnix(ctx context.Context, at *net.UnixAddr) (net.Listener, error) {
@@ -68,7 +75,7 @@ func mayTakePlace(ctx context.Context, path string) error {
 	case err != nil:
 		return err
 	case info.Mode().Type() != fs.ModeSocket:
-		return fmt.Errorf("%s is not a socket: it is left as it is", path)
+		return fmt.Errorf("%s is left as it is: %w", path, syscall.ENOTSOCK)
 	}
 	dialer := net.Dialer{Timeout: time.Second}
 	conn, err := dialer.DialContext(ctx, "unix", path)
