@@ -65,7 +65,6 @@ func New(o Options) (*Service, error) {
 	}
 	s.requests = newRequests(log)
 	s.main = s.newHTTP(s.handler())
-	server.Configure(s.main)
 	// A stream that holds a lock costs a third less over HTTP/2, so HTTP/2 is enabled without TLS
 	// as well, for clients with prior knowledge. HTTP/1 connections are not upgraded.
 	s.main.Protocols = new(http.Protocols)
@@ -78,38 +77,35 @@ func New(o Options) (*Service, error) {
 	return s, nil
 }
 
+// newHTTP returns a server that cuts off slow clients: those that take more than 10 s to send a
+// body, or more than 30 s to read a response.
 func (s *Service) newHTTP(h http.Handler) *http.Server {
-	return &http.Server{
-		Handler:           timed(h),
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          slog.NewLogLogger(s.opts.Log.Handler(), slog.LevelWarn),
+	all := &http.Server{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.ContentLength != 0 { // even if h does not read the body: net/http does before the response ends
+				_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(10 * time.Second)) // a server's request has one
+			}
+			h.ServeHTTP(w, r)
+		}),
+		ErrorLog: slog.NewLogLogger(s.opts.Log.Handler(), slog.LevelWarn),
 	}
+	server.Configure(all)
+	all.WriteTimeout = 30 * time.Second // a profile adds its duration to it
+	return all
 }
 
-const (
-	// bodyTime is how long a client may take to send a body.
-	bodyTime = 10 * time.Second
-
-	// patience is how long a client may take to read a response that is not from the lock server.
-	patience = 30 * time.Second
-)
-
-// timed returns h with a deadline for request bodies that h does not read: net/http reads the
-// rest of such a body before the response ends.
-func timed(h http.Handler) http.Handler {
+// untimed returns h, the lock server, without the time limit for responses: waits and streams take
+// longer. The lock server limits the writes of its responses itself.
+func untimed(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.ContentLength != 0 {
-			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // a recorder of a test has none
-		}
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{}) // a recorder of a test has none
 		h.ServeHTTP(w, r)
 	})
 }
 
 // handler returns the handler of the service: the lock server, and the handlers of paths.
 func (s *Service) handler() http.Handler {
-	locks, paths := s.requests.around(dashboard.Page(s.traffic.count(s.locks))), s.paths()
+	locks, paths := s.requests.around(dashboard.Page(untimed(s.traffic.count(s.locks)))), s.paths()
 	if s.opts.Metrics {
 		delete(paths, "/metrics")
 	} else {
@@ -119,7 +115,6 @@ func (s *Service) handler() http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if h := paths[r.URL.Path]; h != nil {
-			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience)) // a recorder of a test has none
 			getOnly(h)(w, r)
 			return
 		}
@@ -157,7 +152,6 @@ func (s *Service) ServeMetrics(l net.Listener) {
 		mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
 	}
 	s.telemetry = s.newHTTP(s.locks.FromHere(mux))
-	s.telemetry.WriteTimeout = patience // a profile adds its duration to it
 	s.serve(l, func() error { return s.telemetry.Serve(l) })
 }
 
