@@ -20,9 +20,11 @@ const (
 // A config is a configuration file: lines of key = value, and comments
 // that begin with #.
 type config struct {
-	path   string
-	values map[string]string
-	lines  map[string]int
+	path          string
+	lines         map[string]int // of the keys
+	store, prefix string
+	ttl           time.Duration // of leases; 0: not given
+	history       bool          // the store records history, even if another file names the store
 }
 
 // fromConfig returns the store that a configuration file names. It is the zero
@@ -38,16 +40,11 @@ func fromConfig(path string) (c Choice, err error) {
 	if err != nil {
 		return c, err
 	}
-	conf, err := parseConfig(path, f.text)
-	if err != nil {
+	conf := &config{path: path, lines: map[string]int{}}
+	if err := conf.parse(f.text); err != nil {
 		return c, err
 	}
-	if c.TTL, err = conf.ttl(); err != nil {
-		return c, err
-	}
-	if c.history, err = conf.history(); err != nil {
-		return c, err
-	}
+	c.TTL, c.history = conf.ttl, conf.history
 	if c.URL, err = conf.storeURL(); err != nil || c.URL == "" {
 		return c, err
 	}
@@ -55,10 +52,9 @@ func fromConfig(path string) (c Choice, err error) {
 	return c, f.checkSecret(c.URL)
 }
 
-// parseConfig returns the values of the keys. Its errors quote only keys: a value may be a
-// password, or the file may be something else.
-func parseConfig(path, text string) (*config, error) {
-	c := &config{path, map[string]string{}, map[string]int{}}
+// parse reads the lines of the file. Its errors quote only keys: a value may be a password, or the
+// file may be something else.
+func (c *config) parse(text string) error {
 	number := 0
 	for line := range strings.Lines(text) {
 		number++
@@ -67,19 +63,43 @@ func parseConfig(path, text string) (*config, error) {
 		}
 		key, value, ok := strings.Cut(line, "=")
 		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
-		switch {
+		switch first := c.lines[key]; {
 		case !ok:
-			return nil, c.wrong(number, "want key = value")
-		case c.lines[key] > 0:
-			return nil, c.wrong(number, fmt.Sprintf("%s is there a second time, after line %d", key, c.lines[key]))
-		case key != "store" && key != "prefix" && key != "ttl" && key != "history":
-			return nil, c.wrong(number, "unknown key"+quoted(key)+": want store, prefix, ttl or history")
-		case value == "":
-			return nil, c.wrong(number, key+" has no value")
+			return c.wrong(number, "want key = value")
+		case first > 0:
+			return c.wrong(number, fmt.Sprintf("%s is there a second time, after line %d", key, first))
 		}
-		c.values[key], c.lines[key] = value, number
+		if problem := c.set(key, value); problem != "" {
+			return c.wrong(number, problem)
+		}
+		c.lines[key] = number
 	}
-	return c, nil
+	return nil
+}
+
+// set sets the value of a key, or returns what is wrong with it.
+func (c *config) set(key, value string) (problem string) {
+	var err error
+	switch key {
+	case "store":
+		c.store = value
+	case "prefix":
+		c.prefix = value
+	case "ttl":
+		if c.ttl, err = ParseDuration(value); err != nil || c.ttl < minTTL || c.ttl > maxTTL {
+			return fmt.Sprintf("ttl: want a duration from %s to %s, such as 30s", lockinfo.Span(minTTL), lockinfo.Span(maxTTL))
+		}
+	case "history":
+		if c.history, err = strconv.ParseBool(value); err != nil {
+			return "history: want 1 or 0"
+		}
+	default:
+		return "unknown key" + quoted(key) + ": want store, prefix, ttl or history"
+	}
+	if value == "" {
+		return key + " has no value"
+	}
+	return ""
 }
 
 // quoted returns a key as errors show it, or "" if it does not look like a key.
@@ -94,62 +114,39 @@ func (c *config) wrong(line int, what string) error {
 	return fmt.Errorf("%w configuration: %s, line %d: %s", driver.ErrInvalid, c.path, line, what)
 }
 
-// ttl returns the TTL of leases, or 0.
-func (c *config) ttl() (time.Duration, error) {
-	text := c.values["ttl"]
-	if text == "" {
-		return 0, nil
+// storeURL returns the URL of the store with its prefix, or nothing.
+func (c *config) storeURL() (string, error) {
+	if c.prefix == "" {
+		return c.store, nil
 	}
-	d, err := ParseDuration(text)
-	if err != nil || d < minTTL || d > maxTTL {
-		return 0, c.wrong(c.lines["ttl"], fmt.Sprintf("ttl: want a duration from %s to %s, such as 30s", lockinfo.Span(minTTL), lockinfo.Span(maxTTL)))
+	if c.store == "" {
+		return "", c.wrong(c.lines["prefix"], "prefix belongs to a store in the same file, which names none")
 	}
-	return d, nil
-}
-
-// history reports whether the store records history, even if another file names the store.
-func (c *config) history() (bool, error) {
-	text := c.values["history"]
-	if text == "" {
-		return false, nil
+	prefixed, ok := withParameter(c.store, "prefix", c.prefix)
+	if !ok {
+		return "", c.wrong(c.lines["prefix"], "the URL of store has a prefix already, or is malformed")
 	}
-	on, err := strconv.ParseBool(text)
-	if err != nil {
-		return false, c.wrong(c.lines["history"], "history: want 1 or 0")
-	}
-	return on, nil
+	return prefixed, nil
 }
 
 // withHistory returns the URL of a store, with history turned on. Servers and quorums have no
 // such setting.
 func withHistory(rawURL string) string {
-	scheme, _, _ := strings.Cut(strings.ToLower(rawURL), ":")
+	if scheme := strings.ToLower(rawURL); !strings.HasPrefix(scheme, "http") && !strings.HasPrefix(scheme, "quorum") {
+		rawURL, _ = withParameter(rawURL, "history", "1")
+	}
+	return rawURL
+}
+
+// withParameter returns a URL with a parameter added. It returns the same URL and false if that has
+// the parameter already, or is malformed.
+func withParameter(rawURL, key, value string) (string, bool) {
 	before, query, _ := strings.Cut(rawURL, "?")
-	values, err := url.ParseQuery(query)
-	if err != nil || values.Has("history") || strings.HasPrefix(scheme, "http") || strings.HasPrefix(scheme, "quorum") {
-		return rawURL
+	if values, err := url.ParseQuery(query); err != nil || values.Has(key) {
+		return rawURL, false
 	}
 	if query != "" {
 		query += "&"
 	}
-	return before + "?" + query + "history=1"
-}
-
-// storeURL returns the URL of the store with its prefix, or nothing.
-func (c *config) storeURL() (string, error) {
-	rawURL, prefix := c.values["store"], c.values["prefix"]
-	switch {
-	case prefix == "":
-		return rawURL, nil
-	case rawURL == "":
-		return "", c.wrong(c.lines["prefix"], "prefix belongs to a store in the same file, which names none")
-	}
-	before, query, found := strings.Cut(rawURL, "?")
-	if values, err := url.ParseQuery(query); err != nil || values.Has("prefix") {
-		return "", c.wrong(c.lines["prefix"], "the URL of store has a prefix already, or is malformed")
-	}
-	if found && query != "" {
-		query += "&"
-	}
-	return before + "?" + query + "prefix=" + url.QueryEscape(prefix), nil
+	return before + "?" + query + key + "=" + url.QueryEscape(value), true
 }

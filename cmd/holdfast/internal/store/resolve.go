@@ -79,7 +79,7 @@ func (a Asked) Resolve() (Choice, error) {
 		func() (Choice, error) {
 			return fromPair("$"+variable, a.Getenv(variable), "$"+fileVariable, a.Getenv(fileVariable))
 		},
-		func() (Choice, error) { return fromConfig(a.userConfig()) },
+		func() (Choice, error) { return fromConfig(a.userPath("XDG_CONFIG_HOME", ".config", "holdfast.conf")) },
 		func() (Choice, error) { return fromConfig(a.Root + systemConfig) },
 		a.system,
 		a.own,
@@ -165,17 +165,18 @@ func (a Asked) env() []string {
 	return nil
 }
 
-// userConfig returns the path of the user's configuration, or "" for a user without a home
-// directory.
-func (a Asked) userConfig() string {
-	dir := a.Getenv("XDG_CONFIG_HOME")
-	if !filepath.IsAbs(dir) { // the XDG specification ignores such values
+// userPath returns the path of a file or directory of the user's: in the directory that a variable
+// of the XDG specification names or, without it, in one below the home directory. It returns "" for
+// a user without a home directory.
+func (a Asked) userPath(variable, below, name string) string {
+	dir := a.Getenv(variable)
+	if !filepath.IsAbs(dir) { // the specification ignores such values
 		if dir = a.home(); dir == "" {
 			return ""
 		}
-		dir = filepath.Join(dir, ".config")
+		dir = filepath.Join(dir, below)
 	}
-	return filepath.Join(dir, "holdfast.conf")
+	return filepath.Join(dir, name)
 }
 
 // home returns the user's home directory, or "". Without HOME it is the home of the user's account: a
@@ -214,21 +215,17 @@ func (a Asked) own() (Choice, error) {
 	if err != nil {
 		return c, fmt.Errorf("%w store: nothing names one, and %w, or name a store with --store", driver.ErrInvalid, err)
 	}
-	c.Dir = dir
-	c.URL = sqliteURL(filepath.Join(c.Dir, "locks.db"))
+	c.Dir, c.URL = dir, sqliteURL(filepath.Join(dir, "locks.db"))
 	return c, nil
 }
 
 // StateDir returns the directory for holdfast's data of this user, which may not exist.
 func (a Asked) StateDir() (string, error) {
-	state := a.Getenv("XDG_STATE_HOME")
-	if !filepath.IsAbs(state) {
-		if state = a.home(); state == "" {
-			return "", errors.New("there is no home directory for your own: set HOME")
-		}
-		state = filepath.Join(state, ".local", "state")
+	dir := a.userPath("XDG_STATE_HOME", ".local/state", "holdfast")
+	if dir == "" {
+		return "", errors.New("there is no home directory for your own: set HOME")
 	}
-	return filepath.Join(state, "holdfast"), nil
+	return dir, nil
 }
 
 func sqliteURL(path string) string { return (&url.URL{Scheme: "sqlite", Path: path}).String() }
