@@ -13,13 +13,16 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 )
 
-// A Possession is a lease, or several that are held together.
+// A Possession is a *holdfast.Lease or *holdfast.Leases: of several leases it has the earliest
+// deadline, and the context that ends first.
 type Possession interface {
 	Context() context.Context
 	Extend(ctx context.Context, ttl time.Duration) error
 	Heartbeat()
 	Valid() bool
 	Remaining() time.Duration
+	Deadline() time.Time
+	Release(ctx context.Context) error
 }
 
 // A Desk answers requests about a lease.
@@ -87,28 +90,29 @@ func (d Desk) refuse(status int, verb string, err error) Answer {
 	return Answer{Status: status, Error: fmt.Sprintf("%s %s: %v", verb, d.What, err)}
 }
 
-// A Pulse records when the work under a lease last reported progress.
+// A Pulse records until when the work under a lease has to report progress.
 type Pulse struct {
 	patience time.Duration // how long the next report may take; 0: no limit
-	began    time.Time
-	last     atomic.Int64 // nanoseconds after began
+	due      atomic.Pointer[time.Time]
 }
 
 // NewPulse returns a pulse that has just beaten.
-func NewPulse(patience time.Duration) *Pulse { return &Pulse{patience: patience, began: time.Now()} }
-
-// Beat notes a report of progress.
-func (p *Pulse) Beat() { p.last.Store(int64(time.Since(p.began))) }
-
-// Grace gives the next report more time: d from now on.
-func (p *Pulse) Grace(d time.Duration) {
-	p.last.Store(int64(time.Since(p.began) + max(d, p.patience) - p.patience))
+func NewPulse(patience time.Duration) *Pulse {
+	p := &Pulse{patience: patience}
+	p.Beat()
+	return p
 }
 
+// Beat notes a report of progress.
+func (p *Pulse) Beat() { p.Grace(p.patience) }
+
+// Grace gives the next report more time: d from now on.
+func (p *Pulse) Grace(d time.Duration) { p.due.Store(new(time.Now().Add(max(d, p.patience)))) }
+
 // Stop notes that the work reports a failure: no time is left.
-func (p *Pulse) Stop() { p.last.Store(int64(time.Since(p.began) - p.patience)) }
+func (p *Pulse) Stop() { p.due.Store(new(time.Now())) }
 
 // Left returns how long the next report may take. bounded is false if it may take for ever.
 func (p *Pulse) Left() (left time.Duration, bounded bool) {
-	return p.patience - time.Since(p.began.Add(time.Duration(p.last.Load()))), p.patience > 0
+	return time.Until(*p.due.Load()), p.patience > 0
 }

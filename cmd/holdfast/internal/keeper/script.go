@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"syscall"
-	"time"
 )
 
 // A Script is the process for which a lease is kept.
@@ -73,15 +72,4 @@ func (s *Script) follow(wait func() (int, error)) {
 			}
 		}
 	}()
-}
-
-// pollEvery is the interval of polling where the system does not report the end of a process.
-const pollEvery = 50 * time.Millisecond
-
-// poll returns when the process has ended.
-func (s *Script) poll(lives func() bool) {
-	defer close(s.gone)
-	for lives() {
-		time.Sleep(pollEvery)
-	}
 }

@@ -3,16 +3,24 @@ package keeper
 import (
 	"errors"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/supervise"
 )
 
+// pollEvery is the interval of polling where the kernel has no pidfds.
+const pollEvery = 50 * time.Millisecond
+
 // watch has the kernel report the end of the process, through a pidfd. If there are none, as on
 // old kernels and in some sandboxes, it polls, and recognises the process by its start time.
 func (s *Script) watch() error {
 	began, lives := supervise.Beginning(s.PID)
+	lasts := func() bool {
+		now, lives := supervise.Beginning(s.PID)
+		return lives && now == began
+	}
 	fd, err := unix.PidfdOpen(s.PID, 0)
 	switch {
 	case !lives, errors.Is(err, unix.ESRCH):
@@ -20,13 +28,15 @@ func (s *Script) watch() error {
 	case errors.Is(err, unix.EINVAL), errors.Is(err, unix.ENOENT):
 		return errors.New("it is a thread of a process")
 	case err != nil:
-		go s.poll(func() bool { // ends with the process
-			now, lives := supervise.Beginning(s.PID)
-			return lives && now == began
+		s.follow(func() (ended int, err error) {
+			time.Sleep(pollEvery)
+			if !lasts() {
+				ended = 1
+			}
+			return ended, nil
 		})
 		return nil
-	}
-	if now, lives := supervise.Beginning(s.PID); !lives || now != began {
+	case !lasts():
 		_ = unix.Close(fd)
 		return errEnded
 	}

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -59,9 +58,7 @@ func NewPath(getenv func(string) string) (string, error) {
 
 // socketName returns a name that no other process uses. The PID in it is for people.
 func socketName() string {
-	var b [6]byte
-	rand.Read(b[:]) // never fails
-	return fmt.Sprintf("%d-%s%s", os.Getpid(), hex.EncodeToString(b[:]), suffix)
+	return fmt.Sprintf("%d-%s%s", os.Getpid(), rand.Text()[:12], suffix)
 }
 
 // Path returns the path of the socket, or "".

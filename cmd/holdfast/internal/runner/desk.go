@@ -13,21 +13,13 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/keeper"
 )
 
-// A desk connects the watch with the goroutines that answer requests to the control socket. No
+// open starts to answer the job's requests to the control socket, on goroutines of their own. No
 // request blocks the watch.
-type desk struct {
-	extended chan chan<- struct{} // the lease was extended; the watch replies when the warden knows
-	pulse    *keeper.Pulse
-}
-
-// open starts to answer the job's requests to the control socket.
 func (w *watch) open() {
-	d := &w.desk
-	d.pulse, d.extended = keeper.NewPulse(w.Opts.StallAfter), make(chan chan<- struct{})
 	w.Control.Serve(keeper.Desk{
 		What: Quoted(w.Names), LeaseID: w.held.first().ID(), Lease: w.held,
-		Pulse:    d.pulse,
-		Extended: d.tell,
+		Pulse:    w.pulse,
+		Extended: w.tell,
 		End:      w.keeps,
 	}.Answer)
 }
@@ -37,12 +29,12 @@ const told = time.Second
 
 // tell makes the watch check the hold, so that the warden knows of an extension before the client
 // relies on it.
-func (d *desk) tell() {
-	late, done := time.After(told), make(chan struct{}, 1)
+func (w *watch) tell() {
+	done := make(chan struct{})
 	select {
-	case d.extended <- done:
+	case w.extended <- done:
 		<-done
-	case <-late:
+	case <-time.After(told):
 	}
 }
 
@@ -50,13 +42,6 @@ func (d *desk) tell() {
 func (w *watch) keeps(_ context.Context, r keeper.Request) keeper.Answer {
 	return keeper.Answer{Status: exit.Config, Error: fmt.Sprintf(
 		"%s %s: holdfast %s gives it back when its command ends: end that", r.Do, Quoted(w.Names), w.verb)}
-}
-
-// idle returns how long the job may go on without a heartbeat. bounded is false without
-// --stall-after and with --on-lost ignore.
-func (w *watch) idle() (left time.Duration, bounded bool) {
-	left, bounded = w.desk.pulse.Left()
-	return left, bounded && w.OnLost != Ignore
 }
 
 // stalledVerdict returns the verdict on a job that sends no heartbeats. Its lease is still live.

@@ -25,7 +25,7 @@ func (c *candidate) follow(w *watch) (stop func()) {
 	starting, started := context.WithTimeout(context.Background(), startTime)
 	c.running.Store(&running{w, started})
 	if w.Opts.StallAfter > 0 {
-		w.desk.pulse.Grace(startTime)
+		w.pulse.Grace(startTime)
 		go func() { // ends with the start, or with the command
 			ticker := time.NewTicker(w.Opts.StallAfter / 4)
 			defer ticker.Stop()
@@ -57,7 +57,7 @@ func (c *candidate) heard(m notify.Message) {
 	}
 	switch {
 	case m["WATCHDOG"] == "trigger":
-		now.watch.desk.pulse.Stop()
+		now.watch.pulse.Stop()
 	case alive:
 		now.watch.heartbeat()
 	}
@@ -72,5 +72,5 @@ func (c *candidate) heard(m notify.Message) {
 // heartbeat notes progress of the work.
 func (w *watch) heartbeat() {
 	w.held.Heartbeat()
-	w.desk.pulse.Beat()
+	w.pulse.Beat()
 }

@@ -46,7 +46,7 @@ func (e *selfError) Is(target error) bool { return target == holdfast.ErrDeadloc
 // options that contain *onWait, which Take replaces if l has locks of these names. If l has none,
 // Take costs nothing.
 func (l Held) Take(ctx context.Context, c *holdfast.Client, w want, onWait *func(holdfast.WaitState), take func(context.Context) error) error {
-	if !slices.ContainsFunc(w.Names, l.covers) {
+	if !slices.ContainsFunc(l, func(lock HeldLock) bool { return slices.Contains(w.Names, lock.Name) }) {
 		return take(ctx)
 	}
 	taking, cancel := context.WithCancelCause(ctx)
@@ -98,9 +98,6 @@ func (l Held) lookEach(
 		}
 	}
 }
-
-// covers reports whether l has a lock of this name.
-func (l Held) covers(name string) bool { return len(l.of(name)) > 0 }
 
 // look reads from the store what blocks the request. It returns nil if the request would not wait
 // for ever, or if the store does not answer.

@@ -6,7 +6,6 @@ import (
 	"context"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/keeper"
@@ -16,16 +15,8 @@ import (
 // A hold has the lease of a job's one name, or the leases of its several names. The leases are
 // valid together, as long as each of them is.
 type hold struct {
-	term
-	leases []*holdfast.Lease // in the order in which the names were given
-}
-
-// A term is a *holdfast.Lease or a *holdfast.Leases. Several leases have the earliest of their
-// deadlines, and a context that ends with the first of theirs.
-type term interface {
 	keeper.Possession
-	Deadline() time.Time
-	Release(ctx context.Context) error
+	leases []*holdfast.Lease // in the order in which the names were given
 }
 
 // holdOf returns the hold of one name.

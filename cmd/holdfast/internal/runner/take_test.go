@@ -61,7 +61,7 @@ func TestRunHasTheWholeTTL(t *testing.T) {
 			}
 			done <- held
 		})
-		if held := <-done; held.term != nil {
+		if held := <-done; held.Possession != nil {
 			_ = held.Release(t.Context()) // never fails in memory
 		}
 	})

@@ -24,10 +24,12 @@ import (
 // moved it by then.
 type watch struct {
 	Job
-	desk   desk
 	held   hold
 	tree   *supervise.Tree
 	maxEnd time.Time // of MaxHold; zero if there is none
+
+	pulse    *keeper.Pulse        // of the heartbeats of the job
+	extended chan chan<- struct{} // the lease was extended; the watch closes what it receives when the warden knows
 
 	timer   *time.Timer         // when to check the lease next, or to kill
 	lost    <-chan struct{}     // of the hold's context; nil once that was seen
@@ -47,6 +49,7 @@ type watch struct {
 func newWatch(j Job, held hold, acquired time.Time, tree *supervise.Tree) *watch {
 	w := &watch{
 		Job: j, held: held, tree: tree,
+		pulse: keeper.NewPulse(j.Opts.StallAfter), extended: make(chan chan<- struct{}),
 		timer: time.NewTimer(0), lost: held.Context().Done(), exited: tree.Exited(), looked: time.Now(),
 	}
 	if j.Opts.MaxHold > 0 {
@@ -78,11 +81,11 @@ func (w *watch) loop() {
 			w.stop(w.lostVerdict())
 		case <-w.timer.C:
 			w.tick()
-		case done := <-w.desk.extended:
+		case done := <-w.extended:
 			if !w.killing {
 				w.tick()
 			}
-			done <- struct{}{}
+			close(done)
 		case <-w.tree.Stopped():
 			w.suspend()
 		case s := <-w.Signals:
@@ -156,7 +159,8 @@ func (w *watch) tick() {
 		return // ignored
 	}
 	w.pause, w.looked = time.Since(w.looked), time.Now()
-	idle, bounded := w.idle()
+	idle, bounded := w.pulse.Left()
+	bounded = bounded && w.OnLost != Ignore
 	if bounded && idle <= 0 {
 		w.stop(w.stalledVerdict())
 		return
