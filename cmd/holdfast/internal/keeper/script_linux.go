@@ -16,11 +16,7 @@ const pollEvery = 50 * time.Millisecond
 // watch has the kernel report the end of the process, through a pidfd. If there are none, as on
 // old kernels and in some sandboxes, it polls, and recognises the process by its start time.
 func (s *Script) watch() error {
-	began, lives := supervise.Beginning(s.PID)
-	lasts := func() bool {
-		now, lives := supervise.Beginning(s.PID)
-		return lives && now == began
-	}
+	p, lives := supervise.Look(s.PID)
 	fd, err := unix.PidfdOpen(s.PID, 0)
 	switch {
 	case !lives, errors.Is(err, unix.ESRCH):
@@ -30,13 +26,13 @@ func (s *Script) watch() error {
 	case err != nil:
 		s.follow(func() (ended int, err error) {
 			time.Sleep(pollEvery)
-			if !lasts() {
+			if !p.Lives() {
 				ended = 1
 			}
 			return ended, nil
 		})
 		return nil
-	case !lasts():
+	case !p.Lives():
 		_ = unix.Close(fd)
 		return errEnded
 	}

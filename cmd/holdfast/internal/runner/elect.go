@@ -156,7 +156,7 @@ func (c *candidate) outcome(w *watch) error {
 	if err := w.notEnded(); err != nil {
 		return err
 	}
-	status := w.tree.Status()
+	status := w.tree.Status
 	keyboard := status == exit.Signal(syscall.SIGINT) || status == exit.Signal(syscall.SIGQUIT)
 	switch {
 	case w.verdict == nil && (c.ended != nil || c.Terminal && keyboard): // Ctrl-C goes to the command, but is meant for this process too

@@ -61,7 +61,7 @@ const (
 
 // end releases the lock and returns the status of the job.
 func (w *watch) end(ctx context.Context) error {
-	status := w.tree.Status()
+	status := w.tree.Status
 	if w.refused == nil {
 		w.Status.exited(w.held, status)
 	}

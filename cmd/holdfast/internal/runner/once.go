@@ -136,7 +136,7 @@ func (o *once) run(lease *holdfast.Lease) (verdict *exit.Error, err error) {
 	if w.refused != nil {
 		return w.notEnded(), nil
 	}
-	o.status = tree.Status()
+	o.status = tree.Status
 	o.Status.exited(held, o.status)
 	if w.ignores(w.verdict) { // the store decides whether the work is recorded
 		return nil, nil

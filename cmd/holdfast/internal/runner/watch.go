@@ -126,15 +126,15 @@ func (w *watch) commandEnded() bool {
 // endedByLoss reports whether the command was killed because the lease had ended while this
 // process was stopped and did not notice.
 func (w *watch) endedByLoss() bool {
-	killed := w.tree.Status() == exit.Signal(syscall.SIGKILL) && w.kills == 0
-	return w.OnLost != Ignore && (w.tree.Cut() || killed && w.left() < w.margin())
+	killed := w.tree.Status == exit.Signal(syscall.SIGKILL) && w.kills == 0
+	return w.OnLost != Ignore && (w.tree.Cut || killed && w.left() < w.margin())
 }
 
 // endedBySignal reports whether a signal that this process did not forward, such as Ctrl-C, has
 // ended the command. Shells and many other programs that catch such a signal exit with the status
 // that names it.
 func (w *watch) endedBySignal() bool {
-	return w.tree.Signalled() || supervise.Ends(syscall.Signal(w.tree.Status()-exit.Signal(0)))
+	return w.tree.Signalled || supervise.Ends(syscall.Signal(w.tree.Status-exit.Signal(0)))
 }
 
 // left returns how long the lease may still be trusted, by either clock.

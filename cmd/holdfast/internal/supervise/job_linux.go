@@ -147,7 +147,7 @@ func (j *job) kill() (found int, refused []Process) {
 // left returns the living processes of the job, except the wardens of jobs within it.
 func (j *job) left() (left []Process) {
 	j.walk(func(p Process) {
-		if !p.isWarden() && p.lives() {
+		if !p.isWarden() && p.Lives() {
 			left = append(left, p)
 		}
 	})

@@ -40,6 +40,12 @@ type identity struct {
 
 func (p Process) identity() identity { return identity{p.PID, p.start} }
 
+// Look returns the process that has the PID now, and whether it lives.
+func Look(pid int) (p Process, lives bool) {
+	p, ok := look(pid)
+	return p, ok && !p.dead
+}
+
 // look returns the process that has the PID now. A process that the kernel hides from this one
 // has neither a name nor a start time.
 func look(pid int) (p Process, ok bool) {
@@ -84,7 +90,7 @@ func below(root Process, childrenOf func(parent int) []int, visit func(Process))
 	for queue := []Process{root}; len(queue) > 0; queue = queue[1:] {
 		parent := queue[0]
 		pids := childrenOf(parent.PID)
-		if now, ok := look(parent.PID); !ok || now.start != parent.start {
+		if _, ok := parent.now(); !ok {
 			continue // another process has its PID
 		}
 		for _, pid := range pids {
@@ -144,7 +150,7 @@ func listedChildren(parent int) (pids []int) {
 func (p Process) isWarden() bool {
 	for range 20 {
 		data, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.PID))
-		if err != nil || len(data) > 0 || !p.lives() {
+		if err != nil || len(data) > 0 || !p.Lives() {
 			return bytes.HasPrefix(data, []byte("holdfast\x00"+wardenCommand+"\x00"))
 		}
 		time.Sleep(time.Millisecond)
@@ -152,10 +158,16 @@ func (p Process) isWarden() bool {
 	return false
 }
 
-// lives reports whether p has not ended since it was found.
-func (p Process) lives() bool {
-	now, ok := look(p.PID)
-	return ok && !now.dead && now.start == p.start
+// now returns p as it is now, and false if it has ended, even if another process has its PID.
+func (p Process) now() (now Process, ok bool) {
+	now, ok = look(p.PID)
+	return now, ok && now.start == p.start
+}
+
+// Lives reports whether p has not ended since it was found.
+func (p Process) Lives() bool {
+	now, ok := p.now()
+	return ok && !now.dead
 }
 
 // isMarked reports whether p was started with mark in its environment.
@@ -175,7 +187,7 @@ func (p Process) send(sig unix.Signal) error {
 	if hasFD {
 		defer unix.Close(fd)
 	}
-	if now, ok := look(p.PID); !ok || now.start != p.start {
+	if _, ok := p.now(); !ok {
 		return nil
 	}
 	if hasFD {
@@ -188,13 +200,6 @@ func (p Process) send(sig unix.Signal) error {
 		return nil
 	}
 	return err
-}
-
-// Beginning returns when a process began, in a unit of the kernel. Together with the PID, it
-// identifies the process. lives is false for a process that has ended.
-func Beginning(pid int) (began uint64, lives bool) {
-	p, ok := look(pid)
-	return p.start, ok && !p.dead
 }
 
 // ProgramOf returns the kernel's name of the program of a process, or "".

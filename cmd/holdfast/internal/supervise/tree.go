@@ -55,18 +55,18 @@ type Tree struct {
 	job     job
 	signals chan<- os.Signal
 
-	ending              // guarded by exited
+	Ending              // valid once Exited is closed
 	fallen  atomic.Bool // the warden has ended before the job
 	exited  chan struct{}
 	gone    chan struct{}
 	stopped chan struct{}
 }
 
-// An ending is how the command has ended.
-type ending struct {
-	status    int  // or 128 + n for signal n
-	signalled bool // a signal has ended it
-	cut       bool // the warden had begun to kill the job
+// An Ending is how the command has ended.
+type Ending struct {
+	Status    int  // the exit status, or 128 + n if signal n ended the command
+	Signalled bool // a signal, from any sender, has ended the command
+	Cut       bool // the warden had begun to kill the job because its time had passed; see Tree.Until
 }
 
 // A Start is a warden that waits for its command. The warden takes some milliseconds to start;
@@ -161,7 +161,7 @@ func (t *Tree) follow(r reaped) {
 	hasExited, cut := false, false
 	exit := func(status int, signalled bool) {
 		if !hasExited {
-			hasExited, t.ending = true, ending{status, signalled, cut}
+			hasExited, t.Ending = true, Ending{status, signalled, cut}
 			close(t.exited)
 		}
 	}
@@ -216,19 +216,6 @@ func (t *Tree) Gone() <-chan struct{} { return t.gone }
 // Stopped delivers a value when the command was stopped from the keyboard or
 // for use of the terminal. The caller should call Suspend.
 func (t *Tree) Stopped() <-chan struct{} { return t.stopped }
-
-// Status is the exit status of the command, or 128 + n if signal n ended it.
-// It is valid once Exited is closed.
-func (t *Tree) Status() int { return t.status }
-
-// Signalled reports whether a signal has ended the command, whoever sent it. It is valid once
-// Exited is closed.
-func (t *Tree) Signalled() bool { return t.signalled }
-
-// Cut reports whether the warden had begun to kill the job, because its time
-// had passed, when the command ended; see Until. It is valid once Exited is
-// closed.
-func (t *Tree) Cut() bool { return t.cut }
 
 // Fallen reports whether the warden has ended before the job. Then nothing would end the job if
 // this process died, so the caller must end it now.
