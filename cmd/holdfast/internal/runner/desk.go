@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/keeper"
 )
@@ -42,12 +41,6 @@ func (w *watch) tell() {
 func (w *watch) keeps(_ context.Context, r keeper.Request) keeper.Answer {
 	return keeper.Answer{Status: exit.Config, Error: fmt.Sprintf(
 		"%s %s: holdfast %s gives it back when its command ends: end that", r.Do, Quoted(w.Names), w.verb)}
-}
-
-// stalledVerdict returns the verdict on a job that sends no heartbeats. Its lease is still live.
-func (w *watch) stalledVerdict() *exit.Error {
-	return &exit.Error{Status: exit.Lost, Err: fmt.Errorf(
-		"%s %s: %w for %s; the command was stopped", w.verb, Quoted(w.Names), holdfast.ErrStalled, w.Opts.StallAfter)}
 }
 
 // Reasons for the end of a lease that is still live.

@@ -113,7 +113,7 @@ func Elect(ctx context.Context, j Election) error {
 // stand campaigns and leads again and again. It refuses to wait for a lock of a run around this
 // one.
 func (c *candidate) stand(ctx context.Context) error {
-	return c.Outer.Take(ctx, c.Client, c.want(), &c.Opts.OnWait, func(ctx context.Context) error {
+	return c.unlessBlocked(ctx, &c.Opts.OnWait, func(ctx context.Context) error {
 		return c.Client.Lead(ctx, c.Names[0], &holdfast.LeadOptions{Acquire: c.Opts, Pause: c.Pause, Failed: c.failed}, c.work)
 	})
 }

@@ -1,3 +1,5 @@
+//go:build unix
+
 package runner
 
 import (
@@ -11,13 +13,6 @@ import (
 	"github.com/holdfast-locks/holdfast/driver/rules"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
-
-// A want is the lock request of a command.
-type want struct {
-	Names []string // one, or several at once
-	Mode  lockinfo.Mode
-	Try   bool // it does not wait
-}
 
 // A selfError reports that a command would wait for a lock that is held until the command itself
 // has ended. It is holdfast.ErrDeadlock.
@@ -38,15 +33,15 @@ func (e *selfError) Error() string {
 // Is makes errors.Is(err, holdfast.ErrDeadlock) true.
 func (e *selfError) Is(target error) bool { return target == holdfast.ErrDeadlock }
 
-// Take calls take, which requests w, and returns its error. If one of the locks would block the
-// request for ever, Take cancels the context of take and returns a *selfError. A lock whose run
-// has ended has no token in the store, and blocks no request.
+// unlessBlocked calls take, which requests the locks of the job, and returns its error. If a lock of
+// the runs around this one would block the request for ever, it cancels the context of take and
+// returns a *selfError. A lock whose run has ended has no token in the store, and blocks no request.
 //
-// Take checks the locks when the request has been refused. So take must call Acquire or Once with
-// options that contain *onWait, which Take replaces if l has locks of these names. If l has none,
-// Take costs nothing.
-func (l Held) Take(ctx context.Context, c *holdfast.Client, w want, onWait *func(holdfast.WaitState), take func(context.Context) error) error {
-	if !slices.ContainsFunc(l, func(lock HeldLock) bool { return slices.Contains(w.Names, lock.Name) }) {
+// It checks the locks when the request has been refused. So take must call Acquire or Once with
+// options that contain *onWait, which is replaced if those runs hold locks of the same names. If
+// they hold none, it costs nothing.
+func (j *Job) unlessBlocked(ctx context.Context, onWait *func(holdfast.WaitState), take func(context.Context) error) error {
+	if !slices.ContainsFunc(j.Outer, func(lock HeldLock) bool { return slices.Contains(j.Names, lock.Name) }) {
 		return take(ctx)
 	}
 	taking, cancel := context.WithCancelCause(ctx)
@@ -55,7 +50,7 @@ func (l Held) Take(ctx context.Context, c *holdfast.Client, w want, onWait *func
 	tell := *onWait
 	go func() { // ends with taking; it is awaited
 		defer close(looked)
-		l.lookEach(taking, c, w, refused, cancel, tell)
+		j.lookEach(taking, refused, cancel, tell)
 	}()
 	*onWait = func(s holdfast.WaitState) {
 		select {
@@ -73,7 +68,7 @@ func (l Held) Take(ctx context.Context, c *holdfast.Client, w want, onWait *func
 	case ok:
 		return self
 	case errors.Is(err, holdfast.ErrHeld), errors.Is(err, holdfast.ErrInProgress):
-		if self := l.look(ctx, c, w); self != nil {
+		if self := j.look(ctx); self != nil {
 			return self
 		}
 	}
@@ -82,15 +77,13 @@ func (l Held) Take(ctx context.Context, c *holdfast.Client, w want, onWait *func
 
 // lookEach checks the locks after each refusal until ctx ends. If the request would wait for
 // ever, it cancels take; otherwise it reports the wait.
-func (l Held) lookEach(
-	ctx context.Context, c *holdfast.Client, w want, refused <-chan holdfast.WaitState, cancel context.CancelCauseFunc, tell func(holdfast.WaitState),
-) {
+func (j *Job) lookEach(ctx context.Context, refused <-chan holdfast.WaitState, cancel context.CancelCauseFunc, tell func(holdfast.WaitState)) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case s := <-refused:
-			if self := l.look(ctx, c, w); self != nil {
+			if self := j.look(ctx); self != nil {
 				cancel(self)
 			} else if tell != nil {
 				tell(s)
@@ -101,17 +94,17 @@ func (l Held) lookEach(
 
 // look reads from the store what blocks the request. It returns nil if the request would not wait
 // for ever, or if the store does not answer.
-func (l Held) look(ctx context.Context, c *holdfast.Client, w want) *selfError {
-	for _, name := range w.Names {
-		mine := l.of(name)
+func (j *Job) look(ctx context.Context) *selfError {
+	for _, name := range j.Names {
+		mine := j.Outer.of(name)
 		if len(mine) == 0 {
 			continue
 		}
-		lock, err := c.Inspect(ctx, name)
+		lock, err := j.Client.Inspect(ctx, name)
 		if err != nil {
 			continue
 		}
-		if self := mine.block(lock, w); self != nil {
+		if self := mine.block(lock, j.Opts.Mode, j.Try); self != nil {
 			return self
 		}
 	}
@@ -121,7 +114,7 @@ func (l Held) look(ctx context.Context, c *holdfast.Client, w want) *selfError {
 // block returns a *selfError if the locks of l, which have one name, block the request. They do
 // if, with all other clients gone, the request or one ahead of it in the queue would still not be
 // granted.
-func (l Held) block(state lockinfo.LockState, w want) *selfError {
+func (l Held) block(state lockinfo.LockState, mode lockinfo.Mode, try bool) *selfError {
 	var view rules.View
 	var last HeldLock
 	for _, h := range state.Live() {
@@ -133,10 +126,10 @@ func (l Held) block(state lockinfo.LockState, w want) *selfError {
 	if !view.Held {
 		return nil
 	}
-	if !view.Fits(w.Mode) {
+	if !view.Fits(mode) {
 		return &selfError{HeldLock: last}
 	}
-	if w.Try {
+	if try {
 		return nil // another client blocks the request now, and the request does not wait
 	}
 	for _, p := range before(state.Queue) {

@@ -1,3 +1,5 @@
+//go:build unix
+
 package runner
 
 import (
@@ -70,7 +72,7 @@ func TestBlock(t *testing.T) {
 		"own and a stranger's host": {shares, []lockinfo.Holding{holds(1, shares)}, []lockinfo.Place{{Mode: lockinfo.Exclusive, Holder: lockinfo.Holder{Host: "elsewhere", PID: me}}}, shares, false, true},
 	} {
 		state := lockinfo.LockState{Name: "a", Mode: c.of, Holders: c.holders, Queue: c.queue}
-		self := Held{{1, "", "a"}, {2, "", "a"}}.block(state, want{[]string{"a"}, c.want, c.try})
+		self := Held{{1, "", "a"}, {2, "", "a"}}.block(state, c.want, c.try)
 		if (self != nil) != c.blocks {
 			t.Errorf("%s: %v", what, self)
 		}
@@ -106,7 +108,8 @@ func (s scene) acquires(t *testing.T, held Held, o holdfast.AcquireOptions) erro
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Hour) // for ever
 	defer cancel()
-	return held.Take(ctx, s.inner, want{Names: []string{"a"}, Mode: o.Mode}, &o.OnWait, func(ctx context.Context) error {
+	j := Job{Outer: held, Client: s.inner, Names: []string{"a"}, Opts: o}
+	return j.unlessBlocked(ctx, &o.OnWait, func(ctx context.Context) error {
 		l, err := s.inner.Acquire(ctx, "a", &o)
 		if err == nil {
 			_ = l.Release(ctx) // never fails in memory

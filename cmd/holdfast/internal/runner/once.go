@@ -65,7 +65,7 @@ func (o *once) begin(ctx context.Context) (run *holdfast.OnceRun, err error) {
 		TTL: o.Opts.TTL, Retention: o.Retention, Await: o.Await(), WholeTTL: true, Fingerprint: o.Fingerprint,
 		MaxResult: o.MaxOutput, MaxHold: o.Opts.MaxHold, Reason: o.Opts.Reason, Labels: o.Opts.Labels, OnWait: o.Opts.OnWait,
 	}
-	err = o.Outer.Take(ctx, o.Client, o.want(), &opts.OnWait, func(ctx context.Context) error {
+	err = o.unlessBlocked(ctx, &opts.OnWait, func(ctx context.Context) error {
 		run, err = o.Client.OnceBegin(ctx, o.Names[0], &opts)
 		return err
 	})

@@ -77,9 +77,6 @@ func (j *Job) Await() time.Duration {
 	return cmp.Or(j.Opts.MaxWait, holdfast.Forever)
 }
 
-// want returns the lock request of the job.
-func (j *Job) want() want { return want{j.Names, j.Opts.Mode, j.Try} }
-
 // Run runs the job and returns nil if the command ended with status 0, or an
 // *exit.Error with the status to exit with.
 func Run(ctx context.Context, j Job) error {
@@ -151,7 +148,7 @@ func (j Job) acquire(ctx context.Context) (hold, error) {
 // stopped. It refuses to wait for a lock of a run around this one.
 func (j Job) take(ctx context.Context) (taken hold, err error) {
 	j.Opts.WholeTTL = !j.Try
-	err = j.Outer.Take(ctx, j.Client, j.want(), &j.Opts.OnWait, func(ctx context.Context) error {
+	err = j.unlessBlocked(ctx, &j.Opts.OnWait, func(ctx context.Context) error {
 		taken, err = j.takeAll(ctx)
 		return err
 	})

@@ -162,7 +162,7 @@ func (w *watch) tick() {
 	idle, bounded := w.pulse.Left()
 	bounded = bounded && w.OnLost != Ignore
 	if bounded && idle <= 0 {
-		w.stop(w.stalledVerdict())
+		w.stop(w.stopped(exit.Lost, w.Names, fmt.Errorf("%w for %s", holdfast.ErrStalled, w.Opts.StallAfter)))
 		return
 	}
 	lead := w.margin()
@@ -251,7 +251,7 @@ func (w *watch) lostVerdict() *exit.Error {
 	// or far from the store, that is a good part of the TTL.
 	slack := w.margin() + w.KillAfter + TTL(w.Opts)/4 + 100*time.Millisecond
 	if errors.Is(cause, holdfast.ErrMaxHold) || !w.maxEnd.IsZero() && cause == nil && time.Until(w.maxEnd) < slack {
-		return &exit.Error{Status: exit.MaxHold, Err: fmt.Errorf("%s %s: --max-hold %s has expired; the command was stopped", w.verb, Quoted(w.Names), w.Opts.MaxHold)}
+		return w.stopped(exit.MaxHold, w.Names, fmt.Errorf("--max-hold %s has expired", w.Opts.MaxHold))
 	}
 	asleep := w.asleep()
 	switch {
@@ -262,7 +262,12 @@ func (w *watch) lostVerdict() *exit.Error {
 	case cause == nil:
 		cause = errUnanswered
 	}
-	return &exit.Error{Status: exit.Lost, Err: fmt.Errorf("%s %s: %w; the command was stopped", w.verb, Quoted(names), cause)}
+	return w.stopped(exit.Lost, names, cause)
+}
+
+// stopped returns the verdict on a job that is stopped because of the locks with these names.
+func (w *watch) stopped(status int, names []string, cause error) *exit.Error {
+	return &exit.Error{Status: status, Err: fmt.Errorf("%s %s: %w; the command was stopped", w.verb, Quoted(names), cause)}
 }
 
 // stop ends the job, before the deadline if that is still ahead.
