@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -15,17 +16,14 @@ import (
 type job struct {
 	warden  Process
 	pgid    int
-	earlier map[identity]bool // children of this process that are not of the job
+	earlier []Process // children of this process that are not of the job
 	mark    string
 	fallen  *atomic.Bool // the warden is dead, and this process has adopted its job
 }
 
 func newJob(warden, pgid int, earlier []Process, mark string) job {
-	j := job{pgid: pgid, mark: mark, earlier: map[identity]bool{}, fallen: new(atomic.Bool)}
+	j := job{pgid: pgid, mark: mark, earlier: earlier, fallen: new(atomic.Bool)}
 	j.warden, _ = look(warden)
-	for _, p := range earlier {
-		j.earlier[p.identity()] = true
-	}
 	return j
 }
 
@@ -67,7 +65,8 @@ func (j *job) walk(visit func(Process)) {
 // which job a process belongs to.
 func (j *job) walkOrphans(visit func(Process)) {
 	for _, child := range children() {
-		if j.earlier[child.identity()] || child.PID == j.warden.PID || len(j.earlier) > 0 && !child.isMarked(j.mark) {
+		wasThere := func(p Process) bool { return p.identity() == child.identity() }
+		if slices.ContainsFunc(j.earlier, wasThere) || child.PID == j.warden.PID || len(j.earlier) > 0 && !child.isMarked(j.mark) {
 			continue
 		}
 		visit(child)
