@@ -12,7 +12,6 @@ import (
 	"os"
 	"os/signal"
 	"strconv"
-	"sync"
 	"syscall"
 	"time"
 
@@ -36,7 +35,8 @@ func Main() int {
 	forget()
 	orders, reports := os.NewFile(ordersFD, "orders"), os.NewFile(reportsFD, "reports")
 	lines := bufio.NewReader(orders)
-	k := &keeper{ended: make(chan struct{})}
+	ended, stop := context.WithCancel(context.Background())
+	k := &keeper{ended: ended.Done(), stop: stop}
 	err := k.begin(lines)
 	a := started{Socket: k.server.Path()}
 	if err != nil {
@@ -83,8 +83,8 @@ type keeper struct {
 	server *Server
 	pulse  *Pulse
 
-	ended chan struct{} // closed when the lease was ended on request, or the starter is gone
-	once  sync.Once     // of ended
+	ended <-chan struct{}    // closed when the lease was ended on request, or the starter is gone
+	stop  context.CancelFunc // closes ended
 }
 
 // begin reads the order and opens what the keeper needs. It adopts the lease last: if an earlier
@@ -142,8 +142,6 @@ func (k *keeper) adopt(ctx context.Context) (err error) {
 	k.lease = k.run.Lease()
 	return nil
 }
-
-func (k *keeper) stop() { k.once.Do(func() { close(k.ended) }) }
 
 // lead returns how long before the end of the lease the keeper sends TERM to the script: as early
 // as holdfast run sends it to a command.
