@@ -1,7 +1,6 @@
 package enginetest
 
 import (
-	"sync"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -47,9 +46,7 @@ func grantsFreeName(t *T) {
 func refusesHeldName(t *T) {
 	l := t.take("a", t.units(4))
 	t.refuse(ask("a", t.units(40)))
-	if left := t.live(l); left > t.units(4)+t.slack() {
-		t.Errorf("the refusal lengthened the lease in the way to %s", left)
-	}
+	t.atMost("a lease that was in the way", t.live(l), t.units(4))
 	if t.mustExtend(l, t.units(4)); t.refused("a").Place != 0 {
 		t.Errorf("a request that asked for no place in a queue has one")
 	}
@@ -59,31 +56,37 @@ func refusesHeldName(t *T) {
 func grantsOnce(t, other *T) {
 	for range 4 {
 		name := string(lockinfo.NewLeaseID())
-		replies := make([]driver.AcquireReply, 16)
-		errs := make([]error, len(replies))
-		start := make(chan struct{})
-		var wg sync.WaitGroup
-		for i := range replies {
-			e := []driver.Engine{t.Engine, other.Engine}[i%2]
-			wg.Go(func() {
-				<-start
-				replies[i], errs[i] = e.Acquire(t.Context(), ask(name, t.units(40)))
-			})
+		reqs := make([]driver.AcquireRequest, 16)
+		for i := range reqs {
+			reqs[i] = ask(name, t.units(40))
 		}
-		close(start)
-		wg.Wait()
-		granted := 0
-		for i, r := range replies {
-			if errs[i] != nil {
-				t.Errorf("attempt %d: %v", i, errs[i])
-			} else if r.Outcome == driver.Granted {
-				granted++
-			}
-		}
-		if granted != 1 {
-			t.Fatalf("%d of %d attempts at once were granted, want 1", granted, len(replies))
+		if granted := count(t.acquireAtOnce(reqs, other), driver.Granted); granted != 1 {
+			t.Fatalf("%d of %d attempts at once were granted, want 1", granted, len(reqs))
 		}
 	}
+}
+
+// acquireAtOnce sends requests at once, half of them through each T.
+func (t *T) acquireAtOnce(reqs []driver.AcquireRequest, other *T) []driver.AcquireReply {
+	t.Helper()
+	replies := make([]driver.AcquireReply, len(reqs))
+	atOnce(len(reqs), func(i int) {
+		var err error
+		if replies[i], err = []*T{t, other}[i%2].Engine.Acquire(t.Context(), reqs[i]); err != nil {
+			t.Errorf("attempt %d: %v", i, err)
+		}
+	})
+	return replies
+}
+
+// count returns how many replies have the outcome.
+func count(replies []driver.AcquireReply, outcome driver.Outcome) (n int) {
+	for _, r := range replies {
+		if r.Outcome == outcome {
+			n++
+		}
+	}
+	return n
 }
 
 func sharesStore(t *T) {
@@ -91,9 +94,7 @@ func sharesStore(t *T) {
 	l := t.take("a", t.units(4))
 	other.refused("a")
 	other.mustExtend(l, t.units(40))
-	if left := t.live(l); left < t.units(30) {
-		t.Errorf("extended through the other engine: %s left, want %s", left, t.units(40))
-	}
+	t.atLeast("a lease that was extended through the other engine", t.live(l), t.units(30))
 	other.mustRelease(l)
 	t.take("a", t.units(4))
 }
@@ -114,17 +115,18 @@ func (t *T) wholeHolder() lockinfo.Holder {
 	return h
 }
 
-func refusalSaysWho(t *T) {
-	req := ask("a", t.units(8))
+// askWhole returns a request with a holder that has every field.
+func (t *T) askWhole(name string, ttl time.Duration) driver.AcquireRequest {
+	req := ask(name, ttl)
 	req.Holder = t.wholeHolder()
-	t.grant(req)
-	if got := t.refused("a").Holder; !sameHolder(got, req.Holder) {
-		t.Errorf("Holder = %+v, want %+v", got, req.Holder)
-	}
+	return req
+}
+
+func refusalSaysWho(t *T) {
+	l := t.grant(t.askWhole("a", t.units(8)))
+	t.sameHolder("a refusal", t.refused("a").Holder, l.Holder)
 	t.take("b", t.units(8))
-	if got := t.refused("b").Holder; !sameHolder(got, lockinfo.Holder{}) {
-		t.Errorf("Holder = %+v of a lease that gave none", got)
-	}
+	t.sameHolder("a refusal because of a lease without a holder", t.refused("b").Holder, lockinfo.Holder{})
 }
 
 func refusalSaysHowLong(t *T) {

@@ -3,7 +3,6 @@ package enginetest
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -51,9 +50,7 @@ func askTagged(ttl time.Duration, names ...string) []driver.AcquireRequest {
 func (t *T) acquireAll(reqs []driver.AcquireRequest) driver.AllReply {
 	t.Helper()
 	reply, err := t.Features.AllAcquirer.AcquireAll(t.Context(), reqs)
-	if err != nil {
-		t.Fatalf("AcquireAll: %v", err)
-	}
+	t.must("AcquireAll", reqs[0].Name, err)
 	return reply
 }
 
@@ -126,15 +123,13 @@ func acquireAllTakesAll(t *T) {
 }
 
 func acquireAllAllOrNone(t *T) {
-	held := ask("{tag}c", t.units(8))
-	held.Holder = t.wholeHolder()
-	l := t.grant(held)
+	l := t.grant(t.askWhole("{tag}c", t.units(8)))
 	t.take("{tag}d", t.units(40))
 	reqs := askTagged(t.units(40), "a", "b", "c", "d", "e")
 	t.lasts("AcquireAll", t.units(8), l, func() time.Duration {
 		blocker := t.notAllTaken(reqs, driver.Held, 2)
-		if !sameHolder(blocker.Holder, held.Holder) || blocker.Place != 0 {
-			t.Errorf("in the way: %+v, want %+v, no place", blocker, held.Holder)
+		if !sameHolder(blocker.Holder, l.Holder) || blocker.Place != 0 {
+			t.Errorf("in the way: %+v, want %+v, no place", blocker, l.Holder)
 		}
 		return blocker.ExpiresIn
 	})
@@ -151,17 +146,13 @@ func acquireAllContention(t *T) {
 		names := []string{fmt.Sprint(round, "a"), fmt.Sprint(round, "b")}
 		replies := make([]driver.AllReply, 8)
 		reqs := make([][]driver.AcquireRequest, len(replies))
-		var wg sync.WaitGroup
-		for i := range replies {
+		atOnce(len(replies), func(i int) {
 			reqs[i] = askTagged(t.units(40), names[i%2], names[1-i%2])
-			wg.Go(func() {
-				var err error
-				if replies[i], err = t.Features.AllAcquirer.AcquireAll(t.Context(), reqs[i]); err != nil {
-					t.Errorf("AcquireAll: %v", err)
-				}
-			})
-		}
-		wg.Wait()
+			var err error
+			if replies[i], err = t.Features.AllAcquirer.AcquireAll(t.Context(), reqs[i]); err != nil {
+				t.Errorf("AcquireAll: %v", err)
+			}
+		})
 		granted := 0
 		for i, reply := range replies {
 			if reply.Outcome != driver.Granted {
@@ -208,9 +199,7 @@ func acquireAllRepeat(t *T) {
 		}
 	}
 	for i, least := range []int{30, 300} {
-		if left := t.live(leases[i]); left < t.units(least) {
-			t.Errorf("%s left of lease %d after the repeat, want %s at least", left, i, t.units(least))
-		}
+		t.atLeast(fmt.Sprintf("lease %d after a repeat", i), t.live(leases[i]), t.units(least))
 	}
 }
 
@@ -238,19 +227,21 @@ func acquireAllTokensGrow(t *T) {
 func acquireAllError(t *T) {
 	invalid := askTagged(t.units(40), "a", "b")
 	invalid[1].MinToken = driver.MaxToken
-	if _, err := t.Features.AllAcquirer.AcquireAll(t.Context(), invalid); !errors.Is(err, driver.ErrInvalid) {
-		t.Errorf("MinToken too far ahead: error %v, want ErrInvalid", err)
-	}
-	t.nothingOf(invalid)
+	t.acquireAllFails("AcquireAll with a MinToken too far ahead", invalid, driver.ErrInvalid)
 	if !canCount(t) {
 		return
 	}
 	t.take("{tag}c", t.units(40))
 	mismatched := append(askTagged(t.units(40), "a"), askPermits("{tag}c", 1, 2, t.units(40)))
-	if _, err := t.Features.AllAcquirer.AcquireAll(t.Context(), mismatched); !errors.Is(err, driver.ErrKindMismatch) {
-		t.Errorf("a semaphore request to an exclusive lock: error %v, want ErrKindMismatch", err)
-	}
-	t.nothingOf(mismatched)
+	t.acquireAllFails("AcquireAll with a semaphore request to an exclusive lock", mismatched, driver.ErrKindMismatch)
+}
+
+// acquireAllFails makes one attempt whose error must wrap want, and that must leave no lease.
+func (t *T) acquireAllFails(what string, reqs []driver.AcquireRequest, want error) {
+	t.Helper()
+	_, err := t.Features.AllAcquirer.AcquireAll(t.Context(), reqs)
+	t.fails(what, err, want)
+	t.nothingOf(reqs)
 }
 
 func acquireAllTakesMaxBatch(t *T) {

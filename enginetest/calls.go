@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"context"
+	"iter"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/lockinfo"
@@ -19,30 +20,22 @@ func optionalCalls(t *T, f driver.Features) (all []call) {
 	}
 	if f.AllAcquirer != nil {
 		all = append(all, call{"AcquireAll", func(ctx context.Context, t *T, _ lease) error {
-			_, err := f.AllAcquirer.AcquireAll(ctx, askTagged(t.units(40), "one", "two"))
-			return err
+			return errOf(f.AllAcquirer.AcquireAll(ctx, askTagged(t.units(40), "one", "two")))
 		}})
 	}
 	if f.Recorder != nil {
 		all = append(all, recordCalls(f.Recorder)...)
 		all = append(all, call{"DescribeRecord", func(ctx context.Context, _ *T, l lease) error {
-			_, _, err := f.Recorder.DescribeRecord(ctx, l.Name)
-			return err
+			return errOfFound(f.Recorder.DescribeRecord(ctx, l.Name))
 		}}, call{"ListRecords", func(ctx context.Context, _ *T, l lease) error {
-			var last error
-			for _, err := range f.Recorder.ListRecords(ctx, l.Name) {
-				last = err
-			}
-			return last
+			return errOfList(f.Recorder.ListRecords(ctx, l.Name))
 		}})
 	}
 	if f.Breaker != nil {
 		all = append(all, call{"Break", func(ctx context.Context, _ *T, l lease) error {
-			_, err := f.Breaker.Break(ctx, older(breakOf(l)))
-			return err
+			return errOf(f.Breaker.Break(ctx, older(breakOf(l))))
 		}}, call{"Breaks", func(ctx context.Context, _ *T, l lease) error {
-			_, err := f.Breaker.Breaks(ctx, l.Name)
-			return err
+			return errOf(f.Breaker.Breaks(ctx, l.Name))
 		}})
 	}
 	if f.Vault != nil {
@@ -50,23 +43,17 @@ func optionalCalls(t *T, f driver.Features) (all []call) {
 	}
 	if f.Diagnoser != nil {
 		all = append(all, call{"Diagnose", func(ctx context.Context, _ *T, l lease) error {
-			_, err := f.Diagnoser.Diagnose(ctx, driver.DiagnoseRequest{TTL: l.TTL})
-			return err
+			return errOf(f.Diagnoser.Diagnose(ctx, driver.DiagnoseRequest{TTL: l.TTL}))
 		}})
 	}
 	if f.Historian != nil {
 		all = append(all, call{"History", func(ctx context.Context, _ *T, l lease) error {
-			_, err := f.Historian.History(ctx, l.Name)
-			return err
+			return errOf(f.Historian.History(ctx, l.Name))
 		}})
 	}
 	if f.Lister != nil {
 		all = append(all, call{"List", func(ctx context.Context, _ *T, l lease) error {
-			var last error
-			for _, err := range f.Lister.List(ctx, l.Name) {
-				last = err
-			}
-			return last
+			return errOfList(f.Lister.List(ctx, l.Name))
 		}})
 	}
 	return all
@@ -79,13 +66,9 @@ func queueCalls(q driver.Queuer) []call {
 		if len(replies) != 2 {
 			t.Fatalf("Refresh of 2 places: %d answers", len(replies))
 		}
-		if replies[0].Err == nil {
-			return nil
-		}
-		return replies[1].Err
+		return errOfBoth(replies[0].Err, replies[1].Err)
 	}}, {"Acquire with Queue", func(ctx context.Context, t *T, l lease) error {
-		_, err := t.Engine.Acquire(ctx, forPlace(ask(l.Name, l.TTL), l.TTL))
-		return err
+		return errOf(t.Engine.Acquire(ctx, forPlace(ask(l.Name, l.TTL), l.TTL)))
 	}}}
 }
 
@@ -93,11 +76,9 @@ func recordCalls(r driver.Recorder) []call {
 	return []call{{"Complete", func(ctx context.Context, t *T, l lease) error {
 		return r.Complete(ctx, driver.CompleteRequest{Name: l.Name, LeaseID: l.LeaseID, Retention: t.units(40)})
 	}}, {"Recall", func(ctx context.Context, _ *T, l lease) error {
-		_, _, err := r.Recall(ctx, l.Name)
-		return err
+		return errOfFound(r.Recall(ctx, l.Name))
 	}}, {"Forget", func(ctx context.Context, _ *T, l lease) error {
-		_, err := r.Forget(ctx, l.Name)
-		return err
+		return errOf(r.Forget(ctx, l.Name))
 	}}}
 }
 
@@ -108,20 +89,38 @@ func vaultCalls(v driver.Vault) []call {
 			return v.Deposit(ctx, t.askDeposit("another", l.TTL).DepositRequest)
 		}},
 		{"Redeem", func(ctx context.Context, _ *T, l lease) error {
-			_, err := v.Redeem(ctx, driver.RedeemRequest{Proof: proofOf(l.Name), By: lockinfo.NewLeaseID()})
-			return err
+			return errOf(v.Redeem(ctx, driver.RedeemRequest{Proof: proofOf(l.Name), By: lockinfo.NewLeaseID()}))
 		}},
 		{"Peek", func(ctx context.Context, _ *T, l lease) error {
-			_, err := v.Peek(ctx, proofOf(l.Name))
-			return err
+			return errOf(v.Peek(ctx, proofOf(l.Name)))
 		}},
 		{"Revoke", func(ctx context.Context, _ *T, l lease) error {
-			_, err := v.Revoke(ctx, proofOf(l.Name).Digest())
-			return err
+			return errOf(v.Revoke(ctx, proofOf(l.Name).Digest()))
 		}},
 		{"Prune", func(ctx context.Context, _ *T, _ lease) error {
-			_, _, err := v.Prune(ctx, driver.MaxPrune)
-			return err
+			return errOfFound(v.Prune(ctx, driver.MaxPrune))
 		}},
 	}
+}
+
+// errOf returns the error of a call.
+func errOf[R any](_ R, err error) error { return err }
+
+// errOfFound is errOf for a call that has two more results.
+func errOfFound[R, Found any](_ R, _ Found, err error) error { return err }
+
+// errOfList returns the last error of a list.
+func errOfList[V any](list iter.Seq2[V, error]) (last error) {
+	for _, err := range list {
+		last = err
+	}
+	return last
+}
+
+// errOfBoth returns an error if both requests of a batch have failed.
+func errOfBoth(first, second error) error {
+	if first == nil {
+		return nil
+	}
+	return second
 }

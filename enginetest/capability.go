@@ -2,7 +2,6 @@ package enginetest
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -51,14 +50,10 @@ func hasMaxTTL(t *T) bool { return t.Features.MaxTTL > 0 }
 
 func maxTTLBoundsLeases(t *T) {
 	longest := t.Features.MaxTTL
-	if _, err := t.Engine.Acquire(t.Context(), ask("a", longest+time.Millisecond)); !errors.Is(err, driver.ErrInvalid) {
-		t.Errorf("Acquire with a TTL of more than %s: error %v, want ErrInvalid", longest, err)
-	}
+	t.acquireFails("Acquire with a TTL of more than MaxTTL", ask("a", longest+time.Millisecond), driver.ErrInvalid)
 	t.free("a")
 	l := t.take("a", longest)
-	if err := t.extend(l, longest+time.Millisecond); !errors.Is(err, driver.ErrInvalid) {
-		t.Errorf("Extend by more than %s: error %v, want ErrInvalid", longest, err)
-	}
+	t.fails("Extend by more than MaxTTL", t.extend(l, longest+time.Millisecond), driver.ErrInvalid)
 	t.mustExtend(l, longest)
 	t.mustRelease(l)
 }
@@ -107,18 +102,14 @@ func unflagged[I any](as *I, t *T, flag bool) {
 
 // contexts returns one that lasts and one that has ended.
 func contexts(t *T) map[string]context.Context {
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	return map[string]context.Context{"in time": t.Context(), "with an ended context": ended}
+	return map[string]context.Context{"in time": t.Context(), "with an ended context": t.endedContext()}
 }
 
 func refusesMethods(t *T) {
 	f, l := idle(t), t.take("a", t.units(40))
 	for _, c := range optionalCalls(t, f) {
 		for what, ctx := range contexts(t) {
-			if err := c.err(ctx, t, l); !errors.Is(err, driver.ErrUnsupported) {
-				t.Errorf("%s %s: error %v, want ErrUnsupported", c.method, what, err)
-			}
+			t.fails(c.method+" "+what, c.err(ctx, t, l), driver.ErrUnsupported)
 		}
 	}
 	// These have no error to return.
@@ -131,9 +122,7 @@ func refusesMethods(t *T) {
 	if f.Historian != nil {
 		f.Historian.OnEvent(func(lockinfo.HistoryEvent) {})()
 	}
-	if left := t.live(l); left > t.units(40)+t.slack() {
-		t.Errorf("the lease lasts for %s, want what it was granted for", left)
-	}
+	t.atMost("the lease", t.live(l), t.units(40))
 	for _, name := range []string{"one", "two", "another"} {
 		t.free(name)
 	}
@@ -152,18 +141,14 @@ func refuses(t *T, want error, change func(*driver.AcquireRequest)) {
 		req := ask(name, t.units(8))
 		change(&req)
 		for what, ctx := range contexts(t) {
-			if _, err := t.Engine.Acquire(ctx, req); !errors.Is(err, want) {
-				t.Errorf("%s name, %s: error %v, want one that wraps %q", name, what, err, want)
-			}
+			_, err := t.Engine.Acquire(ctx, req)
+			t.fails(name+" name, "+what, err, want)
 		}
 	}
 	t.free("free")
 	t.live(l)
 	all := askTagged(t.units(8), "one", "two")
 	if change(&all[1]); canAcquireAll(t) && !all[1].Queue && !all[1].Once {
-		if _, err := t.Features.AllAcquirer.AcquireAll(t.Context(), all); !errors.Is(err, want) {
-			t.Errorf("AcquireAll: error %v, want one that wraps %q", err, want)
-		}
-		t.nothingOf(all)
+		t.acquireAllFails("AcquireAll", all, want)
 	}
 }

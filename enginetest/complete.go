@@ -1,7 +1,6 @@
 package enginetest
 
 import (
-	"errors"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -34,24 +33,24 @@ func canRecord(t *T) bool { return t.Features.Recorder != nil }
 
 // complete completes a lease and returns the engine's answer.
 func (t *T) complete(l lease, record string, retention time.Duration) error {
+	return t.storeRecord(l, record, retention, false)
+}
+
+func (t *T) storeRecord(l lease, record string, retention time.Duration, keep bool) error {
 	return t.Features.Recorder.Complete(t.Context(), driver.CompleteRequest{
-		Name: l.Name, LeaseID: l.LeaseID, Record: []byte(record), Retention: retention,
+		Name: l.Name, LeaseID: l.LeaseID, Record: []byte(record), Retention: retention, Keep: keep,
 	})
 }
 
 // mustComplete completes a lease, which must succeed.
 func (t *T) mustComplete(l lease, record string, retention time.Duration) {
 	t.Helper()
-	if err := t.complete(l, record, retention); err != nil {
-		t.Fatalf("Complete(%q): %v", l.Name, err)
-	}
+	t.must("Complete", l.Name, t.complete(l, record, retention))
 }
 
 // keep stores a record under a lease that goes on, and returns the engine's answer.
-func (t *T) keep(l lease, record string, retention time.Duration) error {
-	return t.Features.Recorder.Complete(t.Context(), driver.CompleteRequest{
-		Name: l.Name, LeaseID: l.LeaseID, Record: []byte(record), Retention: retention, Keep: true,
-	})
+func (t *T) keep(l lease, record string) error {
+	return t.storeRecord(l, record, t.units(40), true)
 }
 
 // done takes a name and completes it.
@@ -66,9 +65,7 @@ func (t *T) done(name, record string) lease {
 func (t *T) recall(name string) (driver.Record, bool) {
 	t.Helper()
 	r, found, err := t.Features.Recorder.Recall(t.Context(), name)
-	if err != nil {
-		t.Fatalf("Recall(%q): %v", name, err)
-	}
+	t.must("Recall", name, err)
 	return r, found
 }
 
@@ -104,9 +101,7 @@ func (t *T) sameBytes(what string, got []byte, want string) {
 func (t *T) forget(name string) (found bool) {
 	t.Helper()
 	found, err := t.Features.Recorder.Forget(t.Context(), name)
-	if err != nil {
-		t.Fatalf("Forget(%q): %v", name, err)
-	}
+	t.must("Forget", name, err)
 	return found
 }
 
@@ -153,13 +148,8 @@ func completeOfLost(t *T) {
 	t.mustKeep(kept, t.units(40))
 	l := t.take("e", t.units(40))
 	gone := []lease{expired, released, cancelled, kept, {AcquireRequest: ask("f", 0)}}
-	for _, id := range nearMisses(l.LeaseID) {
-		near := l
-		near.LeaseID = id
-		gone = append(gone, near)
-	}
 	time.Sleep(t.units(2))
-	for _, l := range gone {
+	for _, l := range append(gone, near(l)...) {
 		t.lost("Complete of a lease that is not live", t.complete(l, "zombie", t.units(40)))
 	}
 	for _, name := range []string{"a", "b", "c", "d", "e", "f"} {
@@ -187,14 +177,10 @@ func completeTwice(t *T) {
 	next := t.take("a", t.units(40))
 	time.Sleep(t.units(1))
 	t.mustComplete(l, "result", t.units(8))
-	if left := t.recorded("a", "result"); left > t.units(7)+t.slack() {
-		t.Errorf("the repeat made the record last for another %s, want %s", left, t.units(7))
-	}
+	t.atMost("the record, after a repeat", t.recorded("a", "result"), t.units(7))
 	t.live(next)
 	t.forget("a")
-	if err := t.complete(l, "result", t.units(8)); err != nil && !errors.Is(err, driver.ErrLost) {
-		t.Errorf("Complete after Forget: %v", err)
-	}
+	t.mayBeLost("Complete after Forget", "a", t.complete(l, "result", t.units(8)))
 	t.unrecorded("a")
 	t.live(next)
 }
@@ -204,12 +190,8 @@ func completeReplaces(t *T) {
 	t.mustComplete(first, "first", t.units(400))
 	second := t.take("a", t.units(40))
 	t.mustComplete(second, "second", t.units(8))
-	if left := t.recorded("a", "second"); left > t.units(8)+t.slack() {
-		t.Errorf("the second record lasts for %s, want %s", left, t.units(8))
-	}
-	if err := t.complete(first, "first", t.units(400)); err != nil && !errors.Is(err, driver.ErrLost) {
-		t.Errorf("late repeat of the first Complete: %v", err)
-	}
+	t.atMost("the second record", t.recorded("a", "second"), t.units(8))
+	t.mayBeLost("late repeat of Complete", "a", t.complete(first, "first", t.units(400)))
 	t.recorded("a", "second")
 }
 
@@ -218,9 +200,7 @@ func completeReplaces(t *T) {
 func completeKeeps(t *T) {
 	l := t.take("a", t.units(40))
 	for range 2 {
-		if err := t.keep(l, "begun", t.units(40)); err != nil {
-			t.Fatalf("Complete with Keep: %v", err)
-		}
+		t.must("Complete with Keep", "a", t.keep(l, "begun"))
 		t.recorded("a", "begun")
 		t.live(l)
 	}
@@ -228,19 +208,17 @@ func completeKeeps(t *T) {
 	t.mustComplete(l, "done", t.units(40))
 	t.recorded("a", "done")
 	t.free("a")
-	_ = t.keep(l, "begun", t.units(40)) // a late copy
+	_ = t.keep(l, "begun") // a late copy
 	t.recorded("a", "done")
 
 	l = t.take("b", t.units(40))
-	if err := t.keep(l, "begun", t.units(40)); err != nil {
-		t.Fatalf("Complete with Keep: %v", err)
-	}
+	t.must("Complete with Keep", "b", t.keep(l, "begun"))
 	t.mustRelease(l)
-	t.lost("Complete with Keep, after the lease", t.keep(l, "zombie", t.units(40)))
+	t.lost("Complete with Keep, after the lease", t.keep(l, "zombie"))
 	t.lost("Complete after the lease, which had kept a record", t.complete(l, "zombie", t.units(40)))
 	t.recorded("b", "begun")
 	next := t.take("b", t.units(40))
-	t.lost("Complete with Keep by an earlier holder", t.keep(l, "zombie", t.units(40)))
+	t.lost("Complete with Keep by an earlier holder", t.keep(l, "zombie"))
 	t.live(next)
 	t.recorded("b", "begun")
 }
@@ -290,11 +268,5 @@ func completeTells(t *T) {
 }
 
 func tokensGrowOverComplete(t *T) {
-	l := t.takeAhead("a", t.units(40))
-	for range 3 {
-		t.mustComplete(l, "result", t.units(40))
-		next := t.take("a", t.units(40))
-		t.above(l.token, next)
-		l = next
-	}
+	t.tokensGrow(t.takeAhead("a", t.units(40)), func(l lease) { t.mustComplete(l, "result", t.units(40)) })
 }

@@ -48,9 +48,7 @@ func (t *T) askDeposit(secret string, ttl time.Duration) asked {
 func (t *T) mustDeposit(req asked) deposited {
 	t.Helper()
 	sent := time.Now()
-	if err := t.vault().Deposit(t.Context(), req.DepositRequest); err != nil {
-		t.Fatalf("Deposit: %v", err)
-	}
+	t.must("Deposit", "", t.vault().Deposit(t.Context(), req.DepositRequest))
 	return deposited{asked: req, sent: sent, answered: time.Now()}
 }
 
@@ -63,27 +61,21 @@ func (t *T) store(secret string, ttl time.Duration) deposited {
 func (t *T) peek(proof driver.Proof) driver.VaultReply {
 	t.Helper()
 	reply, err := t.vault().Peek(t.Context(), proof)
-	if err != nil {
-		t.Fatalf("Peek: %v", err)
-	}
+	t.must("Peek", "", err)
 	return reply
 }
 
 func (t *T) redeem(proof driver.Proof, by lockinfo.LeaseID) driver.VaultReply {
 	t.Helper()
 	reply, err := t.vault().Redeem(t.Context(), driver.RedeemRequest{Proof: proof, By: by})
-	if err != nil {
-		t.Fatalf("Redeem: %v", err)
-	}
+	t.must("Redeem", "", err)
 	return reply
 }
 
 func (t *T) revoke(digest driver.Digest) driver.VaultReply {
 	t.Helper()
 	reply, err := t.vault().Revoke(t.Context(), digest)
-	if err != nil {
-		t.Fatalf("Revoke: %v", err)
-	}
+	t.must("Revoke", "", err)
 	return reply
 }
 

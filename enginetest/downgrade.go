@@ -32,9 +32,7 @@ func (t *T) downgrade(l lease) error {
 // mustDowngrade makes a lease shared, which must succeed.
 func (t *T) mustDowngrade(l lease) {
 	t.Helper()
-	if err := t.downgrade(l); err != nil {
-		t.Fatalf("Downgrade(%q): %v", l.Name, err)
-	}
+	t.must("Downgrade", l.Name, t.downgrade(l))
 }
 
 func downgradeLetsSharedIn(t *T) {
@@ -53,21 +51,16 @@ func downgradeLetsSharedIn(t *T) {
 }
 
 func downgradeKeepsLease(t *T) {
-	req := ask("a", t.units(8))
-	req.Holder = t.wholeHolder()
-	l := t.grant(req)
+	l := t.grant(t.askWhole("a", t.units(8)))
 	time.Sleep(t.units(1))
 	t.mustDowngrade(l)
 	t.lasts("Inspect after Downgrade", t.units(8), l, func() time.Duration { return t.live(l) })
-	if h, _ := t.holding(l); h.Token != l.token || !sameHolder(h.Holder, req.Holder) {
-		t.Errorf("after Downgrade: %+v, want token %d and the holder as before", h, l.token)
+	h := t.counts("a", 1, l).Holders[0]
+	t.sameHolder("Inspect after Downgrade", h.Holder, l.Holder)
+	if h.Token != l.token {
+		t.Errorf("token after Downgrade = %d, want %d", h.Token, l.token)
 	}
-	if lock := t.inspect("a"); lock.LastToken != l.token {
-		t.Errorf("last token after Downgrade = %d, want %d", lock.LastToken, l.token)
-	}
-	if again := t.grant(l.AcquireRequest); again.token != l.token {
-		t.Errorf("token of a repeat after Downgrade = %d, want %d", again.token, l.token)
-	}
+	t.grantedAgain(l.AcquireRequest, l)
 }
 
 func downgradeTwice(t *T) {
@@ -91,13 +84,8 @@ func downgradeOfLost(t *T) {
 	t.mustRelease(released)
 	l := t.take("a", t.units(40))
 	gone := []lease{released, kept, {AcquireRequest: ask("never", 0)}}
-	for _, id := range nearMisses(l.LeaseID) {
-		near := l
-		near.LeaseID = id
-		gone = append(gone, near)
-	}
 	time.Sleep(t.units(2))
-	for _, l := range append(gone, expired) {
+	for _, l := range append(append(gone, expired), near(l)...) {
 		t.lost("Downgrade of a lease that is not live", t.downgrade(l))
 	}
 	t.refuse(askShared("a", t.units(8)))
@@ -111,14 +99,8 @@ func downgradeOfLost(t *T) {
 
 func downgradeHandsOver(t *T) {
 	l := t.take("a", t.units(400))
-	var readers []driver.AcquireRequest
-	for i := range 2 {
-		readers = append(readers, forPlace(askShared("a", t.units(40)), t.units(40)))
-		t.placed(readers[i], i+1)
-	}
-	writer := t.queue("a", 3)
-	last := forPlace(askShared("a", t.units(40)), t.units(40))
-	t.placed(last, 4)
+	readers := []driver.AcquireRequest{t.queueShared("a", 1), t.queueShared("a", 2)}
+	writer, last := t.queue("a", 3), t.queueShared("a", 4)
 	t.mustDowngrade(l)
 	first, second := t.handed(readers[0]), t.handed(readers[1])
 	t.waiting("a", writer, last)
@@ -131,9 +113,7 @@ func downgradeHandsOver(t *T) {
 
 func downgradeBehindExclusive(t *T) {
 	l := t.take("a", t.units(400))
-	writer := t.queue("a", 1)
-	reader := forPlace(askShared("a", t.units(40)), t.units(40))
-	t.placed(reader, 2)
+	writer, reader := t.queue("a", 1), t.queueShared("a", 2)
 	t.mustDowngrade(l)
 	t.refuse(askShared("a", t.units(8)))
 	t.live(l)

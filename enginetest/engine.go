@@ -33,8 +33,7 @@ type call struct {
 func calls(t *T) []call {
 	all := []call{
 		{"Acquire", func(ctx context.Context, t *T, l lease) error {
-			_, err := t.Engine.Acquire(ctx, ask("another", l.TTL))
-			return err
+			return errOf(t.Engine.Acquire(ctx, ask("another", l.TTL)))
 		}},
 		{"Extend", func(ctx context.Context, t *T, l lease) error {
 			req := driver.ExtendRequest{Name: l.Name, LeaseID: l.LeaseID, TTL: 4 * l.TTL}
@@ -42,17 +41,13 @@ func calls(t *T) []call {
 			if len(errs) != 2 {
 				t.Fatalf("Extend of 2 leases: %d answers", len(errs))
 			}
-			if errs[0] == nil {
-				return nil
-			}
-			return errs[1]
+			return errOfBoth(errs[0], errs[1])
 		}},
 		{"Release", func(ctx context.Context, t *T, l lease) error {
 			return t.Engine.Release(ctx, driver.ReleaseRequest{Name: l.Name, LeaseID: l.LeaseID})
 		}},
 		{"Inspect", func(ctx context.Context, t *T, l lease) error {
-			_, err := t.Engine.Inspect(ctx, l.Name)
-			return err
+			return errOf(t.Engine.Inspect(ctx, l.Name))
 		}},
 	}
 	f := t.Features
@@ -71,20 +66,16 @@ func endedContext(t *T) {
 		d = t.store("a", t.units(40))
 	}
 	l := t.take("a", t.units(40))
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
 	for _, c := range calls(t) {
 		start := time.Now()
-		if err := c.err(ctx, t, l); err == nil || errors.Is(err, driver.ErrLost) {
+		if err := c.err(t.endedContext(), t, l); err == nil || errors.Is(err, driver.ErrLost) {
 			t.Errorf("%s with an ended context: error %v", c.method, err)
 		}
 		if took := time.Since(start); took > t.units(4) {
 			t.Errorf("%s with an ended context took %s", c.method, took)
 		}
 	}
-	if left := t.live(l); left > t.units(40)+t.slack() {
-		t.Errorf("Extend with an ended context left the lease %s", left)
-	}
+	t.atMost("a lease, after Extend with an ended context,", t.live(l), t.units(40))
 	if lock := t.inspect("a"); lock.Mode != lockinfo.Exclusive || lock.QueueLength != 0 {
 		t.Errorf("calls with an ended context left %+v, want an exclusive lock without a queue", lock)
 	}
@@ -136,9 +127,7 @@ func closedEngine(t *T) {
 		}
 	}
 	for _, c := range all {
-		if err := c.err(t.Context(), t, l); !errors.Is(err, driver.ErrClosed) {
-			t.Errorf("%s after Close: error %v, want ErrClosed", c.method, err)
-		}
+		t.fails(c.method+" after Close", c.err(t.Context(), t, l), driver.ErrClosed)
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 func extendRequirements() []Requirement {
@@ -38,9 +37,7 @@ func extendLengthens(t *T) {
 	l := t.take("a", t.units(3))
 	t.mustExtend(l, t.units(10))
 	t.wantTTL(l, t.units(10))
-	if left := t.live(l); left < t.units(8) {
-		t.Errorf("%s left after Extend by %s", left, t.units(10))
-	}
+	t.atLeast("a lease that was extended", t.live(l), t.units(8))
 	time.Sleep(time.Until(l.answered.Add(t.units(3) + t.slack())))
 	t.refused("a")
 }
@@ -48,9 +45,7 @@ func extendLengthens(t *T) {
 func extendNeverShortens(t *T) {
 	l := t.take("a", t.units(40))
 	t.mustExtend(l, t.units(2))
-	if left := t.live(l); left < t.units(30) {
-		t.Errorf("Extend by %s left %s of %s", t.units(2), left, t.units(40))
-	}
+	t.atLeast("a lease, after Extend by less,", t.live(l), t.units(30))
 }
 
 func extendOfExpired(t *T) {
@@ -72,9 +67,16 @@ func extendOfStale(t *T) {
 	t.mustRelease(stale)
 	next := t.take("a", t.units(8))
 	t.lost("Extend by an earlier holder", t.extend(stale, t.units(40)))
-	if left := t.live(next); left > t.units(8)+t.slack() {
-		t.Errorf("Extend by an earlier holder gave the successor %s", left)
+	t.atMost("the successor, after Extend by an earlier holder,", t.live(next), t.units(8))
+}
+
+// near returns leases that differ from l in one digit of the lease ID.
+func near(l lease) (all []lease) {
+	for _, id := range nearMisses(l.LeaseID) {
+		l.LeaseID = id
+		all = append(all, l)
 	}
+	return all
 }
 
 // nearMisses returns valid lease IDs, proofs or digests that differ from id in one
@@ -91,14 +93,10 @@ func nearMisses[ID ~string](id ID) []ID {
 
 func extendComparesWholeID(t *T) {
 	l := t.take("a", t.units(8))
-	for _, id := range nearMisses(l.LeaseID) {
-		near := l
-		near.LeaseID = id
-		t.lost("Extend with another digit in the lease ID", t.extend(near, t.units(40)))
+	for _, other := range near(l) {
+		t.lost("Extend with another digit in the lease ID", t.extend(other, t.units(40)))
 	}
-	if left := t.live(l); left > t.units(8)+t.slack() {
-		t.Errorf("Extend with another digit in the lease ID gave the lease %s", left)
-	}
+	t.atMost("the lease, after Extend with another digit in its ID,", t.live(l), t.units(8))
 }
 
 // extendComparesToken looks at leases of both kinds, which engines may keep in different
@@ -107,18 +105,14 @@ func extendComparesToken(t *T) {
 	l := t.take("a", t.units(40))
 	leases := []lease{l}
 	if canShare(t) {
-		req := ask("b", t.units(40))
-		req.Mode = lockinfo.Shared
-		leases = append(leases, t.grant(req))
+		leases = append(leases, t.grant(askShared("b", t.units(40))))
 	}
 	for _, l := range leases {
 		extend := func(token uint64) error {
-			return t.Engine.Extend(t.Context(), []driver.ExtendRequest{{Name: l.Name, LeaseID: l.LeaseID, TTL: t.units(40), Token: token}})[0]
+			return t.extends([]driver.ExtendRequest{{Name: l.Name, LeaseID: l.LeaseID, TTL: t.units(40), Token: token}})[0]
 		}
 		for range 2 {
-			if err := extend(l.token); err != nil {
-				t.Errorf("Extend with the lease's token: %v", err)
-			}
+			t.must("Extend with the token of", l.Name, extend(l.token))
 			for _, token := range []uint64{l.token - 2, l.token + 2, 2} {
 				t.lost("Extend with another token", extend(token))
 			}
@@ -139,19 +133,14 @@ func extendAnswersEach(t *T) {
 	for _, l := range []lease{gone, first, unknown, swapped, second, first} {
 		reqs = append(reqs, driver.ExtendRequest{Name: l.Name, LeaseID: l.LeaseID, TTL: t.units(40)})
 	}
-	errs := t.Engine.Extend(t.Context(), reqs)
-	if len(errs) != len(reqs) {
-		t.Fatalf("%d answers to %d requests", len(errs), len(reqs))
-	}
+	errs := t.extends(reqs)
 	for i, lost := range []bool{true, false, true, true, false, false} {
 		if errors.Is(errs[i], driver.ErrLost) != lost || !lost && errs[i] != nil {
 			t.Errorf("answer %d (%q) = %v, want lost %t", i, reqs[i].Name, errs[i], lost)
 		}
 	}
 	for _, l := range []lease{first, second} {
-		if left := t.live(l); left < t.units(30) {
-			t.Errorf("%q lasts for another %s, want %s", l.Name, left, t.units(40))
-		}
+		t.atLeast(l.Name, t.live(l), t.units(30))
 	}
 	t.free("unknown")
 }
@@ -164,15 +153,9 @@ func extendTakesMaxBatch(t *T) {
 		leases = append(leases, l)
 		reqs = append(reqs, driver.ExtendRequest{Name: l.Name, LeaseID: l.LeaseID, TTL: t.units(400)})
 	}
-	errs := t.Engine.Extend(t.Context(), reqs)
-	if len(errs) != len(reqs) {
-		t.Fatalf("%d answers to %d requests", len(errs), len(reqs))
-	}
+	errs := t.extends(reqs)
 	for i, l := range leases {
-		if errs[i] != nil {
-			t.Errorf("answer %d: %v", i, errs[i])
-		} else if left := t.live(l); left < t.units(300) {
-			t.Errorf("lease %d lasts for another %s, want %s", i, left, t.units(400))
-		}
+		t.must("Extend", l.Name, errs[i])
+		t.atLeast(l.Name, t.live(l), t.units(300))
 	}
 }

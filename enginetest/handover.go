@@ -41,12 +41,8 @@ func handsOverAtRelease(t *T) {
 		t.Errorf("Refresh after the hand-over: %s, token %d, error %v; want granted, token %d",
 			outcome(reply.AcquireReply), reply.Token, reply.Err, next.token)
 	}
-	if again := t.grant(first); again.token != next.token {
-		t.Errorf("token of a repeat after the hand-over = %d, want %d", again.token, next.token)
-	}
-	if lock := t.inspect("a"); len(lock.Holders) != 1 || lock.LastToken != next.token {
-		t.Errorf("%d leases and last token %d, want 1 and %d", len(lock.Holders), lock.LastToken, next.token)
-	}
+	t.grantedAgain(first, next)
+	t.counts("a", 1, next)
 	t.lost("Release by the earlier holder", t.release(holder))
 	t.live(next)
 }
@@ -77,9 +73,7 @@ func handsOverAtExpiry(t *T) {
 	t.waiting("a", second[0])
 	t.waits(second[1], 1)
 	t.handed(first[1])
-	if left := t.live(t.grant(first[2])); left < t.units(30) {
-		t.Errorf("the first of the queue, who asked again, got %s, want %s", left, first[2].TTL)
-	}
+	t.atLeast("the lease of the first of the queue, who asked again,", t.live(t.grant(first[2])), t.units(30))
 	t.refused("d")
 	t.handed(second[3])
 }
@@ -89,8 +83,7 @@ func handsOverWhenPlaceEnds(t *T) {
 	for _, name := range []string{"expires", "is released"} {
 		t.grant(askShared(name, t.units(400)))
 		writer := t.queueFor(name, 1, t.units(1))
-		readers[name] = forPlace(askShared(name, t.units(40)), t.units(40))
-		t.placed(readers[name], 2)
+		readers[name] = t.queueShared(name, 2)
 		if name == "is released" {
 			t.mustCancel(writer)
 			t.handed(readers[name])
@@ -103,27 +96,19 @@ func handsOverWhenPlaceEnds(t *T) {
 
 func handsOverToShared(t *T) {
 	holder := t.take("a", t.units(40))
-	var readers []driver.AcquireRequest
-	shared := func(place int) {
-		req := forPlace(askShared("a", t.units(40)), t.units(40))
-		t.placed(req, place)
-		readers = append(readers, req)
-	}
-	shared(1)
-	shared(2)
-	writer := t.queue("a", 3)
-	shared(4)
+	readers := []driver.AcquireRequest{t.queueShared("a", 1), t.queueShared("a", 2)}
+	writer, last := t.queue("a", 3), t.queueShared("a", 4)
 	t.mustRelease(holder)
 	first, second := t.handed(readers[0]), t.handed(readers[1])
 	if first.token == second.token {
 		t.Errorf("two readers were granted together with the same token")
 	}
-	t.waiting("a", writer, readers[2])
+	t.waiting("a", writer, last)
 	t.mustRelease(second)
-	t.waiting("a", writer, readers[2])
+	t.waiting("a", writer, last)
 	t.mustRelease(first)
 	t.mustRelease(t.handed(writer))
-	t.handed(readers[2])
+	t.handed(last)
 }
 
 func handedOverEndsWithPlace(t *T) {
@@ -147,13 +132,9 @@ func refreshLeavesHandedOver(t *T) {
 	next := t.queue("a", 2)
 	t.mustRelease(holder)
 	l := t.handed(deaf)
-	if left := t.live(l); left > t.units(1)+t.slack() {
-		t.Errorf("%s left of a lease that was handed to a place of %s", left, t.units(1))
-	}
+	t.atMost("a lease that was handed over", t.live(l), t.units(1))
 	t.refresh(deaf, t.units(40))
-	if left := t.live(l); left > t.units(1)+t.slack() {
-		t.Errorf("%s left after a Refresh, want at most %s", left, t.units(1))
-	}
+	t.atMost("a lease that was handed over, after Refresh,", t.live(l), t.units(1))
 	time.Sleep(t.units(1) / 2)
 	t.refresh(deaf, t.units(40))
 	time.Sleep(t.units(1))
@@ -172,9 +153,8 @@ func handedOverLengthened(t *T) {
 		l := t.handed(waiter)
 		lengthen(l)
 		t.refresh(waiter, t.units(2))
-		if left := t.live(l); left < t.units(30) || left > t.units(40)+t.slack() {
-			t.Errorf("after %s: %s left, want %s", what, left, t.units(40))
-		}
+		t.atLeast("a lease, after "+what+",", t.live(l), t.units(30))
+		t.atMost("a lease, after "+what+",", t.live(l), t.units(40))
 		if h := t.handed(waiter); h.token != l.token {
 			t.Errorf("token after %s = %d, want %d", what, h.token, l.token)
 		}

@@ -3,7 +3,6 @@ package enginetest
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -74,9 +73,7 @@ func canRemember(t *T) bool { return t.Features.Historian != nil }
 func (t *T) history(name string) []lockinfo.HistoryEvent {
 	t.Helper()
 	events, err := t.Features.Historian.History(t.Context(), name)
-	if err != nil {
-		t.Fatalf("History(%q): %v", name, err)
-	}
+	t.must("History", name, err)
 	return events
 }
 
@@ -103,18 +100,26 @@ func brokenBy(l lease) lockinfo.HistoryEvent {
 func (t *T) wrote(name string, want ...lockinfo.HistoryEvent) []lockinfo.HistoryEvent {
 	t.Helper()
 	got := t.history(name)
-	said := make([]string, len(got))
-	for i, e := range got {
-		said[i] = describeEvent(e)
-	}
-	wanted := make([]string, len(want))
-	for i, e := range want {
-		wanted[i] = describeEvent(e)
-	}
-	if !slices.Equal(said, wanted) {
-		t.Fatalf("history of %q:\n%s\nwant\n%s", name, strings.Join(said, "\n"), strings.Join(wanted, "\n"))
+	if said, wanted := describeEvents(got), describeEvents(want); said != wanted {
+		t.Fatalf("history of %q:\n%s\nwant\n%s", name, said, wanted)
 	}
 	return got
+}
+
+// describeEvents returns events as text, one a line.
+func describeEvents(events []lockinfo.HistoryEvent) (text string) {
+	for _, e := range events {
+		text += describeEvent(e) + "\n"
+	}
+	return text
+}
+
+// heldAndReleased are the events of leases that were granted and released, one after the other.
+func heldAndReleased(leases ...lease) (events []lockinfo.HistoryEvent) {
+	for _, l := range leases {
+		events = append(events, about(lockinfo.HistoryAcquired, l), about(lockinfo.HistoryReleased, l))
+	}
+	return events
 }
 
 // describeEvent returns an event as text, without its ID and its times.

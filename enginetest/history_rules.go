@@ -13,32 +13,27 @@ import (
 )
 
 func historyOfLease(t *T) {
-	req := ask("a", t.units(40))
-	req.Holder = t.wholeHolder()
-	l := t.grant(req)
+	l := t.grant(t.askWhole("a", t.units(40)))
 	t.wrote("a", about(lockinfo.HistoryAcquired, l))
 	t.mustRelease(l)
 	next := t.take("a", t.units(40))
 	t.mustKeep(next, t.units(1))
-	t.wrote("a", about(lockinfo.HistoryAcquired, l), about(lockinfo.HistoryReleased, l),
-		about(lockinfo.HistoryAcquired, next), about(lockinfo.HistoryReleased, next))
+	t.wrote("a", heldAndReleased(l, next)...)
 }
 
 func historyOfModes(t *T) {
 	shared := t.grant(askShared("s", t.units(40)))
 	t.mustRelease(shared)
-	t.wrote("s", about(lockinfo.HistoryAcquired, shared), about(lockinfo.HistoryReleased, shared))
+	t.wrote("s", heldAndReleased(shared)...)
 	some := t.grant(askPermits("n", 2, 5, t.units(40)))
 	t.mustRelease(some)
-	t.wrote("n", about(lockinfo.HistoryAcquired, some), about(lockinfo.HistoryReleased, some))
+	t.wrote("n", heldAndReleased(some)...)
 	whole := t.take("d", t.units(40))
-	if err := t.Features.Downgrader.Downgrade(t.Context(), driver.DowngradeRequest{Name: "d", LeaseID: whole.LeaseID}); err != nil {
-		t.Fatalf("Downgrade: %v", err)
-	}
+	t.mustDowngrade(whole)
 	t.mustRelease(whole)
-	part := about(lockinfo.HistoryReleased, whole)
-	part.Mode = lockinfo.Shared
-	t.wrote("d", about(lockinfo.HistoryAcquired, whole), part)
+	events := heldAndReleased(whole)
+	events[1].Mode = lockinfo.Shared
+	t.wrote("d", events...)
 }
 
 // extended takes a name that begins with prefix, and extends the lease from one TTL to
@@ -78,20 +73,16 @@ func historyOfExpiry(t *T) {
 
 func historyOfLoss(t *T) {
 	giveUp := func(l lease, keepFor time.Duration) error {
-		return t.Engine.Release(t.Context(), driver.ReleaseRequest{Name: l.Name, LeaseID: l.LeaseID, KeepFor: keepFor, Lost: true})
+		return t.end(l, driver.ReleaseRequest{KeepFor: keepFor, Lost: true})
 	}
 	l := t.take("a", t.units(40))
-	if err := giveUp(l, 0); err != nil {
-		t.Fatalf("Release with Lost: %v", err)
-	}
+	t.must("Release with Lost", "a", giveUp(l, 0))
 	t.free("a")
 	t.lost("Release with Lost again", giveUp(l, 0))
 	next := t.take("a", t.units(40))
 	t.lost("Release with Lost of a lease that has ended", giveUp(l, 0))
 	t.live(next)
-	if err := giveUp(next, t.units(40)); err != nil {
-		t.Fatalf("Release with Lost and KeepFor: %v", err)
-	}
+	t.must("Release with Lost and KeepFor", "a", giveUp(next, t.units(40)))
 	t.refused("a")
 	t.wrote("a", about(lockinfo.HistoryAcquired, l), about(lockinfo.HistoryLost, l),
 		about(lockinfo.HistoryAcquired, next), about(lockinfo.HistoryLost, next))
@@ -152,9 +143,7 @@ func historyOfComplete(t *T) {
 	l := t.take("a", t.units(40))
 	t.mustComplete(l, "result", t.units(40))
 	t.mustComplete(l, "result", t.units(40))
-	if _, err := t.Features.Recorder.Forget(t.Context(), "a"); err != nil {
-		t.Fatalf("Forget: %v", err)
-	}
+	t.forget("a")
 	t.wrote("a", about(lockinfo.HistoryAcquired, l), about(lockinfo.HistoryCompleted, l))
 }
 
@@ -171,17 +160,11 @@ func historyOfBreak(t *T) {
 }
 
 func historyOfAll(t *T) {
-	reqs := askTagged(t.units(40), "one", "two")
-	reply, err := t.Features.AllAcquirer.AcquireAll(t.Context(), reqs)
-	if err != nil || reply.Outcome != driver.Granted || len(reply.Tokens) != 2 {
-		t.Fatalf("AcquireAll: %+v, %v", reply, err)
-	}
+	leases := t.acquiredAll(askTagged(t.units(40), "one", "two"))
 	again := askTagged(t.units(40), "three", "two")
-	if reply, err := t.Features.AllAcquirer.AcquireAll(t.Context(), again); err != nil || reply.Outcome != driver.Held {
-		t.Fatalf("AcquireAll with a name that is held: %+v, %v", reply, err)
-	}
-	for i, req := range reqs {
-		t.wrote(req.Name, about(lockinfo.HistoryAcquired, lease{AcquireRequest: req, token: reply.Tokens[i]}))
+	t.notAllTaken(again, driver.Held, 1)
+	for _, l := range leases {
+		t.wrote(l.Name, about(lockinfo.HistoryAcquired, l))
 	}
 	t.wrote(again[0].Name)
 }
@@ -193,9 +176,7 @@ func historyOfRepeats(t *T) {
 	t.refused("a")
 	tooFar := ask("b", t.units(8))
 	tooFar.MinToken = driver.MaxToken
-	if _, err := t.Engine.Acquire(t.Context(), tooFar); err == nil {
-		t.Fatal("Acquire with a MinToken that is too far ahead: no error")
-	}
+	t.acquireFails("Acquire with a MinToken that is too far ahead", tooFar, driver.ErrInvalid)
 	other := l
 	other.LeaseID = lockinfo.NewLeaseID()
 	t.lost("Extend of an unknown lease", t.extend(other, t.units(80)))
@@ -208,7 +189,7 @@ func historyOfRepeats(t *T) {
 	t.lost("Release again", t.release(l))
 	time.Sleep(t.units(2))
 	t.inspect("a")
-	t.wrote("a", about(lockinfo.HistoryAcquired, l), about(lockinfo.HistoryReleased, l))
+	t.wrote("a", heldAndReleased(l)...)
 	t.wrote("b")
 }
 
@@ -222,7 +203,7 @@ func historyKeepsNames(t *T) {
 	}
 	for _, l := range all {
 		t.mustRelease(l)
-		t.wrote(l.Name, about(lockinfo.HistoryAcquired, l), about(lockinfo.HistoryReleased, l))
+		t.wrote(l.Name, heldAndReleased(l)...)
 	}
 }
 
@@ -245,9 +226,8 @@ func historyNamesEvents(t *T) {
 }
 
 func historyHidesIDs(t *T) {
-	ids := []lockinfo.LeaseID{}
 	l := t.take("a", t.units(40))
-	ids = append(ids, l.LeaseID)
+	ids := []lockinfo.LeaseID{l.LeaseID}
 	if canQueue(t) {
 		first, second := t.queue("a", 1), t.queue("a", 2)
 		ids = append(ids, first.LeaseID, second.LeaseID)
@@ -273,7 +253,7 @@ func historySaysWhen(t *T) {
 	t.mustRelease(l)
 	held := time.Since(l.sent)
 	time.Sleep(t.units(1))
-	events := t.wrote("a", about(lockinfo.HistoryAcquired, l), about(lockinfo.HistoryReleased, l))
+	events := t.wrote("a", heldAndReleased(l)...)
 	t.lasted("Held", events[1].Held, t.units(2), held)
 	t.lasted("Ago of the grant", events[0].Ago, t.units(3), time.Since(l.sent))
 	t.lasted("Ago of the release", events[1].Ago, t.units(1), time.Since(l.sent)-t.units(2))
@@ -283,14 +263,13 @@ func historySaysWhen(t *T) {
 }
 
 func historyIsBounded(t *T) {
-	var want []lockinfo.HistoryEvent
+	var released []lease
 	for range driver.MaxHistory/2 + 3 {
 		l := t.take("a", t.units(40))
 		t.mustRelease(l)
-		want = append(want, about(lockinfo.HistoryAcquired, l), about(lockinfo.HistoryReleased, l))
+		released = append(released, l)
 	}
-	l := t.take("a", t.units(40))
-	want = append(want, about(lockinfo.HistoryAcquired, l))
+	want := append(heldAndReleased(released...), about(lockinfo.HistoryAcquired, t.take("a", t.units(40))))
 	t.wrote("a", want[len(want)-driver.MaxHistory:]...)
 }
 

@@ -30,24 +30,17 @@ func inspectRequirements() []Requirement {
 }
 
 func inspectUnknown(t *T) {
-	lock := t.inspect("never")
-	if lock.Name != "never" || len(lock.Holders) != 0 || lock.LastToken != 0 {
+	if lock := t.counts("never", 0, lease{}); lock.Name != "never" {
 		t.Errorf("Inspect of a name never used = %+v", lock)
 	}
 }
 
 func inspectReportsLease(t *T) {
 	l := t.take("a", t.units(8))
-	lock := t.inspect("a")
-	if len(lock.Holders) != 1 {
-		t.Fatalf("%d leases, want 1", len(lock.Holders))
-	}
+	lock := t.counts("a", 1, l)
 	h := lock.Holders[0]
-	if h.LeaseID != l.LeaseID || h.Token != l.token || h.Released {
-		t.Errorf("holder %+v, want lease ID %s and token %d, not released", h, l.LeaseID, l.token)
-	}
-	if lock.Mode != lockinfo.Exclusive || lock.LastToken != l.token {
-		t.Errorf("mode %s, last token %d; want %s, %d", lock.Mode, lock.LastToken, lockinfo.Exclusive, l.token)
+	if h.LeaseID != l.LeaseID || h.Token != l.token || h.Released || lock.Mode != lockinfo.Exclusive {
+		t.Errorf("mode %s, holder %+v, want %s, lease ID %s and token %d, not released", lock.Mode, h, lockinfo.Exclusive, l.LeaseID, l.token)
 	}
 	time.Sleep(t.units(2))
 	t.lasts("Inspect", t.units(8), l, func() time.Duration { return t.live(l) })
@@ -63,20 +56,15 @@ func (t *T) wantTTL(l lease, want time.Duration) {
 }
 
 func inspectReportsHolder(t *T) {
-	req := ask("a", t.units(8))
-	req.Holder = t.wholeHolder()
-	h, _ := t.holding(t.grant(req))
-	if !sameHolder(h.Holder, req.Holder) {
-		t.Errorf("Holder = %+v, want %+v", h.Holder, req.Holder)
-	}
+	l := t.grant(t.askWhole("a", t.units(8)))
+	h, _ := t.holding(l)
+	t.sameHolder("Inspect", h.Holder, l.Holder)
 }
 
 func inspectRemembersToken(t *T) {
 	l := t.take("a", t.units(8))
 	t.mustRelease(l)
-	if lock := t.inspect("a"); lock.LastToken != l.token || len(lock.Holders) != 0 {
-		t.Errorf("after the release: last token %d and %d leases, want %d and none", lock.LastToken, len(lock.Holders), l.token)
-	}
+	t.counts("a", 0, l)
 }
 
 func holderIsCopied(t *T) {
@@ -142,10 +130,7 @@ func (t *T) queueReported(holder driver.AcquireRequest, reqs []driver.AcquireReq
 			t.Errorf("place %d lasts for another %s, want %s", i+1, w.ExpiresIn, req.WaiterTTL)
 		}
 	}
-	least, most := looked.Sub(answered)-early, time.Since(asked)+early
-	if since := lock.Queue[0].Since; since < least || since > most {
-		t.Errorf("Since = %s of the first place, want %s to %s", since, least, most)
-	}
+	t.heldSince("Inspect, of the first place,", lock.Queue[0].Since, lease{AcquireRequest: reqs[0], sent: asked, answered: answered}, looked)
 	if since := lock.Queue[2].Since; since < 0 || since > t.slack() {
 		t.Errorf("Since = %s of a new place, want next to nothing", since)
 	}
@@ -173,20 +158,16 @@ func inspectShowsFirst(t *T) {
 
 func placeKeepsHolder(t *T) {
 	l := t.take("a", t.units(40))
-	req := forPlace(ask("a", t.units(40)), t.units(40))
-	req.Holder = t.wholeHolder()
+	req := forPlace(t.askWhole("a", t.units(40)), t.units(40))
 	t.placed(req, 1)
 	req.Holder.Labels["team"] = "changed after Acquire"
 	for _, w := range t.inspect("a").Queue {
-		if !sameHolder(w.Holder, t.wholeHolder()) {
-			t.Errorf("Holder = %+v of the place, want %+v", w.Holder, t.wholeHolder())
-		}
+		t.sameHolder("the place", w.Holder, t.wholeHolder())
 		w.Holder.Labels["team"] = "changed after Inspect"
 	}
 	t.mustRelease(l)
-	if h, _ := t.holding(t.handed(req)); !sameHolder(h.Holder, t.wholeHolder()) {
-		t.Errorf("Holder = %+v of the lease that was handed over, want %+v", h.Holder, t.wholeHolder())
-	}
+	h, _ := t.holding(t.handed(req))
+	t.sameHolder("the lease that was handed over", h.Holder, t.wholeHolder())
 }
 
 // sameHolder compares holders; no labels and an empty map of labels are the

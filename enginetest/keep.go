@@ -1,7 +1,6 @@
 package enginetest
 
 import (
-	"errors"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -34,10 +33,7 @@ func keepRequirements() []Requirement {
 // mustKeep releases one lease with KeepFor, which must succeed.
 func (t *T) mustKeep(l lease, keepFor time.Duration) {
 	t.Helper()
-	err := t.Engine.Release(t.Context(), driver.ReleaseRequest{Name: l.Name, LeaseID: l.LeaseID, KeepFor: keepFor})
-	if err != nil {
-		t.Fatalf("Release(%q) with KeepFor: %v", l.Name, err)
-	}
+	t.must("Release with KeepFor", l.Name, t.end(l, driver.ReleaseRequest{KeepFor: keepFor}))
 }
 
 func keepForCloses(t *T) {
@@ -67,29 +63,21 @@ func keepForEndsLease(t *T) {
 	if len(lock.Holders) != 1 || !lock.Holders[0].Released {
 		t.Fatalf("during KeepFor: holders %+v, want one that is released", lock.Holders)
 	}
-	if left := lock.Holders[0].ExpiresIn; left > t.units(8)+t.slack() {
-		t.Errorf("KeepFor %s lasts for another %s", t.units(8), left)
-	}
+	t.atMost("KeepFor", lock.Holders[0].ExpiresIn, t.units(8))
 }
 
 func keepForNeedsLease(t *T) {
 	gone := t.take("a", t.units(8))
 	t.mustRelease(gone)
 	for _, l := range []lease{gone, {AcquireRequest: ask("never", 0)}} {
-		err := t.Engine.Release(t.Context(), driver.ReleaseRequest{Name: l.Name, LeaseID: l.LeaseID, KeepFor: t.units(40)})
-		t.lost("Release with KeepFor of a lost lease", err)
+		t.lost("Release with KeepFor of a lost lease", t.end(l, driver.ReleaseRequest{KeepFor: t.units(40)}))
 		t.free(l.Name)
 	}
 }
 
 func keepForWithCancel(t *T) {
 	l := t.take("a", t.units(8))
-	err := t.Engine.Release(t.Context(), driver.ReleaseRequest{
-		Name: "a", LeaseID: l.LeaseID, KeepFor: t.units(8), Cancel: true,
-	})
-	if err != nil {
-		t.Errorf("Release with KeepFor and Cancel: %v", err)
-	}
+	t.must("Release with KeepFor and Cancel", "a", t.end(l, driver.ReleaseRequest{KeepFor: t.units(8), Cancel: true}))
 	t.refused("a")
 	t.mustBeCancelled(l.AcquireRequest)
 }
@@ -97,10 +85,7 @@ func keepForWithCancel(t *T) {
 func keepForRepeat(t *T) {
 	l := t.take("a", t.units(8))
 	t.mustKeep(l, t.units(8))
-	err := t.Engine.Release(t.Context(), driver.ReleaseRequest{Name: "a", LeaseID: l.LeaseID, KeepFor: t.units(40)})
-	if err != nil && !errors.Is(err, driver.ErrLost) {
-		t.Errorf("second Release with KeepFor: %v", err)
-	}
+	t.mayBeLost("second Release with KeepFor", "a", t.end(l, driver.ReleaseRequest{KeepFor: t.units(40)}))
 	lock := t.inspect("a")
 	if len(lock.Holders) != 1 || lock.Holders[0].ExpiresIn > t.units(8)+t.slack() {
 		t.Errorf("after the repeat: holders %+v, want one that ends within %s", lock.Holders, t.units(8))
@@ -112,9 +97,7 @@ func keepForHoldsQueue(t *T) {
 	first := t.queue("a", 1)
 	second := t.queue("a", 2)
 	t.mustKeep(l, t.units(2))
-	if left := t.waits(first, 1).ExpiresIn; left > t.units(2)+t.slack() {
-		t.Errorf("the head of the queue learns %s, want %s of KeepFor", left, t.units(2))
-	}
+	t.atMost("KeepFor, as the head of the queue learns,", t.waits(first, 1).ExpiresIn, t.units(2))
 	t.waiting("a", first, second)
 	time.Sleep(t.units(2) + t.slack())
 	t.waits(second, 1)

@@ -3,9 +3,12 @@ package enginetest
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 func listRequirements() []Requirement {
@@ -31,33 +34,37 @@ func listRequirements() []Requirement {
 
 func canList(t *T) bool { return t.Features.Lister != nil }
 
-// list returns the names under prefix, sorted.
-func (t *T) list(prefix string) []string {
-	t.Helper()
-	names := []string{}
-	for lock, err := range t.Features.Lister.List(t.Context(), prefix) {
-		if err != nil {
-			t.Fatalf("List(%q): %v", prefix, err)
+// all yields the items of a list, which must have no error.
+func all[V any](t *T, list iter.Seq2[V, error]) iter.Seq[V] {
+	return func(yield func(V) bool) {
+		for v, err := range list {
+			t.must("the list", "", err)
+			if !yield(v) {
+				return
+			}
 		}
-		names = append(names, lock.Name)
 	}
-	slices.Sort(names)
-	return names
 }
 
 // lists fails the run unless List yields exactly the names that begin with
 // prefix.
 func (t *T) lists(prefix string, names []string) {
 	t.Helper()
-	want := []string{}
-	for _, name := range names {
-		if strings.HasPrefix(name, prefix) {
-			want = append(want, name)
-		}
+	var got []string
+	for lock := range all(t, t.Features.Lister.List(t.Context(), prefix)) {
+		got = append(got, lock.Name)
 	}
+	t.listed("List", got, prefix, names)
+}
+
+// listed fails the run unless got are exactly the names that begin with prefix.
+func (t *T) listed(what string, got []string, prefix string, names []string) {
+	t.Helper()
+	want := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !strings.HasPrefix(name, prefix) })
 	slices.Sort(want)
-	if got := t.list(prefix); !slices.Equal(got, want) {
-		t.Errorf("List(%q) = %q, want %q", prefix, got, want)
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("%s(%q) = %q, want %q", what, prefix, got, want)
 	}
 }
 
@@ -69,10 +76,10 @@ func listsByPrefix(t *T) {
 	for _, prefix := range []string{"", "orders/", "orders", "o", "{", "orders/1", "orders/12", "none"} {
 		t.lists(prefix, names)
 	}
-	for lock, err := range t.Features.Lister.List(t.Context(), "orders/1") {
+	for lock := range all(t, t.Features.Lister.List(t.Context(), "orders/1")) {
 		inspected := t.inspect("orders/1")
-		if err != nil || len(lock.Holders) != 1 {
-			t.Fatalf("List: %+v, error %v, want one holder", lock, err)
+		if len(lock.Holders) != 1 {
+			t.Fatalf("List: %+v, want one holder", lock)
 		}
 		if h := lock.Holders[0]; h.LeaseID != inspected.Holders[0].LeaseID || lock.LastToken != inspected.LastToken {
 			t.Errorf("List says %+v, Inspect says %+v", lock, inspected)
@@ -118,10 +125,7 @@ func listReportsAsInspect(t *T) {
 		t.queue("exclusive", 2)
 	}
 	time.Sleep(t.ageing())
-	for lock, err := range t.Features.Lister.List(t.Context(), "") {
-		if err != nil {
-			t.Fatalf("List: %v", err)
-		}
+	for lock := range all(t, t.Features.Lister.List(t.Context(), "")) {
 		want := t.inspect(lock.Name)
 		same := lock.Mode == want.Mode && lock.QueueLength == want.QueueLength &&
 			lock.LastToken == want.LastToken && len(lock.Holders) == len(want.Holders)
@@ -148,45 +152,67 @@ func listsQueued(t *T) {
 }
 
 func listsEachOnce(t *T) {
-	names := make([]string, 300)
-	for i := range names {
-		names[i] = fmt.Sprintf("many/%d", i)
-		t.take(names[i], t.units(400))
+	names := numbered("many/", 300)
+	for _, name := range names {
+		t.take(name, t.units(400))
 	}
 	t.lists("many/", names)
 }
 
-func listStopsEarly(t *T) {
-	for i := range 20 {
-		t.take(fmt.Sprintf("x/%d", i), t.units(40))
+// numbered returns n names that begin with prefix.
+func numbered(prefix string, n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprint(prefix, i)
 	}
+	return names
+}
+
+func listStopsEarly(t *T) {
+	for _, name := range numbered("x/", 20) {
+		t.take(name, t.units(40))
+	}
+	stopsEarly(t, t.Features.Lister.List(t.Context(), "x/"), func(lock lockinfo.LockState) { t.refused(lock.Name) })
+	t.take("after", t.units(40))
+}
+
+// stopsEarly uses two items of a list that has more.
+func stopsEarly[V any](t *T, list iter.Seq2[V, error], use func(V)) {
+	t.Helper()
 	seen := 0
-	for lock, err := range t.Features.Lister.List(t.Context(), "x/") {
-		if err != nil {
-			t.Fatalf("List: %v", err)
-		}
-		t.refused(lock.Name)
+	for v := range all(t, list) {
+		use(v)
 		if seen++; seen == 2 {
 			break
 		}
 	}
 	if seen != 2 {
-		t.Errorf("List yielded %d locks, want 2 of 20", seen)
+		t.Errorf("the list has %d items, want 2 and more", seen)
 	}
-	t.take("after", t.units(40))
 }
 
 func listReportsError(t *T) {
 	t.take("a", t.units(40))
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
+	reportsError(t, t.Features.Lister.List(t.endedContext(), ""))
+}
+
+// reportsError fails the run unless a list has exactly one error.
+func reportsError[V any](t *T, list iter.Seq2[V, error]) {
+	t.Helper()
 	errs := 0
-	for _, err := range t.Features.Lister.List(ctx, "") {
+	for _, err := range list {
 		if err != nil {
 			errs++
 		}
 	}
 	if errs != 1 {
-		t.Errorf("List with an ended context yielded %d errors, want 1", errs)
+		t.Errorf("a list with an ended context has %d errors, want 1", errs)
 	}
+}
+
+// endedContext returns a context that has ended.
+func (t *T) endedContext() context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
 }

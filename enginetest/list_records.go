@@ -1,9 +1,6 @@
 package enginetest
 
 import (
-	"context"
-	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -31,9 +28,7 @@ func listRecordsRequirements() []Requirement {
 func (t *T) describeRecord(name string) (driver.RecordInfo, bool) {
 	t.Helper()
 	r, found, err := t.Features.Recorder.DescribeRecord(t.Context(), name)
-	if err != nil {
-		t.Fatalf("DescribeRecord(%q): %v", name, err)
-	}
+	t.must("DescribeRecord", name, err)
 	return r, found
 }
 
@@ -53,27 +48,15 @@ func (t *T) describes(name, record string) time.Duration {
 // prefix, each with the description that DescribeRecord returns.
 func (t *T) listsRecords(prefix string, names []string) {
 	t.Helper()
-	got, want := []string{}, []string{}
-	for r, err := range t.Features.Recorder.ListRecords(t.Context(), prefix) {
-		if err != nil {
-			t.Fatalf("ListRecords(%q): %v", prefix, err)
-		}
+	var got []string
+	for r := range all(t, t.Features.Recorder.ListRecords(t.Context(), prefix)) {
 		same, found := t.describeRecord(r.Name)
 		if !found || string(r.Head) != string(same.Head) || r.Length != same.Length || r.ExpiresIn < same.ExpiresIn || r.ExpiresIn > same.ExpiresIn+t.units(8) {
 			t.Errorf("ListRecords says %+v, DescribeRecord says %+v", r, same)
 		}
 		got = append(got, r.Name)
 	}
-	for _, name := range names {
-		if strings.HasPrefix(name, prefix) {
-			want = append(want, name)
-		}
-	}
-	slices.Sort(got)
-	slices.Sort(want)
-	if !slices.Equal(got, want) {
-		t.Errorf("ListRecords(%q) = %q, want %q", prefix, got, want)
-	}
+	t.listed("ListRecords", got, prefix, names)
 }
 
 func describesRecord(t *T) {
@@ -123,45 +106,24 @@ func listsOnlyRecords(t *T) {
 }
 
 func listsEachRecordOnce(t *T) {
-	names := make([]string, 150)
-	for i := range names {
-		names[i] = fmt.Sprintf("many/%d", i)
-		t.mustComplete(t.take(names[i], t.units(400)), "result", t.units(4000))
+	names := numbered("many/", 150)
+	for _, name := range names {
+		t.mustComplete(t.take(name, t.units(400)), "result", t.units(4000))
 	}
 	t.listsRecords("many/", names)
 }
 
 func listRecordsStopsEarly(t *T) {
-	for i := range 20 {
-		t.done(fmt.Sprintf("x/%d", i), "result")
+	for _, name := range numbered("x/", 20) {
+		t.done(name, "result")
 	}
-	seen := 0
-	for r, err := range t.Features.Recorder.ListRecords(t.Context(), "x/") {
-		if err != nil {
-			t.Fatalf("ListRecords: %v", err)
-		}
+	stopsEarly(t, t.Features.Recorder.ListRecords(t.Context(), "x/"), func(r driver.RecordInfo) {
 		t.recorded(r.Name, "result")
 		t.take("beside/"+r.Name, t.units(40))
-		if seen++; seen == 2 {
-			break
-		}
-	}
-	if seen != 2 {
-		t.Errorf("ListRecords yielded %d records, want 2 of 20", seen)
-	}
+	})
 }
 
 func listRecordsReportsError(t *T) {
 	t.done("a", "result")
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	errs := 0
-	for _, err := range t.Features.Recorder.ListRecords(ctx, "") {
-		if err != nil {
-			errs++
-		}
-	}
-	if errs != 1 {
-		t.Errorf("ListRecords with an ended context yielded %d errors, want 1", errs)
-	}
+	reportsError(t, t.Features.Recorder.ListRecords(t.endedContext(), ""))
 }

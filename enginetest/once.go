@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"time"
 
@@ -51,9 +52,7 @@ func onceRecorded(t *T) {
 func onceWithoutRecord(t *T) {
 	l := t.grant(askOnce("a", t.units(40)))
 	t.refuse(askOnce("a", t.units(8)))
-	if again := t.grant(l.AcquireRequest); again.token != l.token {
-		t.Errorf("token of the repeat = %d, want %d", again.token, l.token)
-	}
+	t.grantedAgain(l.AcquireRequest, l)
 	t.mustRelease(l)
 	t.unrecorded("a")
 	l = t.grant(askOnce("a", t.units(40)))
@@ -81,18 +80,24 @@ func recordBindsOnlyOnce(t *T) {
 	t.recorded("a", "result")
 }
 
-func recallWhole(t *T) {
+// everyByte returns each byte once.
+func everyByte() string {
 	every := make([]byte, 256)
 	for i := range every {
 		every[i] = byte(i)
 	}
-	records := map[string]string{
-		"empty":  "",
-		"zero":   "\x00",
-		"lines":  "\r\n\n",
-		"binary": string(every),
-		"no end": "\xff\xfe\xc3",
-		"large":  strings.Repeat(string(every), 1<<20/len(every)),
+	return string(every)
+}
+
+// strangeBytes returns records and payloads that stores and their encodings trip over.
+func strangeBytes() []string {
+	return []string{"", "\x00", "\r\n\n", "\xff\xfe\xc3", "0", everyByte()}
+}
+
+func recallWhole(t *T) {
+	records := map[string]string{"large": strings.Repeat(everyByte(), 1<<20/256)}
+	for i, record := range strangeBytes() {
+		records[fmt.Sprint("strange ", i)] = record
 	}
 	for _, name := range strangeNames() {
 		records[name] = "of " + name
@@ -148,9 +153,7 @@ func recordIsCopied(t *T) {
 	l := t.take("a", t.units(40))
 	data := []byte("as given")
 	req := driver.CompleteRequest{Name: "a", LeaseID: l.LeaseID, Record: data, Retention: t.units(40)}
-	if err := t.Features.Recorder.Complete(t.Context(), req); err != nil {
-		t.Fatalf("Complete: %v", err)
-	}
+	t.must("Complete", "a", t.Features.Recorder.Complete(t.Context(), req))
 	copy(data, "changed!")
 	r, _ := t.recall("a")
 	if !bytes.Equal(r.Data, []byte("as given")) {

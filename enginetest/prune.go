@@ -40,9 +40,7 @@ func (t *T) prune(limit, tokens int) (deleted int) {
 func (t *T) pruneOnce(limit int) (deleted int, more bool) {
 	t.Helper()
 	deleted, more, err := t.vault().Prune(t.Context(), limit)
-	if err != nil {
-		t.Fatalf("Prune(%d): %v", limit, err)
-	}
+	t.must("Prune", "", err)
 	if deleted < 0 || deleted > limit {
 		t.Fatalf("Prune(%d) deleted %d", limit, deleted)
 	}

@@ -1,9 +1,7 @@
 package enginetest
 
 import (
-	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -95,35 +93,18 @@ func placeIsNoLease(t *T) {
 		t.lost("Complete of a place", t.complete(l, "result", t.units(40)))
 		t.unrecorded("a")
 	}
-	if left := t.live(holder); left > t.units(8)+t.slack() {
-		t.Errorf("requests of a waiter gave the holder %s", left)
-	}
+	t.atMost("the holder, after requests of a waiter,", t.live(holder), t.units(8))
 	t.waiting("a", waiter)
 }
 
 // queueContention sends 12 requests at once, if possible through two engines.
 func queueContention(t *T) {
-	engines := []driver.Engine{t.Engine, t.Engine}
-	if hasJoin(t) {
-		engines[1] = t.join().Engine
-	}
 	l := t.take("a", t.units(400))
 	reqs := make([]driver.AcquireRequest, 12)
-	replies := make([]driver.AcquireReply, len(reqs))
-	start := make(chan struct{})
-	var wg sync.WaitGroup
 	for i := range reqs {
 		reqs[i] = forPlace(ask("a", t.units(40)), t.units(40))
-		wg.Go(func() {
-			<-start
-			var err error
-			if replies[i], err = engines[i%2].Acquire(t.Context(), reqs[i]); err != nil {
-				t.Errorf("request %d: %v", i, err)
-			}
-		})
 	}
-	close(start)
-	wg.Wait()
+	replies := t.acquireAtOnce(reqs, t.another())
 	for place := 1; place <= len(reqs); place++ {
 		i := slices.IndexFunc(replies, func(r driver.AcquireReply) bool { return r.Place == place })
 		if i < 0 || replies[i].Outcome != driver.Held {
@@ -136,9 +117,7 @@ func queueContention(t *T) {
 
 func queuedGrantedFree(t *T) {
 	l := t.grant(forPlace(ask("a", t.units(40)), t.units(4)))
-	if left := t.live(l); left < t.units(30) {
-		t.Errorf("%s left of a lease that was granted at once, want %s", left, l.TTL)
-	}
+	t.atLeast("a lease that was granted at once", t.live(l), t.units(30))
 	t.waiting("a")
 	t.queue("a", 1)
 }
@@ -147,9 +126,7 @@ func queueMinTokenTooFar(t *T) {
 	l := t.take("a", t.units(40))
 	req := forPlace(ask("a", t.units(8)), t.units(8))
 	req.MinToken = l.token + uint64((24 * time.Hour).Microseconds())
-	if _, err := t.Engine.Acquire(t.Context(), req); !errors.Is(err, driver.ErrInvalid) {
-		t.Errorf("error %v, want ErrInvalid", err)
-	}
+	t.acquireFails("a MinToken that is too far ahead", req, driver.ErrInvalid)
 	t.waiting("a")
 	t.queue("a", 1)
 }
@@ -159,9 +136,7 @@ func releaseLeavesQueue(t *T) {
 	first := t.queue("a", 1)
 	second := t.queue("a", 2)
 	third := t.queue("a", 3)
-	if err := t.release(lease{AcquireRequest: first}); err != nil && !errors.Is(err, driver.ErrLost) {
-		t.Errorf("Release of a place: %v", err)
-	}
+	t.mayBeLost("Release of a place", "a", t.release(lease{AcquireRequest: first}))
 	t.placed(second, 1)
 	t.mustCancel(second)
 	t.placed(third, 1)
@@ -173,8 +148,7 @@ func sharedDoesNotOvertake(t *T) {
 	t.grant(askShared("a", t.units(400)))
 	writer := t.queue("a", 1)
 	t.refuse(askShared("a", t.units(8)))
-	reader := forPlace(askShared("a", t.units(8)), t.units(40))
-	t.placed(reader, 2)
+	reader := t.queueShared("a", 2)
 	t.placed(reader, 2)
 	t.waits(reader, 2)
 	t.waiting("a", writer, reader)
@@ -183,9 +157,7 @@ func sharedDoesNotOvertake(t *T) {
 func exclusiveAfterReaders(t *T) {
 	first := t.grant(askShared("a", t.units(400)))
 	second := t.grant(askShared("a", t.units(400)))
-	writer := t.queue("a", 1)
-	reader := forPlace(askShared("a", t.units(8)), t.units(40))
-	t.placed(reader, 2)
+	writer, reader := t.queue("a", 1), t.queueShared("a", 2)
 	t.mustRelease(second)
 	t.waiting("a", writer, reader)
 	t.mustRelease(first)

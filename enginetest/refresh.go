@@ -52,9 +52,7 @@ func refreshNeverShortens(t *T) {
 		t.Errorf("queue %+v after Refresh with %s, want a place for %s", queue, t.units(2), t.units(40))
 	}
 	t.refresh(l.AcquireRequest, t.units(2))
-	if left := t.live(l); left < t.units(30) {
-		t.Errorf("Refresh with %s left %s of a lease of %s", t.units(2), left, t.units(40))
-	}
+	t.atLeast("a lease, after Refresh with less,", t.live(l), t.units(30))
 }
 
 func refreshNeverCreates(t *T) {
@@ -91,14 +89,10 @@ func queueComparesWholeID(t *T) {
 			t.lost("Refresh with another digit in the lease ID", t.refresh(near, t.units(40)).Err)
 		}
 	}
-	if left := t.live(l); left > t.units(8)+t.slack() {
-		t.Errorf("Refresh with another digit in the lease ID gave the lease %s", left)
-	}
-	for i, id := range nearMisses(req.LeaseID) {
-		near := req
-		near.LeaseID = id
-		t.lost("Release with another digit in the lease ID", t.release(lease{AcquireRequest: near}))
-		t.placed(near, i+2)
+	t.atMost("the lease, after Refresh with another digit in its ID,", t.live(l), t.units(8))
+	for i, other := range near(lease{AcquireRequest: req}) {
+		t.lost("Release with another digit in the lease ID", t.release(other))
+		t.placed(other.AcquireRequest, i+2)
 	}
 	t.placed(req, 1)
 }
@@ -118,10 +112,7 @@ func refreshAnswersEach(t *T) {
 	for _, req := range []driver.AcquireRequest{unknown, second, third, swapped, first, second} {
 		reqs = append(reqs, driver.RefreshRequest{Name: req.Name, LeaseID: req.LeaseID, WaiterTTL: t.units(400)})
 	}
-	replies := t.Features.Queuer.Refresh(t.Context(), reqs)
-	if len(replies) != len(reqs) {
-		t.Fatalf("%d answers to %d requests", len(replies), len(reqs))
-	}
+	replies := t.refreshes(reqs)
 	for i, want := range []struct {
 		lost  bool
 		place int
@@ -143,15 +134,11 @@ func refreshAnswersEach(t *T) {
 }
 
 func refreshSaysWho(t *T) {
-	req := ask("a", t.units(8))
-	req.Holder = t.wholeHolder()
-	l := t.grant(req)
+	l := t.grant(t.askWhole("a", t.units(8)))
 	waiter := t.queue("a", 1)
 	t.lasts("Refresh", t.units(8), l, func() time.Duration { return t.waits(waiter, 1).ExpiresIn })
 	reply := t.refresh(waiter, waiter.WaiterTTL)
-	if !sameHolder(reply.Holder, req.Holder) {
-		t.Errorf("Holder = %+v, want %+v", reply.Holder, req.Holder)
-	}
+	t.sameHolder("Refresh", reply.Holder, l.Holder)
 	if reply.Token != 0 {
 		t.Errorf("Token = %d in the answer to a waiter", reply.Token)
 	}
@@ -164,11 +151,7 @@ func refreshTakesMaxBatch(t *T) {
 		req := t.queue("a", i+1)
 		reqs = append(reqs, driver.RefreshRequest{Name: req.Name, LeaseID: req.LeaseID, WaiterTTL: t.units(400)})
 	}
-	replies := t.Features.Queuer.Refresh(t.Context(), reqs)
-	if len(replies) != len(reqs) {
-		t.Fatalf("%d answers to %d requests", len(replies), len(reqs))
-	}
-	for i, reply := range replies {
+	for i, reply := range t.refreshes(reqs) {
 		if reply.Err != nil || reply.Place != i+1 {
 			t.Errorf("answer %d: place %d, error %v; want place %d", i, reply.Place, reply.Err, i+1)
 		}
@@ -185,13 +168,8 @@ func (t *T) givesUp(req driver.AcquireRequest) {
 }
 
 func refreshGivesUp(t *T) {
-	reader := ask("a", t.units(40))
-	reader.Mode = lockinfo.Shared
-	t.grant(reader)
-	writer := t.queue("a", 1)
-	second := forPlace(ask("a", t.units(40)), t.units(40))
-	second.Mode = lockinfo.Shared
-	t.placed(second, 2)
+	t.grant(askShared("a", t.units(40)))
+	writer, second := t.queue("a", 1), t.queueShared("a", 2)
 	t.givesUp(writer)
 	t.handed(second)
 	t.waiting("a")

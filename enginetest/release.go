@@ -65,10 +65,8 @@ func releaseOfStale(t *T) {
 
 func releaseComparesWholeID(t *T) {
 	l := t.take("a", t.units(8))
-	for _, id := range nearMisses(l.LeaseID) {
-		near := l
-		near.LeaseID = id
-		t.lost("Release with another digit in the lease ID", t.release(near))
+	for _, other := range near(l) {
+		t.lost("Release with another digit in the lease ID", t.release(other))
 	}
 	t.live(l)
 }
@@ -83,7 +81,7 @@ func (t *T) mustBeCancelled(req driver.AcquireRequest) {
 
 func cancelStopsLateAcquire(t *T) {
 	late := ask("a", t.units(8))
-	t.lost("Cancel of a lease that is not there yet", t.cancel(late.Name, late.LeaseID))
+	t.lost("Cancel of a lease that is not there yet", t.cancel(late))
 	t.free("a")
 	for range 2 {
 		t.mustBeCancelled(late)
@@ -94,9 +92,7 @@ func cancelStopsLateAcquire(t *T) {
 
 func cancelEndsLease(t *T) {
 	l := t.take("a", t.units(8))
-	if err := t.cancel(l.Name, l.LeaseID); err != nil {
-		t.Errorf("Cancel of a live lease: %v", err)
-	}
+	t.must("Cancel of a live lease", "a", t.cancel(l.AcquireRequest))
 	t.free("a")
 	t.mustBeCancelled(l.AcquireRequest)
 	t.free("a")

@@ -83,46 +83,31 @@ func repeatElsewhere(t *T) {
 func repeatIsGranted(t *T) {
 	l := t.take("a", t.units(8))
 	for range 2 {
-		if again := t.grant(l.AcquireRequest); again.token != l.token {
-			t.Errorf("token of the repeat = %d, want %d", again.token, l.token)
-		}
+		t.grantedAgain(l.AcquireRequest, l)
 	}
 	t.mustExtend(l, t.units(16))
-	if again := t.grant(l.AcquireRequest); again.token != l.token {
-		t.Errorf("token of the repeat after Extend = %d, want %d", again.token, l.token)
-	}
-	lock := t.inspect("a")
-	if len(lock.Holders) != 1 || lock.LastToken != l.token {
-		t.Errorf("after repeats: %d leases and last token %d, want 1 and %d", len(lock.Holders), lock.LastToken, l.token)
-	}
+	t.grantedAgain(l.AcquireRequest, l)
+	t.counts("a", 1, l)
 }
 
 func repeatLengthens(t *T) {
 	l := t.take("a", t.units(8))
 	l.TTL = t.units(40)
-	if left := t.live(t.grant(l.AcquireRequest)); left < t.units(30) {
-		t.Errorf("%s left after a repeat with %s", left, l.TTL)
-	}
+	t.atLeast("the lease, after a repeat,", t.live(t.grant(l.AcquireRequest)), t.units(30))
 }
 
 func repeatNeverShortens(t *T) {
 	l := t.take("a", t.units(40))
 	l.TTL = t.units(2)
-	if left := t.live(t.grant(l.AcquireRequest)); left < t.units(30) {
-		t.Fatalf("a repeat with %s left %s of %s", l.TTL, left, t.units(40))
-	}
+	t.atLeast("the lease, after a repeat with less,", t.live(t.grant(l.AcquireRequest)), t.units(30))
 	t.mustExtend(l, t.units(400))
-	if left := t.live(t.grant(l.AcquireRequest)); left < t.units(300) {
-		t.Errorf("a repeat with %s left %s of the %s extended to", l.TTL, left, t.units(400))
-	}
+	t.atLeast("an extended lease, after a repeat with less,", t.live(t.grant(l.AcquireRequest)), t.units(300))
 }
 
 func repeatComparesWholeID(t *T) {
 	l := t.take("a", t.units(40))
-	for _, id := range nearMisses(l.LeaseID) {
-		near := l.AcquireRequest
-		near.LeaseID = id
-		t.refuse(near)
+	for _, other := range near(l) {
+		t.refuse(other.AcquireRequest)
 	}
 }
 
@@ -130,9 +115,7 @@ func repeatAfterExpiry(t *T) {
 	l := t.take("a", t.units(1))
 	time.Sleep(t.units(2))
 	again := t.eventually(l.AcquireRequest, t.units(2))
-	if again.token <= l.token {
-		t.Errorf("token = %d, want more than %d of the expired lease", again.token, l.token)
-	}
+	t.above(l.token, again)
 	t.live(again)
 }
 
@@ -152,16 +135,12 @@ func firstLeavesLease(t *T) {
 	again := req
 	again.TTL = t.units(40)
 	t.repeated(again)
-	if left := t.live(l); left > t.units(8)+t.slack() {
-		t.Errorf("the request lengthened the lease to %s", left)
-	}
+	t.atMost("the lease, after a request that was not the first,", t.live(l), t.units(8))
 	other := ask("a", t.units(40))
 	other.First = true
 	t.refuse(other)
 	again.First = false
-	if got := t.grant(again); got.token != l.token {
-		t.Errorf("token of the repeat = %d, want %d", got.token, l.token)
-	}
+	t.grantedAgain(again, l)
 }
 
 func firstLeavesPlace(t *T) {
@@ -176,9 +155,7 @@ func firstLeavesPlace(t *T) {
 	again.Queue, again.WaiterTTL = false, 0
 	t.repeated(again)
 	t.waiting("a", req, second)
-	if left := t.inspect("a").Queue[0].ExpiresIn; left > t.units(8)+t.slack() {
-		t.Errorf("the request lengthened the place to %s", left)
-	}
+	t.atMost("the place, after a request that was not the first,", t.inspect("a").Queue[0].ExpiresIn, t.units(8))
 	t.mustRelease(l)
 	t.repeated(req) // it was handed the lock
 	t.handed(req)

@@ -38,10 +38,7 @@ func revokeLeavesOthers(t *T) {
 // redeemAndRevoke lets a Redeem come first, then a Revoke, and then chance
 // decide. It uses two engines if there can be two.
 func redeemAndRevoke(t *T) {
-	other := t
-	if hasJoin(t) {
-		other = t.join()
-	}
+	other := t.another()
 	redeemFirst := func(n int, f func(int)) {
 		for i := range n {
 			f(i)

@@ -1,9 +1,6 @@
 package enginetest
 
 import (
-	"errors"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -48,9 +45,7 @@ func semaphoreGrantsLimit(t *T) {
 	third := t.grant(askPermits("a", 1, 3, t.units(40)))
 	t.above(t.above(first.token, second), third)
 	t.refuse(askPermits("a", 1, 3, t.units(1)))
-	if again := t.grant(second.AcquireRequest); again.token != second.token {
-		t.Errorf("token of a repeat = %d, want %d", again.token, second.token)
-	}
+	t.grantedAgain(second.AcquireRequest, second)
 	t.mustRelease(second)
 	t.lost("Extend of the released one of three leases", t.extend(second, t.units(80)))
 	t.grant(askPermits("a", 1, 3, t.units(40)))
@@ -60,20 +55,11 @@ func semaphoreGrantsLimit(t *T) {
 }
 
 func semaphoreContention(t *T) {
-	var granted atomic.Int64
-	var wg sync.WaitGroup
-	for range 16 {
-		wg.Go(func() {
-			reply, err := t.Engine.Acquire(t.Context(), askPermits("a", 2, 7, t.units(40)))
-			if err != nil {
-				t.Errorf("Acquire: %v", err)
-			} else if reply.Outcome == driver.Granted {
-				granted.Add(1)
-			}
-		})
+	reqs := make([]driver.AcquireRequest, 16)
+	for i := range reqs {
+		reqs[i] = askPermits("a", 2, 7, t.units(40))
 	}
-	wg.Wait()
-	if n := granted.Load(); n != 3 {
+	if n := count(t.acquireAtOnce(reqs, t), driver.Granted); n != 3 {
 		t.Errorf("%d of 16 attempts at once at 2 of 7 permits were granted, want 3", n)
 	}
 }
@@ -115,9 +101,7 @@ func semaphorePermitsComeBack(t *T) {
 	t.refuse(askPermits("a", 3, 4, t.units(8)))
 	t.grant(askPermits("a", 2, 4, t.units(40)))
 	t.refuse(askPermits("a", 1, 4, t.units(8)))
-	if left := t.live(long); left < t.units(30) {
-		t.Errorf("%s left beside a holder that expired, want %s less a little", left, long.TTL)
-	}
+	t.atLeast("the lease beside one that expired", t.live(long), t.units(30))
 	if queued {
 		t.waits(second, 1)
 		t.handed(first)
@@ -128,9 +112,7 @@ func semaphorePermitsComeBack(t *T) {
 // mismatched fails the run unless req is refused because of its kind.
 func (t *T) mismatched(what string, req driver.AcquireRequest) {
 	t.Helper()
-	if _, err := t.Engine.Acquire(t.Context(), req); !errors.Is(err, driver.ErrKindMismatch) {
-		t.Errorf("%s: error %v, want ErrKindMismatch", what, err)
-	}
+	t.acquireFails(what, req, driver.ErrKindMismatch)
 }
 
 func semaphoreChecksKind(t *T) {

@@ -39,16 +39,11 @@ func sharedCompatible(t *T) {
 	second := t.grant(askShared("a", t.units(40)))
 	t.above(first.token, second)
 	for _, l := range []lease{first, second} {
-		if again := t.grant(l.AcquireRequest); again.token != l.token {
-			t.Errorf("token of a repeat = %d, want %d", again.token, l.token)
-		}
+		t.grantedAgain(l.AcquireRequest, l)
 	}
-	lock := t.inspect("a")
-	if len(lock.Holders) != 2 || lock.Mode != lockinfo.Shared || lock.LastToken != second.token {
-		t.Fatalf("lock = %+v, want 2 holders, mode %s, last token %d", lock, lockinfo.Shared, second.token)
-	}
-	if lock.Holders[0].LeaseID != first.LeaseID || lock.Holders[1].LeaseID != second.LeaseID {
-		t.Errorf("holders %+v, want them in the order of their grants", lock.Holders)
+	lock := t.counts("a", 2, second)
+	if lock.Mode != lockinfo.Shared || lock.Holders[0].LeaseID != first.LeaseID || lock.Holders[1].LeaseID != second.LeaseID {
+		t.Errorf("lock = %+v, want mode %s, and the holders in the order of their grants", lock, lockinfo.Shared)
 	}
 	t.mustRelease(first)
 	t.lost("Extend of the released one of two leases", t.extend(first, t.units(80)))
@@ -68,9 +63,7 @@ func sharedEndsAlone(t *T) {
 	}
 	for _, l := range long {
 		t.refused(l.Name)
-		if left := t.live(l); left < t.units(30) {
-			t.Errorf("%s left beside a reader that expired, want %s less a little", left, l.TTL)
-		}
+		t.atLeast("the lease beside one that expired", t.live(l), t.units(30))
 		t.mustRelease(l)
 		t.take(l.Name, t.units(8))
 	}

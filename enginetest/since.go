@@ -57,17 +57,16 @@ func rival(l lease) driver.AcquireRequest {
 func (t *T) since(l lease) {
 	t.Helper()
 	asked := time.Now()
-	h, ok := t.holding(l)
-	if !ok {
-		t.Fatalf("the lease of %q is gone", l.Name)
-	}
-	way := t.refuse(rival(l))
-	least, most := asked.Sub(l.answered)-early, time.Since(l.sent)+early
-	if h.Since < least || h.Since > most {
-		t.Errorf("%s: Inspect says that it is held for %s, want %s to %s", l.Name, h.Since, least, most)
-	}
-	if way.Since < least || way.Since > most {
-		t.Errorf("%s: a refusal says that it is held for %s, want %s to %s", l.Name, way.Since, least, most)
+	t.heldSince("Inspect", t.mustHold(l).Since, l, asked)
+	t.heldSince("a refusal", t.refuse(rival(l)).Since, l, asked)
+}
+
+// heldSince fails the run unless since, in the answer to a request that was sent at asked, is how
+// long l's lease has been held.
+func (t *T) heldSince(what string, since time.Duration, l lease, asked time.Time) {
+	t.Helper()
+	if least, most := asked.Sub(l.answered)-early, time.Since(l.sent)+early; since < least || since > most {
+		t.Errorf("%s: %s says that it is held for %s, want %s to %s", l.Name, what, since, least, most)
 	}
 }
 
@@ -163,9 +162,9 @@ func refusalSaysReleased(t *T) {
 		asked := time.Now()
 		t.mustKeep(l, t.units(8))
 		way := t.refuse(rival(l))
-		least, most := asked.Sub(l.answered)-early, time.Since(l.sent)+early
-		if !way.Released || way.Since < least || way.Since > most {
-			t.Errorf("%s, kept closed: released %t, held for %s; want true, %s to %s", l.Name, way.Released, way.Since, least, most)
+		t.heldSince("a refusal because of KeepFor", way.Since, l, asked)
+		if !way.Released {
+			t.Errorf("%s: what is kept closed is not said to be released", l.Name)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package enginetest
 
 import (
-	"errors"
 	"testing"
 	"time"
 
@@ -44,6 +43,15 @@ func (t *T) join() *T {
 	return tOn(t.TB, t.harness, t.harness.Join(t.TB, t.Engine))
 }
 
+// another returns a T for another engine on the store if there can be one, and t if not.
+func (t *T) another() *T {
+	t.Helper()
+	if hasJoin(t) {
+		return t.join()
+	}
+	return t
+}
+
 // units returns n units of time.
 func (t *T) units(n int) time.Duration { return time.Duration(n) * t.Unit }
 
@@ -72,9 +80,7 @@ func ask(name string, ttl time.Duration) driver.AcquireRequest {
 func (t *T) acquire(req driver.AcquireRequest) driver.AcquireReply {
 	t.Helper()
 	reply, err := t.Engine.Acquire(t.Context(), req)
-	if err != nil {
-		t.Fatalf("Acquire(%q): %v", req.Name, err)
-	}
+	t.must("Acquire", req.Name, err)
 	return reply
 }
 
@@ -129,54 +135,56 @@ func (t *T) eventually(req driver.AcquireRequest, limit time.Duration) lease {
 // extend extends one lease and returns the engine's answer.
 func (t *T) extend(l lease, ttl time.Duration) error {
 	t.Helper()
-	errs := t.Engine.Extend(t.Context(), []driver.ExtendRequest{{Name: l.Name, LeaseID: l.LeaseID, TTL: ttl}})
-	if len(errs) != 1 {
-		t.Fatalf("Extend of 1 lease: %d answers", len(errs))
+	return t.extends([]driver.ExtendRequest{{Name: l.Name, LeaseID: l.LeaseID, TTL: ttl}})[0]
+}
+
+// extends makes one call, and returns an answer to each request.
+func (t *T) extends(reqs []driver.ExtendRequest) []error {
+	t.Helper()
+	errs := t.Engine.Extend(t.Context(), reqs)
+	if len(errs) != len(reqs) {
+		t.Fatalf("Extend: %d answers to %d requests", len(errs), len(reqs))
 	}
-	return errs[0]
+	return errs
 }
 
 // mustExtend extends one lease, which must succeed.
 func (t *T) mustExtend(l lease, ttl time.Duration) {
 	t.Helper()
-	if err := t.extend(l, ttl); err != nil {
-		t.Fatalf("Extend(%q): %v", l.Name, err)
-	}
+	t.must("Extend", l.Name, t.extend(l, ttl))
+}
+
+// end ends one lease as req says, and returns the engine's answer.
+func (t *T) end(l lease, req driver.ReleaseRequest) error {
+	req.Name, req.LeaseID = l.Name, l.LeaseID
+	return t.Engine.Release(t.Context(), req)
 }
 
 // release releases one lease and returns the engine's answer.
-func (t *T) release(l lease) error {
-	return t.Engine.Release(t.Context(), driver.ReleaseRequest{Name: l.Name, LeaseID: l.LeaseID})
-}
+func (t *T) release(l lease) error { return t.end(l, driver.ReleaseRequest{}) }
 
 // mustRelease releases one lease, which must succeed.
 func (t *T) mustRelease(l lease) {
 	t.Helper()
-	if err := t.release(l); err != nil {
-		t.Fatalf("Release(%q): %v", l.Name, err)
-	}
+	t.must("Release", l.Name, t.release(l))
 }
 
-// cancel cancels a lease ID and returns the engine's answer.
-func (t *T) cancel(name string, id lockinfo.LeaseID) error {
-	return t.Engine.Release(t.Context(), driver.ReleaseRequest{Name: name, LeaseID: id, Cancel: true})
+// cancel cancels the lease ID of req and returns the engine's answer.
+func (t *T) cancel(req driver.AcquireRequest) error {
+	return t.end(lease{AcquireRequest: req}, driver.ReleaseRequest{Cancel: true})
 }
 
 // mustCancel cancels req, whether or not there is a lease to end.
 func (t *T) mustCancel(req driver.AcquireRequest) {
 	t.Helper()
-	if err := t.cancel(req.Name, req.LeaseID); err != nil && !errors.Is(err, driver.ErrLost) {
-		t.Fatalf("Cancel(%q): %v", req.Name, err)
-	}
+	t.mayBeLost("Cancel", req.Name, t.cancel(req))
 }
 
 // inspect inspects a name.
 func (t *T) inspect(name string) lockinfo.LockState {
 	t.Helper()
 	lock, err := t.Engine.Inspect(t.Context(), name)
-	if err != nil {
-		t.Fatalf("Inspect(%q): %v", name, err)
-	}
+	t.must("Inspect", name, err)
 	return lock
 }
 
@@ -191,14 +199,20 @@ func (t *T) holding(l lease) (lockinfo.Holding, bool) {
 	return lockinfo.Holding{}, false
 }
 
-// live fails the run unless l's lease is live, and returns what is left of it.
-func (t *T) live(l lease) time.Duration {
+// mustHold fails the run unless l's lease is live, and returns the store's description of it.
+func (t *T) mustHold(l lease) lockinfo.Holding {
 	t.Helper()
 	h, ok := t.holding(l)
 	if !ok {
 		t.Fatalf("the lease of %q is gone", l.Name)
 	}
-	return h.ExpiresIn
+	return h
+}
+
+// live is mustHold, and returns what is left of the lease.
+func (t *T) live(l lease) time.Duration {
+	t.Helper()
+	return t.mustHold(l).ExpiresIn
 }
 
 // free fails the run unless name has no lease.
@@ -209,26 +223,7 @@ func (t *T) free(name string) {
 	}
 }
 
-// lost fails the run unless err is the definite answer that a lease is gone.
-func (t *T) lost(what string, err error) {
-	t.Helper()
-	if !errors.Is(err, driver.ErrLost) {
-		t.Errorf("%s: error %v, want ErrLost", what, err)
-	}
-}
-
 // outcome describes a reply in a failure.
 func outcome(r driver.AcquireReply) string {
-	switch r.Outcome {
-	case driver.Granted:
-		return "granted"
-	case driver.Cancelled:
-		return "cancelled"
-	case driver.Recorded:
-		return "recorded"
-	case driver.Repeated:
-		return "repeated"
-	default:
-		return "held"
-	}
+	return [...]string{"held", "granted", "cancelled", "recorded", "spent", "repeated"}[r.Outcome]
 }

@@ -39,6 +39,14 @@ func (t *T) queueFor(name string, place int, waiterTTL time.Duration) driver.Acq
 	return req
 }
 
+// queueShared is queue for a shared request.
+func (t *T) queueShared(name string, place int) driver.AcquireRequest {
+	t.Helper()
+	req := forPlace(askShared(name, t.units(40)), t.units(40))
+	t.placed(req, place)
+	return req
+}
+
 // placed sends a request for a place, which must be refused and get the given
 // one.
 func (t *T) placed(req driver.AcquireRequest, place int) {
@@ -51,22 +59,24 @@ func (t *T) placed(req driver.AcquireRequest, place int) {
 // refresh refreshes one place or lease for waiterTTL.
 func (t *T) refresh(req driver.AcquireRequest, waiterTTL time.Duration) driver.RefreshReply {
 	t.Helper()
-	replies := t.Features.Queuer.Refresh(t.Context(), []driver.RefreshRequest{
-		{Name: req.Name, LeaseID: req.LeaseID, WaiterTTL: waiterTTL},
-	})
-	if len(replies) != 1 {
-		t.Fatalf("Refresh of 1 place: %d answers", len(replies))
+	return t.refreshes([]driver.RefreshRequest{{Name: req.Name, LeaseID: req.LeaseID, WaiterTTL: waiterTTL}})[0]
+}
+
+// refreshes makes one call, and returns an answer to each request.
+func (t *T) refreshes(reqs []driver.RefreshRequest) []driver.RefreshReply {
+	t.Helper()
+	replies := t.Features.Queuer.Refresh(t.Context(), reqs)
+	if len(replies) != len(reqs) {
+		t.Fatalf("Refresh: %d answers to %d requests", len(replies), len(reqs))
 	}
-	return replies[0]
+	return replies
 }
 
 // waits refreshes a place, which must be the given one.
 func (t *T) waits(req driver.AcquireRequest, place int) driver.Blocker {
 	t.Helper()
 	reply := t.refresh(req, req.WaiterTTL)
-	if reply.Err != nil {
-		t.Fatalf("Refresh(%q): %v", req.Name, reply.Err)
-	}
+	t.must("Refresh", req.Name, reply.Err)
 	if reply.Outcome != driver.Held || reply.Place != place {
 		t.Fatalf("Refresh(%q): %s, place %d; want held, place %d", req.Name, outcome(reply.AcquireReply), reply.Place, place)
 	}
@@ -110,9 +120,7 @@ func (t *T) eventuallyHanded(req driver.AcquireRequest, limit time.Duration) {
 	t.Helper()
 	for start := time.Now(); ; time.Sleep(t.Unit / 10) {
 		reply := t.refresh(req, req.WaiterTTL)
-		if reply.Err != nil {
-			t.Fatalf("Refresh(%q): %v", req.Name, reply.Err)
-		}
+		t.must("Refresh", req.Name, reply.Err)
 		if reply.Outcome == driver.Granted {
 			return
 		}

@@ -193,9 +193,7 @@ func watchMissesNothing(t *T) {
 			released <- t.release(l)
 		}()
 		reply := t.acquire(req)
-		if err := <-released; err != nil {
-			t.Fatalf("Release: %v", err)
-		}
+		t.must("Release", "a", <-released)
 		if reply.Outcome == driver.Held {
 			t.learns(w, req)
 		}

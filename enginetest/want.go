@@ -1,0 +1,89 @@
+package enginetest
+
+import (
+	"errors"
+	"time"
+
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
+)
+
+// must fails the run at once unless a call about a name, or about nothing that has one, succeeded.
+func (t *T) must(call, name string, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("%s(%q): %v", call, name, err)
+	}
+}
+
+// mayBeLost is must, but allows the answer that a lease is gone.
+func (t *T) mayBeLost(call, name string, err error) {
+	t.Helper()
+	if !errors.Is(err, driver.ErrLost) {
+		t.must(call, name, err)
+	}
+}
+
+// fails fails the run unless err wraps want.
+func (t *T) fails(what string, err, want error) {
+	t.Helper()
+	if !errors.Is(err, want) {
+		t.Errorf("%s: error %v, want one that wraps %q", what, err, want)
+	}
+}
+
+// lost fails the run unless err is the definite answer that a lease is gone.
+func (t *T) lost(what string, err error) {
+	t.Helper()
+	t.fails(what, err, driver.ErrLost)
+}
+
+// acquireFails makes one attempt, whose error must wrap want.
+func (t *T) acquireFails(what string, req driver.AcquireRequest, want error) {
+	t.Helper()
+	_, err := t.Engine.Acquire(t.Context(), req)
+	t.fails(what, err, want)
+}
+
+// atLeast fails the run if what lasts for less than least.
+func (t *T) atLeast(what string, left, least time.Duration) {
+	t.Helper()
+	if left < least {
+		t.Errorf("%s lasts for another %s, want %s at least", what, left, least)
+	}
+}
+
+// atMost fails the run if what lasts for more than most, and the slack.
+func (t *T) atMost(what string, left, most time.Duration) {
+	t.Helper()
+	if left > most+t.slack() {
+		t.Errorf("%s lasts for another %s, want %s at most", what, left, most)
+	}
+}
+
+// grantedAgain makes one attempt that must be granted with the token of l.
+func (t *T) grantedAgain(req driver.AcquireRequest, l lease) {
+	t.Helper()
+	if again := t.grant(req); again.token != l.token {
+		t.Errorf("token of a repeat = %d, want %d", again.token, l.token)
+	}
+}
+
+// counts fails the run unless name has this many leases, and its last token is l's. It returns
+// the state of the name.
+func (t *T) counts(name string, leases int, l lease) lockinfo.LockState {
+	t.Helper()
+	lock := t.inspect(name)
+	if len(lock.Holders) != leases || lock.LastToken != l.token {
+		t.Fatalf("%q has %d leases and the last token %d, want %d and %d", name, len(lock.Holders), lock.LastToken, leases, l.token)
+	}
+	return lock
+}
+
+// sameHolder fails the run unless the holders are the same.
+func (t *T) sameHolder(what string, got, want lockinfo.Holder) {
+	t.Helper()
+	if !sameHolder(got, want) {
+		t.Errorf("%s: holder %+v, want %+v", what, got, want)
+	}
+}
