@@ -158,19 +158,55 @@ func (t *T) repair(req driver.ProposeRequest) driver.RenewRequest {
 	}
 }
 
-// withdraw withdraws the proposal req.
-func (t *T) withdraw(req driver.ProposeRequest) (uint64, error) {
-	return t.Withdraw(t.Context(), driver.WithdrawRequest{
-		Name: req.Name, LeaseID: req.LeaseID, Proposer: req.Proposer, Token: req.Token, Lead: req.Lead,
-	})
+// extend extends the lease of req, which must be live.
+func (t *T) extend(req driver.ProposeRequest, ttl time.Duration) {
+	t.Helper()
+	t.renewed(driver.RenewRequest{Name: req.Name, LeaseID: req.LeaseID, TTL: ttl}, req.Token)
+}
+
+// repaired repairs the lease of req, which must be possible.
+func (t *T) repaired(req driver.ProposeRequest) {
+	t.Helper()
+	t.renewed(t.repair(req), req.Token)
+}
+
+// renewed renews one lease, which must be live and have the token.
+func (t *T) renewed(req driver.RenewRequest, token uint64) {
+	t.Helper()
+	if reply := t.renew(req); reply.Err != nil || reply.Token != token {
+		t.Fatalf("Renew: %+v, want token %d", reply, token)
+	}
+}
+
+// withdrawal returns the request that withdraws the proposal req.
+func withdrawal(req driver.ProposeRequest) driver.WithdrawRequest {
+	return driver.WithdrawRequest{Name: req.Name, LeaseID: req.LeaseID, Proposer: req.Proposer, Token: req.Token, Lead: req.Lead}
+}
+
+// ofReleased returns the request that withdraws the lease of req because it was released.
+func ofReleased(req driver.ProposeRequest) driver.WithdrawRequest {
+	return driver.WithdrawRequest{Name: req.Name, LeaseID: req.LeaseID, Released: true}
+}
+
+// ends withdraws a lease, which must be live and have the token.
+func (t *T) ends(what string, req driver.WithdrawRequest, token uint64) {
+	t.Helper()
+	if got, err := t.Withdraw(t.Context(), req); err != nil || got != token {
+		t.Fatalf("%s = %d, %v; want the token that was ended, %d", what, got, err, token)
+	}
+}
+
+// endsNothing withdraws a lease that must not be there.
+func (t *T) endsNothing(what string, req driver.WithdrawRequest) {
+	t.Helper()
+	_, err := t.Withdraw(t.Context(), req)
+	t.lost(what, err)
 }
 
 // mustWithdraw withdraws the proposal req, which must end a lease.
 func (t *T) mustWithdraw(req driver.ProposeRequest) {
 	t.Helper()
-	if token, err := t.withdraw(req); err != nil || token != req.Token {
-		t.Fatalf("Withdraw of %d = %d, %v", req.Token, token, err)
-	}
+	t.ends("Withdraw", withdrawal(req), req.Token)
 }
 
 // lost fails unless err is driver.ErrLost.
@@ -181,14 +217,37 @@ func (t *T) lost(what string, err error) {
 	}
 }
 
-// holding returns the lease of name, which must be req's and live.
+// holding returns the lease of req, which must be live.
 func (t *T) holding(req driver.ProposeRequest) lockinfo.Holding {
 	t.Helper()
 	lock := t.inspect(req.Name)
-	if len(lock.Holders) != 1 || lock.Holders[0].LeaseID != req.LeaseID || lock.Holders[0].Released {
+	if len(lock.Holders) != 1 || lock.Holders[0].LeaseID != req.LeaseID || lock.Holders[0].Token != req.Token || lock.Holders[0].Released {
 		t.Fatalf("holders %+v, want the lease with token %d", lock.Holders, req.Token)
 	}
 	return lock.Holders[0]
+}
+
+// lasts fails unless the lease of req is live, for a time between least and most.
+func (t *T) lasts(req driver.ProposeRequest, least, most time.Duration) {
+	t.Helper()
+	if left := t.holding(req).ExpiresIn; left < least || left > most {
+		t.Errorf("the lease of %q lasts for another %s, want %s to %s", req.Name, left, least, most)
+	}
+}
+
+// counter fails unless the counter of name is want.
+func (t *T) counter(name string, want uint64) {
+	t.Helper()
+	if last := t.inspect(name).LastToken; last != want {
+		t.Errorf("the counter of %q is %d, want %d", name, last, want)
+	}
+}
+
+// untouched fails if "a" has a lease or a counter.
+func (t *T) untouched() {
+	t.Helper()
+	t.free("a")
+	t.counter("a", 0)
 }
 
 // free fails unless name has no lease.

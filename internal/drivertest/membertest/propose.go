@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/lockinfo"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
 )
 
 func proposeRules() []rule {
@@ -31,12 +31,10 @@ func acceptsAboveCounter(t *T) {
 	first := t.take("a", t.units(40))
 	first.Holder.Labels["team"] = "changed after the proposal"
 	h := t.holding(first)
-	if h.Token != first.Token || h.Holder.Host != "web-3" || h.Holder.Labels["team"] != "a b" {
-		t.Errorf("holding %+v, want token %d and the holder of the proposal", h, first.Token)
+	if h.Holder.Host != "web-3" || h.Holder.Labels["team"] != "a b" {
+		t.Errorf("holding %+v, want the holder of the proposal", h)
 	}
-	if h.ExpiresIn > t.units(40) || h.ExpiresIn < t.units(39) {
-		t.Errorf("the lease ends in %s, want %s", h.ExpiresIn, t.units(40))
-	}
+	t.lasts(first, t.units(39), t.units(40))
 	t.mustWithdraw(first)
 	second := t.ask("a", t.units(40))
 	second.Token = first.Token + 2
@@ -56,9 +54,7 @@ func refusesUpToCounter(t *T) {
 	}
 	t.vote("the late copy of a proposal that was withdrawn", first, driver.VoteRefused)
 	t.free("a")
-	if last := t.inspect("a").LastToken; last != first.Token+1 {
-		t.Errorf("last token %d, want the counter, %d", last, first.Token+1)
-	}
+	t.counter("a", first.Token+1)
 }
 
 func refusesFarFromClock(t *T) {
@@ -74,9 +70,7 @@ func refusesFarFromClock(t *T) {
 	if diff := int64(lead.Token) - int64(reply.Clock); diff < 2e6 || diff > 4e6 {
 		t.Errorf("the clock is %d us behind a token 3 s ahead of it", diff)
 	}
-	if lock := t.inspect("a"); len(lock.Holders) != 0 || lock.LastToken != 0 {
-		t.Errorf("refused proposals left %d leases and the counter %d", len(lock.Holders), lock.LastToken)
-	}
+	t.untouched()
 	lead.Lead = driver.MaxTokenLead
 	t.accepted(lead)
 	t.mustWithdraw(lead)
@@ -91,18 +85,14 @@ func heldSaysWho(t *T) {
 	if reply.Released || reply.Since < 0 || reply.Since > t.units(2) || reply.Holder.Host != "web-3" || reply.ExpiresIn > t.units(40) || reply.ExpiresIn < t.units(38) {
 		t.Errorf("in the way: %+v", reply.Blocker)
 	}
-	if left := t.holding(first).ExpiresIn; left > t.units(40) {
-		t.Errorf("the lease in the way lasts for another %s", left)
-	}
+	t.lasts(first, 0, t.units(40))
 }
 
 func acceptedRepeats(t *T) {
 	req := t.take("a", t.units(4))
 	req.TTL = t.units(40)
 	t.accepted(req)
-	if left := t.holding(req).ExpiresIn; left < t.units(30) {
-		t.Errorf("%s left after a repeat with %s", left, req.TTL)
-	}
+	t.lasts(req, t.units(30), t.units(40))
 }
 
 func repeatNeverShortens(t *T) {
@@ -110,9 +100,7 @@ func repeatNeverShortens(t *T) {
 	short := req
 	short.TTL = t.units(2)
 	t.accepted(short)
-	if left := t.holding(req).ExpiresIn; left < t.units(30) {
-		t.Errorf("%s left of %s after a repeat with %s", left, req.TTL, short.TTL)
-	}
+	t.lasts(req, t.units(30), t.units(40))
 }
 
 func ownLeaseIsTold(t *T) {
@@ -125,9 +113,7 @@ func ownLeaseIsTold(t *T) {
 			t.Errorf("own token %d, want %d", reply.Token, req.Token)
 		}
 	}
-	if h := t.holding(req); h.Token != req.Token || h.ExpiresIn > t.units(4) {
-		t.Errorf("holding %+v, want token %d and no more than %s", h, req.Token, req.TTL)
-	}
+	t.lasts(req, 0, t.units(4))
 }
 
 // ownLeaseOfOthersIsTold: another engine has proposed a lease under the lease ID. A proposal of
@@ -146,9 +132,7 @@ func ownLeaseOfOthersIsTold(t *T) {
 			t.Errorf("token %d and counter %d, want %d", reply.Token, reply.Counter, req.Token)
 		}
 	}
-	if h := t.holding(req); h.Token != req.Token || h.ExpiresIn > t.units(20) {
-		t.Errorf("holding %+v, want token %d and no more than %s", h, req.Token, req.TTL)
-	}
+	t.lasts(req, 0, t.units(20))
 	t.accepted(req)
 }
 
@@ -161,9 +145,7 @@ func proposesWithProposer(t *T) {
 			t.Errorf("a proposal by %q: %+v, %v; want ErrInvalid", p, reply, err)
 		}
 	}
-	if lock := t.inspect("a"); len(lock.Holders) != 0 || lock.LastToken != 0 {
-		t.Errorf("refused proposals left %+v", lock)
-	}
+	t.untouched()
 }
 
 func replacesOwnLease(t *T) {
@@ -171,13 +153,9 @@ func replacesOwnLease(t *T) {
 	second := first
 	second.Token, second.Replaces, second.TTL = first.Token+10, first.Token, t.units(4)
 	t.accepted(second)
-	if h := t.holding(second); h.Token != second.Token || h.ExpiresIn < t.units(30) {
-		t.Errorf("holding %+v, want token %d and what was left of the longer TTL", h, second.Token)
-	}
+	t.lasts(second, t.units(30), t.units(40)) // what was left of the longer TTL
 	t.vote("the late copy of the first proposal", first, driver.VoteOwn)
-	if token, err := t.withdraw(first); err == nil {
-		t.Errorf("the withdrawal of the first token ended %d", token)
-	}
+	t.endsNothing("Withdraw of the first token", withdrawal(first))
 	t.holding(second)
 }
 
@@ -186,15 +164,11 @@ func replacingIsAtomic(t *T) {
 	first := t.take("a", t.units(40))
 	other := t.ask("a", t.units(40))
 	other.Token = first.Token + 20
-	if _, err := t.withdraw(other); err == nil {
-		t.Fatal("a withdrawal ended the lease of another ID")
-	}
+	t.endsNothing("Withdraw of another lease ID", withdrawal(other))
 	second := first
 	second.Token, second.Replaces = first.Token+10, first.Token
 	t.vote("a token below the counter", second, driver.VoteRefused)
-	if h := t.holding(first); h.Token != first.Token {
-		t.Errorf("token %d after a refused proposal, want %d", h.Token, first.Token)
-	}
+	t.holding(first)
 }
 
 func counterOutlivesLease(t *T) {
@@ -212,31 +186,23 @@ func counterOutlivesLease(t *T) {
 func bindsAcquire(t *T) {
 	engine := t.harness.Engine(t, t.Member)
 	req := t.take("a", t.units(40))
-	single := driver.AcquireRequest{Name: "a", LeaseID: lockinfo.NewLeaseID(), TTL: t.units(40)}
-	if reply, err := engine.Acquire(t.Context(), single); err != nil || reply.Outcome != driver.Held {
-		t.Fatalf("Acquire of a held name: %+v, %v", reply, err)
-	}
+	single := drivertest.Request("a", t.units(40))
+	drivertest.Held(t, engine, single)
 	t.mustWithdraw(req)
-	reply, err := engine.Acquire(t.Context(), single)
-	if err != nil || reply.Outcome != driver.Granted || reply.Token <= req.Token+1 {
-		t.Fatalf("Acquire: %+v, %v; want a token above %d", reply, err, req.Token+1)
+	if token := drivertest.Granted(t, engine, single); token <= req.Token+1 {
+		t.Fatalf("Acquire: token %d, want one above %d", token, req.Token+1)
 	}
 }
 
 func boundByAcquire(t *T) {
 	engine := t.harness.Engine(t, t.Member)
-	single := driver.AcquireRequest{Name: "a", LeaseID: lockinfo.NewLeaseID(), TTL: t.units(40)}
-	granted, err := engine.Acquire(t.Context(), single)
-	if err != nil || granted.Outcome != driver.Granted {
-		t.Fatalf("Acquire: %+v, %v", granted, err)
-	}
+	single := drivertest.Request("a", t.units(40))
+	granted := drivertest.Granted(t, engine, single)
 	req := t.ask("a", t.units(40))
 	if reply := t.vote("a proposal for a held name", req, driver.VoteHeld); reply.Rival != single.LeaseID {
 		t.Errorf("rival %q, want %q", reply.Rival, single.LeaseID)
 	}
-	if err := engine.Release(t.Context(), driver.ReleaseRequest{Name: "a", LeaseID: single.LeaseID}); err != nil {
-		t.Fatal(err)
-	}
-	req.Token = granted.Token &^ 1
+	drivertest.Release(t, engine, single)
+	req.Token = granted &^ 1
 	t.vote("a token that is not above that of Acquire", req, driver.VoteRefused)
 }

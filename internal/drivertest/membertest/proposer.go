@@ -14,16 +14,11 @@ func withdrawLeavesProposers(t *T) {
 	req := t.take("a", t.units(40))
 	other := req
 	other.Proposer, other.Token = driver.NewProposer(), req.Token+10
-	_, err := t.withdraw(other)
-	t.lost("Withdraw by another proposer", err)
-	if h := t.holding(req); h.Token != req.Token {
-		t.Errorf("holding %+v", h)
-	}
+	t.endsNothing("Withdraw by another proposer", withdrawal(other))
+	t.holding(req)
 	late := t.ask("a", t.units(40))
 	t.vote("a proposal for a name that is held", late, driver.VoteHeld)
-	if last := t.inspect("a").LastToken; last != other.Token+1 {
-		t.Errorf("counter %d, want %d: no copy of what was withdrawn may be accepted", last, other.Token+1)
-	}
+	t.counter("a", other.Token+1) // no copy of what was withdrawn may be accepted
 	t.mustWithdraw(req)
 	t.free("a")
 }
@@ -33,30 +28,21 @@ func withdrawLeavesProposers(t *T) {
 // be repaired.
 func withdrawLeavesConfirmed(t *T) {
 	extended := t.take("a", t.units(40))
-	if reply := t.renew(driver.RenewRequest{Name: "a", LeaseID: extended.LeaseID, TTL: t.units(4)}); reply.Err != nil {
-		t.Fatal(reply.Err)
-	}
-	if left := t.holding(extended).ExpiresIn; left < t.units(30) {
-		t.Errorf("%s left after a shorter extension, want %s", left, t.units(40))
-	}
+	t.extend(extended, t.units(4))
+	t.lasts(extended, t.units(30), t.units(40))
 	repaired := t.ask("b", t.units(40))
-	if reply := t.renew(t.repair(repaired)); reply.Err != nil {
-		t.Fatal(reply.Err)
-	}
+	t.repaired(repaired)
 	for _, req := range []driver.ProposeRequest{extended, repaired} {
 		t.vote("the late copy of its proposal", req, driver.VoteOwn)
-		_, err := t.withdraw(req)
-		t.lost("Withdraw of what is confirmed", err)
-		h := t.holding(req)
-		if last := t.inspect(req.Name).LastToken; last != req.Token || h.Token != req.Token || h.Holder.Host != "web-3" {
-			t.Errorf("holding %+v and counter %d, want the lease and its token %d", h, last, req.Token)
+		t.endsNothing("Withdraw of what is confirmed", withdrawal(req))
+		t.counter(req.Name, req.Token)
+		if h := t.holding(req); h.Holder.Host != "web-3" {
+			t.Errorf("holding %+v, want the holder of the proposal", h)
 		}
 		next := req
 		next.Token, next.Replaces = req.Token+10, req.Token
 		t.vote("the next proposal of its proposer", next, driver.VoteOwn)
-		if h := t.holding(req); h.Token != req.Token {
-			t.Errorf("holding %+v, want token %d", h, req.Token)
-		}
+		t.holding(req)
 	}
 }
 
@@ -66,14 +52,10 @@ func withdrawOfConfirmed(t *T) {
 	req := t.take("a", t.units(40))
 	rest := req
 	rest.Proposer = driver.Confirmed
-	_, err := t.withdraw(rest)
-	t.lost("Withdraw of what is confirmed, of a proposal", err)
-	if reply := t.renew(driver.RenewRequest{Name: "a", LeaseID: req.LeaseID, TTL: t.units(40)}); reply.Err != nil {
-		t.Fatal(reply.Err)
-	}
+	t.endsNothing("Withdraw of what is confirmed, of a proposal", withdrawal(rest))
+	t.extend(req, t.units(40))
 	rest.Token -= 2
-	_, err = t.withdraw(rest)
-	t.lost("Withdraw of a smaller token", err)
+	t.endsNothing("Withdraw of a smaller token", withdrawal(rest))
 	t.holding(req)
 	rest.Token = req.Token
 	t.mustWithdraw(rest)
@@ -101,9 +83,7 @@ func withdrawNeedsProposer(t *T) {
 		}
 	}
 	t.holding(req)
-	if last := t.inspect("a").LastToken; last != req.Token {
-		t.Errorf("counter %d after requests that are wrong, want %d", last, req.Token)
-	}
+	t.counter("a", req.Token)
 	again := req
 	again.LeaseID = lockinfo.NewLeaseID()
 	t.vote("another's proposal", again, driver.VoteHeld)
@@ -112,14 +92,11 @@ func withdrawNeedsProposer(t *T) {
 // releaseEndsAny: a release ends the lease of any proposer.
 func releaseEndsAny(t *T) {
 	proposed, confirmed := t.take("a", t.units(40)), t.take("b", t.units(40))
-	if reply := t.renew(driver.RenewRequest{Name: "b", LeaseID: confirmed.LeaseID, TTL: t.units(40)}); reply.Err != nil {
-		t.Fatal(reply.Err)
-	}
+	t.extend(confirmed, t.units(40))
 	for _, req := range []driver.ProposeRequest{proposed, confirmed} {
-		release := driver.WithdrawRequest{Name: req.Name, LeaseID: req.LeaseID, Released: true, Token: req.Token - 10}
-		if token, err := t.Withdraw(t.Context(), release); err != nil || token != req.Token {
-			t.Errorf("release by an engine that knows of a smaller token = %d, %v; want %d", token, err, req.Token)
-		}
+		release := ofReleased(req)
+		release.Token = req.Token - 10
+		t.ends("release by an engine that knows of a smaller token", release, req.Token)
 		t.free(req.Name)
 		t.vote("the late copy of the proposal", req, driver.VoteRefused)
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
@@ -41,10 +42,7 @@ func quarantineAfterLoss(t *T) {
 	if reply.Remaining > t.units(4) || reply.Remaining < t.units(3) {
 		t.Errorf("%s of the quarantine remain, want %s", reply.Remaining, t.units(4))
 	}
-	t.free("a")
-	if last := t.inspect("a").LastToken; last != 0 {
-		t.Errorf("counter %d after a proposal in quarantine", last)
-	}
+	t.untouched()
 }
 
 func quarantineEnds(t *T) {
@@ -80,25 +78,18 @@ func quarantineRepairsNothing(t *T) {
 	t.lost("repair in quarantine", t.renew(t.repair(req)).Err)
 	t.free("a")
 	t.admit()
-	if reply := t.renew(t.repair(req)); reply.Err != nil || reply.Token != req.Token {
-		t.Errorf("repair after the quarantine: %+v, want token %d", reply, req.Token)
-	}
+	t.repaired(req)
 }
 
 // quarantineRenews: a member in quarantine lengthens and ends leases that it has not lost.
 func quarantineRenews(t *T) {
 	t.restart()
-	single := driver.AcquireRequest{Name: "a", LeaseID: lockinfo.NewLeaseID(), TTL: t.units(4)}
-	if reply, err := t.harness.Engine(t, t.Member).Acquire(t.Context(), single); err != nil || reply.Outcome != driver.Granted {
-		t.Fatalf("Acquire: %+v, %v", reply, err)
-	}
+	req := t.fresh("a")
+	single := drivertest.Request("a", t.units(4))
+	req.LeaseID, req.Token = single.LeaseID, drivertest.Granted(t, t.harness.Engine(t, t.Member), single)
 	t.vote("a proposal in quarantine", t.fresh("b"), driver.VoteQuarantined)
-	if reply := t.renew(driver.RenewRequest{Name: "a", LeaseID: single.LeaseID, TTL: t.units(40)}); reply.Err != nil {
-		t.Errorf("Renew in quarantine: %v", reply.Err)
-	}
-	if _, err := t.Withdraw(t.Context(), driver.WithdrawRequest{Name: "a", LeaseID: single.LeaseID, Released: true}); err != nil {
-		t.Errorf("Withdraw in quarantine: %v", err)
-	}
+	t.extend(req, t.units(40))
+	t.ends("Withdraw in quarantine", ofReleased(req), req.Token)
 	t.free("a")
 }
 

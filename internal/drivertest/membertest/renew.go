@@ -29,14 +29,9 @@ func renewRules() []rule {
 func renewLengthens(t *T) {
 	req := t.take("a", t.units(4))
 	for _, ttl := range []time.Duration{t.units(40), t.units(2)} {
-		reply := t.renew(driver.RenewRequest{Name: "a", LeaseID: req.LeaseID, TTL: ttl})
-		if reply.Err != nil || reply.Token != req.Token {
-			t.Fatalf("Renew: %+v, want token %d", reply, req.Token)
-		}
+		t.extend(req, ttl)
 	}
-	if left := t.holding(req).ExpiresIn; left < t.units(30) {
-		t.Errorf("%s left, want %s", left, t.units(40))
-	}
+	t.lasts(req, t.units(30), t.units(40))
 }
 
 func renewOfLost(t *T) {
@@ -60,15 +55,12 @@ func renewOfToken(t *T) {
 		plain.Token = token
 		t.lost("Renew of another token", t.renew(plain).Err)
 	}
-	if left := t.holding(req).ExpiresIn; left > t.units(20) {
-		t.Errorf("%s left, want no more than %s", left, req.TTL)
-	}
+	t.lasts(req, 0, t.units(20))
 	t.mustWithdraw(req)
 	req = t.take("a", t.units(20))
 	plain.LeaseID, plain.Token = req.LeaseID, req.Token
-	if reply := t.renew(plain); reply.Err != nil || reply.Token != req.Token || t.holding(req).ExpiresIn < t.units(30) {
-		t.Errorf("Renew: %+v, want token %d and %s", reply, req.Token, plain.TTL)
-	}
+	t.renewed(plain, req.Token)
+	t.lasts(req, t.units(30), t.units(40))
 }
 
 func renewAnswersEach(t *T) {
@@ -101,9 +93,7 @@ func renewKeepsSince(t *T) {
 	answered := time.Now()
 	time.Sleep(t.units(1))
 	t.accepted(req) // a repeat
-	if reply := t.renew(driver.RenewRequest{Name: "a", LeaseID: req.LeaseID, TTL: t.units(80)}); reply.Err != nil {
-		t.Fatal(reply.Err)
-	}
+	t.extend(req, t.units(80))
 	looked := time.Now()
 	inspected := t.holding(req).Since
 	way := t.vote("a proposal for a held name", t.ask("a", t.units(40)), driver.VoteHeld)
@@ -135,15 +125,12 @@ func repairsLost(t *T) {
 	req := t.take("a", t.units(1))
 	t.expire(t.units(4))
 	req.TTL = t.units(40)
-	if reply := t.renew(t.repair(req)); reply.Err != nil || reply.Token != req.Token {
-		t.Fatalf("repair: %+v, want token %d", reply, req.Token)
-	}
-	if h := t.holding(req); h.Token != req.Token || h.ExpiresIn < t.units(30) || h.Holder.Host != "web-3" {
+	t.repaired(req)
+	if h := t.holding(req); h.Holder.Host != "web-3" {
 		t.Errorf("holding %+v after the repair", h)
 	}
-	if again := t.renew(t.repair(req)); again.Err != nil || again.Token != req.Token {
-		t.Errorf("second repair: %+v", again)
-	}
+	t.lasts(req, t.units(30), t.units(40))
+	t.repaired(req)
 	late := t.ask("a", t.units(4))
 	late.LeaseID, late.Token = req.LeaseID, req.Token-2
 	t.vote("the late copy of an earlier proposal", late, driver.VoteOwn)
@@ -151,13 +138,9 @@ func repairsLost(t *T) {
 
 func repairsUnknown(t *T) {
 	req := t.ask("a", t.units(40))
-	if reply := t.renew(t.repair(req)); reply.Err != nil || reply.Token != req.Token {
-		t.Fatalf("repair: %+v, want token %d", reply, req.Token)
-	}
+	t.repaired(req)
 	t.holding(req)
-	if last := t.inspect("a").LastToken; last != req.Token {
-		t.Errorf("counter %d after the repair, want %d", last, req.Token)
-	}
+	t.counter("a", req.Token)
 	rest := req
 	rest.Proposer = driver.Confirmed
 	t.mustWithdraw(rest)
@@ -170,15 +153,9 @@ func repairReplacesSmaller(t *T) {
 	first := t.take("a", t.units(40))
 	second := first
 	second.Token, second.TTL = first.Token+10, t.units(4)
-	if reply := t.renew(t.repair(second)); reply.Err != nil || reply.Token != second.Token {
-		t.Fatalf("repair over a smaller token: %+v, want %d", reply, second.Token)
-	}
-	if h := t.holding(second); h.Token != second.Token || h.ExpiresIn < t.units(30) {
-		t.Errorf("holding %+v, want token %d and what was left of the longer TTL", h, second.Token)
-	}
-	if reply := t.renew(t.repair(first)); reply.Err != nil || reply.Token != second.Token {
-		t.Errorf("repair under a greater token: %+v, want %d", reply, second.Token)
-	}
+	t.repaired(second)
+	t.lasts(second, t.units(30), t.units(40)) // what was left of the longer TTL
+	t.renewed(t.repair(first), second.Token)
 }
 
 func repairNotAboveCounter(t *T) {
@@ -188,9 +165,7 @@ func repairNotAboveCounter(t *T) {
 	t.expire(t.units(4))
 	t.lost("repair after another's tenure", t.renew(t.repair(old)).Err)
 	t.free("a")
-	if reply := t.renew(t.repair(next)); reply.Err != nil {
-		t.Errorf("repair of the last tenure: %v", reply.Err)
-	}
+	t.repaired(next)
 }
 
 func repairNotAfterWithdraw(t *T) {
@@ -198,9 +173,7 @@ func repairNotAfterWithdraw(t *T) {
 	t.mustWithdraw(req)
 	t.lost("repair of a withdrawn lease", t.renew(t.repair(req)).Err)
 	other := t.ask("b", t.units(40))
-	if _, err := t.withdraw(other); err == nil {
-		t.Error("a withdrawal ended a lease that never was")
-	}
+	t.endsNothing("Withdraw of a lease that never was", withdrawal(other))
 	t.lost("repair of a lease that was withdrawn before it came", t.renew(t.repair(other)).Err)
 	t.free("a")
 	t.free("b")
@@ -211,15 +184,14 @@ func repairNotOverOthers(t *T) {
 	other := t.take("a", t.units(4))
 	req.Token = other.Token + 10
 	t.lost("repair over another lease", t.renew(t.repair(req)).Err)
-	if h := t.holding(other); h.Token != other.Token || h.ExpiresIn > t.units(4) {
-		t.Errorf("holding %+v, want it unchanged", h)
-	}
+	t.lasts(other, 0, t.units(4))
 }
 
 func repairNotAfterCancel(t *T) {
 	req := t.ask("a", t.units(40))
-	_, err := t.Withdraw(t.Context(), driver.WithdrawRequest{Name: "a", LeaseID: req.LeaseID, Released: true, Cancel: true})
-	t.lost("cancel of a lease that is not there", err)
+	cancel := ofReleased(req)
+	cancel.Cancel = true
+	t.endsNothing("cancel of a lease that is not there", cancel)
 	t.lost("repair of a cancelled lease", t.renew(t.repair(req)).Err)
 	t.free("a")
 }
@@ -228,7 +200,5 @@ func repairNotFarFromClock(t *T) {
 	req := t.ask("a", t.units(40))
 	req.Token += uint64((3 * driver.MaxTokenLead).Microseconds())
 	t.lost("repair of a token far ahead of the clock", t.renew(t.repair(req)).Err)
-	if lock := t.inspect("a"); len(lock.Holders) != 0 || lock.LastToken != 0 {
-		t.Errorf("the refused repair left %d leases and the counter %d", len(lock.Holders), lock.LastToken)
-	}
+	t.untouched()
 }

@@ -28,47 +28,34 @@ func withdrawEnds(t *T) {
 	req := t.take("a", t.units(40))
 	later := req
 	later.Token += 10 // withdraws the smaller tokens too
-	if token, err := t.withdraw(later); err != nil || token != req.Token {
-		t.Fatalf("Withdraw = %d, %v; want the token that was ended, %d", token, err, req.Token)
-	}
+	t.ends("Withdraw", withdrawal(later), req.Token)
 	t.free("a")
-	_, err := t.withdraw(later)
-	t.lost("second Withdraw", err)
-	if last := t.inspect("a").LastToken; last != later.Token+1 {
-		t.Errorf("counter %d, want %d", last, later.Token+1)
-	}
+	t.endsNothing("second Withdraw", withdrawal(later))
+	t.counter("a", later.Token+1)
 }
 
 func withdrawLeavesGreater(t *T) {
 	req := t.take("a", t.units(40))
 	earlier := req
 	earlier.Token -= 10
-	_, err := t.withdraw(earlier)
-	t.lost("Withdraw of a smaller token", err)
-	if h := t.holding(req); h.Token != req.Token {
-		t.Errorf("holding %+v", h)
-	}
-	if last := t.inspect("a").LastToken; last != req.Token {
-		t.Errorf("counter %d, want %d: the lease was not withdrawn", last, req.Token)
-	}
+	t.endsNothing("Withdraw of a smaller token", withdrawal(earlier))
+	t.holding(req)
+	t.counter("a", req.Token) // the lease was not withdrawn
 }
 
 func withdrawLeavesOthers(t *T) {
 	req := t.take("a", t.units(40))
 	other := t.ask("a", t.units(40))
 	other.Token = req.Token - 10
-	_, err := t.withdraw(other)
-	t.lost("Withdraw by another lease ID", err)
-	if h := t.holding(req); h.Token != req.Token || t.inspect("a").LastToken != req.Token {
-		t.Errorf("holding %+v, counter %d", h, t.inspect("a").LastToken)
-	}
+	t.endsNothing("Withdraw by another lease ID", withdrawal(other))
+	t.holding(req)
+	t.counter("a", req.Token)
 }
 
 // withdrawStopsLate: a proposal that arrives after its own withdrawal is not accepted.
 func withdrawStopsLate(t *T) {
 	late := t.ask("a", t.units(40))
-	_, err := t.withdraw(late)
-	t.lost("Withdraw of a proposal that has not come yet", err)
+	t.endsNothing("Withdraw of a proposal that has not come yet", withdrawal(late))
 	t.vote("the proposal, late", late, driver.VoteRefused)
 	next := late
 	next.Token += 2
@@ -77,16 +64,10 @@ func withdrawStopsLate(t *T) {
 
 func withdrawOfUnknownToken(t *T) {
 	req := t.take("a", t.units(40))
-	unknown := driver.WithdrawRequest{Name: "a", LeaseID: req.LeaseID, Released: true}
-	if token, err := t.Withdraw(t.Context(), unknown); err != nil || token != req.Token {
-		t.Fatalf("Withdraw without a token = %d, %v; want %d", token, err, req.Token)
-	}
+	t.ends("Withdraw without a token", ofReleased(req), req.Token)
 	t.lost("repair of a withdrawn lease", t.renew(t.repair(req)).Err)
-	_, err := t.Withdraw(t.Context(), unknown)
-	t.lost("second Withdraw", err)
-	if last := t.inspect("a").LastToken; last != req.Token+1 {
-		t.Errorf("counter %d, want %d", last, req.Token+1)
-	}
+	t.endsNothing("second Withdraw", ofReleased(req))
+	t.counter("a", req.Token+1)
 }
 
 // withdrawFarAhead: the token came from a wrong clock, so no member accepts its proposal. The
@@ -94,38 +75,26 @@ func withdrawOfUnknownToken(t *T) {
 func withdrawFarAhead(t *T) {
 	wrong := t.ask("a", t.units(40))
 	wrong.Token += uint64((10 * time.Minute).Microseconds())
-	_, err := t.withdraw(wrong)
-	t.lost("Withdraw of a token far ahead", err)
-	if last := t.inspect("a").LastToken; last != 0 {
-		t.Errorf("counter %d, want none", last)
-	}
+	t.endsNothing("Withdraw of a token far ahead", withdrawal(wrong))
+	t.untouched()
 	right := wrong
 	right.Lead = driver.MaxTokenLead
-	_, err = t.withdraw(right)
-	t.lost("Withdraw of a token that may still be accepted", err)
-	if last := t.inspect("a").LastToken; last != right.Token+1 {
-		t.Errorf("counter %d, want %d", last, right.Token+1)
-	}
+	t.endsNothing("Withdraw of a token that may still be accepted", withdrawal(right))
+	t.counter("a", right.Token+1)
 	mine := t.take("b", t.units(40))
 	wrong.Name, wrong.LeaseID, wrong.Proposer = "b", mine.LeaseID, mine.Proposer
-	if token, err := t.withdraw(wrong); err != nil || token != mine.Token {
-		t.Errorf("Withdraw of a smaller token than the one far ahead = %d, %v", token, err)
-	}
-	if last := t.inspect("b").LastToken; last != mine.Token+1 {
-		t.Errorf("counter %d, want that above the lease's own token, %d", last, mine.Token+1)
-	}
+	t.ends("Withdraw of a smaller token than the one far ahead", withdrawal(wrong), mine.Token)
+	t.counter("b", mine.Token+1)
 }
 
 func withdrawKeepsClosed(t *T) {
 	req := t.take("a", t.units(40))
-	keep := driver.WithdrawRequest{Name: "a", LeaseID: req.LeaseID, Released: true, Token: req.Token, Lead: req.Lead, KeepFor: t.units(2)}
-	if token, err := t.Withdraw(t.Context(), keep); err != nil || token != req.Token {
-		t.Fatalf("Withdraw with KeepFor = %d, %v", token, err)
-	}
+	keep := ofReleased(req)
+	keep.Token, keep.Lead, keep.KeepFor = req.Token, req.Lead, t.units(2)
+	t.ends("Withdraw with KeepFor", keep, req.Token)
 	start := time.Now()
 	keep.KeepFor = t.units(80)
-	_, err := t.Withdraw(t.Context(), keep)
-	t.lost("second Withdraw with KeepFor", err)
+	t.endsNothing("second Withdraw with KeepFor", keep)
 	lock := t.inspect("a")
 	if len(lock.Holders) != 1 || !lock.Holders[0].Released || lock.Holders[0].ExpiresIn > t.units(2) {
 		t.Fatalf("holders %+v, want one that is released and ends within %s", lock.Holders, t.units(2))
@@ -146,10 +115,9 @@ func withdrawKeepsClosed(t *T) {
 
 func withdrawCancels(t *T) {
 	req := t.take("a", t.units(40))
-	cancel := driver.WithdrawRequest{Name: "a", LeaseID: req.LeaseID, Released: true, Cancel: true}
-	if token, err := t.Withdraw(t.Context(), cancel); err != nil || token != req.Token {
-		t.Fatalf("Withdraw with Cancel = %d, %v", token, err)
-	}
+	cancel := ofReleased(req)
+	cancel.Cancel = true
+	t.ends("Withdraw with Cancel", cancel, req.Token)
 	again := req
 	again.Token += 10
 	t.vote("a proposal after the cancel", again, driver.VoteCancelled)
