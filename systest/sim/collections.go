@@ -9,113 +9,95 @@ import (
 	"strings"
 )
 
-func hset(k *keyspace, args []string) any {
-	if len(args)%2 == 0 {
+// on returns the implementation of a command on a hash or a sorted set. run gets an empty one if
+// the key does not exist. One that run leaves empty is deleted.
+func on(kind string, run func(e *entry, args []string) any) func(*keyspace, []string) any {
+	return func(k *keyspace, args []string) any {
+		e := k.find(args[0])
+		if e == nil || e.kind != kind {
+			e = &entry{kind: kind, ends: never, hash: map[string]string{}, set: map[string]float64{}}
+		}
+		reply := run(e, args[1:])
+		switch old := k.data[args[0]]; {
+		case old != nil && old.kind != kind:
+			if _, wrong := reply.(failure); !wrong {
+				return errWrongType
+			}
+		case len(e.hash)+len(e.set) > 0:
+			k.data[args[0]] = e
+		default:
+			delete(k.data, args[0])
+		}
+		return reply
+	}
+}
+
+func hset(e *entry, args []string) any {
+	if len(args)%2 != 0 {
 		return failure("ERR wrong number of arguments for 'hset' command")
 	}
-	e, wrong := k.made(args[0], "hash")
-	if wrong != nil {
-		return wrong
+	before := len(e.hash)
+	for pair := range slices.Chunk(args, 2) {
+		e.hash[pair[0]] = pair[1]
 	}
-	added := int64(0)
-	for i := 1; i < len(args); i += 2 {
-		if _, known := e.hash[args[i]]; !known {
-			added++
-		}
-		e.hash[args[i]] = args[i+1]
-	}
-	return added
+	return int64(len(e.hash) - before)
 }
 
-func hget(k *keyspace, args []string) any {
-	e, wrong := k.typed(args[0], "hash")
-	if e == nil {
-		return wrong
-	}
-	return field(e, args[1])
-}
-
-func field(e *entry, name string) any {
-	if value, known := e.hash[name]; known {
+func hget(e *entry, args []string) any {
+	if value, known := e.hash[args[0]]; known {
 		return value
 	}
 	return nil
 }
 
-func hmget(k *keyspace, args []string) any {
-	e, wrong := k.typed(args[0], "hash")
-	if wrong != nil {
-		return wrong
+func hmget(e *entry, args []string) any { return each(hget, e, args) }
+
+// each calls run for each argument, and returns the replies.
+func each(run func(*entry, []string) any, e *entry, args []string) any {
+	replies := []any{}
+	for arg := range slices.Chunk(args, 1) {
+		replies = append(replies, run(e, arg))
 	}
-	values := make([]any, len(args)-1)
-	for i, name := range args[1:] {
-		if e != nil {
-			values[i] = field(e, name)
-		}
-	}
-	return values
+	return replies
 }
 
-func hdel(k *keyspace, args []string) any {
-	e, wrong := k.typed(args[0], "hash")
-	if wrong != nil || e == nil {
-		return cmp.Or[any](wrong, int64(0))
-	}
-	n := remove(e.hash, args[1:])
-	k.drop(args[0])
-	return n
-}
+func hdel(e *entry, args []string) any { return remove(e.hash, args) }
 
 // remove deletes the names that exist, and counts them.
-func remove[V any](from map[string]V, names []string) (n int64) {
+func remove[V any](from map[string]V, names []string) int64 {
+	before := len(from)
 	for _, name := range names {
-		if _, known := from[name]; known {
-			delete(from, name)
-			n++
-		}
+		delete(from, name)
 	}
-	return n
+	return int64(before - len(from))
 }
 
 // hscan replies with all fields at once, which a server may do.
-func hscan(k *keyspace, args []string) any {
-	if len(args) != 2 && (len(args) != 4 || !strings.EqualFold(args[2], "COUNT")) {
+func hscan(e *entry, args []string) any {
+	if len(args) != 1 && (len(args) != 3 || !strings.EqualFold(args[1], "COUNT")) {
 		return errSyntax
 	}
-	e, wrong := k.typed(args[0], "hash")
-	if wrong != nil {
-		return wrong
-	}
 	found := []any{}
-	if e != nil {
-		for _, name := range slices.Sorted(maps.Keys(e.hash)) {
-			found = append(found, name, e.hash[name])
-		}
+	for _, name := range slices.Sorted(maps.Keys(e.hash)) {
+		found = append(found, name, e.hash[name])
 	}
 	return []any{"0", found}
 }
 
-func zadd(k *keyspace, args []string) any {
-	if len(args)%2 == 0 {
+func zadd(e *entry, args []string) any {
+	if len(args)%2 != 0 {
 		return errSyntax
 	}
-	for i := 1; i < len(args); i += 2 {
-		if _, ok := parseScore(args[i]); !ok {
+	for pair := range slices.Chunk(args, 2) {
+		if _, ok := parseScore(pair[0]); !ok {
 			return errFloat
 		}
 	}
-	e, wrong := k.made(args[0], "zset")
-	if wrong != nil {
-		return wrong
+	before := len(e.set)
+	for pair := range slices.Chunk(args, 2) {
+		e.set[pair[1]], _ = parseScore(pair[0])
 	}
-	added := int64(0)
-	for i := 1; i < len(args); i += 2 {
-		if _, known := e.set[args[i+1]]; !known {
-			added++
-		}
-		e.set[args[i+1]], _ = parseScore(args[i])
-	}
-	return added
+	return int64(len(e.set) - before)
 }
 
 func parseScore(text string) (float64, bool) {
@@ -131,92 +113,51 @@ func parseScore(text string) (float64, bool) {
 
 func formatScore(score float64) string { return strconv.FormatFloat(score, 'g', 17, 64) }
 
-func zrem(k *keyspace, args []string) any {
-	e, wrong := k.typed(args[0], "zset")
-	if wrong != nil || e == nil {
-		return cmp.Or[any](wrong, int64(0))
+func zrem(e *entry, args []string) any { return remove(e.set, args) }
+
+func zscore(e *entry, args []string) any {
+	if score, known := e.set[args[0]]; known {
+		return formatScore(score)
 	}
-	n := remove(e.set, args[1:])
-	k.drop(args[0])
-	return n
+	return nil
 }
 
-func zscore(k *keyspace, args []string) any {
-	e, wrong := k.typed(args[0], "zset")
-	if e == nil {
-		return wrong
-	}
-	score, known := e.set[args[1]]
-	if !known {
-		return nil
-	}
-	return formatScore(score)
-}
-
-func zmscore(k *keyspace, args []string) any {
-	e, wrong := k.typed(args[0], "zset")
-	if wrong != nil {
-		return wrong
-	}
-	scores := make([]any, len(args)-1)
-	for i, member := range args[1:] {
-		if e == nil {
-			continue
-		}
-		if score, known := e.set[member]; known {
-			scores[i] = formatScore(score)
-		}
-	}
-	return scores
-}
+func zmscore(e *entry, args []string) any { return each(zscore, e, args) }
 
 // ranked returns the members by score, then by name.
 func ranked(e *entry) []string {
-	if e == nil {
-		return nil
-	}
 	return slices.SortedFunc(maps.Keys(e.set), func(a, b string) int {
 		return cmp.Or(cmp.Compare(e.set[a], e.set[b]), cmp.Compare(a, b))
 	})
 }
 
-func zrank(k *keyspace, args []string) any {
-	e, wrong := k.typed(args[0], "zset")
-	if wrong != nil {
-		return wrong
-	}
-	if i := slices.Index(ranked(e), args[1]); i >= 0 {
+func zrank(e *entry, args []string) any {
+	if i := slices.Index(ranked(e), args[0]); i >= 0 {
 		return int64(i)
 	}
 	return nil
 }
 
-func zcard(k *keyspace, args []string) any {
-	e, wrong := k.typed(args[0], "zset")
-	if wrong != nil || e == nil {
-		return cmp.Or[any](wrong, int64(0))
-	}
-	return int64(len(e.set))
-}
+func zcard(e *entry, _ []string) any { return int64(len(e.set)) }
 
-func zrange(k *keyspace, args []string) any {
-	first, err1 := strconv.Atoi(args[1])
-	last, err2 := strconv.Atoi(args[2])
-	if err1 != nil || err2 != nil {
+func zrange(e *entry, args []string) any {
+	first, last, ok := numbers(args[0], args[1])
+	if !ok {
 		return errNumber
 	}
-	withScores := len(args) == 4 && strings.EqualFold(args[3], "WITHSCORES")
-	if len(args) > 3 && !withScores {
+	withScores := len(args) == 3 && strings.EqualFold(args[2], "WITHSCORES")
+	if len(args) > 2 && !withScores {
 		return errSyntax
-	}
-	e, wrong := k.typed(args[0], "zset")
-	if wrong != nil {
-		return wrong
 	}
 	all := ranked(e)
 	first, last = span(first, last, len(all))
+	return listed(e, all[first:last], withScores)
+}
+
+// listed returns members, each with its score if that is wanted.
+func listed(e *entry, members []string, withScores bool) any {
 	found := []any{}
-	for _, member := range all[first:last] {
+	for _, member := range members {
 		found = append(found, member)
 		if withScores {
 			found = append(found, formatScore(e.set[member]))
@@ -225,32 +166,23 @@ func zrange(k *keyspace, args []string) any {
 	return found
 }
 
-// scored returns the members with scores between two limits.
-func scored(k *keyspace, args []string) ([]any, any) {
-	from, fromOpen := strings.CutPrefix(args[1], "(")
-	to, toOpen := strings.CutPrefix(args[2], "(")
+// scored returns the members with scores between two limits, or false if these are no limits.
+func scored(e *entry, args []string) ([]string, bool) {
+	from, fromOpen := strings.CutPrefix(args[0], "(")
+	to, toOpen := strings.CutPrefix(args[1], "(")
 	low, ok1 := parseScore(from)
 	high, ok2 := parseScore(to)
-	if !ok1 || !ok2 {
-		return nil, failure("ERR min or max is not a float")
-	}
-	e, wrong := k.typed(args[0], "zset")
-	if wrong != nil {
-		return nil, wrong
-	}
-	found := []any{}
-	for _, member := range ranked(e) {
+	return slices.DeleteFunc(ranked(e), func(member string) bool {
 		score := e.set[member]
-		if (score > low || score == low && !fromOpen) && (score < high || score == high && !toOpen) {
-			found = append(found, member)
-		}
-	}
-	return found, nil
+		return score < low || score == low && fromOpen || score > high || score == high && toOpen
+	}), ok1 && ok2
 }
 
-func zrangeByScore(k *keyspace, args []string) any {
+const errLimits = failure("ERR min or max is not a float")
+
+func zrangeByScore(e *entry, args []string) any {
 	withScores, from, count := false, 0, -1
-	for i := 3; i < len(args); i++ {
+	for i := 2; i < len(args); i++ {
 		switch strings.ToUpper(args[i]) {
 		case "WITHSCORES":
 			withScores = true
@@ -258,10 +190,8 @@ func zrangeByScore(k *keyspace, args []string) any {
 			if i+2 >= len(args) {
 				return errSyntax
 			}
-			var err1, err2 error
-			from, err1 = strconv.Atoi(args[i+1])
-			count, err2 = strconv.Atoi(args[i+2])
-			if err1 != nil || err2 != nil {
+			var ok bool
+			if from, count, ok = numbers(args[i+1], args[i+2]); !ok {
 				return errNumber
 			}
 			i += 2
@@ -269,9 +199,9 @@ func zrangeByScore(k *keyspace, args []string) any {
 			return errSyntax
 		}
 	}
-	members, wrong := scored(k, args)
-	if wrong != nil {
-		return wrong
+	members, ok := scored(e, args)
+	if !ok {
+		return errLimits
 	}
 	if from < 0 || from > len(members) {
 		from = len(members)
@@ -280,21 +210,13 @@ func zrangeByScore(k *keyspace, args []string) any {
 	if count >= 0 && count < len(members) {
 		members = members[:count]
 	}
-	if !withScores {
-		return members
-	}
-	e := k.find(args[0])
-	found := []any{}
-	for _, member := range members {
-		found = append(found, member, formatScore(e.set[member.(string)]))
-	}
-	return found
+	return listed(e, members, withScores)
 }
 
-func zcount(k *keyspace, args []string) any {
-	found, wrong := scored(k, args)
-	if wrong != nil {
-		return wrong
+func zcount(e *entry, args []string) any {
+	members, ok := scored(e, args)
+	if !ok {
+		return errLimits
 	}
-	return int64(len(found))
+	return int64(len(members))
 }

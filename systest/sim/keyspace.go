@@ -53,36 +53,17 @@ func (k *keyspace) find(key string) *entry {
 	return e
 }
 
-// typed is find, but refuses an entry of another kind.
-func (k *keyspace) typed(key, kind string) (*entry, any) {
+// text returns the text of a key, if there is such a key. wrong is the error if it has another kind
+// of value.
+func (k *keyspace) text(key string) (text string, known bool, wrong any) {
 	e := k.find(key)
-	if e != nil && e.kind != kind {
-		return nil, errWrongType
+	switch {
+	case e == nil:
+		return "", false, nil
+	case e.kind != "string":
+		return "", false, errWrongType
 	}
-	return e, nil
-}
-
-// made is typed, but makes the entry if it is missing.
-func (k *keyspace) made(key, kind string) (*entry, any) {
-	e, wrong := k.typed(key, kind)
-	if e == nil && wrong == nil {
-		e = &entry{kind: kind, ends: never}
-		switch kind {
-		case "hash":
-			e.hash = map[string]string{}
-		case "zset":
-			e.set = map[string]float64{}
-		}
-		k.data[key] = e
-	}
-	return e, wrong
-}
-
-// drop removes a key with an empty value.
-func (k *keyspace) drop(key string) {
-	if e := k.data[key]; e != nil && e.kind != "string" && len(e.hash)+len(e.set) == 0 {
-		delete(k.data, key)
-	}
+	return e.text, true, nil
 }
 
 // keys returns the live keys in order.
@@ -103,9 +84,9 @@ var commands = map[string]command{
 	"GET": {1, get}, "MGET": {1, mget}, "SET": {2, set}, "GETRANGE": {3, getRange}, "STRLEN": {1, strLen}, "DEL": {1, del}, "UNLINK": {1, del}, "EXISTS": {1, exists}, "TYPE": {1, typeOf},
 	"PTTL": {1, pttl}, "PEXPIRE": {2, pexpire}, "PEXPIREAT": {2, pexpireAt}, "PERSIST": {1, persist},
 	"TIME": {0, timeOf}, "SCAN": {1, scan}, "FLUSHALL": {0, flush},
-	"HSET": {3, hset}, "HGET": {2, hget}, "HMGET": {2, hmget}, "HDEL": {2, hdel}, "HSCAN": {2, hscan},
-	"ZADD": {3, zadd}, "ZREM": {2, zrem}, "ZSCORE": {2, zscore}, "ZMSCORE": {2, zmscore}, "ZRANK": {2, zrank}, "ZCARD": {1, zcard},
-	"ZRANGE": {3, zrange}, "ZRANGEBYSCORE": {3, zrangeByScore}, "ZCOUNT": {3, zcount},
+	"HSET": {3, on("hash", hset)}, "HGET": {2, on("hash", hget)}, "HMGET": {2, on("hash", hmget)}, "HDEL": {2, on("hash", hdel)}, "HSCAN": {2, on("hash", hscan)},
+	"ZADD": {3, on("zset", zadd)}, "ZREM": {2, on("zset", zrem)}, "ZSCORE": {2, on("zset", zscore)}, "ZMSCORE": {2, on("zset", zmscore)}, "ZRANK": {2, on("zset", zrank)}, "ZCARD": {1, on("zset", zcard)},
+	"ZRANGE": {3, on("zset", zrange)}, "ZRANGEBYSCORE": {3, on("zset", zrangeByScore)}, "ZCOUNT": {3, on("zset", zcount)},
 }
 
 // do runs one command.
@@ -121,19 +102,19 @@ func (k *keyspace) do(args []string) any {
 }
 
 func get(k *keyspace, args []string) any {
-	e, wrong := k.typed(args[0], "string")
-	if e == nil {
+	text, known, wrong := k.text(args[0])
+	if !known {
 		return wrong
 	}
-	return e.text
+	return text
 }
 
 // mget returns nil for a key whose value is not a string.
 func mget(k *keyspace, args []string) any {
 	all := make([]any, len(args))
 	for i, key := range args {
-		if e, _ := k.typed(key, "string"); e != nil {
-			all[i] = e.text
+		if text, known, _ := k.text(key); known {
+			all[i] = text
 		}
 	}
 	return all
@@ -171,34 +152,34 @@ func set(k *keyspace, args []string) any {
 }
 
 func getRange(k *keyspace, args []string) any {
-	first, err1 := strconv.Atoi(args[1])
-	last, err2 := strconv.Atoi(args[2])
-	if err1 != nil || err2 != nil {
+	first, last, ok := numbers(args[1], args[2])
+	if !ok {
 		return errNumber
 	}
-	e, wrong := k.typed(args[0], "string")
+	text, _, wrong := k.text(args[0])
 	if wrong != nil {
 		return wrong
 	}
-	if e == nil {
-		return ""
-	}
 	if last < 0 && (first >= 0 || first <= last) {
-		last = max(last+len(e.text), 0) // Redis treats an end before the first byte as the first byte
+		last = max(last+len(text), 0) // Redis treats an end before the first byte as the first byte
 	}
-	first, last = span(first, last, len(e.text))
-	return e.text[first:last]
+	first, last = span(first, last, len(text))
+	return text[first:last]
+}
+
+// numbers parses two numbers.
+func numbers(a, b string) (x, y int, ok bool) {
+	x, err1 := strconv.Atoi(a)
+	y, err2 := strconv.Atoi(b)
+	return x, y, err1 == nil && err2 == nil
 }
 
 func strLen(k *keyspace, args []string) any {
-	e, wrong := k.typed(args[0], "string")
-	switch {
-	case wrong != nil:
+	text, _, wrong := k.text(args[0])
+	if wrong != nil {
 		return wrong
-	case e == nil:
-		return int64(0)
 	}
-	return int64(len(e.text))
+	return int64(len(text))
 }
 
 // span turns a range that may count from the end into a range of a slice of n.
@@ -256,29 +237,22 @@ func pttl(k *keyspace, args []string) any {
 }
 
 func pexpire(k *keyspace, args []string) any {
-	n, err := strconv.ParseInt(args[1], 10, 64)
-	if err != nil {
-		return errNumber
-	}
-	return k.expireAt(args[0], k.millis()+n)
+	return k.expire(args, k.millis())
 }
 
-func pexpireAt(k *keyspace, args []string) any {
-	n, err := strconv.ParseInt(args[1], 10, 64)
-	if err != nil {
-		return errNumber
-	}
-	return k.expireAt(args[0], n)
-}
+func pexpireAt(k *keyspace, args []string) any { return k.expire(args, 0) }
 
-// expireAt sets the expiry of a key. An expiry in the past deletes the key.
-func (k *keyspace) expireAt(key string, at int64) any {
-	e := k.find(key)
+// expire sets the expiry of a key to a time after from. An expiry in the past deletes the key.
+func (k *keyspace) expire(args []string, from int64) any {
+	n, err := strconv.ParseInt(args[1], 10, 64)
+	e, at := k.find(args[0]), from+n
 	switch {
+	case err != nil:
+		return errNumber
 	case e == nil:
 		return int64(0)
 	case at <= k.millis():
-		delete(k.data, key)
+		delete(k.data, args[0])
 	default:
 		e.ends = at
 	}
