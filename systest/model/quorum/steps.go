@@ -70,6 +70,9 @@ func (p *protocol) next(k key, yield func(key, step, string)) {
 func (walk *walk) take(s step, do func(w *world) (broken string)) {
 	walk.to = walk.from
 	broken := do(&walk.to)
+	if walk.to == walk.from { // as after most copies of a message
+		return
+	}
 	if broken == "" {
 		broken = walk.back(&walk.to)
 	}
@@ -78,19 +81,35 @@ func (walk *walk) take(s step, do func(w *world) (broken string)) {
 	}
 }
 
+// change is take for a step that changes nothing but its client.
+func (walk *walk) change(s step, do func(own *client)) {
+	walk.take(s, func(w *world) string {
+		do(&w.clients[s.client])
+		return ""
+	})
+}
+
+// completed returns the clients that have completed, as bits.
+func (w *world) completed() (bits uint8) {
+	for i := range w.clients {
+		bits |= bit(w.clients[i].completed) << i
+	}
+	return bits
+}
+
+// withdraws makes a client without a lease give up.
+func (c *client) withdraws() {
+	c.phase, c.replies, c.other, c.acks, c.freed = withdrawn, [nodes]uint8{}, 0, 0, 0
+}
+
 // acquire yields the steps of client c up to its lease.
 func (walk *walk) acquire(c int) {
 	own := walk.from.clients[c]
 	switch {
 	case own.phase == idle && walk.mayBegin(c):
 		for token := uint8(1); token <= walk.tokens; token++ {
-			walk.take(step{kind: begin, client: c, token: token}, func(w *world) string {
-				own := &w.clients[c]
-				own.phase, own.token = proposing, token
-				for i := range w.clients {
-					own.before |= bit(w.clients[i].completed) << i
-				}
-				return ""
+			walk.change(step{kind: begin, client: c, token: token}, func(own *client) {
+				own.phase, own.token, own.before = proposing, token, own.before|walk.from.completed()
 			})
 		}
 	case own.phase == proposing:
@@ -99,11 +118,7 @@ func (walk *walk) acquire(c int) {
 		if walk.votes(&own) >= quorum {
 			walk.take(step{kind: completes, client: c}, func(w *world) string { return walk.complete(w, c) })
 		}
-		walk.take(step{kind: givesUp, client: c}, func(w *world) string {
-			own := &w.clients[c]
-			own.phase, own.replies, own.other, own.acks = withdrawn, [nodes]uint8{}, 0, 0
-			return ""
-		})
+		walk.change(step{kind: givesUp, client: c}, (*client).withdraws)
 	case own.phase == withdrawn:
 		walk.comeBack(c)
 	}
@@ -129,10 +144,8 @@ func (walk *walk) adopt(c int) {
 	own := walk.from.clients[c]
 	switch {
 	case own.phase == proposing && bits.OnesCount8(own.acks) >= quorum:
-		walk.take(step{kind: adopts, client: c, token: own.other}, func(w *world) string {
-			own := &w.clients[c]
+		walk.change(step{kind: adopts, client: c, token: own.other}, func(own *client) {
 			own.phase, own.acks, own.replies = adopting, 0, [nodes]uint8{}
-			return ""
 		})
 	case own.phase != adopting:
 		return
@@ -141,18 +154,10 @@ func (walk *walk) adopt(c int) {
 		walk.take(step{kind: adoptionDone, client: c, token: own.other}, func(w *world) string { return walk.complete(w, c) })
 	}
 	if bits.OnesCount8(own.freed) >= quorum {
-		walk.take(step{kind: adoptionFails, client: c, token: own.other}, func(w *world) string {
-			own := &w.clients[c]
-			own.phase, own.acks, own.freed, own.other = withdrawn, 0, 0, 0
-			return ""
-		})
+		walk.change(step{kind: adoptionFails, client: c, token: own.other}, (*client).withdraws)
 	}
 	if own.phase == adopting {
-		walk.take(step{kind: givesUp, client: c}, func(w *world) string {
-			own := &w.clients[c]
-			own.phase, own.acks, own.freed, own.other = withdrawn, 0, 0, 0
-			return ""
-		})
+		walk.change(step{kind: givesUp, client: c}, (*client).withdraws)
 	}
 }
 
@@ -165,13 +170,9 @@ func (walk *walk) comeBack(c int) {
 		return
 	}
 	for token := walk.least(own.token, returnsUp); token <= walk.tokens; token++ {
-		walk.take(step{kind: comesBack, client: c, token: token}, func(w *world) string {
-			own := &w.clients[c]
+		walk.change(step{kind: comesBack, client: c, token: token}, func(own *client) {
 			own.phase, own.prev, own.token, own.gaveUp = proposing, own.token, token, true
-			for i := range w.clients {
-				own.before |= bit(w.clients[i].completed) << i
-			}
-			return ""
+			own.before |= walk.from.completed()
 		})
 	}
 }
@@ -194,14 +195,12 @@ func (walk *walk) proposeAgain(c int) {
 	}
 	for token := walk.least(own.token, roundsUp); token <= walk.tokens; token++ {
 		for _, kind := range []kind{again, againGivingUp} {
-			walk.take(step{kind: kind, client: c, token: token}, func(w *world) string {
-				own := &w.clients[c]
+			walk.change(step{kind: kind, client: c, token: token}, func(own *client) {
 				own.prev, own.token, own.gaveUp = own.token, token, kind == againGivingUp
 				own.other, own.acks = 0, 0
 				if !walk.off(countExact) {
 					own.replies = [nodes]uint8{}
 				}
-				return ""
 			})
 		}
 	}
@@ -214,15 +213,13 @@ func (walk *walk) giveWay(c int) {
 	if own.prev != 0 || own.gaveWay != 0 || c >= walk.giving {
 		return
 	}
-	walk.take(step{kind: givesWay, client: c, token: own.token}, func(w *world) string {
-		own := &w.clients[c]
+	walk.change(step{kind: givesWay, client: c, token: own.token}, func(own *client) {
 		for n, token := range own.replies {
 			own.gaveWay |= bit(token != 0) << n
 		}
 		if !walk.off(retract) {
 			own.replies = [nodes]uint8{}
 		}
-		return ""
 	})
 }
 
@@ -233,13 +230,12 @@ func (walk *walk) hold(c int) {
 		return
 	}
 	if walk.extend {
-		walk.take(step{kind: sendExtension, client: c}, func(w *world) string {
-			own := &w.clients[c]
+		walk.change(step{kind: sendExtension, client: c}, func(own *client) {
 			own.phase, own.late, own.acks, own.staleNext = extending, false, 0, 0
-			for i := range w.clients {
-				own.late = own.late || w.clients[i].completed && w.clients[i].lease() > own.lease()
+			for i := range walk.from.clients {
+				other := &walk.from.clients[i]
+				own.late = own.late || other.completed && other.lease() > own.lease()
 			}
-			return ""
 		})
 	}
 	if own.phase == extending && bits.OnesCount8(own.acks) >= quorum {
@@ -256,7 +252,9 @@ func (walk *walk) hold(c int) {
 		walk.releases(c)
 	}
 	if walk.exclusive() {
-		walk.finish(step{kind: reachesDeadline, client: c}, lost)
+		walk.change(step{kind: reachesDeadline, client: c}, func(own *client) {
+			own.phase, own.acks, own.late, own.stale, own.staleNext = lost, 0, false, 0, 0
+		})
 	}
 }
 
@@ -280,15 +278,6 @@ func (walk *walk) releases(c int) {
 	})
 }
 
-// finish yields the step s, after which the client has no lease.
-func (walk *walk) finish(s step, end phase) {
-	walk.take(s, func(w *world) string {
-		own := &w.clients[s.client]
-		own.phase, own.acks, own.late, own.stale, own.staleNext = end, 0, false, 0, 0
-		return ""
-	})
-}
-
 // deliver yields the arrival at node n of each message that client c has sent. No message is ever
 // used up, which models delay, repetition and loss.
 func (walk *walk) deliver(c, n int) {
@@ -296,62 +285,52 @@ func (walk *walk) deliver(c, n int) {
 	if own.phase == idle {
 		return
 	}
+	arrive := func(kind kind, token uint8, do func(w *world)) {
+		walk.take(step{kind: kind, client: c, node: n, token: token}, func(w *world) string {
+			do(w)
+			return ""
+		})
+	}
+	withdraw := func(kind kind, token uint8) {
+		arrive(kind, token, func(w *world) { walk.withdraw(w, c, n, token) })
+	}
 	gaveWay := own.gaveWay>>n&1 == 1
-	walk.take(step{kind: deliverProposal, client: c, node: n, token: own.token}, func(w *world) string {
+	arrive(deliverProposal, own.token, func(w *world) {
 		walk.propose(w, c, n, own.token, own.replaces(), own.phase == proposing && (own.prev != 0 || !gaveWay))
-		return ""
 	})
 	if own.prev != 0 {
-		walk.take(step{kind: deliverFirst, client: c, node: n, token: own.prev}, func(w *world) string {
-			walk.propose(w, c, n, own.prev, 0, false)
-			return ""
-		})
+		arrive(deliverFirst, own.prev, func(w *world) { walk.propose(w, c, n, own.prev, 0, false) })
 	}
-	if first := own.first(); own.gaveUp || gaveWay {
-		walk.take(step{kind: deliverFirstWithdrawal, client: c, node: n, token: first}, func(w *world) string {
-			walk.withdraw(w, c, n, first)
-			return ""
-		})
+	if own.gaveUp || gaveWay {
+		withdraw(deliverFirstWithdrawal, own.first())
 	}
 	if own.phase == extending {
-		walk.take(step{kind: deliverExtension, client: c, node: n, token: own.lease()}, func(w *world) string {
+		arrive(deliverExtension, own.lease(), func(w *world) {
 			w.clients[c].acks |= bit(walk.extendAt(w, c, n, own.lease())) << n
-			return ""
 		})
 	}
 	if own.phase == adopting {
-		walk.take(step{kind: deliverAdoption, client: c, node: n, token: own.other}, func(w *world) string {
+		arrive(deliverAdoption, own.other, func(w *world) {
 			has, own := walk.extendAt(w, c, n, own.other), &w.clients[c]
 			if (own.acks|own.freed)>>n&1 == 0 { // the first reply counts
 				own.acks, own.freed = own.acks|bit(has)<<n, own.freed|bit(!has)<<n
 			}
-			return ""
 		})
 	}
 	if own.other != 0 && own.phase >= adopting {
-		walk.take(step{kind: deliverFirstWithdrawal, client: c, node: n, token: own.token}, func(w *world) string {
-			walk.withdraw(w, c, n, own.token)
-			return ""
-		})
+		withdraw(deliverFirstWithdrawal, own.token)
 	}
 	if own.extended {
-		walk.take(step{kind: deliverRepair, client: c, node: n, token: own.lease()}, func(w *world) string {
-			walk.repair(w, c, n)
-			return ""
-		})
+		arrive(deliverRepair, own.lease(), func(w *world) { walk.repair(w, c, n) })
 	}
 	if own.phase == released {
-		walk.take(step{kind: deliverWithdrawal, client: c, node: n, token: own.lease()}, func(w *world) string {
+		arrive(deliverWithdrawal, own.lease(), func(w *world) {
 			walk.endReleased(w, c, n, max(own.token, own.other))
 			w.clients[c].freed |= 1 << n
-			return ""
 		})
 	}
 	if own.phase == withdrawn {
-		walk.take(step{kind: deliverWithdrawal, client: c, node: n, token: own.token}, func(w *world) string {
-			walk.withdraw(w, c, n, own.token)
-			return ""
-		})
+		withdraw(deliverWithdrawal, own.token)
 	}
 }
 
@@ -389,17 +368,16 @@ func (walk *walk) relied(at node) bool {
 // fault yields the faults of node n.
 func (walk *walk) fault(n int) {
 	at := walk.from.nodes[n]
-	free := func(w *world) { w.nodes[n].free() }
 	if at.owner != 0 && walk.from.expiries > 0 {
 		walk.take(step{kind: expires, client: int(at.owner - 1), node: n}, func(w *world) string {
-			free(w)
+			w.nodes[n].free()
 			w.expiries--
 			return ""
 		})
 	}
 	if at.owner != 0 && walk.exclusive() && !walk.relied(at) {
 		walk.take(step{kind: expiresWhenOver, client: int(at.owner - 1), node: n}, func(w *world) string {
-			free(w)
+			w.nodes[n].free()
 			return ""
 		})
 	}

@@ -33,59 +33,43 @@ func (p *protocol) follow(w world, s step) world {
 	return after
 }
 
+// texts describe the kinds of steps. C is the client, N the number of the node, T the token, and
+// STATE the state of the node after the step.
+var texts = map[kind]string{
+	begin:                  "C begins: it proposes T to all nodes",
+	deliverProposal:        "C's proposal of T arrives at node N: STATE",
+	deliverFirst:           "C's proposal of T arrives at node N: STATE",
+	again:                  "C proposes T to all nodes instead",
+	againGivingUp:          "C gives up its first token, and proposes T to all nodes",
+	comesBack:              "C comes back under the same lease ID, and proposes T to all nodes",
+	givesWay:               "C gives way where its token was accepted",
+	completes:              "C counts its answers: it holds the lock with token T",
+	adopts:                 "C hears of the lease with token T of its lease ID, and sends an extension to all nodes",
+	deliverAdoption:        "C's extension of T arrives at node N: STATE",
+	adoptionDone:           "C counts its answers: it holds the lock with token T",
+	adoptionFails:          "C counts its answers: the lease with token T is lost",
+	sendExtension:          "C sends an extension to all nodes",
+	deliverExtension:       "C's extension arrives at node N: STATE",
+	extensionDone:          "C counts its answers: its lease is extended",
+	deliverRepair:          "C's repair arrives at node N: STATE",
+	releases:               "C releases",
+	givesUp:                "C gives up",
+	deliverWithdrawal:      "C's release of T arrives at node N: STATE",
+	deliverFirstWithdrawal: "C's withdrawal of T arrives at node N: STATE",
+	reachesDeadline:        "C reaches its deadline",
+	expires:                "C's lock expires early at node N",
+	expiresWhenOver:        "C's lock expires at node N",
+	restarts:               "node N restarts and has forgotten everything",
+	serves:                 "the quarantine of node N ends",
+}
+
 func (s step) describe(after *world) string {
-	c := name(s.client)
-	node := &after.nodes[s.node]
-	at := fmt.Sprintf("at node %d", s.node+1)
-	switch s.kind {
-	case begin:
-		return fmt.Sprintf("%s begins: it proposes %d to all nodes", c, s.token)
-	case deliverProposal, deliverFirst:
-		return fmt.Sprintf("%s's proposal of %d arrives %s: %s", c, s.token, at, node)
-	case again:
-		return fmt.Sprintf("%s proposes %d to all nodes instead", c, s.token)
-	case againGivingUp:
-		return fmt.Sprintf("%s gives up its first token, and proposes %d to all nodes", c, s.token)
-	case comesBack:
-		return fmt.Sprintf("%s comes back under the same lease ID, and proposes %d to all nodes", c, s.token)
-	case givesWay:
-		return fmt.Sprintf("%s gives way where its token was accepted", c)
-	case completes:
-		return fmt.Sprintf("%s counts its answers: it holds the lock with token %d", c, after.clients[s.client].token)
-	case adopts:
-		return fmt.Sprintf("%s hears of the lease with token %d of its lease ID, and sends an extension to all nodes", c, s.token)
-	case deliverAdoption:
-		return fmt.Sprintf("%s's extension of %d arrives %s: %s", c, s.token, at, node)
-	case adoptionDone:
-		return fmt.Sprintf("%s counts its answers: it holds the lock with token %d", c, s.token)
-	case adoptionFails:
-		return fmt.Sprintf("%s counts its answers: the lease with token %d is lost", c, s.token)
-	case sendExtension:
-		return fmt.Sprintf("%s sends an extension to all nodes", c)
-	case deliverExtension:
-		return fmt.Sprintf("%s's extension arrives %s: %s", c, at, node)
-	case extensionDone:
-		return fmt.Sprintf("%s counts its answers: its lease is extended", c)
-	case deliverRepair:
-		return fmt.Sprintf("%s's repair arrives %s: %s", c, at, node)
-	case releases:
-		return fmt.Sprintf("%s releases", c)
-	case givesUp:
-		return fmt.Sprintf("%s gives up", c)
-	case deliverWithdrawal:
-		return fmt.Sprintf("%s's release of %d arrives %s: %s", c, s.token, at, node)
-	case deliverFirstWithdrawal:
-		return fmt.Sprintf("%s's withdrawal of %d arrives %s: %s", c, s.token, at, node)
-	case reachesDeadline:
-		return fmt.Sprintf("%s reaches its deadline", c)
-	case expires:
-		return fmt.Sprintf("%s's lock expires early %s", c, at)
-	case expiresWhenOver:
-		return fmt.Sprintf("%s's lock expires %s", c, at)
-	case restarts:
-		return fmt.Sprintf("node %d restarts and has forgotten everything", s.node+1)
+	token := s.token
+	if s.kind == completes {
+		token = after.clients[s.client].token
 	}
-	return fmt.Sprintf("the quarantine of node %d ends", s.node+1)
+	return strings.NewReplacer("C", name(s.client), "N", fmt.Sprint(s.node+1), "T", fmt.Sprint(token), "STATE", after.nodes[s.node].String()).
+		Replace(texts[s.kind])
 }
 
 // name names client i.

@@ -89,7 +89,9 @@ const (
 func (w *world) pack(symmetric bool) key {
 	var k key
 	for n := range nodes {
-		k[n] = w.column(n)
+		s := &shifter{}
+		w.column(s, n)
+		k[n] = s.word
 	}
 	if symmetric {
 		for _, pair := range [][2]int{{0, 1}, {1, 2}, {0, 1}} {
@@ -99,27 +101,43 @@ func (w *world) pack(symmetric bool) key {
 		}
 	}
 	for i := range w.clients {
-		k[i] |= w.clients[i].scalars() << columnBits
+		s := &shifter{word: k[i], at: columnBits}
+		w.clients[i].scalars(s)
+		k[i] = s.word
 	}
-	k[0] |= (uint64(w.expiries) | uint64(w.restarts)<<3) << (columnBits + clientBits)
+	s := &shifter{word: k[0], at: columnBits + clientBits}
+	w.faults(s)
+	k[0] = s.word
 	return k
 }
 
 // A shifter writes numbers into a word, or reads them, least bits first.
 type shifter struct {
-	word uint64
-	at   uint
+	word  uint64
+	at    uint
+	reads bool
 }
 
-func (s *shifter) put(value uint8, bits uint) {
-	s.word |= uint64(value) << s.at
+func (s *shifter) number(value *uint8, bits uint) {
+	if s.reads {
+		*value = uint8(s.word >> s.at & (1<<bits - 1))
+	} else {
+		s.word |= uint64(*value) << s.at
+	}
 	s.at += bits
 }
 
-func (s *shifter) take(bits uint) uint8 {
-	value := uint8(s.word & (1<<bits - 1))
-	s.word >>= bits
-	return value
+func (s *shifter) flag(value *bool) {
+	b := bit(*value)
+	s.number(&b, 1)
+	*value = b == 1
+}
+
+// bitOf is number for bit n of a set.
+func (s *shifter) bitOf(set *uint8, n int) {
+	b := *set >> n & 1
+	s.number(&b, 1)
+	*set = *set&^(1<<n) | b<<n
 }
 
 func bit(b bool) uint8 {
@@ -129,70 +147,53 @@ func bit(b bool) uint8 {
 	return 0
 }
 
-// column returns node n and the clients' state about it.
-func (w *world) column(n int) uint64 {
-	var s shifter
+// column writes or reads node n, and the clients' state about it.
+func (w *world) column(s *shifter, n int) {
 	node := &w.nodes[n]
-	s.put(node.owner, 2)
-	s.put(node.token, 3)
-	s.put(node.counter, 4)
-	s.put(node.floor, 4)
-	s.put(bit(node.silent), 1)
-	s.put(bit(node.confirmed), 1)
+	s.number(&node.owner, 2)
+	s.number(&node.token, 3)
+	s.number(&node.counter, 4)
+	s.number(&node.floor, 4)
+	s.flag(&node.silent)
+	s.flag(&node.confirmed)
 	for i := range w.clients {
 		c := &w.clients[i]
-		s.put(c.replies[n], 3)
-		s.put(c.acks>>n&1, 1)
-		s.put(c.freed>>n&1, 1)
-		s.put(c.stale>>n&1, 1)
-		s.put(c.staleNext>>n&1, 1)
-		s.put(c.gaveWay>>n&1, 1)
+		s.number(&c.replies[n], 3)
+		s.bitOf(&c.acks, n)
+		s.bitOf(&c.freed, n)
+		s.bitOf(&c.stale, n)
+		s.bitOf(&c.staleNext, n)
+		s.bitOf(&c.gaveWay, n)
 	}
-	return s.word
 }
 
-// scalars returns the state of c that does not depend on a node.
-func (c *client) scalars() uint64 {
-	var s shifter
-	s.put(uint8(c.phase), 3)
-	s.put(c.token, 3)
-	s.put(c.prev, 3)
-	s.put(c.before, 3)
-	s.put(c.other, 3)
-	s.put(bit(c.completed), 1)
-	s.put(bit(c.gaveUp), 1)
-	s.put(bit(c.extended), 1)
-	s.put(bit(c.late), 1)
-	return s.word
+// scalars writes or reads the state of c that does not depend on a node.
+func (c *client) scalars(s *shifter) {
+	s.number((*uint8)(&c.phase), 3)
+	s.number(&c.token, 3)
+	s.number(&c.prev, 3)
+	s.number(&c.before, 3)
+	s.number(&c.other, 3)
+	s.flag(&c.completed)
+	s.flag(&c.gaveUp)
+	s.flag(&c.extended)
+	s.flag(&c.late)
+}
+
+// faults writes or reads how many faults may still happen.
+func (w *world) faults(s *shifter) {
+	s.number(&w.expiries, 3)
+	s.number(&w.restarts, 2)
 }
 
 // unpack is the reverse of pack.
-func (k key) unpack() world {
-	var w world
+func (k key) unpack() (w world) {
 	for n := range nodes {
-		s := shifter{word: k[n]}
-		w.nodes[n] = node{
-			owner: s.take(2), token: s.take(3), counter: s.take(4), floor: s.take(4), silent: s.take(1) == 1,
-			confirmed: s.take(1) == 1,
-		}
-		for i := range w.clients {
-			c := &w.clients[i]
-			c.replies[n] = s.take(3)
-			c.acks |= s.take(1) << n
-			c.freed |= s.take(1) << n
-			c.stale |= s.take(1) << n
-			c.staleNext |= s.take(1) << n
-			c.gaveWay |= s.take(1) << n
-		}
+		w.column(&shifter{word: k[n], reads: true}, n)
 	}
 	for i := range w.clients {
-		s := shifter{word: k[i] >> columnBits}
-		c := &w.clients[i]
-		c.phase, c.token, c.prev, c.before, c.other = phase(s.take(3)), s.take(3), s.take(3), s.take(3), s.take(3)
-		c.completed, c.gaveUp = s.take(1) == 1, s.take(1) == 1
-		c.extended, c.late = s.take(1) == 1, s.take(1) == 1
+		w.clients[i].scalars(&shifter{word: k[i], at: columnBits, reads: true})
 	}
-	s := shifter{word: k[0] >> (columnBits + clientBits)}
-	w.expiries, w.restarts = s.take(3), s.take(2)
+	w.faults(&shifter{word: k[0], at: columnBits + clientBits, reads: true})
 	return w
 }
