@@ -29,7 +29,7 @@ func beside() workload {
 		ttl:   10 * time.Minute, // so that none is renewed meanwhile
 		least: 500 * time.Millisecond,
 		slow:  true,
-		run:   runBeside,
+		run:   byOne(runBeside),
 	}
 	for i := len(others) - 1; i > 0; i-- {
 		w.metrics = append(w.metrics, report.Metric{
@@ -44,12 +44,8 @@ func beside() workload {
 	return w
 }
 
-func runBeside(ctx context.Context, t *trial) (sample, error) {
-	client, err := t.open(ctx)
-	if err != nil {
-		return nil, err
-	}
-	s := sample{}
+func runBeside(ctx context.Context, t *trial, client peer.Client) (s sample, err error) {
+	s = sample{}
 	held := 0
 	for _, n := range others {
 		if n > held {

@@ -2,16 +2,12 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"runtime"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/systest/bench/peer"
@@ -114,13 +110,7 @@ func (j crewJob) work(ctx context.Context, client peer.Client) (do func() (crewS
 }
 
 // A crew is a crew that this process has started.
-type crew struct {
-	cmd *exec.Cmd
-	in  io.WriteCloser
-	out *json.Decoder
-
-	said bytes.Buffer // standard error; read after the end of the process
-}
+type crew = child[crewStatus]
 
 // crew starts a crew, which ends with the trial, and returns its first message.
 func (t *trial) crew(ctx context.Context, job crewJob) (*crew, crewStatus, error) {
@@ -129,49 +119,11 @@ func (t *trial) crew(ctx context.Context, job crewJob) (*crew, crewStatus, error
 	if err != nil {
 		return nil, crewStatus{}, err
 	}
-	c := &crew{cmd: exec.CommandContext(ctx, os.Args[0], crewRole, string(text))}
-	c.cmd.Stderr = &c.said
-	if c.in, err = c.cmd.StdinPipe(); err != nil {
-		return nil, crewStatus{}, err
-	}
-	out, err := c.cmd.StdoutPipe()
+	c, err := startChild[crewStatus](ctx, crewRole, string(text))
 	if err != nil {
 		return nil, crewStatus{}, err
 	}
-	if err := c.cmd.Start(); err != nil {
-		return nil, crewStatus{}, err
-	}
 	t.crews = append(t.crews, c)
-	c.out = json.NewDecoder(out)
 	status, err := c.next()
 	return c, status, err
-}
-
-// tell makes the crew do its job once.
-func (c *crew) tell() error {
-	_, err := io.WriteString(c.in, "go\n")
-	return err
-}
-
-// next reads the next message of the crew.
-func (c *crew) next() (s crewStatus, err error) {
-	if err := c.out.Decode(&s); err != nil {
-		c.kill()
-		return s, fmt.Errorf("a crew ended: %w: %s", err, strings.TrimSpace(c.said.String()))
-	}
-	return s, nil
-}
-
-// ask writes a line and reads the reply.
-func (c *crew) ask() (crewStatus, error) {
-	if err := c.tell(); err != nil {
-		return crewStatus{}, err
-	}
-	return c.next()
-}
-
-// kill ends the crew as a crash would. It may be called twice.
-func (c *crew) kill() {
-	_ = c.cmd.Process.Kill()
-	_ = c.cmd.Wait()
 }

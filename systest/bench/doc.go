@@ -30,7 +30,7 @@
 //	write.go       the files of the report
 //	meter.go       CPU of server and client, allocations
 //	monitor.go     commands, as the server sees them
-//	crew.go        other processes of this program
+//	crew.go        other processes of this program; child.go starts them
 //	store.go       the servers; life.go ends them
 //	etcd.go        a process with one member of etcd
 //	cores_*.go     which cores server and client run on

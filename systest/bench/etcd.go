@@ -2,14 +2,12 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"net"
 	"net/url"
 	"os"
-	"os/exec"
 	"time"
 
 	"go.etcd.io/etcd/server/v3/embed"
@@ -74,10 +72,8 @@ func freeAddr() string {
 
 // An etcdStore is a member of etcd in a process of its own.
 type etcdStore struct {
-	cmd *exec.Cmd
-	in  io.WriteCloser
-	out *json.Decoder
-	at  string
+	*child[etcdStatus]
+	at string
 }
 
 func startEtcd(l *life, fsync bool) (*etcdStore, error) {
@@ -85,36 +81,13 @@ func startEtcd(l *life, fsync bool) (*etcdStore, error) {
 	if !fsync {
 		role = etcdNoFsyncRole
 	}
-	s := &etcdStore{cmd: exec.Command(os.Args[0], role, l.TempDir())}
-	s.cmd.Stderr = os.Stderr
-	var err error
-	if s.in, err = s.cmd.StdinPipe(); err != nil {
-		return nil, err
-	}
-	out, err := s.cmd.StdoutPipe()
+	c, err := startChild[etcdStatus](context.Background(), role, l.TempDir())
 	if err != nil {
 		return nil, err
 	}
-	if err := s.cmd.Start(); err != nil {
-		return nil, err
-	}
-	l.Cleanup(func() {
-		_ = s.in.Close()
-		_ = s.cmd.Process.Kill()
-		_ = s.cmd.Wait()
-	})
-	s.out = json.NewDecoder(out)
-	status, err := s.status()
-	s.at = status.Addr
-	return s, err
-}
-
-// status reads the next message of the member.
-func (s *etcdStore) status() (status etcdStatus, err error) {
-	if err := s.out.Decode(&status); err != nil {
-		return status, fmt.Errorf("etcd: %w", err)
-	}
-	return status, nil
+	l.Cleanup(c.kill)
+	status, err := c.next()
+	return &etcdStore{c, status.Addr}, err
 }
 
 func (s *etcdStore) addr() string { return s.at }
@@ -127,9 +100,6 @@ func (s *etcdStore) clear() error { return nil }
 func (s *etcdStore) scripts() (scripts, error) { return scripts{}, nil }
 
 func (s *etcdStore) cpu() (time.Duration, error) {
-	if _, err := io.WriteString(s.in, "\n"); err != nil {
-		return 0, err
-	}
-	status, err := s.status()
+	status, err := s.ask()
 	return status.CPU, err
 }

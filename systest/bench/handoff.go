@@ -143,46 +143,37 @@ const turnsPerWorker = 2
 
 // handOff measures goroutines of one process that want one name.
 func handOff(workers int, work time.Duration) workload {
-	return workload{
-		name:    fmt.Sprintf("handoff-%d-%dms", workers, work.Milliseconds()),
-		title:   fmt.Sprintf("%d goroutines want one name, and hold it for %s", workers, work),
-		base:    relay,
-		needs:   peer.Waits,
-		least:   turnsPerWorker * time.Duration(workers) * work,
-		slow:    work > time.Millisecond,
-		metrics: []report.Metric{handOffs, allTurns, evenness, perServer, perClient, perAllocs, perOuter, perInner},
-		run: func(ctx context.Context, t *trial) (sample, error) {
-			client, err := t.open(ctx)
-			if err != nil {
-				return nil, err
-			}
-			return t.handOffs(ctx, client, workers, work, func(ctx context.Context, s shift, d *door, m marks) ([]int64, time.Duration, error) {
-				turns, err := s.do(ctx, client, d, 1, m)
-				return turns, 0, err
-			})
-		},
-	}
+	w := handOffOf(1, workers, work)
+	w.name = fmt.Sprintf("handoff-%d-%dms", workers, work.Milliseconds())
+	w.title = fmt.Sprintf("%d goroutines want one name, and hold it for %s", workers, work)
+	w.metrics = []report.Metric{handOffs, allTurns, evenness, perServer, perClient, perAllocs, perOuter, perInner}
+	return w
 }
 
 // handOffCrews measures goroutines of several processes that want one name.
 func handOffCrews(crews, workers int, work time.Duration) workload {
+	w := handOffOf(crews, workers, work)
+	w.name = fmt.Sprintf("handoff-%dx%d-%dms", crews, workers, work.Milliseconds())
+	w.title = fmt.Sprintf("%d processes of %d goroutines want one name, and hold it for %s", crews, workers, work)
+	w.metrics = []report.Metric{handOffs, allTurns, evenness, perServer, perClient, perOuter, perInner}
+	return w
+}
+
+// handOffOf returns a workload of workers in this process or, if there are several crews, in each
+// of them.
+func handOffOf(crews, workers int, work time.Duration) workload {
 	return workload{
-		name:    fmt.Sprintf("handoff-%dx%d-%dms", crews, workers, work.Milliseconds()),
-		title:   fmt.Sprintf("%d processes of %d goroutines want one name, and hold it for %s", crews, workers, work),
-		base:    relay,
-		needs:   peer.Waits,
-		least:   turnsPerWorker * time.Duration(crews*workers) * work,
-		slow:    work > time.Millisecond,
-		metrics: []report.Metric{handOffs, allTurns, evenness, perServer, perClient, perOuter, perInner},
-		run: func(ctx context.Context, t *trial) (sample, error) {
-			client, err := t.open(ctx)
-			if err != nil {
-				return nil, err
-			}
+		base: relay, needs: peer.Waits, slow: work > time.Millisecond,
+		least: turnsPerWorker * time.Duration(crews*workers) * work,
+		run: byOne(func(ctx context.Context, t *trial, client peer.Client) (sample, error) {
 			return t.handOffs(ctx, client, workers, work, func(ctx context.Context, s shift, d *door, m marks) ([]int64, time.Duration, error) {
-				return s.inCrews(ctx, t, crews, m)
+				if crews > 1 {
+					return s.inCrews(ctx, t, crews, m)
+				}
+				turns, err := s.do(ctx, client, d, 1, m)
+				return turns, 0, err
 			})
-		},
+		}),
 	}
 }
 

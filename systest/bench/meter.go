@@ -57,6 +57,23 @@ func (m *meter) taken() (u usage, err error) {
 	return u, err
 }
 
+// cost measures operations of a trial, which do counts, and returns the cost of one.
+func (t *trial) cost(do func() (n int64, err error)) (sample, error) {
+	m, err := measure(t.store)
+	if err != nil {
+		return nil, err
+	}
+	n, err := do()
+	if err != nil {
+		return nil, err
+	}
+	u, err := m.taken()
+	if err != nil {
+		return nil, err
+	}
+	return u.perOperation(n)
+}
+
 // allocated notes the allocations of this process until now.
 func (u *usage) allocated() {
 	var mem runtime.MemStats

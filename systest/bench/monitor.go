@@ -125,3 +125,14 @@ func (t *trial) count(s sample, f func(marks) (n int64, err error)) error {
 	}
 	return err
 }
+
+// countAll is count for operations that are all between the marks.
+func (t *trial) countAll(s sample, do func() (n int64, err error)) error {
+	return t.count(s, func(m marks) (int64, error) {
+		if err := m.begin(); err != nil {
+			return 0, err
+		}
+		n, err := do()
+		return n, errors.Join(err, m.end())
+	})
+}

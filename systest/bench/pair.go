@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -76,11 +75,7 @@ func latency(name, title string, where placement) workload {
 			{Name: "p99", Title: "99 %", Unit: "µs", Better: report.Less},
 			perServer, perScript, perClient, perAllocs, perBytes, perOuter, perInner,
 		},
-		run: func(ctx context.Context, t *trial) (sample, error) {
-			client, err := t.open(ctx)
-			if err != nil {
-				return nil, err
-			}
+		run: byOne(func(ctx context.Context, t *trial, client peer.Client) (sample, error) {
 			undo, err := where.apply(t.store.pid())
 			if err != nil {
 				return nil, err
@@ -90,8 +85,15 @@ func latency(name, title string, where placement) workload {
 			if err != nil {
 				return nil, err
 			}
-			return s, t.count(s, func(m marks) (int64, error) { return countPairs(ctx, client, t.name, m) })
-		},
+			return s, t.countAll(s, func() (int64, error) {
+				for range counted {
+					if err := pair(ctx, client, t.name); err != nil {
+						return 0, err
+					}
+				}
+				return counted, nil
+			})
+		}),
 	}
 }
 
@@ -101,21 +103,12 @@ func oneByOne(ctx context.Context, t *trial, client peer.Client) (sample, error)
 		return nil, err
 	}
 	took := make([]float64, 0, 1<<18) // large enough not to grow while allocations are counted
-	m, err := measure(t.store)
-	if err != nil {
-		return nil, err
-	}
-	err = pairsFor(ctx, client, t.name, t.length, func(d time.Duration) {
-		took = append(took, float64(d)/float64(time.Microsecond))
+	s, err := t.cost(func() (int64, error) {
+		err := pairsFor(ctx, client, t.name, t.length, func(d time.Duration) {
+			took = append(took, float64(d)/float64(time.Microsecond))
+		})
+		return int64(len(took)), err
 	})
-	if err != nil {
-		return nil, err
-	}
-	u, err := m.taken()
-	if err != nil {
-		return nil, err
-	}
-	s, err := u.perOperation(int64(len(took)))
 	if err != nil {
 		return nil, err
 	}
@@ -154,19 +147,6 @@ func pair(ctx context.Context, client peer.Client, name string) error {
 // counted is the number of pairs whose commands are counted.
 const counted = 200
 
-// countPairs makes pairs between the marks.
-func countPairs(ctx context.Context, client peer.Client, name string, m marks) (int64, error) {
-	if err := m.begin(); err != nil {
-		return 0, err
-	}
-	for range counted {
-		if err := pair(ctx, client, name); err != nil {
-			return 0, err
-		}
-	}
-	return counted, m.end()
-}
-
 // throughput measures goroutines, each with a name of its own.
 func throughput(goroutines int) workload {
 	return workload{
@@ -178,38 +158,17 @@ func throughput(goroutines int) workload {
 			{Name: "rate", Title: "pairs a second", Better: report.More},
 			perServer, perScript, perClient, perAllocs, perBytes, perCall, perOuter, perInner,
 		},
-		run: func(ctx context.Context, t *trial) (sample, error) {
-			client, err := t.open(ctx)
+		run: byOne(func(ctx context.Context, t *trial, client peer.Client) (sample, error) {
+			pairs := func(length time.Duration) (int64, error) { return pairsOfMany(ctx, t, client, goroutines, length) }
+			if _, err := pairs(t.warmUp()); err != nil {
+				return nil, err
+			}
+			s, err := t.cost(func() (int64, error) { return pairs(t.length) })
 			if err != nil {
 				return nil, err
 			}
-			if _, err := pairsOfMany(ctx, t, client, goroutines, t.warmUp()); err != nil {
-				return nil, err
-			}
-			m, err := measure(t.store)
-			if err != nil {
-				return nil, err
-			}
-			n, err := pairsOfMany(ctx, t, client, goroutines, t.length)
-			if err != nil {
-				return nil, err
-			}
-			u, err := m.taken()
-			if err != nil {
-				return nil, err
-			}
-			s, err := u.perOperation(n)
-			if err != nil {
-				return nil, err
-			}
-			return s, t.count(s, func(m marks) (int64, error) {
-				if err := m.begin(); err != nil {
-					return 0, err
-				}
-				n, err := pairsOfMany(ctx, t, client, goroutines, t.warmUp())
-				return n, errors.Join(err, m.end())
-			})
-		},
+			return s, t.countAll(s, func() (int64, error) { return pairs(t.warmUp()) })
+		}),
 	}
 }
 

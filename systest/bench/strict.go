@@ -30,34 +30,17 @@ func strict(age time.Duration) workload {
 			if _, err := p.passFor(ctx, t.warmUp()); err != nil {
 				return nil, err
 			}
-			m, err := measure(t.store)
-			if err != nil {
-				return nil, err
+			var took []float64
+			pass := func() (n int64, err error) {
+				took, err = p.passFor(ctx, t.length)
+				return int64(len(took)), err
 			}
-			took, err := p.passFor(ctx, t.length)
-			if err != nil {
-				return nil, err
-			}
-			u, err := m.taken()
-			if err != nil {
-				return nil, err
-			}
-			s, err := u.perOperation(int64(len(took)))
+			s, err := t.cost(pass)
 			if err != nil {
 				return nil, err
 			}
 			s["p50"], s["p99"] = report.Median(took), report.Percentile(took, 99)
-			err = t.count(s, func(m marks) (int64, error) {
-				if err := m.begin(); err != nil {
-					return 0, err
-				}
-				took, err := p.passFor(ctx, t.length)
-				if err != nil {
-					return 0, err
-				}
-				return int64(len(took)), m.end()
-			})
-			if err != nil {
+			if err := t.countAll(s, pass); err != nil {
 				return nil, err
 			}
 			return s, p.held.Release(ctx)

@@ -65,6 +65,17 @@ func (t *trial) open(ctx context.Context) (peer.Client, error) {
 	return c, nil
 }
 
+// byOne returns run of a workload that has one client.
+func byOne(run func(ctx context.Context, t *trial, client peer.Client) (sample, error)) func(context.Context, *trial) (sample, error) {
+	return func(ctx context.Context, t *trial) (sample, error) {
+		client, err := t.open(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return run(ctx, t, client)
+	}
+}
+
 // prepare prepares the peer for a name, if the peer needs that.
 func (t *trial) prepare(ctx context.Context, c peer.Client, name string) error {
 	if p, ok := c.(peer.Preparer); ok {

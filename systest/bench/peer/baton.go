@@ -3,8 +3,6 @@ package peer
 import (
 	"context"
 	"time"
-
-	"github.com/redis/rueidis"
 )
 
 // Baton is the floor of hand-offs: a list with one element, which BLPOP takes. RPUSH gives it to
@@ -12,18 +10,12 @@ import (
 func Baton() Peer {
 	return Peer{
 		Name: "baton", Settings: "BLPOP, RPUSH; rueidis", Floor: true, Store: Redis, Can: Waits,
-		Open: func(_ context.Context, addr string, _ time.Duration) (Client, error) {
-			conn, err := dialRueidis(addr)
-			if err != nil {
-				return nil, err
-			}
-			return &runners{conn}, nil
-		},
+		Open: onRueidis(func(conn rueidisClient, _ time.Duration) Client { return &runners{conn} }),
 	}
 }
 
 // runners are the clients of batons.
-type runners struct{ conn rueidis.Client }
+type runners struct{ rueidisClient }
 
 // Prepare makes the baton of a name.
 func (r *runners) Prepare(ctx context.Context, name string) error {
@@ -50,9 +42,4 @@ func (r *runners) Wait(ctx context.Context, name string) (Held, error) {
 func (b *carried) Release(ctx context.Context) error {
 	conn := b.runners.conn
 	return conn.Do(ctx, conn.B().Rpush().Key(b.name).Element("x").Build()).Error()
-}
-
-func (r *runners) Close() error {
-	r.conn.Close()
-	return nil
 }

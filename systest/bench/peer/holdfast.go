@@ -3,6 +3,7 @@ package peer
 import (
 	"context"
 	"errors"
+	"io"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -13,93 +14,86 @@ import (
 
 // holdfastDefault is holdfast with its default settings.
 func holdfastDefault() Peer {
-	return holdfastWith("holdfast", "defaults", "", Takes|Waits|Keeps|Batches|Tells|Spreads)
+	return onRedis("holdfast", "defaults", Takes|Waits|Keeps|Batches|Tells|Spreads, "", holdfast.Options{})
 }
 
 // HoldfastCluster is holdfast with its default settings on a Redis Cluster.
 func HoldfastCluster() Peer {
-	return Peer{
-		Name: "holdfast cluster", Settings: "three masters", Store: Cluster, Can: Spreads,
-		Open: func(ctx context.Context, addr string, ttl time.Duration) (Client, error) {
-			return openRedislock(ctx, "redis+cluster://"+addr, ttl)
-		},
-	}
+	return holdfastOn("holdfast cluster", "three masters", Cluster, Spreads, holdfast.Options{}, func(ctx context.Context, addr string) (driver.Engine, error) {
+		return redislock.Open(ctx, "redis+cluster://"+addr)
+	})
 }
 
 // holdfastAlone leaves no gaps for clients of other libraries. It is measured with waiters only,
 // because without them there are no gaps.
-func holdfastAlone() Peer { return holdfastWith("holdfast alone", "foreign=0", "?foreign=0", Waits) }
+func holdfastAlone() Peer {
+	return onRedis("holdfast alone", "foreign=0", Waits, "?foreign=0", holdfast.Options{})
+}
 
 // holdfastCohort is holdfast with Options.Cohorts: callers share a place in the queue, and hand
 // the lease on. It is measured with waiters only.
 func holdfastCohort() Peer {
-	p := holdfastWith("holdfast cohort", "Options.Cohorts", "", Waits)
-	p.Open = func(ctx context.Context, addr string, ttl time.Duration) (Client, error) {
-		engine, err := redislock.Open(ctx, "redis://"+addr)
-		if err != nil {
-			return nil, err
-		}
-		return openHoldfastWith(engine, engine.Close, &holdfast.Options{TTL: ttl, Cohorts: true})
-	}
-	return p
+	return onRedis("holdfast cohort", "Options.Cohorts", Waits, "", holdfast.Options{Cohorts: true})
 }
 
 // holdfastTold enables the server's notices of deletions. It is measured where they help, and
 // where they may cost something.
 func holdfastTold() Peer {
-	return holdfastWith("holdfast told", "tell_deletions=1", "?tell_deletions=1", Takes|Tells)
+	return onRedis("holdfast told", "tell_deletions=1", Takes|Tells, "?tell_deletions=1", holdfast.Options{})
 }
 
-func holdfastWith(name, settings, options string, can Ability) Peer {
-	return Peer{
-		Name: name, Settings: settings, Store: Redis, Can: can, Key: sameKey,
-		Open: func(ctx context.Context, addr string, ttl time.Duration) (Client, error) {
-			return openRedislock(ctx, "redis://"+addr+options, ttl)
-		},
-	}
-}
-
-// openRedislock returns the library on rueidis.
-func openRedislock(ctx context.Context, url string, ttl time.Duration) (Client, error) {
-	engine, err := redislock.Open(ctx, url)
-	if err != nil {
-		return nil, err
-	}
-	return openHoldfast(engine, engine.Close, ttl)
+// onRedis returns holdfast on rueidis. query has the options in the store's URL.
+func onRedis(name, settings string, can Ability, query string, opts holdfast.Options) Peer {
+	p := holdfastOn(name, settings, Redis, can, opts, func(ctx context.Context, addr string) (driver.Engine, error) {
+		return redislock.Open(ctx, "redis://"+addr+query)
+	})
+	p.Key = sameKey
+	return p
 }
 
 // holdfastGoRedis is holdfast on the go-redis client of the floors.
 func holdfastGoRedis() Peer {
+	p := holdfastOn("holdfast go-redis", "goredislock", Redis, Takes|Waits, holdfast.Options{}, func(_ context.Context, addr string) (driver.Engine, error) {
+		conn := dialGoRedis(addr)
+		engine, err := goredislock.New(conn, nil)
+		if err != nil {
+			return nil, errors.Join(err, conn.Close())
+		}
+		return &ownConn{engine, conn}, nil
+	})
+	p.Key = sameKey
+	return p
+}
+
+// An ownConn is an engine that owns its go-redis client.
+type ownConn struct {
+	*goredislock.Engine
+	conn io.Closer
+}
+
+func (e *ownConn) Close() error { return errors.Join(e.Engine.Close(), e.conn.Close()) }
+
+// holdfastOn returns holdfast on the engine that open returns.
+func holdfastOn(name, settings string, store Store, can Ability, opts holdfast.Options, open func(ctx context.Context, addr string) (driver.Engine, error)) Peer {
 	return Peer{
-		Name: "holdfast go-redis", Settings: "goredislock", Store: Redis, Can: Takes | Waits, Key: sameKey,
-		Open: func(_ context.Context, addr string, ttl time.Duration) (Client, error) {
-			conn := dialGoRedis(addr)
-			engine, err := goredislock.New(conn, nil)
+		Name: name, Settings: settings, Store: store, Can: can,
+		Open: func(ctx context.Context, addr string, ttl time.Duration) (Client, error) {
+			engine, err := open(ctx, addr)
 			if err != nil {
-				return nil, errors.Join(err, conn.Close())
+				return nil, err
 			}
-			return openHoldfast(engine, func() error { return errors.Join(engine.Close(), conn.Close()) }, ttl)
+			opts := opts
+			opts.TTL = ttl
+			client, err := holdfast.New(engine, &opts)
+			if err != nil {
+				return nil, errors.Join(err, engine.Close())
+			}
+			return &holdfastClient{client}, nil
 		},
 	}
 }
 
-// openHoldfast returns the library on an engine. closed closes the engine.
-func openHoldfast(engine driver.Engine, closed func() error, ttl time.Duration) (Client, error) {
-	return openHoldfastWith(engine, closed, &holdfast.Options{TTL: ttl})
-}
-
-func openHoldfastWith(engine driver.Engine, closed func() error, opts *holdfast.Options) (Client, error) {
-	client, err := holdfast.New(engine, opts)
-	if err != nil {
-		return nil, errors.Join(err, closed())
-	}
-	return &holdfastClient{client, closed}, nil
-}
-
-type holdfastClient struct {
-	client *holdfast.Client
-	closed func() error // closes the engine
-}
+type holdfastClient struct{ client *holdfast.Client }
 
 // A lease has the size of a pointer, so that its conversion to Held does not allocate.
 type lease struct{ *holdfast.Lease }
@@ -116,7 +110,4 @@ func (c *holdfastClient) Wait(ctx context.Context, name string) (Held, error) {
 	return lease{l}, err
 }
 
-func (c *holdfastClient) Close() error {
-	err := c.client.Close()
-	return errors.Join(err, c.closed())
-}
+func (c *holdfastClient) Close() error { return c.client.Close() }

@@ -65,12 +65,14 @@ type Peer struct {
 
 	// Open connects to a store at host:port. Locks last for ttl; zero means the default of the
 	// peer.
-	Open func(ctx context.Context, addr string, ttl time.Duration) (Client, error)
+	Open opener
 
 	// Key returns the key whose expiry or deletion ends the lock of a name. It is nil if there is
 	// no such key.
 	Key func(name string) string
 }
+
+type opener = func(ctx context.Context, addr string, ttl time.Duration) (Client, error)
 
 // A Client is a peer's connection to its store, one in each process. It is safe for concurrent
 // use.
@@ -101,9 +103,11 @@ type Preparer interface {
 
 // All returns the peers in the order of the tables.
 func All() []Peer {
+	plainRueidis, fenceRueidis := plainRueidis()
+	plainGoRedis, fenceGoRedis := plainGoRedis()
 	return append([]Peer{
 		ping(),
-		plainRueidis(), fenceRueidis(), plainGoRedis(), fenceGoRedis(),
+		plainRueidis, fenceRueidis, plainGoRedis, fenceGoRedis,
 		Baton(), reference(),
 		holdfastDefault(), holdfastCohort(), HoldfastCluster(), holdfastAlone(), holdfastTold(), holdfastGoRedis(),
 		redsyncGoRedis(), redsyncGoRedisDefault(), redsyncRueidis(), redsyncRueidisDefault(),

@@ -13,57 +13,60 @@ func dialRueidis(addr string) (rueidis.Client, error) {
 	return rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{addr}, ForceSingleClient: true, DisableCache: true})
 }
 
-// plainRueidis is the least that a lock can do: no token, no renewal, no queue.
-func plainRueidis() Peer {
-	return Peer{
-		Name: "plain rueidis", Settings: "SET NX PX", Floor: true, Store: Redis, Can: Takes, Key: sameKey,
-		Open: func(_ context.Context, addr string, ttl time.Duration) (Client, error) {
-			return openPlain(addr, ttl, (*plainClient).set)
-		},
+// A rueidisClient is embedded by the clients of peers on rueidis.
+type rueidisClient struct{ conn rueidis.Client }
+
+func (c rueidisClient) Close() error {
+	c.conn.Close()
+	return nil
+}
+
+// onRueidis returns Open of a peer on rueidis. with returns the client.
+func onRueidis(with func(conn rueidisClient, ttl time.Duration) Client) opener {
+	return func(_ context.Context, addr string, ttl time.Duration) (Client, error) {
+		conn, err := dialRueidis(addr)
+		if err != nil {
+			return nil, err
+		}
+		return with(rueidisClient{conn}, cmp.Or(ttl, TTL)), nil
 	}
 }
 
-// fenceRueidis is the least that a lock with a fencing token can do.
-func fenceRueidis() Peer {
-	return Peer{
-		Name: "fence rueidis", Settings: "SET NX PX, INCR", Floor: true, Store: Redis, Can: Takes, Key: sameKey,
-		Open: func(_ context.Context, addr string, ttl time.Duration) (Client, error) {
-			return openPlain(addr, ttl, (*plainClient).fence)
-		},
-	}
+// plain returns the two floors on a Redis client: the least that a lock can do, without a token,
+// renewals and a queue, and the least that a lock with a fencing token can do.
+func plain(on string, open func(fences bool) opener) (plain, fence Peer) {
+	plain = Peer{Name: "plain " + on, Settings: "SET NX PX", Floor: true, Store: Redis, Can: Takes, Key: sameKey, Open: open(false)}
+	fence = plain
+	fence.Name, fence.Settings, fence.Open = "fence "+on, "SET NX PX, INCR", open(true)
+	return plain, fence
 }
 
-// take is one of the two ways to take a plain lock.
-type take func(c *plainClient, ctx context.Context, name, value string) error
+func plainRueidis() (plainPeer, fencePeer Peer) {
+	return plain("rueidis", func(fences bool) opener {
+		return onRueidis(func(conn rueidisClient, ttl time.Duration) Client {
+			return &plainClient{
+				rueidisClient: conn, fences: fences, ttl: ttl, ttlText: millis(ttl),
+				fenced: rueidis.NewLuaScript(fenceText), released: rueidis.NewLuaScript(releaseText),
+			}
+		})
+	})
+}
 
 type plainClient struct {
+	rueidisClient
 	noWait
-	conn             rueidis.Client
-	take             take
+	fences           bool
 	ttl              time.Duration
 	ttlText          string
 	fenced, released *rueidis.Lua
 }
 
-func openPlain(addr string, ttl time.Duration, take take) (Client, error) {
-	conn, err := dialRueidis(addr)
-	if err != nil {
-		return nil, err
+// take takes a plain lock.
+func (c *plainClient) take(ctx context.Context, name, value string) error {
+	if c.fences {
+		return heldIfNil(c.fenced.Exec(ctx, c.conn, []string{name, fenceKey(name)}, []string{value, c.ttlText}).Error())
 	}
-	ttl = cmp.Or(ttl, TTL)
-	return &plainClient{
-		conn: conn, take: take, ttl: ttl, ttlText: millis(ttl),
-		fenced: rueidis.NewLuaScript(fenceText), released: rueidis.NewLuaScript(releaseText),
-	}, nil
-}
-
-func (c *plainClient) set(ctx context.Context, name, value string) error {
-	cmd := c.conn.B().Set().Key(name).Value(value).Nx().Px(c.ttl).Build()
-	return heldIfNil(c.conn.Do(ctx, cmd).Error())
-}
-
-func (c *plainClient) fence(ctx context.Context, name, value string) error {
-	return heldIfNil(c.fenced.Exec(ctx, c.conn, []string{name, fenceKey(name)}, []string{value, c.ttlText}).Error())
+	return heldIfNil(c.conn.Do(ctx, c.conn.B().Set().Key(name).Value(value).Nx().Px(c.ttl).Build()).Error())
 }
 
 func heldIfNil(err error) error {
@@ -81,7 +84,7 @@ type plainLock struct {
 
 func (c *plainClient) Try(ctx context.Context, name string) (Held, error) {
 	l := &plainLock{c, name, value()}
-	return l, c.take(c, ctx, name, l.value)
+	return l, c.take(ctx, name, l.value)
 }
 
 func (l *plainLock) Release(ctx context.Context) error {
@@ -90,9 +93,4 @@ func (l *plainLock) Release(ctx context.Context) error {
 		err = errLost
 	}
 	return err
-}
-
-func (c *plainClient) Close() error {
-	c.conn.Close()
-	return nil
 }

@@ -19,23 +19,15 @@ func dialGoRedis(addr string) *redis.Client {
 }
 
 // plainGoRedis is plainRueidis on go-redis.
-func plainGoRedis() Peer {
-	return Peer{
-		Name: "plain go-redis", Settings: "SET NX PX", Floor: true, Store: Redis, Can: Takes, Key: sameKey,
-		Open: func(_ context.Context, addr string, ttl time.Duration) (Client, error) {
-			return openGoRedis(addr, ttl, false), nil
-		},
-	}
-}
-
-// fenceGoRedis is fenceRueidis on go-redis.
-func fenceGoRedis() Peer {
-	return Peer{
-		Name: "fence go-redis", Settings: "SET NX PX, INCR", Floor: true, Store: Redis, Can: Takes, Key: sameKey,
-		Open: func(_ context.Context, addr string, ttl time.Duration) (Client, error) {
-			return openGoRedis(addr, ttl, true), nil
-		},
-	}
+func plainGoRedis() (plainPeer, fencePeer Peer) {
+	return plain("go-redis", func(fences bool) opener {
+		return func(_ context.Context, addr string, ttl time.Duration) (Client, error) {
+			return &goRedisClient{
+				conn: dialGoRedis(addr), ttl: cmp.Or(ttl, TTL), fences: fences,
+				fenced: redis.NewScript(fenceText), released: redis.NewScript(releaseText),
+			}, nil
+		}
+	})
 }
 
 type goRedisClient struct {
@@ -44,13 +36,6 @@ type goRedisClient struct {
 	ttl              time.Duration
 	fences           bool
 	fenced, released *redis.Script
-}
-
-func openGoRedis(addr string, ttl time.Duration, fences bool) Client {
-	return &goRedisClient{
-		conn: dialGoRedis(addr), ttl: cmp.Or(ttl, TTL), fences: fences,
-		fenced: redis.NewScript(fenceText), released: redis.NewScript(releaseText),
-	}
 }
 
 // A goRedisLock is a lock that was taken by a goRedisClient.

@@ -10,6 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/pglock"
 )
 
@@ -22,16 +24,9 @@ func postgresURL(addr, options string) string {
 
 // holdfastPostgres is holdfast on PostgreSQL.
 func holdfastPostgres(name, settings string, store Store, can Ability, options string) Peer {
-	return Peer{
-		Name: name, Settings: settings, Store: store, Can: can,
-		Open: func(ctx context.Context, addr string, ttl time.Duration) (Client, error) {
-			engine, err := pglock.Open(ctx, postgresURL(addr, options))
-			if err != nil {
-				return nil, err
-			}
-			return openHoldfast(engine, engine.Close, ttl)
-		},
-	}
+	return holdfastOn(name, settings, store, can, holdfast.Options{}, func(ctx context.Context, addr string) (driver.Engine, error) {
+		return pglock.Open(ctx, postgresURL(addr, options))
+	})
 }
 
 // A way is a way to lock with plain SQL statements.

@@ -1,8 +1,8 @@
 package peer
 
 import (
-	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -18,26 +18,21 @@ const batch = 500
 func reference() Peer {
 	return Peer{
 		Name: "batches of 500", Settings: "SET NX PX; rueidis", Floor: true, Store: Redis, Can: Takes | Keeps | Batches, Key: sameKey,
-		Open: func(_ context.Context, addr string, ttl time.Duration) (Client, error) {
-			conn, err := dialRueidis(addr)
-			if err != nil {
-				return nil, err
-			}
-			ttl = cmp.Or(ttl, TTL)
+		Open: onRueidis(func(conn rueidisClient, ttl time.Duration) Client {
 			ctx, stop := context.WithCancel(context.Background())
 			c := &referenceClient{
-				conn: conn, ttl: ttl, value: value(), stop: stop, names: map[string]struct{}{},
+				rueidisClient: conn, ttl: ttl, value: value(), stop: stop, names: map[string]struct{}{},
 				renewed: rueidis.NewLuaScript(renewText), released: rueidis.NewLuaScript(releaseText),
 			}
 			c.keeper.Go(func() { c.keep(ctx) })
-			return c, nil
-		},
+			return c
+		}),
 	}
 }
 
 type referenceClient struct {
+	rueidisClient
 	noWait
-	conn              rueidis.Client
 	ttl               time.Duration
 	value             string // the beginning of the values of all its locks
 	renewed, released *rueidis.Lua
@@ -92,16 +87,11 @@ func (c *referenceClient) keep(ctx context.Context) {
 func (c *referenceClient) held() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	names := make([]string, 0, len(c.names))
-	for name := range c.names {
-		names = append(names, name)
-	}
-	return names
+	return slices.Collect(maps.Keys(c.names))
 }
 
 func (c *referenceClient) Close() error {
 	c.stop()
 	c.keeper.Wait()
-	c.conn.Close()
-	return nil
+	return c.rueidisClient.Close()
 }
