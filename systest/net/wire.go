@@ -1,10 +1,11 @@
 package net
 
 import (
-	"container/heap"
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 )
@@ -23,8 +24,7 @@ type Wire struct {
 	cuts   map[[2]*Host]bool // from, to
 	ports  map[netip.AddrPort]bool
 	flows  map[flow]bool // TCP connections; false: forgotten
-	queue  queue
-	order  int // of the next packet in the queue
+	queue  []delayed     // in the order of their arrival
 	timer  *time.Timer
 	counts Counts
 }
@@ -151,11 +151,21 @@ func (w *Wire) delay(p packet, to *Host, d time.Duration) {
 		return
 	}
 	w.counts.Delayed++
-	w.order++
-	heap.Push(&w.queue, delayed{at: time.Now().Add(d), order: w.order, to: to, packet: append(packet(nil), p...)})
-	if w.queue[0].order == w.order {
+	at := time.Now().Add(d)
+	behind, _ := slices.BinarySearchFunc(w.queue, at, func(other delayed, at time.Time) int {
+		return cmp.Or(other.at.Compare(at), -1) // behind all that arrive at the same time
+	})
+	w.queue = slices.Insert(w.queue, behind, delayed{at: at, to: to, packet: slices.Clone(p)})
+	if behind == 0 {
 		w.wake()
 	}
+}
+
+// A delayed packet is under way.
+type delayed struct {
+	at     time.Time // when it arrives
+	to     *Host
+	packet packet
 }
 
 // wake sets the timer to the next arrival. The caller holds mu.
@@ -176,7 +186,8 @@ func (w *Wire) due() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for len(w.queue) > 0 && !w.queue[0].at.After(time.Now()) {
-		next := heap.Pop(&w.queue).(delayed)
+		next := w.queue[0]
+		w.queue = w.queue[1:]
 		w.arrive(next.packet, next.to)
 	}
 	w.wake()

@@ -19,12 +19,7 @@ type balanced struct {
 }
 
 // there converts a token of the client to the second engine's clock.
-func (b *balanced) there(token uint64) uint64 {
-	if token == 0 {
-		return 0
-	}
-	return token - b.ahead
-}
+func (b *balanced) there(token uint64) uint64 { return moved(token, -b.ahead) }
 
 func (b *balanced) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
 	if !b.other() {
@@ -32,9 +27,7 @@ func (b *balanced) Acquire(ctx context.Context, req driver.AcquireRequest) (driv
 	}
 	req.MinToken = b.there(req.MinToken)
 	reply, err := b.second.Acquire(ctx, req)
-	if reply.Token != 0 {
-		reply.Token += b.ahead
-	}
+	reply.Token = moved(reply.Token, b.ahead)
 	return reply, err
 }
 

@@ -24,18 +24,15 @@ type skewed struct {
 func (s *skewed) Capabilities() driver.Capabilities { return driver.Capabilities{} }
 
 // there converts a token of the client to the member's clock. here does the reverse.
-func (s *skewed) there(token uint64) uint64 {
-	if token == 0 {
-		return 0
-	}
-	return token + s.ahead
-}
+func (s *skewed) there(token uint64) uint64 { return moved(token, s.ahead) }
+func (s *skewed) here(token uint64) uint64  { return moved(token, -s.ahead) }
 
-func (s *skewed) here(token uint64) uint64 {
+// moved returns the same token by a clock that is ahead by so many microseconds. 0 is no token.
+func moved(token, ahead uint64) uint64 {
 	if token == 0 {
 		return 0
 	}
-	return token - s.ahead
+	return token + ahead
 }
 
 func (s *skewed) Propose(ctx context.Context, req driver.ProposeRequest) (driver.ProposeReply, error) {

@@ -106,73 +106,60 @@ func newWay(h *host, number int, m driver.Member, off time.Duration) driver.Memb
 }
 
 // over sends a request.
-func over[T any](ctx context.Context, w *way, o op, request func(context.Context) T, failed func(error) T) T {
+func over[Req, Reply any](ctx context.Context, w *way, o op, req Req, send func(context.Context, Req) (Reply, error)) (none Reply, err error) {
 	f, there, back, after := w.host.fate(w.number, o)
 	lasting := context.WithoutCancel(ctx) // a request under way arrives
 	again := func() {
 		time.Sleep(there + after)
-		request(lasting)
+		_, _ = send(lasting, req)
 	}
 	switch f {
 	case reset:
-		return failed(errReset)
+		return none, errReset
 	case refused:
-		return failed(errRefused)
+		return none, errRefused
 	case late:
 		go again()
-		return failed(errReset)
+		return none, errReset
 	case twice:
 		go again()
 	}
-	answer := make(chan T, 1)
+	var reply Reply
+	var failed error
+	answered := make(chan struct{})
 	go func() {
 		time.Sleep(there)
-		reply := request(lasting)
-		time.Sleep(back)
-		if f == muted {
-			reply = failed(errReset)
+		if reply, failed = send(lasting, req); f == muted {
+			reply, failed = *new(Reply), errReset
 		}
-		answer <- reply
+		time.Sleep(back)
+		close(answered)
 	}()
 	select {
-	case reply := <-answer:
-		return reply
+	case <-answered:
+		return reply, failed
 	case <-ctx.Done():
-		return failed(ctx.Err())
+		return none, ctx.Err()
 	}
 }
 
-type reply[T any] struct {
-	value T
-	err   error
-}
-
-func fails[T any](err error) reply[T] { return reply[T]{err: err} }
-
 func (w *way) Propose(ctx context.Context, req driver.ProposeRequest) (driver.ProposeReply, error) {
-	r := over(ctx, w, proposeOp, func(ctx context.Context) (r reply[driver.ProposeReply]) {
-		r.value, r.err = w.Member.Propose(ctx, req)
-		return r
-	}, fails)
-	return r.value, r.err
+	return over(ctx, w, proposeOp, req, w.Member.Propose)
 }
 
 func (w *way) Withdraw(ctx context.Context, req driver.WithdrawRequest) (uint64, error) {
-	r := over(ctx, w, withdrawOp, func(ctx context.Context) (r reply[uint64]) {
-		r.value, r.err = w.Member.Withdraw(ctx, req)
-		return r
-	}, fails)
-	return r.value, r.err
+	return over(ctx, w, withdrawOp, req, w.Member.Withdraw)
 }
 
 func (w *way) Renew(ctx context.Context, reqs []driver.RenewRequest) []driver.RenewReply {
-	return over(ctx, w, renewOp, func(ctx context.Context) []driver.RenewReply {
-		return w.Member.Renew(ctx, reqs)
-	}, func(err error) []driver.RenewReply {
-		failed := make([]driver.RenewReply, len(reqs))
-		for i := range failed {
-			failed[i].Err = err
-		}
-		return failed
+	replies, err := over(ctx, w, renewOp, reqs, func(ctx context.Context, reqs []driver.RenewRequest) ([]driver.RenewReply, error) {
+		return w.Member.Renew(ctx, reqs), nil
 	})
+	if err != nil {
+		replies = make([]driver.RenewReply, len(reqs))
+		for i := range replies {
+			replies[i].Err = err
+		}
+	}
+	return replies
 }
