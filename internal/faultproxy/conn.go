@@ -17,9 +17,9 @@ type conn struct {
 	client *net.TCPConn
 	server *net.TCPConn
 
-	toServer *queue[message]
-	awaited  *queue[Action] // the actions of requests without a reply, in order
-	toClient *queue[message]
+	toServer chan message
+	awaited  chan Action // the actions of requests without a reply, in order
+	toClient chan message
 
 	requests *wobble
 	replies  *wobble
@@ -39,12 +39,36 @@ type message struct {
 	fate Fate // only for a reply
 }
 
+// inFlight is how many messages may be on the wire in one direction. A sender of more has to wait,
+// as behind full buffers.
+const inFlight = 4096
+
+// put puts an item on the wire. It returns false if the connection is killed first.
+func put[T any](c *conn, wire chan<- T, item T) bool {
+	select {
+	case wire <- item:
+		return true
+	case <-c.dead:
+		return false
+	}
+}
+
+// take takes the oldest item from the wire. It returns false when there will be none, or if the
+// connection is killed first.
+func take[T any](c *conn, wire <-chan T) (item T, ok bool) {
+	select {
+	case item, ok = <-wire:
+	case <-c.dead:
+	}
+	return item, ok
+}
+
 func newConn(p *Proxy, number int, client, server *net.TCPConn) *conn {
 	return &conn{
 		proxy: p, number: number, client: client, server: server,
-		toServer: newQueue[message](),
-		awaited:  newQueue[Action](),
-		toClient: newQueue[message](),
+		toServer: make(chan message, inFlight),
+		awaited:  make(chan Action, inFlight),
+		toClient: make(chan message, inFlight),
 		requests: &wobble{proxy: p, number: number, direction: 0},
 		replies:  &wobble{proxy: p, number: number, direction: 1},
 		dead:     make(chan struct{}),
@@ -80,7 +104,7 @@ func reset(tcp *net.TCPConn) {
 }
 
 func (c *conn) readRequests() {
-	defer c.toServer.close()
+	defer close(c.toServer)
 	in := c.proxy.wire(c.client)
 	for {
 		words, raw, err := in.request()
@@ -93,9 +117,9 @@ func (c *conn) readRequests() {
 		case subscribes(r.Command()):
 			c.subscribed.Store(true)
 		case len(words) > 0: // an empty command has no reply
-			c.awaited.push(action)
+			put(c, c.awaited, action)
 		}
-		c.toServer.push(message{raw: raw, due: c.requests.arrival(action.RequestDelay), hold: action.Hold})
+		put(c, c.toServer, message{raw: raw, due: c.requests.arrival(action.RequestDelay), hold: action.Hold})
 		if action.Strand {
 			reset(c.client)
 		}
@@ -105,7 +129,7 @@ func (c *conn) readRequests() {
 func (c *conn) writeRequests() {
 	defer c.server.CloseWrite()
 	for {
-		m, ok := c.toServer.pop(c.dead)
+		m, ok := take(c, c.toServer)
 		if !ok || !c.arrive(m) {
 			return
 		}
@@ -119,7 +143,7 @@ func (c *conn) writeRequests() {
 }
 
 func (c *conn) readReplies() {
-	defer c.toClient.close()
+	defer close(c.toClient)
 	in := c.proxy.wire(c.server)
 	for {
 		r, err := in.reply()
@@ -129,14 +153,17 @@ func (c *conn) readReplies() {
 		var action Action
 		switch {
 		case !c.isMessage(r):
-			action, _ = c.awaited.tryPop()
+			select {
+			case action = <-c.awaited:
+			default: // a reply that no request asked for
+			}
 		case c.proxy.silent.Load() && strings.HasSuffix(r.word, "message"):
 			continue
 		}
 		if action.Answered != nil {
 			action.Answered()
 		}
-		c.toClient.push(message{raw: r.raw, due: c.replies.arrival(action.ReplyDelay), fate: action.Reply})
+		put(c, c.toClient, message{raw: r.raw, due: c.replies.arrival(action.ReplyDelay), fate: action.Reply})
 	}
 }
 
@@ -146,7 +173,7 @@ func (c *conn) writeReplies() {
 	defer c.kill()
 	mute := false
 	for {
-		m, ok := c.toClient.pop(c.dead)
+		m, ok := take(c, c.toClient)
 		if !ok || !c.arrive(m) {
 			return
 		}

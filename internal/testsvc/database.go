@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // A Database is a SQL server with a data directory of its own, or a pooler in front of
@@ -22,15 +21,9 @@ type Database struct {
 	Addr string // host:port, the same over restarts; "" for MariaDB
 	URL  string // postgres://…, by Addr
 
-	t        testing.TB
-	dir      string // data and socket
+	instance // its files are the data and the socket
 	account  *syscall.Credential
 	settings []string // the test's
-	program  string
-	args     []string
-	ready    string         // a line of its log contains this when it is ready
-	stop     syscall.Signal // ends the server as a crash would
-	proc     *process
 }
 
 // newDatabase makes an empty directory that is removed at the end of the test. It belongs to an
@@ -43,7 +36,8 @@ func newDatabase(t testing.TB, account string) *Database {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db := &Database{t: t, dir: dir}
+	db := &Database{instance: instance{t: t, dir: dir}}
+	db.command = db.commandAsOwner
 	t.Cleanup(func() {
 		db.end()
 		if err := os.RemoveAll(dir); err != nil {
@@ -75,11 +69,10 @@ func credential(t testing.TB, accounts ...string) *syscall.Credential {
 	return nil
 }
 
-// command returns a command that runs in the directory, as its owner.
-func (db *Database) command(program string, args ...string) *exec.Cmd {
-	cmd := exec.Command(program, args...)
+// commandAsOwner returns a command that runs in the directory, as its owner.
+func (db *Database) commandAsOwner(program string, args ...string) *exec.Cmd {
+	cmd := ownCommand(program, args...)
 	cmd.Dir = db.dir
-	cmd.SysProcAttr = dieWithParent()
 	if cmd.SysProcAttr == nil {
 		cmd.SysProcAttr = &syscall.SysProcAttr{}
 	}
@@ -95,71 +88,12 @@ func (db *Database) initialize(program string, args ...string) {
 	}
 }
 
-func (db *Database) start() {
-	db.t.Helper()
-	if err := db.tryStart(); err != nil {
-		db.t.Fatalf("%s does not start: %v", filepath.Base(db.program), err)
-	}
-}
-
-func (db *Database) tryStart() (err error) {
-	p, err := startCommand(db.command(db.program, db.args...), db.ready)
-	if err == nil {
-		db.proc = p
-	}
-	return err
-}
-
-// startOnPort starts the server on a free port, with the arguments that args returns.
+// startOnPort is instance.startOnPort, and sets the addresses.
 func (db *Database) startOnPort(args func(port int) []string) {
 	db.t.Helper()
-	var err error
-	for range startAttempts {
-		port := freePort(db.t)
+	db.instance.startOnPort(func(port int) []string {
 		db.Addr = fmt.Sprintf("127.0.0.1:%d", port)
 		db.URL = "postgres://postgres@" + db.Addr + "/postgres?sslmode=disable"
-		db.args = args(port)
-		if err = db.tryStart(); err == nil {
-			return
-		}
-	}
-	db.t.Fatalf("%s does not start: %v", filepath.Base(db.program), err)
-}
-
-// Restart ends the server without a shutdown, as a crash would, and starts it again on the same
-// data. Connections break; committed data is kept.
-func (db *Database) Restart() {
-	db.t.Helper()
-	db.end()
-	db.start()
-}
-
-// PID returns the process ID of the running server.
-func (db *Database) PID() int { return db.proc.pid }
-
-// Kill ends the server without a shutdown, as a crash would, and returns when it is gone.
-func (db *Database) Kill() { db.end() }
-
-// Start starts the server again on the same data, after Kill.
-func (db *Database) Start() {
-	db.t.Helper()
-	db.start()
-}
-
-// end sends db.stop, and SIGKILL if the server does not end in time.
-func (db *Database) end() {
-	if db.proc == nil {
-		return
-	}
-	select {
-	case <-db.proc.done:
-	default:
-		_ = syscall.Kill(db.proc.pid, db.stop)
-	}
-	select {
-	case <-db.proc.done:
-	case <-time.After(startTimeout):
-	}
-	db.proc.kill()
-	db.proc = nil
+		return args(port)
+	})
 }

@@ -4,7 +4,6 @@ package testsvc
 
 import (
 	"path/filepath"
-	"syscall"
 	"testing"
 )
 
@@ -29,7 +28,7 @@ func MariaDB(t testing.TB) *Database {
 		"--innodb-buffer-pool-size=32M",
 	}
 	db.ready = "ready for connections"
-	db.stop = syscall.SIGKILL
-	db.start()
+
+	db.Start()
 	return db
 }

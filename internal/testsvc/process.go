@@ -21,15 +21,8 @@ type process struct {
 	done chan struct{} // closed when the process has been reaped
 }
 
-// startProcess starts a program and returns when a line of its output contains ready. If the
+// startCommand starts a command and returns when a line of its output contains ready. If the
 // program ends or takes too long, no process is left, and the error quotes the end of the output.
-func startProcess(program string, args []string, ready string) (*process, error) {
-	cmd := exec.Command(program, args...)
-	cmd.SysProcAttr = dieWithParent()
-	return startCommand(cmd, ready)
-}
-
-// startCommand is startProcess for an existing command.
 func startCommand(cmd *exec.Cmd, ready string) (*process, error) {
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -104,10 +97,15 @@ func discard(lines <-chan string) {
 // kill ends the process and returns when it is gone. Only the goroutine of startCommand reaps the
 // process, and then closes done. Until then the process ID cannot belong to another process.
 func (p *process) kill() {
+	p.signal(syscall.SIGKILL)
+	<-p.done
+}
+
+// signal sends a signal to the process unless it has ended.
+func (p *process) signal(s syscall.Signal) {
 	select {
 	case <-p.done:
 	default:
-		_ = syscall.Kill(p.pid, syscall.SIGKILL)
+		_ = syscall.Kill(p.pid, s)
 	}
-	<-p.done
 }

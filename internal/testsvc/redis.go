@@ -18,17 +18,8 @@ type Server struct {
 	Addr string // host:port, the same over restarts
 	URL  string // redis://host:port
 
-	t       testing.TB
-	program string
-	args    []string // the caller's
-	ready   string   // its output contains this when it is ready
-	dir     string   // its working directory
-	proc    *process // nil while no process runs
+	instance
 }
-
-// startAttempts bounds how often a start is repeated because another process
-// took the port between the choice and the bind.
-const startAttempts = 10
 
 // Redis starts a server, Redis or Valkey, without persistence and without a password, and
 // returns when it accepts connections. The extra arguments are options as on
@@ -70,7 +61,7 @@ func redisServer(t testing.TB, ready string, args func(*Server) []string) *Serve
 	if err != nil {
 		t.Fatal(err)
 	}
-	return startServer(&Server{t: t, program: program, ready: ready}, args)
+	return startServer(t, program, ready, args)
 }
 
 // Program starts any program that listens on an address of its own, such as holdfast
@@ -78,28 +69,23 @@ func redisServer(t testing.TB, ready string, args func(*Server) []string) *Serve
 // returns may depend on the address and on a directory for its files.
 func Program(t testing.TB, program, ready string, args func(addr, dir string) []string) *Server {
 	t.Helper()
-	s := startServer(&Server{t: t, program: program, ready: ready}, func(s *Server) []string { return args(s.Addr, s.dir) })
+	s := startServer(t, program, ready, func(s *Server) []string { return args(s.Addr, s.dir) })
 	s.URL = "http://" + s.Addr
 	return s
 }
 
 // startServer starts the program on a free port.
-func startServer(s *Server, args func(*Server) []string) *Server {
-	t := s.t
+func startServer(t testing.TB, program, ready string, args func(*Server) []string) *Server {
 	t.Helper()
+	s := &Server{instance: instance{t: t, program: program, ready: ready, command: ownCommand}}
 	t.Cleanup(s.end)
-	var err error
-	for range startAttempts {
-		s.Addr = fmt.Sprintf("127.0.0.1:%d", freePort(t))
+	s.startOnPort(func(port int) []string {
+		s.Addr = fmt.Sprintf("127.0.0.1:%d", port)
 		s.URL = "redis://" + s.Addr
 		s.dir = t.TempDir()
-		s.args = args(s)
-		if err = s.start(); err == nil {
-			return s
-		}
-	}
-	t.Fatalf("%s does not start: %v", s.program, err)
-	return nil
+		return args(s)
+	})
+	return s
 }
 
 // freePort returns a port without a listener. It is below the range from
@@ -119,20 +105,6 @@ func freePort(t testing.TB) int {
 	return 0
 }
 
-func (s *Server) start() error {
-	p, err := startProcess(s.program, s.args, s.ready)
-	if err == nil {
-		s.proc = p
-	}
-	return err
-}
-
-// PID returns the process ID of the running server.
-func (s *Server) PID() int {
-	s.t.Helper()
-	return s.running().pid
-}
-
 // Port returns the port of Addr.
 func (s *Server) Port() int {
 	s.t.Helper()
@@ -142,14 +114,6 @@ func (s *Server) Port() int {
 		s.t.Fatalf("address %q has no port", s.Addr)
 	}
 	return port
-}
-
-// Kill ends the server with SIGKILL and returns when it is gone. Connections of clients are reset,
-// and new ones are refused.
-func (s *Server) Kill() {
-	s.t.Helper()
-	s.running()
-	s.end()
 }
 
 // Stop freezes the server with SIGSTOP. Connections stay open, and the kernel accepts new ones, but
@@ -166,35 +130,5 @@ func (s *Server) Cont() {
 	s.t.Helper()
 	if err := syscall.Kill(s.running().pid, syscall.SIGCONT); err != nil {
 		s.t.Fatalf("continue %s: %v", s.program, err)
-	}
-}
-
-// Restart starts the server again on the same port, with no data. A server
-// that still runs is killed first.
-func (s *Server) Restart() {
-	s.t.Helper()
-	s.end()
-	var err error
-	for range startAttempts {
-		if err = s.start(); err == nil {
-			return
-		}
-	}
-	s.t.Fatalf("%s does not restart on %s: %v", s.program, s.Addr, err)
-}
-
-func (s *Server) running() *process {
-	s.t.Helper()
-	if s.proc == nil {
-		s.t.Fatal("the server does not run: the test has killed it")
-	}
-	return s.proc
-}
-
-// end kills the server if it runs. SIGKILL also ends a frozen process.
-func (s *Server) end() {
-	if s.proc != nil {
-		s.proc.kill()
-		s.proc = nil
 	}
 }

@@ -83,7 +83,7 @@ func TestBadArgumentIsReported(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = startProcess(program, []string{"--no-such-option", "1"}, "Ready")
+	_, err = startCommand(ownCommand(program, "--no-such-option", "1"), "Ready")
 	if err == nil || !strings.Contains(err.Error(), "no-such-option") {
 		t.Errorf("got %v, want an error with the server's own words", err)
 	}
