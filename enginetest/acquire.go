@@ -37,9 +37,7 @@ func hasJoin(t *T) bool { return t.harness.Join != nil }
 
 func grantsFreeName(t *T) {
 	l := t.take("a", t.units(4))
-	if l.token < 1 || l.token > driver.MaxToken {
-		t.Errorf("token = %d, want 1 to %d", l.token, driver.MaxToken)
-	}
+	t.want(l.token >= 1 && l.token <= driver.MaxToken, "token = %d, want 1 to %d", l.token, driver.MaxToken)
 	t.live(l)
 }
 
@@ -144,16 +142,13 @@ func (t *T) lasts(what string, ttl time.Duration, l lease, read func() time.Dura
 	left := read()
 	least := ttl - time.Since(l.sent) - early
 	most := ttl - asked.Sub(l.answered) + t.slack()
-	if left < least || left > most {
-		t.Errorf("%s: ExpiresIn = %s, want %s to %s", what, left, least, most)
-	}
+	t.want(left >= least && left <= most, "%s: ExpiresIn = %s, want %s to %s", what, left, least, most)
 }
 
 func refusalHidesToken(t *T) {
 	t.take("a", t.units(8))
-	if reply := t.acquire(ask("a", t.units(1))); reply.Token != 0 {
-		t.Errorf("Token = %d in a refusal", reply.Token)
-	}
+	reply := t.acquire(ask("a", t.units(1)))
+	t.want(reply.Token == 0, "Token = %d in a refusal", reply.Token)
 }
 
 func leaseLastsItsTTL(t *T) {

@@ -113,9 +113,7 @@ func acquireAllTakesAll(t *T) {
 		if h.LeaseID != l.LeaseID || h.Token != l.token || h.Mode != reqs[i].Mode || !sameHolder(h.Holder, l.Holder) {
 			t.Errorf("holding = %+v, want the lease of %+v with token %d", h, reqs[i], l.token)
 		}
-		if h.ExpiresIn < l.TTL*3/4 || h.ExpiresIn > l.TTL+t.slack() {
-			t.Errorf("%s left, want %s", h.ExpiresIn, l.TTL)
-		}
+		t.want(h.ExpiresIn >= l.TTL*3/4 && h.ExpiresIn <= l.TTL+t.slack(), "%s left, want %s", h.ExpiresIn, l.TTL)
 		t.mustExtend(l, t.units(800))
 		t.mustRelease(l)
 		t.free(l.Name)
@@ -128,9 +126,7 @@ func acquireAllAllOrNone(t *T) {
 	reqs := askTagged(t.units(40), "a", "b", "c", "d", "e")
 	t.lasts("AcquireAll", t.units(8), l, func() time.Duration {
 		blocker := t.notAllTaken(reqs, driver.Held, 2)
-		if !sameHolder(blocker.Holder, l.Holder) || blocker.Place != 0 {
-			t.Errorf("in the way: %+v, want %+v, no place", blocker, l.Holder)
-		}
+		t.want(sameHolder(blocker.Holder, l.Holder) && blocker.Place == 0, "in the way: %+v, want %+v, no place", blocker, l.Holder)
 		return blocker.ExpiresIn
 	})
 	t.live(l)
@@ -194,9 +190,7 @@ func acquireAllRepeat(t *T) {
 		reqs[i].TTL = t.units(40)
 	}
 	for i, again := range t.acquiredAll(reqs) {
-		if again.token != leases[i].token {
-			t.Errorf("token %d of the repeat = %d, want %d", i, again.token, leases[i].token)
-		}
+		t.want(again.token == leases[i].token, "token %d of the repeat = %d, want %d", i, again.token, leases[i].token)
 	}
 	for i, least := range []int{30, 300} {
 		t.atLeast(fmt.Sprintf("lease %d after a repeat", i), t.live(leases[i]), t.units(least))

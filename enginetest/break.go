@@ -123,13 +123,9 @@ func breakAnswers(t *T) {
 	if b.ID != br.ID || b.Token != l.token || b.Author != author || b.Reason != reason || !sameHolder(b.Holder, l.Holder) || b.Mode != l.Mode {
 		t.Errorf("Break answers %+v, want token %d, mode, holder, author and reason whole", b, l.token)
 	}
-	if b.Ago < 0 || b.Ago > t.slack() {
-		t.Errorf("Break was %s ago when it was answered", b.Ago)
-	}
+	t.want(b.Ago >= 0 && b.Ago <= t.slack(), "Break was %s ago when it was answered", b.Ago)
 	t.breaksOnly(older(driver.BreakRequest{ID: lockinfo.NewLeaseID(), Name: "unknown", Token: l.token, Author: author}))
-	if n := len(t.breaks("unknown")); n != 0 {
-		t.Errorf("%d records after a break that ended nothing, want none", n)
-	}
+	t.records("Breaks", t.breaks("unknown"))
 	if canShare(t) {
 		first, second := t.grant(askShared("s", t.units(40))), t.grant(askShared("s", t.units(40)))
 		t.breaksOnly(older(breakOf(second)), first, second)
@@ -149,9 +145,7 @@ func breakOfStale(t *T) {
 	t.counts("a", 1, l) // a refusal may cost a quorum a token
 	t.refused("a")
 	for _, b := range t.breaks("a") { // a quorum's member may have had the stale lease still
-		if b.LeaseID != stale.LeaseID {
-			t.Errorf("a record of %+v after breaks that ended nothing", b)
-		}
+		t.want(b.LeaseID == stale.LeaseID, "a record of %+v after breaks that ended nothing", b)
 	}
 	t.mustRelease(l)
 }
@@ -230,9 +224,7 @@ func breakTwice(t *T) {
 	next := t.take("a", t.units(40))
 	t.breaksOnly(req, l)
 	t.live(next)
-	if n := len(t.breaks("a")); n != 1 {
-		t.Errorf("%d records after a repeat, want 1", n)
-	}
+	t.records("Breaks", t.breaks("a"), l)
 }
 
 func tokensGrowOverBreak(t *T) {
@@ -249,9 +241,7 @@ func breakHandsOver(t *T) {
 }
 
 func breaksRemembered(t *T) {
-	if n := len(t.breaks("a")); n != 0 {
-		t.Errorf("%d records of a name that was never used, want none", n)
-	}
+	t.records("Breaks", t.breaks("a"))
 	var all []lease
 	for range 2 {
 		l := t.take("a", t.units(40))
@@ -263,9 +253,7 @@ func breaksRemembered(t *T) {
 	broken := t.breaks("a")
 	t.records("Breaks", broken, all...)
 	for i, b := range broken {
-		if b.Author != author || b.Reason != reason || b.Token != all[i].token {
-			t.Errorf("record %+v, want token %d, author and reason whole", b, all[i].token)
-		}
+		t.want(b.Author == author && b.Reason == reason && b.Token == all[i].token, "record %+v, want token %d, author and reason whole", b, all[i].token)
 		t.fails("the record", b.Err(), driver.ErrLost)
 		t.fails("the record", b.Err(), driver.ErrBroken)
 		if least := t.units(2 - i); b.Ago < least-early || b.Ago > least+t.units(2) {

@@ -73,9 +73,7 @@ func implementsCapabilities(t *T) {
 	}
 	capable := t.Engine.Capabilities()
 	t.take("a", t.units(8))
-	if t.Engine.Capabilities() != capable {
-		t.Errorf("Capabilities() has changed")
-	}
+	t.want(t.Engine.Capabilities() == capable, "Capabilities() has changed")
 }
 
 // idle returns what the engine has methods for and no flags.

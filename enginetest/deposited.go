@@ -95,9 +95,7 @@ func (t *T) fresh(d deposited) time.Duration {
 	if reply.State != driver.Fresh {
 		t.Fatalf("Peek: the token is %s, want %s", reply.State, driver.Fresh)
 	}
-	if reply.ExpiresIn <= 0 {
-		t.Errorf("Peek: ExpiresIn = %s of a fresh token, want more than 0", reply.ExpiresIn)
-	}
+	t.want(reply.ExpiresIn > 0, "Peek: ExpiresIn = %s of a fresh token, want more than 0", reply.ExpiresIn)
 	t.sameBytes("Peek", reply.Payload, string(d.Payload))
 	return reply.ExpiresIn
 }

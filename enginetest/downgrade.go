@@ -57,9 +57,7 @@ func downgradeKeepsLease(t *T) {
 	t.lasts("Inspect after Downgrade", t.units(8), l, func() time.Duration { return t.live(l) })
 	h := t.counts("a", 1, l).Holders[0]
 	t.sameHolder("Inspect after Downgrade", h.Holder, l.Holder)
-	if h.Token != l.token {
-		t.Errorf("token after Downgrade = %d, want %d", h.Token, l.token)
-	}
+	t.want(h.Token == l.token, "token after Downgrade = %d, want %d", h.Token, l.token)
 	t.grantedAgain(l.AcquireRequest, l)
 }
 
@@ -71,9 +69,8 @@ func downgradeTwice(t *T) {
 	reader := t.grant(askShared("a", t.units(40)))
 	t.mustDowngrade(l)
 	t.mustDowngrade(reader)
-	if n := len(t.inspect("a").Holders); n != 2 {
-		t.Errorf("%d leases, want 2", n)
-	}
+	n := len(t.inspect("a").Holders)
+	t.want(n == 2, "%d leases, want 2", n)
 }
 
 func downgradeOfLost(t *T) {

@@ -25,9 +25,7 @@ func (t *T) feed() *feed {
 		if e.Kind != lockinfo.HistoryGap {
 			t.Fatalf("a feed begins with %+v, want a gap", e)
 		}
-		if e.ID != "" || e.Name != "" || e.Token != 0 {
-			t.Errorf("a gap that says %+v", e)
-		}
+		t.want(e.ID == "" && e.Name == "" && e.Token == 0, "a gap that says %+v", e)
 	case <-time.After(t.soon()):
 		t.Fatalf("a feed is silent for %s, want a gap as soon as it listens", t.soon())
 	}

@@ -100,9 +100,7 @@ func handsOverToShared(t *T) {
 	writer, last := t.queue("a", 3), t.queueShared("a", 4)
 	t.mustRelease(holder)
 	first, second := t.handed(readers[0]), t.handed(readers[1])
-	if first.token == second.token {
-		t.Errorf("two readers were granted together with the same token")
-	}
+	t.want(first.token != second.token, "two readers were granted together with the same token")
 	t.waiting("a", writer, last)
 	t.mustRelease(second)
 	t.waiting("a", writer, last)

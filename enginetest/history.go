@@ -131,7 +131,5 @@ func describeEvent(e lockinfo.HistoryEvent) string {
 // lasted fails the run unless d is at least least and at most most.
 func (t *T) lasted(what string, d, least, most time.Duration) {
 	t.Helper()
-	if d < least-early || d > most+t.slack() {
-		t.Errorf("%s = %s, want %s to %s", what, d, least, most)
-	}
+	t.want(d >= least-early && d <= most+t.slack(), "%s = %s, want %s to %s", what, d, least, most)
 }

@@ -240,9 +240,7 @@ func historyHidesIDs(t *T) {
 	}
 	for _, e := range t.history("a") {
 		for _, id := range ids {
-			if strings.Contains(fmt.Sprintf("%+v", e), string(id)) {
-				t.Errorf("event %+v contains a lease ID", e)
-			}
+			t.want(!strings.Contains(fmt.Sprintf("%+v", e), string(id)), "event %+v contains a lease ID", e)
 		}
 	}
 }
@@ -327,8 +325,6 @@ func historyIsOne(t *T) {
 		t.Fatalf("%d and %d events, want 5", len(mine), len(theirs))
 	}
 	for i, e := range mine {
-		if e.ID != theirs[i].ID || describeEvent(e) != describeEvent(theirs[i]) {
-			t.Errorf("event %d is %+v here and %+v there", i, e, theirs[i])
-		}
+		t.want(e.ID == theirs[i].ID && describeEvent(e) == describeEvent(theirs[i]), "event %d is %+v here and %+v there", i, e, theirs[i])
 	}
 }

@@ -123,12 +123,8 @@ func (t *T) queueReported(holder driver.AcquireRequest, reqs []driver.AcquireReq
 	}
 	for i, w := range lock.Queue {
 		req := reqs[i]
-		if w.LeaseID != req.LeaseID || w.Mode != req.Mode || !sameHolder(w.Holder, req.Holder) {
-			t.Errorf("place %d = %+v, want the place of %+v", i+1, w, req)
-		}
-		if w.ExpiresIn < req.WaiterTTL-t.slack() || w.ExpiresIn > req.WaiterTTL+t.slack() {
-			t.Errorf("place %d lasts for another %s, want %s", i+1, w.ExpiresIn, req.WaiterTTL)
-		}
+		t.want(w.LeaseID == req.LeaseID && w.Mode == req.Mode && sameHolder(w.Holder, req.Holder), "place %d = %+v, want the place of %+v", i+1, w, req)
+		t.want(w.ExpiresIn >= req.WaiterTTL-t.slack() && w.ExpiresIn <= req.WaiterTTL+t.slack(), "place %d lasts for another %s, want %s", i+1, w.ExpiresIn, req.WaiterTTL)
 	}
 	t.heldSince("Inspect, of the first place,", lock.Queue[0].Since, lease{AcquireRequest: reqs[0], sent: asked, answered: answered}, looked)
 	if since := lock.Queue[2].Since; since < 0 || since > t.slack() {

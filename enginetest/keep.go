@@ -87,9 +87,7 @@ func keepForRepeat(t *T) {
 	t.mustKeep(l, t.units(8))
 	t.mayBeLost("second Release with KeepFor", "a", t.end(l, driver.ReleaseRequest{KeepFor: t.units(40)}))
 	lock := t.inspect("a")
-	if len(lock.Holders) != 1 || lock.Holders[0].ExpiresIn > t.units(8)+t.slack() {
-		t.Errorf("after the repeat: holders %+v, want one that ends within %s", lock.Holders, t.units(8))
-	}
+	t.want(len(lock.Holders) == 1 && lock.Holders[0].ExpiresIn <= t.units(8)+t.slack(), "after the repeat: holders %+v, want one that ends within %s", lock.Holders, t.units(8))
 }
 
 func keepForHoldsQueue(t *T) {
@@ -113,9 +111,7 @@ func keepForOfShared(t *T) {
 	t.mustRelease(reader)
 	t.refused("a")
 	lock := t.inspect("a")
-	if len(lock.Holders) != 1 || !lock.Holders[0].Released || lock.Mode != lockinfo.Shared {
-		t.Errorf("lock = %+v, want one shared lease that is released", lock)
-	}
+	t.want(len(lock.Holders) == 1 && lock.Holders[0].Released && lock.Mode == lockinfo.Shared, "lock = %+v, want one shared lease that is released", lock)
 }
 
 func keepForOfPermits(t *T) {

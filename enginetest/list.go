@@ -63,9 +63,7 @@ func (t *T) listed(what string, got []string, prefix string, names []string) {
 	want := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !strings.HasPrefix(name, prefix) })
 	slices.Sort(want)
 	slices.Sort(got)
-	if !slices.Equal(got, want) {
-		t.Errorf("%s(%q) = %q, want %q", what, prefix, got, want)
-	}
+	t.want(slices.Equal(got, want), "%s(%q) = %q, want %q", what, prefix, got, want)
 }
 
 func listsByPrefix(t *T) {
@@ -134,9 +132,7 @@ func listReportsAsInspect(t *T) {
 			same = a.LeaseID == b.LeaseID && a.Token == b.Token && a.Mode == b.Mode && a.Released == b.Released &&
 				a.Since >= t.ageing()-early && a.Since <= b.Since
 		}
-		if !same {
-			t.Errorf("List says %+v, Inspect says %+v", lock, want)
-		}
+		t.want(same, "List says %+v, Inspect says %+v", lock, want)
 	}
 }
 
@@ -186,9 +182,7 @@ func stopsEarly[V any](t *T, list iter.Seq2[V, error], use func(V)) {
 			break
 		}
 	}
-	if seen != 2 {
-		t.Errorf("the list has %d items, want 2 and more", seen)
-	}
+	t.want(seen == 2, "the list has %d items, want 2 and more", seen)
 }
 
 func listReportsError(t *T) {
@@ -205,9 +199,7 @@ func reportsError[V any](t *T, list iter.Seq2[V, error]) {
 			errs++
 		}
 	}
-	if errs != 1 {
-		t.Errorf("a list with an ended context has %d errors, want 1", errs)
-	}
+	t.want(errs == 1, "a list with an ended context has %d errors, want 1", errs)
 }
 
 // endedContext returns a context that has ended.

@@ -42,9 +42,7 @@ func (t *T) hears(losses <-chan driver.Loss, l lease) {
 			if loss.LeaseID == "" && loss.Err == nil {
 				continue // time to look
 			}
-			if loss.Name != l.Name || loss.LeaseID != l.LeaseID {
-				t.Errorf("reported the loss of %+v, want lease %s of %q", loss, l.LeaseID, l.Name)
-			}
+			t.want(loss.Name == l.Name && loss.LeaseID == l.LeaseID, "reported the loss of %+v, want lease %s of %q", loss, l.LeaseID, l.Name)
 			var broken *lockinfo.BrokenError
 			if !errors.Is(loss.Err, driver.ErrLost) || !errors.As(loss.Err, &broken) || broken.Author != author || broken.Reason != reason {
 				t.Errorf("reported the loss with error %v, want ErrLost with author and reason", loss.Err)
@@ -64,9 +62,7 @@ func (t *T) silent(losses <-chan driver.Loss) {
 	for {
 		select {
 		case loss := <-losses:
-			if loss.LeaseID != "" {
-				t.Errorf("reported %+v, want nothing more", loss)
-			}
+			t.want(loss.LeaseID == "", "reported %+v, want nothing more", loss)
 		default:
 			return
 		}

@@ -113,9 +113,7 @@ func recallWhole(t *T) {
 
 func recallUnknown(t *T) {
 	t.unrecorded("never")
-	if t.forget("never") {
-		t.Errorf("Forget found a record of a name never used")
-	}
+	t.want(!t.forget("never"), "Forget found a record of a name never used")
 	l := t.take("a", t.units(40))
 	t.unrecorded("a")
 	t.mustRelease(l)
@@ -140,9 +138,7 @@ func recordEnds(t *T) {
 	if r, found := t.describeRecord("a"); found {
 		t.Errorf("DescribeRecord of a record whose retention has ended returned %+v", r)
 	}
-	if t.forget("a") {
-		t.Errorf("Forget found a record after its retention")
-	}
+	t.want(!t.forget("a"), "Forget found a record after its retention")
 	t.grant(askOnce("a", t.units(8)))
 	if left := t.recorded("b", "long"); left < 9*365*24*time.Hour || left > 11*365*24*time.Hour {
 		t.Errorf("a record for ten years lasts for %s", left)
@@ -168,13 +164,9 @@ func forgetDeletes(t *T) {
 	for range 2 {
 		t.done("a", "result")
 		t.done("b", "other")
-		if !t.forget("a") {
-			t.Errorf("Forget did not find the record")
-		}
+		t.want(t.forget("a"), "Forget did not find the record")
 		t.unrecorded("a")
-		if t.forget("a") {
-			t.Errorf("a second Forget found a record")
-		}
+		t.want(!t.forget("a"), "a second Forget found a record")
 		l := t.grant(askOnce("a", t.units(40)))
 		t.mustRelease(l)
 		t.recorded("b", "other")
@@ -184,9 +176,7 @@ func forgetDeletes(t *T) {
 func forgetLeavesLease(t *T) {
 	first := t.done("a", "result")
 	l := t.take("a", t.units(40))
-	if !t.forget("a") {
-		t.Errorf("Forget did not find the record")
-	}
+	t.want(t.forget("a"), "Forget did not find the record")
 	t.forget("a")
 	t.live(l)
 	t.refused("a")

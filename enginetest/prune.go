@@ -124,7 +124,5 @@ func selfPruningStays(t *T) {
 	d := t.store("a", t.units(40))
 	t.redeemed(d)
 	t.prune(driver.MaxPrune, 1)
-	if t.vault().SelfPruning() != answer {
-		t.Errorf("SelfPruning() was %t and has changed", answer)
-	}
+	t.want(t.vault().SelfPruning() == answer, "SelfPruning() was %t and has changed", answer)
 }

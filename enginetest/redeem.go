@@ -69,9 +69,7 @@ func redeemsOnce(t, other *T) {
 			t.Fatalf("%d of %d requests at once were granted, want 1", len(granted), len(bys))
 		}
 		for _, times := range granted {
-			if times != 2 {
-				t.Errorf("the request that was granted was refused when it came again at the same time")
-			}
+			t.want(times == 2, "the request that was granted was refused when it came again at the same time")
 		}
 	}
 }

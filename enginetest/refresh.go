@@ -48,9 +48,7 @@ func refreshNeverShortens(t *T) {
 	first.WaiterTTL = t.units(2)
 	t.waits(first, 1)
 	queue := t.inspect("a").Queue
-	if len(queue) != 1 || queue[0].ExpiresIn < t.units(30) {
-		t.Errorf("queue %+v after Refresh with %s, want a place for %s", queue, t.units(2), t.units(40))
-	}
+	t.want(len(queue) == 1 && queue[0].ExpiresIn >= t.units(30), "queue %+v after Refresh with %s, want a place for %s", queue, t.units(2), t.units(40))
 	t.refresh(l.AcquireRequest, t.units(2))
 	t.atLeast("a lease, after Refresh with less,", t.live(l), t.units(30))
 }
@@ -126,9 +124,7 @@ func refreshAnswersEach(t *T) {
 		}
 	}
 	for _, w := range t.inspect("a").Queue {
-		if w.ExpiresIn < t.units(300) {
-			t.Errorf("a place lasts for another %s, want %s", w.ExpiresIn, t.units(400))
-		}
+		t.want(w.ExpiresIn >= t.units(300), "a place lasts for another %s, want %s", w.ExpiresIn, t.units(400))
 	}
 	t.live(l)
 }
@@ -139,9 +135,7 @@ func refreshSaysWho(t *T) {
 	t.lasts("Refresh", t.units(8), l, func() time.Duration { return t.waits(waiter, 1).ExpiresIn })
 	reply := t.refresh(waiter, waiter.WaiterTTL)
 	t.sameHolder("Refresh", reply.Holder, l.Holder)
-	if reply.Token != 0 {
-		t.Errorf("Token = %d in the answer to a waiter", reply.Token)
-	}
+	t.want(reply.Token == 0, "Token = %d in the answer to a waiter", reply.Token)
 }
 
 func refreshTakesMaxBatch(t *T) {
@@ -152,9 +146,7 @@ func refreshTakesMaxBatch(t *T) {
 		reqs = append(reqs, driver.RefreshRequest{Name: req.Name, LeaseID: req.LeaseID, WaiterTTL: t.units(400)})
 	}
 	for i, reply := range t.refreshes(reqs) {
-		if reply.Err != nil || reply.Place != i+1 {
-			t.Errorf("answer %d: place %d, error %v; want place %d", i, reply.Place, reply.Err, i+1)
-		}
+		t.want(reply.Err == nil && reply.Place == i+1, "answer %d: place %d, error %v; want place %d", i, reply.Place, reply.Err, i+1)
 	}
 }
 

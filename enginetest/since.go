@@ -163,35 +163,28 @@ func refusalSaysReleased(t *T) {
 		t.mustKeep(l, t.units(8))
 		way := t.refuse(rival(l))
 		t.heldSince("a refusal because of KeepFor", way.Since, l, asked)
-		if !way.Released {
-			t.Errorf("%s: what is kept closed is not said to be released", l.Name)
-		}
+		t.want(way.Released, "%s: what is kept closed is not said to be released", l.Name)
 	}
 }
 
 func refusalSaysQueue(t *T) {
 	t.take("a", t.units(40))
-	if n := t.refused("a").Queue; n != 0 {
-		t.Errorf("Queue = %d with nobody waiting", n)
-	}
+	t.saysQueue(t.refused("a"), 0)
 	var waiters []driver.AcquireRequest
 	for i := range 3 {
 		req := forPlace(ask("a", t.units(40)), t.units(40))
-		if way := t.refuse(req); way.Queue != i+1 {
-			t.Errorf("Queue = %d for the one that made %d", way.Queue, i+1)
-		}
+		t.saysQueue(t.refuse(req), i+1)
 		waiters = append(waiters, req)
 	}
 	t.mustCancel(waiters[1])
-	if n := t.refused("a").Queue; n != 2 {
-		t.Errorf("Queue = %d in a refusal, want 2", n)
-	}
-	if n := t.refuse(waiters[0]).Queue; n != 2 {
-		t.Errorf("Queue = %d in a repeat, want 2", n)
-	}
-	for i, req := range []driver.AcquireRequest{waiters[0], waiters[2]} {
-		if n := t.waits(req, i+1).Queue; n != 2 {
-			t.Errorf("Queue = %d in Refresh of place %d, want 2", n, i+1)
-		}
-	}
+	t.saysQueue(t.refused("a"), 2)
+	t.saysQueue(t.refuse(waiters[0]), 2)
+	t.saysQueue(t.waits(waiters[0], 1), 2)
+	t.saysQueue(t.waits(waiters[2], 2), 2)
+}
+
+// saysQueue fails the run unless a reply says that so many are queued.
+func (t *T) saysQueue(b driver.Blocker, want int) {
+	t.Helper()
+	t.want(b.Queue == want, "Queue = %d, want %d", b.Queue, want)
 }

@@ -34,9 +34,7 @@ func tokenRequirements() []Requirement {
 // above fails the run unless l's token is greater than last, and returns it.
 func (t *T) above(last uint64, l lease) uint64 {
 	t.Helper()
-	if l.token <= last {
-		t.Errorf("token = %d, want more than %d of the earlier grant", l.token, last)
-	}
+	t.want(l.token > last, "token = %d, want more than %d of the earlier grant", l.token, last)
 	return l.token
 }
 

@@ -51,9 +51,8 @@ func (t *T) queueShared(name string, place int) driver.AcquireRequest {
 // one.
 func (t *T) placed(req driver.AcquireRequest, place int) {
 	t.Helper()
-	if got := t.refuse(req).Place; got != place {
-		t.Errorf("Place = %d, want %d", got, place)
-	}
+	got := t.refuse(req).Place
+	t.want(got == place, "Place = %d, want %d", got, place)
 }
 
 // refresh refreshes one place or lease for waiterTTL.

@@ -8,6 +8,14 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
+// want fails the run unless ok, with a message that says what was seen.
+func (t *T) want(ok bool, format string, args ...any) {
+	t.Helper()
+	if !ok {
+		t.Errorf(format, args...)
+	}
+}
+
 // must fails the run at once unless a call about a name, or about nothing that has one, succeeded.
 func (t *T) must(call, name string, err error) {
 	t.Helper()
@@ -27,9 +35,7 @@ func (t *T) mayBeLost(call, name string, err error) {
 // fails fails the run unless err wraps want.
 func (t *T) fails(what string, err, want error) {
 	t.Helper()
-	if !errors.Is(err, want) {
-		t.Errorf("%s: error %v, want one that wraps %q", what, err, want)
-	}
+	t.want(errors.Is(err, want), "%s: error %v, want one that wraps %q", what, err, want)
 }
 
 // lost fails the run unless err is the definite answer that a lease is gone.
@@ -48,17 +54,13 @@ func (t *T) acquireFails(what string, req driver.AcquireRequest, want error) {
 // atLeast fails the run if what lasts for less than least.
 func (t *T) atLeast(what string, left, least time.Duration) {
 	t.Helper()
-	if left < least {
-		t.Errorf("%s lasts for another %s, want %s at least", what, left, least)
-	}
+	t.want(left >= least, "%s lasts for another %s, want %s at least", what, left, least)
 }
 
 // atMost fails the run if what lasts for more than most, and the slack.
 func (t *T) atMost(what string, left, most time.Duration) {
 	t.Helper()
-	if left > most+t.slack() {
-		t.Errorf("%s lasts for another %s, want %s at most", what, left, most)
-	}
+	t.want(left <= most+t.slack(), "%s lasts for another %s, want %s at most", what, left, most)
 }
 
 // grantedAgain makes one attempt that must be granted with the token of l.
@@ -83,7 +85,5 @@ func (t *T) counts(name string, leases int, l lease) lockinfo.LockState {
 // sameHolder fails the run unless the holders are the same.
 func (t *T) sameHolder(what string, got, want lockinfo.Holder) {
 	t.Helper()
-	if !sameHolder(got, want) {
-		t.Errorf("%s: holder %+v, want %+v", what, got, want)
-	}
+	t.want(sameHolder(got, want), "%s: holder %+v, want %+v", what, got, want)
 }

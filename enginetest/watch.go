@@ -300,9 +300,7 @@ func watchStops(t *T) {
 	for _, w := range []driver.Watch{stopped, again} {
 		select {
 		case _, open := <-w.C():
-			if !open {
-				t.Errorf("C is closed after Stop and Close")
-			}
+			t.want(open, "C is closed after Stop and Close")
 		default:
 		}
 	}

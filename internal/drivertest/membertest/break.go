@@ -74,9 +74,7 @@ func breakTells(t *T) {
 	t.mustBreak(req.Token, 1)
 	select {
 	case l := <-losses:
-		if l.LeaseID != req.LeaseID || l.Name != "a" || !errors.Is(l.Err, driver.ErrBroken) {
-			t.Errorf("told of %+v", l)
-		}
+		t.want(l.LeaseID == req.LeaseID && l.Name == "a" && errors.Is(l.Err, driver.ErrBroken), "told of %+v", l)
 	case <-time.After(t.units(4)):
 		t.Error("not told of the loss")
 	}

@@ -209,12 +209,18 @@ func (t *T) mustWithdraw(req driver.ProposeRequest) {
 	t.ends("Withdraw", withdrawal(req), req.Token)
 }
 
+// want fails unless ok, with a message that says what was seen.
+func (t *T) want(ok bool, format string, args ...any) {
+	t.Helper()
+	if !ok {
+		t.Errorf(format, args...)
+	}
+}
+
 // lost fails unless err is driver.ErrLost.
 func (t *T) lost(what string, err error) {
 	t.Helper()
-	if !errors.Is(err, driver.ErrLost) {
-		t.Errorf("%s: error %v, want ErrLost", what, err)
-	}
+	t.want(errors.Is(err, driver.ErrLost), "%s: error %v, want ErrLost", what, err)
 }
 
 // holding returns the lease of req, which must be live.
@@ -283,9 +289,7 @@ func engineRules() []rule {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			t.everyCall(ctx, func(call string, err error) {
-				if err == nil || errors.Is(err, driver.ErrLost) {
-					t.Errorf("%s with an ended context: error %v", call, err)
-				}
+				t.want(err != nil && !errors.Is(err, driver.ErrLost), "%s with an ended context: error %v", call, err)
 			})
 			t.free("a")
 		},
@@ -295,9 +299,7 @@ func engineRules() []rule {
 				t.Fatal(err)
 			}
 			t.everyCall(t.Context(), func(call string, err error) {
-				if !errors.Is(err, driver.ErrClosed) {
-					t.Errorf("%s after Close: error %v, want ErrClosed", call, err)
-				}
+				t.want(errors.Is(err, driver.ErrClosed), "%s after Close: error %v, want ErrClosed", call, err)
 			})
 		},
 	}}

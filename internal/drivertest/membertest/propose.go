@@ -31,9 +31,7 @@ func acceptsAboveCounter(t *T) {
 	first := t.take("a", t.units(40))
 	first.Holder.Labels["team"] = "changed after the proposal"
 	h := t.holding(first)
-	if h.Holder.Host != "web-3" || h.Holder.Labels["team"] != "a b" {
-		t.Errorf("holding %+v, want the holder of the proposal", h)
-	}
+	t.want(h.Holder.Host == "web-3" && h.Holder.Labels["team"] == "a b", "holding %+v, want the holder of the proposal", h)
 	t.lasts(first, t.units(39), t.units(40))
 	t.mustWithdraw(first)
 	second := t.ask("a", t.units(40))
@@ -48,9 +46,7 @@ func refusesUpToCounter(t *T) {
 		req := t.ask("a", t.units(40))
 		req.Token = token
 		reply := t.vote("a token that is not above the counter", req, driver.VoteRefused)
-		if reply.Counter != first.Token+1 {
-			t.Errorf("counter %d after the withdrawal of %d, want the number above", reply.Counter, first.Token)
-		}
+		t.want(reply.Counter == first.Token+1, "counter %d after the withdrawal of %d, want the number above", reply.Counter, first.Token)
 	}
 	t.vote("the late copy of a proposal that was withdrawn", first, driver.VoteRefused)
 	t.free("a")
@@ -79,9 +75,7 @@ func refusesFarFromClock(t *T) {
 func heldSaysWho(t *T) {
 	first := t.take("a", t.units(40))
 	reply := t.vote("a proposal for a held name", t.ask("a", t.units(80)), driver.VoteHeld)
-	if reply.Rival != first.LeaseID || reply.Token != 0 {
-		t.Errorf("rival %q and token %d, want %q and none", reply.Rival, reply.Token, first.LeaseID)
-	}
+	t.want(reply.Rival == first.LeaseID && reply.Token == 0, "rival %q and token %d, want %q and none", reply.Rival, reply.Token, first.LeaseID)
 	if reply.Released || reply.Since < 0 || reply.Since > t.units(2) || reply.Holder.Host != "web-3" || reply.ExpiresIn > t.units(40) || reply.ExpiresIn < t.units(38) {
 		t.Errorf("in the way: %+v", reply.Blocker)
 	}
@@ -177,9 +171,7 @@ func counterOutlivesLease(t *T) {
 	late := t.ask("a", t.units(40))
 	late.Token = first.Token
 	reply := t.vote("the token of an expired lease", late, driver.VoteRefused)
-	if reply.Counter != first.Token {
-		t.Errorf("counter %d after the expiry of %d", reply.Counter, first.Token)
-	}
+	t.want(reply.Counter == first.Token, "counter %d after the expiry of %d", reply.Counter, first.Token)
 }
 
 // bindsAcquire: for an engine on the member's store, a proposal is a lease like any other.

@@ -39,9 +39,7 @@ func quarantineAfterLoss(t *T) {
 	t.restart()
 	req := t.fresh("a")
 	reply := t.vote("a proposal after the loss of everything", req, driver.VoteQuarantined)
-	if reply.Remaining > t.units(4) || reply.Remaining < t.units(3) {
-		t.Errorf("%s of the quarantine remain, want %s", reply.Remaining, t.units(4))
-	}
+	t.want(reply.Remaining <= t.units(4) && reply.Remaining >= t.units(3), "%s of the quarantine remain, want %s", reply.Remaining, t.units(4))
 	t.untouched()
 }
 

@@ -99,9 +99,7 @@ func renewKeepsSince(t *T) {
 	way := t.vote("a proposal for a held name", t.ask("a", t.units(40)), driver.VoteHeld)
 	least, most := looked.Sub(answered)-early, time.Since(asked)+early
 	for what, since := range map[string]time.Duration{"Inspect": inspected, "a vote": way.Since} {
-		if since < least || since > most {
-			t.Errorf("%s: held for %s, want %s to %s", what, since, least, most)
-		}
+		t.want(since >= least && since <= most, "%s: held for %s, want %s to %s", what, since, least, most)
 	}
 }
 
