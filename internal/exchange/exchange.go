@@ -4,6 +4,7 @@ package exchange
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -124,13 +125,10 @@ func write(dir string, e Exchange) {
 		panic(err)
 	}
 	_, err = f.Write(text)
-	if err := f.Close(); err != nil {
-		panic(err)
+	if err = cmp.Or(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), f.Name()+".json")
 	}
 	if err != nil {
-		panic(err)
-	}
-	if err := os.Rename(f.Name(), f.Name()+".json"); err != nil {
 		panic(err)
 	}
 }

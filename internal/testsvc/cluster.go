@@ -97,9 +97,7 @@ func busPort(s *Server) string {
 func (c *Cluster) Owner(key string) int {
 	m := c.Masters[0]
 	slot, err := strconv.Atoi(m.mustDo("CLUSTER", "KEYSLOT", key))
-	if err != nil {
-		m.t.Fatal(err)
-	}
+	must(m.t, err)
 	return min(slot*clusterMasters/clusterSlots, clusterMasters-1)
 }
 

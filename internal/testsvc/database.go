@@ -33,9 +33,7 @@ func newDatabase(t testing.TB, account string) *Database {
 	// Not t.TempDir: the path of a socket can have only about 100 bytes, and the account must
 	// have access to every directory above it.
 	dir, err := os.MkdirTemp("", "holdfast-")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	db := &Database{instance: instance{t: t, dir: dir}}
 	db.command = db.commandAsOwner
 	t.Cleanup(func() {
@@ -46,9 +44,7 @@ func newDatabase(t testing.TB, account string) *Database {
 	})
 	if os.Geteuid() == 0 {
 		db.account = credential(t, account, "nobody")
-		if err := os.Chown(dir, int(db.account.Uid), int(db.account.Gid)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chown(dir, int(db.account.Uid), int(db.account.Gid)))
 	}
 	return db
 }

@@ -37,6 +37,14 @@ func Need(t testing.TB, program, debian, brew string) string {
 	return ""
 }
 
+// must fails the test at once if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func look(program string) (path string, ok bool) {
 	if path, err := exec.LookPath(program); err == nil {
 		return path, true

@@ -111,9 +111,7 @@ func (db *Database) Configure(lines ...string) {
 	if err == nil {
 		err = syscall.Kill(db.PID(), syscall.SIGHUP)
 	}
-	if err != nil {
-		db.t.Fatal(err)
-	}
+	must(db.t, err)
 }
 
 // Query runs a statement by psql, and returns the rows as lines, with fields between

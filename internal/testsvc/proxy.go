@@ -69,9 +69,7 @@ listen locks
 func writeConf(t testing.TB, dir, text string) (file string) {
 	t.Helper()
 	file = filepath.Join(dir, "conf")
-	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(text), 0o644))
 	return file
 }
 

@@ -58,9 +58,7 @@ func LookServer() (string, error) {
 func redisServer(t testing.TB, ready string, args func(*Server) []string) *Server {
 	t.Helper()
 	program, err := LookServer()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return startServer(t, program, ready, args)
 }
 

@@ -41,7 +41,7 @@ func Sentinel(t testing.TB, extraArgs ...string) *Sentinels {
 		}
 		g.Servers = append(g.Servers, Redis(t, args...))
 	}
-	g.await("the replicas follow the master", func() bool { return g.replicas(g.Servers[0]) == 2 })
+	await(g.t, "the replicas follow the master", func() bool { return g.replicas(g.Servers[0]) == 2 })
 	var addrs []string
 	for range 3 {
 		s := redisServer(t, "+monitor", func(s *Server) []string { return g.sentinelArgs(s) })
@@ -51,7 +51,7 @@ func Sentinel(t testing.TB, extraArgs ...string) *Sentinels {
 		addrs = append(addrs, s.Addr)
 	}
 	g.URL = "redis+sentinel://" + strings.Join(addrs, ",") + "/" + MasterName
-	g.await("the sentinels know one another and the replicas", func() bool {
+	await(g.t, "the sentinels know one another and the replicas", func() bool {
 		for _, s := range g.Sentinels {
 			state := s.mustDo("SENTINEL", "MASTER", MasterName)
 			if !strings.Contains(state, "num-other-sentinels\n2") || !strings.Contains(state, "num-slaves\n2") {
@@ -78,9 +78,7 @@ sentinel failover-timeout %[1]s 5000
 sentinel parallel-syncs %[1]s 2
 `, MasterName, host, port, own, s.dir)
 	path := filepath.Join(s.dir, "sentinel.conf")
-	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
-		g.t.Fatal(err)
-	}
+	must(g.t, os.WriteFile(path, []byte(config), 0o600))
 	return []string{path, "--sentinel"}
 }
 
@@ -103,7 +101,7 @@ func (g *Sentinels) Master() *Server {
 func (g *Sentinels) MasterOf(sentinels ...*Server) *Server {
 	g.t.Helper()
 	var master *Server
-	g.await("the sentinels agree on a master", func() bool {
+	await(g.t, "the sentinels agree on a master", func() bool {
 		votes := map[string]int{}
 		for _, s := range sentinels {
 			addr, err := s.Do("SENTINEL", "GET-MASTER-ADDR-BY-NAME", MasterName)
@@ -126,7 +124,7 @@ func (g *Sentinels) MasterOf(sentinels ...*Server) *Server {
 // as after the return of one that was replaced.
 func (g *Sentinels) AwaitReplicas() {
 	g.t.Helper()
-	g.await("the replicas follow the master", func() bool { return g.replicas(g.Master()) == 2 })
+	await(g.t, "the replicas follow the master", func() bool { return g.replicas(g.Master()) == 2 })
 }
 
 // Patient makes the sentinels wait for a minute before they take the master for dead, so that a
@@ -135,11 +133,6 @@ func (g *Sentinels) Patient() {
 	for _, s := range g.Sentinels {
 		s.mustDo("SENTINEL", "SET", MasterName, "down-after-milliseconds", "60000")
 	}
-}
-
-func (g *Sentinels) await(what string, ok func() bool) {
-	g.t.Helper()
-	await(g.t, what, ok)
 }
 
 // await polls until ok returns true.

@@ -54,35 +54,42 @@ func held(n int, ttl time.Duration, needs peer.Ability) workload {
 
 // renewals returns the cost of a crew that holds its locks for some time.
 func (t *trial) renewals(ctx context.Context, c *crew, length time.Duration) (sample, error) {
-	server, isRedis := t.store.(*redisStore)
-	if isRedis {
-		if err := server.forgetStats(); err != nil {
-			return nil, err
-		}
-	}
 	before, err := c.ask()
 	if err != nil {
 		return nil, err
 	}
-	m, err := measure(t.store)
-	if err != nil {
-		return nil, err
-	}
-	sleep(ctx, length)
-	u, err := m.taken()
+	s, u, err := t.idle(ctx, length)
 	if err != nil {
 		return nil, err
 	}
 	after, err := c.ask()
-	if err != nil {
-		return nil, err
+	s["client"] = ofCore(after.CPU-before.CPU, u)
+	return s, err
+}
+
+// idle measures what happens in some time without orders.
+func (t *trial) idle(ctx context.Context, length time.Duration) (s sample, u usage, err error) {
+	server, isRedis := t.store.(*redisStore)
+	if isRedis {
+		if err := server.forgetStats(); err != nil {
+			return nil, u, err
+		}
 	}
-	s := sample{"server": 100 * u.server.Seconds() / u.wall.Seconds(), "client": 100 * (after.CPU - before.CPU).Seconds() / u.wall.Seconds()}
+	m, err := measure(t.store)
+	if err != nil {
+		return nil, u, err
+	}
+	sleep(ctx, length)
+	u, err = m.taken()
+	s = sample{"server": ofCore(u.server, u), "client": ofCore(u.client, u)}
 	if isRedis { // peers hold locks on Redis by scripts only
 		s["rate"], s["longest"] = float64(u.scripts.calls)/u.wall.Seconds(), u.scripts.longest.Seconds()*1000
 	}
-	return s, nil
+	return s, u, err
 }
+
+// ofCore returns CPU time in percent of a core.
+func ofCore(cpu time.Duration, u usage) float64 { return 100 * cpu.Seconds() / u.wall.Seconds() }
 
 // takeTries is how often take tries to take a lock: some peers give up soon if the
 // server is busy.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,11 +49,10 @@ func queued(names, each int) workload {
 			{Name: "turn-server", Title: "server CPU for each", Unit: "µs", Better: report.Less},
 		},
 		run: func(ctx context.Context, t *trial) (sample, error) {
-			server, ok := t.store.(*redisStore)
-			if !ok {
+			if _, ok := t.store.(*redisStore); !ok {
 				return nil, errors.New("this is about Redis")
 			}
-			q := &multitude{trial: t, server: server, n: int64(n), sample: sample{}}
+			q := &multitude{trial: t, n: int64(n), sample: sample{}}
 			return q.sample, q.run(ctx, names)
 		},
 	}
@@ -61,7 +61,6 @@ func queued(names, each int) workload {
 // A multitude is the waiters of queued.
 type multitude struct {
 	*trial
-	server *redisStore
 	n      int64
 	sample sample
 
@@ -142,23 +141,9 @@ func (q *multitude) wait(ctx context.Context, client peer.Client, name string) {
 // stay measures the cost of waiting.
 func (q *multitude) stay(ctx context.Context) error {
 	sleep(ctx, q.ttl/2) // until refreshes are evenly spread
-	if err := q.server.forgetStats(); err != nil {
-		return err
-	}
-	m, err := measure(q.store)
-	if err != nil {
-		return err
-	}
-	sleep(ctx, q.ttl)
-	u, err := m.taken()
-	if err == nil {
-		err = q.broken(ctx)
-	}
-	q.sample["rate"] = float64(u.scripts.calls) / u.wall.Seconds()
-	q.sample["server"] = 100 * u.server.Seconds() / u.wall.Seconds()
-	q.sample["client"] = 100 * u.client.Seconds() / u.wall.Seconds()
-	q.sample["longest"] = u.scripts.longest.Seconds() * 1000
-	return err
+	s, _, err := q.idle(ctx, q.ttl)
+	maps.Copy(q.sample, s)
+	return cmp.Or(err, q.broken(ctx))
 }
 
 // pass releases the held locks, and lets all waiters have their turn.

@@ -196,22 +196,27 @@ func (c *Crew) Next(v any) {
 	if !c.out.Scan() {
 		c.t.Fatalf("a crew ended: %v", c.out.Err())
 	}
-	var failed crewError
-	if err := json.Unmarshal(c.out.Bytes(), &failed); err == nil && failed.Failed != "" {
-		c.t.Fatalf("a crew failed: %s", failed.Failed)
+	if failed := c.failed(); failed != "" {
+		c.t.Fatalf("a crew failed: %s", failed)
 	}
 	if err := json.Unmarshal(c.out.Bytes(), v); err != nil {
 		c.t.Fatalf("a crew says %.200q: %v", c.out.Text(), err)
 	}
 }
 
+// failed returns why the crew's job failed, if its last report says that it did.
+func (c *Crew) failed() string {
+	var e crewError
+	_ = json.Unmarshal(c.out.Bytes(), &e) // not every report has this form
+	return e.Failed
+}
+
 // Follow passes each report to note until the crew ends or note returns false. It drops a report
 // that was cut off when the crew died.
 func (c *Crew) Follow(note func(report []byte) bool) {
 	for c.out.Scan() {
-		var failed crewError
-		if err := json.Unmarshal(c.out.Bytes(), &failed); err == nil && failed.Failed != "" {
-			c.t.Errorf("a crew failed: %s", failed.Failed)
+		if failed := c.failed(); failed != "" {
+			c.t.Errorf("a crew failed: %s", failed)
 			return
 		}
 		if !json.Valid(c.out.Bytes()) || !note(c.out.Bytes()) {
