@@ -70,7 +70,7 @@ const (
 	// Close closes the client's connection in order instead of delivering the reply.
 	Close
 	// BlackHole loses the reply and all later bytes on this connection in both directions, as
-	// Proxy.BlackHoleConn does. Later requests never reach the server.
+	// Proxy.BlackHoleConns does. Later requests never reach the server.
 	BlackHole
 )
 

@@ -12,8 +12,8 @@
 //	})
 //
 // An Action is a fault of a single request. Latency, Jitter, Reorder, Slice, LoseMessages,
-// Cut, BlackHole and Drop are faults of the whole network. BlackHoleConn is a fault of one
-// connection, and BlackHoleConns of all present ones. Random numbers depend only on a seed and
+// Cut, BlackHole and Drop are faults of the whole network, and BlackHoleConns is one of all
+// present connections. Random numbers depend only on a seed and
 // the number of the connection, so that a run can be repeated.
 //
 // # Limits

@@ -60,23 +60,9 @@ func (p *Proxy) Slice(most int, pause time.Duration, seed uint64) {
 	p.slice.Store(&slicing{most, pause, seed})
 }
 
-// BlackHoleConn makes the connection with this number, as in Request.Conn, a black hole: all data
-// in both directions is lost from now on, without an error. Other connections are not affected.
-// It reports whether there is such a connection.
-func (p *Proxy) BlackHoleConn(number int) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for c := range p.conns {
-		if c.number == number {
-			c.lost.Store(true)
-			return true
-		}
-	}
-	return false
-}
-
-// BlackHoleConns is BlackHoleConn for all present connections. Later ones are not affected. A
-// firewall that has lost its state does this.
+// BlackHoleConns makes all present connections black holes: all data in both directions is lost
+// from now on, without an error. Later connections are not affected. A firewall that has lost its
+// state does this.
 func (p *Proxy) BlackHoleConns() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -166,7 +166,7 @@ func listed(e *entry, members []string, withScores bool) any {
 	return found
 }
 
-// scored returns the members with scores between two limits, or false if these are no limits.
+// scored returns the members with scores between two limits, or false if one of these is not a number.
 func scored(e *entry, args []string) ([]string, bool) {
 	from, fromOpen := strings.CutPrefix(args[0], "(")
 	to, toOpen := strings.CutPrefix(args[1], "(")
