@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -59,6 +60,29 @@ func TestHistory(t *testing.T) {
 	_, text, _ = run(t, store, "history", "other")
 	if text != "other: nothing happened in the last 24h\n" {
 		t.Errorf("of a name that nobody has used: %q", text)
+	}
+}
+
+// TestHistoryOfReplay: a client that waits for work, and gets its result, has not given up.
+func TestHistoryOfReplay(t *testing.T) {
+	t.Parallel()
+	redis := testsvc.Redis(t).URL + "?history=1"
+	for i, store := range []string{remembering(t), redis, serve(t, redis).urls[0]} {
+		dir, key := t.TempDir(), fmt.Sprint("job", i) // two of the stores are one
+		working, end := filepath.Join(dir, "working"), filepath.Join(dir, "end")
+		worker := start(t, store, "once", key, "--", "sh", "-c", "touch "+working+"; until test -e "+end+"; do sleep 0.01; done; echo made")
+		awaitFile(t, working)
+		waiter := start(t, store, "once", key, "--replay", "--", "echo", "made twice")
+		waiter.awaitStderr("waiting for " + key)
+		if err := os.WriteFile(end, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		worker.want(0)
+		waiter.want(0)
+		_, text, _ := run(t, store, "history", key)
+		if !regexp.MustCompile(` ago +completed .*\n.* ago +replayed .*waited for `).MatchString(text) || strings.Contains(text, "gave up") {
+			t.Errorf("%s: the history is\n%s", store, text)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package show
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -15,16 +16,29 @@ func History(name string, events []holdfast.HistoryEvent, since, now time.Time) 
 		return fmt.Sprintf("%s: nothing happened in the last %s\n", Plain(name), lockinfo.Span(now.Sub(since)))
 	}
 	var rows [][]string
+	done := time.Duration(-1) // how long ago do-once work was completed; negative if it was not
 	for len(events) > 0 {
-		n := waiters(events)
-		e := events[max(n, 1)-1]
-		row := []string{Clock(now.Add(-e.Ago)), lockinfo.Span(e.Ago) + " ago", e.Kind.String(), whose(e)}
+		n := max(waiters(events), 1)
+		e, kind := events[n-1], leaving(events[n-1], done)
+		row := []string{Clock(now.Add(-e.Ago)), lockinfo.Span(e.Ago) + " ago", kind, whose(e)}
 		if n > 1 {
-			row[2], row[3] = "waiters", comings(events[:n])
+			row[2], row[3] = "waiters", comings(events[:n], done)
 		}
-		rows, events = append(rows, row), events[max(n, 1):]
+		if e.Kind == holdfast.HistoryCompleted {
+			done = e.Ago
+		}
+		rows, events = append(rows, row), events[n:]
 	}
 	return Columns(2, rows)
+}
+
+// leaving names the kind of an event. A client that waited when its do-once work was completed
+// has not given up: the store ends its place in that step, and the client gets the result.
+func leaving(e holdfast.HistoryEvent, done time.Duration) string {
+	if e.Kind == holdfast.HistoryGaveUp && e.Holder.Once && done >= 0 && e.Ago+e.Waited >= done {
+		return "replayed"
+	}
+	return e.Kind.String()
 }
 
 // Clock returns t as a local clock shows it.
@@ -40,15 +54,19 @@ func waiters(events []holdfast.HistoryEvent) int {
 	return len(events)
 }
 
-// comings counts clients that began to wait, and clients that gave up.
-func comings(events []holdfast.HistoryEvent) string {
-	left := 0
+// comings counts clients that began to wait, that gave up, and that got the result of another.
+func comings(events []holdfast.HistoryEvent, done time.Duration) string {
+	counts := map[string]int{}
 	for _, e := range events {
-		if e.Kind == holdfast.HistoryGaveUp {
-			left++
+		counts[leaving(e, done)]++
+	}
+	var parts []string
+	for _, kind := range []struct{ name, verb string }{{"queued", "began to wait"}, {"gave up", "gave up"}, {"replayed", "replayed"}} {
+		if n := counts[kind.name]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, kind.verb))
 		}
 	}
-	return fmt.Sprintf("%d began to wait, %d gave up", len(events)-left, left)
+	return strings.Join(parts, ", ")
 }
 
 // whose describes the lease or place of an event.

@@ -265,6 +265,44 @@ Fri 27 Nov 11:59:59  1s ago     queued    web-4 (pid 77)
 	}
 }
 
+// TestHistoryOfOnce: a waiter that got the result of another client has not given up.
+func TestHistoryOfOnce(t *testing.T) {
+	worker, waiter := web4, holdfast.Holder{Host: "web-5", PID: 78, Once: true}
+	worker.Once = true
+	queued := func(ago time.Duration, who holdfast.Holder) holdfast.HistoryEvent {
+		return holdfast.HistoryEvent{Kind: holdfast.HistoryQueued, Ago: ago, Holder: who}
+	}
+	left := func(ago, waited time.Duration, who holdfast.Holder) holdfast.HistoryEvent {
+		return holdfast.HistoryEvent{Kind: holdfast.HistoryGaveUp, Ago: ago, Waited: waited, Holder: who}
+	}
+	events := []holdfast.HistoryEvent{
+		{Kind: holdfast.HistoryAcquired, Ago: 60 * time.Second, Holder: worker},
+		queued(50*time.Second, waiter), queued(40*time.Second, waiter), left(30*time.Second, 20*time.Second, waiter),
+		{Kind: holdfast.HistoryCompleted, Ago: 20 * time.Second, Holder: worker, Held: 40 * time.Second}, left(20*time.Second, 20*time.Second, waiter),
+		{Kind: holdfast.HistoryAcquired, Ago: 15 * time.Second, Holder: worker},
+		queued(14*time.Second, waiter), queued(13*time.Second, waiter), queued(12*time.Second, web4),
+		{Kind: holdfast.HistoryCompleted, Ago: 10 * time.Second, Holder: worker, Held: 5 * time.Second},
+		left(10*time.Second, 4*time.Second, waiter), left(10*time.Second, 3*time.Second, waiter), left(9*time.Second, 3*time.Second, web4),
+		{Kind: holdfast.HistoryAcquired, Ago: 8 * time.Second, Holder: web4},
+		left(5*time.Second, 2*time.Second, waiter),
+	}
+	const want = `
+Fri 27 Nov 11:59:00  1m ago   acquired   web-4 (pid 77)
+Fri 27 Nov 11:59:30  30s ago  waiters    2 began to wait, 1 gave up
+Fri 27 Nov 11:59:40  20s ago  completed  web-4 (pid 77), held for 40s
+Fri 27 Nov 11:59:40  20s ago  replayed   web-5 (pid 78), waited for 20s
+Fri 27 Nov 11:59:45  15s ago  acquired   web-4 (pid 77)
+Fri 27 Nov 11:59:48  12s ago  waiters    3 began to wait
+Fri 27 Nov 11:59:50  10s ago  completed  web-4 (pid 77), held for 5s
+Fri 27 Nov 11:59:51  9s ago   waiters    1 gave up, 2 replayed
+Fri 27 Nov 11:59:52  8s ago   acquired   web-4 (pid 77)
+Fri 27 Nov 11:59:55  5s ago   gave up    web-5 (pid 78), waited for 2s
+`
+	if got := "\n" + History("job", events, noon.Add(-24*time.Hour), noon); got != want {
+		t.Errorf("%swant%s", got, want)
+	}
+}
+
 // TestDiagnosis: each server once, and at last how many checks have found something.
 func TestDiagnosis(t *testing.T) {
 	const want = `
