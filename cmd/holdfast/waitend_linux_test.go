@@ -91,6 +91,9 @@ func TestWaitEndsSoon(t *testing.T) {
 			}
 			eventually(t, "the places are over", func() bool { return show(t, store, "job").QueueLength == 0 })
 		}
+		waiter := start(t, store, "once", "begin", "job")
+		waiter.awaitStderr("holdfast: waiting for ")
+		wantEndsSoon(t, waiter)
 		h.finish()
 		h.want(0)
 		for _, name := range []string{"job", "free"} {

@@ -109,6 +109,30 @@ func TestWaitingLine(t *testing.T) {
 	}
 }
 
+// TestWaitingLineOfOthers: the commands that only take the lock show the same line, and nothing of it
+// is left when they print on the same screen.
+func TestWaitingLineOfOthers(t *testing.T) {
+	t.Parallel()
+	for command, prints := range map[string]string{
+		"once begin job -w 1h":                  "do",
+		"hold job --for 1h --reason freeze":     "job is held for 1h, until .*: holdfast release .job. ends that",
+		"acquire job --pid $$ | grep -c export": "[0-9]+",
+	} {
+		t.Run(strings.Fields(command)[0], func(t *testing.T) {
+			t.Parallel()
+			store := sqlite(t)
+			h := hold(t, store, "job", "--reason", "release 1.4", "--label", "x=y")
+			term := startWindow(t, 200, store, "holdfast "+command+"; echo \"status $?\"")
+			term.awaitLine(theLine)
+			h.finish()
+			term.awaitLine("status 0")
+			if got := term.lines(); !regexp.MustCompile("^(?:" + prints + ")$").MatchString(got[0]) || got[1] != "status 0" {
+				t.Errorf("the screen shows %q, want %s", got, prints)
+			}
+		})
+	}
+}
+
 // TestWaitingLineFits: the line is as long as the window is wide, and is written anew
 // when the width changes.
 func TestWaitingLineFits(t *testing.T) {

@@ -76,6 +76,7 @@ func (a *app) acquire(f *jobFlags, args []string) error {
 		}
 		began := time.Now()
 		lease, err := job.Acquire(ctx, "acquire")
+		job.Line.End()
 		if err == nil {
 			if script == nil && !a.json {
 				job.Warn("acquire %q: without --pid $$ nothing renews the lease: it ends in %s unless holdfast extend makes it longer", args[0], short(runner.TTL(job.Opts)))

@@ -105,6 +105,7 @@ func (a *app) hold(f *jobFlags, args []string) error {
 // heldByPerson takes the lock and leaves it in the store.
 func (a *app) heldByPerson(ctx context.Context, job *runner.Job, box keeper.Box, t *keeper.Ticket) error {
 	lease, err := job.Acquire(ctx, "hold")
+	job.Line.End()
 	if err != nil {
 		if errors.Is(err, holdfast.ErrInvalid) { // from the store: the arguments were checked
 			return &exit.Error{Status: exit.Config, Err: err, Engine: true}

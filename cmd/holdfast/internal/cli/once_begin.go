@@ -116,10 +116,19 @@ func (a *app) onceBegin(f *jobFlags, key string) error {
 		record := keeper.Once{Retention: f.retention, Fingerprint: f.fingerprint, MaxResult: f.maxOutput}
 		options := record.Options(job.Opts.TTL)
 		options.Await, options.WholeTTL, options.MaxHold = job.Await(), true, job.Opts.MaxHold
-		options.Reason, options.Labels = job.Opts.Reason, job.Opts.Labels
+		options.Reason, options.Labels, options.OnWait = job.Opts.Reason, job.Opts.Labels, job.Opts.OnWait
 		began := time.Now()
-		run, err := job.Client.OnceBegin(ctx, key, options)
+		run, ended, err := runner.UnlessEnded(ctx, job.Signals, "once begin: ended by a signal before the work was begun",
+			func(ctx context.Context) (*holdfast.OnceRun, error) { return job.Client.OnceBegin(ctx, key, options) })
+		job.Line.End()
 		switch {
+		case ended != nil:
+			if err == nil {
+				ctx, cancel := context.WithDeadline(ctx, ended.EndBy)
+				defer cancel()
+				_ = run.Fail(ctx)
+			}
+			return ended
 		case errors.Is(err, holdfast.ErrInProgress), errors.Is(err, holdfast.ErrHeld):
 			return cmp.Or(a.answer(nil, "busy\n"), exit.With(exit.Busy, err))
 		case err != nil:
