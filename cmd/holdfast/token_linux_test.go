@@ -79,7 +79,7 @@ func TestTokenIsNotTold(t *testing.T) {
 	}
 	defer func() { _ = full.Close() }()
 	store := sqlite(t)
-	_, secret, _ := feed(store, "", "token", "issue", "--value", "x")
+	_, secret, _ := feed(store, "x", "token", "issue", "-")
 	cmd := exec.Command("holdfast", "--store", store, "token", "redeem", "-")
 	cmd.Stdin, cmd.Stdout = strings.NewReader(secret), full
 	_ = cmd.Run() // its status is read from ProcessState

@@ -41,26 +41,20 @@ done within --ttl. The other statuses are those in holdfast --help.`,
 }
 
 func (a *app) onceCompleteCommand() *cobra.Command {
-	var text string
-	cmd := &cobra.Command{
+	return &cobra.Command{
 		Use:   "complete KEY",
 		Short: "Record the result of work that once begin has begun, from standard input",
 		Example: `  ./charge.sh 42 | holdfast once complete charge-42
-  holdfast once complete charge-42 --value 'receipt 7'`,
+  printf 'receipt 7' | holdfast once complete charge-42`,
 		Args: onKeys(names(1, 1)),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			value := []byte(text)
-			if !cmd.Flags().Changed("value") {
-				var err error
-				if value, err = readInput(cmd, holdfast.MaxOnceResult); err != nil {
-					return usage("once complete: %w", err)
-				}
+			value, err := readInput(cmd, holdfast.MaxOnceResult)
+			if err != nil {
+				return usage("once complete: %w", err)
 			}
 			return a.onceEnd(cmd.Context(), args[0], keeper.Request{Do: keeper.Complete, Value: value})
 		},
 	}
-	cmd.Flags().StringVar(&text, "value", "", "the result is `TEXT` instead of standard input")
-	return cmd
 }
 
 func (a *app) onceFailCommand() *cobra.Command {

@@ -23,7 +23,6 @@ const maxSecretInput = 4096
 type tokenFlags struct {
 	collection string
 	ttl        time.Duration
-	payload    string
 }
 
 func (a *app) tokenCommand() *cobra.Command {
@@ -38,7 +37,7 @@ of a program.
 The exit status is 0, 1 if the token is unknown, expired, revoked or already redeemed, or one
 of those in holdfast --help. If redeem exits with 69, its message shows whether the outcome is
 unknown.`,
-		Example: `  holdfast token issue --ttl 15m --value 'user 42' >secret
+		Example: `  printf 'user 42' | holdfast token issue --ttl 15m - >secret
   holdfast token redeem - <secret`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -65,20 +64,18 @@ unknown.`,
 
 func (a *app) tokenIssueCommand(f *tokenFlags) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "issue [--value TEXT | -]",
-		Short: "Store a payload, or what is on standard input, and print the secret that redeems it",
-		Example: `  holdfast token issue --ttl 15m --value 'user 42' >secret
+		Use:   "issue [-]",
+		Short: "Store a payload, which - reads from standard input, and print the secret that redeems it",
+		Example: `  printf 'user 42' | holdfast token issue --ttl 15m - >secret
   holdfast token issue --collection invitations - <letter`,
 		Args: words(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			payload := []byte(f.payload)
+			var payload []byte
 			switch {
-			case len(args) == 1 && (args[0] != "-" || cmd.Flags().Changed("value")):
-				return usage("token issue: want --value TEXT, or - and the payload on standard input")
+			case len(args) == 1 && args[0] != "-":
+				return usage("token issue: want - and the payload on standard input; an argument can be seen by others")
 			case f.ttl < onetime.MinTTL || f.ttl > onetime.MaxTTL:
 				return usage("token issue: --ttl %s: want %s to %s", f.ttl, onetime.MinTTL, onetime.MaxTTL)
-			case len(payload) > onetime.MaxPayload:
-				return usage("token issue: --value: it has %d bytes, the limit is %d", len(payload), onetime.MaxPayload)
 			case len(args) == 1:
 				var err error
 				if payload, err = readInput(cmd, onetime.MaxPayload); err != nil {
@@ -91,7 +88,6 @@ func (a *app) tokenIssueCommand(f *tokenFlags) *cobra.Command {
 		},
 	}
 	durationVar(cmd.Flags(), &f.ttl, "ttl", 15*time.Minute, "how long the token can be redeemed")
-	cmd.Flags().StringVar(&f.payload, "value", "", "the payload, `TEXT`; other users can see it in the arguments")
 	return a.withJSON(cmd)
 }
 
