@@ -47,7 +47,7 @@ The exit status is 0, 75 if another client has the lock, or one of those in hold
 	}
 	cmd.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return a.orExit(exit.With(exit.Usage, flagError(c, err))) })
 	cmd.Flags().SetNormalizeFunc(ofFlock)
-	f.define(cmd, "pid no-wait wait busy-status exclusive shared slots permits ttl min-hold max-hold stall-after reason label quiet verbose")
+	f.define(cmd, "pid no-wait wait exclusive shared slots permits ttl reason quiet verbose | busy-status min-hold max-hold stall-after label")
 	return a.withJSON(cmd)
 }
 

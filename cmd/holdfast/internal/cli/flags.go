@@ -45,7 +45,8 @@ type jobFlags struct {
 	closes, noFork, unlock, version bool // of flock(1)
 }
 
-// define gives cmd the flags of these names, in this order.
+// define gives cmd the flags of these names, in this order. Those after a "|" are for special
+// cases, and have a heading of their own in help.
 func (f *jobFlags) define(cmd *cobra.Command, names string) {
 	f.cmd = cmd
 	all := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
@@ -81,38 +82,26 @@ func (f *jobFlags) define(cmd *cobra.Command, names string) {
 	all.BoolVarP(&f.verbose, "verbose", "v", false, "report what happens to the lock")
 	f.defineFlock(all)
 	cmd.Flags().SortFlags = false
-	isRare := func(name string) bool { return strings.Contains(rareFlags, " "+name+" ") }
-	var rare []string
-	for name := range strings.FieldsSeq(names) {
-		if isRare(name) {
-			rare = append(rare, name)
-			continue
-		}
+	common, rare, _ := strings.Cut(names, "|")
+	for name := range strings.FieldsSeq(common + rare) {
 		cmd.Flags().AddFlag(all.Lookup(name))
 	}
-	for _, name := range rare {
-		cmd.Flags().AddFlag(all.Lookup(name))
-	}
-	if len(rare) >= manyRare {
-		cmd.Annotations = map[string]string{firstRare: rare[0]}
+	if rare != "" {
+		cmd.Annotations = map[string]string{firstRare: strings.Fields(rare)[0]}
 	}
 }
 
-// rareFlags come last in help. If a command has manyRare or more, they have a heading of their
-// own; the annotation firstRare names the first flag below it.
-const (
-	rareFlags = " busy-status min-hold max-hold stall-after no-keep-alive on-lost kill-after wait-children status-fd label fingerprint max-output "
-	manyRare  = 3
-	firstRare = "first rare flag"
-)
+// firstRare is the annotation that names the first flag for special cases.
+const firstRare = "first rare flag"
 
 // help prints the help of a command.
 func help(c *cobra.Command, _ []string) {
 	text := c.UsageString()
 	if first := c.Annotations[firstRare]; first != "" {
-		before, after, _ := strings.Cut(text, "--"+first+" ")
-		line := strings.LastIndex(before, "\n")
-		text = before[:line] + "\n\nFlags for special cases:" + before[line:] + "--" + first + " " + after
+		flags := strings.Index(text, "\nFlags:\n") // the examples above it name flags too
+		flag := flags + strings.Index(text[flags:], "--"+first+" ")
+		line := strings.LastIndex(text[:flag], "\n")
+		text = text[:line] + "\n\nFlags for special cases:" + text[line:]
 	}
 	_, _ = io.WriteString(c.OutOrStdout(), strings.TrimSpace(cmp.Or(c.Long, c.Short))+"\n\n"+text)
 }

@@ -78,6 +78,27 @@ func allFlags(cmd *cobra.Command) (lines []string) {
 	return lines
 }
 
+// TestFlagsForSpecialCases: their heading stands among the flags, and not in the examples.
+func TestFlagsForSpecialCases(t *testing.T) {
+	found := 0
+	for _, cmd := range Tree().Commands() {
+		var text strings.Builder
+		cmd.SetOut(&text)
+		_ = cmd.Help() // a strings.Builder takes everything
+		before, _, ok := strings.Cut(text.String(), "\nFlags for special cases:\n")
+		if !ok {
+			continue
+		}
+		found++
+		if !strings.Contains(before, "\nFlags:\n") {
+			t.Errorf("%s: the heading is above the flags in\n%s", cmd.CommandPath(), text.String())
+		}
+	}
+	if found < 4 {
+		t.Errorf("%d commands have such flags: want more", found)
+	}
+}
+
 // TestAllTimesAreReadAlike checks that every flag that takes a time is made by
 // durationVar.
 func TestAllTimesAreReadAlike(t *testing.T) {

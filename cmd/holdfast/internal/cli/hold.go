@@ -47,7 +47,7 @@ or one of those in holdfast --help.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.hushed(a.hold(&f, args)) },
 	}
-	f.define(cmd, "for extend no-wait wait exclusive shared slots permits reason label quiet verbose")
+	f.define(cmd, "for extend no-wait wait exclusive shared slots permits reason quiet verbose label")
 	return a.withJSON(cmd)
 }
 

@@ -5,7 +5,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -177,7 +176,6 @@ func (s *session) take(ctx context.Context, f *jobFlags, job *runner.Job, do fun
 	if job.Signals == nil {
 		job.Signals = runner.Catch()
 	}
-	s.opener = unlessEnded(job.Signals, s.open)
 	job.Line = s.waitLine(f.quiet, f.verbose)
 	defer job.Line.End()
 	job.Opts.OnWait = func(w holdfast.WaitState) {
@@ -192,7 +190,14 @@ func (s *session) take(ctx context.Context, f *jobFlags, job *runner.Job, do fun
 	s.onAway = func(since time.Time, err error) {
 		job.Opts.OnWait(holdfast.WaitState{Name: strings.Join(job.Names, ", "), Waited: time.Since(since), Outage: err})
 	}
-	return s.ask(ctx, func(_ context.Context, c *holdfast.Client) error {
+	engine, ended, err := runner.UnlessEnded(ctx, job.Signals, "ended by a signal while opening the store", s.open)
+	switch {
+	case ended != nil:
+		return ended
+	case err != nil:
+		return err
+	}
+	return s.use(ctx, engine, func(_ context.Context, c *holdfast.Client) error {
 		if f.verbose {
 			s.sayStore()
 		}
@@ -274,17 +279,5 @@ func (a *app) sayEvent(e holdfast.Event) {
 		a.say("released %q after %s", e.Name, e.Held.Round(time.Millisecond))
 	default:
 		a.say("%s %q: %v", e.Kind, e.Name, e.Err)
-	}
-}
-
-// unlessEnded returns an opener like open that a signal ends, even if it waits for the
-// store.
-func unlessEnded(signals <-chan os.Signal, open opener) opener {
-	return func(ctx context.Context) (driver.Engine, error) {
-		engine, ended, err := runner.UnlessEnded(ctx, signals, "ended by a signal while opening the store", open)
-		if ended != nil {
-			return nil, ended
-		}
-		return engine, err
 	}
 }

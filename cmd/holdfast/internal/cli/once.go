@@ -49,8 +49,8 @@ or one of those in holdfast --help. After 79 and 124, COMMAND has been stopped.`
 		},
 	}
 	cmd.Flags().SetNormalizeFunc(ofFlock)
-	f.define(cmd, "no-wait wait busy-status command retention replay ttl max-hold fingerprint max-output"+
-		" on-lost kill-after wait-children status-fd reason label quiet verbose")
+	f.define(cmd, "no-wait wait command retention replay ttl reason quiet verbose"+
+		" | busy-status max-hold fingerprint max-output on-lost kill-after wait-children status-fd label")
 	cmd.Flags().Lookup("max-hold").Usage = onceMaxHold
 	f.reportFlagErrors()
 	cmd.AddCommand(a.onceStatusCommand(), a.onceListCommand(), a.onceForgetCommand())

@@ -34,7 +34,7 @@ done within --ttl. The other statuses are those in holdfast --help.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.onceBegin(&f, args[0]) },
 	}
 	cmd.Flags().SetNormalizeFunc(ofFlock)
-	f.define(cmd, "pid no-wait wait retention replay ttl max-hold fingerprint max-output reason label quiet")
+	f.define(cmd, "pid no-wait wait retention replay ttl reason quiet | max-hold fingerprint max-output label")
 	cmd.Flags().Lookup("pid").Usage = "renew the lease until the process `PID` ends: $$ in a script"
 	cmd.Flags().Lookup("max-hold").Usage = onceMaxHold
 	return cmd

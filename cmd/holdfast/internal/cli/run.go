@@ -48,8 +48,8 @@ or one of those in holdfast --help. After 79 and 124, COMMAND has been stopped.`
 	}
 	cmd.Flags().SetNormalizeFunc(ofFlock)
 	cmd.Flags().SetInterspersed(false) // arguments after NAME belong to the command, unless a -- follows
-	f.define(cmd, "name no-wait wait busy-status exclusive shared slots permits command ttl min-hold max-hold stall-after"+
-		" no-keep-alive on-lost kill-after wait-children status-fd reason label quiet verbose"+flockFlags)
+	f.define(cmd, "name no-wait wait exclusive shared slots permits command ttl reason quiet verbose"+flockFlags+
+		" | busy-status min-hold max-hold stall-after no-keep-alive on-lost kill-after wait-children status-fd label")
 	f.reportFlagErrors()
 	return cmd
 }
@@ -156,7 +156,7 @@ or one of those in holdfast --help.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.elect(&f, args) },
 	}
 	cmd.Flags().SetInterspersed(false) // arguments after NAME belong to the command, unless a -- follows
-	f.define(cmd, "command ttl stall-after pause kill-after reason label quiet verbose")
+	f.define(cmd, "command ttl pause reason quiet verbose | stall-after kill-after label")
 	cmd.Flags().Lookup("stall-after").Usage = "stop COMMAND if it has not sent WATCHDOG=1 for this long (default: $WATCHDOG_USEC)"
 	return cmd
 }

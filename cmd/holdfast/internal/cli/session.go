@@ -29,16 +29,12 @@ const (
 	openPause = 500 * time.Millisecond
 )
 
-// An opener opens the store that the user wants, and sets app.choice to it.
-type opener func(context.Context) (driver.Engine, error)
-
 // A session is the use of a store by one command.
 type session struct {
 	*app
 	quiet   bool                              // no messages
 	wait    time.Duration                     // bounds the wait for the store, and then for the lock; 0: no wait
 	holder  holdfast.Holder                   // what others see of this holder; the client adds host, user and process
-	opener  opener                            // s.open, unless signals may interrupt it
 	wrap    func(driver.Engine) driver.Engine // changes the engine; may be nil
 	observe holdfast.Observer                 // may be nil
 	onAway  func(time.Time, error)            // called with the start of the wait when the store does not answer; may be nil
@@ -46,11 +42,7 @@ type session struct {
 	endless string                            // the name for which sayForeign has warned the user
 }
 
-func (a *app) session() *session {
-	s := &session{app: a}
-	s.opener = s.open
-	return s
-}
+func (a *app) session() *session { return &session{app: a} }
 
 // ask opens the store, calls f and closes everything. An error of f without a status gets
 // the status of the client's errors.
@@ -59,10 +51,15 @@ func (a *app) ask(cmd *cobra.Command, f func(context.Context, *holdfast.Client) 
 }
 
 func (s *session) ask(ctx context.Context, f func(context.Context, *holdfast.Client) error) error {
-	engine, err := s.opener(ctx)
+	engine, err := s.open(ctx)
 	if err != nil {
 		return err
 	}
+	return s.use(ctx, engine, f)
+}
+
+// use is ask for a store that is already open.
+func (s *session) use(ctx context.Context, engine driver.Engine, f func(context.Context, *holdfast.Client) error) error {
 	if s.wrap != nil {
 		engine = s.wrap(engine)
 	}
@@ -145,7 +142,7 @@ func (a *app) defaultTTL(cmd *cobra.Command, ttl *time.Duration) {
 	}
 }
 
-// open opens the store that the user wants.
+// open opens the store that the user wants, and sets app.choice to it.
 func (s *session) open(ctx context.Context) (driver.Engine, error) {
 	choice, err := s.choose()
 	if err == nil {
