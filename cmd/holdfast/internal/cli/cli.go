@@ -77,14 +77,13 @@ func Main(args []string, getenv func(string) string, prefix string, stdout, stde
 // if stderr is a terminal.
 func newEnv(args []string, getenv func(string) string, stdout, stderr io.Writer) env {
 	e := env{args: args, getenv: getenv, stdout: stdout, stderr: stderr}
+	var screen show.Screen // nil if there is none
 	if f, ok := stderr.(*os.File); ok {
-		e.screen = show.TerminalOf(f, getenv("TERM"))
+		if e.screen = show.TerminalOf(f, getenv("TERM")); e.screen != nil {
+			screen = e.screen
+		}
 	}
-	var ours func() bool // nil without a screen
-	if e.screen != nil {
-		ours = e.screen.Ours
-	}
-	e.messages = show.NewWriter(stderr, ours)
+	e.messages = show.NewWriter(stderr, screen)
 	return e
 }
 

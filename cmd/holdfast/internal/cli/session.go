@@ -254,9 +254,5 @@ func (e *env) waitLine(quiet, verbose bool) *show.WaitLine {
 	if quiet {
 		return nil
 	}
-	say := func(text string) { e.say("%s", text) }
-	if e.screen == nil {
-		return show.NewWaitLine(e.messages, say, nil, verbose)
-	}
-	return show.NewWaitLine(e.messages, say, e.screen, verbose)
+	return show.NewWaitLine(e.messages, func(text string) { e.say("%s", text) }, verbose)
 }

@@ -30,7 +30,6 @@ type Screen interface {
 type WaitLine struct {
 	out     *Writer
 	say     func(text string) // prints a message through out
-	screen  Screen            // nil: no screen
 	verbose bool
 
 	mu       sync.Mutex // guards the rest
@@ -45,12 +44,12 @@ type WaitLine struct {
 }
 
 // NewWaitLine returns a WaitLine that prints messages with say, which must write through out. If
-// screen is not nil, the WaitLine draws there instead, through out, after a second; while another
-// process has the screen, it prints messages only if verbose. Without a screen it prints a
-// message when the wait begins and, if verbose, for each change. The caller must call End.
-func NewWaitLine(out *Writer, say func(text string), screen Screen, verbose bool) *WaitLine {
+// out has a screen, the WaitLine draws there instead, after a second; while another process has
+// the screen, it prints messages only if verbose. Without a screen it prints a message when the
+// wait begins and, if verbose, for each change. The caller must call End.
+func NewWaitLine(out *Writer, say func(text string), verbose bool) *WaitLine {
 	return &WaitLine{
-		out: out, say: say, screen: screen, verbose: verbose,
+		out: out, say: say, verbose: verbose,
 		changed: make(chan struct{}, 1), end: make(chan struct{}), finished: make(chan struct{}),
 	}
 }
@@ -68,7 +67,7 @@ func (l *WaitLine) Update(s WaitState) {
 	}
 	l.state, l.at = s, time.Now()
 	switch {
-	case l.screen == nil:
+	case l.out.screen == nil:
 		l.tellLocked()
 	case !l.begun:
 		go l.draw() // ends with End
@@ -97,7 +96,7 @@ func (l *WaitLine) End() {
 		return
 	}
 	l.mu.Lock()
-	began := l.begun && l.screen != nil
+	began := l.begun && l.out.screen != nil
 	if !l.over {
 		l.over = true
 		close(l.end)
@@ -117,8 +116,8 @@ func (l *WaitLine) draw() {
 		return
 	}
 	signals := make(chan os.Signal, 4)
-	l.screen.Catch(signals)
-	defer l.screen.Release(signals)
+	l.out.screen.Catch(signals)
+	defer l.out.screen.Release(signals)
 	ticker := time.NewTicker(tickEvery)
 	defer ticker.Stop()
 	l.tellInBackground()
@@ -147,7 +146,7 @@ func (l *WaitLine) show() {
 	l.mu.Lock()
 	s := stateAfter(l.state, time.Since(l.at))
 	l.mu.Unlock()
-	l.out.Show(waitTextOf(s, l.screen.Columns()-1))
+	l.out.Show(waitTextOf(s, l.out.screen.Columns()-1))
 }
 
 func (l *WaitLine) clear() {
@@ -157,15 +156,15 @@ func (l *WaitLine) clear() {
 
 // heed removes the line and stops this process for Ctrl-Z.
 func (l *WaitLine) heed(s os.Signal, signals chan<- os.Signal) {
-	if l.screen.IsStop(s) {
+	if l.out.screen.IsStop(s) {
 		l.clear()
-		l.screen.Stop(signals)
+		l.out.screen.Stop(signals)
 	}
 }
 
 // tellInBackground prints the state as a message when the line cannot be drawn.
 func (l *WaitLine) tellInBackground() {
-	if l.verbose && !l.screen.Ours() {
+	if l.verbose && !l.out.screen.Ours() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.tellLocked()

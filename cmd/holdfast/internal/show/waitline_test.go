@@ -71,14 +71,13 @@ func (w *window) want(t *testing.T, want string) {
 func newLine(t *testing.T, terminal, verbose bool) (*WaitLine, *window, func(string)) {
 	w := &window{columns: 60}
 	var screen Screen
-	var ours func() bool
 	if terminal {
-		screen, ours = w, w.Ours
+		screen = w
 	}
-	out := NewWriter(w, ours)
+	out := NewWriter(w, screen)
 	t.Cleanup(func() { out.Close(time.Time{}) })
 	say := func(text string) { out.Put("holdfast: " + text + "\n") }
-	return NewWaitLine(out, say, screen, verbose), w, say
+	return NewWaitLine(out, say, verbose), w, say
 }
 
 func second(turn int) WaitState {

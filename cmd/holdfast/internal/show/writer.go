@@ -16,40 +16,33 @@ const (
 // A Writer writes lines to one io.Writer without blocking its callers. Its methods may be called
 // concurrently.
 type Writer struct {
-	w    io.Writer
-	ours func() bool // whether this process may draw on the screen; nil if there is none
+	w      io.Writer
+	screen Screen // nil if w is not a terminal
 
-	mu      sync.Mutex // guards the rest
-	changed sync.Cond
-	next    *batch // the next batch to write; nil if there is none
-	writing *batch // the batch that is being written
-	last    string // the line of Show, below the others
-	closed  bool
-	done    chan struct{}
+	mu        sync.Mutex // guards the rest
+	wake      sync.Cond
+	lines     []string      // the lines to write next
+	last      string        // the line of Show, below the others
+	changed   bool          // lines or last has changed since the latest take
+	unwritten chan struct{} // closed when everything is written; nil if nothing is left to write
+	closed    bool
+	done      chan struct{}
 }
 
-// A batch has the lines that are written at once.
-type batch struct {
-	lines   []string
-	last    string
-	written chan struct{} // closed when the batch is written
-}
-
-// NewWriter returns a Writer for w. The caller must call Close. On a terminal, Show draws while
-// ours returns true, that is, while this process has the screen. If w is not a terminal, ours is
-// nil.
-func NewWriter(w io.Writer, ours func() bool) *Writer {
-	o := &Writer{w: w, ours: ours, done: make(chan struct{})}
-	o.changed.L = &o.mu
+// NewWriter returns a Writer for w. If w is a terminal, screen is that terminal, and Show draws on
+// it while this process has it; otherwise screen is nil. The caller must call Close.
+func NewWriter(w io.Writer, screen Screen) *Writer {
+	o := &Writer{w: w, screen: screen, done: make(chan struct{})}
+	o.wake.L = &o.mu
 	go o.write() // ends after Close, which waits for it unless w blocks
 	return o
 }
 
 // Put queues a line, which must end in a newline. It never blocks. After Close it does nothing.
 func (o *Writer) Put(line string) {
-	o.add(func(b *batch) {
-		if len(b.lines) < maxLines {
-			b.lines = append(b.lines, line)
+	o.add(func() {
+		if len(o.lines) < maxLines {
+			o.lines = append(o.lines, line)
 		}
 	})
 }
@@ -58,36 +51,33 @@ func (o *Writer) Put(line string) {
 // does nothing without a screen. The line must fit into the width of the screen, with the last
 // column left free.
 func (o *Writer) Show(line string) {
-	if o.ours != nil {
-		o.add(func(*batch) { o.last = line })
+	if o.screen != nil {
+		o.add(func() { o.last = line })
 	}
 }
 
-// add changes the next batch.
-func (o *Writer) add(change func(*batch)) {
+// add calls change, which changes lines or last, and wakes write.
+func (o *Writer) add(change func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed {
 		return
 	}
-	if o.next == nil {
-		o.next = &batch{written: make(chan struct{})}
+	change()
+	o.changed = true
+	if o.unwritten == nil {
+		o.unwritten = make(chan struct{})
 	}
-	change(o.next)
-	o.next.last = o.last
-	o.changed.Signal()
+	o.wake.Signal()
 }
 
 // Flush waits until everything is written, but no longer than limit.
 func (o *Writer) Flush(limit time.Duration) {
 	o.mu.Lock()
-	b := o.next
-	if b == nil {
-		b = o.writing
-	}
+	unwritten := o.unwritten
 	o.mu.Unlock()
-	if b != nil {
-		await(b.written, limit)
+	if unwritten != nil {
+		await(unwritten, limit)
 	}
 }
 
@@ -97,7 +87,7 @@ func (o *Writer) Close(end time.Time) {
 	o.Show("")
 	o.mu.Lock()
 	o.closed = true
-	o.changed.Signal()
+	o.wake.Signal()
 	o.mu.Unlock()
 	limit := writerPatience
 	if !end.IsZero() {
@@ -114,33 +104,35 @@ func await(done <-chan struct{}, limit time.Duration) {
 	}
 }
 
-// write writes batches until Close.
+// write writes until Close.
 func (o *Writer) write() {
 	defer close(o.done)
 	for drawn := ""; ; {
-		b := o.take()
-		if b == nil {
+		text, last, ok := o.take()
+		if !ok {
 			return
 		}
-		var text string
-		text, drawn = o.paint(b, drawn)
-		if text != "" {
+		if text, drawn = o.paint(text, last, drawn); text != "" {
 			_, _ = io.WriteString(o.w, text) // a reader that goes away must not affect the job
 		}
-		close(b.written)
 	}
 }
 
-// take waits for the next batch. It returns nil after Close, when all are written.
-func (o *Writer) take() *batch {
+// take waits for something to write, and returns the lines and the line of Show. The caller must
+// have written the result of the call before. ok is false after Close, when everything is written.
+func (o *Writer) take() (text, last string, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for o.next == nil && !o.closed {
-		o.writing = nil
-		o.changed.Wait()
+	if !o.changed && o.unwritten != nil {
+		close(o.unwritten)
+		o.unwritten = nil
 	}
-	o.writing, o.next = o.next, nil
-	return o.writing
+	for !o.changed && !o.closed {
+		o.wake.Wait()
+	}
+	ok, o.changed = o.changed, false
+	text, o.lines = strings.Join(o.lines, ""), nil
+	return text, o.last, ok
 }
 
 // The cursor is at the beginning of the drawn line. So it is in the right place even if the
@@ -148,21 +140,22 @@ func (o *Writer) take() *batch {
 // the line.
 const clearOwnLine = "\r" + clearRest
 
-// paint returns the text to write for a batch when the line drawn is on the screen, and the line
-// that is on the screen afterwards. It draws nothing if another process has the screen.
-func (o *Writer) paint(b *batch, drawn string) (text, draws string) {
-	text = strings.Join(b.lines, "")
-	if o.ours == nil || b.last == "" && drawn == "" || !o.ours() {
-		return text, ""
+// paint returns the text to write for the lines and for the line of Show, last, when the line
+// drawn is on the screen, and the line that is on the screen afterwards. It draws nothing if
+// another process has the screen.
+func (o *Writer) paint(lines, last, drawn string) (text, draws string) {
+	if o.screen == nil || last == "" && drawn == "" || !o.screen.Ours() {
+		return lines, ""
 	}
-	if b.last == drawn && text == "" {
+	if last == drawn && lines == "" {
 		return "", drawn
 	}
-	if drawn != "" && (text != "" || b.last == "") {
+	text = lines
+	if drawn != "" && (lines != "" || last == "") {
 		text = clearOwnLine + text
 	}
-	if b.last != "" {
-		text += "\r" + b.last + clearRest + "\r"
+	if last != "" {
+		text += "\r" + last + clearRest + "\r"
 	}
-	return text, b.last
+	return text, last
 }

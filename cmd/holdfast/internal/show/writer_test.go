@@ -47,7 +47,7 @@ func (b *buffer) want(t *testing.T, want string) {
 func TestLineBelow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var screen buffer
-		o := NewWriter(&screen, func() bool { return true })
+		o := NewWriter(&screen, &window{})
 		o.Put("one\n")
 		screen.want(t, "one\n")
 		o.Show("1s")
@@ -77,12 +77,12 @@ func TestLineBelow(t *testing.T) {
 func TestSomebodyElsesScreen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var screen buffer
-		ours := true
-		o := NewWriter(&screen, func() bool { return ours })
+		var owner window
+		o := NewWriter(&screen, &owner)
 		defer o.Close(time.Time{})
 		o.Show("1s")
 		screen.take()
-		ours = false
+		owner.set(func() { owner.others = true })
 		o.Show("2s")
 		screen.want(t, "")
 		o.Put("one\n")
@@ -91,7 +91,7 @@ func TestSomebodyElsesScreen(t *testing.T) {
 		screen.want(t, "")
 		o.Show("3s")
 		screen.want(t, "")
-		ours = true
+		owner.set(func() { owner.others = false })
 		o.Show("3s")
 		screen.want(t, "\r3s\x1b[J\r")
 	})
@@ -114,7 +114,7 @@ func TestNoTerminal(t *testing.T) {
 func TestReaderDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		screen := buffer{stuck: make(chan struct{})}
-		o := NewWriter(&screen, func() bool { return true })
+		o := NewWriter(&screen, &window{})
 		o.Put("first\n")
 		synctest.Wait()
 		for i := range 10 * maxLines {
