@@ -57,6 +57,7 @@ The exit status is 0 after q and Ctrl-C, or one of those in holdfast --help.`,
 }
 
 func (a *app) watch(ctx context.Context, c *holdfast.Client, prefix string, interval time.Duration) error {
+	wake := make(chan struct{}, 1)
 	rounds := show.Rounds{
 		List: func(ctx context.Context) iter.Seq2[lockinfo.LockState, error] { return c.List(ctx, prefix) },
 		Probe: func(ctx context.Context) error {
@@ -64,17 +65,17 @@ func (a *app) watch(ctx context.Context, c *holdfast.Client, prefix string, inte
 			return err
 		},
 		Interval: interval,
+		Wake:     wake,
 	}
-	wake := make(chan struct{}, 1)
-	events := func(context.Context, func(holdfast.HistoryEvent)) {}
-	if c.Features().History {
-		rounds.Wake = wake
-		events = func(ctx context.Context, tell func(holdfast.HistoryEvent)) { heed(ctx, c, prefix, wake, tell) }
-	}
+	events := func(ctx context.Context, tell func(holdfast.HistoryEvent)) { heed(ctx, c, prefix, wake, tell) }
 	if a.json || show.WidthOf(a.stdout) == 0 {
 		return a.printChanges(ctx, rounds, events)
 	}
-	table := &show.LiveTable{Title: a.watched(prefix), Every: interval, Plain: a.getenv("NO_COLOR") != ""}
+	title := a.choice.Public()
+	if prefix != "" {
+		title += "  " + prefix + "*"
+	}
+	table := &show.LiveTable{Title: title, Every: interval, Plain: a.getenv("NO_COLOR") != ""}
 	go events(ctx, func(holdfast.HistoryEvent) {}) // ends with the client
 	out := a.stdout.(*os.File)                     // only an *os.File has a width
 	if screen := show.TerminalOf(out, a.getenv("TERM")); screen != nil {
@@ -102,7 +103,8 @@ func (a *app) printTables(ctx context.Context, table *show.LiveTable, rounds sho
 	return cmp.Or(err, context.Cause(ctx))
 }
 
-// heed passes on the events of the store and wakes the rounds, until ctx or the client ends.
+// heed passes on the events of the store and wakes the rounds, until ctx or the client ends. A
+// store without history has no events.
 func heed(ctx context.Context, c *holdfast.Client, prefix string, wake chan<- struct{}, tell func(holdfast.HistoryEvent)) {
 	for event, err := range c.Feed(ctx, prefix) {
 		if err != nil {
@@ -116,15 +118,6 @@ func heed(ctx context.Context, c *holdfast.Client, prefix string, wake chan<- st
 	}
 }
 
-// watched returns a title that names the store and the locks.
-func (a *app) watched(prefix string) string {
-	text := a.choice.Public()
-	if prefix != "" {
-		text += "  " + prefix + "*"
-	}
-	return text
-}
-
 // printChanges prints a line of JSON for each change, and for each event if the store has
 // history.
 func (a *app) printChanges(ctx context.Context, rounds show.Rounds, events func(context.Context, func(holdfast.HistoryEvent))) error {
@@ -132,8 +125,6 @@ func (a *app) printChanges(ctx context.Context, rounds show.Rounds, events func(
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	lines := show.JSON(a.stdout)
-	var last []lockinfo.LockState
-	away := false
 	var mu sync.Mutex // of lines
 	print := func(c wire.Change) {
 		mu.Lock()
@@ -146,32 +137,21 @@ func (a *app) printChanges(ctx context.Context, rounds show.Rounds, events func(
 		event := wire.HistoryEventOf(e)
 		print(wire.Change{Change: "event", Name: e.Name, Event: &event})
 	})
+	var last show.Round
 	err := rounds.Run(ctx, func(r show.Round) {
-		if r.Err != nil {
-			if !away {
-				print(wire.Change{Change: "store_away", Reason: r.Err.Error()})
-			}
-			away = true
-			return
-		}
-		if away {
+		switch {
+		case r.Err != nil && last.Err == nil:
+			print(wire.Change{Change: "store_away", Reason: r.Err.Error()})
+		case r.Err == nil && last.Err != nil:
 			print(wire.Change{Change: "store_back"})
 		}
-		away = false
-		for _, c := range show.Changes(last, r.Locks) {
-			print(changeView(c))
+		if r.Err != nil {
+			r.Locks = last.Locks
 		}
-		last = r.Locks
+		for _, c := range show.Changes(last.Locks, r.Locks) {
+			print(c)
+		}
+		last = r
 	})
 	return cmp.Or(err, context.Cause(ctx))
-}
-
-// changeView returns a change as JSON.
-func changeView(c show.Change) wire.Change {
-	v := wire.Change{Change: c.What, Name: c.Lock.Name}
-	if c.What != show.Gone {
-		lock := wire.LockOf(c.Lock)
-		v.Lock = &lock
-	}
-	return v
 }

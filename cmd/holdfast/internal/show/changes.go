@@ -5,42 +5,32 @@ import (
 	"strings"
 
 	"github.com/holdfast-locks/holdfast/lockinfo"
+	"github.com/holdfast-locks/holdfast/wire"
 )
-
-// Kinds of changes from one round to the next.
-const (
-	Appeared = "appeared"
-	Changed  = "changed"
-	Gone     = "gone"
-)
-
-// A Change is the change of one lock.
-type Change struct {
-	What string
-	Lock lockinfo.LockState // as it is now, or was
-}
 
 // Changes returns the differences between two rounds, in the order of names. Ages and renewals
 // are not changes.
-func Changes(before, after []lockinfo.LockState) (changes []Change) {
+func Changes(before, after []lockinfo.LockState) (changes []wire.Change) {
 	known := map[string]lockinfo.LockState{}
 	for _, lock := range before {
 		known[lock.Name] = lock
 	}
 	for _, lock := range after {
-		old, ok := known[lock.Name]
-		switch {
-		case !ok:
-			changes = append(changes, Change{Appeared, lock})
-		case !same(old, lock):
-			changes = append(changes, Change{Changed, lock})
+		what := "changed"
+		if old, ok := known[lock.Name]; !ok {
+			what = "appeared"
+		} else if same(old, lock) {
+			what = ""
+		}
+		if what != "" {
+			changes = append(changes, wire.Change{Change: what, Name: lock.Name, Lock: new(wire.LockOf(lock))})
 		}
 		delete(known, lock.Name)
 	}
-	for _, lock := range known {
-		changes = append(changes, Change{Gone, lock})
+	for name := range known {
+		changes = append(changes, wire.Change{Change: "gone", Name: name})
 	}
-	slices.SortFunc(changes, func(x, y Change) int { return strings.Compare(x.Lock.Name, y.Lock.Name) })
+	slices.SortFunc(changes, func(x, y wire.Change) int { return strings.Compare(x.Name, y.Name) })
 	return changes
 }
 

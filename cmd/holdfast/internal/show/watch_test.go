@@ -160,7 +160,7 @@ func TestChanges(t *testing.T) {
 	} {
 		var got []string
 		for _, change := range Changes(c.before, c.after) {
-			got = append(got, change.What, change.Lock.Name)
+			got = append(got, change.Change, change.Name)
 		}
 		if fmt.Sprint(got) != c.want {
 			t.Errorf("%s: %v, want %s", what, got, c.want)
