@@ -126,7 +126,7 @@ func TestWaitingLineOfOthers(t *testing.T) {
 			term.awaitLine(theLine)
 			h.finish()
 			term.awaitLine("status 0")
-			if got := term.lines(); !regexp.MustCompile("^(?:" + prints + ")$").MatchString(got[0]) || got[1] != "status 0" {
+			if got := term.lines(); !regexp.MustCompile("^(?:"+prints+")$").MatchString(got[0]) || got[1] != "status 0" {
 				t.Errorf("the screen shows %q, want %s", got, prints)
 			}
 		})

@@ -13,6 +13,8 @@ const (
 	payments  = "deploy/payments"
 	hung      = "cache/catalog"
 	transcode = "media/transcode"
+
+	leadership = "scheduler/leader"
 )
 
 // cast returns all roles. The random choices of a process depend on its number, so add new roles

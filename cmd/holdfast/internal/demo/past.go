@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
@@ -61,36 +62,40 @@ func (p *pastEngine) aged(e lockinfo.HistoryEvent) lockinfo.HistoryEvent {
 // A course is the past of one name, which its users take in turns.
 type course struct {
 	name       string
-	users      []lockinfo.Holder
+	users      string     // HOST/USER/PROGRAM of each user, separated by spaces
 	work, rest [2]float64 // bounds of random times, in seconds
 }
 
 // courses returns the courses of all names. They resemble the work of the cast.
 func courses() (all []course) {
-	who := func(host, user, program string) lockinfo.Holder {
-		return lockinfo.Holder{Host: host, User: user, Program: program, PID: 400 + len(host)*len(program)*37}
-	}
-	shops := []lockinfo.Holder{who("web-1", "www", "shop"), who("web-2", "www", "shop"), who("web-3", "www", "shop"), who("web-4", "www", "shop")}
 	for i := range 40 {
-		all = append(all, course{fmt.Sprint("orders/", 41_200+i), shops[i%4 : i%4+1], [2]float64{0.4, 2.5}, [2]float64{40, 140}})
+		all = append(all, course{fmt.Sprint("orders/", 41_200+i), fmt.Sprintf("web-%d/www/shop", 1+i%4), [2]float64{0.4, 2.5}, [2]float64{40, 140}})
 	}
-	scheduler := course{"scheduler/leader", nil, [2]float64{90, 90}, [2]float64{0, 0}}
-	for _, host := range []string{"batch-1", "batch-2", "batch-3"} {
-		candidate := who(host, "app", "scheduler")
-		candidate.Labels = map[string]string{holdfast.LeadLabel: "1"}
-		scheduler.users = append(scheduler.users, candidate)
-	}
-	return append(all, scheduler,
-		course{"deploy/shop", []lockinfo.Holder{who("ci-1", "ci", "deploy"), who("ci-2", "ci", "deploy"), who("ci-3", "ci", "deploy")}, [2]float64{8, 16}, [2]float64{3, 9}},
-		course{"deploy/search", []lockinfo.Holder{who("ci-1", "ci", "deploy")}, [2]float64{8, 16}, [2]float64{3, 9}},
-		course{report, []lockinfo.Holder{who("batch-1", "finance", "report"), who("batch-2", "finance", "report")}, [2]float64{70, 110}, [2]float64{5, 8}},
-		course{"nightly/backup", []lockinfo.Holder{who("batch-1", "root", "backup")}, [2]float64{9, 16}, [2]float64{8, 12}},
-		course{"nightly/vacuum", []lockinfo.Holder{who("batch-2", "postgres", "vacuum")}, [2]float64{6, 12}, [2]float64{5, 9}},
-		course{"catalog", []lockinfo.Holder{who("batch-2", "search", "indexer"), who("web-1", "www", "shop")}, [2]float64{3, 6}, [2]float64{2, 6}},
-		course{hung, []lockinfo.Holder{who("worker-3", "app", "warm-up")}, [2]float64{120, 180}, [2]float64{4, 8}},
-		course{transcode, []lockinfo.Holder{who("worker-4", "app", "transcoder")}, [2]float64{3, 6}, [2]float64{2, 4}},
-		course{"stock/munich", []lockinfo.Holder{who("stock-3", "app", "inventory"), who("stock-2", "app", "mover")}, [2]float64{20, 30}, [2]float64{3, 5}},
+	return append(all,
+		course{leadership, "batch-1/app/scheduler batch-2/app/scheduler batch-3/app/scheduler", [2]float64{90, 90}, [2]float64{0, 0}},
+		course{"deploy/shop", "ci-1/ci/deploy ci-2/ci/deploy ci-3/ci/deploy", [2]float64{8, 16}, [2]float64{3, 9}},
+		course{"deploy/search", "ci-1/ci/deploy", [2]float64{8, 16}, [2]float64{3, 9}},
+		course{report, "batch-1/finance/report batch-2/finance/report", [2]float64{70, 110}, [2]float64{5, 8}},
+		course{"nightly/backup", "batch-1/root/backup", [2]float64{9, 16}, [2]float64{8, 12}},
+		course{"nightly/vacuum", "batch-2/postgres/vacuum", [2]float64{6, 12}, [2]float64{5, 9}},
+		course{"catalog", "batch-2/search/indexer web-1/www/shop", [2]float64{3, 6}, [2]float64{2, 6}},
+		course{hung, "worker-3/app/warm-up", [2]float64{120, 180}, [2]float64{4, 8}},
+		course{transcode, "worker-4/app/transcoder", [2]float64{3, 6}, [2]float64{2, 4}},
+		course{"stock/munich", "stock-3/app/inventory stock-2/app/mover", [2]float64{20, 30}, [2]float64{3, 5}},
 	)
+}
+
+// holders returns the users of a course.
+func (c course) holders() (all []lockinfo.Holder) {
+	for user := range strings.FieldsSeq(c.users) {
+		part := strings.Split(user, "/")
+		h := lockinfo.Holder{Host: part[0], User: part[1], Program: part[2], PID: 400 + len(part[0])*len(part[2])*37}
+		if c.name == leadership {
+			h.Labels = map[string]string{holdfast.LeadLabel: "1"}
+		}
+		all = append(all, h)
+	}
+	return all
 }
 
 // crashes are the times before now at which the holder of a name died. They are few, so that they
@@ -103,65 +108,52 @@ func pastOf(seed uint64) (events []lockinfo.HistoryEvent) {
 		events = append(events, c.events(rand.New(rand.NewPCG(seed, uint64(1000+i))))...) //nolint:gosec // it is a demo that is the same each time
 	}
 	slices.SortStableFunc(events, func(a, b lockinfo.HistoryEvent) int { return cmp.Compare(b.Ago, a.Ago) })
-	token := uint64(time.Now().Add(-pastSpan - time.Hour).UnixMicro())
-	tokens := map[uint64]uint64{} // by the number that course.events has given to a lease
 	for i := range events {
-		e := &events[i]
-		e.ID = fmt.Sprintf("past-%x-%x", seed, i)
-		if e.Token == 0 {
-			continue
-		}
-		if tokens[e.Token] == 0 {
-			token++
-			tokens[e.Token] = token
-		}
-		e.Token = tokens[e.Token]
+		events[i].ID = fmt.Sprintf("past-%x-%x", seed, i)
 	}
 	return events
 }
 
-// events plays a course from pastSpan ago until now. Leases and waits that last until now end
-// now.
-func (c *course) events(r *rand.Rand) (events []lockinfo.HistoryEvent) {
+// events plays a course from pastSpan ago until now. Leases that last until now end now, and waits
+// that would last until now are left out. Tokens are those of an engine in memory: the time of the
+// grant, in microseconds.
+func (c course) events(r *rand.Rand) (events []lockinfo.HistoryEvent) {
 	draw := func(from [2]float64) time.Duration {
 		return time.Duration((from[0] + r.Float64()*(from[1]-from[0])) * float64(time.Second))
 	}
-	ready := make([]time.Duration, len(c.users)) // when each user wants the lock next, since the beginning
+	users, began := c.holders(), time.Now().Add(-pastSpan)
+	ready := make([]time.Duration, len(users)) // when each user wants the lock next, since the beginning
 	for i := range ready {
 		ready[i] = draw(c.rest)
 	}
-	note := func(kind lockinfo.HistoryKind, at time.Duration, who lockinfo.Holder, e lockinfo.HistoryEvent) {
-		e.Kind, e.Name, e.Ago, e.Holder = kind, c.name, pastSpan-at, who
+	note := func(at time.Duration, e lockinfo.HistoryEvent) {
+		e.Name, e.Ago = c.name, pastSpan-at
 		events = append(events, e)
 	}
 	crash, crashed := pastSpan-crashes[c.name], crashes[c.name] == 0
 	for free := time.Duration(0); ; {
 		next := slices.Index(ready, slices.Min(ready))
-		who, asked := c.users[next], ready[next]
-		if asked >= pastSpan {
-			return events
-		}
+		asked := ready[next]
 		at := max(asked, free)
-		lease := lockinfo.HistoryEvent{Token: r.Uint64() | 1}
 		switch {
-		case at >= pastSpan:
-			note(lockinfo.HistoryQueued, asked, who, lockinfo.HistoryEvent{})
-			note(lockinfo.HistoryGaveUp, pastSpan, who, lockinfo.HistoryEvent{Waited: pastSpan - asked})
+		case asked >= pastSpan:
+			return events
+		case at >= pastSpan: // it would wait until now
 			ready[next] = pastSpan
 			continue
-		case at > asked:
-			note(lockinfo.HistoryQueued, asked, who, lockinfo.HistoryEvent{})
-			note(lockinfo.HistoryHandedOver, at, who, lockinfo.HistoryEvent{Token: lease.Token, Waited: at - asked})
-		default:
-			note(lockinfo.HistoryAcquired, at, who, lease)
 		}
+		lease := lockinfo.HistoryEvent{Kind: lockinfo.HistoryAcquired, Holder: users[next], Token: uint64(began.Add(at).UnixMicro())}
+		if at > asked {
+			note(asked, lockinfo.HistoryEvent{Kind: lockinfo.HistoryQueued, Holder: users[next]})
+			lease.Kind, lease.Waited = lockinfo.HistoryHandedOver, at-asked
+		}
+		note(at, lease)
 		free = min(at+draw(c.work), pastSpan)
-		kind := lockinfo.HistoryReleased
+		lease.Kind, lease.Waited, lease.Held = lockinfo.HistoryReleased, 0, free-at
 		if !crashed && free > crash {
-			crashed, kind = true, lockinfo.HistoryExpired
+			crashed, lease.Kind = true, lockinfo.HistoryExpired
 		}
-		lease.Held = free - at
-		note(kind, free, who, lease)
+		note(free, lease)
 		ready[next] = free + draw(c.rest)
 	}
 }

@@ -101,7 +101,7 @@ func crash(ctx context.Context, p *process) error {
 
 // lead is a candidate for the lead. The leader resigns after a while.
 func lead(ctx context.Context, p *process) error {
-	return p.Lead(ctx, "scheduler/leader", &holdfast.LeadOptions{
+	return p.Lead(ctx, leadership, &holdfast.LeadOptions{
 		Acquire: holdfast.AcquireOptions{Reason: "hands out jobs"},
 	}, func(ctx context.Context, _ *holdfast.Lease) error {
 		return cmp.Or(p.pause(ctx, 80, 100), errors.New("another one may lead"))
