@@ -4,10 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"os"
-	"os/signal"
 	"runtime"
-	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,7 +38,7 @@ it is killed they expire after 3 s. Run it where your programs run.`,
 			if whole < minBench || whole > maxBench {
 				return usage("bench: --for %s: want %s to %s", whole, minBench, maxBench)
 			}
-			return a.bench(cmd.Context(), whole)
+			return untilSignal(cmd.Context(), func(ctx context.Context) error { return a.bench(ctx, whole) })
 		},
 	}
 	durationVar(cmd.Flags(), &whole, "for", 12*time.Second, "how long to measure in all")
@@ -56,21 +53,8 @@ type benchView struct {
 	bench.Result
 }
 
+// bench runs the benchmark and prints its result.
 func (a *app) bench(ctx context.Context, whole time.Duration) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	go func() { // ends with the first signal, or with the program; a second signal ends the program
-		s := <-signals
-		signal.Stop(signals)
-		cancel(&exit.Error{Status: exit.Signal(s.(syscall.Signal))})
-	}()
-	err := a.measure(ctx, whole)
-	return cmp.Or(context.Cause(ctx), err)
-}
-
-// measure runs the benchmark and prints its result.
-func (a *app) measure(ctx context.Context, whole time.Duration) error {
 	engine, err := a.session().open(ctx)
 	if err != nil {
 		return err

@@ -1,12 +1,16 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"os/signal"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -111,6 +115,26 @@ func closeLimit(err error) time.Duration {
 		return time.Second
 	}
 	return closeTimeout
+}
+
+// untilSignal calls f. A signal that asks to end cancels the context of f, and determines the exit
+// status. A second signal ends the program.
+func untilSignal(ctx context.Context, f func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	signals := make(chan os.Signal, 1)
+	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP} {
+		if !signal.Ignored(s) {
+			signal.Notify(signals, s)
+		}
+	}
+	go func() { // ends with the first signal, or with the program
+		s := <-signals
+		signal.Stop(signals)
+		cancel(&exit.Error{Status: exit.Signal(s.(syscall.Signal))})
+	}()
+	err := f(ctx)
+	return cmp.Or(context.Cause(ctx), err)
 }
 
 // choose returns the store that this run uses. It opens nothing, and reads each file once.

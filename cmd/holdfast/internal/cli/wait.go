@@ -44,7 +44,7 @@ command holds it, or one of those in holdfast --help.`,
 		Args: names(1, driver.MaxBatch),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.limited = cmd.Flags().Changed("wait")
-			return a.waitFor(cmd, &f, args)
+			return untilSignal(cmd.Context(), func(ctx context.Context) error { return a.waitFor(ctx, &f, args) })
 		},
 	}
 	flags := cmd.Flags()
@@ -55,14 +55,13 @@ command holds it, or one of those in holdfast --help.`,
 }
 
 // waitFor waits until all these locks are free.
-func (a *app) waitFor(cmd *cobra.Command, f *waitFlags, all []string) error {
+func (a *app) waitFor(ctx context.Context, f *waitFlags, all []string) error {
 	began := time.Now()
 	s := a.session()
 	s.quiet, s.wait = f.quiet, f.wait
-	return s.ask(cmd.Context(), func(ctx context.Context, c *holdfast.Client) error {
+	return s.ask(ctx, func(ctx context.Context, c *holdfast.Client) error {
 		line := a.waitLine(f.quiet, f.verbose)
 		defer line.End()
-		defer a.screen.BeforeEnd(line.End)()
 		outer := runner.ParseHeld(a.getenv(runner.HeldVariable))
 		w := show.Wait{
 			Look: func(ctx context.Context) ([]lockinfo.LockState, error) { return inspectAll(ctx, c, outer, all) },

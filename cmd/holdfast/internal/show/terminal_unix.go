@@ -56,34 +56,3 @@ func (*Terminal) Stop(signals chan<- os.Signal) {
 	supervise.StopSelf()
 	signal.Notify(signals, unix.SIGTSTP)
 }
-
-// ending are the signals that end a program by default, without output.
-var ending = [...]unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP}
-
-// BeforeEnd has clear called before a signal ends this process, which it still does. It applies
-// until stop is called. Without a terminal it does nothing. It is for commands that do not catch
-// signals themselves.
-func (t *Terminal) BeforeEnd(clear func()) (stop func()) {
-	if t == nil {
-		return func() {}
-	}
-	signals, over := make(chan os.Signal, len(ending)), make(chan struct{})
-	for _, s := range ending {
-		if !signal.Ignored(s) {
-			signal.Notify(signals, s)
-		}
-	}
-	go func() { // ends with stop, or with this process
-		select {
-		case s := <-signals:
-			clear()
-			signal.Reset(s)
-			_ = unix.Kill(unix.Getpid(), s.(unix.Signal)) // a process may end itself
-		case <-over:
-		}
-	}()
-	return func() {
-		signal.Stop(signals)
-		close(over)
-	}
-}

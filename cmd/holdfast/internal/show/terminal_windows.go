@@ -25,5 +25,3 @@ func (*Terminal) Catch(chan<- os.Signal)   {}
 func (*Terminal) Release(chan<- os.Signal) {}
 func (*Terminal) IsStop(os.Signal) bool    { return false }
 func (*Terminal) Stop(chan<- os.Signal)    {}
-
-func (*Terminal) BeforeEnd(func()) (stop func()) { return func() {} }

@@ -42,8 +42,11 @@ func (w Wait) Free(ctx context.Context) (locks []lockinfo.LockState, free bool, 
 	began := time.Now()
 	for first := true; ; first = false {
 		seen, err := w.look(ctx, first)
-		if err == nil {
+		switch {
+		case err == nil:
 			locks = seen
+		case ctx.Err() != nil:
+			return locks, false, context.Cause(ctx)
 		}
 		if w.Tell != nil {
 			w.Tell(locks, err)
@@ -51,8 +54,6 @@ func (w Wait) Free(ctx context.Context) (locks []lockinfo.LockState, free bool, 
 		switch over := !w.Until.IsZero() && !time.Now().Before(w.Until); {
 		case err == nil && !slices.ContainsFunc(locks, IsTaken):
 			return locks, true, nil
-		case ctx.Err() != nil:
-			return locks, false, context.Cause(ctx)
 		case err != nil && (over || !errors.Is(err, driver.ErrUnavailable) || first && w.Until.IsZero()):
 			return locks, false, err
 		case over:
