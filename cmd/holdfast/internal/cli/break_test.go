@@ -54,7 +54,7 @@ func TestBreakLeavesSuccessor(t *testing.T) {
 	}
 	defer client.Close()
 	var out strings.Builder
-	a := &app{env: env{stdout: &out}}
+	a := &app{stdout: &out}
 	if err := a.breakLock(ctx, client, "job", holdfast.BreakOptions{Author: "ada", Reason: "why"}); err == nil {
 		t.Error("no error, want status 1")
 	}

@@ -20,20 +20,16 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
 )
 
-// An env is what the program was started with. It does not change.
-type env struct {
+// An app is one run of the program: its arguments and environment, the flags that all commands
+// have, and what is known about the store that they name.
+type app struct {
 	args     []string // of the program
 	getenv   func(string) string
 	stdout   io.Writer
 	stderr   io.Writer      // for a server's log; messages writes everything else
 	messages *show.Writer   // to standard error
 	screen   *show.Terminal // on standard error, or nil
-}
 
-// An app is one run of the program: the flags that all commands have, and what is known
-// about the store that they name.
-type app struct {
-	env
 	asked    store.Asked // --store, and where to look without it
 	json     bool        // --json
 	answered bool        // something was written to stdout
@@ -52,7 +48,8 @@ func Main(args []string, getenv func(string) string, prefix string, stdout, stde
 	if status, ok := helper(args); ok {
 		return status
 	}
-	a := &app{env: newEnv(args, getenv, stdout, stderr), asked: store.Asked{Getenv: getenv, Root: prefix}}
+	a := &app{args: args, getenv: getenv, stdout: stdout, stderr: stderr, asked: store.Asked{Getenv: getenv, Root: prefix}}
+	a.openMessages()
 	root := a.rootCommand()
 	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
 		a.setUpCompletion(root)
@@ -73,24 +70,22 @@ func Main(args []string, getenv func(string) string, prefix string, stdout, stde
 	return e.Status
 }
 
-// newEnv returns the environment of a run, which draws a waiting line below its messages
-// if stderr is a terminal.
-func newEnv(args []string, getenv func(string) string, stdout, stderr io.Writer) env {
-	e := env{args: args, getenv: getenv, stdout: stdout, stderr: stderr}
+// openMessages opens the writer to standard error. If that is a terminal, the writer draws a
+// waiting line below the messages.
+func (a *app) openMessages() {
 	var screen show.Screen // nil if there is none
-	if f, ok := stderr.(*os.File); ok {
-		if e.screen = show.TerminalOf(f, getenv("TERM")); e.screen != nil {
-			screen = e.screen
+	if f, ok := a.stderr.(*os.File); ok {
+		if a.screen = show.TerminalOf(f, a.getenv("TERM")); a.screen != nil {
+			screen = a.screen
 		}
 	}
-	e.messages = show.NewWriter(stderr, screen)
-	return e
+	a.messages = show.NewWriter(a.stderr, screen)
 }
 
 // say prints a message of one line on standard error. It may have texts of other clients.
-func (e *env) say(format string, arguments ...any) {
+func (a *app) say(format string, arguments ...any) {
 	text := strings.TrimPrefix(fmt.Sprintf(format, arguments...), "holdfast: ")
-	e.messages.Put("holdfast: " + show.Plain(text) + "\n")
+	a.messages.Put("holdfast: " + show.Plain(text) + "\n")
 }
 
 func (a *app) rootCommand() *cobra.Command {

@@ -81,6 +81,6 @@ func suggested(c *cobra.Command, typed string) string {
 // Tree returns the commands with their flags and texts, for the manual and tests.
 func Tree() *cobra.Command {
 	none := func(string) string { return "" }
-	a := &app{env: env{getenv: none, stdout: io.Discard}, asked: store.Asked{Getenv: none}}
+	a := &app{getenv: none, stdout: io.Discard, asked: store.Asked{Getenv: none}}
 	return a.rootCommand()
 }

@@ -78,13 +78,13 @@ func (a *app) hold(f *jobFlags, args []string) error {
 	case f.extend && len(found) == 0:
 		return exit.Errorf(exit.Config, "hold %q: you do not hold it on %s", args[0], on)
 	case f.extend:
-		t := found[0]
-		p := possession{verb: "hold", name: t.Name, leaseID: t.LeaseID, token: max(t.Token, 1)}
-		if err := p.prolonged(a, ctx, f.length, func(time.Duration) error { return nil }); err != nil {
+		t := ticket{"hold", found[0]}
+		t.Token = max(t.Token, 1)
+		if err := t.prolonged(a, ctx, f.length, func(time.Duration) error { return nil }); err != nil {
 			return err
 		}
-		left, _ := p.remaining(a, ctx) // an earlier hold may last longer
-		return a.tellHold(t, max(f.length, left.Round(time.Second)))
+		left, _ := t.remaining(a, ctx) // an earlier hold may last longer
+		return a.tellHold(t.Ticket, max(f.length, left.Round(time.Second)))
 	}
 	for _, t := range found {
 		if err := a.dropDead(ctx, box, t); err != nil {
@@ -132,7 +132,7 @@ func (a *app) tellHold(t keeper.Ticket, length time.Duration) error {
 // dropDead refuses a second hold of the same name. It cancels a ticket whose lease has
 // ended, because its acquire request may still be in flight.
 func (a *app) dropDead(ctx context.Context, box keeper.Box, t keeper.Ticket) error {
-	left, err := possession{verb: "hold", name: t.Name, leaseID: t.LeaseID}.remaining(a, ctx)
+	left, err := ticket{"hold", t}.remaining(a, ctx)
 	switch {
 	case err == nil:
 		return exit.Errorf(exit.Busy, "hold %q: you hold it already, for another %s: holdfast hold --extend makes that longer, "+

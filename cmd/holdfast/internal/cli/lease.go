@@ -27,55 +27,51 @@ const (
 	promptTime = 2 * time.Second // for requests that do not reach the store
 )
 
-// A possession is a lease that the environment or a ticket names.
-type possession struct {
-	verb    string
-	name    string
-	leaseID holdfast.LeaseID
-	token   uint64
-	socket  string // of the process that keeps it; "" if there is none
-	store   string // without credentials
+// A ticket is a lease that the environment or a file names, for one command.
+type ticket struct {
+	verb string // the command, for messages
+	keeper.Ticket
 }
 
-// possession reads the environment. Without a lease in it the error has status 78.
-func (a *app) possession(verb string) (possession, error) {
-	p := possession{
-		verb: verb, name: a.getenv("HOLDFAST_NAME"), leaseID: holdfast.LeaseID(a.getenv("HOLDFAST_LEASE_ID")),
-		socket: a.getenv(keeper.SocketVariable), store: a.getenv("HOLDFAST_LOCK_STORE"),
-	}
+// ticket reads the environment. Without a lease in it the error has status 78.
+func (a *app) ticket(verb string) (ticket, error) {
+	t := ticket{verb, keeper.Ticket{
+		Name: a.getenv("HOLDFAST_NAME"), LeaseID: holdfast.LeaseID(a.getenv("HOLDFAST_LEASE_ID")),
+		Socket: a.getenv(keeper.SocketVariable), Store: a.getenv("HOLDFAST_LOCK_STORE"),
+	}}
 	var err error
-	p.token, err = strconv.ParseUint(a.getenv("HOLDFAST_FENCING_TOKEN"), 10, 64)
+	t.Token, err = strconv.ParseUint(a.getenv("HOLDFAST_FENCING_TOKEN"), 10, 64)
 	switch {
-	case p.name == "" && p.leaseID == "":
-		return p, exit.Errorf(exit.Config, "%s: there is no lease in the environment: it is for commands of holdfast run, "+
+	case t.Name == "" && t.LeaseID == "":
+		return t, exit.Errorf(exit.Config, "%s: there is no lease in the environment: it is for commands of holdfast run, "+
 			`and for scripts after eval "$(holdfast acquire NAME --pid $$ || echo exit $?)"`, verb)
-	case !p.leaseID.Valid() || err != nil || driver.CheckName(p.name) != nil:
-		return p, exit.Errorf(exit.Config, "%s: HOLDFAST_NAME, HOLDFAST_LEASE_ID or HOLDFAST_FENCING_TOKEN was changed: together they do not name a lease", verb)
-	case p.socket == keeper.None:
-		return p, exit.Errorf(exit.Config, "%s %q: the run around this command has no control socket, with -v it says why", verb, p.name)
+	case !t.LeaseID.Valid() || err != nil || driver.CheckName(t.Name) != nil:
+		return t, exit.Errorf(exit.Config, "%s: HOLDFAST_NAME, HOLDFAST_LEASE_ID or HOLDFAST_FENCING_TOKEN was changed: together they do not name a lease", verb)
+	case t.Socket == keeper.None:
+		return t, exit.Errorf(exit.Config, "%s %q: the run around this command has no control socket, with -v it says why", verb, t.Name)
 	}
-	return p, nil
+	return t, nil
 }
 
 // ask sends a request to the process that keeps the lease. It returns false if there is no such
 // process, or if the process is gone: then only the store knows the lease.
-func (p possession) ask(ctx context.Context, r keeper.Request) (keeper.Answer, bool, error) {
-	if p.socket == "" {
+func (t ticket) ask(ctx context.Context, r keeper.Request) (keeper.Answer, bool, error) {
+	if t.Socket == "" {
 		return keeper.Answer{}, false, nil
 	}
-	r.LeaseID = string(p.leaseID)
+	r.LeaseID = string(t.LeaseID)
 	limit := answerTime
 	if r.Do == keeper.Check || r.Do == keeper.Heartbeat {
 		limit = promptTime
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	answer, err := keeper.Ask(ctx, p.socket, r)
+	answer, err := keeper.Ask(ctx, t.Socket, r)
 	switch {
 	case errors.Is(err, keeper.ErrGone):
 		return answer, false, nil
 	case err != nil:
-		return answer, true, exit.Errorf(exit.Unavailable, "%s %q: %w", p.verb, p.name, err)
+		return answer, true, exit.Errorf(exit.Unavailable, "%s %q: %w", t.verb, t.Name, err)
 	case answer.Status != exit.OK:
 		return answer, true, exit.With(answer.Status, errors.New(answer.Error))
 	}
@@ -83,39 +79,39 @@ func (p possession) ask(ctx context.Context, r keeper.Request) (keeper.Answer, b
 }
 
 // askKeeper sends a request about the lease that the environment names.
-func (a *app) askKeeper(ctx context.Context, r keeper.Request) (possession, keeper.Answer, bool, error) {
-	p, err := a.possession(r.Do)
+func (a *app) askKeeper(ctx context.Context, r keeper.Request) (ticket, keeper.Answer, bool, error) {
+	t, err := a.ticket(r.Do)
 	if err != nil {
-		return p, keeper.Answer{}, false, err
+		return t, keeper.Answer{}, false, err
 	}
-	answer, asked, err := p.ask(ctx, r)
-	return p, answer, asked, err
+	answer, asked, err := t.ask(ctx, r)
+	return t, answer, asked, err
 }
 
 // inStore opens the store of the lease and calls f.
-func (p possession) inStore(a *app, ctx context.Context, f func(context.Context, *holdfast.Client) error) error {
+func (t ticket) inStore(a *app, ctx context.Context, f func(context.Context, *holdfast.Client) error) error {
 	return a.session().ask(ctx, func(ctx context.Context, c *holdfast.Client) error {
-		if asked := a.choice.Public(); p.store != "" && !storeurl.Same(asked, p.store) {
+		if asked := a.choice.Public(); t.Store != "" && !storeurl.Same(asked, t.Store) {
 			return exit.Errorf(exit.Config, "%s %q: its lease is in %s, and this command would use %s: name the former with --store, "+
-				"or in HOLDFAST_STORE", p.verb, p.name, p.store, asked)
+				"or in HOLDFAST_STORE", t.verb, t.Name, t.Store, asked)
 		}
 		err := f(ctx, c)
 		if errors.Is(err, holdfast.ErrLost) {
-			return exit.Errorf(exit.Lost, "%s %q: the lease is lost: it has expired, or was released or broken", p.verb, p.name)
+			return exit.Errorf(exit.Lost, "%s %q: the lease is lost: it has expired, or was released or broken", t.verb, t.Name)
 		}
 		return err
 	})
 }
 
 // remaining returns for how long the lease lasts, as the store knows it.
-func (p possession) remaining(a *app, ctx context.Context) (left time.Duration, err error) {
-	err = p.inStore(a, ctx, func(ctx context.Context, c *holdfast.Client) error {
-		lock, err := c.Inspect(ctx, p.name)
+func (t ticket) remaining(a *app, ctx context.Context) (left time.Duration, err error) {
+	err = t.inStore(a, ctx, func(ctx context.Context, c *holdfast.Client) error {
+		lock, err := c.Inspect(ctx, t.Name)
 		if err != nil {
 			return err
 		}
 		for _, h := range lock.Live() {
-			if p.leaseID.Is(h.LeaseID) {
+			if t.LeaseID.Is(h.LeaseID) {
 				left = h.ExpiresIn
 				return nil
 			}
@@ -127,9 +123,9 @@ func (p possession) remaining(a *app, ctx context.Context) (left time.Duration, 
 
 // adopted takes over a lease that was left in the store, for at least ttl, and calls f. Extend
 // and release do not depend on the mode, so it may say Shared.
-func (p possession) adopted(a *app, ctx context.Context, ttl time.Duration, f func(*holdfast.Lease) error) error {
-	return p.inStore(a, ctx, func(ctx context.Context, c *holdfast.Client) error {
-		handle := holdfast.NewHandle(p.name, p.leaseID, p.token, holdfast.Shared)
+func (t ticket) adopted(a *app, ctx context.Context, ttl time.Duration, f func(*holdfast.Lease) error) error {
+	return t.inStore(a, ctx, func(ctx context.Context, c *holdfast.Client) error {
+		handle := holdfast.NewHandle(t.Name, t.LeaseID, t.Token, holdfast.Shared)
 		lease, err := c.Adopt(ctx, handle, &holdfast.AdoptOptions{TTL: ttl, KeepAlive: holdfast.KeepAliveOff})
 		if err != nil {
 			return err
@@ -139,8 +135,8 @@ func (p possession) adopted(a *app, ctx context.Context, ttl time.Duration, f fu
 }
 
 // prolonged makes a lease in the store last for at least ttl, and passes the time left to tell.
-func (p possession) prolonged(a *app, ctx context.Context, ttl time.Duration, tell func(left time.Duration) error) error {
-	return p.adopted(a, ctx, ttl, func(lease *holdfast.Lease) error {
+func (t ticket) prolonged(a *app, ctx context.Context, ttl time.Duration, tell func(left time.Duration) error) error {
+	return t.adopted(a, ctx, ttl, func(lease *holdfast.Lease) error {
 		left := lease.Remaining()
 		if _, err := lease.Leave(); err != nil {
 			return err
@@ -157,48 +153,48 @@ type leaseView struct {
 }
 
 // tell prints for how long the lease lasts.
-func (a *app) tell(p possession, left time.Duration, quiet bool) error {
-	text := fmt.Sprintf("%s is held, for another %s at least\n", show.Plain(p.name), left.Truncate(100*time.Millisecond))
+func (a *app) tell(t ticket, left time.Duration, quiet bool) error {
+	text := fmt.Sprintf("%s is held, for another %s at least\n", show.Plain(t.Name), left.Truncate(100*time.Millisecond))
 	if quiet {
 		text = ""
 	}
-	return a.answer(leaseView{p.name, true, left.Milliseconds()}, text)
+	return a.answer(leaseView{t.Name, true, left.Milliseconds()}, text)
 }
 
 // checkLease succeeds if the lease of the environment is good: it is held, the process that keeps
 // it runs, and at least a third of its TTL is left. Otherwise the script must begin no further
 // step.
 func (a *app) checkLease(ctx context.Context, quiet bool) error {
-	p, err := a.possession(keeper.Check)
+	t, err := a.ticket(keeper.Check)
 	if err != nil {
 		return err
 	}
 	ttl, err := strconv.ParseInt(a.getenv("HOLDFAST_TTL_MS"), 10, 64)
 	if err != nil || ttl <= 0 {
-		return exit.Errorf(exit.Config, "check %q: HOLDFAST_TTL_MS was changed: want a time in milliseconds", p.name)
+		return exit.Errorf(exit.Config, "check %q: HOLDFAST_TTL_MS was changed: want a time in milliseconds", t.Name)
 	}
 	enough := time.Duration(ttl) * time.Millisecond / 3
-	answer, asked, err := p.ask(ctx, keeper.Request{Do: keeper.Check})
+	answer, asked, err := t.ask(ctx, keeper.Request{Do: keeper.Check})
 	left := answer.Left()
 	switch {
 	case errors.Is(err, keeper.ErrSilent):
-		if _, lost := p.remaining(a, ctx); exit.Is(lost, exit.Lost) {
+		if _, lost := t.remaining(a, ctx); exit.Is(lost, exit.Lost) {
 			return lost
 		}
 		return err
 	case err != nil:
 		return err
-	case p.socket != "" && !asked:
-		return exit.Errorf(exit.Lost, "check %q: its keeper is gone: nothing renews the lease", p.name)
+	case t.Socket != "" && !asked:
+		return exit.Errorf(exit.Lost, "check %q: its keeper is gone: nothing renews the lease", t.Name)
 	case !asked:
-		if left, err = p.remaining(a, ctx); err != nil {
+		if left, err = t.remaining(a, ctx); err != nil {
 			return err
 		}
 	}
 	if left < enough {
-		return exit.Errorf(exit.Lost, "check %q: the lease is about to end: it has %s left, less than a third of its TTL, and is not renewed", p.name, left.Truncate(time.Millisecond))
+		return exit.Errorf(exit.Lost, "check %q: the lease is about to end: it has %s left, less than a third of its TTL, and is not renewed", t.Name, left.Truncate(time.Millisecond))
 	}
-	return a.tell(p, left, quiet)
+	return a.tell(t, left, quiet)
 }
 
 func (a *app) extendCommand() *cobra.Command {
@@ -231,15 +227,15 @@ of those in holdfast --help.`,
 }
 
 func (a *app) extend(ctx context.Context, d time.Duration) error {
-	p, answer, asked, err := a.askKeeper(ctx, keeper.Request{Do: keeper.Extend, TTLMS: d.Milliseconds()})
+	t, answer, asked, err := a.askKeeper(ctx, keeper.Request{Do: keeper.Extend, TTLMS: d.Milliseconds()})
 	if err != nil {
 		return err
 	}
-	tell := func(left time.Duration) error { return a.tell(p, left, true) }
+	tell := func(left time.Duration) error { return a.tell(t, left, true) }
 	if asked {
 		return tell(answer.Left())
 	}
-	return p.prolonged(a, ctx, d, tell)
+	return t.prolonged(a, ctx, d, tell)
 }
 
 func (a *app) heartbeatCommand() *cobra.Command {
@@ -256,14 +252,14 @@ if no process keeps a lease for this script, or 79 if the lease is lost.`,
   holdfast heartbeat || exit`,
 		Args: words(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			p, _, asked, err := a.askKeeper(cmd.Context(), keeper.Request{Do: keeper.Heartbeat})
+			t, _, asked, err := a.askKeeper(cmd.Context(), keeper.Request{Do: keeper.Heartbeat})
 			switch {
 			case asked || err != nil:
 				return err
-			case p.socket == "":
-				return exit.Errorf(exit.Config, "heartbeat %q: no process keeps the lease: it ends with its TTL unless holdfast extend renews it", p.name)
+			case t.Socket == "":
+				return exit.Errorf(exit.Config, "heartbeat %q: no process keeps the lease: it ends with its TTL unless holdfast extend renews it", t.Name)
 			}
-			return exit.Errorf(exit.Unavailable, "heartbeat %q: its keeper is gone: nothing renews the lease", p.name)
+			return exit.Errorf(exit.Unavailable, "heartbeat %q: its keeper is gone: nothing renews the lease", t.Name)
 		},
 	}
 }
@@ -295,9 +291,9 @@ holdfast --help.`,
 }
 
 func (a *app) release(ctx context.Context) error {
-	p, _, asked, err := a.askKeeper(ctx, keeper.Request{Do: keeper.Release})
+	t, _, asked, err := a.askKeeper(ctx, keeper.Request{Do: keeper.Release})
 	if asked || err != nil {
 		return err
 	}
-	return p.adopted(a, ctx, releaseTTL, func(lease *holdfast.Lease) error { return lease.Release(ctx) })
+	return t.adopted(a, ctx, releaseTTL, func(lease *holdfast.Lease) error { return lease.Release(ctx) })
 }

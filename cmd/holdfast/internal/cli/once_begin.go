@@ -181,7 +181,7 @@ func (a *app) onceEnd(ctx context.Context, key string, r keeper.Request) error {
 		return exit.Errorf(exit.Config, "once %s %q: it was not begun by this user on this host, on %s", r.Do, key, on)
 	}
 	t := found[0]
-	_, asked, err := possession{verb: r.Do, name: key, leaseID: t.LeaseID, socket: t.Socket}.ask(ctx, r)
+	_, asked, err := ticket{r.Do, t}.ask(ctx, r)
 	if !asked && err == nil {
 		err = a.session().ask(ctx, func(ctx context.Context, c *holdfast.Client) error { return endAdopted(ctx, c, t, r) })
 	}

@@ -274,9 +274,9 @@ func (s *session) sayForeign(w holdfast.WaitState) {
 // waitLine returns the line that shows a wait, on a terminal or elsewhere; nil if quiet.
 // The caller must call its End when the wait has ended, and before starting anything that
 // writes to the terminal.
-func (e *env) waitLine(quiet, verbose bool) *show.WaitLine {
+func (a *app) waitLine(quiet, verbose bool) *show.WaitLine {
 	if quiet {
 		return nil
 	}
-	return show.NewWaitLine(e.messages, func(text string) { e.say("%s", text) }, verbose)
+	return show.NewWaitLine(a.messages, func(text string) { a.say("%s", text) }, verbose)
 }

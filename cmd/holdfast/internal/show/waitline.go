@@ -4,6 +4,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/holdfast-locks/holdfast"
 )
 
 const (
@@ -33,7 +35,7 @@ type WaitLine struct {
 	verbose bool
 
 	mu       sync.Mutex // guards the rest
-	state    WaitState
+	state    holdfast.WaitState
 	at       time.Time // when state was set
 	begun    bool
 	told     bool // a message was printed
@@ -56,7 +58,7 @@ func NewWaitLine(out *Writer, say func(text string), verbose bool) *WaitLine {
 
 // Update sets the state of the wait. It never waits for a terminal: it is for
 // holdfast.AcquireOptions.OnWait.
-func (l *WaitLine) Update(s WaitState) {
+func (l *WaitLine) Update(s holdfast.WaitState) {
 	if l == nil {
 		return
 	}

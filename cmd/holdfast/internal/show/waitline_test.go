@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/holdfast-locks/holdfast"
 )
 
 // A window is a terminal in a test. Its mutex guards everything.
@@ -80,8 +82,8 @@ func newLine(t *testing.T, terminal, verbose bool) (*WaitLine, *window, func(str
 	return NewWaitLine(out, say, verbose), w, say
 }
 
-func second(turn int) WaitState {
-	return WaitState{Name: "n", Place: turn, Queue: 3, Holder: deployer, Since: 5 * time.Second}
+func second(turn int) holdfast.WaitState {
+	return holdfast.WaitState{Name: "n", Place: turn, Queue: 3, Holder: deployer, Since: 5 * time.Second}
 }
 
 // TestLine is a wait on a terminal.
@@ -108,10 +110,10 @@ func TestLine(t *testing.T) {
 		w.set(func() { w.signals <- syscall.SIGTERM })
 		w.want(t, "\r\x1b[J(stopped)\rn: 2nd of ...\x1b[J\r")
 
-		l.Update(WaitState{Name: "n", Outage: errors.New("refused")})
+		l.Update(holdfast.WaitState{Name: "n", Outage: errors.New("refused")})
 		w.want(t, "\rn: the sto...\x1b[J\r")
 		w.set(func() { w.columns = 80 })
-		l.Update(WaitState{Name: "n", Outage: errors.New("refused")})
+		l.Update(holdfast.WaitState{Name: "n", Outage: errors.New("refused")})
 		w.want(t, "\rwaiting for n: the store does not answer: refused\x1b[J\r")
 		l.End()
 		w.want(t, "\r\x1b[J")
@@ -176,16 +178,16 @@ func TestLineOfItsOwn(t *testing.T) {
 	for _, verbose := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			l, w, _ := newLine(t, false, verbose)
-			l.Update(WaitState{Name: "n", Outage: errors.New("refused")}) // told by others
+			l.Update(holdfast.WaitState{Name: "n", Outage: errors.New("refused")}) // told by others
 			w.want(t, "")
-			l.Update(WaitState{Name: "n", Place: 2, Queue: 2})
+			l.Update(holdfast.WaitState{Name: "n", Place: 2, Queue: 2})
 			w.want(t, "holdfast: waiting for n: 2nd of 2\n")
 			time.Sleep(time.Hour)
-			l.Update(WaitState{Name: "n", Place: 1, Queue: 1})
+			l.Update(holdfast.WaitState{Name: "n", Place: 1, Queue: 1})
 			time.Sleep(time.Hour)
 			w.want(t, strings.Repeat("holdfast: waiting for n: 1st of 1\n", map[bool]int{true: 1}[verbose]))
 			l.End()
-			l.Update(WaitState{Name: "n", Place: 1, Queue: 2})
+			l.Update(holdfast.WaitState{Name: "n", Place: 1, Queue: 2})
 			w.want(t, "")
 		})
 	}

@@ -11,13 +11,10 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A WaitState is the state of a wait. A client without a place in the queue leaves Place 0.
-type WaitState = holdfast.WaitState
-
 // WaitText describes a wait in one line: `waiting for deploy: 2nd of 5, held 12m by
 // deploy@web-3 (pid 812, deploy.sh): "release 1.4"`. A lease that its holder renews has no
 // known end.
-func WaitText(s WaitState) string {
+func WaitText(s holdfast.WaitState) string {
 	parts := slices.DeleteFunc([]string{turn(s), obstacle(s)}, func(part string) bool { return part == "" })
 	text := "waiting for " + Plain(s.Name)
 	if len(parts) > 0 {
@@ -28,7 +25,7 @@ func WaitText(s WaitState) string {
 
 // waitTextOf returns the text for a window of this width. To fit, it first omits the holder's
 // process, then the first words, and then cuts the end.
-func waitTextOf(s WaitState, columns int) string {
+func waitTextOf(s holdfast.WaitState, columns int) string {
 	text := WaitText(s)
 	if width(text) > columns {
 		s.Holder = withoutProcess(s.Holder)
@@ -41,7 +38,7 @@ func waitTextOf(s WaitState, columns int) string {
 }
 
 // turn returns the place of this client in the queue, or "" if it is not known.
-func turn(s WaitState) string {
+func turn(s holdfast.WaitState) string {
 	switch {
 	case s.Outage != nil || s.Place == 0: // unknown in an outage
 		return ""
@@ -68,7 +65,7 @@ func ordinal(n int) string {
 }
 
 // obstacle describes what blocks the request, or is empty if that is not known.
-func obstacle(s WaitState) string {
+func obstacle(s holdfast.WaitState) string {
 	who := s.Holder.String()
 	switch {
 	case s.Outage != nil:
@@ -92,7 +89,7 @@ func obstacle(s WaitState) string {
 }
 
 // possession describes the blocker as errors do.
-func possession(s WaitState) string {
+func possession(s holdfast.WaitState) string {
 	return driver.Blocker{
 		Holder: s.Holder, Since: s.Since.Truncate(time.Second), ExpiresIn: whole(s.ExpiresIn), Released: s.Released, Foreign: s.Foreign,
 	}.Possession()
@@ -107,7 +104,7 @@ func whole(d time.Duration) time.Duration {
 }
 
 // stateAfter returns s as it is after d, if nothing else has changed.
-func stateAfter(s WaitState, d time.Duration) WaitState {
+func stateAfter(s holdfast.WaitState, d time.Duration) holdfast.WaitState {
 	s.Waited += d
 	if s.Since > 0 {
 		s.Since += d

@@ -13,7 +13,7 @@ var deployer = holdfast.Holder{Host: "web-3", PID: 812, User: "deploy", Program:
 // TestText has every form of what is waited for.
 func TestText(t *testing.T) {
 	ada := holdfast.Holder{Host: "ops-1", User: "ada", Person: true, Reason: "freeze"}
-	for want, s := range map[string]WaitState{
+	for want, s := range map[string]holdfast.WaitState{
 		`waiting for n: 2nd of 5, held 12m by deploy@web-3 (pid 812, deploy.sh): "release 1.4"`: {
 			Place: 2, Queue: 5, Holder: deployer, Since: 12*time.Minute + 29*time.Second, ExpiresIn: 29 * time.Second},
 		`waiting for n: 1st of 1, held 4m9s by deploy@web-3 (pid 812, deploy.sh): "release 1.4"`: {
@@ -37,7 +37,7 @@ func TestText(t *testing.T) {
 			t.Errorf("%+v is\n%s, want\n%s", s, got, want)
 		}
 	}
-	if got := WaitText(WaitState{Name: "a\nb"}); got != `waiting for a\nb` {
+	if got := WaitText(holdfast.WaitState{Name: "a\nb"}); got != `waiting for a\nb` {
 		t.Errorf("%q", got)
 	}
 }
@@ -55,21 +55,21 @@ func TestOrdinal(t *testing.T) {
 // TestTimesGoOn: possession and wait count up, what nobody renews counts down, and
 // what is not known stays so.
 func TestTimesGoOn(t *testing.T) {
-	s := stateAfter(WaitState{Since: time.Minute, ExpiresIn: 5 * time.Second, Waited: time.Second}, 3*time.Second)
+	s := stateAfter(holdfast.WaitState{Since: time.Minute, ExpiresIn: 5 * time.Second, Waited: time.Second}, 3*time.Second)
 	if s.Since != 63*time.Second || s.ExpiresIn != 2*time.Second || s.Waited != 4*time.Second {
 		t.Errorf("%+v", s)
 	}
 	if s = stateAfter(s, 3*time.Second); s.ExpiresIn != 0 {
 		t.Errorf("%+v", s)
 	}
-	if s = stateAfter(WaitState{ExpiresIn: holdfast.Never}, time.Hour); s.Since != 0 || s.ExpiresIn != holdfast.Never {
+	if s = stateAfter(holdfast.WaitState{ExpiresIn: holdfast.Never}, time.Hour); s.Since != 0 || s.ExpiresIn != holdfast.Never {
 		t.Errorf("%+v", s)
 	}
 }
 
 // TestFit cuts texts for narrow windows, by the columns that characters take.
 func TestFit(t *testing.T) {
-	line := WaitText(WaitState{Name: "deploy", Place: 2, Queue: 5, Holder: deployer, Since: 12 * time.Minute})
+	line := WaitText(holdfast.WaitState{Name: "deploy", Place: 2, Queue: 5, Holder: deployer, Since: 12 * time.Minute})
 	for _, c := range []struct {
 		text    string
 		columns int
@@ -101,7 +101,7 @@ func TestFit(t *testing.T) {
 
 // TestWaitTextFits: place, times and holder stay longest, and the end is cut at last.
 func TestWaitTextFits(t *testing.T) {
-	s := WaitState{Name: "deploy", Place: 2, Queue: 5, Holder: deployer, Since: 12 * time.Minute}
+	s := holdfast.WaitState{Name: "deploy", Place: 2, Queue: 5, Holder: deployer, Since: 12 * time.Minute}
 	for columns, want := range map[int]string{
 		80:  `waiting for deploy: 2nd of 5, held 12m by deploy@web-3: "release 1.4"`,
 		120: `waiting for deploy: 2nd of 5, held 12m by deploy@web-3 (pid 812, deploy.sh): "release 1.4"`,
