@@ -14,12 +14,6 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/show"
 )
 
-// The limits of --for.
-const (
-	minBench = time.Second
-	maxBench = 5 * time.Minute
-)
-
 func (a *app) benchCommand() *cobra.Command {
 	var whole time.Duration
 	cmd := &cobra.Command{
@@ -35,13 +29,10 @@ it is killed they expire after 3 s. Run it where your programs run.`,
   holdfast bench --for 3s --json | jq '.throughput[0].acquire_release.p99_us'`,
 		Args: words(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if whole < minBench || whole > maxBench {
-				return usage("bench: --for %s: want %s to %s", whole, minBench, maxBench)
-			}
 			return untilSignal(cmd.Context(), func(ctx context.Context) error { return a.bench(ctx, whole) })
 		},
 	}
-	durationVar(cmd.Flags(), &whole, "for", 12*time.Second, "how long to measure in all")
+	durationVar(cmd.Flags(), &whole, "for", 12*time.Second, limits{time.Second, 5 * time.Minute}, "how long to measure in all")
 	return a.withJSON(cmd)
 }
 

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"cmp"
+	"fmt"
 	"io"
+	"math"
 	"strings"
 	"time"
 
@@ -45,35 +47,35 @@ type jobFlags struct {
 	closes, noFork, unlock, version bool // of flock(1)
 }
 
-// define gives cmd the flags of these names, in this order. Those after a "|" are for special
-// cases, and have a heading of their own in help.
+// define gives cmd the flags of these names, in this order. Flags after a "|" are for special
+// cases, and have their own heading in help.
 func (f *jobFlags) define(cmd *cobra.Command, names string) {
 	f.cmd = cmd
 	all := pflag.NewFlagSet(cmd.Name(), pflag.ContinueOnError)
 	all.StringArrayVarP(&f.names, "name", "N", nil, "take the lock `NAME`; with several -N, all of them or none")
 	all.IntVar(&f.pid, "pid", 0, "keep the lock until the process `PID` ends: $$ in a script")
-	durationVar(all, &f.length, "for", 0, "hold it for `DURATION`; required")
+	durationVar(all, &f.length, "for", 0, limits{holdfast.MinTTL, holdfast.MaxTTL}, "hold it for `DURATION`; required")
 	all.BoolVar(&f.extend, "extend", false, "make your own hold last longer")
 	all.BoolVarP(&f.noWait, "no-wait", "n", false, "do not wait for the lock")
-	durationVarP(all, &f.opts.MaxWait, "wait", "w", 0, "wait at most `SECONDS` or a duration such as 1m30s; 0 is -n")
+	durationVarP(all, &f.opts.MaxWait, "wait", "w", 0, anyTime, "wait at most `SECONDS` or a duration such as 1m30s; 0 is -n")
 	all.IntVarP(&f.busy, "busy-status", "E", exit.Busy, "exit `STATUS` if another client has the lock")
 	all.BoolVarP(&f.exclusive, "exclusive", "x", false, "hold the lock exclusively (default)")
 	all.BoolVarP(&f.shared, "shared", "s", false, "hold the lock together with other shared holders")
 	all.IntVar(&f.slots, "slots", 0, "allow at most `N` holders; all users of NAME must give the same N")
 	all.IntVar(&f.permits, "permits", 1, "take `K` of the slots; only with --slots")
 	all.StringArrayVarP(&f.shell, "command", "c", nil, "run `STRING` with sh -c")
-	durationVar(all, &f.retention, "retention", 24*time.Hour, "how long it counts as done")
+	durationVar(all, &f.retention, "retention", 24*time.Hour, limits{holdfast.MinTTL, holdfast.MaxRetention}, "how long it counts as done")
 	all.BoolVar(&f.replay, "replay", false, "if it was done already, print its recorded output")
-	durationVar(all, &f.opts.TTL, "ttl", 30*time.Second, "lease TTL: if this host dies, others wait this long")
-	durationVar(all, &f.opts.MinHold, "min-hold", 0, "keep the lock closed for at least this long")
-	durationVar(all, &f.opts.MaxHold, "max-hold", 0, "stop the command or script, and release the lock, after this long")
-	durationVar(all, &f.opts.StallAfter, "stall-after", 0, "stop it if it has not called holdfast heartbeat for this long")
+	durationVar(all, &f.opts.TTL, "ttl", 30*time.Second, positive, "lease TTL: if this host dies, others wait this long")
+	durationVar(all, &f.opts.MinHold, "min-hold", 0, positive, "keep the lock closed for at least this long")
+	durationVar(all, &f.opts.MaxHold, "max-hold", 0, positive, "stop the command or script, and release the lock, after this long")
+	durationVar(all, &f.opts.StallAfter, "stall-after", 0, positive, "stop it if it has not called holdfast heartbeat for this long")
 	all.StringVar(&f.fingerprint, "fingerprint", "", "`TEXT` that identifies the work: the same key with another one is refused")
 	all.IntVar(&f.maxOutput, "max-output", 1<<20, "longest output to record, in `BYTES`; up to 16 MiB")
-	durationVar(all, &f.pause, "pause", time.Second, "wait before rejoining the election after COMMAND ends; doubled each time, up to a minute")
+	durationVar(all, &f.pause, "pause", time.Second, limits{1, time.Hour}, "wait before rejoining the election after COMMAND ends; doubled each time, up to a minute")
 	all.BoolVar(&f.noRenewal, "no-keep-alive", false, "do not renew the lease: the command calls holdfast extend")
 	all.StringVar(&f.onLost, "on-lost", "term", "`term|kill|ignore` the command if the lock is lost")
-	durationVar(all, &f.killAfter, "kill-after", 0, "time between TERM and KILL (default: a quarter of the TTL, at most 5s)")
+	durationVar(all, &f.killAfter, "kill-after", 0, anyTime, "time between TERM and KILL (default: a quarter of the TTL, at most 5s)")
 	all.BoolVar(&f.children, "wait-children", false, "also wait for the command's background processes")
 	all.IntVar(&f.statusFD, "status-fd", 0, "report events as JSON lines to file descriptor `N`")
 	all.StringVar(&f.opts.Reason, "reason", "", "`TEXT` shown to others while the lock is held")
@@ -106,30 +108,54 @@ func help(c *cobra.Command, _ []string) {
 	_, _ = io.WriteString(c.OutOrStdout(), strings.TrimSpace(cmp.Or(c.Long, c.Short))+"\n\n"+text)
 }
 
+// limits are the least and the greatest time that a flag accepts.
+type limits struct{ least, most time.Duration }
+
+const forever time.Duration = math.MaxInt64
+
+var (
+	anyTime  = limits{0, forever}
+	positive = limits{1, forever}
+)
+
+// String returns the accepted times, for error messages.
+func (l limits) String() string {
+	switch {
+	case l.least > 1:
+		return short(l.least) + " to " + short(l.most)
+	case l.most == forever:
+		return "more than 0"
+	}
+	return "more than 0, and up to " + short(l.most)
+}
+
 // durationVar defines a flag for a length of time: seconds, as for flock(1) and sleep(1), or a Go
 // duration. All such flags are defined here.
-func durationVar(flags *pflag.FlagSet, p *time.Duration, name string, value time.Duration, usage string) {
-	durationVarP(flags, p, name, "", value, usage)
+func durationVar(flags *pflag.FlagSet, p *time.Duration, name string, value time.Duration, l limits, usage string) {
+	durationVarP(flags, p, name, "", value, l, usage)
 }
 
 // durationVarP is durationVar with a shorthand letter.
-func durationVarP(flags *pflag.FlagSet, p *time.Duration, name, letter string, value time.Duration, usage string) {
+func durationVarP(flags *pflag.FlagSet, p *time.Duration, name, letter string, value time.Duration, l limits, usage string) {
 	*p = value
-	flags.VarP((*durationValue)(p), name, letter, usage)
+	flags.VarP(&durationValue{p, l}, name, letter, usage)
 }
 
 // A durationValue is the value of such a flag.
-type durationValue time.Duration
+type durationValue struct {
+	to *time.Duration
+	limits
+}
 
 // Type names the argument in help.
 func (d *durationValue) Type() string { return "duration" }
 
 // String is empty for 0, so that help shows no default.
 func (d *durationValue) String() string {
-	if *d == 0 {
+	if *d.to == 0 {
 		return ""
 	}
-	return short(time.Duration(*d))
+	return short(*d.to)
 }
 
 // short returns a duration as flags take it, without its zero units: 48h.
@@ -146,7 +172,10 @@ func short(d time.Duration) string {
 // Set reads an argument.
 func (d *durationValue) Set(s string) error {
 	v, err := store.ParseDuration(s)
-	*d = durationValue(v)
+	if err == nil && (v < d.least || v > d.most) {
+		err = fmt.Errorf("want %s", d.limits)
+	}
+	*d.to = v
 	return err
 }
 

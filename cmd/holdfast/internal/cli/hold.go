@@ -57,8 +57,6 @@ func (a *app) hold(f *jobFlags, args []string) error {
 		return usage("hold: want one NAME, and flags: holdfast hold NAME --for 2h --reason TEXT")
 	case !f.cmd.Flags().Changed("for"):
 		return usage("hold: no time given: want --for DURATION, such as 2h or 3d")
-	case f.length < holdfast.MinTTL || f.length > holdfast.MaxTTL:
-		return usage("hold: --for %s: want more than 0, and up to %s", f.length, holdfast.MaxTTL)
 	case strings.TrimSpace(f.opts.Reason) == "" && !f.extend:
 		return usage("hold: no reason given: want --reason TEXT, which others see")
 	}

@@ -71,11 +71,6 @@ func (a *app) jobOf(f *jobFlags, names ...string) (j runner.Job, err error) {
 // check refuses values of flags that are invalid in every store.
 func (f *jobFlags) check() error {
 	verb, given := verbOf(f.cmd), f.cmd.Flags().Changed
-	for _, name := range []string{"min-hold", "max-hold", "ttl", "stall-after", "pause"} {
-		if given(name) && *f.cmd.Flags().Lookup(name).Value.(*durationValue) <= 0 {
-			return usage("%s: --%s 0s: want more than 0", verb, name)
-		}
-	}
 	slots, permits := given("slots"), given("permits")
 	switch {
 	case f.shared && f.exclusive, (f.shared || f.exclusive) && slots:
@@ -92,10 +87,6 @@ func (f *jobFlags) check() error {
 		return usage("%s: -E %d: want a status from 0 to 255", verb, f.busy)
 	case given("wait") && f.noWait:
 		return usage("%s: -n and -w exclude one another", verb)
-	case f.pause > time.Hour:
-		return usage("%s: --pause %s: want an hour at most", verb, f.pause)
-	case f.retention < holdfast.MinTTL || f.retention > holdfast.MaxRetention:
-		return usage("%s: --retention %s: want %s to %s", verb, f.retention, holdfast.MinTTL, holdfast.MaxRetention)
 	case f.maxOutput < 1 || f.maxOutput > holdfast.MaxOnceResult:
 		return usage("%s: --max-output %d: want 1 to %d", verb, f.maxOutput, holdfast.MaxOnceResult)
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/exit"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/keeper"
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/show"
-	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/store"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/storeurl"
 )
@@ -214,12 +213,9 @@ of those in holdfast --help.`,
 			if len(args) != 1 {
 				return usage("extend: want one DURATION: seconds, or a duration such as 5m")
 			}
-			d, err := store.ParseDuration(args[0])
-			if err != nil {
+			var d time.Duration
+			if err := (&durationValue{&d, limits{holdfast.MinTTL, holdfast.MaxTTL}}).Set(args[0]); err != nil {
 				return usage("extend %s: %w", args[0], err)
-			}
-			if d < holdfast.MinTTL || d > holdfast.MaxTTL {
-				return usage("extend %s: want %s to %s", args[0], holdfast.MinTTL, holdfast.MaxTTL)
 			}
 			return a.extend(cmd.Context(), d)
 		},

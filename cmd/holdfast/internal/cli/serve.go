@@ -73,7 +73,7 @@ is refused, or one of those in holdfast --help.`,
 	flags.StringArrayVar(&f.hosts, "host", nil, "accept this Host `NAME`, besides localhost, when there is no --callers; may be repeated")
 	flags.StringVar(&f.secretFile, "secret-file", "", "`FILE` with the key that signs lease IDs; the same on every server of a store (default: kept in the store)")
 	flags.StringArrayVar(&f.limits, "limit", nil, "`NAME=N` per caller: waiters (default 10000), streams (5000), leases (100000), or kept, bytes of results and tokens (64 MiB); may be repeated")
-	durationVar(flags, &f.drain, "drain", 30*time.Second, "how long requests in progress may take after TERM")
+	durationVar(flags, &f.drain, "drain", 30*time.Second, limits{1, time.Hour}, "how long requests in progress may take after TERM")
 	flags.StringVar(&f.metrics, "metrics-listen", "", "serve /metrics, without authentication, on `ADDRESS` only; on a loopback one /debug/pprof/ too")
 	flags.StringVar(&f.log, "log", "", "`WORDS`, with commas: text or json (default: text on a terminal); debug, info, warn or error; requests, to log each")
 	flags.Uint64Var(&f.demoSeed, "demo", 1, "serve an in-memory demo with simulated clients; =`SEED` changes their names")

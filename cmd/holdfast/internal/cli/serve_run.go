@@ -214,9 +214,6 @@ func (a *app) serveOptions(f *serveFlags) (o *serve.Options, err error) {
 		return nil, err
 	}
 	slog.SetDefault(o.Log) // for the warnings of the engine
-	if f.drain <= 0 || f.drain > time.Hour {
-		return nil, usage("serve: --drain %s: want more than 0, and an hour at most", f.drain)
-	}
 	if (f.tlsCert == "") != (f.tlsKey == "") {
 		return nil, usage("serve: --tls-cert and --tls-key go together")
 	}

@@ -74,8 +74,6 @@ func (a *app) tokenIssueCommand(f *tokenFlags) *cobra.Command {
 			switch {
 			case len(args) == 1 && args[0] != "-":
 				return usage("token issue: want - and the payload on standard input; an argument can be seen by others")
-			case f.ttl < onetime.MinTTL || f.ttl > onetime.MaxTTL:
-				return usage("token issue: --ttl %s: want %s to %s", f.ttl, onetime.MinTTL, onetime.MaxTTL)
 			case len(args) == 1:
 				var err error
 				if payload, err = readInput(cmd, onetime.MaxPayload); err != nil {
@@ -87,7 +85,7 @@ func (a *app) tokenIssueCommand(f *tokenFlags) *cobra.Command {
 			})
 		},
 	}
-	durationVar(cmd.Flags(), &f.ttl, "ttl", 15*time.Minute, "how long the token can be redeemed")
+	durationVar(cmd.Flags(), &f.ttl, "ttl", 15*time.Minute, limits{onetime.MinTTL, onetime.MaxTTL}, "how long the token can be redeemed")
 	return a.withJSON(cmd)
 }
 

@@ -48,7 +48,7 @@ command holds it, or one of those in holdfast --help.`,
 		},
 	}
 	flags := cmd.Flags()
-	durationVarP(flags, &f.wait, "wait", "w", 0, "wait at most `SECONDS` or a duration such as 1m30s; 0 looks once")
+	durationVarP(flags, &f.wait, "wait", "w", 0, anyTime, "wait at most `SECONDS` or a duration such as 1m30s; 0 looks once")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print nothing but errors")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "report each change while it waits")
 	return a.withJSON(cmd)

@@ -19,11 +19,6 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-const (
-	minInterval = 100 * time.Millisecond
-	maxInterval = time.Hour
-)
-
 func (a *app) watchCommand() *cobra.Command {
 	var interval time.Duration
 	cmd := &cobra.Command{
@@ -44,15 +39,12 @@ The exit status is 0 after q and Ctrl-C, or one of those in holdfast --help.`,
   holdfast watch --json | jq -c 'select(.change == "gone") | .name'`,
 		Args: words(0, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if interval < minInterval || interval > maxInterval {
-				return usage("watch: --interval %s: want %s to %s", interval, minInterval, maxInterval)
-			}
 			return a.ask(cmd, func(ctx context.Context, c *holdfast.Client) error {
 				return a.watch(ctx, c, strings.Join(args, ""), interval)
 			})
 		},
 	}
-	durationVar(cmd.Flags(), &interval, "interval", 2*time.Second, "time between two looks")
+	durationVar(cmd.Flags(), &interval, "interval", 2*time.Second, limits{100 * time.Millisecond, time.Hour}, "time between two looks")
 	return a.withJSON(cmd)
 }
 
