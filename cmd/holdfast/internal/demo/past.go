@@ -115,8 +115,8 @@ func pastOf(seed uint64) (events []lockinfo.HistoryEvent) {
 }
 
 // events plays a course from pastSpan ago until now. Leases that last until now end now, and waits
-// that would last until now are left out. Tokens are those of an engine in memory: the time of the
-// grant, in microseconds.
+// that would last until now are left out. A token is the time of the grant in microseconds, as in
+// most stores.
 func (c course) events(r *rand.Rand) (events []lockinfo.HistoryEvent) {
 	draw := func(from [2]float64) time.Duration {
 		return time.Duration((from[0] + r.Float64()*(from[1]-from[0])) * float64(time.Second))
