@@ -113,7 +113,7 @@ func TestWokenAgain(t *testing.T) {
 				if len(p.Answers) != 1 {
 					t.Fatal("the waiter was not woken")
 				}
-				if r := <-p.Answers; r.Reply.Err != nil || r.Reply.Blocker.Place != replies[1].Place || time.Since(r.Sent) > time.Second/3 {
+				if r := <-p.Answers; r.Reply.Err != nil || r.Reply.Place != replies[1].Place || time.Since(r.Sent) > time.Second/3 {
 					t.Errorf("%+v, sent %s ago", r.Reply, time.Since(r.Sent))
 				}
 			})
