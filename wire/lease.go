@@ -79,6 +79,8 @@ type LeaseRef struct {
 	LeaseID string `json:"lease_id,omitempty"`
 	TTLMS   int64  `json:"ttl_ms,omitempty"` // in a renewal: how long the lease lasts from now on, at least; default 30,000
 
+	ShortTTL bool `json:"short_ttl,omitempty"` // in a renewal: the client means a TTL below one second
+
 	// FencingToken is the token of the caller's lease, in a renewal or a check. If the lease has
 	// another token, the caller's lease is lost. 0 is not compared.
 	FencingToken uint64 `json:"fencing_token,omitempty"`

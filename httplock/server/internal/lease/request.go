@@ -50,14 +50,20 @@ func MS(n int64) time.Duration {
 	return time.Duration(max(-most, min(n, most))) * time.Millisecond
 }
 
+// TTLOf returns the TTL of a request in milliseconds, or DefaultTTL if the request has none. It
+// refuses a TTL below a second, unless short reports that the client means it.
+func TTLOf(ms int64, short bool) (int64, error) {
+	if ms > 0 && ms < 1000 && !short { // most such clients mean seconds
+		return 0, door.Invalid(fmt.Sprintf("ttl_ms: %d is less than a second: for %d seconds send %d; for a lease of %d ms add \"short_ttl\": true",
+			ms, ms, ms*1000, ms))
+	}
+	return cmp.Or(ms, DefaultTTL.Milliseconds()), nil
+}
+
 // acquireRequest returns the request to the store, without the lease ID.
 func acquireRequest(r *door.Request, want *wire.LeaseRequest) (req driver.AcquireRequest, err error) {
-	if want.TTLMS == 0 {
-		want.TTLMS = DefaultTTL.Milliseconds()
-	}
-	if want.TTLMS > 0 && want.TTLMS < 1000 && !want.ShortTTL { // most such clients mean seconds
-		return req, door.Invalid(fmt.Sprintf("ttl_ms: %d is less than a second: for %d seconds send %d; for a lease of %d ms add \"short_ttl\": true",
-			want.TTLMS, want.TTLMS, want.TTLMS*1000, want.TTLMS))
+	if want.TTLMS, err = TTLOf(want.TTLMS, want.ShortTTL); err != nil {
+		return req, err
 	}
 	if want.WaitMS < 0 {
 		return req, door.Invalid(fmt.Sprintf("wait_ms: %d is negative", want.WaitMS))

@@ -25,12 +25,7 @@ type result struct {
 
 // renew answers POST /v1/leases/renew, even if the server drains.
 func (d *leases) renew(ctx context.Context, w http.ResponseWriter, r *door.Request) error {
-	refs, one, err := readRefs(r, func(ref *wire.LeaseRef) error {
-		if ref.TTLMS == 0 {
-			ref.TTLMS = lease.DefaultTTL.Milliseconds()
-		}
-		return checkTTL(ref.TTLMS)
-	})
+	refs, one, err := readRefs(r, renewedTTL)
 	if err != nil {
 		return err
 	}
@@ -152,8 +147,12 @@ func mayUse(r *door.Request, name string) error {
 	return r.Need(caller.Acquire, name)
 }
 
-func checkTTL(n int64) error {
-	opts := holdfast.AcquireOptions{TTL: lease.MS(n)}
+// renewedTTL checks the TTL of a renewal in the same way as the TTL of a new lease.
+func renewedTTL(ref *wire.LeaseRef) (err error) {
+	if ref.TTLMS, err = lease.TTLOf(ref.TTLMS, ref.ShortTTL); err != nil {
+		return err
+	}
+	opts := holdfast.AcquireOptions{TTL: lease.MS(ref.TTLMS)}
 	if err := opts.Check(); err != nil {
 		return door.Invalid(err.Error())
 	}
@@ -161,7 +160,7 @@ func checkTTL(n int64) error {
 }
 
 func noTTL(ref *wire.LeaseRef) error {
-	if ref.TTLMS != 0 {
+	if ref.TTLMS != 0 || ref.ShortTTL {
 		return door.Invalid("ttl_ms: only a renewal has it")
 	}
 	return nil

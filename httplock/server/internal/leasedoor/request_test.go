@@ -58,6 +58,14 @@ func TestBadRequests(t *testing.T) {
 				}
 			}
 		}
+		for _, ref := range []map[string]any{{"name": "n", "lease_id": id, "ttl_ms": 30}, {"leases": []any{map[string]any{"name": "n", "lease_id": id, "ttl_ms": 30}}}} {
+			if p := s.refused(http.StatusBadRequest, "invalid", "POST", "/v1/leases/renew", "", ref); !strings.Contains(p.Detail, "for 30 seconds send 30000") {
+				t.Errorf("a client that renews and means seconds reads: %s", p.Detail)
+			}
+		}
+		for _, path := range []string{"check", "release"} {
+			s.refused(http.StatusBadRequest, "invalid", "POST", "/v1/leases/"+path, "", wire.LeaseRef{Name: "n", LeaseID: id, ShortTTL: true})
+		}
 		for _, bad := range []map[string]any{{"leases": []any{}}, {"name": "n", "lease_id": id, "force": true}, {"name": 7}} {
 			w := s.send(t.Context(), "POST", "/v1/leases/renew", "", bad)
 			if w.Code != http.StatusBadRequest {
@@ -85,7 +93,8 @@ func TestBadRequests(t *testing.T) {
 		if !strings.Contains(p.Detail, "for 30 seconds send 30000") {
 			t.Errorf("a client that means seconds reads: %s", p.Detail)
 		}
-		s.lease("n", key, wire.LeaseRequest{TTLMS: 500, ShortTTL: true})
+		l := s.lease("n", key, wire.LeaseRequest{TTLMS: 500, ShortTTL: true})
+		s.do(http.StatusOK, "POST", "/v1/leases/renew", "", wire.LeaseRef{Name: "n", LeaseID: l.LeaseID, TTLMS: 500, ShortTTL: true}, nil)
 	})
 }
 
