@@ -43,7 +43,7 @@ func (s *Server) admit(w http.ResponseWriter, r *door.Request) error {
 		s.mux.ServeHTTP(w, r.Request)
 		return nil
 	}
-	if err := s.identify(w, r); err != nil {
+	if err := s.identify(r); err != nil {
 		_, r.Pattern = s.mux.Handler(r.Request) // for the log and for metrics
 		return err
 	}
@@ -63,11 +63,11 @@ func (s *Server) Guard(right caller.Rights, h http.Handler) http.Handler {
 		if err := s.fromElsewhere(w, r.Request, s.callers != nil); err != nil {
 			return err
 		}
-		if err := s.identify(w, r); err != nil {
+		if err := s.identify(r); err != nil {
 			return err
 		}
-		if !r.Caller.MayAll(right, "") {
-			return door.Forbidden(right, "")
+		if err := r.Need(right, ""); err != nil {
+			return err
 		}
 		h.ServeHTTP(w, r.Request)
 		return nil
@@ -146,18 +146,18 @@ func (s *Server) answersTo(host string) bool {
 }
 
 // identify sets the caller of r.
-func (s *Server) identify(w http.ResponseWriter, r *door.Request) (err error) {
+func (s *Server) identify(r *door.Request) (err error) {
 	if s.callers == nil {
 		r.Caller = &everybody
 		return nil
 	}
-	r.Caller, err = s.known(w, r)
+	r.Caller, err = s.known(r)
 	return err
 }
 
 // known returns the caller of r, by the token of its session if it has one.
-func (s *Server) known(w http.ResponseWriter, r *door.Request) (*caller.Caller, error) {
-	shown, err := s.ofSession(w, r)
+func (s *Server) known(r *door.Request) (*caller.Caller, error) {
+	shown, err := s.ofSession(r)
 	if err != nil {
 		return nil, err
 	}
@@ -170,36 +170,24 @@ func (s *Server) known(w http.ResponseWriter, r *door.Request) (*caller.Caller, 
 	case c != nil && err == nil:
 		return c, nil
 	case inSession && !errors.Is(err, caller.ErrUnavailable): // the token was revoked, or has expired
-		return nil, sessionOver(w, r.Request)
+		return nil, sessionOver(r.Request)
 	}
-	return nil, unknownCaller(w, r, err)
+	return nil, unknownCaller(r, err)
 }
 
-// nowhere discards the header of a response that has begun already.
-type nowhere struct{}
-
-func (nowhere) Header() http.Header         { return http.Header{} }
-func (nowhere) Write(p []byte) (int, error) { return len(p), nil }
-func (nowhere) WriteHeader(int)             {}
-
 // unknownCaller returns the refusal of a request without credentials, or with wrong ones.
-func unknownCaller(w http.ResponseWriter, r *door.Request, err error) error {
+func unknownCaller(r *door.Request, err error) error {
 	if errors.Is(err, caller.ErrUnavailable) {
 		r.House.Log.LogAttrs(r.Context(), slog.LevelWarn, "callers cannot be told", slog.Any("error", err))
 		return errCannotTell
 	}
 	refusal := &door.Refusal{
-		Status: http.StatusUnauthorized, Code: "not-authenticated",
+		Status: http.StatusUnauthorized, Code: "not-authenticated", Header: door.Challenge(err != nil),
 		Detail: "the server does not know you: send Authorization: Bearer and a token that it knows",
 	}
-	challenge := door.Challenge
-	if err != nil {
-		challenge += door.WrongToken
-		if wrong, ok := errors.AsType[caller.Wrong](err); ok {
-			refusal.Detail = "the server does not know you: " + wrong.Error()
-		}
+	if wrong, ok := errors.AsType[caller.Wrong](err); ok {
+		refusal.Detail = "the server does not know you: " + wrong.Error()
 	}
-	w.Header().Set("WWW-Authenticate", challenge)
 	return refusal
 }
 

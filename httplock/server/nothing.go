@@ -9,15 +9,15 @@ import (
 )
 
 // nothing answers requests without a route: with 405 if the path has other methods.
-func (s *Server) nothing(w http.ResponseWriter, r *door.Request) error {
+func (s *Server) nothing(_ http.ResponseWriter, r *door.Request) error {
 	allowed := problem.Methods(s.mux, r.Request)
 	if len(allowed) == 0 {
 		return &door.Refusal{Status: http.StatusNotFound, Code: "not-found", Detail: "there is nothing at this path" + hint(r.URL.Path)}
 	}
-	w.Header().Set("Allow", strings.Join(allowed, ", "))
+	all := strings.Join(allowed, ", ")
 	return &door.Refusal{
-		Status: http.StatusMethodNotAllowed, Code: "method-not-allowed",
-		Detail: "this path has " + strings.Join(allowed, ", ") + " only",
+		Status: http.StatusMethodNotAllowed, Code: "method-not-allowed", Header: http.Header{"Allow": {all}},
+		Detail: "this path has " + all + " only",
 	}
 }
 

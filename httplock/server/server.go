@@ -109,7 +109,7 @@ func New(engine driver.Engine, opts *Options) (*Server, error) {
 		},
 	}
 	if s.callers != nil {
-		s.house.Identify = func(r *door.Request) (*caller.Caller, error) { return s.known(nowhere{}, r) }
+		s.house.Identify = s.known
 	}
 	s.stop = driverdoor.Routes(s.mux, s.house)
 	leases, stream, leave := streamdoor.Open(s.house)

@@ -75,7 +75,7 @@ func (s *Server) signIn(w http.ResponseWriter, r *door.Request) error {
 	}
 	c, err := s.callers.Identify(withToken(r.Request, want.Token))
 	if err != nil || c == nil {
-		return unknownCaller(w, r, err)
+		return unknownCaller(r, err)
 	}
 	ctx, cancel := r.Budgeted()
 	defer cancel()
@@ -86,14 +86,14 @@ func (s *Server) signIn(w http.ResponseWriter, r *door.Request) error {
 	r.Caller = c
 	r.Audit("sign-in")
 	s.warnOfPlainHTTP(r)
-	setCookie(w, r.Request, sealed)
+	http.SetCookie(w, cookieOf(r.Request, sealed))
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
 // signOut answers DELETE /v1/session for every client: the browser forgets its cookie.
 func (s *Server) signOut(w http.ResponseWriter, r *door.Request) error {
-	setCookie(w, r.Request, "")
+	http.SetCookie(w, cookieOf(r.Request, ""))
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }

@@ -107,7 +107,7 @@ func hasOrigin(r *http.Request) bool {
 
 // ofSession returns r with the token of its session in the header Authorization, or nil if r has
 // no session.
-func (s *Server) ofSession(w http.ResponseWriter, r *door.Request) (*http.Request, error) {
+func (s *Server) ofSession(r *door.Request) (*http.Request, error) {
 	sealed := sealedToken(r.Request)
 	switch {
 	case sealed == "":
@@ -122,7 +122,7 @@ func (s *Server) ofSession(w http.ResponseWriter, r *door.Request) (*http.Reques
 	case err != nil:
 		return nil, err
 	case !ok:
-		return nil, sessionOver(w, r.Request)
+		return nil, sessionOver(r.Request)
 	}
 	return withToken(r.Request, token), nil
 }
@@ -134,11 +134,11 @@ var errNoOrigin error = &door.Refusal{
 
 // sessionOver returns the refusal of a session that has ended, and makes the browser forget the
 // cookie.
-func sessionOver(w http.ResponseWriter, r *http.Request) error {
-	setCookie(w, r, "")
-	w.Header().Set("WWW-Authenticate", door.Challenge+door.WrongToken)
+func sessionOver(r *http.Request) error {
+	header := door.Challenge(true)
+	header.Set("Set-Cookie", cookieOf(r, "").String())
 	return &door.Refusal{
-		Status: http.StatusUnauthorized, Code: "session-over",
+		Status: http.StatusUnauthorized, Code: "session-over", Header: header,
 		Detail: fmt.Sprintf("the session is over: sign in again; it lasts for %s, or until its token is not known any more", lockinfo.Span(sessionTime)),
 	}
 }
@@ -162,8 +162,8 @@ func checkToken(token string) error {
 	return nil
 }
 
-// setCookie sets the cookie of a session; "" makes the browser forget it.
-func setCookie(w http.ResponseWriter, r *http.Request, sealed string) {
+// cookieOf returns the cookie of a session; "" makes the browser forget it.
+func cookieOf(r *http.Request, sealed string) *http.Cookie {
 	c := &http.Cookie{
 		Name: cookieName, Value: sealed, MaxAge: int(sessionTime.Seconds()),
 		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: byTLS(r),
@@ -171,7 +171,7 @@ func setCookie(w http.ResponseWriter, r *http.Request, sealed string) {
 	if sealed == "" {
 		c.MaxAge = -1
 	}
-	http.SetCookie(w, c)
+	return c
 }
 
 // byTLS reports whether the browser uses TLS, to this server or to a proxy that reports it.

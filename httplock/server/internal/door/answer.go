@@ -85,10 +85,11 @@ func (a *answer) caught(r *Request) {
 	if a.begun {
 		panic(http.ErrAbortHandler)
 	}
-	Refuse(a, r, errInternal)
+	Refuse(a, r, ErrInternal)
 }
 
-var errInternal error = &Refusal{
+// ErrInternal is the refusal of a request that has met a fault of the server.
+var ErrInternal error = &Refusal{
 	Status: http.StatusInternalServerError, Code: "internal",
 	Detail: "a fault of the server: its log has more; the outcome is unknown",
 }

@@ -21,7 +21,7 @@ func (h *House) Guard(ctx context.Context, what string, f func()) (err error) {
 	defer func() {
 		if v := recover(); v != nil {
 			h.panicked(ctx, what, v)
-			err = errInternal
+			err = ErrInternal
 		}
 	}()
 	f()

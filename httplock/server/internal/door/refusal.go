@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"net/http"
 	"strconv"
@@ -26,6 +27,7 @@ type Refusal struct {
 	Name   string              // of the lock or key that the caller lacks a right to; for the audit log
 	Again  time.Duration       // when to retry; 0 if a retry is of no use
 	More   func(*wire.Problem) // sets further fields; may be nil
+	Header http.Header         // of the response
 }
 
 func (r *Refusal) Error() string { return r.Detail }
@@ -35,17 +37,22 @@ func Invalid(detail string) error {
 	return &Refusal{Status: http.StatusBadRequest, Code: "invalid", Detail: detail}
 }
 
-// Forbidden returns the refusal of a caller that lacks a right to a name, or to the names
-// with a prefix. The empty prefix is every name.
+// Lacks returns the refusal of a caller that lacks a right. Its text leaves out the name.
+func Lacks(right caller.Rights, name string) *Refusal {
+	return &Refusal{
+		Status: http.StatusForbidden, Code: "not-permitted", Detail: fmt.Sprintf("you lack the right %q", right), Name: name,
+	}
+}
+
+// Forbidden does as Lacks, for a right to a name, or to the names with a prefix. The empty
+// prefix is every name.
 func Forbidden(right caller.Rights, name string) error {
-	to := "every name"
+	refusal, to := Lacks(right, name), "every name"
 	if name != "" {
 		to = strconv.Quote(name)
 	}
-	return &Refusal{
-		Status: http.StatusForbidden, Code: "not-permitted",
-		Detail: fmt.Sprintf("you lack the right %q to %s", right, to), Name: name,
-	}
+	refusal.Detail += " to " + to
+	return refusal
 }
 
 // Refuse writes err as a problem. It must be the first write of the response.
@@ -56,14 +63,22 @@ func Refuse(w http.ResponseWriter, r *Request, err error) {
 		r.Audit("refused", slog.String("code", refusal.Code), slog.String("name", refusal.Name), slog.String("detail", refusal.Detail))
 	}
 	Patience(w)
+	maps.Copy(w.Header(), refusal.Header)
 	if refusal.Again > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(refusal.Again.Seconds()))))
 	}
-	p := wire.Problem{Status: refusal.Status, Code: refusal.Code, Detail: refusal.Detail}
-	if refusal.More != nil {
-		refusal.More(&p)
+	problem.Write(w, refusal.problem())
+}
+
+// Problem returns the problem by which an answer to r shows err.
+func (r *Request) Problem(err error) wire.Problem { return RefusalOf(r.Told(err)).problem() }
+
+func (r *Refusal) problem() wire.Problem {
+	p := wire.Problem{Status: r.Status, Code: r.Code, Detail: r.Detail}
+	if r.More != nil {
+		r.More(&p)
 	}
-	problem.Write(w, p)
+	return p
 }
 
 // again is when to retry after a conflict, or when the store was unavailable.

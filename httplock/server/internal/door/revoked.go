@@ -47,15 +47,18 @@ func sameCaller(a, b *caller.Caller) bool {
 	return a.Name == b.Name && a.Rights == b.Rights && (a.Prefixes == nil) == (b.Prefixes == nil) && slices.Equal(a.Prefixes, b.Prefixes)
 }
 
-// Challenge is the header WWW-Authenticate of status 401. After a wrong token WrongToken is
-// appended to it.
-const (
-	Challenge  = `Bearer realm="holdfast"`
-	WrongToken = `, error="invalid_token"`
-)
+// Challenge returns the header of a refusal with status 401. wrong reports that the client has
+// sent a token, which is not valid.
+func Challenge(wrong bool) http.Header {
+	challenge := `Bearer realm="holdfast"`
+	if wrong {
+		challenge += `, error="invalid_token"`
+	}
+	return http.Header{"Www-Authenticate": {challenge}}
+}
 
 // ErrRevoked is the refusal of a request whose caller was revoked while it was answered.
 var ErrRevoked error = &Refusal{
-	Status: http.StatusUnauthorized, Code: "not-authenticated",
+	Status: http.StatusUnauthorized, Code: "not-authenticated", Header: Challenge(true),
 	Detail: "the server does not know you any more, or what you may do has changed: ask again",
 }

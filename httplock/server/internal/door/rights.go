@@ -2,7 +2,6 @@ package door
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
@@ -10,12 +9,11 @@ import (
 
 // For returns f as a handler for callers who have one of these rights, to any name. Other
 // callers are refused before their bodies are read. f checks the name, which most requests
-// have in the body.
+// have in the body. If rights is 0, all callers may send the request.
 func (h *House) For(rights caller.Rights, f Func) http.Handler {
 	return h.Handle(func(w http.ResponseWriter, r *Request) error {
-		if !r.HasOne(rights) {
-			first := rights & -rights
-			return &Refusal{Status: http.StatusForbidden, Code: "not-permitted", Detail: fmt.Sprintf("you lack the right %q", first)}
+		if rights != 0 && r.Caller.Rights&rights == 0 {
+			return Lacks(rights&-rights, "") // the first of them
 		}
 		if _, err := r.TimeoutMS(); err != nil {
 			return err
@@ -35,9 +33,13 @@ func (r *Request) Act(a caller.Action) error {
 	return nil
 }
 
-// HasOne reports whether the caller has one of these rights, or rights is 0.
-func (r *Request) HasOne(rights caller.Rights) bool {
-	return rights == 0 || r.Caller.Rights&rights != 0
+// NeedLease returns a refusal unless the caller may keep or end a lease of a name: it needs
+// one of the two rights that can acquire a lease.
+func (r *Request) NeedLease(name string) error {
+	if r.Shows(caller.Once, name) {
+		return nil
+	}
+	return r.Need(caller.Acquire, name)
 }
 
 // A StoreFunc is a Func that sends requests to the store, within the budget of the client's

@@ -3,10 +3,7 @@ package door
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
-
-	"github.com/holdfast-locks/holdfast/driver"
 )
 
 // partLate is how long Split waits for the other parts of a batch after the first reply.
@@ -16,39 +13,29 @@ const partLate = 100 * time.Millisecond
 // errPartLate is the error of requests to a part that is late. It is not definite.
 var errPartLate = errors.New("this part of the store does not answer")
 
-// Routes returns the routes of the names of requests, or nil if all may go together.
-// router is nil if there are no routes.
-func Routes[Req any](router driver.Router, reqs []Req, name func(Req) string) []uint32 {
-	if router == nil || len(reqs) == 1 {
-		return nil
-	}
-	routes := make([]uint32, len(reqs))
-	for i, req := range reqs {
-		routes[i] = router.Route(name(req))
-	}
-	if !slices.ContainsFunc(routes, func(route uint32) bool { return route != routes[0] }) {
-		return nil
-	}
-	return routes
-}
-
-// Split sends the requests of each route as a batch, all batches at the same time, and returns
-// the replies in the order of the requests. failed makes the reply for an error. Split itself
-// fails only after a panic, see Guard.
+// Split sends the requests of each route as a batch, all batches at the same time. It returns the
+// replies in the order of the requests, and the routes of the names if there are several. failed
+// makes the reply for an error. Split itself fails only after a panic, see Guard.
 func Split[Req, Reply any](
-	ctx context.Context, r *Request, routes []uint32, reqs []Req, ask func(context.Context, []Req) []Reply, failed func(error) Reply,
-) ([]Reply, error) {
-	if routes == nil {
-		return ask(ctx, reqs), nil
+	ctx context.Context, r *Request, reqs []Req, name func(Req) string, ask func(context.Context, []Req) []Reply, failed func(error) Reply,
+) (replies []Reply, routes []uint32, err error) {
+	groups := map[uint32][]int{} // indices of requests, by route
+	if router := r.House.Features.Router; router != nil {
+		for i, req := range reqs {
+			routes = append(routes, router.Route(name(req)))
+			groups[routes[i]] = append(groups[routes[i]], i)
+		}
+	}
+	switch {
+	case len(reqs) == 0:
+		return nil, nil, nil
+	case len(groups) <= 1:
+		return ask(ctx, reqs), nil, nil
 	}
 	type part struct {
 		indices []int
 		replies []Reply
 		fault   error
-	}
-	groups := map[uint32][]int{}
-	for i, route := range routes {
-		groups[route] = append(groups[route], i)
 	}
 	answers := make(chan part, len(groups))
 	for _, indices := range groups {
@@ -62,7 +49,7 @@ func Split[Req, Reply any](
 			answers <- p
 		}()
 	}
-	replies := make([]Reply, len(reqs))
+	replies = make([]Reply, len(reqs))
 	for i := range replies {
 		replies[i] = failed(errPartLate)
 	}
@@ -71,7 +58,7 @@ func Split[Req, Reply any](
 		select {
 		case p := <-answers:
 			if p.fault != nil {
-				return nil, p.fault
+				return nil, nil, p.fault
 			}
 			for i, index := range p.indices {
 				replies[index] = p.replies[i]
@@ -82,8 +69,8 @@ func Split[Req, Reply any](
 				late = timer.C
 			}
 		case <-late:
-			return replies, nil
+			return replies, routes, nil
 		}
 	}
-	return replies, nil
+	return replies, routes, nil
 }

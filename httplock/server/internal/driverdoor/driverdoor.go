@@ -9,7 +9,6 @@ package driverdoor
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -36,25 +35,17 @@ func Routes(mux *http.ServeMux, h *door.House) (stop func()) {
 	d.leases()
 	d.looks()
 	d.records()
-	d.handleStream(form.Notices, d.stream)
-	d.handleStream(form.Events, d.events)
+	d.handleStream(form.Notices, 0, d.stream)
+	d.handleStream(form.Events, caller.Read, d.events)
 	return d.close
 }
 
 // handle adds a method, for callers who have one of these rights. A server whose engine
 // cannot carry it out answers that it is unsupported.
 func handle[Req, Reply any](d *desk, method string, rights caller.Rights, can bool, answer func(v *visit, req *Req) (Reply, error)) {
-	d.mux.Handle("POST "+form.Base+method, d.house.Handle(func(w http.ResponseWriter, r *door.Request) error {
-		if !r.HasOne(rights) { // before the body is read
-			return lacks(rights & -rights)
-		}
-		if _, err := r.TimeoutMS(); err != nil {
-			return err
-		}
-		ctx, cancel := r.Budgeted() // a slow body uses it up too
-		defer cancel()
+	d.mux.Handle("POST "+form.Base+method, d.house.ForStore(rights, func(ctx context.Context, w http.ResponseWriter, r *door.Request) error {
 		var req Req
-		v := &visit{Request: r, desk: d, ctx: ctx}
+		v := &visit{Request: r, desk: d, ctx: ctx} // a slow body uses up the time of ctx
 		var may func(name string) error
 		if method == form.Complete {
 			may = func(name string) error { return v.need(caller.Once, name) }
@@ -98,8 +89,8 @@ func handleNamed[Req, Reply any](d *desk, method string, right caller.Rights, ca
 }
 
 // handleStream adds a method that answers with lines.
-func (d *desk) handleStream(method string, answer door.Func) {
-	d.mux.Handle("POST "+form.Base+method, d.house.Handle(answer))
+func (d *desk) handleStream(method string, rights caller.Rights, answer door.Func) {
+	d.mux.Handle("POST "+form.Base+method, d.house.For(rights, answer))
 }
 
 const (
@@ -124,24 +115,10 @@ func (d *desk) longest(method string) int64 {
 // need returns an error unless the caller has a right to a name. The text of the error lacks
 // the name, because the client library adds it.
 func (v *visit) need(right caller.Rights, name string) error {
-	err := v.Need(right, name)
-	if refusal, ok := errors.AsType[*door.Refusal](err); ok && refusal.Code == "not-permitted" {
-		nameless := *refusal
-		nameless.Detail = lacks(right).Error()
-		if name == "" { // the prefix of a list of all names
-			nameless.Detail = fmt.Sprintf("%s: %s", driver.ErrPermission, refusal.Detail)
-		}
-		return &nameless
+	if err := v.Need(right, name); err == nil || name == "" || door.Reserved(name) {
+		return err
 	}
-	return err
-}
-
-// lacks returns the refusal of a caller without a right.
-func lacks(right caller.Rights) error {
-	return &door.Refusal{
-		Status: http.StatusForbidden, Code: "not-permitted",
-		Detail: fmt.Sprintf("%s: you lack the right %q to it", driver.ErrPermission, right),
-	}
+	return door.Lacks(right, name)
 }
 
 // stillWanted returns an error if the caller has hung up or its time has ended. Call it right

@@ -161,10 +161,9 @@ func release(v *visit, req *driver.ReleaseRequest) (form.Nothing, error) {
 	return form.Nothing{}, err
 }
 
-// needLease returns an error unless the caller may end or lengthen a lease of this name: it
-// needs one of the two rights that can acquire a lease.
+// needLease does as NeedLease. The text of its error lacks the name: see need.
 func (v *visit) needLease(name string) error {
-	if v.Shows(caller.Once, name) {
+	if v.NeedLease(name) == nil {
 		return nil
 	}
 	return v.need(caller.Acquire, name)
@@ -220,7 +219,5 @@ func renewed[Req, Reply any](
 	if err := v.stillWanted(); err != nil {
 		return nil, nil, err
 	}
-	routes = door.Routes(v.House.Features.Router, reqs, name)
-	replies, err = door.Split(v.ctx, v.Request, routes, reqs, send, failed)
-	return replies, routes, err
+	return door.Split(v.ctx, v.Request, reqs, name, send, failed)
 }

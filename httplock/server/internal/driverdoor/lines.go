@@ -1,6 +1,7 @@
 package driverdoor
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"net/http"
@@ -10,34 +11,26 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
 )
 
-// lines writes a body of lines.
+// lines writes a stream of JSON values, one a line.
 type lines struct {
+	door.Stream
+	text    bytes.Buffer // not sent yet
 	encoder *json.Encoder
-	control *http.ResponseController
-	limit   time.Duration // for the client to receive what was flushed
-	err     error
 }
 
-func newLines(w http.ResponseWriter, limit time.Duration) *lines {
-	w.Header().Set("Content-Type", form.Lines)
-	w.Header().Set("Cache-Control", "no-store")
-	return &lines{encoder: json.NewEncoder(w), control: http.NewResponseController(w), limit: limit}
+func newLines(w http.ResponseWriter, patience time.Duration) *lines {
+	l := &lines{Stream: door.NewStream(w, form.Lines, patience)}
+	l.encoder = json.NewEncoder(&l.text)
+	return l
 }
 
-// write adds a line. sent reports its error.
-func (l *lines) write(v any) {
-	if l.err == nil {
-		l.err = l.encoder.Encode(v)
-	}
-}
+// add adds a line to the text.
+func (l *lines) add(v any) { _ = l.encoder.Encode(v) } // into memory, and our types have a JSON form
 
-// sent flushes, and reports whether there was no error.
+// sent sends the text, and reports whether there was no error.
 func (l *lines) sent() bool {
-	if l.err == nil {
-		_ = l.control.SetWriteDeadline(time.Now().Add(l.limit)) // a writer without deadlines has no slow clients
-		l.err = l.control.Flush()
-	}
-	return l.err == nil
+	defer l.text.Reset()
+	return l.Send(l.text.Bytes()) == nil
 }
 
 const (
@@ -59,13 +52,13 @@ func (d *desk) follow(out *lines, r *door.Request, wake <-chan struct{}, take fu
 		select {
 		case <-wake:
 			for _, line := range take() {
-				out.write(line)
+				out.add(line)
 			}
 		case <-ping.C:
 			if r.Revoked() {
 				return
 			}
-			out.write(alive)
+			out.add(alive)
 		case <-d.house.Draining: // the client opens one at another server
 			return
 		case <-end:

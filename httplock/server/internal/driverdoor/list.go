@@ -20,39 +20,40 @@ const (
 
 	// listLimit is how long a client may take for one part of a list.
 	listLimit = 5 * time.Minute
+
+	// listPart is how many bytes of lines may wait to be sent.
+	listPart = 32 << 10
 )
 
 // lists adds the methods that list locks and records.
 func (d *desk) lists() {
-	var locks func(context.Context, string) iter.Seq2[lockinfo.LockState, error]
-	var records func(context.Context, string) iter.Seq2[driver.RecordInfo, error]
-	if lister := d.house.Features.Lister; lister != nil {
-		locks = lister.List
-	}
-	if recorder := d.house.Features.Recorder; recorder != nil {
-		records = recorder.ListRecords
-	}
-	handleList(d, form.List, locks, func(v *visit, l lockinfo.LockState) (string, form.Line) {
-		return l.Name, form.Line{Lock: new(form.LockOf(l, v.show()))}
-	})
-	handleList(d, form.ListRecords, records, func(_ *visit, info driver.RecordInfo) (string, form.Line) {
-		return info.Name, form.Line{Record: &info}
-	})
+	f := d.house.Features
+	handleList(d, form.List, f.Lister != nil,
+		func(ctx context.Context, prefix string) iter.Seq2[lockinfo.LockState, error] {
+			return f.Lister.List(ctx, prefix)
+		},
+		func(v *visit, l lockinfo.LockState) (string, form.Line) {
+			return l.Name, form.Line{Lock: new(form.LockOf(l, v.show()))}
+		})
+	handleList(d, form.ListRecords, f.Recorder != nil,
+		func(ctx context.Context, prefix string) iter.Seq2[driver.RecordInfo, error] {
+			return f.Recorder.ListRecords(ctx, prefix)
+		},
+		func(_ *visit, info driver.RecordInfo) (string, form.Line) { return info.Name, form.Line{Record: &info} })
 }
 
 // handleList adds a method that answers with a line for each element that the caller may
 // read. A list changes nothing, so only its caller bounds its time.
-func handleList[T any](d *desk, method string, list func(context.Context, string) iter.Seq2[T, error], line func(*visit, T) (name string, l form.Line)) {
-	d.handleStream(method, func(w http.ResponseWriter, r *door.Request) error {
-		if !r.HasOne(caller.Read) {
-			return lacks(caller.Read)
-		}
+func handleList[T any](
+	d *desk, method string, can bool, list func(context.Context, string) iter.Seq2[T, error], line func(*visit, T) (name string, l form.Line),
+) {
+	d.handleStream(method, caller.Read, func(w http.ResponseWriter, r *door.Request) error {
 		var req form.Prefix
 		if err := r.Read(&req); err != nil {
 			return err
 		}
 		r.BodyDone()
-		if list == nil {
+		if !can {
 			return unsupported(method)
 		}
 		v := &visit{Request: r, desk: d, ctx: r.Context()}
@@ -61,24 +62,25 @@ func handleList[T any](d *desk, method string, list func(context.Context, string
 			return err
 		}
 		out := newLines(w, listLimit)
-		var flushed time.Time
+		var sent time.Time
 		for one, err := range list(v.ctx, req.Prefix) {
 			if err != nil {
-				out.write(form.Line{Error: form.ErrorOf(r.Told(err))})
+				out.add(form.Line{Error: form.ErrorOf(r.Told(err))})
+				out.sent()
 				return nil
 			}
 			if name, l := line(v, one); r.Shows(caller.Read, name) {
-				out.write(l)
+				out.add(l)
 			}
-			if now := time.Now(); now.Sub(flushed) >= linesEach {
-				flushed = now
-				out.sent()
-			}
-			if out.err != nil {
-				return nil
+			if now := time.Now(); now.Sub(sent) >= linesEach || out.text.Len() >= listPart {
+				sent = now
+				if !out.sent() {
+					return nil
+				}
 			}
 		}
-		out.write(form.Line{End: true})
+		out.add(form.Line{End: true})
+		out.sent()
 		return nil
 	})
 }

@@ -32,7 +32,7 @@ func (d *desk) stream(w http.ResponseWriter, r *door.Request) error {
 		defer stop()
 	}
 	out := newLines(w, lineLimit)
-	out.write(form.Message{}) // the stream is open
+	out.add(form.Message{}) // the stream is open
 	d.follow(out, r, s.wake, s.take, form.Message{}, replaced)
 	return nil
 }

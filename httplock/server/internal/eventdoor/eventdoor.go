@@ -97,11 +97,15 @@ func (g *ring) serve(w http.ResponseWriter, r *door.Request) error {
 		return err
 	}
 	defer leave()
-	v := reader{r: r, ring: g, prefix: prefix, w: w, control: http.NewResponseController(w)}
+	v := reader{r: r, ring: g, prefix: prefix, out: door.NewStream(w, "text/event-stream", patience)}
 	v.all = prefix == "" && r.Caller.MayAll(caller.Read, "")
 	v.zipped = v.all && header.TakesGzip(r.Header)
 	g.readers.Add(1)
 	defer g.readers.Add(-1)
+	w.Header().Add("Vary", "Accept-Encoding")
+	if v.zipped {
+		w.Header().Set("Content-Encoding", "gzip")
+	}
 	v.begin(r.Header.Get("Last-Event-ID"))
 	if v.read() && v.zipped {
 		v.text = v.zip.end(v.text)
@@ -133,33 +137,24 @@ func prefixOf(r *door.Request) (string, error) {
 
 // A reader is one response to GET /v1/events.
 type reader struct {
-	r       *door.Request
-	ring    *ring
-	prefix  string
-	all     bool   // it sees all names
-	at      uint64 // of the next event in the ring
-	w       http.ResponseWriter
-	control *http.ResponseController
-	text    []byte // not written yet
-	shared  []byte // to be written after text; read-only
-	zipped  bool   // it accepts gzip and sees all names: text for one reader alone is not worth a compressor
-	zip     gzipped
+	r      *door.Request
+	ring   *ring
+	prefix string
+	all    bool   // it sees all names
+	at     uint64 // of the next event in the ring
+	out    door.Stream
+	text   []byte // not written yet
+	shared []byte // to be written after text; read-only
+	zipped bool   // it accepts gzip and sees all names: text for one reader alone is not worth a compressor
+	zip    gzipped
 }
 
 // begin begins a stream after the event with the ID last. If the ring does not have it, the
 // stream begins with an event for a gap. An empty last means the latest event.
 func (v *reader) begin(last string) {
-	_ = v.control.SetReadDeadline(time.Time{}) // the deadline of a request must not end a stream
-	h := v.w.Header()
-	h.Set("Content-Type", "text/event-stream")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no")
-	h.Add("Vary", "Accept-Encoding")
 	if v.zipped {
-		h.Set("Content-Encoding", "gzip")
 		v.text = append(v.text, gzipHead...)
 	}
-	v.w.WriteHeader(http.StatusOK)
 	v.add(head)
 	at, known := v.ring.place(last)
 	if v.at = at; !known {
@@ -262,16 +257,7 @@ func (v *reader) flush() error {
 	if len(v.text)+len(v.shared) == 0 {
 		return nil
 	}
-	_ = v.control.SetWriteDeadline(time.Now().Add(patience)) // without deadlines, Write waits
-	var err error
-	for _, text := range [][]byte{v.text, v.shared} {
-		if err == nil && len(text) > 0 {
-			_, err = v.w.Write(text)
-		}
-	}
+	err := v.out.Send(v.text, v.shared)
 	v.text, v.shared = v.text[:0], nil
-	if err == nil {
-		err = v.control.Flush()
-	}
 	return err
 }

@@ -92,25 +92,19 @@ func (a *Attempt) Admit(right caller.Rights, use Purpose) error {
 func (a *Attempt) counted() string { return limit.Lease(a.Req.Name, a.Req.LeaseID) }
 
 // identify makes the lease ID: from the key, if the caller has one.
-func (a *Attempt) identify(use Purpose) (err error) {
-	key := ""
-	// A hold needs a key: it lasts for days, even if its reply was lost.
-	if a.keyed = hasKey(a.R) || use == ForHold; a.keyed {
-		if key, err = KeyOf(a.R); err != nil {
-			return err
-		}
-	}
+func (a *Attempt) identify(use Purpose) error {
 	if err := a.R.NewWork(); err != nil {
 		return err
 	}
-	if !a.keyed {
+	// A hold needs a key: it lasts for days, even if its reply was lost.
+	if a.keyed = hasKey(a.R) || use == ForHold; !a.keyed {
 		a.Req.LeaseID = Labelled(lockinfo.NewLeaseID(), hasLabels(&a.Want))
 		return nil
 	}
 	ctx, cancel := a.R.Budgeted()
 	defer cancel()
 	a.Req.First, a.Async = true, prefersAsync(a.R.Header)
-	id, err := a.store.LeaseID(ctx, a.R, a.Req.Name, key, use)
+	id, err := a.store.LeaseID(ctx, a.R, a.Req.Name, use)
 	if err == nil {
 		a.Req.LeaseID = Labelled(id, hasLabels(&a.Want))
 	}

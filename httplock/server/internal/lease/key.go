@@ -22,8 +22,8 @@ const shortestKey = 16 // characters
 // an acquisition of its own.
 func hasKey(r *door.Request) bool { return len(r.Header.Values(oncehttp.Header)) > 0 }
 
-// KeyOf returns the Idempotency-Key of a request, which must have one.
-func KeyOf(r *door.Request) (string, error) {
+// keyOf returns the Idempotency-Key of a request, which must have one.
+func keyOf(r *door.Request) (string, error) {
 	values := r.Header.Values(oncehttp.Header)
 	if len(values) != 1 {
 		return "", badKey(fmt.Sprintf("the request has %d headers %s, want one: draw a key for each acquisition, and send it again with each repeat", len(values), oncehttp.Header))
@@ -53,10 +53,14 @@ const (
 	ForHold  Purpose = "hold"
 )
 
-// LeaseID returns the lease ID for a client's key: the same at every server of the store,
-// and secret to clients without the key. It is an HMAC-SHA-256, cut to 128 bits. No part of
-// the text contains the separator, the byte 0.
-func (d *Store) LeaseID(ctx context.Context, r *door.Request, name, key string, use Purpose) (lockinfo.LeaseID, error) {
+// LeaseID returns the lease ID for the Idempotency-Key of a request, which must have one: the
+// same at every server of the store, and secret to clients without the key. It is an
+// HMAC-SHA-256, cut to 128 bits. No part of the text contains the separator, the byte 0.
+func (d *Store) LeaseID(ctx context.Context, r *door.Request, name string, use Purpose) (lockinfo.LeaseID, error) {
+	key, err := keyOf(r)
+	if err != nil {
+		return "", err
+	}
 	secret, err := d.House.Secret(ctx)
 	if err != nil {
 		return "", err

@@ -36,11 +36,7 @@ func (d *leases) breakLock(ctx context.Context, w http.ResponseWriter, r *door.R
 		return err
 	}
 	if r.Header.Get(oncehttp.Header) != "" { // a repeat then gets the same reply
-		key, err := lease.KeyOf(r)
-		if err != nil {
-			return err
-		}
-		if req.ID, err = d.LeaseID(ctx, r, name, key, lease.ForBreak); err != nil {
+		if req.ID, err = d.LeaseID(ctx, r, name, lease.ForBreak); err != nil {
 			return err
 		}
 	}

@@ -20,7 +20,7 @@ func (d *leases) downgrade(ctx context.Context, w http.ResponseWriter, r *door.R
 	if err := r.Read(&ref); err != nil {
 		return err
 	}
-	if _, _, err := refsOf(r, wire.LeaseRefs{LeaseRef: ref}, noTTL); err != nil {
+	if err := checkRef(r, &ref, noTTL); err != nil {
 		return err
 	}
 	if err := r.Need(caller.Acquire, ref.Name); err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/lease"
 	"github.com/holdfast-locks/holdfast/internal/ask"
-	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -52,58 +51,77 @@ func (d *leases) extendPart(ctx context.Context, reqs []driver.ExtendRequest) []
 	return results
 }
 
-// tokensOf fills in the tokens of renewed leases. It looks up those that the client has
-// not sent.
-func (d *leases) tokensOf(ctx context.Context, r *door.Request, refs []wire.LeaseRef, results []result) error {
-	var unknown []int
-	for i, ref := range refs {
-		switch {
-		case results[i].err != nil:
-		case ref.FencingToken == 0:
-			unknown = append(unknown, i)
-		default:
-			results[i].token = new(wire.TokenOf(ref.FencingToken))
+// extend extends leases to ttl, and notes the outcome for each.
+func (d *leases) extend(ctx context.Context, r *door.Request, all []*target, ttl func(*target) time.Duration) error {
+	if err := d.delays(ctx, r, all); err != nil {
+		return err
+	}
+	var sent []*target
+	var reqs []driver.ExtendRequest
+	for _, t := range all {
+		if t.err == nil {
+			sent = append(sent, t)
+			reqs = append(reqs, driver.ExtendRequest{Name: t.Name, LeaseID: t.id(), TTL: ttl(t), Token: t.FencingToken})
 		}
 	}
-	return r.Each(len(unknown), func(n int) {
-		i := unknown[n]
-		results[i].token = d.tokenOf(ctx, refs[i])
+	results, _, err := door.Split(ctx, r, reqs, func(req driver.ExtendRequest) string { return req.Name }, d.extendPart,
+		func(err error) result { return result{err: err} })
+	if err != nil {
+		return err
+	}
+	for i, t := range sent {
+		t.result = results[i]
+	}
+	for _, t := range all {
+		t.err = d.About(ctx, "lease of", t.Name, t.id(), t.err)
+	}
+	return nil
+}
+
+// tokensOf fills in the tokens of renewed leases. It looks up those that the client has
+// not sent. A lease that it cannot find was renewed nevertheless.
+func (d *leases) tokensOf(ctx context.Context, r *door.Request, all []*target) error {
+	var unknown []*target
+	for _, t := range all {
+		switch {
+		case t.err != nil:
+		case t.FencingToken == 0:
+			unknown = append(unknown, t)
+		default:
+			t.token = new(wire.TokenOf(t.FencingToken))
+		}
+	}
+	return r.Each(len(unknown), func(i int) {
+		t := unknown[i]
+		if h, err := d.Holding(ctx, t.Name, t.id()); err == nil {
+			t.token = new(wire.TokenOf(h.Token))
+		}
 	})
 }
 
-// tokenOf looks up the token of a lease. It returns nil if it cannot find the lease, which was
-// renewed nevertheless.
-func (d *leases) tokenOf(ctx context.Context, ref wire.LeaseRef) *wire.Token {
-	h, err := d.Holding(ctx, ref.Name, lockinfo.LeaseID(ref.LeaseID))
-	if err != nil {
-		return nil
-	}
-	return new(wire.TokenOf(h.Token))
-}
-
 // delays fills in the lock delays of leases, and the errors of leases that cannot be extended.
-func (d *leases) delays(ctx context.Context, r *door.Request, refs []wire.LeaseRef, delays []time.Duration, results []result) error {
-	var have []int
-	for i, ref := range refs {
-		if id := lockinfo.LeaseID(ref.LeaseID); lease.Labelled(id, false) != id {
-			have = append(have, i)
+func (d *leases) delays(ctx context.Context, r *door.Request, all []*target) error {
+	var labelled []*target
+	for _, t := range all {
+		if lease.Labelled(t.id(), false) != t.id() {
+			labelled = append(labelled, t)
 		}
 	}
-	return r.Each(len(have), func(n int) {
-		i := have[n]
-		delays[i], results[i].err = d.delayOf(ctx, refs[i])
+	return r.Each(len(labelled), func(i int) {
+		t := labelled[i]
+		t.delay, t.err = d.delayOf(ctx, t)
 	})
 }
 
 // delayOf returns the lock delay of a lease. If nothing but the delay is left, the lease has
 // expired for its holder, and the error is driver.ErrLost.
-func (d *leases) delayOf(ctx context.Context, ref wire.LeaseRef) (time.Duration, error) {
-	h, err := d.Holding(ctx, ref.Name, lockinfo.LeaseID(ref.LeaseID))
+func (d *leases) delayOf(ctx context.Context, t *target) (time.Duration, error) {
+	h, err := d.Holding(ctx, t.Name, t.id())
 	delay := lease.Term(h.Holder, lease.LockDelayLabel)
 	switch {
 	case err == nil && h.Left() <= 0:
 		return 0, driver.ErrLost
-	case err == nil && lease.MS(ref.TTLMS)+delay > holdfast.MaxTTL:
+	case err == nil && t.ttl()+delay > holdfast.MaxTTL:
 		return 0, door.Invalid(fmt.Sprintf("ttl_ms: with the lock_delay_ms of the lease it exceeds %s", holdfast.MaxTTL))
 	}
 	return delay, err

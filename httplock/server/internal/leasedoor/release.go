@@ -24,16 +24,15 @@ func (d *leases) release(ctx context.Context, w http.ResponseWriter, r *door.Req
 	if body.LeaseID == "" && body.Leases == nil && r.Header.Get(oncehttp.Header) != "" {
 		return d.byKey(ctx, w, r, body.Name)
 	}
-	refs, one, err := refsOf(r, body, noTTL)
+	b, err := targetsOf(r, body, noTTL)
 	if err != nil {
 		return err
 	}
-	results := make([]result, len(refs))
-	err = r.Each(len(refs), func(i int) { results[i].err = d.End(ctx, r, refs[i].Name, lockinfo.LeaseID(refs[i].LeaseID)) })
+	err = r.Each(len(b.all), func(i int) { b.all[i].err = d.End(ctx, r, b.all[i].Name, b.all[i].id()) })
 	if err != nil {
 		return err
 	}
-	return answerRefs(w, r, refs, one, results, done)
+	return b.answer(w, r, done)
 }
 
 // byKey releases the lease or place of an Idempotency-Key, for clients that do not know
@@ -46,11 +45,7 @@ func (d *leases) byKey(ctx context.Context, w http.ResponseWriter, r *door.Reque
 	if err := r.Need(caller.Acquire, name); err != nil {
 		return err
 	}
-	key, err := lease.KeyOf(r)
-	if err != nil {
-		return err
-	}
-	id, err := d.LeaseID(ctx, r, name, key, lease.ForLock)
+	id, err := d.LeaseID(ctx, r, name, lease.ForLock)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -47,9 +46,6 @@ func (d *desk) show(ctx context.Context, w http.ResponseWriter, r *door.Request)
 	} else {
 		s = d.see(ctx, name)
 		err = s.err
-	}
-	if errors.Is(err, door.ErrRevoked) {
-		w.Header().Set("WWW-Authenticate", door.Challenge+door.WrongToken)
 	}
 	if err != nil {
 		return err

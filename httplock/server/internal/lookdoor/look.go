@@ -33,8 +33,7 @@ func (d *desk) look(ctx context.Context, w http.ResponseWriter, r *door.Request)
 	if err != nil {
 		return err
 	}
-	routes := door.Routes(d.house.Features.Router, names, func(name string) string { return name })
-	looks, err := door.Split(ctx, r, routes, names,
+	looks, _, err := door.Split(ctx, r, names, func(name string) string { return name },
 		func(ctx context.Context, names []string) []looked { return d.lookAll(ctx, r, names) },
 		func(err error) looked { return looked{err: ask.Harmless(ctx, err)} })
 	if err != nil {
@@ -47,9 +46,9 @@ func (d *desk) look(ctx context.Context, w http.ResponseWriter, r *door.Request)
 			v.Locks = append(v.Locks, look.lock.Details())
 			continue
 		}
-		refusal := door.RefusalOf(r.Told(look.err))
-		answered = answered || refusal.Status < http.StatusInternalServerError
-		v.Failed = append(v.Failed, wire.LookFailure{Name: names[i], Status: refusal.Status, Code: refusal.Code, Detail: refusal.Detail})
+		p := r.Problem(look.err)
+		answered = answered || p.Status < http.StatusInternalServerError
+		v.Failed = append(v.Failed, wire.LookFailure{Name: names[i], Status: p.Status, Code: p.Code, Detail: p.Detail})
 	}
 	if len(v.Locks) == 0 && !answered {
 		return looks[0].err

@@ -81,7 +81,7 @@ func (k *sweeps) get(ctx context.Context) (*sweep, error) {
 	}
 	s := k.next
 	if s == nil {
-		s = &sweep{done: make(chan struct{}), err: errNotListed}
+		s = &sweep{done: make(chan struct{}), err: door.ErrInternal}
 		k.next = s
 		k.house.Go("list", k.run)
 	}
@@ -92,10 +92,6 @@ func (k *sweeps) get(ctx context.Context) (*sweep, error) {
 	case <-ctx.Done():
 		return nil, ask.Harmless(ctx, ctx.Err())
 	}
-}
-
-var errNotListed error = &door.Refusal{
-	Status: http.StatusInternalServerError, Code: "internal", Detail: "a fault of the server: its log has more",
 }
 
 // run makes the next list.

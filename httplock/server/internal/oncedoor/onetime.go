@@ -97,11 +97,7 @@ func (d *desk) redeem(ctx context.Context, w http.ResponseWriter, r *door.Reques
 	}
 	var opts onetime.RedeemOptions
 	if r.Header.Get(oncehttp.Header) != "" {
-		key, err := lease.KeyOf(r)
-		if err != nil {
-			return err
-		}
-		id, err := d.LeaseID(ctx, r, "", key, lease.ForToken)
+		id, err := d.LeaseID(ctx, r, "", lease.ForToken)
 		if err != nil {
 			return err
 		}

@@ -4,24 +4,21 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"os"
 	"strconv"
 	"time"
 
+	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
 // lines writes a stream of JSON values, one a line.
 type lines struct {
-	w        http.ResponseWriter
-	aside    func(func()) error // door.Request.Aside
-	control  *http.ResponseController
-	began    time.Time     // when the request was received
-	patience time.Duration // how long a write may take
-	open     bool          // something was written
-	text     [72]byte      // of a ping
+	door.Stream
+	aside func(func()) error // door.Request.Aside
+	began time.Time          // when the request was received
+	text  [72]byte           // of a ping
 }
 
 // line returns a line with the current age. Read the state of the lease for it afterwards:
@@ -60,29 +57,10 @@ func (l *lines) ping(at, remaining time.Duration) error {
 
 // send writes text. The error is errSilent if the connection had no room for it for too long.
 // Any other error means that the connection is closed.
-func (l *lines) send(text []byte) (err error) {
-	l.begin()
-	_ = l.control.SetWriteDeadline(time.Now().Add(l.patience)) // without deadlines, Write waits
-	if _, err = l.w.Write(text); err == nil {
-		err = l.control.Flush()
-	}
+func (l *lines) send(text []byte) error {
+	err := l.Send(text)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return errSilent
 	}
 	return err
-}
-
-// begin writes the header once. It removes the read deadline of the request, which would look
-// like the end of the connection.
-func (l *lines) begin() {
-	if l.open {
-		return
-	}
-	l.open = true
-	_ = l.control.SetReadDeadline(time.Time{})
-	h := l.w.Header()
-	h.Set("Content-Type", "application/x-ndjson")
-	h.Set("Cache-Control", "no-store")
-	h.Set("X-Accel-Buffering", "no") // proxies such as nginx then buffer no lines
-	l.w.WriteHeader(http.StatusOK)
 }

@@ -98,7 +98,7 @@ func (d *streams) newStream(w http.ResponseWriter, r *door.Request) (s *stream, 
 	if s.times = (holdTimes{s.TTL()}); s.TTL() < minHoldTTL {
 		return nil, door.Invalid(fmt.Sprintf("ttl_ms is %d: want %d or more for a stream", s.Want.TTLMS, minHoldTTL.Milliseconds()))
 	}
-	s.out = lines{w: w, aside: r.Aside, control: http.NewResponseController(w), began: began, patience: s.times.silence()}
+	s.out = lines{Stream: door.NewStream(w, "application/x-ndjson", s.times.silence()), aside: r.Aside, began: began}
 	return s, nil
 }
 
@@ -121,13 +121,13 @@ func (s *stream) refuse(h *hold, err error) error {
 	case s.gone():
 		s.giveUpPlace(h)
 		return nil
-	case !s.out.open:
+	case !s.out.Open:
 		return cmp.Or(draining, err)
 	case draining != nil, errors.Is(err, door.ErrRevoked): // the client can continue with the same key and a new token
 		s.finish(&ending{event: "moved"})
 	default:
-		refusal := door.RefusalOf(s.R.Told(err))
-		s.finish(&ending{event: "refused", code: refusal.Code, detail: refusal.Detail})
+		p := s.R.Problem(err)
+		s.finish(&ending{event: "refused", code: p.Code, detail: p.Detail})
 	}
 	return nil
 }
@@ -244,6 +244,6 @@ func (s *stream) finish(e *ending) {
 	if e.code == "lock-held" {
 		line.Place, line.QueueLength, line.Holders = s.Blocker.Place, s.Blocker.Queue, []wire.Blocker{wire.BlockerOf(s.Blocker)}
 	}
-	s.out.patience = min(s.out.patience, lastPatience)
+	s.out.Patience = min(s.out.Patience, lastPatience)
 	_ = s.out.write(line) // the client may be gone
 }
