@@ -28,9 +28,14 @@ const (
 
 // A contention sums up the waits of the last hour by name. INVARIANT I11: its size is bounded.
 type contention struct {
-	began  time.Time                        // the beginning of slot 0, an hour or more ago
-	newest int                              // the number of the current slot
-	ring   [slots]map[string]wire.Contended // slot n is at n % slots
+	window[map[string]wire.Contended]
+}
+
+// newContention returns one that has begun an hour ago: so it counts waits that were over before.
+func newContention(now time.Time) contention {
+	return contention{window[map[string]wire.Contended]{
+		every: slotFor, began: now.Add(-slots * slotFor), ring: make([]map[string]wire.Contended, slots),
+	}}
 }
 
 // add counts the end of a wait. It leaves out candidates for leadership, which wait for hours
@@ -39,12 +44,10 @@ func (c *contention) add(e lockinfo.HistoryEvent, now time.Time) {
 	if e.Kind != lockinfo.HistoryHandedOver && e.Kind != lockinfo.HistoryGaveUp || hidden(e.Name) || e.Holder.Labels[leadLabel] != "" {
 		return
 	}
-	c.turn(now)
-	n := int(now.Add(-e.Ago).Sub(c.began) / slotFor)
-	if n <= c.newest-slots {
+	slot := c.at(now.Add(-e.Ago), now)
+	if slot == nil {
 		return
 	}
-	slot := &c.ring[n%slots]
 	if *slot == nil {
 		*slot = map[string]wire.Contended{}
 	}
@@ -57,14 +60,6 @@ func (c *contention) add(e lockinfo.HistoryEvent, now time.Time) {
 		for _, light := range heaviest(*slot)[mostNames/2:] {
 			delete(*slot, light.Name)
 		}
-	}
-}
-
-// turn makes the slot of now current, and forgets the slots that are too old.
-func (c *contention) turn(now time.Time) {
-	for last := int(now.Sub(c.began) / slotFor); c.newest < last; {
-		c.newest = max(c.newest+1, last-slots+1)
-		c.ring[c.newest%slots] = nil
 	}
 }
 

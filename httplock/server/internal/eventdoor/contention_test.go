@@ -11,7 +11,7 @@ import (
 // However many names there are, the heaviest are shown, and few are kept.
 func TestContendedIsBounded(t *testing.T) {
 	now := time.Now()
-	c := contention{began: now.Add(-slots * slotFor)}
+	c := newContention(now)
 	for i := range 5000 {
 		for range 2 {
 			e := lockinfo.HistoryEvent{Kind: lockinfo.HistoryGaveUp, Name: fmt.Sprint("n", i), Waited: time.Duration(i*7919%5000) * time.Millisecond}

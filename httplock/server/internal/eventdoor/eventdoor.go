@@ -222,7 +222,8 @@ func (v *reader) next() (whole bool, more <-chan struct{}) {
 		switch {
 		case c == nil || len(c.text) == 0: // all of it is hidden
 		case v.zipped:
-			v.shared = v.zip.add(v.ring.pressed(c))
+			v.zip.add(c.text)
+			v.shared = c.blocks()
 		default:
 			v.shared = c.text
 		}

@@ -55,9 +55,7 @@ type chunk struct {
 	last     bool // there were no more events when it was made
 	made     time.Time
 	text     []byte
-
-	once    sync.Once // for the first reader that accepts gzip
-	pressed pressed
+	blocks   func() []byte // the text as readers who take gzip are sent it
 }
 
 // An entry is an event, and when it came from the engine.
@@ -187,6 +185,7 @@ func (g *ring) all(at *uint64) (c *chunk, whole bool, more <-chan struct{}, gap 
 				c.text = e.appendTo(c.text, now)
 			}
 		}
+		c.blocks = sync.OnceValue(func() []byte { return g.press.press(c.text) })
 		if len(g.chunks) == keptChunks {
 			g.chunks = slices.Delete(g.chunks, 0, 1)
 		}
@@ -194,10 +193,4 @@ func (g *ring) all(at *uint64) (c *chunk, whole bool, more <-chan struct{}, gap 
 	}
 	*at = c.to
 	return c, c.to == g.next || c.last && now.Sub(c.made) < g.step(), g.more, gap
-}
-
-// pressed returns the text of a chunk for readers that accept gzip.
-func (g *ring) pressed(c *chunk) *pressed {
-	c.once.Do(func() { c.pressed = g.press.press(c.text) })
-	return &c.pressed
 }

@@ -10,13 +10,39 @@ import (
 // kept is how many buckets a series has: the full ones of its span, and the current one.
 const kept = 181
 
-// A series counts events in buckets by their time. INVARIANT I11: its size is fixed.
+// A window has a value for each step of the latest time. INVARIANT I11: its size is fixed.
+type window[T any] struct {
+	every  time.Duration // the length of a step
+	began  time.Time     // the beginning of step 0
+	newest int           // the number of the current step
+	ring   []T           // number n is at n % len(ring)
+}
+
+// turn forgets the values of steps that are over for too long.
+func (w *window[T]) turn(now time.Time) {
+	for last := int(now.Sub(w.began) / w.every); w.newest < last; {
+		w.newest = max(w.newest+1, last-len(w.ring)+1) // older ones would be forgotten at once
+		*w.number(w.newest) = *new(T)
+	}
+}
+
+// number returns the value of a step that the window has.
+func (w *window[T]) number(n int) *T { return &w.ring[n%len(w.ring)] }
+
+// at returns the value of an instant, or nil if the window does not have it.
+func (w *window[T]) at(instant, now time.Time) *T {
+	w.turn(now)
+	n := int(instant.Sub(w.began) / w.every)
+	if instant.Before(w.began) || n <= w.newest-len(w.ring) {
+		return nil
+	}
+	return w.number(n)
+}
+
+// A series counts events in buckets by their time.
 type series struct {
-	every  time.Duration // the length of a bucket
-	began  time.Time     // the beginning of bucket 0
-	newest int           // the number of the current bucket
-	deaf   int           // the number of the bucket of a gap without an event since; else -1
-	ring   [kept]bucket  // bucket n is at n % kept
+	window[bucket]
+	deaf int // the number of the bucket of a gap without an event since; else -1
 }
 
 // A bucket has the counts of one interval.
@@ -28,33 +54,19 @@ type bucket struct {
 
 // newSeries returns a series with this span.
 func newSeries(span time.Duration) *series {
-	return &series{every: span / (kept - 1), began: time.Now(), deaf: -1}
+	return &series{window[bucket]{every: span / (kept - 1), began: time.Now(), ring: make([]bucket, kept)}, -1}
 }
 
 // span is the time of all full buckets.
 func (s *series) span() time.Duration { return (kept - 1) * s.every }
 
-// number adds buckets up to now, and returns the number of the bucket of at. It is -1 if at is
-// before bucket 0.
-func (s *series) number(at, now time.Time) int {
-	for last := int(now.Sub(s.began) / s.every); s.newest < last; {
-		s.newest = max(s.newest+1, last-kept+1) // older ones would be forgotten at once
-		s.ring[s.newest%kept] = bucket{}
-	}
-	if at.Before(s.began) {
-		return -1
-	}
-	return int(at.Sub(s.began) / s.every)
-}
-
 // add counts an event.
 func (s *series) add(e lockinfo.HistoryEvent, now time.Time) {
-	n := s.number(now.Add(-e.Ago), now)
+	b := s.at(now.Add(-e.Ago), now)
 	s.deaf = -1
-	if n < 0 || n <= s.newest-kept || hidden(e.Name) || int(e.Kind) >= kinds {
+	if b == nil || hidden(e.Name) || int(e.Kind) >= kinds {
 		return
 	}
-	b := &s.ring[n%kept]
 	b.counts[e.Kind]++
 	if e.Kind.Begins() {
 		b.waits[waited(e.Waited)]++
@@ -65,28 +77,28 @@ func (s *series) add(e lockinfo.HistoryEvent, now time.Time) {
 // engine reports a gap when it is cut off, and another when it is connected again: without an
 // event between them, the two are one gap.
 func (s *series) gap(missed bool, now time.Time) {
-	n := s.number(now, now)
-	from := n
+	s.turn(now)
+	from := s.newest
 	if s.deaf >= 0 {
 		from = max(s.deaf, s.newest-kept+1)
 	}
-	for ; from <= n; from++ {
-		b := &s.ring[from%kept]
+	for ; from <= s.newest; from++ {
+		b := s.number(from)
 		b.counts[lockinfo.HistoryGap] = 1
 		b.missed = b.missed || missed
 	}
-	s.deaf = n
+	s.deaf = s.newest
 }
 
 // miss notes that losses of leases may have been missed.
-func (s *series) miss(now time.Time) { s.ring[s.number(now, now)%kept].missed = true }
+func (s *series) miss(now time.Time) { s.at(now, now).missed = true }
 
 // show adds the buckets to v.
 func (s *series) show(v *wire.Stats, now time.Time) {
-	s.number(now, now)
+	s.turn(now)
 	v.EveryMS = s.every.Milliseconds()
 	for n := max(0, s.newest-kept+1); n <= s.newest; n++ {
-		b := &s.ring[n%kept]
+		b := s.number(n)
 		v.Buckets = append(v.Buckets, b.show(now.Sub(s.began.Add(time.Duration(n)*s.every))))
 		v.LossesAtLeast = v.LossesAtLeast || b.missed
 	}

@@ -49,7 +49,7 @@ type Totals struct {
 }
 
 func newStats() *stats {
-	s := &stats{names: contention{began: time.Now().Add(-slots * slotFor)}}
+	s := &stats{names: newContention(time.Now())}
 	for i, span := range spans {
 		s.series[i] = newSeries(span)
 	}

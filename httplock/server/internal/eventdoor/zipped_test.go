@@ -17,7 +17,7 @@ func TestGzipped(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var p press
 	var texts [][]byte
-	var blocks []pressed
+	var blocks [][]byte
 	for range 10 {
 		text := []byte(strings.Repeat(string(rune('a'+r.IntN(26)))+" text that comes again; ", r.IntN(3000)))
 		texts, blocks = append(texts, text), append(blocks, p.press(text))
@@ -27,7 +27,8 @@ func TestGzipped(t *testing.T) {
 		stream := []byte(gzipHead)
 		var want []byte
 		for i := begin; i < len(texts); i++ {
-			stream = append(stream, z.add(&blocks[i])...)
+			z.add(texts[i])
+			stream = append(stream, blocks[i]...)
 			want = append(want, texts[i]...)
 			if r.IntN(2) == 0 {
 				stream = z.addOwn(stream, ":\n\n")
@@ -81,7 +82,8 @@ func TestGzippedIsReadAtOnce(t *testing.T) {
 		_, _ = io.WriteString(out, gzipHead)
 		for range 3 {
 			send(z.addOwn(nil, "for one"), "for one")
-			send(z.add(&shared), "for all")
+			z.add([]byte("for all"))
+			send(shared, "for all")
 		}
 	})
 }
