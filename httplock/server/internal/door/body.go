@@ -3,6 +3,7 @@ package door
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/limit"
+	"github.com/holdfast-locks/holdfast/internal/header"
 )
 
 // BodyLimit is how many bytes a body for Read may have.
@@ -180,7 +182,7 @@ func Write(w http.ResponseWriter, status int, v any) error {
 	if err != nil {
 		return err
 	}
-	send(w, status, body)
+	send(w, status, append(body, '\n'))
 	return nil
 }
 
@@ -190,19 +192,22 @@ func WriteLong(w http.ResponseWriter, r *Request, v any) error {
 	if err != nil {
 		return err
 	}
-	if len(body) < worthwhile {
-		w.Header().Add("Vary", "Accept-Encoding")
-		send(w, http.StatusOK, body)
-		return nil
+	body = append(body, '\n')
+	w.Header().Add("Vary", "Accept-Encoding")
+	if len(body) > worthwhile && header.TakesGzip(r.Header) {
+		var short bytes.Buffer
+		zip := gzip.NewWriter(&short)
+		_, _ = zip.Write(body) // to memory
+		_ = zip.Close()
+		body = short.Bytes()
+		w.Header().Set("Content-Encoding", "gzip")
 	}
-	to, end := Compressed(w, r.Request)
-	send(to, http.StatusOK, body)
-	end()
+	send(w, http.StatusOK, body)
 	return nil
 }
 
-// worthwhile is the least size in bytes of a response that is compressed: a smaller one fits
-// into one packet.
+// worthwhile is the size in bytes above which a response is compressed: a smaller one fits into one
+// packet.
 const worthwhile = 1400
 
 func send(w http.ResponseWriter, status int, body []byte) {
@@ -210,5 +215,5 @@ func send(w http.ResponseWriter, status int, body []byte) {
 	h := w.Header()
 	h["Content-Type"], h["Cache-Control"] = []string{"application/json"}, []string{"no-store"}
 	w.WriteHeader(status)
-	_, _ = w.Write(append(body, '\n')) // the client may be gone
+	_, _ = w.Write(body) // the client may be gone
 }

@@ -2,6 +2,7 @@ package door
 
 import (
 	"cmp"
+	"compress/gzip"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -129,13 +130,19 @@ func WantsLines(r *Request) bool {
 // Lines answers with a list as lines of JSON. An error after the first line cuts the
 // response, which HTTP clients notice.
 func Lines[T, V any](w http.ResponseWriter, r *Request, all iter.Seq2[T, error], show func(T) V) error {
-	w, end := Compressed(w, r.Request)
+	lines, end := json.NewEncoder(w), func() error { return nil }
 	begin := sync.OnceFunc(func() {
-		w.Header().Set("Content-Type", ndjson)
-		w.Header().Set("Cache-Control", "no-store")
+		h := w.Header()
+		h.Set("Content-Type", ndjson)
+		h.Set("Cache-Control", "no-store")
+		h.Add("Vary", "Accept-Encoding")
+		if header.TakesGzip(r.Header) {
+			h.Set("Content-Encoding", "gzip")
+			zip := gzip.NewWriter(w)
+			lines, end = json.NewEncoder(zip), zip.Close
+		}
 		w.WriteHeader(http.StatusOK)
 	})
-	lines := json.NewEncoder(w)
 	for item, err := range all {
 		if err != nil {
 			return err
@@ -147,6 +154,6 @@ func Lines[T, V any](w http.ResponseWriter, r *Request, all iter.Seq2[T, error],
 		}
 	}
 	begin()
-	end()
+	_ = end() // the client may be gone
 	return nil
 }

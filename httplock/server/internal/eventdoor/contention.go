@@ -31,7 +31,7 @@ type contention struct {
 	window[map[string]wire.Contended]
 }
 
-// newContention returns one that has begun an hour ago: so it counts waits that were over before.
+// newContention returns a contention that also counts waits of the hour before now.
 func newContention(now time.Time) contention {
 	return contention{window[map[string]wire.Contended]{
 		every: slotFor, began: now.Add(-slots * slotFor), ring: make([]map[string]wire.Contended, slots),

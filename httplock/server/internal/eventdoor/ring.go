@@ -55,7 +55,7 @@ type chunk struct {
 	last     bool // there were no more events when it was made
 	made     time.Time
 	text     []byte
-	blocks   func() []byte // the text as readers who take gzip are sent it
+	blocks   func() []byte // returns the text for readers that accept gzip
 }
 
 // An entry is an event, and when it came from the engine.

@@ -10,15 +10,15 @@ import (
 // kept is how many buckets a series has: the full ones of its span, and the current one.
 const kept = 181
 
-// A window has a value for each step of the latest time. INVARIANT I11: its size is fixed.
+// A window has a value for each of the latest steps of time. INVARIANT I11: its size is fixed.
 type window[T any] struct {
 	every  time.Duration // the length of a step
 	began  time.Time     // the beginning of step 0
 	newest int           // the number of the current step
-	ring   []T           // number n is at n % len(ring)
+	ring   []T           // step n is at n % len(ring)
 }
 
-// turn forgets the values of steps that are over for too long.
+// turn makes the step of now current, and forgets the steps that are too old.
 func (w *window[T]) turn(now time.Time) {
 	for last := int(now.Sub(w.began) / w.every); w.newest < last; {
 		w.newest = max(w.newest+1, last-len(w.ring)+1) // older ones would be forgotten at once
@@ -26,10 +26,10 @@ func (w *window[T]) turn(now time.Time) {
 	}
 }
 
-// number returns the value of a step that the window has.
+// number returns the value of step n, which the window must have.
 func (w *window[T]) number(n int) *T { return &w.ring[n%len(w.ring)] }
 
-// at returns the value of an instant, or nil if the window does not have it.
+// at returns the value of the step of an instant, or nil if the window does not have that step.
 func (w *window[T]) at(instant, now time.Time) *T {
 	w.turn(now)
 	n := int(instant.Sub(w.began) / w.every)

@@ -36,7 +36,7 @@ const gzipHead = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
 
 const emptyBlock = "\x00\x00\x00\xff\xff"
 
-// add counts a text whose blocks the reader is sent.
+// add counts a text of the stream in its size and checksum.
 func (z *gzipped) add(text []byte) {
 	z.size += uint32(len(text))
 	z.sum = crc32.Update(z.sum, crc32.IEEETable, text)

@@ -25,8 +25,8 @@ const (
 	// minute.
 	LongestWait = 55 * time.Second
 
-	// TokenHeader has the fencing token of a lease.
-	TokenHeader = "Fencing-Token"
+	// tokenHeader has the fencing token of a lease.
+	tokenHeader = "Fencing-Token"
 )
 
 // WaitPatiently waits for as long as the request wants.
@@ -139,8 +139,13 @@ func (a *Attempt) Serve(w http.ResponseWriter) error {
 	if a.Req.Once { // 200 is for work that is done
 		status = http.StatusCreated
 	}
-	w.Header().Set(TokenHeader, strconv.FormatUint(g.Token, 10))
-	return door.Write(w, status, a.answer(g))
+	return Answer(w, status, g.Token, a.answer(g))
+}
+
+// Answer answers with v, and with the fencing token of a lease of the caller.
+func Answer(w http.ResponseWriter, status int, token uint64, v any) error {
+	w.Header().Set(tokenHeader, strconv.FormatUint(token, 10))
+	return door.Write(w, status, v)
 }
 
 // Status returns the status of the response to a grant.

@@ -64,10 +64,12 @@ func (d *leases) carryOutBreak(ctx context.Context, r *door.Request, req driver.
 	return broken, nil
 }
 
+const notHeld = "not-held"
+
 // tokenIsOver returns the refusal of a request whose token names no live lease.
 func tokenIsOver(what, name string, token uint64) error {
 	return &door.Refusal{
-		Status: http.StatusGone, Code: "not-held",
+		Status: http.StatusGone, Code: notHeld,
 		Detail: fmt.Sprintf("%s %q: no lease has the token %d (any more): look who holds it now", what, name, token),
 	}
 }

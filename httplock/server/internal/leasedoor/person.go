@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/holdfast-locks/holdfast"
@@ -35,8 +34,7 @@ func (d *leases) personHold(w http.ResponseWriter, r *door.Request) error {
 		return err
 	}
 	r.Audit("hold", slog.String("name", a.Req.Name), slog.Uint64("fencing_token", g.Token), slog.String("for", a.Req.TTL.String()), slog.String("reason", a.Req.Holder.Reason))
-	w.Header().Set(lease.TokenHeader, strconv.FormatUint(g.Token, 10))
-	return door.Write(w, g.Status(), wire.Hold{
+	return lease.Answer(w, g.Status(), g.Token, wire.Hold{
 		Name: a.Req.Name, Mode: a.Req.Mode.Kind(), Token: wire.TokenOf(g.Token),
 		ForMS: a.Req.TTL.Milliseconds(), ExpiresInMS: a.Left(g), Repeated: g.Repeated,
 	})

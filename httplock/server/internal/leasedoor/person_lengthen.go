@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"strconv"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -23,24 +22,15 @@ func (d *leases) lengthenHold(w http.ResponseWriter, r *door.Request, name strin
 	if err := mayAct(r, caller.Action{Kind: "hold", Name: name, Token: want.FencingToken, Reason: want.Reason}); err != nil {
 		return err
 	}
-	p := personLease{door: d, r: r, name: name, want: wire.HoldRelease{FencingToken: want.FencingToken}}
-	h, found, err := p.find(ctx)
-	switch {
-	case err != nil:
+	p := personLease{door: d, r: r, what: "hold", name: name, token: want.FencingToken}
+	h, _, err := p.look(ctx)
+	if err != nil {
 		return err
-	case !found:
-		return tokenIsOver("hold", name, want.FencingToken)
-	case !h.Holder.Person:
-		return notAPerson("hold", name, h.Holder)
-	case !p.own(h.Holder):
-		if err := r.Need(caller.Break, name); err != nil {
-			return err
-		}
 	}
 	ttl := lease.MS(want.ForMS)
 	done := d.extendPart(ctx, []driver.ExtendRequest{{Name: name, LeaseID: h.LeaseID, TTL: ttl, Token: h.Token}})[0]
 	if errors.Is(done.err, driver.ErrLost) {
-		if _, found, err := p.find(ctx); err == nil && found { // the store is another server, which hides lease IDs
+		if _, err := p.find(ctx); err == nil { // the store is another server, which hides lease IDs
 			return fmt.Errorf("hold %q: lengthening it is %w by the store, which is a server that hides lease IDs", name, driver.ErrUnsupported)
 		}
 		return tokenIsOver("hold", name, want.FencingToken)
@@ -49,9 +39,8 @@ func (d *leases) lengthenHold(w http.ResponseWriter, r *door.Request, name strin
 		return fmt.Errorf("hold %q: %w", name, done.err)
 	}
 	r.Audit("hold", slog.String("name", name), slog.Uint64("fencing_token", h.Token), slog.String("lengthened_to", ttl.String()), slog.String("reason", want.Reason))
-	w.Header().Set(lease.TokenHeader, strconv.FormatUint(h.Token, 10))
 	left := max(h.ExpiresIn, ttl) - time.Since(done.sent)
-	return door.Write(w, http.StatusOK, wire.Hold{
+	return lease.Answer(w, http.StatusOK, h.Token, wire.Hold{
 		Name: name, Mode: h.Mode.Kind(), Token: wire.TokenOf(h.Token), ForMS: want.ForMS, ExpiresInMS: max(0, left).Milliseconds(),
 	})
 }

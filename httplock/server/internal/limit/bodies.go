@@ -20,19 +20,19 @@ func (l *Limits) Body(c *caller.Caller, n int64) error {
 	if n == 0 {
 		return nil
 	}
-	return l.with(c, func(a *account) error {
-		if l.bytes > 0 && l.bytes+n > ServerBytes {
-			return &Exceeded{Code: "busy", Again: time.Second, Busy: true, Detail: fmt.Sprintf(
-				"the bodies of all requests at this server have more than %d bytes together: ask again, or another server; nothing was done", ServerBytes)}
-		}
-		if a.bytes > 0 && a.bytes+n > CallerBytes {
-			return &Exceeded{Code: "too-many-bytes", Again: time.Second, Detail: fmt.Sprintf(
-				"the bodies of your requests at this server have more than %d bytes together: ask again when some are answered; nothing was done", CallerBytes)}
-		}
-		a.bytes += n
-		l.bytes += n
-		return nil
-	})
+	a, closed := l.open(c)
+	defer closed()
+	if l.bytes > 0 && l.bytes+n > ServerBytes {
+		return &Exceeded{Code: "busy", Again: time.Second, Busy: true, Detail: fmt.Sprintf(
+			"the bodies of all requests at this server have more than %d bytes together: ask again, or another server; nothing was done", ServerBytes)}
+	}
+	if a.bytes > 0 && a.bytes+n > CallerBytes {
+		return &Exceeded{Code: "too-many-bytes", Again: time.Second, Detail: fmt.Sprintf(
+			"the bodies of your requests at this server have more than %d bytes together: ask again when some are answered; nothing was done", CallerBytes)}
+	}
+	a.bytes += n
+	l.bytes += n
+	return nil
 }
 
 // BodyDone reports that n bytes of a body of c are no longer used.
@@ -40,9 +40,8 @@ func (l *Limits) BodyDone(c *caller.Caller, n int64) {
 	if n == 0 {
 		return
 	}
-	_ = l.with(c, func(a *account) error {
-		a.bytes -= n
-		l.bytes -= n
-		return nil
-	})
+	a, closed := l.open(c)
+	defer closed()
+	a.bytes -= n
+	l.bytes -= n
 }

@@ -20,7 +20,9 @@ func Token(d driver.Digest) string { return "token " + string(d) }
 // Room returns an error if c has reached its limit of bytes in the store. Call it before
 // do-once work, because the result must be kept.
 func (l *Limits) Room(c *caller.Caller) error {
-	return l.with(c, func(a *account) error { return l.fits(a, 1, l.max.Kept) })
+	a, closed := l.open(c)
+	defer closed()
+	return l.fits(a, 1, l.max.Kept)
 }
 
 // Keep counts n bytes that the store is about to keep for c under a key, until they expire
@@ -28,25 +30,25 @@ func (l *Limits) Room(c *caller.Caller) error {
 // larger size counts until the later end. done doubles the limit, for the result of work that
 // is done.
 func (l *Limits) Keep(c *caller.Caller, key string, n int, ttl time.Duration, done bool) error {
-	return l.with(c, func(a *account) error {
-		most, now := l.max.Kept, time.Now()
-		if done {
-			most *= 2
-		}
-		e, old := entry{int64(n) + keptMore, now.Add(ttl)}, a.kept.all[key]
-		if !now.Before(old.ends) {
-			a.kept.drop(key)
-			old = entry{}
-		}
-		if e.bytes = max(e.bytes, old.bytes); old.ends.After(e.ends) {
-			e.ends = old.ends
-		}
-		if err := l.fits(a, e.bytes-old.bytes, most); err != nil {
-			return err
-		}
-		a.kept.put(key, e)
-		return nil
-	})
+	a, closed := l.open(c)
+	defer closed()
+	most, now := l.max.Kept, time.Now()
+	if done {
+		most *= 2
+	}
+	e, old := entry{int64(n) + keptMore, now.Add(ttl)}, a.kept.all[key]
+	if !now.Before(old.ends) {
+		a.kept.drop(key)
+		old = entry{}
+	}
+	if e.bytes = max(e.bytes, old.bytes); old.ends.After(e.ends) {
+		e.ends = old.ends
+	}
+	if err := l.fits(a, e.bytes-old.bytes, most); err != nil {
+		return err
+	}
+	a.kept.put(key, e)
+	return nil
 }
 
 // fits returns an error if n bytes more exceed most. It sweeps only if that matters.

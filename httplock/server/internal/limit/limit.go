@@ -58,18 +58,19 @@ func New(max Max) *Limits {
 	}}
 }
 
-// with calls f for the account of c.
-func (l *Limits) with(c *caller.Caller, f func(*account) error) error {
+// open returns the account of c, locked until it is closed.
+func (l *Limits) open(c *caller.Caller) (a *account, closed func()) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	a := l.callers[c.Name]
+	a = l.callers[c.Name]
 	if a == nil {
 		l.sweepLocked()
 		a = &account{}
 		l.callers[c.Name] = a
 	}
-	defer l.tidyLocked(c.Name, a)
-	return f(a)
+	return a, func() {
+		l.tidyLocked(c.Name, a)
+		l.mu.Unlock()
+	}
 }
 
 // Waiter counts a waiting request of c until leave, which may be called twice.
@@ -83,23 +84,17 @@ func (l *Limits) Stream(c *caller.Caller) (leave func(), err error) {
 }
 
 func (l *Limits) enter(c *caller.Caller, what string, count func(*account, *Max) (n *int, limit int)) (leave func(), err error) {
-	err = l.with(c, func(a *account) error {
-		n, limit := count(a, &l.max)
-		if *n >= limit {
-			return exceeded(what, limit, time.Second)
-		}
-		*n++
-		return nil
-	})
-	if err != nil {
-		return nil, err
+	a, closed := l.open(c)
+	defer closed()
+	n, limit := count(a, &l.max)
+	if *n >= limit {
+		return nil, exceeded(what, limit, time.Second)
 	}
+	*n++
 	return sync.OnceFunc(func() {
-		_ = l.with(c, func(a *account) error {
-			n, _ := count(a, &l.max)
-			*n--
-			return nil
-		})
+		_, closed := l.open(c) // returns a, which is not empty
+		defer closed()
+		*n--
 	}), nil
 }
 
@@ -114,18 +109,18 @@ func Lease(name string, id lockinfo.LeaseID) string {
 // Ended or until it must have expired: a request whose outcome is unknown may have been
 // granted. The same key counts once.
 func (l *Limits) Leases(c *caller.Caller, ttl time.Duration, keys ...string) error {
-	return l.with(c, func(a *account) error {
-		if more := a.more(keys); more > 0 && len(a.leases.all)+more > l.max.Leases {
-			a.leases.sweep()
-			if len(a.leases.all)+a.more(keys) > l.max.Leases {
-				return exceeded("leases", l.max.Leases, a.leases.again())
-			}
+	a, closed := l.open(c)
+	defer closed()
+	if more := a.more(keys); more > 0 && len(a.leases.all)+more > l.max.Leases {
+		a.leases.sweep()
+		if len(a.leases.all)+a.more(keys) > l.max.Leases {
+			return exceeded("leases", l.max.Leases, a.leases.again())
 		}
-		for _, key := range keys {
-			a.renew(key, ttl)
-		}
-		return nil
-	})
+	}
+	for _, key := range keys {
+		a.renew(key, ttl)
+	}
+	return nil
 }
 
 // more returns how many of the leases are not counted yet.
@@ -148,18 +143,16 @@ func (a *account) renew(key string, ttl time.Duration) {
 // Renewed reports that the store keeps a lease of c for ttl from now. Another server may have
 // acquired it.
 func (l *Limits) Renewed(c *caller.Caller, key string, ttl time.Duration) {
-	_ = l.with(c, func(a *account) error {
-		a.renew(key, ttl)
-		return nil
-	})
+	a, closed := l.open(c)
+	defer closed()
+	a.renew(key, ttl)
 }
 
 // Ended reports that a lease of c has ended, or was not granted.
 func (l *Limits) Ended(c *caller.Caller, key string) {
-	_ = l.with(c, func(a *account) error {
-		a.leases.drop(key)
-		return nil
-	})
+	a, closed := l.open(c)
+	defer closed()
+	a.leases.drop(key)
 }
 
 // A Load is what all callers have at one moment.

@@ -14,17 +14,15 @@ import (
 func (s *stream) hungUp(h *hold, lease *holdfast.Lease) {
 	closed, ctx := time.Now(), context.WithoutCancel(s.R.Context())
 	leave(lease)
-	switch {
-	case s.draining():
+	if s.draining() {
 		// INVARIANT I1: this server may have closed the connection, at the end of its
 		// patience with a slow reader. The client may continue at another server.
-	case s.LockDelay() > 0:
-		// The holder may be dead, and the lock must stay closed for the delay.
-	case s.form.direct:
+		return
+	}
+	switch s.onClose() {
+	case closeReleases:
 		s.release(ctx)
-	case s.form.clientRenews:
-		// The client counts from its own requests, and may work until the lease expires.
-	default:
+	case closeFreesLater:
 		s.freeLater(ctx, h, closed)
 	}
 }

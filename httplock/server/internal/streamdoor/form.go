@@ -15,17 +15,26 @@ type holdForm struct {
 	clientRenews bool
 }
 
-// onClose names the effect of the end of the connection on the lease; see hungUp.
+// The effects of the end of the connection on the lease, as the lines of a stream name them.
+const (
+	closeReleases   = "release"
+	closeFreesLater = "free_later"
+	closeRunsOut    = "run_out"
+)
+
+// onClose returns the effect of the end of the connection on the lease; see hungUp.
 func (s *stream) onClose() string {
 	switch {
 	case s.LockDelay() > 0:
-		return "run_out"
+		// The holder may be dead, and the lock must stay closed for the delay.
+		return closeRunsOut
 	case s.form.direct:
-		return "release"
+		return closeReleases
 	case s.form.clientRenews:
-		return "run_out"
+		// The client counts from its own requests, and may work until the lease expires.
+		return closeRunsOut
 	}
-	return "free_later"
+	return closeFreesLater
 }
 
 func (f holdForm) renew() string {
@@ -41,31 +50,28 @@ func holdFormOf(r *door.Request) (f holdForm, err error) {
 	if err != nil {
 		return f, door.Invalid("the query is not one: " + err.Error())
 	}
-	for _, p := range []struct {
-		name string
-		want []string
-	}{{"hold", []string{"1"}}, {"direct", []string{"0", "1"}}, {"renew", []string{"server", "client"}}} {
-		if values, there := q[p.name]; there && (len(values) != 1 || !slices.Contains(p.want, values[0])) {
-			return f, door.Invalid(fmt.Sprintf("%s is %q in the query: want one of %q", p.name, values, p.want))
+	want := map[string][]string{"hold": {"1"}, "direct": {"0", "1"}, "renew": {"server", "client"}}
+	for name, values := range q {
+		switch {
+		case want[name] == nil:
+			return f, door.Invalid(fmt.Sprintf("there is no %q in the query of a stream: hold, direct and renew are", name))
+		case len(values) != 1 || !slices.Contains(want[name], values[0]):
+			return f, door.Invalid(fmt.Sprintf("%s is %q in the query: want one of %q", name, values, want[name]))
 		}
-		delete(q, p.name)
 	}
-	for name := range q {
-		return f, door.Invalid(fmt.Sprintf("there is no %q in the query of a stream: hold, direct and renew are", name))
-	}
-	f.clientRenews = r.URL.Query().Get("renew") == "client"
-	f.direct, err = isDirect(r)
+	f.clientRenews = q.Get("renew") == "client"
+	f.direct, err = isDirect(r, q.Get("direct"))
 	return f, err
 }
 
-// isDirect reports whether the connection ends only with the client.
+// isDirect reports whether the connection ends only with the client, which may have declared it.
 //
 // INVARIANT I1: the end of a direct connection releases the lock, so directness must not be a
 // guess. A proxy, a mesh or a tunnel may also connect from a loopback address, and may end
 // while the client lives. A unix socket counts as direct unless a proxy has added a header.
 // Over TCP the client must declare it.
-func isDirect(r *door.Request) (bool, error) {
-	declared, proxy := r.URL.Query().Get("direct"), caller.PassedOn(r.Request)
+func isDirect(r *door.Request, declared string) (bool, error) {
+	proxy := caller.PassedOn(r.Request)
 	if declared == "1" && proxy != "" {
 		return false, door.Invalid(fmt.Sprintf(
 			"direct is 1 in the query, but a proxy has passed the request on, by its header %s: leave direct out", proxy))
