@@ -54,3 +54,29 @@ func (h *House) ForStore(rights caller.Rights, f StoreFunc) http.Handler {
 		return f(ctx, w, r)
 	})
 }
+
+// A NamedFunc is a StoreFunc for a name in the path of the request.
+type NamedFunc func(ctx context.Context, w http.ResponseWriter, r *Request, name string) error
+
+// ForName does as ForStore, for callers who have this right to the name that the path has for a
+// wildcard.
+func (h *House) ForName(wildcard string, right caller.Rights, f NamedFunc) http.Handler {
+	return h.ForStore(right, func(ctx context.Context, w http.ResponseWriter, r *Request) error {
+		name, err := r.Named(wildcard, right)
+		if err != nil {
+			return err
+		}
+		return f(ctx, w, r, name)
+	})
+}
+
+// Reading returns f as a StoreFunc that reads the body first.
+func Reading[T any](f func(ctx context.Context, w http.ResponseWriter, r *Request, body T) error) StoreFunc {
+	return func(ctx context.Context, w http.ResponseWriter, r *Request) error {
+		var body T
+		if err := r.Read(&body); err != nil {
+			return err
+		}
+		return f(ctx, w, r, body)
+	}
+}

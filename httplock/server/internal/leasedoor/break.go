@@ -19,11 +19,7 @@ import (
 // breakLock answers POST /v1/locks/{name}/break. The author is the authenticated caller.
 // The token names the lease that the client has seen, so that a break never hits a later
 // holder.
-func (d *leases) breakLock(ctx context.Context, w http.ResponseWriter, r *door.Request) error {
-	name, err := r.Named("name", caller.Break)
-	if err != nil {
-		return err
-	}
+func (d *leases) breakLock(ctx context.Context, w http.ResponseWriter, r *door.Request, name string) error {
 	var want wire.BreakRequest
 	if err := r.Read(&want); err != nil {
 		return err
@@ -36,6 +32,7 @@ func (d *leases) breakLock(ctx context.Context, w http.ResponseWriter, r *door.R
 		return err
 	}
 	if r.Header.Get(oncehttp.Header) != "" { // a repeat then gets the same reply
+		var err error
 		if req.ID, err = d.LeaseID(ctx, r, name, lease.ForBreak); err != nil {
 			return err
 		}
@@ -64,12 +61,10 @@ func (d *leases) carryOutBreak(ctx context.Context, r *door.Request, req driver.
 	return broken, nil
 }
 
-const notHeld = "not-held"
-
 // tokenIsOver returns the refusal of a request whose token names no live lease.
 func tokenIsOver(what, name string, token uint64) error {
 	return &door.Refusal{
-		Status: http.StatusGone, Code: notHeld,
+		Status: http.StatusGone, Code: "not-held",
 		Detail: fmt.Sprintf("%s %q: no lease has the token %d (any more): look who holds it now", what, name, token),
 	}
 }

@@ -15,11 +15,7 @@ import (
 )
 
 // downgrade answers POST /v1/leases/downgrade.
-func (d *leases) downgrade(ctx context.Context, w http.ResponseWriter, r *door.Request) error {
-	var ref wire.LeaseRef
-	if err := r.Read(&ref); err != nil {
-		return err
-	}
+func (d *leases) downgrade(ctx context.Context, w http.ResponseWriter, r *door.Request, ref wire.LeaseRef) error {
 	if err := checkRef(r, &ref, noTTL); err != nil {
 		return err
 	}

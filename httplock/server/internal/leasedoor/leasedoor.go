@@ -20,11 +20,11 @@ type leases struct {
 func Routes(mux *http.ServeMux, s *lease.Store, stream door.Func) {
 	d := &leases{Store: s, stream: stream}
 	mux.Handle("POST /v1/leases", s.House.For(caller.Acquire, d.acquire))
-	mux.Handle("POST /v1/leases/renew", s.House.ForStore(caller.Acquire|caller.Once, d.renew))
-	mux.Handle("POST /v1/leases/check", s.House.ForStore(caller.Acquire|caller.Once, d.check))
-	mux.Handle("POST /v1/leases/downgrade", s.House.ForStore(caller.Acquire, d.downgrade))
-	mux.Handle("POST /v1/leases/release", s.House.ForStore(caller.Acquire|caller.Once, d.release))
-	mux.Handle("POST /v1/locks/{name}/break", s.House.ForStore(caller.Break, d.breakLock))
+	mux.Handle("POST /v1/leases/renew", s.House.ForStore(caller.Acquire|caller.Once, door.Reading(d.renew)))
+	mux.Handle("POST /v1/leases/check", s.House.ForStore(caller.Acquire|caller.Once, door.Reading(d.check)))
+	mux.Handle("POST /v1/leases/downgrade", s.House.ForStore(caller.Acquire, door.Reading(d.downgrade)))
+	mux.Handle("POST /v1/leases/release", s.House.ForStore(caller.Acquire|caller.Once, door.Reading(d.release)))
+	mux.Handle("POST /v1/locks/{name}/break", s.House.ForName("name", caller.Break, d.breakLock))
 	mux.Handle("POST /v1/locks/{name}/hold", s.House.For(caller.Acquire, d.personHold))
 	mux.Handle("POST /v1/locks/{name}/hold/release", s.House.ForStore(caller.Acquire|caller.Break, d.personRelease))
 }

@@ -55,7 +55,7 @@ func (p *personLease) find(ctx context.Context) (h lockinfo.Holding, err error) 
 // isOver reports whether err means that no live lease has the token.
 func (p *personLease) isOver(err error) bool {
 	refusal, ok := errors.AsType[*door.Refusal](err)
-	return ok && refusal.Code == notHeld
+	return ok && refusal.Code == "not-held"
 }
 
 // own reports whether the caller acquired the lease through a server. Clients that use the

@@ -16,11 +16,7 @@ import (
 
 // release answers POST /v1/leases/release. It leaves a tombstone, so that a copy of the
 // request for the lease, which may still be under way, is granted nothing (INVARIANT I5).
-func (d *leases) release(ctx context.Context, w http.ResponseWriter, r *door.Request) error {
-	var body wire.LeaseRefs
-	if err := r.Read(&body); err != nil {
-		return err
-	}
+func (d *leases) release(ctx context.Context, w http.ResponseWriter, r *door.Request, body wire.LeaseRefs) error {
 	if body.LeaseID == "" && body.Leases == nil && r.Header.Get(oncehttp.Header) != "" {
 		return d.byKey(ctx, w, r, body.Name)
 	}

@@ -40,8 +40,8 @@ type targets struct {
 }
 
 // renew answers POST /v1/leases/renew, even if the server drains.
-func (d *leases) renew(ctx context.Context, w http.ResponseWriter, r *door.Request) error {
-	b, err := readTargets(r, renewedTTL)
+func (d *leases) renew(ctx context.Context, w http.ResponseWriter, r *door.Request, body wire.LeaseRefs) error {
+	b, err := targetsOf(r, body, renewedTTL)
 	if err != nil {
 		return err
 	}
@@ -69,8 +69,8 @@ func (d *leases) renew(ctx context.Context, w http.ResponseWriter, r *door.Reque
 
 // check answers POST /v1/leases/check. It extends by the shortest TTL, which hardly lengthens
 // a lease.
-func (d *leases) check(ctx context.Context, w http.ResponseWriter, r *door.Request) error {
-	b, err := readTargets(r, noTTL)
+func (d *leases) check(ctx context.Context, w http.ResponseWriter, r *door.Request, body wire.LeaseRefs) error {
+	b, err := targetsOf(r, body, noTTL)
 	if err != nil {
 		return err
 	}
@@ -102,15 +102,6 @@ func (b targets) answer(w http.ResponseWriter, r *door.Request, well func(*targe
 		v.Status, v.Code, v.Detail, v.Author, v.Reason = p.Status, p.Code, p.Detail, p.Author, p.Reason
 	}
 	return door.Write(w, http.StatusOK, results)
-}
-
-// readTargets reads the leases of a request; see targetsOf.
-func readTargets(r *door.Request, more func(*wire.LeaseRef) error) (b targets, err error) {
-	var body wire.LeaseRefs
-	if err := r.Read(&body); err != nil {
-		return b, err
-	}
-	return targetsOf(r, body, more)
 }
 
 // targetsOf checks the leases of a request: if one is invalid, nothing is done about any. more

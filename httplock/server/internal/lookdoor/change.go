@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
-	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/lease"
 	"github.com/holdfast-locks/holdfast/internal/ask"
@@ -31,11 +30,7 @@ type condition struct {
 }
 
 // show answers GET /v1/locks/{name}.
-func (d *desk) show(ctx context.Context, w http.ResponseWriter, r *door.Request) error {
-	name, err := r.Named("name", caller.Read)
-	if err != nil {
-		return err
-	}
+func (d *desk) show(ctx context.Context, w http.ResponseWriter, r *door.Request, name string) error {
 	c, err := conditionOf(r)
 	if err != nil {
 		return err

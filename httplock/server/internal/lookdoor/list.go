@@ -28,11 +28,7 @@ func (d *desk) list(w http.ResponseWriter, r *door.Request) error {
 }
 
 // history answers GET /v1/locks/{name}/history.
-func (d *desk) history(ctx context.Context, w http.ResponseWriter, r *door.Request) error {
-	name, err := r.Named("name", caller.Read)
-	if err != nil {
-		return err
-	}
+func (d *desk) history(ctx context.Context, w http.ResponseWriter, r *door.Request, name string) error {
 	events, err := d.house.Client.History(ctx, name)
 	switch {
 	case errors.Is(err, driver.ErrUnsupported):

@@ -22,6 +22,6 @@ func Routes(mux *http.ServeMux, h *door.House) {
 	d.openWatches()
 	mux.Handle("GET /v1/locks", h.For(caller.Read, d.list))
 	mux.Handle("POST /v1/locks/look", h.ForStore(caller.Read, d.look))
-	mux.Handle("GET /v1/locks/{name}", h.ForStore(caller.Read, d.show))
-	mux.Handle("GET /v1/locks/{name}/history", h.ForStore(caller.Read, d.history))
+	mux.Handle("GET /v1/locks/{name}", h.ForName("name", caller.Read, d.show))
+	mux.Handle("GET /v1/locks/{name}/history", h.ForName("name", caller.Read, d.history))
 }

@@ -97,11 +97,7 @@ func onceDone(key string, token uint64, value []byte) wire.OnceDone {
 }
 
 // onceResult answers PUT /v1/once/{key}/result.
-func (d *desk) onceResult(ctx context.Context, w http.ResponseWriter, r *door.Request) error {
-	key, err := d.onceKey(r)
-	if err != nil {
-		return err
-	}
+func (d *desk) onceResult(ctx context.Context, w http.ResponseWriter, r *door.Request, key string) error {
 	var body wire.OnceResult
 	if err := r.ReadUpTo(&body, onceBody); err != nil {
 		return err
@@ -164,11 +160,7 @@ func (d *desk) headerOf(ctx context.Context, key string, id lockinfo.LeaseID) (h
 
 // onceFail answers POST /v1/once/{key}/fail: the run has no result, and the next caller
 // does the work.
-func (d *desk) onceFail(ctx context.Context, w http.ResponseWriter, r *door.Request) error {
-	key, err := d.onceKey(r)
-	if err != nil {
-		return err
-	}
+func (d *desk) onceFail(ctx context.Context, w http.ResponseWriter, r *door.Request, key string) error {
 	var body wire.OnceFailure
 	if err := r.Read(&body); err != nil {
 		return err
@@ -191,21 +183,18 @@ func checkRun(id string) error {
 	return nil
 }
 
-// onceKey returns the do-once key in the path of a request, if the store has records.
-func (d *desk) onceKey(r *door.Request) (string, error) {
-	key, err := r.Named("key", caller.Once)
-	if err == nil && d.House.Features.Recorder == nil {
-		err = fmt.Errorf("once %q: do-once work is %w", key, driver.ErrUnsupported)
-	}
-	return key, err
+// recorded returns f for a store that has records.
+func (d *desk) recorded(f door.NamedFunc) http.Handler {
+	return d.House.ForName("key", caller.Once, func(ctx context.Context, w http.ResponseWriter, r *door.Request, key string) error {
+		if d.House.Features.Recorder == nil {
+			return fmt.Errorf("once %q: do-once work is %w", key, driver.ErrUnsupported)
+		}
+		return f(ctx, w, r, key)
+	})
 }
 
 // onceStatus answers GET /v1/once/{key}.
-func (d *desk) onceStatus(ctx context.Context, w http.ResponseWriter, r *door.Request) error {
-	key, err := d.onceKey(r)
-	if err != nil {
-		return err
-	}
+func (d *desk) onceStatus(ctx context.Context, w http.ResponseWriter, r *door.Request, key string) error {
 	records := d.House.Client.Records()
 	e, err := records.Once(ctx, key)
 	if err != nil {
@@ -230,12 +219,8 @@ func (d *desk) onceStatus(ctx context.Context, w http.ResponseWriter, r *door.Re
 }
 
 // onceForget answers DELETE /v1/once/{key}.
-func (d *desk) onceForget(ctx context.Context, w http.ResponseWriter, r *door.Request) error {
-	key, err := d.onceKey(r)
-	if err == nil {
-		err = r.Act(caller.Action{Kind: "forget", Name: key})
-	}
-	if err != nil {
+func (d *desk) onceForget(ctx context.Context, w http.ResponseWriter, r *door.Request, key string) error {
+	if err := r.Act(caller.Action{Kind: "forget", Name: key}); err != nil {
 		return err
 	}
 	found, err := d.House.Client.Records().Forget(ctx, key)

@@ -1,7 +1,6 @@
 package oncedoor
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -56,10 +55,9 @@ func (d *desk) observeTokens(e observe.Event) {
 const tokenMemory = 24 * time.Hour
 
 // issue answers POST /v1/onetime.
-func (d *desk) issue(ctx context.Context, w http.ResponseWriter, r *door.Request) error {
-	var want wire.TokenRequest
-	if err := cmp.Or(r.Read(&want), d.noTokens); err != nil {
-		return err
+func (d *desk) issue(ctx context.Context, w http.ResponseWriter, r *door.Request, want wire.TokenRequest) error {
+	if d.noTokens != nil {
+		return d.noTokens
 	}
 	payload := []byte(want.Payload)
 	if want.PayloadBytes != nil {
@@ -90,10 +88,9 @@ func (d *desk) issue(ctx context.Context, w http.ResponseWriter, r *door.Request
 
 // redeem answers POST /v1/onetime/redeem. With an Idempotency-Key, a repeat within
 // driver.RedeemGrace gets the payload again.
-func (d *desk) redeem(ctx context.Context, w http.ResponseWriter, r *door.Request) error {
-	var want wire.TokenSecret
-	if err := cmp.Or(r.Read(&want), d.noTokens); err != nil {
-		return err
+func (d *desk) redeem(ctx context.Context, w http.ResponseWriter, r *door.Request, want wire.TokenSecret) error {
+	if d.noTokens != nil {
+		return d.noTokens
 	}
 	var opts onetime.RedeemOptions
 	if r.Header.Get(oncehttp.Header) != "" {
@@ -118,10 +115,9 @@ func (d *desk) redeem(ctx context.Context, w http.ResponseWriter, r *door.Reques
 }
 
 // revoke answers POST /v1/onetime/revoke.
-func (d *desk) revoke(ctx context.Context, w http.ResponseWriter, r *door.Request) error {
-	var want wire.TokenSecret
-	if err := cmp.Or(r.Read(&want), d.noTokens); err != nil {
-		return err
+func (d *desk) revoke(ctx context.Context, w http.ResponseWriter, r *door.Request, want wire.TokenSecret) error {
+	if d.noTokens != nil {
+		return d.noTokens
 	}
 	if err := d.tokens.Revoke(ctx, want.Secret); err != nil {
 		return err
