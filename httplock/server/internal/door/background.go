@@ -48,14 +48,19 @@ func (b *background) close(ctx context.Context) error {
 	b.initLocked()
 	b.end()
 	b.mu.Unlock()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	return within(ctx, func() error {
 		b.work.Wait()
-	}()
-	select {
-	case <-done:
 		return nil
+	})
+}
+
+// within returns the result of f, or an error if ctx ends before.
+func within(ctx context.Context, f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	select {
+	case err := <-done:
+		return err
 	case <-ctx.Done():
 		return fmt.Errorf("server: close: a request to the store is still under way: %w", ask.ContextError(ctx))
 	}

@@ -51,22 +51,10 @@ func (h *House) OnClose(f func(context.Context) error) { h.closing = append(h.cl
 // Close ends the background work of the handlers, and the client.
 func (h *House) Close(ctx context.Context) error {
 	var errs []error
-	for _, f := range append(h.closing, h.background.close, h.closeClient) {
+	for _, f := range append(h.closing, h.background.close) {
 		errs = append(errs, f(ctx))
 	}
-	return errors.Join(errs...)
-}
-
-// closeClient closes the client, and waits for that until ctx ends.
-func (h *House) closeClient(ctx context.Context) error {
-	closed := make(chan error, 1)
-	go func() { closed <- h.Client.Close() }() // ends after its request timeout
-	select {
-	case err := <-closed:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return errors.Join(append(errs, within(ctx, h.Client.Close))...) // Close ends after its request timeout
 }
 
 // A Request is a request to a server, with its caller.

@@ -58,8 +58,7 @@ func (h *House) ForStore(rights caller.Rights, f StoreFunc) http.Handler {
 // A NamedFunc is a StoreFunc for a name in the path of the request.
 type NamedFunc func(ctx context.Context, w http.ResponseWriter, r *Request, name string) error
 
-// ForName does as ForStore, for callers who have this right to the name that the path has for a
-// wildcard.
+// ForName does as ForStore, for callers who have this right to the name for a wildcard in the path.
 func (h *House) ForName(wildcard string, right caller.Rights, f NamedFunc) http.Handler {
 	return h.ForStore(right, func(ctx context.Context, w http.ResponseWriter, r *Request) error {
 		name, err := r.Named(wildcard, right)

@@ -6,7 +6,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/internal/form"
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
 	"github.com/holdfast-locks/holdfast/lockinfo"
@@ -37,11 +36,9 @@ type session struct {
 	key  sessionKey
 
 	watched map[lockinfo.LeaseID]*watched
-	notices map[lockinfo.LeaseID]driver.Notice // not sent: the latest of each lease ID, but only a grant replaces a grant
-	losses  []*form.Loss                       // not sent
-	wake    chan struct{}                      // has a value if there is news
-	stream  chan struct{}                      // closed when another stream replaces this one; nil without a stream
-	forget  *time.Timer                        // started when there is neither a stream nor a place
+	out     *outbox
+	stream  chan struct{} // closed when another stream replaces this one; nil without a stream
+	forget  *time.Timer   // started when there is neither a stream nor a place
 }
 
 func newDesk(h *door.House, mux *http.ServeMux) *desk {
@@ -76,10 +73,7 @@ func clientOf(r *door.Request) (key sessionKey, ok bool) {
 func (d *desk) sessionLocked(key sessionKey) *session {
 	s := d.sessions[key]
 	if s == nil {
-		s = &session{
-			desk: d, key: key, watched: map[lockinfo.LeaseID]*watched{}, notices: map[lockinfo.LeaseID]driver.Notice{},
-			wake: make(chan struct{}, 1),
-		}
+		s = &session{desk: d, key: key, watched: map[lockinfo.LeaseID]*watched{}, out: newOutbox()}
 		s.forget = time.AfterFunc(sessionMemory, s.forgotten)
 		d.sessions[key] = s
 	}
@@ -100,47 +94,4 @@ func (s *session) forgotten() {
 	if len(s.watched) == 0 && s.stream == nil && s.desk.sessions[s.key] == s {
 		delete(s.desk.sessions, s.key)
 	}
-}
-
-// mostNotices bounds the notices that are kept for a client without a stream, because they
-// outlast its places (INVARIANT I11). By default it is more than the places of a caller.
-const mostNotices = 16 << 10
-
-// tell keeps a notice for the stream.
-func (s *session) tell(id lockinfo.LeaseID, notice driver.Notice) {
-	s.desk.mu.Lock()
-	defer s.desk.mu.Unlock()
-	unread, ok := s.notices[id]
-	if ok && (notice.Token != 0 || unread.Token == 0) || !ok && len(s.notices) < mostNotices { // a refresh finds the others
-		s.notices[id] = notice
-	}
-	door.Replace(s.wake, struct{}{})
-}
-
-// mostLosses bounds the losses that are kept for a slow stream (INVARIANT I11).
-const mostLosses = 4096
-
-// lose keeps a loss for the stream.
-func (s *session) lose(loss driver.Loss) {
-	s.desk.mu.Lock()
-	defer s.desk.mu.Unlock()
-	if len(s.losses) < mostLosses { // a renewal finds the others
-		s.losses = append(s.losses, form.LossOf(loss))
-	}
-	door.Replace(s.wake, struct{}{})
-}
-
-// take removes and returns the messages that were not sent.
-func (s *session) take() (all []any) {
-	s.desk.mu.Lock()
-	defer s.desk.mu.Unlock()
-	for id, notice := range s.notices {
-		all = append(all, form.Message{LeaseID: id, Token: notice.Token})
-	}
-	clear(s.notices)
-	for _, loss := range s.losses {
-		all = append(all, form.Message{Loss: loss})
-	}
-	s.losses = nil
-	return all
 }

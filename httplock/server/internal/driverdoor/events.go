@@ -2,7 +2,6 @@ package driverdoor
 
 import (
 	"net/http"
-	"sync"
 
 	"github.com/holdfast-locks/holdfast/httplock/internal/form"
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
@@ -24,30 +23,13 @@ func (d *desk) events(w http.ResponseWriter, r *door.Request) error {
 		return err
 	}
 	defer leave()
-	var mu sync.Mutex
-	var waiting []any
-	wake := make(chan struct{}, 1)
+	out := newOutbox()
 	stop := historian.OnEvent(func(e lockinfo.HistoryEvent) {
-		if e.Kind != lockinfo.HistoryGap && !r.Shows(caller.Read, e.Name) {
-			return
+		if e.Kind == lockinfo.HistoryGap || r.Shows(caller.Read, e.Name) {
+			out.add(e, mostEvents, lockinfo.HistoryEvent{Kind: lockinfo.HistoryGap})
 		}
-		mu.Lock()
-		defer mu.Unlock()
-		switch {
-		case len(waiting) < mostEvents:
-			waiting = append(waiting, e)
-		case len(waiting) == mostEvents:
-			waiting = append(waiting, lockinfo.HistoryEvent{Kind: lockinfo.HistoryGap})
-		}
-		door.Replace(wake, struct{}{})
 	})
 	defer stop()
-	take := func() (all []any) {
-		mu.Lock()
-		defer mu.Unlock()
-		all, waiting = waiting, nil
-		return all
-	}
-	d.follow(newLines(w, lineLimit), r, wake, take, form.EventLine{Ping: true}, nil)
+	d.follow(newLines(w, lineLimit), r, out, form.EventLine{Ping: true}, nil)
 	return nil
 }

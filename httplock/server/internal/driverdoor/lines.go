@@ -42,16 +42,15 @@ const (
 	lineLimit = 15 * time.Second
 )
 
-// follow sends what take returns at each signal of wake, and alive in between. It returns when
-// the client is gone or too slow, the caller is revoked, end is closed, or the server drains
-// or closes.
-func (d *desk) follow(out *lines, r *door.Request, wake <-chan struct{}, take func() []any, alive any, end <-chan struct{}) {
+// follow sends the lines of from, and alive now and then. It returns when the client is gone or
+// too slow, the caller is revoked, end is closed, or the server drains or closes.
+func (d *desk) follow(out *lines, r *door.Request, from *outbox, alive any, end <-chan struct{}) {
 	ping := time.NewTicker(pingEach)
 	defer ping.Stop()
 	for out.sent() {
 		select {
-		case <-wake:
-			for _, line := range take() {
+		case <-from.wake:
+			for _, line := range from.take() {
 				out.add(line)
 			}
 		case <-ping.C:

@@ -9,6 +9,9 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/door"
 )
 
+// mostLosses bounds the losses that are kept for a slow stream (INVARIANT I11).
+const mostLosses = 4096
+
 // stream sends a client its notices and losses. A new stream of the client ends the old one.
 func (d *desk) stream(w http.ResponseWriter, r *door.Request) error {
 	leave, err := mayFollow(r)
@@ -26,14 +29,14 @@ func (d *desk) stream(w http.ResponseWriter, r *door.Request) error {
 		// A loss goes to every client that may have held the lease.
 		stop := teller.OnLoss(func(l driver.Loss) {
 			if r.Caller.May(caller.Acquire, l.Name) || r.Caller.May(caller.Once, l.Name) {
-				s.lose(l)
+				s.out.add(form.Message{Loss: form.LossOf(l)}, mostLosses, nil) // a renewal finds the others
 			}
 		})
 		defer stop()
 	}
 	out := newLines(w, lineLimit)
 	out.add(form.Message{}) // the stream is open
-	d.follow(out, r, s.wake, s.take, form.Message{}, replaced)
+	d.follow(out, r, s.out, form.Message{}, replaced)
 	return nil
 }
 
@@ -47,9 +50,7 @@ func (d *desk) attach(key sessionKey) (*session, chan struct{}) {
 		close(s.stream)
 	}
 	s.stream = make(chan struct{})
-	if len(s.notices) > 0 || len(s.losses) > 0 {
-		door.Replace(s.wake, struct{}{}) // the old stream may have taken the signal
-	}
+	door.Replace(s.out.wake, struct{}{}) // the old stream may have taken the signal
 	return s, s.stream
 }
 

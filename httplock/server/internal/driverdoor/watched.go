@@ -126,7 +126,7 @@ func (w *watched) follow() {
 	for {
 		select {
 		case notice := <-w.watch.C():
-			w.session.tell(w.id, notice)
+			w.session.out.tell(w.id, notice)
 		case <-timer.C:
 			if left := w.left(); left > 0 {
 				timer.Reset(left)
@@ -134,7 +134,7 @@ func (w *watched) follow() {
 		case <-w.done:
 			select {
 			case notice := <-w.watch.C():
-				w.session.tell(w.id, notice)
+				w.session.out.tell(w.id, notice)
 			default:
 			}
 			return

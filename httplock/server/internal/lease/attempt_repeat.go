@@ -73,7 +73,7 @@ func (a *Attempt) recognise(ctx context.Context, g Grant) (Grant, error) {
 	}
 	g.Repeated, g.holder = true, a.seen.Holder
 	if a.seen.Token == g.Token {
-		g.ends = a.seen.ends()
+		g.ends = a.seen.Ends()
 	}
 	return g, nil
 }
@@ -93,7 +93,7 @@ func (a *Attempt) compare(f found) error {
 			Status: http.StatusConflict, Code: "other-holder",
 			Detail: a.about(fmt.Sprintf("the request with this Idempotency-Key was that of %s: draw a key for each attempt to work", f.Holder)),
 			More: func(p *wire.Problem) {
-				p.Holders = []wire.Blocker{wire.BlockerOf(driver.Blocker{Holder: f.Holder, Since: f.Since, ExpiresIn: time.Until(f.ends())})}
+				p.Holders = []wire.Blocker{wire.BlockerOf(driver.Blocker{Holder: f.Holder, Since: f.Since, ExpiresIn: time.Until(f.Ends())})}
 			},
 		}
 	}

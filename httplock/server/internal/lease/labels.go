@@ -77,8 +77,8 @@ type Holding struct {
 	sent time.Time // before the request was sent
 }
 
-// ends returns when the lease ends at the earliest, with its lock delay.
-func (h Holding) ends() time.Time { return h.sent.Add(h.ExpiresIn) }
+// Ends returns when the lease ends at the earliest, with its lock delay.
+func (h Holding) Ends() time.Time { return h.sent.Add(h.ExpiresIn) }
 
 // Holding reads a live lease. The error is driver.ErrLost if there is none.
 func (d *Store) Holding(ctx context.Context, name string, id lockinfo.LeaseID) (Holding, error) {

@@ -86,29 +86,18 @@ func (s *stream) freeLater(ctx context.Context, h *hold, closed time.Time) {
 
 // An expiry is when a lease ends in the store, according to one look.
 type expiry struct {
-	sent, answered time.Time
-	left           time.Duration // at some time between
+	lease.Holding
+	answered time.Time
 }
 
-func (e expiry) earliest() time.Time { return e.sent.Add(e.left) }
-func (e expiry) latest() time.Time   { return e.answered.Add(e.left) }
+func (e expiry) earliest() time.Time { return e.Ends() }
+func (e expiry) latest() time.Time   { return e.answered.Add(e.ExpiresIn) }
 
 // expiry looks up when the lease ends. ok is false if the store does not answer in time, or
 // has no such lease.
 func (s *stream) expiry(ctx context.Context, limit time.Duration) (e expiry, ok bool) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	e.sent = time.Now()
-	lock, err := s.door.House.Engine.Inspect(ctx, s.Req.Name)
-	e.answered = time.Now()
-	if err != nil {
-		return e, false
-	}
-	for _, h := range lock.Holders {
-		if s.Req.LeaseID.Is(h.LeaseID) && !h.Released {
-			e.left = h.ExpiresIn
-			return e, h.ExpiresIn != lockinfo.Never
-		}
-	}
-	return e, false
+	h, err := s.door.Holding(ctx, s.Req.Name, s.Req.LeaseID)
+	return expiry{h, time.Now()}, err == nil && h.ExpiresIn != lockinfo.Never
 }
