@@ -171,14 +171,20 @@ func (e *engine) read(at *server, response *http.Response, text []byte, reply an
 	kind := kindOf(response)
 	switch {
 	case response.StatusCode == http.StatusOK && kind == form.JSON:
-		if err := json.Unmarshal(text, reply); err != nil {
-			return false, fmt.Errorf("%s sent a reply that cannot be read: %v", at.name, err) //nolint:errorlint // an unreadable reply is an unknown outcome (I10): its cause must not show
-		}
-		return false, nil
+		return false, at.decode(text, reply)
 	case kind == form.Problem:
 		return refusal(at, response, text)
 	}
 	return false, e.foreign(at, response)
+}
+
+// decode decodes what a server has sent. An unreadable reply is an unknown outcome, so the error
+// does not wrap its cause (INVARIANT I10).
+func (s *server) decode(text []byte, into any) error {
+	if err := json.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("%s sent a reply that cannot be read: %v", s.name, err) //nolint:errorlint // see above
+	}
+	return nil
 }
 
 // kindOf returns the kind of body that a response has.
@@ -194,8 +200,8 @@ func kindOf(response *http.Response) string {
 // refusal returns the error of a problem. again reports that another server may get the request.
 func refusal(at *server, response *http.Response, text []byte) (again bool, err error) {
 	var p wire.Problem
-	if err := json.Unmarshal(text, &p); err != nil {
-		return false, fmt.Errorf("%s sent a reply that cannot be read: %v", at.name, err) //nolint:errorlint // an unreadable reply is an unknown outcome (I10): its cause must not show
+	if err := at.decode(text, &p); err != nil {
+		return false, err
 	}
 	p.Status = response.StatusCode
 	return p.Code == "draining" || p.Code == "closed", form.Refused(p)

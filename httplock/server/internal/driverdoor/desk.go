@@ -55,7 +55,7 @@ func (d *desk) close() {
 	defer d.mu.Unlock()
 	for key, s := range d.sessions {
 		for _, w := range s.watched {
-			w.watch.Stop()
+			w.endLocked()
 		}
 		s.forget.Stop()
 		delete(d.sessions, key)

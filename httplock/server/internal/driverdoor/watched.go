@@ -17,9 +17,9 @@ type watched struct {
 	leave   func()        // stops counting it for the limits of the caller
 
 	// The mutex of the desk guards the rest.
-	asking   int       // requests under way that may get a place
-	until    time.Time // when the place ends, unless it is refreshed; zero without a place
-	followed bool      // by a goroutine
+	asking int         // requests under way that may get a place
+	until  time.Time   // when the place ends, unless it is refreshed; zero without a place
+	expiry *time.Timer // fires at until; nil before a goroutine follows
 }
 
 // An asking is one request that may get a place. The zero asking is a request that cannot.
@@ -92,15 +92,24 @@ func (w *watched) lastsLocked(until time.Time) {
 
 // settleLocked begins to follow the lease ID, or ends it if there is no place.
 func (w *watched) settleLocked() {
-	d := w.session.desk
+	d, left := w.session.desk, time.Until(w.until)
 	switch {
-	case w.asking > 0:
-	case w.until.IsZero():
+	case w.asking > 0: // the end of the request settles it
+	case left <= 0:
 		w.endLocked()
-	case !w.followed && d.life.Err() == nil:
-		w.followed = true
+	case w.expiry != nil:
+		w.expiry.Reset(left)
+	case d.life.Err() == nil:
+		w.expiry = time.AfterFunc(left, w.settle)
 		d.wg.Go(w.follow)
 	}
+}
+
+func (w *watched) settle() {
+	d := w.session.desk
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	w.settleLocked()
 }
 
 // endLocked ends the lease ID. Earlier notices are still sent.
@@ -111,8 +120,10 @@ func (w *watched) endLocked() {
 	delete(w.session.watched, w.id)
 	close(w.done)
 	w.leave()
-	if !w.followed {
+	if w.expiry == nil {
 		w.watch.Stop()
+	} else {
+		w.expiry.Stop()
 	}
 	w.session.leaveLocked()
 }
@@ -121,16 +132,10 @@ func (w *watched) endLocked() {
 func (w *watched) follow() {
 	d := w.session.desk
 	defer w.watch.Stop()
-	timer := time.NewTimer(w.left())
-	defer timer.Stop()
 	for {
 		select {
 		case notice := <-w.watch.C():
 			w.session.out.tell(w.id, notice)
-		case <-timer.C:
-			if left := w.left(); left > 0 {
-				timer.Reset(left)
-			}
 		case <-w.done:
 			select {
 			case notice := <-w.watch.C():
@@ -142,22 +147,6 @@ func (w *watched) follow() {
 			return
 		}
 	}
-}
-
-// left returns how long the place lasts, and ends the lease ID if its time has passed.
-func (w *watched) left() time.Duration {
-	d := w.session.desk
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	left := time.Until(w.until)
-	switch {
-	case w.until.IsZero() || left > 0:
-	case w.asking > 0:
-		left = time.Second // when follow checks again
-	default:
-		w.endLocked()
-	}
-	return left
 }
 
 // refreshed notes the reply about a place. A place that was granted the lock keeps its time:
