@@ -70,13 +70,12 @@ func (s *secret) get(ctx context.Context) ([]byte, error) {
 	if fresh {
 		return value, nil
 	}
-	if value != nil {
-		select {
-		case s.looking <- struct{}{}:
-		default: // another goroutine reads the store
+	select {
+	case s.looking <- struct{}{}:
+	default: // another goroutine reads the store
+		if value != nil {
 			return value, nil
 		}
-	} else {
 		select {
 		case s.looking <- struct{}{}:
 		case <-ctx.Done():

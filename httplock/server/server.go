@@ -173,7 +173,10 @@ func (s *Server) Losses() (Losses, bool) {
 }
 
 // Load returns what all callers have of this server now.
-func (s *Server) Load() Load { return Load(s.house.Limits.Load()) }
+func (s *Server) Load() (l Load) {
+	l.Waiters, l.Streams, l.Leases = s.house.Limits.Load()
+	return l
+}
 
 // Drain refuses new work from now on, and tells streams to move to another server. Their
 // leases do not change.

@@ -94,10 +94,11 @@ func (k *known) add(e entry) error {
 		k.users[*e.UID] = c
 		return nil
 	}
-	var digest [sha256.Size]byte
-	if n, err := hex.Decode(digest[:], []byte(e.SHA256[:min(len(e.SHA256), 2*sha256.Size)])); err != nil || len(e.SHA256) != 2*n || n != sha256.Size {
+	sum, err := hex.DecodeString(e.SHA256)
+	if err != nil || len(sum) != sha256.Size {
 		return errors.New("sha256: want the 64 hex digits of the SHA-256 of a token, never the token itself")
 	}
+	digest := [sha256.Size]byte(sum)
 	if digest == sha256.Sum256(nil) {
 		return errors.New("sha256: it is that of no token at all")
 	}

@@ -16,14 +16,6 @@ type answer struct {
 	begun bool
 }
 
-// answerOf returns w as an answer.
-func answerOf(w http.ResponseWriter) *answer {
-	if a, ok := w.(*answer); ok {
-		return a
-	}
-	return &answer{ResponseWriter: w}
-}
-
 func (a *answer) WriteHeader(status int) {
 	a.begun = a.begun || status >= http.StatusOK
 	a.ResponseWriter.WriteHeader(status)

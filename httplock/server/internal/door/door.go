@@ -21,12 +21,6 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
-// Budget is how long a request may take over all hops, counted from its first client.
-const Budget = form.Budget
-
-// TimeoutHeader has the milliseconds that are left of the budget of a request.
-const TimeoutHeader = form.Timeout
-
 // A House is the server as its handlers see it.
 type House struct {
 	Engine   driver.Engine
@@ -77,7 +71,10 @@ type Func func(w http.ResponseWriter, r *Request) error
 // Handle returns f as a handler. The context of the request has the caller.
 func (h *House) Handle(f Func) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		a := answerOf(w)
+		a, ok := w.(*answer)
+		if !ok {
+			a = &answer{ResponseWriter: w}
+		}
 		r := &Request{Request: req, House: h, Caller: caller.From(req.Context()), answer: a}
 		defer r.BodyDone()
 		a.give(r, f)
@@ -129,23 +126,23 @@ func (r *Request) Budgeted() (context.Context, context.CancelFunc) { return r.Pa
 // Patient does as Budgeted, for a request that may wait this long before its last request
 // to the store.
 func (r *Request) Patient(wait time.Duration) (context.Context, context.CancelFunc) {
-	left := wait + Budget
+	left := wait + form.Budget
 	if ms, err := r.TimeoutMS(); err == nil {
 		left = time.Duration(min(ms, left.Milliseconds())) * time.Millisecond
 	}
 	return ask.Limit(r.Context(), left)
 }
 
-// TimeoutMS returns the milliseconds in the TimeoutHeader of r, or math.MaxInt64 if there is
-// none. Handlers refuse a request whose header it cannot read.
+// TimeoutMS returns the milliseconds in the header form.Timeout of r, or math.MaxInt64 if there
+// is none. Handlers refuse a request whose header it cannot read.
 func (r *Request) TimeoutMS() (int64, error) {
-	text := r.Header.Get(TimeoutHeader)
+	text := r.Header.Get(form.Timeout)
 	if text == "" {
 		return math.MaxInt64, nil
 	}
 	ms, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || ms <= 0 {
-		return 0, Invalid(TimeoutHeader + ": want milliseconds, 1 or more")
+		return 0, Invalid(form.Timeout + ": want milliseconds, 1 or more")
 	}
 	return ms, nil
 }

@@ -155,24 +155,17 @@ func (l *Limits) Ended(c *caller.Caller, key string) {
 	a.leases.drop(key)
 }
 
-// A Load is what all callers have at one moment.
-type Load struct {
-	Waiters int // requests that wait for a lock
-	Streams int // responses that go on
-	Leases  int // leases requested here that have not ended
-}
-
 // Load returns what all callers have now.
-func (l *Limits) Load() (all Load) {
+func (l *Limits) Load() (waiters, streams, leases int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, a := range l.callers {
 		a.sweep()
-		all.Waiters += a.waiters
-		all.Streams += a.streams
-		all.Leases += len(a.leases.all)
+		waiters += a.waiters
+		streams += a.streams
+		leases += len(a.leases.all)
 	}
-	return all
+	return waiters, streams, leases
 }
 
 // INVARIANT I11: callers whose leases have all expired are forgotten. Each new caller causes

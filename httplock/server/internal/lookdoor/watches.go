@@ -25,10 +25,8 @@ const (
 // watches has the names that requests wait for. All requests for a name share one goroutine,
 // which ends with the last of them. INVARIANT I11.
 type watches struct {
-	see   func(ctx context.Context, name string) sight // must not panic
+	desk  *desk
 	pause time.Duration
-
-	house *door.House
 
 	mu  sync.Mutex
 	all map[string]*watch
@@ -53,7 +51,7 @@ func (k *watches) join(name string) (w *watch, leave func()) {
 	if w = k.all[name]; w == nil {
 		w = &watch{watches: k, wake: make(chan struct{}, 1), next: make(chan struct{})}
 		k.all[name] = w
-		w.stop = k.house.Go("watch", func(ctx context.Context) { w.run(ctx, name) })
+		w.stop = k.desk.house.Go("watch", func(ctx context.Context) { w.run(ctx, name) })
 	}
 	w.users++
 	door.Replace(w.wake, struct{}{})
@@ -85,7 +83,7 @@ func (w *watch) run(ctx context.Context, name string) {
 		case <-ctx.Done():
 			return
 		}
-		s := w.watches.see(ctx, name)
+		s := w.watches.look(ctx, name)
 		if ctx.Err() != nil {
 			return
 		}
@@ -130,22 +128,24 @@ func (k *watches) hear(e lockinfo.HistoryEvent) {
 	}
 }
 
+// look looks at a name, and survives a panic of the engine.
+func (k *watches) look(ctx context.Context, name string) (s sight) {
+	ctx, cancel := ask.Limit(ctx, lease.RequestTimeout)
+	defer cancel()
+	if fault := k.desk.house.Guard(ctx, "watch", func() { s = k.desk.see(ctx, name) }); fault != nil {
+		s = sight{began: time.Now(), err: fault}
+	}
+	return s
+}
+
 // openWatches makes the watches of a door.
 func (d *desk) openWatches() {
-	k, h := &d.watches, d.house
-	k.house, k.pause, k.all = h, watchPause, map[string]*watch{}
-	k.see = func(ctx context.Context, name string) (s sight) {
-		ctx, cancel := ask.Limit(ctx, lease.RequestTimeout)
-		defer cancel()
-		if fault := h.Guard(ctx, "watch", func() { s = d.see(ctx, name) }); fault != nil {
-			s = sight{began: time.Now(), err: fault}
-		}
-		return s
-	}
-	if historian := h.Features.Historian; historian != nil {
+	k := &d.watches
+	k.desk, k.pause, k.all = d, watchPause, map[string]*watch{}
+	if historian := d.house.Features.Historian; historian != nil {
 		k.pause = watchHeard
 		deaf := historian.OnEvent(k.hear) // the server gets all events anyway
-		h.OnClose(func(context.Context) error {
+		d.house.OnClose(func(context.Context) error {
 			deaf()
 			return nil
 		})

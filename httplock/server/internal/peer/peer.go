@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
-	"syscall"
 )
 
 type key struct{}
@@ -40,15 +39,16 @@ type teller interface {
 
 // ArrivalsOf returns the arrivals of conn.
 func ArrivalsOf(conn net.Conn) *Arrivals {
-	switch c := conn.(type) {
-	case teller:
+	if c, ok := conn.(teller); ok {
 		return &Arrivals{told: c.Arrived}
-	case syscall.Conn:
-		if raw, err := c.SyscallConn(); err == nil {
-			return &Arrivals{told: func() (int, uint64, bool) { return arrived(raw) }}
-		}
 	}
-	return &Arrivals{told: func() (int, uint64, bool) { return 0, 0, false }}
+	raw := rawOf(conn)
+	return &Arrivals{told: func() (waiting int, acked uint64, ok bool) {
+		if raw == nil {
+			return 0, 0, false
+		}
+		return arrived(raw)
+	}}
 }
 
 // Look reports whether everything written so far has arrived, or at least more than at the
