@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+
+	"github.com/holdfast-locks/holdfast/driver"
 )
 
 // InQuery in a path refers to the name in the query.
@@ -29,4 +31,16 @@ func PathName(r *http.Request, wildcard string) (string, error) {
 	default:
 		return "", Invalid(fmt.Sprintf("the query has %d names: want one", len(names)))
 	}
+}
+
+// Name returns the name for a wildcard in the path of a request, if it is valid.
+func (r *Request) Name(wildcard string) (string, error) {
+	name, err := PathName(r.Request, wildcard)
+	if err != nil {
+		return "", err
+	}
+	if err := driver.CheckName(name); err != nil {
+		return "", Invalid(err.Error())
+	}
+	return name, nil
 }

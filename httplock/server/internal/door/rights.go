@@ -61,8 +61,11 @@ type NamedFunc func(ctx context.Context, w http.ResponseWriter, r *Request, name
 // ForName does as ForStore, for callers who have this right to the name for a wildcard in the path.
 func (h *House) ForName(wildcard string, right caller.Rights, f NamedFunc) http.Handler {
 	return h.ForStore(right, func(ctx context.Context, w http.ResponseWriter, r *Request) error {
-		name, err := r.Named(wildcard, right)
+		name, err := r.Name(wildcard)
 		if err != nil {
+			return err
+		}
+		if err := r.Need(right, name); err != nil {
 			return err
 		}
 		return f(ctx, w, r, name)

@@ -25,7 +25,7 @@ func Routes(mux *http.ServeMux, s *lease.Store, stream door.Func) {
 	mux.Handle("POST /v1/leases/downgrade", s.House.ForStore(caller.Acquire, door.Reading(d.downgrade)))
 	mux.Handle("POST /v1/leases/release", s.House.ForStore(caller.Acquire|caller.Once, door.Reading(d.release)))
 	mux.Handle("POST /v1/locks/{name}/break", s.House.ForName("name", caller.Break, d.breakLock))
-	mux.Handle("POST /v1/locks/{name}/hold", s.House.For(caller.Acquire, d.personHold))
+	mux.Handle("POST /v1/locks/{name}/hold", s.House.ForName("name", caller.Acquire, d.personHold))
 	mux.Handle("POST /v1/locks/{name}/hold/release", s.House.ForStore(caller.Acquire|caller.Break, d.personRelease))
 }
 

@@ -1,6 +1,7 @@
 package leasedoor
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -17,13 +18,13 @@ import (
 // personHold answers POST /v1/locks/{name}/hold: a person acquires the lock for a fixed time,
 // or lengthens that time. The lease is not renewed. The response has no lease ID, because
 // personRelease takes the token.
-func (d *leases) personHold(w http.ResponseWriter, r *door.Request) error {
-	name, want, err := d.wantedHold(r)
+func (d *leases) personHold(ctx context.Context, w http.ResponseWriter, r *door.Request, name string) error {
+	want, err := d.wantedHold(r)
 	if err != nil {
 		return err
 	}
 	if want.FencingToken != 0 {
-		return d.lengthenHold(w, r, name, want)
+		return d.lengthenHold(ctx, w, r, name, want)
 	}
 	a, err := d.beginHold(r, name, want)
 	if err != nil {
@@ -41,12 +42,9 @@ func (d *leases) personHold(w http.ResponseWriter, r *door.Request) error {
 }
 
 // wantedHold reads and checks a request for a hold.
-func (d *leases) wantedHold(r *door.Request) (name string, want wire.HoldRequest, err error) {
-	if name, err = r.Named("name", caller.Acquire); err != nil {
-		return name, want, err
-	}
+func (d *leases) wantedHold(r *door.Request) (want wire.HoldRequest, err error) {
 	if err := r.Read(&want); err != nil {
-		return name, want, err
+		return want, err
 	}
 	longest := holdfast.MaxTTL
 	if most := d.House.Features.MaxTTL; most > 0 {
@@ -54,14 +52,14 @@ func (d *leases) wantedHold(r *door.Request) (name string, want wire.HoldRequest
 	}
 	switch {
 	case want.ForMS < holdfast.MinTTL.Milliseconds() || lease.MS(want.ForMS) > longest:
-		return name, want, door.Invalid(fmt.Sprintf("for_ms: want %d to %d, for how long you hold the lock: this store keeps no lease for longer than %s",
+		return want, door.Invalid(fmt.Sprintf("for_ms: want %d to %d, for how long you hold the lock: this store keeps no lease for longer than %s",
 			holdfast.MinTTL.Milliseconds(), longest.Milliseconds(), lockinfo.Span(longest)))
 	case want.FencingToken != 0 && (want.Mode != "" || want.Limit != 0 || want.Permits != 0):
-		return name, want, door.Invalid("the body has fencing_token, and mode, limit or permits beside it: a hold that is lengthened keeps those")
+		return want, door.Invalid("the body has fencing_token, and mode, limit or permits beside it: a hold that is lengthened keeps those")
 	case strings.TrimSpace(want.Reason) == "":
-		return name, want, door.Invalid("reason: say why you hold the lock")
+		return want, door.Invalid("reason: say why you hold the lock")
 	}
-	return name, want, nil
+	return want, nil
 }
 
 // beginHold returns the attempt to acquire a hold.

@@ -1,6 +1,7 @@
 package leasedoor
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -16,9 +17,7 @@ import (
 
 // lengthenHold lengthens a person's hold. The holder needs the right acquire; another caller
 // needs the right break as well. It never shortens the hold, so a repeat is harmless.
-func (d *leases) lengthenHold(w http.ResponseWriter, r *door.Request, name string, want wire.HoldRequest) error {
-	ctx, cancel := r.Budgeted()
-	defer cancel()
+func (d *leases) lengthenHold(ctx context.Context, w http.ResponseWriter, r *door.Request, name string, want wire.HoldRequest) error {
 	if err := mayAct(r, caller.Action{Kind: "hold", Name: name, Token: want.FencingToken, Reason: want.Reason}); err != nil {
 		return err
 	}

@@ -75,18 +75,18 @@ func (l *Limits) open(c *caller.Caller) (a *account, closed func()) {
 
 // Waiter counts a waiting request of c until leave, which may be called twice.
 func (l *Limits) Waiter(c *caller.Caller) (leave func(), err error) {
-	return l.enter(c, "waiters", func(a *account, max *Max) (*int, int) { return &a.waiters, max.Waiters })
+	return l.enter(c, "waiters", l.max.Waiters, func(a *account) *int { return &a.waiters })
 }
 
 // Stream counts a stream of c until leave, which may be called twice.
 func (l *Limits) Stream(c *caller.Caller) (leave func(), err error) {
-	return l.enter(c, "streams", func(a *account, max *Max) (*int, int) { return &a.streams, max.Streams })
+	return l.enter(c, "streams", l.max.Streams, func(a *account) *int { return &a.streams })
 }
 
-func (l *Limits) enter(c *caller.Caller, what string, count func(*account, *Max) (n *int, limit int)) (leave func(), err error) {
+func (l *Limits) enter(c *caller.Caller, what string, limit int, count func(*account) *int) (leave func(), err error) {
 	a, closed := l.open(c)
 	defer closed()
-	n, limit := count(a, &l.max)
+	n := count(a)
 	if *n >= limit {
 		return nil, exceeded(what, limit, time.Second)
 	}

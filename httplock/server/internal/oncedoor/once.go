@@ -38,8 +38,8 @@ const (
 // onceBegin answers POST /v1/once/{key} with a lease for the work, or with the result if the
 // work is done, or with a refusal if another client does it. The lease ID follows from the
 // Idempotency-Key, so that a repeat continues the same run.
-func (d *desk) onceBegin(w http.ResponseWriter, r *door.Request) error {
-	a, err := d.beginOnce(r)
+func (d *desk) onceBegin(_ context.Context, w http.ResponseWriter, r *door.Request, key string) error {
+	a, err := d.beginOnce(r, key)
 	if err != nil {
 		return err
 	}
@@ -51,11 +51,7 @@ func (d *desk) onceBegin(w http.ResponseWriter, r *door.Request) error {
 }
 
 // beginOnce returns the attempt to acquire do-once work.
-func (d *desk) beginOnce(r *door.Request) (*lease.Attempt, error) {
-	key, err := r.Named("key", caller.Once)
-	if err != nil {
-		return nil, err
-	}
+func (d *desk) beginOnce(r *door.Request, key string) (*lease.Attempt, error) {
 	var want wire.OnceRequest
 	if err := r.Read(&want); err != nil {
 		return nil, err

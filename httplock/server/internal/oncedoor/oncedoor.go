@@ -23,7 +23,7 @@ func Routes(mux *http.ServeMux, s *lease.Store) {
 	d := &desk{Store: s}
 	d.openTokens()
 	mux.Handle("GET /v1/once", s.House.For(caller.Once|caller.Read, d.onceList))
-	mux.Handle("POST /v1/once/{key}", s.House.For(caller.Once, d.onceBegin))
+	mux.Handle("POST /v1/once/{key}", s.House.ForName("key", caller.Once, d.onceBegin))
 	mux.Handle("GET /v1/once/{key}", d.recorded(d.onceStatus))
 	mux.Handle("DELETE /v1/once/{key}", d.recorded(d.onceForget))
 	mux.Handle("PUT /v1/once/{key}/result", d.recorded(d.onceResult))
