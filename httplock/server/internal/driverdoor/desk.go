@@ -36,7 +36,7 @@ type session struct {
 	key  sessionKey
 
 	watched map[lockinfo.LeaseID]*watched
-	out     *outbox
+	backlog *backlog
 	stream  chan struct{} // closed when another stream replaces this one; nil without a stream
 	forget  *time.Timer   // started when there is neither a stream nor a place
 }
@@ -73,7 +73,7 @@ func clientOf(r *door.Request) (key sessionKey, ok bool) {
 func (d *desk) sessionLocked(key sessionKey) *session {
 	s := d.sessions[key]
 	if s == nil {
-		s = &session{desk: d, key: key, watched: map[lockinfo.LeaseID]*watched{}, out: newOutbox()}
+		s = &session{desk: d, key: key, watched: map[lockinfo.LeaseID]*watched{}, backlog: newBacklog()}
 		s.forget = time.AfterFunc(sessionMemory, s.forgotten)
 		d.sessions[key] = s
 	}

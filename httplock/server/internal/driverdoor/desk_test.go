@@ -105,12 +105,12 @@ func TestNoticesAreBounded(t *testing.T) {
 	s := d.sessionLocked(sessionKey{"ada", "client"})
 	d.mu.Unlock()
 	first := lockinfo.NewLeaseID()
-	s.out.tell(first, driver.Notice{})
+	s.backlog.tell(first, driver.Notice{})
 	for range 2 * mostNotices {
-		s.out.tell(lockinfo.NewLeaseID(), driver.Notice{})
+		s.backlog.tell(lockinfo.NewLeaseID(), driver.Notice{})
 	}
-	s.out.tell(first, driver.Notice{Token: 7})
-	all := s.out.take()
+	s.backlog.tell(first, driver.Notice{Token: 7})
+	all := s.backlog.take()
 	if len(all) != mostNotices || !slices.Contains(all, any(form.Message{LeaseID: first, Token: 7})) {
 		t.Errorf("%d notices are kept, want %d, and the latest of the first place", len(all), mostNotices)
 	}

@@ -23,7 +23,7 @@ func (d *desk) events(w http.ResponseWriter, r *door.Request) error {
 		return err
 	}
 	defer leave()
-	out := newOutbox()
+	out := newBacklog()
 	stop := historian.OnEvent(func(e lockinfo.HistoryEvent) {
 		if e.Kind == lockinfo.HistoryGap || r.Shows(caller.Read, e.Name) {
 			out.add(e, mostEvents, lockinfo.HistoryEvent{Kind: lockinfo.HistoryGap})

@@ -44,7 +44,7 @@ const (
 
 // follow sends the lines of from, and alive now and then. It returns when the client is gone or
 // too slow, the caller is revoked, end is closed, or the server drains or closes.
-func (d *desk) follow(out *lines, r *door.Request, from *outbox, alive any, end <-chan struct{}) {
+func (d *desk) follow(out *lines, r *door.Request, from *backlog, alive any, end <-chan struct{}) {
 	ping := time.NewTicker(pingEach)
 	defer ping.Stop()
 	for out.sent() {

@@ -29,14 +29,14 @@ func (d *desk) stream(w http.ResponseWriter, r *door.Request) error {
 		// A loss goes to every client that may have held the lease.
 		stop := teller.OnLoss(func(l driver.Loss) {
 			if r.Caller.May(caller.Acquire, l.Name) || r.Caller.May(caller.Once, l.Name) {
-				s.out.add(form.Message{Loss: form.LossOf(l)}, mostLosses, nil) // a renewal finds the others
+				s.backlog.add(form.Message{Loss: form.LossOf(l)}, mostLosses, nil) // a renewal finds the others
 			}
 		})
 		defer stop()
 	}
 	out := newLines(w, lineLimit)
 	out.add(form.Message{}) // the stream is open
-	d.follow(out, r, s.out, form.Message{}, replaced)
+	d.follow(out, r, s.backlog, form.Message{}, replaced)
 	return nil
 }
 
@@ -50,7 +50,7 @@ func (d *desk) attach(key sessionKey) (*session, chan struct{}) {
 		close(s.stream)
 	}
 	s.stream = make(chan struct{})
-	door.Replace(s.out.wake, struct{}{}) // the old stream may have taken the signal
+	door.Replace(s.backlog.wake, struct{}{}) // the old stream may have taken the signal
 	return s, s.stream
 }
 

@@ -135,11 +135,11 @@ func (w *watched) follow() {
 	for {
 		select {
 		case notice := <-w.watch.C():
-			w.session.out.tell(w.id, notice)
+			w.session.backlog.tell(w.id, notice)
 		case <-w.done:
 			select {
 			case notice := <-w.watch.C():
-				w.session.out.tell(w.id, notice)
+				w.session.backlog.tell(w.id, notice)
 			default:
 			}
 			return

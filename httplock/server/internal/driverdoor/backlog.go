@@ -13,9 +13,9 @@ import (
 // outlast its places (INVARIANT I11). By default it is more than the places of a caller.
 const mostNotices = 16 << 10
 
-// An outbox has the lines that a stream has not sent yet. INVARIANT I11: its size is bounded, even
+// A backlog has the lines that a stream has not sent yet. INVARIANT I11: its size is bounded, even
 // if the stream is slow.
-type outbox struct {
+type backlog struct {
 	wake chan struct{} // has a value if there are lines
 
 	mu      sync.Mutex // guards the rest
@@ -23,44 +23,44 @@ type outbox struct {
 	notices map[lockinfo.LeaseID]driver.Notice // the latest of each lease ID, but only a grant replaces a grant
 }
 
-func newOutbox() *outbox {
-	return &outbox{wake: make(chan struct{}, 1), notices: map[lockinfo.LeaseID]driver.Notice{}}
+func newBacklog() *backlog {
+	return &backlog{wake: make(chan struct{}, 1), notices: map[lockinfo.LeaseID]driver.Notice{}}
 }
 
 // add adds a line if there are fewer than most. Otherwise it drops the line, and adds instead for
 // all dropped lines together, unless instead is nil.
-func (o *outbox) add(line any, most int, instead any) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+func (b *backlog) add(line any, most int, instead any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	switch {
-	case len(o.lines) < most:
-		o.lines = append(o.lines, line)
-	case len(o.lines) == most && instead != nil:
-		o.lines = append(o.lines, instead)
+	case len(b.lines) < most:
+		b.lines = append(b.lines, line)
+	case len(b.lines) == most && instead != nil:
+		b.lines = append(b.lines, instead)
 	}
-	door.Replace(o.wake, struct{}{})
+	door.Replace(b.wake, struct{}{})
 }
 
 // tell adds a notice.
-func (o *outbox) tell(id lockinfo.LeaseID, notice driver.Notice) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	unread, ok := o.notices[id]
-	if ok && (notice.Token != 0 || unread.Token == 0) || !ok && len(o.notices) < mostNotices { // a refresh finds the others
-		o.notices[id] = notice
+func (b *backlog) tell(id lockinfo.LeaseID, notice driver.Notice) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	unread, ok := b.notices[id]
+	if ok && (notice.Token != 0 || unread.Token == 0) || !ok && len(b.notices) < mostNotices { // a refresh finds the others
+		b.notices[id] = notice
 	}
-	door.Replace(o.wake, struct{}{})
+	door.Replace(b.wake, struct{}{})
 }
 
 // take removes and returns all lines.
-func (o *outbox) take() (all []any) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for id, notice := range o.notices {
+func (b *backlog) take() (all []any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for id, notice := range b.notices {
 		all = append(all, form.Message{LeaseID: id, Token: notice.Token})
 	}
-	clear(o.notices)
-	all = append(all, o.lines...)
-	o.lines = nil
+	clear(b.notices)
+	all = append(all, b.lines...)
+	b.lines = nil
 	return all
 }
