@@ -27,6 +27,10 @@ func newLines(w http.ResponseWriter, patience time.Duration) *lines {
 // add adds a line to the text.
 func (l *lines) add(v any) { _ = l.encoder.Encode(v) } // into memory, and our types have a JSON form
 
+// full reports whether the text should be sent before more is added: a stream keeps the memory of
+// its longest text.
+func (l *lines) full() bool { return l.text.Len() >= linesPart }
+
 // sent sends the text, and reports whether there was no error.
 func (l *lines) sent() bool {
 	defer l.text.Reset()
@@ -37,6 +41,9 @@ const (
 	// pingEach is how often a stream sends an empty line. Clients take a stream for broken
 	// after three times as long.
 	pingEach = form.Silence / 3
+
+	// linesPart is how many bytes of lines may wait to be sent.
+	linesPart = 32 << 10
 
 	// lineLimit is how long a client may take to receive a line.
 	lineLimit = 15 * time.Second
@@ -51,7 +58,9 @@ func (d *desk) follow(out *lines, r *door.Request, from *backlog, alive any, end
 		select {
 		case <-from.wake:
 			for _, line := range from.take() {
-				out.add(line)
+				if out.add(line); out.full() && !out.sent() {
+					return
+				}
 			}
 		case <-ping.C:
 			if r.Revoked() {

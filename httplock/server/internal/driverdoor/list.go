@@ -20,9 +20,6 @@ const (
 
 	// listLimit is how long a client may take for one part of a list.
 	listLimit = 5 * time.Minute
-
-	// listPart is how many bytes of lines may wait to be sent.
-	listPart = 32 << 10
 )
 
 // lists adds the methods that list locks and records.
@@ -72,7 +69,7 @@ func handleList[T any](
 			if name, l := line(v, one); r.Shows(caller.Read, name) {
 				out.add(l)
 			}
-			if now := time.Now(); now.Sub(sent) >= linesEach || out.text.Len() >= listPart {
+			if now := time.Now(); now.Sub(sent) >= linesEach || out.full() {
 				sent = now
 				if !out.sent() {
 					return nil
