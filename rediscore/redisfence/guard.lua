@@ -1,24 +1,23 @@
--- guard.lua: runs a body only for a token that is not stale. It is put behind
+-- guard.lua: runs a body for a token that is not stale. It follows
 --
 --     local function body(KEYS, ARGV) <the body's source> end
 --
--- so that the body sees KEYS and ARGV without what the check needs, and none
--- of the names below.
+-- so the body sees KEYS and ARGV without those of the guard, and none of the names below.
 --
--- KEYS   1 the resource   2 its mark   the body's other keys
--- ARGV   1 token   2 lease ID, or ''   3 ms to keep the mark without the resource
---        the body's arguments
--- Reply  {1, the body's value}   accepted; {1} if that is nil
---        {0, token}              stale; the mark
---        {-1}                    the resource's key is the lock of the lease
---        {-2}                    the mark is not a usable one
---        {2, text}               accepted, and the body raised or returned an
---                                error, perhaps after it wrote
--- The negative replies and {0} leave the store unchanged.
+-- KEYS   1 the resource; 2 its mark; then the body's other keys
+-- ARGV   1 token; 2 lease ID, or empty; 3 ms to keep the mark without the resource; then the
+--        body's arguments
+-- Reply  {1, value}  the claim was accepted; the body's value, {1} for nil
+--        {2, text}   the claim was accepted, and the body raised or returned an error, perhaps
+--                    after it wrote
+--        {0, token}  the claim is stale; the token of the mark
+--        {-1}        the resource's key is the lock of the lease
+--        {-2}        the mark is not usable
+-- {0, token} and the negative replies change nothing.
 --
--- The mark is a string, <token> <lease ID>. It never goes down.
+-- The mark is a string, <token> <lease ID>. Its token never decreases.
 
--- A lock's value has its lease ID behind the number of the layout.
+-- In the value of a lock the lease ID follows the number of the layout.
 if ARGV[2] ~= '' and redis.call('TYPE', KEYS[1]).ok == 'string'
   and string.find(redis.call('GETRANGE', KEYS[1], 0, 63), '^%d* ?' .. ARGV[2] .. ' ') then
   return { -1 }
@@ -36,17 +35,16 @@ if known then
   end
 end
 
--- INVARIANT I4: of two holders with equal tokens only one may pass.
+-- INVARIANT I4: of two holders with equal tokens only one is accepted.
 if token < last or token == last and holder ~= ARGV[2] then
   return { 0, last }
 end
--- Before the body and without an expiry: whatever becomes of the body, the
--- mark is there.
+-- Written before the body runs, and without an expiry, so that the mark exists whatever the body
+-- does.
 if token > last then
   redis.call('SET', KEYS[2], ARGV[1] .. ' ' .. ARGV[2])
 elseif redis.call('PTTL', KEYS[2]) ~= -1 then
-  -- Only if need be: after a script's first write, a full server lets it write
-  -- what it likes.
+  -- Only if necessary, because after a script's first write a full server accepts all others.
   redis.call('PERSIST', KEYS[2])
 end
 
@@ -59,9 +57,8 @@ for i = 4, #ARGV do
 end
 local ok, value = pcall(body, keys, args)
 
--- INVARIANT I11: the mark lives as long as the resource, and a while longer.
--- From here on nothing may fail, since the body has written; a mark that lives
--- too long does no harm.
+-- INVARIANT I11: the mark lives as long as the resource, and a while longer. From here on nothing
+-- may fail, because the body has written. A mark that lives too long does no harm.
 local left = redis.pcall('PTTL', KEYS[1])
 if type(left) == 'number' and left ~= -1 then
   redis.pcall('PEXPIRE', KEYS[2], string.format('%.0f', math.max(left, 0) + tonumber(ARGV[3])))

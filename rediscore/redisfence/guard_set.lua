@@ -1,7 +1,7 @@
 -- guard_set.lua: the body of Set; see guard.lua.
 --
 -- KEYS   1 the resource
--- ARGV   1 value   2 TTL in ms, or 0 for none
+-- ARGV   1 value; 2 TTL in ms, 0 for none
 -- Reply  the server's
 
 if ARGV[2] == '0' then

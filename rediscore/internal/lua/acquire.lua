@@ -1,26 +1,26 @@
--- acquire.lua: one attempt to take a lock, or to wait for it in the queue.
+-- acquire.lua: takes a lock, or a place in its queue. It follows request.lua.
 --
--- KEYS   as in queue.lua, and CANCELLED, the lease ID's tombstone
--- ARGV   as in queue.lua, as in request.lua, and WAITER_TTL in ms, or 0 for no
---        place; ONCE 1, or else 0; INBOX; FIRST 1 to change nothing for a lease ID that
---        has a lease or a place, or else 0
--- Reply  {1, token}                 granted, now or by an earlier copy
+-- KEYS   as in queue.lua; CANCELLED is the tombstone of the lease ID
+-- ARGV   as in queue.lua and request.lua; WAITER_TTL in ms, 0 to take no place; ONCE 1 for work
+--        that is done once, else 0; INBOX of the client; FIRST 1 to refuse a lease ID that has
+--        a lease or a place, else 0
+-- Reply  {1, token}   the lease was granted, by this request or an earlier copy
 --        {0, ms left, holder, place, places, us, released}
---                                   held; -1 with no expiry, '' if foreign; place 0
---                                   for none; how many places there are; how long
---                                   ago it was granted, 0 if that is not known; 1 if
---                                   it is over, and the name is kept closed
---        {-1}                       cancelled before it arrived
---        {-2}                       MinToken is too far ahead of the clock
---        {-3}                       the last token is not a usable number
---        {-4, limit}                the name is in use with this limit
---        {2, record}                the name has a record
---        {3}                        the lease ID has a lease or a place, and FIRST is 1
---        {MORE}                     there is more to do first: send it again
--- All replies but the first and a place leave the store unchanged, but for
--- what settle does.
+--                     the lock is held. ms left is -1 for no expiry; holder is '' for a foreign
+--                     client; place is 0 for none; places is the length of the queue; us is the
+--                     time since the grant, 0 if unknown; released is 1 if the lease has ended
+--                     and the name is kept closed, else 0
+--        {-1}         the request was cancelled before it arrived
+--        {-2}         MinToken is too far ahead of the clock
+--        {-3}         the last token is not a usable number
+--        {-4, limit}  the name is in use with this limit
+--        {2, record}  the name has a record; the request's place was given up
+--        {3}          the lease ID has a lease or a place, and FIRST is 1
+--        {MORE}       the script has not finished its other work; the client sends the request again
+-- A negative reply, {3} and {MORE} change nothing, except that settle ends what has expired and
+-- hands the lock over.
 
--- INVARIANT I5: a request overtaken by its own cancel grants nothing.
+-- INVARIANT I5: a request that arrives after its own cancel grants nothing.
 if cancelled then
   return { -1 }
 end

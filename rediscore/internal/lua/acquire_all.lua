@@ -1,12 +1,11 @@
--- acquire_all.lua: takes several locks, or none.
+-- acquire_all.lua: takes several locks, or none. It follows request.lua.
 --
--- KEYS   for each name: as in queue.lua, and CANCELLED, the lease ID's tombstone
--- ARGV   as in queue.lua, and as in request.lua
--- Reply  {1, token of each}      granted, now or by an earlier copy
---        {0, index from 0, {…}}  the first that was not granted, and the reply
---                                that acquire.lua would have given, or {the text
---                                of its error}
---        {MORE}                  there is more to do first: send it again
+-- KEYS   for each name: as in queue.lua; CANCELLED is the tombstone of the lease ID
+-- ARGV   as in queue.lua and request.lua
+-- Reply  {1, token of each}          all leases were granted, by this request or an earlier copy
+--        {0, index from 0, refusal}  the first request that was refused. The refusal is the reply
+--                                    of acquire.lua, or {the text of the error}
+--        {MORE}                      as in acquire.lua
 
 local states, requests, n = {}, {}, (#ARGV - HEAD_ARGS) / EACH_ARGS
 local width = #KEYS / n

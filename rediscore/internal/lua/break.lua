@@ -1,25 +1,23 @@
--- break.lua: ends leases that others hold.
+-- break.lua: ends leases of other holders. It follows end.lua.
 --
--- KEYS   as in queue.lua, and BROKEN, what was broken
--- ARGV   as in queue.lua, and
---        ID of the break; TOKEN; OLDER 1 to end leases with smaller tokens as
---        well, else 0; CLOSED 1 to end what is over and kept closed, 0 for live
---        leases; FROM where to go on, 0 at first
---        BREAK_MEMORY ms to remember it; MOST_BREAKS how many leases to remember
---        ABOUT author and reason as JSON; MESSAGE what to tell the holders
---        LIFT how far ahead of the clock in us the last token may be lifted to
---        the odd number above the token; 0 not to lift it
--- Reply  {0, '', clock in ms, lines}: the records of what this break has ended,
---        now or before, as they are kept
---        {1, where to go on, clock in ms, lines}  and there is more to do: send it
---        again
---        {-1}  a foreign client has the lock; nothing was changed
+-- KEYS   as in queue.lua; BROKEN has the records of broken leases
+-- ARGV   as in queue.lua; ID of the break; TOKEN; OLDER 1 to end leases with smaller tokens as well,
+--        else 0; CLOSED 1 to end leases that were released and keep the name closed, 0 to end live
+--        leases; FROM the cursor, 0 at first; BREAK_MEMORY ms to keep a record; MOST_BREAKS how
+--        many records to keep; ABOUT author and reason as JSON; MESSAGE to the holders; LIFT how
+--        far the odd number above TOKEN may be ahead of the clock, in us, to become the last
+--        token, 0 to leave the last token
+-- Reply  {0, '', clock in ms, lines}      the records of all leases that this break has ended, in
+--                                         this call or an earlier one
+--        {1, cursor, clock in ms, lines}  the same, and the break has not finished; the client
+--                                         sends it again with this cursor
+--        {-1}                             a foreign client holds the lock; nothing has changed
 --
--- What was broken is kept in one string, the latest last, for each lease
+-- BROKEN is a string of lines, one for each lease, the latest last:
 --     <ID of the break> <lease ID> <token> <permits> <clock in ms> <mode> <limit>
 --     <clock of the grant in us> <tab> <author and reason as JSON> <tab> <holder as JSON> <newline>
 
-local MOST = 128 -- leases in one call
+local MOST = 128 -- leases that one call ends
 local id, token, older, closed = ARGV[ID], tonumber(ARGV[TOKEN]), ARGV[OLDER] == '1', ARGV[CLOSED] == '1'
 
 local s = open(0)
@@ -31,18 +29,18 @@ if s.lock and not s.lock.limit then
 end
 purge(s)
 if s.more then
-  return { 1, ARGV[FROM], num(millis()), '' } -- what is over comes first
+  return { 1, ARGV[FROM], num(millis()), '' } -- expired leases are ended first
 end
 s.ends, s.about = 'b', '\t' .. ARGV[ABOUT]
 
--- hit tells whether the break is about a lease with this token.
+-- hit reports whether the break ends a lease with this token.
 local function hit(t, released)
   t = tonumber(t)
   return t and released == closed and (t == token or older and t < token)
 end
 
 local ended, next, more = {}, '0', false
--- takeAway ends a lease. INVARIANT I4: only one that is there, with its token.
+-- takeAway ends a lease. INVARIANT I4: only a live one, with its own token.
 local function takeAway(member, h)
   h.limit = h ~= s.lock and s.lock.limit or 0
   h.mode = h == s.lock and 0 or h.limit == 0 and 1 or 2
@@ -62,7 +60,7 @@ elseif s.mine then
     local h = member and s.mine and hit(string.match(page[2][i + 1], '^%d+ (%d+) '), string.sub(member, 1, 1) == '-')
       and holding(s, member)
     if h and #ended == MOST then
-      next, more = ARGV[FROM], true -- the same page again, without those that are gone
+      next, more = ARGV[FROM], true -- the next call reads the same page, without the ended leases
       break
     end
     if h then
@@ -80,7 +78,7 @@ for line in string.gmatch(type(known) == 'string' and known or '', '[^\n]+') do
   if by and tonumber(clock) > millis() - tonumber(ARGV[BREAK_MEMORY]) then
     kept[#kept + 1] = line
     if by == id then
-      own[#own + 1] = line -- INVARIANT I6: a repeat, or more of the same
+      own[#own + 1] = line -- INVARIANT I6: of an earlier copy, or an earlier part
     end
   end
 end
@@ -92,20 +90,20 @@ for _, h in ipairs(ended) do
   tell('all', h.member, ARGV[MESSAGE])
 end
 if #ended > 0 then
-  -- It is done, whether or not it can be remembered. INVARIANT I11.
+  -- The leases have ended, even if the record cannot be written. INVARIANT I11.
   redis.pcall('SET', KEYS[BROKEN], table.concat(kept, '\n', math.max(1, #kept - tonumber(ARGV[MOST_BREAKS]) + 1)), 'PX', ARGV[BREAK_MEMORY])
 end
 
 local lift = token + 1 - token % 2
 if ARGV[LIFT] ~= '0' and token <= micros() + tonumber(ARGV[LIFT]) then
-  -- A member of a quorum must not repair the lease: INVARIANT I4.
+  -- INVARIANT I4: no member of a quorum may repair the lease.
   local last = redis.pcall('GET', s.fence) or '0'
   if type(last) == 'string' and lift > (tonumber(last) or lift) then
     pcall(rememberToken, s, lift)
   end
 end
 
--- It is done, whatever becomes of those who wait.
+-- The leases have ended, even if the hand-over fails.
 pcall(serve, s)
 more = more or s.more
 sweep(s)

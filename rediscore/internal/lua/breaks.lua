@@ -1,6 +1,6 @@
--- breaks.lua: reads what was broken of a name. It is put behind clock.lua.
+-- breaks.lua: reads the records of broken leases. It follows clock.lua.
 --
 -- KEYS   BROKEN
--- Reply  {clock in ms, lines}  as break.lua keeps them; '' for none
+-- Reply  {clock in ms, lines}  lines as in break.lua, '' for none
 
 return { num(millis()), redis.call('GET', KEYS[BROKEN]) or '' }

@@ -1,8 +1,8 @@
--- clock.lua: the server's clock, and numbers as large as its readings. It is put
--- in front of every script that reads the clock.
+-- clock.lua: the server's clock, and integers as large as its readings. The full scripts begin
+-- with value.lua and this piece.
 
--- micros returns the server's clock. TIME moves on during a script on some
--- servers: read it once.
+-- micros returns the server's clock in us. It reads the clock once, because on some servers TIME
+-- advances during a script.
 local clock
 local function micros()
   if not clock then
@@ -16,13 +16,13 @@ local function millis()
   return math.floor(micros() / 1000)
 end
 
--- num writes an integer with all its digits, which '..' does not.
+-- num returns an integer with all its digits, which '..' does not.
 local function num(n)
   return string.format('%.0f', n)
 end
 
--- age returns how many us ago a lease was granted, 0 if that is not known. It is
--- negative while a clock that went back has not reached the grant again.
+-- age returns how many us ago a lease was granted, or 0 if that is unknown. It is negative if the
+-- clock went back to before the grant.
 local function age(h)
   return h.granted and micros() - h.granted or 0
 end

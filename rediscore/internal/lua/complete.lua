@@ -1,13 +1,15 @@
--- complete.lua: stores the record of a name and ends the lease, unless the record
--- is not of that lease.
+-- complete.lua: stores the record of a name, and ends the lease if the record begins with its ID.
+-- It follows end.lua.
 --
 -- KEYS   as in queue.lua
--- ARGV   as in queue.lua, and ID of the lease; DATA the lease ID, or as many
---        other bytes if the lease goes on, and the record, with nothing between; RETENTION in ms; FROM number of the place behind
---        which to go on, -inf at first
--- Reply  1 stored, now or by an earlier copy   0 the lease is not live
---        {1, number}  stored, and there is more to do: send it again with this
---                     number; or {0, number}: not stored yet
+-- ARGV   as in queue.lua; ID of the lease; DATA the lease ID, or 32 other bytes to keep the lease,
+--        and directly after it the record; RETENTION in ms; FROM the number of the place after
+--        which to continue, -inf at first
+-- Reply  1            the record was stored, by this request or an earlier copy
+--        0            the lease is not live
+--        {1, number}  the record was stored, and some waiters have no notice yet; the client sends
+--                     the request again with this number as FROM
+--        {0, number}  the record was not stored yet; the client sends the request again
 
 local s = open(0)
 local id, from = ARGV[ID], ARGV[FROM]
@@ -30,11 +32,11 @@ if h then
 elseif redis.call('GETRANGE', s.record, 0, 31) ~= id then
   sweep(s)
   return 0
-end -- INVARIANT I6: a repeat finds its own record, and goes on
+end -- INVARIANT I6: a repeat finds its own record, and continues
 
 serveOrYield(s)
 if s.places > 0 then
-  -- Those in the middle of the queue who asked for Once are told as well.
+  -- Waiters with Once in the middle of the queue get a notice as well.
   local page = redis.call('ZRANGEBYSCORE', s.queue, '(' .. from, '+inf', 'WITHSCORES', 'LIMIT', 0, room)
   local ids, gone, notices = {}, {}, {}
   for i = 1, #page, 2 do

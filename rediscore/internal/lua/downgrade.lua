@@ -1,10 +1,12 @@
--- downgrade.lua: turns an exclusive lease into a shared one.
+-- downgrade.lua: turns an exclusive lease into a shared one. It follows serve.lua.
 --
 -- KEYS   as in queue.lua
--- ARGV   as in queue.lua, and ID of the lease
--- Reply  1 it is shared   0 the lease is not live   -1 it is a permit
---        MORE there is more to do first, or 2 it is shared, and there is more to
---        do: send it again
+-- ARGV   as in queue.lua; ID of the lease
+-- Reply  1     the lease is shared
+--        2     the lease is shared, and other work remains; the client sends the request again
+--        0     the lease is not live
+--        -1    the lease is a permit
+--        MORE  as in acquire.lua
 
 local s = open(0)
 if s.unknown then
@@ -32,6 +34,6 @@ if h == s.lock then
   putShared(s, { { member = id, ends = ends, ttl = h.ttl, token = h.token, permits = 0, granted = h.granted, holder = h.holder } })
   note(s, { 'd' .. h.token })
 end
--- It is done, whatever becomes of those who wait.
+-- The lease is shared, even if the hand-over fails.
 pcall(serve, s)
 return s.more and 2 or 1

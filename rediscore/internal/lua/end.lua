@@ -1,7 +1,7 @@
--- end.lua: how a lease ends before it expires. It follows serve.lua, and precedes release.lua,
+-- end.lua: ends a lease before it expires. It follows serve.lua, and precedes release.lua,
 -- complete.lua and break.lua.
 
--- endLease ends a live lease, which lease has returned.
+-- endLease ends a live lease that the function lease has returned.
 local function endLease(s, id, h)
   local event = ending(s, s.ends, h)
   if h == s.lock then
@@ -13,17 +13,16 @@ local function endLease(s, id, h)
   note(s, { event })
 end
 
--- serveOrYield hands a lock that may have become free to those who wait, or
--- leaves it free for others first. The lease is over, whatever becomes of
--- that.
+-- serveOrYield serves the queue after a lease has ended, or leaves the lock free for foreign
+-- clients first. The lease has ended, even if the hand-over fails.
 local function serveOrYield(s)
   if not yield(s) then
     pcall(serve, s)
   end
 end
 
--- keepClosed ends a live lease and keeps its share of the name closed for ms.
--- It returns an error's text if the server refuses.
+-- keepClosed ends a live lease, and keeps its share of the name closed for ms. It returns the
+-- text of the error if the server refuses.
 local function keepClosed(s, id, h, ms)
   local event = ending(s, s.ends, h)
   if h == s.lock then

@@ -1,13 +1,13 @@
--- extend.lua: lengthens many leases in one call.
+-- extend.lua: lengthens many leases in one call. It follows state.lua.
 --
 -- KEYS   for each name: LOCK, FENCE, HOLDERS, QUEUE, DETAIL
--- ARGV   TOKEN_MEMORY of the last token in ms; FEED as in feed.lua; for each lease: AT, which
---        key its name's keys follow, ID, TTL in ms, TOKEN or 0 for any
--- Reply  for each lease: 1 lasts at least this long from now, 0 the lease is not
---        live, -6 there is more to do first: send it again, or the text of the
---        server's error
+-- ARGV   TOKEN_MEMORY of the last token in ms; FEED as in feed.lua; for each lease: AT the number
+--        of the key before those of its name; ID; TTL in ms; TOKEN, or 0 for any
+-- Reply  for each lease: 1 it lasts at least this long from now; 0 it is not live; -6 the script
+--        has not finished its other work, and the client sends the request again; or the text of
+--        the server's error
 
-local states = {} -- by where the keys are: many leases may be of one name
+local states = {} -- by AT, because many leases may be of one name
 local function open(at)
   local s = states[at]
   if not s then
@@ -54,7 +54,7 @@ end
 
 local replies, n = {}, (#ARGV - HEAD_ARGS) / EACH_ARGS
 for i = 0, n - 1 do
-  -- One that fails must not spoil the others.
+  -- An error must not spoil the other replies.
   local a = HEAD_ARGS + EACH_ARGS * i
   local ok, reply = pcall(extend, tonumber(ARGV[a + AT]), ARGV[a + ID], ARGV[a + TTL], ARGV[a + TOKEN])
   replies[i + 1] = ok and reply or type(reply) == 'table' and reply.err or tostring(reply)

@@ -1,10 +1,11 @@
--- extend_alone.lua: lengthens one exclusive lease by its key alone, which a
--- Redis Cluster serves even while it moves the slot. It is put behind value.lua.
+-- extend_alone.lua: lengthens one exclusive lease by its key alone, which a Redis Cluster serves
+-- even while it moves the slot. It follows value.lua.
 --
 -- KEYS   LOCK
--- ARGV   ID of the lease; TTL in ms; TOKEN or 0 for any
--- Reply  1 lasts at least this long from now   0 the lease is not live
---        -7 several have the lock, and other keys are needed
+-- ARGV   ID of the lease; TTL in ms; TOKEN, or 0 for any
+-- Reply  1   the lease lasts at least this long from now
+--        0   the lease is not live
+--        -7  the name has shared leases or permits, which need the other keys
 
 local lock = read(KEYS[LOCK])
 if lock and lock.err then

@@ -1,34 +1,34 @@
--- feed.lua: the history of a name, which is written to two lists beside it, and published.
--- It is the first piece of a script. Its functions are made only for engines that write
--- history, because making them costs the server time in every call.
+-- feed.lua: the history of a name, which is kept in two lists and published. It is the first
+-- piece of a script. Its functions are made only for engines that record history, because making
+-- them costs the server time in every call.
 --
 -- Keys, whose names are made from DETAIL
---        history, a list of the leases of the name. An item is one of
+--        history  list of the events of leases. An item is one of
 --            THIS_LAYOUT <lease ID> <TTL in ms> <token> <granted> <holder as JSON>
---              a plain request got an exclusive lease: the value of the lock's key
+--              a plain request was granted an exclusive lease: the value of the lock's key
 --            R<clock> and the same
 --              a plain request released that lease
 --            <kind><clock> <token> <mode> <limit> <permits> <since> <holder as JSON>
 --              kind is a acquired, h handed over, r released, x expired, l lost, b broken or
---              c completed. since is when the lease or the wait began, or 0. After b there
---              follow a tab, and author and reason as JSON. clock is in us; that of x is
---              the end of the lease, as far as it is known
+--              c completed. clock is in us; an event x has the end of the lease, as far as it is
+--              known. since is when the lease or the wait began, or 0. An event b is followed by
+--              a tab, and author and reason as JSON
 --            d<token>
---              the lease is shared now
+--              the lease became shared
 --            nothing
---              to make up the number
---        The number of items is odd while there is a lease, and else even. So the number after
+--              keeps the count odd or even
+--        The count of items is odd while there is a lease, and even otherwise. So the count after
 --        a new item shows whether the end of a lease is missing. Nothing else is reliable:
 --        engines without history may do any step. An item that cannot be written is lost, and
 --        fails no request. The list expires HISTORY_MEMORY after the end of the latest lease,
 --        counted from its last renewal, so that a late client still learns when that was.
---        crowd, a list of the events of places, apart so that they push no others out:
+--        crowd  list of the events of places, separate so that they displace no events of leases:
 --            <kind><clock> <half> <mode> <limit> <permits> <since> <holder as JSON>
 --              kind is q queued or w left; half is the first half of the lease ID
--- ARGV   FEED is what channels begin with, and empty if this engine writes no history. The
---        channel feed has the events: the lock's key, a tab, the clock in us, a tab, and the
---        item. The channel heard has no messages: its subscribers show, on every node of a
---        cluster, that a client listens
+-- ARGV   FEED is the first part of the names of channels, or empty if the engine records no
+--        history. On the channel feed each event is published: the lock's key, a tab, the clock
+--        in us, a tab, and the item. On the channel heard nothing is published: its subscribers
+--        show, on every node of a cluster, that a client listens
 
 local writes = ARGV[FEED] ~= ''
 local listened, publish, bound, jot
@@ -46,8 +46,8 @@ if writes then
     end
   end
 
-  -- bound makes a history of n items short, and last long enough, with a lease that has
-  -- left ms. INVARIANT I11. An even number goes. Half of the items may be empty.
+  -- bound shortens a history of n items, and makes it outlast a lease that has left ms
+  -- (INVARIANT I11). It removes an even number of items. Half of the items may be empty.
   function bound(history, n, left)
     if n > MOST_ITEMS then
       redis.pcall('LTRIM', history, n - KEPT_ITEMS + n % 2, -1)
@@ -55,7 +55,7 @@ if writes then
     redis.pcall('PEXPIRE', history, string.format('%.0f', HISTORY_MEMORY + math.max(left, 0)))
   end
 
-  -- jot writes events of places down, and reports whether it could.
+  -- jot appends events of places, and reports whether the server accepted them.
   function jot(crowd, events)
     local n = redis.pcall('RPUSH', crowd, unpack(events))
     if type(n) ~= 'number' then

@@ -1,11 +1,11 @@
--- handover.lua: the head of release.lua for an exclusive lease whose lock goes to the first
--- place of the queue, exclusively too. Like join.lua it is the first piece, and a request that
--- is not plain changes nothing here.
+-- handover.lua: the head of release.lua, for an exclusive lease whose lock goes to the first place
+-- of the queue, exclusively too. Like join.lua it is at the beginning of its script, and a request
+-- that is not plain changes nothing here.
 --
 -- KEYS, ARGV and reply as in release.lua.
 
 local value, last = unpack(redis.call('MGET', KEYS[LOCK], KEYS[FENCE]))
-value = value or nil -- or another type of key
+value = value or nil -- nil if the key is missing or of another type
 do
   local foreign = ARGV[FOREIGN] == '1'
   -- INVARIANT I4: the whole lease ID.
@@ -24,10 +24,10 @@ do
       and (not foreign or not known[4] or tonumber(known[4]) <= now and now - tonumber(known[4]) < (known[5] and SHARE or TURNS))
       -- The last token outlasts the lease, as in keepToken of token.lua.
       and ends - now < ARGV[TOKEN_MEMORY] / 2
-      -- INVARIANT I2: above all that the last token has reserved. A token that leads the
-      -- clock, or is none, is for drawToken.
+      -- INVARIANT I2: above all that the last token has reserved. A last token ahead of the
+      -- clock, or one that is not a number, is left to drawToken.
       and string.find(last, '^%d+$') and last + TOKEN_RANGE <= tonumber(token) then
-      -- The first write needs no memory: after it a full server refuses nothing.
+      -- The first write needs no memory, and a full server refuses only the first write.
       redis.call('ZREM', KEYS[QUEUE], id)
       redis.call('HDEL', KEYS[DETAIL], 'w' .. id)
       redis.call('SET', KEYS[FENCE], token, 'PX', ARGV[TOKEN_MEMORY])

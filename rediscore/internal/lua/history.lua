@@ -1,12 +1,12 @@
--- history.lua: reads the history of a name, after it has written down the events that no
--- request has reported.
+-- history.lua: reads the history of a name, and first records the events that no request has
+-- reported. It follows serve.lua.
 --
--- KEYS   as in queue.lua, and BROKEN, what was broken
+-- KEYS   as in queue.lua; BROKEN as in break.lua
 -- ARGV   as in queue.lua
--- Reply  {clock in us, items of leases, items of those who wait, lines}
---                the first two as feed.lua keeps them, the oldest first; the lines are
---                what break.lua keeps, which outlast the items
---        {MORE}  there is more to do first: send it again
+-- Reply  {clock in us, events of leases, events of places, lines}
+--                the events as in feed.lua, the oldest first; the lines as in break.lua. The lines
+--                outlast the events
+--        {MORE}  as in acquire.lua
 
 local s = open(0)
 if not s.err and not settle(s) then

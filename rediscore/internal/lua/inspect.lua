@@ -1,23 +1,25 @@
--- inspect.lua: reports what the store knows of many names. It writes nothing. It
--- is put behind value.lua.
+-- inspect.lua: describes many names. It writes nothing. It follows value.lua.
 --
 -- KEYS   for each name: LOCK, FENCE, HOLDERS, QUEUE, DETAIL
--- ARGV   PLACES how many of each name to report at most; FROM number of the place
---        behind which to begin, -inf at first
--- Reply  for each name: {now, ms left, value, last token, leases, places, n,
---        rest, next, part}, -6 to ask for it again, or the text of the server's
---        error. now is the server's clock in ms, ms left is -1 with no expiry
---        and -2 if the name is free, '' is for no token. leases: for each
---        member its name, its end, and its record, if the key's group is live;
---        rest is 1 if there are more, for inspect_rest.lua. places: for each
---        place the lease ID, its end and its record; n is the number of all,
---        and next the number of the last one looked at, '' if it was the last.
---        With part 1 some may have expired, and n counts those looked at.
+-- ARGV   PLACES how many places of each name to describe at most; FROM the number of the place
+--        after which to begin, -inf at first
+-- Reply  for each name: {now, ms left, value, last token, leases, places, n, rest, next, part};
+--        -6 if the client must ask for the name again; or the text of the server's error
+--        now         the server's clock in ms
+--        ms left     -1 for no expiry, -2 if the name is free
+--        value       of the lock's key, '' for none
+--        last token  '' for none
+--        leases      name of the member, end and record of each, if the key's group is live
+--        places      lease ID, end and record of each
+--        n           the length of the queue; with part 1, the length of places
+--        rest        1 if there are more leases, which inspect_rest.lua reads
+--        next        the number of the last place read, '' if it was the last of the queue
+--        part        1 if some places may have expired
 
 local time = redis.call('TIME')
 local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
--- So many leases and places are looked at in one call.
+-- ROOM is how many leases and places one call reads.
 local ROOM = 256
 local room = ROOM
 
@@ -25,8 +27,8 @@ local function num(n)
   return string.format('%.0f', n)
 end
 
--- describe adds members, their ends and records to list, unless they are over. The
--- records of places begin with their ends.
+-- describe appends members, their ends and records to list, without those that have expired. The
+-- record of a place begins with its end.
 local function describe(list, detail, mark, members, scores)
   local fields = {}
   for i, member in ipairs(members) do
@@ -44,7 +46,7 @@ local function describe(list, detail, mark, members, scores)
   end
 end
 
--- halves splits a list of members and numbers, by turns.
+-- halves splits a list of alternating members and numbers.
 local function halves(list)
   local members, numbers = {}, {}
   for i = 1, #list, 2 do
@@ -76,7 +78,7 @@ local function inspect(at)
   end
   local mine = value and known[1] and string.match(value, '^THIS_LAYOUT %*([0-9a-f]+) %d+$') == known[1]
   local leases = mine and ARGV[FROM] == '-inf' and redis.call('ZCOUNT', holders, live, '+inf') or 0
-  -- A queue without detail counts for nothing. Before 'due' no place expires.
+  -- A queue without detail does not count. Before 'due' no place expires.
   local all, part = known[2] and redis.call('ZCARD', queue) or 0, known[4] or tonumber(known[3] or 0) <= now
   local places = part and all or math.min(tonumber(ARGV[PLACES]), all)
   if room < ROOM and leases + places > room then
@@ -86,7 +88,7 @@ local function inspect(at)
     reply[8] = leases > room and 1 or 0
     describe(reply[5], detail, 'h', halves(redis.call('ZRANGEBYSCORE', holders, live, '+inf', 'WITHSCORES', 'LIMIT', 0, room)))
   elseif mine and redis.call('EXISTS', holders) == 1 then
-    reply[2] = -2 -- all are over, and the next request will find it out
+    reply[2] = -2 -- all leases have expired, and the next request will end them
   end
   reply[7] = all
   if places > 0 then
@@ -101,7 +103,7 @@ end
 
 local replies = {}
 for at = 0, #KEYS - EACH_KEYS, EACH_KEYS do
-  -- One that fails must not spoil the others.
+  -- An error must not spoil the other replies.
   local ok, reply = pcall(inspect, at)
   replies[#replies + 1] = ok and reply or type(reply) == 'table' and reply.err or tostring(reply)
 end

@@ -1,9 +1,9 @@
--- inspect_rest.lua: reports the leases of a name that has very many, a part in
--- each call: every one that is there all the time, some perhaps twice.
+-- inspect_rest.lua: reads the leases of a name that has very many, a page in each call. A lease
+-- that is live all the time is in at least one page, and perhaps in two.
 --
 -- KEYS   HOLDERS, DETAIL
 -- ARGV   CURSOR, 0 at first; GROUP
--- Reply  {cursor, leases}  as in inspect.lua; the last part has the cursor 0
+-- Reply  {cursor, leases}  leases as in inspect.lua; the cursor is 0 after the last page
 
 if redis.call('HGET', KEYS[DETAIL], 'group') ~= ARGV[GROUP] then
   return { '0', {} }

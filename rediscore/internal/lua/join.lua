@@ -1,19 +1,19 @@
--- join.lua: the head of acquire.lua for a lock that another lease holds exclusively: the
--- request joins the queue, or is refused. It is the first piece, because each call makes all
--- the functions that stand before the code that it runs. A request that is not plain changes
--- nothing here, and goes on to the full script.
+-- join.lua: the head of acquire.lua, for a lock that another client holds exclusively: the request
+-- joins the queue, or is refused. It is at the beginning of its script, because each call makes
+-- all functions that precede the code it runs. A request that is not plain changes nothing here,
+-- and continues with the full script.
 --
 -- KEYS, ARGV and reply as in acquire.lua.
 
 local value, cancelled = unpack(redis.call('MGET', KEYS[LOCK], KEYS[CANCELLED]))
-value = value or nil -- or another type of key
+value = value or nil -- nil if the key is missing or of another type
 do
   local own, id, ttl, granted, holder = ARGV[HEAD_ARGS + ID]
   if value and not cancelled and ARGV[ONCE] == '0' and ARGV[HEAD_ARGS + LIMIT] == '0' and ARGV[HEAD_ARGS + MIN_TOKEN] == '0' then
     id, ttl, granted, holder = string.match(value, '^THIS_LAYOUT ([0-9a-f]+) (%d+) %d+ (%d+) (.*)$')
   end
   local left = id and #id == 32 and id ~= own and redis.call('PTTL', KEYS[LOCK])
-  -- A clock that went back shows here, or in 'seen'.
+  -- If the clock went back, the TTL shows it, or 'seen' below.
   if left and left >= 0 and left <= tonumber(ttl) then
     local detail = KEYS[DETAIL]
     local layout, seen, last, lasts, due, mending, place =
@@ -23,7 +23,7 @@ do
     local now, age = string.sub(clock, 1, -4), clock - granted
     local ours, places, plain = layout == 'THIS_LAYOUT', 0
     if ours then
-      -- All places are live. Texts of the same length compare like numbers.
+      -- No place has expired. Texts of equal length compare like numbers.
       plain = due and seen and last and lasts and not mending and #due == #now and now < due and #seen == #now and seen <= now
       places = plain and redis.call('ZCARD', KEYS[QUEUE])
     else
@@ -32,15 +32,15 @@ do
     if plain and ARGV[WAITER_TTL] == '0' and not (place and ARGV[FIRST] == '1') then
       return { 0, left, holder, 0, places, age, 0 }
     end
-    -- No place is our own. INVARIANT I7: the number of a place is the clock, above the
-    -- last one.
+    -- The lease ID has no place yet. INVARIANT I7: the number of the new place is the clock,
+    -- above the last number.
     if plain and (not ours or not place and places > 0 and #last == #clock and last < clock) then
-      -- As givePlace and keepPlaces in queue.lua.
+      -- The same as givePlace and writePlaces in queue.lua.
       local ms = ARGV[WAITER_TTL]
       local ends = string.format('%.0f', now + ms)
       local record = ends .. ' ' .. ms .. ' ' .. ARGV[HEAD_ARGS + MODE] .. ' 0 ' .. ARGV[HEAD_ARGS + PERMITS] .. ' 0 0 ' .. now .. ' ' .. ARGV[INBOX] .. ' ' .. ARGV[HEAD_ARGS + HOLDER]
       local short = not ours or tonumber(ends) > tonumber(lasts)
-      -- The first write is the one that a full server refuses.
+      -- A full server refuses only the first write.
       if short or ends < due then
         lasts = short and string.format('%.0f', ends + SPARE) or lasts
         due = ours and due < ends and due or ends

@@ -1,10 +1,8 @@
--- list.lua: describes the plain locks among many names, and reports which of the others
--- inspect.lua has to describe. It writes nothing.
+-- list.lua: describes those of many names that have only an exclusive lease. It writes nothing.
 --
 -- KEYS   for each name: LOCK, FENCE, DETAIL
--- Reply  for each name: 0 if it is neither held nor wanted; if nothing but its lock
---        and its last token is there, '<now> <ms left> <last token> <value>', as in
---        inspect.lua; else 1
+-- Reply  for each name: 0 if it has no lock and no companions; '<now> <ms left> <last token> <value>',
+--        as in inspect.lua, if it has a lock without companions; 1 if inspect.lua must describe it
 
 local time = redis.call('TIME')
 local now = string.format('%.0f ', tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000))
@@ -15,13 +13,13 @@ local function describe(at)
     last = redis.pcall('GET', KEYS[at + FENCE]) or ''
   end
   if type(value) == 'table' or type(last) == 'table' then
-    return 1 -- an error, which inspect.lua knows to tell
+    return 1 -- inspect.lua reports the error
   end
   return value and now .. redis.call('PTTL', KEYS[at + LOCK]) .. ' ' .. last .. ' ' .. value or 0
 end
 
--- The script looks for the companions of this many names at once, and for those of each name
--- only if one has any.
+-- The script looks for the companions of this many names in one command, and for those of each
+-- name only if one has any.
 local TOGETHER = 16 * EACH_KEYS
 
 local replies = {}

@@ -1,12 +1,10 @@
--- member.lua: what the scripts of a quorum's member have in common. It is put
--- behind value.lua and clock.lua.
+-- member.lua: what the scripts of a quorum's member share. It follows token.lua.
 --
--- Next to the keys of a name the store has a marker, one for all names:
+-- Besides the keys of names the store has one marker:
 --     <run ID of the server> <end of the quarantine in ms of its clock>
--- It has no expiry. INFO server tells the run ID, which changes with every
--- start of the server.
+-- It has no expiry. The run ID, from INFO server, changes with every start of the server.
 
--- counter returns the last token of a name as a number, or an error's text.
+-- counter returns the last token of a name as a number, or nil and the text of an error.
 local function counter(fence)
   local last = redis.pcall('GET', fence) or '0'
   if type(last) == 'table' then
@@ -18,8 +16,8 @@ local function counter(fence)
   return tonumber(last)
 end
 
--- readName returns the lock, or nil, and its counter; or as a third value the
--- reply that says why one of them cannot be read.
+-- readName returns the lock, nil if the name is free, and its last token. If one of them cannot
+-- be read, the third value is the reply.
 local function readName(key, fence)
   local lock = read(key)
   if lock and lock.err then
@@ -32,8 +30,8 @@ local function readName(key, fence)
   return lock, last
 end
 
--- raise makes the counter at least token. The lease in the lock's key has the token of,
--- nil if there is none, and lasts for ms.
+-- raise makes the last token at least token. held is the token of the lease in the lock's key,
+-- nil for none, and ms is how long that lease lasts.
 local function raise(fence, last, token, of, ms, memory)
   if token > last then
     putToken(fence, token, ms, memory)
@@ -51,9 +49,9 @@ local function this_run()
   return run
 end
 
--- quarantined returns how many ms of the quarantine remain. A marker that is
--- missing, or of another run, begins one of length ms. One that ends later than
--- that, because the clock went back, is brought back.
+-- quarantined returns how many ms of the quarantine remain. If the marker is missing or is of
+-- another run, a quarantine of length ms begins. A marker that ends later than that, because the
+-- clock went back, is shortened.
 local function quarantined(marker, length)
   local run = this_run()
   local now = millis()
@@ -67,9 +65,9 @@ local function quarantined(marker, length)
   return math.max(ends - now, 0)
 end
 
--- putLease makes id's lease the one with token, which was granted since us ago, for
--- ttl ms or for what is left of the lease own that it replaces, if that is more. The ID
--- has its proposer behind it, unless the lease is confirmed.
+-- putLease writes the lease id with token, which was granted since us ago. The lease lasts for
+-- ttl ms, or for the rest of own, the lease that it replaces, if that is longer. The proposer
+-- follows the ID unless the lease is confirmed.
 local function putLease(key, fence, last, own, id, token, since, ttl, holder, memory)
   local ms = math.max(tonumber(ttl), own and own.left or 0)
   raise(fence, last, token, token, ms, memory)

@@ -1,4 +1,4 @@
--- member_admit.lua: ends the quarantine of a member of a quorum.
+-- member_admit.lua: ends the quarantine of a member of a quorum. It follows member.lua.
 --
 -- KEYS   MARKER
 -- Reply  1

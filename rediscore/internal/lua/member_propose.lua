@@ -1,22 +1,22 @@
--- member_propose.lua: asks one member of a quorum to accept a token.
+-- member_propose.lua: proposes a lease with a token to a member of a quorum. It follows member.lua.
 --
--- KEYS   LOCK, FENCE, CANCELLED, the lease ID's tombstone, DETAIL, MARKER
--- ARGV   ID of the lease; PROPOSER; TTL in ms; TOKEN; REPLACES the greatest token of
---        the same proposer that it replaces; LEAD and LAG, the greatest over and behind the clock in us
---        QUARANTINE its length in ms; TOKEN_MEMORY of the last token in ms;
---        HOLDER as JSON
+-- KEYS   LOCK, FENCE, DETAIL, MARKER; CANCELLED is the tombstone of the lease ID
+-- ARGV   ID of the lease; PROPOSER; TTL in ms; TOKEN; REPLACES the greatest token of an earlier
+--        lease of the same proposer that this one may replace; LEAD and LAG how far the token may
+--        be ahead of the clock and behind it, in us; QUARANTINE its length in ms; TOKEN_MEMORY of
+--        the last token in ms; HOLDER as JSON
 -- Reply  {vote, last token, clock in us, token, ms, holder, lease ID, us, released}
---        vote   0 refused   1 accepted   2 held   3 the lease ID has another lease,
---               with another token or proposer, or confirmed   4 cancelled   5 in quarantine
---        token  of the lease ID's lease, or 0
---        ms     left of the lease in the way, -1 with no expiry; or of the
---               quarantine
---        holder, lease ID  of the lease in the way; '' if unknown
---        us, released  of it too: how long ago it was granted, 0 if unknown; 1 if
---               it is over, and the name is kept closed
---        {-3} the last token is not a number   {-4, limit} the name is in use with
---        this limit
--- Only 1 changes the lease and the last token.
+--        vote      0 the token is refused   1 accepted   2 the name is held   3 the lease ID has a
+--                  lease with another token or proposer, or a confirmed one   4 cancelled
+--                  5 in quarantine
+--        token     of the lease ID's lease, or 0
+--        ms        how long the rival's lease still lasts, -1 for no expiry; or the quarantine
+--        holder, lease ID  of the rival's lease; '' if unknown
+--        us        how long ago the rival's lease was granted, 0 if unknown
+--        released  1 if the rival's lease has ended and the name is kept closed, else 0
+--        {-3}         the last token is not a number
+--        {-4, limit}  the name is in use with this limit
+-- Only vote 1 writes a lease or a token.
 
 local id, ttl, token = ARGV[ID], ARGV[TTL], tonumber(ARGV[TOKEN])
 
@@ -29,7 +29,7 @@ local function vote(v, of, ms, holder, rival, since, released)
   return { v, last, micros(), of or 0, ms or 0, holder or '', rival or '', since or 0, released or 0 }
 end
 
--- INVARIANT I5: a request overtaken by its own cancel grants nothing.
+-- INVARIANT I5: a request that arrives after its own cancel grants nothing.
 if redis.call('EXISTS', KEYS[CANCELLED]) == 1 then
   return vote(4)
 end
@@ -58,8 +58,8 @@ elseif lock then
   local rival, closed = string.gsub(lock.id or lock.group or '', '^%-', '')
   return vote(2, 0, lock.left, lock.holder, rival, age(lock), closed)
 elseif redis.call('EXISTS', KEYS[DETAIL]) == 1 then
-  -- Those who wait for it without a quorum come first. The key ends soon after
-  -- the last of them.
+  -- Waiters of an engine without a quorum come first. The key expires soon after the last of
+  -- their places.
   local err = unknownDetail(KEYS[DETAIL], redis.call('HGET', KEYS[DETAIL], 'layout'))
   if err then
     return redis.error_reply(err)

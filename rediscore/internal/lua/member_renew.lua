@@ -1,13 +1,12 @@
--- member_renew.lua: lengthens and confirms many leases of a quorum in one call, and
--- repairs them.
+-- member_renew.lua: lengthens, confirms and repairs many leases of a quorum in one call. It
+-- follows member.lua.
 --
 -- KEYS   MARKER; for each lease: LOCK, FENCE, CANCELLED, DETAIL
--- ARGV   TOKEN_MEMORY of the last token in ms; LEAD the greatest of a token over
---        the clock in us; for each lease: ID, TTL in ms, REPAIR 1 or 0, TOKEN, 0 if it is not known,
---        QUARANTINE its length in ms, SINCE how long ago it was granted in us,
---        HOLDER as JSON
--- Reply  for each lease: the token of the live lease, which lasts on; 0 there is
---        none; or the text of the server's error
+-- ARGV   TOKEN_MEMORY of the last token in ms; LEAD how far a token may be ahead of the clock, in
+--        us; for each lease: ID; TTL in ms; REPAIR 1 or 0; TOKEN, 0 if unknown; QUARANTINE its
+--        length in ms; SINCE how long ago the lease was granted, in us; HOLDER as JSON
+-- Reply  for each lease: the token of the lease, which lasts on; 0 if there is none; or the text
+--        of the server's error
 
 local function repair(k, a, own)
   local token = tonumber(ARGV[a + TOKEN])
@@ -15,8 +14,8 @@ local function repair(k, a, own)
   if err then
     return err == 'FENCE' and 'WRONGTYPE the last token is not a number' or err
   end
-  -- INVARIANT I4: a lease that somebody else had in between, or that was
-  -- withdrawn, does not come back.
+  -- INVARIANT I4: a lease that was withdrawn, or that another client's lease has followed, is
+  -- not repaired.
   if last > token or token > micros() + tonumber(ARGV[LEAD]) or redis.call('EXISTS', KEYS[k + CANCELLED]) == 1
     or not own and redis.call('EXISTS', KEYS[k + DETAIL]) == 1 or quarantined(KEYS[MARKER], ARGV[a + QUARANTINE]) > 0 then
     return 0
@@ -25,7 +24,7 @@ local function repair(k, a, own)
     ARGV[a + HOLDER], ARGV[TOKEN_MEMORY]) or token
 end
 
--- confirm lengthens a lease, and takes its proposer away: its caller has it now. As in
+-- confirm lengthens a lease, and removes its proposer, because the client now has the lease. As in
 -- lengthenExclusive the expiry is moved first, for a server whose memory is full.
 local function confirm(key, own, ttl)
   if own.proposer == '' then
@@ -60,7 +59,7 @@ end
 
 local replies = {}
 for i = 0, (#KEYS - HEAD_KEYS) / EACH_KEYS - 1 do
-  -- One that fails must not spoil the others.
+  -- An error must not spoil the other replies.
   local ok, reply = pcall(renew, HEAD_KEYS + EACH_KEYS * i, HEAD_ARGS + EACH_ARGS * i)
   replies[i + 1] = ok and reply or type(reply) == 'table' and reply.err or tostring(reply)
 end

@@ -1,24 +1,23 @@
--- plain_acquire.lua: takes exclusive locks that are free and that no request waits for.
+-- plain_acquire.lua: takes exclusive locks that are free and have no queue. plain_each.lua follows.
 --
--- KEYS   for each request: LOCK, FENCE, DETAIL, CANCELLED, the lease ID's
---        tombstone
--- ARGV   TOKEN_MEMORY of the last token in ms; FEED as in feed.lua; for each
---        request: ID of the lease, TTL in ms, HOLDER as JSON
--- Reply  for each request: the token, or 0: not plain
+-- KEYS   for each request: LOCK, FENCE, DETAIL; CANCELLED is the tombstone of the lease ID
+-- ARGV   TOKEN_MEMORY of the last token in ms; FEED as in feed.lua; for each request: ID of the
+--        lease; TTL in ms; HOLDER as JSON
+-- Reply  for each request: the token, or 0 if the request is not plain
 
 local time = redis.call('TIME')
 local token = string.format('%s%06d', time[1], time[2])
 local number, granted = tonumber(token), ' ' .. token .. ' ' .. token .. ' '
 local hour = writes and string.sub(token, 1, HOUR) .. '0000000000'
 
--- putBack restores the last token, nil for none, of a name that is free; see token.lua.
+-- putBack restores the last token of a name that is free, nil for none; see token.lua.
 local function putBack(fence, last)
   if not last then
     redis.call('DEL', fence)
   elseif #last <= #token and string.find(last, '^%d+$') then
     redis.call('SET', fence, last, 'PXAT', string.format('%.0f', last / 1000 + ARGV[TOKEN_MEMORY]))
   else
-    redis.call('SET', fence, last, 'PX', ARGV[TOKEN_MEMORY]) -- it is not a token
+    redis.call('SET', fence, last, 'PX', ARGV[TOKEN_MEMORY]) -- not a token
   end
   return 0
 end
@@ -28,12 +27,11 @@ local function plain(k, a)
   if redis.call('EXISTS', KEYS[k + LOCK], KEYS[k + DETAIL], KEYS[k + CANCELLED]) ~= 0 then
     return 0
   end
-  -- A full server refuses the first write of a script. INVARIANT I11: the end
-  -- counts from the token, which is the clock. If the second write fails, a
-  -- token is skipped.
+  -- This is the first write, the only one that a full server refuses. INVARIANT I11: the end
+  -- counts from the token, which is the clock. If the second write fails, a token is skipped.
   local last = redis.call('SET', KEYS[k + FENCE], token, 'PX', ARGV[TOKEN_MEMORY], 'GET')
-  -- INVARIANT I2: above all that the last token has reserved. A token ahead of the clock,
-  -- and any other text, is for drawToken.
+  -- INVARIANT I2: above all that the last token has reserved. A token ahead of the clock, and
+  -- any other text, is left to drawToken.
   if last and not (string.find(last, '^%d+$') and last + TOKEN_RANGE <= number) then
     return putBack(KEYS[k + FENCE], last)
   end

@@ -1,11 +1,11 @@
--- plain_history.lua: the history of plain requests. It follows feed.lua.
+-- plain_history.lua: records the history of plain requests. It follows feed.lua.
 
 local began, ended
 if writes then
   local heard = listened()
 
-  -- began writes down that the lease of value was granted. It returns false if the end
-  -- of an earlier lease is missing. Then nothing has changed: see lapse in remember.lua.
+  -- began records the grant of the lease with this value. It returns false if the end of an
+  -- earlier lease is missing, and then changes nothing; see lapse in remember.lua.
   function began(key, detail, value, clock, ttl, late)
     local history = detail .. HISTORY_SUFFIX
     local n = redis.pcall('RPUSH', history, value)
@@ -23,8 +23,8 @@ if writes then
     return true
   end
 
-  -- ended writes down that the lease of value was released. It returns false if the
-  -- grant is missing, because an engine without history made it. Then nothing has changed.
+  -- ended records the release of the lease with this value. It returns false if the grant is
+  -- missing, because an engine without history made it, and then changes nothing.
   function ended(key, detail, value, clock)
     local history, event = detail .. HISTORY_SUFFIX, 'R' .. clock .. ' ' .. value
     local n = redis.pcall('RPUSH', history, event)

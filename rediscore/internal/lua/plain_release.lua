@@ -1,8 +1,8 @@
--- plain_release.lua: ends exclusive leases of names that no request waits for.
+-- plain_release.lua: ends exclusive leases of names that have no queue.
 --
 -- KEYS   for each lease: LOCK, DETAIL
 -- ARGV   FEED as in feed.lua; for each lease: its ID
--- Reply  for each lease: 1 ended, or 0: not plain
+-- Reply  for each lease: 1 it was ended; 0 the request is not plain
 
 local clock
 if writes then

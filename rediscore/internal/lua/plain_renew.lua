@@ -1,17 +1,14 @@
--- plain_renew.lua: lengthens exclusive leases by the TTL that they were last
--- given.
+-- plain_renew.lua: lengthens exclusive leases by the TTL that they last had. plain_each.lua follows.
 --
--- KEYS   for each lease: LOCK
---        and, from an engine that writes history, one more: the history, whose
---        expiry follows that of the lease; see feed.lua
--- ARGV   TOKEN_MEMORY of the last token in ms; for each lease: its ID, TTL in ms, its
---        TOKEN or 0 for any
--- Reply  for each lease: 1 lasts this long from now, or 0: not plain, and nothing
---        has changed for it; -1 if several have the lock
+-- KEYS   for each lease: LOCK; from an engine with history one more: the history, whose expiry
+--        follows the lease's; see feed.lua
+-- ARGV   TOKEN_MEMORY of the last token in ms; for each lease: its ID; TTL in ms; TOKEN, or 0 for any
+-- Reply  for each lease: 1 it lasts this long from now; 0 the request is not plain, and changed
+--        nothing; -1 the name has shared leases or permits
 
 local time, half = redis.call('TIME'), ARGV[TOKEN_MEMORY] / 2
 local now = time[1] * 1000 + time[2] / 1000
--- A lease with a greater token than young ends in the first half, if its TTL is usual.
+-- A lease with a token above young ends in the first half of TOKEN_MEMORY, if its TTL is usual.
 local usual, young
 
 local function plain(k, a, width)
@@ -24,8 +21,8 @@ local function plain(k, a, width)
   if not value or string.find(value, mine, 1, true) ~= 1 then
     return value and string.find(value, 'THIS_LAYOUT *', 1, true) == 1 and -1 or 0
   end
-  -- Now and then the last token is to be remembered for longer; see keepToken in
-  -- token.lua. Digits of the same length compare like numbers.
+  -- At times the last token must be remembered for longer; see keepToken in token.lua. Digits of
+  -- equal length compare like numbers.
   if ARGV[a + TTL] ~= usual then
     usual = ARGV[a + TTL]
     young = string.format('%.0f', (now + usual - half) * 1000)
@@ -36,9 +33,9 @@ local function plain(k, a, width)
   if token <= young and (now - token / 1000) % half + usual >= half then
     return 0
   end
-  -- INVARIANT I6: the TTL is the one that the lease has, so this never shortens it:
-  -- a later end, or none, is there only if the clock went back or somebody changed
-  -- it by hand, and the holder trusts no such end. See clamp in value.lua.
+  -- INVARIANT I6: the lease has this TTL already, so this never shortens it. A later end, or
+  -- none, exists only if the clock went back or a user changed it, and the holder trusts no such
+  -- end. See clamp in value.lua.
   if width > EACH_KEYS then
     redis.pcall('PEXPIRE', KEYS[k + width], string.format('%.0f', HISTORY_MEMORY + ARGV[a + TTL]))
   end

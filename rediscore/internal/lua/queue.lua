@@ -1,25 +1,26 @@
--- queue.lua: the places of those who wait. It is put behind state.lua, in front
--- of serve.lua.
+-- queue.lua: the places of waiters. It follows remember.lua and precedes yield.lua.
 --
--- KEYS   for each name: LOCK, FENCE, its last token, HOLDERS, QUEUE, DETAIL, RECORD
--- ARGV   TOKEN_MEMORY of the last token in ms; INBOXES what the channels of
---        inboxes begin with
+-- KEYS   for each name: LOCK, FENCE with its last token, HOLDERS, QUEUE, DETAIL, RECORD
+-- ARGV   TOKEN_MEMORY of the last token in ms; INBOXES the first part of the channels of inboxes;
+--        FEED as in feed.lua; FOREIGN as in yield.lua
 --
--- One more companion than in state.lua is a name's own:
+-- A name with waiters has one companion more than in state.lua:
 --     queue    sorted set: lease ID -> number of the place, ascending
--- and in detail 'last' the greatest number of a place, 'lasts' the end in ms of the
--- last place for which these keys last long enough, 'due' an instant in ms before which
--- no place expires, 'once' if there ever was a place for work that is done once, and
--- 'w<lease ID>' -> <end in ms> <WaiterTTL in ms> <mode> <limit> <permits> <MinToken>
--- <once> <clock of the first request in ms> <inbox> <holder as JSON>.
--- A place counts only while it is in both. One that has expired is given up at the head
--- of the queue, and wherever mend finds it. There is a 'due' as long as a place.
+-- and in detail the fields
+--     last     the greatest number of a place
+--     lasts    the end in ms of a place up to which the expiry of these keys suffices
+--     due      an instant in ms before which no place expires; it is there if a place is
+--     once     1 if there ever was a place for work that is done once
+--     w<lease ID>  <end in ms> <WaiterTTL in ms> <mode> <limit> <permits> <MinToken> <once>
+--              <clock of the first request in ms> <inbox> <holder as JSON>
+-- A place counts only while it is in both. One that has expired is given up at the head of the
+-- queue, and wherever mend finds it.
 --
--- A message to an inbox is <lease ID> <token>: the lease was handed the lock;
--- with token 0 it is time to look, with 0 <ms> that it is time when these are over.
+-- A message to an inbox is <lease ID> <token>: the lease was granted with this token. With token
+-- 0 the waiter should refresh its place now; with 0 <ms>, after these ms.
 
--- open returns the state of the name whose keys are behind KEYS[at], and whose lock
--- holds value, if that is known.
+-- open returns the state of the name whose keys follow KEYS[at]. value is the value of the lock's
+-- key if the caller knows it.
 local function open(at, value)
   local s = {
     key = KEYS[at + LOCK], fence = KEYS[at + FENCE], holders = KEYS[at + HOLDERS], queue = KEYS[at + QUEUE],
@@ -30,21 +31,21 @@ local function open(at, value)
     s.history, s.crowd = s.detail .. HISTORY_SUFFIX, s.detail .. CROWD_SUFFIX
   end
   s.lock = read(s.key, value)
-  -- Most names have no companions: one look is all that they cost.
+  -- Most names have no companions, and need no further command.
   s.busy = redis.call('EXISTS', s.holders, s.queue, s.detail) > 0
   s.unknown = s.lock and s.lock.unknown or s.busy and readDetail(s) or nil
   s.err = s.lock and s.lock.err or s.unknown
   return s
 end
 
--- tell sends a message to a waiter. It only speeds waiting up: without the
--- right to publish, all else still counts.
+-- tell sends a message to a waiter. It only shortens the wait: without the right to publish,
+-- everything else still works.
 local function tell(inbox, id, token)
   redis.pcall('PUBLISH', ARGV[INBOXES] .. inbox, id .. ' ' .. token)
 end
 
--- places returns what is known of each of ids, which are in the queue; false for none.
--- live is whether it has not expired.
+-- places returns the records of ids, which are in the queue, with false for a missing one. The
+-- field live is true if the place has not expired.
 local function places(s, ids)
   local all = {}
   for i, record in ipairs(#ids > 0 and redis.call('HMGET', s.detail, unpack(fields('w', ids))) or {}) do
@@ -58,13 +59,13 @@ local function places(s, ids)
   return all
 end
 
--- rank returns the place of a lease ID in the queue, 1 for the head, 0 for none.
+-- rank returns the position of a lease ID in the queue, 1 for the head, 0 for none.
 local function rank(s, id)
   local n = s.places > 0 and redis.call('ZRANK', s.queue, id)
   return n and n + 1 or 0
 end
 
--- place returns what is known of a live place, and its rank, or nil.
+-- place returns the record of a live place and its rank, or nil.
 local function place(s, id)
   local n = rank(s, id)
   local p = n > 0 and places(s, { id })[1]
@@ -85,7 +86,7 @@ local function head(s)
   return nil
 end
 
--- wake sends the first live place a message with the token 0; text may say when it is time.
+-- wake sends the first live place a message: '0', or '0 <ms>'.
 local function wake(s, text)
   local p = head(s)
   if p then
@@ -93,13 +94,13 @@ local function wake(s, text)
   end
 end
 
--- restOf returns what the record of a place says behind the end and the TTL.
+-- restOf returns what follows the end and the TTL in the record of a place.
 local function restOf(p)
   return table.concat({ '', p.mode, num(p.limit), num(p.permits), p.min, p.once, p.since, p.inbox, p.holder }, ' ')
 end
 
--- writePlaces writes the records of places, and more fields. It reports whether the keys of
--- places end before one of them.
+-- writePlaces writes the records of places, and more fields of detail. It reports whether the keys
+-- of places expire before one of them.
 local function writePlaces(s, all, ...)
   local last, written = 0, { 'seen', num(millis()), ... }
   for _, p in ipairs(all) do
@@ -112,11 +113,10 @@ local function writePlaces(s, all, ...)
   return short
 end
 
--- givePlace gives a place at the end of the queue. INVARIANT I7: numbers only
--- grow.
+-- givePlace adds a place at the end of the queue. INVARIANT I7: numbers only grow.
 local function givePlace(s, p)
   if s.places == 0 then
-    s.lasts = 0 -- the keys are made now
+    s.lasts = 0 -- the keys do not exist yet
   end
   s.number = num(math.max(micros(), s.number + 1))
   p.rest = restOf(p)
@@ -126,7 +126,7 @@ local function givePlace(s, p)
   end
   s.places = s.places + redis.call('ZADD', s.queue, s.number, p.id)
   if short then
-    outlast(s.lasts, s.queue, s.detail) -- now that they are there
+    outlast(s.lasts, s.queue, s.detail) -- now that they exist
   end
   note(s, { eventOf('q', p, string.sub(p.id, 1, 16), '0') })
 end
@@ -148,7 +148,7 @@ local function refreshPlaces(s, all)
   end
 end
 
--- giveUpPlaces deletes places. Those of heirs end because they are granted the lock.
+-- giveUpPlaces deletes places. Those of heirs are granted the lock.
 function giveUpPlaces(s, ids, heirs)
   local there = writes and s.places > 0 and places(s, ids) or {}
   local n = s.places > 0 and #ids > 0 and redis.call('ZREM', s.queue, unpack(ids)) or 0
@@ -163,8 +163,8 @@ function giveUpPlaces(s, ids, heirs)
   end
 end
 
--- expire ends the leases and places of a name that have expired, and those that lost a
--- part because a user deleted a key. If s.more is set, it is not done yet.
+-- expire ends the leases and places of a name that have expired, and those of which a user has
+-- deleted a key. If it sets s.more, some remain.
 local function expire(s)
   if not s.busy then
     return
@@ -178,7 +178,7 @@ local function expire(s)
     endGroup(s)
   end
   s.places = redis.call('ZCARD', s.queue)
-  if s.over or s.places == 0 and s.due then -- or a user deleted the queue
+  if s.over or s.places == 0 and s.due then -- the group has ended, or a user deleted the queue
     s.mend = '0 ' .. (string.match(s.mend or '', ' (%d+)$') or '0') -- from the beginning
   end
   mend(s)
@@ -196,11 +196,11 @@ local function expire(s)
     note(s, events)
   end
   if s.mine and s.lock.left < 0 then
-    seal(s) -- a user took the expiry away
+    seal(s) -- a user removed the expiry
   end
 end
 
--- purge brings the state of a name to this instant; see expire.
+-- purge does what expire does, and then records the leases that ended without a request.
 local function purge(s)
   expire(s)
   if not s.more then
@@ -208,7 +208,7 @@ local function purge(s)
   end
 end
 
--- sweep deletes what is left of the companions when they hold nothing.
+-- sweep deletes the companions if they hold nothing.
 local function sweep(s)
   if s.busy and not s.mine and s.places == 0 then
     redis.call('UNLINK', s.holders, s.queue, s.detail)

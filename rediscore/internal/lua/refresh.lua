@@ -1,21 +1,24 @@
--- refresh.lua: refreshes many places, and reports what has become of them.
+-- refresh.lua: refreshes many places. It follows serve.lua.
 --
--- KEYS   for each name, as in queue.lua
--- ARGV   as in queue.lua; for each place: AT, which key its name's keys follow, ID of the
---        lease, WAITER_TTL in ms, 0 to give it up
--- Reply  for each place: {1, token} it was handed the lock
---        {0, ms left, holder, place, places, us, released}, {-3}  as in acquire.lua;
---        place 0 if it was given up
---        {-5} neither place nor lease, {MORE} there is more to do first: send
---        it again, or the text of the server's error
+-- KEYS   for each name: as in queue.lua
+-- ARGV   as in queue.lua; for each place: AT the number of the key before those of its name; ID of
+--        the lease; WAITER_TTL in ms, 0 to give the place up
+-- Reply  for each place:
+--        {1, token}  the lock was handed to it
+--        {0, ms left, holder, place, places, us, released}
+--                    as in acquire.lua; place is 0 if it was given up
+--        {-3}        as in acquire.lua
+--        {-5}        the lease ID has neither a place nor a lease
+--        {MORE}      as in acquire.lua
+--        text        of the server's error
 
--- So many pieces of work a name may be at least.
+-- NAME is the least amount of work that a name counts for.
 local NAME = 4
 
 local replies = {}
 
--- refresh refreshes places of one name, and writes their replies. Each of asked has the
--- number of the request, the lease ID and the waiter TTL.
+-- refresh refreshes places of one name, and writes their replies. Each of asked has the index of
+-- the request, the lease ID and the waiter TTL.
 local function refresh(at, asked)
   local s = room < NAME and { more = true } or open(at)
   room = room - NAME
@@ -34,7 +37,7 @@ local function refresh(at, asked)
     local h, n = lease(s, a.id), rank(s, a.id)
     local ends, ttl, rest = string.match(records[i] or '', '^(%d+) (%d+)( .*)$')
     if h then
-      -- Not lengthened: its holder does not know of it yet. INVARIANT I7.
+      -- Not lengthened, because the client does not know of the lease yet. INVARIANT I7.
       replies[a.i] = { 1, tonumber(h.token) }
     elseif n == 0 or not ends or tonumber(ends) <= millis() then
       replies[a.i] = { -5 }
@@ -50,9 +53,9 @@ local function refresh(at, asked)
   end
   refreshPlaces(s, kept)
   for _, a in ipairs(leaving) do
-    local h = lease(s, a.id) -- the one before it may have made room
+    local h = lease(s, a.id) -- granted if the waiter before it has just left
     giveUpPlaces(s, { a.id })
-    settle(s) -- the others may have waited for it; what is left to do is for the next
+    settle(s) -- hands the lock to waiters that this place blocked; the rest is for the next call
     replies[a.i] = h and { 1, tonumber(h.token) } or blocker(s, 0)
   end
 end
@@ -67,7 +70,7 @@ for i = 1, (#ARGV - HEAD_ARGS) / EACH_ARGS do
   table.insert(names[at], { i = i, id = ARGV[a + ID], ttl = tonumber(ARGV[a + WAITER_TTL]) })
 end
 for _, at in ipairs(order) do
-  -- One name that fails must not spoil the others.
+  -- An error in one name must not spoil the other replies.
   local ok, err = pcall(refresh, at, names[at])
   for _, a in ipairs(ok and {} or names[at]) do
     replies[a.i] = type(err) == 'table' and err.err or tostring(err)

@@ -1,18 +1,19 @@
--- release.lua: ends a lease, gives up a place, and cancels an acquire.
+-- release.lua: ends a lease, gives up a place, and cancels an acquire. It follows end.lua.
 --
--- KEYS   as in queue.lua, and CANCELLED, the lease ID's tombstone
--- ARGV   as in queue.lua, and ID of the lease; KEEP_FOR ms to keep the name
---        closed, or 0; CANCEL_MEMORY ms to remember the cancel, or 0 for none
---        LOST 1 if the holder counts it as lost
--- Reply  {1, '', 0} ended   {0, '', 0} the lease is not live
---        with the text of the server's error instead of '' if it refused to
---        remember the cancel: a full server still lets a lease be ended; and
---        with 1 at the end if there is more to do: send it again
+-- KEYS   as in queue.lua; CANCELLED is the tombstone of the lease ID
+-- ARGV   as in queue.lua; ID of the lease; KEEP_FOR ms to keep the name closed, or 0;
+--        CANCEL_MEMORY ms to remember the cancel, 0 for no cancel; LOST 1 if the holder counts the
+--        lease as lost, else 0
+-- Reply  {ended, text, more}
+--        ended  1 if the lease was ended, 0 if it was not live
+--        text   '', or the server's error if the cancel was not remembered, because a full server
+--               still lets a lease be ended
+--        more   1 if other work remains; the client sends the request again
 
 local id, remember = ARGV[ID], ''
 if ARGV[CANCEL_MEMORY] ~= '0' then
-  -- INVARIANT I5: even if there is a lease to end, because a second copy of
-  -- its acquire may be under way.
+  -- INVARIANT I5: even if there is a lease to end, because a second copy of its acquire may
+  -- still arrive.
   remember = redis.pcall('SET', KEYS[CANCELLED], '', 'PX', ARGV[CANCEL_MEMORY]).err or ''
 end
 
@@ -23,7 +24,7 @@ if s.unknown then
 end
 purge(s)
 if s.more then
-  -- The lease goes on until then, so that nobody comes in between.
+  -- The lease lasts until then, so that no other request is granted in between.
   return { 0, remember, 1 }
 end
 local h = lease(s, id)
@@ -38,7 +39,7 @@ end
 giveUpPlaces(s, { id })
 serveOrYield(s)
 if h and ARGV[KEEP_FOR] ~= '0' then
-  -- The name may be closed for less long than it seemed.
+  -- The name may open earlier than the waiter expects.
   wake(s, '0')
 end
 sweep(s)

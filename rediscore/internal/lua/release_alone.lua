@@ -1,12 +1,12 @@
--- release_alone.lua: ends one exclusive lease by its key alone, which a Redis
--- Cluster serves even while it moves the slot. It is put behind value.lua.
+-- release_alone.lua: ends one exclusive lease by its key alone, which a Redis Cluster serves even
+-- while it moves the slot. It follows clock.lua.
 --
 -- KEYS   LOCK
--- ARGV   ID of the lease; KEEP_FOR ms to keep the name closed, or 0
---        LOST 1 if the holder counts it as lost; REMEMBER the key of the history,
---        or nothing. It is not declared: while it is on the other node nothing is
---        written down, and the lease counts as expired
--- Reply  1 ended, and nobody was handed the lock   0 another has it, or nobody
+-- ARGV   ID of the lease; KEEP_FOR ms to keep the name closed, or 0; LOST 1 if the holder counts
+--        the lease as lost, else 0; REMEMBER the key of the history, or empty. It is not declared:
+--        while it is on the other node nothing is recorded, and the lease counts as expired
+-- Reply  1  the lease was ended, and the lock was not handed over
+--        0  the lease is not live
 
 local lock = read(KEYS[LOCK])
 if lock and lock.err then

@@ -1,15 +1,14 @@
--- remember.lua: writes down what happens to a name; see feed.lua. It follows state.lua
--- and precedes queue.lua. For engines that write no history its functions do nothing.
--- s.ends is the kind of event with which a lease ends; s.about follows after a break.
+-- remember.lua: records the events of a name; see feed.lua. It follows state.lua and precedes
+-- queue.lua. For engines that record no history its functions do nothing. s.ends is the kind of
+-- the event with which a lease ends, and s.about is appended to it by a break.
 
 local function note() end
 local eventOf, outlive, lapse, ending, ranOut, left = note, note, note, note, note, note
 
 if writes then
-  -- lapsed returns the events that are missing: of leases that ended without a request.
-  -- It is for names without a lease. The last lease ended when the expiry of the history
-  -- shows, but none ended before its first TTL, and none after the next exclusive lease
-  -- began, or after now.
+  -- lapsed returns the missing events of a name without a lease: ends of leases without a
+  -- request. The last lease ended when the expiry of the history shows. No lease ended before its
+  -- first TTL, or after the next exclusive lease began, or after now.
   local function lapsed(history, clock)
     local list, over, shared, events = redis.pcall('LRANGE', history, 0, -1), {}, {}, {}
     local latest = tonumber(clock)
@@ -41,7 +40,7 @@ if writes then
     return s.mine or s.lock ~= nil and s.lock.id ~= nil and string.sub(s.lock.id, 1, 1) ~= '-'
   end
 
-  -- writeDown appends events of leases, and returns false if the server refused.
+  -- writeDown appends events of leases, and reports whether the server accepted them.
   local function writeDown(s, events)
     local n = redis.pcall('RPUSH', s.history, unpack(events))
     if type(n) ~= 'number' then
@@ -54,7 +53,7 @@ if writes then
     return true
   end
 
-  -- note writes down events that have just happened, and publishes them.
+  -- note records events that have just happened, and publishes them.
   local heard
   function note(s, events)
     local crowd, leases = {}, {}
@@ -73,26 +72,26 @@ if writes then
     end
   end
 
-  -- eventOf returns an event of a lease or a place p: what is its token, or the first
-  -- half of its lease ID.
+  -- eventOf returns an event of a lease or a place p. what is the token, or the first half of the
+  -- lease ID of a place.
   function eventOf(kind, p, what, since)
     return kind .. num(micros()) .. ' ' .. what .. ' ' .. num(p.mode) .. ' ' .. num(p.limit) .. ' ' .. num(p.permits) .. ' ' .. since .. ' ' .. p.holder
   end
 
-  -- outlive makes the history expire after the leases.
+  -- outlive makes the history outlast the leases.
   function outlive(s)
     redis.pcall('PEXPIRE', s.history, num(HISTORY_MEMORY + math.max(redis.call('PTTL', s.key), 0)))
   end
 
-  -- ending returns the event of the end of a lease. Call it before the lease ends.
+  -- ending returns the event of the end of a lease. The caller calls it before the lease ends.
   function ending(s, kind, h)
     local limit = h ~= s.lock and s.lock.limit or 0
     local mode = h == s.lock and 0 or limit == 0 and 1 or 2
     return eventOf(kind, { mode = mode, limit = limit, permits = h.permits or 0, holder = h.holder }, h.token, h.granted) .. (s.about or '')
   end
 
-  -- ranOut returns the events of shared leases and permits that have expired. Call it
-  -- before they are deleted.
+  -- ranOut returns the events of shared leases and permits that have expired. The caller calls it
+  -- before it deletes them.
   function ranOut(s, members, records)
     local ends, events = redis.call('ZMSCORE', s.holders, unpack(members)), {}
     for i, member in ipairs(members) do
@@ -105,7 +104,7 @@ if writes then
     return events
   end
 
-  -- left writes down that places have ended, but not those of heirs.
+  -- left records that places have ended, without those of heirs.
   function left(s, places, heirs)
     local events = {}
     for _, p in ipairs(places) do
@@ -117,7 +116,7 @@ if writes then
     note(s, events)
   end
 
-  -- lapse writes down the leases that ended without a request.
+  -- lapse records the leases that ended without a request.
   function lapse(s)
     local n = not live(s) and redis.pcall('LLEN', s.history)
     if type(n) == 'number' and n % 2 == 1 then

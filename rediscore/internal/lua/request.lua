@@ -1,10 +1,9 @@
--- request.lua: what acquire.lua and acquire_all.lua have in common. It is put
--- behind serve.lua.
+-- request.lua: what acquire.lua and acquire_all.lua share. It follows serve.lua.
 --
--- ARGV   LEAD the greatest of MinToken in us; for each request: ID of the lease,
---        MODE, LIMIT, PERMITS, TTL in ms, MIN_TOKEN, HOLDER as JSON
+-- ARGV   LEAD how far MinToken may be ahead of the clock, in us; for each request: ID of the lease;
+--        MODE; LIMIT; PERMITS; TTL in ms; MIN_TOKEN; HOLDER as JSON
 
--- request reads the request whose arguments are behind ARGV[at].
+-- request returns the request whose arguments follow ARGV[at].
 local function request(at)
   return {
     id = ARGV[at + ID], mode = tonumber(ARGV[at + MODE]), limit = tonumber(ARGV[at + LIMIT]),
@@ -13,8 +12,8 @@ local function request(at)
   }
 end
 
--- repeated returns the reply if the request was granted before. INVARIANT I6:
--- with the token of the first time.
+-- repeated returns the reply to a request that was granted before, else nil. INVARIANT I6: with
+-- the first token.
 local function repeated(s, r)
   local h = lease(s, r.id)
   if not h then
@@ -31,8 +30,7 @@ local function tooFar(r)
   return tonumber(r.min) > micros() + tonumber(ARGV[LEAD])
 end
 
--- refused returns the reply if the request cannot be granted, and otherwise
--- draws its token.
+-- refused returns the reply to a request that cannot be granted. Otherwise it draws the token.
 local function refused(s, r)
   if s.failed then
     return s.failed
@@ -46,7 +44,7 @@ local function refused(s, r)
   if kind and kind ~= r.limit then
     return { -4, kind }
   end
-  -- INVARIANT I7: nobody overtakes those who have a place.
+  -- INVARIANT I7: no request overtakes a place.
   if s.places > 0 or not fits(s, r) then
     return blocker(s, 0)
   end

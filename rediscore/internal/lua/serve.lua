@@ -1,10 +1,10 @@
--- serve.lua: which request is granted the lock, and when. It follows queue.lua, and precedes
--- the scripts that may hand a lock over.
+-- serve.lua: decides which request is granted the lock, and when. It follows yield.lua, and
+-- precedes the scripts that may hand a lock over.
 
 local EXCLUSIVE = 0
 
--- fits tells whether a request can be granted beside the live leases.
--- INVARIANT I1. A shared request has no permits and the limit 0.
+-- fits reports whether a request can be granted together with the live leases. INVARIANT I1. A
+-- shared request has no permits and the limit 0.
 local function fits(s, r)
   if not s.lock then
     return true
@@ -12,8 +12,8 @@ local function fits(s, r)
   return s.mine and r.mode ~= EXCLUSIVE and r.limit == s.lock.limit and s.used + r.permits <= r.limit
 end
 
--- drawToken returns the next token as a decimal string, or nil and the reply
--- that says why there is none.
+-- drawToken returns the next token as a decimal string, or nil and the reply that refuses the
+-- request.
 local function drawToken(s, min)
   local last = s.last or redis.pcall('GET', s.fence) or '0'
   if type(last) == 'table' then
@@ -22,8 +22,8 @@ local function drawToken(s, min)
   if not string.match(last, '^%d+$') then
     return nil, { -3 }
   end
-  -- INVARIANT I2: above all that the last token has reserved, whatever the clock does. Integers
-  -- are exact below 2^53, but only '%.0f' writes all their digits.
+  -- INVARIANT I2: above all that the last token has reserved, at any clock. Integers are exact
+  -- below 2^53, but only '%.0f' writes all their digits.
   local token = math.max(tonumber(last) + TOKEN_RANGE, micros(), tonumber(min) + 1)
   if token >= 9007199254740991 then
     return nil, { -3 }
@@ -31,13 +31,12 @@ local function drawToken(s, min)
   return num(token)
 end
 
--- rememberToken writes the last token, once the leases that it was drawn for are
--- counted in.
+-- rememberToken writes the last token, after countIn for the leases that it was drawn for.
 local function rememberToken(s, token)
   putToken(s.fence, token, s.lock and s.lock.left or 0, ARGV[TOKEN_MEMORY])
 end
 
--- countIn counts a lease that is granted to r, until r.ends, before it is recorded.
+-- countIn adds a lease that is granted to r until r.ends to the state, before it is written.
 local function countIn(s, r, token)
   s.last, r.member, r.token, r.granted = token, r.id, token, num(micros())
   if r.mode == EXCLUSIVE then
@@ -51,7 +50,7 @@ local function countIn(s, r, token)
   s.lock.left = math.max(s.lock.left, r.ends - millis())
 end
 
--- putLeases records leases that were counted in, of a name that was free, or not.
+-- putLeases writes leases that were counted in. free is true if the name was free before.
 local function putLeases(s, free, all)
   local r = all[1]
   rememberToken(s, s.last)
@@ -65,7 +64,7 @@ local function putLeases(s, free, all)
   end
 end
 
--- grant records the lease of a request whose token was drawn.
+-- grant writes the lease of a request whose token was drawn.
 local function grant(s, r)
   local free = not s.lock
   r.ends = millis() + r.ttl
@@ -74,12 +73,12 @@ local function grant(s, r)
   note(s, { eventOf('a', r, r.token, '0') })
 end
 
--- Granting the lock to a waiter is as much work as ending this many leases.
+-- GRANT is how many ended leases cost as much work as a grant to a waiter.
 local GRANT = 2
 
--- nextInLine returns the places that leave the queue now, as far as there is room: gone are
--- their lease IDs, heirs those of them that are granted the lock, with their tokens, and
--- notices the messages to send.
+-- nextInLine returns the places that leave the queue now, as far as there is room: gone has their
+-- lease IDs, heirs has those that are granted the lock, with their tokens, and notices has the
+-- messages to send.
 local function nextInLine(s)
   local gone, heirs, notices = {}, {}, {}
   local look, recorded = 1
@@ -102,7 +101,7 @@ local function nextInLine(s)
         countIn(s, p, token)
         heirs[#heirs + 1], heirs[p.id] = p, true
       end
-      gone[#gone + 1] = ids[i] -- without p, it has expired, or a user deleted its record
+      gone[#gone + 1] = ids[i] -- without p the place has expired, or a user deleted its record
       if p then
         notices[#notices + 1] = { p.inbox, p.id, token }
       end
@@ -113,12 +112,12 @@ local function nextInLine(s)
   return gone, heirs, notices
 end
 
--- serve hands the lock to the first place of the queue, and to the next, as long as they fit.
--- INVARIANT I7: none is skipped. Each gets a message, even if its own engine sent this
--- request: an engine takes an inbox without messages for dead. If no token can be drawn,
--- s.failed says why.
+-- serve hands the lock to the first place of the queue, and to the next ones as long as they fit.
+-- INVARIANT I7: it skips no place. Each one gets a message, even if its own engine sent this
+-- request: an engine takes an inbox without messages for dead. If no token can be drawn, s.failed
+-- is the reply.
 local function serve(s)
-  -- One who has the lock alone keeps all waiting, but those whose work is done.
+  -- Under an exclusive lease only places whose do-once work is recorded leave the queue.
   if s.lock and not s.lock.group and not s.once then
     return
   end
@@ -141,8 +140,8 @@ local function serve(s)
   end
 end
 
--- settle is purge, and hands the lock over if that made room. It reports whether it has
--- finished. If not, the script must do nothing else, and reply MORE.
+-- settle does what purge does, serves the queue, and reports whether it has finished. If not, the
+-- script must do nothing else, and reply MORE.
 local MORE = -6
 local function settle(s)
   purge(s)
@@ -156,8 +155,8 @@ local function settle(s)
   return true
 end
 
--- lease returns the live lease of a lease ID, or nil: what read found, or what
--- holding returns. INVARIANT I4: only the exact lease.
+-- lease returns the live lease with this ID, or nil. An exclusive lease is as read returns it, any
+-- other as holding does. INVARIANT I4: only the exact lease.
 local function lease(s, id)
   if s.lock and s.lock.id == id then
     return s.lock
@@ -165,8 +164,8 @@ local function lease(s, id)
   return s.mine and holding(s, id) or nil
 end
 
--- lengthen makes a lease last at least ttl ms, and returns an error's text if
--- the server refuses.
+-- lengthen makes a lease last at least ttl ms. It returns the text of the error if the server
+-- refuses.
 local function lengthen(s, id, h, ttl)
   local err = false
   if h == s.lock then
@@ -180,13 +179,13 @@ local function lengthen(s, id, h, ttl)
   return err
 end
 
--- closed tells whether what is in the way under this name was released.
+-- closed returns 1 if the lease with this name was released and keeps the name closed, else 0.
 local function closed(name)
   return string.sub(name, 1, 1) == '-' and 1 or 0
 end
 
--- blocker returns the reply to a request that was not granted: {0, ms left of the
--- lease in the way, its holder, place, places, us since its grant, released}.
+-- blocker returns the reply to a request that was not granted, {0, ms left, holder, place, places,
+-- us, released} as in acquire.lua, about the lease that expires first.
 local function blocker(s, rank)
   if s.mine then
     local first = redis.call('ZRANGE', s.holders, 0, 0)[1]

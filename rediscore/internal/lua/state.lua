@@ -1,62 +1,62 @@
--- state.lua: the leases of a name that several may have at a time. It is put
--- behind value.lua and clock.lua, in front of every script that changes leases.
+-- state.lua: the shared leases and permits of a name. It follows value.lua, clock.lua and
+-- token.lua, and precedes the engine's full scripts.
 --
--- While a name has shared leases or permits, its key names their group; see
--- value.lua. Beside it are, with further keys that queue.lua describes:
---     holders  sorted set: member -> end in ms of the server's clock. A member
---              is a lease ID, or '-<lease ID> <token>' for a lease that is over
---              and keeps its share of the name closed.
---     detail   hash: 'layout' its number, 'group' as in the key, 'used' permits,
---              'seen' the greatest clock in ms by which an end was set, 'mend' and
---              'due' as in mend, and for each member 'h<member>' -> <TTL in ms>
---              <token> <permits> <granted> <holder as JSON>
--- A group is called after the lease ID of its first lease. The leases count
--- only while key and detail name the same group and holders is there: whoever
--- deletes the key ends them all, and after the loss of a companion the name
--- stays closed until the key expires.
+-- While a name has shared leases or permits, its key has their group; see value.lua. Its
+-- companions are these keys, and those of queue.lua:
+--     holders  sorted set: member -> end in ms of the server's clock. A member is a lease ID, or
+--              '-<lease ID> <token>' for a lease that has ended and keeps its share of the name
+--              closed
+--     detail   hash with the fields
+--              layout     the number of the layout
+--              group      as in the key
+--              used       permits
+--              seen       the greatest clock in ms by which an end was set
+--              mend, due  as in mend
+--              h<member>  <TTL in ms> <token> <permits> <granted> <holder as JSON>
+-- A group has the lease ID of its first lease as its name. The leases count only while key and
+-- detail have the same group and holders exists. So a user who deletes the key ends all leases,
+-- and after the loss of a companion the name stays closed until the key expires.
 --
--- In every layout detail is there as long as any of its companions: it is made
--- before the first, deleted with the last, and expires last. So one look at
--- detail tells whether there are any, and its layout in which layout they are.
--- If it is in another, or in none, every script refuses the name and changes
--- nothing. If somebody deleted detail, the others mean nothing any more.
+-- In every layout detail exists as long as any of its companions: it is made before the first,
+-- deleted with the last, and expires last. So detail alone shows whether there are companions, and
+-- their layout. If that is another one, or missing, every script refuses the name and changes
+-- nothing. If a user deleted detail, the other companions do not count.
 --
--- A state s is a table with the names of the keys (key, holders, queue, detail,
--- and more in queue.lua), the lock that read found, and
---     err   why the name cannot be used, or nil; unknown, if that is its layout
---     mine  whether the leases in holders are live
---     over  whether there is a group whose leases are not
---     whole whether detail is there
+-- A state s is a table with the names of the keys (key, holders, queue, detail, and more in
+-- queue.lua), the lock that read found, and
+--     err      why the name cannot be used, or nil
+--     unknown  the same, if the reason is the layout
+--     mine     whether the leases in holders are live
+--     over     whether there is a group whose leases are not live
+--     whole    whether detail exists
 --     used, seen, mend, due  as in detail
---     places  how many places there are
---     more  whether this call had no room for all that was to be done
+--     places   the length of the queue
+--     more     whether some work remains that this call had no room for
 
--- A script does a bounded amount of work for leases and places that are not its
--- sender's, so that it does not hold the server up: it ends, grants or looks at
--- this many. Then it sets s.more, and its reply asks for another call.
--- INVARIANT I7: until there is nothing more to do, no request is granted, and
--- none is told that it has to wait.
+-- A script does a bounded amount of work for leases and places of other clients, so that it does
+-- not block the server: it ends, grants or reads ROOM of them. Then it sets s.more, and its reply
+-- asks for another call. INVARIANT I7: until no work remains, no request is granted and no
+-- waiter learns its place.
 local ROOM = 256
 local room = ROOM
 
--- take counts a list that was read with room for its limit.
+-- take counts a list that was read with room as its limit.
 local function take(s, list)
   s.more = s.more or #list >= room
   room = room - #list
   return list
 end
 
--- outlast makes companions last as long as something that ends at ends. It
--- always writes: after the first write a full server refuses the script
--- nothing more, so that with outlast in front leases and places can be renewed
--- there.
+-- outlast makes companions last as long as a lease or place that ends at ends. It always writes.
+-- A full server refuses only the first write of a script. So if outlast comes first, the server
+-- lets leases and places be renewed.
 local function outlast(ends, ...)
   for _, key in ipairs({ ... }) do
     redis.call('PEXPIRE', key, num(math.max(redis.call('PTTL', key), ends - millis() + SLACK)))
   end
 end
 
--- fields returns the names in detail of members or places.
+-- fields returns the fields of members or places in detail.
 local function fields(mark, list)
   local all = {}
   for i, member in ipairs(list) do
@@ -65,23 +65,22 @@ local function fields(mark, list)
   return all
 end
 
--- writeGroup makes the lock's key that of a group whose last lease ends at
--- ends.
+-- writeGroup writes the group into the lock's key, whose last lease ends at ends.
 local function writeGroup(s, ends)
   redis.call('SET', s.key, 'THIS_LAYOUT *' .. s.lock.group .. ' ' .. num(s.lock.limit), 'PXAT', ends)
 end
 
--- seal makes the lock's key end with the last lease.
+-- seal makes the lock's key expire with the last lease.
 local function seal(s)
   local last = redis.call('ZRANGE', s.holders, -1, -1, 'WITHSCORES')[2]
-  -- Time goes on during a script: to set an end that has just passed deletes
-  -- the key, and then a later lease must bring it back.
+  -- Time goes on during a script. An end that has just passed deletes the key, and a later lease
+  -- must then write it again.
   if redis.call('PEXPIREAT', s.key, last) == 0 then
     writeGroup(s, last)
   end
 end
 
--- holding returns what is known of a member of holders, or nil.
+-- holding returns the lease of a member of holders, or nil.
 local function holding(s, member)
   local ends = redis.call('ZSCORE', s.holders, member)
   local record = ends and redis.call('HGET', s.detail, 'h' .. member)
@@ -96,7 +95,7 @@ local function describe(h)
   return num(h.ttl) .. ' ' .. h.token .. ' ' .. num(h.permits) .. ' ' .. h.granted .. ' ' .. h.holder
 end
 
--- putShared records leases, each with the name of its member, in holders.
+-- putShared writes leases, each with the name of its member, into holders and detail.
 local function putShared(s, leases)
   local ends, records, last = {}, { 'layout', 'THIS_LAYOUT', 'group', s.lock.group, 'used', num(s.used), 'seen', num(millis()) }, 0
   for _, h in ipairs(leases) do
@@ -110,13 +109,12 @@ local function putShared(s, leases)
   seal(s)
 end
 
--- beginGroup makes the name that of a group, before its first lease is
--- recorded.
+-- beginGroup begins a group in the state, before its first lease is written.
 local function beginGroup(s, group, limit)
   s.lock, s.mine, s.used = { group = group, limit = limit, left = s.lock and s.lock.left or 0 }, true, 0
 end
 
--- endGroup ends the group: its leases, and its key if that still is its own.
+-- endGroup ends the group: its leases, and its key if the key has this group.
 local function endGroup(s)
   redis.call('UNLINK', s.holders)
   redis.call('HDEL', s.detail, 'group', 'used')
@@ -140,8 +138,7 @@ local function endShared(s, members, permits)
   seal(s)
 end
 
--- lengthenShared makes a lease last at least ttl ms. The caller must seal
--- the key.
+-- lengthenShared makes a lease last at least ttl ms. The caller must call seal afterwards.
 local function lengthenShared(s, member, h, ttl)
   local ends = millis() + ttl
   if ends <= h.ends then
@@ -160,9 +157,8 @@ local function lengthenShared(s, member, h, ttl)
   h.ends = ends
 end
 
--- readDetail reads what detail says of the whole name, and tells whether the
--- leases in holders are live. It returns the error's text if the layout is not
--- this one.
+-- readDetail reads the fields of detail that concern the whole name, and finds out whether the
+-- leases in holders are live. It returns the text of the error if the layout is another one.
 local function readDetail(s)
   local known = redis.call('HMGET', s.detail, 'layout', 'group', 'used', 'seen', 'mend', 'ours', 'alien', 'gap', 'last', 'lasts', 'once', 'due')
   local err = unknownDetail(s.detail, known[1])
@@ -178,12 +174,12 @@ local function readDetail(s)
   return nil
 end
 
--- giveUpPlaces is in queue.lua, and nil in scripts without that.
+-- giveUpPlaces is in queue.lua, and nil in a script without queue.lua.
 local giveUpPlaces
 
--- amend deletes the records of members, or of places, that are not in their set, and
--- brings the ends of the others back to now plus the TTL. It gives up the places that
--- have expired, and reports how many. s.due becomes the first end of the others.
+-- amend deletes the records of members, or of places, that are not in their set, and shortens the
+-- others to their TTL from now. It gives up the places that have expired, and returns how many.
+-- s.due becomes the first end of the remaining places.
 local function amend(s, mark, set, list, records)
   local gone, late, over = {}, {}, {}
   for i, ends in ipairs(#list > 0 and redis.call('ZMSCORE', set, unpack(list)) or {}) do
@@ -218,15 +214,15 @@ local function amend(s, mark, set, list, records)
   return #over
 end
 
--- mend amends all records, some in each call until it has seen all. It is begun
+-- mend amends all records, a page in each call. It begins
 --     when a set was lost;
---     when the clock went back: then nothing may last longer than the TTL that it was
---     last given, counted from now. No end is later than 'seen' plus its TTL, so that
---     at a later clock there is nothing to do;
---     when a place may have expired: none has before 'due'. While 'mend' is set, 'due'
---     is the first end of the places that it has seen, and of those given meanwhile.
--- 'mend' says how far it is, in the words of HSCAN, and the greatest clock by which it
--- has brought ends back, 0 if the clock did not go back.
+--     when the clock went back: then no lease or place may last longer than its last TTL from
+--     now. No end is later than 'seen' plus its TTL, so that at a later clock there is nothing
+--     to do;
+--     when a place may have expired: none has before 'due'. While 'mend' is set, 'due' is the
+--     first end of the places that it has read, and of those added meanwhile.
+-- 'mend' is the cursor of HSCAN, and the greatest clock by which ends were shortened, 0 if the
+-- clock did not go back.
 local function mend(s)
   local cursor, clock = string.match(s.mend or '', '^(%d+) (%d+)$')
   clock = tonumber(clock or 0)
@@ -252,7 +248,7 @@ local function mend(s)
   s.mend = page[1] ~= '0' and page[1] .. ' ' .. num(clock) or nil
   if s.mend then
     redis.call('HSET', s.detail, 'mend', s.mend)
-    -- Where some have expired, no request is told its place before all have gone.
+    -- If some have expired, no request learns its place before all of them are gone.
     s.more = s.more or back or over > 0
   elseif back then
     s.seen = clock

@@ -1,28 +1,28 @@
--- token.lua: for how long the last token is remembered. It is put behind clock.lua.
+-- token.lua: how long the last token is remembered. It follows clock.lua.
 --
--- INVARIANT I11: the key of the last token lasts for TOKEN_MEMORY after the token, read
--- as microseconds, and for as long as the name is held or kept closed, because a list
--- finds the name by it. To renew a lease without a look at that key, the time after the
--- token of the lease is counted in halves of TOKEN_MEMORY: the key lasts at least until
--- the half ends in which the lease ends. So a request lengthens it only if the end of a
--- lease moves to a later half than the present one.
+-- INVARIANT I11: the key of the last token lasts for TOKEN_MEMORY after the token, read as
+-- microseconds, and as long as the name is held or kept closed, because a list finds names by
+-- this key. So that a renewal need not look at the key, the time after the token of the lease is
+-- divided into halves of TOKEN_MEMORY, and the key lasts at least until the end of the half in
+-- which the lease ends. So a request lengthens it only if the lease comes to end in a later half
+-- than the present one.
 
--- putToken writes the last token of a name, whose leases last for ms.
+-- putToken writes the last token of a name whose leases last for ms.
 local function putToken(fence, token, ms, memory)
   local ends = math.max(token / 1000 + memory, millis() + ms + memory / 2 + SLACK)
   redis.call('SET', fence, num(tonumber(token)), 'PXAT', num(math.floor(ends)))
 end
 
--- keepToken has the last token remembered for a lease with this token, which lasts for
--- ms, or is kept closed for ms.
+-- keepToken makes the last token last for a lease with this token that lasts, or is kept closed,
+-- for ms.
 local function keepToken(fence, token, ms, memory)
   local half = memory / 2
-  -- The token may be ahead of the clock: then its first half has not begun.
+  -- A token may be ahead of the clock; then its first half has not begun.
   if math.max(millis() - token / 1000, 0) % half + ms < half then
     return
   end
   local left = num(math.max(redis.call('PTTL', fence), ms + half + SLACK))
-  -- A full server allows this, but no SET.
+  -- A full server accepts this, but not SET.
   if redis.call('PEXPIRE', fence, left) == 0 then
     redis.pcall('SET', fence, num(tonumber(token)), 'PX', left)
   end

@@ -1,11 +1,10 @@
--- used.lua: reports for many names whether each is held or has waiters. A list sends all names
--- whose last token is remembered, and few of those are in use. The script writes nothing.
+-- used.lua: reports which of many names are held or have waiters. A list sends all names whose
+-- last token is remembered, and few of those are in use. The script writes nothing.
 --
 -- KEYS   for each name: LOCK, DETAIL
--- Reply  for each name: 1 if it has one of these keys, else 0; or the text of the
---        server's error
+-- Reply  for each name: 1 if it has one of these keys, else 0; or the text of the server's error
 
--- The script looks for this many keys at once, and at each name only if one of them exists.
+-- The script looks for this many keys in one command, and for each name only if one exists.
 local TOGETHER = EACH_KEYS * 16
 
 local replies = {}

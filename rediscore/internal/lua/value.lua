@@ -1,30 +1,29 @@
--- value.lua: what a lock's key holds. It is put in front of every script that
--- changes leases.
+-- value.lua: the value of a lock's key. It is the first piece that all full scripts share.
 --
--- The key is a string with an expiry, in one of these forms. Each of holdfast's
--- begins with the number of the layout, which is THIS_LAYOUT here:
+-- The key is a string with an expiry, in one of these forms. A value of holdfast begins with the
+-- number of the layout, here THIS_LAYOUT:
 --     <number> <lease ID> <TTL in ms> <token> <granted> <holder as JSON>
---         one exclusive lease; granted is the clock in us when it was, which only
---         people are told: a token may be ahead of the clock. With a '-' before the
---         lease ID if the lease is over and the name is kept closed, so that no
---         lease ID matches it; with '/<proposer>' behind it if an engine of a quorum
---         has proposed the lease, and nobody has extended it yet
+--         one exclusive lease. granted is the clock in us at the grant, which is for people only:
+--         a token may be ahead of the clock. A '-' before the lease ID means that the lease has
+--         ended and the name is kept closed, so that no lease ID matches it. A '/<proposer>' after
+--         the lease ID means that an engine of a quorum has proposed the lease, and that no
+--         extend has confirmed it yet
 --     <number> *<group> <limit>
---         shared leases (limit 0) or permits (limit above 0), which state.lua
---         describes; it expires with the last of them
+--         shared leases (limit 0) or permits (limit above 0), as in state.lua; the key expires
+--         with the last of them
 --     any other string
 --         the lock of a foreign client
 
--- unknown returns the error of a value of holdfast's in a layout that is not
--- this one, nil for any other value. Such a name is neither free nor a foreign
--- client's (INVARIANT I1): only its own version knows what is in its keys.
+-- unknown returns the error of a value in another layout of holdfast, nil for any other value.
+-- Such a name is neither free nor a foreign client's (INVARIANT I1): only the version that wrote
+-- it can read its keys.
 local function unknown(value)
   local number, id = string.match(value, '^(%d+) %p?([0-9a-f]+)[ /]')
   return id and #id == 32 and number ~= 'THIS_LAYOUT' and 'LAYOUT ' .. number or nil
 end
 
--- unknownDetail returns the error of companions in a layout that is not this one,
--- which their detail names, else nil. state.lua has the rule.
+-- unknownDetail returns the error of companions whose detail has another layout, else nil; see
+-- state.lua.
 local function unknownDetail(detail, layout)
   if layout ~= 'THIS_LAYOUT' and redis.call('EXISTS', detail) == 1 then
     return 'LAYOUT ' .. (layout or '0')
@@ -32,12 +31,13 @@ local function unknownDetail(detail, layout)
   return nil
 end
 
--- read returns nil if the key is free, {err = text} if it is not a string, {err =
--- text, unknown = text} if it is in another layout, and else {left = ms until the
--- expiry, -1 without one}. If holdfast wrote the value there is limit too, and
--- either id, proposer, token, ttl, granted and holder, or group. proposer begins with
--- the '/', or is empty. value is what GET has said, if that
--- is known.
+-- read returns the lock, or nil if the key is free. value is the reply of GET if the caller knows
+-- it. A lock has
+--     left   ms until the expiry, -1 for none
+--     limit  and group; or id, proposer, token, ttl, granted and holder, if holdfast wrote the
+--            value. proposer begins with '/', or is empty
+--     err    the text of the error if the value is not a string, or is in another layout;
+--            unknown is the same text in the latter case only
 local function read(key, value)
   if value == nil then
     value = redis.pcall('GET', key)
@@ -71,16 +71,14 @@ local function exclusive(id, ttl, token, granted, holder)
   return 'THIS_LAYOUT ' .. id .. ' ' .. ttl .. ' ' .. token .. ' ' .. granted .. ' ' .. holder
 end
 
--- write records an exclusive lease that ends in ttl milliseconds, a decimal
--- string.
+-- write writes an exclusive lease that ends in ttl ms, a decimal string.
 local function write(key, id, token, granted, ttl, holder)
   return redis.pcall('SET', key, exclusive(id, ttl, token, granted, holder), 'PX', ttl)
 end
 
--- clamp brings an exclusive lease's expiry back to the TTL it was last given.
--- It is further away only if the server's clock went back, or somebody changed
--- it by hand. The holder trusts the lease no longer than that TTL, so this
--- never ends a lease early.
+-- clamp shortens an exclusive lease to the TTL that it last had. The lease lasts longer only if
+-- the server's clock went back, or a user changed the expiry. The holder trusts the lease no
+-- longer than that TTL, so this never ends a lease early.
 local function clamp(key, lock)
   if lock.id and (lock.left < 0 or lock.left > lock.ttl) then
     redis.call('PEXPIRE', key, lock.ttl)
@@ -88,10 +86,9 @@ local function clamp(key, lock)
   end
 end
 
--- lengthenExclusive makes an exclusive lease last at least ttl milliseconds, a
--- decimal string. It returns an error's text if the server refuses. It moves
--- the expiry first: a server whose memory is full allows that, and then the
--- rest too.
+-- lengthenExclusive makes an exclusive lease last at least ttl ms, a decimal string. It returns
+-- the text of the error if the server refuses. It moves the expiry first: a server whose memory
+-- is full accepts that, and after it any write.
 local function lengthenExclusive(key, lock, ttl)
   clamp(key, lock)
   local reply = {}

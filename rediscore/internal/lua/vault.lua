@@ -1,21 +1,20 @@
--- vault.lua: one-time tokens. It is put in front of the scripts that keep them.
+-- vault.lua: one-time tokens. It precedes the other vault scripts.
 --
 -- KEYS   ONETIME the token, a string that lasts for TTL and Memory:
---              <state> <ID of the deposit>
---          or, with state 'redeemed',
---              redeemed <ID of the deposit> <ID of the redeem>
---        PAYLOAD as it is, which is there as long as somebody can be handed it:
---          for the TTL, or RedeemGrace after the redeem
+--            <state> <ID of the deposit>
+--            redeemed <ID of the deposit> <ID of the redeem>
+--        PAYLOAD, as long as a client can receive it: for the TTL, or for RedeemGrace after the
+--        redeem
 -- State  0 unknown   1 fresh   2 redeemed   3 revoked   4 expired
---        -1 the key holds something that is not ours
+--        -1 the key holds another program's value
 --
--- The payload's own expiry is what ends the TTL. So a token that was expired
--- stays so whatever the clock does, and no script needs to read it.
+-- The TTL ends when the payload's key expires. So an expired token stays expired at any clock, and
+-- no script reads the clock.
 
 local STATES = { fresh = 1, redeemed = 2, revoked = 3 }
 
--- readToken returns the state, the IDs of the deposit and of the redeem, and
--- the payload if there is one.
+-- readToken returns the state, the IDs of the deposit and of the redeem, and the payload if there
+-- is one.
 local function readToken()
   local token = redis.call('GET', KEYS[ONETIME])
   if not token then
@@ -30,8 +29,8 @@ local function readToken()
   return state, by, taker, payload
 end
 
--- become writes down what has become of a token, which stays as long as it was
--- to. It comes after another write, so that a full server does not refuse it.
+-- become writes the new state of a token, whose expiry stays. It follows another write, so that a
+-- full server does not refuse it.
 local function become(text)
   redis.call('SET', KEYS[ONETIME], text, 'KEEPTTL')
 end

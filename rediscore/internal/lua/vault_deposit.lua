@@ -1,10 +1,10 @@
--- vault_deposit.lua: stores a fresh token.
+-- vault_deposit.lua: stores a fresh token. It follows vault.lua.
 --
 -- KEYS   as in vault.lua
--- ARGV   ID of the deposit; DATA the payload; TTL in ms; MEMORY TTL and Memory
---        in ms
--- Reply  1 stored, now or by an earlier copy   0 another token is there
---        -1 as in vault.lua
+-- ARGV   ID of the deposit; DATA the payload; TTL in ms; MEMORY TTL and Memory in ms
+-- Reply  1   the token was stored, by this request or an earlier copy
+--        0   another token is stored
+--        -1  as in vault.lua
 
 local state, by = readToken()
 if state == -1 then

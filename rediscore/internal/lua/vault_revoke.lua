@@ -1,4 +1,4 @@
--- vault_revoke.lua: makes a fresh token revoked.
+-- vault_revoke.lua: revokes a fresh token. It follows vault.lua.
 --
 -- KEYS   as in vault.lua
 -- Reply  the state before
