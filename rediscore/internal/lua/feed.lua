@@ -46,13 +46,13 @@ if writes then
     end
   end
 
-  -- bound shortens a history of n items, and makes it outlast a lease that has left ms
-  -- (INVARIANT I11). It removes an even number of items. Half of the items may be empty.
-  function bound(history, n, left)
+  -- bound shortens a list of n items, and makes it outlast a lease that has left ms
+  -- (INVARIANT I11). It removes an even number of items. In a history half of them may be empty.
+  function bound(list, n, left)
     if n > MOST_ITEMS then
-      redis.pcall('LTRIM', history, n - KEPT_ITEMS + n % 2, -1)
+      redis.pcall('LTRIM', list, n - KEPT_ITEMS + n % 2, -1)
     end
-    redis.pcall('PEXPIRE', history, string.format('%.0f', HISTORY_MEMORY + math.max(left, 0)))
+    redis.pcall('PEXPIRE', list, string.format('%.0f', HISTORY_MEMORY + math.max(left, 0)))
   end
 
   -- jot appends events of places, and reports whether the server accepted them.
@@ -61,10 +61,7 @@ if writes then
     if type(n) ~= 'number' then
       return false
     end
-    if n > MOST_ITEMS then
-      redis.pcall('LTRIM', crowd, -KEPT_ITEMS, -1)
-    end
-    redis.pcall('PEXPIRE', crowd, HISTORY_MEMORY)
+    bound(crowd, n, 0)
     return true
   end
 end

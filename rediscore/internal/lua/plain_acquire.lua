@@ -36,7 +36,7 @@ local function plain(k, a)
     return putBack(KEYS[k + FENCE], last)
   end
   local value = 'THIS_LAYOUT ' .. ARGV[a + ID] .. ' ' .. ARGV[a + TTL] .. granted .. ARGV[a + HOLDER]
-  if writes and not began(KEYS[k + LOCK], KEYS[k + DETAIL], value, token, ARGV[a + TTL], not last or last < hour) then
+  if writes and not recorded(k, value, token, 1, not last or last < hour, tonumber(ARGV[a + TTL])) then
     return putBack(KEYS[k + FENCE], last)
   end
   redis.call('SET', KEYS[k + LOCK], value, 'PX', ARGV[a + TTL])

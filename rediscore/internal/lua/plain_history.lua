@@ -1,43 +1,27 @@
 -- plain_history.lua: records the history of plain requests. It follows feed.lua.
 
-local began, ended
+local recorded
 if writes then
   local heard = listened()
 
-  -- began records the grant of the lease with this value. It returns false if the end of an
-  -- earlier lease is missing, and then changes nothing; see lapse in remember.lua.
-  function began(key, detail, value, clock, ttl, late)
-    local history = detail .. HISTORY_SUFFIX
-    local n = redis.pcall('RPUSH', history, value)
+  -- recorded appends an item to the history of the name whose keys follow KEYS[k]. odd is the
+  -- remainder of the new count by 2: 1 if the lease begins, 0 if it ends. With another count the
+  -- end of an earlier lease is missing, or the grant that an engine without history made. Then it
+  -- changes nothing and returns false, and the full script records what is missing; see lapse in
+  -- remember.lua. late is true if the history may expire too early for a lease that has left ms.
+  function recorded(k, item, clock, odd, late, left)
+    local history = KEYS[k + DETAIL] .. HISTORY_SUFFIX
+    local n = redis.pcall('RPUSH', history, item)
     if type(n) ~= 'number' then
       return true
-    elseif n % 2 == 0 then
+    elseif n % 2 ~= odd then
       redis.pcall('RPOP', history)
       return false
     elseif late or n == 1 or n > MOST_ITEMS then
-      bound(history, n, tonumber(ttl))
+      bound(history, n, left)
     end
     if heard then
-      publish(key, clock, { value })
-    end
-    return true
-  end
-
-  -- ended records the release of the lease with this value. It returns false if the grant is
-  -- missing, because an engine without history made it, and then changes nothing.
-  function ended(key, detail, value, clock)
-    local history, event = detail .. HISTORY_SUFFIX, 'R' .. clock .. ' ' .. value
-    local n = redis.pcall('RPUSH', history, event)
-    if type(n) ~= 'number' then
-      return true
-    elseif n % 2 == 1 then
-      redis.pcall('RPOP', history)
-      return false
-    elseif not string.find(value, ' ' .. string.sub(clock, 1, HOUR), 36, true) then
-      bound(history, n, 0)
-    end
-    if heard then
-      publish(key, clock, { event })
+      publish(KEYS[k + LOCK], clock, { item })
     end
     return true
   end

@@ -4,10 +4,11 @@
 -- ARGV   FEED as in feed.lua; for each lease: its ID
 -- Reply  for each lease: 1 it was ended; 0 the request is not plain
 
-local clock
+local clock, hour
 if writes then
   local time = redis.call('TIME')
   clock = string.format('%s%06d', time[1], time[2])
+  hour = ' ' .. string.sub(clock, 1, HOUR)
 end
 
 local function plain(k, a)
@@ -16,7 +17,7 @@ local function plain(k, a)
   if not value or string.sub(value, 1, #mine) ~= mine or redis.call('EXISTS', KEYS[k + DETAIL]) ~= 0 then
     return 0
   end
-  if writes and not ended(KEYS[k + LOCK], KEYS[k + DETAIL], value, clock) then
+  if writes and not recorded(k, 'R' .. clock .. ' ' .. value, clock, 0, not string.find(value, hour, 36, true), 0) then
     return 0
   end
   return redis.call('DEL', KEYS[k + LOCK])

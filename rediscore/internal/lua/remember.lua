@@ -53,15 +53,11 @@ if writes then
     return true
   end
 
-  -- note records events that have just happened, and publishes them.
+  -- note records events that have just happened, either of leases or of places, and publishes them.
   local heard
   function note(s, events)
-    local crowd, leases = {}, {}
-    for _, event in ipairs(events) do
-      local list = string.find(event, '^[qw]') and crowd or leases
-      list[#list + 1] = event
-    end
-    if #crowd > 0 and not jot(s.crowd, crowd) or #leases > 0 and not writeDown(s, leases) or #events == 0 then
+    local places = string.find(events[1] or '', '^[qw]')
+    if #events == 0 or places and not jot(s.crowd, events) or not places and not writeDown(s, events) then
       return
     end
     if heard == nil then
