@@ -41,16 +41,13 @@ end
 
 local ended, next, more = {}, '0', false
 -- takeAway ends a lease. INVARIANT I4: only a live one, with its own token.
-local function takeAway(member, h)
-  h.limit = h ~= s.lock and s.lock.limit or 0
-  h.mode = h == s.lock and 0 or h.limit == 0 and 1 or 2
-  endLease(s, member, h)
-  h.member = string.match(member, '^%-?(%x+)')
+local function takeAway(h)
+  endLease(s, h)
   ended[#ended + 1] = h
 end
 if s.lock and s.lock.id then
-  if hit(s.lock.token, string.sub(s.lock.id, 1, 1) == '-') then
-    takeAway(s.lock.id, s.lock)
+  if hit(s.lock.token, s.lock.closed) then
+    takeAway(s.lock)
   end
 elseif s.mine then
   local page = redis.call('HSCAN', s.detail, ARGV[FROM], 'COUNT', MOST)
@@ -64,7 +61,7 @@ elseif s.mine then
       break
     end
     if h then
-      takeAway(member, h)
+      takeAway(h)
     end
   end
   more = more or next ~= '0'
@@ -83,11 +80,12 @@ for line in string.gmatch(type(known) == 'string' and known or '', '[^\n]+') do
   end
 end
 for _, h in ipairs(ended) do
-  local line = id .. ' ' .. h.member .. ' ' .. h.token .. ' ' .. num(h.permits or 0) .. ' ' .. num(millis())
+  local lost = string.match(h.id, '^%-?(%x+)')
+  local line = id .. ' ' .. lost .. ' ' .. h.token .. ' ' .. num(h.permits) .. ' ' .. num(millis())
     .. ' ' .. h.mode .. ' ' .. num(h.limit) .. ' ' .. h.granted
-    .. '\t' .. ARGV[ABOUT] .. '\t' .. string.gsub(h.holder or '', '[\t\n]', ' ')
+    .. '\t' .. ARGV[ABOUT] .. '\t' .. string.gsub(h.holder, '[\t\n]', ' ')
   kept[#kept + 1], own[#own + 1] = line, line
-  tell('all', h.member, ARGV[MESSAGE])
+  tell('all', lost, ARGV[MESSAGE])
 end
 if #ended > 0 then
   -- The leases have ended, even if the record cannot be written. INVARIANT I11.

@@ -28,7 +28,7 @@ if h then
     sweep(s)
     return 1
   end
-  endLease(s, id, h)
+  endLease(s, h)
 elseif redis.call('GETRANGE', s.record, 0, 31) ~= id then
   sweep(s)
   return 0

@@ -16,8 +16,7 @@ purge(s)
 if s.more then
   return MORE
 end
-local id = ARGV[ID]
-local h = lease(s, id)
+local h = lease(s, ARGV[ID])
 if not h then
   sweep(s)
   return 0
@@ -27,11 +26,11 @@ if h ~= s.lock and s.lock.limit > 0 then
 end
 if h == s.lock then
   clamp(s.key, h)
-  local ends = millis() + h.left
+  h.ends = millis() + h.left
   s.busy = true
-  beginGroup(s, id, 0)
-  writeGroup(s, num(ends))
-  putShared(s, { { member = id, ends = ends, ttl = h.ttl, token = h.token, permits = 0, granted = h.granted, holder = h.holder } })
+  beginGroup(s, h.id, 0)
+  writeGroup(s, num(h.ends))
+  putShared(s, { h })
   note(s, { 'd' .. h.token })
 end
 -- The lease is shared, even if the hand-over fails.

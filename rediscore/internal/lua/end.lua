@@ -2,13 +2,13 @@
 -- complete.lua and break.lua.
 
 -- endLease ends a live lease that the function lease has returned.
-local function endLease(s, id, h)
+local function endLease(s, h)
   local event = ending(s, s.ends, h)
   if h == s.lock then
     redis.call('DEL', s.key)
     s.lock = nil
   else
-    endShared(s, { id }, h.permits)
+    endShared(s, { h.id }, h.permits)
   end
   note(s, { event })
 end
@@ -23,23 +23,21 @@ end
 
 -- keepClosed ends a live lease, and keeps its share of the name closed for ms. It returns the
 -- text of the error if the server refuses.
-local function keepClosed(s, id, h, ms)
+local function keepClosed(s, h, ms)
   local event = ending(s, s.ends, h)
   if h == s.lock then
-    local err = write(s.key, '-' .. id, h.token, h.granted, num(ms), h.holder).err
-    if not err then
-      keepToken(s.fence, h.token, ms, ARGV[TOKEN_MEMORY])
-      s.lock = read(s.key)
-      note(s, { event })
+    local err = write(s.key, '-' .. h.id, h.token, h.granted, num(ms), h.holder).err
+    if err then
+      return err
     end
-    return err
+    s.lock = read(s.key)
+  else
+    redis.call('ZREM', s.holders, h.id)
+    redis.call('HDEL', s.detail, 'h' .. h.id)
+    h.id, h.ends, h.ttl = '-' .. h.id .. ' ' .. h.token, millis() + ms, ms
+    s.lock.left = math.max(s.lock.left, ms)
+    putShared(s, { h })
   end
-  redis.call('ZREM', s.holders, id)
-  redis.call('HDEL', s.detail, 'h' .. id)
-  h.ends, h.ttl = millis() + ms, ms
-  h.member = '-' .. id .. ' ' .. h.token
-  s.lock.left = math.max(s.lock.left, ms)
-  putShared(s, { h })
   keepToken(s.fence, h.token, ms, ARGV[TOKEN_MEMORY])
   note(s, { event })
 end

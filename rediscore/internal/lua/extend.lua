@@ -24,32 +24,15 @@ end
 
 local function extend(at, id, ttl, token)
   local s = open(at)
-  if s.unknown then
-    return s.unknown
+  if s.unknown or s.more then
+    return s.unknown or -6
   end
   -- INVARIANT I4: only the exact lease, and never a new one.
-  if not s.lock then
+  local h = lease(s, id)
+  if not h or h.ends and h.ends <= millis() or token ~= '0' and h.token ~= token then
     return 0
   end
-  local any = token == '0'
-  if s.lock.id == id then
-    if not any and s.lock.token ~= token then
-      return 0
-    end
-    local err = lengthenExclusive(s.key, s.lock, ttl)
-    keepToken(s.fence, s.lock.token, s.lock.left, ARGV[TOKEN_MEMORY])
-    return err or 1
-  end
-  if s.more then
-    return -6
-  end
-  local h = s.mine and holding(s, id)
-  if not h or h.ends <= millis() or not any and h.token ~= token then
-    return 0
-  end
-  lengthenShared(s, id, h, tonumber(ttl))
-  keepToken(s.fence, h.token, h.ends - millis(), ARGV[TOKEN_MEMORY])
-  return 1
+  return lengthen(s, h, tonumber(ttl)) or 1
 end
 
 local replies, n = {}, (#ARGV - HEAD_ARGS) / EACH_ARGS

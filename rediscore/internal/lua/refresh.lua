@@ -47,7 +47,7 @@ local function refresh(at, asked)
       replies[a.i] = s.failed.err or s.failed
     else
       kept[#kept + 1] = { id = a.id, ends = tonumber(ends), ttl = tonumber(ttl), rest = rest, asked = a.ttl }
-      way = way or blocker(s, 0)
+      way = way or blocker(s)
       replies[a.i] = { way[1], way[2], way[3], n, way[5], way[6], way[7] }
     end
   end
@@ -56,7 +56,7 @@ local function refresh(at, asked)
     local h = lease(s, a.id) -- granted if the waiter before it has just left
     giveUpPlaces(s, { a.id })
     settle(s) -- hands the lock to waiters that this place blocked; the rest is for the next call
-    replies[a.i] = h and { 1, tonumber(h.token) } or blocker(s, 0)
+    replies[a.i] = h and { 1, tonumber(h.token) } or blocker(s)
   end
 end
 

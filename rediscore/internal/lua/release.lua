@@ -29,12 +29,12 @@ if s.more then
 end
 local h = lease(s, id)
 if h and ARGV[KEEP_FOR] ~= '0' then
-  local err = keepClosed(s, id, h, tonumber(ARGV[KEEP_FOR]))
+  local err = keepClosed(s, h, tonumber(ARGV[KEEP_FOR]))
   if err then
     return redis.error_reply(err)
   end
 elseif h then
-  endLease(s, id, h)
+  endLease(s, h)
 end
 giveUpPlaces(s, { id })
 serveOrYield(s)

@@ -37,7 +37,7 @@ if writes then
   end
 
   local function live(s)
-    return s.mine or s.lock ~= nil and s.lock.id ~= nil and string.sub(s.lock.id, 1, 1) ~= '-'
+    return s.mine or s.lock ~= nil and s.lock.id ~= nil and not s.lock.closed
   end
 
   -- writeDown appends events of leases, and reports whether the server accepted them.
@@ -68,10 +68,10 @@ if writes then
     end
   end
 
-  -- eventOf returns an event of a lease or a place p. what is the token, or the first half of the
-  -- lease ID of a place.
-  function eventOf(kind, p, what, since)
-    return kind .. num(micros()) .. ' ' .. what .. ' ' .. num(p.mode) .. ' ' .. num(p.limit) .. ' ' .. num(p.permits) .. ' ' .. since .. ' ' .. p.holder
+  -- eventOf returns an event of a lease or a place p, which happened at clock, now if that is nil.
+  -- what is the token, or the first half of the lease ID of a place.
+  function eventOf(kind, p, what, since, clock)
+    return kind .. num(clock or micros()) .. ' ' .. what .. ' ' .. num(p.mode) .. ' ' .. num(p.limit) .. ' ' .. num(p.permits) .. ' ' .. since .. ' ' .. p.holder
   end
 
   -- outlive makes the history outlast the leases.
@@ -79,11 +79,9 @@ if writes then
     redis.pcall('PEXPIRE', s.history, num(HISTORY_MEMORY + math.max(redis.call('PTTL', s.key), 0)))
   end
 
-  -- ending returns the event of the end of a lease. The caller calls it before the lease ends.
-  function ending(s, kind, h)
-    local limit = h ~= s.lock and s.lock.limit or 0
-    local mode = h == s.lock and 0 or limit == 0 and 1 or 2
-    return eventOf(kind, { mode = mode, limit = limit, permits = h.permits or 0, holder = h.holder }, h.token, h.granted) .. (s.about or '')
+  -- ending returns the event of the end of a lease.
+  function ending(s, kind, h, clock)
+    return eventOf(kind, h, h.token, h.granted, clock) .. (s.about or '')
   end
 
   -- ranOut returns the events of shared leases and permits that have expired. The caller calls it
@@ -91,10 +89,9 @@ if writes then
   function ranOut(s, members, records)
     local ends, events = redis.call('ZMSCORE', s.holders, unpack(members)), {}
     for i, member in ipairs(members) do
-      local token, permits, granted, holder = string.match(records[i] or '', '^%d+ (%d+) (%d+) (%d+) (.*)$')
-      if token and string.sub(member, 1, 1) ~= '-' then
-        local event = ending(s, 'x', { token = token, permits = tonumber(permits), granted = granted, holder = holder })
-        events[#events + 1] = string.gsub(event, '^x%d+', 'x' .. num((ends[i] or millis()) * 1000))
+      local h = leaseOf(s, member, ends[i], records[i])
+      if h and not h.closed then
+        events[#events + 1] = ending(s, 'x', h, h.ends * 1000)
       end
     end
     return events

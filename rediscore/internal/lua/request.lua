@@ -19,7 +19,11 @@ local function repeated(s, r)
   if not h then
     return nil
   end
-  local err = lengthen(s, r.id, h, r.ttl)
+  local err = lengthen(s, h, r.ttl)
+  if s.kept then
+    seal(s)
+  end
+  outlive(s)
   if err then
     return redis.error_reply(err)
   end
@@ -46,7 +50,7 @@ local function refused(s, r)
   end
   -- INVARIANT I7: no request overtakes a place.
   if s.places > 0 or not fits(s, r) then
-    return blocker(s, 0)
+    return blocker(s)
   end
   if tooFar(r) then
     return { -2 }

@@ -36,40 +36,36 @@ local function rememberToken(s, token)
   putToken(s.fence, token, s.lock and s.lock.left or 0, ARGV[TOKEN_MEMORY])
 end
 
--- countIn adds a lease that is granted to r until r.ends to the state, before it is written.
+-- countIn makes r, which is granted the lock until r.ends, a lease of the state before it is written.
 local function countIn(s, r, token)
-  s.last, r.member, r.token, r.granted = token, r.id, token, num(micros())
+  s.last, r.token, r.granted, r.left = token, token, num(micros()), r.ends - millis()
   if r.mode == EXCLUSIVE then
-    s.lock = { left = r.ends - millis(), id = r.id, proposer = '', token = token, ttl = r.ttl, granted = r.granted, holder = r.holder, limit = 0 }
+    r.proposer, s.lock = '', r
     return
   end
   if not s.lock then
     beginGroup(s, r.id, r.limit)
   end
   s.busy, s.used = true, s.used + r.permits
-  s.lock.left = math.max(s.lock.left, r.ends - millis())
+  s.lock.left = math.max(s.lock.left, r.left)
 end
 
--- putLeases writes leases that were counted in. free is true if the name was free before.
-local function putLeases(s, free, all)
+-- putLeases writes leases that were counted in.
+local function putLeases(s, all)
   local r = all[1]
   rememberToken(s, s.last)
   if r.mode == EXCLUSIVE then
     redis.call('SET', s.key, exclusive(r.id, num(r.ttl), r.token, r.granted, r.holder), 'PXAT', num(r.ends))
   else
-    if free then
-      writeGroup(s, num(r.ends))
-    end
     putShared(s, all)
   end
 end
 
 -- grant writes the lease of a request whose token was drawn.
 local function grant(s, r)
-  local free = not s.lock
   r.ends = millis() + r.ttl
   countIn(s, r, r.token)
-  putLeases(s, free, { r })
+  putLeases(s, { r })
   note(s, { eventOf('a', r, r.token, '0') })
 end
 
@@ -124,11 +120,10 @@ local function serve(s)
   if s.places == 0 or vacant(s) > 0 then
     return
   end
-  local free = not s.lock
   local gone, heirs, notices = nextInLine(s)
   giveUpPlaces(s, gone, heirs) -- first, because it needs no memory; see outlast
   if #heirs > 0 then
-    putLeases(s, free, heirs)
+    putLeases(s, heirs)
   end
   local events = {}
   for i, p in ipairs(heirs) do
@@ -155,51 +150,18 @@ local function settle(s)
   return true
 end
 
--- lease returns the live lease with this ID, or nil. An exclusive lease is as read returns it, any
--- other as holding does. INVARIANT I4: only the exact lease.
-local function lease(s, id)
-  if s.lock and s.lock.id == id then
-    return s.lock
+-- blocker returns the reply to a request that was not granted and has no place, as in acquire.lua.
+-- It is about the lease that expires first.
+local function blocker(s)
+  local h = s.mine and holding(s, redis.call('ZRANGE', s.holders, 0, 0)[1]) or s.lock
+  if not h then
+    return { 0, vacant(s), '', 0, s.places, 0, 0 }
   end
-  return s.mine and holding(s, id) or nil
-end
-
--- lengthen makes a lease last at least ttl ms. It returns the text of the error if the server
--- refuses.
-local function lengthen(s, id, h, ttl)
-  local err = false
-  if h == s.lock then
-    err = lengthenExclusive(s.key, h, num(ttl))
-  else
-    lengthenShared(s, id, h, ttl)
-    seal(s)
-  end
-  keepToken(s.fence, h.token, h.left or h.ends - millis(), ARGV[TOKEN_MEMORY])
-  outlive(s)
-  return err
-end
-
--- closed returns 1 if the lease with this name was released and keeps the name closed, else 0.
-local function closed(name)
-  return string.sub(name, 1, 1) == '-' and 1 or 0
-end
-
--- blocker returns the reply to a request that was not granted, {0, ms left, holder, place, places,
--- us, released} as in acquire.lua, about the lease that expires first.
-local function blocker(s, rank)
-  if s.mine then
-    local first = redis.call('ZRANGE', s.holders, 0, 0)[1]
-    local h = holding(s, first)
-    if h then
-      return { 0, h.ends - millis(), h.holder, rank, s.places, age(h), closed(first) }
-    end
-  end
-  if not s.lock then
-    return { 0, vacant(s), '', rank, s.places, 0, 0 }
-  end
-  if not s.lock.id and not s.lock.group then
+  if not h.limit then
     meet(s)
   end
-  clamp(s.key, s.lock)
-  return { 0, s.lock.left, s.lock.holder or '', rank, s.places, age(s.lock), closed(s.lock.id or '') }
+  if h == s.lock then
+    clamp(s.key, h)
+  end
+  return { 0, h.left, h.holder or '', 0, s.places, age(h), h.closed and 1 or 0 }
 end

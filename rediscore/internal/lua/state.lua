@@ -70,7 +70,7 @@ local function writeGroup(s, ends)
   redis.call('SET', s.key, 'THIS_LAYOUT *' .. s.lock.group .. ' ' .. num(s.lock.limit), 'PXAT', ends)
 end
 
--- seal makes the lock's key expire with the last lease.
+-- seal makes the lock's key expire with the last lease, and writes the key if it is missing.
 local function seal(s)
   local last = redis.call('ZRANGE', s.holders, -1, -1, 'WITHSCORES')[2]
   -- Time goes on during a script. An end that has just passed deletes the key, and a later lease
@@ -80,14 +80,28 @@ local function seal(s)
   end
 end
 
+-- leaseOf returns the lease of a member of holders, or nil if its record is lost.
+local function leaseOf(s, member, ends, record)
+  local ttl, token, permits, granted, holder = string.match(record or '', '^(%d+) (%d+) (%d+) (%d+) (.*)$')
+  return ttl and {
+    id = member, closed = string.sub(member, 1, 1) == '-', ends = tonumber(ends), left = ends - millis(), ttl = tonumber(ttl),
+    token = token, mode = s.lock.limit == 0 and 1 or 2, limit = s.lock.limit, permits = tonumber(permits), granted = granted,
+    holder = holder,
+  }
+end
+
 -- holding returns the lease of a member of holders, or nil.
 local function holding(s, member)
   local ends = redis.call('ZSCORE', s.holders, member)
-  local record = ends and redis.call('HGET', s.detail, 'h' .. member)
-  local ttl, token, permits, granted, holder = string.match(record or '', '^(%d+) (%d+) (%d+) (%d+) (.*)$')
-  return ttl and {
-    ends = tonumber(ends), ttl = tonumber(ttl), token = token, permits = tonumber(permits), granted = granted, holder = holder,
-  }
+  return ends and leaseOf(s, member, ends, redis.call('HGET', s.detail, 'h' .. member)) or nil
+end
+
+-- lease returns the live lease with this ID, or nil. INVARIANT I4: only the exact lease.
+local function lease(s, id)
+  if s.lock and s.lock.id == id then
+    return s.lock
+  end
+  return s.mine and holding(s, id) or nil
 end
 
 -- describe returns the record of a lease.
@@ -95,12 +109,12 @@ local function describe(h)
   return num(h.ttl) .. ' ' .. h.token .. ' ' .. num(h.permits) .. ' ' .. h.granted .. ' ' .. h.holder
 end
 
--- putShared writes leases, each with the name of its member, into holders and detail.
+-- putShared writes leases into holders and detail.
 local function putShared(s, leases)
   local ends, records, last = {}, { 'layout', 'THIS_LAYOUT', 'group', s.lock.group, 'used', num(s.used), 'seen', num(millis()) }, 0
   for _, h in ipairs(leases) do
-    ends[#ends + 1], ends[#ends + 2] = num(h.ends), h.member
-    records[#records + 1], records[#records + 2] = 'h' .. h.member, describe(h)
+    ends[#ends + 1], ends[#ends + 2] = num(h.ends), h.id
+    records[#records + 1], records[#records + 2] = 'h' .. h.id, describe(h)
     last = math.max(last, h.ends)
   end
   redis.call('HSET', s.detail, unpack(records))
@@ -138,8 +152,8 @@ local function endShared(s, members, permits)
   seal(s)
 end
 
--- lengthenShared makes a lease last at least ttl ms. The caller must call seal afterwards.
-local function lengthenShared(s, member, h, ttl)
+-- lengthenShared makes a lease last at least ttl ms. If it sets s.kept, the caller must call seal.
+local function lengthenShared(s, h, ttl)
   local ends = millis() + ttl
   if ends <= h.ends then
     return
@@ -149,12 +163,25 @@ local function lengthenShared(s, member, h, ttl)
     redis.call('HSET', s.detail, 'seen', num(millis()))
     s.kept = ends
   end
-  redis.call('ZADD', s.holders, num(ends), member)
+  redis.call('ZADD', s.holders, num(ends), h.id)
   if h.ttl ~= ttl then
     h.ttl = ttl
-    redis.call('HSET', s.detail, 'h' .. member, describe(h))
+    redis.call('HSET', s.detail, 'h' .. h.id, describe(h))
   end
-  h.ends = ends
+  h.ends, h.left = ends, ttl
+end
+
+-- lengthen makes a lease and the last token last at least ttl ms. It returns the text of the error
+-- if the server refuses.
+local function lengthen(s, h, ttl)
+  local err
+  if h == s.lock then
+    err = lengthenExclusive(s.key, h, num(ttl))
+  else
+    lengthenShared(s, h, ttl)
+  end
+  keepToken(s.fence, h.token, h.left, ARGV[TOKEN_MEMORY])
+  return err
 end
 
 -- readDetail reads the fields of detail that concern the whole name, and finds out whether the

@@ -33,11 +33,16 @@ end
 
 -- read returns the lock, or nil if the key is free. value is the reply of GET if the caller knows
 -- it. A lock has
---     left   ms until the expiry, -1 for none
---     limit  and group; or id, proposer, token, ttl, granted and holder, if holdfast wrote the
---            value. proposer begins with '/', or is empty
---     err    the text of the error if the value is not a string, or is in another layout;
---            unknown is the same text in the latter case only
+--     left     ms until the expiry, -1 for none
+--     limit    if holdfast wrote the value; and either group or the fields of a lease
+--     err      the text of the error if the value is not a string, or is in another layout
+--     unknown  the same, in the latter case only
+-- A lease, exclusive or as in state.lua, has these fields. token and granted are texts:
+--     id       the lease ID, with what marks it as ended, if it is
+--     closed   whether it has ended and the name is kept closed
+--     left, ttl, token, mode, limit, permits, granted, holder
+--     ends     when it expires; proposer, which begins with '/' or is empty. A shared lease has
+--              the former, an exclusive one the latter
 local function read(key, value)
   if value == nil then
     value = redis.pcall('GET', key)
@@ -48,22 +53,21 @@ local function read(key, value)
   if type(value) == 'table' then
     return value
   end
-  local lock = { left = redis.call('PTTL', key) }
+  local left = redis.call('PTTL', key)
   local mark, id, proposer, ttl, token, granted, holder =
     string.match(value, '^THIS_LAYOUT (%-?)([0-9a-f]+)(/?[0-9a-f]*) (%d+) (%d+) (%d+) (.*)$')
   if id and #id == 32 and (proposer == '' or #proposer == 33) then
-    lock.id, lock.token, lock.ttl, lock.granted, lock.holder, lock.limit = mark .. id, token, tonumber(ttl), granted, holder, 0
-    lock.proposer = proposer
-    return lock
+    return {
+      id = mark .. id, closed = mark == '-', proposer = proposer, left = left, ttl = tonumber(ttl), token = token,
+      mode = 0, limit = 0, permits = 0, granted = granted, holder = holder,
+    }
   end
   local group, limit = string.match(value, '^THIS_LAYOUT %*([0-9a-f]+) (%d+)$')
   if group and #group == 32 then
-    lock.group, lock.limit = group, tonumber(limit)
-    return lock
+    return { left = left, group = group, limit = tonumber(limit) }
   end
-  lock.unknown = unknown(value)
-  lock.err = lock.unknown
-  return lock
+  local err = unknown(value)
+  return { left = left, err = err, unknown = err }
 end
 
 -- exclusive returns the value of an exclusive lease.
