@@ -95,8 +95,8 @@ end
 local lift = token + 1 - token % 2
 if ARGV[LIFT] ~= '0' and token <= micros() + tonumber(ARGV[LIFT]) then
   -- INVARIANT I4: no member of a quorum may repair the lease.
-  local last = redis.pcall('GET', s.fence) or '0'
-  if type(last) == 'string' and lift > (tonumber(last) or lift) then
+  local last = lastToken(s.fence)
+  if last and lift > last then
     pcall(rememberToken, s, lift)
   end
 end

@@ -1,4 +1,4 @@
--- inspect.lua: describes many names. It writes nothing. It follows value.lua.
+-- inspect.lua: describes many names. It writes nothing. It follows clock.lua.
 --
 -- KEYS   for each name: LOCK, FENCE, HOLDERS, QUEUE, DETAIL
 -- ARGV   PLACES how many places of each name to describe at most; FROM the number of the place
@@ -16,16 +16,11 @@
 --        next        the number of the last place read, '' if it was the last of the queue
 --        part        1 if some places may have expired
 
-local time = redis.call('TIME')
-local now = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+local now = millis()
 
 -- ROOM is how many leases and places one call reads.
 local ROOM = 256
 local room = ROOM
-
-local function num(n)
-  return string.format('%.0f', n)
-end
 
 -- describe appends members, their ends and records to list, without those that have expired. The
 -- record of a place begins with its end.
@@ -57,26 +52,22 @@ local function halves(list)
 end
 
 local function inspect(at)
-  local value = redis.call('GET', KEYS[at + LOCK])
-  local last = redis.call('GET', KEYS[at + FENCE]) or ''
+  local value = redis.pcall('GET', KEYS[at + LOCK])
+  local lock = read(KEYS[at + LOCK], value)
+  if lock and lock.err then
+    return lock.err
+  end
   local holders, queue, detail = KEYS[at + HOLDERS], KEYS[at + QUEUE], KEYS[at + DETAIL]
-  local reply = { now, -2, value or '', last, {}, {}, 0, 0, '', 0 }
-  local err = value and unknown(value)
-  if err then
-    return err
-  end
-  if value then
-    reply[2] = redis.call('PTTL', KEYS[at + LOCK])
-  end
+  local reply = { now, lock and lock.left or -2, value or '', redis.call('GET', KEYS[at + FENCE]) or '', {}, {}, 0, 0, '', 0 }
   if redis.call('EXISTS', holders, queue, detail) == 0 then
     return reply
   end
   local known, live = redis.call('HMGET', detail, 'group', 'layout', 'due', 'mend'), '(' .. num(now)
-  err = unknownDetail(detail, known[2])
+  local err = unknownDetail(detail, known[2])
   if err then
     return err
   end
-  local mine = value and known[1] and string.match(value, '^THIS_LAYOUT %*([0-9a-f]+) %d+$') == known[1]
+  local mine = lock and lock.group == known[1]
   local leases = mine and ARGV[FROM] == '-inf' and redis.call('ZCOUNT', holders, live, '+inf') or 0
   -- A queue without detail does not count. Before 'due' no place expires.
   local all, part = known[2] and redis.call('ZCARD', queue) or 0, known[4] or tonumber(known[3] or 0) <= now

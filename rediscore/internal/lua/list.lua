@@ -1,11 +1,9 @@
--- list.lua: describes those of many names that have only an exclusive lease. It writes nothing.
+-- list.lua: describes those of many names that have only an exclusive lease. It writes nothing. It
+-- follows clock.lua.
 --
 -- KEYS   for each name: LOCK, FENCE, DETAIL
 -- Reply  for each name: 0 if it has no lock and no companions; '<now> <ms left> <last token> <value>',
 --        as in inspect.lua, if it has a lock without companions; 1 if inspect.lua must describe it
-
-local time = redis.call('TIME')
-local now = string.format('%.0f ', tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000))
 
 local function describe(at)
   local value, last = redis.pcall('GET', KEYS[at + LOCK]), ''
@@ -15,7 +13,7 @@ local function describe(at)
   if type(value) == 'table' or type(last) == 'table' then
     return 1 -- inspect.lua reports the error
   end
-  return value and now .. redis.call('PTTL', KEYS[at + LOCK]) .. ' ' .. last .. ' ' .. value or 0
+  return value and num(millis()) .. ' ' .. redis.call('PTTL', KEYS[at + LOCK]) .. ' ' .. last .. ' ' .. value or 0
 end
 
 -- The script looks for the companions of this many names in one command, and for those of each

@@ -4,18 +4,6 @@
 --     <run ID of the server> <end of the quarantine in ms of its clock>
 -- It has no expiry. The run ID, from INFO server, changes with every start of the server.
 
--- counter returns the last token of a name as a number, or nil and the text of an error.
-local function counter(fence)
-  local last = redis.pcall('GET', fence) or '0'
-  if type(last) == 'table' then
-    return nil, last.err
-  end
-  if not string.match(last, '^%d+$') then
-    return nil, 'FENCE'
-  end
-  return tonumber(last)
-end
-
 -- readName returns the lock, nil if the name is free, and its last token. If one of them cannot
 -- be read, the third value is the reply.
 local function readName(key, fence)
@@ -23,20 +11,16 @@ local function readName(key, fence)
   if lock and lock.err then
     return nil, nil, redis.error_reply(lock.err)
   end
-  local last, err = counter(fence)
-  if err then
-    return nil, nil, err == 'FENCE' and { -3 } or redis.error_reply(err)
-  end
-  return lock, last
+  return lock, lastToken(fence)
 end
 
 -- raise makes the last token at least token. held is the token of the lease in the lock's key,
 -- nil for none, and ms is how long that lease lasts.
-local function raise(fence, last, token, of, ms, memory)
+local function raise(fence, last, token, held, ms, memory)
   if token > last then
     putToken(fence, token, ms, memory)
-  elseif of then
-    keepToken(fence, of, ms, memory)
+  elseif held then
+    keepToken(fence, held, ms, memory)
   end
 end
 

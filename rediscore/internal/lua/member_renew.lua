@@ -10,9 +10,9 @@
 
 local function repair(k, a, own)
   local token = tonumber(ARGV[a + TOKEN])
-  local last, err = counter(KEYS[k + FENCE])
-  if err then
-    return err == 'FENCE' and 'WRONGTYPE the last token is not a number' or err
+  local last, refusal = lastToken(KEYS[k + FENCE])
+  if refusal then
+    return refusal.err or 'WRONGTYPE the last token is not a number'
   end
   -- INVARIANT I4: a lease that was withdrawn, or that another client's lease has followed, is
   -- not repaired.

@@ -65,13 +65,10 @@ local function rank(s, id)
   return n and n + 1 or 0
 end
 
--- place returns the record of a live place and its rank, or nil.
+-- place returns the record of a live place, or nil.
 local function place(s, id)
-  local n = rank(s, id)
-  local p = n > 0 and places(s, { id })[1]
-  if p and p.live then
-    return p, n
-  end
+  local p = rank(s, id) > 0 and places(s, { id })[1]
+  return p and p.live and p or nil
 end
 
 -- head returns the first live place, or nil.

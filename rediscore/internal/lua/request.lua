@@ -40,11 +40,7 @@ local function refused(s, r)
     return s.failed
   end
   -- INVARIANT I12: one kind of leases and places at a time.
-  local kind = s.lock and s.lock.limit
-  if not kind then
-    local first = head(s)
-    kind = first and first.limit
-  end
+  local kind = s.lock and s.lock.limit or (head(s) or {}).limit
   if kind and kind ~= r.limit then
     return { -4, kind }
   end

@@ -59,8 +59,8 @@ func ForEngine(o Options) Engine {
 		Recall:      build("recall", "record", "").again(),
 		Records:     build("records", "| record", "head").again(),
 		Used:        build("used", "| lock detail", "").again(),
-		List:        build("list", "| lock fence detail", "").again(),
-		Inspect:     build("value inspect", "| lock fence holders queue detail", "places from").again(),
+		List:        build("clock list", "| lock fence detail", "").again(),
+		Inspect:     build("value clock inspect", "| lock fence holders queue detail", "places from").again(),
 		InspectRest: build("inspect_rest", "holders detail", "cursor group").again(),
 
 		ExtendAlone:  build("value extend_alone", "lock", "id ttl token"),

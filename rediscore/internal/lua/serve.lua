@@ -15,16 +15,16 @@ end
 -- drawToken returns the next token as a decimal string, or nil and the reply that refuses the
 -- request.
 local function drawToken(s, min)
-  local last = s.last or redis.pcall('GET', s.fence) or '0'
-  if type(last) == 'table' then
-    return nil, redis.error_reply(last.err)
+  local last, refusal = s.last
+  if not last then
+    last, refusal = lastToken(s.fence)
   end
-  if not string.match(last, '^%d+$') then
-    return nil, { -3 }
+  if refusal then
+    return nil, refusal
   end
   -- INVARIANT I2: above all that the last token has reserved, at any clock. Integers are exact
   -- below 2^53, but only '%.0f' writes all their digits.
-  local token = math.max(tonumber(last) + TOKEN_RANGE, micros(), tonumber(min) + 1)
+  local token = math.max(last + TOKEN_RANGE, micros(), tonumber(min) + 1)
   if token >= 9007199254740991 then
     return nil, { -3 }
   end

@@ -1,4 +1,4 @@
--- token.lua: how long the last token is remembered. It follows clock.lua.
+-- token.lua: the last token of a name, and how long it is remembered. It follows clock.lua.
 --
 -- INVARIANT I11: the key of the last token lasts for TOKEN_MEMORY after the token, read as
 -- microseconds, and as long as the name is held or kept closed, because a list finds names by
@@ -6,6 +6,19 @@
 -- divided into halves of TOKEN_MEMORY, and the key lasts at least until the end of the half in
 -- which the lease ends. So a request lengthens it only if the lease comes to end in a later half
 -- than the present one.
+
+-- lastToken returns the last token of a name as a number, 0 for none; or nil, and the reply if it is
+-- not a usable one.
+local function lastToken(fence)
+  local last = redis.pcall('GET', fence) or '0'
+  if type(last) == 'table' then
+    return nil, last
+  end
+  if not string.match(last, '^%d+$') then
+    return nil, { -3 }
+  end
+  return tonumber(last)
+end
 
 -- putToken writes the last token of a name whose leases last for ms.
 local function putToken(fence, token, ms, memory)
