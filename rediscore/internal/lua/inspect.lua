@@ -1,4 +1,4 @@
--- inspect.lua: describes many names. It writes nothing. It follows clock.lua.
+-- inspect.lua: describes many names. It writes nothing. It follows clock.lua and precedes each.lua.
 --
 -- KEYS   for each name: LOCK, FENCE, HOLDERS, QUEUE, DETAIL
 -- ARGV   PLACES how many places of each name to describe at most; FROM the number of the place
@@ -51,7 +51,7 @@ local function halves(list)
   return members, numbers
 end
 
-local function inspect(at)
+local function one(at)
   local value = redis.pcall('GET', KEYS[at + LOCK])
   local lock = read(KEYS[at + LOCK], value)
   if lock and lock.err then
@@ -91,11 +91,3 @@ local function inspect(at)
   end
   return reply
 end
-
-local replies = {}
-for at = 0, #KEYS - EACH_KEYS, EACH_KEYS do
-  -- An error must not spoil the other replies.
-  local ok, reply = pcall(inspect, at)
-  replies[#replies + 1] = ok and reply or type(reply) == 'table' and reply.err or tostring(reply)
-end
-return replies

@@ -14,6 +14,7 @@
 //	member, vault
 //	             pieces of those of a quorum's member, and on one-time tokens
 //	plain_*      fast paths for many requests in a call; see plain_each.lua
+//	each         calls a function for each request of a call
 //	other .lua   the operations, each at the end of its script
 package lua
 

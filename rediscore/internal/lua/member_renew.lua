@@ -1,12 +1,12 @@
 -- member_renew.lua: lengthens, confirms and repairs many leases of a quorum in one call. It
--- follows member.lua.
+-- follows member.lua and precedes each.lua.
 --
 -- KEYS   MARKER; for each lease: LOCK, FENCE, CANCELLED, DETAIL
 -- ARGV   TOKEN_MEMORY of the last token in ms; LEAD how far a token may be ahead of the clock, in
 --        us; for each lease: ID; TTL in ms; REPAIR 1 or 0; TOKEN, 0 if unknown; QUARANTINE its
 --        length in ms; SINCE how long ago the lease was granted, in us; HOLDER as JSON
 -- Reply  for each lease: the token of the lease, which lasts on; 0 if there is none; or the text
---        of the server's error
+--        of the error
 
 local function repair(k, a, own)
   local token = tonumber(ARGV[a + TOKEN])
@@ -36,7 +36,7 @@ local function confirm(key, own, ttl)
   return write(key, own.id, own.token, own.granted, ms, own.holder).err
 end
 
-local function renew(k, a)
+local function one(k, a)
   local lock = read(KEYS[k + LOCK])
   if lock and lock.err then
     return lock.err
@@ -56,11 +56,3 @@ local function renew(k, a)
   end
   return repair(k, a, own)
 end
-
-local replies = {}
-for i = 0, (#KEYS - HEAD_KEYS) / EACH_KEYS - 1 do
-  -- An error must not spoil the other replies.
-  local ok, reply = pcall(renew, HEAD_KEYS + EACH_KEYS * i, HEAD_ARGS + EACH_ARGS * i)
-  replies[i + 1] = ok and reply or type(reply) == 'table' and reply.err or tostring(reply)
-end
-return replies

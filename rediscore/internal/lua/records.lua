@@ -1,19 +1,13 @@
--- records.lua: describes the records of many names, and reads only their beginnings.
+-- records.lua: describes the records of many names, and reads only their beginnings. It precedes
+-- each.lua.
 --
 -- KEYS   for each name: RECORD
 -- ARGV   HEAD how many bytes of each record to read
 -- Reply  for each name: {ms left, length, first bytes}, {} if there is none, or the text of the
 --        server's error
 
-local replies = {}
-for at = 0, #KEYS - EACH_KEYS, EACH_KEYS do
-  local key, reply = KEYS[at + RECORD], {}
-  local length = redis.pcall('STRLEN', key)
-  if type(length) == 'table' then
-    reply = length.err -- an error must not spoil the other replies
-  elseif length >= 32 then -- the lease ID precedes the record
-    reply = { redis.call('PTTL', key), length - 32, redis.call('GETRANGE', key, 32, 31 + tonumber(ARGV[HEAD])) }
-  end
-  replies[#replies + 1] = reply
+local function one(at)
+  local key = KEYS[at + RECORD]
+  local length = redis.call('STRLEN', key) - 32 -- the lease ID precedes the record
+  return length < 0 and {} or { redis.call('PTTL', key), length, redis.call('GETRANGE', key, 32, 31 + ARGV[HEAD]) }
 end
-return replies

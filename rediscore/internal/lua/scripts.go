@@ -57,10 +57,10 @@ func ForEngine(o Options) Engine {
 		Extend:  build(leases+"extend", "| lock fence holders queue detail", "token_memory feed | at id ttl token").with(events).again(),
 
 		Recall:      build("recall", "record", "").again(),
-		Records:     build("records", "| record", "head").again(),
+		Records:     build("records each", "| record", "head").again(),
 		Used:        build("used", "| lock detail", "").again(),
 		List:        build("clock list", "| lock fence detail", "").again(),
-		Inspect:     build("value clock inspect", "| lock fence holders queue detail", "places from").again(),
+		Inspect:     build("value clock inspect each", "| lock fence holders queue detail", "places from").again(),
 		InspectRest: build("inspect_rest", "holders detail", "cursor group").again(),
 
 		ExtendAlone:  build("value extend_alone", "lock", "id ttl token"),
@@ -88,7 +88,7 @@ func ForMember() Member {
 	return Member{
 		Propose: build(member+"member_propose", keys.Lease+" detail marker",
 			"id proposer ttl token replaces lead lag quarantine token_memory holder"),
-		Renew: build(member+"member_renew", "marker | "+keys.Lease+" detail",
+		Renew: build(member+"member_renew each", "marker | "+keys.Lease+" detail",
 			"token_memory lead | id ttl repair token quarantine since holder"),
 		Withdraw: build(member+"member_withdraw", keys.Lease, "id proposer released token lift keep_for cancel_memory token_memory"),
 		Admit:    build(member+"member_admit", "marker", ""),
