@@ -43,11 +43,8 @@ for i = 0, n - 1 do
   replies[i + 1] = ok and reply or type(reply) == 'table' and reply.err or tostring(reply)
 end
 for _, s in pairs(states) do
-  if s.kept then
-    seal(s)
-  end
-  if ARGV[FEED] ~= '' and s.lock and not s.unknown then
-    redis.pcall('PEXPIRE', s.detail .. HISTORY_SUFFIX, num(HISTORY_MEMORY + math.max(redis.call('PTTL', s.key), 0)))
+  if s.lock and not s.unknown then
+    lengthened(s)
   end
 end
 return replies

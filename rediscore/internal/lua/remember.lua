@@ -3,7 +3,7 @@
 -- the event with which a lease ends, and s.about is appended to it by a break.
 
 local function note() end
-local eventOf, outlive, lapse, ending, ranOut, left = note, note, note, note, note, note
+local eventOf, lapse, ending, ranOut, left = note, note, note, note, note
 
 if writes then
   -- lapsed returns the missing events of a name without a lease: ends of leases without a
@@ -72,11 +72,6 @@ if writes then
   -- what is the token, or the first half of the lease ID of a place.
   function eventOf(kind, p, what, since, clock)
     return kind .. num(clock or micros()) .. ' ' .. what .. ' ' .. num(p.mode) .. ' ' .. num(p.limit) .. ' ' .. num(p.permits) .. ' ' .. since .. ' ' .. p.holder
-  end
-
-  -- outlive makes the history outlast the leases.
-  function outlive(s)
-    redis.pcall('PEXPIRE', s.history, num(HISTORY_MEMORY + math.max(redis.call('PTTL', s.key), 0)))
   end
 
   -- ending returns the event of the end of a lease.

@@ -20,10 +20,7 @@ local function repeated(s, r)
     return nil
   end
   local err = lengthen(s, h, r.ttl)
-  if s.kept then
-    seal(s)
-  end
-  outlive(s)
+  lengthened(s)
   if err then
     return redis.error_reply(err)
   end

@@ -152,7 +152,7 @@ local function endShared(s, members, permits)
   seal(s)
 end
 
--- lengthenShared makes a lease last at least ttl ms. If it sets s.kept, the caller must call seal.
+-- lengthenShared makes a lease last at least ttl ms.
 local function lengthenShared(s, h, ttl)
   local ends = millis() + ttl
   if ends <= h.ends then
@@ -172,7 +172,7 @@ local function lengthenShared(s, h, ttl)
 end
 
 -- lengthen makes a lease and the last token last at least ttl ms. It returns the text of the error
--- if the server refuses.
+-- if the server refuses. The caller must call lengthened afterwards.
 local function lengthen(s, h, ttl)
   local err
   if h == s.lock then
@@ -182,6 +182,16 @@ local function lengthen(s, h, ttl)
   end
   keepToken(s.fence, h.token, h.left, ARGV[TOKEN_MEMORY])
   return err
+end
+
+-- lengthened makes the key and the history of a name last as long as leases after lengthen.
+local function lengthened(s)
+  if s.kept then
+    seal(s)
+  end
+  if ARGV[FEED] ~= '' then
+    redis.pcall('PEXPIRE', s.detail .. HISTORY_SUFFIX, num(HISTORY_MEMORY + math.max(redis.call('PTTL', s.key), 0)))
+  end
 end
 
 -- readDetail reads the fields of detail that concern the whole name, and finds out whether the
