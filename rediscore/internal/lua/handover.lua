@@ -14,14 +14,15 @@ do
   local first = own and redis.call('ZRANGE', KEYS[QUEUE], 0, 1)
   local id = first and first[1]
   if id then
-    local known = redis.call('HMGET', KEYS[DETAIL], 'layout', 'once', 'seen', 'ours', 'alien', 'w' .. id)
-    local ends, ttl, since, inbox, holder = string.match(known[6] or '', '^(%d+) (%d+) 0 0 0 0 0 (%d+) (%x*) (.*)$')
+    local layout, once, seen, ours, alien, record =
+      unpack(redis.call('HMGET', KEYS[DETAIL], 'layout', 'once', 'seen', 'ours', 'alien', 'w' .. id))
+    local ends, ttl, since, inbox, holder = string.match(record or '', '^(%d+) (%d+) 0 0 0 0 0 (%d+) (%x*) (.*)$')
     local time = redis.call('TIME')
     local token = string.format('%s%06d', time[1], time[2])
     local now = tonumber(string.sub(token, 1, -4))
-    if known[1] == 'THIS_LAYOUT' and not known[2] and tonumber(known[3] or 0) <= now and ends and tonumber(ends) > now
+    if layout == 'THIS_LAYOUT' and not once and tonumber(seen or 0) <= now and ends and tonumber(ends) > now
       -- It is not time to leave the lock free; see yield.lua.
-      and (not foreign or not known[4] or tonumber(known[4]) <= now and now - tonumber(known[4]) < (known[5] and SHARE or TURNS))
+      and (not foreign or not ours or tonumber(ours) <= now and now - tonumber(ours) < (alien and SHARE or TURNS))
       -- The last token outlasts the lease, as in keepToken of token.lua.
       and ends - now < ARGV[TOKEN_MEMORY] / 2
       -- INVARIANT I2: above all that the last token has reserved. A last token ahead of the
@@ -34,7 +35,7 @@ do
       redis.call('SET', KEYS[LOCK], 'THIS_LAYOUT ' .. id .. ' ' .. ttl .. ' ' .. token .. ' ' .. token .. ' ' .. holder, 'PXAT', ends)
       if not first[2] then
         redis.call('UNLINK', KEYS[HOLDERS], KEYS[DETAIL])
-      elseif foreign and not known[4] then
+      elseif foreign and not ours then
         redis.call('HSET', KEYS[DETAIL], 'ours', string.format('%.0f', now))
       end
       redis.pcall('PUBLISH', ARGV[INBOXES] .. inbox, id .. ' ' .. token)

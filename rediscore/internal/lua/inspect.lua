@@ -57,37 +57,37 @@ local function one(at)
   if lock and lock.err then
     return lock.err
   end
+  local last = redis.call('GET', KEYS[at + FENCE]) or ''
+  local left, leases, places, n, rest, next, part = lock and lock.left or -2, {}, {}, 0, 0, '', 0
   local holders, queue, detail = KEYS[at + HOLDERS], KEYS[at + QUEUE], KEYS[at + DETAIL]
-  local reply = { now, lock and lock.left or -2, value or '', redis.call('GET', KEYS[at + FENCE]) or '', {}, {}, 0, 0, '', 0 }
-  if redis.call('EXISTS', holders, queue, detail) == 0 then
-    return reply
+  if redis.call('EXISTS', holders, queue, detail) > 0 then
+    local layout, group, due, mending = unpack(redis.call('HMGET', detail, 'layout', 'group', 'due', 'mend'))
+    local err = unknownDetail(detail, layout)
+    if err then
+      return err
+    end
+    local mine, live = lock and lock.group == group, '(' .. num(now)
+    local held = mine and ARGV[FROM] == '-inf' and redis.call('ZCOUNT', holders, live, '+inf') or 0
+    -- A queue without detail does not count. Before 'due' no place expires.
+    n = layout and redis.call('ZCARD', queue) or 0
+    local partly = mending or tonumber(due or 0) <= now
+    local wanted = partly and n or math.min(tonumber(ARGV[PLACES]), n)
+    if room < ROOM and held + wanted > room then
+      return -6
+    end
+    if held > 0 then
+      rest = held > room and 1 or 0
+      describe(leases, detail, 'h', halves(redis.call('ZRANGEBYSCORE', holders, live, '+inf', 'WITHSCORES', 'LIMIT', 0, room)))
+    elseif mine and redis.call('EXISTS', holders) == 1 then
+      left = -2 -- all leases have expired, and the next request will end them
+    end
+    if wanted > 0 then
+      local limit = math.min(wanted, math.max(room, 1))
+      local ids, numbers = halves(redis.call('ZRANGEBYSCORE', queue, '(' .. ARGV[FROM], '+inf', 'WITHSCORES', 'LIMIT', 0, limit))
+      describe(places, detail, 'w', ids, numbers)
+      next = #ids == limit and numbers[limit] or ''
+      n, part = partly and #places / 3 or n, partly and 1 or 0
+    end
   end
-  local known, live = redis.call('HMGET', detail, 'group', 'layout', 'due', 'mend'), '(' .. num(now)
-  local err = unknownDetail(detail, known[2])
-  if err then
-    return err
-  end
-  local mine = lock and lock.group == known[1]
-  local leases = mine and ARGV[FROM] == '-inf' and redis.call('ZCOUNT', holders, live, '+inf') or 0
-  -- A queue without detail does not count. Before 'due' no place expires.
-  local all, part = known[2] and redis.call('ZCARD', queue) or 0, known[4] or tonumber(known[3] or 0) <= now
-  local places = part and all or math.min(tonumber(ARGV[PLACES]), all)
-  if room < ROOM and leases + places > room then
-    return -6
-  end
-  if leases > 0 then
-    reply[8] = leases > room and 1 or 0
-    describe(reply[5], detail, 'h', halves(redis.call('ZRANGEBYSCORE', holders, live, '+inf', 'WITHSCORES', 'LIMIT', 0, room)))
-  elseif mine and redis.call('EXISTS', holders) == 1 then
-    reply[2] = -2 -- all leases have expired, and the next request will end them
-  end
-  reply[7] = all
-  if places > 0 then
-    local n = math.min(places, math.max(room, 1))
-    local ids, numbers = halves(redis.call('ZRANGEBYSCORE', queue, '(' .. ARGV[FROM], '+inf', 'WITHSCORES', 'LIMIT', 0, n))
-    describe(reply[6], detail, 'w', ids, numbers)
-    reply[9] = #ids == n and numbers[n] or ''
-    reply[7], reply[10] = part and #reply[6] / 3 or all, part and 1 or 0
-  end
-  return reply
+  return { now, left, value or '', last, leases, places, n, rest, next, part }
 end
