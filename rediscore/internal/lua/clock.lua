@@ -12,8 +12,11 @@ local function micros()
   return clock
 end
 
+-- millis returns it in ms.
+local ms
 local function millis()
-  return math.floor(micros() / 1000)
+  ms = ms or math.floor(micros() / 1000)
+  return ms
 end
 
 -- num returns an integer with all its digits, which '..' does not.

@@ -29,7 +29,7 @@ local function extend(at, id, ttl, token)
   end
   -- INVARIANT I4: only the exact lease, and never a new one.
   local h = lease(s, id)
-  if not h or h.ends and h.ends <= millis() or token ~= '0' and h.token ~= token then
+  if not h or h.ends and h.left <= 0 or token ~= '0' and h.token ~= token then
     return 0
   end
   return lengthen(s, h, tonumber(ttl)) or 1

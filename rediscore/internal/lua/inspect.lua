@@ -52,21 +52,21 @@ local function halves(list)
 end
 
 local function one(at)
-  local value = redis.pcall('GET', KEYS[at + LOCK])
-  local lock = read(KEYS[at + LOCK], value)
-  if lock and lock.err then
-    return lock.err
+  local value, last = redis.call('GET', KEYS[at + LOCK]), redis.call('GET', KEYS[at + FENCE])
+  local err = value and unknown(value)
+  if err then
+    return err
   end
-  local last = redis.call('GET', KEYS[at + FENCE]) or ''
-  local left, leases, places, n, rest, next, part = lock and lock.left or -2, {}, {}, 0, 0, '', 0
+  local left, leases, places, n, rest, next, part = value and redis.call('PTTL', KEYS[at + LOCK]) or -2, {}, {}, 0, 0, '', 0
   local holders, queue, detail = KEYS[at + HOLDERS], KEYS[at + QUEUE], KEYS[at + DETAIL]
   if redis.call('EXISTS', holders, queue, detail) > 0 then
     local layout, group, due, mending = unpack(redis.call('HMGET', detail, 'layout', 'group', 'due', 'mend'))
-    local err = unknownDetail(detail, layout)
+    err = unknownDetail(detail, layout)
     if err then
       return err
     end
-    local mine, live = lock and lock.group == group, '(' .. num(now)
+    local mine = value and group and string.match(value, '^THIS_LAYOUT %*([0-9a-f]+) %d+$') == group
+    local live = '(' .. num(now)
     local held = mine and ARGV[FROM] == '-inf' and redis.call('ZCOUNT', holders, live, '+inf') or 0
     -- A queue without detail does not count. Before 'due' no place expires.
     n = layout and redis.call('ZCARD', queue) or 0
@@ -89,5 +89,5 @@ local function one(at)
       n, part = partly and #places / 3 or n, partly and 1 or 0
     end
   end
-  return { now, left, value or '', last, leases, places, n, rest, next, part }
+  return { now, left, value or '', last or '', leases, places, n, rest, next, part }
 end

@@ -83,8 +83,9 @@ end
 -- leaseOf returns the lease of a member of holders, or nil if its record is lost.
 local function leaseOf(s, member, ends, record)
   local ttl, token, permits, granted, holder = string.match(record or '', '^(%d+) (%d+) (%d+) (%d+) (.*)$')
+  ends = tonumber(ends)
   return ttl and {
-    id = member, closed = string.sub(member, 1, 1) == '-', ends = tonumber(ends), left = ends - millis(), ttl = tonumber(ttl),
+    id = member, closed = string.sub(member, 1, 1) == '-', ends = ends, left = ends - millis(), ttl = tonumber(ttl),
     token = token, mode = s.lock.limit == 0 and 1 or 2, limit = s.lock.limit, permits = tonumber(permits), granted = granted,
     holder = holder,
   }
@@ -197,17 +198,18 @@ end
 -- readDetail reads the fields of detail that concern the whole name, and finds out whether the
 -- leases in holders are live. It returns the text of the error if the layout is another one.
 local function readDetail(s)
-  local known = redis.call('HMGET', s.detail, 'layout', 'group', 'used', 'seen', 'mend', 'ours', 'alien', 'gap', 'last', 'lasts', 'once', 'due')
-  local err = unknownDetail(s.detail, known[1])
+  local layout, group, used, seen, mending, ours, alien, gap, last, lasts, once, due = unpack(redis.call('HMGET', s.detail,
+    'layout', 'group', 'used', 'seen', 'mend', 'ours', 'alien', 'gap', 'last', 'lasts', 'once', 'due'))
+  local err = unknownDetail(s.detail, layout)
   if err then
     return err
   end
   local any = redis.call('EXISTS', s.holders) == 1
-  s.whole, s.used, s.seen, s.mend = known[1], tonumber(known[3] or 0), tonumber(known[4] or 0), known[5]
-  s.ours, s.alien, s.gap = tonumber(known[6]), tonumber(known[7]), tonumber(known[8])
-  s.number, s.lasts, s.once, s.due = tonumber(known[9] or 0), tonumber(known[10] or 0), known[11], tonumber(known[12])
-  s.mine = any and s.lock ~= nil and s.lock.group ~= nil and s.lock.group == known[2]
-  s.over = not s.mine and (any or known[2])
+  s.whole, s.used, s.seen, s.mend = layout, tonumber(used or 0), tonumber(seen or 0), mending
+  s.ours, s.alien, s.gap = tonumber(ours), tonumber(alien), tonumber(gap)
+  s.number, s.lasts, s.once, s.due = tonumber(last or 0), tonumber(lasts or 0), once, tonumber(due)
+  s.mine = any and s.lock ~= nil and s.lock.group ~= nil and s.lock.group == group
+  s.over = not s.mine and (any or group)
   return nil
 end
 
