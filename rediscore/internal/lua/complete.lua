@@ -38,19 +38,17 @@ serveOrYield(s)
 if s.places > 0 then
   -- Waiters with Once in the middle of the queue get a notice as well.
   local page = redis.call('ZRANGEBYSCORE', s.queue, '(' .. from, '+inf', 'WITHSCORES', 'LIMIT', 0, room)
-  local ids, gone, notices = {}, {}, {}
+  local ids, gone = {}, {}
   for i = 1, #page, 2 do
     ids[#ids + 1], from = page[i], page[i + 1]
   end
   for _, p in ipairs(places(s, take(s, ids))) do
     if p and p.once == '1' then
-      gone[#gone + 1], notices[#notices + 1] = p.id, p
+      gone[#gone + 1] = p.id
+      tell(p.inbox, p.id, '0')
     end
   end
   giveUpPlaces(s, gone)
-  for _, p in ipairs(notices) do
-    tell(p.inbox, p.id, '0')
-  end
 end
 if s.more then
   return { 1, from }

@@ -1,5 +1,5 @@
--- each.lua: calls the function one for each request of a call, at the end of a script. plain_each.lua
--- does this for the plain scripts.
+-- each.lua: calls the function one for each request of a call, at the end of a script. The plain
+-- scripts have plain_each.lua.
 --
 -- Reply  for each request: what one returns, or the text of the server's error, which must not
 --        spoil the other replies

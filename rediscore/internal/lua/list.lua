@@ -2,8 +2,9 @@
 -- follows clock.lua.
 --
 -- KEYS   for each name: LOCK, FENCE, DETAIL
--- Reply  for each name: 0 if it has no lock and no companions; '<now> <ms left> <last token> <value>',
---        as in inspect.lua, if it has a lock without companions; 1 if inspect.lua must describe it
+-- Reply  for each name: 0 if it has no lock and no companions; '<now> <ms left> <last token>
+--        <value>', as in inspect.lua, if it has a lock without companions; 1 if inspect.lua must
+--        describe it
 
 local function describe(at)
   local value, last = redis.pcall('GET', KEYS[at + LOCK]), ''

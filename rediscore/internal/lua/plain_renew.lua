@@ -2,7 +2,8 @@
 --
 -- KEYS   for each lease: LOCK; from an engine with history one more: the history, whose expiry
 --        follows the lease's; see feed.lua
--- ARGV   TOKEN_MEMORY of the last token in ms; for each lease: its ID; TTL in ms; TOKEN, or 0 for any
+-- ARGV   TOKEN_MEMORY of the last token in ms; for each lease: its ID; TTL in ms; TOKEN, or 0 for
+--        any
 -- Reply  for each lease: 1 it lasts this long from now; 0 the request is not plain, and changed
 --        nothing; -1 the name has shared leases or permits
 

@@ -36,7 +36,8 @@ local function rememberToken(s, token)
   putToken(s.fence, token, s.lock and s.lock.left or 0, ARGV[TOKEN_MEMORY])
 end
 
--- countIn makes r, which is granted the lock until r.ends, a lease of the state before it is written.
+-- countIn makes r, which is granted the lock until r.ends, a lease of the state. It does not write
+-- the lease.
 local function countIn(s, r, token)
   s.last, r.token, r.granted, r.left = token, token, num(micros()), r.ends - millis()
   if r.mode == EXCLUSIVE then

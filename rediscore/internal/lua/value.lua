@@ -37,12 +37,13 @@ end
 --     limit    if holdfast wrote the value; and either group or the fields of a lease
 --     err      the text of the error if the value is not a string, or is in another layout
 --     unknown  the same, in the latter case only
--- A lease, exclusive or as in state.lua, has these fields. token and granted are texts:
---     id       the lease ID, with what marks it as ended, if it is
---     closed   whether it has ended and the name is kept closed
---     left, ttl, token, mode, limit, permits, granted, holder
---     ends     when it expires; proposer, which begins with '/' or is empty. A shared lease has
---              the former, an exclusive one the latter
+-- A lease, exclusive or as in state.lua, has
+--     id       the lease ID, as in the key or in holders
+--     closed   whether the lease has ended and the name is kept closed
+--     left, ttl, mode, limit, permits  as numbers
+--     token, granted, holder           as texts
+--     ends     when a shared lease expires
+--     proposer of an exclusive lease; it begins with '/', or is empty
 local function read(key, value)
   if value == nil then
     value = redis.pcall('GET', key)
