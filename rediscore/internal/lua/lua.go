@@ -74,7 +74,7 @@ type Script struct {
 	Layout
 	source func() (text, sha string)
 
-	// Repeats says that a repeated request has the same reply as the first one (INVARIANT I6), so
+	// Repeats is true if a repeated request has the same reply as the first one (INVARIANT I6), so
 	// that it may be sent again on a new connection. It is false for a script that ends something:
 	// a repeat would find nothing to end.
 	Repeats bool
