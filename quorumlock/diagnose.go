@@ -224,7 +224,7 @@ func (e *engine) agree(clocks []driver.Finding, uncertainty time.Duration) bool 
 // and a member does not answer. Use it before Admit: if there is a lease, the quorum is in use.
 // Without one the quorum may still be in use, because members may have lost their memory.
 func (e *engine) Leased(ctx context.Context) (name string, found bool, err error) {
-	h, err := e.lists(ctx, "")
+	h, err := e.lists(ctx, "", nil)
 	for _, lock := range slices.Concat(h.answers...) {
 		if len(lock.Holders) > 0 {
 			return lock.Name, true, nil

@@ -4,31 +4,47 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// List implements driver.Lister. It yields the locks that a majority of the members has, after all
-// members have answered or failed. It fails with driver.ErrUnsupported if a member cannot list.
+// List implements driver.Lister. It yields the locks that a majority of the members has. It waits
+// for a slow member only if that one may complete the majority for a name. It fails with
+// driver.ErrUnsupported if a member cannot list.
 func (e *engine) List(ctx context.Context, prefix string) iter.Seq2[lockinfo.LockState, error] {
 	return driver.Listed(func() ([]lockinfo.LockState, error) { return e.list(ctx, prefix) })
 }
 
 func (e *engine) list(ctx context.Context, prefix string) ([]lockinfo.LockState, error) {
-	h, err := e.lists(ctx, prefix)
+	h, err := e.lists(ctx, prefix, func(answers [][]lockinfo.LockState) (decided bool, least time.Duration) {
+		for _, v := range e.views(answers) {
+			if !v.complete() {
+				return false, 0
+			}
+			least = max(least, v.disagreement())
+		}
+		return true, least
+	})
 	if err == nil && len(h.answers) < e.quorum {
 		err = e.missing(h.errs)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return e.agreed(h.answers), nil
+	var agreed []lockinfo.LockState
+	for name, v := range e.views(h.answers) {
+		if lock := v.lock(name); len(lock.Holders) > 0 {
+			agreed = append(agreed, lock)
+		}
+	}
+	return agreed, nil
 }
 
-// lists waits for all members, because the slowest may complete the majority for a name. It uses
-// the caller's time limit, not a member's, because a list may be long.
-func (e *engine) lists(ctx context.Context, prefix string) (collection[[]lockinfo.LockState], error) {
+// lists collects the lists of the members; see collect. It uses the caller's time limit, not a
+// member's, because a list may be long.
+func (e *engine) lists(ctx context.Context, prefix string, enough func([][]lockinfo.LockState) (bool, time.Duration)) (collection[[]lockinfo.LockState], error) {
 	if err := e.enterIf(ctx, e.capable.List, "listing"); err != nil {
 		return collection[[]lockinfo.LockState]{}, err
 	}
@@ -43,26 +59,20 @@ func (e *engine) lists(ctx context.Context, prefix string) (collection[[]lockinf
 			locks = append(locks, lock)
 		}
 		return locks, nil
-	}, nil)
+	}, enough)
 }
 
-// agreed returns the locks that a majority of the members has.
-func (e *engine) agreed(answers [][]lockinfo.LockState) []lockinfo.LockState {
+// views returns the members' answers about each name that one of them has. A member whose list
+// lacks the name answers that it has no lease.
+func (e *engine) views(answers [][]lockinfo.LockState) map[string]*view {
 	views := map[string]*view{}
-	for _, locks := range answers {
+	for i, locks := range answers {
 		for _, lock := range locks {
 			if views[lock.Name] == nil {
-				views[lock.Name] = &view{engine: e}
+				views[lock.Name] = &view{engine: e, locks: make([]lockinfo.LockState, len(answers))}
 			}
-			view := views[lock.Name]
-			view.locks = append(view.locks, lock)
+			views[lock.Name].locks[i] = lock
 		}
 	}
-	var agreed []lockinfo.LockState
-	for name, v := range views {
-		if lock := v.lock(name); len(lock.Holders) > 0 {
-			agreed = append(agreed, lock)
-		}
-	}
-	return agreed
+	return views
 }

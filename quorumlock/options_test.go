@@ -1,13 +1,17 @@
 package quorumlock_test
 
 import (
+	"context"
 	"errors"
+	"iter"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/quorumlock"
 )
 
@@ -84,6 +88,77 @@ func TestListNeedsQuorum(t *testing.T) {
 			t.Errorf("List with %d closed members: %v, want %v", i+1, got, want)
 		}
 	}
+}
+
+// A lateLister is a member whose lists take long, or fail after that.
+type lateLister struct {
+	*mem.Member
+	takes time.Duration
+	err   error
+}
+
+func (m *lateLister) List(ctx context.Context, prefix string) iter.Seq2[lockinfo.LockState, error] {
+	return driver.Listed(func() ([]lockinfo.LockState, error) {
+		select {
+		case <-time.After(m.takes):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+		if m.err != nil {
+			return nil, m.err
+		}
+		var locks []lockinfo.LockState
+		for lock := range m.Member.List(ctx, prefix) {
+			locks = append(locks, lock)
+		}
+		return locks, nil
+	})
+}
+
+// TestListWaitsForNoSilentMember: a member that does not answer delays a list only while it
+// may complete the majority for a name.
+func TestListWaitsForNoSilentMember(t *testing.T) {
+	virtual(t, func(t *testing.T) {
+		some := stores(t, 3)
+		late := &lateLister{Member: some[2], takes: time.Hour}
+		e, err := quorumlock.New([]driver.Member{some[0], some[1], late}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		r := &rig{T: t, stores: some, Engine: e}
+		list := func(want ...string) (took time.Duration) {
+			t.Helper()
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+			defer cancel()
+			began := time.Now()
+			var names []string
+			for lock, err := range r.List(ctx, "") {
+				if err != nil {
+					t.Errorf("List: %v", err)
+				}
+				names = append(names, lock.Name)
+			}
+			if !slices.Equal(names, want) {
+				t.Errorf("List: %q, want %q", names, want)
+			}
+			return time.Since(began)
+		}
+		lease := r.take("a")
+		settle(0)
+		if took := list("a"); took > 100*time.Millisecond {
+			t.Errorf("a silent member delays a list by %s", took)
+		}
+		if _, err := some[0].Withdraw(t.Context(), driver.WithdrawRequest{Name: "a", LeaseID: lease.LeaseID, Released: true}); err != nil {
+			t.Fatal(err)
+		}
+		late.takes = time.Second
+		if took := list("a"); took != time.Second {
+			t.Errorf("the list took %s; want it to wait for the member that decides", took)
+		}
+		late.err = errRefused
+		list()
+	})
 }
 
 // TestCloseMembers: Close closes the members if it is asked to, and only then.
