@@ -9,7 +9,8 @@ import (
 // Nothing depends on this machine's clock (INVARIANT I8): it only provides a first guess of a
 // token. Members refuse the guess if it is more than guessLead off. The members' clocks bound how
 // far a token may be ahead, so that after a member's quarantine its clock has passed all tokens
-// that it accepted and forgot. docs/quorum.md, "Loss of memory", has the argument.
+// that it accepted and forgot. docs/adr/0032-the-rules-of-a-quorum.md, "Loss of memory", has the
+// argument.
 const (
 	// guessLead is how far a token from this machine's clock may be ahead of a member's
 	// clock. liftedLead is the limit for a token that MinToken has lifted, now or earlier.

@@ -19,14 +19,14 @@
 // # Guarantees
 //
 // Tokens strictly grow from one holder to the next, whatever happens to clocks, networks and
-// expiries, and even if a store loses all its data, as long as its clock is not off by more than
-// MaxTTL. docs/quorum.md has the protocol and the proof.
+// expiries, and even if a store loses all its data, unless its clock is set back by more than half
+// of MaxTTL. docs/quorum.md has the protocol, and docs/adr/0032-the-rules-of-a-quorum.md the proof.
 //
 // # What is not promised
 //
 // As with every lock that has a time limit, mutual exclusion needs more: the clocks of the stores
-// must run at the right speed. If more than a minority of the stores are down, or have lost their
-// memory within MaxTTL, no lock can be acquired.
+// must run at the right speed. If more than a minority of the stores are down, or were started or
+// have lost their memory within MaxTTL, no lock can be acquired.
 //
 // # Clocks
 //

@@ -47,7 +47,7 @@ func missing(errs []error, quorum, of int, quarantined time.Duration) error {
 	}
 	switch {
 	case quarantined > 0:
-		return fmt.Errorf("%w: in quarantine for another %s, because members are new or have lost their data: if the quorum is not in use yet, holdfast doctor --admit (Engine.Admit) ends that at once",
+		return fmt.Errorf("%w: in quarantine for another %s, because members are new, were started again, or have lost their data: if the quorum is not in use yet, holdfast doctor --admit (Engine.Admit) ends that at once",
 			ErrNoQuorum, quarantined.Round(time.Second))
 	case len(errs) > 0:
 		// The text only: one member's error is not the quorum's.
