@@ -251,6 +251,12 @@ func TestMemberOnFullServer(t *testing.T) {
 	if err != nil {
 		t.Errorf("Withdraw with KeepFor: %v", err)
 	}
+	// INVARIANT I4: a break that cannot stop later repairs was not carried out.
+	missed := proposal("d")
+	_, err = m.(driver.Breaker).Break(t.Context(), driver.BreakRequest{Name: "d", ID: lockinfo.NewLeaseID(), Token: missed.Token, Reason: "test"})
+	if !errors.Is(err, driver.ErrUnavailable) {
+		t.Errorf("Break of a lease that is not there: %v, want ErrUnavailable", err)
+	}
 	do(t, admin, "CONFIG SET maxmemory 0")
 	for _, req := range []driver.ProposeRequest{h, kept} {
 		if last := text(t, admin, "GET", keyspace{}.fence(req.Name)); last != fmt.Sprint(req.Token+1) {

@@ -94,10 +94,11 @@ end
 
 local lift = token + 1 - token % 2
 if ARGV[LIFT] ~= '0' and token <= micros() + tonumber(ARGV[LIFT]) then
-  -- INVARIANT I4: no member of a quorum may repair the lease.
+  -- A member of a quorum must not repair the lease: INVARIANT I4. A full server refuses only the
+  -- first write of a script, so if it refuses this one, nothing was done.
   local last = lastToken(s.fence)
   if last and lift > last then
-    pcall(rememberToken, s, lift)
+    rememberToken(s, lift)
   end
 end
 
