@@ -35,6 +35,7 @@ type Attempt struct {
 
 	repeated bool  // an earlier request had the same key
 	seen     found // its lease or place, as last seen
+	unseen   bool  // the store knows the lease ID, but had no lease or place of it
 }
 
 // A Grant is what the store has granted.

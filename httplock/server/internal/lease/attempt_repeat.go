@@ -56,20 +56,24 @@ func (a *Attempt) meet(ctx context.Context) (err error) {
 }
 
 // recognise completes a grant. It reads a lease that meet has not seen: that was a place then,
-// or another copy of the request has acquired it since.
+// or another copy of the request has acquired it since. A quorum has no places, so there a copy may
+// have waited without a trace. INVARIANT I1: that copy may have another holder.
 func (a *Attempt) recognise(ctx context.Context, g Grant) (Grant, error) {
-	if !a.repeated {
+	if !a.repeated && !a.unseen {
 		return g, nil
 	}
 	if a.seen.Token != g.Token {
 		f, err := a.look(ctx)
-		if err == nil {
-			err = a.compare(f)
-		}
-		if err != nil {
-			return g, err
+		if err != nil { // the lease exists
+			return g, fmt.Errorf("%w: %s", driver.ErrOutcomeUnknown, err.Error())
 		}
 		a.seen = f
+		if err := a.compare(f); err != nil {
+			return g, err
+		}
+	}
+	if !a.repeated {
+		return g, nil
 	}
 	g.Repeated, g.holder = true, a.seen.Holder
 	if a.seen.Token == g.Token {

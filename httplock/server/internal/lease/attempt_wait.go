@@ -41,6 +41,7 @@ func (a *Attempt) waited(ctx context.Context, limit time.Duration, told func(dri
 			if err := a.meet(ctx); err != nil {
 				return Grant{}, err
 			}
+			a.unseen = !a.seen.there
 			continue
 		case err == nil && reply.Outcome != driver.Held:
 			return Grant{}, a.refused(reply)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/mem"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
@@ -71,6 +72,48 @@ func TestKeyReused(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A poller is an engine without a queue, as a quorum is one: it knows a lease ID that it has
+// only received.
+type poller struct {
+	driver.Forward
+	received map[lockinfo.LeaseID]bool
+}
+
+func (e *poller) Capabilities() driver.Capabilities {
+	c := e.Forward.Capabilities()
+	c.Queue = false
+	return c
+}
+
+func (e *poller) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
+	if req.First && e.received[req.LeaseID] {
+		return driver.AcquireReply{Outcome: driver.Repeated}, nil
+	}
+	e.received[req.LeaseID] = true
+	return e.Forward.Acquire(ctx, req)
+}
+
+// Two hosts wait with one key for a lock of a store without a queue. One of them gets it.
+func TestKeyReusedWhileWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := mem.New(nil)
+		open(t, engine).lease("n", "", wire.LeaseRequest{TTLMS: 5_000})
+		statuses := make(chan int, 2)
+		for _, host := range []string{"web-1", "web-2"} {
+			s := open(t, &poller{Forward: driver.Forward{Engine: engine}, received: map[lockinfo.LeaseID]bool{}})
+			go func() {
+				reply := s.send(t.Context(), "POST", "/v1/leases", key, wire.LeaseRequest{
+					Name: "n", TTLMS: 60_000, WaitMS: 10_000, Holder: &wire.Self{Host: host},
+				})
+				statuses <- reply.Code
+			}()
+		}
+		if got := []int{<-statuses, <-statuses}; got[0]+got[1] != http.StatusCreated+http.StatusConflict {
+			t.Errorf("the hosts are answered %d, want one lease", got)
+		}
+	})
 }
 
 // A repeat is the same lease, says that it is a repeat, and whose lease it is.
