@@ -108,6 +108,9 @@ func (g *group) take(ctx context.Context) ([]Grant, error) {
 		if err := g.each(func(i int) error { return g.all[i].meet(ctx) }); err != nil {
 			return nil, err
 		}
+		for _, a := range g.all {
+			a.unseen = !a.seen.there
+		}
 	}
 	reply, sent, err := g.send(ctx)
 	a := g.all[min(reply.Refused, len(g.all)-1)] // the one that a refusal is about

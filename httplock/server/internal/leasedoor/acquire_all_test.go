@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/httplock/server"
+	"github.com/holdfast-locks/holdfast/internal/hook"
 	"github.com/holdfast-locks/holdfast/internal/mem"
 	"github.com/holdfast-locks/holdfast/wire"
 )
@@ -91,6 +92,22 @@ func TestKeyReusedWithNames(t *testing.T) {
 		}
 		free(t, engine, "x")
 		a.do(http.StatusOK, "POST", "/v1/leases", key, wire.LeaseRequest{Names: []string{"m", "n"}}, nil) // the order does not matter
+	})
+}
+
+// Two hosts use one key at the same time. One of them gets the locks.
+func TestKeyReusedWithNamesAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := mem.New(nil)
+		req := wire.LeaseRequest{Names: []string{"n", "m"}, TTLMS: 10_000}
+		first := open(t, engine)
+		second := open(t, &hook.Engine{Forward: driver.Forward{Engine: engine}, Each: func(_ context.Context, r hook.Request, send func() error) error {
+			if r.Method == "AcquireAll" { // it has looked for earlier requests, and found none
+				first.do(http.StatusCreated, "POST", "/v1/leases", key, req, nil)
+			}
+			return send()
+		}})
+		second.refused(http.StatusConflict, "other-holder", "POST", "/v1/leases", key, wire.LeaseRequest{Names: req.Names, Holder: &wire.Self{Host: "web-2"}})
 	})
 }
 
