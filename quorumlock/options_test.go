@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -131,6 +132,7 @@ func TestListWaitsForNoSilentMember(t *testing.T) {
 			t.Helper()
 			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 			defer cancel()
+			defer synctest.Wait() // for the late member
 			began := time.Now()
 			var names []string
 			for lock, err := range r.List(ctx, "") {
