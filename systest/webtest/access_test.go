@@ -225,6 +225,7 @@ func TestAxe(t *testing.T) {
 			found(fmt.Sprint("search, ", theme, ", ", screen.width))
 			p.press(escape)
 			p.show("lock?name=orders%2F42")
+			p.settle()
 			p.tabTo("the button to break it", `(e) => e.matches("button.act.break")`)
 			p.press(enter)
 			p.await("the dialog is open", `() => document.querySelector("dialog[open]")`)
