@@ -67,7 +67,8 @@ var (
 	// ErrFingerprint: the do-once key was used for another request.
 	ErrFingerprint = errors.New("the key was used for another request")
 
-	// ErrClosed: the client or its engine was closed.
+	// ErrClosed: the client or its engine was closed. An error that wraps ErrUnavailable too
+	// means that the engine has lost its store, such as a file that was deleted: open it again.
 	ErrClosed = driver.ErrClosed
 )
 

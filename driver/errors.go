@@ -30,7 +30,9 @@ var (
 	// the requested kind (INVARIANT I12).
 	ErrKindMismatch = errors.New("kind mismatch")
 
-	// ErrClosed: the engine or the client was closed.
+	// ErrClosed: the engine or the client was closed. An error that wraps ErrUnavailable too
+	// means that this engine has lost its store, such as a file that was deleted: a new engine
+	// may serve.
 	ErrClosed = errors.New("closed")
 )
 

@@ -74,10 +74,13 @@
 // directory that every user may write, unless it is sticky, and other users' files in a sticky one.
 // The only symbolic link that it follows is one to the database. In each request an engine compares
 // the database, the log and the shared memory with the files that it opened. Once one of them was
-// deleted, replaced or moved, Extend and Release return driver.ErrLost, and all else returns
-// driver.ErrUnavailable. On Linux, while an engine has the old files open, Open of the path fails
-// with driver.ErrUnavailable: engines lock a byte of the directory and of its parent to show which
-// file they use.
+// deleted, replaced or moved, Extend and Release return driver.ErrLost, and all else returns an
+// error that wraps both driver.ErrUnavailable and driver.ErrClosed, which also ends waits in the
+// queue: close the engine and open the path again. If the files are moved back, the engine serves
+// again. While the database has a second name, Extend and Release return driver.ErrLost too, and
+// all else returns driver.ErrUnavailable, which waiters ride out. On Linux, while an engine has the
+// old files open, Open of the path fails with driver.ErrUnavailable: engines lock a byte of the
+// directory and of its parent to show which file they use.
 //
 // MakeSystem makes a system store, for root and the members of a group. Root trusts the members
 // with the locks only. Its directory has mode 3770 and its files mode 0660. All belong to root and

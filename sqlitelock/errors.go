@@ -27,10 +27,15 @@ func isBusy(err error) bool {
 }
 
 // refused translates SQLite's error for a request that was certainly not carried out, because it
-// failed before the commit. It does not change errors of package driver.
+// failed before the commit. It does not change errors of package driver. Files that were deleted or
+// replaced do not return as a rule, so the error wraps ErrClosed, which ends waits: while a waiter
+// has the old files open, no process can open the new ones.
 func refused(err error) error {
 	if other, ok := errors.AsType[onefile.OtherFileError](err); ok {
-		return fmt.Errorf("%w: %w", driver.ErrUnavailable, other)
+		if other.Linked {
+			return fmt.Errorf("%w: %w", driver.ErrUnavailable, other)
+		}
+		return fmt.Errorf("%w: %w to this engine: %w", driver.ErrUnavailable, driver.ErrClosed, other)
 	}
 	switch code(err) {
 	case sqlite3.SQLITE_OK:

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 	"github.com/holdfast-locks/holdfast/sqlitelock/internal/onefile"
@@ -178,6 +179,67 @@ func check(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// TestWaitEndsWithTheFile: a waiter in the queue of a database that was deleted gets the
+// error that every other request gets, soon, and does not wait for a store that never comes
+// back.
+func TestWaitEndsWithTheFile(t *testing.T) {
+	e := openNew(t)
+	drivertest.Granted(t, e, drivertest.Request("t", time.Hour))
+	client, ended := waiterOf(t, e)
+	for _, suffix := range []string{"", onefile.LogSuffix, onefile.MemorySuffix} {
+		check(t, os.Remove(e.path+suffix))
+	}
+	_, other := client.TryAcquire(t.Context(), "t", nil)
+	for what, err := range map[string]error{"the waiter": <-ended, "another request": other} {
+		if !errors.Is(err, driver.ErrUnavailable) || !errors.Is(err, driver.ErrClosed) || !strings.Contains(err.Error(), e.path+" was deleted") {
+			t.Errorf("%s: error %v, want ErrUnavailable and ErrClosed that names the file", what, err)
+		}
+	}
+}
+
+// TestWaitOutlastsALink: a second name of the database is refused, but does not end a wait,
+// because it may be deleted again.
+func TestWaitOutlastsALink(t *testing.T) {
+	e := openNew(t)
+	req := drivertest.Request("t", time.Hour)
+	drivertest.Granted(t, e, req)
+	client, ended := waiterOf(t, e)
+	check(t, os.Link(e.path, e.path+"2"))
+	if _, err := client.TryAcquire(t.Context(), "t", nil); driver.Class(err) != driver.ErrUnavailable {
+		t.Errorf("with a second name: error %v, want ErrUnavailable alone", err)
+	}
+	e.watches.TellAll() // so that the waiter looks
+	select {
+	case err := <-ended:
+		t.Fatalf("the wait has ended: %v", err)
+	case <-time.After(300 * time.Millisecond):
+	}
+	check(t, os.Remove(e.path+"2"))
+	drivertest.Release(t, e, req)
+	check(t, <-ended)
+}
+
+// waiterOf returns a client of e, and the result of its acquire of the lock "t", which another
+// client holds.
+func waiterOf(t *testing.T, e *Engine) (client *holdfast.Client, ended chan error) {
+	t.Helper()
+	client, err := holdfast.New(e, &holdfast.Options{SharedEngine: true})
+	check(t, err)
+	t.Cleanup(func() { _ = client.Close() })
+	ctx, cancel := context.WithTimeout(t.Context(), drivertest.Patience)
+	t.Cleanup(cancel)
+	ended = make(chan error, 1)
+	go func() {
+		_, err := client.Acquire(ctx, "t", &holdfast.AcquireOptions{TTL: time.Second})
+		ended <- err
+	}()
+	drivertest.Eventually(t, "the waiter has a place", func() bool {
+		state, err := e.Inspect(t.Context(), "t")
+		return err == nil && state.QueueLength == 1
+	})
+	return client, ended
 }
 
 // TestUsableAfterTheLastIsClosed: what is refused while others may hold locks

@@ -198,7 +198,10 @@ func (e *engine) connect(ctx context.Context) error {
 	if e.files, err = onefile.Hold(e.path, e.system); err != nil {
 		return onefile.PathError(err)
 	}
-	return e.files.Same()
+	if err := e.files.Same(); err != nil { // the text only: another Open may succeed
+		return fmt.Errorf("%w: %s", driver.ErrUnavailable, err.Error())
+	}
+	return nil
 }
 
 // openReader opens a read-only connection to the files of the engine.

@@ -45,8 +45,8 @@ func DriverCodes() Codes {
 		{"unsupported", 501, driver.ErrUnsupported},
 		{"kind-mismatch", 409, driver.ErrKindMismatch},
 		{"invalid", 400, driver.ErrInvalid},
+		{"store-unavailable", 503, driver.ErrUnavailable}, // before ErrClosed, which comes with it if a file was deleted
 		{"closed", 503, driver.ErrClosed},
-		{"store-unavailable", 503, driver.ErrUnavailable},
 		{"outcome-unknown", 504, driver.ErrOutcomeUnknown},
 	}
 }

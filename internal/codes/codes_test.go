@@ -108,6 +108,8 @@ func TestWhatSaysMostCounts(t *testing.T) {
 		"stalled":   fmt.Errorf("%w: %w", holdfast.ErrLost, holdfast.ErrStalled),
 		"left":      fmt.Errorf("%w: %w", holdfast.ErrLost, holdfast.ErrLeft),
 		"lock-held": &holdfast.HeldError{},
+		// of a SQLite file that was deleted: servers do not stop because of it
+		"store-unavailable": fmt.Errorf("%w: %w", holdfast.ErrUnavailable, holdfast.ErrClosed),
 		// of a wait that the caller's context has ended, who is in the way
 		"in-progress": fmt.Errorf("%w while it was %w", context.DeadlineExceeded, &holdfast.InProgressError{}),
 	} {

@@ -182,9 +182,18 @@ func Hold(path string, system bool) (f Files, err error) {
 
 // An OtherFileError reports that other processes open different files by the same path,
 // so that both would grant a lock.
-type OtherFileError struct{ what string }
+type OtherFileError struct {
+	what   string
+	Linked bool // the files are the same, but the database has a second name
+}
 
-func (e OtherFileError) Error() string { return e.what + ": its leases are lost: open it again" }
+func (e OtherFileError) Error() string {
+	remedy := "open it again"
+	if e.Linked {
+		remedy = "delete that name"
+	}
+	return e.what + ": its leases are lost: " + remedy
+}
 
 // Same fails with an OtherFileError if the files at the path have changed since Hold, or
 // the database has a second name. INVARIANT I1.
@@ -194,13 +203,13 @@ func (f *Files) Same() error {
 		info, err := os.Lstat(path + suffix)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
-			return OtherFileError{path + suffix + " was deleted or moved"}
+			return OtherFileError{what: path + suffix + " was deleted or moved"}
 		case err != nil:
 			return err
 		case !os.SameFile(info, f.infos[i]):
-			return OtherFileError{path + suffix + " was replaced"}
+			return OtherFileError{what: path + suffix + " was replaced"}
 		case i == 0 && links(info) > 1:
-			return OtherFileError{path + " has got another name (hard link)"}
+			return OtherFileError{path + " has got another name (hard link)", true}
 		}
 	}
 	return nil

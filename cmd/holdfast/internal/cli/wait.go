@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -115,7 +114,7 @@ func (s *session) tellWait(line *show.WaitLine, f *waitFlags, began time.Time) f
 	var outage time.Time
 	return func(locks []lockinfo.LockState, err error) {
 		switch {
-		case errors.Is(err, driver.ErrUnavailable) && (f.limited || len(locks) > 0) && s.storeIsAway(err):
+		case show.IsOutage(err) && (f.limited || len(locks) > 0) && s.storeIsAway(err):
 			outage = time.Now()
 		case err == nil:
 			s.storeIsBack(time.Since(outage))

@@ -59,6 +59,9 @@ func (f Failure) sentence(text string) string {
 		store += " (" + f.Source + ")"
 	}
 	class := driver.Class(f.Err)
+	if class == driver.ErrClosed && errors.Is(f.Err, driver.ErrUnavailable) { // a file that was deleted
+		class = driver.ErrUnavailable
+	}
 	if class != nil {
 		text = strings.TrimPrefix(text, class.Error()+": ")
 	}

@@ -39,6 +39,8 @@ func TestFailure(t *testing.T) {
 			`run: the store postgres://h/db cannot be reached: tls: failed to verify certificate: unknown; name who has signed its certificate with ?sslrootcert=FILE`},
 		{Failure{Store: "redis://h", Err: fmt.Errorf("%w: it loads its data: try again later "+server, driver.ErrUnavailable)},
 			`run: the store redis://h: it loads its data: try again later ` + server},
+		{Failure{Store: "sqlite:///f", Err: op(fmt.Errorf("%w: %w to this engine: /f was deleted", driver.ErrUnavailable, driver.ErrClosed))},
+			`run "a \"b\"": the store sqlite:///f: closed to this engine: /f was deleted`},
 		{Failure{Store: "redis://h", Err: op(fmt.Errorf("%w: check the password "+server, driver.ErrPermission))},
 			`run "a \"b\"": the store redis://h refuses us: check the password ` + server},
 		{Failure{Store: "memory:", Err: fmt.Errorf("holdfast: list \"\": listing is %w", driver.ErrUnsupported)}, `run: listing is not supported by the store memory:`},

@@ -49,7 +49,7 @@ func (r Rounds) Run(ctx context.Context, tell func(Round)) error {
 		switch {
 		case ctx.Err() != nil:
 			return nil
-		case err != nil && !errors.Is(err, driver.ErrUnavailable):
+		case err != nil && !IsOutage(err):
 			return err
 		}
 		tell(Round{Locks: locks, At: time.Now(), Err: err})

@@ -2,7 +2,6 @@ package show
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -35,9 +34,13 @@ type Wait struct {
 // IsTaken reports whether a lock has a holder or a queue, or is kept closed.
 func IsTaken(lock lockinfo.LockState) bool { return len(lock.Holders) > 0 || lock.QueueLength > 0 }
 
+// IsOutage reports whether an error means that the store may answer later. It does not if the store
+// is a file that was deleted: that error is also driver.ErrClosed.
+func IsOutage(err error) bool { return driver.Class(err) == driver.ErrUnavailable }
+
 // Free waits until all locks are free in the same look, or until w.Until, and returns the latest
-// locks. An error that wraps driver.ErrUnavailable, an outage of the store, ends the wait only at
-// w.Until or, without w.Until, if the first look fails.
+// locks. An outage of the store ends the wait only at w.Until or, without w.Until, if the first look
+// fails.
 func (w Wait) Free(ctx context.Context) (locks []lockinfo.LockState, free bool, err error) {
 	began := time.Now()
 	for first := true; ; first = false {
@@ -54,7 +57,7 @@ func (w Wait) Free(ctx context.Context) (locks []lockinfo.LockState, free bool, 
 		switch over := !w.Until.IsZero() && !time.Now().Before(w.Until); {
 		case err == nil && !slices.ContainsFunc(locks, IsTaken):
 			return locks, true, nil
-		case err != nil && (over || !errors.Is(err, driver.ErrUnavailable) || first && w.Until.IsZero()):
+		case err != nil && (over || !IsOutage(err) || first && w.Until.IsZero()):
 			return locks, false, err
 		case over:
 			return locks, false, nil

@@ -159,10 +159,12 @@ func TestOutage(t *testing.T) {
 		if _, free, err := w.Free(t.Context()); free || !errors.Is(err, driver.ErrUnavailable) {
 			t.Errorf("a store that hangs: free %t, %v", free, err)
 		}
-		invalid := fmt.Errorf("%w: a test", driver.ErrPermission)
-		w = Wait{Look: func(context.Context) ([]lockinfo.LockState, error) { return nil, invalid }, Until: time.Now().Add(time.Hour)}
-		if _, _, err := w.Free(t.Context()); !errors.Is(err, driver.ErrPermission) {
-			t.Errorf("another error: %v", err)
+		for _, permanent := range []error{driver.ErrPermission, fmt.Errorf("%w: %w", driver.ErrUnavailable, driver.ErrClosed)} {
+			start = time.Now()
+			w = Wait{Look: func(context.Context) ([]lockinfo.LockState, error) { return nil, permanent }, Until: start.Add(time.Hour)}
+			if _, _, err := w.Free(t.Context()); !errors.Is(err, permanent) || time.Since(start) > 0 {
+				t.Errorf("%v: %v after %s", permanent, err, time.Since(start))
+			}
 		}
 	})
 }
