@@ -42,7 +42,7 @@ func (e *Engine) Hold(ctx context.Context, tx pgx.Tx, l Lease) error {
 		return err
 	}
 	var live bool
-	err := tx.QueryRow(ctx, e.holdSQL(), l.Name(), string(l.ID())).Scan(&live)
+	err := tx.QueryRow(ctx, e.holdSQL(), []byte(l.Name()), string(l.ID())).Scan(&live)
 	return e.holdError(l, live, err)
 }
 
@@ -52,11 +52,15 @@ func (e *Engine) HoldSQL(ctx context.Context, tx *sql.Tx, l Lease) error {
 		return err
 	}
 	var live bool
-	err := tx.QueryRowContext(ctx, e.holdSQL(), l.Name(), string(l.ID())).Scan(&live)
+	err := tx.QueryRowContext(ctx, e.holdSQL(), []byte(l.Name()), string(l.ID())).Scan(&live)
 	return e.holdError(l, live, err)
 }
 
-func (e *Engine) holdSQL() string { return "SELECT " + e.name + ".hold($1, $2)" }
+// holdSQL returns the statement of Hold. Its name is bytes, because the caller's connection may have
+// another encoding.
+func (e *Engine) holdSQL() string {
+	return "SELECT " + e.name + ".hold(pg_catalog.convert_from($1, '" + encoding + "'), $2)"
+}
 
 // checkHold returns an error for a lease that no transaction can hold.
 func checkHold(noTx bool, l Lease) error {

@@ -35,6 +35,9 @@ const (
 // oldest is the oldest version of the server that has all features that the functions use.
 const oldest = 13
 
+// encoding is the encoding of names, in the database and on the connections.
+const encoding = "UTF8"
+
 // Schema returns the SQL that creates the schema holdfast, with its tables and functions, for a
 // database in which programs must not create it themselves.
 func Schema() string {
@@ -179,7 +182,7 @@ func (f found) unfit(i *installation) (err error) {
 	switch {
 	case f.version < oldest:
 		err = fmt.Errorf("%w: the server is PostgreSQL %d: use %d or later", driver.ErrUnsupported, f.version, oldest)
-	case f.encoding != "UTF8":
+	case f.encoding != encoding:
 		err = fmt.Errorf("%w database: its encoding is %s, and names of locks are UTF-8: use a database with ENCODING 'UTF8'", driver.ErrInvalid, f.encoding)
 	case f.readOnly:
 		err = fmt.Errorf("%w: the server is a standby, or set to be read-only: use the primary", driver.ErrUnavailable)

@@ -86,9 +86,10 @@ func Open(ctx context.Context, rawURL string) (*Engine, error) {
 }
 
 // New returns an engine that connects as pool does: to the same server, with the same hooks, and
-// with as many connections. The engine has its own connections, because only these can show that a
-// commit was not replicated, and keep renewals from waiting behind other requests. New does not
-// change pool.
+// with as many connections, but always with the client_encoding UTF8. The engine has its own
+// connections, because only these can show that a commit was not replicated, and keep renewals from
+// waiting behind other requests. New does not change pool. If a hook sets another client_encoding,
+// requests fail with ErrInvalid.
 //
 // A nil pool and a bad option are ErrInvalid. New does not block: the first request connects, and
 // installs the schema.

@@ -153,19 +153,6 @@ func TestOpenUnavailable(t *testing.T) {
 	}
 }
 
-// TestEncoding: clients exclude each other, whatever the client_encoding of their roles.
-// INVARIANT I1.
-func TestEncoding(t *testing.T) {
-	const name = "\u0437\u0430\u043c\u043e\u043a \U0001f512"
-	server := testsvc.Postgres(t)
-	execute(t, server, "postgres", `CREATE ROLE latin LOGIN SUPERUSER`, `ALTER ROLE latin SET client_encoding = LATIN1`)
-	held := drivertest.Request(name, time.Hour)
-	drivertest.Granted(t, open(t, urlOf(server, "postgres", "postgres", "")), held)
-	if by := drivertest.Held(t, open(t, urlOf(server, "latin", "postgres", "")), drivertest.Request(name, time.Hour)); by.Holder.Label != held.Holder.Label {
-		t.Errorf("held by %v, want %v", by.Holder, held.Holder)
-	}
-}
-
 // TestNew: the engine is to the server of the pool, installs with its first request, and
 // leaves the pool as it is.
 func TestNew(t *testing.T) {

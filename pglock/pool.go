@@ -78,17 +78,17 @@ const listenerSuffix = " listener"
 // configure makes the settings of connections. They must also work through a pooler in transaction
 // mode, so a prepared statement has a name only if query asks for it. configure also records the
 // server's warnings. INVARIANT I1: client_encoding is UTF-8 whatever the role has, because with
-// another encoding the server would store a name as that of another lock.
+// another encoding the server would store a name as that of another lock. See also borrow.
 func configure(config *pgx.ConnConfig) {
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	config.StatementCacheCapacity, config.DescriptionCacheCapacity = statements, 0
 	if config.ConnectTimeout == 0 {
 		config.ConnectTimeout = connectTimeout
 	}
-	config.RuntimeParams["client_encoding"] = "UTF8"
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = "holdfast"
 	}
+	config.RuntimeParams["client_encoding"] = encoding
 	others := config.OnNotice
 	config.OnNotice = func(conn *pgconn.PgConn, n *pgconn.Notice) {
 		if n.Code == warning {
@@ -173,7 +173,8 @@ func (p *pools) run(ctx context.Context, k kind, do func(context.Context, *pgx.C
 	return err
 }
 
-// borrow returns a connection, and a function that returns it.
+// borrow returns a connection, and a function that returns it. It fails if a hook has set another
+// client_encoding.
 func (p *pools) borrow(ctx context.Context, k kind) (*pgxpool.Conn, func(), error) {
 	pool, slots := p.choose(ctx, k)
 	if pool == nil {
@@ -189,10 +190,17 @@ func (p *pools) borrow(ctx context.Context, k kind) (*pgxpool.Conn, func(), erro
 		leave()
 		return nil, nil, p.connectError(ctx, err)
 	}
-	return conn, func() {
+	giveBack := func() {
 		conn.Release()
 		leave()
-	}, nil
+	}
+	// The server reports each change of the encoding. INVARIANT I1.
+	if set := conn.Conn().PgConn().ParameterStatus("client_encoding"); set != encoding && set != "" {
+		giveBack()
+		return nil, nil, fmt.Errorf("%w pool: a hook sets the client_encoding of its connections to %s, with which a name would be another lock: leave it at %s",
+			driver.ErrInvalid, set, encoding)
+	}
+	return conn, giveBack, nil
 }
 
 // choose returns the pool from which to take a connection, and the channel that counts it; nil if

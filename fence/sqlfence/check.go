@@ -42,28 +42,26 @@ func (g *Guard) Check(ctx context.Context, tx Tx, resource string, c fence.Claim
 	if err := fence.CheckClaim(resource, c); err != nil {
 		return err
 	}
-	query, err := `SELECT token, lease_id FROM holdfast_fence WHERE resource = `, error(nil)
+	const read = `SELECT token, lease_id FROM holdfast_fence WHERE resource = `
+	var mark *sql.Row
 	switch g.dialect {
 	case PostgreSQL:
-		query += `$1 FOR UPDATE`
+		mark = tx.QueryRowContext(ctx, read+postgresName+` FOR UPDATE`, []byte(resource))
 	case MySQL:
-		query += `? FOR UPDATE`
+		mark = tx.QueryRowContext(ctx, read+`? FOR UPDATE`, resource)
 	case SQLite: // a write locks the whole file, and a read locks nothing
-		query += `$1`
-		_, err = tx.ExecContext(ctx, `UPDATE holdfast_fence SET token = token WHERE resource = $1`, resource)
+		if _, err := tx.ExecContext(ctx, `UPDATE holdfast_fence SET token = token WHERE resource = $1`, resource); err != nil {
+			return failed("check", resource, err)
+		}
+		mark = tx.QueryRowContext(ctx, read+`$1`, resource)
 	default:
 		return g.dialect.unknown()
 	}
-	if err == nil {
-		err = checkMark(tx.QueryRowContext(ctx, query, resource), resource, c)
-	}
-	switch _, refused := errors.AsType[*fence.StaleError](err); {
-	case refused:
+	err := checkMark(mark, resource, c)
+	if err != nil { // a claim that passes was reported by Advance
 		g.reports.Report(ctx, resource, c, err)
-	case err != nil:
-		err = fmt.Errorf("fence: check %q: %w", resource, err)
 	}
-	return err
+	return failed("check", resource, err)
 }
 
 // checkMark compares the mark that was read with a claim.

@@ -46,7 +46,7 @@ func (d Dialect) CheckRow(ctx context.Context, tx Tx, result sql.Result, row Row
 	}
 	changed, err := result.RowsAffected()
 	if err != nil {
-		return rowError(row, err)
+		return failed("check the row of", row.Resource, err)
 	}
 	if changed > 0 {
 		return nil
@@ -62,9 +62,9 @@ func (d Dialect) CheckRow(ctx context.Context, tx Tx, result sql.Result, row Row
 	case errors.Is(err, sql.ErrNoRows):
 		return fmt.Errorf("fence: resource %q: %w", row.Resource, ErrNoRow)
 	case err != nil:
-		return rowError(row, err)
+		return failed("check the row of", row.Resource, err)
 	case !current.Valid:
-		return rowError(row, fmt.Errorf("%w column: it is NULL, which compares with no token: declare it NOT NULL DEFAULT 0", driver.ErrInvalid))
+		return failed("check the row of", row.Resource, fmt.Errorf("%w column: it is NULL, which compares with no token: declare it NOT NULL DEFAULT 0", driver.ErrInvalid))
 	case current.Int64 > int64(c.Token()):
 		return &fence.StaleError{Resource: row.Resource, Token: c.Token(), Current: uint64(current.Int64)}
 	case current.Int64 == int64(c.Token()) && d == MySQL:
@@ -73,8 +73,4 @@ func (d Dialect) CheckRow(ctx context.Context, tx Tx, result sql.Result, row Row
 	}
 	// The UPDATE would have matched the present row, so the row came later.
 	return fmt.Errorf("fence: resource %q: %w when the update ran", row.Resource, ErrNoRow)
-}
-
-func rowError(row Row, err error) error {
-	return fmt.Errorf("fence: check the row of %q: %w", row.Resource, err)
 }

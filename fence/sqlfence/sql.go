@@ -90,54 +90,65 @@ func (g *Guard) Advance(ctx context.Context, tx Tx, resource string, c fence.Cla
 		return g.dialect.unknown()
 	}
 	g.reports.Report(ctx, resource, c, err)
-	return err
+	return failed("advance", resource, err)
 }
 
-// upsertSQL locks the row, sees its last committed version, and changes
-// nothing unless the claim passes.
-const upsertSQL = `INSERT INTO holdfast_fence AS mark (resource, token, lease_id) VALUES ($1, $2, $3)
+// failed adds the operation and the resource to an error, unless it is a *fence.StaleError, which
+// has them.
+func failed(what, resource string, err error) error {
+	if _, stale := errors.AsType[*fence.StaleError](err); stale || err == nil {
+		return err
+	}
+	return fmt.Errorf("fence: %s %q: %w", what, resource, err)
+}
+
+// insertSQL, the name of the resource and unlessStale make an upsert. It locks the row, sees its
+// last committed version, and changes nothing unless the claim passes.
+const (
+	insertSQL   = `INSERT INTO holdfast_fence AS mark (resource, token, lease_id) VALUES (`
+	unlessStale = `, $2, $3)
 ON CONFLICT (resource) DO UPDATE SET token = excluded.token, lease_id = excluded.lease_id
 WHERE mark.token < excluded.token OR (mark.token = excluded.token AND mark.lease_id = excluded.lease_id)`
+)
+
+// postgresName is the name of a resource, sent as bytes: as text it would be the name of another
+// resource on a connection with another client_encoding.
+const postgresName = `pg_catalog.convert_from($1, 'UTF8')`
 
 // postgresUpsertSQL also returns whether Advance ran inside a savepoint: then xmin is the
 // savepoint's.
-const postgresUpsertSQL = upsertSQL + `
+const postgresUpsertSQL = insertSQL + postgresName + unlessStale + `
 RETURNING mark.xmin::text <> (txid_current() % 4294967296)::text`
 
 func upsertPostgreSQL(ctx context.Context, tx Tx, resource string, c fence.Claim) error {
 	var nested bool
-	err := tx.QueryRowContext(ctx, postgresUpsertSQL, resource, int64(c.Token()), string(c.ID())).Scan(&nested)
+	err := tx.QueryRowContext(ctx, postgresUpsertSQL, []byte(resource), int64(c.Token()), string(c.ID())).Scan(&nested)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return refused(ctx, tx, resource, c)
-	case err != nil:
-		return advanceError(resource, err)
+		return refused(resource, c, tx.QueryRowContext(ctx, `SELECT token FROM holdfast_fence WHERE resource = `+postgresName, []byte(resource)))
 	case nested:
-		return fmt.Errorf("fence: resource %q: %w: begin the transaction with Advance, before any SAVEPOINT", resource, ErrNested)
+		return fmt.Errorf("%w: begin the transaction with Advance, before any SAVEPOINT", ErrNested)
 	}
-	return nil
+	return err
 }
 
 func upsertSQLite(ctx context.Context, tx Tx, resource string, c fence.Claim) error {
-	result, err := tx.ExecContext(ctx, upsertSQL, resource, int64(c.Token()), string(c.ID()))
+	result, err := tx.ExecContext(ctx, insertSQL+`$1`+unlessStale, resource, int64(c.Token()), string(c.ID()))
 	if err != nil {
-		return advanceError(resource, err)
+		return err
 	}
 	changed, err := result.RowsAffected()
-	switch {
-	case err != nil:
-		return advanceError(resource, err)
-	case changed != 1:
-		return refused(ctx, tx, resource, c)
+	if err == nil && changed != 1 {
+		return refused(resource, c, tx.QueryRowContext(ctx, `SELECT token FROM holdfast_fence WHERE resource = $1`, resource))
 	}
-	return nil
+	return err
 }
 
-// refused returns the error of a claim that was refused. The mark in it stays 0 if it cannot
-// be read.
-func refused(ctx context.Context, tx Tx, resource string, c fence.Claim) error {
+// refused returns the error for a claim that was refused. It reads the mark, which stays 0 in the
+// error if it cannot be read.
+func refused(resource string, c fence.Claim, mark *sql.Row) error {
 	stale := &fence.StaleError{Resource: resource, Token: c.Token()}
-	_ = tx.QueryRowContext(ctx, `SELECT token FROM holdfast_fence WHERE resource = $1`, resource).Scan(&stale.Current)
+	_ = mark.Scan(&stale.Current)
 	return stale
 }
 
@@ -159,20 +170,13 @@ func upsertMySQL(ctx context.Context, tx Tx, resource string, c fence.Claim) err
 	token, id := int64(c.Token()), string(c.ID())
 	result, err := tx.ExecContext(ctx, mysqlUpsertSQL, resource, token, id, token, id, token, token, id, token)
 	if err != nil {
-		return advanceError(resource, err)
+		return err
 	}
 	current, err := result.LastInsertId()
-	if err != nil {
-		return advanceError(resource, err)
-	}
-	if current != 0 {
+	if err == nil && current != 0 {
 		return &fence.StaleError{Resource: resource, Token: c.Token(), Current: uint64(current)}
 	}
-	return nil
-}
-
-func advanceError(resource string, err error) error {
-	return fmt.Errorf("fence: advance %q: %w", resource, err)
+	return err
 }
 
 func (d Dialect) unknown() error {

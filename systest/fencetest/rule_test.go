@@ -108,8 +108,18 @@ func testBadClaims(t *testing.T, s *store) {
 	}
 }
 
-// testNames shows that no collation makes two resources one.
+// testNames shows that no collation makes two resources one, and no encoding makes one
+// resource two.
 func testNames(t *testing.T, s *store) {
+	encoding := map[sqlfence.Dialect]string{sqlfence.PostgreSQL: " client_encoding=LATIN1", sqlfence.MySQL: "?charset=latin1"}[s.dialect]
+	latin1, claim := s.open(t, encoding), fence.NewClaim(7, lockinfo.NewLeaseID())
+	if err := s.advance(t.Context(), s.db, "schlüssel", claim); err != nil {
+		t.Error(err)
+	}
+	wantStale(t, s.advance(t.Context(), latin1, "schlüssel", fence.NewClaim(6, "")), fence.StaleError{Resource: "schlüssel", Token: 6, Current: 7})
+	if err := s.dialect.Check(t.Context(), latin1, "schlüssel", claim); err != nil {
+		t.Errorf("check by another encoding: %v", err)
+	}
 	for i, resource := range []string{"name", "NAME", "name ", "náme", "na\u0301me", "na%", "'; DROP TABLE holdfast_fence; --", strings.Repeat("n", 512)} {
 		// Downwards: a shared mark would refuse.
 		if err := s.advance(t.Context(), s.db, resource, fence.NewClaim(uint64(100-i), "")); err != nil {
