@@ -24,7 +24,7 @@ func (e *engine) hearAlarm() {
 	e.alarmed.Do(func() {
 		var last int64 // number of the latest lease that was reported
 		e.attend(e.alarm, alarmRest, func() {
-			if e.read(func(c *conn) error { _, err := c.one(lastBrokenSQL, nil, &last); return err }) != nil {
+			if e.read(func(r reader) error { _, err := r.sql.one(lastBrokenSQL, nil, &last); return err }) != nil {
 				last = math.MaxInt64 // renewals find the losses
 			}
 		}, func(func(lockinfo.LeaseID) bool) { last = e.reportSince(last) })
@@ -40,8 +40,8 @@ func (e *engine) reportSince(last int64) int64 {
 		reason lockinfo.BrokenError
 	}
 	var all []broken
-	err := e.read(func(c *conn) (err error) {
-		all, err = scanAll(c, brokenSinceSQL, []any{last}, func(b *broken) []any {
+	err := e.read(func(r reader) (err error) {
+		all, err = scanAll(r.sql, brokenSinceSQL, []any{last}, func(b *broken) []any {
 			return []any{&b.seq, &b.Name, &b.LeaseID, &b.reason.Author, &b.reason.Reason}
 		})
 		return err

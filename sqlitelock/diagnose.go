@@ -30,12 +30,16 @@ type survey struct {
 // until the sweep.
 func (e *engine) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driver.Diagnosis, error) {
 	s := &survey{engine: e}
-	mode, number, err := s.header(ctx)
+	number, err := answer(ctx, e.query, func(r reader) (number int, err error) {
+		_, err = r.sql.one(`PRAGMA user_version`, nil, &number)
+		return number, err
+	})
 	if err != nil {
 		return driver.Diagnosis{}, err
 	}
 	s.lookAtFileSystem()
-	s.judgeHeader(mode, number)
+	s.Found(driver.OK, "journal", "write-ahead log") // Open needs its files, and no program can change it meanwhile
+	s.judgeSchema(number)
 	s.lookAtPermissions()
 	s.lookAtSize()
 	s.lookAtClock()
@@ -47,26 +51,9 @@ func (e *engine) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (driv
 	return driver.Diagnosis{Findings: s.Findings}, nil
 }
 
-// header reads the journal mode and the number of the schema.
-func (s *survey) header(ctx context.Context) (mode string, number int, err error) {
-	err = s.query(ctx, func(r reader) error {
-		if _, err := r.sql.one(`PRAGMA journal_mode`, nil, &mode); err != nil {
-			return err
-		}
-		_, err := r.sql.one(`PRAGMA user_version`, nil, &number)
-		return err
-	})
-	return mode, number, err
-}
-
-// judgeHeader judges the result of header. Open refuses other values, so a difference arose after
-// Open.
-func (s *survey) judgeHeader(mode string, number int) {
-	if mode == "wal" {
-		s.Found(driver.OK, "journal", "write-ahead log")
-	} else {
-		s.Found(driver.Warn, "journal", "mode %s, want wal: another program has changed it: readers and the writer wait for each other", mode)
-	}
+// judgeSchema judges the number of the schema. Open refuses other numbers, so a difference arose
+// after Open.
+func (s *survey) judgeSchema(number int) {
 	if number == schemaNumber {
 		s.Found(driver.OK, "schema", "number %d", number)
 	} else {

@@ -96,9 +96,4 @@ func TestJudgements(t *testing.T) {
 			t.Errorf("%s is %s, want %s", kind, f.Level, want)
 		}
 	}
-	s := &survey{}
-	s.judgeHeader("delete", schemaNumber)
-	if s.Findings[0].Level != driver.Warn || s.Findings[1].Level != driver.OK {
-		t.Errorf("%+v", s.Findings)
-	}
 }

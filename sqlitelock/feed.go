@@ -52,7 +52,7 @@ func (e *engine) follow(f *follower) {
 	var last int64
 	for {
 		if !f.listens {
-			err := e.read(func(c *conn) error { _, err := c.one(lastEventSQL, nil, &last); return err })
+			err := e.read(func(r reader) error { _, err := r.sql.one(lastEventSQL, nil, &last); return err })
 			f.begin(err == nil)
 		} else {
 			last = e.tellAfter(f, last)
@@ -93,11 +93,8 @@ func (f *follower) over() bool {
 func (e *engine) tellAfter(f *follower, last int64) int64 {
 	for {
 		var rows []event
-		err := e.read(func(c *conn) error {
-			r, err := e.reader(c)
-			if err == nil {
-				rows, err = scanAll(c, eventsSinceSQL, []any{last, r.bootID, r.now.boot, int64(r.now.micros), feedRows}, (*event).columns)
-			}
+		err := e.read(func(r reader) (err error) {
+			rows, err = scanAll(r.sql, eventsSinceSQL, []any{last, r.bootID, r.now.boot, int64(r.now.micros), feedRows}, (*event).columns)
 			return err
 		})
 		if err != nil {

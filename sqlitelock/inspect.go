@@ -52,22 +52,19 @@ func (e *engine) Inspect(ctx context.Context, name string) (lockinfo.LockState, 
 // queue or among the holders, not in both.
 func (r *reader) inspect(name string) (lockinfo.LockState, error) {
 	lock := lockinfo.LockState{Name: name}
-	if err := r.sql.run(beginReadSQL); err != nil {
-		return lock, err
-	}
-	defer func() { _ = r.sql.run(endReadSQL) }()
-	leases, err := scanAll(r.sql, leasesSQL, []any{name, r.bootID}, (*lease).columns)
+	var leases []lease
+	var places []place
+	err := r.atOnce(func() (err error) {
+		_, err = r.sql.one(totalsSQL, []any{name, r.bootID, r.now.boot}, &lock.QueueLength, &lock.LastToken)
+		if err == nil {
+			leases, err = scanAll(r.sql, leasesSQL, []any{name, r.bootID}, (*lease).columns)
+		}
+		if err == nil {
+			places, err = scanAll(r.sql, placesSQL, []any{name, r.bootID, r.now.boot, driver.ShownPlaces}, (*place).columns)
+		}
+		return err
+	})
 	if err != nil {
-		return lock, err
-	}
-	places, err := scanAll(r.sql, placesSQL, []any{name, r.bootID, r.now.boot, driver.ShownPlaces}, (*place).columns)
-	if err != nil {
-		return lock, err
-	}
-	if _, err := r.sql.one(queueLengthSQL, []any{name, r.bootID, r.now.boot}, &lock.QueueLength); err != nil {
-		return lock, err
-	}
-	if _, err := r.sql.one(lastTokenSQL, []any{name}, &lock.LastToken); err != nil {
 		return lock, err
 	}
 	for _, l := range leases {

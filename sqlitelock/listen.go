@@ -44,14 +44,11 @@ func (e *engine) listen() {
 // then call look again.
 func (e *engine) look(name string, id lockinfo.LeaseID) bool {
 	before := e.watches.Seen(id)
-	now, err := e.clock.now()
 	var s bell.Sight
-	if err == nil {
-		err = e.read(func(c *conn) error {
-			_, err := c.one(noticeSQL, []any{name, id, e.clock.bootID, now.boot}, &s.Token, &s.Looks)
-			return err
-		})
-	}
+	err := e.read(func(r reader) error {
+		_, err := r.sql.one(noticeSQL, []any{name, id, r.bootID, r.now.boot}, &s.Token, &s.Looks)
+		return err
+	})
 	if err != nil {
 		e.watches.Tell(id, driver.Notice{})
 		return true

@@ -275,7 +275,7 @@ func TestReaderOfOtherFiles(t *testing.T) {
 	aside("", "1")
 	aside("2", "")
 	var other onefile.OtherFileError
-	if err := e.read(func(*conn) error { return nil }); !errors.As(err, &other) {
+	if err := e.read(func(reader) error { return nil }); !errors.As(err, &other) {
 		t.Errorf("a reader of another file: error %v, want one of the kind onefile.OtherFileError", err)
 	}
 	aside("", "2")

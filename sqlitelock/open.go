@@ -62,32 +62,31 @@ func OpenURL(ctx context.Context, rawURL string, opts *Options) (*Engine, error)
 	if u.Scheme != "sqlite" || u.Opaque != "" || u.Host != "" || u.User != nil || !strings.HasPrefix(u.Path, "/") || u.ForceQuery || u.Fragment != "" {
 		return nil, fmt.Errorf("%w sqlite URL: want sqlite:///absolute/path/file.db, with three slashes; write ? and # of a path as %%3F and %%23", driver.ErrInvalid)
 	}
-	all, err := parseQuery(u.RawQuery)
-	if err != nil {
+	all := *cmp.Or(opts, &Options{})
+	if err := all.add(u.RawQuery); err != nil {
 		return nil, fmt.Errorf("%w sqlite URL: %w", driver.ErrInvalid, err)
-	}
-	if opts != nil {
-		all.AllowNetwork, all.System = all.AllowNetwork || opts.AllowNetwork, opts.System
-		all.History = all.History || opts.History
 	}
 	return Open(ctx, u.Path, &all)
 }
 
-func parseQuery(query string) (opts Options, err error) {
+// add adds the parameters of a URL to the options.
+func (opts *Options) add(query string) error {
 	params, err := url.ParseQuery(query)
 	if err != nil {
-		return opts, err
+		return err
 	}
 	known := map[string]*bool{paramNetwork: &opts.AllowNetwork, paramHistory: &opts.History}
 	for name, values := range params {
 		if known[name] == nil || len(values) > 1 {
-			return opts, fmt.Errorf("parameter %q: the only ones are %s and %s, once each; write ? of a path as %%3F", name, paramHistory, paramNetwork)
+			return fmt.Errorf("parameter %q: the only ones are %s and %s, once each; write ? of a path as %%3F", name, paramHistory, paramNetwork)
 		}
-		if *known[name], err = strconv.ParseBool(values[0]); err != nil {
-			return opts, fmt.Errorf("parameter %s: want true or false", name)
+		on, err := strconv.ParseBool(values[0])
+		if err != nil {
+			return fmt.Errorf("parameter %s: want true or false", name)
 		}
+		*known[name] = *known[name] || on
 	}
-	return opts, nil
+	return nil
 }
 
 // Open opens the lock database at path. It creates the database if it is missing, in an existing

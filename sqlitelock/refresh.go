@@ -137,7 +137,7 @@ func (e *engine) count(ctx context.Context, name string, known int) int {
 		return 0
 	}
 	n, _ := answer(ctx, e.query, func(r reader) (n int, err error) {
-		_, err = r.sql.one(queueLengthSQL, []any{name, r.bootID, r.now.boot}, &n)
+		_, err = r.sql.one(totalsSQL, []any{name, r.bootID, r.now.boot}, &n)
 		return n, err
 	})
 	return max(n, known)

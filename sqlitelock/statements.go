@@ -315,11 +315,10 @@ const (
 	// placesSQL: ?1 name, ?2 boot ID, ?3 now, ?4 number of places.
 	placesSQL = selectPlace + ` WHERE name = ?1 AND +boot_id = ?2 AND expiry > ?3 ORDER BY seq LIMIT ?4`
 
-	// queueLengthSQL: ?1 name, ?2 boot ID, ?3 now. Expired places do not count.
-	queueLengthSQL = `SELECT count(*) FROM place WHERE name = ?1 AND boot_id = ?2 AND expiry > ?3`
-
-	// lastTokenSQL: ?1 name.
-	lastTokenSQL = `SELECT last_token FROM token WHERE name = ?1`
+	// totalsSQL: the length of the queue, without expired places, and the last token: ?1 name,
+	// ?2 boot ID, ?3 now.
+	totalsSQL = `SELECT (SELECT count(*) FROM place WHERE name = ?1 AND boot_id = ?2 AND expiry > ?3),
+		coalesce((SELECT last_token FROM token WHERE name = ?1), 0)`
 
 	// pageSQL is one step of List: ?1 prefix, ?2 last name of the previous step, ?3 number of
 	// names, ?4 boot ID, ?5 now. It includes free names, with an empty lease ID, so that a step

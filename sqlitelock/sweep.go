@@ -32,15 +32,14 @@ func (e *engine) sweep(t *tx) error {
 	if _, err := t.endPlaces(sweepPlacesSQL, t.bootID, boot, sweepRows); err != nil {
 		return err
 	}
-	// Rows that are kept for a day are deleted in alternate sweeps.
-	past := sweeping{sweepBrokenSQL, []any{wall - driver.BreakMemory.Microseconds(), sweepRows}}
-	if e.added/sweepEvery%2 == 0 {
-		past = sweeping{sweepEventsSQL, []any{wall - driver.HistoryMemory.Microseconds(), sweepRows}}
-	}
-	for _, step := range []sweeping{
+	for _, step := range []struct {
+		query string
+		args  []any
+	}{
 		{sweepCancelledSQL, []any{t.bootID, boot, sweepRows}},
 		{sweepRecordsSQL, []any{t.bootID, boot, sweepRecords, wall}},
-		past,
+		{sweepBrokenSQL, []any{wall - driver.BreakMemory.Microseconds(), sweepRows}},
+		{sweepEventsSQL, []any{wall - driver.HistoryMemory.Microseconds(), sweepRows}},
 		// The age is that of the token, not of its grant: a token ahead of the clock is kept
 		// longer.
 		{sweepTokensSQL, []any{old, sweepRows, hour(old)}},
@@ -50,12 +49,6 @@ func (e *engine) sweep(t *tx) error {
 		}
 	}
 	return nil
-}
-
-// A sweeping is one statement of a sweep.
-type sweeping struct {
-	query string
-	args  []any
 }
 
 // sweepLeases deletes the expired leases among the next sweepRows leases. It reads four leases for

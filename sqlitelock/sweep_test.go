@@ -237,8 +237,8 @@ func TestStatementsUseIndexes(t *testing.T) {
 	}
 	requests := map[string]int{
 		freeSQL: 2, lookSQL: 5, lengthenSQL: 6, endSQL: 4, endAloneSQL: 4, endSoleSQL: 4, keepClosedSQL: 5, downgradeSQL: 6, purgeLeasesSQL: 4, heldSQL: 4,
-		headSQL: 1, lengthenPlaceSQL: 3, ranksSQL: 2, queueLengthSQL: 3, removePlaceSQL: 1, giveUpPlaceSQL: 2, giveUpOnceSQL: 2, tellHeadSQL: 1, purgePlacesSQL: 4,
-		noticeSQL: 4, recallSQL: 4, completedBySQL: 4, forgetSQL: 4, leasesSQL: 2, placesSQL: 4, lastTokenSQL: 1, pageSQL: 5,
+		headSQL: 1, lengthenPlaceSQL: 3, ranksSQL: 2, totalsSQL: 3, removePlaceSQL: 1, giveUpPlaceSQL: 2, giveUpOnceSQL: 2, tellHeadSQL: 1, purgePlacesSQL: 4,
+		noticeSQL: 4, recallSQL: 4, completedBySQL: 4, forgetSQL: 4, leasesSQL: 2, placesSQL: 4, pageSQL: 5,
 	}
 	arguments := maps.Clone(sweeps)
 	maps.Copy(arguments, requests)

@@ -58,16 +58,13 @@ func (e *engine) checkOurs() error {
 }
 
 // readOurs is read for a system store: do reads in a transaction whose schema is checked.
-func (e *engine) readOurs(c *conn, do func(c *conn) error) error {
-	if err := c.run(beginReadSQL); err != nil {
-		return err
-	}
-	err := e.checkUnaltered(c)
-	if err == nil {
-		err = do(c)
-	}
-	_ = c.run(endReadSQL)
-	return err
+func (e *engine) readOurs(r reader, do func(r reader) error) error {
+	return r.atOnce(func() error {
+		if err := e.checkUnaltered(r.sql); err != nil {
+			return err
+		}
+		return do(r)
+	})
 }
 
 var errAltered = errors.New("the schema of the database was altered")

@@ -31,6 +31,15 @@ func (e *engine) reader(c *conn) (reader, error) {
 	return reader{c, e.clock.bootID, now}, err
 }
 
+// atOnce runs do in a transaction that only reads, maybe inside another.
+func (r *reader) atOnce(do func() error) error {
+	if err := r.sql.run(beginReadSQL); err != nil {
+		return err
+	}
+	defer func() { _ = r.sql.run(endReadSQL) }()
+	return do()
+}
+
 // A tx is one request in a write transaction. INVARIANT I8: its clock is read under the write lock.
 // With an older reading, an expired lease would count as live, and a new expiry would be too early.
 type tx struct {
@@ -81,44 +90,42 @@ func (e *engine) transactDurably(ctx context.Context, do func(t *tx) error) erro
 	return e.write(&request{ctx: ctx, do: do, names: 1, durable: true})
 }
 
-// write carries out a request, in as many transactions as necessary. Then it hands over the locks
-// that the request has freed. If that fails, the next request for the name continues.
+// write carries out a request. Then it hands over the locks that the request has freed. If that
+// fails, the next request for the name continues.
 func (e *engine) write(r *request) error {
 	if err := e.enter(r.ctx); err != nil {
 		return err
 	}
 	defer e.users.Done()
 	t, err := e.proceed(r)
-	for err == nil && t.again {
-		t, err = e.proceed(r)
-	}
 	if err != nil {
 		return err
 	}
-	for rest := t; rest.rest != "" || rest.again; {
-		name := t.rest
-		rest, err = e.proceed(&request{ctx: r.ctx, names: 1, do: func(t *tx) error {
-			_, err := t.settle(name, "")
+	if t.rest != "" {
+		_, _ = e.proceed(&request{ctx: r.ctx, names: 1, do: func(next *tx) error {
+			_, err := next.settle(t.rest, "")
 			return err
 		}})
-		if err != nil {
-			break
-		}
 	}
 	return t.refusal
 }
 
-// proceed runs one transaction of a request and sends its notices.
+// proceed carries out a request, in as many transactions as necessary, and sends the notices of
+// each. It returns the last transaction.
 func (e *engine) proceed(r *request) (*tx, error) {
-	t, err := e.submit(r)
-	if err != nil {
-		return nil, err
+	for {
+		t, err := e.submit(r)
+		if err != nil {
+			return nil, err
+		}
+		e.watches.Send(t.notices, e.bell)
+		if t.again || t.rest != "" {
+			time.Sleep(busyFirst) // other processes retry for the write lock now and then
+		}
+		if !t.again {
+			return t, nil
+		}
 	}
-	e.watches.Send(t.notices, e.bell)
-	if t.again || t.rest != "" {
-		time.Sleep(busyFirst) // other processes retry for the write lock now and then
-	}
-	return t, nil
 }
 
 // query runs a request that only reads. It waits while the database is busy, which for readers is
@@ -130,21 +137,13 @@ func (e *engine) query(ctx context.Context, do func(r reader) error) error {
 	defer e.users.Done()
 	err := e.files.Same()
 	if err == nil {
-		err = e.patient(ctx, func() error {
-			return e.read(func(c *conn) error {
-				r, err := e.reader(c)
-				if err != nil {
-					return err
-				}
-				return do(r)
-			})
-		})
+		err = e.patient(ctx, func() error { return e.read(do) })
 	}
 	return refused(err)
 }
 
 // read runs do with a read-only connection.
-func (e *engine) read(do func(c *conn) error) (err error) {
+func (e *engine) read(do func(r reader) error) (err error) {
 	c := <-e.readers
 	defer func() { e.readers <- c }()
 	if c == nil {
@@ -152,10 +151,14 @@ func (e *engine) read(do func(c *conn) error) (err error) {
 			return err
 		}
 	}
-	if e.system {
-		return e.readOurs(c, do)
+	r, err := e.reader(c)
+	switch {
+	case err != nil:
+		return err
+	case e.system:
+		return e.readOurs(r, do)
 	}
-	return do(c)
+	return do(r)
 }
 
 // answer makes a request by transact, transactDurably or query. It returns the result of do, or the
