@@ -58,11 +58,11 @@ func (t *tx) breakLeases(req driver.BreakRequest) (ended, known []lockinfo.Broke
 		return nil, nil, err
 	}
 	rows, err := scanAll(t.sql, breakSQL, []any{req.Name, t.bootID, t.now.boot, int64(req.Token), req.Older, breakRows, req.Closed},
-		(*ending).columns)
+		(*row).columns)
 	if err != nil {
 		return nil, nil, err
 	}
-	slices.SortFunc(rows, func(a, b ending) int { return cmp.Compare(a.token, b.token) })
+	slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(a.token, b.token) })
 	for _, l := range rows {
 		if err := t.noteBroken(l, req); err != nil {
 			return nil, nil, err
@@ -82,7 +82,7 @@ func (t *tx) breakLeases(req driver.BreakRequest) (ended, known []lockinfo.Broke
 }
 
 // noteBroken records that a lease was broken.
-func (t *tx) noteBroken(l ending, req driver.BreakRequest) error {
+func (t *tx) noteBroken(l row, req driver.BreakRequest) error {
 	t.added++
 	err := t.sql.run(putBrokenSQL, req.Name, req.ID, l.id, int64(l.token), l.Kind, l.Limit, l.Permits, l.holder,
 		req.Author, req.Reason, t.bootID, t.now.boot, int64(t.now.micros))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/holders"
@@ -24,43 +23,13 @@ const (
 	unheard = 10 * feedInterval
 )
 
-// An ending is a row that a statement has deleted from the table lease or place.
-type ending struct {
-	modes.Fields
-	name     string
-	id       lockinfo.LeaseID
-	token    uint64 // of a lease
-	holder   string // JSON
-	began    int64  // the grant, or the first request
-	until    int64
-	released bool // of a lease: it was released earlier, with KeepFor
-	boot     string
-}
-
-func (r *ending) columns() []any {
-	return []any{&r.name, &r.id, &r.Kind, &r.Limit, &r.Permits, &r.token, &r.holder, &r.began, &r.until, &r.released, &r.boot}
-}
-
-// lasted returns how long the lease or the place lasted.
-func (r *ending) lasted(now instant) time.Duration {
-	return time.Duration(max(min(now.boot, r.until)-r.began, 0))
-}
-
-// ago returns how long ago the lease or the place ended; 0 if that is unknown.
-func (r *ending) ago(now instant, bootID string) time.Duration {
-	if r.boot != bootID {
-		return 0
-	}
-	return time.Duration(max(now.boot-r.until, 0))
-}
-
 // remove runs a statement that ends leases or places, and returns their number. With history
 // it calls note for each of them.
-func (t *tx) remove(query, returning string, args []any, note func(*ending) error) (int, error) {
+func (t *tx) remove(query, returning string, args []any, note func(*row) error) (int, error) {
 	if !t.history {
 		return t.sql.affected(query, args...)
 	}
-	ended, err := scanAll(t.sql, query+returning, args, (*ending).columns)
+	ended, err := scanAll(t.sql, query+returning, args, (*row).columns)
 	for i := 0; i < len(ended) && err == nil; i++ {
 		err = note(&ended[i])
 	}
@@ -70,13 +39,14 @@ func (t *tx) remove(query, returning string, args []any, note func(*ending) erro
 // endLeases runs a statement that ends leases, writes their events, and returns their
 // number.
 func (t *tx) endLeases(kind lockinfo.HistoryKind, query string, args ...any) (int, error) {
-	return t.remove(query, returningLeases, args, func(r *ending) error {
+	return t.remove(query, returningLeases, args, func(r *row) error {
 		e := lockinfo.HistoryEvent{Kind: kind, Name: r.name, Token: r.token, Held: r.lasted(t.now)}
-		if kind == lockinfo.HistoryExpired {
-			if r.released {
-				return nil
-			}
-			e.Ago = r.ago(t.now, t.bootID)
+		switch {
+		case kind != lockinfo.HistoryExpired:
+		case r.released: // its end was written before
+			return nil
+		case r.boot == t.bootID: // else the time of its end is unknown
+			e.Ago = t.now.since(r.expiry)
 		}
 		return t.note(e, r.Fields, r.holder)
 	})
@@ -89,7 +59,7 @@ func (t *tx) endPlaces(query string, args ...any) (int, error) {
 }
 
 // noteLeft writes the event of a place that ended without a lease.
-func (t *tx) noteLeft(r *ending) error {
+func (t *tx) noteLeft(r *row) error {
 	return t.note(lockinfo.HistoryEvent{Kind: lockinfo.HistoryGaveUp, Name: r.name, Waited: r.lasted(t.now)}, r.Fields, r.holder)
 }
 

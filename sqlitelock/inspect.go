@@ -2,6 +2,7 @@ package sqlitelock
 
 import (
 	"context"
+	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/holders"
@@ -9,36 +10,51 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A lease is one row of the table of that name.
-type lease struct {
+// A row is a row of the table lease or place.
+type row struct {
 	modes.Fields
+	name     string
 	id       lockinfo.LeaseID
-	token    uint64
-	holder   string
-	granted  int64
+	token    uint64 // of a lease
+	holder   string // JSON
+	began    int64  // the grant, or the first request
 	expiry   int64
-	released bool
+	released bool // of a lease: it has ended, and keeps the lock closed until the expiry
+	boot     string
 }
 
-func (l *lease) columns() []any {
-	return []any{&l.id, &l.token, &l.Kind, &l.Limit, &l.Permits, &l.holder, &l.granted, &l.expiry, &l.released}
+func (r *row) columns() []any {
+	return []any{&r.name, &r.id, &r.Kind, &r.Limit, &r.Permits, &r.token, &r.holder, &r.began, &r.expiry, &r.released, &r.boot}
 }
 
-// addTo adds the lease to the state of its lock, unless it has expired.
-func (l *lease) addTo(lock *lockinfo.LockState, now instant) {
-	if l.expiry <= now.boot {
+// lasted returns how long the lease or the place has lasted.
+func (r *row) lasted(now instant) time.Duration {
+	return time.Duration(max(min(now.boot, r.expiry)-r.began, 0))
+}
+
+// addTo adds a lease to the state of its lock, unless it has expired.
+func (r *row) addTo(lock *lockinfo.LockState, now instant) {
+	if r.expiry <= now.boot {
 		return
 	}
-	lock.Mode = lock.Mode.Plus(l.Mode())
-	lock.LastToken = max(lock.LastToken, l.token)
-	lock.Holders = append(lock.Holders, l.describe(now))
+	lock.Mode = lock.Mode.Plus(r.Mode())
+	lock.LastToken = max(lock.LastToken, r.token)
+	lock.Holders = append(lock.Holders, r.holding(now))
 }
 
-// describe returns the lease for people.
-func (l *lease) describe(now instant) lockinfo.Holding {
+// holding returns the lease for people.
+func (r *row) holding(now instant) lockinfo.Holding {
 	return lockinfo.Holding{
-		LeaseID: l.id, Token: l.token, Mode: l.Mode(), Holder: holders.Read(l.holder),
-		Since: now.since(l.granted), ExpiresIn: now.until(l.expiry), Released: l.released,
+		LeaseID: r.id, Token: r.token, Mode: r.Mode(), Holder: holders.Read(r.holder),
+		Since: now.since(r.began), ExpiresIn: now.until(r.expiry), Released: r.released,
+	}
+}
+
+// place returns the place for people.
+func (r *row) place(now instant) lockinfo.Place {
+	return lockinfo.Place{
+		LeaseID: r.id, Mode: r.Mode(), Holder: holders.Read(r.holder),
+		Since: now.since(r.began), ExpiresIn: now.until(r.expiry),
 	}
 }
 
@@ -52,15 +68,14 @@ func (e *engine) Inspect(ctx context.Context, name string) (lockinfo.LockState, 
 // queue or among the holders, not in both.
 func (r *reader) inspect(name string) (lockinfo.LockState, error) {
 	lock := lockinfo.LockState{Name: name}
-	var leases []lease
-	var places []place
+	var leases, places []row
 	err := r.atOnce(func() (err error) {
 		_, err = r.sql.one(totalsSQL, []any{name, r.bootID, r.now.boot}, &lock.QueueLength, &lock.LastToken)
 		if err == nil {
-			leases, err = scanAll(r.sql, leasesSQL, []any{name, r.bootID}, (*lease).columns)
+			leases, err = scanAll(r.sql, leasesSQL, []any{name, r.bootID}, (*row).columns)
 		}
 		if err == nil {
-			places, err = scanAll(r.sql, placesSQL, []any{name, r.bootID, r.now.boot, driver.ShownPlaces}, (*place).columns)
+			places, err = scanAll(r.sql, placesSQL, []any{name, r.bootID, r.now.boot, driver.ShownPlaces}, (*row).columns)
 		}
 		return err
 	})
@@ -71,15 +86,7 @@ func (r *reader) inspect(name string) (lockinfo.LockState, error) {
 		l.addTo(&lock, r.now)
 	}
 	for _, p := range places {
-		lock.Queue = append(lock.Queue, p.describe(r.now))
+		lock.Queue = append(lock.Queue, p.place(r.now))
 	}
 	return lock, nil
-}
-
-// describe returns the place for people.
-func (p *place) describe(now instant) lockinfo.Place {
-	return lockinfo.Place{
-		LeaseID: p.id, Mode: p.Mode(), Holder: holders.Read(p.holder),
-		Since: now.since(p.asked), ExpiresIn: now.until(p.expiry),
-	}
 }

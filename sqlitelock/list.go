@@ -73,12 +73,11 @@ func (r *reader) page(prefix, after string) ([]lockinfo.LockState, error) {
 // A listed is one line of a page: a name with one of its leases, if it has
 // any.
 type listed struct {
-	name      string
 	lastToken uint64
 	queue     int
-	lease
+	row
 }
 
 func (l *listed) columns() []any {
-	return append([]any{&l.name, &l.lastToken, &l.queue}, l.lease.columns()...)
+	return append([]any{&l.lastToken, &l.queue}, l.row.columns()...)
 }

@@ -64,7 +64,7 @@ func (t *tx) purge(name string, v *view) (purged bool, err error) {
 		}
 		return true, t.step(n)
 	case v.Recorded && v.Queued:
-		given, err := scanAll(t.sql, giveUpOnceSQL, []any{name, maxSteps - t.steps}, (*ending).columns)
+		given, err := scanAll(t.sql, giveUpOnceSQL, []any{name, maxSteps - t.steps}, (*row).columns)
 		for i := 0; i < len(given) && err == nil; i++ {
 			t.tell(given[i].id, driver.Notice{})
 			err = t.noteLeft(&given[i])
@@ -105,7 +105,7 @@ func (t *tx) serveNext(name string, before view) error {
 // INVARIANT I7: a smaller request does not overtake. The caller has purged the name.
 func (t *tx) serve(name string, id lockinfo.LeaseID, v *view) error {
 	for v.Due() {
-		var p place
+		var p head
 		if _, err := t.sql.one(headSQL, []any{name}, p.columns()...); err != nil {
 			return err
 		}
@@ -118,7 +118,7 @@ func (t *tx) serve(name string, id lockinfo.LeaseID, v *view) error {
 		if err := t.grant(name, p.id, v.last, token, p.Fields, p.holder, p.expiry); err != nil {
 			return err
 		}
-		handedOver := lockinfo.HistoryEvent{Kind: lockinfo.HistoryHandedOver, Name: name, Token: token, Waited: t.now.since(p.asked)}
+		handedOver := lockinfo.HistoryEvent{Kind: lockinfo.HistoryHandedOver, Name: name, Token: token, Waited: t.now.since(p.began)}
 		if err := t.note(handedOver, p.Fields, p.holder); err != nil {
 			return err
 		}
@@ -130,7 +130,7 @@ func (t *tx) serve(name string, id lockinfo.LeaseID, v *view) error {
 		if err := t.sql.run(removePlaceSQL, p.seq); err != nil {
 			return err
 		}
-		p = place{}
+		p = head{}
 		if v.Queued, err = t.sql.one(headSQL, []any{name}, p.columns()...); err != nil {
 			return err
 		}
@@ -142,20 +142,16 @@ func (t *tx) serve(name string, id lockinfo.LeaseID, v *view) error {
 	return nil
 }
 
-// A place is one row of the table of that name.
-type place struct {
-	modes.Fields
+// A head is the first place of a queue.
+type head struct {
 	seq      int64
-	id       lockinfo.LeaseID
 	minToken uint64
 	once     bool
-	holder   string
-	asked    int64
-	expiry   int64
+	row
 }
 
-func (p *place) columns() []any {
-	return []any{&p.seq, &p.id, &p.Kind, &p.Limit, &p.Permits, &p.minToken, &p.once, &p.holder, &p.asked, &p.expiry}
+func (h *head) columns() []any {
+	return append([]any{&h.seq, &h.minToken, &h.once}, h.row.columns()...)
 }
 
 // givePlace creates the place of a request, or extends it, and returns its row.

@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A row is one of lease or of place, as far as the rules are concerned with it.
-type row struct {
+// A ruleRow is one of lease or of place, as far as the rules are concerned with it.
+type ruleRow struct {
 	mode     lockinfo.Mode
 	boot     string // its boot ID
 	left     int64  // until it ends
@@ -24,20 +24,20 @@ type row struct {
 	once     bool   // of a place
 }
 
-func (r row) over() bool { return r.boot != "m" || r.left <= 0 }
+func (r ruleRow) over() bool { return r.boot != "m" || r.left <= 0 }
 
 // ends are all that an end can be: in time, this very instant, before it, and in
 // a boot before or after this one.
-var ends = []row{
+var ends = []ruleRow{
 	{boot: "m", left: 2}, {boot: "m", left: 1}, {boot: "m", left: 0}, {boot: "m", left: -1},
 	{boot: "a", left: 3}, {boot: "z", left: 3},
 }
 
 // lists calls do with every list of at most n rows of which those that are live
 // can be there together.
-func lists(n int, rows []row, together func(v *rules.View, r row) bool, do func([]row)) {
-	var more func(list []row, v rules.View)
-	more = func(list []row, v rules.View) {
+func lists(n int, rows []ruleRow, together func(v *rules.View, r ruleRow) bool, do func([]ruleRow)) {
+	var more func(list []ruleRow, v rules.View)
+	more = func(list []ruleRow, v rules.View) {
 		do(list)
 		for _, r := range rows {
 			if with := v; len(list) < n && (r.over() || together(&with, r)) {
@@ -90,7 +90,7 @@ func (s *scene) end() {
 // holderOf is the text that is stored as the holder of lease i.
 func holderOf(i int) string { return fmt.Sprintf(`{"PID":%d}`, i+1) }
 
-func (s *scene) lease(i int, r row) {
+func (s *scene) lease(i int, r ruleRow) {
 	f := modes.Of(r.mode)
 	s.run(grantSQL, sceneName, rowID(i), i+1, f.Kind, f.Limit, f.Permits, holderOf(i), r.boot, s.now.boot-int64(i)-1, s.now.boot+r.left)
 	if r.released {
@@ -98,7 +98,7 @@ func (s *scene) lease(i int, r row) {
 	}
 }
 
-func (s *scene) place(i int, r row) {
+func (s *scene) place(i int, r ruleRow) {
 	f := modes.Of(r.mode)
 	s.run(givePlaceSQL, sceneName, rowID(i), f.Kind, f.Limit, f.Permits, 0, r.once, "{}", r.boot, s.now.boot, s.now.boot+r.left)
 }
@@ -126,21 +126,21 @@ func (s *scene) purged(id lockinfo.LeaseID, over bool) view {
 // is its ID's own unless it is over or was released. INVARIANT I1.
 func TestLookSeesLeases(t *testing.T) {
 	s := newScene(t)
-	var rows []row
+	var rows []ruleRow
 	for _, n := range []lockinfo.Mode{lockinfo.Exclusive, lockinfo.Shared, lockinfo.Permits(1, 3), lockinfo.Permits(2, 3)} {
 		for _, end := range ends {
 			end.mode = n
 			rows = append(rows, end)
 		}
-		rows = append(rows, row{mode: n, boot: "m", left: 2, released: true})
+		rows = append(rows, ruleRow{mode: n, boot: "m", left: 2, released: true})
 	}
-	fits := func(v *rules.View, r row) bool {
+	fits := func(v *rules.View, r ruleRow) bool {
 		fits := v.Fits(r.mode)
 		v.AddLease(r.mode, 1)
 		return fits
 	}
 	tried := 0
-	lists(2, rows, fits, func(list []row) {
+	lists(2, rows, fits, func(list []ruleRow) {
 		tried++
 		var want rules.View
 		soonest := map[string]bool{}
@@ -156,8 +156,8 @@ func TestLookSeesLeases(t *testing.T) {
 				soonest[holderOf(i)] = true
 			}
 		}
-		for i, r := range append(slices.Clip(list), row{}) {
-			v := s.purged(rowID(i), i == 0 && slices.ContainsFunc(list, row.over))
+		for i, r := range append(slices.Clip(list), ruleRow{}) {
+			v := s.purged(rowID(i), i == 0 && slices.ContainsFunc(list, ruleRow.over))
 			own := i < len(list) && !r.over() && !r.released
 			if v.Own != own || own && v.own != int64(i+1) {
 				t.Fatalf("%v: lease %d is its ID's own: %t, with token %d; want %t", list, i, v.Own, v.own, own)
@@ -173,8 +173,8 @@ func TestLookSeesLeases(t *testing.T) {
 				t.Fatalf("%v: the statement sees %s of %s, want %v, %v, %v of %v", list, got, v.first.holder, want.Held, want.Taken, want.Left,
 					slices.Collect(maps.Keys(soonest)))
 			}
-			if pid := holders.Read(v.first.holder).PID; v.Held && (v.first.granted != s.now.boot-int64(pid) || v.first.released != list[pid-1].released) {
-				t.Fatalf("%v: the statement sees lease %d as granted at %d, released %t", list, pid-1, v.first.granted, v.first.released)
+			if pid := holders.Read(v.first.holder).PID; v.Held && (v.first.began != s.now.boot-int64(pid) || v.first.released != list[pid-1].released) {
+				t.Fatalf("%v: the statement sees lease %d as granted at %d, released %t", list, pid-1, v.first.began, v.first.released)
 			}
 		}
 		s.end()
@@ -196,12 +196,12 @@ func TestGlimpse(t *testing.T) {
 	}{
 		"nothing":                    {func() {}, true},
 		"a last token":               {func() { s.run(putTokenSQL, sceneName, int64(7), int64(0)) }, true},
-		"a lease":                    {func() { s.lease(1, row{boot: "m", left: 2}) }, false},
-		"a shared lease":             {func() { s.lease(1, row{mode: lockinfo.Shared, boot: "m", left: 2}) }, false},
-		"a lease that is over":       {func() { s.lease(1, row{boot: "m"}) }, false},
-		"a lease of another boot":    {func() { s.lease(1, row{boot: "z", left: 2}) }, false},
-		"a lease that keeps closed":  {func() { s.lease(1, row{boot: "m", left: 2, released: true}) }, false},
-		"a place":                    {func() { s.place(1, row{boot: "m", left: 2}) }, false},
+		"a lease":                    {func() { s.lease(1, ruleRow{boot: "m", left: 2}) }, false},
+		"a shared lease":             {func() { s.lease(1, ruleRow{mode: lockinfo.Shared, boot: "m", left: 2}) }, false},
+		"a lease that is over":       {func() { s.lease(1, ruleRow{boot: "m"}) }, false},
+		"a lease of another boot":    {func() { s.lease(1, ruleRow{boot: "z", left: 2}) }, false},
+		"a lease that keeps closed":  {func() { s.lease(1, ruleRow{boot: "m", left: 2, released: true}) }, false},
+		"a place":                    {func() { s.place(1, ruleRow{boot: "m", left: 2}) }, false},
 		"a record":                   {func() { s.run(recordSQL, sceneName, id, "m", s.now.boot+1, 0, []byte("done")) }, false},
 		"a tombstone":                {func() { s.run(cancelSQL, id, "m", s.now.boot+1) }, false},
 		"a tombstone of another":     {func() { s.run(cancelSQL, rowID(2), "m", s.now.boot+1) }, true},
@@ -229,7 +229,7 @@ func TestGlimpse(t *testing.T) {
 // neither over nor given up, and tell those that are given up. INVARIANT I7.
 func TestLookSeesPlaces(t *testing.T) {
 	s := newScene(t)
-	var rows []row
+	var rows []ruleRow
 	for _, n := range []lockinfo.Mode{lockinfo.Exclusive, lockinfo.Shared} {
 		for _, end := range ends {
 			for _, once := range []bool{false, true} {
@@ -238,9 +238,9 @@ func TestLookSeesPlaces(t *testing.T) {
 			}
 		}
 	}
-	all := func(*rules.View, row) bool { return true }
+	all := func(*rules.View, ruleRow) bool { return true }
 	tried := 0
-	lists(2, rows, all, func(list []row) {
+	lists(2, rows, all, func(list []ruleRow) {
 		for _, recorded := range []bool{false, true} {
 			tried++
 			if recorded {
@@ -256,7 +256,7 @@ func TestLookSeesPlaces(t *testing.T) {
 					want.AddPlace(r.mode, r.once, time.Duration(r.left))
 				}
 			}
-			v := s.purged(rowID(9), slices.ContainsFunc(list, row.over))
+			v := s.purged(rowID(9), slices.ContainsFunc(list, ruleRow.over))
 			var told []lockinfo.LeaseID
 			for _, m := range s.notices {
 				told = append(told, m.ID)

@@ -121,10 +121,8 @@ const (
 
 // Places.
 const (
-	selectPlace = `SELECT seq, lease_id, mode, permit_limit, permits, min_token, once, holder, asked, expiry FROM place`
-
 	// headSQL: ?1 name. All places of the name are live.
-	headSQL = selectPlace + ` WHERE name = ?1 ORDER BY seq LIMIT 1`
+	headSQL = `SELECT seq, min_token, once, ` + placeColumns + ` FROM place WHERE name = ?1 ORDER BY seq LIMIT 1`
 
 	// givePlaceSQL adds a place, or extends the one that the lease ID has. No row of the name has
 	// expired.
@@ -273,12 +271,17 @@ const (
 	lastBrokenSQL = `SELECT coalesce(max(seq), 0) FROM broken`
 )
 
-// History. A statement that ends leases or places returns the rows that it has ended, in the
-// columns of an ending, if one of these is appended.
+// The columns of a row. A statement that ends leases or places returns the rows that it has ended,
+// if returningLeases or returningPlaces is appended.
 const (
-	returningLeases = ` RETURNING name, lease_id, mode, permit_limit, permits, token, holder, granted, expiry, released, boot_id`
-	returningPlaces = ` RETURNING name, lease_id, mode, permit_limit, permits, 0, holder, asked, expiry, 0, boot_id`
+	leaseColumns    = `name, lease_id, mode, permit_limit, permits, token, holder, granted, expiry, released, boot_id`
+	placeColumns    = `name, lease_id, mode, permit_limit, permits, 0, holder, asked, expiry, 0, boot_id`
+	returningLeases = ` RETURNING ` + leaseColumns
+	returningPlaces = ` RETURNING ` + placeColumns
+)
 
+// History.
+const (
 	noteSQL = `INSERT INTO event
 			(name, kind, mode, permit_limit, permits, token, holder, waited, held, author, reason, boot_id, at, wall_at)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)`
@@ -309,11 +312,10 @@ const (
 // Statements for people.
 const (
 	// leasesSQL: ?1 name, ?2 boot ID. In the order of the grants.
-	leasesSQL = `SELECT lease_id, token, mode, permit_limit, permits, holder, granted, expiry, released
-		FROM lease WHERE name = ?1 AND +boot_id = ?2 ORDER BY token`
+	leasesSQL = `SELECT ` + leaseColumns + ` FROM lease WHERE name = ?1 AND +boot_id = ?2 ORDER BY token`
 
 	// placesSQL: ?1 name, ?2 boot ID, ?3 now, ?4 number of places.
-	placesSQL = selectPlace + ` WHERE name = ?1 AND +boot_id = ?2 AND expiry > ?3 ORDER BY seq LIMIT ?4`
+	placesSQL = `SELECT ` + placeColumns + ` FROM place WHERE name = ?1 AND +boot_id = ?2 AND expiry > ?3 ORDER BY seq LIMIT ?4`
 
 	// totalsSQL: the length of the queue, without expired places, and the last token: ?1 name,
 	// ?2 boot ID, ?3 now.
@@ -327,10 +329,10 @@ const (
 			SELECT name FROM lease WHERE name >= ?1 AND name > ?2
 			UNION SELECT name FROM place WHERE name >= ?1 AND name > ?2
 			ORDER BY name LIMIT ?3)
-		SELECT page.name, coalesce(last_token, 0),
+		SELECT coalesce(last_token, 0),
 			(SELECT count(*) FROM place WHERE place.name = page.name AND +place.boot_id = ?4 AND place.expiry > ?5),
-			coalesce(lease_id, ''), coalesce(token, 0), coalesce(mode, 0), coalesce(permit_limit, 0),
-			coalesce(permits, 0), coalesce(holder, ''), coalesce(granted, 0), coalesce(expiry, 0), coalesce(released, 0)
+			page.name, coalesce(lease_id, ''), coalesce(mode, 0), coalesce(permit_limit, 0), coalesce(permits, 0),
+			coalesce(token, 0), coalesce(holder, ''), coalesce(granted, 0), coalesce(expiry, 0), coalesce(released, 0), ?4
 		FROM page LEFT JOIN token USING (name)
 			LEFT JOIN lease ON lease.name = page.name AND +lease.boot_id = ?4
 		ORDER BY page.name, token`

@@ -15,7 +15,7 @@ type view struct {
 	last  int64 // token of the name; 0 if none is remembered
 	stale bool  // there are rows to purge
 
-	first lease // the lease that ends first, without its mode
+	first row // the lease that ends first, without its mode
 
 	taken, head modes.Fields // the scanned columns of Taken and Head
 	headExpiry  int64        // of the first place
@@ -29,7 +29,7 @@ func (r *reader) look(name string, id lockinfo.LeaseID) (view, error) {
 	var v view
 	_, err := r.sql.one(lookSQL, []any{name, id, r.bootID, r.now.boot, int64(r.now.micros)},
 		&v.Cancelled, &v.own, &v.last, &v.Recorded, &v.stale,
-		&v.taken.Kind, &v.taken.Limit, &v.taken.Permits, &v.first.holder, &v.first.granted, &v.first.expiry, &v.first.released,
+		&v.taken.Kind, &v.taken.Limit, &v.taken.Permits, &v.first.holder, &v.first.began, &v.first.expiry, &v.first.released,
 		&v.head.Kind, &v.head.Limit, &v.head.Permits, &v.HeadOnce, &v.headExpiry)
 	v.Own, v.Held, v.Queued = v.own != 0, v.taken.Kind != none, v.head.Kind != none
 	if v.Held {
@@ -55,7 +55,7 @@ func (v *view) settled() bool { return !v.stale && v.Settled() }
 // add counts a lease that was granted at now.
 func (v *view) add(m lockinfo.Mode, holder string, expiry int64, now instant) {
 	if v.AddLease(m, now.until(expiry)) {
-		v.first = lease{holder: holder, granted: now.boot, expiry: expiry}
+		v.first = row{holder: holder, began: now.boot, expiry: expiry}
 	}
 }
 
@@ -64,7 +64,7 @@ func (v *view) add(m lockinfo.Mode, holder string, expiry int64, now instant) {
 func (v *view) blocker(now instant) driver.Blocker {
 	var first lockinfo.Holding
 	if v.Held {
-		first = v.first.describe(now)
+		first = v.first.holding(now)
 	}
 	queue := 0
 	if v.Queued {
