@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -23,7 +24,14 @@ import (
 type ear struct {
 	once sync.Once
 	warn sync.Once
-	poke chan struct{} // the feed has begun or ended
+	wake atomic.Pointer[context.CancelFunc] // ends a wait for notifications
+}
+
+// wakeEar makes the ear check whether there are callers that listen for events.
+func (e *engine) wakeEar() {
+	if wake := e.ear.wake.Load(); wake != nil {
+		(*wake)()
+	}
 }
 
 const (
@@ -153,23 +161,13 @@ func (l *listening) test(ctx context.Context) error {
 
 // hearNext waits for one notification, at most for hearingTest.
 func (l *listening) hearNext() error {
+	ctx, cancel := context.WithTimeout(l.life, hearingTest)
+	defer cancel()
+	l.ear.wake.Store(&cancel)
 	if err := l.followFeed(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(l.life, hearingTest)
-	defer cancel()
-	poked := make(chan struct{})
-	go func() { // only its context can end the wait
-		defer close(poked)
-		select {
-		case <-l.ear.poke:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
 	n, err := l.conn.WaitForNotification(ctx)
-	cancel()
-	<-poked
 	switch {
 	case err == nil:
 		return l.heard(n)
@@ -178,7 +176,7 @@ func (l *listening) hearNext() error {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return l.test(l.life)
 	}
-	return nil // poked
+	return nil // woken
 }
 
 // heard handles a notification.

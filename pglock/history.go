@@ -74,18 +74,10 @@ func (e *engine) OnEvent(told func(lockinfo.HistoryEvent)) (stop func()) {
 	leave := f.OnEvent(told, f.listens)
 	f.mu.Unlock()
 	e.listenLater()
-	e.pokeEar()
+	e.wakeEar()
 	return func() {
 		leave()
-		e.pokeEar()
-	}
-}
-
-// pokeEar makes the ear check whether there are callers that listen for events.
-func (e *engine) pokeEar() {
-	select {
-	case e.ear.poke <- struct{}{}:
-	default:
+		e.wakeEar()
 	}
 }
 

@@ -38,60 +38,50 @@ type Lease interface {
 // request for the lock. It refuses, with ErrInvalid, a lease that may be handed on
 // (holdfast.Options.Cohorts): the next caller would have the lock under the same lease ID.
 func (e *Engine) Hold(ctx context.Context, tx pgx.Tx, l Lease) error {
-	if err := checkHold(tx == nil, l); err != nil {
-		return err
-	}
-	var live bool
-	err := tx.QueryRow(ctx, e.holdSQL(), []byte(l.Name()), string(l.ID())).Scan(&live)
-	return e.holdError(l, live, err)
+	return e.hold(tx == nil, l, func(live *bool, query string, args ...any) error {
+		return tx.QueryRow(ctx, query, args...).Scan(live)
+	})
 }
 
 // HoldSQL is Hold for a transaction of database/sql, through any driver for PostgreSQL.
 func (e *Engine) HoldSQL(ctx context.Context, tx *sql.Tx, l Lease) error {
-	if err := checkHold(tx == nil, l); err != nil {
-		return err
-	}
-	var live bool
-	err := tx.QueryRowContext(ctx, e.holdSQL(), []byte(l.Name()), string(l.ID())).Scan(&live)
-	return e.holdError(l, live, err)
+	return e.hold(tx == nil, l, func(live *bool, query string, args ...any) error {
+		return tx.QueryRowContext(ctx, query, args...).Scan(live)
+	})
 }
 
-// holdSQL returns the statement of Hold. Its name is bytes, because the caller's connection may have
-// another encoding.
-func (e *Engine) holdSQL() string {
-	return "SELECT " + e.name + ".hold(pg_catalog.convert_from($1, '" + encoding + "'), $2)"
-}
-
-// checkHold returns an error for a lease that no transaction can hold.
-func checkHold(noTx bool, l Lease) error {
+// hold is Hold for a transaction that runs a statement by ask. The statement has the name as bytes,
+// because the caller's connection may have another encoding.
+func (e *Engine) hold(noTx bool, l Lease, ask func(live *bool, query string, args ...any) error) error {
 	if noTx || l == nil {
-		return errNothingToHold
+		return fmt.Errorf("pglock: hold: %w argument: the transaction or the lease is nil", driver.ErrInvalid)
 	}
 	if c, ok := l.(interface{ InCohort() bool }); ok && c.InCohort() {
 		return fmt.Errorf("pglock: hold %q: %w lease: it may be handed on within its client (Options.Cohorts): give the acquire a Reason, which keeps it out of cohorts", l.Name(), driver.ErrInvalid)
 	}
-	return nil
+	var live bool
+	err := ask(&live, "SELECT "+e.name+".hold(pg_catalog.convert_from($1, '"+encoding+"'), $2)", []byte(l.Name()), string(l.ID()))
+	if err = e.holdError(live, err); err != nil {
+		err = fmt.Errorf("pglock: hold %q: %w", l.Name(), err)
+	}
+	return err
 }
-
-var errNothingToHold = fmt.Errorf("pglock: hold: %w argument: the transaction or the lease is nil", driver.ErrInvalid)
 
 // badState is the server's code for an isolation level other than READ COMMITTED.
 const badState = "25000"
 
 // holdError returns the error of Hold, or nil if the lease is live.
-func (e *Engine) holdError(l Lease, live bool, err error) error {
+func (e *Engine) holdError(live bool, err error) error {
 	refusal, refused := errors.AsType[*pgconn.PgError](err)
 	switch {
 	case err == nil && live:
 		return nil
 	case err == nil:
-		err = fmt.Errorf("%w: roll the transaction back", driver.ErrLost)
+		return fmt.Errorf("%w: roll the transaction back", driver.ErrLost)
 	case refused && refusal.Code == badState:
-		err = fmt.Errorf("%w transaction: %s: begin it with that level, because it must see the present lease", driver.ErrInvalid, refusal.Message)
+		return fmt.Errorf("%w transaction: %s: begin it with that level, because it must see the present lease", driver.ErrInvalid, refusal.Message)
 	case refused:
-		err = e.installed.refusal(refusal)
-	default:
-		err = fmt.Errorf("%w: %w", driver.ErrUnavailable, err)
+		return e.installed.refusal(refusal)
 	}
-	return fmt.Errorf("pglock: hold %q: %w", l.Name(), err)
+	return fmt.Errorf("%w: %w", driver.ErrUnavailable, err)
 }

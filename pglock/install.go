@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/ask"
 )
 
 //go:embed sql/*.sql
@@ -114,15 +115,7 @@ func (p *pools) ready(ctx context.Context) error {
 	}
 	err := p.run(ctx, waiting, i.prepare)
 	i.done.Store(err == nil)
-	return openError(ctx, err)
-}
-
-// openError makes every failure of ready a definite error, because no lock was touched.
-func openError(ctx context.Context, err error) error {
-	if err == nil || driver.Definite(err) || ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-		return err
-	}
-	return fmt.Errorf("%w: %w", driver.ErrUnavailable, err)
+	return ask.Harmless(ctx, err) // no lock was touched
 }
 
 // prepare checks the database, and installs what is missing unless NoInstall is set.
@@ -235,8 +228,8 @@ func (i *installation) install(ctx context.Context, conn *pgx.Conn) error {
 
 // notInstalled adds to the error of a missing right how to grant it.
 func (i *installation) notInstalled(err error) error {
-	var refusal *pgconn.PgError
-	if !errors.As(err, &refusal) || refusal.Code != noRight {
+	refusal, refused := errors.AsType[*pgconn.PgError](err)
+	if !refused || refusal.Code != noRight {
 		return err
 	}
 	return fmt.Errorf("%w: the schema %s is not installed: %s: have the owner of the database run GRANT CREATE ON DATABASE %s TO %s, "+

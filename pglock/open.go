@@ -115,7 +115,7 @@ func newEngine(config *pgxpool.Config, opts Options) (*Engine, error) {
 	}
 	e := &engine{
 		pools: pools, name: pgx.Identifier{opts.Schema}.Sanitize(), opts: opts, listen: listen,
-		inbox: strings.ToLower(rand.Text()), ear: ear{poke: make(chan struct{}, 1)},
+		inbox: strings.ToLower(rand.Text()),
 	}
 	e.sweeper.start()
 	return &Engine{e}, nil

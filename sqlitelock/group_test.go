@@ -66,7 +66,7 @@ func (j *jam) acquires(n int) (reqs []driver.AcquireRequest) {
 // carried out together. 16 of them cost two statements for the transaction and 3
 // or 1 for each, and hardly more pages of the log than one.
 func TestGroupIsOneTransaction(t *testing.T) {
-	const many, sweep = 16, 7
+	const many, sweep = 16, 8
 	e := openOn(t, newHost("boot"))
 	c := count(e)
 	drivertest.Cycle(t, e, "t")

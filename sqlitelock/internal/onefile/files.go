@@ -215,16 +215,6 @@ func (f *Files) Same() error {
 	return nil
 }
 
-// Wait tells other processes whether this one waits for the write lock.
-func (f *Files) Wait(yes bool) { f.witness.wait(f.path, yes) }
-
-// OthersWait reports whether another engine, of any process, waits for the write lock.
-func (f *Files) OthersWait() bool { return f.witness.othersWait(f.path) }
-
-// Close tells the other processes that the files are no longer in use. It must be called
-// after the database is closed.
-func (f *Files) Close() { f.witness.close() }
-
 // A directory is the directory of a database.
 type directory struct {
 	open bool // every user may create files in it

@@ -65,8 +65,10 @@ func testify(path string, inode uint64, system bool) (w witness) {
 	return w
 }
 
-func (w witness) close() {
-	for _, d := range w {
+// Close tells the other processes that the files are no longer in use. It must be called
+// after the database is closed.
+func (f *Files) Close() {
+	for _, d := range f.witness {
 		_ = d.Close()
 	}
 }
@@ -103,20 +105,20 @@ func locked(d *os.File, from, to int64) bool {
 // write lock of the database at path.
 func waitByte(path string) int64 { return bytesOf(filepath.Base(path) + "/waits") }
 
-// wait implements Files.Wait.
-func (w witness) wait(path string, yes bool) {
-	if len(w) == 0 {
+// Wait tells other processes whether this one waits for the write lock.
+func (f *Files) Wait(yes bool) {
+	if len(f.witness) == 0 {
 		return
 	}
-	lock := unix.Flock_t{Type: unix.F_UNLCK, Start: waitByte(path), Len: 1}
+	lock := unix.Flock_t{Type: unix.F_UNLCK, Start: waitByte(f.path), Len: 1}
 	if yes {
 		lock.Type = unix.F_RDLCK
 	}
-	_ = unix.FcntlFlock(w[0].Fd(), unix.F_OFD_SETLK, &lock)
+	_ = unix.FcntlFlock(f.witness[0].Fd(), unix.F_OFD_SETLK, &lock)
 }
 
-// othersWait implements Files.OthersWait.
-func (w witness) othersWait(path string) bool {
-	at := waitByte(path)
-	return len(w) > 0 && locked(w[0], at, at+1)
+// OthersWait reports whether another engine, of any process, waits for the write lock.
+func (f *Files) OthersWait() bool {
+	at := waitByte(f.path)
+	return len(f.witness) > 0 && locked(f.witness[0], at, at+1)
 }
