@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/internal/faultproxy"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
@@ -153,5 +155,41 @@ func TestDeafEar(t *testing.T) {
 	line, err := bufio.NewReader(reader).ReadString('\n')
 	if err != nil || !strings.Contains(line, "listen=URL") {
 		t.Errorf("log %q, %v", line, err)
+	}
+}
+
+// TestSilentEar: when the connection that listens is cut without a word, another one follows
+// it, and no pooler is blamed.
+func TestSilentEar(t *testing.T) {
+	testsvc.Long(t)
+	server := testsvc.Postgres(t)
+	proxy := faultproxy.NewPostgres(t, server.Addr)
+	config, opts, err := parseURL(urlOf(server, "postgres", "postgres", "&listen="+url.QueryEscape("postgres://postgres@"+proxy.Addr()+"/postgres?sslmode=disable")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log strings.Builder
+	opts.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	e, err := newEngine(config, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if _ = e.Close(); log.Len() > 0 {
+			t.Errorf("log: %s", &log)
+		}
+	}()
+	held, waiter := drivertest.Request("t", time.Minute), drivertest.Request("t", time.Minute)
+	waiter.Queue, waiter.WaiterTTL = true, time.Minute
+	drivertest.Granted(t, e, held)
+	w := e.Watch(waiter.LeaseID)
+	defer w.Stop()
+	drivertest.Held(t, e, waiter)
+	toldToLook(t, w)
+	proxy.BlackHoleConns()
+	select {
+	case <-w.C():
+	case <-time.After(hearingTest + 2*hearingTime):
+		t.Error("the engine does not listen again")
 	}
 }

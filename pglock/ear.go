@@ -60,13 +60,13 @@ func (e *engine) hear() {
 		switch {
 		case e.life.Err() != nil:
 			return
+		case time.Since(began) > 2*hearingTime: // it received some: if it was cut, another one will
+			rest = 50 * time.Millisecond
 		case errors.Is(err, errDeaf):
 			e.ear.warn.Do(func() {
 				e.opts.Logger.Warn("holdfast: notifications of PostgreSQL do not arrive, so that waiters poll: if there is a pooler, set listen=URL to a direct connection")
 			})
 			rest = deafRest
-		case time.Since(began) > 2*hearingTime:
-			rest = 50 * time.Millisecond
 		default:
 			rest = min(2*rest, hearingTime)
 		}

@@ -98,11 +98,13 @@ func callSQL(function string, args, columns int) string {
 }
 
 // change is call for a function that may cause notices, which are its last column. change sends
-// them.
+// them, unless the outcome is unknown: a waiter must not trust a hand-over that a failover undoes.
 func (e *engine) change(ctx context.Context, k kind, function string, args []any, dest ...any) error {
 	var all []notices
 	err := e.call(ctx, k, function, args, append(dest, inJSON(&all))...)
-	e.send(all)
+	if err == nil {
+		e.send(all)
+	}
 	return err
 }
 

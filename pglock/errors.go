@@ -110,6 +110,9 @@ func (p *pools) connectError(ctx context.Context, err error) error {
 		return driver.ErrClosed
 	case ctx.Err() != nil:
 		return interrupted(ctx)
+	case refused && refusal.Code == noRight:
+		text := fmt.Sprintf("%s: have its owner run GRANT CONNECT ON DATABASE %s TO %s", refusal.Message, p.installed.database, p.installed.user)
+		return fmt.Errorf("%w: %w", driver.ErrPermission, &plainError{text, refusal})
 	case refused:
 		return p.installed.refusal(refusal)
 	case failed:

@@ -40,10 +40,25 @@ const oldest = 13
 const encoding = "UTF8"
 
 // Schema returns the SQL that creates the schema holdfast, with its tables and functions, for a
-// database in which programs must not create it themselves.
+// database in which programs must not create it themselves. If the tables are there, the SQL
+// replaces the functions only. It fails for tables of another layout, and for newer functions.
 func Schema() string {
-	return "BEGIN;\nCREATE SCHEMA IF NOT EXISTS " + defaultSchema + ";\n\n" + sqlFile(tablesFile) + functionsSQL() + "COMMIT;\n"
+	return fmt.Sprintf(schemaSQL, layout, revision, sqlFile(tablesFile)) + functionsSQL() + "COMMIT;\n"
 }
+
+const schemaSQL = `BEGIN;
+CREATE SCHEMA IF NOT EXISTS holdfast;
+
+DO $schema$ BEGIN
+IF pg_catalog.to_regclass('holdfast.layout') IS NOT NULL THEN
+	IF EXISTS (SELECT FROM holdfast.layout WHERE number <> %d OR revision > %d) THEN
+		RAISE 'the schema holdfast belongs to another version of holdfast';
+	END IF;
+	RETURN;
+END IF;
+%s
+END $schema$;
+`
 
 func sqlFile(name string) string {
 	text, err := sqlFiles.ReadFile(name)
@@ -148,7 +163,8 @@ const lookSQL = `SELECT
 	pg_catalog.current_setting('transaction_read_only')::pg_catalog.bool,
 	n.oid IS NOT NULL,
 	(SELECT pg_catalog.count(*) FROM pg_catalog.pg_class c WHERE c.relnamespace = n.oid),
-	EXISTS (SELECT FROM pg_catalog.pg_class c WHERE c.relnamespace = n.oid AND c.relname = 'layout'),
+	EXISTS (SELECT FROM pg_catalog.pg_class c JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attname = 'revision'
+		WHERE c.relnamespace = n.oid AND c.relname = 'layout'),
 	pg_catalog.pg_backend_pid()
 FROM (VALUES (1)) AS one LEFT JOIN pg_catalog.pg_namespace n ON n.nspname = $1`
 
@@ -161,7 +177,7 @@ func (i *installation) look(ctx context.Context, conn *pgx.Conn) (f found, err e
 		err = f.unfit(i)
 	}
 	if err == nil && f.hasLayout {
-		err = conn.QueryRow(ctx, inSchema(`SELECT number, revision FROM holdfast.layout`, i.quoted)).Scan(&f.number, &f.revision)
+		err = conn.QueryRow(ctx, inSchema(`SELECT COALESCE(pg_catalog.max(number), 0), COALESCE(pg_catalog.max(revision), 0) FROM holdfast.layout`, i.quoted)).Scan(&f.number, &f.revision)
 	}
 	if err == nil && f.hasLayout && f.number != layout {
 		err = fmt.Errorf("%w: the schema %s has the layout number %d, and this program knows number %d only: "+
@@ -221,17 +237,24 @@ func (i *installation) install(ctx context.Context, conn *pgx.Conn) error {
 		sql = "CREATE SCHEMA " + i.quoted + ";\n" + sql
 	}
 	if _, err := conn.PgConn().Exec(ctx, sql).ReadAll(); err != nil {
-		return i.notInstalled(err)
+		return i.notInstalled(found, err)
 	}
 	return tx.Commit(ctx)
 }
 
 // notInstalled adds to the error of a missing right how to grant it.
-func (i *installation) notInstalled(err error) error {
+func (i *installation) notInstalled(f found, err error) error {
 	refusal, refused := errors.AsType[*pgconn.PgError](err)
 	if !refused || refusal.Code != noRight {
 		return err
 	}
-	return fmt.Errorf("%w: the schema %s is not installed: %s: have the owner of the database run GRANT CREATE ON DATABASE %s TO %s, "+
-		"or the SQL of pglock.Schema and then %s", driver.ErrPermission, i.quoted, refusal.Message, i.database, i.user, i.grants())
+	right := "GRANT CREATE ON DATABASE " + i.database
+	if f.hasLayout { // only their owner replaces functions
+		return fmt.Errorf("%w: the functions in the schema %s have number %d, and this program needs %d: %s: "+
+			"have its owner run the SQL of pglock.Schema", driver.ErrPermission, i.quoted, f.revision, revision, refusal.Message)
+	} else if f.exists {
+		right = "GRANT USAGE, CREATE ON SCHEMA " + i.quoted
+	}
+	return fmt.Errorf("%w: the schema %s is not installed: %s: have the owner of the database run %s TO %s, "+
+		"or the SQL of pglock.Schema and then %s", driver.ErrPermission, i.quoted, refusal.Message, right, i.user, i.grants())
 }

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -145,10 +146,10 @@ func (opts *Options) check(config *pgxpool.Config) (listen *pgx.ConnConfig, err 
 }
 
 // checkSchema refuses names that cannot be quoted everywhere: comments in the SQL end with the
-// line, and the bodies of functions end with a dollar sign.
+// line, the bodies of functions end with a dollar sign, and the doctor's texts with a quote.
 func checkSchema(name string) error {
-	if name == "" || len(name) > 63 || strings.ContainsRune(name, '$') || strings.ContainsFunc(name, isControl) || strings.HasPrefix(name, "pg_") {
-		return errors.New("want the name of a schema: 1 to 63 bytes without $ and control characters, and not pg_…")
+	if name == "" || len(name) > 63 || strings.ContainsAny(name, `$'\`) || !utf8.ValidString(name) || strings.ContainsFunc(name, isControl) || strings.HasPrefix(name, "pg_") {
+		return errors.New("want the name of a schema: 1 to 63 bytes of UTF-8 without $, ', \\ and control characters, and not pg_…")
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package pglock
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -74,7 +75,8 @@ func TestInstall(t *testing.T) {
 }
 
 // TestSchema: what Schema returns is what an engine installs, and its owner may grant a
-// user the rights that the error names.
+// user the rights that the error names. Run again, it replaces the functions and leaves the
+// locks, unless the schema belongs to another version.
 func TestSchema(t *testing.T) {
 	server := testsvc.Postgres(t)
 	execute(t, server, "postgres", Schema(), `CREATE ROLE app LOGIN`)
@@ -86,7 +88,27 @@ func TestSchema(t *testing.T) {
 		t.Fatalf("%v: it does not say what to run", err)
 	}
 	execute(t, server, "postgres", grants)
-	open(t, rawURL)
+	drivertest.Granted(t, open(t, rawURL), drivertest.Request("t", time.Hour))
+	execute(t, server, "postgres", `UPDATE holdfast.layout SET revision = 0`)
+	_, err = Open(t.Context(), urlOf(server, "app", "postgres", ""))
+	drivertest.WantIs(t, "older functions of another owner", err, driver.ErrPermission)
+	if !strings.Contains(fmt.Sprint(err), "have number 0, and this program needs 1: ") || !strings.HasSuffix(fmt.Sprint(err), "run the SQL of pglock.Schema") {
+		t.Errorf("older functions of another owner: %v", err)
+	}
+	execute(t, server, "postgres", Schema()) // as the error says: it replaces the functions
+	drivertest.Held(t, open(t, rawURL), drivertest.Request("t", time.Hour))
+	for column, other := range map[string]int{"number": layout + 1, "revision": revision + 1} {
+		execute(t, server, "postgres", fmt.Sprintf(`UPDATE holdfast.layout SET %s = %d`, column, other))
+		conn, err := pgx.Connect(t.Context(), server.DSN)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err = conn.PgConn().Exec(t.Context(), Schema()).ReadAll(); err == nil || !strings.Contains(err.Error(), "another version") {
+			t.Errorf("Schema over another %s: %v", column, err)
+		}
+		_ = conn.Close(t.Context())
+		execute(t, server, "postgres", fmt.Sprintf(`UPDATE holdfast.layout SET number = %d, revision = %d`, layout, revision))
+	}
 }
 
 // TestOpenRefuses: a database in which locks cannot be kept is refused, and nothing in it
@@ -97,7 +119,10 @@ func TestOpenRefuses(t *testing.T) {
 		`CREATE ROLE app LOGIN`, `CREATE ROLE readonly LOGIN`, `ALTER ROLE readonly SET default_transaction_read_only = on`,
 		`CREATE ROLE serial LOGIN SUPERUSER`, `ALTER ROLE serial SET default_transaction_isolation = serializable`,
 		`CREATE DATABASE latin TEMPLATE template0 ENCODING LATIN1 LOCALE 'C'`,
-		`CREATE SCHEMA theirs; CREATE TABLE theirs.lock (name text)`, `CREATE SCHEMA private; CREATE SCHEMA newer`,
+		`CREATE SCHEMA theirs; CREATE TABLE theirs.lock (name text)`, `CREATE SCHEMA private; CREATE SCHEMA newer; CREATE SCHEMA copied`,
+		`CREATE SCHEMA layouts; CREATE TABLE layouts.layout (page integer)`, inSchema(sqlFile(tablesFile), "copied"),
+		`CREATE DATABASE closed`, `REVOKE CONNECT ON DATABASE closed FROM PUBLIC`,
+		`CREATE SCHEMA empty`, `CREATE ROLE maker LOGIN`, `GRANT CREATE ON DATABASE postgres TO maker`,
 		inSchema(sqlFile(tablesFile), "newer")+`; INSERT INTO newer.layout VALUES (2, 1)`,
 		inSchema(sqlFile(tablesFile), "private")+`; INSERT INTO private.layout VALUES (1, 1000)`,
 	)
@@ -113,6 +138,10 @@ func TestOpenRefuses(t *testing.T) {
 		"another owner": {"app", "postgres", "&schema=private", driver.ErrPermission, `run GRANT USAGE ON SCHEMA "private" TO "app"; GRANT SELECT,`},
 		"not installed": {"app", "postgres", "&install=off", driver.ErrInvalid, `is not installed in the schema "holdfast"`},
 		"newer layout":  {"postgres", "postgres", "&schema=newer", driver.ErrKindMismatch, "has the layout number 2, and this program knows number 1 only"},
+		"same table":    {"postgres", "postgres", "&schema=layouts", driver.ErrKindMismatch, "has tables of another program"},
+		"without rows":  {"postgres", "postgres", "&schema=copied", driver.ErrKindMismatch, "has the layout number 0, and this program knows number 1 only"},
+		"no connection": {"app", "closed", "", driver.ErrPermission, `have its owner run GRANT CONNECT ON DATABASE "closed" TO "app"`},
+		"empty schema":  {"maker", "postgres", "&schema=empty", driver.ErrPermission, `run GRANT USAGE, CREATE ON SCHEMA "empty" TO "maker", or`},
 		"other tables":  {"postgres", "postgres", "&schema=theirs", driver.ErrKindMismatch, "has tables of another program"},
 		"read-only":     {"readonly", "postgres", "", driver.ErrUnavailable, "is a standby, or set to be read-only"},
 		"serializable":  {"serial", "postgres", "", driver.ErrInvalid, `run ALTER ROLE "serial" SET default_transaction_isolation = 'read committed'`},
@@ -149,6 +178,43 @@ func TestOpenUnavailable(t *testing.T) {
 		drivertest.WantIs(t, what, err, driver.ErrUnavailable)
 		if e != nil || err == nil || !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v, want %q", what, err, c.says)
+		}
+	}
+}
+
+// TestTextBytes: behind a pooler replies are text, and bytes are the same whatever
+// bytea_output the role has.
+func TestTextBytes(t *testing.T) {
+	want := []byte("\\x00\x00\xff'")
+	server := testsvc.Postgres(t)
+	execute(t, server, "postgres", `CREATE ROLE old LOGIN SUPERUSER`, `ALTER ROLE old SET bytea_output = escape`)
+	e := open(t, urlOf(server, "old", "postgres", ""))
+	e.installed.direct.Store(false) // as behind a pooler
+	req, again := drivertest.Request("t", time.Minute), drivertest.Request("t", time.Minute)
+	again.Once = true
+	drivertest.Granted(t, e, req)
+	proof := driver.Proof("proof")
+	err := errors.Join(
+		e.Complete(t.Context(), driver.CompleteRequest{Name: "t", LeaseID: req.LeaseID, Record: want, Retention: time.Hour}),
+		e.Deposit(t.Context(), driver.DepositRequest{Digest: proof.Digest(), Payload: want, TTL: time.Hour, Memory: time.Hour}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		what string
+		read func() ([]byte, error)
+	}{
+		{"acquire", func() ([]byte, error) { r, err := e.Acquire(t.Context(), again); return r.Record, err }},
+		{"recall", func() ([]byte, error) { r, _, err := e.Recall(t.Context(), "t"); return r.Data, err }},
+		{"records", func() ([]byte, error) { r, _, err := e.DescribeRecord(t.Context(), "t"); return r.Head, err }},
+		{"peek", func() ([]byte, error) { r, err := e.Peek(t.Context(), proof); return r.Payload, err }},
+		{"redeem", func() ([]byte, error) {
+			r, err := e.Redeem(t.Context(), driver.RedeemRequest{Proof: proof, By: again.LeaseID})
+			return r.Payload, err
+		}},
+	} {
+		if got, err := c.read(); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("%s: %q, %v", c.what, got, err)
 		}
 	}
 }

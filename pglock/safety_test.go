@@ -2,6 +2,7 @@ package pglock
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -259,6 +260,58 @@ func TestCrash(t *testing.T) {
 			})
 			step.check()
 		})
+	}
+}
+
+// TestNotReplicated: a grant whose wait for the standby was cancelled is an unknown outcome,
+// whatever messages the role hides, and no answer to another request, and no notice, confirms
+// it or a break before it is replicated. INVARIANT I1.
+func TestNotReplicated(t *testing.T) {
+	server := testsvc.Postgres(t)
+	execute(t, server, "postgres", `CREATE ROLE quiet LOGIN SUPERUSER`, `ALTER ROLE quiet SET client_min_messages = error`)
+	e := open(t, urlOf(server, "quiet", "postgres", ""))
+	held, waiter, broken := drivertest.Request("t", time.Hour), drivertest.Request("t", time.Hour), drivertest.Request("broken", time.Hour)
+	waiter.Queue, waiter.WaiterTTL = true, time.Hour
+	drivertest.Granted(t, e, held)
+	drivertest.Held(t, e, waiter)
+	w := e.Watch(waiter.LeaseID)
+	defer w.Stop()
+	toldToLook(t, w) // the ear listens
+	breaks := driver.BreakRequest{ID: lockinfo.NewLeaseID(), Name: "broken", Token: drivertest.Granted(t, e, broken), Author: "me"}
+	server.Configure("synchronous_standby_names = 'none'")
+	await(t, func() bool { return server.Query("SHOW synchronous_standby_names") == "none" })
+	for _, step := range []struct {
+		what string
+		do   func(ctx context.Context) error
+	}{
+		{"acquire", func(ctx context.Context) error {
+			_, err := e.Acquire(ctx, drivertest.Request("free", time.Hour))
+			return err
+		}},
+		{"hand-over", func(ctx context.Context) error {
+			return e.Release(ctx, driver.ReleaseRequest{Name: "t", LeaseID: held.LeaseID})
+		}},
+		{"refresh", func(ctx context.Context) error {
+			return e.Refresh(ctx, []driver.RefreshRequest{{Name: "t", LeaseID: waiter.LeaseID, WaiterTTL: time.Hour}})[0].Err
+		}},
+		{"break", func(ctx context.Context) error { _, err := e.Break(ctx, breaks); return err }},
+		{"repeated break", func(ctx context.Context) error { _, err := e.Break(ctx, breaks); return err }},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+		if err := step.do(ctx); !errors.Is(err, errNotReplicated) {
+			t.Errorf("%s: %v, want %v", step.what, err, errNotReplicated)
+		}
+		cancel()
+	}
+	select {
+	case n := <-w.C():
+		t.Errorf("the waiter has the notice %+v", n)
+	default:
+	}
+	server.Configure("synchronous_standby_names = ''")
+	await(t, func() bool { return server.Query("SHOW synchronous_standby_names") == "" })
+	if r := e.Refresh(t.Context(), []driver.RefreshRequest{{Name: "t", LeaseID: waiter.LeaseID, WaiterTTL: time.Hour}})[0]; r.Err != nil || r.Outcome != driver.Granted {
+		t.Errorf("when no standby is missing: %+v", r)
 	}
 }
 

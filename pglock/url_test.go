@@ -94,6 +94,8 @@ func TestURLRefuses(t *testing.T) {
 		"postgres://h/db?schema=":                           "parameter schema: want one value",
 		"postgres://h/db?schema=a%24b":                      "parameter schema: want the name of a schema",
 		"postgres://h/db?schema=a%0Ab":                      "parameter schema: want the name of a schema",
+		"postgres://h/db?schema=it's":                       "parameter schema: want the name of a schema",
+		"postgres://h/db?schema=a%FF":                       "parameter schema: want the name of a schema",
 		"postgres://h/db?token_memory=1ms":                  "parameter token_memory: want 1s to 8760h",
 		"postgres://h/db?token_memory=long":                 "parameter token_memory: want a duration",
 		"postgres://h/db?target_session_attrs=standby":      "want read-write, primary or any",

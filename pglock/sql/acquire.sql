@@ -58,7 +58,7 @@ BEGIN
 		IF outcome = 0 AND _queue THEN
 			answer := answer || pg_catalog.jsonb_build_object('place', holdfast.rank(s, _id));
 		ELSIF outcome = 3 THEN
-			data := (SELECT data FROM holdfast.record WHERE name = _name);
+			data := (SELECT data FROM holdfast.record WHERE name = _name AND holdfast.hex());
 		END IF;
 	END IF;
 	notices := holdfast.finish(s);

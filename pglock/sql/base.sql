@@ -12,11 +12,13 @@ CREATE OR REPLACE FUNCTION holdfast.clock() RETURNS bigint LANGUAGE sql VOLATILE
 $$;
 
 -- begin prepares a transaction, and returns the clock: it must see what others have committed
--- while it waited, and a row that a foreign transaction holds must not keep it for ever.
+-- while it waited, and a row that a foreign transaction holds must not keep it for ever. The
+-- client must receive the warning that a standby lacks the commit, whatever its role hides.
 CREATE OR REPLACE FUNCTION holdfast.begin() RETURNS bigint LANGUAGE sql VOLATILE AS $$
 	SELECT CASE
 		WHEN pg_catalog.current_setting('transaction_isolation') <> 'read committed' THEN holdfast.wrong_isolation()
-		WHEN pg_catalog.set_config('lock_timeout', '5s', true) = '5s' THEN holdfast.clock()
+		WHEN pg_catalog.set_config('client_min_messages', 'warning', true) = 'warning'
+			AND pg_catalog.set_config('lock_timeout', '5s', true) = '5s' THEN holdfast.clock()
 	END
 $$;
 
@@ -34,6 +36,12 @@ CREATE OR REPLACE FUNCTION holdfast.commit(_durable boolean) RETURNS boolean LAN
 		WHEN pg_catalog.current_setting('synchronous_commit') = 'off' THEN pg_catalog.set_config('synchronous_commit', 'local', true) = 'local'
 		ELSE true
 	END
+$$;
+
+-- hex makes the bytes of a reply readable whatever bytea_output the role has. Behind a pooler
+-- they are text. It returns true.
+CREATE OR REPLACE FUNCTION holdfast.hex() RETURNS boolean LANGUAGE sql VOLATILE AS $$
+	SELECT pg_catalog.set_config('bytea_output', 'hex', true) = 'hex'
 $$;
 
 -- heard reports whether anybody listens for events.

@@ -25,6 +25,7 @@ BEGIN
 		s := holdfast.serve(s);
 	END IF;
 	ended := holdfast.breaks(_name, _break_id);
+	s.grants := s.grants OR ended IS NOT NULL; -- the answer to a repeat must be as durable as the first
 	DELETE FROM holdfast.broken WHERE name = _name AND seq <= (SELECT seq FROM holdfast.broken WHERE name = _name ORDER BY seq DESC LIMIT 1 OFFSET 128);
 	notices := holdfast.finish(s);
 END

@@ -21,7 +21,7 @@ $$;
 CREATE OR REPLACE FUNCTION holdfast.token(_digest text, _now bigint, OUT state integer, OUT taker text, OUT payload bytea, OUT expires_in bigint) LANGUAGE sql STABLE AS $$
 	SELECT CASE WHEN state = 1 AND (payload IS NULL OR due <= _now) THEN 4 ELSE state END, taker,
 			CASE WHEN due > _now THEN payload END, due - _now
-		FROM holdfast.onetime WHERE digest = _digest AND forget > _now
+		FROM holdfast.onetime WHERE digest = _digest AND forget > _now AND holdfast.hex()
 $$;
 
 -- redeem hands out the payload of a fresh token, and for 30 seconds to the same request.

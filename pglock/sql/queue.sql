@@ -56,6 +56,7 @@ DECLARE
 BEGIN
 	s := holdfast.held(s, _id);
 	IF s.own IS NOT NULL THEN
+		s.grants := true; -- the answer must be as durable as the hand-over
 		answer := pg_catalog.jsonb_build_object('outcome', 1, 'token', s.own);
 		RETURN;
 	END IF;

@@ -31,11 +31,11 @@ $$;
 CREATE OR REPLACE FUNCTION holdfast.records(_from text, _after text, _limit integer)
 	RETURNS TABLE (name text, head bytea, length integer, expires_in bigint) LANGUAGE sql STABLE AS $$
 	SELECT r.name, pg_catalog.substr(r.data, 1, 2048), pg_catalog.octet_length(r.data), r.expiry - holdfast.clock()
-		FROM holdfast.record AS r WHERE r.name >= _from AND r.name > _after ORDER BY r.name LIMIT _limit
+		FROM holdfast.record AS r WHERE r.name >= _from AND r.name > _after AND holdfast.hex() ORDER BY r.name LIMIT _limit
 $$;
 
 CREATE OR REPLACE FUNCTION holdfast.recall(_name text) RETURNS TABLE (data bytea, expires_in bigint) LANGUAGE sql STABLE AS $$
-	SELECT r.data, r.expiry - c.now FROM holdfast.record AS r, (SELECT holdfast.clock() AS now OFFSET 0) AS c WHERE r.name = _name AND r.expiry > c.now
+	SELECT r.data, r.expiry - c.now FROM holdfast.record AS r, (SELECT holdfast.clock() AS now OFFSET 0) AS c WHERE r.name = _name AND r.expiry > c.now AND holdfast.hex()
 $$;
 
 CREATE OR REPLACE FUNCTION holdfast.forget(_name text) RETURNS boolean LANGUAGE plpgsql AS $$
