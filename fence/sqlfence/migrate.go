@@ -1,6 +1,7 @@
 package sqlfence
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -44,18 +45,21 @@ func (d Dialect) Migrate(ctx context.Context, db *sql.DB) error {
 	if d.DDL() == "" {
 		return d.unknown()
 	}
-	if tableExists(ctx, db) {
+	if readable(ctx, db) == nil {
 		return nil
 	}
-	// PostgreSQL lets one of two concurrent CREATE TABLE IF NOT EXISTS fail,
-	// so the error counts only if there still is no table.
-	if _, err := db.ExecContext(ctx, d.DDL()); err != nil && !tableExists(ctx, db) {
-		return fmt.Errorf("fence: create the table holdfast_fence: %w", err)
+	// PostgreSQL lets one of two concurrent CREATE TABLE IF NOT EXISTS fail, and it succeeds
+	// beside a table with other columns. What counts is the table that is there now.
+	_, err := db.ExecContext(ctx, d.DDL())
+	wrong := readable(ctx, db)
+	if wrong == nil {
+		return nil
 	}
-	return nil
+	return fmt.Errorf("fence: create the table holdfast_fence: %w", cmp.Or(err, wrong))
 }
 
-func tableExists(ctx context.Context, db *sql.DB) bool {
+// readable returns an error if there is no table of marks that the user may read.
+func readable(ctx context.Context, db *sql.DB) error {
 	var n int
-	return db.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT resource, token, lease_id FROM holdfast_fence WHERE 1 = 0) AS t`).Scan(&n) == nil
+	return db.QueryRowContext(ctx, `SELECT count(*) FROM (SELECT resource, token, lease_id FROM holdfast_fence WHERE 1 = 0) AS t`).Scan(&n)
 }

@@ -153,6 +153,11 @@ func testGivesUp(t *testing.T, s *store) {
 }
 
 func testMigrate(t *testing.T, s *store) {
+	s.exec(t, `DROP TABLE holdfast_fence`)
+	s.exec(t, `CREATE TABLE holdfast_fence (name integer)`)
+	if err := s.dialect.Migrate(t.Context(), s.db); err == nil {
+		t.Error("a table with other columns is taken for that of the marks")
+	}
 	for range 5 {
 		s.exec(t, `DROP TABLE holdfast_fence`)
 		s.migrateAtOnce(t)
