@@ -164,7 +164,7 @@ func (s *survey) tryMessages(ctx context.Context) {
 
 // hear listens, sends a notification over another connection, and waits for it.
 func (s *survey) hear(ctx context.Context) error {
-	conn, err := pgx.ConnectConfig(ctx, s.listen)
+	conn, err := s.connectListener(ctx)
 	if err != nil {
 		return s.connectError(ctx, err)
 	}

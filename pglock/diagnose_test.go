@@ -193,3 +193,29 @@ func TestSilentEar(t *testing.T) {
 		t.Error("the engine does not listen again")
 	}
 }
+
+// TestListenerHook: the connection that listens has the password and the user that the hook of
+// the pool sets.
+func TestListenerHook(t *testing.T) {
+	server := testsvc.Postgres(t)
+	config, err := pgxpool.ParseConfig(urlOf(server, "nobody", "postgres", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
+		c.User = "postgres"
+		return nil
+	}
+	pool, err := pgxpool.NewWithConfig(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pool.Close()
+	e, err := New(pool, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = e.Close() }()
+	drivertest.Cycle(t, e, "the first request installs the schema")
+	wantFindings(t, diagnose(t, e), map[string]string{"messages": "ok: LISTEN works"})
+}

@@ -80,7 +80,7 @@ func (e *engine) hear() {
 func (e *engine) listenOnce(lastBroken *int64) error {
 	ctx, cancel := context.WithTimeout(e.life, connectTimeout)
 	defer cancel()
-	conn, err := pgx.ConnectConfig(ctx, e.listen)
+	conn, err := e.connectListener(ctx)
 	if err != nil {
 		return err
 	}
@@ -98,6 +98,18 @@ func (e *engine) listenOnce(lastBroken *int64) error {
 			return err
 		}
 	}
+}
+
+// connectListener opens a connection for notifications. The hook of a pool may set a password that
+// changes.
+func (e *engine) connectListener(ctx context.Context) (*pgx.Conn, error) {
+	config := e.listen.Copy()
+	if before := e.main.Config().BeforeConnect; before != nil && e.opts.Listen == "" {
+		if err := before(ctx, config); err != nil {
+			return nil, err
+		}
+	}
+	return pgx.ConnectConfig(ctx, config)
 }
 
 // A listening is one connection that listens.
