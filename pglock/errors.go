@@ -72,8 +72,10 @@ func (p *pools) failure(ctx context.Context, err error) error {
 		return interrupted(ctx)
 	}
 	switch refusal.Code {
-	case noSchema, noFunction, noTable, noColumn, noStatement, otherStatement: // check the schema again
+	case noSchema, noFunction, noTable, noColumn: // check the schema again
 		p.installed.done.Store(false)
+	case noStatement, otherStatement: // a pooler, or a hook of the pool, does not keep them
+		p.installed.direct.Store(false)
 	case readOnly: // the server is not the primary any more: connect to the one that is
 		p.main.Reset()
 		p.reserve.Reset()

@@ -219,6 +219,47 @@ func TestTextBytes(t *testing.T) {
 	}
 }
 
+// TestHooks: a hook of the pool that drops prepared statements costs one request, and no
+// request runs in a transaction that a hook has begun. INVARIANT I1.
+func TestHooks(t *testing.T) {
+	server := testsvc.Postgres(t)
+	open(t, urlOf(server, "postgres", "postgres", "")) // installs the schema
+	for hook, failures := range map[string]error{"DEALLOCATE ALL": driver.ErrUnavailable, "BEGIN": driver.ErrInvalid} {
+		config, err := pgxpool.ParseConfig(urlOf(server, "postgres", "postgres", "&pool_max_conns=1"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		config.AfterRelease = func(conn *pgx.Conn) bool {
+			_, err := conn.Exec(context.Background(), hook)
+			return err == nil
+		}
+		pool, err := pgxpool.NewWithConfig(t.Context(), config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer pool.Close()
+		e, err := New(pool, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = e.Close() }()
+		granted, failed := 0, 0
+		for range 6 {
+			reply, err := e.Acquire(t.Context(), drivertest.Request(hook, time.Hour))
+			if err != nil {
+				drivertest.WantIs(t, hook, err, failures)
+				failed++
+			} else if reply.Outcome == driver.Granted {
+				granted++
+			}
+			await(t, func() bool { return e.main.Stat().AcquiredConns() == 0 }) // the hook has run
+		}
+		if granted > 1 || failed == 0 || hook != "BEGIN" && failed > 1 {
+			t.Errorf("%s: %d were granted, and %d failed", hook, granted, failed)
+		}
+	}
+}
+
 // TestNew: the engine is to the server of the pool, installs with its first request, and
 // leaves the pool as it is.
 func TestNew(t *testing.T) {

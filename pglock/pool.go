@@ -146,6 +146,10 @@ func (p *pools) run(ctx context.Context, k kind, do func(context.Context, *pgx.C
 		return err
 	}
 	server := conn.Conn().PgConn()
+	if server.TxStatus() != 'I' { // INVARIANT I1: nothing would be committed
+		giveBack()
+		return fmt.Errorf("%w pool: a hook leaves a transaction open on its connections", driver.ErrInvalid)
+	}
 	delete(server.CustomData(), warning)
 	over, rested := make(chan struct{}), make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
