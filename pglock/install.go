@@ -217,7 +217,7 @@ func (f found) missing(i *installation) error {
 // install creates what is missing in one transaction. Only one program at a time does so.
 func (i *installation) install(ctx context.Context, conn *pgx.Conn) error {
 	tx, err := conn.BeginTx(ctx, pgx.TxOptions{BeginQuery: `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL statement_timeout = 0;
-		SET LOCAL lock_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = 0`})
+		SET LOCAL lock_timeout = 0; SET LOCAL idle_in_transaction_session_timeout = '10s'`})
 	if err != nil {
 		return err
 	}

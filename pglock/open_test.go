@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
+	"github.com/holdfast-locks/holdfast/internal/faultproxy"
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
@@ -72,6 +73,36 @@ func TestInstall(t *testing.T) {
 	execute(t, server, "postgres", `UPDATE holdfast.layout SET revision = 1000000`)
 	open(t, urlOf(server, "postgres", "postgres", ""))
 	execute(t, server, "postgres", `DO $$ BEGIN ASSERT (SELECT revision FROM holdfast.layout) = 1000000; END $$`)
+}
+
+// TestStoppedInstall: a program that is stopped while it installs the schema does not keep
+// others waiting for long.
+func TestStoppedInstall(t *testing.T) {
+	testsvc.Long(t)
+	server := testsvc.Postgres(t)
+	proxy := faultproxy.NewPostgres(t, server.Addr)
+	stopped := make(chan struct{})
+	var once sync.Once
+	proxy.OnRequest(func(r faultproxy.Request) (a faultproxy.Action) {
+		if strings.Contains(strings.Join(r.Words, " "), "pg_advisory_xact_lock") {
+			once.Do(func() { close(stopped) })
+			a.Reply = faultproxy.Swallow
+		}
+		return a
+	})
+	ctx, stop := context.WithCancel(t.Context())
+	var all sync.WaitGroup
+	defer all.Wait()
+	defer stop()
+	all.Go(func() { _, _ = Open(ctx, "postgres://postgres@"+proxy.Addr()+"/postgres?sslmode=disable") })
+	<-stopped
+	soon, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	e, err := Open(soon, urlOf(server, "postgres", "postgres", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = e.Close()
 }
 
 // TestSchema: what Schema returns is what an engine installs, and its owner may grant a
