@@ -146,10 +146,6 @@ func (p *pools) run(ctx context.Context, k kind, do func(context.Context, *pgx.C
 		return err
 	}
 	server := conn.Conn().PgConn()
-	if server.TxStatus() != 'I' { // INVARIANT I1: nothing would be committed
-		giveBack()
-		return fmt.Errorf("%w pool: a hook leaves a transaction open on its connections", driver.ErrInvalid)
-	}
 	delete(server.CustomData(), warning)
 	over, rested := make(chan struct{}), make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -178,7 +174,7 @@ func (p *pools) run(ctx context.Context, k kind, do func(context.Context, *pgx.C
 }
 
 // borrow returns a connection, and a function that returns it. It fails if a hook has set another
-// client_encoding.
+// client_encoding, or has left a transaction open. INVARIANT I1.
 func (p *pools) borrow(ctx context.Context, k kind) (*pgxpool.Conn, func(), error) {
 	pool, slots := p.choose(ctx, k)
 	if pool == nil {
@@ -198,11 +194,15 @@ func (p *pools) borrow(ctx context.Context, k kind) (*pgxpool.Conn, func(), erro
 		conn.Release()
 		leave()
 	}
-	// The server reports each change of the encoding. INVARIANT I1.
-	if set := conn.Conn().PgConn().ParameterStatus("client_encoding"); set != encoding && set != "" {
+	server := conn.Conn().PgConn()
+	if set := server.ParameterStatus("client_encoding"); set != encoding && set != "" { // the server reports each change
 		giveBack()
 		return nil, nil, fmt.Errorf("%w pool: a hook sets the client_encoding of its connections to %s, with which a name would be another lock: leave it at %s",
 			driver.ErrInvalid, set, encoding)
+	}
+	if server.TxStatus() != 'I' { // no request would be committed
+		giveBack()
+		return nil, nil, fmt.Errorf("%w pool: a hook leaves a transaction open on its connections", driver.ErrInvalid)
 	}
 	return conn, giveBack, nil
 }
