@@ -45,9 +45,8 @@ func refusesHeldName(t *T) {
 	l := t.take("a", t.units(4))
 	t.refuse(ask("a", t.units(40)))
 	t.atMost("a lease that was in the way", t.live(l), t.units(4))
-	if t.mustExtend(l, t.units(4)); t.refused("a").Place != 0 {
-		t.Errorf("a request that asked for no place in a queue has one")
-	}
+	t.mustExtend(l, t.units(4))
+	t.want(t.refused("a").Place == 0, "a request that asked for no place in a queue has one")
 }
 
 // grantsOnce sends 16 attempts at once, half of them through each T.
@@ -58,9 +57,8 @@ func grantsOnce(t, other *T) {
 		for i := range reqs {
 			reqs[i] = ask(name, t.units(40))
 		}
-		if granted := count(t.acquireAtOnce(reqs, other), driver.Granted); granted != 1 {
-			t.Fatalf("%d of %d attempts at once were granted, want 1", granted, len(reqs))
-		}
+		granted := count(t.acquireAtOnce(reqs, other), driver.Granted)
+		t.need(granted == 1, "%d of %d attempts at once were granted, want 1", granted, len(reqs))
 	}
 }
 
@@ -70,9 +68,8 @@ func (t *T) acquireAtOnce(reqs []driver.AcquireRequest, other *T) []driver.Acqui
 	replies := make([]driver.AcquireReply, len(reqs))
 	atOnce(len(reqs), func(i int) {
 		var err error
-		if replies[i], err = []*T{t, other}[i%2].Engine.Acquire(t.Context(), reqs[i]); err != nil {
-			t.Errorf("attempt %d: %v", i, err)
-		}
+		replies[i], err = []*T{t, other}[i%2].Engine.Acquire(t.Context(), reqs[i])
+		t.want(err == nil, "attempt %d: %v", i, err)
 	})
 	return replies
 }
@@ -156,9 +153,8 @@ func leaseLastsItsTTL(t *T) {
 	l := t.take("a", ttl)
 	for time.Since(l.sent) < ttl {
 		if reply := t.acquire(ask("a", ttl)); reply.Outcome != driver.Held {
-			if age := time.Since(l.sent); age < ttl-early {
-				t.Fatalf("%s after %s of a TTL of %s", outcome(reply), age, ttl)
-			}
+			age := time.Since(l.sent)
+			t.need(age >= ttl-early, "%s after %s of a TTL of %s", outcome(reply), age, ttl)
 			return
 		}
 		time.Sleep(t.Unit / 20)
@@ -168,8 +164,7 @@ func leaseLastsItsTTL(t *T) {
 func leaseExpires(t *T) {
 	l := t.take("a", t.units(2))
 	next := t.eventually(ask("a", t.units(8)), t.units(4))
-	if _, ok := t.holding(l); ok {
-		t.Errorf("the expired lease is live beside the new one")
-	}
+	_, ok := t.holding(l)
+	t.want(!ok, "the expired lease is live beside the new one")
 	t.live(next)
 }

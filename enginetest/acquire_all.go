@@ -58,9 +58,7 @@ func (t *T) acquireAll(reqs []driver.AcquireRequest) driver.AllReply {
 func (t *T) acquiredAll(reqs []driver.AcquireRequest) []lease {
 	t.Helper()
 	reply := t.acquireAll(reqs)
-	if reply.Outcome != driver.Granted || len(reply.Tokens) != len(reqs) {
-		t.Fatalf("AcquireAll of %d: %+v, want a grant", len(reqs), reply)
-	}
+	t.need(reply.Outcome == driver.Granted && len(reply.Tokens) == len(reqs), "AcquireAll of %d: %+v, want a grant", len(reqs), reply)
 	leases := make([]lease, len(reqs))
 	for i, req := range reqs {
 		leases[i] = lease{AcquireRequest: req, token: reply.Tokens[i]}
@@ -73,9 +71,7 @@ func (t *T) acquiredAll(reqs []driver.AcquireRequest) []lease {
 func (t *T) notAllTaken(reqs []driver.AcquireRequest, want driver.Outcome, refused int) driver.Blocker {
 	t.Helper()
 	reply := t.acquireAll(reqs)
-	if reply.Outcome != want || reply.Refused != refused || len(reply.Tokens) != 0 {
-		t.Fatalf("AcquireAll: %+v, want outcome %d because of request %d", reply, want, refused)
-	}
+	t.need(reply.Outcome == want && reply.Refused == refused && len(reply.Tokens) == 0, "AcquireAll: %+v, want outcome %d because of request %d", reply, want, refused)
 	t.nothingOf(reqs)
 	return reply.Blocker
 }
@@ -84,9 +80,8 @@ func (t *T) notAllTaken(reqs []driver.AcquireRequest, want driver.Outcome, refus
 func (t *T) nothingOf(reqs []driver.AcquireRequest) {
 	t.Helper()
 	for _, req := range reqs {
-		if _, ok := t.holding(lease{AcquireRequest: req}); ok {
-			t.Fatalf("AcquireAll took %q, and not all", req.Name)
-		}
+		_, ok := t.holding(lease{AcquireRequest: req})
+		t.need(!ok, "AcquireAll took %q, and not all", req.Name)
 	}
 }
 
@@ -106,13 +101,9 @@ func acquireAllTakesAll(t *T) {
 	}
 	for i, l := range t.acquiredAll(reqs) {
 		lock := t.inspect(l.Name)
-		if len(lock.Holders) != 1 || lock.Mode != reqs[i].Mode || lock.LastToken != l.token {
-			t.Fatalf("lock = %+v, want the lease of %+v", lock, reqs[i])
-		}
+		t.need(len(lock.Holders) == 1 && lock.Mode == reqs[i].Mode && lock.LastToken == l.token, "lock = %+v, want the lease of %+v", lock, reqs[i])
 		h := lock.Holders[0]
-		if h.LeaseID != l.LeaseID || h.Token != l.token || h.Mode != reqs[i].Mode || !sameHolder(h.Holder, l.Holder) {
-			t.Errorf("holding = %+v, want the lease of %+v with token %d", h, reqs[i], l.token)
-		}
+		t.want(h.LeaseID == l.LeaseID && h.Token == l.token && h.Mode == reqs[i].Mode && sameHolder(h.Holder, l.Holder), "holding = %+v, want the lease of %+v with token %d", h, reqs[i], l.token)
 		t.want(h.ExpiresIn >= l.TTL*3/4 && h.ExpiresIn <= l.TTL+t.slack(), "%s left, want %s", h.ExpiresIn, l.TTL)
 		t.mustExtend(l, t.units(800))
 		t.mustRelease(l)
@@ -145,9 +136,8 @@ func acquireAllContention(t *T) {
 		atOnce(len(replies), func(i int) {
 			reqs[i] = askTagged(t.units(40), names[i%2], names[1-i%2])
 			var err error
-			if replies[i], err = t.Features.AllAcquirer.AcquireAll(t.Context(), reqs[i]); err != nil {
-				t.Errorf("AcquireAll: %v", err)
-			}
+			replies[i], err = t.Features.AllAcquirer.AcquireAll(t.Context(), reqs[i])
+			t.want(err == nil, "AcquireAll: %v", err)
 		})
 		granted := 0
 		for i, reply := range replies {
@@ -160,9 +150,7 @@ func acquireAllContention(t *T) {
 				t.live(lease{AcquireRequest: req})
 			}
 		}
-		if granted != 1 {
-			t.Fatalf("%d of %d attempts at once were granted, want 1", granted, len(replies))
-		}
+		t.need(granted == 1, "%d of %d attempts at once were granted, want 1", granted, len(replies))
 	}
 }
 
@@ -245,9 +233,8 @@ func acquireAllTakesMaxBatch(t *T) {
 	}
 	reqs := askTagged(t.units(400), names...)
 	for _, l := range t.acquiredAll(reqs) {
-		if h, _ := t.holding(l); h.Token != l.token {
-			t.Fatalf("token of %q = %d, want %d as AcquireAll said", l.Name, h.Token, l.token)
-		}
+		h, _ := t.holding(l)
+		t.need(h.Token == l.token, "token of %q = %d, want %d as AcquireAll said", l.Name, h.Token, l.token)
 	}
 }
 

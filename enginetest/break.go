@@ -101,9 +101,7 @@ func (t *T) records(what string, broken []lockinfo.Broken, want ...lease) {
 	for _, l := range want {
 		ids = append(ids, l.LeaseID)
 	}
-	if !slices.Equal(got, ids) {
-		t.Fatalf("%s: records of %v, want of %v", what, got, ids)
-	}
+	t.need(slices.Equal(got, ids), "%s: records of %v, want of %v", what, got, ids)
 }
 
 func breakEnds(t *T) {
@@ -120,9 +118,7 @@ func breakAnswers(t *T) {
 	br := breakOf(l)
 	broken := t.breaksOnly(br, l)
 	b := broken[0]
-	if b.ID != br.ID || b.Token != l.token || b.Author != author || b.Reason != reason || !sameHolder(b.Holder, l.Holder) || b.Mode != l.Mode {
-		t.Errorf("Break answers %+v, want token %d, mode, holder, author and reason whole", b, l.token)
-	}
+	t.want(b.ID == br.ID && b.Token == l.token && b.Author == author && b.Reason == reason && sameHolder(b.Holder, l.Holder) && b.Mode == l.Mode, "Break answers %+v, want token %d, mode, holder, author and reason whole", b, l.token)
 	t.want(b.Ago >= 0 && b.Ago <= t.slack(), "Break was %s ago when it was answered", b.Ago)
 	t.breaksOnly(older(driver.BreakRequest{ID: lockinfo.NewLeaseID(), Name: "unknown", Token: l.token, Author: author}))
 	t.records("Breaks", t.breaks("unknown"))
@@ -168,9 +164,8 @@ func breakLeavesOthers(t *T) {
 func breakGivesPermitsBack(t *T) {
 	l := t.grant(askPermits("a", 2, 5, t.units(40)))
 	other := t.grant(askPermits("a", 3, 5, t.units(40)))
-	if b := t.breaksOnly(breakOf(l), l)[0]; b.Mode != l.Mode {
-		t.Errorf("record of a lease with mode %s, want %s", b.Mode, l.Mode)
-	}
+	b := t.breaksOnly(breakOf(l), l)[0]
+	t.want(b.Mode == l.Mode, "record of a lease with mode %s, want %s", b.Mode, l.Mode)
 	t.refuse(askPermits("a", 3, 5, t.units(8)))
 	t.grant(askPermits("a", 2, 5, t.units(8)))
 	t.live(other)
@@ -256,9 +251,8 @@ func breaksRemembered(t *T) {
 		t.want(b.Author == author && b.Reason == reason && b.Token == all[i].token, "record %+v, want token %d, author and reason whole", b, all[i].token)
 		t.fails("the record", b.Err(), driver.ErrLost)
 		t.fails("the record", b.Err(), driver.ErrBroken)
-		if least := t.units(2 - i); b.Ago < least-early || b.Ago > least+t.units(2) {
-			t.Errorf("broken %s ago, want a little more than %s", b.Ago, least)
-		}
+		least := t.units(2 - i)
+		t.want(b.Ago >= least-early && b.Ago <= least+t.units(2), "broken %s ago, want a little more than %s", b.Ago, least)
 	}
 }
 

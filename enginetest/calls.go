@@ -63,9 +63,7 @@ func queueCalls(q driver.Queuer) []call {
 	return []call{{"Refresh", func(ctx context.Context, t *T, l lease) error {
 		req := driver.RefreshRequest{Name: l.Name, LeaseID: l.LeaseID, WaiterTTL: 4 * l.TTL}
 		replies := q.Refresh(ctx, []driver.RefreshRequest{req, req})
-		if len(replies) != 2 {
-			t.Fatalf("Refresh of 2 places: %d answers", len(replies))
-		}
+		t.need(len(replies) == 2, "Refresh of 2 places: %d answers", len(replies))
 		return errOfBoth(replies[0].Err, replies[1].Err)
 	}}, {"Acquire with Queue", func(ctx context.Context, t *T, l lease) error {
 		return errOf(t.Engine.Acquire(ctx, forPlace(ask(l.Name, l.TTL), l.TTL)))

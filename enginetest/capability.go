@@ -62,15 +62,13 @@ func maxTTLBoundsKeepFor(t *T) {
 	longest := t.Features.MaxTTL
 	l := t.take("a", t.units(8))
 	t.mustKeep(l, 2*longest)
-	if left := t.refused("a").ExpiresIn; left > longest || left < longest-t.units(2) {
-		t.Errorf("closed for %s, want %s", left, longest)
-	}
+	left := t.refused("a").ExpiresIn
+	t.want(left <= longest && left >= longest-t.units(2), "closed for %s, want %s", left, longest)
 }
 
 func implementsCapabilities(t *T) {
-	if _, err := driver.FeaturesOf(t.Engine); err != nil {
-		t.Errorf("%v", err)
-	}
+	_, err := driver.FeaturesOf(t.Engine)
+	t.want(err == nil, "%v", err)
 	capable := t.Engine.Capabilities()
 	t.take("a", t.units(8))
 	t.want(t.Engine.Capabilities() == capable, "Capabilities() has changed")

@@ -74,9 +74,7 @@ func (t *T) recall(name string) (driver.Record, bool) {
 func (t *T) recorded(name, record string) time.Duration {
 	t.Helper()
 	r, found := t.recall(name)
-	if !found {
-		t.Fatalf("%q has no record", name)
-	}
+	t.need(found, "%q has no record", name)
 	t.sameBytes("Recall", r.Data, record)
 	return r.ExpiresIn
 }
@@ -84,17 +82,13 @@ func (t *T) recorded(name, record string) time.Duration {
 // unrecorded fails the run if the name has a record.
 func (t *T) unrecorded(name string) {
 	t.Helper()
-	if r, found := t.recall(name); found || len(r.Data) != 0 {
-		t.Fatalf("%q has a record of %d bytes, want none", name, len(r.Data))
-	}
+	r, found := t.recall(name)
+	t.need(!found && len(r.Data) == 0, "%q has a record of %d bytes, want none", name, len(r.Data))
 }
 
 func (t *T) sameBytes(what string, got []byte, want string) {
 	t.Helper()
-	if string(got) != want {
-		t.Errorf("%s: %d bytes that begin %.20q, want %d bytes that begin %.20q",
-			what, len(got), got, len(want), want)
-	}
+	t.want(string(got) == want, "%s: %d bytes that begin %.20q, want %d bytes that begin %.20q", what, len(got), got, len(want), want)
 }
 
 // forget forgets the record of a name.
@@ -116,9 +110,7 @@ func askOnce(name string, ttl time.Duration) driver.AcquireRequest {
 func (t *T) mustBeRecorded(req driver.AcquireRequest, record string) {
 	t.Helper()
 	reply := t.acquire(req)
-	if reply.Outcome != driver.Recorded || reply.Token != 0 || reply.Place != 0 {
-		t.Fatalf("Acquire(%q): %s, token %d, place %d; want recorded", req.Name, outcome(reply), reply.Token, reply.Place)
-	}
+	t.need(reply.Outcome == driver.Recorded && reply.Token == 0 && reply.Place == 0, "Acquire(%q): %s, token %d, place %d; want recorded", req.Name, outcome(reply), reply.Token, reply.Place)
 	t.sameBytes("Acquire", reply.Record, record)
 }
 
@@ -261,9 +253,8 @@ func completeTells(t *T) {
 	other := forPlace(ask("a", t.units(40)), t.units(40))
 	onceWatch, otherWatch := t.watchPlace(once, 1), t.watchPlace(other, 2)
 	t.mustComplete(l, "result", t.units(40))
-	if notice, ok := told(onceWatch, t.units(8)); !ok || notice.Token != 0 {
-		t.Errorf("news of token %d (any: %t) for a place that Complete gave up, want 0", notice.Token, ok)
-	}
+	notice, ok := told(onceWatch, t.units(8))
+	t.want(ok && notice.Token == 0, "news of token %d (any: %t) for a place that Complete gave up, want 0", notice.Token, ok)
 	t.mustTell(otherWatch, other)
 }
 

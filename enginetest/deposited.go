@@ -82,9 +82,8 @@ func (t *T) revoke(digest driver.Digest) driver.VaultReply {
 // isState fails the run unless Peek answers with this state.
 func (t *T) isState(proof driver.Proof, want driver.VaultState) {
 	t.Helper()
-	if got := t.peek(proof).State; got != want {
-		t.Fatalf("Peek: the token is %s, want %s", got, want)
-	}
+	got := t.peek(proof).State
+	t.need(got == want, "Peek: the token is %s, want %s", got, want)
 }
 
 // fresh fails the run unless the token can be redeemed for its payload, and
@@ -92,9 +91,7 @@ func (t *T) isState(proof driver.Proof, want driver.VaultState) {
 func (t *T) fresh(d deposited) time.Duration {
 	t.Helper()
 	reply := t.peek(d.proof)
-	if reply.State != driver.Fresh {
-		t.Fatalf("Peek: the token is %s, want %s", reply.State, driver.Fresh)
-	}
+	t.need(reply.State == driver.Fresh, "Peek: the token is %s, want %s", reply.State, driver.Fresh)
 	t.want(reply.ExpiresIn > 0, "Peek: ExpiresIn = %s of a fresh token, want more than 0", reply.ExpiresIn)
 	t.sameBytes("Peek", reply.Payload, string(d.Payload))
 	return reply.ExpiresIn
@@ -104,9 +101,7 @@ func (t *T) fresh(d deposited) time.Duration {
 func (t *T) handedOut(d deposited, by lockinfo.LeaseID) {
 	t.Helper()
 	reply := t.redeem(d.proof, by)
-	if !reply.Granted || reply.State != driver.Redeemed {
-		t.Fatalf("Redeem: %s, granted %t; want %s, granted", reply.State, reply.Granted, driver.Redeemed)
-	}
+	t.need(reply.Granted && reply.State == driver.Redeemed, "Redeem: %s, granted %t; want %s, granted", reply.State, reply.Granted, driver.Redeemed)
 	t.sameBytes("Redeem", reply.Payload, string(d.Payload))
 }
 
@@ -121,17 +116,15 @@ func (t *T) redeemed(d deposited) lockinfo.LeaseID {
 // notHandedOut redeems a token, which must be answered with this state.
 func (t *T) notHandedOut(proof driver.Proof, by lockinfo.LeaseID, want driver.VaultState) {
 	t.Helper()
-	if reply := t.redeem(proof, by); reply.Granted || reply.State != want {
-		t.Fatalf("Redeem: %s, granted %t; want %s, not granted", reply.State, reply.Granted, want)
-	}
+	reply := t.redeem(proof, by)
+	t.need(!reply.Granted && reply.State == want, "Redeem: %s, granted %t; want %s, not granted", reply.State, reply.Granted, want)
 }
 
 // revokes revokes a token, which must be answered with this state.
 func (t *T) revokes(digest driver.Digest, before driver.VaultState) {
 	t.Helper()
-	if got := t.revoke(digest).State; got != before {
-		t.Fatalf("Revoke: %s, want %s", got, before)
-	}
+	got := t.revoke(digest).State
+	t.need(got == before, "Revoke: %s, want %s", got, before)
 }
 
 // tells fails the run unless every request for a token that is not fresh gets this state

@@ -40,9 +40,8 @@ func downgradeLetsSharedIn(t *T) {
 	t.mustDowngrade(l)
 	t.refused("a")
 	reader := t.grant(askShared("a", t.units(40)))
-	if lock := t.inspect("a"); lock.Mode != lockinfo.Shared || len(lock.Holders) != 2 {
-		t.Errorf("lock = %+v, want two shared leases", lock)
-	}
+	lock := t.inspect("a")
+	t.want(lock.Mode == lockinfo.Shared && len(lock.Holders) == 2, "lock = %+v, want two shared leases", lock)
 	t.mustExtend(l, t.units(80))
 	t.mustRelease(l)
 	t.refused("a")
@@ -89,9 +88,8 @@ func downgradeOfLost(t *T) {
 	t.refuse(askShared("kept", t.units(8)))
 	t.free("never")
 	t.free("expired")
-	if lock := t.inspect("a"); lock.Mode != lockinfo.Exclusive {
-		t.Errorf("mode = %s after Downgrade by others, want %s", lock.Mode, lockinfo.Exclusive)
-	}
+	lock := t.inspect("a")
+	t.want(lock.Mode == lockinfo.Exclusive, "mode = %s after Downgrade by others, want %s", lock.Mode, lockinfo.Exclusive)
 }
 
 func downgradeHandsOver(t *T) {

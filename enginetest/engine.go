@@ -38,9 +38,7 @@ func calls(t *T) []call {
 		{"Extend", func(ctx context.Context, t *T, l lease) error {
 			req := driver.ExtendRequest{Name: l.Name, LeaseID: l.LeaseID, TTL: 4 * l.TTL}
 			errs := t.Engine.Extend(ctx, []driver.ExtendRequest{req, req})
-			if len(errs) != 2 {
-				t.Fatalf("Extend of 2 leases: %d answers", len(errs))
-			}
+			t.need(len(errs) == 2, "Extend of 2 leases: %d answers", len(errs))
 			return errOfBoth(errs[0], errs[1])
 		}},
 		{"Release", func(ctx context.Context, t *T, l lease) error {
@@ -68,17 +66,14 @@ func endedContext(t *T) {
 	l := t.take("a", t.units(40))
 	for _, c := range calls(t) {
 		start := time.Now()
-		if err := c.err(t.endedContext(), t, l); err == nil || errors.Is(err, driver.ErrLost) {
-			t.Errorf("%s with an ended context: error %v", c.method, err)
-		}
-		if took := time.Since(start); took > t.units(4) {
-			t.Errorf("%s with an ended context took %s", c.method, took)
-		}
+		err := c.err(t.endedContext(), t, l)
+		t.want(err != nil && !errors.Is(err, driver.ErrLost), "%s with an ended context: error %v", c.method, err)
+		took := time.Since(start)
+		t.want(took <= t.units(4), "%s with an ended context took %s", c.method, took)
 	}
 	t.atMost("a lease, after Extend with an ended context,", t.live(l), t.units(40))
-	if lock := t.inspect("a"); lock.Mode != lockinfo.Exclusive || lock.QueueLength != 0 {
-		t.Errorf("calls with an ended context left %+v, want an exclusive lock without a queue", lock)
-	}
+	lock := t.inspect("a")
+	t.want(lock.Mode == lockinfo.Exclusive && lock.QueueLength == 0, "calls with an ended context left %+v, want an exclusive lock without a queue", lock)
 	for _, name := range []string{"another", "{tag}one", "{tag}two"} {
 		t.free(name)
 	}
@@ -120,9 +115,7 @@ func closedEngine(t *T) {
 	l := t.take("a", t.units(40))
 	all := calls(t)
 	for range 2 {
-		if err := t.Engine.Close(); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		t.must("Close", "", t.Engine.Close())
 	}
 	for _, c := range all {
 		t.fails(c.method+" after Close", c.err(t.Context(), t, l), driver.ErrClosed)
@@ -132,9 +125,7 @@ func closedEngine(t *T) {
 func closeLeavesLeases(t *T) {
 	other := t.join()
 	l := other.take("a", t.units(40))
-	if err := other.Engine.Close(); err != nil {
-		t.Errorf("Close: %v", err)
-	}
+	t.must("Close", "", other.Engine.Close())
 	t.live(l)
 	t.refused("a")
 	t.mustRelease(l)

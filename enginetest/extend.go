@@ -122,6 +122,11 @@ func extendComparesToken(t *T) {
 	}
 }
 
+// isLost reports whether err says that a lease or place is gone, if it should, and is nil if not.
+func isLost(err error, should bool) bool {
+	return errors.Is(err, driver.ErrLost) == should && (should || err == nil)
+}
+
 func extendAnswersEach(t *T) {
 	gone := t.take("gone", t.units(8))
 	t.mustRelease(gone)
@@ -135,9 +140,7 @@ func extendAnswersEach(t *T) {
 	}
 	errs := t.extends(reqs)
 	for i, lost := range []bool{true, false, true, true, false, false} {
-		if errors.Is(errs[i], driver.ErrLost) != lost || !lost && errs[i] != nil {
-			t.Errorf("answer %d (%q) = %v, want lost %t", i, reqs[i].Name, errs[i], lost)
-		}
+		t.want(isLost(errs[i], lost), "answer %d (%q) = %v, want lost %t", i, reqs[i].Name, errs[i], lost)
 	}
 	for _, l := range []lease{first, second} {
 		t.atLeast(l.Name, t.live(l), t.units(30))

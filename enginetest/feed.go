@@ -22,9 +22,7 @@ func (t *T) feed() *feed {
 	t.Cleanup(f.stop)
 	select {
 	case e := <-f.events:
-		if e.Kind != lockinfo.HistoryGap {
-			t.Fatalf("a feed begins with %+v, want a gap", e)
-		}
+		t.need(e.Kind == lockinfo.HistoryGap, "a feed begins with %+v, want a gap", e)
 		t.want(e.ID == "" && e.Name == "" && e.Token == 0, "a gap that says %+v", e)
 	case <-time.After(t.soon()):
 		t.Fatalf("a feed is silent for %s, want a gap as soon as it listens", t.soon())
@@ -55,9 +53,8 @@ func (t *T) feeds(f *feed, want []lockinfo.HistoryEvent) {
 				t.Errorf("a feed reports\n%s %s\nwant\n%s %s", e.ID, describeEvent(e), want[0].ID, describeEvent(want[0]))
 				return
 			}
-			if f.seen[e.ID] = true; e.Ago < 0 || e.Ago > time.Since(f.began)+t.slack() {
-				t.Errorf("event %s: Ago %s", e.ID, e.Ago)
-			}
+			f.seen[e.ID] = true
+			t.want(e.Ago >= 0 && e.Ago <= time.Since(f.began)+t.slack(), "event %s: Ago %s", e.ID, e.Ago)
 		case <-limit:
 			t.Errorf("a feed lacks %s", describeEvent(want[0]))
 			return
@@ -96,7 +93,5 @@ func feedStops(t *T) {
 	t.take("a", t.units(40))
 	t.feeds(kept, t.history("a"))
 	time.Sleep(t.slack())
-	if len(stopped.events) > 0 {
-		t.Errorf("reported %+v after stop", <-stopped.events)
-	}
+	t.want(len(stopped.events) == 0, "reported %d events after stop", len(stopped.events))
 }

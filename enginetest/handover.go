@@ -37,14 +37,18 @@ func handsOverAtRelease(t *T) {
 	t.waiting("a", second)
 	next := t.handed(first)
 	t.above(holder.token, next)
-	if reply := t.refresh(first, t.units(40)); reply.Err != nil || reply.Outcome != driver.Granted || reply.Token != next.token {
-		t.Errorf("Refresh after the hand-over: %s, token %d, error %v; want granted, token %d",
-			outcome(reply.AcquireReply), reply.Token, reply.Err, next.token)
-	}
+	t.tellsHandedOver(t.refresh(first, t.units(40)), next)
 	t.grantedAgain(first, next)
 	t.counts("a", 1, next)
 	t.lost("Release by the earlier holder", t.release(holder))
 	t.live(next)
+}
+
+// tellsHandedOver fails the run unless reply says that l was handed over to the waiter.
+func (t *T) tellsHandedOver(reply driver.RefreshReply, l lease) {
+	t.Helper()
+	t.want(reply.Err == nil && reply.Outcome == driver.Granted && reply.Token == l.token,
+		"Refresh after the hand-over: %s, token %d, error %v; want granted, token %d", outcome(reply.AcquireReply), reply.Token, reply.Err, l.token)
 }
 
 func handsOverAtCancel(t *T) {
@@ -153,9 +157,8 @@ func handedOverLengthened(t *T) {
 		t.refresh(waiter, t.units(2))
 		t.atLeast("a lease, after "+what+",", t.live(l), t.units(30))
 		t.atMost("a lease, after "+what+",", t.live(l), t.units(40))
-		if h := t.handed(waiter); h.token != l.token {
-			t.Errorf("token after %s = %d, want %d", what, h.token, l.token)
-		}
+		h := t.handed(waiter)
+		t.want(h.token == l.token, "token after %s = %d, want %d", what, h.token, l.token)
 	}
 }
 

@@ -100,9 +100,8 @@ func brokenBy(l lease) lockinfo.HistoryEvent {
 func (t *T) wrote(name string, want ...lockinfo.HistoryEvent) []lockinfo.HistoryEvent {
 	t.Helper()
 	got := t.history(name)
-	if said, wanted := describeEvents(got), describeEvents(want); said != wanted {
-		t.Fatalf("history of %q:\n%s\nwant\n%s", name, said, wanted)
-	}
+	said, wanted := describeEvents(got), describeEvents(want)
+	t.need(said == wanted, "history of %q:\n%s\nwant\n%s", name, said, wanted)
 	return got
 }
 

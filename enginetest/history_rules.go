@@ -217,9 +217,7 @@ func historyNamesEvents(t *T) {
 			t.mustRelease(t.take(name, t.units(40)))
 		}
 		for _, e := range t.history(name) {
-			if !eventID.MatchString(e.ID) || seen[e.ID] {
-				t.Errorf("ID %q: bad or used twice", e.ID)
-			}
+			t.want(eventID.MatchString(e.ID) && !seen[e.ID], "ID %q: bad or used twice", e.ID)
 			seen[e.ID] = true
 		}
 	}
@@ -255,9 +253,8 @@ func historySaysWhen(t *T) {
 	t.lasted("Held", events[1].Held, t.units(2), held)
 	t.lasted("Ago of the grant", events[0].Ago, t.units(3), time.Since(l.sent))
 	t.lasted("Ago of the release", events[1].Ago, t.units(1), time.Since(l.sent)-t.units(2))
-	if e := events[0]; e.Held != 0 || e.Waited != 0 || events[1].Waited != 0 {
-		t.Errorf("a lease of nobody who waited: %+v", events)
-	}
+	e := events[0]
+	t.want(e.Held == 0 && e.Waited == 0 && events[1].Waited == 0, "a lease of nobody who waited: %+v", events)
 }
 
 func historyIsBounded(t *T) {
@@ -285,18 +282,15 @@ func historyKeepsBreaks(t *T) {
 		crowd = append(crowd, of(lockinfo.HistoryQueued, p), of(lockinfo.HistoryGaveUp, p))
 	}
 	events := t.history("a")
-	if want := brokenBy(l); describeEvent(events[0]) != describeEvent(want) {
-		t.Errorf("after %d events of leases and %d of places the first is\n%s\nwant\n%s", driver.MaxHistory+7, len(crowd), describeEvent(events[0]), describeEvent(want))
-	}
+	want := brokenBy(l)
+	t.want(describeEvent(events[0]) == describeEvent(want), "after %d events of leases and %d of places the first is\n%s\nwant\n%s", driver.MaxHistory+7, len(crowd), describeEvent(events[0]), describeEvent(want))
 	leases := 0
 	for _, e := range events[1:] {
 		if e.Kind.Begins() || e.Kind.Ends() {
 			leases++
 		}
 	}
-	if leases != driver.MaxHistory || len(events) != 1+leases+min(len(crowd), driver.MaxHistory) {
-		t.Errorf("%d events, %d of leases; want %d of them, and of places, besides the break", len(events), leases, driver.MaxHistory)
-	}
+	t.want(leases == driver.MaxHistory && len(events) == 1+leases+min(len(crowd), driver.MaxHistory), "%d events, %d of leases; want %d of them, and of places, besides the break", len(events), leases, driver.MaxHistory)
 	if !slices.ContainsFunc(events, func(e lockinfo.HistoryEvent) bool {
 		return describeEvent(e) == describeEvent(about(lockinfo.HistoryAcquired, last))
 	}) {
@@ -321,9 +315,7 @@ func historyIsOne(t *T) {
 	other.mustRelease(other.take("a", t.units(40)))
 	t.take("a", t.units(40))
 	mine, theirs := t.history("a"), other.history("a")
-	if len(mine) != 5 || len(theirs) != 5 {
-		t.Fatalf("%d and %d events, want 5", len(mine), len(theirs))
-	}
+	t.need(len(mine) == 5 && len(theirs) == 5, "%d and %d events, want 5", len(mine), len(theirs))
 	for i, e := range mine {
 		t.want(e.ID == theirs[i].ID && describeEvent(e) == describeEvent(theirs[i]), "event %d is %+v here and %+v there", i, e, theirs[i])
 	}

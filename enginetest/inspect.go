@@ -30,18 +30,15 @@ func inspectRequirements() []Requirement {
 }
 
 func inspectUnknown(t *T) {
-	if lock := t.counts("never", 0, lease{}); lock.Name != "never" {
-		t.Errorf("Inspect of a name never used = %+v", lock)
-	}
+	lock := t.counts("never", 0, lease{})
+	t.want(lock.Name == "never", "Inspect of a name never used = %+v", lock)
 }
 
 func inspectReportsLease(t *T) {
 	l := t.take("a", t.units(8))
 	lock := t.counts("a", 1, l)
 	h := lock.Holders[0]
-	if h.LeaseID != l.LeaseID || h.Token != l.token || h.Released || lock.Mode != lockinfo.Exclusive {
-		t.Errorf("mode %s, holder %+v, want %s, lease ID %s and token %d, not released", lock.Mode, h, lockinfo.Exclusive, l.LeaseID, l.token)
-	}
+	t.want(h.LeaseID == l.LeaseID && h.Token == l.token && !h.Released && lock.Mode == lockinfo.Exclusive, "mode %s, holder %+v, want %s, lease ID %s and token %d, not released", lock.Mode, h, lockinfo.Exclusive, l.LeaseID, l.token)
 	time.Sleep(t.units(2))
 	t.lasts("Inspect", t.units(8), l, func() time.Duration { return t.live(l) })
 	t.wantTTL(l, t.units(8))
@@ -50,9 +47,8 @@ func inspectReportsLease(t *T) {
 // wantTTL checks the TTL of a live lease, if the store knows it.
 func (t *T) wantTTL(l lease, want time.Duration) {
 	t.Helper()
-	if h, _ := t.holding(l); h.TTL != 0 && h.TTL != want {
-		t.Errorf("TTL = %s, want %s, or 0 if the store does not know", h.TTL, want)
-	}
+	h, _ := t.holding(l)
+	t.want(h.TTL == 0 || h.TTL == want, "TTL = %s, want %s, or 0 if the store does not know", h.TTL, want)
 }
 
 func inspectReportsHolder(t *T) {
@@ -73,16 +69,14 @@ func holderIsCopied(t *T) {
 	l := t.grant(req)
 	req.Holder.Labels["team"] = "changed after Acquire"
 	h, _ := t.holding(l)
-	if got := h.Holder.Labels["team"]; got != "a" {
-		t.Fatalf("label = %q, want %q as given to Acquire", got, "a")
-	}
+	got := h.Holder.Labels["team"]
+	t.need(got == "a", "label = %q, want %q as given to Acquire", got, "a")
 	h.Holder.Labels["team"] = "changed after Inspect"
 	if labels := t.refused("a").Holder.Labels; labels != nil {
 		labels["team"] = "changed after a refusal"
 	}
-	if h, _ = t.holding(l); h.Holder.Labels["team"] != "a" {
-		t.Errorf("label = %q, want %q as given to Acquire", h.Holder.Labels["team"], "a")
-	}
+	h, _ = t.holding(l)
+	t.want(h.Holder.Labels["team"] == "a", "label = %q, want %q as given to Acquire", h.Holder.Labels["team"], "a")
 }
 
 func inspectReportsQueue(t *T) {
@@ -118,18 +112,15 @@ func (t *T) queueReported(holder driver.AcquireRequest, reqs []driver.AcquireReq
 	t.placed(reqs[0], 1) // which does not change since when
 	looked := time.Now()
 	lock := t.inspect(holder.Name)
-	if len(lock.Queue) != len(reqs) || lock.QueueLength != len(reqs) {
-		t.Fatalf("queue = %+v, length %d, want %d places", lock.Queue, lock.QueueLength, len(reqs))
-	}
+	t.need(len(lock.Queue) == len(reqs) && lock.QueueLength == len(reqs), "queue = %+v, length %d, want %d places", lock.Queue, lock.QueueLength, len(reqs))
 	for i, w := range lock.Queue {
 		req := reqs[i]
 		t.want(w.LeaseID == req.LeaseID && w.Mode == req.Mode && sameHolder(w.Holder, req.Holder), "place %d = %+v, want the place of %+v", i+1, w, req)
 		t.want(w.ExpiresIn >= req.WaiterTTL-t.slack() && w.ExpiresIn <= req.WaiterTTL+t.slack(), "place %d lasts for another %s, want %s", i+1, w.ExpiresIn, req.WaiterTTL)
 	}
 	t.heldSince("Inspect, of the first place,", lock.Queue[0].Since, lease{AcquireRequest: reqs[0], sent: asked, answered: answered}, looked)
-	if since := lock.Queue[2].Since; since < 0 || since > t.slack() {
-		t.Errorf("Since = %s of a new place, want next to nothing", since)
-	}
+	since := lock.Queue[2].Since
+	t.want(since >= 0 && since <= t.slack(), "Since = %s of a new place, want next to nothing", since)
 }
 
 func inspectShowsFirst(t *T) {
@@ -142,13 +133,9 @@ func inspectShowsFirst(t *T) {
 		first = append(first, req.LeaseID)
 	}
 	lock := t.inspect("a")
-	if len(lock.Queue) < driver.ShownPlaces || lock.QueueLength != driver.ShownPlaces+behind {
-		t.Fatalf("%d places shown of %d, want %d of %d", len(lock.Queue), lock.QueueLength, driver.ShownPlaces, driver.ShownPlaces+behind)
-	}
+	t.need(len(lock.Queue) >= driver.ShownPlaces && lock.QueueLength == driver.ShownPlaces+behind, "%d places shown of %d, want %d of %d", len(lock.Queue), lock.QueueLength, driver.ShownPlaces, driver.ShownPlaces+behind)
 	for i, w := range lock.Queue {
-		if w.LeaseID != first[i] {
-			t.Fatalf("place %d does not belong to request %d", i+1, i+1)
-		}
+		t.need(w.LeaseID == first[i], "place %d does not belong to request %d", i+1, i+1)
 	}
 }
 

@@ -76,12 +76,9 @@ func listsByPrefix(t *T) {
 	}
 	for lock := range all(t, t.Features.Lister.List(t.Context(), "orders/1")) {
 		inspected := t.inspect("orders/1")
-		if len(lock.Holders) != 1 {
-			t.Fatalf("List: %+v, want one holder", lock)
-		}
-		if h := lock.Holders[0]; h.LeaseID != inspected.Holders[0].LeaseID || lock.LastToken != inspected.LastToken {
-			t.Errorf("List says %+v, Inspect says %+v", lock, inspected)
-		}
+		t.need(len(lock.Holders) == 1, "List: %+v, want one holder", lock)
+		h := lock.Holders[0]
+		t.want(h.LeaseID == inspected.Holders[0].LeaseID && lock.LastToken == inspected.LastToken, "List says %+v, Inspect says %+v", lock, inspected)
 	}
 }
 

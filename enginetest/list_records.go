@@ -37,9 +37,7 @@ func (t *T) describeRecord(name string) (driver.RecordInfo, bool) {
 func (t *T) describes(name, record string) time.Duration {
 	t.Helper()
 	r, found := t.describeRecord(name)
-	if !found || r.Name != name || r.Length != len(record) {
-		t.Fatalf("DescribeRecord(%q) says %q of %d bytes (found: %t), want %d", name, r.Name, r.Length, found, len(record))
-	}
+	t.need(found && r.Name == name && r.Length == len(record), "DescribeRecord(%q) says %q of %d bytes (found: %t), want %d", name, r.Name, r.Length, found, len(record))
 	t.sameBytes("DescribeRecord", r.Head, record[:min(len(record), driver.RecordHead)])
 	return r.ExpiresIn
 }
@@ -51,9 +49,7 @@ func (t *T) listsRecords(prefix string, names []string) {
 	var got []string
 	for r := range all(t, t.Features.Recorder.ListRecords(t.Context(), prefix)) {
 		same, found := t.describeRecord(r.Name)
-		if !found || string(r.Head) != string(same.Head) || r.Length != same.Length || r.ExpiresIn < same.ExpiresIn || r.ExpiresIn > same.ExpiresIn+t.units(8) {
-			t.Errorf("ListRecords says %+v, DescribeRecord says %+v", r, same)
-		}
+		t.want(found && string(r.Head) == string(same.Head) && r.Length == same.Length && r.ExpiresIn >= same.ExpiresIn && r.ExpiresIn <= same.ExpiresIn+t.units(8), "ListRecords says %+v, DescribeRecord says %+v", r, same)
 		got = append(got, r.Name)
 	}
 	t.listed("ListRecords", got, prefix, names)
@@ -69,14 +65,12 @@ func describesRecord(t *T) {
 		t.describes(name, record)
 	}
 	for range 2 {
-		if r, found := t.describeRecord("never"); found || r.Length != 0 || r.Name != "" {
-			t.Errorf("DescribeRecord of a name without a record says %+v", r)
-		}
+		r, found := t.describeRecord("never")
+		t.want(!found && r.Length == 0 && r.Name == "", "DescribeRecord of a name without a record says %+v", r)
 	}
 	l := t.take("a", t.units(40))
-	if _, found := t.describeRecord("a"); found {
-		t.Errorf("DescribeRecord has found a record of a name that is only held")
-	}
+	_, found := t.describeRecord("a")
+	t.want(!found, "DescribeRecord has found a record of a name that is only held")
 	t.mustComplete(l, "result", t.units(8))
 	l.answered = time.Now()
 	t.lasts("DescribeRecord", t.units(8), l, func() time.Duration { return t.describes("a", "result") })

@@ -29,9 +29,8 @@ func takesEveryName(t *T) {
 	for _, name := range strangeNames() {
 		l := t.take(name, t.units(40))
 		t.refused(name)
-		if lock := t.inspect(name); lock.Name != name || len(lock.Holders) != 1 {
-			t.Errorf("Inspect(%q): name %q with %d leases, want 1", name, lock.Name, len(lock.Holders))
-		}
+		lock := t.inspect(name)
+		t.want(lock.Name == name && len(lock.Holders) == 1, "Inspect(%q): name %q with %d leases, want 1", name, lock.Name, len(lock.Holders))
 		t.mustExtend(l, t.units(80))
 		t.mustRelease(l)
 	}
@@ -54,8 +53,7 @@ func keepsNamesApart(t *T) {
 		}
 	}
 	for i, l := range leases {
-		if _, ok := t.holding(l); ok != (i%2 == 1) {
-			t.Errorf("%q: live %t after others were released", l.Name, ok)
-		}
+		_, ok := t.holding(l)
+		t.want(ok == (i%2 == 1), "%q: live %t after others were released", l.Name, ok)
 	}
 }

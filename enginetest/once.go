@@ -135,14 +135,12 @@ func recordEnds(t *T) {
 	time.Sleep(t.units(2) + t.slack())
 	t.unrecorded("a")
 	t.listsRecords("", []string{"b"})
-	if r, found := t.describeRecord("a"); found {
-		t.Errorf("DescribeRecord of a record whose retention has ended returned %+v", r)
-	}
+	r, found := t.describeRecord("a")
+	t.want(!found, "DescribeRecord of a record whose retention has ended returned %+v", r)
 	t.want(!t.forget("a"), "Forget found a record after its retention")
 	t.grant(askOnce("a", t.units(8)))
-	if left := t.recorded("b", "long"); left < 9*365*24*time.Hour || left > 11*365*24*time.Hour {
-		t.Errorf("a record for ten years lasts for %s", left)
-	}
+	left := t.recorded("b", "long")
+	t.want(left >= 9*365*24*time.Hour && left <= 11*365*24*time.Hour, "a record for ten years lasts for %s", left)
 }
 
 func recordIsCopied(t *T) {
@@ -152,9 +150,7 @@ func recordIsCopied(t *T) {
 	t.must("Complete", "a", t.Features.Recorder.Complete(t.Context(), req))
 	copy(data, "changed!")
 	r, _ := t.recall("a")
-	if !bytes.Equal(r.Data, []byte("as given")) {
-		t.Fatalf("record = %q, want it as given", r.Data)
-	}
+	t.need(bytes.Equal(r.Data, []byte("as given")), "record = %q, want it as given", r.Data)
 	copy(r.Data, "changed!")
 	copy(t.acquire(askOnce("a", t.units(8))).Record, "changed!")
 	t.recorded("a", "as given")

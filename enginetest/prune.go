@@ -41,9 +41,7 @@ func (t *T) pruneOnce(limit int) (deleted int, more bool) {
 	t.Helper()
 	deleted, more, err := t.vault().Prune(t.Context(), limit)
 	t.must("Prune", "", err)
-	if deleted < 0 || deleted > limit {
-		t.Fatalf("Prune(%d) deleted %d", limit, deleted)
-	}
+	t.need(deleted >= 0 && deleted <= limit, "Prune(%d) deleted %d", limit, deleted)
 	return deleted, more
 }
 
@@ -52,9 +50,8 @@ func pruneLeaves(t *T) {
 	byOver, byNotOver := t.redeemed(over), t.redeemed(notOver)
 	all := t.everyFate(t.units(40)) // until its TTL has passed, but not its RedeemGrace
 	for range 2 {
-		if n := t.prune(driver.MaxPrune, len(all)+2); n != 0 {
-			t.Errorf("Prune deleted %d tokens, none of which was past its Memory", n)
-		}
+		n := t.prune(driver.MaxPrune, len(all)+2)
+		t.want(n == 0, "Prune deleted %d tokens, none of which was past its Memory", n)
 	}
 	t.handedOut(over, byOver)
 	t.handedOut(notOver, byNotOver)
@@ -92,12 +89,10 @@ func pruneDeletes(t *T) {
 	before, expired := t.store("before", t.units(40)), t.store("expired", shortest)
 	gone := t.forgotten(7)
 	after := t.store("after", t.units(400))
-	if n := t.prune(2, 10); n != 7 {
-		t.Errorf("Prune deleted %d tokens, want the 7 past their Memory", n)
-	}
-	if n, more := t.pruneOnce(1); n != 0 || more {
-		t.Errorf("Prune(1) = %d, %t where there is nothing to prune, want 0, false", n, more)
-	}
+	n := t.prune(2, 10)
+	t.want(n == 7, "Prune deleted %d tokens, want the 7 past their Memory", n)
+	n, more := t.pruneOnce(1)
+	t.want(n == 0 && !more, "Prune(1) = %d, %t where there is nothing to prune, want 0, false", n, more)
 	for _, d := range gone {
 		t.tells(d.proof, driver.Unknown)
 	}
@@ -109,9 +104,8 @@ func pruneDeletes(t *T) {
 func selfPruning(t *T) {
 	all := append(t.forgotten(7), t.store("fresh", t.units(40)))
 	for _, limit := range []int{1, driver.MaxPrune} {
-		if n, more := t.pruneOnce(limit); n != 0 || more {
-			t.Errorf("Prune(%d) = %d, %t, want 0, false of a store that prunes by itself", limit, n, more)
-		}
+		n, more := t.pruneOnce(limit)
+		t.want(n == 0 && !more, "Prune(%d) = %d, %t, want 0, false of a store that prunes by itself", limit, n, more)
 	}
 	for _, d := range all[:7] {
 		t.tells(d.proof, driver.Unknown)

@@ -65,9 +65,7 @@ func redeemsOnce(t, other *T) {
 				t.sameBytes("Redeem", reply.Payload, string(d.Payload))
 			}
 		}
-		if len(granted) != 1 {
-			t.Fatalf("%d of %d requests at once were granted, want 1", len(granted), len(bys))
-		}
+		t.need(len(granted) == 1, "%d of %d requests at once were granted, want 1", len(granted), len(bys))
 		for _, times := range granted {
 			t.want(times == 2, "the request that was granted was refused when it came again at the same time")
 		}
@@ -105,10 +103,9 @@ func redeemGraceEnds(t *T) {
 	time.Sleep(time.Until(answered.Add(driver.RedeemGrace + time.Second)))
 	for range 2 {
 		reply := t.redeem(d.proof, by)
-		if reply.Granted || len(reply.Payload) != 0 || reply.State != driver.Redeemed {
-			t.Errorf("Redeem after RedeemGrace: %s, granted %t, %d bytes of payload; want nothing but %s",
-				reply.State, reply.Granted, len(reply.Payload), driver.Redeemed)
-		}
+		t.want(!reply.Granted && len(reply.Payload) == 0 && reply.State == driver.Redeemed,
+			"Redeem after RedeemGrace: %s, granted %t, %d bytes of payload; want nothing but %s",
+			reply.State, reply.Granted, len(reply.Payload), driver.Redeemed)
 	}
 }
 

@@ -1,7 +1,6 @@
 package enginetest
 
 import (
-	"errors"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -117,11 +116,8 @@ func refreshAnswersEach(t *T) {
 		token uint64
 	}{{lost: true}, {place: 2}, {token: l.token}, {lost: true}, {place: 1}, {place: 2}} {
 		got := replies[i]
-		if errors.Is(got.Err, driver.ErrLost) != want.lost || !want.lost && got.Err != nil ||
-			got.Place != want.place || got.Token != want.token || (got.Outcome == driver.Granted) != (want.token != 0) {
-			t.Errorf("answer %d: %s, place %d, token %d, error %v; want %+v",
-				i, outcome(got.AcquireReply), got.Place, got.Token, got.Err, want)
-		}
+		t.want(isLost(got.Err, want.lost) && got.Place == want.place && got.Token == want.token && (got.Outcome == driver.Granted) == (want.token != 0),
+			"answer %d: %s, place %d, token %d, error %v; want %+v", i, outcome(got.AcquireReply), got.Place, got.Token, got.Err, want)
 	}
 	for _, w := range t.inspect("a").Queue {
 		t.want(w.ExpiresIn >= t.units(300), "a place lasts for another %s, want %s", w.ExpiresIn, t.units(400))
@@ -153,10 +149,10 @@ func refreshTakesMaxBatch(t *T) {
 // givesUp gives a place up, as a waiter does whose wait ends without the lock.
 func (t *T) givesUp(req driver.AcquireRequest) {
 	t.Helper()
-	if reply := t.refresh(req, 0); reply.Err != nil || reply.Outcome != driver.Held || reply.Place != 0 {
-		t.Fatalf("Refresh(%q) for nothing: %s, place %d, error %v; want held, without a place",
-			req.Name, outcome(reply.AcquireReply), reply.Place, reply.Err)
-	}
+	reply := t.refresh(req, 0)
+	t.need(reply.Err == nil && reply.Outcome == driver.Held && reply.Place == 0,
+		"Refresh(%q) for nothing: %s, place %d, error %v; want held, without a place",
+		req.Name, outcome(reply.AcquireReply), reply.Place, reply.Err)
 }
 
 func refreshGivesUp(t *T) {
@@ -174,10 +170,6 @@ func refreshGivesUpNoLease(t *T) {
 	l := t.take("a", t.units(40))
 	first, second := t.queue("a", 1), t.queue("a", 2)
 	t.mustRelease(l)
-	reply := t.refresh(first, 0)
-	if got := t.handed(first); reply.Err != nil || reply.Outcome != driver.Granted || reply.Token != got.token {
-		t.Errorf("Refresh for nothing of what was handed over: %s, token %d, error %v; want granted, token %d",
-			outcome(reply.AcquireReply), reply.Token, reply.Err, got.token)
-	}
+	t.tellsHandedOver(t.refresh(first, 0), t.handed(first))
 	t.waiting("a", second)
 }

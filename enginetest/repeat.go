@@ -67,9 +67,7 @@ func repeatElsewhere(t *T) {
 			req.LeaseID = lockinfo.NewLeaseID()
 			sent, reply = time.Now(), other.acquire(req)
 		}
-		if reply.Outcome != driver.Granted {
-			t.Fatalf("Acquire(%q) at another engine: %s, want a grant", req.Name, outcome(reply))
-		}
+		t.need(reply.Outcome == driver.Granted, "Acquire(%q) at another engine: %s, want a grant", req.Name, outcome(reply))
 		leases = append(leases, lease{AcquireRequest: req, token: reply.Token, sent: sent, answered: time.Now()})
 	}
 	time.Sleep(t.Unit / 2)
@@ -123,9 +121,8 @@ func repeatAfterExpiry(t *T) {
 func (t *T) repeated(req driver.AcquireRequest) {
 	t.Helper()
 	req.First = true
-	if reply := t.acquire(req); reply.Outcome != driver.Repeated || reply.Token != 0 {
-		t.Errorf("Acquire(%q), to be the first: %s, want repeated", req.Name, outcome(reply))
-	}
+	reply := t.acquire(req)
+	t.want(reply.Outcome == driver.Repeated && reply.Token == 0, "Acquire(%q), to be the first: %s, want repeated", req.Name, outcome(reply))
 }
 
 func firstLeavesLease(t *T) {

@@ -79,7 +79,5 @@ func (t *T) agree(replies []driver.VaultReply, errs []error, final driver.VaultS
 			t.Errorf("attempt %d: %s, granted %t, of a token that ends up %s", i, reply.State, reply.Granted, final)
 		}
 	}
-	if first != 1 {
-		t.Fatalf("%d of %d attempts made the token %s, want 1", first, len(replies), final)
-	}
+	t.need(first == 1, "%d of %d attempts made the token %s, want 1", first, len(replies), final)
 }

@@ -42,9 +42,7 @@ func sharedCompatible(t *T) {
 		t.grantedAgain(l.AcquireRequest, l)
 	}
 	lock := t.counts("a", 2, second)
-	if lock.Mode != lockinfo.Shared || lock.Holders[0].LeaseID != first.LeaseID || lock.Holders[1].LeaseID != second.LeaseID {
-		t.Errorf("lock = %+v, want mode %s, and the holders in the order of their grants", lock, lockinfo.Shared)
-	}
+	t.want(lock.Mode == lockinfo.Shared && lock.Holders[0].LeaseID == first.LeaseID && lock.Holders[1].LeaseID == second.LeaseID, "lock = %+v, want mode %s, and the holders in the order of their grants", lock, lockinfo.Shared)
 	t.mustRelease(first)
 	t.lost("Extend of the released one of two leases", t.extend(first, t.units(80)))
 	t.mustRelease(second)
@@ -111,8 +109,7 @@ func refusalNamesFirst(t *T) {
 			}
 		}
 		t.lasts("the first of several to end", t.units(8), first, func() time.Duration { return t.refused(name).ExpiresIn })
-		if holder := t.refused(name).Holder; holder.Label != "ends first" {
-			t.Errorf("TTLs %v: holder %+v, want the holder of the lease that ends first", ttls, holder)
-		}
+		holder := t.refused(name).Holder
+		t.want(holder.Label == "ends first", "TTLs %v: holder %+v, want the holder of the lease that ends first", ttls, holder)
 	}
 }

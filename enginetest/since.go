@@ -65,9 +65,8 @@ func (t *T) since(l lease) {
 // long l's lease has been held.
 func (t *T) heldSince(what string, since time.Duration, l lease, asked time.Time) {
 	t.Helper()
-	if least, most := asked.Sub(l.answered)-early, time.Since(l.sent)+early; since < least || since > most {
-		t.Errorf("%s: %s says that it is held for %s, want %s to %s", l.Name, what, since, least, most)
-	}
+	least, most := asked.Sub(l.answered)-early, time.Since(l.sent)+early
+	t.want(since >= least && since <= most, "%s: %s says that it is held for %s, want %s to %s", l.Name, what, since, least, most)
 }
 
 func sinceCounts(t *T) {
@@ -156,12 +155,11 @@ func refusalSaysReleased(t *T) {
 	all := t.inAllModes()
 	time.Sleep(t.ageing())
 	for _, l := range all {
-		if way := t.refuse(rival(l)); way.Released {
-			t.Errorf("%s: a live lease is said to be released", l.Name)
-		}
+		way := t.refuse(rival(l))
+		t.want(!way.Released, "%s: a live lease is said to be released", l.Name)
 		asked := time.Now()
 		t.mustKeep(l, t.units(8))
-		way := t.refuse(rival(l))
+		way = t.refuse(rival(l))
 		t.heldSince("a refusal because of KeepFor", way.Since, l, asked)
 		t.want(way.Released, "%s: what is kept closed is not said to be released", l.Name)
 	}

@@ -89,9 +89,7 @@ func (t *T) grant(req driver.AcquireRequest) lease {
 	t.Helper()
 	sent := time.Now()
 	reply := t.acquire(req)
-	if reply.Outcome != driver.Granted {
-		t.Fatalf("Acquire(%q): %s, want a grant", req.Name, outcome(reply))
-	}
+	t.need(reply.Outcome == driver.Granted, "Acquire(%q): %s, want a grant", req.Name, outcome(reply))
 	return lease{AcquireRequest: req, token: reply.Token, sent: sent, answered: time.Now()}
 }
 
@@ -111,9 +109,7 @@ func (t *T) refused(name string) driver.Blocker {
 func (t *T) refuse(req driver.AcquireRequest) driver.Blocker {
 	t.Helper()
 	reply := t.acquire(req)
-	if reply.Outcome != driver.Held {
-		t.Fatalf("Acquire(%q): %s, want held", req.Name, outcome(reply))
-	}
+	t.need(reply.Outcome == driver.Held, "Acquire(%q): %s, want held", req.Name, outcome(reply))
 	return reply.Blocker
 }
 
@@ -126,9 +122,7 @@ func (t *T) eventually(req driver.AcquireRequest, limit time.Duration) lease {
 		if reply := t.acquire(req); reply.Outcome == driver.Granted {
 			return lease{AcquireRequest: req, token: reply.Token, sent: sent, answered: time.Now()}
 		}
-		if time.Since(start) > limit {
-			t.Fatalf("Acquire(%q): no grant for %s", req.Name, limit)
-		}
+		t.need(time.Since(start) <= limit, "Acquire(%q): no grant for %s", req.Name, limit)
 	}
 }
 
@@ -142,9 +136,7 @@ func (t *T) extend(l lease, ttl time.Duration) error {
 func (t *T) extends(reqs []driver.ExtendRequest) []error {
 	t.Helper()
 	errs := t.Engine.Extend(t.Context(), reqs)
-	if len(errs) != len(reqs) {
-		t.Fatalf("Extend: %d answers to %d requests", len(errs), len(reqs))
-	}
+	t.need(len(errs) == len(reqs), "Extend: %d answers to %d requests", len(errs), len(reqs))
 	return errs
 }
 
@@ -203,9 +195,7 @@ func (t *T) holding(l lease) (lockinfo.Holding, bool) {
 func (t *T) mustHold(l lease) lockinfo.Holding {
 	t.Helper()
 	h, ok := t.holding(l)
-	if !ok {
-		t.Fatalf("the lease of %q is gone", l.Name)
-	}
+	t.need(ok, "the lease of %q is gone", l.Name)
 	return h
 }
 
@@ -218,9 +208,8 @@ func (t *T) live(l lease) time.Duration {
 // free fails the run unless name has no lease.
 func (t *T) free(name string) {
 	t.Helper()
-	if n := len(t.inspect(name).Holders); n != 0 {
-		t.Fatalf("%q has %d leases, want none", name, n)
-	}
+	n := len(t.inspect(name).Holders)
+	t.need(n == 0, "%q has %d leases, want none", name, n)
 }
 
 // outcome describes a reply in a failure.

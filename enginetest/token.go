@@ -107,17 +107,15 @@ func tokensGrowAcrossModes(t *T) {
 // tokenFollowsClock allows the store's clock to be an hour slow.
 func tokenFollowsClock(t *T) {
 	l := t.take("a", t.units(8))
-	if least := uint64(l.sent.Add(-time.Hour).UnixMicro()); l.token < least {
-		t.Errorf("token = %d, want at least %d", l.token, least)
-	}
+	least := uint64(l.sent.Add(-time.Hour).UnixMicro())
+	t.want(l.token >= least, "token = %d, want at least %d", l.token, least)
 }
 
 func tokenKeptByExtend(t *T) {
 	l := t.take("a", t.units(8))
 	t.mustExtend(l, t.units(16))
-	if h, _ := t.holding(l); h.Token != l.token {
-		t.Errorf("token after Extend = %d, want %d", h.Token, l.token)
-	}
+	h, _ := t.holding(l)
+	t.want(h.Token == l.token, "token after Extend = %d, want %d", h.Token, l.token)
 	t.counts("a", 1, l)
 }
 

@@ -101,17 +101,13 @@ func stateComesAlone(t *T) {
 	redeemed, revoked, expired := t.store("a", t.units(40)), t.store("b", t.units(40)), t.store("c", shortest)
 	alone := func(what string, reply driver.VaultReply) {
 		t.Helper()
-		if reply.Granted || len(reply.Payload) != 0 || reply.ExpiresIn != 0 {
-			t.Errorf("%s: %s with granted %t, %d bytes of payload and ExpiresIn %s; want nothing but the state",
-				what, reply.State, reply.Granted, len(reply.Payload), reply.ExpiresIn)
-		}
+		t.want(!reply.Granted && len(reply.Payload) == 0 && reply.ExpiresIn == 0,
+			"%s: %s with granted %t, %d bytes of payload and ExpiresIn %s; want nothing but the state",
+			what, reply.State, reply.Granted, len(reply.Payload), reply.ExpiresIn)
 	}
-	if reply := t.peek(redeemed.proof); reply.Granted {
-		t.Errorf("Peek of a fresh token is granted")
-	}
-	if reply := t.redeem(redeemed.proof, lockinfo.NewLeaseID()); reply.ExpiresIn != 0 {
-		t.Errorf("Redeem of a fresh token: ExpiresIn = %s, want 0", reply.ExpiresIn)
-	}
+	t.want(!t.peek(redeemed.proof).Granted, "Peek of a fresh token is granted")
+	left := t.redeem(redeemed.proof, lockinfo.NewLeaseID()).ExpiresIn
+	t.want(left == 0, "Redeem of a fresh token: ExpiresIn = %s, want 0", left)
 	alone("Revoke of a fresh token", t.revoke(revoked.Digest))
 	time.Sleep(t.units(1))
 	for _, proof := range []driver.Proof{redeemed.proof, revoked.proof, expired.proof, proofOf("never")} {
@@ -176,9 +172,8 @@ func vaultOfUnknown(t *T) {
 	if canList(t) {
 		t.lists("", nil)
 	}
-	if n := t.prune(10, 1); n != 0 {
-		t.Errorf("Prune deleted %d tokens that were asked for, but never deposited", n)
-	}
+	n := t.prune(10, 1)
+	t.want(n == 0, "Prune deleted %d tokens that were asked for, but never deposited", n)
 	t.redeemed(t.store("never", t.units(40)))
 }
 

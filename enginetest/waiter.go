@@ -65,9 +65,7 @@ func (t *T) refresh(req driver.AcquireRequest, waiterTTL time.Duration) driver.R
 func (t *T) refreshes(reqs []driver.RefreshRequest) []driver.RefreshReply {
 	t.Helper()
 	replies := t.Features.Queuer.Refresh(t.Context(), reqs)
-	if len(replies) != len(reqs) {
-		t.Fatalf("Refresh: %d answers to %d requests", len(replies), len(reqs))
-	}
+	t.need(len(replies) == len(reqs), "Refresh: %d answers to %d requests", len(replies), len(reqs))
 	return replies
 }
 
@@ -76,9 +74,7 @@ func (t *T) waits(req driver.AcquireRequest, place int) driver.Blocker {
 	t.Helper()
 	reply := t.refresh(req, req.WaiterTTL)
 	t.must("Refresh", req.Name, reply.Err)
-	if reply.Outcome != driver.Held || reply.Place != place {
-		t.Fatalf("Refresh(%q): %s, place %d; want held, place %d", req.Name, outcome(reply.AcquireReply), reply.Place, place)
-	}
+	t.need(reply.Outcome == driver.Held && reply.Place == place, "Refresh(%q): %s, place %d; want held, place %d", req.Name, outcome(reply.AcquireReply), reply.Place, place)
 	return reply.Blocker
 }
 
@@ -94,9 +90,7 @@ func (t *T) waiting(name string, reqs ...driver.AcquireRequest) {
 	for _, req := range reqs {
 		want = append(want, req.LeaseID)
 	}
-	if !slices.Equal(got, want) || lock.QueueLength != len(want) {
-		t.Fatalf("queue of %q = %v, length %d; want %v", name, got, lock.QueueLength, want)
-	}
+	t.need(slices.Equal(got, want) && lock.QueueLength == len(want), "queue of %q = %v, length %d; want %v", name, got, lock.QueueLength, want)
 }
 
 // handed fails the run unless req, which had a place, has been handed the
@@ -106,9 +100,7 @@ func (t *T) handed(req driver.AcquireRequest) lease {
 	t.Helper()
 	l := lease{AcquireRequest: req}
 	h, ok := t.holding(l)
-	if !ok {
-		t.Fatalf("%q was not handed over to the waiter whose turn it is", req.Name)
-	}
+	t.need(ok, "%q was not handed over to the waiter whose turn it is", req.Name)
 	l.token = h.Token
 	return l
 }
@@ -123,8 +115,6 @@ func (t *T) eventuallyHanded(req driver.AcquireRequest, limit time.Duration) {
 		if reply.Outcome == driver.Granted {
 			return
 		}
-		if time.Since(start) > limit {
-			t.Fatalf("Refresh(%q): not granted for %s", req.Name, limit)
-		}
+		t.need(time.Since(start) <= limit, "Refresh(%q): not granted for %s", req.Name, limit)
 	}
 }

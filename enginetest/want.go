@@ -16,12 +16,18 @@ func (t *T) want(ok bool, format string, args ...any) {
 	}
 }
 
+// need is want, but ends the run, for what follows cannot go on otherwise.
+func (t *T) need(ok bool, format string, args ...any) {
+	t.Helper()
+	if !ok {
+		t.Fatalf(format, args...)
+	}
+}
+
 // must fails the run at once unless a call about a name, or about nothing that has one, succeeded.
 func (t *T) must(call, name string, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatalf("%s(%q): %v", call, name, err)
-	}
+	t.need(err == nil, "%s(%q): %v", call, name, err)
 }
 
 // mayBeLost is must, but allows the answer that a lease is gone.
@@ -66,9 +72,8 @@ func (t *T) atMost(what string, left, most time.Duration) {
 // grantedAgain makes one attempt that must be granted with the token of l.
 func (t *T) grantedAgain(req driver.AcquireRequest, l lease) {
 	t.Helper()
-	if again := t.grant(req); again.token != l.token {
-		t.Errorf("token of a repeat = %d, want %d", again.token, l.token)
-	}
+	again := t.grant(req)
+	t.want(again.token == l.token, "token of a repeat = %d, want %d", again.token, l.token)
 }
 
 // counts fails the run unless name has this many leases, and its last token is l's. It returns
@@ -76,9 +81,8 @@ func (t *T) grantedAgain(req driver.AcquireRequest, l lease) {
 func (t *T) counts(name string, leases int, l lease) lockinfo.LockState {
 	t.Helper()
 	lock := t.inspect(name)
-	if len(lock.Holders) != leases || lock.LastToken != l.token {
-		t.Fatalf("%q has %d leases and the last token %d, want %d and %d", name, len(lock.Holders), lock.LastToken, leases, l.token)
-	}
+	t.need(len(lock.Holders) == leases && lock.LastToken == l.token,
+		"%q has %d leases and the last token %d, want %d and %d", name, len(lock.Holders), lock.LastToken, leases, l.token)
 	return lock
 }
 

@@ -1,7 +1,6 @@
 package enginetest
 
 import (
-	"errors"
 	"time"
 
 	"github.com/holdfast-locks/holdfast/driver"
@@ -95,14 +94,11 @@ func (t *T) mustTell(w driver.Watch, req driver.AcquireRequest) lease {
 	var notice driver.Notice
 	for looks := 0; notice.Token == 0; looks++ {
 		var ok bool
-		if notice, ok = told(w, t.units(8)); !ok || looks == 20 {
-			t.Fatalf("no news of a grant for %s after %q was to be handed over", t.units(8), req.Name)
-		}
+		notice, ok = told(w, t.units(8))
+		t.need(ok && looks != 20, "no news of a grant for %s after %q was to be handed over", t.units(8), req.Name)
 	}
 	l := t.handed(req)
-	if notice.Token != l.token {
-		t.Fatalf("news of token %d, want %d", notice.Token, l.token)
-	}
+	t.need(notice.Token == l.token, "news of token %d, want %d", notice.Token, l.token)
 	return l
 }
 
@@ -234,12 +230,10 @@ func (t *T) granted(req driver.AcquireRequest) lease {
 func (t *T) onlyNotice(w driver.Watch, token uint64) {
 	t.Helper()
 	time.Sleep(t.Unit) // the way of the messages
-	if notice, ok := told(w, 0); !ok || notice.Token != token {
-		t.Errorf("news of token %d (any: %t), want %d", notice.Token, ok, token)
-	}
-	if notice, ok := told(w, t.slack()); ok {
-		t.Errorf("more news, of token %d, want only the latest to be kept", notice.Token)
-	}
+	notice, ok := told(w, 0)
+	t.want(ok && notice.Token == token, "news of token %d (any: %t), want %d", notice.Token, ok, token)
+	notice, ok = told(w, t.slack())
+	t.want(!ok, "more news, of token %d, want only the latest to be kept", notice.Token)
 }
 
 func watchKeepsLatest(t *T) {
@@ -272,9 +266,8 @@ func watchIgnoresExtend(t *T) {
 	for range 3 {
 		t.mustExtend(l, t.units(80))
 	}
-	if _, ok := told(w, t.Unit); ok {
-		t.Errorf("Extend caused a message")
-	}
+	_, ok := told(w, t.Unit)
+	t.want(!ok, "Extend caused a message")
 }
 
 func watchStops(t *T) {
@@ -285,17 +278,14 @@ func watchStops(t *T) {
 	stopped.Stop()
 	l := t.granted(req)
 	t.mustTell(other, req)
-	if notice, ok := told(stopped, t.Unit); ok {
-		t.Errorf("a watch that was stopped delivers news of token %d", notice.Token)
-	}
+	notice, ok := told(stopped, t.Unit)
+	t.want(!ok, "a watch that was stopped delivers news of token %d", notice.Token)
 	t.mustRelease(l)
 	req.LeaseID = lockinfo.NewLeaseID()
 	again := t.watch(req.LeaseID)
 	t.granted(req)
 	t.mustTell(again, req)
-	if err := t.Engine.Close(); err != nil && !errors.Is(err, driver.ErrClosed) {
-		t.Errorf("Close: %v", err)
-	}
+	t.must("Close", "", t.Engine.Close())
 	again.Stop()
 	for _, w := range []driver.Watch{stopped, again} {
 		select {
