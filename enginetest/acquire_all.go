@@ -103,7 +103,8 @@ func acquireAllTakesAll(t *T) {
 		lock := t.inspect(l.Name)
 		t.need(len(lock.Holders) == 1 && lock.Mode == reqs[i].Mode && lock.LastToken == l.token, "lock = %+v, want the lease of %+v", lock, reqs[i])
 		h := lock.Holders[0]
-		t.want(h.LeaseID == l.LeaseID && h.Token == l.token && h.Mode == reqs[i].Mode && sameHolder(h.Holder, l.Holder), "holding = %+v, want the lease of %+v with token %d", h, reqs[i], l.token)
+		t.want(h.LeaseID == l.LeaseID && h.Token == l.token && h.Mode == reqs[i].Mode && sameHolder(h.Holder, l.Holder),
+			"holding = %+v, want the lease of %+v with token %d", h, reqs[i], l.token)
 		t.want(h.ExpiresIn >= l.TTL*3/4 && h.ExpiresIn <= l.TTL+t.slack(), "%s left, want %s", h.ExpiresIn, l.TTL)
 		t.mustExtend(l, t.units(800))
 		t.mustRelease(l)

@@ -118,7 +118,8 @@ func breakAnswers(t *T) {
 	br := breakOf(l)
 	broken := t.breaksOnly(br, l)
 	b := broken[0]
-	t.want(b.ID == br.ID && b.Token == l.token && b.Author == author && b.Reason == reason && sameHolder(b.Holder, l.Holder) && b.Mode == l.Mode, "Break answers %+v, want token %d, mode, holder, author and reason whole", b, l.token)
+	t.want(b.ID == br.ID && b.Token == l.token && b.Author == author && b.Reason == reason && sameHolder(b.Holder, l.Holder) && b.Mode == l.Mode,
+		"Break answers %+v, want token %d, mode, holder, author and reason whole", b, l.token)
 	t.want(b.Ago >= 0 && b.Ago <= t.slack(), "Break was %s ago when it was answered", b.Ago)
 	t.breaksOnly(older(driver.BreakRequest{ID: lockinfo.NewLeaseID(), Name: "unknown", Token: l.token, Author: author}))
 	t.records("Breaks", t.breaks("unknown"))

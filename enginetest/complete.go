@@ -110,7 +110,8 @@ func askOnce(name string, ttl time.Duration) driver.AcquireRequest {
 func (t *T) mustBeRecorded(req driver.AcquireRequest, record string) {
 	t.Helper()
 	reply := t.acquire(req)
-	t.need(reply.Outcome == driver.Recorded && reply.Token == 0 && reply.Place == 0, "Acquire(%q): %s, token %d, place %d; want recorded", req.Name, outcome(reply), reply.Token, reply.Place)
+	t.need(reply.Outcome == driver.Recorded && reply.Token == 0 && reply.Place == 0,
+		"Acquire(%q): %s, token %d, place %d; want recorded", req.Name, outcome(reply), reply.Token, reply.Place)
 	t.sameBytes("Acquire", reply.Record, record)
 }
 

@@ -283,14 +283,16 @@ func historyKeepsBreaks(t *T) {
 	}
 	events := t.history("a")
 	want := brokenBy(l)
-	t.want(describeEvent(events[0]) == describeEvent(want), "after %d events of leases and %d of places the first is\n%s\nwant\n%s", driver.MaxHistory+7, len(crowd), describeEvent(events[0]), describeEvent(want))
+	t.want(describeEvent(events[0]) == describeEvent(want),
+		"after %d events of leases and %d of places the first is\n%s\nwant\n%s", driver.MaxHistory+7, len(crowd), describeEvent(events[0]), describeEvent(want))
 	leases := 0
 	for _, e := range events[1:] {
 		if e.Kind.Begins() || e.Kind.Ends() {
 			leases++
 		}
 	}
-	t.want(leases == driver.MaxHistory && len(events) == 1+leases+min(len(crowd), driver.MaxHistory), "%d events, %d of leases; want %d of them, and of places, besides the break", len(events), leases, driver.MaxHistory)
+	t.want(leases == driver.MaxHistory && len(events) == 1+leases+min(len(crowd), driver.MaxHistory),
+		"%d events, %d of leases; want %d of them, and of places, besides the break", len(events), leases, driver.MaxHistory)
 	if !slices.ContainsFunc(events, func(e lockinfo.HistoryEvent) bool {
 		return describeEvent(e) == describeEvent(about(lockinfo.HistoryAcquired, last))
 	}) {

@@ -38,7 +38,8 @@ func inspectReportsLease(t *T) {
 	l := t.take("a", t.units(8))
 	lock := t.counts("a", 1, l)
 	h := lock.Holders[0]
-	t.want(h.LeaseID == l.LeaseID && h.Token == l.token && !h.Released && lock.Mode == lockinfo.Exclusive, "mode %s, holder %+v, want %s, lease ID %s and token %d, not released", lock.Mode, h, lockinfo.Exclusive, l.LeaseID, l.token)
+	t.want(h.LeaseID == l.LeaseID && h.Token == l.token && !h.Released && lock.Mode == lockinfo.Exclusive,
+		"mode %s, holder %+v, want %s, lease ID %s and token %d, not released", lock.Mode, h, lockinfo.Exclusive, l.LeaseID, l.token)
 	time.Sleep(t.units(2))
 	t.lasts("Inspect", t.units(8), l, func() time.Duration { return t.live(l) })
 	t.wantTTL(l, t.units(8))
@@ -133,7 +134,8 @@ func inspectShowsFirst(t *T) {
 		first = append(first, req.LeaseID)
 	}
 	lock := t.inspect("a")
-	t.need(len(lock.Queue) >= driver.ShownPlaces && lock.QueueLength == driver.ShownPlaces+behind, "%d places shown of %d, want %d of %d", len(lock.Queue), lock.QueueLength, driver.ShownPlaces, driver.ShownPlaces+behind)
+	t.need(len(lock.Queue) >= driver.ShownPlaces && lock.QueueLength == driver.ShownPlaces+behind,
+		"%d places shown of %d, want %d of %d", len(lock.Queue), lock.QueueLength, driver.ShownPlaces, driver.ShownPlaces+behind)
 	for i, w := range lock.Queue {
 		t.need(w.LeaseID == first[i], "place %d does not belong to request %d", i+1, i+1)
 	}

@@ -84,7 +84,8 @@ func keepForRepeat(t *T) {
 	t.mustKeep(l, t.units(8))
 	t.mayBeLost("second Release with KeepFor", "a", t.end(l, driver.ReleaseRequest{KeepFor: t.units(40)}))
 	lock := t.inspect("a")
-	t.want(len(lock.Holders) == 1 && lock.Holders[0].ExpiresIn <= t.units(8)+t.slack(), "after the repeat: holders %+v, want one that ends within %s", lock.Holders, t.units(8))
+	t.want(len(lock.Holders) == 1 && lock.Holders[0].ExpiresIn <= t.units(8)+t.slack(),
+		"after the repeat: holders %+v, want one that ends within %s", lock.Holders, t.units(8))
 }
 
 func keepForHoldsQueue(t *T) {
@@ -119,5 +120,6 @@ func keepForOfPermits(t *T) {
 	t.grant(askPermits("a", 1, 5, t.units(40)))
 	t.refuse(askPermits("a", 1, 5, t.units(8)))
 	lock := t.inspect("a")
-	t.want(len(lock.Holders) == 3 && lock.Holders[0].Released && lock.Holders[0].Mode == l.Mode && lock.Mode == lockinfo.Permits(5, 5), "mode %s, holders %+v, want 5 of 5 permits and 3 holders, of them the first released with 2 permits", lock.Mode, lock.Holders)
+	t.want(len(lock.Holders) == 3 && lock.Holders[0].Released && lock.Holders[0].Mode == l.Mode && lock.Mode == lockinfo.Permits(5, 5),
+		"mode %s, holders %+v, want 5 of 5 permits and 3 holders, of them the first released with 2 permits", lock.Mode, lock.Holders)
 }

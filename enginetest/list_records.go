@@ -37,7 +37,8 @@ func (t *T) describeRecord(name string) (driver.RecordInfo, bool) {
 func (t *T) describes(name, record string) time.Duration {
 	t.Helper()
 	r, found := t.describeRecord(name)
-	t.need(found && r.Name == name && r.Length == len(record), "DescribeRecord(%q) says %q of %d bytes (found: %t), want %d", name, r.Name, r.Length, found, len(record))
+	t.need(found && r.Name == name && r.Length == len(record),
+		"DescribeRecord(%q) says %q of %d bytes (found: %t), want %d", name, r.Name, r.Length, found, len(record))
 	t.sameBytes("DescribeRecord", r.Head, record[:min(len(record), driver.RecordHead)])
 	return r.ExpiresIn
 }
@@ -49,7 +50,8 @@ func (t *T) listsRecords(prefix string, names []string) {
 	var got []string
 	for r := range all(t, t.Features.Recorder.ListRecords(t.Context(), prefix)) {
 		same, found := t.describeRecord(r.Name)
-		t.want(found && string(r.Head) == string(same.Head) && r.Length == same.Length && r.ExpiresIn >= same.ExpiresIn && r.ExpiresIn <= same.ExpiresIn+t.units(8), "ListRecords says %+v, DescribeRecord says %+v", r, same)
+		t.want(found && string(r.Head) == string(same.Head) && r.Length == same.Length && r.ExpiresIn >= same.ExpiresIn && r.ExpiresIn <= same.ExpiresIn+t.units(8),
+			"ListRecords says %+v, DescribeRecord says %+v", r, same)
 		got = append(got, r.Name)
 	}
 	t.listed("ListRecords", got, prefix, names)

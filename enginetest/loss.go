@@ -44,7 +44,8 @@ func (t *T) hears(losses <-chan driver.Loss, l lease) {
 			}
 			t.want(loss.Name == l.Name && loss.LeaseID == l.LeaseID, "reported the loss of %+v, want lease %s of %q", loss, l.LeaseID, l.Name)
 			var broken *lockinfo.BrokenError
-			t.want(errors.Is(loss.Err, driver.ErrLost) && errors.As(loss.Err, &broken) && broken.Author == author && broken.Reason == reason, "reported the loss with error %v, want ErrLost with author and reason", loss.Err)
+			t.want(errors.Is(loss.Err, driver.ErrLost) && errors.As(loss.Err, &broken) && broken.Author == author && broken.Reason == reason,
+				"reported the loss with error %v, want ErrLost with author and reason", loss.Err)
 			return
 		case <-limit:
 			t.Errorf("no report of the loss of %q within %s", l.Name, t.units(4))

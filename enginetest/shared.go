@@ -42,7 +42,8 @@ func sharedCompatible(t *T) {
 		t.grantedAgain(l.AcquireRequest, l)
 	}
 	lock := t.counts("a", 2, second)
-	t.want(lock.Mode == lockinfo.Shared && lock.Holders[0].LeaseID == first.LeaseID && lock.Holders[1].LeaseID == second.LeaseID, "lock = %+v, want mode %s, and the holders in the order of their grants", lock, lockinfo.Shared)
+	t.want(lock.Mode == lockinfo.Shared && lock.Holders[0].LeaseID == first.LeaseID && lock.Holders[1].LeaseID == second.LeaseID,
+		"lock = %+v, want mode %s, and the holders in the order of their grants", lock, lockinfo.Shared)
 	t.mustRelease(first)
 	t.lost("Extend of the released one of two leases", t.extend(first, t.units(80)))
 	t.mustRelease(second)

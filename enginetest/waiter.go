@@ -74,7 +74,8 @@ func (t *T) waits(req driver.AcquireRequest, place int) driver.Blocker {
 	t.Helper()
 	reply := t.refresh(req, req.WaiterTTL)
 	t.must("Refresh", req.Name, reply.Err)
-	t.need(reply.Outcome == driver.Held && reply.Place == place, "Refresh(%q): %s, place %d; want held, place %d", req.Name, outcome(reply.AcquireReply), reply.Place, place)
+	t.need(reply.Outcome == driver.Held && reply.Place == place,
+		"Refresh(%q): %s, place %d; want held, place %d", req.Name, outcome(reply.AcquireReply), reply.Place, place)
 	return reply.Blocker
 }
 

@@ -31,9 +31,7 @@ func (t *T) mustBreak(token uint64, want int) {
 	t.Helper()
 	req := driver.BreakRequest{ID: lockinfo.NewLeaseID(), Name: "a", Token: token, Author: "ada", Reason: "stuck"}
 	broken, err := t.features.Breaker.Break(t.Context(), req)
-	if err != nil || len(broken) != want {
-		t.Fatalf("Break = %+v, %v; want %d leases", broken, err, want)
-	}
+	t.need(err == nil && len(broken) == want, "Break = %+v, %v; want %d leases", broken, err, want)
 }
 
 func breakStopsRepair(t *T) {

@@ -81,9 +81,8 @@ func newT(tb testing.TB, h Harness) *T {
 
 func (t *T) admit() {
 	t.Helper()
-	if err := t.Admit(t.Context()); err != nil {
-		t.Fatalf("Admit: %v", err)
-	}
+	err := t.Admit(t.Context())
+	t.need(err == nil, "Admit: %v", err)
 }
 
 // units returns n units of time.
@@ -108,9 +107,7 @@ func (t *T) ask(name string, ttl time.Duration) driver.ProposeRequest {
 func (t *T) propose(req driver.ProposeRequest) driver.ProposeReply {
 	t.Helper()
 	reply, err := t.Propose(t.Context(), req)
-	if err != nil {
-		t.Fatalf("Propose: %v", err)
-	}
+	t.need(err == nil, "Propose: %v", err)
 	return reply
 }
 
@@ -118,9 +115,7 @@ func (t *T) propose(req driver.ProposeRequest) driver.ProposeReply {
 func (t *T) vote(what string, req driver.ProposeRequest, want driver.Vote) driver.ProposeReply {
 	t.Helper()
 	reply := t.propose(req)
-	if reply.Vote != want {
-		t.Fatalf("%s: vote %d, want %d (%+v)", what, reply.Vote, want, reply)
-	}
+	t.need(reply.Vote == want, "%s: vote %d, want %d (%+v)", what, reply.Vote, want, reply)
 	return reply
 }
 
@@ -128,9 +123,7 @@ func (t *T) vote(what string, req driver.ProposeRequest, want driver.Vote) drive
 func (t *T) accepted(req driver.ProposeRequest) driver.ProposeRequest {
 	t.Helper()
 	reply := t.vote("proposal", req, driver.VoteAccepted)
-	if reply.Token != req.Token || reply.Counter != req.Token {
-		t.Fatalf("token %d and counter %d after an accepted %d", reply.Token, reply.Counter, req.Token)
-	}
+	t.need(reply.Token == req.Token && reply.Counter == req.Token, "token %d and counter %d after an accepted %d", reply.Token, reply.Counter, req.Token)
 	return req
 }
 
@@ -144,9 +137,7 @@ func (t *T) take(name string, ttl time.Duration) driver.ProposeRequest {
 func (t *T) renew(req driver.RenewRequest) driver.RenewReply {
 	t.Helper()
 	replies := t.Renew(t.Context(), []driver.RenewRequest{req})
-	if len(replies) != 1 {
-		t.Fatalf("%d replies to 1 request", len(replies))
-	}
+	t.need(len(replies) == 1, "%d replies to 1 request", len(replies))
 	return replies[0]
 }
 
@@ -173,9 +164,8 @@ func (t *T) repaired(req driver.ProposeRequest) {
 // renewed renews one lease, which must be live and have the token.
 func (t *T) renewed(req driver.RenewRequest, token uint64) {
 	t.Helper()
-	if reply := t.renew(req); reply.Err != nil || reply.Token != token {
-		t.Fatalf("Renew: %+v, want token %d", reply, token)
-	}
+	reply := t.renew(req)
+	t.need(reply.Err == nil && reply.Token == token, "Renew: %+v, want token %d", reply, token)
 }
 
 // withdrawal returns the request that withdraws the proposal req.
@@ -191,9 +181,8 @@ func ofReleased(req driver.ProposeRequest) driver.WithdrawRequest {
 // ends withdraws a lease, which must be live and have the token.
 func (t *T) ends(what string, req driver.WithdrawRequest, token uint64) {
 	t.Helper()
-	if got, err := t.Withdraw(t.Context(), req); err != nil || got != token {
-		t.Fatalf("%s = %d, %v; want the token that was ended, %d", what, got, err, token)
-	}
+	got, err := t.Withdraw(t.Context(), req)
+	t.need(err == nil && got == token, "%s = %d, %v; want the token that was ended, %d", what, got, err, token)
 }
 
 // endsNothing withdraws a lease that must not be there.
@@ -217,6 +206,14 @@ func (t *T) want(ok bool, format string, args ...any) {
 	}
 }
 
+// need is want, but ends the test, for what follows cannot go on otherwise.
+func (t *T) need(ok bool, format string, args ...any) {
+	t.Helper()
+	if !ok {
+		t.Fatalf(format, args...)
+	}
+}
+
 // lost fails unless err is driver.ErrLost.
 func (t *T) lost(what string, err error) {
 	t.Helper()
@@ -227,26 +224,23 @@ func (t *T) lost(what string, err error) {
 func (t *T) holding(req driver.ProposeRequest) lockinfo.Holding {
 	t.Helper()
 	lock := t.inspect(req.Name)
-	if len(lock.Holders) != 1 || lock.Holders[0].LeaseID != req.LeaseID || lock.Holders[0].Token != req.Token || lock.Holders[0].Released {
-		t.Fatalf("holders %+v, want the lease with token %d", lock.Holders, req.Token)
-	}
+	t.need(len(lock.Holders) == 1 && lock.Holders[0].LeaseID == req.LeaseID && lock.Holders[0].Token == req.Token && !lock.Holders[0].Released,
+		"holders %+v, want the lease with token %d", lock.Holders, req.Token)
 	return lock.Holders[0]
 }
 
 // lasts fails unless the lease of req is live, for a time between least and most.
 func (t *T) lasts(req driver.ProposeRequest, least, most time.Duration) {
 	t.Helper()
-	if left := t.holding(req).ExpiresIn; left < least || left > most {
-		t.Errorf("the lease of %q lasts for another %s, want %s to %s", req.Name, left, least, most)
-	}
+	left := t.holding(req).ExpiresIn
+	t.want(left >= least && left <= most, "the lease of %q lasts for another %s, want %s to %s", req.Name, left, least, most)
 }
 
 // counter fails unless the counter of name is want.
 func (t *T) counter(name string, want uint64) {
 	t.Helper()
-	if last := t.inspect(name).LastToken; last != want {
-		t.Errorf("the counter of %q is %d, want %d", name, last, want)
-	}
+	last := t.inspect(name).LastToken
+	t.want(last == want, "the counter of %q is %d, want %d", name, last, want)
 }
 
 // untouched fails if "a" has a lease or a counter.
@@ -259,17 +253,14 @@ func (t *T) untouched() {
 // free fails unless name has no lease.
 func (t *T) free(name string) {
 	t.Helper()
-	if lock := t.inspect(name); len(lock.Holders) != 0 {
-		t.Fatalf("holders %+v, want none", lock.Holders)
-	}
+	lock := t.inspect(name)
+	t.need(len(lock.Holders) == 0, "holders %+v, want none", lock.Holders)
 }
 
 func (t *T) inspect(name string) lockinfo.LockState {
 	t.Helper()
 	lock, err := t.Inspect(t.Context(), name)
-	if err != nil {
-		t.Fatalf("Inspect: %v", err)
-	}
+	t.need(err == nil, "Inspect: %v", err)
 	return lock
 }
 
@@ -277,9 +268,7 @@ func (t *T) inspect(name string) lockinfo.LockState {
 func (t *T) expire(limit time.Duration) {
 	t.Helper()
 	for start := time.Now(); len(t.inspect("a").Holders) != 0; time.Sleep(t.harness.Unit / 10) {
-		if time.Since(start) > limit {
-			t.Fatalf("the lease did not end within %s", limit)
-		}
+		t.need(time.Since(start) <= limit, "the lease did not end within %s", limit)
 	}
 }
 
@@ -295,9 +284,8 @@ func engineRules() []rule {
 		},
 	}, {
 		"ClosedMemberSaysSo", func(t *T) {
-			if err := t.Close(); err != nil {
-				t.Fatal(err)
-			}
+			err := t.Close()
+			t.need(err == nil, "Close: %v", err)
 			t.everyCall(t.Context(), func(call string, err error) {
 				t.want(errors.Is(err, driver.ErrClosed), "%s after Close: error %v, want ErrClosed", call, err)
 			})

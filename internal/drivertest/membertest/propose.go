@@ -63,9 +63,8 @@ func refusesFarFromClock(t *T) {
 	t.vote("a token far behind the clock", lag, driver.VoteRefused)
 	lead := far(3 * time.Second)
 	reply := t.vote("a token far ahead of the clock", lead, driver.VoteRefused)
-	if diff := int64(lead.Token) - int64(reply.Clock); diff < 2e6 || diff > 4e6 {
-		t.Errorf("the clock is %d us behind a token 3 s ahead of it", diff)
-	}
+	diff := int64(lead.Token) - int64(reply.Clock)
+	t.want(diff >= 2e6 && diff <= 4e6, "the clock is %d us behind a token 3 s ahead of it", diff)
 	t.untouched()
 	lead.Lead = driver.MaxTokenLead
 	t.accepted(lead)
@@ -76,9 +75,8 @@ func heldSaysWho(t *T) {
 	first := t.take("a", t.units(40))
 	reply := t.vote("a proposal for a held name", t.ask("a", t.units(80)), driver.VoteHeld)
 	t.want(reply.Rival == first.LeaseID && reply.Token == 0, "rival %q and token %d, want %q and none", reply.Rival, reply.Token, first.LeaseID)
-	if reply.Released || reply.Since < 0 || reply.Since > t.units(2) || reply.Holder.Host != "web-3" || reply.ExpiresIn > t.units(40) || reply.ExpiresIn < t.units(38) {
-		t.Errorf("in the way: %+v", reply.Blocker)
-	}
+	t.want(!reply.Released && reply.Holder.Host == "web-3" && reply.Since >= 0 && reply.Since <= t.units(2) &&
+		reply.ExpiresIn >= t.units(38) && reply.ExpiresIn <= t.units(40), "in the way: %+v", reply.Blocker)
 	t.lasts(first, 0, t.units(40))
 }
 
@@ -103,9 +101,8 @@ func ownLeaseIsTold(t *T) {
 	other.Token, other.TTL = req.Token+10, t.units(40)
 	for _, replaces := range []uint64{0, req.Token - 2} {
 		other.Replaces = replaces
-		if reply := t.vote("another token", other, driver.VoteOwn); reply.Token != req.Token {
-			t.Errorf("own token %d, want %d", reply.Token, req.Token)
-		}
+		reply := t.vote("another token", other, driver.VoteOwn)
+		t.want(reply.Token == req.Token, "own token %d, want %d", reply.Token, req.Token)
 	}
 	t.lasts(req, 0, t.units(4))
 }
@@ -122,9 +119,8 @@ func ownLeaseOfOthersIsTold(t *T) {
 		if token > req.Token {
 			other.Replaces = req.Token
 		}
-		if reply := t.vote("another proposer", other, driver.VoteOwn); reply.Token != req.Token || reply.Counter != req.Token {
-			t.Errorf("token %d and counter %d, want %d", reply.Token, reply.Counter, req.Token)
-		}
+		reply := t.vote("another proposer", other, driver.VoteOwn)
+		t.want(reply.Token == req.Token && reply.Counter == req.Token, "token %d and counter %d, want %d", reply.Token, reply.Counter, req.Token)
 	}
 	t.lasts(req, 0, t.units(20))
 	t.accepted(req)
@@ -135,9 +131,8 @@ func proposesWithProposer(t *T) {
 	req := t.ask("a", t.units(40))
 	for _, p := range []driver.Proposer{"", driver.Confirmed, req.Proposer[1:], "/" + req.Proposer[1:]} {
 		req.Proposer = p
-		if reply, err := t.Propose(t.Context(), req); !errors.Is(err, driver.ErrInvalid) {
-			t.Errorf("a proposal by %q: %+v, %v; want ErrInvalid", p, reply, err)
-		}
+		reply, err := t.Propose(t.Context(), req)
+		t.want(errors.Is(err, driver.ErrInvalid), "a proposal by %q: %+v, %v; want ErrInvalid", p, reply, err)
 	}
 	t.untouched()
 }
@@ -181,9 +176,8 @@ func bindsAcquire(t *T) {
 	single := drivertest.Request("a", t.units(40))
 	drivertest.Held(t, engine, single)
 	t.mustWithdraw(req)
-	if token := drivertest.Granted(t, engine, single); token <= req.Token+1 {
-		t.Fatalf("Acquire: token %d, want one above %d", token, req.Token+1)
-	}
+	token := drivertest.Granted(t, engine, single)
+	t.need(token > req.Token+1, "Acquire: token %d, want one above %d", token, req.Token+1)
 }
 
 func boundByAcquire(t *T) {
@@ -191,9 +185,8 @@ func boundByAcquire(t *T) {
 	single := drivertest.Request("a", t.units(40))
 	granted := drivertest.Granted(t, engine, single)
 	req := t.ask("a", t.units(40))
-	if reply := t.vote("a proposal for a held name", req, driver.VoteHeld); reply.Rival != single.LeaseID {
-		t.Errorf("rival %q, want %q", reply.Rival, single.LeaseID)
-	}
+	reply := t.vote("a proposal for a held name", req, driver.VoteHeld)
+	t.want(reply.Rival == single.LeaseID, "rival %q, want %q", reply.Rival, single.LeaseID)
 	drivertest.Release(t, engine, single)
 	req.Token = granted &^ 1
 	t.vote("a token that is not above that of Acquire", req, driver.VoteRefused)

@@ -36,9 +36,8 @@ func withdrawLeavesConfirmed(t *T) {
 		t.vote("the late copy of its proposal", req, driver.VoteOwn)
 		t.endsNothing("Withdraw of what is confirmed", withdrawal(req))
 		t.counter(req.Name, req.Token)
-		if h := t.holding(req); h.Holder.Host != "web-3" {
-			t.Errorf("holding %+v, want the holder of the proposal", h)
-		}
+		h := t.holding(req)
+		t.want(h.Holder.Host == "web-3", "holding %+v, want the holder of the proposal", h)
 		next := req
 		next.Token, next.Replaces = req.Token+10, req.Token
 		t.vote("the next proposal of its proposer", next, driver.VoteOwn)
@@ -78,9 +77,8 @@ func withdrawNeedsProposer(t *T) {
 		"KeepFor":              of(driver.WithdrawRequest{Proposer: req.Proposer, KeepFor: time.Second}),
 		"Cancel":               of(driver.WithdrawRequest{Proposer: req.Proposer, Cancel: true}),
 	} {
-		if token, err := t.Withdraw(t.Context(), w); !errors.Is(err, driver.ErrInvalid) {
-			t.Errorf("Withdraw with %s = %d, %v; want ErrInvalid", what, token, err)
-		}
+		token, err := t.Withdraw(t.Context(), w)
+		t.want(errors.Is(err, driver.ErrInvalid), "Withdraw with %s = %d, %v; want ErrInvalid", what, token, err)
 	}
 	t.holding(req)
 	t.counter("a", req.Token)

@@ -54,18 +54,16 @@ func quarantineEnds(t *T) {
 		req = t.fresh("a")
 		reply = t.propose(req)
 	}
-	if took := time.Since(start); reply.Vote != driver.VoteAccepted || took < t.units(4)-early {
-		t.Errorf("vote %d after %s of a quarantine of %s", reply.Vote, took, t.units(4))
-	}
+	took := time.Since(start)
+	t.want(reply.Vote == driver.VoteAccepted && took >= t.units(4)-early, "vote %d after %s of a quarantine of %s", reply.Vote, took, t.units(4))
 }
 
 func quarantineNotProlonged(t *T) {
 	t.restart()
 	t.vote("a proposal in quarantine", t.fresh("a"), driver.VoteQuarantined)
 	time.Sleep(t.units(1))
-	if reply := t.vote("another", t.fresh("b"), driver.VoteQuarantined); reply.Remaining > t.units(3)+early {
-		t.Errorf("%s of the quarantine remain after %s of %s", reply.Remaining, t.units(1), t.units(4))
-	}
+	reply := t.vote("another", t.fresh("b"), driver.VoteQuarantined)
+	t.want(reply.Remaining <= t.units(3)+early, "%s of the quarantine remain after %s of %s", reply.Remaining, t.units(1), t.units(4))
 }
 
 func quarantineRepairsNothing(t *T) {

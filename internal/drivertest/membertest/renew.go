@@ -75,9 +75,7 @@ func renewAnswersEach(t *T) {
 		reqs = append(reqs, driver.RenewRequest{Name: req.Name, LeaseID: req.LeaseID, TTL: t.units(40)})
 	}
 	replies := t.Renew(t.Context(), reqs)
-	if len(replies) != len(reqs) {
-		t.Fatalf("%d replies to %d requests", len(replies), len(reqs))
-	}
+	t.need(len(replies) == len(reqs), "%d replies to %d requests", len(replies), len(reqs))
 	for i, reply := range replies {
 		if i%2 == 0 {
 			t.lost("Renew of a withdrawn lease in a batch", reply.Err)
@@ -109,14 +107,12 @@ func repairTellsSince(t *T) {
 	req := t.repair(known)
 	req.Since = time.Hour
 	t.renew(req)
-	if since := t.holding(known).Since; since < time.Hour-early || since > time.Hour+t.units(20) {
-		t.Errorf("held for %s after a repair, want %s", since, time.Hour)
-	}
+	since := t.holding(known).Since
+	t.want(since >= time.Hour-early && since <= time.Hour+t.units(20), "held for %s after a repair, want %s", since, time.Hour)
 	unknown := t.ask("b", t.units(40))
 	t.renew(t.repair(unknown))
-	if since := t.holding(unknown).Since; since < 0 || since > t.units(20) {
-		t.Errorf("held for %s after a repair that does not say, want next to nothing", since)
-	}
+	since = t.holding(unknown).Since
+	t.want(since >= 0 && since <= t.units(20), "held for %s after a repair that does not say, want next to nothing", since)
 }
 
 func repairsLost(t *T) {
@@ -124,9 +120,8 @@ func repairsLost(t *T) {
 	t.expire(t.units(4))
 	req.TTL = t.units(40)
 	t.repaired(req)
-	if h := t.holding(req); h.Holder.Host != "web-3" {
-		t.Errorf("holding %+v after the repair", h)
-	}
+	h := t.holding(req)
+	t.want(h.Holder.Host == "web-3", "holding %+v after the repair", h)
 	t.lasts(req, t.units(30), t.units(40))
 	t.repaired(req)
 	late := t.ask("a", t.units(4))

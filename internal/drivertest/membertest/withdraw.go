@@ -96,21 +96,18 @@ func withdrawKeepsClosed(t *T) {
 	keep.KeepFor = t.units(80)
 	t.endsNothing("second Withdraw with KeepFor", keep)
 	lock := t.inspect("a")
-	if len(lock.Holders) != 1 || !lock.Holders[0].Released || lock.Holders[0].ExpiresIn > t.units(2) {
-		t.Fatalf("holders %+v, want one that is released and ends within %s", lock.Holders, t.units(2))
-	}
+	t.need(len(lock.Holders) == 1 && lock.Holders[0].Released && lock.Holders[0].ExpiresIn <= t.units(2),
+		"holders %+v, want one that is released and ends within %s", lock.Holders, t.units(2))
 	again := req
 	again.Token, again.Replaces = req.Token+10, req.Token
-	if reply := t.vote("another's proposal", t.ask("a", t.units(4)), driver.VoteHeld); reply.Rival != req.LeaseID || !reply.Released {
-		t.Errorf("rival %q, released %t; want %q, released", reply.Rival, reply.Released, req.LeaseID)
-	}
+	reply := t.vote("another's proposal", t.ask("a", t.units(4)), driver.VoteHeld)
+	t.want(reply.Rival == req.LeaseID && reply.Released, "rival %q, released %t; want %q, released", reply.Rival, reply.Released, req.LeaseID)
 	t.vote("the lease's own proposal", again, driver.VoteHeld)
 	t.lost("Renew of a lease that is kept closed", t.renew(driver.RenewRequest{Name: "a", LeaseID: req.LeaseID, TTL: t.units(4)}).Err)
 	t.lost("repair of a lease that is kept closed", t.renew(t.repair(again)).Err)
 	t.expire(t.units(6))
-	if took := time.Since(start); took < t.units(2)-early-t.harness.Unit/10 {
-		t.Errorf("closed for %s, want %s", took, t.units(2))
-	}
+	took := time.Since(start)
+	t.want(took >= t.units(2)-early-t.harness.Unit/10, "closed for %s, want %s", took, t.units(2))
 }
 
 func withdrawCancels(t *T) {
