@@ -3,22 +3,16 @@
 package main
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"math/big"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
 // A keyPair are the files of a certificate that signs itself.
@@ -27,25 +21,9 @@ type keyPair struct{ cert, key string }
 // make writes a certificate with this name into the files.
 func (k keyPair) make(t *testing.T, name string) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
-		IsCA: true, BasicConstraintsValid: true,
-	}
-	cert, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for file, block := range map[string]*pem.Block{k.cert: {Type: "CERTIFICATE", Bytes: cert}, k.key: {Type: "PRIVATE KEY", Bytes: private}} {
-		if err := os.WriteFile(file+".new", pem.EncodeToMemory(block), 0o600); err != nil {
+	cert, key := testsvc.SelfSigned(t, name)
+	for file, text := range map[string][]byte{k.cert: cert, k.key: key} {
+		if err := os.WriteFile(file+".new", text, 0o600); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.Rename(file+".new", file); err != nil {
