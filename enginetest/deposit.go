@@ -43,13 +43,20 @@ func (t *T) everyFate(ttl time.Duration) map[driver.VaultState]deposited {
 func depositTwice(t *T) {
 	for state, d := range t.everyFate(t.units(8)) {
 		t.mustDeposit(d.asked)
-		if state != driver.Fresh {
-			t.tells(d.proof, state)
-			continue
-		}
-		t.lasts("Peek after a repeated Deposit", d.TTL, d.life(), func() time.Duration { return t.fresh(d) })
-		t.redeemed(d)
+		t.unchanged("Peek after a repeated Deposit", d, state)
 	}
+}
+
+// unchanged fails the run unless a token is still in this state and, if it is fresh, lasts for its
+// TTL and can be redeemed.
+func (t *T) unchanged(what string, d deposited, state driver.VaultState) {
+	t.Helper()
+	if state != driver.Fresh {
+		t.tells(d.proof, state)
+		return
+	}
+	t.lasts(what, d.TTL, d.life(), func() time.Duration { return t.fresh(d) })
+	t.redeemed(d)
 }
 
 // life returns the deposit's time as a lease's.
@@ -66,12 +73,7 @@ func depositUnderUsedDigest(t *T) {
 			}
 		}
 		t.mustDeposit(d.asked) // the repeat of the first is still not an error
-		if state != driver.Fresh {
-			t.tells(d.proof, state)
-			continue
-		}
-		t.lasts("Peek after another's Deposit", d.TTL, d.life(), func() time.Duration { return t.fresh(d) })
-		t.redeemed(d)
+		t.unchanged("Peek after another's Deposit", d, state)
 	}
 }
 

@@ -129,9 +129,7 @@ func inspectShowsFirst(t *T) {
 	t.take("a", t.units(400))
 	var first []lockinfo.LeaseID
 	for i := range driver.ShownPlaces + behind {
-		req := forPlace(ask("a", t.units(40)), t.units(4000))
-		t.placed(req, i+1)
-		first = append(first, req.LeaseID)
+		first = append(first, t.queueFor("a", i+1, t.units(4000)).LeaseID)
 	}
 	lock := t.inspect("a")
 	t.need(len(lock.Queue) >= driver.ShownPlaces && lock.QueueLength == driver.ShownPlaces+behind,
@@ -143,8 +141,7 @@ func inspectShowsFirst(t *T) {
 
 func placeKeepsHolder(t *T) {
 	l := t.take("a", t.units(40))
-	req := forPlace(t.askWhole("a", t.units(40)), t.units(40))
-	t.placed(req, 1)
+	req := t.placed(forPlace(t.askWhole("a", t.units(40)), t.units(40)), 1)
 	req.Holder.Labels["team"] = "changed after Acquire"
 	for _, w := range t.inspect("a").Queue {
 		t.sameHolder("the place", w.Holder, t.wholeHolder())

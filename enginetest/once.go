@@ -57,8 +57,7 @@ func onceWithoutRecord(t *T) {
 	t.unrecorded("a")
 	l = t.grant(askOnce("a", t.units(40)))
 	if canQueue(t) {
-		waiter := forPlace(askOnce("a", t.units(8)), t.units(40))
-		t.placed(waiter, 1)
+		waiter := t.placed(forPlace(askOnce("a", t.units(8)), t.units(40)), 1)
 		t.mustRelease(l)
 		t.handed(waiter)
 	}

@@ -39,6 +39,12 @@ func askPermits(name string, permits, limit int, ttl time.Duration) driver.Acqui
 	return req
 }
 
+// queuePermits is queue for a request for some of limit permits.
+func (t *T) queuePermits(name string, place, permits, limit int) driver.AcquireRequest {
+	t.Helper()
+	return t.placed(forPlace(askPermits(name, permits, limit, t.units(40)), t.units(40)), place)
+}
+
 func semaphoreGrantsLimit(t *T) {
 	first := t.grant(askPermits("a", 1, 3, t.units(40)))
 	second := t.grant(askPermits("a", 1, 3, t.units(40)))
@@ -69,10 +75,8 @@ func semaphoreCountsPermits(t *T) {
 	three := t.grant(askPermits("a", 3, 5, t.units(40)))
 	t.refuse(askPermits("a", 1, 5, t.units(40)))
 	lock := t.inspect("a")
-	if len(lock.Holders) != 2 || lock.Holders[0].Mode != two.Mode || lock.Holders[1].Mode != three.Mode ||
-		lock.Mode != lockinfo.Permits(5, 5) {
-		t.Errorf("mode %s, holders %+v, want 5 of 5 permits, and holders of 2 and 3", lock.Mode, lock.Holders)
-	}
+	t.want(len(lock.Holders) == 2 && lock.Holders[0].Mode == two.Mode && lock.Holders[1].Mode == three.Mode && lock.Mode == lockinfo.Permits(5, 5),
+		"mode %s, holders %+v, want 5 of 5 permits, and holders of 2 and 3", lock.Mode, lock.Holders)
 	t.mustRelease(two)
 	t.refuse(askPermits("a", 3, 5, t.units(40)))
 	t.mustRelease(three)
@@ -90,10 +94,7 @@ func semaphorePermitsComeBack(t *T) {
 	if queued {
 		t.grant(askPermits("b", 1, 2, t.units(1)))
 		t.grant(askPermits("b", 1, 2, t.units(40)))
-		first = forPlace(askPermits("b", 1, 2, t.units(40)), t.units(40))
-		second = forPlace(askPermits("b", 1, 2, t.units(40)), t.units(40))
-		t.placed(first, 1)
-		t.placed(second, 2)
+		first, second = t.queuePermits("b", 1, 1, 2), t.queuePermits("b", 2, 1, 2)
 	}
 	time.Sleep(t.units(2))
 	t.lost("Extend of the expired one of two leases", t.extend(dead, t.units(8)))
@@ -138,8 +139,7 @@ func semaphoreChecksKindOfQueue(t *T) {
 	t.take("a", t.units(1))
 	waiter := t.queue("a", 1)
 	t.grant(askPermits("b", 2, 2, t.units(1)))
-	counting := forPlace(askPermits("b", 2, 2, t.units(40)), t.units(40))
-	t.placed(counting, 1)
+	counting := t.queuePermits("b", 1, 2, 2)
 	time.Sleep(t.units(2))
 	permit := forPlace(askPermits("a", 1, 2, t.units(8)), t.units(8))
 	t.mismatched("a semaphore request to a name with an exclusive waiter", permit)
@@ -168,8 +168,7 @@ func semaphoreServesInOrder(t *T) {
 	holder := t.grant(askPermits("a", 4, 4, t.units(400)))
 	var reqs []driver.AcquireRequest
 	for i, permits := range []int{1, 2, 2, 1} {
-		reqs = append(reqs, forPlace(askPermits("a", permits, 4, t.units(40)), t.units(40)))
-		t.placed(reqs[i], i+1)
+		reqs = append(reqs, t.queuePermits("a", i+1, permits, 4))
 	}
 	t.mustRelease(holder)
 	first, second := t.handed(reqs[0]), t.handed(reqs[1])
@@ -185,11 +184,9 @@ func semaphoreServesInOrder(t *T) {
 func semaphoreServesLarge(t *T) {
 	first := t.grant(askPermits("a", 1, 3, t.units(400)))
 	second := t.grant(askPermits("a", 1, 3, t.units(400)))
-	large := forPlace(askPermits("a", 3, 3, t.units(40)), t.units(40))
-	small := forPlace(askPermits("a", 1, 3, t.units(40)), t.units(40))
-	t.placed(large, 1)
+	large := t.queuePermits("a", 1, 3, 3)
 	t.refuse(askPermits("a", 1, 3, t.units(8)))
-	t.placed(small, 2)
+	small := t.queuePermits("a", 2, 1, 3)
 	t.mustRelease(first)
 	t.placed(small, 2)
 	t.waiting("a", large, small)

@@ -34,25 +34,22 @@ func (t *T) queue(name string, place int) driver.AcquireRequest {
 // queueFor is queue with a waiterTTL.
 func (t *T) queueFor(name string, place int, waiterTTL time.Duration) driver.AcquireRequest {
 	t.Helper()
-	req := forPlace(ask(name, t.units(40)), waiterTTL)
-	t.placed(req, place)
-	return req
+	return t.placed(forPlace(ask(name, t.units(40)), waiterTTL), place)
 }
 
 // queueShared is queue for a shared request.
 func (t *T) queueShared(name string, place int) driver.AcquireRequest {
 	t.Helper()
-	req := forPlace(askShared(name, t.units(40)), t.units(40))
-	t.placed(req, place)
-	return req
+	return t.placed(forPlace(askShared(name, t.units(40)), t.units(40)), place)
 }
 
-// placed sends a request for a place, which must be refused and get the given
-// one.
-func (t *T) placed(req driver.AcquireRequest, place int) {
+// placed sends a request for a place, which must be refused and get the given one. It returns the
+// request.
+func (t *T) placed(req driver.AcquireRequest, place int) driver.AcquireRequest {
 	t.Helper()
 	got := t.refuse(req).Place
 	t.want(got == place, "Place = %d, want %d", got, place)
+	return req
 }
 
 // refresh refreshes one place or lease for waiterTTL.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"runtime"
@@ -175,23 +176,15 @@ func throughput(goroutines int) workload {
 // pairsOfMany returns how many pairs the goroutines made.
 func pairsOfMany(ctx context.Context, t *trial, client peer.Client, goroutines int, length time.Duration) (int64, error) {
 	var pairs atomic.Int64
-	errs := make(chan error, goroutines)
+	errs := make([]error, goroutines)
 	var all sync.WaitGroup
 	for i := range goroutines {
 		all.Go(func() {
 			own := int64(0)
-			err := pairsFor(ctx, client, fmt.Sprintf("%s-%d", t.name, i), length, func(time.Duration) { own++ })
+			errs[i] = pairsFor(ctx, client, fmt.Sprintf("%s-%d", t.name, i), length, func(time.Duration) { own++ })
 			pairs.Add(own)
-			if err != nil {
-				errs <- err
-			}
 		})
 	}
 	all.Wait()
-	select {
-	case err := <-errs:
-		return 0, err
-	default:
-		return pairs.Load(), nil
-	}
+	return pairs.Load(), errors.Join(errs...)
 }

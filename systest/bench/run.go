@@ -123,10 +123,7 @@ func (c *contest) turn(ctx context.Context, p peer.Peer, first bool) (s sample, 
 	defer cancel()
 	t := c.trial(p, store, first)
 	s, err = c.load.run(ctx, t)
-	if e := t.close(); err == nil {
-		err = e
-	}
-	return s, err
+	return s, errors.Join(err, t.close())
 }
 
 // sideBySide runs one trial of each peer of a group, all at the same time, with rounds that begin

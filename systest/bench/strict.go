@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -101,9 +102,6 @@ func (p *passing) pass(ctx context.Context) (time.Duration, error) {
 	released := time.Now()
 	err := p.held.Release(ctx)
 	g := <-granted
-	if err == nil {
-		err = g.err
-	}
 	p.held, p.holder, p.waiter = g.held, p.waiter, p.holder
-	return g.at.Sub(released), err
+	return g.at.Sub(released), errors.Join(err, g.err)
 }

@@ -93,17 +93,13 @@ func (t *trial) dismiss() {
 }
 
 // close closes all clients, ends all crews, and clears the store.
-func (t *trial) close() (err error) {
+func (t *trial) close() error {
 	t.dismiss()
+	var errs []error
 	for _, c := range t.clients {
-		if e := c.Close(); err == nil {
-			err = e
-		}
+		errs = append(errs, c.Close())
 	}
-	if e := t.store.clear(); err == nil {
-		err = e
-	}
-	return err
+	return errors.Join(append(errs, t.store.clear())...)
 }
 
 // warmUp returns how long a trial runs before it is measured.

@@ -198,14 +198,10 @@ func span(first, last, n int) (from, to int) {
 }
 
 func del(k *keyspace, args []string) any {
-	n := int64(0)
 	for _, key := range args {
-		if k.find(key) != nil {
-			delete(k.data, key)
-			n++
-		}
+		k.find(key) // deletes it if it has expired
 	}
-	return n
+	return remove(k.data, args)
 }
 
 func exists(k *keyspace, args []string) any {

@@ -190,11 +190,7 @@ func (w *worker) work(ctx context.Context, l *holdfast.Lease) {
 		}
 	}
 	if blind {
-		span += w.plan.ttl
-		if span > 3*time.Second {
-			span = 3 * time.Second
-		}
-		time.Sleep(span)
+		time.Sleep(min(span+w.plan.ttl, 3*time.Second))
 		w.write(l)
 		return
 	}

@@ -41,7 +41,7 @@ func LocksOn(ctx context.Context, open func() (e driver.Engine, closed func(), e
 	transport := &http.Transport{MaxIdleConnsPerHost: j.Workers}
 	defer transport.CloseIdleConnections()
 	end := time.Now().Add(j.For)
-	errs := make(chan error, j.Workers)
+	errs := make([]error, j.Workers)
 	var all sync.WaitGroup
 	var shared *holdfast.Client
 	if j.Cohorts {
@@ -68,16 +68,11 @@ func LocksOn(ctx context.Context, open func() (e driver.Engine, closed func(), e
 				l.engine, l.shared = e, shared
 				err = l.run(ctx, end)
 			}
-			errs <- err
+			errs[i] = err
 		})
 	}
 	all.Wait()
-	close(errs)
-	var failed error
-	for err := range errs {
-		failed = errors.Join(failed, err)
-	}
-	return failed
+	return errors.Join(errs...)
 }
 
 // A locker is one worker. Only its goroutine uses it.

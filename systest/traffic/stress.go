@@ -36,28 +36,24 @@ func StressOn(ctx context.Context, engine driver.Engine, j Job) error {
 		return err
 	}
 	end := time.Now().Add(j.For)
-	errs := make(chan error, j.Workers)
+	errs := make([]error, j.Workers)
 	var wg sync.WaitGroup
 	for i := range j.Workers {
 		w := worker{client: client, rand: rand.New(rand.NewPCG(j.Seed, uint64(i))), out: j.Out}
 		wg.Go(func() {
-			for time.Now().Before(end) && ctx.Err() == nil {
-				if err := w.step(ctx); err != nil {
-					errs <- err
-					return
-				}
+			for errs[i] == nil && time.Now().Before(end) && ctx.Err() == nil {
+				errs[i] = w.step(ctx)
 			}
 		})
 	}
 	wg.Wait()
-	close(errs)
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	if s, ok := engine.(*fault.Severed); ok && s.IsCut() {
 		_ = client.Close() // its clean-ups cannot be done
-		return <-errs
+		return errors.Join(errs...)
 	}
-	return errors.Join(<-errs, client.Shutdown(closing), client.Close())
+	return errors.Join(append(errs, client.Shutdown(closing), client.Close())...)
 }
 
 // A worker is the state of one goroutine.
