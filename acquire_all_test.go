@@ -50,9 +50,7 @@ func TestAcquireAllOfFreeNames(t *testing.T) {
 		} {
 			clear(engine.calls)
 			ls, err := acquire(t.Context(), []string{"c", "a", "b"}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			want := "map[acquire-all:1]"
 			if as != driver.Engine(engine) {
 				want = "map[acquire:3]"
@@ -70,14 +68,10 @@ func TestAcquireAllOfFreeNames(t *testing.T) {
 					t.Errorf("%s: the store has %+v, the lease ID %s, token %d", name, lock.Holders[0], l.ID(), ls.Token(name))
 				}
 			}
-			if ls.Lease("d") != nil || ls.Token("d") != 0 {
-				t.Error("there is a lease of a name that was not asked for")
-			}
+			expect(t, ls.Lease("d") == nil && ls.Token("d") == 0, "there is a lease of a name that was not asked for")
 			wantErr(t, ls.Release(t.Context()), nil)
 			nothingLeft(t, engine, "a", "b", "c")
-			if ls.Valid() || ls.Remaining() != 0 || ls.Context().Err() == nil {
-				t.Error("still valid after the release")
-			}
+			expect(t, !ls.Valid() && ls.Remaining() == 0 && ls.Context().Err() != nil, "still valid after the release")
 			clear(engine.calls)
 			if ls, err = acquire(t.Context(), []string{"a"}, nil); err != nil || fmt.Sprint(engine.calls) != "map[acquire:1]" {
 				t.Errorf("one name: %v, requests %v, want 1 acquire", err, engine.calls)
@@ -98,9 +92,7 @@ func TestAcquireAllWaits(t *testing.T) {
 		done := make(chan *holdfast.Leases)
 		go func() {
 			ls, err := c.AcquireAll(t.Context(), []string{"d", "a", "c", "b"}, nil)
-			if err != nil {
-				t.Error(err)
-			}
+			expect(t, err == nil, "%v", err)
 			done <- ls
 		}()
 		time.Sleep(time.Minute)
@@ -113,13 +105,10 @@ func TestAcquireAllWaits(t *testing.T) {
 			t.Errorf("leases of a and c while it waits for d: %s, want 1 1", got)
 		}
 		ls := <-done
-		if took := time.Since(start); took != 3*time.Minute {
-			t.Errorf("acquired after %s, want at the last release, after 3m", took)
-		}
+		took := time.Since(start)
+		expect(t, took == 3*time.Minute, "acquired after %s, want at the last release, after 3m", took)
 		time.Sleep(10 * time.Minute)
-		if !ls.Valid() {
-			t.Errorf("lost: %v", context.Cause(ls.Context()))
-		}
+		expect(t, ls.Valid(), "lost: %v", context.Cause(ls.Context()))
 		ls.Release(t.Context())
 		granted(t, later).lease.Release(t.Context())
 		nothingLeft(t, engine, "a", "b", "c", "d")
@@ -139,17 +128,12 @@ func TestTryAcquireAllTakesAllOrNone(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		_, err := c.TryAcquireAll(t.Context(), []string{"a", "b", "c"}, nil)
 		want := `holdfast: acquire "b": held by web-3 for 5s`
-		if !errors.Is(err, holdfast.ErrHeld) || err.Error() != want {
-			t.Errorf("error = %v, want %s", err, want)
-		}
+		expect(t, errors.Is(err, holdfast.ErrHeld) && err.Error() == want, "error = %v, want %s", err, want)
 		synctest.Wait()
 		nothingLeft(t, engine, "a", "c")
-		if lock, _ := engine.Inspect(t.Context(), "b"); len(lock.Queue) != 0 || len(lock.Holders) != 1 {
-			t.Errorf("b = %+v, want it left alone", lock)
-		}
-		if fmt.Sprint(refused) != "[b]" {
-			t.Errorf("the Observer was told of refusals of %s, want of b", refused)
-		}
+		lock, _ := engine.Inspect(t.Context(), "b")
+		expect(t, len(lock.Queue) == 0 && len(lock.Holders) == 1, "b = %+v, want it left alone", lock)
+		expect(t, fmt.Sprint(refused) == "[b]", "the Observer was told of refusals of %s, want of b", refused)
 		l.Release(t.Context())
 	})
 }
@@ -182,9 +166,7 @@ func TestAcquireAllLeavesNothing(t *testing.T) {
 				engine.heal()
 				time.Sleep(2 * time.Second)
 				nothingLeft(t, engine, "a", "b", "c")
-				if t.Failed() {
-					t.Fatalf("given up after %d ms", ms)
-				}
+				need(t, !t.Failed(), "given up after %d ms", ms)
 			}
 		})
 	}
@@ -197,9 +179,8 @@ func TestAcquireAllErrors(t *testing.T) {
 		start := time.Now()
 		_, err := c.AcquireAll(t.Context(), []string{"a", "b"}, &holdfast.AcquireOptions{MaxWait: 3 * time.Second})
 		wantErr(t, err, holdfast.ErrHeld)
-		if took := time.Since(start); took != 3*time.Second {
-			t.Errorf("gave up after %s, want Wait, 3s", took)
-		}
+		took := time.Since(start)
+		expect(t, took == 3*time.Second, "gave up after %s, want Wait, 3s", took)
 		synctest.Wait()
 		nothingLeft(t, engine, "a")
 		release()
@@ -220,9 +201,7 @@ func TestAcquireAllErrors(t *testing.T) {
 			return nil
 		})
 		ls, err := c.TryAcquireAll(t.Context(), []string{"a", "b"}, &holdfast.AcquireOptions{TTL: time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		trusted(t, engine, ls.Lease("a"), 10*time.Millisecond, time.Second)
 		ls.Release(t.Context())
 		time.Sleep(time.Second)
@@ -255,19 +234,14 @@ func TestAcquireAllRefusesBadInput(t *testing.T) {
 		bad := map[string][]string{"none": {}, "too many": many, "twice": {"a", "b", "a"}, "bad name": {"a", ""}, "long": {strings.Repeat("x", 513)}}
 		for name, names := range bad {
 			_, err := c.AcquireAll(t.Context(), names, nil)
-			if _, tryErr := c.TryAcquireAll(t.Context(), names, nil); !errors.Is(err, holdfast.ErrInvalid) || !errors.Is(tryErr, holdfast.ErrInvalid) {
-				t.Errorf("%s: %v, %v; want ErrInvalid", name, err, tryErr)
-			}
+			_, tryErr := c.TryAcquireAll(t.Context(), names, nil)
+			expect(t, errors.Is(err, holdfast.ErrInvalid) && errors.Is(tryErr, holdfast.ErrInvalid), "%s: %v, %v; want ErrInvalid", name, err, tryErr)
 		}
 		_, err := c.AcquireAll(t.Context(), []string{"a"}, &holdfast.AcquireOptions{TTL: -1})
 		wantErr(t, err, holdfast.ErrInvalid)
-		if len(engine.calls) != 0 {
-			t.Errorf("requests were sent: %v", engine.calls)
-		}
+		expect(t, len(engine.calls) == 0, "requests were sent: %v", engine.calls)
 		ls, err := c.AcquireAll(t.Context(), many[:driver.MaxBatch], nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := ls.Extend(t.Context(), time.Hour); err != nil || engine.count("extend") != 1 {
 			t.Errorf("Extend of %d leases: %v, %d requests, want 1", driver.MaxBatch, err, engine.count("extend"))
 		}
@@ -294,9 +268,7 @@ func TestAcquireAllCannotDeadlock(t *testing.T) {
 					}
 					for _, name := range names[i%4] {
 						inside[name]++ // the race detector watches, too
-						if inside[name] != 1 {
-							t.Errorf("%d hold %s", inside[name], name)
-						}
+						expect(t, inside[name] == 1, "%d hold %s", inside[name], name)
 					}
 					time.Sleep(time.Duration(i) * time.Millisecond)
 					for _, name := range names[i%4] {
@@ -307,9 +279,8 @@ func TestAcquireAllCannotDeadlock(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if took := time.Since(start); took > time.Second {
-			t.Errorf("took %s, want the sum of the work, about 560ms", took)
-		}
+		took := time.Since(start)
+		expect(t, took <= time.Second, "took %s, want the sum of the work, about 560ms", took)
 		nothingLeft(t, engine, "a", "b", "c")
 	})
 }
@@ -321,32 +292,22 @@ func TestLeasesAreOneThing(t *testing.T) {
 		key := "key of the caller"
 		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), &key, 7))
 		ls, err := c.AcquireAll(ctx, []string{"a", "b"}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		cancel()
 		synctest.Wait()
-		if ls.Context().Err() != nil || !ls.Valid() {
-			t.Error("the leases ended with the context of the wait")
-		}
-		if err := ls.Lease("b").Extend(t.Context(), time.Hour); err != nil {
-			t.Fatal(err)
-		}
+		expect(t, ls.Context().Err() == nil && ls.Valid(), "the leases ended with the context of the wait")
+		must(t, ls.Lease("b").Extend(t.Context(), time.Hour))
 		if a := ls.Lease("a"); !ls.Deadline().Equal(a.Deadline()) || ls.Remaining() != a.Remaining() {
 			t.Errorf("deadline in %s, want that of a, the earlier, in %s", ls.Remaining(), a.Remaining())
 		}
-		if ls.Context().Value(&key) != 7 {
-			t.Error("the context does not carry the caller's values")
-		}
-		if l, _ := holdfast.LeaseFromContext(ls.Context()); l != ls.Lease("b") {
-			t.Error("the context does not carry the leases")
-		}
+		expect(t, ls.Context().Value(&key) == 7, "the context does not carry the caller's values")
+		l, _ := holdfast.LeaseFromContext(ls.Context())
+		expect(t, l == ls.Lease("b"), "the context does not carry the leases")
 		for _, ttl := range []time.Duration{0, time.Millisecond, 31 * 24 * time.Hour} {
 			wantErr(t, ls.Extend(t.Context(), ttl), holdfast.ErrInvalid)
 		}
-		if n := engine.count("extend"); n != 1 {
-			t.Errorf("%d requests, want none for bad TTLs", n)
-		}
+		n := engine.count("extend")
+		expect(t, n == 1, "%d requests, want none for bad TTLs", n)
 		engine.Engine.Release(t.Context(), driver.ReleaseRequest{Name: "a", LeaseID: ls.Lease("a").ID()}) // by an operator
 		err = ls.Extend(t.Context(), time.Minute)
 		if wantErr(t, err, holdfast.ErrLost); !strings.Contains(err.Error(), `extend "a"`) {
@@ -354,9 +315,8 @@ func TestLeasesAreOneThing(t *testing.T) {
 		}
 		<-ls.Context().Done()
 		wantErr(t, context.Cause(ls.Context()), holdfast.ErrLost)
-		if !ls.Lease("b").Valid() || ls.Valid() || ls.Remaining() != 0 {
-			t.Errorf("b valid: %t, all valid: %t for %s; want b only", ls.Lease("b").Valid(), ls.Valid(), ls.Remaining())
-		}
+		expect(t, ls.Lease("b").Valid() && !ls.Valid() && ls.Remaining() == 0,
+			"b valid: %t, all valid: %t for %s; want b only", ls.Lease("b").Valid(), ls.Valid(), ls.Remaining())
 		wantErr(t, ls.Release(t.Context()), holdfast.ErrLost)
 		nothingLeft(t, engine, "a", "b")
 	})
@@ -385,9 +345,8 @@ func TestReleaseEndsContextOfLeases(t *testing.T) {
 				want = holdfast.ErrLost
 			}
 			_ = ls.Release(t.Context()) // what it returns is tested elsewhere
-			if cause := context.Cause(ls.Context()); !errors.Is(cause, want) {
-				t.Fatalf("round %d: cause %v, want %v", i, cause, want)
-			}
+			cause := context.Cause(ls.Context())
+			need(t, errors.Is(cause, want), "round %d: cause %v, want %v", i, cause, want)
 		}
 	})
 }
@@ -403,16 +362,13 @@ func TestAcquireAllHandsOut(t *testing.T) {
 			}
 			opts.TTL = 10 * time.Second
 			ls, err := c.AcquireAll(t.Context(), []string{"a", "b"}, &opts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return ls
 		}
 		for _, busy := range []time.Duration{0, 200 * time.Millisecond, time.Minute} {
 			ls := acquire(holdfast.AcquireOptions{KeepAlive: holdfast.KeepAliveOff}, busy)
-			if left := ls.Remaining(); left != 8998*time.Millisecond {
-				t.Errorf("after a wait of %s handed out with %s left, want the whole TTL, 8.998s", busy, left)
-			}
+			left := ls.Remaining()
+			expect(t, left == 8998*time.Millisecond, "after a wait of %s handed out with %s left, want the whole TTL, 8.998s", busy, left)
 			start, extends := time.Now(), engine.count("extend")
 			<-ls.Context().Done()
 			if took := time.Since(start); took != 8998*time.Millisecond || engine.count("extend") != extends {
@@ -426,9 +382,7 @@ func TestAcquireAllHandsOut(t *testing.T) {
 			time.Sleep(15 * time.Second)
 			ls.Heartbeat()
 			time.Sleep(15 * time.Second)
-			if !ls.Valid() {
-				t.Errorf("lost in spite of heartbeats: %v", context.Cause(ls.Context()))
-			}
+			expect(t, ls.Valid(), "lost in spite of heartbeats: %v", context.Cause(ls.Context()))
 			<-ls.Context().Done()
 			wantErr(t, context.Cause(ls.Context()), holdfast.ErrStalled)
 			if took := time.Since(start); took < 35*time.Second || took > 46*time.Second {
@@ -460,9 +414,7 @@ func TestCloseEndsAcquireAll(t *testing.T) {
 	for _, lost := range []bool{false, true} {
 		eachAllAcquirer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
 			c, err := holdfast.New(as, &holdfast.Options{SharedEngine: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			names := []string{"a", "b", "c"}
 			if lost {
 				engine.set(nil, func(_ context.Context, op string) error {
@@ -482,14 +434,11 @@ func TestCloseEndsAcquireAll(t *testing.T) {
 				done <- err
 			}()
 			time.Sleep(500 * time.Millisecond)
-			if holders(t, engine.Engine, "a") != 1 {
-				t.Fatal("a is not held yet")
-			}
+			need(t, holders(t, engine.Engine, "a") == 1, "a is not held yet")
 			wantErr(t, c.Close(), nil)
 			nothingLeft(t, engine, "a", "b", "c")
-			if lock, _ := engine.Engine.Inspect(t.Context(), "d"); len(lock.Queue) != 0 {
-				t.Error("the place stayed behind")
-			}
+			lock, _ := engine.Engine.Inspect(t.Context(), "d")
+			expect(t, len(lock.Queue) == 0, "the place stayed behind")
 			wantErr(t, <-done, holdfast.ErrClosed)
 			clear(engine.calls)
 			_, err = c.AcquireAll(t.Context(), names, nil)

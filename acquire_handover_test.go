@@ -38,9 +38,8 @@ func checkHandOver(t *testing.T, ttl time.Duration, keepAlive holdfast.KeepAlive
 		time.Sleep(wait)
 		release()
 		o := granted(t, waiting)
-		if took := o.at.Sub(start); took != wait {
-			t.Fatalf("acquired after %s, want at the release, after %s", took, wait)
-		}
+		took := o.at.Sub(start)
+		need(t, took == wait, "acquired after %s, want at the release, after %s", took, wait)
 		trusted(t, engine, o.lease, 3*time.Millisecond, 1200*time.Millisecond)
 		o.lease.Release(t.Context())
 		engine.heal()
@@ -63,9 +62,7 @@ func TestHandOverAfterLostRefreshes(t *testing.T) {
 			engine.heal()
 			o := granted(t, waiting)
 			trusted(t, engine, o.lease, 5*time.Millisecond, 6*time.Second)
-			if !o.lease.Valid() {
-				t.Errorf("released after %d ms: lost: %v", ms, context.Cause(o.lease.Context()))
-			}
+			expect(t, o.lease.Valid(), "released after %d ms: lost: %v", ms, context.Cause(o.lease.Context()))
 			o.lease.Release(t.Context())
 			time.Sleep(10 * time.Second)
 			nothingLeft(t, engine, "a")
@@ -110,13 +107,11 @@ func TestShortHandOverIsNotConfirmed(t *testing.T) {
 		time.AfterFunc(100*time.Millisecond, foreign(t, engine, "a", time.Hour))
 		opts := &holdfast.AcquireOptions{TTL: 200 * time.Millisecond, KeepAlive: holdfast.KeepAliveOff}
 		l := granted(t, enqueue(t.Context(), c, "a", opts)).lease
-		if left := l.Remaining(); left != 178*time.Millisecond {
-			t.Errorf("trusted for %s, want the TTL less the margin, 178ms", left)
-		}
+		left := l.Remaining()
+		expect(t, left == 178*time.Millisecond, "trusted for %s, want the TTL less the margin, 178ms", left)
 		<-l.Context().Done()
-		if n := engine.count("extend"); n != 0 {
-			t.Errorf("%d requests, want none", n)
-		}
+		n := engine.count("extend")
+		expect(t, n == 0, "%d requests, want none", n)
 		wantErr(t, l.Release(t.Context()), holdfast.ErrLost)
 	})
 }
@@ -140,14 +135,11 @@ func TestFailedConfirmationIsRepeated(t *testing.T) {
 					if name == "not answered" {
 						least = 1
 					}
-					if n := engine.count("extend"); n < least || n > 20 {
-						t.Errorf("%d requests in a third of the waiter TTL, want %d to 20", n, least)
-					}
+					n := engine.count("extend")
+					expect(t, n >= least && n <= 20, "%d requests in a third of the waiter TTL, want %d to 20", n, least)
 					engine.heal()
 					trusted(t, engine, l, 20*time.Millisecond, 10*time.Second)
-					if !l.Valid() {
-						t.Errorf("lost: %v", context.Cause(l.Context()))
-					}
+					expect(t, l.Valid(), "lost: %v", context.Cause(l.Context()))
 					l.Release(t.Context())
 				})
 			})
@@ -204,9 +196,8 @@ func TestHandOverKeepsOptions(t *testing.T) {
 				start := time.Now()
 				<-l.Context().Done()
 				wantErr(t, context.Cause(l.Context()), holdfast.ErrMaxHold)
-				if held := time.Since(start); held > maxHold || held < maxHold*89/100-2*time.Millisecond {
-					t.Errorf("held for %s, want MaxHold, %s, less the margin", held, maxHold)
-				}
+				held := time.Since(start)
+				expect(t, held <= maxHold && held >= maxHold*89/100-2*time.Millisecond, "held for %s, want MaxHold, %s, less the margin", held, maxHold)
 			})
 		}
 	})
@@ -239,9 +230,9 @@ func TestHandOverKeepsOptions(t *testing.T) {
 		opts := holdfast.AcquireOptions{LockDelay: time.Minute, TTL: 10 * time.Second}
 		handOver(t, opts, func(t *testing.T, engine *faulty, _ *holdfast.Client, l *holdfast.Lease) {
 			lock, _ := engine.Inspect(t.Context(), "a")
-			if left := lock.Holders[0].ExpiresIn; left != 70*time.Second || l.Remaining() > 10*time.Second {
-				t.Errorf("handed over for %s, trusted for %s; want 1m10s and less than 10s", left, l.Remaining())
-			}
+			left := lock.Holders[0].ExpiresIn
+			expect(t, left == 70*time.Second && l.Remaining() <= 10*time.Second,
+				"handed over for %s, trusted for %s; want 1m10s and less than 10s", left, l.Remaining())
 			trusted(t, engine, l, 50*time.Millisecond, 30*time.Second)
 		})
 	})
@@ -266,9 +257,8 @@ func TestUnheardHandOverEndsWithPlace(t *testing.T) {
 		start := time.Now()
 		release()
 		o := granted(t, next)
-		if took := o.at.Sub(start); took > 5*time.Second+10*time.Millisecond {
-			t.Errorf("the next had the lock after %s, want 5s at most", took)
-		}
+		took := o.at.Sub(start)
+		expect(t, took <= 5*time.Second+10*time.Millisecond, "the next had the lock after %s, want 5s at most", took)
 		o.lease.Release(t.Context())
 		cancel()
 		<-lost
@@ -297,9 +287,8 @@ func TestLeaseFoundLateIsKept(t *testing.T) {
 		late.heal()
 		o := granted(t, first)
 		trusted(t, engine, o.lease, 20*time.Millisecond, 10*time.Second)
-		if n := late.count("acquire"); n != 2 {
-			t.Errorf("%d attempts, want 2", n)
-		}
+		n := late.count("acquire")
+		expect(t, n == 2, "%d attempts, want 2", n)
 		o.lease.Release(t.Context())
 		granted(t, next).lease.Release(t.Context())
 		nothingLeft(t, engine, "a")
@@ -326,9 +315,8 @@ func TestWholeTTL(t *testing.T) {
 				if left, want := o.lease.Remaining(), ttl-ttl/10-2*time.Millisecond; left != want {
 					t.Errorf("trusted for %s, want %s", left, want)
 				}
-				if acquires, extends := engine.count("acquire"), engine.count("extend"); acquires != 2 || extends != 0 {
-					t.Errorf("%d acquires and %d extends, want one of the first kind to confirm", acquires, extends)
-				}
+				acquires, extends := engine.count("acquire"), engine.count("extend")
+				expect(t, acquires == 2 && extends == 0, "%d acquires and %d extends, want one of the first kind to confirm", acquires, extends)
 				trusted(t, engine, o.lease, ttl/20, 2*ttl)
 			})
 		}
@@ -353,9 +341,8 @@ func TestWholeTTLIsAskedForUntilAnswered(t *testing.T) {
 				time.AfterFunc(lasts, engine.heal)
 				o := granted(t, done)
 				trusted(t, engine, o.lease, 50*time.Millisecond, time.Second)
-				if left := o.lease.Remaining(); left < 25*time.Second {
-					t.Errorf("trusted for %s, want the TTL of 30s", left)
-				}
+				left := o.lease.Remaining()
+				expect(t, left >= 25*time.Second, "trusted for %s, want the TTL of 30s", left)
 				o.lease.Release(t.Context())
 				time.Sleep(2 * time.Minute)
 				nothingLeft(t, engine, "a")
@@ -402,14 +389,11 @@ func TestWholeTTLLostGoesOnWaiting(t *testing.T) {
 			took := o.at.Sub(start)
 			if theirs == time.Hour {
 				wantErr(t, o.err, holdfast.ErrHeld)
-				if took != 10*time.Second {
-					t.Errorf("the wait of 10s ended after %s", took)
-				}
+				expect(t, took == 10*time.Second, "the wait of 10s ended after %s", took)
 				return
 			}
-			if o.err != nil || o.lease.Token() <= lost.Token || took < theirs {
-				t.Fatalf("after %s: %v, %v; another client had the lock for %s", took, o.lease, o.err, theirs)
-			}
+			need(t, o.err == nil && o.lease.Token() > lost.Token && took >= theirs,
+				"after %s: %v, %v; another client had the lock for %s", took, o.lease, o.err, theirs)
 			trusted(t, engine, o.lease, 50*time.Millisecond, time.Second)
 			o.lease.Release(t.Context())
 		})
@@ -423,14 +407,11 @@ func TestWholeTTLOfOnce(t *testing.T) {
 		time.AfterFunc(300*time.Millisecond, foreign(t, engine, "a", time.Hour))
 		opts := &holdfast.OnceOptions{TTL: 30 * time.Second, Await: holdfast.Forever, WholeTTL: true}
 		_, err := newClient(t, engine, nil).Once(t.Context(), "a", opts, func(_ context.Context, l *holdfast.Lease) ([]byte, error) {
-			if left := l.Remaining(); left < 26*time.Second {
-				t.Errorf("the work begins with %s", left)
-			}
+			left := l.Remaining()
+			expect(t, left >= 26*time.Second, "the work begins with %s", left)
 			return nil, nil
 		})
-		if err != nil {
-			t.Error(err)
-		}
+		expect(t, err == nil, "%v", err)
 	})
 }
 
@@ -442,12 +423,9 @@ func TestWholeTTLOfAll(t *testing.T) {
 		time.AfterFunc(4*time.Second, foreign(t, engine, "b", time.Hour))
 		opts := &holdfast.AcquireOptions{TTL: 30 * time.Second, WholeTTL: true}
 		leases, err := newClient(t, engine, nil).AcquireAll(t.Context(), []string{"a", "b"}, opts)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if left := leases.Remaining(); left < 26*time.Second {
-			t.Errorf("the shortest is returned with %s", left)
-		}
+		must(t, err)
+		left := leases.Remaining()
+		expect(t, left >= 26*time.Second, "the shortest is returned with %s", left)
 		leases.Release(t.Context())
 	})
 }

@@ -32,17 +32,15 @@ func TestLostNoticeIsFoundByRefresh(t *testing.T) {
 			time.AfterFunc(tt.released, foreign(t, engine, "a", tt.ttl))
 			start := time.Now()
 			o := granted(t, enqueue(t.Context(), c, "a", nil))
-			if took := o.at.Sub(start); took < tt.least || took > tt.most {
-				t.Errorf("acquired after %s, want %s to %s", took, tt.least, tt.most)
-			}
-			if n := engine.count("acquire"); n != 1 {
-				t.Errorf("%d attempts, want 1", n)
-			}
+			took := o.at.Sub(start)
+			expect(t, took >= tt.least && took <= tt.most, "acquired after %s, want %s to %s", took, tt.least, tt.most)
+			n := engine.count("acquire")
+			expect(t, n == 1, "%d attempts, want 1", n)
 			// The answer has renewed nothing: the lease ends with the place.
 			whole := 4498 * time.Millisecond
-			if left := o.lease.Remaining(); left < whole-5*time.Second/3 || left > whole {
-				t.Errorf("handed over for %s, want what was left of the place, which was renewed a third of its TTL ago at most", left)
-			}
+			left := o.lease.Remaining()
+			expect(t, left >= whole-5*time.Second/3 && left <= whole,
+				"handed over for %s, want what was left of the place, which was renewed a third of its TTL ago at most", left)
 			trusted(t, engine, o.lease, 20*time.Millisecond, 10*time.Second)
 			o.lease.Release(t.Context())
 			nothingLeft(t, engine, "a")
@@ -56,9 +54,9 @@ func TestNoticeAfterQuietRefreshes(t *testing.T) {
 		time.AfterFunc(time.Minute, foreign(t, engine, "a", time.Hour))
 		start := time.Now()
 		o := granted(t, enqueue(t.Context(), c, "a", nil))
-		if took := o.at.Sub(start); took > time.Minute+10*time.Millisecond || engine.count("acquire") != 1 {
-			t.Errorf("acquired after %s with %d attempts, want at once with the notice", took, engine.count("acquire"))
-		}
+		took := o.at.Sub(start)
+		expect(t, took <= time.Minute+10*time.Millisecond && engine.count("acquire") == 1,
+			"acquired after %s with %d attempts, want at once with the notice", took, engine.count("acquire"))
 		trusted(t, engine, o.lease, 20*time.Millisecond, 10*time.Second)
 		release(t, o.lease)
 		nothingLeft(t, engine, "a")
@@ -80,9 +78,8 @@ func TestOnlyTheFirstLooksAtExpiry(t *testing.T) {
 		}
 		l := granted(t, head).lease
 		time.Sleep(100 * time.Millisecond)
-		if n, m := engine.count("refresh"), others.count("refresh"); n != 1 || m != 0 {
-			t.Errorf("%d refreshes when the lease ran out, and %d by those behind; want 1 and 0", n, m)
-		}
+		n, m := engine.count("refresh"), others.count("refresh")
+		expect(t, n == 1 && m == 0, "%d refreshes when the lease ran out, and %d by those behind; want 1 and 0", n, m)
 		l.Release(t.Context())
 		for _, w := range waiting {
 			granted(t, w).lease.Release(t.Context())
@@ -110,9 +107,8 @@ func TestLostRepliesWhileQueued(t *testing.T) {
 					}
 					o := granted(t, waiting)
 					lock, _ := engine.Engine.Inspect(t.Context(), "a")
-					if len(lock.Holders) != 1 || lock.Holders[0].Token != o.lease.Token() || len(lock.Queue) != 0 {
-						t.Fatalf("released after %d ms: the store has %+v, the lease token %d", ms, lock, o.lease.Token())
-					}
+					need(t, len(lock.Holders) == 1 && lock.Holders[0].Token == o.lease.Token() && len(lock.Queue) == 0,
+						"released after %d ms: the store has %+v, the lease token %d", ms, lock, o.lease.Token())
 					time.Sleep(3 * time.Second)
 					trusted(t, engine, o.lease, 20*time.Millisecond, time.Second)
 					o.lease.Release(t.Context())
@@ -153,9 +149,7 @@ func TestStaleNoticeIsNotBelieved(t *testing.T) {
 		stillWaits(t, waiting)
 		next()
 		o := granted(t, waiting)
-		if o.lease.Token() <= old.Holders[0].Token {
-			t.Errorf("token %d, want a new one", o.lease.Token())
-		}
+		expect(t, o.lease.Token() > old.Holders[0].Token, "token %d, want a new one", o.lease.Token())
 		trusted(t, engine, o.lease, 20*time.Millisecond, 3*time.Second)
 		o.lease.Release(t.Context())
 		nothingLeft(t, engine, "a")
@@ -173,14 +167,12 @@ func TestStaleNoticeIsNotBelieved(t *testing.T) {
 			time.Sleep(6 * time.Second)
 			release()
 			o := granted(t, next)
-			if took := time.Since(o.at); took != 0 {
-				t.Errorf("the next came %s before now, want at once", took)
-			}
+			took := time.Since(o.at)
+			expect(t, took == 0, "the next came %s before now, want at once", took)
 			stillWaits(t, waiting)
 			engine.heal()
-			if lock, _ := engine.Engine.Inspect(t.Context(), "a"); len(lock.Queue) != 1 || lock.Queue[0].LeaseID == old.Queue[0].LeaseID {
-				t.Errorf("queue = %+v, want one place of another lease ID", lock.Queue)
-			}
+			lock, _ := engine.Engine.Inspect(t.Context(), "a")
+			expect(t, len(lock.Queue) == 1 && lock.Queue[0].LeaseID != old.Queue[0].LeaseID, "queue = %+v, want one place of another lease ID", lock.Queue)
 			o.lease.Release(t.Context())
 			granted(t, waiting).lease.Release(t.Context())
 			nothingLeft(t, engine, "a")
@@ -217,9 +209,8 @@ func TestNoticeToLookIsFollowed(t *testing.T) {
 			time.Sleep(time.Minute - 100*time.Millisecond)
 			l.Release(t.Context()) // for another 100 ms the name stays closed
 			o := granted(t, waiting)
-			if took := o.at.Sub(start); took < time.Minute || took > time.Minute+15*time.Millisecond {
-				t.Errorf("acquired after %s, want at the end of MinHold, after 1m", took)
-			}
+			took := o.at.Sub(start)
+			expect(t, took >= time.Minute && took <= time.Minute+15*time.Millisecond, "acquired after %s, want at the end of MinHold, after 1m", took)
 			o.lease.Release(t.Context())
 		}
 	})
@@ -307,12 +298,9 @@ func shares(t *testing.T, runners []*runner, least int, work, length time.Durati
 	for _, r := range runners {
 		turns, total = append(turns, r.turns), total+r.turns
 	}
-	if slices.Min(turns)*100 < total*least {
-		t.Errorf("turns: %d; want %d %% for each at least", turns, least)
-	}
-	if part := float64(total) * float64(work/2) / float64(length); part < used {
-		t.Errorf("turns: %d; the lock was in use for %.2f of the time, want %.2f", turns, part, used)
-	}
+	expect(t, slices.Min(turns)*100 >= total*least, "turns: %d; want %d %% for each at least", turns, least)
+	part := float64(total) * float64(work/2) / float64(length)
+	expect(t, part >= used, "turns: %d; the lock was in use for %.2f of the time, want %.2f", turns, part, used)
 }
 
 // INVARIANT I7: where those who wait can only try again, whoever gives the lock
@@ -360,9 +348,7 @@ func turn(t *testing.T, c *holdfast.Client, work time.Duration, opts *holdfast.A
 	t.Helper()
 	start := time.Now()
 	l, err := c.Acquire(t.Context(), "a", opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	waited := time.Since(start)
 	time.Sleep(work)
 	l.Release(t.Context())
@@ -390,16 +376,13 @@ func TestTurnsAlone(t *testing.T) {
 				t.Fatalf("turn %d began with a pause of %s", i, waited)
 			}
 		}
-		if got := fmt.Sprint(engine.calls); got != "map[acquire:100 release:100]" {
-			t.Errorf("requests = %s", got)
-		}
+		got := fmt.Sprint(engine.calls)
+		expect(t, got == "map[acquire:100 release:100]", "requests = %s", got)
 		var waited time.Duration
 		for range 1000 {
 			waited += turn(t, c, 100*time.Millisecond, nil)
 		}
-		if waited == 0 || waited > 2500*time.Millisecond {
-			t.Errorf("pauses of %s in 100 s; want some, and 2.5 s at most", waited)
-		}
+		expect(t, waited != 0 && waited <= 2500*time.Millisecond, "pauses of %s in 100 s; want some, and 2.5 s at most", waited)
 		for range 10 { // who lets others have a chance leaves it at that
 			time.Sleep(300 * time.Millisecond)
 			if waited := turn(t, c, 5*time.Second, nil); waited > 0 {
@@ -417,9 +400,7 @@ func TestTurnsAfterRivalsHaveGone(t *testing.T) {
 		for range 100 {
 			waited += turn(t, c, 30*time.Millisecond, nil)
 		}
-		if waited < 100*time.Millisecond || waited > 1250*time.Millisecond {
-			t.Errorf("pauses of %s in all; want 100 ms to 1.25 s", waited)
-		}
+		expect(t, waited >= 100*time.Millisecond && waited <= 1250*time.Millisecond, "pauses of %s in all; want 100 ms to 1.25 s", waited)
 		if waited := turn(t, c, 0, nil); waited > 0 {
 			t.Errorf("still a pause, of %s", waited)
 		}
@@ -454,9 +435,8 @@ func TestTurnsPauseWithinTheWait(t *testing.T) {
 	} {
 		runInBubble(t, what, func(t *testing.T) {
 			c := contended(t)
-			if over := check(t, c, time.Now()); over != 0 {
-				t.Errorf("%s too much, or too little", over)
-			}
+			over := check(t, c, time.Now())
+			expect(t, over == 0, "%s too much, or too little", over)
 		})
 	}
 }
@@ -468,14 +448,11 @@ func TestTurnsMemoryIsBounded(t *testing.T) {
 		c := newClient(t, plain{engine}, nil)
 		for i := range 3000 {
 			l, err := c.Acquire(t.Context(), fmt.Sprint("name-", i), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			l.Release(t.Context())
 		}
-		if n := holdfast.RecentTurns(c); n == 0 || n > 256 {
-			t.Errorf("%d names are remembered, want 1 to 256", n)
-		}
+		n := holdfast.RecentTurns(c)
+		expect(t, n != 0 && n <= 256, "%d names are remembered, want 1 to 256", n)
 	})
 }
 
@@ -485,13 +462,10 @@ func TestTurnsAllocateNothing(t *testing.T) {
 	measure := func(acquire func(context.Context, string, *holdfast.AcquireOptions) (*holdfast.Lease, error)) float64 {
 		return testing.AllocsPerRun(1000, func() {
 			l, err := acquire(context.Background(), "a", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			l.Release(context.Background())
 		})
 	}
-	if tries, waits := measure(c.TryAcquire), measure(c.Acquire); waits > tries {
-		t.Errorf("%.1f allocations with waiting, %.1f without", waits, tries)
-	}
+	tries, waits := measure(c.TryAcquire), measure(c.Acquire)
+	expect(t, waits <= tries, "%.1f allocations with waiting, %.1f without", waits, tries)
 }

@@ -66,12 +66,9 @@ func TestWaitEndsInOutage(t *testing.T) {
 					engine.set(dead("acquire", "refresh"), nil)
 					result := <-waiter
 					wantErr(t, result.err, holdfast.ErrUnavailable)
-					if errors.Is(result.err, holdfast.ErrHeld) {
-						t.Errorf("%v is ErrHeld as well", result.err)
-					}
-					if took := result.at.Sub(o.start); took != wait {
-						t.Errorf("it took %s", took)
-					}
+					expect(t, !errors.Is(result.err, holdfast.ErrHeld), "%v is ErrHeld as well", result.err)
+					took := result.at.Sub(o.start)
+					expect(t, took == wait, "it took %s", took)
 					if wait >= 15*time.Second && len(o.all()) != 2 {
 						t.Errorf("the Observer heard %v, want one outage, which ends with the wait", o.all())
 					}
@@ -98,9 +95,8 @@ func TestOutageIsTold(t *testing.T) {
 			engine.heal()
 			time.Sleep(10 * time.Second)
 			heard := o.all()
-			if len(heard) != 2 || !strings.HasPrefix(heard[0], "outage-began") || !strings.HasPrefix(heard[1], "outage-ended") {
-				t.Errorf("the Observer heard %v, want one outage", heard)
-			}
+			expect(t, len(heard) == 2 && strings.HasPrefix(heard[0], "outage-began") && strings.HasPrefix(heard[1], "outage-ended"),
+				"the Observer heard %v, want one outage", heard)
 			release()
 			granted(t, waiter).lease.Release(t.Context())
 		})
@@ -122,9 +118,8 @@ func TestBlipIsNoOutage(t *testing.T) {
 		}
 		engine.heal()
 		wantErr(t, (<-waiter).err, holdfast.ErrHeld)
-		if heard := o.all(); len(heard) > 0 {
-			t.Errorf("the Observer heard %v", heard)
-		}
+		heard := o.all()
+		expect(t, len(heard) <= 0, "the Observer heard %v", heard)
 		release()
 	})
 }
@@ -152,13 +147,10 @@ func TestWaitForStore(t *testing.T) {
 			}
 			time.AfterFunc(12*time.Second, engine.heal)
 			l, err := c.Acquire(t.Context(), "a", opts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			l.Release(t.Context())
-			if heard := o.all(); len(heard) != 6 {
-				t.Errorf("the Observer heard %v, want that three outages began and ended, two of them with the wait", heard)
-			}
+			heard := o.all()
+			expect(t, len(heard) == 6, "the Observer heard %v, want that three outages began and ended, two of them with the wait", heard)
 			// Without a bound it would be for ever.
 			engine.set(dead("acquire"), nil)
 			start = time.Now()
@@ -189,9 +181,8 @@ func TestHeldErrorIsAged(t *testing.T) {
 			release := foreign(t, engine, "a", 30*time.Second)
 			_, err := c.Acquire(t.Context(), "a", &holdfast.AcquireOptions{MaxWait: 12300 * time.Millisecond})
 			var held *holdfast.HeldError
-			if !errors.As(err, &held) || held.ExpiresIn > 17700*time.Millisecond || held.ExpiresIn < 17690*time.Millisecond {
-				t.Errorf("%v, want held for another 17.7s", err)
-			}
+			expect(t, errors.As(err, &held) && held.ExpiresIn <= 17700*time.Millisecond && held.ExpiresIn >= 17690*time.Millisecond,
+				"%v, want held for another 17.7s", err)
 			if held != nil && (held.Since > 12310*time.Millisecond || held.Since < 12300*time.Millisecond) {
 				t.Errorf("held for %s, want 12.3s", held.Since)
 			}
@@ -213,15 +204,11 @@ func TestShortWaitHasOneAttempt(t *testing.T) {
 		engine.set(delay(50*time.Millisecond), nil)
 		opts := &holdfast.AcquireOptions{MaxWait: time.Microsecond}
 		lease, err := c.Acquire(t.Context(), "free", opts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, err = c.Acquire(t.Context(), "free", opts)
 		wantErr(t, err, holdfast.ErrHeld)
 		synctest.Wait()
-		if waited.Load() != 1 {
-			t.Errorf("the Observer was told %d times that somebody waits", waited.Load())
-		}
+		expect(t, waited.Load() == 1, "the Observer was told %d times that somebody waits", waited.Load())
 		wantErr(t, lease.Release(t.Context()), nil)
 
 		// Nor does it last longer than that.
@@ -229,9 +216,8 @@ func TestShortWaitHasOneAttempt(t *testing.T) {
 		began := time.Now()
 		_, err = c.Acquire(t.Context(), "free", opts)
 		wantErr(t, err, holdfast.ErrUnavailable)
-		if took := time.Since(began); took != 5*time.Second {
-			t.Errorf("a silent store was waited for %s", took)
-		}
+		took := time.Since(began)
+		expect(t, took == 5*time.Second, "a silent store was waited for %s", took)
 	})
 }
 
@@ -247,17 +233,15 @@ func TestEndOfWaitSaysWhy(t *testing.T) {
 			return fmt.Errorf("%w: in quarantine for another 5m", holdfast.ErrUnavailable)
 		}, nil)
 		c, err := holdfast.New(f, &holdfast.Options{SharedEngine: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer func() {
 			wantErr(t, c.Close(), nil)
 		}()
 		start := time.Now()
 		_, err = c.Acquire(t.Context(), "a", &holdfast.AcquireOptions{MaxWait: time.Second})
-		if took := time.Since(start); !errors.Is(err, holdfast.ErrUnavailable) || !strings.Contains(err.Error(), "in quarantine for another 5m") || took != time.Second {
-			t.Errorf("after %s: %v; want what the store said", took, err)
-		}
+		took := time.Since(start)
+		expect(t, errors.Is(err, holdfast.ErrUnavailable) && strings.Contains(err.Error(), "in quarantine for another 5m") && took == time.Second,
+			"after %s: %v; want what the store said", took, err)
 	})
 }
 
@@ -415,9 +399,9 @@ func TestEndedWaitClaimsNoHolder(t *testing.T) {
 				f.set(dead("acquire", "refresh"), nil)
 				err = (<-waiter).err
 				wantOnly(t, err, context.DeadlineExceeded, holdfast.ErrUnavailable)
-				if s := err.Error(); !strings.HasPrefix(s, `holdfast: acquire "a": context deadline exceeded: store is unavailable`) || !strings.Contains(s, "before that held by") {
-					t.Errorf("%q, want that the store is away, and who had the lock before", s)
-				}
+				s := err.Error()
+				expect(t, strings.HasPrefix(s, `holdfast: acquire "a": context deadline exceeded: store is unavailable`) && strings.Contains(s, "before that held by"),
+					"%q, want that the store is away, and who had the lock before", s)
 				cancel()
 				f.heal()
 				release()
@@ -459,9 +443,8 @@ func TestAcquireRetriesWithTheSameLeaseID(t *testing.T) {
 		})
 		l := mustAcquire(t, c, "a", nil) // not ErrHeld by itself
 		lock, _ := engine.Inspect(t.Context(), "a")
-		if len(lock.Holders) != 1 || lock.Holders[0].Token != l.Token() || lock.Holders[0].LeaseID != l.ID() {
-			t.Errorf("the store has %+v, the lease token %d", lock.Holders, l.Token())
-		}
+		expect(t, len(lock.Holders) == 1 && lock.Holders[0].Token == l.Token() && lock.Holders[0].LeaseID == l.ID(),
+			"the store has %+v, the lease token %d", lock.Holders, l.Token())
 		wantErr(t, l.Release(t.Context()), nil)
 	})
 }
@@ -495,9 +478,8 @@ func TestAbandonedAcquireLeavesNothing(t *testing.T) {
 						l.Release(t.Context())
 					}
 					time.Sleep(time.Second)
-					if n := holders(t, engine.Engine, "a"); n != 0 {
-						t.Fatalf("context ended after %d ms: %d leases stayed behind", ms, n)
-					}
+					n := holders(t, engine.Engine, "a")
+					need(t, n == 0, "context ended after %d ms: %d leases stayed behind", ms, n)
 				}
 			})
 		})
@@ -516,9 +498,7 @@ func TestZombieAcquireMeetsTombstone(t *testing.T) {
 		wantErr(t, err, context.DeadlineExceeded)
 		synctest.Wait()
 		reply, err := engine.Acquire(t.Context(), <-zombies)
-		if err != nil || reply.Outcome != driver.Cancelled {
-			t.Errorf("the zombie got %+v, %v; want Cancelled", reply, err)
-		}
+		expect(t, err == nil && reply.Outcome == driver.Cancelled, "the zombie got %+v, %v; want Cancelled", reply, err)
 	})
 }
 
@@ -552,9 +532,7 @@ func TestUnreachableStore(t *testing.T) {
 		engine.set(hang("acquire", "release"), nil)
 		_, err = c.TryAcquire(t.Context(), "a", nil)
 		wantErr(t, err, holdfast.ErrUnavailable)
-		if errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%v looks like the end of the caller's context", err)
-		}
+		expect(t, !errors.Is(err, context.DeadlineExceeded), "%v looks like the end of the caller's context", err)
 		engine.heal()
 	})
 }
@@ -567,16 +545,12 @@ func TestWaiterRidesOutOutage(t *testing.T) {
 		time.AfterFunc(2*time.Minute, engine.heal)
 		start := time.Now()
 		l, err := c.Acquire(t.Context(), "a", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer l.Release(t.Context())
-		if took := time.Since(start); took < 2*time.Minute || took > 2*time.Minute+2*time.Second {
-			t.Errorf("acquired after %s, want soon after the outage of 2m", took)
-		}
-		if n := engine.count("acquire") + engine.count("refresh"); n > 300 {
-			t.Errorf("%d requests in 2 minutes: the waiter spins", n)
-		}
+		took := time.Since(start)
+		expect(t, took >= 2*time.Minute && took <= 2*time.Minute+2*time.Second, "acquired after %s, want soon after the outage of 2m", took)
+		n := engine.count("acquire") + engine.count("refresh")
+		expect(t, n <= 300, "%d requests in 2 minutes: the waiter spins", n)
 	})
 }
 
@@ -591,8 +565,7 @@ func TestLateGrantIsNotUsed(t *testing.T) {
 		_, err := c.TryAcquire(t.Context(), "a", &holdfast.AcquireOptions{TTL: time.Second})
 		wantErr(t, err, holdfast.ErrUnavailable)
 		synctest.Wait()
-		if n := holders(t, engine.Engine, "a"); n != 0 {
-			t.Errorf("%d leases stayed behind", n)
-		}
+		n := holders(t, engine.Engine, "a")
+		expect(t, n == 0, "%d leases stayed behind", n)
 	})
 }

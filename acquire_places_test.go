@@ -77,12 +77,9 @@ func TestNothingRunsAfterwards(t *testing.T) {
 		}
 		calls := fmt.Sprint(engine.calls)
 		time.Sleep(time.Hour)
-		if now := fmt.Sprint(engine.calls); now != calls {
-			t.Errorf("requests went on: %s, then %s", calls, now)
-		}
-		if engine.watching != 0 {
-			t.Errorf("%d watches stayed behind", engine.watching)
-		}
+		now := fmt.Sprint(engine.calls)
+		expect(t, now == calls, "requests went on: %s, then %s", calls, now)
+		expect(t, engine.watching == 0, "%d watches stayed behind", engine.watching)
 	})
 }
 
@@ -216,9 +213,7 @@ func TestWaitersUnderFaults(t *testing.T) {
 		wg.Wait()
 		engine.heal()
 		time.Sleep(2 * time.Minute)
-		if leases < 50 {
-			t.Errorf("%d leases, want some hundreds", leases)
-		}
+		expect(t, leases >= 50, "%d leases, want some hundreds", leases)
 		for name := range held {
 			nothingLeft(t, engine, name)
 		}
@@ -287,9 +282,8 @@ func TestHeadLooksForForeignClients(t *testing.T) {
 			}
 			time.Sleep(span)
 			synctest.Wait()
-			if looks := engine.places.Load(); looks < tt.least || looks > tt.most {
-				t.Errorf("%d looks in %s, want %d to %d", looks, span, tt.least, tt.most)
-			}
+			looks := engine.places.Load()
+			expect(t, looks >= tt.least && looks <= tt.most, "%d looks in %s, want %d to %d", looks, span, tt.least, tt.most)
 			cancel()
 			for _, w := range waiting {
 				wantErr(t, (<-w).err, context.Canceled)
@@ -334,9 +328,8 @@ func TestManyPlacesAreRefreshedSlowly(t *testing.T) {
 				name := fmt.Sprint(i)
 				mustAcquireElsewhere(t, engine, name)
 				all.Go(func() {
-					if l, err := c.Acquire(ctx, name, nil); err == nil {
-						t.Errorf("%s is ours", l.Name())
-					}
+					_, err := c.Acquire(ctx, name, nil)
+					expect(t, err != nil, "%s is ours", name)
 				})
 			}
 			time.Sleep(20 * time.Second)
@@ -401,9 +394,8 @@ func TestLongerWaiterTTLIsConfirmed(t *testing.T) {
 		for _, w := range waiting {
 			wantErr(t, (<-w).err, context.Canceled)
 		}
-		if wait := engine.again.Sub(engine.first); engine.again.IsZero() || wait > time.Second {
-			t.Errorf("the next refresh came %s after one that got no answer, want 1s at most", wait)
-		}
+		wait := engine.again.Sub(engine.first)
+		expect(t, !engine.again.IsZero() && wait <= time.Second, "the next refresh came %s after one that got no answer, want 1s at most", wait)
 	})
 }
 
@@ -411,7 +403,6 @@ func TestLongerWaiterTTLIsConfirmed(t *testing.T) {
 func mustAcquireElsewhere(t *testing.T, engine driver.Engine, name string) {
 	t.Helper()
 	req := driver.AcquireRequest{Name: name, LeaseID: lockinfo.NewLeaseID(), TTL: time.Hour}
-	if reply, err := engine.Acquire(t.Context(), req); err != nil || reply.Outcome != driver.Granted {
-		t.Fatalf("%s: %+v, %v", name, reply, err)
-	}
+	reply, err := engine.Acquire(t.Context(), req)
+	need(t, err == nil && reply.Outcome == driver.Granted, "%s: %+v, %v", name, reply, err)
 }

@@ -28,9 +28,7 @@ func TestTryAcquireTellsWhoHolds(t *testing.T) {
 
 		_, err := b.TryAcquire(t.Context(), "orders/42", nil)
 		var held *holdfast.HeldError
-		if !errors.As(err, &held) || !errors.Is(err, holdfast.ErrHeld) {
-			t.Fatalf("error = %v, want a *HeldError", err)
-		}
+		need(t, errors.As(err, &held) && errors.Is(err, holdfast.ErrHeld), "error = %v, want a *HeldError", err)
 		want := `holdfast: acquire "orders/42": held by deploy@web-3 (pid 812, deploy.sh) for 12m: "resize"`
 		if err.Error() != want || held.Holder.Reason != "resize" || held.Since != 12*time.Minute || held.ExpiresIn > 12*time.Second ||
 			held.Released || held.Foreign || held.Queue != 0 {
@@ -45,20 +43,14 @@ func TestAcquireWaitsForRelease(t *testing.T) {
 		start := time.Now()
 		time.AfterFunc(time.Minute, func() { first.Release(context.Background()) })
 		second, err := c.Acquire(t.Context(), "a", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer second.Release(t.Context())
-		if waited := time.Since(start); waited != time.Minute {
-			t.Errorf("acquired %s after the start, want at the release: 1m", waited)
-		}
-		if second.Token() <= first.Token() {
-			t.Errorf("tokens %d, %d: want them to grow", first.Token(), second.Token())
-		}
+		waited := time.Since(start)
+		expect(t, waited == time.Minute, "acquired %s after the start, want at the release: 1m", waited)
+		expect(t, second.Token() > first.Token(), "tokens %d, %d: want them to grow", first.Token(), second.Token())
 		// I7: a waiter looks twice to begin with and then once per refresh.
-		if n := engine.count("acquire"); n > 40 {
-			t.Errorf("%d attempts in a minute: the waiter spins", n)
-		}
+		n := engine.count("acquire")
+		expect(t, n <= 40, "%d attempts in a minute: the waiter spins", n)
 	})
 }
 
@@ -68,13 +60,10 @@ func TestAcquireTakesOverAtExpiry(t *testing.T) {
 		mustAcquire(t, c, "a", &holdfast.AcquireOptions{TTL: 10 * time.Second, KeepAlive: holdfast.KeepAliveOff})
 		start := time.Now()
 		l, err := c.Acquire(t.Context(), "a", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer l.Release(t.Context())
-		if took := time.Since(start); took < 10*time.Second || took > 10*time.Second+50*time.Millisecond {
-			t.Errorf("taken over after %s, want 10s to 10.05s", took)
-		}
+		took := time.Since(start)
+		expect(t, took >= 10*time.Second && took <= 10*time.Second+50*time.Millisecond, "taken over after %s, want 10s to 10.05s", took)
 	})
 }
 
@@ -86,15 +75,10 @@ func TestAcquireWaitIsBounded(t *testing.T) {
 		start := time.Now()
 		_, err := c.Acquire(t.Context(), "a", &holdfast.AcquireOptions{MaxWait: 3 * time.Second})
 		wantErr(t, err, holdfast.ErrHeld)
-		if errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%v is a context error, but no context of the caller has ended", err)
-		}
-		if took := time.Since(start); took != 3*time.Second {
-			t.Errorf("gave up after %s, want 3s", took)
-		}
-		if !strings.Contains(err.Error(), "(waited 3s)") {
-			t.Errorf("error %q does not say how long it waited", err)
-		}
+		expect(t, !errors.Is(err, context.DeadlineExceeded), "%v is a context error, but no context of the caller has ended", err)
+		took := time.Since(start)
+		expect(t, took == 3*time.Second, "gave up after %s, want 3s", took)
+		expect(t, strings.Contains(err.Error(), "(waited 3s)"), "error %q does not say how long it waited", err)
 	})
 }
 
@@ -121,13 +105,9 @@ func TestLeaseOutlivesContextOfAcquire(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		l, err := c.Acquire(ctx, "a", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		time.Sleep(5 * time.Minute)
-		if !l.Valid() || l.Context().Err() != nil {
-			t.Errorf("the lease is over: %v", context.Cause(l.Context()))
-		}
+		expect(t, l.Valid() && l.Context().Err() == nil, "the lease is over: %v", context.Cause(l.Context()))
 		if err := l.Release(ctx); err != nil {
 			t.Errorf("Release under an ended context: %v", err)
 		}
@@ -140,9 +120,7 @@ func TestDeadlock(t *testing.T) {
 		c, other := newClient(t, engine, nil), newClient(t, engine, nil)
 		outer := mustAcquire(t, c, "a", nil)
 		inner, err := c.Acquire(outer.Context(), "b", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, client := range []*holdfast.Client{c, other} {
 			_, err = client.Acquire(inner.Context(), "a", nil)
 			wantErr(t, err, holdfast.ErrDeadlock)
@@ -159,9 +137,7 @@ func TestDeadlock(t *testing.T) {
 		inner.Release(t.Context())
 		outer.Release(t.Context())
 		l, err := c.Acquire(values, "a", nil)
-		if err != nil {
-			t.Fatalf("after the release: %v", err)
-		}
+		need(t, err == nil, "after the release: %v", err)
 		l.Release(t.Context())
 	})
 }
@@ -171,9 +147,7 @@ func TestMinToken(t *testing.T) {
 	seen := uint64(time.Now().Add(time.Minute).UnixMicro())
 	l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{MinToken: seen})
 	defer l.Release(t.Context())
-	if l.Token() != seen+1 {
-		t.Errorf("token %d, want %d", l.Token(), seen+1)
-	}
+	expect(t, l.Token() == seen+1, "token %d, want %d", l.Token(), seen+1)
 	_, err := c.TryAcquire(t.Context(), "b", &holdfast.AcquireOptions{MinToken: seen + 2*3600e6})
 	wantErr(t, err, holdfast.ErrInvalid)
 }
@@ -231,9 +205,8 @@ func TestBadInputChangesNothing(t *testing.T) {
 			}
 		})
 	}
-	if n := engine.count("acquire"); n != 0 {
-		t.Errorf("%d requests were sent", n)
-	}
+	n := engine.count("acquire")
+	expect(t, n == 0, "%d requests were sent", n)
 	for _, o := range []holdfast.Options{{TTL: -1}, {TTL: time.Millisecond}, {TTL: 31 * day}, {RequestTimeout: -1}} {
 		_, err := holdfast.New(engine, &o)
 		wantErr(t, err, holdfast.ErrInvalid)
@@ -328,9 +301,8 @@ func TestShortestWait(t *testing.T) {
 			if n := f.count("acquire") + f.count("acquire-all") - before; wait < time.Second && n != 1 {
 				t.Errorf("%d requests, want one", n)
 			}
-			if took := time.Since(start); took != want {
-				t.Errorf("a silent store was waited for %s, want the request timeout, once, or MaxWait: %s", took, want)
-			}
+			took := time.Since(start)
+			expect(t, took == want, "a silent store was waited for %s, want the request timeout, once, or MaxWait: %s", took, want)
 		}
 		f.heal()
 		time.Sleep(time.Minute)
@@ -409,24 +381,19 @@ func TestSpentLeaseIDIsReplaced(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			engine := &spender{Engine: mem.New(nil), spend: test.spend, cancelled: map[lockinfo.LeaseID]bool{}}
 			c, err := holdfast.New(engine, &holdfast.Options{SharedEngine: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			acquire := c.Acquire
 			if test.try {
 				acquire = c.TryAcquire
 			}
 			start := time.Now()
 			lease, err := acquire(t.Context(), "a", nil)
-			if took := time.Since(start); !errors.Is(err, test.want) || took > test.most {
-				t.Errorf("%d spent: %v after %s, want %v within %s", test.spend, err, took, test.want, test.most)
-			}
+			took := time.Since(start)
+			expect(t, errors.Is(err, test.want) && took <= test.most, "%d spent: %v after %s, want %v within %s", test.spend, err, took, test.want, test.most)
 			synctest.Wait()
 			seen := map[lockinfo.LeaseID]bool{}
 			for _, id := range engine.spent {
-				if seen[id] || !engine.cancelled[id] {
-					t.Errorf("lease ID %s: asked for again %t, cancelled %t", id, seen[id], engine.cancelled[id])
-				}
+				expect(t, !seen[id] && engine.cancelled[id], "lease ID %s: asked for again %t, cancelled %t", id, seen[id], engine.cancelled[id])
 				seen[id] = true
 			}
 			if lease != nil {
@@ -444,17 +411,12 @@ func TestAcquireReleaseCost(t *testing.T) {
 		c := newClient(t, mem.New(nil), nil)
 		pair := func() {
 			l, err := acquire(c, t.Context(), "a", nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := l.Release(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, l.Release(t.Context()))
 		}
 		want := map[string]float64{"TryAcquire": 6, "Acquire": 7}[what]
-		if n := testing.AllocsPerRun(1000, pair); n > want {
-			t.Errorf("%s and Release allocate %.0f times, want %.0f at most", what, n, want)
-		}
+		n := testing.AllocsPerRun(1000, pair)
+		expect(t, n <= want, "%s and Release allocate %.0f times, want %.0f at most", what, n, want)
 	}
 }
 

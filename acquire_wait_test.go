@@ -37,9 +37,7 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 			}
 			release()
 			wg.Wait()
-			if !slices.IsSorted(served) || len(served) != 30 {
-				t.Errorf("served in the order %d", served)
-			}
+			expect(t, slices.IsSorted(served) && len(served) == 30, "served in the order %d", served)
 		})
 	}
 }
@@ -55,17 +53,13 @@ func TestAcquireCosts(t *testing.T) {
 				}
 				start := time.Now()
 				l, err := c.Acquire(t.Context(), "a", &holdfast.AcquireOptions{TTL: ttl})
-				if err != nil {
-					t.Fatal(err)
-				}
-				if took := time.Since(start); took != wait {
-					t.Errorf("acquired after %s, want at the release, after %s", took, wait)
-				}
+				must(t, err)
+				took := time.Since(start)
+				expect(t, took == wait, "acquired after %s, want at the release, after %s", took, wait)
 				time.Sleep(work)
 				l.Release(t.Context())
-				if got := fmt.Sprint(engine.calls); got != "map[acquire:1 release:1]" {
-					t.Errorf("requests = %s, want 1 acquire and 1 release", got)
-				}
+				got := fmt.Sprint(engine.calls)
+				expect(t, got == "map[acquire:1 release:1]", "requests = %s, want 1 acquire and 1 release", got)
 			})
 		})
 	}
@@ -85,9 +79,8 @@ func TestTryAcquireDoesNotBarge(t *testing.T) {
 		waiting := enqueue(t.Context(), c, "a", semaphore(3, 3))
 		_, err := c.TryAcquire(t.Context(), "a", semaphore(3, 1)) // would fit beside the 2
 		wantErr(t, err, holdfast.ErrHeld)
-		if lock, _ := engine.Inspect(t.Context(), "a"); len(lock.Queue) != 1 || lock.Queue[0].Mode != holdfast.Permits(3, 3) {
-			t.Errorf("queue = %+v, want the waiter only", lock.Queue)
-		}
+		lock, _ := engine.Inspect(t.Context(), "a")
+		expect(t, len(lock.Queue) == 1 && lock.Queue[0].Mode == holdfast.Permits(3, 3), "queue = %+v, want the waiter only", lock.Queue)
 		l.Release(t.Context())
 		granted(t, waiting).lease.Release(t.Context())
 	})
@@ -125,9 +118,7 @@ func TestWaiterLeavesNothing(t *testing.T) {
 					time.Sleep(time.Second)
 					release()
 					nothingLeft(t, engine, "a")
-					if t.Failed() {
-						t.Fatalf("given up after %d ms", ms)
-					}
+					need(t, !t.Failed(), "given up after %d ms", ms)
 				}
 				if !outage && got < 150 {
 					t.Errorf("%d leases handed over, want one whenever 100 ms or more were left", got)
@@ -164,23 +155,19 @@ func TestCloseEndsWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
 		c, err := holdfast.New(engine, &holdfast.Options{SharedEngine: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		foreign(t, engine, "a", time.Hour)
 		first, second := enqueue(t.Context(), c, "a", nil), enqueue(t.Context(), c, "a", nil)
 		time.Sleep(time.Minute)
 		start := time.Now()
 		wantErr(t, c.Close(), nil)
-		if lock, _ := engine.Inspect(t.Context(), "a"); len(lock.Queue) != 0 {
-			t.Errorf("%d places stayed behind", len(lock.Queue))
-		}
+		lock, _ := engine.Inspect(t.Context(), "a")
+		expect(t, len(lock.Queue) == 0, "%d places stayed behind", len(lock.Queue))
 		for _, waiting := range []<-chan outcome{first, second} {
 			o := <-waiting
 			wantErr(t, o.err, holdfast.ErrClosed)
-			if took := o.at.Sub(start); took != 0 {
-				t.Errorf("ended %s after Close", took)
-			}
+			took := o.at.Sub(start)
+			expect(t, took == 0, "ended %s after Close", took)
 		}
 	})
 }
@@ -192,9 +179,7 @@ func TestCloseMeetsGrant(t *testing.T) {
 		runInBubble(t, fmt.Sprint("several ", all), func(t *testing.T) {
 			engine := newFaulty()
 			c, err := holdfast.New(engine, &holdfast.Options{SharedEngine: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			engine.set(nil, delay(time.Second))
 			done := make(chan error, 1)
 			go func() {
@@ -245,19 +230,15 @@ func TestWaiterSurvivesOutage(t *testing.T) {
 				engine.heal()
 				time.Sleep(3 * time.Second)
 				after, _ := engine.Engine.Inspect(t.Context(), "a")
-				if len(after.Queue) != 1 {
-					t.Fatalf("%d places 3 s after the outage, want 1", len(after.Queue))
-				}
+				need(t, len(after.Queue) == 1, "%d places 3 s after the outage, want 1", len(after.Queue))
 				kept := after.Queue[0].LeaseID == before.Queue[0].LeaseID
-				if kept == long {
-					t.Errorf("place kept: %t, want %t", kept, !long)
-				}
+				expect(t, kept != long, "place kept: %t, want %t", kept, !long)
 				start, refreshes := time.Now(), engine.count("refresh")
 				release()
 				o := granted(t, waiting)
-				if took := o.at.Sub(start); took != 0 || engine.count("refresh") != refreshes {
-					t.Errorf("acquired %s after the release, with %d refreshes; want by news", took, engine.count("refresh")-refreshes)
-				}
+				took := o.at.Sub(start)
+				expect(t, took == 0 && engine.count("refresh") == refreshes,
+					"acquired %s after the release, with %d refreshes; want by news", took, engine.count("refresh")-refreshes)
 				o.lease.Release(t.Context())
 				nothingLeft(t, engine, "a")
 			})
@@ -276,9 +257,8 @@ func TestPollingWithoutQueue(t *testing.T) {
 		if took := time.Since(start); took < time.Minute || took > time.Minute+250*time.Millisecond {
 			t.Errorf("acquired after %s, want within 250 ms after the release", took)
 		}
-		if n := engine.count("acquire"); n < 240 || n > 500 {
-			t.Errorf("%d requests in a minute, want 4 to 8 in a second", n)
-		}
+		n := engine.count("acquire")
+		expect(t, n >= 240 && n <= 500, "%d requests in a minute, want 4 to 8 in a second", n)
 
 		waiting := enqueue(t.Context(), c, "a", nil)
 		time.Sleep(time.Second)
@@ -345,24 +325,18 @@ func TestOnWaitTellsPlaces(t *testing.T) {
 		ahead := enqueue(t.Context(), c, "a", nil)
 		var l looker
 		last := enqueue(t.Context(), c, "a", l.waits())
-		if len(l.all()) != 1 || l.all()[0].Place != 2 || l.all()[0].Holder.Host != "web-3" || l.all()[0].Name != "a" || l.all()[0].Waited != 0 {
-			t.Fatalf("told %+v at the beginning", l.all())
-		}
+		need(t, len(l.all()) == 1 && l.all()[0].Place == 2 && l.all()[0].Holder.Host == "web-3" && l.all()[0].Name == "a" && l.all()[0].Waited == 0,
+			"told %+v at the beginning", l.all())
 		time.Sleep(time.Minute) // some thirty refreshes
-		if len(l.all()) != 1 {
-			t.Errorf("told %d times while nothing happened: %+v", len(l.all()), l.all())
-		}
+		expect(t, len(l.all()) == 1, "told %d times while nothing happened: %+v", len(l.all()), l.all())
 		first.Release(t.Context())
 		second := granted(t, ahead).lease
 		time.Sleep(10 * time.Second)
-		if got := l.heard(); got != "2 1 " || l.all()[1].Waited < time.Minute {
-			t.Errorf("told of the places %s(%+v), want 2 and 1", got, l.all())
-		}
+		got := l.heard()
+		expect(t, got == "2 1 " && l.all()[1].Waited >= time.Minute, "told of the places %s(%+v), want 2 and 1", got, l.all())
 		second.Release(t.Context())
 		granted(t, last).lease.Release(t.Context())
-		if len(l.all()) != 2 {
-			t.Errorf("told of the end of the wait: %+v", l.all()[2:])
-		}
+		expect(t, len(l.all()) == 2, "told of the end of the wait: %+v", l.all()[2:])
 	})
 }
 
@@ -418,14 +392,11 @@ func TestOnWaitTellsHolder(t *testing.T) {
 			if i >= 2 {
 				want++
 			}
-			if len(l.all()) != want {
-				t.Fatalf("after step %d it was told %d times, want %d: %+v", i, len(l.all()), want, l.all())
-			}
+			need(t, len(l.all()) == want, "after step %d it was told %d times, want %d: %+v", i, len(l.all()), want, l.all())
 		}
 		s := l.all()[len(l.all())-1]
-		if s.Queue != 5 || s.Place != 1 || !s.Released || !s.Foreign || s.Since < time.Minute || s.Holder.Labels["a"] != "b" || s.ExpiresIn > 2*time.Hour {
-			t.Errorf("told %+v", s)
-		}
+		expect(t, s.Queue == 5 && s.Place == 1 && s.Released && s.Foreign && s.Since >= time.Minute && s.Holder.Labels["a"] == "b" && s.ExpiresIn <= 2*time.Hour,
+			"told %+v", s)
 		cancel()
 		wantErr(t, (<-done).err, context.Canceled)
 	})
@@ -452,9 +423,8 @@ func TestOnWaitTellsOutage(t *testing.T) {
 				time.Sleep(4500 * time.Millisecond) // less than the place lasts
 				engine.heal()
 				time.Sleep(20 * time.Second)
-				if got := l.heard(); got != want {
-					t.Errorf("told %q, want %q: %+v", got, want, l.all())
-				}
+				got := l.heard()
+				expect(t, got == want, "told %q, want %q: %+v", got, want, l.all())
 				release()
 				granted(t, done).lease.Release(t.Context())
 			})
@@ -467,15 +437,11 @@ func TestOnWaitWithoutWait(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		var l looker
 		lease, err := c.Acquire(t.Context(), "a", l.waits())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		_, err = c.TryAcquire(t.Context(), "a", l.waits())
 		wantErr(t, err, holdfast.ErrHeld)
 		lease.Release(t.Context())
-		if len(l.all()) != 0 {
-			t.Errorf("told %+v", l.all())
-		}
+		expect(t, len(l.all()) == 0, "told %+v", l.all())
 	})
 }
 
@@ -487,9 +453,8 @@ func TestOnWaitPanics(t *testing.T) {
 		opts := &holdfast.AcquireOptions{OnWait: func(holdfast.WaitState) { panic("the screen is gone") }}
 		func() {
 			defer func() {
-				if r := recover(); r != "the screen is gone" {
-					t.Errorf("recovered %v", r)
-				}
+				r := recover()
+				expect(t, r == "the screen is gone", "recovered %v", r)
 			}()
 			_, _ = c.Acquire(t.Context(), "a", opts)
 		}()
@@ -520,12 +485,8 @@ func TestOnWaitOfAll(t *testing.T) {
 		time.AfterFunc(2*time.Second, foreign(t, engine, "b", time.Hour))
 		var l looker
 		ls, err := c.AcquireAll(t.Context(), []string{"b", "a"}, l.waits())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		ls.Release(t.Context())
-		if len(l.all()) != 2 || l.all()[0].Name != "a" || l.all()[1].Name != "b" || l.all()[1].Waited != time.Second {
-			t.Errorf("told %+v", l.all())
-		}
+		expect(t, len(l.all()) == 2 && l.all()[0].Name == "a" && l.all()[1].Name == "b" && l.all()[1].Waited == time.Second, "told %+v", l.all())
 	})
 }

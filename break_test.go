@@ -44,24 +44,18 @@ func TestBreakEndsContextAtOnce(t *testing.T) {
 		other := mustAcquire(t, c, "b", nil)
 		start := time.Now()
 		broken, err := admin.Break(t.Context(), "a", &holdfast.BreakOptions{Author: "ada", Reason: "its node is gone"})
-		if err != nil || len(broken) != 1 || broken[0].Token != l.Token() {
-			t.Fatalf("Break = %+v, %v; want the lease with token %d", broken, err, l.Token())
-		}
+		need(t, err == nil && len(broken) == 1 && broken[0].Token == l.Token(), "Break = %+v, %v; want the lease with token %d", broken, err, l.Token())
 		<-l.Context().Done()
-		if took := time.Since(start); took != 0 {
-			t.Errorf("the context ended %s after the break, want at once", took)
-		}
+		took := time.Since(start)
+		expect(t, took == 0, "the context ended %s after the break, want at once", took)
 		why(t, l, "ada", "its node is gone")
 		if err := l.Release(t.Context()); !errors.Is(err, holdfast.ErrBroken) || !strings.HasSuffix(err.Error(), "lease is lost: broken by ada: its node is gone") {
 			t.Errorf("Release = %v, want the break", err)
 		}
 		synctest.Wait()
-		if n := losses.Load(); n != 1 {
-			t.Errorf("%d events of a loss, want 1", n)
-		}
-		if !other.Valid() {
-			t.Error("a lease of another name has ended too")
-		}
+		n := losses.Load()
+		expect(t, n == 1, "%d events of a loss, want 1", n)
+		expect(t, other.Valid(), "a lease of another name has ended too")
 		other.Release(t.Context())
 	})
 }
@@ -75,13 +69,11 @@ func TestBreakIsFoundAtRenewal(t *testing.T) {
 		c := newClient(t, engine, nil)
 		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{TTL: 30 * time.Second})
 		start := time.Now()
-		if _, err := newClient(t, store, nil).Break(t.Context(), "a", &holdfast.BreakOptions{Author: "ada", Reason: "stuck"}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := newClient(t, store, nil).Break(t.Context(), "a", &holdfast.BreakOptions{Author: "ada", Reason: "stuck"})
+		must(t, err)
 		<-l.Context().Done()
-		if took := time.Since(start); took > 11*time.Second || took == 0 {
-			t.Errorf("the context ended %s after the break, want a third of the TTL", took)
-		}
+		took := time.Since(start)
+		expect(t, took <= 11*time.Second && took != 0, "the context ended %s after the break, want a third of the TTL", took)
 		why(t, l, "ada", "stuck")
 		l.Release(t.Context())
 	})
@@ -143,9 +135,8 @@ func TestSlowInquiryDelaysLittle(t *testing.T) {
 				t.Errorf("Extend = %v, want only ErrLost", err)
 			}
 		}
-		if took := time.Since(start); took > time.Second {
-			t.Errorf("three losses took %s", took)
-		}
+		took := time.Since(start)
+		expect(t, took <= time.Second, "three losses took %s", took)
 		for _, l := range leases {
 			l.Release(t.Context())
 		}
@@ -172,12 +163,9 @@ func TestLateBreakSparesSuccessor(t *testing.T) {
 			return err
 		})
 		broken, err := admin.Break(t.Context(), "a", nil)
-		if err != nil || len(broken) != 1 || broken[0].LeaseID != l.ID() {
-			t.Errorf("Break = %+v, %v; want the first lease", broken, err)
-		}
-		if n := engine.count("break"); n != 2 {
-			t.Errorf("%d requests, want 2", n)
-		}
+		expect(t, err == nil && len(broken) == 1 && broken[0].LeaseID == l.ID(), "Break = %+v, %v; want the first lease", broken, err)
+		n := engine.count("break")
+		expect(t, n == 2, "%d requests, want 2", n)
 		if err := next.Verify(t.Context()); err != nil {
 			t.Errorf("the successor: %v", err)
 		}
@@ -229,9 +217,7 @@ func TestBreakSaysWhoByDefault(t *testing.T) {
 	<-l.Context().Done()
 	why(t, l, "ops-1 (pid 7)", "")
 	broken, err := c.Records().Breaks(t.Context(), "a")
-	if err != nil || len(broken) != 1 || broken[0].Author != "ops-1 (pid 7)" {
-		t.Errorf("Breaks = %+v, %v", broken, err)
-	}
+	expect(t, err == nil && len(broken) == 1 && broken[0].Author == "ops-1 (pid 7)", "Breaks = %+v, %v", broken, err)
 	l.Release(t.Context())
 }
 
@@ -280,19 +266,14 @@ func TestTimeToLookRenewsAtOnce(t *testing.T) {
 		engine.told(driver.Loss{Name: "b"})
 		engine.told(driver.Loss{Name: "c"})
 		synctest.Wait()
-		if n := engine.count("extend"); n != 2 {
-			t.Errorf("%d requests, want 2: a renewal of the lease that is kept alive, and a look at the other", n)
-		}
-		if !kept.Valid() || !byHand.Valid() || !byHand.Deadline().Equal(before) {
-			t.Error("a look at a lease that is live has changed it")
-		}
+		n := engine.count("extend")
+		expect(t, n == 2, "%d requests, want 2: a renewal of the lease that is kept alive, and a look at the other", n)
+		expect(t, kept.Valid() && byHand.Valid() && byHand.Deadline().Equal(before), "a look at a lease that is live has changed it")
 		for _, l := range []*holdfast.Lease{kept, byHand} {
 			store.Release(t.Context(), driver.ReleaseRequest{Name: l.Name(), LeaseID: l.ID()})
 			engine.told(driver.Loss{Name: l.Name()})
 			synctest.Wait()
-			if l.Context().Err() == nil {
-				t.Errorf("the lease of %q is over in the store, and a look has not found out", l.Name())
-			}
+			expect(t, l.Context().Err() != nil, "the lease of %q is over in the store, and a look has not found out", l.Name())
 			l.Release(t.Context())
 		}
 	})
@@ -315,9 +296,8 @@ func TestLossOfOneAmongMany(t *testing.T) {
 			engine.told(driver.Loss{Name: all[i].Name(), LeaseID: "another"})
 		}
 		runtime.ReadMemStats(&after)
-		if n := (after.TotalAlloc - before.TotalAlloc) / messages; n > 5000 {
-			t.Errorf("a message about a lease of %d allocates %d bytes", len(all), n)
-		}
+		n := (after.TotalAlloc - before.TotalAlloc) / messages
+		expect(t, n <= 5000, "a message about a lease of %d allocates %d bytes", len(all), n)
 		all = append(all, mustAcquire(t, c, "shared", &holdfast.AcquireOptions{Mode: holdfast.Shared}),
 			mustAcquire(t, c, "shared", &holdfast.AcquireOptions{Mode: holdfast.Shared}))
 		lost := []int{7, len(all) - 1}
@@ -325,9 +305,7 @@ func TestLossOfOneAmongMany(t *testing.T) {
 			engine.told(driver.Loss{Name: all[i].Name(), LeaseID: all[i].ID(), Err: driver.ErrLost})
 		}
 		for i, l := range all {
-			if l.Valid() == slices.Contains(lost, i) {
-				t.Errorf("the lease %d of %s is valid: %v", i, l.Name(), l.Valid())
-			}
+			expect(t, l.Valid() != slices.Contains(lost, i), "the lease %d of %s is valid: %v", i, l.Name(), l.Valid())
 		}
 	})
 }
@@ -378,9 +356,7 @@ func TestBreakOfWhatWasSeen(t *testing.T) {
 		first, second := mustAcquire(t, c, "a", shared), mustAcquire(t, c, "a", shared)
 		later := mustAcquire(t, c, "a", shared)
 		broken, err := admin.Break(t.Context(), "a", &holdfast.BreakOptions{Token: second.Token(), Older: true})
-		if err != nil || len(broken) != 2 {
-			t.Errorf("Break = %+v, %v; want the first two", broken, err)
-		}
+		expect(t, err == nil && len(broken) == 2, "Break = %+v, %v; want the first two", broken, err)
 		if err := later.Verify(t.Context()); err != nil {
 			t.Errorf("who came later: %v", err)
 		}
@@ -400,9 +376,7 @@ func TestBreakOpensOnlyIfAsked(t *testing.T) {
 		breaks := func(closed bool, want int) {
 			t.Helper()
 			broken, err := c.Break(t.Context(), "a", &holdfast.BreakOptions{Closed: closed})
-			if err != nil || len(broken) != want {
-				t.Errorf("Break with Closed %t = %+v, %v; want %d leases", closed, broken, err, want)
-			}
+			expect(t, err == nil && len(broken) == want, "Break with Closed %t = %+v, %v; want %d leases", closed, broken, err, want)
 		}
 		breaks(false, 0)
 		breaks(true, 1)

@@ -44,9 +44,8 @@ func TestCohortBroken(t *testing.T) {
 			}
 			began := time.Now()
 			third := soon(t, waiting[2]) // even if the holder has not called Release
-			if third.ID() == l.ID() || third.Token() <= l.Token() || time.Since(began) > 20*time.Millisecond {
-				t.Errorf("token %d after %d, within %s", third.Token(), l.Token(), time.Since(began))
-			}
+			expect(t, third.ID() != l.ID() && third.Token() > l.Token() && time.Since(began) <= 20*time.Millisecond,
+				"token %d after %d, within %s", third.Token(), l.Token(), time.Since(began))
 			if err := l.Release(t.Context()); !errors.Is(err, holdfast.ErrBroken) {
 				t.Errorf("Release = %v, want the break", err)
 			}
@@ -66,9 +65,7 @@ func TestCohortLossDuringHandOn(t *testing.T) {
 		release(t, first)
 		next := soon(t, waiting[1])
 		holdfast.ToldOf(c, first, driver.Loss{Name: "a", LeaseID: first.ID(), Err: driver.ErrLost})
-		if !errors.Is(context.Cause(next.Context()), holdfast.ErrLost) {
-			t.Error("the next turn goes on")
-		}
+		expect(t, errors.Is(context.Cause(next.Context()), holdfast.ErrLost), "the next turn goes on")
 	})
 	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		waiting := queueUp(c, 2, nil)
@@ -77,9 +74,8 @@ func TestCohortLossDuringHandOn(t *testing.T) {
 		soon(t, waiting[1])
 		holdfast.ToldOf(c, first, driver.Loss{Name: "a"}) // there may have been one
 		synctest.Wait()
-		if n := engine.count("extend"); n != 1 {
-			t.Errorf("the client looked for the next turn %d times, want once", n)
-		}
+		n := engine.count("extend")
+		expect(t, n == 1, "the client looked for the next turn %d times, want once", n)
 	})
 }
 
@@ -101,14 +97,12 @@ func TestCohortCancelled(t *testing.T) {
 			for _, i := range cancelled {
 				cancels[i]()
 				err := ended(t, waiting[i]).err
-				if held := (*holdfast.HeldError)(nil); !errors.Is(err, context.Canceled) || !errors.As(err, &held) {
-					t.Errorf("cancelled %v: %v, want the cancel and who held it", cancelled, err)
-				}
+				held := (*holdfast.HeldError)(nil)
+				expect(t, errors.Is(err, context.Canceled) && errors.As(err, &held), "cancelled %v: %v, want the cancel and who held it", cancelled, err)
 				synctest.Wait()
 			}
-			if n := places(t, engine); n != 1+min(1, 3-len(cancelled)) {
-				t.Errorf("cancelled %v: %d places", cancelled, n)
-			}
+			n := places(t, engine)
+			expect(t, n == 1+min(1, 3-len(cancelled)), "cancelled %v: %d places", cancelled, n)
 			free()
 			for i, w := range waiting { // they keep their place in front of the other client
 				if !slices.Contains(cancelled, i) {
@@ -161,9 +155,7 @@ func TestCohortCancelledAtAnyTime(t *testing.T) {
 				engine.heal()
 				time.Sleep(time.Minute)
 				nothingLeft(t, engine, "a")
-				if got != 1 {
-					t.Error("the last caller has not been served")
-				}
+				expect(t, got == 1, "the last caller has not been served")
 			})
 		}
 	}
@@ -208,9 +200,8 @@ func TestCohortCancelledInTheMoment(t *testing.T) {
 						synctest.Wait()
 					}
 					release(t, first)
-					if o := ended(t, gone); !errors.Is(o.err, context.Canceled) {
-						t.Errorf("%v, want the cancel", o.err)
-					}
+					o := ended(t, gone)
+					expect(t, errors.Is(o.err, context.Canceled), "%v, want the cancel", o.err)
 					for _, w := range waiting {
 						release(t, soon(t, w))
 					}
@@ -258,9 +249,9 @@ func TestCohortUnavailableToPatientLeader(t *testing.T) {
 		patient := enqueue(t.Context(), c, "a", &holdfast.AcquireOptions{MaxWait: time.Minute})
 		for _, w := range queueUp(c, 2, nil) {
 			var held *holdfast.HeldError
-			if o := ended(t, w); !errors.Is(o.err, holdfast.ErrUnavailable) || errors.As(o.err, &held) || o.at.Sub(start) > 6*time.Second {
-				t.Errorf("after %s: %v", o.at.Sub(start), o.err)
-			}
+			o := ended(t, w)
+			expect(t, errors.Is(o.err, holdfast.ErrUnavailable) && !errors.As(o.err, &held) && o.at.Sub(start) <= 6*time.Second,
+				"after %s: %v", o.at.Sub(start), o.err)
 		}
 		engine.heal()
 		l := soon(t, patient)
@@ -304,14 +295,12 @@ func TestCohortDowngraded(t *testing.T) {
 			if lost {
 				engine.set(nil, fail(errLink, "downgrade"))
 			}
-			if err := l.Downgrade(t.Context()); (err != nil) != lost {
-				t.Fatal(err)
-			}
+			err := l.Downgrade(t.Context())
+			need(t, (err != nil) == lost, "%v", err)
 			engine.heal()
 			release(t, l)
-			if next := soon(t, waiting[1]); next.ID() == l.ID() {
-				t.Error("an exclusive turn followed a lease that others may share")
-			}
+			next := soon(t, waiting[1])
+			expect(t, next.ID() != l.ID(), "an exclusive turn followed a lease that others may share")
 		})
 	}
 }
@@ -326,22 +315,17 @@ func TestCohortLeft(t *testing.T) {
 		release(t, soon(t, waiting[0]))
 		l := soon(t, waiting[1])
 		adopted := mustAdopt(t, other, mustLeave(t, l), nil)
-		if adopted.Token() != l.Token() {
-			t.Fatalf("adopted %v, want %v", adopted, l)
-		}
+		need(t, adopted.Token() == l.Token(), "adopted %v, want %v", adopted, l)
 		time.Sleep(time.Second)
 		stillWaits(t, waiting[2])
 		release(t, adopted)
 		last := soon(t, waiting[2])
-		if last.Token() <= l.Token() {
-			t.Errorf("token %d after %d", last.Token(), l.Token())
-		}
+		expect(t, last.Token() > l.Token(), "token %d after %d", last.Token(), l.Token())
 		release(t, last)
 		nothingLeft(t, engine, "a")
 		mustLeave(t, soon(t, enqueue(t.Context(), c, "a", nil)))
-		if n := holdfast.CohortsOf(c); n != 0 {
-			t.Errorf("the client knows %d cohorts", n)
-		}
+		n := holdfast.CohortsOf(c)
+		expect(t, n == 0, "the client knows %d cohorts", n)
 	})
 }
 
@@ -358,9 +342,8 @@ func TestCohortClosed(t *testing.T) {
 				wantErr(t, c.Shutdown(t.Context()), nil)
 			}
 			for _, w := range waiting[1:] {
-				if o := ended(t, w); !errors.Is(o.err, holdfast.ErrClosed) {
-					t.Errorf("%v, want ErrClosed", o.err)
-				}
+				o := ended(t, w)
+				expect(t, errors.Is(o.err, holdfast.ErrClosed), "%v, want ErrClosed", o.err)
 			}
 			nothingLeft(t, engine, "a")
 		})
@@ -380,12 +363,10 @@ func TestCohortIsForPlainRequests(t *testing.T) {
 		} {
 			waiting = append(waiting, enqueue(t.Context(), c, "a", &o))
 		}
-		if n := places(t, engine); n != 12 {
-			t.Errorf("%d places, want 12", n)
-		}
-		if _, err := c.TryAcquire(t.Context(), "a", nil); !errors.Is(err, holdfast.ErrHeld) {
-			t.Errorf("TryAcquire = %v, want ErrHeld", err)
-		}
+		n := places(t, engine)
+		expect(t, n == 12, "%d places, want 12", n)
+		_, err := c.TryAcquire(t.Context(), "a", nil)
+		expect(t, errors.Is(err, holdfast.ErrHeld), "TryAcquire = %v, want ErrHeld", err)
 		free()
 		for range waiting {
 			served := false
@@ -425,15 +406,11 @@ func TestCohortIsObserved(t *testing.T) {
 		g.balance()
 		mu.Lock()
 		defer mu.Unlock()
-		if len(tokens) != 3 || tokens[1] != tokens[0]+1 || tokens[2] != tokens[0]+2 {
-			t.Errorf("tokens %v", tokens)
-		}
+		expect(t, len(tokens) == 3 && tokens[1] == tokens[0]+1 && tokens[2] == tokens[0]+2, "tokens %v", tokens)
 		want := []holdfast.EventKind{
 			holdfast.Acquired, holdfast.Waiting, holdfast.Waiting, holdfast.Released, holdfast.Acquired,
 			holdfast.Released, holdfast.Acquired, holdfast.Released,
 		}
-		if !slices.Equal(kinds, want) {
-			t.Errorf("events %v, want %v", kinds, want)
-		}
+		expect(t, slices.Equal(kinds, want), "events %v, want %v", kinds, want)
 	})
 }

@@ -21,17 +21,12 @@ func TestCallReturnsTheValue(t *testing.T) {
 		engine := mem.New(nil)
 		c := newClient(t, engine, nil)
 		v, err := holdfast.Call(t.Context(), c, "a", nil, func(ctx context.Context, l *holdfast.Lease) (string, error) {
-			if got, ok := holdfast.LeaseFromContext(ctx); !ok || got != l {
-				t.Error("the context does not carry the lease")
-			}
-			if holders(t, engine, "a") != 1 {
-				t.Error("the lock is not held while the work runs")
-			}
+			got, ok := holdfast.LeaseFromContext(ctx)
+			expect(t, ok && got == l, "the context does not carry the lease")
+			expect(t, holders(t, engine, "a") == 1, "the lock is not held while the work runs")
 			return "value", nil
 		})
-		if v != "value" || err != nil || holders(t, engine, "a") != 0 {
-			t.Errorf("Call = %q, %v; %d holders left", v, err, holders(t, engine, "a"))
-		}
+		expect(t, v == "value" && err == nil && holders(t, engine, "a") == 0, "Call = %q, %v; %d holders left", v, err, holders(t, engine, "a"))
 	})
 }
 
@@ -48,13 +43,9 @@ func TestDoReleasesInEveryCase(t *testing.T) {
 			func() {
 				defer func() { recover() }()
 				err := c.Do(t.Context(), "a", nil, work)
-				if err != errWork {
-					t.Errorf("Do = %v, want the work's error as it is", err)
-				}
+				expect(t, err == errWork, "Do = %v, want the work's error as it is", err)
 			}()
-			if holders(t, engine, "a") != 0 {
-				t.Error("the lock is still held")
-			}
+			expect(t, holders(t, engine, "a") == 0, "the lock is still held")
 		})
 	}
 }
@@ -67,15 +58,11 @@ func TestDoEndsTheWorkWithTheCaller(t *testing.T) {
 		defer cancel()
 		err := c.Do(ctx, "a", nil, func(ctx context.Context, l *holdfast.Lease) error {
 			<-ctx.Done()
-			if !l.Valid() {
-				t.Error("the lease ended with the caller's context, before the work")
-			}
+			expect(t, l.Valid(), "the lease ended with the caller's context, before the work")
 			return ctx.Err()
 		})
 		wantErr(t, err, context.DeadlineExceeded)
-		if errors.Is(err, holdfast.ErrLost) || holders(t, engine, "a") != 0 {
-			t.Errorf("error %v, %d holders left", err, holders(t, engine, "a"))
-		}
+		expect(t, !errors.Is(err, holdfast.ErrLost) && holders(t, engine, "a") == 0, "error %v, %d holders left", err, holders(t, engine, "a"))
 	})
 }
 
@@ -131,26 +118,20 @@ func TestDoExcludes(t *testing.T) {
 					for range 10 {
 						err := c.Do(t.Context(), "a", nil, func(_ context.Context, l *holdfast.Lease) error {
 							inside++ // the race detector watches, too
-							if inside != 1 || l.Token() <= last {
-								t.Errorf("%d inside, token %d after %d", inside, l.Token(), last)
-							}
+							expect(t, inside == 1 && l.Token() > last, "%d inside, token %d after %d", inside, l.Token(), last)
 							last = l.Token()
 							time.Sleep(time.Millisecond)
 							inside--
 							total++
 							return nil
 						})
-						if err != nil {
-							t.Error(err)
-						}
+						expect(t, err == nil, "%v", err)
 					}
 				})
 			}
 		}
 		wg.Wait()
-		if total != 4*8*10 {
-			t.Errorf("the work ran %d times, want 320", total)
-		}
+		expect(t, total == 4*8*10, "the work ran %d times, want 320", total)
 	})
 }
 
@@ -162,14 +143,10 @@ func TestInspectAndList(t *testing.T) {
 	}
 	n := 0
 	for lock, err := range c.List(t.Context(), "jobs/") {
-		if err != nil || len(lock.Holders) != 1 {
-			t.Errorf("%+v, %v", lock, err)
-		}
+		expect(t, err == nil && len(lock.Holders) == 1, "%+v, %v", lock, err)
 		n++
 	}
-	if n != 2 {
-		t.Errorf("%d locks listed, want 2", n)
-	}
+	expect(t, n == 2, "%d locks listed, want 2", n)
 	if _, err := c.Inspect(t.Context(), ""); !errors.Is(err, holdfast.ErrInvalid) {
 		t.Errorf("empty name: %v", err)
 	}
@@ -195,9 +172,7 @@ func TestReleaseWithTheContextOfTheWork(t *testing.T) {
 				return errors.Join(outer.Release(ctx), inner.Release(ctx))
 			})
 		})
-		if err != nil {
-			t.Errorf("a release with the context of the work: %v", err)
-		}
+		expect(t, err == nil, "a release with the context of the work: %v", err)
 	})
 }
 
@@ -219,13 +194,10 @@ func TestTryDoSkipsAtOnce(t *testing.T) {
 				return nil
 			})
 			var held *holdfast.HeldError
-			if !errors.As(err, &held) || held.Holder.Host != "web-3" || held.Since < 12*time.Minute || time.Since(start) != 0 {
-				t.Errorf("after %s: %v, want at once that web-3 has it for 12m", time.Since(start), err)
-			}
+			expect(t, errors.As(err, &held) && held.Holder.Host == "web-3" && held.Since >= 12*time.Minute && time.Since(start) == 0,
+				"after %s: %v, want at once that web-3 has it for 12m", time.Since(start), err)
 			const says = `holdfast: acquire "orders/42": held by deploy@web-3 (pid 812, deploy.sh) for 12m`
-			if err.Error() != says {
-				t.Errorf("%q\nwant %q", err, says)
-			}
+			expect(t, err.Error() == says, "%q\nwant %q", err, says)
 			n, err := holdfast.TryCall(t.Context(), c, "orders/42", nil, func(context.Context, *holdfast.Lease) (int, error) { return 7, nil })
 			if wantErr(t, err, holdfast.ErrHeld); n != 0 {
 				t.Errorf("%d came back from work that did not run", n)
@@ -233,14 +205,11 @@ func TestTryDoSkipsAtOnce(t *testing.T) {
 
 			busy.Release(t.Context())
 			n, err = holdfast.TryCall(t.Context(), c, "orders/42", nil, func(ctx context.Context, l *holdfast.Lease) (int, error) {
-				if got, ok := holdfast.LeaseFromContext(ctx); !ok || got != l || !l.Valid() || holders(t, engine, "orders/42") != 1 {
-					t.Error("the work does not run under the lease")
-				}
+				got, ok := holdfast.LeaseFromContext(ctx)
+				expect(t, ok && got == l && l.Valid() && holders(t, engine, "orders/42") == 1, "the work does not run under the lease")
 				return 7, nil
 			})
-			if n != 7 || err != nil {
-				t.Errorf("TryCall = %d, %v; want 7", n, err)
-			}
+			expect(t, n == 7 && err == nil, "TryCall = %d, %v; want 7", n, err)
 			errWork := errors.New("work failed")
 			if err := c.TryDo(t.Context(), "orders/42", nil, func(context.Context, *holdfast.Lease) error { return errWork }); err != errWork {
 				t.Errorf("%v, want the work's error as it is", err)
@@ -254,9 +223,8 @@ func TestTryDoSkipsAtOnce(t *testing.T) {
 func unpanicked(t testing.TB, call func() error) (err error) {
 	t.Helper()
 	defer func() {
-		if p := recover(); p != nil {
-			t.Errorf("it panics: %v", p)
-		}
+		p := recover()
+		expect(t, p == nil, "it panics: %v", p)
 	}()
 	return call()
 }
@@ -274,9 +242,8 @@ func TestNoWork(t *testing.T) {
 				t.Errorf("error %v", err)
 			}
 		}
-		if n := engine.count("acquire"); n != 0 {
-			t.Errorf("%d requests were sent", n)
-		}
+		n := engine.count("acquire")
+		expect(t, n == 0, "%d requests were sent", n)
 	})
 }
 
@@ -425,9 +392,7 @@ func TestLossFoundAtTheEndSaysWhy(t *testing.T) {
 						t.Errorf("%q, want one line that says once: %s", err, lost.says)
 					}
 					synctest.Wait()
-					if len(told) != 1 || !strings.Contains(told[0].Error(), lost.says) {
-						t.Errorf("the Observer heard %v, want: %s", told, lost.says)
-					}
+					expect(t, len(told) == 1 && strings.Contains(told[0].Error(), lost.says), "the Observer heard %v, want: %s", told, lost.says)
 				})
 			}
 		}

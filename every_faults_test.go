@@ -50,9 +50,9 @@ func TestEveryClockIsFarAhead(t *testing.T) {
 		right := d.every(newClient(t, engine, nil), minutely, nil, d.run(0, nil))
 		time.Sleep(2*time.Minute + 30*time.Second)
 		d.want("00:01:00 run of 00:01:00, attempt 1", "00:02:00 run of 00:02:00, attempt 1")
-		if failed := d.failures(); len(failed) == 0 || !strings.Contains(failed[0].Error(), "the clock of this host is ahead of the store's by 3h: set it right") {
-			t.Errorf("failed: %v", failed)
-		}
+		failed := d.failures()
+		expect(t, len(failed) != 0 && strings.Contains(failed[0].Error(), "the clock of this host is ahead of the store's by 3h: set it right"),
+			"failed: %v", failed)
 		_, _ = wrong(), right()
 	})
 }
@@ -70,9 +70,7 @@ func TestEveryStoreIsAway(t *testing.T) {
 		engine.heal()
 		time.Sleep(30 * time.Second)
 		_ = stop()
-		if len(d.lines) != 3 || d.lines[1] != "missed 2: 00:02:00 to 00:03:00 " || !strings.HasSuffix(d.lines[2], "run of 00:04:00, attempt 1") {
-			t.Errorf("%q", d.lines)
-		}
+		expect(t, len(d.lines) == 3 && d.lines[1] == "missed 2: 00:02:00 to 00:03:00 " && strings.HasSuffix(d.lines[2], "run of 00:04:00, attempt 1"), "%q", d.lines)
 
 	})
 }
@@ -111,9 +109,8 @@ func TestEveryLostReplies(t *testing.T) {
 			engine.heal()
 			time.Sleep(40 * time.Second)
 			d.want("00:01:00 run of 00:01:00, attempt 1", "00:02:00 run of 00:02:00, attempt 1")
-			if s := d.status(client); s.Done != 2 {
-				t.Errorf("status %+v", s)
-			}
+			s := d.status(client)
+			expect(t, s.Done == 2, "status %+v", s)
 			failed := d.failures()
 			if unknown := len(failed) == 1 && errors.Is(failed[0], holdfast.ErrOutcomeUnknown); unknown != (lose > 1) || lose == 1 && len(failed) > 0 {
 				t.Errorf("failed: %v", failed)
@@ -136,9 +133,8 @@ func TestEveryBeginIsNeverConfirmed(t *testing.T) {
 		time.Sleep(40 * time.Second)
 		_ = stop()
 		d.want("00:02:00 run of 00:02:00, attempt 1")
-		if s := d.status(client); s.Missed != 1 || s.Done != 1 || s.Gaps[0].Err != "attempt 2 ended without a word: its process died, or it lost its lease" {
-			t.Errorf("status %+v", s)
-		}
+		s := d.status(client)
+		expect(t, s.Missed == 1 && s.Done == 1 && s.Gaps[0].Err == "attempt 2 ended without a word: its process died, or it lost its lease", "status %+v", s)
 	})
 }
 
@@ -154,9 +150,8 @@ func TestEveryStoreForgets(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		d.want("00:01:00 run of 00:01:00, attempt 1", "00:02:00 run of 00:02:00, attempt 1")
-		if s := d.status(client); s.Done != 2 || s.Missed != 0 {
-			t.Errorf("status %+v", s)
-		}
+		s := d.status(client)
+		expect(t, s.Done == 2 && s.Missed == 0, "status %+v", s)
 		_ = stop()
 	})
 }
@@ -212,9 +207,8 @@ func TestEveryCost(t *testing.T) {
 		t.Logf("requests of 5 replicas for 10 scheduled times: %v", asked)
 		delete(asked, "Extend")
 		delete(asked, "Refresh")
-		if want := map[string]int{"Acquire": 10, "Recall": 10, "Complete": 20}; !maps.Equal(asked, want) {
-			t.Errorf("10 scheduled times took %v, want %v", asked, want)
-		}
+		want := map[string]int{"Acquire": 10, "Recall": 10, "Complete": 20}
+		expect(t, maps.Equal(asked, want), "10 scheduled times took %v, want %v", asked, want)
 	})
 }
 
@@ -230,9 +224,7 @@ func TestEverySecondLeader(t *testing.T) {
 			t.Fatal(lock, err)
 		}
 		// Its lease is taken away behind its back, and it does not hear of that for a TTL.
-		if err := engine.Engine.Release(t.Context(), driver.ReleaseRequest{Name: "job@schedule", LeaseID: lock.Holders[0].LeaseID}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, engine.Engine.Release(t.Context(), driver.ReleaseRequest{Name: "job@schedule", LeaseID: lock.Holders[0].LeaseID}))
 		engine.set(fail(errLink, "extend"), nil)
 		second := d.every(newClient(t, engine, nil), minutely, nil, d.run(0, nil))
 		time.Sleep(12 * time.Second)
@@ -242,9 +234,8 @@ func TestEverySecondLeader(t *testing.T) {
 		engine.heal()
 		time.Sleep(time.Minute)
 		d.want("00:01:00 run of 00:01:00, attempt 1", "00:02:00 run of 00:02:00, attempt 1")
-		if s := d.status(client); s.Done != 2 {
-			t.Errorf("status: %+v", s)
-		}
+		s := d.status(client)
+		expect(t, s.Done == 2, "status: %+v", s)
 		_, _ = first(), second()
 	})
 }
@@ -318,9 +309,7 @@ func (n *notary) fates(t *testing.T, schedule holdfast.Schedule) map[time.Time]*
 			at(s).missed++
 			count++
 		}
-		if count != gap.Count || r.Missed != before.Missed+uint64(count) {
-			t.Errorf("%d missed in %+v, and %d before", r.Missed, gap, before.Missed)
-		}
+		expect(t, count == gap.Count && r.Missed == before.Missed+uint64(count), "%d missed in %+v, and %d before", r.Missed, gap, before.Missed)
 	}
 	return all
 }

@@ -117,27 +117,21 @@ func TestEvery(t *testing.T) {
 		var runs []holdfast.EveryRun
 		stop := d.every(c, minutely, nil, func(ctx context.Context, run holdfast.EveryRun) error {
 			runs = append(runs, run)
-			if l, ok := holdfast.LeaseFromContext(ctx); !ok || l != run.Lease || !l.Valid() || l.Name() != "job" {
-				t.Errorf("the context belongs to %v", l)
-			}
+			l, ok := holdfast.LeaseFromContext(ctx)
+			expect(t, ok && l == run.Lease && l.Valid() && l.Name() == "job", "the context belongs to %v", l)
 			time.Sleep(time.Second)
 			return nil
 		})
 		time.Sleep(3 * time.Minute)
-		if err := stop(); !errors.Is(err, context.Canceled) || err.Error() != `holdfast: every "job": context canceled` {
-			t.Error(err)
-		}
+		err := stop()
+		expect(t, errors.Is(err, context.Canceled) && err.Error() == `holdfast: every "job": context canceled`, "%v", err)
 		synctest.Wait() // the Observer is told
-		if len(runs) != 3 || !runs[0].Previous.IsZero() || runs[2].Previous != runs[1].Scheduled || runs[2].Key() != "job@2000-01-01T00:03Z" || runs[2].Lease.Token() <= runs[1].Lease.Token() {
-			t.Errorf("runs: %+v", runs)
-		}
-		if len(events) != 3 || events[2].Scheduled != runs[2].Scheduled || events[2].Took != time.Second || events[2].Name != "job" {
-			t.Errorf("events: %+v", events)
-		}
+		expect(t, len(runs) == 3 && runs[0].Previous.IsZero() && runs[2].Previous.Equal(runs[1].Scheduled) && runs[2].Key() == "job@2000-01-01T00:03Z" && runs[2].Lease.Token() > runs[1].Lease.Token(),
+			"runs: %+v", runs)
+		expect(t, len(events) == 3 && events[2].Scheduled.Equal(runs[2].Scheduled) && events[2].Took == time.Second && events[2].Name == "job", "events: %+v", events)
 		s := d.status(c)
-		if s.Done != 3 || s.Missed != 0 || s.Last.Scheduled != runs[2].Scheduled || s.Last.Took != time.Second || s.Next != runs[2].Scheduled.Add(time.Minute) || s.Led || s.Running {
-			t.Errorf("status: %+v", s)
-		}
+		expect(t, s.Done == 3 && s.Missed == 0 && s.Last.Scheduled.Equal(runs[2].Scheduled) && s.Last.Took == time.Second && s.Next == runs[2].Scheduled.Add(time.Minute) && !s.Led && !s.Running,
+			"status: %+v", s)
 		nothingLeft(t, engine, "job", "job@schedule")
 	})
 }
@@ -179,9 +173,8 @@ func TestEveryTriesAgain(t *testing.T) {
 			if s.Done != 0 || s.Begun == nil && c.opts.MaxAttempts != 1 || s.Begun != nil && (s.Begun.Err != "broken" || s.Begun.Attempts != 1 || s.Begun.Open) {
 				t.Errorf("status: %+v", s)
 			}
-			if failed := d.failures(); len(failed) == 0 || failed[0].Error() != `holdfast: every "job": run of 2000-01-01T00:01Z: broken` {
-				t.Errorf("failed: %v", failed)
-			}
+			failed := d.failures()
+			expect(t, len(failed) != 0 && failed[0].Error() == `holdfast: every "job": run of 2000-01-01T00:01Z: broken`, "failed: %v", failed)
 			for _, stop := range stops {
 				_ = stop()
 			}
@@ -305,12 +298,10 @@ func TestEveryPanics(t *testing.T) {
 		}()
 		synctest.Wait()
 		stop := d.every(newClient(t, engine, nil), minutely, nil, d.run(0, nil))
-		if p := <-panicked; p != "boom" {
-			t.Errorf("recovered %v", p)
-		}
-		if s := d.status(client); s.Begun == nil || !strings.Contains(s.Begun.Err, "panicked") {
-			t.Errorf("status: %+v", s)
-		}
+		p := <-panicked
+		expect(t, p == "boom", "recovered %v", p)
+		s := d.status(client)
+		expect(t, s.Begun != nil && strings.Contains(s.Begun.Err, "panicked"), "status: %+v", s)
 		time.Sleep(10 * time.Second)
 		d.want("00:01:01 run of 00:01:00, attempt 2")
 		_ = stop()
@@ -333,9 +324,8 @@ func TestEveryLosesARun(t *testing.T) {
 			return d.run(0, nil)(ctx, run)
 		})
 		time.Sleep(65 * time.Second)
-		if _, err := client.Break(t.Context(), "job", &holdfast.BreakOptions{Author: "ada", Reason: "a test"}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := client.Break(t.Context(), "job", &holdfast.BreakOptions{Author: "ada", Reason: "a test"})
+		must(t, err)
 		time.Sleep(10 * time.Second)
 		d.want("00:01:05 lost: true", "00:01:06 run of 00:01:00, attempt 2")
 		if s, failed := d.status(client), d.failures(); s.Done != 1 || len(failed) != 1 || !errors.Is(failed[0], holdfast.ErrBroken) {
@@ -380,14 +370,11 @@ func TestEveryCountsWhatEndsWithoutAWord(t *testing.T) {
 			f.stop()
 			f.check()
 			for _, minute := range []time.Duration{1, 2} {
-				if got := len(f.begun[f.began.Add(minute*time.Minute).UTC()]); got != 2 {
-					t.Errorf("%d runs in minute %d, want 2: %v", got, minute, f.begun)
-				}
+				got := len(f.begun[f.began.Add(minute*time.Minute).UTC()])
+				expect(t, got == 2, "%d runs in minute %d, want 2: %v", got, minute, f.begun)
 			}
 			s, err := newClient(t, f.store, nil).Records().Schedule(t.Context(), "job")
-			if err != nil || s.Missed != 2 || len(s.Gaps) != 2 {
-				t.Errorf("status %+v, %v; want both times missed", s, err)
-			}
+			expect(t, err == nil && s.Missed == 2 && len(s.Gaps) == 2, "status %+v, %v; want both times missed", s, err)
 		})
 	}
 }
@@ -423,14 +410,10 @@ func TestEveryAttemptsHold(t *testing.T) {
 			}
 			killed, silent = killed+f.kills, silent+f.silent
 		})
-		if t.Failed() {
-			t.Fatalf("seed %d", seed)
-		}
+		need(t, !t.Failed(), "seed %d", seed)
 	}
 	t.Logf("%d runs were begun, %d processes killed, %d runs ended without a word, %d scheduled times have used up several attempts", begun, killed, silent, spent)
-	if begun < 500 || killed < 1000 || silent < 200 || spent < 100 {
-		t.Error("that shows too little")
-	}
+	expect(t, begun >= 500 && killed >= 1000 && silent >= 200 && spent >= 100, "that shows too little")
 }
 
 // Attempts are the runs of several processes that begin one after the other.

@@ -218,9 +218,7 @@ func newClient(t testing.TB, engine driver.Engine, opts *holdfast.Options) *hold
 	}
 	o.SharedEngine = true
 	c, err := holdfast.New(engine, &o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := closePatiently(c); err != nil {
 			t.Errorf("Close: %v", err)
@@ -228,9 +226,7 @@ func newClient(t testing.TB, engine driver.Engine, opts *holdfast.Options) *hold
 		if f, ok := engine.(*faulty); ok {
 			f.mu.Lock()
 			defer f.mu.Unlock()
-			if f.watching != 0 {
-				t.Errorf("%d watches stayed behind", f.watching)
-			}
+			expect(t, f.watching == 0, "%d watches stayed behind", f.watching)
 		}
 	})
 	return c
@@ -263,9 +259,7 @@ func closePatiently(c *holdfast.Client) (err error) {
 func mustAcquire(t testing.TB, c *holdfast.Client, name string, opts *holdfast.AcquireOptions) *holdfast.Lease {
 	t.Helper()
 	l, err := c.TryAcquire(context.Background(), name, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l
 }
 
@@ -298,9 +292,7 @@ func enqueue(ctx context.Context, c *holdfast.Client, name string, opts *holdfas
 func granted(t testing.TB, done <-chan outcome) outcome {
 	t.Helper()
 	o := <-done
-	if o.err != nil {
-		t.Fatal(o.err)
-	}
+	must(t, o.err)
 	return o
 }
 
@@ -310,9 +302,7 @@ func foreign(t testing.TB, f *faulty, name string, ttl time.Duration) (release f
 	t.Helper()
 	id := lockinfo.NewLeaseID()
 	reply, err := f.Engine.Acquire(t.Context(), driver.AcquireRequest{Name: name, LeaseID: id, TTL: ttl})
-	if err != nil || reply.Outcome != driver.Granted {
-		t.Fatalf("Acquire = %+v, %v; want a grant", reply, err)
-	}
+	need(t, err == nil && reply.Outcome == driver.Granted, "Acquire = %+v, %v; want a grant", reply, err)
 	return func() { _ = f.Engine.Release(context.Background(), driver.ReleaseRequest{Name: name, LeaseID: id}) }
 }
 
@@ -321,12 +311,8 @@ func nothingLeft(t testing.TB, f *faulty, names ...string) {
 	t.Helper()
 	for _, name := range names {
 		lock, err := f.Engine.Inspect(context.Background(), name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(lock.Holders)+len(lock.Queue) > 0 {
-			t.Errorf("%q: %d leases and %d places stayed behind", name, len(lock.Holders), len(lock.Queue))
-		}
+		must(t, err)
+		expect(t, len(lock.Holders)+len(lock.Queue) <= 0, "%q: %d leases and %d places stayed behind", name, len(lock.Holders), len(lock.Queue))
 	}
 }
 
@@ -340,18 +326,15 @@ func trusted(t testing.TB, f *faulty, l *holdfast.Lease, step, span time.Duratio
 		}
 		deadline := l.Deadline() // before the store is asked: both only grow
 		lock, err := f.Engine.Inspect(context.Background(), l.Name())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		left := time.Duration(-1)
 		for _, h := range lock.Holders {
 			if h.LeaseID == l.ID() && h.Token == l.Token() && !h.Released {
 				left = h.ExpiresIn
 			}
 		}
-		if expiry := time.Now().Add(left); deadline.After(expiry) {
-			t.Fatalf("trusted for %s, but the store keeps it for %s (-1: not at all)", time.Until(deadline), left)
-		}
+		expiry := time.Now().Add(left)
+		need(t, !deadline.After(expiry), "trusted for %s, but the store keeps it for %s (-1: not at all)", time.Until(deadline), left)
 		time.Sleep(step)
 	}
 }
@@ -360,15 +343,35 @@ func trusted(t testing.TB, f *faulty, l *holdfast.Lease, step, span time.Duratio
 func holders(t testing.TB, e driver.Engine, name string) int {
 	t.Helper()
 	lock, err := e.Inspect(context.Background(), name)
+	must(t, err)
+	return len(lock.Holders)
+}
+
+// expect fails the test unless ok, with a message that says what was seen.
+func expect(t testing.TB, ok bool, format string, args ...any) {
+	t.Helper()
+	if !ok {
+		t.Errorf(format, args...)
+	}
+}
+
+// need is expect, but ends the test.
+func need(t testing.TB, ok bool, format string, args ...any) {
+	t.Helper()
+	if !ok {
+		t.Fatalf(format, args...)
+	}
+}
+
+// must ends the test unless err is nil.
+func must(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return len(lock.Holders)
 }
 
 func wantErr(t testing.TB, err, target error) {
 	t.Helper()
-	if !errors.Is(err, target) {
-		t.Errorf("error = %v, want one that is %v", err, target)
-	}
+	expect(t, errors.Is(err, target), "error = %v, want one that is %v", err, target)
 }

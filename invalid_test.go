@@ -74,26 +74,20 @@ func TestUsesAreAll(t *testing.T) {
 			}
 		}
 	})
-	if n != 3 {
-		t.Errorf("%d functions take a client: want the generic ones only, Call, TryCall and OnceJSON", n)
-	}
+	expect(t, n == 3, "%d functions take a client: want the generic ones only, Call, TryCall and OnceJSON", n)
 }
 
 // eachDeclaration calls f with each declaration of package holdfast.
 func eachDeclaration(t *testing.T, f func(ast.Decl)) {
 	t.Helper()
 	files, err := os.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, file := range files {
 		if !strings.HasSuffix(file.Name(), ".go") || strings.HasSuffix(file.Name(), "_test.go") {
 			continue
 		}
 		tree, err := parser.ParseFile(token.NewFileSet(), file.Name(), nil, parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, d := range tree.Decls {
 			f(d)
 		}
@@ -192,9 +186,8 @@ func TestNothingIsNoPanic(t *testing.T) {
 	}
 	for _, c := range []*holdfast.Client{nil, new(holdfast.Client)} {
 		wantErr(t, unpanicked(t, func() error {
-			if s := c.String(); s != "no holdfast client" || c.GoString() != s {
-				t.Errorf("%q", s)
-			}
+			s := c.String()
+			expect(t, s == "no holdfast client" && c.GoString() == s, "%q", s)
 			return nil
 		}), nil)
 	}
@@ -221,15 +214,11 @@ func TestUsersNeedNoDriver(t *testing.T) {
 				}
 				return true
 			})
-			if strings.Contains(d.Doc.Text(), "driver.M") {
-				t.Errorf("the doc of %s names a constant of package driver", d.Name.Name)
-			}
+			expect(t, !strings.Contains(d.Doc.Text(), "driver.M"), "the doc of %s names a constant of package driver", d.Name.Name)
 		case *ast.GenDecl:
 			ast.Inspect(d, func(node ast.Node) bool {
 				if f, ok := node.(*ast.Field); ok && len(f.Names) > 0 && f.Names[0].IsExported() {
-					if strings.Contains(f.Doc.Text()+f.Comment.Text(), "driver.M") {
-						t.Errorf("the doc of %s names a constant of package driver", f.Names[0])
-					}
+					expect(t, !strings.Contains(f.Doc.Text()+f.Comment.Text(), "driver.M"), "the doc of %s names a constant of package driver", f.Names[0])
 					if s, ok := f.Type.(*ast.SelectorExpr); ok && fmt.Sprint(s.X) == "driver" {
 						t.Errorf("the field %s is a driver.%s", f.Names[0], s.Sel.Name)
 					}
@@ -238,9 +227,7 @@ func TestUsersNeedNoDriver(t *testing.T) {
 			})
 		}
 	})
-	if n < 60 {
-		t.Errorf("%d functions: are they found?", n)
-	}
+	expect(t, n >= 60, "%d functions: are they found?", n)
 }
 
 // A use is a function or method that needs a client.
@@ -427,9 +414,7 @@ func TestMaxTTLIsCheckedAtAcquire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := &brief{Engine: mem.New(nil)}
 		c, err := holdfast.New(engine, &holdfast.Options{SharedEngine: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer func() {
 			wantErr(t, c.Close(), nil)
 		}()
@@ -442,17 +427,12 @@ func TestMaxTTLIsCheckedAtAcquire(t *testing.T) {
 			_, err := c.Acquire(t.Context(), name, opts)
 			_, tryErr := c.TryAcquire(t.Context(), name+" at once", opts)
 			_, allErr := c.AcquireAll(t.Context(), []string{name + " and", name + " more"}, opts)
-			if !errors.Is(err, holdfast.ErrInvalid) || !errors.Is(tryErr, holdfast.ErrInvalid) || !errors.Is(allErr, holdfast.ErrInvalid) {
-				t.Errorf("%s: %v, %v, %v; want ErrInvalid", name, err, tryErr, allErr)
-			}
+			expect(t, errors.Is(err, holdfast.ErrInvalid) && errors.Is(tryErr, holdfast.ErrInvalid) && errors.Is(allErr, holdfast.ErrInvalid),
+				"%s: %v, %v, %v; want ErrInvalid", name, err, tryErr, allErr)
 		}
-		if engine.asked != 0 {
-			t.Errorf("%d requests were sent", engine.asked)
-		}
+		expect(t, engine.asked == 0, "%d requests were sent", engine.asked)
 		lease, err := c.Acquire(t.Context(), "a", &holdfast.AcquireOptions{TTL: 30 * time.Second, LockDelay: 30 * time.Second, MinHold: time.Minute})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := lease.Extend(t.Context(), 31*time.Second); !errors.Is(err, holdfast.ErrInvalid) || !lease.Valid() {
 			t.Errorf("Extend: %v, want ErrInvalid", err)
 		}

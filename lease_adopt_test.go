@@ -28,27 +28,21 @@ func left(t testing.TB, store *mem.Engine, opts *holdfast.AcquireOptions) (holdf
 	t.Helper()
 	l := mustAcquire(t, newClient(t, newFaultyOn(store), &holdfast.Options{TTL: 10 * time.Second}), "a", opts)
 	handle := mustLeave(t, l)
-	if l.Token() != tokenOf(t, handle) {
-		t.Fatalf("%v of %v", handle, l)
-	}
+	need(t, l.Token() == tokenOf(t, handle), "%v of %v", handle, l)
 	return handle, &holdfast.AdoptOptions{TTL: 10 * time.Second}
 }
 
 func mustLeave(t testing.TB, l *holdfast.Lease) holdfast.Handle {
 	t.Helper()
 	handle, err := l.Leave()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return handle
 }
 
 func mustAdopt(t testing.TB, c *holdfast.Client, handle holdfast.Handle, opts *holdfast.AdoptOptions) *holdfast.Lease {
 	t.Helper()
 	l, err := c.Adopt(t.Context(), handle, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l
 }
 
@@ -59,18 +53,14 @@ func idOf(t testing.TB, h holdfast.Handle) holdfast.LeaseID {
 
 func tokenOf(t testing.TB, h holdfast.Handle) uint64 {
 	token, err := strconv.ParseUint(textOf(t, h)[3], 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return token
 }
 
 func textOf(t testing.TB, h holdfast.Handle) []string {
 	t.Helper()
 	text, err := h.MarshalText()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return strings.Split(string(text), ".")
 }
 
@@ -94,20 +84,14 @@ func TestAdopt(t *testing.T) {
 			}})
 			time.Sleep(9 * time.Second)
 			l := mustAdopt(t, c, handle, adopt)
-			if l.Name() != "a" || l.ID() != id || l.Token() != tokenOf(t, handle) || l.Mode() != want.Mode {
-				t.Errorf("adopted %v, want what was left", l)
-			}
+			expect(t, l.Name() == "a" && l.ID() == id && l.Token() == tokenOf(t, handle) && l.Mode() == want.Mode, "adopted %v, want what was left", l)
 			waiting := enqueue(t.Context(), c, "a", nil2exclusive(opts))
 			trusted(t, engine, l, time.Second, 5*time.Minute)
 			wantErr(t, l.Release(t.Context()), nil)
 			granted(t, waiting).lease.Release(t.Context())
-			if acquired.Load() != 1 {
-				t.Errorf("the Observer heard of %d acquired leases, want the one that was adopted", acquired.Load())
-			}
+			expect(t, acquired.Load() == 1, "the Observer heard of %d acquired leases, want the one that was adopted", acquired.Load())
 			nothingLeft(t, engine, "a")
-			if engine.count("acquire") != 1 {
-				t.Errorf("%d acquires, want that of the waiter only", engine.count("acquire"))
-			}
+			expect(t, engine.count("acquire") == 1, "%d acquires, want that of the waiter only", engine.count("acquire"))
 		})
 	}
 }
@@ -165,9 +149,7 @@ func TestAdoptionAnsweredTooLate(t *testing.T) {
 		engine.set(nil, delay(600*time.Millisecond))
 		_, err := newClient(t, engine, nil).Adopt(t.Context(), handle, opts)
 		wantErr(t, err, holdfast.ErrUnavailable)
-		if holders(t, engine, "a") != 1 {
-			t.Error("the lease has ended by it")
-		}
+		expect(t, holders(t, engine, "a") == 1, "the lease has ended by it")
 	})
 }
 
@@ -197,9 +179,7 @@ func TestAdoptOfWhatIsOver(t *testing.T) {
 			l, err := newClient(t, engine, nil).Adopt(t.Context(), handle, opts)
 			wantErr(t, err, holdfast.ErrLost)
 			wantErr(t, err, test.want)
-			if l != nil {
-				t.Errorf("a lease %v came with the error", l)
-			}
+			expect(t, l == nil, "a lease %v came with the error", l)
 			nothingLeft(t, engine, "a")
 		})
 	}
@@ -234,9 +214,7 @@ func TestAdoptUnanswered(t *testing.T) {
 		cancel()
 		_, err := newClient(t, engine, nil).Adopt(ctx, handle, opts)
 		wantErr(t, err, context.Canceled)
-		if engine.count("extend") != 0 {
-			t.Error("asked under a context that had ended")
-		}
+		expect(t, engine.count("extend") == 0, "asked under a context that had ended")
 	})
 }
 
@@ -272,17 +250,12 @@ func TestAdoptRefusesBadInput(t *testing.T) {
 			t.Errorf("%s: %v, want ErrInvalid", what, err)
 		}
 	}
-	if got := fmt.Sprint(engine.calls); got != calls {
-		t.Errorf("requests %s, and before that %s", got, calls)
-	}
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	got := fmt.Sprint(engine.calls)
+	expect(t, got == calls, "requests %s, and before that %s", got, calls)
+	must(t, c.Close())
 	_, err := c.Adopt(t.Context(), handle, good)
 	wantErr(t, err, holdfast.ErrClosed)
-	if holders(t, engine, "a") != 1 {
-		t.Error("the lease that was not adopted has ended")
-	}
+	expect(t, holders(t, engine, "a") == 1, "the lease that was not adopted has ended")
 }
 
 // INVARIANT I5: an acquire request of the lease may still be under way, of which
@@ -291,13 +264,9 @@ func TestReleaseOfAdoptedMeetsZombies(t *testing.T) {
 	engine := newFaulty()
 	handle, opts := left(t, engine.Engine, nil)
 	l := mustAdopt(t, newClient(t, engine, nil), handle, opts)
-	if err := l.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Release(t.Context()))
 	reply, err := engine.Engine.Acquire(t.Context(), driver.AcquireRequest{Name: "a", LeaseID: idOf(t, handle), TTL: time.Minute})
-	if err != nil || reply.Outcome != driver.Cancelled {
-		t.Errorf("a copy of the acquire is answered %+v, %v; want Cancelled", reply, err)
-	}
+	expect(t, err == nil && reply.Outcome == driver.Cancelled, "a copy of the acquire is answered %+v, %v; want Cancelled", reply, err)
 }
 
 // An obliging engine extends whatever it is asked to, as a store does that has come
@@ -317,14 +286,10 @@ func TestAdoptedRivals(t *testing.T) {
 		mine := mustAcquire(t, c, "a", nil)
 		_, err := c.Adopt(t.Context(), holdfast.NewHandle("a", lockinfo.NewLeaseID(), mine.Token()-1, holdfast.Exclusive), nil)
 		wantErr(t, err, holdfast.ErrLost)
-		if !mine.Valid() {
-			t.Fatal("the later lease has ended")
-		}
+		need(t, mine.Valid(), "the later lease has ended")
 		later := mustAdopt(t, c, holdfast.NewHandle("a", lockinfo.NewLeaseID(), mine.Token()+1, holdfast.Exclusive), nil)
 		overtaken(t, mine)
-		if !later.Valid() {
-			t.Error("the adopted lease has ended")
-		}
+		expect(t, later.Valid(), "the adopted lease has ended")
 	})
 }
 
@@ -351,9 +316,7 @@ func TestAdoptedTerms(t *testing.T) {
 			<-l.Context().Done()
 			took := time.Since(start) - 5*time.Second
 			wantErr(t, context.Cause(l.Context()), test.want)
-			if took < test.least || took > test.least+12*time.Second {
-				t.Errorf("%v after %s, want %s or a little more", test.want, took, test.least)
-			}
+			expect(t, took >= test.least && took <= test.least+12*time.Second, "%v after %s, want %s or a little more", test.want, took, test.least)
 			l.Release(t.Context())
 			time.Sleep(15 * time.Second)
 		}
@@ -361,12 +324,9 @@ func TestAdoptedTerms(t *testing.T) {
 		l := adopt(func(o *holdfast.AdoptOptions) { o.MinHold = time.Minute })
 		l.Release(t.Context())
 		next, err := c.Acquire(t.Context(), "a", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if closed := time.Since(start) - 5*time.Second; closed < time.Minute || closed > 61*time.Second {
-			t.Errorf("the name was closed for %s, want MinHold", closed)
-		}
+		must(t, err)
+		closed := time.Since(start) - 5*time.Second
+		expect(t, closed >= time.Minute && closed <= 61*time.Second, "the name was closed for %s, want MinHold", closed)
 		next.Release(t.Context())
 	})
 }
@@ -379,15 +339,11 @@ func TestAdoptionAndNesting(t *testing.T) {
 	l := mustAcquire(t, c, "a", nil)
 	ctx := l.Context()
 	again, err := other.Adopt(ctx, holdfast.NewHandle("a", l.ID(), l.Token(), holdfast.Exclusive), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	mustLeave(t, l)
 	_, err = other.Acquire(again.Context(), "a", nil)
 	wantErr(t, err, holdfast.ErrDeadlock)
-	if again.Context().Err() != nil {
-		t.Error("the adopted lease ended with the one that was left")
-	}
+	expect(t, again.Context().Err() == nil, "the adopted lease ended with the one that was left")
 	again.Release(t.Context())
 }
 
@@ -423,9 +379,8 @@ func TestLeave(t *testing.T) {
 		l.Heartbeat()
 		wantErr(t, c.Close(), nil)
 		time.Sleep(26 * time.Second)
-		if l.Valid() || holders(t, engine.Engine, "a") != 1 {
-			t.Errorf("valid %t, and %d leases in the store, want one that is not trusted", l.Valid(), holders(t, engine.Engine, "a"))
-		}
+		expect(t, !l.Valid() && holders(t, engine.Engine, "a") == 1,
+			"valid %t, and %d leases in the store, want one that is not trusted", l.Valid(), holders(t, engine.Engine, "a"))
 		time.Sleep(2 * time.Second)
 		nothingLeft(t, engine, "a")
 		if got := fmt.Sprint(engine.calls); got != calls {
@@ -444,9 +399,7 @@ func TestLeaveWhatIsOver(t *testing.T) {
 		released.Release(t.Context())
 		handle, err := released.Leave()
 		wantErr(t, err, holdfast.ErrLost)
-		if handle != (holdfast.Handle{}) {
-			t.Errorf("%v came with the error", handle)
-		}
+		expect(t, handle == (holdfast.Handle{}), "%v came with the error", handle)
 		lost := mustAcquire(t, c, "b", &holdfast.AcquireOptions{TTL: time.Second, KeepAlive: holdfast.KeepAliveOff})
 		time.Sleep(2 * time.Second)
 		_, err = lost.Leave()
@@ -461,14 +414,10 @@ func TestLeaveDuringRenewal(t *testing.T) {
 		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{TTL: 9 * time.Second})
 		engine.set(delay(2*time.Second), nil)
 		time.Sleep(4 * time.Second) // a renewal was sent at 3 s
-		if engine.count("extend") != 1 {
-			t.Fatalf("%d renewals", engine.count("extend"))
-		}
+		need(t, engine.count("extend") == 1, "%d renewals", engine.count("extend"))
 		mustLeave(t, l)
 		time.Sleep(time.Hour)
-		if engine.count("extend") != 1 || l.Valid() {
-			t.Errorf("%d renewals, want none after it was left; valid %t", engine.count("extend"), l.Valid())
-		}
+		expect(t, engine.count("extend") == 1 && !l.Valid(), "%d renewals, want none after it was left; valid %t", engine.count("extend"), l.Valid())
 	})
 }
 
@@ -480,9 +429,7 @@ func TestLeaveInDo(t *testing.T) {
 		_, err := l.Leave()
 		return err
 	})
-	if err != nil || holders(t, engine, "a") != 1 {
-		t.Errorf("Do: %v, %d leases in the store; want the one that was left", err, holders(t, engine, "a"))
-	}
+	expect(t, err == nil && holders(t, engine, "a") == 1, "Do: %v, %d leases in the store; want the one that was left", err, holders(t, engine, "a"))
 }
 
 const handleID = "0123456789abcdef0123456789abcdef"
@@ -497,22 +444,16 @@ func TestHandleText(t *testing.T) {
 			holdfast.NewHandle(name, handleID, 7, holdfast.Permits(2, 5)),
 		} {
 			text, err := sent.MarshalText()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, b := range text {
-				if b <= ' ' || b > '~' {
-					t.Fatalf("%q is not one word of printable ASCII", text)
-				}
+				need(t, b > ' ' && b <= '~', "%q is not one word of printable ASCII", text)
 			}
 			var got holdfast.Handle
 			if err := got.UnmarshalText(text); err != nil || got != sent {
 				t.Errorf("%s arrives as %v, %v", sent, got, err)
 			}
 			asJSON, err := json.Marshal(sent)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if err := json.Unmarshal(asJSON, &got); err != nil || got != sent {
 				t.Errorf("through JSON %s arrives as %v, %v", sent, got, err)
 			}
@@ -525,9 +466,8 @@ func TestHandleTextIsFixed(t *testing.T) {
 	text := []byte("holdfast1.ZGVwbG95." + handleID + ".42.2/5")
 	text = fmt.Appendf(text, ".%08x", crc32.ChecksumIEEE(text))
 	var h holdfast.Handle
-	if err := h.UnmarshalText(text); err != nil || h != holdfast.NewHandle("deploy", handleID, 42, holdfast.Permits(2, 5)) {
-		t.Errorf("%v, %v", h, err)
-	}
+	err := h.UnmarshalText(text)
+	expect(t, err == nil && h == holdfast.NewHandle("deploy", handleID, 42, holdfast.Permits(2, 5)), "%v, %v", h, err)
 }
 
 // A text that was cut, lengthened or changed in any character is refused, and the handle
@@ -535,9 +475,7 @@ func TestHandleTextIsFixed(t *testing.T) {
 func TestHandleTextIsStrict(t *testing.T) {
 	good := holdfast.NewHandle("deploy", handleID, 42, holdfast.Permits(2, 5))
 	text, err := good.MarshalText()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wrong := map[string]bool{"": true, "\n": true, string(text) + "\n": true, " " + string(text): true, string(text) + ".": true, strings.ToUpper(string(text)): true}
 	for i := range text {
 		wrong[string(text[:i])], wrong[string(text[i+1:])] = true, true
@@ -562,9 +500,7 @@ func TestHandleTextIsStrict(t *testing.T) {
 	for text := range wrong {
 		h := good
 		err := h.UnmarshalText([]byte(text))
-		if !errors.Is(err, holdfast.ErrInvalid) || h != good {
-			t.Errorf("%q is read as %v, %v", text, h, err)
-		}
+		expect(t, errors.Is(err, holdfast.ErrInvalid) && h == good, "%q is read as %v, %v", text, h, err)
 		if err != nil && strings.Contains(err.Error(), "0123456789") {
 			t.Errorf("the error shows the lease ID: %v", err)
 		}
@@ -579,9 +515,7 @@ func TestHandleOfNoLease(t *testing.T) {
 		holdfast.NewHandle("a", handleID, 1, 3), holdfast.NewHandle("a", handleID, 1, holdfast.Permits(2, 1)),
 	} {
 		text, err := h.MarshalText()
-		if !errors.Is(err, holdfast.ErrInvalid) || text != nil || strings.Contains(err.Error(), "0123456789") {
-			t.Errorf("%v has the text %q, %v", h, text, err)
-		}
+		expect(t, errors.Is(err, holdfast.ErrInvalid) && text == nil && !strings.Contains(err.Error(), "0123456789"), "%v has the text %q, %v", h, text, err)
 	}
 }
 
@@ -589,9 +523,8 @@ func TestHandleOfNoLease(t *testing.T) {
 func TestPrintingAHandleGivesNoLeaseID(t *testing.T) {
 	h := holdfast.NewHandle("deploy", handleID, 42, holdfast.Exclusive)
 	for way, text := range written(h) {
-		if has := strings.Contains(text, handleID) || strings.Contains(text, fmt.Sprintf("%x", handleID)); has != (way == "JSON") {
-			t.Errorf("by %s: %s", way, text)
-		}
+		has := strings.Contains(text, handleID) || strings.Contains(text, fmt.Sprintf("%x", handleID))
+		expect(t, has == (way == "JSON"), "by %s: %s", way, text)
 	}
 	if got, want := h.String(), `handle of the exclusive lease of "deploy", token 42`; got != want {
 		t.Errorf("%q, want %q", got, want)

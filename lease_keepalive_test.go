@@ -25,12 +25,9 @@ func TestKeepAliveHoldsForHours(t *testing.T) {
 		l := mustAcquire(t, c, "a", nil)
 		token := l.Token()
 		time.Sleep(6 * time.Hour)
-		if !l.Valid() || l.Token() != token || holders(t, engine.Engine, "a") != 1 {
-			t.Errorf("after 6 hours: valid %v, cause %v", l.Valid(), context.Cause(l.Context()))
-		}
-		if n := engine.count("extend"); n < 6*3600/6 || n > 6*3600/4 {
-			t.Errorf("%d renewals in 6 hours, want about one in 5 s", n)
-		}
+		expect(t, l.Valid() && l.Token() == token && holders(t, engine.Engine, "a") == 1, "after 6 hours: valid %v, cause %v", l.Valid(), context.Cause(l.Context()))
+		n := engine.count("extend")
+		expect(t, n >= 6*3600/6 && n <= 6*3600/4, "%d renewals in 6 hours, want about one in 5 s", n)
 		wantErr(t, l.Release(t.Context()), nil)
 	})
 }
@@ -49,9 +46,7 @@ func TestKeepAliveBatches(t *testing.T) {
 		}
 		time.Sleep(5 * time.Minute)
 		for _, l := range leases {
-			if !l.Valid() {
-				t.Fatalf("%s: %v", l.Name(), context.Cause(l.Context()))
-			}
+			need(t, l.Valid(), "%s: %v", l.Name(), context.Cause(l.Context()))
 			l.Release(t.Context())
 		}
 		// 3 or 4 batches of at most 128 every 5 s.
@@ -59,9 +54,7 @@ func TestKeepAliveBatches(t *testing.T) {
 			t.Errorf("%d requests in 5 minutes for 300 leases, want about 240", n)
 		}
 		for _, size := range engine.sizes {
-			if size > driver.MaxBatch {
-				t.Fatalf("a batch of %d, the limit is %d", size, driver.MaxBatch)
-			}
+			need(t, size <= driver.MaxBatch, "a batch of %d, the limit is %d", size, driver.MaxBatch)
 		}
 	})
 }
@@ -83,9 +76,7 @@ func TestKeepAliveSurvivesBlips(t *testing.T) {
 					engine.heal()
 					time.Sleep(20 * time.Second)
 				}
-				if !l.Valid() {
-					t.Errorf("lost in blips of 14 s with a TTL of 30 s: %v", context.Cause(l.Context()))
-				}
+				expect(t, l.Valid(), "lost in blips of 14 s with a TTL of 30 s: %v", context.Cause(l.Context()))
 				l.Release(t.Context())
 			})
 		})
@@ -105,22 +96,17 @@ func TestKeepAliveTellsLossAtDeadline(t *testing.T) {
 				time.Sleep(time.Minute)
 				engine.set(fault, nil)
 				<-l.Context().Done()
-				if now := time.Now(); !now.Equal(l.Deadline()) {
-					t.Errorf("told %s after the deadline", now.Sub(l.Deadline()))
-				}
+				now := time.Now()
+				expect(t, now.Equal(l.Deadline()), "told %s after the deadline", now.Sub(l.Deadline()))
 				why := context.Cause(l.Context())
 				wantErr(t, why, holdfast.ErrLost)
 				if told := strings.HasSuffix(why.Error(), "(the last renewal: outcome is unknown: connection reset)"); told != (name == "fails") {
 					t.Errorf("the loss says: %v", why)
 				}
-				if holders(t, engine.Engine, "a") != 1 {
-					t.Error("told after the store's expiry")
-				}
+				expect(t, holders(t, engine.Engine, "a") == 1, "told after the store's expiry")
 				engine.heal()
 				time.Sleep(time.Minute)
-				if l.Valid() || l.Remaining() != 0 {
-					t.Error("loss is not final")
-				}
+				expect(t, !l.Valid() && l.Remaining() == 0, "loss is not final")
 				wantErr(t, l.Extend(t.Context(), time.Minute), holdfast.ErrLost)
 				wantErr(t, l.Release(t.Context()), holdfast.ErrLost)
 			})
@@ -136,9 +122,8 @@ func TestKeepAliveTellsWhenTakenAway(t *testing.T) {
 		engine.Release(t.Context(), driver.ReleaseRequest{Name: "a", LeaseID: l.ID()}) // by an operator
 		start := time.Now()
 		<-l.Context().Done()
-		if took := time.Since(start); took > 5*time.Second {
-			t.Errorf("told after %s, want within 5 s", took)
-		}
+		took := time.Since(start)
+		expect(t, took <= 5*time.Second, "told after %s, want within 5 s", took)
 		wantErr(t, context.Cause(l.Context()), holdfast.ErrLost)
 	})
 }
@@ -150,18 +135,14 @@ func TestKeepAliveWithSlowStore(t *testing.T) {
 		l := mustAcquire(t, c, "a", nil)
 		engine.set(delay(2*time.Second), delay(2*time.Second))
 		time.Sleep(10 * time.Minute)
-		if !l.Valid() {
-			t.Fatalf("latency of 0.4 TTL: %v", context.Cause(l.Context()))
-		}
+		need(t, l.Valid(), "latency of 0.4 TTL: %v", context.Cause(l.Context()))
 		engine.set(delay(6*time.Second), delay(6*time.Second))
 		select {
 		case <-l.Context().Done():
 		case <-time.After(time.Minute):
 			t.Fatal("latency of 1.2 TTL: still trusted after a minute")
 		}
-		if holders(t, engine.Engine, "a") != 1 {
-			t.Error("told after the store's expiry")
-		}
+		expect(t, holders(t, engine.Engine, "a") == 1, "told after the store's expiry")
 		engine.heal()
 		l.Release(t.Context())
 	})
@@ -176,16 +157,12 @@ func TestMaxHold(t *testing.T) {
 		wantErr(t, l.Extend(t.Context(), time.Hour), nil)
 		<-l.Context().Done()
 		held := time.Since(start)
-		if held > 5*time.Minute || held < 5*time.Minute*9/10-2*time.Millisecond {
-			t.Errorf("held for %s, want 5m less the margin", held)
-		}
+		expect(t, held <= 5*time.Minute && held >= 5*time.Minute*9/10-2*time.Millisecond, "held for %s, want 5m less the margin", held)
 		cause := context.Cause(l.Context())
 		wantErr(t, cause, holdfast.ErrMaxHold)
 		wantErr(t, cause, holdfast.ErrLost)
 		time.Sleep(time.Until(start.Add(5*time.Minute + time.Second)))
-		if holders(t, engine, "a") != 0 {
-			t.Error("the store still holds the lease after MaxHold")
-		}
+		expect(t, holders(t, engine, "a") == 0, "the store still holds the lease after MaxHold")
 		l.Release(t.Context())
 	})
 }
@@ -207,20 +184,15 @@ func TestHeartbeat(t *testing.T) {
 			time.Sleep(50 * time.Second)
 			l.Heartbeat()
 		}
-		if !l.Valid() {
-			t.Fatalf("lost in spite of heartbeats: %v", context.Cause(l.Context()))
-		}
+		need(t, l.Valid(), "lost in spite of heartbeats: %v", context.Cause(l.Context()))
 		time.Sleep(75 * time.Second) // stalled, but the deadline is still ahead
 		l.Heartbeat()
 		time.Sleep(50 * time.Second)
-		if !l.Valid() {
-			t.Fatalf("a heartbeat before the deadline did not resume the keep-alive: %v", context.Cause(l.Context()))
-		}
+		need(t, l.Valid(), "a heartbeat before the deadline did not resume the keep-alive: %v", context.Cause(l.Context()))
 		start := time.Now()
 		<-l.Context().Done()
-		if took := time.Since(start); took > 90*time.Second {
-			t.Errorf("lost %s after the last heartbeat, want within 1m and a TTL", took+50*time.Second)
-		}
+		took := time.Since(start)
+		expect(t, took <= 90*time.Second, "lost %s after the last heartbeat, want within 1m and a TTL", took+50*time.Second)
 		wantErr(t, context.Cause(l.Context()), holdfast.ErrStalled)
 	})
 }
@@ -240,9 +212,7 @@ func TestNoRenewalAfterRelease(t *testing.T) {
 			engine.mu.Lock()
 			last := engine.last
 			engine.mu.Unlock()
-			if last.After(start) {
-				t.Fatalf("a renewal was sent %s after Release began (which took %s)", last.Sub(start), released.Sub(start))
-			}
+			need(t, !last.After(start), "a renewal was sent %s after Release began (which took %s)", last.Sub(start), released.Sub(start))
 		}
 	})
 }
@@ -270,9 +240,8 @@ func TestObserverSeesTheLife(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		want := "[acquired refused renewed released acquired renew-failed lost]"
-		if got := fmt.Sprint(kinds); got != want {
-			t.Errorf("events = %s, want %s", got, want)
-		}
+		got := fmt.Sprint(kinds)
+		expect(t, got == want, "events = %s, want %s", got, want)
 	})
 }
 
@@ -280,9 +249,7 @@ func TestCloseReleasesAndWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
 		c, err := holdfast.New(engine, &holdfast.Options{SharedEngine: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		l := mustAcquire(t, c, "a", nil)
 		engine.set(nil, func(ctx context.Context, op string) error {
 			if op == "acquire" {
@@ -294,12 +261,8 @@ func TestCloseReleasesAndWaits(t *testing.T) {
 		_, err = c.TryAcquire(t.Context(), "b", nil)
 		wantErr(t, err, holdfast.ErrUnavailable)
 		wantErr(t, c.Close(), nil)
-		if holders(t, engine.Engine, "a")+holders(t, engine.Engine, "b") != 0 {
-			t.Error("Close left a lease behind")
-		}
-		if !errors.Is(context.Cause(l.Context()), context.Canceled) {
-			t.Errorf("cause = %v", context.Cause(l.Context()))
-		}
+		expect(t, holders(t, engine.Engine, "a")+holders(t, engine.Engine, "b") == 0, "Close left a lease behind")
+		expect(t, errors.Is(context.Cause(l.Context()), context.Canceled), "cause = %v", context.Cause(l.Context()))
 		_, err = c.TryAcquire(t.Context(), "a", nil)
 		wantErr(t, err, holdfast.ErrClosed)
 		if err := c.Close(); err != nil {
@@ -396,9 +359,7 @@ func (c contextCase) run(t *testing.T) {
 			ttl = time.Duration(i)*time.Second + 900*time.Millisecond
 		}
 		l, err := client.TryAcquire(caller, "a", &holdfast.AcquireOptions{TTL: ttl, KeepAlive: holdfast.KeepAliveOff})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		w := twin{contexts: [2]context.Context{l.Context(), standard}}
 		if c.early.See != nil {
 			w.see(c.early.See)
@@ -422,9 +383,7 @@ func (c contextCase) run(t *testing.T) {
 				}
 			case 'w':
 				asleep.Store(int64(2 * time.Hour))
-				if l.Valid() {
-					t.Error("valid after its deadline")
-				}
+				expect(t, !l.Valid(), "valid after its deadline")
 			case 'r':
 				if err := l.Release(t.Context()); (err != nil) != lost.Load() {
 					t.Errorf("released: %v, lost: %t", err, lost.Load())
@@ -510,9 +469,7 @@ func TestLeaseContextForMany(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			c := newClient(t, mem.New(nil), nil)
 			l, err := c.TryAcquire(t.Context(), "a", &holdfast.AcquireOptions{TTL: time.Second, KeepAlive: holdfast.KeepAliveOff})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			ctx := l.Context()
 			var all sync.WaitGroup
 			for _, look := range []func() error{
@@ -527,9 +484,7 @@ func TestLeaseContextForMany(t *testing.T) {
 					}
 					err, cause := ctx.Err(), context.Cause(ctx)
 					for range 10 {
-						if ctx.Err() != err || context.Cause(ctx) != cause {
-							t.Errorf("%v (%v), then %v (%v)", err, cause, ctx.Err(), context.Cause(ctx))
-						}
+						expect(t, ctx.Err() == err && context.Cause(ctx) == cause, "%v (%v), then %v (%v)", err, cause, ctx.Err(), context.Cause(ctx))
 						<-ctx.Done()
 						time.Sleep(time.Millisecond)
 					}
@@ -539,9 +494,7 @@ func TestLeaseContextForMany(t *testing.T) {
 				all.Go(func() {
 					time.Sleep(time.Until(l.Deadline()))
 					l.Release(t.Context())
-					if ctx.Err() == nil {
-						t.Error("the context has outlived Release")
-					}
+					expect(t, ctx.Err() != nil, "the context has outlived Release")
 				})
 			}
 			all.Wait()

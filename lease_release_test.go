@@ -28,9 +28,7 @@ func TestReleaseGoesOnUntilTheLatestExpiry(t *testing.T) {
 		t.Run(how, func(t *testing.T) {
 			inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 				l := mustAcquire(t, c, "a", nil)
-				if err := extend(l, engine); err != nil {
-					t.Fatal(err)
-				}
+				must(t, extend(l, engine))
 				engine.set(fail(driver.ErrUnavailable, "release"), nil)
 				wantErr(t, l.Release(t.Context()), holdfast.ErrUnavailable)
 				time.Sleep(40 * time.Minute)
@@ -56,9 +54,8 @@ func TestReleaseGivesUpAtTheExpiry(t *testing.T) {
 		engine.set(fail(driver.ErrUnavailable, "release"), nil)
 		_ = l.Release(t.Context())
 		start := time.Now()
-		if took := (<-gaveUp).Sub(start); took > 30*time.Second {
-			t.Errorf("gave up after %s, want at the expiry, after 30s", took)
-		}
+		took := (<-gaveUp).Sub(start)
+		expect(t, took <= 30*time.Second, "gave up after %s, want at the expiry, after 30s", took)
 		engine.heal()
 	})
 }
@@ -75,12 +72,9 @@ func TestLateReleaseKeepsNoLonger(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		engine.heal()
 		next, err := c.Acquire(t.Context(), "a", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if took := time.Since(start); took < time.Minute || took > time.Minute+50*time.Millisecond {
-			t.Errorf("acquired again after %s, want 1m", took)
-		}
+		must(t, err)
+		took := time.Since(start)
+		expect(t, took >= time.Minute && took <= time.Minute+50*time.Millisecond, "acquired again after %s, want 1m", took)
 		next.Release(t.Context())
 	})
 }
@@ -96,9 +90,8 @@ func TestReleaseOfLostLeaseDoesNotWait(t *testing.T) {
 			return nil
 		})
 		wantErr(t, err, holdfast.ErrLost)
-		if late := time.Since(over); late != 0 {
-			t.Errorf("Do returned %s after its work", late)
-		}
+		late := time.Since(over)
+		expect(t, late == 0, "Do returned %s after its work", late)
 		engine.heal()
 	})
 }
@@ -123,9 +116,8 @@ func TestReleaseDoesNotOutlastTheLease(t *testing.T) {
 		engine.set(hang("release"), nil)
 		start := time.Now()
 		wantErr(t, l.Release(t.Context()), holdfast.ErrOutcomeUnknown)
-		if took := time.Since(start); took != time.Second {
-			t.Errorf("the release took %s, want the 1s that the lease had left", took)
-		}
+		took := time.Since(start)
+		expect(t, took == time.Second, "the release took %s, want the 1s that the lease had left", took)
 		engine.heal()
 	})
 }
@@ -140,16 +132,14 @@ func TestReleaseTogether(t *testing.T) {
 			defer cancel()
 			l := mustAcquire(t, c, "a", nil)
 			alone := mustAcquire(t, c, "b", nil)
-			if first, second := alone.Release(patient), alone.Release(patient); first != nil || second != nil {
-				t.Errorf("released: %v, again: %v", first, second)
-			}
+			first, second := alone.Release(patient), alone.Release(patient)
+			expect(t, first == nil && second == nil, "released: %v, again: %v", first, second)
 			engine.set(delay(time.Second), func(context.Context, string) error { return engineSays })
 			start := time.Now()
 			release := func(ctx context.Context) error {
 				err := l.Release(ctx)
-				if took := time.Since(start); took != time.Second {
-					t.Errorf("Release returned after %s, want 1s", took)
-				}
+				took := time.Since(start)
+				expect(t, took == time.Second, "Release returned after %s, want 1s", took)
 				return err
 			}
 			var all sync.WaitGroup
@@ -163,9 +153,7 @@ func TestReleaseTogether(t *testing.T) {
 			wantErr(t, l.Release(hurried), context.DeadlineExceeded)
 			all.Wait()
 			for _, err := range append(errs, release(patient), release(hurried)) {
-				if err != errs[0] || !errors.Is(err, engineSays) {
-					t.Errorf("%v and %v, want one error for all, as the engine says: %v", errs[0], err, engineSays)
-				}
+				expect(t, err == errs[0] && errors.Is(err, engineSays), "%v and %v, want one error for all, as the engine says: %v", errs[0], err, engineSays)
 			}
 		})
 	}
@@ -185,9 +173,7 @@ func neverDuringRenewal(t *testing.T, engine *faulty, op string) (extending *ato
 			time.Sleep(time.Second)
 			extending.Store(false)
 		case op:
-			if extending.Load() {
-				t.Errorf("a %s was sent while a renewal was under way", op)
-			}
+			expect(t, !extending.Load(), "a %s was sent while a renewal was under way", op)
 		}
 		return nil
 	}, nil)
@@ -204,9 +190,8 @@ func TestReleaseWaitsForRenewals(t *testing.T) {
 		}
 		began := time.Now()
 		wantErr(t, l.Release(t.Context()), nil)
-		if took := time.Since(began); took < 900*time.Millisecond || took > time.Second {
-			t.Errorf("Release took %s, want it to wait for the renewal, and for no longer", took)
-		}
+		took := time.Since(began)
+		expect(t, took >= 900*time.Millisecond && took <= time.Second, "Release took %s, want it to wait for the renewal, and for no longer", took)
 	})
 }
 
@@ -218,13 +203,10 @@ func TestReleaseWaitsForVerify(t *testing.T) {
 		verified := make(chan error)
 		go func() { verified <- l.Verify(t.Context()) }()
 		synctest.Wait()
-		if !extending.Load() {
-			t.Fatal("Verify is not under way")
-		}
+		need(t, extending.Load(), "Verify is not under way")
 		wantErr(t, l.Release(t.Context()), nil)
-		if err := <-verified; err != nil {
-			t.Errorf("Verify before the release: %v", err)
-		}
+		err := <-verified
+		expect(t, err == nil, "Verify before the release: %v", err)
 		wantErr(t, l.Verify(t.Context()), holdfast.ErrLost)
 	})
 }
@@ -235,16 +217,10 @@ func TestVerifyLengthensNothing(t *testing.T) {
 		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{TTL: 10 * time.Second, KeepAlive: holdfast.KeepAliveOff})
 		deadline := l.Deadline()
 		time.Sleep(5 * time.Second)
-		if err := l.Verify(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Verify(t.Context()))
 		lock, err := engine.Inspect(t.Context(), "a")
-		if err != nil || len(lock.Holders) != 1 || lock.Holders[0].ExpiresIn > 5*time.Second {
-			t.Errorf("after Verify: %v, %v; want the 5 s that were left", lock, err)
-		}
-		if !l.Deadline().Equal(deadline) {
-			t.Errorf("Verify moved the deadline by %s", l.Deadline().Sub(deadline))
-		}
+		expect(t, err == nil && len(lock.Holders) == 1 && lock.Holders[0].ExpiresIn <= 5*time.Second, "after Verify: %v, %v; want the 5 s that were left", lock, err)
+		expect(t, l.Deadline().Equal(deadline), "Verify moved the deadline by %s", l.Deadline().Sub(deadline))
 	})
 }
 
@@ -261,9 +237,8 @@ func TestExtendDuringRelease(t *testing.T) {
 			return nil
 		}, nil)
 		wantErr(t, l.Release(t.Context()), nil)
-		if n := engine.count("extend"); n != 0 {
-			t.Errorf("%d renewals were sent after Release had begun", n)
-		}
+		n := engine.count("extend")
+		expect(t, n == 0, "%d renewals were sent after Release had begun", n)
 	})
 }
 
@@ -285,9 +260,7 @@ func TestRenewalAnsweredAfterSuspension(t *testing.T) {
 			return nil
 		})
 		wantErr(t, l.Extend(t.Context(), time.Minute), holdfast.ErrLost)
-		if l.Valid() || l.Context().Err() == nil {
-			t.Errorf("valid: %t, context: %v; want the lease lost", l.Valid(), l.Context().Err())
-		}
+		expect(t, !l.Valid() && l.Context().Err() != nil, "valid: %t, context: %v; want the lease lost", l.Valid(), l.Context().Err())
 		wantErr(t, l.Release(t.Context()), holdfast.ErrLost)
 	})
 }
@@ -336,9 +309,8 @@ func TestUnheardGrantIsCancelled(t *testing.T) {
 				cancel()
 				wantErr(t, err, context.DeadlineExceeded)
 				time.Sleep(time.Second)
-				if n := holders(t, engine.Engine, "a"); n != 0 {
-					t.Fatalf("context ended after %d ms: %d leases stayed behind", ms, n)
-				}
+				n := holders(t, engine.Engine, "a")
+				need(t, n == 0, "context ended after %d ms: %d leases stayed behind", ms, n)
 			}
 		})
 	}
@@ -355,9 +327,7 @@ func TestZombieOfReleasedLeaseMeetsTombstone(t *testing.T) {
 		l := mustAcquire(t, c, "a", nil)
 		wantErr(t, l.Release(t.Context()), nil)
 		reply, err := engine.Acquire(t.Context(), <-zombies)
-		if err != nil || reply.Outcome != driver.Cancelled {
-			t.Errorf("the zombie got %+v, %v; want Cancelled", reply, err)
-		}
+		expect(t, err == nil && reply.Outcome == driver.Cancelled, "the zombie got %+v, %v; want Cancelled", reply, err)
 	})
 }
 
@@ -390,18 +360,13 @@ func TestLockDelayAfterRenewals(t *testing.T) {
 			for range 30 { // for much longer than the delay
 				time.Sleep(5 * time.Second)
 				if keepAlive == holdfast.KeepAliveOff {
-					if err := l.Extend(t.Context(), ttl); err != nil {
-						t.Fatal(err)
-					}
+					must(t, l.Extend(t.Context(), ttl))
 				}
 			}
 			lock, err := engine.Inspect(t.Context(), "a")
-			if err != nil || len(lock.Holders) != 1 {
-				t.Fatalf("%+v, %v; want the lease", lock, err)
-			}
-			if after := lock.Holders[0].ExpiresIn - l.Remaining(); after < delay {
-				t.Errorf("keep-alive %v: the store's expiry is %s after the deadline, want %s", keepAlive, after, delay)
-			}
+			need(t, err == nil && len(lock.Holders) == 1, "%+v, %v; want the lease", lock, err)
+			after := lock.Holders[0].ExpiresIn - l.Remaining()
+			expect(t, after >= delay, "keep-alive %v: the store's expiry is %s after the deadline, want %s", keepAlive, after, delay)
 			l.Release(t.Context())
 		})
 	}
@@ -413,9 +378,7 @@ func TestVerifyOfNameKeptClosed(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		l := mustAcquire(t, c, "a", nil)
 		err := engine.Engine.Release(t.Context(), driver.ReleaseRequest{Name: "a", LeaseID: l.ID(), KeepFor: time.Minute})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		wantErr(t, l.Verify(t.Context()), holdfast.ErrLost)
 		wantErr(t, context.Cause(l.Context()), holdfast.ErrLost)
 	})

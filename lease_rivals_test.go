@@ -18,13 +18,9 @@ import (
 func takeAway(t testing.TB, engine *mem.Engine, name string) {
 	t.Helper()
 	lock, err := engine.Inspect(context.Background(), name)
-	if err != nil || len(lock.Holders) == 0 {
-		t.Fatalf("Inspect = %+v, %v; want a holder", lock, err)
-	}
+	need(t, err == nil && len(lock.Holders) != 0, "Inspect = %+v, %v; want a holder", lock, err)
 	for _, h := range lock.Holders {
-		if err := engine.Release(context.Background(), driver.ReleaseRequest{Name: name, LeaseID: h.LeaseID}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, engine.Release(context.Background(), driver.ReleaseRequest{Name: name, LeaseID: h.LeaseID}))
 	}
 }
 
@@ -36,9 +32,7 @@ func overtaken(t testing.TB, l *holdfast.Lease) {
 		return
 	}
 	wantErr(t, context.Cause(l.Context()), holdfast.ErrLost)
-	if l.Valid() {
-		t.Error("the earlier lease is valid")
-	}
+	expect(t, !l.Valid(), "the earlier lease is valid")
 }
 
 // Of two exclusive leases of a name the earlier one ends at once.
@@ -47,9 +41,7 @@ func TestLaterLeaseEndsEarlier(t *testing.T) {
 		"attempt": func(t *testing.T, c *holdfast.Client) *holdfast.Lease { return mustAcquire(t, c, "a", nil) },
 		"all at once": func(t *testing.T, c *holdfast.Client) *holdfast.Lease {
 			ls, err := c.AcquireAll(t.Context(), []string{"a", "b"}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			t.Cleanup(func() { ls.Release(context.Background()) })
 			return ls.Lease("a")
 		},
@@ -64,13 +56,9 @@ func TestLaterLeaseEndsEarlier(t *testing.T) {
 			second := acquire(t, c)
 			synctest.Wait()
 			overtaken(t, first)
-			if !second.Valid() || !other.Valid() {
-				t.Error("another lease ended as well")
-			}
+			expect(t, second.Valid() && other.Valid(), "another lease ended as well")
 			wantErr(t, first.Release(t.Context()), holdfast.ErrLost)
-			if holders(t, engine, "a") != 1 || !second.Valid() {
-				t.Error("the release of the first ended the second")
-			}
+			expect(t, holders(t, engine, "a") == 1 && second.Valid(), "the release of the first ended the second")
 		})
 	}
 }
@@ -85,9 +73,7 @@ func TestHandedOverLeaseEndsEarlier(t *testing.T) {
 		takeAway(t, engine, "a")
 		l := granted(t, second).lease
 		overtaken(t, first)
-		if !l.Valid() {
-			t.Error("the second is not valid")
-		}
+		expect(t, l.Valid(), "the second is not valid")
 	})
 }
 
@@ -110,9 +96,7 @@ func TestGrantBehindGreaterToken(t *testing.T) {
 		if errors.As(o.err, &held) && (held.Holder.PID != l.Holder().PID || held.ExpiresIn <= 0) {
 			t.Errorf("held by %s for %s, want our own later lease", held.Holder, held.ExpiresIn)
 		}
-		if !l.Valid() {
-			t.Error("the later lease is lost")
-		}
+		expect(t, l.Valid(), "the later lease is lost")
 		l.Release(t.Context())
 		time.Sleep(time.Second)
 		nothingLeft(t, engine, "a")
@@ -133,9 +117,7 @@ func TestWaiterBehindGreaterTokenWaits(t *testing.T) {
 		}
 		l.Release(t.Context())
 		second := granted(t, waiter).lease
-		if second.Token() <= l.Token() {
-			t.Errorf("token %d after %d", second.Token(), l.Token())
-		}
+		expect(t, second.Token() > l.Token(), "token %d after %d", second.Token(), l.Token())
 		second.Release(t.Context())
 		nothingLeft(t, engine, "a")
 	})
@@ -154,23 +136,17 @@ func TestAcquireAllBehindGreaterToken(t *testing.T) {
 		done := make(chan *holdfast.Leases, 1)
 		go func() {
 			ls, err := c.AcquireAll(t.Context(), []string{"a", "b", "c"}, nil)
-			if err != nil {
-				t.Error(err)
-			}
+			expect(t, err == nil, "%v", err)
 			done <- ls
 		}()
 		synctest.Wait()
 		takeAway(t, engine.Engine, "b")
 		l := mustAcquire(t, c, "b", nil)
 		time.Sleep(10 * time.Second)
-		if len(done) > 0 || !l.Valid() {
-			t.Fatal("AcquireAll is done beside a valid lease")
-		}
+		need(t, len(done) <= 0 && l.Valid(), "AcquireAll is done beside a valid lease")
 		l.Release(t.Context())
 		ls := <-done
-		if !ls.Valid() || ls.Token("b") <= l.Token() {
-			t.Errorf("valid %v, token %d after %d", ls.Valid(), ls.Token("b"), l.Token())
-		}
+		expect(t, ls.Valid() && ls.Token("b") > l.Token(), "valid %v, token %d after %d", ls.Valid(), ls.Token("b"), l.Token())
 		ls.Release(t.Context())
 		nothingLeft(t, engine, "a", "b", "c")
 	})
@@ -185,26 +161,20 @@ func TestLeasesThatAreNoRivals(t *testing.T) {
 			t.Helper()
 			time.Sleep(time.Minute)
 			for i, l := range leases {
-				if !l.Valid() {
-					t.Errorf("%s: lease %d: %v", what, i, context.Cause(l.Context()))
-				}
+				expect(t, l.Valid(), "%s: lease %d: %v", what, i, context.Cause(l.Context()))
 				l.Release(t.Context())
 			}
 		}
 		valid("shared", mustAcquire(t, c, "a", shared), mustAcquire(t, c, "a", shared))
 		valid("permits", mustAcquire(t, c, "b", semaphore(2, 1)), mustAcquire(t, c, "b", semaphore(2, 1)))
 		l := mustAcquire(t, c, "c", nil)
-		if err := l.Downgrade(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Downgrade(t.Context()))
 		valid("downgraded", l, mustAcquire(t, c, "c", shared))
 
 		kept := mustAcquire(t, c, "d", &holdfast.AcquireOptions{MinHold: time.Minute})
 		kept.Release(t.Context())
 		next, err := c.Acquire(t.Context(), "d", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		valid("kept closed", next)
 	})
 }
@@ -222,9 +192,7 @@ func TestGrantBehindDowngradedLease(t *testing.T) {
 		takeAway(t, engine.Engine, "a")
 		engine.heal()
 		l := mustAcquire(t, c, "a", nil)
-		if err := l.Downgrade(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Downgrade(t.Context()))
 		wantErr(t, <-late, holdfast.ErrHeld)
 		takeAway(t, engine.Engine, "a")
 		mustAcquire(t, c, "a", nil).Release(t.Context())
@@ -243,23 +211,18 @@ func TestDowngrade(t *testing.T) {
 		behind := enqueue(t.Context(), c, "a", shared)
 		time.Sleep(time.Minute + time.Second) // no renewal is due at this instant
 		token, deadline, start := l.Token(), l.Deadline(), time.Now()
-		if err := l.Downgrade(t.Context()); err != nil {
-			t.Fatal(err)
-		}
-		if l.Mode() != holdfast.Shared || l.Token() != token || !l.Deadline().Equal(deadline) || !l.Valid() {
-			t.Errorf("mode %s, token %d, deadline moved by %s, valid %t", l.Mode(), l.Token(), l.Deadline().Sub(deadline), l.Valid())
-		}
+		must(t, l.Downgrade(t.Context()))
+		expect(t, l.Mode() == holdfast.Shared && l.Token() == token && l.Deadline().Equal(deadline) && l.Valid(),
+			"mode %s, token %d, deadline moved by %s, valid %t", l.Mode(), l.Token(), l.Deadline().Sub(deadline), l.Valid())
 		holding := []*holdfast.Lease{l}
 		for _, r := range readers {
 			o := granted(t, r)
-			if took := o.at.Sub(start); took != 0 {
-				t.Errorf("a reader came %s later", took)
-			}
+			took := o.at.Sub(start)
+			expect(t, took == 0, "a reader came %s later", took)
 			holding = append(holding, o.lease)
 		}
-		if err := l.Downgrade(t.Context()); err != nil {
-			t.Errorf("a second time: %v", err)
-		}
+		err := l.Downgrade(t.Context())
+		expect(t, err == nil, "a second time: %v", err)
 		time.Sleep(10 * time.Minute)
 		stillWaits(t, writer)
 		stillWaits(t, behind)
@@ -286,9 +249,7 @@ func TestDowngradeOfLostLease(t *testing.T) {
 				l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{KeepAlive: holdfast.KeepAliveOff})
 				lose(engine, l)
 				wantErr(t, l.Downgrade(t.Context()), holdfast.ErrLost)
-				if l.Valid() || l.Context().Err() == nil {
-					t.Error("still valid")
-				}
+				expect(t, !l.Valid() && l.Context().Err() != nil, "still valid")
 				if n := engine.count("downgrade"); name != "taken away" && n != 0 {
 					t.Errorf("%d requests for a lease that is over", n)
 				}
@@ -319,16 +280,12 @@ func TestDowngradeUnanswered(t *testing.T) {
 				engine.set(f.before, f.after)
 				start := time.Now()
 				wantErr(t, l.Downgrade(t.Context()), f.want)
-				if took := time.Since(start); took > 5*time.Second {
-					t.Errorf("took %s, want the request timeout at most", took)
-				}
-				if l.Mode() != holdfast.Exclusive || !l.Valid() {
-					t.Errorf("mode %s, valid %t; want no change", l.Mode(), l.Valid())
-				}
+				took := time.Since(start)
+				expect(t, took <= 5*time.Second, "took %s, want the request timeout at most", took)
+				expect(t, l.Mode() == holdfast.Exclusive && l.Valid(), "mode %s, valid %t; want no change", l.Mode(), l.Valid())
 				engine.heal()
-				if err := l.Downgrade(t.Context()); err != nil || l.Mode() != holdfast.Shared {
-					t.Errorf("the repeat: %v, mode %s", err, l.Mode())
-				}
+				err := l.Downgrade(t.Context())
+				expect(t, err == nil && l.Mode() == holdfast.Shared, "the repeat: %v, mode %s", err, l.Mode())
 				granted(t, reader).lease.Release(t.Context())
 				wantErr(t, l.Release(t.Context()), nil)
 				nothingLeft(t, engine, "a")
@@ -355,12 +312,10 @@ func TestDowngradeRefused(t *testing.T) {
 		wantErr(t, l.Downgrade(t.Context()), holdfast.ErrInvalid)
 		l.Release(t.Context())
 		l = mustAcquire(t, c, "a", shared)
-		if err := l.Downgrade(t.Context()); err != nil {
-			t.Errorf("of a shared lease: %v", err)
-		}
-		if n := engine.count("downgrade"); n > 1 {
-			t.Errorf("%d requests, want none but that of the shared lease", n)
-		}
+		err := l.Downgrade(t.Context())
+		expect(t, err == nil, "of a shared lease: %v", err)
+		n := engine.count("downgrade")
+		expect(t, n <= 1, "%d requests, want none but that of the shared lease", n)
 		l.Release(t.Context())
 	})
 }
@@ -393,9 +348,8 @@ func TestReadersDoNotStarveWriter(t *testing.T) {
 		for range 5 {
 			start := time.Now()
 			o := granted(t, enqueue(t.Context(), clients[0], "a", nil))
-			if took := o.at.Sub(start); took > 2*time.Second {
-				t.Errorf("the writer waited %s, want no longer than those who read already", took)
-			}
+			took := o.at.Sub(start)
+			expect(t, took <= 2*time.Second, "the writer waited %s, want no longer than those who read already", took)
 			if n := holders(t, engine.Engine, "a"); n != 1 {
 				t.Errorf("%d hold the lock with the writer", n)
 			}
@@ -427,9 +381,7 @@ func TestPermitsAreServedInOrder(t *testing.T) {
 				for _, h := range lock.Holders {
 					taken += h.Mode.Permits()
 				}
-				if taken > 4 {
-					t.Errorf("%d permits of 4 are taken", taken)
-				}
+				expect(t, taken <= 4, "%d permits of 4 are taken", taken)
 				time.Sleep(time.Duration(n) * time.Second)
 				l.Release(t.Context())
 			})
@@ -438,9 +390,8 @@ func TestPermitsAreServedInOrder(t *testing.T) {
 		first.Release(t.Context())
 		wg.Wait()
 		// 1 and 3 together, then 2 and 1, then 4, then 1 and 2.
-		if took := time.Since(start); took != 11*time.Second || !slices.IsSorted(tokens) {
-			t.Errorf("served in %s, with tokens %d; want 11s, and tokens in the order of the queue", took, tokens)
-		}
+		took := time.Since(start)
+		expect(t, took == 11*time.Second && slices.IsSorted(tokens), "served in %s, with tokens %d; want 11s, and tokens in the order of the queue", took, tokens)
 		nothingLeft(t, engine, "a")
 	})
 }
@@ -463,9 +414,8 @@ func TestPermitsOfDeadClientComeBack(t *testing.T) {
 		for i, w := range waiting {
 			o := granted(t, w)
 			expiry := time.Duration(10+3*i) * time.Second
-			if at := o.at.Sub(start); at < expiry || at > expiry+5*time.Second/3 {
-				t.Errorf("permit %d came after %s, want soon after the expiry at %s", i, at, expiry)
-			}
+			at := o.at.Sub(start)
+			expect(t, at >= expiry && at <= expiry+5*time.Second/3, "permit %d came after %s, want soon after the expiry at %s", i, at, expiry)
 			defer o.lease.Release(t.Context())
 		}
 	})

@@ -24,12 +24,9 @@ func TestDeadlineCountsFromBeforeTheRequest(t *testing.T) {
 		start := time.Now()
 		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{TTL: 10 * time.Second})
 		want := start.Add(10*time.Second - time.Second - 2*time.Millisecond)
-		if !l.Deadline().Equal(want) {
-			t.Errorf("deadline %s after the request was sent, want 8.998s", l.Deadline().Sub(start))
-		}
-		if r := l.Remaining(); r != time.Until(want) {
-			t.Errorf("remaining %s, want %s", r, time.Until(want))
-		}
+		expect(t, l.Deadline().Equal(want), "deadline %s after the request was sent, want 8.998s", l.Deadline().Sub(start))
+		r := l.Remaining()
+		expect(t, r == time.Until(want), "remaining %s, want %s", r, time.Until(want))
 		l.Release(t.Context())
 	})
 }
@@ -39,27 +36,19 @@ func TestExtendByHand(t *testing.T) {
 		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{TTL: 2 * time.Second, KeepAlive: holdfast.KeepAliveOff})
 		for range 20 {
 			time.Sleep(time.Second)
-			if err := l.Extend(t.Context(), 2*time.Second); err != nil {
-				t.Fatal(err)
-			}
+			must(t, l.Extend(t.Context(), 2*time.Second))
 		}
 		before := l.Deadline()
-		if err := l.Extend(t.Context(), time.Second); err != nil || l.Deadline().Before(before) {
-			t.Errorf("a shorter Extend: err %v, deadline moved by %s, want it left alone", err, l.Deadline().Sub(before))
-		}
-		if err := l.ExtendBy(t.Context(), time.Minute); err != nil {
-			t.Fatal(err)
-		}
+		err := l.Extend(t.Context(), time.Second)
+		expect(t, err == nil && !l.Deadline().Before(before), "a shorter Extend: err %v, deadline moved by %s, want it left alone", err, l.Deadline().Sub(before))
+		must(t, l.ExtendBy(t.Context(), time.Minute))
 		if by := l.Deadline().Sub(before); by < time.Minute || by > time.Minute+2*time.Millisecond {
 			t.Errorf("ExtendBy(1m) pushed the deadline out by %s", by)
 		}
 		lock, _ := engine.Inspect(t.Context(), "a")
-		if lock.Holders[0].ExpiresIn < l.Remaining() {
-			t.Errorf("expiry in %s is before the deadline in %s", lock.Holders[0].ExpiresIn, l.Remaining())
-		}
-		if n := engine.count("extend"); n != 22 {
-			t.Errorf("%d requests for 22 extends", n)
-		}
+		expect(t, lock.Holders[0].ExpiresIn >= l.Remaining(), "expiry in %s is before the deadline in %s", lock.Holders[0].ExpiresIn, l.Remaining())
+		n := engine.count("extend")
+		expect(t, n == 22, "%d requests for 22 extends", n)
 		<-l.Context().Done()
 		wantErr(t, l.Extend(t.Context(), time.Minute), holdfast.ErrLost)
 	})
@@ -86,9 +75,7 @@ func TestExtendErrors(t *testing.T) {
 		cancel()
 		engine.set(hang("extend"), nil)
 		wantErr(t, l.Extend(ctx, time.Hour), holdfast.ErrOutcomeUnknown)
-		if !l.Deadline().Equal(before) || !l.Valid() {
-			t.Error("an unknown outcome moved the deadline")
-		}
+		expect(t, l.Deadline().Equal(before) && l.Valid(), "an unknown outcome moved the deadline")
 		engine.heal()
 	})
 }
@@ -102,20 +89,12 @@ func TestValidAfterSuspension(t *testing.T) {
 		c := newClient(t, mem.New(nil), nil)
 		holdfast.SetBootClock(c, func() time.Duration { return time.Hour + time.Since(start) + asleep })
 		l := mustAcquire(t, c, "a", nil)
-		if !l.Valid() {
-			t.Fatal("not valid at first")
-		}
+		need(t, l.Valid(), "not valid at first")
 		asleep = 26 * time.Second
-		if !l.Valid() {
-			t.Error("not valid after a suspension of 26 s, with a TTL of 30 s")
-		}
+		expect(t, l.Valid(), "not valid after a suspension of 26 s, with a TTL of 30 s")
 		asleep = 31 * time.Second
-		if l.Valid() {
-			t.Error("valid after a suspension of 31 s, with a TTL of 30 s")
-		}
-		if l.Context().Err() == nil {
-			t.Error("the first call of Valid after the suspension did not end the context")
-		}
+		expect(t, !l.Valid(), "valid after a suspension of 31 s, with a TTL of 30 s")
+		expect(t, l.Context().Err() != nil, "the first call of Valid after the suspension did not end the context")
 	})
 }
 
@@ -128,9 +107,7 @@ func TestVerify(t *testing.T) {
 		engine.set(fail(errLink, "extend"), nil)
 		err := l.Verify(t.Context())
 		wantErr(t, err, holdfast.ErrUnavailable)
-		if !l.Valid() {
-			t.Error("a failure to ask ended the lease")
-		}
+		expect(t, l.Valid(), "a failure to ask ended the lease")
 		engine.heal()
 		engine.Engine.Release(t.Context(), driver.ReleaseRequest{Name: "a", LeaseID: l.ID()})
 		wantErr(t, l.Verify(t.Context()), holdfast.ErrLost)
@@ -151,9 +128,7 @@ func TestLockDelay(t *testing.T) {
 			t.Errorf("trusted for %s, want less than the TTL of 10s", took)
 		}
 		next, err := c.Acquire(t.Context(), "a", opts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if took := time.Since(start); took < 70*time.Second {
 			t.Errorf("the next holder came after %s, want 1m10s", took)
 		}
@@ -173,13 +148,11 @@ func TestRelease(t *testing.T) {
 		if err := l.Release(t.Context()); err != nil {
 			t.Errorf("a second time: %v", err)
 		}
-		if l.Valid() || !errors.Is(context.Cause(l.Context()), context.Canceled) {
-			t.Errorf("after the release: valid %v, cause %v", l.Valid(), context.Cause(l.Context()))
-		}
+		expect(t, !l.Valid() && errors.Is(context.Cause(l.Context()), context.Canceled),
+			"after the release: valid %v, cause %v", l.Valid(), context.Cause(l.Context()))
 		wantErr(t, l.Extend(t.Context(), time.Minute), holdfast.ErrLost)
-		if n := engine.count("release"); n != 1 {
-			t.Errorf("%d release requests, want 1", n)
-		}
+		n := engine.count("release")
+		expect(t, n == 1, "%d release requests, want 1", n)
 	})
 }
 
@@ -190,9 +163,7 @@ func TestReleaseGoesOnInBackground(t *testing.T) {
 		wantErr(t, l.Release(t.Context()), holdfast.ErrOutcomeUnknown)
 		engine.heal()
 		time.Sleep(2 * time.Second)
-		if holders(t, engine.Engine, "a") != 0 {
-			t.Error("the lock is still held 2 s after the store came back")
-		}
+		expect(t, holders(t, engine.Engine, "a") == 0, "the lock is still held 2 s after the store came back")
 	})
 }
 
@@ -211,9 +182,7 @@ func TestReleaseWithLostReply(t *testing.T) {
 		wantErr(t, l.Release(t.Context()), holdfast.ErrOutcomeUnknown)
 		engine.heal()
 		time.Sleep(time.Minute)
-		if failed != nil {
-			t.Errorf("the repeat was reported as %v", failed)
-		}
+		expect(t, failed == nil, "the repeat was reported as %v", failed)
 	})
 }
 
@@ -223,18 +192,13 @@ func TestMinHold(t *testing.T) {
 		start := time.Now()
 		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{MinHold: time.Minute})
 		time.Sleep(10 * time.Second)
-		if err := l.Release(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Release(t.Context()))
 		_, err := c.TryAcquire(t.Context(), "a", nil)
 		wantErr(t, err, holdfast.ErrHeld)
 		next, err := c.Acquire(t.Context(), "a", &holdfast.AcquireOptions{MinHold: time.Minute})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if took := time.Since(start); took < time.Minute || took > time.Minute+50*time.Millisecond {
-			t.Errorf("acquired again after %s, want 1m", took)
-		}
+		must(t, err)
+		took := time.Since(start)
+		expect(t, took >= time.Minute && took <= time.Minute+50*time.Millisecond, "acquired again after %s, want 1m", took)
 		time.Sleep(2 * time.Minute)
 		next.Release(t.Context())
 		mustAcquire(t, c, "a", nil).Release(t.Context())
@@ -258,9 +222,8 @@ func TestLeaseMemory(t *testing.T) {
 	alone := mem.New(nil)
 	engine := grown(func() {
 		for i, name := range names {
-			if _, err := alone.Acquire(t.Context(), driver.AcquireRequest{Name: name, LeaseID: ids[i], TTL: time.Hour}); err != nil {
-				t.Fatal(err)
-			}
+			_, err := alone.Acquire(t.Context(), driver.AcquireRequest{Name: name, LeaseID: ids[i], TTL: time.Hour})
+			must(t, err)
 		}
 	})
 	runtime.KeepAlive(alone)
@@ -289,9 +252,7 @@ func TestLeaseMemory(t *testing.T) {
 		if !watched && each > leaseBytes {
 			t.Errorf("a lease takes %d bytes in the client, want %d at most", each, leaseBytes)
 		}
-		if float64(allocated)/n > 7.5 {
-			t.Errorf("an acquire makes %.1f allocations, want 6, or 7 under the race detector", float64(allocated)/n)
-		}
+		expect(t, float64(allocated)/n <= 7.5, "an acquire makes %.1f allocations, want 6, or 7 under the race detector", float64(allocated)/n)
 		runtime.KeepAlive(leases)
 	}
 }
@@ -401,9 +362,7 @@ func TestKeepAliveTellsLongLeases(t *testing.T) {
 		inBubble(t, &holdfast.Options{TTL: ttl}, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 			l := mustAcquire(t, c, "a", nil)
 			extended := mustAcquire(t, c, "b", nil)
-			if err := extended.Extend(t.Context(), time.Hour); err != nil {
-				t.Fatal(err)
-			}
+			must(t, extended.Extend(t.Context(), time.Hour))
 			time.Sleep(ttl)
 			engine.set(fail(driver.ErrUnavailable, "extend"), nil)
 			time.Sleep(10 * time.Second) // a blip, with many renewals that fail
@@ -413,9 +372,8 @@ func TestKeepAliveTellsLongLeases(t *testing.T) {
 			start := time.Now()
 			<-l.Context().Done()
 			<-extended.Context().Done()
-			if took := time.Since(start); took > 5*time.Second {
-				t.Errorf("TTL %s: told after %s, want within 5s", ttl, took)
-			}
+			took := time.Since(start)
+			expect(t, took <= 5*time.Second, "TTL %s: told after %s, want within 5s", ttl, took)
 		})
 	}
 }
@@ -452,15 +410,12 @@ func TestManyRenewalsAreSpread(t *testing.T) {
 			time.Sleep(2 * time.Minute)
 			renewals, requests = engine.renewals.Load()-renewals, engine.requests.Load()-requests
 			for _, l := range all {
-				if !l.Valid() {
-					t.Fatalf("%s is lost: %v", l.Name(), context.Cause(l.Context()))
-				}
+				need(t, l.Valid(), "%s is lost: %v", l.Name(), context.Cause(l.Context()))
 			}
 			each := float64(renewals) / float64(requests)
 			t.Logf("requests of %.1f renewals, %d at once", each, engine.longest.Load())
-			if each < 0.95*driver.MaxBatch || engine.longest.Load() > tc.longest {
-				t.Errorf("requests of %.1f renewals, and %d at once; want about %d, and %d at most", each, engine.longest.Load(), driver.MaxBatch, tc.longest)
-			}
+			expect(t, each >= 0.95*driver.MaxBatch && engine.longest.Load() <= tc.longest,
+				"requests of %.1f renewals, and %d at once; want about %d, and %d at most", each, engine.longest.Load(), driver.MaxBatch, tc.longest)
 		})
 	}
 }

@@ -64,9 +64,8 @@ func TestSlowObserverDelaysNoLoss(t *testing.T) {
 			for _, l := range leases {
 				<-l.Context().Done()
 			}
-			if late := time.Since(at); late > 0 {
-				t.Errorf("the last of 100 contexts ended %s late", late)
-			}
+			late := time.Since(at)
+			expect(t, late <= 0, "the last of 100 contexts ended %s late", late)
 		})
 	}
 }
@@ -87,14 +86,10 @@ func TestStuckObserverDelaysNoRenewal(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		engine.heal()
 		time.Sleep(time.Minute)
-		if !l.Valid() {
-			t.Errorf("lost: %v", context.Cause(l.Context()))
-		}
+		expect(t, l.Valid(), "lost: %v", context.Cause(l.Context()))
 		takeAway(t, engine.Engine, "a")
 		time.Sleep(5 * time.Second)
-		if l.Valid() {
-			t.Error("the loss is unknown 5 s after it")
-		}
+		expect(t, !l.Valid(), "the loss is unknown 5 s after it")
 		close(free)
 	})
 }
@@ -135,9 +130,7 @@ func TestSlowObserverHearsOrder(t *testing.T) {
 			if i%2 == 0 {
 				end = holdfast.Lost
 			}
-			if kinds[0] != holdfast.Acquired || slices.Index(kinds, end) != len(kinds)-1 {
-				t.Errorf("lease %d: events = %v, want %s at last", i, kinds, end)
-			}
+			expect(t, kinds[0] == holdfast.Acquired && slices.Index(kinds, end) == len(kinds)-1, "lease %d: events = %v, want %s at last", i, kinds, end)
 		}
 	})
 }
@@ -153,18 +146,12 @@ func TestPanickingObserver(t *testing.T) {
 		}})
 		l := mustAcquire(t, c, "a", nil)
 		time.Sleep(time.Minute)
-		if !l.Valid() {
-			t.Errorf("lost: %v", context.Cause(l.Context()))
-		}
+		expect(t, l.Valid(), "lost: %v", context.Cause(l.Context()))
 		wantErr(t, l.Release(t.Context()), nil)
 		wantErr(t, c.Close(), nil)
-		if told < 10 {
-			t.Errorf("it was told of %d events", told)
-		}
+		expect(t, told >= 10, "it was told of %d events", told)
 		lines := log.lines()
-		if len(lines) > 2 || !strings.Contains(lines[0], "level=WARN") || !strings.Contains(lines[0], `panic="no metrics"`) {
-			t.Errorf("logged: %q", lines)
-		}
+		expect(t, len(lines) <= 2 && strings.Contains(lines[0], "level=WARN") && strings.Contains(lines[0], `panic="no metrics"`), "logged: %q", lines)
 	})
 }
 
@@ -191,9 +178,7 @@ func TestBlockingObserver(t *testing.T) {
 			t.Errorf("5,000 acquires and releases took %s", took)
 		}
 		time.Sleep(time.Minute)
-		if !l.Valid() {
-			t.Errorf("lost: %v", context.Cause(l.Context()))
-		}
+		expect(t, l.Valid(), "lost: %v", context.Cause(l.Context()))
 		takeAway(t, engine.Engine, "held")
 		wantErr(t, l.Verify(t.Context()), holdfast.ErrLost)
 		began = time.Now()
@@ -206,13 +191,9 @@ func TestBlockingObserver(t *testing.T) {
 		g.balance()
 		text := strings.Join(log.lines(), "\n")
 		for _, part := range []string{"the Observer blocks", "dropped=", "untold=", "name=held"} {
-			if !strings.Contains(text, part) {
-				t.Errorf("no %s is logged:\n%s", part, text)
-			}
+			expect(t, strings.Contains(text, part), "no %s is logged:\n%s", part, text)
 		}
-		if g.seen[holdfast.Acquired] < 1000 || g.seen[holdfast.Acquired] > 4096 {
-			t.Errorf("it was told of %d acquires", g.seen[holdfast.Acquired])
-		}
+		expect(t, g.seen[holdfast.Acquired] >= 1000 && g.seen[holdfast.Acquired] <= 4096, "it was told of %d acquires", g.seen[holdfast.Acquired])
 	})
 }
 
@@ -248,9 +229,7 @@ func kindsOf(events []holdfast.Event) (kinds []holdfast.EventKind) {
 func (h *heard) wantKinds(t *testing.T, want ...holdfast.EventKind) []holdfast.Event {
 	t.Helper()
 	events := h.take()
-	if fmt.Sprint(kindsOf(events)) != fmt.Sprint(want) {
-		t.Fatalf("events %v, want %v", kindsOf(events), want)
-	}
+	need(t, fmt.Sprint(kindsOf(events)) == fmt.Sprint(want), "events %v, want %v", kindsOf(events), want)
 	return events
 }
 
@@ -265,43 +244,31 @@ func TestEventFields(t *testing.T) {
 		held, second := mustAcquire(t, other, "a", nil), enqueue(t.Context(), other, "a", nil)
 		waiter := enqueue(ctx, c, "a", nil)
 		time.Sleep(3 * time.Second)
-		if err := held.Release(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, held.Release(t.Context()))
 		before := granted(t, second).lease
 		time.Sleep(7 * time.Second)
-		if err := before.Release(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, before.Release(t.Context()))
 		l := granted(t, waiter).lease
 		events := h.wantKinds(t, holdfast.Waiting, holdfast.PlaceChanged, holdfast.HandedOver, holdfast.Acquired)
 		for i, e := range events {
-			if e.Name != "a" || e.Key != events[0].Key || e.LeaseID != l.ID() || e.Mode != holdfast.Exclusive || e.Attempt != 1 || e.Holder.Host != "web-3" || e.Context.Value(spanKey{}) != "span" {
-				t.Errorf("event %d: %+v", i, e)
-			}
+			expect(t, e.Name == "a" && e.Key == events[0].Key && e.LeaseID == l.ID() && e.Mode == holdfast.Exclusive && e.Attempt == 1 && e.Holder.Host == "web-3" && e.Context.Value(spanKey{}) == "span",
+				"event %d: %+v", i, e)
 		}
 		waits, moved, got := events[0], events[1], events[3]
-		if waits.Place != 2 || waits.Queue != 2 || !errors.Is(waits.Err, holdfast.ErrHeld) || !waits.BeginsWait() {
-			t.Errorf("%s: place %d of %d, %v", waits.Kind, waits.Place, waits.Queue, waits.Err)
-		}
-		if moved.Place != 1 || moved.Queue != 1 {
-			t.Errorf("%s: place %d of %d", moved.Kind, moved.Place, moved.Queue)
-		}
-		if got.Waited != 10*time.Second || !got.EndsWait() || !got.BeginsHold() || got.Token != l.Token() || got.Remaining <= 0 || got.Remaining > 5*time.Second {
-			t.Errorf("%s: waited %s, remaining %s, %+v", got.Kind, got.Waited, got.Remaining, got)
-		}
+		expect(t, waits.Place == 2 && waits.Queue == 2 && errors.Is(waits.Err, holdfast.ErrHeld) && waits.BeginsWait(),
+			"%s: place %d of %d, %v", waits.Kind, waits.Place, waits.Queue, waits.Err)
+		expect(t, moved.Place == 1 && moved.Queue == 1, "%s: place %d of %d", moved.Kind, moved.Place, moved.Queue)
+		expect(t, got.Waited == 10*time.Second && got.EndsWait() && got.BeginsHold() && got.Token == l.Token() && got.Remaining > 0 && got.Remaining <= 5*time.Second,
+			"%s: waited %s, remaining %s, %+v", got.Kind, got.Waited, got.Remaining, got)
 		time.Sleep(time.Second)
 		renewed := h.wantKinds(t, holdfast.Renewed)[0]
-		if renewed.Remaining < 26*time.Second || renewed.Key != got.Key || renewed.Context.Value(spanKey{}) != "span" {
-			t.Errorf("%s: remaining %s, %+v", renewed.Kind, renewed.Remaining, renewed)
-		}
-		if _, err := other.Break(t.Context(), "a", &holdfast.BreakOptions{Author: "ada", Reason: "its node is gone"}); err != nil {
-			t.Fatal(err)
-		}
+		expect(t, renewed.Remaining >= 26*time.Second && renewed.Key == got.Key && renewed.Context.Value(spanKey{}) == "span",
+			"%s: remaining %s, %+v", renewed.Kind, renewed.Remaining, renewed)
+		_, err := other.Break(t.Context(), "a", &holdfast.BreakOptions{Author: "ada", Reason: "its node is gone"})
+		must(t, err)
 		for _, e := range h.wantKinds(t, holdfast.LeaseBroken, holdfast.Lost) {
-			if e.Author != "ada" || e.Reason != "its node is gone" || !errors.Is(e.Err, holdfast.ErrBroken) || e.Held != time.Second || e.EndsHold() != (e.Kind == holdfast.Lost) {
-				t.Errorf("%s: %+v", e.Kind, e)
-			}
+			expect(t, e.Author == "ada" && e.Reason == "its node is gone" && errors.Is(e.Err, holdfast.ErrBroken) && e.Held == time.Second && e.EndsHold() == (e.Kind == holdfast.Lost),
+				"%s: %+v", e.Kind, e)
 		}
 		l.Release(t.Context())
 		h.wantKinds(t)
@@ -322,25 +289,17 @@ func TestReplayIsNotARefusal(t *testing.T) {
 		_, err := c.Once(t.Context(), "k", nil, work)
 		wantErr(t, err, holdfast.ErrInProgress)
 		refused := h.wantKinds(t, holdfast.Acquired, holdfast.Refused)[1]
-		if !errors.Is(refused.Err, holdfast.ErrInProgress) || !refused.Once || refused.EndsWait() {
-			t.Errorf("refused: %+v", refused)
-		}
+		expect(t, errors.Is(refused.Err, holdfast.ErrInProgress) && refused.Once && !refused.EndsWait(), "refused: %+v", refused)
 		result, err := c.Once(t.Context(), "k", &holdfast.OnceOptions{Await: holdfast.Forever}, work)
-		if err != nil || !result.Replayed {
-			t.Fatalf("%+v, %v", result, err)
-		}
+		need(t, err == nil && result.Replayed, "%+v, %v", result, err)
 		var replayed holdfast.Event
 		for _, e := range h.take() {
-			if e.Kind == holdfast.Refused {
-				t.Errorf("refused: %v", e.Err)
-			}
+			expect(t, e.Kind != holdfast.Refused, "refused: %v", e.Err)
 			if e.Kind == holdfast.OnceReplayed {
 				replayed = e
 			}
 		}
-		if replayed.Token != result.Token || !replayed.Once || !replayed.EndsWait() || replayed.Err != nil {
-			t.Errorf("replayed: %+v", replayed)
-		}
+		expect(t, replayed.Token == result.Token && replayed.Once && replayed.EndsWait() && replayed.Err == nil, "replayed: %+v", replayed)
 	})
 }
 
@@ -398,14 +357,10 @@ func TestLossesAreLogged(t *testing.T) {
 			{"level=WARN", "name=orders/43", "not permitted", "stays closed"},
 		} {
 			for _, part := range want {
-				if i >= len(lines) || !strings.Contains(lines[i], part) {
-					t.Errorf("line %d of %q, want %q in it", i, lines, part)
-				}
+				expect(t, i < len(lines) && strings.Contains(lines[i], part), "line %d of %q, want %q in it", i, lines, part)
 			}
 		}
-		if len(lines) != 2 || strings.Contains(strings.Join(lines, ""), string(lost.ID())) {
-			t.Errorf("logged: %q", lines)
-		}
+		expect(t, len(lines) == 2 && !strings.Contains(strings.Join(lines, ""), string(lost.ID())), "logged: %q", lines)
 		engine.heal()
 	})
 }
@@ -418,9 +373,7 @@ func TestDefaultLogger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
 		c, err := holdfast.New(engine, &holdfast.Options{SharedEngine: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		slog.SetDefault(slog.New(slog.NewTextHandler(log, nil)))
 		l := mustAcquire(t, c, "a", nil)
 		takeAway(t, engine.Engine, "a")
@@ -429,9 +382,8 @@ func TestDefaultLogger(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if lines := log.lines(); len(lines) != 1 || !strings.Contains(lines[0], "a lease is lost") {
-		t.Errorf("logged: %q", lines)
-	}
+	lines := log.lines()
+	expect(t, len(lines) == 1 && strings.Contains(lines[0], "a lease is lost"), "logged: %q", lines)
 }
 
 // A pairs checks that what begins ends: it is an Observer.
@@ -524,24 +476,19 @@ func TestObserverPairs(t *testing.T) {
 				engine.heal()
 			}
 			for _, c := range w.clients {
-				if err := closePatiently(c); err != nil {
-					t.Errorf("seed %d: Close: %v", seed, err)
-				}
+				err := closePatiently(c)
+				expect(t, err == nil, "seed %d: Close: %v", seed, err)
 			}
 			g.balance() // at once: Close has waited until all was told
 			for k, n := range g.seen {
 				all[k] += n
 			}
 		})
-		if t.Failed() {
-			t.Fatalf("seed %d", seed)
-		}
+		need(t, !t.Failed(), "seed %d", seed)
 	}
 	t.Log(all)
 	for k := holdfast.Acquired; k <= holdfast.OnceFailed; k++ {
-		if all[k] == 0 {
-			t.Errorf("no %s in all histories", k)
-		}
+		expect(t, all[k] != 0, "no %s in all histories", k)
 	}
 }
 

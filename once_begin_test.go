@@ -18,18 +18,14 @@ import (
 func mustBegin(t *testing.T, c *holdfast.Client, opts *holdfast.OnceOptions) *holdfast.OnceRun {
 	t.Helper()
 	run, err := c.OnceBegin(t.Context(), "k", opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return run
 }
 
 func mustOnceAdopt(t *testing.T, c *holdfast.Client, handle holdfast.Handle, opts *holdfast.OnceOptions) *holdfast.OnceRun {
 	t.Helper()
 	run, err := c.OnceAdopt(t.Context(), handle, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return run
 }
 
@@ -38,9 +34,7 @@ func begun(t *testing.T, engine *faulty, opts *holdfast.OnceOptions) holdfast.Ha
 	t.Helper()
 	run := mustBegin(t, newClient(t, newFaultyOn(engine.Engine), nil), opts)
 	handle, err := run.Leave()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return handle
 }
 
@@ -53,9 +47,7 @@ func TestOnceInTwoRequests(t *testing.T) {
 			c, other := newClient(t, engine, nil), newClient(t, engine, nil)
 			opts := &holdfast.OnceOptions{Fingerprint: "sum 7", Retention: time.Hour}
 			run, err := c.OnceBegin(t.Context(), "k", opts)
-			if err != nil || run.Replayed() || run.Result().Value != nil {
-				t.Fatalf("OnceBegin = %v, %v; want a run", run, err)
-			}
+			need(t, err == nil && !run.Replayed() && run.Result().Value == nil, "OnceBegin = %v, %v; want a run", run, err)
 			token := run.Lease().Token()
 			_, err = other.OnceBegin(t.Context(), "k", opts)
 			wantErr(t, err, holdfast.ErrInProgress)
@@ -70,9 +62,9 @@ func TestOnceInTwoRequests(t *testing.T) {
 				t.Errorf("Complete: %v, replayed %t", err, run.Replayed())
 			}
 			again := mustBegin(t, other, opts)
-			if r := again.Result(); !again.Replayed() || again.Lease() != nil || !r.Replayed || string(r.Value) != "sent" || r.Token != token {
-				t.Errorf("after that OnceBegin = %v, %q; want the result", again, r.Value)
-			}
+			r := again.Result()
+			expect(t, again.Replayed() && again.Lease() == nil && r.Replayed && string(r.Value) == "sent" && r.Token == token,
+				"after that OnceBegin = %v, %q; want the result", again, r.Value)
 			_, err = other.OnceBegin(t.Context(), "k", &holdfast.OnceOptions{Fingerprint: "sum 8"})
 			wantErr(t, err, holdfast.ErrFingerprint)
 			if err := run.Fail(t.Context()); err != nil {
@@ -97,29 +89,22 @@ func TestOnceBegunFails(t *testing.T) {
 		next := make(chan *holdfast.OnceRun)
 		wait := func() {
 			run, err := c.OnceBegin(t.Context(), "k", waits)
-			if err != nil {
-				t.Error(err)
-			}
+			expect(t, err == nil, "%v", err)
 			next <- run
 		}
 		go wait()
 		synctest.Wait()
-		if len(l.told) != 1 || l.told[0].Place != 1 {
-			t.Errorf("OnWait was told %+v", l.told)
-		}
+		expect(t, len(l.told) == 1 && l.told[0].Place == 1, "OnWait was told %+v", l.told)
 		run := mustOnceAdopt(t, newClient(t, engine, nil), handle, nil)
 		start := time.Now()
 		wantErr(t, run.Fail(t.Context()), nil)
 		second := <-next
-		if time.Since(start) != 0 {
-			t.Errorf("the next had it %s after the failure", time.Since(start))
-		}
+		expect(t, time.Since(start) == 0, "the next had it %s after the failure", time.Since(start))
 		second.Leave()
 		go wait()
 		third := <-next
-		if took := time.Since(start); took > 35*time.Second {
-			t.Errorf("the next had it %s after the second was left", took)
-		}
+		took := time.Since(start)
+		expect(t, took <= 35*time.Second, "the next had it %s after the second was left", took)
 		third.Fail(t.Context())
 	})
 }
@@ -130,9 +115,7 @@ func TestOnceBegunTooLong(t *testing.T) {
 	c := newClient(t, engine, nil)
 	run := mustBegin(t, c, &holdfast.OnceOptions{MaxResult: 3})
 	wantErr(t, run.Complete(t.Context(), []byte("long")), holdfast.ErrInvalid)
-	if !run.Lease().Valid() {
-		t.Error("the run is over")
-	}
+	expect(t, run.Lease().Valid(), "the run is over")
 	wantErr(t, run.Complete(t.Context(), []byte("ok")), nil)
 }
 
@@ -146,9 +129,8 @@ func TestOnceAdoptAfterTheEnd(t *testing.T) {
 		wantErr(t, run.Complete(t.Context(), []byte("sent")), holdfast.ErrOutcomeUnknown)
 		engine.heal()
 		run = mustOnceAdopt(t, newClient(t, engine, nil), handle, nil)
-		if r := run.Result(); !run.Replayed() || string(r.Value) != "sent" || !r.Replayed || r.Token != tokenOf(t, handle) {
-			t.Errorf("OnceAdopt = %v, %q; want the result", run, r.Value)
-		}
+		r := run.Result()
+		expect(t, run.Replayed() && string(r.Value) == "sent" && r.Replayed && r.Token == tokenOf(t, handle), "OnceAdopt = %v, %q; want the result", run, r.Value)
 
 		if _, err := c.Records().Forget(t.Context(), "k"); err != nil {
 			t.Fatal(err)
@@ -160,9 +142,7 @@ func TestOnceAdoptAfterTheEnd(t *testing.T) {
 		}
 		run, err = c.OnceAdopt(t.Context(), handle, nil)
 		wantErr(t, err, holdfast.ErrLost)
-		if run != nil {
-			t.Errorf("it was told the result of another run: %s", run.Result().Value)
-		}
+		expect(t, run == nil, "it was told the result of another run: %v", run)
 	})
 }
 
@@ -179,12 +159,10 @@ func TestReplayedRunEnds(t *testing.T) {
 		wantErr(t, run.Fail(t.Context()), nil)
 		wantErr(t, leftRun(run), holdfast.ErrInvalid)
 	}
-	if got := fmt.Sprint(engine.calls); got != calls {
-		t.Errorf("requests %s, and before that %s", got, calls)
-	}
-	if again, err := c.OnceBegin(t.Context(), "k", nil); err != nil || string(again.Result().Value) != "kept" {
-		t.Errorf("%v, %v; want the first result", again, err)
-	}
+	got := fmt.Sprint(engine.calls)
+	expect(t, got == calls, "requests %s, and before that %s", got, calls)
+	again, err := c.OnceBegin(t.Context(), "k", nil)
+	expect(t, err == nil && string(again.Result().Value) == "kept", "%v, %v; want the first result", again, err)
 }
 
 func leftRun(run *holdfast.OnceRun) error {
@@ -205,9 +183,8 @@ func TestFailAfterTheEnd(t *testing.T) {
 		wantErr(t, end(run), nil)
 		calls := fmt.Sprint(engine.calls)
 		wantErr(t, run.Fail(t.Context()), nil)
-		if got := fmt.Sprint(engine.calls); got != calls {
-			t.Errorf("%s: Fail has sent something: %s, and before that %s", how, got, calls)
-		}
+		got := fmt.Sprint(engine.calls)
+		expect(t, got == calls, "%s: Fail has sent something: %s, and before that %s", how, got, calls)
 	}
 }
 
@@ -227,9 +204,7 @@ func TestOnceBeginRefusesBadInput(t *testing.T) {
 	}
 	_, err = newClient(t, plain{engine}, nil).OnceBegin(t.Context(), "k", nil)
 	wantErr(t, err, holdfast.ErrUnsupported)
-	if len(engine.calls) != 0 {
-		t.Errorf("requests %v", engine.calls)
-	}
+	expect(t, len(engine.calls) == 0, "requests %v", engine.calls)
 }
 
 // lateReply is a hook that lets the answers to the operation named come too
@@ -274,9 +249,7 @@ func TestCompleteIsRepeated(t *testing.T) {
 			if s := wantState(t, client, holdfast.OnceDone); string(s.Result.Value) != "kept" {
 				t.Errorf("the store keeps %q", s.Result.Value)
 			}
-			if engine.count("release") != 0 {
-				t.Error("the lease was released although the record ended it")
-			}
+			expect(t, engine.count("release") == 0, "the lease was released although the record ended it")
 			nothingLeft(t, engine, "k")
 		})
 	}
@@ -314,17 +287,14 @@ func TestCompleteWithoutAnAnswer(t *testing.T) {
 			engine.set(c.before, c.after)
 			start := time.Now()
 			r, err := client.Once(t.Context(), "k", nil, returns("made").fn)
-			if !errors.Is(err, c.want) || r.Value != nil {
-				t.Errorf("Once = %+v, %v; want %v", r, err, c.want)
-			}
+			expect(t, errors.Is(err, c.want) && r.Value == nil, "Once = %+v, %v; want %v", r, err, c.want)
 			for _, other := range []error{holdfast.ErrOutcomeUnknown, holdfast.ErrUnavailable, holdfast.ErrPermission, holdfast.ErrLost, context.DeadlineExceeded} {
 				if other != c.want && errors.Is(err, other) {
 					t.Errorf("%v is %v, too", err, other)
 				}
 			}
-			if took := time.Since(start); took > 3*time.Second {
-				t.Errorf("it took %s, want RequestTimeout at most", took)
-			}
+			took := time.Since(start)
+			expect(t, took <= 3*time.Second, "it took %s, want RequestTimeout at most", took)
 			if final := c.want == holdfast.ErrPermission || c.want == holdfast.ErrKindMismatch; final && engine.count("complete") != 1 {
 				t.Errorf("%d requests, want no repeat of what fails in the same way", engine.count("complete"))
 			}
@@ -362,9 +332,7 @@ func TestCompleteCleansUpAfterAnOutage(t *testing.T) {
 		})
 		wantErr(t, err, holdfast.ErrOutcomeUnknown)
 		time.Sleep(time.Minute)
-		if holders(t, engine.Engine, "k") != 1 {
-			t.Error("the outage let the lease end: the test shows nothing")
-		}
+		expect(t, holders(t, engine.Engine, "k") == 1, "the outage let the lease end: the test shows nothing")
 		engine.heal()
 		time.Sleep(2 * time.Second)
 		nothingLeft(t, engine, "k")
@@ -383,9 +351,7 @@ func TestCompleteForgottenBeforeTheRepeat(t *testing.T) {
 		}))
 		_, err := c.Once(t.Context(), "k", nil, returns("made").fn)
 		wantErr(t, err, holdfast.ErrLost)
-		if errors.Is(err, holdfast.ErrOutcomeUnknown) || engine.count("complete") != 2 {
-			t.Errorf("%v after %d requests", err, engine.count("complete"))
-		}
+		expect(t, !errors.Is(err, holdfast.ErrOutcomeUnknown) && engine.count("complete") == 2, "%v after %d requests", err, engine.count("complete"))
 		wantFree(t, engine, c)
 	})
 }
@@ -418,9 +384,7 @@ func TestCompleteAfterTheCallerIsGone(t *testing.T) {
 			<-ctx.Done()
 			return []byte("made"), nil
 		})
-		if err != nil || string(r.Value) != "made" {
-			t.Errorf("Once = %+v, %v; want the result", r, err)
-		}
+		expect(t, err == nil && string(r.Value) == "made", "Once = %+v, %v; want the result", r, err)
 		wantState(t, c, holdfast.OnceDone)
 	})
 }
@@ -435,9 +399,8 @@ func TestCompleteBetweenDeadlineAndExpiry(t *testing.T) {
 			wantErr(t, context.Cause(ctx), holdfast.ErrLost)
 			return []byte("in time"), nil
 		}))
-		if s := wantState(t, c, holdfast.OnceDone); string(r.Value) != "in time" || string(s.Result.Value) != "in time" {
-			t.Errorf("Once = %+v, the store keeps %+v", r, s.Result)
-		}
+		s := wantState(t, c, holdfast.OnceDone)
+		expect(t, string(r.Value) == "in time" && string(s.Result.Value) == "in time", "Once = %+v, the store keeps %+v", r, s.Result)
 	})
 }
 
@@ -482,9 +445,7 @@ func TestCompleteWaitsForRenewals(t *testing.T) {
 		}))
 		n := engine.count("extend")
 		time.Sleep(5 * time.Minute)
-		if engine.count("extend") != n {
-			t.Error("renewals go on after the result was stored")
-		}
+		expect(t, engine.count("extend") == n, "renewals go on after the result was stored")
 	})
 }
 
@@ -520,9 +481,8 @@ func TestOnceIsObserved(t *testing.T) {
 			synctest.Wait()
 			mu.Lock()
 			defer mu.Unlock()
-			if got := fmt.Sprint(kinds); got != want {
-				t.Errorf("events %s, want %s", got, want)
-			}
+			got := fmt.Sprint(kinds)
+			expect(t, got == want, "events %s, want %s", got, want)
 		})
 	}
 }

@@ -76,9 +76,8 @@ func TestOnceZombieIsRefused(t *testing.T) {
 			a, b := newClient(t, paused, nil), newClient(t, store, nil)
 			_, err := a.Once(t.Context(), "k", nil, func(context.Context, *holdfast.Lease) ([]byte, error) {
 				time.Sleep(time.Minute) // it does not look at its context
-				if r := once(t, b, &holdfast.OnceOptions{Retention: p.retain}, returns("second")); r.Replayed {
-					t.Error("the second did not run")
-				}
+				r := once(t, b, &holdfast.OnceOptions{Retention: p.retain}, returns("second"))
+				expect(t, !r.Replayed, "the second did not run")
 				time.Sleep(2 * time.Second)
 				if p.forgets {
 					b.Records().Forget(t.Context(), "k")
@@ -87,9 +86,8 @@ func TestOnceZombieIsRefused(t *testing.T) {
 			})
 			wantErr(t, err, holdfast.ErrLost)
 			if p.retain == time.Hour && !p.forgets {
-				if s := wantState(t, b, holdfast.OnceDone); string(s.Result.Value) != "second" {
-					t.Errorf("the store keeps %q, want the second's", s.Result.Value)
-				}
+				s := wantState(t, b, holdfast.OnceDone)
+				expect(t, string(s.Result.Value) == "second", "the store keeps %q, want the second's", s.Result.Value)
 				return
 			}
 			wantFree(t, store, b)
@@ -118,9 +116,8 @@ func TestOnceOvertakenBeforeComplete(t *testing.T) {
 			return []byte("first"), nil
 		})
 		wantErr(t, err, holdfast.ErrLost)
-		if s := wantState(t, b, holdfast.OnceDone); string(s.Result.Value) != "second" {
-			t.Errorf("the store keeps %q, want the second's", s.Result.Value)
-		}
+		s := wantState(t, b, holdfast.OnceDone)
+		expect(t, string(s.Result.Value) == "second", "the store keeps %q, want the second's", s.Result.Value)
 	})
 }
 
@@ -202,9 +199,8 @@ func TestOnceRaceWithoutWaiting(t *testing.T) {
 				switch {
 				case errors.As(a.err, &e):
 					busy++
-					if e.Holder.Host != who || e.ExpiresIn <= 0 || e.ExpiresIn > 30*time.Second || a.at != time.Duration(i)*step {
-						t.Errorf("after %s: %+v, want at once that %s works", a.at, e, who)
-					}
+					expect(t, e.Holder.Host == who && e.ExpiresIn > 0 && e.ExpiresIn <= 30*time.Second && a.at == time.Duration(i)*step,
+						"after %s: %+v, want at once that %s works", a.at, e, who)
 				case a.err != nil || string(a.Value) != "result":
 					t.Errorf("%+v", a)
 				case a.Replayed:
@@ -213,9 +209,8 @@ func TestOnceRaceWithoutWaiting(t *testing.T) {
 					ran++
 				}
 			}
-			if ran != 1 || j.runs != 1 || ran+busy+replayed != 64 || (step == 0) != (replayed == 0) || busy < 19 {
-				t.Errorf("%d ran (%d runs), %d were told that it runs, %d got the stored result", ran, j.runs, busy, replayed)
-			}
+			expect(t, ran == 1 && j.runs == 1 && ran+busy+replayed == 64 && (step == 0) == (replayed == 0) && busy >= 19,
+				"%d ran (%d runs), %d were told that it runs, %d got the stored result", ran, j.runs, busy, replayed)
 		})
 	}
 }
@@ -253,13 +248,9 @@ func TestOnceRaceWaiting(t *testing.T) {
 					t.Errorf("answered after %s", a.at)
 				}
 			}
-			if ran != 1 || j.runs != 1 {
-				t.Errorf("%d ran (%d runs), want 1", ran, j.runs)
-			}
+			expect(t, ran == 1 && j.runs == 1, "%d ran (%d runs), want 1", ran, j.runs)
 			lock, err := store.Inspect(t.Context(), "k")
-			if err != nil || len(lock.Holders)+len(lock.Queue) != 0 {
-				t.Errorf("%d leases and %d places stayed behind (%v)", len(lock.Holders), len(lock.Queue), err)
-			}
+			expect(t, err == nil && len(lock.Holders)+len(lock.Queue) == 0, "%d leases and %d places stayed behind (%v)", len(lock.Holders), len(lock.Queue), err)
 		})
 	}
 }
@@ -292,13 +283,10 @@ func TestOnceRaceWithFailures(t *testing.T) {
 				}
 			}
 			for _, err := range failures {
-				if seen[err] != 1 {
-					t.Errorf("%d callers got %q, want the one whose run it was", seen[err], err)
-				}
+				expect(t, seen[err] == 1, "%d callers got %q, want the one whose run it was", seen[err], err)
 			}
-			if j.runs != 4 || ran != 1 || len(seen) != 3 || ran+replayed+busy != 61 || replayed < 20 || (busy == 0) != (await > 0) {
-				t.Errorf("%d runs, %d succeeded, %d replayed, %d were told that it runs, errors %v", j.runs, ran, replayed, busy, seen)
-			}
+			expect(t, j.runs == 4 && ran == 1 && len(seen) == 3 && ran+replayed+busy == 61 && replayed >= 20 && (busy == 0) == (await > 0),
+				"%d runs, %d succeeded, %d replayed, %d were told that it runs, errors %v", j.runs, ran, replayed, busy, seen)
 		})
 	}
 }
@@ -315,12 +303,9 @@ func TestOnceWaitingCost(t *testing.T) {
 		})
 		crowd(t, engine, 11, 0, &holdfast.OnceOptions{Await: holdfast.Forever}, j)
 		synctest.Wait()
-		if got := fmt.Sprint(engine.calls); got != "map[acquire:21 complete:1 refresh:4 release:10]" {
-			t.Errorf("10 waiters cost %s", got)
-		}
-		if engine.watching != 0 {
-			t.Errorf("%d watches were not stopped", engine.watching)
-		}
+		got := fmt.Sprint(engine.calls)
+		expect(t, got == "map[acquire:21 complete:1 refresh:4 release:10]", "10 waiters cost %s", got)
+		expect(t, engine.watching == 0, "%d watches were not stopped", engine.watching)
 	})
 }
 
@@ -330,21 +315,17 @@ func TestOnceWaitIsBounded(t *testing.T) {
 		start := time.Now()
 		_, err := c.Once(t.Context(), "k", &holdfast.OnceOptions{Await: 3 * time.Second}, mustNotRun(t).fn)
 		var busy *holdfast.InProgressError
-		if !errors.As(err, &busy) || busy.Waited != 3*time.Second || time.Since(start) != 3*time.Second {
-			t.Errorf("error = %v after %s, want ErrInProgress after 3s", err, time.Since(start))
-		}
-		if errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%v is a context error, but no context of the caller has ended", err)
-		}
+		expect(t, errors.As(err, &busy) && busy.Waited == 3*time.Second && time.Since(start) == 3*time.Second,
+			"error = %v after %s, want ErrInProgress after 3s", err, time.Since(start))
+		expect(t, !errors.Is(err, context.DeadlineExceeded), "%v is a context error, but no context of the caller has ended", err)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		_, err = c.Once(ctx, "k", &holdfast.OnceOptions{Await: holdfast.Forever}, mustNotRun(t).fn)
 		wantErr(t, err, context.DeadlineExceeded)
 		wantErr(t, err, holdfast.ErrInProgress)
 		synctest.Wait()
-		if lock, _ := engine.Engine.Inspect(t.Context(), "k"); len(lock.Queue) != 0 {
-			t.Errorf("%d places stayed behind", len(lock.Queue))
-		}
+		lock, _ := engine.Engine.Inspect(t.Context(), "k")
+		expect(t, len(lock.Queue) == 0, "%d places stayed behind", len(lock.Queue))
 	})
 }
 
@@ -354,9 +335,8 @@ func TestOnceAcquireRepliesLost(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		engine.set(nil, first(3, "acquire", fail(errLink, "acquire")))
 		j := returns("x")
-		if r := once(t, c, nil, j); r.Replayed || j.runs != 1 {
-			t.Errorf("%+v, %d runs; want one", r, j.runs)
-		}
+		r := once(t, c, nil, j)
+		expect(t, !r.Replayed && j.runs == 1, "%+v, %d runs; want one", r, j.runs)
 		engine.set(nil, fail(errLink, "acquire"))
 		_, err := c.Once(t.Context(), "other", nil, mustNotRun(t).fn)
 		wantErr(t, err, holdfast.ErrUnavailable)
@@ -385,9 +365,8 @@ func checkJSON[T any](t *testing.T, v, want T) {
 				runs++
 				return v, nil
 			})
-			if err != nil || !reflect.DeepEqual(got, want) || r.Replayed != replayed || r.Token == 0 || runs != 1 {
-				t.Errorf("%T: %#v, %+v, %v after %d runs; want %#v, replayed %t", v, got, r, err, runs, want, replayed)
-			}
+			expect(t, err == nil && reflect.DeepEqual(got, want) && r.Replayed == replayed && r.Token != 0 && runs == 1,
+				"%T: %#v, %+v, %v after %d runs; want %#v, replayed %t", v, got, r, err, runs, want, replayed)
 		}
 	})
 }
@@ -418,12 +397,9 @@ func TestOnceJSONOfAnotherType(t *testing.T) {
 			return invoice{}, nil
 		})
 		wantErr(t, err, holdfast.ErrKindMismatch)
-		if v.ID != 0 || v.Lines != nil || !r.Replayed || len(r.Value) == 0 {
-			t.Errorf("%+v, %+v: want no value, and the result as it is", v, r)
-		}
-		if s := wantState(t, c, holdfast.OnceDone); s.State != holdfast.OnceDone {
-			t.Error("the result is gone")
-		}
+		expect(t, v.ID == 0 && v.Lines == nil && r.Replayed && len(r.Value) != 0, "%+v, %+v: want no value, and the result as it is", v, r)
+		s := wantState(t, c, holdfast.OnceDone)
+		expect(t, s.State == holdfast.OnceDone, "the result is gone")
 	})
 }
 
@@ -431,13 +407,9 @@ func TestOnceJSONErrors(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		errWork := errors.New("work failed")
 		v, r, err := holdfast.OnceJSON(t.Context(), c, "k", nil, func(context.Context, *holdfast.Lease) (int, error) { return 7, errWork })
-		if err != errWork || v != 0 || r.Value != nil {
-			t.Errorf("%v, %+v, %v; want the work's error as it is", v, r, err)
-		}
+		expect(t, err == errWork && v == 0 && r.Value == nil, "%v, %+v, %v; want the work's error as it is", v, r, err)
 		_, _, err = holdfast.OnceJSON(t.Context(), c, "k", nil, func(context.Context, *holdfast.Lease) (any, error) { return func() {}, nil })
-		if err == nil || err.Error() != `holdfast: once "k": json: unsupported type: func()` {
-			t.Errorf("error = %v", err)
-		}
+		expect(t, err != nil && err.Error() == `holdfast: once "k": json: unsupported type: func()`, "error = %v", err)
 		wantFree(t, engine, c)
 	})
 }

@@ -29,29 +29,22 @@ func TestOnceRunsOnceAndReplays(t *testing.T) {
 			return []byte("a\x00\n{}\xff"), nil
 		})
 		first := once(t, a, nil, j)
-		if first.Replayed || first.Token != lease.Token() || string(first.Value) != "a\x00\n{}\xff" {
-			t.Errorf("first = %+v, lease token %d", first, lease.Token())
-		}
+		expect(t, !first.Replayed && first.Token == lease.Token() && string(first.Value) == "a\x00\n{}\xff", "first = %+v, lease token %d", first, lease.Token())
 		// The record ended the lease: there is no release to wait for.
-		if lease.Valid() || lease.Context().Err() == nil || lease.Release(t.Context()) != nil {
-			t.Errorf("the lease goes on: valid %t, context %v, Release %v", lease.Valid(), lease.Context().Err(), lease.Release(t.Context()))
-		}
+		expect(t, !lease.Valid() && lease.Context().Err() != nil && lease.Release(t.Context()) == nil,
+			"the lease goes on: valid %t, context %v, Release %v", lease.Valid(), lease.Context().Err(), lease.Release(t.Context()))
 		if got := fmt.Sprint(engine.calls); got != "map[acquire:1 complete:1]" {
 			t.Errorf("the run cost %s, want 1 acquire and 1 complete", got)
 		}
 		clear(engine.calls)
 		for _, c := range []*holdfast.Client{a, b} {
 			r := once(t, c, nil, j)
-			if !r.Replayed || r.Token != first.Token || string(r.Value) != string(first.Value) {
-				t.Errorf("replay = %+v, want %+v", r, first)
-			}
+			expect(t, r.Replayed && r.Token == first.Token && string(r.Value) == string(first.Value), "replay = %+v, want %+v", r, first)
 		}
 		if got := fmt.Sprint(engine.calls); got != "map[acquire:2]" {
 			t.Errorf("two replays cost %s, want an acquire each", got)
 		}
-		if j.runs != 1 {
-			t.Errorf("%d runs, want 1", j.runs)
-		}
+		expect(t, j.runs == 1, "%d runs, want 1", j.runs)
 	})
 }
 
@@ -60,9 +53,8 @@ func TestOnceKeepsAnEmptyResult(t *testing.T) {
 		c := newClient(t, mem.New(nil), nil)
 		j := newJob(func(context.Context, *holdfast.Lease, int) ([]byte, error) { return nil, nil })
 		for _, replayed := range []bool{false, true} {
-			if r := once(t, c, nil, j); len(r.Value) != 0 || r.Replayed != replayed {
-				t.Errorf("result = %+v, want none, replayed %t", r, replayed)
-			}
+			r := once(t, c, nil, j)
+			expect(t, len(r.Value) == 0 && r.Replayed == replayed, "result = %+v, want none, replayed %t", r, replayed)
 		}
 	})
 }
@@ -81,9 +73,8 @@ func TestOnceTellsWhoWorks(t *testing.T) {
 				return nil, nil
 			}
 			want := `holdfast: once "k": in progress by web-3 (pid 812) for 3s: "resize"`
-			if err.Error() != want || busy.Since != 3*time.Second || busy.Holder.Reason != "resize" || busy.Holder.Labels["shop"] != "7" || busy.ExpiresIn != 9*time.Second {
-				t.Errorf("error = %q (%+v), want %q", err, busy, want)
-			}
+			expect(t, err.Error() == want && busy.Since == 3*time.Second && busy.Holder.Reason == "resize" && busy.Holder.Labels["shop"] == "7" && busy.ExpiresIn == 9*time.Second,
+				"error = %q (%+v), want %q", err, busy, want)
 			return nil, nil
 		})
 		once(t, a, &holdfast.OnceOptions{TTL: 12 * time.Second, Reason: "resize", Labels: map[string]string{"shop": "7"}}, j)
@@ -152,9 +143,8 @@ func TestOnceFreesTheKeyWithoutResult(t *testing.T) {
 				start := time.Now()
 				wantErr(t, call(c), nil)
 				wantFree(t, engine, c)
-				if took := time.Since(start); took != 0 {
-					t.Errorf("the key was free after %s, want at once", took)
-				}
+				took := time.Since(start)
+				expect(t, took == 0, "the key was free after %s, want at once", took)
 				if engine.count("complete") != 1 { // that of the next run
 					t.Errorf("%d results were stored", engine.count("complete"))
 				}
@@ -177,9 +167,8 @@ func TestOnceMaxResult(t *testing.T) {
 			_, err := c.Once(t.Context(), "k", opts, returns(large).fn)
 			wantErr(t, err, holdfast.ErrInvalid)
 			once(t, c, opts, returns(large[1:]))
-			if r := once(t, c, opts, mustNotRun(t)); string(r.Value) != large[1:] {
-				t.Errorf("limit %d: %d bytes came back, want %d", limit, len(r.Value), size)
-			}
+			r := once(t, c, opts, mustNotRun(t))
+			expect(t, string(r.Value) == large[1:], "limit %d: %d bytes came back, want %d", limit, len(r.Value), size)
 			c.Records().Forget(t.Context(), "k")
 		}
 	})
@@ -199,9 +188,7 @@ func TestOnceKeepsTheLeaseAlive(t *testing.T) {
 			time.Sleep(10 * time.Minute)
 			return []byte("slow"), ctx.Err()
 		}))
-		if string(r.Value) != "slow" || engine.count("extend") == 0 {
-			t.Errorf("result %+v after %d renewals", r, engine.count("extend"))
-		}
+		expect(t, string(r.Value) == "slow" && engine.count("extend") != 0, "result %+v after %d renewals", r, engine.count("extend"))
 	})
 }
 
@@ -226,9 +213,8 @@ func TestOnceTTLAndRetention(t *testing.T) {
 					return []byte("kept"), nil
 				})
 				once(t, c, &o, slow)
-				if s := wantState(t, c, holdfast.OnceDone); s.ExpiresIn != retention {
-					t.Errorf("kept for %s, want %s from the end of the work", s.ExpiresIn, retention)
-				}
+				s := wantState(t, c, holdfast.OnceDone)
+				expect(t, s.ExpiresIn == retention, "kept for %s, want %s from the end of the work", s.ExpiresIn, retention)
 				time.Sleep(retention - time.Millisecond)
 				once(t, c, &o, mustNotRun(t))
 				time.Sleep(time.Millisecond)
@@ -243,9 +229,8 @@ func TestOnceTakesOverFromTheDead(t *testing.T) {
 		foreign(t, engine, "k", 7*time.Second)
 		start := time.Now()
 		r := once(t, c, &holdfast.OnceOptions{Await: holdfast.Forever}, returns("second"))
-		if took := time.Since(start); r.Replayed || took < 7*time.Second || took > 7*time.Second+50*time.Millisecond {
-			t.Errorf("%+v after %s, want a run when the TTL is over, 7s", r, took)
-		}
+		took := time.Since(start)
+		expect(t, !r.Replayed && took >= 7*time.Second && took <= 7*time.Second+50*time.Millisecond, "%+v after %s, want a run when the TTL is over, 7s", r, took)
 	})
 }
 
@@ -262,9 +247,8 @@ func TestOnceUnderItselfIsADeadlock(t *testing.T) {
 					return nil
 				})
 			}))
-			if n := engine.count("acquire"); n != 2 {
-				t.Errorf("%d acquires, want 2: none for what cannot be", n)
-			}
+			n := engine.count("acquire")
+			expect(t, n == 2, "%d acquires, want 2: none for what cannot be", n)
 			c.Records().Forget(t.Context(), "k")
 		}
 		// Different keys nest.
@@ -288,9 +272,7 @@ func TestOnceBadInputSendsNothing(t *testing.T) {
 			{MaxHold: -1}, {StallAfter: 1}, {Reason: "\x00"}, {Labels: map[string]string{"k": strings.Repeat("x", 5000)}},
 		} {
 			_, err := c.Once(t.Context(), "k", &o, mustNotRun(t).fn)
-			if !errors.Is(err, holdfast.ErrInvalid) || !strings.HasPrefix(err.Error(), `holdfast: once "k": `) {
-				t.Errorf("%+v: error = %v, want ErrInvalid", o, err)
-			}
+			expect(t, errors.Is(err, holdfast.ErrInvalid) && strings.HasPrefix(err.Error(), `holdfast: once "k": `), "%+v: error = %v, want ErrInvalid", o, err)
 		}
 		for _, key := range []string{"", "a\nb", "\xff", strings.Repeat("x", driver.MaxNameLen+1)} {
 			_, err := c.Once(t.Context(), key, nil, mustNotRun(t).fn)
@@ -304,9 +286,7 @@ func TestOnceBadInputSendsNothing(t *testing.T) {
 			_, err = c.Records().Forget(t.Context(), key)
 			wantErr(t, err, holdfast.ErrInvalid)
 		}
-		if len(engine.calls) != 0 {
-			t.Errorf("requests were sent: %v", engine.calls)
-		}
+		expect(t, len(engine.calls) == 0, "requests were sent: %v", engine.calls)
 	})
 }
 
@@ -324,9 +304,7 @@ func TestOnceNeedsARecorder(t *testing.T) {
 		wantErr(t, err, holdfast.ErrUnsupported)
 		_, _, err = holdfast.OnceJSON(t.Context(), c, "k", nil, func(context.Context, *holdfast.Lease) (int, error) { return 0, nil })
 		wantErr(t, err, holdfast.ErrUnsupported)
-		if len(engine.calls) != 0 {
-			t.Errorf("requests were sent: %v", engine.calls)
-		}
+		expect(t, len(engine.calls) == 0, "requests were sent: %v", engine.calls)
 	})
 }
 
@@ -335,9 +313,7 @@ func TestOnceNeedsARecorder(t *testing.T) {
 func TestOnceLeavesNoGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c, err := holdfast.New(mem.New(nil), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		once(t, c, nil, returns("x"))
 		once(t, c, nil, mustNotRun(t))
 		c.Once(t.Context(), "fails", nil, func(context.Context, *holdfast.Lease) ([]byte, error) { return nil, errLink })
@@ -407,9 +383,7 @@ func (j *job) fn(ctx context.Context, l *holdfast.Lease) ([]byte, error) {
 func once(t testing.TB, c *holdfast.Client, opts *holdfast.OnceOptions, j *job) holdfast.OnceResult {
 	t.Helper()
 	r, err := c.Once(t.Context(), "k", opts, j.fn)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r
 }
 
@@ -426,13 +400,9 @@ func bounded(t testing.TB) context.Context {
 func wantState(t testing.TB, c *holdfast.Client, want holdfast.OnceState) onceStanding {
 	t.Helper()
 	record, err := c.Records().Once(context.Background(), "k")
-	if err != nil || record.State != want {
-		t.Errorf("record = %+v, %v; want %s", record, err, want)
-	}
+	expect(t, err == nil && record.State == want, "record = %+v, %v; want %s", record, err, want)
 	result, err := c.Records().Result(context.Background(), "k")
-	if err != nil || result.Replayed != (want == holdfast.OnceDone) {
-		t.Errorf("result = %+v, %v of what is %s", result, err, want)
-	}
+	expect(t, err == nil && result.Replayed == (want == holdfast.OnceDone), "result = %+v, %v of what is %s", result, err, want)
 	return onceStanding{record, result}
 }
 
@@ -449,9 +419,8 @@ func wantFree(t testing.TB, f *faulty, c *holdfast.Client) {
 	wantState(t, c, holdfast.OnceAbsent)
 	nothingLeft(t, f, "k")
 	j := returns("next")
-	if r, err := c.Once(context.Background(), "k", nil, j.fn); err != nil || r.Replayed || j.runs != 1 {
-		t.Errorf("the next Once = %+v, %v, %d runs; want a run", r, err, j.runs)
-	}
+	r, err := c.Once(context.Background(), "k", nil, j.fn)
+	expect(t, err == nil && !r.Replayed && j.runs == 1, "the next Once = %+v, %v, %d runs; want a run", r, err, j.runs)
 }
 
 // prints are pairs of fingerprints, of the earlier and the later request.
@@ -486,14 +455,10 @@ func checkFingerprint(t testing.TB, differ bool, r holdfast.OnceResult, err erro
 	t.Helper()
 	switch {
 	case !differ:
-		if err != nil || !r.Replayed || string(r.Value) != "kept" {
-			t.Errorf("%+v, %v; want the result", r, err)
-		}
+		expect(t, err == nil && r.Replayed && string(r.Value) == "kept", "%+v, %v; want the result", r, err)
 	default:
 		wantErr(t, err, holdfast.ErrFingerprint)
-		if r.Value != nil || err.Error() != `holdfast: once "k": the key was used for another request` {
-			t.Errorf("%+v, %v; want no result", r, err)
-		}
+		expect(t, r.Value == nil && err.Error() == `holdfast: once "k": the key was used for another request`, "%+v, %v; want no result", r, err)
 	}
 }
 
@@ -515,13 +480,11 @@ func TestOnceFingerprintOfWorkInProgress(t *testing.T) {
 					_, err = other.Once(bounded(t), "k", &holdfast.OnceOptions{Fingerprint: p.later, Await: holdfast.Forever}, mustNotRun(t).fn)
 					wantErr(t, err, want)
 				}
-				if took := time.Since(start); took != 0 {
-					t.Errorf("answered after %s, want at once", took)
-				}
+				took := time.Since(start)
+				expect(t, took == 0, "answered after %s, want at once", took)
 				synctest.Wait()
-				if lock, _ := engine.Engine.Inspect(t.Context(), "k"); len(lock.Queue) != 0 {
-					t.Error("a place stayed behind")
-				}
+				lock, _ := engine.Engine.Inspect(t.Context(), "k")
+				expect(t, len(lock.Queue) == 0, "a place stayed behind")
 				return nil, nil
 			}))
 			c.Records().Forget(t.Context(), "k")
@@ -546,15 +509,11 @@ func TestOnceFingerprintChangesWhileWaiting(t *testing.T) {
 			j := returns("mine")
 			r, err := c.Once(t.Context(), "k", &holdfast.OnceOptions{Fingerprint: "a", Await: holdfast.Forever}, j.fn)
 			if fails {
-				if err != nil || r.Replayed || j.runs != 1 {
-					t.Errorf("%+v, %v; want a run", r, err)
-				}
+				expect(t, err == nil && !r.Replayed && j.runs == 1, "%+v, %v; want a run", r, err)
 				return
 			}
 			checkFingerprint(t, true, r, err)
-			if j.runs != 0 {
-				t.Error("the work ran, too")
-			}
+			expect(t, j.runs == 0, "the work ran, too")
 		})
 	}
 }

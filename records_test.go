@@ -36,9 +36,8 @@ func TestStatusOfEachState(t *testing.T) {
 		}))
 		time.Sleep(time.Minute)
 		s := wantState(t, b, holdfast.OnceDone)
-		if string(s.Result.Value) != "kept" || !s.Result.Replayed || s.Result.Token != r.Token || s.ExpiresIn != 59*time.Minute || s.Holder.Host != "" {
-			t.Errorf("done: %+v", s)
-		}
+		expect(t, string(s.Result.Value) == "kept" && s.Result.Replayed && s.Result.Token == r.Token && s.ExpiresIn == 59*time.Minute && s.Holder.Host == "",
+			"done: %+v", s)
 		// A lock on top of it does not hide the result; the end of it does.
 		defer mustAcquire(t, a, "k", nil).Release(t.Context())
 		wantState(t, b, holdfast.OnceDone)
@@ -85,14 +84,10 @@ func TestStatusNeverGoesBack(t *testing.T) {
 				last := holdfast.OnceAbsent
 				for range 40 {
 					s, err := c.Records().Once(t.Context(), "k")
-					if err != nil || s.State < last {
-						t.Errorf("%s after %s (%v)", s.State, last, err)
-					}
+					expect(t, err == nil && s.State >= last, "%s after %s (%v)", s.State, last, err)
 					last = s.State
 				}
-				if last != holdfast.OnceDone {
-					t.Errorf("%s at last, want done", last)
-				}
+				expect(t, last == holdfast.OnceDone, "%s at last, want done", last)
 			})
 		}
 		once(t, c, nil, newJob(func(context.Context, *holdfast.Lease, int) ([]byte, error) {
@@ -107,9 +102,8 @@ func TestForget(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		forget := func(want bool) {
 			t.Helper()
-			if found, err := c.Records().Forget(t.Context(), "k"); found != want || err != nil {
-				t.Errorf("Forget = %t, %v; want %t", found, err, want)
-			}
+			found, err := c.Records().Forget(t.Context(), "k")
+			expect(t, found == want && err == nil, "Forget = %t, %v; want %t", found, err, want)
 		}
 		forget(false)
 		j := newJob(func(context.Context, *holdfast.Lease, int) ([]byte, error) {
@@ -140,9 +134,7 @@ func TestForgetRaces(t *testing.T) {
 			for range 100 {
 				time.Sleep(7 * time.Millisecond)
 				found, err := operator.Records().Forget(t.Context(), "k")
-				if err != nil {
-					t.Error(err)
-				}
+				expect(t, err == nil, "%v", err)
 				if found {
 					forgotten++
 				}
@@ -150,17 +142,14 @@ func TestForgetRaces(t *testing.T) {
 		})
 		fresh := map[string]int{}
 		for _, a := range crowd(t, engine, 200, 3*time.Millisecond, &holdfast.OnceOptions{Await: holdfast.Forever}, j) {
-			if a.err != nil {
-				t.Error(a.err)
-			}
+			expect(t, a.err == nil, "%v", a.err)
 			if !a.Replayed {
 				fresh[string(a.Value)]++
 			}
 		}
 		wg.Wait()
-		if len(fresh) != j.runs || forgotten < 10 || j.runs < forgotten || j.runs > forgotten+1 {
-			t.Errorf("%d runs, %d results were forgotten, fresh: %v", j.runs, forgotten, fresh)
-		}
+		expect(t, len(fresh) == j.runs && forgotten >= 10 && j.runs >= forgotten && j.runs <= forgotten+1,
+			"%d runs, %d results were forgotten, fresh: %v", j.runs, forgotten, fresh)
 	})
 }
 
@@ -188,9 +177,7 @@ func TestStatusAndForgetErrors(t *testing.T) {
 			wantErr(t, err, c.result)
 			_, err = client.Records().Forget(t.Context(), "k")
 			wantErr(t, err, c.forget)
-			if errors.Is(err, context.DeadlineExceeded) || time.Since(start) > 15*time.Second {
-				t.Errorf("%v after %s", err, time.Since(start))
-			}
+			expect(t, !errors.Is(err, context.DeadlineExceeded) && time.Since(start) <= 15*time.Second, "%v after %s", err, time.Since(start))
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			engine.set(hang("describe", "recall"), nil)
@@ -209,9 +196,7 @@ func TestOnceForeignRecord(t *testing.T) {
 			id := lockinfo.NewLeaseID()
 			engine.Engine.Acquire(t.Context(), driver.AcquireRequest{Name: "k", LeaseID: id, TTL: time.Hour})
 			err := engine.Engine.Complete(t.Context(), driver.CompleteRequest{Name: "k", LeaseID: id, Record: []byte(record), Retention: time.Hour})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			_, err = c.Once(t.Context(), "k", nil, mustNotRun(t).fn)
 			wantErr(t, err, holdfast.ErrKindMismatch)
 			_, err = c.Records().Result(t.Context(), "k")
@@ -231,9 +216,7 @@ func TestOnceStateStrings(t *testing.T) {
 	for s, want := range map[holdfast.OnceState]string{
 		holdfast.OnceAbsent: "absent", holdfast.OnceInProgress: "in progress", holdfast.OnceDone: "done", holdfast.OnceScheduled: "schedule", -1: "unknown", 4: "unknown",
 	} {
-		if s.String() != want {
-			t.Errorf("%d is %q, want %q", int(s), s.String(), want)
-		}
+		expect(t, s.String() == want, "%d is %q, want %q", int(s), s.String(), want)
 	}
 }
 
@@ -242,12 +225,9 @@ func onceList(t *testing.T, c *holdfast.Client, prefix string) map[string]holdfa
 	t.Helper()
 	all := map[string]holdfast.OnceRecord{}
 	for e, err := range c.Records().List(t.Context(), prefix) {
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, ok := all[e.Key]; ok {
-			t.Errorf("%s comes twice", e.Key)
-		}
+		must(t, err)
+		_, ok := all[e.Key]
+		expect(t, !ok, "%s comes twice", e.Key)
 		all[e.Key] = e
 	}
 	return all
@@ -264,9 +244,7 @@ func TestOnceList(t *testing.T) {
 				during()
 				return []byte(result), nil
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return r.Token
 		}
 		defer mustAcquire(t, c, "x/lock", nil).Release(t.Context())
@@ -280,20 +258,15 @@ func TestOnceList(t *testing.T) {
 				t.Errorf("done: %+v, want the token %d and %d bytes", done, token, len(long))
 			}
 			now := all["x/now"]
-			if now.State != holdfast.OnceInProgress || now.Holder.Host != "web-3" || now.Token != 0 || now.Length != 0 || now.ExpiresIn <= 0 {
-				t.Errorf("in progress: %+v", now)
-			}
-			if len(all) != 2 {
-				t.Errorf("%d keys, want 2: %+v", len(all), all)
-			}
+			expect(t, now.State == holdfast.OnceInProgress && now.Holder.Host == "web-3" && now.Token == 0 && now.Length == 0 && now.ExpiresIn > 0,
+				"in progress: %+v", now)
+			expect(t, len(all) == 2, "%d keys, want 2: %+v", len(all), all)
 			for key, want := range all {
 				if e, err := c.Records().Once(t.Context(), key); err != nil || e.State != want.State || e.Length != want.Length || e.Token != want.Token {
 					t.Errorf("Once = %+v, %v; List says %+v", e, err, want)
 				}
 				lock, err := c.Inspect(t.Context(), key)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if e, err := c.Records().Of(t.Context(), lock); err != nil || !reflect.DeepEqual(e, want) {
 					t.Errorf("Of = %+v, %v; List says %+v", e, err, want)
 				}
@@ -339,14 +312,11 @@ func TestOnceListRacesCompletion(t *testing.T) {
 				<-finish
 				return []byte("x"), nil
 			})
-			if err != nil {
-				t.Error(err)
-			}
+			expect(t, err == nil, "%v", err)
 		}()
 		synctest.Wait()
-		if all := onceList(t, c, ""); len(all) != 1 || all["k"].State != holdfast.OnceDone {
-			t.Errorf("%+v, want k, done", all)
-		}
+		all := onceList(t, c, "")
+		expect(t, len(all) == 1 && all["k"].State == holdfast.OnceDone, "%+v, want k, done", all)
 	})
 }
 
@@ -356,9 +326,7 @@ func TestOnceListNeedsEngine(t *testing.T) {
 	for _, without := range []driver.Capabilities{{List: true}, {Records: true}} {
 		c := newClient(t, driver.Forward{Engine: mem.New(nil), Without: without}, nil)
 		for _, err := range c.Records().List(t.Context(), "") {
-			if !errors.Is(err, holdfast.ErrUnsupported) {
-				t.Errorf("without %+v: %v, want ErrUnsupported", without, err)
-			}
+			expect(t, errors.Is(err, holdfast.ErrUnsupported), "without %+v: %v, want ErrUnsupported", without, err)
 		}
 	}
 	c := newClient(t, driver.Forward{Engine: mem.New(nil), Without: driver.Capabilities{Records: true}}, nil)
@@ -377,9 +345,7 @@ func TestOnceListNeedsEngine(t *testing.T) {
 			errs++
 		}
 	}
-	if errs != 1 {
-		t.Errorf("%d errors of a closed engine, want 1", errs)
-	}
+	expect(t, errs == 1, "%d errors of a closed engine, want 1", errs)
 }
 
 // TestListErrors: a list that the store does not answer is ErrUnavailable, as every look is,
@@ -403,9 +369,8 @@ func TestListErrors(t *testing.T) {
 		}
 		for name, list := range lists {
 			wantErr(t, list(), holdfast.ErrUnavailable)
-			if err := list(); !errors.Is(err, errLink) {
-				t.Errorf("%s: %v", name, err)
-			}
+			err := list()
+			expect(t, errors.Is(err, errLink), "%s: %v", name, err)
 		}
 		cancel()
 		for _, list := range lists {
@@ -437,30 +402,23 @@ func TestScheduleState(t *testing.T) {
 		}
 		time.Sleep(30 * time.Second)
 		s := d.status(onlooker)
-		if !s.Led || s.Leader.Host != "web-1" || hosts(s.StandingBy) != "web-2 web-3 " || s.Running || !s.Began.Equal(began) || !s.Next.Equal(began.Add(time.Minute)) {
-			t.Errorf("before the first run: %+v", s)
-		}
+		expect(t, s.Led && s.Leader.Host == "web-1" && hosts(s.StandingBy) == "web-2 web-3 " && !s.Running && s.Began.Equal(began) && s.Next.Equal(began.Add(time.Minute)),
+			"before the first run: %+v", s)
 		time.Sleep(35 * time.Second)
 		s = d.status(onlooker)
-		if !s.Running || s.Runner.Host != "web-1" || !s.Runner.Once || s.RunningFor != 5*time.Second || !s.Led || s.Done != 0 {
-			t.Errorf("in a run: %+v", s)
-		}
+		expect(t, s.Running && s.Runner.Host == "web-1" && s.Runner.Once && s.RunningFor == 5*time.Second && s.Led && s.Done == 0, "in a run: %+v", s)
 		time.Sleep(30 * time.Second)
 		s = d.status(onlooker)
-		if s.Running || s.Done != 1 || s.Last.Took != 10*time.Second || !s.Last.Started.Equal(began.Add(time.Minute)) || s.Last.By != "web-1" || s.Last.Attempt != 1 {
-			t.Errorf("after a run: %+v", s)
-		}
+		expect(t, !s.Running && s.Done == 1 && s.Last.Took == 10*time.Second && s.Last.Started.Equal(began.Add(time.Minute)) && s.Last.By == "web-1" && s.Last.Attempt == 1,
+			"after a run: %+v", s)
 		_ = stops[0]()
 		s = d.status(onlooker)
-		if s.Leader.Host != "web-2" || hosts(s.StandingBy) != "web-3 " {
-			t.Errorf("after the leader's end: %+v", s)
-		}
+		expect(t, s.Leader.Host == "web-2" && hosts(s.StandingBy) == "web-3 ", "after the leader's end: %+v", s)
 		_, _ = stops[1](), stops[2]()
 		if s = d.status(onlooker); s.Led || s.Done != 1 {
 			t.Errorf("after the end: %+v", s)
 		}
-		if _, err := onlooker.Records().Schedule(t.Context(), ""); !errors.Is(err, holdfast.ErrInvalid) {
-			t.Error(err)
-		}
+		_, err := onlooker.Records().Schedule(t.Context(), "")
+		expect(t, errors.Is(err, holdfast.ErrInvalid), "%v", err)
 	})
 }
