@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -246,79 +245,6 @@ func TestAcquireAllRefusesBadInput(t *testing.T) {
 			t.Errorf("Extend of %d leases: %v, %d requests, want 1", driver.MaxBatch, err, engine.count("extend"))
 		}
 		ls.Release(t.Context())
-	})
-}
-
-// Callers who name the same locks in different orders never wait for one
-// another in a circle.
-func TestAcquireAllCannotDeadlock(t *testing.T) {
-	eachAllAcquirer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
-		names := [][]string{{"a", "b", "c"}, {"c", "b", "a"}, {"b", "c"}, {"c", "a"}}
-		var wg sync.WaitGroup
-		inside := map[string]int{}
-		start := time.Now()
-		for i := range 8 {
-			c := newClient(t, as, nil)
-			wg.Go(func() {
-				for range 20 {
-					ls, err := c.AcquireAll(t.Context(), names[i%4], nil)
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					for _, name := range names[i%4] {
-						inside[name]++ // the race detector watches, too
-						expect(t, inside[name] == 1, "%d hold %s", inside[name], name)
-					}
-					time.Sleep(time.Duration(i) * time.Millisecond)
-					for _, name := range names[i%4] {
-						inside[name]--
-					}
-					ls.Release(t.Context())
-				}
-			})
-		}
-		wg.Wait()
-		took := time.Since(start)
-		expect(t, took <= time.Second, "took %s, want the sum of the work, about 560ms", took)
-		nothingLeft(t, engine, "a", "b", "c")
-	})
-}
-
-// The leases are one thing: it is as good as the worst of them.
-func TestLeasesAreOneThing(t *testing.T) {
-	eachAllAcquirer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
-		c := newClient(t, as, nil)
-		key := "key of the caller"
-		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), &key, 7))
-		ls, err := c.AcquireAll(ctx, []string{"a", "b"}, nil)
-		must(t, err)
-		cancel()
-		synctest.Wait()
-		expect(t, ls.Context().Err() == nil && ls.Valid(), "the leases ended with the context of the wait")
-		must(t, ls.Lease("b").Extend(t.Context(), time.Hour))
-		if a := ls.Lease("a"); !ls.Deadline().Equal(a.Deadline()) || ls.Remaining() != a.Remaining() {
-			t.Errorf("deadline in %s, want that of a, the earlier, in %s", ls.Remaining(), a.Remaining())
-		}
-		expect(t, ls.Context().Value(&key) == 7, "the context does not carry the caller's values")
-		l, _ := holdfast.LeaseFromContext(ls.Context())
-		expect(t, l == ls.Lease("b"), "the context does not carry the leases")
-		for _, ttl := range []time.Duration{0, time.Millisecond, 31 * 24 * time.Hour} {
-			wantErr(t, ls.Extend(t.Context(), ttl), holdfast.ErrInvalid)
-		}
-		n := engine.count("extend")
-		expect(t, n == 1, "%d requests, want none for bad TTLs", n)
-		engine.Engine.Release(t.Context(), driver.ReleaseRequest{Name: "a", LeaseID: ls.Lease("a").ID()}) // by an operator
-		err = ls.Extend(t.Context(), time.Minute)
-		if wantErr(t, err, holdfast.ErrLost); !strings.Contains(err.Error(), `extend "a"`) {
-			t.Errorf("error %q, want it to name a", err)
-		}
-		<-ls.Context().Done()
-		wantErr(t, context.Cause(ls.Context()), holdfast.ErrLost)
-		expect(t, ls.Lease("b").Valid() && !ls.Valid() && ls.Remaining() == 0,
-			"b valid: %t, all valid: %t for %s; want b only", ls.Lease("b").Valid(), ls.Valid(), ls.Remaining())
-		wantErr(t, ls.Release(t.Context()), holdfast.ErrLost)
-		nothingLeft(t, engine, "a", "b")
 	})
 }
 

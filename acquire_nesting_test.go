@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
 // Whoever would wait for a lease of its own context is told so; what can only
@@ -178,4 +180,122 @@ func TestEngineThatCannotBeCompared(t *testing.T) {
 	wantErr(t, err, holdfast.ErrDeadlock)
 	_, err = other.TryAcquire(l.Context(), "a", nil)
 	wantErr(t, err, holdfast.ErrHeld)
+}
+
+func TestDeadlock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := mem.New(nil)
+		c, other := newClient(t, engine, nil), newClient(t, engine, nil)
+		outer := mustAcquire(t, c, "a", nil)
+		inner, err := c.Acquire(outer.Context(), "b", nil)
+		must(t, err)
+		for _, client := range []*holdfast.Client{c, other} {
+			_, err = client.Acquire(inner.Context(), "a", nil)
+			wantErr(t, err, holdfast.ErrDeadlock)
+			_, err = client.TryAcquire(inner.Context(), "b", nil)
+			wantErr(t, err, holdfast.ErrDeadlock)
+		}
+		elsewhere := newClient(t, mem.New(nil), nil)
+		if l, err := elsewhere.TryAcquire(inner.Context(), "a", nil); err != nil {
+			t.Errorf("the same name in another store: %v", err)
+		} else {
+			l.Release(t.Context())
+		}
+		values := context.WithoutCancel(inner.Context())
+		inner.Release(t.Context())
+		outer.Release(t.Context())
+		l, err := c.Acquire(values, "a", nil)
+		need(t, err == nil, "after the release: %v", err)
+		l.Release(t.Context())
+	})
+}
+
+// Callers who name the same locks in different orders never wait for one
+// another in a circle.
+func TestAcquireAllCannotDeadlock(t *testing.T) {
+	eachAllAcquirer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
+		names := [][]string{{"a", "b", "c"}, {"c", "b", "a"}, {"b", "c"}, {"c", "a"}}
+		var wg sync.WaitGroup
+		inside := map[string]int{}
+		start := time.Now()
+		for i := range 8 {
+			c := newClient(t, as, nil)
+			wg.Go(func() {
+				for range 20 {
+					ls, err := c.AcquireAll(t.Context(), names[i%4], nil)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					for _, name := range names[i%4] {
+						inside[name]++ // the race detector watches, too
+						expect(t, inside[name] == 1, "%d hold %s", inside[name], name)
+					}
+					time.Sleep(time.Duration(i) * time.Millisecond)
+					for _, name := range names[i%4] {
+						inside[name]--
+					}
+					ls.Release(t.Context())
+				}
+			})
+		}
+		wg.Wait()
+		took := time.Since(start)
+		expect(t, took <= time.Second, "took %s, want the sum of the work, about 560ms", took)
+		nothingLeft(t, engine, "a", "b", "c")
+	})
+}
+
+func TestDoUnderDoIsADeadlock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(t, mem.New(nil), nil)
+		noWork := func(context.Context, *holdfast.Lease) error { return nil }
+		err := c.Do(t.Context(), "a", nil, func(ctx context.Context, _ *holdfast.Lease) error {
+			return c.Do(ctx, "b", nil, func(ctx context.Context, _ *holdfast.Lease) error {
+				return c.Do(ctx, "a", nil, noWork)
+			})
+		})
+		wantErr(t, err, holdfast.ErrDeadlock)
+	})
+}
+
+func TestOnceUnderItselfIsADeadlock(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+		for _, await := range []time.Duration{0, holdfast.Forever} {
+			clear(engine.calls)
+			once(t, c, nil, newJob(func(ctx context.Context, _ *holdfast.Lease, _ int) ([]byte, error) {
+				return nil, c.Do(ctx, "inner", nil, func(ctx context.Context, _ *holdfast.Lease) error {
+					ctx, cancel := context.WithTimeout(ctx, time.Hour)
+					defer cancel()
+					_, err := c.Once(ctx, "k", &holdfast.OnceOptions{Await: await}, returns("never").fn)
+					wantErr(t, err, holdfast.ErrDeadlock)
+					return nil
+				})
+			}))
+			n := engine.count("acquire")
+			expect(t, n == 2, "%d acquires, want 2: none for what cannot be", n)
+			c.Records().Forget(t.Context(), "k")
+		}
+		// Different keys nest.
+		once(t, c, nil, newJob(func(ctx context.Context, _ *holdfast.Lease, _ int) ([]byte, error) {
+			r, err := c.Once(ctx, "other", nil, returns("inner").fn)
+			return r.Value, err
+		}))
+	})
+}
+
+// Adopt waits for nobody, so that no context is in its way, and what is acquired under
+// an adopted lease knows of it.
+func TestAdoptionAndNesting(t *testing.T) {
+	engine := newFaulty()
+	c, other := newClient(t, engine, nil), newClient(t, engine, nil)
+	l := mustAcquire(t, c, "a", nil)
+	ctx := l.Context()
+	again, err := other.Adopt(ctx, holdfast.NewHandle("a", l.ID(), l.Token(), holdfast.Exclusive), nil)
+	must(t, err)
+	mustLeave(t, l)
+	_, err = other.Acquire(again.Context(), "a", nil)
+	wantErr(t, err, holdfast.ErrDeadlock)
+	expect(t, again.Context().Err() == nil, "the adopted lease ended with the one that was left")
+	again.Release(t.Context())
 }

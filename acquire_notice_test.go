@@ -440,32 +440,3 @@ func TestTurnsPauseWithinTheWait(t *testing.T) {
 		})
 	}
 }
-
-// INVARIANT I11: what a client remembers of names is bounded.
-func TestTurnsMemoryIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, plain{engine}, nil)
-		for i := range 3000 {
-			l, err := c.Acquire(t.Context(), fmt.Sprint("name-", i), nil)
-			must(t, err)
-			l.Release(t.Context())
-		}
-		n := holdfast.RecentTurns(c)
-		expect(t, n != 0 && n <= 256, "%d names are remembered, want 1 to 256", n)
-	})
-}
-
-// To be fair costs no allocation: what waits allocates as much as what tries.
-func TestTurnsAllocateNothing(t *testing.T) {
-	c := newClient(t, plain{newFaulty()}, nil)
-	measure := func(acquire func(context.Context, string, *holdfast.AcquireOptions) (*holdfast.Lease, error)) float64 {
-		return testing.AllocsPerRun(1000, func() {
-			l, err := acquire(context.Background(), "a", nil)
-			must(t, err)
-			l.Release(context.Background())
-		})
-	}
-	tries, waits := measure(c.TryAcquire), measure(c.Acquire)
-	expect(t, waits <= tries, "%.1f allocations with waiting, %.1f without", waits, tries)
-}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,45 +16,6 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mem"
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
-
-// The places of one client are renewed together, and nothing runs in between.
-func TestRefreshesGoOutInBatches(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		before := runtime.NumGoroutine()
-		var waiting []<-chan outcome
-		for i := range 1000 {
-			name := fmt.Sprint("name ", i)
-			foreign(t, engine, name, time.Hour)
-			waiting = append(waiting, enqueue(ctx, c, name, nil))
-		}
-		if n := runtime.NumGoroutine() - before; n > 1010 {
-			t.Errorf("%d goroutines for 1,000 waiters, want no more than the callers'", n)
-		}
-		time.Sleep(20 * time.Second)
-		// 8 batches of at most 128, every 5/3 s less a little.
-		if n := engine.count("refresh"); n < 8*12 || n > 10*14 {
-			t.Errorf("%d refreshes in 20 s for 1,000 waiters, want about %d", n, 8*12)
-		}
-		if n := engine.count("acquire"); n != 1000 {
-			t.Errorf("%d attempts, want one each", n)
-		}
-		for i := range waiting {
-			if lock, _ := engine.Engine.Inspect(ctx, fmt.Sprint("name ", i)); len(lock.Queue) != 1 || lock.Queue[0].Since < 20*time.Second {
-				t.Fatalf("name %d: queue %+v, want the first place", i, lock.Queue)
-			}
-		}
-		cancel()
-		for i, w := range waiting {
-			wantErr(t, (<-w).err, context.Canceled)
-			time.Sleep(time.Millisecond)
-			if lock, _ := engine.Engine.Inspect(t.Context(), fmt.Sprint("name ", i)); len(lock.Queue) != 0 {
-				t.Fatalf("name %d: the place stayed behind", i)
-			}
-		}
-	})
-}
 
 // Nothing goes on once nobody waits and nobody holds. (A goroutine left behind
 // would fail the bubble.)

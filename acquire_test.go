@@ -114,34 +114,6 @@ func TestLeaseOutlivesContextOfAcquire(t *testing.T) {
 	})
 }
 
-func TestDeadlock(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := mem.New(nil)
-		c, other := newClient(t, engine, nil), newClient(t, engine, nil)
-		outer := mustAcquire(t, c, "a", nil)
-		inner, err := c.Acquire(outer.Context(), "b", nil)
-		must(t, err)
-		for _, client := range []*holdfast.Client{c, other} {
-			_, err = client.Acquire(inner.Context(), "a", nil)
-			wantErr(t, err, holdfast.ErrDeadlock)
-			_, err = client.TryAcquire(inner.Context(), "b", nil)
-			wantErr(t, err, holdfast.ErrDeadlock)
-		}
-		elsewhere := newClient(t, mem.New(nil), nil)
-		if l, err := elsewhere.TryAcquire(inner.Context(), "a", nil); err != nil {
-			t.Errorf("the same name in another store: %v", err)
-		} else {
-			l.Release(t.Context())
-		}
-		values := context.WithoutCancel(inner.Context())
-		inner.Release(t.Context())
-		outer.Release(t.Context())
-		l, err := c.Acquire(values, "a", nil)
-		need(t, err == nil, "after the release: %v", err)
-		l.Release(t.Context())
-	})
-}
-
 func TestMinToken(t *testing.T) {
 	c := newClient(t, mem.New(nil), nil)
 	seen := uint64(time.Now().Add(time.Minute).UnixMicro())
@@ -401,22 +373,6 @@ func TestSpentLeaseIDIsReplaced(t *testing.T) {
 			}
 			wantErr(t, c.Close(), nil)
 		})
-	}
-}
-
-// What nobody else wants costs two requests, and this many allocations at most, with
-// that of memlock. Under the race detector it is one more.
-func TestAcquireReleaseCost(t *testing.T) {
-	for what, acquire := range acquires {
-		c := newClient(t, mem.New(nil), nil)
-		pair := func() {
-			l, err := acquire(c, t.Context(), "a", nil)
-			must(t, err)
-			must(t, l.Release(t.Context()))
-		}
-		want := map[string]float64{"TryAcquire": 6, "Acquire": 7}[what]
-		n := testing.AllocsPerRun(1000, pair)
-		expect(t, n <= want, "%s and Release allocate %.0f times, want %.0f at most", what, n, want)
 	}
 }
 

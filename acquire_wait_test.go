@@ -42,35 +42,6 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 	}
 }
 
-// A short wait for short work costs two requests, as no wait does: no
-// refresh, no confirmation.
-func TestAcquireCosts(t *testing.T) {
-	check := func(ttl, wait, work time.Duration) {
-		t.Run(fmt.Sprint("TTL ", ttl, " wait ", wait), func(t *testing.T) {
-			inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
-				if wait > 0 {
-					time.AfterFunc(wait, foreign(t, engine, "a", time.Hour))
-				}
-				start := time.Now()
-				l, err := c.Acquire(t.Context(), "a", &holdfast.AcquireOptions{TTL: ttl})
-				must(t, err)
-				took := time.Since(start)
-				expect(t, took == wait, "acquired after %s, want at the release, after %s", took, wait)
-				time.Sleep(work)
-				l.Release(t.Context())
-				got := fmt.Sprint(engine.calls)
-				expect(t, got == "map[acquire:1 release:1]", "requests = %s, want 1 acquire and 1 release", got)
-			})
-		})
-	}
-	for _, wait := range []time.Duration{0, 1, 700 * time.Millisecond, 1490 * time.Millisecond} {
-		for _, ttl := range []time.Duration{5 * time.Second, 30 * time.Second, time.Hour} {
-			check(ttl, wait, 99*time.Millisecond)
-		}
-		check(500*time.Millisecond, wait/10, 90*time.Millisecond)
-	}
-}
-
 // A caller that does not wait asks for no place, and does not overtake those
 // that have one.
 func TestTryAcquireDoesNotBarge(t *testing.T) {

@@ -368,3 +368,23 @@ func TestLabelsAreCopied(t *testing.T) {
 		l.Release(t.Context())
 	})
 }
+
+func TestInspectAndList(t *testing.T) {
+	engine := mem.New(nil)
+	c := newClient(t, engine, nil)
+	for _, name := range []string{"jobs/a", "jobs/b", "other"} {
+		defer mustAcquire(t, c, name, nil).Release(t.Context())
+	}
+	n := 0
+	for lock, err := range c.List(t.Context(), "jobs/") {
+		expect(t, err == nil && len(lock.Holders) == 1, "%+v, %v", lock, err)
+		n++
+	}
+	expect(t, n == 2, "%d locks listed, want 2", n)
+	if _, err := c.Inspect(t.Context(), ""); !errors.Is(err, holdfast.ErrInvalid) {
+		t.Errorf("empty name: %v", err)
+	}
+	for _, err := range newClient(t, driver.Forward{Engine: engine, Without: driver.Capabilities{List: true}}, nil).List(t.Context(), "") {
+		wantErr(t, err, holdfast.ErrUnsupported)
+	}
+}

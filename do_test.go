@@ -91,19 +91,6 @@ func TestDoTellsLoss(t *testing.T) {
 	})
 }
 
-func TestDoUnderDoIsADeadlock(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newClient(t, mem.New(nil), nil)
-		noWork := func(context.Context, *holdfast.Lease) error { return nil }
-		err := c.Do(t.Context(), "a", nil, func(ctx context.Context, _ *holdfast.Lease) error {
-			return c.Do(ctx, "b", nil, func(ctx context.Context, _ *holdfast.Lease) error {
-				return c.Do(ctx, "a", nil, noWork)
-			})
-		})
-		wantErr(t, err, holdfast.ErrDeadlock)
-	})
-}
-
 // INVARIANT I1 as a user sees it.
 func TestDoExcludes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -133,26 +120,6 @@ func TestDoExcludes(t *testing.T) {
 		wg.Wait()
 		expect(t, total == 4*8*10, "the work ran %d times, want 320", total)
 	})
-}
-
-func TestInspectAndList(t *testing.T) {
-	engine := mem.New(nil)
-	c := newClient(t, engine, nil)
-	for _, name := range []string{"jobs/a", "jobs/b", "other"} {
-		defer mustAcquire(t, c, name, nil).Release(t.Context())
-	}
-	n := 0
-	for lock, err := range c.List(t.Context(), "jobs/") {
-		expect(t, err == nil && len(lock.Holders) == 1, "%+v, %v", lock, err)
-		n++
-	}
-	expect(t, n == 2, "%d locks listed, want 2", n)
-	if _, err := c.Inspect(t.Context(), ""); !errors.Is(err, holdfast.ErrInvalid) {
-		t.Errorf("empty name: %v", err)
-	}
-	for _, err := range newClient(t, driver.Forward{Engine: engine, Without: driver.Capabilities{List: true}}, nil).List(t.Context(), "") {
-		wantErr(t, err, holdfast.ErrUnsupported)
-	}
 }
 
 // The work may release its lease with its own context, which ends by that.

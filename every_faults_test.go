@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"maps"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -174,41 +173,6 @@ func TestEveryScheduleChanges(t *testing.T) {
 		time.Sleep(time.Hour)
 		_ = stop()
 		d.want("missed 1: 01:32:00 to 01:32:00 ", "02:00:00 run of 02:00:00, attempt 1")
-	})
-}
-
-// A scheduled time costs four requests, however many replicas stand by. Renewals of the
-// leader and refreshes of those who wait come on top, with or without a schedule.
-func TestEveryCost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d, store, asked := &diary{t: t}, mem.New(nil), map[string]int{}
-		var mu sync.Mutex // guards asked
-		count := func(_ context.Context, r hook.Request, send func() error) error {
-			mu.Lock()
-			asked[r.Method]++
-			mu.Unlock()
-			return send()
-		}
-		var stops []func() error
-		for range 5 {
-			engine := &hook.Engine{Forward: driver.Forward{Engine: store}, Each: count}
-			stops = append(stops, d.every(newClient(t, engine, nil), minutely, nil, d.run(0, nil)))
-		}
-		time.Sleep(30 * time.Second)
-		mu.Lock()
-		clear(asked)
-		mu.Unlock()
-		time.Sleep(10 * time.Minute)
-		for _, stop := range stops {
-			defer func() { _ = stop() }()
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		t.Logf("requests of 5 replicas for 10 scheduled times: %v", asked)
-		delete(asked, "Extend")
-		delete(asked, "Refresh")
-		want := map[string]int{"Acquire": 10, "Recall": 10, "Complete": 20}
-		expect(t, maps.Equal(asked, want), "10 scheduled times took %v, want %v", asked, want)
 	})
 }
 

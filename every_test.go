@@ -130,7 +130,7 @@ func TestEvery(t *testing.T) {
 			"runs: %+v", runs)
 		expect(t, len(events) == 3 && events[2].Scheduled.Equal(runs[2].Scheduled) && events[2].Took == time.Second && events[2].Name == "job", "events: %+v", events)
 		s := d.status(c)
-		expect(t, s.Done == 3 && s.Missed == 0 && s.Last.Scheduled.Equal(runs[2].Scheduled) && s.Last.Took == time.Second && s.Next == runs[2].Scheduled.Add(time.Minute) && !s.Led && !s.Running,
+		expect(t, s.Done == 3 && s.Missed == 0 && s.Last.Scheduled.Equal(runs[2].Scheduled) && s.Last.Took == time.Second && s.Next.Equal(runs[2].Scheduled.Add(time.Minute)) && !s.Led && !s.Running,
 			"status: %+v", s)
 		nothingLeft(t, engine, "job", "job@schedule")
 	})

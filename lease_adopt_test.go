@@ -331,22 +331,6 @@ func TestAdoptedTerms(t *testing.T) {
 	})
 }
 
-// Adopt waits for nobody, so that no context is in its way, and what is acquired under
-// an adopted lease knows of it.
-func TestAdoptionAndNesting(t *testing.T) {
-	engine := newFaulty()
-	c, other := newClient(t, engine, nil), newClient(t, engine, nil)
-	l := mustAcquire(t, c, "a", nil)
-	ctx := l.Context()
-	again, err := other.Adopt(ctx, holdfast.NewHandle("a", l.ID(), l.Token(), holdfast.Exclusive), nil)
-	must(t, err)
-	mustLeave(t, l)
-	_, err = other.Acquire(again.Context(), "a", nil)
-	wantErr(t, err, holdfast.ErrDeadlock)
-	expect(t, again.Context().Err() == nil, "the adopted lease ended with the one that was left")
-	again.Release(t.Context())
-}
-
 // INVARIANT I9: nothing is sent for a lease that was left: not by the keep-alive, not
 // by Release, and not by Close. The store keeps it until its expiry.
 func TestLeave(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -29,33 +28,6 @@ func TestKeepAliveHoldsForHours(t *testing.T) {
 		n := engine.count("extend")
 		expect(t, n >= 6*3600/6 && n <= 6*3600/4, "%d renewals in 6 hours, want about one in 5 s", n)
 		wantErr(t, l.Release(t.Context()), nil)
-	})
-}
-
-// One scheduler: no goroutine per lease, and renewals in batches.
-func TestKeepAliveBatches(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
-		before := runtime.NumGoroutine()
-		var leases []*holdfast.Lease
-		for i := range 300 {
-			leases = append(leases, mustAcquire(t, c, fmt.Sprint("name ", i), nil))
-			time.Sleep(time.Duration(rand.IntN(5)) * time.Millisecond)
-		}
-		if n := runtime.NumGoroutine() - before; n > 0 {
-			t.Errorf("%d goroutines for 300 leases, want none", n)
-		}
-		time.Sleep(5 * time.Minute)
-		for _, l := range leases {
-			need(t, l.Valid(), "%s: %v", l.Name(), context.Cause(l.Context()))
-			l.Release(t.Context())
-		}
-		// 3 or 4 batches of at most 128 every 5 s.
-		if n := engine.count("extend"); n > 4*62 {
-			t.Errorf("%d requests in 5 minutes for 300 leases, want about 240", n)
-		}
-		for _, size := range engine.sizes {
-			need(t, size <= driver.MaxBatch, "a batch of %d, the limit is %d", size, driver.MaxBatch)
-		}
 	})
 }
 
@@ -422,42 +394,6 @@ func TestLeaseContextIsAsAStandardOne(t *testing.T) {
 					contextCase{events, first, early, each}.run(t)
 				}
 			}
-		}
-	}
-}
-
-// TestLeaseContextCostsNothingUnused: a lease whose context nobody waits for has
-// none, and one that is derived from it starts no goroutine.
-func TestLeaseContextCostsNothingUnused(t *testing.T) {
-	c := newClient(t, mem.New(nil), nil)
-	var leases []*holdfast.Lease
-	for i := range 101 { // one for each run, and one before them
-		leases = append(leases, mustAcquire(t, c, fmt.Sprint(i), nil))
-	}
-	l := leases[0]
-	if n := testing.AllocsPerRun(100, func() {
-		l, leases = leases[0], leases[1:]
-		if held, ok := holdfast.LeaseFromContext(l.Context()); l.Context().Err() != nil || !ok || held != l {
-			t.Errorf("%v, lease %v", l.Context().Err(), held)
-		}
-	}); n > 0 {
-		t.Errorf("%.0f allocations, want 0", n)
-	}
-	before := runtime.NumGoroutine()
-	var children []context.Context
-	for range 100 {
-		child, stop := context.WithCancel(context.WithValue(l.Context(), contexttest.Key, 1))
-		defer stop()
-		defer context.AfterFunc(child, func() {})()
-		children = append(children, child)
-	}
-	if n := runtime.NumGoroutine() - before; n > 0 {
-		t.Errorf("100 derived contexts run %d goroutines", n)
-	}
-	l.Release(t.Context())
-	for _, child := range children {
-		if held, _ := holdfast.LeaseFromContext(child); held != l || child.Err() == nil {
-			t.Errorf("a derived context: lease %v, %v", held, child.Err())
 		}
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -13,7 +13,6 @@ import (
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
 	"github.com/holdfast-locks/holdfast/internal/mem"
-	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 func TestDeadlineCountsFromBeforeTheRequest(t *testing.T) {
@@ -205,79 +204,6 @@ func TestMinHold(t *testing.T) {
 	})
 }
 
-// leaseBytes is what a lease that is held may take in the client: with its lease ID,
-// its entry in the timetable, and that among the leases of its client, by name.
-const leaseBytes = 640
-
-// TestLeaseMemory: leases add no goroutine, no timer, and little memory. What an
-// acquire of a new name allocates are the lease, its ID, the context of the request,
-// and three things of the engine: there is no timer among them.
-func TestLeaseMemory(t *testing.T) {
-	const n = 10_000
-	var names []string
-	var ids []lockinfo.LeaseID
-	for i := range n {
-		names, ids = append(names, fmt.Sprint("orders/", i)), append(ids, lockinfo.NewLeaseID())
-	}
-	alone := mem.New(nil)
-	engine := grown(func() {
-		for i, name := range names {
-			_, err := alone.Acquire(t.Context(), driver.AcquireRequest{Name: name, LeaseID: ids[i], TTL: time.Hour})
-			must(t, err)
-		}
-	})
-	runtime.KeepAlive(alone)
-	for _, watched := range []bool{false, true} {
-		c := newClient(t, mem.New(nil), &holdfast.Options{TTL: time.Hour})
-		leases := make([]*holdfast.Lease, n)
-		goroutines := runtime.NumGoroutine()
-		var allocated uint64
-		all := grown(func() {
-			allocated = mallocs()
-			for i, name := range names {
-				leases[i] = mustAcquire(t, c, name, nil)
-			}
-			allocated = mallocs() - allocated
-			for _, l := range leases {
-				if watched {
-					l.Context().Done() // as whoever waits for it does
-				}
-			}
-		})
-		if n := runtime.NumGoroutine() - goroutines; n > 0 {
-			t.Errorf("watched %t: %d goroutines more", watched, n)
-		}
-		each := (all - engine) / n
-		t.Logf("watched %t: %d bytes a lease in the client, %d in the engine, %.1f allocations an acquire", watched, each, engine/n, float64(allocated)/n)
-		if !watched && each > leaseBytes {
-			t.Errorf("a lease takes %d bytes in the client, want %d at most", each, leaseBytes)
-		}
-		expect(t, float64(allocated)/n <= 7.5, "an acquire makes %.1f allocations, want 6, or 7 under the race detector", float64(allocated)/n)
-		runtime.KeepAlive(leases)
-	}
-}
-
-// grown returns by how many bytes the heap has grown in do.
-func grown(do func()) uint64 {
-	before := heap()
-	do()
-	return heap() - before
-}
-
-func heap() uint64 {
-	runtime.GC()
-	runtime.GC()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.HeapAlloc
-}
-
-func mallocs() uint64 {
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return m.Mallocs
-}
-
 // A granter grants everything and counts renewals: for more leases than a real
 // store could hold in a short test.
 type granter struct {
@@ -418,4 +344,41 @@ func TestManyRenewalsAreSpread(t *testing.T) {
 				"requests of %.1f renewals, and %d at once; want about %d, and %d at most", each, engine.longest.Load(), driver.MaxBatch, tc.longest)
 		})
 	}
+}
+
+// The leases are one thing: it is as good as the worst of them.
+func TestLeasesAreOneThing(t *testing.T) {
+	eachAllAcquirer(t, func(t *testing.T, engine *faulty, as driver.Engine) {
+		c := newClient(t, as, nil)
+		key := "key of the caller"
+		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), &key, 7))
+		ls, err := c.AcquireAll(ctx, []string{"a", "b"}, nil)
+		must(t, err)
+		cancel()
+		synctest.Wait()
+		expect(t, ls.Context().Err() == nil && ls.Valid(), "the leases ended with the context of the wait")
+		must(t, ls.Lease("b").Extend(t.Context(), time.Hour))
+		if a := ls.Lease("a"); !ls.Deadline().Equal(a.Deadline()) || ls.Remaining() != a.Remaining() {
+			t.Errorf("deadline in %s, want that of a, the earlier, in %s", ls.Remaining(), a.Remaining())
+		}
+		expect(t, ls.Context().Value(&key) == 7, "the context does not carry the caller's values")
+		l, _ := holdfast.LeaseFromContext(ls.Context())
+		expect(t, l == ls.Lease("b"), "the context does not carry the leases")
+		for _, ttl := range []time.Duration{0, time.Millisecond, 31 * 24 * time.Hour} {
+			wantErr(t, ls.Extend(t.Context(), ttl), holdfast.ErrInvalid)
+		}
+		n := engine.count("extend")
+		expect(t, n == 1, "%d requests, want none for bad TTLs", n)
+		engine.Engine.Release(t.Context(), driver.ReleaseRequest{Name: "a", LeaseID: ls.Lease("a").ID()}) // by an operator
+		err = ls.Extend(t.Context(), time.Minute)
+		if wantErr(t, err, holdfast.ErrLost); !strings.Contains(err.Error(), `extend "a"`) {
+			t.Errorf("error %q, want it to name a", err)
+		}
+		<-ls.Context().Done()
+		wantErr(t, context.Cause(ls.Context()), holdfast.ErrLost)
+		expect(t, ls.Lease("b").Valid() && !ls.Valid() && ls.Remaining() == 0,
+			"b valid: %t, all valid: %t for %s; want b only", ls.Lease("b").Valid(), ls.Valid(), ls.Remaining())
+		wantErr(t, ls.Release(t.Context()), holdfast.ErrLost)
+		nothingLeft(t, engine, "a", "b")
+	})
 }

@@ -1,7 +1,6 @@
 package holdfast_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -317,73 +316,6 @@ func TestRunFailed(t *testing.T) {
 			t.Errorf("%v", e.Err)
 		}
 	})
-}
-
-// A logBuffer is where a test's log goes.
-type logBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *logBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *logBuffer) lines() []string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return strings.Split(strings.TrimSuffix(b.text.String(), "\n"), "\n")
-}
-
-// A loss and a clean-up that failed are logged, one line each, without an Observer:
-// which name, why, and what to do; never a lease ID.
-func TestLossesAreLogged(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine, log := newFaulty(), &logBuffer{}
-		c := newClient(t, engine, &holdfast.Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
-		lost, kept := mustAcquire(t, c, "orders/42", nil), mustAcquire(t, c, "orders/43", nil)
-		takeAway(t, engine.Engine, "orders/42")
-		wantErr(t, lost.Verify(t.Context()), holdfast.ErrLost)
-		wantErr(t, lost.Release(t.Context()), holdfast.ErrLost)
-		synctest.Wait()
-		engine.set(fail(driver.ErrPermission, "release"), nil)
-		wantErr(t, kept.Release(t.Context()), holdfast.ErrPermission)
-		synctest.Wait()
-		lines := log.lines()
-		for i, want := range [][]string{
-			{"level=WARN", "name=orders/42", "no longer has it", "stop what it protects"},
-			{"level=WARN", "name=orders/43", "not permitted", "stays closed"},
-		} {
-			for _, part := range want {
-				expect(t, i < len(lines) && strings.Contains(lines[i], part), "line %d of %q, want %q in it", i, lines, part)
-			}
-		}
-		expect(t, len(lines) == 2 && !strings.Contains(strings.Join(lines, ""), string(lost.ID())), "logged: %q", lines)
-		engine.heal()
-	})
-}
-
-// Without a Logger it is the one of the program, as it is then.
-func TestDefaultLogger(t *testing.T) {
-	was := slog.Default()
-	defer slog.SetDefault(was)
-	log := &logBuffer{}
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c, err := holdfast.New(engine, &holdfast.Options{SharedEngine: true})
-		must(t, err)
-		slog.SetDefault(slog.New(slog.NewTextHandler(log, nil)))
-		l := mustAcquire(t, c, "a", nil)
-		takeAway(t, engine.Engine, "a")
-		wantErr(t, l.Verify(t.Context()), holdfast.ErrLost)
-		if err := c.Close(); err != nil { // which waits for the log, too
-			t.Error(err)
-		}
-	})
-	lines := log.lines()
-	expect(t, len(lines) == 1 && strings.Contains(lines[0], "a lease is lost"), "logged: %q", lines)
 }
 
 // A pairs checks that what begins ends: it is an Observer.

@@ -291,24 +291,6 @@ func TestOnceRaceWithFailures(t *testing.T) {
 	}
 }
 
-// What waiting costs, with a queue: an acquire to ask for the place, a refresh
-// at the news that it is gone, a clean-up and the acquire that finds the
-// result.
-func TestOnceWaitingCost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		j := newJob(func(context.Context, *holdfast.Lease, int) ([]byte, error) {
-			time.Sleep(time.Second)
-			return nil, nil
-		})
-		crowd(t, engine, 11, 0, &holdfast.OnceOptions{Await: holdfast.Forever}, j)
-		synctest.Wait()
-		got := fmt.Sprint(engine.calls)
-		expect(t, got == "map[acquire:21 complete:1 refresh:4 release:10]", "10 waiters cost %s", got)
-		expect(t, engine.watching == 0, "%d watches were not stopped", engine.watching)
-	})
-}
-
 func TestOnceWaitIsBounded(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		foreign(t, engine, "k", time.Hour)

@@ -2,6 +2,7 @@ package holdfast_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -190,4 +191,143 @@ func TestScheduledRetention(t *testing.T) {
 			t.Errorf("%d runs, want 2", j.runs)
 		}
 	})
+}
+
+// The status says who leads, who stands by and who runs, between runs and in them, and
+// that nobody does.
+func TestScheduleState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, engine := &diary{t: t}, newFaulty()
+		onlooker := newClient(t, engine, nil)
+		if s := d.status(onlooker); !s.Began.IsZero() || s.Led || s.Running {
+			t.Errorf("a schedule that never was: %+v", s)
+		}
+		began := time.Now()
+		var stops []func() error
+		for _, host := range []string{"web-1", "web-2", "web-3"} {
+			c := newClient(t, engine, &holdfast.Options{Holder: holdfast.Holder{Host: host}})
+			stops = append(stops, d.every(c, minutely, nil, d.run(10*time.Second, nil)))
+		}
+		hosts := func(holders []holdfast.Holder) (s string) {
+			for _, h := range holders {
+				s += h.Host + " "
+			}
+			return s
+		}
+		time.Sleep(30 * time.Second)
+		s := d.status(onlooker)
+		expect(t, s.Led && s.Leader.Host == "web-1" && hosts(s.StandingBy) == "web-2 web-3 " && !s.Running && s.Began.Equal(began) && s.Next.Equal(began.Add(time.Minute)),
+			"before the first run: %+v", s)
+		time.Sleep(35 * time.Second)
+		s = d.status(onlooker)
+		expect(t, s.Running && s.Runner.Host == "web-1" && s.Runner.Once && s.RunningFor == 5*time.Second && s.Led && s.Done == 0, "in a run: %+v", s)
+		time.Sleep(30 * time.Second)
+		s = d.status(onlooker)
+		expect(t, !s.Running && s.Done == 1 && s.Last.Took == 10*time.Second && s.Last.Started.Equal(began.Add(time.Minute)) && s.Last.By == "web-1" && s.Last.Attempt == 1,
+			"after a run: %+v", s)
+		_ = stops[0]()
+		s = d.status(onlooker)
+		expect(t, s.Leader.Host == "web-2" && hosts(s.StandingBy) == "web-3 ", "after the leader's end: %+v", s)
+		_, _ = stops[1](), stops[2]()
+		if s = d.status(onlooker); s.Led || s.Done != 1 {
+			t.Errorf("after the end: %+v", s)
+		}
+		_, err := onlooker.Records().Schedule(t.Context(), "")
+		expect(t, errors.Is(err, holdfast.ErrInvalid), "%v", err)
+	})
+}
+
+// prints are pairs of fingerprints, of the earlier and the later request.
+var prints = []struct {
+	earlier, later string
+	differ         bool
+}{
+	{"a", "a", false},
+	{"a", "b", true},
+	{"a", "A", true},
+	{"a", "a ", true},
+	{"a", "", false}, // who gives none is not compared
+	{"", "b", false},
+	{"", "", false},
+}
+
+func TestOnceFingerprintOfDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(t, newFaulty(), nil)
+		for _, p := range prints {
+			once(t, c, &holdfast.OnceOptions{Fingerprint: p.earlier}, returns("kept"))
+			for _, await := range []time.Duration{0, holdfast.Forever} {
+				r, err := c.Once(t.Context(), "k", &holdfast.OnceOptions{Fingerprint: p.later, Await: await}, mustNotRun(t).fn)
+				checkFingerprint(t, p.differ, r, err)
+			}
+			c.Records().Forget(t.Context(), "k")
+		}
+	})
+}
+
+func checkFingerprint(t testing.TB, differ bool, r holdfast.OnceResult, err error) {
+	t.Helper()
+	switch {
+	case !differ:
+		expect(t, err == nil && r.Replayed && string(r.Value) == "kept", "%+v, %v; want the result", r, err)
+	default:
+		wantErr(t, err, holdfast.ErrFingerprint)
+		expect(t, r.Value == nil && err.Error() == `holdfast: once "k": the key was used for another request`, "%+v, %v; want no result", r, err)
+	}
+}
+
+func TestOnceFingerprintOfWorkInProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c, other := newClient(t, engine, nil), newClient(t, engine, nil)
+		for _, p := range prints {
+			once(t, c, &holdfast.OnceOptions{Fingerprint: p.earlier}, newJob(func(context.Context, *holdfast.Lease, int) ([]byte, error) {
+				start := time.Now()
+				want := holdfast.ErrInProgress
+				if p.differ {
+					want = holdfast.ErrFingerprint
+				}
+				_, err := other.Once(bounded(t), "k", &holdfast.OnceOptions{Fingerprint: p.later}, mustNotRun(t).fn)
+				wantErr(t, err, want)
+				if p.differ {
+					// There is no point in waiting for another request's result.
+					_, err = other.Once(bounded(t), "k", &holdfast.OnceOptions{Fingerprint: p.later, Await: holdfast.Forever}, mustNotRun(t).fn)
+					wantErr(t, err, want)
+				}
+				took := time.Since(start)
+				expect(t, took == 0, "answered after %s, want at once", took)
+				synctest.Wait()
+				lock, _ := engine.Engine.Inspect(t.Context(), "k")
+				expect(t, len(lock.Queue) == 0, "a place stayed behind")
+				return nil, nil
+			}))
+			c.Records().Forget(t.Context(), "k")
+		}
+	})
+}
+
+// The work that a waiter waits for fails, and another request takes over.
+func TestOnceFingerprintChangesWhileWaiting(t *testing.T) {
+	for _, fails := range []bool{false, true} {
+		inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+			release := foreign(t, engine, "k", time.Hour) // whose request is not known
+			go c.Once(t.Context(), "k", &holdfast.OnceOptions{Fingerprint: "b", Await: holdfast.Forever}, func(context.Context, *holdfast.Lease) ([]byte, error) {
+				time.Sleep(time.Second)
+				if fails {
+					return nil, errLink
+				}
+				return []byte("kept"), nil
+			})
+			synctest.Wait()
+			time.AfterFunc(time.Second, release)
+			j := returns("mine")
+			r, err := c.Once(t.Context(), "k", &holdfast.OnceOptions{Fingerprint: "a", Await: holdfast.Forever}, j.fn)
+			if fails {
+				expect(t, err == nil && !r.Replayed && j.runs == 1, "%+v, %v; want a run", r, err)
+				return
+			}
+			checkFingerprint(t, true, r, err)
+			expect(t, j.runs == 0, "the work ran, too")
+		})
+	}
 }
