@@ -176,8 +176,7 @@ func TestAcquireAllErrors(t *testing.T) {
 		c := newClient(t, as, nil)
 		release := foreign(t, engine, "b", time.Hour)
 		start := time.Now()
-		_, err := c.AcquireAll(t.Context(), []string{"a", "b"}, &holdfast.AcquireOptions{MaxWait: 3 * time.Second})
-		wantErr(t, err, holdfast.ErrHeld)
+		wantErr(t, errOf(c.AcquireAll(t.Context(), []string{"a", "b"}, &holdfast.AcquireOptions{MaxWait: 3 * time.Second})), holdfast.ErrHeld)
 		took := time.Since(start)
 		expect(t, took == 3*time.Second, "gave up after %s, want Wait, 3s", took)
 		synctest.Wait()
@@ -185,12 +184,10 @@ func TestAcquireAllErrors(t *testing.T) {
 		release()
 		for _, want := range []error{holdfast.ErrPermission, holdfast.ErrKindMismatch} {
 			engine.set(fail(want, "acquire", "acquire-all"), nil)
-			_, err = c.AcquireAll(t.Context(), []string{"a", "b"}, nil)
-			wantErr(t, err, want)
+			wantErr(t, errOf(c.AcquireAll(t.Context(), []string{"a", "b"}, nil)), want)
 		}
 		engine.set(fail(driver.ErrUnavailable, "acquire", "acquire-all"), nil)
-		_, err = c.TryAcquireAll(t.Context(), []string{"a", "b"}, nil)
-		wantErr(t, err, holdfast.ErrUnavailable)
+		wantErr(t, errOf(c.TryAcquireAll(t.Context(), []string{"a", "b"}, nil)), holdfast.ErrUnavailable)
 		engine.heal()
 		// The reply to the whole is late: repeats find the leases.
 		engine.set(nil, func(_ context.Context, op string) error {
@@ -216,8 +213,7 @@ func TestAcquireAllErrors(t *testing.T) {
 			}
 			return nil
 		}, nil)
-		_, err = c.TryAcquireAll(t.Context(), []string{"a", "b"}, &holdfast.AcquireOptions{TTL: time.Second})
-		wantErr(t, err, holdfast.ErrPermission)
+		wantErr(t, errOf(c.TryAcquireAll(t.Context(), []string{"a", "b"}, &holdfast.AcquireOptions{TTL: time.Second})), holdfast.ErrPermission)
 		synctest.Wait()
 		nothingLeft(t, engine, "a", "b")
 	})
@@ -236,8 +232,7 @@ func TestAcquireAllRefusesBadInput(t *testing.T) {
 			_, tryErr := c.TryAcquireAll(t.Context(), names, nil)
 			expect(t, errors.Is(err, holdfast.ErrInvalid) && errors.Is(tryErr, holdfast.ErrInvalid), "%s: %v, %v; want ErrInvalid", name, err, tryErr)
 		}
-		_, err := c.AcquireAll(t.Context(), []string{"a"}, &holdfast.AcquireOptions{TTL: -1})
-		wantErr(t, err, holdfast.ErrInvalid)
+		wantErr(t, errOf(c.AcquireAll(t.Context(), []string{"a"}, &holdfast.AcquireOptions{TTL: -1})), holdfast.ErrInvalid)
 		expect(t, len(engine.calls) == 0, "requests were sent: %v", engine.calls)
 		ls, err := c.AcquireAll(t.Context(), many[:driver.MaxBatch], nil)
 		must(t, err)
@@ -373,4 +368,19 @@ func TestCloseEndsAcquireAll(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Of several names, the first does not lose its TTL while the call waits for the
+// last.
+func TestWholeTTLOfAll(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		time.AfterFunc(4*time.Second, foreign(t, engine, "b", time.Hour))
+		opts := &holdfast.AcquireOptions{TTL: 30 * time.Second, WholeTTL: true}
+		leases, err := newClient(t, engine, nil).AcquireAll(t.Context(), []string{"a", "b"}, opts)
+		must(t, err)
+		left := leases.Remaining()
+		expect(t, left >= 26*time.Second, "the shortest is returned with %s", left)
+		leases.Release(t.Context())
+	})
 }

@@ -75,26 +75,23 @@ func TestHandOverAfterLostRefreshes(t *testing.T) {
 func TestHandOverIsConfirmed(t *testing.T) {
 	for _, keepAlive := range []holdfast.KeepAlive{holdfast.KeepAliveOn, holdfast.KeepAliveOff} {
 		for _, ttl := range []time.Duration{3 * time.Second, 30 * time.Second, time.Hour} {
-			t.Run(fmt.Sprint("keep-alive ", keepAlive, " TTL ", ttl), func(t *testing.T) {
-				inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
-					time.AfterFunc(300*time.Millisecond, foreign(t, engine, "a", time.Hour))
-					opts := &holdfast.AcquireOptions{TTL: ttl, KeepAlive: keepAlive}
-					l := granted(t, enqueue(t.Context(), c, "a", opts)).lease
-					time.Sleep(99 * time.Millisecond)
-					if n := engine.count("extend"); n != 0 {
-						t.Errorf("%d requests in the first 99 ms, want none", n)
-					}
-					time.Sleep(time.Millisecond)
-					synctest.Wait()
-					if want := ttl - ttl/10 - 2*time.Millisecond; l.Remaining() != want || engine.count("extend") != 1 {
-						t.Errorf("after 100 ms and %d requests trusted for %s, want %s", engine.count("extend"), l.Remaining(), want)
-					}
-					time.Sleep(ttl * 9 / 10)
-					if n := engine.count("extend"); l.Valid() != (keepAlive == holdfast.KeepAliveOn) || !l.Valid() && n != 1 {
-						t.Errorf("after the TTL: valid %t, %d requests", l.Valid(), n)
-					}
-					l.Release(t.Context())
-				})
+			runWithClient(t, fmt.Sprint("keep-alive ", keepAlive, " TTL ", ttl), nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+				time.AfterFunc(300*time.Millisecond, foreign(t, engine, "a", time.Hour))
+				opts := &holdfast.AcquireOptions{TTL: ttl, KeepAlive: keepAlive}
+				l := granted(t, enqueue(t.Context(), c, "a", opts)).lease
+				time.Sleep(99 * time.Millisecond)
+				n := engine.count("extend")
+				expect(t, n == 0, "%d requests in the first 99 ms, want none", n)
+				time.Sleep(time.Millisecond)
+				synctest.Wait()
+				want := ttl - ttl/10 - 2*time.Millisecond
+				expect(t, l.Remaining() == want && engine.count("extend") == 1,
+					"after 100 ms and %d requests trusted for %s, want %s", engine.count("extend"), l.Remaining(), want)
+				time.Sleep(ttl * 9 / 10)
+				if n := engine.count("extend"); l.Valid() != (keepAlive == holdfast.KeepAliveOn) || !l.Valid() && n != 1 {
+					t.Errorf("after the TTL: valid %t, %d requests", l.Valid(), n)
+				}
+				l.Release(t.Context())
 			})
 		}
 	}
@@ -125,23 +122,21 @@ func TestFailedConfirmationIsRepeated(t *testing.T) {
 	}
 	for name, fault := range faults {
 		for _, ttl := range []time.Duration{time.Second, 30 * time.Second, 24 * time.Hour} {
-			t.Run(fmt.Sprint(name, " TTL ", ttl), func(t *testing.T) {
-				inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
-					time.AfterFunc(300*time.Millisecond, foreign(t, engine, "a", time.Hour))
-					l := granted(t, enqueue(t.Context(), c, "a", &holdfast.AcquireOptions{TTL: ttl})).lease
-					engine.set(fault, nil)
-					time.Sleep(min(ttl, 5*time.Second) / 3)
-					least := 4
-					if name == "not answered" {
-						least = 1
-					}
-					n := engine.count("extend")
-					expect(t, n >= least && n <= 20, "%d requests in a third of the waiter TTL, want %d to 20", n, least)
-					engine.heal()
-					trusted(t, engine, l, 20*time.Millisecond, 10*time.Second)
-					expect(t, l.Valid(), "lost: %v", context.Cause(l.Context()))
-					l.Release(t.Context())
-				})
+			runWithClient(t, fmt.Sprint(name, " TTL ", ttl), nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+				time.AfterFunc(300*time.Millisecond, foreign(t, engine, "a", time.Hour))
+				l := granted(t, enqueue(t.Context(), c, "a", &holdfast.AcquireOptions{TTL: ttl})).lease
+				engine.set(fault, nil)
+				time.Sleep(min(ttl, 5*time.Second) / 3)
+				least := 4
+				if name == "not answered" {
+					least = 1
+				}
+				n := engine.count("extend")
+				expect(t, n >= least && n <= 20, "%d requests in a third of the waiter TTL, want %d to 20", n, least)
+				engine.heal()
+				trusted(t, engine, l, 20*time.Millisecond, 10*time.Second)
+				expect(t, l.Valid(), "lost: %v", context.Cause(l.Context()))
+				l.Release(t.Context())
 			})
 		}
 	}
@@ -151,28 +146,26 @@ func TestFailedConfirmationIsRepeated(t *testing.T) {
 // that is never answered ends it before the store hands the lock to another.
 func TestHandOverIsLost(t *testing.T) {
 	for _, cutOff := range []bool{false, true} {
-		t.Run(fmt.Sprint("cut off ", cutOff), func(t *testing.T) {
-			inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
-				time.AfterFunc(300*time.Millisecond, foreign(t, engine, "a", time.Hour))
-				l := granted(t, enqueue(t.Context(), c, "a", nil)).lease
-				start := time.Now()
-				if cutOff {
-					engine.set(hang("extend"), nil)
-				} else {
-					engine.Engine.Release(t.Context(), driver.ReleaseRequest{Name: "a", LeaseID: l.ID()}) // by an operator
-				}
-				<-l.Context().Done()
-				took := time.Since(start)
-				if !cutOff && took != 100*time.Millisecond {
-					t.Errorf("told after %s, want with the confirmation", took)
-				}
-				if cutOff && (took < 4*time.Second || holders(t, engine.Engine, "a") != 1) {
-					t.Errorf("told after %s with %d leases in the store, want before its expiry", took, holders(t, engine.Engine, "a"))
-				}
-				wantErr(t, context.Cause(l.Context()), holdfast.ErrLost)
-				engine.heal()
-				wantErr(t, l.Release(t.Context()), holdfast.ErrLost)
-			})
+		runWithClient(t, fmt.Sprint("cut off ", cutOff), nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+			time.AfterFunc(300*time.Millisecond, foreign(t, engine, "a", time.Hour))
+			l := granted(t, enqueue(t.Context(), c, "a", nil)).lease
+			start := time.Now()
+			if cutOff {
+				engine.set(hang("extend"), nil)
+			} else {
+				engine.Engine.Release(t.Context(), driver.ReleaseRequest{Name: "a", LeaseID: l.ID()}) // by an operator
+			}
+			<-l.Context().Done()
+			took := time.Since(start)
+			if !cutOff && took != 100*time.Millisecond {
+				t.Errorf("told after %s, want with the confirmation", took)
+			}
+			if cutOff && (took < 4*time.Second || holders(t, engine.Engine, "a") != 1) {
+				t.Errorf("told after %s with %d leases in the store, want before its expiry", took, holders(t, engine.Engine, "a"))
+			}
+			wantErr(t, context.Cause(l.Context()), holdfast.ErrLost)
+			engine.heal()
+			wantErr(t, l.Release(t.Context()), holdfast.ErrLost)
 		})
 	}
 }
@@ -207,9 +200,8 @@ func TestHandOverKeepsOptions(t *testing.T) {
 			time.Sleep(time.Second)
 			l.Release(t.Context())
 			next := granted(t, enqueue(t.Context(), c, "a", nil))
-			if took := next.at.Sub(start); took < time.Minute || took > time.Minute+50*time.Millisecond {
-				t.Errorf("the next came after %s, want after MinHold, 1m", took)
-			}
+			took := next.at.Sub(start)
+			expect(t, took >= time.Minute && took <= time.Minute+50*time.Millisecond, "the next came after %s, want after MinHold, 1m", took)
 			next.lease.Release(t.Context())
 		})
 	})
@@ -221,9 +213,8 @@ func TestHandOverKeepsOptions(t *testing.T) {
 			start := time.Now()
 			<-l.Context().Done()
 			wantErr(t, context.Cause(l.Context()), holdfast.ErrStalled)
-			if took := time.Since(start); took > 35*time.Second {
-				t.Errorf("lost %s after the last heartbeat", took+15*time.Second)
-			}
+			took := time.Since(start)
+			expect(t, took <= 35*time.Second, "lost %s after the last heartbeat", took+15*time.Second)
 		})
 	})
 	t.Run("LockDelay", func(t *testing.T) {
@@ -412,20 +403,5 @@ func TestWholeTTLOfOnce(t *testing.T) {
 			return nil, nil
 		})
 		expect(t, err == nil, "%v", err)
-	})
-}
-
-// Of several names, the first does not lose its TTL while the call waits for the
-// last.
-func TestWholeTTLOfAll(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		time.AfterFunc(4*time.Second, foreign(t, engine, "b", time.Hour))
-		opts := &holdfast.AcquireOptions{TTL: 30 * time.Second, WholeTTL: true}
-		leases, err := newClient(t, engine, nil).AcquireAll(t.Context(), []string{"a", "b"}, opts)
-		must(t, err)
-		left := leases.Remaining()
-		expect(t, left >= 26*time.Second, "the shortest is returned with %s", left)
-		leases.Release(t.Context())
 	})
 }

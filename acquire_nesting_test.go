@@ -100,8 +100,7 @@ func TestNestingUnderLeasesThatAreOver(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				_, err = c.Acquire(l.Context(), "a", mode)
-				wantErr(t, err, holdfast.ErrDeadlock)
+				wantErr(t, errOf(c.Acquire(l.Context(), "a", mode)), holdfast.ErrDeadlock)
 				l.Release(t.Context())
 			})
 		}
@@ -117,8 +116,7 @@ func TestNestingOfAcquireAll(t *testing.T) {
 		for _, acquire := range []func(context.Context, []string, *holdfast.AcquireOptions) (*holdfast.Leases, error){
 			c.AcquireAll, c.TryAcquireAll,
 		} {
-			_, err := acquire(outer.Context(), []string{"a", "b"}, nil)
-			wantErr(t, err, holdfast.ErrDeadlock)
+			wantErr(t, errOf(acquire(outer.Context(), []string{"a", "b"}, nil)), holdfast.ErrDeadlock)
 		}
 		if len(engine.calls) != requests {
 			t.Errorf("requests were sent: %v", engine.calls)
@@ -128,8 +126,7 @@ func TestNestingOfAcquireAll(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, name := range []string{"b", "x", "y", "z"} {
-			_, err := c.TryAcquire(ls.Context(), name, nil)
-			wantErr(t, err, holdfast.ErrDeadlock)
+			wantErr(t, errOf(c.TryAcquire(ls.Context(), name, nil)), holdfast.ErrDeadlock)
 		}
 		inner, err := c.Acquire(ls.Context(), "c", nil)
 		if err != nil {
@@ -160,8 +157,7 @@ func TestNestingUnderDowngraded(t *testing.T) {
 			t.Fatal(err)
 		}
 		l.Release(t.Context())
-		_, err = c.Acquire(outer.Context(), "a", shared)
-		wantErr(t, err, holdfast.ErrDeadlock)
+		wantErr(t, errOf(c.Acquire(outer.Context(), "a", shared)), holdfast.ErrDeadlock)
 		outer.Release(t.Context())
 	})
 }
@@ -176,10 +172,8 @@ func TestEngineThatCannotBeCompared(t *testing.T) {
 	c, other := newClient(t, engine, nil), newClient(t, engine, nil)
 	l := mustAcquire(t, c, "a", nil)
 	defer l.Release(t.Context())
-	_, err := c.TryAcquire(l.Context(), "a", nil)
-	wantErr(t, err, holdfast.ErrDeadlock)
-	_, err = other.TryAcquire(l.Context(), "a", nil)
-	wantErr(t, err, holdfast.ErrHeld)
+	wantErr(t, errOf(c.TryAcquire(l.Context(), "a", nil)), holdfast.ErrDeadlock)
+	wantErr(t, errOf(other.TryAcquire(l.Context(), "a", nil)), holdfast.ErrHeld)
 }
 
 func TestDeadlock(t *testing.T) {
@@ -190,10 +184,8 @@ func TestDeadlock(t *testing.T) {
 		inner, err := c.Acquire(outer.Context(), "b", nil)
 		must(t, err)
 		for _, client := range []*holdfast.Client{c, other} {
-			_, err = client.Acquire(inner.Context(), "a", nil)
-			wantErr(t, err, holdfast.ErrDeadlock)
-			_, err = client.TryAcquire(inner.Context(), "b", nil)
-			wantErr(t, err, holdfast.ErrDeadlock)
+			wantErr(t, errOf(client.Acquire(inner.Context(), "a", nil)), holdfast.ErrDeadlock)
+			wantErr(t, errOf(client.TryAcquire(inner.Context(), "b", nil)), holdfast.ErrDeadlock)
 		}
 		elsewhere := newClient(t, mem.New(nil), nil)
 		if l, err := elsewhere.TryAcquire(inner.Context(), "a", nil); err != nil {
@@ -267,8 +259,7 @@ func TestOnceUnderItselfIsADeadlock(t *testing.T) {
 				return nil, c.Do(ctx, "inner", nil, func(ctx context.Context, _ *holdfast.Lease) error {
 					ctx, cancel := context.WithTimeout(ctx, time.Hour)
 					defer cancel()
-					_, err := c.Once(ctx, "k", &holdfast.OnceOptions{Await: await}, returns("never").fn)
-					wantErr(t, err, holdfast.ErrDeadlock)
+					wantErr(t, errOf(c.Once(ctx, "k", &holdfast.OnceOptions{Await: await}, returns("never").fn)), holdfast.ErrDeadlock)
 					return nil
 				})
 			}))
@@ -294,8 +285,7 @@ func TestAdoptionAndNesting(t *testing.T) {
 	again, err := other.Adopt(ctx, holdfast.NewHandle("a", l.ID(), l.Token(), holdfast.Exclusive), nil)
 	must(t, err)
 	mustLeave(t, l)
-	_, err = other.Acquire(again.Context(), "a", nil)
-	wantErr(t, err, holdfast.ErrDeadlock)
+	wantErr(t, errOf(other.Acquire(again.Context(), "a", nil)), holdfast.ErrDeadlock)
 	expect(t, again.Context().Err() == nil, "the adopted lease ended with the one that was left")
 	again.Release(t.Context())
 }

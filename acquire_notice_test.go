@@ -157,26 +157,24 @@ func TestStaleNoticeIsNotBelieved(t *testing.T) {
 	// A waiter that heard nothing for longer than its place starts over, with
 	// another lease ID, and what was handed over to the old one goes to the
 	// next at once.
-	t.Run("after a pause", func(t *testing.T) {
-		inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
-			release := foreign(t, engine, "a", time.Hour)
-			waiting := enqueue(t.Context(), c, "a", nil)
-			old, _ := engine.Engine.Inspect(t.Context(), "a")
-			engine.set(nil, fail(errLink, "refresh")) // in the store the place goes on
-			next := enqueue(t.Context(), newClient(t, engine.Engine, nil), "a", nil)
-			time.Sleep(6 * time.Second)
-			release()
-			o := granted(t, next)
-			took := time.Since(o.at)
-			expect(t, took == 0, "the next came %s before now, want at once", took)
-			stillWaits(t, waiting)
-			engine.heal()
-			lock, _ := engine.Engine.Inspect(t.Context(), "a")
-			expect(t, len(lock.Queue) == 1 && lock.Queue[0].LeaseID != old.Queue[0].LeaseID, "queue = %+v, want one place of another lease ID", lock.Queue)
-			o.lease.Release(t.Context())
-			granted(t, waiting).lease.Release(t.Context())
-			nothingLeft(t, engine, "a")
-		})
+	runWithClient(t, "after a pause", nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+		release := foreign(t, engine, "a", time.Hour)
+		waiting := enqueue(t.Context(), c, "a", nil)
+		old, _ := engine.Engine.Inspect(t.Context(), "a")
+		engine.set(nil, fail(errLink, "refresh")) // in the store the place goes on
+		next := enqueue(t.Context(), newClient(t, engine.Engine, nil), "a", nil)
+		time.Sleep(6 * time.Second)
+		release()
+		o := granted(t, next)
+		took := time.Since(o.at)
+		expect(t, took == 0, "the next came %s before now, want at once", took)
+		stillWaits(t, waiting)
+		engine.heal()
+		lock, _ := engine.Engine.Inspect(t.Context(), "a")
+		expect(t, len(lock.Queue) == 1 && lock.Queue[0].LeaseID != old.Queue[0].LeaseID, "queue = %+v, want one place of another lease ID", lock.Queue)
+		o.lease.Release(t.Context())
+		granted(t, waiting).lease.Release(t.Context())
+		nothingLeft(t, engine, "a")
 	})
 }
 
@@ -190,8 +188,7 @@ func TestLateGrantIsCancelled(t *testing.T) {
 			return nil
 		}, nil)
 		for _, acquire := range []func(context.Context, string, *holdfast.AcquireOptions) (*holdfast.Lease, error){c.TryAcquire, c.Acquire} {
-			_, err := acquire(t.Context(), "a", &holdfast.AcquireOptions{TTL: time.Second})
-			wantErr(t, err, holdfast.ErrUnavailable)
+			wantErr(t, errOf(acquire(t.Context(), "a", &holdfast.AcquireOptions{TTL: time.Second})), holdfast.ErrUnavailable)
 			synctest.Wait()
 			nothingLeft(t, engine, "a")
 		}
@@ -220,25 +217,23 @@ func TestNoticeToLookIsFollowed(t *testing.T) {
 // place that the attempt got.
 func TestNoticeEndsBackoff(t *testing.T) {
 	for _, after := range []time.Duration{0, 3 * time.Millisecond, 300 * time.Millisecond} {
-		t.Run(after.String(), func(t *testing.T) {
-			inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
-				release := foreign(t, engine, "a", time.Hour)
-				engine.set(nil, fail(errLink, "acquire"))
-				waiting := enqueue(t.Context(), c, "a", nil)
-				time.Sleep(2 * time.Second) // the pauses are about 1 s now
-				for n := engine.count("acquire"); engine.count("acquire") == n; {
-					time.Sleep(time.Millisecond)
-				}
-				engine.heal()
-				time.Sleep(after)
-				start := time.Now()
-				release()
-				o := granted(t, waiting)
-				if took := o.at.Sub(start); took > 10*time.Millisecond || after > 10*time.Millisecond && took != 0 {
-					t.Errorf("acquired %s after the release", took)
-				}
-				o.lease.Release(t.Context())
-			})
+		runWithClient(t, after.String(), nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+			release := foreign(t, engine, "a", time.Hour)
+			engine.set(nil, fail(errLink, "acquire"))
+			waiting := enqueue(t.Context(), c, "a", nil)
+			time.Sleep(2 * time.Second) // the pauses are about 1 s now
+			for n := engine.count("acquire"); engine.count("acquire") == n; {
+				time.Sleep(time.Millisecond)
+			}
+			engine.heal()
+			time.Sleep(after)
+			start := time.Now()
+			release()
+			o := granted(t, waiting)
+			if took := o.at.Sub(start); took > 10*time.Millisecond || after > 10*time.Millisecond && took != 0 {
+				t.Errorf("acquired %s after the release", took)
+			}
+			o.lease.Release(t.Context())
 		})
 	}
 }
@@ -372,9 +367,8 @@ func TestTurnsAlone(t *testing.T) {
 		engine := newFaulty()
 		c := newClient(t, plain{engine}, nil)
 		for i := range 100 {
-			if waited := turn(t, c, 99*time.Millisecond, nil); waited > 0 {
-				t.Fatalf("turn %d began with a pause of %s", i, waited)
-			}
+			waited := turn(t, c, 99*time.Millisecond, nil)
+			need(t, waited <= 0, "turn %d began with a pause of %s", i, waited)
 		}
 		got := fmt.Sprint(engine.calls)
 		expect(t, got == "map[acquire:100 release:100]", "requests = %s", got)
@@ -385,9 +379,8 @@ func TestTurnsAlone(t *testing.T) {
 		expect(t, waited != 0 && waited <= 2500*time.Millisecond, "pauses of %s in 100 s; want some, and 2.5 s at most", waited)
 		for range 10 { // who lets others have a chance leaves it at that
 			time.Sleep(300 * time.Millisecond)
-			if waited := turn(t, c, 5*time.Second, nil); waited > 0 {
-				t.Errorf("a pause of %s, 300 ms after the release", waited)
-			}
+			waited := turn(t, c, 5*time.Second, nil)
+			expect(t, waited <= 0, "a pause of %s, 300 ms after the release", waited)
 		}
 	})
 }
@@ -401,9 +394,8 @@ func TestTurnsAfterRivalsHaveGone(t *testing.T) {
 			waited += turn(t, c, 30*time.Millisecond, nil)
 		}
 		expect(t, waited >= 100*time.Millisecond && waited <= 1250*time.Millisecond, "pauses of %s in all; want 100 ms to 1.25 s", waited)
-		if waited := turn(t, c, 0, nil); waited > 0 {
-			t.Errorf("still a pause, of %s", waited)
-		}
+		waited = turn(t, c, 0, nil)
+		expect(t, waited <= 0, "still a pause, of %s", waited)
 	})
 }
 
@@ -423,8 +415,7 @@ func TestTurnsPauseWithinTheWait(t *testing.T) {
 		"a cancelled context": func(t *testing.T, c *holdfast.Client, start time.Time) time.Duration {
 			ctx, cancel := context.WithCancel(context.Background())
 			time.AfterFunc(time.Millisecond, cancel)
-			_, err := c.Acquire(ctx, "a", nil)
-			wantErr(t, err, context.Canceled)
+			wantErr(t, errOf(c.Acquire(ctx, "a", nil)), context.Canceled)
 			return time.Since(start) - time.Millisecond
 		},
 		"two seconds later": func(t *testing.T, c *holdfast.Client, start time.Time) time.Duration {

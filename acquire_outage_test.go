@@ -134,17 +134,13 @@ func TestWaitForStore(t *testing.T) {
 			c := newClient(t, engine, &holdfast.Options{Observer: o.observe})
 			opts := &holdfast.AcquireOptions{MaxWait: 20 * time.Second}
 			engine.set(dead("acquire", "acquire-all"), nil)
-			_, err := c.Acquire(t.Context(), "a", opts)
-			wantErr(t, err, holdfast.ErrUnavailable)
-			if took := time.Since(o.start); took != opts.MaxWait {
-				t.Errorf("gave up after %s, want the MaxWait of %s", took, opts.MaxWait)
-			}
+			wantErr(t, errOf(c.Acquire(t.Context(), "a", opts)), holdfast.ErrUnavailable)
+			took := time.Since(o.start)
+			expect(t, took == opts.MaxWait, "gave up after %s, want the MaxWait of %s", took, opts.MaxWait)
 			start := time.Now()
-			_, err = c.AcquireAll(t.Context(), []string{"a", "b"}, opts)
-			wantErr(t, err, holdfast.ErrUnavailable)
-			if took := time.Since(start); took != opts.MaxWait {
-				t.Errorf("AcquireAll gave up after %s, want the MaxWait of %s", took, opts.MaxWait)
-			}
+			wantErr(t, errOf(c.AcquireAll(t.Context(), []string{"a", "b"}, opts)), holdfast.ErrUnavailable)
+			took = time.Since(start)
+			expect(t, took == opts.MaxWait, "AcquireAll gave up after %s, want the MaxWait of %s", took, opts.MaxWait)
 			time.AfterFunc(12*time.Second, engine.heal)
 			l, err := c.Acquire(t.Context(), "a", opts)
 			must(t, err)
@@ -154,19 +150,15 @@ func TestWaitForStore(t *testing.T) {
 			// Without a bound it would be for ever.
 			engine.set(dead("acquire"), nil)
 			start = time.Now()
-			_, err = c.Acquire(t.Context(), "a", nil)
-			wantErr(t, err, holdfast.ErrUnavailable)
-			if took := time.Since(start); took > 10*time.Second {
-				t.Errorf("without a MaxWait it gave up after %s, want about the request timeout", took)
-			}
+			wantErr(t, errOf(c.Acquire(t.Context(), "a", nil)), holdfast.ErrUnavailable)
+			took = time.Since(start)
+			expect(t, took <= 10*time.Second, "without a MaxWait it gave up after %s, want about the request timeout", took)
 			start = time.Now()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
-			_, err = c.Once(ctx, "k", &holdfast.OnceOptions{Await: holdfast.Forever}, mustNotRun(t).fn)
-			wantErr(t, err, holdfast.ErrUnavailable)
-			if took := time.Since(start); took > 10*time.Second {
-				t.Errorf("with Await: Forever it gave up after %s, want about the request timeout", took)
-			}
+			wantErr(t, errOf(c.Once(ctx, "k", &holdfast.OnceOptions{Await: holdfast.Forever}, mustNotRun(t).fn)), holdfast.ErrUnavailable)
+			took = time.Since(start)
+			expect(t, took <= 10*time.Second, "with Await: Forever it gave up after %s, want about the request timeout", took)
 			engine.heal()
 		})
 	}
@@ -205,8 +197,7 @@ func TestShortWaitHasOneAttempt(t *testing.T) {
 		opts := &holdfast.AcquireOptions{MaxWait: time.Microsecond}
 		lease, err := c.Acquire(t.Context(), "free", opts)
 		must(t, err)
-		_, err = c.Acquire(t.Context(), "free", opts)
-		wantErr(t, err, holdfast.ErrHeld)
+		wantErr(t, errOf(c.Acquire(t.Context(), "free", opts)), holdfast.ErrHeld)
 		synctest.Wait()
 		expect(t, waited.Load() == 1, "the Observer was told %d times that somebody waits", waited.Load())
 		wantErr(t, lease.Release(t.Context()), nil)
@@ -214,8 +205,7 @@ func TestShortWaitHasOneAttempt(t *testing.T) {
 		// Nor does it last longer than that.
 		engine.set(hang("acquire"), nil)
 		began := time.Now()
-		_, err = c.Acquire(t.Context(), "free", opts)
-		wantErr(t, err, holdfast.ErrUnavailable)
+		wantErr(t, errOf(c.Acquire(t.Context(), "free", opts)), holdfast.ErrUnavailable)
 		took := time.Since(began)
 		expect(t, took == 5*time.Second, "a silent store was waited for %s", took)
 	})
@@ -267,8 +257,7 @@ func TestShortWaitOnABusyStore(t *testing.T) {
 				}
 				return nil
 			}, nil)
-			_, err := c.Acquire(t.Context(), "a", &holdfast.AcquireOptions{MaxWait: wait})
-			wantErr(t, err, want)
+			wantErr(t, errOf(c.Acquire(t.Context(), "a", &holdfast.AcquireOptions{MaxWait: wait})), want)
 			engine.heal()
 			release()
 		})
@@ -452,36 +441,34 @@ func TestAcquireRetriesWithTheSameLeaseID(t *testing.T) {
 // INVARIANT I5: whatever the instant at which the context ends, nothing stays.
 func TestAbandonedAcquireLeavesNothing(t *testing.T) {
 	for _, hook := range []string{"request delayed", "reply delayed"} {
-		t.Run(hook, func(t *testing.T) {
-			inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
-				slow := func(_ context.Context, op string) error {
-					if op == "acquire" {
-						time.Sleep(100 * time.Millisecond)
-					}
+		runWithClient(t, hook, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+			slow := func(_ context.Context, op string) error {
+				if op == "acquire" {
+					time.Sleep(100 * time.Millisecond)
+				}
+				return nil
+			}
+			if hook == "request delayed" {
+				// The request reaches the store although its sender has given
+				// up, and after its own cancel.
+				engine.set(func(ctx context.Context, op string) error {
+					_ = slow(ctx, op)
 					return nil
+				}, nil)
+			} else {
+				engine.set(nil, slow)
+			}
+			for ms := range 130 {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(ms)*time.Millisecond)
+				l, err := c.Acquire(ctx, "a", nil)
+				cancel()
+				if err == nil {
+					l.Release(t.Context())
 				}
-				if hook == "request delayed" {
-					// The request reaches the store although its sender has given
-					// up, and after its own cancel.
-					engine.set(func(ctx context.Context, op string) error {
-						_ = slow(ctx, op)
-						return nil
-					}, nil)
-				} else {
-					engine.set(nil, slow)
-				}
-				for ms := range 130 {
-					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(ms)*time.Millisecond)
-					l, err := c.Acquire(ctx, "a", nil)
-					cancel()
-					if err == nil {
-						l.Release(t.Context())
-					}
-					time.Sleep(time.Second)
-					n := holders(t, engine.Engine, "a")
-					need(t, n == 0, "context ended after %d ms: %d leases stayed behind", ms, n)
-				}
-			})
+				time.Sleep(time.Second)
+				n := holders(t, engine.Engine, "a")
+				need(t, n == 0, "context ended after %d ms: %d leases stayed behind", ms, n)
+			}
 		})
 	}
 }
@@ -494,8 +481,7 @@ func TestZombieAcquireMeetsTombstone(t *testing.T) {
 		c := newClient(t, held, nil)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		_, err := c.Acquire(ctx, "a", nil)
-		wantErr(t, err, context.DeadlineExceeded)
+		wantErr(t, errOf(c.Acquire(ctx, "a", nil)), context.DeadlineExceeded)
 		synctest.Wait()
 		reply, err := engine.Acquire(t.Context(), <-zombies)
 		expect(t, err == nil && reply.Outcome == driver.Cancelled, "the zombie got %+v, %v; want Cancelled", reply, err)
@@ -519,18 +505,14 @@ func TestUnreachableStore(t *testing.T) {
 		refuse := func(context.Context, string) error { return driver.ErrUnavailable }
 		engine.set(refuse, nil)
 		start := time.Now()
-		_, err := c.TryAcquire(t.Context(), "a", nil)
-		wantErr(t, err, holdfast.ErrUnavailable)
-		if took := time.Since(start); took != 0 {
-			t.Errorf("TryAcquire took %s, want an answer at once", took)
-		}
-		_, err = c.Acquire(t.Context(), "a", nil)
-		wantErr(t, err, holdfast.ErrUnavailable)
-		if took := time.Since(start); took < 4*time.Second || took > 7*time.Second {
-			t.Errorf("Acquire gave up after %s, want about the request timeout", took)
-		}
+		wantErr(t, errOf(c.TryAcquire(t.Context(), "a", nil)), holdfast.ErrUnavailable)
+		took := time.Since(start)
+		expect(t, took == 0, "TryAcquire took %s, want an answer at once", took)
+		wantErr(t, errOf(c.Acquire(t.Context(), "a", nil)), holdfast.ErrUnavailable)
+		took = time.Since(start)
+		expect(t, took >= 4*time.Second && took <= 7*time.Second, "Acquire gave up after %s, want about the request timeout", took)
 		engine.set(hang("acquire", "release"), nil)
-		_, err = c.TryAcquire(t.Context(), "a", nil)
+		_, err := c.TryAcquire(t.Context(), "a", nil)
 		wantErr(t, err, holdfast.ErrUnavailable)
 		expect(t, !errors.Is(err, context.DeadlineExceeded), "%v looks like the end of the caller's context", err)
 		engine.heal()
@@ -562,8 +544,7 @@ func TestLateGrantIsNotUsed(t *testing.T) {
 			}
 			return nil
 		})
-		_, err := c.TryAcquire(t.Context(), "a", &holdfast.AcquireOptions{TTL: time.Second})
-		wantErr(t, err, holdfast.ErrUnavailable)
+		wantErr(t, errOf(c.TryAcquire(t.Context(), "a", &holdfast.AcquireOptions{TTL: time.Second})), holdfast.ErrUnavailable)
 		synctest.Wait()
 		n := holders(t, engine.Engine, "a")
 		expect(t, n == 0, "%d leases stayed behind", n)

@@ -366,3 +366,28 @@ func mustAcquireElsewhere(t *testing.T, engine driver.Engine, name string) {
 	reply, err := engine.Acquire(t.Context(), req)
 	need(t, err == nil && reply.Outcome == driver.Granted, "%s: %+v, %v", name, reply, err)
 }
+
+// The permits of a client that died come back one by one, each when its lease
+// runs out, and one waiter gets each.
+func TestPermitsOfDeadClientComeBack(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+		opts := semaphore(3, 1)
+		opts.TTL, opts.KeepAlive = 10*time.Second, holdfast.KeepAliveOff // as if it were dead
+		start := time.Now()
+		for range 3 {
+			mustAcquire(t, c, "a", opts)
+			time.Sleep(3 * time.Second)
+		}
+		var waiting []<-chan outcome
+		for range 3 {
+			waiting = append(waiting, enqueue(t.Context(), c, "a", semaphore(3, 1)))
+		}
+		for i, w := range waiting {
+			o := granted(t, w)
+			expiry := time.Duration(10+3*i) * time.Second
+			at := o.at.Sub(start)
+			expect(t, at >= expiry && at <= expiry+5*time.Second/3, "permit %d came after %s, want soon after the expiry at %s", i, at, expiry)
+			defer o.lease.Release(t.Context())
+		}
+	})
+}

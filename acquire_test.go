@@ -120,8 +120,7 @@ func TestMinToken(t *testing.T) {
 	l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{MinToken: seen})
 	defer l.Release(t.Context())
 	expect(t, l.Token() == seen+1, "token %d, want %d", l.Token(), seen+1)
-	_, err := c.TryAcquire(t.Context(), "b", &holdfast.AcquireOptions{MinToken: seen + 2*3600e6})
-	wantErr(t, err, holdfast.ErrInvalid)
+	wantErr(t, errOf(c.TryAcquire(t.Context(), "b", &holdfast.AcquireOptions{MinToken: seen + 2*3600e6})), holdfast.ErrInvalid)
 }
 
 func TestBadInputChangesNothing(t *testing.T) {
@@ -172,16 +171,14 @@ func TestBadInputChangesNothing(t *testing.T) {
 				want = holdfast.ErrInvalid
 			}
 			for _, acquire := range []func(context.Context, string, *holdfast.AcquireOptions) (*holdfast.Lease, error){c.Acquire, c.TryAcquire} {
-				_, err := acquire(t.Context(), tt.name, &tt.opts)
-				wantErr(t, err, want)
+				wantErr(t, errOf(acquire(t.Context(), tt.name, &tt.opts)), want)
 			}
 		})
 	}
 	n := engine.count("acquire")
 	expect(t, n == 0, "%d requests were sent", n)
 	for _, o := range []holdfast.Options{{TTL: -1}, {TTL: time.Millisecond}, {TTL: 31 * day}, {RequestTimeout: -1}} {
-		_, err := holdfast.New(engine, &o)
-		wantErr(t, err, holdfast.ErrInvalid)
+		wantErr(t, errOf(holdfast.New(engine, &o)), holdfast.ErrInvalid)
 	}
 }
 

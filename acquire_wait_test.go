@@ -48,8 +48,7 @@ func TestTryAcquireDoesNotBarge(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		l := mustAcquire(t, c, "a", semaphore(3, 2))
 		waiting := enqueue(t.Context(), c, "a", semaphore(3, 3))
-		_, err := c.TryAcquire(t.Context(), "a", semaphore(3, 1)) // would fit beside the 2
-		wantErr(t, err, holdfast.ErrHeld)
+		wantErr(t, errOf(c.TryAcquire(t.Context(), "a", semaphore(3, 1))), holdfast.ErrHeld) // would fit beside the 2
 		lock, _ := engine.Inspect(t.Context(), "a")
 		expect(t, len(lock.Queue) == 1 && lock.Queue[0].Mode == holdfast.Permits(3, 3), "queue = %+v, want the waiter only", lock.Queue)
 		l.Release(t.Context())
@@ -61,40 +60,38 @@ func TestTryAcquireDoesNotBarge(t *testing.T) {
 // nothing is left behind. INVARIANT I5.
 func TestWaiterLeavesNothing(t *testing.T) {
 	for _, outage := range []bool{false, true} {
-		t.Run(fmt.Sprint("replies get lost ", outage), func(t *testing.T) {
-			inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
-				got := 0
-				for ms := range 260 {
-					release := foreign(t, engine, "a", time.Hour)
-					time.AfterFunc(100*time.Millisecond, release)
-					engine.set(delay(7*time.Millisecond), func(_ context.Context, op string) error {
-						time.Sleep(7 * time.Millisecond)
-						if outage && (op == "acquire" || op == "refresh") {
-							return errLink
-						}
-						return nil
-					})
-					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(ms)*time.Millisecond)
-					waiting := enqueue(ctx, c, "a", nil)
-					<-ctx.Done()
-					cancel()
-					o := <-waiting
-					if o.err == nil {
-						got++
-						o.lease.Release(t.Context()) // before, during and after the confirmation
-					} else {
-						wantErr(t, o.err, context.DeadlineExceeded)
+		runWithClient(t, fmt.Sprint("replies get lost ", outage), nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+			got := 0
+			for ms := range 260 {
+				release := foreign(t, engine, "a", time.Hour)
+				time.AfterFunc(100*time.Millisecond, release)
+				engine.set(delay(7*time.Millisecond), func(_ context.Context, op string) error {
+					time.Sleep(7 * time.Millisecond)
+					if outage && (op == "acquire" || op == "refresh") {
+						return errLink
 					}
-					engine.heal()
-					time.Sleep(time.Second)
-					release()
-					nothingLeft(t, engine, "a")
-					need(t, !t.Failed(), "given up after %d ms", ms)
+					return nil
+				})
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(ms)*time.Millisecond)
+				waiting := enqueue(ctx, c, "a", nil)
+				<-ctx.Done()
+				cancel()
+				o := <-waiting
+				if o.err == nil {
+					got++
+					o.lease.Release(t.Context()) // before, during and after the confirmation
+				} else {
+					wantErr(t, o.err, context.DeadlineExceeded)
 				}
-				if !outage && got < 150 {
-					t.Errorf("%d leases handed over, want one whenever 100 ms or more were left", got)
-				}
-			})
+				engine.heal()
+				time.Sleep(time.Second)
+				release()
+				nothingLeft(t, engine, "a")
+				need(t, !t.Failed(), "given up after %d ms", ms)
+			}
+			if !outage && got < 150 {
+				t.Errorf("%d leases handed over, want one whenever 100 ms or more were left", got)
+			}
 		})
 	}
 }
@@ -107,14 +104,12 @@ func TestWaiterThatGivesUpLetsTheNextPass(t *testing.T) {
 		writer := enqueue(t.Context(), c, "a", &holdfast.AcquireOptions{MaxWait: 3 * time.Second})
 		reader := enqueue(t.Context(), c, "a", shared)
 		o := granted(t, reader)
-		if took := o.at.Sub(start); took != 3*time.Second {
-			t.Errorf("the reader passed after %s, want when the writer before it gave up, after 3s", took)
-		}
+		took := o.at.Sub(start)
+		expect(t, took == 3*time.Second, "the reader passed after %s, want when the writer before it gave up, after 3s", took)
 		refused := <-writer
 		wantErr(t, refused.err, holdfast.ErrHeld)
-		if took := refused.at.Sub(start); took != 3*time.Second {
-			t.Errorf("the writer gave up after %s, want 3s", took)
-		}
+		took = refused.at.Sub(start)
+		expect(t, took == 3*time.Second, "the writer gave up after %s, want 3s", took)
 		l.Release(t.Context())
 		o.lease.Release(t.Context())
 		nothingLeft(t, engine, "a")
@@ -185,34 +180,32 @@ func TestWaiterSurvivesOutage(t *testing.T) {
 		"unanswered for 20 s": {unanswered, 20 * time.Second},
 	}
 	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
-				release := foreign(t, engine, "a", time.Hour)
-				long := tt.outage > 5*time.Second // longer than a place lasts
-				if long {
-					engine.set(nil, fail(errLink, "acquire")) // forgotten with the place
-				}
-				waiting := enqueue(t.Context(), c, "a", nil)
-				engine.heal()
-				time.Sleep(3 * time.Second)
-				before, _ := engine.Engine.Inspect(t.Context(), "a")
-				engine.set(tt.fault, nil)
-				time.Sleep(tt.outage)
-				engine.heal()
-				time.Sleep(3 * time.Second)
-				after, _ := engine.Engine.Inspect(t.Context(), "a")
-				need(t, len(after.Queue) == 1, "%d places 3 s after the outage, want 1", len(after.Queue))
-				kept := after.Queue[0].LeaseID == before.Queue[0].LeaseID
-				expect(t, kept != long, "place kept: %t, want %t", kept, !long)
-				start, refreshes := time.Now(), engine.count("refresh")
-				release()
-				o := granted(t, waiting)
-				took := o.at.Sub(start)
-				expect(t, took == 0 && engine.count("refresh") == refreshes,
-					"acquired %s after the release, with %d refreshes; want by news", took, engine.count("refresh")-refreshes)
-				o.lease.Release(t.Context())
-				nothingLeft(t, engine, "a")
-			})
+		runWithClient(t, name, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+			release := foreign(t, engine, "a", time.Hour)
+			long := tt.outage > 5*time.Second // longer than a place lasts
+			if long {
+				engine.set(nil, fail(errLink, "acquire")) // forgotten with the place
+			}
+			waiting := enqueue(t.Context(), c, "a", nil)
+			engine.heal()
+			time.Sleep(3 * time.Second)
+			before, _ := engine.Engine.Inspect(t.Context(), "a")
+			engine.set(tt.fault, nil)
+			time.Sleep(tt.outage)
+			engine.heal()
+			time.Sleep(3 * time.Second)
+			after, _ := engine.Engine.Inspect(t.Context(), "a")
+			need(t, len(after.Queue) == 1, "%d places 3 s after the outage, want 1", len(after.Queue))
+			kept := after.Queue[0].LeaseID == before.Queue[0].LeaseID
+			expect(t, kept != long, "place kept: %t, want %t", kept, !long)
+			start, refreshes := time.Now(), engine.count("refresh")
+			release()
+			o := granted(t, waiting)
+			took := o.at.Sub(start)
+			expect(t, took == 0 && engine.count("refresh") == refreshes,
+				"acquired %s after the release, with %d refreshes; want by news", took, engine.count("refresh")-refreshes)
+			o.lease.Release(t.Context())
+			nothingLeft(t, engine, "a")
 		})
 	}
 }
@@ -225,9 +218,8 @@ func TestPollingWithoutQueue(t *testing.T) {
 		time.AfterFunc(time.Minute, foreign(t, engine, "a", time.Hour))
 		start := time.Now()
 		l := granted(t, enqueue(t.Context(), c, "a", nil)).lease
-		if took := time.Since(start); took < time.Minute || took > time.Minute+250*time.Millisecond {
-			t.Errorf("acquired after %s, want within 250 ms after the release", took)
-		}
+		took := time.Since(start)
+		expect(t, took >= time.Minute && took <= time.Minute+250*time.Millisecond, "acquired after %s, want within 250 ms after the release", took)
 		n := engine.count("acquire")
 		expect(t, n >= 240 && n <= 500, "%d requests in a minute, want 4 to 8 in a second", n)
 
@@ -244,9 +236,8 @@ func TestPollingWithoutQueue(t *testing.T) {
 		foreign(t, engine, "a", 100*time.Millisecond)
 		start = time.Now()
 		l = granted(t, enqueue(t.Context(), c, "a", nil)).lease
-		if took := time.Since(start); took < 100*time.Millisecond || took > 125*time.Millisecond {
-			t.Errorf("taken over after %s, want at the expiry, after 100ms", took)
-		}
+		took = time.Since(start)
+		expect(t, took >= 100*time.Millisecond && took <= 125*time.Millisecond, "taken over after %s, want at the expiry, after 100ms", took)
 		l.Release(t.Context())
 	})
 }
@@ -377,28 +368,26 @@ func TestOnWaitTellsHolder(t *testing.T) {
 // at the beginning.
 func TestOnWaitTellsOutage(t *testing.T) {
 	for _, atOnce := range []bool{true, false} {
-		t.Run(fmt.Sprint("from the beginning ", atOnce), func(t *testing.T) {
-			inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
-				release := foreign(t, engine, "a", time.Hour)
-				dead := fail(driver.ErrUnavailable, "acquire", "refresh")
-				want := "1 1 outage 1 "
-				if atOnce {
-					engine.set(dead, nil)
-					want = "0 outage 1 "
-				}
-				var l looker
-				opts := l.waits()
-				opts.MaxWait = time.Hour
-				done := enqueue(t.Context(), c, "a", opts)
+		runWithClient(t, fmt.Sprint("from the beginning ", atOnce), nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+			release := foreign(t, engine, "a", time.Hour)
+			dead := fail(driver.ErrUnavailable, "acquire", "refresh")
+			want := "1 1 outage 1 "
+			if atOnce {
 				engine.set(dead, nil)
-				time.Sleep(4500 * time.Millisecond) // less than the place lasts
-				engine.heal()
-				time.Sleep(20 * time.Second)
-				got := l.heard()
-				expect(t, got == want, "told %q, want %q: %+v", got, want, l.all())
-				release()
-				granted(t, done).lease.Release(t.Context())
-			})
+				want = "0 outage 1 "
+			}
+			var l looker
+			opts := l.waits()
+			opts.MaxWait = time.Hour
+			done := enqueue(t.Context(), c, "a", opts)
+			engine.set(dead, nil)
+			time.Sleep(4500 * time.Millisecond) // less than the place lasts
+			engine.heal()
+			time.Sleep(20 * time.Second)
+			got := l.heard()
+			expect(t, got == want, "told %q, want %q: %+v", got, want, l.all())
+			release()
+			granted(t, done).lease.Release(t.Context())
 		})
 	}
 }
@@ -409,8 +398,7 @@ func TestOnWaitWithoutWait(t *testing.T) {
 		var l looker
 		lease, err := c.Acquire(t.Context(), "a", l.waits())
 		must(t, err)
-		_, err = c.TryAcquire(t.Context(), "a", l.waits())
-		wantErr(t, err, holdfast.ErrHeld)
+		wantErr(t, errOf(c.TryAcquire(t.Context(), "a", l.waits())), holdfast.ErrHeld)
 		lease.Release(t.Context())
 		expect(t, len(l.all()) == 0, "told %+v", l.all())
 	})

@@ -66,8 +66,7 @@ func TestCloseTidiesUp(t *testing.T) {
 		nothingLeft(t, engine.faulty, "a", "b")
 		wantErr(t, c.Close(), nil)
 		wantErr(t, c.Shutdown(t.Context()), nil)
-		_, err := c.TryAcquire(t.Context(), "a", nil)
-		wantErr(t, err, holdfast.ErrClosed)
+		wantErr(t, errOf(c.TryAcquire(t.Context(), "a", nil)), holdfast.ErrClosed)
 	})
 }
 
@@ -140,8 +139,7 @@ func TestShutdownWaitsForHolders(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- c.Shutdown(t.Context()) }()
 		wantErr(t, (<-waiter).err, holdfast.ErrClosed)
-		_, err := c.Acquire(t.Context(), "c", nil)
-		wantErr(t, err, holdfast.ErrClosed)
+		wantErr(t, errOf(c.Acquire(t.Context(), "c", nil)), holdfast.ErrClosed)
 		wantClosed(t, engine, false)
 		wantErr(t, <-ended, nil)
 		if took := time.Since(start); took != 10*time.Minute+4*time.Second {
@@ -342,8 +340,7 @@ func TestClientsHolder(t *testing.T) {
 			t.Errorf("%+v: the lease has %+v, the store %+v, %v; want %+v", opts, l.Holder(), lock.Holders, err, want)
 		}
 		l.Release(t.Context())
-		_, err = bad.TryAcquire(t.Context(), "a", opts)
-		wantErr(t, err, holdfast.ErrInvalid)
+		wantErr(t, errOf(bad.TryAcquire(t.Context(), "a", opts)), holdfast.ErrInvalid)
 	}
 }
 

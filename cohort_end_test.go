@@ -179,35 +179,33 @@ func (s *spent) Err() error {
 func TestCohortCancelledInTheMoment(t *testing.T) {
 	for _, others := range []int{0, 2} {
 		for _, receives := range []string{"lead", "lead and place", "lease"} {
-			t.Run(fmt.Sprint(receives, ", others ", others), func(t *testing.T) {
-				inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
-					first := soon(t, enqueue(t.Context(), c, "a", nil))
-					ahead, leave := context.WithCancel(t.Context())
-					defer leave()
-					if receives == "lead and place" {
-						time.Sleep(time.Second) // no turn follows on the first
-						enqueue(ahead, c, "a", nil)
-					}
-					ctx := &spent{Context: t.Context()}
-					gone := enqueue(ctx, c, "a", nil)
-					waiting := queueUp(c, others, nil)
-					ctx.over.Store(true)
-					switch receives {
-					case "lead":
-						time.Sleep(20 * time.Millisecond)
-					case "lead and place":
-						leave()
-						synctest.Wait()
-					}
-					release(t, first)
-					o := ended(t, gone)
-					expect(t, errors.Is(o.err, context.Canceled), "%v, want the cancel", o.err)
-					for _, w := range waiting {
-						release(t, soon(t, w))
-					}
+			runWithClient(t, fmt.Sprint(receives, ", others ", others), cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+				first := soon(t, enqueue(t.Context(), c, "a", nil))
+				ahead, leave := context.WithCancel(t.Context())
+				defer leave()
+				if receives == "lead and place" {
+					time.Sleep(time.Second) // no turn follows on the first
+					enqueue(ahead, c, "a", nil)
+				}
+				ctx := &spent{Context: t.Context()}
+				gone := enqueue(ctx, c, "a", nil)
+				waiting := queueUp(c, others, nil)
+				ctx.over.Store(true)
+				switch receives {
+				case "lead":
+					time.Sleep(20 * time.Millisecond)
+				case "lead and place":
+					leave()
 					synctest.Wait()
-					nothingLeft(t, engine, "a") // and not only after a while
-				})
+				}
+				release(t, first)
+				o := ended(t, gone)
+				expect(t, errors.Is(o.err, context.Canceled), "%v, want the cancel", o.err)
+				for _, w := range waiting {
+					release(t, soon(t, w))
+				}
+				synctest.Wait()
+				nothingLeft(t, engine, "a") // and not only after a while
 			})
 		}
 	}
@@ -223,17 +221,15 @@ func TestCohortUnavailable(t *testing.T) {
 		waiting = append(waiting, queueUp(c, 2, nil)...)
 		patient := enqueue(t.Context(), c, "a", &holdfast.AcquireOptions{MaxWait: time.Minute})
 		for _, w := range waiting {
-			if o := ended(t, w); !errors.Is(o.err, holdfast.ErrUnavailable) || o.at.Sub(start) > 6*time.Second {
-				t.Errorf("after %s: %v", o.at.Sub(start), o.err)
-			}
+			o := ended(t, w)
+			expect(t, errors.Is(o.err, holdfast.ErrUnavailable) && o.at.Sub(start) <= 6*time.Second, "after %s: %v", o.at.Sub(start), o.err)
 		}
 		engine.heal()
 		release(t, soon(t, patient))
 		release(t, mustAcquire(t, c, "a", semaphore(3, 1)))
 		kind := mustAcquire(t, c, "a", semaphore(3, 1))
-		if o := ended(t, enqueue(t.Context(), c, "a", nil)); !errors.Is(o.err, holdfast.ErrKindMismatch) {
-			t.Errorf("%v, want ErrKindMismatch", o.err)
-		}
+		o := ended(t, enqueue(t.Context(), c, "a", nil))
+		expect(t, errors.Is(o.err, holdfast.ErrKindMismatch), "%v, want ErrKindMismatch", o.err)
 		release(t, kind)
 		time.Sleep(2 * time.Minute)
 		nothingLeft(t, engine, "a")
@@ -274,12 +270,10 @@ func TestCohortSilent(t *testing.T) {
 		leads := enqueue(t.Context(), c, "a", &holdfast.AcquireOptions{MaxWait: time.Minute})
 		brief, cancelled := enqueue(t.Context(), c, "a", &holdfast.AcquireOptions{MaxWait: 2 * time.Second}), enqueue(ctx, c, "a", nil)
 		var held *holdfast.HeldError
-		if o := ended(t, brief); !errors.Is(o.err, holdfast.ErrUnavailable) || errors.As(o.err, &held) {
-			t.Errorf("after MaxWait: %v", o.err)
-		}
-		if o := ended(t, cancelled); !errors.Is(o.err, context.DeadlineExceeded) || errors.As(o.err, &held) {
-			t.Errorf("after the caller's own limit: %v", o.err)
-		}
+		o := ended(t, brief)
+		expect(t, errors.Is(o.err, holdfast.ErrUnavailable) && !errors.As(o.err, &held), "after MaxWait: %v", o.err)
+		o = ended(t, cancelled)
+		expect(t, errors.Is(o.err, context.DeadlineExceeded) && !errors.As(o.err, &held), "after the caller's own limit: %v", o.err)
 		engine.heal()
 		release(t, soon(t, leads))
 		nothingLeft(t, engine, "a")

@@ -230,31 +230,29 @@ func TestCohortJoinedLate(t *testing.T) {
 func TestCohortIsTrustedNoLongerThanTheLeaseLasts(t *testing.T) {
 	for _, ttl := range []time.Duration{10 * time.Millisecond, 25 * time.Millisecond, 300 * time.Millisecond, 30 * time.Second} {
 		for _, slow := range [][2]time.Duration{{0, 0}, {4, 0}, {0, 4}, {7, 8}} {
-			t.Run(fmt.Sprint("TTL ", ttl, " delays ", slow), func(t *testing.T) {
-				inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
-					for _, work := range []time.Duration{0, 3, 7, 12} {
-						free := foreign(t, engine, "a", time.Hour)
-						engine.set(delay(slow[0]*time.Millisecond), delay(slow[1]*time.Millisecond))
-						opts := &holdfast.AcquireOptions{TTL: ttl, KeepAlive: holdfast.KeepAliveOff}
-						waiting := queueUp(c, 6, opts)
-						time.Sleep(997 * time.Millisecond)
-						free()
-						for _, w := range waiting {
-							o := ended(t, w)
-							if errors.Is(o.err, holdfast.ErrUnavailable) { // too slow for the TTL
-								continue
-							}
-							l := o.lease
-							keepsAsLong(t, engine, l)
-							time.Sleep(work * time.Millisecond)
-							keepsAsLong(t, engine, l)
-							_ = l.Release(t.Context())
+			runWithClient(t, fmt.Sprint("TTL ", ttl, " delays ", slow), cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+				for _, work := range []time.Duration{0, 3, 7, 12} {
+					free := foreign(t, engine, "a", time.Hour)
+					engine.set(delay(slow[0]*time.Millisecond), delay(slow[1]*time.Millisecond))
+					opts := &holdfast.AcquireOptions{TTL: ttl, KeepAlive: holdfast.KeepAliveOff}
+					waiting := queueUp(c, 6, opts)
+					time.Sleep(997 * time.Millisecond)
+					free()
+					for _, w := range waiting {
+						o := ended(t, w)
+						if errors.Is(o.err, holdfast.ErrUnavailable) { // too slow for the TTL
+							continue
 						}
-						engine.heal()
-						time.Sleep(2 * time.Minute)
-						nothingLeft(t, engine, "a")
+						l := o.lease
+						keepsAsLong(t, engine, l)
+						time.Sleep(work * time.Millisecond)
+						keepsAsLong(t, engine, l)
+						_ = l.Release(t.Context())
 					}
-				})
+					engine.heal()
+					time.Sleep(2 * time.Minute)
+					nothingLeft(t, engine, "a")
+				}
 			})
 		}
 	}
@@ -303,30 +301,28 @@ func TestCohortLeavesTurnsTime(t *testing.T) {
 // that has expired: its caller gets another one.
 func TestCohortPausedBetweenTurns(t *testing.T) {
 	for _, paused := range []int64{1, 2} { // before the release, and before the next caller looks
-		t.Run(fmt.Sprint("at look ", paused), func(t *testing.T) {
-			inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
-				var looks atomic.Int64
-				looks.Store(-1 << 40)
-				holdfast.SetBootClock(c, func() time.Duration {
-					if looks.Add(1) >= paused {
-						return time.Hour
-					}
-					return 0
-				})
-				first := soon(t, enqueue(t.Context(), c, "a", nil))
-				next := enqueue(t.Context(), c, "a", nil)
-				looks.Store(0)
-				err := first.Release(t.Context())
-				if lost := errors.Is(err, holdfast.ErrLost); lost != (paused == 1) {
-					t.Errorf("Release = %v", err)
+		runWithClient(t, fmt.Sprint("at look ", paused), cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+			var looks atomic.Int64
+			looks.Store(-1 << 40)
+			holdfast.SetBootClock(c, func() time.Duration {
+				if looks.Add(1) >= paused {
+					return time.Hour
 				}
-				l := soon(t, next)
-				if !l.Valid() || l.ID() == first.ID() {
-					t.Errorf("the next caller has a valid lease: %t, the old one: %t", l.Valid(), l.ID() == first.ID())
-				}
-				release(t, l)
-				nothingLeft(t, engine, "a")
+				return 0
 			})
+			first := soon(t, enqueue(t.Context(), c, "a", nil))
+			next := enqueue(t.Context(), c, "a", nil)
+			looks.Store(0)
+			err := first.Release(t.Context())
+			if lost := errors.Is(err, holdfast.ErrLost); lost != (paused == 1) {
+				t.Errorf("Release = %v", err)
+			}
+			l := soon(t, next)
+			if !l.Valid() || l.ID() == first.ID() {
+				t.Errorf("the next caller has a valid lease: %t, the old one: %t", l.Valid(), l.ID() == first.ID())
+			}
+			release(t, l)
+			nothingLeft(t, engine, "a")
 		})
 	}
 }

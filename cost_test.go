@@ -85,21 +85,19 @@ func TestAcquireReleaseCost(t *testing.T) {
 // refresh, no confirmation.
 func TestAcquireCosts(t *testing.T) {
 	check := func(ttl, wait, work time.Duration) {
-		t.Run(fmt.Sprint("TTL ", ttl, " wait ", wait), func(t *testing.T) {
-			inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
-				if wait > 0 {
-					time.AfterFunc(wait, foreign(t, engine, "a", time.Hour))
-				}
-				start := time.Now()
-				l, err := c.Acquire(t.Context(), "a", &holdfast.AcquireOptions{TTL: ttl})
-				must(t, err)
-				took := time.Since(start)
-				expect(t, took == wait, "acquired after %s, want at the release, after %s", took, wait)
-				time.Sleep(work)
-				l.Release(t.Context())
-				got := fmt.Sprint(engine.calls)
-				expect(t, got == "map[acquire:1 release:1]", "requests = %s, want 1 acquire and 1 release", got)
-			})
+		runWithClient(t, fmt.Sprint("TTL ", ttl, " wait ", wait), nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+			if wait > 0 {
+				time.AfterFunc(wait, foreign(t, engine, "a", time.Hour))
+			}
+			start := time.Now()
+			l, err := c.Acquire(t.Context(), "a", &holdfast.AcquireOptions{TTL: ttl})
+			must(t, err)
+			took := time.Since(start)
+			expect(t, took == wait, "acquired after %s, want at the release, after %s", took, wait)
+			time.Sleep(work)
+			l.Release(t.Context())
+			got := fmt.Sprint(engine.calls)
+			expect(t, got == "map[acquire:1 release:1]", "requests = %s, want 1 acquire and 1 release", got)
 		})
 	}
 	for _, wait := range []time.Duration{0, 1, 700 * time.Millisecond, 1490 * time.Millisecond} {

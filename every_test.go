@@ -264,9 +264,8 @@ func TestEveryPauseOutlivesLeaders(t *testing.T) {
 		}
 		stop := start(d.run(0, errors.New("broken")))
 		time.Sleep(time.Hour + 64*time.Second) // the seventh attempt was 1 s ago: rest for a minute
-		if s := d.status(client); s.Begun == nil || s.Begun.Attempts != 7 {
-			t.Fatalf("status: %+v", s)
-		}
+		s := d.status(client)
+		need(t, s.Begun != nil && s.Begun.Attempts == 7, "status: %+v", s)
 		for range 5 {
 			next := start(d.run(20*time.Second, nil))
 			_ = stop()

@@ -241,6 +241,11 @@ func inBubble(t *testing.T, opts *holdfast.Options, test func(t *testing.T, engi
 	})
 }
 
+// runWithClient runs a subtest in a bubble of its own, with a client and its engine.
+func runWithClient(t *testing.T, name string, opts *holdfast.Options, test func(t *testing.T, engine *faulty, c *holdfast.Client)) {
+	t.Run(name, func(t *testing.T) { inBubble(t, opts, test) })
+}
+
 // runInBubble runs a subtest in a bubble of its own.
 func runInBubble(t *testing.T, name string, test func(t *testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, test) })
@@ -370,6 +375,9 @@ func must(t testing.TB, err error) {
 		t.Fatal(err)
 	}
 }
+
+// errOf returns the error of a call.
+func errOf[R any](_ R, err error) error { return err }
 
 func wantErr(t testing.TB, err, target error) {
 	t.Helper()

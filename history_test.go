@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -133,83 +135,221 @@ func (hangs) History(ctx context.Context, _ string) ([]lockinfo.HistoryEvent, er
 	return nil, ctx.Err()
 }
 
-// TestFeed: a feed begins with a gap, tells what happens to the names that are asked
-// for, and ends with the context.
-func TestFeed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newClient(t, remembering(), nil)
-		ctx, cancel := context.WithCancel(t.Context())
-		go func() {
-			synctest.Wait()
-			for _, name := range []string{"a/1", "b", "a/2"} {
-				_ = mustAcquire(t, c, name, nil).Release(ctx)
-			}
-			synctest.Wait()
-			cancel()
-		}()
-		var told []string
-		var ended error
-		for e, err := range c.Feed(ctx, "a/") {
-			if ended = err; err == nil {
-				told = append(told, fmt.Sprint(e.Kind, " ", e.Name))
-			}
-		}
-		if want := []string{"gap ", "acquired a/1", "released a/1", "acquired a/2", "released a/2"}; !slices.Equal(told, want) {
-			t.Errorf("told %q, want %q", told, want)
-		}
-		if !errors.Is(ended, context.Canceled) {
-			t.Errorf("the feed ended with %v, want context.Canceled", ended)
-		}
-	})
+// A pairs checks that what begins ends: it is an Observer.
+type pairs struct {
+	t *testing.T
+
+	mu   sync.Mutex // guards the rest
+	open map[holdfast.LeaseID]*account
+	seen map[holdfast.EventKind]int
 }
 
-// TestFeedIsBounded: a loop that is slow misses events, is told so, and hears of the
-// latest. Nobody waits for it. One that is left hears nothing more.
-func TestFeedIsBounded(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newClient(t, remembering(), nil)
-		const many = 3000 // pairs
-		gaps, n := 0, 0
-		var last holdfast.HistoryEvent
-		for e, err := range c.Feed(t.Context(), "") {
-			if err != nil {
-				t.Fatal(err)
+// An account is of one Key.
+type account struct {
+	waits, holds, runs, outages int // that have begun
+	endedWaits, endedHolds      int
+	endedRuns, endedOutages     int
+	over                        bool // of the lease
+	heard                       []holdfast.EventKind
+}
+
+func newPairs(t *testing.T) *pairs {
+	return &pairs{t: t, open: map[holdfast.LeaseID]*account{}, seen: map[holdfast.EventKind]int{}}
+}
+
+func (g *pairs) observe(e holdfast.Event) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.seen[e.Kind]++
+	if e.Time.IsZero() || e.Context == nil || e.Name == "" || e.Key == "" || e.LeaseID == "" {
+		g.t.Errorf("%s: time %s, context %v, name %q", e.Kind, e.Time, e.Context, e.Name)
+	}
+	a := g.open[e.Key]
+	if a == nil {
+		a = &account{}
+		g.open[e.Key] = a
+	}
+	a.heard = append(a.heard, e.Kind)
+	count := func(n *int, is bool) {
+		if is {
+			*n++
+		}
+	}
+	ofLease := e.Kind == holdfast.Renewed || e.Kind == holdfast.RenewFailed || e.EndsHold()
+	if a.over && ofLease || ofLease && a.holds == 0 {
+		g.t.Errorf("%s of a lease that is not held, or over: %v", e.Kind, a.heard)
+	}
+	count(&a.waits, e.BeginsWait())
+	count(&a.endedWaits, e.EndsWait())
+	count(&a.holds, e.BeginsHold())
+	count(&a.endedHolds, e.EndsHold())
+	count(&a.runs, e.BeginsHold() && e.Once)
+	count(&a.endedRuns, e.Kind == holdfast.OnceCompleted || e.Kind == holdfast.OnceFailed || e.Kind == holdfast.LeaseLeft && e.Once)
+	count(&a.outages, e.Kind == holdfast.OutageBegan)
+	count(&a.endedOutages, e.Kind == holdfast.OutageEnded)
+	a.over = a.over || e.EndsHold()
+	if a.endedWaits > a.waits || a.endedHolds > a.holds || a.endedOutages > a.outages || a.outages > a.endedOutages+1 ||
+		a.waits > 1 || a.holds > 1 || a.endedRuns > a.runs {
+		g.t.Errorf("out of order: %v", a.heard)
+	}
+}
+
+// balance fails the test for whatever has begun and not ended.
+func (g *pairs) balance() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, a := range g.open {
+		if a.waits != a.endedWaits || a.holds != a.endedHolds || a.runs != a.endedRuns || a.outages != a.endedOutages {
+			g.t.Errorf("this does not balance: %v", a.heard)
+		}
+	}
+}
+
+// TestObserverPairs: whatever happens, each wait that begins ends once, and so do each
+// possession, each run of do-once work, and each outage.
+func TestObserverPairs(t *testing.T) {
+	all := map[holdfast.EventKind]int{}
+	for seed := range uint64(60) {
+		synctest.Test(t, func(t *testing.T) {
+			g := newPairs(t)
+			w := &pairsWorld{t: t, store: mem.New(nil), observer: g.observe}
+			w.newClient(seed%2 == 0)
+			w.newClient(seed%4 < 2)
+			var workers sync.WaitGroup
+			for i := range 6 {
+				workers.Go(func() { w.work(rand.New(rand.NewPCG(seed, uint64(i)))) })
 			}
-			if e.Kind == holdfast.HistoryGap {
-				gaps++
+			workers.Go(func() { w.trouble(rand.New(rand.NewPCG(seed, 99))) })
+			workers.Wait()
+			for _, engine := range w.engines {
+				engine.heal()
 			}
-			if n++; n == 1 {
-				for range many {
-					_ = mustAcquire(t, c, "a", nil).Release(t.Context())
+			for _, c := range w.clients {
+				err := closePatiently(c)
+				expect(t, err == nil, "seed %d: Close: %v", seed, err)
+			}
+			g.balance() // at once: Close has waited until all was told
+			for k, n := range g.seen {
+				all[k] += n
+			}
+		})
+		need(t, !t.Failed(), "seed %d", seed)
+	}
+	t.Log(all)
+	for k := holdfast.Acquired; k <= holdfast.OnceFailed; k++ {
+		expect(t, all[k] != 0, "no %s in all histories", k)
+	}
+}
+
+type pairsWorld struct {
+	t        *testing.T
+	store    *mem.Engine
+	observer holdfast.Observer
+	engines  []*faulty
+	clients  []*holdfast.Client
+}
+
+func (w *pairsWorld) newClient(cohorts bool) {
+	engine := newFaultyOn(w.store)
+	c := newClient(w.t, engine, &holdfast.Options{Observer: w.observer, TTL: 5 * time.Second, RequestTimeout: 2 * time.Second, Cohorts: cohorts})
+	w.engines, w.clients = append(w.engines, engine), append(w.clients, c)
+}
+
+// trouble makes the stores fail, lose replies, answer late or not at all, and takes
+// locks away.
+func (w *pairsWorld) trouble(r *rand.Rand) {
+	ops := []string{"acquire", "acquire-all", "extend", "release", "refresh", "complete"}
+	for range 40 {
+		time.Sleep(time.Duration(r.IntN(1000)) * time.Millisecond)
+		engine, op := w.engines[r.IntN(len(w.engines))], ops[r.IntN(len(ops))]
+		name := fmt.Sprint("n", r.IntN(3))
+		switch r.IntN(9) {
+		case 0:
+			engine.set(fail(errLink, op), nil)
+		case 1:
+			engine.set(nil, fail(errLink, op))
+		case 2:
+			engine.set(hang(op), nil)
+		case 3:
+			engine.set(delay(time.Duration(r.IntN(700))*time.Millisecond), nil)
+		case 4:
+			engine.set(fail(driver.ErrPermission, op), nil)
+		case 5:
+			w.clients[r.IntN(2)].Break(context.Background(), name, &holdfast.BreakOptions{Author: "ada", Reason: "test"})
+		case 6:
+			if lock, err := w.store.Inspect(context.Background(), name); err == nil {
+				for _, h := range lock.Holders {
+					w.store.Release(context.Background(), driver.ReleaseRequest{Name: name, LeaseID: h.LeaseID})
 				}
-				l := mustAcquire(t, c, "last", nil)
-				defer l.Release(t.Context())
-				synctest.Wait()
 			}
-			if last = e; e.Name == "last" {
-				break
-			}
+		default:
+			engine.heal()
 		}
-		if gaps < 2 || n > 4097 || last.Name != "last" {
-			t.Errorf("%d events, %d gaps, the last of %q", n, gaps, last.Name)
-		}
-	})
+	}
 }
 
-// TestFeedEndsWithClose: whoever closes the client does not wait for those who listen.
-func TestFeedEndsWithClose(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newClient(t, remembering(), nil)
-		go func() {
-			synctest.Wait()
-			_ = c.Close()
-		}()
-		var ended error
-		for _, err := range c.Feed(t.Context(), "") {
-			ended = err
+// work does what callers do, right and wrong.
+func (w *pairsWorld) work(r *rand.Rand) {
+	for range 25 {
+		c := w.clients[r.IntN(len(w.clients))]
+		name := fmt.Sprint("n", r.IntN(3))
+		opts := &holdfast.AcquireOptions{MaxWait: time.Duration(1+r.IntN(8000)) * time.Millisecond, WholeTTL: r.IntN(4) == 0}
+		if r.IntN(4) == 0 {
+			opts.Mode = holdfast.Shared
 		}
-		if !errors.Is(ended, holdfast.ErrClosed) {
-			t.Errorf("the feed ended with %v, want ErrClosed", ended)
+		if r.IntN(5) == 0 {
+			opts.MaxHold = time.Second
 		}
-	})
+		ctx, cancel := context.WithTimeout(context.Background(), time.Duration(1+r.IntN(10_000))*time.Millisecond)
+		pause := func() { time.Sleep(time.Duration(r.IntN(7000)) * time.Millisecond) }
+		end := func(l *holdfast.Lease, err error) {
+			if err != nil {
+				return
+			}
+			pause()
+			if r.IntN(8) == 0 {
+				if handle, left := l.Leave(); left == nil {
+					if l, err = w.clients[r.IntN(2)].Adopt(context.Background(), handle, nil); err != nil {
+						return
+					}
+				}
+			}
+			if r.IntN(10) > 0 { // else Close does
+				l.Release(ctx)
+			}
+		}
+		switch r.IntN(8) {
+		case 0:
+			end(c.TryAcquire(ctx, name, opts))
+		case 1:
+			if ls, err := c.AcquireAll(ctx, []string{"n0", "n1", "n2"}, opts); err == nil {
+				pause()
+				ls.Release(ctx)
+			}
+		case 2:
+			opts.OnWait = func(holdfast.WaitState) { panic("OnWait") }
+			func() {
+				defer func() { _ = recover() }()
+				end(c.Acquire(ctx, name, opts))
+			}()
+		case 3, 4:
+			key := fmt.Sprint("once", r.IntN(4))
+			func() {
+				defer func() { _ = recover() }()
+				c.Once(ctx, key, &holdfast.OnceOptions{Await: holdfast.Forever * time.Duration(r.IntN(2)), Retention: 5 * time.Second}, func(context.Context, *holdfast.Lease) ([]byte, error) {
+					pause()
+					switch r.IntN(6) {
+					case 0:
+						return nil, errors.New("failed")
+					case 1:
+						panic("work")
+					}
+					return []byte("done"), nil
+				})
+			}()
+		default:
+			end(c.Acquire(ctx, name, opts))
+		}
+		cancel()
+	}
 }

@@ -57,14 +57,12 @@ func TestUsesAreAll(t *testing.T) {
 		known[name] = true
 	}
 	for m := range reflect.TypeFor[*holdfast.Client]().NumMethod() {
-		if name := reflect.TypeFor[*holdfast.Client]().Method(m).Name; !known[name] {
-			t.Errorf("Client.%s is not in uses", name)
-		}
+		name := reflect.TypeFor[*holdfast.Client]().Method(m).Name
+		expect(t, known[name], "Client.%s is not in uses", name)
 	}
 	for m := range reflect.TypeFor[holdfast.Records]().NumMethod() {
-		if name := "Records." + reflect.TypeFor[holdfast.Records]().Method(m).Name; !known[name] {
-			t.Errorf("%s is not in uses", name)
-		}
+		name := "Records." + reflect.TypeFor[holdfast.Records]().Method(m).Name
+		expect(t, known[name], "%s is not in uses", name)
 	}
 	n := 0
 	eachDeclaration(t, func(d ast.Decl) {

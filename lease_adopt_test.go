@@ -147,8 +147,7 @@ func TestAdoptionAnsweredTooLate(t *testing.T) {
 		handle, opts := left(t, engine.Engine, nil)
 		opts.TTL = 500 * time.Millisecond
 		engine.set(nil, delay(600*time.Millisecond))
-		_, err := newClient(t, engine, nil).Adopt(t.Context(), handle, opts)
-		wantErr(t, err, holdfast.ErrUnavailable)
+		wantErr(t, errOf(newClient(t, engine, nil).Adopt(t.Context(), handle, opts)), holdfast.ErrUnavailable)
 		expect(t, holders(t, engine, "a") == 1, "the lease has ended by it")
 	})
 }
@@ -196,15 +195,12 @@ func TestAdoptUnanswered(t *testing.T) {
 		"hangs":           {hang("extend"), nil, holdfast.ErrOutcomeUnknown},
 		"replies are cut": {nil, fail(errLink, "extend"), holdfast.ErrOutcomeUnknown},
 	} {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
-				handle, opts := left(t, engine.Engine, nil)
-				engine.set(test.before, test.after)
-				_, err := c.Adopt(t.Context(), handle, opts)
-				wantErr(t, err, test.want)
-				engine.heal()
-				mustAdopt(t, c, handle, opts).Release(t.Context())
-			})
+		runWithClient(t, name, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+			handle, opts := left(t, engine.Engine, nil)
+			engine.set(test.before, test.after)
+			wantErr(t, errOf(c.Adopt(t.Context(), handle, opts)), test.want)
+			engine.heal()
+			mustAdopt(t, c, handle, opts).Release(t.Context())
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -212,8 +208,7 @@ func TestAdoptUnanswered(t *testing.T) {
 		handle, opts := left(t, engine.Engine, nil)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err := newClient(t, engine, nil).Adopt(ctx, handle, opts)
-		wantErr(t, err, context.Canceled)
+		wantErr(t, errOf(newClient(t, engine, nil).Adopt(ctx, handle, opts)), context.Canceled)
 		expect(t, engine.count("extend") == 0, "asked under a context that had ended")
 	})
 }
@@ -253,8 +248,7 @@ func TestAdoptRefusesBadInput(t *testing.T) {
 	got := fmt.Sprint(engine.calls)
 	expect(t, got == calls, "requests %s, and before that %s", got, calls)
 	must(t, c.Close())
-	_, err := c.Adopt(t.Context(), handle, good)
-	wantErr(t, err, holdfast.ErrClosed)
+	wantErr(t, errOf(c.Adopt(t.Context(), handle, good)), holdfast.ErrClosed)
 	expect(t, holders(t, engine, "a") == 1, "the lease that was not adopted has ended")
 }
 
@@ -284,8 +278,7 @@ func TestAdoptedRivals(t *testing.T) {
 		engine := newFaulty()
 		c := newClient(t, obliging{engine}, nil)
 		mine := mustAcquire(t, c, "a", nil)
-		_, err := c.Adopt(t.Context(), holdfast.NewHandle("a", lockinfo.NewLeaseID(), mine.Token()-1, holdfast.Exclusive), nil)
-		wantErr(t, err, holdfast.ErrLost)
+		wantErr(t, errOf(c.Adopt(t.Context(), holdfast.NewHandle("a", lockinfo.NewLeaseID(), mine.Token()-1, holdfast.Exclusive), nil)), holdfast.ErrLost)
 		need(t, mine.Valid(), "the later lease has ended")
 		later := mustAdopt(t, c, holdfast.NewHandle("a", lockinfo.NewLeaseID(), mine.Token()+1, holdfast.Exclusive), nil)
 		overtaken(t, mine)
@@ -367,12 +360,10 @@ func TestLeave(t *testing.T) {
 			"valid %t, and %d leases in the store, want one that is not trusted", l.Valid(), holders(t, engine.Engine, "a"))
 		time.Sleep(2 * time.Second)
 		nothingLeft(t, engine, "a")
-		if got := fmt.Sprint(engine.calls); got != calls {
-			t.Errorf("requests %s, and %s when it was left", got, calls)
-		}
-		if got := fmt.Sprint(events); got != "[acquired left]" {
-			t.Errorf("the Observer heard %s", got)
-		}
+		got := fmt.Sprint(engine.calls)
+		expect(t, got == calls, "requests %s, and %s when it was left", got, calls)
+		got = fmt.Sprint(events)
+		expect(t, got == "[acquired left]", "the Observer heard %s", got)
 	})
 }
 
@@ -386,8 +377,7 @@ func TestLeaveWhatIsOver(t *testing.T) {
 		expect(t, handle == (holdfast.Handle{}), "%v came with the error", handle)
 		lost := mustAcquire(t, c, "b", &holdfast.AcquireOptions{TTL: time.Second, KeepAlive: holdfast.KeepAliveOff})
 		time.Sleep(2 * time.Second)
-		_, err = lost.Leave()
-		wantErr(t, err, holdfast.ErrLost)
+		wantErr(t, errOf(lost.Leave()), holdfast.ErrLost)
 		wantErr(t, lost.Release(t.Context()), holdfast.ErrLost)
 	})
 }
@@ -515,7 +505,6 @@ func TestPrintingAHandleGivesNoLeaseID(t *testing.T) {
 	}
 	var b bytes.Buffer
 	slog.New(slog.NewJSONHandler(&b, nil)).Info("it", "handle", h)
-	if want := `"handle":{"name":"deploy","mode":"exclusive","token":42}`; !strings.Contains(b.String(), want) {
-		t.Errorf("%s, want %s", &b, want)
-	}
+	want := `"handle":{"name":"deploy","mode":"exclusive","token":42}`
+	expect(t, strings.Contains(b.String(), want), "%s, want %s", &b, want)
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
 // A laptop is what runs a client. While it sleeps its monotonic clock stands
@@ -289,4 +290,52 @@ func TestSlewingHurriesNoRenewal(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A store that takes 0.4 of the TTL to answer keeps the lease; one that takes
+// longer than the TTL loses it, before the expiry.
+func TestKeepAliveWithSlowStore(t *testing.T) {
+	inBubble(t, &holdfast.Options{TTL: 10 * time.Second}, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+		l := mustAcquire(t, c, "a", nil)
+		engine.set(delay(2*time.Second), delay(2*time.Second))
+		time.Sleep(10 * time.Minute)
+		need(t, l.Valid(), "latency of 0.4 TTL: %v", context.Cause(l.Context()))
+		engine.set(delay(6*time.Second), delay(6*time.Second))
+		select {
+		case <-l.Context().Done():
+		case <-time.After(time.Minute):
+			t.Fatal("latency of 1.2 TTL: still trusted after a minute")
+		}
+		expect(t, holders(t, engine.Engine, "a") == 1, "told after the store's expiry")
+		engine.heal()
+		l.Release(t.Context())
+	})
+}
+
+func TestMaxHold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := mem.New(nil)
+		c := newClient(t, engine, nil)
+		start := time.Now()
+		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{MaxHold: 5 * time.Minute})
+		wantErr(t, l.Extend(t.Context(), time.Hour), nil)
+		<-l.Context().Done()
+		held := time.Since(start)
+		expect(t, held <= 5*time.Minute && held >= 5*time.Minute*9/10-2*time.Millisecond, "held for %s, want 5m less the margin", held)
+		cause := context.Cause(l.Context())
+		wantErr(t, cause, holdfast.ErrMaxHold)
+		wantErr(t, cause, holdfast.ErrLost)
+		time.Sleep(time.Until(start.Add(5*time.Minute + time.Second)))
+		expect(t, holders(t, engine, "a") == 0, "the store still holds the lease after MaxHold")
+		l.Release(t.Context())
+	})
+}
+
+func TestMaxHoldShorterThanTTL(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newClient(t, mem.New(nil), nil)
+		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{MaxHold: 2 * time.Second})
+		<-l.Context().Done()
+		wantErr(t, context.Cause(l.Context()), holdfast.ErrMaxHold)
+	})
 }

@@ -25,17 +25,15 @@ func TestReleaseGoesOnUntilTheLatestExpiry(t *testing.T) {
 			return nil
 		},
 	} {
-		t.Run(how, func(t *testing.T) {
-			inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
-				l := mustAcquire(t, c, "a", nil)
-				must(t, extend(l, engine))
-				engine.set(fail(driver.ErrUnavailable, "release"), nil)
-				wantErr(t, l.Release(t.Context()), holdfast.ErrUnavailable)
-				time.Sleep(40 * time.Minute)
-				engine.heal()
-				time.Sleep(2 * time.Second)
-				nothingLeft(t, engine, "a")
-			})
+		runWithClient(t, how, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+			l := mustAcquire(t, c, "a", nil)
+			must(t, extend(l, engine))
+			engine.set(fail(driver.ErrUnavailable, "release"), nil)
+			wantErr(t, l.Release(t.Context()), holdfast.ErrUnavailable)
+			time.Sleep(40 * time.Minute)
+			engine.heal()
+			time.Sleep(2 * time.Second)
+			nothingLeft(t, engine, "a")
 		})
 	}
 }

@@ -244,19 +244,17 @@ func TestDowngradeOfLostLease(t *testing.T) {
 		"expired":  func(_ *faulty, l *holdfast.Lease) { <-l.Context().Done() },
 	}
 	for name, lose := range tests {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
-				l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{KeepAlive: holdfast.KeepAliveOff})
-				lose(engine, l)
-				wantErr(t, l.Downgrade(t.Context()), holdfast.ErrLost)
-				expect(t, !l.Valid() && l.Context().Err() != nil, "still valid")
-				if n := engine.count("downgrade"); name != "taken away" && n != 0 {
-					t.Errorf("%d requests for a lease that is over", n)
-				}
-				if holders(t, engine.Engine, "a") > 0 && name != "expired" {
-					t.Error("the store has a lease again")
-				}
-			})
+		runWithClient(t, name, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+			l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{KeepAlive: holdfast.KeepAliveOff})
+			lose(engine, l)
+			wantErr(t, l.Downgrade(t.Context()), holdfast.ErrLost)
+			expect(t, !l.Valid() && l.Context().Err() != nil, "still valid")
+			if n := engine.count("downgrade"); name != "taken away" && n != 0 {
+				t.Errorf("%d requests for a lease that is over", n)
+			}
+			if holders(t, engine.Engine, "a") > 0 && name != "expired" {
+				t.Error("the store has a lease again")
+			}
 		})
 	}
 }
@@ -273,23 +271,21 @@ func TestDowngradeUnanswered(t *testing.T) {
 		"refused":      {before: fail(driver.ErrUnavailable, "downgrade"), want: holdfast.ErrUnavailable},
 	}
 	for name, f := range faults {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
-				l := mustAcquire(t, c, "a", nil)
-				reader := enqueue(t.Context(), c, "a", shared)
-				engine.set(f.before, f.after)
-				start := time.Now()
-				wantErr(t, l.Downgrade(t.Context()), f.want)
-				took := time.Since(start)
-				expect(t, took <= 5*time.Second, "took %s, want the request timeout at most", took)
-				expect(t, l.Mode() == holdfast.Exclusive && l.Valid(), "mode %s, valid %t; want no change", l.Mode(), l.Valid())
-				engine.heal()
-				err := l.Downgrade(t.Context())
-				expect(t, err == nil && l.Mode() == holdfast.Shared, "the repeat: %v, mode %s", err, l.Mode())
-				granted(t, reader).lease.Release(t.Context())
-				wantErr(t, l.Release(t.Context()), nil)
-				nothingLeft(t, engine, "a")
-			})
+		runWithClient(t, name, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+			l := mustAcquire(t, c, "a", nil)
+			reader := enqueue(t.Context(), c, "a", shared)
+			engine.set(f.before, f.after)
+			start := time.Now()
+			wantErr(t, l.Downgrade(t.Context()), f.want)
+			took := time.Since(start)
+			expect(t, took <= 5*time.Second, "took %s, want the request timeout at most", took)
+			expect(t, l.Mode() == holdfast.Exclusive && l.Valid(), "mode %s, valid %t; want no change", l.Mode(), l.Valid())
+			engine.heal()
+			err := l.Downgrade(t.Context())
+			expect(t, err == nil && l.Mode() == holdfast.Shared, "the repeat: %v, mode %s", err, l.Mode())
+			granted(t, reader).lease.Release(t.Context())
+			wantErr(t, l.Release(t.Context()), nil)
+			nothingLeft(t, engine, "a")
 		})
 	}
 }
@@ -342,17 +338,15 @@ func TestReadersDoNotStarveWriter(t *testing.T) {
 			}()
 		}
 		time.Sleep(10 * time.Second)
-		if n := holders(t, engine.Engine, "a"); n < 3 {
-			t.Fatalf("%d readers, want several", n)
-		}
+		n := holders(t, engine.Engine, "a")
+		need(t, n >= 3, "%d readers, want several", n)
 		for range 5 {
 			start := time.Now()
 			o := granted(t, enqueue(t.Context(), clients[0], "a", nil))
 			took := o.at.Sub(start)
 			expect(t, took <= 2*time.Second, "the writer waited %s, want no longer than those who read already", took)
-			if n := holders(t, engine.Engine, "a"); n != 1 {
-				t.Errorf("%d hold the lock with the writer", n)
-			}
+			n := holders(t, engine.Engine, "a")
+			expect(t, n == 1, "%d hold the lock with the writer", n)
 			time.Sleep(time.Second)
 			o.lease.Release(t.Context())
 			time.Sleep(3 * time.Second)
@@ -393,30 +387,5 @@ func TestPermitsAreServedInOrder(t *testing.T) {
 		took := time.Since(start)
 		expect(t, took == 11*time.Second && slices.IsSorted(tokens), "served in %s, with tokens %d; want 11s, and tokens in the order of the queue", took, tokens)
 		nothingLeft(t, engine, "a")
-	})
-}
-
-// The permits of a client that died come back one by one, each when its lease
-// runs out, and one waiter gets each.
-func TestPermitsOfDeadClientComeBack(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
-		opts := semaphore(3, 1)
-		opts.TTL, opts.KeepAlive = 10*time.Second, holdfast.KeepAliveOff // as if it were dead
-		start := time.Now()
-		for range 3 {
-			mustAcquire(t, c, "a", opts)
-			time.Sleep(3 * time.Second)
-		}
-		var waiting []<-chan outcome
-		for range 3 {
-			waiting = append(waiting, enqueue(t.Context(), c, "a", semaphore(3, 1)))
-		}
-		for i, w := range waiting {
-			o := granted(t, w)
-			expiry := time.Duration(10+3*i) * time.Second
-			at := o.at.Sub(start)
-			expect(t, at >= expiry && at <= expiry+5*time.Second/3, "permit %d came after %s, want soon after the expiry at %s", i, at, expiry)
-			defer o.lease.Release(t.Context())
-		}
 	})
 }

@@ -49,8 +49,7 @@ func TestOnceInTwoRequests(t *testing.T) {
 			run, err := c.OnceBegin(t.Context(), "k", opts)
 			need(t, err == nil && !run.Replayed() && run.Result().Value == nil, "OnceBegin = %v, %v; want a run", run, err)
 			token := run.Lease().Token()
-			_, err = other.OnceBegin(t.Context(), "k", opts)
-			wantErr(t, err, holdfast.ErrInProgress)
+			wantErr(t, errOf(other.OnceBegin(t.Context(), "k", opts)), holdfast.ErrInProgress)
 			time.Sleep(time.Minute) // it is kept alive
 			if adopted {
 				handle, err := run.Leave()
@@ -65,8 +64,7 @@ func TestOnceInTwoRequests(t *testing.T) {
 			r := again.Result()
 			expect(t, again.Replayed() && again.Lease() == nil && r.Replayed && string(r.Value) == "sent" && r.Token == token,
 				"after that OnceBegin = %v, %q; want the result", again, r.Value)
-			_, err = other.OnceBegin(t.Context(), "k", &holdfast.OnceOptions{Fingerprint: "sum 8"})
-			wantErr(t, err, holdfast.ErrFingerprint)
+			wantErr(t, errOf(other.OnceBegin(t.Context(), "k", &holdfast.OnceOptions{Fingerprint: "sum 8"})), holdfast.ErrFingerprint)
 			if err := run.Fail(t.Context()); err != nil {
 				t.Errorf("Fail after Complete: %v, want nothing done", err)
 			}
@@ -135,12 +133,11 @@ func TestOnceAdoptAfterTheEnd(t *testing.T) {
 		if _, err := c.Records().Forget(t.Context(), "k"); err != nil {
 			t.Fatal(err)
 		}
-		_, err := c.OnceAdopt(t.Context(), handle, nil)
-		wantErr(t, err, holdfast.ErrLost)
+		wantErr(t, errOf(c.OnceAdopt(t.Context(), handle, nil)), holdfast.ErrLost)
 		if _, err := c.Once(t.Context(), "k", nil, func(context.Context, *holdfast.Lease) ([]byte, error) { return []byte("by another"), nil }); err != nil {
 			t.Fatal(err)
 		}
-		run, err = c.OnceAdopt(t.Context(), handle, nil)
+		run, err := c.OnceAdopt(t.Context(), handle, nil)
 		wantErr(t, err, holdfast.ErrLost)
 		expect(t, run == nil, "it was told the result of another run: %v", run)
 	})
@@ -192,18 +189,14 @@ func TestFailAfterTheEnd(t *testing.T) {
 func TestOnceBeginRefusesBadInput(t *testing.T) {
 	engine := newFaulty()
 	c := newClient(t, engine, nil)
-	_, err := c.OnceBegin(t.Context(), "", nil)
-	wantErr(t, err, holdfast.ErrInvalid)
-	_, err = c.OnceBegin(t.Context(), "k", &holdfast.OnceOptions{MaxResult: -1})
-	wantErr(t, err, holdfast.ErrInvalid)
+	wantErr(t, errOf(c.OnceBegin(t.Context(), "", nil)), holdfast.ErrInvalid)
+	wantErr(t, errOf(c.OnceBegin(t.Context(), "k", &holdfast.OnceOptions{MaxResult: -1})), holdfast.ErrInvalid)
 	for _, handle := range []holdfast.Handle{
 		{}, holdfast.NewHandle("k", "0", 1, holdfast.Exclusive), holdfast.NewHandle("k", lockinfo.NewLeaseID(), 1, holdfast.Shared),
 	} {
-		_, err = c.OnceAdopt(t.Context(), handle, nil)
-		wantErr(t, err, holdfast.ErrInvalid)
+		wantErr(t, errOf(c.OnceAdopt(t.Context(), handle, nil)), holdfast.ErrInvalid)
 	}
-	_, err = newClient(t, plain{engine}, nil).OnceBegin(t.Context(), "k", nil)
-	wantErr(t, err, holdfast.ErrUnsupported)
+	wantErr(t, errOf(newClient(t, plain{engine}, nil).OnceBegin(t.Context(), "k", nil)), holdfast.ErrUnsupported)
 	expect(t, len(engine.calls) == 0, "requests %v", engine.calls)
 }
 
@@ -243,12 +236,11 @@ func TestCompleteIsRepeated(t *testing.T) {
 			engine.set(c.before, c.after)
 			start := time.Now()
 			r := once(t, client, nil, returns("kept"))
-			if took := time.Since(start); r.Replayed || took > c.took || engine.count("complete") != c.tries {
-				t.Errorf("%+v after %s and %d requests; want %d within %s", r, took, engine.count("complete"), c.tries, c.took)
-			}
-			if s := wantState(t, client, holdfast.OnceDone); string(s.Result.Value) != "kept" {
-				t.Errorf("the store keeps %q", s.Result.Value)
-			}
+			took := time.Since(start)
+			expect(t, !r.Replayed && took <= c.took && engine.count("complete") == c.tries,
+				"%+v after %s and %d requests; want %d within %s", r, took, engine.count("complete"), c.tries, c.took)
+			s := wantState(t, client, holdfast.OnceDone)
+			expect(t, string(s.Result.Value) == "kept", "the store keeps %q", s.Result.Value)
 			expect(t, engine.count("release") == 0, "the lease was released although the record ended it")
 			nothingLeft(t, engine, "k")
 		})
@@ -408,27 +400,25 @@ func TestCompleteBetweenDeadlineAndExpiry(t *testing.T) {
 // result may be stored, so the error may not say that it is not.
 func TestCompleteUnansweredAfterTheDeadline(t *testing.T) {
 	for _, replyLost := range []bool{false, true} {
-		t.Run(fmt.Sprint("reply lost ", replyLost), func(t *testing.T) {
-			inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
-				before, after := fail(errLink, "extend", "complete"), fail(nil)
-				if replyLost {
-					before, after = fail(errLink, "extend"), fail(errLink, "complete")
-				}
-				engine.set(before, after)
-				_, err := c.Once(t.Context(), "k", nil, func(ctx context.Context, _ *holdfast.Lease) ([]byte, error) {
-					<-ctx.Done()
-					return []byte("made"), nil
-				})
-				wantErr(t, err, holdfast.ErrOutcomeUnknown)
-				engine.heal()
-				time.Sleep(time.Second)
-				nothingLeft(t, engine, "k")
-				want := holdfast.OnceAbsent
-				if replyLost {
-					want = holdfast.OnceDone
-				}
-				wantState(t, c, want)
+		runWithClient(t, fmt.Sprint("reply lost ", replyLost), nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+			before, after := fail(errLink, "extend", "complete"), fail(nil)
+			if replyLost {
+				before, after = fail(errLink, "extend"), fail(errLink, "complete")
+			}
+			engine.set(before, after)
+			_, err := c.Once(t.Context(), "k", nil, func(ctx context.Context, _ *holdfast.Lease) ([]byte, error) {
+				<-ctx.Done()
+				return []byte("made"), nil
 			})
+			wantErr(t, err, holdfast.ErrOutcomeUnknown)
+			engine.heal()
+			time.Sleep(time.Second)
+			nothingLeft(t, engine, "k")
+			want := holdfast.OnceAbsent
+			if replyLost {
+				want = holdfast.OnceDone
+			}
+			wantState(t, c, want)
 		})
 	}
 }

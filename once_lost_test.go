@@ -19,20 +19,18 @@ import (
 func TestOnceLostWhileItRuns(t *testing.T) {
 	errWork := errors.New("work failed")
 	for _, result := range []error{nil, errWork} {
-		t.Run(fmt.Sprint(result), func(t *testing.T) {
-			inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
-				_, err := c.Once(t.Context(), "k", nil, func(ctx context.Context, l *holdfast.Lease) ([]byte, error) {
-					engine.Engine.Release(ctx, driver.ReleaseRequest{Name: "k", LeaseID: l.ID()})
-					<-ctx.Done()
-					wantErr(t, context.Cause(ctx), holdfast.ErrLost)
-					return []byte("stale"), result
-				})
-				wantErr(t, err, holdfast.ErrLost)
-				if result != nil {
-					wantErr(t, err, result)
-				}
-				wantFree(t, engine, c)
+		runWithClient(t, fmt.Sprint(result), nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+			_, err := c.Once(t.Context(), "k", nil, func(ctx context.Context, l *holdfast.Lease) ([]byte, error) {
+				engine.Engine.Release(ctx, driver.ReleaseRequest{Name: "k", LeaseID: l.ID()})
+				<-ctx.Done()
+				wantErr(t, context.Cause(ctx), holdfast.ErrLost)
+				return []byte("stale"), result
 			})
+			wantErr(t, err, holdfast.ErrLost)
+			if result != nil {
+				wantErr(t, err, result)
+			}
+			wantFree(t, engine, c)
 		})
 	}
 }
@@ -149,8 +147,7 @@ func TestOnceAfterClose(t *testing.T) {
 		})
 		wantErr(t, err, holdfast.ErrLost)
 		nothingLeft(t, engine, "k")
-		_, err = c.Once(t.Context(), "k", nil, mustNotRun(t).fn)
-		wantErr(t, err, holdfast.ErrClosed)
+		wantErr(t, errOf(c.Once(t.Context(), "k", nil, mustNotRun(t).fn)), holdfast.ErrClosed)
 	})
 }
 
@@ -320,8 +317,7 @@ func TestOnceAcquireRepliesLost(t *testing.T) {
 		r := once(t, c, nil, j)
 		expect(t, !r.Replayed && j.runs == 1, "%+v, %d runs; want one", r, j.runs)
 		engine.set(nil, fail(errLink, "acquire"))
-		_, err := c.Once(t.Context(), "other", nil, mustNotRun(t).fn)
-		wantErr(t, err, holdfast.ErrUnavailable)
+		wantErr(t, errOf(c.Once(t.Context(), "other", nil, mustNotRun(t).fn)), holdfast.ErrUnavailable)
 		engine.heal()
 		time.Sleep(time.Second)
 		nothingLeft(t, engine, "other")

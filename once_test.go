@@ -86,12 +86,10 @@ func TestOnceTellsWhoWorks(t *testing.T) {
 func TestOnceAndLocksExclude(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		l := mustAcquire(t, c, "k", nil)
-		_, err := c.Once(bounded(t), "k", nil, returns("never").fn)
-		wantErr(t, err, holdfast.ErrInProgress)
+		wantErr(t, errOf(c.Once(bounded(t), "k", nil, returns("never").fn)), holdfast.ErrInProgress)
 		l.Release(t.Context())
 		once(t, c, nil, newJob(func(context.Context, *holdfast.Lease, int) ([]byte, error) {
-			_, err := c.TryAcquire(t.Context(), "k", nil)
-			wantErr(t, err, holdfast.ErrHeld)
+			wantErr(t, errOf(c.TryAcquire(t.Context(), "k", nil)), holdfast.ErrHeld)
 			return nil, nil
 		}))
 		mustAcquire(t, c, "k", nil).Release(t.Context()) // the record is not in the way of it
@@ -138,17 +136,15 @@ func TestOnceFreesTheKeyWithoutResult(t *testing.T) {
 		},
 	}
 	for name, call := range cases {
-		t.Run(name, func(t *testing.T) {
-			inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
-				start := time.Now()
-				wantErr(t, call(c), nil)
-				wantFree(t, engine, c)
-				took := time.Since(start)
-				expect(t, took == 0, "the key was free after %s, want at once", took)
-				if engine.count("complete") != 1 { // that of the next run
-					t.Errorf("%d results were stored", engine.count("complete"))
-				}
-			})
+		runWithClient(t, name, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+			start := time.Now()
+			wantErr(t, call(c), nil)
+			wantFree(t, engine, c)
+			took := time.Since(start)
+			expect(t, took == 0, "the key was free after %s, want at once", took)
+			if engine.count("complete") != 1 { // that of the next run
+				t.Errorf("%d results were stored", engine.count("complete"))
+			}
 		})
 	}
 }
@@ -164,8 +160,7 @@ func TestOnceMaxResult(t *testing.T) {
 			large := strings.Repeat("x", size+1)
 			// The longest header there is: each byte of it is written as six.
 			opts := &holdfast.OnceOptions{MaxResult: limit, Fingerprint: strings.Repeat("<", 256)}
-			_, err := c.Once(t.Context(), "k", opts, returns(large).fn)
-			wantErr(t, err, holdfast.ErrInvalid)
+			wantErr(t, errOf(c.Once(t.Context(), "k", opts, returns(large).fn)), holdfast.ErrInvalid)
 			once(t, c, opts, returns(large[1:]))
 			r := once(t, c, opts, mustNotRun(t))
 			expect(t, string(r.Value) == large[1:], "limit %d: %d bytes came back, want %d", limit, len(r.Value), size)
@@ -202,24 +197,22 @@ func TestOnceTTLAndRetention(t *testing.T) {
 		{Retention: 0}, // 24 hours
 		{Retention: holdfast.MaxRetention},
 	} {
-		t.Run(fmt.Sprint(o.TTL, o.Retention), func(t *testing.T) {
-			inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
-				retention := o.Retention
-				if retention == 0 {
-					retention = 24 * time.Hour
-				}
-				slow := newJob(func(context.Context, *holdfast.Lease, int) ([]byte, error) {
-					time.Sleep(3 * time.Minute)
-					return []byte("kept"), nil
-				})
-				once(t, c, &o, slow)
-				s := wantState(t, c, holdfast.OnceDone)
-				expect(t, s.ExpiresIn == retention, "kept for %s, want %s from the end of the work", s.ExpiresIn, retention)
-				time.Sleep(retention - time.Millisecond)
-				once(t, c, &o, mustNotRun(t))
-				time.Sleep(time.Millisecond)
-				wantFree(t, engine, c)
+		runWithClient(t, fmt.Sprint(o.TTL, o.Retention), nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+			retention := o.Retention
+			if retention == 0 {
+				retention = 24 * time.Hour
+			}
+			slow := newJob(func(context.Context, *holdfast.Lease, int) ([]byte, error) {
+				time.Sleep(3 * time.Minute)
+				return []byte("kept"), nil
 			})
+			once(t, c, &o, slow)
+			s := wantState(t, c, holdfast.OnceDone)
+			expect(t, s.ExpiresIn == retention, "kept for %s, want %s from the end of the work", s.ExpiresIn, retention)
+			time.Sleep(retention - time.Millisecond)
+			once(t, c, &o, mustNotRun(t))
+			time.Sleep(time.Millisecond)
+			wantFree(t, engine, c)
 		})
 	}
 }
@@ -250,16 +243,11 @@ func TestOnceBadInputSendsNothing(t *testing.T) {
 			expect(t, errors.Is(err, holdfast.ErrInvalid) && strings.HasPrefix(err.Error(), `holdfast: once "k": `), "%+v: error = %v, want ErrInvalid", o, err)
 		}
 		for _, key := range []string{"", "a\nb", "\xff", strings.Repeat("x", driver.MaxNameLen+1)} {
-			_, err := c.Once(t.Context(), key, nil, mustNotRun(t).fn)
-			wantErr(t, err, holdfast.ErrInvalid)
-			_, err = c.Once(t.Context(), key, &holdfast.OnceOptions{Scheduled: time.Unix(0, 0)}, mustNotRun(t).fn)
-			wantErr(t, err, holdfast.ErrInvalid)
-			_, err = c.Records().Once(t.Context(), key)
-			wantErr(t, err, holdfast.ErrInvalid)
-			_, err = c.Records().Result(t.Context(), key)
-			wantErr(t, err, holdfast.ErrInvalid)
-			_, err = c.Records().Forget(t.Context(), key)
-			wantErr(t, err, holdfast.ErrInvalid)
+			wantErr(t, errOf(c.Once(t.Context(), key, nil, mustNotRun(t).fn)), holdfast.ErrInvalid)
+			wantErr(t, errOf(c.Once(t.Context(), key, &holdfast.OnceOptions{Scheduled: time.Unix(0, 0)}, mustNotRun(t).fn)), holdfast.ErrInvalid)
+			wantErr(t, errOf(c.Records().Once(t.Context(), key)), holdfast.ErrInvalid)
+			wantErr(t, errOf(c.Records().Result(t.Context(), key)), holdfast.ErrInvalid)
+			wantErr(t, errOf(c.Records().Forget(t.Context(), key)), holdfast.ErrInvalid)
 		}
 		expect(t, len(engine.calls) == 0, "requests were sent: %v", engine.calls)
 	})
@@ -269,15 +257,11 @@ func TestOnceNeedsARecorder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
 		c := newClient(t, plain{engine}, nil)
-		_, err := c.Once(t.Context(), "k", nil, mustNotRun(t).fn)
-		wantErr(t, err, holdfast.ErrUnsupported)
-		_, err = c.Records().Once(t.Context(), "k")
-		wantErr(t, err, holdfast.ErrUnsupported)
-		_, err = c.Records().Result(t.Context(), "k")
-		wantErr(t, err, holdfast.ErrUnsupported)
-		_, err = c.Records().Forget(t.Context(), "k")
-		wantErr(t, err, holdfast.ErrUnsupported)
-		_, _, err = holdfast.OnceJSON(t.Context(), c, "k", nil, func(context.Context, *holdfast.Lease) (int, error) { return 0, nil })
+		wantErr(t, errOf(c.Once(t.Context(), "k", nil, mustNotRun(t).fn)), holdfast.ErrUnsupported)
+		wantErr(t, errOf(c.Records().Once(t.Context(), "k")), holdfast.ErrUnsupported)
+		wantErr(t, errOf(c.Records().Result(t.Context(), "k")), holdfast.ErrUnsupported)
+		wantErr(t, errOf(c.Records().Forget(t.Context(), "k")), holdfast.ErrUnsupported)
+		_, _, err := holdfast.OnceJSON(t.Context(), c, "k", nil, func(context.Context, *holdfast.Lease) (int, error) { return 0, nil })
 		wantErr(t, err, holdfast.ErrUnsupported)
 		expect(t, len(engine.calls) == 0, "requests were sent: %v", engine.calls)
 	})
