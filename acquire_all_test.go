@@ -54,12 +54,10 @@ func TestAcquireAllOfFreeNames(t *testing.T) {
 			if as != driver.Engine(engine) {
 				want = "map[acquire:3]"
 			}
-			if got := fmt.Sprint(engine.calls); got != want {
-				t.Errorf("requests = %s, want %s", got, want)
-			}
-			if got := fmt.Sprint(ls.Names()); got != "[a b c]" {
-				t.Errorf("names = %s", got)
-			}
+			got := fmt.Sprint(engine.calls)
+			expect(t, got == want, "requests = %s, want %s", got, want)
+			got = fmt.Sprint(ls.Names())
+			expect(t, got == "[a b c]", "names = %s", got)
 			for _, name := range ls.Names() {
 				lock, _ := engine.Engine.Inspect(t.Context(), name)
 				if l := ls.Lease(name); l.Name() != name || lock.Holders[0].LeaseID != l.ID() ||
@@ -95,14 +93,12 @@ func TestAcquireAllWaits(t *testing.T) {
 			done <- ls
 		}()
 		time.Sleep(time.Minute)
-		if got := fmt.Sprint(holders(t, engine.Engine, "a"), holders(t, engine.Engine, "c")); got != "1 0" {
-			t.Errorf("leases of a and c while it waits for b: %s, want 1 0", got)
-		}
+		got := fmt.Sprint(holders(t, engine.Engine, "a"), holders(t, engine.Engine, "c"))
+		expect(t, got == "1 0", "leases of a and c while it waits for b: %s, want 1 0", got)
 		later := enqueue(t.Context(), c, "b", nil) // behind
 		time.Sleep(90 * time.Second)
-		if got := fmt.Sprint(holders(t, engine.Engine, "a"), holders(t, engine.Engine, "c")); got != "1 1" {
-			t.Errorf("leases of a and c while it waits for d: %s, want 1 1", got)
-		}
+		got = fmt.Sprint(holders(t, engine.Engine, "a"), holders(t, engine.Engine, "c"))
+		expect(t, got == "1 1", "leases of a and c while it waits for d: %s, want 1 1", got)
 		ls := <-done
 		took := time.Since(start)
 		expect(t, took == 3*time.Minute, "acquired after %s, want at the last release, after 3m", took)
@@ -292,9 +288,9 @@ func TestAcquireAllHandsOut(t *testing.T) {
 			expect(t, left == 8998*time.Millisecond, "after a wait of %s handed out with %s left, want the whole TTL, 8.998s", busy, left)
 			start, extends := time.Now(), engine.count("extend")
 			<-ls.Context().Done()
-			if took := time.Since(start); took != 8998*time.Millisecond || engine.count("extend") != extends {
-				t.Errorf("ended after %s, %d renewals; want the TTL and none", took, engine.count("extend")-extends)
-			}
+			took := time.Since(start)
+			expect(t, took == 8998*time.Millisecond && engine.count("extend") == extends,
+				"ended after %s, %d renewals; want the TTL and none", took, engine.count("extend")-extends)
 			wantErr(t, ls.Release(t.Context()), holdfast.ErrLost)
 			synctest.Wait() // the rest is done in the background
 
@@ -306,9 +302,8 @@ func TestAcquireAllHandsOut(t *testing.T) {
 			expect(t, ls.Valid(), "lost in spite of heartbeats: %v", context.Cause(ls.Context()))
 			<-ls.Context().Done()
 			wantErr(t, context.Cause(ls.Context()), holdfast.ErrStalled)
-			if took := time.Since(start); took < 35*time.Second || took > 46*time.Second {
-				t.Errorf("lost %s after the hand-out, want 35s and a TTL at most", took)
-			}
+			took = time.Since(start)
+			expect(t, took >= 35*time.Second && took <= 46*time.Second, "lost %s after the hand-out, want 35s and a TTL at most", took)
 			ls.Release(t.Context())
 			synctest.Wait()
 			nothingLeft(t, engine, "a", "b")
@@ -322,9 +317,9 @@ func TestAcquireAllHandsOut(t *testing.T) {
 		})
 		_, err := c.AcquireAll(t.Context(), []string{"a", "b"}, nil)
 		wantErr(t, err, holdfast.ErrLost)
-		if took := time.Since(start); took > 40*time.Second || !strings.Contains(err.Error(), `"a"`) {
-			t.Errorf("%v, after %s; want it about a, when the keep-alive finds out, after 40s at most", err, took)
-		}
+		took := time.Since(start)
+		expect(t, took <= 40*time.Second && strings.Contains(err.Error(), `"a"`),
+			"%v, after %s; want it about a, when the keep-alive finds out, after 40s at most", err, took)
 		time.Sleep(time.Minute) // the foreign lease is over
 		nothingLeft(t, engine, "a", "b")
 	})

@@ -77,8 +77,7 @@ func TestHandOverIsConfirmed(t *testing.T) {
 		for _, ttl := range []time.Duration{3 * time.Second, 30 * time.Second, time.Hour} {
 			runWithClient(t, fmt.Sprint("keep-alive ", keepAlive, " TTL ", ttl), nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 				time.AfterFunc(300*time.Millisecond, foreign(t, engine, "a", time.Hour))
-				opts := &holdfast.AcquireOptions{TTL: ttl, KeepAlive: keepAlive}
-				l := granted(t, enqueue(t.Context(), c, "a", opts)).lease
+				l := granted(t, enqueue(t.Context(), c, "a", &holdfast.AcquireOptions{TTL: ttl, KeepAlive: keepAlive})).lease
 				time.Sleep(99 * time.Millisecond)
 				n := engine.count("extend")
 				expect(t, n == 0, "%d requests in the first 99 ms, want none", n)
@@ -115,12 +114,11 @@ func TestShortHandOverIsNotConfirmed(t *testing.T) {
 
 // A confirmation that fails, or is not answered, is sent again in time.
 func TestFailedConfirmationIsRepeated(t *testing.T) {
-	faults := map[string]func(context.Context, string) error{
+	for name, fault := range map[string]func(context.Context, string) error{
 		"refused":      fail(driver.ErrUnavailable, "extend"),
 		"reply lost":   fail(errLink, "extend"),
 		"not answered": hang("extend"),
-	}
-	for name, fault := range faults {
+	} {
 		for _, ttl := range []time.Duration{time.Second, 30 * time.Second, 24 * time.Hour} {
 			runWithClient(t, fmt.Sprint(name, " TTL ", ttl), nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 				time.AfterFunc(300*time.Millisecond, foreign(t, engine, "a", time.Hour))
@@ -157,12 +155,9 @@ func TestHandOverIsLost(t *testing.T) {
 			}
 			<-l.Context().Done()
 			took := time.Since(start)
-			if !cutOff && took != 100*time.Millisecond {
-				t.Errorf("told after %s, want with the confirmation", took)
-			}
-			if cutOff && (took < 4*time.Second || holders(t, engine.Engine, "a") != 1) {
-				t.Errorf("told after %s with %d leases in the store, want before its expiry", took, holders(t, engine.Engine, "a"))
-			}
+			n := holders(t, engine.Engine, "a")
+			expect(t, cutOff || took == 100*time.Millisecond, "told after %s, want with the confirmation", took)
+			expect(t, !cutOff || took >= 4*time.Second && n == 1, "told after %s with %d leases in the store, want before its expiry", took, n)
 			wantErr(t, context.Cause(l.Context()), holdfast.ErrLost)
 			engine.heal()
 			wantErr(t, l.Release(t.Context()), holdfast.ErrLost)
@@ -218,8 +213,7 @@ func TestHandOverKeepsOptions(t *testing.T) {
 		})
 	})
 	t.Run("LockDelay", func(t *testing.T) {
-		opts := holdfast.AcquireOptions{LockDelay: time.Minute, TTL: 10 * time.Second}
-		handOver(t, opts, func(t *testing.T, engine *faulty, _ *holdfast.Client, l *holdfast.Lease) {
+		handOver(t, holdfast.AcquireOptions{LockDelay: time.Minute, TTL: 10 * time.Second}, func(t *testing.T, engine *faulty, _ *holdfast.Client, l *holdfast.Lease) {
 			lock, _ := engine.Inspect(t.Context(), "a")
 			left := lock.Holders[0].ExpiresIn
 			expect(t, left == 70*time.Second && l.Remaining() <= 10*time.Second,
@@ -303,9 +297,8 @@ func TestWholeTTL(t *testing.T) {
 				engine := newFaulty()
 				engine.deaf = deaf
 				o := granted(t, whole(t, engine, holdfast.AcquireOptions{TTL: ttl, KeepAlive: holdfast.KeepAliveOff}))
-				if left, want := o.lease.Remaining(), ttl-ttl/10-2*time.Millisecond; left != want {
-					t.Errorf("trusted for %s, want %s", left, want)
-				}
+				left, want := o.lease.Remaining(), ttl-ttl/10-2*time.Millisecond
+				expect(t, left == want, "trusted for %s, want %s", left, want)
 				acquires, extends := engine.count("acquire"), engine.count("extend")
 				expect(t, acquires == 2 && extends == 0, "%d acquires and %d extends, want one of the first kind to confirm", acquires, extends)
 				trusted(t, engine, o.lease, ttl/20, 2*ttl)

@@ -51,20 +51,14 @@ func TestNesting(t *testing.T) {
 			ctx := t.Context()
 			for _, o := range tt.held {
 				outer, err := c.TryAcquire(ctx, "a", o)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				between, err := c.TryAcquire(outer.Context(), fmt.Sprint("another ", outer.Token()), nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				ctx = between.Context()
 			}
 			check := func(what string, l *holdfast.Lease, err, want error) {
 				t.Helper()
-				if !errors.Is(err, want) || (err == nil) != (want == nil) {
-					t.Errorf("%s: %v, want %v", what, err, want)
-				}
+				expect(t, errors.Is(err, want) && (err == nil) == (want == nil), "%s: %v, want %v", what, err, want)
 				if l != nil {
 					l.Release(t.Context())
 				}
@@ -74,9 +68,8 @@ func TestNesting(t *testing.T) {
 			check("TryAcquire", l, err, tt.try)
 			l, err = c.Acquire(ctx, "a", tt.want)
 			check("Acquire", l, err, tt.wait)
-			if took := time.Since(start); took != 0 {
-				t.Errorf("took %s, want an answer at once", took)
-			}
+			took := time.Since(start)
+			expect(t, took == 0, "took %s, want an answer at once", took)
 		})
 	}
 }
@@ -97,9 +90,7 @@ func TestNestingUnderLeasesThatAreOver(t *testing.T) {
 					outer.Release(t.Context())
 				}
 				l, err := c.Acquire(values, "a", mode)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				wantErr(t, errOf(c.Acquire(l.Context(), "a", mode)), holdfast.ErrDeadlock)
 				l.Release(t.Context())
 			})
@@ -118,26 +109,18 @@ func TestNestingOfAcquireAll(t *testing.T) {
 		} {
 			wantErr(t, errOf(acquire(outer.Context(), []string{"a", "b"}, nil)), holdfast.ErrDeadlock)
 		}
-		if len(engine.calls) != requests {
-			t.Errorf("requests were sent: %v", engine.calls)
-		}
+		expect(t, len(engine.calls) == requests, "requests were sent: %v", engine.calls)
 		ls, err := c.AcquireAll(outer.Context(), []string{"x", "y", "z"}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, name := range []string{"b", "x", "y", "z"} {
 			wantErr(t, errOf(c.TryAcquire(ls.Context(), name, nil)), holdfast.ErrDeadlock)
 		}
 		inner, err := c.Acquire(ls.Context(), "c", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		values := context.WithoutCancel(inner.Context())
 		ls.Release(t.Context())
 		again, err := c.AcquireAll(values, []string{"x", "y"}, nil)
-		if err != nil {
-			t.Errorf("after the release: %v", err)
-		}
+		expect(t, err == nil, "after the release: %v", err)
 		again.Release(t.Context())
 		inner.Release(t.Context())
 		outer.Release(t.Context())
@@ -149,13 +132,9 @@ func TestNestingUnderDowngraded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newClient(t, newFaulty(), nil)
 		outer := mustAcquire(t, c, "a", nil)
-		if err := outer.Downgrade(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, outer.Downgrade(t.Context()))
 		l, err := c.TryAcquire(outer.Context(), "a", shared)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		l.Release(t.Context())
 		wantErr(t, errOf(c.Acquire(outer.Context(), "a", shared)), holdfast.ErrDeadlock)
 		outer.Release(t.Context())

@@ -302,9 +302,8 @@ func TestManyPlacesAreRefreshedSlowly(t *testing.T) {
 			ctx, cancel = context.WithTimeout(t.Context(), 10*time.Second)
 			defer cancel()
 			_, _ = c.Acquire(ctx, "0", nil)
-			if ttl := time.Duration(engine.ttl.Load()); ttl != 5*time.Second {
-				t.Errorf("the place of one waiter lasts %s when the others are gone, want 5s", ttl)
-			}
+			ttl := time.Duration(engine.ttl.Load())
+			expect(t, ttl == 5*time.Second, "the place of one waiter lasts %s when the others are gone, want 5s", ttl)
 			rate, each := float64(places)/span.Seconds(), float64(places)/float64(requests)
 			t.Logf("%.1f refreshes a second, %.1f in a request", rate, each)
 			if rate > tc.most || tc.waiters > 1000 && each < 0.9*driver.MaxBatch {

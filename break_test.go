@@ -88,9 +88,7 @@ func TestBreakIsToldByHiddenIDs(t *testing.T) {
 		engine := hidesIDs{driver.Forward{Engine: store, Without: driver.Capabilities{Losses: true}}}
 		c, admin := newClient(t, engine, nil), newClient(t, store, nil)
 		l := mustAcquire(t, c, "a", nil)
-		if _, err := admin.Break(t.Context(), "a", &holdfast.BreakOptions{Author: "ada"}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(admin.Break(t.Context(), "a", &holdfast.BreakOptions{Author: "ada"})))
 		err := l.Verify(t.Context())
 		wantErr(t, err, holdfast.ErrBroken)
 	})
@@ -118,9 +116,7 @@ func TestSlowInquiryDelaysLittle(t *testing.T) {
 		}
 		admin := newClient(t, store, nil)
 		for _, l := range leases {
-			if _, err := admin.Break(t.Context(), l.Name(), nil); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errOf(admin.Break(t.Context(), l.Name(), nil)))
 		}
 		engine.set(func(ctx context.Context, op string) error {
 			if op == "breaks" {
@@ -131,9 +127,8 @@ func TestSlowInquiryDelaysLittle(t *testing.T) {
 		}, nil)
 		start := time.Now()
 		for _, l := range leases {
-			if err := l.Extend(t.Context(), time.Minute); !errors.Is(err, holdfast.ErrLost) || errors.Is(err, holdfast.ErrBroken) {
-				t.Errorf("Extend = %v, want only ErrLost", err)
-			}
+			err := l.Extend(t.Context(), time.Minute)
+			expect(t, errors.Is(err, holdfast.ErrLost) && !errors.Is(err, holdfast.ErrBroken), "Extend = %v, want only ErrLost", err)
 		}
 		took := time.Since(start)
 		expect(t, took <= time.Second, "three losses took %s", took)

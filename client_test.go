@@ -34,9 +34,7 @@ func newOwner(t *testing.T, opts *holdfast.Options) (*holdfast.Client, *owned) {
 	t.Helper()
 	engine := &owned{faulty: newFaulty()}
 	c, err := holdfast.New(engine, opts)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = c.Close() })
 	return c, engine
 }
@@ -44,9 +42,8 @@ func newOwner(t *testing.T, opts *holdfast.Options) (*holdfast.Client, *owned) {
 // wantClosed fails t unless the engine was closed, or was not, as it should be.
 func wantClosed(t *testing.T, engine *owned, want bool) {
 	t.Helper()
-	if closed := engine.closed.Load() > 0; closed != want {
-		t.Errorf("the engine was closed: %t, want %t", closed, want)
-	}
+	closed := engine.closed.Load() > 0
+	expect(t, closed == want, "the engine was closed: %t, want %t", closed, want)
 }
 
 // Close releases what is held, ends what waits, waits for the clean-ups of both, and closes
@@ -79,9 +76,8 @@ func TestCloseGivesUp(t *testing.T) {
 		engine.set(hang("release", "extend"), nil)
 		start := time.Now()
 		wantErr(t, c.Close(), context.DeadlineExceeded)
-		if took := time.Since(start); took != 3*time.Second {
-			t.Errorf("Close took %s, want the request timeout of 3s", took)
-		}
+		took := time.Since(start)
+		expect(t, took == 3*time.Second, "Close took %s, want the request timeout of 3s", took)
 		wantClosed(t, engine, true)
 	})
 }
@@ -97,9 +93,8 @@ func TestCloseWaitsForReleaseUnderWay(t *testing.T) {
 		time.Sleep(time.Second)
 		start := time.Now()
 		wantErr(t, c.Close(), nil)
-		if took := time.Since(start); took != 2*time.Second {
-			t.Errorf("Close took %s, want the 2s that the release takes yet", took)
-		}
+		took := time.Since(start)
+		expect(t, took == 2*time.Second, "Close took %s, want the 2s that the release takes yet", took)
 		nothingLeft(t, engine.faulty, "a")
 		wantErr(t, <-done, nil)
 	})
@@ -129,9 +124,7 @@ func TestShutdownWaitsForHolders(t *testing.T) {
 		waiter := enqueue(t.Context(), c, "a", nil)
 		time.AfterFunc(time.Minute, func() { _ = other.Release(t.Context()) })
 		time.AfterFunc(10*time.Minute+3*time.Second, func() { // no renewal is under way
-			if !l.Valid() {
-				t.Errorf("lost: %v", context.Cause(l.Context()))
-			}
+			expect(t, l.Valid(), "lost: %v", context.Cause(l.Context()))
 			engine.set(delay(time.Second), nil) // Shutdown waits for the reply, too
 			wantErr(t, l.Release(t.Context()), nil)
 		})
@@ -142,9 +135,8 @@ func TestShutdownWaitsForHolders(t *testing.T) {
 		wantErr(t, errOf(c.Acquire(t.Context(), "c", nil)), holdfast.ErrClosed)
 		wantClosed(t, engine, false)
 		wantErr(t, <-ended, nil)
-		if took := time.Since(start); took != 10*time.Minute+4*time.Second {
-			t.Errorf("Shutdown took %s, want the 10m4s until the last lease was released", took)
-		}
+		took := time.Since(start)
+		expect(t, took == 10*time.Minute+4*time.Second, "Shutdown took %s, want the 10m4s until the last lease was released", took)
 		wantClosed(t, engine, true)
 		nothingLeft(t, engine.faulty, "a", "b", "c")
 	})
@@ -162,9 +154,7 @@ func TestShutdownGivesUpWithItsContext(t *testing.T) {
 		wantErr(t, c.Shutdown(ctx), context.DeadlineExceeded)
 		wantClosed(t, engine, false)
 		time.Sleep(10 * time.Minute)
-		if !l.Valid() {
-			t.Errorf("lost: %v", context.Cause(l.Context()))
-		}
+		expect(t, l.Valid(), "lost: %v", context.Cause(l.Context()))
 		wantErr(t, c.Close(), nil)
 		wantClosed(t, engine, true)
 		nothingLeft(t, engine.faulty, "a")
@@ -204,9 +194,8 @@ func TestShutdownMeetsGrantAndLoss(t *testing.T) {
 		time.AfterFunc(100*time.Millisecond, func() { takeAway(t, engine.Engine, "lost") })
 		start := time.Now()
 		wantErr(t, c.Shutdown(t.Context()), nil)
-		if took := time.Since(start); took > 10*time.Second {
-			t.Errorf("Shutdown took %s: the lease was lost by the next renewal", took)
-		}
+		took := time.Since(start)
+		expect(t, took <= 10*time.Second, "Shutdown took %s: the lease was lost by the next renewal", took)
 		wantErr(t, <-waiter, holdfast.ErrClosed)
 		wantErr(t, context.Cause(lost.Context()), holdfast.ErrLost)
 		nothingLeft(t, engine.faulty, "a")
@@ -265,12 +254,9 @@ func TestShutdownEndsEvery(t *testing.T) {
 			}
 			start := time.Now()
 			wantErr(t, c.Shutdown(t.Context()), nil)
-			if took := time.Since(start); took != want || (finished > 0) != runs {
-				t.Errorf("Shutdown took %s, want %s; %d runs", took, want, finished)
-			}
-			if err := <-done; !errors.Is(err, holdfast.ErrClosed) {
-				t.Errorf("Every: %v, want ErrClosed", err)
-			}
+			took := time.Since(start)
+			expect(t, took == want && (finished > 0) == runs, "Shutdown took %s, want %s; %d runs", took, want, finished)
+			wantErr(t, <-done, holdfast.ErrClosed)
 			nothingLeft(t, engine.faulty, "job", "job"+holdfast.ScheduleSuffix)
 		})
 	}
@@ -288,9 +274,7 @@ func TestNewRefusesWrapperWithoutMethods(t *testing.T) {
 	const says = "holdfast: new client: invalid engine: Capabilities.Queue is set, but *holdfast_test.traced lacks " +
 		"Watch and Refresh of driver.Queuer: a wrapper must hand them on, as driver.Forward does"
 	c, err := holdfast.New(&traced{store}, nil)
-	if c != nil || !errors.Is(err, holdfast.ErrInvalid) || err.Error() != says {
-		t.Errorf("New = %v, %v\nwant ErrInvalid: %s", c, err, says)
-	}
+	expect(t, c == nil && errors.Is(err, holdfast.ErrInvalid) && err.Error() == says, "New = %v, %v\nwant ErrInvalid: %s", c, err, says)
 	// Nor does a Forward around it hide that.
 	if _, err := holdfast.New(driver.Forward{Engine: &traced{store}}, nil); err == nil || !strings.Contains(err.Error(), "traced") {
 		t.Errorf("behind Forward: error %v, want one that names the wrapper", err)
@@ -315,9 +299,8 @@ func TestOnceNeedsRecords(t *testing.T) {
 		return nil, nil
 	})
 	wantErr(t, err, holdfast.ErrUnsupported)
-	if n := engine.count("acquire"); n != 0 {
-		t.Errorf("%d acquires, want none", n)
-	}
+	n := engine.count("acquire")
+	expect(t, n == 0, "%d acquires, want none", n)
 }
 
 // TestClientsHolder: Reason and Labels belong to acquisitions, so that those of
@@ -355,13 +338,11 @@ func TestLabelsAreCopied(t *testing.T) {
 		labels["build"], labels["more"] = "18", "19"
 		release()
 		l := granted(t, done).lease
-		if got := l.Holder().Labels; !maps.Equal(got, want) {
-			t.Errorf("the lease's labels are %v, want %v", got, want)
-		}
+		got := l.Holder().Labels
+		expect(t, maps.Equal(got, want), "the lease's labels are %v, want %v", got, want)
 		lock, err := engine.Inspect(t.Context(), "a")
-		if err != nil || len(lock.Holders) != 1 || !maps.Equal(lock.Holders[0].Holder.Labels, want) {
-			t.Errorf("the store has %+v, %v; want the labels %v", lock.Holders, err, want)
-		}
+		expect(t, err == nil && len(lock.Holders) == 1 && maps.Equal(lock.Holders[0].Holder.Labels, want),
+			"the store has %+v, %v; want the labels %v", lock.Holders, err, want)
 		l.Release(t.Context())
 	})
 }

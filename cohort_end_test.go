@@ -34,9 +34,7 @@ func TestCohortBroken(t *testing.T) {
 			case "present":
 				opts.Token, opts.Older = l.Token(), true
 			}
-			if _, err := admin.Break(t.Context(), "a", opts); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errOf(admin.Break(t.Context(), "a", opts)))
 			<-l.Context().Done()
 			why(t, l, "ada", "it is wrong")
 			if named == "first" {
@@ -46,9 +44,7 @@ func TestCohortBroken(t *testing.T) {
 			third := soon(t, waiting[2]) // even if the holder has not called Release
 			expect(t, third.ID() != l.ID() && third.Token() > l.Token() && time.Since(began) <= 20*time.Millisecond,
 				"token %d after %d, within %s", third.Token(), l.Token(), time.Since(began))
-			if err := l.Release(t.Context()); !errors.Is(err, holdfast.ErrBroken) {
-				t.Errorf("Release = %v, want the break", err)
-			}
+			wantErr(t, l.Release(t.Context()), holdfast.ErrBroken)
 			release(t, third)
 			release(t, soon(t, waiting[3]))
 			nothingLeft(t, engine, "a")
@@ -126,8 +122,7 @@ func TestCohortCancelledAtAnyTime(t *testing.T) {
 		for _, n := range []int{1, 3} {
 			inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 				engine.set(delay(3*time.Millisecond), delay(4*time.Millisecond))
-				free := foreign(t, engine, "a", time.Hour)
-				time.AfterFunc(8*time.Millisecond, free)
+				time.AfterFunc(8*time.Millisecond, foreign(t, engine, "a", time.Hour))
 				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(ms)*time.Millisecond)
 				defer cancel()
 				var all sync.WaitGroup
@@ -146,9 +141,7 @@ func TestCohortCancelledAtAnyTime(t *testing.T) {
 						if i == n {
 							got++
 						}
-						if err != nil && (i == n || !errors.Is(err, context.DeadlineExceeded)) {
-							t.Errorf("%d ms: caller %d: %v", ms, i, err)
-						}
+						expect(t, err == nil || i < n && errors.Is(err, context.DeadlineExceeded), "%d ms: caller %d: %v", ms, i, err)
 					})
 				}
 				all.Wait()
@@ -228,8 +221,7 @@ func TestCohortUnavailable(t *testing.T) {
 		release(t, soon(t, patient))
 		release(t, mustAcquire(t, c, "a", semaphore(3, 1)))
 		kind := mustAcquire(t, c, "a", semaphore(3, 1))
-		o := ended(t, enqueue(t.Context(), c, "a", nil))
-		expect(t, errors.Is(o.err, holdfast.ErrKindMismatch), "%v, want ErrKindMismatch", o.err)
+		wantErr(t, ended(t, enqueue(t.Context(), c, "a", nil)).err, holdfast.ErrKindMismatch)
 		release(t, kind)
 		time.Sleep(2 * time.Minute)
 		nothingLeft(t, engine, "a")
@@ -290,7 +282,7 @@ func TestCohortDowngraded(t *testing.T) {
 				engine.set(nil, fail(errLink, "downgrade"))
 			}
 			err := l.Downgrade(t.Context())
-			need(t, (err != nil) == lost, "%v", err)
+			need(t, (err != nil) == lost, "Downgrade = %v, its reply is lost: %t", err, lost)
 			engine.heal()
 			release(t, l)
 			next := soon(t, waiting[1])
@@ -336,8 +328,7 @@ func TestCohortClosed(t *testing.T) {
 				wantErr(t, c.Shutdown(t.Context()), nil)
 			}
 			for _, w := range waiting[1:] {
-				o := ended(t, w)
-				expect(t, errors.Is(o.err, holdfast.ErrClosed), "%v, want ErrClosed", o.err)
+				wantErr(t, ended(t, w).err, holdfast.ErrClosed)
 			}
 			nothingLeft(t, engine, "a")
 		})
@@ -359,8 +350,7 @@ func TestCohortIsForPlainRequests(t *testing.T) {
 		}
 		n := places(t, engine)
 		expect(t, n == 12, "%d places, want 12", n)
-		_, err := c.TryAcquire(t.Context(), "a", nil)
-		expect(t, errors.Is(err, holdfast.ErrHeld), "TryAcquire = %v, want ErrHeld", err)
+		wantErr(t, errOf(c.TryAcquire(t.Context(), "a", nil)), holdfast.ErrHeld)
 		free()
 		for range waiting {
 			served := false
@@ -393,8 +383,7 @@ func TestCohortIsObserved(t *testing.T) {
 				tokens = append(tokens, e.Token)
 			}
 		}})
-		waiting := queueUp(c, 3, nil)
-		for _, w := range waiting {
+		for _, w := range queueUp(c, 3, nil) {
 			release(t, soon(t, w))
 		}
 		g.balance()

@@ -28,17 +28,13 @@ func queueUp(c *holdfast.Client, n int, opts *holdfast.AcquireOptions) (waiting 
 func places(t *testing.T, f *faulty) int {
 	t.Helper()
 	lock, err := f.Engine.Inspect(t.Context(), "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return lock.QueueLength
 }
 
 func release(t *testing.T, l *holdfast.Lease) {
 	t.Helper()
-	if err := l.Release(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Release(t.Context()))
 	synctest.Wait()
 }
 
@@ -58,9 +54,7 @@ func ended(t *testing.T, done <-chan outcome) outcome {
 func soon(t *testing.T, done <-chan outcome) *holdfast.Lease {
 	t.Helper()
 	o := ended(t, done)
-	if o.err != nil {
-		t.Fatal(o.err)
-	}
+	must(t, o.err)
 	return o.lease
 }
 
@@ -70,18 +64,15 @@ func TestCohortTakesTurns(t *testing.T) {
 	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		free := foreign(t, engine, "a", time.Hour)
 		waiting := queueUp(c, 9, nil)
-		if n := places(t, engine); n != 1 || engine.count("acquire") != 1 {
-			t.Fatalf("9 callers have %d places, and sent %d requests; want 1", n, engine.count("acquire"))
-		}
+		n := places(t, engine)
+		need(t, n == 1 && engine.count("acquire") == 1, "9 callers have %d places, and sent %d requests; want 1", n, engine.count("acquire"))
 		free()
 		var before *holdfast.Lease
 		for i, w := range waiting {
 			l := soon(t, w)
 			_ = l.Context().Done() // it is made now, and not when it has ended
 			if before != nil {
-				if before.Context().Err() == nil || before.Valid() {
-					t.Errorf("turn %d began, and the one before goes on", i)
-				}
+				expect(t, before.Context().Err() != nil && !before.Valid(), "turn %d began, and the one before goes on", i)
 				switch same := l.ID() == before.ID(); {
 				case same != (i%4 != 0):
 					t.Errorf("turn %d has the lease ID of the one before: %t", i, same)
@@ -89,14 +80,12 @@ func TestCohortTakesTurns(t *testing.T) {
 					t.Errorf("turn %d has token %d after %d", i, l.Token(), before.Token())
 				}
 			}
-			if held := holders(t, engine.Engine, "a"); held != 1 || !l.Valid() || l.Context().Err() != nil {
-				t.Errorf("turn %d: %d leases in the store, valid %t", i, held, l.Valid())
-			}
+			held := holders(t, engine.Engine, "a")
+			expect(t, held == 1 && l.Valid() && l.Context().Err() == nil, "turn %d: %d leases in the store, valid %t", i, held, l.Valid())
 			released := engine.count("release")
 			release(t, l)
-			if sent := engine.count("release") - released; (sent == 1) != (i%4 == 3 || i == 8) {
-				t.Errorf("the end of turn %d has sent %d releases", i, sent)
-			}
+			sent := engine.count("release") - released
+			expect(t, (sent == 1) == (i%4 == 3 || i == 8), "the end of turn %d has sent %d releases", i, sent)
 			before = l
 		}
 		nothingLeft(t, engine, "a")
@@ -113,18 +102,17 @@ func TestCohortCost(t *testing.T) {
 			}
 			return nil
 		}, func(_ context.Context, op string) error {
-			if n := places(t, engine); n != 0 {
-				t.Errorf("after %s there are %d places", op, n)
-			}
+			n := places(t, engine)
+			expect(t, n == 0, "after %s there are %d places", op, n)
 			return nil
 		})
 		waiting := queueUp(c, 16, nil)
 		for _, w := range waiting {
 			release(t, soon(t, w))
 		}
-		if a, r := engine.count("acquire"), engine.count("release"); a != 4 || r != 4 || engine.count("refresh") > 0 {
-			t.Errorf("16 turns cost %d acquires, %d releases and %d refreshes; want 4, 4 and 0", a, r, engine.count("refresh"))
-		}
+		a, r := engine.count("acquire"), engine.count("release")
+		expect(t, a == 4 && r == 4 && engine.count("refresh") <= 0,
+			"16 turns cost %d acquires, %d releases and %d refreshes; want 4, 4 and 0", a, r, engine.count("refresh"))
 	})
 }
 
@@ -143,9 +131,7 @@ func TestCohortTokensAreReserved(t *testing.T) {
 		last := ahead
 		for i, w := range append(waiting, next) {
 			l := soon(t, w)
-			if l.Token() <= last.Token() {
-				t.Errorf("turn %d has token %d after %d", i, l.Token(), last.Token())
-			}
+			expect(t, l.Token() > last.Token(), "turn %d has token %d after %d", i, l.Token(), last.Token())
 			release(t, l)
 			last = l
 		}
@@ -179,25 +165,19 @@ func TestCohortTurnsEndInTime(t *testing.T) {
 		waiting := queueUp(c, 4, nil)
 		first := soon(t, waiting[0])
 		time.Sleep(19 * time.Millisecond)
-		if n := places(t, engine); n != 0 {
-			t.Errorf("%d places after 19 ms", n)
-		}
+		n := places(t, engine)
+		expect(t, n == 0, "%d places after 19 ms", n)
 		release(t, first)
 		second := soon(t, waiting[1])
-		if second.ID() != first.ID() {
-			t.Error("no turn was handed on after 19 ms")
-		}
+		expect(t, second.ID() == first.ID(), "no turn was handed on after 19 ms")
 		time.Sleep(time.Millisecond)
 		synctest.Wait()
-		if n := places(t, engine); n != 1 {
-			t.Errorf("%d places after 20 ms, want 1", n)
-		}
+		n = places(t, engine)
+		expect(t, n == 1, "%d places after 20 ms, want 1", n)
 		late := enqueue(t.Context(), c, "a", nil)
 		release(t, second)
 		third := soon(t, waiting[2])
-		if third.ID() == first.ID() {
-			t.Error("a turn was handed on after 20 ms")
-		}
+		expect(t, third.ID() != first.ID(), "a turn was handed on after 20 ms")
 		time.Sleep(time.Hour) // nobody waits in time
 		for _, w := range append(waiting[3:], late) {
 			release(t, third)
@@ -214,9 +194,8 @@ func TestCohortJoinedLate(t *testing.T) {
 		first := soon(t, enqueue(t.Context(), c, "a", nil))
 		time.Sleep(time.Second)
 		waiting := queueUp(c, 2, nil)
-		if n := places(t, engine); n != 1 {
-			t.Errorf("%d places, want 1", n)
-		}
+		n := places(t, engine)
+		expect(t, n == 1, "%d places, want 1", n)
 		release(t, first)
 		for _, w := range waiting {
 			release(t, soon(t, w))
@@ -265,14 +244,10 @@ func keepsAsLong(t *testing.T, engine *faulty, l *holdfast.Lease) {
 		return
 	}
 	lock, err := engine.Engine.Inspect(t.Context(), "a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, h := range lock.Holders {
 		if h.LeaseID == l.ID() && h.Token <= l.Token() && l.Token() < h.Token+driver.TokenRange {
-			if h.ExpiresIn < l.Remaining() {
-				t.Errorf("trusted for %s, kept for %s", l.Remaining(), h.ExpiresIn)
-			}
+			expect(t, h.ExpiresIn >= l.Remaining(), "trusted for %s, kept for %s", l.Remaining(), h.ExpiresIn)
 			return
 		}
 	}
@@ -289,9 +264,7 @@ func TestCohortLeavesTurnsTime(t *testing.T) {
 			time.Sleep(work)
 			release(t, first)
 			next := soon(t, waiting[1])
-			if (next.ID() == first.ID()) != handedOn {
-				t.Errorf("after %s of 10 ms it was handed on: %t", work, !handedOn)
-			}
+			expect(t, (next.ID() == first.ID()) == handedOn, "after %s of 10 ms it was handed on: %t", work, !handedOn)
 			release(t, next)
 		}
 	})
@@ -314,13 +287,10 @@ func TestCohortPausedBetweenTurns(t *testing.T) {
 			next := enqueue(t.Context(), c, "a", nil)
 			looks.Store(0)
 			err := first.Release(t.Context())
-			if lost := errors.Is(err, holdfast.ErrLost); lost != (paused == 1) {
-				t.Errorf("Release = %v", err)
-			}
+			lost := errors.Is(err, holdfast.ErrLost)
+			expect(t, lost == (paused == 1), "Release = %v", err)
 			l := soon(t, next)
-			if !l.Valid() || l.ID() == first.ID() {
-				t.Errorf("the next caller has a valid lease: %t, the old one: %t", l.Valid(), l.ID() == first.ID())
-			}
+			expect(t, l.Valid() && l.ID() != first.ID(), "the next caller has a valid lease: %t, the old one: %t", l.Valid(), l.ID() == first.ID())
 			release(t, l)
 			nothingLeft(t, engine, "a")
 		})
@@ -336,13 +306,10 @@ func TestCohortAwaitsRenewals(t *testing.T) {
 		extending := neverDuringRenewal(t, engine, "release")
 		go func() { _ = first.Extend(t.Context(), time.Minute) }()
 		synctest.Wait()
-		if !extending.Load() {
-			t.Fatal("no renewal is under way")
-		}
+		need(t, extending.Load(), "no renewal is under way")
 		release(t, first)
-		if l := soon(t, next); l.ID() == first.ID() {
-			t.Error("the lease was handed on while its renewal was under way")
-		}
+		l := soon(t, next)
+		expect(t, l.ID() != first.ID(), "the lease was handed on while its renewal was under way")
 	})
 }
 
@@ -354,9 +321,7 @@ func TestCohortMaxWait(t *testing.T) {
 		for _, w := range waiting {
 			o := ended(t, w)
 			var held *holdfast.HeldError
-			if !errors.As(o.err, &held) || held.ExpiresIn < 58*time.Minute || held.Waited != time.Second {
-				t.Errorf("%v after %v", o.err, held)
-			}
+			expect(t, errors.As(o.err, &held) && held.ExpiresIn >= 58*time.Minute && held.Waited == time.Second, "%v after %v", o.err, held)
 		}
 	})
 }
@@ -366,14 +331,11 @@ func TestCohortKnowsRenewals(t *testing.T) {
 	inBubble(t, cohorts, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		other := newClient(t, newFaultyOn(engine.Engine), nil)
 		l, err := other.Acquire(t.Context(), "a", &holdfast.AcquireOptions{TTL: 10 * time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		waiting := append(queueUp(c, 1, nil), queueUp(c, 1, &holdfast.AcquireOptions{MaxWait: time.Minute})...)
 		var held *holdfast.HeldError
-		if o := ended(t, waiting[1]); !errors.As(o.err, &held) || held.ExpiresIn < 3*time.Second {
-			t.Errorf("%v, want a lease that was renewed not long ago", o.err)
-		}
+		o := ended(t, waiting[1])
+		expect(t, errors.As(o.err, &held) && held.ExpiresIn >= 3*time.Second, "%v, want a lease that was renewed not long ago", o.err)
 		release(t, l)
 		release(t, soon(t, waiting[0]))
 	})

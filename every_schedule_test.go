@@ -17,9 +17,7 @@ import (
 func TestPeriodic(t *testing.T) {
 	at := func(s string) time.Time {
 		v, err := time.Parse(time.RFC3339Nano, s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return v
 	}
 	daily := holdfast.Periodic(at("2026-01-01T03:00:00Z"), 24*time.Hour)
@@ -32,9 +30,8 @@ func TestPeriodic(t *testing.T) {
 		"1600-06-01T05:00:00Z":           "1600-06-02T03:00:00Z",
 		"2026-11-21T06:30:00+04:00":      "2026-11-21T03:00:00Z",
 	} {
-		if got := daily.Next(at(after)); !got.Equal(at(want)) {
-			t.Errorf("after %s it is due at %s, want %s", after, got, want)
-		}
+		got := daily.Next(at(after))
+		expect(t, got.Equal(at(want)), "after %s it is due at %s, want %s", after, got, want)
 	}
 }
 
@@ -58,9 +55,7 @@ func TestEveryBadSchedules(t *testing.T) {
 		runInBubble(t, name, func(t *testing.T) {
 			engine := newFaulty()
 			err := newClient(t, engine, nil).Every(t.Context(), "job", s, nil, func(context.Context, holdfast.EveryRun) error { return nil })
-			if !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), `every "job": invalid schedule: `) {
-				t.Error(err)
-			}
+			expect(t, errors.Is(err, holdfast.ErrInvalid) && strings.Contains(err.Error(), `every "job": invalid schedule: `), "%v", err)
 			nothingLeft(t, engine, "job", "job@schedule")
 		})
 	}
@@ -83,9 +78,8 @@ func TestEveryScheduleEnds(t *testing.T) {
 		stop := d.every(client, once, nil, d.run(0, nil))
 		time.Sleep(time.Hour)
 		d.want("00:01:00 run of 00:01:00, attempt 1")
-		if s := d.status(client); !s.Next.IsZero() || !s.Led {
-			t.Errorf("status: %+v", s)
-		}
+		s := d.status(client)
+		expect(t, s.Next.IsZero() && s.Led, "status: %+v", s)
 		_ = stop()
 	})
 }
@@ -97,9 +91,8 @@ func TestEveryEndsWithTheYear9999(t *testing.T) {
 		last := time.Date(9999, 12, 31, 23, 0, 0, 0, time.FixedZone("west", -5*60*60))
 		stop := d.every(client, nextFunc(func(time.Time) time.Time { return last }), nil, d.run(0, nil))
 		time.Sleep(time.Minute)
-		if s := d.status(client); !s.Next.IsZero() || !s.Led || len(d.failures()) != 0 {
-			t.Errorf("status %+v, failures %v", s, d.failures())
-		}
+		s := d.status(client)
+		expect(t, s.Next.IsZero() && s.Led && len(d.failures()) == 0, "status %+v, failures %v", s, d.failures())
 		_ = stop()
 	})
 }
@@ -110,16 +103,12 @@ func TestEveryBadInput(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		fn := func(context.Context, holdfast.EveryRun) error { return nil }
 		ctx := t.Context()
-		if _, err := c.Once(ctx, "result", nil, func(context.Context, *holdfast.Lease) ([]byte, error) { return nil, nil }); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(c.Once(ctx, "result", nil, func(context.Context, *holdfast.Lease) ([]byte, error) { return nil, nil })))
 		closed := newClient(t, newFaultyOn(engine.Engine), nil)
 		_ = closed.Close()
 		check := func(what string, err error, want error, says string) {
 			t.Helper()
-			if !errors.Is(err, want) || !strings.Contains(err.Error(), says) {
-				t.Errorf("%s: %v; want %v", what, err, want)
-			}
+			expect(t, errors.Is(err, want) && strings.Contains(err.Error(), says), "%s: %v; want %v", what, err, want)
 		}
 		every := func(c *holdfast.Client, name string, o *holdfast.EveryOptions) error {
 			return c.Every(ctx, name, minutely, o, fn)
@@ -151,9 +140,7 @@ func TestOnceOfASchedule(t *testing.T) {
 		d, c := &diary{t: t}, newClient(t, newFaulty(), nil)
 		stop := d.every(c, minutely, nil, d.run(0, nil))
 		_, err := c.Once(t.Context(), "job", nil, func(context.Context, *holdfast.Lease) ([]byte, error) { return nil, nil })
-		if !errors.Is(err, holdfast.ErrKindMismatch) || !strings.Contains(err.Error(), "it is a schedule") {
-			t.Error(err)
-		}
+		expect(t, errors.Is(err, holdfast.ErrKindMismatch) && strings.Contains(err.Error(), "it is a schedule"), "%v", err)
 		if _, err := c.Records().Result(t.Context(), "job"); !errors.Is(err, holdfast.ErrKindMismatch) {
 			t.Error(err)
 		}
@@ -174,14 +161,12 @@ func TestScheduleRemembersRuns(t *testing.T) {
 		}
 		stop := d.every(c, minutely, &holdfast.EveryOptions{MaxAttempts: 2}, run)
 		time.Sleep(4*time.Minute + 30*time.Second)
-		if s := d.status(c); s.Runs != "drdm" {
-			t.Errorf("the latest runs are %q, want drdm", s.Runs)
-		}
+		s := d.status(c)
+		expect(t, s.Runs == "drdm", "the latest runs are %q, want drdm", s.Runs)
 		time.Sleep(30 * time.Minute)
 		_ = stop()
-		if s := d.status(c); s.Runs != strings.Repeat("m", 30) {
-			t.Errorf("the latest runs are %q, want 30 that were missed", s.Runs)
-		}
+		s = d.status(c)
+		expect(t, s.Runs == strings.Repeat("m", 30), "the latest runs are %q, want 30 that were missed", s.Runs)
 	})
 }
 
@@ -196,13 +181,10 @@ func TestScheduleRecordIsShort(t *testing.T) {
 		time.Sleep(10*time.Minute + time.Second)
 		_ = stop()
 		s := d.status(c)
-		if s.Missed != 10 || len(s.Gaps) == 0 || len(s.Gaps) > 5 || s.Gaps[len(s.Gaps)-1].Last != time.Unix(946684800+600, 0).UTC() || !strings.HasPrefix(s.Gaps[0].Err, label[:150]) {
-			t.Errorf("status: %+v", s)
-		}
+		expect(t, s.Missed == 10 && len(s.Gaps) != 0 && len(s.Gaps) <= 5 && s.Gaps[len(s.Gaps)-1].Last.Equal(time.Unix(946684800+600, 0)) && strings.HasPrefix(s.Gaps[0].Err, label[:150]),
+			"status: %+v", s)
 		info, found, err := engine.DescribeRecord(t.Context(), "job")
-		if !found || err != nil || info.Length > driver.RecordHead {
-			t.Errorf("the record has %d bytes, %v", info.Length, err)
-		}
+		expect(t, found && err == nil && info.Length <= driver.RecordHead, "the record has %d bytes, %v", info.Length, err)
 	})
 }
 
@@ -225,9 +207,8 @@ func TestScheduleIsListedWhateverItsTexts(t *testing.T) {
 			if s := d.status(c); s.Begun == nil || s.Done != 1 {
 				t.Errorf("status %+v, want a done run and a failed one", s)
 			}
-			if e, err := c.Records().Once(t.Context(), "job"); err != nil || e.State != holdfast.OnceScheduled {
-				t.Errorf("Once = %s, %v; want a schedule", e.State, err)
-			}
+			e, err := c.Records().Once(t.Context(), "job")
+			expect(t, err == nil && e.State == holdfast.OnceScheduled, "Once = %s, %v; want a schedule", e.State, err)
 			_ = stop()
 		})
 	}
@@ -236,9 +217,7 @@ func TestScheduleIsListedWhateverItsTexts(t *testing.T) {
 func zone(t *testing.T, name string) *time.Location {
 	t.Helper()
 	z, err := time.LoadLocation(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return z
 }
 
@@ -294,9 +273,7 @@ func TestDaily(t *testing.T) {
 	} {
 		t.Run(c.why, func(t *testing.T) {
 			at, err := time.Parse(time.RFC3339, c.from)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			daily := holdfast.Daily(zone(t, c.zone), c.hour, c.minute)
 			for _, want := range c.want {
 				if at = daily.Next(at.UTC()); at.Format(time.RFC3339) != want {
@@ -315,17 +292,14 @@ func TestDailyNeverSkipsADay(t *testing.T) {
 		z := zone(t, name)
 		for _, clock := range []string{"00:00", "01:45", "02:00", "02:15", "02:30", "03:00", "23:30"} {
 			var hour, minute int
-			if _, err := fmt.Sscanf(clock, "%d:%d", &hour, &minute); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errOf(fmt.Sscanf(clock, "%d:%d", &hour, &minute)))
 			daily, day := holdfast.Daily(z, hour, minute), time.Date(2008, 1, 1, 0, 0, 0, 0, time.UTC)
 			for at := daily.Next(time.Date(2007, 12, 31, 23, 59, 0, 0, z)); at.Year() < 2014; at = daily.Next(at.UTC()) {
 				if name == "Pacific/Apia" && day.Format(time.DateOnly) == "2011-12-30" {
 					day = day.AddDate(0, 0, 1)
 				}
-				if got := at.Format(time.DateOnly); got != day.Format(time.DateOnly) {
-					t.Fatalf("%s at %s: the run of %s is due on %s", name, clock, day.Format(time.DateOnly), got)
-				}
+				got := at.Format(time.DateOnly)
+				need(t, got == day.Format(time.DateOnly), "%s at %s: the run of %s is due on %s", name, clock, day.Format(time.DateOnly), got)
 				if got := at.Format("15:04"); got != clock {
 					changes++
 					if before := at.Add(-time.Second).Format("15:04"); before >= clock && before < got {
@@ -336,9 +310,7 @@ func TestDailyNeverSkipsADay(t *testing.T) {
 			}
 		}
 	}
-	if changes < 40 {
-		t.Errorf("%d runs at the jump of a clock: it shows too little", changes)
-	}
+	expect(t, changes >= 40, "%d runs at the jump of a clock: it shows too little", changes)
 }
 
 // Every runs a Daily once on the days on which Berlin's clocks change, and counts nothing
@@ -348,24 +320,20 @@ func TestEveryDaily(t *testing.T) {
 		runInBubble(t, day, func(t *testing.T) {
 			berlin := zone(t, "Europe/Berlin")
 			begin, err := time.ParseInLocation(time.DateOnly, day, berlin)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			time.Sleep(time.Until(begin))
 			d, client := &diary{t: t}, newClient(t, newFaulty(), nil)
 			stop := d.every(client, holdfast.Daily(berlin, 2, 30), nil, func(_ context.Context, run holdfast.EveryRun) error {
 				d.note("%s", run.Scheduled.In(berlin).Format("2006-01-02T15:04Z07:00"))
-				if late := time.Since(run.Scheduled); late > time.Second {
-					t.Errorf("it runs %s late", late)
-				}
+				late := time.Since(run.Scheduled)
+				expect(t, late <= time.Second, "it runs %s late", late)
 				return nil
 			})
 			time.Sleep(6 * time.Hour)
 			_ = stop()
 			d.want(want)
-			if s := d.status(client); s.Done != 1 || s.Missed != 0 {
-				t.Errorf("status %+v", s)
-			}
+			s := d.status(client)
+			expect(t, s.Done == 1 && s.Missed == 0, "status %+v", s)
 		})
 	}
 }
@@ -377,8 +345,6 @@ func TestEveryBadDaily(t *testing.T) {
 		"minute 60": holdfast.Daily(time.UTC, 0, 60), "minute -1": holdfast.Daily(time.UTC, 0, -1),
 	} {
 		err := newClient(t, newFaulty(), nil).Every(t.Context(), "job", s, nil, func(context.Context, holdfast.EveryRun) error { return nil })
-		if !errors.Is(err, holdfast.ErrInvalid) || !strings.Contains(err.Error(), "invalid schedule") {
-			t.Errorf("%s: %v", name, err)
-		}
+		expect(t, errors.Is(err, holdfast.ErrInvalid) && strings.Contains(err.Error(), "invalid schedule"), "%s: %v", name, err)
 	}
 }

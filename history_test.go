@@ -32,9 +32,7 @@ func happened(events []holdfast.HistoryEvent) (kinds []holdfast.HistoryKind) {
 func wantHistory(t *testing.T, c *holdfast.Client, name string, want ...holdfast.HistoryKind) []holdfast.HistoryEvent {
 	t.Helper()
 	events, err := c.History(t.Context(), name)
-	if err != nil || !slices.Equal(happened(events), want) {
-		t.Fatalf("history of %q: %v, %v; want %v", name, happened(events), err, want)
-	}
+	need(t, err == nil && slices.Equal(happened(events), want), "history of %q: %v, %v; want %v", name, happened(events), err, want)
 	return events
 }
 
@@ -45,16 +43,12 @@ func TestHistoryTellsWhatClientsDo(t *testing.T) {
 		l := mustAcquire(t, c, "a", nil)
 		time.AfterFunc(3*time.Second, func() { _ = l.Release(context.Background()) })
 		next, err := c.Acquire(t.Context(), "a", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		events := wantHistory(t, c, "a", holdfast.HistoryAcquired, holdfast.HistoryQueued, holdfast.HistoryReleased, holdfast.HistoryHandedOver)
-		if e := events[2]; e.Token != l.Token() || e.Held != 3*time.Second {
-			t.Errorf("released after %s, token %d", e.Held, e.Token)
-		}
-		if e := events[3]; e.Token != next.Token() || e.Waited != 3*time.Second || e.Holder.PID == 0 {
-			t.Errorf("handed over to %s after %s, token %d", e.Holder, e.Waited, e.Token)
-		}
+		e := events[2]
+		expect(t, e.Token == l.Token() && e.Held == 3*time.Second, "released after %s, token %d", e.Held, e.Token)
+		e = events[3]
+		expect(t, e.Token == next.Token() && e.Waited == 3*time.Second && e.Holder.PID != 0, "handed over to %s after %s, token %d", e.Holder, e.Waited, e.Token)
 		wantHistory(t, c, "unknown")
 	})
 }
@@ -68,17 +62,14 @@ func TestLostLeaseIsGivenBackAsLost(t *testing.T) {
 		c := newClient(t, engine, &holdfast.Options{RequestTimeout: time.Second})
 		lost := mustAcquire(t, c, "lost", &holdfast.AcquireOptions{MaxHold: time.Second})
 		<-lost.Context().Done()
-		if err := lost.Release(t.Context()); !errors.Is(err, holdfast.ErrLost) {
-			t.Errorf("Release = %v, want ErrLost", err)
-		}
+		wantErr(t, lost.Release(t.Context()), holdfast.ErrLost)
 		synctest.Wait()
 		wantHistory(t, c, "lost", holdfast.HistoryAcquired, holdfast.HistoryLost)
 
 		late := mustAcquire(t, c, "late", nil)
 		engine.off.Store(true)
-		if err := late.Release(t.Context()); err == nil {
-			t.Error("Release of a store that does not answer: no error")
-		}
+		err := late.Release(t.Context())
+		expect(t, err != nil, "Release of a store that does not answer: no error")
 		engine.off.Store(false)
 		time.Sleep(10 * time.Second)
 		wantHistory(t, c, "late", holdfast.HistoryAcquired, holdfast.HistoryReleased)
@@ -111,9 +102,7 @@ func TestHistoryUnsupported(t *testing.T) {
 			t.Errorf("Feed yields %+v, %v; want ErrUnsupported", e, err)
 		}
 	}
-	if n != 1 {
-		t.Errorf("Feed yields %d times, want once", n)
-	}
+	expect(t, n == 1, "Feed yields %d times, want once", n)
 }
 
 // TestHistoryOfStoreThatHangs: it ends with the request timeout.
@@ -122,9 +111,8 @@ func TestHistoryOfStoreThatHangs(t *testing.T) {
 		c := newClient(t, hangs{driver.Forward{Engine: remembering()}}, &holdfast.Options{RequestTimeout: time.Second})
 		start := time.Now()
 		_, err := c.History(t.Context(), "a")
-		if took := time.Since(start); !errors.Is(err, holdfast.ErrUnavailable) || took != time.Second {
-			t.Errorf("History = %v after %s, want ErrUnavailable after 1s", err, took)
-		}
+		took := time.Since(start)
+		expect(t, errors.Is(err, holdfast.ErrUnavailable) && took == time.Second, "History = %v after %s, want ErrUnavailable after 1s", err, took)
 	})
 }
 

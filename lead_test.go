@@ -114,28 +114,20 @@ func TestLeadAgainAfterLoss(t *testing.T) {
 		var failed []error
 		opts := &holdfast.LeadOptions{Failed: func(err error, pause time.Duration) {
 			failed = append(failed, err)
-			if pause != 0 {
-				t.Errorf("a pause of %s after %v", pause, err)
-			}
+			expect(t, pause == 0, "a pause of %s after %v", pause, err)
 		}}
 		c := newClient(t, engine, nil)
 		done := stand(ctx, c, opts, o.serve(0, forever, 2*time.Second, nil))
 		for range 3 {
 			time.Sleep(time.Minute)
-			if _, err := c.Break(t.Context(), "a", &holdfast.BreakOptions{Author: "ada", Reason: "a test"}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errOf(c.Break(t.Context(), "a", &holdfast.BreakOptions{Author: "ada", Reason: "a test"})))
 		}
 		time.Sleep(time.Minute)
 		cancel()
 		wantErr(t, <-done, nil)
-		if len(o.all) != 4 || len(failed) != 3 || !errors.Is(failed[0], holdfast.ErrBroken) {
-			t.Fatalf("%d leads, and told of %v; want 4 and 3 breaks", len(o.all), failed)
-		}
+		need(t, len(o.all) == 4 && len(failed) == 3 && errors.Is(failed[0], holdfast.ErrBroken), "%d leads, and told of %v; want 4 and 3 breaks", len(o.all), failed)
 		for i, l := range o.all[1:] {
-			if !l.began.Equal(o.all[i].over) {
-				t.Errorf("lead %d began %s after the end of the one before", i+1, l.began.Sub(o.all[i].over))
-			}
+			expect(t, l.began.Equal(o.all[i].over), "lead %d began %s after the end of the one before", i+1, l.began.Sub(o.all[i].over))
 		}
 	})
 }
@@ -154,9 +146,7 @@ func TestLeadPausesAfterFailures(t *testing.T) {
 				wantErr(t, err, errWork)
 				pauses = append(pauses, pause)
 				l, err := other.TryAcquire(t.Context(), "a", nil)
-				if err != nil {
-					t.Fatalf("during the pause: %v", err)
-				}
+				need(t, err == nil, "during the pause: %v", err)
 				l.Release(t.Context())
 			},
 		}, func(context.Context, *holdfast.Lease) error {
@@ -168,9 +158,7 @@ func TestLeadPausesAfterFailures(t *testing.T) {
 			}
 			return errWork
 		})
-		if err != nil || calls != 8 || len(pauses) != 7 {
-			t.Fatalf("Lead: %v after %d calls and %d pauses", err, calls, len(pauses))
-		}
+		need(t, err == nil && calls == 8 && len(pauses) == 7, "Lead: %v after %d calls and %d pauses", err, calls, len(pauses))
 		took := 10 * time.Second
 		for i, whole := range []time.Duration{2, 4, 8, 10, 10, 2, 4} {
 			took += pauses[i]
@@ -178,9 +166,8 @@ func TestLeadPausesAfterFailures(t *testing.T) {
 				t.Errorf("pause %d is %s, want %s to %s", i, pauses[i], whole/2, whole)
 			}
 		}
-		if since := time.Since(start); since != took {
-			t.Errorf("it took %s, of which the pauses and the work are %s", since, took)
-		}
+		since := time.Since(start)
+		expect(t, since == took, "it took %s, of which the pauses and the work are %s", since, took)
 	})
 }
 
@@ -191,17 +178,13 @@ func TestLeadStalls(t *testing.T) {
 		opts := &holdfast.LeadOptions{Acquire: holdfast.AcquireOptions{StallAfter: time.Minute}, Pause: 30 * time.Second}
 		opts.Failed = func(err error, pause time.Duration) {
 			wantErr(t, err, holdfast.ErrStalled)
-			if pause < 15*time.Second {
-				t.Errorf("a pause of %s", pause)
-			}
+			expect(t, pause >= 15*time.Second, "a pause of %s", pause)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Hour)
 		defer cancel()
 		err := newClient(t, engine, nil).Lead(ctx, "a", opts, o.serve(0, forever, 0, errWork))
 		wantErr(t, err, context.DeadlineExceeded)
-		if len(o.all) < 40 || len(o.all) > 100 {
-			t.Errorf("%d leads", len(o.all))
-		}
+		expect(t, len(o.all) >= 40 && len(o.all) <= 100, "%d leads", len(o.all))
 	})
 }
 
@@ -217,9 +200,8 @@ func TestLeadAndTheStore(t *testing.T) {
 		})
 		time.Sleep(10 * time.Minute)
 		engine.heal()
-		if err := <-done; err != nil || calls != 1 {
-			t.Errorf("Lead: %v after %d calls", err, calls)
-		}
+		err := <-done
+		expect(t, err == nil && calls == 1, "Lead: %v after %d calls", err, calls)
 	})
 	engine := newFaulty()
 	c := newClient(t, engine, nil)
@@ -237,15 +219,12 @@ func TestLeadAndTheStore(t *testing.T) {
 		wantErr(t, c.Lead(t.Context(), "a", &o, not), holdfast.ErrInvalid)
 	}
 	wantErr(t, c.Lead(t.Context(), "", nil, not), holdfast.ErrInvalid)
-	if got := fmt.Sprint(engine.calls); got != calls {
-		t.Errorf("requests %s, before %s", got, calls)
-	}
+	got := fmt.Sprint(engine.calls)
+	expect(t, got == calls, "requests %s, before %s", got, calls)
 	engine.set(fail(driver.ErrPermission, "acquire"), nil)
 	wantErr(t, c.Lead(t.Context(), "a", nil, not), holdfast.ErrPermission)
 	engine.heal()
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Close())
 	wantErr(t, c.Lead(t.Context(), "a", nil, not), holdfast.ErrClosed)
 }
 
@@ -278,9 +257,7 @@ func TestLeadEnds(t *testing.T) {
 			done := stand(ctx, c, &holdfast.LeadOptions{Pause: time.Hour, LongestPause: time.Hour}, o.serve(0, works, 0, e.err))
 			time.Sleep(time.Minute)
 			if e.when == "close" {
-				if err := c.Close(); err != nil {
-					t.Fatal(err)
-				}
+				must(t, c.Close())
 			} else {
 				cancel()
 			}
@@ -289,9 +266,8 @@ func TestLeadEnds(t *testing.T) {
 			for _, want := range e.want {
 				wantErr(t, err, want)
 			}
-			if took := time.Since(start); took != 0 {
-				t.Errorf("it took %s", took)
-			}
+			took := time.Since(start)
+			expect(t, took == 0, "it took %s", took)
 		})
 	}
 }
@@ -301,9 +277,7 @@ func TestLeadPanics(t *testing.T) {
 	engine := newFaulty()
 	c := newClient(t, engine, nil)
 	defer func() {
-		if recover() != "fn" || holders(t, engine, "a") != 0 {
-			t.Errorf("the panic is gone, or %d leases are not", holders(t, engine, "a"))
-		}
+		expect(t, recover() == "fn" && holders(t, engine, "a") == 0, "the panic is gone, or %d leases are not", holders(t, engine, "a"))
 	}()
 	_ = c.Lead(t.Context(), "a", nil, func(context.Context, *holdfast.Lease) error { panic("fn") })
 }
@@ -332,16 +306,12 @@ func TestLeadUnderFaults(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			if len(o.all) < 20 {
-				t.Errorf("%d leads in an hour", len(o.all))
-			}
+			expect(t, len(o.all) >= 20, "%d leads in an hour", len(o.all))
 			led := map[int]int{}
 			for _, l := range o.all {
 				led[l.who]++
 			}
-			if len(led) != 3 {
-				t.Errorf("leads by candidate: %v", led)
-			}
+			expect(t, len(led) == 3, "leads by candidate: %v", led)
 		})
 	}
 }

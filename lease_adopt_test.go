@@ -165,9 +165,7 @@ func TestAdoptOfWhatIsOver(t *testing.T) {
 			*h = holdfast.NewHandle("a", lockinfo.NewLeaseID(), tokenOf(t, *h), holdfast.Exclusive)
 		}, holdfast.ErrLost},
 		"broken": {func(t *testing.T, e *mem.Engine, _ *holdfast.Handle) {
-			if _, err := newClient(t, newFaultyOn(e), nil).Break(t.Context(), "a", &holdfast.BreakOptions{Author: "ada", Reason: "its node is gone"}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errOf(newClient(t, newFaultyOn(e), nil).Break(t.Context(), "a", &holdfast.BreakOptions{Author: "ada", Reason: "its node is gone"})))
 		}, holdfast.ErrBroken},
 	}
 	for how, test := range ends {
@@ -241,9 +239,8 @@ func TestAdoptRefusesBadInput(t *testing.T) {
 		"stalled":    {handle, with(func(o *holdfast.AdoptOptions) { o.StallAfter, o.KeepAlive = time.Second, holdfast.KeepAliveOff })},
 		"our own":    {holdfast.NewHandle("own", own.ID(), own.Token(), holdfast.Exclusive), nil},
 	} {
-		if _, err := c.Adopt(t.Context(), args.handle, args.opts); !errors.Is(err, holdfast.ErrInvalid) {
-			t.Errorf("%s: %v, want ErrInvalid", what, err)
-		}
+		_, err := c.Adopt(t.Context(), args.handle, args.opts)
+		expect(t, errors.Is(err, holdfast.ErrInvalid), "%s: %v, want ErrInvalid", what, err)
 	}
 	got := fmt.Sprint(engine.calls)
 	expect(t, got == calls, "requests %s, and before that %s", got, calls)

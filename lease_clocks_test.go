@@ -43,13 +43,10 @@ func TestContextEndsAfterSuspension(t *testing.T) {
 			m.sleep(40 * time.Second)
 			woke := time.Now()
 			<-l.Context().Done()
-			if late := time.Since(woke); late > time.Second {
-				t.Errorf("the context ended %s after the suspension, want 1s at most", late)
-			}
+			late := time.Since(woke)
+			expect(t, late <= time.Second, "the context ended %s after the suspension, want 1s at most", late)
 			wantErr(t, context.Cause(l.Context()), holdfast.ErrLost)
-			if !other.Valid() {
-				t.Error("a lease of an hour is lost as well")
-			}
+			expect(t, other.Valid(), "a lease of an hour is lost as well")
 		})
 	}
 }
@@ -68,22 +65,19 @@ func TestShortSuspension(t *testing.T) {
 			}
 			// 30 s less the margin, what is over, and the suspension.
 			left := 30*time.Second - 3002*time.Millisecond - 25500*time.Millisecond
-			if r := l.Remaining(); r != left {
-				t.Errorf("%s remain after the suspension, want %s", r, left)
-			}
+			r := l.Remaining()
+			expect(t, r == left, "%s remain after the suspension, want %s", r, left)
 			woke := time.Now()
 			time.Sleep(time.Second)
 			synctest.Wait()
 			if !cutOff {
-				if r := l.Remaining(); r < 25*time.Second {
-					t.Errorf("%s remain a second after the suspension: it was not renewed", r)
-				}
+				r := l.Remaining()
+				expect(t, r >= 25*time.Second, "%s remain a second after the suspension: it was not renewed", r)
 				return
 			}
 			<-l.Context().Done()
-			if took := time.Since(woke); took != left {
-				t.Errorf("the context ended %s after the suspension, want %s", took, left)
-			}
+			took := time.Since(woke)
+			expect(t, took == left, "the context ended %s after the suspension, want %s", took, left)
 		})
 	}
 }
@@ -112,9 +106,8 @@ func TestSuspensionDuringRequest(t *testing.T) {
 				engine.set(nil, suspend)
 			}
 			<-l.Context().Done()
-			if took := time.Since(sent); took != 9998*time.Millisecond {
-				t.Errorf("%s: trusted for %s and a suspension of 17s, want 9.998s with a TTL of 30s", op, took)
-			}
+			took := time.Since(sent)
+			expect(t, took == 9998*time.Millisecond, "%s: trusted for %s and a suspension of 17s, want 9.998s with a TTL of 30s", op, took)
 		})
 	}
 }
@@ -129,20 +122,15 @@ func TestHoldsCountSuspension(t *testing.T) {
 		m.sleep(20 * time.Second)
 		woke := time.Now()
 		<-l.Context().Done()
-		if took := time.Since(woke); took > 20*time.Second {
-			t.Errorf("held for another %s after the suspension, want 20s at most", took)
-		}
+		took := time.Since(woke)
+		expect(t, took <= 20*time.Second, "held for another %s after the suspension, want 20s at most", took)
 		wantErr(t, context.Cause(l.Context()), holdfast.ErrMaxHold)
 
 		kept := mustAcquire(t, c, "b", &holdfast.AcquireOptions{MinHold: time.Minute, TTL: time.Hour})
 		m.sleep(50 * time.Second)
-		if err := kept.Release(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, kept.Release(t.Context()))
 		lock, err := c.Inspect(t.Context(), "b")
-		if err != nil || len(lock.Holders) != 1 || lock.Holders[0].ExpiresIn > 10*time.Second {
-			t.Errorf("after 50 s of a MinHold of a minute: %+v, %v", lock, err)
-		}
+		expect(t, err == nil && len(lock.Holders) == 1 && lock.Holders[0].ExpiresIn <= 10*time.Second, "after 50 s of a MinHold of a minute: %+v, %v", lock, err)
 	})
 }
 
@@ -153,15 +141,12 @@ func TestRemainingOfSeveralAfterSuspension(t *testing.T) {
 		c := newClient(t, newFaulty(), nil)
 		m := newLaptop(c)
 		ls, err := c.AcquireAll(t.Context(), []string{"a", "b"}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer func() { _ = ls.Release(t.Context()) }() // what it returns is tested elsewhere
 		before := ls.Remaining()
 		m.sleep(10 * time.Second)
-		if left, want := ls.Remaining(), before-10*time.Second; left != want {
-			t.Errorf("trusted for %s, want %s", left, want)
-		}
+		left, want := ls.Remaining(), before-10*time.Second
+		expect(t, left == want, "trusted for %s, want %s", left, want)
 	})
 }
 
@@ -224,9 +209,7 @@ func checkSlewed(t *testing.T, ttl time.Duration, raw bool, store, holder float6
 	if keepAlive == holdfast.KeepAliveOn {
 		time.Sleep(ttl)
 	}
-	if !l.Valid() {
-		t.Fatalf("lost before the holder was cut off: %v", context.Cause(l.Context()))
-	}
+	need(t, l.Valid(), "lost before the holder was cut off: %v", context.Cause(l.Context()))
 	engine.set(fail(errLink, "extend"), nil)
 	// While both are slewed against each other timers are late by what a second makes.
 	late := time.Duration(0)
@@ -237,9 +220,7 @@ func checkSlewed(t *testing.T, ttl time.Duration, raw bool, store, holder float6
 		if holders(t, engine.Engine, "a") > 0 {
 			continue
 		}
-		if l.Valid() {
-			t.Fatalf("valid for another %s when the store has ended it", l.Remaining())
-		}
+		need(t, !l.Valid(), "valid for another %s when the store has ended it", l.Remaining())
 		if expired == late && l.Context().Err() == nil {
 			t.Errorf("the context lives %s after the expiry", expired)
 		}
@@ -272,9 +253,8 @@ func TestSlewedThereAndBack(t *testing.T) {
 		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{KeepAlive: holdfast.KeepAliveOff})
 		<-l.Context().Done()
 		want := time.Duration(slewedBack * float64(27*time.Second-2*time.Millisecond))
-		if took := time.Since(start); took > want+100*time.Millisecond || took < want-20*time.Millisecond {
-			t.Errorf("trusted for %s of a slow clock, want %s", took, want)
-		}
+		took := time.Since(start)
+		expect(t, took <= want+100*time.Millisecond && took >= want-20*time.Millisecond, "trusted for %s of a slow clock, want %s", took, want)
 	})
 }
 
@@ -285,9 +265,8 @@ func TestSlewingHurriesNoRenewal(t *testing.T) {
 			slewHolder(c, func(mono time.Duration) time.Duration { return time.Duration(float64(mono) / holder) })
 			l := mustAcquire(t, c, "a", nil)
 			time.Sleep(time.Minute + time.Second)
-			if n := engine.count("extend"); n != 12 || !l.Valid() {
-				t.Errorf("%d renewals in a minute at the rate %g, want 12", n, holder)
-			}
+			n := engine.count("extend")
+			expect(t, n == 12 && l.Valid(), "%d renewals in a minute at the rate %g, want 12", n, holder)
 		})
 	}
 }

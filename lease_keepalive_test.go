@@ -199,9 +199,7 @@ func TestLossCause(t *testing.T) {
 		"max-hold": {opts: holdfast.AcquireOptions{MaxHold: time.Minute}},
 		"stalled":  {opts: holdfast.AcquireOptions{StallAfter: time.Minute}},
 		"broken": {lose: func(t *testing.T, c *holdfast.Client, _ *faulty) {
-			if _, err := c.Break(t.Context(), "a", &holdfast.BreakOptions{Author: "ada"}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errOf(c.Break(t.Context(), "a", &holdfast.BreakOptions{Author: "ada"})))
 		}},
 		"taken": {lose: func(t *testing.T, _ *holdfast.Client, engine *faulty) { takeAway(t, engine.Engine, "a") }},
 		"overtaken": {lose: func(t *testing.T, c *holdfast.Client, engine *faulty) {
@@ -216,9 +214,8 @@ func TestLossCause(t *testing.T) {
 				way.lose(t, c, engine)
 			}
 			<-l.Context().Done()
-			if err := context.Cause(l.Context()); holdfast.LossCause(err) != want {
-				t.Errorf("%v is %q, want %q", err, holdfast.LossCause(err), want)
-			}
+			err := context.Cause(l.Context())
+			expect(t, holdfast.LossCause(err) == want, "%v is %q, want %q", err, holdfast.LossCause(err), want)
 		})
 	}
 	got := holdfast.LossCause(holdfast.ErrLeft)
@@ -291,9 +288,7 @@ func (c contextCase) run(t *testing.T) {
 			case 'c':
 				leave(errors.New("the caller has left"))
 			case 'b':
-				if _, err := client.Break(t.Context(), "a", &holdfast.BreakOptions{Reason: "test"}); err != nil {
-					t.Fatal(err)
-				}
+				must(t, errOf(client.Break(t.Context(), "a", &holdfast.BreakOptions{Reason: "test"})))
 			case 'w':
 				asleep.Store(int64(2 * time.Hour))
 				expect(t, !l.Valid(), "valid after its deadline")

@@ -41,9 +41,8 @@ func TestExtendByHand(t *testing.T) {
 		err := l.Extend(t.Context(), time.Second)
 		expect(t, err == nil && !l.Deadline().Before(before), "a shorter Extend: err %v, deadline moved by %s, want it left alone", err, l.Deadline().Sub(before))
 		must(t, l.ExtendBy(t.Context(), time.Minute))
-		if by := l.Deadline().Sub(before); by < time.Minute || by > time.Minute+2*time.Millisecond {
-			t.Errorf("ExtendBy(1m) pushed the deadline out by %s", by)
-		}
+		by := l.Deadline().Sub(before)
+		expect(t, by >= time.Minute && by <= time.Minute+2*time.Millisecond, "ExtendBy(1m) pushed the deadline out by %s", by)
 		lock, _ := engine.Inspect(t.Context(), "a")
 		expect(t, lock.Holders[0].ExpiresIn >= l.Remaining(), "expiry in %s is before the deadline in %s", lock.Holders[0].ExpiresIn, l.Remaining())
 		n := engine.count("extend")
@@ -123,14 +122,12 @@ func TestLockDelay(t *testing.T) {
 		l := mustAcquire(t, c, "a", opts)
 		start := time.Now()
 		<-l.Context().Done()
-		if took := time.Since(start); took > 10*time.Second {
-			t.Errorf("trusted for %s, want less than the TTL of 10s", took)
-		}
+		took := time.Since(start)
+		expect(t, took <= 10*time.Second, "trusted for %s, want less than the TTL of 10s", took)
 		next, err := c.Acquire(t.Context(), "a", opts)
 		must(t, err)
-		if took := time.Since(start); took < 70*time.Second {
-			t.Errorf("the next holder came after %s, want 1m10s", took)
-		}
+		took = time.Since(start)
+		expect(t, took >= 70*time.Second, "the next holder came after %s, want 1m10s", took)
 		next.Release(t.Context())
 		mustAcquire(t, c, "a", nil).Release(t.Context()) // a release frees at once
 	})

@@ -335,9 +335,7 @@ func TestFeed(t *testing.T) {
 		if want := []string{"gap ", "acquired a/1", "released a/1", "acquired a/2", "released a/2"}; !slices.Equal(told, want) {
 			t.Errorf("told %q, want %q", told, want)
 		}
-		if !errors.Is(ended, context.Canceled) {
-			t.Errorf("the feed ended with %v, want context.Canceled", ended)
-		}
+		expect(t, errors.Is(ended, context.Canceled), "the feed ended with %v, want context.Canceled", ended)
 	})
 }
 
@@ -350,9 +348,7 @@ func TestFeedIsBounded(t *testing.T) {
 		gaps, n := 0, 0
 		var last holdfast.HistoryEvent
 		for e, err := range c.Feed(t.Context(), "") {
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if e.Kind == holdfast.HistoryGap {
 				gaps++
 			}
@@ -368,9 +364,7 @@ func TestFeedIsBounded(t *testing.T) {
 				break
 			}
 		}
-		if gaps < 2 || n > 4097 || last.Name != "last" {
-			t.Errorf("%d events, %d gaps, the last of %q", n, gaps, last.Name)
-		}
+		expect(t, gaps >= 2 && n <= 4097 && last.Name == "last", "%d events, %d gaps, the last of %q", n, gaps, last.Name)
 	})
 }
 
@@ -386,8 +380,6 @@ func TestFeedEndsWithClose(t *testing.T) {
 		for _, err := range c.Feed(t.Context(), "") {
 			ended = err
 		}
-		if !errors.Is(ended, holdfast.ErrClosed) {
-			t.Errorf("the feed ended with %v, want ErrClosed", ended)
-		}
+		expect(t, errors.Is(ended, holdfast.ErrClosed), "the feed ended with %v, want ErrClosed", ended)
 	})
 }

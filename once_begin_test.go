@@ -130,13 +130,9 @@ func TestOnceAdoptAfterTheEnd(t *testing.T) {
 		r := run.Result()
 		expect(t, run.Replayed() && string(r.Value) == "sent" && r.Replayed && r.Token == tokenOf(t, handle), "OnceAdopt = %v, %q; want the result", run, r.Value)
 
-		if _, err := c.Records().Forget(t.Context(), "k"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(c.Records().Forget(t.Context(), "k")))
 		wantErr(t, errOf(c.OnceAdopt(t.Context(), handle, nil)), holdfast.ErrLost)
-		if _, err := c.Once(t.Context(), "k", nil, func(context.Context, *holdfast.Lease) ([]byte, error) { return []byte("by another"), nil }); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(c.Once(t.Context(), "k", nil, func(context.Context, *holdfast.Lease) ([]byte, error) { return []byte("by another"), nil })))
 		run, err := c.OnceAdopt(t.Context(), handle, nil)
 		wantErr(t, err, holdfast.ErrLost)
 		expect(t, run == nil, "it was told the result of another run: %v", run)

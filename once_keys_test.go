@@ -41,20 +41,15 @@ func TestScheduledWithClocksThatAreOff(t *testing.T) {
 							runs[run]++
 							return fmt.Append(nil, run.Unix()), nil
 						})
-						if err != nil || string(r.Value) != fmt.Sprint(start.Add(time.Duration(n)*every).Unix()) {
-							t.Errorf("replica %d, run %d: %+v, %v", replica, n, r, err)
-						}
+						expect(t, err == nil && string(r.Value) == fmt.Sprint(start.Add(time.Duration(n)*every).Unix()),
+							"replica %d, run %d: %+v, %v", replica, n, r, err)
 					}
 				})
 			}
 			wg.Wait()
-			if len(runs) != times {
-				t.Errorf("%d runs, want %d", len(runs), times)
-			}
+			expect(t, len(runs) == times, "%d runs, want %d", len(runs), times)
 			for run, n := range runs {
-				if n != 1 {
-					t.Errorf("run %s ran %d times", run, n)
-				}
+				expect(t, n == 1, "run %s ran %d times", run, n)
 			}
 		})
 	}
@@ -95,9 +90,8 @@ func TestScheduledTime(t *testing.T) {
 		{start, start.AddDate(3000, 0, 0), time.Hour, start},
 	} {
 		got := holdfast.ScheduledTime(c.now, c.start, c.every)
-		if !got.Equal(c.want) || got.Location() != c.start.Location() || got.Nanosecond() != 0 {
-			t.Errorf("ScheduledTime(%s, %s, %s) = %s, want %s", c.now, c.start, c.every, got, c.want)
-		}
+		expect(t, got.Equal(c.want) && got.Location() == c.start.Location() && got.Nanosecond() == 0,
+			"ScheduledTime(%s, %s, %s) = %s, want %s", c.now, c.start, c.every, got, c.want)
 	}
 	// A reading of the monotonic clock plays no part: the result is wall time.
 	now := time.Now()
@@ -118,12 +112,9 @@ func FuzzScheduledTime(f *testing.F) {
 		}
 		at, from := time.Unix(now, nanos&(1<<29-1)), time.Unix(start, 0)
 		run := holdfast.ScheduledTime(at, from, time.Duration(every)*time.Second)
-		if (run.Unix()-start)%every != 0 || run.Nanosecond() != 0 {
-			t.Errorf("%s is not a run of every %d s from %s", run, every, from)
-		}
-		if d := 2 * at.Sub(run); d >= time.Duration(every)*time.Second || d < -time.Duration(every)*time.Second {
-			t.Errorf("%s is %s away from %s, every %d s", run, at.Sub(run), at, every)
-		}
+		expect(t, (run.Unix()-start)%every == 0 && run.Nanosecond() == 0, "%s is not a run of every %d s from %s", run, every, from)
+		d := 2 * at.Sub(run)
+		expect(t, d < time.Duration(every)*time.Second && d >= -time.Duration(every)*time.Second, "%s is %s away from %s, every %d s", run, at.Sub(run), at, every)
 	})
 }
 
@@ -145,9 +136,7 @@ func TestScheduledKeys(t *testing.T) {
 			cl := newClient(t, newFaulty(), nil)
 			for range 2 {
 				if _, err := cl.Once(t.Context(), "k", &holdfast.OnceOptions{Scheduled: c.scheduled}, func(_ context.Context, l *holdfast.Lease) ([]byte, error) {
-					if l.Name() != c.want {
-						t.Errorf("%s: key %q, want %q", c.scheduled, l.Name(), c.want)
-					}
+					expect(t, l.Name() == c.want, "%s: key %q, want %q", c.scheduled, l.Name(), c.want)
 					return nil, nil
 				}); err != nil {
 					t.Error(err)
@@ -169,9 +158,7 @@ func TestScheduledRefusesAClocksTime(t *testing.T) {
 				t.Errorf("%v does not say what to do", err)
 			}
 		}
-		if len(engine.calls) != 0 {
-			t.Errorf("requests were sent: %v", engine.calls)
-		}
+		expect(t, len(engine.calls) == 0, "requests were sent: %v", engine.calls)
 	})
 }
 
@@ -183,13 +170,10 @@ func TestScheduledRetention(t *testing.T) {
 		j := returns("x")
 		for _, late := range []time.Duration{0, 59 * time.Minute, 2 * time.Minute} {
 			time.Sleep(late)
-			if _, err := c.Once(t.Context(), "k", &holdfast.OnceOptions{Scheduled: run, Retention: time.Hour}, j.fn); err != nil {
-				t.Error(err)
-			}
+			_, err := c.Once(t.Context(), "k", &holdfast.OnceOptions{Scheduled: run, Retention: time.Hour}, j.fn)
+			expect(t, err == nil, "%v", err)
 		}
-		if j.runs != 2 {
-			t.Errorf("%d runs, want 2", j.runs)
-		}
+		expect(t, j.runs == 2, "%d runs, want 2", j.runs)
 	})
 }
 

@@ -33,17 +33,15 @@ func TestOnceRunsOnceAndReplays(t *testing.T) {
 		// The record ended the lease: there is no release to wait for.
 		expect(t, !lease.Valid() && lease.Context().Err() != nil && lease.Release(t.Context()) == nil,
 			"the lease goes on: valid %t, context %v, Release %v", lease.Valid(), lease.Context().Err(), lease.Release(t.Context()))
-		if got := fmt.Sprint(engine.calls); got != "map[acquire:1 complete:1]" {
-			t.Errorf("the run cost %s, want 1 acquire and 1 complete", got)
-		}
+		got := fmt.Sprint(engine.calls)
+		expect(t, got == "map[acquire:1 complete:1]", "the run cost %s, want 1 acquire and 1 complete", got)
 		clear(engine.calls)
 		for _, c := range []*holdfast.Client{a, b} {
 			r := once(t, c, nil, j)
 			expect(t, r.Replayed && r.Token == first.Token && string(r.Value) == string(first.Value), "replay = %+v, want %+v", r, first)
 		}
-		if got := fmt.Sprint(engine.calls); got != "map[acquire:2]" {
-			t.Errorf("two replays cost %s, want an acquire each", got)
-		}
+		got = fmt.Sprint(engine.calls)
+		expect(t, got == "map[acquire:2]", "two replays cost %s, want an acquire each", got)
 		expect(t, j.runs == 1, "%d runs, want 1", j.runs)
 	})
 }

@@ -105,9 +105,7 @@ func (s *scene) ids(t *testing.T) (all []string) {
 	}
 	all = append(all, string(s.lease.ID()), string(s.lock.Holders[0].LeaseID), string(s.lock.Queue[0].LeaseID))
 	for _, id := range all {
-		if len(id) != 32 {
-			t.Fatalf("a lease ID is %q", id)
-		}
+		need(t, len(id) == 32, "a lease ID is %q", id)
 	}
 	slices.Sort(all)
 	return slices.Compact(all)
@@ -146,9 +144,7 @@ func TestPrintingGivesNoLeaseID(t *testing.T) {
 					continue // which is its MarshalText: it hands the lease on
 				}
 				for _, id := range s.ids(t) {
-					if strings.Contains(text, id) || strings.Contains(text, fmt.Sprintf("%x", id)) {
-						t.Errorf("%T by %s has a lease ID in it: %s", thing, way, text)
-					}
+					expect(t, !strings.Contains(text, id) && !strings.Contains(text, fmt.Sprintf("%x", id)), "%T by %s has a lease ID in it: %s", thing, way, text)
 				}
 				if way != "JSON" && way != "slog JSON" && strings.Contains(text, "secret result") {
 					t.Errorf("%T by %s has the result in it: %s", thing, way, text)
@@ -156,9 +152,7 @@ func TestPrintingGivesNoLeaseID(t *testing.T) {
 			}
 		}
 		for name := range exportedStructs(t) {
-			if !printed[name] {
-				t.Errorf("this test does not print a holdfast.%s", name)
-			}
+			expect(t, printed[name], "this test does not print a holdfast.%s", name)
 		}
 	})
 }
@@ -166,18 +160,14 @@ func TestPrintingGivesNoLeaseID(t *testing.T) {
 // exportedStructs returns the names of the root's structs, as reflection knows them.
 func exportedStructs(t *testing.T) map[string]bool {
 	files, err := os.ReadDir(".")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	all := map[string]bool{}
 	for _, file := range files {
 		if !strings.HasSuffix(file.Name(), ".go") || strings.HasSuffix(file.Name(), "_test.go") {
 			continue
 		}
 		tree, err := parser.ParseFile(token.NewFileSet(), file.Name(), nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		ast.Inspect(tree, func(n ast.Node) bool {
 			spec, ok := n.(*ast.TypeSpec)
 			if !ok || !spec.Name.IsExported() {
@@ -190,9 +180,7 @@ func exportedStructs(t *testing.T) map[string]bool {
 			return true
 		})
 	}
-	if len(all) < 18 {
-		t.Errorf("%d structs: are they found?", len(all))
-	}
+	expect(t, len(all) >= 18, "%d structs: are they found?", len(all))
 	return all
 }
 
@@ -229,9 +217,7 @@ func TestPrintedWords(t *testing.T) {
 			{holdfast.Permits(2, 5), "2 of 5 permits"}, {holdfast.OnceInProgress, "in progress"}, {holdfast.OnceState(-1), "unknown"},
 		} {
 			for _, got := range []string{fmt.Sprint(tt.thing), fmt.Sprintf("%+v", tt.thing)} {
-				if got != tt.want {
-					t.Errorf("%T is %q, want %q", tt.thing, got, tt.want)
-				}
+				expect(t, got == tt.want, "%T is %q, want %q", tt.thing, got, tt.want)
 			}
 		}
 		for want, thing := range map[string]any{
@@ -241,9 +227,8 @@ func TestPrintedWords(t *testing.T) {
 			`{"bytes":1,"token":7,"replayed":true}`:                                                           holdfast.OnceResult{Value: []byte("x"), Token: 7, Replayed: true},
 			`{"kind":"acquired","name":"orders/42","mode":"exclusive","token":` + fmt.Sprint(s.lease.Token()): s.events[0],
 		} {
-			if got := written(thing)["slog JSON"]; !strings.Contains(got, `"thing":`+want) {
-				t.Errorf("%T is logged as %s, want %s", thing, got, want)
-			}
+			got := written(thing)["slog JSON"]
+			expect(t, strings.Contains(got, `"thing":`+want), "%T is logged as %s, want %s", thing, got, want)
 		}
 	})
 }
@@ -264,9 +249,8 @@ func TestPrintedInUse(t *testing.T) {
 // What is an enumeration is a word in JSON.
 func TestEnumerationsAreWords(t *testing.T) {
 	got, err := json.Marshal([]any{holdfast.Renewed, holdfast.OutageBegan, holdfast.OnceInProgress, holdfast.Shared, holdfast.KeepAliveOff})
-	if want := `["renewed","outage-began","in progress","shared","off"]`; err != nil || string(got) != want {
-		t.Errorf("%s, %v; want %s", got, err, want)
-	}
+	want := `["renewed","outage-began","in progress","shared","off"]`
+	expect(t, err == nil && string(got) == want, "%s, %v; want %s", got, err, want)
 }
 
 // TestOptionsThroughJSON: options that one process hands to another, as the command does
@@ -287,9 +271,7 @@ func TestOptionsThroughJSON(t *testing.T) {
 		{State: holdfast.OnceScheduled},
 	} {
 		text, err := json.Marshal(sent)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var got all
 		if err := json.Unmarshal(text, &got); err != nil || !reflect.DeepEqual(got, sent) {
 			t.Errorf("%s arrives as %+v (%v)", text, got, err)

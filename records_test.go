@@ -29,9 +29,8 @@ func TestStatusOfEachState(t *testing.T) {
 		}
 		r := once(t, a, &holdfast.OnceOptions{TTL: 10 * time.Second, Retention: time.Hour}, newJob(func(context.Context, *holdfast.Lease, int) ([]byte, error) {
 			time.Sleep(time.Second)
-			if s := wantState(t, b, holdfast.OnceInProgress); s.Holder.Host != "web-3" || s.Since != time.Second || s.ExpiresIn != 9*time.Second || s.Result.Value != nil {
-				t.Errorf("in progress: %+v", s)
-			}
+			s := wantState(t, b, holdfast.OnceInProgress)
+			expect(t, s.Holder.Host == "web-3" && s.Since == time.Second && s.ExpiresIn == 9*time.Second && s.Result.Value == nil, "in progress: %+v", s)
 			return []byte("kept"), nil
 		}))
 		time.Sleep(time.Minute)
@@ -248,9 +247,9 @@ func TestOnceList(t *testing.T) {
 		work("x/now", "", func() {
 			time.Sleep(61 * time.Second) // no renewal is due just now
 			all := onceList(t, c, "x/")
-			if done := all["x/done"]; done.State != holdfast.OnceDone || done.Token != token || done.Length != len(long) || done.ExpiresIn != time.Hour-61*time.Second {
-				t.Errorf("done: %+v, want the token %d and %d bytes", done, token, len(long))
-			}
+			done := all["x/done"]
+			expect(t, done.State == holdfast.OnceDone && done.Token == token && done.Length == len(long) && done.ExpiresIn == time.Hour-61*time.Second,
+				"done: %+v, want the token %d and %d bytes", done, token, len(long))
 			now := all["x/now"]
 			expect(t, now.State == holdfast.OnceInProgress && now.Holder.Host == "web-3" && now.Token == 0 && now.Length == 0 && now.ExpiresIn > 0,
 				"in progress: %+v", now)
@@ -266,13 +265,11 @@ func TestOnceList(t *testing.T) {
 				}
 			}
 		})
-		if n := len(onceList(t, c, "")); n != 3 {
-			t.Errorf("%d keys, want 3", n)
-		}
+		n := len(onceList(t, c, ""))
+		expect(t, n == 3, "%d keys, want 3", n)
 		time.Sleep(time.Hour)
-		if all := onceList(t, c, ""); len(all) != 0 {
-			t.Errorf("after the retention: %+v", all)
-		}
+		all := onceList(t, c, "")
+		expect(t, len(all) == 0, "after the retention: %+v", all)
 		if e, err := c.Records().Once(t.Context(), "x/done"); err != nil || e.State != holdfast.OnceAbsent {
 			t.Errorf("after the retention: %+v, %v", e, err)
 		}
