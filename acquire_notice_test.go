@@ -238,17 +238,6 @@ func TestNoticeEndsBackoff(t *testing.T) {
 	}
 }
 
-// stillWaits fails t if the Acquire is over.
-func stillWaits(t *testing.T, waiting <-chan outcome) {
-	t.Helper()
-	synctest.Wait()
-	select {
-	case o := <-waiting:
-		t.Fatalf("Acquire = %+v, %v; want it to wait", o.lease, o.err)
-	default:
-	}
-}
-
 // distant returns an engine without a queue on a store of others, this far away
 // from it.
 func distant(store *faulty, away time.Duration) plain {
@@ -358,31 +347,6 @@ func contended(t *testing.T) *holdfast.Client {
 	time.AfterFunc(50*time.Millisecond, foreign(t, engine, "a", time.Hour))
 	turn(t, c, 100*time.Millisecond, nil)
 	return c
-}
-
-// Whoever is alone does not pause, nor send more, for ten seconds; then for a
-// fortieth of the time.
-func TestTurnsAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c := newClient(t, plain{engine}, nil)
-		for i := range 100 {
-			waited := turn(t, c, 99*time.Millisecond, nil)
-			need(t, waited <= 0, "turn %d began with a pause of %s", i, waited)
-		}
-		got := fmt.Sprint(engine.calls)
-		expect(t, got == "map[acquire:100 release:100]", "requests = %s", got)
-		var waited time.Duration
-		for range 1000 {
-			waited += turn(t, c, 100*time.Millisecond, nil)
-		}
-		expect(t, waited != 0 && waited <= 2500*time.Millisecond, "pauses of %s in 100 s; want some, and 2.5 s at most", waited)
-		for range 10 { // who lets others have a chance leaves it at that
-			time.Sleep(300 * time.Millisecond)
-			waited := turn(t, c, 5*time.Second, nil)
-			expect(t, waited <= 0, "a pause of %s, 300 ms after the release", waited)
-		}
-	})
 }
 
 // Pauses end when those for whom they are have gone.

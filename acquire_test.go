@@ -380,3 +380,17 @@ var acquires = map[string]acquireFunc{
 	"TryAcquire": (*holdfast.Client).TryAcquire,
 	"Acquire":    (*holdfast.Client).Acquire,
 }
+
+// A caller that does not wait asks for no place, and does not overtake those
+// that have one.
+func TestTryAcquireDoesNotBarge(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+		l := mustAcquire(t, c, "a", semaphore(3, 2))
+		waiting := enqueue(t.Context(), c, "a", semaphore(3, 3))
+		wantErr(t, errOf(c.TryAcquire(t.Context(), "a", semaphore(3, 1))), holdfast.ErrHeld) // would fit beside the 2
+		lock, _ := engine.Inspect(t.Context(), "a")
+		expect(t, len(lock.Queue) == 1 && lock.Queue[0].Mode == holdfast.Permits(3, 3), "queue = %+v, want the waiter only", lock.Queue)
+		l.Release(t.Context())
+		granted(t, waiting).lease.Release(t.Context())
+	})
+}

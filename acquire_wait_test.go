@@ -42,20 +42,6 @@ func TestWaitersAreServedInOrder(t *testing.T) {
 	}
 }
 
-// A caller that does not wait asks for no place, and does not overtake those
-// that have one.
-func TestTryAcquireDoesNotBarge(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
-		l := mustAcquire(t, c, "a", semaphore(3, 2))
-		waiting := enqueue(t.Context(), c, "a", semaphore(3, 3))
-		wantErr(t, errOf(c.TryAcquire(t.Context(), "a", semaphore(3, 1))), holdfast.ErrHeld) // would fit beside the 2
-		lock, _ := engine.Inspect(t.Context(), "a")
-		expect(t, len(lock.Queue) == 1 && lock.Queue[0].Mode == holdfast.Permits(3, 3), "queue = %+v, want the waiter only", lock.Queue)
-		l.Release(t.Context())
-		granted(t, waiting).lease.Release(t.Context())
-	})
-}
-
 // Whatever the instant at which a waiter gives up, or a holder its lease,
 // nothing is left behind. INVARIANT I5.
 func TestWaiterLeavesNothing(t *testing.T) {
@@ -114,55 +100,6 @@ func TestWaiterThatGivesUpLetsTheNextPass(t *testing.T) {
 		o.lease.Release(t.Context())
 		nothingLeft(t, engine, "a")
 	})
-}
-
-// Close ends those who wait, at once, and takes their places away.
-func TestCloseEndsWaiters(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		engine := newFaulty()
-		c, err := holdfast.New(engine, &holdfast.Options{SharedEngine: true})
-		must(t, err)
-		foreign(t, engine, "a", time.Hour)
-		first, second := enqueue(t.Context(), c, "a", nil), enqueue(t.Context(), c, "a", nil)
-		time.Sleep(time.Minute)
-		start := time.Now()
-		wantErr(t, c.Close(), nil)
-		lock, _ := engine.Inspect(t.Context(), "a")
-		expect(t, len(lock.Queue) == 0, "%d places stayed behind", len(lock.Queue))
-		for _, waiting := range []<-chan outcome{first, second} {
-			o := <-waiting
-			wantErr(t, o.err, holdfast.ErrClosed)
-			took := o.at.Sub(start)
-			expect(t, took == 0, "ended %s after Close", took)
-		}
-	})
-}
-
-// A lease that is granted while Close is under way is given back, not left
-// without its keep-alive.
-func TestCloseMeetsGrant(t *testing.T) {
-	for _, all := range []bool{false, true} {
-		runInBubble(t, fmt.Sprint("several ", all), func(t *testing.T) {
-			engine := newFaulty()
-			c, err := holdfast.New(engine, &holdfast.Options{SharedEngine: true})
-			must(t, err)
-			engine.set(nil, delay(time.Second))
-			done := make(chan error, 1)
-			go func() {
-				if all {
-					_, err := c.AcquireAll(t.Context(), []string{"a", "b"}, nil)
-					done <- err
-				} else {
-					_, err := c.Acquire(t.Context(), "a", nil)
-					done <- err
-				}
-			}()
-			time.Sleep(500 * time.Millisecond)
-			wantErr(t, c.Close(), nil)
-			nothingLeft(t, engine, "a", "b")
-			wantErr(t, <-done, holdfast.ErrClosed)
-		})
-	}
 }
 
 // An outage while queued costs at most the place: who waited goes on, and is

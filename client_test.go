@@ -284,25 +284,6 @@ func TestNewRefusesWrapperWithoutMethods(t *testing.T) {
 	}
 }
 
-// An unrecorded engine has the methods of a driver.Recorder without the flag.
-type unrecorded struct{ *faulty }
-
-func (unrecorded) Capabilities() driver.Capabilities { return driver.Capabilities{Queue: true} }
-
-// TestOnceNeedsRecords: the flag decides whether there can be do-once work, and
-// that before the work starts.
-func TestOnceNeedsRecords(t *testing.T) {
-	engine := newFaulty()
-	c := newClient(t, unrecorded{engine}, nil)
-	_, err := c.Once(t.Context(), "a", nil, func(context.Context, *holdfast.Lease) ([]byte, error) {
-		t.Error("the work was started")
-		return nil, nil
-	})
-	wantErr(t, err, holdfast.ErrUnsupported)
-	n := engine.count("acquire")
-	expect(t, n == 0, "%d acquires, want none", n)
-}
-
 // TestClientsHolder: Reason and Labels belong to acquisitions, so that those of
 // Options.Holder are not told to anybody; and a holder that cannot be told is
 // refused by each acquire, whether or not it gives a reason.
@@ -364,5 +345,54 @@ func TestInspectAndList(t *testing.T) {
 	}
 	for _, err := range newClient(t, driver.Forward{Engine: engine, Without: driver.Capabilities{List: true}}, nil).List(t.Context(), "") {
 		wantErr(t, err, holdfast.ErrUnsupported)
+	}
+}
+
+// Close ends those who wait, at once, and takes their places away.
+func TestCloseEndsWaiters(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c, err := holdfast.New(engine, &holdfast.Options{SharedEngine: true})
+		must(t, err)
+		foreign(t, engine, "a", time.Hour)
+		first, second := enqueue(t.Context(), c, "a", nil), enqueue(t.Context(), c, "a", nil)
+		time.Sleep(time.Minute)
+		start := time.Now()
+		wantErr(t, c.Close(), nil)
+		lock, _ := engine.Inspect(t.Context(), "a")
+		expect(t, len(lock.Queue) == 0, "%d places stayed behind", len(lock.Queue))
+		for _, waiting := range []<-chan outcome{first, second} {
+			o := <-waiting
+			wantErr(t, o.err, holdfast.ErrClosed)
+			took := o.at.Sub(start)
+			expect(t, took == 0, "ended %s after Close", took)
+		}
+	})
+}
+
+// A lease that is granted while Close is under way is given back, not left
+// without its keep-alive.
+func TestCloseMeetsGrant(t *testing.T) {
+	for _, all := range []bool{false, true} {
+		runInBubble(t, fmt.Sprint("several ", all), func(t *testing.T) {
+			engine := newFaulty()
+			c, err := holdfast.New(engine, &holdfast.Options{SharedEngine: true})
+			must(t, err)
+			engine.set(nil, delay(time.Second))
+			done := make(chan error, 1)
+			go func() {
+				if all {
+					_, err := c.AcquireAll(t.Context(), []string{"a", "b"}, nil)
+					done <- err
+				} else {
+					_, err := c.Acquire(t.Context(), "a", nil)
+					done <- err
+				}
+			}()
+			time.Sleep(500 * time.Millisecond)
+			wantErr(t, c.Close(), nil)
+			nothingLeft(t, engine, "a", "b")
+			wantErr(t, <-done, holdfast.ErrClosed)
+		})
 	}
 }

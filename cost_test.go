@@ -364,3 +364,28 @@ func mallocs() uint64 {
 	runtime.ReadMemStats(&m)
 	return m.Mallocs
 }
+
+// Whoever is alone does not pause, nor send more, for ten seconds; then for a
+// fortieth of the time.
+func TestTurnsAlone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		c := newClient(t, plain{engine}, nil)
+		for i := range 100 {
+			waited := turn(t, c, 99*time.Millisecond, nil)
+			need(t, waited <= 0, "turn %d began with a pause of %s", i, waited)
+		}
+		got := fmt.Sprint(engine.calls)
+		expect(t, got == "map[acquire:100 release:100]", "requests = %s", got)
+		var waited time.Duration
+		for range 1000 {
+			waited += turn(t, c, 100*time.Millisecond, nil)
+		}
+		expect(t, waited != 0 && waited <= 2500*time.Millisecond, "pauses of %s in 100 s; want some, and 2.5 s at most", waited)
+		for range 10 { // who lets others have a chance leaves it at that
+			time.Sleep(300 * time.Millisecond)
+			waited := turn(t, c, 5*time.Second, nil)
+			expect(t, waited <= 0, "a pause of %s, 300 ms after the release", waited)
+		}
+	})
+}

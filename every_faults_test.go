@@ -19,26 +19,6 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A clock that is set forward makes a leader look at once, or within ten seconds; one that
-// is set back makes it wait, and runs nothing twice.
-func TestEveryClockIsSet(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d, client := &diary{t: t}, newClient(t, newFaulty(), nil)
-		var step atomic.Int64
-		opts := &holdfast.EveryOptions{}
-		holdfast.SetEveryClock(opts, func() time.Time { return time.Now().Add(time.Duration(step.Load())) })
-		stop := d.every(client, minutely, opts, d.run(0, nil))
-		time.Sleep(65 * time.Second)
-		step.Store(int64(2*time.Minute + 30*time.Second)) // 00:03:35 by it
-		time.Sleep(10 * time.Second)
-		d.want("00:01:00 run of 00:01:00, attempt 1", "missed 1: 00:02:00 to 00:02:00 ", "00:01:10 run of 00:03:00, attempt 1")
-		step.Store(int64(-time.Minute))
-		time.Sleep(4 * time.Minute) // 00:05:15, and 00:04:15 by it
-		d.want("00:05:00 run of 00:04:00, attempt 1")
-		_ = stop()
-	})
-}
-
 // Whoever is hours ahead of the store runs nothing, and settles nothing for the others.
 func TestEveryClockIsFarAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -152,55 +132,6 @@ func TestEveryStoreForgets(t *testing.T) {
 		s := d.status(client)
 		expect(t, s.Done == 2 && s.Missed == 0, "status %+v", s)
 		_ = stop()
-	})
-}
-
-// A schedule that was changed is not late by its own standards; what was due by the old
-// one is missed.
-func TestEveryScheduleChanges(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, engine *faulty, client *holdfast.Client) {
-		d := &diary{t: t}
-		hourly := holdfast.Periodic(time.Unix(0, 0), time.Hour)
-		stop := d.every(client, hourly, nil, d.run(0, nil))
-		time.Sleep(90 * time.Minute)
-		_ = stop()
-		stop = d.every(client, minutely, nil, d.run(0, nil))
-		time.Sleep(100 * time.Second)
-		_ = stop()
-		d.want("01:00:00 run of 01:00:00, attempt 1", "01:31:00 run of 01:31:00, attempt 1")
-		time.Sleep(10 * time.Minute)
-		stop = d.every(client, hourly, nil, d.run(0, nil))
-		time.Sleep(time.Hour)
-		_ = stop()
-		d.want("missed 1: 01:32:00 to 01:32:00 ", "02:00:00 run of 02:00:00, attempt 1")
-	})
-}
-
-// Two leaders run nothing twice: what is due is decided by what the store says under the
-// lock, and not by who leads.
-func TestEverySecondLeader(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, engine *faulty, client *holdfast.Client) {
-		d := &diary{t: t}
-		first := d.every(newClient(t, engine, nil), minutely, nil, d.run(0, nil))
-		time.Sleep(50 * time.Second)
-		lock, err := engine.Engine.Inspect(t.Context(), "job@schedule")
-		if err != nil || len(lock.Holders) != 1 {
-			t.Fatal(lock, err)
-		}
-		// Its lease is taken away behind its back, and it does not hear of that for a TTL.
-		must(t, engine.Engine.Release(t.Context(), driver.ReleaseRequest{Name: "job@schedule", LeaseID: lock.Holders[0].LeaseID}))
-		engine.set(fail(errLink, "extend"), nil)
-		second := d.every(newClient(t, engine, nil), minutely, nil, d.run(0, nil))
-		time.Sleep(12 * time.Second)
-		if got := engine.count("acquire"); got != 5 { // two leads, the record, and each has looked
-			t.Errorf("%d acquires, want 5: both lead", got)
-		}
-		engine.heal()
-		time.Sleep(time.Minute)
-		d.want("00:01:00 run of 00:01:00, attempt 1", "00:02:00 run of 00:02:00, attempt 1")
-		s := d.status(client)
-		expect(t, s.Done == 2, "status: %+v", s)
-		_, _ = first(), second()
 	})
 }
 

@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
-	_ "time/tzdata" // the rules of zones, wherever the tests run
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
+	_ "time/tzdata" // the rules of zones, wherever the tests run
 )
 
 func TestPeriodic(t *testing.T) {
@@ -347,4 +348,45 @@ func TestEveryBadDaily(t *testing.T) {
 		err := newClient(t, newFaulty(), nil).Every(t.Context(), "job", s, nil, func(context.Context, holdfast.EveryRun) error { return nil })
 		expect(t, errors.Is(err, holdfast.ErrInvalid) && strings.Contains(err.Error(), "invalid schedule"), "%s: %v", name, err)
 	}
+}
+
+// A schedule that was changed is not late by its own standards; what was due by the old
+// one is missed.
+func TestEveryScheduleChanges(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, engine *faulty, client *holdfast.Client) {
+		d := &diary{t: t}
+		hourly := holdfast.Periodic(time.Unix(0, 0), time.Hour)
+		stop := d.every(client, hourly, nil, d.run(0, nil))
+		time.Sleep(90 * time.Minute)
+		_ = stop()
+		stop = d.every(client, minutely, nil, d.run(0, nil))
+		time.Sleep(100 * time.Second)
+		_ = stop()
+		d.want("01:00:00 run of 01:00:00, attempt 1", "01:31:00 run of 01:31:00, attempt 1")
+		time.Sleep(10 * time.Minute)
+		stop = d.every(client, hourly, nil, d.run(0, nil))
+		time.Sleep(time.Hour)
+		_ = stop()
+		d.want("missed 1: 01:32:00 to 01:32:00 ", "02:00:00 run of 02:00:00, attempt 1")
+	})
+}
+
+// A clock that is set forward makes a leader look at once, or within ten seconds; one that
+// is set back makes it wait, and runs nothing twice.
+func TestEveryClockIsSet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, client := &diary{t: t}, newClient(t, newFaulty(), nil)
+		var step atomic.Int64
+		opts := &holdfast.EveryOptions{}
+		holdfast.SetEveryClock(opts, func() time.Time { return time.Now().Add(time.Duration(step.Load())) })
+		stop := d.every(client, minutely, opts, d.run(0, nil))
+		time.Sleep(65 * time.Second)
+		step.Store(int64(2*time.Minute + 30*time.Second)) // 00:03:35 by it
+		time.Sleep(10 * time.Second)
+		d.want("00:01:00 run of 00:01:00, attempt 1", "missed 1: 00:02:00 to 00:02:00 ", "00:01:10 run of 00:03:00, attempt 1")
+		step.Store(int64(-time.Minute))
+		time.Sleep(4 * time.Minute) // 00:05:15, and 00:04:15 by it
+		d.want("00:05:00 run of 00:04:00, attempt 1")
+		_ = stop()
+	})
 }

@@ -251,40 +251,6 @@ func TestEveryStopInARun(t *testing.T) {
 	})
 }
 
-// The pause between two attempts counts from when the record was written, and not from when
-// another replica begins to lead: replicas that are replaced one after the other delay
-// nothing. It has passed for an attempt that the stop of its program has interrupted.
-func TestEveryPauseOutlivesLeaders(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, engine *faulty, client *holdfast.Client) {
-		d := &diary{t: t}
-		hourly := holdfast.Periodic(time.Unix(0, 0), time.Hour)
-		opts := &holdfast.EveryOptions{StartWithin: 30 * time.Minute}
-		start := func(run func(context.Context, holdfast.EveryRun) error) func() error {
-			return d.every(newClient(t, engine, nil), hourly, opts, run)
-		}
-		stop := start(d.run(0, errors.New("broken")))
-		time.Sleep(time.Hour + 64*time.Second) // the seventh attempt was 1 s ago: rest for a minute
-		s := d.status(client)
-		need(t, s.Begun != nil && s.Begun.Attempts == 7, "status: %+v", s)
-		for range 5 {
-			next := start(d.run(20*time.Second, nil))
-			_ = stop()
-			stop = next
-			time.Sleep(10 * time.Second)
-		}
-		d.mu.Lock()
-		d.lines = nil
-		d.mu.Unlock()
-		time.Sleep(10 * time.Second) // 01:02:04: a second after the pause
-		last := start(d.run(20*time.Second, nil))
-		_ = stop()
-		time.Sleep(time.Minute)
-		_ = last()
-		d.want("01:02:03 run of 01:00:00, attempt 8", "01:02:04 run of 01:00:00, attempt 8")
-		nothingLeft(t, engine, "job", "job@schedule")
-	})
-}
-
 // A panic of fn goes on, and is written down before as a failure of the run, so that
 // the next replica rests before it tries.
 func TestEveryPanics(t *testing.T) {

@@ -383,3 +383,14 @@ func wantErr(t testing.TB, err, target error) {
 	t.Helper()
 	expect(t, errors.Is(err, target), "error = %v, want one that is %v", err, target)
 }
+
+// stillWaits fails t if the Acquire is over.
+func stillWaits(t *testing.T, waiting <-chan outcome) {
+	t.Helper()
+	synctest.Wait()
+	select {
+	case o := <-waiting:
+		t.Fatalf("Acquire = %+v, %v; want it to wait", o.lease, o.err)
+	default:
+	}
+}

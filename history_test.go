@@ -341,3 +341,41 @@ func (w *pairsWorld) work(r *rand.Rand) {
 		cancel()
 	}
 }
+
+// What an observer hears: how the run ends; and its lease ends as a released one does,
+// and is lost once.
+func TestOnceIsObserved(t *testing.T) {
+	for want, work := range map[string]func(*faulty, context.Context, *holdfast.Lease){
+		"[acquired once-completed released]": func(*faulty, context.Context, *holdfast.Lease) {},
+		"[acquired once-failed lost]": func(engine *faulty, ctx context.Context, l *holdfast.Lease) {
+			engine.Engine.Release(ctx, driver.ReleaseRequest{Name: "k", LeaseID: l.ID()})
+		},
+		"[acquired renew-failed lost once-failed]": func(engine *faulty, ctx context.Context, l *holdfast.Lease) {
+			engine.set(fail(errLink, "extend"), nil)
+			<-ctx.Done()
+			time.Sleep(4 * time.Second) // past the expiry
+		},
+	} {
+		runInBubble(t, want, func(t *testing.T) {
+			var mu sync.Mutex
+			var kinds []holdfast.EventKind
+			engine := newFaulty()
+			c := newClient(t, engine, &holdfast.Options{Observer: func(e holdfast.Event) {
+				mu.Lock()
+				defer mu.Unlock()
+				if n := len(kinds); n == 0 || kinds[n-1] != e.Kind || e.Kind == holdfast.Lost {
+					kinds = append(kinds, e.Kind)
+				}
+			}})
+			c.Once(t.Context(), "k", nil, func(ctx context.Context, l *holdfast.Lease) ([]byte, error) {
+				work(engine, ctx, l)
+				return nil, nil
+			})
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			got := fmt.Sprint(kinds)
+			expect(t, got == want, "events %s, want %s", got, want)
+		})
+	}
+}

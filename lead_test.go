@@ -315,3 +315,65 @@ func TestLeadUnderFaults(t *testing.T) {
 		})
 	}
 }
+
+// Two leaders run nothing twice: what is due is decided by what the store says under the
+// lock, and not by who leads.
+func TestEverySecondLeader(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, engine *faulty, client *holdfast.Client) {
+		d := &diary{t: t}
+		first := d.every(newClient(t, engine, nil), minutely, nil, d.run(0, nil))
+		time.Sleep(50 * time.Second)
+		lock, err := engine.Engine.Inspect(t.Context(), "job@schedule")
+		if err != nil || len(lock.Holders) != 1 {
+			t.Fatal(lock, err)
+		}
+		// Its lease is taken away behind its back, and it does not hear of that for a TTL.
+		must(t, engine.Engine.Release(t.Context(), driver.ReleaseRequest{Name: "job@schedule", LeaseID: lock.Holders[0].LeaseID}))
+		engine.set(fail(errLink, "extend"), nil)
+		second := d.every(newClient(t, engine, nil), minutely, nil, d.run(0, nil))
+		time.Sleep(12 * time.Second)
+		if got := engine.count("acquire"); got != 5 { // two leads, the record, and each has looked
+			t.Errorf("%d acquires, want 5: both lead", got)
+		}
+		engine.heal()
+		time.Sleep(time.Minute)
+		d.want("00:01:00 run of 00:01:00, attempt 1", "00:02:00 run of 00:02:00, attempt 1")
+		s := d.status(client)
+		expect(t, s.Done == 2, "status: %+v", s)
+		_, _ = first(), second()
+	})
+}
+
+// The pause between two attempts counts from when the record was written, and not from when
+// another replica begins to lead: replicas that are replaced one after the other delay
+// nothing. It has passed for an attempt that the stop of its program has interrupted.
+func TestEveryPauseOutlivesLeaders(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, engine *faulty, client *holdfast.Client) {
+		d := &diary{t: t}
+		hourly := holdfast.Periodic(time.Unix(0, 0), time.Hour)
+		opts := &holdfast.EveryOptions{StartWithin: 30 * time.Minute}
+		start := func(run func(context.Context, holdfast.EveryRun) error) func() error {
+			return d.every(newClient(t, engine, nil), hourly, opts, run)
+		}
+		stop := start(d.run(0, errors.New("broken")))
+		time.Sleep(time.Hour + 64*time.Second) // the seventh attempt was 1 s ago: rest for a minute
+		s := d.status(client)
+		need(t, s.Begun != nil && s.Begun.Attempts == 7, "status: %+v", s)
+		for range 5 {
+			next := start(d.run(20*time.Second, nil))
+			_ = stop()
+			stop = next
+			time.Sleep(10 * time.Second)
+		}
+		d.mu.Lock()
+		d.lines = nil
+		d.mu.Unlock()
+		time.Sleep(10 * time.Second) // 01:02:04: a second after the pause
+		last := start(d.run(20*time.Second, nil))
+		_ = stop()
+		time.Sleep(time.Minute)
+		_ = last()
+		d.want("01:02:03 run of 01:00:00, attempt 8", "01:02:04 run of 01:00:00, attempt 8")
+		nothingLeft(t, engine, "job", "job@schedule")
+	})
+}

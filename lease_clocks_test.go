@@ -2,6 +2,7 @@ package holdfast_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"testing"
@@ -316,5 +317,55 @@ func TestMaxHoldShorterThanTTL(t *testing.T) {
 		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{MaxHold: 2 * time.Second})
 		<-l.Context().Done()
 		wantErr(t, context.Cause(l.Context()), holdfast.ErrMaxHold)
+	})
+}
+
+// A brief engine keeps no lease for longer than a minute. It counts requests.
+type brief struct {
+	*mem.Engine
+	asked int
+}
+
+func (b *brief) Capabilities() driver.Capabilities {
+	c := b.Engine.Capabilities()
+	c.MaxTTL = time.Minute
+	return c
+}
+
+func (b *brief) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
+	b.asked++
+	return b.Engine.Acquire(ctx, req)
+}
+
+// TestMaxTTLIsCheckedAtAcquire: what the store could not keep to the end is
+// refused before anything is sent, MinHold included: refused at the release, it
+// would let the work run twice.
+func TestMaxTTLIsCheckedAtAcquire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := &brief{Engine: mem.New(nil)}
+		c, err := holdfast.New(engine, &holdfast.Options{SharedEngine: true})
+		must(t, err)
+		defer func() {
+			wantErr(t, c.Close(), nil)
+		}()
+		const long = time.Minute + time.Millisecond
+		for name, opts := range map[string]*holdfast.AcquireOptions{
+			"TTL":       {TTL: long},
+			"MinHold":   {MinHold: long},
+			"LockDelay": {TTL: 40 * time.Second, LockDelay: 21 * time.Second},
+		} {
+			_, err := c.Acquire(t.Context(), name, opts)
+			_, tryErr := c.TryAcquire(t.Context(), name+" at once", opts)
+			_, allErr := c.AcquireAll(t.Context(), []string{name + " and", name + " more"}, opts)
+			expect(t, errors.Is(err, holdfast.ErrInvalid) && errors.Is(tryErr, holdfast.ErrInvalid) && errors.Is(allErr, holdfast.ErrInvalid),
+				"%s: %v, %v, %v; want ErrInvalid", name, err, tryErr, allErr)
+		}
+		expect(t, engine.asked == 0, "%d requests were sent", engine.asked)
+		lease, err := c.Acquire(t.Context(), "a", &holdfast.AcquireOptions{TTL: 30 * time.Second, LockDelay: 30 * time.Second, MinHold: time.Minute})
+		must(t, err)
+		if err := lease.Extend(t.Context(), 31*time.Second); !errors.Is(err, holdfast.ErrInvalid) || !lease.Valid() {
+			t.Errorf("Extend: %v, want ErrInvalid", err)
+		}
+		wantErr(t, lease.Release(t.Context()), nil)
 	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -117,28 +116,6 @@ func TestOnceBegunTooLong(t *testing.T) {
 	wantErr(t, run.Complete(t.Context(), []byte("ok")), nil)
 }
 
-// Whoever repeats the end of a run because its answer was lost is told the result, and
-// whoever comes too late that another run has taken its place.
-func TestOnceAdoptAfterTheEnd(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
-		handle := begun(t, engine, nil)
-		run := mustOnceAdopt(t, c, handle, nil)
-		engine.set(nil, lateReply("complete"))
-		wantErr(t, run.Complete(t.Context(), []byte("sent")), holdfast.ErrOutcomeUnknown)
-		engine.heal()
-		run = mustOnceAdopt(t, newClient(t, engine, nil), handle, nil)
-		r := run.Result()
-		expect(t, run.Replayed() && string(r.Value) == "sent" && r.Replayed && r.Token == tokenOf(t, handle), "OnceAdopt = %v, %q; want the result", run, r.Value)
-
-		must(t, errOf(c.Records().Forget(t.Context(), "k")))
-		wantErr(t, errOf(c.OnceAdopt(t.Context(), handle, nil)), holdfast.ErrLost)
-		must(t, errOf(c.Once(t.Context(), "k", nil, func(context.Context, *holdfast.Lease) ([]byte, error) { return []byte("by another"), nil })))
-		run, err := c.OnceAdopt(t.Context(), handle, nil)
-		wantErr(t, err, holdfast.ErrLost)
-		expect(t, run == nil, "it was told the result of another run: %v", run)
-	})
-}
-
 // A run that is replayed holds nothing: its end sends nothing and changes nothing, so that
 // Fail can be deferred whatever OnceBegin has found.
 func TestReplayedRunEnds(t *testing.T) {
@@ -179,21 +156,6 @@ func TestFailAfterTheEnd(t *testing.T) {
 		got := fmt.Sprint(engine.calls)
 		expect(t, got == calls, "%s: Fail has sent something: %s, and before that %s", how, got, calls)
 	}
-}
-
-// Wrong arguments send nothing.
-func TestOnceBeginRefusesBadInput(t *testing.T) {
-	engine := newFaulty()
-	c := newClient(t, engine, nil)
-	wantErr(t, errOf(c.OnceBegin(t.Context(), "", nil)), holdfast.ErrInvalid)
-	wantErr(t, errOf(c.OnceBegin(t.Context(), "k", &holdfast.OnceOptions{MaxResult: -1})), holdfast.ErrInvalid)
-	for _, handle := range []holdfast.Handle{
-		{}, holdfast.NewHandle("k", "0", 1, holdfast.Exclusive), holdfast.NewHandle("k", lockinfo.NewLeaseID(), 1, holdfast.Shared),
-	} {
-		wantErr(t, errOf(c.OnceAdopt(t.Context(), handle, nil)), holdfast.ErrInvalid)
-	}
-	wantErr(t, errOf(newClient(t, plain{engine}, nil).OnceBegin(t.Context(), "k", nil)), holdfast.ErrUnsupported)
-	expect(t, len(engine.calls) == 0, "requests %v", engine.calls)
 }
 
 // lateReply is a hook that lets the answers to the operation named come too
@@ -433,42 +395,4 @@ func TestCompleteWaitsForRenewals(t *testing.T) {
 		time.Sleep(5 * time.Minute)
 		expect(t, engine.count("extend") == n, "renewals go on after the result was stored")
 	})
-}
-
-// What an observer hears: how the run ends; and its lease ends as a released one does,
-// and is lost once.
-func TestOnceIsObserved(t *testing.T) {
-	for want, work := range map[string]func(*faulty, context.Context, *holdfast.Lease){
-		"[acquired once-completed released]": func(*faulty, context.Context, *holdfast.Lease) {},
-		"[acquired once-failed lost]": func(engine *faulty, ctx context.Context, l *holdfast.Lease) {
-			engine.Engine.Release(ctx, driver.ReleaseRequest{Name: "k", LeaseID: l.ID()})
-		},
-		"[acquired renew-failed lost once-failed]": func(engine *faulty, ctx context.Context, l *holdfast.Lease) {
-			engine.set(fail(errLink, "extend"), nil)
-			<-ctx.Done()
-			time.Sleep(4 * time.Second) // past the expiry
-		},
-	} {
-		runInBubble(t, want, func(t *testing.T) {
-			var mu sync.Mutex
-			var kinds []holdfast.EventKind
-			engine := newFaulty()
-			c := newClient(t, engine, &holdfast.Options{Observer: func(e holdfast.Event) {
-				mu.Lock()
-				defer mu.Unlock()
-				if n := len(kinds); n == 0 || kinds[n-1] != e.Kind || e.Kind == holdfast.Lost {
-					kinds = append(kinds, e.Kind)
-				}
-			}})
-			c.Once(t.Context(), "k", nil, func(ctx context.Context, l *holdfast.Lease) ([]byte, error) {
-				work(engine, ctx, l)
-				return nil, nil
-			})
-			synctest.Wait()
-			mu.Lock()
-			defer mu.Unlock()
-			got := fmt.Sprint(kinds)
-			expect(t, got == want, "events %s, want %s", got, want)
-		})
-	}
 }

@@ -263,3 +263,84 @@ func TestOncePageShowsTheExamples(t *testing.T) {
 
 // oneLine makes every run of spaces one space.
 func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+func ExampleOnceOptions() {
+	client, ctx := openExample(), context.Background()
+	opts := &holdfast.OnceOptions{
+		TTL:       30 * time.Second,   // if the process dies, others may work after half a minute
+		Retention: 7 * 24 * time.Hour, // once it is done, nobody works again for a week
+	}
+	for range 2 {
+		result, err := client.Once(ctx, "invoice/42", opts, func(ctx context.Context, lease *holdfast.Lease) ([]byte, error) {
+			fmt.Println("writing the invoice")
+			return []byte("invoice-42.pdf"), nil
+		})
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Printf("%s, replayed: %t\n", result.Value, result.Replayed)
+	}
+	record, err := client.Records().Once(ctx, "invoice/42")
+	fmt.Println(record.State, "for", record.ExpiresIn.Round(time.Hour), err)
+	// Output:
+	// writing the invoice
+	// invoice-42.pdf, replayed: false
+	// invoice-42.pdf, replayed: true
+	// done for 168h0m0s <nil>
+}
+
+// Each replica of a service calls Every when it starts. Here two do, and the schedule is
+// short, for the sake of the example.
+func ExampleClient_Every() {
+	client, ctx := openExample(), context.Background()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	schedule := holdfast.Periodic(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), time.Second)
+
+	done := make(chan error)
+	for range 2 {
+		go func() {
+			done <- client.Every(ctx, "reports", schedule, nil, func(ctx context.Context, run holdfast.EveryRun) error {
+				// Work for run.Scheduled, and show run.Lease.Token() to what it changes.
+				fmt.Println("attempt", run.Attempt, "on time:", time.Since(run.Scheduled) < time.Minute)
+				stop()
+				return nil
+			})
+		}()
+	}
+	for range 2 {
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			fmt.Println(err)
+		}
+	}
+
+	s, err := client.Records().Schedule(context.Background(), "reports")
+	fmt.Println(s.Done, s.Missed, s.Next.Sub(s.Last.Scheduled), err)
+	// Output:
+	// attempt 1 on time: true
+	// 1 0 1s <nil>
+}
+
+func ExampleClient_Lead() {
+	client, ctx := openExample(), context.Background()
+	ctx, stop := context.WithTimeout(ctx, 50*time.Millisecond)
+	defer stop()
+	err := client.Lead(ctx, "scheduler", nil, func(ctx context.Context, l *holdfast.Lease) error {
+		fmt.Println("leading", l.Name())
+		ticker := time.NewTicker(10 * time.Millisecond)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-ticker.C:
+				// One step, which shows l.Token() to whatever it changes.
+			case <-ctx.Done():
+				return context.Cause(ctx) // we are to stop, or have lost the lead
+			}
+		}
+	})
+	fmt.Println(err)
+	// Output:
+	// leading scheduler
+	// context deadline exceeded
+}

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/holdfast-locks/holdfast"
+	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
 // Replicas whose clocks are off by less than half of the period run each time
@@ -312,4 +314,38 @@ func TestOnceFingerprintChangesWhileWaiting(t *testing.T) {
 			expect(t, j.runs == 0, "the work ran, too")
 		})
 	}
+}
+
+// An unrecorded engine has the methods of a driver.Recorder without the flag.
+type unrecorded struct{ *faulty }
+
+func (unrecorded) Capabilities() driver.Capabilities { return driver.Capabilities{Queue: true} }
+
+// TestOnceNeedsRecords: the flag decides whether there can be do-once work, and
+// that before the work starts.
+func TestOnceNeedsRecords(t *testing.T) {
+	engine := newFaulty()
+	c := newClient(t, unrecorded{engine}, nil)
+	_, err := c.Once(t.Context(), "a", nil, func(context.Context, *holdfast.Lease) ([]byte, error) {
+		t.Error("the work was started")
+		return nil, nil
+	})
+	wantErr(t, err, holdfast.ErrUnsupported)
+	n := engine.count("acquire")
+	expect(t, n == 0, "%d acquires, want none", n)
+}
+
+// Wrong arguments send nothing.
+func TestOnceBeginRefusesBadInput(t *testing.T) {
+	engine := newFaulty()
+	c := newClient(t, engine, nil)
+	wantErr(t, errOf(c.OnceBegin(t.Context(), "", nil)), holdfast.ErrInvalid)
+	wantErr(t, errOf(c.OnceBegin(t.Context(), "k", &holdfast.OnceOptions{MaxResult: -1})), holdfast.ErrInvalid)
+	for _, handle := range []holdfast.Handle{
+		{}, holdfast.NewHandle("k", "0", 1, holdfast.Exclusive), holdfast.NewHandle("k", lockinfo.NewLeaseID(), 1, holdfast.Shared),
+	} {
+		wantErr(t, errOf(c.OnceAdopt(t.Context(), handle, nil)), holdfast.ErrInvalid)
+	}
+	wantErr(t, errOf(newClient(t, plain{engine}, nil).OnceBegin(t.Context(), "k", nil)), holdfast.ErrUnsupported)
+	expect(t, len(engine.calls) == 0, "requests %v", engine.calls)
 }

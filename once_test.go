@@ -379,3 +379,18 @@ func wantFree(t testing.TB, f *faulty, c *holdfast.Client) {
 	r, err := c.Once(context.Background(), "k", nil, j.fn)
 	expect(t, err == nil && !r.Replayed && j.runs == 1, "the next Once = %+v, %v, %d runs; want a run", r, err, j.runs)
 }
+
+// Do-once work begins with the whole TTL as well, if it asks for that.
+func TestWholeTTLOfOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := newFaulty()
+		time.AfterFunc(300*time.Millisecond, foreign(t, engine, "a", time.Hour))
+		opts := &holdfast.OnceOptions{TTL: 30 * time.Second, Await: holdfast.Forever, WholeTTL: true}
+		_, err := newClient(t, engine, nil).Once(t.Context(), "a", opts, func(_ context.Context, l *holdfast.Lease) ([]byte, error) {
+			left := l.Remaining()
+			expect(t, left >= 26*time.Second, "the work begins with %s", left)
+			return nil, nil
+		})
+		expect(t, err == nil, "%v", err)
+	})
+}

@@ -369,3 +369,25 @@ func TestListErrors(t *testing.T) {
 		}
 	}
 }
+
+// Whoever repeats the end of a run because its answer was lost is told the result, and
+// whoever comes too late that another run has taken its place.
+func TestOnceAdoptAfterTheEnd(t *testing.T) {
+	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
+		handle := begun(t, engine, nil)
+		run := mustOnceAdopt(t, c, handle, nil)
+		engine.set(nil, lateReply("complete"))
+		wantErr(t, run.Complete(t.Context(), []byte("sent")), holdfast.ErrOutcomeUnknown)
+		engine.heal()
+		run = mustOnceAdopt(t, newClient(t, engine, nil), handle, nil)
+		r := run.Result()
+		expect(t, run.Replayed() && string(r.Value) == "sent" && r.Replayed && r.Token == tokenOf(t, handle), "OnceAdopt = %v, %q; want the result", run, r.Value)
+
+		must(t, errOf(c.Records().Forget(t.Context(), "k")))
+		wantErr(t, errOf(c.OnceAdopt(t.Context(), handle, nil)), holdfast.ErrLost)
+		must(t, errOf(c.Once(t.Context(), "k", nil, func(context.Context, *holdfast.Lease) ([]byte, error) { return []byte("by another"), nil })))
+		run, err := c.OnceAdopt(t.Context(), handle, nil)
+		wantErr(t, err, holdfast.ErrLost)
+		expect(t, run == nil, "it was told the result of another run: %v", run)
+	})
+}
