@@ -19,23 +19,6 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// Whoever is hours ahead of the store runs nothing, and settles nothing for the others.
-func TestEveryClockIsFarAhead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		d, engine := &diary{t: t}, newFaulty()
-		ahead := &holdfast.EveryOptions{}
-		holdfast.SetEveryClock(ahead, func() time.Time { return time.Now().Add(3 * time.Hour) })
-		wrong := d.every(newClient(t, engine, nil), minutely, ahead, d.run(0, errors.New("it must not run")))
-		right := d.every(newClient(t, engine, nil), minutely, nil, d.run(0, nil))
-		time.Sleep(2*time.Minute + 30*time.Second)
-		d.want("00:01:00 run of 00:01:00, attempt 1", "00:02:00 run of 00:02:00, attempt 1")
-		failed := d.failures()
-		expect(t, len(failed) != 0 && strings.Contains(failed[0].Error(), "the clock of this host is ahead of the store's by 3h: set it right"),
-			"failed: %v", failed)
-		_, _ = wrong(), right()
-	})
-}
-
 // While the store is away nothing runs, or is silent: what can still be run is, and the
 // rest is missed.
 func TestEveryStoreIsAway(t *testing.T) {
@@ -97,24 +80,6 @@ func TestEveryLostReplies(t *testing.T) {
 			_ = stop()
 		})
 	}
-}
-
-// An attempt whose begin the store never confirms is not run, and counts: so it is missed
-// in the end without a run, and the next scheduled time has its attempts again.
-func TestEveryBeginIsNeverConfirmed(t *testing.T) {
-	inBubble(t, nil, func(t *testing.T, engine *faulty, client *holdfast.Client) {
-		d := &diary{t: t}
-		stop := d.every(client, minutely, &holdfast.EveryOptions{MaxAttempts: 2}, d.run(0, nil))
-		time.Sleep(30 * time.Second)
-		engine.set(nil, fail(errLink, "complete"))
-		time.Sleep(59 * time.Second)
-		engine.heal()
-		time.Sleep(40 * time.Second)
-		_ = stop()
-		d.want("00:02:00 run of 00:02:00, attempt 1")
-		s := d.status(client)
-		expect(t, s.Missed == 1 && s.Done == 1 && s.Gaps[0].Err == "attempt 2 ended without a word: its process died, or it lost its lease", "status %+v", s)
-	})
 }
 
 // A leader writes down again what the store has lost of the schedule: it neither runs

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/holdfast-locks/holdfast"
 	"github.com/holdfast-locks/holdfast/driver"
+	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
 // A lead is one time for which fn of Lead ran.
@@ -375,5 +377,21 @@ func TestEveryPauseOutlivesLeaders(t *testing.T) {
 		_ = last()
 		d.want("01:02:03 run of 01:00:00, attempt 8", "01:02:04 run of 01:00:00, attempt 8")
 		nothingLeft(t, engine, "job", "job@schedule")
+	})
+}
+
+// TestEndedLeadSaysWhoLeads: so does a candidate whose context ends.
+func TestEndedLeadSaysWhoLeads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		engine := mem.New(nil)
+		leader, c := newClient(t, engine, nil), newClient(t, engine, nil)
+		defer mustAcquire(t, leader, "billing", nil).Release(t.Context())
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		err := c.Lead(ctx, "billing", nil, func(context.Context, *holdfast.Lease) error { return nil })
+		wantErr(t, err, context.DeadlineExceeded)
+		if wantErr(t, err, holdfast.ErrHeld); strings.Count(err.Error(), "deadline exceeded") != 1 || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q, want one line that says it once", err)
+		}
 	})
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
-	"log/slog"
 	"strconv"
 	"strings"
 	"sync"
@@ -432,15 +431,6 @@ func TestHandleText(t *testing.T) {
 	}
 }
 
-// The text of a version stays readable: processes of two releases hand leases to each other.
-func TestHandleTextIsFixed(t *testing.T) {
-	text := []byte("holdfast1.ZGVwbG95." + handleID + ".42.2/5")
-	text = fmt.Appendf(text, ".%08x", crc32.ChecksumIEEE(text))
-	var h holdfast.Handle
-	err := h.UnmarshalText(text)
-	expect(t, err == nil && h == holdfast.NewHandle("deploy", handleID, 42, holdfast.Permits(2, 5)), "%v, %v", h, err)
-}
-
 // A text that was cut, lengthened or changed in any character is refused, and the handle
 // stays as it is.
 func TestHandleTextIsStrict(t *testing.T) {
@@ -478,6 +468,15 @@ func TestHandleTextIsStrict(t *testing.T) {
 	}
 }
 
+// The text of a version stays readable: processes of two releases hand leases to each other.
+func TestHandleTextIsFixed(t *testing.T) {
+	text := []byte("holdfast1.ZGVwbG95." + handleID + ".42.2/5")
+	text = fmt.Appendf(text, ".%08x", crc32.ChecksumIEEE(text))
+	var h holdfast.Handle
+	err := h.UnmarshalText(text)
+	expect(t, err == nil && h == holdfast.NewHandle("deploy", handleID, 42, holdfast.Permits(2, 5)), "%v, %v", h, err)
+}
+
 // What can be the handle of no lease has no text.
 func TestHandleOfNoLease(t *testing.T) {
 	for _, h := range []holdfast.Handle{
@@ -488,20 +487,4 @@ func TestHandleOfNoLease(t *testing.T) {
 		text, err := h.MarshalText()
 		expect(t, errors.Is(err, holdfast.ErrInvalid) && text == nil && !strings.Contains(err.Error(), "0123456789"), "%v has the text %q, %v", h, text, err)
 	}
-}
-
-// Only MarshalText, and JSON by it, shows the lease ID of a handle.
-func TestPrintingAHandleGivesNoLeaseID(t *testing.T) {
-	h := holdfast.NewHandle("deploy", handleID, 42, holdfast.Exclusive)
-	for way, text := range written(h) {
-		has := strings.Contains(text, handleID) || strings.Contains(text, fmt.Sprintf("%x", handleID))
-		expect(t, has == (way == "JSON"), "by %s: %s", way, text)
-	}
-	if got, want := h.String(), `handle of the exclusive lease of "deploy", token 42`; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	var b bytes.Buffer
-	slog.New(slog.NewJSONHandler(&b, nil)).Info("it", "handle", h)
-	want := `"handle":{"name":"deploy","mode":"exclusive","token":42}`
-	expect(t, strings.Contains(b.String(), want), "%s, want %s", &b, want)
 }

@@ -369,3 +369,22 @@ func TestMaxTTLIsCheckedAtAcquire(t *testing.T) {
 		wantErr(t, lease.Release(t.Context()), nil)
 	})
 }
+
+// What is left of the lease in the way counts from the end of the wait.
+func TestHeldErrorIsAged(t *testing.T) {
+	for _, as := range fullAndPlain {
+		synctest.Test(t, func(t *testing.T) {
+			engine := newFaulty()
+			c := newClient(t, as(engine), nil)
+			release := foreign(t, engine, "a", 30*time.Second)
+			_, err := c.Acquire(t.Context(), "a", &holdfast.AcquireOptions{MaxWait: 12300 * time.Millisecond})
+			var held *holdfast.HeldError
+			expect(t, errors.As(err, &held) && held.ExpiresIn <= 17700*time.Millisecond && held.ExpiresIn >= 17690*time.Millisecond,
+				"%v, want held for another 17.7s", err)
+			if held != nil && (held.Since > 12310*time.Millisecond || held.Since < 12300*time.Millisecond) {
+				t.Errorf("held for %s, want 12.3s", held.Since)
+			}
+			release()
+		})
+	}
+}

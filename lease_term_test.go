@@ -3,15 +3,8 @@ package holdfast
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"regexp"
-	"strings"
 	"testing"
 	"time"
-
-	"github.com/holdfast-locks/holdfast/internal/places"
 )
 
 const (
@@ -19,9 +12,6 @@ const (
 	sec  = time.Second
 	pace = hurriedPause
 )
-
-// errNoReply is why a renewal failed.
-var errNoReply = errors.New("no reply")
 
 // zero is where the times of these tests count from.
 var zero = instant{Mono: time.Now(), Boot: time.Hour}
@@ -320,46 +310,6 @@ func TestTerm(t *testing.T) {
 	}
 }
 
-// computes finds arithmetic of deadlines. Picking the first or the last of several
-// is none.
-var computes = regexp.MustCompile(`\.(AsOf|Reached|expiresBy)\(|\b(now|sent|queued|i)\.Until\(|\b(trusted|ttlFor)\(` +
-	`|(deadline|expiry|renewAt|[els]\.Deadline\(\))(\.Mono)?\.(Add|Sub|After|Before)\(` +
-	`|\.(Sub|After|Before)\([a-z.]*(deadline|expiry|renewAt|[els]\.Deadline)|time\.(Until|Since)\([a-z.]*(deadline|expiry|[els]\.Deadline)`)
-
-// TestOnlyTheTermComputesDeadlines: whoever reads lease_term.go has read all of
-// the arithmetic, but for the two clocks' own.
-func TestOnlyTheTermComputesDeadlines(t *testing.T) {
-	for _, line := range []string{
-		"time.Until(l.Deadline())", "time.Until(l.term.deadline.Mono)", "now.Sub(l.term.expiry)", "l.Deadline().Add(d)",
-		"now.Mono.Before(t.deadline.Mono)", "lease.Deadline().After(last)", "now.Until(l.term.deadline)", "sent.Add(trusted(ttl))",
-	} {
-		if !computes.MatchString(line) {
-			t.Errorf("%s is not found", line)
-		}
-	}
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := 0
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		switch lines := computes.FindAllString(string(text), -1); {
-		case strings.HasSuffix(file, "_test.go"):
-		case file == "lease_term.go":
-			found += len(lines)
-		case len(lines) > 0:
-			t.Errorf("%s computes deadlines: %q", file, lines)
-		}
-	}
-	if found < 20 {
-		t.Errorf("%d computations in lease_term.go, want at least 20: are they read?", found)
-	}
-}
-
 // TestTermAnswers is the table of what a term is asked, but for its times.
 func TestTermAnswers(t *testing.T) {
 	type opts = AcquireOptions
@@ -440,150 +390,3 @@ func resumed(_ term, resumed bool) bool { return resumed }
 func asks(x extension, ok bool) string {
 	return fmt.Sprint(x.ttl, " ", x.stored, " ", x.capped, " ", ok)
 }
-
-// INVARIANT I3: ttlFor never returns a TTL that is trusted for less, nor one
-// that is a millisecond too long.
-func TestTTLForIsTheInverseOfTrusted(t *testing.T) {
-	for range 10_000 {
-		d := rand.N(MaxTTL / 2)
-		ttl := ttlFor(d)
-		if trusted(ttl) < d || trusted(ttl-ms) >= d+ms {
-			t.Fatalf("a TTL of %s is trusted for %s, want %s", ttl, trusted(ttl), d)
-		}
-	}
-}
-
-// TestTTLTable: the arithmetic in docs/choosing.md is that of the code.
-func TestTTLTable(t *testing.T) {
-	page, err := os.ReadFile("docs/choosing.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows := regexp.MustCompile(`(?m)^\| (\d\S*) \| (\S+) \| (\S+) \| (\S+) \| (\S+) \|$`).FindAllStringSubmatch(string(page), -1)
-	if len(rows) < 4 {
-		t.Fatalf("docs/choosing.md has %d rows of TTLs", len(rows))
-	}
-	for _, row := range rows {
-		ttl, err := time.ParseDuration(row[1])
-		if err != nil {
-			t.Fatal(err)
-		}
-		now := zero
-		term, _ := newTerm(&AcquireOptions{TTL: ttl}, ttl).granted(now, now, hurriedPause)
-		lasts, renewed := now.Until(term.deadline), term.renewAt.Sub(now.Mono)
-		ms := func(d time.Duration) string { return d.Truncate(time.Millisecond).String() }
-		want := strings.Join([]string{ms(ttl), ms(lasts), ms(renewed), ms(lasts - renewed), ms(term.expiry.Sub(now.Mono))}, " | ")
-		if got := strings.Join(row[1:], " | "); got != want {
-			t.Errorf("docs/choosing.md says %s, and the code %s", got, want)
-		}
-	}
-}
-
-// INVARIANT I3: whatever happens to a lease, and in whatever order answers
-// come, it is never trusted for longer than a store that carried each request
-// out as early as it could, and never taken to be gone before one that did so as
-// late as it could. The clocks of both sides are slewed, as far as Linux allows; without
-// a boot-time clock, that of one side.
-func TestTermAgainstStores(t *testing.T) {
-	for range 20_000 {
-		checkAgainstStores(t)
-		if t.Failed() {
-			return
-		}
-	}
-}
-
-func checkAgainstStores(t *testing.T) {
-	o := AcquireOptions{TTL: MinTTL << rand.IntN(13), LockDelay: []time.Duration{0, 7 * sec}[rand.IntN(2)], MaxHold: []time.Duration{0, time.Hour}[rand.IntN(2)]}
-	o.TTL += ceilMS(rand.N(o.TTL))
-	now, story := at(0), []string{}
-	var store time.Duration // what its clock shows
-	rates := slewing{0.9 + 0.2*rand.Float64(), 0.9 + 0.2*rand.Float64()}
-	two := rand.IntN(4) > 0 // clocks of the holder
-	if !two {
-		now.Boot = 0
-		*[]*float64{&rates.holder, &rates.store}[rand.IntN(2)] = 1
-	}
-	// A moment passes; the machine may sleep.
-	pass := func(longest time.Duration) {
-		d := rand.N(longest)
-		now.Mono = now.Mono.Add(times(d, rates.holder))
-		if two {
-			if rand.IntN(10) == 0 {
-				d += rand.N(longest + sec/2)
-			}
-			now.Boot += d
-		}
-		store += times(d, rates.store)
-	}
-	pass(sec)
-	sent, received := now, store
-	pass(o.TTL / 2)
-	var l term
-	var ok bool
-	earliest := received + o.TTL // a store's end, by requests that were answered
-	latest := now.Mono.Add(o.TTL + o.LockDelay)
-	if waiterTTL := min(max(o.TTL, places.ShortestTTL), places.LongestTTL); rand.IntN(2) == 0 && o.LockDelay == 0 {
-		l, ok = newTerm(&o, max(o.TTL, waiterTTL)).handedOver(sent, now, waiterTTL, pace)
-		earliest, latest = received+waiterTTL, now.Mono.Add(waiterTTL)
-	} else {
-		l, ok = newTerm(&o, o.TTL+o.LockDelay).granted(sent, now, pace)
-	}
-	if !ok {
-		return // a waiter starts over then
-	}
-	type request struct {
-		extension
-		sent     instant
-		received time.Duration
-	}
-	var underway []request
-	for range 20 {
-		pass(o.TTL / 3)
-		l = l.woken(now)
-		if l.over(now) {
-			break
-		}
-		if _, x, ok := l.renewing(now); ok && rand.IntN(2) == 0 {
-			l = l.asked(x, now)
-			underway = append(underway, request{x, now, store})
-		}
-		for i := len(underway) - 1; i >= 0; i-- {
-			if rand.IntN(2) == 0 {
-				continue
-			}
-			r := underway[i]
-			underway = append(underway[:i:i], underway[i+1:]...)
-			l = l.landed(r.extension, false, now)
-			if at := now.Mono.Add(r.stored); at.After(latest) {
-				latest = at
-			}
-			story = append(story, fmt.Sprint("sent ", r.sent.Mono.Sub(zero.Mono), ", answered ", now.Mono.Sub(zero.Mono), ", for ", r.ttl))
-			if rand.IntN(4) == 0 {
-				l = l.failed(errNoReply, now, pace) // its reply was lost
-				continue
-			}
-			l = l.renewed(r.extension, r.sent, now, pace)
-			earliest = max(earliest, r.received+r.ttl)
-		}
-		// The store counts on when the machine sleeps, and so does the boot-time clock.
-		left := times(l.deadline.Mono.Sub(now.Mono), 1/rates.holder)
-		if two {
-			left = min(left, l.deadline.Boot-now.Boot)
-		}
-		if stored := times(earliest-store, 1/rates.store); left > stored {
-			t.Errorf("trusted for %s, kept for %s: %s", left, stored, strings.Join(story, "; "))
-		}
-		if by := l.expiresBy(now.Mono); len(underway) == 0 && rates.holder <= rates.store && by.Before(latest) {
-			t.Errorf("taken to be gone %s before it is: %s", latest.Sub(by), strings.Join(story, "; "))
-		}
-		if o.MaxHold > 0 && now.Until(l.deadline) > now.Until(l.began.Add(o.MaxHold)) {
-			t.Errorf("trusted beyond MaxHold: %s", strings.Join(story, "; "))
-		}
-	}
-}
-
-// slewing has the rates of the clocks of both sides.
-type slewing struct{ holder, store float64 }
-
-func times(d time.Duration, rate float64) time.Duration { return time.Duration(float64(d) * rate) }

@@ -350,3 +350,19 @@ func TestDefaultLogger(t *testing.T) {
 	lines := log.lines()
 	expect(t, len(lines) == 1 && strings.Contains(lines[0], "a lease is lost"), "logged: %q", lines)
 }
+
+// Only MarshalText, and JSON by it, shows the lease ID of a handle.
+func TestPrintingAHandleGivesNoLeaseID(t *testing.T) {
+	h := holdfast.NewHandle("deploy", handleID, 42, holdfast.Exclusive)
+	for way, text := range written(h) {
+		has := strings.Contains(text, handleID) || strings.Contains(text, fmt.Sprintf("%x", handleID))
+		expect(t, has == (way == "JSON"), "by %s: %s", way, text)
+	}
+	if got, want := h.String(), `handle of the exclusive lease of "deploy", token 42`; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	var b bytes.Buffer
+	slog.New(slog.NewJSONHandler(&b, nil)).Info("it", "handle", h)
+	want := `"handle":{"name":"deploy","mode":"exclusive","token":42}`
+	expect(t, strings.Contains(b.String(), want), "%s, want %s", &b, want)
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -267,4 +268,120 @@ func TestAdoptionAndNesting(t *testing.T) {
 	wantErr(t, errOf(other.Acquire(again.Context(), "a", nil)), holdfast.ErrDeadlock)
 	expect(t, again.Context().Err() == nil, "the adopted lease ended with the one that was left")
 	again.Release(t.Context())
+}
+
+// TestEndOfWaitSaysWhy: a wait that ends while the store refuses says what the
+// store said, not only that there was no answer.
+func TestEndOfWaitSaysWhy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFaulty()
+		f.set(func(_ context.Context, op string) error {
+			if op != "acquire" {
+				return nil
+			}
+			return fmt.Errorf("%w: in quarantine for another 5m", holdfast.ErrUnavailable)
+		}, nil)
+		c, err := holdfast.New(f, &holdfast.Options{SharedEngine: true})
+		must(t, err)
+		defer func() {
+			wantErr(t, c.Close(), nil)
+		}()
+		start := time.Now()
+		_, err = c.Acquire(t.Context(), "a", &holdfast.AcquireOptions{MaxWait: time.Second})
+		took := time.Since(start)
+		expect(t, errors.Is(err, holdfast.ErrUnavailable) && strings.Contains(err.Error(), "in quarantine for another 5m") && took == time.Second,
+			"after %s: %v; want what the store said", took, err)
+	})
+}
+
+// TestShortWaitOnABusyStore: a wait that ends while the store has been thinking for some
+// milliseconds ends with what the store said before, however short the wait is. One that
+// has been silent for longer may have another holder by now.
+func TestShortWaitOnABusyStore(t *testing.T) {
+	for wait, want := range map[time.Duration]error{
+		20 * time.Millisecond:  holdfast.ErrHeld,
+		300 * time.Millisecond: holdfast.ErrUnavailable,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			engine := newFaulty()
+			c := newClient(t, plain{engine}, nil)
+			release := foreign(t, engine, "a", time.Minute)
+			calls := 0
+			engine.set(func(ctx context.Context, op string) error {
+				if op == "acquire" {
+					if calls++; calls > 1 {
+						<-ctx.Done()
+						return fmt.Errorf("%w: no answer", holdfast.ErrUnavailable)
+					}
+				}
+				return nil
+			}, nil)
+			wantErr(t, errOf(c.Acquire(t.Context(), "a", &holdfast.AcquireOptions{MaxWait: wait})), want)
+			engine.heal()
+			release()
+		})
+	}
+}
+
+// TestEndedWaitClaimsNoHolder: what the store has not said, or said so long ago that it
+// need not be true, is not claimed; that it does not answer is.
+func TestEndedWaitClaimsNoHolder(t *testing.T) {
+	for _, as := range fullAndPlain {
+		synctest.Test(t, func(t *testing.T) {
+			f := newFaulty()
+			c := newClient(t, as(f), nil)
+			ended, cancel := context.WithCancel(t.Context())
+			cancel()
+			_, err := c.Acquire(ended, "a", nil)
+			wantOnly(t, err, context.Canceled)
+			_, err = c.AcquireAll(ended, []string{"a", "b"}, nil)
+			wantOnly(t, err, context.Canceled)
+
+			// The store was silent from the beginning.
+			f.set(hang("acquire"), nil)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			_, err = c.Acquire(ctx, "a", nil)
+			wantOnly(t, err, context.DeadlineExceeded)
+			cancel()
+			f.heal()
+
+			// It falls silent after it has said who has the lock.
+			for _, dead := range deadStores {
+				release := foreign(t, f, "a", time.Hour)
+				ctx, cancel = context.WithTimeout(t.Context(), time.Minute)
+				waiter := enqueue(ctx, c, "a", nil)
+				time.Sleep(time.Second)
+				f.set(dead("acquire", "refresh"), nil)
+				err = (<-waiter).err
+				wantOnly(t, err, context.DeadlineExceeded, holdfast.ErrUnavailable)
+				s := err.Error()
+				expect(t, strings.HasPrefix(s, `holdfast: acquire "a": context deadline exceeded: store is unavailable`) && strings.Contains(s, "before that held by"),
+					"%q, want that the store is away, and who had the lock before", s)
+				cancel()
+				f.heal()
+				release()
+			}
+		})
+	}
+}
+
+// wantOnly fails t unless err is each of want and, of the errors of package holdfast that
+// a wait may end with, none else.
+func wantOnly(t testing.TB, err error, want ...error) {
+	t.Helper()
+	for _, is := range want {
+		wantErr(t, err, is)
+	}
+	for _, is := range []error{
+		context.Canceled, context.DeadlineExceeded, holdfast.ErrHeld, holdfast.ErrInProgress, holdfast.ErrUnavailable, holdfast.ErrLost,
+		holdfast.ErrOutcomeUnknown, holdfast.ErrClosed,
+	} {
+		wanted := false
+		for _, w := range want {
+			wanted = wanted || w == is
+		}
+		if !wanted && errors.Is(err, is) {
+			t.Errorf("error = %v: it is also %v", err, is)
+		}
+	}
 }
