@@ -94,11 +94,7 @@ func (p *Proxy) Addr() string { return p.listener.Addr().String() }
 // all requests. decide is called in the order of the requests of one connection, and concurrently
 // for several connections. The connection waits while it runs.
 func (p *Proxy) OnRequest(decide func(Request) Action) {
-	if decide == nil {
-		p.hook.Store(nil)
-		return
-	}
-	p.hook.Store(&decide)
+	set(&p.hook, decide != nil, decide)
 }
 
 // Requests returns how many requests clients have sent so far, the

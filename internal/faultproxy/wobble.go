@@ -3,6 +3,7 @@ package faultproxy
 import (
 	"math/rand/v2"
 	"net"
+	"sync/atomic"
 	"time"
 )
 
@@ -27,37 +28,34 @@ type slicing struct {
 // maxPieces bounds the pieces of one message, so that a long message is not delayed for ever.
 const maxPieces = 64
 
+// set stores a setting that is on, or none.
+func set[T any](setting *atomic.Pointer[T], on bool, value T) {
+	if on {
+		setting.Store(&value)
+	} else {
+		setting.Store(nil)
+	}
+}
+
 // Jitter delays every message that the proxy reads from now on by a random time between least and
 // most, drawn for each message. A most of 0 ends it. A stream keeps its order: a delayed message
 // delays all later ones.
 func (p *Proxy) Jitter(least, most time.Duration, seed uint64) {
-	if most == 0 {
-		p.jitter.Store(nil)
-		return
-	}
-	p.jitter.Store(&spread{least, most, seed})
+	set(&p.jitter, most != 0, spread{least, most, seed})
 }
 
 // Reorder gives each connection a random latency of its own from now on, of up to most in each
 // direction. So a message that is sent later on another connection may arrive earlier. A stream
 // keeps its order. 0 ends it.
 func (p *Proxy) Reorder(most time.Duration, seed uint64) {
-	if most == 0 {
-		p.reorder.Store(nil)
-		return
-	}
-	p.reorder.Store(&spread{0, most, seed})
+	set(&p.reorder, most != 0, spread{0, most, seed})
 }
 
 // Slice cuts every message from now on into pieces of random length, of up to most bytes, with
 // random pauses of less than pause between them, or none if pause is 0. After maxPieces the rest
 // of a message is one piece. A most of 0 ends it.
 func (p *Proxy) Slice(most int, pause time.Duration, seed uint64) {
-	if most == 0 {
-		p.slice.Store(nil)
-		return
-	}
-	p.slice.Store(&slicing{most, pause, seed})
+	set(&p.slice, most != 0, slicing{most, pause, seed})
 }
 
 // BlackHoleConns makes all present connections black holes: all data in both directions is lost
