@@ -1,12 +1,9 @@
 package holdfast_test
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"strconv"
 	"strings"
 	"sync"
@@ -403,88 +400,3 @@ func TestLeaveInDo(t *testing.T) {
 }
 
 const handleID = "0123456789abcdef0123456789abcdef"
-
-// A handle arrives as it was, whatever the name and the mode of its lease, as one word of
-// printable ASCII.
-func TestHandleText(t *testing.T) {
-	for _, name := range []string{"a", "orders/42", "a.b c=\"d\"", "größe", "名前", strings.Repeat("x", holdfast.MaxNameLen)} {
-		for _, sent := range []holdfast.Handle{
-			holdfast.NewHandle(name, handleID, 1, holdfast.Exclusive),
-			holdfast.NewHandle(name, lockinfo.NewLeaseID(), driver.MaxToken, holdfast.Shared),
-			holdfast.NewHandle(name, handleID, 7, holdfast.Permits(2, 5)),
-		} {
-			text, err := sent.MarshalText()
-			must(t, err)
-			for _, b := range text {
-				need(t, b > ' ' && b <= '~', "%q is not one word of printable ASCII", text)
-			}
-			var got holdfast.Handle
-			if err := got.UnmarshalText(text); err != nil || got != sent {
-				t.Errorf("%s arrives as %v, %v", sent, got, err)
-			}
-			asJSON, err := json.Marshal(sent)
-			must(t, err)
-			if err := json.Unmarshal(asJSON, &got); err != nil || got != sent {
-				t.Errorf("through JSON %s arrives as %v, %v", sent, got, err)
-			}
-		}
-	}
-}
-
-// A text that was cut, lengthened or changed in any character is refused, and the handle
-// stays as it is.
-func TestHandleTextIsStrict(t *testing.T) {
-	good := holdfast.NewHandle("deploy", handleID, 42, holdfast.Permits(2, 5))
-	text, err := good.MarshalText()
-	must(t, err)
-	wrong := map[string]bool{"": true, "\n": true, string(text) + "\n": true, " " + string(text): true, string(text) + ".": true, strings.ToUpper(string(text)): true}
-	for i := range text {
-		wrong[string(text[:i])], wrong[string(text[i+1:])] = true, true
-		for _, b := range []byte("0f.Z\x00") {
-			changed := bytes.Clone(text)
-			if changed[i] != b {
-				changed[i] = b
-				wrong[string(changed)] = true
-			}
-		}
-	}
-	// With a checksum that is right.
-	for _, fields := range []string{
-		"holdfast2.ZGVwbG95." + handleID + ".42.2/5", "holdfast1.." + handleID + ".42.exclusive", "holdfast1.ZGVwbG95=." + handleID + ".42.exclusive",
-		"holdfast1.ZGVwbG95.0123.42.exclusive", "holdfast1.ZGVwbG95." + handleID + ".0.exclusive", "holdfast1.ZGVwbG95." + handleID + ".042.exclusive",
-		"holdfast1.ZGVwbG95." + handleID + ".-1.exclusive", "holdfast1.ZGVwbG95." + handleID + ".99999999999999999999.exclusive",
-		"holdfast1.ZGVwbG95." + handleID + ".42.other", "holdfast1.ZGVwbG95." + handleID + ".42.", "holdfast1.ZGVwbG95." + handleID + ".42.6/5",
-		"holdfast1.ZGVwbG95." + handleID + ".42.0/5", "holdfast1.ZGVwbG95." + handleID + ".42.2/x", "holdfast1.Cg." + handleID + ".42.exclusive",
-	} {
-		wrong[fmt.Sprintf("%s.%08x", fields, crc32.ChecksumIEEE([]byte(fields)))] = true
-	}
-	for text := range wrong {
-		h := good
-		err := h.UnmarshalText([]byte(text))
-		expect(t, errors.Is(err, holdfast.ErrInvalid) && h == good, "%q is read as %v, %v", text, h, err)
-		if err != nil && strings.Contains(err.Error(), "0123456789") {
-			t.Errorf("the error shows the lease ID: %v", err)
-		}
-	}
-}
-
-// The text of a version stays readable: processes of two releases hand leases to each other.
-func TestHandleTextIsFixed(t *testing.T) {
-	text := []byte("holdfast1.ZGVwbG95." + handleID + ".42.2/5")
-	text = fmt.Appendf(text, ".%08x", crc32.ChecksumIEEE(text))
-	var h holdfast.Handle
-	err := h.UnmarshalText(text)
-	expect(t, err == nil && h == holdfast.NewHandle("deploy", handleID, 42, holdfast.Permits(2, 5)), "%v, %v", h, err)
-}
-
-// What can be the handle of no lease has no text.
-func TestHandleOfNoLease(t *testing.T) {
-	for _, h := range []holdfast.Handle{
-		{}, holdfast.NewHandle("", handleID, 1, holdfast.Exclusive), holdfast.NewHandle("a", "0123456789", 1, holdfast.Exclusive),
-		holdfast.NewHandle("a", handleID, 0, holdfast.Exclusive), holdfast.NewHandle("a", handleID, driver.MaxToken+1, holdfast.Exclusive),
-		holdfast.NewHandle("a", handleID, 1, 3), holdfast.NewHandle("a", handleID, 1, holdfast.Permits(2, 1)),
-	} {
-		text, err := h.MarshalText()
-		expect(t, errors.Is(err, holdfast.ErrInvalid) && text == nil && !strings.Contains(err.Error(), "0123456789"), "%v has the text %q, %v", h, text, err)
-	}
-}
