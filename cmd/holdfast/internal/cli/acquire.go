@@ -28,18 +28,17 @@ func (a *app) acquireCommand() *cobra.Command {
 
   eval "$(holdfast acquire NAME --pid $$ || echo exit $?)"
 
-It prints shell variables. A keeper, a background process, renews the lease and releases it
-when the process PID ends. If the lease cannot be renewed, or is lost, the keeper sends TERM
-to PID before the lease ends. Only holdfast run also stops all descendants.
+A keeper, a background process, renews the lease and releases it when the process PID ends. If
+the lease cannot be renewed, or is lost, it sends TERM to PID before the lease ends. Only
+holdfast run also stops all descendants.
 
 If the lock is not acquired it prints "exit STATUS". Without the "|| echo exit $?" the script
 would work unlocked if holdfast acquire were killed.
 
-In the script, holdfast check tests the lease, extend lengthens it, heartbeat reports
-progress, and release ends it early. Without --pid there is no keeper: the lease ends with
-its --ttl unless extend renews it.
+In the script, use holdfast check, extend, heartbeat and release. Without --pid there is no
+keeper: the lease ends with its --ttl unless extend renews it.
 
-The exit status is 0, 75 if another client has the lock, or one of those in holdfast --help.`,
+The exit status is 0, 75 if another client has the lock. Others: holdfast --help.`,
 		Example: `  eval "$(holdfast acquire deploy --pid $$ || echo exit $?)"
   eval "$(holdfast acquire -n --reason 'release 1.4' deploy --pid $$ || echo exit $?)"`,
 		Args: cobra.ArbitraryArgs,

@@ -22,9 +22,9 @@ func (a *app) benchCommand() *cobra.Command {
 		Long: `Bench measures the latency of acquire and release, their throughput with 1, 16 and 256
 workers, and hand-overs to a waiting client.
 
-For the time of --for it loads the store as much as it can, which slows down the other clients
-of a store in use. It uses names of its own, and releases them even when it is interrupted; if
-it is killed they expire after 3 s. Run it where your programs run.`,
+It loads the store as much as it can, which slows down other clients. It uses names of its own,
+and releases them even when it is interrupted; if it is killed they expire after 3 s. Run it
+where your programs run.`,
 		Example: `  holdfast bench --store redis://redis.internal:6379
   holdfast bench --for 3s --json | jq '.throughput[0].acquire_release.p99_us'`,
 		Args: words(0, 0),

@@ -29,12 +29,10 @@ and why: holdfast run stops its command, with status 79. A holder that cannot be
 learns of it at its next renewal, within 5 s, or a third of its TTL if that is shorter. Until
 it has stopped, two clients may be at work: only a resource that checks fencing tokens is safe.
 
---min-hold keeps a name closed without a holder. --closed opens it, and ends no lease.
-
 holdfast show prints author and reason for 24 hours.
 
-The exit status is 0 if a lease was ended or the name opened, 1 if there was none, or one of
-those in holdfast --help.`,
+The exit status is 0 if a lease was ended or the name opened, 1 if there was none. Others:
+holdfast --help.`,
 		Example: `  holdfast break nightly --reason "web-3 has lost its disk"
   holdfast break nightly --closed --reason "it failed: run it again"`,
 		Args: names(1, 1),

@@ -32,8 +32,8 @@ func (a *app) completionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish",
 		Short: "Print a shell script that completes commands, flags and names of locks",
-		Long: `Completion prints a script for the shell. It completes names of locks and keys from the
-store, which must answer within 300 ms. Bash needs the package bash-completion.`,
+		Long: `Completion prints a script for the shell. It also completes names of locks and keys, if the
+store answers within 300 ms. Bash needs the package bash-completion.`,
 		Example: `  source <(holdfast completion bash)      # in ~/.bashrc
   holdfast completion zsh >"${fpath[1]}/_holdfast"
   holdfast completion fish >~/.config/fish/completions/holdfast.fish`,

@@ -34,12 +34,12 @@ New servers of a quorum, and servers that have lost their data, grant nothing fo
 quorum's max_ttl (5m). --admit ends that wait, before the checks. Use it only for a quorum
 that is not in use yet: it is refused with status 75 if a server has a lease.
 
---make-system-store makes and checks /var/lib/holdfast/locks.db, which is then the store of all
-users who name no other. Only root and the members of the group holdfast, or of =GROUP, can use
-it. It needs root (status 77) and the group (78). An existing file is only checked. SECURITY.md
-describes what its members can do.
+--make-system-store makes and checks /var/lib/holdfast/locks.db, the default store of all users.
+Only root and the members of the group holdfast, or of =GROUP, can use it. It needs root
+(status 77) and the group (78). An existing file is only checked. SECURITY.md describes what its
+members can do.
 
-The exit status is 0 without warnings, 1 with warnings, or one of those in holdfast --help.`,
+The exit status is 0 without warnings, 1 with warnings. Others: holdfast --help.`,
 		Example: `  holdfast doctor --store redis://redis.internal:6379 --ttl 10s
   sudo holdfast doctor --make-system-store`,
 		Args: words(0, 0),

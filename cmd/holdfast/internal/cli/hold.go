@@ -29,19 +29,16 @@ func (a *app) holdCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hold NAME --for DURATION --reason TEXT",
 		Short: "Hold a lock yourself, without a process: for a freeze, or a machine under repair",
-		Long: `Hold takes the lock NAME for you, for DURATION. No process renews it. It ends after
-DURATION, with holdfast release NAME by the same user on this host, or with holdfast break
-NAME by anyone. Others see that a person holds it, until when, and why. DURATION may be up to
-30 days on most stores, and 5 minutes on a quorum.
-
-A second hold of NAME is refused with status 75. With --extend, your hold lasts for at least
-DURATION from now.
+		Long: `Hold takes the lock NAME for you, without a process. It ends after DURATION, with holdfast
+release NAME by the same user on this host, or with holdfast break NAME by anyone. Others see
+that a person holds it, until when, and why. DURATION may be up to 30 days on most stores, and
+5 minutes on a quorum.
 
 The exit status is 0, or
    75  another client, or you, have the lock
    78  DURATION is too long for the store; with --extend: you do not hold NAME
    79  with --extend: your hold has ended, or was broken
-or one of those in holdfast --help.`,
+Others: holdfast --help.`,
 		Example: `  holdfast hold deploy --for 48h --reason 'freeze: release 1.4'
   holdfast hold deploy --extend --for 24h`,
 		Args: cobra.ArbitraryArgs,

@@ -204,8 +204,8 @@ func (a *app) extendCommand() *cobra.Command {
 a duration such as 5m. It never shortens a lease, and never exceeds --max-hold. It is for
 commands of holdfast run --no-keep-alive, and for scripts with holdfast acquire.
 
-The exit status is 0, 78 without a lease in the environment, 79 if the lease is lost, or one
-of those in holdfast --help.`,
+The exit status is 0, 78 without a lease in the environment, 79 if the lease is lost. Others:
+holdfast --help.`,
 		Example: `  holdfast run --no-keep-alive --ttl 5m import -- sh -c 'for f in *.csv; do holdfast extend 5m && ./import "$f" || exit; done'
   holdfast extend 90`,
 		Args: cobra.ArbitraryArgs,
@@ -238,9 +238,9 @@ func (a *app) heartbeatCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "heartbeat",
 		Short: "Report that the work under the lease of this script makes progress",
-		Long: `Heartbeat is for commands of holdfast run --stall-after D, and for scripts with
-holdfast acquire --stall-after D: holdfast stops a command or script that has not called
-heartbeat for D. Heartbeat sends nothing to the store.
+		Long: `Heartbeat is for holdfast run --stall-after D, and holdfast acquire --stall-after D:
+they stop a command or script that has not called heartbeat for D. It sends nothing to the
+store.
 
 The exit status is 0, 69 if the process that keeps the lease is gone or does not answer, 78
 if no process keeps a lease for this script, or 79 if the lease is lost.`,
@@ -268,11 +268,10 @@ func (a *app) releaseCommand() *cobra.Command {
 		Use:   "release [NAME]",
 		Short: "Release the lock of this script, or the lock NAME that you hold",
 		Long: `Release releases the lease in the environment, from holdfast acquire. Release NAME ends
-your holdfast hold on this host. The lock of holdfast run is released when its command ends,
-and is refused here.
+your holdfast hold on this host.
 
 The exit status is 0 if the lease was live, 78 without a lease in the environment, or if it
-belongs to a run, or if you do not hold NAME, 79 if the lease had ended, or one of those in
+belongs to a run, or if you do not hold NAME, 79 if the lease had ended. Others:
 holdfast --help.`,
 		Example: `  eval "$(holdfast acquire deploy --pid $$ || echo exit $?)"; ./deploy && holdfast release
   holdfast release deploy`,

@@ -25,18 +25,18 @@ func (a *app) onceCommand() *cobra.Command {
 		Short: "Run a command unless it was done already, and record its output",
 		Long: `Once runs COMMAND unless it has succeeded under this KEY before, and records its standard
 output. If it was done already, nothing runs and the exit status is 0. A COMMAND that fails
-leaves KEY free for the next caller. While another client runs it, once waits for the result
-or, if that run fails, for its turn; -n does not wait.
+leaves KEY free. While another client runs it, once waits for the result or, if that run fails,
+for its turn.
 
 The "--" before COMMAND is required, except with -c. A KEY that begins with "-", or that is
-named like a command below, goes after a "--" of its own: holdfast once -- status -- COMMAND.
+named like a command below, goes after another "--": holdfast once -- status -- COMMAND.
 
 The exit status is COMMAND's own, 128 + n if signal n ended it, 0 if it was done already, or
    73  the output is too long           124  --max-hold passed
    75  another client is running it     126  COMMAND cannot be executed
    78  KEY has another --fingerprint    127  COMMAND does not exist
    79  the lease was lost
-or one of those in holdfast --help. After 79 and 124, COMMAND has been stopped.`,
+Others: holdfast --help. After 79 and 124, COMMAND has been stopped.`,
 		Example: `  holdfast once --retention 48h report-2026-11-21 -- ./report.sh
   holdfast once charge-42 --replay -- ./charge.sh 42`,
 		Args: cobra.ArbitraryArgs,
@@ -89,7 +89,7 @@ func (a *app) onceStatusCommand() *cobra.Command {
 	cmd := a.question("status KEY", "Show whether work is done, by the exit status too", onKeys(names(1, 1)), a.onceStatus)
 	cmd.Long = `Status shows the state of KEY. The exit status is 0 if it is done, 75 if it is in progress,
 and 1 otherwise. For a schedule of a Go program it is 0 if a replica leads it, and 1 if none
-does. The other statuses are those in holdfast --help.`
+does. Others: holdfast --help.`
 	cmd.Example = `  holdfast once status charge-42
   holdfast once status charge-42 --json | jq -r .state`
 	return cmd

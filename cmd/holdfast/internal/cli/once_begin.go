@@ -27,7 +27,7 @@ func (a *app) onceBeginCommand() *cobra.Command {
   done  it was done already
   busy  another client is doing it
 With --pid $$ a keeper renews the lease until the script ends. Without it, the work must be
-done within --ttl. The other statuses are those in holdfast --help.`,
+done within --ttl. Others: holdfast --help.`,
 		Example: `  case "$(holdfast once begin charge-42 --pid $$)" in do) ./charge.sh 42 | holdfast once complete charge-42;; esac
   holdfast once begin import --ttl 1h`,
 		Args: onKeys(names(1, 1)),

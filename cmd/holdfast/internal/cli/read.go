@@ -40,9 +40,8 @@ func (a *app) checkCommand() *cobra.Command {
 
 Without NAME it tests the lease in the environment, in a command of holdfast run or a script
 with holdfast acquire. It exits with 0 if the lease is held, the process that keeps it runs,
-and at least a third of its TTL is left; with 79 if the lease is lost or about to be, so that
-the caller must begin no more work; with 69 if that process, or the store if there is no such
-process, does not answer.`,
+and at least a third of its TTL is left; with 79 if the lease is lost or about to be: begin no
+more work; with 69 if that process, or without one the store, does not answer.`,
 		Example: `  holdfast check deploy || echo 'no deployment is running'
   holdfast check -q || exit`,
 		Args: names(0, 1),
@@ -88,12 +87,11 @@ func (a *app) showCommand() *cobra.Command {
 			}
 			return a.answer(lock.Details(), show.Lock(lock, waiters, time.Now()))
 		})
-	cmd.Long = `Show prints the holders of NAME, the locks for which they wait themselves, the first ten of its
-queue, the latest breaks of the last 24 hours with author and reason, and do-once work under
-this key. Times of day are local. --json has the whole queue and all breaks, but not the locks
+	cmd.Long = `Show prints the holders of NAME, the locks for which they wait, the first ten of its queue, the
+latest breaks of the last 24 hours, and do-once work under this key. Times of day are local. --json has the whole queue and all breaks, but not the locks
 for which holders wait: see holdfast ls --blocked.
 
-The exit status is 0 even if the lock is free: holdfast check has a status for that.`
+The exit status is 0 even if the lock is free: for that, see holdfast check.`
 	cmd.Example = `  holdfast show deploy
   holdfast show deploy --json | jq -r '.queue[] | "\(.host) \(.waiting_ms)"'`
 	return cmd
@@ -169,8 +167,8 @@ func (a *app) listCommand() *cobra.Command {
   QUEUE     how many clients wait for the lock
   MODE      shared, or 2 of 5 slots; empty if the lock is exclusive
 
-A terminal shows what fits in its width: PROCESS, TOKEN and MODE go first, then REASON. To
-another program ls prints all columns, with a tab between two.
+A narrow terminal omits PROCESS, TOKEN and MODE, then REASON. To another program ls prints all
+columns, separated by tabs.
 
 With --blocked, WAITING has the number of waiting clients and the longest wait, and WAITS FOR
 the locks that the holder itself waits for. A deadlock is a circle of such waits.`
@@ -242,18 +240,17 @@ func (a *app) historyCommand() *cobra.Command {
 		})
 	cmd.Flags().StringVar(&since, "since", "24h", "list only events since `TIME`: a time of day such as 03:00, or how long ago")
 	cmd.Long = `History lists the events of NAME, oldest first: leases that were granted, released, lost or
-broken, or that expired; clients that gave up waiting; do-once work that was done. Times of day
-are local. A line counts clients that came to wait, or left, between two other events; --json
-has each.
+broken, or that expired; clients that gave up waiting; do-once work. Times of day are local. A
+line counts clients that came to wait, or left, between two other events; --json has each.
 
 The store keeps events for 24 hours: of each name the latest 64 breaks, 64 events of waiters
 and 64 others.
 
-It is off unless holdfast.conf has the line history = 1, or the URL of the store has it, as in
+It is off unless holdfast.conf has the line history = 1, or the URL of the store has it:
   --store sqlite:///path/file.db?history=1
 Commands without it record nothing. A quorum has no history.
 
-The exit status is 0 even if there are no events, 78 if history is off, or one of those in
+The exit status is 0 even if there are no events, 78 if history is off. Others:
 holdfast --help.`
 	cmd.Example = `  holdfast history deploy
   holdfast history deploy --since 03:00

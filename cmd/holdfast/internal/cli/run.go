@@ -24,20 +24,19 @@ func (a *app) runCommand() *cobra.Command {
 		Use:   "run [flags] NAME [--] COMMAND [ARGUMENT...]",
 		Short: "Run a command under a lock",
 		Long: `Run waits for the lock NAME, runs COMMAND, and releases the lock. If the lease cannot be
-renewed, COMMAND and all its descendants are stopped before another client can get the
-lock. If someone breaks the lock or deletes it in the store, they are stopped within 5 s,
-or within a third of the TTL if that is shorter.
+renewed, COMMAND and all its descendants are stopped before another client can get the lock.
+After a break, or a deletion in the store, they are stopped within 5 s, or a third of the TTL
+if that is shorter.
 
 Flags may follow NAME if a -- ends them: run NAME -w 3 -- COMMAND. With -N, names are flags:
 run -N A -N B -- COMMAND takes both locks or none, and stops COMMAND if it loses one.
-The flags of flock(1) work as they do there. -F, -u and file descriptors are refused, with
-a message that names the replacement.
+The flags of flock(1) work as they do there; -F, -u and file descriptors are refused.
 
 The exit status is COMMAND's own, 128 + n if signal n ended it, or
    75  another client has the lock      126  COMMAND cannot be executed
    79  the lock was lost                127  COMMAND does not exist
   124  --max-hold passed
-or one of those in holdfast --help. After 79 and 124, COMMAND has been stopped.`,
+Others: holdfast --help. After 79 and 124, COMMAND has been stopped.`,
 		Example: `  holdfast run nightly -- ./report.sh
   holdfast run -n backup -c 'pg_dump app | gzip > app.sql.gz'
   holdfast run -w 30s --store redis://redis.internal:6379 invoices -- ./invoice
@@ -140,16 +139,15 @@ after the --pause. If the lead is lost, COMMAND and all its descendants are stop
 another host can lead.
 
 TERM and INT end elect: COMMAND gets the signal, and the next host leads when all processes
-have ended. Elect passes HUP on to COMMAND, to reload it; a HUP from a closed terminal ends
-elect. Under systemd elect reports whether it waits or leads. With --stall-after, or
-WatchdogSec= in its unit, COMMAND must send WATCHDOG=1 as in sd_notify(3), or it loses the
-lead.
+have ended. Elect passes HUP on to COMMAND; a HUP from a closed terminal ends elect. Under
+systemd elect reports whether it waits or leads. With --stall-after, or WatchdogSec= in its
+unit, COMMAND must send WATCHDOG=1 as in sd_notify(3), or it loses the lead.
 
 If a signal ends elect, the exit status is COMMAND's, or 128 + n for signal n if COMMAND did
 not run here. Otherwise it is
    69  the store did not answer at the start   126  COMMAND cannot be executed
    79  a process could not be stopped          127  COMMAND does not exist
-or one of those in holdfast --help.`,
+Others: holdfast --help.`,
 		Example: `  holdfast elect scheduler -- ./scheduler
   holdfast elect --ttl 10s --stall-after 5s --store redis://redis.internal:6379 ingest -- ./ingest`,
 		Args: cobra.ArbitraryArgs,

@@ -36,24 +36,23 @@ func (a *app) serveCommand() *cobra.Command {
 		Use:   "serve [flags]",
 		Short: "Serve the locks of the store over HTTP",
 		Long: `Serve offers the locks of the store over HTTP, to programs in any language, and to holdfast
-itself with --store http://HOST:PORT. Any number of servers may run on one store.
+with --store http://HOST:PORT. Any number of servers may run on one store.
 
-It listens on 127.0.0.1:7420, at --listen, or on the sockets of a systemd socket unit, and
-prints each URL. Port 0 picks a free port. Clients of a loopback address or a socket may do
-everything, unless there are --callers. An address that other hosts can reach needs --callers
-or --insecure.
+It listens at --listen, or on the sockets of a systemd socket unit, and prints each URL. Port 0
+picks a free port. Clients of a loopback address or a socket may do everything, unless there
+are --callers. An address that other hosts can reach needs --callers or --insecure.
 
-The page at / shows holders, queues and causes of waiting. --demo serves an in-memory demo
-with simulated clients. /healthz succeeds while the process runs, and /readyz while the store
-answers and the server does not drain. /metrics is for Prometheus.
+The page at / shows holders, queues and causes of waiting. /healthz succeeds while the process
+runs, and /readyz while the store answers and the server does not drain. /metrics is for
+Prometheus.
 
 TERM and INT drain: new requests get 503, streams end with "moved", and the server answers
-requests in progress, within --drain. It releases no lock: the clients continue at other
-servers. A second signal ends the server at once. HUP reloads the certificate and the
-callers; so does a change of their files.
+requests in progress, within --drain. It releases no lock: clients continue at other servers. A
+second signal ends the server at once. HUP, and a change of their files, reload the certificate
+and the callers.
 
 The exit status is 0 after a signal, 69 if the address is in use, 78 if the address or a file
-is refused, or one of those in holdfast --help.`,
+is refused. Others: holdfast --help.`,
 		Example: `  holdfast serve --demo
   holdfast serve --listen unix:///run/holdfast.sock --store redis://redis.internal:6379
   holdfast serve --listen :7420 --callers /etc/holdfast/callers.json --tls-cert cert.pem --tls-key key.pem`,
@@ -112,8 +111,8 @@ func (a *app) addCallerCommand() *cobra.Command {
 		Use:   "add-caller FILE NAME --prefix PREFIX --right RIGHT",
 		Short: "Create a token for a caller of the server",
 		Long: `Add-caller creates a token, adds the caller NAME to FILE, which is for serve --callers, and
-prints the token on standard output. The file stores only its SHA-256, so it cannot be printed
-again. Running servers accept the caller within a second.
+prints the token, once: the file stores only its SHA-256. Running servers accept the caller
+within a second.
 
 The caller may use locks whose names begin with one of its prefixes; '' allows every name. Rights
 are
@@ -123,8 +122,8 @@ are
 
 To replace a token, add the same NAME again, and remove the old entry from FILE later.
 
-The exit status is 0, 78 if the file cannot be used, or one of those in holdfast --help. After
-74 the token was not printed: remove its entry.`,
+The exit status is 0, 78 if the file cannot be used. Others: holdfast --help. After 74 the
+token was not printed: remove its entry.`,
 		Example: `  holdfast serve add-caller /etc/holdfast/callers.json shop --prefix shop/ --right acquire --right read
   holdfast serve add-caller callers.json ops --prefix '' --right read --right break >ops.token`,
 		Args: words(2, 2),

@@ -31,12 +31,10 @@ func (a *app) tokenCommand() *cobra.Command {
 		Use:   "token",
 		Short: "Issue and redeem one-time tokens",
 		Long: `A one-time token is a secret whose payload is handed out once, however many clients redeem
-it at the same time. Secrets are read from standard input: other users can see the arguments
-of a program.
+it. Secrets are read from standard input: other users can see arguments.
 
-The exit status is 0, 1 if the token is unknown, expired, revoked or already redeemed, or one
-of those in holdfast --help. If redeem exits with 69, its message shows whether the outcome is
-unknown.`,
+The exit status is 0, 1 if the token is unknown, expired, revoked or already redeemed. Others:
+holdfast --help. If redeem exits with 69, its message shows whether the outcome is unknown.`,
 		Example: `  printf 'user 42' | holdfast token issue --ttl 15m - >secret
   holdfast token redeem - <secret`,
 		Args: cobra.ArbitraryArgs,

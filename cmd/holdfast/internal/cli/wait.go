@@ -31,13 +31,13 @@ func (a *app) waitCommand() *cobra.Command {
 		Use:   "wait NAME...",
 		Short: "Wait until a lock is free, without taking it",
 		Long: `Wait ends when the lock NAME has no holder and no queue, and is not kept closed; with several
-names, when all are free at the same time. It takes no lock and no place in a queue, so another
-client may have the lock by then: to work under the lock, use run.
+names, when all are free at the same time. It takes no lock and no place in a queue:
+to work under the lock, use run.
 
 It polls every 50 ms at first, and every 2 s after a long wait.
 
 The exit status is 0 if it is free, 75 if it was not within -w, 78 if the run around this
-command holds it, or one of those in holdfast --help.`,
+command holds it. Others: holdfast --help.`,
 		Example: `  holdfast wait deploy && notify-send 'the deployment has ended'
   holdfast wait -w 10m backup-a backup-b`,
 		Args: names(1, driver.MaxBatch),
@@ -47,7 +47,7 @@ command holds it, or one of those in holdfast --help.`,
 		},
 	}
 	flags := cmd.Flags()
-	durationVarP(flags, &f.wait, "wait", "w", 0, anyTime, "wait at most `SECONDS` or a duration such as 1m30s; 0 looks once")
+	durationVarP(flags, &f.wait, "wait", "w", 0, anyTime, "wait at most `SECONDS`, or e.g. 1m30s; 0 looks once")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print nothing but errors")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "report each change while it waits")
 	return a.withJSON(cmd)

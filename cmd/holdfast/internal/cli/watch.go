@@ -25,16 +25,15 @@ func (a *app) watchCommand() *cobra.Command {
 		Use:   "watch [PREFIX]",
 		Short: "Watch the locks that are held or waited for, all or those whose names begin with PREFIX",
 		Long: `Watch redraws the table of holdfast ls on a terminal, the longest queues first, then the
-locks held longest. q and Ctrl-C end it, Ctrl-Z suspends it. A terminal that cannot rewrite a
-line (TERM=dumb) gets the table again after each change. Elsewhere, and with --json, it prints
-a line of JSON for each change: a lock has appeared, has other holders or another queue, or is
-gone.
+locks held longest. q and Ctrl-C end it, Ctrl-Z suspends it. With TERM=dumb it prints the
+table again after each change. Elsewhere, and with --json, it prints a line of JSON for each
+change: a lock has appeared, has other holders or another queue, or is gone.
 
 It reads the locks at each --interval, or less often if a reading takes more than a fifth of
 it. If the store keeps history, it also reads them after each event, and JSON has a line for
 the event. It retries while the store does not answer.
 
-The exit status is 0 after q and Ctrl-C, or one of those in holdfast --help.`,
+The exit status is 0 after q and Ctrl-C. Others: holdfast --help.`,
 		Example: `  holdfast watch deploy/
   holdfast watch --json | jq -c 'select(.change == "gone") | .name'`,
 		Args: words(0, 1),
