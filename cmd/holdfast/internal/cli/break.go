@@ -54,7 +54,7 @@ holdfast --help.`,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&opts.Reason, "reason", "", "`TEXT` for the holders and for holdfast show; required")
-	flags.Uint64Var(&opts.Token, "token", 0, "break only the lease with this fencing `TOKEN`, as holdfast show prints it")
+	flags.Uint64Var(&opts.Token, "token", 0, "break only the lease with this fencing `TOKEN`")
 	flags.BoolVar(&opts.Closed, "closed", false, "open a name that --min-hold keeps closed, and end no lease")
 	return a.withJSON(cmd)
 }

@@ -55,7 +55,7 @@ The exit status is 0 without warnings, 1 with warnings. Others: holdfast --help.
 	}
 	durationVar(cmd.Flags(), &ttl, "ttl", 30*time.Second, limits{10 * time.Millisecond, 30 * 24 * time.Hour}, "`DURATION` of the leases that the store must support")
 	cmd.Flags().BoolVar(&admit, "admit", false, "first let the servers of a new quorum grant locks at once")
-	cmd.Flags().StringVar(&group, "make-system-store", "", "first make the store that root and the members of `GROUP` share, and check it")
+	cmd.Flags().StringVar(&group, "make-system-store", "", "first make the store of root and the members of `GROUP`")
 	cmd.Flags().Lookup("make-system-store").NoOptDefVal = store.Group
 	return a.withJSON(cmd)
 }

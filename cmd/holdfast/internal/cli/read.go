@@ -158,7 +158,7 @@ func (a *app) listCommand() *cobra.Command {
 			return a.list(ctx, c, prefix)
 		})
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "also print the store, and what named it")
-	cmd.Flags().BoolVar(&blocked, "blocked", false, "list only locks with waiting clients, the longest wait first, and what their holders wait for")
+	cmd.Flags().BoolVar(&blocked, "blocked", false, "only locks with waiting clients, the longest wait first, and what their holders wait for")
 	cmd.Aliases = []string{"list"}
 	cmd.Long = `Ls prints a line for each holder of a lock.
 
@@ -238,7 +238,7 @@ func (a *app) historyCommand() *cobra.Command {
 			events = slices.DeleteFunc(events, func(e holdfast.HistoryEvent) bool { return now.Add(-e.Ago).Before(after) })
 			return a.answer(wire.HistoryOf(args[0], events), show.History(args[0], events, after, now))
 		})
-	cmd.Flags().StringVar(&since, "since", "24h", "list only events since `TIME`: a time of day such as 03:00, or how long ago")
+	cmd.Flags().StringVar(&since, "since", "24h", "only events since `TIME`: 03:00, or how long ago")
 	cmd.Long = `History lists the events of NAME, oldest first: leases that were granted, released, lost or
 broken, or that expired; clients that gave up waiting; do-once work. Times of day are local. A
 line counts clients that came to wait, or left, between two other events; --json has each.

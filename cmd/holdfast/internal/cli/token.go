@@ -45,7 +45,7 @@ holdfast --help. If redeem exits with 69, its message shows whether the outcome 
 			return usage("token: want issue, redeem, revoke or prune")
 		},
 	}
-	cmd.PersistentFlags().StringVar(&f.collection, "collection", "onetime", "`NAME` of the collection: a token is unknown in all others")
+	cmd.PersistentFlags().StringVar(&f.collection, "collection", "onetime", "`NAME` of the collection; a token is unknown in all others")
 	cmd.AddCommand(
 		a.tokenIssueCommand(&f),
 		a.secretCommand(&f, "redeem -", "Print the payload of the token whose secret is on standard input, once",
