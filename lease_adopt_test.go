@@ -375,7 +375,7 @@ func TestLeaveWhatIsOver(t *testing.T) {
 	})
 }
 
-// A renewal that is under way when its lease is left is answered to nobody.
+// The reply to a renewal that is in flight when its lease is left changes nothing.
 func TestLeaveDuringRenewal(t *testing.T) {
 	inBubble(t, nil, func(t *testing.T, engine *faulty, c *holdfast.Client) {
 		l := mustAcquire(t, c, "a", &holdfast.AcquireOptions{TTL: 9 * time.Second})
@@ -398,5 +398,3 @@ func TestLeaveInDo(t *testing.T) {
 	})
 	expect(t, err == nil && holders(t, engine, "a") == 1, "Do: %v, %d leases in the store; want the one that was left", err, holders(t, engine, "a"))
 }
-
-const handleID = "0123456789abcdef0123456789abcdef"

@@ -14,6 +14,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
+const handleID = "0123456789abcdef0123456789abcdef"
+
 // A handle arrives as it was, whatever the name and the mode of its lease, as one word of
 // printable ASCII.
 func TestHandleText(t *testing.T) {
