@@ -3,7 +3,9 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -102,6 +104,20 @@ func TestOnceWithoutItsKeeper(t *testing.T) {
 		touch(t, filepath.Join(dir, "end"))
 		p.want(0)
 	})
+}
+
+// feed runs holdfast with text on its standard input, and returns the status
+// and both outputs. Any goroutine may call it.
+func feed(store, text string, args ...string) (status int, stdout, stderr string) {
+	var out, messages bytes.Buffer
+	cmd := exec.Command("holdfast", args...)
+	cmd.Env = append(os.Environ(), "HOLDFAST_STORE="+store)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(text), &out, &messages
+	_ = cmd.Run() // its status is read from ProcessState
+	if cmd.ProcessState == nil {
+		return -1, "", "holdfast did not start"
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), messages.String()
 }
 
 // eachStoreInTurn is eachStore for tests that set variables.

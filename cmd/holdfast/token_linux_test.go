@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
 	"strings"
@@ -9,20 +8,6 @@ import (
 	"sync/atomic"
 	"testing"
 )
-
-// feed runs holdfast with text on its standard input, and returns the status
-// and both outputs. Any goroutine may call it.
-func feed(store, text string, args ...string) (status int, stdout, stderr string) {
-	var out, messages bytes.Buffer
-	cmd := exec.Command("holdfast", args...)
-	cmd.Env = append(os.Environ(), "HOLDFAST_STORE="+store)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(text), &out, &messages
-	_ = cmd.Run() // its status is read from ProcessState
-	if cmd.ProcessState == nil {
-		return -1, "", "holdfast did not start"
-	}
-	return cmd.ProcessState.ExitCode(), out.String(), messages.String()
-}
 
 // TestTokenRace has many processes redeem one token. One gets the payload, and
 // the others are told why they do not. A process that the crowd keeps from the
