@@ -134,6 +134,36 @@ func TestMemberFlush(t *testing.T) {
 	}
 }
 
+// TestMemberPromotedAgain: a member that was a replica for a while lacks what it granted before,
+// although it was not started again and its own marker came back from the other server.
+func TestMemberPromotedAgain(t *testing.T) {
+	t.Parallel()
+	member, spare := testsvc.Redis(t, "--repl-diskless-sync-delay", "0"), testsvc.Redis(t, "--repl-diskless-sync-delay", "0")
+	m := admitted(t, member.URL)
+	order := func(s *testsvc.Server, words ...string) string {
+		t.Helper()
+		reply, err := s.Do(words...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return reply
+	}
+	follow := func(replica, master *testsvc.Server) {
+		t.Helper()
+		host, port, _ := strings.Cut(master.Addr, ":")
+		order(replica, "REPLICAOF", host, port)
+		drivertest.Eventually(t, "the replica follows its master", func() bool {
+			return strings.Contains(order(replica, "INFO", "replication"), "master_link_status:up")
+		})
+		order(replica, "REPLICAOF", "NO", "ONE")
+	}
+	follow(spare, member)
+	votes(t, m, proposal("a"), driver.VoteAccepted) // the spare server lacks it
+
+	follow(member, spare)
+	votes(t, m, proposal("a"), driver.VoteQuarantined)
+}
+
 // TestMemberMarkerClamped: a marker from a clock that was ahead does not close
 // the store for longer than a quarantine.
 func TestMemberMarkerClamped(t *testing.T) {

@@ -28,8 +28,7 @@ import (
 // receives no message when a member ends a lease.
 //
 // The server must be a master of its own, not in a Redis Cluster, and must not have a replica that
-// is another member. A server that becomes a replica and is promoted again, without a restart, has
-// lost grants without notice. It has one key in addition to those in the package's documentation,
+// is another member. It has one key in addition to those in the package's documentation,
 // Pholdfast:{member}:marker, which records the end of its quarantine. Besides evalsha, eval,
 // exists, get, set, del, pttl, pexpire and time, the user needs the right to info.
 //

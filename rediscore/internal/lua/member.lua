@@ -1,8 +1,8 @@
 -- member.lua: what the scripts of a quorum's member share. It follows token.lua.
 --
 -- Besides the keys of names the store has one marker:
---     <run ID of the server> <end of the quarantine in ms of its clock>
--- It has no expiry. The run ID, from INFO server, changes with every start of the server.
+--     <memory of the server> <end of the quarantine in ms of its clock>
+-- It has no expiry. See memory_id for what names the memory.
 
 -- readName returns the lock, nil if the name is free, and its last token. If one of them cannot
 -- be read, the third value is the reply.
@@ -24,27 +24,30 @@ local function raise(fence, last, token, held, ms, memory)
   end
 end
 
--- this_run returns the run ID of the server.
-local function this_run()
-  local run = string.match(redis.call('INFO', 'server'), 'run_id:(%x+)')
-  if not run then
-    error('the server does not tell its run ID')
-  end
-  return run
+-- info returns the value of field in a section of INFO.
+local function info(section, field)
+  return string.match(redis.call('INFO', section), field .. ':(%x+)') or error('INFO ' .. section .. ' lacks ' .. field)
+end
+
+-- memory_id names the memory of the server. Its run ID changes with every start. The second
+-- replication ID changes when a replica is promoted: a server that was one may lack what it had
+-- granted before, although its marker came back with the data of its master.
+local function memory_id()
+  return info('server', 'run_id') .. '-' .. info('replication', 'master_replid2')
 end
 
 -- quarantined returns how many ms of the quarantine remain. If the marker is missing or is of
--- another run, a quarantine of length ms begins. A marker that ends later than that, because the
+-- another memory, a quarantine of length ms begins. A marker that ends later than that, because the
 -- clock went back, is shortened.
 local function quarantined(marker, length)
-  local run = this_run()
+  local memory = memory_id()
   local now = millis()
   local latest = now + tonumber(length)
-  local by, ends = string.match(redis.call('GET', marker) or '', '^(%x+) (%d+)$')
+  local by, ends = string.match(redis.call('GET', marker) or '', '^(%S+) (%d+)$')
   ends = tonumber(ends)
-  if by ~= run or ends > latest then
+  if by ~= memory or ends > latest then
     ends = latest
-    redis.call('SET', marker, run .. ' ' .. num(ends))
+    redis.call('SET', marker, memory .. ' ' .. num(ends))
   end
   return math.max(ends - now, 0)
 end

@@ -3,5 +3,5 @@
 -- KEYS   MARKER
 -- Reply  1
 
-redis.call('SET', KEYS[MARKER], this_run() .. ' ' .. num(millis()))
+redis.call('SET', KEYS[MARKER], memory_id() .. ' ' .. num(millis()))
 return 1
