@@ -50,9 +50,10 @@ const (
 )
 
 // refreshAfter returns after how long a place is refreshed: a third of a waiter TTL up to
-// LongestTTL, and nearly half of a much longer one, which still leaves several seconds for repeats.
+// LongestTTL, and nearly two thirds of a much longer one. That leaves more than three seconds for
+// repeats, and at least a third of the waiter TTL for a lease that was handed over.
 func refreshAfter(waiterTTL time.Duration) time.Duration {
-	return waiterTTL/2 - min(waiterTTL, LongestTTL)/6
+	return (2*waiterTTL - min(waiterTTL, LongestTTL)) / 3
 }
 
 // A Keeper refreshes the places of waiters, in batches. It has one timer, and runs goroutines
