@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// The answers that ballots in these tests are made of. clock is the members'.
+// The members' answers in these tests. clock is the members' clock.
 const clock = 1_000_000_000_000_000
 
 func voted(v driver.Vote) answer {
@@ -103,7 +103,7 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// TestVerdictEnds: when nothing is pending, there is something to do.
+// TestVerdictEnds checks that every ballot without pending answers ends in a decision.
 func TestVerdictEnds(t *testing.T) {
 	kinds := []answer{yes, low, quar, byX, byY, fails, has(10), has(12), at(0, 2*clock)}
 	var all func(answers []answer)

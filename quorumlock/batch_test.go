@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// TestBatchHasTheLongestLimit: a lease with a short TTL does not take from the
-// others in its batch the time that slow members need.
+// TestBatchHasTheLongestLimit checks that a lease with a short TTL does not shorten the time limit
+// of the others in its batch.
 func TestBatchHasTheLongestLimit(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		long, short := r.take("long"), ask("short")

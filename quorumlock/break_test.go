@@ -36,7 +36,7 @@ func breakOf(h held) driver.BreakRequest {
 	return driver.BreakRequest{ID: lockinfo.NewLeaseID(), Name: h.Name, Token: h.token, Author: "ada", Reason: "stuck"}
 }
 
-// mustBreak breaks h, and nothing else.
+// mustBreak breaks h and no other lease.
 func (r *rig) mustBreak(h held) {
 	r.Helper()
 	broken, err := r.Break(r.Context(), breakOf(h))
@@ -45,8 +45,8 @@ func (r *rig) mustBreak(h held) {
 	}
 }
 
-// TestBreakWithSilentMember: a lease is over once a majority has broken it, and
-// the member that has it still neither revives it nor keeps others out.
+// TestBreakWithSilentMember checks that a lease ends when a majority has broken it: a member that
+// still has it neither revives it nor blocks the next holder.
 func TestBreakWithSilentMember(t *testing.T) {
 	for _, state := range []linkState{down, silent, reset, deaf} {
 		bubble(t, 3, func(r *rig) {
@@ -74,8 +74,8 @@ func TestBreakWithSilentMember(t *testing.T) {
 	}
 }
 
-// TestBrokenIsNotRepaired: a renewal that was sent before the break repairs
-// nothing after it, at a member that never had the lease either.
+// TestBrokenIsNotRepaired checks that a renewal sent before the break repairs nothing after it, not
+// even at a member that never had the lease.
 func TestBrokenIsNotRepaired(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		r.links[2].set(down)
@@ -95,8 +95,8 @@ func TestBrokenIsNotRepaired(t *testing.T) {
 	})
 }
 
-// TestBreakWithoutMajority: what too few members have answered is unknown, and
-// what too few could be asked has changed nothing.
+// TestBreakWithoutMajority checks that the outcome is unknown if too few members answer, and that
+// nothing changes if too few are reached.
 func TestBreakWithoutMajority(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		h := r.take("a")
@@ -127,8 +127,8 @@ func TestBreakWithoutMajority(t *testing.T) {
 	})
 }
 
-// TestBreakOfWrongTokenJamsNothing: a token that no lease has, such as a
-// mistyped one, does not lift the members' counters.
+// TestBreakOfWrongTokenJamsNothing checks that a token without a lease, such as a mistyped one,
+// does not raise the members' counters.
 func TestBreakOfWrongTokenJamsNothing(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		h := r.take("a")
@@ -146,8 +146,8 @@ func TestBreakOfWrongTokenJamsNothing(t *testing.T) {
 	})
 }
 
-// TestLossNeedsMajority: one member's word that a lease is over makes its
-// client look, and no more.
+// TestLossNeedsMajority checks that the client only verifies the lease when a single member reports
+// its end.
 func TestLossNeedsMajority(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		var losses []driver.Loss
@@ -169,7 +169,7 @@ func TestLossNeedsMajority(t *testing.T) {
 	})
 }
 
-// TestMemberThatCannotBreak: without that every member can, none is asked.
+// TestMemberThatCannotBreak checks that no member gets a Break unless all of them support it.
 func TestMemberThatCannotBreak(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		var mixed []driver.Member
@@ -193,7 +193,7 @@ func TestMemberThatCannotBreak(t *testing.T) {
 		if _, err := e.Break(t.Context(), breakOf(held{req, reply.Token})); !errors.Is(err, driver.ErrUnsupported) {
 			t.Errorf("Break: %v, want ErrUnsupported", err)
 		}
-		settle(time.Second) // the first may not be of the majority that answered
+		settle(time.Second) // the first member may not belong to the majority that answered
 		if lock, err := mixed[0].(*mem.Member).Inspect(t.Context(), "a"); err != nil || len(lock.Holders) != 1 {
 			t.Errorf("after it: %+v, %v", lock, err)
 		}

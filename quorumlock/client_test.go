@@ -21,15 +21,15 @@ func (r *rig) client() *holdfast.Client {
 	r.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
-		if err := errors.Join(c.Shutdown(ctx), c.Close()); err != nil { // clean-ups go on until stores answer
+		if err := errors.Join(c.Shutdown(ctx), c.Close()); err != nil { // cleanups continue until the stores answer
 			r.Errorf("Close: %v", err)
 		}
 	})
 	return c
 }
 
-// TestClientsTakeTurns: clients of the library wait for each other, on a quorum
-// of which one member is silent and another slow.
+// TestClientsTakeTurns checks that clients of the library wait for each other on a quorum with one
+// silent and one slow member.
 func TestClientsTakeTurns(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		some := stores(t, 3)
@@ -71,8 +71,8 @@ func TestClientsTakeTurns(t *testing.T) {
 	})
 }
 
-// TestClientKeepsLease: the keep-alive carries a lease over the loss of each
-// member in turn, and tells its holder when a majority is gone.
+// TestClientKeepsLease checks that a lease that is kept alive survives the loss of each member in
+// turn, and that its holder learns when a majority has failed.
 func TestClientKeepsLease(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		lease, err := r.client().Acquire(r.Context(), "a", nil)
@@ -99,8 +99,8 @@ func TestClientKeepsLease(t *testing.T) {
 	})
 }
 
-// However short the wait is, a quorum has the time of one request to answer: a free lock is
-// taken, by itself and with others, and of one that is held it is known who has it.
+// However short the wait is, a quorum has the time of one request to answer. A free lock is
+// granted, alone and together with others, and the error for a held lock names the holder.
 func TestShortestWaitOnQuorum(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		for _, l := range r.links {

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/quorumlock"
 )
 
-// stores returns n new members that may grant.
+// stores returns n new members that are not in quarantine.
 func stores(tb testing.TB, n int) []*mem.Member {
 	tb.Helper()
 	var members []*mem.Member
@@ -26,7 +26,7 @@ func stores(tb testing.TB, n int) []*mem.Member {
 	return members
 }
 
-// members returns what quorumlock.New takes.
+// members returns the stores as New takes them.
 func members[M driver.Member](stores []M) []driver.Member {
 	var members []driver.Member
 	for _, s := range stores {
@@ -35,7 +35,7 @@ func members[M driver.Member](stores []M) []driver.Member {
 	return members
 }
 
-// An opened is an engine that remembers its members, for a second one on them.
+// An opened is an engine with its members, so that a second engine can be opened on them.
 type opened struct {
 	*quorumlock.Engine
 	members []driver.Member
@@ -50,11 +50,10 @@ func open(tb testing.TB, members []driver.Member, opts *quorumlock.Options) open
 	return opened{Engine: e, members: members}
 }
 
-// everLasting is the options for tests whose leases are longer than the
-// default allows.
+// everLasting is for tests whose leases are longer than the default MaxTTL.
 var everLasting = &quorumlock.Options{MaxTTL: 30 * 24 * time.Hour}
 
-// harness returns the suite's way to engines on members.
+// harness opens engines on members for the suite.
 func harness(members func(testing.TB) []driver.Member) enginetest.Harness {
 	return enginetest.Harness{
 		Open: func(tb testing.TB) driver.Engine { return open(tb, members(tb), everLasting) },
@@ -66,7 +65,7 @@ func harness(members func(testing.TB) []driver.Member) enginetest.Harness {
 	}
 }
 
-// TestConformanceBehindForward runs the suite on what wrappers make of a quorum.
+// TestConformanceBehindForward runs the suite on a quorum behind a wrapper.
 func TestConformanceBehindForward(t *testing.T) {
 	enginetest.RunForwarded(t, harness(func(tb testing.TB) []driver.Member { return members(stores(tb, 3)) }))
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// counts returns how many requests of a method each member got.
+// counts returns the number of requests of a method by member.
 func (r *rig) counts(method string) []int {
 	var counts []int
 	for _, l := range r.links {
@@ -18,7 +18,7 @@ func (r *rig) counts(method string) []int {
 	return counts
 }
 
-// TestOneRoundTrip counts requests: each operation is one round trip.
+// TestOneRoundTrip counts requests: each operation takes one round trip.
 func TestOneRoundTrip(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		want := func(method string, n int) {
@@ -44,8 +44,8 @@ func TestOneRoundTrip(t *testing.T) {
 	})
 }
 
-// TestBackToBack: a token that was used a microsecond ago costs no second
-// round, because the engine knows of it.
+// TestBackToBack checks that a token used a microsecond earlier costs no second round, because the
+// engine remembers it.
 func TestBackToBack(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		var last uint64
@@ -64,8 +64,8 @@ func TestBackToBack(t *testing.T) {
 	})
 }
 
-// TestSecondRound: a token that is not above the counters, or too far from the
-// clocks, costs a second round, once.
+// TestSecondRound checks that a token costs one more round if it is not above the counters, or too
+// far from the members' clocks.
 func TestSecondRound(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		req := ask("a")
@@ -98,8 +98,8 @@ func TestSecondRound(t *testing.T) {
 	})
 }
 
-// TestWrongClock: a client whose clock is wrong pays one more round trip, once,
-// and no token follows its clock.
+// TestWrongClock checks that a client with a wrong clock pays one more round trip, once, and that
+// no token follows its clock.
 func TestWrongClock(t *testing.T) {
 	for _, ahead := range []time.Duration{-24 * time.Hour, -time.Minute, time.Minute, 24 * time.Hour} {
 		bubble(t, 3, func(r *rig) {
@@ -119,8 +119,8 @@ func TestWrongClock(t *testing.T) {
 	}
 }
 
-// TestOneBadMemberCostsNothing: with one member that is dead, silent or slow,
-// each operation takes as long as the slower of the others, plus 5 ms at most.
+// TestOneBadMemberCostsNothing checks that with one dead, silent or slow member each operation
+// takes at most 5 ms longer than the slower of the other two.
 func TestOneBadMemberCostsNothing(t *testing.T) {
 	const fast, slower = 10 * time.Millisecond, 20 * time.Millisecond
 	bad := map[string]func(*link){

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/quorumlock"
 )
 
-// A patient is a member whose Check says what the test wants.
+// A patient is a member whose Check returns what the test has set.
 type patient struct {
 	plain
 	name     string
@@ -30,7 +30,7 @@ func (p *patient) Check(_ context.Context, req driver.DiagnoseRequest, quarantin
 	return p.run, driver.Diagnosis{Findings: p.findings}, p.err
 }
 
-// well returns what is found of a member that is well.
+// well returns the findings of a member without problems.
 func well(offset time.Duration) []driver.Finding {
 	return []driver.Finding{
 		{Key: "quarantine", Measures: map[string]time.Duration{"remaining": 0}},
@@ -38,7 +38,7 @@ func well(offset time.Duration) []driver.Finding {
 	}
 }
 
-// ward returns patients that are well, and an engine on them.
+// ward returns patients without problems, and an engine on them.
 func ward(t *testing.T) ([]*patient, *quorumlock.Engine) {
 	t.Helper()
 	var patients []*patient
@@ -134,8 +134,7 @@ func TestDiagnose(t *testing.T) {
 	}
 }
 
-// TestDiagnoseRequests: members are asked about the quorum's TTL and
-// quarantine, and not with its URL.
+// TestDiagnoseRequests checks that members get the quorum's TTL and quarantine, and not its URL.
 func TestDiagnoseRequests(t *testing.T) {
 	patients, e := ward(t)
 	d, err := e.Diagnose(t.Context(), driver.DiagnoseRequest{TTL: 7 * time.Minute, URL: "quorum+redis://a,b,c"})
@@ -159,8 +158,8 @@ func TestDiagnoseRequests(t *testing.T) {
 	}
 }
 
-// TestDiagnosePlainMembers: of members that cannot look at their stores it is
-// known whether they answer.
+// TestDiagnosePlainMembers checks members that cannot examine their stores: the report contains
+// whether they answer.
 func TestDiagnosePlainMembers(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		r.links[2].set(down)
@@ -171,7 +170,7 @@ func TestDiagnosePlainMembers(t *testing.T) {
 	})
 }
 
-// TestLeased: a lease on any one member is in the way of Admit.
+// TestLeased checks that a lease on any one member prevents Admit.
 func TestLeased(t *testing.T) {
 	all := stores(t, 3)
 	e, err := quorumlock.New(members(all), nil)

@@ -11,18 +11,18 @@ import (
 	"github.com/holdfast-locks/holdfast/quorumlock"
 )
 
-// Three stores that know nothing of each other, one of which is down.
+// Three independent stores, one of which is down.
 func Example() {
 	ctx := context.Background()
 	var members []driver.Member
 	for range 3 {
-		members = append(members, member.New()) // outside of tests: those of package redislock/member
+		members = append(members, member.New()) // outside of tests use members from package redislock/member
 	}
 	engine, err := quorumlock.New(members, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	// Once, by whoever has set up the stores: they are new, and have forgotten nothing.
+	// Once, when the stores are set up: they are new, so they have forgotten no lease.
 	if err := engine.Admit(ctx); err != nil {
 		log.Fatal(err)
 	}

@@ -2,16 +2,14 @@ package quorumlock
 
 import "time"
 
-// SetClock makes the engine believe that this machine's clock is ahead of what
-// it shows.
+// SetClock moves the engine's clock ahead of the machine's.
 func (e *Engine) SetClock(ahead time.Duration) {
 	e.ledger.mu.Lock()
 	defer e.ledger.mu.Unlock()
 	e.ledger.ahead = ahead.Microseconds()
 }
 
-// Remembered returns how many lease IDs, counters and withdrawals the engine
-// has in its memory.
+// Remembered returns how many lease IDs, counters and withdrawals the engine remembers.
 func (e *Engine) Remembered() (leases, counters, withdrawals int) {
 	e.ledger.mu.Lock()
 	leases, counters = len(e.ledger.entries), len(e.ledger.counters)

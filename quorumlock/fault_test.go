@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-locks/holdfast/quorumlock"
 )
 
-// TestSurvivesMinority: with a minority of the members gone, in whatever way,
-// locks are taken, extended and released, and the token goes up.
+// TestSurvivesMinority checks that locks are acquired, extended and released while a minority of
+// the members fails in any way, and that tokens grow.
 func TestSurvivesMinority(t *testing.T) {
 	for _, n := range []int{3, 5} {
 		for _, state := range []linkState{down, silent, deaf} {
@@ -37,7 +37,7 @@ func TestSurvivesMinority(t *testing.T) {
 						r.Errorf("Extend: %v", err)
 					}
 					r.mustRelease(h)
-					settle(0) // what is on its way to deaf members arrives
+					settle(0) // requests to deaf members arrive
 				}
 				for _, l := range r.links {
 					l.set(up)
@@ -49,8 +49,8 @@ func TestSurvivesMinority(t *testing.T) {
 	}
 }
 
-// TestNoQuorum: without a majority nothing is granted, the error says so within
-// the time limit, and nothing is left behind once the members are back.
+// TestNoQuorum checks that without a majority nothing is granted, that the error reports this
+// within the time limit, and that no lease remains when the members return.
 func TestNoQuorum(t *testing.T) {
 	for what, state := range map[string]linkState{"down": down, "silent": silent, "deaf": deaf, "holding": holding} {
 		t.Run(what, func(t *testing.T) {
@@ -92,8 +92,8 @@ func TestNoQuorum(t *testing.T) {
 
 func isLost(err error) bool { return errors.Is(err, driver.ErrLost) }
 
-// TestTimeLimits: a silent member is waited for a tenth of the TTL, within
-// bounds, or for as long as the options say.
+// TestTimeLimits checks that the engine waits for a silent member for a tenth of the TTL, within
+// bounds, or for the time in the options.
 func TestTimeLimits(t *testing.T) {
 	for _, test := range []struct{ ttl, option, want time.Duration }{
 		{100 * time.Millisecond, 0, 50 * time.Millisecond},
@@ -116,8 +116,8 @@ func TestTimeLimits(t *testing.T) {
 	}
 }
 
-// TestLateProposalIsRefused: a proposal that is still on its way when the
-// attempt is over, and arrives after its withdrawal, is not accepted.
+// TestLateProposalIsRefused checks that a member refuses a proposal that arrives after its
+// withdrawal, when the attempt has ended.
 func TestLateProposalIsRefused(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		for _, l := range r.links {
@@ -125,7 +125,7 @@ func TestLateProposalIsRefused(t *testing.T) {
 		}
 		r.fails(ask("a"), quorumlock.ErrNoQuorum)
 		for _, l := range r.links {
-			l.set(up) // the proposals are still held up
+			l.set(up) // the proposals are still delayed
 		}
 		settle(3 * time.Second) // the withdrawals arrive
 		for _, l := range r.links {
@@ -136,9 +136,8 @@ func TestLateProposalIsRefused(t *testing.T) {
 	})
 }
 
-// TestEndedContextLeavesNothing: whatever the moment at which the caller's
-// context ends, nothing is left behind, and a later attempt of the same lease ID
-// is not hurt by the clean-up.
+// TestEndedContextLeavesNothing checks that nothing remains whenever the caller's context ends, and
+// that the cleanup does not affect a later attempt with the same lease ID.
 func TestEndedContextLeavesNothing(t *testing.T) {
 	for ms := range 35 {
 		for _, again := range []bool{false, true} {
@@ -170,7 +169,7 @@ func TestEndedContextLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestTooLate: a grant that comes when the lease may be over already is none.
+// TestTooLate checks that a grant is refused if the lease may have expired when the answers arrive.
 func TestTooLate(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		for _, l := range r.links {
@@ -189,7 +188,7 @@ func TestTooLate(t *testing.T) {
 	})
 }
 
-// TestTooLateLeavesNothing: such a grant is withdrawn at once.
+// TestTooLateLeavesNothing checks that such a grant is withdrawn at once.
 func TestTooLateLeavesNothing(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		r := newRigWith(t, stores(t, 3), &quorumlock.Options{Timeout: 10 * time.Second})
@@ -206,8 +205,8 @@ func TestTooLateLeavesNothing(t *testing.T) {
 	})
 }
 
-// TestTooFarAway: tokens that are too old when they arrive are useless, and the
-// error says so.
+// TestTooFarAway checks the error for a round trip so long that tokens are too old when they
+// arrive.
 func TestTooFarAway(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		r := newRigWith(t, stores(t, 3), &quorumlock.Options{Timeout: 10 * time.Second})
@@ -222,7 +221,7 @@ func TestTooFarAway(t *testing.T) {
 	})
 }
 
-// TestExtendWithoutMajority: the outcome is unknown, unless nothing was done.
+// TestExtendWithoutMajority checks that the outcome is unknown unless no member was reached.
 func TestExtendWithoutMajority(t *testing.T) {
 	for what, state := range map[string]linkState{"down": down, "silent": silent, "deaf": deaf} {
 		bubble(t, 3, func(r *rig) {
@@ -252,8 +251,8 @@ func TestExtendWithoutMajority(t *testing.T) {
 	}
 }
 
-// TestPermanentErrorsShow: if the members give the same reason, it is the
-// quorum's; if only some do, there is no quorum.
+// TestPermanentErrorsShow checks that the quorum returns the members' error if all of them return
+// the same, and ErrNoQuorum if only some do.
 func TestPermanentErrorsShow(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		for i := range 2 {
@@ -274,8 +273,8 @@ func TestPermanentErrorsShow(t *testing.T) {
 	})
 }
 
-// TestDeadMemberCostsBoundedMemory: what a dead member is to be told is merged
-// by lease, and forgotten.
+// TestDeadMemberCostsBoundedMemory checks that requests for a dead member are merged by lease, and
+// dropped in the end.
 func TestDeadMemberCostsBoundedMemory(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		r.links[2].set(silent)
@@ -302,7 +301,7 @@ func TestDeadMemberCostsBoundedMemory(t *testing.T) {
 	})
 }
 
-// TestCloseIsSoon: Close waits for a silent member no longer than a moment.
+// TestCloseIsSoon checks that Close waits only briefly for a silent member.
 func TestCloseIsSoon(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		h := r.take("a")
@@ -320,8 +319,8 @@ func TestCloseIsSoon(t *testing.T) {
 	})
 }
 
-// TestCloseCleansUp: what an attempt leaves at members that answer is gone when
-// Close returns.
+// TestCloseCleansUp checks that no proposal of a failed attempt remains, at members that answer,
+// when Close returns.
 func TestCloseCleansUp(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		other := r.another()

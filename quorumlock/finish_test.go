@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// TestReleaseIsFinished: a member that could not be reached is told about the
-// release when it is back, and one that was told twice is no worse for it.
+// TestReleaseIsFinished checks that a member that could not be reached gets the release when it
+// returns, and that a second release does no harm.
 func TestReleaseIsFinished(t *testing.T) {
 	for _, state := range []linkState{down, silent, deaf} {
 		bubble(t, 3, func(r *rig) {
@@ -36,7 +36,7 @@ func TestReleaseIsFinished(t *testing.T) {
 	}
 }
 
-// TestCancelIsFinished: so is a cancel, after a release of the same lease.
+// TestCancelIsFinished checks the same for a cancel after a release of the same lease.
 func TestCancelIsFinished(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		h := r.take("a")
@@ -56,8 +56,7 @@ func TestCancelIsFinished(t *testing.T) {
 	})
 }
 
-// TestReleaseWithoutMajority: the outcome is unknown, and repeating it settles
-// it.
+// TestReleaseWithoutMajority checks that the outcome is unknown, and that a repeat settles it.
 func TestReleaseWithoutMajority(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		h := r.take("a")
@@ -77,8 +76,8 @@ func TestReleaseWithoutMajority(t *testing.T) {
 	})
 }
 
-// TestKeepForIsNotProlonged: a member that learns late of a release with
-// KeepFor closes the name for the rest of the time only.
+// TestKeepForIsNotProlonged checks that a member that receives a release with KeepFor late keeps
+// the name closed only for the rest of the time.
 func TestKeepForIsNotProlonged(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		h := r.take("a")

@@ -15,24 +15,24 @@ import (
 	"github.com/holdfast-locks/holdfast/quorumlock"
 )
 
-// A tenure is one grant, as its holder saw it.
+// A tenure is one lease, as its holder saw it.
 type tenure struct {
 	client  int
 	token   uint64
 	asked   time.Time // before the request was sent
-	granted time.Time // when the answer came
-	trusted time.Time // the holder trusts it no longer than until then
+	granted time.Time // when the reply arrived
+	trusted time.Time // the holder trusts it until then at the latest
 }
 
-// A history is what all clients saw.
+// A history has the tenures of all clients.
 type history struct {
 	mu      sync.Mutex
 	tenures []tenure
 	errors  map[string]int
 }
 
-// check returns what is wrong with the history: two tenures with one token,
-// or with tokens against their order in time, or at the same time.
+// check returns the violations: two tenures with one token, with tokens against their order in
+// time, or at the same time.
 func (h *history) check() []string {
 	var wrong []string
 	for i, a := range h.tenures {
@@ -50,7 +50,7 @@ func (h *history) check() []string {
 	return wrong
 }
 
-// trust returns how long a lease may be trusted that was asked for at sent.
+// trust returns how long a lease may be trusted whose request was sent at sent.
 func trust(sent time.Time, ttl time.Duration) time.Time {
 	return sent.Add(ttl - ttl/10 - 2*time.Millisecond)
 }
@@ -72,7 +72,7 @@ func (s *storm) roll(n int) int {
 
 func (s *storm) ms(n int) time.Duration { return time.Duration(s.roll(n)) * time.Millisecond }
 
-// client acquires, extends and releases until the storm is over.
+// client acquires, extends and releases until the storm ends.
 func (s *storm) client(id int, r *rig) {
 	for time.Now().Before(s.stop) {
 		req := ask("a")
@@ -96,7 +96,7 @@ func (s *storm) client(id int, r *rig) {
 	}
 }
 
-// note counts errors by what they are, to see that the storm was one.
+// note counts errors by kind, to show that the storm caused some.
 func (s *storm) note(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,13 +112,13 @@ func (s *storm) note(err error) {
 	}
 }
 
-// hold keeps a lease for a while, and mostly releases it.
+// hold keeps a lease for a while, and usually releases it.
 func (s *storm) hold(r *rig, req driver.AcquireRequest, t *tenure) {
 	for s.roll(3) > 0 {
 		time.Sleep(min(s.ms(900), time.Until(t.trusted)))
 		sent := time.Now()
 		if !sent.Before(t.trusted) {
-			return // it is over; nothing more is sent for it
+			return // it has ended; no further request is sent for it
 		}
 		err := r.extend(held{AcquireRequest: req})
 		switch {
@@ -133,7 +133,7 @@ func (s *storm) hold(r *rig, req driver.AcquireRequest, t *tenure) {
 		}
 	}
 	if now := time.Now(); s.roll(5) > 0 && now.Before(t.trusted) {
-		t.trusted = now // it is trusted until the release is sent
+		t.trusted = now // the holder trusts it until the release is sent
 		if err := r.release(held{AcquireRequest: req}); err != nil {
 			s.note(err)
 		}
@@ -157,9 +157,8 @@ func (s *storm) weather(rigs []*rig) {
 	}
 }
 
-// TestHistories: whatever fails, tokens are distinct, in the order of time, and
-// no two holders trust their leases at once. Afterwards the lock is free and
-// nothing is left behind.
+// TestHistories checks that under any faults tokens are distinct and grow in time, and that no two
+// holders trust their leases at once. Afterwards the lock is free, and no proposal remains.
 func TestHistories(t *testing.T) {
 	const seeds = 40
 	total, all := 0, map[string]int{}
@@ -194,8 +193,8 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-// rig returns an engine with links of random speed, and with a clock that is
-// mostly wrong. Its MaxTTL is short, so that members come back from quarantine.
+// rig returns an engine with links of random speed and usually a wrong clock. Its MaxTTL is short,
+// so that members leave their quarantine.
 func (s *storm) rig() *rig {
 	r := newRigWith(s.T, s.stores, &quorumlock.Options{MaxTTL: 3 * time.Second})
 	r.SetClock(time.Duration(s.roll(7200)-3600) * time.Second)
@@ -206,8 +205,7 @@ func (s *storm) rig() *rig {
 	return r
 }
 
-// calm ends all faults and checks that the lock can be had, and that nothing
-// is left behind.
+// calm ends all faults, and checks that the lock can be acquired and that no proposal remains.
 func (s *storm) calm(rigs []*rig) {
 	for _, r := range rigs {
 		for _, l := range r.links {
@@ -217,7 +215,7 @@ func (s *storm) calm(rigs []*rig) {
 	req := ask("a")
 	req.TTL = time.Second
 	_, _ = rigs[0].Acquire(s.Context(), req) // the quarantine of a member begins with the first request after its restart
-	settle(2 * time.Minute)                  // the last leases, the last quarantine, the last clean-up
+	settle(2 * time.Minute)                  // for the last leases, the last quarantine and the last cleanup
 	req = ask("a")
 	req.TTL = time.Second
 	h := rigs[0].grant(req)
@@ -230,7 +228,7 @@ func (s *storm) calm(rigs []*rig) {
 	rigs[0].free("a")
 }
 
-// TestCheckSeesViolations: the check of histories is not blind.
+// TestCheckSeesViolations checks that check finds violations.
 func TestCheckSeesViolations(t *testing.T) {
 	at := func(seconds ...int) (times []time.Time) {
 		for _, s := range seconds {

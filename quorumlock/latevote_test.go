@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-locks/holdfast/quorumlock"
 )
 
-// A voter is a member that hears of tokens below one, and may be late to answer.
-// Of others it hears only if it is told all.
+// A voter is a member that only receives tokens below a limit, and may answer late. It receives all
+// other requests only if the test allows them.
 type voter struct {
 	*mem.Member
 	below uint64
@@ -37,10 +37,10 @@ func (v *voter) Propose(ctx context.Context, req driver.ProposeRequest) (driver.
 	return reply, err
 }
 
-// TestLateVoteCountsForItsToken: an acceptance that comes when a greater token
-// was proposed already does not count for that one. Two of three members refuse
-// the first token. The third accepts it, but that is heard late. Then only one
-// hears of the second token: that is not a majority. INVARIANT I2.
+// TestLateVoteCountsForItsToken checks that an acceptance does not count for a greater token
+// proposed before it arrived. Two of three members refuse the first token. The third accepts it,
+// but its reply is late. Then only one member receives the second token: that is no majority.
+// INVARIANT I2.
 func TestLateVoteCountsForItsToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lifted := uint64(time.Now().Add(time.Minute).UnixMicro())

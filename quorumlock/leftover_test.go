@@ -5,20 +5,19 @@ import (
 	"time"
 )
 
-// TestLeftoverIsNoLease: a lease that a majority has released is in nobody's
-// way, where the release is still under way to the members that answer first,
-// and those that have carried it out are slow to answer.
+// TestLeftoverIsNoLease checks that a lease released by a majority blocks no client, although the
+// release has not reached the members that answer first, and the others are slow to answer.
 func TestLeftoverIsNoLease(t *testing.T) {
 	for _, n := range []int{3, 5} {
 		bubble(t, n, func(r *rig) {
 			h := r.take("a")
 			settle(0)
-			late := n / 2 // members that hear of the release later
+			late := n / 2 // members that get the release later
 			for _, l := range r.links[:late] {
 				l.set(holding)
 			}
 			r.mustRelease(h)
-			settle(time.Millisecond) // so that a token from the clock will do
+			settle(time.Millisecond) // so that a token from the clock suffices
 			other := r.another()
 			for _, l := range other.links[late+1:] {
 				l.slow(20 * time.Millisecond)
@@ -28,7 +27,7 @@ func TestLeftoverIsNoLease(t *testing.T) {
 			if took := time.Since(start); took != 40*time.Millisecond {
 				t.Errorf("%d members: granted after %s, want two round trips of 20ms", n, took)
 			}
-			// What was accepted before it gave way does not count. INVARIANT I2.
+			// Acceptances of the proposal that gave way do not count. INVARIANT I2.
 			has := 0
 			for _, token := range other.holders(next) {
 				if token == next.token {
@@ -49,9 +48,8 @@ func TestLeftoverIsNoLease(t *testing.T) {
 	}
 }
 
-// TestInspectSeesExtension: the new end of a lease that a majority has extended
-// is reported, even if the extension is still under way to the member that
-// answers first.
+// TestInspectSeesExtension checks that Inspect reports the new end of a lease that a majority has
+// extended, although the extension has not reached the member that answers first.
 func TestInspectSeesExtension(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		h := r.take("a")

@@ -11,28 +11,28 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A link is one client's way to a member. What was sent over it arrives, even
-// if the sender has given up meanwhile, as on a network.
+// A link connects one client to a member. A request that was sent arrives even if its sender has
+// given up, as on a network.
 type link struct {
 	driver.Member
 
 	mu     sync.Mutex // guards the rest
 	state  linkState
 	rtt    func() time.Duration // nil: none
-	back   time.Duration        // by how much the way back is longer
+	back   time.Duration        // how much longer the reply takes
 	counts map[string]int       // requests, by method
-	broken map[string][]error   // by method: what becomes of the next requests; nil: they pass
+	broken map[string][]error   // by method: the errors of the next requests; nil lets one pass
 	held   []chan struct{}      // requests that wait for deliver
 }
 
-// Capabilities leaves List out, which a link does not carry.
+// Capabilities omits List, which a link does not support.
 func (l *link) Capabilities() driver.Capabilities {
 	c := l.Member.Capabilities()
 	c.List = false
 	return c
 }
 
-// A plain is a member of which a quorum can ask nothing besides.
+// A plain is a member without optional methods.
 type plain struct{ driver.Member }
 
 func (plain) Capabilities() driver.Capabilities { return driver.Capabilities{} }
@@ -43,9 +43,9 @@ const (
 	up      linkState = iota
 	down              // requests are refused at once
 	silent            // requests are never delivered
-	reset             // requests are not delivered, and their senders cannot know
+	reset             // requests are not delivered, and their senders cannot notice
 	deaf              // requests are delivered, replies are not
-	holding           // requests are delivered when the test says so; senders do not wait
+	holding           // requests are delivered when the test calls deliver; senders do not wait
 )
 
 var (
@@ -68,7 +68,7 @@ func (l *link) vary(rtt func() time.Duration) {
 	l.rtt = rtt
 }
 
-// count returns how many requests of a method were sent since the last count.
+// count returns the number of requests of a method since the last count.
 func (l *link) count(method string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -77,8 +77,8 @@ func (l *link) count(method string) int {
 	return n
 }
 
-// breaks makes the next requests of a method fail with these errors, one after
-// the other, undelivered; nil lets one pass.
+// breaks makes the next requests of a method fail with these errors, in order and undelivered; nil
+// lets one pass.
 func (l *link) breaks(method string, errs ...error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -88,7 +88,7 @@ func (l *link) breaks(method string, errs ...error) {
 	l.broken[method] = errs
 }
 
-// nextBroken returns what becomes of a request.
+// nextBroken returns the error of a request, or nil.
 func (l *link) nextBroken(method string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,7 +100,7 @@ func (l *link) nextBroken(method string) error {
 	return errs[0]
 }
 
-// deliver lets the requests arrive that were held up, and makes the link up.
+// deliver delivers the delayed requests, and sets the link up.
 func (l *link) deliver() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -111,7 +111,7 @@ func (l *link) deliver() {
 	l.held = nil
 }
 
-// enter notes a request and returns how the link is now.
+// enter counts a request and returns the state of the link.
 func (l *link) enter(method string) (s linkState, there, back time.Duration, gate chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -217,5 +217,5 @@ func linked[M driver.Member](stores []M) []*link {
 	return links
 }
 
-// Close: the members are the test's.
+// Close does nothing: the test closes the members.
 func (l *link) Close() error { return errors.New("a link was closed") }

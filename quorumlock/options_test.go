@@ -51,7 +51,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// TestMaxTTL: what would outlast the quarantine is refused.
+// TestMaxTTL checks that a TTL longer than the quarantine is refused.
 func TestMaxTTL(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		long := ask("a")
@@ -70,8 +70,7 @@ func TestMaxTTL(t *testing.T) {
 	})
 }
 
-// TestListNeedsQuorum: a list by a minority would leave out what it does not
-// know.
+// TestListNeedsQuorum checks that a list fails without a majority, because it would be incomplete.
 func TestListNeedsQuorum(t *testing.T) {
 	some := stores(t, 3)
 	e, err := quorumlock.New(members(some), nil)
@@ -91,7 +90,7 @@ func TestListNeedsQuorum(t *testing.T) {
 	}
 }
 
-// A lateLister is a member whose lists take long, or fail after that.
+// A lateLister is a member whose lists are slow, or fail after some time.
 type lateLister struct {
 	*mem.Member
 	takes time.Duration
@@ -116,8 +115,8 @@ func (m *lateLister) List(ctx context.Context, prefix string) iter.Seq2[lockinfo
 	})
 }
 
-// TestListWaitsForNoSilentMember: a member that does not answer delays a list only while it
-// may complete the majority for a name.
+// TestListWaitsForNoSilentMember checks that a silent member delays a list only while it may
+// complete the majority for a name.
 func TestListWaitsForNoSilentMember(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		some := stores(t, 3)
@@ -163,7 +162,7 @@ func TestListWaitsForNoSilentMember(t *testing.T) {
 	})
 }
 
-// TestCloseMembers: Close closes the members if it is asked to, and only then.
+// TestCloseMembers checks that Close closes the members only if the option is set.
 func TestCloseMembers(t *testing.T) {
 	for _, closes := range []bool{false, true} {
 		some := stores(t, 3)
@@ -184,8 +183,7 @@ func TestCloseMembers(t *testing.T) {
 	}
 }
 
-// TestAdmit: new members grant nothing for the quarantine, unless they are
-// admitted.
+// TestAdmit checks that new members grant nothing during the quarantine unless they are admitted.
 func TestAdmit(t *testing.T) {
 	newMembers := func() []*mem.Member {
 		return []*mem.Member{mem.NewMember(), mem.NewMember(), mem.NewMember()}
@@ -217,13 +215,13 @@ func TestAdmit(t *testing.T) {
 	})
 }
 
-// uncomparable is a member that the operator == panics for.
+// uncomparable is a member for which the operator == panics.
 type uncomparable struct {
 	plain
 	_ []int
 }
 
-// TestNewTakesUncomparableMembers: members may be values of any type.
+// TestNewTakesUncomparableMembers checks that members may be values of any type.
 func TestNewTakesUncomparableMembers(t *testing.T) {
 	var some []driver.Member
 	for _, m := range stores(t, 3) {

@@ -8,8 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// failed makes an attempt that fails because the links are such, and whose clean-up takes
-// its time.
+// failed makes an attempt that fails because of the links, and whose cleanup is slow.
 func (r *rig) failed(links [3]linkState) driver.AcquireRequest {
 	r.Helper()
 	for i, s := range links {
@@ -23,9 +22,9 @@ func (r *rig) failed(links [3]linkState) driver.AcquireRequest {
 	return req
 }
 
-// TestCleanUpLeavesWhatAnotherIsGranted: an engine does not hear the members for a while,
-// and its acquire fails. The caller repeats it through another engine, and is granted the
-// lease. What the first one still does about it ends nothing.
+// TestCleanUpLeavesWhatAnotherIsGranted checks the cleanup of an engine that cannot reach the
+// members for a while, so that its acquire fails. The caller repeats the acquire through another
+// engine, and is granted the lease. The cleanup of the first engine does not end that lease.
 func TestCleanUpLeavesWhatAnotherIsGranted(t *testing.T) {
 	for name, cut := range map[string][3]linkState{
 		"no answers":                       {deaf, deaf, deaf},
@@ -63,8 +62,8 @@ func TestCleanUpLeavesWhatAnotherIsGranted(t *testing.T) {
 	}
 }
 
-// TestCleanUpLeavesSmallerTokens: the clock of the engine that fails is ahead. So its
-// withdrawals are of a greater token than the other engine is granted.
+// TestCleanUpLeavesSmallerTokens checks the same if the clock of the first engine is ahead: its
+// withdrawals have a greater token than the lease of the other engine.
 func TestCleanUpLeavesSmallerTokens(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		req := ask("a")
@@ -81,7 +80,7 @@ func TestCleanUpLeavesSmallerTokens(t *testing.T) {
 		}
 		for _, late := range []bool{false, true} {
 			for _, s := range r.stores {
-				if late { // the proposal comes once more, after it was taken back
+				if late { // the proposal arrives once more, after its withdrawal
 					_, _ = s.Propose(r.Context(), ahead)
 				}
 				_, _ = s.Withdraw(r.Context(), driver.WithdrawRequest{
@@ -99,8 +98,8 @@ func TestCleanUpLeavesSmallerTokens(t *testing.T) {
 	})
 }
 
-// TestMemberForgetsBetweenProposalAndWithdrawal: one that was started again, without its
-// data, knows no proposer. It confirms nothing, and a withdrawal finds nothing there.
+// TestMemberForgetsBetweenProposalAndWithdrawal checks that a member that restarted without its
+// data knows no proposer: it confirms nothing, and a withdrawal finds nothing.
 func TestMemberForgetsBetweenProposalAndWithdrawal(t *testing.T) {
 	bubble(t, 3, func(first *rig) {
 		req := first.failed([3]linkState{deaf, deaf, deaf})
@@ -119,9 +118,9 @@ func TestMemberForgetsBetweenProposalAndWithdrawal(t *testing.T) {
 	})
 }
 
-// TestHalfALeaseIsSpent: what another engine has proposed under the lease ID, and has not
-// been granted, is its own to take back. Where that leaves no majority the lease ID is
-// spent, and the client's cancel makes room.
+// TestHalfALeaseIsSpent checks that an engine leaves proposals of another engine under the same
+// lease ID. If that prevents a majority, the lease ID is spent, and the client's cancel removes the
+// proposals.
 func TestHalfALeaseIsSpent(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		req := ask("a")
@@ -149,8 +148,8 @@ func TestHalfALeaseIsSpent(t *testing.T) {
 	})
 }
 
-// TestTakenBackWhileItIsAskedFor: the lease that the members tell of is withdrawn before
-// it is confirmed: the repeat is not granted it. The client's cancel ends the rest.
+// TestTakenBackWhileItIsAskedFor checks that a repeat is not granted a lease that the members
+// report but that is withdrawn before it is confirmed. The client's cancel ends the rest.
 func TestTakenBackWhileItIsAskedFor(t *testing.T) {
 	bubble(t, 3, func(first *rig) {
 		req := first.failed([3]linkState{deaf, deaf, deaf})
@@ -163,7 +162,7 @@ func TestTakenBackWhileItIsAskedFor(t *testing.T) {
 			reply, _ := second.Acquire(second.Context(), req)
 			done <- reply
 		}()
-		settle(15 * time.Millisecond) // the votes are under way
+		settle(15 * time.Millisecond) // the votes are on the way
 		for _, i := range []int{0, 1} {
 			for token := range first.tokens("a", i) {
 				_, err := first.stores[i].Withdraw(first.Context(), driver.WithdrawRequest{Name: "a", LeaseID: req.LeaseID, Released: true, Token: token})
@@ -183,8 +182,8 @@ func TestTakenBackWhileItIsAskedFor(t *testing.T) {
 	})
 }
 
-// TestFirstAtAnotherEngine: a request that is to be the first of its lease ID finds that of
-// another engine, whole or half, and leaves it as it is.
+// TestFirstAtAnotherEngine checks that a request with First finds the lease of another engine,
+// whole or half, and does not change it.
 func TestFirstAtAnotherEngine(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		h := r.take("a")
@@ -204,8 +203,8 @@ func TestFirstAtAnotherEngine(t *testing.T) {
 	})
 }
 
-// TestRepeatConfirmsOneToken: what the second engine has proposed itself, beside the lease
-// that it finds, is not confirmed by the extension of that lease, and goes.
+// TestRepeatConfirmsOneToken checks that an engine that finds a lease and has also proposed another
+// token confirms only the token of the lease, and that its own proposal ends.
 func TestRepeatConfirmsOneToken(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		r.links[2].set(down)
@@ -214,7 +213,7 @@ func TestRepeatConfirmsOneToken(t *testing.T) {
 		other := r.another()
 		other.links[0].slow(time.Millisecond)
 		other.links[1].slow(time.Millisecond)
-		other.links[2].breaks("Withdraw", errReset, errReset) // the extension is there first
+		other.links[2].breaks("Withdraw", errReset, errReset) // the extension arrives first
 		if again := other.grant(h.AcquireRequest); again.token != h.token {
 			r.Errorf("token of the repeat %d, want %d", again.token, h.token)
 		}
@@ -225,7 +224,7 @@ func TestRepeatConfirmsOneToken(t *testing.T) {
 	})
 }
 
-// tokens returns the tokens of the leases that a member has.
+// tokens returns the tokens of a member's leases.
 func (r *rig) tokens(name string, member int) map[uint64]bool {
 	r.Helper()
 	lock, err := r.stores[member].Inspect(r.Context(), name)
@@ -239,9 +238,9 @@ func (r *rig) tokens(name string, member int) map[uint64]bool {
 	return all
 }
 
-// TestReleaseThroughAFailedEngine: a caller whose request failed at one engine, and was
-// granted at another, may release through the first, which knows of a greater token that
-// it has proposed, or of a smaller one.
+// TestReleaseThroughAFailedEngine checks that a caller whose request failed at one engine and
+// succeeded at another may release through the first, whether that one has proposed a greater or a
+// smaller token.
 func TestReleaseThroughAFailedEngine(t *testing.T) {
 	bubble(t, 3, func(first *rig) {
 		req := first.failed([3]linkState{deaf, reset, reset})

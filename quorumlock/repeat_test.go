@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast/quorumlock"
 )
 
-// TestRepeatByAnotherEngine: the same request by an engine that knows nothing
-// of the first finds its lease.
+// TestRepeatByAnotherEngine checks that an engine finds the lease of a request that another engine
+// carried out.
 func TestRepeatByAnotherEngine(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		r.links[2].set(down)
@@ -19,7 +19,7 @@ func TestRepeatByAnotherEngine(t *testing.T) {
 		other := r.another()
 		other.links[0].slow(10 * time.Millisecond)
 		other.links[1].slow(20 * time.Millisecond)
-		other.links[2].slow(time.Millisecond) // it would accept a token of its own first
+		other.links[2].slow(time.Millisecond) // it would accept a token of the other engine first
 		if again := other.grant(h.AcquireRequest); again.token != h.token {
 			r.Errorf("token of the repeat %d, want %d", again.token, h.token)
 		}
@@ -33,8 +33,8 @@ func TestRepeatByAnotherEngine(t *testing.T) {
 	})
 }
 
-// TestAmbiguousRepeat: if the members that answer cannot tell whether the first
-// request was granted, a repeat must not make a second token of it.
+// TestAmbiguousRepeat checks that a repeat gets no second token if the members that answer cannot
+// show whether the first request was granted.
 func TestAmbiguousRepeat(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		r.links[2].set(down)
@@ -53,8 +53,8 @@ func TestAmbiguousRepeat(t *testing.T) {
 	})
 }
 
-// TestRepeatOfHalfALease: where it is certain that the first request was not
-// granted, a repeat takes over what it left behind, with a new token.
+// TestRepeatOfHalfALease checks that a repeat replaces the proposals of a request that was
+// certainly not granted, with a new token.
 func TestRepeatOfHalfALease(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		req := ask("a")
@@ -80,8 +80,8 @@ func TestRepeatOfHalfALease(t *testing.T) {
 	})
 }
 
-// TestReleaseByAnotherEngine: what it did not know, it makes up for: no member
-// repairs the lease afterwards.
+// TestReleaseByAnotherEngine checks that an engine may release a lease that it did not acquire: no
+// member repairs the lease afterwards.
 func TestReleaseByAnotherEngine(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		r.links[2].set(down)

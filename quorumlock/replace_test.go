@@ -10,9 +10,9 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
-// TestReplacedServers: all servers are replaced, one after another, as docs/quorum.md describes,
-// and two clients are changed at different times. A lease lasts if no other client tries for it.
-// One for which another client tries is never granted twice, and is acquired anew in between.
+// TestReplacedServers replaces all servers one after another, as docs/quorum.md describes, and
+// changes two clients at different times. A lease lasts if no other client tries for it. A lease
+// for which another client tries is never granted twice, and is acquired anew in between.
 func TestReplacedServers(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		servers := stores(t, 3)
@@ -31,7 +31,7 @@ func TestReplacedServers(t *testing.T) {
 		}
 		for i := range servers {
 			settle(0)                // all servers have both leases
-			first.links[i].set(down) // for ever
+			first.links[i].set(down) // and never up again
 			second.links[i].set(down)
 			pass(20 * time.Second)
 			servers = slices.Clone(servers)
@@ -54,8 +54,8 @@ func TestReplacedServers(t *testing.T) {
 	})
 }
 
-// TestReplacedWithoutExtension: a server is replaced while one of the two that have a lease, and
-// the holder does not know the new server. The lease ends before another client can take it.
+// TestReplacedWithoutExtension replaces a server that is one of the two with a lease, and the
+// holder does not know the new server. The lease ends before another client is granted it.
 func TestReplacedWithoutExtension(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		servers := stores(t, 3)
@@ -64,10 +64,10 @@ func TestReplacedWithoutExtension(t *testing.T) {
 		lease := old.take("a") // on servers 1 and 3
 		settle(0)
 		old.links[1].set(up)
-		old.links[2].set(down) // for ever
+		old.links[2].set(down) // and never up again
 		next := newRig(t, []*mem.Member{servers[0], servers[1], mem.NewMember()})
 		began := time.Now()
-		settle(time.Millisecond) // the clocks go on
+		settle(time.Millisecond) // the clocks advance
 		for {
 			reply, err := next.Acquire(t.Context(), ask("a"))
 			if err == nil && reply.Outcome == driver.Granted {

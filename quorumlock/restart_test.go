@@ -16,9 +16,8 @@ import (
 // quarantine is a little longer than that of the default MaxTTL.
 const quarantine = 5*time.Minute + 10*time.Second
 
-// TestEmptyRestart: a member that forgot a lease does not help to give it to
-// somebody else. Without the quarantine, the second client would hold the lock
-// on members 1 and 3.
+// TestEmptyRestart checks that a member that forgot a lease does not help to grant it to another
+// client. Without the quarantine, the second client would hold the lock on members 1 and 3.
 func TestEmptyRestart(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		other := r.another()
@@ -44,8 +43,8 @@ func TestEmptyRestart(t *testing.T) {
 	})
 }
 
-// TestTokensGrowOverLoss: the members lose all they know, one after the other,
-// and the tokens grow all the same.
+// TestTokensGrowOverLoss checks that tokens grow although the members lose all their data, one
+// after the other.
 func TestTokensGrowOverLoss(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		var last uint64
@@ -58,7 +57,7 @@ func TestTokensGrowOverLoss(t *testing.T) {
 				}
 				last = h.token
 				r.mustRelease(h)
-				settle(0) // also at the third member
+				settle(0) // at the third member, too
 			}
 		}
 		for range 3 {
@@ -77,8 +76,8 @@ func TestTokensGrowOverLoss(t *testing.T) {
 	})
 }
 
-// TestRepair: a lease that is kept alive survives that all members lose it, one
-// after the other, each after the one before was repaired.
+// TestRepair checks that a lease that is kept alive survives the loss of all members' data, one
+// after the other, if each was repaired before the next loss.
 func TestRepair(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		taken := time.Now()
@@ -106,7 +105,7 @@ func TestRepair(t *testing.T) {
 		if lock, err := r.stores[0].Inspect(r.Context(), "a"); err != nil || lock.Holders[0].Holder.Host != "web-3" {
 			r.Errorf("a repaired lease is %+v, %v", lock.Holders, err)
 		}
-		// It is held since it was granted, not since it was repaired.
+		// The time of the grant remains, and not that of the repair.
 		held := time.Since(taken)
 		for i, s := range append([]inspector{r}, inspector(r.stores[0]), r.stores[1], r.stores[2]) {
 			lock, err := s.Inspect(r.Context(), "a")
@@ -126,14 +125,14 @@ type inspector interface {
 	Inspect(ctx context.Context, name string) (lockinfo.LockState, error)
 }
 
-// TestSinceOfLongestMember: a member that was repaired by an engine that did not
-// acquire the lease knows neither the holder nor since when. As long as there is one
-// that does, the quorum does.
+// TestSinceOfLongestMember checks that the quorum reports the holder and the time of the grant if
+// one member knows them. A member that was repaired by an engine that did not acquire the lease
+// knows neither.
 func TestSinceOfLongestMember(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		h, taken := r.take("a"), time.Now()
 		settle(ttl / 3)
-		other := r.another() // takes the lease over
+		other := r.another() // keeps the lease from now on
 		for _, s := range []*mem.Member{r.stores[0], r.stores[0], r.stores[1]} {
 			s.Restart()
 			if err := s.Admit(r.Context()); err != nil {
@@ -152,15 +151,15 @@ func TestSinceOfLongestMember(t *testing.T) {
 		if err != nil || len(lock.Holders) != 1 || lock.Holders[0].Since != held || lock.Holders[0].Holder.Host != "web-3" {
 			r.Errorf("%+v, %v; want web-3 for %s", lock.Holders, err, held)
 		}
-		r.links[1].set(down) // a refusal is that of the first two who answer: let the third be one of them
+		r.links[1].set(down) // the first two answers decide a refusal: let the third member give one of them
 		if way := r.outcome(ask("a"), driver.Held); way.Since != held || way.Holder.Host != "web-3" {
 			r.Errorf("a refusal says that it is held by %s for %s, want web-3 for %s", way.Holder, way.Since, held)
 		}
 	})
 }
 
-// TestRepairsUnreached: a member that could not be reached at first is given
-// the lease later, by whichever engine extends it.
+// TestRepairsUnreached checks that a member that could not be reached at first gets the lease
+// later, from any engine that extends it.
 func TestRepairsUnreached(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		r.links[1].set(down)
@@ -183,7 +182,7 @@ func TestRepairsUnreached(t *testing.T) {
 			r.Fatal(err)
 		}
 		other := r.another()
-		if err := other.extend(h); err != nil { // it learns the token
+		if err := other.extend(h); err != nil { // the engine learns the token
 			r.Fatal(err)
 		}
 		if err := other.extend(h); err != nil {
@@ -196,8 +195,7 @@ func TestRepairsUnreached(t *testing.T) {
 	})
 }
 
-// TestRepeatRepairs: a repeat is an extension, and gives no member a token of
-// its own.
+// TestRepeatRepairs checks that a repeat is an extension, and gives no member another token.
 func TestRepeatRepairs(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		r.links[2].set(down)
@@ -215,7 +213,7 @@ func TestRepeatRepairs(t *testing.T) {
 	})
 }
 
-// TestInspectCountsMajorities: what a minority has is nobody's.
+// TestInspectCountsMajorities checks that Inspect does not report a lease that only a minority has.
 func TestInspectCountsMajorities(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		half := ask("a")
@@ -258,7 +256,7 @@ func TestInspectCountsMajorities(t *testing.T) {
 	})
 }
 
-// TestNoRepairWithoutMajority: a lease that may be lost is not repaired.
+// TestNoRepairWithoutMajority checks that a lease that may be lost is not repaired.
 func TestNoRepairWithoutMajority(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		r.links[2].set(down)
@@ -276,8 +274,8 @@ func TestNoRepairWithoutMajority(t *testing.T) {
 	})
 }
 
-// TestLossOfMajority: a lease that a majority has lost is lost, and what is
-// left of it is taken away.
+// TestLossOfMajority checks that a lease lost by a majority is lost, and that the rest of it is
+// withdrawn.
 func TestLossOfMajority(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		h := r.take("a")
@@ -295,9 +293,8 @@ func TestLossOfMajority(t *testing.T) {
 	})
 }
 
-// TestStaleHolderIsNotRepaired: when another had the lock in between, an
-// extension of the first does not bring it back, whichever members forgot
-// what.
+// TestStaleHolderIsNotRepaired checks that an extension does not revive a lease after another
+// client held the lock, whichever members forgot it.
 func TestStaleHolderIsNotRepaired(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		stale := r.take("a")
@@ -323,8 +320,7 @@ func TestStaleHolderIsNotRepaired(t *testing.T) {
 	})
 }
 
-// TestMemberWithWrongClock: a member whose clock is far off is left behind, and the
-// tokens do not follow it.
+// TestMemberWithWrongClock checks that tokens do not follow a member whose clock is far off.
 func TestMemberWithWrongClock(t *testing.T) {
 	for _, off := range []time.Duration{-48 * time.Hour, 48 * time.Hour} {
 		bubble(t, 3, func(r *rig) {
@@ -341,7 +337,7 @@ func TestMemberWithWrongClock(t *testing.T) {
 						r.Error(err)
 					}
 					r.mustRelease(h)
-					settle(0) // also at the third member, whose vote is needed
+					settle(0) // at the third member, too, whose vote is needed
 				}
 				settle(time.Minute)
 			}
@@ -349,8 +345,8 @@ func TestMemberWithWrongClock(t *testing.T) {
 	}
 }
 
-// TestWrongClockInCompany: a token that was accepted only by a member whose
-// clock is as wrong as the client's is withdrawn there.
+// TestWrongClockInCompany checks that a token is withdrawn if it was accepted only by a member
+// whose clock is as wrong as the client's.
 func TestWrongClockInCompany(t *testing.T) {
 	const off = 2 * time.Minute // a token could follow it
 	bubble(t, 3, func(r *rig) {

@@ -9,21 +9,21 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
-// TestRetryOutlivesWithdrawal: a client asks again under the same lease ID while
-// the withdrawal of what it proposed before is still under way. What it is
-// granted then must not be what is withdrawn. INVARIANT I6.
+// TestRetryOutlivesWithdrawal checks that a client that repeats its attempt with the same lease ID
+// does not lose its lease to the withdrawal of an earlier proposal, which is still on the way.
+// INVARIANT I6.
 func TestRetryOutlivesWithdrawal(t *testing.T) {
 	lifted := func(d time.Duration) uint64 { return uint64(time.Now().Add(d).UnixMicro()) }
 	tests := map[string]struct {
 		before func(stores []*mem.Member, r *rig)
-		min    time.Duration // MinToken ahead of the clocks; 0 for none
-		back   time.Duration // the client's clock goes back by so much between the attempts
+		min    time.Duration // how far MinToken is ahead of the clocks; 0 for none
+		back   time.Duration // how far the client's clock goes back between the attempts
 	}{
 		"the holder before had a clock that is ahead": {before: func(stores []*mem.Member, r *rig) {
 			c := newRig(r.T, stores)
 			c.SetClock(100 * time.Millisecond)
 			h := c.take("a")
-			r.outcome(ask("a"), driver.Held) // it learns the token
+			r.outcome(ask("a"), driver.Held) // the engine learns the token
 			c.mustRelease(h)
 			settle(10 * time.Millisecond)
 		}},
@@ -57,7 +57,7 @@ func TestRetryOutlivesWithdrawal(t *testing.T) {
 				r.SetClock(-test.back)
 				time.Sleep(2 * time.Millisecond)
 				h := r.grant(req)
-				settle(time.Second) // the withdrawals arrive
+				settle(time.Second) // for the withdrawals
 				if err := r.extend(h); err != nil {
 					t.Errorf("the lease was gone after a second: %v", err)
 				}
@@ -70,8 +70,8 @@ func TestRetryOutlivesWithdrawal(t *testing.T) {
 	}
 }
 
-// TestLateAcceptanceIsNotWithdrawn: the answer to the first attempt, that it was
-// accepted, comes when the second is about to win.
+// TestLateAcceptanceIsNotWithdrawn checks an acceptance of the first attempt that arrives when the
+// second is about to succeed.
 func TestLateAcceptanceIsNotWithdrawn(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		for _, l := range r.links {
@@ -95,10 +95,9 @@ func TestLateAcceptanceIsNotWithdrawn(t *testing.T) {
 	})
 }
 
-// TestWrongClockTakesNewID: a client whose clock is ahead has proposed a token
-// that most members refuse. It must not come back with a smaller one under the
-// same lease ID: the withdrawal of the first, which one member may have accepted,
-// would take that away.
+// TestWrongClockTakesNewID checks that a client whose clock is ahead, and whose token most members
+// refuse, tries again under another lease ID. With a smaller token under the same ID, the
+// withdrawal of the first token, which one member may have accepted, would end the lease.
 func TestWrongClockTakesNewID(t *testing.T) {
 	virtual(t, func(t *testing.T) {
 		some := stores(t, 3)
@@ -108,7 +107,7 @@ func TestWrongClockTakesNewID(t *testing.T) {
 			l.slow(2 * time.Millisecond)
 		}
 		r.links[0].breaks("Propose", errReset)
-		r.links[0].breaks("Withdraw", errReset) // it is sent again 50 ms later
+		r.links[0].breaks("Withdraw", errReset) // the withdrawal is repeated 50 ms later
 		r.links[2].breaks("Propose", nil, errRefused)
 		lease, err := r.client().TryAcquire(t.Context(), "a", nil)
 		if err != nil {

@@ -20,8 +20,7 @@ type rig struct {
 	links  []*link
 }
 
-// bubble runs f in virtual time on an engine of n members with the default
-// options.
+// bubble runs f in virtual time on an engine of n members with default options.
 func bubble(t *testing.T, n int, f func(r *rig)) {
 	t.Helper()
 	virtual(t, func(t *testing.T) { f(newRig(t, stores(t, n))) })
@@ -54,15 +53,14 @@ func newRigWith(t *testing.T, stores []*mem.Member, opts *quorumlock.Options) *r
 		for _, l := range r.links {
 			l.deliver()
 		}
-		settle(10 * time.Second) // for what is still under way on the links
+		settle(10 * time.Second) // for requests that are still on the links
 	})
 	return r
 }
 
 func (r *rig) another() *rig { return newRig(r.T, r.stores) }
 
-// ttl is that of leases in tests that do not need another. A tenth of it is
-// the time limit of a member.
+// ttl is the usual TTL of a lease. A tenth of it is the time limit of a member.
 const ttl = 10 * time.Second
 
 func ask(name string) driver.AcquireRequest {
@@ -85,8 +83,8 @@ type held struct {
 	token uint64
 }
 
-// grant makes an attempt that must be granted. As a client does, it draws a new
-// lease ID if its own is spent.
+// grant makes an attempt that must be granted. As a client does, it draws a new lease ID if the
+// first is spent.
 func (r *rig) grant(req driver.AcquireRequest) held {
 	r.Helper()
 	reply, err := r.Acquire(r.Context(), req)
@@ -130,8 +128,7 @@ func (r *rig) mustRelease(h held) {
 	}
 }
 
-// holders returns whose lease each member has: h's token, 0 if none, and 1 for
-// any other.
+// holders returns for each member the token of h, 0 if it has no lease, or 1 if it has another one.
 func (r *rig) holders(h held) []uint64 {
 	r.Helper()
 	has := make([]uint64, len(r.stores))
@@ -149,7 +146,7 @@ func (r *rig) holders(h held) []uint64 {
 	return has
 }
 
-// free fails unless no member has a lease of name.
+// free fails the test if a member has a lease of name.
 func (r *rig) free(name string) {
 	r.Helper()
 	for i, s := range r.stores {
@@ -160,7 +157,7 @@ func (r *rig) free(name string) {
 	}
 }
 
-// settle lets everything happen that happens within d.
+// settle waits for all events within d.
 func settle(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()

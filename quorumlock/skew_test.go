@@ -9,10 +9,10 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// TestSkewAndLossOfMemory: however far the members' clocks are apart, the loss of
-// a member's memory does not make tokens go down. Two of three are ten minutes
-// behind. A token from the third's clock must not be accepted by one of them,
-// which would forget it, and be back before its clock is past it. INVARIANT I2.
+// TestSkewAndLossOfMemory checks that tokens grow over the loss of a member's memory, however far
+// the members' clocks are apart. Two of three are ten minutes behind. Neither of them may accept a
+// token from the third's clock: it would forget that token, and grant again before its clock has
+// passed it. INVARIANT I2.
 func TestSkewAndLossOfMemory(t *testing.T) {
 	for _, behind := range []time.Duration{time.Second, 2 * time.Minute, 4 * time.Minute, 10 * time.Minute, 50 * time.Minute} {
 		t.Run(behind.String(), func(t *testing.T) {
@@ -22,7 +22,7 @@ func TestSkewAndLossOfMemory(t *testing.T) {
 				granted := 0
 				try := func(with ...int) {
 					t.Helper()
-					r := newRig(t, some) // a client that knows nothing of what was before
+					r := newRig(t, some) // a client without memory
 					r.links[1].Member = shifted{plain{some[1]}, behind}
 					r.links[2].Member = shifted{plain{some[2]}, behind}
 					for _, l := range r.links {
@@ -31,7 +31,7 @@ func TestSkewAndLossOfMemory(t *testing.T) {
 					for _, i := range with {
 						r.links[i].set(up)
 					}
-					for range 3 { // the first may be spent on the clock
+					for range 3 { // the first attempt may only correct the clock
 						settle(100 * time.Millisecond)
 						req := ask("a")
 						reply, err := r.Acquire(t.Context(), req)
@@ -61,8 +61,8 @@ func TestSkewAndLossOfMemory(t *testing.T) {
 	}
 }
 
-// A shifted is a member whose clock is behind. In virtual time there is one
-// clock, so the tokens are moved instead.
+// A shifted is a member whose clock is behind. Virtual time has one clock, so shifted changes the
+// tokens instead.
 type shifted struct {
 	plain
 	behind time.Duration

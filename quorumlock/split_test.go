@@ -10,8 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// contend makes one attempt with each engine at once and returns who was
-// granted the lock.
+// contend makes one attempt with each engine at once, and returns which were granted the lock.
 func contend(t *testing.T, rigs []*rig, name string) (granted []int, leases []held) {
 	t.Helper()
 	replies := make([]driver.AcquireReply, len(rigs))
@@ -37,8 +36,8 @@ func contend(t *testing.T, rigs []*rig, name string) (granted []int, leases []he
 	return granted, leases
 }
 
-// TestSplitVote: each client is the first at another member. One of them gets
-// the lock, soon, and the others leave nothing behind.
+// TestSplitVote lets each client reach another member first. One client is granted the lock soon,
+// and the others leave no proposal.
 func TestSplitVote(t *testing.T) {
 	tests := []struct {
 		members int
@@ -47,7 +46,7 @@ func TestSplitVote(t *testing.T) {
 	}{
 		{3, [][]int{{0}, {1}, {2}}, 0},
 		{3, [][]int{{2}, {1}, {0}}, 0},
-		{3, [][]int{{1}, {2}}, 1}, // one each of the two that are left
+		{3, [][]int{{1}, {2}}, 1}, // each reaches one of the two others first
 		{3, [][]int{{0}, {1}}, 3},
 		{5, [][]int{{0, 1}, {2, 3}, {4}}, 0},
 		{5, [][]int{{4}, {3}, {2}, {1}, {0}}, 0},
@@ -92,8 +91,8 @@ func TestSplitVote(t *testing.T) {
 	}
 }
 
-// TestSplitVoteUnderLatency: with random latencies, too, one of many who try
-// at once is granted the lock, nearly always at once.
+// TestSplitVoteUnderLatency checks with random latencies, too, that one of many clients that try at
+// once is granted the lock, nearly always at once.
 func TestSplitVoteUnderLatency(t *testing.T) {
 	const rounds = 200
 	wins := 0
@@ -122,8 +121,8 @@ func TestSplitVoteUnderLatency(t *testing.T) {
 	}
 }
 
-// TestOldHolderIsNoSplitVote: one lease on all members is not a split vote: those
-// that meet it are told at once, and take nothing.
+// TestOldHolderIsNoSplitVote checks that one lease on all members is not a split vote: clients are
+// refused at once, and propose nothing more.
 func TestOldHolderIsNoSplitVote(t *testing.T) {
 	bubble(t, 3, func(r *rig) {
 		h := r.take("a")

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
-// A wrongClock is a member that judges proposals by a clock that is off.
+// A wrongClock is a member that judges proposals by a wrong clock.
 type wrongClock struct {
 	*mem.Member
 	off time.Duration
@@ -17,11 +17,11 @@ type wrongClock struct {
 func (w wrongClock) Propose(ctx context.Context, req driver.ProposeRequest) (driver.ProposeReply, error) {
 	clock := time.Now().Add(w.off)
 	ahead := time.UnixMicro(int64(req.Token)).Sub(clock)
-	// The store's own clock is right: let it decide all but the clock's part.
+	// The store's own clock is right: it decides all but the part that depends on the clock.
 	lead := req.Lead
 	req.Lead = 1 << 62
 	if ahead < -driver.MaxProposalLag || ahead > lead {
-		req.Token = 2 // it is refused for certain, unless it is refused for another reason
+		req.Token = 2 // a token that is always refused, if not for another reason
 	}
 	reply, err := w.Member.Propose(ctx, req)
 	reply.Clock = uint64(clock.UnixMicro())
