@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-locks/holdfast/memlock"
 )
 
-// A holder that was stopped for longer than its lease wakes up and writes. The resource
-// has seen its successor, and refuses.
+// A holder that was stopped for longer than its lease continues, and writes. The resource has
+// accepted its successor, and refuses.
 func Example() {
 	ctx := context.Background()
 	engine, err := memlock.New(nil)
@@ -24,7 +24,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer client.Close()
-	gate, err := fence.NewGate(nil) // beside what it guards
+	gate, err := fence.NewGate(nil) // where the resource is
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := first.Release(ctx); err != nil { // or it was lost, and nobody has noticed
+	if err := first.Release(ctx); err != nil { // or the lease was lost without notice
 		log.Fatal(err)
 	}
 	second, err := client.TryAcquire(ctx, "seat/12A", nil)
@@ -58,8 +58,8 @@ func Example() {
 	// too late: true
 }
 
-// Whoever computes what it writes from what it reads makes the resource remember the
-// claim first: then nobody older can write in between.
+// A holder that computes what it writes from what it reads passes the claim to the resource before
+// it reads: then no older holder can write in between.
 func ExampleGate_Advance() {
 	gate, err := fence.NewGate(nil)
 	if err != nil {

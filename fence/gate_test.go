@@ -34,7 +34,7 @@ func TestRule(t *testing.T) {
 			for _, c := range []struct {
 				token   uint64
 				id      holdfast.LeaseID
-				current uint64 // of the refusal; 0 for accepted
+				current uint64 // the token in the refusal; 0 if accepted
 			}{
 				{33, a, 0}, {33, a, 0}, {33, b, 33}, {33, "", 33}, {32, a, 33},
 				{34, b, 0}, {33, a, 34}, {34, a, 34}, {34, b, 0},
@@ -105,8 +105,8 @@ func TestGateIsBoundedAndForgetsNothing(t *testing.T) {
 	}
 }
 
-// TestWriteKeepsOthersOut shows that a holder who was accepted is done with
-// its write before the next one advances, and that Forget waits too.
+// TestWriteKeepsOthersOut checks that the write of an accepted holder ends before the next holder
+// advances, and that Forget waits, too.
 func TestWriteKeepsOthersOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(t, nil)
@@ -166,7 +166,7 @@ func TestWriteThatPanicsGivesTheTurnBack(t *testing.T) {
 	}
 }
 
-// TestForgetNeverLetsTwoWritesRun lets writers and Forget rush at one name.
+// TestForgetNeverLetsTwoWritesRun runs writers and Forget for one name at once.
 func TestForgetNeverLetsTwoWritesRun(t *testing.T) {
 	g := newGate(t, &fence.GateOptions{MaxResources: 1})
 	n := 0 // unguarded: the race detector watches
@@ -187,7 +187,7 @@ func TestForgetNeverLetsTwoWritesRun(t *testing.T) {
 	}
 }
 
-// TestGateSequence: 64 holders with random tokens, whatever the order.
+// TestGateSequence checks 64 holders with random tokens, in any order.
 func TestGateSequence(t *testing.T) {
 	ids := [2]holdfast.LeaseID{lockinfo.NewLeaseID(), lockinfo.NewLeaseID()}
 	var mu sync.Mutex
@@ -232,7 +232,7 @@ func TestGateSequence(t *testing.T) {
 	}
 }
 
-// newGate returns a gate that has seen no token.
+// newGate returns a gate without any mark.
 func newGate(t testing.TB, opts *fence.GateOptions) *fence.Gate {
 	t.Helper()
 	g, err := fence.NewGate(opts)

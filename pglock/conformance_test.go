@@ -15,17 +15,17 @@ import (
 // unit is the suite's unit of time.
 const unit = 300 * time.Millisecond
 
-// tables are all tables that have rows of locks.
+// tables are all tables with rows of locks.
 const tables = "lock lease place cancelled record onetime broken event listener"
 
-// harness is the suite's way to engines on a server of its own.
+// harness opens engines on a server of its own for the suite.
 func harness(t *testing.T, more string) enginetest.Harness {
 	server := testsvc.Postgres(t)
 	return harnessOn(server, urlOf(server, "postgres", "postgres", more))
 }
 
-// harnessOn is harness for engines of a URL. The schema is emptied for each requirement:
-// to make it anew takes longer than most of them.
+// harnessOn does the same for a URL. It empties the schema before each requirement, because a new
+// schema takes longer than most of them.
 func harnessOn(server *testsvc.Database, rawURL string) enginetest.Harness {
 	var empty strings.Builder
 	for table := range strings.FieldsSeq(tables) {
@@ -45,7 +45,7 @@ func harnessOn(server *testsvc.Database, rawURL string) enginetest.Harness {
 
 func TestConformance(t *testing.T) { enginetest.Run(t, harness(t, "")) }
 
-// TestConformanceBehindPooler runs it through a pooler in transaction mode, with a direct
+// TestConformanceBehindPooler runs the suite through a pooler in transaction mode, with a direct
 // connection for notifications.
 func TestConformanceBehindPooler(t *testing.T) {
 	testsvc.Long(t)
@@ -54,9 +54,9 @@ func TestConformanceBehindPooler(t *testing.T) {
 	enginetest.Run(t, harnessOn(server, urlOf(pooler, "postgres", "postgres", "&listen="+url.QueryEscape(server.URL))))
 }
 
-// TestConformanceWithHistory runs what concerns history.
+// TestConformanceWithHistory runs the requirements on history.
 func TestConformanceWithHistory(t *testing.T) { enginetest.RunHistory(t, harness(t, "&history=1")) }
 
-// TestConformanceWithoutFlags runs what concerns the flags of the engine, with
-// each of them switched off in front of it.
+// TestConformanceWithoutFlags runs the requirements on the engine's flags, each of them switched
+// off by a wrapper.
 func TestConformanceWithoutFlags(t *testing.T) { enginetest.RunForwarded(t, harness(t, "")) }

@@ -27,7 +27,7 @@ func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQ
 
 func (c *counter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// counted opens an engine whose statements are counted.
+// counted opens an engine with a counter.
 func counted(t testing.TB, rawURL string, opts *Options) (*Engine, *counter) {
 	t.Helper()
 	config, err := pgxpool.ParseConfig(rawURL)
@@ -51,7 +51,7 @@ func counted(t testing.TB, rawURL string, opts *Options) (*Engine, *counter) {
 	return e, c
 }
 
-// TestStatementsCost: each request is one statement.
+// TestStatementsCost checks that each request is one statement.
 func TestStatementsCost(t *testing.T) {
 	server := testsvc.Postgres(t)
 	for _, history := range []bool{false, true} {
@@ -113,7 +113,7 @@ func TestStatementsCost(t *testing.T) {
 	}
 }
 
-// number returns the one number that a query returns.
+// number returns the single number in the result of a query.
 func number(t testing.TB, server *testsvc.Database, sql string) (n int64) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), server.DSN)
@@ -127,7 +127,7 @@ func number(t testing.TB, server *testsvc.Database, sql string) (n int64) {
 	return n
 }
 
-// manyLeases takes n locks, and returns requests that renew them in batches.
+// manyLeases acquires n locks, and returns requests that renew them in batches.
 func manyLeases(t testing.TB, e *Engine, n int) (batches [][]driver.ExtendRequest) {
 	t.Helper()
 	for n > 0 {
@@ -147,8 +147,8 @@ func manyLeases(t testing.TB, e *Engine, n int) (batches [][]driver.ExtendReques
 	return batches
 }
 
-// TestRenewalCost: 10,000 leases are renewed in 79 statements, of 200 bytes of WAL a lease
-// and heap-only updates, and the table does not grow.
+// TestRenewalCost checks that 10,000 leases are renewed in 79 statements, with 200 bytes of WAL for
+// each and heap-only updates, and that the table does not grow.
 func TestRenewalCost(t *testing.T) {
 	server := testsvc.Postgres(t)
 	e, c := counted(t, urlOf(server, "postgres", "postgres", "&pool_max_conns=1"), nil)
@@ -181,7 +181,7 @@ func TestRenewalCost(t *testing.T) {
 	wal = (number(t, server, position) - wal) / int64(rounds*leases)
 	grown := number(t, server, size) - bytes
 	_ = e.Close()   // the server's statistics are complete when a connection ends
-	var moved int64 // to another page, and so with new entries in the indexes
+	var moved int64 // updates that went to another page, with new entries in the indexes
 	drivertest.Eventually(t, "the statistics of the server", func() bool {
 		moved = number(t, server, "SELECT n_tup_upd - n_tup_hot_upd FROM pg_stat_user_tables WHERE relname = 'lock'")
 		return number(t, server, "SELECT n_tup_upd FROM pg_stat_user_tables WHERE relname = 'lock'") >= int64(leases*rounds)
@@ -194,7 +194,8 @@ func TestRenewalCost(t *testing.T) {
 	}
 }
 
-// TestBatchCost: a batch costs in proportion to its length, whatever it shares the table with.
+// TestBatchCost checks that the cost of a batch is proportional to its length, whatever else is in
+// the table.
 func TestBatchCost(t *testing.T) {
 	server := testsvc.Postgres(t)
 	e, _ := counted(t, urlOf(server, "postgres", "postgres", "&pool_max_conns=1"), nil)
@@ -215,8 +216,8 @@ func TestBatchCost(t *testing.T) {
 	}
 }
 
-// TestUsedOnce: what 100,000 names that were used once have left is gone after token
-// memory, and a sweep. (The pages of the indexes are used again, and stay.)
+// TestUsedOnce checks that the rows of 100,000 names that were used once are deleted by a sweep
+// after the token memory. (The pages of the indexes remain, and are reused.)
 func TestUsedOnce(t *testing.T) {
 	server := testsvc.Postgres(t)
 	e := open(t, urlOf(server, "postgres", "postgres", "&token_memory=1s"))
@@ -245,7 +246,7 @@ func TestUsedOnce(t *testing.T) {
 			UPDATE holdfast.lock SET cancels = 0;
 		END $$`, names))
 	full := number(t, server, size)
-	time.Sleep(1100 * time.Millisecond) // token memory
+	time.Sleep(1100 * time.Millisecond) // the token memory
 	e.sweep()
 	execute(t, server, "postgres", "VACUUM")
 	after := number(t, server, size)

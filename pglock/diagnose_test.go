@@ -45,8 +45,8 @@ func wantFindings(t testing.TB, got, want map[string]string) {
 	}
 }
 
-// TestDiagnose: a good server has no warnings but that it may lose a crash of its machine,
-// and each thing that is wrong is found.
+// TestDiagnose checks that a good server has no warning except that a crash of its machine may lose
+// data, and that each problem is found.
 func TestDiagnose(t *testing.T) {
 	server := testsvc.Postgres(t, "max_prepared_transactions=2")
 	e := open(t, urlOf(server, "postgres", "postgres", ""))
@@ -87,15 +87,15 @@ func TestDiagnose(t *testing.T) {
 	wantFindings(t, diagnose(t, e), map[string]string{"schema": "fail: "})
 }
 
-// TestFunctionText: the check compares each of our functions.
+// TestFunctionText checks that the diagnosis compares each of our functions.
 func TestFunctionText(t *testing.T) {
 	if found, all := len(functionText().FindAllString(functionsSQL(), -1)), strings.Count(functionsSQL(), "FUNCTION holdfast."); found != all {
 		t.Errorf("%d functions of %d are compared", found, all)
 	}
 }
 
-// TestDiagnosePooler: a pooler is found, with its mode, and that LISTEN is deaf behind it
-// unless there is a way past it.
+// TestDiagnosePooler checks that a pooler is found, with its mode, and that LISTEN gets no
+// notifications through it without a direct connection.
 func TestDiagnosePooler(t *testing.T) {
 	server := testsvc.Postgres(t)
 	for _, c := range []struct{ mode, more, pooler, messages string }{
@@ -109,8 +109,8 @@ func TestDiagnosePooler(t *testing.T) {
 	}
 }
 
-// TestDiagnoseStandbys: standbys are counted, and a synchronous one that is not there is
-// found before anything waits for it.
+// TestDiagnoseStandbys checks that standbys are counted, and that a missing synchronous standby is
+// found before any request waits for it.
 func TestDiagnoseStandbys(t *testing.T) {
 	server := testsvc.Postgres(t)
 	standby := server.Standby()
@@ -133,7 +133,7 @@ func TestDiagnoseStandbys(t *testing.T) {
 	wantFindings(t, diagnose(t, e), map[string]string{"standbys": "fail: store is unavailable: none of those in synchronous_standby_names is there"})
 }
 
-// TestDeafEar: an engine to which no notification comes logs that once.
+// TestDeafEar checks that an engine that gets no notifications logs that once.
 func TestDeafEar(t *testing.T) {
 	server := testsvc.Postgres(t)
 	pool, err := pgxpool.New(t.Context(), urlOf(testsvc.PgBouncer(t, server), "postgres", "postgres", ""))
@@ -158,8 +158,8 @@ func TestDeafEar(t *testing.T) {
 	}
 }
 
-// TestSilentEar: when the connection that listens is cut without a word, another one follows
-// it, and no pooler is blamed.
+// TestSilentEar checks that a listening connection that was cut silently is replaced, and that the
+// log blames no pooler.
 func TestSilentEar(t *testing.T) {
 	testsvc.Long(t)
 	server := testsvc.Postgres(t)
@@ -194,8 +194,8 @@ func TestSilentEar(t *testing.T) {
 	}
 }
 
-// TestListenerHook: the connection that listens has the password and the user that the hook of
-// the pool sets.
+// TestListenerHook checks that the listening connection uses the user and password from the pool's
+// hook.
 func TestListenerHook(t *testing.T) {
 	server := testsvc.Postgres(t)
 	config, err := pgxpool.ParseConfig(urlOf(server, "nobody", "postgres", ""))

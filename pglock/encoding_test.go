@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 )
 
-// TestEncoding: a name is one lock, whatever client_encoding the role, the pool, its hooks or the
-// transactions of Hold have. INVARIANT I1.
+// TestEncoding checks that a name is one lock, whatever client_encoding the role, the pool, its
+// hooks or the transactions of Hold have. INVARIANT I1.
 func TestEncoding(t *testing.T) {
 	const name = "schl\u00fcssel \u0437\u0430\u043c\u043e\u043a \U0001f512"
 	p := newProgram(t)
@@ -92,7 +92,7 @@ func TestEncoding(t *testing.T) {
 		t.Errorf("the transaction's encoding is %s, %v", encoding, err)
 	}
 	drivertest.Release(t, p.engine, held)
-	drivertest.Held(t, p.engine, drivertest.Request(name, time.Minute)) // as long as the transaction is open
+	drivertest.Held(t, p.engine, drivertest.Request(name, time.Minute)) // until the transaction ends
 	if err := tx.Commit(t.Context()); err != nil {
 		t.Error(err)
 	}
@@ -103,7 +103,7 @@ func TestEncoding(t *testing.T) {
 	}
 }
 
-// pooled returns a pool with a configuration, and an engine that is made of it.
+// pooled returns a pool with a configuration, and an engine on it.
 func (p *program) pooled(t *testing.T, config *pgxpool.Config) (*pgxpool.Pool, *Engine) {
 	t.Helper()
 	pool, err := pgxpool.NewWithConfig(t.Context(), config)

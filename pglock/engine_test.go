@@ -21,8 +21,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// foreign holds the row of a name in a transaction of another program, until the
-// function that it returns is called.
+// foreign locks the row of a name in a transaction of another program, until its result is called.
 func foreign(t testing.TB, server *testsvc.Database, name string) (end func()) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), server.DSN)
@@ -46,8 +45,8 @@ func waiters(t testing.TB, server *testsvc.Database) int64 {
 	return number(t, server, "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'")
 }
 
-// TestOvertakenAcquire: an acquire that waits for the row is overtaken by its cancel. When
-// the row is free, either comes first, and nothing is granted in the end. INVARIANT I5.
+// TestOvertakenAcquire checks an acquire that waits for the row, and whose cancel waits, too. When
+// the row is free, they run in either order, and no lease remains. INVARIANT I5.
 func TestOvertakenAcquire(t *testing.T) {
 	server := testsvc.Postgres(t)
 	e := open(t, urlOf(server, "postgres", "postgres", "&pool_max_conns=40"))
@@ -97,8 +96,8 @@ func TestOvertakenAcquire(t *testing.T) {
 	}
 }
 
-// TestForeignTransaction: while a foreign transaction holds the row of one name, and 64
-// goroutines want that lock, the leases of all others are renewed, in one batch with it.
+// TestForeignTransaction checks that the leases of all other names are renewed in one batch while a
+// foreign transaction has the row of one name, and 64 goroutines want that lock.
 func TestForeignTransaction(t *testing.T) {
 	server := testsvc.Postgres(t)
 	e := open(t, urlOf(server, "postgres", "postgres", "&pool_max_conns=8"))
@@ -143,8 +142,8 @@ func TestForeignTransaction(t *testing.T) {
 	}
 }
 
-// TestLockTimeout: a request gives up after five seconds of waiting for a row, and has done
-// nothing.
+// TestLockTimeout checks that a request gives up after waiting five seconds for a row, and has
+// changed nothing.
 func TestLockTimeout(t *testing.T) {
 	server := testsvc.Postgres(t)
 	e := open(t, urlOf(server, "postgres", "postgres", ""))
@@ -156,8 +155,8 @@ func TestLockTimeout(t *testing.T) {
 	drivertest.Cycle(t, e, "t")
 }
 
-// TestEarOpensAgain: when the server ends the connection that listens, waiters are told to
-// look, and hear of grants again.
+// TestEarOpensAgain checks that waiters get a notice to look when the server ends the listening
+// connection, and notices of grants on the next connection.
 func TestEarOpensAgain(t *testing.T) {
 	server := testsvc.Postgres(t)
 	rawURL := urlOf(server, "postgres", "postgres", "")
@@ -182,7 +181,7 @@ func TestEarOpensAgain(t *testing.T) {
 	}
 }
 
-// toldToLook waits for the notice of an ear that has just begun to listen.
+// toldToLook waits for the notice that an ear sends when it begins to listen.
 func toldToLook(t *testing.T, w driver.Watch) {
 	t.Helper()
 	drivertest.Eventually(t, "a notice to look", func() bool {
@@ -195,8 +194,8 @@ func toldToLook(t *testing.T, w driver.Watch) {
 	})
 }
 
-// TestCloseSendsNotices: a program that ends right after its release does not leave the
-// next one waiting.
+// TestCloseSendsNotices checks that the next waiter gets its notice although the program ends right
+// after the release.
 func TestCloseSendsNotices(t *testing.T) {
 	server := testsvc.Postgres(t)
 	rawURL := urlOf(server, "postgres", "postgres", "")
@@ -227,7 +226,7 @@ type pair struct {
 	ids         []lockinfo.LeaseID
 }
 
-// same fails if the two answers differ.
+// same fails the test if the two answers differ.
 func (p *pair) same(what string, real, model any) {
 	p.t.Helper()
 	p.log = append(p.log, what)
@@ -255,7 +254,7 @@ func shape(t *testing.T, e driver.Engine, name string) string {
 	return b.String()
 }
 
-// step does one random request at both engines.
+// step sends one random request to both engines.
 func (p *pair) step() {
 	ctx, name, id := p.t.Context(), pick([]string{"a", "b"}), pick(p.ids)
 	engines := []driver.Engine{p.real, p.model}
@@ -314,8 +313,8 @@ func (p *pair) step() {
 	both("shape", func(e driver.Engine) string { return shape(p.t, e, name) })
 }
 
-// TestAsMemory: of thousands of random requests each has the answer, and leaves the state,
-// that it has in memlock; and so have the events that were written.
+// TestAsMemory checks that each of thousands of random requests has the same answer, state and
+// events as in memlock.
 func TestAsMemory(t *testing.T) {
 	server := testsvc.Postgres(t)
 	games := 25
@@ -350,8 +349,8 @@ func TestAsMemory(t *testing.T) {
 	}
 }
 
-// TestFeedBeginsAfterWriters: an event that is written by a transaction which did not know
-// of the listener yet is committed before the gap with which the feed begins.
+// TestFeedBeginsAfterWriters checks the gap with which a feed begins: an event of a transaction
+// that did not know the listener is committed before that gap.
 func TestFeedBeginsAfterWriters(t *testing.T) {
 	server := testsvc.Postgres(t)
 	e := open(t, urlOf(server, "postgres", "postgres", "&history=1"))

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-locks/holdfast/pglock"
 )
 
-// A seat is sold in a transaction that holds the lock: even if this process is paused for
-// longer than its lease lasts, no other seller gets the lock before the transaction ends.
+// A seat is sold in a transaction that holds the lock: even if this process is paused for longer
+// than its lease lasts, no other seller gets the lock before the transaction ends.
 func ExampleEngine_Hold() {
 	ctx := context.Background()
 	pool, err := pgxpool.New(ctx, "postgres://app@localhost/theatre")

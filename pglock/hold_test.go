@@ -28,7 +28,7 @@ type heldLease struct {
 	token uint64
 }
 
-// A turnLease is one of a cohort.
+// A turnLease is the lease of a turn in a cohort.
 type turnLease struct{ heldLease }
 
 func (turnLease) InCohort() bool { return true }
@@ -60,8 +60,8 @@ func newProgram(t *testing.T) *program {
 	return p
 }
 
-// begin acquires a lock, and begins a transaction that holds it. On a busy machine the lease
-// may be lost before.
+// begin acquires a lock, and begins a transaction that holds it. It tries again if the lease is
+// lost before, as on a busy machine.
 func (p *program) begin(t *testing.T, name string, ttl time.Duration) (l heldLease, tx pgx.Tx) {
 	t.Helper()
 	drivertest.Eventually(t, "the transaction holds the lease", func() bool {
@@ -108,10 +108,10 @@ var ends = map[string]func(t *testing.T, p *program, l heldLease){
 // heldTTL is the TTL of leases that expire in the test.
 const heldTTL = time.Second
 
-// INVARIANT I1: until a transaction that holds the lease has ended nobody else is granted
-// the lock, however the lease has ended meanwhile: 200 of 200. Then the name opens soon.
+// INVARIANT I1: until a transaction that holds the lease has ended, no other client is granted the
+// lock, however the lease ended meanwhile: 200 of 200. Then the name becomes free soon.
 func TestHold(t *testing.T) {
-	const rounds = 40 // of each of the five ways
+	const rounds = 40 // for each of the five ways
 	p := newProgram(t)
 	var mu sync.Mutex
 	var slowest time.Duration
@@ -141,8 +141,8 @@ func TestHold(t *testing.T) {
 	t.Run("database/sql", p.holdSQL)
 }
 
-// holdAndEnd returns how long after the commit the name was granted to another client,
-// which waits for it, or comes when the lease has ended.
+// holdAndEnd returns how long after the commit the name was granted to another client, which waits
+// for it or requests it after the lease has ended.
 func holdAndEnd(t *testing.T, p *program, name string, waits bool, end func(*testing.T, *program, heldLease)) time.Duration {
 	ttl := time.Minute
 	if strings.HasPrefix(name, "expired/") || strings.HasPrefix(name, "downgraded/") {
@@ -200,7 +200,7 @@ func holdAndEnd(t *testing.T, p *program, name string, waits bool, end func(*tes
 	}
 }
 
-// INVARIANT I9: the lease is renewed beside the transaction, and does not wait for it.
+// INVARIANT I9: renewals of the lease do not wait for the transaction.
 func (p *program) renewalsPass(t *testing.T) {
 	l, tx := p.begin(t, "renewed", time.Minute)
 	defer func() { _ = tx.Rollback(context.WithoutCancel(t.Context())) }()
@@ -223,8 +223,8 @@ func (p *program) renewalsPass(t *testing.T) {
 	}
 }
 
-// TestHoldRaces: while a lease is released and granted to another, Hold either comes first,
-// and keeps the other out, or comes too late and says so.
+// TestHoldRaces checks that while a lease is released and granted to another client, Hold either
+// comes first and blocks the grant, or fails.
 func TestHoldRaces(t *testing.T) {
 	p := newProgram(t)
 	held, lost := 0, 0

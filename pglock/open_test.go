@@ -51,8 +51,8 @@ func execute(t testing.TB, server *testsvc.Database, database string, statements
 	}
 }
 
-// TestInstall: however many engines open an empty database at once, the schema is made
-// once, under the name of the options; and the functions of a newer program stay.
+// TestInstall checks that the schema is created once, under the name in the options, however many
+// engines open an empty database at once; and that the functions of a newer program remain.
 func TestInstall(t *testing.T) {
 	server := testsvc.Postgres(t)
 	for _, schema := range []string{"holdfast", `with "quotes"`, "Größe; --"} {
@@ -75,8 +75,8 @@ func TestInstall(t *testing.T) {
 	execute(t, server, "postgres", `DO $$ BEGIN ASSERT (SELECT revision FROM holdfast.layout) = 1000000; END $$`)
 }
 
-// TestStoppedInstall: a program that is stopped while it installs the schema does not keep
-// others waiting for long.
+// TestStoppedInstall checks that a program that stops while it installs the schema delays others
+// only briefly.
 func TestStoppedInstall(t *testing.T) {
 	testsvc.Long(t)
 	server := testsvc.Postgres(t)
@@ -105,9 +105,9 @@ func TestStoppedInstall(t *testing.T) {
 	_ = e.Close()
 }
 
-// TestSchema: what Schema returns is what an engine installs, and its owner may grant a
-// user the rights that the error names. Run again, it replaces the functions and leaves the
-// locks, unless the schema belongs to another version.
+// TestSchema checks that an engine installs exactly the text of Schema, and that its owner may
+// grant the rights that the error names. If run again, it replaces the functions and keeps the
+// locks, unless the schema has another version.
 func TestSchema(t *testing.T) {
 	server := testsvc.Postgres(t)
 	execute(t, server, "postgres", Schema(), `CREATE ROLE app LOGIN`)
@@ -126,7 +126,7 @@ func TestSchema(t *testing.T) {
 	if !strings.Contains(fmt.Sprint(err), "have number 0, and this program needs 1: ") || !strings.HasSuffix(fmt.Sprint(err), "run the SQL of pglock.Schema") {
 		t.Errorf("older functions of another owner: %v", err)
 	}
-	execute(t, server, "postgres", Schema()) // as the error says: it replaces the functions
+	execute(t, server, "postgres", Schema()) // as the error advises: this replaces the functions
 	drivertest.Held(t, open(t, rawURL), drivertest.Request("t", time.Hour))
 	for column, other := range map[string]int{"number": layout + 1, "revision": revision + 1} {
 		execute(t, server, "postgres", fmt.Sprintf(`UPDATE holdfast.layout SET %s = %d`, column, other))
@@ -142,8 +142,7 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// TestOpenRefuses: a database in which locks cannot be kept is refused, and nothing in it
-// is changed.
+// TestOpenRefuses checks that a database that cannot store locks is refused, and not changed.
 func TestOpenRefuses(t *testing.T) {
 	server := testsvc.Postgres(t)
 	execute(t, server, "postgres",
@@ -186,8 +185,8 @@ func TestOpenRefuses(t *testing.T) {
 	execute(t, server, "postgres", `DO $$ BEGIN ASSERT to_regnamespace('holdfast') IS NULL; END $$`)
 }
 
-// TestOpenUnavailable: a server that is not there, one that does not speak TLS, and a
-// context that ends are definite errors, and come soon.
+// TestOpenUnavailable checks that a missing server, a server without TLS and a context that ends
+// cause definite errors soon.
 func TestOpenUnavailable(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
@@ -213,7 +212,7 @@ func TestOpenUnavailable(t *testing.T) {
 	}
 }
 
-// TestTextBytes: behind a pooler replies are text, and bytes are the same whatever
+// TestTextBytes checks that bytes are the same behind a pooler, where replies are text, whatever
 // bytea_output the role has.
 func TestTextBytes(t *testing.T) {
 	want := []byte("\\x00\x00\xff'")
@@ -250,8 +249,8 @@ func TestTextBytes(t *testing.T) {
 	}
 }
 
-// TestHooks: a hook of the pool that drops prepared statements costs one request, and no
-// request runs in a transaction that a hook has begun. INVARIANT I1.
+// TestHooks checks that a hook of the pool that drops prepared statements costs one request, and
+// that no request runs in a transaction begun by a hook. INVARIANT I1.
 func TestHooks(t *testing.T) {
 	server := testsvc.Postgres(t)
 	open(t, urlOf(server, "postgres", "postgres", "")) // installs the schema
@@ -291,8 +290,8 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// TestNew: the engine is to the server of the pool, installs with its first request, and
-// leaves the pool as it is.
+// TestNew checks that the engine uses the server of the pool, installs the schema with its first
+// request, and leaves the pool unchanged.
 func TestNew(t *testing.T) {
 	server := testsvc.Postgres(t)
 	pool, err := pgxpool.New(t.Context(), server.DSN)

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// TestPage: with the rights that docs/postgres.md shows a user can do all that locks need, and
-// hold a lock in a transaction; the server takes the settings, and Open the URL.
+// TestPage checks docs/postgres.md: with the rights it shows, a user can do all that locks need,
+// and hold a lock in a transaction; the server accepts the settings, and Open the URL.
 func TestPage(t *testing.T) {
 	text, err := os.ReadFile("../docs/postgres.md")
 	if err != nil {
@@ -22,7 +22,7 @@ func TestPage(t *testing.T) {
 	}
 	server := testsvc.Postgres(t)
 	execute(t, server, "postgres", `CREATE ROLE app LOGIN`, "CREATE SCHEMA holdfast;"+sqlFile(tablesFile)+functionsSQL())
-	blocks, _ := codeblock.Find("postgres.md", string(text)) // archtest tells the problems
+	blocks, _ := codeblock.Find("postgres.md", string(text)) // archtest reports the problems
 	settings, urls, grants := 0, 0, 0
 	for _, b := range blocks {
 		switch {

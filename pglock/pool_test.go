@@ -30,7 +30,7 @@ func silent(t testing.TB) string {
 
 func nothing(pgx.Rows) error { return nil }
 
-// TestEndedContext: requests whose contexts end at any time cost no connection, come back
+// TestEndedContext checks that requests whose contexts end at any time cost no connection, return
 // soon, and are not carried out if their error is definite.
 func TestEndedContext(t *testing.T) {
 	server := testsvc.Postgres(t)
@@ -79,8 +79,8 @@ func TestEndedContext(t *testing.T) {
 	}
 }
 
-// TestReserve: requests that wait use up neither the connections of those that end leases
-// nor of those that renew, and ending ones leave some to renew.
+// TestReserve checks that waiting requests leave connections for releases and renewals, and that
+// releases leave some for renewals.
 func TestReserve(t *testing.T) {
 	server := testsvc.Postgres(t)
 	e := open(t, urlOf(server, "postgres", "postgres", "&pool_max_conns=2"))
@@ -117,8 +117,8 @@ func await(t testing.TB, done func() bool) {
 	}
 }
 
-// TestOutcomes: an error of the server is definite, and the end of a connection or a
-// warning about replication is not.
+// TestOutcomes checks that an error of the server is definite, and that the end of a connection or
+// a warning about replication is not.
 func TestOutcomes(t *testing.T) {
 	server := testsvc.Postgres(t)
 	execute(t, server, "postgres",
@@ -155,8 +155,8 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestSilence: requests to a server that has stopped end soon after their contexts, and
-// Close does not wait for it.
+// TestSilence checks that requests to a stopped server end soon after their contexts, and that
+// Close does not wait for the server.
 func TestSilence(t *testing.T) {
 	server := testsvc.Postgres(t)
 	e := open(t, urlOf(server, "postgres", "postgres", ""))

@@ -18,14 +18,14 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A thing is a row of lease or of place, as far as the rules are concerned with it.
+// A thing is a row of lease or place, as far as the rules use it.
 type thing struct {
 	id       lockinfo.LeaseID
 	mode     lockinfo.Mode
-	left     time.Duration // until it ends; of an hour at least, so that the clock does not matter
-	released bool          // of a lease
-	once     bool          // of a place
-	minToken uint64        // of a place
+	left     time.Duration // until it ends; an hour or more, so that the clock does not matter
+	released bool          // for a lease
+	once     bool          // for a place
+	minToken uint64        // for a place
 }
 
 // A scene is the state of one name.
@@ -33,7 +33,7 @@ type scene struct {
 	leases, places []thing
 	last           uint64
 	recorded       bool
-	cancelled      bool // the request's ID is
+	cancelled      bool // whether the request's lease ID is cancelled
 }
 
 var (
@@ -47,8 +47,7 @@ func sceneID(n int) lockinfo.LeaseID {
 	return lockinfo.LeaseID(fmt.Sprintf("%032x", n))
 }
 
-// newScene returns a state that there can be: the live leases fit together, and all is of
-// one kind.
+// newScene returns a valid state: the live leases fit together, and all rows are of one kind.
 func newScene(clock uint64) (s scene) {
 	var v rules.View
 	kind := pick(sceneModes)
@@ -74,8 +73,8 @@ func newScene(clock uint64) (s scene) {
 	return s
 }
 
-// settle is what package rules says of the scene: it removes what has expired, gives up
-// places and serves the queue.
+// settle applies package rules to the scene: it removes what has expired, gives up places and
+// serves the queue.
 func (s *scene) settle(clock uint64) rules.View {
 	over := func(t thing) bool { return t.left <= 0 }
 	s.leases, s.places = slices.DeleteFunc(s.leases, over), slices.DeleteFunc(s.places, over)
@@ -104,7 +103,7 @@ func (s *scene) settle(clock uint64) rules.View {
 	return v
 }
 
-// String describes who has the lock and who waits, in the order in which it matters.
+// String describes the holders and waiters in their order.
 func (s *scene) String() string {
 	var b strings.Builder
 	var leases []string
@@ -119,7 +118,7 @@ func (s *scene) String() string {
 	return b.String()
 }
 
-// A stage is a transaction in which scenes are played, and that is not committed.
+// A stage is a transaction for scenes, which is not committed.
 type stage struct {
 	t  *testing.T
 	e  *Engine
@@ -163,7 +162,7 @@ func (s *stage) build(sc *scene, request lockinfo.LeaseID, clock uint64) {
 	}
 }
 
-// read returns the scene that there is now.
+// read returns the scene in the tables.
 func (s *stage) read() (sc scene) {
 	s.t.Helper()
 	var all []state
@@ -182,7 +181,7 @@ func (s *stage) read() (sc scene) {
 	return sc
 }
 
-// play runs do in a transaction that is undone.
+// play runs do in a transaction that is rolled back.
 func (s *stage) play(do func()) {
 	s.t.Helper()
 	if err := s.e.run(s.t.Context(), waiting, func(ctx context.Context, conn *pgx.Conn) (err error) {
@@ -196,8 +195,8 @@ func (s *stage) play(do func()) {
 	}
 }
 
-// TestRules: of thousands of states and requests the function acquire decides what package
-// rules decides, and leaves the leases and places that follow. INVARIANTS I1, I7, I12.
+// TestRules checks that for thousands of states and requests the function acquire decides as
+// package rules does, and leaves the same leases and places. INVARIANTS I1, I7, I12.
 func TestRules(t *testing.T) {
 	server := testsvc.Postgres(t)
 	s := &stage{t: t, e: open(t, urlOf(server, "postgres", "postgres", ""))}

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// TestWaitedLease: a lease whose acquire waited for the row begins when it had the row.
+// TestWaitedLease checks that a lease whose acquire waited for the row begins when it had the row.
 func TestWaitedLease(t *testing.T) {
 	server := testsvc.Postgres(t)
 	e := open(t, urlOf(server, "postgres", "postgres", ""))
@@ -64,8 +64,8 @@ func guarded(t testing.TB, server *testsvc.Database, name string) (end func()) {
 	}
 }
 
-// TestGuard: while a transaction has FOR KEY SHARE on the row of a lease nobody else is
-// granted the name, however the lease ends, and renewals do not wait for it.
+// TestGuard checks that no other client is granted a name while a transaction has FOR KEY SHARE on
+// the row of its lease, however the lease ends, and that renewals do not wait.
 func TestGuard(t *testing.T) {
 	server := testsvc.Postgres(t)
 	e := open(t, urlOf(server, "postgres", "postgres", ""))
@@ -135,8 +135,8 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestGuardDuringRelease: a guard that comes while a release is not committed is seen by the
-// next acquire.
+// TestGuardDuringRelease checks that the next acquire sees a guard that came before the release was
+// committed.
 func TestGuardDuringRelease(t *testing.T) {
 	server := testsvc.Postgres(t)
 	e := open(t, urlOf(server, "postgres", "postgres", ""))
@@ -163,8 +163,8 @@ func TestGuardDuringRelease(t *testing.T) {
 	drivertest.Granted(t, e, drivertest.Request("t", time.Minute))
 }
 
-// TestCrash: what was granted, handed over, lengthened, recorded, broken or deposited is
-// there after the server has crashed, even if its role does not wait for the disk.
+// TestCrash checks that grants, hand-overs, extensions, records, breaks and deposits survive a
+// crash of the server, even if its role does not wait for the disk.
 func TestCrash(t *testing.T) {
 	server := testsvc.Postgres(t)
 	execute(t, server, "postgres", "ALTER SYSTEM SET wal_writer_delay = '10s'", "ALTER SYSTEM SET synchronous_commit = off", "SELECT pg_reload_conf()")
@@ -251,7 +251,7 @@ func TestCrash(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			execute(t, server, "postgres", "SELECT pg_switch_wal()", "CHECKPOINT") // what came before is on the disk
+			execute(t, server, "postgres", "SELECT pg_switch_wal()", "CHECKPOINT") // earlier changes are on the disk
 			step.do()
 			server.Restart()
 			drivertest.Eventually(t, "the server", func() bool {
@@ -263,9 +263,9 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestNotReplicated: a grant whose wait for the standby was cancelled is an unknown outcome,
-// whatever messages the role hides, and no answer to another request, and no notice, confirms
-// it or a break before it is replicated. INVARIANT I1.
+// TestNotReplicated checks that a grant whose wait for the standby was cancelled has an unknown
+// outcome, whatever messages the role hides, and that no reply to another request, and no notice,
+// confirms it or a break before it is replicated. INVARIANT I1.
 func TestNotReplicated(t *testing.T) {
 	server := testsvc.Postgres(t)
 	execute(t, server, "postgres", `CREATE ROLE quiet LOGIN SUPERUSER`, `ALTER ROLE quiet SET client_min_messages = error`)
@@ -315,8 +315,8 @@ func TestNotReplicated(t *testing.T) {
 	}
 }
 
-// TestSweepLeavesWhatIsUsed: however old its token is, a name with a lease or a place stays,
-// and so do tombstones and records that have not expired.
+// TestSweepLeavesWhatIsUsed checks that a name with a lease or a place remains however old its
+// token is, and that tombstones and records remain until they expire.
 func TestSweepLeavesWhatIsUsed(t *testing.T) {
 	server := testsvc.Postgres(t)
 	e := open(t, urlOf(server, "postgres", "postgres", "&token_memory=1s"))
@@ -333,7 +333,7 @@ func TestSweepLeavesWhatIsUsed(t *testing.T) {
 	if err := e.Release(t.Context(), driver.ReleaseRequest{Name: "cancelled", LeaseID: cancelled.LeaseID, Cancel: true}); err == nil {
 		t.Error("there was a lease to cancel")
 	}
-	time.Sleep(1100 * time.Millisecond) // token memory
+	time.Sleep(1100 * time.Millisecond) // the token memory
 	e.sweep()
 	for i, err := range e.Extend(t.Context(), all) {
 		if err != nil {

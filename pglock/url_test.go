@@ -13,8 +13,8 @@ import (
 
 const secret = "s3cr3t"
 
-// TestURL: our parameters become options, libpq's and the pool's what they are
-// there, and no variable of the environment decides which store is meant.
+// TestURL checks that our parameters become options, that those of libpq and the pool keep their
+// meaning, and that no environment variable decides which store is used.
 func TestURL(t *testing.T) {
 	for name, value := range map[string]string{
 		"PGHOST": "wrong.test", "PGPORT": "1", "PGDATABASE": "wrong", "PGPASSWORD": "wrong", "PGTARGETSESSIONATTRS": "standby",
@@ -38,7 +38,7 @@ func TestURL(t *testing.T) {
 	}
 }
 
-// TestURLFiles: the password comes from a passfile, and everything from a service.
+// TestURLFiles checks a password from a passfile, and a whole configuration from a service.
 func TestURLFiles(t *testing.T) {
 	t.Setenv("PGPASSWORD", "wrong")
 	dir := t.TempDir()
@@ -61,8 +61,8 @@ func TestURLFiles(t *testing.T) {
 	}
 }
 
-// TestURLRefuses: a wrong URL is an error that says what to write, and has no password
-// in it, wherever in the URL it came to be.
+// TestURLRefuses checks that the error for a wrong URL shows what to write, and never contains a
+// password, wherever in the URL it was.
 func TestURLRefuses(t *testing.T) {
 	for rawURL, says := range map[string]string{
 		"postgres:h":                                        "want postgres://user@host:port/database",

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-locks/holdfast/memlock"
 )
 
-// A service that refuses writes of holders that have been overtaken, and a client that
-// shows the token of the lease under which it works.
+// A service that refuses writes of outdated holders, and a client that sends the token of its
+// lease.
 func Example() {
 	ctx := context.Background()
 	service := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "written") })

@@ -17,11 +17,11 @@ import (
 	"github.com/holdfast-locks/holdfast/observe"
 )
 
-// A service is a guarded handler that counts what reaches it.
+// A service is a guarded handler that counts the requests it receives.
 type service struct {
 	http.Handler
 	gate   *fence.Gate
-	passed []fence.Claim // nil for a request without one
+	passed []fence.Claim // nil for a request without a claim
 	events []observe.Event
 }
 
@@ -38,7 +38,7 @@ func newService(marks fence.Marks) *service {
 	return s
 }
 
-// do sends one request with header fields given as name, value, name, value.
+// do sends one request; header has names and values in turn.
 func (s *service) do(method string, fields ...string) *http.Response {
 	r := httptest.NewRequest(method, "/seats/12A", nil)
 	for i := 0; i < len(fields); i += 2 {
@@ -90,7 +90,7 @@ func TestHandlerRefusesMalformedTokens(t *testing.T) {
 	if len(s.passed) != 0 || len(s.events) != 0 {
 		t.Errorf("%d requests were passed on, %d decided", len(s.passed), len(s.events))
 	}
-	// The smallest token passes: nothing has moved the mark.
+	// The smallest token passes: no request has raised the mark.
 	if r := s.do("PUT", httpfence.Header, "1"); r.StatusCode != http.StatusOK {
 		t.Errorf("the smallest token: %d, want 200", r.StatusCode)
 	}
@@ -150,8 +150,8 @@ func (m plainMarks) Check(_ context.Context, resource string, c fence.Claim) err
 	return errors.Join(m.err, m.gate.Check(resource, c))
 }
 
-// TestHandlerRefusesOtherResources: a request about what no mark can name does not succeed later
-// either.
+// TestHandlerRefusesOtherResources checks that a request for a resource that no mark can name
+// fails, when repeated, too.
 func TestHandlerRefusesOtherResources(t *testing.T) {
 	s := newService(nil)
 	for _, method := range []string{"GET", "PUT"} {
@@ -189,8 +189,7 @@ func TestHandlerOverAnyMarks(t *testing.T) {
 	}
 }
 
-// TestHandlerWritesInTurn shows that over a Gate no other holder is accepted
-// while next writes.
+// TestHandlerWritesInTurn checks that over a Gate no other holder is accepted while next writes.
 func TestHandlerWritesInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		gate := newGate()
@@ -211,7 +210,7 @@ func TestHandlerWritesInTurn(t *testing.T) {
 	})
 }
 
-// newGate returns a gate that has seen no token.
+// newGate returns a gate without any mark.
 func newGate() *fence.Gate {
 	g, err := fence.NewGate(nil)
 	if err != nil {

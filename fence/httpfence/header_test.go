@@ -10,7 +10,7 @@ import (
 
 const leaseID = "0123456789abcdef0123456789abcdef"
 
-// malformed are values of the header field that nobody may write with.
+// malformed are invalid values of the header field.
 var malformed = []string{
 	"", " ", "-1", "0", "-0", "+1", "1.0", "1e3", "0x10", "01", "007", "1_000", "1,000",
 	"9223372036854775808", "18446744073709551616", strings.Repeat("9", 400),
@@ -40,7 +40,7 @@ func TestParseHeader(t *testing.T) {
 	}
 }
 
-// FuzzParseHeader: what is accepted has one meaning, the one that it shows.
+// FuzzParseHeader checks that an accepted value has one meaning, and is formatted as itself.
 func FuzzParseHeader(f *testing.F) {
 	for _, value := range malformed {
 		f.Add(value)

@@ -80,8 +80,7 @@ func TestTransportSendsTheLease(t *testing.T) {
 	}
 }
 
-// TestTransportKeepsTheLeaseFromOtherHosts: whoever knows a lease ID can
-// release the lease.
+// TestTransportKeepsTheLeaseFromOtherHosts: a client that knows a lease ID can release the lease.
 func TestTransportKeepsTheLeaseFromOtherHosts(t *testing.T) {
 	sent := map[string]bool{} // path -> with a claim
 	note := func(r *http.Request) { sent[r.URL.Path] = r.Header.Get(httpfence.Header) != "" }
@@ -113,15 +112,15 @@ func TestTransportKeepsTheLeaseFromOtherHosts(t *testing.T) {
 	}
 }
 
-// TestZombieOverHTTP is the whole way: two leases, a transport, a guarded
-// service, and the first holder that wakes up too late.
+// TestZombieOverHTTP combines all parts: two leases, a transport, a guarded service, and a first
+// holder that continues too late.
 func TestZombieOverHTTP(t *testing.T) {
 	server := httptest.NewServer(httpfence.NewHandler(http.NotFoundHandler(), newGate().Marks(), nil))
 	defer server.Close()
 	locks, client := newClient(t), &http.Client{Transport: &httpfence.Transport{}}
 	var zombie context.Context
 	hold(t, locks, func(ctx context.Context, _ *holdfast.Lease) {
-		zombie = context.WithoutCancel(ctx) // it does not notice that its lease is over
+		zombie = context.WithoutCancel(ctx) // it does not notice that its lease has ended
 		if r := get(ctx, t, client, server.URL); r.StatusCode != http.StatusNotFound {
 			t.Errorf("the first holder: %s", r.Status)
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/memlock"
 )
 
-// sell sells a seat in a transaction that begins with Advance: from there on nobody
-// older can write, and nobody newer can come before it ends.
+// sell sells a seat in a transaction that begins with Advance: from then on no older holder can
+// write, and a newer one waits until the transaction ends.
 func sell(ctx context.Context, db *sql.DB, seat, guest string, lease *holdfast.Lease) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
