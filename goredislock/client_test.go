@@ -23,8 +23,8 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore"
 )
 
-// TestTLS: a client that speaks TLS, with a certificate of its own, needs nothing
-// more; and what keeps it from being let in is told as what it is.
+// TestTLS checks that a client with TLS and a certificate of its own needs no other options, and
+// that the error shows why the server refuses a client.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	server, files := testsvc.RedisTLS(t)
@@ -57,7 +57,7 @@ func TestTLS(t *testing.T) {
 	renew(t, e, held)
 	_, w := drivertest.Queued(t, e, "a", time.Minute)
 	select {
-	case <-w.C(): // it listens
+	case <-w.C(): // the inbox is listening
 	case <-time.After(drivertest.Patience):
 		t.Error("no subscription over TLS")
 	}
@@ -65,10 +65,10 @@ func TestTLS(t *testing.T) {
 	drivertest.HandedOver(t, w)
 }
 
-// A recorder is a hook of the caller's.
+// A recorder is a hook of the caller.
 type recorder struct {
 	mu  sync.Mutex
-	saw map[string]any // what the context of each command had
+	saw map[string]any // the values in the context of each command
 }
 
 type key struct{}
@@ -81,7 +81,7 @@ func (r *recorder) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		r.saw[strings.ToLower(cmd.Name())] = ctx.Value(key{})
 		r.mu.Unlock()
 		if err := next(ctx, cmd); err != nil {
-			return errors.Join(errors.New("hook"), err) // as those do that add what they know
+			return errors.Join(errors.New("hook"), err) // as hooks do that add details
 		}
 		return nil
 	}
@@ -91,8 +91,8 @@ func (*recorder) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 	return next
 }
 
-// TestHooksStayTheCallers: they see our requests, with what the caller's context
-// has, and may wrap the errors.
+// TestHooksStayTheCallers checks that the caller's hooks see our requests with the values of the
+// caller's context, and may wrap the errors.
 func TestHooksStayTheCallers(t *testing.T) {
 	server := testsvc.Redis(t)
 	c := client(t, server, nil)
@@ -101,8 +101,8 @@ func TestHooksStayTheCallers(t *testing.T) {
 	e := engine(t, c, nil)
 	ctx := context.WithValue(t.Context(), key{}, "span")
 	shared := drivertest.Request("a", time.Minute)
-	shared.Mode = lockinfo.Shared                                                            // it goes alone
-	if reply, err := e.Acquire(ctx, shared); err != nil || reply.Outcome != driver.Granted { // NOSCRIPT is seen through the hook
+	shared.Mode = lockinfo.Shared                                                            // a request without a batch
+	if reply, err := e.Acquire(ctx, shared); err != nil || reply.Outcome != driver.Granted { // NOSCRIPT is recognized although the hook wraps it
 		t.Fatalf("%+v, %v", reply, err)
 	}
 	store, err := newConn(c)
@@ -119,10 +119,10 @@ func TestHooksStayTheCallers(t *testing.T) {
 	}
 }
 
-// An impatient hook does not wait for what is under way when its context ends.
+// An impatient hook returns when its context ends, and leaves its request in flight.
 type impatient struct {
 	recorder
-	all *sync.WaitGroup // what is under way
+	all *sync.WaitGroup // the requests in flight
 }
 
 func (i *impatient) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
@@ -138,7 +138,8 @@ func (i *impatient) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// TestHookThatLeaves: what a hook has sent and does not wait for may be carried out.
+// TestHookThatLeaves checks that a request that a hook has sent, and did not wait for, may be
+// carried out.
 func TestHookThatLeaves(t *testing.T) {
 	server := testsvc.Redis(t)
 	c := client(t, server, nil)
@@ -159,8 +160,8 @@ func TestHookThatLeaves(t *testing.T) {
 	under.Wait()
 }
 
-// TestOptionsOfTheCaller: locks work with whatever the caller's client does with
-// contexts, pools and protocols.
+// TestOptionsOfTheCaller checks that locks work whatever contexts, pools and protocols the caller's
+// client uses.
 func TestOptionsOfTheCaller(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
@@ -203,12 +204,12 @@ func TestOptionsOfTheCaller(t *testing.T) {
 	}
 }
 
-// TestSlotsMove: while a cluster moves a name, its lease lasts and can be renewed;
-// afterwards the client follows to the other node, with the same token.
+// TestSlotsMove checks that a lease lasts, and can be renewed, while a cluster moves its name.
+// Afterwards the client uses the other node, and the token is the same.
 func TestSlotsMove(t *testing.T) {
 	t.Parallel()
 	g := testsvc.RedisCluster(t)
-	var engines [2]*Engine // the second one asks for nothing meanwhile, and has to learn of the move
+	var engines [2]*Engine // the second engine sends nothing meanwhile, and has to learn of the move
 	for i := range engines {
 		c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs(g.Masters), ClusterStateReloadInterval: time.Hour})
 		t.Cleanup(func() { _ = c.Close() })
@@ -231,7 +232,7 @@ func TestSlotsMove(t *testing.T) {
 	must(to, "CLUSTER", "SETSLOT", slot, "IMPORTING", must(from, "CLUSTER", "MYID"))
 	must(from, "CLUSTER", "SETSLOT", slot, "MIGRATING", must(to, "CLUSTER", "MYID"))
 	host, port, _ := net.SplitHostPort(to.Addr)
-	for _, one := range []string{"a", ""} { // the lease's key goes first: ASK; then all
+	for _, one := range []string{"a", ""} { // first the lease's key moves: ASK; then all keys
 		if one == "" {
 			for _, k := range strings.Fields(must(from, "CLUSTER", "GETKEYSINSLOT", slot, strconv.Itoa(100))) {
 				must(from, "MIGRATE", host, port, k, "0", "5000")

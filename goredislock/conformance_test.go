@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// TestConformance runs the suite with a pool of one connection: nothing waits for a
-// second while it has the first.
+// TestConformance runs the suite with a pool of one connection: no request may occupy it while it
+// waits.
 func TestConformance(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
@@ -33,8 +33,8 @@ func TestConformanceOnCluster(t *testing.T) {
 	}, c.Masters...))
 }
 
-// TestConformanceOnSentinel runs it on the master that sentinels name, by the older
-// protocol, and through what wrappers are made of.
+// TestConformanceOnSentinel runs the suite on the master that sentinels name, with RESP2, and
+// through a wrapper.
 func TestConformanceOnSentinel(t *testing.T) {
 	testsvc.Long(t)
 	t.Parallel()
@@ -46,7 +46,7 @@ func TestConformanceOnSentinel(t *testing.T) {
 	enginetest.Run(t, h.Forwarded(driver.Capabilities{}))
 }
 
-// TestHistory runs what concerns history.
+// TestHistory runs the requirements on history.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
@@ -55,8 +55,7 @@ func TestHistory(t *testing.T) {
 	}, server))
 }
 
-// TestHistoryOnCluster runs it where events are sent only if somebody listens on the
-// same node.
+// TestHistoryOnCluster runs them where a node sends events only if a client listens on it.
 func TestHistoryOnCluster(t *testing.T) {
 	testsvc.Long(t)
 	t.Parallel()
@@ -67,8 +66,7 @@ func TestHistoryOnCluster(t *testing.T) {
 	}, c.Masters...))
 }
 
-// TestHistoryOnSentinel runs it on the master that sentinels name, by the older
-// protocol.
+// TestHistoryOnSentinel runs them on the master that sentinels name, with RESP2.
 func TestHistoryOnSentinel(t *testing.T) {
 	testsvc.Long(t)
 	t.Parallel()
@@ -79,13 +77,13 @@ func TestHistoryOnSentinel(t *testing.T) {
 	}, g.Servers[0]))
 }
 
-// remembering is harness for engines that write history.
+// remembering is harness for engines with history.
 func remembering(client func() redis.UniversalClient, masters ...*testsvc.Server) enginetest.Harness {
 	return harnessWith(&Options{Prefix: "locks:", History: true}, client, masters...)
 }
 
-// harness returns the suite's way to a store, whose data is on the masters. Each
-// engine has a client of its own, as if it were another program's.
+// harness opens engines for the suite on a store whose data is on the masters. Each engine has a
+// client of its own, as in another program.
 func harness(client func() redis.UniversalClient, masters ...*testsvc.Server) enginetest.Harness {
 	return harnessWith(&Options{Prefix: "locks:"}, client, masters...)
 }

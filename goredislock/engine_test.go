@@ -12,11 +12,11 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// A wrapped client is one of the program's own.
+// A wrapped client is a type of the program.
 type wrapped struct{ redis.UniversalClient }
 
-// TestNewRefuses: what cannot keep locks is refused at once, with the reason, and
-// nothing is sent.
+// TestNewRefuses checks that a client that cannot keep locks is refused at once, with the reason,
+// and that nothing is sent.
 func TestNewRefuses(t *testing.T) {
 	server := testsvc.Redis(t)
 	before, _ := server.Do("INFO", "commandstats")
@@ -55,8 +55,8 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// TestCallersClientStaysOpen: Close of the engine ends what it made, and leaves the
-// client as it was.
+// TestCallersClientStaysOpen checks that Close of the engine closes its own connections, and leaves
+// the client unchanged.
 func TestCallersClientStaysOpen(t *testing.T) {
 	server := testsvc.Redis(t)
 	c := client(t, server, nil)

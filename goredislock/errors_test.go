@@ -16,7 +16,7 @@ import (
 
 const secret = "s3cr3t-PASS"
 
-// calls makes one call of each kind; the functions return its error.
+// calls returns functions that send one request of each kind, and return its error.
 func calls(ctx context.Context, e *Engine, name string) map[string]func() error {
 	all := drivertest.Calls(ctx, e, name)
 	all["acquire, behind replicas"] = func() error {
@@ -32,7 +32,7 @@ func calls(ctx context.Context, e *Engine, name string) map[string]func() error 
 	return all
 }
 
-// TestRefusals: what cannot be asked is the documented error, and leaves nothing in
+// TestRefusals checks that an invalid request returns the documented error, and leaves nothing in
 // the store.
 func TestRefusals(t *testing.T) {
 	t.Parallel()
@@ -79,7 +79,7 @@ func TestRefusals(t *testing.T) {
 		c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}, DialerRetries: 1})
 		t.Cleanup(func() { _ = c.Close() })
 		for what, call := range calls(t.Context(), engine(t, c, nil), "a") {
-			if err := call(); what != "list" { // there are no nodes to list
+			if err := call(); what != "list" { // without nodes there is nothing to list
 				drivertest.WantIs(t, what, err, driver.ErrUnavailable)
 			}
 		}
@@ -87,7 +87,7 @@ func TestRefusals(t *testing.T) {
 	t.Run("wrong password", func(t *testing.T) {
 		e := engine(t, client(t, server, func(o *redis.Options) { o.Username, o.Password = "app", secret }), nil)
 		for what, call := range calls(t.Context(), e, "a") {
-			if what != "diagnose" { // to be refused is an answer
+			if what != "diagnose" { // a refusal is an answer
 				err := call()
 				drivertest.WantIs(t, what, err, driver.ErrPermission)
 				if err != nil && (!strings.Contains(err.Error(), "check the user name and the password") || strings.Contains(err.Error(), secret)) {
@@ -102,7 +102,7 @@ func TestRefusals(t *testing.T) {
 		defer do(t, admin, "ACL DELUSER app")
 		e := engine(t, client(t, server, func(o *redis.Options) { o.Username, o.Password = "app", secret }), nil)
 		for what, call := range calls(t.Context(), e, "a") {
-			if what != "diagnose" { // it finds what is wrong
+			if what != "diagnose" { // a diagnosis finds the problem
 				drivertest.WantIs(t, what, call(), driver.ErrPermission)
 			}
 		}
@@ -131,8 +131,8 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-// TestRightsOfOneUser: the documented rights are enough for what an engine asks for
-// on the connections of go-redis.
+// TestRightsOfOneUser checks that the documented rights suffice for all requests of an engine on
+// go-redis.
 func TestRightsOfOneUser(t *testing.T) {
 	server := testsvc.Redis(t)
 	do(t, client(t, server, nil), "ACL SETUSER app reset on >"+secret+" ~app:* &app:* +evalsha +eval +exists +get +set +del +pttl +pexpire +time +scan"+

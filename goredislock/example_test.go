@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/redisfence"
 )
 
-// A program that has a client of go-redis already. Closing the engine leaves it open.
+// A program that has a go-redis client already. The client stays open when the engine is closed.
 func ExampleNew() {
 	client := redis.NewClient(&redis.Options{Addr: "localhost:6379"})
 	defer client.Close()
@@ -40,7 +40,7 @@ func nightly(ctx context.Context, client redis.UniversalClient) error {
 	})
 }
 
-// Clients of sentinels and of a Redis Cluster are taken as well.
+// New accepts clients of sentinels and of a Redis Cluster, too.
 func ExampleNew_sentinels() {
 	client := redis.NewFailoverClient(&redis.FailoverOptions{
 		MasterName: "locks", SentinelAddrs: []string{"localhost:26379", "localhost:26380", "localhost:26381"},
@@ -51,7 +51,7 @@ func ExampleNew_sentinels() {
 	}
 }
 
-// A write that a stale holder cannot make: the server compares the tokens.
+// A write that is refused for a stale holder: the server compares the tokens.
 func ExampleEngine_guard() {
 	client := redis.NewClient(&redis.Options{Addr: "localhost:6379"})
 	defer client.Close()
@@ -79,7 +79,7 @@ func publish(ctx context.Context, client redis.UniversalClient) error {
 	})
 }
 
-// TestExamples runs what the examples show.
+// TestExamples runs the functions of the examples.
 func TestExamples(t *testing.T) {
 	server := testsvc.Redis(t)
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore"
 )
 
-// afterwards fails the test unless a name is granted with a greater token soon after
-// its master is gone, to the same engine.
+// afterwards fails the test unless the same engine is granted a name with a greater token soon
+// after its master has failed.
 func afterwards(t *testing.T, e *Engine, name string, token uint64, replaced func() bool) {
 	t.Helper()
 	drivertest.Eventually(t, "a replica has taken over", replaced)
@@ -32,7 +32,7 @@ func afterwards(t *testing.T, e *Engine, name string, token uint64, replaced fun
 	t.Logf("granted %s after a replica took over", time.Since(began).Round(time.Millisecond))
 }
 
-// TestSentinelFailover: the engine finds the new master.
+// TestSentinelFailover checks that the engine finds the new master.
 func TestSentinelFailover(t *testing.T) {
 	t.Parallel()
 	g := testsvc.Sentinel(t)
@@ -46,8 +46,8 @@ func TestSentinelFailover(t *testing.T) {
 	afterwards(t, e, "a", token, func() bool { m := g.Master(); return m != nil && m != g.Servers[0] })
 }
 
-// TestClusterFailover: the engine finds the new owner of the slot, at once and not
-// when the client next looks at the cluster by itself.
+// TestClusterFailover checks that the engine finds the new owner of the slot at once, before the
+// client next reads the cluster's state by itself.
 func TestClusterFailover(t *testing.T) {
 	testsvc.Long(t)
 	t.Parallel()
@@ -63,8 +63,8 @@ func TestClusterFailover(t *testing.T) {
 	afterwards(t, e, "a", token, g.Replicas[i].IsMaster)
 }
 
-// TestUnknownMaster: sentinels that know no master of this name say nil, which is
-// not the answer of a script.
+// TestUnknownMaster checks that nil from sentinels that know no master of this name is not taken
+// for a script's reply.
 func TestUnknownMaster(t *testing.T) {
 	t.Parallel()
 	g := testsvc.Sentinel(t)
@@ -75,8 +75,8 @@ func TestUnknownMaster(t *testing.T) {
 	}
 }
 
-// TestModes: what the engine takes a client for; one that is to read from replicas
-// says so with every call, and asks masters if it is of a cluster.
+// TestModes checks the mode that the engine derives from a client. A client that reads from
+// replicas marks every call, and uses the masters in a cluster.
 func TestModes(t *testing.T) {
 	t.Parallel()
 	g, cluster := testsvc.Sentinel(t), testsvc.RedisCluster(t)
@@ -89,7 +89,7 @@ func TestModes(t *testing.T) {
 	}
 	c := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs(cluster.Masters), ReadOnly: true, RouteRandomly: true})
 	t.Cleanup(func() { _ = c.Close() })
-	c.SetCommandInfoResolver(c.NewDynamicResolver()) // splits commands of several keys
+	c.SetCommandInfoResolver(c.NewDynamicResolver()) // splits commands with several keys
 	e := engine(t, c, nil)
 	for i := range 10 {
 		req := drivertest.Request(fmt.Sprint("n/", i), time.Minute)
@@ -97,7 +97,7 @@ func TestModes(t *testing.T) {
 		if err := e.Complete(t.Context(), driver.CompleteRequest{Name: req.Name, LeaseID: req.LeaseID, Record: []byte("x"), Retention: time.Minute}); err != nil {
 			t.Error(err)
 		}
-		if record, found, err := e.Recall(t.Context(), req.Name); string(record.Data) != "x" || !found || err != nil { // at once: no replica is asked
+		if record, found, err := e.Recall(t.Context(), req.Name); string(record.Data) != "x" || !found || err != nil { // at once: no replica is read
 			t.Errorf("recall: %+v, %v, %v", record, found, err)
 		}
 		for _, want := range []bool{true, false} {

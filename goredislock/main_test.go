@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// TestMain lets more tests run at once than there are processors: they wait for real
-// TTLs nearly all of the time.
+// TestMain runs more tests at once than there are processors: they wait for real TTLs most of the
+// time.
 func TestMain(m *testing.M) {
 	flag.Parse()
 	if err := flag.Set("test.parallel", "6"); err != nil {
@@ -22,8 +22,8 @@ func TestMain(m *testing.M) {
 	drivertest.ExitWithoutLeaks(m, []string{"/holdfast/", "/go-redis/"})
 }
 
-// client returns a client of one server that ends with the test. change, unless
-// nil, changes its options.
+// client returns a client of one server that is closed with the test. change, unless nil, changes
+// its options.
 func client(t testing.TB, s *testsvc.Server, change func(*redis.Options)) *redis.Client {
 	t.Helper()
 	opts := &redis.Options{Addr: s.Addr}
@@ -60,7 +60,7 @@ func do(t testing.TB, c redis.UniversalClient, command string, more ...any) any 
 	return reply
 }
 
-// addrs returns where servers are.
+// addrs returns the addresses of servers.
 func addrs(servers []*testsvc.Server) (all []string) {
 	for _, s := range servers {
 		all = append(all, s.Addr)

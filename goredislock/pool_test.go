@@ -18,11 +18,10 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// poolOfOne lets a client have one connection.
+// poolOfOne limits a client to one connection.
 func poolOfOne(o *redis.Options) { o.PoolSize = 1 }
 
-// occupy has another user of the client keep a connection of its pool busy, until
-// the function that is returned is called.
+// occupy keeps a connection of the client's pool busy until its result is called.
 func occupy(t *testing.T, c, admin *redis.Client) (leave func()) {
 	t.Helper()
 	var busy sync.WaitGroup
@@ -38,8 +37,8 @@ func occupy(t *testing.T, c, admin *redis.Client) (leave func()) {
 	return leave
 }
 
-// TestExhaustedPool: a lease whose renewals find no connection tells so while there
-// is still time, and ends at its deadline; the pool is named. INVARIANT I3, I9.
+// TestExhaustedPool checks that a lease whose renewals get no connection reports it in time, naming
+// the pool, and ends at its deadline. INVARIANTS I3, I9.
 func TestExhaustedPool(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
@@ -83,7 +82,8 @@ func TestExhaustedPool(t *testing.T) {
 	}
 }
 
-// TestPoolTimeout: when the pool's own time is over, nothing was sent, for certain.
+// TestPoolTimeout checks that a request that exceeds the pool's own time limit was certainly not
+// sent.
 func TestPoolTimeout(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
@@ -104,8 +104,8 @@ func TestPoolTimeout(t *testing.T) {
 	}
 }
 
-// TestContextEndsInThePool: whoever leaves while others have the connections is let
-// go at once, and what he asked for is never sent.
+// TestContextEndsInThePool checks that a caller that gives up while others have the connections
+// returns at once, and that its request is never sent.
 func TestContextEndsInThePool(t *testing.T) {
 	server := testsvc.Redis(t)
 	c, admin := client(t, server, poolOfOne), client(t, server, nil)
@@ -117,7 +117,7 @@ func TestContextEndsInThePool(t *testing.T) {
 		all.Go(func() {
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
-			call := calls(ctx, e, "a")[what] // bound to this context
+			call := calls(ctx, e, "a")[what] // under this context
 			began := time.Now()
 			if err := call(); err == nil {
 				t.Errorf("%s: no error", what)
@@ -130,20 +130,20 @@ func TestContextEndsInThePool(t *testing.T) {
 	all.Wait()
 	before := do(t, admin, "INFO commandstats").(string)
 	leave()
-	drivertest.Cycle(t, e, "b") // goes behind all that was sent
+	drivertest.Cycle(t, e, "b") // follows all requests that were sent
 	count := func(stats string) (n int) {
 		_, after, _ := strings.Cut(stats, "cmdstat_evalsha:calls=")
 		_, _ = fmt.Sscan(strings.Split(after, ",")[0], &n)
 		return n
 	}
-	// A plain acquire and release may be under way for nobody; they are cancelled.
+	// A plain acquire and a plain release may be in flight without a caller; they are cancelled.
 	if n := count(do(t, admin, "INFO commandstats").(string)) - count(before); n > 4 {
 		t.Errorf("%d scripts ran for those who had left", n-2)
 	}
 }
 
-// TestContextEndsOnHungServer: whoever leaves while the server hangs is let go at once,
-// and what he had under way costs nobody else anything when the server goes on.
+// TestContextEndsOnHungServer checks that a caller that gives up while the server hangs returns at
+// once, and that its requests affect no other caller when the server continues.
 func TestContextEndsOnHungServer(t *testing.T) {
 	server := testsvc.Redis(t)
 	e := engine(t, client(t, server, poolOfOne), nil)
@@ -168,7 +168,7 @@ func TestContextEndsOnHungServer(t *testing.T) {
 	drivertest.Cycle(t, e, "a")
 }
 
-// TestNoConnectionIsHeld: leases and waiters keep none of the pool's connections.
+// TestNoConnectionIsHeld checks that leases and waiters keep no connection of the pool.
 func TestNoConnectionIsHeld(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
@@ -189,8 +189,8 @@ func TestNoConnectionIsHeld(t *testing.T) {
 	})
 }
 
-// TestSilentConnections: connections that go silent without a word, all that there
-// are, cost no lease, if the client gives each of them up soon. INVARIANT I9.
+// TestSilentConnections checks that no lease is lost when all connections fall silent, if the
+// client gives each of them up soon. INVARIANT I9.
 func TestSilentConnections(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
@@ -205,7 +205,7 @@ func TestSilentConnections(t *testing.T) {
 		warm = append(warm, conn)
 	}
 	for _, conn := range warm {
-		_ = conn.Close() // back to the pool
+		_ = conn.Close() // returns it to the pool
 	}
 	locks, err := holdfast.New(engine(t, c, nil), &holdfast.Options{TTL: 3 * time.Second})
 	if err != nil {

@@ -21,10 +21,10 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/redisfence"
 )
 
-// The rooms beside the engine work on this client as they do on any: what each
-// answers is tested where it is.
+// The other packages for Redis work on this client as on any other. Their own tests check their
+// behaviour.
 
-// TestMember runs the suite of a quorum's members.
+// TestMember runs the suite for members of a quorum.
 func TestMember(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
@@ -55,7 +55,7 @@ func TestMember(t *testing.T) {
 	})
 }
 
-// A claim is made up by a test.
+// A claim has an arbitrary token and lease ID.
 type claim struct {
 	token uint64
 	id    lockinfo.LeaseID
@@ -64,8 +64,8 @@ type claim struct {
 func (c claim) Token() uint64        { return c.token }
 func (c claim) ID() lockinfo.LeaseID { return c.id }
 
-// TestGuard: greater tokens pass, others are refused and change nothing, on one
-// server and on a cluster, by the guards of two engines.
+// TestGuard checks that greater tokens pass and that others are refused and change nothing, on one
+// server and on a cluster, with the guards of two engines.
 func TestGuard(t *testing.T) {
 	t.Parallel()
 	server, cluster := testsvc.Redis(t), testsvc.RedisCluster(t)
@@ -98,7 +98,7 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// TestOneTime: of many who redeem one token at once, one has the payload.
+// TestOneTime checks that one of many concurrent redeems of a token gets the payload.
 func TestOneTime(t *testing.T) {
 	server := testsvc.Redis(t)
 	var services []*onetime.Service
@@ -108,7 +108,7 @@ func TestOneTime(t *testing.T) {
 	onetimetest.RedeemByMany(t, services...)
 }
 
-// TestDiagnose: of a store that is well nothing is found, whatever the client.
+// TestDiagnose checks that there are no findings for a good store, whatever the client.
 func TestDiagnose(t *testing.T) {
 	t.Parallel()
 	server, sentinels, cluster := testsvc.Redis(t, "--appendonly", "yes"), testsvc.Sentinel(t, "--appendonly", "yes", "--min-replicas-to-write", "1", "--min-replicas-max-lag", "2"), testsvc.RedisCluster(t, "--appendonly", "yes")
@@ -139,7 +139,7 @@ func TestDiagnose(t *testing.T) {
 			}
 			masters := 1
 			if strings.HasPrefix(name, "cluster") {
-				masters = 3 // their replicas may not have been introduced to all yet
+				masters = 3 // not all nodes may know their replicas yet
 			}
 			if found["server"] < masters || found["round_trip"] != masters {
 				t.Errorf("%d servers were looked at, %d of them masters, want %d", found["server"], found["round_trip"], masters)

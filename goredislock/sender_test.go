@@ -16,8 +16,7 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore"
 )
 
-// through returns a client that reaches its server by a proxy. change, unless nil,
-// changes its options.
+// through returns a client that connects through a proxy. change, unless nil, changes its options.
 func through(t *testing.T, p *faultproxy.Proxy, change func(*redis.Options)) *redis.Client {
 	t.Helper()
 	opts := &redis.Options{Addr: p.Addr(), ReadTimeout: 300 * time.Millisecond}
@@ -29,10 +28,9 @@ func through(t *testing.T, p *faultproxy.Proxy, change func(*redis.Options)) *re
 	return c
 }
 
-// TestRequestsAreSentOnce: whatever becomes of a request or its answer, go-redis,
-// which by default repeats a command three times, sends ours once, and the core is
-// told that its outcome is unknown, and that the connection was given up. The same
-// client repeats what others ask.
+// TestRequestsAreSentOnce checks that go-redis, which repeats a command three times by default,
+// sends ours once, whatever happens to the request or its reply. The error shows that the outcome
+// is unknown and that the connection was given up. The same client repeats other commands.
 func TestRequestsAreSentOnce(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
@@ -90,8 +88,7 @@ func TestRequestsAreSentOnce(t *testing.T) {
 	})
 }
 
-// lose has the proxy lose the answers to whatever is about the counter, and counts
-// them.
+// lose has the proxy drop the replies to commands about the counter, and counts them.
 func lose(t *testing.T, p *faultproxy.Proxy, fate faultproxy.Fate) *atomic.Int32 {
 	t.Helper()
 	var lost atomic.Int32
@@ -105,8 +102,8 @@ func lose(t *testing.T, p *faultproxy.Proxy, fate faultproxy.Fate) *atomic.Int32
 	return &lost
 }
 
-// TestReplies: what a server says is what rediscore.Conn describes, by both
-// protocols, whatever bytes are in it.
+// TestReplies checks that replies have the form that rediscore.Conn describes, with both protocols,
+// whatever bytes they contain.
 func TestReplies(t *testing.T) {
 	server := testsvc.Redis(t)
 	const bytes = "\x00\xff\r\n$1\r\n\x80 z"

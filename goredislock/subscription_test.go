@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// TestSubscription: messages come as they were sent, by both protocols; the end of
-// the connection is told, and whatever comes after it is not taken for its
+// TestSubscription checks that messages arrive as they were sent, with both protocols, that the end
+// of the connection is reported, and that messages of the next connection are not taken for its
 // continuation.
 func TestSubscription(t *testing.T) {
 	server := testsvc.Redis(t)
@@ -30,7 +30,7 @@ func TestSubscription(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, channel := range []string{"b", "a"} { // both have been agreed to
+		for _, channel := range []string{"b", "a"} { // both were confirmed
 			if n := do(t, admin, "PUBLISH "+channel, "x \x00\xff"); n != int64(1) {
 				t.Errorf("RESP%d: %v listen on %s", protocol, n, channel)
 			}
@@ -50,7 +50,7 @@ func TestSubscription(t *testing.T) {
 	}
 }
 
-// TestSilentSubscriptionEnds: a connection that says nothing to a ping is given up.
+// TestSilentSubscriptionEnds checks that a connection that does not answer a ping is given up.
 func TestSilentSubscriptionEnds(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
@@ -80,8 +80,8 @@ func TestSilentSubscriptionEnds(t *testing.T) {
 	p.Heal()
 }
 
-// TestWaiterHearsAfterABreak: the engine listens anew after its connection broke,
-// and those who wait are told to look.
+// TestWaiterHearsAfterABreak checks that the engine subscribes again after its connection broke,
+// and that waiters get a notice to look.
 func TestWaiterHearsAfterABreak(t *testing.T) {
 	server := testsvc.Redis(t)
 	p := faultproxy.New(t, server.Addr)

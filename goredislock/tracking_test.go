@@ -25,7 +25,7 @@ func renew(t *testing.T, e *Engine, req driver.AcquireRequest) {
 	}
 }
 
-// tracked waits until the server tells of so many keys.
+// tracked waits until the server counts n tracked keys.
 func tracked(t *testing.T, admin *redis.Client, keys string) {
 	t.Helper()
 	drivertest.Eventually(t, "the server tells of "+keys+" keys", func() bool {
@@ -33,12 +33,12 @@ func tracked(t *testing.T, admin *redis.Client, keys string) {
 	})
 }
 
-// TestDeletionsAreTold, one by one and all at once, and our own renewals are not;
-// and after a connection broke again. It takes nothing of the caller's pool.
+// TestDeletionsAreTold checks that deletions are reported one by one and all at once, also after a
+// connection broke, and that our own renewals are not. Nothing is taken from the caller's pool.
 func TestDeletionsAreTold(t *testing.T) {
 	t.Parallel()
 	for _, protocol := range []int{2, 3} {
-		server := testsvc.Redis(t) // a server goes on counting keys that were tracked
+		server := testsvc.Redis(t) // a server continues to count keys that were tracked
 		admin := client(t, server, nil)
 		p := faultproxy.New(t, server.Addr)
 		c := through(t, p, func(o *redis.Options) { o.Protocol, o.PoolSize, o.ClientName = protocol, 1, "app" })
@@ -79,7 +79,8 @@ func TestDeletionsAreTold(t *testing.T) {
 	}
 }
 
-// TestTrackingWithoutTheRight: then the engine works as it does without.
+// TestTrackingWithoutTheRight checks that the engine works without the right, as it does without
+// the option.
 func TestTrackingWithoutTheRight(t *testing.T) {
 	server := testsvc.Redis(t)
 	admin := client(t, server, nil)
@@ -106,8 +107,8 @@ func TestTrackingWithoutTheRight(t *testing.T) {
 	}
 }
 
-// TestOldNewsComesFirst: what is told of a key is told before the key has been read
-// again, though it comes over another connection, and later.
+// TestOldNewsComesFirst checks that a change of a key is reported before a later read of the key
+// returns, although the report comes over another connection, and later.
 func TestOldNewsComesFirst(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
@@ -129,7 +130,7 @@ func TestOldNewsComesFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// An answer that is late holds up what is told behind it.
+	// A late answer delays the reports behind it.
 	p.OnRequest(func(r faultproxy.Request) faultproxy.Action {
 		if r.Command() == "PING" {
 			return faultproxy.Action{ReplyDelay: 50 * time.Millisecond}

@@ -251,7 +251,7 @@ func TestCrash(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			execute(t, server, "postgres", "SELECT pg_switch_wal()", "CHECKPOINT") // earlier changes are on the disk
+			execute(t, server, "postgres", "SELECT pg_switch_wal()", "CHECKPOINT") // the earlier changes are on disk
 			step.do()
 			server.Restart()
 			drivertest.Eventually(t, "the server", func() bool {

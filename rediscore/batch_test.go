@@ -19,8 +19,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A depot is a store of plain releases that answers when the test wants it to:
-// the n-th call that it sees waits for n answers. To the name k it says k.
+// A depot is a store of plain releases that answers on demand: its n-th call waits for n answers.
+// The reply for the name k is k.
 type depot struct {
 	parrot
 	cluster bool
@@ -29,10 +29,10 @@ type depot struct {
 	calls []*call
 }
 
-// A call is one that is under way.
+// A call is a call in flight.
 type call struct {
 	names []string
-	end   chan error // what it comes to
+	end   chan error // its result
 }
 
 func (d *depot) EvalInts(_ context.Context, _ string, keys, _ []string, to []int64) ([]int64, error) {
@@ -58,7 +58,7 @@ func (d *depot) Mode() Mode {
 	return OneServer
 }
 
-// seen returns the calls that have come by now.
+// seen returns the calls that have arrived.
 func (d *depot) seen() []*call {
 	synctest.Wait()
 	d.mu.Lock()
@@ -66,7 +66,7 @@ func (d *depot) seen() []*call {
 	return slices.Clone(d.calls)
 }
 
-// A passenger is one who asks.
+// A passenger is the caller of one request.
 type passenger struct {
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -84,7 +84,7 @@ func (p *passenger) left() bool {
 	}
 }
 
-// board makes passengers ask, in the order of the names.
+// board starts a request for each name, in order.
 func board(t *testing.T, f *batcher, names ...string) (all []*passenger) {
 	t.Helper()
 	for _, name := range names {
@@ -129,8 +129,8 @@ func inDepot(t *testing.T, cluster bool, test func(*testing.T, *depot, *engine, 
 	})
 }
 
-// Nobody waits for company; what comes while enough calls are under way goes
-// with the next, in its order, and everybody gets his own answer.
+// A request never waits for others. Requests that arrive while enough calls are in flight join the
+// next call in their order, and each gets its own answer.
 func TestBatch(t *testing.T) {
 	inDepot(t, false, func(t *testing.T, d *depot, _ *engine, f *batcher) {
 		names := numbered("n", 1, mostCalls+2*mostRequests+1)
@@ -161,14 +161,13 @@ func TestBatch(t *testing.T) {
 	})
 }
 
-// A request whose caller leaves is never sent if it is still pending, and has an
-// unknown outcome if it is under way; the others are answered as if nothing had
-// been. INVARIANT I5.
+// A request whose caller gives up is never sent if it is pending, and has an unknown outcome if it
+// is in flight. The others are answered as usual. INVARIANT I5.
 func TestBatchOfThoseWhoLeave(t *testing.T) {
 	inDepot(t, false, func(t *testing.T, d *depot, _ *engine, f *batcher) {
 		first := board(t, f, numbered("n", 1, mostCalls)...)
 		rest := board(t, f, numbered("n", mostCalls+1, 5)...)
-		for _, p := range []*passenger{first[0], rest[0], rest[2], rest[4]} { // the head, one between, the last
+		for _, p := range []*passenger{first[0], rest[0], rest[2], rest[4]} { // the first, one in the middle, the last
 			p.cancel()
 			if !p.left() || !errors.Is(p.err, context.Canceled) || driver.Definite(p.err) {
 				t.Errorf("a request whose caller has left: %v", p.err)
@@ -190,8 +189,8 @@ func TestBatchOfThoseWhoLeave(t *testing.T) {
 	})
 }
 
-// A request ends at the limit of its own context, or with its caller's, whichever
-// comes first; one that was answered in time leaves nothing behind that ends the next.
+// A request ends at the limit of its own context or with its caller's context, whichever comes
+// first. A request that was answered in time leaves no timer that ends the next.
 func TestBatchKeepsLimits(t *testing.T) {
 	inDepot(t, false, func(t *testing.T, d *depot, _ *engine, f *batcher) {
 		caller, leave := context.WithTimeout(t.Context(), 3*time.Second)
@@ -202,17 +201,17 @@ func TestBatchKeepsLimits(t *testing.T) {
 		}{
 			{limit: time.Second, answered: 900 * time.Millisecond}, {limit: time.Second, answered: 200 * time.Millisecond},
 			{limit: time.Second, late: time.Second, err: ask.ErrNoAnswer},
-			{limit: time.Minute, late: 900 * time.Millisecond, err: context.DeadlineExceeded}, // then the caller's time is over
+			{limit: time.Minute, late: 900 * time.Millisecond, err: context.DeadlineExceeded}, // later than the caller's limit
 		} {
 			ctx, stop := ask.Limit(caller, c.limit)
 			if c.err == ask.ErrNoAnswer {
-				ctx.Done() // the context gets a timer of its own, which fires at the same time
+				ctx.Done() // gives the context a timer of its own, which fires at the same time
 			}
 			n, began := len(d.seen()), time.Now()
 			if c.late == 0 {
 				time.AfterFunc(c.answered, func() { d.seen()[n].end <- nil })
 			}
-			_, err := f.do(ctx, f.newRequest("n/1", lockinfo.NewLeaseID())) // mostly the one that was answered before
+			_, err := f.do(ctx, f.newRequest("n/1", lockinfo.NewLeaseID())) // usually the request answered before
 			if took := time.Since(began); took != c.answered+c.late || !errors.Is(err, c.err) {
 				t.Errorf("%+v: %v after %s", c, err, took)
 			}
@@ -221,7 +220,7 @@ func TestBatchKeepsLimits(t *testing.T) {
 	})
 }
 
-// Close ends all who wait, at once, and sends nothing more.
+// Close ends all waiting requests at once, and sends no more.
 func TestBatchAtClose(t *testing.T) {
 	inDepot(t, false, func(t *testing.T, d *depot, e *engine, f *batcher) {
 		all := board(t, f, numbered("n", 1, mostCalls+3)...)
@@ -240,8 +239,8 @@ func TestBatchAtClose(t *testing.T) {
 	})
 }
 
-// An error of a call is everybody's in it and nobody else's, and so is a reply
-// that is not about as many as were asked for.
+// An error of a call is returned to each of its requests and to no other. The same holds for a
+// reply with the wrong number of results.
 func TestBatchThatFails(t *testing.T) {
 	inDepot(t, false, func(t *testing.T, d *depot, _ *engine, f *batcher) {
 		lost := errors.New("lost")
@@ -280,8 +279,8 @@ func (s shortChanged) EvalInts(context.Context, string, []string, []string, []in
 	return s.ints, nil
 }
 
-// INVARIANT I9: where calls hang, another goes beside them after a while, with
-// all who are pending; when they come back, there are no more than before.
+// INVARIANT I9: when calls hang, another call with all pending requests starts after a while. When
+// they return, there are no more calls than before.
 func TestBatchBesideOneThatHangs(t *testing.T) {
 	inDepot(t, false, func(t *testing.T, d *depot, _ *engine, f *batcher) {
 		board(t, f, numbered("n", 1, mostCalls+1)...)
@@ -290,7 +289,7 @@ func TestBatchBesideOneThatHangs(t *testing.T) {
 		if n := len(d.seen()); n != mostCalls {
 			t.Fatalf("%d calls before %s", n, slowCall)
 		}
-		time.Sleep(time.Microsecond) // no other request comes
+		time.Sleep(time.Microsecond) // no other request arrives
 		calls := d.seen()
 		if len(calls) != mostCalls+1 || !slices.Equal(calls[mostCalls].names, []string{fmt.Sprint("n/", mostCalls+1), "n/20"}) {
 			t.Fatalf("%d calls, want one more, with all who are pending", len(calls))
@@ -314,8 +313,8 @@ func TestBatchBesideOneThatHangs(t *testing.T) {
 	})
 }
 
-// INVARIANT I9: in a Redis Cluster a slot that hangs delays no other, and no slot
-// is remembered.
+// INVARIANT I9: in a Redis Cluster a slot that hangs delays no other slot, and slots are not
+// remembered.
 func TestBatchesBySlot(t *testing.T) {
 	inDepot(t, true, func(t *testing.T, d *depot, _ *engine, f *batcher) {
 		board(t, f, numbered("{a}", 1, mostCalls+2)...)
@@ -341,7 +340,7 @@ func TestBatchesBySlot(t *testing.T) {
 	})
 }
 
-// Whoever leaves, and whenever: nobody gets the answer to another.
+// No caller gets another's answer, whichever callers give up, and whenever.
 func TestBatchInDisorder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := mustNew(t, echo{})

@@ -35,8 +35,8 @@ func (b *bypass) DirectInts(_ context.Context, _ string, keys, _ []string, to []
 	return append(to, int64(len(keys))), b.sent, b.err
 }
 
-// A request is made by its caller, beside other requests if they are few. Many share calls,
-// and so does one that was not sent, or whose script the server does not know.
+// A caller sends its request itself if few others are in flight. Many requests share calls. So does
+// a request that was not sent, or whose script the server does not know.
 func TestDirect(t *testing.T) {
 	inDepot(t, false, func(t *testing.T, d *depot, e *engine, f *batcher) {
 		b := &bypass{depot: d, free: true, sent: true}
@@ -68,7 +68,7 @@ func TestDirect(t *testing.T) {
 		full := func() (direct bool) {
 			before := b.direct
 			reply, err := e.store.Eval(t.Context(), e.scripts.Release, nil, nil)
-			if direct = b.direct > before; err != nil || direct == (reply == nil) { // the depot's is nil
+			if direct = b.direct > before; err != nil || direct == (reply == nil) { // the depot's reply is nil
 				t.Errorf("%v, %v", reply, err)
 			}
 			return direct
@@ -98,8 +98,8 @@ func TestDirect(t *testing.T) {
 	})
 }
 
-// The outcome of a direct request that has no reply is unknown: its caller learns whether
-// its own context or the engine has ended.
+// The outcome of a direct request without a reply is unknown: the error shows whether the caller's
+// context or the engine has ended.
 func TestDirectWithoutReply(t *testing.T) {
 	d := &depot{}
 	e := mustNew(t, d)

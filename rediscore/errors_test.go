@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 )
 
-// TestServerErrors: texts that no server here gives.
+// TestServerErrors covers error texts that no server of these tests returns.
 func TestServerErrors(t *testing.T) {
 	for text, want := range map[string]error{
 		"LOADING Redis is loading the dataset in memory":                                                                 driver.ErrUnavailable,
@@ -42,8 +42,7 @@ func TestServerErrors(t *testing.T) {
 	}
 }
 
-// TestUnknownStaysUnknown: a repeat that fails says nothing about the request
-// before it.
+// TestUnknownStaysUnknown checks that the outcome of a request stays unknown if its repeat fails.
 func TestUnknownStaysUnknown(t *testing.T) {
 	silent := fmt.Errorf("no answer: %w", ErrGivenUp)
 	for _, repeat := range []error{driver.ErrLost, driver.ErrUnavailable, silent} {

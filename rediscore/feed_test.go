@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A crier is a Redis Cluster whose servers send a message before the engine is on all of
-// them, and another one afterwards.
+// A crier is a Redis Cluster whose servers send a message before the engine listens to all of them,
+// and another one afterwards.
 type crier struct {
 	parrot
 	later func()
@@ -38,8 +38,8 @@ func (s *cry) Subscribe(_ context.Context, told func(channel, message string), c
 
 func (s *cry) Close() {}
 
-// TestFeedBeginsWithAGap: what a server sends before the engine listens to all of them
-// comes before the gap, and is dropped: the gap counts for it.
+// TestFeedBeginsWithAGap checks that a message sent before the engine listens to all servers is
+// dropped: the gap at the beginning includes it.
 func TestFeedBeginsWithAGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		conn := &crier{}

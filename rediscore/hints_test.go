@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestHints: a name is remembered for its time, and its memory does not grow.
+// TestHints checks that a name is remembered for its time, and that memory does not grow.
 func TestHints(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHints(contendedFor)

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
 
-// TestMessages: which messages there are, and what a watch is told of them. What
-// was not received gives way to what is newer, but a grant only to a grant.
+// TestMessages lists the messages and the notices that a watch gets for them. A newer message
+// replaces one that was not received, but only a grant replaces a grant.
 func TestMessages(t *testing.T) {
 	i := newInbox(nil, keys.Space{}, t.Context())
 	id := lockinfo.NewLeaseID()
@@ -41,8 +41,8 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestOwedMessage: a subscription is given up if it does not tell of a grant
-// that a refresh has found, and only then.
+// TestOwedMessage checks that a subscription is given up only if it does not deliver a grant that a
+// refresh has found.
 func TestOwedMessage(t *testing.T) {
 	type waiter struct {
 		*inbox

@@ -18,19 +18,19 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A district is a Redis Cluster of two nodes, each with half of the slots, and the client
-// of it. To a request about the name k of n/k it answers k.
+// A district is a Redis Cluster of two nodes, each with half of the slots, and a client of it. Its
+// reply to a request about the name n/k is k.
 type district struct {
 	parrot
 	nodes map[string]Conn
 	each  map[string]int // keys of one request, by script
 
 	mu     sync.Mutex // guards the rest
-	slots  []any      // what the nodes say of the slots
-	silent bool       // the nodes do not say it
+	slots  []any      // the nodes' list of the slots
+	silent bool       // the nodes do not return the list
 	looks  int
-	alone  []string      // names that the client was called about
-	hang   chan struct{} // unless nil, such calls wait for it
+	alone  []string      // names in calls of the client
+	hang   chan struct{} // unless nil, those calls wait for it
 	errs   map[string]error
 }
 
@@ -52,11 +52,11 @@ func newDistrict() *district {
 	return d
 }
 
-// serve says who has the lower and the upper half of the slots.
+// serve sets the nodes of the lower and the upper half of the slots.
 func (d *district) serve(lower string, lowerPort int64, upper string, upperPort int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.slots = []any{ // in no order, with a replica
+	d.slots = []any{ // unordered, with a replica
 		[]any{int64(8192), int64(16383), []any{upper, upperPort, "id"}},
 		[]any{int64(0), int64(8191), []any{lower, lowerPort, "id"}, []any{"c", int64(3), "id"}},
 	}
@@ -91,7 +91,7 @@ func (d *district) EvalInts(ctx context.Context, sha string, keys, args []string
 	return appendInts(to, all)
 }
 
-// left returns the names that the client was called about since the last call of left.
+// left returns the names in calls of the client since the last call of left.
 func (d *district) left() []string {
 	synctest.Wait()
 	d.mu.Lock()
@@ -118,7 +118,7 @@ func (d *district) Do(ctx context.Context, c Command) (any, error) {
 }
 
 func (h *house) EvalEach(_ context.Context, calls []Call) []Reply {
-	var copies []Call // the lists are the caller's
+	var copies []Call // the lists belong to the caller
 	for _, c := range calls {
 		copies = append(copies, Call{c.slot, c.SHA, slices.Clone(c.Keys), slices.Clone(c.Args)})
 	}
@@ -155,8 +155,8 @@ func (h *house) written() (writes [][]string) {
 	return writes
 }
 
-// inDistrict runs a test of an engine that knows the nodes already. low are names of which
-// the first node has the slots, each another, and high the same of the second.
+// inDistrict runs a test of an engine that knows the nodes already. low are names in different
+// slots of the first node, and high names in slots of the second.
 func inDistrict(t *testing.T, test func(t *testing.T, d *district, e *engine, low, high []string)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -177,7 +177,7 @@ func inDistrict(t *testing.T, test func(t *testing.T, d *district, e *engine, lo
 				high = append(high, name)
 			}
 		}
-		_ = e.Route("n") // has the nodes asked
+		_ = e.Route("n") // requests the list of the nodes
 		synctest.Wait()
 		test(t, d, e, low, high)
 		_ = e.Close()
@@ -188,7 +188,7 @@ func inDistrict(t *testing.T, test func(t *testing.T, d *district, e *engine, lo
 	})
 }
 
-// wantAnswers checks that each has left with his answer.
+// wantAnswers checks that each caller got its own answer.
 func wantAnswers(t *testing.T, all []*passenger, names []string) {
 	t.Helper()
 	for i, p := range all {
@@ -198,9 +198,9 @@ func wantAnswers(t *testing.T, all []*passenger, names []string) {
 	}
 }
 
-// TestNodeTakesOneWrite: what is pending for a node goes in one write, whatever the slots
-// and the scripts, and everybody gets his own answer. INVARIANT I9: what hangs there
-// delays no other node.
+// TestNodeTakesOneWrite checks that the pending requests for a node go in one write, whatever their
+// slots and scripts, and that each gets its own answer. INVARIANT I9: a node that hangs delays no
+// other node.
 func TestNodeTakesOneWrite(t *testing.T) {
 	inDistrict(t, func(t *testing.T, d *district, e *engine, low, high []string) {
 		node := d.node("a:1")
@@ -213,7 +213,7 @@ func TestNodeTakesOneWrite(t *testing.T) {
 		}
 		wantAnswers(t, board(t, e.plain.releases, high[0]), high)
 		close(node.hold)
-		want := slices.Sorted(slices.Values(append(low[mostCalls:8:8], low[mostCalls]))) // two scripts about one slot
+		want := slices.Sorted(slices.Values(append(low[mostCalls:8:8], low[mostCalls]))) // two scripts for one slot
 		if got := node.written(); len(got) != 1 || !slices.Equal(got[0], want) {
 			t.Errorf("writes %q, want one with %q", got, want)
 		}
@@ -225,9 +225,9 @@ func TestNodeTakesOneWrite(t *testing.T) {
 	})
 }
 
-// TestNodeAnswersEach: of what goes in one write each is answered by itself. What another node
-// has to answer, or the node does not know, is asked alone, and delays none of the others.
-// INVARIANT I9.
+// TestNodeAnswersEach checks that each request of a write has its own answer. A request that
+// another node must answer, or whose script the node does not know, is sent again alone, and delays
+// none of the others. INVARIANT I9.
 func TestNodeAnswersEach(t *testing.T) {
 	inDistrict(t, func(t *testing.T, d *district, e *engine, low, _ []string) {
 		lost := errors.New("lost")
@@ -255,14 +255,14 @@ func TestNodeAnswersEach(t *testing.T) {
 				t.Errorf("%s is answered by the wrong node: %d, %v", low[i], p.n, p.err)
 			}
 		}
-		wantAnswers(t, board(t, e.plain.releases, low[7]), low[7:]) // what is asked alone is in nobody's way
+		wantAnswers(t, board(t, e.plain.releases, low[7]), low[7:]) // a request sent alone delays no other
 		close(d.hang)
 		wantAnswers(t, all[:5], low)
 	})
 }
 
-// TestNodeTakesRenewals: the same for renewals. One whose connection was given up is made
-// again, and its outcome is unknown if that fails. INVARIANT I6.
+// TestNodeTakesRenewals checks the same for renewals. A renewal whose connection failed is
+// repeated, and its outcome is unknown if the repeat fails. INVARIANT I6.
 func TestNodeTakesRenewals(t *testing.T) {
 	inDistrict(t, func(t *testing.T, d *district, e *engine, low, high []string) {
 		gone := fmt.Errorf("the network: %w", ErrGivenUp)
@@ -298,8 +298,8 @@ func TestNodeTakesRenewals(t *testing.T) {
 	})
 }
 
-// TestNodesAreFollowed: names of a node have one route, as long as the nodes are known. They
-// are asked once in lookPause, and not when nothing is sent.
+// TestNodesAreFollowed checks that the names of a node have one route while the nodes are known.
+// The engine requests the list of the nodes once in lookPause, and only while it sends requests.
 func TestNodesAreFollowed(t *testing.T) {
 	inDistrict(t, func(t *testing.T, d *district, e *engine, low, high []string) {
 		silent := func(is bool) {
@@ -347,7 +347,7 @@ func TestNodesAreFollowed(t *testing.T) {
 			t.Errorf("%d looks, want 3: one of a node that is silent lasts for the pause", n)
 		}
 		silent(false)
-		d.slots = nil // a refusal, say
+		d.slots = nil // such as a refusal
 		n := looks()
 		time.Sleep(lookPause)
 		for range 3 {
@@ -384,7 +384,7 @@ func TestReadSlots(t *testing.T) {
 		{slots("::1", 8), false},
 		{slots(nil, 7), false},
 		{slots("?", 7), false},
-		{slots("h", 7), false}, // it takes no calls together
+		{slots("h", 7), false}, // this node takes one call at a time
 	} {
 		var l look
 		if some := l.read(c.reply, known); some != c.want || (l.node[1] != nil) != c.want || l.node[0] != nil || l.node[3] != nil {

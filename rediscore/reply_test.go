@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/internal/form"
 )
 
-// FuzzValue: any string is a value of ours that is written again as it is, up
-// to the spelling of its parts, or foreign.
+// FuzzValue checks that any string is either foreign, or a value of ours that is written again as
+// it was, up to the spelling of its parts.
 func FuzzValue(f *testing.F) {
 	id := string(lockinfo.NewLeaseID())
 	for _, seed := range []string{
@@ -47,8 +47,8 @@ func FuzzValue(f *testing.F) {
 	})
 }
 
-// TestMalformedReplies: what no script gives is an error, of unknown outcome,
-// and never a grant.
+// TestMalformedReplies checks that a reply which no script returns is an error with an unknown
+// outcome, and never a grant.
 func TestMalformedReplies(t *testing.T) {
 	replies := []any{
 		nil, "", "x", int64(0), int64(1), int64(-1), true, 1.5, []any{}, []any{nil}, []any{"1"}, []any{int64(1)},
@@ -74,7 +74,7 @@ func TestMalformedReplies(t *testing.T) {
 		if err := parseExtend(reply); err == nil && reply != int64(1) {
 			t.Errorf("extend: %v is a success", reply)
 		}
-		if found := parseInspection("n", reply); found.Err == nil && reply != int64(0) { // 0 is a name of which only a token is kept
+		if found := parseInspection("n", reply); found.Err == nil && reply != int64(0) { // 0 is a name with nothing but a token
 			t.Errorf("inspect: %v is %+v", reply, found)
 		}
 		if _, _, err := parseScan(reply); err == nil {
@@ -83,7 +83,7 @@ func TestMalformedReplies(t *testing.T) {
 	}
 }
 
-// FuzzInspectReply: no value and no number make the description panic.
+// FuzzInspectReply checks that no value and no number cause a panic.
 func FuzzInspectReply(f *testing.F) {
 	f.Add(int64(-1), "mine", "17")
 	f.Add(int64(1<<62), "1 "+string(lockinfo.NewLeaseID())+" 2 1 9223372036854775807 {}", "x")
@@ -104,8 +104,8 @@ func FuzzInspectReply(f *testing.F) {
 	})
 }
 
-// TestVaultReplies that make no sense leave the outcome unknown, and do not
-// show in the error: they may hold a payload.
+// TestVaultReplies checks that a malformed reply leaves the outcome unknown, and is not part of the
+// error: it may contain a payload.
 func TestVaultReplies(t *testing.T) {
 	for _, reply := range []any{
 		nil, int64(1), "payload", []any{}, []any{int64(1)}, []any{int64(5)}, []any{int64(-2)}, []any{"payload"},

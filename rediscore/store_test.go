@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A parrot gives one reply to every script.
+// A parrot gives the same reply to every script.
 type parrot struct {
 	Conn
 	reply any
@@ -26,8 +26,8 @@ func (p parrot) EvalInts(context.Context, string, []string, []string, []int64) (
 func (p parrot) Mode() Mode { return OneServer }
 func (p parrot) Close()     {}
 
-// TestMalformedBatches: where a reply is not about as many as were asked for,
-// the outcome is unknown for all of them.
+// TestMalformedBatches checks that the outcome is unknown for all requests if a reply has the wrong
+// number of results.
 func TestMalformedBatches(t *testing.T) {
 	t.Parallel()
 	ids := []lockinfo.LeaseID{lockinfo.NewLeaseID(), lockinfo.NewLeaseID()}
@@ -48,8 +48,7 @@ func TestMalformedBatches(t *testing.T) {
 	}
 }
 
-// A teller gives one reply after the other, and notes how many keys it was
-// asked about.
+// A teller gives one reply after the other, and records the number of keys in each request.
 type teller struct {
 	parrot
 	replies []any
@@ -62,7 +61,7 @@ func (c *teller) EvalSHA(_ context.Context, _ string, keys, _ []string) (any, er
 	return reply, nil
 }
 
-// TestBatchGoesOn: what a call had no room for is asked for again, alone.
+// TestBatchGoesOn checks that requests for which a call had no room are sent again, alone.
 func TestBatchGoesOn(t *testing.T) {
 	t.Parallel()
 	conn := &teller{replies: []any{[]any{int64(0), int64(0)}, []any{more, int64(0)}, []any{more}, []any{"OOM full"}}}
@@ -78,7 +77,7 @@ func TestBatchGoesOn(t *testing.T) {
 	}
 }
 
-// TestNamesShareKeys: requests about the same name share its keys.
+// TestNamesShareKeys checks that requests about one name share its keys.
 func TestNamesShareKeys(t *testing.T) {
 	t.Parallel()
 	id := lockinfo.NewLeaseID()

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 )
 
-// A task is a job of a test: it tells that it has begun, and may wait.
+// A task is a job of a test. It reports its start, and may wait.
 type task struct{ begun, end chan struct{} }
 
 func (t *task) do() {
@@ -16,15 +16,14 @@ func (t *task) do() {
 	<-t.end
 }
 
-// goroutines returns how many goroutines a workers has in this bubble, in which there
-// is one workers.
+// goroutines returns how many goroutines the workers have, the only ones in this bubble.
 func goroutines() int {
 	stacks := make([]byte, 1<<20)
 	return strings.Count(string(stacks[:runtime.Stack(stacks, true)]), "rediscore.(*workers).work(")
 }
 
-// TestWorkers: jobs that hang delay no other, a few goroutines stay for later jobs,
-// which start none, and all end with life.
+// TestWorkers checks that jobs that hang delay no other, that a few goroutines remain for later
+// jobs, which start none, and that all end with life.
 func TestWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		life, end := context.WithCancel(t.Context())

@@ -66,15 +66,15 @@ func TestDiagnoseLimits(t *testing.T) {
 	wantFinding(t, driver.Diagnosis{Findings: s.findings}, "sentinels", driver.Warn, "disagree", "a:1 by s1 and s2", "b:1 by s3")
 }
 
-// rateOf judges a clock that was ahead by so much more, a second after the first look.
+// rateOf judges a clock that was ahead by a given time more, a second after the first look.
 func rateOf(ahead, uncertainty time.Duration) driver.Finding {
 	now, off := time.Now(), time.Hour
 	first := timing{at: now, shown: now.Add(off), uncertainty: uncertainty / 2}
 	return rateFinding("", first, timing{at: now.Add(time.Second), shown: now.Add(off + time.Second + ahead), uncertainty: uncertainty / 2})
 }
 
-// TestDiagnoseLonelyMaster: a master that goes on without its replicas is warned
-// of, where it has some.
+// TestDiagnoseLonelyMaster checks for the warning that a master with replicas continues without
+// them.
 func TestDiagnoseLonelyMaster(t *testing.T) {
 	one := &server{info: parseInfo("role:master\nslave0:ip=10.0.0.1,port=6379,state=online,offset=5,lag=0\n")}
 	none := &server{info: parseInfo("role:master\n")}
@@ -95,8 +95,8 @@ func TestDiagnoseLonelyMaster(t *testing.T) {
 	}
 }
 
-// wantFinding fails t unless the first finding of a key has the level and all
-// texts, and returns it.
+// wantFinding fails t unless the first finding of a key has the level and all texts, and returns
+// it.
 func wantFinding(t *testing.T, d driver.Diagnosis, key string, level driver.Level, texts ...string) driver.Finding {
 	t.Helper()
 	i := slices.IndexFunc(d.Findings, func(f driver.Finding) bool { return f.Key == key })

@@ -8,8 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// TestHolders: what is remembered of the last holder is taken for no other,
-// whichever field makes the difference.
+// TestHolders checks that the memory of the last holder distinguishes holders by every field.
 func TestHolders(t *testing.T) {
 	labels := map[string]string{"a": "b"}
 	full := lockinfo.Holder{

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// TestSlots compares our arithmetic with the server's.
+// TestSlots compares our slots with the server's.
 func TestSlots(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t, "--cluster-enabled", "yes")
@@ -64,7 +64,8 @@ func TestPrefixes(t *testing.T) {
 	}
 }
 
-// FuzzKeyspace: the companion of any name is in its slot and reads back.
+// FuzzKeyspace checks that the companion of any name is in its slot, and that the name can be read
+// back.
 func FuzzKeyspace(f *testing.F) {
 	f.Add("p:", "orders/42")
 	f.Add("{t}", "a}b{c")
@@ -85,15 +86,15 @@ func FuzzKeyspace(f *testing.F) {
 	})
 }
 
-// TestTagOf: there is a tag for each slot, and to find it costs next to nothing
-// beside a search through as many numbers as there are slots.
+// TestTagOf checks that each slot has a tag, and that finding it costs almost nothing compared with
+// a search through as many numbers as there are slots.
 func TestTagOf(t *testing.T) {
 	for want := range uint16(16384) {
 		if tag := tagOf(want); Slot(tag) != want {
 			t.Fatalf("the tag %q is in slot %d, want %d", tag, Slot(tag), want)
 		}
 	}
-	var took []time.Duration // of which the median counts: a busy machine pauses
+	var took []time.Duration // the median counts, because a busy machine pauses
 	for n := range 51 {
 		start := time.Now()
 		slotTag(fmt.Sprint("{}", n))
@@ -110,7 +111,7 @@ func TestTagOf(t *testing.T) {
 	}
 }
 
-// TestVaultSlots: both keys of a token are in one slot, whatever the prefix.
+// TestVaultSlots checks that both keys of a token are in one slot, whatever the prefix.
 func TestVaultSlots(t *testing.T) {
 	for _, prefix := range []string{"", "p:", "{tag}:"} {
 		k, err := New(prefix)
@@ -123,7 +124,7 @@ func TestVaultSlots(t *testing.T) {
 	}
 }
 
-// keySlot asks a server.
+// keySlot returns the slot that a server computes.
 func keySlot(t *testing.T, server *testsvc.Server, key string) uint16 {
 	t.Helper()
 	reply, err := server.Do("CLUSTER", "KEYSLOT", key)

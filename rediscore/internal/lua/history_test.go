@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/internal/keys"
 )
 
-// TestOneText: engines with and without history, and in clusters, send the same texts.
-// Only the keys differ that a script makes from another key.
+// TestOneText checks that engines with and without history, and in clusters, send the same texts.
+// Only the keys differ that a script derives from another key.
 func TestOneText(t *testing.T) {
 	t.Parallel()
 	plain := reflect.ValueOf(ForEngine(Options{}))

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestScriptsAreMadeWhenNeeded: an engine costs nothing for scripts that it
-// does not send.
-func TestScriptsAreMadeWhenNeeded(t *testing.T) { // not parallel: it counts what the process allocates
+// TestScriptsAreMadeWhenNeeded checks that an engine spends nothing on scripts that it does not
+// send.
+func TestScriptsAreMadeWhenNeeded(t *testing.T) { // not parallel: it counts the allocations of the process
 	var before, between, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	scripts := ForEngine(Options{})
@@ -29,9 +29,8 @@ func TestScriptsAreMadeWhenNeeded(t *testing.T) { // not parallel: it counts wha
 	}
 }
 
-// TestLayouts: the scripts are written without a number in KEYS and ARGV, and
-// in what is sent there is no name in them: each is in the script's layout, and
-// means one place.
+// TestLayouts checks that the scripts have names and no numbers in KEYS and ARGV, and that the
+// texts sent have no names: each name is in the script's layout, and means one index.
 func TestLayouts(t *testing.T) {
 	t.Parallel()
 	all, err := files.ReadDir(".")
