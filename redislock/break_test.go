@@ -41,8 +41,8 @@ func TestBreakOfForeignLock(t *testing.T) {
 	}
 }
 
-// TestBreakOfMany: many leases are broken in calls of bounded length, all of
-// them, and the answer says so.
+// TestBreakOfMany checks that many leases are all broken, in calls of bounded length, and that the
+// answer counts them.
 func TestBreakOfMany(t *testing.T) {
 	const many = 1500
 	server := testsvc.Redis(t)
@@ -88,8 +88,8 @@ func TestBreakOfMany(t *testing.T) {
 	drivertest.Release(t, e, writer)
 }
 
-// TestSubscribesWhileHolding: an engine listens for losses only once its client
-// has held a lease for longer than short work takes, and on one connection.
+// TestSubscribesWhileHolding checks that an engine subscribes to losses only after its client has
+// held a lease for longer than short work takes, and on one connection.
 func TestSubscribesWhileHolding(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL+"?prefix=p:"), plain(t, server)
@@ -102,7 +102,7 @@ func TestSubscribesWhileHolding(t *testing.T) {
 	}
 	stop := e.OnLoss(func(driver.Loss) {})
 	defer stop()
-	for range 3 { // short work, again and again
+	for range 3 { // short work, several times
 		req := drivertest.Request("short", time.Minute)
 		drivertest.Granted(t, e, req)
 		drivertest.Release(t, e, req)
@@ -118,8 +118,8 @@ func TestSubscribesWhileHolding(t *testing.T) {
 	drivertest.Eventually(t, "nobody listens", func() bool { return len(channels(t, admin)) == 0 })
 }
 
-// TestShortWorkDoesNotSubscribe: a program that holds nothing for long never
-// makes a second connection.
+// TestShortWorkDoesNotSubscribe checks that a program whose leases are all short never opens a
+// second connection.
 func TestShortWorkDoesNotSubscribe(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL+"?prefix=p:"), plain(t, server)
@@ -137,8 +137,8 @@ func TestShortWorkDoesNotSubscribe(t *testing.T) {
 	}
 }
 
-// TestBreakWithoutPubSub: without the rights to publish and subscribe a lock is
-// broken all the same, and the reason is there for whoever asks.
+// TestBreakWithoutPubSub checks that a lock is broken without the rights to publish and subscribe,
+// too, and that the reason can be read.
 func TestBreakWithoutPubSub(t *testing.T) {
 	server := testsvc.Redis(t)
 	admin := plain(t, server)
@@ -160,8 +160,8 @@ func TestBreakWithoutPubSub(t *testing.T) {
 	}
 }
 
-// TestForgedLossesAreDropped: what others may publish neither crashes the
-// engine nor is passed on unless it has the form of a loss.
+// TestForgedLossesAreDropped checks that messages of other programs do not crash the engine, and
+// are passed on only if they have the form of a loss.
 func TestForgedLossesAreDropped(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
@@ -190,8 +190,8 @@ func TestForgedLossesAreDropped(t *testing.T) {
 	}
 }
 
-// TestDamagedRecordsAreLeftOut: lines that somebody has changed by hand are
-// skipped, and the next break goes on.
+// TestDamagedRecordsAreLeftOut checks that records changed by hand are skipped, and that the next
+// break works.
 func TestDamagedRecordsAreLeftOut(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)

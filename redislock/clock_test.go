@@ -15,8 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// stepBack makes everything that the server keeps of name as if its clock had
-// gone back by d.
+// stepBack changes all data of name as if the server's clock had gone back by d.
 func stepBack(t testing.TB, admin rueidis.Client, name string, d time.Duration) {
 	t.Helper()
 	k, ms := keyspace{}, d.Milliseconds()
@@ -45,8 +44,8 @@ func stepBack(t testing.TB, admin rueidis.Client, name string, d time.Duration) 
 	}
 }
 
-// TestClockStepBackWithQueue: after the clock went back nothing lasts longer
-// than its TTL, counted from the next request for the name, whoever sends it.
+// TestClockStepBackWithQueue checks that after the clock went back no lease and no place lasts
+// longer than its TTL, counted from the next request for the name by any client.
 func TestClockStepBackWithQueue(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
@@ -105,8 +104,8 @@ func TestClockStepBackWithQueue(t *testing.T) {
 	}
 }
 
-// TestClampedLeaseIsHandedOver: a waiter gets the lock of a dead holder within
-// the TTL, although the clock went back.
+// TestClampedLeaseIsHandedOver checks that a waiter gets the lock of a dead holder within the TTL
+// although the clock went back.
 func TestClampedLeaseIsHandedOver(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
@@ -117,7 +116,7 @@ func TestClampedLeaseIsHandedOver(t *testing.T) {
 	drivertest.Eventually(t, "the lock is handed over", func() bool { return refresh(t, e, waiter).Outcome == driver.Granted })
 }
 
-// TestClockStepBackOfOneKind: the same with leases alone, and with places alone.
+// TestClockStepBackOfOneKind checks the same with leases alone, and with places alone.
 func TestClockStepBackOfOneKind(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
@@ -138,8 +137,8 @@ func TestClockStepBackOfOneKind(t *testing.T) {
 	}
 }
 
-// TestKeyEndsWithLastLease, so that foreign clients are kept out as long as
-// need be, and not longer.
+// TestKeyEndsWithLastLease checks that foreign clients are blocked until the last lease ends, and
+// no longer.
 func TestKeyEndsWithLastLease(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)

@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// must sends a command that must not fail.
+// must sends a command that must succeed.
 func must(t *testing.T, s *testsvc.Server, words ...string) string {
 	t.Helper()
 	text, err := s.Do(words...)
@@ -50,7 +50,7 @@ func (m *migration) begin() {
 	must(m.t, m.from, "CLUSTER", "SETSLOT", m.slot, "MIGRATING", must(m.t, m.to, "CLUSTER", "MYID"))
 }
 
-// move takes at most n keys over.
+// move moves at most n keys.
 func (m *migration) move(n int) {
 	m.t.Helper()
 	host, port, _ := net.SplitHostPort(m.to.Addr)
@@ -60,8 +60,7 @@ func (m *migration) move(n int) {
 	}
 }
 
-// said fails the test unless one of the two masters has refused something in
-// this way.
+// said fails the test unless one of the two masters has refused a request in this way.
 func (m *migration) said(code string) {
 	m.t.Helper()
 	told := must(m.t, m.from, "INFO", "errorstats") + must(m.t, m.to, "INFO", "errorstats")
@@ -89,8 +88,8 @@ func clusterClientOf(t *testing.T, url string, ttl time.Duration) *holdfast.Clie
 	return client
 }
 
-// TestClusterErrors: what the nodes of a cluster refuse is followed, repeated
-// within the deadline, or a clear error, and changes nothing.
+// TestClusterErrors checks that a refusal by a node is followed, or repeated within the deadline,
+// or a clear error that has changed nothing.
 func TestClusterErrors(t *testing.T) {
 	t.Parallel()
 	c := testsvc.RedisCluster(t)
@@ -103,7 +102,7 @@ func TestClusterErrors(t *testing.T) {
 		m.begin()
 		m.move(100)
 		m.end()
-		// The client has the old map, and is told the new place by the old node.
+		// The client has the old map, and learns the new node from the old one.
 		if err := extend(t, e, h, time.Hour); err != nil {
 			t.Errorf("extend after the slot has moved: %v", err)
 		}
@@ -121,7 +120,7 @@ func TestClusterErrors(t *testing.T) {
 	t.Run("ASK and TRYAGAIN", func(t *testing.T) {
 		const ttl = time.Second
 		client := clusterClientOf(t, c.URL, ttl)
-		var leases []*holdfast.Lease // some keys go first, some last
+		var leases []*holdfast.Lease // some keys move first, some last
 		for i := range 6 {
 			lease, err := client.Acquire(t.Context(), fmt.Sprint("{asked}held-", i), nil)
 			if err != nil {
@@ -137,13 +136,13 @@ func TestClusterErrors(t *testing.T) {
 		m.move(6) // of 13
 		for what, call := range drivertest.Calls(t.Context(), e, "{asked}free") {
 			if what == "list" {
-				continue // it asks each node for what it has
+				continue // a list reads each node
 			}
-			// Recall and forget have one key, which can be asked for.
+			// Recall and forget have a single key, so a node can answer them.
 			switch err := call(); what {
 			case "recall", "forget":
 				wantIs(t, what, err, nil)
-			case "extend": // needs one key too, for an exclusive lease
+			case "extend": // needs one key, too, for an exclusive lease
 				wantIs(t, what, err, driver.ErrLost)
 			default:
 				wantIs(t, what, err, driver.ErrUnavailable)
@@ -153,7 +152,7 @@ func TestClusterErrors(t *testing.T) {
 		m.said("ASK")
 		m.said("TRYAGAIN")
 		done := make(chan error, 1)
-		go func() { // somebody waits for the end of it
+		go func() { // a client waits for the end of the lease
 			ctx, cancel := context.WithTimeout(t.Context(), drivertest.Patience)
 			defer cancel()
 			waiting, err := client.Acquire(ctx, "{asked}free", nil)
@@ -242,12 +241,12 @@ func TestClusterErrors(t *testing.T) {
 			}
 			return err == nil
 		})
-		drivertest.Granted(t, other, req) // again: the reply is the same
+		drivertest.Granted(t, other, req) // a repeat has the same reply
 		drivertest.Release(t, other, req)
 	})
 }
 
-// TestClusterDown: a slot that no node serves. The client that has just looked finds that
+// TestClusterDown checks a slot that no node serves. A client that has just read the map sees that
 // itself, and sends nothing.
 func TestClusterDown(t *testing.T) {
 	t.Parallel()
@@ -272,7 +271,7 @@ func TestClusterDown(t *testing.T) {
 	drivertest.Eventually(t, "the slot is served again", func() bool { return extend(t, e, h, time.Hour) == nil })
 }
 
-// TestLoading: a server that loads its data, then is a replica, then a master.
+// TestLoading checks a server that loads its data, then is a replica, then a master.
 func TestLoading(t *testing.T) {
 	t.Parallel()
 	source, server := testsvc.Redis(t, "--repl-diskless-sync-delay", "0"), testsvc.Redis(t)

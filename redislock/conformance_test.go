@@ -16,8 +16,8 @@ func TestConformance(t *testing.T) {
 	enginetest.Run(t, harness(server.URL, server))
 }
 
-// TestConformanceWithoutFlags runs what concerns the flags of the engine, with
-// each of them switched off in front of it.
+// TestConformanceWithoutFlags runs the requirements on the engine's flags, each of them switched
+// off by a wrapper.
 func TestConformanceWithoutFlags(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
@@ -34,8 +34,8 @@ func TestConformanceOnCluster(t *testing.T) {
 	enginetest.Run(t, harness(c.URL, c.Masters...))
 }
 
-// TestConformanceOnSentinel runs it on the master that sentinels name, and
-// through what wrappers are made of.
+// TestConformanceOnSentinel runs the suite on the master that sentinels name, and through a
+// wrapper.
 func TestConformanceOnSentinel(t *testing.T) {
 	testsvc.Long(t)
 	t.Parallel()
@@ -44,7 +44,7 @@ func TestConformanceOnSentinel(t *testing.T) {
 	enginetest.Run(t, harness(g.URL, g.Servers[0]).Forwarded(driver.Capabilities{}))
 }
 
-// TestConformanceWithHistory runs the whole suite on engines that write history.
+// TestConformanceWithHistory runs the suite on engines with history.
 func TestConformanceWithHistory(t *testing.T) {
 	testsvc.Long(t)
 	t.Parallel()
@@ -52,8 +52,8 @@ func TestConformanceWithHistory(t *testing.T) {
 	enginetest.Run(t, harness(server.URL+"?history=1", server))
 }
 
-// TestHistoryOnCluster runs what concerns history where the key that plain scripts
-// make themselves has to be declared, and events are sent where somebody listens.
+// TestHistoryOnCluster runs the requirements on history where the keys that plain scripts derive
+// must be declared, and a node sends events only if a client listens on it.
 func TestHistoryOnCluster(t *testing.T) {
 	testsvc.Long(t)
 	t.Parallel()
@@ -62,7 +62,7 @@ func TestHistoryOnCluster(t *testing.T) {
 	enginetest.RunHistory(t, harness(c.URL+"?history=1", c.Masters...))
 }
 
-// TestHistoryOnSentinel runs it on the master that sentinels name.
+// TestHistoryOnSentinel runs them on the master that sentinels name.
 func TestHistoryOnSentinel(t *testing.T) {
 	testsvc.Long(t)
 	t.Parallel()
@@ -71,8 +71,7 @@ func TestHistoryOnSentinel(t *testing.T) {
 	enginetest.RunHistory(t, harness(g.URL+"?history=1", g.Servers[0]))
 }
 
-// harness returns the suite's way to the store of a URL, whose data is on the
-// masters.
+// harness opens engines for the suite on the store of a URL, whose data is on the masters.
 func harness(url string, masters ...*testsvc.Server) enginetest.Harness {
 	if strings.Contains(url, "?") {
 		url += "&prefix=locks:"

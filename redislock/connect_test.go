@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// TestConnectingForAnother: a request that waits for the connection which another
-// one is making does not end with the context of that other.
+// TestConnectingForAnother checks that a request that waits for a connection does not end with the
+// context of the request that opens it.
 func TestConnectingForAnother(t *testing.T) {
 	p := faultproxy.New(t, testsvc.Redis(t).Addr)
 	e := open(t, "redis://"+p.Addr())
@@ -40,7 +40,7 @@ func TestConnectingForAnother(t *testing.T) {
 		select {
 		case <-begun:
 			connecting = true
-		case <-first: // it met the end of the connection before
+		case <-first: // the first request met the end of the connection before
 			first = inspect(ctx)
 		}
 	}
@@ -53,7 +53,7 @@ func TestConnectingForAnother(t *testing.T) {
 	}
 }
 
-// awaitConnecting waits until so many requests are connecting, or wait for that.
+// awaitConnecting waits until n requests are connecting, or wait for a connection.
 func awaitConnecting(t *testing.T, want int) {
 	t.Helper()
 	stacks := make([]byte, 1<<20)

@@ -20,8 +20,7 @@ type scene struct {
 	holders, waiters []driver.AcquireRequest
 }
 
-// scenes are the states of a lock. The leases last for ttl, the places for
-// waiterTTL.
+// scenes are the states of a lock. The leases last for ttl, the places for waiterTTL.
 var scenes = map[string]func(t testing.TB, e *Engine, name string, ttl, waiterTTL time.Duration) scene{
 	"exclusive": func(t testing.TB, e *Engine, name string, ttl, waiterTTL time.Duration) scene {
 		return play(t, e, scene{
@@ -57,7 +56,7 @@ var scenes = map[string]func(t testing.TB, e *Engine, name string, ttl, waiterTT
 	},
 }
 
-// play grants the leases, and then gives the places.
+// play grants the leases, and then the places.
 func play(t testing.TB, e *Engine, s scene, waiterTTL time.Duration) scene {
 	t.Helper()
 	for _, req := range s.holders {
@@ -71,7 +70,7 @@ func play(t testing.TB, e *Engine, s scene, waiterTTL time.Duration) scene {
 
 var kinds = []string{kindFence, kindHolders, kindQueue, kindDetail, kindRecord}
 
-// companionKeys lists the keys of a name beside the lock itself, by kind.
+// companionKeys returns the keys of a name other than the lock, by kind.
 func companionKeys(name string) map[string]string {
 	keys := map[string]string{}
 	for _, kind := range kinds {
@@ -92,8 +91,8 @@ func compatible(reqs []driver.AcquireRequest) bool {
 	return len(reqs) == 0 || used <= reqs[0].Mode.Limit()
 }
 
-// TestDeletedCompanion: whichever key of a lock somebody deletes, nobody is
-// granted the lock beside the leases that there were. INVARIANT I1.
+// TestDeletedCompanion checks that no incompatible lease is granted while the first leases live,
+// whichever key of the lock is deleted. INVARIANT I1.
 func TestDeletedCompanion(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
@@ -124,7 +123,7 @@ func TestDeletedCompanion(t *testing.T) {
 				}
 			}
 			if n%2 == 0 {
-				ask() // before the others, or after
+				ask() // before the others or after them
 			}
 			for _, queue := range []bool{false, true} {
 				for _, req := range []driver.AcquireRequest{
@@ -142,9 +141,9 @@ func TestDeletedCompanion(t *testing.T) {
 	}
 }
 
-// TestDeletedKeyHeals: after the loss of any one key, the lock itself
-// included, whoever asks again is granted the lock when the leases have ended, and
-// nothing is left in the end. INVARIANT I11.
+// TestDeletedKeyHeals checks that after the loss of any one key, including the lock, the next
+// caller is granted the lock when the leases have ended, and that nothing remains in the end.
+// INVARIANT I11.
 func TestDeletedKeyHeals(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
@@ -187,8 +186,7 @@ func TestDeletedKeyHeals(t *testing.T) {
 	}
 }
 
-// onlyTokensLeft reports whether everything has vanished but last tokens and
-// tombstones, and these have an expiry.
+// onlyTokensLeft reports whether only last tokens and tombstones remain, with an expiry.
 func onlyTokensLeft(t testing.TB, admin rueidis.Client) bool {
 	t.Helper()
 	keys, err := do(t, admin, "KEYS *").AsStrSlice()
@@ -201,8 +199,8 @@ func onlyTokensLeft(t testing.TB, admin rueidis.Client) bool {
 	})
 }
 
-// TestEverythingExpires: leases and places whose clients died leave nothing,
-// although nobody asks for the name again.
+// TestEverythingExpires checks that leases and places of dead clients leave nothing, although no
+// client requests the name again.
 func TestEverythingExpires(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
@@ -215,15 +213,14 @@ func TestEverythingExpires(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, key := range keys {
-		if left := number(t, admin, "PTTL", key); left == -1 { // -2: it is over
+		if left := number(t, admin, "PTTL", key); left == -1 { // -2: it has expired
 			t.Errorf("%s has no expiry", key)
 		}
 	}
 	drivertest.Eventually(t, "everything expires", func() bool { return onlyTokensLeft(t, admin) })
 }
 
-// TestDeletedRecordsOfPlaces: a place whose record somebody deleted holds
-// nobody up.
+// TestDeletedRecordsOfPlaces checks that a place without a record delays no waiter.
 func TestDeletedRecordsOfPlaces(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
@@ -237,7 +234,7 @@ func TestDeletedRecordsOfPlaces(t *testing.T) {
 	wantIs(t, "refresh", refresh(t, e, first).Err, driver.ErrLost)
 }
 
-// TestOneBadNameInABatch spoils no other request.
+// TestOneBadNameInABatch checks that a bad name affects no other request of its batch.
 func TestOneBadNameInABatch(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
@@ -269,7 +266,8 @@ func TestOneBadNameInABatch(t *testing.T) {
 	}
 }
 
-// TestNoRecordIsLeft of leases and places that are over, while others live on.
+// TestNoRecordIsLeft checks that records of ended leases and places are deleted while others live
+// on.
 func TestNoRecordIsLeft(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
@@ -284,14 +282,13 @@ func TestNoRecordIsLeft(t *testing.T) {
 			}
 			_ = e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: req.LeaseID})
 		}
-		// The layout, what the hash says of the group, and one lease; and what it
-		// says of the queue.
+		// The layout, the fields of the group and of the queue, and one lease.
 		want := map[string]int64{kindHolders: 5, kindQueue: 7}[kind]
 		if n := number(t, admin, "HLEN", companionKeys("t")[kindDetail]); n != want {
 			t.Errorf("%s: %d fields are left, want %d", kind, n, want)
 		}
 	}
-	// Nor of those that somebody deleted.
+	// The same for leases and places that were deleted by hand.
 	queued(t, e, drivertest.Request("t", time.Minute), time.Minute, 1)
 	do(t, admin, "DEL", companionKeys("t")[kindQueue])
 	drivertest.Granted(t, e, shared("t", time.Minute))
@@ -301,14 +298,13 @@ func TestNoRecordIsLeft(t *testing.T) {
 	waiter := queued(t, e, drivertest.Request("t", time.Minute), time.Minute, 1)
 	do(t, admin, "SET t mine")
 	stillWaits(t, e, waiter, 1)
-	// The layout, the place, the clock, what is noted of the queue and of the other
-	// client.
+	// The layout, the place, the clock, and the fields of the queue and of the foreign client.
 	if n := number(t, admin, "HLEN", companionKeys("t")[kindDetail]); n != 9 {
 		t.Errorf("without the group: %d fields are left, want 9", n)
 	}
 }
 
-// TestReplacedGroup: leases of another group than that of the key are over.
+// TestReplacedGroup checks that leases of another group than that in the key count as ended.
 func TestReplacedGroup(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
@@ -323,8 +319,8 @@ func TestReplacedGroup(t *testing.T) {
 	drivertest.Held(t, e, shared("t", time.Minute))
 }
 
-// TestCompanionsLastAsLongAsNeeded: a short lease or place beside long ones
-// takes them nothing away.
+// TestCompanionsLastAsLongAsNeeded checks that a short lease or place does not shorten the
+// companions of long ones.
 func TestCompanionsLastAsLongAsNeeded(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
@@ -339,8 +335,8 @@ func TestCompanionsLastAsLongAsNeeded(t *testing.T) {
 	}
 }
 
-// TestExpiredShareIsLost, although others of the same name live on, and so is
-// an expired place.
+// TestExpiredShareIsLost checks that an expired shared lease is lost although others of the name
+// live on, and that an expired place is lost, too.
 func TestExpiredShareIsLost(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
@@ -350,7 +346,7 @@ func TestExpiredShareIsLost(t *testing.T) {
 	waits := queued(t, e, drivertest.Request("t", time.Minute), 10*time.Millisecond, 1)
 	drivertest.Eventually(t, "their TTLs are over", func() bool {
 		now, err := do(t, admin, "TIME").AsIntSlice()
-		ends, _ := do(t, admin, "ZSCORE", companionKeys("t")[kindHolders], string(short.LeaseID)).AsInt64() // 0 once a request has ended it
+		ends, _ := do(t, admin, "ZSCORE", companionKeys("t")[kindHolders], string(short.LeaseID)).AsInt64() // 0 once a request has ended the lease
 		waited, _ := record(t, admin, waits)
 		return err == nil && now[0]*1000+now[1]/1000 > 10+max(ends, waited)
 	})
@@ -362,8 +358,8 @@ func TestExpiredShareIsLost(t *testing.T) {
 	wantIs(t, "release", e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: short.LeaseID}), driver.ErrLost)
 }
 
-// TestLeaseEndsDuringScript: a request that takes long, here because it clears
-// much away, hands the lock over to a group whose last lease ends meanwhile.
+// TestLeaseEndsDuringScript checks that a slow request, which deletes much, hands the lock over to
+// a group whose last lease ends meanwhile.
 func TestLeaseEndsDuringScript(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)

@@ -15,7 +15,7 @@ import (
 
 const telling = "?tell_deletions=1"
 
-// tracking waits until the server tells of so many keys.
+// tracking waits until the server counts n tracked keys.
 func tracking(t *testing.T, server *testsvc.Server, keys string) {
 	t.Helper()
 	drivertest.Eventually(t, "the server tells of "+keys+" keys", func() bool {
@@ -24,8 +24,7 @@ func tracking(t *testing.T, server *testsvc.Server, keys string) {
 	})
 }
 
-// TestShortWorkIsNotTracked: a lease that is not renewed costs what it costs
-// without.
+// TestShortWorkIsNotTracked checks that the option costs nothing for a lease that is never renewed.
 func TestShortWorkIsNotTracked(t *testing.T) {
 	server := testsvc.Redis(t)
 	drivertest.Cycle(t, open(t, server.URL), "t")
@@ -39,8 +38,8 @@ func TestShortWorkIsNotTracked(t *testing.T) {
 	}
 }
 
-// TestOwnRenewalsAreNotTold, although they change the keys that the server tells
-// of; and neither are the leases of others that come and go beside a shared one.
+// TestOwnRenewalsAreNotTold checks that our own renewals are not reported although they change
+// tracked keys, and neither are other leases of a shared lock.
 func TestOwnRenewalsAreNotTold(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, other := open(t, server.URL+telling), open(t, server.URL)
@@ -56,8 +55,8 @@ func TestOwnRenewalsAreNotTold(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		tracking(t, server, "2")                                             // both have been read
-		beside := drivertest.Request("shared", time.Duration(i+2)*time.Hour) // the key lasts longer with each
+		tracking(t, server, "2")                                             // both keys were read
+		beside := drivertest.Request("shared", time.Duration(i+2)*time.Hour) // each extends the key
 		beside.Mode = lockinfo.Shared
 		drivertest.Granted(t, other, beside)
 		drivertest.Release(t, other, beside)
@@ -69,7 +68,8 @@ func TestOwnRenewalsAreNotTold(t *testing.T) {
 	drivertest.Eventually(t, "a deletion is told", func() bool { return told.Load() == 1 })
 }
 
-// TestDeletionsWithoutTheRight: then the engine works as it does without.
+// TestDeletionsWithoutTheRight checks that the engine works without the right, as it does without
+// the option.
 func TestDeletionsWithoutTheRight(t *testing.T) {
 	server := testsvc.Redis(t)
 	must(t, server, "ACL", "SETUSER", "app", "on", ">"+secret, "~*", "&*", "+@all", "-client|tracking")
@@ -86,7 +86,8 @@ func TestDeletionsWithoutTheRight(t *testing.T) {
 	wantIs(t, "extend", extend(t, e, req, time.Hour), driver.ErrLost)
 }
 
-// TestChangesAreToldSeldom: a lock that many wait for changes all the time.
+// TestChangesAreToldSeldom covers a lock that changes all the time, because many clients wait for
+// it.
 func TestChangesAreToldSeldom(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL+telling), plain(t, server)

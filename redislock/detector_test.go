@@ -18,11 +18,11 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// TestRoundTripsOfAShortLife: what a command pays on a long way is one handshake
-// and one round trip for each request. Closing asks nothing.
+// TestRoundTripsOfAShortLife checks that a command over a slow network pays one handshake and one
+// round trip for each request. Close sends nothing.
 func TestRoundTripsOfAShortLife(t *testing.T) {
 	server := testsvc.Redis(t)
-	drivertest.Cycle(t, open(t, server.URL), "t") // the server knows the scripts
+	drivertest.Cycle(t, open(t, server.URL), "t") // the server knows the scripts now
 	p := faultproxy.New(t, server.Addr)
 	var asked []string
 	p.OnRequest(func(r faultproxy.Request) faultproxy.Action {
@@ -42,9 +42,8 @@ func TestRoundTripsOfAShortLife(t *testing.T) {
 	}
 }
 
-// TestHungServerKeepsItsConnections: where a new connection is not answered
-// either, the old one is as good, and what is under way on it is answered when
-// the server goes on.
+// TestHungServerKeepsItsConnections checks that the old connection stays if a new one is not
+// answered either, and that its requests are answered when the server continues.
 func TestHungServerKeepsItsConnections(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
@@ -80,7 +79,7 @@ func TestHungServerKeepsItsConnections(t *testing.T) {
 	})
 }
 
-// TestCloseIsQuick, even if the server is silent: the engine does not say goodbye.
+// TestCloseIsQuick checks that Close does not wait for a silent server.
 func TestCloseIsQuick(t *testing.T) {
 	server := testsvc.Redis(t)
 	admin := plain(t, server)
@@ -93,7 +92,7 @@ func TestCloseIsQuick(t *testing.T) {
 		drivertest.Granted(t, e, other)
 		waits := drivertest.Request("held", time.Minute)
 		waits.Queue, waits.WaiterTTL = true, time.Minute
-		drivertest.Held(t, e, waits) // it has a subscription
+		drivertest.Held(t, e, waits) // the engine has a subscription
 		drivertest.Eventually(t, "the subscription", func() bool { return len(channels(t, admin)) == 2 })
 		server.Stop()
 		began := time.Now()
@@ -107,8 +106,8 @@ func TestCloseIsQuick(t *testing.T) {
 	}
 }
 
-// TestSegmentsPassEveryPath looks at what the other end may send in one packet,
-// which is what our end said, and at what ours may send.
+// TestSegmentsPassEveryPath checks the greatest segment that the other end may send, which our end
+// announced, and the greatest that ours may send.
 func TestSegmentsPassEveryPath(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("segments are limited on Linux only")
@@ -144,8 +143,8 @@ func TestSegmentsPassEveryPath(t *testing.T) {
 	}
 }
 
-// TestConnectTriesAgain where the first attempt gets no answer, and takes a
-// refusal for one.
+// TestConnectTriesAgain checks that the engine connects again if the first attempt is not answered,
+// and not after a refusal.
 func TestConnectTriesAgain(t *testing.T) {
 	d := &net.Dialer{}
 	began := time.Now()
@@ -179,8 +178,8 @@ func TestConnectTriesAgain(t *testing.T) {
 	}
 }
 
-// TestSilenceIsLookedForEverywhere: behind sentinels, a connection to which
-// nothing is sent is missed as soon as the one beside it.
+// TestSilenceIsLookedForEverywhere checks that behind sentinels an idle connection that fell silent
+// is found as soon as a busy one.
 func TestSilenceIsLookedForEverywhere(t *testing.T) {
 	server, beside := testsvc.Redis(t), testsvc.Redis(t)
 	detector := newDetector(sentinelSilence)

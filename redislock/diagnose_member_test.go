@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/doctor"
 )
 
-// checked returns what Check finds, and the run that it names.
+// checked returns the findings of Check, and the run ID.
 func checked(t *testing.T, m driver.Member) (driver.Diagnosis, string) {
 	t.Helper()
 	run, d, err := m.(quorumlock.Checker).Check(t.Context(), driver.DiagnoseRequest{TTL: 30 * time.Second}, time.Minute)
@@ -52,8 +52,8 @@ func TestCheckGood(t *testing.T) {
 	}
 }
 
-// TestCheckQuarantine: what is found of a server that lost its memory is what a
-// proposal would meet.
+// TestCheckQuarantine checks that the finding for a server that lost its memory agrees with the
+// reply to a proposal.
 func TestCheckQuarantine(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t, persistent...)
@@ -153,8 +153,8 @@ func TestCheckGone(t *testing.T) {
 	wantIs(t, "after Close", look(), driver.ErrClosed)
 }
 
-// TestCheckWrongAnswers: a server that does not do what the scripts rely on is
-// found out. Here it runs other scripts.
+// TestCheckWrongAnswers checks that a server that runs scripts wrongly is found. Here it runs other
+// scripts.
 func TestCheckWrongAnswers(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t, persistent...)
@@ -165,7 +165,7 @@ func TestCheckWrongAnswers(t *testing.T) {
 		{"renew fails", "member_renew", "return {8}"},
 		{"renew fails", "member_renew", "return {0}"},
 		{"withdraw fails", "member_withdraw", "return {8, ''}"},
-		// It gives the lease back, and forgets the token.
+		// The script releases the lease and deletes the token.
 		{"propose after withdraw fails", "member_withdraw", "redis.call('DEL', KEYS[1], KEYS[2]); return {tonumber(ARGV[4]), ''}"},
 	} {
 		m := memberOn(t, spoilt(t, server.URL, c.file, c.text))

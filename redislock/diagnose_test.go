@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/doctor"
 )
 
-// persistent makes a server keep what it has.
+// persistent makes a server keep its data on disk.
 var persistent = []string{"--appendonly", "yes"}
 
 func diagnose(t *testing.T, url string) driver.Diagnosis {
@@ -52,7 +52,7 @@ func wantFinding(t *testing.T, d driver.Diagnosis, key string, level driver.Leve
 	return driver.Finding{}
 }
 
-// wantOnly fails t unless exactly the checks of keys have found something.
+// wantOnly fails t unless exactly the checks of keys have findings.
 func wantOnly(t *testing.T, d driver.Diagnosis, keys ...string) {
 	t.Helper()
 	want, got := map[string]bool{}, map[string]bool{}
@@ -128,7 +128,7 @@ func TestDiagnoseTokensAhead(t *testing.T) {
 	}
 }
 
-// TestDiagnoseSample: a large store is not looked at as a whole.
+// TestDiagnoseSample checks that only a sample of a large store is read.
 func TestDiagnoseSample(t *testing.T) {
 	server := testsvc.Redis(t, persistent...)
 	admin := plain(t, server)
@@ -149,7 +149,7 @@ func TestDiagnoseRights(t *testing.T) {
 	url := strings.Replace(server.URL, "redis://", "redis://guest:pw@", 1)
 	for _, c := range []struct {
 		rights string
-		not    []string // keys of findings that are not well
+		not    []string // keys of the findings that are problems
 		key    string
 		level  driver.Level
 		texts  []string
@@ -161,7 +161,7 @@ func TestDiagnoseRights(t *testing.T) {
 		{"~* &* +@all -zadd -pttl", []string{"rights", "locks", "onetime"}, "rights", driver.Fail, []string{"may not run pttl, zadd: give it +pttl +zadd"}},
 		{"~* &* +@all -set -hset", []string{"rights", "locks", "onetime"}, "rights", driver.Fail, []string{"may not run set, hset:"}},
 		{"~* &* +@all -set", []string{"rights", "locks", "onetime"}, "rights", driver.Fail, []string{"may not run set:"}},
-		// What would create a key is not tried where it could not be deleted.
+		// No check creates a key that it could not delete.
 		{
 			"~* &* +@all -set -del -hdel", []string{"rights", "locks", "onetime"},
 			"rights", driver.Fail, []string{"may not run set, hdel, del:"},
@@ -194,7 +194,7 @@ func TestDiagnoseRights(t *testing.T) {
 	}
 }
 
-// TestDiagnoseReplica: a replica cannot grant locks.
+// TestDiagnoseReplica checks the finding that a replica cannot grant locks.
 func TestDiagnoseReplica(t *testing.T) {
 	server := testsvc.Redis(t, persistent...)
 	do(t, plain(t, server), "REPLICAOF 127.0.0.1 1")
@@ -270,7 +270,7 @@ func count(d driver.Diagnosis, key string) (n int) {
 	return n
 }
 
-// gone reports whether a node of a cluster knows that another does not answer.
+// gone reports whether a node of a cluster knows that another one is down.
 func gone(nodes, addr string) bool {
 	for line := range strings.Lines(nodes) {
 		if strings.Contains(line, " "+addr) {
@@ -311,7 +311,7 @@ func TestDiagnoseCluster(t *testing.T) {
 		}
 		return true
 	})
-	// The client of a cluster asks any node what names no key: also a dead one.
+	// The cluster client sends a command without a key to any node, including a dead one.
 	for range 2 {
 		d = diagnose(t, c.URL)
 		wantFinding(t, d, "masters", driver.Warn, c.Masters[1].Addr, "without a replica")
@@ -320,7 +320,7 @@ func TestDiagnoseCluster(t *testing.T) {
 	}
 }
 
-// TestDiagnoseSlots: a cluster that does not serve all names.
+// TestDiagnoseSlots checks a cluster that does not serve all names.
 func TestDiagnoseSlots(t *testing.T) {
 	t.Parallel()
 	server := cluster(t)
@@ -335,18 +335,18 @@ func TestDiagnoseSlots(t *testing.T) {
 	wantIs(t, "slots", wantFinding(t, d, "slots", driver.Fail, "16383 of 16384").Err, driver.ErrUnavailable)
 }
 
-// TestDiagnoseTLS: the servers of a URL are reached the same way.
+// TestDiagnoseTLS checks that the servers of a URL are reached with the same TLS options.
 func TestDiagnoseTLS(t *testing.T) {
 	server, files := testsvc.RedisTLS(t, persistent...)
 	wantOnly(t, diagnose(t, server.URL+"?tls_ca="+files.CA+"&tls_cert="+files.Cert+"&tls_key="+files.Key))
 }
 
-// TestDiagnoseWrongAnswers: a server that does not do what the scripts rely on
-// is found out. Here it runs other scripts.
+// TestDiagnoseWrongAnswers checks that a server that runs scripts wrongly is found. Here it runs
+// other scripts.
 func TestDiagnoseWrongAnswers(t *testing.T) {
 	server := testsvc.Redis(t, persistent...)
 	for _, c := range []struct {
-		file, text string // what stands in for which script
+		file, text string // the script, and the text that replaces it
 		key, says  string
 	}{
 		{"acquire", "return {1, 7, 0, ''}", "locks", "fails"},
@@ -388,8 +388,7 @@ func (w *wrong) Do(ctx context.Context, c rediscore.Command) (any, error) {
 	return w.Conn.Do(ctx, c)
 }
 
-// spoilt returns an engine on a server that runs text in place of the script
-// that ends with file.
+// spoilt returns an engine on a server that runs text in place of the script that ends with file.
 func spoilt(t *testing.T, url, file, text string) *Engine {
 	t.Helper()
 	e := engineOnConn(t, &wrong{open(t, url).Store().Conn(), file, text})

@@ -10,7 +10,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// TestDowngradeOfPermit is refused, and leaves the permit as it is.
+// TestDowngradeOfPermit checks that a downgrade of a permit is refused, and leaves the permit
+// unchanged.
 func TestDowngradeOfPermit(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)

@@ -13,8 +13,7 @@ import (
 
 const secret = "s3cr3t-PASS"
 
-// wantIs fails t unless err is exactly one of the driver's errors, want, and
-// tells no secret.
+// wantIs fails t unless err is exactly one of the driver's errors, want, and contains no secret.
 func wantIs(t testing.TB, what string, err, want error) {
 	t.Helper()
 	if err != nil && strings.Contains(err.Error(), secret) {
@@ -23,7 +22,7 @@ func wantIs(t testing.TB, what string, err, want error) {
 	drivertest.WantIs(t, what, err, want)
 }
 
-// wantText fails t unless err says what to do.
+// wantText fails t unless err contains the advice.
 func wantText(t testing.TB, err error, want string) {
 	t.Helper()
 	if err == nil || !strings.Contains(err.Error(), want) {
@@ -31,7 +30,7 @@ func wantText(t testing.TB, err error, want string) {
 	}
 }
 
-// TestRefusals checks what the server's refusals become.
+// TestRefusals checks the errors for the server's refusals.
 func TestRefusals(t *testing.T) {
 	server := testsvc.Redis(t)
 	admin := plain(t, server)
@@ -42,7 +41,7 @@ func TestRefusals(t *testing.T) {
 		want := map[string]error{
 			"acquire": driver.ErrKindMismatch, "acquire all": driver.ErrKindMismatch,
 			"refresh": driver.ErrKindMismatch, "inspect": driver.ErrKindMismatch,
-			// Whatever it is, it is not the lease.
+			// Whatever the value is, it is not the lease.
 			"extend": driver.ErrLost, "release": driver.ErrLost, "downgrade": driver.ErrLost, "complete": driver.ErrLost,
 		}
 		for what, call := range drivertest.Calls(t.Context(), open(t, server.URL), "t") {
@@ -132,7 +131,7 @@ func TestReadOnlyReplica(t *testing.T) {
 	}
 }
 
-// TestRights runs the engine as users with less and less rights.
+// TestRights runs the engine as users with fewer and fewer rights.
 func TestRights(t *testing.T) {
 	server := testsvc.Redis(t)
 	admin := plain(t, server)
@@ -163,7 +162,7 @@ func TestRights(t *testing.T) {
 		waiter := drivertest.Request("h", time.Minute)
 		waiter = queued(t, e, waiter, time.Minute, 1)
 		do(t, admin, "ACL SETUSER app -zrange")
-		// A cancel goes the long way, which looks at the queue when the lease has ended.
+		// A cancel uses the full script, which reads the queue when the lease has ended.
 		if err := e.Release(t.Context(), driver.ReleaseRequest{Name: "h", LeaseID: holder.LeaseID, Cancel: true}); err != nil {
 			t.Errorf("the lease is over, and release says %v", err)
 		}
@@ -206,7 +205,7 @@ func useAll(t *testing.T, e *Engine, deleteByHand func()) {
 	w := e.Watch(reader.LeaseID)
 	defer w.Stop()
 	reader = queued(t, e, reader, time.Minute, 1)
-	told(t, w) // the subscription is made
+	told(t, w) // the subscription exists
 	writer = queued(t, e, writer, time.Minute, 2)
 	ok("downgrade", e.Downgrade(t.Context(), driver.DowngradeRequest{Name: "t", LeaseID: holder.LeaseID}))
 	if notice := told(t, w); notice.Token == 0 {
@@ -243,7 +242,7 @@ func useAll(t *testing.T, e *Engine, deleteByHand func()) {
 	ok("release", e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: last.LeaseID, Cancel: true}))
 }
 
-// TestNilClient: nil in place of a client is refused.
+// TestNilClient checks that nil in place of a client is refused.
 func TestNilClient(t *testing.T) {
 	e, err := New(nil, nil)
 	wantIs(t, "New", err, driver.ErrInvalid)
@@ -253,8 +252,8 @@ func TestNilClient(t *testing.T) {
 	}
 }
 
-// TestClosedClient: when the caller has closed his client, every call fails, says why,
-// and leaves nothing in the store.
+// TestClosedClient checks that every call fails with the reason, and leaves nothing in the store,
+// after the caller has closed the client.
 func TestClosedClient(t *testing.T) {
 	server := testsvc.Redis(t)
 	client := plain(t, server)
@@ -262,7 +261,7 @@ func TestClosedClient(t *testing.T) {
 	client.Close()
 	for what, call := range drivertest.Calls(t.Context(), e, "t") {
 		err := call()
-		if what == "list" { // there are no nodes that could be asked
+		if what == "list" { // there are no nodes to read
 			continue
 		}
 		if err == nil || driver.Definite(err) {

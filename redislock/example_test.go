@@ -36,7 +36,7 @@ func Example() {
 	}
 }
 
-// A program that has a client of rueidis already. Closing the engine leaves it open.
+// A program that has a rueidis client already. The client stays open when the engine is closed.
 func ExampleNew() {
 	ctx := context.Background()
 	conn, err := rueidis.NewClient(rueidis.ClientOption{
@@ -69,8 +69,8 @@ func ExampleNew() {
 	}
 }
 
-// A key that only the latest holder of the lock can change, even if an earlier one has
-// slept through the end of its lease.
+// A key that only the latest holder of the lock can change, even if an earlier one continues after
+// its lease has ended.
 func ExampleEngine_guard() {
 	ctx := context.Background()
 	engine, err := redislock.Open(ctx, "redis://localhost:6379")

@@ -21,7 +21,7 @@ import (
 
 // A trial is a name in a random state, and a request about it.
 type trial struct {
-	what   []string // how it was made
+	what   []string // the steps that made the state
 	name   string
 	leases []driver.AcquireRequest
 	places []driver.AcquireRequest
@@ -126,7 +126,7 @@ func (s *trial) request() (what string, send func(t *testing.T, e *Engine) strin
 	}
 }
 
-// sentinelOf returns what a caller can test an error for.
+// sentinelOf returns the error that a caller can test for.
 func sentinelOf(err error) string {
 	for _, sentinel := range []error{driver.ErrLost, driver.ErrKindMismatch, driver.ErrInvalid, driver.ErrUnavailable} {
 		if errors.Is(err, sentinel) {
@@ -136,7 +136,7 @@ func sentinelOf(err error) string {
 	return fmt.Sprint(err)
 }
 
-// A saved key is one as DUMP and RESTORE know it.
+// A saved key has the form of DUMP and RESTORE.
 type saved struct{ data, ends string }
 
 func save(t *testing.T, admin rueidis.Client) map[string]saved {
@@ -163,8 +163,8 @@ var (
 	inboxes = regexp.MustCompile(` [0-9a-f]{32} \{`)
 )
 
-// shown returns what the store holds, without what the clock alone decides: tokens and
-// ends to some seconds, so that two runs of a request can be compared.
+// shown returns the content of the store without tokens and with ends rounded to some seconds, so
+// that two runs of a request can be compared.
 func shown(t *testing.T, admin rueidis.Client, name string) string {
 	var all []string
 	for key := range save(t, admin) {
@@ -180,7 +180,7 @@ func shown(t *testing.T, admin rueidis.Client, name string) string {
 			delete(fields, "") // see outlast in state.lua
 			held = inboxes.ReplaceAllString(fmt.Sprint(fields), " <inbox> {")
 		case "list":
-			// A plain grant and release are written in another form than the same in full.
+			// The history has another form for a plain grant or release than for a full one.
 			held = fmt.Sprint(number(t, admin, "LLEN", key)%2 == 0)
 		default:
 			members, err := do(t, admin, "ZRANGE", key, "0", "-1", "WITHSCORES").AsZScores()
@@ -198,18 +198,17 @@ func shown(t *testing.T, admin rueidis.Client, name string) string {
 		left := time.Duration(number(t, admin, "PTTL", key)) * time.Millisecond
 		round := 30 * time.Second
 		if left > time.Hour {
-			round = time.Hour // the expiry of a history is set seldom
+			round = time.Hour // the expiry of a history is set rarely
 		}
 		all = append(all, fmt.Sprintf("%s = %s for %v", strings.ReplaceAll(key, name, "N"), held, left.Round(round)))
 	}
 	return strings.Join(slices.Sorted(slices.Values(all)), "\n")
 }
 
-// TestPlainIsFull: a fast path refuses a request, so that the full script answers it, or
-// does what the full script does. In random states of a name each request has the same
-// reply and the same effect through an engine that tries the fast path first, and through
-// one that has learned to skip it.
-// INVARIANT I1, I2, I4, I5, I6, I7, I12.
+// TestPlainIsFull checks that a fast path either refuses a request, so that the full script runs,
+// or does what the full script does. In random states of a name each request has the same reply and
+// effect through an engine that tries the fast path first, and through one that has learned to skip
+// it.
 func TestPlainIsFull(t *testing.T) {
 	for _, url := range []string{"?foreign=0", "?history=1"} {
 		t.Run(url, func(t *testing.T) {
@@ -226,10 +225,10 @@ func TestPlainIsFull(t *testing.T) {
 				s := newTrial(t, other, admin, name)
 				before := save(t, admin)
 				what, send := s.request()
-				fresh := open(t, server.URL+url) // has learned nothing of the name
+				fresh := open(t, server.URL+url) // has no memory of the name
 				answer := func(e *Engine) (reply, state string) {
 					reply = send(t, e)
-					_, _ = other.History(t.Context(), name) // writes down what has expired, which only full scripts do
+					_, _ = other.History(t.Context(), name) // records what has expired, which only full scripts do
 					return reply, shown(t, admin, name)
 				}
 				got, has := answer(fresh)

@@ -19,19 +19,19 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore"
 )
 
-// A gate is a connection that holds plain requests up until it is opened. What
-// comes meanwhile travels together.
+// A gate is a connection that delays plain requests until it is opened. Requests that arrive
+// meanwhile share a call.
 type gate struct {
 	rediscore.Conn
-	around *Engine // on the same connection, and not held up
+	around *Engine // on the same connection, without the gate
 	open   chan struct{}
 
 	mu    sync.Mutex
 	calls [][]string // their keys
-	full  int        // requests of one name that were made in full
-	lose  int        // the reply to the next call about this many names of ours is lost
-	cause error      // how that shows
-	drop  bool       // and the request with it
+	full  int        // full requests about one name
+	lose  int        // drop the reply to the next call with this many names of ours
+	cause error      // the error for that
+	drop  bool       // drop the request, too
 }
 
 func (g *gate) EvalInts(ctx context.Context, sha string, keys, args []string, to []int64) ([]int64, error) {
@@ -41,7 +41,7 @@ func (g *gate) EvalInts(ctx context.Context, sha string, keys, args []string, to
 	g.mu.Unlock()
 	<-open
 	g.mu.Lock()
-	lose := g.lose > 0 && ours(keys) == g.lose // and the few others in it
+	lose := g.lose > 0 && ours(keys) == g.lose // and the few others in the call
 	if lose {
 		g.lose = 0
 	}
@@ -71,7 +71,7 @@ func (g *gate) inFull() int {
 	return g.full
 }
 
-// behindGate returns an engine whose plain requests go through a gate.
+// behindGate returns an engine whose plain requests pass through a gate.
 func behindGate(t *testing.T, server *testsvc.Server) (*Engine, *gate) {
 	t.Helper()
 	around := open(t, server.URL)
@@ -88,22 +88,21 @@ func (g *gate) shut() {
 	g.open, g.calls = make(chan struct{}), nil
 }
 
-// carries reports whether a call has come to the gate that is about a name.
+// carries reports whether a call about a name has reached the gate.
 func (g *gate) carries(name string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.ContainsFunc(g.calls, func(keys []string) bool { return slices.Contains(keys, name) })
 }
 
-// seen returns how many calls have come to the gate.
+// seen returns how many calls have reached the gate.
 func (g *gate) seen() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return len(g.calls)
 }
 
-// waiting returns how many plain requests wait for their answers. The tests of
-// this file run alone.
+// waiting returns how many plain requests are in flight. The tests of this file run alone.
 func waiting() (n int) {
 	stacks := make([]byte, 1<<20)
 	for stack := range strings.SplitSeq(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
@@ -115,10 +114,9 @@ func waiting() (n int) {
 	return n
 }
 
-// together has requests travel in one call, and returns when they are answered: as
-// many others are under way before them as may be, or pending. Their names begin
-// with n/. It reports whether they did: a machine that pauses makes a call look as
-// if it hung, and then another goes beside it.
+// together sends requests in one call, and returns when they are answered: before them, the
+// greatest number of calls is in flight, or pending. Their names begin with n/. It reports whether
+// they shared a call: if the machine pauses, a call seems to hang, and another call starts.
 func (g *gate) together(t *testing.T, other func(name string), requests ...func()) bool {
 	t.Helper()
 	g.shut()
@@ -153,8 +151,8 @@ func ours(keys []string) (n int) {
 	return n
 }
 
-// untilTogether repeats a test, on an empty server and with another engine, until
-// what was to travel together did.
+// untilTogether repeats a test, on an empty server and with another engine, until its requests
+// share a call.
 func untilTogether(t *testing.T, test func(*testing.T, rueidis.Client, *Engine, *gate) bool) {
 	t.Helper()
 	server := testsvc.Redis(t)
@@ -169,7 +167,7 @@ func untilTogether(t *testing.T, test func(*testing.T, rueidis.Client, *Engine, 
 	t.Error("the requests never travel together")
 }
 
-// acquiring and releasing are what others ask for.
+// acquiring and releasing are requests for together.
 func acquiring(e *Engine) func(string) {
 	return func(name string) {
 		_, _ = e.Acquire(context.Background(), drivertest.Request(name, time.Minute))

@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A badLock gives each lease a greater token, as a lock must, and ends it
-// after badTTL, whatever its holder is doing.
+// A badLock gives each lease a greater token, as a lock must, and ends it after badTTL, whatever
+// its holder does.
 type badLock struct {
 	mu    sync.Mutex
 	token uint64
@@ -26,8 +26,8 @@ type badLock struct {
 	until time.Time
 }
 
-// A holder reads, is paused for up to badPause, and writes: about one in three
-// writes after its lease.
+// A holder reads, is paused for up to badPause, and writes: about one write in three comes after
+// the lease.
 const (
 	badTTL   = 4 * time.Millisecond
 	badPause = 6 * time.Millisecond
@@ -60,12 +60,11 @@ func (l *badLock) release(c claim) {
 	}
 }
 
-// A protocol adds one to a counter. pause is between its read and its write.
+// A protocol adds one to a counter. pause runs between its read and its write.
 type protocol func(ctx context.Context, c claim, pause func()) error
 
-// updates runs workers that add one to a counter under a bad lock, and returns
-// how many were told that they had, and how many of these are not in the
-// counter.
+// updates runs workers that add one to a counter under a bad lock. It returns how many additions
+// were reported as successful, and how many of those the counter lacks.
 func updates(t *testing.T, client rueidis.Client, counter string, add protocol) (acked, lost int64) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), badTime)
@@ -104,7 +103,7 @@ func updates(t *testing.T, client rueidis.Client, counter string, add protocol) 
 	return acked, lost
 }
 
-// read returns a counter, by a plain GET.
+// read returns a counter with a plain GET.
 func read(ctx context.Context, client rueidis.Client, counter string) (int64, error) {
 	text, err := client.Do(ctx, client.B().Get().Key(counter).Build()).ToString()
 	if err != nil {
@@ -113,9 +112,8 @@ func read(ctx context.Context, client rueidis.Client, counter string) (int64, er
 	return strconv.ParseInt(text, 10, 64)
 }
 
-// TestLostUpdates shows why a holder advances before it reads: a check on
-// write alone loses updates, nearly as many as no check. The two protocols
-// that lose are here so that the third is known to be tested.
+// TestLostUpdates shows why a holder advances before it reads: a check on write alone loses nearly
+// as many updates as no check. The two protocols that lose updates prove that the test can fail.
 func TestLostUpdates(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)

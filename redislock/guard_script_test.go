@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/redisfence"
 )
 
-// TestScriptSeesItsOwnKeysAndArguments, and its values come back.
+// TestScriptSeesItsOwnKeysAndArguments checks the keys, arguments and reply of a script.
 func TestScriptSeesItsOwnKeysAndArguments(t *testing.T) {
 	g, admin := guarded(t)
 	for body, want := range map[string]any{
@@ -49,7 +49,7 @@ func TestScriptSeesItsOwnKeysAndArguments(t *testing.T) {
 	}
 }
 
-// TestScriptOfStaleHolderIsNotRun, on a resource of any type.
+// TestScriptOfStaleHolderIsNotRun uses resources of any type.
 func TestScriptOfStaleHolderIsNotRun(t *testing.T) {
 	g, admin := guarded(t)
 	sell := redisfence.NewScript(`return redis.call('HINCRBY', KEYS[1], 'sold', ARGV[1]) + redis.call('INCR', KEYS[2])`)
@@ -66,8 +66,8 @@ func TestScriptOfStaleHolderIsNotRun(t *testing.T) {
 	}
 }
 
-// TestScriptErrors: a script's own error is told as one, and is not one of the
-// definite errors, because the script may have written.
+// TestScriptErrors checks that a script's own error is reported as such, and is not a definite
+// error, because the script may have written.
 func TestScriptErrors(t *testing.T) {
 	g, admin := guarded(t)
 	for body, want := range map[string]string{
@@ -98,7 +98,7 @@ func TestScriptErrors(t *testing.T) {
 	}
 }
 
-// TestGuardErrorsOfTheServer are definite where nothing was written.
+// TestGuardErrorsOfTheServer checks that errors are definite if nothing was written.
 func TestGuardErrorsOfTheServer(t *testing.T) {
 	server := testsvc.Redis(t)
 	g, admin := guardOn(t, open(t, server.URL), nil), plain(t, server)
@@ -124,7 +124,7 @@ func TestGuardErrorsOfTheServer(t *testing.T) {
 	})
 }
 
-// TestGuardIsOneRequest, whatever it does.
+// TestGuardIsOneRequest checks that each method sends one request.
 func TestGuardIsOneRequest(t *testing.T) {
 	g, admin := guarded(t)
 	c := newClaim(5)
@@ -139,7 +139,7 @@ func TestGuardIsOneRequest(t *testing.T) {
 			}
 		}
 	}
-	all() // makes the server know the scripts
+	all() // loads the scripts into the server
 	do(t, admin, "CONFIG RESETSTAT")
 	const rounds = 10
 	for range rounds {
@@ -160,8 +160,8 @@ func TestGuardIsOneRequest(t *testing.T) {
 	}
 }
 
-// TestGuardUnderContention: the tokens that a resource accepts never go down,
-// and of two holders with equal tokens one passes.
+// TestGuardUnderContention checks that the tokens that a resource accepts never decrease, and that
+// only one of two holders with equal tokens passes.
 func TestGuardUnderContention(t *testing.T) {
 	server := testsvc.Redis(t)
 	admin := plain(t, server)
@@ -188,7 +188,7 @@ func TestGuardUnderContention(t *testing.T) {
 			random := rand.New(rand.NewPCG(1, uint64(w)))
 			id := lockinfo.NewLeaseID()
 			for i := range each {
-				// The later, the greater, so that some of each worker's pass.
+				// Later tokens are greater, so that some of each worker's pass.
 				c := claim{1763690000000000 + uint64(i*tokens/each) + random.Uint64N(tokens/4), id}
 				_, err := g.Run(t.Context(), record, "r", c, nil, []string{fmt.Sprintf("%d %s", c.token, id)})
 				if err != nil && !errors.Is(err, fence.ErrStale) {
@@ -217,7 +217,7 @@ func TestGuardUnderContention(t *testing.T) {
 	}
 }
 
-// checkAccepted looks at accepted claims, "token leaseID", in order.
+// checkAccepted checks accepted claims, "token leaseID", in order.
 func checkAccepted(t *testing.T, list []string) {
 	t.Helper()
 	last, holder := uint64(0), ""
@@ -234,8 +234,8 @@ func checkAccepted(t *testing.T, list []string) {
 	}
 }
 
-// TestGuardInCluster: the resource, its mark and a script's keys are in one
-// slot, and other keys are refused before they are sent.
+// TestGuardInCluster checks that the resource, its mark and a script's keys are in one slot, and
+// that other keys are refused before a request is sent.
 func TestGuardInCluster(t *testing.T) {
 	g := guardOn(t, engineOn(t, clusterClient(t, cluster(t)), nil), nil)
 	script := redisfence.NewScript(`return redis.call('MSET', KEYS[1], 'a', KEYS[2], 'b')`)

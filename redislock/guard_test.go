@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/redisfence"
 )
 
-// A claim is made up by a test.
+// A claim has an arbitrary token and lease ID.
 type claim struct {
 	token uint64
 	id    lockinfo.LeaseID
@@ -36,7 +36,7 @@ func guarded(t testing.TB, args ...string) (*redisfence.Guard, rueidis.Client) {
 	return guardOn(t, open(t, server.URL), nil), plain(t, server)
 }
 
-// markOf returns what the store has as the mark of a resource.
+// markOf returns the stored mark of a resource.
 func markOf(t testing.TB, admin rueidis.Client, resource string) string {
 	t.Helper()
 	return text(t, admin, "GET", keyspace{}.mark(resource))
@@ -68,8 +68,8 @@ var guardVerbs = map[string]func(context.Context, *redisfence.Guard, claim) erro
 	},
 }
 
-// TestGuardRule: greater passes, equal passes for the same lease, all else is
-// refused and changes nothing.
+// TestGuardRule checks that a greater token passes, that an equal one passes for the same lease,
+// and that all others are refused and change nothing.
 func TestGuardRule(t *testing.T) {
 	g, admin := guarded(t)
 	for verb, do1 := range guardVerbs {
@@ -87,7 +87,7 @@ func TestGuardRule(t *testing.T) {
 			}
 			for _, c := range []claim{first, first, newClaim(mark + 1), {mark + 1, first.id}} {
 				err := do1(t.Context(), g, c)
-				if c.token == mark+1 && c.id == first.id { // the one before it has this token
+				if c.token == mark+1 && c.id == first.id { // the previous claim has this token
 					wantStale(t, err, c, "r", mark+1)
 				} else if err != nil {
 					t.Fatalf("%s, token %d after %d: %v", verb, c.token, mark, err)
@@ -97,7 +97,7 @@ func TestGuardRule(t *testing.T) {
 	}
 }
 
-// TestGuardTokensAreExact, bit for bit, up to the greatest.
+// TestGuardTokensAreExact checks tokens up to the greatest.
 func TestGuardTokensAreExact(t *testing.T) {
 	g, admin := guarded(t)
 	for token := driver.MaxToken - 40; token <= driver.MaxToken; token++ {
@@ -113,7 +113,7 @@ func TestGuardTokensAreExact(t *testing.T) {
 	}
 }
 
-// TestGuardRefusesBadInput before anything is sent.
+// TestGuardRefusesBadInput checks that bad input is refused before a request is sent.
 func TestGuardRefusesBadInput(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
@@ -144,7 +144,7 @@ func TestGuardRefusesBadInput(t *testing.T) {
 	wantIs(t, "after Close", g.Advance(ctx, "r", good), driver.ErrClosed)
 }
 
-// TestGuardKeepsMark as long as the resource, and then for TokenMemory.
+// TestGuardKeepsMark checks that the mark lasts as long as the resource, and then for TokenMemory.
 func TestGuardKeepsMark(t *testing.T) {
 	g, admin := guarded(t)
 	c, token := claim{}, uint64(100)
@@ -152,7 +152,7 @@ func TestGuardKeepsMark(t *testing.T) {
 	for _, step := range []struct {
 		what string
 		do   func() error
-		want time.Duration // that the mark has left; -1 if no end
+		want time.Duration // the rest of the mark's life; -1 if it has no end
 	}{
 		{"advance without a resource", func() error { return g.Advance(t.Context(), "r", next()) }, driver.TokenMemory},
 		{"set", func() error { return g.Set(t.Context(), "r", next(), "v", 0) }, -1},
@@ -197,7 +197,7 @@ func TestGuardKeepsMark(t *testing.T) {
 	}
 }
 
-// TestGuardSetTTL: as SET, and rounded up.
+// TestGuardSetTTL checks that a TTL works as in SET, rounded up.
 func TestGuardSetTTL(t *testing.T) {
 	g, admin := guarded(t)
 	if err := g.Set(t.Context(), "r", newClaim(1), "v", 300*time.Millisecond+1); err != nil {
@@ -214,7 +214,7 @@ func TestGuardSetTTL(t *testing.T) {
 	}
 }
 
-// TestGuardMarkSurvivesRestart of a server that keeps its data.
+// TestGuardMarkSurvivesRestart restarts a server that keeps its data.
 func TestGuardMarkSurvivesRestart(t *testing.T) {
 	server := testsvc.Redis(t, "--dir", t.TempDir(), "--appendonly", "yes", "--appendfsync", "always")
 	g := guardOn(t, open(t, server.URL), nil)
@@ -234,8 +234,8 @@ func TestGuardMarkSurvivesRestart(t *testing.T) {
 	}
 }
 
-// TestGuardOfLease: a real lease is a claim, and a resource of the lock's own
-// name is refused instead of overwriting the lock.
+// TestGuardOfLease checks that a lease is a claim, and that a resource with the lock's own name is
+// refused instead of overwriting the lock.
 func TestGuardOfLease(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
@@ -260,7 +260,8 @@ func TestGuardOfLease(t *testing.T) {
 	}
 }
 
-// TestGuardForeignMark: what is not a mark is left alone, and lets nobody pass.
+// TestGuardForeignMark checks that a value that is not a mark stays unchanged, and that no claim
+// passes it.
 func TestGuardForeignMark(t *testing.T) {
 	g, admin := guarded(t)
 	id := string(lockinfo.NewLeaseID())
@@ -282,8 +283,8 @@ func TestGuardForeignMark(t *testing.T) {
 	}
 }
 
-// TestGuardRights: the documented ones are enough. Without one of them a call
-// is refused before the resource is changed, or works and keeps the mark.
+// TestGuardRights checks that the documented rights suffice. Without one of them a call is refused
+// before the resource changes, or works and keeps the mark.
 func TestGuardRights(t *testing.T) {
 	server := testsvc.Redis(t)
 	admin := plain(t, server)
@@ -304,7 +305,7 @@ func TestGuardRights(t *testing.T) {
 		t.Run("without "+without, func(t *testing.T) {
 			g, c := user(t, without), newClaim(5)
 			for _, next := range []struct {
-				value string // that the resource gets; "" deletes it
+				value string // the new value of the resource; "" deletes it
 				claim claim
 			}{{"new", newClaim(6)}, {"again", c}, {"", c}} {
 				do(t, admin, "FLUSHALL")

@@ -17,10 +17,10 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// waiters is how many wait behind the holder.
+// waiters is the number of waiters behind the holder.
 const waiters = 31
 
-// line makes a holder of a name and those who wait for it.
+// line makes a holder of a name and its waiters.
 func newLine(t testing.TB, e *Engine, name string) []driver.AcquireRequest {
 	t.Helper()
 	all := []driver.AcquireRequest{drivertest.Request(name, time.Minute)}
@@ -31,8 +31,7 @@ func newLine(t testing.TB, e *Engine, name string) []driver.AcquireRequest {
 	return all
 }
 
-// TestContendedCommands: what the commands inside the scripts are while a lock is
-// contended.
+// TestContendedCommands lists the commands inside the scripts for a contended lock.
 func TestContendedCommands(t *testing.T) {
 	server := testsvc.Redis(t)
 	admin := plain(t, server)
@@ -45,13 +44,13 @@ func TestContendedCommands(t *testing.T) {
 		join := drivertest.Request(c.name, time.Minute)
 		join.Queue, join.WaiterTTL = true, time.Minute
 		release := driver.ReleaseRequest{Name: c.name, LeaseID: line[0].LeaseID}
-		// Otherwise it might be time to leave the lock free for others.
+		// Otherwise it might be time to leave the lock free for foreign clients.
 		ours := func() {
 			do(t, admin, "EVAL", `local t = redis.call('TIME')
 				redis.call('HSET', KEYS[1], 'ours', string.format('%.0f', t[1] * 1000 + math.floor(t[2] / 1000)))`, "1", companionKeys(c.name)[kindDetail])
 		}
 		for what, want := range map[string]map[string]int64{
-			"refuse":  {"mget": 1, "pttl": 1, "hmget": 1, "time": 1, "zcard": 1}, // who wait: people are told how many
+			"refuse":  {"mget": 1, "pttl": 1, "hmget": 1, "time": 1, "zcard": 1}, // the error reports the number of waiters
 			"join":    {"mget": 1, "pttl": 1, "hmget": 1, "time": 1, "zcard": 1, "hset": 1, "zadd": 1},
 			"release": {"mget": 1, "zrange": 1, "hmget": 1, "time": 1, "zrem": 1, "hdel": 1, "set": 2, "publish": 1},
 		} {
@@ -71,7 +70,7 @@ func TestContendedCommands(t *testing.T) {
 		}
 		handed(t, e, line[1])
 	}
-	// The only one who waits, for the first time: nobody has noted any turns.
+	// The first and only waiter: no turns are recorded yet.
 	e, held := open(t, server.URL), drivertest.Request("only", time.Minute)
 	drivertest.Granted(t, e, held)
 	next := queued(t, e, drivertest.Request("only", time.Minute), time.Minute, 1)
@@ -84,7 +83,7 @@ func TestContendedCommands(t *testing.T) {
 	handed(t, e, next)
 }
 
-// innerCommands returns what scripts have run, and how often, but for expiries.
+// innerCommands returns how often scripts have run each command, except those for expiry.
 func innerCommands(t *testing.T, admin rueidis.Client) map[string]int64 {
 	t.Helper()
 	got := commandStats(t, admin)
@@ -94,12 +93,11 @@ func innerCommands(t *testing.T, admin rueidis.Client) map[string]int64 {
 	return got
 }
 
-// A relay is something that a crowd hands on, once each.
+// A relay is an object that many clients pass on, once each.
 type relay func(b *testing.B, n int)
 
-// BenchmarkHandOver measures the server's own time for one hand-over with 31
-// others in the queue, against that of a list as a baton (BLPOP and RPUSH), in
-// turns: each round gives a ratio.
+// BenchmarkHandOver measures the server's time for one hand-over with 31 other waiters, against
+// that of a list as a baton (BLPOP and RPUSH), in turns: each round gives a ratio.
 func BenchmarkHandOver(b *testing.B) {
 	server := testsvc.Redis(b)
 	admin := plain(b, server)
@@ -132,7 +130,7 @@ func BenchmarkHandOver(b *testing.B) {
 	b.ReportMetric(ratios[0], "least-ratio")
 }
 
-// lockRelay hands a lock on.
+// lockRelay passes a lock on.
 func lockRelay(b *testing.B, server *testsvc.Server) relay {
 	e := open(b, server.URL)
 	return func(b *testing.B, n int) {
@@ -167,7 +165,7 @@ func lockRelay(b *testing.B, server *testsvc.Server) relay {
 	}
 }
 
-// batonRelay hands an element of a list on.
+// batonRelay passes an element of a list on.
 func batonRelay(b *testing.B, server *testsvc.Server) relay {
 	var runners []rueidis.Client
 	for range waiters + 1 {

@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// contended brings a name into a random state in which one has it, most often, and others
-// wait. Some of what the store keeps is over, or missing.
+// contended brings a name into a random state that usually has a holder and waiters. Some of the
+// data has expired, or is missing.
 func contended(t *testing.T, e *Engine, admin rueidis.Client, name string) *trial {
 	s := &trial{name: name}
 	ask := func(req driver.AcquireRequest) {
@@ -54,7 +54,7 @@ func contended(t *testing.T, e *Engine, admin rueidis.Client, name string) *tria
 		func() { some("has expired", func(req driver.AcquireRequest) { setEnd(t, admin, req, now-1000) }) },
 		func() { some("has expired", func(req driver.AcquireRequest) { setEnd(t, admin, req, now-1000) }) },
 		func() {
-			if len(s.places) > 0 && !once { // with one that asks for Once, other scripts look for records
+			if len(s.places) > 0 && !once { // with a place for Once, other scripts read the record
 				s.did("the first place has no record")
 				do(t, admin, "HDEL", detail, "w"+string(s.places[0].LeaseID))
 			}
@@ -94,7 +94,7 @@ func contended(t *testing.T, e *Engine, admin rueidis.Client, name string) *tria
 	return s
 }
 
-// looksInTime fails t if a place may expire before the next look at all of them is due.
+// looksInTime fails t if a place may expire before the next check of all places is due.
 func looksInTime(t *testing.T, admin rueidis.Client, s *trial) {
 	t.Helper()
 	fields, err := do(t, admin, "HGETALL", companionKeys(s.name)[kindDetail]).AsStrMap()
@@ -109,14 +109,13 @@ func looksInTime(t *testing.T, admin rueidis.Client, s *trial) {
 	}
 }
 
-// TestHeadsAreFull: the heads of the scripts, join.lua and handover.lua, refuse a request,
-// so that what follows answers it, or do what that does. In random states of a contended
-// name a request is sent twice: as most are, and with an option that no head takes but that
-// changes nothing else: MinToken 1 of a join, Cancel of a release.
-// INVARIANT I1, I2, I4, I6, I7, I11.
+// TestHeadsAreFull checks that the heads of the scripts, join.lua and handover.lua, either refuse a
+// request, so that the rest of the script answers it, or do what the rest does. In random states of
+// a contended name each request is sent twice: as usual, and with an option that makes the head
+// refuse and changes nothing else: MinToken 1 for a join, Cancel for a release.
 func TestHeadsAreFull(t *testing.T) {
-	fences := regexp.MustCompile(`(fence:N = \S+) for \S+`) // a plain grant that is not one sets it anew
-	due := regexp.MustCompile(`due:\S+ `)                   // how soon a look is due depends on when the last one was
+	fences := regexp.MustCompile(`(fence:N = \S+) for \S+`) // the full script writes the expiry of a plain grant anew
+	due := regexp.MustCompile(`due:\S+ `)                   // the time of the next check depends on the last one
 	minimum := regexp.MustCompile(`(w\S*:<[^>]*> \d+ \d \d+ \d+) 1 `)
 	for _, url := range []string{"?foreign=0", "?history=1"} {
 		t.Run(url, func(t *testing.T) {
@@ -146,7 +145,7 @@ func TestHeadsAreFull(t *testing.T) {
 				}
 				look := func(full bool) (reply, state string) {
 					reply = send(full)
-					// A head leaves to the next request what has expired behind the first place.
+					// A head leaves places that expired behind the first one to the next request.
 					_ = e.Release(t.Context(), driver.ReleaseRequest{Name: s.name, LeaseID: lockinfo.NewLeaseID()})
 					state = minimum.ReplaceAllString(shown(t, admin, s.name), "$1 0 ")
 					looksInTime(t, admin, s)
@@ -164,9 +163,8 @@ func TestHeadsAreFull(t *testing.T) {
 	}
 }
 
-// TestLongQueueIsAmended: of a queue that is too long for one call, an expired place
-// counts for nothing, though no call has come to it yet; a few calls give it up.
-// INVARIANT I7, I11.
+// TestLongQueueIsAmended checks a queue that is too long for one call: an expired place does not
+// count, even before a call has reached it, and a few calls give it up.
 func TestLongQueueIsAmended(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL+"?foreign=0"), plain(t, server)
@@ -199,7 +197,7 @@ func TestLongQueueIsAmended(t *testing.T) {
 		}
 		short := drivertest.Request(name, time.Minute)
 		short.Queue, short.WaiterTTL = true, 10*time.Second
-		drivertest.Held(t, e, short) // which what goes on may not come to
+		drivertest.Held(t, e, short) // which the rest of the work may not reach
 		looksInTime := func() {
 			t.Helper()
 			if due := number(t, admin, "HGET", detail, "due"); due < now || due > now+15000 {
@@ -220,8 +218,8 @@ func TestLongQueueIsAmended(t *testing.T) {
 	}
 }
 
-// TestExpiredPlacesCountForNobody: no waiter is told its place before all have gone who
-// have expired in front of it, though that takes several calls.
+// TestExpiredPlacesCountForNobody checks that no waiter learns its place before all expired places
+// in front of it are given up, even if that takes several calls.
 func TestExpiredPlacesCountForNobody(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL+"?foreign=0"), plain(t, server)
@@ -239,8 +237,8 @@ func TestExpiredPlacesCountForNobody(t *testing.T) {
 	}
 }
 
-// TestHandOverBesideOthers: where other clients may want the lock, it is left free
-// when it is time for that, whichever part of the script does it.
+// TestHandOverBesideOthers checks that the lock is left free in time for foreign clients, whichever
+// part of the script runs.
 func TestHandOverBesideOthers(t *testing.T) {
 	server := testsvc.Redis(t)
 	c := newContest(t, open(t, server.URL), plain(t, server))

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A duel is a lock that one has, exclusively, and another waits for.
+// A duel is a lock with an exclusive holder and a waiter.
 type duel struct {
 	*testing.T
 	e             *Engine
@@ -24,7 +24,7 @@ type duel struct {
 	holder, first driver.AcquireRequest
 }
 
-// duels runs each of these with a name of its own.
+// duels runs each of these tests with a name of its own.
 func duels(t *testing.T, all map[string]func(d duel)) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL+"?foreign=0"), plain(t, server)
@@ -41,7 +41,7 @@ func duels(t *testing.T, all map[string]func(d duel)) {
 
 func (d duel) key(kind string) string { return keyspace{}.companion(kind, d.name, d.name) }
 
-// joined makes another wait, and wants this place for it.
+// joined makes another client wait, and checks its place.
 func (d duel) joined(place int) driver.AcquireRequest {
 	d.Helper()
 	return queued(d, d.e, drivertest.Request(d.name, time.Minute), time.Minute, place)
@@ -52,12 +52,12 @@ func (d duel) release(req driver.ReleaseRequest) error {
 	return d.e.Release(d.Context(), req)
 }
 
-// leave gives the place of the first up.
+// leave gives up the place of the first waiter.
 func (d duel) leave() {
 	_ = d.e.Release(d.Context(), driver.ReleaseRequest{Name: d.name, LeaseID: d.first.LeaseID})
 }
 
-// released gives the lock back, and wants it to be handed to req at once.
+// released releases the lock, and checks that it is handed to req at once.
 func (d duel) released(req driver.AcquireRequest) (token uint64) {
 	d.Helper()
 	if err := d.release(driver.ReleaseRequest{}); err != nil {
@@ -83,7 +83,7 @@ func (d duel) clock() int64 {
 	return now[0]*1000000 + now[1]
 }
 
-// die makes the place of the first end as if its client had died.
+// die ends the place of the first waiter as if its client had died.
 func (d duel) die() { setEnd(d, d.admin, d.first, d.clock()/1000-1000) }
 
 // record returns the end of the place of req in ms, and the rest of its record.
@@ -94,7 +94,7 @@ func record(t testing.TB, admin rueidis.Client, req driver.AcquireRequest) (ends
 	return ends, rest
 }
 
-// setEnd makes the place of req end at an instant in ms.
+// setEnd sets the end of the place of req to an instant in ms.
 func setEnd(t testing.TB, admin rueidis.Client, req driver.AcquireRequest, ends int64) {
 	t.Helper()
 	detail := companionKeys(req.Name)[kindDetail]
@@ -108,8 +108,8 @@ func setEnd(t testing.TB, admin rueidis.Client, req driver.AcquireRequest, ends 
 	}
 }
 
-// TestJoinBehindLease: who asks for a lock that another has is treated alike,
-// whichever part of the script does it.
+// TestJoinBehindLease checks that a request for a held lock has the same result, whichever part of
+// the script runs.
 func TestJoinBehindLease(t *testing.T) {
 	duels(t, map[string]func(d duel){
 		"done": func(d duel) {
@@ -258,8 +258,7 @@ func TestJoinBehindLease(t *testing.T) {
 	})
 }
 
-// TestHandOverToOne: the same goes for the release of a lock that is handed to one
-// who waits.
+// TestHandOverToOne checks the same for a release that hands the lock to one waiter.
 func TestHandOverToOne(t *testing.T) {
 	duels(t, map[string]func(d duel){
 		"last place": func(d duel) {

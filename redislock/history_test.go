@@ -40,8 +40,7 @@ func wantKinds(t *testing.T, e *Engine, name string, want ...lockinfo.HistoryKin
 	}
 }
 
-// everyStep takes all kinds of steps on names that begin alike, each of which has to
-// succeed.
+// everyStep takes all kinds of steps on names with a common prefix. Each must succeed.
 func everyStep(t *testing.T, e *Engine, begin string) {
 	t.Helper()
 	name := begin + "/plain"
@@ -80,7 +79,7 @@ func everyStep(t *testing.T, e *Engine, begin string) {
 
 var steps = []string{"plain", "queue", "shared", "kept", "once"}
 
-// TestHistorySpoilsNothing: what cannot be written down changes no answer.
+// TestHistorySpoilsNothing checks that an event that cannot be recorded changes no reply.
 func TestHistorySpoilsNothing(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
@@ -127,14 +126,13 @@ func TestHistorySpoilsNothing(t *testing.T) {
 	})
 }
 
-// TestHistoryIsShort: a history grows to so many items and no further, whatever
-// happens, and goes away by itself.
+// TestHistoryIsShort checks that a history has a limited number of items, and expires.
 func TestHistoryIsShort(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
 	admin := plain(t, server)
 	e := open(t, server.URL+remembering)
-	least, most := driver.HistoryMemory.Milliseconds(), (28*time.Hour + time.Minute).Milliseconds() // from the end of a lease
+	least, most := driver.HistoryMemory.Milliseconds(), (28*time.Hour + time.Minute).Milliseconds() // counted from the end of a lease
 	check := func(name string, events int) {
 		t.Helper()
 		items, ms := number(t, admin, "LLEN", historyOf(name)), number(t, admin, "PTTL", historyOf(name))
@@ -182,8 +180,8 @@ func TestHistoryIsShort(t *testing.T) {
 	}
 	check("shared", driver.MaxHistory)
 
-	// A lease that began in another hour than it ends in: nobody has said since how
-	// long the history has to last.
+	// This lease ends in another hour than it began, so the expiry of the history was not set
+	// since.
 	held = drivertest.Request("long", time.Minute)
 	drivertest.Granted(t, e, held)
 	words := strings.SplitN(text(t, admin, "GET", "long"), " ", 6)
@@ -195,9 +193,8 @@ func TestHistoryIsShort(t *testing.T) {
 	check("long", 2)
 }
 
-// TestHistoryBesideOthers: what engines without history do, and clients that are not
-// holdfast, is not written down, and what is written down of the others goes on being
-// right.
+// TestHistoryBesideOthers checks that steps of engines without history, and of foreign clients, are
+// not recorded, and that records of the others stay correct.
 func TestHistoryBesideOthers(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
@@ -213,7 +210,7 @@ func TestHistoryBesideOthers(t *testing.T) {
 	drivertest.Cycle(t, e, "a")
 	wantKinds(t, e, "a", acquired, released, acquired, released)
 
-	// Granted by an engine that does not write, ended by one that does.
+	// Granted by an engine without history, ended by one with it.
 	for range 3 {
 		held := drivertest.Request("b", time.Minute)
 		drivertest.Granted(t, other, held)
@@ -222,7 +219,7 @@ func TestHistoryBesideOthers(t *testing.T) {
 	drivertest.Cycle(t, e, "b")
 	wantKinds(t, e, "b", released, released, released, acquired, released)
 
-	// The other way round nobody can know how the lease ended.
+	// In the reverse case the end of the lease is unknown.
 	for range 2 {
 		held := drivertest.Request("c", time.Minute)
 		drivertest.Granted(t, e, held)
@@ -231,7 +228,7 @@ func TestHistoryBesideOthers(t *testing.T) {
 	drivertest.Cycle(t, e, "c")
 	wantKinds(t, e, "c", acquired, expired, acquired, expired, acquired, released)
 
-	// Where several have the lock it is not noticed as long as others have it.
+	// With several holders, it goes unnoticed while others hold the lock.
 	one, two := shared("d", time.Minute), shared("d", time.Minute)
 	drivertest.Granted(t, e, one)
 	drivertest.Granted(t, other, two)
@@ -243,8 +240,8 @@ func TestHistoryBesideOthers(t *testing.T) {
 	}
 }
 
-// TestHistoryOfReaders: of several who are handed the lock together each has one event,
-// by which it began, and so has who left before.
+// TestHistoryOfReaders checks that each of several readers that are granted the lock together has
+// one event, as has a reader that left before.
 func TestHistoryOfReaders(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
@@ -264,8 +261,8 @@ func TestHistoryOfReaders(t *testing.T) {
 		lockinfo.HistoryReleased, lockinfo.HistoryReleased, lockinfo.HistoryReleased)
 }
 
-// TestExpiredSharedLeases: leases whose keys are gone before anybody looks are known to
-// be over all the same, each once.
+// TestExpiredSharedLeases checks that the history has the end of each lease once, even if its keys
+// expired before any request.
 func TestExpiredSharedLeases(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
@@ -291,15 +288,15 @@ func TestExpiredSharedLeases(t *testing.T) {
 	}
 }
 
-// TestFeedIsQuiet: nothing is published while nobody listens, and no message has a lease
-// ID in it. A feed that breaks says that events may be missing, and goes on.
+// TestFeedIsQuiet checks that nothing is published while no client listens, and that no message has
+// a lease ID. A feed that breaks reports a gap, and continues.
 func TestFeedIsQuiet(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
 	admin := plain(t, server)
 	e := open(t, server.URL+remembering)
 	everyStep(t, e, "quiet")
-	if n := commandStats(t, admin)["publish"]; n > 2 { // a hand-over, and a break, to their inboxes
+	if n := commandStats(t, admin)["publish"]; n > 2 { // the messages of a hand-over and a break to inboxes
 		t.Errorf("%d messages that nobody hears", n)
 	}
 	var mu sync.Mutex

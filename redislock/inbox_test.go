@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// told waits for news.
+// told waits for a notice.
 func told(t testing.TB, w driver.Watch) driver.Notice {
 	t.Helper()
 	select {
@@ -26,7 +26,7 @@ func told(t testing.TB, w driver.Watch) driver.Notice {
 	}
 }
 
-// silent reports whether there is no news now.
+// silent reports whether there is no notice now.
 func silent(w driver.Watch) bool {
 	select {
 	case <-w.C():
@@ -36,9 +36,8 @@ func silent(w driver.Watch) bool {
 	}
 }
 
-// TestOneSubscription: an engine listens on one connection, to its own channel
-// and that of all, from its first place on, however many wait; and no longer
-// than it is open.
+// TestOneSubscription checks that an engine uses one connection for its own channel and the common
+// one, from its first place until it is closed, however many waiters it has.
 func TestOneSubscription(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL+"?prefix=p:"), plain(t, server)
@@ -80,7 +79,7 @@ func TestOneSubscription(t *testing.T) {
 	drivertest.Eventually(t, "no subscription is left", func() bool { return len(channels(t, admin)) == 0 })
 }
 
-// TestHandOverIsTold to the process that waits, with the token.
+// TestHandOverIsTold checks that the waiting process gets the token.
 func TestHandOverIsTold(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, other := open(t, server.URL), open(t, server.URL)
@@ -94,7 +93,7 @@ func TestHandOverIsTold(t *testing.T) {
 		defer w.Stop()
 		waiters, watches = append(waiters, queued(t, other, req, time.Minute, i+1)), append(watches, w)
 		if i == 0 {
-			told(t, w) // the subscription is made
+			told(t, w) // the subscription exists
 		}
 	}
 	for i, w := range watches {
@@ -128,8 +127,8 @@ func TestHandOverIsTold(t *testing.T) {
 	}
 }
 
-// TestLostSubscription: after the connection was cut every watch is told to
-// look, and nobody who waits is stuck.
+// TestLostSubscription checks that every watch gets a notice to look after the connection was cut,
+// and that no waiter is stuck.
 func TestLostSubscription(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
@@ -150,7 +149,7 @@ func TestLostSubscription(t *testing.T) {
 		if n := number(t, admin, "CLIENT KILL TYPE pubsub"); n != 1 {
 			t.Fatalf("%d subscription connections killed, want 1", n)
 		}
-		drivertest.Release(t, other, holder) // perhaps while nobody listens
+		drivertest.Release(t, other, holder) // perhaps without a subscription
 		told(t, idle)
 		told(t, w)
 		handed(t, e, waiter)
@@ -165,7 +164,7 @@ func TestLostSubscription(t *testing.T) {
 	wantIs(t, "refresh after a restart", refresh(t, e, req).Err, driver.ErrLost)
 }
 
-// TestNoRightToListen: without channels locks are handed over all the same.
+// TestNoRightToListen checks that locks are handed over without the right to channels, too.
 func TestNoRightToListen(t *testing.T) {
 	server := testsvc.Redis(t)
 	admin := plain(t, server)
@@ -187,7 +186,7 @@ func TestNoRightToListen(t *testing.T) {
 	}
 }
 
-// aclRefusals returns how often the server refused a right.
+// aclRefusals returns how often the server refused a request for lack of a right.
 func aclRefusals(t testing.TB, admin rueidis.Client) int {
 	t.Helper()
 	entries, err := do(t, admin, "ACL LOG").ToArray()

@@ -7,8 +7,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A keyspace names the keys of a prefix, as the documentation of package
-// rediscore does, of names without braces.
+// A keyspace returns the keys of a prefix, as the documentation of package rediscore describes
+// them, for names without braces.
 type keyspace struct{ prefix string }
 
 // The kinds of companions.
@@ -48,7 +48,7 @@ func (k keyspace) vault(digest driver.Digest) []string {
 	return []string{base + "onetime:" + string(digest), base + "payload:" + string(digest)}
 }
 
-// nameOf returns the name that a companion of no prefix belongs to.
+// nameOf returns the name of a companion without a prefix.
 func nameOf(key string) string {
 	_, rest, _ := strings.Cut(key, "}:")
 	_, name, _ := strings.Cut(rest, ":")

@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore"
 )
 
-// laneOf returns the first lane of an engine, which a lone caller uses.
+// laneOf returns the first lane of an engine, which a single caller uses.
 func laneOf(e *Engine) *lane { return e.Store().Conn().(*conn).lanes[0] }
 
 func (l *lane) reserve(ctx context.Context) bool {
@@ -41,14 +41,14 @@ func (l *lane) inUse() bool {
 	return l.call != nil
 }
 
-// limited returns a context with a time limit, as all of a client's requests have.
+// limited returns a context with a time limit, as all requests of a client have.
 func limited(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
 	return ctx
 }
 
-// openLane makes pairs until the lane is open.
+// openLane acquires and releases until the lane is open.
 func openLane(t *testing.T, e *Engine) {
 	t.Helper()
 	ctx := limited(t)
@@ -61,7 +61,7 @@ func openLane(t *testing.T, e *Engine) {
 	})
 }
 
-// connections returns the IDs of the connections of holdfast.
+// connections returns the IDs of holdfast's connections.
 func connections(t *testing.T, admin rueidis.Client) (ids []string) {
 	for line := range strings.Lines(text(t, admin, "CLIENT LIST")) {
 		if strings.Contains(line, "name=holdfast") {
@@ -71,9 +71,9 @@ func connections(t *testing.T, admin rueidis.Client) (ids []string) {
 	return ids
 }
 
-// TestLaneEnds: a call on the lane returns soon after its context or the engine ends, with
-// an unknown outcome, while the server is silent. The shared connection goes on, and the
-// lane is opened again.
+// TestLaneEnds checks that a call on the lane returns soon after its context or the engine ends,
+// with an unknown outcome, while the server is silent. The shared connection remains, and the lane
+// is opened again.
 func TestLaneEnds(t *testing.T) {
 	for how, want := range map[string]error{"cancel": context.Canceled, "deadline": context.DeadlineExceeded, "close": nil} {
 		t.Run(how, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestLaneEnds(t *testing.T) {
 						return true
 					}
 				}
-				server.Cont() // it was too old
+				server.Cont() // the lane was too old
 				<-done
 				req = drivertest.Request("t", time.Minute)
 				do(t, admin, "DEL t")
@@ -140,10 +140,10 @@ func ignoreLost(err error) error {
 	return err
 }
 
-// TestLaneLost: a request or reply that a silent lane has lost is repeated on the shared
-// connection; if the connection broke, the outcome is unknown. A lost acquire is granted
-// once (INVARIANT I6); whether a lost release has ended the lease is unknown if the repeat
-// finds none.
+// TestLaneLost checks that a request or reply that a silent lane has lost is repeated on the shared
+// connection. If the connection broke, the outcome is unknown. A lost acquire is granted once
+// (INVARIANT I6). If the repeat of a lost release finds no lease, it is unknown which of the two
+// ended it.
 func TestLaneLost(t *testing.T) {
 	never := make(chan struct{})
 	defer close(never)
@@ -210,7 +210,7 @@ func TestLaneLost(t *testing.T) {
 	}
 }
 
-// makeContended has requests about a name use the full scripts for some seconds.
+// makeContended makes requests about a name use the full scripts for some seconds.
 func makeContended(t *testing.T, e *Engine, name string) {
 	t.Helper()
 	ctx, req := limited(t), drivertest.Request(name, time.Minute)
@@ -223,8 +223,8 @@ func makeContended(t *testing.T, e *Engine, name string) {
 	wantIs(t, "release", e.Release(ctx, driver.ReleaseRequest{Name: name, LeaseID: req.LeaseID}), nil)
 }
 
-// TestLaneIsClosed: a lane that the server has closed is not used, and the next request has
-// a known outcome.
+// TestLaneIsClosed checks that a lane that the server has closed is not used, and that the next
+// request has a known outcome.
 func TestLaneIsClosed(t *testing.T) {
 	secure, files := testsvc.RedisTLS(t)
 	q := url.Values{"tls_ca": {files.CA}, "tls_cert": {files.Cert}, "tls_key": {files.Key}}
@@ -246,8 +246,8 @@ func TestLaneIsClosed(t *testing.T) {
 	}
 }
 
-// TestLaneIsRefused: where the user's password has changed, the lane cannot be opened
-// again, and calls go on over the shared connection.
+// TestLaneIsRefused checks that calls continue over the shared connection if the lane cannot be
+// opened again because the password has changed.
 func TestLaneIsRefused(t *testing.T) {
 	server := testsvc.Redis(t)
 	admin := plain(t, server)
@@ -275,14 +275,14 @@ func TestLaneIsRefused(t *testing.T) {
 	}
 }
 
-// TestLaneIsForOne: under the lane's calls, some of which are cancelled, nobody gets the
-// answer to another. INVARIANT I1.
+// TestLaneIsForOne checks that no caller gets the answer to another's call, although some calls on
+// the lane are cancelled. INVARIANT I1.
 func TestLaneIsForOne(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
 	l, used := laneOf(e), atomic.Int32{}
 	var all sync.WaitGroup
-	for g := range rediscore.MostDirect + 2 { // when some pause, the others are few
+	for g := range rediscore.MostDirect + 2 { // if some pause, the others are few
 		all.Go(func() {
 			name, last := fmt.Sprint("t", g), uint64(0)
 			for i := range 600 {
@@ -321,8 +321,8 @@ func TestLaneIsForOne(t *testing.T) {
 	}
 }
 
-// TestLaneOpensLate: a short program has one connection, a lane is for one call, one that
-// was silent is not used, and a caller never connects.
+// TestLaneOpensLate checks that a short program has one connection, that a lane is for one call,
+// that a silent lane is not used, and that a caller never connects.
 func TestLaneOpensLate(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin, ctx := open(t, server.URL), plain(t, server), limited(t)
@@ -355,10 +355,10 @@ func TestLaneOpensLate(t *testing.T) {
 	l.end(true)
 	openLane(t, e)
 	l.mu.Lock()
-	l.peeker = nil // it is cut after the look
+	l.peeker = nil // the connection is cut after the check
 	l.mu.Unlock()
 	l.conn.cut()
-	for sent := true; sent; { // the first finds out that it is cut
+	for sent := true; sent; { // the first call finds that it is cut
 		if !l.reserve(ctx) {
 			l.mu.Lock()
 			l.answered = time.Now()
@@ -372,8 +372,8 @@ func TestLaneOpensLate(t *testing.T) {
 	}
 }
 
-// TestLanesOpenInTurn: a further lane is opened once calls meet the others in use, up to as
-// many as few callers need, and each is reserved for one call.
+// TestLanesOpenInTurn checks that a further lane is opened when calls find the others in use, up to
+// the number that few callers need, and that each is for one call.
 func TestLanesOpenInTurn(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin, ctx := open(t, server.URL), plain(t, server), limited(t)

@@ -16,11 +16,11 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore"
 )
 
-// layoutCalls are all requests about a name, of an engine and of a member. Those
-// with a lease ID are of the lease id.
+// layoutCalls are all requests about a name, of an engine and of a member. Those with a lease ID
+// use id.
 func layoutCalls(t *testing.T, e *Engine, m driver.Member, name string, id lockinfo.LeaseID) map[string]func() error {
 	all := drivertest.Calls(t.Context(), e, name)
-	for _, what := range []string{"recall", "forget", "list"} { // are not about a lock
+	for _, what := range []string{"recall", "forget", "list"} { // these are not about a lock
 		delete(all, what)
 	}
 	ask := func(what string, change func(*driver.AcquireRequest)) {
@@ -50,7 +50,7 @@ func layoutCalls(t *testing.T, e *Engine, m driver.Member, name string, id locki
 	return all
 }
 
-// memberCalls are requests that only a value of the lock refuses.
+// memberCalls are requests that only the value of the lock can refuse.
 func memberCalls(t *testing.T, m driver.Member, name string, id lockinfo.LeaseID) map[string]func() error {
 	return map[string]func() error{
 		"renew": func() error {
@@ -63,8 +63,8 @@ func memberCalls(t *testing.T, m driver.Member, name string, id lockinfo.LeaseID
 	}
 }
 
-// wantUnknown makes calls, each of which must be refused for the layout, and
-// change nothing but that a cancel is remembered.
+// wantUnknown makes calls. Each must be refused for the layout, and change nothing, except that a
+// cancel is remembered.
 func wantUnknown(t *testing.T, admin rueidis.Client, layout string, calls map[string]func() error) {
 	t.Helper()
 	state := func() map[string]string {
@@ -86,8 +86,8 @@ func wantUnknown(t *testing.T, admin rueidis.Client, layout string, calls map[st
 	}
 }
 
-// TestUnknownLayout: a name that another version of holdfast keeps in another
-// layout is refused in every request, and left as it is. INVARIANT I1.
+// TestUnknownLayout checks that every request about a name in the layout of another version is
+// refused, and leaves it unchanged. INVARIANT I1.
 func TestUnknownLayout(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, m, admin := open(t, server.URL), admitted(t, server.URL), plain(t, server)
@@ -109,8 +109,8 @@ func TestUnknownLayout(t *testing.T) {
 	drivertest.Granted(t, e, drivertest.Request("t", time.Minute))
 }
 
-// TestUnknownDetail: so is a name whose companions another version has made, even
-// if nobody has the lock, or one of ours has it.
+// TestUnknownDetail checks the same for a name whose companions come from another version, even if
+// the lock is free, or held in our layout.
 func TestUnknownDetail(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, m, admin := open(t, server.URL), admitted(t, server.URL), plain(t, server)
@@ -123,20 +123,20 @@ func TestUnknownDetail(t *testing.T) {
 		do(t, admin, "DEL", detail)
 		do(t, admin, "HSET", append([]string{detail}, fields...)...)
 		all := layoutCalls(t, e, m, "t", lockinfo.NewLeaseID())
-		delete(all, "extend") // nobody has the lock: the lease is lost, whatever else there is
+		delete(all, "extend") // without a lock the lease is lost, whatever else is there
 		delete(all, "extend of the lease")
 		wantUnknown(t, admin, layout, all)
 
 		group := string(lockinfo.NewLeaseID())
 		do(t, admin, "SET", "t", "1 *"+group+" 0", "PX", "60000")
 		all = layoutCalls(t, e, m, "t", lockinfo.LeaseID(group))
-		delete(all, "propose") // is told who has it
+		delete(all, "propose") // the reply names the holder
 		wantUnknown(t, admin, layout, all)
 	}
 }
 
-// TestUnknownLayoutSpoilsNoOther: the names beside it are listed, renewed and
-// refreshed as usual, and AcquireAll and the doctor say which it is.
+// TestUnknownLayoutSpoilsNoOther checks that other names are listed, renewed and refreshed as
+// usual, and that AcquireAll and the doctor report which name it is.
 func TestUnknownLayoutSpoilsNoOther(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)

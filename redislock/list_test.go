@@ -22,7 +22,7 @@ func TestList(t *testing.T) {
 	do(t, admin, "SET p*:only mine PX 60000")
 	queued(t, e, drivertest.Request("only", time.Minute), time.Minute, 1)
 	do(t, admin, "DEL p*:only")
-	for lock, err := range e.List(t.Context(), "") { // few names, so each is looked for first
+	for lock, err := range e.List(t.Context(), "") { // with few names, each is read first
 		if err != nil || lock.Name != "only" || lock.QueueLength != 1 {
 			t.Errorf("listed: %+v, %v, want the name with nothing but a queue", lock, err)
 		}
@@ -102,7 +102,7 @@ func TestList(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		break // must not go on
+		break // the list must end here
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

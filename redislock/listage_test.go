@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// pass makes everything in the store older by d: all ends, tokens and clocks that
-// scripts have written down.
+// pass makes all data in the store older by d: all ends, tokens and clocks that scripts have
+// recorded.
 func pass(t testing.TB, admin rueidis.Client, d time.Duration) {
 	t.Helper()
 	do(t, admin, "EVAL", `
@@ -52,7 +52,7 @@ func pass(t testing.TB, admin rueidis.Client, d time.Duration) {
 		end`, "0", strconv.FormatInt(d.Milliseconds(), 10))
 }
 
-// An old is a lease that lasts for ttl whenever it is renewed.
+// An old is a lease that lasts for ttl after each renewal.
 type old struct {
 	*testing.T
 	e     *Engine
@@ -89,14 +89,14 @@ func (o *old) renew() {
 	}
 }
 
-// live has the lease live for three times as long as a token is remembered, or, if
-// keep is nil, as long as its TTL.
+// live keeps the lease for three times as long as a token is remembered, or, if keep is nil, for
+// its TTL.
 func (o *old) live(memory time.Duration, keep func(o *old)) {
 	o.Helper()
-	const slack = 20 * time.Second // which a step may take
+	const slack = 20 * time.Second // the most that a step may take
 	var age time.Duration
 	for left := o.ttl; age < 3*memory; left = o.ttl {
-		for left > slack { // the last look is soon before the lease ends
+		for left > slack { // the last check is shortly before the lease ends
 			step := max(left/3+rand.N(left/3), min(left-slack, time.Minute))
 			pass(o, o.admin, step)
 			left, age = left-step, age+step
@@ -108,14 +108,14 @@ func (o *old) live(memory time.Duration, keep func(o *old)) {
 		keep(o)
 		o.listed(age)
 	}
-	// What is remembered is forgotten in the end.
+	// The token is forgotten in the end.
 	most := max(memory, o.ttl+memory/2) + driver.MaxTokenLead
 	if left := number(o, o.admin, "PTTL", keyspace{}.fence("t")); left < 0 || left > most.Milliseconds() {
 		o.Errorf("the last token is remembered for %d ms, want %s at most", left, most)
 	}
 }
 
-// listed fails the test unless the lock is the only one in a list.
+// listed fails the test unless the list has the lock and no other.
 func (o *old) listed(age time.Duration) {
 	o.Helper()
 	var all []string
@@ -130,9 +130,9 @@ func (o *old) listed(age time.Duration) {
 	}
 }
 
-// TestListShowsOldLocks: a list finds a lock by its last token, which is remembered for
-// as long as the lock is held or kept closed, however it was taken or lengthened.
-// After that it is forgotten (INVARIANT I11).
+// TestListShowsOldLocks checks that a list finds a lock by its last token, which is remembered
+// while the lock is held or kept closed, however it was granted or extended. After that it is
+// forgotten (INVARIANT I11).
 func TestListShowsOldLocks(t *testing.T) {
 	server := testsvc.Redis(t)
 	admin := plain(t, server)
@@ -143,7 +143,7 @@ func TestListShowsOldLocks(t *testing.T) {
 		o.req.TTL = o.ttl
 		drivertest.Granted(o, o.e, o.req)
 	}
-	// others have the lock as well, for less long.
+	// Others hold the lock as well, for a shorter time.
 	others := func(o *old) {
 		o.Helper()
 		other := shared("t", time.Second)
@@ -215,7 +215,7 @@ func TestListShowsOldLocks(t *testing.T) {
 			votes(o, o.m, req, driver.VoteAccepted)
 			o.req.LeaseID = req.LeaseID
 			o.renew()
-			// Another of its lease ID has proposed more.
+			// Another engine has proposed a greater token for its lease ID.
 			late := driver.WithdrawRequest{Name: "t", LeaseID: req.LeaseID, Proposer: driver.NewProposer(), Token: req.Token + 1000, Lead: time.Minute}
 			if _, err := o.m.Withdraw(o.Context(), late); err != nil && !errors.Is(err, driver.ErrLost) {
 				o.Fatal(err)
@@ -234,7 +234,7 @@ func TestListShowsOldLocks(t *testing.T) {
 		e := open(t, server.URL+params)
 		for _, c := range cases {
 			if strings.HasPrefix(c.what, "of a member") != (memory == driver.TokenMemory) {
-				continue // members remember for driver.TokenMemory
+				continue // members remember tokens for driver.TokenMemory
 			}
 			for _, ttl := range []time.Duration{memory / 30, memory / 5, memory / 2, memory/2 + time.Second, memory * 3 / 2, memory * 20} {
 				t.Run(fmt.Sprintf("%s%s for %s", c.what, params, ttl), func(t *testing.T) {

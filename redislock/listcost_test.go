@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// TestListOfRememberedNames: a list asks of names that are only remembered nothing but
-// whether they are used, and that of many with one command.
+// TestListOfRememberedNames checks that for names with only a token a list reads whether they are
+// used, many with one command, and nothing else.
 func TestListOfRememberedNames(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
@@ -40,8 +40,8 @@ func TestListOfRememberedNames(t *testing.T) {
 	}
 }
 
-// TestListOfHeldNames: of plain locks a list reads their keys and last tokens, and nothing
-// else, of many in one script.
+// TestListOfHeldNames checks that for plain locks a list reads their keys and last tokens, many
+// with one script, and nothing else.
 func TestListOfHeldNames(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
@@ -58,13 +58,13 @@ func TestListOfHeldNames(t *testing.T) {
 		}
 	}
 	stats := commandStats(t, admin)
-	scripts := stats["scan"] + 1 // the first step asks whether it is worth while
+	scripts := stats["scan"] + 1 // the first step finds out whether it is worth it
 	if n != held || stats["get"] > 2*held || stats["pttl"] > held || stats["exists"] > held/2 || stats["evalsha"] > scripts {
 		t.Errorf("%d locks in the list, which was %v; want %d scripts at most", n, stats, scripts)
 	}
 }
 
-// TestListSaysAsInspect: a list says of every kind of value what Inspect says.
+// TestListSaysAsInspect checks that a list reports every kind of value as Inspect does.
 func TestListSaysAsInspect(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)

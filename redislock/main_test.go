@@ -13,9 +13,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// The client library looks at the topology a little later, and closes
-	// connections to nodes that it no longer knows after five seconds, whatever
-	// becomes of the client meanwhile.
+	// The client library reads the topology a little later, and closes connections to nodes that it
+	// no longer knows after five seconds, even if the client was closed meanwhile.
 	drivertest.ExitWithoutLeaks(m, []string{"/holdfast/", "/rueidis"},
 		"rueidis.(*clusterClient)._refresh.func2", "rueidis.(*clusterClient).redirectOrNew.func1", "rueidis.(*call).DelayDo.func1")
 }
@@ -57,7 +56,7 @@ func open(t testing.TB, url string) *Engine {
 	return drivertest.Open(t, Open, url)
 }
 
-// plain returns a client that knows nothing of holdfast.
+// plain returns a client without holdfast.
 func plain(t testing.TB, s *testsvc.Server) rueidis.Client {
 	t.Helper()
 	client, err := rueidis.NewClient(rueidis.ClientOption{
@@ -82,7 +81,7 @@ func do(t testing.TB, client rueidis.Client, command string, more ...string) rue
 	return r
 }
 
-// text runs a command that answers with a string; "" if with nil.
+// text runs a command with a string as reply; "" for nil.
 func text(t testing.TB, client rueidis.Client, command string, more ...string) string {
 	t.Helper()
 	s, err := do(t, client, command, more...).ToString()
@@ -92,7 +91,7 @@ func text(t testing.TB, client rueidis.Client, command string, more ...string) s
 	return s
 }
 
-// number runs a command that answers with a number.
+// number runs a command with a number as reply.
 func number(t testing.TB, client rueidis.Client, command string, more ...string) int64 {
 	t.Helper()
 	n, err := do(t, client, command, more...).AsInt64()

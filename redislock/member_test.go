@@ -82,7 +82,7 @@ func proposal(name string) driver.ProposeRequest {
 	}
 }
 
-// votes sends a proposal that must be answered with want.
+// votes sends a proposal, and checks the vote.
 func votes(t testing.TB, m driver.Member, req driver.ProposeRequest, want driver.Vote) driver.ProposeReply {
 	t.Helper()
 	reply, err := m.Propose(t.Context(), req)
@@ -101,8 +101,8 @@ func admitted(t testing.TB, url string) driver.Member {
 	return m
 }
 
-// TestMemberRestartWithData: a server that comes back with its data may have
-// lost the end of it. It keeps what it has, and grants nothing for a while.
+// TestMemberRestartWithData checks a server that restarts with its data, whose end may be missing.
+// It keeps what it has, and grants nothing for a while.
 func TestMemberRestartWithData(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t, "--appendonly", "yes", "--appendfsync", "always")
@@ -121,7 +121,7 @@ func TestMemberRestartWithData(t *testing.T) {
 	votes(t, m, proposal("a"), driver.VoteQuarantined)
 }
 
-// TestMemberFlush: so does one whose data was deleted, without a restart.
+// TestMemberFlush checks the same for a server whose data was deleted without a restart.
 func TestMemberFlush(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
@@ -134,8 +134,8 @@ func TestMemberFlush(t *testing.T) {
 	}
 }
 
-// TestMemberPromotedAgain: a member that was a replica for a while lacks what it granted before,
-// although it was not started again and its own marker came back from the other server.
+// TestMemberPromotedAgain checks a member that was a replica for a while: it lacks a grant,
+// although it was not restarted and its own marker came back from the other server.
 func TestMemberPromotedAgain(t *testing.T) {
 	t.Parallel()
 	member, spare := testsvc.Redis(t, "--repl-diskless-sync-delay", "0"), testsvc.Redis(t, "--repl-diskless-sync-delay", "0")
@@ -164,8 +164,8 @@ func TestMemberPromotedAgain(t *testing.T) {
 	votes(t, m, proposal("a"), driver.VoteQuarantined)
 }
 
-// TestMemberMarkerClamped: a marker from a clock that was ahead does not close
-// the store for longer than a quarantine.
+// TestMemberMarkerClamped checks that a marker from a clock that was ahead does not close the store
+// for longer than a quarantine.
 func TestMemberMarkerClamped(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
@@ -181,8 +181,8 @@ func TestMemberMarkerClamped(t *testing.T) {
 	votes(t, m, proposal("a"), driver.VoteQuarantined)
 }
 
-// TestMemberKeys: a lease is what the engine for one server makes of it, and
-// what other clients see.
+// TestMemberKeys checks that a lease looks as one of the engine for one server does to that engine
+// and to other clients.
 func TestMemberKeys(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
@@ -219,8 +219,8 @@ func TestMemberKeys(t *testing.T) {
 	}
 }
 
-// TestMemberBesideEngine: the other kinds of leases, and places in a queue, are
-// in the way of a proposal.
+// TestMemberBesideEngine checks that other kinds of leases, and places in a queue, block a
+// proposal.
 func TestMemberBesideEngine(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
@@ -253,8 +253,8 @@ func TestMemberBesideEngine(t *testing.T) {
 	}
 }
 
-// TestMemberOnFullServer: a full server accepts nothing, and still lets a lease
-// be renewed and ended.
+// TestMemberOnFullServer checks that a full server accepts nothing, and still lets a lease be
+// renewed and ended.
 func TestMemberOnFullServer(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
@@ -281,7 +281,7 @@ func TestMemberOnFullServer(t *testing.T) {
 	if err != nil {
 		t.Errorf("Withdraw with KeepFor: %v", err)
 	}
-	// INVARIANT I4: a break that cannot stop later repairs was not carried out.
+	// INVARIANT I4: a break that cannot prevent later repairs was not carried out.
 	missed := proposal("d")
 	_, err = m.(driver.Breaker).Break(t.Context(), driver.BreakRequest{Name: "d", ID: lockinfo.NewLeaseID(), Token: missed.Token, Reason: "test"})
 	if !errors.Is(err, driver.ErrUnavailable) {
@@ -297,7 +297,7 @@ func TestMemberOnFullServer(t *testing.T) {
 	votes(t, m, proposal("b"), driver.VoteHeld)
 }
 
-// TestMemberErrors: what the server has under the keys, and what it says.
+// TestMemberErrors covers wrong values of the keys, and errors of the server.
 func TestMemberErrors(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
@@ -346,7 +346,7 @@ func TestMemberErrors(t *testing.T) {
 	}
 }
 
-// TestMemberOpensLater: a member may be down when it is opened.
+// TestMemberOpensLater checks that a member may be down when it is opened.
 func TestMemberOpensLater(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
@@ -376,8 +376,8 @@ func TestMemberOpensLater(t *testing.T) {
 	}
 }
 
-// TestClusterIsNoMember: its masters forget one by one, and one marker cannot
-// tell.
+// TestClusterIsNoMember: the masters of a cluster lose their data one by one, which one marker
+// cannot show.
 func TestClusterIsNoMember(t *testing.T) {
 	t.Parallel()
 	m := memberOn(t, engineOn(t, clusterClient(t, cluster(t)), nil))

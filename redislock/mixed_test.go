@@ -14,12 +14,12 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A ledger knows who works under which lock at this moment.
+// A ledger records which requests work under which lock now.
 type ledger struct {
 	mu      sync.Mutex
 	working map[string][]driver.AcquireRequest // by name
 	granted int
-	last    map[string]uint64 // the greatest token by which an exclusive lease worked
+	last    map[string]uint64 // the greatest token of an exclusive lease
 }
 
 func (l *ledger) begin(t *testing.T, req driver.AcquireRequest, token uint64) {
@@ -51,9 +51,8 @@ func (l *ledger) end(req driver.AcquireRequest) {
 // Longer than a machine may stall.
 const longTTL, longPlace = 30 * time.Second, 15 * time.Second
 
-// TestMixedRun: many clients of several engines take, share, wait, give up and
-// die. No two incompatible ones work at a time, everybody gets a turn, and in
-// the end nothing is left.
+// TestMixedRun runs many clients of several engines that acquire, share, wait, give up and die. No
+// two incompatible leases work at a time, every client gets a turn, and nothing remains in the end.
 func TestMixedRun(t *testing.T) {
 	server := testsvc.Redis(t)
 	admin := plain(t, server)
@@ -125,7 +124,7 @@ func takeTurn(t *testing.T, e *Engine, l *ledger, client int) {
 	if err := e.Release(t.Context(), release); err != nil {
 		t.Errorf("release: %v", err)
 	}
-	if end == 3 { // a place of a client that died
+	if end == 3 { // the place of a dead client
 		req.LeaseID, req.WaiterTTL = lockinfo.NewLeaseID(), 20*time.Millisecond
 		req.TTL = req.WaiterTTL
 		if _, err := e.Acquire(t.Context(), req); err != nil {

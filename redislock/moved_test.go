@@ -15,15 +15,14 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 )
 
-// A signpost is a node of a cluster that says of every name that another node
-// has it.
+// A signpost is a node of a cluster that redirects every name to another node.
 type signpost struct {
 	listener net.Listener
 	other    string
 	asked    *atomic.Int64
 }
 
-// signposts are two nodes that point at each other.
+// signposts are two nodes that redirect to each other.
 func signposts(t *testing.T) (addr string, asked *atomic.Int64) {
 	t.Helper()
 	asked = &atomic.Int64{}
@@ -100,8 +99,8 @@ func readCommand(in *bufio.Reader) ([]string, error) {
 	return words, nil
 }
 
-// TestRedirectionsAreBounded: nodes that disagree do not get a request again and
-// again for as long as somebody waits for it.
+// TestRedirectionsAreBounded checks that nodes that disagree do not get a request again and again
+// while its caller waits.
 func TestRedirectionsAreBounded(t *testing.T) {
 	addr, asked := signposts(t)
 	e := open(t, "redis+cluster://"+addr)

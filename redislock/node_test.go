@@ -30,9 +30,9 @@ func stat(t *testing.T, s *testsvc.Server, section, field string) int {
 	return n
 }
 
-// TestNodeTakesManySlots: in a Redis Cluster renewals, acquires and releases for a node go
-// together, and each has its answer when a slot is being moved, when it has moved, and when
-// the node does not know the scripts.
+// TestNodeTakesManySlots checks that in a Redis Cluster renewals, acquires and releases for a node
+// go together, and that each has its answer while a slot moves, after it has moved, and when the
+// node does not know the scripts.
 func TestNodeTakesManySlots(t *testing.T) {
 	t.Parallel()
 	const many = 40
@@ -82,14 +82,14 @@ func TestNodeTakesManySlots(t *testing.T) {
 	}
 
 	each("at first", acquire)
-	renew("at first") // from here on the node knows the scripts
+	renew("at first") // from now on the node knows the scripts
 	node := c.Masters[0]
 	calls, reads := stat(t, node, "commandstats", "cmdstat_evalsha"), stat(t, node, "stats", "total_reads_processed")
 	renew("together")
 	if n := stat(t, node, "commandstats", "cmdstat_evalsha") - calls; n != many {
 		t.Errorf("%d calls, want %d", n, many)
 	}
-	if n := stat(t, node, "stats", "total_reads_processed") - reads; n > many/2 { // those of other commands are among them
+	if n := stat(t, node, "stats", "total_reads_processed") - reads; n > many/2 { // this includes other commands
 		t.Errorf("the node has read %d times for %d calls", n, many)
 	}
 
@@ -116,8 +116,8 @@ func TestNodeTakesManySlots(t *testing.T) {
 	m.said("NOSCRIPT")
 }
 
-// TestRepliesOfANode: where the replies to some of several calls are lost, those that came
-// count, the outcome of the others is unknown, and none is sent again.
+// TestRepliesOfANode checks that if the replies to some of several calls are lost, the others
+// count, the outcome of the lost ones is unknown, and no call is sent again.
 func TestRepliesOfANode(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
@@ -134,7 +134,7 @@ func TestRepliesOfANode(t *testing.T) {
 	for i, lost := range []string{"", "c", ""} {
 		p.OnRequest(func(r faultproxy.Request) faultproxy.Action {
 			if lost != "" && r.Has(lost) {
-				return faultproxy.Action{Reply: faultproxy.Reset, ReplyDelay: 50 * time.Millisecond} // the first replies come
+				return faultproxy.Action{Reply: faultproxy.Reset, ReplyDelay: 50 * time.Millisecond} // the first replies arrive
 			}
 			return faultproxy.Action{}
 		})

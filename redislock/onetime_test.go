@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-locks/holdfast/onetime"
 )
 
-// TestSecretIsNotStored: no key and no value contains any of it, whatever
-// becomes of the token.
+// TestSecretIsNotStored checks that no key and no value contains any part of a secret, whatever
+// happens to the token.
 func TestSecretIsNotStored(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
@@ -58,7 +58,7 @@ func TestSecretIsNotStored(t *testing.T) {
 	}
 }
 
-// TestRedeemByMany: of 200 who redeem one token at once, one has the payload.
+// TestRedeemByMany checks that one of 200 concurrent redeems of a token gets the payload.
 func TestRedeemByMany(t *testing.T) {
 	server := testsvc.Redis(t)
 	var services []*onetime.Service
@@ -68,7 +68,7 @@ func TestRedeemByMany(t *testing.T) {
 	onetimetest.RedeemByMany(t, services...)
 }
 
-// A forgetful is an engine whose first reply to each kind of request is lost.
+// A forgetful is an engine that loses its first reply to each kind of request.
 type forgetful struct {
 	*Engine
 	lost map[string]int
@@ -97,8 +97,7 @@ func (f *forgetful) Revoke(ctx context.Context, digest driver.Digest) (driver.Va
 	return reply, errors.Join(err, f.lose("revoke"))
 }
 
-// TestVaultLostReplies: whoever asks again is answered as the first time.
-// INVARIANT I6.
+// TestVaultLostReplies checks that a repeated request has the first reply. INVARIANT I6.
 func TestVaultLostReplies(t *testing.T) {
 	server := testsvc.Redis(t)
 	f := &forgetful{open(t, server.URL), map[string]int{}}

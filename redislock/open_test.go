@@ -33,7 +33,7 @@ func TestOpenErrors(t *testing.T) {
 		{"redis://:" + secret + "@" + server.Addr + "/99", driver.ErrInvalid},
 		{"redis://:" + secret + "@" + nobody, driver.ErrUnavailable},
 		{"redis://:" + secret + "@no-such-host.invalid", driver.ErrUnavailable},
-		{"rediss://:" + secret + "@" + server.Addr, driver.ErrUnavailable}, // speaks no TLS
+		{"rediss://:" + secret + "@" + server.Addr, driver.ErrUnavailable}, // a server without TLS
 		{"", driver.ErrInvalid},
 		{"localhost:6379", driver.ErrInvalid},
 		{"http://localhost", driver.ErrInvalid},
@@ -68,7 +68,7 @@ func TestOpenErrors(t *testing.T) {
 	}
 }
 
-// TestOpenGivesUp on a server that does not answer, when the context ends.
+// TestOpenGivesUp checks that Open of a silent server ends with the context.
 func TestOpenGivesUp(t *testing.T) {
 	server := testsvc.Redis(t)
 	server.Stop()

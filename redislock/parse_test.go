@@ -6,7 +6,8 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// FuzzURL: no URL panics, and no error tells what it does not understand.
+// FuzzURL checks that no URL causes a panic, and that no error contains text that Open does not
+// understand.
 func FuzzURL(f *testing.F) {
 	for _, seed := range []string{
 		"redis://localhost", "rediss://u:" + secret + "@h:1/2?prefix=x", "redis://u:" + secret + "/@h",
@@ -26,7 +27,7 @@ func FuzzURL(f *testing.F) {
 	})
 }
 
-// TestHistoryInURLs: every form of a URL takes history=1.
+// TestHistoryInURLs checks that every form of a URL accepts history=1.
 func TestHistoryInURLs(t *testing.T) {
 	for _, store := range []string{"redis://a", "rediss://a", "redis+unix:///a.sock", "redis+sentinel://a,b/master", "redis+cluster://a,b"} {
 		for query, want := range map[string]bool{"": false, "?history=0": false, "?history=1": true} {

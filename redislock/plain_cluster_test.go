@@ -12,16 +12,16 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// TestPlainBesideHungNode: in a Redis Cluster requests travel together by node, so
-// a node that hangs delays none of the others, and whoever asks it leaves when his
-// time is over. INVARIANT I9.
+// TestPlainBesideHungNode checks that in a Redis Cluster, where requests share calls by node, a
+// node that hangs delays none of the others, and that its callers return when their time ends.
+// INVARIANT I9.
 func TestPlainBesideHungNode(t *testing.T) {
 	t.Parallel()
 	const each, patience, long = 24, 300 * time.Millisecond, 20 * time.Second
 	c := testsvc.RedisCluster(t)
 	c.Patient()
 	e := open(t, c.URL)
-	slots := make([]string, len(c.Masters)) // a hash tag on each
+	slots := make([]string, len(c.Masters)) // a hash tag for each node
 	for i := 0; slots[0] == "" || slots[1] == "" || slots[2] == ""; i++ {
 		tag := fmt.Sprintf("{%d}", i)
 		slots[c.Owner(tag)] = tag
@@ -47,7 +47,7 @@ func TestPlainBesideHungNode(t *testing.T) {
 		return all
 	}
 	for _, slot := range slots {
-		pairs(slot, 1, long) // from here on there are connections, and the nodes know the scripts
+		pairs(slot, 1, long) // from now on there are connections, and the nodes know the scripts
 	}
 	c.Masters[0].Stop()
 	defer c.Masters[0].Cont()
@@ -70,7 +70,7 @@ func TestPlainBesideHungNode(t *testing.T) {
 	hung.Wait()
 }
 
-// pair takes a lock and gives it back, within limit.
+// pair acquires a lock and releases it, within limit.
 func pair(t *testing.T, e *Engine, name string, limit time.Duration) error {
 	t.Helper()
 	req := drivertest.Request(name, time.Minute)

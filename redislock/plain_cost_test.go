@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// TestContendedNamesAreAskedInFull: what others want is asked for in one request
-// at once, so that a hand-over costs two.
+// TestContendedNamesAreAskedInFull checks that a request for a contended name uses the full script
+// at once, so that a hand-over costs two requests.
 func TestContendedNamesAreAskedInFull(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, g := behindGate(t, server)
@@ -29,8 +29,7 @@ func TestContendedNamesAreAskedInFull(t *testing.T) {
 	}
 }
 
-// TestSharedLeasesAreAskedInFull: nor is anything asked in vain about leases that
-// several have.
+// TestSharedLeasesAreAskedInFull checks that no plain request is sent in vain for shared leases.
 func TestSharedLeasesAreAskedInFull(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, g := behindGate(t, server)
@@ -44,15 +43,15 @@ func TestSharedLeasesAreAskedInFull(t *testing.T) {
 			}
 		}
 		drivertest.Release(t, e, req)
-		// Of its own the acquire, of another's one plain renewal, in vain.
+		// The acquire of its own lease, and one plain renewal in vain of another's.
 		if n, plain := g.inFull()-fullBefore, g.seen()-plainBefore; n != 5 || plain != 0 {
 			t.Errorf("%s: %d requests of batches and in full, and %d plain ones; want 5 and none", what, n, plain)
 		}
 	}
 }
 
-// TestPlainRenewalsInOneRequest: what cannot be renewed plainly is asked about again,
-// and nothing else is.
+// TestPlainRenewalsInOneRequest checks that the full script renews leases that cannot be renewed
+// plainly, and no others.
 func TestPlainRenewalsInOneRequest(t *testing.T) {
 	server := testsvc.Redis(t)
 	admin := plain(t, server)

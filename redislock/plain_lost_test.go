@@ -19,9 +19,9 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore"
 )
 
-// TestPlainLost: where the connection of a call is given up, everybody who was in
-// it asks again, alone, and finds his lease if it was granted (INVARIANT I6). Of a
-// release a repeat does not tell; of a call that was lost otherwise nobody knows.
+// TestPlainLost checks that each request of a call whose connection was given up is repeated alone,
+// and finds its lease if it was granted (INVARIANT I6). The repeat of a release cannot find out,
+// and the outcome of a call that was lost in another way is unknown.
 func TestPlainLost(t *testing.T) {
 	given, silent := fmt.Errorf("test: %w", rediscore.ErrGivenUp), errors.New("test: no answer")
 	for _, drop := range []bool{false, true} {
@@ -70,7 +70,7 @@ func plainLost(t *testing.T, admin rueidis.Client, e *Engine, g *gate) bool {
 		}
 	}
 	if there == 0 {
-		return true // nothing can be released
+		return true // there is nothing to release
 	}
 	g.lose = len(requests)
 	if !g.together(t, releasing(e), ask(func(i int) {
@@ -89,9 +89,9 @@ func plainLost(t *testing.T, admin rueidis.Client, e *Engine, g *gate) bool {
 	return true
 }
 
-// TestPlainCancelled: of those who leave, whoever is pending is never sent, and
-// whoever is under way is cancelled by what comes first to the store, though the
-// plain request comes later. INVARIANT I5.
+// TestPlainCancelled checks that the pending request of a caller that gives up is never sent, and
+// that one in flight is cancelled by the first request that reaches the store, even if the plain
+// request arrives later. INVARIANT I5.
 func TestPlainCancelled(t *testing.T) {
 	server := testsvc.Redis(t)
 	admin := plain(t, server)
@@ -121,7 +121,7 @@ func TestPlainCancelled(t *testing.T) {
 		}
 	}
 	close(g.open)
-	drivertest.Cycle(t, e, "later") // behind them on the connection
+	drivertest.Cycle(t, e, "later") // follows them on the connection
 	if n := g.seen(); n != under+2 {
 		t.Errorf("%d calls, want %d, and two of a later pair", n, under)
 	}
@@ -132,8 +132,8 @@ func TestPlainCancelled(t *testing.T) {
 	}
 }
 
-// TestPlainOverlaps: nobody has a lock beside another, ours or a foreign client's,
-// on whichever way they came to it. INVARIANT I1, I2.
+// TestPlainOverlaps checks that no lease overlaps another, ours or a foreign client's, whichever
+// scripts were used. INVARIANTS I1, I2.
 func TestPlainOverlaps(t *testing.T) {
 	const names, clients, rounds = 24, 32, 100
 	server := testsvc.Redis(t)

@@ -19,8 +19,8 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore"
 )
 
-// TestPlainAcquires: what is wrong with one of those that travel together, or
-// not plain, concerns no other. INVARIANT I1, I2, I5, I12.
+// TestPlainAcquires checks that a bad request in a call, or one that is not plain, does not affect
+// the others. INVARIANTS I1, I2, I5, I12.
 func TestPlainAcquires(t *testing.T) { untilTogether(t, plainAcquires) }
 
 func plainAcquires(t *testing.T, admin rueidis.Client, e *Engine, g *gate) bool {
@@ -55,7 +55,7 @@ func plainAcquires(t *testing.T, admin rueidis.Client, e *Engine, g *gate) bool 
 	before := clock()
 	cases := []struct {
 		name string
-		set  []string // a command, run first
+		set  []string // a command that runs first
 		want func(*testing.T, driver.AcquireReply, error)
 	}{
 		{"n/free", nil, granted(before)},
@@ -84,7 +84,7 @@ func plainAcquires(t *testing.T, admin rueidis.Client, e *Engine, g *gate) bool 
 		switch c.name {
 		case "n/cancelled":
 			do(t, admin, "SET", keyspace{}.tombstone(req.Name, req.LeaseID), "")
-		case "n/waited for": // and free, because somebody has deleted the key
+		case "n/waited for": // and free, because its key was deleted
 			drivertest.Granted(t, other, drivertest.Request(c.name, time.Minute))
 			queued(t, other, drivertest.Request(c.name, time.Minute), time.Minute, 1)
 			do(t, admin, "DEL", c.name)
@@ -115,8 +115,8 @@ func plainAcquires(t *testing.T, admin rueidis.Client, e *Engine, g *gate) bool 
 	return together
 }
 
-// TestTokensInFull: where the full script draws a token it is above the last one,
-// and not below the clock, as the plain one's are. INVARIANT I2.
+// TestTokensInFull checks that a token drawn by the full script is above the last one and not below
+// the clock, as a plain one is. INVARIANT I2.
 func TestTokensInFull(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
@@ -133,14 +133,14 @@ func TestTokensInFull(t *testing.T) {
 	}
 }
 
-// TestPlainReleases: the same for what ends leases. INVARIANT I4, I7.
+// TestPlainReleases checks the same for releases. INVARIANTS I4, I7.
 func TestPlainReleases(t *testing.T) {
 	untilTogether(t, func(t *testing.T, admin rueidis.Client, e *Engine, g *gate) bool {
 		return plainReleases(t, admin, e, g, false)
 	})
 }
 
-// TestPlainCancels: the same for cancels, each of which is remembered. INVARIANT I5.
+// TestPlainCancels checks the same for cancels, each of which is remembered. INVARIANT I5.
 func TestPlainCancels(t *testing.T) {
 	untilTogether(t, func(t *testing.T, admin rueidis.Client, e *Engine, g *gate) bool {
 		return plainReleases(t, admin, e, g, true)
@@ -173,7 +173,7 @@ func plainReleases(t *testing.T, admin rueidis.Client, e *Engine, g *gate, cance
 	cases := []struct {
 		req   driver.AcquireRequest
 		want  error
-		stays int64 // its key
+		stays int64 // 1 if its key remains
 	}{
 		{held("n/first"), nil, 0},
 		{waited, nil, 1},
@@ -227,8 +227,9 @@ func plainReleases(t *testing.T, admin rueidis.Client, e *Engine, g *gate, cance
 	return together
 }
 
-// TestPlainRenewals: what is renewed by its key alone lasts for its TTL from now,
-// whatever its end was; the rest is renewed in full, or told apart. INVARIANT I4, I6.
+// TestPlainRenewals checks that a lease renewed by its key alone lasts for its TTL from now,
+// whatever its end was. The full script renews the others, or reports what they are. INVARIANTS I4,
+// I6.
 func TestPlainRenewals(t *testing.T) {
 	server := testsvc.Redis(t)
 	admin, e := plain(t, server), open(t, server.URL)
@@ -249,7 +250,7 @@ func TestPlainRenewals(t *testing.T) {
 	do(t, admin, "HSET", hash.Name, "a", "b")
 	reqs := []driver.AcquireRequest{soon, persisted, hash, far, longer, stale, several, drivertest.Request("free", time.Minute)}
 	wants := []error{nil, nil, driver.ErrLost, nil, nil, driver.ErrLost, nil, driver.ErrLost}
-	for round := range 2 { // in the second all that is live is plain, but for the shared one
+	for round := range 2 { // in the second round all live leases but the shared one are plain
 		var batch []driver.ExtendRequest
 		for _, r := range reqs {
 			batch = append(batch, driver.ExtendRequest{Name: r.Name, LeaseID: r.LeaseID, TTL: r.TTL})
@@ -275,8 +276,8 @@ func TestPlainRenewals(t *testing.T) {
 	}
 }
 
-// TestPlainOnFullServer: a server whose memory is full refuses what takes locks,
-// and nothing changes; what is held is renewed and given back.
+// TestPlainOnFullServer checks that a server whose memory is full refuses acquires and changes
+// nothing, and that leases are renewed and released.
 func TestPlainOnFullServer(t *testing.T) {
 	server := testsvc.Redis(t)
 	admin := plain(t, server)
@@ -309,7 +310,7 @@ func TestPlainOnFullServer(t *testing.T) {
 	}
 }
 
-// A plainOnly connection fails all that is sent to the full scripts.
+// A plainOnly connection fails all calls of the full scripts.
 type plainOnly struct{ rediscore.Conn }
 
 var errInFull = errors.New("test: asked in full")
@@ -318,8 +319,8 @@ func (plainOnly) EvalSHA(context.Context, string, []string, []string) (any, erro
 	return nil, errInFull
 }
 
-// TestPlainPutsBack: a plain request that is refused leaves the last token as it was, and
-// remembered for long enough. INVARIANT I2, I11.
+// TestPlainPutsBack checks that a refused plain request leaves the last token as it was, and
+// remembered for long enough. INVARIANTS I2, I11.
 func TestPlainPutsBack(t *testing.T) {
 	server := testsvc.Redis(t)
 	admin := plain(t, server)
@@ -331,12 +332,12 @@ func TestPlainPutsBack(t *testing.T) {
 	ahead := fmt.Sprint(time.Now().Add(time.Hour).UnixMicro())
 	for last, lasts := range map[string]time.Duration{"": 0, ahead: time.Hour + time.Minute, "0x11111111111111": time.Minute, "10000000000000000": time.Minute} {
 		do(t, admin, "FLUSHALL")
-		name := "n" + last // of an earlier one the engine knows that it is not plain
+		name := "n" + last // the engine remembers that an earlier name is not plain
 		fence := keyspace{}.fence(name)
 		if last != "" {
 			do(t, admin, "SET", fence, last)
 		}
-		do(t, admin, "RPUSH", keyspace{}.companion(kindDetail, name, name)+"\nhistory", "a") // the end of a lease was missed
+		do(t, admin, "RPUSH", keyspace{}.companion(kindDetail, name, name)+"\nhistory", "a") // the end of a lease was not recorded
 		if _, err := e.Acquire(t.Context(), drivertest.Request(name, time.Second)); !errors.Is(err, errInFull) {
 			t.Errorf("last token %q: %v", last, err)
 		}
@@ -345,5 +346,5 @@ func TestPlainPutsBack(t *testing.T) {
 			t.Errorf("last token %q: it is %q, for %s", last, now, left)
 		}
 	}
-	_ = e.Close() // and with it the connection
+	_ = e.Close() // this closes the connection, too
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// shared returns a request of a fresh lease ID.
+// shared returns a request with a fresh lease ID.
 func shared(name string, ttl time.Duration) driver.AcquireRequest {
 	req := drivertest.Request(name, ttl)
 	req.Mode = lockinfo.Shared
@@ -30,7 +30,7 @@ func permits(name string, n int, ttl time.Duration) driver.AcquireRequest {
 	return req
 }
 
-// queued gives req a place, which must be the given one, and returns it.
+// queued gives req a place, checks it, and returns req.
 func queued(t testing.TB, e *Engine, req driver.AcquireRequest, waiterTTL time.Duration, place int) driver.AcquireRequest {
 	t.Helper()
 	req.Queue, req.WaiterTTL = true, waiterTTL
@@ -40,14 +40,14 @@ func queued(t testing.TB, e *Engine, req driver.AcquireRequest, waiterTTL time.D
 	return req
 }
 
-// refresh renews the place of req.
+// refresh refreshes the place of req.
 func refresh(t testing.TB, e *Engine, req driver.AcquireRequest) driver.RefreshReply {
 	t.Helper()
 	ttl := max(req.WaiterTTL, 10*time.Millisecond)
 	return e.Refresh(t.Context(), []driver.RefreshRequest{{Name: req.Name, LeaseID: req.LeaseID, WaiterTTL: ttl}})[0]
 }
 
-// handed fails t unless req, which waited, was handed the lock.
+// handed fails t unless the waiting req was granted the lock.
 func handed(t testing.TB, e *Engine, req driver.AcquireRequest) uint64 {
 	t.Helper()
 	reply := refresh(t, e, req)
@@ -71,13 +71,13 @@ func extend(t testing.TB, e *Engine, req driver.AcquireRequest, ttl time.Duratio
 	return e.Extend(t.Context(), []driver.ExtendRequest{{Name: req.Name, LeaseID: req.LeaseID, TTL: ttl}})[0]
 }
 
-// TestForeignWithQueue: clients that lock by hand take no turns, but what they
-// do is noticed by the next refresh.
+// TestForeignWithQueue checks that foreign clients, which have no place in the queue, are noticed
+// by the next refresh.
 func TestForeignWithQueue(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
 
-	// They delete the lock: the head is next, and not who is faster.
+	// They delete the lock: the head is next, even if another client is faster.
 	holder := drivertest.Request("t", time.Minute)
 	drivertest.Granted(t, e, holder)
 	first := queued(t, e, drivertest.Request("t", time.Minute), time.Minute, 1)
@@ -87,7 +87,7 @@ func TestForeignWithQueue(t *testing.T) {
 	handed(t, e, first)
 	wantIs(t, "extend of a deleted lock", extend(t, e, holder, time.Minute), driver.ErrLost)
 
-	// They delete it and take it.
+	// They delete the lock and take it.
 	do(t, admin, "DEL t")
 	if got := text(t, admin, "SET t mine NX PX 60000"); got != "OK" {
 		t.Fatalf("SET NX: %q", got)
@@ -100,7 +100,7 @@ func TestForeignWithQueue(t *testing.T) {
 	do(t, admin, "DEL t")
 	handed(t, e, second)
 
-	// While several hold the lock they are kept out, and a deletion ends all.
+	// While several hold the lock they are blocked, and a deletion ends all leases.
 	other := shared("t", time.Minute)
 	other.Queue, other.WaiterTTL = true, time.Minute
 	if way := drivertest.Held(t, e, other); way.Place != 2 {
@@ -120,7 +120,8 @@ func TestForeignWithQueue(t *testing.T) {
 	handed(t, e, third)
 }
 
-// TestForeignIsOfEveryKind, and the places that wait for it are of one.
+// TestForeignIsOfEveryKind checks that a foreign lock counts as one of every kind, and that the
+// places behind it are of one kind.
 func TestForeignIsOfEveryKind(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
@@ -136,8 +137,7 @@ func TestForeignIsOfEveryKind(t *testing.T) {
 	handed(t, e, first)
 }
 
-// TestDeadHead: a place at the head that ends makes way, for the lock and for
-// the kind of the lock.
+// TestDeadHead checks that an expired place at the head blocks neither the lock nor its kind.
 func TestDeadHead(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
@@ -155,8 +155,8 @@ func TestDeadHead(t *testing.T) {
 	})
 }
 
-// TestRefreshOfMany: of many places of two names in one request each gets the reply that it
-// would get alone, and lasts as long as it asks for.
+// TestRefreshOfMany checks that each of many places of two names in one request gets the reply that
+// it would get alone, and lasts for its own waiter TTL.
 func TestRefreshOfMany(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL+"?foreign=0"), plain(t, server)
@@ -178,7 +178,7 @@ func TestRefreshOfMany(t *testing.T) {
 	reqs[leaves].WaiterTTL = 0
 	began := time.Now()
 	for i, reply := range e.Refresh(t.Context(), reqs) {
-		place := i/2 + 1 - (i+1)%2 // the first of "even" has the lock
+		place := i/2 + 1 - (i+1)%2 // the first of "even" holds the lock
 		switch i {
 		case handedOver:
 			if reply.Err != nil || reply.Outcome != driver.Granted {
@@ -205,8 +205,8 @@ func TestRefreshOfMany(t *testing.T) {
 	}
 }
 
-// TestRefreshOfSomeThatLeave: a writer and the reader behind it give up in one request. The lock is
-// handed to the reader when the writer leaves, and the reader learns that.
+// TestRefreshOfSomeThatLeave checks a writer, and the reader behind it, that give up in one
+// request. The reader is granted the lock when the writer leaves, and learns that.
 func TestRefreshOfSomeThatLeave(t *testing.T) {
 	e := open(t, testsvc.Redis(t).URL)
 	drivertest.Granted(t, e, shared("t", time.Minute))
@@ -221,7 +221,7 @@ func TestRefreshOfSomeThatLeave(t *testing.T) {
 	}
 }
 
-// TestFlushedQueue: whoever waits learns that the place is gone.
+// TestFlushedQueue checks that waiters learn that their places are gone.
 func TestFlushedQueue(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
@@ -237,14 +237,14 @@ func TestFlushedQueue(t *testing.T) {
 	}
 }
 
-// TestHandOverCost counts the commands of a hand-over: one message for each
-// who was granted the lock, and one request.
+// TestHandOverCost counts the commands of a hand-over: one message for each waiter that was granted
+// the lock, and one request.
 func TestHandOverCost(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
 	drivertest.Cycle(t, e, "t")
 	refresh(t, e, drivertest.Request("t", time.Minute))
-	_ = e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: lockinfo.NewLeaseID(), KeepFor: time.Millisecond}) // from here on the server knows the scripts
+	_ = e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: lockinfo.NewLeaseID(), KeepFor: time.Millisecond}) // from now on the server knows the scripts
 	holder := drivertest.Request("t", time.Minute)
 	drivertest.Granted(t, e, holder)
 	for i := range 3 {
@@ -270,8 +270,7 @@ func TestHandOverCost(t *testing.T) {
 	cost("who finds out is told too", func() { handed(t, e, next) }, 1, 1)
 }
 
-// TestUncontendedQueueCost: to ask for a place costs nothing where none is
-// needed.
+// TestUncontendedQueueCost checks that a request with a place costs no more if the lock is free.
 func TestUncontendedQueueCost(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
@@ -297,7 +296,7 @@ func TestUncontendedQueueCost(t *testing.T) {
 	}
 }
 
-// channels lists those that somebody listens on.
+// channels returns the channels with subscribers.
 func channels(t testing.TB, admin rueidis.Client) []string {
 	t.Helper()
 	names, err := do(t, admin, "PUBSUB CHANNELS").AsStrSlice()
@@ -307,8 +306,8 @@ func channels(t testing.TB, admin rueidis.Client) []string {
 	return names
 }
 
-// TestQueueOnFullServer: what ends or renews leases and places goes on, and
-// what is new is refused without a trace.
+// TestQueueOnFullServer checks that a full server ends and renews leases and places, and refuses
+// new ones without a trace.
 func TestQueueOnFullServer(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
@@ -353,15 +352,15 @@ func TestQueueOnFullServer(t *testing.T) {
 	stillWaits(t, e, second, 1)
 	drivertest.Release(t, e, exclusive)
 	handed(t, e, next)
-	drivertest.Granted(t, e, next) // to the full TTL
+	drivertest.Granted(t, e, next) // for the whole TTL
 	drivertest.Release(t, e, next)
 	if err := e.Release(t.Context(), driver.ReleaseRequest{Name: "t", LeaseID: first.LeaseID, KeepFor: time.Hour}); err != nil {
 		t.Errorf("release that keeps closed: %v", err)
 	}
 }
 
-// TestReleaseCountsThoughHandOverFails, because the last token was overwritten
-// by another program. The waiters are told the cause.
+// TestReleaseCountsThoughHandOverFails checks a release whose hand-over fails because another
+// program overwrote the last token. The waiters learn the cause.
 func TestReleaseCountsThoughHandOverFails(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
@@ -382,8 +381,8 @@ func TestReleaseCountsThoughHandOverFails(t *testing.T) {
 	}
 }
 
-// TestOnceBesideRecord: a place that asked for Once is not granted a name with
-// a record, wherever that came from.
+// TestOnceBesideRecord checks that a place for Once is not granted a name with a record, wherever
+// the record came from.
 func TestOnceBesideRecord(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
@@ -404,7 +403,7 @@ func TestOnceBesideRecord(t *testing.T) {
 	}
 	wantIs(t, "refresh of who was told the record", refresh(t, e, again).Err, driver.ErrLost)
 	stillWaits(t, e, once, 2)
-	drivertest.Release(t, e, holder) // the first has the lock, and nobody is in front of once
+	drivertest.Release(t, e, holder) // the first is granted the lock, and once is at the head
 	if notice := told(t, w); notice.Token != 0 {
 		t.Errorf("news %+v, want to look", notice)
 	}
@@ -413,7 +412,7 @@ func TestOnceBesideRecord(t *testing.T) {
 	handed(t, e, last)
 }
 
-// TestCompleteDropsOncePlaces wherever they are in the queue.
+// TestCompleteDropsOncePlaces checks this wherever the places are in the queue.
 func TestCompleteDropsOncePlaces(t *testing.T) {
 	server := testsvc.Redis(t)
 	e := open(t, server.URL)
@@ -451,7 +450,8 @@ func TestCompleteDropsOncePlaces(t *testing.T) {
 	}
 }
 
-// TestGroupKey: what is not exactly the form of several leases is foreign.
+// TestGroupKey checks that a value that does not have exactly the form of several leases is
+// foreign.
 func TestGroupKey(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)

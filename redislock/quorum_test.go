@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore/member"
 )
 
-// trio starts three servers that know nothing of each other.
+// trio starts three independent servers.
 func trio(t testing.TB) []*testsvc.Server {
 	t.Helper()
 	return []*testsvc.Server{testsvc.Redis(t), testsvc.Redis(t), testsvc.Redis(t)}
@@ -57,21 +57,21 @@ func TestQuorumConformance(t *testing.T) {
 	conformance(t, trio(t))
 }
 
-// TestQuorumConformanceOfFive runs it on five.
+// TestQuorumConformanceOfFive runs the suite on five.
 func TestQuorumConformanceOfFive(t *testing.T) {
 	testsvc.Long(t)
 	t.Parallel()
 	conformance(t, five(t))
 }
 
-// five starts five servers that know nothing of each other.
+// five starts five independent servers.
 func five(t testing.TB) []*testsvc.Server {
 	t.Helper()
 	return append(trio(t), testsvc.Redis(t), testsvc.Redis(t))
 }
 
-// conformance runs the suite on a quorum of servers. A loaded machine must not
-// look like one that is cut off: it has the longest time to answer.
+// conformance runs the suite on a quorum of servers with the longest time limit, so that no server
+// of a loaded machine seems to be down.
 func conformance(t *testing.T, servers []*testsvc.Server) {
 	t.Helper()
 	opts := quorumlock.Options{MaxTTL: 30 * 24 * time.Hour, Timeout: 2 * time.Second}
@@ -91,8 +91,8 @@ func conformance(t *testing.T, servers []*testsvc.Server) {
 	})
 }
 
-// TestQuorumOfFiveSurvivesTwo: with one server dead and one silent locks are
-// taken and given back, without waiting for either.
+// TestQuorumOfFiveSurvivesTwo checks that with one dead and one silent server locks are acquired
+// and released, without waiting for either.
 func TestQuorumOfFiveSurvivesTwo(t *testing.T) {
 	t.Parallel()
 	servers := five(t)
@@ -117,9 +117,9 @@ func TestQuorumOfFiveSurvivesTwo(t *testing.T) {
 	drivertest.Cycle(t, e, "a")
 }
 
-// TestQuorumEmptyRestart: a server that comes back empty does not help to give
-// a lease that it forgot to somebody else, and the next token is greater. The
-// wait is that of the shortest quarantine.
+// TestQuorumEmptyRestart checks that a server that restarts empty does not help to grant a lease
+// that it forgot to another client, and that the next token is greater. It waits for the shortest
+// quarantine.
 func TestQuorumEmptyRestart(t *testing.T) {
 	t.Parallel()
 	servers := trio(t)
@@ -129,9 +129,9 @@ func TestQuorumEmptyRestart(t *testing.T) {
 	servers[2].Kill()
 	h := drivertest.Request("a", time.Second)
 	token := drivertest.Granted(t, e, h) // on servers 1 and 2
-	servers[0].Restart()                 // it has forgotten
+	servers[0].Restart()                 // it has forgotten the lease
 	servers[1].Stop()
-	servers[2].Restart() // it never knew
+	servers[2].Restart() // it never had the lease
 	start := time.Now()
 	next := drivertest.Request("a", time.Second)
 	var reply driver.AcquireReply
@@ -152,8 +152,8 @@ func TestQuorumEmptyRestart(t *testing.T) {
 	servers[1].Cont()
 }
 
-// TestQuorumSurvivesOne: with any one server dead or silent, locks are taken,
-// extended and released, soon, and it is told of it when it is back.
+// TestQuorumSurvivesOne checks that with any one server dead or silent locks are acquired, extended
+// and released soon, and that the server learns of this when it returns.
 func TestQuorumSurvivesOne(t *testing.T) {
 	t.Parallel()
 	servers := trio(t)
@@ -214,7 +214,7 @@ func free(t *testing.T, servers []*testsvc.Server) {
 	})
 }
 
-// TestQuorumCost: each operation is one command to each server.
+// TestQuorumCost checks that each operation is one command to each server.
 func TestQuorumCost(t *testing.T) {
 	t.Parallel()
 	servers := trio(t)
@@ -235,11 +235,10 @@ func TestQuorumCost(t *testing.T) {
 			t.Fatal(err)
 		}
 		drivertest.Release(t, e, h)
-		free(t, servers) // the slowest server, too
+		free(t, servers) // at the slowest server, too
 	}
 	for i, n := range scripts() {
-		// A server that was slower than the others is repaired at times, and a
-		// second round is asked of it.
+		// A slower server is repaired at times, and gets a second round.
 		if n -= before[i]; n < 30 || n > 45 {
 			t.Errorf("server %d ran %d scripts for 10 leases, want 30 and few more", i+1, n)
 		}

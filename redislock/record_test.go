@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// TestRecordKey: a record of any bytes and the greatest length comes back, and
-// its key lasts for the retention.
+// TestRecordKey checks that a record of any bytes and the greatest length is returned, and that its
+// key lasts for the retention.
 func TestRecordKey(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
@@ -44,8 +44,8 @@ func TestRecordKey(t *testing.T) {
 	}
 }
 
-// TestForeignRecord: what another program left under the key of a record is an
-// error, and ends no lease.
+// TestForeignRecord checks that the value of another program under the key of a record is an error,
+// and ends no lease.
 func TestForeignRecord(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
@@ -68,7 +68,7 @@ func TestForeignRecord(t *testing.T) {
 	}
 }
 
-// TestCompleteHandsOver the lock in the same step.
+// TestCompleteHandsOver checks that the lock is handed over in the same step.
 func TestCompleteHandsOver(t *testing.T) {
 	server := testsvc.Redis(t)
 	e := open(t, server.URL)
@@ -97,8 +97,8 @@ func listRecords(t *testing.T, e *Engine) (n int, err error) {
 	return n, nil
 }
 
-// TestRecordsBesideOtherKeys: what another program left under the key of a record is
-// left out, and the others are listed all the same. A record is not read whole.
+// TestRecordsBesideOtherKeys checks that values of other programs under keys of records are left
+// out of a list, and that a record is not read whole.
 func TestRecordsBesideOtherKeys(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
@@ -125,7 +125,7 @@ func TestRecordsBesideOtherKeys(t *testing.T) {
 	}
 }
 
-// TestRecordsNeedRights: who may not look is told so, and not that there is nothing.
+// TestRecordsNeedRights checks that a user without the right gets an error, and not an empty list.
 func TestRecordsNeedRights(t *testing.T) {
 	server := testsvc.Redis(t)
 	admin := plain(t, server)

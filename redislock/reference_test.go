@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A whole is an engine that can do everything.
+// A whole is an engine with all optional methods.
 type whole interface {
 	driver.Engine
 	driver.Queuer
@@ -23,8 +23,8 @@ type whole interface {
 	driver.Recorder
 }
 
-// TestAgreesWithReference sends the same random requests to memlock and to a
-// server, and compares the answers and the locks. No lease ends by itself.
+// TestAgreesWithReference sends the same random requests to memlock and to a server, and compares
+// the replies and the locks. No lease expires.
 func TestAgreesWithReference(t *testing.T) {
 	server := testsvc.Redis(t)
 	for range 20 {
@@ -53,7 +53,7 @@ type rehearsal struct {
 	log               string
 }
 
-// step sends one random request to both.
+// step sends one random request to both engines.
 func (r *rehearsal) step() {
 	r.Helper()
 	name := r.names[r.random.IntN(len(r.names))]
@@ -69,7 +69,7 @@ func (r *rehearsal) step() {
 		what, run = "acquire", func(e whole) string { return acquired(e.Acquire(r.Context(), req)) }
 	case 3:
 		if r.completed[old.LeaseID] {
-			return // which of the two a later complete is about may differ
+			return // a later complete may be about either of the two
 		}
 		req := old
 		req.TTL = time.Hour
@@ -157,7 +157,7 @@ func (r *rehearsal) ask(name string) driver.AcquireRequest {
 	return req
 }
 
-// acquired says what a reply has in common with that of another store.
+// acquired returns the part of a reply that two stores have in common.
 func acquired(reply driver.AcquireReply, err error) string {
 	if err != nil {
 		return class(err)

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// TestReplicas acquires locks that count only when both replicas know them,
-// while one is stopped, and when none is there.
+// TestReplicas acquires locks that count only when both replicas have them, while one replica is
+// stopped, and when there is none.
 func TestReplicas(t *testing.T) {
 	g := testsvc.Sentinel(t)
 	e := open(t, g.URL)
@@ -48,9 +48,9 @@ func TestReplicas(t *testing.T) {
 	if n := one.Acked(); n != 1 {
 		t.Errorf("%d replicas have acknowledged, want 1", n)
 	}
-	// A lock of another name is not held up by those who wait for replicas.
+	// Requests that wait for replicas do not delay a lock of another name.
 	waiting := make(chan error, 1)
-	go func() { // ends with its answer
+	go func() { // ends with its reply
 		_, err := acquire("c", 2)
 		waiting <- err
 	}()

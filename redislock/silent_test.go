@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// TestSilentServer: every call returns soon after its context ends, and the
-// same for a server that is gone.
+// TestSilentServer checks that every call returns soon after its context ends, with a silent server
+// and without one.
 func TestSilentServer(t *testing.T) {
 	server := testsvc.Redis(t)
 	e := open(t, server.URL)
@@ -46,8 +46,7 @@ func TestSilentServer(t *testing.T) {
 	})
 }
 
-// TestManyCallsOnSilentServer: also those for which the client's queue has no
-// room left return soon after their context ends.
+// TestManyCallsOnSilentServer checks the same for calls for which the client's queue has no room.
 func TestManyCallsOnSilentServer(t *testing.T) {
 	server := testsvc.Redis(t)
 	e := open(t, server.URL)
@@ -69,7 +68,7 @@ func TestManyCallsOnSilentServer(t *testing.T) {
 	}
 }
 
-// TestCloseDoesNotWait for calls under way on a silent server.
+// TestCloseDoesNotWait checks Close with calls in flight on a silent server.
 func TestCloseDoesNotWait(t *testing.T) {
 	server := testsvc.Redis(t)
 	e := open(t, server.URL)

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// grantedLater makes the lease of a name look as if the server's clock had gone back
-// by an hour since its grant.
+// grantedLater makes the lease of a name look as if the server's clock had gone back by an hour
+// since its grant.
 func grantedLater(t testing.TB, admin rueidis.Client, name string, id lockinfo.LeaseID) {
 	t.Helper()
 	later := func(record string, field int) string {
@@ -35,8 +35,8 @@ func grantedLater(t testing.TB, admin rueidis.Client, name string, id lockinfo.L
 	do(t, admin, "SET", name, later(text(t, admin, "GET", name), 4), "KEEPTTL")
 }
 
-// TestSinceAfterClockStep: where the server's clock has not reached the grant again,
-// a lease is held for no time, and not for less, in whatever way one asks.
+// TestSinceAfterClockStep checks that every request reports that a lease is held for no time, and
+// not for less, before the server's clock has reached the grant again.
 func TestSinceAfterClockStep(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
@@ -54,7 +54,7 @@ func TestSinceAfterClockStep(t *testing.T) {
 		}
 		none("a refusal", drivertest.Held(t, e, drivertest.Request(name, time.Minute)).Since)
 		once := drivertest.Request(name, time.Minute)
-		once.Once = true // by the long way
+		once.Once = true // with the full script
 		none("a refusal of do-once work", drivertest.Held(t, e, once).Since)
 		waiter := drivertest.Request(name, time.Minute)
 		waiter.Queue, waiter.WaiterTTL = true, time.Minute

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// TestExtendAcrossSlots: a batch with names in many slots, on a cluster that
-// refuses a script over two of them.
+// TestExtendAcrossSlots checks a batch with names in many slots, on a cluster that refuses a script
+// over two of them.
 func TestExtendAcrossSlots(t *testing.T) {
 	server := cluster(t)
 	client := clusterClient(t, server)
@@ -37,7 +37,7 @@ func TestExtendAcrossSlots(t *testing.T) {
 			t.Errorf("extend %d: %v", i, err)
 		}
 	}
-	// Without a cluster client the server's own words become advice.
+	// Without a cluster client, the server's error is returned with advice.
 	single, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{server.Addr}, ForceSingleClient: true, DisableCache: true})
 	if err != nil {
 		t.Fatal(err)
@@ -48,7 +48,7 @@ func TestExtendAcrossSlots(t *testing.T) {
 	wantIs(t, "extend", wrong.Extend(t.Context(), batch)[0], driver.ErrUnavailable)
 }
 
-// TestRefreshAcrossSlots: the same for places.
+// TestRefreshAcrossSlots checks the same for places.
 func TestRefreshAcrossSlots(t *testing.T) {
 	server := cluster(t)
 	e := engineOn(t, clusterClient(t, server), nil)
@@ -73,7 +73,7 @@ func TestRefreshAcrossSlots(t *testing.T) {
 	}
 }
 
-// TestAcquireAllInSlots: several locks in one step need one slot.
+// TestAcquireAllInSlots checks that several locks in one step need one slot.
 func TestAcquireAllInSlots(t *testing.T) {
 	server := cluster(t)
 	admin := plain(t, server)

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// socketServer starts a server that has a socket too, at a path with a space.
+// socketServer starts a server that also has a socket, at a path with a space.
 func socketServer(t *testing.T, extraArgs ...string) (server *testsvc.Server, socket string) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "holdfast") // a socket's path must be short
@@ -26,8 +26,8 @@ func socketServer(t *testing.T, extraArgs ...string) (server *testsvc.Server, so
 	return testsvc.Redis(t, append(extraArgs, "--unixsocket", socket)...), strings.ReplaceAll(socket, " ", "%20")
 }
 
-// TestSocket: a server's socket and its port are one store, with a password, a number
-// and a prefix, for the doctor too; the name of the scheme does not matter.
+// TestSocket checks that a server's socket and its port are one store, with a password, a number
+// and a prefix, also for the doctor, whichever scheme the URL has.
 func TestSocket(t *testing.T) {
 	server, socket := socketServer(t, "--requirepass", secret)
 	for _, login := range []string{":" + secret + "@", "default:" + secret + "@"} {
@@ -58,13 +58,13 @@ func TestSocket(t *testing.T) {
 	}
 }
 
-// TestSocketComesBack: what goes on over a socket goes on when the server was away.
+// TestSocketComesBack checks that work over a socket continues when the server returns.
 func TestSocketComesBack(t *testing.T) {
 	server, socket := socketServer(t)
 	e := open(t, "valkey+unix://"+socket)
 	drivertest.Cycle(t, e, "a")
 	server.Kill()
-	drivertest.Eventually(t, "nobody answers", func() bool { // what meets the broken connection is unknown
+	drivertest.Eventually(t, "nobody answers", func() bool { // requests on the broken connection have an unknown outcome
 		_, err := e.Acquire(t.Context(), drivertest.Request("a", drivertest.Patience))
 		if err != nil && !errors.Is(err, driver.ErrUnavailable) && driver.Definite(err) {
 			t.Errorf("acquire without a server: %v", err)
@@ -79,8 +79,8 @@ func TestSocketComesBack(t *testing.T) {
 	drivertest.Cycle(t, e, "a")
 }
 
-// TestSocketOfOthers: a socket that this user may not use does not open for one who
-// waits. A firewall says the same of an address, and may say another thing soon.
+// TestSocketOfOthers checks that a socket without permission fails at once: waiting would not help.
+// A firewall causes the same error for an address, where it may change soon.
 func TestSocketOfOthers(t *testing.T) {
 	for network, want := range map[string]error{"unix": driver.ErrPermission, "tcp": driver.ErrUnavailable} {
 		err := clientError(&dialError{&net.OpError{Op: "dial", Net: network, Err: os.NewSyscallError("connect", syscall.EACCES)}})

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// TestInterop excludes, and is excluded by, clients that lock by hand.
+// TestInterop checks that holdfast and clients that lock by hand exclude each other.
 func TestInterop(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
@@ -42,7 +42,8 @@ func TestInterop(t *testing.T) {
 	drivertest.Granted(t, e, drivertest.Request("orders/42", time.Minute))
 }
 
-// TestForeignValues: whatever string is there, it is a lock that we leave alone.
+// TestForeignValues checks that any other string in the key is a lock that holdfast does not
+// change.
 func TestForeignValues(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
@@ -78,7 +79,7 @@ func TestForeignValues(t *testing.T) {
 	}
 }
 
-// TestTokensGrow over everything that can happen to the counter. INVARIANT I2.
+// TestTokensGrow checks that tokens grow whatever happens to the counter. INVARIANT I2.
 func TestTokensGrow(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
@@ -123,8 +124,8 @@ func TestTokensGrow(t *testing.T) {
 	}
 }
 
-// TestTokenMemory: the last token goes away by itself, a fixed time after the
-// token read as a clock, whichever script has granted it. INVARIANT I11.
+// TestTokenMemory checks that the last token expires a fixed time after the token, read as a clock,
+// whichever script has granted it. INVARIANT I11.
 func TestTokenMemory(t *testing.T) {
 	server := testsvc.Redis(t)
 	admin := plain(t, server)
@@ -167,8 +168,8 @@ func TestTokenMemory(t *testing.T) {
 	}
 }
 
-// TestClockStepBack: a lease that ends later than its TTL allows is brought
-// back by who is denied and by who extends, and by nothing else.
+// TestClockStepBack checks that a lease that ends later than its TTL allows is shortened by a
+// denied request and by an extension, and by nothing else.
 func TestClockStepBack(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
@@ -204,7 +205,7 @@ func TestClockStepBack(t *testing.T) {
 		}
 		inRange("after a repeat and "+step, number(t, admin, "PTTL t"), 20000, 30000)
 	}
-	// A lease that was extended to a longer TTL is not cut back to the first.
+	// A lease that was extended to a longer TTL is not shortened to the first one.
 	errs := e.Extend(t.Context(), []driver.ExtendRequest{{Name: "t", LeaseID: req.LeaseID, TTL: time.Hour}})
 	if errs[0] != nil {
 		t.Fatal(errs[0])
@@ -213,7 +214,7 @@ func TestClockStepBack(t *testing.T) {
 	inRange("after a long extend", number(t, admin, "PTTL t"), 3500000, 3600000)
 }
 
-// TestDenialWritesNothing compares everything in the store.
+// TestDenialWritesNothing compares all data in the store.
 func TestDenialWritesNothing(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
@@ -231,7 +232,7 @@ func TestDenialWritesNothing(t *testing.T) {
 	}
 }
 
-// dump returns all keys with their values and absolute expiries.
+// dump returns all keys with their values and ends.
 func dump(t *testing.T, admin rueidis.Client) map[string]string {
 	t.Helper()
 	keys, err := do(t, admin, "KEYS *").AsStrSlice()
@@ -241,7 +242,7 @@ func dump(t *testing.T, admin rueidis.Client) map[string]string {
 	all := map[string]string{}
 	for _, key := range keys {
 		held := text(t, admin, "DUMP", key)
-		if text(t, admin, "TYPE", key) == "hash" { // its order changes by itself
+		if text(t, admin, "TYPE", key) == "hash" { // the order of a hash changes by itself
 			fields, err := do(t, admin, "HGETALL", key).AsStrMap()
 			if err != nil {
 				t.Fatal(err)
@@ -253,7 +254,7 @@ func dump(t *testing.T, admin rueidis.Client) map[string]string {
 	return all
 }
 
-// TestScriptsComeBack after the server forgot them.
+// TestScriptsComeBack checks that scripts run after the server forgot them.
 func TestScriptsComeBack(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
@@ -295,15 +296,15 @@ func TestCost(t *testing.T) {
 			}
 		}
 	}
-	cycle() // from here on the server knows the scripts
+	cycle() // from now on the server knows the scripts
 	extend()
 	for _, c := range []struct {
 		what string
 		run  func()
-		want map[string]int64 // commands, those inside the scripts too
+		want map[string]int64 // commands, including those inside the scripts
 	}{
 		{"acquire and release", cycle, map[string]int64{
-			"evalsha": 2, // the clients' only commands; the others run inside
+			"evalsha": 2, // the only commands of clients; the others run in scripts
 			"exists":  2, "get": 1, "time": 1, "set": 2, "del": 1,
 		}},
 		{"extend of 100", extend, map[string]int64{"evalsha": 1, "time": 1, "get": 100, "pexpire": 100}},
@@ -337,13 +338,13 @@ func commandStats(t *testing.T, admin rueidis.Client) map[string]int64 {
 	return stats
 }
 
-// TestTombstone: a cancel leaves a tombstone of a bounded life, whether or not
-// there was a lease. INVARIANT I5.
+// TestTombstone checks that a cancel leaves a tombstone for a bounded time, with or without a
+// lease. INVARIANT I5.
 func TestTombstone(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
 	for _, first := range []bool{false, true} {
-		name := fmt.Sprint("first ", first) // so that nothing is known of it
+		name := fmt.Sprint("first ", first) // so that the engine knows nothing of the name
 		req := drivertest.Request(name, time.Minute)
 		if first {
 			drivertest.Granted(t, e, req)

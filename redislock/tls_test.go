@@ -12,8 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// TestTLS opens a server that speaks TLS only and wants a certificate, in the
-// right way and in the wrong ones.
+// TestTLS opens a server that requires TLS and a certificate, with right and wrong options.
 func TestTLS(t *testing.T) {
 	server, files := testsvc.RedisTLS(t)
 	_, others := testsvc.RedisTLS(t)
@@ -65,7 +64,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestURL checks what a URL makes of the connections, as the server sees them.
+// TestURL checks the connections of a URL, as the server sees them.
 func TestURL(t *testing.T) {
 	server := testsvc.Redis(t)
 	e := open(t, server.URL+"/3?client_name=billing")

@@ -17,21 +17,20 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore"
 )
 
-// A present is a client of a version.
+// A present is a client of one version.
 type present struct{ *rediscore.Engine }
 
-// acquire asks for a lock, or repeats the request.
+// acquire acquires a lock, or repeats the request.
 func (p present) acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
 	return p.Acquire(ctx, req)
 }
 
-// release gives the lock back, or the place up.
+// release releases the lock, or gives up the place.
 func (p present) release(ctx context.Context, req driver.AcquireRequest) error {
 	return p.Release(ctx, driver.ReleaseRequest{Name: req.Name, LeaseID: req.LeaseID, Cancel: req.Queue})
 }
 
-// A laterConn carries the scripts of this version with the number of a later
-// layout.
+// A laterConn sends the scripts of this version with the number of a later layout.
 type laterConn struct{ rediscore.Conn }
 
 var errNoScript = rediscore.ReplyError("NOSCRIPT this one is always sent in full")
@@ -44,7 +43,7 @@ func (c laterConn) EvalInts(_ context.Context, _ string, _, _ []string, to []int
 	return to, errNoScript
 }
 
-// renumber writes another number where a script has that of the layout.
+// renumber replaces the number of the layout in a script.
 var renumber = strings.NewReplacer("'1 ", "'2 ", "'^1 ", "'^2 ", "'1'", "'2'")
 
 func (c laterConn) Do(ctx context.Context, cmd rediscore.Command) (any, error) {
@@ -55,14 +54,14 @@ func (c laterConn) Do(ctx context.Context, cmd rediscore.Command) (any, error) {
 	return c.Conn.Do(ctx, cmd)
 }
 
-// A span is for how long a client may have trusted a lease.
+// A span is the time during which a client may have trusted a lease.
 type span struct {
 	kind     string
 	from, to time.Time
 	token    uint64
 }
 
-// A rollout is several versions that use the same names.
+// A rollout has several versions that use the same names.
 type rollout struct {
 	mu      sync.Mutex
 	spans   map[string][]span // by name
@@ -71,7 +70,7 @@ type rollout struct {
 
 const rolloutTTL = 300 * time.Millisecond
 
-// take is one attempt to have a lock, in a version.
+// take is one attempt of a version to acquire a lock.
 func (r *rollout) take(t *testing.T, kind string, v present, req driver.AcquireRequest) {
 	var reply driver.AcquireReply
 	var sent, got time.Time
@@ -110,7 +109,7 @@ func (r *rollout) take(t *testing.T, kind string, v present, req driver.AcquireR
 	}
 }
 
-// refuse notes a refusal, which must say why.
+// refuse records a refusal, which must have the reason.
 func (r *rollout) refuse(t *testing.T, kind, what string, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -133,7 +132,7 @@ func (r *rollout) met() bool {
 	return len(had) > 1 && len(r.refused) > 0
 }
 
-// check fails t if two had a lock at a time, or tokens did not grow.
+// check fails t if two versions held a lock at once, or tokens did not grow.
 func (r *rollout) check(t *testing.T) {
 	for name, all := range r.spans {
 		slices.SortFunc(all, func(a, b span) int { return a.from.Compare(b.from) })
@@ -146,10 +145,9 @@ func (r *rollout) check(t *testing.T) {
 	}
 }
 
-// TestRollingUpgrade: clients of this layout and of the next use the same names. No two
-// have a lock at a time, tokens grow over both, every refusal says why, and each client
-// can have every name in the end.
-// INVARIANT I1, I2.
+// TestRollingUpgrade checks clients of this layout and of the next that use the same names. No two
+// hold a lock at once, tokens grow over both, every refusal has the reason, and each client can
+// acquire every name in the end.
 func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// proof is that of a token that no other test has.
+// proof is the proof of a token that no other test uses.
 const proof = driver.Proof("0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef")
 
 var digest = proof.Digest()
@@ -27,8 +27,7 @@ func deposit(t testing.TB, e *Engine, ttl, memory time.Duration) driver.DepositR
 	return req
 }
 
-// redeem redeems the token, which must be answered with this state, and with
-// the payload if it is granted.
+// redeem redeems the token, and checks the state and, if granted, the payload.
 func redeem(t testing.TB, e *Engine, by lockinfo.LeaseID, want driver.VaultState, granted bool) {
 	t.Helper()
 	reply, err := e.Redeem(t.Context(), driver.RedeemRequest{Proof: proof, By: by})
@@ -37,7 +36,7 @@ func redeem(t testing.TB, e *Engine, by lockinfo.LeaseID, want driver.VaultState
 	}
 }
 
-// lasts fails t unless the key has between low and high left.
+// lasts fails t unless the rest of the key's life is between low and high.
 func lasts(t testing.TB, admin rueidis.Client, key string, low, high time.Duration) {
 	t.Helper()
 	if left := time.Duration(number(t, admin, "PTTL", key)) * time.Millisecond; left < low || left > high {
@@ -45,8 +44,8 @@ func lasts(t testing.TB, admin rueidis.Client, key string, low, high time.Durati
 	}
 }
 
-// TestVaultKeys: a token has two keys, each of which goes away by itself, and
-// the payload as soon as nobody can be handed it. INVARIANT I11.
+// TestVaultKeys checks that a token has two keys, each of which expires, and that the payload goes
+// as soon as no redeem can get it. INVARIANT I11.
 func TestVaultKeys(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL+"?prefix=p:"), plain(t, server)
@@ -72,7 +71,7 @@ func TestVaultKeys(t *testing.T) {
 	do(t, admin, "PEXPIRE", payload, "9000")
 	redeem(t, e, by, driver.Redeemed, true)
 	lasts(t, admin, payload, 0, 9*time.Second)
-	do(t, admin, "PEXPIRE", payload, "0") // RedeemGrace is over
+	do(t, admin, "PEXPIRE", payload, "0") // RedeemGrace has ended
 	redeem(t, e, by, driver.Redeemed, false)
 
 	do(t, admin, "FLUSHALL")
@@ -85,7 +84,7 @@ func TestVaultKeys(t *testing.T) {
 	}
 	lasts(t, admin, token, 25*time.Hour-time.Minute, 25*time.Hour)
 
-	// The payload of a redeemed token does not outlive what is known of it.
+	// The payload of a redeemed token does not outlive its state.
 	do(t, admin, "FLUSHALL")
 	deposit(t, e, 10*time.Second, 10*time.Second)
 	redeem(t, e, by, driver.Redeemed, true)
@@ -95,7 +94,7 @@ func TestVaultKeys(t *testing.T) {
 	}
 }
 
-// TestVaultGoesAway by itself: after RedeemGrace and Memory there is no key.
+// TestVaultGoesAway checks that no key remains after RedeemGrace and Memory.
 func TestVaultGoesAway(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
@@ -108,8 +107,8 @@ func TestVaultGoesAway(t *testing.T) {
 	redeem(t, e, lockinfo.NewLeaseID(), driver.Unknown, false)
 }
 
-// TestVaultExpiredStaysExpired: the payload's end decides, so that a clock that
-// goes back makes no token fresh again.
+// TestVaultExpiredStaysExpired checks that the payload's end decides: a clock that goes back does
+// not revive a token.
 func TestVaultExpiredStaysExpired(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
@@ -131,8 +130,8 @@ func TestVaultExpiredStaysExpired(t *testing.T) {
 	}
 }
 
-// TestVaultOnFullServer: a token is stored whole or not at all, and the tokens
-// that there are can be redeemed and revoked.
+// TestVaultOnFullServer checks that a token is stored whole or not at all, and that existing tokens
+// can be redeemed and revoked.
 func TestVaultOnFullServer(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
@@ -162,8 +161,8 @@ func TestVaultOnFullServer(t *testing.T) {
 	}
 }
 
-// TestForeignVault: what another program left under the keys of a token is an
-// error, and changes nothing.
+// TestForeignVault checks that values of another program under the keys of a token are an error,
+// and not changed.
 func TestForeignVault(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)
@@ -209,7 +208,7 @@ func TestVaultCost(t *testing.T) {
 		deposit(t, e, time.Minute, time.Minute)
 		redeem(t, e, lockinfo.NewLeaseID(), driver.Redeemed, true)
 	}
-	once() // from here on the server knows the scripts
+	once() // from now on the server knows the scripts
 	do(t, admin, "FLUSHALL")
 	do(t, admin, "CONFIG RESETSTAT")
 	once()

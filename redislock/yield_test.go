@@ -16,8 +16,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A contest is a lock that ours hand on among themselves, and a client of
-// another library that wants it.
+// A contest is a lock that holdfast's clients hand on, and a foreign client that wants it.
 type contest struct {
 	*testing.T
 	e      *Engine
@@ -26,7 +25,7 @@ type contest struct {
 	first  driver.AcquireRequest // in the queue, behind the holder
 }
 
-// newContest begins one in which ours have had the lock for a long time.
+// newContest begins a contest in which holdfast's clients have had the lock for a long time.
 func newContest(t *testing.T, e *Engine, admin rueidis.Client) *contest {
 	t.Helper()
 	c := &contest{T: t, e: e, admin: admin, holder: drivertest.Request("t", time.Minute)}
@@ -52,7 +51,7 @@ func (c *contest) release() {
 	}
 }
 
-// clock returns the server's, in ms.
+// clock returns the server's clock in ms.
 func (c *contest) clock() int64 {
 	c.Helper()
 	parts, err := c.admin.Do(c.Context(), c.admin.B().Time().Build()).AsStrSlice()
@@ -64,7 +63,7 @@ func (c *contest) clock() int64 {
 	return s*1000 + us/1000
 }
 
-// note sets what the script remembers to the server's clock and d.
+// note sets the time that the script remembers to the server's clock and d.
 func (c *contest) note(field string, d time.Duration) {
 	c.Helper()
 	do(c.T, c.admin, "HSET", c.detail(), field, strconv.FormatInt(c.clock()+d.Milliseconds(), 10))
@@ -77,12 +76,12 @@ func (c *contest) noted(field string) int64 {
 
 func (c *contest) detail() string { return keyspace{}.companion(kindDetail, "t", "t") }
 
-// A lock that is contended all the time is left free now and then, and a
-// client that polls gets it. When that gives it back, the queue goes on.
+// A lock that is contended all the time is left free now and then, and a client that polls gets it.
+// When it releases the lock, the queue continues.
 func TestLockIsLeftFreeForOthers(t *testing.T) {
 	server := testsvc.Redis(t)
 	c := newContest(t, open(t, server.URL), plain(t, server))
-	c.release() // nobody looks, so the lock stays free
+	c.release() // no client requests it, so the lock stays free
 	if got := text(t, c.admin, "SET t mine NX PX 60000"); got != "OK" {
 		t.Fatalf("SET NX after %q: %q", "release", got)
 	}
@@ -97,7 +96,7 @@ func TestLockIsLeftFreeForOthers(t *testing.T) {
 	handed(t, c.e, c.first)
 }
 
-// Where another client was seen, the lock is left free for longer.
+// After a foreign client was seen, the lock is left free for longer.
 func TestLockIsLeftFreeForLongerWhereOthersAre(t *testing.T) {
 	server := testsvc.Redis(t)
 	c := newContest(t, open(t, server.URL), plain(t, server))
@@ -120,11 +119,11 @@ func TestLockIsLeftFreeForLongerWhereOthersAre(t *testing.T) {
 	}
 }
 
-// While it is left free, nobody of ours takes it.
+// While the lock is left free, no client of holdfast takes it.
 func TestNobodyOfOursUsesTheGap(t *testing.T) {
 	server := testsvc.Redis(t)
 	c := newContest(t, open(t, server.URL), plain(t, server))
-	const attempts = 100 // the machine may be slower than the gap is long
+	const attempts = 100 // the machine may be slower than the gap
 	for range attempts {
 		c.note("alien", -time.Second)
 		c.note("ours", -time.Second)
@@ -148,7 +147,7 @@ func TestNobodyOfOursUsesTheGap(t *testing.T) {
 	t.Errorf("in %d attempts no request arrived within 20 ms", attempts)
 }
 
-// The head is told to look when the gap is over.
+// The head gets a notice to look when the gap ends.
 func TestHeadIsToldOfTheEndOfTheGap(t *testing.T) {
 	server := testsvc.Redis(t)
 	e := open(t, server.URL)
@@ -156,7 +155,7 @@ func TestHeadIsToldOfTheEndOfTheGap(t *testing.T) {
 	defer early.Stop()
 	drivertest.Granted(t, e, drivertest.Request("other", time.Minute))
 	queued(t, e, drivertest.Request("other", time.Minute), time.Minute, 1)
-	told(t, early) // the subscription is made
+	told(t, early) // the subscription exists
 	c := newContest(t, e, plain(t, server))
 	w := c.e.Watch(c.first.LeaseID)
 	defer w.Stop()
@@ -171,7 +170,7 @@ func TestHeadIsToldOfTheEndOfTheGap(t *testing.T) {
 	handed(t, c.e, c.first)
 }
 
-// With NoForeignClients the lock is handed on whatever has been.
+// With NoForeignClients the lock is always handed on.
 func TestNoForeignClients(t *testing.T) {
 	server := testsvc.Redis(t)
 	admin := plain(t, server)
@@ -194,7 +193,7 @@ func TestNoForeignClients(t *testing.T) {
 	}
 }
 
-// A clock that went back neither keeps the lock free for ever nor for nothing.
+// A clock that went back keeps the lock free neither for ever nor for no time.
 func TestGapAfterTheClockWentBack(t *testing.T) {
 	server := testsvc.Redis(t)
 	c := newContest(t, open(t, server.URL), plain(t, server))
@@ -212,7 +211,7 @@ func TestGapAfterTheClockWentBack(t *testing.T) {
 	}
 }
 
-// Without others it happens every 250 ms at most, however fast the turns are.
+// Without foreign clients this happens every 250 ms at most, however fast the turns are.
 func TestGapsAreRare(t *testing.T) {
 	server := testsvc.Redis(t)
 	e, admin := open(t, server.URL), plain(t, server)

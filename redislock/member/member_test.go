@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/redislock/member"
 )
 
-// TestOpen: what a URL asks for is checked at once; the server may be down.
+// TestOpen checks that the options of a URL are checked at once, and that the server may be down.
 func TestOpen(t *testing.T) {
 	server := testsvc.Redis(t)
 	for _, url := range []string{"", "redis:", "http://localhost", "redis://localhost?none=1", server.URL + "?token_memory=1h"} {
