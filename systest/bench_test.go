@@ -12,12 +12,11 @@ import (
 	"github.com/holdfast-locks/holdfast/redislock"
 )
 
-// parallelism is the number of goroutines per processor: many callers share
-// one connection, so that their requests travel together.
+// parallelism is the number of goroutines per processor. Many callers share one connection, so that
+// their requests are sent in batches.
 const parallelism = 128
 
-// BenchmarkAcquireRelease takes and gives back locks that nobody else wants,
-// with the whole library.
+// BenchmarkAcquireRelease acquires and releases uncontended locks with the whole library.
 func BenchmarkAcquireRelease(b *testing.B) {
 	engine, err := redislock.Open(b.Context(), testsvc.Redis(b).URL)
 	if err != nil {
@@ -38,8 +37,8 @@ func BenchmarkAcquireRelease(b *testing.B) {
 	})
 }
 
-// BenchmarkSetDel is what a lock costs at least: SET NX PX and DEL on the same
-// kind of connection, with no token, no owner and no renewal.
+// BenchmarkSetDel is the lower bound for a lock: SET NX PX and DEL on the same kind of connection,
+// without token, owner or renewal.
 func BenchmarkSetDel(b *testing.B) {
 	client, err := rueidis.NewClient(rueidis.ClientOption{
 		InitAddress: []string{testsvc.Redis(b).Addr}, ForceSingleClient: true, DisableCache: true,

@@ -15,17 +15,17 @@ import (
 	"github.com/holdfast-locks/holdfast/redislock"
 )
 
-// A crowd is a name with very many leases or places, to be copied.
+// A crowd is a name with very many leases or places. Tests copy it.
 type crowd struct {
 	*store
 	name string
 	n    int
-	reqs []driver.AcquireRequest // of the crowd
-	head driver.AcquireRequest   // the holder for whom they wait, if they do
+	reqs []driver.AcquireRequest // of all members
+	head driver.AcquireRequest   // the lease for which they wait, if they wait
 }
 
-// newCrowd makes n shared leases or, with wait, places behind an exclusive
-// one. Every other place is for work that is to be done once.
+// newCrowd grants n shared leases or, with wait, queues n places behind an exclusive lease. Every
+// second place is of a request with Once.
 func newCrowd(t *testing.T, s *store, n int, wait bool) *crowd {
 	t.Helper()
 	c := &crowd{store: s, name: fmt.Sprintf("crowd-%d-%v", n, wait), n: n}
@@ -56,11 +56,10 @@ func newCrowd(t *testing.T, s *store, n int, wait bool) *crowd {
 	return c
 }
 
-// key returns the name of a companion, as the package doc has it.
+// key returns a companion key of a lock, as the doc of package redislock describes it.
 func key(kind, name string) string { return "holdfast:{" + name + "}:" + kind + ":" + name }
 
-// copyTo makes a name that is like the crowd's, and returns the requests as
-// those of this name.
+// copyTo copies the crowd to another name and returns the copy, whose requests have that name.
 func (c *crowd) copyTo(t *testing.T, name string) *crowd {
 	t.Helper()
 	c.do(t, "COPY", c.name, name)
@@ -75,7 +74,7 @@ func (c *crowd) copyTo(t *testing.T, name string) *crowd {
 	return d
 }
 
-// later makes all leases, or all places but one, end so much later.
+// later delays the end of all leases, or of all places except those of but, by the duration by.
 func (c *crowd) later(t *testing.T, kind string, by time.Duration, but ...driver.AcquireRequest) {
 	t.Helper()
 	script, but1 := `local all = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')
@@ -113,7 +112,7 @@ func (c *crowd) want(t *testing.T, kind string, n int) {
 	}
 }
 
-// heir waits behind the crowd, all of whom have died.
+// heir queues a request behind the crowd, and then lets all places of the crowd expire.
 func (c *crowd) heir(t *testing.T) driver.AcquireRequest {
 	t.Helper()
 	heir := drivertest.Request(c.name, time.Hour)
@@ -123,14 +122,14 @@ func (c *crowd) heir(t *testing.T) driver.AcquireRequest {
 	return heir
 }
 
-// rewound makes the ends those of a clock that was an hour ahead.
+// rewound sets all ends as a clock that was an hour ahead would have set them.
 func (c *crowd) rewound(t *testing.T, kind string) {
 	t.Helper()
 	c.later(t, kind, time.Hour)
 	c.do(t, "HSET", key("detail", c.name), "seen", strconv.FormatInt(time.Now().Add(time.Hour).UnixMilli(), 10))
 }
 
-// bounded fails t if a lease, or a place, ends later than an hour from now.
+// bounded fails t if a lease or a place ends later than an hour from now.
 func (c *crowd) bounded(t *testing.T, kind string) {
 	t.Helper()
 	late, err := c.do(t, "EVAL", `if ARGV[1] == 'holders' then return redis.call('ZCOUNT', KEYS[1], ARGV[2], '+inf') end

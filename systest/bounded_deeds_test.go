@@ -12,10 +12,10 @@ import (
 	"github.com/holdfast-locks/holdfast/redislock"
 )
 
-// A deed is something that many leases or places could make long.
+// A deed is an operation whose cost could grow with the number of leases or places.
 type deed struct {
 	what string
-	wait bool // the crowd waits
+	wait bool // the crowd waits, or else holds
 	do   func(t *testing.T, e *redislock.Engine, c *crowd)
 }
 

@@ -14,14 +14,14 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/soak"
 )
 
-// What one call may cost a server, however many wait for a name or hold it.
+// The most that one call may cost a server, however many leases or places a name has.
 const (
 	mostCommands = 2000
 	longestCall  = 2 * time.Millisecond
 )
 
-// TestCallsAreBounded: however many wait for a name or hold it, no call runs
-// more than 2,000 commands on the server. In a soak, nor does it take 2 ms.
+// TestCallsAreBounded checks that no call runs more than 2,000 commands on the server, however many
+// leases or places a name has. In a soak, no call may take more than 2 ms either.
 func TestCallsAreBounded(t *testing.T) {
 	sizes, rounds := []int{10_000}, 1
 	if soak.Long() {
@@ -70,9 +70,9 @@ func TestCallsAreBounded(t *testing.T) {
 	}
 }
 
-// TestHalfDoneCallIsFinished: a request that needs several calls lets nobody in
-// between them, who is not in the queue; and if its sender dies after the
-// first, whoever comes next goes on.
+// TestHalfDoneCallIsFinished checks requests that need several calls. Between the calls no request
+// from outside the queue is granted the lock, and if the sender dies after the first call, the next
+// request finishes the work.
 func TestHalfDoneCallIsFinished(t *testing.T) {
 	const n = 1000
 	s := newStore(t)
@@ -82,7 +82,7 @@ func TestHalfDoneCallIsFinished(t *testing.T) {
 		number++
 		return base.copyTo(t, fmt.Sprint("copy-", number))
 	}
-	// barge tries to take the lock as a client does that knows of no queue.
+	// barge tries to take the lock as a client does that ignores the queue.
 	barge := func(c *crowd) func(int) {
 		return func(call int) {
 			if got, _ := c.plain.Do(t.Context(), c.plain.B().Set().Key(c.name).Value("x").Nx().PxMilliseconds(60000).Build()).ToString(); got == "OK" {
@@ -95,20 +95,21 @@ func TestHalfDoneCallIsFinished(t *testing.T) {
 	c := fresh()
 	e, w := s.watch(t)
 	w.after = barge(c)
-	drivertest.Release(t, e, c.head) // to all
+	drivertest.Release(t, e, c.head) // grants the lock to the whole crowd
 	c.want(t, "holders", n)
 
 	c = fresh()
 	heir := c.heir(t)
 	e, w = s.watch(t)
 	w.after = barge(c)
-	drivertest.Release(t, e, c.head) // behind dead places
+	drivertest.Release(t, e, c.head) // has dead places to remove
 	drivertest.Granted(t, e, heir)
 	if len(w.calls) < 4 {
 		t.Fatalf("%d calls: nothing was done in parts", len(w.calls))
 	}
 
-	// The requests that come next after the sender of a release to all has died.
+	// The requests that may come next after the sender of a release died, while the release was
+	// granting the lock to all waiters.
 	next := map[string]func(c *crowd){
 		"the same again": func(c *crowd) {
 			if err := s.engine.Release(t.Context(), release); err != driver.ErrLost {
@@ -137,7 +138,7 @@ func TestHalfDoneCallIsFinished(t *testing.T) {
 		c := fresh()
 		release = driver.ReleaseRequest{Name: c.name, LeaseID: c.head.LeaseID}
 		e, w := s.watch(t)
-		drivertest.Held(t, e, drivertest.Request(c.name, time.Minute)) // from here on it knows that the name is wanted
+		drivertest.Held(t, e, drivertest.Request(c.name, time.Minute)) // the engine now knows of contention
 		w.limit = len(w.calls) + 1
 		err := e.Release(t.Context(), release)
 		if err == nil || err == driver.ErrLost {
@@ -151,8 +152,8 @@ func TestHalfDoneCallIsFinished(t *testing.T) {
 		}
 	}
 
-	// The sender of a complete dies: a repeat gives up all places that asked
-	// for Once, those behind others included.
+	// The sender of a complete dies: a repeat removes all places with Once, including places behind
+	// others.
 	c = fresh()
 	e, w = s.watch(t)
 	w.limit = 1

@@ -12,16 +12,16 @@ import (
 	"github.com/holdfast-locks/holdfast/redislock"
 )
 
-// A call that is watched: what one script call cost the server.
+// A watched client measures what each script call costs the server.
 type watched struct {
 	rueidis.Client
 	store *store
 	t     *testing.T
 	mu    sync.Mutex
-	most  int             // commands inside one call
-	calls []time.Duration // how long each took, by the server's own log
+	most  int             // the most commands inside one call
+	calls []time.Duration // how long each took, by the server's slow log
 	after func(int)       // runs after each call, with its number
-	limit int             // after so many calls the server is out of reach, unless 0
+	limit int             // number of calls after which the server is unreachable, unless 0
 }
 
 func (w *watched) Do(ctx context.Context, cmd rueidis.Completed) rueidis.RedisResult {
@@ -71,7 +71,7 @@ func (w *watched) longest() (most time.Duration) {
 	return most
 }
 
-// watch returns an engine of which every call is watched.
+// watch returns an engine whose calls are all watched.
 func (s *store) watch(t *testing.T) (*redislock.Engine, *watched) {
 	t.Helper()
 	s.do(t, "CONFIG", "SET", "slowlog-log-slower-than", "0")

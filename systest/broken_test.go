@@ -17,10 +17,10 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
 
-// brokenTTL is so long that no renewal tells of a break by chance.
+// brokenTTL is so long that no renewal reveals a break by chance.
 const brokenTTL = 10 * time.Minute
 
-// A heard is what a holder says after its lock was broken.
+// A heard is what a holder reports after its lock was broken.
 type heard struct {
 	At     time.Time // by the host's clock, which both processes read
 	Broken bool
@@ -29,8 +29,8 @@ type heard struct {
 	Err    string
 }
 
-// holdUntilBroken is a job: the crew takes locks, one after the other, and says
-// when and why the context of each has ended.
+// holdUntilBroken is a job: the crew acquires locks, one after the other, and reports when and why
+// the context of each lease ended.
 func holdUntilBroken(ctx context.Context, j traffic.Job) (any, error) {
 	client, engine, err := j.Client(ctx, nil)
 	if err != nil {
@@ -40,10 +40,10 @@ func holdUntilBroken(ctx context.Context, j traffic.Job) (any, error) {
 	for n := 0; ; n++ {
 		lease, err := client.Acquire(ctx, fmt.Sprint(j.Name, n), &holdfast.AcquireOptions{TTL: brokenTTL})
 		if err != nil {
-			return nil, nil // it is asked to end
+			return nil, nil // ctx was cancelled
 		}
 		if n == 0 {
-			time.Sleep(4 * driver.LossStart) // until the engine listens
+			time.Sleep(4 * driver.LossStart) // until the engine listens for losses
 		}
 		j.Out(lease.Token())
 		<-lease.Context().Done()
@@ -57,9 +57,8 @@ func holdUntilBroken(ctx context.Context, j traffic.Job) (any, error) {
 	}
 }
 
-// TestBreakIsHeard: a holder in another process, which never waited for
-// anything, hears of a break long before its next renewal: within 100 ms, and
-// for as long as the machine itself pauses.
+// TestBreakIsHeard checks that a holder in another process learns of a break long before its next
+// renewal, even if it never waited for a lock. The limit is 100 ms, plus pauses of the machine.
 func TestBreakIsHeard(t *testing.T) {
 	for what, url := range map[string]func(t *testing.T) string{
 		"Redis": func(t *testing.T) string { return newStore(t).server.URL },

@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/soak"
 )
 
-// stormClients open an engine at an address.
+// stormClients opens an engine of each kind at an address.
 var stormClients = map[string]func(t *testing.T, addr string) driver.Engine{
 	"redislock": func(t *testing.T, addr string) driver.Engine {
 		e, err := redislock.Open(t.Context(), "redis://"+addr)
@@ -39,10 +39,9 @@ var stormClients = map[string]func(t *testing.T, addr string) driver.Engine{
 	},
 }
 
-// TestCancelStorm: thousands of acquires that are cancelled while the network loses
-// replies, closes and resets connections, and stalls, leave nothing behind soon after
-// it is well. INVARIANT I5. On a pool of a few connections each cancel must not need one
-// of its own, and must not wait for a connection that is silent.
+// TestCancelStorm checks that thousands of cancelled acquires leave no leases behind, although the
+// network loses replies, closes and resets connections, and stalls. INVARIANT I5. With a pool of a
+// few connections, a cancel must neither need a connection of its own nor wait for a silent one.
 func TestCancelStorm(t *testing.T) {
 	for name, open := range stormClients {
 		t.Run(name, func(t *testing.T) {
@@ -57,7 +56,7 @@ func TestCancelStorm(t *testing.T) {
 	}
 }
 
-// storm is one run. It returns how long after the faults nothing was left.
+// storm is one run. It returns how long after the last fault the leases were gone.
 func (s *store) storm(t *testing.T, prefix string, open func(t *testing.T, addr string) driver.Engine) time.Duration {
 	p := faultproxy.New(t, s.server.Addr)
 	engine := open(t, p.Addr())
@@ -83,7 +82,7 @@ func (s *store) storm(t *testing.T, prefix string, open func(t *testing.T, addr 
 	return took
 }
 
-// raise makes the network of a proxy fail in every way, until calm is called.
+// raise injects faults of every kind into a proxy until calm is called.
 func raise(p *faultproxy.Proxy) (calm func()) {
 	p.OnRequest(func(faultproxy.Request) faultproxy.Action {
 		fates := map[int]faultproxy.Action{
@@ -116,7 +115,7 @@ func raise(p *faultproxy.Proxy) (calm func()) {
 	}
 }
 
-// cancelMany acquires names of a prefix, some at a time, and cancels each within 40 ms.
+// cancelMany acquires count names, atATime of them concurrently, and cancels each within 40 ms.
 func cancelMany(t *testing.T, client *holdfast.Client, prefix string, count, atATime int) {
 	numbers := make(chan int)
 	var callers sync.WaitGroup
@@ -138,7 +137,7 @@ func cancelMany(t *testing.T, client *holdfast.Client, prefix string, count, atA
 	callers.Wait()
 }
 
-// leasesOf counts the locks of a prefix that are held.
+// leasesOf returns how many locks with a prefix are held.
 func (s *store) leasesOf(t *testing.T, prefix string) (n int) {
 	for lock, err := range s.engine.List(t.Context(), prefix) {
 		if err != nil {

@@ -17,16 +17,16 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/soak"
 )
 
-// A sweep cancels acquires after 0, 1, 2, … steps, so that every stage is hit
-// on a network that needs oneWay in each direction.
+// A sweep cancels acquires after 0, 1, 2, … steps, so that it hits every stage on a network that
+// takes oneWay in each direction.
 const (
 	oneWay     = 15 * time.Millisecond
 	sweepStep  = time.Millisecond
 	sweepBound = time.Second // for the clean-up, which needs two round trips
 )
 
-// cancelAfter acquires, cancels, and checks that nothing is left behind. It
-// returns whether there was a lease.
+// cancelAfter acquires name, cancels after delay, and checks that no lease is left. It reports
+// whether the lock was acquired.
 func cancelAfter(t *testing.T, s *store, client *holdfast.Client, name string, delay time.Duration) (acquired bool) {
 	ctx, cancel := context.WithTimeout(t.Context(), delay)
 	defer cancel()
@@ -45,10 +45,10 @@ func cancelAfter(t *testing.T, s *store, client *holdfast.Client, name string, d
 	return err == nil
 }
 
-// sweeper labels the leases of the sweep, as against those of the rival.
+// sweeper labels the leases of the sweep, to tell them from the rival's.
 const sweeper = "sweeper"
 
-// sweep cancels after every step up to last, on several links at once.
+// sweep cancels acquires after each number of steps up to last, on several links at once.
 func sweep(t *testing.T, s *store, last time.Duration, prepare func(name string) (cleanUp func())) {
 	const links = 12
 	var acquired, cancelled atomic.Int64
@@ -86,14 +86,15 @@ func sweep(t *testing.T, s *store, last time.Duration, prepare func(name string)
 	}
 }
 
-// INVARIANT I5: no step of an acquire at which its cancel leaves a key.
+// TestCancelAtEveryStepOfAnAcquire checks that an acquire leaves no key behind at whatever step it
+// is cancelled. INVARIANT I5.
 func TestCancelAtEveryStepOfAnAcquire(t *testing.T) {
 	s := newStore(t)
 	sweep(t, s, 4*oneWay, func(string) func() { return func() {} })
 }
 
-// The same behind a rival who releases midway: watch, second attempt, wait
-// and wake-up are steps too.
+// TestCancelAtEveryStepOfAWait checks the same for acquires behind a rival that releases midway.
+// The steps then include watch, second attempt, wait and wake-up.
 func TestCancelAtEveryStepOfAWait(t *testing.T) {
 	s := newStore(t)
 	rival := newClient(t, s.engine, &holdfast.Options{Holder: holdfast.Holder{Label: "rival"}})
@@ -114,8 +115,8 @@ func TestCancelAtEveryStepOfAWait(t *testing.T) {
 	})
 }
 
-// INVARIANT I5: acquires of names that others take as well, each cancelled at a
-// random instant, leave no lease, no place and no goroutine.
+// TestCancelAtRandom checks that contended acquires, each cancelled at a random instant, leave no
+// lease, no place and no goroutine. INVARIANT I5.
 func TestCancelAtRandom(t *testing.T) {
 	const links, names = 16, 8
 	s := newStore(t)
@@ -124,14 +125,14 @@ func TestCancelAtRandom(t *testing.T) {
 	var acquired, cancelled atomic.Int64
 	var slowest atomic.Int64 // clean-up, in nanoseconds
 	t.Run("callers", func(t *testing.T) {
-		looker := openEngine(t, s.server.URL) // ends with the callers, as its goroutines do
+		looker := openEngine(t, s.server.URL) // closed with the callers
 		var all sync.WaitGroup
 		for i := range links {
 			l := s.link(t)
 			l.Latency(time.Millisecond)
 			client := l.client(t, nil)
 			all.Go(func() {
-				span := 12 * time.Millisecond // it follows the machine: about half are cancelled
+				span := 12 * time.Millisecond // adapted so that about half are cancelled
 				for n := range count / links {
 					ctx, cancel := context.WithTimeout(t.Context(), rand.N(span))
 					lease, err := client.Acquire(ctx, fmt.Sprintf("random/%d", (i+n)%names), nil)

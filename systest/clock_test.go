@@ -16,9 +16,9 @@ import (
 
 const steppedTTL = 600 * time.Millisecond
 
-// INVARIANT I2, INVARIANT I8: the store's clock steps under a lease whose
-// holder is dead. Tokens grow all the same, and the name is free no later than
-// its TTL afterwards, even if the clock that decides went back.
+// TestStoreClockSteps checks that steps of the store's clock under the lease of a dead holder break
+// nothing. Tokens still grow, and the name is free at most a TTL after the step, even if the clock
+// went back. INVARIANT I2, INVARIANT I8.
 func TestStoreClockSteps(t *testing.T) {
 	clocks := fault.NewClocks(t)
 	steps := []time.Duration{5 * time.Second, -5 * time.Second, time.Hour, -time.Hour}
@@ -41,7 +41,7 @@ func TestStoreClockSteps(t *testing.T) {
 			next := acquireWith(t, client, name, dead)
 			longest = max(longest, time.Since(stepped))
 			clocks.Step(s.server.PID(), 0) // and back again
-			// A step forward ends the lease; nobody knows until he asks.
+			// A step forward ends the lease; its holder learns that from the release.
 			if err := next.Release(t.Context()); errors.Is(err, holdfast.ErrLost) != (step < 0) {
 				t.Errorf("%s: release: %v", name, err)
 			}
@@ -60,7 +60,7 @@ func TestStoreClockSteps(t *testing.T) {
 	}
 }
 
-// clock returns what the store takes for the time.
+// clock returns the store's time.
 func (s *store) clock(t testing.TB) time.Time {
 	t.Helper()
 	now, err := s.do(t, "TIME").AsIntSlice()

@@ -10,13 +10,12 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/report"
 )
 
-// leastCarried is how many times as much as one server three masters carry at least.
+// leastCarried is how many times the load of one server three masters must carry at least.
 const leastCarried = 1.3
 
-// TestMastersCarryMore: three masters of a Redis Cluster carry more than one server does,
-// whose scripts are about many names each, while a master has a script for each slot; all have
-// a replica. They run on the same machine here, so the processor time that each takes for a
-// pair tells how much it would.
+// TestMastersCarryMore checks that three masters of a Redis Cluster carry more than one server,
+// although a script covers many names on the server but only one slot on a master. All of them have
+// a replica. They share one machine here, so the load is computed from the processor time per pair.
 func TestMastersCarryMore(t *testing.T) {
 	one := newStore(t)
 	testsvc.Redis(t, "--replicaof", fmt.Sprintf("127.0.0.1 %d", one.server.Port()), "--repl-diskless-sync-delay", "0")
@@ -37,9 +36,9 @@ func TestMastersCarryMore(t *testing.T) {
 	l := one.link(t)
 	stores, replays := []*store{one}, []replay{l.groups(t)}
 	for i, master := range cluster.Masters {
-		drivertest.Cycle(t, engine, names[i][0]) // from here on the server knows the scripts
+		drivertest.Cycle(t, engine, names[i][0]) // now the server knows the scripts
 		stores = append(stores, &store{server: master, plain: openPlain(t, master)})
-		replays = append(replays, l.pairs(t, names[i])) // as they go to a master in one write
+		replays = append(replays, l.pairs(t, names[i])) // as they are sent to a master in one write
 	}
 	all := make([]budget, len(stores))
 	for i, r := range replays {

@@ -17,17 +17,17 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// A foreigner takes the lock of a key, or says that somebody else has it. give gives it
-// back, and says whether it was still the foreigner's.
+// A foreigner takes the lock of a key with another library. take reports whether it got the lock;
+// give releases the lock and reports whether the foreigner still held it.
 type foreigner struct {
 	name   string
 	key    string // of the lock named "job"
-	prefix string // with which holdfast has the same key
+	prefix string // the prefix with which holdfast uses the same key
 	take   func(t *testing.T, s *store) (give func() bool, taken bool)
 }
 
-// foreigners are the libraries of docs/comparison.md whose locks are one string key, as
-// an exclusive lock of holdfast is.
+// foreigners are the libraries of docs/comparison.md whose lock is one string key, like an
+// exclusive lock of holdfast.
 var foreigners = []foreigner{
 	{"redsync", "job", "", func(t *testing.T, s *store) (func() bool, bool) {
 		m := redsync.New(redsyncpool.NewPool(goRedis(t, s))).NewMutex("job")
@@ -62,7 +62,7 @@ var foreigners = []foreigner{
 	{"SET NX PX by hand", "job", "", byHand("job")},
 }
 
-// byHand is SET NX PX, and a script that compares and deletes.
+// byHand locks with SET NX PX and unlocks with a script that compares and deletes.
 func byHand(key string) func(t *testing.T, s *store) (func() bool, bool) {
 	const release = `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`
 	return func(t *testing.T, s *store) (func() bool, bool) {
@@ -77,8 +77,8 @@ func byHand(key string) func(t *testing.T, s *store) (func() bool, bool) {
 	}
 }
 
-// TestForeignersExclude: holdfast and other libraries exclude each other on one key, both
-// ways, and neither gives back what the other has.
+// TestForeignersExclude checks that holdfast and other libraries exclude each other on one key, in
+// both directions, and that neither releases the other's lock.
 func TestForeignersExclude(t *testing.T) {
 	for _, f := range foreigners {
 		t.Run(f.name, func(t *testing.T) {
@@ -126,8 +126,8 @@ func TestForeignersExclude(t *testing.T) {
 	}
 }
 
-// TestHashIsNotALock: a lock of Redisson is a hash. On the same key neither library
-// gets a lock, and each says that the other has something else there.
+// TestHashIsNotALock checks the key of a Redisson lock, which is a hash. Neither library gets a
+// lock on the other's key, and each reports the wrong type.
 func TestHashIsNotALock(t *testing.T) {
 	s := newStore(t)
 	client := newClient(t, s.engine, nil)
@@ -151,11 +151,11 @@ func TestHashIsNotALock(t *testing.T) {
 	}
 }
 
-// A regime is how a version of a program takes its lock.
+// A regime is how a version of a program locks.
 type regime func(ctx context.Context) (give func(), err error)
 
-// inTurn runs workers of some regimes for d. It returns how often two worked at once,
-// and how often they worked.
+// inTurn runs three workers of each regime for d. It returns how often two worked at once, and the
+// number of turns.
 func inTurn(t *testing.T, d time.Duration, regimes ...regime) (overlaps, turns int64) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
@@ -168,7 +168,7 @@ func inTurn(t *testing.T, d time.Duration, regimes ...regime) (overlaps, turns i
 				for ctx.Err() == nil {
 					give, err := r(ctx)
 					if err != nil {
-						continue // ctx has ended, or a lock of redsync was not to be had
+						continue // ctx has ended, or the lock of redsync was taken
 					}
 					if working.Add(1) > 1 {
 						over.Add(1)
@@ -185,14 +185,13 @@ func inTurn(t *testing.T, d time.Duration, regimes ...regime) (overlaps, turns i
 	return over.Load(), all.Load()
 }
 
-// TestChangeOfRegimes walks the two roll-outs of docs/comparison.md, for a library that
-// holdfast shares no key with: at no step do two work at once, everybody has turns, and
-// without the step in the middle two do work at once.
+// TestChangeOfRegimes runs the two roll-outs of docs/comparison.md for a library that shares no key
+// with holdfast. At no step do two workers overlap, and without the step in the middle they do.
 func TestChangeOfRegimes(t *testing.T) {
 	s := newStore(t)
 	client := newClient(t, s.engine, nil)
 	rs := redsync.New(redsyncpool.NewPool(goRedis(t, s)))
-	old := func(ctx context.Context) (func(), error) { // its key is another one
+	old := func(ctx context.Context) (func(), error) { // on a key of its own
 		m := rs.NewMutex("old:job", redsync.WithTries(1<<30), redsync.WithRetryDelay(2*time.Millisecond))
 		if err := m.LockContext(ctx); err != nil {
 			return nil, err
@@ -238,7 +237,7 @@ func TestChangeOfRegimes(t *testing.T) {
 	}
 }
 
-// TestPrefixIsARegime: a client with another prefix has locks of its own.
+// TestPrefixIsARegime checks that clients with different prefixes do not share locks.
 func TestPrefixIsARegime(t *testing.T) {
 	s := newStore(t)
 	for _, prefix := range []string{"", "house:"} {

@@ -8,16 +8,15 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 )
 
-// How often the client may allocate on Redis: for a lock that is free, taken and
-// given back, and to renew a lease in a full batch. Under the race detector pools
-// forget some of what they were given.
+// The allocations that the client may make on Redis: to acquire and release a free lock, and to
+// renew a lease in a full batch. Under the race detector a sync.Pool drops some of its items.
 const (
 	pairAllocates    = 22
 	renewalAllocates = 3
 	raceForgets      = 11
 )
 
-// TestClientCost: how often the client allocates does not creep up.
+// TestClientCost checks that the client's allocations do not creep up.
 func TestClientCost(t *testing.T) {
 	s := newStore(t)
 	client := newClient(t, s.engine, nil)

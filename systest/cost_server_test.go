@@ -15,28 +15,28 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A budget is what an operation may cost on the server: commands that its script
-// runs, bytes that are sent for it, and processor time, as a multiple of the least
-// that a lock with a token takes there for the same purpose.
+// A budget is the most that an operation may cost on the server: commands that its script runs,
+// bytes sent for it, and processor time. The time is a multiple of what a minimal lock with a token
+// takes for the same purpose.
 type budget struct {
 	replay
 	inner float64
 	bytes int
-	least *budget // that its time is compared with; nil for one that others are compared with
+	least *budget // the budget to compare its time with; nil for a reference
 	ratio float64
 
 	took []float64 // µs of the server, in each round
 }
 
-// Rounds are interleaved, and the ratio of medians counts: what else the machine
-// does falls on all alike. More rounds follow while a ratio is too high, and bring
-// down one that is so by accident, and no other.
+// Rounds are interleaved and the ratio of medians counts, because other load on the machine affects
+// all budgets alike. While a ratio is too high, more rounds follow: they lower only a ratio that
+// was high by accident.
 const (
 	leastRounds = 9
 	mostRounds  = 45
 )
 
-// TestServerCost: how much of the server each operation takes does not creep up.
+// TestServerCost checks that the server's cost of each operation does not creep up.
 func TestServerCost(t *testing.T) {
 	s := newStore(t)
 	l := s.link(t)
@@ -69,26 +69,26 @@ func TestServerCost(t *testing.T) {
 	}
 }
 
-// count compares what can be counted with the budget.
+// count compares the commands and bytes with the budget.
 func (b *budget) count(t *testing.T, s *store) {
 	t.Helper()
 	inner, bytes := s.inner(t, b.replay), b.replay.bytes()
 	t.Logf("%s: %.2f commands inside scripts, %d bytes", b.name, inner, bytes)
-	if inner > b.inner+0.5 || bytes > b.bytes { // of a hand-over, one begins or ends something now and then
+	if inner > b.inner+0.5 || bytes > b.bytes { // a hand-over may add some
 		t.Errorf("%s: %.2f commands inside scripts and %d bytes, want %.0f and %d at most", b.name, inner, bytes, b.inner, b.bytes)
 	}
 }
 
-// over returns how many times the time of the least it takes.
+// over returns the ratio of b's time to the reference's.
 func (b *budget) over() float64 { return median(b.took) / median(b.least.took) }
 
-// exceeded reports whether it takes too long, so far.
+// exceeded reports whether b takes too long so far, or has too few rounds.
 func (b *budget) exceeded() bool {
 	return len(b.took) < leastRounds || b.least != nil && b.over() > b.ratio
 }
 
-// time adds a round, unless that did not go as it should: if the machine paused,
-// a lock that many wait for was left free for others for a moment.
+// time adds a round, unless the round had unexpected replies. That happens if the machine paused:
+// then a contended lock was left free for other libraries for a moment.
 func (b *budget) time(t *testing.T, s *store) {
 	t.Helper()
 	if !s.prepared(t, b.replay) {
@@ -100,7 +100,7 @@ func (b *budget) time(t *testing.T, s *store) {
 	}
 }
 
-// inner returns how many commands the scripts of a replay run for each operation.
+// inner returns how many commands the scripts of a replay run per operation.
 func (s *store) inner(t *testing.T, r replay) float64 {
 	t.Helper()
 	if !s.prepared(t, r) {
@@ -113,7 +113,7 @@ func (s *store) inner(t *testing.T, r replay) float64 {
 	return float64(s.inScripts(t)) / float64(r.each)
 }
 
-// Enough of each for a millisecond or more of the server.
+// Operations per replay, enough for a millisecond or more of the server.
 const (
 	pairs    = 500
 	waiters  = 31
@@ -121,7 +121,7 @@ const (
 	renewals = 10 * driver.MaxBatch
 )
 
-// The least scripts, as the benchmark has them.
+// least loads a minimal script, as the benchmark uses it.
 func (s *store) least(t *testing.T, file string) (sha string) {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -131,7 +131,7 @@ func (s *store) least(t *testing.T, file string) (sha string) {
 	return s.script(t, string(text))
 }
 
-// fencePairs takes locks, each with a token, and gives them back.
+// fencePairs acquires locks, each with a token, and releases them.
 func (s *store) fencePairs(t *testing.T) replay {
 	t.Helper()
 	take, release := s.least(t, "bench/peer/lua/fence.lua"), s.least(t, "bench/peer/lua/release.lua")
@@ -145,7 +145,7 @@ func (s *store) fencePairs(t *testing.T) replay {
 	return r
 }
 
-// some returns names that begin alike.
+// some returns names with a prefix, one for each pair.
 func some(prefix string) (names []string) {
 	for i := range pairs {
 		names = append(names, fmt.Sprint(prefix, i))
@@ -153,10 +153,10 @@ func some(prefix string) (names []string) {
 	return names
 }
 
-// pairs takes locks that are free and gives them back, one after the other.
+// pairs acquires and releases free locks, one after the other.
 func (l *link) pairs(t *testing.T, names []string) replay {
 	t.Helper()
-	drivertest.Cycle(t, l.engine, "warm") // from here on the server knows the scripts
+	drivertest.Cycle(t, l.engine, "warm") // now the server knows the scripts
 	run := func() {
 		for _, name := range names {
 			drivertest.Cycle(t, l.engine, name)
@@ -165,13 +165,13 @@ func (l *link) pairs(t *testing.T, names []string) replay {
 	return replay{name: "a pair", each: len(names), measure: l.record(t, run, token, 1)}
 }
 
-// A group is how many requests travel in one, behind others that are under way.
+// A group is the number of requests that one batch carries while earlier batches are under way.
 const (
 	group    = 16
-	underWay = 3 // at once for a server: mostCalls of rediscore
+	underWay = 3 // batches at once per server: mostCalls of rediscore
 )
 
-// groups takes locks and gives them back, many in a request.
+// groups acquires and releases locks in batches.
 func (l *link) groups(t *testing.T) replay {
 	t.Helper()
 	r := replay{name: fmt.Sprintf("a pair in a group of %d", group)}
@@ -185,7 +185,7 @@ func (l *link) groups(t *testing.T) replay {
 		}
 		take := l.recordGroup(t, token, func(i int) { drivertest.Granted(t, l.engine, reqs[i]) })
 		release := l.recordGroup(t, 1, func(i int) { drivertest.Release(t, l.engine, reqs[i]) })
-		if carries(take, reqs[underWay:]) && carries(release, reqs[underWay:]) { // else they came too late
+		if carries(take, reqs[underWay:]) && carries(release, reqs[underWay:]) { // otherwise some arrived too late
 			r.measure = append(r.measure, take, release)
 			r.each += group
 		}
@@ -193,7 +193,7 @@ func (l *link) groups(t *testing.T) replay {
 	return r
 }
 
-// carries reports whether a command is about all of those.
+// carries reports whether a command contains the names of all requests.
 func carries(c command, all []driver.AcquireRequest) bool {
 	for _, req := range all {
 		if !slices.Contains(c.words, req.Name) {
@@ -203,8 +203,8 @@ func carries(c command, all []driver.AcquireRequest) bool {
 	return true
 }
 
-// recordGroup returns the one request in which a group travels, each of which run
-// makes: the first are under way until all others wait for them.
+// recordGroup returns the batch that carries a group of requests. run makes request i; the first
+// requests are held under way until all others wait for them.
 func (l *link) recordGroup(t *testing.T, want int64, run func(i int)) command {
 	t.Helper()
 	var mu sync.Mutex
@@ -235,14 +235,13 @@ func (l *link) recordGroup(t *testing.T, want int64, run func(i int)) command {
 			eventually(t, "the request is under way", func() bool { return requests() > i })
 		}
 	}
-	time.Sleep(10 * time.Millisecond) // until the others have come
+	time.Sleep(10 * time.Millisecond) // until the others are queued
 	close(arrived)
 	all.Wait()
 	return l.store.command(want, slices.MaxFunc(sent, func(a, b []string) int { return len(a) - len(b) })...)
 }
 
-// handOvers hands one lock over again and again: its holder gives it back and
-// joins the queue of the others.
+// handOvers hands one lock over again and again: its holder releases the lock and joins the queue.
 func (l *link) handOvers(t *testing.T) replay {
 	t.Helper()
 	all := make([]driver.AcquireRequest, 1+waiters)
@@ -265,7 +264,7 @@ func (l *link) handOvers(t *testing.T) replay {
 	}
 	r := replay{name: "a hand-over", each: circles * len(all)}
 	r.prepare = append(l.record(t, take, token), l.record(t, wait, 0)...)
-	turns() // from here on the engine knows that the name is wanted
+	turns() // now the engine knows that the name is contended
 	turn := l.record(t, turns, 1, 0)
 	for range circles {
 		r.measure = append(r.measure, turn...)
@@ -292,12 +291,12 @@ func (l *link) renewals(t *testing.T) replay {
 			}
 		}
 	}
-	run() // from here on the server knows the script
+	run() // now the server knows the script
 	r.measure = l.record(t, run, 1)
 	return r
 }
 
-// leastRenewals renews the same leases by the least script.
+// leastRenewals renews the same leases with the minimal script.
 func (s *store) leastRenewals(t *testing.T, of replay) replay {
 	t.Helper()
 	renew := s.least(t, "testdata/renew.lua")

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
 
-// A meter counts the requests that go over a link, by operation.
+// A meter counts the requests on a link, by operation.
 type meter struct{ acquires, extends, releases, others atomic.Int64 }
 
 func newMeter(l *link) *meter {
@@ -31,7 +31,7 @@ func newMeter(l *link) *meter {
 		case release:
 			m.releases.Add(1)
 		case other:
-			if r.Command() != "PING" { // of the client library, by time
+			if r.Command() != "PING" { // the client library sends them periodically
 				m.others.Add(1)
 			}
 		}
@@ -44,7 +44,7 @@ func (m *meter) String() string {
 	return fmt.Sprintf("%d acquires, %d extends, %d releases, %d others", m.acquires.Load(), m.extends.Load(), m.releases.Load(), m.others.Load())
 }
 
-// stats returns how often the server has carried each command out.
+// stats returns how often the server has run each command.
 func (s *store) stats(t *testing.T) map[string]int {
 	t.Helper()
 	info, err := s.do(t, "INFO", "commandstats").ToString()
@@ -60,7 +60,7 @@ func (s *store) stats(t *testing.T) map[string]int {
 	return all
 }
 
-// inScripts returns how many commands scripts have run since the counts were reset.
+// inScripts returns how many commands scripts have run since the statistics were reset.
 func (s *store) inScripts(t *testing.T) (sum int) {
 	t.Helper()
 	for command, n := range s.stats(t) {
@@ -71,7 +71,7 @@ func (s *store) inScripts(t *testing.T) (sum int) {
 	return sum
 }
 
-// calls returns how often the server has carried a command out.
+// calls returns how often the server has run a command.
 func (s *store) calls(t *testing.T, command string) int {
 	t.Helper()
 	return s.stats(t)[command]
@@ -93,9 +93,8 @@ func uncontendedCycleIsTwoRequests(t *testing.T, by traffic.Kind) {
 			t.Fatal(err)
 		}
 	}
-	// Warm up: the client library opens its connections as they are needed, and
-	// the engine subscribes once, at the latest when a busy machine makes it
-	// hold a lock for more than a moment.
+	// Warm up: the client library opens its connections as they are needed. The engine subscribes
+	// once, at the latest when a busy machine makes it hold a lock for more than a moment.
 	s.waitOnce(t, client, newClient(t, s.engine, nil))
 	for i := range 50 {
 		cycle(fmt.Sprintf("warm/%d", i))
@@ -116,8 +115,8 @@ func uncontendedCycleIsTwoRequests(t *testing.T, by traffic.Kind) {
 	}
 }
 
-// TestRequestsTravelTogether: of clients that ask at the same time, many go in one
-// request, and each gets a lock of its own.
+// TestRequestsTravelTogether checks that concurrent requests are sent in batches, and that each is
+// granted its own lock.
 func TestRequestsTravelTogether(t *testing.T) { onEachEngine(t, requestsTravelTogether) }
 
 func requestsTravelTogether(t *testing.T, by traffic.Kind) {
@@ -150,7 +149,7 @@ func requestsTravelTogether(t *testing.T, by traffic.Kind) {
 	}
 }
 
-// acquireMany acquires n locks, some at the same time.
+// acquireMany acquires n locks concurrently.
 func acquireMany(t *testing.T, client *holdfast.Client, n int, ttl time.Duration) []*holdfast.Lease {
 	t.Helper()
 	leases := make([]*holdfast.Lease, n)
@@ -174,7 +173,7 @@ func acquireMany(t *testing.T, client *holdfast.Client, n int, ttl time.Duration
 	return leases
 }
 
-// lostOf counts the leases that are over.
+// lostOf counts the leases that have ended.
 func lostOf(leases []*holdfast.Lease) (lost int) {
 	for _, l := range leases {
 		if !l.Valid() {

@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-locks/holdfast/redislock"
 )
 
-// inDatabase returns an engine in a database of a server for each way to make one.
+// inDatabase returns an engine in a database of a server for each way to open one.
 func inDatabase(t *testing.T, server *testsvc.Server, path string, number int) map[string]*rediscore.Engine {
 	t.Helper()
 	own, err := rueidis.NewClient(rueidis.ClientOption{
@@ -49,7 +49,7 @@ func inDatabase(t *testing.T, server *testsvc.Server, path string, number int) m
 	return all
 }
 
-// A listener writes down what engines tell of names, and of losses.
+// A listener records the notices of names and of losses that engines report.
 type listener struct {
 	mu     sync.Mutex
 	gaps   int
@@ -84,7 +84,7 @@ func (l *listener) count(n *int) int {
 	return *n
 }
 
-// timesOf returns how often each was told.
+// timesOf counts how often each text is in the list.
 func timesOf(mu *sync.Mutex, list *[]string) map[string]int {
 	mu.Lock()
 	defer mu.Unlock()
@@ -95,20 +95,20 @@ func timesOf(mu *sync.Mutex, list *[]string) map[string]int {
 	return all
 }
 
-// TestDatabasesAreApart: a server has one set of channels for all its databases. What
-// happens in one is not told in another, not even of the same lease ID, and all
-// engines in one database hear of each other, whichever client they use.
+// TestDatabasesAreApart checks that notices stay in their database, although a server has one set
+// of channels for all. Nothing is reported in another database, not even for the same lease ID, and
+// all engines in one database receive each other's notices, whichever client they use.
 func TestDatabasesAreApart(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
 	first, third := inDatabase(t, server, "", 0), inDatabase(t, server, "/3", 3)
 	near, far := (&listener{}).to(t, first), (&listener{}).to(t, third)
 
-	// The same lease, by a key of the caller's, in both databases; one is broken.
+	// The same lease ID in both databases; the lease in one of them is broken.
 	req := drivertest.Request("same", time.Minute)
 	for _, engines := range []map[string]*rediscore.Engine{first, third} {
 		for _, e := range engines {
-			listening(t, e) // to its inbox, and to that of all
+			listening(t, e) // to their own inboxes and the common channel
 		}
 		drivertest.Granted(t, engines["URL"], req)
 	}
@@ -130,7 +130,7 @@ func TestDatabasesAreApart(t *testing.T) {
 		drivertest.Cycle(t, e, "far")
 	}
 
-	// Each event is told in its own database: three pairs, to three engines.
+	// Each event is reported in its own database: three pairs, to three engines.
 	for way := range first {
 		drivertest.Eventually(t, way+" hears what happens in its database", func() bool {
 			return timesOf(&near.mu, &near.names)[way+" near"] == 6 && timesOf(&far.mu, &far.names)[way+" far"] == 6 &&

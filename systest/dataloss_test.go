@@ -15,8 +15,8 @@ import (
 
 const dataTTL = 900 * time.Millisecond
 
-// A dataLoss takes away what the store knows of a lease. It reports whether it
-// took the lease itself, and not only what is beside it.
+// A dataLoss deletes data that the store has of a lease. take reports whether that included the
+// lease itself.
 type dataLoss struct {
 	what string
 	take func(t *testing.T, s *store) (lease bool)
@@ -32,13 +32,13 @@ var dataLosses = []dataLoss{
 	{"DEL of the detail", delKey(isOf("detail"))},
 }
 
-// isOf tells a companion of the lock from its other keys.
+// isOf returns a function that reports whether a key is the given companion of the lock "a".
 func isOf(companion string) func(key string) bool {
 	return func(key string) bool { return strings.HasPrefix(key, "holdfast:{a}:"+companion) }
 }
 
-// delKey deletes the keys that are meant. Of a shared lock the lease is lost
-// with any key but the last token, of an exclusive one with the lock.
+// delKey deletes the matching keys. A shared lease is lost with any key except the last token, an
+// exclusive lease with the key of the lock.
 func delKey(meant func(key string) bool) func(t *testing.T, s *store) bool {
 	return func(t *testing.T, s *store) (lease bool) {
 		keys, err := s.do(t, "KEYS", "*").AsStrSlice()
@@ -53,7 +53,7 @@ func delKey(meant func(key string) bool) func(t *testing.T, s *store) bool {
 	}
 }
 
-// restart returns when the way around every fault is open again.
+// restart restarts the server and returns when s.plain is connected again.
 func restart(t *testing.T, s *store) bool {
 	s.server.Restart()
 	eventually(t, "a connection", func() bool {
@@ -62,7 +62,7 @@ func restart(t *testing.T, s *store) bool {
 	return true
 }
 
-// evict makes the server evict everything that it can, as one that is full.
+// evict makes the server evict all keys, as a full server does.
 func (s *store) evict(t *testing.T) {
 	t.Helper()
 	s.tell(t, "CONFIG", "SET", "maxmemory-policy", "allkeys-random")
@@ -71,8 +71,8 @@ func (s *store) evict(t *testing.T) {
 	s.tell(t, "CONFIG", "SET", "maxmemory", "0")
 }
 
-// INVARIANT I2, INVARIANT I3: whatever the store loses, tokens grow, and the
-// holder of a lease that was lost is told with the next renewal.
+// TestDataLoss checks that whatever data the store loses, tokens grow, and the holder of a lost
+// lease learns of it with the next renewal. INVARIANT I2, INVARIANT I3.
 func TestDataLoss(t *testing.T) {
 	s := newStore(t)
 	client := newClient(t, s.engine, &holdfast.Options{TTL: dataTTL})
@@ -97,7 +97,7 @@ func TestDataLoss(t *testing.T) {
 				t.Fatalf("%s, %s: the holder is never told", loss.what, mode)
 			}
 		}
-		_ = lease.Release(context.Background()) // lost before, mostly
+		_ = lease.Release(context.Background()) // mostly lost before
 		next := acquireWith(t, client, "a", nil)
 		if strict++; next.Token() <= token {
 			strict--
@@ -115,7 +115,7 @@ func TestDataLoss(t *testing.T) {
 	}
 }
 
-// A store that restarts with its data loses nothing: the lease goes on.
+// TestRestartWithData checks that a store that restarts with its data loses no lease.
 func TestRestartWithData(t *testing.T) {
 	s := newStore(t, "--appendonly", "yes", "--appendfsync", "always")
 	client := newClient(t, s.engine, nil)

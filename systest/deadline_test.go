@@ -14,11 +14,11 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/soak"
 )
 
-// The local deadline is compared with the expiry in the store after every
-// acquire and every renewal, while requests and replies are delayed at random.
+// After every acquire and every renewal the local deadline is compared with the expiry in the
+// store, while requests and replies are delayed at random.
 const (
 	deadlineTTL   = 400 * time.Millisecond
-	deadlineDelay = deadlineTTL / 2 // at most, both directions together
+	deadlineDelay = deadlineTTL / 2 // at most, in both directions together
 )
 
 // A tally counts comparisons.
@@ -26,20 +26,20 @@ type tally struct {
 	mu       sync.Mutex // guards the rest
 	acquires int
 	renewals int
-	failed   int           // acquires and renewals that came too late to be of use
+	failed   int           // acquires and renewals whose replies came too late
 	late     int           // deadlines later than the expiry
-	naive    int           // the same, had the clock been started after the reply
-	closest  time.Duration // of a deadline to the expiry
-	blind    int           // comparisons too slow to tell
+	naive    int           // the same if the lease's clock started after the reply
+	closest  time.Duration // least gap from a deadline to the expiry
+	blind    int           // comparisons that were too slow to count
 }
 
-// blur is how long the reading of an expiry may take to be of use: with the
-// drift margin, 42 ms at this TTL, it must not hide a violation.
+// blur is how long reading an expiry may take for the comparison to count. Together with the drift
+// margin, which is 42 ms at this TTL, it must not hide a violation.
 const blur = 3 * time.Millisecond
 
-// compare reads the expiry around every fault. PTTL counts from some instant
-// between the two readings of the clock: a deadline after the later end of the
-// resulting range is certainly too late.
+// compare reads the expiry on a connection without faults. PTTL counts from some instant between
+// the two readings of the clock: a deadline after the later end of the resulting range is certainly
+// too late.
 func (c *tally) compare(t *testing.T, s *store, lease *holdfast.Lease, answered time.Time) {
 	before := time.Now()
 	left, err := s.do(t, "PTTL", lease.Name()).AsInt64()
@@ -77,7 +77,7 @@ func (c *tally) count(counter *int) {
 	*counter++
 }
 
-// work acquires and renews until the end.
+// work acquires and renews leases, operations times in all.
 func (c *tally) work(t *testing.T, s *store, client *holdfast.Client, name string, operations int) {
 	opts := &holdfast.AcquireOptions{TTL: deadlineTTL, KeepAlive: holdfast.KeepAliveOff}
 	for done := 0; done < operations; {
@@ -99,11 +99,12 @@ func (c *tally) work(t *testing.T, s *store, client *holdfast.Client, name strin
 				break
 			}
 		}
-		_ = lease.Release(context.Background()) // lost before, now and then
+		_ = lease.Release(context.Background()) // sometimes lost before
 	}
 }
 
-// INVARIANT I3: the deadline is never later than the expiry.
+// TestDeadlineIsNeverLaterThanTheExpiry checks that the deadline is never later than the expiry.
+// INVARIANT I3.
 func TestDeadlineIsNeverLaterThanTheExpiry(t *testing.T) {
 	s := newStore(t)
 	const links, perLink = 25, 8

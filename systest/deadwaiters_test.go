@@ -14,16 +14,15 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
 
-// A served is one waiter's report that it has had the lock. At is an instant
-// of the wall clock, which all processes of a machine share.
+// A served reports that a waiter had the lock. At is an instant of the wall clock, which all
+// processes of a machine share.
 type served struct {
 	LeaseID lockinfo.LeaseID
 	Token   uint64
 	At      time.Time
 }
 
-// queueUp is a job: each worker waits for the lock once, and says when it had
-// it.
+// queueUp is a job: each worker waits for the lock once, and reports when it had the lock.
 func queueUp(ctx context.Context, j traffic.Job) (any, error) {
 	client, engine, err := j.Client(ctx, &holdfast.Options{TTL: j.TTL})
 	if err != nil {
@@ -51,9 +50,9 @@ func queueUp(ctx context.Context, j traffic.Job) (any, error) {
 	return served{}, <-errs
 }
 
-// INVARIANT I7: of a thousand waiters half die with their processes. The
-// others are served in the order of the queue, and all the dead together cost
-// no more than one waiter TTL.
+// TestDeadWaitersDelayOnce checks a thousand waiters of which half die with their processes. The
+// others are served in the order of the queue, and all the dead waiters together delay them by at
+// most one waiter TTL. INVARIANT I7.
 func TestDeadWaitersDelayOnce(t *testing.T) {
 	const crewsEach, workers = 5, 100
 	const waiterTTL = 5 * time.Second
@@ -67,13 +66,13 @@ func TestDeadWaitersDelayOnce(t *testing.T) {
 		c := traffic.Start(t, traffic.Job{Job: "queue up", Store: s.server.URL, Name: "a", Workers: workers})
 		c.Begin()
 		if i%2 == 0 {
-			dying = append(dying, c) // the first of the queue among them
+			dying = append(dying, c) // including the first of the queue
 		} else {
 			living = append(living, c)
 		}
 		s.awaitQueue(t, "a", (i+1)*workers)
 	}
-	queue, err := s.do(t, "ZRANGE", key("queue", "a"), "0", "-1").AsStrSlice() // Inspect shows only the first
+	queue, err := s.do(t, "ZRANGE", key("queue", "a"), "0", "-1").AsStrSlice() // Inspect returns only the first
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,8 +116,7 @@ func collect(t *testing.T, crews []*traffic.Crew, workers int) []served {
 	return got
 }
 
-// checkOrder fails if those who were served were not in the order of the
-// queue.
+// checkOrder fails if the waiters were not served in the order of the queue.
 func checkOrder(t *testing.T, queue []string, got []served) {
 	t.Helper()
 	place := map[lockinfo.LeaseID]int{}

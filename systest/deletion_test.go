@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/soak"
 )
 
-// INVARIANT I3 needs no push. With it, where the server can tell, a holder knows
-// of a deletion at once.
+// TestDeletionIsTold checks that a holder learns of a deletion at once, where the server can report
+// it. INVARIANT I3 does not depend on that.
 func TestDeletionIsTold(t *testing.T) {
 	t.Parallel()
 	const ttl = 6 * time.Second
@@ -74,8 +74,8 @@ func TestDeletionIsTold(t *testing.T) {
 		"%d leases: told after %s (median), %s at most", n, took[n/2].Round(10*time.Microsecond), took[n-1].Round(10*time.Microsecond))
 }
 
-// BenchmarkRenewalThatTells is what a renewal of 100 leases costs the server, in
-// its own time for each lease, without tell_deletions and with it, in turns.
+// BenchmarkRenewalThatTells measures the server's time per lease for renewals of 100 leases,
+// alternately without and with tell_deletions.
 func BenchmarkRenewalThatTells(b *testing.B) {
 	const leases = 100
 	var servers []*testsvc.Server
@@ -109,14 +109,14 @@ func BenchmarkRenewalThatTells(b *testing.B) {
 				}
 			}
 		}
-		time.Sleep(5 * time.Millisecond) // the reads after it are over
+		time.Sleep(5 * time.Millisecond) // until the reads that follow have ended
 	}
 	for i, what := range []string{"without", "with"} {
 		b.ReportMetric((cpuTime(b, servers[i])-before[i])*1e6/float64(b.N*leases), what+"-µs/lease")
 	}
 }
 
-// cpuTime is how many seconds of a processor a server has used.
+// cpuTime returns how many seconds of processor time a server has used.
 func cpuTime(b testing.TB, server *testsvc.Server) (sum float64) {
 	b.Helper()
 	info, err := server.Do("INFO", "cpu")

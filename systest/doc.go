@@ -3,8 +3,8 @@
 // processes that are stopped and killed, clocks that step, and data that is lost. It is never
 // released.
 //
-// Each file here has one theme. If a test shows that something never happens, a second one
-// shows that the same check would detect it. The tests use these packages:
+// Each file here has one theme. If a test shows that something never happens, a second test shows
+// that the same check would detect it. The tests use these packages:
 //
 //	model/    models of correct behaviour: histories of a lock (lease), and every state of
 //	          the quorum's protocol (quorum)

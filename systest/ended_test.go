@@ -18,14 +18,14 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
 
-// A farewell is what a program says when it ends.
+// A farewell is what a program reports when it ends.
 type farewell struct {
-	Runs   int    // of its work
-	Errors string // but for the end of its context
+	Runs   int    // of the function of Do
+	Errors string // except that its context ended
 }
 
-// workUntilSignal is a job: a program in the shape of the README's, which works
-// under the lock again and again until TERM ends its context.
+// workUntilSignal is a job: a program like the one in the README, which works under the lock again
+// and again until TERM ends its context.
 func workUntilSignal(ctx context.Context, j traffic.Job) (any, error) {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM)
 	defer stop()
@@ -50,7 +50,7 @@ func workUnderLock(ctx context.Context, j traffic.Job, said *farewell) (err erro
 	}
 	defer func() {
 		if closed := client.Close(); closed != nil {
-			err = errors.New(closed.Error()) // whatever it wraps
+			err = errors.New(closed.Error()) // without the errors that it wraps
 		}
 	}()
 	for {
@@ -68,8 +68,8 @@ func workUnderLock(ctx context.Context, j traffic.Job, said *farewell) (err erro
 	}
 }
 
-// INVARIANT I5: a program that a signal ends in the middle leaves neither a
-// lease nor a place behind, and says nothing that is not so.
+// TestEndedProgramLeavesNothing checks that a program ended by a signal leaves neither a lease nor
+// a place behind, and reports no false error. INVARIANT I5.
 func TestEndedProgramLeavesNothing(t *testing.T) {
 	s := newStore(t)
 	file := "sqlite://" + t.TempDir() + "/locks.db"
@@ -91,7 +91,7 @@ func TestEndedProgramLeavesNothing(t *testing.T) {
 					p.Begin()
 					p.Next(&begun)
 				}
-				time.Sleep(rand.N(100 * time.Millisecond)) // they are in the middle of something
+				time.Sleep(rand.N(100 * time.Millisecond)) // so that they are in the middle of something
 				for _, p := range programs {
 					p.Term()
 				}

@@ -16,9 +16,9 @@ import (
 
 const everyTTL = 500 * time.Millisecond
 
-// runEverySecond is a job: a replica of a schedule that is due every second, whose runs
-// take 50 ms and count in a resource when they have begun and when they have ended. With
-// Waits each scheduled time is run, however late.
+// runEverySecond is a job: a replica of a schedule that is due every second. Its runs take 50 ms
+// and count their begin and end in a resource. With Waits every scheduled time is run, however
+// late.
 func runEverySecond(ctx context.Context, j traffic.Job) (any, error) {
 	client, resource, done, err := withResource(ctx, j)
 	if err != nil {
@@ -37,7 +37,7 @@ func runEverySecond(ctx context.Context, j traffic.Job) (any, error) {
 		if err := count(ctx, "begun", run); err != nil {
 			return err
 		}
-		if run.Attempt == 1 { // a kill of each attempt would double the pause before the next each time
+		if run.Attempt == 1 { // killing every attempt would double the pause each time
 			j.Out("begun")
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -49,8 +49,9 @@ func runEverySecond(ctx context.Context, j traffic.Job) (any, error) {
 	return nil, err
 }
 
-// Three processes with one schedule are killed again and again, a third of the time in a run,
-// now and then all at once. Each scheduled time is settled once: done or missed.
+// TestEveryUnderKills kills three processes with one schedule again and again, a third of the time
+// in a run, sometimes all at once. It checks that each scheduled time is settled once: done or
+// missed.
 func TestEveryUnderKills(t *testing.T) {
 	s := newStore(t)
 	for name, each := range map[string]bool{"late runs are skipped": false, "each is run": true} {
@@ -62,7 +63,7 @@ func TestEveryUnderKills(t *testing.T) {
 }
 
 func everyUnderKills(t *testing.T, s *store, name string, each bool) {
-	begun := make(chan int, 1000) // which crew has begun a run
+	begun := make(chan int, 1000) // the crew that began a run
 	start := func(who int) *traffic.Crew {
 		c := traffic.Start(t, traffic.Job{Job: "run every second", Store: s.server.URL, Resource: s.server.URL, Name: name, Waits: each})
 		c.Begin()
@@ -78,7 +79,7 @@ func everyUnderKills(t *testing.T, s *store, name string, each bool) {
 	}
 	client := newClient(t, s.engine, nil)
 	began, length := time.Now(), soak.For(14*time.Second, 200*time.Second)
-	goOn := func() bool { // a busy machine needs longer to do something between the kills
+	goOn := func() bool { // a busy machine needs longer between the kills
 		st, err := client.Records().Schedule(t.Context(), name)
 		lasted := time.Since(began)
 		return lasted < length || lasted < length+3*time.Minute && (err != nil || st.Done+st.Missed < 5 || st.Done == 0)
@@ -89,7 +90,7 @@ func everyUnderKills(t *testing.T, s *store, name string, each bool) {
 		switch rand.N(6) {
 		case 0:
 			victims = []int{0, 1, 2}
-		case 1, 2: // the process that begins the next run: attempts after that are killed by chance alone
+		case 1, 2: // the process that begins the next run: later attempts are killed only by chance
 			for len(begun) > 0 {
 				<-begun
 			}
@@ -131,7 +132,7 @@ func everyUnderKills(t *testing.T, s *store, name string, each bool) {
 	}
 }
 
-// checkEvery compares what the record says with what the resource has seen.
+// checkEvery compares the record of the schedule with the counts in the resource.
 func checkEvery(t *testing.T, s *store, name string, st holdfast.ScheduleState, kills, inRuns int) {
 	t.Helper()
 	times, silent, twice, begun := 0, 0, 0, 0

@@ -14,8 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// TestExamplesOfRedislock runs the Examples that need a server on one: go test only
-// compiles them.
+// TestExamplesOfRedislock runs the Examples that need a server, which go test only compiles.
 func TestExamplesOfRedislock(t *testing.T) {
 	server := testsvc.Redis(t)
 	out := runExamples(t, "../redislock/example_test.go", map[string]string{
@@ -30,7 +29,7 @@ func TestExamplesOfRedislock(t *testing.T) {
 	}
 }
 
-// TestExampleOfSqlfence does so with the one that needs a database.
+// TestExampleOfSqlfence runs the Example that needs a database.
 func TestExampleOfSqlfence(t *testing.T) {
 	server := testsvc.Postgres(t)
 	db, err := sql.Open("pgx", server.DSN)
@@ -55,8 +54,8 @@ func TestExampleOfSqlfence(t *testing.T) {
 
 var anExample = regexp.MustCompile(`(?m)^func (Example\w*)\(\)`)
 
-// runExamples makes a program of the Examples in a file, in which each text of replace
-// must be, runs it, and returns what it prints.
+// runExamples makes a program of the Examples in a file, runs it, and returns its output. Each text
+// of replace must occur in the file, and is replaced.
 func runExamples(t *testing.T, file string, replace map[string]string) string {
 	t.Helper()
 	source, err := os.ReadFile(file)

@@ -26,8 +26,8 @@ const (
 	failoverNames   = 16
 )
 
-// A shift is workers that take turns at some locks and write to a fenced
-// resource under each, whatever becomes of the servers.
+// A shift is a group of workers. They take turns at some locks and write to a fenced resource under
+// each, whatever happens to the servers.
 type shift struct {
 	t      *testing.T
 	names  []string
@@ -39,15 +39,15 @@ type shift struct {
 	acquired atomic.Int64 // leases
 	accepted atomic.Int64 // writes
 	refused  atomic.Int64 // writes of stale holders
-	behind   atomic.Int64 // of those, writes of holders whose lease was valid
+	behind   atomic.Int64 // of those, writes under a lease that was still valid
 	lost     atomic.Int64 // leases that ended with ErrLost
 
 	mu      sync.Mutex           // guards the rest
 	highest map[string]uint64    // the greatest token of which a write was accepted
-	resumed map[string]time.Time // when the first lease since the failover was acquired
+	resumed map[string]time.Time // when the name was first acquired after the failover
 
 	failovers []time.Duration // how long each took; of the test's goroutine
-	slowest   time.Duration   // until work went on
+	slowest   time.Duration   // from the fault until the first acquire
 }
 
 func newShift(t *testing.T, engine driver.Engine) *shift {
@@ -69,13 +69,13 @@ func newShift(t *testing.T, engine driver.Engine) *shift {
 	return s
 }
 
-// end sends the workers home.
+// end stops the workers and waits for them.
 func (s *shift) end() {
 	s.stop()
 	s.all.Wait()
 }
 
-// turn takes a lock once and works under it.
+// turn acquires a lock once and works under it.
 func (s *shift) turn(ctx context.Context, name string) {
 	lease, err := s.client.Acquire(ctx, name, nil)
 	if err != nil {
@@ -108,7 +108,7 @@ func (s *shift) turn(ctx context.Context, name string) {
 	}
 }
 
-// write writes to the resource, which knows stale holders by their tokens.
+// write writes to the resource, which refuses the tokens of stale holders.
 func (s *shift) write(l *holdfast.Lease) {
 	if err := s.gate.Advance(l.Name(), l); err != nil {
 		s.refused.Add(1)
@@ -123,11 +123,10 @@ func (s *shift) write(l *holdfast.Lease) {
 	s.highest[l.Name()] = max(s.highest[l.Name()], l.Token())
 }
 
-// goesOn waits until every one of names was acquired since there is another
-// master. It fails the test if the first of them came later than twice the time
-// of the failover after the fault, or the last by more than a TTL after that.
-// Every lock may have been held at the moment of the fault, by a lease that the
-// new master has and the holder cannot release: the first has until that expires.
+// goesOn waits until every one of names was acquired after the new master took over, at since. It
+// fails the test if the first acquire came later than twice the failover's time after the fault, or
+// the last more than a TTL after that. Each lock may have been held at the fault by a lease that
+// the new master has and the holder cannot release: such a lease must first expire.
 func (s *shift) goesOn(what string, names []string, since time.Time, failover time.Duration) {
 	s.t.Helper()
 	s.mu.Lock()
@@ -170,8 +169,8 @@ func (s *shift) report(fault string) {
 		s.acquired.Load(), s.lost.Load(), s.accepted.Load(), s.refused.Load(), s.behind.Load())
 }
 
-// Failover loses leases now and then. Every holder is told in time, tokens grow
-// as the resource sees them, and work goes on soon.
+// TestSentinelFailover checks failovers, which sometimes lose leases. Every holder learns of the
+// loss in time, the resource sees growing tokens, and work soon continues.
 func TestSentinelFailover(t *testing.T) {
 	t.Parallel()
 	onEachEngine(t, sentinelFailover)
@@ -212,13 +211,13 @@ func how(kill bool) string {
 	return "STOP"
 }
 
-// check fails the test unless the next lease of every name passes the resource
-// that has seen all those before.
+// check fails the test unless the next lease of every name has a greater token than all that the
+// resource accepted.
 func (s *shift) check() {
 	s.t.Helper()
 	for _, name := range s.names {
 		lease, err := s.client.Acquire(s.t.Context(), name, nil)
-		if errors.Is(err, holdfast.ErrUnavailable) { // as workers do: it may have gone along with one to the node that was stopped
+		if errors.Is(err, holdfast.ErrUnavailable) { // retry once, as workers do: its batch may have had a request to the stopped node
 			lease, err = s.client.Acquire(s.t.Context(), name, nil)
 		}
 		if err != nil {
@@ -263,7 +262,8 @@ func clusterFailover(t *testing.T, by traffic.Kind) {
 	c.Masters[1].Cont()
 }
 
-// INVARIANT I9: a node that hangs costs the leases of the others nothing.
+// TestHungNodeDelaysNoOther checks that a node that hangs costs no leases on other nodes. INVARIANT
+// I9.
 func TestHungNodeDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	onEachEngine(t, hungNodeDelaysNoOther)
@@ -289,7 +289,7 @@ func hungNodeDelaysNoOther(t *testing.T, by traffic.Kind) {
 			others = append(others, lease)
 		}
 	}
-	c.Replicas[0].Kill() // nobody takes over
+	c.Replicas[0].Kill() // so that no replica takes over
 	c.Masters[0].Stop()
 	hungFor := soak.For(6*time.Second, time.Minute)
 	end := time.Now().Add(hungFor)
@@ -309,14 +309,14 @@ func hungNodeDelaysNoOther(t *testing.T, by traffic.Kind) {
 			t.Fatalf("release on a node that is well: %v", err)
 		}
 		cancel()
-		time.Sleep(50 * time.Millisecond) // the hang under test goes on
+		time.Sleep(50 * time.Millisecond) // while the node hangs
 	}
 	report.Row(t, of(by)+"SIGSTOP of a node of a cluster", "leases on the other nodes lose nothing",
 		"a node with %d leases hung for %s: %d of %d leases of the others live, %d times others were acquired", hung, hungFor, len(others), len(others), cycles)
 	c.Masters[0].Cont()
 }
 
-// namesElsewhere returns names that the first master does not have.
+// namesElsewhere returns names that are not on the first master.
 func namesElsewhere(c *testsvc.Cluster) (names []string) {
 	for i := 0; len(names) < 20; i++ {
 		if name := fmt.Sprintf("fresh/%d", i); c.Owner(name) != 0 {

@@ -14,13 +14,13 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
 
-// A turn is what a worker saw of one acquisition. Instants are nanoseconds of
-// the wall clock, which all processes of a machine share.
+// A turn records one acquisition of a worker. Its instants are nanoseconds of the wall clock, which
+// all processes of a machine share.
 type turn struct{ Asked, Got int64 }
 
 func (t turn) wait() time.Duration { return time.Duration(t.Got - t.Asked) }
 
-// turns are those of one worker.
+// turns are the turns of one worker.
 type turns []turn
 
 // takeTurns is a job: all workers take the same lock again and again.
@@ -47,8 +47,8 @@ func takeTurns(ctx context.Context, j traffic.Job) (any, error) {
 	return all, <-errs
 }
 
-// takeTurnsFor is one worker. The first turn, for which all workers line up
-// before they begin, does not count.
+// takeTurnsFor is one worker. Its first turn does not count, because all workers queue for that
+// before the test begins.
 func takeTurnsFor(ctx context.Context, client *holdfast.Client, j traffic.Job) (t turns, err error) {
 	var end time.Time
 	for first := true; first || time.Now().Before(end); first = false {
@@ -70,8 +70,8 @@ func takeTurnsFor(ctx context.Context, client *holdfast.Client, j traffic.Job) (
 	return t, nil
 }
 
-// jain is Jain's fairness index of what the workers got: 1 if all got the
-// same, 1/n if one got everything.
+// jain returns Jain's fairness index of the workers' turns: 1 if all had the same number, 1/n if
+// one worker had all.
 func jain(all []turns) float64 {
 	sum, squares := 0.0, 0.0
 	for _, t := range all {
@@ -81,8 +81,8 @@ func jain(all []turns) float64 {
 	return sum * sum / (float64(len(all)) * squares)
 }
 
-// commands returns how many commands clients have sent to the server. What a
-// script runs is not among them.
+// commands returns how many commands clients have sent to the server, without those that scripts
+// ran.
 func (s *store) commands(t *testing.T) int {
 	t.Helper()
 	sum := 0
@@ -92,15 +92,15 @@ func (s *store) commands(t *testing.T) int {
 	return sum
 }
 
-// INVARIANT I7: whoever waits gets as many turns as the others, and waits no
-// longer, in one process and in many, whether the work is long or none.
+// TestTurnsAreFair checks that all waiters get equally many turns and wait equally long, in one
+// process and in many, with and without work under the lock. INVARIANT I7.
 func TestTurnsAreFair(t *testing.T) {
 	for _, crews := range []struct{ processes, workers int }{{1, 16}, {8, 4}} {
 		for _, hold := range []time.Duration{0, time.Millisecond} {
 			t.Run(fmt.Sprintf("%dx%d/%s", crews.processes, crews.workers, hold), func(t *testing.T) {
 				j := traffic.Job{Job: "take turns", Name: "turns", Workers: crews.workers, For: 2 * time.Second, Hold: hold}
-				// The machine itself may pause: then everybody waits long, and a
-				// process that was not let run has missed turns.
+				// The machine itself may pause: then all wait long, and a process that could not
+				// run has missed turns.
 				const attempts = 3
 				for range attempts {
 					if even := checkFairness(t, crews.processes, j); even {
@@ -113,9 +113,9 @@ func TestTurnsAreFair(t *testing.T) {
 	}
 }
 
-// checkFairness lets crews take turns and fails t if somebody was passed over, or
-// the turns cost too much. It reports whether turns and waits were even, as far as
-// the machine lets one tell.
+// checkFairness lets crews take turns and fails t if a worker was passed over, or the turns cost
+// too many commands. It reports whether turns and waits were even, or the machine paused too long
+// to judge.
 func checkFairness(t *testing.T, processes int, j traffic.Job) (even bool) {
 	t.Helper()
 	s := newStore(t)
@@ -137,8 +137,8 @@ func checkFairness(t *testing.T, processes int, j traffic.Job) (even bool) {
 	if perTurn > 2.5 {
 		t.Errorf("%.2f commands for each acquisition, want at most 2.5", perTurn)
 	}
-	// Each process hears on one subscription, and never gives it up for dead. So
-	// does this one, if it held the lock for long until all had lined up.
+	// Each process has one subscription, and never gives it up as dead. This process may have one
+	// as well, if it held the lock for long until all workers were queued.
 	if n := s.calls(t, "subscribe"); n < processes || n > processes+1 {
 		t.Errorf("%d subscriptions were made by %d processes", n, processes)
 	}
@@ -163,8 +163,8 @@ func waitTimes(all []turns) (median, longest time.Duration) {
 	return sorted[len(sorted)/2], sorted[len(sorted)-1]
 }
 
-// overtaken returns how many turns of others there were between two turns of
-// one worker: the median and the most.
+// overtaken returns how many turns others had between two turns of one worker: the median and the
+// maximum.
 func overtaken(all []turns) (usual, most int) {
 	var got []int64
 	for _, turn := range slices.Concat(all...) {
@@ -183,9 +183,8 @@ func overtaken(all []turns) (usual, most int) {
 	return between[len(between)/2], between[len(between)-1]
 }
 
-// takeTurnsIn lets crews do the same job at the same time, and returns what
-// all their workers saw and how many commands they sent. They begin when all
-// of them are in the queue.
+// takeTurnsIn lets crews do the same job concurrently, and returns the turns of all workers and how
+// many commands they sent. They begin when all of them are in the queue.
 func (s *store) takeTurnsIn(t *testing.T, processes int, j traffic.Job) (all []turns, commands int) {
 	t.Helper()
 	gate, err := newClient(t, s.engine, nil).Acquire(t.Context(), j.Name, nil)

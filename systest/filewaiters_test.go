@@ -14,9 +14,9 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/soak"
 )
 
-// TestManyWaitersOfAFile: many goroutines of one process wait for one name in a
-// file. All keep their places, and it costs the process next to nothing. What
-// it costs is a time on this machine, and counts in a soak only.
+// TestManyWaitersOfAFile checks many goroutines of one process that wait for one name in a file.
+// All keep their places, and waiting takes almost no processor time. The time is judged only in a
+// soak.
 func TestManyWaitersOfAFile(t *testing.T) {
 	const share = 0.05 // of a core
 	waiters, length := soak.Count(100, 2000), soak.For(2*time.Second, 30*time.Second)

@@ -20,21 +20,21 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/soak"
 )
 
-// A fleet is the clients of one library that want one lock.
+// A fleet is the clients of one library that compete for one lock.
 type fleet struct {
 	name    string
 	clients int
 	// take waits for the lock, or fails when ctx ends.
 	take  func(ctx context.Context) (release func() error, err error)
-	turns int64 // only through sync/atomic
+	turns int64 // accessed with sync/atomic while clients work
 }
 
-// retries is how long a client that polls pauses between two attempts.
+// retries returns how long a polling client pauses before the next attempt.
 type retries func() time.Duration
 
 func every(d time.Duration) retries { return func() time.Duration { return d } }
 
-// redsyncDefault is redsync's own pause: 50 to 250 ms.
+// redsyncDefault returns a pause as redsync's default does: 50 to 250 ms.
 func redsyncDefault() time.Duration {
 	return 50*time.Millisecond + rand.N(200*time.Millisecond)
 }
@@ -64,8 +64,8 @@ func redsyncFleet(t *testing.T, s *store, name string, clients int, pause retrie
 func bsmFleet(t *testing.T, s *store, name string, clients int, pause retries) *fleet {
 	locker := bsm.New(goRedis(t, s))
 	return &fleet{name: "redislock", clients: clients, take: func(ctx context.Context) (func() error, error) {
-		// Options keep the state of the retries: a new one for each lock. The
-		// wait would be cut at the TTL, but for a context with a deadline.
+		// The retries have state in the Options, so each lock needs new ones. Without a deadline of
+		// the context, Obtain would wait for at most the TTL.
 		lock, err := locker.Obtain(ctx, name, 8*time.Second, &bsm.Options{RetryStrategy: bsm.LinearBackoff(pause())})
 		if err != nil {
 			return nil, err
@@ -81,8 +81,8 @@ func goRedis(t *testing.T, s *store) *redis.Client {
 	return c
 }
 
-// compete lets all clients of the fleets take turns for d, each with some work,
-// and returns the turns of all. No two may work at once.
+// compete lets all clients of the fleets take turns for d, each with some work, and returns the
+// turns of all. No two clients may work at once.
 func compete(t *testing.T, d, work time.Duration, fleets ...*fleet) (all int64) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
@@ -120,8 +120,9 @@ func compete(t *testing.T, d, work time.Duration, fleets ...*fleet) (all int64) 
 	return all
 }
 
-// Clients of other libraries that poll for the same key get their share, even
-// if ours would hand the lock on among themselves for ever, and so do ours.
+// TestFleetsShareALock checks that clients of other libraries that poll for the same key get their
+// share, although holdfast could hand the lock on within its queue forever. It checks the same for
+// clients of holdfast.
 func TestFleetsShareALock(t *testing.T) {
 	d := soak.For(4*time.Second, 10*time.Second)
 	const work = 2 * time.Millisecond
@@ -144,8 +145,8 @@ func TestFleetsShareALock(t *testing.T) {
 			fleets := []*fleet{ours, theirs, others}
 			var all int64
 			short := func(f *fleet) bool { return f.turns == 0 || float64(f.turns) < c.least*float64(all) }
-			// Who looks seldom has his first turn by chance: some 40 looks a second meet
-			// 2 ms in every 250. From then on the turns for others are longer.
+			// A client that looks seldom has its first turn by chance: its 40 looks a second must
+			// meet 2 ms in every 250. After that the turns for others are longer.
 			for rounds := 0; rounds < 12 && (rounds == 0 || slices.ContainsFunc(fleets, short)); rounds++ {
 				all = compete(t, d, work, fleets...)
 			}

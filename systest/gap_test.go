@@ -15,10 +15,9 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/soak"
 )
 
-// TestGapsCostLittle compares hand-overs with and without the moments in which
-// a contended lock is left free for clients of other libraries, when there are
-// none. It measures time, so it belongs to the soak; that the moments are rare
-// and short is shown by redislock's own tests.
+// TestGapsCostLittle compares hand-overs with and without the moments in which a contended lock is
+// left free for other libraries, although there are no such clients. It measures time and therefore
+// runs only in a soak. Tests of package redislock check that the moments are rare and short.
 func TestGapsCostLittle(t *testing.T) {
 	if !soak.Long() {
 		return
@@ -28,7 +27,7 @@ func TestGapsCostLittle(t *testing.T) {
 	for _, workers := range []int{4, 32} {
 		var ratios []float64
 		for i := range rounds {
-			var turns [2]int64 // with gaps, without
+			var turns [2]int64 // with gaps, and without
 			for n := range turns {
 				which := (n + i) % 2 // neither always goes first
 				turns[which] = handOvers(t, s, workers, span, which == 1)
@@ -45,7 +44,7 @@ func TestGapsCostLittle(t *testing.T) {
 	}
 }
 
-// handOvers counts how often workers with 1 ms of work take turns within span.
+// handOvers counts the turns of workers with 1 ms of work within span.
 func handOvers(t *testing.T, s *store, workers int, span time.Duration, alone bool) int64 {
 	t.Helper()
 	pool, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{s.server.Addr}, ForceSingleClient: true, DisableCache: true})
@@ -73,7 +72,7 @@ func handOvers(t *testing.T, s *store, workers int, span time.Duration, alone bo
 				}
 				n.Add(1)
 				time.Sleep(time.Millisecond)
-				_ = lease.Release(context.WithoutCancel(ctx)) // the next round waits for it
+				_ = lease.Release(context.WithoutCancel(ctx)) // so that the next round finds it free
 			}
 		})
 	}

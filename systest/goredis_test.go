@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-locks/holdfast/rediscore"
 )
 
-// openGoRedis returns an engine on a client of go-redis; both end with the test.
+// openGoRedis returns an engine on a go-redis client; both are closed when the test ends.
 func openGoRedis(t testing.TB, server *testsvc.Server) *goredislock.Engine {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{Addr: server.Addr})
@@ -34,21 +34,21 @@ func openGoRedis(t testing.TB, server *testsvc.Server) *goredislock.Engine {
 	return e
 }
 
-// listening makes engines listen, as they do when they first wait.
+// listening makes engines subscribe, as they do when they first wait.
 func listening(t *testing.T, engines ...*rediscore.Engine) {
 	t.Helper()
 	for _, e := range engines {
 		holder := drivertest.Request("listening", time.Minute)
 		drivertest.Granted(t, e, holder)
 		next, w := drivertest.Queued(t, e, "listening", time.Minute)
-		<-w.C() // it is time to look: what was told before went unheard
+		<-w.C() // the first signal only asks the waiter to look: earlier notices were missed
 		drivertest.Release(t, e, holder)
 		drivertest.HandedOver(t, w)
 		drivertest.Release(t, e, next)
 	}
 }
 
-// An errand is what an operation costs the server in two engines.
+// An errand is an operation whose cost for the server is compared between two engines.
 type errand struct {
 	name string
 	run  func(t *testing.T, e *rediscore.Engine, c *holdfast.Client)
@@ -105,7 +105,7 @@ func errands() []errand {
 			}
 		}},
 		{"once", func(t *testing.T, _ *rediscore.Engine, c *holdfast.Client) {
-			for range 2 { // the second is replayed
+			for range 2 { // the second call replays the result
 				if _, err := c.Once(t.Context(), "once", nil, func(context.Context, *holdfast.Lease) ([]byte, error) { return []byte("7"), nil }); err != nil {
 					t.Error(err)
 				}
@@ -133,8 +133,8 @@ func errands() []errand {
 	}
 }
 
-// TestGoRedisCommands: each operation costs the server the same commands with the
-// engine on go-redis as with the one on rueidis.
+// TestGoRedisCommands checks that each operation costs the server the same commands with the engine
+// on go-redis as with the engine on rueidis.
 func TestGoRedisCommands(t *testing.T) {
 	s := newStore(t)
 	engines := map[string]*rediscore.Engine{"redislock": s.engine.Engine, "goredislock": openGoRedis(t, s.server).Engine}
@@ -166,8 +166,8 @@ func TestGoRedisCommands(t *testing.T) {
 	}
 }
 
-// costs returns how often the server ran each command, but for those by which
-// clients greet it and listen, and by which it is asked about this.
+// costs returns how often the server ran each command, without the commands with which clients
+// connect and subscribe, and those of this test.
 func (s *store) costs(t *testing.T) map[string]int {
 	t.Helper()
 	counts := s.stats(t)
@@ -177,9 +177,8 @@ func (s *store) costs(t *testing.T) map[string]int {
 	return counts
 }
 
-// TestOneQueueOfTwoEngines: those who wait by redislock and those who wait by
-// goredislock are served in the order in which they came, and tokens grow from one
-// to the other. INVARIANT I2, I7.
+// TestOneQueueOfTwoEngines checks that waiters of redislock and of goredislock are served in the
+// order of their arrival, and that tokens grow across both engines. INVARIANT I2, I7.
 func TestOneQueueOfTwoEngines(t *testing.T) {
 	s := newStore(t)
 	two := []*rediscore.Engine{s.engine.Engine, openGoRedis(t, s.server).Engine}
@@ -193,11 +192,11 @@ func TestOneQueueOfTwoEngines(t *testing.T) {
 	}
 	var queue []waiter
 	for i := range 20 {
-		e := two[(i+i/3)%2] // not simply in turn
+		e := two[(i+i/3)%2] // not strictly alternating
 		req, w := drivertest.Queued(t, e, "a", time.Minute)
 		queue = append(queue, waiter{req, w, e})
 	}
-	by := two[1] // an engine may release what another was granted
+	by := two[1] // an engine may release another engine's lease
 	for i, next := range queue {
 		drivertest.Release(t, by, holder)
 		token := drivertest.HandedOver(t, next.w)

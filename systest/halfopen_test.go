@@ -10,10 +10,9 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/report"
 )
 
-// A firewall or a NAT that has lost its state drops what belongs to the
-// connections of before, without a sign, and lets new ones through. No lease of
-// three seconds or more is lost to that, and nobody waits for the old
-// connections to be given up. INVARIANT I9.
+// TestHalfOpenConnectionsLoseNoLease simulates a firewall or NAT that lost its state: it silently
+// drops packets of existing connections, and lets new connections through. No lease of three
+// seconds or more is lost, and no caller waits for the old connections to time out. INVARIANT I9.
 func TestHalfOpenConnectionsLoseNoLease(t *testing.T) {
 	t.Parallel()
 	for _, ttl := range []time.Duration{3 * time.Second, 6 * time.Second} {
@@ -33,14 +32,14 @@ func TestHalfOpenConnectionsLoseNoLease(t *testing.T) {
 			other, waiter := heldByAnother(t, s, client, ttl)
 
 			l.BlackHoleConns()
-			time.Sleep(ttl * 6 / 5) // beyond what they had left
+			time.Sleep(ttl * 6 / 5) // longer than the leases had left
 			for _, lease := range leases {
 				if !lease.Valid() {
 					t.Errorf("%s was lost: %v", lease.Name(), context.Cause(lease.Context()))
 				}
 			}
 
-			l.BlackHoleConns() // the holder elsewhere tells nobody
+			l.BlackHoleConns() // so that notices of the release are lost
 			if err := other.Release(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -61,8 +60,8 @@ func TestHalfOpenConnectionsLoseNoLease(t *testing.T) {
 	}
 }
 
-// heldByAnother makes client wait for a name that another client, whose network
-// is well, holds. The channel gets the waiter's error.
+// heldByAnother makes client wait for a name that another client holds on a network without faults.
+// The channel gets the waiter's error.
 func heldByAnother(t *testing.T, s *store, client *holdfast.Client, ttl time.Duration) (*holdfast.Lease, <-chan error) {
 	t.Helper()
 	other, err := newClient(t, s.engine, &holdfast.Options{TTL: ttl}).TryAcquire(t.Context(), "contended", nil)

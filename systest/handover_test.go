@@ -12,9 +12,9 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/soak"
 )
 
-// A release hands the lock over in one message to the store and one from it:
-// on a network that takes 5 ms for each, about 10 ms. To tell the waiter that
-// the lock is free, so that it asks for it, would take 20.
+// TestHandOverIsTwoMessages checks that a hand-over takes one message to the store and one from it:
+// on a network that takes 5 ms for each, about 10 ms. A notice that the lock is free, and a request
+// for it, would take 20 ms.
 func TestHandOverIsTwoMessages(t *testing.T) {
 	const each, rounds = 5 * time.Millisecond, 41
 	s := newStore(t)
@@ -43,7 +43,7 @@ func TestHandOverIsTwoMessages(t *testing.T) {
 		}
 		there[i] = time.Since(began)
 		began = time.Now()
-		go func() { _ = held.Release(t.Context()) }() // the answer is not waited for
+		go func() { _ = held.Release(t.Context()) }() // does not wait for the reply
 		lease := <-acquired
 		took[i] = time.Since(began)
 		l.Latency(0)
@@ -62,8 +62,7 @@ func TestHandOverIsTwoMessages(t *testing.T) {
 	if took[0] < 2*each {
 		t.Errorf("a hand-over took %s: the network was not in between", took[0])
 	}
-	// A busy machine takes its time for either. The next cheapest way would take
-	// two round trips.
+	// A busy machine slows down both. The next cheapest way would take two round trips.
 	bound := roundTrip * 3 / 2
 	if soak.Long() {
 		bound = 13 * time.Millisecond
@@ -82,14 +81,14 @@ func (s *store) awaitQueue(t *testing.T, name string, n int) {
 	})
 }
 
-// Lost messages cost no more than the next look: at the end of the lease in
-// the way, or with the next renewal of the place.
+// TestLostMessagesDelayByOneRefresh checks that a lost message delays a waiter only until its next
+// look: at the end of the lease before it, or at the next renewal of its place.
 func TestLostMessagesDelayByOneRefresh(t *testing.T) {
 	const refresh = 5 * time.Second / 3
 	s := newStore(t)
 	l := s.link(t)
 	client, rival := l.client(t, nil), newClient(t, s.engine, nil)
-	s.waitOnce(t, client, rival) // the first wait of an engine looks once more
+	s.waitOnce(t, client, rival) // an engine's first wait looks once more
 	l.LoseMessages(true)
 	for name, end := range map[string]struct {
 		ttl     time.Duration
@@ -129,7 +128,7 @@ func TestLostMessagesDelayByOneRefresh(t *testing.T) {
 	}
 }
 
-// waitOnce makes client wait for a lock that rival gives it.
+// waitOnce makes client wait for a lock that rival holds and then releases.
 func (s *store) waitOnce(t *testing.T, client, rival *holdfast.Client) {
 	t.Helper()
 	held, err := rival.Acquire(t.Context(), "wait once", nil)
@@ -149,8 +148,8 @@ func (s *store) waitOnce(t *testing.T, client, rival *holdfast.Client) {
 	}
 }
 
-// A waiter whose connection breaks, with its subscription, keeps its place and
-// hears of the hand-over on the next connection.
+// TestWaiterSurvivesReconnect checks that a waiter whose connection breaks, with its subscription,
+// keeps its place and receives the hand-over on the next connection.
 func TestWaiterSurvivesReconnect(t *testing.T) {
 	s := newStore(t)
 	l := s.link(t)

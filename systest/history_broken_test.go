@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
 
-// A brokenEngine is a good engine in memory with one fault, behind a network
-// that loses one reply in five.
+// A brokenEngine is a correct engine in memory with one fault. TestHistoryFindsFaults checks that
+// the fault is found.
 type brokenEngine struct {
 	driver.Engine
 	fault historyFault
@@ -28,7 +28,7 @@ type brokenEngine struct {
 	tokens map[lockinfo.LeaseID]uint64
 }
 
-// A historyFault says what an engine does wrong. What is nil it does right.
+// A historyFault is what an engine does wrong. Operations whose function is nil are correct.
 type historyFault struct {
 	acquire func(b *brokenEngine, req *driver.AcquireRequest, ask func() driver.AcquireReply) driver.AcquireReply
 	extend  func(b *brokenEngine, req *driver.ExtendRequest, ask func() error) error
@@ -38,7 +38,7 @@ type historyFault struct {
 
 var errReplyLost = errors.New("the reply is lost")
 
-// Capabilities leaves out the queue, which has ways of its own to be granted.
+// Capabilities hides the queue, because that grants leases in its own way.
 func (b *brokenEngine) Capabilities() driver.Capabilities { return driver.Capabilities{} }
 
 func (b *brokenEngine) Acquire(ctx context.Context, req driver.AcquireRequest) (driver.AcquireReply, error) {
@@ -90,7 +90,7 @@ func (b *brokenEngine) Release(ctx context.Context, req driver.ReleaseRequest) e
 	return err
 }
 
-// next returns a token of a counter, the same for the same lease.
+// next returns the counter's token for a lease, always the same for the same lease.
 func (b *brokenEngine) next(id lockinfo.LeaseID) uint64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -101,7 +101,7 @@ func (b *brokenEngine) next(id lockinfo.LeaseID) uint64 {
 	return b.tokens[id]
 }
 
-// reset makes the counter forget, as if the store had lost it, which is noted.
+// reset resets the counter, as if the store had lost it, and records that in the history.
 func (b *brokenEngine) reset(h *check.History) {
 	h.During("", func() {
 		b.mu.Lock()
@@ -110,7 +110,7 @@ func (b *brokenEngine) reset(h *check.History) {
 	})
 }
 
-// holder returns the lease ID that holds the name.
+// holder returns the ID of the lease that holds the name.
 func (b *brokenEngine) holder(name string) lockinfo.LeaseID {
 	lock, err := b.Inspect(context.Background(), name)
 	if err != nil || len(lock.Holders) == 0 {
@@ -119,7 +119,7 @@ func (b *brokenEngine) holder(name string) lockinfo.LeaseID {
 	return lock.Holders[0].LeaseID
 }
 
-// numbered answers a grant with a token of the counter.
+// numbered replaces the token of a grant with the counter's.
 func numbered(b *brokenEngine, req *driver.AcquireRequest, ask func() driver.AcquireReply) driver.AcquireReply {
 	reply := ask()
 	if reply.Outcome == driver.Granted {
@@ -128,7 +128,7 @@ func numbered(b *brokenEngine, req *driver.AcquireRequest, ask func() driver.Acq
 	return reply
 }
 
-// The faults, and the modes in which the checker must find them.
+// historyFaults are the faults, and the modes in which the checker must find each.
 var historyFaults = map[string]struct {
 	fault historyFault
 	modes []lease.Mode
@@ -253,8 +253,8 @@ func brokenRun(t *testing.T, fault historyFault) (*check.History, *traffic.Resou
 	return h, r
 }
 
-// A checker that finds nothing proves nothing: the same traffic on engines that
-// are broken must be found out, in a run or two.
+// TestHistoryFindsFaults checks that the checker finds the faults of broken engines under the same
+// traffic, usually in a run or two.
 func TestHistoryFindsFaults(t *testing.T) {
 	for name, c := range historyFaults {
 		t.Run(name, func(t *testing.T) {
@@ -277,7 +277,8 @@ func TestHistoryFindsFaults(t *testing.T) {
 	}
 }
 
-// The same traffic on an engine that is not broken is legal.
+// TestHistoryFindsNoFaultWhereThereIsNone checks that the same traffic on an engine without fault
+// is legal.
 func TestHistoryFindsNoFaultWhereThereIsNone(t *testing.T) {
 	for _, mode := range []lease.Mode{lease.Timed, lease.Fenced} {
 		t.Run(mode.String(), func(t *testing.T) {

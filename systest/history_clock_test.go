@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
 
-// INVARIANT I2, INVARIANT I8: the store's clock steps to and fro under the same
-// traffic.
+// TestHistoryFencedClockSteps checks histories while the store's clock steps forward and back.
+// INVARIANT I2, INVARIANT I8.
 func TestHistoryFencedClockSteps(t *testing.T) { onEachEngine(t, historyFencedClockSteps) }
 
 func historyFencedClockSteps(t *testing.T, by traffic.Kind) {
@@ -32,7 +32,7 @@ func historyFencedClockSteps(t *testing.T, by traffic.Kind) {
 	})
 	v := r.history.Check(t, lease.Model{Mode: lease.Fenced, Linger: traffic.LocksLinger})
 	accepted, refused := r.resource.Log.Check(t)
-	_, stuck := r.closings(t) // until the end of a lease that a step back made longer
+	_, stuck := r.closings(t) // a step back may have made a lease longer
 	report.Row(t, of(by)+"the store's clock steps by ±5 s and ±1 h, and 10 % of replies lost, 32 clients, 8 names",
 		"0 illegal histories: tokens strict, stale extends and releases refused",
 		"%d steps in %s: %s; %s; resource: %d writes, %d stale ones refused; %s", steps, r.took, v, r.lost, accepted, refused, stuck)

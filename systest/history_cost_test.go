@@ -14,22 +14,22 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/soak"
 )
 
-// What history may cost of the throughput: the goal, which the report has and 64 goroutines
-// miss, because 10 % of the server's 8 µs for a pair is one command in a script; and the
-// bound, which keeps it from growing.
+// The share of the throughput that history may cost. The goal is what the report states. With 64
+// goroutines the cost exceeds it, because one command in a script is 10 % of the server's 8 µs per
+// pair. The bound keeps the cost from growing.
 const (
 	historyGoal = 0.1
 	historyMost = 0.3
 )
 
-// A paired client takes locks and gives them back, each of its goroutines one.
+// A paired client acquires and releases locks, one per goroutine.
 type paired struct {
 	client *holdfast.Client
 	rates  []float64 // pairs a second, in each round
-	cpu    []float64 // µs of the server's main thread for a pair
+	cpu    []float64 // µs of the server's processor time per pair
 }
 
-// round works for a while.
+// round acquires and releases for length, and records rate and processor time.
 func (p *paired) round(t *testing.T, s *store, goroutines int, length time.Duration) {
 	t.Helper()
 	var pairs atomic.Int64
@@ -55,15 +55,15 @@ func (p *paired) round(t *testing.T, s *store, goroutines int, length time.Durat
 	p.cpu = append(p.cpu, (cpuTime(t, s.server)-before)*1e6/n)
 }
 
-// TestHistoryCost: what history takes of the throughput, in rounds that take turns with
-// and without it. Only a soak judges that, because only then nothing else runs. What
-// can be counted always is.
+// TestHistoryCost measures what history costs of the throughput, in alternating rounds with and
+// without it. Only a soak judges that, because other work disturbs it. Requests and commands are
+// always checked.
 func TestHistoryCost(t *testing.T) {
 	s := newStore(t)
 	with := openEngine(t, s.server.URL+"?history=1&prefix=with:")
 	count := func(e *redislock.Engine) (requests, inner int) {
 		t.Helper()
-		drivertest.Cycle(t, e, "counted") // its scripts are known then
+		drivertest.Cycle(t, e, "counted") // now the server knows the scripts
 		s.do(t, "CONFIG", "RESETSTAT")
 		const cycles = 10
 		for range cycles {

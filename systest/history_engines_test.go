@@ -14,15 +14,13 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
 
-// kindOf returns the engine of a worker of a mixed run: two crews have the one, and
-// two the other.
+// kindOf returns the engine of a worker in a mixed run: two crews use each engine.
 func kindOf(worker int) traffic.Kind {
 	return traffic.Kinds[worker/historyWorkers%len(traffic.Kinds)]
 }
 
-// Replies of a master that sentinels name, and of the nodes of a cluster, are lost.
-//
-// INVARIANT I2, I5, I6: on every engine.
+// TestHistoryOnSentinel checks histories on a Sentinel's master that loses replies. INVARIANT I2,
+// I5, I6.
 func TestHistoryOnSentinel(t *testing.T) {
 	g := testsvc.Sentinel(t)
 	historyOnServers(t, "the master that sentinels name", g.URL, g.Servers[:1])
@@ -44,7 +42,7 @@ func historyOnServers(t *testing.T, what, url string, masters []*testsvc.Server)
 		report.Row(t, of(by)+"10 % of the replies of "+what+" lost (dropped, reset, black-holed), 32 clients, 8 names",
 			"0 illegal histories, 0 names stuck more than 100 ms after their last holder",
 			"%s: %s; %s; resource: %d writes, %d stale ones refused; %s", r.took, v, r.lost, accepted, refused, stuck)
-		for _, m := range masters { // the names are the same, and so are the lease IDs of nobody
+		for _, m := range masters { // the next engine uses the same names
 			if _, err := m.Do("FLUSHALL"); err != nil {
 				t.Error(err)
 			}
@@ -52,10 +50,8 @@ func historyOnServers(t *testing.T, what, url string, masters []*testsvc.Server)
 	})
 }
 
-// Processes with the one engine and with the other want the same names, and replies
-// are lost. On every second name all of them wait.
-//
-// INVARIANT I1, I2, I7: they share locks, tokens and places.
+// TestHistoryOfBothEngines checks that processes with different engines share locks, tokens and
+// places, while replies are lost. On every second name all clients wait. INVARIANT I1, I2, I7.
 func TestHistoryOfBothEngines(t *testing.T) {
 	s := newStore(t)
 	job := traffic.Job{Store: s.server.URL, Waits: true}
@@ -70,10 +66,8 @@ func TestHistoryOfBothEngines(t *testing.T) {
 		r.took, v, turns, wrong, mixed, r.lost, accepted, refused, stuck)
 }
 
-// Clients with an engine for PostgreSQL each, in four processes, want the same names, and replies are
-// lost. On every second name all of them wait.
-//
-// INVARIANT I1, I2, I5, I6, I7.
+// TestHistoryOnPostgres checks histories of clients in four processes on PostgreSQL, while replies
+// are lost. INVARIANT I1, I2, I5, I6, I7.
 func TestHistoryOnPostgres(t *testing.T) {
 	server := testsvc.Postgres(t, "max_connections=500")
 	url := func(addr string) string { return "postgres://postgres@" + addr + "/postgres?sslmode=disable" }
@@ -96,8 +90,8 @@ func TestHistoryOnPostgres(t *testing.T) {
 		"%s: %s; %s; resource: %d writes, %d stale ones refused; %s", r.took, v, r.lost, accepted, refused, stuck)
 }
 
-// checkTurns fails t if somebody was served out of turn, or if nobody was seen to
-// wait behind one of the other engine.
+// checkTurns fails t if a waiter was served out of turn, or if no waiter was seen directly behind
+// one of the other engine, or only such waiters.
 func (r *historyRun) checkTurns(t *testing.T) (all, mixed, wrong int) {
 	t.Helper()
 	turns := r.history.Turns(r.lines)

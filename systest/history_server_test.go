@@ -16,11 +16,9 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
 
-// Clients reach the store through two servers: the answers of both servers are lost, and so
-// are those of the store to them. On every second name all wait.
-//
-// INVARIANT I1, I2, I5, I6, I7: a hop more between the client and the store changes
-// nothing.
+// TestHistoryThroughServers checks histories of clients that reach the store through two servers.
+// Replies of both servers are lost, and replies of the store to them. On every second name all
+// clients wait. INVARIANT I1, I2, I5, I6, I7.
 func TestHistoryThroughServers(t *testing.T) {
 	s := newStore(t)
 	lost := &losses{}
@@ -31,7 +29,7 @@ func TestHistoryThroughServers(t *testing.T) {
 		p.OnRequest(resets.resetSome)
 		urls[i] = newServer(t, "redis://"+p.Addr(), lost.lossy)
 	}
-	// Each client knows both, and begins with another one.
+	// Each client knows both servers, and starts with a different one.
 	both := func(i int) string { return urls[i] + "," + strings.TrimPrefix(urls[1-i], "http://") }
 	job := traffic.Job{Servers: []string{both(0), both(1)}, Waits: true}
 	r := runHistoryOn(t, s.engine, job, nil, soak.For(4*time.Second, time.Minute), func(*historyRun) {})
@@ -46,8 +44,8 @@ func TestHistoryThroughServers(t *testing.T) {
 		r.took, v, turns, wrong, mixed, r.lost, resets, accepted, refused, stuck)
 }
 
-// newServer starts a server on the store at a URL, and returns its own. Its answers go
-// through around.
+// newServer starts a server on the store at a URL, and returns the server's URL. around wraps its
+// handler.
 func newServer(t *testing.T, store string, around func(http.Handler) http.Handler) string {
 	t.Helper()
 	s, err := server.New(openEngine(t, store), nil)
@@ -63,11 +61,11 @@ func newServer(t *testing.T, store string, around func(http.Handler) http.Handle
 	return front.URL
 }
 
-// lossy loses the answers to ten percent of the requests that engines send: they are
-// carried out, and then cut in the middle, reset, or not sent until the caller has given up.
+// lossy loses the replies to ten percent of the requests that engines send. Each request is
+// executed; then its reply is cut in half, reset, or withheld until the client has given up.
 func (l *losses) lossy(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// What a client is told when it opens its engine, and news, are not lost.
+		// Replies about capabilities and the stream of news are not lost.
 		if strings.HasSuffix(r.URL.Path, "/news") || strings.HasSuffix(r.URL.Path, "/capabilities") {
 			next.ServeHTTP(w, r)
 			return
@@ -95,8 +93,8 @@ func (l *losses) lossy(next http.Handler) http.Handler {
 	})
 }
 
-// resetSome resets the connection that many clients of a server share, after the request
-// was carried out.
+// resetSome resets the connection that many clients of a server share, after the request was
+// executed.
 func (l *losses) resetSome(q faultproxy.Request) (a faultproxy.Action) {
 	l.asked.Add(1)
 	if rand.IntN(400) == 0 {

@@ -27,13 +27,12 @@ const (
 	historyTTL     = 300 * time.Millisecond
 	historyHold    = 8 * time.Millisecond
 
-	// stuckBound is for how long a name may be closed by a lease that is over.
+	// stuckBound is how long a lease that has ended may still hold its name.
 	stuckBound = 100 * time.Millisecond
 )
 
-// The clocks and the data are left alone, the network is not.
-//
-// INVARIANT I1: nobody is displaced before its deadline.
+// TestHistoryTimed checks that no holder is displaced before its deadline while clocks and data are
+// correct and the network is not. INVARIANT I1.
 func TestHistoryTimed(t *testing.T) { onEachEngine(t, historyTimed) }
 
 func historyTimed(t *testing.T, by traffic.Kind) {
@@ -49,7 +48,8 @@ func historyTimed(t *testing.T, by traffic.Kind) {
 		"%s; %s; resource: %d writes, %d stale ones refused; %s", v, r.lost, accepted, refused, stuck)
 }
 
-// INVARIANT I2, I5, I6: whatever replies are lost.
+// TestHistoryFenced checks that histories are legal whatever replies are lost. INVARIANT I2, I5,
+// I6.
 func TestHistoryFenced(t *testing.T) { onEachEngine(t, historyFenced) }
 
 func historyFenced(t *testing.T, by traffic.Kind) {
@@ -62,8 +62,8 @@ func historyFenced(t *testing.T, by traffic.Kind) {
 		"%s: %s; %s; resource: %d writes, %d stale ones refused; %s", r.took, v, r.lost, accepted, refused, stuck)
 }
 
-// The same in cohorts: the model knows the turns under one lease ID, and the tokens that a
-// grant reserves. They may be cancelled at any time, by MaxWait.
+// TestHistoryCohorts checks the same for cohorts: the model knows the turns under one lease ID, and
+// the tokens that a grant reserves. MaxWait may cancel acquires at any time.
 func TestHistoryCohorts(t *testing.T) { onEachEngine(t, historyCohorts) }
 
 func historyCohorts(t *testing.T, by traffic.Kind) {
@@ -108,7 +108,7 @@ func historyCohorts(t *testing.T, by traffic.Kind) {
 	}
 }
 
-// The same, and the data goes away again and again.
+// TestHistoryFencedDataFaults checks the same while the store loses data again and again.
 func TestHistoryFencedDataFaults(t *testing.T) { onEachEngine(t, historyFencedDataFaults) }
 
 func historyFencedDataFaults(t *testing.T, by traffic.Kind) {
@@ -126,15 +126,15 @@ func historyFencedDataFaults(t *testing.T, by traffic.Kind) {
 			case 3:
 				h.history.During("", s.server.Restart)
 			case 4:
-				// The keys go one after the other: for a name that is more than
-				// one fault.
+				// The keys are evicted one after the other: for one name that is more than one
+				// fault.
 				h.history.During("", func() { h.history.During("", func() { s.evict(t) }) })
 			}
 		})
 	})
 	v := r.history.Check(t, lease.Model{Mode: lease.Fenced, Linger: traffic.LocksLinger})
 	accepted, refused := r.resource.Log.Check(t)
-	_, stuck := r.closings(t) // a flush forgets what was cancelled, so that a late request may be granted
+	_, stuck := r.closings(t) // after a flush the store has forgotten cancels, so a late request may be granted
 	report.Row(t, of(by)+"flush, DEL of the lock's key, restart empty, eviction, and 10 % of replies lost, 32 clients, 8 names",
 		"0 illegal histories: tokens strict, stale extends and releases refused",
 		"%d faults in %s: %s; %s; resource: %d writes, %d stale ones refused; %s", faults, r.took, v, r.lost, accepted, refused, stuck)
@@ -147,7 +147,7 @@ func onEachEngine(t *testing.T, test func(*testing.T, traffic.Kind)) {
 	}
 }
 
-// of says in a report which engine it is, if that is not the usual one.
+// of returns the prefix of a report's row: the engine's name, unless it is the usual engine.
 func of(by traffic.Kind) string {
 	if by == traffic.Redislock {
 		return ""
@@ -155,8 +155,7 @@ func of(by traffic.Kind) string {
 	return string(by) + ": "
 }
 
-// tell is do on a connection of its own, for a server that was restarted. It
-// returns the answer as text.
+// tell is do on a new connection, for a server that was restarted. It returns the reply as text.
 func (s *store) tell(t *testing.T, words ...string) string {
 	t.Helper()
 	answer, err := s.server.Do(words...)
@@ -166,7 +165,7 @@ func (s *store) tell(t *testing.T, words ...string) string {
 	return answer
 }
 
-// A historyRun is one run of crews that take locks, with all that was seen.
+// A historyRun is one run of crews that acquire locks, with all observations.
 type historyRun struct {
 	history  check.History
 	resource *traffic.Resource
@@ -176,14 +175,14 @@ type historyRun struct {
 
 	links []*faultproxy.Proxy // one for each crew and master
 	stop  chan struct{}       // closed when the crews are done
-	all   sync.WaitGroup      // what ends with stop
-	sight []check.Sight       // valid when all is over
-	lines []check.Line        // the queues; valid when all is over
-	pause time.Duration       // the longest between two looks; valid when all is over
+	all   sync.WaitGroup      // goroutines that end with stop
+	sight []check.Sight       // leases that were seen to hold; valid after the run
+	lines []check.Line        // the queues; valid after the run
+	pause time.Duration       // the longest between two looks; valid after the run
 }
 
-// runHistory lets crews take locks for this long, in a network and on a store
-// that harm makes bad, and collects what they saw.
+// runHistory lets crews acquire locks for length while harm disturbs the network and the store, and
+// collects what the crews saw.
 func runHistory(t *testing.T, by traffic.Kind, length time.Duration, harm func(*store, *historyRun)) *historyRun {
 	t.Helper()
 	s := newStore(t)
@@ -191,10 +190,9 @@ func runHistory(t *testing.T, by traffic.Kind, length time.Duration, harm func(*
 	return runHistoryOn(t, s.engine, job, []*testsvc.Server{s.server}, length, func(r *historyRun) { harm(s, r) })
 }
 
-// runHistoryOn is runHistory on any servers: the crews do the job, on the network
-// in front of the masters, and looks see what the store has. If the job says no
-// engine, every second crew has the other one. If it names servers, the crews have one
-// after the other of them.
+// runHistoryOn is runHistory on any servers. The crews do the job through proxies in front of the
+// masters, and looks inspects the store. If the job sets no engine, crews alternate between the
+// engines. If it sets Servers, each crew uses another of them.
 func runHistoryOn(t *testing.T, looks driver.Engine, job traffic.Job, masters []*testsvc.Server, length time.Duration, harm func(*historyRun)) *historyRun {
 	t.Helper()
 	r := &historyRun{resource: traffic.NewResource(t), lost: &losses{}, stop: make(chan struct{}), took: length}
@@ -238,8 +236,8 @@ func runHistoryOn(t *testing.T, looks driver.Engine, job traffic.Job, masters []
 	return r
 }
 
-// follow notes what a crew reports until it ends, and reports whether it did its
-// job: then its last report is not an operation.
+// follow records what a crew reports until it ends, and returns whether the crew did its job. Then
+// its last report is not an operation.
 func (r *historyRun) follow(c *traffic.Crew) (done bool) {
 	c.Follow(func(line []byte) bool {
 		var o check.Op
@@ -254,8 +252,7 @@ func (r *historyRun) follow(c *traffic.Crew) (done bool) {
 	return done
 }
 
-// every calls do again and again until the crews are done, in the goroutine of
-// the test.
+// every calls do at intervals until the crews' time is up, in the goroutine of the test.
 func (r *historyRun) every(pause time.Duration, do func(n int)) {
 	end := time.After(r.took)
 	for n := 0; ; n++ {
@@ -268,8 +265,7 @@ func (r *historyRun) every(pause time.Duration, do func(n int)) {
 	}
 }
 
-// watch looks who holds each name, and who is queued, until the crews are done and
-// all leases are over.
+// watch looks who holds each name, and who is queued, until the crews are done.
 func (r *historyRun) watch(t *testing.T, looks driver.Engine) {
 	for last := time.Now(); ; {
 		r.pause, last = max(r.pause, time.Since(last)), time.Now()
@@ -278,7 +274,7 @@ func (r *historyRun) watch(t *testing.T, looks driver.Engine) {
 			at := check.Now()
 			lock, err := looks.Inspect(t.Context(), name)
 			if err != nil {
-				continue // the store is being restarted
+				continue // the store may be restarting
 			}
 			for _, h := range lock.Holders {
 				r.sight = append(r.sight, check.Sight{Name: name, LeaseID: string(h.LeaseID), At: at})
@@ -295,7 +291,7 @@ func (r *historyRun) watch(t *testing.T, looks driver.Engine) {
 	}
 }
 
-// checkStuck fails t if a name was stuck, and says how long one was.
+// checkStuck fails t if a name was stuck, and returns figures for the report.
 func (r *historyRun) checkStuck(t *testing.T) string {
 	t.Helper()
 	stuck, figures := r.closings(t)
@@ -310,8 +306,8 @@ func (r *historyRun) checkStuck(t *testing.T) string {
 	return figures
 }
 
-// closings returns the names that were stuck for too long, and says how long
-// names were closed by leases that nobody had.
+// closings returns the names that were stuck for too long. figures tells how long names were held
+// by leases without a holder.
 func (r *historyRun) closings(t *testing.T) (tooLong []check.Closing, figures string) {
 	t.Helper()
 	stuck, abandoned, strangers := r.history.Closed(r.sight, traffic.LocksLinger)
@@ -322,7 +318,7 @@ func (r *historyRun) closings(t *testing.T) (tooLong []check.Closing, figures st
 		t.Errorf("%d times somebody unknown held a name", strangers)
 	}
 	for _, s := range stuck {
-		if s.For > stuckBound+r.pause { // what the machine does not do is not the store's
+		if s.For > stuckBound+r.pause { // pauses of the machine are not the store's fault
 			tooLong = append(tooLong, s)
 		}
 	}
@@ -337,15 +333,15 @@ func longest(closings []check.Closing) time.Duration {
 	return closings[0].For.Round(time.Millisecond)
 }
 
-// losses count the replies that were lost.
+// losses counts the replies that were lost.
 type losses struct{ asked, dropped, reset, swallowed atomic.Int64 }
 
 func (l *losses) String() string {
 	return fmt.Sprintf("of %d replies %d dropped, %d reset, %d black-holed", l.asked.Load(), l.dropped.Load(), l.reset.Load(), l.swallowed.Load())
 }
 
-// loseReplies loses so many percent of the replies to scripts and to calls of functions,
-// which is what the engines ask with.
+// loseReplies loses a percentage of the replies to scripts and to calls of functions, which are
+// what the engines send.
 func (r *historyRun) loseReplies(percent int) {
 	r.losing = true
 	for _, p := range r.links {
@@ -373,7 +369,7 @@ func (r *historyRun) loseReplies(percent int) {
 	}
 }
 
-// shake makes the network slow in a random way.
+// shake makes the network slow at random.
 func (r *historyRun) shake() {
 	for i, p := range r.links {
 		p.Jitter(0, 2*time.Millisecond, uint64(i))

@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// A httpCaller takes locks by plain requests, as programs in other languages do. Whatever
-// is not answered it sends again, to the next server.
+// An httpCaller acquires locks by plain HTTP requests, as programs in other languages do. It
+// repeats each unanswered request at the next server.
 type httpCaller struct {
 	*testing.T
 	urls    []string
@@ -27,8 +27,8 @@ type httpCaller struct {
 	repeats *atomic.Int64
 }
 
-// ask sends a request until it is answered, and reads the answer into v if it is 201. It
-// reports whether an answer was lost before.
+// ask sends a request until a server answers it, and decodes a reply with a body into v. repeated
+// reports whether an earlier reply was lost.
 func (c *httpCaller) ask(path, key string, body, v any) (status int, repeated bool) {
 	text, err := json.Marshal(body)
 	if err != nil {
@@ -60,11 +60,10 @@ func (c *httpCaller) ask(path, key string, body, v any) (status int, repeated bo
 	return 0, repeated
 }
 
-// Callers without a client library take locks through two servers of one Redis, which lose
-// ten percent of their answers. They repeat what is not answered at the other server.
-//
-// INVARIANT I1, I2, I5, I6: a repeat is a repeat, at whichever server: nobody shuts himself
-// out, gets two leases, or loses one.
+// TestLeasesThroughServers checks callers without a client library that use two servers of one
+// Redis. The servers lose ten percent of their replies, and the callers repeat each unanswered
+// request at the other server. A repeat is recognized at either server: no caller locks itself out,
+// gets two leases, or loses a lease. INVARIANT I1, I2, I5, I6.
 func TestLeasesThroughServers(t *testing.T) {
 	s := newStore(t)
 	lost := &losses{}
@@ -91,7 +90,7 @@ func TestLeasesThroughServers(t *testing.T) {
 				for status == http.StatusAccepted && time.Since(began) < patience {
 					status, _ = c.ask("/v1/leases", key, wire.LeaseRequest{Name: name, TTLMS: patience.Milliseconds(), WaitMS: 300}, &l)
 				}
-				if status/100 != 2 || l.Name != name { // 200 if an answer was lost, or a place became the lease
+				if status/100 != 2 || l.Name != name { // 200 if a reply was lost, or a place became the lease
 					t.Errorf("%s: %d %+v, want the lock", name, status, l)
 					return
 				}
@@ -130,7 +129,8 @@ func TestLeasesThroughServers(t *testing.T) {
 		"%d grants, %d requests repeated, 0 wrong", grants.Load(), repeats.Load())
 }
 
-// Through a server a lease and its release are the two commands that they are without one.
+// TestServersPairIsTwoCommands checks that a lease and its release cost two commands through a
+// server, as they do without a server.
 func TestServersPairIsTwoCommands(t *testing.T) {
 	s := newStore(t)
 	c := &httpCaller{T: t, urls: []string{newServer(t, s.server.URL, func(h http.Handler) http.Handler { return h })}, client: http.DefaultClient, repeats: new(atomic.Int64)}

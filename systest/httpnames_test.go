@@ -9,9 +9,9 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// TestNamesThroughServers: several names are taken on one Redis or none of them; the repeat at
-// the other server has the same leases, there a key with other names is refused, and one lease
-// is made shared, twice.
+// TestNamesThroughServers checks that several names are acquired together or not at all, and that a
+// repeat at the other server returns the same leases. A key that is repeated with other names is
+// refused. A downgrade can be repeated as well.
 func TestNamesThroughServers(t *testing.T) {
 	s := newStore(t)
 	plain := func(h http.Handler) http.Handler { return h }

@@ -15,7 +15,7 @@ import (
 
 const keptTTL = 1200 * time.Millisecond
 
-// keptOptions ask for a lease that the client keeps alive.
+// keptOptions returns options for a lease that the client renews.
 func keptOptions() *holdfast.AcquireOptions { return &holdfast.AcquireOptions{TTL: keptTTL} }
 
 // roundTrip makes every message of a link slow.
@@ -23,7 +23,7 @@ func roundTrip(l *link, d time.Duration) {
 	l.OnRequest(func(faultproxy.Request) faultproxy.Action { return faultproxy.Delay(d/2, d-d/2) })
 }
 
-// take acquires a lock over a network that is well.
+// take acquires a lock over a network without faults.
 func take(t *testing.T, client *holdfast.Client, name string) *holdfast.Lease {
 	t.Helper()
 	lease, err := client.TryAcquire(t.Context(), name, keptOptions())
@@ -33,7 +33,8 @@ func take(t *testing.T, client *holdfast.Client, name string) *holdfast.Lease {
 	return lease
 }
 
-// INVARIANT I9: a fault that is over before the deadline costs nothing.
+// TestLeaseSurvivesABlip checks that a fault that ends before the deadline costs no lease.
+// INVARIANT I9.
 func TestLeaseSurvivesABlip(t *testing.T) {
 	const blip = keptTTL / 2
 	blips := map[string]func(l *link){
@@ -75,7 +76,7 @@ type end struct {
 	cause error
 }
 
-// watchEnd tells when the lease's context ends.
+// watchEnd returns a channel that receives the end of the lease's context.
 func watchEnd(lease *holdfast.Lease) <-chan end {
 	ended := make(chan end, 1)
 	context.AfterFunc(lease.Context(), func() {
@@ -84,8 +85,8 @@ func watchEnd(lease *holdfast.Lease) <-chan end {
 	return ended
 }
 
-// INVARIANT I3, INVARIANT I1: a fault that lasts ends the lease with ErrLost
-// by its deadline, and a rival gets the lock only after that.
+// TestHolderKnowsBeforeTheRivalHolds checks that a lasting fault ends the lease with ErrLost by its
+// deadline, and that a rival acquires the lock only after that. INVARIANT I3, INVARIANT I1.
 func TestHolderKnowsBeforeTheRivalHolds(t *testing.T) {
 	faults := map[string]func(*link){
 		"cut":             func(l *link) { l.Cut() },
@@ -96,8 +97,8 @@ func TestHolderKnowsBeforeTheRivalHolds(t *testing.T) {
 	for name, begin := range faults {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			// How soon the end of a context is seen is measured, so a busy
-			// machine may need several attempts.
+			// The delay until the end of a context is seen is measured, so a busy machine may need
+			// several attempts.
 			const attempts = 3
 			for range attempts {
 				if late := loseTo(t, s, name, begin); late <= lateBound {
@@ -109,8 +110,8 @@ func TestHolderKnowsBeforeTheRivalHolds(t *testing.T) {
 	}
 }
 
-// lateBound is how much later than the deadline the end of a context may be
-// seen. It is less than the drift margin: then no rival holds the lock yet.
+// lateBound is how much later than the deadline the end of a context may be seen. It is less than
+// the drift margin, so no rival holds the lock yet.
 const lateBound = 10 * time.Millisecond
 
 // loseTo makes a holder lose the lock to a rival and returns how much later
@@ -130,8 +131,8 @@ func loseTo(t *testing.T, s *store, name string, begin func(*link)) (late time.D
 	if err != nil {
 		t.Fatalf("the rival waits in vain: %v", err)
 	}
-	// The store's clock is ours here, and a token that exceeds all others by
-	// far is that clock at the instant of the grant.
+	// The store uses the clock of this machine, so a token that is not adjusted to an earlier token
+	// is the time of the grant.
 	granted := time.UnixMicro(int64(next.Token()))
 	var e end
 	select {
@@ -157,9 +158,9 @@ func loseTo(t *testing.T, s *store, name string, begin func(*link)) (late time.D
 	return late
 }
 
-// INVARIANT I3, INVARIANT I9: a network that takes 0.4 TTL for a request and its
-// answer costs no lease; one that takes 1.2 TTL costs all, and every holder is
-// told before the store ends the lease.
+// TestLatency checks slow networks. A latency of 0.4 TTL, for a request and its reply, costs no
+// lease. With 1.2 TTL all leases are lost, and every holder learns that before the store ends the
+// lease. INVARIANT I3, INVARIANT I9.
 func TestLatency(t *testing.T) {
 	s := newStore(t)
 	count := soak.Count(10, 100)
@@ -168,7 +169,7 @@ func TestLatency(t *testing.T) {
 		l := s.link(t)
 		leases := takeMany(t, l.client(t, nil), "kept", count)
 		roundTrip(l, keptTTL*4/10)
-		time.Sleep(3 * keptTTL) // the slow network under test
+		time.Sleep(3 * keptTTL) // on the slow network
 		for _, lease := range leases {
 			if lease.Valid() && s.holding(t, lease.Name()).Token == lease.Token() {
 				kept++
@@ -201,7 +202,7 @@ func TestLatency(t *testing.T) {
 	}
 }
 
-// takeMany takes locks over a network that is well.
+// takeMany acquires count locks over a network without faults.
 func takeMany(t *testing.T, client *holdfast.Client, prefix string, count int) []*holdfast.Lease {
 	t.Helper()
 	leases := make([]*holdfast.Lease, count)
@@ -211,8 +212,8 @@ func takeMany(t *testing.T, client *holdfast.Client, prefix string, count int) [
 	return leases
 }
 
-// A store so slow that every answer comes after the deadline grants no lease,
-// and keeps none.
+// TestNoLeaseFromAnAnswerAfterTheDeadline checks that a store whose every reply arrives after the
+// deadline grants no lease, and that no key is left.
 func TestNoLeaseFromAnAnswerAfterTheDeadline(t *testing.T) {
 	s := newStore(t)
 	l := s.link(t)

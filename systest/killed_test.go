@@ -16,8 +16,8 @@ import (
 
 const killedTTL = time.Second
 
-// holdUntilDeath is a job: the crew takes the lock and holds it, without
-// renewing it, until it is killed.
+// holdUntilDeath is a job: the crew acquires the lock and holds it, without renewing it, until the
+// crew is killed.
 func holdUntilDeath(ctx context.Context, j traffic.Job) (any, error) {
 	client, _, err := j.Client(ctx, nil)
 	if err != nil {
@@ -32,8 +32,8 @@ func holdUntilDeath(ctx context.Context, j traffic.Job) (any, error) {
 	return nil, ctx.Err()
 }
 
-// INVARIANT I1, INVARIANT I7: the lock of a holder that is killed goes to the
-// next when its lease is over, not before and not much later.
+// TestKilledHolderIsFollowed checks that the lock of a killed holder is granted to the next when
+// the lease expires, not earlier and not much later. INVARIANT I1, INVARIANT I7.
 func TestKilledHolderIsFollowed(t *testing.T) {
 	s := newStore(t)
 	rival := newClient(t, s.engine, nil)
@@ -57,16 +57,16 @@ func TestKilledHolderIsFollowed(t *testing.T) {
 	}
 }
 
-// killHolder kills a holder somewhere in its lease, and returns how long after
-// its lease began the next one did. Tokens tell: they are the store's clock, in
-// microseconds, at the instant of the grant.
+// killHolder kills a holder at some time during its lease, and returns the time from its grant to
+// the next grant. It is the difference of the tokens, because each token is the store's clock at
+// the grant, in microseconds.
 func killHolder(t *testing.T, s *store, rival *holdfast.Client, name string) time.Duration {
 	t.Helper()
 	h := traffic.Start(t, traffic.Job{Job: "hold until death", Store: s.server.URL, Name: name})
 	h.Begin()
 	var token uint64
 	h.Next(&token)
-	time.Sleep(rand.N(killedTTL / 2)) // it dies somewhere in its lease
+	time.Sleep(rand.N(killedTTL / 2)) // so that it dies at some time during its lease
 	h.Kill()
 	lease := acquireWith(t, rival, name, nil)
 	if err := lease.Release(t.Context()); err != nil {

@@ -16,14 +16,14 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/report"
 )
 
-// cleanBound is how soon after a failed acquire its key must be gone. A
-// loaded machine may exceed it now and then, hardBound never.
+// cleanBound is how soon after a failed acquire its key must be gone. A loaded machine may
+// sometimes exceed cleanBound, but never hardBound.
 const (
 	cleanBound = 100 * time.Millisecond
 	hardBound  = 2 * time.Second
 )
 
-// cleanups records how long abandoned keys stayed.
+// cleanups records how long the keys of failed acquires stayed.
 type cleanups struct {
 	mu   sync.Mutex // guards took
 	took []time.Duration
@@ -41,8 +41,8 @@ func (c *cleanups) wait(t *testing.T, s *store, name string) {
 	c.took = append(c.took, time.Since(began))
 }
 
-// check fails the test if the middle one took longer than the bound. The slowest show what
-// the machine does.
+// check fails the test if the median exceeds the bound. The slowest cleanups depend on the load of
+// the machine.
 func (c *cleanups) check(t *testing.T) {
 	t.Helper()
 	c.mu.Lock()
@@ -56,8 +56,8 @@ func (c *cleanups) check(t *testing.T) {
 	}
 }
 
-// loss loses the reply of the first acquire that it sees, exactly, and calls
-// lost when the store has carried the request out.
+// loss loses the reply to the first acquire on the link, and calls lost when the store has executed
+// the request.
 func loss(l *link, fate faultproxy.Fate, lost func()) {
 	var once sync.Once
 	l.on(acquire, func(faultproxy.Request) (action faultproxy.Action) {
@@ -73,7 +73,8 @@ func fateName(fate faultproxy.Fate) string {
 	return "reset"
 }
 
-// INVARIANT I5: the caller gives up at the instant at which the reply is lost.
+// TestLostReplyLeavesNoKeyWhenTheCallerGivesUp checks that no key stays if the caller gives up at
+// the instant at which the reply is lost. INVARIANT I5.
 func TestLostReplyLeavesNoKeyWhenTheCallerGivesUp(t *testing.T) {
 	s := newStore(t)
 	var cleaned cleanups
@@ -96,14 +97,14 @@ func TestLostReplyLeavesNoKeyWhenTheCallerGivesUp(t *testing.T) {
 				t.Fatalf("%s: the store granted nothing, so nothing was tested: %v", name, err)
 			}
 			cleaned.wait(t, s, name)
-			l.Drop() // a swallowed reply has silenced the connection
+			l.Drop() // because a swallowed reply blocks the connection
 		}
 	}
 	cleaned.check(t)
 }
 
-// INVARIANT I6: the client insists, on a new connection, and gets what the
-// lost reply said.
+// TestLostReplyIsHealedByARepeat checks that the client repeats the request on a new connection and
+// gets the token of the lost reply. INVARIANT I6.
 func TestLostReplyIsHealedByARepeat(t *testing.T) {
 	s := newStore(t)
 	for _, fate := range []faultproxy.Fate{faultproxy.Swallow, faultproxy.Reset} {
@@ -133,8 +134,8 @@ func TestLostReplyIsHealedByARepeat(t *testing.T) {
 	}
 }
 
-// checkRepeat compares what the store granted at first, what the client got
-// by its repeat, and what the store has now.
+// checkRepeat compares what the store granted first, what the client got by its repeat, and what
+// the store has now.
 func checkRepeat(t *testing.T, lease *holdfast.Lease, first, now lockinfo.Holding) {
 	t.Helper()
 	if first.Token == 0 || first.LeaseID != lease.ID() {
@@ -145,8 +146,8 @@ func checkRepeat(t *testing.T, lease *holdfast.Lease, first, now lockinfo.Holdin
 	}
 }
 
-// The same at the level of the driver, where the request is sent again by
-// hand.
+// TestRepeatedRequestGetsTheSameToken checks the same at the level of the driver: the test itself
+// repeats the request.
 func TestRepeatedRequestGetsTheSameToken(t *testing.T) {
 	s := newStore(t)
 	l := s.link(t)

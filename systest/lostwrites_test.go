@@ -16,14 +16,14 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
 
-// A succession is a master and the replica that takes over from it, with none
-// of its last writes and with a clock that is behind.
+// A succession is a master and the replica that takes over from it, without the master's last
+// writes and with a clock that is behind.
 type succession struct {
 	master, heir *store
 	gate         *fence.Gate
 }
 
-// newSuccession starts two servers, the second a replica until now.
+// newSuccession starts a master and its replica, and then disconnects the replica.
 func newSuccession(t *testing.T, clocks *fault.Clocks, behind time.Duration) *succession {
 	t.Helper()
 	s := &succession{newStore(t, "--repl-diskless-sync-delay", "0"), newStore(t), traffic.NewGate(t)}
@@ -33,16 +33,16 @@ func newSuccession(t *testing.T, clocks *fault.Clocks, behind time.Duration) *su
 		t.Fatal(err)
 	}
 	eventually(t, "the replica has seen that, and what came after it", func() bool {
-		s.master.do(t, "SET", "after", "that") // WAIT speaks of its own connection's writes
+		s.master.do(t, "SET", "after", "that") // WAIT covers the writes of its own connection
 		n, err := s.master.do(t, "WAIT", "1", "100").AsInt64()
 		return err == nil && n == 1
 	})
-	s.heir.do(t, "REPLICAOF", "NO", "ONE") // it hears nothing more
+	s.heir.do(t, "REPLICAOF", "NO", "ONE") // from now on it receives nothing
 	clocks.Step(s.heir.server.PID(), -behind)
 	return s
 }
 
-// write lets a holder write to the resource, and gives the lock back.
+// write writes to the resource under a lease, and releases the lease.
 func (s *succession) write(t *testing.T, l *holdfast.Lease) error {
 	t.Helper()
 	err := s.gate.Advance("a", l)
@@ -52,9 +52,8 @@ func (s *succession) write(t *testing.T, l *holdfast.Lease) error {
 	return err
 }
 
-// run lets the master grant a lease that is lost with it. It returns by how
-// much the gap until the heir's first grant exceeds what its clock is behind,
-// and that grant.
+// run lets the master grant a lease that is lost when the master is killed. It returns the heir's
+// first grant, and by how much the gap between the two grants exceeds the lag of the heir's clock.
 func (s *succession) run(t *testing.T, gap, behind time.Duration) (spare time.Duration, next *holdfast.Lease) {
 	t.Helper()
 	lost := acquireWith(t, newClient(t, s.master.engine, nil), "a", nil)
@@ -63,19 +62,19 @@ func (s *succession) run(t *testing.T, gap, behind time.Duration) (spare time.Du
 		t.Fatalf("the last write of the old master's holder: %v", err)
 	}
 	s.master.server.Kill()
-	time.Sleep(gap) // until the heir is master: the fault under test
+	time.Sleep(gap) // until the heir becomes master
 	next = acquireWith(t, newClient(t, s.heir.engine, nil), "a", nil)
 	spare = time.Since(granted) - behind
-	s.master.server.Restart() // so that its client can give up what it has
+	s.master.server.Restart() // so that its client can release its leases
 	if grew := next.Token() > lost.Token(); grew != (spare > 0) {
 		t.Errorf("token %d after %d with %s to spare", next.Token(), lost.Token(), spare)
 	}
 	return spare, next
 }
 
-// INVARIANT I2: tokens grow over a failover that loses the last grants, as long
-// as it takes longer than the clocks are apart. If it does not, the resource
-// refuses the new holder, and one attempt with MinToken mends that.
+// TestFailoverThatLosesWrites checks that tokens grow across a failover that loses the last grants,
+// if the failover takes longer than the clocks differ. If it does not, the resource refuses the new
+// holder, and one more acquire with MinToken repairs that. INVARIANT I2.
 func TestFailoverThatLosesWrites(t *testing.T) {
 	clocks := fault.NewClocks(t)
 	each := soak.Count(1, 10)

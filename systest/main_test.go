@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
 
-// jobs are what the crews of this package do.
+// jobs are the jobs of the crews of this package.
 var jobs = traffic.Jobs{
 	"take turns":        takeTurns,
 	"queue up":          queueUp,
@@ -27,15 +27,13 @@ var jobs = traffic.Jobs{
 	string(waits):       hold(waits),
 }
 
-// TestMain runs the tests, or the process that a test starts from its own
-// binary.
+// TestMain runs the tests, or the job if a test started this process as a crew.
 func TestMain(m *testing.M) {
 	if jobs.Main() {
 		return
 	}
-	// The client library looks at the topology a little later, and closes
-	// connections to nodes that it no longer knows after five seconds, whatever
-	// becomes of the client meanwhile. go-redis sleeps for a second between two
+	// rueidis refreshes the topology a little later, and closes connections to removed nodes after
+	// five seconds, even after the client is closed. go-redis sleeps for a second between two
 	// attempts to connect to a server that is down, even after Close.
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*clusterClient)._refresh.func2"),

@@ -18,10 +18,10 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
 
-// The greatest tokens, 2^53 - 2 and those before it, come bit for bit through
-// both stores, a fenced resource, JSON, the environment of a command and the
-// command line. There is none above it. (What they are in the columns of other
-// databases is shown in fencetest.)
+// TestGreatestTokens checks that the greatest tokens, 2^53 - 4 to 2^53 - 2 among them, pass
+// unchanged through both stores, a fenced resource, JSON, the environment of a command and the
+// command line. No greater token is granted. (Package fencetest checks the columns of other
+// databases.)
 func TestGreatestTokens(t *testing.T) {
 	const each = 4
 	binary := buildBinary(t)
@@ -72,7 +72,7 @@ func TestGreatestTokens(t *testing.T) {
 		if lock, err := engine.Inspect(t.Context(), "great"); err != nil || len(lock.Holders) > 0 {
 			t.Errorf("%.6s: after the refusal the store has %+v, %v", url, lock, err)
 		}
-		redis.do(t, "FLUSHALL") // the mark, above all
+		redis.do(t, "FLUSHALL") // deletes the mark
 	}
 	report.Row(t, "tokens up to 2^53 − 2 through Redis, SQL, JSON, environment, CLI", "bit for bit", "%d of %d exact", exact, 2*each)
 }
@@ -94,7 +94,7 @@ func buildBinary(t *testing.T) string {
 	return path
 }
 
-// setLastToken makes a SQLite store believe that a name's last token was this.
+// setLastToken sets a name's last token in a SQLite store.
 func setLastToken(t *testing.T, file, name string, token uint64) {
 	t.Helper()
 	db, err := sql.Open("sqlite", file)
@@ -107,7 +107,7 @@ func setLastToken(t *testing.T, file, name string, token uint64) {
 	}
 }
 
-// run returns what the command holdfast prints.
+// run runs the command holdfast and returns its standard output.
 func run(t *testing.T, binary string, args ...string) []byte {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), binary, args...).Output()
@@ -136,8 +136,7 @@ func shownToken(t *testing.T, binary, url string) string {
 	return shown.Holders[0].Text
 }
 
-// toldToken returns the token that a command under the lock finds in its
-// environment.
+// toldToken returns the token in the environment of a command that runs under the lock.
 func toldToken(t *testing.T, binary, url string) string {
 	t.Helper()
 	out := run(t, binary, "run", "--store", url, "great", "--", "sh", "-c", "echo $HOLDFAST_FENCING_TOKEN")

@@ -12,12 +12,12 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/soak"
 )
 
-// metricsAdd is what promlock may add to a pair of acquire and release.
+// metricsAdd is how much time promlock may add to a pair of acquire and release.
 const metricsAdd = 2 * time.Microsecond
 
-// TestMetricsCost: what a pair of acquire and release takes longer on memory with
-// promlock, in the median of interleaved rounds. Only a soak judges it, because
-// only then nothing else runs.
+// TestMetricsCost measures how much longer a pair of acquire and release takes in memory with
+// promlock, in the median of interleaved rounds. Only a soak judges it, because other work disturbs
+// it.
 func TestMetricsCost(t *testing.T) {
 	metrics := promlock.New(&promlock.Options{NameLabel: promlock.FoldNames})
 	off, on := timedPairs(t, nil), timedPairs(t, metrics.Observe)
@@ -34,7 +34,7 @@ func TestMetricsCost(t *testing.T) {
 	}
 }
 
-// timedPairs returns how long a pair takes, in the mean of 500.
+// timedPairs returns a function that measures 500 pairs and returns the mean time of one.
 func timedPairs(t *testing.T, observer holdfast.Observer) func() time.Duration {
 	t.Helper()
 	client, err := holdfast.New(mem.New(nil), &holdfast.Options{Observer: observer, Logger: slog.New(slog.DiscardHandler)})

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
 
-// Workers share a collection, each with one of its items for itself, while a
-// pruner now and then wants the whole collection for itself.
+// TestNestedLocks checks that workers that share a collection, each with an exclusive lock on an
+// item, exclude a pruner with an exclusive lock on the collection.
 func TestNestedLocks(t *testing.T) {
 	const workers, items, rounds, prunes = 32, 8, 12, 10
 	for _, url := range []string{"memory:", "sqlite:", "redis:"} {
@@ -77,8 +77,7 @@ func shared() *holdfast.AcquireOptions {
 	return &holdfast.AcquireOptions{Mode: holdfast.Shared}
 }
 
-// openFor opens an engine on a store of its own: "memory:", "sqlite:" or
-// "redis:".
+// openFor opens an engine on a new store: "memory:", "sqlite:" or "redis:".
 func openFor(t *testing.T, url string) driver.Engine {
 	t.Helper()
 	switch url {
@@ -95,9 +94,9 @@ func openFor(t *testing.T, url string) driver.Engine {
 	return engine
 }
 
-// INVARIANT I7: readers that overlap without end do not keep a writer out: it
-// gets in after those that were there before it, and the readers behind it
-// come in together after it.
+// TestWriterIsNotStarved checks that readers that overlap without end do not keep a writer waiting.
+// The writer is granted the lock after the readers before it, and the readers behind it are granted
+// it together after the writer. INVARIANT I7.
 func TestWriterIsNotStarved(t *testing.T) {
 	const readers, writes = 8, 5
 	for _, url := range []string{"memory:", "sqlite:", "redis:"} {
@@ -125,8 +124,8 @@ func TestWriterIsNotStarved(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				// Those who read when the writer came, and those who came in
-				// before its request reached the store.
+				// These are the readers at the writer's arrival, and those granted the lock before
+				// its request reached the store.
 				if came := reads.Load() - before; came > 2*readers {
 					t.Errorf("%d readers came in before the writer, want at most %d", came, 2*readers)
 				}

@@ -9,9 +9,9 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
-// TestObserverCost: an Observer costs one allocation for a lease, and less than a
-// microsecond for each of its events. The time is that of the processor, in all goroutines
-// of this process: it is the same on a busy machine.
+// TestObserverCost checks that an Observer costs one allocation per lease and little time per
+// event. The time is processor time of all goroutines of this process, so it does not depend on the
+// machine's load.
 func TestObserverCost(t *testing.T) {
 	var told atomic.Int64
 	observers := map[string]holdfast.Observer{"off": nil, "on": func(holdfast.Event) { told.Add(1) }}
@@ -40,7 +40,7 @@ func TestObserverCost(t *testing.T) {
 			for range pairs {
 				pair(client)
 			}
-			closeClient(t, client) // which waits for the Observer
+			closeClient(t, client) // waits for the Observer
 			took[what] += ownTime(t) - before
 		}
 	}

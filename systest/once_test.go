@@ -16,7 +16,7 @@ import (
 
 const onceTTL = 500 * time.Millisecond
 
-// withResource returns a job's client, and one of its resource, until done is called.
+// withResource returns clients of a job's store and of its resource. done closes both.
 func withResource(ctx context.Context, j traffic.Job) (client *holdfast.Client, resource rueidis.Client, done func(), err error) {
 	client, engine, err := j.Client(ctx, nil)
 	if err != nil {
@@ -30,9 +30,9 @@ func withResource(ctx context.Context, j traffic.Job) (client *holdfast.Client, 
 	return client, resource, func() { resource.Close(); _ = engine.Close() }, nil
 }
 
-// doOnce is a job: the crew does the work of a key once. The work has an effect
-// on a resource that knows the key, and says before and after the effect where
-// it is; it goes on when the test says so, around every fault.
+// doOnce is a job: the crew does the work of a key once. The work has an effect on a resource,
+// idempotent by the key. It reports before and after the effect, and continues when the test lets
+// it, on a connection without faults.
 func doOnce(ctx context.Context, j traffic.Job) (any, error) {
 	client, resource, done, err := withResource(ctx, j)
 	if err != nil {
@@ -45,13 +45,13 @@ func doOnce(ctx context.Context, j traffic.Job) (any, error) {
 	return string(result.Value), err
 }
 
-// onceWork has an effect that is idempotent by the key, and counts how often it
-// was begun and had.
+// onceWork has an effect that is idempotent by the key, and counts how often it began and how often
+// it had the effect.
 func onceWork(ctx context.Context, resource rueidis.Client, l *holdfast.Lease, out func(any)) ([]byte, error) {
 	step := func(words ...string) error {
 		err := resource.Do(ctx, resource.B().Arbitrary(words...).Build()).Error()
 		if rueidis.IsRedisNil(err) {
-			return nil // of SET NX: the effect is there already
+			return nil // SET NX: the effect is there already
 		}
 		return err
 	}
@@ -69,7 +69,7 @@ func onceWork(ctx context.Context, resource rueidis.Client, l *holdfast.Lease, o
 	return []byte(l.ID()), nil
 }
 
-// A crash is where a process dies that does something once.
+// A crash is a point at which a process dies while it does something once.
 type crash struct {
 	where string
 	die   func(t *testing.T, l *link, c *traffic.Crew, name string)
@@ -85,7 +85,8 @@ var crashes = []crash{
 	{"the completion is done, not answered", dieAt(complete, false), 1},
 }
 
-// dieWhen kills the crew when it says so, after steps that it was told to take.
+// dieWhen returns a function that lets the work take steps, and kills the crew when it reports
+// says.
 func dieWhen(says string, steps int) func(t *testing.T, l *link, c *traffic.Crew, name string) {
 	return func(t *testing.T, l *link, c *traffic.Crew, name string) {
 		l.store.goOn(t, name, steps)
@@ -96,8 +97,9 @@ func dieWhen(says string, steps int) func(t *testing.T, l *link, c *traffic.Crew
 	}
 }
 
-// dieAt kills the crew at one request: while it is under way, which then
-// arrives when the next process is done, or when the store has carried it out.
+// dieAt returns a function that kills the crew at a request o. With before, the request is still
+// under way and arrives after the next process has finished; otherwise the store has already
+// executed it.
 func dieAt(o op, before bool) func(t *testing.T, l *link, c *traffic.Crew, name string) {
 	return func(t *testing.T, l *link, c *traffic.Crew, name string) {
 		l.store.goOn(t, name, 2)
@@ -125,7 +127,7 @@ func dieAt(o op, before bool) func(t *testing.T, l *link, c *traffic.Crew, name 
 	}
 }
 
-// goOn lets the work of a key take so many steps.
+// goOn lets the work of a key take steps.
 func (s *store) goOn(t *testing.T, name string, steps int) {
 	t.Helper()
 	for range steps {
@@ -133,10 +135,10 @@ func (s *store) goOn(t *testing.T, name string, steps int) {
 	}
 }
 
-// A process that does something once dies at each step of it. The next finds it
-// done or does it; the record is that of one run, and what comes late changes
-// nothing. Work whose process died between the effect and the record is begun
-// again, and finds the effect by the key.
+// TestOnceCrash lets a process die at each step of doing something once. The next process finds the
+// work done or does it. The record is the record of one run, and late requests do not change it. If
+// a process died between the effect and the record, the work begins again and finds the effect by
+// the key.
 func TestOnceCrash(t *testing.T) {
 	s := newStore(t)
 	client := newClient(t, s.engine, nil)
@@ -162,7 +164,7 @@ func TestOnceCrash(t *testing.T) {
 				}
 				s.do(t, "SET", "result/"+name, string(result.Value))
 			})
-			// By now the network of the dead has delivered what was on the wire.
+			// By now the network of the dead process has delivered the request that was under way.
 			if s.once(t, name, c.runs) {
 				once++
 			}
@@ -171,8 +173,8 @@ func TestOnceCrash(t *testing.T) {
 	report.Row(t, "do-once with a crash at each step", "effect once", "%d of %d: one effect, one result, even after what came late", once, len(crashes))
 }
 
-// once reports whether the work of a key was begun so often, has had its effect
-// once, and its result is still the one that was returned.
+// once reports whether the work of a key began runs times, had its effect once, and still has the
+// result that was returned.
 func (s *store) once(t *testing.T, name string, runs int64) bool {
 	t.Helper()
 	began, err := s.do(t, "GET", "runs/"+name).AsInt64()

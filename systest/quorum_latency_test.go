@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/report"
 )
 
-// A distribution is how long the same took several times.
+// A distribution summarizes how long one operation took several times.
 type distribution struct{ median, most time.Duration }
 
 func distributionOf(took []time.Duration) distribution {
@@ -18,14 +18,14 @@ func distributionOf(took []time.Duration) distribution {
 	return distribution{took[len(took)/2], took[len(took)-1]}
 }
 
-// A member that is dead or silent costs nothing: an acquire takes as long as
-// the slower of the other two.
+// TestQuorumIsAsFastAsTheSlowerOfTwo checks that a dead or silent member costs no time: an acquire
+// takes as long as the slower of the other two members.
 func TestQuorumIsAsFastAsTheSlowerOfTwo(t *testing.T) {
 	const (
 		times  = 20
 		margin = 5 * time.Millisecond
-		// What an acquire takes that waits for the member. It is far above what
-		// a loaded machine may add.
+		// timeout is how long an acquire takes that waits for the member. It is far above what a
+		// loaded machine may add.
 		timeout = 700 * time.Millisecond
 	)
 	g := newTrio(t)
@@ -51,11 +51,11 @@ func TestQuorumIsAsFastAsTheSlowerOfTwo(t *testing.T) {
 		}
 		return took
 	}
-	acquire() // the connections are made
+	acquire() // makes the connections
 	if _, err := slower.Inspect(t.Context(), "latency"); err != nil {
 		t.Fatal(err)
 	}
-	g.links[1].Latency(5 * time.Millisecond) // each way: 10 and 20 ms there and back
+	g.links[1].Latency(5 * time.Millisecond) // each way: round trips take 10 and 20 ms
 	g.links[2].Latency(10 * time.Millisecond)
 	for _, fault := range []struct {
 		name     string

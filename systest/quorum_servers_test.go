@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// serve returns two servers of the quorum, with one secret. The first one reaches the members
+// serve returns two servers of the quorum, with one secret. The first server reaches the members
 // over the links, and its clock is 100 ms ahead.
 func (g *trio) serve(t *testing.T) []http.Handler {
 	t.Helper()
@@ -35,8 +35,8 @@ func (g *trio) serve(t *testing.T) []http.Handler {
 	return all
 }
 
-// A cuttable is the way of a server to the members. While it is cut off, each member carries
-// one request out, whose answer is lost. The others arrive when it is not any more.
+// A cuttable is the path from a server to the members. While the path is cut, each member executes
+// one request and its reply is lost. Further requests arrive after the path is healed.
 type cuttable struct{ present atomic.Pointer[outage] }
 
 type outage struct {
@@ -44,7 +44,7 @@ type outage struct {
 	left [3]atomic.Int32
 }
 
-// cuttable is for those who reach the servers over the links.
+// cuttable makes the links cuttable.
 func (g *trio) cuttable() *cuttable {
 	c := &cuttable{}
 	for i, l := range g.links {
@@ -75,11 +75,11 @@ func (c *cuttable) cut() (heal func()) {
 	}
 }
 
-// Two servers of one quorum, with one secret. The first one does not hear the members for a
-// while. A caller repeats its request at the second one, and is granted the lock.
-//
-// INVARIANT I5: what the first server still does about the request, when it hears the members
-// again, does not end the lease: nobody else gets the lock before its TTL is over.
+// TestRepeatAtAnotherServerOfAQuorum checks two servers of one quorum, with one secret, of which
+// the first is cut off from the members for a while. A caller repeats its request at the second
+// server and is granted the lock. What the first server still does about the request, when it is
+// connected again, does not end the lease: no other caller gets the lock before the TTL. INVARIANT
+// I5.
 func TestRepeatAtAnotherServerOfAQuorum(t *testing.T) {
 	g := newTrio(t)
 	g.admitted(t)
@@ -119,10 +119,9 @@ func TestRepeatAtAnotherServerOfAQuorum(t *testing.T) {
 		"the caller has the lock, and nobody else gets it before its TTL is over", "%d of %d", rounds, rounds)
 }
 
-// The library behind a load balancer with two servers of a quorum: each request goes to the
-// other one. The first server is cut off from the members for a moment.
-//
-// INVARIANT I1, I5: what a client is granted is its own until it ends.
+// TestLoadBalancerBeforeAQuorum checks the library behind a load balancer that alternates between
+// two servers of a quorum, the first of which is cut off from the members for a moment. No rival
+// gets the lock during a client's lease. INVARIANT I1, I5.
 func TestLoadBalancerBeforeAQuorum(t *testing.T) {
 	g := newTrio(t)
 	near := g.admitted(t)

@@ -29,15 +29,14 @@ const (
 	quorumClients = 3
 	quorumWorkers = 4 // of each client
 	quorumNames   = 3
-	// quorumSkew is how far the clients' clocks may be off.
+	// quorumSkew is the most by which the clients' clocks may be off.
 	quorumSkew = 1500 * time.Millisecond
-	// quorumGap bounds how long nobody is granted any lock while one member is
-	// not well: a lease that nobody can end any more, and a loaded machine.
+	// quorumGap is the longest time without any grant while one member is faulty: it allows for a
+	// lease that no process can end any more, and for a loaded machine.
 	quorumGap = 3 * time.Second
 )
 
-// A trio is three servers that know nothing of each other, each behind a
-// network of its own.
+// A trio is three independent servers, each behind a network of its own.
 type trio struct {
 	servers []*testsvc.Server
 	links   []*faultproxy.Proxy
@@ -54,7 +53,7 @@ func newTrio(t *testing.T) *trio {
 	return g
 }
 
-// engine returns a quorum of the servers. The quarantine is short.
+// engine returns a quorum of the servers, with a short quarantine.
 func (g *trio) engine(t *testing.T, addr func(i int) string, timeout time.Duration) *quorumlock.Engine {
 	t.Helper()
 	return g.skewed(t, addr, timeout, 0)
@@ -87,12 +86,12 @@ func (g *trio) skewed(t *testing.T, addr func(i int) string, timeout, ahead time
 	return e
 }
 
-// far and near are the ways to the servers with and without faults.
+// far returns the address of a server behind its faulty network, near the address without faults.
 func (g *trio) far(i int) string  { return g.links[i].Addr() }
 func (g *trio) near(i int) string { return g.servers[i].Addr }
 
-// admitted returns an engine without faults, after it has ended the quarantine
-// that new servers begin with.
+// admitted returns an engine on the network without faults, after it has ended the quarantine of
+// the new servers.
 func (g *trio) admitted(t *testing.T) *quorumlock.Engine {
 	t.Helper()
 	e := g.engine(t, g.near, 0)
@@ -102,7 +101,7 @@ func (g *trio) admitted(t *testing.T) *quorumlock.Engine {
 	return e
 }
 
-// able returns how many members grant locks.
+// able returns how many members can grant locks.
 func able(t *testing.T, e *quorumlock.Engine) int64 {
 	t.Helper()
 	d, err := e.Diagnose(t.Context(), driver.DiagnoseRequest{TTL: quorumTTL})
@@ -112,7 +111,7 @@ func able(t *testing.T, e *quorumlock.Engine) int64 {
 	return d.Findings[0].Counts["able"]
 }
 
-// litter returns what the servers have of a lock.
+// litter returns the values that servers still have for a lock.
 func (g *trio) litter(name string) (found []string) {
 	for _, s := range g.servers {
 		if value, err := s.Do("GET", name); err != nil || value != "" {
@@ -122,7 +121,7 @@ func (g *trio) litter(name string) (found []string) {
 	return found
 }
 
-// A quorumShift is clients that take turns at some locks, and what they saw.
+// A quorumShift is a group of clients that take turns at some locks, with what they saw.
 type quorumShift struct {
 	t    *testing.T
 	gate *fence.Gate
@@ -135,15 +134,14 @@ type quorumShift struct {
 	mu       sync.Mutex                 // guards the rest
 	written  map[string][]claim         // accepted writes, in their order
 	highest  map[string]uint64          // the greatest token that was granted
-	present  map[string]*holdfast.Lease // of the latest holder that has not begun to release
+	present  map[string]*holdfast.Lease // leases whose release has not begun
 	granted  int
-	latest   time.Time     // of a grant
-	longest  time.Duration // without one
+	latest   time.Time     // when the last grant was
+	longest  time.Duration // time without a grant
 	overlaps int
 }
 
-// A skewedClaim is a lease of a client whose clock is ahead, with its token as the
-// servers know it.
+// A skewedClaim is a lease of a client whose clock is ahead, with its token in the servers' time.
 type skewedClaim struct {
 	*holdfast.Lease
 	ahead uint64
@@ -151,7 +149,7 @@ type skewedClaim struct {
 
 func (c skewedClaim) Token() uint64 { return c.Lease.Token() + c.ahead }
 
-// A claim is what the resource has seen.
+// A claim is what the resource recorded of a write.
 type claim struct {
 	token uint64
 	id    holdfast.LeaseID
@@ -184,7 +182,7 @@ func (s *quorumShift) end() {
 	s.all.Wait()
 }
 
-// turn takes a lock once and writes under it.
+// turn acquires a lock once and writes under it.
 func (s *quorumShift) turn(ctx context.Context, client *holdfast.Client, ahead time.Duration, name string) {
 	s.mu.Lock()
 	before := s.highest[name]
@@ -215,8 +213,8 @@ func (s *quorumShift) turn(ctx context.Context, client *holdfast.Client, ahead t
 	}
 }
 
-// took notes a grant. INVARIANT I2: its token is above all that were granted
-// before the lock was asked for.
+// took records a grant, and checks that its token is greater than all tokens granted before the
+// lock was requested. INVARIANT I2.
 func (s *quorumShift) took(l skewedClaim, before uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -233,7 +231,7 @@ func (s *quorumShift) took(l skewedClaim, before uint64) {
 	s.present[l.Name()] = l.Lease
 }
 
-// write writes to a resource that knows stale holders by their tokens.
+// write writes to a resource that refuses the tokens of stale holders.
 func (s *quorumShift) write(l skewedClaim) {
 	err := s.gate.Write(l.Name(), l, func() error {
 		s.mu.Lock()
@@ -246,8 +244,8 @@ func (s *quorumShift) write(l skewedClaim) {
 	}
 }
 
-// check fails the test unless the writes that passed are in order: those of
-// one holder after those of another, with greater tokens.
+// check fails the test unless the accepted writes are in order: each holder's writes follow another
+// holder's, with greater tokens.
 func (s *quorumShift) check() {
 	s.t.Helper()
 	holders := 0
@@ -272,8 +270,9 @@ func (s *quorumShift) check() {
 	}
 }
 
-// One member of three is stopped, cut off, silent, or killed and empty again,
-// at any time, and the clocks of the clients are off. There are no two holders, tokens grow, and locks stay available.
+// TestQuorumMinorityFails checks a quorum of which one member of three is stopped, cut off, silent,
+// or killed and restarted empty, while the clients' clocks are off. There are never two holders,
+// tokens grow, and locks stay available.
 func TestQuorumMinorityFails(t *testing.T) {
 	g := newTrio(t)
 	near := g.admitted(t)
@@ -294,10 +293,10 @@ func TestQuorumMinorityFails(t *testing.T) {
 		for _, n := range rand.Perm(len(faults)) {
 			fault, i := faults[n], rand.IntN(len(g.servers))
 			fault.do(i)
-			time.Sleep(200*time.Millisecond + rand.N(600*time.Millisecond)) // the fault under test goes on
+			time.Sleep(200*time.Millisecond + rand.N(600*time.Millisecond)) // while the fault lasts
 			fault.mend(i)
 			eventually(t, "the member takes part again after "+fault.name, func() bool {
-				time.Sleep(20 * time.Millisecond) // between looks, each of a hundred commands
+				time.Sleep(20 * time.Millisecond) // between looks, each of which takes a hundred commands
 				return able(t, near) == 3
 			})
 		}
@@ -313,8 +312,8 @@ func TestQuorumMinorityFails(t *testing.T) {
 	}
 }
 
-// Without a majority nothing is granted, which is told in time, and what the
-// minority had accepted is gone when the others are back.
+// TestQuorumMajorityFails checks that nothing is granted without a majority, that the error is
+// returned in time, and that what the minority accepted is gone after the others are back.
 func TestQuorumMajorityFails(t *testing.T) {
 	const timeout = 200 * time.Millisecond
 	for _, fault := range []struct {

@@ -2,5 +2,5 @@
 
 package systest
 
-// underRace says that the race detector is on, under which pools forget.
+// underRace reports whether the race detector is on. Under it a sync.Pool drops some items.
 const underRace = true

@@ -20,16 +20,16 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
 
-// How many read events at once, and what they may make of the processor time of a pair in
-// the process that has the pairs and serves the readers.
+// How many readers of events there are, and by what factor they may increase the processor time of
+// a pair in the process that makes the pairs and serves the readers.
 const (
 	eventReaders     = 200
 	eventReadersMost = 1.5
 )
 
-// TestEventReadersCost: what readers of all events make of a pair, in rounds that take turns
-// without and with them. They are in a process of their own. Only a soak judges it, because
-// only then nothing else runs.
+// TestEventReadersCost measures what readers of all events add to the cost of a pair, in
+// alternating rounds without and with them. The readers have a process of their own. Only a soak
+// judges the ratio, because other work disturbs it.
 func TestEventReadersCost(t *testing.T) {
 	s := newStore(t)
 	start := func(prefix string) (url string) {
@@ -59,13 +59,13 @@ func TestEventReadersCost(t *testing.T) {
 	}
 }
 
-// A pairCost is what the process of a server took for pairs that it made itself.
+// A pairCost is what a server's process used for pairs that it made itself.
 type pairCost struct {
-	CPU  float64 // µs for a pair
+	CPU  float64 // µs per pair
 	Rate float64 // pairs a second
 }
 
-// roundOfPairs has the process of a server make pairs for a while.
+// roundOfPairs makes the process of a server run a round of pairs.
 func roundOfPairs(t *testing.T, url string, rest time.Duration) (cost pairCost) {
 	t.Helper()
 	r, err := http.Get(url + "/round?rest=" + rest.String())
@@ -79,7 +79,7 @@ func roundOfPairs(t *testing.T, url string, rest time.Duration) (cost pairCost) 
 	return cost
 }
 
-// serveAndPair is a job: a server that also makes pairs, for /round.
+// serveAndPair is a job: a server that also makes pairs, on a request for /round.
 func serveAndPair(ctx context.Context, j traffic.Job) (any, error) {
 	client, engine, err := j.Client(ctx, nil)
 	if err != nil {
@@ -115,9 +115,9 @@ func serveAndPair(ctx context.Context, j traffic.Job) (any, error) {
 	return nil, errors.Join(client.Close(), h.Close(), s.Close(ctx))
 }
 
-// costOfPairs has workers take locks and give them back, each its own, for a while.
+// costOfPairs lets workers acquire and release locks, each its own, for a while.
 func costOfPairs(ctx context.Context, client *holdfast.Client, workers int, rest time.Duration) (pairCost, error) {
-	length := max(500*time.Millisecond, 50*rest) // long beside the time between two writes to a reader
+	length := max(500*time.Millisecond, 50*rest) // much longer than the time between two writes to a reader
 	pairs, errs := make([]int, workers), make([]error, workers)
 	before, began := usedTime(), time.Now()
 	var wg sync.WaitGroup
@@ -134,7 +134,7 @@ func costOfPairs(ctx context.Context, client *holdfast.Client, workers int, rest
 	for _, p := range pairs {
 		n += p
 	}
-	time.Sleep(300 * time.Millisecond) // what has happened is written by then
+	time.Sleep(300 * time.Millisecond) // until the events are written
 	return pairCost{CPU: (usedTime() - before).Seconds() * 1e6 / float64(n), Rate: float64(n) / took.Seconds()}, errors.Join(errs...)
 }
 
@@ -145,9 +145,9 @@ func usedTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// readEvents is a job: workers that read all events of a server, without a look at them.
+// readEvents is a job: workers that read all events of a server and discard them.
 func readEvents(ctx context.Context, j traffic.Job) (any, error) {
-	transport := &http.Transport{DisableCompression: true} // what comes compressed stays so
+	transport := &http.Transport{DisableCompression: true} // keeps compressed events compressed
 	defer transport.CloseIdleConnections()
 	var wg sync.WaitGroup
 	for range j.Workers {
@@ -163,7 +163,7 @@ func readEvents(ctx context.Context, j traffic.Job) (any, error) {
 			return nil, err
 		}
 		wg.Go(func() {
-			_, _ = io.Copy(io.Discard, answer.Body) // it ends with the job
+			_, _ = io.Copy(io.Discard, answer.Body) // ends with the job
 			_ = answer.Body.Close()
 		})
 	}

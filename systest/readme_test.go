@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// The programs in the README, copied as they are, work: one without a server, and one on
-// go-redis. The first is short.
+// TestREADMEExample checks that the programs in the README work: one without a server, and one on
+// go-redis. It also checks that the first program is short.
 func TestREADMEExample(t *testing.T) {
 	readme, err := os.ReadFile("../README.md")
 	if err != nil {

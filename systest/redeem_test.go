@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/soak"
 )
 
-// A hundred callers redeem one token, on networks that lose the first reply of
-// each. One gets the payload; and gets it again when he repeats the request.
+// TestRedeemWithLostReplies lets a hundred callers redeem one token, on networks that lose replies.
+// One caller gets the payload, and gets it again by repeating the request.
 func TestRedeemWithLostReplies(t *testing.T) {
 	const racers, links = 100, 10
 	s := newStore(t)
@@ -89,8 +89,8 @@ func TestRedeemWithLostReplies(t *testing.T) {
 // redeemTimeout is how long a Service repeats a request by itself.
 const redeemTimeout = 5 * time.Second
 
-// insist repeats a redeem while its outcome is unknown, as it may be on a busy machine. But
-// a Service may not say so until its timeout is near.
+// insist repeats a redeem while its outcome is unknown, which can happen on a busy machine. But a
+// Service may not report that long before its timeout.
 func insist(t *testing.T, s *onetime.Service, secret string, request *onetime.RedeemOptions) (payload []byte, err error) {
 	for range 20 {
 		began := time.Now()
@@ -105,8 +105,8 @@ func insist(t *testing.T, s *onetime.Service, secret string, request *onetime.Re
 	return payload, err
 }
 
-// loseEveryOther loses every other reply to what is neither a handshake nor a
-// request for a lock, and breaks the connection. It counts them.
+// loseEveryOther loses every second reply to scripts other than acquire, extend and release, and
+// breaks the connection. It counts the lost replies.
 func loseEveryOther(l *link) *atomic.Int64 {
 	var seen, lost atomic.Int64
 	l.on(script, func(faultproxy.Request) faultproxy.Action {

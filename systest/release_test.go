@@ -15,13 +15,13 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/soak"
 )
 
-// A trafficLog notes, in the order in which a proxy saw them, the renewals and
-// the releases of one lease.
+// A trafficLog records the renewals and the release of one lease, in the order in which a proxy saw
+// them.
 type trafficLog struct {
 	mu         sync.Mutex // guards the rest
-	unanswered int        // renewals that the store has not carried out yet
+	unanswered int        // renewals that the store has not executed yet
 	released   bool
-	last       time.Time // when the last renewal went by
+	last       time.Time // when the last renewal passed
 	violations int       // renewals after the release, or overtaken by it
 }
 
@@ -47,8 +47,9 @@ func (g *trafficLog) note(o op) (answered func()) {
 	return nil
 }
 
-// INVARIANT I9: no renewal after the release, whichever of the keep-alive and
-// the caller's own Extend races it, and INVARIANT I4: nothing comes back.
+// TestReleaseRacingARenewal checks that no renewal follows the release, whether the renewal is of
+// the keep-alive or of the caller's Extend (INVARIANT I9), and that no lease is held again
+// (INVARIANT I4).
 func TestReleaseRacingARenewal(t *testing.T) {
 	s := newStore(t)
 	const workers = 16
@@ -93,8 +94,8 @@ func TestReleaseRacingARenewal(t *testing.T) {
 		workers*each, met, violations, resurrected)
 }
 
-// raceRelease releases a lease about when its first renewal is due. It
-// returns whether a renewal was near, and how many came after the release.
+// raceRelease releases a lease about when its first renewal is due. It reports whether a renewal
+// was near, and how many came after the release.
 func raceRelease(t *testing.T, l *link, client *holdfast.Client, name string) (near bool, violations int) {
 	const ttl = 240 * time.Millisecond // the first renewal is due after a third
 	l.OnRequest(nil)
@@ -122,7 +123,7 @@ func raceRelease(t *testing.T, l *link, client *holdfast.Client, name string) (n
 	err = lease.Release(t.Context())
 	<-extended
 	if errors.Is(err, holdfast.ErrLost) {
-		return false, 0 // before, on a machine that is too busy: its renewal was given up unanswered
+		return false, 0 // lost before, on a busy machine: its renewal was not answered in time
 	}
 
 	traffic.mu.Lock()
