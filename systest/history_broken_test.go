@@ -17,8 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
 
-// A brokenEngine is a correct engine in memory with one fault. TestHistoryFindsFaults checks that
-// the fault is found.
+// A brokenEngine is a correct engine in memory with one fault. It also loses one reply in five.
 type brokenEngine struct {
 	driver.Engine
 	fault historyFault

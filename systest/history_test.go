@@ -306,8 +306,8 @@ func (r *historyRun) checkStuck(t *testing.T) string {
 	return figures
 }
 
-// closings returns the names that were stuck for too long. figures tells how long names were held
-// by leases without a holder.
+// closings returns the names that were stuck for too long. figures describes how long names were
+// held by leases without a holder.
 func (r *historyRun) closings(t *testing.T) (tooLong []check.Closing, figures string) {
 	t.Helper()
 	stuck, abandoned, strangers := r.history.Closed(r.sight, traffic.LocksLinger)

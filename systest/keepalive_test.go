@@ -18,7 +18,7 @@ const keptTTL = 1200 * time.Millisecond
 // keptOptions returns options for a lease that the client renews.
 func keptOptions() *holdfast.AcquireOptions { return &holdfast.AcquireOptions{TTL: keptTTL} }
 
-// roundTrip makes every message of a link slow.
+// roundTrip delays every request and reply on a link, by d in all.
 func roundTrip(l *link, d time.Duration) {
 	l.OnRequest(func(faultproxy.Request) faultproxy.Action { return faultproxy.Delay(d/2, d-d/2) })
 }

@@ -105,8 +105,8 @@ func insist(t *testing.T, s *onetime.Service, secret string, request *onetime.Re
 	return payload, err
 }
 
-// loseEveryOther loses every second reply to scripts other than acquire, extend and release, and
-// breaks the connection. It counts the lost replies.
+// loseEveryOther loses every second reply to scripts that are not of lock operations, and breaks
+// the connection. It counts the lost replies.
 func loseEveryOther(l *link) *atomic.Int64 {
 	var seen, lost atomic.Int64
 	l.on(script, func(faultproxy.Request) faultproxy.Action {

@@ -13,25 +13,25 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/faultproxy"
 )
 
-// A replay sends what an engine has sent, or what the least script for the same
-// purpose would, all at once on one connection: the server then does nothing else,
-// and what the client takes for it is not measured.
+// A replay sends the requests that an engine sent, or those of a minimal script for the same
+// purpose, on one connection. The server then does nothing else, and the client's time is not
+// measured.
 type replay struct {
 	name    string
-	each    int       // how many operations are measured
-	prepare []command // comes first, and is not measured
+	each    int       // how many operations measure has
+	prepare []command // sent first, and not measured
 	measure []command
 }
 
-// A command is a request and the number that its reply begins with, or a token.
+// A command is a request, and the number with which its reply must begin, or the constant token.
 type command struct {
 	words []string
 	built rueidis.Completed
 	want  int64
 }
 
-// record returns what an engine sends over l while run runs, each with the reply
-// that is wanted of it.
+// record returns the requests that an engine sends over l during run, each with the wanted number
+// of its reply.
 func (l *link) record(t *testing.T, run func(), want ...int64) (commands []command) {
 	t.Helper()
 	var mu sync.Mutex
@@ -54,7 +54,7 @@ func (l *link) record(t *testing.T, run func(), want ...int64) (commands []comma
 	return commands
 }
 
-// command returns a request that can be sent again and again.
+// command returns a request that can be sent repeatedly.
 func (s *store) command(want int64, words ...string) command {
 	return command{words, s.plain.B().Arbitrary(words...).Build().Pin(), want}
 }
@@ -69,11 +69,10 @@ func (s *store) script(t *testing.T, text string) string {
 	return sha
 }
 
-// together is how many requests of a replay are on their way at a time, as if so
-// many goroutines had sent them.
+// together is how many requests of a replay are sent at a time, as if by so many goroutines.
 const together = 32
 
-// send sends commands, and reports whether all were answered as they should be.
+// send sends commands, and reports whether all replies are as wanted.
 func (s *store) send(t *testing.T, commands []command) bool {
 	t.Helper()
 	for some := range slices.Chunk(commands, together) {
@@ -95,10 +94,10 @@ func (s *store) send(t *testing.T, commands []command) bool {
 	return true
 }
 
-// token says that a reply begins with one.
+// token means that a reply must begin with a fencing token.
 const token = -2
 
-// firstNumber returns the first of a reply, however deep, or -1.
+// firstNumber returns the first number of a nested reply, or -1.
 func firstNumber(reply any) int64 {
 	switch r := reply.(type) {
 	case int64:
@@ -111,14 +110,14 @@ func firstNumber(reply any) int64 {
 	return -1
 }
 
-// prepared forgets all locks and sends what comes before a replay.
+// prepared deletes all locks and sends the requests that prepare a replay.
 func (s *store) prepared(t *testing.T, r replay) bool {
 	t.Helper()
 	s.do(t, "FLUSHALL")
 	return s.send(t, r.prepare)
 }
 
-// bytes returns how many of a replay go over the wire for each operation.
+// bytes returns how many bytes a replay sends per operation.
 func (r replay) bytes() (sum int) {
 	digits := func(n int) int { return len(strconv.Itoa(n)) }
 	for _, c := range r.measure {
@@ -130,7 +129,7 @@ func (r replay) bytes() (sum int) {
 	return sum / r.each
 }
 
-// median returns the one in the middle; of none, 0.
+// median returns the median of all, or 0 if all is empty.
 func median(all []float64) float64 {
 	if len(all) == 0 {
 		return 0

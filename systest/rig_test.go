@@ -19,19 +19,18 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
 
-// patience bounds what a test waits for on a loaded machine.
+// patience is how long a test waits at most, even on a loaded machine.
 const patience = 20 * time.Second
 
-// A store is a real server, with two ways around every fault: a plain client
-// and an engine.
+// A store is a real server, with a plain client and an engine that connect to it without faults.
 type store struct {
 	server *testsvc.Server
 	plain  rueidis.Client
 	engine *redislock.Engine
-	ops    map[string]op // by the hash of the script
+	ops    map[string]op // by the script's hash
 }
 
-// An op is what a request asks of the store.
+// An op is the operation of a request to the store.
 type op string
 
 const (
@@ -39,11 +38,11 @@ const (
 	extend   op = "extend"
 	release  op = "release"
 	complete op = "complete"
-	script   op = "script" // another one
+	script   op = "script" // any other script
 	other    op = "other"  // handshakes, pings, subscriptions
 )
 
-// newStore starts a server, with more options if there are any.
+// newStore starts a server with the given options.
 func newStore(t *testing.T, options ...string) *store {
 	t.Helper()
 	server := testsvc.Redis(t, options...)
@@ -65,9 +64,8 @@ func openPlain(t *testing.T, server *testsvc.Server) rueidis.Client {
 	return plain
 }
 
-// learnOps finds out which scripts each operation of the engine runs, and makes
-// the server know them all, by watching it do each once: where it is plain, and
-// where it is not.
+// learnOps finds out which scripts each operation of the engine runs, and loads them all. It
+// watches the engine perform each operation once in its simple form and once in its full form.
 func (s *store) learnOps(t *testing.T) {
 	t.Helper()
 	p := faultproxy.New(t, s.server.Addr)
@@ -122,7 +120,7 @@ func (s *store) learnOps(t *testing.T) {
 	}
 }
 
-// opOf tells what a request asks.
+// opOf returns the operation of a request.
 func (s *store) opOf(r faultproxy.Request) op {
 	if r.Command() == "EVALSHA" {
 		if o, ok := s.ops[r.Words[1]]; ok {
@@ -133,7 +131,7 @@ func (s *store) opOf(r faultproxy.Request) op {
 	return other
 }
 
-// do runs a command that must not fail, around every fault.
+// do runs a command that must not fail, on the connection without faults.
 func (s *store) do(t testing.TB, words ...string) rueidis.RedisResult {
 	t.Helper()
 	r := s.plain.Do(context.Background(), s.plain.B().Arbitrary(words...).Build())
@@ -143,15 +141,14 @@ func (s *store) do(t testing.TB, words ...string) rueidis.RedisResult {
 	return r
 }
 
-// held reports whether anybody holds the lock, as the store sees it.
+// held reports whether the store has a holder of the lock.
 func (s *store) held(t testing.TB, name string) bool {
 	t.Helper()
 	n, err := s.do(t, "EXISTS", name).AsInt64()
 	return err == nil && n != 0
 }
 
-// holding returns what the store knows of the lease that holds the lock; the
-// zero Holding if there is none.
+// holding returns the lease that holds the lock in the store, or the zero Holding.
 func (s *store) holding(t testing.TB, name string) lockinfo.Holding {
 	t.Helper()
 	lock, err := s.engine.Inspect(context.Background(), name)
@@ -164,7 +161,7 @@ func (s *store) holding(t testing.TB, name string) lockinfo.Holding {
 	return lock.Holders[0]
 }
 
-// A link is a network of its own between a client and the store.
+// A link is a separate network between a client and the store.
 type link struct {
 	*faultproxy.Proxy
 	engine driver.Engine
@@ -176,15 +173,14 @@ func (s *store) link(t *testing.T) *link {
 	return s.linkBy(t, traffic.Redislock)
 }
 
-// linkBy is link for an engine of one of the kinds.
+// linkBy is link for an engine of the given kind.
 func (s *store) linkBy(t *testing.T, by traffic.Kind) *link {
 	t.Helper()
 	p := faultproxy.New(t, s.server.Addr)
 	return &link{Proxy: p, engine: openBy(t, by, "redis://"+p.Addr()), store: s}
 }
 
-// on makes decide say what happens to each request of an operation; the
-// others pass.
+// on lets decide choose the fate of each request of an operation; other requests pass.
 func (l *link) on(o op, decide func(faultproxy.Request) faultproxy.Action) {
 	l.OnRequest(func(r faultproxy.Request) faultproxy.Action {
 		if l.store.opOf(r) == o {
@@ -194,8 +190,7 @@ func (l *link) on(o op, decide func(faultproxy.Request) faultproxy.Action) {
 	})
 }
 
-// client returns a client at this end of the link. It is closed with the
-// test, when the network is well again.
+// client returns a client on the link. It is closed when the test ends, after the link is healed.
 func (l *link) client(t *testing.T, opts *holdfast.Options) *holdfast.Client {
 	t.Helper()
 	return newClient(t, l.engine, opts)
@@ -207,7 +202,7 @@ func newClient(t *testing.T, engine driver.Engine, opts *holdfast.Options) *hold
 	if opts != nil {
 		o = *opts
 	}
-	o.SharedEngine = true // it is closed with the test
+	o.SharedEngine = true // closed when the test ends
 	client, err := holdfast.New(engine, &o)
 	if err != nil {
 		t.Fatal(err)
@@ -216,7 +211,7 @@ func newClient(t *testing.T, engine driver.Engine, opts *holdfast.Options) *hold
 	return client
 }
 
-// closeClient closes a client, and waits until it has cleaned up everything.
+// closeClient closes a client, which waits until its clean-up has ended.
 func closeClient(t testing.TB, client *holdfast.Client) {
 	t.Helper()
 	if err := client.Close(); err != nil {
@@ -229,18 +224,18 @@ func openEngine(t *testing.T, url string) *redislock.Engine {
 	return drivertest.Open(t, redislock.Open, url)
 }
 
-// openBy opens an engine of one of the kinds.
+// openBy opens an engine of the given kind.
 func openBy(t *testing.T, by traffic.Kind, url string) driver.Engine {
 	t.Helper()
 	return drivertest.Open(t, func(ctx context.Context, url string) (driver.Engine, error) { return traffic.Open(ctx, by, url) }, url)
 }
 
-// request returns an acquire request of a fresh lease ID.
+// request returns an acquire request with a new lease ID.
 func request(name string) driver.AcquireRequest {
 	return driver.AcquireRequest{Name: name, LeaseID: lockinfo.NewLeaseID(), TTL: 30 * time.Second, Holder: lockinfo.Holder{Label: "systest"}}
 }
 
-// within polls until ok holds, and reports whether it did before the bound.
+// within polls until ok returns true, and reports whether it did within bound.
 func within(bound time.Duration, ok func() bool) bool {
 	for end := time.Now().Add(bound); ; time.Sleep(time.Millisecond) {
 		if ok() {
@@ -252,7 +247,7 @@ func within(bound time.Duration, ok func() bool) bool {
 	}
 }
 
-// eventually fails the test if ok does not hold soon.
+// eventually fails the test if ok does not return true within patience.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	if !within(patience, ok) {
@@ -260,7 +255,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// acquireWith takes a lock, and waits for it as long as it takes.
+// acquireWith acquires a lock, and waits for it without limit.
 func acquireWith(t *testing.T, client *holdfast.Client, name string, opts *holdfast.AcquireOptions) *holdfast.Lease {
 	t.Helper()
 	lease, err := client.Acquire(t.Context(), name, opts)

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/soak"
 )
 
-// A load is what a server and this process have used since begin.
+// A load is what a server and this process had used at the call of begin.
 type load struct {
 	store      *store
 	begun      time.Time
@@ -26,14 +26,14 @@ type load struct {
 	goroutines int
 }
 
-// begin forgets what the server has counted, and begins to count anew.
+// begin resets the server's statistics and returns the present load.
 func begin(t *testing.T, s *store) load {
 	t.Helper()
 	s.do(t, "CONFIG", "RESETSTAT")
 	return load{s, time.Now(), cpuTime(t, s.server), s.info(t, "memory", "used_memory"), inUse(), runtime.NumGoroutine()}
 }
 
-// info returns a whole number of what INFO says.
+// info returns an integer field of INFO.
 func (s *store) info(t *testing.T, section, field string) int {
 	t.Helper()
 	text, err := s.do(t, "INFO", section).ToString()
@@ -51,18 +51,17 @@ func (s *store) info(t *testing.T, section, field string) int {
 	return n
 }
 
-// inUse returns how many bytes this process uses, when what is not is collected.
+// inUse returns how many bytes this process uses after garbage collection.
 func inUse() uint64 {
 	var mem runtime.MemStats
 	for range 3 {
-		runtime.GC() // each halves the stacks that are used by less than a quarter
+		runtime.GC() // each collection halves stacks of which less than a quarter is used
 	}
 	runtime.ReadMemStats(&mem)
 	return mem.HeapAlloc + mem.StackInuse
 }
 
-// rate returns how many scripts a second there were, how much of a core they took,
-// and how much of its time each.
+// rate returns the scripts per second, the share of a core that they took, and the time per script.
 func (l load) rate(t *testing.T) (scripts, core float64, each time.Duration) {
 	t.Helper()
 	seconds := time.Since(l.begun).Seconds()
@@ -70,18 +69,18 @@ func (l load) rate(t *testing.T) (scripts, core float64, each time.Duration) {
 	return scripts, core, time.Duration(core / max(scripts, 1) * float64(time.Second)).Round(time.Microsecond)
 }
 
-// each returns how many bytes the client and the server have for each of n.
+// each returns how many bytes the client and the server use for each of n.
 func (l load) each(t *testing.T, n int) (client, server int) {
 	t.Helper()
 	return int(inUse()-l.heap) / n, (l.store.info(t, "memory", "used_memory") - l.memory) / n
 }
 
-// tooLong reports whether a script takes longer than it may: nobody else is served
-// meanwhile. It is a time on this machine, so only a soak says so.
+// tooLong reports whether a script blocks the server for longer than most. The time depends on the
+// machine, so only a soak judges it.
 func tooLong(script, most time.Duration) bool { return soak.Long() && script > most }
 
-// TestManyLeasesAreKept: any number of leases of one client costs a goroutine none,
-// and the store a request for each full batch.
+// TestManyLeasesAreKept checks that many leases of one client need no goroutine each, and that the
+// store gets their renewals in full batches.
 func TestManyLeasesAreKept(t *testing.T) {
 	n, ttl := soak.Count(5000, 1_000_000), soak.For(3*time.Second, time.Minute)
 	s := newStore(t)
@@ -91,7 +90,7 @@ func TestManyLeasesAreKept(t *testing.T) {
 	held := acquireMany(t, client, n, ttl)
 	took := time.Since(before.begun)
 	memory, stored := before.each(t, n)
-	waitUntil(took, ttl/2) // renewals have found their pace
+	waitUntil(took, ttl/2) // until renewals are evenly spread
 	l := begin(t, s)
 	time.Sleep(ttl) // real leases in a real store
 	scripts, core, script := l.rate(t)
@@ -109,7 +108,7 @@ func TestManyLeasesAreKept(t *testing.T) {
 	if tooLong(script, time.Millisecond) {
 		t.Errorf("scripts take %s, want 1ms at most", script)
 	}
-	const slack = 20 // connections that were opened meanwhile, batches under way
+	const slack = 20 // new connections, and batches under way
 	if !within(5*time.Second, func() bool { return runtime.NumGoroutine() < before.goroutines+slack }) {
 		t.Errorf("%d goroutines before, %d with %d leases", before.goroutines, runtime.NumGoroutine(), n)
 	}
@@ -118,11 +117,11 @@ func TestManyLeasesAreKept(t *testing.T) {
 	}
 }
 
-// waitUntil sleeps for what is left of d when a part of it has passed.
+// waitUntil sleeps for the rest of d after took of it.
 func waitUntil(took, d time.Duration) { time.Sleep(max(0, d-took)) }
 
-// TestMultitudesWait: however many wait, for one name or each for another, none loses
-// its place, and none waits longer than the others need.
+// TestMultitudesWait checks many waiters, for one name or each for another. All keep their places
+// and are served, with one request to acquire and one to release.
 func TestMultitudesWait(t *testing.T) {
 	for what, c := range map[string]struct{ names, each int }{
 		"one name":   {1, soak.Count(500, 10_000)},
@@ -148,7 +147,7 @@ func TestMultitudesWait(t *testing.T) {
 			var all sync.WaitGroup
 			var served atomic.Int64
 			for i := range n {
-				if i%1000 == 0 { // more at the same time would only wait for the client
+				if i%1000 == 0 { // more at once would only wait for the client
 					joined(i)
 				}
 				name := held[i%c.names].Name()
@@ -192,7 +191,7 @@ func TestMultitudesWait(t *testing.T) {
 			if commands > 2.2 {
 				t.Errorf("%.2f requests for each turn, want one to ask and one to release", commands)
 			}
-			// A stack of 8 kB, because the frames of a wait take less than a quarter of 16.
+			// The stack has 8 kB, because the frames of a wait take less than a quarter of 16 kB.
 			if most := 13_000 + 5_000_000/n; memory > most && !underRace {
 				t.Errorf("a waiter takes %d bytes of the client, want %d at most", memory, most)
 			}

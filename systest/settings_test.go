@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// TestSettingsInPages: a server takes each setting of the Redis server that the pages
-// show, and a user with the rights that they show can do all that locks need.
+// TestSettingsInPages checks that a server accepts each Redis setting in the documentation, and
+// that a user with the documented rights can do everything that locks need.
 func TestSettingsInPages(t *testing.T) {
 	files, err := filepath.Glob("../docs/*.md")
 	if err != nil {
@@ -26,7 +26,7 @@ func TestSettingsInPages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		blocks, _ := codeblock.Find(filepath.Base(file), string(text)) // archtest tells the problems
+		blocks, _ := codeblock.Find(filepath.Base(file), string(text)) // archtest reports problems
 		for _, b := range blocks {
 			if b.Kind != "redis" {
 				continue
@@ -56,7 +56,7 @@ func TestSettingsInPages(t *testing.T) {
 	}
 }
 
-// worksAs does what locks need as a user of these rights.
+// worksAs does everything that locks need as a user with these rights.
 func worksAs(t *testing.T, at string, server *testsvc.Server, rule []string) {
 	t.Helper()
 	name, password, prefix := rule[0], "", ""

@@ -16,16 +16,16 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/soak"
 )
 
-// slewed are the rates of the store's clock as the holder's shows them: either clock fast
-// or slow by as much as chrony makes it by default, and right clocks.
+// slewed are the rates of the store's clock relative to the holder's: either clock fast or slow by
+// chrony's default maximum, and correct clocks.
 var slewed = map[string]float64{
 	"store ×1.083": 1.083, "store ×0.917": 0.917,
 	"holder ×1.083": 1 / 1.083, "holder ×0.917": 1 / 0.917,
 	"right": 1,
 }
 
-// INVARIANT I3: while a clock is slewed, a holder that is cut off knows of its loss before
-// Redis grants the lock to a rival.
+// TestSlewedStore checks that while a clock is slewed, a holder that is cut off knows of its loss
+// before Redis grants the lock to a rival. INVARIANT I3.
 func TestSlewedStore(t *testing.T) {
 	clocks := fault.NewClocks(t)
 	ttls := []time.Duration{3 * time.Second}
@@ -60,14 +60,15 @@ func TestSlewedStore(t *testing.T) {
 	}
 }
 
-// The doctor sees that a clock is slewed, and that a right one is not.
+// TestDoctorSeesSlewing checks that the doctor reports a slewed clock, and does not report a
+// correct clock.
 func TestDoctorSeesSlewing(t *testing.T) {
 	clocks := fault.NewClocks(t)
 	for which, rate := range slewed {
 		s := newStore(t)
 		clocks.Slew(s.server.PID(), rate)
 		var rated driver.Finding
-		// A look that took long cannot tell; one of several does not.
+		// A slow reading of the clock is too uncertain; one of several is good enough.
 		eventually(t, "a finding of the rate of "+which, func() bool {
 			d, err := s.engine.Diagnose(t.Context(), driver.DiagnoseRequest{TTL: 30 * time.Second})
 			if err != nil {
@@ -90,15 +91,15 @@ func TestDoctorSeesSlewing(t *testing.T) {
 	}
 }
 
-// A slewing counts what became of leases while clocks were slewed.
+// A slewing counts leases under slewed clocks and how they ended.
 type slewing struct {
 	mu      sync.Mutex // guards the rest
 	leases  int
 	valid   int
-	nearest time.Duration // of a deadline to the rival's grant
+	nearest time.Duration // least gap from a deadline to the rival's grant
 }
 
-// check cuts a holder off and waits until a rival has its lock.
+// check cuts a holder off and waits until a rival is granted its lock.
 func (c *slewing) check(t *testing.T, l *link, holder, rival *holdfast.Client, name string, opts *holdfast.AcquireOptions) {
 	lease, err := holder.Acquire(t.Context(), name, opts)
 	if err != nil {
@@ -120,10 +121,11 @@ func (c *slewing) check(t *testing.T, l *link, holder, rival *holdfast.Client, n
 	}
 	c.nearest = min(c.nearest, late)
 	c.mu.Unlock()
-	_ = next.Release(t.Context()) // the next round has another name
+	_ = next.Release(t.Context()) // the next round uses another name
 }
 
-// measure fails t if the store's clock does not run at the rate: nothing would be tested.
+// measure fails t if the store's clock does not run at the rate, because the test would then check
+// nothing.
 func (c *slewing) measure(t *testing.T, s *store, which string, rate float64) {
 	t.Helper()
 	began, before := time.Now(), s.clock(t)

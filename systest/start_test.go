@@ -13,9 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/soak"
 )
 
-// TestRunCostsLittle: a command under a lock that is free takes little longer
-// than the command alone. The two take turns, so that what slows the machine down
-// slows both.
+// TestRunCostsLittle checks that a command under a free lock takes little longer than the command
+// alone. The two alternate, so that load on the machine slows both.
 func TestRunCostsLittle(t *testing.T) {
 	const most = 10 * time.Millisecond
 	t.Setenv("CGO_ENABLED", "0") // as docs/run.md advises
@@ -24,7 +23,7 @@ func TestRunCostsLittle(t *testing.T) {
 		"a file": "sqlite://" + t.TempDir() + "/locks.db",
 		"Redis":  redis.URL,
 	}
-	if os.Geteuid() == 0 { // who alone can make one
+	if os.Geteuid() == 0 { // only root can make a system store
 		path := filepath.Join(t.TempDir(), "holdfast", "locks.db")
 		if _, err := sqlitelock.MakeSystem(t.Context(), path, 1); err != nil {
 			t.Fatal(err)

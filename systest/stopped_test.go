@@ -23,27 +23,27 @@ import (
 
 const stoppedTTL = 500 * time.Millisecond
 
-// A role is how a holder finds out that it has lost the lock.
+// A role is how a holder learns that it has lost the lock.
 type role string
 
 const (
-	asks  role = "asks"  // calls Valid all the time; its timers hardly get to run
+	asks  role = "asks"  // calls Valid all the time; its timers hardly run
 	waits role = "waits" // waits for the end of the lease's context
 )
 
-// A holderReport is one report of a holder. Instants are those of the wall
-// clock, which all processes of a machine share.
+// A holderReport is one report of a holder. Its instants are of the wall clock, which all processes
+// of a machine share.
 type holderReport struct {
-	Token uint64    // first report: it holds the lock
-	Valid bool      // second report: what the first Valid after the pause said
-	At    time.Time // when Valid said so, or the context had ended
+	Token uint64    // first report: the token of its lease
+	Valid bool      // second report: the result of the first Valid after the pause
+	At    time.Time // when Valid returned, or the context had ended
 	Lost  bool      // the context's cause is ErrLost
 
 	Refused bool // the fenced resource refused what the holder wrote after the pause
 }
 
-// hold is a job: the crew takes the lock, reads a resource, and says what it saw
-// when it was stopped for long. Then it writes, without asking whether it may.
+// hold is a job: the crew acquires the lock, reads a resource, and reports what it saw after it was
+// stopped for long. Then it writes without checking the lease.
 func hold(r role) func(ctx context.Context, j traffic.Job) (any, error) {
 	return func(ctx context.Context, j traffic.Job) (any, error) {
 		engine, err := redislock.Open(ctx, j.Store)
@@ -73,7 +73,7 @@ func hold(r role) func(ctx context.Context, j traffic.Job) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		announced := time.Now() // the pause may begin as soon as the test knows
+		announced := time.Now() // the test may stop this process at once
 		j.Out(holderReport{Token: lease.Token()})
 		var report holderReport
 		if r == asks {
@@ -89,12 +89,12 @@ func hold(r role) func(ctx context.Context, j traffic.Job) (any, error) {
 	}
 }
 
-// firstValidAfterPause calls Valid without a break and returns what the first
-// call that began after a pause of the process said; the pause is somewhere
-// after last. A call during which the process was stopped could not know.
+// firstValidAfterPause calls Valid in a loop and returns the result of the first call that began
+// after a pause of the process. The pause comes after last. A call during which the process was
+// stopped cannot know of the pause.
 //
-// On one processor, a loop that never blocks is back before any timer that
-// has become due: nobody but Valid itself can have noticed the pause.
+// On one processor, a loop that never blocks continues before any due timer runs, so only Valid
+// itself can have noticed the pause.
 func firstValidAfterPause(lease *holdfast.Lease, last time.Time) bool {
 	runtime.GOMAXPROCS(1)
 	for paused := false; ; {
@@ -109,15 +109,14 @@ func firstValidAfterPause(lease *holdfast.Lease, last time.Time) bool {
 	}
 }
 
-// A ledger is two counters in the store, one fenced and one not.
+// A ledger is two counters in the store, of which one is fenced.
 type ledger struct {
 	guard *redisfence.Guard
 	plain rueidis.Client
 	name  string
 }
 
-// read returns both counters. The fenced one refuses earlier holders from now
-// on.
+// read returns both counters. From now on the fenced counter refuses earlier holders.
 func (l *ledger) read(ctx context.Context, lease *holdfast.Lease) (fenced, unfenced int64, err error) {
 	if err := l.guard.Advance(ctx, l.name, lease); err != nil {
 		return 0, 0, err
@@ -131,7 +130,7 @@ func (l *ledger) read(ctx context.Context, lease *holdfast.Lease) (fenced, unfen
 	return fenced, unfenced, nil
 }
 
-// write sets both counters, and reports whether the fenced one was refused.
+// write sets both counters, and reports whether the fenced counter refused.
 func (l *ledger) write(ctx context.Context, lease *holdfast.Lease, fenced, unfenced int64) (refused bool, err error) {
 	err = l.guard.Set(ctx, l.name, lease, strconv.FormatInt(fenced, 10), 0)
 	if refused = errors.Is(err, fence.ErrStale); refused {
@@ -141,17 +140,17 @@ func (l *ledger) write(ctx context.Context, lease *holdfast.Lease, fenced, unfen
 	return refused, errors.Join(err, l.plain.Do(ctx, set).Error())
 }
 
-// A pause is what was seen of one holder that was stopped.
+// A pause is what was measured of one stopped holder.
 type pause struct {
 	takeOver time.Duration // from SIGSTOP until the rival had the lock
-	knew     time.Duration // from SIGCONT until the holder knew
-	// How many updates that were acknowledged are not in the counters.
+	knew     time.Duration // from SIGCONT until the holder learned of its loss
+	// How many acknowledged updates the counters lack.
 	lostFenced, lostUnfenced int64
 }
 
-// INVARIANT I3, for a holder whose timers do not run: stopped for twice the
-// TTL, it finds out by the first Valid, its context ends at once, and what it
-// writes then is refused.
+// TestStoppedHolderFindsOutWhenItWakes checks a holder whose timers do not run because it is
+// stopped for twice the TTL. It learns of its loss from the first Valid, its context ends at once,
+// and its later writes are refused. INVARIANT I3.
 func TestStoppedHolderFindsOutWhenItWakes(t *testing.T) {
 	s := newStore(t)
 	rival := newClient(t, s.engine, nil)
@@ -183,8 +182,8 @@ func TestStoppedHolderFindsOutWhenItWakes(t *testing.T) {
 	report.Row(t, "SIGSTOP of the holder for 2 × TTL", "Valid() false at its first call, context ended within 10 ms of waking, next holder within TTL + 250 ms, 0 lost updates at the fenced resource (unfenced: more than 0)",
 		"%d holders: Valid() false at its first call in all; %d knew within %s of SIGCONT; next holder after %s at most, TTL %s; lost updates: fenced %d, unfenced %d",
 		len(pauses), soon, bound, longest.Round(time.Millisecond), stoppedTTL, lostFenced, lostUnfenced)
-	// A busy machine delivers the signal late and wakes the rival late: these
-	// times are for the soak, which has the machine to itself.
+	// A busy machine delivers the signal late and wakes the rival late, so only a soak judges these
+	// times.
 	if soak.Long() && soon < len(pauses)*3/4 {
 		t.Errorf("only %d of %d holders knew within %s of SIGCONT", soon, len(pauses), bound)
 	}
@@ -196,8 +195,8 @@ func TestStoppedHolderFindsOutWhenItWakes(t *testing.T) {
 	}
 }
 
-// stopHolder stops a holder that has read the ledger, lets a rival take over
-// and write, and wakes the holder, which writes what it computed before.
+// stopHolder stops a holder that has read the ledger, lets a rival take over and write, and wakes
+// the holder, which writes the values it computed before.
 func stopHolder(t *testing.T, s *store, rival *holdfast.Client, r role, name string) (p pause) {
 	t.Helper()
 	h := traffic.Start(t, traffic.Job{Job: string(r), Store: s.server.URL, Name: name})
@@ -229,7 +228,7 @@ func stopHolder(t *testing.T, s *store, rival *holdfast.Client, r role, name str
 	if refused, err := l.write(ctx, lease, fenced+1, unfenced+1); refused || err != nil {
 		t.Fatalf("the rival's write: refused %t, %v", refused, err)
 	}
-	time.Sleep(time.Until(stopped.Add(2 * stoppedTTL))) // the pause under test
+	time.Sleep(time.Until(stopped.Add(2 * stoppedTTL))) // while the holder is stopped
 	woken := time.Now()
 	h.Cont()
 	h.Next(&report)

@@ -10,11 +10,11 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
 
-// INVARIANT I7: a waiter whose process is stopped when its turn comes delays
-// the others by its waiter TTL, once, and does not take the lease that it was
-// handed for its own when it goes on.
+// TestStoppedWaiter checks that a waiter whose process is stopped at its turn delays the others by
+// its waiter TTL, once. When the process continues it does not use the lease that it was handed.
+// INVARIANT I7.
 func TestStoppedWaiter(t *testing.T) {
-	const ttl = 800 * time.Millisecond // of leases and places
+	const ttl = 800 * time.Millisecond // of leases and of places in the queue
 	s := newStore(t)
 	held := acquireWith(t, newClient(t, s.engine, nil), "a", nil)
 	waiters := make([]*traffic.Crew, 2)
@@ -40,8 +40,8 @@ func TestStoppedWaiter(t *testing.T) {
 	}
 }
 
-// INVARIANT I3: a store that is stopped tells nobody anything. Its holders know
-// at their deadlines, and when it goes on nobody has two leases, and work does.
+// TestStoppedStore checks that holders learn of their loss at their deadlines while the store is
+// stopped. After it continues, tokens grow and all locks can be acquired. INVARIANT I3.
 func TestStoppedStore(t *testing.T) {
 	s := newStore(t)
 	client := newClient(t, s.engine, &holdfast.Options{TTL: keptTTL, RequestTimeout: keptTTL})

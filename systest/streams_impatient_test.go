@@ -18,10 +18,9 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// Clients that wait for a short time, for a lock that others have for a shorter one: what
-// the stream of one leaves behind when it is refused must not hold the others up. Those of
-// one name clean up after themselves, by a release under their key, and those of the other
-// name leave that to the server.
+// TestImpatientStreams checks clients that give up waiting for a lock that is held for short times.
+// What a refused stream leaves behind must not delay the others. The clients of one name clean up
+// with a release under their key; the clients of the other name leave that to the server.
 func TestImpatientStreams(t *testing.T) {
 	t.Parallel()
 	const clients, wait, work, floor = 30, time.Second, 50 * time.Millisecond, .8
@@ -59,14 +58,14 @@ func TestImpatientStreams(t *testing.T) {
 	}
 }
 
-// An impatient client asks for a lock by a stream, again and again.
+// An impatient client requests a lock by a stream again and again.
 type impatient struct {
 	url, name  string
 	wait, work time.Duration
 	cleansUp   bool
 }
 
-// turn asks once, and works if it has the lock.
+// turn requests the lock once, and works if the lock is granted.
 func (c impatient) turn(ctx context.Context) (worked bool, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

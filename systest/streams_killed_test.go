@@ -22,8 +22,8 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// holdStreams is a job: the crew holds the locks of many names by streams, until it is
-// killed. The store is the server.
+// holdStreams is a job: the crew holds many locks by streams until it is killed. Its store is the
+// URL of a server.
 func holdStreams(ctx context.Context, j traffic.Job) (any, error) {
 	var all sync.WaitGroup
 	held := make(chan struct{}, j.Names)
@@ -46,8 +46,8 @@ func holdStreams(ctx context.Context, j traffic.Job) (any, error) {
 	return nil, ctx.Err()
 }
 
-// Clients that are killed and have said that their connections are direct: their ends say
-// so at once, and the locks are free.
+// TestStreamsKilledClients checks that the locks of killed clients are free at once if the clients
+// declared their connections direct.
 func TestStreamsKilledClients(t *testing.T) {
 	const ttl = time.Minute
 	n := soak.Count(50, 1000)
@@ -73,7 +73,7 @@ func TestStreamsKilledClients(t *testing.T) {
 	}
 }
 
-// listed returns how many locks are held whose names begin so.
+// listed returns how many locks with a prefix are held.
 func listed(t *testing.T, engine driver.Lister, prefix string) (n int) {
 	t.Helper()
 	for lock, err := range engine.List(t.Context(), prefix) {
@@ -87,7 +87,7 @@ func listed(t *testing.T, engine driver.Lister, prefix string) (n int) {
 	return n
 }
 
-// survivors are streams of which each notes when it continued after its server was killed.
+// survivors records for each stream when it continued after its server was killed.
 type survivors struct {
 	mu        sync.Mutex
 	killed    time.Time
@@ -109,9 +109,9 @@ func (f *survivors) acquired(name string, token uint64, at time.Time) {
 	}
 }
 
-// Two servers, of which one is killed: leases that were renewed through it, and streams,
-// go on at the other one with the same tokens; waiters keep their order, and hear of the
-// lock by message.
+// TestStreamsKilledServer kills one of two servers. It checks that leases and streams continue at
+// the other server with the same tokens, and that waiters keep their order and receive the
+// hand-over by message.
 func TestStreamsKilledServer(t *testing.T) {
 	const ttl = 30 * time.Second
 	n, waiters := soak.Count(60, 500), soak.Count(5, 20)
@@ -172,7 +172,7 @@ func TestStreamsKilledServer(t *testing.T) {
 		t.Errorf("%d of %d streams continued in time with the same token, %d with another", soon, n, f.lost)
 	}
 	slowestTurn := q.serve(t)
-	time.Sleep(time.Until(f.killed.Add(soak.For(0, ttl+5*time.Second)))) // whatever was not renewed has run out
+	time.Sleep(time.Until(f.killed.Add(soak.For(0, ttl+5*time.Second)))) // leases that were not renewed have expired by then
 	for _, l := range leases {
 		if err := l.Verify(ctx); err != nil {
 			t.Errorf("%s: %v", l.Name(), err)
@@ -185,7 +185,7 @@ func TestStreamsKilledServer(t *testing.T) {
 		"%d leases, %d streams, %d waiters: no lease lost, %d streams within 2 s, the slowest after %s; hand-overs after %s at most", n, n, waiters, soon, slowest.Round(time.Millisecond), slowestTurn.Round(time.Millisecond))
 }
 
-// A queue is one of streams that wait behind a lease.
+// A queue is streams that wait behind a lease.
 type queue struct {
 	first *holdfast.Lease
 	mu    sync.Mutex
@@ -227,7 +227,7 @@ func queueOf(t *testing.T, ctx context.Context, all *sync.WaitGroup, client *hol
 	return q
 }
 
-// serve lets all have their turns, and returns how long the slowest hand-over took.
+// serve lets all waiters have their turns, and returns how long the slowest hand-over took.
 func (q *queue) serve(t *testing.T) (slowest time.Duration) {
 	t.Helper()
 	for i := range q.done {
@@ -254,12 +254,12 @@ func (q *queue) serve(t *testing.T) (slowest time.Duration) {
 	return slowest
 }
 
-// Streams cost little memory, and live on.
+// TestStreamsCost checks that streams take little memory, and stay alive.
 func TestStreamsCost(t *testing.T) {
 	const ttl, n = 30 * time.Second, 2000
 	most := 48 << 10
 	if !soak.Long() {
-		most = 64 << 10 // the first ping may come just before a collection of garbage, or after it
+		most = 64 << 10 // the first ping may come just before or after a garbage collection
 	}
 	s := newStore(t)
 	server, url := startServer(t, s.server.URL)
@@ -277,7 +277,7 @@ func TestStreamsCost(t *testing.T) {
 		}
 		all.Wait()
 	}()
-	open(0, 50) // what the first cost, costs once
+	open(0, 50) // the first streams allocate what all share
 	before := resident(t, server.PID())
 	open(50, 50+n)
 	await := func(event string, n int) {
@@ -300,7 +300,7 @@ func TestStreamsCost(t *testing.T) {
 	}
 	each := (resident(t, server.PID()) - before) / n
 	report.Row(t, "many hold streams on one server", "48 KiB of memory each, and all alive after a minute", "%d streams, %d KiB each, all alive after %d pings", n, each>>10, soak.Count(1, 12))
-	if each > most && !underRace { // whose own memory is a multiple of it
+	if each > most && !underRace { // which multiplies memory
 		t.Errorf("%d bytes each, want %d at most", each, most)
 	}
 	if locks := listed(t, s.engine, t.Name()); locks != 50+n {
@@ -308,7 +308,7 @@ func TestStreamsCost(t *testing.T) {
 	}
 }
 
-// openStream opens a stream on a connection of its own, and sends its lines.
+// openStream opens a stream on a new connection, and sends its events to lines.
 func openStream(t *testing.T, all *sync.WaitGroup, addr, name string, ttl time.Duration, lines chan<- string) net.Conn {
 	t.Helper()
 	conn, err := net.Dial("tcp", addr)
@@ -331,7 +331,7 @@ func openStream(t *testing.T, all *sync.WaitGroup, addr, name string, ttl time.D
 	return conn
 }
 
-// resident returns how much memory a process has, in bytes.
+// resident returns how many bytes of memory a process has.
 func resident(t *testing.T, pid int) (n int) {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -345,8 +345,7 @@ func resident(t *testing.T, pid int) (n int) {
 	return n << 10
 }
 
-// promised returns what is promised in a soak, whose machine has nothing else to do, and
-// what is bearable where it has.
+// promised returns limit in a soak, which has the machine to itself, and bearable otherwise.
 func promised(limit, bearable time.Duration) time.Duration {
 	if soak.Long() {
 		return limit

@@ -14,9 +14,10 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// Proxies as they come, on the server's host, that say nothing of those for whom they ask.
-// Each is killed, and shut down, while clients work behind it: these have not ended, and
-// work on until their own rule stops them.
+// TestStreamsBehindProxies checks proxies with default settings on the server's host, which do not
+// forward the clients' addresses. A proxy is killed, or shut down, while clients work behind it.
+// These clients have not ended, and work on until their own rule stops them; the lock must not be
+// granted before.
 func TestStreamsBehindProxies(t *testing.T) {
 	t.Parallel()
 	for what, start := range map[string]func(t *testing.T, server string) *testsvc.Server{
@@ -54,16 +55,16 @@ func TestStreamsBehindProxies(t *testing.T) {
 	}
 }
 
-// takeOver lets clients take locks through a proxy, which then ends, and others wait for
-// them at the server. It returns when all worked.
+// takeOver lets clients acquire locks through a proxy, and others wait for the locks at the server.
+// Then it ends the proxy. It returns when each client worked.
 func takeOver(t *testing.T, prefix string, names int, proxy, server string, end func()) (spans []span) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var all sync.WaitGroup
 	var clients []*streamer
-	// begin starts a client, and returns what closes when it hears of the queue, and of the
-	// lock, and when it has stopped.
+	// begin starts a client. The channels it returns are closed when the client is queued, has the
+	// lock, and has stopped.
 	begin := func(url, name string) (queued, acquired, stopped chan struct{}) {
 		queued, acquired, stopped = make(chan struct{}), make(chan struct{}), make(chan struct{})
 		events := map[string]chan struct{}{"queued": queued, "acquired": acquired}

@@ -23,8 +23,8 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// serve is a job: a server for the locks of the store, until the test ends it or sends
-// TERM. It says where it listens.
+// serve is a job: a server for the locks of the store, until the test ends it or sends TERM. It
+// reports its URL.
 func serve(ctx context.Context, j traffic.Job) (any, error) {
 	engine, err := traffic.Open(ctx, j.By, j.Store)
 	if err != nil {
@@ -49,7 +49,7 @@ func serve(ctx context.Context, j traffic.Job) (any, error) {
 	return nil, errors.Join(h.Shutdown(ctx), s.Close(ctx))
 }
 
-// startServer starts such a server, and returns its URL.
+// startServer starts a server in a process of its own, and returns its URL.
 func startServer(t *testing.T, store string) (c *traffic.Crew, url string) {
 	t.Helper()
 	c = traffic.Start(t, traffic.Job{Job: "serve", Store: store})
@@ -58,32 +58,33 @@ func startServer(t *testing.T, store string) (c *traffic.Crew, url string) {
 	return c, url
 }
 
-// A streamer is a client of hold streams that keeps the exact rule of docs/reference/hold-stream.md:
-// it works until sent + at_ms + quiet_ms, and goes on at the next server if a stream ends.
+// A streamer is a client of hold streams that follows the rule of docs/reference/hold-stream.md
+// exactly: it works until sent + at_ms + quiet_ms, and continues at the next server if a stream
+// ends.
 type streamer struct {
 	urls  []string
 	query string
 	req   wire.LeaseRequest
 	told  func(wire.HoldLine, time.Time) // may be nil
 
-	at    int // of urls
+	at    int // index of urls, modulo their number
 	until time.Time
-	span  *span // at work; nil if it is not
+	span  *span // nil unless at work
 	spans []span
 }
 
-// A span is the time for which a client took itself for the holder.
+// A span is a period in which a client considered itself the holder.
 type span struct {
 	name     string
 	token    uint64
 	from, to time.Time
 }
 
-// errLost says that the client's rule, or the server, says that the lock is lost.
+// errLost means that the lock is lost, by the client's rule or according to the server.
 var errLost = errors.New("lost")
 
-// hold takes the lock under a new key, and holds it until it is lost, or ctx ends: then it
-// hangs up. It returns how that ended.
+// hold acquires the lock under a new key, and holds it until the lock is lost or ctx ends. Then it
+// hangs up, and returns why.
 func (c *streamer) hold(ctx context.Context) error {
 	key := "streamer-" + string(lockinfo.NewLeaseID())
 	begin := time.Now()
@@ -109,7 +110,7 @@ func (c *streamer) hold(ctx context.Context) error {
 
 // session reads one stream to its end.
 func (c *streamer) session(ctx context.Context, key string) error {
-	link, cancel := context.WithCancel(context.WithoutCancel(ctx)) // it hangs up when it has stopped
+	link, cancel := context.WithCancel(context.WithoutCancel(ctx)) // hangs up only after the work has stopped
 	defer cancel()
 	body, err := json.Marshal(c.req)
 	if err != nil {
@@ -142,7 +143,7 @@ func (c *streamer) session(ctx context.Context, key string) error {
 			if c.span == nil {
 				return errors.New("nothing was heard while waiting")
 			}
-			c.stop(c.until) // that is final
+			c.stop(c.until) // the loss is final
 			return errLost
 		}
 	}
@@ -160,7 +161,7 @@ func (c *streamer) quiet() time.Duration {
 	return min(time.Duration(c.req.TTLMS)*time.Millisecond/3, 10*time.Second)
 }
 
-// heard does what a line means.
+// heard handles a line.
 func (c *streamer) heard(l wire.HoldLine, sent time.Time) error {
 	now := time.Now()
 	if c.told != nil {
@@ -190,7 +191,7 @@ func (c *streamer) heard(l wire.HoldLine, sent time.Time) error {
 	return nil
 }
 
-// stop ends the work.
+// stop ends the work, at the given time.
 func (c *streamer) stop(at time.Time) {
 	if c.span != nil {
 		c.span.to = at
@@ -198,7 +199,7 @@ func (c *streamer) stop(at time.Time) {
 	}
 }
 
-// readLines sends the request, and each line of its answer.
+// readLines sends the request, and each line of the reply to lines.
 func readLines(ctx context.Context, r *http.Request, lines chan<- wire.HoldLine) error {
 	transport := &http.Transport{DisableKeepAlives: true}
 	defer transport.CloseIdleConnections()
@@ -228,8 +229,8 @@ func readLines(ctx context.Context, r *http.Request, lines chan<- wire.HoldLine)
 	return errors.New("the stream has ended")
 }
 
-// apart checks that no two spans of different leases of a name touch, and that tokens
-// grow. It returns how long the shortest pause between two was.
+// apart checks that spans of different leases of a name do not overlap, and that tokens grow. It
+// returns the shortest pause between two such spans.
 func apart(t *testing.T, spans []span) (closest time.Duration) {
 	t.Helper()
 	slices.SortFunc(spans, func(a, b span) int {
@@ -252,8 +253,8 @@ func apart(t *testing.T, spans []span) (closest time.Duration) {
 	return closest
 }
 
-// contend lets clients take turns with the locks of their names, each for a while, as long as
-// something disturbs them, and returns when they worked.
+// contend lets clients take turns at the locks of their names, each for hold, while disturb runs.
+// It returns when they worked.
 func contend(t *testing.T, clients []*streamer, hold time.Duration, disturb func(ctx context.Context)) (spans []span) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -267,7 +268,7 @@ func contend(t *testing.T, clients []*streamer, hold time.Duration, disturb func
 						time.AfterFunc(hold, done)
 					}
 				}
-				_ = c.hold(turn) // it was lost, or its turn is over
+				_ = c.hold(turn) // it was lost, or the turn ended
 				done()
 				time.Sleep(rand.N(100 * time.Millisecond))
 			}
@@ -282,8 +283,8 @@ func contend(t *testing.T, clients []*streamer, hold time.Duration, disturb func
 	return spans
 }
 
-// A middle is a TCP proxy between clients and a server. It can close the server's side of
-// its connections alone, and keep what the server sends.
+// A middle is a TCP proxy between clients and a server. It can close only the server's side of its
+// connections, and delay what the server sends.
 type middle struct {
 	listener net.Listener
 	target   string
@@ -339,8 +340,8 @@ func (p *middle) accept() {
 	}
 }
 
-// pass passes on what the server sends, after a while. When the server's side is closed
-// the client's stays open, until the client closes it.
+// pass forwards what the server sends, after the delay. When the server's side is closed, the
+// client's side stays open until the client closes it.
 func (p *middle) pass(up, client net.Conn) {
 	type piece struct {
 		text []byte
@@ -369,7 +370,7 @@ func (p *middle) pass(up, client net.Conn) {
 	}
 }
 
-// keep keeps everything that servers send for d.
+// keep delays everything that servers send by d.
 func (p *middle) keep(d time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -15,10 +15,10 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// streamTTL makes the client's rule one second.
+// streamTTL is the TTL of streams; the client's rule then allows one second without a line.
 const streamTTL = 3 * time.Second
 
-// streamers returns n clients for each of some names.
+// streamers returns n clients for each of four names.
 func streamers(t *testing.T, n int, query string, urls ...string) (all []*streamer) {
 	for i := range 4 {
 		for range n {
@@ -30,7 +30,7 @@ func streamers(t *testing.T, n int, query string, urls ...string) (all []*stream
 	return all
 }
 
-// seldom calls f again and again, at intervals of about d, for as long as the test lasts.
+// seldom returns a function that calls f at intervals of about d, for as long as the test lasts.
 func seldom(t *testing.T, d time.Duration, f func()) func(context.Context) {
 	return func(ctx context.Context) {
 		end := time.Now().Add(soak.For(5*time.Second, 2*time.Minute))
@@ -41,7 +41,7 @@ func seldom(t *testing.T, d time.Duration, f func()) func(context.Context) {
 	}
 }
 
-// told writes down what was seen, and fails if nothing was.
+// told reports the turns, and fails t if there were fewer than two.
 func told(t *testing.T, fault string, spans []span) {
 	t.Helper()
 	closest := apart(t, spans)
@@ -52,8 +52,8 @@ func told(t *testing.T, fault string, spans []span) {
 	}
 }
 
-// A proxy that resets only the server's side: the clients do not see it, and work on
-// until their rule stops them; the server must not free the lock before.
+// TestStreamsResetAtServer checks a proxy that resets only the server's side. The clients do not
+// notice, and work until their rule stops them; the server must not free the lock before.
 func TestStreamsResetAtServer(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
@@ -63,8 +63,8 @@ func TestStreamsResetAtServer(t *testing.T) {
 	told(t, "a TCP proxy resets only the server's side of hold streams", spans)
 }
 
-// A proxy that keeps lines for three times the client's rule: lines say nothing about time,
-// and the clients find that out.
+// TestStreamsKeptLines checks a proxy that delays lines for three times the client's rule. The
+// clients must notice that the lines are old.
 func TestStreamsKeptLines(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
@@ -83,7 +83,7 @@ func TestStreamsKeptLines(t *testing.T) {
 	told(t, "a TCP proxy keeps the lines of hold streams for 3 times the client's rule, and resets the server's side", spans)
 }
 
-// A server is stopped, or cut off from the store, or both servers are.
+// TestStreamsStoppedServers checks streams while servers are stopped, or cut off from the store.
 func TestStreamsStoppedServers(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)

@@ -24,12 +24,12 @@ const (
 	crashEvery    = 1500 * time.Millisecond
 )
 
-// stressFor returns how long the stress of each engine takes.
+// stressFor returns how long the stress of an engine takes.
 func stressFor() time.Duration { return soak.For(10*time.Second, 2*time.Minute) }
 
-// INVARIANT I1: whatever workers do with locks of every mode, and however
-// their processes die, no two incompatible leases are live at once, tokens
-// grow, and nothing is left.
+// TestStress checks that whatever workers do with locks of every mode, and however their processes
+// die, no two incompatible leases are live at once, tokens grow, and nothing is left behind.
+// INVARIANT I1.
 func TestStress(t *testing.T) {
 	for _, engine := range []string{"memory", "sqlite", "redis"} {
 		t.Run(engine, func(t *testing.T) {
@@ -58,8 +58,8 @@ func TestStress(t *testing.T) {
 	}
 }
 
-// stressProcesses lets crews work on a store, kills one of them now and then
-// and starts another instead, and checks what they saw.
+// stressProcesses lets crews work on a store, and checks what they saw. At intervals it kills a
+// crew and starts another.
 func stressProcesses(t *testing.T, url string, seed uint64) {
 	var h check.Spans
 	var all sync.WaitGroup // one goroutine per crew, which reads its reports
@@ -88,8 +88,8 @@ func stressProcesses(t *testing.T, url string, seed uint64) {
 	reportStress(t, crashes, h.Check(t))
 }
 
-// stressInMemory does the same in one process: instead of dying, a crew is cut
-// off from its store.
+// stressInMemory does the same in one process: instead of being killed, a crew is cut off from its
+// store.
 func stressInMemory(t *testing.T, seed uint64) {
 	var h check.Spans
 	engine, err := traffic.Open(t.Context(), traffic.Redislock, "memory:")
@@ -111,7 +111,7 @@ func stressInMemory(t *testing.T, seed uint64) {
 		})
 		return func() {
 			s.Cut()
-			// Those who hold a lease have the time to find out that it is lost.
+			// The holders have time to learn that their leases are lost.
 			time.AfterFunc(2*traffic.StressTTL, stop)
 		}
 	}
@@ -137,8 +137,8 @@ func reportStress(t *testing.T, crashes int, seen string) {
 	report.Row(t, "random stress of all modes, with crashes: "+path.Base(t.Name()), "0 overlaps, nothing left", "%s: %d crashes; %s", stressFor(), crashes, seen)
 }
 
-// checkNothingLeft fails unless, as soon as the leases of the dead are over,
-// nobody holds or waits for anything.
+// checkNothingLeft fails unless all leases and places are gone as soon as the leases of dead
+// holders have expired.
 func checkNothingLeft(t *testing.T, e driver.Engine) {
 	t.Helper()
 	eventually(t, "no lease and no place is left", func() bool {
@@ -151,8 +151,8 @@ func checkNothingLeft(t *testing.T, e driver.Engine) {
 	})
 }
 
-// checkKeys fails if the server has keys but those that the documentation
-// says stay for a while: last tokens, and lease IDs that were cancelled.
+// checkKeys fails if the server has keys other than those that the documentation says stay for a
+// while: last tokens, and cancelled lease IDs.
 func (s *store) checkKeys(t *testing.T) {
 	t.Helper()
 	keys, err := s.do(t, "KEYS", "*").AsStrSlice()
@@ -166,7 +166,7 @@ func (s *store) checkKeys(t *testing.T) {
 	}
 }
 
-// followSpans notes what a crew reports until it ends.
+// followSpans records what a crew reports until it ends.
 func followSpans(h *check.Spans, c *traffic.Crew) {
 	c.Follow(func(report []byte) bool {
 		var s check.Span

@@ -11,9 +11,9 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/soak"
 )
 
-// The usual layout has a sentinel beside each server. A machine that vanishes
-// takes the master along and the sentinel that would have told us, and resets no
-// connection. Work goes on as soon as after a failover that we hear of.
+// TestSentinelMachineVanishes checks the usual layout, with a sentinel on the host of each server.
+// If the master's host vanishes, so does the sentinel to which the client is subscribed, and no
+// connection is reset. Work continues as soon as after an announced failover.
 func TestSentinelMachineVanishes(t *testing.T) {
 	t.Parallel()
 	for i := range soak.Count(1, 20) {
@@ -35,7 +35,7 @@ func TestSentinelMachineVanishes(t *testing.T) {
 	}
 }
 
-// listensTo returns the sentinel that a client of ours has subscribed to.
+// listensTo returns the sentinel to which our client is subscribed.
 func listensTo(t *testing.T, g *testsvc.Sentinels) *testsvc.Server {
 	t.Helper()
 	var found *testsvc.Server

@@ -17,12 +17,12 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// before is the commit that stands for the last version until there is one. Its layouts of
-// keys, its schema of the file and its wires are those of v0.1.0.
+// before is the commit used as the last version until there is a tag. Its key layouts, file schema
+// and wire formats are those of v0.1.0.
 const before = "affff7cd99b26337ed056ae84560b56dd9806583"
 
-// TestTwoVersions: the commands of the last version and of this tree share one Redis, one
-// file and one server under load, and everything that one leaves the other understands.
+// TestTwoVersions checks that the commands of the last version and of this tree can share one
+// Redis, one file and one server under load, and that each understands what the other leaves.
 func TestTwoVersions(t *testing.T) {
 	old, now := versions(t)
 	redis := testsvc.Redis(t).URL
@@ -34,7 +34,7 @@ func TestTwoVersions(t *testing.T) {
 	stores := map[string][]string{ // URLs of one store
 		"file":   {"sqlite://" + filepath.Join(t.TempDir(), "locks.db")},
 		"Redis":  {redis},
-		"server": {redis, serve(old), serve(now)}, // and beside it, its own store
+		"server": {redis, serve(old), serve(now)}, // and also the server's own store
 	}
 	for name, urls := range stores {
 		t.Run(name, func(t *testing.T) {
@@ -85,10 +85,10 @@ func versions(t *testing.T) (old, now string) {
 	return filepath.Join(dir, "old"), filepath.Join(dir, "now")
 }
 
-// A sharer is the command of one version with one of the ways to a store.
+// A sharer is the command of one version, with a URL of a store.
 type sharer struct{ version, program, url string }
 
-// run runs the command, which must end with the status, and returns what it prints.
+// run runs the command, which must exit with status, and returns its output.
 func (s sharer) run(t *testing.T, status int, args ...string) string {
 	t.Helper()
 	cmd := exec.Command(s.program, args...)
@@ -102,8 +102,8 @@ func (s sharer) run(t *testing.T, status int, args ...string) string {
 	return string(out)
 }
 
-// underLoad has all sharers take one lock in turns, and others read and write semaphores:
-// nobody is ever alone in what only one may do, and the tokens grow.
+// underLoad lets all sharers take turns at one lock, and others use a semaphore. It checks that no
+// two hold the lock at once, that no more than two have a seat, and that the tokens grow.
 func underLoad(t *testing.T, sharers []sharer, name string) {
 	t.Helper()
 	const workers, rounds = 2, 3
@@ -144,8 +144,8 @@ func underLoad(t *testing.T, sharers []sharer, name string) {
 	}
 }
 
-// understand has one version leave a hold, a result and a shared lock, and the other find
-// them.
+// understand checks that a hold, a result and a shared lock that one version leaves are found by
+// the other.
 func understand(t *testing.T, left, found sharer, name string) {
 	t.Helper()
 	left.run(t, 0, "hold", "-q", name, "--for", "10m", "--reason", "left by another version")
@@ -156,7 +156,7 @@ func understand(t *testing.T, left, found sharer, name string) {
 	if out := found.run(t, 0, "ls", name); !strings.Contains(out, name) {
 		t.Errorf("%s lists %s", found.version, out)
 	}
-	if left.url == found.url { // by another way it is somebody else's
+	if left.url == found.url { // with another URL it belongs to another user
 		found.run(t, 0, "hold", "-q", name, "--extend", "--for", "20m")
 		found.run(t, 0, "release", name)
 	} else {

@@ -13,17 +13,15 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/report"
 )
 
-// A zombie is an acquire that is held up on the wire until after its own
-// cancel.
+// A zombie is an acquire that is delayed on the network until after its own cancel.
 type zombie struct {
 	link *link
 	name string
-	// before runs when the cancel has been answered, and the acquire has not
-	// reached the store.
+	// before runs after the cancel was answered and before the acquire reaches the store.
 	before func()
 }
 
-// run returns whether a key was left that nobody holds.
+// run returns whether the acquire left a key without a holder.
 func (z zombie) run(t *testing.T) (orphan bool) {
 	t.Helper()
 	client, err := holdfast.New(z.link.engine, &holdfast.Options{SharedEngine: true})
@@ -43,7 +41,7 @@ func (z zombie) run(t *testing.T) (orphan bool) {
 	if _, err := client.Acquire(ctx, z.name, nil); err == nil {
 		t.Error("acquired without the reply")
 	}
-	closeClient(t, client) // returns when the cancel has been answered
+	closeClient(t, client) // returns after the cancel was answered
 	if z.link.store.held(t, z.name) {
 		t.Errorf("%s: the acquire was not held up", z.name)
 	}
@@ -57,8 +55,7 @@ func (z zombie) run(t *testing.T) (orphan bool) {
 	return z.link.store.held(t, z.name)
 }
 
-// zombies runs many zombies, some at the same time, and returns how many left
-// an orphan.
+// zombies runs many zombies, parallel of them at a time, and returns how many left a key.
 func zombies(t *testing.T, s *store, parallel, each int, before func(name string)) int {
 	t.Helper()
 	var orphans atomic.Int64
@@ -78,7 +75,8 @@ func zombies(t *testing.T, s *store, parallel, each int, before func(name string
 	return int(orphans.Load())
 }
 
-// INVARIANT I5: an acquire that its own cancel has overtaken grants nothing.
+// TestZombieAcquireLeavesNoOrphan checks that an acquire that arrives after its own cancel grants
+// nothing. INVARIANT I5.
 func TestZombieAcquireLeavesNoOrphan(t *testing.T) {
 	s := newStore(t)
 	const parallel, each = 50, 20
@@ -89,8 +87,8 @@ func TestZombieAcquireLeavesNoOrphan(t *testing.T) {
 	}
 }
 
-// The test above would see an orphan: without the tombstones, each zombie
-// leaves one.
+// TestZombieWithoutTombstoneLeavesAnOrphan checks that TestZombieAcquireLeavesNoOrphan would detect
+// a key without a holder: without the tombstones, each zombie leaves one.
 func TestZombieWithoutTombstoneLeavesAnOrphan(t *testing.T) {
 	s := newStore(t)
 	const parallel, each = 5, 4
@@ -108,8 +106,9 @@ func TestZombieWithoutTombstoneLeavesAnOrphan(t *testing.T) {
 	}
 }
 
-// A client that insists is granted the lock while its first request is still
-// on the wire. That one must not take the lock again after the release.
+// TestZombieAfterReleaseLeavesNoOrphan checks a client that repeats its request and is granted the
+// lock while the first copy is still under way. The first copy must not take the lock again after
+// the release.
 func TestZombieAfterReleaseLeavesNoOrphan(t *testing.T) {
 	s := newStore(t)
 	l := s.link(t)

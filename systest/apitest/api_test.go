@@ -19,15 +19,15 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/exchange"
 )
 
-// An api is a description, and which answers of it were seen.
+// An api is the server's description in OpenAPI, with the responses of it that were seen.
 type api struct {
 	doc  *openapi3.T
-	mux  *http.ServeMux  // of its operations; each leaves itself in the request
-	seen map[string]bool // of answers
+	mux  *http.ServeMux  // of its operations; each handler stores its route in found
+	seen map[string]bool // by method, path and status
 }
 
-// found is where the mux leaves the operation of a request; foundKey has it in the
-// request's context.
+// found is the operation of a request, as a handler of the mux stores it. foundKey is its key in
+// the request's context.
 type found struct {
 	route  routers.Route
 	values map[string]string
@@ -35,7 +35,7 @@ type found struct {
 
 type foundKey struct{}
 
-// load reads a description, and checks it, its examples included.
+// load reads a description and validates it, including its examples.
 func load(text []byte) (*api, error) {
 	doc, err := openapi3.NewLoader().LoadFromData(text)
 	if err != nil {
@@ -63,22 +63,22 @@ func load(text []byte) (*api, error) {
 	return a, nil
 }
 
-// find returns the operation of a request. Its operation is nil if there is none.
+// find returns the operation of a request. If the description has none, route.Operation is nil.
 func (a *api) find(r *http.Request) found {
 	var f found
 	a.mux.ServeHTTP(httptest.NewRecorder(), r.WithContext(context.WithValue(r.Context(), foundKey{}, &f)))
 	return f
 }
 
-// check compares an exchange with the description: its answer, and its request too if
-// that was accepted.
+// check compares an exchange with the description: the response, and also the request if the server
+// accepted it.
 func (a *api) check(e exchange.Exchange) error {
 	r, err := http.NewRequest(e.Method, e.URL, bytes.NewReader(e.Request.Body))
 	if err != nil {
 		return err
 	}
 	if e.Status == 0 || strings.HasPrefix(r.URL.Path, "/v1/driver/") {
-		return nil // the caller was gone before there was an answer; or it is an engine
+		return nil // the caller left before the response, or the request is an engine's
 	}
 	r.Header = e.Request.Header.Clone()
 	f := a.find(r)
@@ -103,11 +103,11 @@ func (a *api) check(e exchange.Exchange) error {
 
 var options = &openapi3filter.Options{
 	IncludeResponseStatus: true, RejectWhenRequestBodyNotSpecified: true,
-	AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, // it was accepted by the server
+	AuthenticationFunc: openapi3filter.NoopAuthenticationFunc, // the server has checked it
 }
 
-// elsewhere is the operation of all requests that the description does not have: they
-// are refused.
+// elsewhere returns the operation for requests that are not in the description. They are all
+// refused.
 func (a *api) elsewhere(status int) routers.Route {
 	return routers.Route{Spec: a.doc, PathItem: &openapi3.PathItem{}, Operation: &openapi3.Operation{
 		Security:  openapi3.NewSecurityRequirements(),
@@ -115,7 +115,7 @@ func (a *api) elsewhere(status int) routers.Route {
 	}}
 }
 
-// answered compares an answer with the description.
+// answered compares a response with the description.
 func answered(in *openapi3filter.RequestValidationInput, e exchange.Exchange) error {
 	body := e.Response.Body
 	if response := in.Route.Operation.Responses.Status(e.Status); response != nil && len(response.Value.Content) == 0 && len(body) > 0 {
@@ -134,8 +134,8 @@ func answered(in *openapi3filter.RequestValidationInput, e exchange.Exchange) er
 	return nil
 }
 
-// The streams: each line of one, and the data of each event of the other, is a value of
-// what the description says of them. They are compared all at once, as an array.
+// The media types of streams. Each line of an ndjson stream, and the data of each event of an sse
+// stream, is one value of the described schema. All values are checked at once, as an array.
 const (
 	ndjson = "application/x-ndjson"
 	sse    = "text/event-stream"
@@ -151,7 +151,7 @@ func streams(contentType string) bool {
 	return kind == ndjson || kind == sse
 }
 
-// arrays makes arrays of what an operation answers as streams.
+// arrays turns the schemas of an operation's streams into arrays.
 func arrays(operation *openapi3.Operation) {
 	for _, response := range operation.Responses.Map() {
 		for kind, media := range response.Value.Content {
@@ -162,8 +162,7 @@ func arrays(operation *openapi3.Operation) {
 	}
 }
 
-// values returns the values of a stream as an array. A stream that was cut may end within
-// one.
+// values returns the values of a stream as an array. A stream that was cut may end within a value.
 func values(e exchange.Exchange) []byte {
 	var all [][]byte
 	for line := range bytes.Lines(e.Response.Body) {
@@ -181,7 +180,7 @@ func values(e exchange.Exchange) []byte {
 	return slices.Concat([]byte("["), bytes.Join(all, []byte(",")), []byte("]"))
 }
 
-// answers are all that the description has: operations with statuses.
+// answers returns the method, path and status of each described response.
 func (a *api) answers() (all []string) {
 	for path, item := range a.doc.Paths.Map() {
 		for method, operation := range item.Operations() {

@@ -18,18 +18,18 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
-// What may change within /v1: answers may get more fields, and requests may not have any
-// that the server does not know. So the description leaves the objects of answers open. To
-// find fields that it lacks, TestExchanges compares with one whose objects are closed.
+// What may change within /v1: responses may get more fields, but the server refuses requests with
+// unknown fields. So the description leaves the objects of responses open. To find fields that the
+// description lacks, TestExchanges compares with a description whose objects are closed.
 
-// asItIs does not change a description.
+// asItIs returns a description unchanged.
 func asItIs(text []byte) []byte { return text }
 
-// closed returns a description none of whose objects may have fields that it does not list.
+// closed returns a description whose objects may only have the fields that it lists.
 func closed(text []byte) []byte {
 	var doc map[string]any
 	if err := json.Unmarshal(text, &doc); err != nil {
-		panic(err) // it is a file of ours
+		panic(err) // the file is ours
 	}
 	walk(doc["components"].(map[string]any)["schemas"], func(m map[string]any) {
 		if _, open := m["additionalProperties"]; m["type"] == "object" && m["properties"] != nil && !open {
@@ -39,7 +39,7 @@ func closed(text []byte) []byte {
 	return encoded(doc)
 }
 
-// widened returns the body of an answer in JSON with one field more in each object.
+// widened returns the JSON body of a response with one more field in each object.
 func widened(e exchange.Exchange) []byte {
 	kind := e.Response.Header.Get("Content-Type")
 	if !strings.HasPrefix(kind, "application/json") && !strings.HasPrefix(kind, "application/problem+json") || strings.HasSuffix(e.URL, "/openapi.json") {
@@ -51,7 +51,7 @@ func widened(e exchange.Exchange) []byte {
 	}
 	walk(v, func(m map[string]any) {
 		m["new_field"] = "new"
-		for _, numbers := range []string{"measures", "counts"} { // of a Finding: by names of their own
+		for _, numbers := range []string{"measures", "counts"} { // a Finding has maps with free keys
 			if m, ok := m[numbers].(map[string]any); ok {
 				delete(m, "new_field")
 			}
@@ -75,8 +75,8 @@ func walk(v any, f func(map[string]any)) {
 	}
 }
 
-// TestUnknownFieldInRequest: neither the server nor the description takes a field that there
-// is not, and nothing is done.
+// TestUnknownFieldInRequest checks that both the server and the description refuse a field that
+// does not exist, and that the server does nothing.
 func TestUnknownFieldInRequest(t *testing.T) {
 	a := read(t, asItIs)
 	engine := mem.New(nil)

@@ -14,13 +14,13 @@ const (
 	description = tree + "/httplock/server/openapi.json"
 )
 
-// unseen are the answers of the description that no test has seen, each with the reason.
+// unseen are described responses that no test has seen, each with the reason.
 var unseen = map[string]string{}
 
-// TestExchanges runs the tests of the server's doors, sends what the description shows to
-// servers with which something is wrong, and compares all answers with the description.
-// And whatever that has was seen. Each field of an answer is in the description; but an
-// answer with more fields, as a later version may send it, is still as described.
+// TestExchanges runs the tests of the server's endpoints, sends the described examples to faulty
+// servers, and compares all responses with the description. Every described response must be seen,
+// and every field of a response described. A response with more fields, as a later version may send
+// it, must still match the description.
 func TestExchanges(t *testing.T) {
 	a, later := read(t, closed), read(t, asItIs)
 	dir := t.TempDir()
@@ -61,7 +61,7 @@ func TestExchanges(t *testing.T) {
 	t.Logf("%d exchanges", len(all))
 }
 
-// read returns the description of the server, as edited.
+// read returns the description of the server, changed by edit.
 func read(t *testing.T, edit func([]byte) []byte) *api {
 	t.Helper()
 	text, err := os.ReadFile(description)

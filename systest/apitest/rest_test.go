@@ -18,14 +18,13 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
-// rest is a server for requests that have a history, which sweep has not.
+// rest is a server for requests that need earlier requests, which sweep does not make.
 type rest struct {
 	*testing.T
 	handler http.Handler
 }
 
-// rest makes the requests of which neither the tests of the doors nor sweep have seen the
-// answer.
+// rest makes the requests whose responses neither the tests of the endpoints nor sweep produce.
 func (a *api) rest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		deaf := false
@@ -54,7 +53,7 @@ func (a *api) rest(t *testing.T) {
 	})
 }
 
-// send sends a request, and returns the answer, which must have the status.
+// send sends a request and returns the response, which must have the status.
 func (r rest) send(status int, method, path, key, body string) (answer map[string]any) {
 	r.Helper()
 	req := httptest.NewRequest(method, path, strings.NewReader(body))

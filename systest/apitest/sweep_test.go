@@ -29,17 +29,17 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
-// sweep sends the example of each operation to servers with which something is wrong, so
-// that each kind of refusal is seen that each operation has.
+// sweep sends the example of each operation to faulty servers, so that each described refusal of
+// each operation is seen.
 func (a *api) sweep(t *testing.T) {
 	for what, bad := range map[string]struct {
 		status  int
 		engine  func(driver.Engine) driver.Engine
 		options server.Options
 		request func(r *http.Request)
-		twice   bool // the second request is the one that counts; only of operations without a body
-		crowd   bool // bodies of the same caller are under way; only of operations with one
-		store   bool // only of operations that ask the store
+		twice   bool // the second request counts; only operations without a body
+		crowd   bool // bodies of the same caller are under way; only operations with a body
+		store   bool // only operations that use the store
 	}{
 		"a body that is not JSON": {status: 400, request: func(r *http.Request) {
 			with(r, strings.NewReader("{"), 1)
@@ -64,7 +64,7 @@ func (a *api) sweep(t *testing.T) {
 			}
 		}, engine: hooked(func(ctx context.Context) error {
 			if caller.From(ctx) == nil {
-				return driver.ErrUnavailable // what the server asks by itself
+				return driver.ErrUnavailable // a request of the server itself
 			}
 			panic("fault")
 		})},
@@ -132,18 +132,18 @@ func (a *api) sweep(t *testing.T) {
 	}
 }
 
-// elsewhere are answers that need more than something that is wrong with the server: the
-// tests of the doors have them, or rest.
+// elsewhere are responses that need more than a faulty server: the tests of the endpoints produce
+// them, or rest.
 var elsewhere = []string{
-	"429 showLock",                                                            // of one that waits
-	"504 completeOnce", "504 redeemToken", "504 releaseHold", "504 downgrade", // they look first, and a look does nothing
-	"501 releaseHold",           // of somebody's lease
-	"403 signIn", "403 signOut", // no right is needed, but no other site may send them
-	"403 session", // no right is needed, but no other site may ask
+	"429 showLock",                                                            // of a request that waits
+	"504 completeOnce", "504 redeemToken", "504 releaseHold", "504 downgrade", // they read first, and a read succeeds
+	"501 releaseHold",           // needs the lease of another user
+	"403 signIn", "403 signOut", // needs no right, but other sites are refused
+	"403 session", // needs no right, but other sites are refused
 }
 
-// crowd sends the longest bodies that a caller may have under way, which do not come before
-// ctx ends.
+// crowd sends as many of the longest bodies as one caller may have under way. The bodies do not
+// arrive before ctx ends.
 func crowd(ctx context.Context, s http.Handler) {
 	const length, inSum = 128 << 10, 8 << 20
 	for range inSum / length {
@@ -156,24 +156,24 @@ func crowd(ctx context.Context, s http.Handler) {
 	synctest.Wait()
 }
 
-// until is a body of which nothing comes before its context ends.
+// until is a body that blocks until its context ends.
 type until struct{ ctx context.Context }
 
 func (u until) Read([]byte) (int, error) { <-u.ctx.Done(); return 0, u.ctx.Err() }
 
-// with gives a request another body.
+// with replaces the body of a request.
 func with(r *http.Request, body io.Reader, length int) {
 	r.Body, r.ContentLength = io.NopCloser(body), int64(length)
 }
 
-// An example is an operation as its description shows it.
+// An example is an operation with its example in the description.
 type example struct {
 	method, path string
 	operation    *openapi3.Operation
 	responses    *openapi3.Responses
 }
 
-// examples returns one for each operation.
+// examples returns an example of each operation.
 func (a *api) examples() (all []example) {
 	for path, item := range a.doc.Paths.Map() {
 		for method, operation := range item.Operations() {
@@ -184,7 +184,7 @@ func (a *api) examples() (all []example) {
 	return all
 }
 
-// request returns the request of an example, with a key of its own.
+// request returns the request of an example. Its key ends with n.
 func (e example) request(n string) *http.Request {
 	path, header := e.path, http.Header{}
 	for _, p := range e.operation.Parameters {
@@ -211,20 +211,20 @@ func (e example) request(n string) *http.Request {
 func encoded(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // it was read from JSON
+		panic(err) // v was decoded from JSON
 	}
 	return text
 }
 
-// hooked returns what makes an engine of which each request fails.
+// hooked returns a function that makes an engine whose requests all fail.
 func hooked(fail func(context.Context) error) func(driver.Engine) driver.Engine {
 	return func(e driver.Engine) driver.Engine {
 		return &hook.Engine{Forward: driver.Forward{Engine: e}, Each: func(ctx context.Context, _ hook.Request, _ func() error) error { return fail(ctx) }}
 	}
 }
 
-// The sources of callers: one that knows nobody, one whose callers have no rights, and one
-// that cannot tell.
+// Sources of callers: nobody knows no caller, somebody returns callers without rights, and away
+// fails.
 type (
 	nobody   struct{}
 	somebody struct{}
@@ -242,12 +242,12 @@ type faulty struct{}
 
 func (faulty) Read([]byte) (int, error) { panic("fault") }
 
-// tooSlow is a body that does not come before the deadline of the connection.
+// tooSlow is a body that does not arrive before the deadline of the connection.
 type tooSlow struct{}
 
 func (tooSlow) Read([]byte) (int, error) { return 0, os.ErrDeadlineExceeded }
 
-// spaces is a body without end.
+// spaces is an infinite body.
 type spaces struct{}
 
 func (spaces) Read(p []byte) (int, error) { return copy(p, bytes.Repeat([]byte(" "), len(p))), nil }

@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/exchange"
 )
 
-// small is a description with one of each thing that can be wrong.
+// small is a small description for TestWrongAnswersFail.
 const small = `{
   "openapi": "3.1.0", "info": {"title": "t", "version": "1"},
   "paths": {"/v1/locks/{name}": {"post": {
@@ -38,8 +38,8 @@ const small = `{
     "responses": {"Elsewhere": {"description": "d", "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}}}
   }}`
 
-// TestWrongAnswersFail: the check finds what is not as described, by the keywords of
-// OpenAPI 3.1 too.
+// TestWrongAnswersFail checks that check reports whatever does not match the description, including
+// keywords that are new in OpenAPI 3.1.
 func TestWrongAnswersFail(t *testing.T) {
 	a, err := load([]byte(small))
 	if err != nil {

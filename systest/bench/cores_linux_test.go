@@ -21,7 +21,7 @@ func TestNthCore(t *testing.T) {
 	}
 }
 
-// TestPin: a process runs on one core, and after undo where it ran before.
+// TestPin checks that a pinned process runs on one core, and after undo on its previous cores.
 func TestPin(t *testing.T) {
 	cmd := exec.Command("sleep", "60")
 	if err := cmd.Start(); err != nil {

@@ -60,7 +60,7 @@ func beCrew(text string, peers []peer.Peer) error {
 	do, status, err := begin(ctx, client)
 	out, in := json.NewEncoder(os.Stdout), bufio.NewReader(os.Stdin)
 	orders := make(chan struct{})
-	go func() { // a crew ends with its input
+	go func() { // a crew ends with its standard input
 		for {
 			if _, err := in.ReadString('\n'); err != nil {
 				os.Exit(1)
@@ -109,7 +109,7 @@ func (j crewJob) work(ctx context.Context, client peer.Client) (do func() (crewS
 	return do, ready, err
 }
 
-// A crew is a crew that this process has started.
+// A crew is a crew that this process started.
 type crew = child[crewStatus]
 
 // crew starts a crew, which ends with the trial, and returns its first message.

@@ -15,7 +15,7 @@ import (
 
 var errOverlap = errors.New("two hold the lock at the same time")
 
-// A shift is a group of workers of one process that want one name, again and again.
+// A shift is a group of workers of one process that compete for one name again and again.
 type shift struct {
 	Name    string
 	Workers int
@@ -137,8 +137,8 @@ const (
 	countLength = 300 * time.Millisecond
 )
 
-// turnsPerWorker is how many turns each worker has in a sample, at least, if the turns take no
-// longer than the work.
+// turnsPerWorker is how many turns each worker has in a sample, at least, if a turn takes no longer
+// than the work.
 const turnsPerWorker = 2
 
 // handOff measures goroutines of one process that want one name.
@@ -177,8 +177,8 @@ func handOffOf(crews, workers int, work time.Duration) workload {
 	}
 }
 
-// handOffs measures a shift that do runs, and counts its commands in another one. do also returns
-// the client CPU if other processes use it.
+// handOffs measures a shift that do runs, and counts its commands in a second shift. do also
+// returns the client CPU if other processes use it.
 func (t *trial) handOffs(ctx context.Context, client peer.Client, workers int, work time.Duration,
 	do func(context.Context, shift, *door, marks) ([]int64, time.Duration, error),
 ) (sample, error) {

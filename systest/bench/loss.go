@@ -36,7 +36,7 @@ func loss() workload {
 	}
 }
 
-// lose deletes a lock, and measures how long its holder does not notice.
+// lose deletes a lock, and measures how long its holder takes to notice.
 func lose(ctx context.Context, client peer.Client, server *redisStore, name string, key func(name string) string) (sample, error) {
 	held, err := client.Try(ctx, name)
 	if err != nil {

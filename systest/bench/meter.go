@@ -74,7 +74,7 @@ func (t *trial) cost(do func() (n int64, err error)) (sample, error) {
 	return u.perOperation(n)
 }
 
-// allocated notes the allocations of this process until now.
+// allocated records the allocations of this process until now.
 func (u *usage) allocated() {
 	var mem runtime.MemStats
 	runtime.ReadMemStats(&mem)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// commands counts the commands that a server has carried out: outer ones for clients, inner ones
-// in scripts.
+// commands counts the commands that a server has executed: outer commands for clients, inner
+// commands in scripts.
 type commands struct{ outer, inner int64 }
 
 // note counts a line of MONITOR. It is
@@ -38,8 +38,8 @@ func (c commands) per(n int64, s sample) {
 	s["commands"], s["inner"] = float64(c.outer)/float64(n), float64(c.inner)/float64(n)
 }
 
-// A monitor counts commands between its begin and its end. It slows down the server, so it must
-// not run while time is measured.
+// A monitor counts commands between begin and end. It slows down the server, so it must not run
+// while time is measured.
 type monitor struct {
 	server  *redisStore
 	conn    net.Conn
