@@ -49,8 +49,8 @@ func (p placement) apply(server int) (undo func(), err error) {
 	}, nil
 }
 
-// split returns the workload with server and client on cores of their own: each reply must wake
-// the other core, which takes most of the time of a hand-off.
+// split returns the workload with server and client on cores of their own. Each reply must then
+// wake the other core, which takes most of the time of a hand-off.
 func (w workload) split() workload {
 	run := w.run
 	w.name += "-split"
@@ -117,7 +117,7 @@ func oneByOne(ctx context.Context, t *trial, client peer.Client) (sample, error)
 	return s, nil
 }
 
-// pairsFor makes pairs for some time, and reports to tell how long each took.
+// pairsFor makes pairs for some time, and calls tell with the time of each.
 func pairsFor(ctx context.Context, client peer.Client, name string, length time.Duration, tell func(time.Duration)) error {
 	now := time.Now()
 	for end := now.Add(length); now.Before(end); {

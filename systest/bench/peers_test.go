@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/bench/report"
 )
 
-// TestMain lets this program be a crew, and a member of etcd.
+// TestMain runs the tests, or this process as a crew or as a member of etcd.
 func TestMain(m *testing.M) {
 	if len(os.Args) == 3 && (os.Args[1] == crewRole || os.Args[1] == etcdRole || os.Args[1] == etcdNoFsyncRole) {
 		if err := begin(os.Args[1:], append(peer.All(), openDoorPeer())); err != nil {
@@ -24,11 +24,11 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// shortest is the length of a trial that is not about figures.
+// shortest is the length of a trial whose figures do not matter.
 const shortest = 20 * time.Millisecond
 
-// trialOf returns a trial of a peer, with a name of its own: a waiter that gives up may
-// leave a lock behind.
+// trialOf returns a trial of a peer with a new name, because a waiter that gives up may leave a
+// lock behind.
 func trialOf(t *testing.T, p peer.Peer, s store, length time.Duration) *trial {
 	t.Helper()
 	tr := &trial{peer: p, store: s, name: rand.Text(), length: length, counts: p.Name == own, dir: t.TempDir()}
@@ -40,8 +40,8 @@ func trialOf(t *testing.T, p peer.Peer, s store, length time.Duration) *trial {
 	return tr
 }
 
-// TestPeersLock: each peer takes free locks, and those that wait exclude one
-// another and all have turns, in one process and in two.
+// TestPeersLock checks that each peer acquires free locks. It also checks that the workers of peers
+// that wait exclude each other and all have turns, in one process and in two.
 func TestPeersLock(t *testing.T) {
 	l := new(life)
 	t.Cleanup(l.end)
@@ -77,7 +77,8 @@ func testPairs(t *testing.T, tr *trial) {
 	}
 }
 
-// testTurns gives peers longer that pause for long, or wait for a disk.
+// testTurns runs w with longer and longer samples, because some peers pause for long or wait for a
+// disk.
 func testTurns(t *testing.T, w workload, p peer.Peer, store store) {
 	t.Helper()
 	for length := shortest; ; length *= 4 {
@@ -92,7 +93,7 @@ func testTurns(t *testing.T, w workload, p peer.Peer, store store) {
 	}
 }
 
-// testKept: a lock is not given back when the context ends under which it was waited for.
+// testKept checks that a lock is kept after the context of the wait for it ended.
 func testKept(t *testing.T, tr *trial) {
 	t.Helper()
 	client, err := tr.open(t.Context())
@@ -118,7 +119,7 @@ func testKept(t *testing.T, tr *trial) {
 	}
 }
 
-// An open door is a peer that excludes nobody.
+// An openDoor is a peer that excludes no one.
 type openDoor struct{}
 
 func (openDoor) Try(context.Context, string) (peer.Held, error)  { return openDoor{}, nil }
@@ -132,7 +133,7 @@ func openDoorPeer() peer.Peer {
 	}}
 }
 
-// A fake store costs nothing.
+// A fakeStore is a store for peers that do not use it.
 type fakeStore struct{ store }
 
 func (fakeStore) addr() string                { return "" }
@@ -140,8 +141,8 @@ func (fakeStore) clear() error                { return nil }
 func (fakeStore) cpu() (time.Duration, error) { return 0, nil }
 func (fakeStore) scripts() (scripts, error)   { return scripts{}, nil }
 
-// TestOverlapIsSeen: a peer that excludes nobody is not the fastest, even if the two
-// that hold its lock are in different processes.
+// TestOverlapIsSeen checks that a peer without exclusion is found out, even if two holders are in
+// different processes.
 func TestOverlapIsSeen(t *testing.T) {
 	for _, w := range []workload{handOff(2, time.Millisecond), handOffCrews(2, 1, time.Millisecond)} {
 		s, err := w.run(t.Context(), trialOf(t, openDoorPeer(), fakeStore{}, shortest))
@@ -151,9 +152,8 @@ func TestOverlapIsSeen(t *testing.T) {
 	}
 }
 
-// TestBatonGoesRound: the yardstick of hand-offs does what a lock does. All workers but
-// one wait, each on a connection of its own, and each hands the baton to another, so that
-// all have equally many turns.
+// TestBatonGoesRound checks the floor of hand-offs. All workers but one wait, each on its own
+// connection, and each hands the baton to another, so that all have about equally many turns.
 func TestBatonGoesRound(t *testing.T) {
 	const workers = 8
 	l := new(life)
@@ -195,7 +195,8 @@ func TestBatonGoesRound(t *testing.T) {
 	}
 }
 
-// TestClusterCounts: what is measured of a Redis Cluster is the sum of its masters.
+// TestClusterCounts checks that the figures of a Redis Cluster are the sums of its masters'
+// figures.
 func TestClusterCounts(t *testing.T) {
 	l := new(life)
 	t.Cleanup(l.end)

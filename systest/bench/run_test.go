@@ -12,13 +12,13 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/bench/report"
 )
 
-// contestants are peers that cannot lock: c lacks an ability, and d is as it comes.
+// contestants are peers that cannot lock: c lacks an ability, and d has default settings.
 func contestants() []peer.Peer {
 	return []peer.Peer{{Name: "a", Can: peer.Takes}, {Name: "b", Can: peer.Takes}, {Name: "c", Can: peer.Waits}, {Name: "d", Can: peer.Takes, Default: true}}
 }
 
-// TestRoundsAreInterleaved: A B D A B D. A peer that cannot do it has no turn, and one that has failed
-// twice has no more. Commands are counted in the first round only.
+// TestRoundsAreInterleaved checks the order A B D A B D. A peer without the needed ability has no
+// turn, and a peer that has failed twice has no more. Commands are counted in the first round only.
 func TestRoundsAreInterleaved(t *testing.T) {
 	b := &bench{rounds: 3, peers: contestants(), log: io.Discard, stores: &inventory{running: map[peer.Store]store{"": fakeStore{}}}}
 	var order []string
@@ -52,7 +52,7 @@ func TestRoundsAreInterleaved(t *testing.T) {
 	}
 }
 
-// TestOnlyTheBest: a workload may leave peers as they come by default out.
+// TestOnlyTheBest checks that a workload can leave out peers with default settings.
 func TestOnlyTheBest(t *testing.T) {
 	b := &bench{peers: contestants()}
 	for best, want := range map[bool]int{false: 3, true: 2} {
@@ -63,8 +63,7 @@ func TestOnlyTheBest(t *testing.T) {
 	}
 }
 
-// TestGroups: where that is asked for, peers as they come by default do not disturb the
-// others.
+// TestGroups checks that a workload can measure peers with default settings apart from the others.
 func TestGroups(t *testing.T) {
 	c := &contest{able: contestants()}
 	if got, want := c.groups(), [][]int{{0, 1, 2, 3}}; !reflect.DeepEqual(got, want) {
@@ -76,7 +75,8 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// TestSideBySide: all begin, then all have their rounds, and one that fails has none.
+// TestSideBySide checks that all peers begin before any has a round, and that a peer whose begin
+// fails has no rounds.
 func TestSideBySide(t *testing.T) {
 	b := &bench{rounds: 2, log: io.Discard}
 	for _, p := range contestants() {

@@ -109,7 +109,7 @@ func (q *multitude) join(ctx context.Context, client peer.Client) error {
 			name := oneOf(q.name, i%int64(len(q.holders))+1)
 			q.all.Go(func() { q.wait(ctx, client, name) })
 		}
-		for asked := int64(0); asked < i; { // each by a script of its own
+		for asked := int64(0); asked < i; { // each sends one script
 			sleep(ctx, 5*time.Millisecond)
 			now, err := q.store.scripts()
 			if err = cmp.Or(err, q.broken(ctx)); err != nil {
@@ -174,7 +174,7 @@ func (q *multitude) pass(ctx context.Context) error {
 	return err
 }
 
-// broken returns why the measurement cannot go on, or nil.
+// broken returns why the measurement cannot continue, or nil.
 func (q *multitude) broken(ctx context.Context) error {
 	if err := q.failed.Load(); err != nil {
 		return *err

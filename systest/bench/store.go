@@ -14,7 +14,7 @@ import (
 type store interface {
 	addr() string
 	pid() int
-	clear() error                // forgets all locks
+	clear() error                // deletes all locks
 	cpu() (time.Duration, error) // of the server until now
 	scripts() (scripts, error)   // until now; zeros for servers without scripts
 }
@@ -37,7 +37,7 @@ func (s *redisStore) clear() error {
 	return err
 }
 
-// cpu returns the time of the main thread, which carries out all commands.
+// cpu returns the time of the main thread, which executes all commands.
 func (s *redisStore) cpu() (time.Duration, error) {
 	info, err := s.server.Do("INFO", "cpu")
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/bench/report"
 )
 
-// TestNames: what is chosen and linked by its name has one of its own.
+// TestNames checks that every workload and every peer has a unique name.
 func TestNames(t *testing.T) {
 	seen, plain := map[string]bool{}, regexp.MustCompile(`^[a-z0-9-]+$`)
 	for _, w := range workloads() {
@@ -36,8 +36,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestGoalsCanBeMeasured: each names a workload that there is, a metric of it,
-// and peers that can do it.
+// TestGoalsCanBeMeasured checks that each goal names an existing workload, one of its metrics, and
+// peers that can run the workload.
 func TestGoalsCanBeMeasured(t *testing.T) {
 	loads := map[string]workload{}
 	for _, w := range workloads() {
@@ -59,13 +59,13 @@ func TestGoalsCanBeMeasured(t *testing.T) {
 	}
 }
 
-// canDo says whether there is a peer of that name, and it can do the workload.
+// canDo reports whether a peer of that name exists and can run the workload.
 func canDo(w workload, name string) bool {
 	return slices.ContainsFunc(peer.All(), func(p peer.Peer) bool { return p.Name == name && p.Can&w.needs == w.needs })
 }
 
-// TestLibrariesAreAll: nobody who is not a floor, or holdfast, is left out of what
-// holdfast shall be ahead of.
+// TestLibrariesAreAll checks that libraries has exactly the peers that are neither floors nor
+// holdfast.
 func TestLibrariesAreAll(t *testing.T) {
 	for _, p := range peer.All() {
 		if own := strings.HasPrefix(p.Name, own); slices.Contains(libraries, p.Name) == (own || p.Floor) {
@@ -74,7 +74,8 @@ func TestLibrariesAreAll(t *testing.T) {
 	}
 }
 
-// TestCommand: what is written down repeats the run, and has no path of this machine.
+// TestCommand checks that the command in the report repeats the run, and contains no path of this
+// machine.
 func TestCommand(t *testing.T) {
 	for _, c := range []struct {
 		args []string
@@ -91,7 +92,7 @@ func TestCommand(t *testing.T) {
 	}
 }
 
-// TestQuick: the quick form is short, and what is said beside it counts.
+// TestQuick checks that -quick makes a run short, and that other flags override it.
 func TestQuick(t *testing.T) {
 	c, err := parse([]string{"-quick"})
 	if err != nil || c.rounds != quickRounds || c.length != quickLength {
@@ -115,7 +116,8 @@ func TestBadArguments(t *testing.T) {
 	}
 }
 
-// TestReport: an earlier run is drawn again, with what somebody wrote about it.
+// TestReport checks that the report of an earlier run is written again, with the explanations in
+// why.md.
 func TestReport(t *testing.T) {
 	dir := t.TempDir()
 	short := report.Workload{Name: "latency-split", Title: "One", Metrics: []report.Metric{{Name: "allocs"}}, Peers: []report.Peer{

@@ -15,7 +15,7 @@ import (
 const (
 	dataFile = "bench.json"
 	pageFile = "README.md"
-	whyFile  = "why.md" // written by a person: why goals are not met
+	whyFile  = "why.md" // explains the missed goals; written by a person
 )
 
 // earlier returns the run in the directory of the report, or nil.

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/model/lease"
 )
 
-// An Op is one request of one client, as it goes into a History.
+// An Op is one request of one client, as History records it.
 type Op = lease.Op
 
 // A History has the requests and replies of all clients of a run. The zero History is empty and

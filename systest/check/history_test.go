@@ -53,7 +53,7 @@ func TestHistoryThatIsIllegalIsDrawn(t *testing.T) {
 func TestHistoryThatIsUndecidedFails(t *testing.T) {
 	var h History
 	h.Note(granted("a", 0, 5))
-	for i := range 26 { // 2^26 ways to put them into order, all in vain
+	for i := range 26 { // 2^26 orders to try, none of them legal
 		o := granted("a", 1, 5)
 		o.Client, o.Return = i, o.Call+int64(time.Hour)
 		h.Note(o)
@@ -162,13 +162,13 @@ func TestClosed(t *testing.T) {
 	}
 }
 
-// An instant of the future is that of the clock, or a little earlier.
+// TestInstant checks that Instant of a time in the future is exact, or a little early.
 func TestInstant(t *testing.T) {
 	at := time.Now().Add(time.Second)
-	least := Now() + int64(time.Until(at)) // read in this order, it is too early
+	least := Now() + int64(time.Until(at)) // in this order the sum is too early
 	got := Instant(at)
 	most := int64(time.Until(at))
-	most += Now() // and in this one, too late
+	most += Now() // and in this order too late
 	if got < least-int64(time.Second) || got > most {
 		t.Errorf("got %d, want about %d to %d", got, least, most)
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/model/lease"
 )
 
-// TestTurns: whoever is served before another that was queued earlier is found, and
-// those who left the queue or were never granted the lock are not in the way.
+// TestTurns checks that a request that was served before an earlier one is found, and that requests
+// that left the queue, or were never granted the lock, are ignored.
 func TestTurns(t *testing.T) {
 	var h History
 	for i, id := range []string{"a", "b", "c"} {

@@ -145,8 +145,9 @@ func (v *SpanVerdict) compatible(name string, spans []Span) {
 	}
 }
 
-// tokens finds leases whose token is too small: an exclusive lease needs a greater token than all
-// that began before it, any lease a greater one than the exclusive leases that did.
+// tokens finds leases whose token is too small. The token of an exclusive lease must be greater
+// than the tokens of all leases that began before it. The token of any other lease must be greater
+// than those of the exclusive leases before it.
 func (v *SpanVerdict) tokens(name string, spans []Span) {
 	var greatest, exclusive uint64
 	for _, s := range spans {

@@ -21,7 +21,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// TestExclusion: clients in all languages at once add to one number, one at a time.
+// TestExclusion checks that clients in all languages exclude each other: they increment one number
+// in a file.
 func TestExclusion(t *testing.T) {
 	const each = 15
 	url := memoryServer(t)
@@ -41,8 +42,8 @@ func TestExclusion(t *testing.T) {
 	}
 }
 
-// TestTokenInEnvironment: a command finds the token of its lease, and its status comes
-// back.
+// TestTokenInEnvironment checks that a command finds the token of its lease in its environment, and
+// that the client exits with the command's status.
 func TestTokenInEnvironment(t *testing.T) {
 	url := memoryServer(t)
 	last := 0
@@ -60,7 +61,7 @@ func TestTokenInEnvironment(t *testing.T) {
 	}
 }
 
-// TestRefusals: refusals are told apart by their codes.
+// TestRefusals checks that clients report the code of a refusal.
 func TestRefusals(t *testing.T) {
 	url := memoryServer(t)
 	for _, l := range languages(t) {
@@ -78,8 +79,8 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestLossEndsTheWork: when no server answers any more, a client stops its work, and its command,
-// before the store gives the lock to another.
+// TestLossEndsTheWork checks that a client stops its work, and its command, when no server answers
+// any more, before the store grants the lock to another client.
 func TestLossEndsTheWork(t *testing.T) {
 	redis := testsvc.Redis(t)
 	t.Run("curl", curlLoss)
@@ -120,8 +121,8 @@ func TestLossEndsTheWork(t *testing.T) {
 	}
 }
 
-// TestKilledScript: if a script in shell is killed, its command is stopped, and then the
-// lock is free.
+// TestKilledScript checks that the command of a killed shell script is stopped before the lock is
+// free.
 func TestKilledScript(t *testing.T) {
 	redis := testsvc.Redis(t)
 	for _, l := range languages(t) {
@@ -147,8 +148,8 @@ func TestKilledScript(t *testing.T) {
 	}
 }
 
-// curlLoss: curl, with the options that docs/reference/hold-stream.md gives it, ends in the time for
-// which a stream of 30 s may be quiet, and not between two lines.
+// curlLoss checks curl with the options from docs/reference/hold-stream.md. It ends within the time
+// for which a stream of 30 s may be quiet, and not between two lines.
 func curlLoss(t *testing.T) {
 	t.Parallel()
 	const ping, quiet = 5 * time.Second, 10 * time.Second
@@ -192,7 +193,7 @@ func size(file string) int64 {
 	return info.Size()
 }
 
-// wait waits for a lock, and returns for how long the machine paused meanwhile.
+// wait waits for a lock, and returns how long the machine paused during the wait.
 func wait(t *testing.T, c *holdfast.Client, name string) time.Duration {
 	pause := testsvc.WatchPauses()
 	lease, err := c.Acquire(t.Context(), name, &holdfast.AcquireOptions{MaxWait: patience})
@@ -207,15 +208,15 @@ func wait(t *testing.T, c *holdfast.Client, name string) time.Duration {
 	return paused
 }
 
-// TestServerDies: one of two servers is killed with -9, and the other goes on with the
-// same lease and token, for longer than the TTL.
+// TestServerDies checks that when one of two servers is killed, a client continues at the other
+// server with the same lease and token, for longer than the TTL.
 func TestServerDies(t *testing.T) {
 	t.Parallel()
 	redis := testsvc.Redis(t)
 	for _, l := range languages(t) {
 		t.Run(l.name, func(t *testing.T) {
 			t.Parallel()
-			ttl := time.Duration(l.ttl) * time.Second // a stream is quiet for a third of it at most, on a busy machine too
+			ttl := time.Duration(l.ttl) * time.Second // a busy machine may delay the lines of a stream
 			a, b, look := startServer(t, redis.URL), startServer(t, redis.URL), direct(t, redis.URL)
 			j := l.start(t, a.url+","+b.url, "hold", l.name, strconv.Itoa(l.ttl))
 			token, err := strconv.ParseUint(j.wantLine("acquired"), 10, 64)
@@ -239,8 +240,8 @@ func TestServerDies(t *testing.T) {
 	}
 }
 
-// TestOnce: of clients in several languages at once, one does the work, and all have its
-// result, which is one that the shell cannot make.
+// TestOnce checks that of concurrent clients in several languages one does the work, and all get
+// its result. The clients in shell cannot produce such a result.
 func TestOnce(t *testing.T) {
 	url := memoryServer(t)
 	var jobs []*job
@@ -266,14 +267,13 @@ func TestOnce(t *testing.T) {
 	}
 }
 
-// TestOnceInTheShell: a command that has failed is run again by the next caller, and one
-// that has not is not.
+// TestOnceInTheShell checks that the next caller runs a command again only if the command failed.
 func TestOnceInTheShell(t *testing.T) {
 	url := memoryServer(t)
 	for _, c := range []struct{ status, output string }{{"3", "runs"}, {"0", "runs"}, {"0", ""}} {
 		cmd := exec.Command("sh", tree+"shell/once.sh", "job", "sh", "-c", `echo runs; exit "$0"`, c.status)
 		cmd.Env = append(os.Environ(), "HOLDFAST_URLS="+url)
-		out, _ := cmd.Output() // its status is checked
+		out, _ := cmd.Output() // the status is checked below
 		if got := strconv.Itoa(cmd.ProcessState.ExitCode()); got != c.status || strings.TrimSpace(string(out)) != c.output {
 			t.Errorf("status %s and output %q, want %s and %q", got, out, c.status, c.output)
 		}

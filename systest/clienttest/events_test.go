@@ -20,8 +20,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// eventClients print the lines of compressed events as they come, each in its own way. They
-// end with status 0 only if the stream has its end.
+// eventClients print the lines of compressed events as they arrive, each client in its own way.
+// They exit with status 0 only if the stream ended properly.
 var eventClients = map[string][]string{
 	"curl": {"curl", "-sSN", "--compressed"},
 	"python": {"python3", "-c", `
@@ -45,7 +45,7 @@ assert zip.eof and not zip.unused_data`},
 // urlOfEvents is the environment variable that makes this program a reader of events.
 const urlOfEvents = "HOLDFAST_TEST_EVENTS"
 
-// beReader prints what comes from there.
+// beReader prints the response from url.
 func beReader(url string) error {
 	r, err := http.Get(url)
 	if err != nil {
@@ -59,8 +59,8 @@ func beReader(url string) error {
 	return err
 }
 
-// TestCompressedEvents: clients that take gzip are told of each event when it happens, with
-// or without nginx between, and see that the stream ends when the server drains.
+// TestCompressedEvents checks that clients that accept gzip receive each event when it happens,
+// with and without nginx in between, and see the end of the stream when the server drains.
 func TestCompressedEvents(t *testing.T) {
 	t.Parallel()
 	engine := mem.New(&mem.Options{History: true})
@@ -111,7 +111,7 @@ func TestCompressedEvents(t *testing.T) {
 	for _, r := range all {
 		next(r, "retry: ")
 	}
-	for range 20 { // each only when all have been told of the one before
+	for range 20 { // each cycle begins after all have received the last
 		if err := locks.Do(t.Context(), "orders", nil, func(context.Context, *holdfast.Lease) error { return nil }); err != nil {
 			t.Fatal(err)
 		}

@@ -17,11 +17,12 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// mostLines is how many lines an error of a client may have in a program that does not catch
-// it.
+// mostLines is how many lines the output of a program may have that does not catch a client's
+// error.
 const mostLines = 12
 
-// TestWrongURL: a URL that is none, and a TTL of another unit, is refused before a request.
+// TestWrongURL checks that an invalid URL, and a TTL that is not in seconds, are refused before any
+// request.
 func TestWrongURL(t *testing.T) {
 	address := closedAddress(t)
 	for _, l := range languages(t) {
@@ -31,7 +32,7 @@ func TestWrongURL(t *testing.T) {
 				{address, "10", "is not a URL of a holdfast server: want http://HOST:PORT"},
 				{"http://" + address, "30000", "a lease is renewed"},
 			}
-			if l.name == "shell-stream" { // it sees a shorter quiet time pass between two lines
+			if l.name == "shell-stream" { // its curl counts quiet time only up to the last line
 				cases = append(cases, struct{ url, ttl, want string }{"http://" + address, "11", "TTL=11: want 12 or more"})
 			}
 			for _, c := range cases {
@@ -49,7 +50,7 @@ func TestWrongURL(t *testing.T) {
 	}
 }
 
-// programs take a lock and catch no error.
+// programs acquire a lock and catch no error.
 var programs = map[string]struct {
 	file, text string
 	command    []string
@@ -62,8 +63,8 @@ var programs = map[string]struct {
 	"shell": {"first.sh", "exec CLIENTS/shell/with-lock.sh a true\n", []string{"env", "HOLDFAST_URLS={address}", "sh"}},
 }
 
-// TestFirstConnectionRefused: where no server has ever been, a client says so in a second, with
-// the URL, and in a few lines.
+// TestFirstConnectionRefused checks that if no server answers at the first request, a client
+// reports that within a second, with the URL and in a few lines.
 func TestFirstConnectionRefused(t *testing.T) {
 	classes, err := javaClasses()
 	if err != nil {
@@ -87,7 +88,7 @@ func TestFirstConnectionRefused(t *testing.T) {
 				said, err := exec.Command(argv[0], argv[1:]...).CombinedOutput() //nolint:gosec // the program of a language
 				return string(said), time.Since(began), err
 			}
-			// How long the language takes to begin, on this machine, is seen with a wrong URL.
+			// A run with a wrong URL shows how long the language takes to start on this machine.
 			_, start, _ := run(strings.NewReplacer("{url}", `"none"`, "CLIENTS/shell/with-lock.sh", "env HOLDFAST_URLS=none CLIENTS/shell/with-lock.sh").Replace(p.text))
 			pause := testsvc.WatchPauses()
 			said, took, err := run(p.text)
@@ -101,7 +102,8 @@ func TestFirstConnectionRefused(t *testing.T) {
 	}
 }
 
-// TestClientsSayWhoTheyAre: others see the host, the process and the program of a holder.
+// TestClientsSayWhoTheyAre checks that the server shows the host, the process and the program of
+// each holder.
 func TestClientsSayWhoTheyAre(t *testing.T) {
 	server := memoryServer(t)
 	host, err := os.Hostname()
@@ -134,7 +136,7 @@ func TestClientsSayWhoTheyAre(t *testing.T) {
 	}
 }
 
-// closedAddress returns an address where nothing listens.
+// closedAddress returns an address at which no server listens.
 func closedAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")

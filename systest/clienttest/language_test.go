@@ -14,18 +14,17 @@ import (
 	"time"
 )
 
-// tree has the clients.
+// tree is the directory of the clients.
 const tree = "../../examples/clients/"
 
-// A language is one in which there is a client. Its demo has the arguments URLS COMMAND
-// ARG...
+// A language is a client with its demo, whose arguments are URLS COMMAND ARG...
 type language struct {
 	name string
-	ttl  int // the shortest that its tests can use, in seconds
+	ttl  int // the shortest TTL for its tests, in seconds
 	demo []string
 }
 
-// languages returns all, ready to run.
+// languages returns all languages, ready to run.
 func languages(t *testing.T) []language {
 	t.Helper()
 	classes, err := javaClasses()
@@ -42,7 +41,7 @@ func languages(t *testing.T) []language {
 	}
 }
 
-// javaClasses compiles the client in Java, once, and returns where.
+// javaClasses compiles the client in Java, once, and returns the directory of the classes.
 var javaClasses = sync.OnceValues(func() (string, error) {
 	files, err := filepath.Glob(tree + "java/*.java")
 	if err != nil {
@@ -94,13 +93,13 @@ func (l language) start(t *testing.T, urls string, args ...string) *job {
 	}()
 	t.Cleanup(func() {
 		_ = j.cmd.Process.Kill()
-		_ = out.Close() // a command of the demo may have it
+		_ = out.Close() // a command of the demo may still have it
 		<-j.ended
 	})
 	return j
 }
 
-// patience is for a busy machine.
+// patience is how long a test waits at most, even on a busy machine.
 const patience = time.Minute
 
 // line returns the next line that the demo prints, or "" if it has ended.
@@ -126,10 +125,10 @@ func (j *job) wantLine(want string) (rest string) {
 	return rest
 }
 
-// finish ends the input.
+// finish ends the demo's input.
 func (j *job) finish() { _ = j.input.Close() }
 
-// end waits for the end, and returns the status.
+// end waits until the demo ends, and returns its status.
 func (j *job) end() int {
 	j.t.Helper()
 	select {
@@ -150,7 +149,8 @@ func (j *job) stderr() string {
 	}
 }
 
-// wantEnd waits for the end, without success if there is a code, which it must print.
+// wantEnd waits until the demo ends. With a code the demo must fail and print the code; without one
+// it must succeed and print nothing.
 func (j *job) wantEnd(code string) {
 	j.t.Helper()
 	status := j.end()

@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/codeblock"
 )
 
-// TestPageShowsTheClients: what docs/clients.md shows stands in the clients.
+// TestPageShowsTheClients checks that the code in docs/clients.md is in the clients.
 func TestPageShowsTheClients(t *testing.T) {
 	const page = "../../docs/clients.md"
 	text, err := os.ReadFile(page)
@@ -47,7 +47,7 @@ func TestPageShowsTheClients(t *testing.T) {
 	}
 }
 
-// bare returns the lines of a text without what comments and indents begin them with.
+// bare returns a text without indentation and comment markers.
 func bare(text string) string {
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -56,7 +56,7 @@ func bare(text string) string {
 	return strings.TrimSpace(strings.Join(lines, "\n"))
 }
 
-// TestGuard: the database of the example refuses a late holder.
+// TestGuard checks that the database of the example refuses a late holder.
 func TestGuard(t *testing.T) {
 	out, err := exec.Command("python3", "-B", tree+"python/guard.py").CombinedOutput()
 	want := "ada True\nbob is refused: seat 12A: a later holder than 7 was here\n('ada', 8)\n"
@@ -66,14 +66,15 @@ func TestGuard(t *testing.T) {
 }
 
 var (
-	// cfmlAsk is a call of ask or turnAt: a method, a path with what is joined to it, and fields.
+	// cfmlAsk matches a call of ask or turnAt: the method, the path with its suffix, and the
+	// fields.
 	cfmlAsk   = regexp.MustCompile(`(?:ask\( "(\w+)"|turnAt\()[ ,]+(?:"([^"]*)"|path)(?: & "([^"]*)")?, (\{[^}]*\}|body)`)
 	cfmlField = regexp.MustCompile(`"(\w+)":|body\[ "(\w+)" \]`)
 	cfmlText  = regexp.MustCompile(`(?s)/\*.*?\*/|//[^\n]*|"[^"\n]*"`)
 )
 
-// TestCFML looks at the client in CFML, which nothing here can run: its brackets match, and
-// the server has what it asks for, and each field of its requests.
+// TestCFML checks the client in CFML, which cannot be run here: its brackets match, and
+// openapi.json has each of its requests, with each field.
 func TestCFML(t *testing.T) {
 	files, err := filepath.Glob(tree + "cfml/*.cfc")
 	if err != nil || len(files) != 2 {
@@ -91,7 +92,7 @@ func TestCFML(t *testing.T) {
 			if m[2] == "" {
 				path = "/v1/once/{key}" + m[3]
 			}
-			if m[1] == "" { // what turnAt adds
+			if m[1] == "" { // the fields that turnAt adds
 				fields = append(fields, cfmlField.FindAllStringSubmatch(text, -1)...)
 				fields = slices.DeleteFunc(fields, func(f []string) bool { return f[2] == "" && !strings.Contains(m[4], `"`+f[1]+`"`) })
 			}
@@ -115,7 +116,7 @@ func TestCFML(t *testing.T) {
 	}
 }
 
-// describedFields returns the fields of the requests that the server's description has.
+// describedFields returns the fields of each described request, by method and path.
 func describedFields(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	type schema struct {

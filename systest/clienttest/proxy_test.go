@@ -12,9 +12,9 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// TestProxyDies: when nginx as it comes ends, on the server's host, a client that holds a
-// lock by a stream through it stops its command before another has the lock, even one that
-// does not end by itself.
+// TestProxyDies checks nginx with default settings on the server's host. When it ends, a client
+// that holds a lock by a stream through it stops its command before another client has the lock,
+// even if the command ignores TERM.
 func TestProxyDies(t *testing.T) {
 	t.Parallel()
 	redis := testsvc.Redis(t)
@@ -44,8 +44,8 @@ func TestProxyDies(t *testing.T) {
 	}
 }
 
-// TestDirect: the lock of a process that is killed, and has said that its connection is
-// direct, is free at once.
+// TestDirect checks that the lock of a killed process is free at once if the process declared its
+// connection direct.
 func TestDirect(t *testing.T) {
 	t.Parallel()
 	redis := testsvc.Redis(t)
@@ -58,7 +58,7 @@ func TestDirect(t *testing.T) {
 	}
 	killed := time.Now()
 	paused := wait(t, next, t.Name())
-	if took := time.Since(killed); took > 10*time.Second+paused { // else it is free after 12 s
+	if took := time.Since(killed); took > 10*time.Second+paused { // otherwise it is free after 12 s
 		t.Errorf("free after %s", took)
 	}
 }

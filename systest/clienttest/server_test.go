@@ -44,7 +44,7 @@ func TestMain(m *testing.M) {
 	os.Exit(run(m))
 }
 
-// scratch is a directory for what all tests share. It is removed after them.
+// scratch is a directory for files that all tests share. It is removed after the tests.
 var scratch string
 
 func run(m *testing.M) int {
@@ -61,7 +61,7 @@ func run(m *testing.M) int {
 func beServer(store string) error {
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
-		os.Exit(0) // the test is gone
+		os.Exit(0) // the test has ended
 	}()
 	engine, err := redislock.Open(context.Background(), store)
 	if err != nil {
@@ -79,7 +79,7 @@ func beServer(store string) error {
 	return (&http.Server{Handler: s, ConnContext: server.ConnContext}).Serve(listener)
 }
 
-// A process is a server as a process of its own.
+// A process is a server in a process of its own.
 type process struct {
 	t   *testing.T
 	cmd *exec.Cmd
@@ -114,7 +114,7 @@ func startServer(t *testing.T, store string) *process {
 	return p
 }
 
-// freeze stops the server in the middle of whatever it does.
+// freeze suspends the server at an arbitrary point.
 func (p *process) freeze() {
 	p.t.Helper()
 	if err := testsvc.Freeze(p.cmd.Process.Pid); err != nil {
@@ -122,7 +122,7 @@ func (p *process) freeze() {
 	}
 }
 
-// kill ends the server without a warning.
+// kill kills the server.
 func (p *process) kill() {
 	p.t.Helper()
 	if err := p.cmd.Process.Kill(); err != nil {
@@ -130,7 +130,7 @@ func (p *process) kill() {
 	}
 }
 
-// memoryServer returns the URL of a server in this process, whose answers are recorded.
+// memoryServer returns the URL of a server in this process, whose exchanges are recorded.
 func memoryServer(t *testing.T) string {
 	t.Helper()
 	s, err := server.New(mem.New(nil), nil)
@@ -142,7 +142,7 @@ func memoryServer(t *testing.T) string {
 	return h.URL
 }
 
-// direct returns a client of a store without a server between.
+// direct returns a client that uses a store without a server.
 func direct(t *testing.T, store string) *holdfast.Client {
 	t.Helper()
 	engine, err := redislock.Open(t.Context(), store)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// slowReader reads lines of a stream by a clock that is slewed back, and then one that
-// was kept for 5 s.
+// slowReader reads lines of a stream with a clock that runs slow, and then a line that was delayed
+// for 5 s.
 const slowReader = `
 import holdfast
 clock = 100.0
@@ -24,8 +24,8 @@ left = held._deadline - clock
 assert left <= 9 - 5 * 0.917 + 0.5, f"a late line: trusted for {left} s"
 `
 
-// INVARIANT I3: a client whose clock is slower than the server's trusts no line for longer
-// than it may be quiet, however long the stream lasts.
+// TestStreamBySlowClock checks that a client whose clock is slower than the server's trusts no line
+// for longer than the quiet time, however long the stream lasts. INVARIANT I3.
 func TestStreamBySlowClock(t *testing.T) {
 	run := exec.Command("python3", "-B", "-c", slowReader)
 	run.Env = append(run.Environ(), "PYTHONPATH="+tree+"python")

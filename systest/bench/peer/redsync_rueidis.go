@@ -22,7 +22,7 @@ func openRueidisPool(addr string) (redis.Pool, func() error, error) {
 
 type rueidisPool struct{ client rueidis.Client }
 
-// A rueidisConn carries out requests of redsync for one context.
+// A rueidisConn executes requests of redsync under one context.
 type rueidisConn struct {
 	client rueidis.Client
 	ctx    context.Context

@@ -60,7 +60,7 @@ func (l rueidisLocker) Try(ctx context.Context, name string) (Held, error) {
 	return &cancelable{ctx, cancel}, err
 }
 
-// Wait ends with ctx, but the lock does not, as it would if it were taken under ctx.
+// Wait gives up when ctx ends. The lock lasts longer, unlike a lock that is taken under ctx.
 func (l rueidisLocker) Wait(ctx context.Context, name string) (Held, error) {
 	life, end := context.WithCancel(context.WithoutCancel(ctx))
 	keep := context.AfterFunc(ctx, end)

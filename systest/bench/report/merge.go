@@ -47,7 +47,7 @@ func (w *Workload) add(p Peer) {
 }
 
 // Compare writes the ratios of a peer's medians in two runs, the later to the earlier. The rounds
-// of the runs took turns.
+// of the runs alternated.
 func Compare(to io.Writer, before, after *Run, peer string) error {
 	if _, err := fmt.Fprintf(to, "| %s, %s ÷ %s | metric | before | after | ratio |\n|---|---|---:|---:|---:|\n", peer, after.Commit, before.Commit); err != nil {
 		return err

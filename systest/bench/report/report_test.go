@@ -22,7 +22,8 @@ func TestFigure(t *testing.T) {
 	}
 }
 
-// example is a run of two peers, and a third that could not do it.
+// example returns a run with two peers that were measured, a third with a single round, and a
+// fourth without samples.
 func example() *Run {
 	return &Run{
 		Date: "2026-01-02", Hours: []string{"2026-01-02T03", "2026-01-02T04", "2026-01-05T04"}, Commit: "abc", Command: "bench", Machine: "a machine", Cores: 2, Rounds: 3, Seconds: 1,
@@ -78,7 +79,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestFastHour: a goal does not count as met before it was measured in three hours.
+// TestFastHour checks that a goal counts as met only after three hours with measurements.
 func TestFastHour(t *testing.T) {
 	r := example()
 	r.Hours = r.Hours[:1]
@@ -88,7 +89,7 @@ func TestFastHour(t *testing.T) {
 	}
 }
 
-// TestAdd: runs of one commit on one machine become one run; others do not.
+// TestAdd checks that runs of one commit on one machine are merged, and that others are refused.
 func TestAdd(t *testing.T) {
 	r, other := example(), example()
 	other.Hours = []string{"2026-01-05T04", "2026-01-06T04"}
@@ -107,7 +108,7 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-// TestCompare: the later run to the earlier.
+// TestCompare checks that ratios are of the later run to the earlier.
 func TestCompare(t *testing.T) {
 	before, after := example(), example()
 	before.Workloads[0].Peer("holdfast").Samples["rate"] = []float64{50}
@@ -182,8 +183,8 @@ func TestJSONThereAndBack(t *testing.T) {
 	}
 }
 
-// TestFarOff: a figure that is far off is cut, so that the others can be told apart; where
-// more is better, it is not.
+// TestFarOff checks that a bar that is far too long is cut, so that the others stay readable, and
+// that no bar is cut where more is better.
 func TestFarOff(t *testing.T) {
 	peers := func(m string) (all []Peer) {
 		for _, v := range []float64{10, 12, 1000} {
@@ -198,8 +199,8 @@ func TestFarOff(t *testing.T) {
 	}
 }
 
-// TestPicture: well-formed, a bar for each peer that was measured, its name and
-// its figure in text, and the range within the picture.
+// TestPicture checks that a picture is well-formed XML, has a bar, a name and a figure for each
+// measured peer, and that the ranges fit into the picture.
 func TestPicture(t *testing.T) {
 	var b strings.Builder
 	if err := example().Workloads[0].WriteSVG(&b, "holdfast"); err != nil {

@@ -45,7 +45,7 @@ func TestStatisticsChangeNothing(t *testing.T) {
 	}
 }
 
-// upTo returns 1 to n.
+// upTo returns the numbers from 1 to n.
 func upTo(n int) (all []float64) {
 	for i := range n {
 		all = append(all, float64(i+1))
