@@ -32,7 +32,7 @@ func TestWrongURL(t *testing.T) {
 				{address, "10", "is not a URL of a holdfast server: want http://HOST:PORT"},
 				{"http://" + address, "30000", "a lease is renewed"},
 			}
-			if l.name == "shell-stream" { // its curl counts quiet time only up to the last line
+			if l.name == "shell-stream" { // with a shorter TTL, its quiet time would pass between two lines
 				cases = append(cases, struct{ url, ttl, want string }{"http://" + address, "11", "TTL=11: want 12 or more"})
 			}
 			for _, c := range cases {

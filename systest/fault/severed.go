@@ -39,5 +39,5 @@ func (s *Severed) each(_ context.Context, req hook.Request, send func() error) e
 	return send()
 }
 
-// Close does nothing: inner goes on.
+// Close does nothing: inner stays open.
 func (s *Severed) Close() error { return nil }

@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/fault"
 )
 
-// TestSeveredQuorum: what is severed may lack any optional method, as a quorum
-// does that cannot take several locks in one step.
+// TestSeveredQuorum checks that the inner engine may lack any optional method, like a quorum, which
+// cannot acquire several locks in one step.
 func TestSeveredQuorum(t *testing.T) {
 	var members []driver.Member
 	for range 3 {
@@ -56,7 +56,7 @@ func TestSeveredQuorum(t *testing.T) {
 	}
 }
 
-// TestSeveredConforms: until it is cut off, it is as good as what it works on.
+// TestSeveredConforms checks that an engine that is not cut off conforms.
 func TestSeveredConforms(t *testing.T) {
 	enginetest.Run(t, enginetest.Harness{
 		Open:   func(testing.TB) driver.Engine { return closing{fault.Sever(mem.New(nil))} },
@@ -65,7 +65,7 @@ func TestSeveredConforms(t *testing.T) {
 	})
 }
 
-// A closing engine closes what it severs.
+// A closing engine closes its inner engine.
 type closing struct{ *fault.Severed }
 
 func (c closing) Close() error { return c.Forward.Close() }

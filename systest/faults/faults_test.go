@@ -19,9 +19,8 @@ var (
 	most    = flag.Duration("for", 0, "begin no fault after this time, and try them in random order")
 )
 
-// TestFaults puts each fault into the product and runs the tests that must find it: the
-// product must compile, each test must fail, and pass without the fault. -v shows their
-// output.
+// TestFaults puts each fault into the product and runs the tests that must find it. The product
+// must compile, and each test must fail with the fault and pass without it. -v shows their output.
 func TestFaults(t *testing.T) {
 	root := repository(t)
 	sound := sound{root: root, dir: t.TempDir(), binaries: map[string]string{}, tried: map[Finder]bool{}}
@@ -115,7 +114,7 @@ type sound struct {
 	tried     map[Finder]bool
 }
 
-// passes fails t unless the test passes. Each is run once.
+// passes fails t unless the test passes. Each test is run once.
 func (s *sound) passes(t *testing.T, f Finder) {
 	if s.tried[f] {
 		return

@@ -30,8 +30,8 @@ func repository(t *testing.T) string {
 	return root
 }
 
-// TestSetFits checks that every fault still has its place in the product, and
-// that the tests that are to find it exist.
+// TestSetFits checks that every fault still fits the product, and that the tests that must find it
+// exist.
 func TestSetFits(t *testing.T) {
 	root := repository(t)
 	all, err := All(root)
@@ -71,13 +71,13 @@ func TestSetFits(t *testing.T) {
 	}
 }
 
-// TestList prints all faults as a table in Markdown, by invariant: for go test -v.
+// TestList prints all faults as a Markdown table, by invariant, for go test -v.
 func TestList(t *testing.T) {
 	all, err := All(repository(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	number := func(f Fault) int { // I2 is before I10, and no invariant comes first
+	number := func(f Fault) int { // I2 comes before I10, and faults without an invariant come first
 		n, _ := strconv.Atoi(strings.TrimPrefix(f.Invariant, "I"))
 		return n
 	}
@@ -92,8 +92,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// exists fails t if there is no such test. Of subtests only requirements of
-// enginetest are looked up: others are found missing when they are run.
+// exists fails t if there is no such test. Of subtests it checks only requirements of enginetest;
+// others turn out to be missing when they are run.
 func (f Finder) exists(t *testing.T, tests map[string]bool) {
 	t.Helper()
 	name, sub, _ := strings.Cut(f.Test, "/")
@@ -127,7 +127,7 @@ func testsOf(t *testing.T, dir string) map[string]bool {
 	return tests
 }
 
-// TestJudge checks how the end of a test is told from its output.
+// TestJudge checks that judge recognizes each outcome of a test by its output.
 func TestJudge(t *testing.T) {
 	wrong := os.ErrInvalid
 	f := Finder{".", "TestA/B"}

@@ -8,9 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A badLock is a lock whose leases are too short for what its holders do: it
-// hands out growing tokens, as a real one does, and lets a holder work on
-// after the lease is over, as every lock must.
+// A badLock is a lock whose leases are too short for its holders' work. Its tokens grow, as those
+// of a real lock do. A holder can continue to work after its lease ended, as with every lock.
 type badLock struct {
 	ttl time.Duration
 
@@ -18,7 +17,7 @@ type badLock struct {
 	token  uint64
 	holder fence.Claim   // nil if the lock is free
 	expiry time.Time     // of the holder's lease
-	freed  chan struct{} // closed by the holder's release
+	freed  chan struct{} // closed when the holder releases
 }
 
 func (l *badLock) acquire() fence.Claim {

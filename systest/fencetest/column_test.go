@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-locks/holdfast/fence/sqlfence"
 )
 
-// testColumn shows that CheckRow tells the truth, even if the driver counts
-// only the rows that an UPDATE changed.
+// testColumn checks that CheckRow returns the right error, even if the driver counts only the rows
+// that an UPDATE changed.
 func testColumn(t *testing.T, s *store) {
 	s.exec(t, `CREATE TABLE seats (id integer PRIMARY KEY, holder varchar(20) NOT NULL DEFAULT '', fence bigint NOT NULL DEFAULT 0)`)
 	s.exec(t, `INSERT INTO seats (id) VALUES (1)`)
@@ -23,10 +23,10 @@ func testColumn(t *testing.T, s *store) {
 		want   error
 	}{
 		{1, 34, "ann", nil},
-		{1, 34, "ann", nil}, // the same again: nothing changes
+		{1, 34, "ann", nil}, // a repeat, which changes nothing
 		{1, 34, "ben", nil},
 		{1, 33, "zombie", fence.ErrStale},
-		{1, 33, "ben", fence.ErrStale}, // even if it would change only the fence
+		{1, 33, "ben", fence.ErrStale}, // even if only the fence would change
 		{2, 33, "zombie", sqlfence.ErrNoRow},
 		{2, 35, "ann", sqlfence.ErrNoRow},
 		{1, 35, "ann", nil},
@@ -52,11 +52,11 @@ func testColumn(t *testing.T, s *store) {
 	s.testOldSnapshot(t)
 }
 
-// testOldSnapshot shows that a transaction that still sees the row as it was
-// before another holder's write is told that it is stale.
+// testOldSnapshot checks that a transaction whose snapshot is older than another holder's write
+// gets a StaleError.
 func (s *store) testOldSnapshot(t *testing.T) {
 	if s.dialect != sqlfence.MySQL {
-		return // the others end such a transaction with an error
+		return // the other databases end such a transaction with an error
 	}
 	tx, err := s.db.BeginTx(t.Context(), &sql.TxOptions{Isolation: sql.LevelRepeatableRead})
 	if err != nil {
@@ -72,7 +72,7 @@ func (s *store) testOldSnapshot(t *testing.T) {
 	}
 	result, err := tx.ExecContext(t.Context(), `UPDATE seats SET fence = 59 WHERE id = 1 AND fence <= 59`)
 	if repeatable(err) {
-		return // a later MariaDB ends it with an error, too
+		return // later versions of MariaDB also end it with an error
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -81,11 +81,11 @@ func (s *store) testOldSnapshot(t *testing.T) {
 	wantStale(t, s.dialect.CheckRow(t.Context(), tx, result, row, fence.NewClaim(59, "")), fence.StaleError{Resource: "seats", Token: 59, Current: 60})
 }
 
-// testLateRow shows that a row which comes into being between the UPDATE and
-// the check does not make the UPDATE a success.
+// testLateRow checks that a row inserted between the UPDATE and the check does not make the UPDATE
+// a success.
 func (s *store) testLateRow(t *testing.T) {
 	if s.dialect == sqlfence.SQLite {
-		return // whoever ran an UPDATE keeps every other writer out
+		return // a transaction with an UPDATE excludes all other writers
 	}
 	err := s.inTx(t.Context(), func(tx *sql.Tx) error {
 		result, err := tx.ExecContext(t.Context(), s.sql(`UPDATE seats SET fence = $1 WHERE id = 7 AND fence <= $2`), 50, 50)
@@ -116,7 +116,7 @@ func (s *store) bookIn(ctx context.Context, table string, id int, holder string,
 	})
 }
 
-// inTx runs work in a READ COMMITTED transaction, or what the store has.
+// inTx runs work in a READ COMMITTED transaction, or at the default level of SQLite.
 func (s *store) inTx(ctx context.Context, work func(*sql.Tx) error) error {
 	tx, err := s.db.BeginTx(ctx, &sql.TxOptions{Isolation: s.levels()[0]})
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// repeatable reports whether the database rolled a transaction back for
-// reasons of its own: a deadlock or a serialization failure.
+// repeatable reports whether the database rolled a transaction back because of a deadlock or a
+// serialization failure.
 func repeatable(err error) bool {
 	var pg *pgconn.PgError
 	var my *mysql.MySQLError
@@ -31,8 +31,8 @@ func repeatable(err error) bool {
 	return false
 }
 
-// transaction runs work in a transaction, again if the database says so, and
-// returns how often it did.
+// transaction runs work in a transaction and repeats it while the database rolls it back. It
+// returns the number of repeats.
 func transaction(ctx context.Context, db *sql.DB, level sql.IsolationLevel, work func(*sql.Tx) error) (repeats int, err error) {
 	for ; ; repeats++ {
 		err = func() error {
@@ -68,10 +68,9 @@ type entry struct {
 
 var errRollback = errors.New("the test rolls back")
 
-// testSequence runs 64 transactions at a time with random tokens, in which
-// equal tokens of different leases abound, on one resource. Each that is
-// accepted writes itself into a journal; the mark's lock makes the order of
-// the journal the order of the commits.
+// testSequence runs transactions on one resource, 64 at a time, with random tokens. Equal tokens of
+// different leases are frequent. Each accepted transaction writes its claim into a journal. The
+// lock on the mark makes the order of the journal the order of the commits.
 func testSequence(t *testing.T, s *store) {
 	serial := map[sqlfence.Dialect]string{sqlfence.PostgreSQL: "bigserial PRIMARY KEY", sqlfence.MySQL: "bigint AUTO_INCREMENT PRIMARY KEY", sqlfence.SQLite: "integer PRIMARY KEY AUTOINCREMENT"}[s.dialect]
 	for _, level := range s.levels() {
@@ -100,10 +99,10 @@ func testSequence(t *testing.T, s *store) {
 	}
 }
 
-// rush is the load of testSequence.
+// rush runs the transactions of testSequence.
 func (s *store) rush(t *testing.T, resource string, level sql.IsolationLevel) (refused, repeats int) {
 	const rounds = 12
-	var begun atomic.Int64 // moves the window of tokens up as the rush goes on
+	var begun atomic.Int64 // raises the range of tokens over time
 	ids := [3]lockinfo.LeaseID{lockinfo.NewLeaseID(), lockinfo.NewLeaseID(), lockinfo.NewLeaseID()}
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -163,9 +162,8 @@ func (s *store) journal(t *testing.T) []entry {
 	return journal
 }
 
-// testEqualTokens lets 64 holders with one token and 64 leases rush at a
-// resource that nobody has seen: one passes. Then the one comes back 64 times
-// at once.
+// testEqualTokens lets 64 leases with the same token advance a new resource at once: exactly one of
+// them is accepted. Then that lease repeats its claim 64 times at once.
 func testEqualTokens(t *testing.T, s *store) {
 	rush := func(claim func() fence.Claim) (winners []fence.Claim) {
 		var mu sync.Mutex
@@ -198,8 +196,7 @@ func testEqualTokens(t *testing.T, s *store) {
 	}
 }
 
-// testRollback shows that a holder who rolls back leaves no mark, and that one
-// who commits leaves it for those who waited.
+// testRollback checks that a transaction that is rolled back leaves the mark as it was.
 func testRollback(t *testing.T, s *store) {
 	id := lockinfo.NewLeaseID()
 	if err := s.advance(t.Context(), s.db, "rollback", fence.NewClaim(5, id)); err != nil {
@@ -219,8 +216,8 @@ func testRollback(t *testing.T, s *store) {
 	}
 }
 
-// testRestart shows that a mark survives the end of the server, or of the
-// process that had the file open.
+// testRestart checks that a mark survives a crash of the server, or the end of the process that had
+// the file open.
 func testRestart(t *testing.T, s *store) {
 	a, b := lockinfo.NewLeaseID(), lockinfo.NewLeaseID()
 	if err := s.advance(t.Context(), s.db, "restart", fence.NewClaim(34, a)); err != nil {

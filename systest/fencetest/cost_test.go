@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// testCost shows that a guarded transaction sends one statement more than the
-// same one without a guard, and a refused one two.
+// testCost checks that a guarded transaction sends one statement more than the same transaction
+// without a guard, and a refused one two.
 func testCost(t *testing.T, s *store) {
 	s.exec(t, `CREATE TABLE stock (id integer PRIMARY KEY, n integer NOT NULL)`)
 	s.exec(t, `INSERT INTO stock VALUES (1, 0)`)
@@ -56,7 +56,7 @@ func (s *store) take(ctx context.Context, db *sql.DB, guards ...fence.Claim) err
 	return tx.Commit()
 }
 
-// A countingConnector counts the statements that connections carry out.
+// A countingConnector counts the statements that connections execute.
 type countingConnector struct {
 	driver driver.Driver
 	dsn    string
@@ -70,8 +70,8 @@ func (c countingConnector) Connect(context.Context) (driver.Conn, error) {
 	return countingConn{conn, c.sent}, err
 }
 
-// A countingConn offers database/sql only the way over prepared statements,
-// which every driver has, so that no statement goes past the count.
+// A countingConn offers database/sql only prepared statements, which every driver has, so that
+// every statement is counted.
 type countingConn struct {
 	driver.Conn
 	sent *atomic.Int64
@@ -101,8 +101,7 @@ func (s countingStmt) QueryContext(ctx context.Context, args []driver.NamedValue
 	return s.Stmt.(driver.StmtQueryContext).QueryContext(ctx, args)
 }
 
-// BenchmarkTransaction compares a transaction of one statement with the same
-// one under a guard.
+// BenchmarkTransaction compares a transaction of one statement with and without a guard.
 func BenchmarkTransaction(b *testing.B) {
 	server := testsvc.Postgres(b)
 	s := &store{dialect: sqlfence.PostgreSQL, driver: "pgx", dsn: server.DSN}

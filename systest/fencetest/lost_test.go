@@ -15,9 +15,8 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
 
-// A counter is a number that workers read, add one to, and write. Each way to
-// do it returns nil if and only if the write was acknowledged. pause is called
-// between the read and the write.
+// A counter is a number that workers read, increment and write. Each of its protocols returns nil
+// if and only if the write was acknowledged, and calls pause between the read and the write.
 type counter interface {
 	value(t *testing.T) int
 	unfenced(ctx context.Context, c fence.Claim, pause func()) error
@@ -26,11 +25,11 @@ type counter interface {
 }
 
 const (
-	enough   = 60               // updates show something
-	patience = 30 * time.Second // with a machine that does not get so far in time
+	enough   = 60               // updates, so that the test shows something
+	patience = 30 * time.Second // for a slow machine to get so far
 )
 
-// shown is how long each protocol runs.
+// shown returns how long each protocol runs.
 func shown() time.Duration { return soak.For(1500*time.Millisecond, 6*time.Second) }
 
 // lostUpdates runs 8 workers under a bad lock and returns how many of the
@@ -81,8 +80,8 @@ func lostUpdates(t *testing.T, name string, n counter, add func(context.Context,
 	return lost
 }
 
-// wantLostUpdates runs the three protocols. The first two must lose updates:
-// they show that the third would be caught if it did.
+// wantLostUpdates runs the three protocols. The first two must lose updates, which shows that a
+// loss of the third would be found.
 func wantLostUpdates(t *testing.T, n counter, length time.Duration) {
 	t.Helper()
 	if lostUpdates(t, "unfenced", n, n.unfenced, length) <= 0 {
@@ -156,8 +155,7 @@ func (n sqlCounter) checkOnWrite(ctx context.Context, c fence.Claim, pause func(
 	return n.guardedWrite(ctx, c, v+1)
 }
 
-// advanceFirst advances in a transaction of its own, so that the pause holds
-// up nobody.
+// advanceFirst advances in a separate transaction, so that the pause blocks no other worker.
 func (n sqlCounter) advanceFirst(ctx context.Context, c fence.Claim, pause func()) error {
 	if err := n.once(ctx, func(tx *sql.Tx) error { return n.dialect.Advance(ctx, tx, "counter", c) }); err != nil {
 		return err
@@ -165,7 +163,7 @@ func (n sqlCounter) advanceFirst(ctx context.Context, c fence.Claim, pause func(
 	return n.checkOnWrite(ctx, c, pause)
 }
 
-// oneTransaction is what the documentation recommends.
+// oneTransaction is the protocol that the documentation recommends.
 func (n sqlCounter) oneTransaction(ctx context.Context, c fence.Claim, pause func()) error {
 	return n.once(ctx, func(tx *sql.Tx) error {
 		if err := n.dialect.Advance(ctx, tx, "counter", c); err != nil {
@@ -263,7 +261,7 @@ func (n columnCounter) update(ctx context.Context, c fence.Claim, query string, 
 	return tx.Commit()
 }
 
-// TestGate is the same in memory.
+// TestGate checks the three protocols with a Gate in memory.
 func TestGate(t *testing.T) {
 	wantLostUpdates(t, &gateCounter{gate: traffic.NewGate(t)}, shown())
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-locks/holdfast/observe"
 )
 
-// TestObserverOfSQL: what a guard in a database decides is told, with the mark that was
-// in the way.
+// TestObserverOfSQL checks that the Observer of a guard in a database gets each decision, with the
+// mark.
 func TestObserverOfSQL(t *testing.T) {
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "db"))
 	if err != nil {

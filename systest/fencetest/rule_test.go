@@ -21,7 +21,7 @@ var (
 	_ sqlfence.Tx = (*sql.Conn)(nil)
 )
 
-// advance runs one transaction that does nothing but Advance.
+// advance runs one transaction that only calls Advance.
 func (s *store) advance(ctx context.Context, db *sql.DB, resource string, c fence.Claim) error {
 	tx, err := db.BeginTx(ctx, nil)
 	if err != nil {
@@ -42,8 +42,8 @@ func wantStale(t *testing.T, err error, want fence.StaleError) {
 	}
 }
 
-// testRule goes through the rule, on connections with every option that
-// changes how a driver counts or sends.
+// testRule checks the rule for claims, with every connection option that changes how a driver
+// counts rows or sends statements.
 func testRule(t *testing.T, s *store) {
 	params := []string{""}
 	switch s.dialect {
@@ -64,7 +64,7 @@ func testRule(t *testing.T, s *store) {
 				{33, a, 0}, {33, a, 0}, // the same holder writes twice
 				{33, b, 33}, {33, "", 33}, // another one has the same token
 				{32, a, 33}, {32, b, 33}, {1, a, 33},
-				{34, b, 0}, {34, a, 34}, {33, a, 34}, // the zombie
+				{34, b, 0}, {34, a, 34}, {33, a, 34}, // the last is a stale holder
 				{34, b, 0},
 				{1795247753125910, "", 0}, {1795247753125910, "", 0}, {1795247753125910, a, 1795247753125910},
 				{fence.MaxToken - 1, a, 0}, {fence.MaxToken, b, 0}, {fence.MaxToken, b, 0}, {fence.MaxToken - 1, a, fence.MaxToken},
@@ -108,8 +108,7 @@ func testBadClaims(t *testing.T, s *store) {
 	}
 }
 
-// testNames shows that no collation makes two resources one, and no encoding makes one
-// resource two.
+// testNames checks that no collation merges two resources, and no encoding splits one.
 func testNames(t *testing.T, s *store) {
 	encoding := map[sqlfence.Dialect]string{sqlfence.PostgreSQL: " client_encoding=LATIN1", sqlfence.MySQL: "?charset=latin1"}[s.dialect]
 	latin1, claim := s.open(t, encoding), fence.NewClaim(7, lockinfo.NewLeaseID())
@@ -121,15 +120,15 @@ func testNames(t *testing.T, s *store) {
 		t.Errorf("check by another encoding: %v", err)
 	}
 	for i, resource := range []string{"name", "NAME", "name ", "náme", "na\u0301me", "na%", "'; DROP TABLE holdfast_fence; --", strings.Repeat("n", 512)} {
-		// Downwards: a shared mark would refuse.
+		// The tokens decrease, so a shared mark would refuse the next claim.
 		if err := s.advance(t.Context(), s.db, resource, fence.NewClaim(uint64(100-i), "")); err != nil {
 			t.Errorf("%.20q: %v", resource, err)
 		}
 	}
 }
 
-// testGivesUp shows that Advance waits for the transaction that has the mark,
-// and not longer than its context.
+// testGivesUp checks that Advance waits for the transaction that has the mark, but not after its
+// context ends.
 func testGivesUp(t *testing.T, s *store) {
 	first, err := s.db.BeginTx(t.Context(), nil)
 	if err != nil {
@@ -185,8 +184,8 @@ func testMigrate(t *testing.T, s *store) {
 	}
 }
 
-// migrateAtOnce calls Migrate as many processes do that start together. Each
-// has its own connection, opened before, so that they meet.
+// migrateAtOnce calls Migrate as many processes do that start together. Each has its own open
+// connection, so that the calls overlap.
 func (s *store) migrateAtOnce(t *testing.T) {
 	const processes = 16
 	var ready, done sync.WaitGroup

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// testSavepoints shows that no transaction passes Check whose mark a savepoint has taken
-// away. A step is SQL, or "advance" or "check" with what it must return.
+// testSavepoints checks that no transaction passes Check after a rollback to a savepoint undid its
+// mark. A step is SQL, or "advance" or "check" with the wanted error.
 func testSavepoints(t *testing.T, s *store) {
 	type step struct {
 		what string
@@ -23,7 +23,7 @@ func testSavepoints(t *testing.T, s *store) {
 	}
 	for i, c := range []struct {
 		name  string
-		mark  uint64 // which this holder has left in a transaction before
+		mark  uint64 // the mark that this holder left in an earlier transaction
 		steps []step
 	}{
 		{"undone", 0, []step{{"SAVEPOINT a", nil}, {"advance", s.nested()}, {"ROLLBACK TO SAVEPOINT a", nil}, {"check", sqlfence.ErrUndone}}},
@@ -70,7 +70,8 @@ func testSavepoints(t *testing.T, s *store) {
 	s.testStaleBetween(t)
 }
 
-// nested returns what Advance inside a savepoint returns: only PostgreSQL shows that it is.
+// nested returns the wanted error of Advance inside a savepoint: only PostgreSQL lets it detect
+// that.
 func (s *store) nested() error {
 	if s.dialect == sqlfence.PostgreSQL {
 		return sqlfence.ErrNested
@@ -89,7 +90,7 @@ func (s *store) step(ctx context.Context, tx *sql.Tx, what, resource string, c f
 	return err
 }
 
-// wantLocked shows that no rival advances before tx ends, and then one does.
+// wantLocked checks that a rival can advance only after tx has ended.
 func (s *store) wantLocked(t *testing.T, tx *sql.Tx, resource string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -106,11 +107,11 @@ func (s *store) wantLocked(t *testing.T, tx *sql.Tx, resource string) {
 	}
 }
 
-// testStaleBetween is the fault itself: after a savepoint has taken the mark away, a holder
-// is accepted that is older. The transaction without a mark must not pass.
+// testStaleBetween checks the danger itself: after a rollback to a savepoint undid a mark, an older
+// holder is accepted. The transaction without a mark must then fail Check.
 func (s *store) testStaleBetween(t *testing.T) {
 	if s.dialect == sqlfence.SQLite {
-		return // whoever has written keeps every other writer out
+		return // a transaction that has written excludes all other writers
 	}
 	const resource = "savepoint/stale"
 	young, old := fence.NewClaim(5, lockinfo.NewLeaseID()), fence.NewClaim(4, lockinfo.NewLeaseID())

@@ -23,14 +23,14 @@ type store struct {
 	db      *sql.DB
 	dsn     string
 	driver  string
-	restart func() // the server crashes and comes back; nil if there is none
+	restart func() // crashes and restarts the server; nil if there is none
 }
 
 // workers is how many connections the tests may use at once.
 const workers = 64
 
-// Each database runs every test of this package that is about databases, one
-// after the other on one server, and each test has its own resources.
+// The tests that every database runs, one after the other on one server. Each test has its own
+// resources.
 var suite = []struct {
 	name string
 	run  func(*testing.T, *store)
@@ -47,7 +47,7 @@ var suite = []struct {
 	{"Column", testColumn},
 	{"Cost", testCost},
 	{"LostUpdates", testLostUpdates},
-	{"Restart", testRestart}, // last: it breaks the connections of the pool
+	{"Restart", testRestart}, // last, because it breaks the connections of the pool
 }
 
 func TestPostgreSQL(t *testing.T) {
@@ -90,8 +90,8 @@ func (s *store) open(t testing.TB, params string) *sql.DB {
 
 var placeholder = regexp.MustCompile(`\$\d+`)
 
-// sql returns a query in the store's dialect: MySQL has no numbers in its
-// placeholders, which therefore must be in order.
+// sql returns a query in the store's dialect. MySQL has no numbers in its placeholders, so
+// placeholders must be in order.
 func (s *store) sql(query string) string {
 	if s.dialect == sqlfence.MySQL {
 		return placeholder.ReplaceAllString(query, "?")
@@ -106,7 +106,7 @@ func (s *store) exec(t testing.TB, query string, args ...any) {
 	}
 }
 
-// mark returns what the table has for a resource.
+// mark returns the mark of a resource in the table.
 func (s *store) mark(t testing.TB, resource string) (token uint64, id string) {
 	t.Helper()
 	row := s.db.QueryRowContext(t.Context(), s.sql(`SELECT token, lease_id FROM holdfast_fence WHERE resource = $1`), resource)

@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-locks/holdfast/redislock"
 )
 
-// fails are the requirements that both engines fail on miniredis, and what is said then.
+// fails are the requirements that both engines fail on miniredis, each with a part of the error.
 // docs/testing.md has the reasons.
 var fails = map[string]string{
 	"MinTokenTooFarAheadIsInvalid": "attempt to compare number with nil", // tonumber of 2^64-1 is nil
@@ -37,11 +37,11 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// TestConformanceOfGoredislock runs it with the other client.
+// TestConformanceOfGoredislock runs the suite with goredislock.
 func TestConformanceOfGoredislock(t *testing.T) {
 	runSuite(t, func(t testing.TB, server *miniredis.Miniredis) driver.Engine {
 		client := redis.NewClient(&redis.Options{
-			Addr:   "127.0.0.1:6379", // which nobody connects to; a name would be looked up outside of the bubble
+			Addr:   "127.0.0.1:6379", // never dialed; a host name would be looked up outside of the bubble
 			Dialer: func(context.Context, string, string) (net.Conn, error) { return server.Dial() },
 		})
 		t.Cleanup(func() { _ = client.Close() })
@@ -53,8 +53,8 @@ func TestConformanceOfGoredislock(t *testing.T) {
 	})
 }
 
-// runSuite checks engines that connect makes. A requirement that is to fail must, so
-// that nobody is told what has been mended.
+// runSuite checks the engines that connect returns. Each requirement in fails must fail, so that
+// docs/testing.md stays true.
 func runSuite(t *testing.T, connect func(testing.TB, *miniredis.Miniredis) driver.Engine) {
 	h := harness(connect)
 	var applies map[string]bool
@@ -84,8 +84,8 @@ func runSuite(t *testing.T, connect func(testing.TB, *miniredis.Miniredis) drive
 	}
 }
 
-// harness is the suite's way to engines on servers of their own, which live in a
-// bubble: connections are pipes.
+// harness returns a harness whose engines have their own servers inside a bubble. Connections are
+// pipes.
 func harness(connect func(testing.TB, *miniredis.Miniredis) driver.Engine) enginetest.Harness {
 	servers := map[driver.Engine]*miniredis.Miniredis{}
 	open := func(t testing.TB, server *miniredis.Miniredis) driver.Engine {
@@ -101,7 +101,7 @@ func harness(connect func(testing.TB, *miniredis.Miniredis) driver.Engine) engin
 	}
 }
 
-// start starts a server that goes by the time of the bubble, and listens nowhere.
+// start starts a server that uses the time of the bubble and does not listen.
 func start(t testing.TB) *miniredis.Miniredis {
 	server := miniredis.NewMiniRedis()
 	server.ClockTTL(true)
@@ -109,13 +109,13 @@ func start(t testing.TB) *miniredis.Miniredis {
 	return server
 }
 
-// dial returns a client of a server that listens nowhere.
+// dial returns a client of a server that does not listen.
 func dial(t testing.TB, server *miniredis.Miniredis) rueidis.Client {
 	t.Helper()
 	client, err := rueidis.NewClient(rueidis.ClientOption{
-		InitAddress:       []string{"miniredis:6379"}, // which nobody looks up
+		InitAddress:       []string{"miniredis:6379"}, // never looked up
 		DialCtxFn:         func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error) { return server.Dial() },
-		DisableCache:      true, // it has no CLIENT TRACKING
+		DisableCache:      true, // miniredis has no CLIENT TRACKING
 		ForceSingleClient: true, DisableRetry: true, AlwaysPipelining: true, PipelineMultiplex: -1,
 	})
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-locks/holdfast/redislock"
 )
 
-// The tests that docs/testing.md shows of stores that are not in memory: they stand
-// there word for word, which a test of package holdfasttest sees to.
+// The tests that docs/testing.md shows for stores that are not in memory. TestPagesAreTested checks
+// that the page shows them word for word.
 
 func importRows(ctx context.Context, client *holdfast.Client, rows []string, write func(row string) error) error {
 	return client.Do(ctx, "import", nil, func(context.Context, *holdfast.Lease) error {
@@ -62,11 +62,11 @@ func TestImportOnMiniredis(t *testing.T) {
 	}
 }
 
-// TestTimeOnMiniredis: what of miniredis's time a test has to know.
+// TestTimeOnMiniredis checks the properties of miniredis's time that a test must know.
 func TestTimeOnMiniredis(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := start(t)
-		server.ClockTTL(false) // as it is by default
+		server.ClockTTL(false) // the default
 		engine, err := redislock.New(dial(t, server), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -100,8 +100,8 @@ func TestTimeOnMiniredis(t *testing.T) {
 	})
 }
 
-// TestLossOnMiniredis: a whole client in virtual time. Its lease is renewed for as long
-// as the server answers, ends in time when it does not, and is the next one's then.
+// TestLossOnMiniredis checks a whole client in virtual time. Its lease is renewed while the server
+// replies, ends in time when the server does not, and the lock is then granted to another client.
 func TestLossOnMiniredis(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := start(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/codeblock"
 )
 
-// TestPagesAreTested: the Go code of docs/testing.md and of the package's documentation
-// stands, word for word, in tests that are run.
+// TestPagesAreTested checks that the Go code of docs/testing.md, and of the documentation of
+// package holdfasttest, occurs word for word in tests that are run.
 func TestPagesAreTested(t *testing.T) {
 	tested := read(t, "../../holdfasttest/docs_test.go") + read(t, "pages_test.go")
 	blocks, problems := codeblock.Find("docs/testing.md", read(t, "../../docs/testing.md"))

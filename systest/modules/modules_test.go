@@ -24,10 +24,10 @@ const (
 // released are the modules that users get; examples and systest are not.
 var released = []string{ours, ours + "/redislock", ours + "/goredislock", ours + "/pglock", ours + "/sqlitelock", ours + "/stores", ours + "/promlock", ours + "/otellock", ours + "/cmd/holdfast"}
 
-// A consumer is a program that imports packages of ours, or has one as a tool.
+// A consumer is a program that imports packages of ours, or that has our command as a tool.
 type consumer struct {
 	name     string // in the table
-	module   string // which it requires
+	module   string // the module that it requires
 	packages []string
 }
 
@@ -46,11 +46,11 @@ var consumers = []consumer{
 	{"`cmd/holdfast`", ours + "/cmd/holdfast", []string{ours + "/cmd/holdfast"}},
 }
 
-// linux is what the table is about.
+// linux is the platform of the table.
 var linux = []string{"GOOS=linux", "GOARCH=amd64", "CGO_ENABLED=0"}
 
-// TestConsumers: the table in docs/internals/modules.md is true, and what is downloaded is
-// what the tests of the workspace run with.
+// TestConsumers checks the table in docs/internals/modules.md. It also checks that programs
+// download the versions with which the tests of the workspace run.
 func TestConsumers(t *testing.T) {
 	table := readTable(t)
 	env := environment(t, pack(t))
@@ -85,8 +85,8 @@ func readTable(t *testing.T) (rows []string) {
 	return rows
 }
 
-// pack writes the released modules as they are in the tree into a directory
-// that a GOPROXY can be, and returns its URL.
+// pack writes the released modules, as they are in the tree, into a directory with the layout of a
+// GOPROXY. It returns the directory's URL.
 func pack(t *testing.T) string {
 	t.Helper()
 	proxy := t.TempDir()
@@ -114,9 +114,9 @@ func pack(t *testing.T) string {
 	return "file://" + proxy
 }
 
-// environment returns that of a go command which knows our modules from proxy
-// only, and those of others from the module cache or from wherever the tests
-// have them from. Its own module cache is empty.
+// environment returns the environment of a go command that gets our modules only from proxy, and
+// other modules from the module cache or from the GOPROXY of the tests. Its own module cache is
+// empty.
 func environment(t *testing.T, proxy string) []string {
 	t.Helper()
 	known := "file://" + filepath.Join(run(t, ".", nil, "env", "GOMODCACHE"), "cache", "download")
@@ -127,8 +127,7 @@ func environment(t *testing.T, proxy string) []string {
 	})
 }
 
-// row makes the consumer in a directory of its own, and returns the row of the
-// table that it should have.
+// row creates the consumer in a new directory, and returns the table's row for it.
 func (c consumer) row(t *testing.T, env []string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -138,8 +137,8 @@ func (c consumer) row(t *testing.T, env []string) string {
 	if !slices.Equal(got, linked) {
 		t.Errorf("%s downloads %s and links %s", c.name, got, linked)
 	}
-	// What is tested is what users get; and with the modules that the tests need,
-	// this one needs no network.
+	// Users must get what is tested. And because the tests need the same modules, this test needs
+	// no network.
 	if tested := c.linked(t, tree, append(os.Environ(), linux...)); !slices.Equal(got, tested) {
 		t.Errorf("%s downloads %s, and the tests run with %s: require that in go.mod", c.name, got, tested)
 	}
@@ -147,16 +146,16 @@ func (c consumer) row(t *testing.T, env []string) string {
 	return "| " + c.name + " | " + names(got) + " |"
 }
 
-// families begin the names of modules that only those may have in their list of
-// modules who link one of them. Nobody gets the SDK of OpenTelemetry from us.
+// families are prefixes of module names. A consumer may have such a module in its module list only
+// if it links one with the same prefix. No consumer gets the SDK of OpenTelemetry from us.
 var families = []string{
 	"github.com/getkin/", "github.com/jackc/",
 	"github.com/prometheus/", "github.com/redis/go-redis/", "github.com/redis/rueidis", "github.com/spf13/",
 	"go.opentelemetry.io/otel/sdk", "go.opentelemetry.io/", "go.uber.org/goleak", "modernc.org/",
 }
 
-// checkList checks that what "go list -m all" names in dir, and a scanner reports, has
-// nothing of what others bring.
+// checkList checks the modules that "go list -m all" prints in dir, as a scanner reports them: it
+// must have no module that only other consumers need.
 func (c consumer) checkList(t *testing.T, dir string, env []string, linked []string) {
 	t.Helper()
 	listed := others(strings.Fields(run(t, dir, env, "list", "-m", "-f", "{{if not .Main}}{{.Path}}@{{.Version}}{{end}}", "all")))
@@ -171,16 +170,16 @@ func (c consumer) checkList(t *testing.T, dir string, env []string, linked []str
 	}
 }
 
-// linked returns the modules of others, with versions, whose packages the
-// consumer's packages need, seen from dir.
+// linked returns the modules, except ours and with versions, that contain packages the consumer's
+// packages need, as resolved in dir.
 func (c consumer) linked(t *testing.T, dir string, env []string) []string {
 	t.Helper()
 	list := run(t, dir, env, append([]string{"list", "-deps", "-f", "{{with .Module}}{{.Path}}@{{.Version}}{{end}}"}, c.packages...)...)
 	return others(strings.Fields(list))
 }
 
-// downloaded returns the modules of others, with versions, whose text, not only
-// whose go.mod, is in the go.sum of dir.
+// downloaded returns the modules, except ours and with versions, whose content has a sum in the
+// go.sum of dir, not only their go.mod.
 func downloaded(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	sums, err := os.ReadFile(filepath.Join(dir, "go.sum"))
@@ -196,7 +195,7 @@ func downloaded(t *testing.T, dir string) (all []string) {
 	return others(all)
 }
 
-// others returns the modules that are not ours, each once.
+// others returns the modules that are not ours, without duplicates.
 func others(modules []string) []string {
 	slices.Sort(modules)
 	return slices.DeleteFunc(slices.Compact(modules), func(m string) bool {
@@ -226,7 +225,7 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
-// run runs the go command in dir and returns what it prints.
+// run runs the go command in dir and returns its output.
 func run(t *testing.T, dir string, env []string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "go", args...)

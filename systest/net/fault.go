@@ -99,8 +99,8 @@ func (w *Wire) link(a, b *Host) *Link {
 	return l
 }
 
-// Delay makes each packet take this long, and up to jitter more, so that packets
-// overtake each other. A round trip takes twice as long.
+// Delay delays each packet by delay, and by up to jitter more, so that packets may overtake each
+// other. A round trip takes twice as long.
 func (l *Link) Delay(delay, jitter time.Duration) *Link {
 	return l.set(func(q *quality) { q.delay, q.jitter = delay, jitter })
 }

@@ -1,6 +1,6 @@
 // Package lease defines which histories of a lock are legal. It is a model for porcupine:
 // clients record their requests and the replies, with times of one clock, and the checker
-// searches for an order of the requests that a correct lock could have carried out.
+// searches for an order of the requests that a correct lock could have executed.
 //
 // # Two modes
 //
@@ -19,7 +19,7 @@
 // # What is unknown
 //
 // A request with an unknown outcome may take effect at any later moment, once, or never. A
-// search for all these moments takes for ever. So the model puts the unknown into the state,
+// search for all these moments takes forever. So the model puts the unknown into the state,
 // or removes it from the history, and never branches on it:
 //
 //   - An acquire that is repeated until it has a reply is one operation, from the first call

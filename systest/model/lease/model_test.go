@@ -7,7 +7,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// Instants of these tests are milliseconds; the TTL is 100 of them.
+// Times in these tests are in milliseconds; the TTL is 100 ms.
 const (
 	ms  = int64(time.Millisecond)
 	ttl = 100 * time.Millisecond
@@ -206,12 +206,12 @@ func TestHistories(t *testing.T) {
 	}
 }
 
-// A grant may be put at the end of its interval, but not behind a request that
-// was over before: the instants have to fit together.
+// TestInstantsFitTogether checks that a grant cannot take effect after a request that had returned
+// before: the times must fit together.
 func TestInstantsFitTogether(t *testing.T) {
 	ops := []Op{
 		got("a", 0, 1, 5),
-		got("b", 20, 130, 6), // after 100, when a's deadline is over
+		got("b", 20, 130, 6), // after 100, when a's deadline has passed
 		extended("b", 80, 90),
 	}
 	if legal(t, Model{Timed, linger, 0}, ops) {
@@ -222,14 +222,14 @@ func TestInstantsFitTogether(t *testing.T) {
 	}
 }
 
-// by makes an operation that of the turn with this token.
+// by makes an operation one of the turn with this token.
 func by(token uint64, o Op) Op {
 	o.Token = token
 	return o
 }
 
-// TestTurns: callers of one client follow one another under one lease ID, each with a token
-// that the grant has reserved.
+// TestTurns checks turns of callers of one client: they follow each other under one lease ID, each
+// with a token that the grant reserved.
 func TestTurns(t *testing.T) {
 	for name, c := range map[string]struct {
 		legal bool
@@ -267,8 +267,9 @@ func TestTurns(t *testing.T) {
 	}
 }
 
-// TestTurnsAfterLoss: a lease that a fault has ended is handed on until the client
-// notices. Its tokens are below that of the next lease, and the resource refuses them.
+// TestTurnsAfterLoss checks that a client may continue to hand on a lease that a fault has ended,
+// until it notices. The tokens of these turns are below the next lease's, so the resource refuses
+// them.
 func TestTurnsAfterLoss(t *testing.T) {
 	fault := flushed(2, 3)
 	stale := []Op{got("b", 4, 5, 50), by(5, released("a", 6, 7)), got("a", 0, 9, 6), by(6, gone("a", 10, 11))}

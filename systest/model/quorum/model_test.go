@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// TestProtocol explores the protocol with all its rules. Messages are delayed,
-// lost and repeated at will in each search. With early expiries the tokens must
-// be right; without, there must be one holder only.
+// TestProtocol explores the protocol with all its rules. In each search messages are delayed, lost
+// and repeated arbitrarily. With early expiries the tokens must be right; without them there must
+// also be only one holder.
 func TestProtocol(t *testing.T) {
 	tests := []struct {
 		name  string
 		p     protocol
-		light protocol // what is explored under the race detector
-		least int      // states that must be reached, so that the search cannot go empty unseen
+		light protocol // explored under the race detector
+		least int      // states that must be reached, so that an empty search is noticed
 	}{{
 		name:  "two clients, four early expiries",
 		p:     protocol{clients: 2, tokens: 4, expiries: 4, twice: 2},
@@ -104,7 +104,7 @@ func TestProtocol(t *testing.T) {
 			case err != nil:
 				t.Error(err)
 			case r.broken != "":
-				p.ordered = true // names the nodes as they are
+				p.ordered = true // for a trace with the real node numbers
 				r, _ = search(&p)
 				t.Errorf("%s:\n%s", r.broken, describe(&p, r))
 			case r.states < least:
@@ -114,8 +114,8 @@ func TestProtocol(t *testing.T) {
 	}
 }
 
-// TestEachRuleIsNeeded switches one rule off at a time: the search must then
-// find a violation within the bounds in which the whole protocol has none.
+// TestEachRuleIsNeeded switches off one rule at a time. The search must then find a violation
+// within bounds in which the whole protocol has none.
 func TestEachRuleIsNeeded(t *testing.T) {
 	tests := []struct {
 		name string
@@ -187,7 +187,7 @@ func TestEachRuleIsNeeded(t *testing.T) {
 			t.Logf("%s (%d states):\n%s", without.broken, without.states, describe(&p, without))
 			p.switched, p.ordered = noRule, false
 			if p.shared {
-				return // TestProtocol has just this one
+				return // TestProtocol explores these bounds
 			}
 			if with, err := search(&p); err != nil || with.broken != "" {
 				t.Errorf("with the rule: %q, %v", with.broken, err)
@@ -201,7 +201,7 @@ func TestEachRuleIsNeeded(t *testing.T) {
 	}
 }
 
-// TestTraceReads checks that a trace says who did what, and where.
+// TestTraceReads checks that a trace names the client, the message and the node of each step.
 func TestTraceReads(t *testing.T) {
 	p := protocol{clients: 1, tokens: 1, extend: true, release: true, ordered: true, switched: releaseLifts}
 	r, err := search(&p)
@@ -222,7 +222,7 @@ func TestTraceReads(t *testing.T) {
 	}
 }
 
-// TestKeys checks that a state survives its encoding, whole.
+// TestKeys checks that encoding a state and decoding it returns the same state.
 func TestKeys(t *testing.T) {
 	p := protocol{clients: 3, tokens: 7, expiries: 7, restarts: 3, twice: 2, giving: 2, returns: 2, extend: true, release: true, uneven: true, shared: true, ordered: true}
 	v := newVisited()

@@ -2,7 +2,7 @@ package quorum
 
 import "math/bits"
 
-// A rule is one that nodes and clients follow.
+// A rule is a rule that nodes and clients follow.
 type rule uint8
 
 const (
@@ -12,18 +12,17 @@ const (
 	// countExact: a client counts a node only for the token that the node accepted, not for
 	// another token of the same round or an earlier one.
 	countExact
-	// writeBack: a node that cannot accept refuses, so that a majority has the
-	// token that the client ends with. Without it nodes grant tokens of their
-	// own and the client takes the greatest: one round of maxima.
+	// writeBack: a node that cannot accept a proposal refuses, so that a majority has the token
+	// with which the client ends. Without the rule a node grants a token of its own and the client
+	// takes the greatest: one round of maxima.
 	writeBack
 	// matchToken: a node accepts a new proposal of the lock's owner only if it replaces the token
 	// that the node has. Without it a node checks only the owner.
 	matchToken
-	// withdrawToken: a withdrawal frees the lock only if its token is not
-	// greater than the one withdrawn.
+	// withdrawToken: a withdrawal frees the lock only if the lock's token is not greater than the
+	// withdrawn token.
 	withdrawToken
-	// repairBelow: a lost lock is repaired only if the counter is not above its
-	// token.
+	// repairBelow: a lost lock is repaired only if the counter is not above its token.
 	repairBelow
 	// releaseLifts: a release lifts the counter above the token.
 	releaseLifts

@@ -2,6 +2,5 @@
 
 package quorum
 
-// underRace says that the race detector is on, which makes a search ten times
-// slower.
+// underRace reports whether the race detector is on, which makes a search ten times slower.
 const underRace = true

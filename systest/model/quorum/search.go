@@ -28,8 +28,7 @@ const mostStates = 6_000_000
 
 var errTooMany = errors.New("the search has more states than it may")
 
-// search explores sys breadth first, so that the first violation it finds is
-// one with the fewest steps.
+// search explores sys breadth first, so the first violation that it finds has the fewest steps.
 func search(sys system) (result, error) {
 	v := newVisited()
 	for _, k := range sys.initial() {
@@ -80,7 +79,7 @@ func (v *visited) add(k key, parent uint32) {
 	v.slots[slot] = uint32(len(v.keys))
 }
 
-// find returns the slot of k, or the empty one where it belongs.
+// find returns the slot of k, or the empty slot where k belongs.
 func (v *visited) find(k key) uint64 {
 	mask := uint64(len(v.slots) - 1)
 	h := k[0]*0x9e3779b97f4a7c15 ^ k[1]*0xc2b2ae3d27d4eb4f ^ k[2]*0x165667b19e3779f9

@@ -84,8 +84,8 @@ const (
 	clientBits = 3 + 3 + 3 + 3 + 3 + 4
 )
 
-// pack returns the key of w. With symmetric, worlds that differ only in the
-// order of the nodes have the same key.
+// pack returns the key of w. With symmetric, worlds that differ only in the order of the nodes have
+// the same key.
 func (w *world) pack(symmetric bool) key {
 	var k key
 	for n := range nodes {
