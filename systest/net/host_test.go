@@ -19,12 +19,12 @@ import (
 	"time"
 )
 
-// These tests look at the faults as programs see them, with the sockets of real
-// kernels. wire_test.go looks at each packet.
+// These tests check the faults as programs see them, with the sockets of real kernels. wire_test.go
+// checks single packets.
 
 const echoPort = 7
 
-// echo answers on a TCP and a UDP port of a host with what it receives.
+// echo returns what it receives, on a TCP and a UDP port of a host.
 func echo(t *testing.T, h *Host) {
 	t.Helper()
 	l, err := h.Listen(echoPort)
@@ -69,7 +69,7 @@ func dial(t *testing.T, from, to *Host, network string) stdnet.Conn {
 	return c
 }
 
-// ask sends a line and waits for it to come back.
+// ask sends a line of so many bytes and waits for its echo.
 func ask(c stdnet.Conn, bytes int, within time.Duration) (took time.Duration, err error) {
 	began := time.Now()
 	c.SetDeadline(began.Add(within))
@@ -83,8 +83,8 @@ func ask(c stdnet.Conn, bytes int, within time.Duration) (took time.Duration, er
 	return time.Since(began), err
 }
 
-// wantSilence fails the test unless a question has no answer and no error
-// either: nobody may be told that he is cut off.
+// wantSilence fails the test unless a request gets neither a reply nor an error: a host must not
+// learn that it is cut off.
 func wantSilence(t *testing.T, what string, c stdnet.Conn) {
 	t.Helper()
 	if _, err := ask(c, 10, 300*time.Millisecond); !errors.Is(err, os.ErrDeadlineExceeded) {
@@ -99,7 +99,7 @@ func wantAnswer(t *testing.T, what string, c stdnet.Conn) {
 	}
 }
 
-// pair returns two hosts, the second of which answers, and connections to it.
+// pair returns a network with two hosts, of which b echoes, and connections from a to b.
 func pair(t *testing.T) (n *Net, a, b *Host, tcp, udp stdnet.Conn) {
 	t.Helper()
 	n = New(t)
@@ -164,7 +164,7 @@ func TestHostVanishes(t *testing.T) {
 	c := n.Host("c")
 	echo(t, c)
 	sleeper := b.Start(t, "sleep", "60")
-	// What a program leaves behind goes, too.
+	// The children of a program must end, too.
 	b.Start(t, "setsid", "sh", "-c", "sleep 61 & exec sleep 62")
 	if err := b.Vanish(); err != nil {
 		t.Fatal(err)
@@ -180,8 +180,8 @@ func TestHostVanishes(t *testing.T) {
 	wantAnswer(t, "another host", dial(t, a, c, "tcp"))
 }
 
-// TestHostIsThere: it is the wire that is silent. A host that is there says
-// that nobody listens.
+// TestHostIsThere checks that only the wire is silent: a living host refuses a connection to a port
+// on which no program listens.
 func TestHostIsThere(t *testing.T) {
 	t.Parallel()
 	n := New(t)
@@ -243,22 +243,22 @@ func TestHostsLossAndCopies(t *testing.T) {
 			}
 		}
 		for range packets / 20 {
-			for range 20 { // fewer than the socket keeps
+			for range 20 { // fewer than the socket buffers
 				if _, err := out.Write([]byte("packet")); err != nil {
 					t.Fatal(err)
 				}
 			}
 			arrived(2 * time.Millisecond)
 		}
-		arrived(300 * time.Millisecond) // what a busy machine has held up
+		arrived(300 * time.Millisecond) // packets that a busy machine delayed
 		if got < c.least || got > c.most {
 			t.Errorf("%s: %d of %d packets arrived", what, got, packets)
 		}
 	}
 }
 
-// A black hole takes small packets, and TCP is not told that the large ones are
-// lost.
+// TestHostsBlackHole checks that a link with a small MTU carries small packets, and that TCP gets
+// no notice of large packets that are lost.
 func TestHostsBlackHole(t *testing.T) {
 	t.Parallel()
 	n, a, b, tcp, _ := pair(t)
@@ -271,7 +271,7 @@ func TestHostsBlackHole(t *testing.T) {
 	}
 }
 
-// TestHostsAreAlone: a host reaches the others of its network, and nothing else.
+// TestHostsAreAlone checks that a host reaches only the other hosts of its network.
 func TestHostsAreAlone(t *testing.T) {
 	t.Parallel()
 	n := New(t)
@@ -295,7 +295,7 @@ func TestHostsAreAlone(t *testing.T) {
 	}
 }
 
-// TestNothingStays: not even of a test that fails.
+// TestNothingStays checks that no process and no namespace outlives the test.
 func TestNothingStays(t *testing.T) {
 	var hosts []*Host
 	t.Run("a network", func(t *testing.T) {
@@ -309,7 +309,7 @@ func TestNothingStays(t *testing.T) {
 		if left, err := h.machine.processes(); err != nil || len(left) != 0 {
 			t.Errorf("host %s: processes %v are left, %v", h.Name, left, err)
 		}
-		// The last file that keeps the namespace is closed, and the thread ends.
+		// Closing the last file that keeps the namespace ends the thread.
 		gone := false
 		for end := time.Now().Add(5 * time.Second); !gone && time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 			gone = !threadIn(h.machine.net)

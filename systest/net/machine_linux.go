@@ -149,13 +149,13 @@ func (m *machine) kill() error {
 			return fmt.Errorf("processes %v do not end", inside)
 		}
 		for _, pid := range inside {
-			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended
+			_ = syscall.Kill(pid, syscall.SIGKILL) // the process may have ended
 		}
 	}
 }
 
-// processes returns the running processes in the namespace. An ended process, even a zombie, is
-// in none.
+// processes returns the running processes in the namespace. An ended process, even a zombie, is in
+// no namespace.
 func (m *machine) processes() (pids []int, err error) {
 	links, err := filepath.Glob("/proc/[0-9]*/ns/net")
 	if err != nil {

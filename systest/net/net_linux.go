@@ -74,8 +74,7 @@ func (h *Host) Vanish() error {
 	return h.machine.kill()
 }
 
-// Dial connects to a TCP or UDP address from this host. The connection may be
-// used by any goroutine.
+// Dial connects to a TCP or UDP address from this host. Any goroutine may use the connection.
 func (h *Host) Dial(ctx context.Context, network string, address netip.AddrPort) (conn stdnet.Conn, err error) {
 	// With an address, not a name, the socket is made on this thread.
 	h.machine.do(func() { conn, err = (&stdnet.Dialer{KeepAlive: -1}).DialContext(ctx, network, address.String()) })

@@ -51,8 +51,8 @@ type Host struct {
 // IP returns the host's address as text.
 func (h *Host) IP() string { return h.Addr.String() }
 
-// NewWire returns a wire without hosts. The seed decides which packets are lost
-// and copied, and how long they are under way.
+// NewWire returns a wire without hosts. The seed determines which packets are lost or copied, and
+// their delays.
 func NewWire(seed uint64) *Wire {
 	return &Wire{
 		rand: rand.New(rand.NewPCG(seed, 0)), hosts: map[netip.Addr]*Host{}, links: map[[2]*Host]*Link{},
@@ -130,11 +130,10 @@ func (w *Wire) blocked(p packet, from, to *Host) bool {
 		w.ports[netip.AddrPortFrom(from.Addr, src)] || w.ports[netip.AddrPortFrom(to.Addr, dst)]
 }
 
-// chance is true with a probability. The caller holds mu.
+// chance returns true with probability p. The caller holds mu.
 func (w *Wire) chance(p float64) bool { return p > 0 && w.rand.Float64() < p }
 
-// arrive delivers a packet to its host, unless the host has vanished meanwhile. The caller holds
-// mu.
+// arrive delivers a packet to its host, unless the host has vanished. The caller holds mu.
 func (w *Wire) arrive(p packet, to *Host) {
 	if to.gone {
 		w.counts.Lost++
@@ -153,7 +152,7 @@ func (w *Wire) delay(p packet, to *Host, d time.Duration) {
 	w.counts.Delayed++
 	at := time.Now().Add(d)
 	behind, _ := slices.BinarySearchFunc(w.queue, at, func(other delayed, at time.Time) int {
-		return cmp.Or(other.at.Compare(at), -1) // behind all that arrive at the same time
+		return cmp.Or(other.at.Compare(at), -1) // after all packets that arrive at the same time
 	})
 	w.queue = slices.Insert(w.queue, behind, delayed{at: at, to: to, packet: slices.Clone(p)})
 	if behind == 0 {
@@ -181,7 +180,7 @@ func (w *Wire) wake() {
 	w.timer.Reset(d)
 }
 
-// due delivers the packets whose time has come.
+// due delivers the packets whose arrival time has passed.
 func (w *Wire) due() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

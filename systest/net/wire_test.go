@@ -14,8 +14,8 @@ const (
 	ack = 0x10
 )
 
-// segment returns a TCP packet with some bytes of data, the first of which says
-// which packet it is.
+// segment returns a TCP packet with some bytes of data. The first byte, mark, identifies the
+// packet.
 func segment(from, to *Host, fromPort, toPort uint16, flags byte, mark byte, data int) []byte {
 	p := make([]byte, 40+data)
 	p[0], p[9] = 0x45, protoTCP
@@ -30,7 +30,7 @@ func segment(from, to *Host, fromPort, toPort uint16, flags byte, mark byte, dat
 	return p
 }
 
-// An end is a host that notes what arrives, and when.
+// An end is a host that records which packets arrive, and when.
 type end struct {
 	*Host
 	marks []byte
@@ -54,14 +54,14 @@ func newEnds(n int) (*Wire, []*end) {
 	return w, ends
 }
 
-// reaches reports whether a packet reaches its host in this instant.
+// reaches reports whether a packet reaches its host at once.
 func reaches(w *Wire, from, to *end, fromPort, toPort uint16, flags byte) bool {
 	before := len(to.after)
 	w.Send(from.Host, segment(from.Host, to.Host, fromPort, toPort, flags, 0, 1))
 	return len(to.after) > before
 }
 
-// ways returns the pairs of hosts, "01" for from 0 to 1, that are not cut.
+// ways returns the directions that are not cut: "01" means from host 0 to host 1.
 func ways(w *Wire, ends []*end) (open string) {
 	for i, from := range ends {
 		for j, to := range ends {
@@ -105,7 +105,7 @@ func TestCuts(t *testing.T) {
 	}
 }
 
-// A port that is cut is so in both directions, and no other is.
+// TestPort checks that Port cuts one port in both directions, and no other port.
 func TestPort(t *testing.T) {
 	w, e := newEnds(2)
 	w.Port(e[1].Host, 2000)
@@ -132,8 +132,8 @@ func TestVanishedStaysAway(t *testing.T) {
 	}
 }
 
-// What was forgotten is dead both ways, even after the network has healed. New
-// connections are not, those with the same ports included.
+// TestForget checks that forgotten connections are dead in both directions, even after Heal. New
+// connections work, even with the same ports.
 func TestForget(t *testing.T) {
 	w, e := newEnds(3)
 	old := func() [4]bool {
@@ -168,7 +168,8 @@ func TestDelay(t *testing.T) {
 		if !slices.Equal(e[1].after, []time.Duration{40 * time.Millisecond, 50 * time.Millisecond, 60 * time.Millisecond}) || !slices.Equal(e[1].marks, []byte{0, 1, 2}) {
 			t.Errorf("arrived after %v, in the order %v", e[1].after, e[1].marks)
 		}
-		// Those of one instant keep their order. Jitter is between nothing and all.
+		// Packets sent at the same time keep their order. The jitter is spread over its whole
+		// range.
 		for i := range byte(5) {
 			w.Send(e[1].Host, segment(e[1].Host, e[0].Host, 2, 1, ack, i, 1))
 		}
@@ -223,7 +224,8 @@ func TestMTU(t *testing.T) {
 	}
 }
 
-// What is not a packet of one host to another is not carried, and harms nobody.
+// TestStrangePackets checks that the wire drops everything that is not an IPv4 packet between its
+// hosts, and that malformed packets do no harm.
 func TestStrangePackets(t *testing.T) {
 	w, e := newEnds(2)
 	good := segment(e[0].Host, e[1].Host, 1, 2, ack, 0, 1)
@@ -249,7 +251,7 @@ func TestStrangePackets(t *testing.T) {
 	}
 }
 
-// A wire that is full loses what comes, and is good again later.
+// TestQueueIsBounded checks that a full wire loses further packets, and works again later.
 func TestQueueIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, e := newEnds(2)

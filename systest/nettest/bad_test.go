@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
 
-// INVARIANT I1, I2, I9: packets that are lost, late, doubled and in another order
-// cost time, and nothing else.
+// TestBadNetworks checks that lost, late, duplicated and reordered packets cost only time.
+// INVARIANT I1, I2, I9.
 func TestBadNetworks(t *testing.T) {
 	for _, loss := range []float64{0.05, 0.2} {
 		t.Run(fmt.Sprintf("%.0f percent", loss*100), func(t *testing.T) {
@@ -35,7 +35,7 @@ func TestBadNetworks(t *testing.T) {
 			kept.crewOn(t, keeper, holdAll, traffic.Job{Store: url, Workers: keepers, Name: "kept", TTL: ttl})
 			eventually(t, "everybody works", func() bool { return len(turns.all()) == len(hosts) && kept.held("keeper") == keepers })
 			length := soak.For(10*time.Second, 2*time.Minute)
-			time.Sleep(length) // the faults under test go on
+			time.Sleep(length) // while the faults last
 			v, lost := turns.want(t), append(turns.lost(), kept.lost()...)
 			if len(lost) > 0 {
 				t.Errorf("%d leases were lost: %s", len(lost), lost[0])
@@ -48,8 +48,8 @@ func TestBadNetworks(t *testing.T) {
 	}
 }
 
-// TestRunsRideOutLoss: a run that may wait does not fail because packets are
-// lost far away.
+// TestRunsRideOutLoss checks that a run that may wait does not fail because a distant network loses
+// packets.
 func TestRunsRideOutLoss(t *testing.T) {
 	t.Parallel()
 	n := net.New(t)
@@ -81,8 +81,8 @@ func TestRunsRideOutLoss(t *testing.T) {
 	report.Row(t, "holdfast run -w 60, 80 ms a round trip, 5 % of packets lost", "status 0 in all", "%d of %d; the longest took %s", total-failures, total, longest.Round(time.Millisecond))
 }
 
-// A path that takes small packets only loses what is in large ones without a
-// word: renewals of many leases must come through all the same.
+// TestBlackHole checks a path that silently loses large packets: renewals of many leases must
+// arrive nevertheless.
 func TestBlackHole(t *testing.T) {
 	for _, leases := range []int{3, 100} {
 		t.Run(fmt.Sprint(leases), func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestBlackHole(t *testing.T) {
 			eventually(t, "all are held", func() bool { return d.held("a") == leases })
 			n.Link(h, store).MTU(1280)
 			length := soak.For(3*ttl, 15*ttl)
-			time.Sleep(length) // the fault under test goes on
+			time.Sleep(length) // while the fault lasts
 			v, lost := d.want(t), d.lost()
 			if len(lost) > 0 {
 				t.Errorf("%d of %d leases were lost: %s", len(lost), leases, lost[0])
@@ -106,8 +106,7 @@ func TestBlackHole(t *testing.T) {
 	}
 }
 
-// How often a run goes there and back before its command begins, and after it
-// has ended.
+// TestRunFarAway counts the round trips of a run before its command begins, and after it ended.
 func TestRunFarAway(t *testing.T) {
 	t.Parallel()
 	const (

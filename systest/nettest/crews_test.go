@@ -27,17 +27,17 @@ type job string
 
 const (
 	takeTurns job = "take turns" // Workers take locks again and again, each for up to Hold
-	heedless  job = "heedless"   // the same for the whole of Hold, even when the lease is over: what no client may do
-	holdAll   job = "hold all"   // hold Names locks until they are lost, or the crew is told to end
+	heedless  job = "heedless"   // the same for the whole of Hold, even after the lease ended, as no client may
+	holdAll   job = "hold all"   // hold Workers locks until they are lost, or the crew ends
 )
 
-// A tenure is what a crew reports of a lease, when it begins and when it ends.
+// A tenure is what a crew reports of a lease, at its begin and at its end.
 type tenure struct {
 	check.Span
 	Lost string // why the lease was lost; "" if it was not
 }
 
-// openStore opens a store; those of a quorum are separated by commas.
+// openStore opens a store. The URL of a quorum has its members separated by commas.
 func openStore(ctx context.Context, url string) (driver.Engine, error) {
 	hosts, ok := strings.CutPrefix(url, "quorum+redis://")
 	if !ok {
@@ -54,7 +54,7 @@ func openStore(ctx context.Context, url string) (driver.Engine, error) {
 	return quorumlock.New(members, &quorumlock.Options{CloseMembers: true})
 }
 
-// crewJob returns the job as a crew does it.
+// crewJob returns the function of a job.
 func crewJob(what job) func(context.Context, traffic.Job) (any, error) {
 	return func(ctx context.Context, j traffic.Job) (any, error) {
 		engine, err := openStore(ctx, j.Store)
@@ -71,7 +71,7 @@ func crewJob(what job) func(context.Context, traffic.Job) (any, error) {
 			all.Go(func() { w.run(ctx, i) })
 		}
 		all.Wait()
-		return tenure{}, nil // what it cleans up ends with the process
+		return tenure{}, nil // the end of the process releases the rest
 	}
 }
 
@@ -91,7 +91,7 @@ func (w *worker) run(ctx context.Context, number int) {
 		}
 		lease, err := w.client.Acquire(ctx, fmt.Sprintf("%s/%d", w.job.Name, n), nil)
 		if err != nil {
-			// The network is bad: that is what the tests are about.
+			// These tests disturb the network, so errors are expected.
 			pause(ctx, 20*time.Millisecond)
 			continue
 		}
@@ -99,7 +99,7 @@ func (w *worker) run(ctx context.Context, number int) {
 	}
 }
 
-// work does something under a lease, and gives it back.
+// work works under a lease, and releases it.
 func (w *worker) work(ctx context.Context, lease *holdfast.Lease) {
 	seen := tenure{Span: check.SpanOf(lease)}
 	w.job.Out(seen)
@@ -109,7 +109,7 @@ func (w *worker) work(ctx context.Context, lease *holdfast.Lease) {
 	case takeTurns:
 		pause(lease.Context(), time.Duration(w.rand.Int64N(int64(w.job.Hold)))+1)
 	case heedless:
-		pause(ctx, w.job.Hold) // not less: the lease must be over by then
+		pause(ctx, w.job.Hold) // always the whole of Hold, so that the lease ends before
 	}
 	if seen.End = check.ValidUntil(lease); w.what == heedless {
 		seen.End = time.Now().UnixNano()
@@ -128,14 +128,14 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// A diary is what crews have reported.
+// A diary records the reports of crews.
 type diary struct {
 	mu      sync.Mutex // guards tenures
 	tenures map[holdfast.LeaseID]tenure
 	hosts   map[holdfast.LeaseID]string
 }
 
-// crewOn starts a crew on a host and notes in the diary what it reports.
+// crewOn starts a crew on a host and records its reports in the diary.
 func (d *diary) crewOn(t *testing.T, h *net.Host, what job, j traffic.Job) *traffic.Crew {
 	t.Helper()
 	j.Job, j.Seed = string(what), rand.Uint64()
@@ -167,7 +167,7 @@ func (d *diary) note(host string, seen tenure) {
 	d.tenures[seen.LeaseID], d.hosts[seen.LeaseID] = seen, host
 }
 
-// all returns the tenures by their hosts. One that goes on has not ended.
+// all returns the tenures by host. A tenure that lasts has no end yet.
 func (d *diary) all() map[string][]tenure {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -178,7 +178,7 @@ func (d *diary) all() map[string][]tenure {
 	return hosts
 }
 
-// verdict judges the diary. What goes on is taken to last until now.
+// verdict judges the diary. Tenures that last count as ending now.
 func (d *diary) verdict() check.SpanVerdict {
 	var spans check.Spans
 	for host, tenures := range d.all() {
@@ -190,7 +190,7 @@ func (d *diary) verdict() check.SpanVerdict {
 	return spans.Judge()
 }
 
-// lost returns why leases were lost, one for each.
+// lost returns the reason for each lost lease.
 func (d *diary) lost() (why []string) {
 	for host, tenures := range d.all() {
 		for _, seen := range tenures {
@@ -202,8 +202,8 @@ func (d *diary) lost() (why []string) {
 	return why
 }
 
-// first returns the tenure of a host, or of any if it is "", that began first
-// after an instant.
+// first returns the first tenure that began on a host after an instant. If host is "", it searches
+// all hosts.
 func (d *diary) first(host string, after time.Time) (first tenure, ok bool) {
 	for at, tenures := range d.all() {
 		for _, seen := range tenures {
@@ -225,8 +225,7 @@ func (d *diary) held(host string) (n int) {
 	return n
 }
 
-// gap returns the longest time for which no lease of a name began, among leases
-// that began between two instants.
+// gap returns the longest time between two instants in which no lease of one name began.
 func (d *diary) gap(from, to time.Time) (longest time.Duration) {
 	begun := map[string][]int64{}
 	for _, tenures := range d.all() {
@@ -246,8 +245,7 @@ func (d *diary) gap(from, to time.Time) (longest time.Duration) {
 	return longest
 }
 
-// want fails the test for each overlap and each token that is not greater than
-// those before.
+// want fails the test for each overlap, and for each token that is not greater than those before.
 func (d *diary) want(t *testing.T) check.SpanVerdict {
 	t.Helper()
 	v := d.verdict()

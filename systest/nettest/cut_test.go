@@ -19,14 +19,14 @@ import (
 
 const (
 	cutTTL = 2 * time.Second // and the waiter TTL
-	// cutGap is how long nobody may be granted a lock of which the holder and
-	// all that stood behind him are cut off: the holder's lease, a hand-over to
-	// somebody who does not hear of it, and a look at the store.
+	// cutGap is how long no lock may be granted if the holder and all waiters behind it are cut
+	// off. It allows for the holder's lease, a hand-over to a waiter that does not receive it, and
+	// a look at the store.
 	cutGap = cutTTL + cutTTL + slack
 )
 
-// INVARIANT I1, I3: clients that are cut off in whatever way have ended their
-// work before others begin.
+// TestCutHolders checks that clients that are cut off, in whatever way, end their work before
+// others begin. INVARIANT I1, I3.
 func TestCutHolders(t *testing.T) {
 	for kind, cut := range cuts {
 		t.Run(kind, func(t *testing.T) {
@@ -41,7 +41,7 @@ func TestCutHolders(t *testing.T) {
 			began := eventually(t, "everybody works", func() bool { return len(d.all()) == len(hosts) })
 			for i := range rounds {
 				cut(n, hosts[i%len(hosts)], store)
-				time.Sleep(cutTTL * 3 / 2) // the cut under test
+				time.Sleep(cutTTL * 3 / 2) // while the cut lasts
 				n.Heal()
 				healed := time.Now()
 				eventually(t, "who was cut off works again", func() bool {
@@ -52,7 +52,7 @@ func TestCutHolders(t *testing.T) {
 			v, gap := d.want(t), d.gap(began, time.Now())
 			bound := cutGap
 			if kind == portBlocked {
-				bound += cutTTL * 3 / 2 // nobody can ask
+				bound += cutTTL * 3 / 2 // no client reaches the store
 			}
 			if gap > bound {
 				t.Errorf("nobody was granted a lock for %s", gap)
@@ -63,8 +63,8 @@ func TestCutHolders(t *testing.T) {
 	}
 }
 
-// TestHeedlessHoldersAreSeen: clients that go on when their lease is over overlap
-// with others, and the diary shows it.
+// TestHeedlessHoldersAreSeen checks that the diary shows overlaps of clients that continue after
+// their lease ended.
 func TestHeedlessHoldersAreSeen(t *testing.T) {
 	t.Parallel()
 	n := net.New(t)
@@ -83,12 +83,12 @@ const runTTL = 3 * time.Second
 
 // A duel is a run that is cut off, and a rival that waits for its lock.
 type duel struct {
-	between time.Duration // from the last mark of the one to the first of the other
-	exit    time.Duration // from the last mark of the one to the exit of holdfast
-	paused  time.Duration // for how long the machine did nothing meanwhile, at the worst
+	between time.Duration // from the job's last mark to the rival's first
+	exit    time.Duration // from the job's last mark to the exit of holdfast
+	paused  time.Duration // longest pause of the machine in that time
 }
 
-// fight cuts off the host of a run, and returns when the rival has run.
+// fight cuts off the host of a run, and returns after the rival has run.
 func fight(t *testing.T, n *net.Net, a, b, store *net.Host, url string, cut func(*net.Net, *net.Host, *net.Host), wantStatus int, flags ...string) (d duel) {
 	t.Helper()
 	dir := t.TempDir()
@@ -107,7 +107,7 @@ func fight(t *testing.T, n *net.Net, a, b, store *net.Host, url string, cut func
 		d.exit = ended.Sub(last)
 	}
 	d.paused = pause()
-	n.Heal() // a port that is blocked is so for both
+	n.Heal() // a blocked port is blocked for both hosts
 	if _, status := rival.Wait(patience); status != 0 {
 		t.Errorf("the rival ends with %d: %s", status, rival.Output())
 	}
@@ -117,8 +117,8 @@ func fight(t *testing.T, n *net.Net, a, b, store *net.Host, url string, cut func
 	return d
 }
 
-// INVARIANT I1: the job of a host that is cut off has ended before that of a
-// rival begins. And holdfast does not wait for a store that says nothing.
+// TestCutRuns checks that the job of a host that is cut off ends before a rival's job begins, and
+// that holdfast does not wait for a store that does not reply. INVARIANT I1.
 func TestCutRuns(t *testing.T) {
 	const exitWithin = 300 * time.Millisecond
 	for kind, cut := range cuts {
@@ -131,7 +131,7 @@ func TestCutRuns(t *testing.T) {
 			for range rounds {
 				d := fight(t, n, a, b, store, url, cut, 79)
 				least, exits = min(least, d.between), append(exits, d.exit)
-				// The job, what watches it and holdfast come one after another.
+				// A pause may delay the job, its watcher and holdfast, one after the other.
 				if d.exit > exitWithin+3*d.paused {
 					late++
 					t.Errorf("holdfast ended %s after its job, want %s; the machine paused for %s", d.exit, exitWithin, d.paused)
@@ -148,7 +148,7 @@ func TestCutRuns(t *testing.T) {
 	}
 }
 
-// TestJobsThatGoOnAreSeen: with --on-lost ignore the job goes on, and its marks
+// TestJobsThatGoOnAreSeen checks that with --on-lost ignore the job continues, and that its marks
 // show it.
 func TestJobsThatGoOnAreSeen(t *testing.T) {
 	t.Parallel()
@@ -156,7 +156,7 @@ func TestJobsThatGoOnAreSeen(t *testing.T) {
 	store, a, b := n.Host("store"), n.Host("a"), n.Host("b")
 	d := fight(t, n, a, b, store, redisOn(t, store), func(n *net.Net, a, s *net.Host) {
 		n.Cut(a, s)
-		time.Sleep(runTTL + slack) // the cut under test
+		time.Sleep(runTTL + slack) // while the cut lasts
 	}, 0, "--on-lost", "ignore")
 	if d.between >= 0 {
 		t.Errorf("the rival began %s after the last mark of a job that goes on", d.between)

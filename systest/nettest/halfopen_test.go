@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
 
-// INVARIANT I9: where the old connections are dead and new ones can be made, as
-// after a firewall has lost its state, no lease is lost for want of a renewal.
+// TestHalfOpenConnections checks that no lease is lost if all old connections are dead and new
+// connections work, as after a firewall lost its state. INVARIANT I9.
 func TestHalfOpenConnections(t *testing.T) {
 	for _, ttl := range []time.Duration{3 * time.Second, 6 * time.Second, 15 * time.Second} {
 		t.Run(ttl.String(), func(t *testing.T) {
@@ -27,11 +27,11 @@ func TestHalfOpenConnections(t *testing.T) {
 			eventually(t, "all are held", func() bool { return d.held("a") == leases })
 			rounds := max(2, int(soak.For(2*ttl, 4*time.Minute)/(ttl+ttl/2)))
 			for i := range rounds {
-				// In each round another part of the time between two renewals.
+				// Each round hits another part of the interval between two renewals.
 				time.Sleep(ttl + ttl/2 + time.Duration(i%4)*ttl/12)
 				n.Forget(h, store)
 			}
-			time.Sleep(ttl + ttl/2) // a lease that cannot be renewed ends
+			time.Sleep(ttl + ttl/2) // so that a lease that cannot be renewed ends
 			v, lost := d.want(t), d.lost()
 			if len(lost) > 0 {
 				t.Errorf("%d leases were lost: %s", len(lost), lost[0])
@@ -42,8 +42,8 @@ func TestHalfOpenConnections(t *testing.T) {
 	}
 }
 
-// A lease lives through a cut that is a second shorter than two thirds of its
-// TTL: TCP takes some time to try again after it.
+// TestShortCuts checks that leases survive a cut that is a second shorter than two thirds of their
+// TTL. TCP needs the second to retransmit after the cut.
 func TestShortCuts(t *testing.T) {
 	t.Parallel()
 	const ttl, leases = 9 * time.Second, 10
@@ -57,7 +57,7 @@ func TestShortCuts(t *testing.T) {
 	for i := range rounds {
 		time.Sleep(ttl/3 + time.Duration(i%4)*ttl/12)
 		n.Cut(h, store)
-		time.Sleep(cut) // the cut under test
+		time.Sleep(cut) // while the cut lasts
 		n.Heal()
 		time.Sleep(ttl / 3)
 	}

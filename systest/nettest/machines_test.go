@@ -16,13 +16,13 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
 
-// Machines are three hosts with a redis and a sentinel each, the usual layout.
-// The first has the master.
+// Machines are three hosts with a redis and a sentinel each, which is the usual layout. The first
+// host has the master.
 type machines []*net.Host
 
 const masterName = "locks"
 
-// machinesOn starts them and returns when they know one another.
+// machinesOn starts the machines and returns when their servers know each other.
 func machinesOn(t *testing.T, n *net.Net, options ...string) machines {
 	t.Helper()
 	m := machines(n.Hosts("m1", "m2", "m3"))
@@ -50,7 +50,7 @@ sentinel failover-timeout %[3]s 5000
 			t.Fatal(err)
 		}
 		h.Start(t, "redis-server", config, "--sentinel").Await("+monitor")
-		// They find one another in less than the usual 10 s.
+		// They then find each other in less than the usual 10 s.
 		ask(h, sentinelPort, "SENTINEL", "DEBUG", "info-period", "500", "publish-period", "200", "ping-period", "200", "ask-period", "200")
 	}
 	eventually(t, "the sentinels know one another and the replicas", func() bool {
@@ -65,8 +65,7 @@ sentinel failover-timeout %[3]s 5000
 	return m
 }
 
-// url returns the URL of the store, with the sentinels of these machines in
-// that order.
+// url returns the URL of the store, with the sentinels of these machines in the given order.
 func (m machines) url(order ...int) string {
 	var addrs []string
 	for _, i := range order {
@@ -75,8 +74,8 @@ func (m machines) url(order ...int) string {
 	return "redis+sentinel://" + strings.Join(addrs, ",") + "/" + masterName
 }
 
-// another reports whether the sentinels of all these machines name a master
-// that is not on the first, and that takes itself for one.
+// another reports whether the sentinels of all these machines name a master that is not on the
+// first machine, and that is in the role of a master.
 func (m machines) another(of ...int) bool {
 	for _, i := range of {
 		answer := ask(m[i], sentinelPort, "SENTINEL", "GET-MASTER-ADDR-BY-NAME", masterName)
@@ -93,14 +92,14 @@ func (m machines) another(of ...int) bool {
 	return true
 }
 
-// INVARIANT I2, I3: a machine that vanishes says nothing to those who listen to
-// its sentinel. They find the next master all the same.
+// TestMachinesVanish checks that a machine that vanishes without notice does not stop the clients
+// that are subscribed to its sentinel: they find the next master. INVARIANT I2, I3.
 func TestMachinesVanish(t *testing.T) {
 	for _, c := range []struct {
 		what    string
-		order   []int // of the sentinels in the URL: the first is listened to
-		vanish, // this machine at first, and
-		kill int // the redis of that one, if it is not -1, when the client has worked on for a while
+		order   []int // of the sentinels in the URL: the client subscribes to the first
+		vanish, // the machine that vanishes first
+		kill int // unless -1, the machine whose redis ends after the client worked on for a while
 	}{
 		{"the master's machine, whose sentinel is listened to", []int{0, 1, 2}, 0, -1},
 		{"the master's machine, another sentinel is listened to", []int{1, 2, 0}, 0, -1},
@@ -124,7 +123,7 @@ func TestMachinesVanish(t *testing.T) {
 				}
 				left := []int{1, 2}
 				if c.kill >= 0 {
-					time.Sleep(2 * time.Second) // the client does not notice
+					time.Sleep(2 * time.Second) // in which the client works on
 					left = []int{0, 2}
 					began = time.Now()
 					ask(m[c.kill], redisPort, "SHUTDOWN", "NOSAVE", "NOW", "FORCE")
@@ -139,12 +138,12 @@ func TestMachinesVanish(t *testing.T) {
 				if grant := grants[len(grants)-1]; grant > 2*failover {
 					t.Errorf("the next grant came after %s, the failover took %s", grant, failover)
 				}
-				v := d.verdict() // a failover may lose the latest grants, which the tokens tell
+				v := d.verdict() // a failover may lose the latest grants, which the tokens show
 				if v.Disorder > 0 {
 					t.Errorf("%d tokens are not greater than those before: %v", v.Disorder, v.Errors)
 				}
 				leases, overlaps, lost = leases+v.Leases, overlaps+v.Overlaps, lost+len(d.lost())
-				// The next round has machines of its own.
+				// The next round uses new machines.
 				for _, h := range append(m, client) {
 					_ = h.Vanish()
 				}
@@ -163,9 +162,9 @@ func rounded(all []time.Duration) string {
 	return strings.Join(texts, ", ")
 }
 
-// A master that is cut off with a holder on its side: there are two holders, as
-// safety.md says, for the whole cut. With min-replicas the master stops to serve,
-// and there are for less than a TTL. The tokens tell them apart.
+// TestOldMasterSide checks a master that is cut off with a holder on its side. As safety.md says,
+// there are then two holders for the whole cut. With min-replicas the old master stops serving, and
+// there are two holders for less than a TTL. The tokens tell them apart.
 func TestOldMasterSide(t *testing.T) {
 	const ttl, cutFor = 5 * time.Second, 15 * time.Second
 	for what, c := range map[string]struct {
@@ -192,7 +191,7 @@ func TestOldMasterSide(t *testing.T) {
 				eventually(t, "another master", func() bool { return m.another(1, 2) })
 				d.crewOn(t, other, holdAll, traffic.Job{Store: m.url(0, 1, 2), Workers: 1, TTL: ttl})
 				eventually(t, "the other side holds the lock", func() bool { return d.held(other.Name) == 1 })
-				time.Sleep(time.Until(cut.Add(cutFor))) // the cut under test
+				time.Sleep(time.Until(cut.Add(cutFor))) // while the cut lasts
 				n.Heal()
 				eventually(t, "the holder on the old side is told", func() bool { return len(d.lost()) > 0 })
 				v := d.verdict()

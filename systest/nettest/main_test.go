@@ -12,15 +12,15 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
 
-// jobs are what the crews of this package do.
+// jobs are the jobs of the crews of this package.
 var jobs = traffic.Jobs{
 	string(takeTurns): crewJob(takeTurns),
 	string(heedless):  crewJob(heedless),
 	string(holdAll):   crewJob(holdAll),
 }
 
-// TestMain runs the tests with a built holdfast on the PATH, or the process that
-// a test starts from its own binary.
+// TestMain runs the tests with a new build of holdfast in the PATH, or the job if a test started
+// this process.
 func TestMain(m *testing.M) {
 	if jobs.Main() {
 		return
@@ -41,7 +41,7 @@ func withCommand(m *testing.M) int {
 	if out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "holdfast"), "../../cmd/holdfast").CombinedOutput(); err != nil {
 		return failed(fmt.Errorf("go build: %w\n%s", err, out))
 	}
-	os.Unsetenv("HOLDFAST_STORE") // the tests alone say which store is used
+	os.Unsetenv("HOLDFAST_STORE") // only the tests choose the store
 	os.Setenv("PATH", dir+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	return m.Run()
 }

@@ -16,13 +16,12 @@ import (
 
 const (
 	quorumTTL = 2 * time.Second
-	// quorumGap bounds how long nobody is granted a lock while everybody sees a
-	// majority: a lease whose holder does not, and a loaded machine.
+	// quorumGap is how long no lock may be granted while all clients reach a majority. It allows
+	// for a lease whose holder does not, and for a loaded machine.
 	quorumGap = 2*quorumTTL + slack
 )
 
-// quorumOn starts three members on hosts of their own and ends the quarantine
-// that new ones begin with.
+// quorumOn starts three members, each on its own host, and ends the quarantine of the new members.
 func quorumOn(t *testing.T, n *net.Net) (members []*net.Host, url string) {
 	t.Helper()
 	var addrs []string
@@ -38,8 +37,8 @@ func quorumOn(t *testing.T, n *net.Net) (members []*net.Host, url string) {
 	return members, url
 }
 
-// views are what the clients see of the members. In all of them each client
-// sees a majority, but in the last.
+// views are which members each client reaches. In all views except the last, each client reaches a
+// majority.
 var views = []struct {
 	what     string
 	majority bool
@@ -72,8 +71,8 @@ var views = []struct {
 	}},
 }
 
-// INVARIANT I1, I2: whatever part of the members each client sees, and in
-// whatever direction, one has the lock at a time.
+// TestQuorumViews checks that there is one holder at a time, whichever members each client reaches,
+// and in whichever direction. INVARIANT I1, I2.
 func TestQuorumViews(t *testing.T) {
 	t.Parallel()
 	n := net.New(t)
@@ -90,7 +89,7 @@ func TestQuorumViews(t *testing.T) {
 			eventually(t, "everybody works", func() bool { return d.since(healed) == len(clients) })
 			began := time.Now()
 			view.cut(n, clients, members)
-			time.Sleep(length) // the faults under test go on
+			time.Sleep(length) // while the faults last
 			if view.majority {
 				gap = max(gap, d.gap(began, time.Now()))
 			} else if first, ok := d.first("", began.Add(quorumTTL)); ok {
@@ -107,7 +106,7 @@ func TestQuorumViews(t *testing.T) {
 		"%d partitions of %s: %d leases, %d overlaps, %d tokens not greater; longest time without a grant %s", rounds*len(views), length, v.Leases, v.Overlaps, v.Disorder, gap.Round(time.Millisecond))
 }
 
-// since returns how many hosts began a lease after an instant.
+// since returns on how many hosts a lease began after an instant.
 func (d *diary) since(after time.Time) (hosts int) {
 	for host := range d.all() {
 		if _, ok := d.first(host, after); ok {
@@ -117,9 +116,9 @@ func (d *diary) since(after time.Time) (hosts int) {
 	return hosts
 }
 
-// Whoever gives a lock of a quorum back does not have it again before others,
-// who can only try again: not where the work is short, nor where it is so long
-// that they try seldom.
+// TestQuorumShares checks that a client that releases a lock of a quorum does not get it again
+// before other clients, which can only retry. It checks short work, and work so long that the
+// others retry seldom.
 func TestQuorumShares(t *testing.T) {
 	for _, c := range []struct {
 		hold, step time.Duration
@@ -127,7 +126,7 @@ func TestQuorumShares(t *testing.T) {
 	}{
 		{2 * time.Millisecond, time.Millisecond, 10},
 		{400 * time.Millisecond, time.Millisecond, 10},
-		{20 * time.Millisecond, 20 * time.Millisecond, 1}, // who is far away learns late that it is free
+		{20 * time.Millisecond, 20 * time.Millisecond, 1}, // a distant host learns late that the lock is free
 	} {
 		t.Run(fmt.Sprintf("%s of work, %s apart", c.hold, c.step), func(t *testing.T) {
 			t.Parallel()
@@ -142,7 +141,7 @@ func TestQuorumShares(t *testing.T) {
 			}
 			eventually(t, "everybody works", func() bool { return len(d.all()) == len(clients) })
 			began, length := time.Now(), soak.For(20*time.Second, 2*time.Minute)
-			time.Sleep(length) // they work
+			time.Sleep(length) // while they work
 			v, counts, total, least := d.want(t), []string{}, 0, 1<<30
 			for _, h := range clients {
 				turns := 0

@@ -18,13 +18,13 @@ import (
 )
 
 const (
-	// patience bounds what a test waits for on a loaded machine.
+	// patience is how long a test waits at most, even on a loaded machine.
 	patience = 60 * time.Second
 
 	redisPort    = 6379
 	sentinelPort = 26379
 
-	// slack is what a loaded machine may add to a time that a test bounds.
+	// slack is how much a loaded machine may add to a time that a test bounds.
 	slack = 750 * time.Millisecond
 )
 
@@ -42,8 +42,8 @@ func redisOn(t *testing.T, h *net.Host, options ...string) (url string) {
 	return fmt.Sprintf("redis://%s:%d", h.IP(), redisPort)
 }
 
-// ask asks a server on a host, from that host itself, so that no cut is in the
-// way. The answer is "" if there is none.
+// ask sends a command to a server on a host, from that host, so that no cut is in between. It
+// returns "" if there is no reply.
 func ask(h *net.Host, port uint16, words ...string) string {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -59,7 +59,8 @@ func ask(h *net.Host, port uint16, words ...string) string {
 	return answer
 }
 
-// eventually fails the test if ok does not hold soon. It returns when it did.
+// eventually fails the test if ok does not return true within patience. It returns the time when ok
+// did.
 func eventually(t *testing.T, what string, ok func() bool) time.Time {
 	t.Helper()
 	for end := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
@@ -76,7 +77,7 @@ func run(t *testing.T, h *net.Host, store string, args ...string) *net.Process {
 	return h.StartEnv(t, []string{"HOLDFAST_STORE=" + store}, "holdfast", args...)
 }
 
-// queued returns how many wait for a lock, as the store says.
+// queued returns how many requests wait for a lock, according to the store.
 func queued(t *testing.T, h *net.Host, store, name string) int {
 	t.Helper()
 	p := run(t, h, store, "show", name)
@@ -84,9 +85,8 @@ func queued(t *testing.T, h *net.Host, store, name string) int {
 	return strings.Count(p.Output(), ", waiting for ")
 }
 
-// marker makes the test binary a program that writes the time to a file every
-// few milliseconds, so that the file tells later when it ran, whatever happened
-// to it.
+// marker makes the test binary a program that writes the time to a file every few milliseconds. The
+// file shows when the program ran, however it ended.
 const marker = "marks"
 
 func writeMarks(name string) {
@@ -102,7 +102,7 @@ func writeMarks(name string) {
 	}
 }
 
-// marks returns the first and the last mark of a file that may not be there yet.
+// marks returns the first and the last mark in a file, if it exists and has any.
 func marks(t *testing.T, name string) (first, last time.Time, any bool) {
 	t.Helper()
 	file, err := os.Open(name)
@@ -113,7 +113,7 @@ func marks(t *testing.T, name string) (first, last time.Time, any bool) {
 	for s := bufio.NewScanner(file); s.Scan(); {
 		ns, err := strconv.ParseInt(s.Text(), 10, 64)
 		if err != nil {
-			continue // it is being written
+			continue // the line is incomplete
 		}
 		last = time.Unix(0, ns)
 		if !any {

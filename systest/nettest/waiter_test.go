@@ -14,16 +14,15 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/soak"
 )
 
-// waiterTTL is how long a place in the queue lasts, for leases of the default
-// TTL and longer ones.
+// waiterTTL is the TTL of a place in the queue, for leases with the default TTL or more.
 const waiterTTL = 5 * time.Second
 
-// INVARIANT I7: a waiter that is cut off delays those behind it by its waiter
-// TTL at most, even if the store still hears it.
+// TestCutWaiters checks that a waiter that is cut off delays those behind it by its waiter TTL at
+// most, even if its requests still reach the store. INVARIANT I7.
 func TestCutWaiters(t *testing.T) {
 	for kind, cut := range cuts {
 		if kind == portBlocked {
-			continue // that is not the fault of one waiter
+			continue // not a fault of one waiter
 		}
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
@@ -45,8 +44,8 @@ func TestCutWaiters(t *testing.T) {
 	}
 }
 
-// passes cuts off the first who waits some time before the release, and returns
-// how long after it the one behind is served.
+// passes cuts off the first waiter before the release, and returns how long after the release the
+// next waiter is served.
 func passes(t *testing.T, n *net.Net, holder, waiter, behind, store *net.Host, url, name string, cut func(*net.Net, *net.Host, *net.Host), before time.Duration) time.Duration {
 	t.Helper()
 	dir := t.TempDir()
@@ -62,7 +61,7 @@ func passes(t *testing.T, n *net.Net, holder, waiter, behind, store *net.Host, u
 	next := run(t, behind, url, "run", name, "--", "sh", "-c", `date +%s%N >"$0"`, served)
 	eventually(t, "the next waits", func() bool { return queued(t, store, url, name) == 2 })
 	cut(n, waiter, store)
-	time.Sleep(before) // for some of its refreshes to come to nothing
+	time.Sleep(before) // so that some of its refreshes fail
 	if err := os.WriteFile(go1, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}

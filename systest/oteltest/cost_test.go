@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/otellock"
 )
 
-// pair returns how to take a lock and give it back, on memory, under a sampled span.
+// pair returns a function that acquires and releases a lock in memory, under a sampled span.
 func pair(tb testing.TB, tracers trace.TracerProvider, meters metric.MeterProvider, wrap func(driver.Engine) driver.Engine) func() {
 	opts := &holdfast.Options{Logger: slog.New(slog.DiscardHandler)}
 	if tracers != nil || meters != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-locks/holdfast/otellock"
 )
 
-// The whole suite passes on an engine that is wrapped.
+// TestConformance checks that a wrapped engine conforms.
 func TestConformance(t *testing.T) {
 	enginetest.Run(t, enginetest.Harness{
 		Open: func(testing.TB) driver.Engine { return otellock.Engine(mem.New(nil)) },
@@ -27,7 +27,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// seen is an engine that remembers with which labels each lease ID has asked.
+// seen is an engine that records the labels of each lease ID's requests.
 type seen struct {
 	driver.Forward
 	labels map[lockinfo.LeaseID][]map[string]string
@@ -52,8 +52,8 @@ func (s *seen) AcquireAll(ctx context.Context, reqs []driver.AcquireRequest) (dr
 	return driver.AllReply{}, errors.New("connection reset")
 }
 
-// A request that is repeated says the same of its holder, whoever sends it: the span
-// of the caller.
+// TestRepeatsCarryTheSameSpan checks that all repeats of a request have the same label, with the
+// caller's span, although the client sends them from other goroutines.
 func TestRepeatsCarryTheSameSpan(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := &seen{driver.Forward{Engine: mem.New(nil)}, map[lockinfo.LeaseID][]map[string]string{}}
@@ -91,7 +91,7 @@ func TestRepeatsCarryTheSameSpan(t *testing.T) {
 	})
 }
 
-// labelsOf returns the labels that the store has after an acquire under ctx.
+// labelsOf returns the holder's labels in the store after an acquire under ctx.
 func labelsOf(t *testing.T, ctx context.Context, given map[string]string) map[string]string {
 	t.Helper()
 	store := mem.New(nil)
@@ -106,7 +106,8 @@ func labelsOf(t *testing.T, ctx context.Context, given map[string]string) map[st
 	return lock.Holders[0].Holder.Labels
 }
 
-// What is written, and what is not.
+// TestTraceParent checks when the label traceparent is added: only for sampled spans, and never
+// over the caller's own.
 func TestTraceParent(t *testing.T) {
 	sampled, span := sdk.NewTracerProvider().Tracer("test").Start(t.Context(), "sampled")
 	defer span.End()
@@ -130,7 +131,7 @@ func TestTraceParent(t *testing.T) {
 	}
 }
 
-// What the store says is checked: whatever is not a traceparent does not make a link, and no
+// TestForgedTraceParent checks that an invalid traceparent in the store causes neither a link nor a
 // panic.
 func TestForgedTraceParent(t *testing.T) {
 	good := "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
@@ -154,12 +155,12 @@ func TestForgedTraceParent(t *testing.T) {
 	}
 }
 
-// The span of a lease is there for the work, whether the event came before or not, and
-// ends with the lease even if no event ever comes.
+// TestWithHold checks that WithHold returns the span of a lease, whether the lease's event has
+// arrived or not. The span ends with the lease, even if its event never arrives.
 func TestWithHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newTraced(t, otellock.Options{})
-		deaf, err := holdfast.New(mem.New(nil), nil) // without the Observer
+		deaf, err := holdfast.New(mem.New(nil), nil) // has no Observer
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -204,7 +205,7 @@ func TestWithHold(t *testing.T) {
 	})
 }
 
-// Telemetry that is closed ends what is open, and begins nothing.
+// TestClose checks that Close ends all open spans, and that closed telemetry begins no more.
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newTraced(t, otellock.Options{})

@@ -24,7 +24,7 @@ import (
 
 var update = flag.Bool("update", false, "write testdata")
 
-// TestMetrics compares all that is measured of one event of each kind with testdata.
+// TestMetrics compares the metrics after one event of each kind with testdata.
 func TestMetrics(t *testing.T) {
 	for file, label := range map[string]func(string) string{"testdata/plain.txt": nil, "testdata/names.txt": otellock.FoldNames} {
 		synctest.Test(t, func(t *testing.T) {
@@ -99,7 +99,7 @@ func collect(t *testing.T, reader sdkmetric.Reader) string {
 	return strings.Join(lines, "")
 }
 
-// Both systems of metrics have the same set: each name of tally is there.
+// TestSameSet checks that otellock has each metric of package tally, as promlock does.
 func TestSameSet(t *testing.T) {
 	text, err := os.ReadFile("testdata/plain.txt")
 	if err != nil {
@@ -122,7 +122,7 @@ func TestSameSet(t *testing.T) {
 	}
 }
 
-// A provider that refuses an instrument is an error of New.
+// A refusing provider refuses an instrument, which New must report.
 type refusing struct{ noop.MeterProvider }
 
 func (refusing) Meter(string, ...metric.MeterOption) metric.Meter { return refusingMeter{} }

@@ -45,8 +45,8 @@ func TestLoneAcquire(t *testing.T) {
 	})
 }
 
-// The wait of the second is led to the span under which the first has asked for the lock,
-// and so is its possession.
+// TestHandOver checks that the spans of a waiter's wait and lease link to the span under which the
+// previous holder acquired the lock.
 func TestHandOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newTraced(t, otellock.Options{})
@@ -83,7 +83,7 @@ func TestHandOver(t *testing.T) {
 	})
 }
 
-// A refusal is not an error of the program; a store that does not answer is.
+// TestRefused checks that a refusal is not an error of the span.
 func TestRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newTraced(t, otellock.Options{TraceName: otellock.FoldNames})
@@ -117,7 +117,7 @@ func TestRefused(t *testing.T) {
 	})
 }
 
-// A wait that its context cancels is not a failure of the lock.
+// TestCancelledWait checks that a wait that its context cancels is not an error of the span.
 func TestCancelledWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newTraced(t, otellock.Options{})
@@ -138,7 +138,8 @@ func TestCancelledWait(t *testing.T) {
 	})
 }
 
-// Renewals are counted, and each is an event only if that was asked for.
+// TestRenewals checks that renewals are counted, and that each is an event only with the option
+// Renewals.
 func TestRenewals(t *testing.T) {
 	for _, each := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
@@ -207,7 +208,8 @@ func TestLostBroken(t *testing.T) {
 	})
 }
 
-// A replay of do-once work is an acquire that ends without a lease and without an error.
+// TestOnceReplay checks that a replay of do-once work is an acquire that ends without a lease and
+// without an error.
 func TestOnceReplay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newTraced(t, otellock.Options{})
@@ -242,8 +244,8 @@ func TestPanicInWork(t *testing.T) {
 	})
 }
 
-// Replies that are lost: one acquire and one lease, however often the request is
-// repeated.
+// TestLostReplies checks that lost replies do not add spans: there is one acquire and one lease,
+// however often requests are repeated.
 func TestLostReplies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newTraced(t, otellock.Options{})

@@ -25,15 +25,15 @@ import (
 // A traced is a client whose spans are recorded.
 type traced struct {
 	*holdfast.Client
-	lose      func(method string) error // the reply to a request that was carried out; or nil
+	lose      func(method string) error // may lose the reply to an executed request; or nil
 	telemetry *otellock.Telemetry
 	recorder  *tracetest.SpanRecorder
 	tracer    trace.Tracer
-	leaseIDs  []holdfast.LeaseID // that the Observer has heard of
+	leaseIDs  []holdfast.LeaseID // of all events
 }
 
-// newTraced returns a client on a memory of its own. At the end of t it is closed, and
-// then no span may be open, and none may have a lease ID in it.
+// newTraced returns a client on a new store in memory. The test closes the client when it ends;
+// then all spans must have ended, and no span may contain a lease ID.
 func newTraced(t *testing.T, opts otellock.Options) *traced {
 	t.Helper()
 	c := &traced{recorder: tracetest.NewSpanRecorder()}
@@ -55,8 +55,8 @@ func newTraced(t *testing.T, opts otellock.Options) *traced {
 	return c
 }
 
-// closed closes the client, and checks that no span is left open or says too much. It
-// returns all spans in the order in which they ended.
+// closed closes the client, and checks that no span is open and that none contains a lease ID. It
+// returns all spans in the order of their ends.
 func (c *traced) closed(t *testing.T) []sdk.ReadOnlySpan {
 	t.Helper()
 	if err := c.Close(); err != nil {
@@ -79,7 +79,7 @@ func (c *traced) closed(t *testing.T) []sdk.ReadOnlySpan {
 	return ended
 }
 
-// locks returns the spans of locks as lines, those of others left out; see line.
+// locks returns the lines of the spans whose names begin with "lock."; see line.
 func (c *traced) locks(t *testing.T) (lines []string) {
 	t.Helper()
 	for _, span := range c.closed(t) {
@@ -90,12 +90,12 @@ func (c *traced) locks(t *testing.T) (lines []string) {
 	return lines
 }
 
-// line writes a span: its name, how long it took, its attributes by their keys without
-// holdfast, its status if it is an error, its events, and how many links it has.
+// line formats a span: its name, its duration, its attributes without the prefix holdfast, its
+// status if it is an error, its events, and the number of its links.
 func line(span sdk.ReadOnlySpan) string {
 	parts := []string{span.Name(), span.EndTime().Sub(span.StartTime()).String()}
 	for _, a := range span.Attributes() {
-		if a.Key != "holdfast.token" { // is a time
+		if a.Key != "holdfast.token" { // varies: it is a time
 			parts = append(parts, strings.TrimPrefix(string(a.Key), "holdfast.")+"="+a.Value.String())
 		}
 	}
@@ -112,7 +112,7 @@ func line(span sdk.ReadOnlySpan) string {
 	return strings.Join(parts, " ")
 }
 
-// compare fails t unless the lines are these.
+// compare fails t unless got equals want.
 func compare(t *testing.T, got []string, want ...string) {
 	t.Helper()
 	if !slices.Equal(got, want) {
@@ -120,7 +120,7 @@ func compare(t *testing.T, got []string, want ...string) {
 	}
 }
 
-// each is what every request goes through: it loses the reply if the test says so.
+// each handles every request of the engine. It loses the reply if c.lose returns an error.
 func (c *traced) each(_ context.Context, req hook.Request, send func() error) error {
 	err := send()
 	if c.lose != nil {
@@ -129,7 +129,7 @@ func (c *traced) each(_ context.Context, req hook.Request, send func() error) er
 	return err
 }
 
-// spansOf returns the lines of the spans of a name that have ended.
+// spansOf returns the lines of the ended spans with a name.
 func (c *traced) spansOf(t *testing.T, name string) (lines []string) {
 	t.Helper()
 	synctest.Wait()
@@ -141,7 +141,7 @@ func (c *traced) spansOf(t *testing.T, name string) (lines []string) {
 	return lines
 }
 
-// inOrder reports whether s has all parts, in their order.
+// inOrder reports whether s contains all parts, in their order.
 func inOrder(s string, parts ...string) bool {
 	for _, part := range parts {
 		_, after, found := strings.Cut(s, part)

@@ -11,10 +11,8 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/soak"
 )
 
-// The server crashes under 64 clients: it loses what it has not written, and no lease that
-// it has granted is among that.
-//
-// INVARIANT I1, I2.
+// TestCrash checks that a server that crashes under 64 clients loses no lease that it has granted,
+// although it loses data not yet written. INVARIANT I1, I2.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Postgres(t, "fsync=on", "full_page_writes=on")
@@ -30,9 +28,8 @@ func TestCrash(t *testing.T) {
 		"%d crashes, %d leases, %d of them ended at their deadline", crashes, c.acquired.Load(), c.expired.Load())
 }
 
-// The command stops its job by the deadline of the lease when the server is away.
-//
-// INVARIANT I3.
+// TestRunLeavesByItsDeadline checks that the command stops its job by the lease's deadline when the
+// server is down. INVARIANT I3.
 func TestRunLeavesByItsDeadline(t *testing.T) {
 	t.Parallel()
 	const ttl = 5 * time.Second

@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
 
-// patience bounds what a test waits for on a loaded machine.
+// patience is how long a test waits at most, even on a loaded machine.
 const patience = time.Minute
 
 // open opens an engine on the servers, of which one is the primary.
@@ -44,7 +44,7 @@ func newClient(t *testing.T, engine driver.Engine, ttl time.Duration) *holdfast.
 	return client
 }
 
-// eventually fails the test if ok does not hold soon.
+// eventually fails the test if ok does not return true within patience.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !ok(); time.Sleep(5 * time.Millisecond) {
@@ -89,14 +89,14 @@ func newCrowd(t *testing.T, engine driver.Engine, ttl time.Duration) *crowd {
 	return c
 }
 
-// end sends the workers home.
+// end stops the workers and waits for them.
 func (c *crowd) end() {
 	c.stop()
 	c.all.Wait()
 }
 
-// turn takes a lock once, and works under it. Only its deadline may end a lease early: then
-// the server was away for long. INVARIANT I1, I2.
+// turn acquires a lock once, and works under it. A lease may only end early at its deadline, when
+// the server was down for long. INVARIANT I1, I2.
 func (c *crowd) turn(ctx context.Context, name string) {
 	lease, err := c.client.Acquire(ctx, name, nil)
 	if err != nil {
@@ -129,7 +129,7 @@ func (c *crowd) turn(ctx context.Context, name string) {
 	}
 }
 
-// goesOn waits until everybody could have had another turn.
+// goesOn waits until there were as many more turns as workers.
 func (c *crowd) goesOn() {
 	c.t.Helper()
 	before := c.acquired.Load()

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/soak"
 )
 
-// An old snapshot keeps every version of a row that is used. The doctor warns, and a second
-// after its end a pair takes as long as before.
+// TestOldSnapshot checks that the doctor warns of an old snapshot, which makes the server keep
+// every version of a row. A second after the snapshot's end, a pair takes as long as before.
 func TestOldSnapshot(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Postgres(t)
@@ -52,7 +52,7 @@ func TestOldSnapshot(t *testing.T) {
 	if err := tx.Rollback(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(time.Second) // the time that it may take
+	time.Sleep(time.Second) // the time within which the cost must recover
 	after := pairs(100)
 	report.Row(t, "an old snapshot while one name is used", "the doctor warns; within 1 s of its end a pair takes as long as before",
 		"%d uses: a pair took %s before, %s at the end of the snapshot, %s after it", uses, before, during, after)

@@ -15,10 +15,8 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/soak"
 )
 
-// A standby is promoted that does not have the last grants: leases are lost, and tokens
-// grow all the same.
-//
-// INVARIANT I2.
+// TestPromotionThatLosesGrants checks that tokens grow although a promoted standby lacks the last
+// grants, so that leases are lost. INVARIANT I2.
 func TestPromotionThatLosesGrants(t *testing.T) {
 	t.Parallel()
 	primary := testsvc.Postgres(t)
@@ -57,7 +55,7 @@ func TestPromotionThatLosesGrants(t *testing.T) {
 		"%d promotions, %d leases lost; the next token is at least %s above the lost one", promotions, lost, least.Round(time.Millisecond))
 }
 
-// follow starts a standby that the primary waits for from now on.
+// follow starts a standby and makes the primary wait for it.
 func follow(t *testing.T, primary *testsvc.Database) (standby *testsvc.Database) {
 	t.Helper()
 	standby = primary.Standby()
@@ -73,10 +71,8 @@ func synchronous(t *testing.T, primary *testsvc.Database) {
 	})
 }
 
-// A synchronous standby goes away and comes back, and is then promoted when the primary
-// crashes under 64 clients.
-//
-// INVARIANT I1, I3.
+// TestSynchronousStandby checks a synchronous standby that goes down and comes back, and is then
+// promoted when the primary crashes under 64 clients. INVARIANT I1, I3.
 func TestSynchronousStandby(t *testing.T) {
 	t.Parallel()
 	primary := testsvc.Postgres(t)
@@ -94,8 +90,8 @@ func TestSynchronousStandby(t *testing.T) {
 		"%d promotions, %d of %d leases are there", promotions, kept, kept)
 }
 
-// standbyGone: grants and extends wait, holders are told by their deadline, releases go on,
-// and a cancelled wait leaves the outcome unknown.
+// standbyGone checks requests while the standby is down. Grants and extends wait, holders learn of
+// their loss by their deadline, releases succeed, and a cancelled wait leaves the outcome unknown.
 func standbyGone(t *testing.T, primary, standby *testsvc.Database) {
 	t.Helper()
 	engine := open(t, primary)
@@ -146,7 +142,7 @@ func acquire(t *testing.T, client *holdfast.Client, name string) *holdfast.Lease
 	return lease
 }
 
-// try acquires a lock of its own, or finds it held.
+// try sends an acquire with a new lease ID.
 func try(ctx context.Context, engine driver.Engine, name string) error {
 	_, err := engine.Acquire(ctx, drivertest.Request(name, time.Minute))
 	return err
@@ -159,8 +155,8 @@ func wantUnknown(t *testing.T, what string, err error) {
 	}
 }
 
-// promoteUnderLoad lets the primary crash while clients take locks, and counts the leases
-// that were answered.
+// promoteUnderLoad lets the primary crash while clients acquire locks, checks that the promoted
+// standby has every granted lease, and returns their number.
 func promoteUnderLoad(t *testing.T, primary, standby *testsvc.Database) int {
 	t.Helper()
 	engine := open(t, primary)

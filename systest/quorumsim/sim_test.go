@@ -19,8 +19,7 @@ var (
 	firstOne = flag.Uint64("first", 1, "the first seed of TestSkewedClients")
 )
 
-// TestSkewedClients makes runs of many seeds: see the package's documentation
-// for what is looked for.
+// TestSkewedClients makes runs with many seeds. The package documentation lists what must hold.
 func TestSkewedClients(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400)) // runs make much garbage and keep little
 	var next, found atomic.Int64

@@ -27,7 +27,7 @@ func (s *skewed) Capabilities() driver.Capabilities { return driver.Capabilities
 func (s *skewed) there(token uint64) uint64 { return moved(token, s.ahead) }
 func (s *skewed) here(token uint64) uint64  { return moved(token, -s.ahead) }
 
-// moved returns the same token by a clock that is ahead by so many microseconds. 0 stands for none.
+// moved converts a token to a clock that is ahead by so many microseconds. 0 means no token.
 func moved(token, ahead uint64) uint64 {
 	if token == 0 {
 		return 0

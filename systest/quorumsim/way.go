@@ -100,7 +100,7 @@ type way struct {
 	number int
 }
 
-// newWay returns the connection of h to a member whose clock is wrong by off.
+// newWay returns the connection of h to a member whose clock is off by off.
 func newWay(h *host, number int, m driver.Member, off time.Duration) driver.Member {
 	return Skew(&way{Member: m, host: h, number: number}, h.ahead-off)
 }

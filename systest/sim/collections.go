@@ -166,7 +166,8 @@ func listed(e *entry, members []string, withScores bool) any {
 	return found
 }
 
-// scored returns the members with scores between two limits, or false if one of these is not a number.
+// scored returns the members with scores between two limits. It returns false if a limit is not a
+// number.
 func scored(e *entry, args []string) ([]string, bool) {
 	from, fromOpen := strings.CutPrefix(args[0], "(")
 	to, toOpen := strings.CutPrefix(args[1], "(")

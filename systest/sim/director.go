@@ -31,7 +31,7 @@ type director struct {
 	killed map[*host]context.CancelFunc // called when a host dies
 }
 
-// run causes faults for a time.
+// run causes faults until span has passed.
 func (d *director) run(span time.Duration) {
 	over := time.After(span)
 	if len(d.plan.faults) == 0 {
@@ -77,7 +77,7 @@ func (d *director) act(fault int) {
 		d.oracle.steps(span)
 	case faultDeadClient:
 		if h == d.hosts[0] || d.anyDead() {
-			return // some host has to go on
+			return // some host must survive
 		}
 		d.net.count("dead client", "%s dies", h.name)
 		d.net.mu.Lock()

@@ -20,7 +20,7 @@ type history struct {
 	first      int // number of events before the first violation
 
 	tainted  time.Time // when the store lost data or its clock went forward; zero: never
-	lost     bool      // the store has lost data
+	lost     bool      // the store lost data
 	tenures  map[holdfast.LeaseID]*tenure
 	byName   map[string][]*tenure
 	askedBy  map[holdfast.LeaseID]*host // the host that requested a lease ID
@@ -47,7 +47,7 @@ type tenure struct {
 	from, to time.Time // to is zero while the tenure lasts
 }
 
-// A write is a write that a resource has accepted.
+// A write is a write that a resource accepted.
 type write struct {
 	token uint64
 	id    holdfast.LeaseID
@@ -108,7 +108,7 @@ func (h *history) trace() string {
 	return b.String()
 }
 
-// taint records that two holders are allowed from now on. lost says that the store has lost data.
+// taint records that two holders are allowed from now on. lost means that the store lost data.
 func (h *history) taint(lost bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -130,14 +130,14 @@ func (h *history) count(what string) {
 	h.counts[what]++
 }
 
-// asks notes which host makes requests for a lease ID.
+// asks records which host sends requests for a lease ID.
 func (h *history) asks(id holdfast.LeaseID, by *host) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.askedBy[id] = by
 }
 
-// waits notes that a worker starts (1) or stops (-1) waiting for a name.
+// waits records that a worker starts (1) or stops (-1) waiting for a name.
 func (h *history) waits(name string, n int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -53,8 +53,8 @@ func (k *keyspace) find(key string) *entry {
 	return e
 }
 
-// text returns the text of a key, if there is such a key. wrong is the error if it has another kind
-// of value.
+// text returns the text of a key, and whether the key exists. wrong is an error if the value is of
+// another kind.
 func (k *keyspace) text(key string) (text string, known bool, wrong any) {
 	e := k.find(key)
 	switch {

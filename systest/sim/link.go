@@ -101,8 +101,8 @@ func (l *link) arrive(args []string, f fate) {
 	}
 }
 
-// carryOut makes the server carry out a request, perhaps twice, and reply the first or the second
-// time.
+// carryOut makes the server execute a request, perhaps twice. The reply is to the first or to the
+// second execution.
 func (l *link) carryOut(args []string, twice, second bool) {
 	n, nobody := l.host.net, &session{send: func([]byte) {}}
 	switch {
@@ -252,8 +252,7 @@ func (l *link) SetWriteDeadline(time.Time) error { return nil }
 func (l *link) LocalAddr() net.Addr  { return &net.TCPAddr{} }
 func (l *link) RemoteAddr() net.Addr { return &net.TCPAddr{} }
 
-// brief returns a command for people: the script, by the beginning of its hash, and the lease ID
-// if it is easily found.
+// brief formats a command for traces: its first words, with hashes and long words cut.
 func brief(args []string) string {
 	words := []string{args[0]}
 	for _, arg := range args[1:] {
