@@ -94,7 +94,7 @@ func (q *multitude) run(ctx context.Context, names int) error {
 	return q.pass(ctx)
 }
 
-// rush is how many join at the same time: more would only wait for the client.
+// rush is how many waiters join at the same time. More would only wait for the client.
 const rush = 1000
 
 // join makes all waiters join, and returns when each has requested a place.

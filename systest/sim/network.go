@@ -31,7 +31,7 @@ type odds struct {
 	lose    float64 // the connection loses the request and everything after it
 	mute    float64 // the connection loses the reply and everything after it
 	replay  float64 // of a mute request: a proxy sends it again later
-	twice   float64 // the request is carried out twice at once
+	twice   float64 // the request is executed twice at once
 	notice  float64 // a message of publish and subscribe is dropped
 	slow    float64 // the message takes up to slowest
 	slowest time.Duration
@@ -63,7 +63,7 @@ const (
 	usual   = time.Millisecond
 )
 
-// waits returns how long nothing passes between a host and the server, or false if nothing ever
+// waits returns how long nothing will pass between a host and the server, or false if nothing ever
 // will.
 func (h *host) waits() (time.Duration, bool) {
 	h.net.mu.Lock()
@@ -122,7 +122,7 @@ func (n *network) crash(downFor time.Duration) {
 	}
 }
 
-// calm ends all faults, except dead hosts and broken connections whose ends do not know it.
+// calm ends all faults, except dead hosts and broken connections that neither end has noticed.
 func (n *network) calm(hosts []*host) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -137,7 +137,7 @@ func (n *network) calm(hosts []*host) {
 type fate struct {
 	delay, replyDelay time.Duration
 	lose, mute, reset bool
-	twice, second     bool // carried out twice; second: the reply is the second one
+	twice, second     bool // executed twice; second: the reply is to the second execution
 	replay            bool
 	replayAfter       time.Duration
 }

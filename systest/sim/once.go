@@ -32,7 +32,7 @@ func (w *worker) once() {
 		w.holds(w.name, w.host, l)
 		w.onceBegins(key, l)
 		if blind {
-			time.Sleep(min(w.plan.ttl, 2*time.Second)) // like a process that was stopped
+			time.Sleep(min(w.plan.ttl, 2*time.Second)) // like a stopped process
 		}
 		select {
 		case <-time.After(between(w.rand, 0, 300*time.Millisecond)):

@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// An oracle checks the store after each script. It reads the keys with code of its own, in Go,
-// and knows what scripts must never do to them.
+// An oracle checks the store after each script. It has its own code in Go to read the keys, and
+// checks what scripts must never do to them.
 type oracle struct {
 	*history
 	server   *server
@@ -37,7 +37,7 @@ type ledger struct {
 // A view is the store's state of one name.
 type view struct {
 	leases map[holdfast.LeaseID]storedLease
-	limit  int           // of permits; 0 if the leases are none
+	limit  int           // permits in all; 0 if the leases have no permits
 	places []storedPlace // live or not
 }
 
@@ -160,7 +160,7 @@ func (o *oracle) checkLocked(name string, b *ledger, v view) {
 		used += l.permits
 		o.seen[id] = time.Now()
 		token, known := b.granted[id]
-		if !known || token != l.token { // known: it ended unnoticed by its client, which has retried
+		if !known || token != l.token { // known: the lease ended without its client's notice, and the client retried
 			fresh = append(fresh, id)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 // A pump delivers parcels in order, each no earlier than its time. It needs a goroutine only
 // while it delivers.
 type pump struct {
-	blocked func() (wait time.Duration, ever bool) // how long nothing passes; ever is false if nothing ever will
+	blocked func() (wait time.Duration, ever bool) // ever is false if nothing will ever pass
 
 	mu      sync.Mutex // guards the rest
 	waiting []parcel
@@ -51,8 +51,8 @@ func (p *pump) deliver() {
 	}
 }
 
-// next returns the next parcel if it is due, or else how long to wait. It returns neither if
-// there is none.
+// next returns the next parcel if it is due, or else how long to wait. It returns nil and 0 if
+// there is no parcel.
 func (p *pump) next() (do func(), wait time.Duration) {
 	blockedFor, ever := p.blocked()
 	p.mu.Lock()

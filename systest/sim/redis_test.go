@@ -14,13 +14,11 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// callScript returns what one command answers inside a script, converted to
-// Lua and back.
+// callScript returns the reply to one command inside a script, converted to Lua and back.
 const callScript = "return redis.pcall(unpack(ARGV))"
 
-// TestServerAnswersAsRedis sends the same random commands to a real server and
-// to the one in memory, plain and from within a script, and compares what they
-// answer.
+// TestServerAnswersAsRedis sends the same random commands to a real server and to the server in
+// memory, both plain and from a script, and compares the replies.
 func TestServerAnswersAsRedis(t *testing.T) {
 	const steps = 10_000
 	real, err := rueidis.NewClient(rueidis.ClientOption{
@@ -51,7 +49,7 @@ func TestServerAnswersAsRedis(t *testing.T) {
 	}
 }
 
-// answerOf returns a real server's reply in our form. RESP3 has doubles where
+// answerOf returns a real server's reply in the form of this package. RESP3 has doubles where
 // scripts have strings.
 func answerOf(r rueidis.RedisResult) any {
 	message, err := r.ToMessage()
@@ -90,9 +88,8 @@ func plain(m rueidis.RedisMessage) any {
 	return text
 }
 
-// normal returns an answer without what may differ: a status is a string,
-// a time left is rough, the order of a hash is free, of an error the code
-// counts.
+// normal returns a reply without permitted differences: a status is a string, a remaining time is
+// approximate, the order of a hash is arbitrary, and of an error only the code counts.
 func normal(command string, answer any) string {
 	switch a := answer.(type) {
 	case status:
@@ -130,9 +127,8 @@ func codeOf(text string) string {
 	return "ERR"
 }
 
-// randomCommand draws a command of those that scripts use, on few keys, so
-// that kinds clash, with few members, so that they meet. Expiries are long
-// past or far away.
+// randomCommand returns a random command of those that scripts use. It uses few keys, so that kinds
+// clash, and few members, so that they repeat. Expiries are in the distant past or future.
 func randomCommand(r *rand.Rand) []string {
 	key := func() string { return pick(r, "a", "b", "c", "d", "e") }
 	word := func() string { return pick(r, "x", "y", "z", "xx", "") }

@@ -27,7 +27,7 @@ type Result struct {
 const (
 	// settled is how long after the faults the clients may take to detect dead connections.
 	settled = 8 * time.Second
-	// watched is how long they go on working after that.
+	// watched is how long they continue to work after that.
 	watched = 2 * time.Second
 	// served is the time within which every waiter must get its turn, plus the TTL of a client
 	// that died.
@@ -77,7 +77,7 @@ func Run(scripts *Scripts, seed uint64) Result {
 	return result
 }
 
-// open makes the clients, each on a host of its own.
+// open makes the clients, each on its own host.
 func (r *run) open() error {
 	for i := range r.plan.clients {
 		host := &host{name: fmt.Sprintf("c%d", i), net: r.net}
@@ -187,7 +187,7 @@ func (r *run) close(all []string) {
 	if r.history.lost {
 		return // tombstones may have been lost
 	}
-	// Requests under way arrive.
+	// Wait until requests under way have arrived.
 	time.Sleep(6 * time.Second)
 	r.server.mu.Lock()
 	defer r.server.mu.Unlock()
@@ -205,15 +205,15 @@ func (r *run) close(all []string) {
 	}
 }
 
-// checkLitter checks INVARIANT I5, unless the owner has died.
+// checkLitter reports a violation of INVARIANT I5, unless the owner has died.
 func (r *run) checkLitter(name, what string, id holdfast.LeaseID, ends int64) {
 	if owner := r.history.askedBy[id]; owner == nil || !owner.dead {
 		r.history.violate("%s of %s is left, %s, for another %d ms", what, name, short(id), ends-r.server.space.millis())
 	}
 }
 
-// checkEmpty lets time pass and checks INVARIANT I11: first only last tokens and records are
-// left, then nothing.
+// checkEmpty checks INVARIANT I11: after a while only last tokens and records are left, and a day
+// later nothing.
 func (r *run) checkEmpty(all []string) {
 	keys := func() []string {
 		r.server.mu.Lock()

@@ -13,8 +13,8 @@ import (
 	"github.com/yuin/gopher-lua/parse"
 )
 
-// Scripts compiles and runs Lua scripts as Redis does. It is safe for
-// concurrent use: servers of many runs share it, because compiling is slow.
+// Scripts compiles and runs Lua scripts as Redis does. It is safe for concurrent use. The servers
+// of many runs share it, because compiling is slow.
 type Scripts struct {
 	mu    sync.Mutex // guards the rest
 	known map[string]*lua.FunctionProto

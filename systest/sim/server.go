@@ -12,8 +12,8 @@ import (
 // of testing/synctest, plus an offset.
 type server struct {
 	scripts *Scripts
-	// watch, if not nil, is called after each script with its keys and reply, while
-	// nothing else runs on the server.
+	// watch, if not nil, is called after each script with the script's keys and reply, while the
+	// server is locked.
 	watch func(keys []string, reply any)
 
 	mu     sync.Mutex // guards the rest
@@ -68,7 +68,7 @@ func (s *server) flush() {
 	clear(s.space.data)
 }
 
-// handle carries out one command and sends the reply.
+// handle executes one command and sends the reply.
 func (s *server) handle(from *session, args []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,9 +10,8 @@ import (
 	"github.com/holdfast-locks/holdfast/redislock"
 )
 
-// TestServerConforms runs the conformance suite on the real engine and the
-// server in memory, in virtual time: for all that locks need, it behaves like
-// Redis.
+// TestServerConforms runs the conformance suite on the real engine with the server in memory, in
+// virtual time. It shows that the server behaves like Redis in all that locks need.
 func TestServerConforms(t *testing.T) {
 	scripts := NewScripts()
 	stores := map[driver.Engine]*network{}
@@ -37,7 +36,7 @@ func TestServerConforms(t *testing.T) {
 	})
 }
 
-// closing is an engine whose client is closed with it.
+// closing is an engine that also closes its client.
 type closing struct {
 	*redislock.Engine
 	shut func()

@@ -22,12 +22,11 @@ var (
 	repeats  = flag.Int("repeat", 1, "how often to run -seed, until something is found")
 )
 
-// patience is how long one run may take in real time: one that takes longer
-// stands still.
+// patience is how long one run may take in real time. A run that takes longer hangs.
 const patience = 2 * time.Minute
 
-// TestSim makes runs of many seeds and checks each: see the package's
-// documentation for what is looked for.
+// TestSim makes runs with many seeds and checks each. The package documentation lists what must
+// hold.
 func TestSim(t *testing.T) {
 	first, count := *firstOne, uint64(*seeds)
 	if *oneSeed != 0 {
@@ -54,10 +53,10 @@ func TestSim(t *testing.T) {
 	t.Log(total.String())
 }
 
-// runOne makes one run in a bubble of its own.
+// runOne makes one run in its own bubble.
 func runOne(t *testing.T, scripts *Scripts, seed uint64) (r Result) {
 	if testing.Verbose() {
-		fmt.Println("seed", seed) // a panic in the library does not say
+		fmt.Println("seed", seed) // a panic in the library does not contain it
 	}
 	watchdog := time.AfterFunc(patience, func() { panic(fmt.Sprintf("sim: seed %d stands still", seed)) })
 	defer watchdog.Stop()

@@ -132,7 +132,7 @@ type rate struct {
 	n      int
 }
 
-// ends notes that the store has confirmed the end of a lease ID. INVARIANT I5: no copy of its
+// ends records that the store has confirmed the end of a lease ID. INVARIANT I5: no copy of its
 // acquire may be granted afterwards.
 func (o *oracle) ends(id holdfast.LeaseID) {
 	o.mu.Lock()

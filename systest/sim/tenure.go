@@ -8,7 +8,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// holds notes that a client trusts a lease from now until its context ends.
+// holds records that a client trusts a lease from now until its context ends.
 func (h *history) holds(holder string, by *host, l *holdfast.Lease) {
 	h.mu.Lock()
 	t := &tenure{lease: l, holder: holder, by: by, mode: l.Mode(), from: time.Now()}
@@ -25,12 +25,12 @@ func (h *history) holds(holder string, by *host, l *holdfast.Lease) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		t := h.tenures[l.ID()]
-		if t.lease != l { // the tenure of the next turn
+		if t.lease != l { // a later turn has its own tenure
 			t = &tenure{}
 		}
 		for _, other := range h.byName[l.Name()] {
 			if other.lease == l && other.to.IsZero() {
-				t = other // it may have been adopted since
+				t = other // the lease may have been adopted since
 			}
 		}
 		t.to = time.Now()
@@ -38,7 +38,7 @@ func (h *history) holds(holder string, by *host, l *holdfast.Lease) {
 	})
 }
 
-// shares notes that a lease is about to be downgraded to shared.
+// shares records that a lease is about to be downgraded to shared.
 func (h *history) shares(l *holdfast.Lease) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -53,7 +53,7 @@ func (h *history) shares(l *holdfast.Lease) {
 	h.noteLocked("%s: downgrades lease %s of %s", t.holder, short(l.ID()), l.Name())
 }
 
-// leaves notes that a lease is about to be left. It has no holder until a host adopts it.
+// leaves records that a lease is about to be left. It has no holder until a host adopts it.
 func (h *history) leaves(l *holdfast.Lease) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -61,8 +61,8 @@ func (h *history) leaves(l *holdfast.Lease) {
 	h.counts["leases left"]++
 }
 
-// renews checks each renewal that the library sends from a host. INVARIANT I9: it sends
-// none for a lease that has ended, and none for a lease that it has left.
+// renews checks each renewal that the library sends from a host. INVARIANT I9: the library sends no
+// renewal for a lease that has ended or that the client has left.
 func (h *history) renews(id holdfast.LeaseID, from *host) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -81,8 +81,8 @@ func (h *history) isOver(id holdfast.LeaseID) {
 	}
 }
 
-// checkExclusion finds leases of a name that exclude one another and were trusted at the same
-// time. INVARIANT I1, as clients see it: an interval includes its beginning but not its end.
+// checkExclusion finds leases of a name that exclude each other and were trusted at the same time.
+// INVARIANT I1, as clients see it: an interval includes its beginning but not its end.
 func (h *history) checkExclusion() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -117,5 +117,5 @@ func (h *history) checkBesideLocked(t *tenure, live []*tenure) {
 	}
 }
 
-// short returns a lease ID for people.
+// short returns the beginning of a lease ID, for traces.
 func short(id holdfast.LeaseID) string { return string(id[:min(len(id), 6)]) }

@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/fence"
 )
 
-// A worker of one client takes locks, works under them and releases them.
+// A worker of one client acquires locks, works under them and releases them.
 type worker struct {
 	name   string
 	host   *host
@@ -80,7 +80,7 @@ func (w *worker) options() (string, *holdfast.AcquireOptions) {
 	return names[i], o
 }
 
-// acquire takes a lock with or without waiting, and works.
+// acquire acquires a lock with or without waiting, and works.
 func (w *worker) acquire(which int) {
 	name, o := w.options()
 	ctx, cancel := w.final, func() {}
@@ -113,7 +113,7 @@ func (w *worker) acquire(which int) {
 	w.note("%s: released %s, lease %s: %v", w.name, name, short(l.ID()), err)
 }
 
-// acquireAll takes both locks at once.
+// acquireAll acquires both locks at once.
 func (w *worker) acquireAll() {
 	ctx, cancel := context.WithTimeout(w.final, between(w.rand, 50*time.Millisecond, 3*time.Second))
 	defer cancel()
@@ -130,7 +130,7 @@ func (w *worker) acquireAll() {
 	w.note("%s: released all: %v", w.name, err)
 }
 
-// wait is Acquire, and notes the wait in the history.
+// wait is Acquire, and records the wait in the history.
 func (w *worker) wait(ctx context.Context, name string, o *holdfast.AcquireOptions) (*holdfast.Lease, error) {
 	w.note("%s: acquires %s, %v, TTL %v", w.name, name, o.Mode, o.TTL)
 	w.waits(name, 1)
@@ -138,7 +138,7 @@ func (w *worker) wait(ctx context.Context, name string, o *holdfast.AcquireOptio
 	return w.client.Acquire(ctx, name, o)
 }
 
-// refused notes that a call ended without a lease.
+// refused records that a call ended without a lease.
 func (w *worker) refused(name string, err error) {
 	w.note("%s: no lease of %s: %v", w.name, name, err)
 	if _, alive := w.host.waits(); alive && w.final.Err() != nil {
@@ -169,8 +169,8 @@ func (w *worker) do() {
 	}
 }
 
-// work does the work of a holder. Now and then it ignores the end of the lease, like a process
-// that was stopped, and writes late.
+// work does the work of a holder. Sometimes it ignores the end of the lease, like a stopped
+// process, and writes late.
 func (w *worker) work(ctx context.Context, l *holdfast.Lease) {
 	span := between(w.rand, 0, min(w.plan.ttl*3/2, 1500*time.Millisecond))
 	if w.rand.Float64() < 0.3 {
@@ -224,7 +224,7 @@ func (w *worker) write(l *holdfast.Lease) {
 	w.minToken[l.Name()] = stale.Current
 }
 
-// accepts checks a write that a resource has accepted.
+// accepts checks a write that a resource accepted.
 func (h *history) accepts(l *holdfast.Lease) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

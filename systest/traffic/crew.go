@@ -21,12 +21,12 @@ import (
 )
 
 // command is the argument that makes a test binary a crew: a process that does one job, which is
-// the next argument, and writes reports to its standard output, one JSON value a line. It begins
-// when it reads a line from its standard input, and ends when that ends, so that it never
+// the next argument. A crew writes reports to its standard output, one JSON value a line. It begins
+// when it reads a line from its standard input, and ends at the end of the input, so that it never
 // outlives the test.
 const command = "crew"
 
-// patience bounds waits on a loaded machine.
+// patience is how long waits take at most, even on a loaded machine.
 const patience = 20 * time.Second
 
 // Jobs are the jobs of the crews of a test binary, by name. A job returns the last report of its
@@ -246,7 +246,7 @@ func (c *Crew) signal(s syscall.Signal) {
 	}
 }
 
-// Kill ends the crew as a crash would, and returns when it is gone.
+// Kill kills the crew like a crash, and returns after the process ended.
 func (c *Crew) Kill() {
 	c.t.Helper()
 	c.signal(syscall.SIGKILL)

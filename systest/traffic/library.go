@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/model/lease"
 )
 
-// A librarian is a locker that uses the library. It notes the library's results; it cannot know
+// A librarian is a locker that uses the library. It records the library's results; it cannot know
 // what the library does in the background.
 type librarian struct {
 	*locker
@@ -50,7 +50,7 @@ func (l *locker) client() (c *holdfast.Client, closed func(), err error) {
 	}, err
 }
 
-// A noting engine notes the cancels of the library.
+// A noting engine records the cancels of the library.
 type noting struct {
 	driver.Forward
 	*locker
@@ -76,7 +76,7 @@ func (b *librarian) turn(ctx context.Context, name string) error {
 	held, err := b.client.Acquire(context.WithValue(ctx, refusedKey{}, b.refused), name, opts)
 	o.Return = check.Now()
 	if err != nil {
-		// It may be held until it is cancelled, in the background.
+		// The lock may be held until the cancel in the background.
 		o.LeaseID, o.Outcome = string(<-b.refused), lease.Unknown
 		b.job.Out(o)
 		return unexpected(err)
@@ -95,7 +95,7 @@ func (b *librarian) turn(ctx context.Context, name string) error {
 	return nil
 }
 
-// told notes a request for a lease. Only a success is a reply of the store: the library may also
+// told records a request for a lease. Only a success is a reply of the store: the library may also
 // conclude by itself that a lease is lost.
 func (b *librarian) told(o check.Op, kind lease.Kind, held *holdfast.Lease, do func() error) {
 	o = check.Op{Client: o.Client, Name: o.Name, Kind: kind, LeaseID: o.LeaseID, Token: o.Token, TTL: o.TTL, Call: check.Now()}

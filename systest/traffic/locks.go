@@ -28,10 +28,10 @@ const (
 // network that delays it by less than that.
 const LocksLinger = time.Second
 
-// Locks is a job: workers take locks, write to the resource that they protect, and report
-// each request and its reply as a check.Op. Each worker has an engine of its own; on odd
-// names every fourth works with the library, and the others with the bare engine. With
-// Job.Waits every worker uses the library.
+// Locks is a job: workers acquire locks, write to the resource that they protect, and report each
+// request and its reply as a check.Op. Each worker has its own engine. On odd names every fourth
+// worker uses the library, and the others use the bare engine. With Job.Waits every worker uses the
+// library there.
 func Locks(ctx context.Context, j Job) (any, error) {
 	return check.Op{}, LocksOn(ctx, func() (driver.Engine, func(), error) { return j.openImpatient(ctx) }, j)
 }
@@ -118,7 +118,7 @@ func (l *locker) sleep(ctx context.Context, most time.Duration) {
 	}
 }
 
-// ask notes one request. do carries it out.
+// ask records one request, which do sends.
 func (l *locker) ask(ctx context.Context, o check.Op, do func(ctx context.Context, o *check.Op) error) check.Op {
 	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
@@ -230,13 +230,13 @@ func (l *locker) cancel(ctx context.Context, name string, id lockinfo.LeaseID) {
 		switch l.acquire(ctx, name, id).Outcome {
 		case lease.Cancelled:
 			return
-		case lease.Done, lease.Unknown: // the store may have forgotten it
+		case lease.Done, lease.Unknown: // the store may have lost the cancel
 			l.insist(ctx, off)
 		}
 	}
 }
 
-// work does the work of a holder while the lease may be trusted, and at times when it may not. It
+// work does the work of a holder while the lease may be trusted, and sometimes when it may not. It
 // reports whether a repeat of the acquire had no reply.
 func (l *locker) work(ctx context.Context, got check.Op) (uncertain bool, err error) {
 	name, id := got.Name, lockinfo.LeaseID(got.LeaseID)

@@ -29,7 +29,7 @@ const (
 // Kinds are all kinds.
 var Kinds = []Kind{Redislock, Goredislock}
 
-// Open opens the engine of a URL; "memory:" is for this process alone.
+// Open opens the engine of a URL. "memory:" is a store in this process.
 func Open(ctx context.Context, by Kind, rawURL string) (driver.Engine, error) {
 	if by != Goredislock {
 		return stores.Open(ctx, rawURL)
@@ -46,7 +46,7 @@ func Open(ctx context.Context, by Kind, rawURL string) (driver.Engine, error) {
 	return &owner{engine, client}, nil
 }
 
-// An owner is an engine with a client of its own.
+// An owner is an engine with its own client.
 type owner struct {
 	*goredislock.Engine
 	client redis.UniversalClient
@@ -59,10 +59,12 @@ func (o *owner) Close() error {
 	return err
 }
 
-// silentFor is how long a connection of Locks may owe a reply before it is replaced.
+// silentFor is how long a reply may be missing on a connection of Locks before the connection is
+// replaced.
 const silentFor = 100 * time.Millisecond
 
-// openImpatient opens the engine of Locks. An engine for Redis soon notices a silent connection.
+// openImpatient opens the engine of Locks, which soon notices a silent connection if it is an
+// engine for Redis.
 func (j Job) openImpatient(ctx context.Context) (driver.Engine, func(), error) {
 	if !strings.HasPrefix(j.Store, "redis") {
 		e, err := Open(ctx, j.By, j.Store)
@@ -85,7 +87,7 @@ func (j Job) openImpatient(ctx context.Context) (driver.Engine, func(), error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	// Closing it takes a second if a connection is silent. It ends with the crew.
+	// Closing the client takes a second if a connection is silent. The client ends with the crew.
 	engine, err := redislock.New(client, nil)
 	return engine, func() {}, err
 }
@@ -114,8 +116,8 @@ func parsePlace(rawURL string) (place, error) {
 	return p, nil
 }
 
-// goRedis returns a client of go-redis that waits for replies for silent, and dials the addresses
-// that via has for those of servers.
+// goRedis returns a go-redis client that waits for replies for silent. It dials via[addr] instead
+// of addr if via has it.
 func (p place) goRedis(silent time.Duration, via map[string]string) redis.UniversalClient {
 	dial := func(ctx context.Context, network, addr string) (net.Conn, error) {
 		return (&net.Dialer{Timeout: time.Second}).DialContext(ctx, network, through(via, addr))

@@ -20,7 +20,7 @@ type Resource struct {
 	Log check.Writes
 }
 
-// NewGate returns a gate that has seen no token.
+// NewGate returns a gate that has accepted no token.
 func NewGate(t testing.TB) *fence.Gate {
 	t.Helper()
 	gate, err := fence.NewGate(nil)
@@ -35,7 +35,7 @@ func NewResource(t testing.TB) *Resource {
 	t.Helper()
 	r := &Resource{}
 	// The gate admits one request at a time for each resource, so accepted requests are logged in
-	// the order in which they are accepted.
+	// the order of their acceptance.
 	accept := http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) { r.note(q, true) })
 	guarded := httpfence.NewHandler(accept, NewGate(t).Marks(), nil)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
@@ -53,7 +53,7 @@ func NewResource(t testing.TB) *Resource {
 func (r *Resource) note(q *http.Request, accepted bool) {
 	c, err := httpfence.ParseHeader(q.Header.Get(httpfence.Header))
 	if err != nil {
-		return // the handler has refused that
+		return // the handler has refused the request
 	}
 	r.Log.Note(check.Write{Resource: q.URL.Path, LeaseID: string(c.ID()), Token: c.Token(), Accepted: accepted})
 }

@@ -50,7 +50,7 @@ func StressOn(ctx context.Context, engine driver.Engine, j Job) error {
 	closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
 	if s, ok := engine.(*fault.Severed); ok && s.IsCut() {
-		_ = client.Close() // its clean-ups cannot be done
+		_ = client.Close() // a client that is cut off cannot clean up
 		return errors.Join(errs...)
 	}
 	return errors.Join(append(errs, client.Shutdown(closing), client.Close())...)
@@ -71,11 +71,11 @@ func (w *worker) upTo(d time.Duration) time.Duration {
 	return time.Duration(w.rand.Int64N(int64(d)))
 }
 
-// step takes a random lock, or two, works, and releases them.
+// step acquires a random lock, or two, works, and releases them.
 func (w *worker) step(ctx context.Context) error {
 	name, opts := w.wish()
 	acquiring := ctx
-	if w.chance(3) { // the caller gives up
+	if w.chance(3) { // the caller may give up
 		var cancel context.CancelFunc
 		acquiring, cancel = context.WithTimeout(ctx, w.upTo(30*time.Millisecond))
 		defer cancel()
@@ -102,7 +102,7 @@ func (w *worker) step(ctx context.Context) error {
 	return unexpected(lease.Release(ctx))
 }
 
-// wish returns a lock to take, and the options.
+// wish returns a lock to acquire, and the options.
 func (w *worker) wish() (string, *holdfast.AcquireOptions) {
 	opts := &holdfast.AcquireOptions{}
 	if w.chance(4) {
@@ -158,7 +158,7 @@ func (w *worker) pause(l *holdfast.Lease) {
 	}
 }
 
-// unexpected returns err unless it is one that these tests cause.
+// unexpected returns nil for errors that these tests cause, and otherwise err.
 func unexpected(err error) error {
 	for _, known := range []error{
 		holdfast.ErrHeld, holdfast.ErrLost, holdfast.ErrUnavailable, holdfast.ErrOutcomeUnknown,
