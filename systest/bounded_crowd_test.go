@@ -74,7 +74,7 @@ func (c *crowd) copyTo(t *testing.T, name string) *crowd {
 	return d
 }
 
-// later delays the end of all leases, or of all places except those of but, by the duration by.
+// later moves the end of all leases, or of all places except those of but, by a duration.
 func (c *crowd) later(t *testing.T, kind string, by time.Duration, but ...driver.AcquireRequest) {
 	t.Helper()
 	script, but1 := `local all = redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')

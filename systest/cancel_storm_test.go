@@ -60,7 +60,7 @@ func TestCancelStorm(t *testing.T) {
 func (s *store) storm(t *testing.T, prefix string, open func(t *testing.T, addr string) driver.Engine) time.Duration {
 	p := faultproxy.New(t, s.server.Addr)
 	engine := open(t, p.Addr())
-	// The TTL is so long that no lease ends by itself meanwhile.
+	// The TTL is so long that no lease expires during the test.
 	client, err := holdfast.New(engine, &holdfast.Options{TTL: 5 * time.Minute, SharedEngine: true})
 	if err != nil {
 		t.Fatal(err)
@@ -124,7 +124,7 @@ func cancelMany(t *testing.T, client *holdfast.Client, prefix string, count, atA
 			for i := range numbers {
 				ctx, cancel := context.WithTimeout(t.Context(), rand.N(40*time.Millisecond))
 				if lease, err := client.Acquire(ctx, fmt.Sprint(prefix, i), nil); err == nil {
-					_ = lease.Release(ctx) // what is not answered goes on in the background
+					_ = lease.Release(ctx) // an unanswered release continues in the background
 				}
 				cancel()
 			}

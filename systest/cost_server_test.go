@@ -117,7 +117,7 @@ func (s *store) inner(t *testing.T, r replay) float64 {
 const (
 	pairs    = 500
 	waiters  = 31
-	circles  = 4 // of a lock through all who want it
+	circles  = 4 // rounds of a lock through all requests
 	renewals = 10 * driver.MaxBatch
 )
 

@@ -18,10 +18,9 @@ import (
 	"github.com/holdfast-locks/holdfast/systest/traffic"
 )
 
-// TestGreatestTokens checks that the greatest tokens, 2^53 - 4 to 2^53 - 2 among them, pass
-// unchanged through both stores, a fenced resource, JSON, the environment of a command and the
-// command line. No greater token is granted. (Package fencetest checks the columns of other
-// databases.)
+// TestGreatestTokens checks that the four greatest tokens, up to 2^53 - 2, pass unchanged through
+// both stores, a fenced resource, JSON, the environment of a command and the command line. No
+// greater token is granted. (Package fencetest checks the columns of other databases.)
 func TestGreatestTokens(t *testing.T) {
 	const each = 4
 	binary := buildBinary(t)

@@ -14,7 +14,7 @@ import (
 // callers are the numbers of goroutines on a Redis Cluster.
 var callers = []int{1, 16, 64}
 
-// cluster measures goroutines, each with a name of its own, on one server and on the masters of a
+// cluster measures goroutines, each with its own name, on one server and on the masters of a
 // Redis Cluster. The names are spread over the slots.
 func cluster(goroutines int) workload {
 	w := throughput(goroutines)

@@ -100,7 +100,7 @@ func durableGoals() []report.Goal {
 	all := []report.Goal{
 		{Title: "on PostgreSQL, a pair", Workload: "durable-1", Metric: "p50", Against: []string{upserts}, AtMost: 1.15},
 		{Title: "the same with history", Workload: "durable-1", Metric: "p50", Peer: ownPostgres + " history", Against: []string{upserts}, AtMost: 1.25},
-		// A grant is on the disk all the same: see docs/postgres.md.
+		// A grant is nevertheless on the disk: see docs/postgres.md.
 		{Title: "the same with synchronous_commit=off", Workload: "durable-1", Metric: "p50", Peer: ownPostgres + " async", Against: []string{upserts}, AtMost: 2},
 		{Title: "ahead of a row with a lease", Workload: "durable-1", Metric: "p50", Against: []string{"lease row"}, AtMost: 0.5},
 		{Title: "on PostgreSQL, 32 goroutines want one name, Jain", Workload: "durable-handoff-32", Metric: "jain", AtLeast: 0.99},

@@ -17,8 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// mostLines is how many lines the output of a program may have that does not catch a client's
-// error.
+// mostLines is how many lines a program may print if it does not catch a client's error.
 const mostLines = 12
 
 // TestWrongURL checks that an invalid URL, and a TTL that is not in seconds, are refused before any

@@ -67,7 +67,7 @@ type crowd struct {
 	stop   context.CancelFunc
 	all    sync.WaitGroup
 
-	acquired, expired atomic.Int64 // leases; those that ended at their deadline
+	acquired, expired atomic.Int64 // leases, and leases that ended at their deadline
 
 	mu      sync.Mutex
 	highest map[string]uint64 // the last token of a name

@@ -141,7 +141,7 @@ func (s *run) pick(ms ...int) time.Duration {
 
 func (s *run) ms(most int) time.Duration { return time.Duration(s.roll(1000*most)) * time.Microsecond }
 
-// forget makes members lose their memory, now and then.
+// forget makes members lose their memory at random times.
 func (s *run) forget() {
 	for time.Now().Before(s.stop) {
 		time.Sleep(s.ms(1000))
@@ -149,7 +149,7 @@ func (s *run) forget() {
 	}
 }
 
-// work takes locks until the faults end.
+// work acquires locks until the faults end.
 func (s *run) work(i int) {
 	for time.Now().Before(s.stop) {
 		s.turn(i)
@@ -157,7 +157,7 @@ func (s *run) work(i int) {
 	}
 }
 
-// turn takes a lock once.
+// turn acquires a lock once.
 func (s *run) turn(i int) {
 	c, name, opts := s.clients[i], names[s.roll(len(names))], &holdfast.AcquireOptions{}
 	ctx, cancel := s.ctx, func() {}

@@ -204,7 +204,7 @@ func (c *Crew) Next(v any) {
 	}
 }
 
-// failed returns why the crew's job failed, if its last report says that it did.
+// failed returns the error of the crew's job, if the last report contains one.
 func (c *Crew) failed() string {
 	var e crewError
 	_ = json.Unmarshal(c.out.Bytes(), &e) // not every report has this form

@@ -195,7 +195,7 @@ func (l *locker) release(ctx context.Context, kind lease.Kind, name string, id l
 	})
 }
 
-// turn tries to take a lock, works, and releases it.
+// turn tries to acquire a lock, works, and releases it.
 func (l *locker) turn(ctx context.Context, name string) error {
 	id := lockinfo.NewLeaseID()
 	got, uncertain := l.insist(ctx, func() check.Op { return l.acquire(ctx, name, id) })
@@ -210,7 +210,7 @@ func (l *locker) turn(ctx context.Context, name string) error {
 		return err
 	}
 	uncertain = uncertain || again
-	if l.chance(4) { // the worker forgets its lease
+	if l.chance(4) { // the worker abandons its lease
 		return nil
 	}
 	l.insist(ctx, func() check.Op { return l.release(ctx, lease.Release, name, id, uncertain) })

@@ -29,8 +29,8 @@ const (
 	Held                     // another client has the lock
 	Lost                     // the lease is not live; of Inspect: the name is free
 	Cancelled                // the lease ID was cancelled
-	Unknown                  // the request may have been carried out, or may still be
-	Failed                   // the request certainly was not carried out
+	Unknown                  // the request may have been executed, or may still be
+	Failed                   // the request certainly was not executed
 )
 
 func (o Outcome) String() string {

@@ -166,7 +166,7 @@ func twice(ops, faults []Op) (all []Op) {
 	return all
 }
 
-// overlaps reports whether two operations may have been carried out in any order.
+// overlaps reports whether two operations may have been executed in either order.
 func (o Op) overlaps(other Op) bool { return o.Call <= other.Return && other.Call <= o.Return }
 
 // hiddenUntil returns the time until which a lease of an acquire without a reply may be held.

@@ -23,7 +23,7 @@ type node struct {
 
 func (n *node) free() { n.owner, n.token, n.confirmed = 0, 0, false }
 
-// A phase is how far a client has come with its one acquisition.
+// A phase is how far the one acquisition of a client has progressed.
 type phase uint8
 
 const (
@@ -53,8 +53,8 @@ type client struct {
 	late      bool         // the current extension was sent after a later client had completed
 	other     uint8        // token of a lease of the same ID from another client, as nodes reported it
 	replies   [nodes]uint8 // token that each node accepted in the current round; 0: no reply
-	acks      uint8        // nodes, as bits, that carried out the current extension; while proposing, that reported other
-	freed     uint8        // nodes that carried out the release; while adopting, that lack the lease
+	acks      uint8        // nodes, as bits, that executed the current extension; while proposing, that reported other
+	freed     uint8        // nodes that executed the release; while adopting, that lack the lease
 	stale     uint8        // nodes that restarted since the lease was last known to be good
 	staleNext uint8        // nodes that restarted since the current extension was sent
 }
