@@ -262,8 +262,8 @@ func clusterFailover(t *testing.T, by traffic.Kind) {
 	c.Masters[1].Cont()
 }
 
-// TestHungNodeDelaysNoOther checks that a node that hangs costs no leases on other nodes. INVARIANT
-// I9.
+// TestHungNodeDelaysNoOther checks that a node that hangs costs no leases on other nodes.
+// INVARIANT I9.
 func TestHungNodeDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	onEachEngine(t, hungNodeDelaysNoOther)

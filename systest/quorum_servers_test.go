@@ -78,8 +78,8 @@ func (c *cuttable) cut() (heal func()) {
 // TestRepeatAtAnotherServerOfAQuorum checks two servers of one quorum, with one secret, of which
 // the first is cut off from the members for a while. A caller repeats its request at the second
 // server and is granted the lock. What the first server still does about the request, when it is
-// connected again, does not end the lease: no other caller gets the lock before the TTL. INVARIANT
-// I5.
+// connected again, does not end the lease: no other caller gets the lock before the TTL.
+// INVARIANT I5.
 func TestRepeatAtAnotherServerOfAQuorum(t *testing.T) {
 	g := newTrio(t)
 	g.admitted(t)
