@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// counting returns a store in memory that counts what it is asked.
+// counting returns an in-memory store that counts the requests that it receives.
 func counting(asked *atomic.Int64) driver.Engine {
 	return &hook.Engine{Forward: driver.Forward{Engine: mem.New(nil)}, Each: func(_ context.Context, _ hook.Request, send func() error) error {
 		asked.Add(1)
@@ -25,7 +25,7 @@ func counting(asked *atomic.Int64) driver.Engine {
 	}}
 }
 
-// text returns an acquire as it goes over the wire.
+// text returns the text of an HTTP request that acquires a lock.
 func text(tb testing.TB, header string) (head, body string) {
 	tb.Helper()
 	id := lockinfo.NewLeaseID()
@@ -37,7 +37,8 @@ func text(tb testing.TB, header string) (head, body string) {
 		first, len(b), header), string(b)
 }
 
-// TestSpentBudget: a request whose time is over when it has come is not carried out.
+// TestSpentBudget checks that the server does not carry out a request whose time limit has passed
+// when its body arrives.
 func TestSpentBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
@@ -62,8 +63,8 @@ func TestSpentBudget(t *testing.T) {
 	})
 }
 
-// TestOneBudget: all hops share one budget, which is what the caller has left, and 15 s
-// at most; and the answer that nobody knows comes before the caller gives up.
+// TestOneBudget checks that all hops share one time budget: the time that the caller has left, at
+// most 15 s. The error with the unknown outcome arrives before the caller's context ends.
 func TestOneBudget(t *testing.T) {
 	for _, given := range []time.Duration{time.Second, time.Hour} {
 		synctest.Test(t, func(t *testing.T) {

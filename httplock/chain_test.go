@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
-// TestServerOfAServer: a server whose store is another server, which keeps no secret for
-// it, grants leases all the same, and says once what a retry elsewhere is then.
+// TestServerOfAServer checks that a server whose store is another server, which keeps no secret for
+// it, grants leases. It logs once that a retry at another server is not a repeat.
 func TestServerOfAServer(t *testing.T) {
 	_, e := served(t, mem.New(nil))
 	var log bytes.Buffer

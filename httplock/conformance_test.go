@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-locks/holdfast/quorumlock"
 )
 
-// harness returns the suite's way to stores in memory, in virtual time. Each is behind as
-// many servers as are in the chain.
+// harness returns the suite's access to in-memory stores, in virtual time. In front of each store
+// stands the chain of servers.
 func harness(store func() driver.Engine, chain ...string) enginetest.Harness {
 	type opened struct {
 		*network
@@ -46,7 +46,7 @@ func TestConformance(t *testing.T) { enginetest.Run(t, harness(inMemory, first))
 // TestConformanceOfChain runs the suite through a server whose store is another server.
 func TestConformanceOfChain(t *testing.T) { enginetest.Run(t, harness(inMemory, first, second)) }
 
-// TestConformanceOfQuorum runs the suite on a quorum, through two servers of it.
+// TestConformanceOfQuorum runs the suite on a quorum, through two servers.
 func TestConformanceOfQuorum(t *testing.T) {
 	type opened struct {
 		*network
@@ -82,8 +82,8 @@ func TestConformanceOfQuorum(t *testing.T) {
 	})
 }
 
-// TestConformanceWithoutFlags runs what concerns the flags, with each of them switched off
-// in the store of the server.
+// TestConformanceWithoutFlags runs the requirements about each flag of the capabilities with the
+// flag switched off in the server's store.
 func TestConformanceWithoutFlags(t *testing.T) {
 	var with map[string]bool
 	synctest.Test(t, func(t *testing.T) { with = enginetest.Applicable(t, harness(inMemory, first)) })

@@ -12,10 +12,10 @@ import (
 	"github.com/holdfast-locks/holdfast/memlock"
 )
 
-// A program takes a lock of a server, and knows nothing of the store behind it.
+// A program acquires a lock at a server, and knows nothing of the store behind it.
 func Example() {
 	ctx := context.Background()
-	store, err := memlock.New(nil) // which holdfast serve does for any store
+	store, err := memlock.New(nil) // holdfast serve does this for any store
 	if err != nil {
 		log.Fatal(err)
 	}

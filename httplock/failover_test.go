@@ -20,7 +20,7 @@ import (
 // A counter counts requests by their paths.
 type counter struct {
 	acquires, streams, others atomic.Int64
-	open                      atomic.Int64 // streams
+	open                      atomic.Int64 // streams that are open now
 }
 
 func (c *counter) around(h http.Handler) http.Handler {
@@ -39,12 +39,12 @@ func (c *counter) around(h http.Handler) http.Handler {
 	})
 }
 
-// A pair is two servers of one store, and an engine that knows both.
+// A pair is two servers of one store, and an engine that knows both servers.
 type pair struct {
 	*network
 	store     *mem.Engine
 	engine    *httplock.Engine
-	used      *host // the server that the engine asks
+	used      *host // the server that the engine uses
 	left      *host
 	usedCount *counter
 	leftCount *counter
@@ -61,8 +61,8 @@ func newPair(t *testing.T) *pair {
 	return p
 }
 
-// TestFailover: if the server that an engine asks is killed, or drains, places keep their
-// order, and are told by message through the other server.
+// TestFailover checks what happens when the server that an engine uses is killed or drains: places
+// keep their order, and waiters receive notices through the other server.
 func TestFailover(t *testing.T) {
 	for name, end := range map[string]func(h *host){
 		"killed": (*host).kill,
@@ -105,8 +105,8 @@ func TestFailover(t *testing.T) {
 	}
 }
 
-// TestFailoverOfAClient: the leases and the waits of a client go on through the other
-// server, and nobody notices.
+// TestFailoverOfAClient checks that a client's lease and its waits continue at the other server
+// after the first one was killed.
 func TestFailoverOfAClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPair(t)
@@ -148,8 +148,9 @@ func TestFailoverOfAClient(t *testing.T) {
 	})
 }
 
-// TestLostPlaceIsNotMadeAnew: a place that was lost while no server could be reached is not
-// asked for again under the same lease ID: news of its earlier lease could come late.
+// TestLostPlaceIsNotMadeAnew checks that the engine does not queue again under the same lease ID
+// when a place was lost while no server could be reached. A notice for the earlier place could
+// still arrive.
 func TestLostPlaceIsNotMadeAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPair(t)
@@ -174,8 +175,8 @@ func TestLostPlaceIsNotMadeAnew(t *testing.T) {
 	})
 }
 
-// TestNothingIsSent: an engine that nobody asks sends nothing, a watch without a place is
-// free, and there is one stream for all places.
+// TestNothingIsSent checks that an idle engine sends no request, that a watch without a place sends
+// none, and that all places share one stream.
 func TestNothingIsSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPair(t)
@@ -202,8 +203,8 @@ func TestNothingIsSent(t *testing.T) {
 	})
 }
 
-// TestHandOverBeforeTheAnswer: a place that is handed the lock before its own request is
-// answered is told, though there is no stream yet.
+// TestHandOverBeforeTheAnswer checks that a waiter receives its notice at once if the lock is
+// handed to its place before its own request is answered. There is no stream yet.
 func TestHandOverBeforeTheAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := mem.New(nil)
@@ -225,7 +226,8 @@ func TestHandOverBeforeTheAnswer(t *testing.T) {
 	})
 }
 
-// TestLossesAreTold through the stream, which a holder has though it never waits.
+// TestLossesAreTold checks that a holder learns of the loss of its lease through the stream, though
+// it never waits.
 func TestLossesAreTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, e := served(t, mem.New(nil))

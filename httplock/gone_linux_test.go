@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server"
 )
 
-// TestGoneCaller: a request that stood in a queue, or in a server that was stopped, is not
-// carried out if its caller has hung up meanwhile.
+// TestGoneCaller checks that a queued request is not carried out if its caller has hung up in the
+// meantime.
 func TestGoneCaller(t *testing.T) {
 	const callers = 200
 	var asked atomic.Int64

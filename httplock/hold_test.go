@@ -18,9 +18,9 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// TestHoldsThroughTwoServers: a person holds a lock at a server whose store is another
-// server, and releases it there. The first server releases the lease if it may see lease IDs
-// at the second, breaks it if it may only do that, and is refused otherwise.
+// TestHoldsThroughTwoServers checks how a person who holds a lock at a server whose store is
+// another server releases it there. The near server releases the lease if it may see lease IDs at
+// the far server, breaks the lease if it may only do that, and is refused otherwise.
 func TestHoldsThroughTwoServers(t *testing.T) {
 	for rights, want := range map[caller.Rights]struct {
 		status int

@@ -17,11 +17,11 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A long store has many locks, and comes to the last when it is let.
+// A long store has 10,000 locks. It lists the last one when the test allows it.
 type long struct {
 	*mem.Engine
 	last chan struct{}
-	seen int // how many were asked for
+	seen int // locks that List has produced
 	err  error
 }
 
@@ -44,8 +44,8 @@ func (l *long) List(ctx context.Context, _ string) iter.Seq2[lockinfo.LockState,
 	}
 }
 
-// TestListStreams: the first of many locks are there before the store has come to the
-// last, and whoever has seen enough does not keep the store at work.
+// TestListStreams checks that a reader receives the first of many locks before the store has listed
+// the last one, and that the store stops when the reader stops.
 func TestListStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &long{Engine: mem.New(nil), last: make(chan struct{})}
@@ -75,7 +75,7 @@ func TestListStreams(t *testing.T) {
 	})
 }
 
-// A slow store comes to one lock a second.
+// A slow store lists one lock a second.
 type slow struct{ *mem.Engine }
 
 func (slow) List(context.Context, string) iter.Seq2[lockinfo.LockState, error] {
@@ -89,7 +89,7 @@ func (slow) List(context.Context, string) iter.Seq2[lockinfo.LockState, error] {
 	}
 }
 
-// TestListGoesOn: each lock is there when the store has come to it.
+// TestListGoesOn checks that a reader receives each lock as soon as the store lists it.
 func TestListGoesOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, e := served(t, slow{mem.New(nil)})
@@ -106,7 +106,7 @@ func TestListGoesOn(t *testing.T) {
 	})
 }
 
-// TestSlowReader: somebody may look at one page of a list for minutes.
+// TestSlowReader checks that a reader may take minutes for one page of a list.
 func TestSlowReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &long{Engine: mem.New(nil), last: make(chan struct{})}
@@ -124,8 +124,8 @@ func TestSlowReader(t *testing.T) {
 	})
 }
 
-// TestListsAreWhole: a list that was cut off, or that the store could not end, is not
-// taken for a whole one.
+// TestListsAreWhole checks that a list that was cut off, or that the store could not complete, ends
+// with an error.
 func TestListsAreWhole(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &long{Engine: mem.New(nil), last: make(chan struct{}), err: fmt.Errorf("a part is away: %w", driver.ErrUnavailable)}

@@ -16,21 +16,21 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/exchange"
 )
 
-// A network has servers that are reached by their names, through pipes: so that time
-// passes only when everybody waits.
+// A network has servers that clients reach by name, through pipes. With pipes, virtual time passes
+// only when all goroutines wait.
 type network struct {
 	mu    sync.Mutex // guards hosts
 	hosts map[string]*host
 }
 
-// host returns the server of a name, or nil.
+// host returns the server with the given name, or nil.
 func (n *network) host(name string) *host {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.hosts[name]
 }
 
-// The names of servers in a network.
+// Names of servers in a network.
 const (
 	first  = "127.0.0.1:7421"
 	second = "127.0.0.1:7422"
@@ -73,7 +73,7 @@ func (p *pipe) SetReadDeadline(until time.Time) error {
 	return p.Conn.SetReadDeadline(until)
 }
 
-// Open reads without waiting.
+// Open reports whether the other end is open. It reads without waiting.
 func (p *pipe) Open() bool {
 	_ = p.Conn.SetReadDeadline(time.Unix(1, 0))
 	defer func() { _ = p.Conn.SetReadDeadline(p.until) }()
@@ -97,7 +97,7 @@ func (n *network) dial(ctx context.Context, _, address string) (net.Conn, error)
 	return nil, &net.OpError{Op: "dial", Err: net.ErrClosed}
 }
 
-// serve answers for a handler under a name, until the test ends.
+// serve runs a server of handler under the given name until the test ends.
 func (n *network) serve(tb testing.TB, name string, handler http.Handler) *host {
 	h := &host{accepted: make(chan net.Conn), done: make(chan struct{})}
 	h.http = &http.Server{Handler: handler, ConnState: func(_ net.Conn, state http.ConnState) {
@@ -119,7 +119,7 @@ func (n *network) serve(tb testing.TB, name string, handler http.Handler) *host 
 	return h
 }
 
-// kill ends the host and all its connections.
+// kill stops the host and closes all its connections.
 func (h *host) kill() {
 	select {
 	case <-h.done:
@@ -130,7 +130,7 @@ func (h *host) kill() {
 	h.conns.Wait()
 }
 
-// open returns an engine for the hosts of some names, separated by commas.
+// open returns an engine for the hosts with the given names, separated by commas.
 func (n *network) open(tb testing.TB, names string) *httplock.Engine {
 	tb.Helper()
 	e, err := httplock.Open(tb.Context(), "http://"+names, &httplock.Options{Dial: n.dial})
@@ -141,7 +141,7 @@ func (n *network) open(tb testing.TB, names string) *httplock.Engine {
 	return e
 }
 
-// with adds a server of a store.
+// with adds a server with the given store.
 func (n *network) with(tb testing.TB, name string, store driver.Engine, opts *server.Options, around ...func(http.Handler) http.Handler) *host {
 	tb.Helper()
 	s, err := server.New(store, opts)

@@ -22,7 +22,7 @@ import (
 )
 
 // TestEnginePage sends the request that docs/reference/http-engine.md shows, and compares the reply
-// with the one that it shows; the page has all methods.
+// with the one on the page. It also checks that the page lists all methods.
 func TestEnginePage(t *testing.T) {
 	text, err := os.ReadFile("../docs/reference/http-engine.md")
 	if err != nil {
@@ -41,7 +41,7 @@ func TestEnginePage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Not closed: it has told nobody of anything, and the engine is its own.
+	// The handler is not closed: it has no streams, and the engine belongs to the test.
 	header, body, _ := strings.Cut(blocks[0][1], "\n\n")
 	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader(strings.Replace(header, "\n", " HTTP/1.1\n", 1) + "\nHost: 127.0.0.1\n\n")))
 	if err != nil {
@@ -69,7 +69,7 @@ func TestEnginePage(t *testing.T) {
 	}
 }
 
-// shape returns JSON without what depends on the clock.
+// shape returns the JSON text without the values that depend on the clock.
 func shape(t *testing.T, text string) string {
 	t.Helper()
 	var v map[string]any

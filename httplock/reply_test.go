@@ -21,10 +21,10 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// A bad day is what becomes of the replies of a server while it is on.
+// A badDay replaces the replies of a server while reply is set.
 type badDay struct {
-	reply func(w http.ResponseWriter, answer *httptest.ResponseRecorder) // nil: all is well
-	skip  bool                                                           // the server is not asked
+	reply func(w http.ResponseWriter, answer *httptest.ResponseRecorder) // nil: replies pass unchanged
+	skip  bool                                                           // the server does not receive the request
 }
 
 func (b *badDay) around(h http.Handler) http.Handler {
@@ -41,7 +41,7 @@ func (b *badDay) around(h http.Handler) http.Handler {
 	})
 }
 
-// page answers as something else than a server of holdfast.
+// page replies as a proxy or another kind of server would, with an HTML page.
 func page(status int) func(http.ResponseWriter, *httptest.ResponseRecorder) {
 	return func(w http.ResponseWriter, _ *httptest.ResponseRecorder) {
 		http.Error(w, "<h1>An error has occurred</h1>", status)
@@ -54,14 +54,14 @@ func problemOf(status int, code string) func(http.ResponseWriter, *httptest.Resp
 	}
 }
 
-// TestReplies: what is not the server's answer leaves open what was done, whatever it is;
-// what the server or a connection says for certain is certain.
+// TestReplies checks that a reply that does not come from the server leaves the outcome unknown,
+// and that a definite error of the server stays definite.
 func TestReplies(t *testing.T) {
 	abort := func(http.ResponseWriter, *httptest.ResponseRecorder) { panic(http.ErrAbortHandler) }
 	for name, c := range map[string]struct {
 		reply func(http.ResponseWriter, *httptest.ResponseRecorder)
 		skip  bool
-		want  error // nil: unknown
+		want  error // nil: the outcome is unknown
 	}{
 		"a connection that breaks": {reply: abort},
 		"a reply that is cut off": {reply: func(w http.ResponseWriter, answer *httptest.ResponseRecorder) {
@@ -122,8 +122,8 @@ func TestReplies(t *testing.T) {
 	}
 }
 
-// TestUnknownOutcome: what a later version of the server may answer is not taken for what
-// this one knows.
+// TestUnknownOutcome checks that an outcome or error code that this version does not know leaves
+// the outcome unknown.
 func TestUnknownOutcome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		day := &badDay{}
@@ -141,8 +141,8 @@ func TestUnknownOutcome(t *testing.T) {
 	})
 }
 
-// TestNoConnection: nothing was done, and that is certain, without a server and without a
-// handshake.
+// TestNoConnection checks that without a server or a handshake the error is definite: nothing was
+// done.
 func TestNoConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, e := served(t, mem.New(nil))
@@ -162,8 +162,8 @@ func TestNoConnection(t *testing.T) {
 	drivertest.WantIs(t, "another server", err, driver.ErrUnavailable)
 }
 
-// TestClose: what is under way ends, with an error that is not definite, and what comes
-// later is refused.
+// TestClose checks that Close ends pending requests with an error that is not definite, and that
+// later requests are refused.
 func TestClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		day := &badDay{}

@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A house knows its callers by their tokens.
+// A house identifies its callers by their tokens.
 type house map[string]*caller.Caller
 
 func (h house) Identify(r *http.Request) (*caller.Caller, error) {
@@ -26,7 +26,7 @@ func (h house) Identify(r *http.Request) (*caller.Caller, error) {
 	return h[token], nil
 }
 
-// as returns an engine for the server, with a token.
+// as returns an engine that sends token to the server.
 func (n *network) as(t *testing.T, token string) *httplock.Engine {
 	t.Helper()
 	e, err := httplock.Open(t.Context(), "http://:"+token+"@"+first, &httplock.Options{Dial: n.dial})
@@ -37,8 +37,8 @@ func (n *network) as(t *testing.T, token string) *httplock.Engine {
 	return e
 }
 
-// TestRights: each request needs its right, to its own name; an error does not say the
-// name; and nobody but an admin is shown what another's lease could be released by.
+// TestRights checks that each request needs its right, for its own name, and that the error does
+// not contain the name.
 func TestRights(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &network{}
@@ -58,7 +58,7 @@ func TestRights(t *testing.T) {
 					err := call()
 					may := token == "all" || strings.HasPrefix(name, "ours/") && strings.Contains(need[method], token)
 					if method == "list" {
-						may = token == "all" // the calls ask for all names
+						may = token == "all" // the calls list all names
 					}
 					if got := !errors.Is(err, driver.ErrPermission); got != may {
 						t.Errorf("%s, with the right %s: %s: %v", name, token, method, err)
@@ -74,7 +74,8 @@ func TestRights(t *testing.T) {
 	})
 }
 
-// TestHiddenLeaseIDs: a reader is shown what a lease can be known by, and not released.
+// TestHiddenLeaseIDs checks that a caller without the admin right receives hidden lease IDs, which
+// identify a lease but cannot release it.
 func TestHiddenLeaseIDs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, store := &network{}, mem.New(nil)
@@ -109,8 +110,8 @@ func TestHiddenLeaseIDs(t *testing.T) {
 	})
 }
 
-// TestNewsOfOthers: whoever knows the name of another caller's session does not get at
-// its notices.
+// TestNewsOfOthers checks that a caller who knows the name of another caller's session does not
+// receive its notices.
 func TestNewsOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, store := &network{}, mem.New(nil)

@@ -14,12 +14,12 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
-// A sharded store has two parts, by the first letter of the names. One of them can hang.
+// A sharded store has a part for each first letter of names. The part of names with b can hang.
 type sharded struct {
 	*mem.Engine
 	mu      sync.Mutex
-	hangs   bool       // the part of names that begin with b
-	batches [][]string // that it was asked for
+	hangs   bool       // the part of names that begin with b hangs
+	batches [][]string // batches of names that the store has received
 }
 
 func (s *sharded) Capabilities() driver.Capabilities {
@@ -30,7 +30,7 @@ func (s *sharded) Capabilities() driver.Capabilities {
 
 func (s *sharded) Route(name string) uint32 { return uint32(name[0]) }
 
-// asked notes a batch, and hangs if the part does.
+// asked records a batch, and hangs if the part of the names with b hangs and has a name in it.
 func (s *sharded) asked(ctx context.Context, names []string) error {
 	s.mu.Lock()
 	hangs := s.hangs && slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, "b") })
@@ -64,8 +64,8 @@ func (s *sharded) Refresh(ctx context.Context, reqs []driver.RefreshRequest) []d
 	return s.Engine.Refresh(ctx, reqs)
 }
 
-// TestHungShard: a part of the store that hangs holds the answers of the others up by
-// 100 ms, and what it was asked is not known; nobody else's is.
+// TestHungShard checks that a part of the store that hangs delays the results of other parts by 100
+// ms. Only the outcome of the requests to the hung part is unknown.
 func TestHungShard(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &sharded{Engine: mem.New(nil)}
@@ -74,7 +74,7 @@ func TestHungShard(t *testing.T) {
 		var refreshes []driver.RefreshRequest
 		for _, name := range []string{"a1", "b1", "a2", "b2"} {
 			req := drivertest.Request(name, time.Minute)
-			drivertest.Granted(t, store, req) // so that the engine does not hear of the routes
+			drivertest.Granted(t, store, req) // the store grants, so e does not learn the routes
 			waits, _ := drivertest.Queued(t, store, name, time.Minute)
 			extends = append(extends, driver.ExtendRequest{Name: name, LeaseID: req.LeaseID, TTL: time.Hour})
 			refreshes = append(refreshes, driver.RefreshRequest{Name: name, LeaseID: waits.LeaseID, WaiterTTL: time.Hour})
@@ -106,8 +106,8 @@ func checkPart(t *testing.T, what, name string, err error) {
 	}
 }
 
-// TestRoutesAreLearned: an engine that has acquired a lock keeps its renewals apart from
-// those of other parts, and forgets no more than it must.
+// TestRoutesAreLearned checks that an engine knows the route of each lock that it has acquired.
+// Unknown names share one route.
 func TestRoutesAreLearned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &sharded{Engine: mem.New(nil)}

@@ -16,8 +16,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
-// TestClosedMeanwhile: a request does not go to a connection that the server has closed
-// since the last one, where its outcome would be unknown.
+// TestClosedMeanwhile checks that a request is not sent on a connection that the server has closed
+// since the last request, because its outcome would be unknown.
 func TestClosedMeanwhile(t *testing.T) {
 	t.Run("pipe", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestClosedMeanwhile(t *testing.T) {
 	})
 }
 
-// TestIdleConnections: a connection that nobody uses is closed in the end.
+// TestIdleConnections checks that an unused connection is closed after 90 s.
 func TestIdleConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, e := served(t, mem.New(nil))
@@ -82,8 +82,8 @@ func TestIdleConnections(t *testing.T) {
 	})
 }
 
-// TestSilentServer: a request waits as long as its context, and the next one does not get
-// its answer.
+// TestSilentServer checks that a request to a silent server waits until its context ends, and that
+// the next request does not receive the late reply.
 func TestSilentServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		day := &badDay{}
@@ -97,7 +97,7 @@ func TestSilentServer(t *testing.T) {
 		if took := time.Since(began); took != time.Second {
 			t.Errorf("it took %s", took)
 		}
-		synctest.Wait() // the handler has read it
+		synctest.Wait() // the handler has read the request
 		day.reply = nil
 		drivertest.Cycle(t, e, "job")
 		time.Sleep(time.Minute) // the server's handler ends

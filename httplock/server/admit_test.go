@@ -20,7 +20,7 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// open returns a server for the locks of an engine of its own, and what it logs.
+// open returns a server on a new store, and its log.
 func open(t *testing.T, opts server.Options) (http.Handler, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
@@ -38,7 +38,7 @@ func open(t *testing.T, opts server.Options) (http.Handler, *bytes.Buffer) {
 	return exchange.Recorded(t, s), &log
 }
 
-// wantProblem checks a refusal, and returns it.
+// wantProblem checks a refusal, and returns its problem.
 func wantProblem(t *testing.T, w *httptest.ResponseRecorder, status int, code string) wire.Problem {
 	t.Helper()
 	var p wire.Problem
@@ -52,11 +52,11 @@ func wantProblem(t *testing.T, w *httptest.ResponseRecorder, status int, code st
 // problemCode returns the code of a refusal.
 func problemCode(body []byte) string {
 	var p wire.Problem
-	_ = json.Unmarshal(body, &p) // wantProblem says what is wrong with it
+	_ = json.Unmarshal(body, &p) // wantProblem reports the error
 	return p.Code
 }
 
-// sourceFunc is a Source.
+// sourceFunc is a function that implements Source.
 type sourceFunc func(*http.Request) (*caller.Caller, error)
 
 func (f sourceFunc) Identify(r *http.Request) (*caller.Caller, error) { return f(r) }
@@ -90,8 +90,8 @@ func TestUnknownCallers(t *testing.T) {
 	}
 }
 
-// TestBrowsers: whoever may reach a server that asks nobody has a browser, which may be made
-// to send requests by any page.
+// TestBrowsers checks that a server protects itself from requests that a web page makes a browser
+// send. A server without callers checks the host, too.
 func TestBrowsers(t *testing.T) {
 	known := sourceFunc(func(*http.Request) (*caller.Caller, error) { return &caller.Caller{Name: "known"}, nil })
 	unix := func(r *http.Request) *http.Request {
@@ -118,7 +118,7 @@ func TestBrowsers(t *testing.T) {
 		t.Run(c.host+c.site, func(t *testing.T) {
 			s, _ := open(t, server.Options{Callers: c.callers, Hosts: []string{"Locks.example.org"}})
 			if c.status == 0 {
-				c.status, c.code = 404, "not-found" // it was let in
+				c.status, c.code = 404, "not-found" // the request was admitted
 			}
 			for _, method := range []string{http.MethodPost, http.MethodGet} {
 				r := httptest.NewRequest(method, "/v1/nothing", nil)
@@ -143,8 +143,8 @@ func TestBrowsers(t *testing.T) {
 	}
 }
 
-// TestFromHere: what a program answers beside the locks is not for web pages either, though
-// nobody is asked there who they are.
+// TestFromHere checks that web pages cannot reach the other handlers of a program, though these do
+// not identify callers.
 func TestFromHere(t *testing.T) {
 	engine := mem.New(nil)
 	s, err := server.New(engine, &server.Options{
@@ -210,7 +210,8 @@ func TestLargeHeader(t *testing.T) {
 	wantProblem(t, w, http.StatusRequestHeaderFieldsTooLarge, "header-too-large")
 }
 
-// TestPanic: a fault ends its request, and nothing else; what it was about stays here.
+// TestPanic checks that a panic ends only its own request, and that neither the reply nor the log
+// shows its value.
 func TestPanic(t *testing.T) {
 	s, log := open(t, server.Options{Callers: sourceFunc(func(r *http.Request) (*caller.Caller, error) {
 		panic("marker-of-a-secret")
@@ -226,8 +227,7 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestGuard: what else is answered at the address of the server is for those who may read
-// about every lock.
+// TestGuard checks that a guarded handler serves only callers who may read every lock.
 func TestGuard(t *testing.T) {
 	var c *caller.Caller
 	engine := mem.New(nil)

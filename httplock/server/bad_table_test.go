@@ -2,7 +2,7 @@ package server_test
 
 import "strings"
 
-// badRequests are wrong in ways of their own.
+// badRequests are requests that are wrong for one endpoint only.
 var badRequests = []bad{
 	{"all", "POST", "/v1/leases", "", "{}", 400, "invalid"},
 	{"all", "POST", "/v1/leases", "", `{"name":""}`, 400, "invalid"},

@@ -11,10 +11,10 @@ import (
 
 // A bad request is refused, and changes nothing.
 type bad struct {
-	who    string // a token; "" shows none
+	who    string // a token; "" sends none
 	method string
 	target string
-	header string // "Name: value", in the place of what is usual; "Name:" leaves it out
+	header string // "Name: value" replaces the usual header; "Name:" removes it
 	body   string
 	status int
 	code   string
@@ -24,7 +24,7 @@ func (b bad) String() string {
 	return strings.Join([]string{b.who, b.method, b.target, b.header, b.body[:min(len(b.body), 200)]}, " | ")
 }
 
-// everywhere returns what is wrong with a request to any endpoint.
+// everywhere returns the wrong requests that every endpoint must refuse.
 func everywhere(e endpoint) []bad {
 	to := func(who, method, header, body string, status int, code string) bad {
 		return bad{who, method, e.path(), header, body, status, code}
@@ -78,8 +78,8 @@ func everywhere(e endpoint) []bad {
 	return all
 }
 
-// TestBadRequests: each is refused by a problem that has the code of what is wrong, and
-// nothing in the store is another than before.
+// TestBadRequests checks that each bad request is refused with the right code, and that it changes
+// nothing in the store.
 func TestBadRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newSite(t)
@@ -97,7 +97,7 @@ func TestBadRequests(t *testing.T) {
 		}
 		before := s.state(t)
 		for _, b := range all {
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // ends a stream that was let in
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // ends a stream that was admitted
 			r := s.request(ctx, b.who, b.method, b.target, b.body)
 			if name, value, ok := strings.Cut(b.header, ":"); ok {
 				r.Header.Del(name)

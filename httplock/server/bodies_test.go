@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 )
 
-// An unread body fails the test if anybody reads it.
+// An unread body fails the test when it is read.
 type unread struct{ *testing.T }
 
 func (u unread) Read([]byte) (int, error) {
@@ -24,14 +24,14 @@ func (u unread) Read([]byte) (int, error) {
 
 func (u unread) Close() error { return nil }
 
-// TestRightsBeforeTheBody: who lacks the right, or the right to the name in the path, is
-// refused before anything of the body is read.
+// TestRightsBeforeTheBody checks that a caller without the right, or without the right to the name
+// in the path, is refused before the server reads the body.
 func TestRightsBeforeTheBody(t *testing.T) {
 	inSite(t, func(t *testing.T, s *site) {
 		for _, e := range endpoints {
 			lacks := e.right
 			if lacks.Has(caller.Acquire) {
-				lacks |= caller.Once // which does instead, if the body says that it is do-once work
+				lacks |= caller.Once // this right is enough if the body asks for do-once work
 			}
 			callers := []string{without(lacks)}
 			if strings.Contains(e.pattern, "{") {
@@ -51,9 +51,9 @@ func TestRightsBeforeTheBody(t *testing.T) {
 	})
 }
 
-// TestBodiesInSum: one caller's bodies have a bound together, and so have all bodies. What
-// was read and answered counts no more, and a caller who has none other under way may send
-// the longest.
+// TestBodiesInSum checks that the bodies of one caller have a bound together, and so have all
+// bodies. The bytes of a finished request no longer count. A caller without another request may
+// send the longest body.
 func TestBodiesInSum(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, _ := open(t, server.Options{Callers: sourceFunc(identify)})
@@ -96,7 +96,7 @@ func TestBodiesInSum(t *testing.T) {
 		for _, end := range ends {
 			end()
 		}
-		for range 200 { // of which each would keep its bytes if it were not given back
+		for range 200 { // each would keep its bytes if the server did not release them
 			for _, length := range []int64{110_000, -1} {
 				if w := send("all", "/v1/driver/recall", length, strings.NewReader(`{"name":"ci/x"}`+strings.Repeat(" ", 110_000-15))); w.Code != http.StatusOK {
 					t.Fatalf("after they have ended: %d %s", w.Code, w.Body)
@@ -106,8 +106,8 @@ func TestBodiesInSum(t *testing.T) {
 	})
 }
 
-// TestLongBodyBeginsWithItsName: of a long record the name is looked at before there is room
-// for it, and one without a length is short.
+// TestLongBodyBeginsWithItsName checks that the server checks the name in a long record before it
+// reads the rest. A body without a length must be short.
 func TestLongBodyBeginsWithItsName(t *testing.T) {
 	inSite(t, func(t *testing.T, s *site) {
 		record := strings.Repeat("QUJD", 100<<10)

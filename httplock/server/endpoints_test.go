@@ -11,28 +11,28 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 )
 
-// An endpoint is one that the server has, with a request to it that makes sense.
+// An endpoint is one of the server's endpoints, with a valid request.
 type endpoint struct {
 	pattern string
-	target  string        // with names for what is in braces; "": as in the pattern
-	body    string        // "": it has none
-	right   caller.Rights // that it needs; of several, one is enough
+	target  string        // with names in place of the braces; "": as in the pattern
+	body    string        // "": no body
+	right   caller.Rights // needed by the request; one of several is enough
 	about   about
 }
 
-// about says what a request is about.
+// about is the kind of a request.
 type about int
 
 const (
-	name     about = iota // a lock or a key, whose name begins with bank/
-	nothing               // what has no name
-	stream                // likewise, and the answer goes on
-	anybody               // likewise, and nobody has to be known for it
-	streamOf              // names that begin with bank/, and the answer goes on
+	name     about = iota // a lock or key whose name begins with bank/
+	nothing               // no name
+	stream                // no name, and the reply is a stream
+	anybody               // no name, and the caller may be unknown
+	streamOf              // names that begin with bank/, and the reply is a stream
 )
 
-// What is in the store of the tests; see fill. ID is put in the place of the lease ID of
-// bank/held, TOKEN of its fencing token.
+// What fill puts into the store of the tests. ID is replaced by the lease ID of bank/held, TOKEN by
+// its fencing token.
 const (
 	leaseOf = `"lease_id":"ID"`
 	proof   = `"proof":"2c26b46b68ffc68ff99b453c1d30413413422d706483bfa0f98a5e886266e7ae"`
@@ -40,7 +40,7 @@ const (
 	other   = `"0123456789abcdef0123456789abcdef"`
 )
 
-// endpoints are all that there are.
+// endpoints are all endpoints of the server.
 var endpoints = inQuery([]endpoint{
 	{"POST /v1/leases", "", `{"name":"bank/held","ttl_ms":60000,"holder":{"host":"web-3"}}`, caller.Acquire, name},
 	{"POST /v1/leases", "", `{"names":["bank/held"],"ttl_ms":60000}`, caller.Acquire, name},
@@ -102,8 +102,8 @@ var endpoints = inQuery([]endpoint{
 
 var nameInPath = regexp.MustCompile(`bank%2F\w+`)
 
-// inQuery returns endpoints, and those that have a name in their path once more with the
-// name in the query.
+// inQuery returns endpoints, and each endpoint with a name in its path once more with the name in
+// the query.
 func inQuery(endpoints []endpoint) []endpoint {
 	for _, e := range endpoints {
 		if name := nameInPath.FindString(e.target); strings.Contains(e.pattern, "{") {
@@ -123,7 +123,7 @@ func (e endpoint) path() string {
 	return strings.Fields(e.pattern)[1]
 }
 
-// TestEveryEndpointIsTested: the doors have no pattern that is not in the table.
+// TestEveryEndpointIsTested checks that the table has every pattern in the source.
 func TestEveryEndpointIsTested(t *testing.T) {
 	found := map[string]bool{}
 	for _, c := range []struct{ files, pattern, before string }{

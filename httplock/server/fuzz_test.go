@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// whoever are those who send what the fuzzer has made up.
+// whoever are the tokens of the callers that send the fuzzed requests.
 var whoever = []string{"all", "plain", "ci", "", "wrong"}
 
 // fuzzed are the headers that the server reads.
@@ -20,8 +20,8 @@ var fuzzed = []string{
 	"Host", "Origin", "Sec-Fetch-Site", "X-Forwarded-For", "Fencing-Token", "Prefer", "Cookie", "X-Forwarded-Proto",
 }
 
-// FuzzRequest: whatever is sent to an endpoint, the server answers, never by a fault of
-// its own; what it refuses has a code, and what is wrong in itself changes nothing.
+// FuzzRequest checks that the server replies to every request without a fault of its own. A refusal
+// has a code, and a request that is wrong in itself changes nothing.
 func FuzzRequest(f *testing.F) {
 	for n, e := range endpoints {
 		f.Add(uint8(n), uint8(0), e.path(), uint8(0), "0123456789-0123456789", e.body)
@@ -42,7 +42,7 @@ func FuzzRequest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, which, who uint8, target string, header uint8, value, body string) {
 		at, err := url.ParseRequestURI(target)
 		if err != nil || !strings.HasPrefix(target, "/") {
-			return // net/http does not let it in
+			return // net/http does not accept it
 		}
 		synctest.Test(t, func(t *testing.T) {
 			s := newSite(t)

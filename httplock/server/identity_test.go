@@ -19,14 +19,14 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 )
 
-// claims are what a caller may say of itself that is not true, by the fields of requests.
+// claims are false values that a caller may send about itself, by the fields of requests.
 var claims = map[string][]any{
 	"person": {true}, "caller": {"root"}, "user": {"root"}, "author": {"root"}, "host": {"root"}, "label": {"root"}, "once": {true},
 	"pid":    {-1, math.MaxInt32 + 1, int64(math.MaxInt64), 1},
 	"holder": {"root", map[string]any{"user": "root", "host": "root", "label": "root", "pid": 1}, map[string]any{"caller": "root"}, map[string]any{"person": true}},
 }
 
-// variants returns the body of a request with each claim in each place.
+// variants returns the body of a request with each claim in each possible place.
 func variants(t *testing.T, body string) []string {
 	t.Helper()
 	all := []string{body}
@@ -74,10 +74,10 @@ func variants(t *testing.T, body string) []string {
 	return all
 }
 
-// A sight is what others see of the callers of a server.
+// A sight is what other callers see of holders and authors of breaks.
 type sight struct{ holders, authors []string }
 
-// see finds in an answer who holds, waits, has held and has broken.
+// see collects the holders, waiters and authors in a reply.
 func (s *sight) see(v any) {
 	switch v := v.(type) {
 	case []any:
@@ -102,7 +102,7 @@ func (s *sight) see(v any) {
 	}
 }
 
-// seen returns what somebody else sees of all names.
+// seen returns what another caller sees of all names.
 func (s *site) seen(t *testing.T) (all sight) {
 	t.Helper()
 	get := func(target string) {
@@ -128,15 +128,15 @@ func (s *site) seen(t *testing.T) (all sight) {
 // persons are the endpoints at which a caller holds a lock as a person.
 var persons = []string{"POST /v1/locks/{name}/hold", "POST /v1/driver/hold"}
 
-// TestServerSaysWhoItWas: whatever a caller says of itself, at every endpoint there is,
-// others see whom the server has found, and a person only where it holds as one.
+// TestServerSaysWhoItWas checks that others see the caller that the server has identified, whatever
+// a request contains about its caller. A holder is a person only at the endpoints for persons.
 func TestServerSaysWhoItWas(t *testing.T) {
 	streaming := endpoint{"POST /v1/leases", "/v1/leases?hold=1", `{"name":"bank/held","ttl_ms":60000,"holder":{"host":"web-3"}}`, caller.Acquire, streamOf}
 	shown := map[string]bool{}
 	for _, e := range append(slices.Clone(endpoints), streaming) {
 		for _, body := range variants(t, strings.NewReplacer("TOKEN", "7", "bank/held", "bank/free").Replace(e.body)) {
 			for _, swap := range []*strings.Replacer{
-				strings.NewReplacer("bank%2Fheld", "bank%2Ffree"), // nobody has it
+				strings.NewReplacer("bank%2Fheld", "bank%2Ffree"), // the lock is free
 				strings.NewReplacer("bank/free", "bank/held", "bank%2Fdone", "bank%2Ffree", `"fencing_token":7`, `"fencing_token":TOKEN`,
 					`"token":7`, `"token":TOKEN`, `"ttl_ns"`, `"queue":true,"waiter_ttl_ns":60000000000,"ttl_ns"`),
 			} {
@@ -157,7 +157,7 @@ func TestServerSaysWhoItWas(t *testing.T) {
 	}
 }
 
-// says sends one request as eve, and reports whether others see her afterwards.
+// says sends one request as eve, and reports whether others see eve afterwards.
 func (e endpoint) says(t *testing.T, target, body string) (shown bool) {
 	t.Helper()
 	s := newSite(t)
@@ -185,7 +185,7 @@ func (e endpoint) says(t *testing.T, target, body string) (shown bool) {
 		shown = true
 	}
 	for _, author := range after.authors {
-		if author != "ada" && author != "eve" { // ada was there before
+		if author != "ada" && author != "eve" { // ada's break is in the store from the start
 			t.Errorf("%s %s: others see a break by %s", target, body, author)
 		}
 		shown = shown || author == "eve"

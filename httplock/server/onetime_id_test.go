@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-locks/holdfast/onetime"
 )
 
-// TestIDRedeemsNothing: the ID of a one-time token stands in logs, events and errors. A
-// reader of those is handed nothing for it, whichever field it is sent in.
+// TestIDRedeemsNothing checks that the ID of a one-time token, which logs, events and errors
+// contain, yields no payload in any field of a request.
 func TestIDRedeemsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)

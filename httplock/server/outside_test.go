@@ -10,7 +10,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
-// TestPatternIsKnownOutside: whoever stands around the handler can count by routes.
+// TestPatternIsKnownOutside checks that handlers around the server's handler see the pattern of the
+// request's route.
 func TestPatternIsKnownOutside(t *testing.T) {
 	s, err := server.New(mem.New(nil), nil)
 	if err != nil {

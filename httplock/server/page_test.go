@@ -32,9 +32,9 @@ import (
 
 const page = "../../docs/reference/http.md"
 
-// TestCurlInPage does what docs/reference/http.md shows, one request after the other, and compares
-// the answers: they have the fields that the page shows, with its values, but for those
-// that differ each time.
+// TestCurlInPage sends the requests that docs/reference/http.md shows, one after the other. It
+// checks that the replies have the fields and values of the page, except for values that differ
+// each time.
 func TestCurlInPage(t *testing.T) {
 	text, err := os.ReadFile(page)
 	if err != nil {
@@ -70,7 +70,7 @@ func TestCurlInPage(t *testing.T) {
 	})
 }
 
-// ann knows the one token of the page, and lets everybody in who shows none.
+// ann identifies a request with a token as ann, and a request without one as shop.
 func ann(r *http.Request) (*caller.Caller, error) {
 	if r.Header["Authorization"] == nil {
 		return &caller.Caller{Name: "shop", Rights: caller.All}, nil
@@ -78,14 +78,14 @@ func ann(r *http.Request) (*caller.Caller, error) {
 	return &caller.Caller{Name: "ann", Rights: caller.Acquire | caller.Read}, nil
 }
 
-// A shell sends what the page shows.
+// A shell sends the requests of the page.
 type shell struct {
 	t       *testing.T
 	handler http.Handler
 	words   map[string]string // variables
 }
 
-// session does what a block shows, and returns how many requests that was.
+// session sends the requests of a block, and returns their number.
 func (s *shell) session(b codeblock.Block) (requests int) {
 	lines := strings.Split(strings.TrimSpace(b.Text), "\n")
 	for len(lines) > 0 {
@@ -103,7 +103,7 @@ func (s *shell) session(b codeblock.Block) (requests int) {
 	return requests
 }
 
-// curl sends the request of a command. Some time passes before that, as it does for people.
+// curl sends the request of a command. It first lets some time pass, as people do.
 func (s *shell) curl(command string) *httptest.ResponseRecorder {
 	time.Sleep(2 * time.Millisecond)
 	method, body, target, header := "", "", "", http.Header{}
@@ -144,7 +144,7 @@ func (s *shell) curl(command string) *httptest.ResponseRecorder {
 	return w
 }
 
-// split returns the words of a command: with quotation marks, and variables.
+// split splits a command into words. It handles quotation marks and variables.
 func (s *shell) split(command string) (words []string) {
 	word := regexp.MustCompile(`('[^']*'|"[^"]*"|[^\s'"]+)+`)
 	part := regexp.MustCompile(`'[^']*'|"[^"]*"|[^\s'"]+`)
@@ -167,7 +167,7 @@ func (s *shell) split(command string) (words []string) {
 	return words
 }
 
-// differing are the fields that differ each time.
+// differing are the fields whose values differ each time.
 var differing = []string{"lease_id", "fencing_token", "fencing_token_str", "last_token", "last_token_str", "expires_in_ms", "place_expires_in_ms", "held_ms", "waiting_ms", "token", "id", "ago_ms", "since_ms", "last_id", "waited_ms", "longest_ms"}
 
 func (s *shell) compare(what string, got *httptest.ResponseRecorder, status, want string) {
@@ -198,7 +198,7 @@ func (s *shell) compare(what string, got *httptest.ResponseRecorder, status, wan
 	}
 }
 
-// masked returns v with only the types of the fields that differ each time.
+// masked returns v with types instead of values in the fields that differ each time.
 func masked(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
@@ -220,12 +220,12 @@ func masked(v any) any {
 	return v
 }
 
-// notHere are codes of errors that no server answers with: those of a program that holds a
-// lock itself, and of guards.
+// notHere are error codes that no server sends: codes of programs that hold a lock themselves, and
+// of guards.
 var notHere = []string{"deadlock", "not-replicated", "max-hold", "stalled", "left", "too-many-attempts", "token-stale", "marks-full"}
 
-// TestCodesInPage compares the list of codes in docs/reference/http.md with the sources, and with the
-// table of all errors: each code, with its status.
+// TestCodesInPage compares the codes in docs/reference/http.md, and their statuses, with the
+// sources and the table of all errors.
 func TestCodesInPage(t *testing.T) {
 	text, err := os.ReadFile(page)
 	if err != nil {
@@ -310,7 +310,7 @@ func refusal(lit *ast.CompositeLit) (code string, status int) {
 	return code, status
 }
 
-// statusOf returns the status that a constant of net/http stands for.
+// statusOf returns the status of a constant of net/http.
 func statusOf(constant string) int {
 	for status := 400; status < 600; status++ {
 		if constant == "Status"+strings.NewReplacer(" ", "", "-", "").Replace(http.StatusText(status)) {

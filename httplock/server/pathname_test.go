@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server"
 )
 
-// TestNameInQuery: behind a proxy that decodes paths, the query has the name, whatever it is.
+// TestNameInQuery checks that a name can be sent in the query, for proxies that decode paths.
 func TestNameInQuery(t *testing.T) {
 	s, _ := open(t, server.Options{})
 	ask := func(method, target, body string) *httptest.ResponseRecorder {

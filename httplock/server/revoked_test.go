@@ -22,7 +22,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// An answer goes on until the server ends it.
+// An answer is a reply that continues until the server ends it.
 type answer struct {
 	header http.Header
 	done   chan struct{}
@@ -49,7 +49,7 @@ func (a *answer) last() string {
 	return lines[len(lines)-1]
 }
 
-// follow sends a request whose answer goes on.
+// follow sends a request for a stream.
 func follow(t *testing.T, h http.Handler, r *http.Request) *answer {
 	a := &answer{header: http.Header{}, done: make(chan struct{})}
 	ctx, cancel := context.WithCancel(r.Context())
@@ -61,7 +61,7 @@ func follow(t *testing.T, h http.Handler, r *http.Request) *answer {
 	return a
 }
 
-// endsAfter returns how long it takes until the answer ends, up to limit.
+// endsAfter waits up to limit for the end of the reply, and returns how long it took.
 func (a *answer) endsAfter(limit time.Duration) (time.Duration, bool) {
 	began := time.Now()
 	select {
@@ -72,8 +72,8 @@ func (a *answer) endsAfter(limit time.Duration) (time.Duration, bool) {
 	}
 }
 
-// callersFile writes a file of callers: their names, and the rights that each has. The token
-// of each is "token-" and its name.
+// callersFile writes a file of callers with their names and rights. The token of each is "token-"
+// and its name.
 func callersFile(t *testing.T, path string, rights map[string]string) {
 	t.Helper()
 	var entries []string
@@ -85,7 +85,7 @@ func callersFile(t *testing.T, path string, rights map[string]string) {
 	}
 }
 
-// A watched is a server whose callers are in a file, and a stream of each kind.
+// A watched is a server whose callers are in a file.
 type watched struct {
 	engine *mem.Engine
 	server *server.Server
@@ -93,7 +93,7 @@ type watched struct {
 	path   string
 }
 
-// inWatched runs a test in virtual time, for a server that knows ann, and ben who goes on.
+// inWatched runs a test in virtual time, on a server that knows ann and ben.
 func inWatched(t *testing.T, test func(t *testing.T, s *watched)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -116,7 +116,7 @@ func inWatched(t *testing.T, test func(t *testing.T, s *watched)) {
 	})
 }
 
-// streams sends a request for a stream of each kind, as name.
+// streams opens a stream of each kind as name.
 func (s *watched) streams(t *testing.T, name string) map[string]*answer {
 	t.Helper()
 	all, n := map[string]*answer{}, 0
@@ -137,9 +137,9 @@ func (s *watched) streams(t *testing.T, name string) map[string]*answer {
 	return all
 }
 
-// TestRevokedCallerHasNoStreams: a minute after its entry was taken out of the file, or has
-// other rights, a caller has no stream, and the others have theirs. Its locks are neither
-// released nor renewed.
+// TestRevokedCallerHasNoStreams checks that a caller has no stream a minute after its entry was
+// removed from the file, or got other rights. Other callers keep their streams. The caller's locks
+// are neither released nor renewed.
 func TestRevokedCallerHasNoStreams(t *testing.T) {
 	for what, rights := range map[string]map[string]string{
 		"taken out":    {"ben": `"acquire","read"`},
@@ -199,11 +199,11 @@ func (s *watched) holders(t *testing.T, name string) []lockinfo.Holding {
 	return lock.Holders
 }
 
-// TestSessionEndsItsStreams: a browser that has signed in has its stream for as long as the
-// session lasts, and for as long as its token is known.
+// TestSessionEndsItsStreams checks that the stream of a signed-in browser ends with its session, or
+// when its token is removed.
 func TestSessionEndsItsStreams(t *testing.T) {
 	for what, c := range map[string]struct {
-		before time.Duration // how long the stream goes on
+		before time.Duration // how long the stream continues
 		end    func(t *testing.T, s *watched)
 	}{
 		"the session is over": {12*time.Hour - time.Minute, func(t *testing.T, _ *watched) { time.Sleep(time.Minute) }},
@@ -231,8 +231,8 @@ func TestSessionEndsItsStreams(t *testing.T) {
 	}
 }
 
-// TestUnknownForAWhile: who cannot be told now goes on, and who can be told again is looked
-// at again.
+// TestUnknownForAWhile checks that a stream continues while its caller cannot be identified, and
+// that the server checks the caller again afterwards.
 func TestUnknownForAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

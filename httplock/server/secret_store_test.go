@@ -18,7 +18,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
-// secretOf returns the secret of a server on engine.
+// secretOf returns the secret of a new server on engine.
 func secretOf(t *testing.T, engine driver.Engine) *secret {
 	t.Helper()
 	c, err := holdfast.New(engine, nil)
@@ -42,8 +42,8 @@ func (s *secret) must(t *testing.T) []byte {
 	return value
 }
 
-// Servers that begin at the same time have one secret, of which a store that loses it gets
-// it back.
+// TestSecretIsShared checks that servers that start at the same time share one secret, and that a
+// server restores the secret in a store that has lost it.
 func TestSecretIsShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -73,8 +73,8 @@ func TestSecretIsShared(t *testing.T) {
 	})
 }
 
-// A store that does not answer keeps nobody waiting who has the secret, and nobody is told
-// a secret that the store may not have.
+// TestSecretDuringAnOutage checks that a server that has read the secret keeps it during an outage
+// of the store. A server that has not read it gets an error.
 func TestSecretDuringAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		away := false
@@ -99,7 +99,8 @@ func TestSecretDuringAnOutage(t *testing.T) {
 	})
 }
 
-// A store without records has no secret: then each server has its own, and says so.
+// TestSecretWithoutRecords checks that a server whose store has no records makes its own secret,
+// and logs this.
 func TestSecretWithoutRecords(t *testing.T) {
 	c, err := holdfast.New(driver.Forward{Engine: mem.New(nil), Without: driver.Capabilities{Records: true}}, nil)
 	if err != nil {
@@ -118,8 +119,8 @@ func TestSecretWithoutRecords(t *testing.T) {
 	}
 }
 
-// A store that lets nobody keep the secret there, as another server does, costs what one
-// without records does.
+// TestSecretIsNotAllowed checks that a server whose store refuses to keep the secret makes its own
+// secret, and logs this once. Another server is such a store.
 func TestSecretIsNotAllowed(t *testing.T) {
 	engine := &hook.Engine{Forward: driver.Forward{Engine: mem.New(nil)}, Each: func(context.Context, hook.Request, func() error) error {
 		return driver.ErrPermission

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// inSite runs a test in virtual time.
+// inSite runs a test on a new site in virtual time.
 func inSite(t *testing.T, test func(t *testing.T, s *site)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -28,8 +28,8 @@ func inSite(t *testing.T, test func(t *testing.T, s *site)) {
 	})
 }
 
-// TestNothingSecretIsLogged: whatever is asked, no line of the log has a lease ID, a
-// token, a key or a payload. Refusals and breaks are in it.
+// TestNothingSecretIsLogged checks that no line of the log contains a lease ID, a token, a key or a
+// payload. The log contains refusals and breaks.
 func TestNothingSecretIsLogged(t *testing.T) {
 	inSite(t, func(t *testing.T, s *site) {
 		const payload, key = "marker-of-a-payload", "marker-of-an-idempotency-key"
@@ -82,14 +82,13 @@ func TestNothingSecretIsLogged(t *testing.T) {
 	})
 }
 
-// TestLeaseIDsOfOthers: whoever is not an admin sees what stands for a lease ID, which
-// releases nothing.
+// TestLeaseIDsOfOthers checks that a caller without the admin right sees hidden lease IDs only.
 func TestLeaseIDsOfOthers(t *testing.T) {
 	inSite(t, func(t *testing.T, s *site) {
 		hidden, shown := 0, 0
 		for _, e := range endpoints {
 			if strings.Contains(e.body, leaseOf) || e.about == stream || e.about == streamOf || strings.HasSuffix(e.pattern, "break") {
-				continue // the caller has it, or the answer goes on, or the lease ends
+				continue // the caller has the ID, or the reply is a stream, or the lease ends
 			}
 			text := s.send(s.request(t.Context(), "plain", e.method(), e.path(), e.body)).Body.String()
 			for _, id := range []lockinfo.LeaseID{s.held, s.queued} {
@@ -107,7 +106,7 @@ func TestLeaseIDsOfOthers(t *testing.T) {
 	})
 }
 
-// TestLimitsAreKept: one that has as much as it may is refused, through either door, and
+// TestLimitsAreKept checks that a caller at its limit is refused at both interfaces, and that
 // another caller is not.
 func TestLimitsAreKept(t *testing.T) {
 	const body = `{"name":"ci/NAME","lease_id":"0123456789abcdef0123456789abcNAME","ttl_ns":60000000000,"holder":{}}`
@@ -134,7 +133,7 @@ func TestLimitsAreKept(t *testing.T) {
 	}
 	take("all", "001", http.StatusOK, "")
 	take("ci", "002", http.StatusOK, "")
-	take("ci", "002", http.StatusOK, "") // again: it is one lease
+	take("ci", "002", http.StatusOK, "") // a repeat: still one lease
 	for range 3 {
 		held := strings.Replace(body, "ci/NAME", "ci/001", 1)
 		site.send(site.request(t.Context(), "ci", http.MethodPost, "/v1/driver/acquire", strings.ReplaceAll(held, "NAME", "009"))) // not granted
@@ -148,8 +147,9 @@ func TestLimitsAreKept(t *testing.T) {
 	take("ci", "004", http.StatusOK, "")
 }
 
-// TestKeptIsBounded: what one caller keeps in the store by either door has a bound, and
-// another caller does not notice. Work is refused before it begins, and not when it is done.
+// TestKeptIsBounded checks that the bytes that one caller keeps in the store have a bound for both
+// interfaces together, which other callers do not share. Work is refused before it begins, not when
+// it completes.
 func TestKeptIsBounded(t *testing.T) {
 	s, _ := open(t, server.Options{Callers: sourceFunc(identify), Limits: server.Limits{Kept: 6000}})
 	site := &site{Handler: s}
@@ -185,7 +185,7 @@ func TestKeptIsBounded(t *testing.T) {
 	wantProblem(t, send("ci", "/v1/driver/deposit", `{`+digest+`,"by":`+other+`,"payload":"`+payload+`","ttl_ns":60000000000,"memory_ns":120000000000}`), http.StatusTooManyRequests, "too-much-kept")
 	want(send("plain", "/v1/onetime", issue), http.StatusCreated)
 	r := site.request(t.Context(), "ci", http.MethodPut, "/v1/once/ci%2Frun/result", `{"lease_id":"`+id.LeaseID+`","result":"`+payload+`","retention_ms":60000}`)
-	want(site.send(r), http.StatusNoContent) // it is done
+	want(site.send(r), http.StatusNoContent) // the work is done
 	wantProblem(t, send("ci", "/v1/once/ci%2Fnext", `{"ttl_ms":60000}`), http.StatusTooManyRequests, "too-much-kept")
 	wantProblem(t, send("ci", "/v1/driver/acquire", `{"name":"ci/engine","lease_id":`+other+`,"ttl_ns":60000000000,"once":true,"holder":{}}`), http.StatusTooManyRequests, "too-much-kept")
 	want(site.send(site.request(t.Context(), "ci", http.MethodDelete, "/v1/once/ci%2Frun", "")), http.StatusNoContent)

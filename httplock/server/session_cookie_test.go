@@ -24,7 +24,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
-// over checks that a session is refused, and that the browser forgets it.
+// over checks that a session is refused, and that the cookie is deleted.
 func (b *browser) over() {
 	b.Helper()
 	was := b.cookie
@@ -35,8 +35,8 @@ func (b *browser) over() {
 	b.cookie = was
 }
 
-// TestCookie: no script, no other site and, if there is TLS, no other way than that gets at
-// the cookie. It stands for no path, so that it fits any prefix, and for no other host.
+// TestCookie checks the attributes of the cookie. Scripts and other sites cannot use it, with TLS
+// it is sent over TLS only, and it has no path, so that it works under any prefix.
 func TestCookie(t *testing.T) {
 	s, _ := open(t, server.Options{Callers: sourceFunc(identify)})
 	for _, c := range []struct {
@@ -62,7 +62,7 @@ func TestCookie(t *testing.T) {
 	}
 }
 
-// TestSessionEnds: after 12 hours, at whichever server of the store.
+// TestSessionEnds checks that a session ends after 12 hours, at every server of the store.
 func TestSessionEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -81,7 +81,7 @@ func TestSessionEnds(t *testing.T) {
 	})
 }
 
-// newBrowser returns one for a server of its own on engine.
+// newBrowser returns a browser for a new server on engine.
 func newBrowser(t *testing.T, engine driver.Engine, callers caller.Source) *browser {
 	t.Helper()
 	if callers == nil {
@@ -95,8 +95,8 @@ func newBrowser(t *testing.T, engine driver.Engine, callers caller.Source) *brow
 	return &browser{T: t, handler: exchange.Recorded(t, s)}
 }
 
-// TestForgedSessions: what no server of the store has sealed counts for nothing, down to
-// the last bit.
+// TestForgedSessions checks that a cookie that no server of the store has sealed is refused, even
+// if only one bit differs.
 func TestForgedSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBrowser(t, mem.New(nil), nil)
@@ -131,8 +131,8 @@ func TestForgedSessions(t *testing.T) {
 	})
 }
 
-// TestRevokedToken: a token that was taken out of the file of callers ends its sessions at
-// the next request, and one that cannot be checked now ends nothing.
+// TestRevokedToken checks that a session ends at the next request after its token was removed from
+// the file of callers. A token that cannot be checked now does not end the session.
 func TestRevokedToken(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "callers.json")
 	token, err := caller.Add(path, caller.Caller{Name: "ann", Rights: caller.Read})
@@ -176,14 +176,14 @@ func TestRevokedToken(t *testing.T) {
 	if err := os.WriteFile(path, text, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := file.Reload(); err != nil { // or a second later, by itself
+	if err := file.Reload(); err != nil { // the file would be read again a second later anyway
 		t.Fatal(err)
 	}
 	b.over()
 }
 
-// TestWhereACookieCounts: for pages of the server itself alone, and for what changes
-// something only if the request says so.
+// TestWhereACookieCounts checks that a cookie counts only in requests of the server's own pages. A
+// request that changes something must prove that it comes from such a page.
 func TestWhereACookieCounts(t *testing.T) {
 	b := newBrowser(t, mem.New(nil), nil)
 	b.signIn("all")
@@ -195,8 +195,8 @@ func TestWhereACookieCounts(t *testing.T) {
 		code                 string
 	}{
 		{get, "same-origin", "", 200, ""},
-		{get, "none", "", 200, ""}, // somebody has typed the address
-		{get, "", "", 200, ""},     // plain HTTP: SameSite has to do
+		{get, "none", "", 200, ""}, // the user typed the address
+		{get, "", "", 200, ""},     // plain HTTP: only SameSite protects
 		{get, "", "http://127.0.0.1:7420", 200, ""},
 		{get, "same-site", "", 403, "cross-site"},
 		{get, "cross-site", "", 403, "cross-site"},
@@ -240,8 +240,8 @@ func TestWhereACookieCounts(t *testing.T) {
 	}
 }
 
-// TestHeaderWins: whoever shows a token is who it is of, whatever the cookie says, and
-// keeps the cookie.
+// TestHeaderWins checks that a token in the Authorization header identifies the caller whatever the
+// cookie contains, and that the cookie stays.
 func TestHeaderWins(t *testing.T) {
 	b := newBrowser(t, mem.New(nil), nil)
 	b.signIn("ci")
@@ -259,8 +259,8 @@ func TestHeaderWins(t *testing.T) {
 	}
 }
 
-// TestLongToken: one that fits into a cookie does, with what browsers allow; a longer one is
-// refused, and not shown.
+// TestLongToken checks that the longest accepted token makes a cookie that browsers accept. A
+// longer token is refused, and the error does not show it.
 func TestLongToken(t *testing.T) {
 	b := newBrowser(t, mem.New(nil), sourceFunc(func(r *http.Request) (*caller.Caller, error) {
 		return &caller.Caller{Name: r.Header.Get("Authorization")[:10], Rights: caller.Read}, nil
@@ -279,7 +279,7 @@ func TestLongToken(t *testing.T) {
 	}
 }
 
-// TestNobodyIsAsked: a server that knows no callers has nothing to sign in to.
+// TestNobodyIsAsked checks that a server without callers refuses to sign in.
 func TestNobodyIsAsked(t *testing.T) {
 	s, _ := open(t, server.Options{})
 	b := &browser{T: t, handler: s, cookie: &http.Cookie{Name: "holdfast_session", Value: "of another server"}}
@@ -293,7 +293,7 @@ func TestNobodyIsAsked(t *testing.T) {
 	}
 }
 
-// TestActions are those that the caller has a right to, and the store can do.
+// TestActions checks that the actions are those that the caller may do and the store supports.
 func TestActions(t *testing.T) {
 	for rights, want := range map[caller.Rights]string{
 		caller.Read: "", caller.Acquire: "hold,release", caller.Break: "break,release", caller.Once: "forget", caller.All: "break,hold,release,forget",
@@ -312,8 +312,8 @@ func TestActions(t *testing.T) {
 	}
 }
 
-// TestSignInWithoutSecret: while the store does not say its servers' secret, nobody is
-// signed in, and nobody is signed out.
+// TestSignInWithoutSecret checks that sign-in fails, and no session ends, while the server cannot
+// read its secret from the store.
 func TestSignInWithoutSecret(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		away := true
@@ -339,7 +339,7 @@ func TestSignInWithoutSecret(t *testing.T) {
 	})
 }
 
-// origin makes a request one of a page.
+// origin marks a request as sent by the given page.
 func origin(page string) func(*http.Request) {
 	return func(r *http.Request) {
 		r.Header.Set("Origin", page)
@@ -347,12 +347,13 @@ func origin(page string) func(*http.Request) {
 	}
 }
 
-// overUnix makes a request one that came by a unix socket.
+// overUnix marks a request as received over a unix socket.
 func overUnix(r *http.Request) {
 	*r = *r.WithContext(context.WithValue(r.Context(), http.LocalAddrContextKey, &net.UnixAddr{Net: "unix"}))
 }
 
-// TestPlainHTTPIsWarnedOf: once, if tokens come from elsewhere in the clear.
+// TestPlainHTTPIsWarnedOf checks that the server logs one warning if tokens arrive from other hosts
+// in plain text.
 func TestPlainHTTPIsWarnedOf(t *testing.T) {
 	for _, c := range []struct {
 		what, from string

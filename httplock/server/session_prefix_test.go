@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
-// TestSessionUnderAPrefix: behind a proxy that has the server under a prefix, a cookie jar
-// sends the cookie with what the server answers there, and with nothing else of the host.
+// TestSessionUnderAPrefix checks that behind a proxy with a path prefix, a cookie jar sends the
+// cookie to the server's paths, and to no other path of the host.
 func TestSessionUnderAPrefix(t *testing.T) {
 	engine := mem.New(nil)
 	s, err := server.New(engine, &server.Options{Callers: sourceFunc(identify)})

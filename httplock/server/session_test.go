@@ -17,14 +17,14 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// A browser keeps the cookie of a session, and says where its requests come from.
+// A browser keeps the session cookie, and sends the headers of a page's requests.
 type browser struct {
 	*testing.T
 	handler http.Handler
 	cookie  *http.Cookie // nil: none
 }
 
-// send sends a request of the page.
+// send sends a request from the server's own page.
 func (b *browser) send(method, target, body string) *httptest.ResponseRecorder {
 	b.Helper()
 	r := (&site{}).request(b.Context(), "", method, target, body)
@@ -33,7 +33,7 @@ func (b *browser) send(method, target, body string) *httptest.ResponseRecorder {
 	return b.sent(r)
 }
 
-// sent sends a request with the cookie, and keeps the one that it is answered with.
+// sent sends a request with the cookie, and keeps the cookie of the reply.
 func (b *browser) sent(r *http.Request) *httptest.ResponseRecorder {
 	b.Helper()
 	if b.cookie != nil {
@@ -57,7 +57,7 @@ func (b *browser) signIn(token string) {
 	}
 }
 
-// session returns who the server says that the browser is.
+// session returns the server's view of the session.
 func (b *browser) session() (v wire.Session) {
 	b.Helper()
 	w := b.send("GET", "/v1/session", "")
@@ -67,7 +67,8 @@ func (b *browser) session() (v wire.Session) {
 	return v
 }
 
-// TestSession: whoever signs in with a token is who it is of, until they sign out.
+// TestSession checks that a browser that signs in with a token acts as the token's caller until it
+// signs out.
 func TestSession(t *testing.T) {
 	s, _ := open(t, server.Options{Callers: sourceFunc(identify), Notice: "a demonstration"})
 	b := &browser{T: t, handler: s}
@@ -89,7 +90,7 @@ func TestSession(t *testing.T) {
 	wantProblem(t, b.send("GET", "/v1/session", ""), 401, "not-authenticated")
 }
 
-// TestSignInOnASocket: a user of the host who signs in is who the token is of, until they
+// TestSignInOnASocket checks that a local user who signs in acts as the token's caller until they
 // sign out.
 func TestSignInOnASocket(t *testing.T) {
 	s, _ := open(t, server.Options{Callers: sourceFunc(func(r *http.Request) (*caller.Caller, error) {
@@ -112,8 +113,8 @@ func TestSignInOnASocket(t *testing.T) {
 	}
 }
 
-// TestSignInBesideGuesses: however many wrong tokens come from an address, which may be that
-// of a proxy, right ones sign in, and the log does not grow by each guess.
+// TestSignInBesideGuesses checks that many wrong tokens from an address do not keep the right token
+// from signing in: the address may be a proxy. The log does not get a line for each guess.
 func TestSignInBesideGuesses(t *testing.T) {
 	inSite(t, func(t *testing.T, s *site) {
 		try := func(token string) *httptest.ResponseRecorder {
@@ -149,7 +150,8 @@ func TestSignInBesideGuesses(t *testing.T) {
 	})
 }
 
-// TestRouteOfUnknownCaller: the log has which route it was, and no name.
+// TestRouteOfUnknownCaller checks that the log contains the route of a refused request, and no
+// name.
 func TestRouteOfUnknownCaller(t *testing.T) {
 	inSite(t, func(t *testing.T, s *site) {
 		s.send(s.request(t.Context(), "guess", "GET", "/v1/locks/marker-of-a-name", ""))

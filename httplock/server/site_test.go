@@ -23,21 +23,21 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A site is a server for the locks of a store in which there is something of each kind.
+// A site is a server whose store has something of each kind.
 type site struct {
 	http.Handler
 	engine *mem.Engine
 	log    *bytes.Buffer
-	held   lockinfo.LeaseID // of bank/held
-	queued lockinfo.LeaseID // that waits for it
+	held   lockinfo.LeaseID // lease of bank/held
+	queued lockinfo.LeaseID // waits for bank/held
 	token  uint64
 	close  func() error
 }
 
-// bearer is a token that is found wherever it is written.
+// bearer is a token that is easy to find in any text.
 const bearer = "marker-of-a-bearer-token"
 
-// tokens are what the callers show.
+// tokens maps the tokens of callers to the callers.
 var tokens = map[string]*caller.Caller{
 	"all":   {Name: "all", Rights: caller.All},
 	bearer:  {Name: "all", Rights: caller.All},
@@ -46,7 +46,7 @@ var tokens = map[string]*caller.Caller{
 	"ci":    {Name: "ci", Rights: caller.All, Prefixes: []string{"ci/"}},
 }
 
-// without returns the token of a caller who has all rights but these.
+// without returns the token of a caller who has all rights but the given ones.
 func without(rights caller.Rights) string { return "without-" + rights.String() }
 
 func identify(r *http.Request) (*caller.Caller, error) {
@@ -66,7 +66,7 @@ func identify(r *http.Request) (*caller.Caller, error) {
 
 const hour = time.Hour
 
-// newSite makes a site. The caller must call close.
+// newSite returns a site. The test must call close.
 func newSite(tb testing.TB) *site {
 	tb.Helper()
 	s := &site{engine: mem.New(&mem.Options{History: true}), log: &bytes.Buffer{}, held: lockinfo.NewLeaseID(), queued: lockinfo.NewLeaseID()}
@@ -111,8 +111,8 @@ func (s *site) fill(ctx context.Context) error {
 	return errors.Join(err1, err2, err3)
 }
 
-// state is all that there is in the store. It does not change by itself as long as virtual
-// time stands still.
+// state returns everything in the store as text. The text does not change while virtual time stands
+// still.
 func (s *site) state(tb testing.TB) string {
 	tb.Helper()
 	ctx := context.Background()
@@ -145,13 +145,13 @@ func (s *site) state(tb testing.TB) string {
 	return strings.Join(all, "\n")
 }
 
-// filled returns text with the lease of bank/held in it. A random secret in text has no
-// quotation mark or colon.
+// filled returns text with the lease of bank/held in it. The replaced strings have a quotation mark
+// or colon, so that they cannot occur in a random secret.
 func (s *site) filled(text string) string {
 	return strings.NewReplacer(`"ID"`, strconv.Quote(string(s.held)), ":TOKEN", ":"+strconv.FormatUint(s.token, 10)).Replace(text)
 }
 
-// request returns one as a client of either kind sends it.
+// request returns a request with the headers that clients of both kinds send.
 func (s *site) request(ctx context.Context, token, method, target, body string) *http.Request {
 	r := httptest.NewRequestWithContext(ctx, method, target, strings.NewReader(s.filled(body)))
 	if body == "" {
@@ -167,7 +167,7 @@ func (s *site) request(ctx context.Context, token, method, target, body string) 
 	return r
 }
 
-// send answers a request.
+// send serves a request, and returns the reply.
 func (s *site) send(r *http.Request) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r)

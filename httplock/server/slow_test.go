@@ -48,13 +48,14 @@ func (p *pipes) dial() net.Conn {
 	return here
 }
 
-// TestSlowClients: whoever opens connections and sends or reads nothing is cut off.
+// TestSlowClients checks that the server closes the connection of a client that sends or reads
+// nothing.
 func TestSlowClients(t *testing.T) {
 	const half = "POST /v1/leases/check HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{"
 	for name, c := range map[string]struct {
 		sent   string
 		after  time.Duration
-		status int // 0: none
+		status int // 0: no reply
 	}{
 		"silent":               {"", 10 * time.Second, 0},
 		"half a header":        {"POST /v1/leases HTTP/1.1\r\nHost:", 10 * time.Second, 0},
@@ -68,14 +69,14 @@ func TestSlowClients(t *testing.T) {
 				h := &http.Server{Handler: s}
 				server.Configure(h)
 				l := listen()
-				go h.Serve(l) // ends with Close
+				go h.Serve(l) // ends when h is closed
 				defer h.Close()
 				conn, start := l.dial(), time.Now()
 				defer conn.Close()
 				if _, err := io.WriteString(conn, c.sent); err != nil {
 					t.Fatal(err)
 				}
-				answer, err := io.ReadAll(conn) // until the server closes it
+				answer, err := io.ReadAll(conn) // until the server closes the connection
 				if took := time.Since(start); took < c.after || took > c.after+5*time.Second {
 					t.Errorf("cut off after %s, want %s", took, c.after)
 				}
@@ -91,7 +92,8 @@ func TestSlowClients(t *testing.T) {
 	}
 }
 
-// TestUnreadAnswer: whoever does not read its answer is cut off, however long that is.
+// TestUnreadAnswer checks that a client that does not read a reply is cut off, however long the
+// reply is.
 func TestUnreadAnswer(t *testing.T) {
 	for name, request := range map[string]string{
 		"a refusal":       "GET /v1/nothing HTTP/1.1\r\nHost: localhost\r\n\r\n",
@@ -107,14 +109,14 @@ func TestUnreadAnswer(t *testing.T) {
 				h := &http.Server{Handler: s}
 				server.Configure(h)
 				l := listen()
-				go h.Serve(l) // ends with Close
+				go h.Serve(l) // ends when h is closed
 				defer h.Close()
 				conn := l.dial()
 				defer conn.Close()
 				if _, err := io.WriteString(conn, request); err != nil {
 					t.Fatal(err)
 				}
-				time.Sleep(6 * time.Minute) // engines may look at one page of a list for 5
+				time.Sleep(6 * time.Minute) // an engine may take 5 minutes for a page of a list
 				if answer, err := io.ReadAll(conn); len(answer) > 0 || err != nil {
 					t.Errorf("%q, %v: want the connection closed", answer, err)
 				}
@@ -123,7 +125,7 @@ func TestUnreadAnswer(t *testing.T) {
 	}
 }
 
-// take takes one of many locks.
+// take acquires the lock with the given number.
 func take(t *testing.T, s http.Handler, n int) {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "http://localhost/v1/leases", strings.NewReader(fmt.Sprintf(`{"name":"n/%d"}`, n)))

@@ -18,8 +18,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
-// TestStoreIsNotNamed: where the store is, which its client says when it does not answer or
-// refuses something, is told to those who may read every name, and to no other caller.
+// TestStoreIsNotNamed checks that an error shows the address of the store only to callers who may
+// read every name.
 func TestStoreIsNotNamed(t *testing.T) {
 	const address = "192.0.2.7:6379"
 	whole, named := &caller.Caller{Name: "whole", Rights: caller.All}, 0
@@ -60,7 +60,8 @@ func TestStoreIsNotNamed(t *testing.T) {
 	}
 }
 
-// TestStoreIsNotNamedByStreams: nor by a stream whose lease was granted, and could not be kept, at once or later.
+// TestStoreIsNotNamedByStreams checks the same for a stream whose lease could not be kept, at once
+// or later.
 func TestStoreIsNotNamedByStreams(t *testing.T) {
 	const address = "192.0.2.7:6379"
 	part := &caller.Caller{Name: "part", Rights: caller.All, Prefixes: []string{"bank/"}}

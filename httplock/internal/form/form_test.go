@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// fill sets every field that can be set, each to a value of its own.
+// fill sets every field that can be set, each to a different value.
 func fill(v reflect.Value, n *int) {
 	*n++
 	switch v.Kind() {
@@ -43,7 +43,7 @@ func fill(v reflect.Value, n *int) {
 		if v.Type() == reflect.TypeFor[int]() {
 			v.SetInt(int64(*n))
 		} else {
-			v.SetInt(1) // one of several names
+			v.SetInt(1) // one of several constants
 		}
 	case reflect.Uint64:
 		if v.Type() == reflect.TypeFor[lockinfo.Mode]() {
@@ -58,7 +58,7 @@ func fill(v reflect.Value, n *int) {
 	}
 }
 
-// goes checks that all of a value comes back: of makes the form, and back reads it.
+// goes checks that a value survives the way through JSON: of makes the form, and back reads it.
 func goes[D, F any](t *testing.T, of func(D) F, back func(F) D, change ...func(*D)) {
 	t.Helper()
 	var want D
@@ -89,13 +89,14 @@ var fieldName = regexp.MustCompile(`"[^"]*":`)
 
 func same[T any](v T) T { return v }
 
-// goesAsItIs is goes for a type that is its own form.
+// goesAsItIs is goes for a type that needs no separate form.
 func goesAsItIs[D any](t *testing.T, change ...func(*D)) {
 	t.Helper()
 	goes(t, same[D], same[D], change...)
 }
 
-// TestEveryField: a field that package driver gets some day has a tag, and comes through.
+// TestEveryField checks that every field of package driver has a tag and survives the way through
+// JSON.
 func TestEveryField(t *testing.T) {
 	goesAsItIs[driver.AcquireRequest](t)
 	goesAsItIs[driver.AcquireReply](t)
@@ -110,7 +111,7 @@ func TestEveryField(t *testing.T) {
 	goesAsItIs[driver.RedeemRequest](t)
 	goesAsItIs[driver.VaultReply](t)
 	goesAsItIs[driver.Capabilities](t)
-	goesAsItIs(t, func(r *driver.DiagnoseRequest) { r.URL = "" }) // which stays here
+	goesAsItIs(t, func(r *driver.DiagnoseRequest) { r.URL = "" }) // the URL is not sent
 	goesAsItIs[form.Record](t)
 	goesAsItIs[form.RecordInfo](t)
 	goesAsItIs[form.Reply](t)
@@ -122,14 +123,14 @@ func TestEveryField(t *testing.T) {
 	goesAsItIs[form.Past](t)
 	goes(t, form.DiagnosisOf, form.Diagnosis.Driver, func(d *driver.Diagnosis) {
 		for i := range d.Findings {
-			d.Findings[i].Err = nil // TestErrors has them
+			d.Findings[i].Err = nil // TestErrors checks errors
 		}
 	})
 	goes(t, form.RefreshReplyOf, form.RefreshReply.Driver, func(r *driver.RefreshReply) { r.Err = nil })
 	goes(t, form.LossOf, (*form.Loss).Driver, func(l *driver.Loss) { l.Err = driver.ErrLost })
 }
 
-// TestEmptyRecord: a record without bytes is a record.
+// TestEmptyRecord checks that a record without bytes is still a record.
 func TestEmptyRecord(t *testing.T) {
 	text, err := json.Marshal(driver.AcquireReply{Outcome: driver.Recorded, Record: []byte{}})
 	if err != nil {
@@ -141,7 +142,7 @@ func TestEmptyRecord(t *testing.T) {
 	}
 }
 
-// TestErrors: each class of error comes back with its text.
+// TestErrors checks that each class of error keeps its class and its text.
 func TestErrors(t *testing.T) {
 	for _, class := range []error{
 		driver.ErrLost, driver.ErrUnavailable, driver.ErrInvalid, driver.ErrUnsupported, driver.ErrPermission, driver.ErrKindMismatch,
@@ -151,7 +152,7 @@ func TestErrors(t *testing.T) {
 			t.Errorf("%v has become %v", sent, got)
 		}
 	}
-	// A closed engine of the server does not close ours.
+	// A closed engine of the server does not close the client's engine.
 	if got := form.ErrorOf(driver.ErrClosed).Err(); driver.Class(got) != driver.ErrUnavailable {
 		t.Errorf("closed has become %v", got)
 	}
@@ -167,7 +168,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestNever: a lock with no expiry comes back as one.
+// TestNever checks that a lock that never expires is received so.
 func TestNever(t *testing.T) {
 	text, err := json.Marshal(driver.Blocker{ExpiresIn: lockinfo.Never})
 	var b driver.Blocker
@@ -176,7 +177,7 @@ func TestNever(t *testing.T) {
 	}
 }
 
-// TestChecked: the server passes no request to its engine that no client may send.
+// TestChecked checks that the server refuses requests that no client may send.
 func TestChecked(t *testing.T) {
 	good := driver.AcquireRequest{Name: "job", LeaseID: lockinfo.NewLeaseID(), TTL: time.Minute}
 	if name, err := form.Check(&good, driver.MaxBatch); name != "job" || err != nil {

@@ -21,7 +21,7 @@ func TestPassedOn(t *testing.T) {
 	}
 }
 
-// source answers everybody the same.
+// source gives every request the same result.
 type source struct {
 	c   *caller.Caller
 	err error

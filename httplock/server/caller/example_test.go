@@ -13,13 +13,13 @@ import (
 	"github.com/holdfast-locks/holdfast/memlock"
 )
 
-// byCertificate knows callers by the names in their certificates, which the TLS of the
-// http.Server has checked: its ClientAuth is tls.VerifyClientCertIfGiven.
+// byCertificate identifies callers by the names in their certificates. The http.Server has verified
+// these: its ClientAuth is tls.VerifyClientCertIfGiven.
 type byCertificate struct{}
 
 func (byCertificate) Identify(r *http.Request) (*caller.Caller, error) {
 	if r.TLS == nil || len(r.TLS.VerifiedChains) == 0 {
-		return nil, nil // it shows none: perhaps another Source knows it
+		return nil, nil // there is no certificate: another Source may know the caller
 	}
 	return ofCertificate(r.TLS.VerifiedChains[0][0])
 }
@@ -32,7 +32,7 @@ func ofCertificate(c *x509.Certificate) (*caller.Caller, error) {
 	return &caller.Caller{Name: name, Rights: caller.Acquire | caller.Read, Prefixes: []string{name + "/"}}, nil
 }
 
-// A Source of one's own, in front of a file of tokens.
+// Use your own Source in front of a file of tokens.
 func ExampleSource() {
 	callers := caller.First(byCertificate{}) // and caller.Open("/etc/holdfast/callers.json", nil)
 	store, err := memlock.New(nil)

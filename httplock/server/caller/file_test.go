@@ -21,12 +21,12 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 )
 
-// entry returns the JSON of a caller whose token is that text.
+// entry returns the JSON of a caller with the given token.
 func entry(token, name, prefix string) string {
 	return fmt.Sprintf(`{"name":%q,"sha256":"%x","prefixes":[%q],"rights":["acquire","read"]}`, name, sha256.Sum256([]byte(token)), prefix)
 }
 
-// write makes a file of callers.
+// write writes a file of callers.
 func write(t *testing.T, path string, entries ...string) {
 	t.Helper()
 	text := `{"callers":[` + strings.Join(entries, ",") + `]}`
@@ -35,7 +35,7 @@ func write(t *testing.T, path string, entries ...string) {
 	}
 }
 
-// shows returns a request with that Authorization, or with none.
+// shows returns a request with the given Authorization header, or without one.
 func shows(authorization ...string) *http.Request {
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	if len(authorization) > 0 {
@@ -53,7 +53,7 @@ func TestFile(t *testing.T) {
 	}
 	for _, c := range []struct {
 		request *http.Request
-		name    string // "" if nobody
+		name    string // "" if the caller is unknown
 		wrong   string
 	}{
 		{shows("Bearer secret-of-ci"), "ci", ""},
@@ -115,7 +115,7 @@ func TestWrongFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		if strings.Contains(why, "grant.uid") {
-			why = "uid" // encoding/json names what is embedded
+			why = "uid" // encoding/json puts the name of an embedded struct into the path
 		}
 		if f, err := caller.Open(path, nil); f != nil || err == nil || !strings.Contains(err.Error(), why) || !strings.Contains(err.Error(), path) {
 			t.Errorf("%s: %v, want %q", text, err, why)
@@ -210,7 +210,7 @@ func TestAdd(t *testing.T) {
 	}
 }
 
-// verifier stands for an issuer: the claims of a token are what it says itself.
+// verifier replaces the check of an issuer's tokens. It returns fixed claims.
 type verifier struct{ claims map[string]any }
 
 func (v verifier) Verify(_ context.Context, token string) (map[string]any, error) {
@@ -235,7 +235,7 @@ func TestRules(t *testing.T) {
 	for _, c := range []struct {
 		claims map[string]any
 		token  string
-		name   string // "" if it is wrong
+		name   string // "" if the token is wrong
 		wrong  string
 	}{
 		{map[string]any{"repository": "acme/shop", "ref": "refs/heads/main", "actor": "eve"}, token(url, "good"), "shop-main", ""},

@@ -51,8 +51,8 @@ func TestFileOfOthers(t *testing.T) {
 	}
 }
 
-// TestAddKeepsGroup: a server that reads the file as a member of its group still does after root has
-// added a caller.
+// TestAddKeepsGroup checks that a file keeps its group and mode when root adds a caller. The server
+// may read the file as a member of that group.
 func TestAddKeepsGroup(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root may give a file to any group")

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/codeblock"
 )
 
-// TestPageOfCallers: the files of callers that the documentation shows can be opened.
+// TestPageOfCallers checks that the files of callers in the documentation can be opened.
 func TestPageOfCallers(t *testing.T) {
 	const page = "docs/server.md"
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", filepath.FromSlash(page)))

@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/caller"
 )
 
-// TestUsers: whoever opens a unix socket is known by the kernel's word.
+// TestUsers checks that the kernel identifies a caller that connects to a unix socket.
 func TestUsers(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "callers.json")
@@ -41,7 +41,7 @@ func TestUsers(t *testing.T) {
 			}
 			fmt.Fprint(w, name, " ", caller.OverUnix(r))
 		})}
-		go h.Serve(l) // ends with Close
+		go h.Serve(l) // ends when h is closed
 		client := &http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
 			return net.Dial(c.network, l.Addr().String())
 		}}}

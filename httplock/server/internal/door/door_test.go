@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/limit"
 )
 
-// ask sends body to f as c, and returns the answer and what was logged.
+// ask sends body to f as c, and returns the reply and the log.
 func ask(c *caller.Caller, body string, f door.Func) (*httptest.ResponseRecorder, string) {
 	var log bytes.Buffer
 	h := &door.House{Log: slog.New(slog.NewTextHandler(&log, nil)), Limits: limit.New(limit.Max{})}
@@ -31,7 +31,7 @@ func TestNeed(t *testing.T) {
 	for _, want := range []struct {
 		right caller.Rights
 		name  string
-		code  string // "" if it may
+		code  string // "" if allowed
 	}{
 		{caller.Acquire, "ci/build", ""},
 		{caller.Acquire, "ci", "not-permitted"},
@@ -95,7 +95,8 @@ func TestExceededLimit(t *testing.T) {
 	}
 }
 
-// TestBegunAnswerIsCut: whoever reads it sees that it is not whole.
+// TestBegunAnswerIsCut checks that the connection is cut when a handler fails in the middle of a
+// reply, so that the client notices.
 func TestBegunAnswerIsCut(t *testing.T) {
 	for name, end := range map[string]func() error{
 		"an error": func() error { return errors.New("the store is gone") },

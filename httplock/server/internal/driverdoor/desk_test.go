@@ -20,8 +20,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// TestSessionsAreForgotten: a place is watched as long as it is refreshed, and of a client
-// that is gone nothing is left.
+// TestSessionsAreForgotten checks that a place is watched as long as it is refreshed, and that the
+// server deletes the session of a client that is gone.
 func TestSessionsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -96,8 +96,8 @@ func TestSessionsAreForgotten(t *testing.T) {
 	})
 }
 
-// TestNoticesAreBounded: a client that takes one place after the other, and opens no stream,
-// takes no more memory.
+// TestNoticesAreBounded checks that a client that queues again and again without opening a stream
+// uses bounded memory.
 func TestNoticesAreBounded(t *testing.T) {
 	d := newDesk(&door.House{}, http.NewServeMux())
 	defer d.close()

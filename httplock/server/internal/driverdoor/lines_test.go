@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A sizer notes the largest write, and ends the stream after the last notice.
+// A sizer records the largest write, and ends the stream after the last notice.
 type sizer struct {
 	*httptest.ResponseRecorder
 	largest, left int
@@ -27,7 +27,8 @@ func (s *sizer) Write(p []byte) (int, error) {
 	return s.ResponseRecorder.Write(p)
 }
 
-// TestLongBacklogIsSentInParts: a stream that has had much to send keeps little memory.
+// TestLongBacklogIsSentInParts checks that a stream with a long backlog sends it in small writes,
+// and keeps a small buffer.
 func TestLongBacklogIsSentInParts(t *testing.T) {
 	d := newDesk(&door.House{}, http.NewServeMux())
 	defer d.close()

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// free fails unless nobody has one of the names.
+// free fails the test unless the names have no holder and no waiter.
 func free(t *testing.T, engine driver.Engine, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -25,8 +25,9 @@ func free(t *testing.T, engine driver.Engine, names ...string) {
 	}
 }
 
-// Several names are taken at once, or none; a repeat at another server has the same leases,
-// and says so; each lease is renewed and released by itself or with others.
+// TestAcquireAll checks that a request for several names acquires all of them or none. A repeat at
+// another server returns the same leases, marked as repeated. Each lease can be renewed and
+// released alone or with others.
 func TestAcquireAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -66,8 +67,8 @@ func TestAcquireAll(t *testing.T) {
 	})
 }
 
-// A key that comes again with other names, or anything else that is not the same, is refused,
-// at each server, and changes nothing.
+// TestKeyReusedWithNames checks that a request that repeats a key with other names or other options
+// is refused at each server, and changes nothing.
 func TestKeyReusedWithNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -95,14 +96,15 @@ func TestKeyReusedWithNames(t *testing.T) {
 	})
 }
 
-// Two hosts use one key at the same time. One of them gets the locks.
+// TestKeyReusedWithNamesAtOnce checks that only one of two hosts that use one key at the same time
+// acquires the locks.
 func TestKeyReusedWithNamesAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
 		req := wire.LeaseRequest{Names: []string{"n", "m"}, TTLMS: 10_000}
 		first := open(t, engine)
 		second := open(t, &hook.Engine{Forward: driver.Forward{Engine: engine}, Each: func(_ context.Context, r hook.Request, send func() error) error {
-			if r.Method == "AcquireAll" { // it has looked for earlier requests, and found none
+			if r.Method == "AcquireAll" { // second has looked for an earlier request, and found none
 				first.do(http.StatusCreated, "POST", "/v1/leases", key, req, nil)
 			}
 			return send()
@@ -111,8 +113,8 @@ func TestKeyReusedWithNamesAtOnce(t *testing.T) {
 	})
 }
 
-// What is wrong with a request reaches no store; where the store cannot take several names in
-// one step, it says so.
+// TestBadNames checks that the store receives no request that is wrong. A store that cannot acquire
+// several names in one step is reported as unsupported.
 func TestBadNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFlaky(mem.New(nil))
@@ -139,14 +141,14 @@ func TestBadNames(t *testing.T) {
 		few := openWith(t, mem.New(nil), server.Options{Limits: server.Limits{Leases: 3}})
 		few.do(http.StatusCreated, "POST", "/v1/leases", "", wire.LeaseRequest{Names: []string{"a", "b"}}, nil)
 		few.refused(http.StatusTooManyRequests, "too-many-leases", "POST", "/v1/leases", "", wire.LeaseRequest{Names: []string{"c", "d"}})
-		few.lease("e", "", wire.LeaseRequest{}) // what was refused does not count
+		few.lease("e", "", wire.LeaseRequest{}) // the refused request does not count
 		few.server.Drain()
 		few.refused(http.StatusServiceUnavailable, "draining", "POST", "/v1/leases", "", wire.LeaseRequest{Names: []string{"f"}})
 	})
 }
 
-// An answer that the store has lost is asked for again, with a key and without; without one
-// nothing is left of a request whose caller hangs up.
+// TestAcquireAllLostReplies checks that the server repeats a request whose reply from the store was
+// lost. A request without a key leaves no lease if it fails or its caller hangs up.
 func TestAcquireAllLostReplies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lose atomic.Int32

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// A request that comes again, at whichever server, is a repeat: the same lease ID and
-// token, for the whole TTL.
+// TestRepeatAtAnotherServer checks that a repeated request at another server gets the same lease ID
+// and token, for the whole TTL.
 func TestRepeatAtAnotherServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)

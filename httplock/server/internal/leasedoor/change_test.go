@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// knowing returns the site for a caller that has an answer already.
+// knowing returns the site for a caller that knows the state with the given ETag.
 func (s *site) knowing(tag string) *site {
 	with := *s
 	with.header = http.Header{"If-None-Match": {tag}}
@@ -36,7 +36,8 @@ func (s *site) tag(name string) string {
 	return w.Header().Get("ETag")
 }
 
-// waits sends a request that waits for a change, and returns its answer, and how long it took.
+// waits sends a request that waits for a change. The channel delivers the reply and how long it
+// took.
 func (s *site) waits(ctx context.Context, tag, target string) <-chan waited {
 	done := make(chan waited, 1)
 	go func() {
@@ -52,7 +53,7 @@ type waited struct {
 	took time.Duration
 }
 
-// looks counts the requests of an engine.
+// looks returns an engine that counts the Inspect requests to engine, and the count.
 func looks(engine driver.Engine) (driver.Engine, *atomic.Int32) {
 	var n atomic.Int32
 	return &hook.Engine{Forward: driver.Forward{Engine: engine}, Each: func(_ context.Context, req hook.Request, send func() error) error {
@@ -63,9 +64,9 @@ func looks(engine driver.Engine) (driver.Engine, *atomic.Int32) {
 	}}, &n
 }
 
-// A caller that knows a lock is answered 304 as long as nothing but time has passed, at any server, and
-// with a wait only at its end. All that wait for a name share the looks at it; when nobody
-// waits there are none.
+// TestNoChange checks that a caller that knows a lock gets status 304 from any server if only time
+// has passed, and after a wait only at its end. All waits for a name share the requests to the
+// store. Without waits there are none.
 func TestNoChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine, looks := looks(mem.New(nil))
@@ -105,7 +106,8 @@ func TestNoChange(t *testing.T) {
 	})
 }
 
-// A change is answered at once where the store writes history, else within half a second.
+// TestChange checks that a change ends a wait at once if the store writes history, else within half
+// a second.
 func TestChange(t *testing.T) {
 	for what, c := range map[string]struct {
 		history bool
@@ -119,7 +121,7 @@ func TestChange(t *testing.T) {
 				for _, change := range []struct {
 					what string
 					do   func()
-					most time.Duration // beyond what is said above
+					most time.Duration // in addition to c.most
 				}{
 					{"acquired", func() { l = a.lease("n", key, wire.LeaseRequest{TTLMS: 9_000}) }, 0},
 					{"queued", func() { a.later(t.Context(), otherKey, wire.LeaseRequest{Name: "n", WaitMS: 50_000}) }, 0},
@@ -156,12 +158,13 @@ func TestChange(t *testing.T) {
 	}
 }
 
-// What was seen before a request came may be older than what its caller knows, and is not an answer.
+// TestCallerKnowsMore checks that the server does not answer a wait with a state that it read
+// before the request arrived. The caller may know a later state.
 func TestCallerKnowsMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, mem.New(nil))
 		first := s.waits(t.Context(), s.tag("n"), "/v1/locks/n?wait_ms=10000")
-		time.Sleep(700 * time.Millisecond) // the last look was 200 ms ago
+		time.Sleep(700 * time.Millisecond) // the server last read the lock 200 ms ago
 		s.lease("n", key, wire.LeaseRequest{})
 		second := s.waits(t.Context(), s.tag("n"), "/v1/locks/n?wait_ms=10000")
 		if w := <-first; w.Code != http.StatusOK {
@@ -173,8 +176,9 @@ func TestCallerKnowsMore(t *testing.T) {
 	})
 }
 
-// A wait ends with its caller, with what the caller may do, and with the server; the looks
-// end with it. Each caller has as many as the server allows.
+// TestEndsOfAWaitForChange checks that a wait ends when its caller hangs up, when the caller is
+// revoked, and when the server drains. Without waits the server does not read the lock. Each caller
+// may have as many waits as the limit allows.
 func TestEndsOfAWaitForChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine, looks := looks(mem.New(nil))
@@ -211,7 +215,7 @@ func TestEndsOfAWaitForChange(t *testing.T) {
 	})
 }
 
-// fickle knows ada, until she is gone.
+// fickle identifies ada until gone is set.
 type fickle struct{ gone atomic.Bool }
 
 func (f *fickle) Identify(*http.Request) (*caller.Caller, error) {
@@ -221,8 +225,8 @@ func (f *fickle) Identify(*http.Request) (*caller.Caller, error) {
 	return &caller.Caller{Name: "ada", Rights: caller.All}, nil
 }
 
-// A store that is away when the wait begins, or at its end, is an answer; one that comes back
-// in between is not.
+// TestWaitForChangeWithoutAStore checks that a wait fails if the store is unavailable at the start
+// or at the end of the wait. An outage in between does not matter.
 func TestWaitForChangeWithoutAStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

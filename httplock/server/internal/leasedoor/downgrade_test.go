@@ -12,8 +12,9 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// An exclusive lease becomes a shared one, with its token and expiry: who waits to share the
-// lock has it at once. A repeat at another server is answered the same.
+// TestDowngrade checks that an exclusive lease becomes a shared lease with the same token and
+// expiry, and that a waiter for a shared lease is granted at once. A repeat at another server gets
+// the same reply.
 func TestDowngrade(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -33,7 +34,7 @@ func TestDowngrade(t *testing.T) {
 			t.Errorf("who waited to share the lock: %d %s", w.Code, w.Body)
 		}
 		a.refused(http.StatusConflict, "lock-held", "POST", "/v1/leases", "", wire.LeaseRequest{Name: "n"})
-		// The key stands for a shared lease now.
+		// The key now stands for a shared lease.
 		a.refused(http.StatusUnprocessableEntity, "key-reused", "POST", "/v1/leases", key, wire.LeaseRequest{Name: "n"})
 		a.do(http.StatusOK, "POST", "/v1/leases", key, wire.LeaseRequest{Name: "n", Mode: "shared"}, nil)
 		a.do(http.StatusNoContent, "POST", "/v1/leases/release", "", ref(l), nil)
@@ -41,8 +42,9 @@ func TestDowngrade(t *testing.T) {
 	})
 }
 
-// Only the lease of that token is made shared, and no semaphore. A lost reply is asked for
-// again, and an engine that cannot share says so.
+// TestDowngradeRefused checks that a downgrade with another token, or of a semaphore permit, is
+// refused. The server repeats a downgrade whose reply was lost, and reports an engine without
+// shared leases as unsupported.
 func TestDowngradeRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var lose atomic.Int32

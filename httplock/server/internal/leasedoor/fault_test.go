@@ -19,10 +19,10 @@ import (
 
 var errLink = errors.New("the connection was reset")
 
-// A flaky store loses the answers to some requests.
+// A flaky store loses the replies to some requests.
 type flaky struct {
 	*hook.Engine
-	lose  atomic.Int32 // the answers to that many requests from now on
+	lose  atomic.Int32 // how many of the next replies are lost
 	sends atomic.Int32 // requests so far
 }
 
@@ -39,8 +39,8 @@ func newFlaky(engine driver.Engine) *flaky {
 	return f
 }
 
-// away returns an engine whose requests of one method are lost: before they are carried out,
-// or their answers.
+// away returns an engine that loses requests of one method. If carriedOut is set, it loses their
+// replies instead.
 func away(engine driver.Engine, method string, lost func() bool, carriedOut bool) driver.Engine {
 	return &hook.Engine{Forward: driver.Forward{Engine: engine}, Each: func(_ context.Context, req hook.Request, send func() error) error {
 		if req.Method != method || !lost() {
@@ -54,8 +54,8 @@ func away(engine driver.Engine, method string, lost func() bool, carriedOut bool
 	}}
 }
 
-// An answer that the store has lost is asked for again, and the caller does not notice:
-// what was done once is not done twice.
+// TestLostReplies checks that the server repeats a request whose reply from the store was lost, and
+// that nothing is done twice.
 func TestLostReplies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFlaky(mem.New(nil))
@@ -87,8 +87,8 @@ func TestLostReplies(t *testing.T) {
 	})
 }
 
-// While the store does not answer, nobody is told what is not known, and the same key finds
-// out later.
+// TestUnknownOutcome checks that the server reports an unknown outcome while the store does not
+// reply, and that the same key finds the outcome later.
 func TestUnknownOutcome(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFlaky(mem.New(nil))
@@ -101,17 +101,18 @@ func TestUnknownOutcome(t *testing.T) {
 		}
 		s.refused(http.StatusGatewayTimeout, "outcome-unknown", "POST", "/v1/leases", otherKey, wire.LeaseRequest{Name: "n", WaitMS: 20_000})
 		store.lose.Store(0)
-		time.Sleep(10 * time.Second) // the second is given up, and the first is free by then
+		time.Sleep(10 * time.Second) // by then the second request is given up, and the lock is free
 		l := s.lease("n", key, wire.LeaseRequest{})
 		store.lose.Store(1 << 20)
 		s.refused(http.StatusGatewayTimeout, "outcome-unknown", "POST", "/v1/leases/renew", "", ref(l))
 		s.refused(http.StatusGatewayTimeout, "outcome-unknown", "POST", "/v1/leases/release", "", ref(l))
 		store.lose.Store(0)
-		s.refused(http.StatusGone, "lost", "POST", "/v1/leases/release", "", ref(l)) // which it was, by the request before
+		s.refused(http.StatusGone, "lost", "POST", "/v1/leases/release", "", ref(l)) // the lost request has released the lease
 	})
 }
 
-// A wait rides out a store that is away, and keeps its place if that is not too long.
+// TestWaitDuringAnOutage checks that a wait survives a short outage of the store, and keeps its
+// place.
 func TestWaitDuringAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var away atomic.Bool
@@ -140,7 +141,7 @@ func TestWaitDuringAnOutage(t *testing.T) {
 	})
 }
 
-// Notices that never come delay a waiter by one refresh.
+// TestLostNotices checks that a waiter without notices acquires the lock after one refresh.
 func TestLostNotices(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, deaf{driver.Forward{Engine: mem.New(nil)}})
@@ -156,7 +157,7 @@ func TestLostNotices(t *testing.T) {
 	})
 }
 
-// A deaf engine never gives notice.
+// A deaf engine sends no notices.
 type deaf struct{ driver.Forward }
 
 func (deaf) Watch(lockinfo.LeaseID) driver.Watch { return silence{} }
@@ -166,7 +167,8 @@ type silence struct{}
 func (silence) C() <-chan driver.Notice { return nil }
 func (silence) Stop()                   {}
 
-// Where there is no queue, a wait polls, and ends as it began: somebody else has the lock.
+// TestWaitWithoutQueue checks that a wait polls an engine without a queue, and that it is refused
+// at its end if the lock is still held.
 func TestWaitWithoutQueue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, driver.Forward{Engine: mem.New(nil), Without: driver.Capabilities{Queue: true}})
@@ -183,7 +185,8 @@ func TestWaitWithoutQueue(t *testing.T) {
 	})
 }
 
-// An ID that the store cannot grant any more costs the caller its key, and nothing else.
+// TestSpentKey checks that a key is reported as spent if the store cannot grant its lease ID any
+// more.
 func TestSpentKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, spent{driver.Forward{Engine: mem.New(nil)}})
@@ -197,7 +200,7 @@ func (spent) Acquire(context.Context, driver.AcquireRequest) (driver.AcquireRepl
 	return driver.AcquireReply{Outcome: driver.Spent}, nil
 }
 
-// The places of all who wait are refreshed together: a store with many waiters answers few
+// TestPlacesAreRefreshedTogether checks that the server refreshes the places of many waiters in few
 // requests.
 func TestPlacesAreRefreshedTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -226,7 +229,8 @@ func TestPlacesAreRefreshedTogether(t *testing.T) {
 	})
 }
 
-// A part of the store that hangs holds up the answer about the others by little.
+// TestSlowPart checks that a part of the store that hangs delays the results of the other parts
+// only briefly.
 func TestSlowPart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &parts{Forward: driver.Forward{Engine: mem.New(nil)}}
@@ -241,11 +245,11 @@ func TestSlowPart(t *testing.T) {
 		if took := time.Since(began); all.Leases[0].Status != http.StatusOK || all.Leases[1].Code != "outcome-unknown" || took > 200*time.Millisecond {
 			t.Errorf("after %s: %+v", took, all)
 		}
-		time.Sleep(20 * time.Second) // what hangs is given up
+		time.Sleep(20 * time.Second) // the hanging request is given up
 	})
 }
 
-// parts is a store of two parts, one of which may hang.
+// parts is a store with two parts. One part can hang.
 type parts struct {
 	driver.Forward
 	hang bool
@@ -267,8 +271,9 @@ func (p *parts) Extend(ctx context.Context, reqs []driver.ExtendRequest) []error
 	return p.Forward.Extend(ctx, reqs)
 }
 
-// INVARIANT I3: what is left of a lease counts from before the request that the store has
-// granted, however late its answer comes, and after a hand-over too.
+// TestExpiryCountsFromBeforeTheRequest checks INVARIANT I3: the remaining time of a lease counts
+// from before the request to the store, however late its reply arrives. This holds after a
+// hand-over, too.
 func TestExpiryCountsFromBeforeTheRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := &hook.Engine{Forward: driver.Forward{Engine: mem.New(nil)}, Each: func(_ context.Context, r hook.Request, send func() error) error {
@@ -299,7 +304,8 @@ func TestExpiryCountsFromBeforeTheRequest(t *testing.T) {
 	})
 }
 
-// Whoever says for how long it waits for an answer is granted nothing after that.
+// TestNothingIsDoneLater checks that a request acquires nothing after the time that its caller
+// waits for a reply.
 func TestNothingIsDoneLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)

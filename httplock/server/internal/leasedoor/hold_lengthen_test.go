@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// A hold is lengthened by its token, never shortened, and keeps its reason; a repeat is
-// harmless.
+// TestHoldIsLengthened checks that a hold is lengthened by its token, is never shortened, and keeps
+// its reason. A repeat changes nothing.
 func TestHoldIsLengthened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, mem.New(nil))
@@ -59,7 +59,8 @@ func TestHoldIsLengthened(t *testing.T) {
 	})
 }
 
-// Somebody else's hold is lengthened by who may break it, and a process's lease by nobody.
+// TestWhoLengthensWhat checks that another person's hold can be lengthened only with the right to
+// break, and a process's lease not at all.
 func TestWhoLengthensWhat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -85,7 +86,8 @@ func TestWhoLengthensWhat(t *testing.T) {
 	})
 }
 
-// Where lease IDs are hidden, a hold cannot be lengthened, and the answer says so.
+// TestHiddenHoldIsNotLengthened checks that lengthening a hold is unsupported on a store that hides
+// lease IDs.
 func TestHiddenHoldIsNotLengthened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openPeople(t, hidden{driver.Forward{Engine: mem.New(nil)}}, io.Discard)

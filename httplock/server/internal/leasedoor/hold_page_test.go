@@ -17,10 +17,11 @@ import (
 
 var (
 	leaseIDs  = regexp.MustCompile(`("lease_id":"[0-9a-f]{4})[0-9a-f]*"`)
-	remainder = regexp.MustCompile(`"expires_in_ms":2\d{4}\b`) // before a renewal, or behind it
+	remainder = regexp.MustCompile(`"expires_in_ms":2\d{4}\b`) // just before or after a renewal
 )
 
-// The page shows the request that this test sends, and the lines that it is answered.
+// TestHoldPage sends the request that the page shows, and compares the lines of the reply with the
+// page.
 func TestHoldPage(t *testing.T) {
 	const page = "../../../../docs/reference/hold-stream.md"
 	text, err := os.ReadFile(page)

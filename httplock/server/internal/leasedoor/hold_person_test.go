@@ -31,7 +31,7 @@ const (
 // freeze is a hold of two days.
 var freeze = wire.HoldRequest{ForMS: (48 * time.Hour).Milliseconds(), Reason: "freeze: release 1.4"}
 
-// freezes holds the lock deploy as a person.
+// freezes acquires the lock deploy as a person.
 func (s *site) freezes(key string, want wire.HoldRequest) (h wire.Hold) {
 	s.Helper()
 	w := s.do(http.StatusCreated, "POST", holdPath, key, want, &h)
@@ -41,15 +41,15 @@ func (s *site) freezes(key string, want wire.HoldRequest) (h wire.Hold) {
 	return h
 }
 
-// looked returns the lock deploy.
+// looked returns the state of the lock deploy.
 func (s *site) looked() (lock wire.LockDetails) {
 	s.Helper()
 	s.do(http.StatusOK, "GET", "/v1/locks/deploy", "", nil, &lock)
 	return lock
 }
 
-// What a person holds lasts for as long as was said: nobody renews it, and it is given back
-// by its token.
+// TestPersonHolds checks that a person's hold lasts as long as requested without renewals, and that
+// its token releases it.
 func TestPersonHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, mem.New(nil))
@@ -86,7 +86,8 @@ func TestPersonHolds(t *testing.T) {
 	})
 }
 
-// The same key again is the same hold, with the same token; after its release it is over.
+// TestPersonHoldsOnce checks that a repeat with the same key gets the same hold and token. After
+// the release the key is refused.
 func TestPersonHoldsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -112,7 +113,8 @@ func TestPersonHoldsOnce(t *testing.T) {
 	})
 }
 
-// What is wrong with a hold is said, and nothing is held.
+// TestBadHolds checks that a wrong request for a hold is refused with the reason, and that nothing
+// is held.
 func TestBadHolds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, short{driver.Forward{Engine: mem.New(nil)}})
@@ -149,7 +151,7 @@ func TestBadHolds(t *testing.T) {
 	})
 }
 
-// short is a store that keeps no lease for longer than five minutes, as a quorum does.
+// short is a store whose leases last five minutes at most, as those of a quorum do.
 type short struct{ driver.Forward }
 
 func (e short) Capabilities() driver.Capabilities {
@@ -158,7 +160,7 @@ func (e short) Capabilities() driver.Capabilities {
 	return c
 }
 
-// A server that is about to stop gives back what people hold.
+// TestPersonReleasesWhileDraining checks that a draining server still releases the holds of people.
 func TestPersonReleasesWhileDraining(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, mem.New(nil))
@@ -168,7 +170,7 @@ func TestPersonReleasesWhileDraining(t *testing.T) {
 	})
 }
 
-// people are callers with some of the rights, who say who they are.
+// people are callers with some of the rights. Each sends its name as the token.
 type people map[string]caller.Rights
 
 func (all people) Identify(r *http.Request) (*caller.Caller, error) {
@@ -176,14 +178,14 @@ func (all people) Identify(r *http.Request) (*caller.Caller, error) {
 	return &caller.Caller{Name: name, Rights: all[name]}, nil
 }
 
-// as returns s as one of the people sees it.
+// as returns s for requests of the given person.
 func (s *site) as(name string) *site {
 	they := *s
 	they.header = http.Header{"Authorization": {name}}
 	return &they
 }
 
-// openPeople returns a server that knows the people.
+// openPeople returns a server with several people as callers.
 func openPeople(t *testing.T, engine driver.Engine, log io.Writer) *site {
 	t.Helper()
 	return openWith(t, engine, server.Options{
@@ -194,8 +196,8 @@ func openPeople(t *testing.T, engine driver.Engine, log io.Writer) *site {
 	})
 }
 
-// One's own hold takes the right to acquire, and somebody else's the right to break, which
-// the history and the log tell. What does not belong to a person stays as it is.
+// TestWhoGivesBackWhat checks that releasing your own hold needs the right to acquire, and another
+// person's hold the right to break. The history and the log show such a break.
 func TestWhoGivesBackWhat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -209,7 +211,7 @@ func TestWhoGivesBackWhat(t *testing.T) {
 			t.Fatal("it was given back by somebody who may not")
 		}
 		s.as("boss").do(http.StatusNoContent, "POST", releasePath, "", ref, nil)
-		s.as("boss").do(http.StatusNoContent, "POST", releasePath, "", ref, nil) // its answer was lost
+		s.as("boss").do(http.StatusNoContent, "POST", releasePath, "", ref, nil) // the reply was lost
 		s.as("ann").refused(http.StatusGone, "not-held", "POST", releasePath, "", ref)
 		lock := s.as("ops").looked()
 		if lock.Held || len(lock.Broken) != 1 || lock.Broken[0].Author != "boss" || lock.Broken[0].Reason != ref.Reason || !lock.Broken[0].Holder.Person {
@@ -235,8 +237,9 @@ func TestWhoGivesBackWhat(t *testing.T) {
 	})
 }
 
-// What does not belong to a person is not given back: a process may be at work under it. Nor is it one's
-// own because it says the same name, if it was not taken through a server.
+// TestOnlyPeopleGiveBack checks that a release of a person's hold does not release a process's
+// lease. A hold that was not acquired through a server belongs to nobody's name: only the right to
+// break releases it.
 func TestOnlyPeopleGiveBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -262,8 +265,9 @@ func TestOnlyPeopleGiveBack(t *testing.T) {
 	})
 }
 
-// A store that cannot break locks gives nobody's hold but one's own back; one whose answer
-// to a release is lost leaves the outcome open, and a repeat finds out.
+// TestPersonReleasesOnOtherStores checks that on a store that cannot break locks only the holder
+// can release a hold. A lost reply to a release leaves the outcome unknown, and a repeat finds it
+// out.
 func TestPersonReleasesOnOtherStores(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory := mem.New(&mem.Options{History: true})
@@ -293,7 +297,7 @@ func TestPersonReleasesOnOtherStores(t *testing.T) {
 	})
 }
 
-// hidden shows hidden lease IDs, as a server does to a caller without the right admin.
+// hidden hides lease IDs, as a server does from a caller without the admin right.
 type hidden struct{ driver.Forward }
 
 func (e hidden) Inspect(ctx context.Context, name string) (lockinfo.LockState, error) {
@@ -304,8 +308,8 @@ func (e hidden) Inspect(ctx context.Context, name string) (lockinfo.LockState, e
 	return lock, err
 }
 
-// Where the store does not show lease IDs, as another server, the token says what is given
-// back.
+// TestPersonReleasesByToken checks that on a store that hides lease IDs, as another server does,
+// the token selects the hold that a release ends.
 func TestPersonReleasesByToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openPeople(t, hidden{driver.Forward{Engine: mem.New(nil)}}, io.Discard)

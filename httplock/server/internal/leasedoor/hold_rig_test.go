@@ -20,19 +20,19 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// ann is who sends all requests.
+// ann identifies ann as the caller of every request.
 type ann struct{}
 
 func (ann) Identify(*http.Request) (*caller.Caller, error) {
 	return &caller.Caller{Name: "ann", Rights: caller.All}, nil
 }
 
-// openFar returns a server whose clients may be behind proxies.
+// openFar returns a server whose clients may connect through proxies.
 func openFar(t *testing.T, engine driver.Engine) *site {
 	return openWith(t, engine, server.Options{Callers: ann{}})
 }
 
-// openNear returns a server whose clients come by a unix socket.
+// openNear returns a server whose clients connect to a unix socket.
 func openNear(t *testing.T, engine driver.Engine) *site {
 	s := openFar(t, engine)
 	inner := s.handler
@@ -43,19 +43,19 @@ func openNear(t *testing.T, engine driver.Engine) *site {
 	return s
 }
 
-// A wireTap is the connection of one stream, and the client at its other end.
+// A wireTap is the connection of one stream, as the server sees it.
 type wireTap struct {
-	net.Conn // none: what is not below is not asked for
+	net.Conn // nil: other methods are not called
 	t        *testing.T
 	over     context.Context // ends with the connection
 	cancel   context.CancelFunc
-	done     chan struct{} // the stream has ended
+	done     chan struct{} // closed when the stream has ended
 	header   http.Header
 
 	mu       sync.Mutex
 	status   int
-	deaf     bool // nothing that is written is acknowledged
-	full     bool // there is no room for what is written
+	deaf     bool // what is written is not acknowledged
+	full     bool // there is no room for another write
 	deadline time.Time
 	written  []heard
 	rest     []byte
@@ -63,13 +63,13 @@ type wireTap struct {
 	acked    uint64
 }
 
-// heard is a line, and when it was written.
+// heard is a line with the time at which it was written.
 type heard struct {
 	wire.HoldLine
 	at time.Time
 }
 
-// hold sends a request for a stream.
+// hold opens a stream.
 func (s *site) hold(query, key string, req wire.LeaseRequest, with ...func(*http.Request)) *wireTap {
 	s.Helper()
 	text, err := json.Marshal(req)
@@ -157,14 +157,14 @@ func (c *wireTap) SetWriteDeadline(t time.Time) error {
 
 func (c *wireTap) SetReadDeadline(time.Time) error { return nil }
 
-// Arrived implements what package peer asks connections.
+// Arrived implements the interface that package peer expects of a connection.
 func (c *wireTap) Arrived() (waiting int, acked uint64, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.waiting, c.acked, true
 }
 
-// listen says whether what is written is acknowledged from now on.
+// listen sets whether writes are acknowledged from now on.
 func (c *wireTap) listen(on bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -180,7 +180,7 @@ func (c *wireTap) close() {
 	synctest.Wait()
 }
 
-// lines returns what was written so far.
+// lines returns the lines that were written so far.
 func (c *wireTap) lines() []heard {
 	synctest.Wait()
 	c.mu.Lock()
@@ -188,7 +188,7 @@ func (c *wireTap) lines() []heard {
 	return append([]heard(nil), c.written...)
 }
 
-// last returns the last line, which must be of this kind.
+// last returns the last line, which must have the given event.
 func (c *wireTap) last(event string) heard {
 	c.t.Helper()
 	all := c.lines()
@@ -198,7 +198,7 @@ func (c *wireTap) last(event string) heard {
 	return all[len(all)-1]
 }
 
-// ended checks that the stream is over, and that its last line is of this kind.
+// ended checks that the stream has ended with a line of the given event.
 func (c *wireTap) ended(event string) heard {
 	c.t.Helper()
 	last := c.last(event)
@@ -210,7 +210,7 @@ func (c *wireTap) ended(event string) heard {
 	return last
 }
 
-// events counts the lines of a kind.
+// events counts the lines with the given event.
 func (c *wireTap) events(event string) (n int) {
 	for _, l := range c.lines() {
 		if l.Event == event {
@@ -220,7 +220,7 @@ func (c *wireTap) events(event string) (n int) {
 	return n
 }
 
-// look returns what the store knows of a name.
+// look returns the state of a lock in the store.
 func look(t *testing.T, engine driver.Engine, name string) lockinfo.LockState {
 	t.Helper()
 	lock, err := engine.Inspect(context.Background(), name)
@@ -230,7 +230,7 @@ func look(t *testing.T, engine driver.Engine, name string) lockinfo.LockState {
 	return lock
 }
 
-// freeAfter returns how long it takes from now until a name is free, to within step.
+// freeAfter returns how long the name is still held, to within step.
 func freeAfter(t *testing.T, engine driver.Engine, name string, step time.Duration) time.Duration {
 	t.Helper()
 	began := time.Now()

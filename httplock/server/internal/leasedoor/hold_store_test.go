@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/mem"
 )
 
-// A store is one that the requests of one server may not reach.
+// A store is unreachable for one server while cut is set.
 type store struct {
 	hook.Engine
 	mu  sync.Mutex
@@ -43,8 +43,9 @@ func (s *store) set(cut bool) {
 	s.cut = cut
 }
 
-// The last line that a client may hear, whatever becomes of it then, ends before the lease
-// does; the loss is said a tenth of the TTL before that.
+// TestHoldStoreAway checks that a stream whose store is unreachable reports the loss in time: a
+// tenth of the TTL before the lease expires. What the last ping promises ends before the lease
+// does.
 func TestHoldStoreAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -66,7 +67,7 @@ func TestHoldStoreAway(t *testing.T) {
 	})
 }
 
-// A renewal that succeeds at last is heard of in time.
+// TestHoldStoreBack checks that the client hears of a late renewal before its quiet time ends.
 func TestHoldStoreBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -93,8 +94,8 @@ func TestHoldStoreBack(t *testing.T) {
 	})
 }
 
-// Whatever becomes of the store and of the client, no line promises more than the lease
-// has left at that time.
+// TestHoldPromises checks that no line promises more time than the lease has left, whatever happens
+// to the store and the client.
 func TestHoldPromises(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -128,12 +129,12 @@ func TestHoldPromises(t *testing.T) {
 			c.close()
 			time.Sleep(2 * ttl)
 		}
-		time.Sleep(20 * second) // requests that hang have timed out by then
+		time.Sleep(20 * second) // by then hanging requests have timed out
 	})
 }
 
-// When the server drains the streams move: the same key goes on at another server, with
-// the same token, and nothing is released.
+// TestHoldDrain checks that the streams of a draining server move: the same key continues at
+// another server with the same token, and nothing is released.
 func TestHoldDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -142,7 +143,7 @@ func TestHoldDrain(t *testing.T) {
 		client := a.hold("&renew=client", key+"client", named("other"))
 		token := c.last("acquired").FencingToken
 		time.Sleep(7 * second)
-		if err := a.server.Close(t.Context()); err != nil { // at once: no stream may have noticed yet
+		if err := a.server.Close(t.Context()); err != nil { // at once: streams may not have noticed yet
 			t.Fatal(err)
 		}
 		c.ended("moved")
@@ -166,9 +167,9 @@ func TestHoldDrain(t *testing.T) {
 	})
 }
 
-// A connection that the server closes itself, at the end of its patience with a client that
-// does not read, is not hung up by the client: the lease and the place are left, for the
-// client to go on with elsewhere.
+// TestHoldCutByDrain checks that a connection that a draining server closes, because its client
+// does not read, does not count as closed by the client. The lease and the place stay, and the
+// client continues at another server.
 func TestHoldCutByDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -180,7 +181,7 @@ func TestHoldCutByDrain(t *testing.T) {
 			stream.full = true
 			stream.mu.Unlock()
 		}
-		time.Sleep(6 * second) // a line is being written to each
+		time.Sleep(6 * second) // a line is being written to each stream
 		a.server.Drain()
 		c.close()
 		waiter.close()
@@ -198,8 +199,8 @@ func TestHoldCutByDrain(t *testing.T) {
 	})
 }
 
-// A client that goes on elsewhere keeps its lease, whenever the server that it came from
-// notices, and however little was left.
+// TestHoldGoesOnElsewhere checks that a client that continues at another server keeps its lease,
+// whenever the old server notices, and however little time was left.
 func TestHoldGoesOnElsewhere(t *testing.T) {
 	for _, ttl := range []time.Duration{second, 3 * second, 30 * second, 10 * time.Minute} {
 		for _, notices := range []time.Duration{0, 1, 10} {
@@ -210,7 +211,7 @@ func TestHoldGoesOnElsewhere(t *testing.T) {
 				req.TTLMS = ttl.Milliseconds()
 				old := a.hold("", key, req)
 				time.Sleep(ttl * 6 / 5)
-				first := old.last("ping").at // it is alive
+				first := old.last("ping").at // the client is alive
 				if notices == 0 {
 					old.close()
 					time.Sleep(min(ttl/10, 3*second))
@@ -231,7 +232,8 @@ func TestHoldGoesOnElsewhere(t *testing.T) {
 	}
 }
 
-// The same, with more leases at the other server than it renews every few seconds.
+// TestHoldGoesOnAmongMany checks the same with more leases at the other server than it renews every
+// few seconds.
 func TestHoldGoesOnAmongMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -246,7 +248,7 @@ func TestHoldGoesOnAmongMany(t *testing.T) {
 		old := a.hold("", key, req)
 		time.Sleep(7 * second)
 		c := b.hold("", key, req)
-		time.Sleep(3500 * time.Millisecond) // a renews it after b
+		time.Sleep(3500 * time.Millisecond) // a renews the lease after b
 		old.close()
 		time.Sleep(time.Minute)
 		c.last("ping")
@@ -256,7 +258,7 @@ func TestHoldGoesOnAmongMany(t *testing.T) {
 	})
 }
 
-// Of two streams with one key at the same server the later one has the lease.
+// TestHoldTwice checks that the later of two streams with one key at the same server has the lease.
 func TestHoldTwice(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -284,8 +286,8 @@ func TestHoldTwice(t *testing.T) {
 	})
 }
 
-// After a close that may not be the client's own, the same key comes back to the same
-// server before the lock is freed, or finds it freed.
+// TestHoldComesBack checks that the same key returns to its lease at the same server before the
+// lock is freed after a close. Later it finds the lease released.
 func TestHoldComesBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openFar(t, mem.New(nil))

@@ -22,20 +22,20 @@ const (
 	second = time.Second
 )
 
-// asked is a request for name with a TTL of 30 s.
+// asked returns a request for name with a TTL of 30 s.
 func asked(wait time.Duration) wire.LeaseRequest {
 	return wire.LeaseRequest{Name: name, TTLMS: 30_000, WaitMS: wait.Milliseconds()}
 }
 
-// named is the same for another name.
+// named returns such a request for another name.
 func named(name string) wire.LeaseRequest {
 	req := asked(0)
 	req.Name = name
 	return req
 }
 
-// A stream says what was acquired, and then every sixth of the TTL that it is held, for as
-// long as anybody listens.
+// TestHoldPings checks that a stream reports what was acquired, and then sends a ping every sixth
+// of the TTL.
 func TestHoldPings(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -64,9 +64,10 @@ func TestHoldPings(t *testing.T) {
 	})
 }
 
-// Where the end of a connection is that of the client it releases at once; else when the
-// client has stopped by its own rule; where the client renews, by its own requests, not
-// at all. INVARIANT I1: no address makes a connection the client's own.
+// TestHoldClosed checks when the lock becomes free after a connection was closed. If the connection
+// is the client's own, this is at once. Else it is when the client has stopped by its own rule, or,
+// if the client renews the lease itself, when the lease expires. INVARIANT I1: no address proves
+// that a connection is the client's own.
 func TestHoldClosed(t *testing.T) {
 	comesFrom := func(addr string) func(*http.Request) { return func(r *http.Request) { r.RemoteAddr = addr } }
 	passedOn := func(r *http.Request) { r.Header.Set("X-Forwarded-For", "192.0.2.7") }
@@ -118,8 +119,8 @@ func TestHoldClosed(t *testing.T) {
 	}
 }
 
-// Silence never releases: after two thirds of the TTL without an acknowledgement the
-// server stops to renew, and the lease runs out.
+// TestHoldSilence checks that silence does not release the lease. After two thirds of the TTL
+// without an acknowledgement the server stops renewing, and the lease expires.
 func TestHoldSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -144,7 +145,7 @@ func TestHoldSilence(t *testing.T) {
 	})
 }
 
-// A pause without acknowledgements that is shorter than that does nothing.
+// TestHoldShortSilence checks that a shorter silence has no effect.
 func TestHoldShortSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := openFar(t, mem.New(nil)).hold("", key, asked(0))
@@ -158,7 +159,8 @@ func TestHoldShortSilence(t *testing.T) {
 	})
 }
 
-// There may be no room for a line: that is silence, too, and no close.
+// TestHoldFullConnection checks that a connection without room for a line counts as silence, not as
+// a close.
 func TestHoldFullConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -174,7 +176,7 @@ func TestHoldFullConnection(t *testing.T) {
 	})
 }
 
-// A waiter hears of its place, and of the lock.
+// TestHoldQueued checks that a waiter receives its place, and then the lock.
 func TestHoldQueued(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -195,14 +197,15 @@ func TestHoldQueued(t *testing.T) {
 		if q := next.lines(); q[len(q)-1].Event != "ping" || q[len(q)-2].Place != 1 && q[len(q)-3].Place != 1 {
 			t.Errorf("the second was not told that it is first: %+v", q[len(q)-3:])
 		}
-		next.close() // gives its place up
+		next.close() // the waiter gives up its place
 		if n := look(t, engine, name).QueueLength; n != 0 {
 			t.Errorf("%d are queued after the waiter has hung up", n)
 		}
 	})
 }
 
-// A place of a client that may live lasts for a while, so that the same key finds it.
+// TestHoldQueuedElsewhere checks that the place of a client that may be alive stays for a while, so
+// that the same key finds it.
 func TestHoldQueuedElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -218,15 +221,15 @@ func TestHoldQueuedElsewhere(t *testing.T) {
 	})
 }
 
-// When it is refused, a client has no place any more: the next hears that it is first, and
-// none waits for a client that does not come back. INVARIANT I7.
+// TestHoldRefusedLeavesNoPlace checks INVARIANT I7: a refused client has no place any more, and the
+// next waiter does not wait for it.
 func TestHoldRefusedLeavesNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
 		s := openFar(t, engine)
 		holder := s.hold("&direct=1", key, asked(0))
 		const impatient = 5
-		async := func(r *http.Request) { r.Header.Set("Prefer", "respond-async") } // means nothing here
+		async := func(r *http.Request) { r.Header.Set("Prefer", "respond-async") } // has no effect on a stream
 		for i := range impatient {
 			s.hold("", rival+strconv.Itoa(i), asked(second), async)
 		}
@@ -240,14 +243,14 @@ func TestHoldRefusedLeavesNoPlace(t *testing.T) {
 	})
 }
 
-// A stream whose wait ends while the same client waits at another server ends no lease: it
-// gives up a place, and the client finds that out there.
+// TestHoldRefusedWhereItIsNot checks that the end of a wait at one server ends no lease of the same
+// client at another server. The wait gives up a place, which the other server notices.
 func TestHoldRefusedWhereItIsNot(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
 		a, b := openFar(t, engine), openFar(t, engine)
 		holder := a.hold("&direct=1", key, asked(0))
-		old := a.hold("", rival, asked(8*second)) // the client does not hear it any more
+		old := a.hold("", rival, asked(8*second)) // the client no longer reads this stream
 		time.Sleep(5 * second)
 		c := b.hold("", rival, asked(time.Hour))
 		time.Sleep(3*second + time.Millisecond)
@@ -261,7 +264,8 @@ func TestHoldRefusedWhereItIsNot(t *testing.T) {
 	})
 }
 
-// A lock that is handed over when the wait has just ended is the client's.
+// TestHoldHandedOverAtTheEnd checks that a client gets a lock that is handed over just after its
+// wait has ended.
 func TestHoldHandedOverAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -284,8 +288,8 @@ func TestHoldHandedOverAtTheEnd(t *testing.T) {
 	})
 }
 
-// A client that says that its connection is direct is refused where a proxy says that it
-// is not, and nothing is acquired.
+// TestHoldDirectByProxy checks that a request with direct=1 is refused if a header shows that it
+// came through a proxy, and that nothing is acquired.
 func TestHoldDirectByProxy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -303,7 +307,8 @@ func TestHoldDirectByProxy(t *testing.T) {
 	})
 }
 
-// When the wait is over the stream says so; one that does not wait is refused without.
+// TestHoldRefused checks that a stream reports the end of its wait. A request without a wait is
+// refused without a stream.
 func TestHoldRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openNear(t, mem.New(nil))
@@ -323,7 +328,8 @@ func TestHoldRefused(t *testing.T) {
 	})
 }
 
-// The holder releases by a request of its own, at this server or another.
+// TestHoldReleased checks that the holder can release with a separate request, at this server or
+// another.
 func TestHoldReleased(t *testing.T) {
 	for _, query := range []string{"", "&renew=client"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -342,8 +348,8 @@ func TestHoldReleased(t *testing.T) {
 	}
 }
 
-// A release of the same lease ID under another name, to which its caller may have a right alone,
-// does not end the stream.
+// TestHoldReleasedByAnotherName checks that a release with the stream's lease ID and another name
+// does not end the stream. Its caller may have no right to the stream's name.
 func TestHoldReleasedByAnotherName(t *testing.T) {
 	for _, query := range []string{"", "&renew=client"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -365,8 +371,8 @@ func refOf(l heard) wire.LeaseRefs {
 	return wire.LeaseRefs{LeaseRef: wire.LeaseRef{Name: l.Name, LeaseID: l.LeaseID}}
 }
 
-// What is to stay closed for some time stays so after the end of a connection, counted
-// from the grant, wherever the lease went on.
+// TestHoldMinHold checks that the minimum hold time outlasts the end of a connection. It counts
+// from the grant, at whichever server the lease continues.
 func TestHoldMinHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -386,8 +392,8 @@ func TestHoldMinHold(t *testing.T) {
 	})
 }
 
-// A lease that is broken in the instant in which the stream looks at it was broken, and
-// did not end by its deadline.
+// TestHoldBrokenAtALook checks that a lease that is broken while the stream checks it is reported
+// as broken, not as expired.
 func TestHoldBrokenAtALook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -407,7 +413,7 @@ func TestHoldBrokenAtALook(t *testing.T) {
 	})
 }
 
-// A lease that is broken is lost at once, and the stream says by whom and why.
+// TestHoldBroken checks that a stream reports a broken lease at once.
 func TestHoldBroken(t *testing.T) {
 	for _, query := range []string{"", "&renew=client"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -424,8 +430,8 @@ func TestHoldBroken(t *testing.T) {
 	}
 }
 
-// Where the client renews, the stream ends with the lease, whoever has ended it, and says
-// nothing else of it.
+// TestHoldRenewedByClient checks that a stream whose client renews ends when the lease ends, and
+// that its pings do not contain the remaining time.
 func TestHoldRenewedByClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// A lock delay keeps the name closed after the lease has expired, and not after a release.
-// For its holder the lease is as long as the TTL, by whichever server it is renewed.
+// TestLockDelay checks that a lock delay keeps the name closed after the lease has expired, but not
+// after a release. For the holder the lease is as long as the TTL, whichever server renews it.
 func TestLockDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -38,13 +38,13 @@ func TestLockDelay(t *testing.T) {
 		if renewed.ExpiresInMS != 20_000 || expiresIn(t, engine, "n") != 25*time.Second {
 			t.Errorf("renewed: %+v, and the store keeps it for %s", renewed, expiresIn(t, engine, "n"))
 		}
-		req.TTLMS = 5_000 // which shortens nothing
+		req.TTLMS = 5_000 // does not shorten the lease
 		b.do(http.StatusOK, "POST", "/v1/leases", key, req, &again)
 		if again.ExpiresInMS != 20_000 {
 			t.Errorf("the repeat says that %d ms are left, want 20000", again.ExpiresInMS)
 		}
 		time.Sleep(20 * time.Second)
-		for _, path := range []string{"renew", "check", "downgrade"} { // only the delay is left
+		for _, path := range []string{"renew", "check", "downgrade"} { // only the lock delay remains
 			r := ref(l)
 			b.refused(http.StatusGone, "lost", "POST", "/v1/leases/"+path, "", r)
 		}
@@ -60,8 +60,9 @@ func TestLockDelay(t *testing.T) {
 	})
 }
 
-// A client of an engine chooses its lease ID and its labels: those that are ours, too. Then a
-// release keeps the name closed for no longer than a request may ask for.
+// TestForgedMinHold checks that a release keeps a name closed for MaxTTL at most. A client of the
+// engine interface can forge the label of the minimum hold time, because it chooses lease ID and
+// labels.
 func TestForgedMinHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -78,8 +79,8 @@ func TestForgedMinHold(t *testing.T) {
 	})
 }
 
-// A renewal that cannot find out the lock delay is refused, and lengthens nothing; nor does
-// one whose TTL is too long together with the delay. The other leases are renewed.
+// TestLockDelayUnknown checks that a renewal is refused if the server cannot read the lock delay,
+// or if TTL and delay together are too long. Other leases of the request are renewed.
 func TestLockDelayUnknown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var off atomic.Bool
@@ -103,8 +104,8 @@ func TestLockDelayUnknown(t *testing.T) {
 	})
 }
 
-// A stream renews with the delay, and does not free the lock when it is hung up: its client
-// may have died.
+// TestStreamWithLockDelay checks that a stream renews its lease with the lock delay, and does not
+// free the lock when the connection closes: the client may have died.
 func TestStreamWithLockDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)

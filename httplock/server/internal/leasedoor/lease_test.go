@@ -16,8 +16,8 @@ func ref(l wire.Lease) wire.LeaseRefs {
 	return wire.LeaseRefs{LeaseRef: wire.LeaseRef{Name: l.Name, LeaseID: l.LeaseID}}
 }
 
-// A lease lasts from renewal to renewal, and no longer; a check does not lengthen it, and
-// any server answers.
+// TestRenewAndCheck checks that a lease lasts from renewal to renewal, that a check does not
+// lengthen it, and that any server can serve both.
 func TestRenewAndCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -44,7 +44,8 @@ func TestRenewAndCheck(t *testing.T) {
 	})
 }
 
-// After a release the next has the lock at once, and the key is used up for a minute.
+// TestReleaseLeavesATombstone checks that the next holder acquires a released lock at once, and
+// that the key of the released lease is refused for a minute.
 func TestReleaseLeavesATombstone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -63,7 +64,7 @@ func TestReleaseLeavesATombstone(t *testing.T) {
 	})
 }
 
-// Several leases at once, each with its own answer.
+// TestSeveralLeases checks that a request for several leases has a result for each.
 func TestSeveralLeases(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, mem.New(nil))
@@ -97,7 +98,7 @@ func (s *site) results(path string, refs wire.LeaseRefs, want ...int) {
 	}
 }
 
-// A name that is to stay closed does, though another server releases the lease.
+// TestMinHold checks that the minimum hold time applies when another server releases the lease.
 func TestMinHold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -115,8 +116,8 @@ func TestMinHold(t *testing.T) {
 	})
 }
 
-// Whoever has no answer gives the lock back by its key, and the request that is still under
-// way is granted nothing.
+// TestReleaseByKey checks that a client that has received no reply can release the lock by its key,
+// and that a pending request with this key then acquires nothing.
 func TestReleaseByKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)

@@ -18,15 +18,15 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// secret is that of all servers here.
+// secret is the secret of all servers in these tests.
 var secret = []byte("0123456789abcdef0123456789abcdef")
 
-// A site is a server, and what a test asks it, without sockets.
+// A site is a server that the test calls without sockets.
 type site struct {
 	*testing.T
 	server  *server.Server
 	handler http.Handler
-	header  http.Header // of each request, beside its own
+	header  http.Header // added to each request
 }
 
 func open(t *testing.T, engine driver.Engine) *site { return openWith(t, engine, server.Options{}) }
@@ -53,7 +53,7 @@ func openWith(t *testing.T, engine driver.Engine, opts server.Options) *site {
 	return &site{T: t, server: s, handler: exchange.Recorded(t, s)}
 }
 
-// send sends body as JSON, unless it is nil, with an Idempotency-Key unless that is empty.
+// send sends body as JSON if it is not nil, with an Idempotency-Key if key is not empty.
 func (s *site) send(ctx context.Context, method, target, key string, body any) *httptest.ResponseRecorder {
 	s.Helper()
 	var text bytes.Buffer
@@ -75,8 +75,8 @@ func (s *site) send(ctx context.Context, method, target, key string, body any) *
 	return w
 }
 
-// do sends a request that must be answered with status, and reads the answer into v,
-// unless that is nil.
+// do sends a request whose reply must have the given status. It decodes the reply into v, if v is
+// not nil.
 func (s *site) do(status int, method, target, key string, body, v any) *httptest.ResponseRecorder {
 	s.Helper()
 	w := s.send(s.Context(), method, target, key, body)
@@ -91,13 +91,13 @@ func (s *site) do(status int, method, target, key string, body, v any) *httptest
 	return w
 }
 
-// refused sends a request that must be refused.
+// refused sends a request that must be refused, and returns the problem.
 func (s *site) refused(status int, code, method, target, key string, body any) wire.Problem {
 	s.Helper()
 	return s.problem(s.send(s.Context(), method, target, key, body), status, code)
 }
 
-// problem checks that w is a refusal.
+// problem checks that w is a refusal, and returns the problem.
 func (s *site) problem(w *httptest.ResponseRecorder, status int, code string) wire.Problem {
 	s.Helper()
 	var p wire.Problem
@@ -110,7 +110,7 @@ func (s *site) problem(w *httptest.ResponseRecorder, status int, code string) wi
 	return p
 }
 
-// lease takes a lock, at once.
+// lease acquires a lock that must be free.
 func (s *site) lease(name, key string, req wire.LeaseRequest) (l wire.Lease) {
 	s.Helper()
 	req.Name = name

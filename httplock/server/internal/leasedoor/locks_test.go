@@ -21,7 +21,7 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// Every name that can be taken can be asked about, in a path.
+// TestNamesInPaths checks that every valid name works in a path.
 func TestNamesInPaths(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, mem.New(nil))
@@ -31,7 +31,7 @@ func TestNamesInPaths(t *testing.T) {
 		} {
 			l := s.lease(name, key, wire.LeaseRequest{})
 			path := "/v1/locks/" + url.PathEscape(name)
-			if name == "." || name == ".." { // which PathEscape leaves as they are
+			if name == "." || name == ".." { // PathEscape does not escape them
 				path = "/v1/locks/" + strings.ReplaceAll(name, ".", "%2E")
 			}
 			var lock wire.LockDetails
@@ -52,8 +52,8 @@ func TestNamesInPaths(t *testing.T) {
 	})
 }
 
-// A list comes in pages, sorted by name, each lock once; or as lines, all at once. Nobody
-// sees what others may not.
+// TestList checks that a list comes in pages, sorted by name, with each lock once, or as lines. A
+// caller cannot list names that it may not read.
 func TestList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -116,7 +116,8 @@ func TestList(t *testing.T) {
 	})
 }
 
-// What servers keep under names of their own is in no list.
+// TestReservedNamesAreNotListed checks that lists do not contain the names that servers reserve for
+// themselves.
 func TestReservedNamesAreNotListed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -140,13 +141,13 @@ func TestReservedNamesAreNotListed(t *testing.T) {
 	})
 }
 
-// always is a source that knows everybody as one caller.
+// always identifies every request as the same caller.
 type always struct{ caller *caller.Caller }
 
 func (a always) Identify(*http.Request) (*caller.Caller, error) { return a.caller, nil }
 
-// A lock is taken away by the token that was seen, from its holder and nobody else, and
-// whoever had it is told by whom.
+// TestBreak checks that a break needs the token of the lease, and that the former holder learns the
+// author and the reason.
 func TestBreak(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -154,7 +155,7 @@ func TestBreak(t *testing.T) {
 		s := openWith(t, engine, server.Options{Callers: always{ada}})
 		l := s.lease("n", key, wire.LeaseRequest{Holder: &wire.Self{Label: "nightly"}})
 		s.refused(http.StatusGone, "not-held", "POST", "/v1/locks/n/break", "", wire.BreakRequest{FencingToken: l.FencingToken + 1})
-		for range 2 { // with a key a repeat is answered as the first time
+		for range 2 { // with a key a repeat gets the first reply
 			var broke wire.Broke
 			s.do(http.StatusOK, "POST", "/v1/locks/n/break", otherKey, wire.BreakRequest{FencingToken: l.FencingToken, Reason: "stuck"}, &broke)
 			if b := broke.Broken; len(b) != 1 || b[0].Author != "ada" || b[0].Reason != "stuck" || b[0].Holder.Label != "nightly" || b[0].Holder.User != "ada" {
@@ -179,7 +180,8 @@ func TestBreak(t *testing.T) {
 	})
 }
 
-// A long list is compressed for those who take that, and is the same.
+// TestCompressedList checks that a long list is compressed for clients that accept this, with the
+// same content.
 func TestCompressedList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, mem.New(nil))

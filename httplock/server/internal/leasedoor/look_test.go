@@ -26,15 +26,15 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// lookAt asks for several names.
+// lookAt reads several locks in one request.
 func (s *site) lookAt(names ...string) (v wire.Looked) {
 	s.Helper()
 	s.do(http.StatusOK, "POST", "/v1/locks/look", "", wire.LookRequest{Names: names}, &v)
 	return v
 }
 
-// A look at many names says of each what a look at it alone says, in the order in which they
-// were asked for, whatever they are.
+// TestLook checks that a request for many names returns for each what a request for it alone
+// returns, in the requested order.
 func TestLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -95,8 +95,8 @@ func TestLook(t *testing.T) {
 	})
 }
 
-// A look at 128 names is one request, and asks the store for three things of each: fewer
-// than a look at each alone once did. No more than 32 are under way.
+// TestLookIsCheap checks that reading 128 names takes one request, which sends three requests for
+// each name to the store, at most 32 at a time.
 func TestLookIsCheap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
@@ -143,7 +143,8 @@ func TestLookIsCheap(t *testing.T) {
 	})
 }
 
-// A request that is wrong is refused, and what it may not see is in no answer.
+// TestLookRefused checks that wrong requests, and requests for names that the caller may not read,
+// are refused without a request to the store.
 func TestLookRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked atomic.Int64
@@ -151,7 +152,7 @@ func TestLookRefused(t *testing.T) {
 			asked.Add(1)
 			return send()
 		}}
-		s := open(t, driver.Forward{Engine: engine, Without: driver.Capabilities{OneTime: true}}) // else it prunes
+		s := open(t, driver.Forward{Engine: engine, Without: driver.Capabilities{OneTime: true}}) // OneTime: the server would prune
 		many := make([]string, driver.MaxBatch+1)
 		for i := range many {
 			many[i] = "n"
@@ -186,7 +187,8 @@ func TestLookRefused(t *testing.T) {
 	})
 }
 
-// The longest names fit, as many as there may be, however they are written in JSON.
+// TestLookAtLongNames checks that a request for 128 of the longest names fits, however they are
+// written in JSON.
 func TestLookAtLongNames(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, mem.New(nil))
@@ -206,8 +208,8 @@ func TestLookAtLongNames(t *testing.T) {
 	})
 }
 
-// What one name says, or one part of the store does not, is told of it, and the others are
-// shown. Of a store that is away altogether the request is refused, and soon.
+// TestLookWhereSomeFail checks that an error for one name is reported for this name, beside the
+// other locks. If the whole store is unavailable, the request is refused in time.
 func TestLookWhereSomeFail(t *testing.T) {
 	for name, c := range map[string]struct {
 		fail   func(ctx context.Context, name string) error
@@ -249,7 +251,8 @@ func TestLookWhereSomeFail(t *testing.T) {
 	}
 }
 
-// A store that is one, and hangs, is not waited for by each of many names in turn.
+// TestLookAtHungStore checks that a request for many names of a hanging store waits once, not once
+// for each name.
 func TestLookAtHungStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := &looking{Forward: driver.Forward{Engine: mem.New(nil)}, fail: hang("")}
@@ -272,7 +275,7 @@ func TestLookAtHungStore(t *testing.T) {
 	})
 }
 
-// A looking engine has a part for each name, and looks that fail. It counts them.
+// A looking engine has a part for each name. It counts its Inspect requests, which can fail.
 type looking struct {
 	driver.Forward
 	fail  func(ctx context.Context, name string) error
@@ -324,7 +327,7 @@ func panicAt(which, name string) error {
 	return nil
 }
 
-// lookSays is an answer in words.
+// lookSays returns a reply in short form.
 func lookSays(t *testing.T, w *httptest.ResponseRecorder) string {
 	t.Helper()
 	if w.Code != http.StatusOK {
@@ -351,7 +354,7 @@ func lookSays(t *testing.T, w *httptest.ResponseRecorder) string {
 	return said
 }
 
-// All locks of a page of 10,000 come as lines, in order, and whole.
+// TestListOfTenThousand checks that a list of 10,000 locks arrives complete as lines of JSON.
 func TestListOfTenThousand(t *testing.T) {
 	engine := mem.New(nil)
 	for i := range 10_000 {

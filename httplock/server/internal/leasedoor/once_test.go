@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// Work is begun by one request and completed by another, at whichever server; everybody
-// else gets its result, and so does the library.
+// TestOnceInTwoRequests checks that one request begins work and another completes it, at any
+// server. Every other caller receives the result, and so does the library.
 func TestOnceInTwoRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -46,7 +46,7 @@ func TestOnceInTwoRequests(t *testing.T) {
 
 		result := wire.OnceResult{LeaseID: run.LeaseID, Result: json.RawMessage(`{"sent":true}`), RetentionMS: 3_600_000}
 		b.do(http.StatusNoContent, "PUT", path+"/result", "", result, nil)
-		a.do(http.StatusNoContent, "PUT", path+"/result", "", result, nil) // the answer was lost
+		a.do(http.StatusNoContent, "PUT", path+"/result", "", result, nil) // the first reply was lost
 		if d := <-waiting; string(d.Result) != `{"sent":true}` || d.FencingToken != run.FencingToken {
 			t.Errorf("whoever waited got %+v", d)
 		}
@@ -82,7 +82,7 @@ func TestOnceInTwoRequests(t *testing.T) {
 	})
 }
 
-// Work that fails is the next caller's, and so is that of whoever did not renew.
+// TestOnceWithoutResult checks that the next caller gets work that failed or was not renewed.
 func TestOnceWithoutResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, mem.New(nil))
@@ -104,11 +104,11 @@ func TestOnceWithoutResult(t *testing.T) {
 		third := "third-0123456789"
 		s.do(http.StatusCreated, "POST", "/v1/once/k", third, wire.OnceRequest{}, &run)
 		s.do(http.StatusNoContent, "PUT", "/v1/once/k/result", "", wire.OnceResult{LeaseID: run.LeaseID}, nil)
-		s.refused(http.StatusGone, "lost", "PUT", "/v1/once/k/result", "", result) // it was another run
+		s.refused(http.StatusGone, "lost", "PUT", "/v1/once/k/result", "", result) // the result of an earlier run
 	})
 }
 
-// Whatever work has left can be read: JSON, text, bytes, nothing.
+// TestOnceResults checks that results of every kind can be read: JSON, text, bytes and nothing.
 func TestOnceResults(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)

@@ -18,8 +18,8 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// What the server does with one-time tokens is counted, by what became of them, from its
-// start on; and the program's own Observer hears of it as well.
+// TestTokenCounts checks that the server counts since its start what became of one-time tokens, and
+// that the program's own Observer receives the events, too.
 func TestTokenCounts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var down atomic.Bool
@@ -36,7 +36,7 @@ func TestTokenCounts(t *testing.T) {
 			}
 		}})
 		counts := func() (v wire.TokenCounts, text string) {
-			synctest.Wait() // the Observer was told
+			synctest.Wait() // the Observer has received the events
 			w := s.do(http.StatusOK, "GET", "/v1/onetime", "", nil, &v)
 			return v, w.Body.String()
 		}
@@ -74,14 +74,15 @@ func TestTokenCounts(t *testing.T) {
 				t.Errorf("%s shows %s", text, secret)
 			}
 		}
-		time.Sleep(9 * 24 * time.Hour) // the store forgets
+		time.Sleep(9 * 24 * time.Hour) // the store deletes the tokens
 		if v, _ = counts(); v.Collections[0].Pruned != 3 || heard != 3 {
 			t.Errorf("%+v; the program's Observer heard of %d", v, heard)
 		}
 	})
 }
 
-// Counts are for those who may see every name. A store without one-time tokens says so.
+// TestTokenCountsRefused checks that only callers who may read every name can read the counts, and
+// that a store without one-time tokens is reported as unsupported.
 func TestTokenCountsRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ann := &caller.Caller{Name: "ann", Rights: caller.All, Prefixes: []string{"app/"}}

@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// A token is redeemed once, at whichever server, and a repeat with its key is the same
-// request.
+// TestOneTime checks that a token is redeemed once, at any server, and that a repeat with the same
+// key counts as the same request.
 func TestOneTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -67,7 +67,7 @@ func TestOneTime(t *testing.T) {
 	})
 }
 
-// What a store cannot do is said so.
+// TestUnsupported checks that requests that a store does not support are refused as unsupported.
 func TestUnsupported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		all := driver.Capabilities{OneTime: true, Records: true, Break: true, List: true, Shared: true, Semaphore: true}
@@ -95,8 +95,8 @@ func TestUnsupported(t *testing.T) {
 	})
 }
 
-// TestTokensArePruned: where the store forgets no tokens by itself a server does, from its
-// start, asked or not; its log and its Observer say that it goes on.
+// TestTokensArePruned checks that a server prunes the tokens of a store that does not do so itself,
+// from its start and without requests. Its log and its Observer report this.
 func TestTokensArePruned(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -114,7 +114,7 @@ func TestTokensArePruned(t *testing.T) {
 		if err := before.server.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		openWith(t, engine, opts) // which nobody asks
+		openWith(t, engine, opts) // receives no requests
 		time.Sleep(25 * time.Hour)
 		if n, _, err := engine.Prune(t.Context(), 10); n != 0 || err != nil {
 			t.Errorf("%d tokens were not pruned, %v", n, err)

@@ -18,11 +18,11 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// A fault of the engine ends its request, on whichever goroutine that is carried out. It
-// is in the log, without what it was about, and everything else goes on.
+// TestPanicOnAnotherGoroutine checks that a panic of the engine ends only its own request, on
+// whichever goroutine it happens. It is logged without its value.
 func TestPanicOnAnotherGoroutine(t *testing.T) {
 	for name, c := range map[string]struct {
-		method string // which panics
+		method string // the method that panics
 		ask    func(s *site, l wire.Lease)
 	}{
 		"release": {"Release", func(s *site, l wire.Lease) {

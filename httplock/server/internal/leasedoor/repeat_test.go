@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// expiresIn returns when the one lease of a name ends.
+// expiresIn returns when the only lease of a name expires.
 func expiresIn(t *testing.T, engine driver.Engine, name string) time.Duration {
 	t.Helper()
 	lock, err := engine.Inspect(t.Context(), name)
@@ -23,8 +23,8 @@ func expiresIn(t *testing.T, engine driver.Engine, name string) time.Duration {
 	return lock.Holders[0].ExpiresIn
 }
 
-// A key that comes again with another request, or from another holder, is refused, at this
-// server and at another, and leaves the lease as it is.
+// TestKeyReused checks that a request that repeats a key with other options, or from another
+// holder, is refused at each server, and does not change the lease.
 func TestKeyReused(t *testing.T) {
 	shared := wire.LeaseRequest{Name: "n", Mode: "shared", TTLMS: 10_000}
 	permits := wire.LeaseRequest{Name: "n", Mode: "semaphore", Limit: 4, Permits: 1, TTLMS: 10_000}
@@ -74,8 +74,8 @@ func TestKeyReused(t *testing.T) {
 	}
 }
 
-// A poller is an engine without a queue, as a quorum is one: it knows a lease ID that it has
-// only received.
+// A poller is an engine without a queue. Like a quorum, it reports a lease ID that it has received
+// before as repeated, even if it did not grant it.
 type poller struct {
 	driver.Forward
 	received map[lockinfo.LeaseID]bool
@@ -95,7 +95,8 @@ func (e *poller) Acquire(ctx context.Context, req driver.AcquireRequest) (driver
 	return e.Forward.Acquire(ctx, req)
 }
 
-// Two hosts wait with one key for a lock of a store without a queue. One of them gets it.
+// TestKeyReusedWhileWaiting checks that only one of two hosts acquires a lock if both wait for it
+// with one key. The store has no queue.
 func TestKeyReusedWhileWaiting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -116,7 +117,7 @@ func TestKeyReusedWhileWaiting(t *testing.T) {
 	})
 }
 
-// A repeat is the same lease, says that it is a repeat, and whose lease it is.
+// TestRepeatSaysSo checks that a repeat returns the same lease and its holder, marked as repeated.
 func TestRepeatSaysSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -128,7 +129,7 @@ func TestRepeatSaysSo(t *testing.T) {
 			t.Errorf("the first is answered %+v", first)
 		}
 		time.Sleep(time.Second)
-		want.TTLMS, want.Reason = 10_000, "second" // of which the lease is not made
+		want.TTLMS, want.Reason = 10_000, "second" // do not change the lease
 		b.do(http.StatusOK, "POST", "/v1/leases", key, want, &second)
 		if second.LeaseID != first.LeaseID || second.Token != first.Token || !second.Repeated || second.Holder == nil || second.Holder.Label != "worker" || second.Holder.Reason != "first" {
 			t.Errorf("the repeat is answered %+v, want the lease of %+v", second, first)
@@ -139,8 +140,8 @@ func TestRepeatSaysSo(t *testing.T) {
 	})
 }
 
-// Without a key each request is an acquisition of its own, and leaves nothing unless it is
-// answered with a lease.
+// TestNoKey checks that each request without a key is a separate acquisition, and that it leaves
+// nothing unless its reply contains a lease.
 func TestNoKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -170,8 +171,8 @@ func TestNoKey(t *testing.T) {
 	})
 }
 
-// A wait that ends without the lock is a refusal, which says which place it was, and leaves
-// no place: those behind it go on at once.
+// TestEndedWaitLeavesNoPlace checks that a wait that ends without the lock is refused, with its
+// last place, and gives up that place at once.
 func TestEndedWaitLeavesNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -187,12 +188,12 @@ func TestEndedWaitLeavesNoPlace(t *testing.T) {
 			}
 		}
 		s.do(http.StatusNoContent, "POST", "/v1/leases/release", "", ref(l), nil)
-		s.do(http.StatusCreated, "POST", "/v1/leases", otherKey, wire.LeaseRequest{Name: "n"}, nil) // the key is as good as before
+		s.do(http.StatusCreated, "POST", "/v1/leases", otherKey, wire.LeaseRequest{Name: "n"}, nil) // the key can be used again
 	})
 }
 
-// The end of a wait at one server takes nothing from the repeat of the same request at
-// another, whether the lock is free in that moment or later.
+// TestEndedWaitTakesNoLease checks that the end of a wait at one server does not end the repeat of
+// the same request at another, whether the lock becomes free at that moment or later.
 func TestEndedWaitTakesNoLease(t *testing.T) {
 	for _, after := range []time.Duration{100 * time.Millisecond, 200 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
@@ -200,7 +201,8 @@ func TestEndedWaitTakesNoLease(t *testing.T) {
 			a, b := open(t, store), open(t, store)
 			l := a.lease("n", key, wire.LeaseRequest{TTLMS: 600_000})
 			want := wire.LeaseRequest{Name: "n", WaitMS: 2_000}
-			// The caller has gone from the first server, which does not know, to the second.
+			// The caller has moved from the first server to the second. The first server does not
+			// know this.
 			old := a.later(t.Context(), otherKey, want)
 			time.Sleep(1900 * time.Millisecond)
 			want.WaitMS = 10_000
@@ -220,8 +222,8 @@ func TestEndedWaitTakesNoLease(t *testing.T) {
 	}
 }
 
-// A holder that has lost the lock hears of it although a late copy of its first request has
-// brought its lease ID back.
+// TestRevivedLeaseIsLost checks that a holder that has lost the lock learns of the loss, even if a
+// late copy of its first request has acquired a lease with the same ID.
 func TestRevivedLeaseIsLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, mem.New(nil))
@@ -235,7 +237,7 @@ func TestRevivedLeaseIsLost(t *testing.T) {
 		}
 		s.do(http.StatusNoContent, "POST", "/v1/leases/check", "", mine, nil)
 		time.Sleep(2 * time.Second)
-		other := s.lease("n", otherKey, wire.LeaseRequest{}) // a rival, who comes and goes
+		other := s.lease("n", otherKey, wire.LeaseRequest{}) // a rival acquires and releases the lock
 		s.do(http.StatusNoContent, "POST", "/v1/leases/release", "", ref(other), nil)
 		again := s.lease("n", key, wire.LeaseRequest{}) // the late copy
 		if again.LeaseID != l.LeaseID || again.FencingToken <= other.FencingToken {
@@ -256,7 +258,8 @@ func TestRevivedLeaseIsLost(t *testing.T) {
 	})
 }
 
-// A stream that is refused because its wait is over leaves no place, on every form.
+// TestRefusedStreamLeavesNoPlace checks that a stream that is refused at the end of its wait leaves
+// no place, with every kind of stream.
 func TestRefusedStreamLeavesNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)

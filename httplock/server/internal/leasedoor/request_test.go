@@ -19,7 +19,7 @@ import (
 // keyOf returns the key of the i-th caller.
 func keyOf(i int) string { return fmt.Sprintf("key-of-caller-%06d", i) }
 
-// A request that is wrong in itself is refused, and changes nothing.
+// TestBadRequests checks that a request that is wrong in itself is refused, and changes nothing.
 func TestBadRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := newFlaky(mem.New(nil))
@@ -98,8 +98,8 @@ func TestBadRequests(t *testing.T) {
 	})
 }
 
-// Callers are told apart: neither a key nor a name, a right or a label of one is of use to
-// another.
+// TestCallers checks that one caller's keys, names, rights and labels are of no use to another
+// caller.
 func TestCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -131,7 +131,7 @@ func TestCallers(t *testing.T) {
 		if strings.Contains(w.Body.String(), l.LeaseID) || len(lock.Holders) != 1 {
 			t.Errorf("shown: %s", w.Body)
 		}
-		// A string is the label.
+		// A holder that is a string is the label.
 		ada.do(http.StatusCreated, "POST", "/v1/leases", otherKey, map[string]any{"name": "m", "holder": "worker-7"}, nil)
 		ada.do(http.StatusOK, "GET", "/v1/locks/m", "", nil, &lock)
 		if h := lock.Holders[0]; h.Label != "worker-7" || h.User != "ada" {
@@ -140,8 +140,8 @@ func TestCallers(t *testing.T) {
 	})
 }
 
-// A caller has as many waiters and leases as the server allows, and those that are over do
-// not count.
+// TestLimits checks the limits of waiters and leases of one caller. Ended waits and leases do not
+// count.
 func TestLimits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openWith(t, mem.New(nil), server.Options{Limits: server.Limits{Waiters: 1, Leases: 3}}).async()
@@ -159,7 +159,7 @@ func TestLimits(t *testing.T) {
 		s.refused(http.StatusTooManyRequests, "too-many-leases", "POST", "/v1/leases", keyOf(4), wire.LeaseRequest{Name: "o"})
 		s.do(http.StatusOK, "POST", "/v1/leases", keyOf(3), wire.LeaseRequest{Name: "m"}, nil) // a repeat is the same lease
 		s.do(http.StatusNoContent, "POST", "/v1/leases/release", "", ref(l), nil)
-		for range 5 { // what is refused does not count
+		for range 5 { // a refused request does not count
 			s.refused(http.StatusConflict, "lock-held", "POST", "/v1/leases", keyOf(5), wire.LeaseRequest{Name: "m"})
 		}
 		time.Sleep(31 * time.Second)
@@ -167,8 +167,9 @@ func TestLimits(t *testing.T) {
 	})
 }
 
-// A lease counts by its name and its lease ID: a client of an engine may choose one lease ID for
-// many names, and a release of what is not there ends no other lease.
+// TestLimitOfLeasesByName checks that a lease counts by its name and its lease ID. A client of the
+// engine interface may use one lease ID for many names, and the release of a missing lease ends no
+// other lease.
 func TestLimitOfLeasesByName(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openWith(t, mem.New(nil), server.Options{Limits: server.Limits{Leases: 2}})
@@ -182,7 +183,8 @@ func TestLimitOfLeasesByName(t *testing.T) {
 	})
 }
 
-// A result that the store refuses does not take the place of the one that it keeps.
+// TestLimitOfResultsAfterRefusal checks that a result that the store refuses does not replace, in
+// the caller's limit, the result that the store keeps.
 func TestLimitOfResultsAfterRefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := openWith(t, mem.New(nil), server.Options{Limits: server.Limits{Kept: 10_000}})
@@ -197,7 +199,7 @@ func TestLimitOfResultsAfterRefusal(t *testing.T) {
 	})
 }
 
-// Whoever is refused is told when to ask again.
+// TestRetryAfter checks the Retry-After header of a refusal.
 func TestRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, mem.New(nil))
@@ -218,7 +220,7 @@ func TestRetryAfter(t *testing.T) {
 	})
 }
 
-// Modes go together as they do in the library.
+// TestModes checks which modes can be held together, as in the library.
 func TestModes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, mem.New(nil))
@@ -239,8 +241,8 @@ func TestModes(t *testing.T) {
 	})
 }
 
-// What has happened to a name can be read where the store writes it down, and elsewhere the
-// refusal says how to switch that on.
+// TestHistory checks that clients can read the history of a name. If the store keeps no history,
+// the refusal explains how to switch it on.
 func TestHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, mem.New(&mem.Options{History: true}))

@@ -21,13 +21,14 @@ func (s *site) later(ctx context.Context, key string, req wire.LeaseRequest) <-c
 	return answer
 }
 
-// async makes the requests of a site those of a caller that comes back for the lock.
+// async makes the requests of s ask for status 202 instead of a refusal, as a caller does that will
+// ask again.
 func (s *site) async() *site {
 	s.header = http.Header{"Prefer": {"handling=lenient, Respond-Async; foo"}}
 	return s
 }
 
-// queueLength returns how many wait for a name.
+// queueLength returns how many waiters a name has.
 func queueLength(t *testing.T, engine driver.Engine, name string) int {
 	t.Helper()
 	lock, err := engine.Inspect(t.Context(), name)
@@ -37,8 +38,8 @@ func queueLength(t *testing.T, engine driver.Engine, name string) int {
 	return lock.QueueLength
 }
 
-// A wait in pieces, through one server and another, is one wait: the place outlives each
-// answer, and those who came later stay behind.
+// TestWaitInPieces checks that several requests at several servers are one wait: the place survives
+// between them, and later waiters stay behind.
 func TestWaitInPieces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -58,7 +59,7 @@ func TestWaitInPieces(t *testing.T) {
 				t.Errorf("queued: %+v, want the first place of two", q)
 			}
 		}
-		a.do(http.StatusNoContent, "POST", "/v1/leases/release", "", ref(l), nil) // nobody is connected for the first place
+		a.do(http.StatusNoContent, "POST", "/v1/leases/release", "", ref(l), nil) // the first waiter has no connection now
 		time.Sleep(time.Second)
 		var mine wire.Lease
 		b.do(http.StatusOK, "POST", "/v1/leases", otherKey, first, &mine)
@@ -72,7 +73,7 @@ func TestWaitInPieces(t *testing.T) {
 	})
 }
 
-// A piece is 55 s long at most.
+// TestLongestPiece checks that one request waits 55 s at most.
 func TestLongestPiece(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, mem.New(nil)).async()
@@ -85,7 +86,8 @@ func TestLongestPiece(t *testing.T) {
 	})
 }
 
-// The lock is handed over in the moment in which it is free, for the whole TTL.
+// TestHandOver checks that a waiter is granted the lock at the moment of its release, for the whole
+// TTL.
 func TestHandOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -109,8 +111,8 @@ func TestHandOver(t *testing.T) {
 	})
 }
 
-// A caller that hangs up keeps its place until its waiter TTL is over, and no longer; it
-// may come back before that.
+// TestHangingUpKeepsThePlace checks that a caller that hangs up keeps its place until its waiter
+// TTL expires, and no longer.
 func TestHangingUpKeepsThePlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -132,7 +134,8 @@ func TestHangingUpKeepsThePlace(t *testing.T) {
 	})
 }
 
-// A server that drains answers those who wait at once: their place is good at another one.
+// TestDrainEndsWaits checks that a draining server ends waits at once, and that their places
+// continue at another server.
 func TestDrainEndsWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)

@@ -12,7 +12,7 @@ func work(value string) func(context.Context, *holdfast.Lease) ([]byte, error) {
 	return func(context.Context, *holdfast.Lease) ([]byte, error) { return []byte(value), nil }
 }
 
-// notDone is do-once work that must not be done.
+// notDone is do-once work that the test expects not to run.
 func notDone(context.Context, *holdfast.Lease) ([]byte, error) {
 	return nil, errors.New("the work is done already")
 }

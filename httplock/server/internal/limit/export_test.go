@@ -1,4 +1,4 @@
 package limit
 
-// Callers returns how many callers are remembered.
+// Callers returns how many callers l has in memory.
 func Callers(l *Limits) int { return len(l.callers) }

@@ -12,8 +12,9 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/limit"
 )
 
-// TestKept: what the store keeps for a caller has a bound, until it ends, is forgotten, or has
-// no payload any more. The result of work that is done has twice the room.
+// TestKept checks the bound on what the store keeps for a caller. It no longer counts once it
+// expires, is deleted, or has lost its payload. The result of completed work may use twice the
+// bound.
 func TestKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limit.New(limit.Max{Kept: 10_000})
@@ -55,7 +56,7 @@ func TestKept(t *testing.T) {
 	})
 }
 
-// TestKeepersAreForgotten: a caller whose results have ended takes no memory.
+// TestKeepersAreForgotten checks that a caller whose results have expired takes no memory.
 func TestKeepersAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limit.New(limit.Max{})
@@ -72,7 +73,8 @@ func TestKeepersAreForgotten(t *testing.T) {
 	})
 }
 
-// TestBodies: of a caller and of all together; one that is longer than either comes alone.
+// TestBodies checks the bounds on the bodies of one caller and of all callers. A body that is
+// longer than a bound is accepted alone.
 func TestBodies(t *testing.T) {
 	l := limit.New(limit.Max{})
 	if err := errors.Join(l.Body(one, 3*limit.CallerBytes), l.Body(other, limit.CallerBytes)); err != nil {

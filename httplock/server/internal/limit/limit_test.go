@@ -32,7 +32,7 @@ func TestWaitersAndStreams(t *testing.T) {
 			t.Errorf("another caller: %v", err)
 		}
 		leaves[0]()
-		leaves[0]() // again: it has left already
+		leaves[0]() // a second call has no effect
 		if _, err := enter(one); err != nil {
 			t.Errorf("after one has left: %v", err)
 		}
@@ -69,7 +69,7 @@ func TestLeases(t *testing.T) {
 		}
 		time.Sleep(9 * time.Second)
 		l.Renewed(one, "a", 10*time.Second)
-		if err := take("d", time.Hour); err != nil { // c has run out
+		if err := take("d", time.Hour); err != nil { // c has expired
 			t.Errorf("after one has run out: %v", err)
 		}
 		time.Sleep(9 * time.Second)
@@ -81,7 +81,8 @@ func TestLeases(t *testing.T) {
 	})
 }
 
-// TestCallersAreForgotten: there may be as many callers as an issuer has accounts.
+// TestCallersAreForgotten checks that callers without leases take no memory: an issuer may have
+// very many accounts.
 func TestCallersAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limit.New(limit.Max{})

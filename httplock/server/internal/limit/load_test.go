@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/limit"
 )
 
-// TestLoad: it is the sum over all callers, without leases that have run out.
+// TestLoad checks that Load returns the sums over all callers, without expired leases.
 func TestLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := limit.New(limit.Max{})

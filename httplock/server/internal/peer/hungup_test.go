@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/peer"
 )
 
-// TestHungUp: what was sent before does not hide that the other end has closed.
+// TestHungUp checks that HungUp reports a closed connection, over TCP even with unread data.
 func TestHungUp(t *testing.T) {
 	for network, address := range map[string]string{"tcp": "127.0.0.1:0", "unix": filepath.Join(t.TempDir(), "s")} {
 		for _, unread := range []string{"", "a byte or more"} {

@@ -35,7 +35,7 @@ func pair(t *testing.T, network, address string) (client, server net.Conn) {
 	return client, server
 }
 
-// look looks until the answer is want, or for too long.
+// look calls Look until it returns want, for at most ten seconds.
 func look(t *testing.T, a *peer.Arrivals, want bool) {
 	t.Helper()
 	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
@@ -52,8 +52,8 @@ func look(t *testing.T, a *peer.Arrivals, want bool) {
 	}
 }
 
-// Over TCP the system at the other end acknowledges, whether its program reads or not,
-// until it has no room left; then more arrives whenever the program reads.
+// TestArrivalsOverTCP checks that over TCP data arrives without being read, until the other end has
+// no room left, and that more arrives when its program reads.
 func TestArrivalsOverTCP(t *testing.T) {
 	client, server := pair(t, "tcp", "127.0.0.1:0")
 	if err := server.(*net.TCPConn).SetWriteBuffer(1 << 16); err != nil {
@@ -75,9 +75,9 @@ func TestArrivalsOverTCP(t *testing.T) {
 	}
 }
 
-// readUntilMoreArrives reads from client in blocks. Its system announces room for more
-// only once there is room for a whole segment, which may take several of them (RFC 1122,
-// 4.2.3.3), but much less than all that was written.
+// readUntilMoreArrives reads from client in blocks until more data arrives. The client's system
+// announces room only when there is room for a whole segment. That may take several blocks (RFC
+// 1122, 4.2.3.3), but much less than all the data.
 func readUntilMoreArrives(t *testing.T, a *peer.Arrivals, client net.Conn, written int) {
 	t.Helper()
 	const block = 1 << 14
@@ -95,7 +95,8 @@ func readUntilMoreArrives(t *testing.T, a *peer.Arrivals, client net.Conn, writt
 	t.Fatal("nothing more arrives, though the program reads")
 }
 
-// On a unix socket nothing arrives that the program does not read.
+// TestArrivalsOnUnixSocket checks that data on a unix socket arrives only when the program reads
+// it.
 func TestArrivalsOnUnixSocket(t *testing.T) {
 	client, server := pair(t, "unix", filepath.Join(t.TempDir(), "s"))
 	a := peer.ArrivalsOf(server)
@@ -110,7 +111,7 @@ func TestArrivalsOnUnixSocket(t *testing.T) {
 	look(t, a, true)
 }
 
-// fill writes until there is no room for more, and returns how much that was.
+// fill writes until there is no room, and returns the number of bytes written.
 func fill(t *testing.T, conn net.Conn) (n int) {
 	t.Helper()
 	if err := conn.SetWriteDeadline(time.Now().Add(300 * time.Millisecond)); err != nil {

@@ -25,15 +25,14 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// A store is one that can be diagnosed, whose round trips take 5 ms. It counts what it is
-// asked.
+// A store can be diagnosed, and takes 5 ms for a round trip. It counts its requests.
 type store struct {
 	hook.Engine
 	mu         sync.Mutex
 	trips      int
 	diagnoses  int
-	fail       func(ctx context.Context) error // of each request; nil: none
-	diagnosing func(ctx context.Context) error // of Diagnose; nil: none
+	fail       func(ctx context.Context) error // of each request; nil: no error
+	diagnosing func(ctx context.Context) error // of Diagnose; nil: no error
 }
 
 func newStore() *store {
@@ -77,7 +76,7 @@ func (s *store) Diagnose(ctx context.Context, req driver.DiagnoseRequest) (drive
 	}}, nil
 }
 
-// set changes how the store does.
+// set sets the functions that make requests and diagnoses fail.
 func (s *store) set(fail, diagnosing func(context.Context) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,7 +100,7 @@ func hang(ctx context.Context) error {
 
 func fault(context.Context) error { panic("marker-of-a-secret") }
 
-// A site is a server of a store.
+// A site is a server with its log.
 type site struct {
 	*testing.T
 	server  *server.Server
@@ -134,7 +133,7 @@ func (s *site) send() *httptest.ResponseRecorder {
 	return w
 }
 
-// show asks for the store, which is always answered, within 2 s.
+// show requests the state of the store. The reply must arrive within 2 s.
 func (s *site) show() (v wire.Store) {
 	s.Helper()
 	began := time.Now()
@@ -148,7 +147,7 @@ func (s *site) show() (v wire.Store) {
 	return v
 }
 
-// says is what the page would make of it.
+// says returns the reply in short form.
 func says(v wire.Store) string {
 	text := "away: " + v.Reason
 	if v.Answers {
@@ -174,7 +173,7 @@ func (s *site) want(want string) {
 	}
 }
 
-// The answer has what the store is and can do, and how it does.
+// TestStore checks that the reply has the name of the store, its features and its condition.
 func TestStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, newStore(), server.Options{Store: "redis://10.0.0.1:6379/2"})
@@ -201,7 +200,8 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// However many ask, the store is asked once a second, and diagnosed once a minute.
+// TestManyAsk checks that the server sends the store a request once a second, and a diagnosis once
+// a minute, however many clients there are.
 func TestManyAsk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newStore()
@@ -228,8 +228,8 @@ func TestManyAsk(t *testing.T) {
 	})
 }
 
-// While the store is away the answer says so, and what was found before, and how old that
-// is. It is diagnosed again once it is back.
+// TestAway checks that the reply reports an unavailable store, with the last diagnosis and its age.
+// The server diagnoses the store again when it is back.
 func TestAway(t *testing.T) {
 	for name, c := range map[string]struct {
 		fail   func(context.Context) error
@@ -254,13 +254,13 @@ func TestAway(t *testing.T) {
 				}
 				e.set(nil, nil)
 				if name == "deaf" {
-					time.Sleep(time.Hour) // one question is enough for a store that does not answer it
+					time.Sleep(time.Hour) // the server sends one request at a time, and this one takes an hour
 				}
 				time.Sleep(time.Second)
 				s.want("5 ms; warn 0 s ago")
 				e.set(c.fail, nil)
 				time.Sleep(61 * time.Second)
-				if got, want := says(s.show()), "away: "+reason+"; warn 6"; !strings.HasPrefix(got, want) { // 61 s, and how long it waited
+				if got, want := says(s.show()), "away: "+reason+"; warn 6"; !strings.HasPrefix(got, want) { // 61 s and the wait
 					t.Errorf("says %q, want %q", got, want)
 				}
 				if name == "deaf" {
@@ -268,7 +268,7 @@ func TestAway(t *testing.T) {
 				}
 				e.set(nil, nil)
 				time.Sleep(time.Second)
-				s.show() // which begins a diagnosis, and does not wait for it
+				s.show() // starts a diagnosis, and does not wait for it
 				time.Sleep(time.Second)
 				s.want("5 ms; warn 1 s ago")
 				synctest.Wait() // the log is written
@@ -280,7 +280,7 @@ func TestAway(t *testing.T) {
 	}
 }
 
-// Whatever the store says of the name that it is asked for, it answers.
+// TestRefusalIsAnAnswer checks that a store that refuses the request counts as available.
 func TestRefusalIsAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newStore()
@@ -295,8 +295,8 @@ func TestRefusalIsAnAnswer(t *testing.T) {
 	})
 }
 
-// Nobody waits for a diagnosis but for the first, and that for 2 s. One that fails is told,
-// beside the one before.
+// TestDiagnoses checks that only the first request waits for a diagnosis, for 2 s at most. A failed
+// diagnosis is reported together with the previous one.
 func TestDiagnoses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newStore()
@@ -343,8 +343,8 @@ func TestDiagnoses(t *testing.T) {
 	})
 }
 
-// A server that drains goes on to answer, and begins no diagnosis. One that closes ends what
-// is under way.
+// TestDrainAndClose checks that a draining server still serves the state of the store, but starts
+// no diagnosis. Close ends a running diagnosis.
 func TestDrainAndClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newStore()
@@ -382,12 +382,13 @@ func TestDrainAndClose(t *testing.T) {
 	})
 }
 
-// somebody is a source that knows everybody as one caller.
+// somebody identifies every request as the same caller.
 type somebody struct{ caller.Caller }
 
 func (s *somebody) Identify(*http.Request) (*caller.Caller, error) { return &s.Caller, nil }
 
-// Whoever may not see every name is not told of the store, which is not asked.
+// TestRefused checks that a caller who may not read every name is refused without a request to the
+// store.
 func TestRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, who := newStore(), &somebody{}
@@ -406,7 +407,8 @@ func TestRefused(t *testing.T) {
 	})
 }
 
-// Of a server whose store is another server, the answer tells of the store behind that.
+// TestStoreIsAServer checks that a server whose store is another server reports the diagnosis of
+// the store behind it.
 func TestStoreIsAServer(t *testing.T) {
 	e := newStore()
 	behind := open(t, e, server.Options{})

@@ -15,7 +15,7 @@ type inner struct {
 	Ports []uint16
 }
 
-// self reads itself: a string is its host.
+// self decodes itself: a JSON string becomes its host.
 type self inner
 
 func (s *self) UnmarshalJSON(text []byte) error {
@@ -117,8 +117,8 @@ func TestRefused(t *testing.T) {
 
 func deep(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 
-// FuzzUnmarshal: what is accepted is what encoding/json reads, and reads the same when it
-// is written again.
+// FuzzUnmarshal checks that accepted text decodes as in encoding/json, and is accepted again after
+// encoding.
 func FuzzUnmarshal(f *testing.F) {
 	f.Add([]byte(`{"name":"\u006e","leases":[{"host":"x","Ports":[1]}],"labels":{"a":"b"},"payload":[1e5,null]}`))
 	f.Add([]byte(`{"name":"\ud83d\ude00","ttl_ms":1,"holder":null}`))
