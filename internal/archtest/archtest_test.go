@@ -13,19 +13,19 @@ import (
 
 const root = "github.com/holdfast-locks/holdfast"
 
-// base lists the packages on which all others stand. They import each other only.
+// base lists the packages on which all others build. They import only each other.
 var base = []string{"driver", "lockinfo", "observe", "wire", "internal/named", "internal/sentinel"}
 
-// A room lists who may use a package that not every program should pay for, or depend on.
+// A room lists the packages that may use a package with a cost, such as an HTTP server or SQL.
 type room struct {
-	importers []string // those that import it
-	users     []string // those that need it through others only
+	importers []string // packages that import it
+	users     []string // packages that need it only through others
 }
 
-// rooms lists the packages with walls around them: a program that takes a lock in Redis pays for
-// neither an HTTP server nor SQL; engines and guards stand on the driver, not on the library or on
-// each other; and only package stores, the command, the examples and the tests choose an engine. A
-// name that ends in "..." stands for all packages that begin with it.
+// rooms lists the packages that only some packages may use. A program that locks in Redis pays for
+// neither an HTTP server nor SQL. Engines and guards build on the driver, not on the library or on
+// each other. Only package stores, the command, the examples and the tests choose an engine. A name
+// that ends in "..." means all packages whose names begin with it.
 var rooms = map[string]room{
 	"net/http": {
 		importers: []string{"dashboard", "fence/httpfence", "httplock...", "internal/header", "internal/exchange", "oncehttp", "internal/problem", "cmd/holdfast/internal/demo", "cmd/holdfast/internal/serve", "examples/dashboard", "systest..."},
@@ -51,11 +51,11 @@ var rooms = map[string]room{
 	root + "/stores":          {importers: []string{"cmd/holdfast...", "examples...", "systest..."}},
 }
 
-// A pkg is what go list says of a package.
+// A pkg is a package as go list describes it.
 type pkg struct {
 	ImportPath, Doc                    string
 	Imports, TestImports, XTestImports []string
-	Deps                               []string // of Imports, and of all that those import
+	Deps                               []string // Imports, and all their imports
 	Module                             struct{ Path string }
 }
 
@@ -92,7 +92,7 @@ func TestPackagesNeedNoMore(t *testing.T) {
 	}
 }
 
-// covers reports whether one of names is that of a package.
+// covers reports whether names contains a package, or a pattern that matches it.
 func covers(names []string, path string) bool {
 	return slices.ContainsFunc(names, func(name string) bool {
 		prefix, family := strings.CutSuffix(name, "...")
@@ -100,7 +100,8 @@ func covers(names []string, path string) bool {
 	})
 }
 
-// Whoever imports the library gets the root module.
+// TestRootModuleNeedsOnlyTheStandardLibrary checks that users of the library get no other module
+// than the root module.
 func TestRootModuleNeedsOnlyTheStandardLibrary(t *testing.T) {
 	for _, p := range list(t) {
 		if p.Module.Path != root {
@@ -139,7 +140,7 @@ func TestPackageDocs(t *testing.T) {
 
 func ours(path string) bool { return path == root || strings.HasPrefix(path, root+"/") }
 
-// relative returns the path of a package below the repository's root.
+// relative returns the path of a package relative to the repository's root.
 func relative(path string) string {
 	if path == root {
 		return "."

@@ -13,15 +13,15 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/codeblock"
 )
 
-// aside are pages whose code is checked elsewhere, as a whole: what --help prints, by
-// TestPage and TestCommandsInPages; of the changelog and of decisions also what there
-// once was.
+// aside reports whether the code blocks of a page are not checked here. TestPage and
+// TestCommandsInPages check the output of --help. The changelog and the decisions may show code
+// that no longer exists, and the reports of benchmarks too.
 func aside(page string) bool {
 	return page == "docs/reference/cli.md" || page == "CHANGELOG.md" || strings.HasPrefix(page, "docs/adr/") || strings.HasPrefix(page, "docs/bench/")
 }
 
-// blocks returns the code blocks of all pages. Every page is in order, and every
-// block is of a kind that a test checks, or names a test of its own.
+// blocks returns the code blocks of all pages. It fails the test unless every page is well-formed,
+// and every block is of a kind that a test checks, or names its test.
 func blocks(t *testing.T) (all []codeblock.Block) {
 	t.Helper()
 	texts, known := pagesOfUsers(t), knownCases(t)
@@ -54,8 +54,8 @@ func pagesOfUsers(t *testing.T) map[string]string {
 	return all
 }
 
-// TestPagesCompile: the Go code of the pages compiles, their JSON is JSON, and every
-// block of code is checked by some test.
+// TestPagesCompile checks that the Go code of the pages compiles, that their JSON is valid, and
+// that some test checks every code block.
 func TestPagesCompile(t *testing.T) {
 	all := blocks(t)
 	if len(all) < 100 {

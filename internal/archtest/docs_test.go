@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-locks/holdfast/enginetest"
 )
 
-// shownBy finds the tests and requirements that ARCHITECTURE.md names: words
-// in the code style with a capital letter, in the rows of the invariants.
+// invariantRow matches the rows of the invariants in ARCHITECTURE.md. shownBy matches the tests and
+// requirements in a row: capitalized words in code style.
 var (
 	invariantRow = regexp.MustCompile(`(?m)^\| I\d+ \|.*$`)
 	shownBy      = regexp.MustCompile("`([A-Z][A-Za-z0-9]{8,})`")
@@ -35,7 +35,7 @@ func TestArchitectureNamesTestsThatExist(t *testing.T) {
 	}
 }
 
-// caseName finds tests, and requirements of the conformance suite.
+// caseName matches declarations of tests and of the conformance suite's requirements.
 var caseName = regexp.MustCompile(`(?m)^(?:func |\s+(?:Name:\s+|\{)")([A-Z][A-Za-z0-9]+)[("]`)
 
 // knownCases returns the names of all tests and requirements.
@@ -48,11 +48,11 @@ func knownCases(t *testing.T) map[string]bool {
 	return known
 }
 
-// aTest finds what can only be a test.
+// aTest matches the name of a test in code style.
 var aTest = regexp.MustCompile("`(Test[A-Z][A-Za-z0-9]+)`")
 
-// TestGuaranteesNameCasesThatExist: every promise of docs/guarantees.md names a test or a
-// requirement.
+// TestGuaranteesNameCasesThatExist checks that every promise of docs/guarantees.md names a test or
+// a requirement that exists.
 func TestGuaranteesNameCasesThatExist(t *testing.T) {
 	doc := read(t, "docs/guarantees.md")
 	known, rows := knownCases(t), 0
@@ -76,7 +76,7 @@ func TestGuaranteesNameCasesThatExist(t *testing.T) {
 	}
 }
 
-// Every invariant that the document lists is cited where the code keeps it.
+// TestInvariantsAreCited checks that the code cites every invariant of ARCHITECTURE.md.
 func TestInvariantsAreCited(t *testing.T) {
 	sources := goSources(t, ".")
 	for _, n := range []string{"I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I10", "I11", "I12"} {
@@ -98,7 +98,7 @@ func goSources(t *testing.T, below string) string {
 	return b.String()
 }
 
-// TestEnglish: scripts/english, a part of make lint, finds nothing.
+// TestEnglish checks that scripts/english, a part of make lint, finds no problem.
 func TestEnglish(t *testing.T) {
 	cmd := exec.Command("go", "run", "./scripts/english")
 	cmd.Dir = tree
@@ -107,8 +107,8 @@ func TestEnglish(t *testing.T) {
 	}
 }
 
-// TestEnginesNamesEveryRequirement: whoever writes an engine by docs/internals/engines.md
-// learns there what checks each step, and every requirement is in one of them.
+// TestEnginesNamesEveryRequirement checks that docs/internals/engines.md names every requirement in
+// one of its steps, and no requirement that does not exist.
 func TestEnginesNamesEveryRequirement(t *testing.T) {
 	doc := read(t, "docs/internals/engines.md")
 	named := map[string]bool{}
@@ -125,7 +125,7 @@ func TestEnginesNamesEveryRequirement(t *testing.T) {
 		}
 		delete(named, r.Name)
 	}
-	contract := goSources(t, "driver") // flags and interfaces are named, too
+	contract := goSources(t, "driver") // the page also names flags and interfaces
 	for name := range named {
 		if !regexp.MustCompile(`\b` + name + `\b`).MatchString(contract) {
 			t.Errorf("docs/internals/engines.md names %s, which is neither a requirement nor in package driver", name)

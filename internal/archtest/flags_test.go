@@ -12,9 +12,8 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// asked returns what file asks about the methods of an engine: the optional
-// interfaces of package driver, or methods of theirs, in its type assertions and
-// type switches.
+// asked returns the methods for which file tests an engine: optional interfaces of package driver,
+// or their methods, in type assertions and type switches.
 func asked(file *ast.File) (all []string) {
 	var optional []string
 	features := reflect.TypeFor[driver.Features]()
@@ -59,8 +58,8 @@ func asked(file *ast.File) (all []string) {
 	return all
 }
 
-// TestFlagsDecide: nothing but driver.FeaturesOf and driver.Forward finds out what
-// an engine can do by asking which methods it has.
+// TestFlagsDecide checks that only driver.FeaturesOf and driver.Forward test which methods an
+// engine has.
 func TestFlagsDecide(t *testing.T) {
 	parse := func(path string, text any) *ast.File {
 		file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.SkipObjectResolution)

@@ -15,13 +15,13 @@ import (
 	"testing"
 )
 
-// handle is the one type of an open package that frozen packages may name.
+// handle is the only type of an open package that frozen packages may name.
 const handle = root + "/driver.Engine"
 
-// inLists finds a package in the lists of docs/internals/modules.md.
+// inLists matches a package in the lists of docs/internals/modules.md.
 var inLists = regexp.MustCompile("(?m)^- `([a-z/]+)`")
 
-// frozenAndOpen returns the packages of the two lists of docs/internals/modules.md, by their paths.
+// frozenAndOpen returns the paths of the packages in the two lists of docs/internals/modules.md.
 func frozenAndOpen(t *testing.T) (frozen, open map[string]bool) {
 	t.Helper()
 	listed := func(heading string) map[string]bool {
@@ -43,8 +43,8 @@ func frozenAndOpen(t *testing.T) (frozen, open map[string]bool) {
 	return listed("### Frozen"), listed("### Open")
 }
 
-// TestFrozenNamesNothingOpen: what version 1 freezes depends on nothing that may change.
-// The lists of docs/internals/modules.md have every package that others can import, once.
+// TestFrozenNamesNothingOpen checks that no frozen package names a type that may change, and that
+// the lists of docs/internals/modules.md contain each importable package once.
 func TestFrozenNamesNothingOpen(t *testing.T) {
 	frozen, open := frozenAndOpen(t)
 	exports := exported(t)
@@ -66,7 +66,7 @@ func TestFrozenNamesNothingOpen(t *testing.T) {
 	}
 }
 
-// TestFrozenTestCanFail: every place in which a type can stand is looked at.
+// TestFrozenTestCanFail checks that namesOpen finds a type in every possible place.
 func TestFrozenTestCanFail(t *testing.T) {
 	driver := types.NewPackage(root+"/driver", "driver")
 	named := func(p *types.Package, name string, under types.Type) *types.Named {
@@ -116,7 +116,7 @@ func TestFrozenTestCanFail(t *testing.T) {
 	}
 }
 
-// namesOpen returns what the exported names of a package tell of types in open packages.
+// namesOpen returns a problem for each type of an open package that an exported name uses.
 func namesOpen(p *types.Package, open map[string]bool) (problems []string) {
 	for _, name := range p.Scope().Names() {
 		obj := p.Scope().Lookup(name)
@@ -142,14 +142,14 @@ func namesOpen(p *types.Package, open map[string]bool) (problems []string) {
 	return problems
 }
 
-// A surface is what users see of a type.
+// A surface collects the open types that users of a type see.
 type surface struct {
 	open  map[string]bool
 	seen  map[types.Type]bool
 	found []string
 }
 
-// name notes a type of an open package.
+// name records a type if its package is open.
 func (s *surface) name(obj *types.TypeName) {
 	if obj.Pkg() != nil && s.open[obj.Pkg().Path()] && obj.Pkg().Path()+"."+obj.Name() != handle {
 		s.found = append(s.found, obj.Pkg().Name()+"."+obj.Name())
@@ -209,7 +209,7 @@ func (s *surface) walk(t types.Type) {
 	}
 }
 
-// exported returns the files with what each package exports.
+// exported returns the export data file of each package.
 func exported(t *testing.T) map[string]string {
 	t.Helper()
 	cmd := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}} {{.Export}}", "work")

@@ -7,12 +7,11 @@ import (
 	"testing"
 )
 
-// packageHeadings are those that the documentation of a package begins with that
-// programs use, in this order.
+// packageHeadings are the headings with which the documentation of a package begins, in this order,
+// if programs use the package.
 var packageHeadings = []string{"What", "Example", "Guarantees", "What is not promised", "Clocks", "Fencing", "Errors", "Testing"}
 
-// withDocs are the packages that programs use, each with the headings that say nothing
-// about it.
+// withDocs maps each package that programs use to the headings that do not apply to it.
 var withDocs = map[string][]string{
 	".":               nil,
 	"dashboard":       {"Clocks", "Fencing"},
@@ -36,14 +35,13 @@ var withDocs = map[string][]string{
 	"stores":          {"Clocks", "Fencing"},
 }
 
-// withoutDocs begin the names of packages that are for whoever builds something on the
-// library, or not for others.
+// withoutDocs are prefixes of packages that programs do not use: they are for builders of engines
+// or other parts, or internal.
 var withoutDocs = []string{"driver", "lockinfo", "enginetest", "httplock/server/caller", "memlock/member", "redislock/member", "rediscore", "internal/tally", "wire", "cmd/", "examples", "systest", "scripts/", "internal/"}
 
 var packageHeading = regexp.MustCompile(`(?m)^// # (.*)$`)
 
-// TestPackageHeadings: whoever knows the documentation of one package finds their way in
-// that of the others.
+// TestPackageHeadings checks that the documentation of all packages has the same headings.
 func TestPackageHeadings(t *testing.T) {
 	for _, p := range list(t) {
 		dir := relative(p.ImportPath)

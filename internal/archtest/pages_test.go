@@ -22,7 +22,7 @@ var (
 	notAnchor = regexp.MustCompile(`[^a-z0-9 _-]`)
 )
 
-// TestLinks: what a page leads to exists, its headings included.
+// TestLinks checks that the targets of all links exist, including headings.
 func TestLinks(t *testing.T) {
 	all, links := pages(t), 0
 	for name, text := range all {
@@ -49,7 +49,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// anchors returns what the headings of a page are called in links.
+// anchors returns the anchors of the headings of a page.
 func anchors(text string) (all []string) {
 	for _, m := range heading.FindAllStringSubmatch(text, -1) {
 		all = append(all, strings.ReplaceAll(notAnchor.ReplaceAllString(strings.ToLower(m[1]), ""), " ", "-"))
@@ -57,7 +57,7 @@ func anchors(text string) (all []string) {
 	return all
 }
 
-// TestIndex: docs/README.md leads to every page of docs once, and says what it is for.
+// TestIndex checks that docs/README.md links to every page of docs once, and describes its purpose.
 func TestIndex(t *testing.T) {
 	index := read(t, "docs/README.md")
 	wanted := []string{"adr/README.md", "bench/README.md"}
@@ -82,8 +82,8 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// TestRunbookQuotes: what docs/operations.md says that holdfast says is in the code, and
-// the alerts that it names are in the rules.
+// TestRunbookQuotes checks that the code contains the messages that docs/operations.md quotes, and
+// that the rules contain the alerts that it names.
 func TestRunbookQuotes(t *testing.T) {
 	var code strings.Builder
 	walk(t, ".", func(name string) {
@@ -118,8 +118,8 @@ func TestRunbookQuotes(t *testing.T) {
 	}
 }
 
-// TestComparisonIsMeasured: each figure of docs/comparison.md is one of the report that
-// it names, rounded to two digits: its samples carry no more.
+// TestComparisonIsMeasured checks that each figure of docs/comparison.md is in the report that the
+// page names, rounded to two digits. The samples are not more precise.
 func TestComparisonIsMeasured(t *testing.T) {
 	_, table, found := strings.Cut(read(t, "docs/comparison.md"), "\n## What was measured\n")
 	table, _, _ = strings.Cut(table, "\n## ")
@@ -140,7 +140,7 @@ func TestComparisonIsMeasured(t *testing.T) {
 	}
 }
 
-// twoDigits returns figure, a number of a report, rounded to two significant digits.
+// twoDigits returns a number of a report, rounded to two significant digits.
 func twoDigits(t *testing.T, figure string) string {
 	n, err := strconv.ParseFloat(strings.ReplaceAll(figure, ",", ""), 64)
 	if err != nil {
@@ -150,8 +150,8 @@ func twoDigits(t *testing.T, figure string) string {
 	return strconv.FormatFloat(n, 'f', -1, 64)
 }
 
-// TestDecisions: docs/adr is numbered without gaps, and its index has each
-// decision with its title.
+// TestDecisions checks that the files of docs/adr have consecutive numbers, and that the index
+// lists each decision with its title.
 func TestDecisions(t *testing.T) {
 	index := read(t, "docs/adr/README.md")
 	files, err := filepath.Glob(tree + "/docs/adr/0*.md")
@@ -174,15 +174,15 @@ func TestDecisions(t *testing.T) {
 	}
 }
 
-// codeInPages finds what stands in code style; a name of Go in it is qualified by
-// its package, as holdfast.Lease or driver.Engine.Acquire are.
+// codeInPages matches text in code style, and qualified a name in it that is qualified by its Go
+// package, such as holdfast.Lease or driver.Engine.Acquire.
 var (
 	codeInPages = regexp.MustCompile("`[^`\n]+`|(?m)^```go$(?s:.*?)^```$")
 	qualified   = regexp.MustCompile(`\b([a-z]+)\.([A-Z]\w*)(?:\.([A-Z]\w*))?`)
 	member      = regexp.MustCompile(`(?:^|[^.\w])(?:Client|Lease|AcquireOptions|LeadOptions|OnceOptions)\.([A-Z]\w*)`)
 )
 
-// documented are the packages whose names pages may name.
+// documented maps the packages whose names pages may use to their directories.
 var documented = map[string]string{
 	"goredislock": "goredislock", "observe": "observe", "otellock": "otellock", "pglock": "pglock", "promlock": "promlock", "stores": "stores",
 	"holdfast": ".", "driver": "driver", "enginetest": "enginetest", "fence": "fence", "holdfasttest": "holdfasttest", "httpfence": "fence/httpfence",
@@ -191,17 +191,18 @@ var documented = map[string]string{
 	"sqlfence": "fence/sqlfence", "sqlitelock": "sqlitelock", "wire": "wire",
 }
 
-// TestPagesNameWhatExists: exported names of our packages, and tests.
+// TestPagesNameWhatExists checks that the tests and the exported names of our packages in the pages
+// exist.
 func TestPagesNameWhatExists(t *testing.T) {
 	known, names := knownCases(t), 0
 	exported, members := map[string]map[string]bool{}, map[string]bool{}
 	for pkg, dir := range documented {
 		exported[pkg] = exportedNames(t, dir)
-		maps.Copy(members, exported[pkg]) // a type may be another package's, as holdfast.LockState is
+		maps.Copy(members, exported[pkg]) // a type may belong to another package, such as holdfast.LockState
 	}
 	for page, text := range pages(t) {
 		if page == "CHANGELOG.md" {
-			continue // of what there once was, too
+			continue // may name what was removed
 		}
 		for _, code := range codeInPages.FindAllString(text, -1) {
 			for _, m := range qualified.FindAllStringSubmatch(code, -1) {
@@ -231,8 +232,7 @@ func TestPagesNameWhatExists(t *testing.T) {
 	}
 }
 
-// exportedNames returns the exported names that the package in dir declares:
-// its own, methods and fields.
+// exportedNames returns the names that the package in dir declares, including methods and fields.
 func exportedNames(t *testing.T, dir string) map[string]bool {
 	t.Helper()
 	names := map[string]bool{}

@@ -8,18 +8,17 @@ import (
 	"testing"
 )
 
-// roomLine finds a line of the list of rooms; deeper rooms stand further right.
+// roomLine matches a line in the list of rooms. Nested rooms are indented.
 var roomLine = regexp.MustCompile(`^( *)([a-z]+(?:/[a-z]+)*)/ +\S`)
 
-// TestRooms: the rooms of ARCHITECTURE.md are the directories that there are.
-// A directory named internal is described where its parent is; only the one at
-// the root has rooms of its own.
+// TestRooms checks that the rooms of ARCHITECTURE.md are the directories of the repository. A
+// directory named internal is described with its parent. Only the one at the root has rooms itself.
 func TestRooms(t *testing.T) {
 	_, text, _ := strings.Cut(read(t, "ARCHITECTURE.md"), "\n## Rooms\n")
 	text, _, _ = strings.Cut(text, "\n## ")
 	rooms, above := map[string]bool{}, ""
 	for line := range strings.Lines(text) {
-		m := roomLine.FindStringSubmatch(strings.TrimRight(line, "\n") + "  x") // internal/ has no words of its own
+		m := roomLine.FindStringSubmatch(strings.TrimRight(line, "\n") + "  x") // internal/ has no description
 		switch {
 		case m == nil:
 			continue

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// tree is the root of the repository. All paths here are below it.
+// tree is the root of the repository. Paths are relative to it.
 const tree = "../.."
 
 // read returns the text of a file.
@@ -22,8 +22,7 @@ func read(t *testing.T, name string) string {
 	return string(text)
 }
 
-// walk calls visit for all files below a directory, but for those in directories
-// that are hidden.
+// walk calls visit for all files below a directory, except in hidden directories.
 func walk(t *testing.T, below string, visit func(name string)) {
 	t.Helper()
 	err := fs.WalkDir(os.DirFS(tree), below, func(name string, d fs.DirEntry, err error) error {

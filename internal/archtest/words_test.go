@@ -8,8 +8,7 @@ import (
 	"testing"
 )
 
-// sources returns the text of the files of a pattern below the root, tests left
-// out.
+// sources returns the text of the files that match a pattern below the root, without tests.
 func sources(t *testing.T, pattern string) string {
 	t.Helper()
 	files, err := fs.Glob(os.DirFS(tree), pattern)
@@ -26,8 +25,8 @@ func sources(t *testing.T, pattern string) string {
 	return b.String()
 }
 
-// wordTable returns the rows of the table of docs/internals/engines.md whose first column
-// has that title.
+// wordTable returns the rows of the table of docs/internals/engines.md whose first column has the
+// given title.
 func wordTable(t *testing.T, title string) (rows [][]string) {
 	t.Helper()
 	_, table, found := strings.Cut(read(t, "docs/internals/engines.md"), "\n| "+title+" | ")
@@ -45,8 +44,8 @@ func wordTable(t *testing.T, title string) (rows [][]string) {
 
 var inCode = regexp.MustCompile("`([A-Za-z_]+)`")
 
-// TestWordsOfEngines: what docs/internals/engines.md calls the steps and the things of
-// engines is what they are called in Go, SQL and Lua.
+// TestWordsOfEngines checks that the names of steps and things in docs/internals/engines.md are
+// their names in Go, SQL and Lua.
 func TestWordsOfEngines(t *testing.T) {
 	schema := sources(t, "sqlitelock/schema.sql")
 	const goFunc, luaFunc = `(?m)^func (\([^)]*\) )?%s\(`, `(?m)^(local )?function %s\(`

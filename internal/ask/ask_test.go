@@ -17,14 +17,14 @@ var (
 	errWish = errors.New("the caller has changed his mind")
 )
 
-// sentinels are all that an error of this package may wrap exactly one of.
+// sentinels are the errors of which an error of this package wraps only the wanted ones.
 var sentinels = []error{
 	driver.ErrLost, driver.ErrUnavailable, driver.ErrInvalid, driver.ErrUnsupported, driver.ErrPermission,
 	driver.ErrKindMismatch, driver.ErrClosed, driver.ErrOutcomeUnknown, context.Canceled, context.DeadlineExceeded,
 }
 
-// wraps fails unless err wraps want, and of the sentinels no other. Want may be
-// nil for no error.
+// wraps fails the test unless err wraps each error of want, and no other sentinel. Without want
+// there must be no error.
 func wraps(t *testing.T, what string, err error, want ...error) {
 	t.Helper()
 	if len(want) == 0 && err != nil {
@@ -46,13 +46,13 @@ func wraps(t *testing.T, what string, err error, want ...error) {
 	}
 }
 
-// TestClasses checks what single requests become, by the error that they met and
-// by what ended their context.
+// TestClasses checks how Harmless and Effective classify the error of a request, depending on what
+// ended its context.
 func TestClasses(t *testing.T) {
 	down := fmt.Errorf("%w: refused", driver.ErrUnavailable)
 	denied := fmt.Errorf("%w: +eval is missing", driver.ErrPermission)
 	tests := map[string]struct {
-		err       error // of the request; nil is that of its context
+		err       error // of the request; nil means the error of its context
 		end       string
 		harmless  []error
 		effective []error
@@ -93,8 +93,8 @@ func TestClasses(t *testing.T) {
 	}
 }
 
-// ending returns a caller's context that ends after a second in the way that is
-// named. With "limit", and with "", it does not.
+// ending returns a caller's context that ends after a second in the given way. With "limit" or ""
+// it does not end.
 func ending(t *testing.T, how string) (context.Context, func()) {
 	switch how {
 	case "deadline":
@@ -108,8 +108,8 @@ func ending(t *testing.T, how string) (context.Context, func()) {
 	return t.Context(), func() {}
 }
 
-// TestContextError checks that a cause is told beside the error of the context,
-// and that one which says the same is not told twice.
+// TestContextError checks that ContextError contains the cause beside the error of the context, and
+// does not repeat the same error.
 func TestContextError(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errWish)
@@ -121,8 +121,7 @@ func TestContextError(t *testing.T) {
 	}
 }
 
-// TestBackoff checks that the pauses grow from the first to the longest, and that
-// they are random.
+// TestBackoff checks that pauses grow from the first to the longest, and are random.
 func TestBackoff(t *testing.T) {
 	var b ask.Backoff
 	whole, longest := ask.FirstPause, map[time.Duration]bool{}
@@ -144,7 +143,7 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-// TestSleep checks that a pause ends with its context, and otherwise in time.
+// TestSleep checks that a pause takes its time, or ends with its context.
 func TestSleep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := ending(t, "cancel")

@@ -14,8 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/contexttest"
 )
 
-// A foreignContext is one that package context did not make: it does not know its
-// channel.
+// A foreignContext is a context whose channel package context does not know.
 type foreignContext struct {
 	context.Context
 	done chan struct{}
@@ -29,7 +28,7 @@ func foreign(ctx context.Context) context.Context {
 
 func (c foreignContext) Done() <-chan struct{} { return c.done }
 
-// A lateContext has a timer that fires later than its deadline.
+// A lateContext has a timer that fires after its deadline.
 type lateContext struct {
 	context.Context
 	caller context.Context
@@ -43,18 +42,18 @@ func (c lateContext) Deadline() (time.Time, bool) {
 	return c.end, true
 }
 
-// A limitCase is an order in which a limit ends, may end, and is looked at. Its
-// events are letters: c the caller's context is canceled, d its deadline passes,
-// l the limit passes, s the limit is stopped by its cancel function.
+// A limitCase is an order of events that may end a limit, with the ways in which the test observes
+// it. Events are letters: c cancels the caller's context, d is its deadline, l is the limit, s stops
+// the limit by its cancel function.
 type limitCase struct {
-	caller string // the kind of its context
+	caller string // the kind of the caller's context
 	events string
-	first  contexttest.Look // what is looked at first at the end
-	early  string           // what is looked at before all; "" is nothing
-	each   bool             // Err is looked at after each event, too
+	first  contexttest.Look // what the test observes first at the end
+	early  string           // what the test observes before the events; "" is nothing
+	each   bool             // the test calls Err after each event, too
 }
 
-// run returns what is to be seen of a context that limit makes.
+// run returns what the test observes of the context that limit returns.
 func (c limitCase) run(t *testing.T, limit func(context.Context, time.Time) (context.Context, context.CancelFunc)) (said []string) {
 	synctest.Test(t, func(t *testing.T) {
 		base := context.WithValue(t.Context(), contexttest.Key, "the caller's")
@@ -74,7 +73,7 @@ func (c limitCase) run(t *testing.T, limit func(context.Context, time.Time) (con
 				caller = foreign(caller)
 			}
 		}
-		// The limit is to pass at its place among the events, one a second.
+		// The limit passes at its place among the events, which come once a second.
 		at := strings.Index(c.events+"l", "l") + 1
 		ctx, cancel := limit(caller, time.Now().Add(time.Duration(at)*time.Second))
 		defer cancel()
@@ -105,7 +104,7 @@ func (c limitCase) run(t *testing.T, limit func(context.Context, time.Time) (con
 		said = append(said, c.first.See(ctx), contexttest.All(ctx))
 		cancel()
 		time.Sleep(time.Hour)
-		said = append(said, contexttest.All(ctx), see()) // it sticks
+		said = append(said, contexttest.All(ctx), see()) // the result does not change
 	})
 	return said
 }
@@ -115,8 +114,7 @@ func look(name string) contexttest.Look {
 	return all[slices.IndexFunc(all, func(l contexttest.Look) bool { return l.Name == name })]
 }
 
-// limitCases are all orders of what may end a limit, and all that may be looked
-// at first.
+// limitCases calls each with all orders of events, and all ways to observe a limit.
 func limitCases(each func(limitCase)) {
 	for caller, kinds := range map[string][]string{
 		"without end":     {"", "l", "s", "ls", "sl"},
@@ -136,11 +134,10 @@ func limitCases(each func(limitCase)) {
 	}
 }
 
-// TestLimitIsAsTheStandardOne: whatever ends a request's context, in any order, and
-// however it is looked at, it says what one of context.WithDeadlineCause says. The
-// one difference is as if the timer was late: a limit that passes while nobody looks
-// or waits has ended nothing, if the caller ends, or the request, before anybody
-// does.
+// TestLimitIsAsTheStandardOne checks that a limit behaves like the context of
+// context.WithDeadlineCause, whatever ends it and however it is observed. It may differ as if the
+// timer was late: a limit that passes while the context is not observed does not count, if the
+// caller or the request ends before the context is observed.
 func TestLimitIsAsTheStandardOne(t *testing.T) {
 	n := 0
 	limitCases(func(c limitCase) {
@@ -164,9 +161,8 @@ func TestLimitIsAsTheStandardOne(t *testing.T) {
 	}
 }
 
-// TestLimitCostsNothingUnused: a request that is answered without waiting starts no
-// timer and enters nothing in its caller's context. Nor does a context that is
-// derived from it start a goroutine.
+// TestLimitCostsNothingUnused checks that a request whose reply needs no wait starts no timer and
+// registers nothing with its caller's context. Derived contexts start no goroutine.
 func TestLimitCostsNothingUnused(t *testing.T) {
 	caller, end := context.WithCancel(t.Context())
 	defer end()
@@ -192,7 +188,8 @@ func TestLimitCostsNothingUnused(t *testing.T) {
 	}
 }
 
-// TestLimitForMany: whoever looks meanwhile sees one end, and the same for ever.
+// TestLimitForMany checks that all goroutines that observe a limit see the same error, and that it
+// does not change.
 func TestLimitForMany(t *testing.T) {
 	for range 300 {
 		synctest.Test(t, func(t *testing.T) {
@@ -234,7 +231,8 @@ func TestLimitForMany(t *testing.T) {
 	}
 }
 
-// TestParts: the parts of a limit are those it was made of, and nothing else has parts.
+// TestParts checks that Parts returns the parts of a limit, and reports that other contexts have
+// none.
 func TestParts(t *testing.T) {
 	end := time.Now().Add(time.Hour)
 	limit, stop := ask.LimitUntil(t.Context(), end)

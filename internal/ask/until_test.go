@@ -14,11 +14,11 @@ import (
 
 const timeout = 6 * time.Second
 
-// errHang is for a request that gets no answer until its context ends.
+// errHang makes a request hang until its context ends.
 var errHang = errors.New("hang")
 
-// A script is a store that meets one request after the other with an error, the
-// last of which is for all that follow.
+// A script is a store that replies to each request with the next error. The last error is for all
+// later requests.
 type script struct {
 	errs []error
 	sent int
@@ -36,18 +36,18 @@ func (s *script) send(ctx context.Context) error {
 	return err
 }
 
-// TestUntil checks when a request is repeated, for how long, and what its end is
-// called, by what the store does with one request after the other.
+// TestUntil checks for how long a request is repeated, and how its final error is classified, for
+// several sequences of errors.
 func TestUntil(t *testing.T) {
 	down := fmt.Errorf("%w: refused", driver.ErrUnavailable)
 	denied := fmt.Errorf("%w: +eval is missing", driver.ErrPermission)
 	unknown, unavailable := driver.ErrOutcomeUnknown, driver.ErrUnavailable
 	tests := map[string]struct {
 		errs      []error
-		end       string // of the caller's context, see ending
+		end       string // of the caller's context; see ending
 		sent      int    // 0: more than a few
 		took      time.Duration
-		effective []error // empty: answered
+		effective []error // empty: success
 		harmless  []error
 	}{
 		"answered":                   {errs: []error{nil}, sent: 1},
@@ -99,8 +99,7 @@ func TestUntil(t *testing.T) {
 	}
 }
 
-// TestUntilSendsNothing checks that nothing is sent under a context that has
-// ended.
+// TestUntilSendsNothing checks that no request is sent if the context has ended.
 func TestUntilSendsNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -113,8 +112,8 @@ func TestUntilSendsNothing(t *testing.T) {
 	}
 }
 
-// TestUntilEnd checks that a limit of ours ends the repeats, and is not told as
-// the end of the caller's context.
+// TestUntilEnd checks that a limit of ours ends the repeats, and is not reported as the end of the
+// caller's context.
 func TestUntilEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()

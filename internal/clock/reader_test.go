@@ -8,11 +8,10 @@ import (
 	"time"
 )
 
-// A sleeper is a machine's boot-time clock: one that may be suspended, and whose
-// readings may take their time.
+// A sleeper is the boot-time clock of a machine that may be suspended. A reading may take time.
 type sleeper struct {
 	start         time.Time
-	asleep        atomic.Int64 // for how long it has been suspended
+	asleep        atomic.Int64 // how long it has been suspended
 	before, after atomic.Int64 // pauses of the process around the next readings
 	reads         atomic.Int64
 }
@@ -29,13 +28,13 @@ func (s *sleeper) read() time.Duration {
 	return now
 }
 
-// TestBootReader: a reading is used again for no longer than Fresh, and what is
-// told is never later than the clock, whatever happens around a reading; nor does it
-// look like a suspension.
+// TestBootReader checks that a reading is used again for at most Fresh, and that the reader's time
+// is never later than the clock, whatever happens around a reading. A slow reading does not look
+// like a suspension.
 func TestBootReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sleeper{start: time.Now()}
-		s.after.Store(int64(time.Second)) // while the first reading is made
+		s.after.Store(int64(time.Second)) // during the first reading
 		var b Reader
 		b.Init(s.read, None, Fresh)
 		s.after.Store(0)
@@ -55,7 +54,7 @@ func TestBootReader(t *testing.T) {
 		}
 		tells(s.now())
 		s.asleep.Add(int64(time.Minute))
-		tells(s.now() - time.Minute) // for a moment
+		tells(s.now() - time.Minute) // for a short time
 		time.Sleep(Fresh)
 		tells(s.now())
 		for _, pause := range []*atomic.Int64{&s.after, &s.before} {
@@ -67,19 +66,19 @@ func TestBootReader(t *testing.T) {
 			}
 			pause.Store(0)
 			s.asleep.Add(int64(time.Minute))
-			tells(s.now()) // at once: what was read slowly is not used again
+			tells(s.now()) // at once: a slow reading is not used again
 		}
 	})
 }
 
-// TestBootReaderForMany: whoever asks while the machine is suspended now and then
-// is told what the clock shows, as of Fresh ago at the most.
+// TestBootReaderForMany checks that concurrent callers read a time that is at most Fresh old while
+// the machine is suspended now and then.
 func TestBootReaderForMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sleeper{start: time.Now()}
 		var b Reader
 		b.Init(s.read, None, Fresh)
-		var slept atomic.Int64 // as it was Fresh ago
+		var slept atomic.Int64 // the value Fresh ago
 		var all sync.WaitGroup
 		all.Go(func() {
 			for range 200 {
@@ -108,8 +107,8 @@ func TestBootReaderForMany(t *testing.T) {
 	})
 }
 
-// TestNoBootReader: where there is no such clock, or it fails, it tells 0, which
-// switches the comparison off.
+// TestNoBootReader checks that the reader returns 0, which switches the comparison off, if there is
+// no such clock or it fails.
 func TestNoBootReader(t *testing.T) {
 	var b Reader
 	b.Init(None, None, Fresh)
@@ -120,13 +119,13 @@ func TestNoBootReader(t *testing.T) {
 	}
 }
 
-// TestRawReader: a reading of the raw clock is used again for slewFresh, in which the
-// monotonic clock is slewed by too little to matter; and what is told follows the raw
-// clock, whichever way the monotonic clock is slewed.
+// TestRawReader checks that a reading of the raw clock is used again for slewFresh, in which
+// slewing the monotonic clock has no significant effect. The result follows the raw clock, in
+// whichever direction the monotonic clock is slewed.
 func TestRawReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &sleeper{start: time.Now()}
-		var raw, reads time.Duration // the raw clock, beyond the monotonic one
+		var raw, reads time.Duration // the offset of the raw clock from the monotonic clock
 		var b Reader
 		b.Init(s.read, func() time.Duration { reads++; return time.Since(s.start) + time.Minute + raw }, Fresh)
 		reads = 0
@@ -137,7 +136,7 @@ func TestRawReader(t *testing.T) {
 			}
 		}
 		for _, slew := range []time.Duration{100, -100, 83, 0} {
-			for range 100_000 { // of a microsecond
+			for range 100_000 { // a microsecond each
 				raw += slew
 				time.Sleep(time.Microsecond)
 				tells(s.now() + raw)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestFind finds blocks and what is wrong with them.
+// TestFind checks that Find returns the blocks of a page and its problems.
 func TestFind(t *testing.T) {
 	for _, c := range []struct{ name, page, want string }{
 		{"fences", "# T\n\n```go\nx\n```\n\ntext\n\n```sh\ny\nz\n```\n", "4 go 'x\n'; 10 sh 'y\nz\n'"},
@@ -42,7 +42,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestCompile: what compiles, and what does not.
+// TestCompile checks which blocks compile, and which do not.
 func TestCompile(t *testing.T) {
 	cases := []struct{ name, page, want string }{
 		{"a program", "```go\npackage main\n\nimport \"fmt\"\n\nfunc main() { fmt.Println() }\n```\n", ""},

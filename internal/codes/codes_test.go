@@ -20,8 +20,7 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// TestEveryErrorHasACode compares the table with the sources of the packages
-// whose errors it lists.
+// TestEveryErrorHasACode compares the table with the errors in the sources.
 func TestEveryErrorHasACode(t *testing.T) {
 	coded := map[string]string{} // text of the sentinel -> code
 	for _, c := range codes.All() {
@@ -44,8 +43,7 @@ func TestEveryErrorHasACode(t *testing.T) {
 	}
 }
 
-// sentinels returns the texts of the errors that the package in dir makes, by
-// their names.
+// sentinels returns the texts of the errors that the package in dir declares, by name.
 func sentinels(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))
@@ -70,7 +68,7 @@ func sentinels(t *testing.T, dir string) map[string]string {
 			if !ok || !strings.HasPrefix(spec.Names[0].Name, "Err") || len(spec.Values) != 1 {
 				return true
 			}
-			if call, ok := spec.Values[0].(*ast.CallExpr); ok { // else another name for one
+			if call, ok := spec.Values[0].(*ast.CallExpr); ok { // otherwise it is an alias
 				texts[spec.Names[0].Name], err = strconv.Unquote(call.Args[0].(*ast.BasicLit).Value)
 				if err != nil {
 					t.Fatal(err)
@@ -82,7 +80,7 @@ func sentinels(t *testing.T, dir string) map[string]string {
 	return texts
 }
 
-// TestBothWays: each error has a code of its own, by which it is found again.
+// TestBothWays checks that each error has a unique code, and that Of finds it.
 func TestBothWays(t *testing.T) {
 	names, errs := map[string]bool{}, map[error]bool{}
 	form := regexp.MustCompile(`^[a-z]+(-[a-z]+)*$`)
@@ -100,7 +98,7 @@ func TestBothWays(t *testing.T) {
 	}
 }
 
-// TestWhatSaysMostCounts: errors that are several sentinels at once.
+// TestWhatSaysMostCounts checks the code of an error that wraps several sentinels.
 func TestWhatSaysMostCounts(t *testing.T) {
 	for want, err := range map[string]error{
 		"broken":    &lockinfo.BrokenError{Author: "ada"},
@@ -108,9 +106,9 @@ func TestWhatSaysMostCounts(t *testing.T) {
 		"stalled":   fmt.Errorf("%w: %w", holdfast.ErrLost, holdfast.ErrStalled),
 		"left":      fmt.Errorf("%w: %w", holdfast.ErrLost, holdfast.ErrLeft),
 		"lock-held": &holdfast.HeldError{},
-		// of a SQLite file that was deleted: servers do not stop because of it
+		// a SQLite file that was deleted: servers do not stop because of it
 		"store-unavailable": fmt.Errorf("%w: %w", holdfast.ErrUnavailable, holdfast.ErrClosed),
-		// of a wait that the caller's context has ended, who is in the way
+		// a wait that the end of the caller's context has ended
 		"in-progress": fmt.Errorf("%w while it was %w", context.DeadlineExceeded, &holdfast.InProgressError{}),
 	} {
 		if c := codes.Of(err); c.Name != want {

@@ -5,10 +5,11 @@ import (
 	"testing"
 )
 
-// stay is a goroutine that does not end by itself.
+// stay runs until end is closed.
 func stay(end <-chan struct{}) { <-end }
 
-// TestGoroutines: a goroutine of ours is seen until it has ended, unless it may stay.
+// TestGoroutines checks that goroutines reports a running goroutine of the packages, unless it may
+// stay.
 func TestGoroutines(t *testing.T) {
 	end := make(chan struct{})
 	go stay(end)

@@ -63,7 +63,7 @@ func TestBlackHoleDeliversAfterHeal(t *testing.T) {
 	c.send("ECHO", "x")
 	c.expect(bulk("x"))
 	p.BlackHole()
-	p.BlackHole() // a second one must not strand those in the first
+	p.BlackHole() // a second call must not strand connections of the first
 	c.send("ECHO", "old connection")
 	fresh := dial(t, p)
 	fresh.send("ECHO", "new connection")
@@ -105,7 +105,7 @@ func TestBadRequestBreaksTheConnection(t *testing.T) {
 	}
 }
 
-// The end of the test must not depend on anybody releasing what is held.
+// TestCloseEndsWhatIsHeld checks that the proxy ends although a request is still held.
 func TestCloseEndsWhatIsHeld(t *testing.T) {
 	_, p, c := start(t)
 	p.OnRequest(func(Request) Action { return Action{Hold: make(chan struct{})} })

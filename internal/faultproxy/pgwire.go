@@ -29,7 +29,7 @@ var errPostgres = errors.New("not the protocol of PostgreSQL, or not without TLS
 // The codes of the first message of a client.
 const (
 	pgVersion3 = 3
-	pgCancel   = 80877102 // no other message follows
+	pgCancel   = 80877102 // the connection's only message
 )
 
 // A pgWire reads one direction of a connection.

@@ -38,7 +38,7 @@ func dialPostgres(t *testing.T, p *Proxy) *pgCaller {
 	return c
 }
 
-// sized puts the length before a body.
+// sized returns body with its length in front.
 func sized(body []byte) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(body)+4)), body...)
 }
@@ -62,20 +62,20 @@ func (c *pgCaller) expect(kind byte) []byte {
 	return r.raw
 }
 
-// ask binds one parameter to a prepared statement.
+// ask runs a prepared statement with one parameter.
 func (c *pgCaller) ask(statement, parameter string) {
 	c.t.Helper()
 	bind := "\x00" + statement + "\x00\x00\x00\x00\x01" + string(sizeless(parameter)) + "\x00\x00"
 	c.send(pgMessage('B', bind), pgMessage('E', "\x00\x00\x00\x00\x00"), pgMessage('S', ""))
 }
 
-// sizeless puts the length of a parameter before it, which does not count itself.
+// sizeless returns a parameter with its length, which does not include itself, in front.
 func sizeless(parameter string) []byte {
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(parameter))), parameter...)
 }
 
-// TestPostgres passes everything, sees statements and parameters, and loses the reply of
-// one request, which the server has carried out.
+// TestPostgres checks that the proxy passes all messages, reports statements and parameters, and
+// loses the reply of one request that the server has carried out.
 func TestPostgres(t *testing.T) {
 	server := testsvc.Postgres(t)
 	p := NewPostgres(t, server.Addr)
@@ -122,7 +122,8 @@ func TestPostgres(t *testing.T) {
 	}
 }
 
-// TestPostgresLastWords: the client hears why the server ends a connection.
+// TestPostgresLastWords checks that the client receives the server's reason for ending a
+// connection.
 func TestPostgresLastWords(t *testing.T) {
 	server := testsvc.Postgres(t)
 	p := NewPostgres(t, server.Addr)

@@ -67,8 +67,8 @@ func TestRequestTellsWordsAndConnection(t *testing.T) {
 	}
 }
 
-// Messages of subscriptions come between replies. If they were counted as
-// replies, the wrong one would be lost here.
+// TestMessagesMatchNoRequest checks that messages of subscriptions do not count as replies.
+// Otherwise the proxy would lose the wrong reply.
 func TestMessagesMatchNoRequest(t *testing.T) {
 	_, p, c := start(t)
 	on(p, "victim", Action{Reply: Reset})

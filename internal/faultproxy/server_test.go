@@ -16,8 +16,8 @@ import (
 // patience bounds what a test waits for on a loaded machine.
 const patience = 10 * time.Second
 
-// An echo is a server that speaks enough RESP for these tests and remembers
-// what it carried out:
+// An echo is a server that speaks enough RESP for these tests, and records the commands that it has
+// carried out:
 //
 //	ECHO x       answers x as a bulk string
 //	NESTED x     answers an attribute and a map of everything RESP 3 has
@@ -53,7 +53,7 @@ func startEcho(t *testing.T) *echo {
 	return e
 }
 
-// serve ends when the client closes its side, as the proxy does.
+// serve ends when the proxy closes its side.
 func (e *echo) serve(conn net.Conn) {
 	defer conn.Close()
 	in := newWire(conn)
@@ -182,8 +182,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// checkLeaks fails the test if goroutines are left when everything that was
-// started after it is over.
+// checkLeaks fails the test if goroutines that were started after this call are left at its end.
 func checkLeaks(t *testing.T) {
 	t.Helper()
 	before := runtime.NumGoroutine()

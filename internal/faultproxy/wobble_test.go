@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// roundTrips returns how long each of some requests took, one after the other.
+// roundTrips returns the durations of n requests in sequence.
 func roundTrips(c *caller, n int) []time.Duration {
 	var took []time.Duration
 	for range n {
@@ -51,7 +51,7 @@ func TestJitterKeepsTheOrderOfAStream(t *testing.T) {
 	c.expect(want.String())
 }
 
-// The seed decides: two proxies with the same one delay alike.
+// TestJitterFollowsItsSeed checks that two proxies with the same seed have the same delays.
 func TestJitterFollowsItsSeed(t *testing.T) {
 	draws := func(seed uint64) (ds []time.Duration) {
 		w := &wobble{proxy: &Proxy{}, number: 3}
@@ -94,7 +94,8 @@ func TestSlicedMessagesArriveWholeAndInPieces(t *testing.T) {
 	c.expect(bulk("y"))
 }
 
-// Each direction of each connection has a latency of its own, always the same.
+// TestReorderGivesEachConnectionItsLatency checks that each direction of each connection has its
+// own fixed latency.
 func TestReorderGivesEachConnectionItsLatency(t *testing.T) {
 	const most = time.Hour
 	synctest.Test(t, func(t *testing.T) {
@@ -119,8 +120,9 @@ func TestReorderGivesEachConnectionItsLatency(t *testing.T) {
 	})
 }
 
-// However busy the machine is, a request overtakes another one if the latencies differ by
-// enough: they are doubled until it does.
+// TestReorderLetsConnectionsOvertake checks that a request overtakes a request on another
+// connection if the latencies differ by enough. The test doubles them until this happens, however
+// busy the machine is.
 func TestReorderLetsConnectionsOvertake(t *testing.T) {
 	const seed, longest = 7, patience / 3 // a round trip takes twice as long
 	server, p, first := start(t)

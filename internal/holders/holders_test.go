@@ -20,7 +20,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestTextNeverFails: a text that is not UTF-8 is the worst that a holder may have.
+// TestTextNeverFails checks that a holder that is not UTF-8 can be written and read.
 func TestTextNeverFails(t *testing.T) {
 	bad := "a\xffb"
 	if text := holders.Text(lockinfo.Holder{Host: bad, Labels: map[string]string{bad: bad}}); holders.Read(text).Host == "" {

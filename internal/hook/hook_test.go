@@ -28,11 +28,11 @@ func TestConforms(t *testing.T) {
 	})
 }
 
-// direct are the methods that send nothing.
+// direct are the methods that send no request.
 var direct = []string{"Capabilities", "Close", "OnEvent", "OnLoss", "Route", "SelfPruning", "Watch"}
 
-// TestEveryRequestIsHooked: a method that the driver gets some day may not go past
-// the hook, and what the hook answers is what the caller is told.
+// TestEveryRequestIsHooked checks that every method of the driver that sends a request calls the
+// hook, and returns the hook's error.
 func TestEveryRequestIsHooked(t *testing.T) {
 	want := errors.New("refused by the hook")
 	var seen []hook.Request
@@ -75,7 +75,7 @@ func called(t *testing.T, e *hook.Engine, m reflect.Method) error {
 		for v, e := range last.Seq2() {
 			_, err = v, e.Interface().(error)
 		}
-	case reflect.Slice: // the answers to a batch
+	case reflect.Slice: // the replies to a batch
 		if answer := last.Index(0); answer.Kind() == reflect.Struct {
 			err = answer.FieldByName("Err").Interface().(error)
 		} else {

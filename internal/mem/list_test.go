@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/drivertest"
 )
 
-// TestListLooksAtFewNames: what a list looks at does not grow with the names that are
-// only remembered, and it misses nobody.
+// TestListLooksAtFewNames checks that a list visits the names in use only, not all names that the
+// engine remembers.
 func TestListLooksAtFewNames(t *testing.T) {
 	e := New(nil)
 	for i := range 1000 {
@@ -31,7 +31,7 @@ func TestListLooksAtFewNames(t *testing.T) {
 	}
 }
 
-// TestListAfterRestart: a member that has forgotten its locks lists none.
+// TestListAfterRestart checks that a restarted member lists no locks.
 func TestListAfterRestart(t *testing.T) {
 	m := NewMember()
 	drivertest.Granted(t, m.Engine(), drivertest.Request("held", time.Hour))

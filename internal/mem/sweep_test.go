@@ -10,8 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// acquire takes name for ttl, fails t if it is not granted, and returns the
-// lease ID and the token.
+// acquire acquires name for ttl, which must be granted, and returns the lease ID and the token.
 func acquire(t *testing.T, e *Engine, name string, ttl time.Duration) (lockinfo.LeaseID, uint64) {
 	t.Helper()
 	id := lockinfo.NewLeaseID()
@@ -46,9 +45,8 @@ func TestSweepForgetsTombstones(t *testing.T) {
 	})
 }
 
-// TestSweepForgetsTokens checks INVARIANT I11 for names: an unused one costs
-// nothing after TokenMemory, and its next token is greater all the same
-// (INVARIANT I2).
+// TestSweepForgetsTokens checks INVARIANT I11 for names: an unused name takes no memory after
+// TokenMemory, and its next token is still greater (INVARIANT I2).
 func TestSweepForgetsTokens(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := New(nil)
@@ -75,8 +73,8 @@ func TestSweepForgetsTokens(t *testing.T) {
 	})
 }
 
-// TestSweepKeepsLiftedToken checks that a name whose token was lifted ahead
-// of the clock is remembered for longer by as much (INVARIANT I2).
+// TestSweepKeepsLiftedToken checks that a name whose token is ahead of the clock is remembered for
+// longer by the same time (INVARIANT I2).
 func TestSweepKeepsLiftedToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := New(nil)

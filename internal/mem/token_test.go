@@ -11,9 +11,9 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// TestClockPastLastToken: in 2255 a clock in microseconds passes the greatest
-// token. A lease is then refused, and none is given a token that other stores
-// and JSON could not hold exactly. INVARIANT I2.
+// TestClockPastLastToken checks that an acquire fails when the clock, in microseconds, has passed
+// the greatest token in the year 2255. Other stores and JSON could not represent greater tokens
+// exactly. INVARIANT I2.
 func TestClockPastLastToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := mem.New(nil)
@@ -39,10 +39,9 @@ func TestClockPastLastToken(t *testing.T) {
 	})
 }
 
-// TestHandOverPastLastToken: a waiter is handed no token that is past the
-// greatest either, whether the clock is past it or the last token is the
-// greatest. It keeps its place and is told why, and so is whoever comes after
-// it. INVARIANT I2.
+// TestHandOverPastLastToken checks that a hand-over uses no token above the greatest, whether the
+// clock or the last token has reached it. The waiter keeps its place, and it and later callers get
+// an error. INVARIANT I2.
 func TestHandOverPastLastToken(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -71,7 +70,7 @@ func TestHandOverPastLastToken(t *testing.T) {
 	}
 }
 
-// checkStuck checks what e says of name "a", whose first place cannot be served.
+// checkStuck checks the state of name "a", whose first waiter cannot be granted the lock.
 func checkStuck(t *testing.T, e *mem.Engine, waits driver.AcquireRequest) {
 	t.Helper()
 	lock, err := e.Inspect(t.Context(), "a")

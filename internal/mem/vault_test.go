@@ -40,8 +40,8 @@ func payloads(e *Engine) (n int) {
 	return n
 }
 
-// wantStored checks how many tokens and payloads the store has, and that the
-// heap knows each token once, where it is.
+// wantStored checks the numbers of tokens and payloads in the store, and that the heap contains
+// each token once, at its index.
 func wantStored(t *testing.T, e *Engine, tokens, withPayload int) {
 	t.Helper()
 	if len(e.deposits) != tokens || payloads(e) != withPayload {
@@ -67,8 +67,8 @@ func wantPrune(t *testing.T, e *Engine, limit, deleted int, more bool) {
 	}
 }
 
-// A payload is gone with the first Prune after nobody can be handed it any
-// more, a revoked one at once, and a token after its Memory: none earlier.
+// TestPruneForgetsInTime checks when data is deleted: a payload with the first Prune after its last
+// possible redemption, a revoked payload at once, and a token after its Memory.
 func TestPruneForgetsInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := New(nil)
@@ -115,7 +115,8 @@ func TestPruneForgetsInTime(t *testing.T) {
 	})
 }
 
-// A step is bounded by its limit, and says whether there may be more.
+// TestPruneIsBounded checks that Prune deletes at most its limit, and reports whether there may be
+// more.
 func TestPruneIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := New(nil)
@@ -139,14 +140,14 @@ func TestPruneIsBounded(t *testing.T) {
 			wantPrune(t, e, 10, step.deleted, step.more)
 			wantStored(t, e, step.left, 100)
 		}
-		// Exactly as many as the limit: there is no more.
+		// With exactly as many tokens as the limit there are no more.
 		time.Sleep(100 * time.Hour)
 		wantPrune(t, e, 100, 100, false)
 		wantStored(t, e, 0, 0)
 	})
 }
 
-// The heap stays true to what happens to the tokens in between.
+// TestPruneAfterEveryHistory checks the heap after random operations on the tokens.
 func TestPruneAfterEveryHistory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := New(nil)
@@ -172,7 +173,8 @@ func TestPruneAfterEveryHistory(t *testing.T) {
 	})
 }
 
-// A token that is forgotten but not pruned makes room for another, once.
+// TestForgottenDigestIsFree checks that an expired digest can be used again before it is pruned,
+// and that it is stored once.
 func TestForgottenDigestIsFree(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := New(nil)
@@ -189,8 +191,8 @@ func TestForgottenDigestIsFree(t *testing.T) {
 	})
 }
 
-// Whoever asks for what there is not leaves nothing, and no slice is shared
-// with the store.
+// TestVaultKeepsItsOwn checks that requests for unknown tokens store nothing, and that the store
+// shares no slice with its callers.
 func TestVaultKeepsItsOwn(t *testing.T) {
 	e := New(nil)
 	for i := range 100 {

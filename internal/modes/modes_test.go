@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// TestFields: every mode is read back from its fields, and the JSON of them is what
-// clients in other languages know.
+// TestFields checks that every mode survives the way through its fields, and that the JSON of the
+// fields does not change.
 func TestFields(t *testing.T) {
 	for mode, want := range map[lockinfo.Mode]string{
 		lockinfo.Exclusive: `{}`, lockinfo.Shared: `{"mode":"shared"}`,
@@ -29,8 +29,8 @@ func TestFields(t *testing.T) {
 	}
 }
 
-// TestFieldsOutOfRange: what is not a mode is refused in both forms, and never becomes
-// another mode.
+// TestFieldsOutOfRange checks that values that are not a mode are refused in both forms, and never
+// become another mode.
 func TestFieldsOutOfRange(t *testing.T) {
 	for _, mode := range []lockinfo.Mode{3, 4, 5, 7, lockinfo.Permits(0, 0), lockinfo.Permits(3, 2), lockinfo.Permits(1, lockinfo.MaxLimit+1)} {
 		if err := modes.Of(mode).Check(); !errors.Is(err, driver.ErrInvalid) {

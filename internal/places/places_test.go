@@ -11,7 +11,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// A store replies to each refresh with the next of the replies, and to the last ones with the last.
+// A store replies to each refresh with the next of the replies, and then repeats the last one.
 type store struct {
 	driver.Queuer
 	replies []driver.RefreshReply
@@ -25,7 +25,7 @@ func (s *store) Refresh(context.Context, []driver.RefreshRequest) []driver.Refre
 	return []driver.RefreshReply{next}
 }
 
-// join returns a keeper of one place, whose refreshes have the replies.
+// join returns a keeper of one place, and the place. The refreshes get the given replies.
 func join(t *testing.T, all bool, was driver.Blocker, replies ...driver.RefreshReply) (*places.Keeper[time.Time], *places.Place[time.Time]) {
 	k := &places.Keeper[time.Time]{}
 	k.Init(places.Owner[time.Time]{
@@ -38,7 +38,7 @@ func join(t *testing.T, all bool, was driver.Blocker, replies ...driver.RefreshR
 	return k, k.Join(driver.RefreshRequest{Name: "a", WaiterTTL: k.Enter(time.Second)}, time.Second, &was, all)
 }
 
-// refreshed lets the keeper refresh its place so many times.
+// refreshed lets the keeper refresh its place the given number of times.
 func refreshed(times int) {
 	time.Sleep(time.Duration(times) * time.Second / 3)
 	synctest.Wait()
@@ -48,7 +48,7 @@ func held(b driver.Blocker) driver.RefreshReply {
 	return driver.RefreshReply{AcquireReply: driver.AcquireReply{Outcome: driver.Held, Blocker: b}}
 }
 
-// TestChangesWake: every reply wakes the waiter, unless the same lease is still in the way.
+// TestChangesWake checks that a reply wakes the waiter unless the same lease still blocks it.
 func TestChangesWake(t *testing.T) {
 	was := driver.Blocker{
 		Holder: lockinfo.Holder{Host: "a", Labels: map[string]string{"k": "v"}}, Since: 3 * time.Second, ExpiresIn: time.Hour, Place: 2, Queue: 3,
@@ -93,8 +93,8 @@ func TestChangesWake(t *testing.T) {
 	}
 }
 
-// TestWokenAgain: the reply after an error wakes the waiter, because the store answers again; and a
-// reply without a change replaces one that the waiter has not received.
+// TestWokenAgain checks that the reply after an error wakes the waiter, because the store is
+// available again. A reply without a change replaces a reply that the waiter has not received.
 func TestWokenAgain(t *testing.T) {
 	was, now := driver.Blocker{Place: 2, Queue: 2}, driver.Blocker{Place: 1, Queue: 1}
 	for name, replies := range map[string][]driver.RefreshReply{

@@ -1,4 +1,4 @@
 package schedule
 
-// Rows returns how many lists a timetable has.
+// Rows returns the number of rows of a timetable.
 func (t *Timetable[T]) Rows() int { return len(t.rows) }

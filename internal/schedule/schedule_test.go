@@ -14,21 +14,21 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/schedule"
 )
 
-// An appointment is a thing of which the test knows by itself when it is due.
+// An appointment is an item with the time at which the test expects it.
 type appointment struct {
 	entry schedule.Entry[*appointment]
-	due   time.Time // zero: it is not in the table
+	due   time.Time // zero: not in the table
 	seen  int
 }
 
-// A diary is an owner of a timetable.
+// A diary is the owner of a timetable.
 type diary struct {
 	t     *testing.T
 	mu    sync.Mutex // guards the rest
 	table schedule.Timetable[*appointment]
 	all   []*appointment
 	ticks int
-	next  func(*appointment) time.Time // after a visit
+	next  func(*appointment) time.Time // returns when the item is due after a visit
 }
 
 func newDiary(t *testing.T, n int) *diary {
@@ -77,7 +77,7 @@ func (d *diary) tick() {
 	})
 }
 
-// first returns when the first is due, looked up in all of them.
+// first returns the time of the first appointment. It searches them all.
 func (d *diary) first() (first time.Time) {
 	for _, a := range d.all {
 		if !a.due.IsZero() && (first.IsZero() || a.due.Before(first)) {
@@ -87,8 +87,8 @@ func (d *diary) first() (first time.Time) {
 	return first
 }
 
-// Whatever is put, moved and removed, each item is visited at its time exactly,
-// and in the order of times.
+// TestTimetable checks that each item is visited exactly at its time and in order, whatever is put,
+// moved and removed.
 func TestTimetable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDiary(t, 100)
@@ -122,8 +122,8 @@ func TestTimetable(t *testing.T) {
 	})
 }
 
-// The timer fires for what is due, or when LongestPause is over, and not at all
-// while there is nothing.
+// TestTimetableTicks checks that the timer fires when an item is due or LongestPause has passed,
+// and not at all without items.
 func TestTimetableTicks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDiary(t, 1)
@@ -146,17 +146,17 @@ func TestTimetableTicks(t *testing.T) {
 		ticks(time.Minute, 10)
 		d.put(d.all[0], 10*time.Second)
 		d.remove(d.all[0])
-		ticks(time.Minute, 1) // in vain
+		ticks(time.Minute, 1) // without a due item
 	})
 }
 
-// However many items there are, those with the same pause share a row, and others need few.
-// What was removed leaves none behind.
+// TestTimetableRows checks that items with the same pause share a row, and that other items need
+// few rows. Removed items leave no row.
 func TestTimetableRows(t *testing.T) {
 	const n, step = 10_000, time.Millisecond
 	began := time.Now()
 	for what, c := range map[string]struct {
-		at   func(i int) time.Duration // when the i-th is due
+		at   func(i int) time.Duration // when item i is due
 		most int
 	}{
 		"one pause":              {func(i int) time.Duration { return time.Hour + time.Duration(i)*step }, 1},
@@ -175,7 +175,7 @@ func TestTimetableRows(t *testing.T) {
 		if most > c.most {
 			t.Errorf("%s: %d rows, want %d at most", what, most, c.most)
 		}
-		for i := range d.all { // what is renewed is put behind the others after a moment
+		for i := range d.all { // a renewed item is put behind the others after a moment
 			d.table.Put(&d.all[i].entry, began.Add(time.Minute))
 			d.table.Put(&d.all[i].entry, began.Add(5*time.Hour+time.Duration(i)*step))
 			most = max(most, d.table.Rows())
@@ -193,8 +193,8 @@ func TestTimetableRows(t *testing.T) {
 	}
 }
 
-// BenchmarkTimetable is a renewal's part: an item that is due is moved twice, to when
-// its request is repeated and to its next renewal.
+// BenchmarkTimetable measures the timetable's part of a renewal: a due item moves twice, to the
+// time of a retry and to its next renewal.
 func BenchmarkTimetable(b *testing.B) {
 	const n, ttl = 100_000, 30 * time.Second
 	for what, jitter := range map[string]time.Duration{"one TTL": 1, "each another": ttl / 3} {
@@ -224,7 +224,7 @@ func BenchmarkTimetable(b *testing.B) {
 	}
 }
 
-// A router that sends each name to the route that it begins with.
+// A router sends each name to the route that is the name's first letter.
 type router struct{}
 
 func (router) Route(name string) uint32 { return uint32(name[0]) }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestUser reads files of users as they are, and as they should not be.
+// TestUser checks user with a file of users that has valid and invalid lines.
 func TestUser(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "passwd")
 	text := "root:x:0:0:root:/root:/bin/sh\n# comment\n\nbroken\ndeploy:x:1000:1000::/home/deploy:/bin/sh\n" +

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// TestPublic checks that what is shown and handed on opens the same store and
-// has nobody's password.
+// TestPublic checks that the public form of a URL opens the same store and contains no password.
 func TestPublic(t *testing.T) {
 	for in, want := range map[string]string{
 		"sqlite:///var/lib/locks.db":     "sqlite:///var/lib/locks.db",
@@ -24,7 +23,7 @@ func TestPublic(t *testing.T) {
 		"redis+unix://u:secret@/run/redis.sock?db=1":                   "redis+unix:///run/redis.sock?db=1",
 		"quorum+valkey://u:secret@h1,h2,h3/2":                          "quorum+valkey://h1,h2,h3/2",
 		"quorum+redis://u:secret@h1:1,h2,h3/2?prefix=p&max_ttl=1m":     "quorum+redis://h1:1,h2,h3/2?prefix=p&max_ttl=1m",
-		"redis://h?password=secret&prefix=p":                           "redis://h?prefix=p", // which is refused
+		"redis://h?password=secret&prefix=p":                           "redis://h?prefix=p", // Open refuses it
 		"redis+sentinel://h/m?sentinel%5Fpassword=secret":              "redis+sentinel://h/m",
 		"redis://h?client_name=c&prefix=p?password=secret":             "redis://h?client_name=c",
 		"sqlite:///a@b/c.db":                                           "sqlite:///a@b/c.db",
@@ -57,7 +56,7 @@ func TestPublic(t *testing.T) {
 	}
 }
 
-// TestSame: what names one store in two ways, and what does not.
+// TestSame checks which URLs name the same store.
 func TestSame(t *testing.T) {
 	dir := t.TempDir()
 	for path, to := range map[string]string{"link": dir, "f.db": "elsewhere.db"} {

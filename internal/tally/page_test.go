@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/tally"
 )
 
-// rows returns the rows of the table of metrics in docs/metrics.md.
+// rows returns the rows that the table of metrics in docs/metrics.md must have.
 func rows() (all []string) {
 	row := func(prometheus, otel, kind, unit string, help string, labels ...string) {
 		of := []string{"`name`"}
@@ -43,7 +43,7 @@ func rows() (all []string) {
 	return all
 }
 
-// TestPage: docs/metrics.md has every metric, with its type, unit and labels.
+// TestPage checks that docs/metrics.md contains every metric, with its type, unit and labels.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("../../docs/metrics.md")
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/holdfast-locks/holdfast/observe"
 )
 
-// Every kind of event is counted, but for those that change a gauge or nothing, and
-// under a value that its counter announces.
+// TestEveryKindIsCounted checks that every kind of event is counted, under a value that its counter
+// declares. Two kinds are not: PlaceChanged and OutageEnded.
 func TestEveryKindIsCounted(t *testing.T) {
 	infos := tally.Counters()
 	counted := map[tally.Counter]map[string]bool{}
@@ -53,7 +53,8 @@ func TestEveryKindIsCounted(t *testing.T) {
 	}
 }
 
-// What ended an acquire or a lease has one word, and the counter announces it.
+// TestWordsForErrors checks that each error that ends an acquire or a lease has a value that the
+// counter declares.
 func TestWordsForErrors(t *testing.T) {
 	held := &holdfast.HeldError{}
 	refusals := map[string][]error{
@@ -94,7 +95,8 @@ func TestWordsForErrors(t *testing.T) {
 	}
 }
 
-// What goes on goes up at its beginning and down at its end, whatever the end is.
+// TestNow checks that gauges rise at the beginning of a wait or a lease and fall at its end,
+// whatever the end is.
 func TestNow(t *testing.T) {
 	ends := map[observe.Kind]observe.Event{
 		observe.Released: {}, observe.Lost: {Err: holdfast.ErrLost}, observe.LeaseLeft: {},
@@ -126,7 +128,7 @@ func TestNow(t *testing.T) {
 				tell("1", end)
 				tell("2", observe.Event{Kind: observe.Refused, AfterWait: true})
 				want("after all", tally.Standing{})
-				tell("3", observe.Event{Kind: observe.OutageBegan}) // of a wait that was not told
+				tell("3", observe.Event{Kind: observe.OutageBegan}) // the start of this wait was not reported
 				tell("3", observe.Event{Kind: observe.Released})
 				want("after what has no beginning", tally.Standing{})
 			})
@@ -134,7 +136,8 @@ func TestNow(t *testing.T) {
 	}
 }
 
-// teller returns how to tell a Tally of events, and what goes on in its one group.
+// teller returns functions that report events to a Tally, and that return the gauges of the one
+// group.
 func teller(t *testing.T) (tell func(key lockinfo.LeaseID, e observe.Event), now func() tally.Standing) {
 	all := tally.New(nil)
 	tell = func(key lockinfo.LeaseID, e observe.Event) {
@@ -150,7 +153,8 @@ func teller(t *testing.T) (tell func(key lockinfo.LeaseID, e observe.Event), now
 	}
 }
 
-// What is over is 0, and does not vanish; names of one family are one group.
+// TestGroups checks that names of one family are one group, and that the gauges of a group without
+// leases are 0 instead of missing.
 func TestGroups(t *testing.T) {
 	all := tally.New(tally.Fold)
 	if !all.Named() || tally.New(nil).Named() {
@@ -184,7 +188,8 @@ func TestGroups(t *testing.T) {
 	}
 }
 
-// Labels are bounded whatever the names are, and who was there first stays.
+// TestNamesAreBounded checks that the number of labels is bounded, and that the first names keep
+// their labels.
 func TestNamesAreBounded(t *testing.T) {
 	names, seen := tally.NewNames(func(name string) string { return name }), map[string]bool{}
 	for round := range 2 {
@@ -208,7 +213,7 @@ func TestNamesAreBounded(t *testing.T) {
 	}
 }
 
-// The tables are what the indexes say, and every name is one.
+// TestTables checks that the tables match their indexes, and that every name is unique.
 func TestTables(t *testing.T) {
 	seen := map[string]bool{}
 	check := func(name, help string) {

@@ -1,4 +1,4 @@
 package tell
 
-// Most is for tests.
+// Most exports most.
 const Most = most

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast/observe"
 )
 
-// A log is what a Queue has logged.
+// A log has the lines that a Queue has logged.
 type log struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -43,7 +43,7 @@ func newQueue(o observe.Observer) (*tell.Queue, *log) {
 	return q, l
 }
 
-// want takes what was logged: each text once, and no other line.
+// want checks that the lines since the last call are the texts, each once, and clears them.
 func (l *log) want(t *testing.T, texts ...string) {
 	t.Helper()
 	logged := l.take()
@@ -57,8 +57,8 @@ func (l *log) want(t *testing.T, texts ...string) {
 	}
 }
 
-// Events are told in their order, by one goroutine that ends when there are none: the
-// test would not end otherwise.
+// TestOrder checks that the Observer receives events in order. Their goroutine ends when the queue
+// is empty: otherwise the test would not end.
 func TestOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []int
@@ -83,7 +83,8 @@ func TestOrder(t *testing.T) {
 	})
 }
 
-// Each event has the time when it was taken, and a context.
+// TestTimeAndContext checks that each event has a context and the time at which the queue received
+// it.
 func TestTimeAndContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		at := time.Now()
@@ -99,7 +100,7 @@ func TestTimeAndContext(t *testing.T) {
 	})
 }
 
-// A panic, and the end of the goroutine, cost the one event.
+// TestPanicAndGoexit checks that a panic or Goexit of the Observer loses only its one event.
 func TestPanicAndGoexit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []int
@@ -126,8 +127,8 @@ func TestPanicAndGoexit(t *testing.T) {
 	})
 }
 
-// An Observer that blocks is found out, misses what does not fit, and hears of that;
-// what must be told is told.
+// TestBlocked checks that a blocked Observer is reported, that events that do not fit are dropped
+// and counted, and that events that must arrive do.
 func TestBlocked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const events, musts = 10_000, 6000
@@ -165,7 +166,7 @@ func TestBlocked(t *testing.T) {
 	})
 }
 
-// One that is slow, and not blocked, hears everything, and nothing is logged.
+// TestSlow checks that a slow Observer receives all events, and that nothing is logged.
 func TestSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		told := 0
@@ -183,7 +184,7 @@ func TestSlow(t *testing.T) {
 	})
 }
 
-// Wait does not wait for ever.
+// TestWaitEnds checks that Wait returns at its time limit or at the end of its context.
 func TestWaitEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		free := make(chan struct{})
@@ -208,7 +209,7 @@ func TestWaitEnds(t *testing.T) {
 	})
 }
 
-// A handler of the log that panics or blocks is treated no better than an Observer.
+// TestLogHandlerPanics checks that a panic of the log handler does not stop the queue.
 func TestLogHandlerPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := &tell.Queue{}
@@ -227,7 +228,7 @@ type writer func([]byte)
 
 func (w writer) Write(p []byte) (int, error) { w(p); return len(p), nil }
 
-// To tell allocates nothing, with an Observer or without.
+// TestTellAllocates checks that Tell allocates nothing, with an Observer or without.
 func TestTellAllocates(t *testing.T) {
 	var off tell.Queue
 	if n := testing.AllocsPerRun(1000, func() { off.Tell(&observe.Event{}, false) }); n > 0 {
@@ -256,7 +257,7 @@ func BenchmarkTell(b *testing.B) {
 		}
 		q.Wait(ctx, time.Minute)
 	})
-	b.Run("one by one", func(b *testing.B) { // as after a request to a store
+	b.Run("one by one", func(b *testing.B) { // as after each request to a store
 		b.ReportAllocs()
 		spin := 0
 		for b.Loop() {
@@ -277,8 +278,8 @@ func BenchmarkTell(b *testing.B) {
 	})
 }
 
-// An Observer that is too slow again and again fills no log: what was dropped is said
-// once a minute, and by Wait, and no number is left out.
+// TestDropsAreSaidOnceAMinute checks that dropped events are logged once a minute and by Wait, and
+// that every dropped event is counted.
 func TestDropsAreSaidOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, l := newQueue(func(observe.Event) { time.Sleep(time.Millisecond) })
@@ -294,7 +295,7 @@ func TestDropsAreSaidOnceAMinute(t *testing.T) {
 				lines++
 			}
 		}
-		for range 30 { // in some 150 s
+		for range 30 { // in about 150 s
 			for range tell.Most + 10 {
 				if !q.Tell(&observe.Event{Kind: observe.Renewed}, false) {
 					dropped++

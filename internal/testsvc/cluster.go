@@ -19,7 +19,7 @@ const (
 // A Cluster is a Redis Cluster of three masters.
 type Cluster struct {
 	Masters  []*Server // each has an equal part of the slots, in order
-	Replicas []*Server // each is of the master with the same index; may be empty
+	Replicas []*Server // each replicates the master with the same index; may be empty
 	URL      string    // redis+cluster://host:port,…
 }
 

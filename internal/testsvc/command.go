@@ -47,7 +47,7 @@ func Ask(conn net.Conn, words ...string) (string, error) {
 	return strings.Join(lines, "\n"), err
 }
 
-// IsMaster reports whether the server says that it is a master.
+// IsMaster reports whether the server is a master.
 func (s *Server) IsMaster() bool {
 	role, err := s.Do("ROLE")
 	return err == nil && strings.HasPrefix(role, "master")

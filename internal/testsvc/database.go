@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// A Database is a SQL server with a data directory of its own, or a pooler in front of
-// one. It listens on a unix socket in that directory and, if it has an address, on a port
-// of 127.0.0.1. Its methods must be called from the test's goroutine.
+// A Database is a SQL server with its own data directory, or a pooler in front of one. It listens
+// on a unix socket in that directory and, if it has an address, on a port of 127.0.0.1. Its methods
+// must be called from the test's goroutine.
 type Database struct {
 	DSN  string // for the usual Go driver; the same over restarts
 	Addr string // host:port, the same over restarts; "" for MariaDB
@@ -23,7 +23,7 @@ type Database struct {
 
 	instance // its files are the data and the socket
 	account  *syscall.Credential
-	settings []string // the test's
+	settings []string // those of the test
 }
 
 // newDatabase makes an empty directory that is removed at the end of the test. It belongs to an

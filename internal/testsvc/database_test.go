@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// TestDatabases starts each server, restarts it, and looks for what is left.
+// TestDatabases checks that each server starts and restarts, and leaves no process and no data.
 func TestDatabases(t *testing.T) {
 	for name, c := range map[string]struct {
 		start  func(testing.TB) *Database
@@ -58,8 +58,8 @@ func wantConnection(t *testing.T, pattern string) {
 	conn.Close()
 }
 
-// TestStandby catches up with what was committed while the standby was detached, and loses
-// what is committed while it is detached again, and nothing before.
+// TestStandby checks that a standby catches up with commits that it missed while it was detached.
+// After the primary was killed it has all commits except those of a later detachment.
 func TestStandby(t *testing.T) {
 	primary := Postgres(t, "fsync=on")
 	if got := primary.Query("SHOW fsync"); got != "on" {
@@ -90,7 +90,7 @@ func TestStandby(t *testing.T) {
 	}
 }
 
-// TestPgBouncer shares one connection of the server among clients.
+// TestPgBouncer checks that clients of the pooler share one connection to the server.
 func TestPgBouncer(t *testing.T) {
 	server := Postgres(t)
 	pooler := PgBouncer(t, server, "default_pool_size = 1")

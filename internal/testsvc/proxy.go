@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// Nginx starts nginx with a server block of this text, such as "location / { proxy_pass …; }".
-// Other settings have their defaults, except those that let it run several times, as any user,
-// and as one process.
+// Nginx starts nginx with the given server block, such as "location / { proxy_pass …; }". Other
+// settings have their defaults, except that nginx runs as one process, as any user, and several
+// times at once.
 func Nginx(t testing.TB, server string) *Server {
 	t.Helper()
 	return Program(t, Need(t, "nginx", "nginx", "nginx"), "OS: ", func(addr, dir string) []string {

@@ -123,7 +123,7 @@ func (s *Server) Stop() {
 	}
 }
 
-// Cont lets a frozen server go on with SIGCONT.
+// Cont continues a frozen server with SIGCONT.
 func (s *Server) Cont() {
 	s.t.Helper()
 	if err := syscall.Kill(s.running().pid, syscall.SIGCONT); err != nil {

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// send sends one command as text and returns the first line of the answer.
+// send sends one command as text, and returns the first line of the reply.
 func send(addr, command string, timeout time.Duration) (string, error) {
 	conn, err := net.DialTimeout("tcp", addr, timeout)
 	if err != nil {
@@ -89,8 +89,8 @@ func TestBadArgumentIsReported(t *testing.T) {
 	}
 }
 
-// TestServerDiesWithTheTestProcess kills a second copy of this test binary,
-// which has started a server and frozen it.
+// TestServerDiesWithTheTestProcess checks that a server ends when its test process is killed. The
+// test starts a second copy of this test binary, which starts a server and freezes it.
 func TestServerDiesWithTheTestProcess(t *testing.T) {
 	const role = "TESTSVC_VICTIM"
 	if os.Getenv(role) != "" {
@@ -135,7 +135,7 @@ func TestServerDiesWithTheTestProcess(t *testing.T) {
 	}
 }
 
-// alive reports whether a process runs; a zombie that nobody reaps does not.
+// alive reports whether a process runs. A zombie process does not.
 func alive(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -145,7 +145,7 @@ func alive(pid int) bool {
 	return !strings.HasPrefix(rest, "Z")
 }
 
-// TestServerByAnyName: without redis-server it is valkey-server.
+// TestServerByAnyName checks that Redis uses valkey-server if there is no redis-server.
 func TestServerByAnyName(t *testing.T) {
 	program, err := LookServer()
 	if err != nil {

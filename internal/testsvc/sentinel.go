@@ -120,14 +120,14 @@ func (g *Sentinels) MasterOf(sentinels ...*Server) *Server {
 	return master
 }
 
-// AwaitReplicas waits until the master has two replicas that are up to date,
-// as after the return of one that was replaced.
+// AwaitReplicas waits until the master has two replicas that are up to date, for example after a
+// replaced master has returned.
 func (g *Sentinels) AwaitReplicas() {
 	g.t.Helper()
 	await(g.t, "the replicas follow the master", func() bool { return g.replicas(g.Master()) == 2 })
 }
 
-// Patient makes the sentinels wait for a minute before they take the master for dead, so that a
+// Patient makes the sentinels wait for a minute before they consider the master dead, so that a
 // busy machine causes no failover in a test.
 func (g *Sentinels) Patient() {
 	for _, s := range g.Sentinels {

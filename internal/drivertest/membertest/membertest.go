@@ -55,7 +55,7 @@ func Run(t *testing.T, h Harness) {
 	}
 }
 
-// A T runs one rule against one member, which is not in quarantine.
+// A T runs one rule against one member that is not in quarantine.
 type T struct {
 	testing.TB
 	driver.Member
@@ -141,7 +141,7 @@ func (t *T) renew(req driver.RenewRequest) driver.RenewReply {
 	return replies[0]
 }
 
-// repair returns the request that repairs the lease of req.
+// repair returns the request that repairs the lease of the proposal req.
 func (t *T) repair(req driver.ProposeRequest) driver.RenewRequest {
 	return driver.RenewRequest{
 		Name: req.Name, LeaseID: req.LeaseID, TTL: req.TTL,
@@ -198,7 +198,7 @@ func (t *T) mustWithdraw(req driver.ProposeRequest) {
 	t.ends("Withdraw", withdrawal(req), req.Token)
 }
 
-// want fails unless ok, with a message that says what was seen.
+// want reports an error with the message unless ok is true.
 func (t *T) want(ok bool, format string, args ...any) {
 	t.Helper()
 	if !ok {
@@ -206,7 +206,7 @@ func (t *T) want(ok bool, format string, args ...any) {
 	}
 }
 
-// need is want, but ends the test, for what follows cannot go on otherwise.
+// need ends the test with the message unless ok is true.
 func (t *T) need(ok bool, format string, args ...any) {
 	t.Helper()
 	if !ok {

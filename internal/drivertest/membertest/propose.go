@@ -107,9 +107,9 @@ func ownLeaseIsTold(t *T) {
 	t.lasts(req, 0, t.units(4))
 }
 
-// ownLeaseOfOthersIsTold: another engine has proposed a lease under the lease ID. A proposal of
-// this engine with the same token is not a repeat, and one with a greater token does not replace
-// that lease.
+// ownLeaseOfOthersIsTold checks proposals under a lease ID for which another engine has proposed a
+// lease. A proposal of this engine with the same token is not a repeat, and a proposal with a
+// greater token does not replace the lease.
 func ownLeaseOfOthersIsTold(t *T) {
 	req := t.take("a", t.units(20))
 	other := req

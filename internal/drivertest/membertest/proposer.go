@@ -18,7 +18,7 @@ func withdrawLeavesProposers(t *T) {
 	t.holding(req)
 	late := t.ask("a", t.units(40))
 	t.vote("a proposal for a name that is held", late, driver.VoteHeld)
-	t.counter("a", other.Token+1) // no copy of what was withdrawn may be accepted
+	t.counter("a", other.Token+1) // no copy of the withdrawn proposal may be accepted
 	t.mustWithdraw(req)
 	t.free("a")
 }

@@ -19,7 +19,7 @@ func quarantineRules() []rule {
 	}
 }
 
-// restart makes the member forget everything.
+// restart makes the member lose its data.
 func (t *T) restart() {
 	t.Helper()
 	t.harness.Restart(t, t.Member)
@@ -69,7 +69,7 @@ func quarantineNotProlonged(t *T) {
 func quarantineRepairsNothing(t *T) {
 	req := t.take("a", t.units(40))
 	t.restart()
-	t.lost("repair in quarantine", t.renew(t.repair(req)).Err) // it finds no marker, and writes it
+	t.lost("repair in quarantine", t.renew(t.repair(req)).Err) // the member finds no marker, and writes one
 	t.vote("a proposal in quarantine", t.fresh("b"), driver.VoteQuarantined)
 	t.lost("repair in quarantine", t.renew(t.repair(req)).Err)
 	t.free("a")

@@ -64,10 +64,9 @@ func TestHoldPings(t *testing.T) {
 	})
 }
 
-// TestHoldClosed checks when the lock becomes free after a connection was closed. If the connection
-// is the client's own, this is at once. Else it is when the client has stopped by its own rule, or,
-// if the client renews the lease itself, when the lease expires. INVARIANT I1: no address proves
-// that a connection is the client's own.
+// TestHoldClosed checks when a lock is free after a close: at once if the connection is the client's
+// own, else when the client has stopped by its own rule, or, if the client renews, when the lease
+// expires. INVARIANT I1: no address proves that a connection is the client's own.
 func TestHoldClosed(t *testing.T) {
 	comesFrom := func(addr string) func(*http.Request) { return func(r *http.Request) { r.RemoteAddr = addr } }
 	passedOn := func(r *http.Request) { r.Header.Set("X-Forwarded-For", "192.0.2.7") }
@@ -159,8 +158,7 @@ func TestHoldShortSilence(t *testing.T) {
 	})
 }
 
-// TestHoldFullConnection checks that a connection without room for a line counts as silence, not as
-// a close.
+// TestHoldFullConnection checks that a full connection counts as silence, not as a close.
 func TestHoldFullConnection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -204,8 +202,7 @@ func TestHoldQueued(t *testing.T) {
 	})
 }
 
-// TestHoldQueuedElsewhere checks that the place of a client that may be alive stays for a while, so
-// that the same key finds it.
+// TestHoldQueuedElsewhere checks that a client that may be alive keeps its place for a while.
 func TestHoldQueuedElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -264,8 +261,7 @@ func TestHoldRefusedWhereItIsNot(t *testing.T) {
 	})
 }
 
-// TestHoldHandedOverAtTheEnd checks that a client gets a lock that is handed over just after its
-// wait has ended.
+// TestHoldHandedOverAtTheEnd checks that a client gets a lock just after the end of its wait.
 func TestHoldHandedOverAtTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -288,8 +284,7 @@ func TestHoldHandedOverAtTheEnd(t *testing.T) {
 	})
 }
 
-// TestHoldDirectByProxy checks that a request with direct=1 is refused if a header shows that it
-// came through a proxy, and that nothing is acquired.
+// TestHoldDirectByProxy checks that direct=1 is refused if the request came through a proxy.
 func TestHoldDirectByProxy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)
@@ -328,8 +323,7 @@ func TestHoldRefused(t *testing.T) {
 	})
 }
 
-// TestHoldReleased checks that the holder can release with a separate request, at this server or
-// another.
+// TestHoldReleased checks that a holder can release by a request to this server or another.
 func TestHoldReleased(t *testing.T) {
 	for _, query := range []string{"", "&renew=client"} {
 		synctest.Test(t, func(t *testing.T) {

@@ -200,8 +200,7 @@ func TestStore(t *testing.T) {
 	})
 }
 
-// TestManyAsk checks that the server sends the store a request once a second, and a diagnosis once
-// a minute, however many clients there are.
+// TestManyAsk checks that many clients cause one request a second and one diagnosis a minute.
 func TestManyAsk(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e := newStore()
@@ -387,8 +386,7 @@ type somebody struct{ caller.Caller }
 
 func (s *somebody) Identify(*http.Request) (*caller.Caller, error) { return &s.Caller, nil }
 
-// TestRefused checks that a caller who may not read every name is refused without a request to the
-// store.
+// TestRefused checks that the server refuses a caller who may not read every name.
 func TestRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		e, who := newStore(), &somebody{}
@@ -407,8 +405,7 @@ func TestRefused(t *testing.T) {
 	})
 }
 
-// TestStoreIsAServer checks that a server whose store is another server reports the diagnosis of
-// the store behind it.
+// TestStoreIsAServer checks the diagnosis of a store behind two servers.
 func TestStoreIsAServer(t *testing.T) {
 	e := newStore()
 	behind := open(t, e, server.Options{})
