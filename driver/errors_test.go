@@ -10,8 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// TestClass checks each class of errors, as they come from engines: wrapped, and
-// in company.
+// TestClass checks the class of each kind of error, wrapped and joined as engines return it.
 func TestClass(t *testing.T) {
 	tests := []struct {
 		err                 error

@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// An engine has the methods of driver.Engine and the capabilities of the test.
+// An engine has only the methods of driver.Engine, and the given capabilities.
 type engine struct {
 	driver.Engine
 	capable driver.Capabilities
@@ -25,7 +25,7 @@ type engine struct {
 
 func (e engine) Capabilities() driver.Capabilities { return e.capable }
 
-// An able engine has all methods.
+// An able engine has all methods, and the given capabilities.
 type able struct {
 	driver.Forward
 	capable driver.Capabilities
@@ -33,7 +33,7 @@ type able struct {
 
 func (a able) Capabilities() driver.Capabilities { return a.capable }
 
-// carried returns how many interfaces f has.
+// carried returns how many interfaces f contains.
 func carried(f driver.Features) (n int) {
 	v := reflect.ValueOf(f)
 	for i := range v.NumField() {
@@ -44,8 +44,8 @@ func carried(f driver.Features) (n int) {
 	return n
 }
 
-// TestEachFlagNeedsItsMethods tries each flag on an engine without optional
-// methods, and on one that has them all.
+// TestEachFlagNeedsItsMethods checks each flag on an engine without optional methods, and on an
+// engine with all methods.
 func TestEachFlagNeedsItsMethods(t *testing.T) {
 	store := mem.New(nil)
 	for name, only := range enginetest.Flags {
@@ -72,8 +72,8 @@ func TestEachFlagNeedsItsMethods(t *testing.T) {
 	}
 }
 
-// TestEveryInterfaceIsAFeature: whatever engines may implement besides has its
-// place in Features, and with that a flag.
+// TestEveryInterfaceIsAFeature checks that every optional interface of engines is a field of
+// Features.
 func TestEveryInterfaceIsAFeature(t *testing.T) {
 	needed := map[string]bool{"Engine": true, "Member": true, "Capable": true, "Watch": true}
 	files, err := filepath.Glob("*.go")
@@ -105,7 +105,7 @@ func TestEveryInterfaceIsAFeature(t *testing.T) {
 	}
 }
 
-// TestForwardSwitchesOff tries each flag: it is off then, and no other.
+// TestForwardSwitchesOff checks that Without switches off each flag, and no other.
 func TestForwardSwitchesOff(t *testing.T) {
 	all := driver.Capabilities{MaxTTL: time.Minute}
 	for flag := range enginetest.Flags {
@@ -124,8 +124,8 @@ func TestForwardSwitchesOff(t *testing.T) {
 	}
 }
 
-// TestForwardLacksWhatItsEngineLacks: Forward has methods that the wrapped engine
-// has not. They say so.
+// TestForwardLacksWhatItsEngineLacks checks that Forward reports no feature that the wrapped engine
+// lacks, although Forward has the methods.
 func TestForwardLacksWhatItsEngineLacks(t *testing.T) {
 	f := driver.Forward{Engine: engine{mem.New(nil), driver.Capabilities{}}}
 	if features, err := driver.FeaturesOf(f); err != nil || carried(features) != 0 {

@@ -14,12 +14,12 @@ func event(i int) lockinfo.HistoryEvent {
 	return lockinfo.HistoryEvent{ID: strconv.Itoa(i), Kind: lockinfo.HistoryAcquired}
 }
 
-// TestFeedTellsInOrder: everybody who listens is told everything in order, and nobody
-// who has stopped. Whoever tells does not wait, and may listen or stop while told.
+// TestFeedTellsInOrder checks that each listener receives all events in order until it stops. Tell
+// does not wait, and a listener may listen, stop or tell.
 func TestFeedTellsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var f driver.Feed
-		f.Tell(event(0)) // nobody listens
+		f.Tell(event(0)) // there is no listener
 		if f.Heard() {
 			t.Error("heard by somebody")
 		}
@@ -44,8 +44,8 @@ func TestFeedTellsInOrder(t *testing.T) {
 	})
 }
 
-// TestFeedIsBounded: what waits for a listener who blocks is bounded, and what was
-// dropped leaves a gap in front of the latest.
+// TestFeedIsBounded checks that the events that wait for a blocked listener are bounded, and that a
+// gap replaces those that were dropped.
 func TestFeedIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var f driver.Feed
@@ -75,14 +75,14 @@ func TestFeedIsBounded(t *testing.T) {
 	})
 }
 
-// TestFeedBeginsWithGap: whoever comes to an engine that listens is told so first, and
-// nobody else is.
+// TestFeedBeginsWithGap checks that a new listener first receives a gap, if requested, and that
+// other listeners do not receive it.
 func TestFeedBeginsWithGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var f driver.Feed
 		var first, second []lockinfo.HistoryKind
 		defer f.OnEvent(func(e lockinfo.HistoryEvent) { first = append(first, e.Kind) }, true)()
-		f.Tell(event(1)) // and that waits
+		f.Tell(event(1)) // event 1 waits
 		defer f.OnEvent(func(e lockinfo.HistoryEvent) { second = append(second, e.Kind) }, true)()
 		f.Tell(event(2))
 		synctest.Wait()

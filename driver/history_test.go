@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// TestEventKinds: each kind has one name of its own, in JSON too, and no other text
-// is one.
+// TestEventKinds checks that each kind has a unique name, which is also its name in JSON, and that
+// other texts are refused.
 func TestEventKinds(t *testing.T) {
 	seen := map[string]bool{}
 	for k := lockinfo.HistoryGap; k <= lockinfo.HistoryCompleted; k++ {

@@ -2,7 +2,7 @@ package lockinfo
 
 import "testing"
 
-// TestHolderString: what is not known is left out, and a person has no process.
+// TestHolderString checks that unknown fields are left out, and that a person has no process.
 func TestHolderString(t *testing.T) {
 	for want, h := range map[string]Holder{
 		"deploy@web-3 (pid 812, deploy.sh)":           {Host: "web-3", User: "deploy", PID: 812, Program: "deploy.sh"},
@@ -29,8 +29,8 @@ func TestHolderString(t *testing.T) {
 	}
 }
 
-// Whoever is shown what is hidden can recognize their own lease by it, and do nothing to
-// that of another.
+// TestHiddenLeaseID checks that a hidden lease ID identifies its lease to the holder, and is not
+// the lease ID.
 func TestHiddenLeaseID(t *testing.T) {
 	id, other := NewLeaseID(), NewLeaseID()
 	if !id.Hidden().Valid() || id.Hidden() == id {

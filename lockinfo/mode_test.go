@@ -12,8 +12,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// TestPermitsKeepsItsNumbers: no two modes are one, and what Permits is given comes
-// back, as far as it goes.
+// TestPermitsKeepsItsNumbers checks that no two modes are equal, and that a mode keeps the numbers
+// of Permits within its range.
 func TestPermitsKeepsItsNumbers(t *testing.T) {
 	numbers := []int{math.MinInt32, -1 << 30, -1, 0, 1, 2, 5, lockinfo.MaxLimit, lockinfo.MaxLimit + 1, 1<<30 - 1, 1 << 30, math.MaxInt32}
 	kept := func(n int) int { return min(max(n, -1<<30), 1<<30-1) }
@@ -39,7 +39,8 @@ func TestPermitsKeepsItsNumbers(t *testing.T) {
 	}
 }
 
-// TestModeIsText: people and other languages read modes as they are printed.
+// TestModeIsText checks that the text of a mode can be read again, and that other texts are
+// refused.
 func TestModeIsText(t *testing.T) {
 	for mode, want := range map[lockinfo.Mode]string{
 		lockinfo.Exclusive: `"exclusive"`, lockinfo.Shared: `"shared"`,
@@ -70,7 +71,8 @@ func TestModeIsText(t *testing.T) {
 	}
 }
 
-// TestModePlus: the permits of a name are counted, and other modes are as the latest.
+// TestModePlus checks that Plus adds the permits of semaphores, and otherwise returns the latest
+// mode.
 func TestModePlus(t *testing.T) {
 	sum := lockinfo.Exclusive
 	for n, want := range []lockinfo.Mode{lockinfo.Permits(0, 5), lockinfo.Permits(1, 5), lockinfo.Permits(3, 5), lockinfo.Permits(6, 5)} {

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// TestPossession: a lease that is renewed is not described as one that ends soon;
-// what nobody renews is, with its end; and a process that has released a lock is not
-// called its holder.
+// TestPossession checks the description of a possession. A lease that is renewed has no end in it,
+// a lease without renewals has. A process that has released the lock is not described as its
+// holder.
 func TestPossession(t *testing.T) {
 	deploy := Holder{Host: "web-3", User: "deploy", PID: 812, Program: "deploy.sh"}
 	ada := Holder{Host: "ops-1", User: "ada", Person: true}

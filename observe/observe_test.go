@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/observe"
 )
 
-// Each kind has a name of its own, in logs and in JSON.
+// TestKinds checks that each kind has a unique name, in logs and in JSON.
 func TestKinds(t *testing.T) {
 	seen := map[string]bool{}
 	for _, k := range observe.Kinds() {
@@ -41,7 +41,7 @@ func TestObservers(t *testing.T) {
 	}
 }
 
-// A panic of one Observer does not keep the event from the others.
+// TestObserversPanic checks that the other Observers receive an event if one panics.
 func TestObserversPanic(t *testing.T) {
 	told := 0
 	all := observe.Observers(func(observe.Event) { panic("first") }, func(observe.Event) { told++ }, func(observe.Event) { told++ })

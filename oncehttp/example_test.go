@@ -16,13 +16,13 @@ import (
 	"github.com/holdfast-locks/holdfast/oncehttp"
 )
 
-// An account is what authentication proves: the user, and the tenant that the user works for
-// in this request.
+// An account is the result of authentication: the user, and the tenant for which the user works in
+// this request.
 type account struct{ tenant, user string }
 
 type accountKey struct{}
 
-// authenticate stands for your authentication. It refuses who is unknown.
+// authenticate stands for your authentication. It refuses unknown users.
 func authenticate(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, password, _ := r.BasicAuth()
@@ -51,16 +51,16 @@ func accountOf(r *http.Request) string {
 	return callerName(a)
 }
 
-// callerName tells accounts apart, whatever is in their parts.
+// callerName returns a different text for each account, whatever its parts contain.
 func callerName(a account) string { return fmt.Sprintf("%q of %q", a.user, a.tenant) }
 
-// mayPay is the check that the handler begins with.
+// mayPay is the check at the beginning of the handler.
 func mayPay(r *http.Request) bool {
 	a, _ := r.Context().Value(accountKey{}).(account)
 	return mayWorkFor(a.user, a.tenant)
 }
 
-// charge is work that is done once, in a transaction that ends with the lease.
+// charge is work that must run once, in a transaction that ends with the lease.
 func charge(w http.ResponseWriter, r *http.Request) {
 	if !mayPay(r) {
 		http.Error(w, "you may not pay", http.StatusForbidden)
@@ -85,7 +85,7 @@ func book(_ context.Context, token uint64, request io.Reader) error {
 	return nil
 }
 
-// setUp is the whole of a service.
+// setUp sets up the whole service.
 func setUp(server *http.Server, client *holdfast.Client) error {
 	once, err := oncehttp.New(client, &oncehttp.Options{
 		Required:  true,
@@ -108,7 +108,7 @@ func setUp(server *http.Server, client *holdfast.Client) error {
 	return nil
 }
 
-// pay sends one payment until it is answered for good.
+// pay sends one payment until it gets a final reply.
 func pay(ctx context.Context, url, key, amount string) (*http.Response, error) {
 	for {
 		r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(amount))

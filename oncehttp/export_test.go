@@ -5,5 +5,5 @@ import (
 	"time"
 )
 
-// Told waits until the Observer was told everything.
+// Told waits until the Observer has received all events.
 func (m *Middleware) Told() { m.events.Wait(context.Background(), time.Minute) }

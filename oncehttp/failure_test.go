@@ -100,8 +100,8 @@ func TestEngineWithoutRecords(t *testing.T) {
 	s.wantRuns(0)
 }
 
-// Two middlewares that mean the same key, one within the other, would wait for
-// each other.
+// TestWrappedTwice checks that nested middlewares for the same key report a deadlock, instead of
+// waiting for each other.
 func TestWrappedTwice(t *testing.T) {
 	s := newService(t, nil, created())
 	s.Handler = s.once.Wrap(s.Handler)
@@ -115,8 +115,8 @@ func TestWrappedTwice(t *testing.T) {
 	}
 }
 
-// The work is done, and the client is told so, although a repeat may run again
-// because the store does not answer.
+// TestResponseThatCannotBeStored checks that the client gets the response of completed work
+// although the store fails to keep it. A repeat may then run again.
 func TestResponseThatCannotBeStored(t *testing.T) {
 	for _, c := range []struct {
 		name         string
@@ -141,7 +141,7 @@ func TestResponseThatCannotBeStored(t *testing.T) {
 						t.Errorf("observed %+v", e)
 					}
 					s.store.fail(nil, nil)
-					time.Sleep(2 * time.Second) // the clean-up
+					time.Sleep(2 * time.Second) // for the clean-up
 					want := holdfast.OnceAbsent
 					if c.stored {
 						want = holdfast.OnceDone
@@ -155,8 +155,8 @@ func TestResponseThatCannotBeStored(t *testing.T) {
 	}
 }
 
-// When the lease is lost the handler is told, its response is withheld, and
-// the repeat's is the only one.
+// TestLeaseLost checks that a handler whose lease is lost is canceled and its response withheld, so
+// that only the repeat has a response.
 func TestLeaseLost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		run := 0
@@ -188,7 +188,8 @@ func TestLeaseLost(t *testing.T) {
 	})
 }
 
-// A response that is not kept is sent whether or not the lease is lost.
+// TestLeaseLostBeforeAnError checks that a response that is not kept is sent even if the lease is
+// lost.
 func TestLeaseLostBeforeAnError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(t, nil, func(w http.ResponseWriter, r *http.Request) {
@@ -202,8 +203,8 @@ func TestLeaseLostBeforeAnError(t *testing.T) {
 	})
 }
 
-// A large response whose lease is lost on the way is cut off, so that the
-// client does not take it for the answer.
+// TestLeaseLostWhileStreaming checks that a large response is cut off if its lease is lost on the
+// way, so that the client notices.
 func TestLeaseLostWhileStreaming(t *testing.T) {
 	s := newService(t, &oncehttp.Options{MaxBody: 10}, nil)
 	s.Handler = s.once.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -226,8 +227,8 @@ func TestLeaseLostWhileStreaming(t *testing.T) {
 	}
 }
 
-// A handler that gives up in silence has not answered: its implied 200 is not
-// kept, because nothing was done.
+// TestSilentHandler checks that the implied status 200 of a handler that returns without a response
+// is not kept if the client has hung up, because the handler did nothing.
 func TestSilentHandler(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -263,7 +264,7 @@ func TestSilentHandler(t *testing.T) {
 			})
 		})
 	}
-	// Silence is an answer while there is somebody to hear it.
+	// Without a hang-up, such a response is kept.
 	s := newService(t, nil, func(http.ResponseWriter, *http.Request) {})
 	s.post(key, "x")
 	if r := s.post(key, "x"); r.status != 200 || !r.replayed() {
@@ -271,13 +272,13 @@ func TestSilentHandler(t *testing.T) {
 	}
 }
 
-// A client hangs up over the network: the work that goes on is kept for its
-// repeat.
+// TestClientHangsUpWhileItRuns checks that a client that hangs up gets the response of the running
+// work with its repeat.
 func TestClientHangsUpWhileItRuns(t *testing.T) {
 	started, gone := make(chan struct{}), make(chan struct{})
 	s := newService(t, nil, func(w http.ResponseWriter, r *http.Request) {
 		close(started)
-		<-r.Context().Done() // the connection
+		<-r.Context().Done() // ends with the connection
 		lease, _ := holdfast.LeaseFromContext(r.Context())
 		if err := lease.Context().Err(); err != nil {
 			t.Errorf("the lease is over, too: %v", err)
@@ -317,8 +318,8 @@ func TestClientHangsUpWhileItRuns(t *testing.T) {
 	s.wantRuns(1)
 }
 
-// A client that hangs up while it waits for the first is not run for, and the store is not
-// blamed for it.
+// TestClientHangsUpWhileItWaits checks that the handler does not run for a client that hangs up
+// while it waits for the first request, and that this does not count as a failure of the store.
 func TestClientHangsUpWhileItWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s *service
@@ -332,7 +333,7 @@ func TestClientHangsUpWhileItWaits(t *testing.T) {
 	})
 }
 
-// The process dies while it works: the key is free when the TTL is over.
+// TestTTL checks that the key of a process that dies at work is free after the TTL.
 func TestTTL(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newService(t, &oncehttp.Options{TTL: 7 * time.Second}, created())

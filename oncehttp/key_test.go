@@ -7,7 +7,7 @@ import (
 	"github.com/holdfast-locks/holdfast/oncehttp"
 )
 
-// malformed are values of the header field that are not keys.
+// malformed are values of the header field that are not valid keys.
 var malformed = []string{
 	"", " ", "\t", `""`, `"`, `"a`, `a"`, `a"b`, `"a"b`, `"a" b`, `"a""b"`, `"a", "b"`, "a, b", "a,b", "a b", "a\tb",
 	`"a";b`, `"a";b="c"`, "a;b", "a;", `"a" ;b`, `a\b`, `"a\b"`, `"a\`, `"a\"`, `"\`, `"\"`, `"\x"`,
@@ -46,8 +46,8 @@ func TestParseKey(t *testing.T) {
 	}
 }
 
-// FuzzParseKey: a key is 1 to MaxKey printable ASCII characters and has one
-// meaning: FormatKey writes what is read as the same.
+// FuzzParseKey checks that a parsed key has 1 to MaxKey printable ASCII characters, and that
+// FormatKey and ParseKey are inverse.
 func FuzzParseKey(f *testing.F) {
 	for _, value := range append(malformed, key, `"`+key+`"`, `"a\"b\\c"`, " x ") {
 		f.Add(value)

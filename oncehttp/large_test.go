@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/oncehttp"
 )
 
-// A body of MaxBody bytes is kept. A longer one is sent as it comes, and the
-// work is not done again.
+// TestLargeResponses checks that a body of MaxBody bytes is kept. A longer body is sent without
+// being kept, and the work does not run again.
 func TestLargeResponses(t *testing.T) {
 	for _, parts := range []int{1, 7} {
 		for size, kept := range map[int]bool{999: true, 1000: true, 1001: false, 5000: false} {
@@ -52,8 +52,8 @@ func TestLargeResponses(t *testing.T) {
 	}
 }
 
-// The limits of MaxBody and of the header keep the result below that of
-// do-once results.
+// TestLargestResponses checks that the limits of body and header keep every response below the
+// limit of do-once results.
 func TestLargestResponses(t *testing.T) {
 	s := newService(t, &oncehttp.Options{MaxBody: oncehttp.MaxBodyLimit}, func(w http.ResponseWriter, r *http.Request) {
 		header, body := 0, 0
@@ -80,7 +80,7 @@ func TestLargestResponses(t *testing.T) {
 	s.wantRuns(2)
 }
 
-// A large response that is not to be kept frees the key.
+// TestLargeErrors checks that a large response that is not to be kept frees the key.
 func TestLargeErrors(t *testing.T) {
 	s := newService(t, &oncehttp.Options{MaxBody: 10}, func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, strings.Repeat("x", 100), http.StatusInternalServerError)
@@ -93,7 +93,8 @@ func TestLargeErrors(t *testing.T) {
 	s.wantRuns(2)
 }
 
-// Over the network, a large response arrives while the handler still writes.
+// TestLargeResponseStreams checks that a client receives a large response while the handler still
+// writes.
 func TestLargeResponseStreams(t *testing.T) {
 	seen := make(chan struct{})
 	s := newService(t, &oncehttp.Options{MaxBody: 1000}, func(w http.ResponseWriter, _ *http.Request) {

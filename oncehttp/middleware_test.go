@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-locks/holdfast/oncehttp"
 )
 
-// created is a handler that says which run it is.
+// created returns a handler whose response contains the number of its run.
 func created() http.HandlerFunc {
 	n := 0
 	return func(w http.ResponseWriter, r *http.Request) {
@@ -38,7 +38,7 @@ func TestRepeatIsReplayed(t *testing.T) {
 		if e := s.last(); e.Kind != observe.RequestRan || !e.Kept || e.Status != 201 || e.Err != nil || !strings.HasPrefix(e.Name, "http/") {
 			t.Errorf("observed %+v", e)
 		}
-		for _, k := range []string{key, `"` + key + `"`} { // two ways to write the same
+		for _, k := range []string{key, `"` + key + `"`} { // two forms of the same key
 			again := s.post(k, "7 EUR")
 			if again.status != 201 || again.body != first.body || !again.replayed() || again.header.Get("Location") != "/payments/1" {
 				t.Errorf("repeat: %+v", again)
@@ -80,7 +80,7 @@ func TestKeysThatAreRefused(t *testing.T) {
 	s.wantProblem(s.post("", "x"), 400, "key_missing")
 	for _, value := range malformed {
 		if value == "" {
-			continue // post sends none
+			continue // post sends no key then
 		}
 		s.wantProblem(s.post(value, "x"), 400, "key_malformed")
 	}
@@ -93,7 +93,8 @@ func TestKeysThatAreRefused(t *testing.T) {
 	}
 }
 
-// A request that needs no key, or of another method, is not the middleware's.
+// TestPassedOn checks that the middleware does not handle requests without a key and of other
+// methods.
 func TestPassedOn(t *testing.T) {
 	s := newService(t, nil, func(w http.ResponseWriter, r *http.Request) {
 		if _, ok := w.(http.Flusher); !ok {
@@ -139,7 +140,7 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// The key with anything else that makes up a request is another request.
+// TestKeyReused checks that a key with a different request is refused.
 func TestKeyReused(t *testing.T) {
 	s := newService(t, &oncehttp.Options{Route: func(*http.Request) string { return "all" }}, created())
 	s.send(request("POST", "/payments?a=1&b=2", "x", oncehttp.Header, key))
@@ -163,14 +164,14 @@ func TestKeyReused(t *testing.T) {
 		}
 	}
 	s.wantRuns(1)
-	// What the fingerprint does not cover may differ: other headers, how the host is written.
+	// Fields outside the fingerprint may differ: other headers, and the case of the host.
 	r := request("POST", "http://EXAMPLE.com/payments?a=1&b=2", "x", oncehttp.Header, key, "Accept", "text/html", "Traceparent", "1")
 	if again := s.send(r); !again.replayed() {
 		t.Errorf("repeat: %+v", again)
 	}
 }
 
-// What Vary names makes another request, however its values are split.
+// TestVary checks that the headers in Vary are part of the request, however their values are split.
 func TestVary(t *testing.T) {
 	s := newService(t, &oncehttp.Options{Vary: []string{"tenant", "Accept"}}, created())
 	s.post(key, "x", "Tenant", "a", "Tenant", "b")
@@ -187,8 +188,8 @@ func TestVary(t *testing.T) {
 	s.wantRuns(1)
 }
 
-// Whoever may not see a response does not get the one that is kept, whether it was kept
-// whole or not, and the handler does not run for them.
+// TestAllow checks that a caller that Allow refuses does not get a kept response, whether it is
+// complete or not, and that the handler does not run for the caller.
 func TestAllow(t *testing.T) {
 	admins := func(r *http.Request) bool { return r.Header.Get("Role") == "admin" }
 	for _, o := range []oncehttp.Options{{Allow: admins}, {Allow: admins, MaxBody: 1}} {
@@ -224,7 +225,8 @@ func TestKeyReusedWhileItRuns(t *testing.T) {
 	})
 }
 
-// A body that somebody parsed before is compared all the same.
+// TestKeyReusedWithAParsedForm checks that the body is compared even if it was parsed as a form
+// before.
 func TestKeyReusedWithAParsedForm(t *testing.T) {
 	s := newService(t, nil, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.FormValue("amount")) })
 	form := func(body string) reply {
@@ -271,15 +273,14 @@ func TestKeysBelongToCallerAndRoute(t *testing.T) {
 			t.Errorf("%d runs, want 4", ran)
 		}
 	}
-	// A pattern is one route, whatever fills it in; without one, a path is.
+	// A pattern is one route for all its paths. Without a pattern each path is a route.
 	s.wantProblem(ask("/refunds/2", "atrue", true), 422, "key_reused")
 	if r := ask("/refunds/2", "afalse", false); r.replayed() || r.status != 201 {
 		t.Errorf("%+v", r)
 	}
 }
 
-// Names are made of all three parts, which cannot be shifted from one to
-// another, and show none of them.
+// TestNames checks that a name depends on each of its three parts, and contains none of them.
 func TestNames(t *testing.T) {
 	s := newService(t, &oncehttp.Options{Prefix: "shop/"}, created())
 	seen := map[string][3]string{}
@@ -303,7 +304,7 @@ func TestNames(t *testing.T) {
 	s.wantRuns(2)
 }
 
-// What the store shows of a request in progress: its route, fit to be read.
+// TestReason checks that the store shows the route of a request in progress as printable text.
 func TestReason(t *testing.T) {
 	for route, want := range map[string]string{
 		"POST /payments":               "POST /payments",
@@ -322,8 +323,8 @@ func TestReason(t *testing.T) {
 	}
 }
 
-// What the store shows of a body does not let anybody try bodies: it depends
-// on the key, which the store does not show.
+// TestFingerprintHidesTheBody checks that the fingerprint in the store depends on the key, which
+// the store does not show, so that it cannot be used to guess bodies.
 func TestFingerprintHidesTheBody(t *testing.T) {
 	seen := map[string]bool{}
 	s := newService(t, nil, func(_ http.ResponseWriter, r *http.Request) {

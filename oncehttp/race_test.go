@@ -17,7 +17,7 @@ import (
 	"github.com/holdfast-locks/holdfast/oncehttp"
 )
 
-// slow is a handler that takes a second, and fails the first n times.
+// slow returns a handler that takes a second, and fails in its first n runs.
 func slow(n int) http.HandlerFunc {
 	var mu sync.Mutex
 	run := 0
@@ -109,7 +109,7 @@ func TestWaitIsBounded(t *testing.T) {
 	})
 }
 
-// 50 connections to a real server.
+// TestRaceOverTheNetwork checks 50 concurrent requests with one key to a real server.
 func TestRaceOverTheNetwork(t *testing.T) {
 	for _, wait := range []time.Duration{0, time.Minute} {
 		t.Run(fmt.Sprint(wait), func(t *testing.T) {
@@ -159,7 +159,7 @@ func TestRaceOverTheNetwork(t *testing.T) {
 	}
 }
 
-// outgoing makes a request with the key, for a client.
+// outgoing returns a client's request with the key.
 func outgoing(t testing.TB, method, url, body string) *http.Request {
 	t.Helper()
 	r, err := http.NewRequestWithContext(context.Background(), method, url, strings.NewReader(body))

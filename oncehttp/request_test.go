@@ -18,12 +18,13 @@ import (
 	"github.com/holdfast-locks/holdfast/oncehttp"
 )
 
-// onceValue is do-once work that returns value.
+// onceValue returns do-once work that returns value.
 func onceValue(value string) func(context.Context, *holdfast.Lease) ([]byte, error) {
 	return func(context.Context, *holdfast.Lease) ([]byte, error) { return []byte(value), nil }
 }
 
-// The handler reads the body as if nobody had read it before.
+// TestHandlerGetsTheRequest checks that the handler can read the body and header of the request as
+// without the middleware.
 func TestHandlerGetsTheRequest(t *testing.T) {
 	every := string(bytes.Repeat([]byte{0, 255, '\n', 'x'}, 1000))
 	s := newService(t, nil, func(w http.ResponseWriter, r *http.Request) {
@@ -58,7 +59,7 @@ func TestHandlerGetsTheRequest(t *testing.T) {
 	s.wantRuns(6)
 }
 
-// caseKey is a key for a case of TestHandlerGetsTheRequest.
+// caseKey returns the key of a case of TestHandlerGetsTheRequest.
 func caseKey(body string, chunked bool) string {
 	if chunked {
 		return "chunked-" + string(rune('a'+len(body)%26))
@@ -93,13 +94,13 @@ func TestUnreadableRequest(t *testing.T) {
 	if s.store.calls != 0 {
 		t.Error("the store was asked about half a request")
 	}
-	// A limit that a handler outside has set is told as what it is.
+	// The limit of an outer handler is reported as such.
 	r = request("POST", "/payments", "", oncehttp.Header, key)
 	r.Body, r.ContentLength = http.MaxBytesReader(nil, io.NopCloser(strings.NewReader("xxxxx")), 3), -1
 	s.wantProblem(s.send(r), 413, "body_too_large")
 }
 
-// A body that ends early over the network does not run.
+// TestClientHangsUpWhileSending checks that the handler does not run if the body ends early.
 func TestClientHangsUpWhileSending(t *testing.T) {
 	s := newService(t, nil, created())
 	done := make(chan struct{})
@@ -121,7 +122,8 @@ func TestClientHangsUpWhileSending(t *testing.T) {
 	}
 }
 
-// Files of a multipart form go away with the request.
+// TestMultipartFilesAreRemoved checks that the files of a multipart form are deleted with the
+// request.
 func TestMultipartFilesAreRemoved(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	var form bytes.Buffer

@@ -51,7 +51,8 @@ func TestKeepIsConfigurable(t *testing.T) {
 	s.wantRuns(3)
 }
 
-// bodies are responses that must come back as they are.
+// TestResponsesComeBackAsTheyAre checks that a response and its replay are what the handler sends
+// without the middleware.
 func TestResponsesComeBackAsTheyAre(t *testing.T) {
 	every := make([]byte, 256)
 	for i := range every {
@@ -136,7 +137,7 @@ func TestResponsesComeBackAsTheyAre(t *testing.T) {
 	}
 }
 
-// ask sends the request without redirects, and takes out the time.
+// ask sends a request without following redirects, and removes the Date from the reply.
 func ask(t testing.TB, method, url string) reply {
 	t.Helper()
 	r, err := http.DefaultTransport.RoundTrip(outgoing(t, method, url+"/payments", ""))
@@ -170,8 +171,8 @@ func TestHEAD(t *testing.T) {
 	s.wantRuns(1)
 }
 
-// Cookies, the time and what concerns one connection are of the first response
-// only.
+// TestWhatIsNotReplayed checks that cookies, the date and fields of one connection are only in the
+// first response.
 func TestWhatIsNotReplayed(t *testing.T) {
 	fields := []string{
 		"Set-Cookie", "Date", "Connection", "Keep-Alive", "Proxy-Connection", "Te", "Upgrade", "Proxy-Authenticate",
@@ -203,7 +204,8 @@ func TestWhatIsNotReplayed(t *testing.T) {
 	}
 }
 
-// What handlers outside have set is theirs for each request.
+// TestHeadersOfOuterHandlers checks that the header fields of outer handlers are set anew for each
+// request.
 func TestHeadersOfOuterHandlers(t *testing.T) {
 	s := newService(t, nil, func(w http.ResponseWriter, _ *http.Request) {
 		h := w.Header()
@@ -233,7 +235,8 @@ func TestHeadersOfOuterHandlers(t *testing.T) {
 	}
 }
 
-// A handler that needs the connection is told at once that it cannot have it.
+// TestFlushAndHijackAreRefused checks that a handler that needs the connection gets an error at
+// once.
 func TestFlushAndHijackAreRefused(t *testing.T) {
 	s := newService(t, nil, func(w http.ResponseWriter, _ *http.Request) {
 		if _, ok := w.(http.Flusher); ok {
@@ -275,7 +278,7 @@ func TestInvalidStatusPanics(t *testing.T) {
 	}
 }
 
-// What another program has put under the name is not sent to anybody.
+// TestForeignResult checks that a result of another program under the name is not sent.
 func TestForeignResult(t *testing.T) {
 	for _, result := range []string{"", "x", "{}\n", `{"v":2,"status":200}` + "\nx", `{"v":1,"status":200}`, `{"v":1}` + "\n", `{"v":1,"status":1000}` + "\n"} {
 		s := newService(t, nil, created())

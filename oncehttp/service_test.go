@@ -19,8 +19,8 @@ import (
 
 const key = "8e03978e-40d5-43e8-bc93-6894a57f9324"
 
-// A store is a memlock whose operations fail where the test says so: lose is
-// asked before, and answer after each.
+// A store is a memlock whose operations can fail: lose is called before, and answer after each
+// operation.
 type store struct {
 	*mem.Engine
 
@@ -48,14 +48,14 @@ func (s *store) do(ctx context.Context, op string, request func() error) error {
 	return nil
 }
 
-// fail sets what happens to the operations from now on; nil is nothing.
+// fail sets the hooks for later operations; nil is no failure.
 func (s *store) fail(lose, answer func(ctx context.Context, op string) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lose, s.answer = lose, answer
 }
 
-// failing makes a hook that fails the operations named.
+// failing returns a hook that fails the named operations.
 func failing(err error, ops ...string) func(context.Context, string) error {
 	return func(_ context.Context, op string) error {
 		for _, o := range ops {
@@ -93,7 +93,7 @@ func (s *store) Complete(ctx context.Context, req driver.CompleteRequest) error 
 	return s.do(ctx, "complete", func() error { return s.Engine.Complete(ctx, req) })
 }
 
-// A service is a handler behind a middleware. It counts what reaches it.
+// A service is a handler behind a middleware, with its runs and events.
 type service struct {
 	http.Handler
 	t      testing.TB
@@ -106,7 +106,7 @@ type service struct {
 	events []observe.Event
 }
 
-// caller takes what a test says for proved.
+// caller takes the caller from a header, without authentication.
 func caller(r *http.Request) string {
 	if c := r.Header.Get("Caller"); c != "none" {
 		return "account " + c
@@ -176,7 +176,7 @@ type reply struct {
 
 func (r reply) replayed() bool { return r.header.Get(oncehttp.ReplayedHeader) == "true" }
 
-// request makes a request with header fields given as name, value, ...
+// request returns a request with header fields given as name, value, ...
 func request(method, target, body string, fields ...string) *http.Request {
 	r := httptest.NewRequest(method, target, strings.NewReader(body))
 	for i := 0; i < len(fields); i += 2 {
@@ -202,7 +202,7 @@ func received(t testing.TB, r *http.Response) reply {
 	return reply{r.StatusCode, r.Header, string(body)}
 }
 
-// post sends body with the key, which may be "" for none.
+// post sends body with the key. With the key "" it sends no key.
 func (s *service) post(key, body string, fields ...string) reply {
 	if key != "" {
 		fields = append(fields, oncehttp.Header, key)
@@ -240,7 +240,7 @@ func (s *service) wantRuns(n int) {
 	}
 }
 
-// state returns what the store knows of the key.
+// state returns the state of the key in the store.
 func (s *service) state() holdfast.OnceState {
 	s.t.Helper()
 	status, err := s.client.Records().Once(context.Background(), s.once.Name("account ", "POST /payments", key))

@@ -39,12 +39,11 @@ func Example() {
 	}
 	fmt.Println("the link ends with", len(secret), "characters")
 
-	// The page that the link leads to looks, and redeems nothing: mail
-	// scanners follow links.
+	// The page behind the link only calls Peek, because mail scanners follow links.
 	preview, err := logins.Peek(ctx, secret)
 	fmt.Printf("log in as %s? %v\n", preview.Payload, err)
 
-	// Its button redeems.
+	// The button on the page redeems the token.
 	payload, err := logins.Redeem(ctx, secret)
 	fmt.Printf("welcome, %s %v\n", payload, err)
 	_, err = logins.Redeem(ctx, secret)
@@ -57,7 +56,7 @@ func Example() {
 	// again: true
 }
 
-// A client whose answer was lost asks again under the same request ID.
+// A client that has lost a reply repeats its request with the same request ID.
 func ExampleService_RedeemWith() {
 	ctx := context.Background()
 	engine, err := memlock.New(nil)

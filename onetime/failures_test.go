@@ -14,8 +14,8 @@ func newFailures(burst int, every time.Duration, callers int) *failures {
 	return &failures{limit: FailureLimit{Burst: burst, Every: every, MaxCallers: callers}, callers: map[callerKey]*caller{}}
 }
 
-// attempt makes one attempt that ends at once, and reports whether it was
-// admitted, or how long to wait.
+// attempt makes one attempt that ends at once. It returns 0 if the attempt was admitted, and else
+// how long to wait.
 func attempt(t *testing.T, f *failures, name string, failed bool) (retryAfter time.Duration) {
 	t.Helper()
 	err := f.enter(t.Context(), name)
@@ -47,7 +47,7 @@ func TestTokenBucket(t *testing.T) {
 				t.Fatalf("refused after %d failures", i)
 			}
 		}
-		for range 2 { // a refusal costs nothing
+		for range 2 { // a refusal does not count
 			if after := attempt(t, f, "a", true); after != 6*time.Second {
 				t.Errorf("retry after %s, want 6s", after)
 			}
@@ -63,7 +63,7 @@ func TestTokenBucket(t *testing.T) {
 		if attempt(t, f, "a", false) != 0 || attempt(t, f, "a", true) != 0 || attempt(t, f, "a", true) != 6*time.Second {
 			t.Error("want one more failure after 6s")
 		}
-		// The bucket has no more room than Burst, however long nobody fails.
+		// The bucket never has more room than Burst.
 		time.Sleep(24 * time.Hour)
 		for range 3 {
 			if attempt(t, f, "a", true) != 0 {
@@ -81,8 +81,8 @@ func TestTokenBucket(t *testing.T) {
 	})
 }
 
-// Those who ask together cannot fail more often than one after the other, and
-// nobody is refused because of attempts that succeed.
+// TestAttemptsTogether checks that concurrent attempts cannot fail more often than attempts in
+// sequence, and that attempts that succeed cause no refusal.
 func TestAttemptsTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFailures(5, time.Hour, 100)
@@ -120,7 +120,7 @@ func TestAttemptsTogether(t *testing.T) {
 			t.Errorf("%d of 100 that fail were admitted, want 5", admitted)
 		}
 
-		// A caller that waits for another's attempt can give up.
+		// A caller that waits for another attempt can give up.
 		f = newFailures(1, time.Hour, 100)
 		if err := f.enter(t.Context(), "a"); err != nil {
 			t.Fatal(err)
@@ -137,8 +137,8 @@ func TestAttemptsTogether(t *testing.T) {
 	})
 }
 
-// However many callers fail, and however long their names are, a bounded number
-// is remembered; those who failed most often stay.
+// TestCallersAreBounded checks that the number of remembered callers is bounded, however many
+// callers fail. The callers with the most failures stay.
 func TestCallersAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const callers = 1000
@@ -160,12 +160,12 @@ func TestCallersAreBounded(t *testing.T) {
 				kept++
 			}
 		}
-		// One is forgotten only if all of a sample of eight are bad.
+		// A bad caller is forgotten only if all of a sample of eight are bad.
 		if kept != callers/100 {
 			t.Errorf("%d of %d who failed most often are remembered", kept, callers/100)
 		}
 
-		// Those who ask now are not forgotten, whoever else comes.
+		// Callers with an attempt in progress are not forgotten, however many others come.
 		f = newFailures(3, time.Hour, 2)
 		for i := range 10 {
 			if err := f.enter(t.Context(), fmt.Sprint(i)); err != nil {

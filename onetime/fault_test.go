@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/onetime"
 )
 
-// hang is a hook that never answers to the first n calls of op.
+// hang returns a hook that lets the first n calls of op hang.
 func hang(op string, n int) func(context.Context, string, int) error {
 	return func(ctx context.Context, o string, call int) error {
 		if o != op || call > n {
@@ -25,7 +25,8 @@ func hang(op string, n int) func(context.Context, string, int) error {
 	}
 }
 
-// However a request or its reply is lost, the answer is that of one request.
+// TestLostRequestsAndReplies checks that a call has the result of one request, however its requests
+// or replies are lost.
 func TestLostRequestsAndReplies(t *testing.T) {
 	faults := map[string]func(f *faulty, op string){
 		"request lost":      func(f *faulty, op string) { f.set(lose(op, 1, errLink), nil) },
@@ -75,7 +76,8 @@ func TestLostRequestsAndReplies(t *testing.T) {
 	}
 }
 
-// A caller whose answer was lost asks again with the same request ID.
+// TestRequestIDSurvivesCalls checks that a caller can repeat a redeem with the same request ID
+// until RedeemGrace has passed.
 func TestRequestIDSurvivesCalls(t *testing.T) {
 	bothKinds(t, func(t *testing.T, engine *faulty) {
 		s := newService(t, engine, nil)
@@ -111,7 +113,8 @@ func TestRequestIDSurvivesCalls(t *testing.T) {
 	})
 }
 
-// The grace outlives the TTL, but the ID does not redeem after it.
+// TestRequestIDAtTheEndOfTheTTL checks that a redeem can be repeated after the TTL, but that a
+// token that has expired is not redeemed.
 func TestRequestIDAtTheEndOfTheTTL(t *testing.T) {
 	bothKinds(t, func(t *testing.T, engine *faulty) {
 		s := newService(t, engine, nil)
@@ -129,7 +132,7 @@ func TestRequestIDAtTheEndOfTheTTL(t *testing.T) {
 	})
 }
 
-// What a lost reply leaves open, a later certain error does not settle.
+// TestDoubtRemains checks that a definite error after a lost reply leaves the outcome unknown.
 func TestDoubtRemains(t *testing.T) {
 	for _, later := range []error{driver.ErrUnavailable, driver.ErrPermission, driver.ErrClosed} {
 		t.Run(later.Error(), func(t *testing.T) {
@@ -160,8 +163,8 @@ func TestDoubtRemains(t *testing.T) {
 	}
 }
 
-// With a certain error nothing has happened, and what cannot succeed is not
-// repeated.
+// TestCertainErrors checks that a definite error means that nothing was done, and that only an
+// unavailable store gets the request again.
 func TestCertainErrors(t *testing.T) {
 	bothKinds(t, func(t *testing.T, engine *faulty) {
 		s := newService(t, engine, nil)
@@ -192,9 +195,9 @@ func TestCertainErrors(t *testing.T) {
 	})
 }
 
-// A store that never answers: what can have no effect that anybody sees is
-// unavailable, and what can is unknown. Our own time limit is not an error of
-// the caller's context.
+// TestSilentStore checks the errors of calls to a store that never replies. A call without a
+// visible effect is unavailable, and the outcome of other calls is unknown. Our time limit is not
+// reported as the end of the caller's context.
 func TestSilentStore(t *testing.T) {
 	bothKinds(t, func(t *testing.T, engine *faulty) {
 		s := newService(t, engine, nil)
@@ -230,8 +233,8 @@ func TestSilentStore(t *testing.T) {
 	})
 }
 
-// The caller's context ends a call at once, with the truth about what became of
-// it.
+// TestCallerGivesUp checks that the end of the caller's context ends a call at once, with the right
+// error.
 func TestCallerGivesUp(t *testing.T) {
 	bothKinds(t, func(t *testing.T, engine *faulty) {
 		s := newService(t, engine, nil)
@@ -263,13 +266,12 @@ func TestCallerGivesUp(t *testing.T) {
 	})
 }
 
-// Replies are lost at random while many redeem: each payload reaches exactly
-// one, unless the outcome is unknown to exactly one.
+// TestLostRepliesUnderContention checks that each payload reaches exactly one of several callers,
+// and that no outcome stays unknown, although replies are lost.
 func TestLostRepliesUnderContention(t *testing.T) {
 	bothKinds(t, func(t *testing.T, engine *faulty) {
 		s := newService(t, engine, &onetime.Options{RequestTimeout: time.Second})
-		// Of five calls in a row three are lost on their way back, by turns
-		// one alone and two together.
+		// Three of five calls in a row lose their replies: one alone, and two together.
 		engine.set(nil, func(_ context.Context, op string, n int) error {
 			if op == "redeem" && (n%5 == 1 || n%5 == 3 || n%5 == 4) {
 				return errLink
@@ -304,8 +306,8 @@ func TestLostRepliesUnderContention(t *testing.T) {
 	})
 }
 
-// A copy of the request to issue that comes late does not make the token fresh
-// again, nor does one of the request to redeem take another's payload.
+// TestLateCopies checks that a late copy of the request to issue a token does not make a redeemed
+// token fresh again.
 func TestLateCopies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := &recorder{faulty: newFaulty()}
@@ -315,7 +317,7 @@ func TestLateCopies(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		clear(given) // it is the caller's again, and no copy under way may change
+		clear(given) // the service must have copied it for the request under way
 		if got := string(engine.deposit.Payload); got != "payload" {
 			t.Errorf("the copy under way has the payload %q", got)
 		}
@@ -329,7 +331,7 @@ func TestLateCopies(t *testing.T) {
 	})
 }
 
-// A recorder keeps the last deposit.
+// A recorder records the last deposit.
 type recorder struct {
 	*faulty
 	deposit driver.DepositRequest
@@ -340,7 +342,8 @@ func (r *recorder) Deposit(ctx context.Context, req driver.DepositRequest) error
 	return r.faulty.Deposit(ctx, req)
 }
 
-// An engine that answers nonsense is not believed.
+// TestEngineThatAnswersNonsense checks that an inconsistent reply of an engine leaves the outcome
+// unknown.
 func TestEngineThatAnswersNonsense(t *testing.T) {
 	s := newService(t, nonsense{newFaulty()}, nil)
 	secret := mustIssue(t, s, "payload", time.Hour)

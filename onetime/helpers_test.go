@@ -15,9 +15,9 @@ import (
 	"github.com/holdfast-locks/holdfast/onetime"
 )
 
-// A faulty is an engine between the service and a memlock. The hooks run
-// before (a request lost) or after (a reply lost) the real request; an error of
-// theirs is what the service sees. n counts the calls of op from 1.
+// A faulty is an engine between the service and a memlock. Its hooks run before the real request,
+// as a lost request, or after it, as a lost reply. The service gets the errors of the hooks. n
+// counts the calls of op from 1.
 type faulty struct {
 	*mem.Engine
 	selfPruning bool
@@ -28,7 +28,7 @@ type faulty struct {
 	calls  map[string]int
 	names  map[string]bool // of the locks that were acquired
 	tokens map[driver.Digest]bool
-	pruned int // tokens, as the store says
+	pruned int // tokens that the store reported as pruned
 }
 
 var errLink = errors.New("connection reset")
@@ -42,7 +42,7 @@ func newFaulty() *faulty {
 
 func none(context.Context, string, int) error { return nil }
 
-// set replaces the hooks; nil leaves one as it is.
+// set replaces the hooks that are not nil.
 func (f *faulty) set(before, after func(context.Context, string, int) error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -81,14 +81,14 @@ func (f *faulty) count(op string) int {
 	return f.calls[op]
 }
 
-// left returns how many of the tokens that were deposited are not pruned yet.
+// left returns how many deposited tokens are not pruned yet.
 func (f *faulty) left() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return len(f.tokens) - f.pruned
 }
 
-// total returns how many calls of all kinds there were.
+// total returns how many calls there were.
 func (f *faulty) total() (n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -167,7 +167,7 @@ func (f *faulty) Prune(ctx context.Context, limit int) (deleted int, more bool, 
 
 func (f *faulty) SelfPruning() bool { return f.selfPruning }
 
-// unless returns no reply with an error: a lost one is lost.
+// unless returns the reply only if err is nil.
 func unless(err error, reply driver.VaultReply) (driver.VaultReply, error) {
 	if err != nil {
 		return driver.VaultReply{}, err
@@ -220,7 +220,7 @@ func wantRedeem(t testing.TB, s *onetime.Service, secret, payload string) {
 	}
 }
 
-// allErrors are those that a caller may tell apart.
+// allErrors are the errors that callers test for.
 var allErrors = []error{
 	onetime.ErrMalformed, onetime.ErrUnknown, onetime.ErrExpired, onetime.ErrRevoked, onetime.ErrRedeemed,
 	onetime.ErrTooManyAttempts,
@@ -228,8 +228,7 @@ var allErrors = []error{
 	holdfast.ErrInvalid, holdfast.ErrPermission, holdfast.ErrKindMismatch, holdfast.ErrDeadlock, holdfast.ErrClosed,
 }
 
-// wantErr checks that err is want, and none of the others that callers tell
-// apart unless also names it.
+// wantErr checks that err wraps want and also, and none of the other errors in allErrors.
 func wantErr(t testing.TB, err, want error, also ...error) {
 	t.Helper()
 	for _, e := range append(also, want) {
@@ -248,7 +247,7 @@ func wantErr(t testing.TB, err, want error, also ...error) {
 	}
 }
 
-// texts returns all strings and byte slices that v holds, however deep.
+// texts returns all strings and byte slices in v, at any depth.
 func texts(v any) []string {
 	w := walker{seen: map[string]bool{}}
 	w.walk(reflect.ValueOf(v))

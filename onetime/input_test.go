@@ -13,7 +13,7 @@ import (
 	"github.com/holdfast-locks/holdfast/onetime"
 )
 
-// Bad input is refused before anything is sent, and starts nothing.
+// TestBadInputSendsNothing checks that invalid input is refused before a request is sent.
 func TestBadInputSendsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -104,7 +104,7 @@ func TestNewRefuses(t *testing.T) {
 	defer s.Close(t.Context())
 	wantRedeem(t, s, mustIssue(t, s, "a", onetime.MaxTTL), "a")
 
-	// Only what an engine has, it can be asked for.
+	// An engine must have the features that the service needs.
 	without := driver.Forward{Engine: newFaulty(), Without: driver.Capabilities{OneTime: true}}
 	_, err = onetime.New(newClient(t, without, nil), nil)
 	wantErr(t, err, holdfast.ErrUnsupported)

@@ -10,8 +10,8 @@ import (
 	"github.com/holdfast-locks/holdfast/onetime"
 )
 
-// What is wrong with the secret or its token counts as a failure; success and
-// a store that does not answer do not.
+// TestFailuresAreLimited checks that errors of the secret or its token count as failures. Success
+// and errors of the store do not.
 func TestFailuresAreLimited(t *testing.T) {
 	bothKinds(t, func(t *testing.T, engine *faulty) {
 		s := newService(t, engine, &onetime.Options{Failures: onetime.FailureLimit{Burst: 5, Every: time.Minute}})

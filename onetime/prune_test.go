@@ -19,8 +19,7 @@ import (
 	"github.com/holdfast-locks/holdfast/onetime"
 )
 
-// A stopwatch makes the requests of some kinds take a second each, and keeps
-// which were under way at the same time.
+// A stopwatch makes requests of some kinds take a second each, and records which kinds overlap.
 type stopwatch struct {
 	mu      sync.Mutex
 	running map[string]int
@@ -54,8 +53,8 @@ func (w *stopwatch) install(engine *faulty, ops ...string) {
 	})
 }
 
-// While somebody prunes nobody redeems, and the other way round; redeems of
-// different tokens run together, of the same token one after the other.
+// TestNestedLocks checks that pruning and redeeming exclude each other. Redeems of different tokens
+// run together, and redeems of one token in sequence.
 func TestNestedLocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -75,7 +74,7 @@ func TestNestedLocks(t *testing.T) {
 		for _, secret := range early {
 			wg.Go(func() { wantRedeem(t, s, secret, "payload") })
 		}
-		synctest.Wait() // all are under way
+		synctest.Wait() // all are in progress
 		for range 2 {
 			wg.Go(func() {
 				if _, err := s.Prune(t.Context()); err != nil {
@@ -83,7 +82,7 @@ func TestNestedLocks(t *testing.T) {
 				}
 			})
 		}
-		synctest.Wait() // and pruning waits for them
+		synctest.Wait() // and pruning waits for the redeems
 		for _, secret := range late {
 			wg.Go(func() { wantRedeem(t, s, secret, "payload") })
 		}
@@ -115,7 +114,7 @@ func TestNestedLocks(t *testing.T) {
 	})
 }
 
-// Redeems go on between the steps of a long pruning.
+// TestRedeemsGoOnBetweenBatches checks that redeems continue between the steps of a long pruning.
 func TestRedeemsGoOnBetweenBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -151,8 +150,8 @@ func TestRedeemsGoOnBetweenBatches(t *testing.T) {
 	})
 }
 
-// 32 workers issue and redeem while two prune all the time: every payload comes
-// out once, and all that is over is deleted, and nothing else.
+// TestPruneUnderConcurrentRedeems checks that 32 workers get every payload once while two others
+// prune, and that only expired tokens are deleted.
 func TestPruneUnderConcurrentRedeems(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -199,8 +198,8 @@ func TestPruneUnderConcurrentRedeems(t *testing.T) {
 	})
 }
 
-// On a store that forgets by itself there are no locks and no pruning, and a
-// redeem is one request.
+// TestSelfPruningStoreNeedsOneRequest checks that on a store that prunes itself a redeem is one
+// request, without locks and pruning.
 func TestSelfPruningStoreNeedsOneRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -215,7 +214,7 @@ func TestSelfPruningStoreNeedsOneRequest(t *testing.T) {
 		for range 10 {
 			wantRedeem(t, s, mustIssue(t, s, "payload", time.Hour), "payload")
 		}
-		time.Sleep(time.Second)                          // until all is told
+		time.Sleep(time.Second)                          // until all events have arrived
 		if n := runtime.NumGoroutine() - before; n > 0 { // fewer: one of an earlier test has ended
 			t.Errorf("%d goroutines were started", n)
 		}
@@ -232,8 +231,8 @@ func TestSelfPruningStoreNeedsOneRequest(t *testing.T) {
 	})
 }
 
-// A token that was made up leaves nothing behind: no lock was taken, whose last
-// fencing token the store would have to remember.
+// TestMadeUpTokensLeaveNothing checks that an invented token acquires no lock. The store would have
+// to remember the fencing token of such a lock.
 func TestMadeUpTokensLeaveNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -257,7 +256,8 @@ func TestMadeUpTokensLeaveNothing(t *testing.T) {
 	})
 }
 
-// A lock that is lost, or cannot be given back, takes nothing from an answer.
+// TestLostLocksDoNotCostThePayload checks that a redeem succeeds even if its lock is lost or cannot
+// be released.
 func TestLostLocksDoNotCostThePayload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -286,7 +286,7 @@ func TestLostLocksDoNotCostThePayload(t *testing.T) {
 				t.Errorf("%q is left locked: %v", name, err)
 			}
 		}
-		// A caller that cannot have the lock has not redeemed.
+		// A caller that does not get the lock redeems nothing.
 		secret = mustIssue(t, s, "payload", time.Hour)
 		lease, err := client.Acquire(t.Context(), "onetime", nil)
 		if err != nil {

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-locks/holdfast/onetime"
 )
 
-// The pruner exists from the first use until Close, prunes in time, goes on
-// after a failure, and reports it.
+// TestPrunesByItself checks that the pruner runs from the first use until Close, prunes in time,
+// and reports a failure and continues.
 func TestPrunesByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -77,11 +77,12 @@ func TestPrunesByItself(t *testing.T) {
 		if n := engine.count("prune") - steps; n != 0 {
 			t.Errorf("%d steps of pruning after Close", n)
 		}
-		// A pruner that is still there would keep the bubble from ending.
+		// A pruner that still runs would keep the bubble from ending.
 	})
 }
 
-// A redeem starts the pruner too: whoever issues may be elsewhere.
+// TestRedeemStartsThePruner checks that a redeem starts the pruner, because the issuer may be
+// another process.
 func TestRedeemStartsThePruner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -100,7 +101,8 @@ func TestRedeemStartsThePruner(t *testing.T) {
 	})
 }
 
-// Close does not wait for a step that the store does not answer, beyond ctx.
+// TestCloseWhilePruning checks that Close ends a step that hangs, and waits for an engine that
+// ignores this only until ctx ends.
 func TestCloseWhilePruning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()

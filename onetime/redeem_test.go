@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/onetime"
 )
 
-// bothKinds runs test on a store that has to be pruned and on one that has not.
+// bothKinds runs test on a store that needs pruning, and on a store that prunes itself.
 func bothKinds(t *testing.T, test func(t *testing.T, engine *faulty)) {
 	for _, selfPruning := range []bool{false, true} {
 		t.Run(fmt.Sprintf("selfPruning=%t", selfPruning), func(t *testing.T) {
@@ -116,7 +116,7 @@ func TestErrorText(t *testing.T) {
 	}
 }
 
-// A secret of one collection is nothing in another.
+// TestCollectionsAreSeparate checks that a secret of one collection is unknown in another.
 func TestCollectionsAreSeparate(t *testing.T) {
 	engine := newFaulty()
 	invitations := newService(t, engine, &onetime.Options{Name: "invitations"})
@@ -139,7 +139,7 @@ func TestPayloadsComeBackWhole(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			clear(given) // it is the caller's again
+			clear(given) // the service must have copied it
 			if p, err := s.Peek(t.Context(), secret); err != nil || string(p.Payload) != string(payload) || p.ExpiresIn != time.Hour {
 				t.Errorf("%s: Peek = %d bytes, %s, %v", name, len(p.Payload), p.ExpiresIn, err)
 			}
@@ -152,8 +152,8 @@ func TestPayloadsComeBackWhole(t *testing.T) {
 	})
 }
 
-// Of everything that can happen to a token, exactly one thing does, and all
-// who ask are told the same.
+// TestRedeemRacesRevoke checks that a token is either redeemed once or revoked, and that all
+// callers get consistent results.
 func TestRedeemRacesRevoke(t *testing.T) {
 	engine := newFaulty()
 	s := newService(t, engine, nil)
@@ -197,7 +197,7 @@ func TestRedeemRacesRevoke(t *testing.T) {
 	t.Logf("redeemed %d, revoked %d of 200", wins["1"], wins["0"])
 }
 
-// Many redeem and revoke at the very end of the TTL, each at its own time.
+// TestRedeemRacesExpiry checks redeems just before and after the end of the TTL.
 func TestRedeemRacesExpiry(t *testing.T) {
 	bothKinds(t, func(t *testing.T, engine *faulty) {
 		s := newService(t, engine, nil)
@@ -248,7 +248,8 @@ func TestRevokeByID(t *testing.T) {
 	}
 }
 
-// Neither the store nor any error or event knows a secret.
+// TestSecretsAreNowhere checks that neither the store nor an error or event contains a part of a
+// secret.
 func TestSecretsAreNowhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -289,7 +290,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 			say(op, err)
 		}
 		engine.heal()
-		synctest.Wait() // for the clean-up of the lock that nobody got: the walk takes no lock
+		synctest.Wait() // for the clean-up of the lock that was not granted: the walk does not lock the store
 
 		kept := false
 		stored := texts(engine.Engine)
@@ -326,7 +327,7 @@ func TestEvents(t *testing.T) {
 		s.Redeem(t.Context(), "hf1t_")
 		s.Revoke(t.Context(), second)
 		s.Prune(t.Context())
-		synctest.Wait() // until it was told
+		synctest.Wait() // until the events have arrived
 		id1, _ := s.ID(first)
 		id2, _ := s.ID(second)
 		want := []struct {

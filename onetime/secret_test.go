@@ -9,9 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// fixed is a secret whose random part and checksum are written down, so that
-// the format cannot change unnoticed: secrets live longer than versions. The
-// CRC-32 was computed by another program.
+// fixed is a constant secret with its checksum, because the format must not change: secrets outlive
+// versions. Another program computed the CRC-32.
 const fixed = "hf1t_0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefg0CZMf2"
 
 func TestFormat(t *testing.T) {
@@ -58,8 +57,8 @@ func TestNewSecrets(t *testing.T) {
 	}
 }
 
-// Bytes that would make some digits likelier than others are thrown away, and
-// all others are used evenly.
+// TestDigitsAreDrawnEvenly checks that bytes that would make some digits more likely are discarded,
+// and that the other bytes are used evenly.
 func TestDigitsAreDrawnEvenly(t *testing.T) {
 	next, calls := byte(255), 0
 	countDown := func(b []byte) {
@@ -73,7 +72,7 @@ func TestDigitsAreDrawnEvenly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// 255 to 248 are of no use; 247 is the last that is: 3*62+61.
+	// 255 to 248 are discarded; 247 is the first used byte: 3*62+61.
 	want := ""
 	for i := range randomLen {
 		want += string(digits[61-i])
@@ -92,7 +91,7 @@ func TestDigitsAreDrawnEvenly(t *testing.T) {
 	}
 }
 
-// Every change of one character, at every position, to every byte.
+// TestChecksumFindsEverySingleChange changes each character to every other byte.
 func TestChecksumFindsEverySingleChange(t *testing.T) {
 	for range 4 {
 		secret := newSecret(systemRandom)
@@ -126,7 +125,7 @@ func TestMalformed(t *testing.T) {
 		"lower case":      strings.ToLower(secret),
 		"twice":           secret + secret,
 		"right length":    strings.Repeat("é", secretLen/2),
-		// With a checksum that fits, only the alphabet can tell.
+		// With a valid checksum, only the alphabet shows the error.
 		"dash": withChecksum(prefix + strings.Repeat("-", randomLen)),
 		"zero": withChecksum(prefix + strings.Repeat("\x00", randomLen)),
 		"dot":  withChecksum(prefix + strings.Repeat("a", randomLen-1) + "."),
@@ -151,7 +150,7 @@ func TestMalformed(t *testing.T) {
 
 func withChecksum(text string) string { return text + string(checksum([]byte(text))) }
 
-// The parser accepts exactly what it would write itself.
+// FuzzParse checks that the parser accepts exactly the secrets that the service would write.
 func FuzzParse(f *testing.F) {
 	f.Add(fixed)
 	f.Add("")
@@ -169,8 +168,7 @@ func FuzzParse(f *testing.F) {
 		if err == nil && !pattern.MatchString(text) {
 			t.Fatalf("Pattern does not match %q, which is accepted", text)
 		}
-		// Whatever the text, with a checksum and the prefix only the alphabet
-		// and the length decide.
+		// With the prefix and a valid checksum only the alphabet and the length decide.
 		fitting := withChecksum(prefix + text)
 		_, err = parse(fitting)
 		if isGood := len(text) == randomLen && strings.Trim(text, digits) == ""; (err == nil) != isGood {

@@ -15,7 +15,7 @@ import (
 func Example() {
 	ctx := context.Background()
 	telemetry, err := otellock.New(&otellock.Options{
-		TracerProvider: otel.GetTracerProvider(), // those that the program has set
+		TracerProvider: otel.GetTracerProvider(), // the providers that the program has set
 		MeterProvider:  otel.GetMeterProvider(),
 	})
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestPage: docs/metrics.md has every attribute, event and span of the code.
+// TestPage checks that docs/metrics.md contains every attribute, event and span of the code.
 func TestPage(t *testing.T) {
 	page := read(t, "../docs/metrics.md")
 	code := read(t, "attributes.go") + read(t, "spans.go")

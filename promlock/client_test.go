@@ -16,7 +16,7 @@ import (
 	"github.com/holdfast-locks/holdfast/promlock"
 )
 
-// newClient returns a client on the memory of its own that metrics observe.
+// newClient returns a client on a new store, observed by m.
 func newClient(t testing.TB, m *promlock.Metrics) *holdfast.Client {
 	t.Helper()
 	client, err := holdfast.New(mem.New(nil), &holdfast.Options{Observer: m.Observe, Logger: slog.New(slog.DiscardHandler)})
@@ -31,7 +31,7 @@ func newClient(t testing.TB, m *promlock.Metrics) *holdfast.Client {
 	return client
 }
 
-// wantLines fails t unless each line is exposed.
+// wantLines fails the test unless each line is exposed.
 func wantLines(t *testing.T, m *promlock.Metrics, lines ...string) {
 	t.Helper()
 	text := expose(t, m)
@@ -42,7 +42,8 @@ func wantLines(t *testing.T, m *promlock.Metrics, lines ...string) {
 	}
 }
 
-// What goes on goes up, and down again whatever ends it.
+// TestGaugesFollow checks that gauges rise with leases and waits, and fall again whatever ends
+// these.
 func TestGaugesFollow(t *testing.T) {
 	work := func(context.Context, *holdfast.Lease) error { return nil }
 	ends := map[string]func(t *testing.T, c *holdfast.Client, l *holdfast.Lease){
@@ -86,7 +87,8 @@ func TestGaugesFollow(t *testing.T) {
 	}
 }
 
-// Several clients count in one place, while it is read.
+// TestManyClients checks that several clients can share metrics, and that the metrics can be read
+// meanwhile.
 func TestManyClients(t *testing.T) {
 	m := promlock.New(&promlock.Options{NameLabel: promlock.FoldNames})
 	const clients, pairs = 4, 200

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/promlock"
 )
 
-// pair returns how to take a lock and give it back, on memory.
+// pair returns a function that acquires and releases a lock in memory.
 func pair(tb testing.TB, observer holdfast.Observer) func() {
 	client, err := holdfast.New(mem.New(nil), &holdfast.Options{Observer: observer, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -31,12 +31,12 @@ func pair(tb testing.TB, observer holdfast.Observer) func() {
 	}
 }
 
-// pairAllocates is how often the pair of events allocates on its way to promlock and in
-// it: for labels, and for the queue of the Observer.
+// pairAllocates is how many allocations the events of a pair may make in promlock and on the way
+// there: for labels, and for the queue of the Observer.
 const pairAllocates = 9
 
-// TestPairCost: what promlock adds to a pair of acquire and release does not creep up.
-// What that is in time, TestMetricsCost of systest measures in the soak.
+// TestPairCost checks the allocations that promlock adds to an acquire and release. TestMetricsCost
+// of systest measures the time.
 func TestPairCost(t *testing.T) {
 	off := testing.AllocsPerRun(5000, pair(t, nil))
 	on := testing.AllocsPerRun(5000, pair(t, promlock.New(&promlock.Options{NameLabel: promlock.FoldNames}).Observe))

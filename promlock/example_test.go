@@ -36,7 +36,7 @@ func Example() {
 			log.Fatal(err)
 		}
 	}
-	if err := client.Close(); err != nil { // all is counted when it returns
+	if err := client.Close(); err != nil { // all events are counted when Close returns
 		log.Fatal(err)
 	}
 

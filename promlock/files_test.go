@@ -25,8 +25,7 @@ func promtool(t *testing.T, args ...string) {
 
 const rules = "alerts/holdfast.rules.yml"
 
-// TestAlerts: the rules are valid, and each alert fires on what it is for and only
-// then.
+// TestAlerts checks that the rules are valid, and that each alert has a test in which it fires.
 func TestAlerts(t *testing.T) {
 	promtool(t, "check", "rules", "--lint=all", "--lint-fatal", rules)
 	promtool(t, "test", "rules", "alerts/holdfast.test.yml")
@@ -47,7 +46,7 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// A dashboard is what this test knows of those of Grafana.
+// A dashboard has the parts of a Grafana dashboard that this test reads.
 type dashboard struct {
 	Panels     []panel
 	Templating struct {
@@ -71,8 +70,8 @@ type panel struct {
 	}
 }
 
-// TestDashboard: each panel says what it shows, of which data source and in which
-// unit; none covers another; and every expression is one.
+// TestDashboard checks that each panel has a description, data source and unit, that panels do not
+// overlap, and that every expression is valid.
 func TestDashboard(t *testing.T) {
 	var d dashboard
 	if err := json.Unmarshal([]byte(file(t, "grafana/holdfast.json")), &d); err != nil {
@@ -110,7 +109,7 @@ func TestDashboard(t *testing.T) {
 	promtool(t, "check", "rules", ruleFile(t, d.expressions()))
 }
 
-// expressions returns all of the dashboard, with values for its variables.
+// expressions returns all expressions of the dashboard, with values for the variables.
 func (d dashboard) expressions() (all []string) {
 	for _, p := range d.Panels {
 		for _, target := range p.Targets {
@@ -141,8 +140,8 @@ func ruleFile(t *testing.T, expressions []string) (path string) {
 	return path
 }
 
-// TestNamesInFiles: every metric in the dashboard and in the alerts is one of ours, with
-// the labels, and the values of labels, that it is asked for there.
+// TestNamesInFiles checks that the dashboard and the alerts use only metrics, labels and label
+// values that promlock exposes.
 func TestNamesInFiles(t *testing.T) {
 	known := exposed(t)
 	var d dashboard
@@ -172,13 +171,13 @@ func TestNamesInFiles(t *testing.T) {
 	}
 }
 
-// TestCheckOfNames: the check finds what is wrong.
+// TestCheckOfNames checks that check finds wrong names.
 func TestCheckOfNames(t *testing.T) {
 	known := exposed(t)
 	for text, wrong := range map[string]int{
 		`sum by (name, job) (holdfast_held{mode="exclusive",job=~".*"})`: 0,
 		`holdfast_hold_duration_seconds_bucket{le="1"}`:                  0,
-		`sum by (le) (rate(holdfast_losses_total{cause!="broken"}[5m]))`: 1, // it has no le
+		`sum by (le) (rate(holdfast_losses_total{cause!="broken"}[5m]))`: 1, // the metric has no le
 		`holdfast_hold`:                                1,
 		`holdfast_held{cause="broken"}`:                1,
 		`holdfast_losses_total{cause="bored"}`:         1,
@@ -191,7 +190,7 @@ func TestCheckOfNames(t *testing.T) {
 	}
 }
 
-// metrics are those that are exposed: the values of each label of each.
+// metrics maps the exposed metrics to their labels, and these to their values.
 type metrics map[string]map[string][]string
 
 var (
@@ -201,7 +200,7 @@ var (
 	grouping = regexp.MustCompile(`\bby \(([^)]*)\)`)
 )
 
-// exposed returns what is exposed at the end of a day. Prometheus adds the label job.
+// exposed returns the metrics at the end of a day. Prometheus adds the label job.
 func exposed(t *testing.T) metrics {
 	t.Helper()
 	known := metrics{}
@@ -219,7 +218,7 @@ func exposed(t *testing.T) metrics {
 	return known
 }
 
-// family returns the metric of a histogram's series, and others as they are.
+// family returns the name of the metric to which a series belongs.
 func family(name string) string {
 	for _, suffix := range []string{"_bucket", "_sum", "_count"} {
 		name = strings.TrimSuffix(name, suffix)
@@ -227,7 +226,7 @@ func family(name string) string {
 	return name
 }
 
-// check returns what text asks for that there is not, and notes what it uses.
+// check returns the unknown names in text, and records the used metrics.
 func (known metrics) check(text string, used map[string]bool) (problems []string) {
 	labels := map[string]bool{}
 	for _, m := range selector.FindAllStringSubmatch(text, -1) {

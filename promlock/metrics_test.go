@@ -25,8 +25,8 @@ import (
 
 var update = flag.Bool("update", false, "write testdata")
 
-// A day of events, in their order: each kind is among them. One lock is held at its
-// end, for an hour, and one acquire has waited for two minutes, in an outage.
+// day returns a day of events in order, with every kind. At its end one lock has been held for an
+// hour, and one acquire has waited for two minutes, in an outage.
 func day() []observe.Event {
 	return []observe.Event{
 		{Kind: observe.Acquired, Name: "orders/1", Key: "1", Waited: 2 * time.Millisecond},
@@ -60,7 +60,7 @@ func day() []observe.Event {
 	}
 }
 
-// tell tells a day, of which the last hour is only waited for.
+// tell reports the events of a day. The last hour has no events except a wait.
 func tell(m *promlock.Metrics) {
 	for _, e := range day() {
 		e.Time = time.Now()
@@ -72,7 +72,7 @@ func tell(m *promlock.Metrics) {
 	time.Sleep(119 * time.Second)
 }
 
-// TestDay: a day has every kind of event.
+// TestDay checks that a day has every kind of event.
 func TestDay(t *testing.T) {
 	for _, kind := range observe.Kinds() {
 		if !slices.ContainsFunc(day(), func(e observe.Event) bool { return e.Kind == kind }) {
@@ -81,7 +81,7 @@ func TestDay(t *testing.T) {
 	}
 }
 
-// TestText compares all that is exposed, after a day, with testdata.
+// TestText compares all exposed metrics after a day with testdata.
 func TestText(t *testing.T) {
 	for file, opts := range map[string]*promlock.Options{
 		"testdata/plain.txt": nil,
@@ -107,7 +107,7 @@ func TestText(t *testing.T) {
 	}
 }
 
-// expose returns the text that Prometheus reads.
+// expose returns the text that Prometheus scrapes.
 func expose(t testing.TB, m *promlock.Metrics) string {
 	t.Helper()
 	registry := prometheus.NewPedanticRegistry()
@@ -120,7 +120,7 @@ func expose(t testing.TB, m *promlock.Metrics) string {
 	return scrape.Body.String()
 }
 
-// TestLint: the names, units and helps are as Prometheus wants them.
+// TestLint checks that names, units and help texts follow the rules of Prometheus.
 func TestLint(t *testing.T) {
 	m := promlock.New(&promlock.Options{NameLabel: promlock.FoldNames})
 	for _, e := range day() {
@@ -133,8 +133,8 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// TestManyNames: 10,000 names that no fold makes fewer have 200 labels, and what the
-// next 100,000 cost is nothing that stays.
+// TestManyNames checks that 10,000 different names have 200 labels, and that the next 100,000 names
+// take no memory.
 func TestManyNames(t *testing.T) {
 	m := promlock.New(&promlock.Options{NameLabel: promlock.FoldNames})
 	acquire := func(from, to int) (heap uint64) {
@@ -164,7 +164,7 @@ func TestManyNames(t *testing.T) {
 	}
 }
 
-// letters returns a name of its own for each number, without a digit.
+// letters returns a different name for each number, without a digit.
 func letters(i int) (name string) {
 	for ; i > 0 || name == ""; i /= 26 {
 		name += string(rune('a' + i%26))
@@ -172,7 +172,7 @@ func letters(i int) (name string) {
 	return "job-" + name
 }
 
-// labels returns the values of the label name.
+// labels returns the values of the label "name".
 func labels(t *testing.T, m *promlock.Metrics) map[string]bool {
 	all := map[string]bool{}
 	for _, match := range regexp.MustCompile(`name="([^"]*)"`).FindAllStringSubmatch(expose(t, m), -1) {

@@ -10,8 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast"
 )
 
-// TestDial: the client owns the engine that was opened for it, and after an error nothing
-// is open, so that the file can be removed.
+// TestDial checks that closing the client closes its engine.
 func TestDial(t *testing.T) {
 	rawURL := "sqlite://" + filepath.Join(t.TempDir(), "locks.db")
 	for _, end := range []func(*holdfast.Client) error{
@@ -37,7 +36,8 @@ func TestDial(t *testing.T) {
 	}
 }
 
-// TestDialRefuses: wrong options are refused as New refuses them, and a store as Open does.
+// TestDialRefuses checks that Dial refuses wrong options as New does, and wrong stores as Open
+// does.
 func TestDialRefuses(t *testing.T) {
 	for _, c := range []struct {
 		rawURL string

@@ -9,7 +9,7 @@ import (
 	"github.com/holdfast-locks/holdfast/stores"
 )
 
-// The URL is all that changes between a test, one host and a cluster.
+// Only the URL changes between a test, one host and a cluster.
 func Example() {
 	ctx := context.Background()
 	client, err := stores.Dial(ctx, "memory:", nil) // or sqlite:///var/lib/app/locks.db, redis://localhost:6379, …

@@ -27,7 +27,8 @@ import (
 	"github.com/holdfast-locks/holdfast/sqlitelock"
 )
 
-// TestOpen: each kind of URL opens a store of its kind, in which a lock is taken.
+// TestOpen checks that each kind of URL opens a store of its kind, and that a lock can be acquired
+// there.
 func TestOpen(t *testing.T) {
 	dir, err := os.MkdirTemp("", "stores") // the path of a socket must be short
 	if err != nil {
@@ -72,7 +73,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// served starts three servers of holdfast, and returns their URLs.
+// served starts three holdfast servers, and returns their URLs.
 func served(t *testing.T, socket string) (plain, secure, unix string) {
 	t.Helper()
 	listener, err := net.Listen("unix", socket)
@@ -107,9 +108,9 @@ func isA[E driver.Engine](engine driver.Engine) bool {
 
 func remembers(engine driver.Engine) bool { return engine.Capabilities().History }
 
-// takeOnce takes a lock and gives it back, and closes the client and the engine.
+// takeOnce acquires and releases a lock, and closes the client and the engine.
 func takeOnce(ctx context.Context, engine driver.Engine) error {
-	if quorum, ok := engine.(*quorumlock.Engine); ok { // its servers are new
+	if quorum, ok := engine.(*quorumlock.Engine); ok { // the servers are new
 		if err := quorum.Admit(ctx); err != nil {
 			return err
 		}
@@ -125,8 +126,8 @@ func takeOnce(ctx context.Context, engine driver.Engine) error {
 	return errors.Join(err, client.Close(), engine.Close())
 }
 
-// TestOpenRefuses: what cannot be opened is an error that says which kinds there are,
-// or what is wrong, and has no password in it.
+// TestOpenRefuses checks that the error for a wrong URL contains the supported kinds or the
+// problem, and no password.
 func TestOpenRefuses(t *testing.T) {
 	const secret = "s3cret"
 	for rawURL, says := range map[string]string{
@@ -179,8 +180,8 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// TestOpenFails: a store that is not there and one that refuses us are told apart, the
-// context bounds Open, and a quorum can be opened without its servers.
+// TestOpenFails checks that an unreachable store and a store that refuses access have different
+// errors, that the context bounds Open, and that a quorum can be opened without its servers.
 func TestOpenFails(t *testing.T) {
 	server := testsvc.Redis(t, "--requirepass", "pw")
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -203,7 +204,7 @@ func TestOpenFails(t *testing.T) {
 		{t.Context(), "http://:s3cret@" + nobody, driver.ErrUnavailable},
 		{t.Context(), "https://:s3cret@" + nobody + "," + nobody, driver.ErrUnavailable},
 		{t.Context(), "http+unix:///no/such/holdfast.sock", driver.ErrUnavailable},
-		{t.Context(), "http://:s3cret@" + server.Addr, driver.ErrUnavailable}, // which speaks something else
+		{t.Context(), "http://:s3cret@" + server.Addr, driver.ErrUnavailable}, // speaks another protocol
 		{ended, "http://" + nobody, context.Canceled},
 		{ended, "redis://:pw@" + server.Addr, context.Canceled},
 		{ended, "sqlite://" + filepath.Join(t.TempDir(), "locks.db"), context.Canceled},
@@ -225,8 +226,8 @@ func TestOpenFails(t *testing.T) {
 	}
 }
 
-// FuzzOpen: no URL panics, and wherever a password stands nobody is shown it. It dials
-// nobody: the context has ended.
+// FuzzOpen checks that no URL causes a panic, and that no error contains a password. The context
+// has ended, so that Open does not dial.
 func FuzzOpen(f *testing.F) {
 	for _, scheme := range []string{
 		"redis", "rediss", "valkey", "VALKEYS", "redis+sentinel", "redis+cluster", "redis+unix", "sqlite", "memory", "http", "https", "http+unix", "postgres",
@@ -240,7 +241,7 @@ func FuzzOpen(f *testing.F) {
 	f.Add("sqlite", "?", "0", "0")
 	f.Fuzz(func(t *testing.T, scheme, user, password, rest string) {
 		if strings.Contains(rest+user+password, "tls_") || strings.HasPrefix(user, "/") {
-			return // they name files, of which all may be shown, and which may be devices
+			return // these name files: all files may be named in errors, and some are devices
 		}
 		const mark = "s3cretW0rd"
 		ended, end := context.WithCancel(context.Background())

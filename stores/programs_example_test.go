@@ -53,7 +53,7 @@ func ExampleDial_skip() {
 	// Output: true true
 }
 
-// Work that was done is not done again: the second call returns its result.
+// Work that was done does not run again: the second call returns its result.
 func ExampleDial_once() {
 	client, ctx := dial(), context.Background()
 	defer client.Close()
@@ -74,7 +74,7 @@ func ExampleDial_once() {
 	// receipt 7, replayed: true
 }
 
-// However many replicas call Every, each time of the schedule has one run.
+// However many replicas call Every, the work runs once for each time of the schedule.
 func ExampleDial_schedule() {
 	client := dial()
 	defer client.Close()
@@ -83,7 +83,7 @@ func ExampleDial_schedule() {
 	everySecond := holdfast.Periodic(time.Unix(0, 0), time.Second)
 	err := client.Every(ctx, "prices", everySecond, nil, func(ctx context.Context, run holdfast.EveryRun) error {
 		fmt.Println("attempt", run.Attempt, "of", run.Name)
-		stop() // a service goes on until it ends
+		stop() // a service continues until it ends
 		return nil
 	})
 	fmt.Println(errors.Is(err, context.Canceled))
@@ -92,8 +92,7 @@ func ExampleDial_schedule() {
 	// true
 }
 
-// A database refuses what a holder writes whose lease is over, when the next one has
-// been there.
+// A database refuses the write of a former holder once the next holder has written.
 func ExampleDial_guard() {
 	client, ctx := dial(), context.Background()
 	defer client.Close()
@@ -102,7 +101,7 @@ func ExampleDial_guard() {
 		log.Fatal(err)
 	}
 	defer db.Close()
-	db.SetMaxOpenConns(1) // of a database in memory
+	db.SetMaxOpenConns(1) // needed for a database in memory
 	if err := sqlfence.SQLite.Migrate(ctx, db); err != nil {
 		log.Fatal(err)
 	}
@@ -122,7 +121,7 @@ func ExampleDial_guard() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := slow.Release(ctx); err != nil { // it could have been lost as well
+	if err := slow.Release(ctx); err != nil { // or the lease was lost
 		log.Fatal(err)
 	}
 	err = client.Do(ctx, "seat/12A", nil, func(ctx context.Context, next *holdfast.Lease) error {

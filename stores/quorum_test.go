@@ -10,7 +10,7 @@ import (
 	"github.com/holdfast-locks/holdfast/driver"
 )
 
-// TestQuorumMembers: user, database and parameters are for each member.
+// TestQuorumMembers checks that each member gets the user, the database and the parameters.
 func TestQuorumMembers(t *testing.T) {
 	urls, opts, err := parseQuorum("quorum+rediss://u:p%40@h1:1,[::1]:2,h3/4?prefix=a&max_ttl=90s&client_name=c")
 	want := []string{
@@ -27,8 +27,8 @@ func TestQuorumMembers(t *testing.T) {
 	}
 }
 
-// TestQuorumKeepsNoHistory: a URL that asks for it is refused, as nobody would be told
-// that it is not kept.
+// TestQuorumKeepsNoHistory checks that a URL that requests history is refused, because a quorum
+// keeps none.
 func TestQuorumKeepsNoHistory(t *testing.T) {
 	for query, refused := range map[string]bool{"?history=1": true, "?prefix=a&hist%6fry=1&max_ttl=1m": true, "?history=0": false} {
 		_, _, err := parseQuorum("quorum+redis://a,b,c" + query)

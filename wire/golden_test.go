@@ -13,9 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// TestBytes: what programs read stays as it is, byte for byte. The files were
-// written before this package was there; the command prints its answers so,
-// and events a line each.
+// TestBytes checks that the JSON that programs read does not change, byte for byte. The command
+// prints its results in this form, and events as lines.
 func TestBytes(t *testing.T) {
 	var lines, pretty bytes.Buffer
 	e := json.NewEncoder(&lines)
@@ -40,7 +39,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// TestReadBack: whoever reads with the types of this package misses nothing.
+// TestReadBack checks that the types of this package read everything that they write.
 func TestReadBack(t *testing.T) {
 	for _, v := range append(views(), events()[1], events()[4], events()[9]) {
 		text, err := json.Marshal(v)
@@ -54,8 +53,8 @@ func TestReadBack(t *testing.T) {
 	}
 }
 
-// TestHeld: a name that is only kept closed is not held, and a foreign client's
-// lock is.
+// TestHeld checks that a name that is only kept closed is not held, and that a foreign client's
+// lock is held.
 func TestHeld(t *testing.T) {
 	closed := lockinfo.LockState{Holders: []lockinfo.Holding{{LeaseID: "1", Token: 41, ExpiresIn: time.Minute, Released: true}}}
 	if v := wire.LockOf(closed); v.Held || v.Holders[0].Foreign {

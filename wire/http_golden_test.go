@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// TestHTTPBytes: what a server is asked and answers stays as it is, byte for byte, and
-// whoever reads it with the types of this package misses nothing.
+// TestHTTPBytes checks that requests and replies of servers do not change, byte for byte, and that
+// the types of this package read them completely.
 func TestHTTPBytes(t *testing.T) {
 	var lines bytes.Buffer
 	e := json.NewEncoder(&lines)
@@ -38,7 +38,8 @@ func TestHTTPBytes(t *testing.T) {
 	}
 }
 
-// TestSelf: a text is the label, and nobody can say of itself what a server has to find out.
+// TestSelf checks that a text is the label, and that a client cannot set what the server finds out
+// itself.
 func TestSelf(t *testing.T) {
 	for text, want := range map[string]wire.Self{
 		`"worker-7"`: {Label: "worker-7"}, `{"host":"web-3","pid":812}`: {Host: "web-3", PID: 812}, `{}`: {}, `"a\"b"`: {Label: `a"b`},

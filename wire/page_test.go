@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// TestPage compares docs/reference/wire.md with the types and with the table of codes:
-// the same fields and codes, in the same order.
+// TestPage checks that docs/reference/wire.md has the fields of the types, and the codes of the
+// table, in the same order.
 func TestPage(t *testing.T) {
 	page, err := os.ReadFile("../docs/reference/wire.md")
 	if err != nil {
@@ -54,8 +54,8 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestSchemas compares openapi.json with the types of requests and replies: each field is a
-// property, and each property has a description unless its type is all that there is to say.
+// TestSchemas checks that openapi.json has a property for each field of requests and replies, with
+// a description unless the type is sufficient.
 func TestSchemas(t *testing.T) {
 	text, err := os.ReadFile("../httplock/server/openapi.json")
 	if err != nil {
@@ -91,8 +91,7 @@ func TestSchemas(t *testing.T) {
 	}
 }
 
-// fieldsOf returns the names in JSON of the fields that a type has itself, and
-// the types whose fields it has as well.
+// fieldsOf returns the JSON names of the fields of a type, and the types that it embeds.
 func fieldsOf(typ reflect.Type) (fields, parts []string) {
 	for i := range typ.NumField() {
 		f := typ.Field(i)
@@ -106,8 +105,7 @@ func fieldsOf(typ reflect.Type) (fields, parts []string) {
 	return fields, parts
 }
 
-// firstCells returns the first cell of each row of a table that has one in the
-// code style.
+// firstCells returns the first cell of each row whose first cell is in code style.
 func firstCells(section string) (cells []string) {
 	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z0-9_-]+)` \\|").FindAllStringSubmatch(section, -1) {
 		cells = append(cells, m[1])

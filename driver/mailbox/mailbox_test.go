@@ -24,15 +24,15 @@ func unread(w driver.Watch) (tokens []uint64) {
 	}
 }
 
-// watched returns the lease IDs that are watched, with what is noted of them.
+// watched returns the watched lease IDs with their notes.
 func watched(b *mailbox.Box[string]) map[lockinfo.LeaseID]string {
 	all := map[lockinfo.LeaseID]string{}
 	b.Each(func(id lockinfo.LeaseID, note *string) { all[id] = *note })
 	return all
 }
 
-// TestNoticeGivesWay: a notice that was not received gives way to a later one,
-// but a grant only to a grant; and there is one at most.
+// TestNoticeGivesWay checks that a watch holds one notice at most. A later notice replaces it, but
+// only a grant replaces a grant.
 func TestNoticeGivesWay(t *testing.T) {
 	var b mailbox.Box[string]
 	one, twin, other := b.Watch("a"), b.Watch("a"), b.Watch("b")
@@ -59,8 +59,8 @@ func TestNoticeGivesWay(t *testing.T) {
 	}
 }
 
-// TestNoticeBeforeListening: who listens late is told what it would have received,
-// once, if it had listened all the time.
+// TestNoticeBeforeListening checks that a late listener receives once the notice that it would have
+// received earlier.
 func TestNoticeBeforeListening(t *testing.T) {
 	for _, c := range []struct {
 		before, after []uint64
@@ -89,8 +89,7 @@ func TestNoticeBeforeListening(t *testing.T) {
 	}
 }
 
-// TestWatchCost: a watch that is told nothing, and that nobody listens to, is one
-// allocation.
+// TestWatchCost checks that a watch without notices and listeners is one allocation.
 func TestWatchCost(t *testing.T) {
 	var b mailbox.Box[string]
 	if n := testing.AllocsPerRun(100, func() { b.Watch("a").Stop() }); n > 1 {
@@ -98,7 +97,7 @@ func TestWatchCost(t *testing.T) {
 	}
 }
 
-// TestTellAll tells everybody to look, and takes no grant away.
+// TestTellAll checks that TellAll sends every watch a notice, and replaces no grant.
 func TestTellAll(t *testing.T) {
 	var b mailbox.Box[string]
 	one, twin, other := b.Watch("a"), b.Watch("a"), b.Watch("b")
@@ -109,8 +108,8 @@ func TestTellAll(t *testing.T) {
 	}
 }
 
-// TestStop: a watch that was stopped is told nothing, as often as it is
-// stopped, and stops no other, not even one that begins afterwards.
+// TestStop checks that a stopped watch receives nothing, and that a second Stop does not stop
+// another watch, not even a later one.
 func TestStop(t *testing.T) {
 	var b mailbox.Box[string]
 	one, twin := b.Watch("a"), b.Watch("a")
@@ -143,8 +142,8 @@ func TestStop(t *testing.T) {
 	late.Stop()
 }
 
-// TestNote: what is noted of a lease ID begins as nothing, is shared by its
-// watches, and ends with the last.
+// TestNote checks that the note of a lease ID is empty at first, is shared by its watches, and ends
+// with the last watch.
 func TestNote(t *testing.T) {
 	var b mailbox.Box[string]
 	add := func(id lockinfo.LeaseID, text string) bool {
@@ -171,9 +170,10 @@ func TestNote(t *testing.T) {
 	other.Stop()
 }
 
-// TestGrantIsNeverLost, however many tell, receive and stop at the same time.
+// TestGrantIsNeverLost checks that no grant is lost while notices, receivers and stops are
+// concurrent.
 func TestGrantIsNeverLost(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) { // which ends if somebody waits for ever
+	synctest.Test(t, func(t *testing.T) { // ends the test if a goroutine waits for ever
 		var b mailbox.Box[string]
 		const last = 500
 		var all sync.WaitGroup

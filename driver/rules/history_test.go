@@ -10,20 +10,20 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// most is how many leases and how many places a name has at most here.
+// most is the greatest number of leases, and of places, that a name has in this test.
 const most = 3
 
 // A row is a lease or a place of a name.
 type row struct {
-	id       int // which of them, within one step
-	need     int // in needs
+	id       int // identifies the row within one step
+	need     int // index in needs
 	over     bool
-	released bool // of a lease: kept closed
-	once     bool // of a place
+	released bool // a lease that is kept closed
+	once     bool // a place
 }
 
-// expire leaves what others might take for a live row. The rest is forgotten, so
-// that there are fewer states.
+// expire keeps only the fields that code might mistake for a live row. The other fields are
+// cleared, so that there are fewer states.
 func (r *row) expire() { *r = row{id: r.id, need: r.need, over: true} }
 
 func (r row) left() time.Duration {
@@ -33,13 +33,13 @@ func (r row) left() time.Duration {
 	return 1
 }
 
-// A name is the smallest engine on the rules: one name, without tokens.
+// A name is the smallest engine that uses the rules: one name, without tokens.
 type name struct {
 	leases, queue []row
 	recorded      bool
 }
 
-// A state is a name without the IDs, to be compared.
+// A state is a name without IDs, so that states can be compared.
 type state struct {
 	leases, queue [most]row
 	held, queued  int
@@ -54,7 +54,7 @@ func (n name) state() (s state) {
 	return s
 }
 
-// name returns what s is the state of, each row with an ID of its own.
+// name returns a name with the state s. Each row has a new ID.
 func (s state) name() name {
 	n := name{slices.Clone(s.leases[:s.held]), slices.Clone(s.queue[:s.queued]), s.recorded}
 	for i := range n.leases {
@@ -66,7 +66,7 @@ func (s state) name() name {
 	return n
 }
 
-// fresh is the ID of a request that is new in a step.
+// fresh is the ID of a new request.
 const fresh = 1 + 2*most
 
 // look returns the view of a name.
@@ -81,7 +81,7 @@ func (n *name) look() (v rules.View) {
 	return v
 }
 
-// settle is the first step of all that the documentation of package rules names.
+// settle is the first step that the documentation of package rules describes.
 func (n *name) settle() {
 	over := func(r row) bool { return r.over }
 	n.leases, n.queue = slices.DeleteFunc(n.leases, over), slices.DeleteFunc(n.queue, over)
@@ -92,7 +92,7 @@ func (n *name) settle() {
 	}
 }
 
-// ask makes one request that may queue.
+// ask makes one request, which may queue.
 func (n *name) ask(need int, once bool) (driver.Outcome, error) {
 	n.settle()
 	v := n.look()
@@ -108,23 +108,23 @@ func (n *name) ask(need int, once bool) (driver.Outcome, error) {
 	return outcome, err
 }
 
-// lease returns the index of a lease that can be released; -1 if it is over.
+// lease returns the index of a lease that can be released, or -1 if the lease has ended.
 func (n *name) lease(id int) int {
 	return slices.IndexFunc(n.leases, func(r row) bool { return r.id == id && !r.released })
 }
 
-// end takes a lease out.
+// end deletes lease i.
 func (n *name) end(i int) { n.leases = slices.Delete(n.leases, i, i+1) }
 
-// A step is what may happen to a name.
+// A step is one event for a name.
 type step struct {
 	name string
 	do   func(*name)
-	ends int  // the ID of the lease or place that it means to end; else 0
-	idle bool // nobody asks: what has happened is not noticed yet
+	ends int  // the ID of the lease or place that the step is to end, or 0
+	idle bool // no request: the step is not noticed yet
 }
 
-// steps returns all that may happen to s, but for requests.
+// steps returns all steps that are possible in s, except acquire requests.
 func (s state) steps() (all []step) {
 	onLease := func(text string, id int, ends int, do func(*name, int)) {
 		all = append(all, step{text, func(n *name) {
@@ -161,10 +161,9 @@ func (s state) steps() (all []step) {
 		step{"forget", func(n *name) { n.settle(); n.recorded = false }, 0, false})
 }
 
-// TestEveryHistory lets everything happen to a name that can happen to one with
-// up to three leases and three places, from the start and after everything that
-// can have happened before, and compares what comes of it with what the
-// invariants say.
+// TestEveryHistory applies every possible step to a name, from the start and after every sequence
+// of earlier steps, with up to three leases and three places. It compares the result of each step
+// with the invariants.
 func TestEveryHistory(t *testing.T) {
 	seen := map[state]bool{{}: true}
 	for queue := []state{{}}; len(queue) > 0; {
@@ -203,12 +202,12 @@ func TestEveryHistory(t *testing.T) {
 	}
 }
 
-// A history is one step: what was before it, and after it.
+// A history is one step, with the name before and after it.
 type history struct {
 	t             *testing.T
 	before, after name
 	step          string
-	ends          int // the row that the step means to end
+	ends          int // the row that the step is to end
 }
 
 func (h history) fail(what string) {
@@ -234,8 +233,7 @@ func find(rows []row, id int) *row {
 	return nil
 }
 
-// check compares a step with the invariants. Noticed says that somebody looked
-// at the name in it.
+// check compares a step with the invariants. noticed is whether the step read the name.
 func (h history) check(noticed bool) {
 	h.t.Helper()
 	leases, queue := alive(h.after.leases), alive(h.after.queue)
@@ -258,9 +256,8 @@ func (h history) check(noticed bool) {
 	h.checkPlaces(queue)
 }
 
-// checkPlaces says what has become of those who waited. INVARIANT I7: those in
-// front are served before those behind, nobody is lost, and nobody is sent home
-// but those who want what is done.
+// checkPlaces checks INVARIANT I7: earlier places are served before later places, and no place is
+// lost. Only a place that waits for work that is done gives up.
 func (h history) checkPlaces(queue []row) {
 	h.t.Helper()
 	waits := false
@@ -285,7 +282,7 @@ func (h history) checkPlaces(queue []row) {
 	}
 }
 
-// checkAnswer compares the answer to a request with what came of it.
+// checkAnswer compares the reply to a request with its effect.
 func (h history) checkAnswer(need int, once bool, outcome driver.Outcome, err error) {
 	h.t.Helper()
 	others := slices.DeleteFunc(slices.Concat(alive(h.after.leases), alive(h.after.queue)), func(r row) bool { return r.id == fresh })

@@ -13,7 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/lockinfo"
 )
 
-// needs are all modes of semaphores with up to three permits, and those without any.
+// needs are the exclusive and the shared mode, and all modes of semaphores with up to three
+// permits.
 var needs = []lockinfo.Mode{
 	lockinfo.Exclusive,
 	lockinfo.Shared,
@@ -25,9 +26,9 @@ var needs = []lockinfo.Mode{
 	lockinfo.Permits(3, 3),
 }
 
-// compatible is INVARIANT I1 as ARCHITECTURE.md and lockinfo.Mode state it: an
-// exclusive lease is the only one, shared leases are with their like, and so are
-// those of a semaphore with one limit, which their permits do not exceed.
+// compatible is INVARIANT I1 as ARCHITECTURE.md and lockinfo.Mode state it. An exclusive lease is
+// the only lease, and shared leases are held with shared leases only. Leases of a semaphore have
+// one limit, which their permits do not exceed.
 func compatible(leases []lockinfo.Mode) bool {
 	permits := 0
 	for _, l := range leases {
@@ -41,7 +42,7 @@ func compatible(leases []lockinfo.Mode) bool {
 	return len(leases) == 0 || permits <= leases[0].Limit()
 }
 
-// kind is INVARIANT I12: what must not be mixed, as a word for it.
+// kind is INVARIANT I12: it returns a text for the kind of a mode. Kinds must not be mixed.
 func kind(n lockinfo.Mode) string {
 	if n.Permits() > 0 {
 		return fmt.Sprint("semaphore of ", n.Limit())
@@ -64,14 +65,14 @@ func lists[T any](all []T, do func([]T)) {
 	more(nil)
 }
 
-// A spell is a lease, or a place, that ends when left is over.
+// A spell is a lease or a place that expires after left.
 type spell struct {
 	mode lockinfo.Mode
 	left time.Duration
-	once bool // of a place
+	once bool // only of a place
 }
 
-// live returns the needs of those that are not over.
+// live returns the modes of the spells that have not expired.
 func live(spells []spell) (needs []lockinfo.Mode) {
 	for _, s := range spells {
 		if s.left > 0 {
@@ -92,7 +93,7 @@ func view(leases, places []spell) (v rules.View) {
 	return v
 }
 
-// spells returns one of each need for each time that is left.
+// spells returns a spell of each mode for each remaining time.
 func spells(lefts ...time.Duration) (all []spell) {
 	for _, n := range needs {
 		for _, left := range lefts {
@@ -102,15 +103,14 @@ func spells(lefts ...time.Duration) (all []spell) {
 	return all
 }
 
-// TestFits, with all that may be there and all that may be asked for: what is
-// granted is compatible with every live lease, and what is refused is not.
-// INVARIANT I1.
+// TestFits checks INVARIANT I1 for all leases and all requests: a request fits if and only if it is
+// compatible with every live lease.
 func TestFits(t *testing.T) {
 	tried := 0
 	lists(spells(-1, 0, 1, 2), func(leases []spell) {
 		there := live(leases)
 		if !compatible(there) {
-			return // nobody lets that happen
+			return // cannot happen
 		}
 		v := view(leases, nil)
 		for _, n := range needs {
@@ -125,8 +125,7 @@ func TestFits(t *testing.T) {
 	}
 }
 
-// TestBlocker: of several leases it describes the one that ends first, and none
-// that is over.
+// TestBlocker checks that the blocker is the live lease that expires first.
 func TestBlocker(t *testing.T) {
 	lists(spells(-1, 0, 1, 2, 3), func(leases []spell) {
 		if !compatible(live(leases)) {
@@ -155,8 +154,8 @@ func TestBlocker(t *testing.T) {
 	})
 }
 
-// TestKinds: a name in use refuses every request of another kind and no other,
-// whoever uses it: holders, or waiters alone. INVARIANT I12.
+// TestKinds checks INVARIANT I12: a name that has holders or waiters refuses requests of another
+// kind, and no other requests.
 func TestKinds(t *testing.T) {
 	said := map[string]bool{}
 	check := func(v rules.View, used []lockinfo.Mode) {
@@ -195,9 +194,9 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestDue: the first live place is served exactly if its request is compatible
-// with what is held and is not for what is done; whoever stands behind it is not
-// even looked at. INVARIANT I7.
+// TestDue checks INVARIANT I7: the first live place is served if and only if its request is
+// compatible with the leases and does not wait for work that is done. Later places are not
+// considered.
 func TestDue(t *testing.T) {
 	for _, recorded := range []bool{false, true} {
 		lists(spells(0, 1), func(leases []spell) {
@@ -223,8 +222,7 @@ func TestDue(t *testing.T) {
 	}
 }
 
-// places are enough to be told apart: by what they ask for, by whether they are
-// over, and by whether they asked for Once.
+// places returns places that differ in mode, in whether they have expired, and in Once.
 func places() (all []spell) {
 	for _, n := range []lockinfo.Mode{needs[0], needs[1], needs[3], needs[4]} {
 		all = append(all, spell{n, 0, false}, spell{n, 1, false}, spell{n, 1, true})
@@ -232,7 +230,7 @@ func places() (all []spell) {
 	return all
 }
 
-// TestJudge: all that may be said of a request, in the order of what comes first.
+// TestJudge checks all outcomes of a request, and which of them takes precedence.
 func TestJudge(t *testing.T) {
 	const clock = uint64(1e15)
 	stuck := errors.New("stuck")
@@ -287,8 +285,8 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// TestClockPastLastToken: a request is refused where the clock leaves no token,
-// before anything is recorded. INVARIANT I2.
+// TestClockPastLastToken checks INVARIANT I2: a request is refused before anything is recorded if
+// the clock has passed the greatest token.
 func TestClockPastLastToken(t *testing.T) {
 	for clock, want := range map[uint64]driver.Outcome{driver.MaxToken: driver.Granted, driver.MaxToken + 1: driver.Held} {
 		var v rules.View
@@ -299,8 +297,8 @@ func TestClockPastLastToken(t *testing.T) {
 	}
 }
 
-// TestTokens: a new token is above what the last has reserved, above what the request has seen,
-// and not below the clock; and there is none above the greatest. INVARIANT I2.
+// TestTokens checks INVARIANT I2: a new token is above the reserved range of the last token and
+// above the token of the request, and not below the clock. No token is above the greatest.
 func TestTokens(t *testing.T) {
 	around := []uint64{0, 1, 2, 1000, driver.MaxToken - 2, driver.MaxToken - 1, driver.MaxToken, driver.MaxToken + 1}
 	for _, last := range around[:7] {
