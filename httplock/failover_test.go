@@ -165,7 +165,7 @@ func TestLostPlaceIsNotMadeAnew(t *testing.T) {
 		}
 		p.with(t, first, p.store, nil)
 		select {
-		case <-w.C(): // time to look
+		case <-w.C(): // the waiter must look again
 		case <-time.After(5 * time.Second):
 			t.Error("whoever has lost the place is not told to look")
 		}

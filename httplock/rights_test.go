@@ -37,8 +37,8 @@ func (n *network) as(t *testing.T, token string) *httplock.Engine {
 	return e
 }
 
-// TestRights checks that each request needs its right, for its own name, and that the error does
-// not contain the name.
+// TestRights checks that each request needs its right for the requested name, and that the error
+// does not contain the name.
 func TestRights(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := &network{}

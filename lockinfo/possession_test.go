@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// TestPossession checks the description of a possession. A lease that is renewed has no end in it,
-// a lease without renewals has. A process that has released the lock is not described as its
-// holder.
+// TestPossession checks the description of a possession. It contains the end of a lease only if the
+// lease is not renewed, and it does not call a process that has released the lock its holder.
 func TestPossession(t *testing.T) {
 	deploy := Holder{Host: "web-3", User: "deploy", PID: 812, Program: "deploy.sh"}
 	ada := Holder{Host: "ops-1", User: "ada", Person: true}

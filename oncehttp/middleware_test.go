@@ -93,8 +93,8 @@ func TestKeysThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestPassedOn checks that the middleware does not handle requests without a key and of other
-// methods.
+// TestPassedOn checks that the middleware does not handle requests without a key or with another
+// method.
 func TestPassedOn(t *testing.T) {
 	s := newService(t, nil, func(w http.ResponseWriter, r *http.Request) {
 		if _, ok := w.(http.Flusher); !ok {

@@ -215,7 +215,7 @@ func TestSelfPruningStoreNeedsOneRequest(t *testing.T) {
 			wantRedeem(t, s, mustIssue(t, s, "payload", time.Hour), "payload")
 		}
 		time.Sleep(time.Second)                          // until all events have arrived
-		if n := runtime.NumGoroutine() - before; n > 0 { // fewer: one of an earlier test has ended
+		if n := runtime.NumGoroutine() - before; n > 0 { // negative if one of an earlier test has ended
 			t.Errorf("%d goroutines were started", n)
 		}
 		time.Sleep(100 * time.Hour)

@@ -14,8 +14,8 @@ import (
 	"github.com/holdfast-locks/holdfast/onetime"
 )
 
-// TestPrunesByItself checks that the pruner runs from the first use until Close, prunes in time,
-// and reports a failure and continues.
+// TestPrunesByItself checks that the pruner runs from the first use until Close, and prunes in
+// time. It reports a failure, and continues.
 func TestPrunesByItself(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()
@@ -101,8 +101,8 @@ func TestRedeemStartsThePruner(t *testing.T) {
 	})
 }
 
-// TestCloseWhilePruning checks that Close ends a step that hangs, and waits for an engine that
-// ignores this only until ctx ends.
+// TestCloseWhilePruning checks that Close ends a step that hangs. If the engine ignores this, Close
+// returns when ctx ends.
 func TestCloseWhilePruning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := newFaulty()

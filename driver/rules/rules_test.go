@@ -50,7 +50,7 @@ func kind(n lockinfo.Mode) string {
 	return "lock"
 }
 
-// lists calls do with every list of up to three of all.
+// lists calls do with every list of up to three elements of all.
 func lists[T any](all []T, do func([]T)) {
 	var more func(list []T)
 	more = func(list []T) {

@@ -279,7 +279,7 @@ func TestLongToken(t *testing.T) {
 	}
 }
 
-// TestNobodyIsAsked checks that a server without callers refuses to sign in.
+// TestNobodyIsAsked checks that a server without callers refuses requests to sign in.
 func TestNobodyIsAsked(t *testing.T) {
 	s, _ := open(t, server.Options{})
 	b := &browser{T: t, handler: s, cookie: &http.Cookie{Name: "holdfast_session", Value: "of another server"}}

@@ -13,9 +13,9 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/codeblock"
 )
 
-// aside reports whether the code blocks of a page are not checked here. TestPage and
-// TestCommandsInPages check the output of --help. The changelog and the decisions may show code
-// that no longer exists, and the reports of benchmarks too.
+// aside reports whether the checks of code blocks skip a page. TestPage and TestCommandsInPages
+// check the output of --help. The changelog, the decisions and the reports of benchmarks may show
+// code that no longer exists.
 func aside(page string) bool {
 	return page == "docs/reference/cli.md" || page == "CHANGELOG.md" || strings.HasPrefix(page, "docs/adr/") || strings.HasPrefix(page, "docs/bench/")
 }

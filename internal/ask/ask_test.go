@@ -108,8 +108,8 @@ func ending(t *testing.T, how string) (context.Context, func()) {
 	return t.Context(), func() {}
 }
 
-// TestContextError checks that ContextError contains the cause beside the error of the context, and
-// does not repeat the same error.
+// TestContextError checks that ContextError contains the error of the context and its cause, but
+// not the same error twice.
 func TestContextError(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errWish)

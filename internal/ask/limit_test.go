@@ -135,9 +135,9 @@ func limitCases(each func(limitCase)) {
 }
 
 // TestLimitIsAsTheStandardOne checks that a limit behaves like the context of
-// context.WithDeadlineCause, whatever ends it and however it is observed. It may differ as if the
-// timer was late: a limit that passes while the context is not observed does not count, if the
-// caller or the request ends before the context is observed.
+// context.WithDeadlineCause, whatever ends it and however it is observed. One difference
+// corresponds to a late timer: a limit that passes while the context is not observed does not count
+// if the caller or the request ends before the next observation.
 func TestLimitIsAsTheStandardOne(t *testing.T) {
 	n := 0
 	limitCases(func(c limitCase) {

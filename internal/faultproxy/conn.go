@@ -167,8 +167,8 @@ func (c *conn) readReplies() {
 	}
 }
 
-// writeReplies ends when the server has closed its side, and then closes the client's connection. It
-// goes on if the client has gone away, so that the client's requests still reach the server.
+// writeReplies ends when the server has closed its side, and then closes the client's connection.
+// It continues if the client has gone away, so that the client's requests still reach the server.
 func (c *conn) writeReplies() {
 	defer c.kill()
 	mute := false

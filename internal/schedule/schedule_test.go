@@ -77,7 +77,7 @@ func (d *diary) tick() {
 	})
 }
 
-// first returns the time of the first appointment. It searches them all.
+// first returns the time of the first appointment. It searches all appointments.
 func (d *diary) first() (first time.Time) {
 	for _, a := range d.all {
 		if !a.due.IsZero() && (first.IsZero() || a.due.Before(first)) {

@@ -127,8 +127,8 @@ func TestPanicAndGoexit(t *testing.T) {
 	})
 }
 
-// TestBlocked checks that a blocked Observer is reported, that events that do not fit are dropped
-// and counted, and that events that must arrive do.
+// TestBlocked checks that a blocked Observer is reported, and that events that do not fit are
+// dropped and counted. Events that must arrive are never dropped.
 func TestBlocked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const events, musts = 10_000, 6000

@@ -95,8 +95,8 @@ func goesAsItIs[D any](t *testing.T, change ...func(*D)) {
 	goes(t, same[D], same[D], change...)
 }
 
-// TestEveryField checks that every field of package driver has a tag and survives the way through
-// JSON.
+// TestEveryField checks that every field of the types in package driver has a tag and survives the
+// way through JSON.
 func TestEveryField(t *testing.T) {
 	goesAsItIs[driver.AcquireRequest](t)
 	goesAsItIs[driver.AcquireReply](t)
@@ -123,7 +123,7 @@ func TestEveryField(t *testing.T) {
 	goesAsItIs[form.Past](t)
 	goes(t, form.DiagnosisOf, form.Diagnosis.Driver, func(d *driver.Diagnosis) {
 		for i := range d.Findings {
-			d.Findings[i].Err = nil // TestErrors checks errors
+			d.Findings[i].Err = nil // TestErrors checks the errors
 		}
 	})
 	goes(t, form.RefreshReplyOf, form.RefreshReply.Driver, func(r *driver.RefreshReply) { r.Err = nil })
@@ -168,7 +168,7 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// TestNever checks that a lock that never expires is received so.
+// TestNever checks that the expiry Never survives the way through JSON.
 func TestNever(t *testing.T) {
 	text, err := json.Marshal(driver.Blocker{ExpiresIn: lockinfo.Never})
 	var b driver.Blocker

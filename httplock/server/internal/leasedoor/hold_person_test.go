@@ -196,8 +196,8 @@ func openPeople(t *testing.T, engine driver.Engine, log io.Writer) *site {
 	})
 }
 
-// TestWhoGivesBackWhat checks that releasing your own hold needs the right to acquire, and another
-// person's hold the right to break. The history and the log show such a break.
+// TestWhoGivesBackWhat checks the rights to release a hold: acquire for your own, and break for
+// another person's. The history and the log show such a break.
 func TestWhoGivesBackWhat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
@@ -237,9 +237,8 @@ func TestWhoGivesBackWhat(t *testing.T) {
 	})
 }
 
-// TestOnlyPeopleGiveBack checks that a release of a person's hold does not release a process's
-// lease. A hold that was not acquired through a server belongs to nobody's name: only the right to
-// break releases it.
+// TestOnlyPeopleGiveBack checks that a release of a hold does not release a process's lease. For a
+// hold that was not acquired through a server, a release needs the right to break.
 func TestOnlyPeopleGiveBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)

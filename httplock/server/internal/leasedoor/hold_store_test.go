@@ -167,9 +167,8 @@ func TestHoldDrain(t *testing.T) {
 	})
 }
 
-// TestHoldCutByDrain checks that a connection that a draining server closes, because its client
-// does not read, does not count as closed by the client. The lease and the place stay, and the
-// client continues at another server.
+// TestHoldCutByDrain checks that a close by a draining server, whose client does not read, does not
+// count as a close by the client. The lease and the place stay for the client at another server.
 func TestHoldCutByDrain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		engine := mem.New(nil)

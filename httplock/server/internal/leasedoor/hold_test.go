@@ -343,7 +343,7 @@ func TestHoldReleased(t *testing.T) {
 }
 
 // TestHoldReleasedByAnotherName checks that a release with the stream's lease ID and another name
-// does not end the stream. Its caller may have no right to the stream's name.
+// does not end the stream. Its caller need not have a right to the stream's name.
 func TestHoldReleasedByAnotherName(t *testing.T) {
 	for _, query := range []string{"", "&renew=client"} {
 		synctest.Test(t, func(t *testing.T) {

@@ -208,8 +208,8 @@ func TestLookAtLongNames(t *testing.T) {
 	})
 }
 
-// TestLookWhereSomeFail checks that an error for one name is reported for this name, beside the
-// other locks. If the whole store is unavailable, the request is refused in time.
+// TestLookWhereSomeFail checks that an error is reported for its name only, and that the other
+// locks are returned. If the whole store is unavailable, the request is refused in time.
 func TestLookWhereSomeFail(t *testing.T) {
 	for name, c := range map[string]struct {
 		fail   func(ctx context.Context, name string) error

@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-locks/holdfast/httplock/server/internal/limit"
 )
 
-// TestKept checks the bound on what the store keeps for a caller. It no longer counts once it
+// TestKept checks the bound on what the store keeps for a caller. An item no longer counts once it
 // expires, is deleted, or has lost its payload. The result of completed work may use twice the
 // bound.
 func TestKept(t *testing.T) {
