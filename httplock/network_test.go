@@ -81,7 +81,6 @@ func (p *pipe) Open() bool {
 	return errors.Is(err, os.ErrDeadlineExceeded)
 }
 
-// dial connects to a host.
 func (n *network) dial(ctx context.Context, _, address string) (net.Conn, error) {
 	h := n.host(address)
 	if h == nil {

@@ -155,7 +155,6 @@ func (s *service) count() int {
 	return s.runs
 }
 
-// last returns the latest event.
 func (s *service) last() observe.Event {
 	s.once.Told()
 	s.mu.Lock()
@@ -185,7 +184,6 @@ func request(method, target, body string, fields ...string) *http.Request {
 	return r
 }
 
-// send serves one request.
 func (s *service) send(r *http.Request) reply {
 	w := httptest.NewRecorder()
 	s.ServeHTTP(w, r)

@@ -257,7 +257,6 @@ func (known metrics) check(text string, used map[string]bool) (problems []string
 	return problems
 }
 
-// file returns the text of a file.
 func file(t *testing.T, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)

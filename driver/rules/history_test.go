@@ -69,7 +69,6 @@ func (s state) name() name {
 // fresh is the ID of a new request.
 const fresh = 1 + 2*most
 
-// look returns the view of a name.
 func (n *name) look() (v rules.View) {
 	v.Recorded = n.recorded
 	for _, r := range n.leases {
@@ -113,7 +112,6 @@ func (n *name) lease(id int) int {
 	return slices.IndexFunc(n.leases, func(r row) bool { return r.id == id && !r.released })
 }
 
-// end deletes lease i.
 func (n *name) end(i int) { n.leases = slices.Delete(n.leases, i, i+1) }
 
 // A step is one event for a name.

@@ -82,7 +82,6 @@ func live(spells []spell) (needs []lockinfo.Mode) {
 	return needs
 }
 
-// view returns the view of a name.
 func view(leases, places []spell) (v rules.View) {
 	for _, l := range leases {
 		v.AddLease(l.mode, l.left)

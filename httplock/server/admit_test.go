@@ -49,7 +49,6 @@ func wantProblem(t *testing.T, w *httptest.ResponseRecorder, status int, code st
 	return p
 }
 
-// problemCode returns the code of a refusal.
 func problemCode(body []byte) string {
 	var p wire.Problem
 	_ = json.Unmarshal(body, &p) // wantProblem reports the error

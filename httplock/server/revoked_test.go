@@ -41,7 +41,6 @@ func (a *answer) Write(p []byte) (int, error) {
 	return a.text.Write(p)
 }
 
-// last returns the last line.
 func (a *answer) last() string {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -49,7 +49,6 @@ func (b *browser) sent(r *http.Request) *httptest.ResponseRecorder {
 	return w
 }
 
-// signIn signs in with a token.
 func (b *browser) signIn(token string) {
 	b.Helper()
 	if w := b.send("POST", "/v1/session", `{"token":"`+token+`"}`); w.Code != http.StatusNoContent || b.cookie == nil {

@@ -12,7 +12,6 @@ import (
 // tree is the root of the repository. Paths are relative to it.
 const tree = "../.."
 
-// read returns the text of a file.
 func read(t *testing.T, name string) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(tree, name))

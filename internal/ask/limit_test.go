@@ -43,8 +43,8 @@ func (c lateContext) Deadline() (time.Time, bool) {
 }
 
 // A limitCase is an order of events that may end a limit, with the ways in which the test observes
-// it. Events are letters: c cancels the caller's context, d is its deadline, l is the limit, s stops
-// the limit by its cancel function.
+// it. Events are letters: c cancels the caller's context, d is its deadline, l is the limit, and s
+// stops the limit by its cancel function.
 type limitCase struct {
 	caller string // the kind of the caller's context
 	events string

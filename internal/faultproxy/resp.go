@@ -51,7 +51,6 @@ func (w *wire) request() (words []string, raw []byte, err error) {
 	return words, w.raw, nil
 }
 
-// bulk reads one bulk string.
 func (w *wire) bulk() (string, error) {
 	kind, rest, err := w.line()
 	if err != nil {

@@ -172,7 +172,6 @@ func expectRefused(t *testing.T, p *Proxy) {
 	(&caller{t, conn, bufio.NewReader(conn)}).expectReset()
 }
 
-// eventually polls a condition.
 func eventually(t *testing.T, what string, condition func() bool) {
 	t.Helper()
 	for end := time.Now().Add(patience); !condition(); time.Sleep(time.Millisecond) {

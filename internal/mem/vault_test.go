@@ -30,7 +30,6 @@ func deposited(t *testing.T, e *Engine, i int, ttl time.Duration) driver.Deposit
 	return req
 }
 
-// payloads returns how many payloads the store has.
 func payloads(e *Engine) (n int) {
 	for _, d := range e.deposits {
 		if d.payload != nil {

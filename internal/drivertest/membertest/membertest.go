@@ -85,7 +85,6 @@ func (t *T) admit() {
 	t.need(err == nil, "Admit: %v", err)
 }
 
-// units returns n units of time.
 func (t *T) units(n int) time.Duration { return time.Duration(n) * t.harness.Unit }
 
 // early is how much earlier than its TTL a lease may seem to end.
@@ -133,7 +132,6 @@ func (t *T) take(name string, ttl time.Duration) driver.ProposeRequest {
 	return t.accepted(t.ask(name, ttl))
 }
 
-// renew renews one lease.
 func (t *T) renew(req driver.RenewRequest) driver.RenewReply {
 	t.Helper()
 	replies := t.Renew(t.Context(), []driver.RenewRequest{req})

@@ -26,7 +26,6 @@ func (s *site) knowing(tag string) *site {
 	return &with
 }
 
-// tag returns the ETag of a lock.
 func (s *site) tag(name string) string {
 	s.Helper()
 	w := s.do(http.StatusOK, "GET", "/v1/locks/"+name, "", nil, nil)

@@ -174,7 +174,6 @@ func (c *wireTap) listen(on bool) {
 	}
 }
 
-// close closes the connection.
 func (c *wireTap) close() {
 	c.cancel()
 	synctest.Wait()

@@ -64,9 +64,9 @@ func TestHoldPings(t *testing.T) {
 	})
 }
 
-// TestHoldClosed checks when a lock is free after a close: at once if the connection is the client's
-// own, else when the client has stopped by its own rule, or, if the client renews, when the lease
-// expires. INVARIANT I1: no address proves that a connection is the client's own.
+// TestHoldClosed checks when a lock is free after a close. If the connection is the client's own,
+// it is free at once, else when the client has stopped by its own rule, or, if the client renews,
+// when the lease expires. INVARIANT I1: no address proves that a connection is the client's own.
 func TestHoldClosed(t *testing.T) {
 	comesFrom := func(addr string) func(*http.Request) { return func(r *http.Request) { r.RemoteAddr = addr } }
 	passedOn := func(r *http.Request) { r.Header.Set("X-Forwarded-For", "192.0.2.7") }
