@@ -13,8 +13,9 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// TestKeeperIsAlone: the keeper has none of the script's files, nor its directory, and
-// is in a session of its own; its store is neither in its arguments nor in a variable.
+// TestKeeperIsAlone checks that the keeper has none of the script's files, nor its directory, and
+// that it is in a session of its own. The password of its store is neither in its arguments nor in
+// its environment.
 func TestKeeperIsAlone(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
@@ -53,8 +54,9 @@ func TestKeeperIsAlone(t *testing.T) {
 	p.want(0)
 }
 
-// TestUncommittedKeeper kills acquire when its keeper has the lease and no script has
-// been told of it: the keeper gives it back at once, although its process lives.
+// TestUncommittedKeeper kills acquire when its keeper has the lease and acquire has not reported
+// this to the script. The keeper releases the lease at once, although the process that it watches
+// lives.
 func TestUncommittedKeeper(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)

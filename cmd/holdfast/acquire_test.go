@@ -16,11 +16,11 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// acquires is how a script takes a lock, as docs show it; flags and name follow.
+// acquires is how a script acquires a lock, as docs show it; %s stands for flags and name.
 const acquires = `eval "$(holdfast acquire --pid $$ %s || echo exit $?)"; `
 
-// script runs a shell that takes the lock job and does what is said, and returns when
-// it has the lock.
+// script starts a shell that acquires the lock job and then runs the commands of then. It returns
+// when the shell has the lock.
 func script(t *testing.T, shell, store, flags, then string) (p *process, dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -44,14 +44,13 @@ func script(t *testing.T, shell, store, flags, then string) (p *process, dir str
 	return p, dir
 }
 
-// processName returns what the system says that a process is; nothing if it has ended.
+// processName returns the command line of a process, or "" if the process has ended.
 func processName(pid int) string {
 	out, _ := exec.Command("ps", "-o", "args=", "-p", strconv.Itoa(pid)).Output()
 	return string(out)
 }
 
-// keeperOf returns the process ID of the keeper of a script, which is in the name of
-// its socket.
+// keeperOf returns the process ID of a script's keeper, which is in the name of its socket.
 func keeperOf(t *testing.T, dir string) int {
 	t.Helper()
 	number, _, _ := strings.Cut(filepath.Base(read(t, filepath.Join(dir, "ready"))), "-")
@@ -69,12 +68,11 @@ func signalTo(t *testing.T, pid int, sig syscall.Signal) {
 	}
 }
 
-// waits is a command, after which a script waits for its end.
+// waits returns a script that runs command and then waits until the file end exists.
 func waits(command string) string { return command + "; until test -e end; do sleep 0.01; done" }
 
-// TestKeeperFreesTheLock: a script that is killed has given its lock back within 200 ms.
-// The best of a few counts, because the machine may be busy; by the TTL it would take
-// half a minute.
+// TestKeeperFreesTheLock checks that the lock of a killed script is free within 200 ms; by the TTL
+// it would take half a minute. The best of ten tries counts, because the machine may be busy.
 func TestKeeperFreesTheLock(t *testing.T) {
 	server := testsvc.Redis(t)
 	const promised = 200 * time.Millisecond
@@ -97,9 +95,8 @@ func TestKeeperFreesTheLock(t *testing.T) {
 	}
 }
 
-// TestKilledAcquire kills acquire at many instants. Then the script must not go on, in
-// no shell, and nothing may be left but what ends with its TTL; if it was too late to
-// kill acquire, the script has its lock.
+// TestKilledAcquire kills acquire at many moments. Then the script must not continue, in any shell,
+// and the lock must expire with its TTL. If acquire ended before the kill, the script has its lock.
 func TestKilledAcquire(t *testing.T) {
 	for _, shell := range []string{"bash", "bash -e", "dash", "dash -e"} {
 		t.Run(shell, func(t *testing.T) {
@@ -131,8 +128,8 @@ func TestKilledAcquire(t *testing.T) {
 	}
 }
 
-// TestScriptHearsOfTheLossInTime cuts the store off. The script must be told before the
-// lock can be anybody else's.
+// TestScriptHearsOfTheLossInTime checks that a script whose store is cut off gets TERM before
+// another client can acquire its lock.
 func TestScriptHearsOfTheLossInTime(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
@@ -149,8 +146,8 @@ func TestScriptHearsOfTheLossInTime(t *testing.T) {
 	}
 }
 
-// TestScriptHearsOfABreak: a script whose lock is broken is told with the next renewal,
-// within a third of the TTL, and asks why.
+// TestScriptHearsOfABreak checks that a script whose lock is broken gets TERM with the next
+// renewal, within a third of the TTL, and that check then reports the reason.
 func TestScriptHearsOfABreak(t *testing.T) {
 	eachStore(t, func(t *testing.T, store string) {
 		p, _ := script(t, "dash", store, "--ttl 3s", waits("trap 'holdfast check; exit $?' TERM"))
@@ -161,7 +158,7 @@ func TestScriptHearsOfABreak(t *testing.T) {
 	})
 }
 
-// TestStuckScriptIsTold: a script that sends no heartbeat gets TERM, and its
+// TestStuckScriptIsTold checks that a script that stops sending heartbeats gets TERM, and that its
 // lock is free when it has ended.
 func TestStuckScriptIsTold(t *testing.T) {
 	t.Parallel()
@@ -175,8 +172,8 @@ func TestStuckScriptIsTold(t *testing.T) {
 	wantRun(t, 0, store, "run", "-w", "5", "job", "--", "true")
 }
 
-// TestKeeperIsKilled: nothing renews the lease any more, and so check fails at once; the
-// store still knows it, so that extend and release work, and it ends with its TTL.
+// TestKeeperIsKilled: check fails at once, because nothing renews the lease. The store still has
+// the lease, so that extend succeeds, and the lease expires with its TTL.
 func TestKeeperIsKilled(t *testing.T) {
 	eachStore(t, func(t *testing.T, store string) {
 		p, dir := script(t, "dash", store, "--ttl 3s",
@@ -198,8 +195,8 @@ func TestKeeperIsKilled(t *testing.T) {
 	})
 }
 
-// TestCheckOfALeaseThatIsNotRenewed: what has less than a third of its TTL left is not good
-// enough to begin a step, with a keeper that cannot renew it, or with none.
+// TestCheckOfALeaseThatIsNotRenewed checks that check fails for a lease that is not renewed and has
+// less than a third of its TTL left, both with a keeper and without one.
 func TestCheckOfALeaseThatIsNotRenewed(t *testing.T) {
 	const until = "holdfast check || exit 3; touch kept; while holdfast check; do sleep 0.05; done; "
 	t.Run("without a keeper", func(t *testing.T) {
@@ -223,7 +220,7 @@ func TestCheckOfALeaseThatIsNotRenewed(t *testing.T) {
 	})
 }
 
-// TestReleaseWithoutItsKeeper: the lease of a keeper that was killed can be given back.
+// TestReleaseWithoutItsKeeper checks that a lease can be released after its keeper was killed.
 func TestReleaseWithoutItsKeeper(t *testing.T) {
 	t.Parallel()
 	store := sqlite(t)
@@ -234,8 +231,8 @@ func TestReleaseWithoutItsKeeper(t *testing.T) {
 	wantRun(t, 0, store, "run", "-n", "job", "--", "true")
 }
 
-// TestKeeperIsStopped: the lease ends with its TTL. Whoever asks is not kept waiting,
-// and when the keeper goes on it tells the script.
+// TestKeeperIsStopped: the lease expires with its TTL. Check does not hang meanwhile, and when the
+// keeper is continued, it sends the script TERM.
 func TestKeeperIsStopped(t *testing.T) {
 	t.Parallel()
 	store := sqlite(t)
@@ -257,7 +254,7 @@ func TestKeeperIsStopped(t *testing.T) {
 	p.want(7)
 }
 
-// TestScriptEndsWhileItWaits: nobody takes a lock for a script that has ended.
+// TestScriptEndsWhileItWaits checks that acquire stops waiting when its script has ended.
 func TestScriptEndsWhileItWaits(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
@@ -271,8 +268,8 @@ func TestScriptEndsWhileItWaits(t *testing.T) {
 	wantRun(t, 0, server.URL, "run", "-n", "job", "--", "true")
 }
 
-// TestKeeperOutlivesSignals: what is sent to the group of a script, or to all of a
-// system that shuts down, does not give the lock back while the script cleans up.
+// TestKeeperOutlivesSignals checks that the keeper ignores signals that are sent to the script's
+// process group, or to all processes at shutdown: the script keeps its lock while it cleans up.
 func TestKeeperOutlivesSignals(t *testing.T) {
 	t.Parallel()
 	store := sqlite(t)

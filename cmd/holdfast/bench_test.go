@@ -19,8 +19,8 @@ func locks(t *testing.T, store string) string {
 	return stdout
 }
 
-// TestBench measures, and is ended in the middle of it: other locks stay, and none of
-// its own are left.
+// TestBench checks that bench leaves other locks alone and none of its own behind, whether it
+// completes or a signal ends it.
 func TestBench(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, store string) {

@@ -12,9 +12,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// TestBreak takes a lock away from a command that goes on and on, and checks
-// that the first of the queue has it in the same step, and that the command is
-// stopped.
+// TestBreak breaks the lock of a command that does not end. In the same step the first waiter of
+// the queue must get the lock, and the command must be stopped.
 func TestBreak(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, store string) {
@@ -62,8 +61,7 @@ func TestBreak(t *testing.T) {
 	})
 }
 
-// TestBreakForeign checks that a lock which another program took is left
-// to that program.
+// TestBreakForeign checks that break does not delete a lock of another program.
 func TestBreakForeign(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// TestCompletionDoesNotWait: whoever presses Tab gets an answer within 300 ms, even
-// if the store takes the connection and says nothing. The rest is the start of the
-// program, which is measured in the same run.
+// TestCompletionDoesNotWait checks that completion takes 300 ms at most, even if the store accepts
+// the connection and never answers. The start of the program is measured in the same run and added.
 func TestCompletionDoesNotWait(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// pidIn waits for a file with a process ID, and returns that.
+// pidIn waits for a file with a process ID, and returns the ID.
 func pidIn(t *testing.T, file string) (pid int) {
 	t.Helper()
 	eventually(t, file+" has a number", func() bool {
@@ -26,9 +26,9 @@ func pidIn(t *testing.T, file string) (pid int) {
 	return pid
 }
 
-// TestEarlierChildrenLiveOn: a process may have children before it becomes
-// holdfast. Neither they nor their orphans, which are holdfast's to adopt, are
-// part of the job, however that ends.
+// TestEarlierChildrenLiveOn checks that children that a process had before it became holdfast are
+// not part of the job, however the job ends. Their orphans, which holdfast adopts, are not part of
+// it either.
 func TestEarlierChildrenLiveOn(t *testing.T) {
 	t.Parallel()
 	ends := map[string]func(p *process){
@@ -42,7 +42,7 @@ func TestEarlierChildrenLiveOn(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			before, orphan, job := filepath.Join(dir, "before"), filepath.Join(dir, "orphan"), filepath.Join(dir, "job")
-			// The first of the earlier children leaves an orphan when the job runs.
+			// The second of the earlier children leaves an orphan when the job runs.
 			p := startShell(t, sqlite(t), fmt.Sprintf(`
 				sh -c 'echo $$ >%[1]s; exec sleep 60' &
 				sh -c 'until test -e %[3]s; do sleep 0.02; done; sh -c "echo \$\$ >%[2]s; exec sleep 60" & exit' &
@@ -85,13 +85,13 @@ func parentOf(t *testing.T, pid int) int {
 	return parent
 }
 
-// stateOf returns what a process does, as in proc(5).
+// stateOf returns the state of a process, as in proc(5).
 func stateOf(t *testing.T, pid int) string {
 	t.Helper()
 	return stat(t, pid)[0]
 }
 
-// stat returns what the kernel says of a process, from its state on.
+// stat returns the fields of /proc/PID/stat, from the state on.
 func stat(t *testing.T, pid int) []string {
 	t.Helper()
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
@@ -102,13 +102,13 @@ func stat(t *testing.T, pid int) []string {
 	return strings.Fields(rest)
 }
 
-// TestSignalReachesEachOnce sends TERM to holdfast. Everybody of the job gets
-// it once, wherever he is, but for those whom another holdfast supervises, and
-// what is started to clean up.
+// TestSignalReachesEachOnce sends TERM to holdfast. Each member of the job must receive TERM once,
+// in whatever session or group it is, also if a nested holdfast supervises it. Processes that
+// members start to clean up must not receive TERM.
 func TestSignalReachesEachOnce(t *testing.T) {
 	t.Parallel()
 	dir, store := t.TempDir(), sqlite(t)
-	// Each tells of every TERM, cleans up in a process of its own, and ends.
+	// Each member logs every TERM, cleans up in a process of its own, and ends.
 	write(t, filepath.Join(dir, "member.sh"), `
 		trap 'echo $1 >>$0-terms; sh -c "trap \"echo cleanup >>$0-terms\" TERM; sleep 0.3; echo done >>$0-done"; exit 0' TERM
 		echo $1 >>$0-ready
@@ -136,8 +136,8 @@ func TestSignalReachesEachOnce(t *testing.T) {
 	}
 }
 
-// TestNestedJob ends jobs within a job with it: by their own supervisor on
-// TERM, and together with that on KILL.
+// TestNestedJob checks that a job within a job ends with the outer job: its own supervisor ends it
+// on TERM, and on KILL both are killed.
 func TestNestedJob(t *testing.T) {
 	t.Parallel()
 	for what, flags := range map[string][]string{"TERM": {"--kill-after", "2s"}, "KILL": {"--kill-after", "0s"}} {
@@ -150,7 +150,7 @@ func TestNestedJob(t *testing.T) {
 			p.signal(syscall.SIGTERM)
 			p.wait()
 			wantGone(t, pids)
-			if what == "TERM" { // it was ended well, and has given back its lock
+			if what == "TERM" { // the inner holdfast ended normally and released its lock
 				wantRun(t, 0, store, "run", "-n", "inner", "--", "true")
 			}
 			wantRun(t, 0, store, "run", "-n", "outer", "--", "true")
@@ -158,8 +158,8 @@ func TestNestedJob(t *testing.T) {
 	}
 }
 
-// TestWaitChildren keeps the lock for what a command leaves behind, as flock(1)
-// does through the descriptor that it inherits.
+// TestWaitChildren checks that the lock is held until the processes that a command leaves behind
+// have ended, as with flock(1), whose descriptor they inherit.
 func TestWaitChildren(t *testing.T) {
 	t.Parallel()
 	store, dir := sqlite(t), t.TempDir()
@@ -189,8 +189,8 @@ func TestWaitChildren(t *testing.T) {
 	wantGone(t, []int{left})
 }
 
-// TestLeftBehindIsNamed: what a command that ends by itself leaves behind works
-// on without the lock, which its user should know.
+// TestLeftBehindIsNamed checks that a message names the processes that a command leaves behind when
+// it ends by itself, because they continue without the lock.
 func TestLeftBehindIsNamed(t *testing.T) {
 	t.Parallel()
 	for _, verb := range []string{"run", "once"} {
@@ -210,16 +210,16 @@ func TestLeftBehindIsNamed(t *testing.T) {
 			kill(t, pid)
 		})
 	}
-	// What ends together with the command is not worth a word. On a busy machine it
-	// may take longer.
+	// A process that ends together with the command is not named. On a busy machine this may take
+	// several tries.
 	store := sqlite(t)
 	eventually(t, "nobody is named", func() bool {
 		return wantRun(t, 0, store, "run", "job", "--", "sh", "-c", "sleep 0.01 & exit 0") == ""
 	})
 }
 
-// TestKilledCommandLeavesNothing: a command that was killed by somebody else
-// did not leave its children behind on purpose.
+// TestKilledCommandLeavesNothing checks that the children of a command end, too, when another
+// process kills the command.
 func TestKilledCommandLeavesNothing(t *testing.T) {
 	t.Parallel()
 	store, file := sqlite(t), filepath.Join(t.TempDir(), "marks")
@@ -230,9 +230,9 @@ func TestKilledCommandLeavesNothing(t *testing.T) {
 	wantRun(t, 0, store, "run", "-n", "job", "--", "true")
 }
 
-// TestContinuedRightAfterTheWarden continues holdfast as soon as the warden has
-// killed its job. The status must say that the lock was lost, and so must a
-// message: it sees at once that the command has ended and that nobody is left.
+// TestContinuedRightAfterTheWarden continues holdfast as soon as the warden has killed its job. The
+// status and a message must report that the lock was lost, although holdfast sees at once that the
+// command has ended and no process is left.
 func TestContinuedRightAfterTheWarden(t *testing.T) {
 	t.Parallel()
 	for i := range 8 {
@@ -252,8 +252,8 @@ func TestContinuedRightAfterTheWarden(t *testing.T) {
 	}
 }
 
-// TestEndsSoonAfterALoss has a store that goes silent. When the job is gone,
-// nothing is worth waiting for.
+// TestEndsSoonAfterALoss checks that holdfast ends soon after its job when the store does not
+// answer.
 func TestEndsSoonAfterALoss(t *testing.T) {
 	t.Parallel()
 	for verb, args := range map[string][]string{"run": nil, "once": nil} {
@@ -267,8 +267,8 @@ func TestEndsSoonAfterALoss(t *testing.T) {
 			eventually(t, "the job is gone", func() bool { return !alive(t, pids[0]) })
 			gone := time.Now()
 			p.want(79)
-			// Two processes had to be started to see that it is gone; the rest of
-			// the slack is for a busy machine: without a limit it takes seconds.
+			// The test starts two processes to see that the job is gone, and a busy machine needs
+			// slack. If holdfast waited for the store, its end would take seconds.
 			if took := p.ended.Sub(gone); took > 300*time.Millisecond+time.Second {
 				t.Errorf("it ended %s after its job", took)
 			} else {
@@ -278,8 +278,8 @@ func TestEndsSoonAfterALoss(t *testing.T) {
 	}
 }
 
-// TestStoppedWardenIsContinued: without it the end of the command would not be
-// seen.
+// TestStoppedWardenIsContinued checks that holdfast continues a stopped warden, without which it
+// would not see the end of the command.
 func TestStoppedWardenIsContinued(t *testing.T) {
 	t.Parallel()
 	h := hold(t, sqlite(t), "job")
@@ -290,8 +290,8 @@ func TestStoppedWardenIsContinued(t *testing.T) {
 	h.want(0)
 }
 
-// TestWaitingWardenIsReplaced: what happens to the warden of a run that has no
-// lock yet does not keep the command from running.
+// TestWaitingWardenIsReplaced checks that the command runs even if its warden was killed or stopped
+// while run waited for the lock.
 func TestWaitingWardenIsReplaced(t *testing.T) {
 	t.Parallel()
 	for what, sig := range map[string]syscall.Signal{"killed": syscall.SIGKILL, "stopped": syscall.SIGSTOP} {
@@ -316,8 +316,8 @@ func TestWaitingWardenIsReplaced(t *testing.T) {
 	}
 }
 
-// TestSignalToTheParent: the command's parent is the warden, and whoever sends
-// it a signal means holdfast.
+// TestSignalToTheParent checks that a signal to the command's parent, which is the warden, has the
+// effect of a signal to holdfast.
 func TestSignalToTheParent(t *testing.T) {
 	t.Parallel()
 	status, _, stderr := run(t, sqlite(t), "run", "job", "--", "sh", "-c", "trap 'exit 7' TERM; kill $PPID; while :; do sleep 0.02; done")

@@ -14,19 +14,19 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// electTTL is that of the candidates of these tests.
+// electTTL is the TTL of the candidates in these tests.
 const electTTL = 2 * time.Second
 
-// A ballot is three candidates whose commands mark one file.
+// A ballot is three candidates whose commands write marks to one file.
 type ballot struct {
 	t     *testing.T
 	file  string
 	all   []*process
 	idle  *idler
-	proxy []*faultproxy.Proxy // of each candidate, if they have any
+	proxy []*faultproxy.Proxy // of each candidate, if it has one
 }
 
-// elect starts three candidates, each on its own way to the store.
+// elect starts a candidate for each URL. All but the first wait.
 func elect(t *testing.T, urls []string, flags ...string) *ballot {
 	t.Helper()
 	b := &ballot{t: t, file: filepath.Join(t.TempDir(), "marks"), idle: newIdler(t)}
@@ -54,7 +54,7 @@ func (b *ballot) leader() (*process, mark) {
 	return nil, m
 }
 
-// descends reports whether a process is a child of a child of another.
+// descends reports whether a process is a grandchild of ancestor.
 func descends(t *testing.T, pid, ancestor int) bool {
 	t.Helper()
 	for range 2 {
@@ -69,8 +69,8 @@ func descends(t *testing.T, pid, ancestor int) bool {
 	return pid == ancestor
 }
 
-// next waits until another process than that of m makes marks, and returns its first
-// one.
+// next waits until another process leads and makes marks with a greater token than m has, and
+// returns its first mark.
 func (b *ballot) next(m mark) (first mark) {
 	b.t.Helper()
 	eventually(b.t, "the next leads", func() bool {
@@ -85,9 +85,8 @@ func (b *ballot) next(m mark) (first mark) {
 	return first
 }
 
-// neverTwo fails the test unless the file, which notes marks in the order in which they
-// come, as a resource that checks tokens does, has never seen a token after a greater
-// one.
+// neverTwo fails the test if the file has a mark with a smaller token than the mark before it. The
+// marks are in the order in which they were written, as in a resource that checks tokens.
 func (b *ballot) neverTwo() {
 	b.t.Helper()
 	marks := readMarks(b.t, b.file)
@@ -98,8 +97,7 @@ func (b *ballot) neverTwo() {
 	}
 }
 
-// within fails the test if what took this time should take limit at most, and the machine
-// did not stall for that long itself.
+// within fails the test if took is longer than limit, plus the time for which the machine stalled.
 func (b *ballot) within(what string, took, limit time.Duration) {
 	b.t.Helper()
 	stalls := b.idle.sum()
@@ -109,8 +107,8 @@ func (b *ballot) within(what string, took, limit time.Duration) {
 	}
 }
 
-// An idler sleeps for a moment, again and again, and so sees for how long the machine
-// does not let it run.
+// An idler sleeps for a moment, again and again, and measures for how long the machine did not let
+// it run.
 type idler struct {
 	ask  chan chan time.Duration
 	done chan struct{}
@@ -149,13 +147,13 @@ func (i *idler) sum() time.Duration {
 
 func threeTimes(url string) []string { return []string{url, url, url} }
 
-// TestElectHandsOver ends one leader after the other: the next leads at once when the
-// command has gone, and not before, even if it takes its time.
+// TestElectHandsOver ends one leader after the other. The next candidate must lead right after the
+// leader's command has ended, and not before.
 func TestElectHandsOver(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, store string) {
 		b := elect(t, threeTimes(store))
-		least := patience // of two: other tests may have the processors
+		least := patience // the least of two: other tests may use the processors
 		for range 2 {
 			p, m := b.leader()
 			p.signal(syscall.SIGTERM)
@@ -171,7 +169,7 @@ func TestElectHandsOver(t *testing.T) {
 	})
 }
 
-// markEvery is how long after its last mark a command may have ended.
+// markEvery is the longest time between a command's last mark and its end.
 const markEvery = 10 * time.Millisecond
 
 // endOf returns when a process made its last mark.
@@ -185,9 +183,9 @@ func endOf(t *testing.T, file string, pid int) (end time.Time) {
 	return end
 }
 
-// TestElectWhenTheLeaderFails kills, stops and cuts off the leader, each time another
-// one: the next leads within the TTL and 250 ms, and never two do. Whoever lives stands
-// again.
+// TestElectWhenTheLeaderFails kills, stops or cuts off the leader. The next candidate must lead
+// within the TTL and 250 ms, and never two at a time. A leader that was not killed stands for
+// election again.
 func TestElectWhenTheLeaderFails(t *testing.T) {
 	t.Parallel()
 	faults := map[string]func(t *testing.T, b *ballot, p *process, i int) (heal func()){
@@ -238,8 +236,8 @@ func TestElectWhenTheLeaderFails(t *testing.T) {
 	}
 }
 
-// TestElectWhenTheStoreRestarts restarts the store with its data: whether or not the
-// leader's lease outlasts that, never two lead, and soon one does.
+// TestElectWhenTheStoreRestarts restarts the store with its data. Whether the leader's lease
+// outlasts the restart or not, never two lead, and soon one does.
 func TestElectWhenTheStoreRestarts(t *testing.T) {
 	t.Parallel()
 	for _, away := range []time.Duration{electTTL / 4, 2 * electTTL} {
@@ -265,8 +263,8 @@ func TestElectWhenTheStoreRestarts(t *testing.T) {
 	}
 }
 
-// TestElectLostLead breaks the lead: the command is stopped, another one leads, and the
-// one who has lost it stands again.
+// TestElectLostLead breaks the lead. The leader's command is stopped, another candidate leads, and
+// the old leader stands for election again.
 func TestElectLostLead(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, store string) {
@@ -281,8 +279,8 @@ func TestElectLostLead(t *testing.T) {
 	})
 }
 
-// TestElectLeavesNothingBehind: the lead is not given back while anything of the command
-// is left, even if it is in a session of its own.
+// TestElectLeavesNothingBehind checks that the lead is not released while any process of the
+// command is left, even one in a session of its own.
 func TestElectLeavesNothingBehind(t *testing.T) {
 	t.Parallel()
 	store, dir := sqlite(t), t.TempDir()
@@ -296,8 +294,8 @@ func TestElectLeavesNothingBehind(t *testing.T) {
 	p.wait()
 }
 
-// TestElectManyTerms runs many commands in one process, each of which leaves an orphan
-// for a moment: none is taken for another's.
+// TestElectManyTerms runs many commands in one process, each of which leaves an orphan for a
+// moment. No orphan must be mistaken for a process of another command.
 func TestElectManyTerms(t *testing.T) {
 	t.Parallel()
 	store, dir := sqlite(t), t.TempDir()

@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// A manager is a service manager that notes what it is told.
+// A manager is a service manager that records the notices that it receives.
 type manager struct {
 	t    *testing.T
 	path string
 
 	mu   sync.Mutex // guards the rest
 	told []string
-	ping time.Time // the last
+	ping time.Time // when the last one arrived
 }
 
 func newManager(t *testing.T) *manager {
@@ -57,7 +57,7 @@ func (m *manager) note(text string) {
 	m.told = append(m.told, strings.ReplaceAll(text, "\n", " "))
 }
 
-// heard returns what the manager was told that has text in it.
+// heard returns the notices that contain text.
 func (m *manager) heard(text string) (all []string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -74,7 +74,7 @@ func (m *manager) await(text string) {
 	eventually(m.t, "the manager hears "+text, func() bool { return len(m.heard(text)) > 0 })
 }
 
-// pinged reports whether the manager has heard lately that the process is alive.
+// pinged reports whether the last watchdog notice arrived less than within ago.
 func (m *manager) pinged(within time.Duration) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -90,8 +90,8 @@ func (m *manager) serve(store string, command ...string) *process {
 	})
 }
 
-// TestElectUnderAManager: a unit is started as soon as it leads or waits, its command
-// tells through it how it is, and a command that says no more that it is alive loses the
+// TestElectUnderAManager checks that a unit counts as started as soon as it leads or waits, and
+// that it passes on the status of its command. A command that sends no more heartbeats loses the
 // lead, while the unit lives on.
 func TestElectUnderAManager(t *testing.T) {
 	t.Parallel()
@@ -125,8 +125,8 @@ func TestElectUnderAManager(t *testing.T) {
 	}
 }
 
-// TestElectCommandHasItsOwnManager: what the manager has said about elect's process is
-// not for the command, and nothing is left of the socket.
+// TestElectCommandHasItsOwnManager checks that the command gets a notification socket of its own,
+// not the manager's socket or WATCHDOG_PID, and that the socket is removed at the end.
 func TestElectCommandHasItsOwnManager(t *testing.T) {
 	t.Parallel()
 	m, file := newManager(t), filepath.Join(t.TempDir(), "env")
@@ -149,8 +149,8 @@ func TestElectCommandHasItsOwnManager(t *testing.T) {
 	}
 }
 
-// TestElectGivesTimeToStart: a command under a watchdog that has not said yet that it is
-// ready is starting, and is not stopped for that.
+// TestElectGivesTimeToStart checks that the watchdog does not stop a command that has not yet
+// reported that it is ready.
 func TestElectGivesTimeToStart(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "marks")

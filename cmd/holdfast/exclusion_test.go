@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// TestRunsNeverOverlap keeps four processes at work under one name.
+// TestRunsNeverOverlap checks that of four processes that use one name, one at a time has the lock.
 func TestRunsNeverOverlap(t *testing.T) {
-	const processes, runs = 4, 5 // at a time, and of each
+	const processes, runs = 4, 5 // processes at a time, and runs of each
 	t.Parallel()
 	eachStore(t, func(t *testing.T, store string) {
 		file := filepath.Join(t.TempDir(), "marks")
@@ -53,13 +53,13 @@ func TestRunsNeverOverlap(t *testing.T) {
 	})
 }
 
-// TestBusy checks what those get who find the lock held.
+// TestBusy checks what run and check do when another process has the lock.
 func TestBusy(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, store string) {
 		holder := hold(t, store, "job")
 
-		// A bare -n, and what is the same by another name.
+		// A wait of zero is the same as -n.
 		for _, flags := range [][]string{{"-n"}, {"-w", "0"}, {"-w", "0s"}} {
 			stderr := wantRun(t, 75, store, append(append([]string{"run"}, flags...), "job", "--", "true")...)
 			want := regexp.MustCompile(fmt.Sprintf(`(?m)^holdfast: .*"job": held by .*pid %d\b`, holder.cmd.Process.Pid))
@@ -82,7 +82,7 @@ func TestBusy(t *testing.T) {
 			}
 		}
 
-		// The holder was never disturbed, and another name is another lock.
+		// The holder still has the lock, and another name is another lock.
 		wantRun(t, 0, store, "check", "job")
 		wantRun(t, 0, store, "run", "-n", "other", "--", "true")
 		wantRun(t, 1, store, "check", "other")
@@ -103,7 +103,8 @@ func TestWaiterGetsTheLock(t *testing.T) {
 	})
 }
 
-// TestMinHold checks that the name stays closed after a short command.
+// TestMinHold checks that no other process gets a lock before its --min-hold has passed, even if
+// the command was short.
 func TestMinHold(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, store string) {
@@ -124,8 +125,8 @@ func TestMinHold(t *testing.T) {
 	})
 }
 
-// TestMaxHold checks that a command is stopped before its time is up, and
-// that the status says why.
+// TestMaxHold checks that a command is stopped before its --max-hold has passed, and that the
+// status is 124.
 func TestMaxHold(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, store string) {

@@ -13,9 +13,9 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// TestExtensionReachesTheWarden: what a command has extended from within it may
-// use, even if its holdfast is stopped in that instant, and no longer than that: the
-// warden kills it before the new expiry.
+// TestExtensionReachesTheWarden checks that a command may use an extension that it requested
+// itself, even if its holdfast is stopped right after the extension. The warden kills the command
+// before the new expiry.
 func TestExtensionReachesTheWarden(t *testing.T) {
 	eachStore(t, func(t *testing.T, store string) {
 		dir := t.TempDir()
@@ -42,9 +42,9 @@ func TestExtensionReachesTheWarden(t *testing.T) {
 	})
 }
 
-// TestRequestsHoldNothingUp: requests to a store that does not answer, more of them
-// than are carried out at a time, delay neither the loss of the lock nor the end of
-// the job.
+// TestRequestsHoldNothingUp checks that requests to a store that does not answer delay neither the
+// loss of the lock nor the end of the job, even if there are more requests than holdfast handles at
+// a time.
 func TestRequestsHoldNothingUp(t *testing.T) {
 	t.Parallel()
 	server, file := testsvc.Redis(t), filepath.Join(t.TempDir(), "marks")
@@ -53,7 +53,7 @@ func TestRequestsHoldNothingUp(t *testing.T) {
 		"for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do while :; do holdfast extend 3; done >/dev/null 2>&1 & done; workload -deaf "+file)
 	pids := awaitMarks(t, file, 1)
 	server.Stop()
-	expiry := time.Now().Add(ttl) // at the latest: nothing that comes after is answered
+	expiry := time.Now().Add(ttl) // at the latest: the store answers no later request
 	eventually(t, "the command is gone", func() bool { return gone(t, pids) })
 	p.want(79)
 	if end := last(t, file).at; !end.Before(expiry) {

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// TestFlockAgrees runs the same scripts with flock itself, so that what is expected
-// of holdfast is what flock does.
+// TestFlockAgrees runs the same scripts with flock itself, to check that holdfast is expected to do
+// what flock does.
 func TestFlockAgrees(t *testing.T) {
 	testsvc.Need(t, "flock", "util-linux", "util-linux")
 	for _, c := range flockCases {
@@ -20,8 +20,8 @@ func TestFlockAgrees(t *testing.T) {
 	}
 }
 
-// TestFlockIsAnotherRegime: flock and holdfast do not exclude each other under one name,
-// and flock around holdfast excludes those who take either, as docs/comparison.md has it.
+// TestFlockIsAnotherRegime checks that flock and holdfast do not exclude each other under one name,
+// and that flock around holdfast excludes users of either, as docs/comparison.md describes.
 func TestFlockIsAnotherRegime(t *testing.T) {
 	t.Parallel()
 	dir, env := t.TempDir(), append(os.Environ(), "HOLDFAST_STORE="+sqlite(t))
@@ -35,7 +35,7 @@ func TestFlockIsAnotherRegime(t *testing.T) {
 		return string(out)
 	}
 	for _, c := range []struct{ holder, wants, status string }{
-		{"flock job", "holdfast run -n job", "0"},              // before the change beside after it: both get it
+		{"flock job", "holdfast run -n job", "0"},              // before the change and after it: both get the lock
 		{"flock job", "flock -n job holdfast run -n job", "1"}, // in the first roll-out, flock refuses
 		{"flock job holdfast run job", "flock -n job", "1"},
 		{"flock job holdfast run job", "holdfast run -n job", "75"}, // in the second, holdfast refuses

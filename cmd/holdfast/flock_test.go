@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// prelude has what the cases share. $LOCK is the command that locks. Holders are
-// told to end through a pipe, so no case depends on how fast the machine is.
+// prelude contains the functions that the cases share. $LOCK is the command that locks. A pipe ends
+// the holders, so that no case depends on the speed of the machine.
 const prelude = `
 hold() { # hold [FLAG...]: returns when a process in the background has the lock
 	mkfifo has end
@@ -24,9 +24,9 @@ free() { # returns when the holder has gone
 status() { "$@" 2>>messages; echo $?; }
 `
 
-// flockCases are what scripts expect of flock(1): scripts, and what they print.
+// flockCases are scripts for flock(1), with the output that they expect.
 var flockCases = []struct{ name, script, want string }{
-	// What util-linux tests of its own flock.
+	// The cases of util-linux's own tests of flock.
 	{"non-block", `hold --shared; status $LOCK --nonblock --conflict-exit-code 123 lock echo never; free`, "123"},
 	{"shared", `hold --shared; status $LOCK --shared lock echo shared; free`, "shared 0"},
 	{"exclusive", `hold --shared; status $LOCK --nonblock --exclusive --conflict-exit-code 123 lock echo never; free`, "123"},
@@ -35,7 +35,7 @@ var flockCases = []struct{ name, script, want string }{
 		until [ -e begun ]; do :; done
 		free; cat log late`, "first second 0"},
 
-	// The other spellings, and letters together.
+	// The other spellings of flags, and letters in one argument.
 	{"letters", `hold; for n in -n --nb --nonblock; do for e in -E --conflict-exit-code; do status $LOCK $n $e 9 lock echo never; done; done; free`,
 		"9 9 9 9 9 9"},
 	{"exclusive letters", `hold -s; for x in -x -e --exclusive; do status $LOCK $x -n -E 9 lock echo never; done; status $LOCK -en -E9 lock echo never; free`,
@@ -70,8 +70,7 @@ E
 	{"help and version", `for a in -h --help -V --version; do $LOCK $a >/dev/null; echo $?; done`, "0 0 0 0"},
 }
 
-// TestFlockCases runs scripts that were made for flock(1) with holdfast run in its
-// place.
+// TestFlockCases runs scripts for flock(1) with holdfast run in its place.
 func TestFlockCases(t *testing.T) {
 	for _, c := range flockCases {
 		t.Run(c.name, func(t *testing.T) {
@@ -89,7 +88,7 @@ func flockCase(t *testing.T, lock, script, want string) {
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "LOCK="+lock, "HOLDFAST_STORE=sqlite://"+filepath.Join(dir, "locks.db"))
 	out, err := cmd.Output()
-	messages, _ := os.ReadFile(filepath.Join(dir, "messages")) // for people
+	messages, _ := os.ReadFile(filepath.Join(dir, "messages")) // only for the error message
 	if got := strings.Join(strings.Fields(string(out)), " "); err != nil || got != strings.TrimSpace(want) {
 		t.Errorf("%s: %q, %v; want %q\n%s", lock, got, err, want, messages)
 	}

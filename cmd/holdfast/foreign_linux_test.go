@@ -8,10 +8,9 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// TestEndlessIsSaidAtOnce: whoever waits for what is not a lock of holdfast's, and has
-// no end, is told when the wait begins, with what to do: once, on a terminal and
-// without. A foreign lock that ends is waited for without such a word, and a key of
-// another type is refused.
+// TestEndlessIsSaidAtOnce checks that a run that waits for a foreign key without expiry logs this
+// once, with advice, when the wait begins, on a terminal and without. There is no such message for
+// a foreign lock that expires, and a key of another type is refused.
 func TestEndlessIsSaidAtOnce(t *testing.T) {
 	t.Parallel()
 	const said = `run "sessions": held by a client that is not holdfast, with no expiry: it may be data of another program: then use another name`

@@ -23,7 +23,8 @@ func remembering(t *testing.T) string {
 	return "sqlite://" + filepath.ToSlash(filepath.Join(t.TempDir(), "locks.db")) + "?history=1"
 }
 
-// TestHistory: what commands did with a lock is told, to people and in JSON.
+// TestHistory checks that the history of a lock lists what commands did with it, as text and as
+// JSON.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	store := remembering(t)
@@ -63,12 +64,13 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestHistoryOfReplay: a client that waits for work, and gets its result, has not given up.
+// TestHistoryOfReplay checks that the history of a client that waits for work and gets its result
+// does not contain "gave up".
 func TestHistoryOfReplay(t *testing.T) {
 	t.Parallel()
 	redis := testsvc.Redis(t).URL + "?history=1"
 	for i, store := range []string{remembering(t), redis, serve(t, redis).urls[0]} {
-		dir, key := t.TempDir(), fmt.Sprint("job", i) // two of the stores are one
+		dir, key := t.TempDir(), fmt.Sprint("job", i) // two of the stores share one Redis server
 		working, end := filepath.Join(dir, "working"), filepath.Join(dir, "end")
 		worker := start(t, store, "once", key, "--", "sh", "-c", "touch "+working+"; until test -e "+end+"; do sleep 0.01; done; echo made")
 		awaitFile(t, working)
@@ -86,7 +88,7 @@ func TestHistoryOfReplay(t *testing.T) {
 	}
 }
 
-// TestHistoryIsOff: where there is none, the command says how to turn it on.
+// TestHistoryIsOff checks that the error for a store without history explains how to turn it on.
 func TestHistoryIsOff(t *testing.T) {
 	t.Parallel()
 	file := sqlite(t)
@@ -102,8 +104,8 @@ func TestHistoryIsOff(t *testing.T) {
 	}
 }
 
-// TestWatchOnFeed: where there is history, watch looks as soon as something happens,
-// and tells of what is over before it has looked.
+// TestWatchOnFeed checks that watch looks at a store with history as soon as something happens, and
+// reports events that ended before it looked.
 func TestWatchOnFeed(t *testing.T) {
 	t.Parallel()
 	store := remembering(t)

@@ -16,13 +16,13 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// TestHoldIsKnownBeforeItIsAskedFor kills hold while it waits: its place in the queue
-// can be given up by its author, who knows the lease ID from before the request.
+// TestHoldIsKnownBeforeItIsAskedFor kills hold while it waits. Its user can still give up its place
+// in the queue, because the lease ID was saved before the request.
 func TestHoldIsKnownBeforeItIsAskedFor(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", filepath.Join(t.TempDir(), "state"))
 	server := testsvc.Redis(t)
 	h := hold(t, server.URL, "job")
-	// A place lasts for 5 s, which is longer than all of this takes.
+	// A place lasts for 5 s, which is longer than this test takes.
 	p := start(t, server.URL, "hold", "job", "--for", "48h", "--reason", "why")
 	eventually(t, "it waits", func() bool { return show(t, server.URL, "job").QueueLength == 1 })
 	p.signal(syscall.SIGKILL)
@@ -36,11 +36,12 @@ func TestHoldIsKnownBeforeItIsAskedFor(t *testing.T) {
 	wantRun(t, 0, server.URL, "run", "-n", "job", "--", "true")
 }
 
-// TestHoldOnAQuorum: a store whose leases are short says how long a hold may be.
+// TestHoldOnAQuorum checks that the error for a hold that is too long contains the longest TTL of
+// the store.
 func TestHoldOnAQuorum(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", filepath.Join(t.TempDir(), "state"))
 	url := "quorum+" + testsvc.Redis(t).URL + "," + hostOf(testsvc.Redis(t).URL) + "," + hostOf(testsvc.Redis(t).URL)
-	wantRun(t, 1, url, "doctor", "--admit") // nothing is written to a disk
+	wantRun(t, 1, url, "doctor", "--admit") // it warns that nothing is written to disk
 	p := start(t, url, "hold", "job", "--for", "48h", "--reason", "why")
 	p.want(78)
 	p.awaitStderr(`holdfast: hold "job": invalid TTL 48h0m0s: the longest of this store is 5m0s`)
@@ -52,8 +53,8 @@ func TestHoldOnAQuorum(t *testing.T) {
 
 func hostOf(url string) string { return url[len("redis://"):] }
 
-// TestTwoHoldsAtATime: a person asks for a lock twice while somebody else has it. Each
-// is given back on its own: release leaves the one that still waits its place.
+// TestTwoHoldsAtATime: a user runs hold twice while another process has the lock. Each hold is
+// released on its own: release leaves the other hold its place in the queue.
 func TestTwoHoldsAtATime(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", filepath.Join(t.TempDir(), "state"))
 	server := testsvc.Redis(t)
@@ -74,8 +75,8 @@ func TestTwoHoldsAtATime(t *testing.T) {
 	wantRun(t, 0, server.URL, "run", "-n", "job", "--", "true")
 }
 
-// TestOnceWithoutItsKeeper: work whose keeper was killed can be completed as long as
-// its lease lasts, once.
+// TestOnceWithoutItsKeeper checks that work whose keeper was killed can be completed while its
+// lease lasts, and only once.
 func TestOnceWithoutItsKeeper(t *testing.T) {
 	t.Setenv("XDG_STATE_HOME", filepath.Join(t.TempDir(), "state"))
 	eachStoreInTurn(t, func(t *testing.T, store string) {
@@ -106,8 +107,8 @@ func TestOnceWithoutItsKeeper(t *testing.T) {
 	})
 }
 
-// feed runs holdfast with text on its standard input, and returns the status
-// and both outputs. Any goroutine may call it.
+// feed runs holdfast with text on its standard input, and returns the status and both outputs. Any
+// goroutine may call it.
 func feed(store, text string, args ...string) (status int, stdout, stderr string) {
 	var out, messages bytes.Buffer
 	cmd := exec.Command("holdfast", args...)
@@ -126,7 +127,7 @@ func eachStoreInTurn(t *testing.T, test func(t *testing.T, store string)) {
 	t.Run("redis", func(t *testing.T) { test(t, testsvc.Redis(t).URL) })
 }
 
-// keepersFor returns the keepers of a name for a process.
+// keepersFor returns the process IDs of the keepers of a name for a process.
 func keepersFor(t *testing.T, pid int, name string) (keepers []int) {
 	t.Helper()
 	out, err := exec.Command("ps", "-e", "-o", "pid=,args=").Output()

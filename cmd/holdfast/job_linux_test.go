@@ -20,9 +20,8 @@ var (
 	report = flag.String("report", "", "file to which the matrix appends what it saw, as a row of a Markdown table")
 )
 
-// TestJobDiesWithItsLock has everything happen that ends a lock or its guards,
-// to jobs of every shape. No process of a job may leave a mark after the first
-// of a rival, and none may be left.
+// TestJobDiesWithItsLock hits jobs of every shape with every event that ends a lock or its guards.
+// No process of a job may write a mark after the first mark of a rival, and no process may be left.
 func TestJobDiesWithItsLock(t *testing.T) {
 	t.Parallel()
 	rows := slices.Clone(events)

@@ -13,10 +13,9 @@ import (
 	"time"
 )
 
-// shapes are the ways in which a job gets out of the sight of those who look at
-// its process group, or at its parents. Each is a script beside mark.sh, with
-// the number of processes that leave marks. The command itself ends when it is
-// asked to.
+// shapes are the ways in which processes of a job leave its process group or lose their parents.
+// Each is a script, with the number of its processes that write marks. The command itself ends when
+// a signal asks it to.
 var shapes = []struct {
 	name, script string
 	processes    int
@@ -31,9 +30,9 @@ var shapes = []struct {
 	{"hydra", `setsid sh $d/hydra.sh & setsid sh $d/hydra.sh & wait`, 2},
 }
 
-// scripts are what the shapes are made of.
+// scripts are the files that the shapes run.
 var scripts = map[string]string{
-	// The order of the lines in one file is that of one clock.
+	// All processes append to one file, so that the order of its lines is their order in time.
 	"mark.sh": `while :; do echo "$HOLDFAST_FENCING_TOKEN $$" >>"${0%/*}/marks"; sleep ${PAUSE-0.05}; done`,
 	"tree.sh": `trap '' TERM INT HUP QUIT
 		PAUSE=0.2
@@ -41,7 +40,7 @@ var scripts = map[string]string{
 		if [ $left -gt 0 ]; then sh $0 $left & fi
 		if [ $right -gt 0 ]; then setsid sh $0 $right & fi
 		. "${0%/*}/mark.sh"`,
-	// It answers TERM with another of its kind.
+	// On TERM it starts another copy of itself.
 	"hydra.sh": `trap 'setsid sh $0 &' TERM
 		. "${0%/*}/mark.sh"`,
 }
@@ -59,7 +58,7 @@ type cell struct {
 	holder    *process // nil if it runs in a terminal
 	term      *terminal
 	rival     *process
-	warden    *os.Process // of the job; nil if that is over already
+	warden    *os.Process // of the job; nil if the job has ended
 }
 
 // start starts the job of one shape.
@@ -82,8 +81,8 @@ func (r *row) start(shape int) *cell {
 	return c
 }
 
-// findHoldfast returns the process that holds the lock; 0 if nobody does any
-// more: a machine that is busy enough makes a holder give up.
+// findHoldfast returns the process ID of the lock's holder, or 0 if there is none: on a machine
+// that is busy enough the holder gives up.
 func (c *cell) findHoldfast(store string) int {
 	c.t.Helper()
 	if s := show(c.t, store, c.name); len(s.Holders) > 0 {
@@ -92,7 +91,7 @@ func (c *cell) findHoldfast(store string) int {
 	return 0
 }
 
-// awaitTurn waits until p waits for the lock, or need not any more.
+// awaitTurn waits until p waits for the lock or has ended.
 func (p *process) awaitTurn() {
 	p.t.Helper()
 	eventually(p.t, "the rival waits", func() bool {
@@ -127,8 +126,8 @@ func (c *cell) marks() []string {
 	return strings.Split(strings.TrimSpace(string(data)), "\n")
 }
 
-// check waits for the rival and looks at what the job has left. It returns how
-// many marks beside the rival a pause of the machine explains.
+// check waits for the rival and checks what the job has left. It returns the number of marks after
+// the rival's first that a pause of the machine explains.
 func (c *cell) check(e event, paused func() time.Duration) (late int) {
 	c.t.Helper()
 	status := ""
@@ -136,7 +135,7 @@ func (c *cell) check(e event, paused func() time.Duration) (late int) {
 		status = c.status()
 	}
 	atEnd := len(c.marks())
-	if got := c.rival.wait(); got != 0 && (!e.lenient || got != 79) { // its key may have been deleted, too
+	if got := c.rival.wait(); got != 0 && (!e.lenient || got != 79) { // the rival's key may have been deleted, too
 		c.t.Errorf("%s: the rival ends with %d", c.shape, got)
 	}
 	if e.name == "STOP" {
@@ -164,7 +163,7 @@ func (c *cell) check(e event, paused func() time.Duration) (late int) {
 	return late
 }
 
-// messages returns what holdfast has said.
+// messages returns the messages of holdfast.
 func (c *cell) messages() string {
 	if c.holder == nil {
 		return c.term.text()
@@ -187,9 +186,8 @@ func (c *cell) status() string {
 	return status
 }
 
-// late returns how many marks processes of the job have left after the first
-// of the rival or, where the rival may be there before the job is told, after
-// the end of holdfast, when there were atEnd of them.
+// late returns the number of marks that the job's processes wrote after the rival's first. For a
+// lenient event it counts only those after the end of holdfast, when there were atEnd marks.
 func (c *cell) late(e event, atEnd int) (late int) {
 	c.t.Helper()
 	marks := c.marks()
@@ -210,7 +208,7 @@ func (c *cell) late(e event, atEnd int) (late int) {
 	return late
 }
 
-// signal sends a signal to holdfast, which may have given up on a busy machine.
+// signal sends a signal to holdfast, which may have ended already on a busy machine.
 func (c *cell) signal(sig syscall.Signal) {
 	c.t.Helper()
 	if err := c.holder.cmd.Process.Signal(sig); err != nil && !errors.Is(err, os.ErrProcessDone) {

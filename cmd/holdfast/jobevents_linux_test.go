@@ -12,17 +12,17 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// An event ends jobs. It is one of all cells of a row.
+// An event ends the jobs of all cells of a row.
 type event struct {
 	name     string
 	flags    []string
 	terminal bool
-	lenient  bool // the job may go on for a while beside the rival: until it is told
+	lenient  bool // the job may work at the same time as the rival until holdfast notices the loss
 	hit      func(r *row)
 	statuses []string
 }
 
-// events are what can happen to a lock or to those who guard it.
+// events end a job by its store, a signal or a limit. TestJobDiesWithItsLock adds more.
 var events = []event{
 	{name: "store stopped", hit: (*row).stopStore, statuses: []string{"79"}},
 	{name: "store cut off", hit: func(r *row) { r.proxy.BlackHole() }, statuses: []string{"79"}},
@@ -37,10 +37,10 @@ type row struct {
 	t      *testing.T
 	event  event
 	server *testsvc.Server
-	proxy  *faultproxy.Proxy // between the server and those who hold the locks
+	proxy  *faultproxy.Proxy // between the server and the holders
 	cells  []*cell
-	jobs   *atomic.Int64 // all that were run
-	late   *atomic.Int64 // marks beside a rival that a pause of the machine explains
+	jobs   *atomic.Int64 // counts all jobs that were run
+	late   *atomic.Int64 // counts marks after the rival's first that a pause of the machine explains
 }
 
 // run runs each cell of the row once.
@@ -54,7 +54,7 @@ func (r *row) run() {
 	for i, c := range r.cells {
 		c.await(shapes[i].processes)
 		if pid := c.findHoldfast(r.server.URL); pid != 0 && strings.Contains(r.event.name, "warden") {
-			// What the system may give its number to later is another process.
+			// This handle cannot mean another process that gets the same ID later.
 			if warden := wardenOf(r.t, pid); warden != 0 {
 				c.warden, _ = os.FindProcess(warden) // never fails
 			}
@@ -73,8 +73,8 @@ func (r *row) run() {
 	r.proxy.Heal()
 }
 
-// watchPauses measures how late timers fire on this machine. It returns a
-// function that tells the worst by then.
+// watchPauses measures how late timers fire on this machine. It returns a function that returns the
+// longest delay so far.
 func watchPauses(t *testing.T) func() time.Duration {
 	const every = 5 * time.Millisecond
 	var worst atomic.Int64
@@ -89,8 +89,8 @@ func watchPauses(t *testing.T) func() time.Duration {
 	return func() time.Duration { return time.Duration(worst.Load()) }
 }
 
-// tooBusy is a pause of the machine that explains what a test of it cannot
-// tell from a fault: part of the time that there is to kill a job.
+// tooBusy is the longest pause of the machine that does not excuse a failure. It is a part of the
+// time that holdfast has to kill a job.
 const tooBusy = cellTTL / 40
 
 // stopStore stops the server until all holders have ended.
@@ -102,8 +102,7 @@ func (r *row) stopStore() {
 	}
 }
 
-// deleteKeys deletes the locks. Those who have them are told with the next
-// renewal.
+// deleteKeys deletes the locks. Their holders notice this with the next renewal.
 func (r *row) deleteKeys() {
 	deleted := time.Now()
 	for _, c := range r.cells {

@@ -13,15 +13,15 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// TestStoreFreezes stops the server while a command runs. The command and
-// everything that it started must be gone before the lock expires, so that a
-// rival, which waits for the same lock, never runs beside it.
+// TestStoreFreezes stops the server while a command runs. The command and all its descendants must
+// be gone before the lock expires, so that they never run at the same time as a rival that waits
+// for the lock.
 func TestStoreFreezes(t *testing.T) {
 	t.Parallel()
 	const ttl = 3 * time.Second
 	for what, c := range map[string]struct {
 		flags []string
-		early time.Duration // by which it must be gone before the expiry
+		early time.Duration // the least time from its end to the expiry
 	}{
 		"willing": {[]string{"-depth", "2"}, ttl / 4}, // the time between TERM and KILL
 		"deaf":    {[]string{"-depth", "2", "-deaf"}, ttl / 20},
@@ -37,7 +37,7 @@ func TestStoreFreezes(t *testing.T) {
 
 			expiry := freeze(t, server, "job", ttl)
 			eventually(t, "the command is gone", func() bool { return gone(t, pids) })
-			time.Sleep(time.Until(expiry)) // nothing may happen until then, and after
+			time.Sleep(time.Until(expiry)) // no mark may follow, before the expiry or after it
 			server.Cont()
 			p.want(79)
 			rival.want(0)
@@ -51,8 +51,8 @@ func TestStoreFreezes(t *testing.T) {
 	}
 }
 
-// TestStoreDies kills the server: the connection is closed and new ones are
-// refused, which must not stop it sooner than necessary.
+// TestStoreDies kills the server, so that connections are closed and refused. The command must end
+// before the lock expires, but no sooner than necessary.
 func TestStoreDies(t *testing.T) {
 	t.Parallel()
 	server, file := testsvc.Redis(t), filepath.Join(t.TempDir(), "marks")
@@ -72,8 +72,7 @@ func TestStoreDies(t *testing.T) {
 	}
 }
 
-// TestLockIsTakenAway deletes the lock under its holder, which is told at the
-// next renewal.
+// TestLockIsTakenAway deletes the lock of a holder, which must notice this at the next renewal.
 func TestLockIsTakenAway(t *testing.T) {
 	t.Parallel()
 	const ttl, killAfter, slack = 3 * time.Second, 100 * time.Millisecond, 900 * time.Millisecond
@@ -96,8 +95,8 @@ func TestLockIsTakenAway(t *testing.T) {
 	}
 }
 
-// TestLockIsTakenOver checks that a holder whose lock was given to somebody
-// else neither disturbs the new one nor releases its lock.
+// TestLockIsTakenOver checks that a holder whose lock was given to another client neither disturbs
+// the new holder nor releases its lock.
 func TestLockIsTakenOver(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
@@ -109,7 +108,7 @@ func TestLockIsTakenOver(t *testing.T) {
 	}
 }
 
-// TestOnLost checks what may be asked for instead of TERM.
+// TestOnLost checks the alternatives to TERM after a loss: --on-lost kill and ignore.
 func TestOnLost(t *testing.T) {
 	t.Parallel()
 	t.Run("kill", func(t *testing.T) {
@@ -136,8 +135,8 @@ func TestOnLost(t *testing.T) {
 	})
 }
 
-// TestLostAtTheEnd checks that a command which ended by itself after its lock
-// was lost is not a success.
+// TestLostAtTheEnd checks that the status is 79 if a command ends by itself after its lock was
+// lost.
 func TestLostAtTheEnd(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
@@ -147,8 +146,8 @@ func TestLostAtTheEnd(t *testing.T) {
 	p.want(79)
 }
 
-// freeze stops the server and returns when the lock expires. Until then no
-// renewal has been sent that the server could still carry out.
+// freeze stops the server and returns the expiry of the lock. No renewal is under way that the
+// server could still carry out.
 func freeze(t *testing.T, server *testsvc.Server, name string, ttl time.Duration) (expiry time.Time) {
 	t.Helper()
 	for range 10 {
@@ -170,8 +169,8 @@ func awaitRenewal(t *testing.T, server *testsvc.Server, name string, ttl time.Du
 	t.Helper()
 	eventually(t, name+" is renewed", func() bool {
 		left := time.Duration(redisInt(t, server, "PTTL", name)) * time.Millisecond
-		// Later than the truth by what the answer took, which is not for the
-		// one who is checked to make up for.
+		// This is later than the real expiry by the time that the reply took. Holdfast is not to
+		// blame for this delay of the test.
 		expiry = time.Now().Add(left)
 		return left > ttl*9/10
 	})
@@ -189,8 +188,8 @@ func gone(t *testing.T, pids []int) bool {
 	return true
 }
 
-// TestStoppedRunSaysSo: a holdfast that was stopped itself, and is continued when its
-// warden has ended the command, blames no store.
+// TestStoppedRunSaysSo checks the message of a holdfast that was stopped itself, and is continued
+// after its warden has ended the command: it does not blame the store.
 func TestStoppedRunSaysSo(t *testing.T) {
 	t.Parallel()
 	server, file := testsvc.Redis(t), filepath.Join(t.TempDir(), "marks")
@@ -205,9 +204,9 @@ func TestStoppedRunSaysSo(t *testing.T) {
 	}
 }
 
-// TestCommandEndsWhileItsRunIsStopped: the command has ended in time, and the lock is over
-// when it is to be given back. That is what it says, unless the loss is noticed before the
-// command's end; a store is not blamed, nor a loss while the command ran.
+// TestCommandEndsWhileItsRunIsStopped: the command ends in time, but its lease has expired before
+// holdfast is continued and releases it. The message reports this, unless holdfast notices the loss
+// before the end of the command. It blames neither the store nor a loss during the command.
 func TestCommandEndsWhileItsRunIsStopped(t *testing.T) {
 	t.Parallel()
 	server, dir := testsvc.Redis(t), t.TempDir()

@@ -20,14 +20,14 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestMain makes two programs available on the PATH: holdfast, as go
-// build makes it, and workload, which is this test binary.
+// TestMain makes two programs available on the PATH: holdfast, as go build makes it, and workload,
+// which is this test binary.
 //
-// The test binary has to contain the program as well, although no test runs
-// that copy: go test takes a cached result for the present one if the test
-// binary has not changed, and the linker leaves out what nothing refers to.
+// The test binary has to contain the program as well, although no test runs that copy: go test
+// reuses a cached result if the test binary has not changed, and the linker drops code that nothing
+// refers to.
 func TestMain(m *testing.M) {
-	syscall.Umask(0o022) // whatever the caller's is: a store refuses a directory that every user may write
+	syscall.Umask(0o022) // a store refuses a directory that every user may write
 	testscript.Main(&withBinary{m}, map[string]func(){
 		"workload":      func() { os.Exit(workload(os.Args[1:])) },
 		"holdfast-copy": main,
@@ -46,14 +46,14 @@ var systemRoot string
 type withBinary struct{ tests testscript.TestingM }
 
 func (w *withBinary) Run() int {
-	dir, err := os.MkdirTemp("/tmp", "holdfast-test") // the paths of sockets are short
+	dir, err := os.MkdirTemp("/tmp", "holdfast-test") // the paths of sockets must be short
 	if err != nil {
 		return failed(err)
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	// The system's own files are below systemRoot: no test meets those of the machine.
+	// The binary reads system files below systemRoot, so that no test reads those of the machine.
 	systemRoot = filepath.Join(dir, "root")
-	if err := errors.Join(os.Chmod(dir, 0o755), os.Mkdir(systemRoot, 0o755)); err != nil { // some tests are other users
+	if err := errors.Join(os.Chmod(dir, 0o755), os.Mkdir(systemRoot, 0o755)); err != nil { // some tests run as other users
 		return failed(err)
 	}
 	args := []string{"build", "-ldflags", "-X main.root=" + systemRoot, "-o", filepath.Join(dir, "holdfast")}
@@ -64,12 +64,12 @@ func (w *withBinary) Run() int {
 		return failed(fmt.Errorf("go build: %w\n%s", err, out))
 	}
 	for _, err := range []error{
-		// More tests run at once than there are processors: they wait for real TTLs nearly
-		// all of the time. The leases of more than four would miss renewals on a busy machine.
+		// More tests run at once than there are processors, because they wait for real TTLs nearly
+		// all of the time. With more than four, leases would miss renewals on a busy machine.
 		flag.Set("test.parallel", "4"),
-		os.Unsetenv("HOLDFAST_STORE"), // the tests alone say which store is used
+		os.Unsetenv("HOLDFAST_STORE"), // only the tests choose the store
 		os.Unsetenv("HOLDFAST_STORE_FILE"),
-		os.Unsetenv("HOLDFAST_LOCK_STORE"), // they may run under a lock
+		os.Unsetenv("HOLDFAST_LOCK_STORE"), // the tests may run under a lock
 		os.Unsetenv("HOLDFAST_HELD"),
 		os.Setenv("XDG_CONFIG_HOME", filepath.Join(dir, "config")),
 		os.Setenv("GORACE", quickExit),
@@ -85,9 +85,8 @@ func (w *withBinary) Run() int {
 	return w.tests.Run()
 }
 
-// stopIgnoring has the programs that the tests start begin with the default
-// actions of signals: whoever runs the tests in the background may have had
-// them ignored, which children inherit.
+// stopIgnoring makes the programs that the tests start begin with the default actions of signals.
+// If the tests run in the background, signals may be ignored, which children inherit.
 func stopIgnoring() {
 	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGTSTP, syscall.SIGTTIN, syscall.SIGTTOU} {
 		if signal.Ignored(s) {
@@ -137,8 +136,8 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// status is "status N COMMAND [ARG…]" in scripts: the command must exit with
-// status N. Its output is for stdout and stderr, as that of exec.
+// status implements "status N COMMAND [ARG…]" in scripts: the command must exit with status N. Then
+// stdout and stderr check its output, as after exec.
 func status(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 2 {
 		ts.Fatalf("usage: status N COMMAND [ARG…]")

@@ -14,9 +14,8 @@ import (
 	"time"
 )
 
-// TestReadersAndWriters checks that those who share hold the lock together,
-// that a writer holds it alone, and that readers do not overtake a writer who
-// waits.
+// TestReadersAndWriters checks that readers hold the lock together, that a writer holds it alone,
+// and that readers do not overtake a waiting writer.
 func TestReadersAndWriters(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, store string) {
@@ -52,8 +51,8 @@ func TestReadersAndWriters(t *testing.T) {
 	})
 }
 
-// TestSlots checks that a name has as many slots as is said, counted by what
-// each run takes, and that a small run does not overtake a large one.
+// TestSlots checks that the permits of all runs together never exceed the slots of a name, and that
+// a small run does not overtake a large one.
 func TestSlots(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, store string) {
@@ -79,7 +78,7 @@ func TestSlots(t *testing.T) {
 		if s := show(t, store, "job"); s.Queue[0].Mode != "semaphore" || s.Queue[0].Permits != 2 {
 			t.Errorf("the waiter is shown as %+v", s.Queue)
 		}
-		wantRun(t, 75, store, "run", "-n", "--slots", "4", "job", "--", "true") // a slot is free, but not for it
+		wantRun(t, 75, store, "run", "-n", "--slots", "4", "job", "--", "true") // one slot is free, but the waiter comes first
 		large.finish()
 		large.want(0)
 		waiter.want(0)
@@ -87,17 +86,16 @@ func TestSlots(t *testing.T) {
 	})
 }
 
-// TestModesNeverClash keeps readers and writers at work under one name, and
-// takers of slots under another, and checks that no more is ever taken than
-// there is. How many work together depends on the machine; that they can is
-// for TestReadersAndWriters and TestSlots to show.
+// TestModesNeverClash runs readers and writers, and users of slots, at the same time. They must
+// never take more than there is. How many work together depends on the machine;
+// TestReadersAndWriters and TestSlots check that they can.
 func TestModesNeverClash(t *testing.T) {
-	const processes, runs = 5, 4 // at a time, and of each
+	const processes, runs = 5, 4 // processes at a time, and runs of each
 	t.Parallel()
 	for what, c := range map[string]struct {
-		flags [][]string // of runs that take turns
-		costs []int      // what each of them takes
-		whole int        // what there is
+		flags [][]string // of each kind of run, in turn
+		costs []int      // what a run of each kind takes
+		whole int        // what there is in all
 	}{
 		"readers and writers": {[][]string{{"-s"}, {"-s"}, {"-x"}, {"-s"}}, []int{1, 1, 100, 1}, 100},
 		"slots":               {[][]string{{"--slots", "3"}, {"--slots", "3", "--permits", "2"}}, []int{1, 2}, 3},
@@ -137,8 +135,7 @@ func TestModesNeverClash(t *testing.T) {
 	}
 }
 
-// TestQueue checks that waiting processes are shown in order, and served in
-// that order, each with a lock that lasts as long as any other.
+// TestQueue checks that waiting processes are shown and served in order, each with a full TTL.
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, store string) {
@@ -187,8 +184,7 @@ func TestQueue(t *testing.T) {
 			}
 			token = next
 		}
-		// The command runs with the whole TTL before it, or it could not be
-		// stopped in time.
+		// The command starts with the whole TTL, or holdfast could not stop it in time.
 		for i := range waiters {
 			held := decode(t, read(t, fmt.Sprintf("%s%d", file, i+1)))
 			if len(held.Holders) != 1 || *held.Holders[0].ExpiresInMS < 20_000 {
@@ -201,9 +197,8 @@ func TestQueue(t *testing.T) {
 	})
 }
 
-// TestHandOver checks that a release is not noticed by polling: most waiters
-// have the lock long before they would look again, which is a second and a half
-// after they asked.
+// TestHandOver checks that waiters do not learn of a release by polling: most have the lock long
+// before their next request, which is a second and a half after the first.
 func TestHandOver(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, store string) {
@@ -227,8 +222,8 @@ func TestHandOver(t *testing.T) {
 	})
 }
 
-// TestWaiterDies kills the first of the queue. It may delay those behind it by
-// what is left of its place, five seconds at most, and not by its TTL.
+// TestWaiterDies kills the first of the queue. Its place may delay the next by the rest of its
+// time, five seconds at most, and not by its TTL.
 func TestWaiterDies(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, store string) {
@@ -252,9 +247,8 @@ func TestWaiterDies(t *testing.T) {
 	})
 }
 
-// TestWaiterIsPaused stops the first of the queue until others have been
-// served. It must not run beside one of them on the strength of what it was
-// handed meanwhile, and must be served in the end.
+// TestWaiterIsPaused stops the first of the queue until another process has been served. It must
+// not rely on a grant that it received meanwhile, and must be served in the end.
 func TestWaiterIsPaused(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, store string) {
@@ -274,8 +268,8 @@ func TestWaiterIsPaused(t *testing.T) {
 	})
 }
 
-// pause stops a process between two of its requests: in the middle of one it
-// might keep the embedded store's file locked.
+// pause stops a process between two of its requests: during a request it might keep the file of the
+// embedded store locked.
 func pause(t *testing.T, store string, p *process) {
 	t.Helper()
 	pid := p.cmd.Process.Pid
@@ -283,7 +277,7 @@ func pause(t *testing.T, store string, p *process) {
 	eventually(t, "the store can be written to while a process is stopped", func() bool {
 		p.signal(syscall.SIGSTOP)
 		eventually(t, "it is stopped", func() bool { return strings.HasPrefix(inState(t, pid), "T") })
-		locks, _ := os.ReadFile("/proc/locks") // of Linux; a request would have to wait to find it out
+		locks, _ := os.ReadFile("/proc/locks") // only on Linux; it spares a request that would have to wait
 		if !writes.Match(locks) {
 			if status, _, _ := run(t, store, "run", "-n", "another", "--", "true"); status == 0 {
 				return true

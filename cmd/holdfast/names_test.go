@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// TestNamesExclude has runs with several names, in whatever order, follow each other.
-// None has a name that another has, and none waits for ever: whoever takes locks in
-// the order of its command line could wait for another in a circle.
+// TestNamesExclude starts runs with several names in different orders. No two of them may have a
+// name at the same time, and none may wait for ever: runs that take locks in the order of their
+// command lines could wait for each other in a circle.
 func TestNamesExclude(t *testing.T) {
 	t.Parallel()
 	exclude := func(t *testing.T, store string) {
@@ -41,13 +41,13 @@ func TestNamesExclude(t *testing.T) {
 	t.Run("quorum", func(t *testing.T) {
 		t.Parallel()
 		_, url := trio(t, "")
-		wantRun(t, 1, url, "doctor", "--admit") // there is no persistence
+		wantRun(t, 1, url, "doctor", "--admit") // it warns that there is no persistence
 		exclude(t, url)
 	})
 }
 
-// TestNamesEndTogether: of two locks one is taken away, and the
-// job is stopped, with a status and a message that says which, and gives the other back.
+// TestNamesEndTogether breaks one of two locks. The job must be stopped with a status and a message
+// that names the broken lock, and the other lock must be released.
 func TestNamesEndTogether(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, store string) {

@@ -15,19 +15,18 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// password is that of the stores of these tests. No program may have it in its
-// arguments, and only the user may have it in the environment.
+// password is the password of the stores of these tests. No process may have it in its arguments,
+// nor in its environment unless the user put it there.
 const password = "s3cret-of-ada"
 
-// A told is a way to tell a command which store it is to use.
+// A told is a way to choose the store of a command.
 type told struct {
 	how  string
 	env  []string // of the shell in which the user types
-	args []string // in front of the first command
+	args []string // before the first command
 }
 
-// ways returns the ways in which a store can be told without naming it in each
-// command. All of them see a file of their own as the configuration.
+// ways returns the ways to choose a store without naming it in each command.
 func ways(t *testing.T, url string) []told {
 	t.Helper()
 	dir := t.TempDir()
@@ -48,8 +47,7 @@ func ways(t *testing.T, url string) []told {
 	}
 }
 
-// inner is what the innermost run runs: a script that takes another lock, which a
-// keeper keeps.
+// inner is the script of the innermost run. It acquires another lock, which a keeper renews.
 const inner = `
 eval "$(holdfast acquire -n d --pid $$ || echo exit $?)"
 echo up >&2
@@ -57,8 +55,8 @@ cat
 holdfast ls
 `
 
-// nest starts three runs, one inside the other and with shells in between, and
-// returns when the innermost command runs. It ends when its standard input does.
+// nest starts three runs, one inside the other with shells in between, and returns when the
+// innermost command runs. That command ends when its standard input ends.
 func (u told) nest(t *testing.T, program string) (outermost *exec.Cmd, release func() string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -79,7 +77,7 @@ func (u told) nest(t *testing.T, program string) (outermost *exec.Cmd, release f
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = in.Close() }) // it ends then; a second Close does nothing
+	t.Cleanup(func() { _ = in.Close() }) // the command ends then; a second Close does nothing
 	eventually(t, "the innermost command runs", func() bool { return strings.Contains(read(t, errs), "up\n") })
 	return cmd, func() string {
 		_ = in.Close()
@@ -90,7 +88,7 @@ func (u told) nest(t *testing.T, program string) (outermost *exec.Cmd, release f
 	}
 }
 
-// family returns a process and all that descends from it.
+// family returns a process and all its descendants.
 func family(t *testing.T, pid int) []int {
 	t.Helper()
 	all := []int{pid}
@@ -111,8 +109,8 @@ func family(t *testing.T, pid int) []int {
 	return all
 }
 
-// hidesPassword fails the test if a process has the password in its arguments, or
-// in an entry of its environment that is not the user's own.
+// hidesPassword fails the test if a process has the password in its arguments, or in an entry of
+// its environment that the user did not set.
 func (u told) hidesPassword(t *testing.T, pid int) {
 	t.Helper()
 	line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
@@ -130,15 +128,14 @@ func (u told) hidesPassword(t *testing.T, pid int) {
 	}
 }
 
-// threeLevels runs commands on three levels of nesting, in each of the ways, and
-// checks that they reach the store, and what others can see of the password. It
-// calls look while all three hold their locks.
+// threeLevels runs commands on three levels of nesting, in each of the ways. It checks that they
+// reach the store and do not show the password, and calls look while they hold their locks.
 func threeLevels(t *testing.T, program, url string, look func(how string)) {
 	t.Helper()
 	for _, u := range ways(t, url) {
 		cmd, release := u.nest(t, program)
 		all := family(t, cmd.Process.Pid)
-		if len(all) < 3*3+1 { // holdfast, warden and shell; the keeper
+		if len(all) < 3*3+1 { // holdfast, warden and shell of each level; the keeper
 			t.Errorf("%s: only %d processes", u.how, len(all))
 		}
 		for _, pid := range all {
@@ -157,8 +154,7 @@ func threeLevels(t *testing.T, program, url string, look func(how string)) {
 	}
 }
 
-// hasAda gives a server the user ada, who may do what locks need, and takes all
-// rights from those who do not say who they are.
+// hasAda gives a server the user ada, who may do what locks need, and turns the default user off.
 func hasAda(t *testing.T, server *testsvc.Server) {
 	t.Helper()
 	for _, rule := range []string{
@@ -170,14 +166,14 @@ func hasAda(t *testing.T, server *testsvc.Server) {
 	}
 }
 
-// onlyAda checks that all clients of a server but the test's own are ada, and that
-// nobody was refused.
+// onlyAda checks that all clients of a server but the test's own are ada, and that the server has
+// refused no command.
 func onlyAda(t *testing.T, server *testsvc.Server, how string, least int) {
 	t.Helper()
 	clients := 0
 	for line := range strings.Lines(asAdmin(t, server, "CLIENT", "LIST")) {
 		switch {
-		case strings.Contains(line, "user=admin"), strings.Contains(line, "cmd=NULL"): // the latter have said nothing yet
+		case strings.Contains(line, "user=admin"), strings.Contains(line, "cmd=NULL"): // the latter have sent no command yet
 		case strings.Contains(line, "user=ada"):
 			clients++
 		default:
@@ -192,8 +188,8 @@ func onlyAda(t *testing.T, server *testsvc.Server, how string, least int) {
 	}
 }
 
-// TestThreeLevels: runs within runs are the same user of the store, and nobody else
-// learns the password: with Redis, and with a quorum.
+// TestThreeLevels checks that nested runs are the same user of the store, and that the password
+// stays hidden, with Redis and with a quorum.
 func TestThreeLevels(t *testing.T) {
 	program, err := exec.LookPath("holdfast")
 	if err != nil {
@@ -209,9 +205,9 @@ func TestThreeLevels(t *testing.T) {
 	for _, s := range servers {
 		hasAda(t, s)
 	}
-	wantRun(t, 1, quorum, "doctor", "--admit") // there is no persistence
+	wantRun(t, 1, quorum, "doctor", "--admit") // it warns that there is no persistence
 	for _, s := range servers {
-		asAdmin(t, s, "ACL", "LOG", "RESET") // doctor has asked for more than ada may see
+		asAdmin(t, s, "ACL", "LOG", "RESET") // doctor has requested more than ada may see
 	}
 	threeLevels(t, program, quorum, func(how string) {
 		for _, s := range servers {
@@ -220,8 +216,8 @@ func TestThreeLevels(t *testing.T) {
 	})
 }
 
-// TestErrorsHidePassword: whatever goes wrong, nobody is told the password, and
-// there is one line which says where.
+// TestErrorsHidePassword checks that an error does not contain the password, and is one line that
+// explains the problem.
 func TestErrorsHidePassword(t *testing.T) {
 	server := testsvc.Redis(t)
 	hasAda(t, server)
@@ -259,7 +255,7 @@ func TestErrorsHidePassword(t *testing.T) {
 	}
 }
 
-// asAdmin sends a command to a server that hasAda.
+// asAdmin sends a command as the user admin to a server that hasAda has prepared.
 func asAdmin(t *testing.T, server *testsvc.Server, words ...string) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", server.Addr)

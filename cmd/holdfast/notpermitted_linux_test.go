@@ -13,8 +13,8 @@ import (
 
 const nobody = 65534
 
-// TestNotPermitted has a program in the job that has become root's, as sudo
-// does. It is named, and the lock is not given back: it lasts until its expiry.
+// TestNotPermitted starts a program in the job that becomes root's, as with sudo. A message must
+// name the program, and the lock must not be released: it lasts until its expiry.
 func TestNotPermitted(t *testing.T) {
 	t.Parallel()
 	if os.Getuid() != 0 {
@@ -59,11 +59,10 @@ func TestNotPermitted(t *testing.T) {
 	}
 }
 
-// ofNobody returns a directory that the user nobody may use, with holdfast and a
-// workload that may become root's.
+// ofNobody returns a directory that the user nobody may use, with holdfast and a setuid workload.
 func ofNobody(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "holdfast-test") // a test's own is below one that is not
+	dir, err := os.MkdirTemp("", "holdfast-test") // only the owner may enter the parent of t.TempDir
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// lines returns how many lines a file has that may not be there yet.
+// lines returns the number of lines of a file, and 0 if there is no file.
 func lines(t *testing.T, file string) int {
 	t.Helper()
 	if _, err := os.Stat(file); os.IsNotExist(err) {
@@ -24,7 +24,7 @@ func lines(t *testing.T, file string) int {
 	return strings.Count(read(t, file), "\n")
 }
 
-// replayed returns what a key has recorded.
+// replayed returns the recorded result of a key.
 func replayed(t *testing.T, store, key string) string {
 	t.Helper()
 	status, stdout, stderr := run(t, store, "once", key, "--replay", "--", "echo", "it has run again")
@@ -40,9 +40,9 @@ func oneByOne(t *testing.T, test func(t *testing.T, store string)) {
 	t.Run("redis", func(t *testing.T) { test(t, testsvc.Redis(t).URL) })
 }
 
-// TestOnceRace has many processes come at once. The command runs once, and
-// those who wait get its output. A process that the crowd keeps from the store
-// is told to come again, with status 69, and does.
+// TestOnceRace starts many processes at once. The command runs once, and processes that wait get
+// its output. A process for which the store is too busy ends with status 69, and the test starts it
+// again.
 func TestOnceRace(t *testing.T) {
 	const processes = 64
 	oneByOne(t, func(t *testing.T, store string) {
@@ -64,7 +64,7 @@ func TestOnceRace(t *testing.T) {
 			for _, p := range started {
 				for ; p.wait() == 69; again++ {
 					if read(t, p.stdout) != "" {
-						unrecorded++ // it ran, and the store was too busy to record it
+						unrecorded++ // it ran, and the store was too busy to record the result
 					}
 					p = start(t, store, args...)
 				}
@@ -90,8 +90,8 @@ func TestOnceRace(t *testing.T) {
 	})
 }
 
-// TestOnceFails has the command fail three times while several wait. Each
-// failure is told to its own caller, and the next of those who wait runs it.
+// TestOnceFails has the command fail three times while several processes wait. Each failure is
+// reported to the process that ran the command, and the next waiter runs it.
 func TestOnceFails(t *testing.T) {
 	const processes, failures = 10, 3
 	t.Parallel()
@@ -116,8 +116,8 @@ func TestOnceFails(t *testing.T) {
 	})
 }
 
-// TestOnceRunnerIsKilled kills holdfast in the middle. What it ran ends, and
-// the next caller runs it when the lease is over, not when the retention is.
+// TestOnceRunnerIsKilled kills holdfast while its command runs. The command must end, and the next
+// caller must run it after the lease has expired, not only after the retention.
 func TestOnceRunnerIsKilled(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, store string) {
@@ -143,9 +143,8 @@ func TestOnceRunnerIsKilled(t *testing.T) {
 	})
 }
 
-// TestOnceZombie stops holdfast while its command goes on to its end, until
-// the lease is over and another has done the work. What it has at last is
-// refused.
+// TestOnceZombie stops holdfast while its command continues to its end, until the lease has expired
+// and another process has done the work. The late result must be refused.
 func TestOnceZombie(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, store string) {
@@ -173,7 +172,7 @@ func TestOnceZombie(t *testing.T) {
 	})
 }
 
-// TestOnceIsLost breaks the lease of a command that goes on and on.
+// TestOnceIsLost breaks the lease of a command that does not end by itself.
 func TestOnceIsLost(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, store string) {
@@ -187,8 +186,7 @@ func TestOnceIsLost(t *testing.T) {
 	})
 }
 
-// TestOnceSignals ends holdfast once while it waits and while its command
-// runs.
+// TestOnceSignals sends TERM to a once that waits, and to one whose command runs.
 func TestOnceSignals(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, store string) {
@@ -209,8 +207,8 @@ func TestOnceSignals(t *testing.T) {
 	})
 }
 
-// TestOnceReaders checks that the work is recorded whole and at once, though
-// nobody reads standard output, or the reader goes away.
+// TestOnceReaders checks that the whole output is recorded at once, even if no process reads
+// standard output, or its reader has closed it.
 func TestOnceReaders(t *testing.T) {
 	const want = 588895 // bytes
 	t.Parallel()
@@ -227,7 +225,7 @@ func TestOnceReaders(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			_ = w.Close() // the process has its own
+			_ = w.Close() // the process has its own copy
 			if !stays {
 				_ = r.Close()
 			}
@@ -235,7 +233,7 @@ func TestOnceReaders(t *testing.T) {
 				status, _, _ := run(t, store, "once", "status", "job")
 				return status == 0
 			})
-			if stays { // it still has most of it to pass on
+			if stays { // it still has most of the output to write
 				if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 					t.Fatal(err)
 				}

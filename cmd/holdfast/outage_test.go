@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// A wait whose store goes away ends as that, with 69, says so when it begins,
-// and can be ended meanwhile.
+// TestOutageDuringWait checks that a wait whose store goes away reports this at once, can be ended
+// by a signal meanwhile, and ends with status 69.
 func TestOutageDuringWait(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
@@ -37,8 +37,8 @@ func TestOutageDuringWait(t *testing.T) {
 	holder.signal(syscall.SIGTERM)
 }
 
-// One limit bounds the wait for the store, too: it is waited for, and that is
-// said once; if it comes the lock is taken.
+// TestWaitForStoreThatIsNotThere checks that the limit of a wait includes the wait for the store,
+// which is reported once. If the store starts in time, the lock is acquired.
 func TestWaitForStoreThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
