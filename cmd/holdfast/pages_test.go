@@ -20,14 +20,14 @@ import (
 	"github.com/holdfast-locks/holdfast/sqlitelock"
 )
 
-// A session is what a page shows of a shell: commands behind "$ ", and what they print.
+// A session is a shell session of a page: commands behind "$ ", and their output.
 type session struct {
 	t       *testing.T
 	dir     string
 	store   string
 	env     []string
-	differs *strings.Replacer // what is typed here instead
-	tokens  map[string]string // what stands for a token of the page here
+	differs *strings.Replacer // replaces commands of the page for the test
+	tokens  map[string]string // the token here, by the token in the page
 }
 
 func newSession(t *testing.T, differs ...string) *session {
@@ -38,8 +38,8 @@ func newSession(t *testing.T, differs ...string) *session {
 	}
 }
 
-// steps runs the commands of a block, and compares what they print but for who, when
-// and the terminal. One that ends in "&" is begun, and prints nothing.
+// steps runs the commands of a block, and compares their output with the page after general. A
+// command that ends in "&" runs in the background, and its output is not compared.
 func (s *session) steps(text string) (ran int) {
 	for _, step := range strings.Split("\n"+text, "\n$ ")[1:] {
 		command, want, _ := strings.Cut(step, "\n")
@@ -79,7 +79,7 @@ func (s *session) steps(text string) (ran int) {
 
 var aToken = regexp.MustCompile(`\b\d{16}\b`)
 
-// learn notes which tokens stand for those of the page.
+// learn records which tokens here replace those of the page.
 func (s *session) learn(page, here string) {
 	were, are := aToken.FindAllString(page, -1), aToken.FindAllString(here, -1)
 	for i := range min(len(were), len(are)) {
@@ -87,21 +87,21 @@ func (s *session) learn(page, here string) {
 	}
 }
 
-// general leaves out who, when, and which token.
+// general replaces holders, times and tokens, and sorts the lines.
 func general(s string) string {
 	s = regexp.MustCompile(`\S+ \((pid \d+(, [\w.]+)?|a person)\)`).ReplaceAllString(s, "WHO")
 	s = regexp.MustCompile(`\b(by) \S+@[^ :]+:`).ReplaceAllString(s, "$1 WHO:")
 	s = regexp.MustCompile(`\b\w{3} \d+ \w{3} \d\d:\d\d:\d\d`).ReplaceAllString(s, "CLOCK")
 	s = regexp.MustCompile(`\b\d+(\.\d+)?(ms|h|m|s)(\d+(m|s))*\b`).ReplaceAllString(s, "TIME")
 	s = aToken.ReplaceAllString(s, "TOKEN")
-	s = strings.NewReplacer(" for TIME", "", "held TIME by", "held by", "holdfast: ", "").Replace(s) // none is shown at first
+	s = strings.NewReplacer(" for TIME", "", "held TIME by", "held by", "holdfast: ", "").Replace(s) // no time is shown at first
 	s = regexp.MustCompile(` +`).ReplaceAllString(s, " ")                                            // columns
 	lines := strings.Split(strings.TrimSpace(s), "\n")
-	slices.Sort(lines) // messages and answers come as they like
+	slices.Sort(lines) // messages and output may come in any order
 	return strings.Join(lines, "\n")
 }
 
-// TestReadmeSession runs what README.md shows first.
+// TestReadmeSession runs the first session of README.md.
 func TestReadmeSession(t *testing.T) {
 	t.Parallel()
 	readme := read(t, filepath.Join("..", "..", "README.md"))
@@ -116,7 +116,7 @@ func TestReadmeSession(t *testing.T) {
 	}
 }
 
-// stages are how a store has to be for a session of a page, by its first command.
+// stages prepare the store for a session of a page, by its first command.
 var stages = map[string]func(t *testing.T, join func(holder string) *holdfast.Client){
 	"holdfast show encoders": func(t *testing.T, join func(string) *holdfast.Client) {
 		want := func(permits int, reason string) *holdfast.AcquireOptions {
@@ -149,12 +149,12 @@ var stages = map[string]func(t *testing.T, join func(holder string) *holdfast.Cl
 
 func acquired(t *testing.T, c *holdfast.Client, name string, opts *holdfast.AcquireOptions) {
 	t.Helper()
-	if _, err := c.TryAcquire(t.Context(), name, opts); err != nil { // Close gives it back
+	if _, err := c.TryAcquire(t.Context(), name, opts); err != nil { // Close releases it
 		t.Fatal(err)
 	}
 }
 
-// isWaiting has a client wait for a lock until the test ends.
+// isWaiting makes a client wait for a lock until the test ends.
 func isWaiting(t *testing.T, c *holdfast.Client, name string, opts *holdfast.AcquireOptions) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -182,13 +182,13 @@ func done(t *testing.T, c *holdfast.Client, key string) {
 	}
 }
 
-// TestSessionsInPages runs the sessions that pages show, on a store that is as they say,
-// but for those that another test runs.
+// TestSessionsInPages runs the sessions of the pages, each on a store that its stage has prepared,
+// except those that another test runs.
 func TestSessionsInPages(t *testing.T) {
 	t.Parallel()
 	ran := 0
 	for _, page := range pages(t) {
-		blocks, _ := codeblock.Find(filepath.Base(page), read(t, page)) // archtest tells the problems
+		blocks, _ := codeblock.Find(filepath.Base(page), read(t, page)) // archtest reports the problems
 		for _, b := range blocks {
 			if b.Kind != "console" || b.CheckedBy != "" {
 				continue
@@ -209,12 +209,12 @@ func TestSessionsInPages(t *testing.T) {
 	}
 }
 
-// unheard are programs of the pages that do nothing here: they need root, a network, or
-// this repository.
+// unheard are programs of the pages that need root, a network, or this repository. A program that
+// does nothing replaces them.
 var unheard = []string{"sudo", "make", "go", "systemctl", "flock"}
 
-// aWrapper calls holdfast, ends what would go on for ever, and notes what fails. Status 1
-// is an answer: nobody has the lock.
+// aWrapper calls holdfast, ends commands that would run for ever, and logs failures. Status 1 is no
+// failure: it reports that no process has the lock.
 const aWrapper = `#!/bin/sh
 case "$1" in
 elect | watch | serve)
@@ -230,9 +230,9 @@ status=$?
 exit $status
 `
 
-// TestScriptsInPages runs what pages show of shell scripts, each on a store of its own,
-// with programs that only say that they were there; other tests have the arguments
-// (TestCommandsInPages) and what comes of them.
+// TestScriptsInPages runs the shell scripts of the pages, each on a store of its own, with dummies
+// for the programs of the user. Other tests check the arguments (TestCommandsInPages) and the
+// results.
 func TestScriptsInPages(t *testing.T) {
 	t.Parallel()
 	holdfast, err := exec.LookPath("holdfast")
@@ -242,9 +242,9 @@ func TestScriptsInPages(t *testing.T) {
 	ran := 0
 	for _, page := range pages(t) {
 		if name := filepath.Base(page); name == "recipes.md" || name == "cli.md" {
-			continue // examples/recipes runs its own; TestExamples has those of --help
+			continue // examples/recipes runs those of recipes.md, TestExamples those of --help
 		}
-		blocks, _ := codeblock.Find(filepath.Base(page), read(t, page)) // archtest tells the problems
+		blocks, _ := codeblock.Find(filepath.Base(page), read(t, page)) // archtest reports the problems
 		for _, b := range blocks {
 			if b.Kind != "sh" || b.CheckedBy != "" {
 				continue
@@ -288,8 +288,7 @@ func runScript(t *testing.T, holdfast, script string) {
 	}
 }
 
-// join returns a client on the session's store, as which others see "user@host pid
-// program".
+// join returns a client of the session's store that others see as holder: "user@host pid program".
 func (s *session) join(holder string) *holdfast.Client {
 	s.t.Helper()
 	words := strings.SplitN(holder, " ", 3)
@@ -313,7 +312,7 @@ func (s *session) join(holder string) *holdfast.Client {
 	return c
 }
 
-// TestRunbook runs what docs/operations.md does about a lock that does not come free.
+// TestRunbook runs the commands of docs/operations.md for a lock that is not released.
 func TestRunbook(t *testing.T) {
 	t.Parallel()
 	const page = "docs/operations.md"
@@ -337,7 +336,7 @@ func TestRunbook(t *testing.T) {
 	}
 }
 
-// TestServerPage runs what README.md and docs/server.md show of a server and curl.
+// TestServerPage runs the blocks of README.md and docs/server.md that use a server and curl.
 func TestServerPage(t *testing.T) {
 	t.Parallel()
 	testsvc.Need(t, "curl", "curl", "curl")

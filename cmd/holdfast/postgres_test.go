@@ -9,8 +9,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// TestPostgres: a job runs under a lock in PostgreSQL, the page shows it, and a database
-// that cannot be used ends the command with the status of the reason, and says what to do.
+// TestPostgres checks that a job runs under a lock in PostgreSQL, and that the server shows the
+// lock. If a database cannot be used, the status and the message must fit the reason.
 func TestPostgres(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Postgres(t)

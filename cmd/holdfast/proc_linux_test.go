@@ -11,8 +11,7 @@ import (
 	"testing"
 )
 
-// wardenOf returns the process that the command of a holdfast is below; 0 if
-// holdfast has ended.
+// wardenOf returns the process ID of a holdfast's warden, or 0 if holdfast has ended.
 func wardenOf(t *testing.T, pid int) int {
 	t.Helper()
 	warden := 0
@@ -42,8 +41,7 @@ func kill(t *testing.T, pid int) {
 	}
 }
 
-// processesOf returns the processes that live and have a word in their
-// arguments.
+// processesOf returns the IDs of live processes that have word in their arguments.
 func processesOf(t *testing.T, word string) (pids []int) {
 	t.Helper()
 	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
@@ -51,7 +49,7 @@ func processesOf(t *testing.T, word string) (pids []int) {
 		t.Fatal(err)
 	}
 	for _, file := range lines {
-		// Nothing is in it any more if the process waits to be reaped.
+		// The file is empty if the process waits to be reaped.
 		if line, _ := os.ReadFile(file); bytes.Contains(line, []byte(word)) {
 			pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(file)))
 			pids = append(pids, pid)

@@ -28,8 +28,8 @@ type process struct {
 	ended          time.Time // valid once done is closed
 }
 
-// start starts holdfast with a store and arguments. It is killed when the
-// test is over, if it still runs then.
+// start starts holdfast with a store and arguments. If it still runs at the end of the test, it is
+// killed.
 func start(t *testing.T, store string, args ...string) *process {
 	t.Helper()
 	return startProgram(t, store, "holdfast", func(*process) []string { return args })
@@ -42,8 +42,7 @@ func startProgram(t *testing.T, store, program string, args func(*process) []str
 	return startWith(t, store, program, args, nil)
 }
 
-// startWith is startProgram for a command that prepare changes before it is started; nil:
-// nothing is to be changed.
+// startWith is startProgram for a command that prepare, if it is not nil, changes before the start.
 func startWith(t *testing.T, store, program string, args func(*process) []string, prepare func(*exec.Cmd)) *process {
 	t.Helper()
 	dir := t.TempDir()
@@ -53,8 +52,7 @@ func startWith(t *testing.T, store, program string, args func(*process) []string
 	}
 	p.cmd = exec.Command(program, args(p)...)
 	p.cmd.Env = append(os.Environ(), "HOLDFAST_STORE="+store)
-	// Files, not pipes: waiting for the process must not become waiting for
-	// what it has left behind.
+	// Files, not pipes: with pipes, Wait would also wait for processes that holdfast left behind.
 	p.cmd.Stdout, p.cmd.Stderr = create(t, p.stdout), create(t, p.stderr)
 	if prepare != nil {
 		prepare(p.cmd)
@@ -166,7 +164,7 @@ func wantRun(t *testing.T, status int, store string, args ...string) (stderr str
 	return stderr
 }
 
-// A shown lock is the answer of "show --json".
+// A shown lock is the output of "show --json".
 type shown struct {
 	Name    string
 	Held    bool
@@ -193,7 +191,7 @@ type shown struct {
 	LastToken uint64 `json:"last_token"`
 }
 
-// show asks the store about a name.
+// show returns the state of a name.
 func show(t *testing.T, store, name string) shown {
 	t.Helper()
 	status, stdout, stderr := run(t, store, "show", name, "--json")
@@ -267,7 +265,7 @@ func hold(t *testing.T, store, name string, flags ...string) *holder {
 	return h
 }
 
-// A holder is a process whose command waits to be told to finish.
+// A holder is a process whose command runs until finish.
 type holder struct {
 	*process
 	started, finished string // files

@@ -14,8 +14,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// trio starts three servers that know nothing of each other, and returns the
-// URL of a quorum of them.
+// trio starts three independent servers, and returns the URL of a quorum of them.
 func trio(t *testing.T, params string, args ...string) (servers []*testsvc.Server, url string) {
 	t.Helper()
 	var addrs []string
@@ -27,7 +26,7 @@ func trio(t *testing.T, params string, args ...string) (servers []*testsvc.Serve
 	return servers, "quorum+redis://" + strings.Join(addrs, ",") + params
 }
 
-// TestQuorumScripts runs testdata/quorum/*.txt, each on a quorum of its own.
+// TestQuorumScripts runs testdata/quorum/*.txt, all on one quorum.
 func TestQuorumScripts(t *testing.T) {
 	_, url := trio(t, "?max_ttl=1m&prefix=app:", "--appendonly", "yes")
 	testscript.Run(t, testscript.Params{
@@ -43,12 +42,12 @@ func TestQuorumScripts(t *testing.T) {
 	})
 }
 
-// TestQuorumSurvivesOne: a run goes on while one server is dead or silent. With
-// two it is stopped in time, and nothing starts.
+// TestQuorumSurvivesOne: a run continues while one server is dead or silent. If two are dead, the
+// run is stopped in time, and no new run starts.
 func TestQuorumSurvivesOne(t *testing.T) {
 	t.Parallel()
 	servers, url := trio(t, "")
-	wantRun(t, 1, url, "doctor", "--admit") // there is no persistence
+	wantRun(t, 1, url, "doctor", "--admit") // it warns that there is no persistence
 	h := hold(t, url, "job", "--ttl", "2s")
 	servers[0].Stop()
 	if got := show(t, url, "job"); !got.Held {
@@ -73,8 +72,8 @@ func TestQuorumSurvivesOne(t *testing.T) {
 	wantRun(t, 69, url, "ls")
 }
 
-// TestQuorumCredentials: one password is for all servers, and is told to
-// nobody. Each server has a database, and a prefix.
+// TestQuorumCredentials checks that one password is for all servers and appears in no output, and
+// that each server uses the database and the prefix of the URL.
 func TestQuorumCredentials(t *testing.T) {
 	t.Parallel()
 	servers, url := trio(t, "/3?prefix=app:", "--requirepass", "s3cret")
@@ -109,8 +108,8 @@ func TestQuorumCredentials(t *testing.T) {
 	h.want(0)
 }
 
-// TestDoctorQuorum: what is wrong with one member is a warning, and with two
-// the quorum fails.
+// TestDoctorQuorum checks that doctor reports a problem of one member as a warning, and of two
+// members as a failure.
 func TestDoctorQuorum(t *testing.T) {
 	t.Parallel()
 	servers, url := trio(t, "?max_ttl=2m", "--appendonly", "yes")
@@ -180,7 +179,7 @@ type finding struct {
 	Measures                 map[string]float64
 }
 
-// TestDoctorOneServerTwice: two names of one server are not two members.
+// TestDoctorOneServerTwice checks that two names of one server are not two members.
 func TestDoctorOneServerTwice(t *testing.T) {
 	t.Parallel()
 	a, b := testsvc.Redis(t), testsvc.Redis(t)
@@ -191,7 +190,7 @@ func TestDoctorOneServerTwice(t *testing.T) {
 	}
 }
 
-// TestDoctorGroups: doctor looks at all servers behind a URL of several.
+// TestDoctorGroups checks that doctor examines all servers behind a URL of Sentinel or Cluster.
 func TestDoctorGroups(t *testing.T) {
 	t.Parallel()
 	g := testsvc.Sentinel(t, "--appendonly", "yes")

@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// aGo is go for somebody who is in a clone: it builds the same tree where it was built before,
-// and puts the results into the clone.
+// aGo replaces go in a clone: it builds the tree of this test, whose packages are in the cache, and
+// puts the results into the clone.
 const aGo = `#!/bin/sh
 here=$PWD
 case "$1 $2" in
@@ -34,8 +34,8 @@ esac
 exec GO "$@"
 `
 
-// TestReadmeInOrder runs the commands of README.md one after the other, as somebody types them
-// who has nothing but a clone: shell, installation, Go and HTTP.
+// TestReadmeInOrder runs the commands of README.md one after the other, as a user who has only a
+// clone types them: shell, installation, Go and HTTP.
 func TestReadmeInOrder(t *testing.T) {
 	t.Parallel()
 	testsvc.Need(t, "curl", "curl", "curl")
@@ -63,7 +63,7 @@ func TestReadmeInOrder(t *testing.T) {
 		"make test ", "make -C "+tree+" --dry-run test >/dev/null ", // which would run this test
 		"bin/holdfast serve --demo", "bin/holdfast serve --demo --listen "+address+" & "+curl(address)+"; kill $!; wait $!",
 		"bin/holdfast serve &", "bin/holdfast serve --listen "+address+" &",
-		"scripts/release.sh ", "test -x "+tree+"/scripts/release.sh # ", // a test of its own: make release
+		"scripts/release.sh ", "test -x "+tree+"/scripts/release.sh # ", // make release tests it
 		"127.0.0.1:7420", address,
 		"curl --fail-with-body", "curl --silent --retry 9 --retry-connrefused --fail-with-body",
 		"sleep 20 &", "sleep 1 & until bin/holdfast check -q nightly; do sleep 0.05; done", // people type slowly
@@ -82,7 +82,7 @@ func TestReadmeInOrder(t *testing.T) {
 				script.WriteString(adapted.Replace(m[1]) + "\n")
 			}
 		case strings.Contains(b.Text, "go mod edit"):
-			// The next program of the page is the one in it.
+			// The module contains the next program of the page.
 			script.WriteString("mkdir ../app && cd ../app && go mod init example.com/app && cp ../main.go .\n" + b.Text + "test -s go.mod && echo resolved; cd ../clone\n")
 		case strings.Contains(b.Text, "@latest"): // there is no version yet
 		case b.Kind == "bash" || b.Kind == "sh":
@@ -100,7 +100,7 @@ func TestReadmeInOrder(t *testing.T) {
 	cmd := exec.Command("sh", "-c", "exec 2>&1\n"+script.String()) //nolint:gosec // the commands of the page
 	cmd.Dir = clone
 	cmd.Env = append(os.Environ(), "PATH="+filepath.Join(house, "bin")+string(filepath.ListSeparator)+os.Getenv("PATH"), "XDG_STATE_HOME="+filepath.Join(house, "state"))
-	cmd.WaitDelay = 5 * time.Second // for what is left in the background
+	cmd.WaitDelay = 5 * time.Second // for processes that are left in the background
 	data, err := cmd.CombinedOutput()
 	out := string(data)
 	for _, want := range []string{

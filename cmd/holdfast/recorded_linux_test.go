@@ -21,7 +21,7 @@ import (
 
 var record = flag.Bool("record", false, "write testdata/terminals.txt anew")
 
-// A still is a store in which nothing moves.
+// A still is a store whose state never changes.
 type still struct {
 	driver.Forward
 	locks  []lockinfo.LockState
@@ -51,8 +51,8 @@ func (s still) History(context.Context, string) ([]lockinfo.HistoryEvent, error)
 	return s.events, nil
 }
 
-// aNight is what a store has at three in the morning: a deployment with a long queue, whose
-// holder waits itself for a person, seats in use, and a name without end.
+// aNight returns a store at three in the morning: a deployment with a long queue, whose holder
+// itself waits for a person, slots in use, and a very long name.
 func aNight(t *testing.T) still {
 	t.Helper()
 	who := func(user, host string, pid int, program, reason string) lockinfo.Holder {
@@ -105,15 +105,15 @@ func aNight(t *testing.T) still {
 	}
 }
 
-// aScreen is a terminal, and what runs in it.
+// aScreen is a terminal, and the script that runs in it.
 type aScreen struct {
 	columns int
 	script  string
 	env     []string
-	until   string // what its last text has
+	until   string // a text that shows that all is drawn
 }
 
-// prose reports whether a command prints text of any width.
+// prose reports whether the script prints lines that may be wider than the window.
 func (s aScreen) prose() bool {
 	return strings.Contains(s.script, "history") || strings.Contains(s.script, "--help")
 }
@@ -136,9 +136,9 @@ func screens() (all []aScreen) {
 	)
 }
 
-// TestRecordedTerminals compares what commands draw on terminals of different widths and
-// abilities with testdata/terminals.txt. Nothing is wider than its window, a terminal
-// that cannot rewrite a line gets no code, and every terminal gets ASCII only.
+// TestRecordedTerminals compares the output of commands on terminals of different widths and
+// abilities with testdata/terminals.txt. No line is wider than its window, a terminal that cannot
+// rewrite a line gets no control codes, and every terminal gets ASCII only.
 func TestRecordedTerminals(t *testing.T) {
 	t.Parallel()
 	handler, err := server.New(aNight(t), nil)
@@ -149,7 +149,7 @@ func TestRecordedTerminals(t *testing.T) {
 	t.Cleanup(h.Close)
 	var drawn strings.Builder
 	all, terms := screens(), []*terminal(nil)
-	for _, s := range all { // all at once: each takes its time
+	for _, s := range all { // all at once, because each takes a while
 		terms = append(terms, startWindow(t, s.columns, h.URL, s.script, append([]string{"TZ=UTC"}, s.env...)...))
 	}
 	for i, s := range all {
@@ -171,7 +171,7 @@ func TestRecordedTerminals(t *testing.T) {
 		if strings.Contains(strings.Join(s.env, ""), "dumb") {
 			wantNoCodes(t, term.text())
 		}
-		if !strings.Contains(s.script, "--help") { // which another test compares
+		if !strings.Contains(s.script, "--help") { // another test compares this text
 			text = strings.ReplaceAll(text, h.URL, "http://127.0.0.1:7420")
 			fmt.Fprintf(&drawn, "==== %d columns: %s\n%s", s.columns, strings.Join(append(s.env, strings.TrimSuffix(s.script, "; echo over")), " "), text)
 		}
@@ -188,8 +188,8 @@ func TestRecordedTerminals(t *testing.T) {
 	}
 }
 
-// settled returns what a screen shows at last, line by line, with colours as {31m} and without
-// the times that differ.
+// settled returns the lines that a screen shows in the end, with colours as {31m} and without the
+// times that differ.
 func (s aScreen) settled(written string) string {
 	written = written[strings.LastIndex(written, "\x1b[H")+1:]
 	written = strings.TrimPrefix(written, "[H")
@@ -198,13 +198,13 @@ func (s aScreen) settled(written string) string {
 	if i := strings.Index(written, "over\r\n"); i >= 0 {
 		written = written[:i]
 	}
-	written = strings.NewReplacer("\r\r\n", "\n", "\r\n", "\n").Replace(written) // the terminal puts in a \r of its own
+	written = strings.NewReplacer("\r\r\n", "\n", "\r\n", "\n").Replace(written) // the terminal adds a \r
 	written = regexp.MustCompile(`[A-Z][a-z]{2} \d+ [A-Z][a-z]{2} \d\d:\d\d:\d\d`).ReplaceAllString(written, "DAY 27 MON 03:00:00")
-	if lines := strings.Split(written, "\r"); len(lines) > 1 { // the line that is drawn again and again
+	if lines := strings.Split(written, "\r"); len(lines) > 1 { // a line that is drawn again and again
 		written = lines[1]
 	}
 	return strings.TrimRight(written, "\n") + "\n"
 }
 
-// uncoloured leaves out what settled has made of colours.
+// uncoloured removes the colours from a text of settled.
 func uncoloured(text string) string { return regexp.MustCompile(`\{\d*m\}`).ReplaceAllString(text, "") }

@@ -15,8 +15,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// redis sends one command on a connection of its own, as a client that knows
-// nothing of holdfast, and returns the answer as text. Nil is "(nil)".
+// redis sends one command on a connection of its own, like a client that does not know holdfast,
+// and returns the reply as text. Nil is "(nil)".
 func redis(t *testing.T, server *testsvc.Server, command ...string) string {
 	t.Helper()
 	conn, err := net.Dial("tcp", server.Addr)
@@ -64,7 +64,7 @@ func readAnswer(r *bufio.Reader) (string, error) {
 	return "", fmt.Errorf("answer %q", line)
 }
 
-// redisInt is redis for an answer that is a number.
+// redisInt is redis for a reply that is a number.
 func redisInt(t *testing.T, server *testsvc.Server, command ...string) int {
 	t.Helper()
 	n, err := strconv.Atoi(redis(t, server, command...))
@@ -74,8 +74,7 @@ func redisInt(t *testing.T, server *testsvc.Server, command ...string) int {
 	return n
 }
 
-// TestPlainClients checks that clients which only know SET NX PX and holdfast
-// exclude one another.
+// TestPlainClients checks that holdfast and clients that use only SET NX PX exclude each other.
 func TestPlainClients(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
@@ -137,8 +136,8 @@ func TestOtherKind(t *testing.T) {
 	}
 }
 
-// TestCredentials checks the statuses of a server that wants a password, and
-// that the password stays out of what people and the command can read.
+// TestCredentials checks the status for a missing or wrong password, and that neither the output
+// nor the environment of the command contains the password.
 func TestCredentials(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t, "--requirepass", "s3cret")
@@ -157,8 +156,7 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
-// TestUnreachable checks the status for a server that is not there, or is and
-// does not answer.
+// TestUnreachable checks the status for a server that is gone or does not answer.
 func TestUnreachable(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
@@ -179,8 +177,7 @@ func TestUnreachable(t *testing.T) {
 	}
 }
 
-// TestReadOnlyReplica checks that a server which cannot grant locks is
-// unavailable, and not waited for.
+// TestReadOnlyReplica checks that a server that cannot grant locks counts as unavailable.
 func TestReadOnlyReplica(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
@@ -189,7 +186,7 @@ func TestReadOnlyReplica(t *testing.T) {
 	wantRun(t, 69, server.URL, "run", "-w", "1", "job", "--", "true")
 }
 
-// TestMissingRights checks the status for a user who may log in and no more.
+// TestMissingRights checks the status for a user who has no right to the key.
 func TestMissingRights(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)

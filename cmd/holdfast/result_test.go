@@ -15,13 +15,13 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// reported is a run with --status-fd, and the file that it reports to.
+// reported is a run with --status-fd, and the file with its events.
 type reported struct {
 	*process
 	file string
 }
 
-// reportOf starts a run of holdfast, whose first flags are args.
+// reportOf starts a run with --status-fd and args.
 func reportOf(t *testing.T, store string, args ...string) reported {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "events")
@@ -29,7 +29,7 @@ func reportOf(t *testing.T, store string, args ...string) reported {
 	return reported{startProgram(t, store, "sh", func(*process) []string { return args }), file}
 }
 
-// events returns what was reported.
+// events returns the reported events.
 func (r reported) events() (events []wire.Event) {
 	r.t.Helper()
 	for _, line := range bytes.Split(bytes.TrimSpace([]byte(read(r.t, r.file))), []byte("\n")) {
@@ -46,13 +46,13 @@ func (r reported) events() (events []wire.Event) {
 func (r reported) await(event string) {
 	r.t.Helper()
 	eventually(r.t, "it reports "+event, func() bool {
-		data, _ := os.ReadFile(r.file) // there is none yet
+		data, _ := os.ReadFile(r.file) // there may be no file yet
 		return bytes.Contains(data, []byte(`{"event":"`+event+`"`))
 	})
 }
 
-// want checks the status of the run, and that it has reported it in one line, the last,
-// with an outcome and, if it had a lock, its token.
+// want checks that the run ends with status, and that only its last event is a result, with the
+// status, an outcome and, if the run had a lock, its token.
 func (r reported) want(status int, outcome, name string, had bool) {
 	r.t.Helper()
 	r.process.want(status)
@@ -74,7 +74,7 @@ func (r reported) want(status int, outcome, name string, had bool) {
 	}
 }
 
-// TestResult: however a run ends, its last event says how.
+// TestResult checks that the last event of a run reports how it ended.
 func TestResult(t *testing.T) {
 	t.Parallel()
 	store, dir := sqlite(t), t.TempDir()
@@ -127,7 +127,7 @@ func TestResult(t *testing.T) {
 	}
 }
 
-// TestResultOfWhatHappens is TestResult for ends that come from outside.
+// TestResultOfWhatHappens is TestResult for ends with an outside cause.
 func TestResultOfWhatHappens(t *testing.T) {
 	t.Parallel()
 	term := 128 + int(syscall.SIGTERM)
@@ -180,7 +180,8 @@ func TestResultOfWhatHappens(t *testing.T) {
 	})
 }
 
-// TestResultTimes: a result has how long the run waited, and how long it had the lock.
+// TestResultTimes checks that a result contains the times for which the run waited and had the
+// lock.
 func TestResultTimes(t *testing.T) {
 	t.Parallel()
 	store := sqlite(t)

@@ -14,9 +14,9 @@ import (
 	"github.com/holdfast-locks/holdfast/sqlitelock"
 )
 
-// schedule is "schedule NAME [fails] [stays]" in scripts: a replica of a schedule of every
-// second in the default store, until its first run is done, or has failed, or until the
-// end of the script if it stays.
+// schedule implements "schedule NAME [fails] [stays]" in scripts. It runs a replica of a schedule
+// of every second in the default store until its first run has completed or failed, or, with stays,
+// until the end of the script.
 func schedule(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) < 1 {
 		ts.Fatalf("usage: schedule NAME [fails] [stays]")

@@ -21,8 +21,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// TestBodiesWithoutRights: however many and large the bodies are that callers send who may
-// not do what they ask for, over however many connections, the server stays small.
+// TestBodiesWithoutRights checks that the server needs little memory however many large bodies it
+// receives from callers without the right to their requests, over any number of connections.
 func TestBodiesWithoutRights(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "callers.json")
 	add := func(name string, flags ...string) string {
@@ -56,13 +56,13 @@ func TestBodiesWithoutRights(t *testing.T) {
 		if answers[200] > 0 || len(answers) == 0 {
 			t.Errorf("%s: answers %v, want refusals", c.who, answers)
 		}
-		if limit := 100 << 20; peak > limit && !raceEnabled() { // which multiplies what a process needs
+		if limit := 100 << 20; peak > limit && !raceEnabled() { // which multiplies the memory of a process
 			t.Errorf("%s, %d connections: the server had %d MB, want %d at most", c.who, c.conns, peak>>20, limit>>20)
 		}
 	}
 }
 
-// TestSlowBodies: a client that does not send the body it has announced is cut off, wherever it asks.
+// TestSlowBodies checks that every path cuts off a client that does not send the announced body.
 func TestSlowBodies(t *testing.T) {
 	testsvc.Long(t)
 	main, metrics := serveBoth(t)
@@ -80,7 +80,8 @@ func TestSlowBodies(t *testing.T) {
 	})
 }
 
-// TestSlowReaders: a client that asks on and on and reads nothing is cut off, wherever it asks.
+// TestSlowReaders checks that a client that sends requests and never reads is cut off, on every
+// path.
 func TestSlowReaders(t *testing.T) {
 	testsvc.Long(t)
 	main, metrics := serveBoth(t)
@@ -98,14 +99,14 @@ func TestSlowReaders(t *testing.T) {
 	})
 }
 
-// serveBoth returns the addresses of a server and of its metrics.
+// serveBoth starts a server, and returns its address and the address of its metrics.
 func serveBoth(t *testing.T) (main, metrics string) {
 	s := serve(t, sqlite(t), "--metrics-listen", "127.0.0.1:0")
 	return strings.TrimPrefix(s.urls[0], "http://"), strings.TrimSuffix(strings.TrimPrefix(s.listening("metrics"), "http://"), "/metrics")
 }
 
-// connectEach calls use with a connection to each address and the path beside it, for all at
-// once. Connections have a deadline after limit.
+// connectEach calls use with a connection to each address and with its path, for all at once.
+// Connections have a deadline after limit.
 func connectEach(t *testing.T, limit time.Duration, targets [][2]string, use func(conn net.Conn, path string)) {
 	var all sync.WaitGroup
 	for _, to := range targets {
@@ -123,14 +124,14 @@ func connectEach(t *testing.T, limit time.Duration, targets [][2]string, use fun
 	all.Wait()
 }
 
-// A body begins and ends as it says, and is long.
+// A body is a long text: a head, a repeated fill and a tail.
 type body struct {
 	head, fill, tail string
 	size             int
 }
 
-// flood sends long bodies over connections of HTTP/2 for a while, 100 at a time on each. It
-// returns how often each status was the answer.
+// flood sends long bodies over connections of HTTP/2 for a while, 100 at a time on each. It returns
+// the number of replies with each status.
 func flood(t *testing.T, url, token string, what body, conns int, long time.Duration) map[int]int {
 	t.Helper()
 	text := slices.Concat([]byte(what.head), bytes.Repeat([]byte(what.fill), what.size/len(what.fill)), []byte(what.tail))
@@ -155,7 +156,7 @@ func flood(t *testing.T, url, token string, what body, conns int, long time.Dura
 					r.Header.Set("Content-Type", "application/json")
 					answer, err := client.Do(r)
 					if err != nil {
-						continue // the time is over, or the server did not want the rest of the body
+						continue // the time has passed, or the server did not read the rest of the body
 					}
 					_, _ = io.Copy(io.Discard, answer.Body)
 					_ = answer.Body.Close()

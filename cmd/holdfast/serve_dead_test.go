@@ -15,9 +15,9 @@ import (
 	"github.com/holdfast-locks/holdfast/wire"
 )
 
-// TestServeFindsTheDead: a run that is killed appears in the history with the end of its
-// lease within the TTL and 15 s, though nobody asks about its lock; and so do the leases that
-// a Redis server loses with all its data.
+// TestServeFindsTheDead checks that the history reports the end of a killed run's lease within the
+// TTL and 15 s, although no client uses its name. The same is true for leases that a Redis server
+// loses with all its data.
 func TestServeFindsTheDead(t *testing.T) {
 	testsvc.Long(t)
 	t.Parallel()

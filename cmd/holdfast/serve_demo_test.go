@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// TestServeDemo: one command shows a page with a fleet that lives, in no store of the user's,
-// and TERM ends it at once.
+// TestServeDemo checks that one command serves a page with a live demo fleet, without a store of
+// the user, and that TERM ends it at once.
 func TestServeDemo(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "", "--demo=3")

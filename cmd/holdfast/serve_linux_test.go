@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// serveUnit starts a server as systemd does a unit with Type=notify, a watchdog of half a
-// second and these sockets.
+// serveUnit starts a server as systemd starts a unit with Type=notify, a watchdog of half a second
+// and these sockets.
 func (m *manager) serveUnit(store string, sockets ...*os.File) *process {
 	m.t.Helper()
 	unit := "export NOTIFY_SOCKET=" + m.path + " WATCHDOG_USEC=500000 WATCHDOG_PID=$$"
@@ -25,8 +25,9 @@ func (m *manager) serveUnit(store string, sockets ...*os.File) *process {
 	}, func(cmd *exec.Cmd) { cmd.ExtraFiles = sockets })
 }
 
-// TestServeUnderSystemd: it serves the sockets that it is given, and no other, says when it
-// is ready, that it lives, and that it stops. The sockets are systemd's: they stay.
+// TestServeUnderSystemd checks that the server serves the sockets that it is given and no others,
+// and notifies systemd that it is ready, alive and stopping. It must not remove the sockets, which
+// are systemd's.
 func TestServeUnderSystemd(t *testing.T) {
 	t.Parallel()
 	tcp, err := net.Listen("tcp", "127.0.0.1:0")
@@ -70,7 +71,7 @@ func TestServeUnderSystemd(t *testing.T) {
 	}
 }
 
-// TestServeOthersSockets: sockets that were meant for another process are not served.
+// TestServeOthersSockets checks that sockets for another process are not served.
 func TestServeOthersSockets(t *testing.T) {
 	t.Parallel()
 	p := startWith(t, sqlite(t), "sh", func(*process) []string {
@@ -79,8 +80,8 @@ func TestServeOthersSockets(t *testing.T) {
 	eventually(t, "it listens", func() bool { return strings.HasPrefix(read(t, p.stdout), "http://127.0.0.1:") })
 }
 
-// TestServePublicSocket: a socket of systemd's that other hosts can reach is refused as an
-// address is.
+// TestServePublicSocket checks that a systemd socket that other hosts can reach is refused, as such
+// an address is.
 func TestServePublicSocket(t *testing.T) {
 	t.Parallel()
 	tcp, err := net.Listen("tcp", ":0") //nolint:gosec // nobody is answered there

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// TestServeRevokes: a caller whose entry is taken out of the file has no stream a minute
-// later. It waits for that beside the other tests.
+// TestServeRevokes checks that the streams of a caller end within a minute after its entry was
+// removed from the file.
 func TestServeRevokes(t *testing.T) {
 	testsvc.Long(t)
 	t.Parallel()

@@ -19,7 +19,7 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// behindServers runs a test with a store, for servers of its own.
+// behindServers runs a test on each kind of store, for servers that the test starts.
 func behindServers(t *testing.T, test func(t *testing.T, store string)) {
 	for name, open := range map[string]func(t *testing.T) string{
 		"sqlite":   sqlite,
@@ -33,7 +33,7 @@ func behindServers(t *testing.T, test func(t *testing.T, store string)) {
 	}
 }
 
-// freeAddress returns one at which nobody listens now.
+// freeAddress returns an address at which no process listens now.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -54,8 +54,8 @@ func token(t *testing.T, store, name string) uint64 {
 	return s.Holders[0].FencingToken
 }
 
-// TestServeKilled: a job goes on under the same lease when its server is killed and started
-// again, or when there is another one; and a job that is killed frees its lock.
+// TestServeKilled checks that a job keeps its lease when its server is killed and started again, or
+// when there is another server. The lock of a killed job must become free.
 func TestServeKilled(t *testing.T) {
 	t.Parallel()
 	behindServers(t, func(t *testing.T, store string) {
@@ -69,9 +69,9 @@ func TestServeKilled(t *testing.T) {
 
 		first.signal(syscall.SIGKILL)
 		first.want(128 + int(syscall.SIGKILL))
-		wantRun(t, 75, both, "run", "-n", "other", "--", "true") // asked of the one that is left
+		wantRun(t, 75, both, "run", "-n", "other", "--", "true") // the other server replies
 		serve(t, store, "--listen", address)
-		time.Sleep(9 * time.Second) // longer than the leases would last that nobody renews
+		time.Sleep(9 * time.Second) // longer than a lease lasts without renewals
 		if now := []uint64{token(t, store, "again"), token(t, store, "other")}; now[0] != was[0] || now[1] != was[1] {
 			t.Errorf("the tokens are %d, and were %d", now, was)
 		}
@@ -88,7 +88,7 @@ func TestServeKilled(t *testing.T) {
 	})
 }
 
-// post sends a request for people to a server.
+// post sends a request with an idempotency key and a JSON body to a server.
 func post(t *testing.T, url, key, body string) (*http.Response, error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -102,13 +102,13 @@ func post(t *testing.T, url, key, body string) (*http.Response, error) {
 	return http.DefaultClient.Do(req)
 }
 
-// A line is one of a stream that holds a lock.
+// A line is a line of a stream that holds a lock.
 type line struct {
 	Event string
 	Token uint64 `json:"fencing_token"`
 }
 
-// stream holds a lock by a stream, and returns its lines.
+// stream opens a stream that holds a lock, and returns a scanner of its lines.
 func stream(t *testing.T, server, key, name string) *bufio.Scanner {
 	t.Helper()
 	resp, err := post(t, server+"/v1/leases?hold=1", key, `{"name":"`+name+`","ttl_ms":10000}`)
@@ -119,7 +119,7 @@ func stream(t *testing.T, server, key, name string) *bufio.Scanner {
 	return bufio.NewScanner(resp.Body)
 }
 
-// awaitLine reads lines up to one of an event.
+// awaitLine reads lines until one has the event, and returns it.
 func awaitLine(t *testing.T, lines *bufio.Scanner, event string) (l line) {
 	t.Helper()
 	for lines.Scan() {
@@ -134,8 +134,8 @@ func awaitLine(t *testing.T, lines *bufio.Scanner, event string) (l line) {
 	return l
 }
 
-// TestServeDrains: TERM ends a server with status 0 and no lock is given back: jobs keep
-// theirs, and streams are told to move, and go on elsewhere with the same token.
+// TestServeDrains checks that TERM ends a server with status 0, without releasing locks. Jobs keep
+// their locks, and streams get "moved" and continue at another server with the same token.
 func TestServeDrains(t *testing.T) {
 	t.Parallel()
 	behindServers(t, func(t *testing.T, store string) {
@@ -160,7 +160,7 @@ func TestServeDrains(t *testing.T) {
 		if l := awaitLine(t, stream(t, stays.urls[0], key, "streamed"), "acquired"); l.Token != acquired.Token {
 			t.Errorf("the token is %d elsewhere, and was %d", l.Token, acquired.Token)
 		}
-		time.Sleep(5 * time.Second) // longer than the lease would last that nobody renews
+		time.Sleep(5 * time.Second) // longer than a lease lasts without renewals
 		if now := token(t, store, "job"); now != was {
 			t.Errorf("the token of the job is %d, and was %d", now, was)
 		}
@@ -169,8 +169,8 @@ func TestServeDrains(t *testing.T) {
 	})
 }
 
-// TestServeDrainWaits: while what was begun is at work, new work is refused and the server
-// is not ready; it ends when that is answered.
+// TestServeDrainWaits checks that a draining server refuses new work and is not ready while an
+// earlier request is at work, and ends after its reply.
 func TestServeDrainWaits(t *testing.T) {
 	t.Parallel()
 	redis := testsvc.Redis(t)
@@ -205,7 +205,7 @@ func TestServeDrainWaits(t *testing.T) {
 	if resp.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(body), `"code":"draining"`) || resp.Header.Get("Retry-After") == "" {
 		t.Errorf("new work: %d %s", resp.StatusCode, body)
 	}
-	s.signal(syscall.SIGHUP) // reloads, if anything
+	s.signal(syscall.SIGHUP) // must not end it
 	redis.Cont()
 	if status := <-begun; status != 201 {
 		t.Errorf("what was begun is answered %d", status)
@@ -213,7 +213,7 @@ func TestServeDrainWaits(t *testing.T) {
 	s.want(0)
 }
 
-// TestServeSecondSignal ends a server that drains, at once.
+// TestServeSecondSignal checks that a second signal ends a draining server at once.
 func TestServeSecondSignal(t *testing.T) {
 	t.Parallel()
 	redis := testsvc.Redis(t)
@@ -235,8 +235,8 @@ func TestServeSecondSignal(t *testing.T) {
 	s.want(128 + int(syscall.SIGINT))
 }
 
-// TestServeShowsNoSecret: neither the password of the store nor the token of a client is in
-// what server and client print, log, answer, or hand to a job.
+// TestServeShowsNoSecret checks that server and client do not print, log, send, or pass to a job
+// the password of the store or the token of a client.
 func TestServeShowsNoSecret(t *testing.T) {
 	t.Parallel()
 	const password = "xyzzy-password"
@@ -250,7 +250,7 @@ func TestServeShowsNoSecret(t *testing.T) {
 	var printed strings.Builder
 	for _, args := range [][]string{
 		{"run", "-v", "job", "--", "sh", "-c", "env | grep -v ^HOLDFAST_STORE="},
-		{"ls", "-v"}, {"show", "job"}, {"doctor"}, {"doctor", "--json"}, {"token", "prune"}, // the last is refused
+		{"ls", "-v"}, {"show", "job"}, {"doctor"}, {"doctor", "--json"}, {"token", "prune"}, // the server refuses the last
 	} {
 		status, stdout, stderr := run(t, url, args...)
 		fmt.Fprintf(&printed, "%q: %d\n%s%s", args, status, stdout, stderr)

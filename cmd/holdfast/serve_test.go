@@ -28,8 +28,8 @@ type served struct {
 	urls []string
 }
 
-// serve starts a server on a store, and returns when it listens. Without a --listen it is
-// at a free port.
+// serve starts a server on a store, and returns when it listens. Without --listen it listens at a
+// free port.
 func serve(t *testing.T, store string, flags ...string) *served {
 	t.Helper()
 	want := strings.Count(strings.Join(flags, " "), "--listen")
@@ -49,7 +49,7 @@ func serve(t *testing.T, store string, flags ...string) *served {
 	return s
 }
 
-// listening waits until the log says where it listens for what, and returns that.
+// listening waits until the log has the URL at which the server listens for what, and returns it.
 func (s *served) listening(what string) (url string) {
 	s.t.Helper()
 	says := `"listening for ` + what + `","url":"`
@@ -59,7 +59,7 @@ func (s *served) listening(what string) (url string) {
 	return url
 }
 
-// get asks the server at its first address.
+// get sends a request to the server's first address.
 func (s *served) get(path string) (status int, body string) {
 	s.t.Helper()
 	return get(s.t, http.DefaultClient, s.urls[0]+path)
@@ -85,7 +85,7 @@ func get(t *testing.T, client *http.Client, url string) (status int, body string
 	return resp.StatusCode, string(text)
 }
 
-// wantNotForPages checks that what is at url is not for pages of other sites.
+// wantNotForPages checks that requests for url from pages of other sites are refused.
 func wantNotForPages(t *testing.T, url string) {
 	t.Helper()
 	for header, want := range map[string]int{"Host": http.StatusMisdirectedRequest, "Sec-Fetch-Site": http.StatusForbidden} {
@@ -118,9 +118,8 @@ func overSocket(path string) *http.Client {
 	}}
 }
 
-// TestServeListens: at each address that is named, at the port that it prints, and at a
-// socket that only its user and group can reach. TERM ends it with status 0, and takes the
-// socket away.
+// TestServeListens checks that a server listens at each named address, at the ports that it prints,
+// and at a socket for its user and group only. TERM ends it with status 0, and removes the socket.
 func TestServeListens(t *testing.T) {
 	t.Parallel()
 	socket := filepath.Join(t.TempDir(), "s")
@@ -143,8 +142,8 @@ func TestServeListens(t *testing.T) {
 	}
 }
 
-// TestServeTakesOverAStaleSocket, which a server has left that was killed. It leaves one
-// alone where another server answers, and a file.
+// TestServeTakesOverAStaleSocket checks that a server replaces the socket of a killed server, but
+// neither a socket at which another server answers nor a file.
 func TestServeTakesOverAStaleSocket(t *testing.T) {
 	t.Parallel()
 	store, socket := sqlite(t), filepath.Join(t.TempDir(), "s")
@@ -170,8 +169,8 @@ func TestServeTakesOverAStaleSocket(t *testing.T) {
 	}
 }
 
-// TestServeCannotListen: a path that can never be listened on is a wrong configuration. An address
-// in use is not: it may become free.
+// TestServeCannotListen checks that a path at which no server can ever listen is a wrong
+// configuration. An address in use is not: it may become free.
 func TestServeCannotListen(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -195,7 +194,7 @@ func TestServeCannotListen(t *testing.T) {
 	}
 }
 
-// TestServeIsNotReady while its store does not answer, and is again when it does.
+// TestServeIsNotReady checks that a server is ready only while its store answers.
 func TestServeIsNotReady(t *testing.T) {
 	t.Parallel()
 	redis := testsvc.Redis(t)
@@ -216,7 +215,8 @@ func TestServeIsNotReady(t *testing.T) {
 	eventually(t, "it is ready again", func() bool { status, _ := s.get("/readyz"); return status == 200 })
 }
 
-// TestServeProfiles: go tool pprof reads the listener of metrics, if only this host reaches it.
+// TestServeProfiles checks that go tool pprof can read the metrics listener if only this host can
+// reach it.
 func TestServeProfiles(t *testing.T) {
 	testsvc.Long(t)
 	t.Parallel()
@@ -239,9 +239,8 @@ func TestServeProfiles(t *testing.T) {
 	}
 }
 
-// TestServeMetrics: what is exposed is text that Prometheus reads, without a fault that its
-// tool knows of, and every metric that docs/server.md and docs/metrics.md list is there, and no
-// other of ours.
+// TestServeMetrics checks that promtool finds no fault in the metrics, and that they match the
+// lists in docs/server.md and docs/metrics.md.
 func TestServeMetrics(t *testing.T) {
 	t.Parallel()
 	s := serve(t, testsvc.Redis(t).URL+"?history=1")
@@ -262,7 +261,7 @@ func TestServeMetrics(t *testing.T) {
 	elsewhere := read(t, filepath.Join("..", "..", "docs", "metrics.md"))
 	for _, m := range regexp.MustCompile("`(holdfast_[a-z_]+|go_[a-z_]+|process_[a-z_]+)`").FindAllStringSubmatch(page+elsewhere, -1) {
 		switch name := m[1]; {
-		case name == "holdfast_tls_certificate_expiry_timestamp_seconds", // it has no certificate
+		case name == "holdfast_tls_certificate_expiry_timestamp_seconds", // the server has no certificate
 			name == "holdfast_acquire_duration_seconds", name == "holdfast_hold_duration_seconds", // nothing was held
 			name == "holdfast_last_run_timestamp_seconds", // no server runs schedules
 			strings.HasPrefix(name, "process_") && runtime.GOOS != "linux":
@@ -282,8 +281,8 @@ func TestServeMetrics(t *testing.T) {
 	}
 }
 
-// TestServePage: the page is at the root, for whoever comes, and its files are in the way of
-// nothing: what there is not stays a problem.
+// TestServePage checks that the server has the page at its root, with its files, and that the
+// status of an unknown file is 404.
 func TestServePage(t *testing.T) {
 	t.Parallel()
 	s := serve(t, sqlite(t))
@@ -301,7 +300,7 @@ func TestServePage(t *testing.T) {
 	}
 }
 
-// TestServeMetricsElsewhere: with an address of their own they are there only.
+// TestServeMetricsElsewhere checks that metrics with an address of their own are only there.
 func TestServeMetricsElsewhere(t *testing.T) {
 	t.Parallel()
 	s := serve(t, sqlite(t), "--metrics-listen", "127.0.0.1:0")
@@ -318,13 +317,13 @@ func TestServeMetricsElsewhere(t *testing.T) {
 	}
 }
 
-// getAs is get for a caller that shows a token.
+// getAs is get with a token.
 func getAs(t *testing.T, token, url string) (status int, body string) {
 	t.Helper()
 	return get(t, &http.Client{Transport: bearer(token)}, url)
 }
 
-// A bearer shows a token with every request.
+// A bearer sends a token with every request.
 type bearer string
 
 func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
@@ -332,8 +331,8 @@ func (b bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// TestServeCallers: an address that other hosts can reach needs to know its callers. Whoever is
-// added may come without a restart, HUP or not, and no token is in the log.
+// TestServeCallers checks that a server at an address that other hosts can reach accepts only its
+// callers. A new caller is accepted without a restart or HUP, and no token is in the log.
 func TestServeCallers(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "callers.json")
@@ -377,7 +376,7 @@ func TestServeCallers(t *testing.T) {
 	wantRun(t, 78, sqlite(t), "serve", "--callers", file)
 }
 
-// TestServeInsecure: whoever wants it so lets everybody in.
+// TestServeInsecure checks that --insecure lets every caller in.
 func TestServeInsecure(t *testing.T) {
 	t.Parallel()
 	s := serve(t, sqlite(t), "--listen", ":0", "--insecure")
@@ -386,7 +385,7 @@ func TestServeInsecure(t *testing.T) {
 	}
 }
 
-// TestServeLogs: in JSON unless it is told otherwise, what it is told to log.
+// TestServeLogs checks that the log is JSON by default, and that --log sets format and level.
 func TestServeLogs(t *testing.T) {
 	t.Parallel()
 	s := serve(t, sqlite(t))

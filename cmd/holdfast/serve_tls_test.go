@@ -15,10 +15,10 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// A keyPair are the files of a certificate that signs itself.
+// A keyPair is the files of a self-signed certificate and its key.
 type keyPair struct{ cert, key string }
 
-// make writes a certificate with this name into the files.
+// make writes a certificate with a name, and its key, into the files.
 func (k keyPair) make(t *testing.T, name string) {
 	t.Helper()
 	cert, key := testsvc.SelfSigned(t, name)
@@ -40,7 +40,7 @@ func newKeyPair(t *testing.T, name string) keyPair {
 	return k
 }
 
-// shownBy returns the name in the certificate that a server shows.
+// shownBy returns the name in the certificate of a server.
 func shownBy(t *testing.T, url string, version uint16) (name string, err error) {
 	t.Helper()
 	d := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, MaxVersion: version}} //nolint:gosec // it looks what the server takes
@@ -52,9 +52,9 @@ func shownBy(t *testing.T, url string, version uint16) (name string, err error) 
 	return conn.(*tls.Conn).ConnectionState().PeerCertificates[0].Subject.CommonName, nil
 }
 
-// TestServeTLS: it speaks TLS 1.2 and later at addresses, HTTP/2 and HTTP/1.1, and plain
-// HTTP at a socket. A new certificate is shown soon, at once after HUP, and one that cannot
-// be used is not.
+// TestServeTLS checks that a server speaks TLS 1.2 and later at addresses, with HTTP/2 and
+// HTTP/1.1, and plain HTTP at a socket. It uses a new certificate soon, or at once after HUP,
+// unless the certificate is unusable.
 func TestServeTLS(t *testing.T) {
 	t.Parallel()
 	pair, socket := newKeyPair(t, "first"), filepath.Join(t.TempDir(), "s")
@@ -98,8 +98,8 @@ func TestServeTLS(t *testing.T) {
 	}
 }
 
-// TestServePlainProtocols: without TLS it speaks HTTP/1.1, and HTTP/2 with whoever begins
-// with it.
+// TestServePlainProtocols checks that a server without TLS speaks HTTP/1.1, and HTTP/2 with clients
+// that begin with it.
 func TestServePlainProtocols(t *testing.T) {
 	t.Parallel()
 	s := serve(t, sqlite(t))
@@ -119,7 +119,7 @@ func TestServePlainProtocols(t *testing.T) {
 	}
 }
 
-// TestServeWithoutACertificate: it does not serve plainly instead.
+// TestServeWithoutACertificate checks that a server without a usable certificate does not start.
 func TestServeWithoutACertificate(t *testing.T) {
 	t.Parallel()
 	pair := newKeyPair(t, "any")
@@ -132,8 +132,8 @@ func TestServeWithoutACertificate(t *testing.T) {
 	wantRun(t, 64, sqlite(t), "serve", "--tls-cert", pair.cert)
 }
 
-// TestServeSecretFile: a secret that everybody may read, and one that is too short, are
-// refused, and neither is shown.
+// TestServeSecretFile checks that a secret is refused, and not shown, if it is too short or all
+// users may read it.
 func TestServeSecretFile(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "secret")
@@ -151,7 +151,7 @@ func TestServeSecretFile(t *testing.T) {
 	}
 }
 
-// TestServeAccessLog: a line for each request, without a name in it.
+// TestServeAccessLog checks that each request is logged, without names.
 func TestServeAccessLog(t *testing.T) {
 	t.Parallel()
 	s := serve(t, sqlite(t), "--log", "requests")

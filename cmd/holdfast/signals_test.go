@@ -14,9 +14,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// TestSignalReachesTheGroup sends TERM to holdfast alone. Whatever the command
-// has started must end, those that ignore TERM included, and only then may
-// somebody else get the lock.
+// TestSignalReachesTheGroup sends TERM to holdfast alone. All processes that the command has
+// started must end, even if they ignore TERM, and only then may another process get the lock.
 func TestSignalReachesTheGroup(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -63,8 +62,8 @@ func TestSignalIsTheCommandsToHandle(t *testing.T) {
 	p.want(7)
 }
 
-// TestSignalWhileWaiting checks that a waiter ends at once and leaves nothing
-// that would be in the way of others.
+// TestSignalWhileWaiting checks that a signal ends a waiter at once, and that the waiter leaves no
+// lock and no place that could delay others.
 func TestSignalWhileWaiting(t *testing.T) {
 	t.Parallel()
 	signals := []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT}
@@ -87,7 +86,7 @@ func TestSignalWhileWaiting(t *testing.T) {
 				eventually(t, "the place expires", func() bool { return show(t, store, "job").QueueLength == 0 })
 			}
 		}
-		if left > 1 { // on a busy machine one may not be given up in the second for which a command tries
+		if left > 1 { // on a busy machine a waiter may fail to give up its place in the second for which it tries
 			t.Errorf("%d of %d waiters have left their places", left, len(signals))
 		}
 		if s := show(t, store, "job"); len(s.Holders) != 1 || s.Holders[0].PID != holder.cmd.Process.Pid {
@@ -102,21 +101,20 @@ func TestSignalWhileWaiting(t *testing.T) {
 	})
 }
 
-// TestSignalWhileAsking ends a waiter whose request is on its way to a server
-// that does not answer. The waiter does not wait for the answer, and the server will
-// still carry the request out: what the waiter has sent behind it must see to it that
-// nobody is left with the lock, or with a place.
+// TestSignalWhileAsking ends a waiter while its request is on its way to a silent server. The
+// waiter does not wait for the reply, and the server carries the request out later. A second
+// request, which the waiter has sent behind the first, must leave no lock and no place.
 func TestSignalWhileAsking(t *testing.T) {
 	t.Parallel()
 	const left = 1500 * time.Millisecond
 	server := testsvc.Redis(t)
 	redis(t, server, "SET", "job", "anything", "PX", fmt.Sprint(left.Milliseconds()))
 	expiry := time.Now().Add(left)
-	wantRun(t, 75, server.URL, "run", "-w", "0.1", "job", "--", "true") // the server has the script that gives up a place
+	wantRun(t, 75, server.URL, "run", "-w", "0.1", "job", "--", "true") // after this the server has the script that gives up a place
 	waiter := start(t, server.URL, "run", "-v", "--ttl", "1h", "job", "--", "true")
 	waiter.awaitStderr("waiting")
 	server.Stop()
-	time.Sleep(time.Until(expiry.Add(500 * time.Millisecond))) // by then it has asked again
+	time.Sleep(time.Until(expiry.Add(500 * time.Millisecond))) // by then it has sent another request
 	waiter.signal(syscall.SIGTERM)
 	waiter.want(128 + int(syscall.SIGTERM)) // although the server is stopped
 	server.Cont()
@@ -126,8 +124,8 @@ func TestSignalWhileAsking(t *testing.T) {
 	}
 }
 
-// TestBackgroundProcessesAreLeftAlone: a command that has ended by itself may
-// have started a daemon.
+// TestBackgroundProcessesAreLeftAlone checks that a process in the background lives on when its
+// command has ended by itself.
 func TestBackgroundProcessesAreLeftAlone(t *testing.T) {
 	t.Parallel()
 	store, file := sqlite(t), filepath.Join(t.TempDir(), "marks")
@@ -141,8 +139,8 @@ func TestBackgroundProcessesAreLeftAlone(t *testing.T) {
 	}
 }
 
-// TestKilled kills holdfast with SIGKILL. Neither its command nor the command's
-// child may outlive it, and the lock must be free when its TTL is over, and not before.
+// TestKilled kills holdfast with SIGKILL. Its command and the command's child must end, too, and
+// the lock must become free when its TTL has passed, and not before.
 func TestKilled(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, store string) {
@@ -183,8 +181,8 @@ func TestKilled(t *testing.T) {
 	})
 }
 
-// TestPaused stops holdfast, but not its command, until somebody else has the
-// lock. The command must be gone before that, and holdfast must say why.
+// TestPaused stops holdfast, but not its command, until another process has the lock. The command
+// must end before that, and the status must report the loss.
 func TestPaused(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, store string) {

@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// TestValkeyAndSockets: a server by its other name and by its socket is the same store,
-// and nobody is shown its password.
+// TestValkeyAndSockets checks that the URLs of a server with its other scheme and with its socket
+// name the same store, and that no output contains its password.
 func TestValkeyAndSockets(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "holdfast") // a socket's path must be short

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestWardenStartsBesideTheStore: the warden starts while the store is opened,
-// and ends with a holdfast that is killed there.
+// TestWardenStartsBesideTheStore checks that the warden starts while the store is being opened, and
+// ends if holdfast is killed meanwhile.
 func TestWardenStartsBesideTheStore(t *testing.T) {
 	t.Parallel()
 	silent, err := net.Listen("tcp", "127.0.0.1:0")

@@ -16,13 +16,12 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// What a program costs before it does anything, it costs in every crontab and
-// every script. These are the parts of that which can be counted; TestRunCostsLittle
-// of systest takes the time.
+// Every crontab and every script pays for what a program does before its work. These tests check
+// what can be counted; TestRunCostsLittle of systest measures the time.
 
-// TestProgramHasNoTemplates: the linker leaves out methods that nobody calls,
-// unless the program may look for methods by their names, as templates do. That
-// makes it almost twice as large.
+// TestProgramHasNoTemplates checks that the program executes no template. Templates look for
+// methods by their names, so that the linker cannot drop methods that nothing calls: the program
+// becomes almost twice as large.
 func TestProgramHasNoTemplates(t *testing.T) {
 	t.Parallel()
 	path, err := exec.LookPath("holdfast")
@@ -59,8 +58,8 @@ func TestStrippedProgramIsSmall(t *testing.T) {
 	}
 }
 
-// TestVersionOfTheProgram: holdfast version tells the commit that the go command has
-// noted in the program.
+// TestVersionOfTheProgram checks that holdfast version prints the commit that the go command has
+// recorded in the program.
 func TestVersionOfTheProgram(t *testing.T) {
 	t.Parallel()
 	path, err := exec.LookPath("holdfast")
@@ -91,11 +90,11 @@ func TestVersionOfTheProgram(t *testing.T) {
 	}
 }
 
-// TestInitIsSmall: packages prepare little before main: what one command needs,
-// all would pay for.
+// TestInitIsSmall checks that packages allocate little before main, because every command pays for
+// it.
 func TestInitIsSmall(t *testing.T) {
 	t.Parallel()
-	most, mostOurs := 148<<10, 13<<10 // bytes; 136, a quarter of them of pgx and what it needs, and 12.2 KiB were measured
+	most, mostOurs := 148<<10, 13<<10 // bytes; measured were 136 KiB, a quarter of them for pgx and its imports, and 12.2 KiB
 	if raceEnabled() {
 		mostOurs += 3 << 10 // 9.2 to 10.9 KiB were measured
 	}
@@ -129,8 +128,8 @@ func TestInitIsSmall(t *testing.T) {
 	}
 }
 
-// TestWardenStartsFirst: a warden is the same program, but the packages that it does not need
-// are not initialised. The largest of those are named here.
+// TestWardenStartsFirst checks that the largest packages that a warden does not need are not
+// initialised, although a warden is the same program.
 func TestWardenStartsFirst(t *testing.T) {
 	t.Parallel()
 	cmd := exec.Command("holdfast", "__warden", "no", "pipes")
@@ -146,13 +145,13 @@ func TestWardenStartsFirst(t *testing.T) {
 	}
 }
 
-// TestRunIsTwoRequests: a short run is one connection, one request for the lock and one to
-// release it. One that a busy machine makes longer listens for a loss as well, so that it
-// is tried again.
+// TestRunIsTwoRequests checks that a short run is one connection, one request for the lock and one
+// to release it. A run that takes longer on a busy machine also listens for a loss, and so the test
+// tries again.
 func TestRunIsTwoRequests(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)
-	wantRun(t, 0, server.URL, "run", "first", "--", "true") // the server gets the scripts in full
+	wantRun(t, 0, server.URL, "run", "first", "--", "true") // this sends the scripts in full
 	var stats string
 	for range 10 {
 		redis(t, server, "CONFIG", "RESETSTAT")
@@ -168,7 +167,7 @@ func TestRunIsTwoRequests(t *testing.T) {
 // isTwoRequests reports whether the server has had one client, which sent two requests.
 func isTwoRequests(stats string) bool {
 	for _, want := range []string{
-		"total_connections_received:2\r\n", // one is that of INFO
+		"total_connections_received:2\r\n", // one is for INFO
 		"cmdstat_hello:calls=1,",
 		"cmdstat_evalsha:calls=2,",
 	} {

@@ -15,17 +15,16 @@ import (
 	"testing"
 )
 
-// The system store is for root and the members of a group. Its tests need a group that
-// every machine has, and people who need no account.
+// The system store is for root and the members of a group. Its tests need a group that every
+// machine has, and users without accounts.
 const (
 	systemGroup = "daemon"
-	ada         = 54001 // has the group as her own
-	bob         = 54002 // is a member besides
-	eve         = 54003 // is not
+	ada         = 54001 // has the group as primary group
+	bob         = 54002 // has the group as another group
+	eve         = 54003 // is no member
 )
 
-// A host is a machine of its own, as far as holdfast can see: a program that takes a
-// directory for /.
+// A host is a machine of its own, as far as holdfast can see: its program takes a directory for /.
 type host struct {
 	t       *testing.T
 	root    string
@@ -33,10 +32,10 @@ type host struct {
 	group   uint32
 }
 
-// newHost returns a host without a system store, or nil if this user can be nobody else.
+// newHost returns a host without a system store, or nil if the tests cannot run as other users.
 func newHost(t *testing.T) *host {
 	t.Helper()
-	// In a user namespace root may have no other users, and the machine's root is somebody else.
+	// In a user namespace there may be no other users, and / belongs to another user than root.
 	top, err := os.Stat("/")
 	if err != nil || top.Sys().(*syscall.Stat_t).Uid != 0 || os.Geteuid() != 0 || os.Chown(t.TempDir(), ada, bob) != nil {
 		t.Log("NOT TRIED: only root can make a system store, and become its members: run the tests of this package with sudo")
@@ -72,7 +71,7 @@ func (h *host) check(err error) {
 func (h *host) home(uid int) string { return filepath.Join(h.root, "home"+strconv.Itoa(uid)) }
 func (h *host) store() string       { return filepath.Join(h.root, "var/lib/holdfast/locks.db") }
 
-// command is holdfast as a user, in the environment that cron has.
+// command returns a holdfast command for a user, with the environment of cron.
 func (h *host) command(uid int, args ...string) *exec.Cmd {
 	c := exec.Command(h.program, args...)
 	c.Dir = h.root
@@ -88,7 +87,7 @@ func (h *host) command(uid int, args ...string) *exec.Cmd {
 	return c
 }
 
-// want runs holdfast as a user and returns what it said; it must end with a status.
+// want runs holdfast as a user, checks the status, and returns the output.
 func (h *host) want(status, uid int, args ...string) string {
 	h.t.Helper()
 	c := h.command(uid, args...)
@@ -111,7 +110,7 @@ func (h *host) says(text string, words ...string) {
 	}
 }
 
-// holds has a user hold the lock "job" until the returned function is called.
+// holds makes a user hold the lock "job" until the returned function is called.
 func (h *host) holds(uid int) (release func()) {
 	h.t.Helper()
 	c := h.command(uid, "run", "-n", "job", "--", "sh", "-c", "echo held; exec cat >/dev/null")
@@ -130,9 +129,9 @@ func (h *host) holds(uid int) (release func()) {
 	}
 }
 
-// TestSystemStore: root's cron and the members of the group exclude each other, with
-// nothing in their environment and by whichever spelling; others are told so, and have
-// no lock anywhere else.
+// TestSystemStore checks that root's cron and the members of the group exclude each other, without
+// a variable in the environment and by every spelling. Other users get an error, and no lock
+// anywhere else.
 func TestSystemStore(t *testing.T) {
 	t.Parallel()
 	h := newHost(t)
@@ -162,7 +161,7 @@ func TestSystemStore(t *testing.T) {
 			text := h.want(77, eve, append(append([]string{"run"}, s...), "-n", "job", "--", "touch", "ran")...)
 			h.says(text, systemGroup, "name another store")
 		}
-		if holder != 0 { // with sudo that keeps the home of whoever uses it
+		if holder != 0 { // sudo may keep the home of its user
 			sudo := h.command(0, "run", "-n", "job", "--", "touch", "ran")
 			sudo.Env = append(sudo.Env, "HOME="+h.home(ada), "SUDO_USER=ada", "SUDO_UID="+strconv.Itoa(ada))
 			if _ = sudo.Run(); sudo.ProcessState.ExitCode() != 75 {
@@ -181,8 +180,8 @@ func TestSystemStore(t *testing.T) {
 	}
 }
 
-// stopsWhatRunsIfDamaged: a member who cuts off the memory that the processes share
-// ends no process of root's, but its lease: what runs under it is stopped.
+// stopsWhatRunsIfDamaged checks that root's process does not crash when a member truncates the
+// shared memory of the processes, but loses its lease and stops its command.
 func (h *host) stopsWhatRunsIfDamaged() {
 	h.t.Helper()
 	c := h.command(0, "run", "--ttl", "2s", "job", "--", "sh", "-c", "echo held; exec sleep 60")
@@ -202,8 +201,8 @@ func (h *host) stopsWhatRunsIfDamaged() {
 	h.want(0, bob, "run", "-w", "10", "job", "--", "true")
 }
 
-// isRefusedIfChanged: what is not as root has made it is refused for all, by every
-// spelling, and nobody goes on to a file of his own.
+// isRefusedIfChanged checks that a store that is no longer as root has made it is refused for all
+// users, by every spelling, and that no user gets a file of their own instead.
 func (h *host) isRefusedIfChanged() {
 	dir := filepath.Dir(h.store())
 	for what, change := range map[string][2]func() error{

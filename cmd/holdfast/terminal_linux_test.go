@@ -29,11 +29,10 @@ func startTerminal(t *testing.T, store, script string) *terminal {
 	return startWindow(t, 0, store, script)
 }
 
-// startWindow is startTerminal for a window of a width; 0: it does not know how wide
-// it is.
+// startWindow is startTerminal for a window with a width; if it is 0, the width is unknown.
 func startWindow(t *testing.T, columns int, store, script string, env ...string) *terminal {
 	t.Helper()
-	// Without O_NONBLOCK the file could not be closed under its reader.
+	// Without O_NONBLOCK the file could not be closed while it is read.
 	fd, err := unix.Open("/dev/ptmx", unix.O_RDWR|unix.O_NOCTTY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
 		t.Fatalf("open /dev/ptmx: %v", err)
@@ -77,7 +76,7 @@ func startWindow(t *testing.T, columns int, store, script string, env ...string)
 	return term
 }
 
-// record copies what is printed to the screen, until the terminal is closed.
+// record copies the output to the screen until the terminal is closed.
 func (term *terminal) record() {
 	buffer := make([]byte, 4096)
 	for {
@@ -138,8 +137,8 @@ const (
 	ctrlZ = "\x1a"
 )
 
-// TestTerminal checks that the command may read from the terminal and gets
-// what is pressed there, and that the shell has the terminal back afterwards.
+// TestTerminal checks that the command can read from the terminal and gets the signals of its keys,
+// and that the shell has the terminal back afterwards.
 func TestTerminal(t *testing.T) {
 	t.Parallel()
 	t.Run("read", func(t *testing.T) {
@@ -156,8 +155,8 @@ func TestTerminal(t *testing.T) {
 	})
 	t.Run("interrupt", func(t *testing.T) {
 		t.Parallel()
-		// The command alone is interrupted, and once: were the shell in the
-		// foreground as well, it would end.
+		// Only the command is interrupted, and once: if the shell were in the foreground as well,
+		// it would end.
 		term := startTerminal(t, sqlite(t), `
 			holdfast run job -- sh -c 'trap "echo int; exit 9" INT
 				echo ready; while :; do sleep 0.02; done'; echo "status $?"
@@ -173,9 +172,9 @@ func TestTerminal(t *testing.T) {
 	})
 	t.Run("from the first instant", func(t *testing.T) {
 		t.Parallel()
-		// Were a command put into the foreground after its start, it could be
-		// stopped for its first use of the terminal. The foreground is the 8th
-		// field of its status, its own group the 5th.
+		// A command that came to the foreground only after its start could be stopped for its first
+		// use of the terminal. In its stat, field 5 is its own group, and field 8 the group in the
+		// foreground.
 		const runs = 40
 		term := startTerminal(t, sqlite(t), fmt.Sprintf(`
 			for i in $(seq %d); do holdfast run job -- cut -d " " -f 5,8 /proc/self/stat; done; echo over`, runs))
@@ -217,8 +216,8 @@ func TestTerminal(t *testing.T) {
 	})
 }
 
-// TestSuspend presses Ctrl-Z in a shell with job control: the whole job stops,
-// and goes on if the lock was not lost meanwhile.
+// TestSuspend presses Ctrl-Z in a shell with job control. The whole job stops, and continues if the
+// lock was not lost meanwhile.
 func TestSuspend(t *testing.T) {
 	t.Parallel()
 	t.Run("kept", func(t *testing.T) {

@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestTokenRace has many processes redeem one token. One gets the payload, and
-// the others are told why they do not. A process that the crowd keeps from the
-// store is told to come again, with status 69, and does.
+// TestTokenRace has many processes redeem one token. One of them gets the payload, and the others
+// an error with the reason. A process for which the store is too busy ends with status 69, and the
+// test starts it again.
 func TestTokenRace(t *testing.T) {
 	const processes, payload = 20, "user 42\x00 and so on\n"
 	oneByOne(t, func(t *testing.T, store string) {
@@ -54,8 +54,8 @@ func TestTokenRace(t *testing.T) {
 	})
 }
 
-// TestTokenIsNotTold checks that a payload which cannot be written is an error
-// of its own, and so is a secret.
+// TestTokenIsNotTold checks that redeem and issue end with status 74 if they cannot write the
+// payload or the secret.
 func TestTokenIsNotTold(t *testing.T) {
 	t.Parallel()
 	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)

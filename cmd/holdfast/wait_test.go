@@ -11,8 +11,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// TestWait waits beside a queue, in which it has no place, until both are over. It
-// takes nothing, and a signal ends it at once.
+// TestWait checks that a wait lasts until neither holder nor queue is left, without a place of its
+// own. It takes no lock, and a signal ends it at once.
 func TestWait(t *testing.T) {
 	t.Parallel()
 	eachStore(t, func(t *testing.T, store string) {
@@ -44,7 +44,8 @@ func TestWait(t *testing.T) {
 	})
 }
 
-// TestWaitOutage: the store goes away and comes back while a command waits.
+// TestWaitOutage checks that a wait lasts while the store is away, unless its limit ends it with
+// status 69.
 func TestWaitOutage(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)

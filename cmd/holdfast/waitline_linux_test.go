@@ -13,10 +13,9 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// linesOf returns what stands on a screen that was written to like this: the lines of
-// text, as a terminal shows them that knows no more than a carriage return, a line
-// feed, and how to erase what is behind the cursor. Anything else that is for a
-// terminal stays visible.
+// linesOf returns the lines of a screen after written was written to it. The screen knows only the
+// carriage return, the line feed, and how to erase all behind the cursor. Other control codes stay
+// visible.
 func linesOf(written string) (shown []string) {
 	screen, row, column := [][]rune{nil}, 0, 0
 	for written != "" {
@@ -68,7 +67,7 @@ func (term *terminal) awaitLine(pattern string) string {
 	return found
 }
 
-// wantLines checks what the terminal shows when the last of the lines is there.
+// wantLines waits for the last of the lines, and checks that the terminal shows exactly these.
 func (term *terminal) wantLines(want ...string) {
 	term.t.Helper()
 	term.awaitLine(regexp.QuoteMeta(want[len(want)-1]))
@@ -77,7 +76,7 @@ func (term *terminal) wantLines(want ...string) {
 	}
 }
 
-// wantNoCodes fails the test if anything was written that is for a terminal.
+// wantNoCodes fails the test if text has codes for a terminal.
 func wantNoCodes(t *testing.T, text string) {
 	t.Helper()
 	if strings.ContainsAny(strings.ReplaceAll(text, "\r\n", "\n"), "\x1b\r") {
@@ -87,8 +86,8 @@ func wantNoCodes(t *testing.T, text string) {
 
 const theLine = `waiting for job: 1st of 1, held [0-9]+s by .*@.* \(pid [0-9]+, sh\): "release 1\.4"`
 
-// TestWaitingLine: a wait is one line on the screen, whose time goes on, and which is
-// gone before the command writes.
+// TestWaitingLine checks that a wait is one line on the screen, with a running time, and that the
+// line is gone before the command writes.
 func TestWaitingLine(t *testing.T) {
 	t.Parallel()
 	for _, command := range []string{"run job", "once job"} {
@@ -109,8 +108,8 @@ func TestWaitingLine(t *testing.T) {
 	}
 }
 
-// TestWaitingLineOfOthers: the commands that only take the lock show the same line, and nothing of it
-// is left when they print on the same screen.
+// TestWaitingLineOfOthers checks that the commands that only acquire the lock show the same line,
+// and erase it before they print on the same screen.
 func TestWaitingLineOfOthers(t *testing.T) {
 	t.Parallel()
 	for command, prints := range map[string]string{
@@ -133,7 +132,7 @@ func TestWaitingLineOfOthers(t *testing.T) {
 	}
 }
 
-// TestWaitingLineFits: the line is as long as the window is wide, and is written anew
+// TestWaitingLineFits checks that the line is as long as the window is wide, and is drawn again
 // when the width changes.
 func TestWaitingLineFits(t *testing.T) {
 	t.Parallel()
@@ -151,8 +150,8 @@ func TestWaitingLineFits(t *testing.T) {
 	term.wantLines("over")
 }
 
-// TestWaitingLineAndSignals: Ctrl-C and Ctrl-Z leave the screen as it was; when the
-// job goes on in the foreground the line is there again.
+// TestWaitingLineAndSignals checks that Ctrl-C and Ctrl-Z erase the line, and that the line appears
+// again when the job continues in the foreground.
 func TestWaitingLineAndSignals(t *testing.T) {
 	t.Parallel()
 	store := sqlite(t)
@@ -189,9 +188,8 @@ func TestWaitingLineAndSignals(t *testing.T) {
 	})
 }
 
-// TestWaitingInTheBackground: a job in the background neither writes on the screen of
-// others nor is stopped for it, even if the terminal stops those that write. When it
-// comes to the foreground, its line is there.
+// TestWaitingInTheBackground checks that a job in the background does not write to the screen, and
+// is not stopped for writing, even if the terminal does that. In the foreground it shows its line.
 func TestWaitingInTheBackground(t *testing.T) {
 	t.Parallel()
 	store, file := sqlite(t), filepath.Join(t.TempDir(), "pid")
@@ -201,7 +199,7 @@ func TestWaitingInTheBackground(t *testing.T) {
 		read line
 		fg >/dev/null; echo "status $?"`)
 	eventually(t, "it waits", func() bool { return show(t, store, "job").QueueLength == 1 })
-	time.Sleep(1500 * time.Millisecond) // in which it would draw
+	time.Sleep(1500 * time.Millisecond) // enough time to draw
 	if text := term.text(); text != "" {
 		t.Errorf("the screen has %q", text)
 	}
@@ -214,9 +212,9 @@ func TestWaitingInTheBackground(t *testing.T) {
 	term.wantLines("go on", "ran", "status 0")
 }
 
-// TestWaitingWithoutColours: there are none to be switched off by NO_COLOR. A terminal
-// that can do nothing, a pipe and a file get one line, and no code for a terminal; -v
-// tells of each change; -q says nothing.
+// TestWaitingWithoutColours: the line has no colours, which NO_COLOR could switch off. A terminal
+// that can do nothing and a pipe get one line without codes for a terminal. With -v each change is
+// logged, with -q nothing.
 func TestWaitingWithoutColours(t *testing.T) {
 	t.Parallel()
 	store := sqlite(t)
@@ -252,8 +250,8 @@ func TestWaitingWithoutColours(t *testing.T) {
 	}
 }
 
-// TestMessagesAboveTheLine: the store goes away and comes back while a line is on the
-// screen. Both are said, above the line, and the line says so as well.
+// TestMessagesAboveTheLine: the store goes away and comes back while a line is on the screen.
+// Messages above the line report both, and so does the line.
 func TestMessagesAboveTheLine(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t, "--appendonly", "yes")
@@ -270,8 +268,8 @@ func TestMessagesAboveTheLine(t *testing.T) {
 	term.wantLines(away, back, "ran", "status 0")
 }
 
-// TestFullScreen: a program that draws on the whole screen works under run as it does
-// without, even after a line was there: it gets the same keys and writes the same.
+// TestFullScreen checks that a program that draws on the whole screen gets the same keys and writes
+// the same under run as without, even after a waiting line.
 func TestFullScreen(t *testing.T) {
 	t.Parallel()
 	store := sqlite(t)
@@ -292,7 +290,7 @@ func TestFullScreen(t *testing.T) {
 		if text := read(t, file); text != "hello\n" {
 			t.Errorf("%s the editor has written %q", prefix, text)
 		}
-		_, drawn, _ := strings.Cut(term.text(), "\x1b[?1049h") // what it does first
+		_, drawn, _ := strings.Cut(term.text(), "\x1b[?1049h") // the editor writes this first
 		screens = append(screens, strings.ReplaceAll(drawn, file, "FILE"))
 	}
 	if screens[0] != screens[1] || screens[0] == "" {
@@ -300,14 +298,14 @@ func TestFullScreen(t *testing.T) {
 	}
 }
 
-// TestReaderOfMessagesGoesAway: a program that no longer reads our messages ends neither
-// the wait nor the job.
+// TestReaderOfMessagesGoesAway checks that neither the wait nor the job ends with the program that
+// reads holdfast's messages.
 func TestReaderOfMessagesGoesAway(t *testing.T) {
 	t.Parallel()
 	store, file := sqlite(t), filepath.Join(t.TempDir(), "ran")
 	h := hold(t, store, "job")
 	term := startWindow(t, 80, store, fmt.Sprintf(`{ { holdfast run -v job -- touch %s; echo "status $?" >&3; } 2>&1 >/dev/null | head -n 1; } 3>&1`, file))
-	term.awaitLine(`holdfast: .*`) // and more that nobody reads
+	term.awaitLine(`holdfast: .*`) // the messages after it have no reader
 	eventually(t, "it waits", func() bool { return show(t, store, "job").QueueLength == 1 })
 	h.finish()
 	term.awaitLine("status 0")

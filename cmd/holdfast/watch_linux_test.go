@@ -17,23 +17,23 @@ const (
 	left    = "\x1b[?25h\x1b[?1049l"
 )
 
-// shows waits until the screen has had a text.
+// shows waits until a text was written to the screen.
 func (term *terminal) shows(text string) {
 	term.t.Helper()
 	eventually(term.t, "the screen shows "+text, func() bool { return strings.Contains(term.text(), text) })
 }
 
-// now returns what was drawn last.
+// now returns the text that was drawn last.
 func (term *terminal) now() string {
 	text := term.text()
 	return text[strings.LastIndex(text, "\x1b[H")+1:]
 }
 
-// endsWatch is what follows watch in a script: its status, and whether the terminal
-// has echo and lines again.
+// endsWatch follows watch in a script. It prints the status, and whether the terminal has echo and
+// line input again.
 const endsWatch = `; echo "status $?"; stty -a | grep -o ' -\?\(echo\|icanon\)\b' | tr -d '\n'; echo; read line; echo "shell got $line"`
 
-// restored checks that the shell has its terminal back.
+// restored checks the status of watch, and that the shell has its terminal back.
 func (term *terminal) restored(status int) {
 	term.t.Helper()
 	term.await(fmt.Sprintf("%sstatus %d", left, status))
@@ -46,7 +46,8 @@ func (term *terminal) restored(status int) {
 	term.await("shell got one")
 }
 
-// TestWatchTable watches locks on a terminal, which is given back however that ends.
+// TestWatchTable checks that watch shows locks on a terminal, and restores the terminal however it
+// ends.
 func TestWatchTable(t *testing.T) {
 	t.Parallel()
 	store := sqlite(t)
@@ -122,8 +123,8 @@ func TestWatchTable(t *testing.T) {
 	})
 }
 
-// TestWatchOutage: a store that goes away is shown, on a terminal and in lines, and
-// does not end it.
+// TestWatchOutage checks that watch reports an outage of the store, on a terminal and in lines, and
+// continues.
 func TestWatchOutage(t *testing.T) {
 	t.Parallel()
 	server := testsvc.Redis(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/holdfast-locks/holdfast/internal/testsvc"
 )
 
-// TestTimeToCleanUp freezes the store under a command that takes a moment to
-// end well. It must be asked to early enough.
+// TestTimeToCleanUp freezes the store under a command that takes a moment to clean up. The command
+// must get TERM early enough.
 func TestTimeToCleanUp(t *testing.T) {
 	t.Parallel()
 	server, file := testsvc.Redis(t), filepath.Join(t.TempDir(), "file")
@@ -33,10 +33,9 @@ func TestTimeToCleanUp(t *testing.T) {
 	}
 }
 
-// TestLeftoversAreKilledInTime freezes the store, and ends the command with
-// TERM just before it would have been killed for the loss. What the command
-// leaves behind must not live on for --kill-after then, but no longer than the
-// lock.
+// TestLeftoversAreKilledInTime freezes the store, and sends TERM just before the command would be
+// killed for the loss. A process that the command leaves behind must then not live for all of
+// --kill-after, and no longer than the lock.
 func TestLeftoversAreKilledInTime(t *testing.T) {
 	t.Parallel()
 	server, file := testsvc.Redis(t), filepath.Join(t.TempDir(), "marks")
@@ -47,17 +46,17 @@ func TestLeftoversAreKilledInTime(t *testing.T) {
 	expiry := freeze(t, server, "job", ttl)
 	time.Sleep(time.Until(expiry.Add(-ttl / 4)))
 	p.signal(syscall.SIGTERM)
-	p.wait() // the command's own status, or that of the loss
+	p.wait() // the command's own status, or 79
 	wantGone(t, pids)
-	// By the lease's own end it would be killed as well, but only just before
-	// the expiry: the margin tells the two apart.
+	// The process would also be killed at the end of the lease, but only just before the expiry.
+	// The margin distinguishes the two.
 	if end := last(t, file).at; end.After(expiry.Add(-ttl / 20)) {
 		t.Errorf("a process was gone only %s before the expiry", expiry.Sub(end))
 	}
 }
 
-// TestNobodyReads has holdfast write its messages and events to a pipe that is
-// full and that nobody reads. It must guard the lock all the same.
+// TestNobodyReads checks that holdfast guards the lock even if its messages and events go to a full
+// pipe that no process reads.
 func TestNobodyReads(t *testing.T) {
 	t.Parallel()
 	server, file := testsvc.Redis(t), filepath.Join(t.TempDir(), "marks")

@@ -10,15 +10,14 @@ import (
 	"testing"
 )
 
-// A person calls holdfast: in an environment of its own, and as another user if
-// that is asked for.
+// A person runs holdfast in an environment of their own, and with attr as another user.
 type person struct {
 	t    *testing.T
 	env  []string
 	attr *syscall.SysProcAttr
 }
 
-// calls runs holdfast and returns its status and what it says.
+// calls runs holdfast and returns its status and output.
 func (p person) calls(args ...string) (int, string) {
 	p.t.Helper()
 	program, err := exec.LookPath("holdfast")
@@ -34,7 +33,8 @@ func (p person) calls(args ...string) (int, string) {
 	return cmd.ProcessState.ExitCode(), string(out)
 }
 
-// wants calls holdfast, which must end with a status and say all of the words.
+// wants runs holdfast, and checks its status and that its output has all of the words, but not the
+// password.
 func (p person) wants(status int, args []string, words ...string) {
 	p.t.Helper()
 	got, said := p.calls(args...)
@@ -48,8 +48,8 @@ func (p person) wants(status int, args []string, words ...string) {
 	}
 }
 
-// inSystem writes a file below the root that the program of the tests has, for the
-// time of this test.
+// inSystem writes a file below the root of the tests' program. The file is removed at the end of
+// the test.
 func inSystem(t *testing.T, path, text string, mode os.FileMode) string {
 	t.Helper()
 	path = filepath.Join(systemRoot, path)
@@ -78,11 +78,11 @@ func change(t *testing.T, err error) {
 	}
 }
 
-// isRoot says whether a test can give files to others, and be others.
+// isRoot reports whether a test can give files to other users, and run as other users.
 func isRoot() bool { return os.Geteuid() == 0 }
 
-// alone is a user namespace in which this user is root, and everybody else nobody:
-// for those who cannot be other users.
+// alone returns a user namespace in which this user is root, and every other user is nobody. It is
+// for tests that cannot run as other users.
 func alone() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWUSER,
@@ -91,8 +91,8 @@ func alone() *syscall.SysProcAttr {
 	}
 }
 
-// TestCronUsesTheSameStore: a shell, cron and a service of one user lock the same
-// names, with a file of the user's own and with a configuration.
+// TestCronUsesTheSameStore checks that a shell, cron and a service of one user have the same store,
+// with a file of the user's own and with a configuration.
 func TestCronUsesTheSameStore(t *testing.T) {
 	account, err := user.Current()
 	change(t, err)
@@ -113,14 +113,14 @@ func TestCronUsesTheSameStore(t *testing.T) {
 	for _, p := range people {
 		p.wants(0, []string{"ls", "-v"}, "the store is sqlite://"+other+" ("+conf+", line 1)")
 	}
-	for _, p := range people { // sudo and su: another user has another home, whatever this one's is
+	for _, p := range people { // sudo and su may change these directories
 		p.env = append(p.env, "XDG_CONFIG_HOME=/nonexistent", "XDG_STATE_HOME="+t.TempDir())
 		p.wants(0, []string{"ls", "-v"}, "(your own file)")
 	}
 }
 
-// TestSudoTakesNoStrangersFile: sudo -E keeps the environment of somebody who could
-// have root use any store, and so lets no other store be used.
+// TestSudoTakesNoStrangersFile: sudo -E keeps the environment of another user, whose file could
+// make root use any store. Root gets an error, and no other store.
 func TestSudoTakesNoStrangersFile(t *testing.T) {
 	config := t.TempDir()
 	conf := filepath.Join(config, "holdfast.conf")
@@ -128,7 +128,7 @@ func TestSudoTakesNoStrangersFile(t *testing.T) {
 	if isRoot() {
 		writeFile(t, conf, "store = memory:\n", 0o600)
 		change(t, os.Chown(conf, 54001, 54001))
-	} else { // the machine's root is nobody in there
+	} else { // the machine's root is nobody in the namespace
 		change(t, os.Symlink("/etc/passwd", conf))
 		p.attr = alone()
 	}
@@ -139,7 +139,7 @@ func TestSudoTakesNoStrangersFile(t *testing.T) {
 		t.Error("the command was run")
 	}
 	p.wants(0, []string{"--store", "memory:", "ls", "-v"}, "the store is memory: (--store)")
-	if isRoot() { // so with a link of somebody else, to a file of root's
+	if isRoot() { // the same with another user's link to a file of root's
 		own := filepath.Join(t.TempDir(), "store")
 		writeFile(t, own, "memory:\n", 0o600)
 		change(t, os.Remove(conf))
@@ -150,8 +150,8 @@ func TestSudoTakesNoStrangersFile(t *testing.T) {
 	}
 }
 
-// TestOutsideTheGroup: a house shares a password by a file of root's that a group
-// may read. Whoever is not in the group is told so, and uses no other store.
+// TestOutsideTheGroup: root shares a password in a file that a group may read. A user outside the
+// group gets an error, and uses no other store.
 func TestOutsideTheGroup(t *testing.T) {
 	conf := inSystem(t, "etc/holdfast.conf", "store = redis://ada:"+password+"@127.0.0.1:1\n", 0o640)
 	home := t.TempDir()

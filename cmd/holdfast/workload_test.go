@@ -16,17 +16,14 @@ import (
 	"time"
 )
 
-// workload is the program that runs under the lock. It appends a mark to a
-// file every few milliseconds, so that the file tells later when the program
-// ran, whatever happened to it.
+// workload is the program that runs under the lock. It appends a mark to a file every few
+// milliseconds, so that the file shows when the program ran, whatever happened to it.
 //
 //	workload [-for DURATION] [-depth N] [-deaf] [-root] [-alive DURATION] FILE
 //
-// With -depth it first starts a descendant that does the same, with one less.
-// With -deaf it ignores the signals that ask a process to end. With -root it
-// becomes root's, as sudo does, if its file is root's and may do that.
-// With -alive it tells its service manager for that long, with each mark, that it is
-// alive.
+// With -depth it first starts a child with a depth of one less. With -deaf it ignores the signals
+// that ask a process to end. With -root it becomes root's, as sudo does, if its file is root's and
+// setuid. With -alive it sends its service manager a heartbeat with each mark during that time.
 func workload(args []string) int {
 	fs := flag.NewFlagSet("workload", flag.ContinueOnError)
 	length := fs.Duration("for", time.Minute, "")
@@ -82,7 +79,7 @@ type mark struct {
 	token uint64
 }
 
-// readMarks returns the marks of a file that may not be there yet.
+// readMarks returns the marks of a file, and none if there is no file.
 func readMarks(t *testing.T, file string) []mark {
 	t.Helper()
 	data, err := os.ReadFile(file)
@@ -139,16 +136,14 @@ func last(t *testing.T, file string) mark {
 	return latest
 }
 
-// alive reports whether a process runs. One that has ended but was not
-// reaped yet does not.
+// alive reports whether a process runs. A process that has ended but was not reaped does not run.
 func alive(t *testing.T, pid int) bool {
 	t.Helper()
 	state := inState(t, pid)
 	return state != "" && !strings.HasPrefix(state, "Z")
 }
 
-// inState returns what ps(1) says that a process does, or nothing if there is no
-// such process.
+// inState returns the state of a process, as in ps(1), or nothing if there is no such process.
 func inState(t *testing.T, pid int) string {
 	t.Helper()
 	out, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
@@ -179,8 +174,7 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-// wantAfter fails the test unless all marks of a file were made after m, under
-// a greater token.
+// wantAfter fails the test unless the first mark of a file was made after m, under a greater token.
 func wantAfter(t *testing.T, file string, m mark) {
 	t.Helper()
 	marks := readMarks(t, file)

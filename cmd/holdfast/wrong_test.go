@@ -18,8 +18,8 @@ import (
 	"github.com/holdfast-locks/holdfast/cmd/holdfast/internal/cli"
 )
 
-// wrong are invocations that cannot be meant: the exit status, the arguments as a
-// shell takes them, and words of the one line that says what is wrong.
+// wrong are invocations that cannot be meant: the exit status, the arguments in shell syntax, and
+// words of the one line with the error.
 var wrong = []struct {
 	status     int
 	args, says string
@@ -144,7 +144,7 @@ var wrong = []struct {
 	{78, `once fail job`, `not begun`},
 	{64, `once job --value x -- true`, `--value`},
 
-	// Commands that look.
+	// Commands that read.
 	{64, `ls a b`, `ls`},
 	{64, `ls --bogus`, `--bogus`},
 	{64, `show`, `show`},
@@ -226,7 +226,7 @@ var wrong = []struct {
 	{78, `serve --listen :0`, `other hosts can reach`},
 	{78, `serve --listen '[::]:0'`, `other hosts can reach`},
 
-	// Commands for what runs under a lock, and for scripts.
+	// Commands for programs under a lock, and for scripts.
 	{64, `acquire`, `want one NAME`},
 	{64, `acquire a b`, `want one NAME`},
 	{64, `acquire ''`, `empty`},
@@ -267,8 +267,8 @@ var wrong = []struct {
 	{64, `release a b`, `release`},
 }
 
-// TestWrongInvocations checks that each has its status and one line on standard error,
-// nothing on standard output, and has made no store.
+// TestWrongInvocations checks that each invocation has its status, one line on standard error and
+// nothing on standard output, and makes no file.
 func TestWrongInvocations(t *testing.T) {
 	home := t.TempDir()
 	env := []string{
@@ -324,7 +324,7 @@ func TestEachCommandIsInvokedWrongly(t *testing.T) {
 	look(cli.Tree())
 }
 
-// filesBelow returns what is in a directory, from the top.
+// filesBelow returns the paths of all files and directories in dir.
 func filesBelow(t *testing.T, dir string) (files []string) {
 	t.Helper()
 	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, _ fs.DirEntry, err error) error {
